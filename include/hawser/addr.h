@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hawser/addr.h - IP addresses, prefixes and hardware addresses as values
+ *
+ * What:  plain structs, copied by assignment; text in and out as Go's net
+ *        package reads and writes it, including what it refuses.
+ * Rules: an IPv4-mapped IPv6 address is IPv4 from the moment it is parsed.
+ *        A zeroed struct is "no address".
+ */
+#ifndef HAWSER_ADDR_H
+#define HAWSER_ADDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hawser/err.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hw_ip {
+	uint8_t family;	   /* 0: none, AF_INET or AF_INET6 */
+	uint8_t bytes[16]; /* network order; IPv4 uses the first 4 */
+};
+
+/* An address with its network: 10.2.3.1/24 keeps its host bits. */
+struct hw_prefix {
+	struct hw_ip ip;
+	uint8_t len;
+};
+
+struct hw_mac {
+	uint8_t len; /* 0: none; 6, 8 or 20 */
+	uint8_t bytes[20];
+};
+
+#define HW_IP_TEXT     46 /* room for any address and its NUL */
+#define HW_PREFIX_TEXT 50
+#define HW_MAC_TEXT    60
+
+int hw_ip_parse(const char *text, struct hw_ip *ret_ip, struct hw_err *e);
+const char *hw_ip_format(const struct hw_ip *ip, char buf[HW_IP_TEXT]);
+int hw_prefix_parse(const char *text, struct hw_prefix *ret_prefix, struct hw_err *e);
+const char *hw_prefix_format(const struct hw_prefix *prefix, char buf[HW_PREFIX_TEXT]);
+int hw_mac_parse(const char *text, struct hw_mac *ret_mac, struct hw_err *e);
+const char *hw_mac_format(const struct hw_mac *mac, char buf[HW_MAC_TEXT]);
+
+bool hw_ip_equal(const struct hw_ip *a, const struct hw_ip *b);
+bool hw_prefix_equal(const struct hw_prefix *a, const struct hw_prefix *b);
+/** hw_prefix_contains() - is the address inside the prefix's network? */
+bool hw_prefix_contains(const struct hw_prefix *prefix, const struct hw_ip *ip);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hawser/cni.h - run CNI networks
+ *
+ * What:  find a network's configuration, run its plugins for a container, and
+ *        remember the result: what Go programs do with libcni.
+ * How:   struct hw_conf is a network, struct hw_cni says where plugins and
+ *        state are, struct hw_attach is a container's place in a network.
+ * Rules: a struct hw_cni and a struct hw_conf are never changed by the calls
+ *        below, so threads may share them; different attachments may run at
+ *        the same time. The library is a guest: no signal handlers, no global
+ *        state, it waits only for its own children. Out of memory it prints
+ *        one line and aborts.
+ *        Strings handed in are borrowed for the call; ret_ values belong to
+ *        the caller. Structs that the caller fills start with their size:
+ *
+ *	struct hw_attach at = { .size = sizeof(at), .container_id = "c1",
+ *				.netns = "/run/netns/c1", .ifname = "eth0" };
+ */
+#ifndef HAWSER_CNI_H
+#define HAWSER_CNI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <hawser/err.h>
+#include <hawser/field.h>
+#include <hawser/result.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- configuration ----------------------------------------------------- */
+
+/* A network: a configuration list, or a single plugin's configuration. */
+struct hw_conf;
+
+/**
+ * hw_conf_files() - the files of a directory with one of the given extensions
+ * @dir:        a missing directory counts as empty
+ * @extensions: such as ".conf", NULL at the end
+ * @ret_files:  full paths in byte order; free with hw_strings_free()
+ */
+int hw_conf_files(const char *dir, const char *const *extensions, struct hw_strings *ret_files,
+		  struct hw_err *e);
+void hw_strings_free(struct hw_strings *strings);
+
+/** hw_conf_load() - the network called @name in @dir (libcni's LoadNetworkConf) */
+int hw_conf_load(const char *dir, const char *name, struct hw_conf **ret_conf, struct hw_err *e);
+
+/**
+ * hw_conf_load_first() - the first valid network in @dir, in file name order
+ * @skipped: what to do with each file that is not valid; may be NULL
+ */
+int hw_conf_load_first(const char *dir,
+		       void (*skipped)(void *ctx, const char *file, const struct hw_err *why),
+		       void *ctx, struct hw_conf **ret_conf, struct hw_err *e);
+
+/**
+ * hw_conf_open() - a network from a file
+ *
+ * ".conflist" is a list; ".conf" and ".json" hold a single plugin, which becomes
+ * a list of one. Unless loadOnlyInlinedPlugins, plugins from the directory of
+ * the network's name beside the file are appended.
+ */
+int hw_conf_open(const char *path, struct hw_conf **ret_conf, struct hw_err *e);
+
+/** hw_conf_parse() - a list from text */
+int hw_conf_parse(const char *json, size_t len, struct hw_conf **ret_conf, struct hw_err *e);
+
+/**
+ * hw_conf_parse_plugin() - a single plugin's configuration from text
+ *
+ * The verbs below then run that plugin alone, as libcni's AddNetwork and its
+ * kin do. hw_conf_to_list() wraps it into a list of one.
+ */
+int hw_conf_parse_plugin(const char *json, size_t len, struct hw_conf **ret_conf, struct hw_err *e);
+int hw_conf_to_list(const struct hw_conf *plugin, struct hw_conf **ret_list, struct hw_err *e);
+void hw_conf_free(struct hw_conf *conf);
+
+const char *hw_conf_name(const struct hw_conf *conf);
+const char *hw_conf_version(const struct hw_conf *conf); /* as chosen; "" when not given */
+const char *hw_conf_file(const struct hw_conf *conf);	 /* NULL when not from a file */
+const char *hw_conf_bytes(const struct hw_conf *conf);	 /* the text it was made from */
+bool hw_conf_is_list(const struct hw_conf *conf);
+bool hw_conf_check_disabled(const struct hw_conf *conf);
+bool hw_conf_gc_disabled(const struct hw_conf *conf);
+size_t hw_conf_count(const struct hw_conf *conf);		  /* of plugins */
+const char *hw_conf_type(const struct hw_conf *conf, size_t i);	  /* plugin i's type */
+const char *hw_conf_plugin(const struct hw_conf *conf, size_t i); /* its JSON text */
+
+/* ---- the exec seam ------------------------------------------------------ */
+
+/* One run of a plugin. */
+struct hw_run {
+	size_t size;
+	const char *plugin;	/* path, as find() returned it */
+	const char *const *env; /* "K=V", NULL at the end: the whole environment */
+	const char *input;	/* standard input */
+	size_t input_len;
+	int cancel_fd;	     /* readable: stop; -1: none */
+	int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+};
+
+/* What came of it; strings belong to the caller of run(). */
+struct hw_ran {
+	size_t size;
+	int status; /* as waitpid() reports it */
+	char *output;
+	size_t output_len;
+	char *errors; /* standard error; NULL when passed through */
+	size_t errors_len;
+};
+
+/* How plugins are found and run; NULL members mean the default. */
+struct hw_exec {
+	size_t size;
+	void *ctx;
+	/* Return: 0 and the plugin's path in @ret_path (malloc()ed) */
+	int (*find)(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
+		    struct hw_err *e);
+	/* Return: 0 when the plugin ran, whatever its exit status */
+	int (*run)(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e);
+};
+
+/* ---- running ------------------------------------------------------------ */
+
+struct hw_cni;
+
+enum hw_stderr {
+	HW_STDERR_AFTER,   /* copied to ours after a success, as libcni does */
+	HW_STDERR_THROUGH, /* the plugin writes to ours directly */
+	HW_STDERR_DROP,
+};
+
+struct hw_cni_options {
+	size_t size;
+	const char *const *plugin_dirs; /* NULL at the end; where plugins are */
+	const char *cache_dir;		/* NULL: /var/lib/cni */
+	const char *state_dir;		/* locks; NULL: $HAWSER_STATE, then /run/hawser */
+	const struct hw_exec *exec;	/* NULL: fork and exec */
+	enum hw_stderr stderr_mode;
+	int lock_timeout_ms; /* wait for a GC or for ADDs; 0: 60 s; then error 11 */
+};
+
+int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni, struct hw_err *e);
+void hw_cni_free(struct hw_cni *cni);
+
+struct hw_attach {
+	size_t size;
+	const char *container_id;
+	const char *netns;
+	const char *ifname;
+	const char *const (*args)[2]; /* CNI_ARGS pairs */
+	size_t n_args;
+	const char *capability_args; /* JSON object; NULL: none */
+	int cancel_fd;		     /* readable: stop; 0 or -1: none */
+	int timeout_ms;		     /* for the whole call; 0: none */
+};
+
+enum {
+	HW_ADD_UNDO = 1 << 0, /* when a plugin fails, DEL the whole list before returning */
+};
+
+/**
+ * hw_add() - attach a container
+ * @flags:      HW_ADD_UNDO, or 0 for libcni's behaviour (nothing is undone)
+ * @ret_result: the last plugin's result
+ */
+int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
+	   unsigned flags, struct hw_result **ret_result, struct hw_err *e);
+
+/** hw_del() - detach a container; succeeds when it is already gone */
+int hw_del(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
+	   struct hw_err *e);
+
+/** hw_check() - is the attachment as ADD made it? */
+int hw_check(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
+	     struct hw_err *e);
+
+struct hw_valid {
+	const char *container_id;
+	const char *ifname;
+};
+
+/**
+ * hw_gc() - end every attachment of the network that is not named
+ * @valid: those to keep; NULL: libcni's nil, every cached attachment ends
+ *
+ * Goes on after an error; all of them are in the message, one per line.
+ */
+int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_valid *valid,
+	  size_t n_valid, struct hw_err *e);
+
+/** hw_status() - could an ADD work now? The error carries the plugin's code (50, 51). */
+int hw_status(const struct hw_cni *cni, const struct hw_conf *conf, struct hw_err *e);
+
+/**
+ * hw_validate() - is every plugin there, and does it support the network's version?
+ * @capabilities:     that a single plugin's configuration must have; NULL at the end; may be NULL
+ * @ret_capabilities: the capabilities that the network declares; may be NULL
+ */
+int hw_validate(const struct hw_cni *cni, const struct hw_conf *conf,
+		const char *const *capabilities, struct hw_strings *ret_capabilities,
+		struct hw_err *e);
+
+/** hw_plugin_versions() - the spec versions that an installed plugin supports */
+int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
+		       struct hw_strings *ret_versions, struct hw_err *e);
+
+/* ---- what was remembered ------------------------------------------------- */
+
+/**
+ * hw_cached_result() - the result of the ADD, in the network's version
+ *
+ * Return: 1 with a result, 0 with NULL when there is none, negative on error
+ */
+int hw_cached_result(const struct hw_cni *cni, const struct hw_conf *conf,
+		     const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e);
+
+/* One cached attachment, as its ADD was called. */
+struct hw_cached {
+	char *network;
+	char *container_id;
+	char *ifname;
+	char *netns;
+	struct hw_map args;
+	char *capability_args; /* JSON object or NULL */
+	char *config;	       /* text of the network's configuration */
+	char *result;	       /* JSON text or NULL */
+};
+
+struct hw_cached_list {
+	struct hw_cached *v;
+	size_t n;
+};
+
+/**
+ * hw_cached_config() - the configuration and arguments that the ADD used
+ *
+ * Return: 1 with one entry, 0 when there is none
+ */
+int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
+		     const struct hw_attach *at, struct hw_cached_list *ret_list, struct hw_err *e);
+
+/**
+ * hw_cached_attachments() - every cached attachment
+ * @container_id: of this container only; NULL or "": all
+ * @damaged:      told of each file that cannot be read; may be NULL
+ */
+int hw_cached_attachments(const struct hw_cni *cni, const char *container_id,
+			  void (*damaged)(void *ctx, const char *file, const struct hw_err *why),
+			  void *ctx, struct hw_cached_list *ret_list, struct hw_err *e);
+void hw_cached_list_free(struct hw_cached_list *list);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

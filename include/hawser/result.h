@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hawser/result.h - what an ADD answers
+ *
+ * What:  one model for the results of all spec versions (that of 1.1.0), read
+ *        from and written in any of the seven.
+ * Rules: a result is made by hw_result_new() or hw_result_parse() and ended by
+ *        hw_result_free(), which frees every string in it; strings put into it
+ *        by hand are malloc()ed. The struct may grow at its end.
+ */
+#ifndef HAWSER_RESULT_H
+#define HAWSER_RESULT_H
+
+#include <hawser/addr.h>
+#include <hawser/err.h>
+#include <hawser/field.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct hw_iface {
+	char *name;
+	char *mac;
+	char *sandbox;	   /* netns path; NULL: on the host */
+	int mtu;	   /* 1.1.0 */
+	char *socket_path; /* 1.1.0 */
+	char *pci_id;	   /* 1.1.0 */
+};
+
+struct hw_ipconf {
+	bool has_iface;
+	int iface; /* index into ifaces */
+	struct hw_prefix address;
+	struct hw_ip gateway;
+};
+
+struct hw_route {
+	struct hw_prefix dst;
+	struct hw_ip gw;
+	int mtu, advmss, priority; /* 1.1.0 */
+	bool has_table, has_scope;
+	int table, scope;
+};
+
+struct hw_dns {
+	struct hw_strings nameservers;
+	char *domain;
+	struct hw_strings search;
+	struct hw_strings options;
+};
+
+struct hw_result {
+	char *version; /* the spec version it was written in */
+	struct hw_iface *ifaces;
+	size_t n_ifaces;
+	struct hw_ipconf *ips;
+	size_t n_ips;
+	struct hw_route *routes;
+	size_t n_routes;
+	struct hw_dns dns;
+};
+
+struct hw_result *hw_result_new(void);
+void hw_result_free(struct hw_result *result);
+struct hw_result *hw_result_copy(const struct hw_result *result);
+
+/* Append a zeroed entry; valid until the next append of its kind. */
+struct hw_iface *hw_result_add_iface(struct hw_result *result);
+struct hw_ipconf *hw_result_add_ip(struct hw_result *result);
+struct hw_route *hw_result_add_route(struct hw_result *result);
+
+/**
+ * hw_result_parse() - read a result
+ * @json:    the text, @len bytes
+ * @version: what to assume when it carries no cniVersion; NULL or "": 0.1.0
+ *
+ * Return: 0, or a negative errno (unknown version, wrong types)
+ */
+int hw_result_parse(const char *json, size_t len, const char *version,
+		    struct hw_result **ret_result, struct hw_err *e);
+
+/**
+ * hw_result_format() - write a result in a given version
+ * @version: the target; "" or NULL is 0.1.0
+ * @flags:   HW_JSON_PRETTY
+ *
+ * Loses what the target cannot say; fails where nothing would be left
+ * ("cannot convert: no valid IP addresses").
+ */
+int hw_result_format(const struct hw_result *result, const char *version, unsigned flags,
+		     char **ret_json, struct hw_err *e);
+
+/** hw_versions() - the spec versions of this library, oldest first, NULL at the end */
+const char *const *hw_versions(void);
+
+/**
+ * hw_version_compare() - order two spec versions ("" is 0.1.0)
+ * @ret_order: less than, equal to or greater than 0
+ */
+int hw_version_compare(const char *a, const char *b, int *ret_order, struct hw_err *e);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

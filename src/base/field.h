@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/field.h - the tables of <hawser/field.h> on values that are already read
+ */
+#ifndef BASE_FIELD_H
+#define BASE_FIELD_H
+
+#include <hawser/field.h>
+
+#include "base/err.h"
+#include "base/value.h"
+
+int field_decode(const struct hw_field *table, const struct value *v, void *out, struct hw_err *e);
+struct value *field_encode(const struct hw_field *table, const void *in);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/log.h - one line per event, on standard error
+ *
+ * What:  text for people, JSON lines for programs, or text with the journal's
+ *        priority prefixes (<3>) when standard error is the journal.
+ * Rules: library layers log nothing above debug; an error is returned or
+ *        logged, never both. A line is one write(). Safe from threads.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stdbool.h>
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+enum log_format { LOG_TEXT, LOG_JSON, LOG_JOURNAL };
+
+/* Call once, before threads start. The default is LOG_INFO and LOG_TEXT. */
+void log_setup(const char *program, enum log_level level, enum log_format format);
+bool log_level_parse(const char *text, enum log_level *ret_level);
+bool log_wants(enum log_level level);
+
+/* fields: NULL, or "key", "value", ..., NULL pairs as in log_event(l, "msg", "pod", id, NULL) */
+void log_event(enum log_level level, const char *msg, ...) __attribute__((sentinel));
+void log_printf(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...) log_printf(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_printf(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_printf(LOG_INFO, __VA_ARGS__)
+#define log_debug(...)                                                                             \
+	do {                                                                                       \
+		if (log_wants(LOG_DEBUG))                                                          \
+			log_printf(LOG_DEBUG, __VA_ARGS__);                                        \
+	} while (0)
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/conf.h - a network's configuration from the inside
+ *
+ * Public functions are in <hawser/cni.h>. A struct hw_conf never changes once
+ * it has been made.
+ */
+#ifndef CNI_CONF_H
+#define CNI_CONF_H
+
+#include <hawser/cni.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/value.h"
+
+#define CONF_SIZE_MAX (1 << 20) /* of a file; a configuration is a few hundred bytes */
+
+struct conf_plugin {
+	char *type;
+	char *name;			/* of the plugin object itself; NULL: none */
+	struct hw_strings capabilities; /* those that are true */
+	struct value *object;		/* as it was written */
+	char *bytes;			/* the same as compact text */
+};
+
+struct hw_conf {
+	bool list; /* else a single plugin */
+	char *name;
+	char *version;
+	char *file;
+	char *bytes;
+	bool disable_check, disable_gc, only_inlined;
+	struct conf_plugin *plugins;
+	size_t n_plugins;
+};
+
+/* code 7 for names, 3 and 4 for ids and interface names, texts as upstream's (facts 2.4) */
+int conf_check_network_name(const char *name, struct hw_err *e);
+int conf_check_container_id(const char *id, struct hw_err *e);
+int conf_check_ifname(const char *ifname, struct hw_err *e);
+
+/*
+ * The configuration that plugin i gets on its standard input: its object with
+ * name and cniVersion set, prevResult when not NULL (JSON text), runtimeConfig
+ * from the capability arguments that it declares, valid attachments when
+ * @with_valid. Facts 1.11, 2.11, 2.13.
+ */
+struct conf_request {
+	const char *prev_result;
+	const char *capability_args;
+	bool with_valid;
+	const struct hw_valid *valid;
+	size_t n_valid;
+};
+int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request *request,
+		 char **ret_json, struct hw_err *e);
+
+AUTO_DEFINE(hw_conf_free, struct hw_conf);
+AUTO_VALUE_DEFINE(hw_strings_free, struct hw_strings);
+
+#endif
