@@ -40,17 +40,17 @@ struct hw_mac {
 #define HW_PREFIX_TEXT 50
 #define HW_MAC_TEXT    60
 
-int hw_ip_parse(const char *text, struct hw_ip *ret_ip, struct hw_err *e);
-const char *hw_ip_format(const struct hw_ip *ip, char buf[HW_IP_TEXT]);
-int hw_prefix_parse(const char *text, struct hw_prefix *ret_prefix, struct hw_err *e);
-const char *hw_prefix_format(const struct hw_prefix *prefix, char buf[HW_PREFIX_TEXT]);
-int hw_mac_parse(const char *text, struct hw_mac *ret_mac, struct hw_err *e);
-const char *hw_mac_format(const struct hw_mac *mac, char buf[HW_MAC_TEXT]);
+HW_PUBLIC int hw_ip_parse(const char *text, struct hw_ip *ret_ip, struct hw_err *e);
+HW_PUBLIC const char *hw_ip_format(const struct hw_ip *ip, char buf[HW_IP_TEXT]);
+HW_PUBLIC int hw_prefix_parse(const char *text, struct hw_prefix *ret_prefix, struct hw_err *e);
+HW_PUBLIC const char *hw_prefix_format(const struct hw_prefix *prefix, char buf[HW_PREFIX_TEXT]);
+HW_PUBLIC int hw_mac_parse(const char *text, struct hw_mac *ret_mac, struct hw_err *e);
+HW_PUBLIC const char *hw_mac_format(const struct hw_mac *mac, char buf[HW_MAC_TEXT]);
 
-bool hw_ip_equal(const struct hw_ip *a, const struct hw_ip *b);
-bool hw_prefix_equal(const struct hw_prefix *a, const struct hw_prefix *b);
+HW_PUBLIC bool hw_ip_equal(const struct hw_ip *a, const struct hw_ip *b);
+HW_PUBLIC bool hw_prefix_equal(const struct hw_prefix *a, const struct hw_prefix *b);
 /** hw_prefix_contains() - is the address inside the prefix's network? */
-bool hw_prefix_contains(const struct hw_prefix *prefix, const struct hw_ip *ip);
+HW_PUBLIC bool hw_prefix_contains(const struct hw_prefix *prefix, const struct hw_ip *ip);
 
 #ifdef __cplusplus
 }

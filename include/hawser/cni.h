@@ -42,20 +42,22 @@ struct hw_conf;
  * @extensions: such as ".conf", NULL at the end
  * @ret_files:  full paths in byte order; free with hw_strings_free()
  */
-int hw_conf_files(const char *dir, const char *const *extensions, struct hw_strings *ret_files,
-		  struct hw_err *e);
-void hw_strings_free(struct hw_strings *strings);
+HW_PUBLIC int hw_conf_files(const char *dir, const char *const *extensions,
+			    struct hw_strings *ret_files, struct hw_err *e);
+HW_PUBLIC void hw_strings_free(struct hw_strings *strings);
 
 /** hw_conf_load() - the network called @name in @dir (libcni's LoadNetworkConf) */
-int hw_conf_load(const char *dir, const char *name, struct hw_conf **ret_conf, struct hw_err *e);
+HW_PUBLIC int hw_conf_load(const char *dir, const char *name, struct hw_conf **ret_conf,
+			   struct hw_err *e);
 
 /**
  * hw_conf_load_first() - the first valid network in @dir, in file name order
  * @skipped: what to do with each file that is not valid; may be NULL
  */
-int hw_conf_load_first(const char *dir,
-		       void (*skipped)(void *ctx, const char *file, const struct hw_err *why),
-		       void *ctx, struct hw_conf **ret_conf, struct hw_err *e);
+HW_PUBLIC int hw_conf_load_first(const char *dir,
+				 void (*skipped)(void *ctx, const char *file,
+						 const struct hw_err *why),
+				 void *ctx, struct hw_conf **ret_conf, struct hw_err *e);
 
 /**
  * hw_conf_open() - a network from a file
@@ -64,10 +66,11 @@ int hw_conf_load_first(const char *dir,
  * a list of one. Unless loadOnlyInlinedPlugins, plugins from the directory of
  * the network's name beside the file are appended.
  */
-int hw_conf_open(const char *path, struct hw_conf **ret_conf, struct hw_err *e);
+HW_PUBLIC int hw_conf_open(const char *path, struct hw_conf **ret_conf, struct hw_err *e);
 
 /** hw_conf_parse() - a list from text */
-int hw_conf_parse(const char *json, size_t len, struct hw_conf **ret_conf, struct hw_err *e);
+HW_PUBLIC int hw_conf_parse(const char *json, size_t len, struct hw_conf **ret_conf,
+			    struct hw_err *e);
 
 /**
  * hw_conf_parse_plugin() - a single plugin's configuration from text
@@ -75,20 +78,23 @@ int hw_conf_parse(const char *json, size_t len, struct hw_conf **ret_conf, struc
  * The verbs below then run that plugin alone, as libcni's AddNetwork and its
  * kin do. hw_conf_to_list() wraps it into a list of one.
  */
-int hw_conf_parse_plugin(const char *json, size_t len, struct hw_conf **ret_conf, struct hw_err *e);
-int hw_conf_to_list(const struct hw_conf *plugin, struct hw_conf **ret_list, struct hw_err *e);
-void hw_conf_free(struct hw_conf *conf);
+HW_PUBLIC int hw_conf_parse_plugin(const char *json, size_t len, struct hw_conf **ret_conf,
+				   struct hw_err *e);
+HW_PUBLIC int hw_conf_to_list(const struct hw_conf *plugin, struct hw_conf **ret_list,
+			      struct hw_err *e);
+HW_PUBLIC void hw_conf_free(struct hw_conf *conf);
 
-const char *hw_conf_name(const struct hw_conf *conf);
-const char *hw_conf_version(const struct hw_conf *conf); /* as chosen; "" when not given */
-const char *hw_conf_file(const struct hw_conf *conf);	 /* NULL when not from a file */
-const char *hw_conf_bytes(const struct hw_conf *conf);	 /* the text it was made from */
-bool hw_conf_is_list(const struct hw_conf *conf);
-bool hw_conf_check_disabled(const struct hw_conf *conf);
-bool hw_conf_gc_disabled(const struct hw_conf *conf);
-size_t hw_conf_count(const struct hw_conf *conf);		  /* of plugins */
-const char *hw_conf_type(const struct hw_conf *conf, size_t i);	  /* plugin i's type */
-const char *hw_conf_plugin(const struct hw_conf *conf, size_t i); /* its JSON text */
+HW_PUBLIC const char *hw_conf_name(const struct hw_conf *conf);
+/* As chosen; "" when not given. */
+HW_PUBLIC const char *hw_conf_version(const struct hw_conf *conf);
+HW_PUBLIC const char *hw_conf_file(const struct hw_conf *conf);	 /* NULL when not from a file */
+HW_PUBLIC const char *hw_conf_bytes(const struct hw_conf *conf); /* the text it was made from */
+HW_PUBLIC bool hw_conf_is_list(const struct hw_conf *conf);
+HW_PUBLIC bool hw_conf_check_disabled(const struct hw_conf *conf);
+HW_PUBLIC bool hw_conf_gc_disabled(const struct hw_conf *conf);
+HW_PUBLIC size_t hw_conf_count(const struct hw_conf *conf);		    /* of plugins */
+HW_PUBLIC const char *hw_conf_type(const struct hw_conf *conf, size_t i);   /* plugin i's type */
+HW_PUBLIC const char *hw_conf_plugin(const struct hw_conf *conf, size_t i); /* its JSON text */
 
 /* ---- the exec seam ------------------------------------------------------ */
 
@@ -144,8 +150,9 @@ struct hw_cni_options {
 	int lock_timeout_ms; /* wait for a GC or for ADDs; 0: 60 s; then error 11 */
 };
 
-int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni, struct hw_err *e);
-void hw_cni_free(struct hw_cni *cni);
+HW_PUBLIC int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni,
+			 struct hw_err *e);
+HW_PUBLIC void hw_cni_free(struct hw_cni *cni);
 
 struct hw_attach {
 	size_t size;
@@ -168,16 +175,17 @@ enum {
  * @flags:      HW_ADD_UNDO, or 0 for libcni's behaviour (nothing is undone)
  * @ret_result: the last plugin's result
  */
-int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
-	   unsigned flags, struct hw_result **ret_result, struct hw_err *e);
+HW_PUBLIC int hw_add(const struct hw_cni *cni, const struct hw_conf *conf,
+		     const struct hw_attach *at, unsigned flags, struct hw_result **ret_result,
+		     struct hw_err *e);
 
 /** hw_del() - detach a container; succeeds when it is already gone */
-int hw_del(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
-	   struct hw_err *e);
+HW_PUBLIC int hw_del(const struct hw_cni *cni, const struct hw_conf *conf,
+		     const struct hw_attach *at, struct hw_err *e);
 
 /** hw_check() - is the attachment as ADD made it? */
-int hw_check(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
-	     struct hw_err *e);
+HW_PUBLIC int hw_check(const struct hw_cni *cni, const struct hw_conf *conf,
+		       const struct hw_attach *at, struct hw_err *e);
 
 struct hw_valid {
 	const char *container_id;
@@ -190,24 +198,24 @@ struct hw_valid {
  *
  * Goes on after an error; all of them are in the message, one per line.
  */
-int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_valid *valid,
-	  size_t n_valid, struct hw_err *e);
+HW_PUBLIC int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf,
+		    const struct hw_valid *valid, size_t n_valid, struct hw_err *e);
 
 /** hw_status() - could an ADD work now? The error carries the plugin's code (50, 51). */
-int hw_status(const struct hw_cni *cni, const struct hw_conf *conf, struct hw_err *e);
+HW_PUBLIC int hw_status(const struct hw_cni *cni, const struct hw_conf *conf, struct hw_err *e);
 
 /**
  * hw_validate() - is every plugin there, and does it support the network's version?
  * @capabilities:     that a single plugin's configuration must have; NULL at the end; may be NULL
  * @ret_capabilities: the capabilities that the network declares; may be NULL
  */
-int hw_validate(const struct hw_cni *cni, const struct hw_conf *conf,
-		const char *const *capabilities, struct hw_strings *ret_capabilities,
-		struct hw_err *e);
+HW_PUBLIC int hw_validate(const struct hw_cni *cni, const struct hw_conf *conf,
+			  const char *const *capabilities, struct hw_strings *ret_capabilities,
+			  struct hw_err *e);
 
 /** hw_plugin_versions() - the spec versions that an installed plugin supports */
-int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
-		       struct hw_strings *ret_versions, struct hw_err *e);
+HW_PUBLIC int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
+				 struct hw_strings *ret_versions, struct hw_err *e);
 
 /* ---- what was remembered ------------------------------------------------- */
 
@@ -216,8 +224,9 @@ int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
  *
  * Return: 1 with a result, 0 with NULL when there is none, negative on error
  */
-int hw_cached_result(const struct hw_cni *cni, const struct hw_conf *conf,
-		     const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e);
+HW_PUBLIC int hw_cached_result(const struct hw_cni *cni, const struct hw_conf *conf,
+			       const struct hw_attach *at, struct hw_result **ret_result,
+			       struct hw_err *e);
 
 /* One cached attachment, as its ADD was called. */
 struct hw_cached {
@@ -241,18 +250,20 @@ struct hw_cached_list {
  *
  * Return: 1 with one entry, 0 when there is none
  */
-int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
-		     const struct hw_attach *at, struct hw_cached_list *ret_list, struct hw_err *e);
+HW_PUBLIC int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
+			       const struct hw_attach *at, struct hw_cached_list *ret_list,
+			       struct hw_err *e);
 
 /**
  * hw_cached_attachments() - every cached attachment
  * @container_id: of this container only; NULL or "": all
  * @damaged:      told of each file that cannot be read; may be NULL
  */
-int hw_cached_attachments(const struct hw_cni *cni, const char *container_id,
-			  void (*damaged)(void *ctx, const char *file, const struct hw_err *why),
-			  void *ctx, struct hw_cached_list *ret_list, struct hw_err *e);
-void hw_cached_list_free(struct hw_cached_list *list);
+HW_PUBLIC int hw_cached_attachments(const struct hw_cni *cni, const char *container_id,
+				    void (*damaged)(void *ctx, const char *file,
+						    const struct hw_err *why),
+				    void *ctx, struct hw_cached_list *ret_list, struct hw_err *e);
+HW_PUBLIC void hw_cached_list_free(struct hw_cached_list *list);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,9 @@
 extern "C" {
 #endif
 
+/* What the shared library shows; everything else in it is hidden. */
+#define HW_PUBLIC __attribute__((visibility("default")))
+
 /* Whose code hw_err.wire is: a CNI 7 must not read as a gRPC 7. */
 enum hw_domain {
 	HW_DOMAIN_NONE,
@@ -57,7 +60,8 @@ struct hw_err {
  *
  * Return: @r
  */
-int hw_err_set(struct hw_err *e, int r, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+HW_PUBLIC int hw_err_set(struct hw_err *e, int r, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /**
  * hw_err_text() - an error in our own words
@@ -67,7 +71,7 @@ int hw_err_set(struct hw_err *e, int r, const char *fmt, ...) __attribute__((for
  *
  * Return: @r
  */
-int hw_err_text(struct hw_err *e, int r, const char *fmt, ...)
+HW_PUBLIC int hw_err_text(struct hw_err *e, int r, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /**
@@ -78,7 +82,7 @@ int hw_err_text(struct hw_err *e, int r, const char *fmt, ...)
  *
  * Return: the negative errno nearest to @wire
  */
-int hw_err_cni(struct hw_err *e, int wire, const char *fmt, ...)
+HW_PUBLIC int hw_err_cni(struct hw_err *e, int wire, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /**
@@ -86,28 +90,30 @@ int hw_err_cni(struct hw_err *e, int wire, const char *fmt, ...)
  *
  * Return: e->code
  */
-int hw_err_details(struct hw_err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+HW_PUBLIC int hw_err_details(struct hw_err *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /**
  * hw_err_ctx() - put what was being done in front: "CONTEXT: MSG"
  *
  * Return: e->code
  */
-int hw_err_ctx(struct hw_err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+HW_PUBLIC int hw_err_ctx(struct hw_err *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /**
  * hw_err_wire() - the CNI code of an error, whatever set it
  *
  * Return: e->wire in the CNI domain, else HW_CNI_INTERNAL
  */
-int hw_err_wire(const struct hw_err *e);
+HW_PUBLIC int hw_err_wire(const struct hw_err *e);
 
 /**
  * hw_err_format() - "msg" or "msg; details", as libcni prints an error object
  *
  * Return: @buf
  */
-const char *hw_err_format(const struct hw_err *e, char *buf, size_t size);
+HW_PUBLIC const char *hw_err_format(const struct hw_err *e, char *buf, size_t size);
 
 #ifdef __cplusplus
 }

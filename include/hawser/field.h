@@ -105,18 +105,18 @@ enum {
  *
  * Return: 0, or -EINVAL with the path of the offending key in the message
  */
-int hw_field_decode(const struct hw_field *table, const char *json, size_t len, void *out,
-		    struct hw_err *e);
+HW_PUBLIC int hw_field_decode(const struct hw_field *table, const char *json, size_t len, void *out,
+			      struct hw_err *e);
 
 /**
  * hw_field_encode() - a struct into JSON text
  *
  * Return: the text, to be freed by the caller
  */
-char *hw_field_encode(const struct hw_field *table, const void *in, unsigned flags);
+HW_PUBLIC char *hw_field_encode(const struct hw_field *table, const void *in, unsigned flags);
 
 /** hw_field_clear() - free what decoding allocated, and zero the members */
-void hw_field_clear(const struct hw_field *table, void *out);
+HW_PUBLIC void hw_field_clear(const struct hw_field *table, void *out);
 
 /**
  * hw_field_document() - the table as text for people
@@ -125,7 +125,7 @@ void hw_field_clear(const struct hw_field *table, void *out);
  *
  * Return: the text, to be freed by the caller
  */
-char *hw_field_document(const struct hw_field *table);
+HW_PUBLIC char *hw_field_document(const struct hw_field *table);
 
 #ifdef __cplusplus
 }

@@ -82,7 +82,7 @@ struct hw_plugin {
  *
  * Return: the exit status
  */
-int hw_plugin_main(int argc, char **argv, const struct hw_plugin *plugin);
+HW_PUBLIC int hw_plugin_main(int argc, char **argv, const struct hw_plugin *plugin);
 
 /* ---- arguments ------------------------------------------------------------ */
 
@@ -93,8 +93,8 @@ int hw_plugin_main(int argc, char **argv, const struct hw_plugin *plugin);
  *
  * Unknown keys are an error unless IgnoreUnknown=1.
  */
-int hw_args_parse(const char *args, const char *const *keys, struct hw_strings *ret_values,
-		  struct hw_err *e);
+HW_PUBLIC int hw_args_parse(const char *args, const char *const *keys,
+			    struct hw_strings *ret_values, struct hw_err *e);
 
 /* ---- delegation ------------------------------------------------------------ */
 
@@ -106,8 +106,8 @@ int hw_args_parse(const char *args, const char *const *keys, struct hw_strings *
  * @input:      NULL: the call's own
  * @ret_result: ADD only; else NULL
  */
-int hw_delegate(struct hw_call *call, const char *plugin, const char *command, const char *input,
-		struct hw_result **ret_result, struct hw_err *e);
+HW_PUBLIC int hw_delegate(struct hw_call *call, const char *plugin, const char *command,
+			  const char *input, struct hw_result **ret_result, struct hw_err *e);
 
 /* ---- the attachment record --------------------------------------------------- */
 
@@ -117,7 +117,7 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
  * The record is replaced atomically. On DEL, CHECK and GC call->made holds what
  * was last saved, or is zeroed where there is no record.
  */
-int hw_record_save(struct hw_call *call, struct hw_err *e);
+HW_PUBLIC int hw_record_save(struct hw_call *call, struct hw_err *e);
 
 #ifdef __cplusplus
 }

@@ -61,14 +61,14 @@ struct hw_result {
 	struct hw_dns dns;
 };
 
-struct hw_result *hw_result_new(void);
-void hw_result_free(struct hw_result *result);
-struct hw_result *hw_result_copy(const struct hw_result *result);
+HW_PUBLIC struct hw_result *hw_result_new(void);
+HW_PUBLIC void hw_result_free(struct hw_result *result);
+HW_PUBLIC struct hw_result *hw_result_copy(const struct hw_result *result);
 
 /* Append a zeroed entry; valid until the next append of its kind. */
-struct hw_iface *hw_result_add_iface(struct hw_result *result);
-struct hw_ipconf *hw_result_add_ip(struct hw_result *result);
-struct hw_route *hw_result_add_route(struct hw_result *result);
+HW_PUBLIC struct hw_iface *hw_result_add_iface(struct hw_result *result);
+HW_PUBLIC struct hw_ipconf *hw_result_add_ip(struct hw_result *result);
+HW_PUBLIC struct hw_route *hw_result_add_route(struct hw_result *result);
 
 /**
  * hw_result_parse() - read a result
@@ -77,8 +77,8 @@ struct hw_route *hw_result_add_route(struct hw_result *result);
  *
  * Return: 0, or a negative errno (unknown version, wrong types)
  */
-int hw_result_parse(const char *json, size_t len, const char *version,
-		    struct hw_result **ret_result, struct hw_err *e);
+HW_PUBLIC int hw_result_parse(const char *json, size_t len, const char *version,
+			      struct hw_result **ret_result, struct hw_err *e);
 
 /**
  * hw_result_format() - write a result in a given version
@@ -88,17 +88,17 @@ int hw_result_parse(const char *json, size_t len, const char *version,
  * Loses what the target cannot say; fails where nothing would be left
  * ("cannot convert: no valid IP addresses").
  */
-int hw_result_format(const struct hw_result *result, const char *version, unsigned flags,
-		     char **ret_json, struct hw_err *e);
+HW_PUBLIC int hw_result_format(const struct hw_result *result, const char *version, unsigned flags,
+			       char **ret_json, struct hw_err *e);
 
 /** hw_versions() - the spec versions of this library, oldest first, NULL at the end */
-const char *const *hw_versions(void);
+HW_PUBLIC const char *const *hw_versions(void);
 
 /**
  * hw_version_compare() - order two spec versions ("" is 0.1.0)
  * @ret_order: less than, equal to or greater than 0
  */
-int hw_version_compare(const char *a, const char *b, int *ret_order, struct hw_err *e);
+HW_PUBLIC int hw_version_compare(const char *a, const char *b, int *ret_order, struct hw_err *e);
 
 #ifdef __cplusplus
 }
