@@ -107,9 +107,10 @@ struct hw_run {
 	size_t input_len;
 	int cancel_fd;	     /* readable: stop; -1: none */
 	int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+	bool stderr_through; /* its standard error is ours; else collect it */
 };
 
-/* What came of it; strings belong to the caller of run(). */
+/* What came of it; strings are malloc()ed and belong to the caller of run(). */
 struct hw_ran {
 	size_t size;
 	int status; /* as waitpid() reports it */
@@ -130,6 +131,36 @@ struct hw_exec {
 	int (*run)(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e);
 };
 
+/**
+ * hw_exec_find() - the default find(): the first directory that has the plugin
+ * @ctx:      not used
+ * @plugin:   its name, without a slash
+ * @dirs:     where to look, NULL at the end; "" is passed over
+ * @ret_path: the path, to be freed by the caller
+ *
+ * A regular file is taken whether or not it can be executed, as libcni does.
+ *
+ * Return: 0, or a negative errno
+ */
+HW_PUBLIC int hw_exec_find(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
+			   struct hw_err *e);
+
+/**
+ * hw_exec_run() - the default run(): fork and exec
+ * @ctx:     not used
+ * @run:     what to run
+ * @ret_ran: its status and output; the caller frees output and errors
+ *
+ * A file that is being written (ETXTBSY) is tried again for five seconds. At
+ * the deadline, on cancel and after too much output the plugin and its process
+ * group are killed.
+ *
+ * Return: 0 when the plugin ran, whatever its exit status; -ETIMEDOUT,
+ * -ECANCELED, -EFBIG after it was killed; else why it could not be started
+ */
+HW_PUBLIC int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran,
+			  struct hw_err *e);
+
 /* ---- running ------------------------------------------------------------ */
 
 struct hw_cni;
@@ -144,14 +175,34 @@ struct hw_cni_options {
 	size_t size;
 	const char *const *plugin_dirs; /* NULL at the end; where plugins are */
 	const char *cache_dir;		/* NULL: /var/lib/cni */
-	const char *state_dir;		/* locks; NULL: $HAWSER_STATE, then /run/hawser */
-	const struct hw_exec *exec;	/* NULL: fork and exec */
+	/* Locks; NULL: $HAWSER_STATE, else /run/hawser, or $XDG_RUNTIME_DIR/hawser without root */
+	const char *state_dir;
+	const struct hw_exec *exec; /* NULL: fork and exec */
 	enum hw_stderr stderr_mode;
 	int lock_timeout_ms; /* wait for a GC or for ADDs; 0: 60 s; then error 11 */
+	/* For the calls without a struct hw_attach, which carries its own: */
+	int cancel_fd;	/* readable: stop; 0 or -1: none */
+	int timeout_ms; /* for the whole call; 0: none */
 };
 
+/**
+ * hw_cni_new() - where plugins, cache and locks are
+ * @options: copied; .exec's ctx must live as long as the object
+ * @ret_cni: to be ended with hw_cni_free(); threads may share it
+ * @e:       why not
+ *
+ * Nothing is opened or made yet.
+ *
+ * Return: 0; -EINVAL when .size is not set; -E2BIG when the caller's struct is
+ * newer than this library and uses what the library does not know
+ */
 HW_PUBLIC int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni,
 			 struct hw_err *e);
+
+/**
+ * hw_cni_free() - the end of a struct hw_cni
+ * @cni: may be NULL; no call may be using it
+ */
 HW_PUBLIC void hw_cni_free(struct hw_cni *cni);
 
 struct hw_attach {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/exec.h - find a plugin and run it once
+ * cni/exec.h - find a plugin, run it once, understand its answer
  */
 #ifndef CNI_EXEC_H
 #define CNI_EXEC_H
@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* The environment that a plugin gets on top of ours (facts 2.6). */
+/* The environment that a plugin gets on top of ours (facts 2.6); NULL: as in ours. */
 struct exec_env {
 	const char *command;
 	const char *container_id;
@@ -26,8 +26,8 @@ struct exec_call {
 	const char *input;
 	size_t input_len;
 	enum hw_stderr stderr_mode;
-	int cancel_fd;
-	int64_t deadline;
+	int cancel_fd;	  /* -1: none */
+	int64_t deadline; /* TIME_NEVER: none */
 };
 
 /* Texts as facts 2.5. */
@@ -35,5 +35,8 @@ int exec_find(const struct hw_exec *exec, const char *plugin, const char *const 
 	      char **ret_path, struct hw_err *e);
 /* Runs the plugin; its failure becomes the error (its own object, or the texts of facts 2.6). */
 int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, struct hw_err *e);
+/* What an ADD printed, as a result; @version when it carries none. */
+int exec_result(const char *output, size_t len, const char *version, struct hw_result **ret_result,
+		struct hw_err *e);
 
 #endif

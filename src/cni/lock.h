@@ -16,8 +16,8 @@
 
 #define LOCK_TIMEOUT_MS 60000
 
-/* $HAWSER_STATE, else /run/hawser */
-const char *lock_state_dir(void);
+/* $HAWSER_STATE, else /run/hawser, for others than root $XDG_RUNTIME_DIR/hawser; to be freed */
+char *lock_state_dir(void);
 int lock_take(const char *state_dir, const char *network, const char *taker, bool exclusive,
 	      int64_t deadline, int *ret_fd, struct hw_err *e);
 
