@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/result.c - what an ADD answers, in all seven spec versions
+ *
+ * What:  read a result of any version into struct hw_result, write it in any.
+ * How:   one field table per family of versions. That of 1.x describes struct
+ *        hw_result itself; the older ones differ in a few places, for which
+ *        there are small structs of the older shape:
+ *
+ *	family  versions           shape
+ *	IP4     0.1.0 0.2.0        ip4 and ip6, each with gateway and routes
+ *	IPS     0.3.0 0.3.1 0.4.0  interfaces, ips with a version, routes
+ *	ONE     1.0.0 1.1.0        the same without version; more about interfaces
+ *
+ *        So every pair of versions is one decode and one encode.
+ * Rules: keys come in upstream's order: that of the tables, and sorted at
+ *        every level in family ONE.
+ *        An address or destination that is not there is left out, not written
+ *        as "<nil>" as Go does.
+ *        The newer members of a route are written in family IPS too, as
+ *        upstream does: a later plugin of the chain may need them.
+ */
+#include "cni/result.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/field.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "cni/version.h"
+
+/* The tables use each pair in struct hw_result as a struct hw_list. */
+#define ASSERT_LIST(type, list, count)                                                             \
+	_Static_assert(offsetof(type, count) - offsetof(type, list) ==                             \
+			       offsetof(struct hw_list, n),                                        \
+		       #list " and " #count " are laid out as a struct hw_list")
+ASSERT_LIST(struct hw_result, ifaces, n_ifaces);
+ASSERT_LIST(struct hw_result, ips, n_ips);
+ASSERT_LIST(struct hw_result, routes, n_routes);
+
+static const struct hw_field dns_fields[] = {
+	{ "nameservers", HW_STRINGS, HW_AT(struct hw_dns, nameservers) },
+	{ "domain", HW_STRING, HW_AT(struct hw_dns, domain) },
+	{ "search", HW_STRINGS, HW_AT(struct hw_dns, search) },
+	{ "options", HW_STRINGS, HW_AT(struct hw_dns, options) },
+	{ 0 },
+};
+
+static const struct hw_field route_fields[] = {
+	{ "dst", HW_PREFIX, HW_AT(struct hw_route, dst) },
+	{ "gw", HW_IP, HW_AT(struct hw_route, gw) },
+	{ "mtu", HW_INT, HW_AT(struct hw_route, mtu) },
+	{ "advmss", HW_INT, HW_AT(struct hw_route, advmss) },
+	{ "priority", HW_INT, HW_AT(struct hw_route, priority) },
+	{ "table", HW_INT, HW_AT(struct hw_route, table),
+	  .has = HW_HAS(struct hw_route, has_table) },
+	{ "scope", HW_INT, HW_AT(struct hw_route, scope),
+	  .has = HW_HAS(struct hw_route, has_scope) },
+	{ 0 },
+};
+
+/* ---- family ONE: struct hw_result itself ----------------------------------- */
+
+static const struct hw_field iface_fields[] = {
+	{ "name", HW_STRING, HW_AT(struct hw_iface, name), .flags = HW_ALWAYS },
+	{ "mac", HW_STRING, HW_AT(struct hw_iface, mac) },
+	{ "sandbox", HW_STRING, HW_AT(struct hw_iface, sandbox) },
+	{ "mtu", HW_INT, HW_AT(struct hw_iface, mtu) },
+	{ "socketPath", HW_STRING, HW_AT(struct hw_iface, socket_path) },
+	{ "pciID", HW_STRING, HW_AT(struct hw_iface, pci_id) },
+	{ 0 },
+};
+
+static const struct hw_field ipconf_fields[] = {
+	{ "interface", HW_INT, HW_AT(struct hw_ipconf, iface),
+	  .has = HW_HAS(struct hw_ipconf, has_iface) },
+	{ "address", HW_PREFIX, HW_AT(struct hw_ipconf, address) },
+	{ "gateway", HW_IP, HW_AT(struct hw_ipconf, gateway) },
+	{ 0 },
+};
+
+static const struct hw_field one_fields[] = {
+	{ "cniVersion", HW_STRING, HW_AT(struct hw_result, version) },
+	{ "interfaces", HW_LIST, HW_AT(struct hw_result, ifaces), .sub = iface_fields,
+	  .size = sizeof(struct hw_iface) },
+	{ "ips", HW_LIST, HW_AT(struct hw_result, ips), .sub = ipconf_fields,
+	  .size = sizeof(struct hw_ipconf) },
+	{ "routes", HW_LIST, HW_AT(struct hw_result, routes), .sub = route_fields,
+	  .size = sizeof(struct hw_route) },
+	{ "dns", HW_OBJECT, HW_AT(struct hw_result, dns), .sub = dns_fields },
+	{ 0 },
+};
+
+static int one_decode(const struct value *v, struct hw_result *result, struct hw_err *e)
+{
+	return field_decode(one_fields, v, result, e);
+}
+
+static int one_encode(const struct hw_result *result, const char *version, struct value **ret_value,
+		      struct hw_err *e)
+{
+	struct hw_result labelled = *result;
+
+	(void)e;
+	labelled.version = (char *)version;
+	*ret_value = field_encode(one_fields, &labelled);
+	return 0;
+}
+
+/* ---- family IPS: interfaces say less, addresses say their version ------------- */
+
+struct ips_ipconf {
+	char *version;
+	struct hw_ipconf conf;
+};
+
+struct ips_result {
+	struct hw_result base;
+	struct hw_list ips; /* of struct ips_ipconf, in place of base's own */
+};
+
+static const struct hw_field ips_iface_fields[] = {
+	{ "name", HW_STRING, HW_AT(struct hw_iface, name), .flags = HW_ALWAYS },
+	{ "mac", HW_STRING, HW_AT(struct hw_iface, mac) },
+	{ "sandbox", HW_STRING, HW_AT(struct hw_iface, sandbox) },
+	{ 0 },
+};
+
+static const struct hw_field ips_ipconf_fields[] = {
+	{ "version", HW_STRING, HW_AT(struct ips_ipconf, version) },
+	{ "interface", HW_INT, HW_AT(struct ips_ipconf, conf.iface),
+	  .has = HW_HAS(struct ips_ipconf, conf.has_iface) },
+	{ "address", HW_PREFIX, HW_AT(struct ips_ipconf, conf.address) },
+	{ "gateway", HW_IP, HW_AT(struct ips_ipconf, conf.gateway) },
+	{ 0 },
+};
+
+static const struct hw_field ips_fields[] = {
+	{ "cniVersion", HW_STRING, HW_AT(struct ips_result, base.version) },
+	{ "interfaces", HW_LIST, HW_AT(struct ips_result, base.ifaces), .sub = ips_iface_fields,
+	  .size = sizeof(struct hw_iface) },
+	{ "ips", HW_LIST, HW_AT(struct ips_result, ips), .sub = ips_ipconf_fields,
+	  .size = sizeof(struct ips_ipconf) },
+	{ "routes", HW_LIST, HW_AT(struct ips_result, base.routes), .sub = route_fields,
+	  .size = sizeof(struct hw_route) },
+	{ "dns", HW_OBJECT, HW_AT(struct ips_result, base.dns), .sub = dns_fields,
+	  .flags = HW_ALWAYS },
+	{ 0 },
+};
+
+static int ips_decode(const struct value *v, struct hw_result *result, struct hw_err *e)
+{
+	struct ips_result old = { 0 };
+	const struct ips_ipconf *ips;
+	int r;
+
+	r = field_decode(ips_fields, v, &old, e);
+	if (r < 0)
+		return r;
+	ips = old.ips.v;
+	for (size_t i = 0; i < old.ips.n; i++) {
+		*hw_result_add_ip(&old.base) = ips[i].conf;
+		free(ips[i].version);
+	}
+	free(old.ips.v);
+	*result = old.base;
+	return 0;
+}
+
+static int ips_encode(const struct hw_result *result, const char *version, struct value **ret_value,
+		      struct hw_err *e)
+{
+	autofree struct ips_ipconf *ips = mem_new((result->n_ips + 1) * sizeof(*ips));
+	struct ips_result old = { .base = *result, .ips = { ips, result->n_ips } };
+
+	(void)e;
+	old.base.version = (char *)version;
+	for (size_t i = 0; i < result->n_ips; i++) {
+		ips[i].conf = result->ips[i];
+		ips[i].version = result->ips[i].address.ip.family == AF_INET ? "4" : "6";
+	}
+	*ret_value = field_encode(ips_fields, &old);
+	return 0;
+}
+
+/* ---- family IP4: one address of each kind ------------------------------------- */
+
+struct ip4_part {
+	bool there;
+	struct hw_prefix ip;
+	struct hw_ip gateway;
+	struct hw_route *routes;
+	size_t n_routes;
+};
+ASSERT_LIST(struct ip4_part, routes, n_routes);
+
+struct ip4_result {
+	char *version;
+	struct ip4_part ip4, ip6;
+	struct hw_dns dns;
+};
+
+static const struct hw_field ip4_route_fields[] = {
+	{ "dst", HW_PREFIX, HW_AT(struct hw_route, dst) },
+	{ "gw", HW_IP, HW_AT(struct hw_route, gw) },
+	{ 0 },
+};
+
+static const struct hw_field ip4_part_fields[] = {
+	{ "ip", HW_PREFIX, HW_AT(struct ip4_part, ip) },
+	{ "gateway", HW_IP, HW_AT(struct ip4_part, gateway) },
+	{ "routes", HW_LIST, HW_AT(struct ip4_part, routes), .sub = ip4_route_fields,
+	  .size = sizeof(struct hw_route) },
+	{ 0 },
+};
+
+static const struct hw_field ip4_fields[] = {
+	{ "cniVersion", HW_STRING, HW_AT(struct ip4_result, version) },
+	{ "ip4", HW_OBJECT, HW_AT(struct ip4_result, ip4), .sub = ip4_part_fields,
+	  .has = HW_HAS(struct ip4_result, ip4.there) },
+	{ "ip6", HW_OBJECT, HW_AT(struct ip4_result, ip6), .sub = ip4_part_fields,
+	  .has = HW_HAS(struct ip4_result, ip6.there) },
+	{ "dns", HW_OBJECT, HW_AT(struct ip4_result, dns), .sub = dns_fields, .flags = HW_ALWAYS },
+	{ 0 },
+};
+
+static void ip4_part_to_result(const struct ip4_part *part, struct hw_result *result)
+{
+	struct hw_ipconf *ip;
+
+	if (!part->there)
+		return;
+	ip = hw_result_add_ip(result);
+	ip->address = part->ip;
+	ip->gateway = part->gateway;
+	for (size_t i = 0; i < part->n_routes; i++)
+		*hw_result_add_route(result) = part->routes[i];
+}
+
+static int ip4_decode(const struct value *v, struct hw_result *result, struct hw_err *e)
+{
+	struct ip4_result old = { 0 };
+	int r;
+
+	r = field_decode(ip4_fields, v, &old, e);
+	if (r < 0)
+		return r;
+	*result = (struct hw_result){ .version = old.version, .dns = old.dns };
+	ip4_part_to_result(&old.ip4, result);
+	ip4_part_to_result(&old.ip6, result);
+	free(old.ip4.routes);
+	free(old.ip6.routes);
+	return 0;
+}
+
+/* The first address of the family, and every route of it. */
+static struct ip4_part ip4_part_of_result(const struct hw_result *result, int family)
+{
+	struct ip4_part part = { 0 };
+
+	for (size_t i = 0; i < result->n_ips && !part.there; i++) {
+		const struct hw_ipconf *ip = &result->ips[i];
+
+		if (ip->address.ip.family == family)
+			part = (struct ip4_part){ true, ip->address, ip->gateway, NULL, 0 };
+	}
+	if (!part.there)
+		return part;
+	part.routes = mem_new((result->n_routes + 1) * sizeof(*part.routes));
+	for (size_t i = 0; i < result->n_routes; i++)
+		if (result->routes[i].dst.ip.family == family)
+			part.routes[part.n_routes++] = result->routes[i];
+	return part;
+}
+
+static int ip4_encode(const struct hw_result *result, const char *version, struct value **ret_value,
+		      struct hw_err *e)
+{
+	struct ip4_result old = {
+		.version = (char *)version,
+		.ip4 = ip4_part_of_result(result, AF_INET),
+		.ip6 = ip4_part_of_result(result, AF_INET6),
+		.dns = result->dns,
+	};
+
+	if (!old.ip4.there && !old.ip6.there)
+		return err_text(e, -EINVAL, "cannot convert: no valid IP addresses");
+	*ret_value = field_encode(ip4_fields, &old);
+	free(old.ip4.routes);
+	free(old.ip6.routes);
+	return 0;
+}
+
+/* ---- all of them -------------------------------------------------------------- */
+
+static const struct family {
+	int (*decode)(const struct value *v, struct hw_result *result, struct hw_err *e);
+	int (*encode)(const struct hw_result *result, const char *version, struct value **ret_value,
+		      struct hw_err *e);
+	unsigned flags; /* of value_format() */
+} result_families[] = {
+	[VERSION_FAMILY_IP4] = { ip4_decode, ip4_encode },
+	[VERSION_FAMILY_IPS] = { ips_decode, ips_encode },
+	[VERSION_FAMILY_ONE] = { one_decode, one_encode, HW_JSON_SORTED },
+};
+
+/**
+ * hw_result_new() - an empty result
+ */
+struct hw_result *hw_result_new(void)
+{
+	return mem_new(sizeof(struct hw_result));
+}
+
+/**
+ * hw_result_free() - end a result and every string in it
+ * @result: may be NULL
+ */
+void hw_result_free(struct hw_result *result)
+{
+	if (!result)
+		return;
+	hw_field_clear(one_fields, result);
+	free(result);
+}
+
+/**
+ * hw_result_copy() - a result of the same content that shares nothing
+ */
+struct hw_result *hw_result_copy(const struct hw_result *result)
+{
+	AUTO(value_free) struct value *v = field_encode(one_fields, result);
+	struct hw_result *copy = hw_result_new();
+	struct hw_err e;
+	int r;
+
+	/* What a table wrote, it can read. */
+	r = field_decode(one_fields, v, copy, &e);
+	assert(r == 0);
+	return copy;
+}
+
+/**
+ * hw_result_add_iface() - append an interface
+ *
+ * Return: the zeroed entry, valid until the next append
+ */
+struct hw_iface *hw_result_add_iface(struct hw_result *result)
+{
+	size_t i = result->n_ifaces++;
+
+	result->ifaces = mem_resize(result->ifaces, result->n_ifaces, sizeof(*result->ifaces));
+	result->ifaces[i] = (struct hw_iface){ 0 };
+	return &result->ifaces[i];
+}
+
+/**
+ * hw_result_add_ip() - append an address
+ *
+ * Return: the zeroed entry, valid until the next append
+ */
+struct hw_ipconf *hw_result_add_ip(struct hw_result *result)
+{
+	size_t i = result->n_ips++;
+
+	result->ips = mem_resize(result->ips, result->n_ips, sizeof(*result->ips));
+	result->ips[i] = (struct hw_ipconf){ 0 };
+	return &result->ips[i];
+}
+
+/**
+ * hw_result_add_route() - append a route
+ *
+ * Return: the zeroed entry, valid until the next append
+ */
+struct hw_route *hw_result_add_route(struct hw_result *result)
+{
+	size_t i = result->n_routes++;
+
+	result->routes = mem_resize(result->routes, result->n_routes, sizeof(*result->routes));
+	result->routes[i] = (struct hw_route){ 0 };
+	return &result->routes[i];
+}
+
+static int result_read(const char *json, size_t len, struct value **ret_value, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r;
+
+	r = value_parse(json, len, &v, e);
+	if (r < 0)
+		return err_ctx(e, "failed to unmarshal raw result");
+	if (value_kind(v) == VALUE_NULL) {
+		value_free(v);
+		v = value_new_object();
+	}
+	if (value_kind(v) != VALUE_OBJECT)
+		return err_text(e, -EINVAL, "failed to unmarshal raw result: %s is not an object",
+				value_kind_name(value_kind(v)));
+	*ret_value = take_ptr(v);
+	return 0;
+}
+
+/* The version that the text carries, else the assumed one; valid as long as both. */
+static int result_version(const struct value *v, const char *assumed, const char **ret_version,
+			  struct hw_err *e)
+{
+	const struct value *version = value_find(v, "cniVersion");
+
+	if (version && value_kind(version) != VALUE_STRING && value_kind(version) != VALUE_NULL)
+		return err_text(e, -EINVAL,
+				"decoding version from network result: %s, want a string",
+				value_kind_name(value_kind(version)));
+	*ret_version = version ? value_string(version) : NULL;
+	if (str_empty(*ret_version))
+		*ret_version = version_or_oldest(assumed);
+	return 0;
+}
+
+/* ips[].interface counts interfaces: one that is null keeps its place as an empty one. */
+static void result_keep_places(struct value *v)
+{
+	const struct value *old = value_find(v, "interfaces");
+	struct value *kept;
+
+	if (!old || value_kind(old) != VALUE_ARRAY)
+		return;
+	kept = value_new_array();
+	for (size_t i = 0; i < value_count(old); i++) {
+		struct value *entry = value_at(old, i);
+
+		value_append(kept, value_kind(entry) == VALUE_NULL ? value_new_object()
+								   : value_ref(entry));
+	}
+	value_set(v, "interfaces", kept);
+}
+
+static int result_decode(struct value *v, const char *version, struct hw_result **ret_result,
+			 struct hw_err *e)
+{
+	enum version_family family = version_family(version);
+	autofree struct hw_result *result = hw_result_new();
+	autofree char *label = str_copy(version);
+	int r;
+
+	if (family == VERSION_FAMILY_NONE)
+		return err_text(e, -EINVAL, "unsupported CNI result version \"%s\"", version);
+	result_keep_places(v);
+	r = result_families[family].decode(v, result, e);
+	if (r < 0)
+		return err_ctx(e, "result of version %s", label);
+	free(result->version);
+	result->version = take_ptr(label);
+	*ret_result = take_ptr(result);
+	return 0;
+}
+
+/**
+ * hw_result_parse() - read a result
+ * @json:    the text, @len bytes; null is an empty result, as for libcni
+ * @version: what to assume when it carries no cniVersion; NULL or "": 0.1.0
+ *
+ * Return: 0, or a negative errno (unknown version, wrong types)
+ */
+int hw_result_parse(const char *json, size_t len, const char *version,
+		    struct hw_result **ret_result, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	const char *own;
+	int r;
+
+	r = result_read(json, len, &v, e);
+	if (r < 0)
+		return r;
+	r = result_version(v, version, &own, e);
+	if (r < 0)
+		return r;
+	return result_decode(v, own, ret_result, e);
+}
+
+/* "[0.3.0 0.3.1 0.4.0]" */
+static char *family_versions(enum version_family family)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	const char *separator = "[";
+
+	for (const char *const *v = hw_versions(); *v; v++) {
+		if (version_family(*v) != family)
+			continue;
+		buf_printf(&b, "%s%s", separator, *v);
+		separator = " ";
+	}
+	buf_putc(&b, ']');
+	return buf_take(&b);
+}
+
+static int check_same_family(const char *version, const char *conf_version, struct hw_err *e)
+{
+	enum version_family family = version_family(conf_version);
+	autofree char *supported = NULL;
+
+	if (family == VERSION_FAMILY_NONE)
+		return err_text(e, -EINVAL, "unsupported CNI result version \"%s\"", conf_version);
+	if (version_family(version) == family)
+		return 0;
+	supported = family_versions(family);
+	return err_text(e, -EINVAL, "result type supports %s but unmarshalled CNIVersion is \"%s\"",
+			supported, version);
+}
+
+/**
+ * result_parse_prev() - read a plugin's prevResult
+ * @conf_version: the configuration's; assumed when the result carries none, and
+ *                else of the same family
+ *
+ * Return: 0, or -EINVAL with "could not parse prevResult: ..."
+ */
+int result_parse_prev(const char *json, size_t len, const char *conf_version,
+		      struct hw_result **ret_result, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	const char *own;
+	int r;
+
+	r = result_read(json, len, &v, e);
+	if (r == 0)
+		r = result_version(v, conf_version, &own, e);
+	if (r == 0)
+		r = check_same_family(own, conf_version, e);
+	if (r == 0)
+		r = result_decode(v, own, ret_result, e);
+	if (r < 0)
+		return err_ctx(e, "could not parse prevResult");
+	return 0;
+}
+
+/**
+ * hw_result_format() - write a result in a given version
+ * @version: the target; "" or NULL is 0.1.0
+ * @flags:   HW_JSON_PRETTY
+ *
+ * Return: 0, or -EINVAL when the version is not known or cannot say anything of it
+ */
+int hw_result_format(const struct hw_result *result, const char *version, unsigned flags,
+		     char **ret_json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	const struct family *family;
+	int r;
+
+	version = version_or_oldest(version);
+	if (version_family(version) == VERSION_FAMILY_NONE)
+		return err_text(e, -EINVAL, "no converter for CNI result version %s to %s",
+				str_or(result->version, VERSION_NEWEST), version);
+	family = &result_families[version_family(version)];
+	r = family->encode(result, version, &v, e);
+	if (r < 0)
+		return r;
+	*ret_json = value_format(v, flags | family->flags);
+	return 0;
+}
+
+/**
+ * result_convert() - a copy with what a version can say
+ * @version: the target; "" or NULL is 0.1.0
+ */
+int result_convert(const struct hw_result *result, const char *version,
+		   struct hw_result **ret_result, struct hw_err *e)
+{
+	autofree char *json = NULL;
+	int r;
+
+	r = hw_result_format(result, version, 0, &json, e);
+	if (r < 0)
+		return r;
+	return hw_result_parse(json, strlen(json), version, ret_result, e);
+}
