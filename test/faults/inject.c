@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * faults/inject.c - run a command and interrupt it at one chosen system call
+ *
+ * What:  counts the system calls of a command and of all its descendants, and
+ *        then kills the whole tree before the Nth, or makes the Nth fail.
+ * How:   ptrace, followed through fork, vfork, clone and exec. Counting starts
+ *        at a program's entry point (a breakpoint at AT_ENTRY), so the dynamic
+ *        linker's own calls are no points; the same after every exec. A call
+ *        that shall fail is replaced by number -1 and its result by -errno.
+ * Rules: everything that the command started is dead when this program ends,
+ *        however it ends (PTRACE_O_EXITKILL). Every tracee stops before each
+ *        system call, so nothing runs on after the decision to kill: parents
+ *        die first and cannot react to the death of a child.
+ * Not:   what is a correct state afterwards is the scenario's to say; see run.
+ *
+ * The report is one line, its first word the outcome:
+ *
+ *	counted POINTS FAILABLE STATUS		killed at POINT NAME PROCESS
+ *	failed at POINT NAME PROCESS ERRNO	missed (the command ended before)
+ *	hung (killed at the deadline)
+ */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "faults/syscalls.h"
+
+#if defined(__x86_64__)
+#define BREAKPOINT	0xccUL /* int3 */
+#define BREAKPOINT_MASK 0xffUL
+#define BREAKPOINT_PC	1 /* how far the counter is behind it */
+#define REG_PC		rip
+#define REG_RESULT	rax
+#elif defined(__aarch64__)
+#define BREAKPOINT	0xd4200000UL /* brk #0 */
+#define BREAKPOINT_MASK 0xffffffffUL
+#define BREAKPOINT_PC	0
+#define REG_PC		pc
+#define REG_RESULT	regs[0]
+#else
+#error "x86-64 or arm64"
+#endif
+
+#define TRACEES_MAX 512
+#define REAP_MS	    5000 /* for the killed to be gone */
+
+enum {
+	EXIT_HUNG = 124,
+	EXIT_USAGE = 125,
+	EXIT_SKIP = 77,
+	TRAP_SYSCALL = SIGTRAP | 0x80,
+};
+
+enum mode { MODE_NONE, MODE_COUNT, MODE_KILL, MODE_FAIL };
+enum outcome { OUTCOME_NONE, OUTCOME_KILLED, OUTCOME_FAILED, OUTCOME_HUNG };
+
+struct tracee {
+	pid_t pid;
+	bool counted;	 /* it is past its entry point */
+	uint64_t entry;	 /* where the breakpoint is; 0: none */
+	long entry_word; /* what stood there */
+	int error;	 /* to return from the call it is in; 0: its own */
+};
+
+struct inject {
+	/* what was asked for */
+	enum mode mode;
+	unsigned long point;
+	int error; /* 0: by the table */
+	bool list;
+	long timeout_ms;
+	long linger_ms;
+	FILE *report;
+
+	/* what has happened */
+	struct tracee tracees[TRACEES_MAX]; /* in the order of birth */
+	size_t n_tracees;
+	pid_t root;
+	int root_status;
+	unsigned long points;
+	unsigned long failable;
+	enum outcome outcome;
+	char where[128];
+	bool killing;
+	int64_t deadline_ms;
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void __attribute__((noreturn)) die(int status, const char *what)
+{
+	fprintf(stderr, "inject: %s: %s\n", what, strerror(errno));
+	exit(status);
+}
+
+/* ---- the tracees ---------------------------------------------------------- */
+
+static struct tracee *tracee_find(struct inject *in, pid_t pid)
+{
+	for (size_t i = 0; i < in->n_tracees; i++)
+		if (in->tracees[i].pid == pid)
+			return &in->tracees[i];
+	return NULL;
+}
+
+static struct tracee *tracee_add(struct inject *in, pid_t pid, bool counted)
+{
+	struct tracee *t = &in->tracees[in->n_tracees];
+
+	if (in->n_tracees == TRACEES_MAX) {
+		errno = ENOSPC;
+		die(EXIT_USAGE, "more processes than can be followed");
+	}
+	in->n_tracees++;
+	*t = (struct tracee){ .pid = pid, .counted = counted };
+	return t;
+}
+
+static void tracee_remove(struct inject *in, pid_t pid)
+{
+	struct tracee *t = tracee_find(in, pid);
+
+	if (!t)
+		return;
+	in->n_tracees--;
+	memmove(t, t + 1, (size_t)(&in->tracees[in->n_tracees] - t) * sizeof(*t));
+}
+
+/* A tracee can be killed at any moment, also while it is stopped: ESRCH from ptrace() is never an
+ * error here, its end is reported by waitpid(). */
+static void tracee_resume(const struct tracee *t, int sig)
+{
+	ptrace(t->counted ? PTRACE_SYSCALL : PTRACE_CONT, t->pid, NULL, (void *)(intptr_t)sig);
+}
+
+static void tracee_name(const struct tracee *t, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", t->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, buf, size - 1);
+		close(fd);
+	}
+	buf[n > 0 ? n - 1 : 0] = '\0';
+}
+
+static bool regs_get(const struct tracee *t, struct user_regs_struct *regs)
+{
+	struct iovec iov = { regs, sizeof(*regs) };
+
+	return ptrace(PTRACE_GETREGSET, t->pid, (void *)NT_PRSTATUS, &iov) == 0;
+}
+
+static void regs_set(const struct tracee *t, struct user_regs_struct *regs)
+{
+	struct iovec iov = { regs, sizeof(*regs) };
+
+	ptrace(PTRACE_SETREGSET, t->pid, (void *)NT_PRSTATUS, &iov);
+}
+
+/* ---- a program starts ------------------------------------------------------ */
+
+static uint64_t entry_address(pid_t pid)
+{
+	Elf64_auxv_t aux[64];
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, aux, sizeof(aux));
+	close(fd);
+	for (ssize_t i = 0; (i + 1) * (ssize_t)sizeof(aux[0]) <= n; i++)
+		if (aux[i].a_type == AT_ENTRY)
+			return aux[i].a_un.a_val;
+	return 0;
+}
+
+/* The program is loaded, nothing of it has run: stop it again at its entry point. Where that
+ * cannot be found it is counted from here. */
+static void at_exec(struct inject *in, struct tracee *t)
+{
+	unsigned long former = 0;
+	long word;
+
+	/* a thread that execs takes over the process's id, and its own vanishes without a word */
+	if (ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &former) == 0 && (pid_t)former != t->pid) {
+		pid_t pid = t->pid;
+
+		tracee_remove(in, (pid_t)former);
+		t = tracee_find(in, pid);
+	}
+	t->error = 0;
+	t->entry = entry_address(t->pid);
+	t->counted = t->entry == 0;
+	if (t->entry) {
+		word = ptrace(PTRACE_PEEKTEXT, t->pid, (void *)t->entry, NULL);
+		t->entry_word = word;
+		word = (long)(((unsigned long)word & ~BREAKPOINT_MASK) | BREAKPOINT);
+		ptrace(PTRACE_POKETEXT, t->pid, (void *)t->entry, (void *)word);
+	}
+	tracee_resume(t, 0);
+}
+
+/* Return: whether this trap is our breakpoint, which is then gone */
+static bool at_entry(struct tracee *t)
+{
+	struct user_regs_struct regs;
+
+	if (!t->entry || !regs_get(t, &regs) || regs.REG_PC != t->entry + BREAKPOINT_PC)
+		return false;
+	ptrace(PTRACE_POKETEXT, t->pid, (void *)t->entry, (void *)t->entry_word);
+	regs.REG_PC = t->entry;
+	regs_set(t, &regs);
+	t->entry = 0;
+	t->counted = true;
+	return true;
+}
+
+/* ---- a system call ---------------------------------------------------------- */
+
+/* Parents first: they were born first. Who is born meanwhile is killed at its first stop. */
+static void kill_all(struct inject *in)
+{
+	for (size_t i = 0; i < in->n_tracees; i++)
+		kill(in->tracees[i].pid, SIGKILL);
+	in->killing = true;
+	in->deadline_ms = now_ms() + REAP_MS;
+}
+
+static void replace_call(const struct tracee *t)
+{
+#if defined(__x86_64__)
+	struct user_regs_struct regs;
+
+	if (!regs_get(t, &regs))
+		return;
+	regs.orig_rax = (unsigned long)-1;
+	regs_set(t, &regs);
+#else
+	int nr = -1;
+	struct iovec iov = { &nr, sizeof(nr) };
+
+	ptrace(PTRACE_SETREGSET, t->pid, (void *)NT_ARM_SYSTEM_CALL, &iov);
+#endif
+}
+
+static void replace_result(struct tracee *t)
+{
+	struct user_regs_struct regs;
+
+	if (!regs_get(t, &regs))
+		return;
+	regs.REG_RESULT = (unsigned long)-t->error;
+	regs_set(t, &regs);
+	t->error = 0;
+}
+
+static void list_call(const struct inject *in, const char *name, const char *process, bool can_fail)
+{
+	char number[24] = "-";
+
+	if (can_fail)
+		snprintf(number, sizeof(number), "%lu", in->failable);
+	fprintf(in->report, "%6lu %6s %-16s %s\n", in->points, number, name, process);
+}
+
+static void at_call(struct inject *in, struct tracee *t, uint64_t nr, const uint64_t args[6])
+{
+	int error = syscall_errno(nr, args);
+	const char *name = syscall_name(nr);
+	bool kills, fails;
+	char process[32];
+
+	in->points++;
+	in->failable += error != SYSCALL_CANNOT_FAIL;
+	kills = in->mode == MODE_KILL && in->points == in->point;
+	fails = in->mode == MODE_FAIL && error && in->failable == in->point;
+	if (!in->list && !kills && !fails)
+		return;
+	tracee_name(t, process, sizeof(process));
+	if (in->list)
+		list_call(in, name, process, error != SYSCALL_CANNOT_FAIL);
+	if (kills) {
+		in->outcome = OUTCOME_KILLED;
+		snprintf(in->where, sizeof(in->where), "%lu %s %s", in->point, name, process);
+		kill_all(in);
+	} else if (fails) {
+		in->outcome = OUTCOME_FAILED;
+		t->error = in->error ? in->error : error;
+		snprintf(in->where, sizeof(in->where), "%lu %s %s %s", in->point, name, process,
+			 strerrorname_np(t->error));
+		replace_call(t);
+	}
+}
+
+static void at_syscall(struct inject *in, struct tracee *t)
+{
+	struct __ptrace_syscall_info info = { 0 };
+
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, t->pid, (void *)sizeof(info), &info) > 0) {
+		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
+			at_call(in, t, info.entry.nr, (const uint64_t *)info.entry.args);
+		else if (t->error)
+			replace_result(t);
+	}
+	if (!in->killing)
+		tracee_resume(t, 0);
+}
+
+/* ---- the loop ------------------------------------------------------------- */
+
+static void at_stop(struct inject *in, struct tracee *t, int status)
+{
+	int sig = WSTOPSIG(status), event = status >> 16;
+
+	if (sig == TRAP_SYSCALL)
+		at_syscall(in, t);
+	else if (event == PTRACE_EVENT_EXEC)
+		at_exec(in, t);
+	else if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) /* stopped by SIGSTOP and its like */
+		ptrace(PTRACE_LISTEN, t->pid, NULL, NULL);
+	else if (event || (sig == SIGTRAP && at_entry(t)))
+		tracee_resume(t, 0);
+	else
+		tracee_resume(t, sig);
+}
+
+static void at_change(struct inject *in, pid_t pid, int status)
+{
+	struct tracee *t = tracee_find(in, pid);
+
+	if (WIFEXITED(status) || WIFSIGNALED(status)) {
+		tracee_remove(in, pid);
+		if (pid == in->root) {
+			int64_t linger = now_ms() + in->linger_ms;
+
+			in->root_status = status;
+			if (!in->killing && linger < in->deadline_ms)
+				in->deadline_ms = linger;
+			in->root = 0;
+		}
+	} else if (WIFSTOPPED(status)) {
+		if (!t)
+			t = tracee_add(in, pid, true);
+		if (in->killing)
+			kill(pid, SIGKILL);
+		else
+			at_stop(in, t, status);
+	}
+}
+
+/* Return: a process that changed, 0 at the deadline, -1 when there is none left */
+static pid_t wait_change(const struct inject *in, int *ret_status)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (;;) {
+		pid_t pid = waitpid(-1, ret_status, __WALL | WNOHANG);
+		int64_t left = in->deadline_ms - now_ms();
+		struct timespec ts = { left / 1000, left % 1000 * 1000000 };
+
+		if (pid != 0)
+			return pid;
+		if (left <= 0)
+			return 0;
+		sigtimedwait(&set, NULL, &ts);
+	}
+}
+
+static void supervise(struct inject *in)
+{
+	for (;;) {
+		int status = 0;
+		pid_t pid = wait_change(in, &status);
+
+		if (pid > 0) {
+			at_change(in, pid, status);
+			continue;
+		}
+		if (pid < 0 || in->killing)
+			return;
+		/* the deadline of the command, or of what it left behind */
+		if (in->root)
+			in->outcome = OUTCOME_HUNG;
+		kill_all(in);
+	}
+}
+
+/* ---- start and end ---------------------------------------------------------- */
+
+/* Tracer and tracee only ever run in turns: on one processor that is a switch, on two a wake-up
+ * across them, which was seen to cost twenty times as much. */
+static void stay_here(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void start(struct inject *in, char **argv)
+{
+	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC |
+			     PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t chld, before;
+	int gate[2];
+
+	stay_here();
+	sigaction(SIGCHLD, &dfl, NULL);
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, &before);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (pipe2(gate, O_CLOEXEC) < 0)
+		die(EXIT_USAGE, "pipe");
+	in->root = fork();
+	if (in->root < 0)
+		die(EXIT_USAGE, "fork");
+	if (in->root == 0) {
+		char go;
+
+		close(gate[1]);
+		if (read(gate[0], &go, 1) != 1)
+			_exit(EXIT_USAGE);
+		sigprocmask(SIG_SETMASK, &before, NULL);
+		execvp(argv[0], argv);
+		die(127, argv[0]);
+	}
+	close(gate[0]);
+	if (ptrace(PTRACE_SEIZE, in->root, NULL, (void *)options) < 0)
+		die(EXIT_SKIP, "ptrace is not permitted");
+	tracee_add(in, in->root, false);
+	in->deadline_ms = now_ms() + in->timeout_ms;
+	if (write(gate[1], "", 1) != 1)
+		die(EXIT_USAGE, "pipe");
+	close(gate[1]);
+}
+
+static int exit_status(const struct inject *in)
+{
+	if (in->outcome == OUTCOME_HUNG)
+		return EXIT_HUNG;
+	if (WIFSIGNALED(in->root_status))
+		return 128 + WTERMSIG(in->root_status);
+	return WEXITSTATUS(in->root_status);
+}
+
+static void print_report(const struct inject *in)
+{
+	if (in->outcome == OUTCOME_HUNG)
+		fprintf(in->report, "hung after %ld ms %s\n", in->timeout_ms, in->where);
+	else if (in->outcome == OUTCOME_KILLED)
+		fprintf(in->report, "killed at %s\n", in->where);
+	else if (in->outcome == OUTCOME_FAILED)
+		fprintf(in->report, "failed at %s\n", in->where);
+	else if (in->mode == MODE_COUNT)
+		fprintf(in->report, "counted %lu %lu %d\n", in->points, in->failable,
+			exit_status(in));
+	else
+		fprintf(in->report, "missed %lu\n", in->point);
+}
+
+static void __attribute__((noreturn)) usage(int status)
+{
+	fprintf(status ? stderr : stdout,
+		"usage: inject --count | --kill N | --fail N [OPTION...] -- COMMAND [ARG...]\n"
+		"  --count        count the system calls: all of them, and those that can fail\n"
+		"  --kill N       kill COMMAND and its descendants before the Nth system call\n"
+		"  --fail N       make the Nth of those that can fail fail\n"
+		"  --errno E      with this errno (ENOSPC) instead of the call's usual one\n"
+		"  --list         one line for each: number for --kill, for --fail, name, process\n"
+		"  --timeout MS   kill everything after so long (30000)\n"
+		"  --linger MS    how long background processes may outlive COMMAND (1000)\n"
+		"  --report FILE  where the outcome is written (standard error)\n"
+		"The exit status is COMMAND's; 128 + signal; 124: hung; 125: usage; 77: ptrace is\n"
+		"not permitted.\n");
+	exit(status);
+}
+
+static unsigned long number(const char *text)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || *end || end == text || n > INT_MAX) {
+		fprintf(stderr, "inject: \"%s\" is not a number\n", text);
+		exit(EXIT_USAGE);
+	}
+	return n;
+}
+
+static void set_mode(struct inject *in, enum mode mode, const char *point)
+{
+	if (in->mode != MODE_NONE)
+		usage(EXIT_USAGE);
+	in->mode = mode;
+	in->point = point ? number(point) : 0;
+}
+
+static void parse(struct inject *in, int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "count", no_argument, NULL, 'c' },
+		{ "kill", required_argument, NULL, 'k' },
+		{ "fail", required_argument, NULL, 'f' },
+		{ "errno", required_argument, NULL, 'e' },
+		{ "list", no_argument, NULL, 'l' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "linger", required_argument, NULL, 'b' },
+		{ "report", required_argument, NULL, 'r' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "+h", options, NULL)) != -1) {
+		if (c == 'c')
+			set_mode(in, MODE_COUNT, NULL);
+		else if (c == 'k')
+			set_mode(in, MODE_KILL, optarg);
+		else if (c == 'f')
+			set_mode(in, MODE_FAIL, optarg);
+		else if (c == 'l')
+			in->list = true;
+		else if (c == 't')
+			in->timeout_ms = (long)number(optarg);
+		else if (c == 'b')
+			in->linger_ms = (long)number(optarg);
+		else if (c == 'e' && (in->error = syscall_errno_parse(optarg)) != 0)
+			continue;
+		else if (c == 'r' && (in->report = fopen(optarg, "we")) != NULL)
+			continue;
+		else
+			usage(c == 'h' ? 0 : EXIT_USAGE);
+	}
+	if (in->mode == MODE_NONE || optind == argc)
+		usage(EXIT_USAGE);
+}
+
+int main(int argc, char **argv)
+{
+	static struct inject in = { .timeout_ms = 30000, .linger_ms = 1000 };
+
+	in.report = stderr;
+	parse(&in, argc, argv);
+	start(&in, argv + optind);
+	supervise(&in);
+	print_report(&in);
+	return exit_status(&in);
+}

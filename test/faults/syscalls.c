@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * faults/syscalls.c - the system calls by number: name, and how each one fails
+ *
+ * What:  one row per system call that our programs, libc or a shell make.
+ * How:   the errno is the likeliest in the field: no descriptors, no memory, no
+ *        space. A call that is not in the table fails with EIO.
+ * Rules: "cannot fail" are calls that by their manual have no failure (getpid),
+ *        that never return (exit_group), or whose failure libc answers with an
+ *        abort of its own (futex). They are points to be killed at, not to fail.
+ */
+#include "faults/syscalls.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define ERRNO_MAX     134
+#define ROW(name, error)                                                                           \
+	{                                                                                          \
+		SYS_##name, #name, error                                                           \
+	}
+#define NEVER(name) ROW(name, SYSCALL_CANNOT_FAIL)
+
+static const struct {
+	uint64_t nr;
+	const char *name;
+	int error;
+} table[] = {
+	/* files */
+	ROW(openat, EMFILE), /* ENOSPC where it makes the file, see below */
+	ROW(openat2, EMFILE),
+	ROW(close, EIO),
+	ROW(read, EIO),
+	ROW(pread64, EIO),
+	ROW(readv, EIO),
+	ROW(write, ENOSPC),
+	ROW(pwrite64, ENOSPC),
+	ROW(writev, ENOSPC),
+	ROW(sendfile, ENOSPC),
+	ROW(copy_file_range, ENOSPC),
+	ROW(lseek, EIO),
+	ROW(fstat, EIO),
+	ROW(newfstatat, EACCES),
+	ROW(statx, EACCES),
+	ROW(statfs, EIO),
+	ROW(fstatfs, EIO),
+	ROW(faccessat, EACCES),
+	ROW(faccessat2, EACCES),
+	ROW(readlinkat, EACCES),
+	ROW(getdents64, EIO),
+	ROW(getcwd, ENOENT),
+	ROW(chdir, EACCES),
+	ROW(fchdir, EACCES),
+	ROW(mkdirat, ENOSPC),
+	ROW(mknodat, ENOSPC),
+	ROW(symlinkat, ENOSPC),
+	ROW(linkat, ENOSPC),
+	ROW(unlinkat, EIO),
+	ROW(renameat, ENOSPC),
+	ROW(renameat2, ENOSPC),
+	ROW(fchmod, EPERM),
+	ROW(fchmodat, EPERM),
+	ROW(fchown, EPERM),
+	ROW(fchownat, EPERM),
+	ROW(ftruncate, ENOSPC),
+	ROW(fallocate, ENOSPC),
+	ROW(fsync, EIO),
+	ROW(fdatasync, EIO),
+	ROW(flock, ENOLCK),
+	ROW(fcntl, EMFILE),
+	ROW(dup, EMFILE),
+	ROW(dup3, EMFILE),
+	ROW(pipe2, EMFILE),
+	ROW(ioctl, EIO),
+	ROW(utimensat, EPERM),
+	ROW(memfd_create, EMFILE),
+	/* memory */
+	ROW(mmap, ENOMEM),
+	ROW(mremap, ENOMEM),
+	ROW(mprotect, ENOMEM),
+	ROW(brk, ENOMEM),
+	NEVER(munmap),
+	NEVER(madvise),
+	/* processes */
+	ROW(clone, EAGAIN),
+	ROW(clone3, EAGAIN),
+	ROW(execve, ENOMEM),
+	ROW(execveat, ENOMEM),
+	ROW(wait4, ECHILD),
+	ROW(waitid, ECHILD),
+	ROW(pidfd_open, EMFILE),
+	ROW(pidfd_send_signal, EPERM),
+	ROW(pidfd_getfd, EMFILE),
+	ROW(kill, EPERM),
+	ROW(setpgid, EPERM),
+	ROW(setsid, EPERM),
+	ROW(prctl, EINVAL),
+	ROW(prlimit64, EPERM),
+	ROW(unshare, EPERM),
+	ROW(setns, EPERM),
+	ROW(mount, EPERM),
+	ROW(umount2, EBUSY),
+	ROW(close_range, ENOSYS),
+	ROW(getrandom, ENOSYS),
+	ROW(uname, EFAULT),
+	ROW(sysinfo, EFAULT),
+	NEVER(exit),
+	NEVER(exit_group),
+	NEVER(getpid),
+	NEVER(gettid),
+	NEVER(getppid),
+	NEVER(getpgid),
+	NEVER(getuid),
+	NEVER(geteuid),
+	NEVER(getgid),
+	NEVER(getegid),
+	NEVER(umask),
+	NEVER(sched_yield),
+	NEVER(sched_getaffinity),
+	NEVER(futex),
+	NEVER(set_tid_address),
+	NEVER(set_robust_list),
+	NEVER(rseq),
+	NEVER(restart_syscall),
+	/* signals and time */
+	NEVER(rt_sigreturn),
+	NEVER(rt_sigaction),
+	NEVER(rt_sigprocmask),
+	NEVER(sigaltstack),
+	NEVER(tgkill),
+	NEVER(clock_gettime),
+	NEVER(gettimeofday),
+	ROW(clock_nanosleep, EINTR),
+	ROW(nanosleep, EINTR),
+	ROW(timerfd_create, EMFILE),
+	ROW(timerfd_settime, EINVAL),
+	ROW(signalfd4, EMFILE),
+	/* sockets and waiting */
+	ROW(socket, EMFILE),
+	ROW(socketpair, EMFILE),
+	ROW(bind, EADDRINUSE),
+	ROW(listen, EADDRINUSE),
+	ROW(accept4, EMFILE),
+	ROW(connect, ECONNREFUSED),
+	ROW(shutdown, ENOTCONN),
+	ROW(getsockname, ENOBUFS),
+	ROW(getsockopt, ENOBUFS),
+	ROW(setsockopt, ENOBUFS),
+	ROW(sendto, ENOBUFS),
+	ROW(sendmsg, ENOBUFS),
+	ROW(sendmmsg, ENOBUFS),
+	ROW(recvfrom, ENOBUFS),
+	ROW(recvmsg, ENOBUFS),
+	ROW(recvmmsg, ENOBUFS),
+	ROW(ppoll, ENOMEM),
+	ROW(pselect6, ENOMEM),
+	ROW(epoll_create1, EMFILE),
+	ROW(epoll_ctl, ENOSPC),
+	ROW(epoll_pwait, EIO),
+	ROW(eventfd2, EMFILE),
+	ROW(inotify_init1, EMFILE),
+	ROW(inotify_add_watch, ENOSPC),
+#ifdef __x86_64__ /* the old names, which arm64 never had */
+	ROW(open, EMFILE),
+	ROW(stat, EACCES),
+	ROW(lstat, EACCES),
+	ROW(access, EACCES),
+	ROW(readlink, EACCES),
+	ROW(mkdir, ENOSPC),
+	ROW(rmdir, EIO),
+	ROW(symlink, ENOSPC),
+	ROW(link, ENOSPC),
+	ROW(unlink, EIO),
+	ROW(rename, ENOSPC),
+	ROW(chmod, EPERM),
+	ROW(chown, EPERM),
+	ROW(dup2, EMFILE),
+	ROW(pipe, EMFILE),
+	ROW(fork, EAGAIN),
+	ROW(vfork, EAGAIN),
+	ROW(poll, ENOMEM),
+	ROW(select, ENOMEM),
+	ROW(epoll_wait, EIO),
+	NEVER(getpgrp),
+	NEVER(arch_prctl),
+#endif
+};
+
+/**
+ * syscall_name() - what a system call is called
+ */
+const char *syscall_name(uint64_t nr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i].nr == nr)
+			return table[i].name;
+	return "?";
+}
+
+/**
+ * syscall_errno() - how a system call fails in the field
+ * @args: openat() that makes a file fails as a full disk does
+ */
+int syscall_errno(uint64_t nr, const uint64_t args[6])
+{
+	if (nr == SYS_openat && (args[2] & (O_CREAT | __O_TMPFILE)))
+		return ENOSPC;
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i].nr == nr)
+			return table[i].error;
+	return EIO;
+}
+
+/**
+ * syscall_errno_parse() - an errno by its name
+ */
+int syscall_errno_parse(const char *name)
+{
+	for (int i = 1; i < ERRNO_MAX; i++) {
+		const char *known = strerrorname_np(i);
+
+		if (known && strcmp(known, name) == 0)
+			return i;
+	}
+	return 0;
+}
