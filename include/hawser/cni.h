@@ -44,7 +44,6 @@ struct hw_conf;
  */
 HW_PUBLIC int hw_conf_files(const char *dir, const char *const *extensions,
 			    struct hw_strings *ret_files, struct hw_err *e);
-HW_PUBLIC void hw_strings_free(struct hw_strings *strings);
 
 /** hw_conf_load() - the network called @name in @dir (libcni's LoadNetworkConf) */
 HW_PUBLIC int hw_conf_load(const char *dir, const char *name, struct hw_conf **ret_conf,

@@ -95,6 +95,9 @@ enum {
 	HW_JSON_SORTED = 1 << 1, /* keys in byte order at every level */
 };
 
+/** hw_strings_free() - free the strings and empty the list; for a struct on the stack too */
+HW_PUBLIC void hw_strings_free(struct hw_strings *strings);
+
 /**
  * hw_field_decode() - JSON text into a struct
  * @table: ends with { 0 }

@@ -16,16 +16,18 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The whole file; more than max bytes is -EFBIG. -ENOENT comes back as such. */
+/* The whole of a regular file; more than max bytes is -EFBIG. -ENOENT comes back as such. *ret is
+ * overwritten, on success only. */
 int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e);
-/* The same from a descriptor, to its end. */
+/* The same from a descriptor of any kind, to its end. */
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
 
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */
 
-/* Write a temporary file beside it, then rename: readers see all of the old or all of the new. A
- * writer that dies leaves a file named .PATH.XXXXXX, which file_is_temporary() knows. */
+/* Write a temporary file beside it, then rename: readers see all of the old or all of the new. The
+ * mode is exact, whatever the umask. A writer that dies leaves a file named .NAME.XXXXXX~ (six hex
+ * digits), which file_is_temporary() knows. */
 int file_replace(int dir, const char *path, const void *data, size_t len, mode_t mode,
 		 unsigned flags, struct hw_err *e);
 bool file_is_temporary(const char *name);

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+_Noreturn void mem_exhausted(void);
 void mem_free_ptr(void *p); /* of a pointer variable */
 void mem_close_fd(int *fd); /* of a descriptor variable; keeps errno */
 

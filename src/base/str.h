@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base/str.h - small questions about strings, and strings that are allocated
+ *
+ *	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
+ *	strings_split(getenv("CNI_PATH"), ':', &dirs);
  */
 #ifndef BASE_STR_H
 #define BASE_STR_H
@@ -11,6 +14,8 @@
 
 #include <hawser/field.h>
 
+#include "base/mem.h"
+
 char *str_copy(const char *s); /* NULL stays NULL */
 char *str_ncopy(const char *s, size_t n);
 char *str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -19,7 +24,7 @@ bool str_empty(const char *s);				  /* NULL or "" */
 const char *str_or(const char *s, const char *otherwise); /* NULL: otherwise */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
-/* strtol without its traps: the whole string, decimal, in range. */
+/* The whole string, decimal digits with at most a minus before them, in range. */
 bool str_to_int64(const char *s, long long min, long long max, long long *ret_n);
 
 /* struct hw_strings */
@@ -27,5 +32,7 @@ void strings_add(struct hw_strings *list, const char *s); /* copies */
 bool strings_has(const struct hw_strings *list, const char *s);
 void strings_split(const char *s, char separator,
 		   struct hw_strings *ret_list); /* "" is one empty string */
+
+AUTO_VALUE_DEFINE(hw_strings_free, struct hw_strings);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "base/value.h"
 
 #define CONF_SIZE_MAX (1 << 20) /* of a file; a configuration is a few hundred bytes */
@@ -57,6 +58,5 @@ int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request
 		 char **ret_json, struct hw_err *e);
 
 AUTO_DEFINE(hw_conf_free, struct hw_conf);
-AUTO_VALUE_DEFINE(hw_strings_free, struct hw_strings);
 
 #endif

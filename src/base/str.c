@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/str.c - small questions about strings, and strings that are allocated
+ */
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+char *str_copy(const char *s)
+{
+	return s ? mem_copy(s, strlen(s) + 1) : NULL;
+}
+
+/** str_ncopy() - the first @n bytes of @s, or fewer when it ends earlier */
+char *str_ncopy(const char *s, size_t n)
+{
+	size_t len = strnlen(s, n);
+	char *copy = mem_new(len + 1);
+
+	memcpy(copy, s, len);
+	return copy;
+}
+
+char *str_printf(const char *fmt, ...)
+{
+	char *s = NULL;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vasprintf(&s, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		mem_exhausted();
+	return s;
+}
+
+bool str_equal(const char *a, const char *b)
+{
+	if (!a || !b)
+		return a == b;
+	return strcmp(a, b) == 0;
+}
+
+bool str_empty(const char *s)
+{
+	return !s || !*s;
+}
+
+const char *str_or(const char *s, const char *otherwise)
+{
+	return s ? s : otherwise;
+}
+
+bool str_starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+	size_t len = strlen(s), end = strlen(suffix);
+
+	return len >= end && memcmp(s + len - end, suffix, end) == 0;
+}
+
+/**
+ * str_to_int64() - a decimal number
+ * @s:     NULL and "" are no number
+ * @ret_n: written only when it is one
+ *
+ * strtoll() would also take leading blanks, a plus sign and a tail.
+ */
+bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
+{
+	bool negative = s && *s == '-';
+	long long n = 0;
+
+	if (negative)
+		s++;
+	if (str_empty(s))
+		return false;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9')
+			return false;
+		/* counted downwards, because the range is larger there */
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_sub_overflow(n, *s - '0', &n))
+			return false;
+	}
+	if (!negative && __builtin_sub_overflow(0, n, &n))
+		return false;
+	if (n < min || n > max)
+		return false;
+	*ret_n = n;
+	return true;
+}
+
+static void strings_adopt(struct hw_strings *list, char *s)
+{
+	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
+	list->v[list->n++] = s;
+}
+
+void strings_add(struct hw_strings *list, const char *s)
+{
+	strings_adopt(list, str_copy(s));
+}
+
+bool strings_has(const struct hw_strings *list, const char *s)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (str_equal(list->v[i], s))
+			return true;
+	return false;
+}
+
+/**
+ * strings_split() - the parts of a string
+ * @ret_list: overwritten; n separators make n + 1 parts, empty ones included
+ */
+void strings_split(const char *s, char separator, struct hw_strings *ret_list)
+{
+	struct hw_strings list = { 0 };
+
+	for (;;) {
+		const char *end = strchrnul(s, separator);
+
+		strings_adopt(&list, str_ncopy(s, (size_t)(end - s)));
+		if (!*end)
+			break;
+		s = end + 1;
+	}
+	*ret_list = list;
+}
+
+void hw_strings_free(struct hw_strings *strings)
+{
+	if (!strings)
+		return;
+	for (size_t i = 0; i < strings->n; i++)
+		free(strings->v[i]);
+	free(strings->v);
+	*strings = (struct hw_strings){ 0 };
+}
