@@ -19,6 +19,7 @@
 
 struct conf_plugin {
 	char *type;
+	char *version;			/* its own cniVersion; NULL: none */
 	char *name;			/* of the plugin object itself; NULL: none */
 	struct hw_strings capabilities; /* those that are true */
 	struct value *object;		/* as it was written */
@@ -36,16 +37,25 @@ struct hw_conf {
 	size_t n_plugins;
 };
 
-/* code 7 for names, 3 and 4 for ids and interface names, texts as upstream's (facts 2.4) */
+/* Code 7 for names, 3 and 4 for ids and interface names, texts as upstream's. */
 int conf_check_network_name(const char *name, struct hw_err *e);
 int conf_check_container_id(const char *id, struct hw_err *e);
 int conf_check_ifname(const char *ifname, struct hw_err *e);
+bool conf_is_name(const char *s);
+
+/* How a configuration is made; on failure what is filled so far stays, the name foremost. */
+struct hw_conf *conf_new(void);
+int conf_fill_list(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e);
+int conf_fill_plugin(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e);
+int conf_add_plugin(struct hw_conf *conf, struct value *object, struct hw_err *e);
+int conf_check_plugins(const struct hw_conf *conf, struct hw_err *e);
+char *conf_list_text(const struct hw_conf *plugin);
 
 /*
  * The configuration that plugin i gets on its standard input: its object with
  * name and cniVersion set, prevResult when not NULL (JSON text), runtimeConfig
  * from the capability arguments that it declares, valid attachments when
- * @with_valid. Facts 1.11, 2.11, 2.13.
+ * @with_valid.
  */
 struct conf_request {
 	const char *prev_result;

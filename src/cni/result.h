@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* A plugin's prevResult (facts 1.7): its version must be of the configuration's family. */
+/* A plugin's prevResult: its version must be of the configuration's family. */
 int result_parse_prev(const char *json, size_t len, const char *conf_version,
 		      struct hw_result **ret_result, struct hw_err *e);
 
