@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/addr.h - addresses of a link
+ */
+#ifndef NET_ADDR_H
+#define NET_ADDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hawser/addr.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+struct link;
+struct rtnl;
+
+struct addr {
+	struct hw_prefix prefix; /* the local address, host bits kept */
+	uint32_t flags;		 /* IFA_F_TENTATIVE, ... */
+	uint8_t scope;		 /* RT_SCOPE_... */
+};
+
+struct addr_list {
+	struct addr *v;
+	size_t n;
+};
+
+/* family: AF_INET, AF_INET6 or AF_UNSPEC for both, IPv4 first; in the kernel's order */
+int addr_get(struct rtnl *nl, const struct link *link, int family, struct addr_list *ret_list,
+	     struct hw_err *e);
+bool addr_list_has(const struct addr_list *list, const struct hw_prefix *prefix);
+void addr_list_done(struct addr_list *list);
+
+AUTO_VALUE_DEFINE(addr_list_done, struct addr_list);
+
+#endif

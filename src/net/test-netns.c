@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/test-netns.c - namespaces: what is opened, and that we come home
+ */
+#include "net/netns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net/link.h"
+#include "net/test.h"
+
+/* A namespace of its own, held by its descriptor; the caller's is not left. */
+static int new_netns(void)
+{
+	int fd = -1;
+	pid_t pid;
+	int pipes[2], status;
+	char path[64];
+
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		int failed = unshare(CLONE_NEWNET) < 0;
+
+		failed |= write(pipes[1], "x", 1) != 1;
+		pause();
+		_exit(failed);
+	}
+	assert_int_equal(read(pipes[0], path, 1), 1);
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	close(pipes[0]);
+	close(pipes[1]);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static ino_t own_inode(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/ns/net", &st), 0);
+	return st.st_ino;
+}
+
+static void our_own_can_be_opened(void **state)
+{
+	autoclose int fd = -1;
+	struct stat st;
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(netns_open("/proc/self/ns/net", &fd, &e), 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	assert_int_equal(st.st_ino, own_inode());
+	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
+static void missing_path(void **state)
+{
+	struct hw_err e;
+	int fd = -7;
+
+	(void)state;
+	assert_int_equal(netns_open("/proc/self/ns/nosuch", &fd, &e), -ENOENT);
+	assert_string_equal(e.msg,
+			    "failed to Statfs \"/proc/self/ns/nosuch\": No such file or directory");
+	assert_int_equal(fd, -7);
+}
+
+static void not_a_namespace(void **state)
+{
+	struct hw_err e;
+	int fd = -7;
+
+	(void)state;
+	assert_int_equal(netns_open("/sys", &fd, &e), -EINVAL);
+	assert_string_equal(e.msg, "unknown FS magic on \"/sys\": 62656572");
+	assert_int_equal(fd, -7);
+}
+
+static void there_and_back(void **state)
+{
+	autoclose int fd = -1;
+	ino_t home_inode = own_inode();
+	struct hw_err e;
+
+	(void)state;
+	test_require_netns();
+	fd = new_netns();
+	{
+		AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+
+		assert_int_equal(netns_enter(fd, &home, &e), 0);
+		assert_int_not_equal(own_inode(), home_inode);
+	}
+	assert_int_equal(own_inode(), home_inode);
+}
+
+static void not_a_netns_cannot_be_entered(void **state)
+{
+	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+	autoclose int fd = -1;
+	struct hw_err e;
+
+	(void)state;
+	test_require_netns();
+	assert_int_equal(netns_open("/proc/self/ns/mnt", &fd, &e), 0);
+	assert_int_equal(netns_enter(fd, &home, &e), -EINVAL);
+	assert_int_equal(home.fd, -1);
+}
+
+static void socket_in_another_namespace(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *here = test_rtnl(), *there = NULL;
+	autoclose int fd = new_netns();
+	struct link lo;
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(rtnl_open(fd, &there, &e), 0);
+	assert_int_equal(link_get(here, "lo", &lo, &e), 0);
+	link_set_up(here, &lo);
+	assert_int_equal(rtnl_commit(here, &e), 0);
+	assert_int_equal(link_get(there, "lo", &lo, &e), 0);
+	assert_false(lo.flags & IFF_UP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "netns: our own namespace can be opened", our_own_can_be_opened },
+		{ "netns: a missing path is ENOENT", missing_path },
+		{ "netns: a file that is no namespace is refused", not_a_namespace },
+		{ "netns: entering and leaving ends where it began", there_and_back },
+		{ "netns: a namespace of another type cannot be entered",
+		  not_a_netns_cannot_be_entered },
+		{ "netns: a socket opened in another namespace stays there",
+		  socket_in_another_namespace },
+	};
+
+	return cmocka_run_group_tests_name("netns", tests, test_enter, NULL);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/test-rtnl.c - batches, errors and dumps against the real kernel
+ */
+#include "net/test.h"
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "net/link.h"
+
+static void put_address(struct rtnl *nl, int index, int n, int prefix_len)
+{
+	struct ifaddrmsg head = { .ifa_family = AF_INET,
+				  .ifa_prefixlen = prefix_len,
+				  .ifa_index = index };
+	uint8_t ip[4] = { 127, 9, n / 250, n % 250 + 1 };
+	struct nlmsghdr *m = rtnl_put(nl, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, &head,
+				      sizeof(head), "add address %d", n);
+
+	mnl_attr_put(m, IFA_LOCAL, sizeof(ip), ip);
+}
+
+static int count_answer(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	(void)answer, (void)e;
+	++*(int *)ctx;
+	return 0;
+}
+
+static int stop_at_answer(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	(void)answer;
+	++*(int *)ctx;
+	return err_text(e, -ERANGE, "seen enough");
+}
+
+static void put_address_dump(struct rtnl *nl)
+{
+	struct ifaddrmsg head = { .ifa_family = AF_INET, .ifa_index = 1 };
+
+	rtnl_put(nl, RTM_GETADDR, NLM_F_DUMP, &head, sizeof(head), "list addresses");
+}
+
+static void empty_batch_is_success(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(rtnl_commit(nl, &e), 0);
+}
+
+static void batch_larger_than_one_send(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct hw_err e;
+	int n = 0;
+
+	(void)state;
+	for (int i = 0; i < 300; i++)
+		put_address(nl, 1, i, 32);
+	assert_int_equal(rtnl_commit(nl, &e), 0);
+	put_address_dump(nl);
+	assert_int_equal(rtnl_query(nl, count_answer, &n, &e), 0);
+	assert_int_equal(n, 300);
+}
+
+static void walk_ends_at_the_first_error(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct hw_err e;
+	int n = 0;
+
+	(void)state;
+	put_address_dump(nl);
+	assert_int_equal(rtnl_query(nl, stop_at_answer, &n, &e), -ERANGE);
+	assert_int_equal(n, 1);
+}
+
+static void first_error_is_reported_and_the_rest_is_done(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct link link;
+	struct hw_err e;
+
+	(void)state;
+	test_put_veth(nl, "one", "eno");
+	test_put_veth(nl, "one", "other");
+	put_address(nl, 4711, 999, 32);
+	test_put_veth(nl, "two", "owt");
+	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
+	assert_string_equal(e.msg, "make link one: File exists");
+	assert_int_equal(link_get(nl, "two", &link, &e), 0);
+}
+
+static void kernel_text_is_in_the_error(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct hw_err e;
+
+	(void)state;
+	put_address(nl, 1, 1000, 33);
+	assert_int_equal(rtnl_commit(nl, &e), -EINVAL);
+	assert_string_equal(e.msg,
+			    "add address 1000: ipv4: Invalid prefix length: Invalid argument");
+}
+
+static void batch_is_empty_after_a_failure(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct hw_err e;
+
+	(void)state;
+	put_address(nl, 4711, 1001, 32);
+	assert_int_equal(rtnl_commit(nl, &e), -ENODEV);
+	assert_int_equal(rtnl_commit(nl, &e), 0);
+}
+
+static void strict_dump_refuses_a_missing_link(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct ifaddrmsg head = { .ifa_family = AF_INET, .ifa_index = 4711 };
+	struct hw_err e;
+	int n = 0;
+
+	(void)state;
+	rtnl_put(nl, RTM_GETADDR, NLM_F_DUMP, &head, sizeof(head), "list addresses of %d", 4711);
+	assert_int_equal(rtnl_query(nl, count_answer, &n, &e), -ENODEV);
+	assert_int_equal(n, 0);
+	assert_non_null(strstr(e.msg, "list addresses of 4711: "));
+}
+
+static void unknown_request_fails(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct ifinfomsg head = { 0 };
+	struct hw_err e;
+
+	(void)state;
+	rtnl_put(nl, 9999, 0, &head, sizeof(head), "nonsense");
+	assert_int_equal(rtnl_commit(nl, &e), -EOPNOTSUPP);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "rtnl: an empty batch is a success", empty_batch_is_success },
+		{ "rtnl: a batch larger than one send is carried out whole",
+		  batch_larger_than_one_send },
+		{ "rtnl: the walk over a dump ends at the first error",
+		  walk_ends_at_the_first_error },
+		{ "rtnl: the first error of a batch is reported and the rest is carried out",
+		  first_error_is_reported_and_the_rest_is_done },
+		{ "rtnl: the kernel's own text is part of the error", kernel_text_is_in_the_error },
+		{ "rtnl: a batch is empty after a failure", batch_is_empty_after_a_failure },
+		{ "rtnl: a dump limited to a missing link fails instead of listing all",
+		  strict_dump_refuses_a_missing_link },
+		{ "rtnl: an unknown request is an error", unknown_request_fails },
+	};
+
+	return cmocka_run_group_tests_name("rtnl", tests, test_enter, NULL);
+}
