@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/plugins.h - the plugins of hawser-plugin, one file each
+ */
+#ifndef PLUGINS_PLUGINS_H
+#define PLUGINS_PLUGINS_H
+
+#include <hawser/plugin.h>
+
+extern const struct hw_plugin loopback_plugin;
+extern const struct hw_plugin noop_plugin;
+
+#endif
