@@ -4,6 +4,7 @@
  *
  * How:   a replaced file is written under another name in the same directory
  *        and renamed; until then the old one stands, also when the disk is full.
+ *        That name is always the same, and two writers take turns by a lock on it.
  *        Locks are flock(): tied to the open file, so they end with the process
  *        and also work between threads. Waiting for one is trying again with
  *        growing pauses, because a blocking flock() could only be ended by a
@@ -17,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -25,10 +25,8 @@
 #include "base/time.h"
 
 #define FILE_READ_STEP	  4096
-#define FILE_TEMP_TRIES	  100
-#define FILE_LOCK_NAP_MAX 50 /* ms */
-
-static const char hex_digits[] = "0123456789abcdef";
+#define FILE_TEMP_WAIT	  10000 /* ms, for another writer of the same file */
+#define FILE_LOCK_NAP_MAX 50	/* ms */
 
 static int file_read_all(int fd, const char *name, size_t max, struct buf *ret, struct hw_err *e)
 {
@@ -107,49 +105,39 @@ static size_t file_dir_len(const char *path)
 	return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* The name is cut where name and suffix together would exceed NAME_MAX. */
-static char *file_temp_name(const char *path, uint32_t number)
+/* One name per file, so that its next writer or file_remove() clears away what a dead writer left.
+ * Cut where it would exceed NAME_MAX. */
+static char *file_temp_name(const char *path)
 {
 	size_t dir_len = file_dir_len(path);
 
-	return str_printf("%.*s.%.200s.%06x~", (int)dir_len, path, path + dir_len,
-			  number & 0xffffff);
+	return str_printf("%.*s.%.250s~", (int)dir_len, path, path + dir_len);
 }
 
-static int file_temp_open(int dir, const char *path, char **ret_temp, struct hw_err *e)
+/* A network file system may say only when a descriptor is closed that there is no room; ours stays
+ * open, because its lock keeps other writers away until the file has its name. */
+static int file_flush(int fd)
 {
-	for (int i = 0; i < FILE_TEMP_TRIES; i++) {
-		autofree char *temp = NULL;
-		uint32_t number;
-		int fd;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 
-		if (getrandom(&number, sizeof(number), 0) < 0)
-			return err_set(e, -errno, "get random bytes");
-		temp = file_temp_name(path, number);
-		fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (fd >= 0) {
-			*ret_temp = take_ptr(temp);
-			return fd;
-		}
-		if (errno != EEXIST)
-			return err_set(e, -errno, "create %s", temp);
-	}
-	return err_text(e, -EEXIST, "create a temporary file beside %s: too many are there", path);
+	return copy < 0 ? -1 : close(copy);
 }
 
-static int file_temp_write(int *fd, const void *data, size_t len, mode_t mode, unsigned flags,
+static int file_temp_write(int fd, const void *data, size_t len, mode_t mode, unsigned flags,
 			   struct hw_err *e)
 {
-	int r = file_write_fd(*fd, data, len, e);
+	int r;
 
+	if (ftruncate(fd, 0) < 0)
+		return err_set(e, -errno, "truncate");
+	r = file_write_fd(fd, data, len, e);
 	if (r < 0)
 		return r;
-	if (fchmod(*fd, mode) < 0)
+	if (fchmod(fd, mode) < 0)
 		return err_set(e, -errno, "chmod");
-	if ((flags & FILE_SYNC) && fsync(*fd) < 0)
+	if ((flags & FILE_SYNC) && fsync(fd) < 0)
 		return err_set(e, -errno, "fsync");
-	/* a network file system may say only now that there is no room */
-	if (close(take_fd(*fd)) < 0)
+	if (file_flush(fd) < 0)
 		return err_set(e, -errno, "close");
 	return 0;
 }
@@ -173,13 +161,13 @@ static int file_sync_dir_of(int dir, const char *path, struct hw_err *e)
 int file_replace(int dir, const char *path, const void *data, size_t len, mode_t mode,
 		 unsigned flags, struct hw_err *e)
 {
-	autofree char *temp = NULL;
-	autoclose int fd = file_temp_open(dir, path, &temp, e);
-	int r;
+	autofree char *temp = file_temp_name(path);
+	autoclose int fd = -1;
+	int r = file_lock(dir, temp, true, time_deadline(FILE_TEMP_WAIT), &fd, e);
 
-	if (fd < 0)
+	if (r < 0)
 		return err_ctx(e, "write %s", path);
-	r = file_temp_write(&fd, data, len, mode, flags, e);
+	r = file_temp_write(fd, data, len, mode, flags, e);
 	if (r == 0 && renameat(dir, temp, dir, path) < 0)
 		r = err_set(e, -errno, "rename %s", temp);
 	if (r < 0) {
@@ -192,11 +180,7 @@ int file_replace(int dir, const char *path, const void *data, size_t len, mode_t
 /** file_is_temporary() - was @name, without its directory, made by file_replace()? */
 bool file_is_temporary(const char *name)
 {
-	size_t len = strlen(name);
-	const char *suffix = name + len - 8;
-
-	return len > 9 && name[0] == '.' && suffix[0] == '.' &&
-	       strspn(suffix + 1, hex_digits) == 6 && suffix[7] == '~';
+	return name[0] == '.' && name[1] && str_ends(name + 1, "~");
 }
 
 static int file_mkdir(int dir, const char *path, mode_t mode, struct hw_err *e)
@@ -234,8 +218,13 @@ int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e)
 	return file_mkdir(dir, path, mode, e);
 }
 
+/** file_remove() - no such file any more, nor what a writer that died left beside it */
 int file_remove(int dir, const char *path, struct hw_err *e)
 {
+	autofree char *temp = file_temp_name(path);
+
+	if (unlinkat(dir, temp, 0) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "remove %s", temp);
 	if (unlinkat(dir, path, 0) == 0)
 		return 0;
 	if (errno == ENOENT)
@@ -285,7 +274,8 @@ int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *
 	int r = 0;
 
 	while (r == 0) {
-		autoclose int fd = openat(dir, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+		autoclose int fd =
+			openat(dir, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 		if (fd < 0)
 			return err_set(e, -errno, "open %s", path);

@@ -26,14 +26,14 @@ int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */
 
 /* Write a temporary file beside it, then rename: readers see all of the old or all of the new. The
- * mode is exact, whatever the umask. A writer that dies leaves a file named .NAME.XXXXXX~ (six hex
- * digits), which file_is_temporary() knows. */
+ * mode is exact, whatever the umask. A writer that dies leaves .NAME~, which file_is_temporary()
+ * knows and which the next file_replace() or file_remove() of that path clears away. */
 int file_replace(int dir, const char *path, const void *data, size_t len, mode_t mode,
 		 unsigned flags, struct hw_err *e);
 bool file_is_temporary(const char *name);
 
 int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e); /* mkdir -p */
-/* Absent is success; returns 1 when there was nothing. */
+/* Absent is success; returns 1 when there was nothing. Clears away .NAME~ too. */
 int file_remove(int dir, const char *path, struct hw_err *e);
 
 /* Open (and make) the file, then flock() it; exclusive or shared. -ETIMEDOUT at the deadline. */
