@@ -172,6 +172,11 @@ static int ips_decode(const struct value *v, struct hw_result *result, struct hw
 	return 0;
 }
 
+static const char *ip_version(const struct hw_ipconf *conf)
+{
+	return conf->address.ip.family == AF_INET ? "4" : "6";
+}
+
 static int ips_encode(const struct hw_result *result, const char *version, struct value **ret_value,
 		      struct hw_err *e)
 {
@@ -182,7 +187,7 @@ static int ips_encode(const struct hw_result *result, const char *version, struc
 	old.base.version = (char *)version;
 	for (size_t i = 0; i < result->n_ips; i++) {
 		ips[i].conf = result->ips[i];
-		ips[i].version = result->ips[i].address.ip.family == AF_INET ? "4" : "6";
+		ips[i].version = (char *)ip_version(&result->ips[i]);
 	}
 	*ret_value = field_encode(ips_fields, &old);
 	return 0;
