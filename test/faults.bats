@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# test/faults.bats - the fault harness itself: it counts, kills and fails where it was told to, and
+# it notices what is left behind
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+	inject=$HAWSER_BUILD/test/inject
+	report=$BATS_TEST_TMPDIR/report
+	cd "$BATS_TEST_TMPDIR" || return
+	"$inject" --count --report "$report" -- true || [ $? != 77 ] || skip "ptrace is not permitted"
+}
+
+# scenario NAME OPERATION REPAIR: write one, of files called made*, and print its path
+scenario() {
+	cat >"$BATS_TEST_TMPDIR/$1.scenario" <<-END
+		setup() { rm -f "\$work"/made*; }
+		operation() { inject sh -c '$2'; }
+		repair() { $3; }
+		state() { state_files "\$work"/made*; }
+		cd "\$work"
+	END
+	echo "$BATS_TEST_TMPDIR/$1.scenario"
+}
+
+@test "inject: a program's system calls are counted from its entry point" {
+	"$inject" --count --list --report "$report" -- sh -c ': >made'
+	grep -q '^counted [1-9][0-9]* [1-9][0-9]* 0$' "$report"
+	grep -q ' openat *sh$' "$report"
+	run ! grep -q ' arch_prctl ' "$report" # the dynamic linker's
+}
+
+@test "inject: two counts of one command agree" {
+	"$inject" --count --report "$report" -- sh -c ': >made; ls made'
+	"$inject" --count --report "$report.2" -- sh -c ': >made; ls made'
+	diff "$report" "$report.2"
+}
+
+@test "inject: children, their children and what they exec are counted too" {
+	"$inject" --count --list --report "$report" -- sh -c 'sh -c "/bin/ls / | wc -l; :"; :'
+	grep -q ' ls$' "$report"
+	grep -q ' wc$' "$report"
+}
+
+@test "inject: a command killed at a system call has not made it" {
+	"$inject" --count --list --report "$report" -- sh -c ': >first; : >second'
+	# by name: which open is whose is in the list in order
+	point=$(awk '$3 == "openat" && $4 == "sh" { n = $1 } END { print n }' "$report")
+	rm first second
+	run -137 "$inject" --kill "$point" --report "$report" -- sh -c ': >first; : >second'
+	[ "$(<"$report")" = "killed at $point openat sh" ]
+	[ -e first ]
+	[ ! -e second ]
+}
+
+@test "inject: the whole tree is killed, parents first" {
+	point=$("$inject" --count --list --report /dev/stdout -- sh -c 'ls / >out; echo >after' |
+		awk '$4 == "ls" { n = $1 } END { print n }')
+	rm after
+	run -137 "$inject" --kill "$point" --report "$report" -- sh -c 'ls / >out; echo >after'
+	grep -q ' ls$' "$report"
+	[ ! -e after ]
+}
+
+@test "inject: a system call fails with the usual errno of its kind" {
+	point=$("$inject" --count --list --report /dev/stdout -- sh -c ': >made' |
+		awk '$3 == "openat" { n = $2 } END { print n }')
+	rm made
+	run -2 "$inject" --fail "$point" --report "$report" -- sh -c ': >made'
+	[[ $output == *"No space left on device"* ]]
+	[ "$(<"$report")" = "failed at $point openat sh ENOSPC" ]
+	[ ! -e made ]
+}
+
+@test "inject: a system call fails with the errno that was asked for" {
+	point=$("$inject" --count --list --report /dev/stdout -- mkdir made |
+		awk '$3 == "mkdir" || $3 == "mkdirat" { n = $2 } END { print n }')
+	rmdir made
+	run -1 "$inject" --fail "$point" --errno EROFS --report "$report" -- mkdir made
+	[[ $output == *"Read-only file system"* ]]
+	[ ! -e made ]
+}
+
+@test "inject: a system call without a failure is no point to fail" {
+	"$inject" --count --list --report "$report" -- sh -c :
+	[ "$(awk '$3 == "exit_group" { print $2 }' "$report")" = - ]
+}
+
+@test "inject: a point beyond the end is missed and the exit status is the command's" {
+	run -3 "$inject" --kill 1000000 --report "$report" -- sh -c 'exit 3'
+	[ "$(<"$report")" = "missed 1000000" ]
+}
+
+@test "inject: a command that hangs is killed at the deadline" {
+	run -124 "$inject" --count --timeout 200 --report "$report" -- sh -c 'sleep 1000; :'
+	[[ $(<"$report") == hung* ]]
+	run ! pgrep -x sleep
+}
+
+@test "inject: a background process does not outlive it" {
+	"$inject" --count --linger 0 --report "$report" -- sh -c 'sleep 1000 & exit 0'
+	run ! pgrep -x sleep
+}
+
+@test "inject: a program that stops itself is continued by the usual signal" {
+	"$inject" --count --timeout 20000 --report "$report" -- \
+		sh -c '(sleep 0.1; kill -CONT $$) & kill -STOP $$; exit 0'
+	[[ $(<"$report") == counted* ]]
+}
+
+@test "inject: an exec by a thread is followed" {
+	/usr/bin/python3 -c 'import threading' 2>/dev/null || skip "no python3"
+	run -0 "$inject" --count --report "$report" -- /usr/bin/python3 -c '
+import os, threading
+threading.Thread(target=lambda: os.execv("/bin/echo", ["echo", "followed"])).start()
+threading.Event().wait()'
+	[ "$output" = followed ]
+}
+
+@test "faults: an operation that is always repaired passes" {
+	run -0 "$HAWSER_SRC/test/faults/run" --tap \
+		"$(scenario good 'true >made1 && true >made2' 'rm -f made1 made2')"
+	[[ ${lines[0]} == "1..2" ]]
+	[[ $output == *"ok 1 good: killed at "*" points, nothing left"* ]]
+	[[ $output == *"ok 2 good: failed at "*" points, nothing left"* ]]
+}
+
+@test "faults: a file left behind at some points is caught, with the command to repeat it" {
+	# made1 is removed only when made2 is there as well
+	run -1 "$HAWSER_SRC/test/faults/run" --tap --all \
+		"$(scenario leak 'true >made1 && true >made2' '[ ! -e made2 ] || rm -f made1 made2')"
+	[[ $output == *"not ok 1 leak: killed at "*" were not repaired"* ]]
+	[[ $output == *"repeat it with: test/faults/run --point kill "*" leak"* ]]
+	[[ $output == *"+file f "*"/made1"* ]]
+}
+
+@test "faults: a repair that fails is caught" {
+	run -1 "$HAWSER_SRC/test/faults/run" --tap \
+		"$(scenario broken 'true >made1 && true >made2' 'rm made1 made2')"
+	[[ $output == *"repair failed with 1: rm: cannot remove"* ]]
+}
+
+@test "faults: a false success is caught" {
+	# the shell ignores that its first command failed
+	file=$(scenario false 'true >made1; true >made2' 'rm -f made1 made2')
+	# shellcheck disable=SC2016
+	echo 'verify() { [ "$1" != 0 ] || [ -e made1 ]; }' >>"$file"
+	run -1 "$HAWSER_SRC/test/faults/run" --tap --all "$file"
+	[[ $output == *"ok 1 false: killed"* ]]
+	[[ $output == *"verify failed with 1"* ]]
+	[[ $output == *"not ok 2 false: failed"* ]]
+}
+
+@test "faults: an operation that hangs after a failure is caught" {
+	file=$(scenario hang 'true >made1 || sleep 1000; true' 'rm -f made1')
+	echo 'timeout_ms=500' >>"$file"
+	run -1 "$HAWSER_SRC/test/faults/run" --tap --all "$file"
+	[[ $output == *"the operation hung"* ]]
+}
+
+@test "faults: an operation that does not work by itself is caught" {
+	run -1 "$HAWSER_SRC/test/faults/run" --tap "$(scenario never 'exit 4' true)"
+	[[ $output == *"the operation fails by itself with 4"* ]]
+}
+
+@test "faults: one point can be repeated and the points listed" {
+	file=$(scenario good 'true >made1' 'rm -f made1')
+	run -0 "$HAWSER_SRC/test/faults/run" --list "$file"
+	[[ $output == *" openat "* ]]
+	run -0 "$HAWSER_SRC/test/faults/run" --point kill 3 "$file"
+	[[ $output == *"point 3: killed at 3 "* ]]
+}

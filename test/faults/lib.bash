@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # work and inject_args come from run
+#
+# test/faults/lib.bash - what a scenario says its state with
+#
+# What:  each state_ function prints one kind of thing that an operation could leave behind, in an
+#        order that does not change; a scenario's state() calls those that matter to it.
+# Rules: what differs by itself from one moment to the next (interface numbers, link-local
+#        addresses, times) is not printed. Directories are furniture and are not printed either,
+#        nor is what a scenario does not name: lock files stay, on purpose, and stay empty.
+
+# state_links [NETNS...]: links with their addresses, of this namespace and of the named ones
+state_links() {
+	local ns
+
+	for ns in "" "$@"; do
+		ip ${ns:+-n "$ns"} -br address | awk -v ns="$ns" '{
+			line = "link " ns "/" $1
+			for (i = 3; i <= NF; i++)
+				if ($i !~ /^fe80:/)
+					line = line " " $i
+			print line }' | sort
+	done
+}
+
+# state_routes [NETNS...]: routes and rules
+state_routes() {
+	local ns family
+
+	for ns in "" "$@"; do
+		for family in -4 -6; do
+			ip ${ns:+-n "$ns"} $family route show table all | grep -v fe80: | sed "s|^|route $ns/|"
+			ip ${ns:+-n "$ns"} $family rule | sed "s|^|rule $ns/|"
+		done
+	done
+}
+
+# state_files PATH...: everything below that is not a directory, with what is in it
+state_files() {
+	local path
+
+	for path in "$@"; do
+		[ ! -e "$path" ] || find "$path" ! -type d -printf 'file %y %m %p %l\n' | sort
+		[ ! -e "$path" ] || find "$path" -type f -exec cksum {} + | sort
+	done
+}
+
+# state_netns: the named network namespaces
+state_netns() {
+	ip netns list | sed 's/^/netns /' | sort
+}
+
+# state_nft: the whole ruleset, elements included, counters and handles left out
+state_nft() {
+	nft --stateless list ruleset
+}
+
+# state_processes: what runs in this pid namespace, by name
+state_processes() {
+	local all
+
+	all=$(ps -eo stat=,comm=) # as a whole, before the filters below are processes too
+	awk '$1 !~ /^Z/ { print "process " $2 }' <<<"$all" | sort
+}
+
+# state_mounts: where something is mounted
+state_mounts() {
+	awk '{ print "mount " $5 }' /proc/self/mountinfo | sort
+}
+
+# inject COMMAND [ARG...]: what an operation puts in front of the command under test
+inject() {
+	local status=0
+
+	"$HAWSER_BUILD/test/inject" "${inject_args[@]}" --report "$work/report" \
+		--timeout "${timeout_ms:-30000}" --linger "${linger_ms:-1000}" -- "$@" || status=$?
+	[ "$status" != 77 ] || [ -s "$work/report" ] || skip "ptrace is not permitted"
+	return "$status"
+}
+
+# skip REASON: this scenario cannot run here
+skip() {
+	echo "$*" >"$work/skip"
+	exit 77
+}
