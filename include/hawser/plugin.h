@@ -5,11 +5,20 @@
  * What:  a plugin is one const struct; hw_plugin_main() does the rest of the
  *        protocol: environment, versions, decoding, errors, printing.
  * How:   add() fills call->result or leaves it as a copy of prevResult; the
- *        library prints it in the version that was asked for, after all
- *        checks. A failed add() is undone by the plugin's own del().
+ *        library prints it in the version that was asked for, once everything
+ *        has succeeded. A failed add() is undone by the plugin's own del(),
+ *        which gets the same call (call->command is still "ADD").
  *        With .record set, every attachment is written down before add() runs
  *        and until del() has succeeded; GC is then "del() what is recorded and
  *        no longer valid", without a line in the plugin.
+ * Rules: a verb that is NULL succeeds and prints nothing.
+ *        On DEL a prevResult that cannot be read counts as none.
+ *        GC gives del() the ADD's configuration and arguments, and the ADD's
+ *        netns only while its path still leads to the same namespace, else "".
+ *        An ADD on top of an unfinished record ends that one first. On top of
+ *        a finished one call->earlier is what that ADD made: add() refuses, or
+ *        takes over what is there; when it fails nothing is undone and the
+ *        earlier record stays.
  *
  *	const struct hw_plugin hello = {
  *		.size = sizeof(struct hw_plugin),
@@ -50,10 +59,11 @@ struct hw_call {
 	const struct hw_result *prev; /* NULL: none */
 	struct hw_result *result;     /* ADD: what will be printed */
 
-	const struct hw_valid *valid; /* GC: attachments to keep */
+	const struct hw_valid *valid; /* GC: attachments to keep; NULL: the runtime named none */
 	size_t n_valid;
 
-	void *made; /* of .made_fields; see hw_record_save() */
+	void *made;	     /* of .made_fields; see hw_record_save() */
+	const void *earlier; /* ADD: made of an earlier ADD of this attachment; NULL: none */
 
 	char *reply;	 /* printed verbatim instead of the result; malloc()ed */
 	int exit_status; /* after a success, when not 0 */
@@ -66,9 +76,10 @@ struct hw_plugin {
 	int (*add)(struct hw_call *call, struct hw_err *e);
 	int (*del)(struct hw_call *call, struct hw_err *e);
 	int (*check)(struct hw_call *call, struct hw_err *e);
-	int (*gc)(struct hw_call *call, struct hw_err *e);
+	int (*gc)(struct hw_call *call, struct hw_err *e); /* after what .record does for it */
 	int (*status)(struct hw_call *call, struct hw_err *e);
-	int (*version)(struct hw_call *call, struct hw_err *e); /* NULL: the list below */
+	int (*version)(struct hw_call *call,
+		       struct hw_err *e);   /* sets reply; NULL: the list below */
 	const char *const *versions;	    /* NULL at the end; NULL: all of hw_versions() */
 	const struct hw_field *fields;	    /* its configuration */
 	size_t conf_size;		    /* sizeof the struct they describe */
@@ -91,7 +102,8 @@ HW_PUBLIC int hw_plugin_main(int argc, char **argv, const struct hw_plugin *plug
  * @keys:       the keys that are known, NULL at the end (case counts)
  * @ret_values: one per key, NULL where absent; free with hw_strings_free()
  *
- * Unknown keys are an error unless IgnoreUnknown=1.
+ * Unknown keys are an error unless IgnoreUnknown=1. A key given twice has its
+ * last value.
  */
 HW_PUBLIC int hw_args_parse(const char *args, const char *const *keys,
 			    struct hw_strings *ret_values, struct hw_err *e);
@@ -105,6 +117,8 @@ HW_PUBLIC int hw_args_parse(const char *args, const char *const *keys,
  * @command:    ADD, DEL, CHECK, GC or STATUS
  * @input:      NULL: the call's own
  * @ret_result: ADD only; else NULL
+ *
+ * Return: 0, or the plugin's own error with its code and details
  */
 HW_PUBLIC int hw_delegate(struct hw_call *call, const char *plugin, const char *command,
 			  const char *input, struct hw_result **ret_result, struct hw_err *e);
@@ -114,8 +128,8 @@ HW_PUBLIC int hw_delegate(struct hw_call *call, const char *plugin, const char *
 /**
  * hw_record_save() - write call->made down, before the kernel is changed
  *
- * The record is replaced atomically. On DEL, CHECK and GC call->made holds what
- * was last saved, or is zeroed where there is no record.
+ * The record is replaced atomically. On DEL and CHECK call->made holds what was
+ * last saved, or is zeroed where there is no record.
  */
 HW_PUBLIC int hw_record_save(struct hw_call *call, struct hw_err *e);
 

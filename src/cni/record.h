@@ -4,8 +4,8 @@
  *
  * STATE/attachments/<plugin>/<hash of network>/<hash of container and interface>,
  * a JSON object replaced atomically, written before the kernel is changed and
- * removed when DEL has succeeded. A torn file counts as absent for CHECK, and
- * is removed by GC.
+ * removed when DEL has succeeded. A torn file counts as absent, and is removed
+ * by DEL and GC.
  */
 #ifndef CNI_RECORD_H
 #define CNI_RECORD_H
@@ -21,6 +21,8 @@ struct record {
 	char *container_id;
 	char *ifname;
 	char *netns;
+	char *netns_id; /* "DEVICE:INODE" that the path led to; "": nowhere */
+	bool netns_override;
 	char *args;	  /* CNI_ARGS of the ADD */
 	char *config;	  /* JSON object: the ADD's standard input */
 	char *made;	  /* JSON object of the plugin's own table; NULL: none */
@@ -29,8 +31,12 @@ struct record {
 	int64_t finished; /* 0: the ADD has not ended */
 };
 
+#define RECORD_BOOT_ID 40
+
 extern const struct hw_field record_fields[];
 
+/* "" when the kernel does not say */
+void record_boot_id(char ret_id[RECORD_BOOT_ID]);
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e);
 /* Return: 1 with a record, 0 when there is none */
 int record_read(const char *state_dir, const char *plugin, const char *network,
@@ -38,8 +44,12 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 		struct hw_err *e);
 int record_remove(const char *state_dir, const char *plugin, const char *network,
 		  const char *container_id, const char *ifname, struct hw_err *e);
-/* Calls back for each record of (plugin, network); a negative answer is remembered, the walk goes on. */
-int record_each(const char *state_dir, const char *plugin, const char *network,
+/*
+ * Calls back for each record of (plugin, network); an error does not end the walk, the first one is
+ * returned. With @prune, which needs every writer shut out, files that are no record (torn ones, and
+ * what a killed writer left) are removed.
+ */
+int record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
 		int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
 		struct hw_err *e);
 void record_done(struct record *r);

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/attach.c - what stands around a plugin's verbs
+ *
+ * What:  a failed ADD is undone by the plugin's own DEL. For a plugin with
+ *        .record: the attachment record, the locks between GC and ADD or DEL,
+ *        and the GC itself.
+ * How:   the life of a record, by what is found when a verb begins:
+ *
+ *	found             ADD                        DEL            GC, unless valid
+ *	none              write it, unfinished       del() anyway   -
+ *	unfinished        del() it, then as none     del(), remove  del(), remove
+ *	finished          keep it; add() may refuse  del(), remove  del(), remove
+ *	of another boot   as unfinished              del(), remove  del(), remove
+ *
+ *        ADD ends with the record finished, or with its DEL done and the record
+ *        gone, or (DEL failed, process killed) with it unfinished.
+ * Rules: GC keeps what began or finished after it was called: it reads the
+ *        clock before it waits for the lock, and since nobody else is inside
+ *        once it has the lock, an older unfinished record is a dead ADD's.
+ *        A netns path is believed only while it leads to the namespace that it
+ *        led to at ADD: /proc/PID/ns/net may be somebody else's by now.
+ */
+#include "cni/attach.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cni/lock.h"
+
+static int take_lock(const struct skel_frame *f, bool exclusive, int *ret_fd, struct hw_err *e)
+{
+	return lock_take(f->state_dir, f->call.network, f->plugin->name, exclusive,
+			 time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
+}
+
+/* ---- records -------------------------------------------------------------------- */
+
+/* "DEVICE:INODE", or "" when the path leads nowhere */
+static char *netns_id(const char *path)
+{
+	struct stat st;
+
+	if (str_empty(path) || stat(path, &st) < 0)
+		return str_copy("");
+	return str_printf("%llu:%llu", (unsigned long long)st.st_dev,
+			  (unsigned long long)st.st_ino);
+}
+
+static struct record record_of(const struct skel_frame *f)
+{
+	char boot[RECORD_BOOT_ID];
+
+	record_boot_id(boot);
+	return (struct record){
+		.plugin = str_copy(f->plugin->name),
+		.network = str_copy(f->call.network),
+		.container_id = str_copy(f->call.container_id),
+		.ifname = str_copy(f->call.ifname),
+		.netns = str_copy(f->call.netns),
+		.netns_id = netns_id(f->call.netns),
+		.netns_override = f->call.netns_override,
+		.args = str_copy(f->call.args),
+		.config = str_ncopy(f->call.input, f->call.input_len),
+		.boot = str_copy(boot),
+		.started = time_boot(),
+	};
+}
+
+static int read_record(const struct skel_frame *f, struct record *ret, struct hw_err *e)
+{
+	return record_read(f->state_dir, f->plugin->name, f->call.network, f->call.container_id,
+			   f->call.ifname, ret, e);
+}
+
+static int remove_record(const struct skel_frame *f, struct hw_err *e)
+{
+	return record_remove(f->state_dir, f->plugin->name, f->call.network, f->call.container_id,
+			     f->call.ifname, e);
+}
+
+/* What a record says was made; one that an older table wrote counts as saying nothing. */
+static void decode_made(const struct hw_plugin *plugin, const struct record *r, void *made)
+{
+	struct hw_err e;
+
+	if (plugin->made_fields && r->made)
+		(void)hw_field_decode(plugin->made_fields, r->made, strlen(r->made), made, &e);
+}
+
+static bool is_of_this_boot(const struct record *r)
+{
+	char boot[RECORD_BOOT_ID];
+
+	record_boot_id(boot);
+	return str_equal(str_or(r->boot, ""), boot);
+}
+
+/* DEL what a record says, as the runtime would have called it, and forget it. */
+static int end_recorded(const struct skel_frame *f, const struct record *r, struct hw_err *e)
+{
+	struct skel_request request = *f->request;
+	autofree char *now = netns_id(r->netns);
+	bool same = !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
+
+	request.command = "DEL";
+	request.container_id = r->container_id;
+	request.ifname = r->ifname;
+	request.netns = same ? r->netns : "";
+	request.netns_override = r->netns_override ? "1" : "";
+	request.args = r->args;
+	request.input = r->config;
+	request.input_len = strlen(r->config);
+
+	AUTO(skel_frame_done) struct skel_frame end;
+	skel_frame_init(&end, f->plugin, &request);
+	decode_made(f->plugin, r, end.call.made);
+	int ret = skel_frame_parse(&end, e);
+	if (ret >= 0)
+		ret = skel_frame_decode(&end, e);
+	if (ret >= 0)
+		ret = f->plugin->del(&end.call, e);
+	if (ret >= 0)
+		ret = remove_record(&end, e);
+	if (ret < 0)
+		return err_ctx(e, "end container %s interface %s", r->container_id, r->ifname);
+	return 0;
+}
+
+/**
+ * hw_record_save() - write call->made down, before the kernel is changed
+ */
+int hw_record_save(struct hw_call *call, struct hw_err *e)
+{
+	struct skel_frame *f = (struct skel_frame *)call;
+
+	if (!f->record.plugin)
+		return err_text(e, -EINVAL, "%s keeps no record during %s", f->plugin->name,
+				call->command);
+	if (f->plugin->made_fields) {
+		free(f->record.made);
+		f->record.made = hw_field_encode(f->plugin->made_fields, call->made, 0);
+	}
+	return record_write(f->state_dir, &f->record, e);
+}
+
+/* ---- ADD -------------------------------------------------------------------------- */
+
+/* Keeps the first error; what went wrong while undoing goes to its details. */
+static int undo(struct skel_frame *f, struct hw_err *e)
+{
+	struct hw_err again;
+
+	int r = f->plugin->del ? f->plugin->del(&f->call, &again) : 0;
+	if (r >= 0 && f->plugin->record)
+		r = remove_record(f, &again);
+	if (r < 0) {
+		autofree char *before = str_copy(e->details);
+		err_details(e, "%s%sundo also failed: %s", before, *before ? "; " : "", again.msg);
+	}
+	return e->code;
+}
+
+/* The plugin's ADD, and its answer in the version that was asked for. */
+static int add_and_answer(struct skel_frame *f, struct hw_err *e)
+{
+	struct hw_call *call = &f->call;
+
+	call->result = call->prev ? hw_result_copy(call->prev) : hw_result_new();
+	int r = f->plugin->add(call, e);
+	if (r < 0 || call->reply)
+		return r;
+	return hw_result_format(call->result, call->version, HW_JSON_PRETTY, &call->reply, e);
+}
+
+/*
+ * What a finished ADD of the same attachment left is the plugin's to see, what
+ * an unfinished one left is ended.
+ *
+ * Return: 1 when there is a finished one, which is then in @ret_record
+ */
+static int look_for_earlier(struct skel_frame *f, struct record *ret_record, struct hw_err *e)
+{
+	AUTO(record_done) struct record found = { 0 };
+
+	int r = read_record(f, &found, e);
+	if (r <= 0)
+		return r;
+	if (!found.finished || !is_of_this_boot(&found))
+		return end_recorded(f, &found, e);
+	f->earlier = mem_new(f->plugin->made_size);
+	decode_made(f->plugin, &found, f->earlier);
+	f->call.earlier = f->earlier;
+	*ret_record = found;
+	found = (struct record){ 0 };
+	return 1;
+}
+
+/* On top of a finished attachment nothing is undone: that would end the earlier one. */
+static int add_again(struct skel_frame *f, const struct record *earlier, struct hw_err *e)
+{
+	struct hw_err again;
+
+	f->record = record_of(f);
+	int r = add_and_answer(f, e);
+	if (r >= 0) {
+		f->record.finished = time_boot();
+		r = hw_record_save(&f->call, e);
+	}
+	if (r < 0 && record_write(f->state_dir, earlier, &again) < 0)
+		err_details(e, "the earlier record is lost: %s", again.msg);
+	return r;
+}
+
+static int add_first(struct skel_frame *f, struct hw_err *e)
+{
+	f->record = record_of(f);
+	int r = hw_record_save(&f->call, e);
+	if (r < 0)
+		return r;
+	r = add_and_answer(f, e);
+	if (r >= 0) {
+		f->record.finished = time_boot();
+		r = hw_record_save(&f->call, e);
+	}
+	return r < 0 ? undo(f, e) : 0;
+}
+
+/**
+ * attach_add() - ADD: all of it, or nothing and the first error
+ */
+int attach_add(struct skel_frame *f, struct hw_err *e)
+{
+	AUTO(record_done) struct record earlier = { 0 };
+	autoclose int lock = -1;
+
+	if (!f->plugin->record)
+		return add_and_answer(f, e) < 0 ? undo(f, e) : 0;
+	int r = take_lock(f, false, &lock, e);
+	if (r >= 0)
+		r = look_for_earlier(f, &earlier, e);
+	if (r < 0)
+		return r;
+	return r ? add_again(f, &earlier, e) : add_first(f, e);
+}
+
+/* ---- the other verbs ---------------------------------------------------------------- */
+
+static int load_record(struct skel_frame *f, struct hw_err *e)
+{
+	int r = read_record(f, &f->record, e);
+	if (r > 0)
+		decode_made(f->plugin, &f->record, f->call.made);
+	return r;
+}
+
+/**
+ * attach_del() - DEL, with what the record says was made
+ */
+int attach_del(struct skel_frame *f, struct hw_err *e)
+{
+	autoclose int lock = -1;
+
+	if (!f->plugin->record)
+		return f->plugin->del(&f->call, e);
+	int r = take_lock(f, false, &lock, e);
+	if (r >= 0)
+		r = load_record(f, e);
+	if (r >= 0)
+		r = f->plugin->del(&f->call, e);
+	if (r >= 0)
+		r = remove_record(f, e);
+	return r;
+}
+
+/**
+ * attach_check() - CHECK, with what the record says was made
+ */
+int attach_check(struct skel_frame *f, struct hw_err *e)
+{
+	int r = f->plugin->record ? load_record(f, e) : 0;
+
+	return r < 0 ? r : f->plugin->check(&f->call, e);
+}
+
+/**
+ * attach_status() - STATUS
+ */
+int attach_status(struct skel_frame *f, struct hw_err *e)
+{
+	return f->plugin->status(&f->call, e);
+}
+
+/* ---- GC ----------------------------------------------------------------------------- */
+
+struct sweep {
+	const struct skel_frame *f;
+	int64_t called;
+};
+
+static bool is_valid(const struct hw_call *call, const struct record *r)
+{
+	for (size_t i = 0; i < call->n_valid; i++)
+		if (str_equal(call->valid[i].container_id, r->container_id) &&
+		    str_equal(call->valid[i].ifname, r->ifname))
+			return true;
+	return false;
+}
+
+static bool is_kept(const struct sweep *sweep, const struct record *r)
+{
+	const struct hw_call *call = &sweep->f->call;
+
+	if (is_valid(call, r))
+		return true;
+	if (!is_of_this_boot(r))
+		return false;
+	if (r->finished >= sweep->called || r->started >= sweep->called)
+		return true;
+	/* Where the runtime did not say what is valid only dead ADDs are surely nobody's. */
+	return !call->valid && r->finished;
+}
+
+static int sweep_record(void *ctx, const struct record *r, struct hw_err *e)
+{
+	const struct sweep *sweep = ctx;
+
+	if (!str_equal(r->network, sweep->f->call.network) || is_kept(sweep, r))
+		return 0;
+	return end_recorded(sweep->f, r, e);
+}
+
+static int gc_records(struct skel_frame *f, int64_t called, struct hw_err *e)
+{
+	struct sweep sweep = { f, called };
+
+	return record_each(f->state_dir, f->plugin->name, f->call.network, true, sweep_record,
+			   &sweep, e);
+}
+
+/**
+ * attach_gc() - GC: end what is recorded and not valid, then the plugin's own
+ *
+ * Both parts run whatever the other does; the first error is returned.
+ */
+int attach_gc(struct skel_frame *f, struct hw_err *e)
+{
+	autoclose int lock = -1;
+	int64_t called = time_boot();
+	struct hw_err own;
+	int r = 0;
+
+	if (f->plugin->record) {
+		r = take_lock(f, true, &lock, e);
+		if (r < 0)
+			return r;
+		r = gc_records(f, called, e);
+	}
+	if (f->plugin->gc && f->plugin->gc(&f->call, &own) < 0 && r >= 0) {
+		*e = own;
+		r = own.code;
+	}
+	return r;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/attach.h - a plugin's verbs with what stands around them: undo, records, locks
+ *
+ * Each takes a decoded call whose verb the plugin has (GC: or keeps records).
+ */
+#ifndef CNI_ATTACH_H
+#define CNI_ATTACH_H
+
+#include "cni/skel.h"
+
+int attach_add(struct skel_frame *f, struct hw_err *e);
+int attach_del(struct skel_frame *f, struct hw_err *e);
+int attach_check(struct skel_frame *f, struct hw_err *e);
+int attach_gc(struct skel_frame *f, struct hw_err *e);
+int attach_status(struct skel_frame *f, struct hw_err *e);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/record.c - attachment records on disk
+ *
+ * What:  one small JSON file per (plugin, network, container, interface).
+ * How:   names from outside are hashed into file names, so a record is found
+ *        without a walk whatever the names contain; the record itself holds
+ *        them in clear and is believed only when they are the right ones.
+ * Rules: files 0600, directories 0700; atomic replacement without fsync: a
+ *        power cut ends the attachments too.
+ * Not:   when a record is written or stale is decided in attach.c.
+ */
+#include "cni/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/str.h"
+
+#define NAME_DIGITS 32
+#define RECORD_MAX  (8 << 20) /* a configuration, escaped */
+
+const struct hw_field record_fields[] = {
+	{ "plugin", HW_STRING, HW_AT(struct record, plugin), HW_REQUIRED },
+	{ "network", HW_STRING, HW_AT(struct record, network), HW_REQUIRED },
+	{ "containerID", HW_STRING, HW_AT(struct record, container_id), HW_REQUIRED },
+	{ "ifname", HW_STRING, HW_AT(struct record, ifname), HW_REQUIRED },
+	{ "netns", HW_STRING, HW_AT(struct record, netns) },
+	{ "netnsID", HW_STRING, HW_AT(struct record, netns_id) },
+	{ "netnsOverride", HW_BOOL, HW_AT(struct record, netns_override) },
+	{ "args", HW_STRING, HW_AT(struct record, args) },
+	{ "config", HW_JSON, HW_AT(struct record, config), HW_REQUIRED },
+	{ "made", HW_JSON, HW_AT(struct record, made) },
+	{ "boot", HW_STRING, HW_AT(struct record, boot) },
+	{ "started", HW_INT64, HW_AT(struct record, started) },
+	{ "finished", HW_INT64, HW_AT(struct record, finished) },
+	{ 0 },
+};
+
+/**
+ * record_boot_id() - which boot of the kernel this is
+ */
+void record_boot_id(char ret_id[RECORD_BOOT_ID])
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	struct hw_err e;
+
+	ret_id[0] = '\0';
+	if (file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 4096, &b, &e) < 0 || !b.len)
+		return;
+	size_t len = strcspn(b.data, "\n");
+	if (len >= RECORD_BOOT_ID)
+		return;
+	memcpy(ret_id, b.data, len);
+	ret_id[len] = '\0';
+}
+
+static char *network_dir(const char *state_dir, const char *plugin, const char *network)
+{
+	char hex[NAME_DIGITS + 1];
+
+	hash_parts(&network, 1, NAME_DIGITS, hex);
+	return str_printf("%s/attachments/%s/%s", state_dir, plugin, hex);
+}
+
+static char *record_path(const char *dir, const char *container_id, const char *ifname)
+{
+	const char *parts[] = { container_id, ifname };
+	char hex[NAME_DIGITS + 1];
+
+	hash_parts(parts, 2, NAME_DIGITS, hex);
+	return str_printf("%s/%s", dir, hex);
+}
+
+/**
+ * record_write() - write a record down, replacing an older one
+ */
+int record_write(const char *state_dir, const struct record *r, struct hw_err *e)
+{
+	autofree char *dir = network_dir(state_dir, r->plugin, r->network);
+	autofree char *path = record_path(dir, r->container_id, r->ifname);
+	autofree char *json = hw_field_encode(record_fields, r, 0);
+
+	int ret = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
+	if (ret == -ENOENT) {
+		ret = file_mkdirs(AT_FDCWD, dir, 0700, e);
+		if (ret >= 0)
+			ret = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
+	}
+	if (ret < 0)
+		return err_ctx(e, "write the attachment record");
+	return 0;
+}
+
+/* Return: 1 with the record, 0 when the file is missing or is not a whole record */
+static int read_file(int dir, const char *path, struct record *ret, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	int r = file_read(dir, path, RECORD_MAX, &b, e);
+	if (r == -ENOENT || r == -EFBIG)
+		return 0;
+	if (r < 0)
+		return r;
+	struct hw_err torn;
+	return hw_field_decode(record_fields, str_or(b.data, ""), b.len, ret, &torn) < 0 ? 0 : 1;
+}
+
+/**
+ * record_read() - the record of one attachment
+ *
+ * Return: 1 with a record, 0 when there is none or the file is torn
+ */
+int record_read(const char *state_dir, const char *plugin, const char *network,
+		const char *container_id, const char *ifname, struct record *ret_record,
+		struct hw_err *e)
+{
+	autofree char *dir = network_dir(state_dir, plugin, network);
+	autofree char *path = record_path(dir, container_id, ifname);
+	struct record found;
+
+	int r = read_file(AT_FDCWD, path, &found, e);
+	if (r < 0)
+		return err_ctx(e, "read the attachment record");
+	if (r == 0)
+		return 0;
+	if (!str_equal(found.container_id, container_id) || !str_equal(found.ifname, ifname)) {
+		record_done(&found);
+		return 0;
+	}
+	*ret_record = found;
+	return 1;
+}
+
+/**
+ * record_remove() - forget an attachment; succeeds when there is no record
+ */
+int record_remove(const char *state_dir, const char *plugin, const char *network,
+		  const char *container_id, const char *ifname, struct hw_err *e)
+{
+	autofree char *dir = network_dir(state_dir, plugin, network);
+	autofree char *path = record_path(dir, container_id, ifname);
+
+	if (file_remove(AT_FDCWD, path, e) < 0)
+		return err_ctx(e, "remove the attachment record");
+	return 0;
+}
+
+struct each {
+	bool prune;
+	int (*call)(void *ctx, const struct record *r, struct hw_err *e);
+	void *ctx;
+	int first; /* error */
+	struct hw_err *e;
+};
+
+static int each_file(const struct file_entry *entry, const struct each *each, struct hw_err *e)
+{
+	AUTO(record_done) struct record record = { 0 };
+	int r = 0;
+
+	if (!file_is_temporary(entry->name))
+		r = read_file(entry->dir, entry->name, &record, e);
+	if (r > 0)
+		return each->call(each->ctx, &record, e);
+	if (r == 0 && each->prune)
+		return file_remove(entry->dir, entry->name, e);
+	return r;
+}
+
+static int each_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	struct each *each = ctx;
+
+	(void)e;
+	struct hw_err why;
+	int r = each_file(entry, each, &why);
+	if (r < 0 && each->first == 0) {
+		each->first = r;
+		*each->e = why;
+	}
+	return 0;
+}
+
+/**
+ * record_each() - call back for each record of a plugin's network
+ * @prune: remove files that are no record
+ *
+ * Return: 0, or the first error
+ */
+int record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
+		int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
+		struct hw_err *e)
+{
+	autofree char *dir = network_dir(state_dir, plugin, network);
+	struct each walk = { .prune = prune, .call = each, .ctx = ctx, .e = e };
+	struct hw_err why;
+
+	int r = file_walk(AT_FDCWD, dir, each_entry, &walk, &why);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0) {
+		*e = why;
+		return err_ctx(e, "read the attachment records");
+	}
+	return walk.first;
+}
+
+/**
+ * record_done() - free what a record holds
+ */
+void record_done(struct record *r)
+{
+	hw_field_clear(record_fields, r);
+}
