@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/noop.c - does nothing, and tells or answers what a test wants
+ *
+ * What:  upstream's test plugin. A debug file, named by DEBUG in CNI_ARGS or by
+ *        debugFile in the configuration, says how to answer; how the plugin was
+ *        called is written back into it. Without one: {}.
+ * How:   ADD, DEL, CHECK, GC and STATUS are one function.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/field.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "cni/conf.h"
+#include "cni/result.h"
+#include "cni/skel.h"
+#include "plugins/plugins.h"
+
+#define DEBUG_MAX (4 << 20)
+
+struct noop_conf {
+	char *debug_file;
+	char *command_log;
+};
+
+static const struct hw_field noop_fields[] = {
+	{ "debugFile", HW_STRING, HW_AT(struct noop_conf, debug_file),
+	  .help = "how to answer, and how the plugin was called; DEBUG in CNI_ARGS comes first" },
+	{ "commandLog", HW_STRING, HW_AT(struct noop_conf, command_log),
+	  .help = "a file with a JSON list, to which each call is added" },
+	{ 0 },
+};
+
+static const char *const noop_versions[] = { "0.-42.0", "0.1.0", "0.2.0", "0.3.0", "0.3.1",
+					     "0.4.0",	"1.0.0", "1.1.0", NULL };
+
+/* The debug file, in upstream's spelling and order. */
+struct debug {
+	char *result;
+	char *error;
+	int error_code;
+	char *errors; /* for standard error */
+	bool has_versions;
+	struct hw_strings versions;
+	int exit_code;
+	char *command;
+	char *args; /* JSON */
+};
+
+static const struct hw_field debug_fields[] = {
+	{ "ReportResult", HW_STRING, HW_AT(struct debug, result), HW_ALWAYS },
+	{ "ReportError", HW_STRING, HW_AT(struct debug, error), HW_ALWAYS },
+	{ "ReportErrorCode", HW_INT, HW_AT(struct debug, error_code), HW_ALWAYS },
+	{ "ReportStderr", HW_STRING, HW_AT(struct debug, errors), HW_ALWAYS },
+	{ "ReportVersionSupport", HW_STRINGS, HW_AT(struct debug, versions),
+	  .has = HW_HAS(struct debug, has_versions) },
+	{ "ExitWithCode", HW_INT, HW_AT(struct debug, exit_code), HW_ALWAYS },
+	{ "Command", HW_STRING, HW_AT(struct debug, command), HW_ALWAYS },
+	{ "CmdArgs", HW_JSON, HW_AT(struct debug, args) },
+	{ 0 },
+};
+
+static void debug_done(struct debug *d)
+{
+	hw_field_clear(debug_fields, d);
+}
+AUTO_VALUE_DEFINE(debug_done, struct debug);
+
+static int debug_read(const char *path, struct debug *ret, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	int r = file_read(AT_FDCWD, path, DEBUG_MAX, &b, e);
+	if (r < 0)
+		return r;
+	r = hw_field_decode(debug_fields, str_or(b.data, ""), b.len, ret, e);
+	return r < 0 ? err_ctx(e, "%s", path) : 0;
+}
+
+static int write_file(const char *path, const char *text, struct hw_err *e)
+{
+	return file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
+}
+
+/* How we were called, as Go prints its skel.CmdArgs. */
+static struct value *cmd_args(const struct hw_call *call)
+{
+	struct value *v = value_new_object();
+	autofree char *input = base64_encode(call->input, call->input_len);
+
+	value_set(v, "ContainerID", value_new_string(call->container_id));
+	value_set(v, "Netns", value_new_string(call->netns));
+	value_set(v, "IfName", value_new_string(call->ifname));
+	value_set(v, "Args", value_new_string(call->args));
+	value_set(v, "Path", value_new_string(call->path));
+	value_set(
+		v, "NetnsOverride",
+		value_new_string(str_or(((struct skel_frame *)call)->request->netns_override, "")));
+	value_set(v, "StdinData", value_new_string(input));
+	return v;
+}
+
+static int debug_write(const char *path, struct debug *d, const struct hw_call *call,
+		       struct hw_err *e)
+{
+	AUTO(value_free) struct value *args = cmd_args(call);
+
+	free(d->command);
+	d->command = str_copy(call->command);
+	free(d->args);
+	d->args = value_format(args, 0);
+	autofree char *json = hw_field_encode(debug_fields, d, 0);
+	return write_file(path, json, e);
+}
+
+static int log_command(const char *path, const struct hw_call *call, struct hw_err *e)
+{
+	AUTO(value_free) struct value *list = NULL;
+	AUTO(buf_done) struct buf b = { 0 };
+
+	int r = file_read(AT_FDCWD, path, DEBUG_MAX, &b, e);
+	if (r < 0)
+		return r;
+	r = b.len ? value_parse(b.data, b.len, &list, e) : 0;
+	if (r < 0)
+		return err_ctx(e, "%s", path);
+	if (!list)
+		list = value_new_array();
+	if (value_kind(list) != VALUE_ARRAY)
+		return err_text(e, -EINVAL, "%s holds %s, not a list", path,
+				value_kind_name(value_kind(list)));
+	struct value *entry = value_new_object();
+	value_set(entry, "Command", value_new_string(call->command));
+	value_set(entry, "CmdArgs", cmd_args(call));
+	value_append(list, entry);
+	autofree char *json = value_format(list, 0);
+	return write_file(path, json, e);
+}
+
+/* DEBUG's value, NULL when it is not among the pairs */
+static int debug_argument(const char *args, char **ret_path, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings pairs = { 0 };
+
+	if (!str_empty(args))
+		strings_split(args, ';', &pairs);
+	for (size_t i = 0; i < pairs.n; i++) {
+		AUTO(hw_strings_free) struct hw_strings kv = { 0 };
+
+		strings_split(pairs.v[i], '=', &kv);
+		if (kv.n != 2) {
+			AUTO(buf_done) struct buf words = { 0 };
+			for (size_t w = 0; w < kv.n; w++)
+				buf_printf(&words, "%s%s", w ? " " : "", kv.v[w]);
+			return err_text(e, -EINVAL, "CNI_ARGS invalid key/value pair: [%s]",
+					words.data);
+		}
+		if (!str_equal(kv.v[0], "DEBUG"))
+			continue;
+		free(*ret_path);
+		*ret_path = str_copy(kv.v[1]);
+	}
+	return 0;
+}
+
+/* prevResult in the configuration's version, perhaps with a name server of ours */
+static int pass_through(struct hw_call *call, bool inject_dns, struct hw_err *e)
+{
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+
+	if (!call->prev)
+		return err_text(e, -EINVAL, "no prevResult to pass through");
+	result = hw_result_copy(call->prev);
+	if (inject_dns) {
+		hw_strings_free(&result->dns.nameservers);
+		result->dns.nameservers = (struct hw_strings){ 0 };
+		strings_add(&result->dns.nameservers, "1.2.3.4");
+	}
+	if (hw_result_format(result, call->version, 0, &call->reply, e) < 0)
+		return err_ctx(e, "failed to convert result to config \"%s\"", call->version);
+	return 0;
+}
+
+static int answer(struct hw_call *call, const struct debug *d, struct hw_err *e)
+{
+	const char *result = str_or(d->result, "");
+	int r = 0;
+
+	fputs(str_or(d->errors, ""), stderr);
+	if (!str_empty(d->error))
+		return err_cni(e, d->error_code ? d->error_code : HW_CNI_INTERNAL, "%s", d->error);
+	if (str_equal(result, "PASSTHROUGH") || str_equal(result, "INJECT-DNS"))
+		r = pass_through(call, str_equal(result, "INJECT-DNS"), e);
+	else
+		call->reply = str_copy(result);
+	if (d->exit_code > 0)
+		call->exit_status = d->exit_code;
+	return r;
+}
+
+static int noop_call(struct hw_call *call, struct hw_err *e)
+{
+	const struct noop_conf *conf = call->conf;
+	AUTO(debug_done) struct debug debug = { 0 };
+	autofree char *argument = NULL;
+
+	int r = debug_argument(call->args, &argument, e);
+	if (r < 0)
+		return r;
+	const char *path = argument ? argument : str_or(conf->debug_file, "");
+	if (str_empty(path)) {
+		fputs("CNI_ARGS or config empty, no debug behavior\n", stderr);
+		call->reply = str_copy("{}");
+		return 0;
+	}
+	r = debug_read(path, &debug, e);
+	if (r >= 0)
+		r = debug_write(path, &debug, call, e);
+	if (r >= 0 && !str_empty(conf->command_log))
+		r = log_command(conf->command_log, call, e);
+	return r < 0 ? r : answer(call, &debug, e);
+}
+
+/* A failed ADD made nothing, and its undoing is not a DEL that a test called for. */
+static int noop_del(struct hw_call *call, struct hw_err *e)
+{
+	return str_equal(call->command, "ADD") ? 0 : noop_call(call, e);
+}
+
+static int noop_version(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(debug_done) struct debug debug = { 0 };
+	autofree char *path = NULL;
+
+	int r = debug_argument(call->args, &path, e);
+	if (r >= 0 && path)
+		r = debug_read(path, &debug, e);
+	if (r < 0)
+		return r;
+	if (debug.has_versions)
+		call->reply =
+			skel_version_reply((const char *const *)debug.versions.v, debug.versions.n);
+	else
+		call->reply = skel_version_reply(noop_versions, ARRAY_SIZE(noop_versions) - 1);
+	return 0;
+}
+
+const struct hw_plugin noop_plugin = {
+	.size = sizeof(struct hw_plugin),
+	.name = "noop",
+	.summary = "does nothing; answers as a debug file says, for tests",
+	.add = noop_call,
+	.del = noop_del,
+	.check = noop_call,
+	.gc = noop_call,
+	.status = noop_call,
+	.version = noop_version,
+	.versions = noop_versions,
+	.fields = noop_fields,
+	.conf_size = sizeof(struct noop_conf),
+};
