@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/cache.h - what was attached, in libcni's own files (facts 2.14)
+ * cni/cache.h - what was attached, in libcni's own files
  *
  * DIR/results/NETWORK-CONTAINER-IFNAME, replaced atomically; a torn or foreign
  * file is reported and passed over, never fatal to DEL or GC.

@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/cache.c - what was attached, in libcni's own files
+ *
+ * What:  write, read, list and remove DIR/results/NETWORK-CONTAINER-IFNAME.
+ * How:   a table gives the keys in libcni's order; the configuration is in
+ *        base64, CNI_ARGS are pairs, the result is as the last plugin's
+ *        version has it. Files of before that format hold nothing but a
+ *        result.
+ * Rules: replaced atomically, without fsync: a power cut ends the containers
+ *        too. An empty file, which is what one leaves behind on some file
+ *        systems, counts as none.
+ *        Names with a slash are refused, for DEL does not check names and a
+ *        path must not lead elsewhere.
+ */
+#include "cni/cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/field.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "cni/cni.h"
+#include "cni/conf.h"
+#include "cni/result.h"
+
+#define CACHE_KIND "cniCacheV1"
+
+/* The file; entry.args and entry.config are made of, or made into, args and config. */
+struct cache_file {
+	struct hw_cached entry;
+	char *kind;
+	char *config; /* base64 */
+	char *args;   /* [["K","V"]] */
+};
+
+static const struct hw_field file_fields[] = {
+	{ "kind", HW_STRING, HW_AT(struct cache_file, kind), .flags = HW_ALWAYS },
+	{ "containerId", HW_STRING, HW_AT(struct cache_file, entry.container_id),
+	  .flags = HW_ALWAYS },
+	{ "config", HW_STRING, HW_AT(struct cache_file, config), .flags = HW_ALWAYS },
+	{ "ifName", HW_STRING, HW_AT(struct cache_file, entry.ifname), .flags = HW_ALWAYS },
+	{ "networkName", HW_STRING, HW_AT(struct cache_file, entry.network), .flags = HW_ALWAYS },
+	{ "netns", HW_STRING, HW_AT(struct cache_file, entry.netns) },
+	{ "cniArgs", HW_JSON, HW_AT(struct cache_file, args) },
+	{ "capabilityArgs", HW_JSON, HW_AT(struct cache_file, entry.capability_args) },
+	{ "result", HW_JSON, HW_AT(struct cache_file, entry.result) },
+	{ 0 },
+};
+
+static void map_done(struct hw_map *map)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		free(map->keys[i]);
+		free(map->values[i]);
+	}
+	free(map->keys);
+	free(map->values);
+}
+
+/** cache_entry_done() - free what an entry holds, and zero it */
+void cache_entry_done(struct hw_cached *entry)
+{
+	free(entry->network);
+	free(entry->container_id);
+	free(entry->ifname);
+	free(entry->netns);
+	free(entry->capability_args);
+	free(entry->config);
+	free(entry->result);
+	map_done(&entry->args);
+	*entry = (struct hw_cached){ 0 };
+}
+
+/* ---- names --------------------------------------------------------------------- */
+
+static int cache_name(const char *network, const char *container_id, const char *ifname,
+		      char **ret_name, struct hw_err *e)
+{
+	autofree char *name = NULL;
+
+	if (str_empty(network) || str_empty(container_id) || str_empty(ifname))
+		return err_text(e, -EINVAL,
+				"cache file path requires network name (\"%s\"), container ID "
+				"(\"%s\"), and interface name (\"%s\")",
+				str_or(network, ""), str_or(container_id, ""), str_or(ifname, ""));
+	name = str_printf("%s-%s-%s", network, container_id, ifname);
+	if (strchr(name, '/'))
+		return err_text(e, -EINVAL,
+				"cache file name \"%s\": a network, container ID or interface name "
+				"must not have a slash",
+				name);
+	if (strlen(name) > NAME_MAX)
+		return err_text(
+			e, -ENAMETOOLONG,
+			"cache file name \"%.60s...\" has %zu bytes, at most %d are "
+			"possible: network name, container ID or interface name is too long",
+			name, strlen(name), NAME_MAX);
+	*ret_name = take_ptr(name);
+	return 0;
+}
+
+static char *results_dir(const char *dir)
+{
+	return str_printf("%s/results", dir);
+}
+
+/**
+ * cache_path() - the file of an attachment
+ *
+ * Return: 0, -EINVAL when a name is missing or has a slash, or -ENAMETOOLONG
+ */
+int cache_path(const char *dir, const char *network, const struct hw_attach *at, char **ret_path,
+	       struct hw_err *e)
+{
+	autofree char *name = NULL;
+	int r;
+
+	r = cache_name(network, at->container_id, at->ifname, &name, e);
+	if (r < 0)
+		return r;
+	*ret_path = str_printf("%s/results/%s", dir, name);
+	return 0;
+}
+
+/* ---- writing -------------------------------------------------------------------- */
+
+static char *args_format(const struct hw_attach *at)
+{
+	AUTO(value_free) struct value *args = value_new_array();
+
+	if (at->n_args == 0)
+		return NULL;
+	for (size_t i = 0; i < at->n_args; i++) {
+		struct value *pair = value_new_array();
+
+		value_append(pair, value_new_string(at->args[i][0]));
+		value_append(pair, value_new_string(at->args[i][1]));
+		value_append(args, pair);
+	}
+	return value_format(args, 0);
+}
+
+/* What came from a caller is checked before it is written for others; {} and NULL give NULL. */
+static int object_format(const char *json, const char *what, char **ret_json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r;
+
+	*ret_json = NULL;
+	if (!json)
+		return 0;
+	r = value_parse(json, strlen(json), &v, e);
+	if (r < 0)
+		return err_ctx(e, "%s", what);
+	if (value_kind(v) != VALUE_OBJECT)
+		return err_text(e, -EINVAL, "%s: %s, want an object", what,
+				value_kind_name(value_kind(v)));
+	if (value_count(v) > 0)
+		*ret_json = value_format(v, 0);
+	return 0;
+}
+
+static int cache_format(const struct hw_conf *conf, const struct hw_attach *at, const char *result,
+			char **ret_text, struct hw_err *e)
+{
+	autofree char *config = base64_encode(conf->bytes, strlen(conf->bytes));
+	autofree char *args = args_format(at);
+	autofree char *capability_args = NULL;
+	autofree char *result_text = NULL;
+	struct cache_file file = { .kind = (char *)CACHE_KIND, .config = config, .args = args };
+	int r;
+
+	r = object_format(at->capability_args, "capability arguments", &capability_args, e);
+	if (r < 0)
+		return r;
+	r = object_format(result, "result", &result_text, e);
+	if (r < 0)
+		return r;
+	file.entry = (struct hw_cached){
+		.network = conf->name,
+		.container_id = (char *)at->container_id,
+		.ifname = (char *)at->ifname,
+		.netns = (char *)at->netns,
+		.capability_args = capability_args,
+		.result = result_text,
+	};
+	*ret_text = hw_field_encode(file_fields, &file, 0);
+	return 0;
+}
+
+/**
+ * cache_write() - remember an attachment
+ * @result_json: the last plugin's result; NULL: none
+ *
+ * The directory is made, for root only, when it is not there.
+ */
+int cache_write(const char *dir, const struct hw_conf *conf, const struct hw_attach *at,
+		const char *result_json, struct hw_err *e)
+{
+	autofree char *path = NULL;
+	autofree char *text = NULL;
+	autofree char *results = results_dir(dir);
+	int r;
+
+	r = cache_path(dir, conf->name, at, &path, e);
+	if (r < 0)
+		return r;
+	r = cache_format(conf, at, result_json, &text, e);
+	if (r < 0)
+		return r;
+	if (strlen(text) > VALUE_SIZE_MAX)
+		return err_text(e, -EFBIG, "cache file %s would have more than %d bytes", path,
+				VALUE_SIZE_MAX);
+	r = file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
+	if (r != -ENOENT)
+		return r;
+	r = file_mkdirs(AT_FDCWD, results, 0700, e);
+	if (r < 0)
+		return r;
+	return file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+/* Return: 1 with text, 0 when there is no file or nothing in it */
+static int cache_load(int dir, const char *path, struct buf *ret_text, struct hw_err *e)
+{
+	int r;
+
+	r = file_read(dir, path, VALUE_SIZE_MAX, ret_text, e);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	return ret_text->len > 0;
+}
+
+static int args_parse(const char *text, struct hw_map *ret_args, struct hw_err *e)
+{
+	AUTO(value_free) struct value *args = NULL;
+	struct hw_map *map = ret_args;
+	int r;
+
+	if (!text)
+		return 0;
+	r = value_parse(text, strlen(text), &args, e);
+	if (r < 0)
+		return r;
+	map->keys = mem_resize(NULL, value_count(args) + 1, sizeof(*map->keys));
+	map->values = mem_resize(NULL, value_count(args) + 1, sizeof(*map->values));
+	for (size_t i = 0; i < value_count(args); i++) {
+		const char *key = value_string(value_at(value_at(args, i), 0));
+		const char *arg = value_string(value_at(value_at(args, i), 1));
+
+		if (!key || !arg)
+			return err_text(e, -EINVAL, "cniArgs[%zu] is not a pair of strings", i);
+		map->keys[map->n] = str_copy(key);
+		map->values[map->n++] = str_copy(arg);
+	}
+	return 0;
+}
+
+static int config_parse(const char *text, char **ret_config, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf config = { 0 };
+
+	if (!base64_decode(str_or(text, ""), &config))
+		return err_text(e, -EINVAL, "config is not base64");
+	if (config.len > 0 && memchr(config.data, '\0', config.len))
+		return err_text(e, -EINVAL, "config has a NUL byte");
+	*ret_config = buf_take(&config);
+	return 0;
+}
+
+static int check_object(const struct value *v, const char *key, struct hw_err *e)
+{
+	const struct value *member = value_find(v, key);
+
+	if (!member || value_kind(member) == VALUE_OBJECT || value_kind(member) == VALUE_NULL)
+		return 0;
+	return err_text(e, -EINVAL, "%s: %s, want an object", key,
+			value_kind_name(value_kind(member)));
+}
+
+static bool is_ours(const struct value *v)
+{
+	return str_equal(value_string(value_find(v, "kind")), CACHE_KIND);
+}
+
+static int entry_decode(const struct value *v, struct hw_cached *ret_entry, struct hw_err *e)
+{
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	struct cache_file file = { 0 };
+	int r;
+
+	r = check_object(v, "capabilityArgs", e);
+	if (r == 0)
+		r = check_object(v, "result", e);
+	if (r == 0)
+		r = field_decode(file_fields, v, &file, e);
+	if (r < 0)
+		return r;
+	entry = file.entry;
+	file.entry = (struct hw_cached){ 0 };
+	r = args_parse(file.args, &entry.args, e);
+	if (r == 0)
+		r = config_parse(file.config, &entry.config, e);
+	hw_field_clear(file_fields, &file);
+	if (r < 0)
+		return r;
+	*ret_entry = entry;
+	entry = (struct hw_cached){ 0 };
+	return 0;
+}
+
+/* Text into an entry: libcni's texts for what is wrong with it. */
+static int entry_parse(const struct buf *text, const char *network, struct hw_cached *ret_entry,
+		       struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r;
+
+	r = value_parse(text->data, text->len, &v, e);
+	if (r == 0 && !is_ours(v))
+		return err_text(e, -EINVAL, "read cached network \"%s\" config has wrong kind: %s",
+				network, str_or(value_string(value_find(v, "kind")), ""));
+	if (r == 0)
+		r = entry_decode(v, ret_entry, e);
+	if (r < 0)
+		return err_ctx(e, "failed to unmarshal cached network \"%s\" config", network);
+	return 0;
+}
+
+/**
+ * cache_read() - the whole entry of an attachment
+ *
+ * Return: 1, 0 when there is none, negative when it is damaged or of another kind
+ */
+int cache_read(const char *dir, const char *network, const struct hw_attach *at,
+	       struct hw_cached *ret_entry, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	autofree char *path = NULL;
+	int r;
+
+	r = cache_path(dir, network, at, &path, e);
+	if (r < 0)
+		return r;
+	r = cache_load(AT_FDCWD, path, &text, e);
+	if (r <= 0)
+		return r;
+	r = entry_parse(&text, network, ret_entry, e);
+	if (r < 0)
+		return err_ctx(e, "cache file %s", path);
+	return 1;
+}
+
+/* The result's text in either format; NULL when there is none. */
+static int result_of_text(const struct buf *text, char **ret_json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	int r;
+
+	r = value_parse(text->data, text->len, &v, e);
+	if (r < 0)
+		return r;
+	if (!is_ours(v)) {
+		*ret_json = str_ncopy(text->data, text->len);
+		return 0;
+	}
+	r = entry_decode(v, &entry, e);
+	if (r < 0)
+		return r;
+	*ret_json = take_ptr(entry.result);
+	return 0;
+}
+
+/* Return: 1 with a result in @version, 0 when the file has none */
+static int result_of_file(const struct buf *text, const char *version,
+			  struct hw_result **ret_result, struct hw_err *e)
+{
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	autofree char *json = NULL;
+	int r;
+
+	r = result_of_text(text, &json, e);
+	if (r < 0 || !json)
+		return r;
+	r = hw_result_parse(json, strlen(json), NULL, &result, e);
+	if (r < 0)
+		return r;
+	r = result_convert(result, version, ret_result, e);
+	if (r < 0)
+		return err_ctx(e, "failed to convert cached result to config version \"%s\"",
+			       version);
+	return 1;
+}
+
+/**
+ * cache_result() - the result of an attachment, in the network's version
+ *
+ * Return: 1 with it, 0 when there is none, negative when it is damaged or
+ *         cannot be converted
+ */
+int cache_result(const char *dir, const struct hw_conf *conf, const struct hw_attach *at,
+		 struct hw_result **ret_result, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	autofree char *path = NULL;
+	int r;
+
+	r = cache_path(dir, conf->name, at, &path, e);
+	if (r < 0)
+		return r;
+	r = cache_load(AT_FDCWD, path, &text, e);
+	if (r <= 0)
+		return r;
+	r = result_of_file(&text, conf->version, ret_result, e);
+	if (r < 0)
+		return err_ctx(e, "cache file %s", path);
+	return r;
+}
+
+/**
+ * cache_remove() - forget an attachment; one that is not known is a success
+ */
+int cache_remove(const char *dir, const char *network, const struct hw_attach *at, struct hw_err *e)
+{
+	autofree char *path = NULL;
+	int r;
+
+	r = cache_path(dir, network, at, &path, e);
+	if (r < 0)
+		return r;
+	r = file_remove(AT_FDCWD, path, e);
+	return r < 0 ? r : 0;
+}
+
+/* ---- all of them ------------------------------------------------------------------- */
+
+struct listing {
+	const char *results;
+	const char *container_id; /* NULL: any */
+	void (*damaged)(void *ctx, const char *file, const struct hw_err *why);
+	void *ctx;
+	struct hw_cached_list list;
+};
+
+static bool is_cache_file(const struct file_entry *entry)
+{
+	return (entry->type == DT_REG || entry->type == DT_LNK) && !file_is_temporary(entry->name);
+}
+
+/* By its name alone, which is NETWORK-CONTAINER-IFNAME: could it be of this container? */
+static bool may_be_of(const char *name, const char *container_id)
+{
+	autofree char *middle = NULL;
+	const char *at;
+
+	if (str_empty(container_id))
+		return true;
+	middle = str_printf("-%s-", container_id);
+	at = strstr(name + 1, middle);
+	return at && at[strlen(middle)] != '\0';
+}
+
+/* Return: 1, 0 when the file is gone, negative when it is not an entry */
+static int listing_read(const struct file_entry *file, struct hw_cached *ret_entry,
+			struct hw_err *e)
+{
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
+	int r;
+
+	r = file_read(file->dir, file->name, VALUE_SIZE_MAX, &text, e);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (text.len == 0)
+		return err_text(e, -EINVAL, "the file is empty, as after a power cut");
+	r = entry_parse(&text, file->name, &entry, e);
+	if (r < 0)
+		return r;
+	if (str_empty(entry.ifname) || str_empty(entry.network) || str_empty(entry.container_id))
+		return err_text(e, -EINVAL, "networkName, containerId or ifName is missing");
+	*ret_entry = entry;
+	entry = (struct hw_cached){ 0 };
+	return 1;
+}
+
+static void listing_report(const struct listing *l, const char *name, const struct hw_err *why)
+{
+	autofree char *path = str_printf("%s/%s", l->results, name);
+
+	if (l->damaged)
+		l->damaged(l->ctx, path, why);
+}
+
+static int listing_add(void *ctx, const struct file_entry *file, struct hw_err *e)
+{
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	struct listing *l = ctx;
+	struct hw_cached_list *list = &l->list;
+	struct hw_err why;
+	int r;
+
+	(void)e;
+	if (!is_cache_file(file) || !may_be_of(file->name, l->container_id))
+		return 0;
+	r = listing_read(file, &entry, &why);
+	if (r < 0)
+		listing_report(l, file->name, &why);
+	if (r <= 0)
+		return 0;
+	if (!str_empty(l->container_id) && !str_equal(entry.container_id, l->container_id))
+		return 0;
+	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
+	list->v[list->n++] = entry;
+	entry = (struct hw_cached){ 0 };
+	return 0;
+}
+
+/**
+ * hw_cached_attachments() - every cached attachment
+ * @container_id: of this container only; NULL or "": all
+ * @damaged:      told of each file that is not an entry; may be NULL
+ *
+ * Return: 0, with an empty list where the directory is missing
+ */
+int hw_cached_attachments(const struct hw_cni *cni, const char *container_id,
+			  void (*damaged)(void *ctx, const char *file, const struct hw_err *why),
+			  void *ctx, struct hw_cached_list *ret_list, struct hw_err *e)
+{
+	autofree char *results = results_dir(cni->cache_dir);
+	struct listing l = { results, container_id, damaged, ctx, { 0 } };
+	int r;
+
+	r = file_walk(AT_FDCWD, results, listing_add, &l, e);
+	if (r < 0 && r != -ENOENT) {
+		hw_cached_list_free(&l.list);
+		return err_ctx(e, "list cached attachments");
+	}
+	*ret_list = l.list;
+	return 0;
+}
+
+/**
+ * hw_cached_list_free() - free the entries and empty the list
+ */
+void hw_cached_list_free(struct hw_cached_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		cache_entry_done(&list->v[i]);
+	free(list->v);
+	*list = (struct hw_cached_list){ 0 };
+}
+
+/**
+ * hw_cached_result() - the result of the ADD, in the network's version
+ *
+ * Return: 1 with a result, 0 when there is none, negative on error
+ */
+int hw_cached_result(const struct hw_cni *cni, const struct hw_conf *conf,
+		     const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
+{
+	struct hw_attach own;
+	int r;
+
+	r = cni_copy_struct(&own, sizeof(own), at, "struct hw_attach", e);
+	if (r < 0)
+		return r;
+	*ret_result = NULL;
+	return cache_result(cni->cache_dir, conf, &own, ret_result, e);
+}
+
+/**
+ * hw_cached_config() - the configuration and arguments that the ADD used
+ *
+ * Return: 1 with one entry, 0 when there is none, negative on error
+ */
+int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
+		     const struct hw_attach *at, struct hw_cached_list *ret_list, struct hw_err *e)
+{
+	struct hw_cached entry;
+	struct hw_attach own;
+	int r;
+
+	r = cni_copy_struct(&own, sizeof(own), at, "struct hw_attach", e);
+	if (r < 0)
+		return r;
+	*ret_list = (struct hw_cached_list){ 0 };
+	r = cache_read(cni->cache_dir, conf->name, &own, &entry, e);
+	if (r > 0)
+		*ret_list = (struct hw_cached_list){ mem_copy(&entry, sizeof(entry)), 1 };
+	return r;
+}
+
+/* ---- which files there were ------------------------------------------------------------ */
+
+struct cache_snapshot {
+	int dir;	   /* -1: there was none */
+	struct map *files; /* name to struct stat */
+};
+
+static int snapshot_add(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	struct cache_snapshot *snapshot = ctx;
+	struct stat st;
+
+	(void)e;
+	if (!is_cache_file(entry) || fstatat(entry->dir, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	map_set(snapshot->files, entry->name, mem_copy(&st, sizeof(st)));
+	return 0;
+}
+
+/**
+ * cache_snapshot() - note which cache files there are now
+ */
+int cache_snapshot(const char *dir, struct cache_snapshot **ret_snapshot, struct hw_err *e)
+{
+	AUTO(cache_snapshot_free) struct cache_snapshot *snapshot = mem_new(sizeof(*snapshot));
+	autofree char *results = results_dir(dir);
+	int r;
+
+	snapshot->files = map_new(free);
+	snapshot->dir = open(results, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (snapshot->dir < 0 && errno != ENOENT)
+		return err_set(e, -errno, "open %s", results);
+	if (snapshot->dir >= 0) {
+		r = file_walk(snapshot->dir, ".", snapshot_add, snapshot, e);
+		if (r < 0)
+			return err_ctx(e, "%s", results);
+	}
+	*ret_snapshot = take_ptr(snapshot);
+	return 0;
+}
+
+/**
+ * cache_snapshot_has() - was the entry's file there, and is it the same still?
+ *
+ * A file that was replaced has another inode; where the number came back, ctime tells.
+ */
+bool cache_snapshot_has(const struct cache_snapshot *snapshot, const char *network,
+			const struct hw_cached *entry)
+{
+	autofree char *name = NULL;
+	const struct stat *then;
+	struct hw_err e;
+	struct stat now;
+
+	if (cache_name(network, entry->container_id, entry->ifname, &name, &e) < 0)
+		return false;
+	then = map_find(snapshot->files, name);
+	if (!then || fstatat(snapshot->dir, name, &now, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	return then->st_dev == now.st_dev && then->st_ino == now.st_ino &&
+	       then->st_ctim.tv_sec == now.st_ctim.tv_sec &&
+	       then->st_ctim.tv_nsec == now.st_ctim.tv_nsec &&
+	       then->st_mtim.tv_sec == now.st_mtim.tv_sec &&
+	       then->st_mtim.tv_nsec == now.st_mtim.tv_nsec;
+}
+
+/** cache_snapshot_free() - end a snapshot; NULL is fine */
+void cache_snapshot_free(struct cache_snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	mem_close_fd(&snapshot->dir);
+	map_free(snapshot->files);
+	free(snapshot);
+}
