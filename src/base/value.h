@@ -24,6 +24,7 @@
 
 #define VALUE_DEPTH_MAX 64
 #define VALUE_SIZE_MAX	(4 << 20)
+#define VALUE_COUNT_MAX (1 << 18) /* of members of all arrays and objects */
 
 struct value;
 
@@ -39,6 +40,7 @@ enum value_kind {
 
 /* -EINVAL: not JSON (with line and column); -EFBIG: too deep or too large. */
 int value_parse(const char *json, size_t len, struct value **ret_value, struct hw_err *e);
+struct value *value_literal(const char *json); /* our own text; asserts that it is JSON */
 char *value_format(const struct value *v, unsigned flags); /* HW_JSON_PRETTY, HW_JSON_SORTED */
 void value_free(struct value *v);
 struct value *value_ref(struct value *v);
@@ -62,7 +64,8 @@ const char *value_string(const struct value *v); /* NULL unless a string */
 /* object; borrowed references come out */
 struct value *value_get(const struct value *object, const char *key); /* exact */
 struct value *value_find(const struct value *object,
-			 const char *key); /* as Go: case-folded, last */
+			 const char *key);	   /* as Go: case-folded, last */
+bool value_same_key(const char *a, const char *b); /* as value_find() compares */
 void value_set(struct value *object, const char *key, struct value *v);
 void value_remove(struct value *object, const char *key);
 /* for (void *i = NULL; value_next(obj, &i, &key, &v);) */
