@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/cnitool-attach.c - add, check and del
+ *
+ * What:  the commands about one attachment: a network and a namespace.
+ * How:   the container id comes from the namespace's absolute path, as
+ *        upstream's does, so each tool finds the other's attachments.
+ */
+#include "cli/cnitool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cni/conf.h"
+#include "cni/result.h"
+
+#define ID_DIGITS 20
+
+struct attachment {
+	struct hw_attach at;
+	char id[sizeof("cnitool-") + ID_DIGITS];
+	struct hw_strings pairs;      /* of CNI_ARGS, cut at '=' */
+	const char *(*key_values)[2]; /* into pairs */
+};
+
+static void attachment_done(struct attachment *a)
+{
+	hw_strings_free(&a->pairs);
+	free(a->key_values);
+}
+
+AUTO_VALUE_DEFINE(attachment_done, struct attachment);
+
+/* Drop the last "/name" of a path; "/.." is "/". */
+static void drop_last(struct buf *path)
+{
+	while (path->len > 0 && path->data[--path->len] != '/')
+		;
+}
+
+/* As Go's filepath.Clean() of an absolute path: by the text alone, links are not followed. */
+static char *clean_path(const char *path)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && str_starts(path, "..")) {
+			drop_last(&b);
+		} else if (n > 0 && !(n == 1 && *path == '.')) {
+			buf_putc(&b, '/');
+			buf_add(&b, path, n);
+		}
+		path += n;
+		path += strspn(path, "/");
+	}
+	if (b.len == 0)
+		buf_putc(&b, '/');
+	return str_ncopy(b.data, b.len);
+}
+
+static int absolute_path(const char *path, char **ret_path, struct hw_err *e)
+{
+	autofree char *joined = NULL;
+	autofree char *cwd = NULL;
+
+	if (*path != '/') {
+		cwd = get_current_dir_name(); /* $PWD where it is right, as Go's os.Getwd() */
+		if (!cwd)
+			return err_set(e, -errno, "get the working directory");
+		joined = str_printf("%s/%s", cwd, path);
+		path = joined;
+	}
+	*ret_path = clean_path(path);
+	return 0;
+}
+
+static int cut_pair(char *pair, const char **ret_key_value, struct hw_err *e)
+{
+	char *value = strchr(pair, '=');
+
+	if (!value || value == pair || !value[1] || strchr(value + 1, '='))
+		return err_text(e, -EINVAL, "invalid CNI_ARGS pair \"%s\"", pair);
+	*value = '\0';
+	ret_key_value[0] = pair;
+	ret_key_value[1] = value + 1;
+	return 0;
+}
+
+static int attachment_args(struct attachment *a, const char *args, struct hw_err *e)
+{
+	int r = 0;
+
+	if (str_empty(args))
+		return 0;
+	strings_split(args, ';', &a->pairs);
+	a->key_values = mem_resize(NULL, a->pairs.n, sizeof(*a->key_values));
+	for (size_t i = 0; i < a->pairs.n && r >= 0; i++)
+		r = cut_pair(a->pairs.v[i], a->key_values[i], e);
+	a->at.args = (const char *const(*)[2])a->key_values;
+	a->at.n_args = a->pairs.n;
+	return r;
+}
+
+/* From the words of the command: NETWORK NETNS. */
+static int attachment_init(struct attachment *a, struct tool *t, char **args, struct hw_err *e)
+{
+	char digits[ID_DIGITS + 1];
+	int r;
+
+	r = tool_load(t, args[0], e);
+	if (r >= 0)
+		r = absolute_path(args[1], &t->netns, e);
+	if (r >= 0)
+		r = attachment_args(a, t->args, e);
+	if (r < 0)
+		return r;
+	hash_hex(t->netns, ID_DIGITS, digits);
+	snprintf(a->id, sizeof(a->id), "cnitool-%s", digits);
+	a->at.size = sizeof(a->at);
+	a->at.container_id = a->id;
+	a->at.netns = t->netns;
+	a->at.ifname = t->ifname;
+	a->at.capability_args = t->capability_args;
+	a->at.cancel_fd = t->cancel_fd;
+	a->at.timeout_ms = t->timeout_ms;
+	return 0;
+}
+
+/* The bytes that upstream's prints: no newline at the end, except for a person's sake. */
+static int print_result(const struct hw_result *result, struct hw_err *e)
+{
+	autofree char *json = NULL;
+	int r;
+
+	r = hw_result_format(result, result->version, HW_JSON_PRETTY, &json, e);
+	if (r >= 0)
+		r = file_write_fd(STDOUT_FILENO, json, strlen(json), e);
+	if (r >= 0 && isatty(STDOUT_FILENO))
+		r = file_write_fd(STDOUT_FILENO, "\n", 1, e);
+	if (r < 0)
+		return err_ctx(e, "attached, but the result cannot be printed");
+	return 0;
+}
+
+/** tool_add() - attach, and print the result */
+int tool_add(struct tool *t, char **args, struct hw_err *e)
+{
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	AUTO(attachment_done) struct attachment a = { 0 };
+	int r;
+
+	r = attachment_init(&a, t, args, e);
+	if (r >= 0)
+		r = hw_add(t->cni, t->conf, &a.at, HW_ADD_UNDO, &result, e);
+	if (r < 0)
+		return r;
+	return print_result(result, e);
+}
+
+/** tool_check() - is the attachment as add made it? */
+int tool_check(struct tool *t, char **args, struct hw_err *e)
+{
+	AUTO(attachment_done) struct attachment a = { 0 };
+	int r;
+
+	r = attachment_init(&a, t, args, e);
+	if (r < 0)
+		return r;
+	return hw_check(t->cni, t->conf, &a.at, e);
+}
+
+/** tool_del() - detach */
+int tool_del(struct tool *t, char **args, struct hw_err *e)
+{
+	AUTO(attachment_done) struct attachment a = { 0 };
+	int r;
+
+	r = attachment_init(&a, t, args, e);
+	if (r < 0)
+		return r;
+	return hw_del(t->cni, t->conf, &a.at, e);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/cnitool-list.c - list, validate and versions
+ *
+ * What:  what is configured and what the plugins can do; nothing is attached.
+ * How:   each answer is a struct with a field table, which makes the JSON; the
+ *        same struct is printed as text.
+ */
+#include "cli/cnitool.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cni/conf.h"
+#include "cni/version.h"
+
+/* ---- list ------------------------------------------------------------------------ */
+
+struct network {
+	char *name;
+	char *version;
+	struct hw_strings plugins;
+	struct hw_strings capabilities;
+	char *file;
+	bool valid;
+	char *why; /* not valid */
+};
+
+static const struct hw_field network_fields[] = {
+	{ "name", HW_STRING, HW_AT(struct network, name), .flags = HW_ALWAYS },
+	{ "cniVersion", HW_STRING, HW_AT(struct network, version), .flags = HW_ALWAYS },
+	{ "plugins", HW_STRINGS, HW_AT(struct network, plugins), .flags = HW_ALWAYS },
+	{ "capabilities", HW_STRINGS, HW_AT(struct network, capabilities) },
+	{ "file", HW_STRING, HW_AT(struct network, file), .flags = HW_ALWAYS },
+	{ "valid", HW_BOOL, HW_AT(struct network, valid), .flags = HW_ALWAYS },
+	{ "error", HW_STRING, HW_AT(struct network, why) },
+	{ 0 },
+};
+
+static const struct hw_field list_fields[] = {
+	{ "networks", HW_LIST, 0, .flags = HW_ALWAYS, .sub = network_fields,
+	  .size = sizeof(struct network) },
+	{ 0 },
+};
+
+static void networks_done(struct hw_list *networks)
+{
+	hw_field_clear(list_fields, networks);
+}
+
+AUTO_VALUE_DEFINE(networks_done, struct hw_list);
+
+static void describe(const struct hw_conf *conf, struct network *n)
+{
+	n->name = str_copy(hw_conf_name(conf));
+	n->version = str_copy(version_or_oldest(hw_conf_version(conf)));
+	for (size_t i = 0; i < hw_conf_count(conf); i++)
+		strings_add(&n->plugins, hw_conf_type(conf, i));
+}
+
+/* Everything that can be told without running a plugin. */
+static int examine(const struct tool *t, const struct hw_list *earlier, const struct network *n,
+		   struct hw_err *e)
+{
+	const struct network *others = earlier->v;
+	int r;
+
+	r = conf_check_network_name(n->name, e);
+	for (size_t i = 0; i < n->plugins.n && r >= 0; i++) {
+		autofree char *path = NULL;
+
+		r = hw_exec_find(NULL, n->plugins.v[i], (const char *const *)t->plugin_dirs.v,
+				 &path, e);
+	}
+	for (size_t i = 0; i < earlier->n && r >= 0; i++)
+		if (str_equal(others[i].name, n->name))
+			r = err_text(e, -EEXIST, "hidden by the same name in %s", others[i].file);
+	return r;
+}
+
+static void add_network(const struct tool *t, const char *file, struct hw_list *networks)
+{
+	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
+	struct network n = { .file = str_copy(file) };
+	struct hw_err why;
+	int r;
+
+	r = hw_conf_open(file, &conf, &why);
+	if (r >= 0) {
+		describe(conf, &n);
+		r = examine(t, networks, &n, &why);
+	}
+	n.valid = r >= 0;
+	if (!n.valid)
+		n.why = str_copy(why.msg);
+	networks->v = mem_resize(networks->v, networks->n + 1, sizeof(n));
+	memcpy((struct network *)networks->v + networks->n++, &n, sizeof(n));
+}
+
+/* In the order in which a network is looked for by its name. */
+static int find_networks(const struct tool *t, struct hw_list *networks, struct hw_err *e)
+{
+	static const char *const extensions[][3] = { { ".conflist" }, { ".conf", ".json" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++) {
+		AUTO(hw_strings_free) struct hw_strings files = { 0 };
+		int r;
+
+		r = hw_conf_files(t->conf_dir, extensions[i], &files, e);
+		if (r < 0)
+			return r;
+		for (size_t j = 0; j < files.n; j++)
+			add_network(t, files.v[j], networks);
+	}
+	return 0;
+}
+
+static char *join(const struct hw_strings *list)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	for (size_t i = 0; i < list->n; i++)
+		buf_printf(&b, "%s%s", i ? "," : "", list->v[i]);
+	return buf_take(&b);
+}
+
+static int at_least(int width, const char *text)
+{
+	int len = strlen(text);
+
+	return len > width ? len : width;
+}
+
+static void print_table(const struct hw_list *networks)
+{
+	const struct network *v = networks->v;
+	int name = 7, plugins = 7, file = 4;
+
+	for (size_t i = 0; i < networks->n; i++) {
+		autofree char *joined = join(&v[i].plugins);
+
+		name = at_least(name, str_or(v[i].name, "-"));
+		plugins = at_least(plugins, joined);
+		file = at_least(file, v[i].file);
+	}
+	if (networks->n > 0)
+		printf("%-*s  VERSION  %-*s  %-*s  STATE\n", name, "NETWORK", plugins, "PLUGINS",
+		       file, "FILE");
+	for (size_t i = 0; i < networks->n; i++) {
+		autofree char *joined = join(&v[i].plugins);
+
+		printf("%-*s  %-7s  %-*s  %-*s  %s\n", name, str_or(v[i].name, "-"),
+		       str_or(v[i].version, "-"), plugins, joined, file, v[i].file,
+		       v[i].valid ? "valid" : v[i].why);
+	}
+}
+
+static void print_names(const struct hw_list *networks)
+{
+	const struct network *v = networks->v;
+
+	for (size_t i = 0; i < networks->n; i++)
+		if (v[i].valid)
+			puts(v[i].name);
+}
+
+/** tool_list() - the networks found, in which files, valid or why not */
+int tool_list(struct tool *t, char **args, struct hw_err *e)
+{
+	AUTO(networks_done) struct hw_list networks = { 0 };
+	int r;
+
+	(void)args;
+	r = find_networks(t, &networks, e);
+	if (r < 0)
+		return r;
+	if (t->json)
+		return tool_print(hw_field_encode(list_fields, &networks, HW_JSON_PRETTY), e);
+	if (t->names)
+		print_names(&networks);
+	else
+		print_table(&networks);
+	if (networks.n == 0 && !t->names)
+		fprintf(stderr, "cnitool: no networks are configured in %s\n", t->conf_dir);
+	return 0;
+}
+
+/* ---- validate ---------------------------------------------------------------------- */
+
+static char *describe_valid(const struct network *n)
+{
+	autofree char *capabilities = join(&n->capabilities);
+	autofree char *plugins = join(&n->plugins);
+
+	return str_printf("network \"%s\" (%s) is valid: version %s, plugins %s%s%s", n->name,
+			  n->file, n->version, plugins, *capabilities ? ", capabilities " : "",
+			  capabilities);
+}
+
+/** tool_validate() - is every plugin there, and does it support the network's version? */
+int tool_validate(struct tool *t, char **args, struct hw_err *e)
+{
+	struct network n = { .valid = true };
+	char *text;
+	int r;
+
+	r = tool_load(t, args[0], e);
+	if (r >= 0)
+		r = hw_validate(t->cni, t->conf, NULL, &n.capabilities, e);
+	if (r < 0)
+		return r;
+	describe(t->conf, &n);
+	n.file = str_copy(hw_conf_file(t->conf));
+	text = t->json ? hw_field_encode(network_fields, &n, HW_JSON_PRETTY) : describe_valid(&n);
+	hw_field_clear(network_fields, &n);
+	return tool_print(text, e);
+}
+
+/* ---- versions ---------------------------------------------------------------------- */
+
+struct plugin {
+	char *type;
+	struct hw_strings versions;
+};
+
+static const struct hw_field plugin_fields[] = {
+	{ "type", HW_STRING, HW_AT(struct plugin, type) },
+	{ "versions", HW_STRINGS, HW_AT(struct plugin, versions), .flags = HW_ALWAYS },
+	{ 0 },
+};
+
+static const struct hw_field plugins_fields[] = {
+	{ "plugins", HW_LIST, 0, .flags = HW_ALWAYS, .sub = plugin_fields,
+	  .size = sizeof(struct plugin) },
+	{ 0 },
+};
+
+static void plugins_done(struct hw_list *plugins)
+{
+	hw_field_clear(plugins_fields, plugins);
+}
+
+AUTO_VALUE_DEFINE(plugins_done, struct hw_list);
+
+static int add_versions(const struct tool *t, const char *type, struct hw_list *plugins,
+			struct hw_err *e)
+{
+	struct plugin p = { 0 };
+	int r;
+
+	r = hw_plugin_versions(t->cni, type, &p.versions, e);
+	if (r < 0)
+		return r;
+	p.type = str_copy(type);
+	plugins->v = mem_resize(plugins->v, plugins->n + 1, sizeof(p));
+	memcpy((struct plugin *)plugins->v + plugins->n++, &p, sizeof(p));
+	return 0;
+}
+
+/* A plugin of that name comes before a network of that name. */
+static int find_versions(struct tool *t, const char *name, struct hw_list *plugins,
+			 struct hw_err *e)
+{
+	const char *const *dirs = (const char *const *)t->plugin_dirs.v;
+	autofree char *path = NULL;
+	struct hw_err no_plugin;
+	int r;
+
+	if (hw_exec_find(NULL, name, dirs, &path, &no_plugin) >= 0)
+		return add_versions(t, name, plugins, e);
+	r = tool_load(t, name, e);
+	if (r < 0)
+		return err_ctx(e, "%s", no_plugin.msg);
+	for (size_t i = 0; i < hw_conf_count(t->conf) && r >= 0; i++)
+		r = add_versions(t, hw_conf_type(t->conf, i), plugins, e);
+	return r;
+}
+
+static void print_versions(const struct hw_list *plugins)
+{
+	const struct plugin *v = plugins->v;
+
+	for (size_t i = 0; i < plugins->n; i++) {
+		printf("%s:", v[i].type);
+		for (size_t j = 0; j < v[i].versions.n; j++)
+			printf(" %s", v[i].versions.v[j]);
+		putchar('\n');
+	}
+}
+
+/** tool_versions() - the spec versions of a plugin, or of a network's plugins */
+int tool_versions(struct tool *t, char **args, struct hw_err *e)
+{
+	AUTO(plugins_done) struct hw_list plugins = { 0 };
+	int r;
+
+	r = find_versions(t, args[0], &plugins, e);
+	if (r < 0)
+		return r;
+	if (t->json)
+		return tool_print(hw_field_encode(plugins_fields, &plugins, HW_JSON_PRETTY), e);
+	print_versions(&plugins);
+	return 0;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/cnitool.c - run CNI networks by hand
+ *
+ * What:  the program cnitool: upstream's commands add, check, del, gc, status,
+ *        and list, validate, versions beside them.
+ * How:   a const table of commands; main() reads options and environment into
+ *        a struct tool, runs one command and reports its error once.
+ *        Ctrl-C makes a descriptor readable that libhawser watches while a
+ *        plugin runs: the plugin is ended, a half-made attachment is undone,
+ *        and pressing it again changes nothing about that.
+ * Rules: exit status 0 or 1, as upstream's.
+ */
+#include "cli/cnitool.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cni/cni.h"
+#include "cni/conf.h"
+
+#define CONF_DIR    "/etc/cni/net.d"
+#define PLUGIN_PATH "/opt/cni/bin"
+#define IFNAME	    "eth0"
+#define TIMEOUT_S   300
+
+static const struct command {
+	const char *name;
+	const char *args;
+	int min_args, max_args;
+	int (*run)(struct tool *t, char **args, struct hw_err *e);
+	const char *summary;
+	const char *help;
+} commands[] = {
+	{ "add", "NETWORK NETNS", 2, 2, tool_add, "attach a network namespace to a network",
+	  "Runs the network's plugins in order and prints the result as JSON. When one of them\n"
+	  "fails, or after Ctrl-C, what was made is undone.\n\n"
+	  "  ip netns add pod && cnitool add demo /run/netns/pod\n"
+	  "  CAP_ARGS='{\"portMappings\":[{\"hostPort\":8080,\"containerPort\":80,"
+	  "\"protocol\":\"tcp\"}]}' \\\n"
+	  "      cnitool add demo /run/netns/pod\n" },
+	{ "check", "NETWORK NETNS", 2, 2, tool_check, "is the attachment as add made it?",
+	  "Prints nothing and succeeds when it is; says what is not. Needs version 0.4.0.\n\n"
+	  "  cnitool check demo /run/netns/pod\n" },
+	{ "del", "NETWORK NETNS", 2, 2, tool_del, "detach a network namespace",
+	  "Succeeds too when the attachment or the namespace is already gone.\n\n"
+	  "  cnitool del demo /run/netns/pod\n" },
+	{ "gc", "NETWORK", 1, 2, tool_gc, "end EVERY attachment of a network",
+	  "Detaches every container that the cache remembers for this network, whoever attached\n"
+	  "it, then lets the plugins clean up what is left. On a terminal it lists them and asks\n"
+	  "first; --yes answers.\n\n"
+	  "  cnitool gc demo\n" },
+	{ "status", "NETWORK", 1, 2, tool_status, "could a container be attached now?",
+	  "Asks each plugin of a network of version 1.1.0 or later.\n\n"
+	  "  cnitool status demo && echo ready\n" },
+	{ "list", "", 0, 0, tool_list, "the networks that are configured, valid or why not",
+	  "--names prints just the names of those that can be used.\n\n"
+	  "  cnitool list\n"
+	  "  cnitool list --json | jq '.networks[] | select(.valid)'\n" },
+	{ "validate", "NETWORK", 1, 1, tool_validate,
+	  "is every plugin there, and of the right version?",
+	  "Runs each plugin of the network with VERSION; nothing is attached.\n\n"
+	  "  cnitool validate demo\n" },
+	{ "versions", "PLUGIN|NETWORK", 1, 1, tool_versions,
+	  "the CNI versions that a plugin supports",
+	  "For a network, those of each of its plugins.\n\n"
+	  "  cnitool versions bridge\n" },
+};
+
+enum { OPT_CNI_PATH = 256, OPT_CONF_DIR, OPT_CACHE_DIR, OPT_TIMEOUT, OPT_JSON, OPT_NAMES };
+
+static const struct option options[] = {
+	{ "ifname", required_argument, NULL, 'i' },
+	{ "cni-path", required_argument, NULL, OPT_CNI_PATH },
+	{ "conf-dir", required_argument, NULL, OPT_CONF_DIR },
+	{ "cache-dir", required_argument, NULL, OPT_CACHE_DIR },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "names", no_argument, NULL, OPT_NAMES },
+	{ "yes", no_argument, NULL, 'y' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ 0 },
+};
+
+static const char options_help[] =
+	"options:\n"
+	"  -i, --ifname NAME      interface inside the namespace (CNI_IFNAME, " IFNAME ")\n"
+	"      --cni-path DIRS    where plugins are, a:b:c (CNI_PATH, " PLUGIN_PATH ")\n"
+	"      --conf-dir DIR     where networks are (NETCONFPATH, " CONF_DIR ")\n"
+	"      --cache-dir DIR    where attachments are remembered (/var/lib/cni)\n"
+	"      --timeout SECONDS  for the whole command; 0: none (300)\n"
+	"      --json             output and errors for programs\n"
+	"      --names            list: names only\n"
+	"  -y, --yes              gc: do not ask\n"
+	"  -h, --help             this, or help for a command\n"
+	"      --version\n"
+	"environment:\n"
+	"  CNI_PATH NETCONFPATH CNI_IFNAME   as the options above\n"
+	"  CNI_ARGS                          K=V;K=V for the plugins\n"
+	"  CAP_ARGS                          JSON object of capability arguments\n";
+
+/* ---- help --------------------------------------------------------------------- */
+
+static void print_help(FILE *out)
+{
+	fputs("usage: cnitool [OPTIONS] COMMAND NETWORK [NETNS]\n\n"
+	      "Runs CNI networks by hand: attaches network namespaces and detaches them.\n\n"
+	      "commands:\n",
+	      out);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		int width = fprintf(out, "  %s %s", commands[i].name, commands[i].args);
+
+		fprintf(out, "%*s%s\n", 27 - width, "", commands[i].summary);
+	}
+	fprintf(out, "\n%s\n\"cnitool help COMMAND\" says more.\n", options_help);
+}
+
+static void print_command_help(const struct command *c)
+{
+	printf("usage: cnitool [OPTIONS] %s %s\n\n%s: %s\n\n%s\n%s", c->name, c->args, c->name,
+	       c->summary, c->help, options_help);
+}
+
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (str_equal(commands[i].name, name))
+			return &commands[i];
+	return NULL;
+}
+
+static int unknown_command(const char *name)
+{
+	fprintf(stderr, "cnitool: unknown command \"%s\"\nhint: commands are", name);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(stderr, " %s", commands[i].name);
+	fputs("; see cnitool --help\n", stderr);
+	return EXIT_FAILURE;
+}
+
+/* ---- Ctrl-C --------------------------------------------------------------------- */
+
+static int cancel_event = -1;
+
+static void cancel(int signal_number)
+{
+	static const uint64_t one = 1;
+	int saved = errno;
+
+	(void)signal_number;
+	(void)!write(cancel_event, &one, sizeof(one));
+	errno = saved;
+}
+
+/* A handler, not a blocked signal: plugins, and daemons they leave, inherit the latter. */
+static int catch_signals(struct tool *t, struct hw_err *e)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = cancel, .sa_flags = SA_RESTART }, old;
+
+	t->cancel_fd = cancel_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cancel_event < 0)
+		return err_set(e, -errno, "eventfd");
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		sigaction(signals[i], NULL, &old);
+		if (old.sa_handler != SIG_IGN) /* nohup, or in the background */
+			sigaction(signals[i], &action, NULL);
+	}
+	return 0;
+}
+
+/* ---- the tool -------------------------------------------------------------------- */
+
+static const char *env_or(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return str_empty(value) ? otherwise : value;
+}
+
+static void read_environment(struct tool *t)
+{
+	t->conf_dir = env_or("NETCONFPATH", CONF_DIR);
+	t->plugin_path = env_or("CNI_PATH", PLUGIN_PATH);
+	t->ifname = env_or("CNI_IFNAME", IFNAME);
+	t->args = env_or("CNI_ARGS", NULL);
+	t->capability_args = env_or("CAP_ARGS", NULL);
+	t->timeout_ms = TIMEOUT_S * 1000;
+}
+
+/* Remembers the name, so that an error can say which plugin it was about. */
+static int find_plugin(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
+		       struct hw_err *e)
+{
+	struct tool *t = ctx;
+
+	snprintf(t->plugin, sizeof(t->plugin), "%s", plugin);
+	return hw_exec_find(NULL, plugin, dirs, ret_path, e);
+}
+
+static void split_plugin_path(struct tool *t)
+{
+	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
+
+	strings_split(t->plugin_path, ':', &parts);
+	for (size_t i = 0; i < parts.n; i++)
+		if (*parts.v[i])
+			strings_add(&t->plugin_dirs, parts.v[i]);
+	strings_add(&t->plugin_dirs, NULL);
+	t->plugin_dirs.n--;
+}
+
+static int tool_open(struct tool *t, struct hw_err *e)
+{
+	const struct hw_exec exec = { .size = sizeof(exec), .ctx = t, .find = find_plugin };
+	struct hw_cni_options o = { .size = sizeof(o), .exec = &exec };
+	int r;
+
+	r = catch_signals(t, e);
+	if (r < 0)
+		return r;
+	split_plugin_path(t);
+	o.plugin_dirs = (const char *const *)t->plugin_dirs.v;
+	o.cache_dir = t->cache_dir;
+	o.cancel_fd = t->cancel_fd;
+	o.timeout_ms = t->timeout_ms;
+	return hw_cni_new(&o, &t->cni, e);
+}
+
+static void tool_close(struct tool *t)
+{
+	hw_cni_free(t->cni);
+	hw_conf_free(t->conf);
+	hw_strings_free(&t->plugin_dirs);
+	free(t->netns);
+}
+
+/** tool_load() - find the network that the command is about */
+int tool_load(struct tool *t, const char *network, struct hw_err *e)
+{
+	t->network = network;
+	return hw_conf_load(t->conf_dir, network, &t->conf, e);
+}
+
+/** tool_print() - @text and a newline on standard output; frees it */
+int tool_print(char *text, struct hw_err *e)
+{
+	autofree char *line = str_printf("%s\n", text);
+
+	free(text);
+	return file_write_fd(STDOUT_FILENO, line, strlen(line), e);
+}
+
+/* ---- options ---------------------------------------------------------------------- */
+
+static bool read_timeout(struct tool *t, const char *text)
+{
+	long long seconds;
+
+	if (!str_to_int64(text, 0, INT_MAX / 1000, &seconds)) {
+		fprintf(stderr, "cnitool: --timeout wants seconds, not \"%s\"\n", text);
+		return false;
+	}
+	t->timeout_ms = seconds * 1000;
+	return true;
+}
+
+struct wishes {
+	bool help, version;
+};
+
+static bool read_option(struct tool *t, int option, struct wishes *w)
+{
+	switch (option) {
+	case 'i':
+		t->ifname = optarg;
+		return true;
+	case OPT_CNI_PATH:
+		t->plugin_path = optarg;
+		return true;
+	case OPT_CONF_DIR:
+		t->conf_dir = optarg;
+		return true;
+	case OPT_CACHE_DIR:
+		t->cache_dir = optarg;
+		return true;
+	case OPT_TIMEOUT:
+		return read_timeout(t, optarg);
+	case OPT_JSON:
+		return t->json = true;
+	case OPT_NAMES:
+		return t->names = true;
+	case 'y':
+		return t->yes = true;
+	case 'h':
+		return w->help = true;
+	case 'V':
+		return w->version = true;
+	default:
+		fputs("hint: cnitool --help lists the options\n", stderr);
+		return false;
+	}
+}
+
+static bool read_options(struct tool *t, int argc, char **argv, struct wishes *w)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "i:yhV", options, NULL)) >= 0)
+		if (!read_option(t, option, w))
+			return false;
+	return true;
+}
+
+/* ---- main ----------------------------------------------------------------------- */
+
+static int run_command(struct tool *t, const struct command *c, int argc, char **argv)
+{
+	struct hw_err e;
+	int r;
+
+	if (argc < c->min_args) {
+		fprintf(stderr, "usage: cnitool [OPTIONS] %s %s\nhint: cnitool help %s\n", c->name,
+			c->args, c->name);
+		return EXIT_FAILURE;
+	}
+	for (int i = c->max_args; i < argc; i++) /* upstream's takes them, too */
+		fprintf(stderr, "cnitool: \"%s\" is ignored\n", argv[i]);
+	r = tool_open(t, &e);
+	if (r >= 0)
+		r = c->run(t, argv, &e);
+	if (r < 0)
+		tool_report(t, &e);
+	tool_close(t);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int show_help(const char *command)
+{
+	const struct command *c = find_command(command);
+
+	if (command && !c)
+		return unknown_command(command);
+	if (c)
+		print_command_help(c);
+	else
+		print_help(stdout);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct tool t = { .cancel_fd = -1 };
+	struct wishes wishes = { 0 };
+	const struct command *c;
+	char **words;
+
+	read_environment(&t);
+	if (!read_options(&t, argc, argv, &wishes))
+		return EXIT_FAILURE;
+	words = argv + optind;
+	if (wishes.version)
+		return puts("cnitool (hawser) " HAWSER_VERSION) < 0;
+	if (str_equal(words[0], "help"))
+		return show_help(words[1]);
+	if (wishes.help)
+		return show_help(words[0]);
+	if (!words[0]) {
+		print_help(stderr);
+		return EXIT_FAILURE;
+	}
+	c = find_command(words[0]);
+	if (!c)
+		return unknown_command(words[0]);
+	return run_command(&t, c, argc - optind - 1, words + 1);
+}
