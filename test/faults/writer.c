@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * faults/writer.c - the cache and record writers, as a command
+ *
+ * What:  writer cache|record DIR write TEXT... | read | remove
+ *        writes one entry once for each TEXT, prints the TEXT that is in it
+ *        ("absent" when there is none), removes it.
+ * Rules: read fails when the entry is there and damaged.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <hawser/cni.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cni/cache.h"
+#include "cni/record.h"
+
+static const struct hw_attach attach = {
+	.size = sizeof(attach), .container_id = "c1", .netns = "/run/netns/c1", .ifname = "eth0"
+};
+
+static const char conf_json[] =
+	"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"plugins\":[{\"type\":\"noop\"}]}";
+
+static int cache_save(const char *dir, const char *text, struct hw_err *e)
+{
+	autofree char *json =
+		str_printf("{\"cniVersion\":\"1.0.0\",\"dns\":{\"domain\":\"%s\"}}", text);
+	struct hw_conf *conf = NULL;
+	int r = hw_conf_parse(conf_json, strlen(conf_json), &conf, e);
+
+	if (r == 0)
+		r = cache_write(dir, conf, &attach, json, e);
+	hw_conf_free(conf);
+	return r;
+}
+
+static int cache_load(const char *dir, char **ret_text, struct hw_err *e)
+{
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	int r = cache_read(dir, "net", &attach, &entry, e);
+
+	if (r > 0)
+		*ret_text = take_ptr(entry.result);
+	return r;
+}
+
+static int cache_forget(const char *dir, struct hw_err *e)
+{
+	return cache_remove(dir, "net", &attach, e);
+}
+
+static int record_save(const char *dir, const char *text, struct hw_err *e)
+{
+	autofree char *made = str_printf("{\"text\":\"%s\"}", text);
+	struct record r = {
+		.plugin = (char *)"writer",
+		.network = (char *)"net",
+		.container_id = (char *)attach.container_id,
+		.ifname = (char *)attach.ifname,
+		.netns = (char *)attach.netns,
+		.config = (char *)conf_json,
+		.made = made,
+	};
+
+	return record_write(dir, &r, e);
+}
+
+static int record_load(const char *dir, char **ret_text, struct hw_err *e)
+{
+	AUTO(record_done) struct record record = { 0 };
+	int r = record_read(dir, "writer", "net", attach.container_id, attach.ifname, &record, e);
+
+	if (r > 0)
+		*ret_text = take_ptr(record.made);
+	return r;
+}
+
+static int record_forget(const char *dir, struct hw_err *e)
+{
+	return record_remove(dir, "writer", "net", attach.container_id, attach.ifname, e);
+}
+
+static const struct kind {
+	const char *name;
+	int (*save)(const char *dir, const char *text, struct hw_err *e);
+	int (*load)(const char *dir, char **ret_text, struct hw_err *e);
+	int (*forget)(const char *dir, struct hw_err *e);
+} kinds[] = {
+	{ "cache", cache_save, cache_load, cache_forget },
+	{ "record", record_save, record_load, record_forget },
+};
+
+static const struct kind *kind_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		if (str_equal(kinds[i].name, name))
+			return &kinds[i];
+	return NULL;
+}
+
+static int run(const struct kind *kind, const char *dir, char **argv, struct hw_err *e)
+{
+	autofree char *text = NULL;
+	int r = 0;
+
+	if (str_equal(argv[0], "remove"))
+		return kind->forget(dir, e);
+	if (str_equal(argv[0], "write")) {
+		while (r == 0 && *++argv)
+			r = kind->save(dir, *argv, e);
+		return r;
+	}
+	r = kind->load(dir, &text, e);
+	if (r >= 0)
+		puts(r > 0 ? text : "absent");
+	return r;
+}
+
+int main(int argc, char **argv)
+{
+	const struct kind *kind = argc > 3 ? kind_find(argv[1]) : NULL;
+	struct hw_err e;
+
+	if (!kind) {
+		fprintf(stderr, "usage: writer cache|record DIR write TEXT... | read | remove\n");
+		return 2;
+	}
+	if (run(kind, argv[2], argv + 3, &e) < 0) {
+		fprintf(stderr, "writer: %s\n", e.msg);
+		return 1;
+	}
+	return 0;
+}
