@@ -83,7 +83,8 @@ struct hw_field {
 	unsigned flags;
 	size_t has;		    /* HW_HAS(): a bool member, "the key was there"; 0: none.
 					 * With it, encoding goes by that bool and not by zero. */
-	int64_t min, max;	    /* limits of a number, inclusive; both 0: the type's own */
+	int64_t min, max;	    /* limits of a number, inclusive; both 0, or max below
+					 * min: the type's own */
 	const char *def;	    /* default, as JSON text */
 	const struct hw_field *sub; /* HW_OBJECT, HW_LIST */
 	size_t size;		    /* HW_LIST: sizeof the struct that sub describes */
@@ -113,6 +114,10 @@ HW_PUBLIC int hw_field_decode(const struct hw_field *table, const char *json, si
 
 /**
  * hw_field_encode() - a struct into JSON text
+ *
+ * Keys in the order of the table, those of HW_REST last. What is zero or empty
+ * is left out, unless it has HW_ALWAYS, .has or another default.
+ * The text in HW_JSON and HW_REST members must be JSON.
  *
  * Return: the text, to be freed by the caller
  */

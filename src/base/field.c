@@ -606,15 +606,22 @@ void hw_field_clear(const struct hw_field *table, void *out)
 
 /* ---- encoding ---------------------------------------------------------------------- */
 
+/* May it be left out when empty? Not where leaving it out means something else. */
+static bool can_omit(const struct hw_field *f)
+{
+	bool same = !f->def || str_equal(f->def, types[f->type].empty);
+
+	return same && !f->has && !(f->flags & HW_ALWAYS);
+}
+
 static struct value *encode_member(const struct hw_field *f, const void *in)
 {
-	bool always = f->has || f->flags & HW_ALWAYS;
 	struct value *v;
 
 	if (f->has && !get_has(f, in))
 		return NULL;
 	v = types[f->type].encode(f, const_member(f, in));
-	return v || !always ? v : value_literal(types[f->type].empty);
+	return v || can_omit(f) ? v : value_literal(types[f->type].empty);
 }
 
 static void encode_rest(const struct hw_field *table, const char *text, struct value *object)
