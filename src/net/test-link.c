@@ -79,7 +79,7 @@ static void write_disable_ipv6(const char *value)
 	autoclose int fd = open("/proc/sys/net/ipv6/conf/lo/disable_ipv6", O_WRONLY | O_CLOEXEC);
 
 	if (fd < 0) {
-		print_message("skip: the kernel has no IPv6 or its sysctls are read-only\n");
+		print_message("the kernel has no IPv6 or its sysctls are read-only\n");
 		skip();
 	}
 	assert_int_equal(write(fd, value, 1), 1);

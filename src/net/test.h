@@ -36,7 +36,7 @@ static int test_enter(void **state)
 static inline void test_require_netns(void)
 {
 	if (!test_alone) {
-		print_message("skip: not allowed to make a network namespace\n");
+		print_message("not allowed to make a network namespace\n");
 		skip();
 	}
 }

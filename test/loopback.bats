@@ -1,0 +1,189 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# loopback beside Debian's Go loopback, each in a namespace of its own; then what ours does beyond.
+load lib
+
+ours=$HAWSER_BUILD/cni/loopback
+go=$GO_PLUGINS/loopback
+
+setup() {
+	need ip jq
+	ip netns add one
+	ip netns add two
+}
+
+teardown() {
+	ip netns del one 2>/dev/null || true
+	ip netns del two 2>/dev/null || true
+}
+
+# call PLUGIN VERB NETNS VERSION [MORE]: run a plugin; MORE is further JSON members
+call() {
+	CNI_COMMAND=$2 CNI_CONTAINERID=c1 CNI_NETNS=$3 CNI_IFNAME=eth0 CNI_PATH=$HAWSER_BUILD/cni \
+		"$1" <<<"{\"cniVersion\":\"$4\",\"name\":\"net\",\"type\":\"loopback\"${5:+,$5}}"
+}
+
+state() { ip -n "$1" -j addr | jq -S .; }
+
+# What Go's prints is always shaped like 1.0.0, whatever version it says (a row in
+# docs/compatibility.md), so the comparison is of what is said, not of how.
+meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else . end'; }
+
+fails_with() { # MESSAGE: the last run failed, with this error object on its standard output
+	[ "$status" = 1 ]
+	[ "$(jq -r .msg <<<"$output")" = "$1" ]
+}
+
+@test "loopback: ADD and DEL do and say the same as Go's in 0.3.0 to 1.0.0" {
+	need_go_plugins loopback
+	for version in 0.3.0 0.3.1 0.4.0 1.0.0; do
+		call "$go" ADD /run/netns/one "$version" | sed s/one/two/ | meaning >/tmp/one
+		call "$ours" ADD /run/netns/two "$version" | meaning >/tmp/two
+		diff /tmp/one /tmp/two
+		diff <(state one) <(state two)
+		call "$go" DEL /run/netns/one "$version"
+		[ -z "$(call "$ours" DEL /run/netns/two "$version")" ]
+		diff <(state one) <(state two)
+	done
+}
+
+@test "loopback: ADD in 0.1.0 and 0.2.0 has the same effect as Go's, and a result of that version" {
+	need_go_plugins loopback
+	for version in 0.1.0 0.2.0; do
+		call "$go" ADD /run/netns/one "$version"
+		run call "$ours" ADD /run/netns/two "$version"
+		[ "$status" = 0 ]
+		[ "$(jq -c . <<<"$output")" = \
+			'{"cniVersion":"'$version'","ip4":{"ip":"127.0.0.1/8"},"ip6":{"ip":"::1/128"},"dns":{}}' ]
+		diff <(state one) <(state two)
+		call "$go" DEL /run/netns/one "$version"
+		call "$ours" DEL /run/netns/two "$version"
+		diff <(state one) <(state two)
+	done
+}
+
+@test "loopback: the result of 1.1.0 is exactly upstream's" {
+	run call "$ours" ADD /run/netns/one 1.1.0
+	[ "$status" = 0 ]
+	[ "$output" = '{
+    "cniVersion": "1.1.0",
+    "interfaces": [
+        {
+            "mac": "00:00:00:00:00:00",
+            "name": "lo",
+            "sandbox": "/run/netns/one"
+        }
+    ],
+    "ips": [
+        {
+            "address": "127.0.0.1/8",
+            "interface": 0
+        },
+        {
+            "address": "::1/128",
+            "interface": 0
+        }
+    ]
+}' ]
+}
+
+@test "loopback: after another plugin the result passes through" {
+	previous='{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","mac":"02:00:00:00:00:01"}],
+		"ips":[{"interface":0,"address":"10.1.2.3/24","gateway":"10.1.2.1"}]}'
+	run call "$ours" ADD /run/netns/one 1.0.0 "\"prevResult\":$previous"
+	[ "$status" = 0 ]
+	diff <(jq -S . <<<"$previous") <(jq -S . <<<"$output")
+	ip -n one link show lo | grep -q UP
+}
+
+@test "loopback: DEL twice, with the namespace gone, and without one succeeds" {
+	call "$ours" ADD /run/netns/one 1.1.0
+	call "$ours" DEL /run/netns/one 1.1.0
+	call "$ours" DEL /run/netns/one 1.1.0
+	ip netns del one
+	call "$ours" DEL /run/netns/one 1.1.0
+	call "$ours" DEL "" 1.1.0
+}
+
+@test "loopback: ADD to a namespace that is not there says so" {
+	run call "$ours" ADD /run/netns/nosuch 1.1.0
+	[ "$status" = 1 ]
+	[[ "$(jq -r .msg <<<"$output")" == 'failed to Statfs "/run/netns/nosuch": '* ]]
+}
+
+@test "loopback: a file that is no namespace is refused, as Go does it" {
+	touch /tmp/file
+	for verb in ADD DEL CHECK; do
+		run call "$ours" "$verb" /tmp/file 1.0.0 '"prevResult":{"cniVersion":"1.0.0"}'
+		fails_with 'unknown FS magic on "/tmp/file": 1021994'
+	done
+}
+
+@test "loopback: an address that is not a loopback one is an error, v4 and v6" {
+	ip -n one addr add 10.1.2.3/24 dev lo
+	run call "$ours" ADD /run/netns/one 1.1.0
+	fails_with 'loopback interface found with non-loopback address "10.1.2.3"'
+	ip -n two addr add fd00::1/64 dev lo
+	run call "$ours" ADD /run/netns/two 1.1.0
+	fails_with 'loopback interface found with non-loopback address "fd00::1"'
+}
+
+@test "loopback: a failed ADD leaves lo as it was, down" {
+	ip -n one addr add 10.1.2.3/24 dev lo
+	run call "$ours" ADD /run/netns/one 1.1.0
+	[ "$status" = 1 ]
+	! ip -n one link show lo | grep -q UP
+}
+
+check() { call "$ours" CHECK /run/netns/one "${1:-1.1.0}" '"prevResult":{"cniVersion":"1.0.0"}'; }
+
+@test "loopback: CHECK finds lo down" {
+	call "$ours" ADD /run/netns/one 1.1.0
+	for version in 0.4.0 1.0.0 1.1.0; do
+		[ -z "$(call "$ours" CHECK /run/netns/one "$version" \
+			"\"prevResult\":{\"cniVersion\":\"$version\"}")" ]
+	done
+	ip -n one link set lo down
+	run check
+	fails_with "loopback interface is down"
+}
+
+@test "loopback: CHECK finds a removed address of either family" {
+	call "$ours" ADD /run/netns/one 1.1.0
+	check
+	ip -n one addr del 127.0.0.1/8 dev lo
+	run check
+	fails_with 'loopback interface lacks address "127.0.0.1/8"'
+	ip -n one addr add 127.0.0.1/8 dev lo
+	check
+	ip -n one addr del ::1/128 dev lo
+	run check
+	fails_with 'loopback interface lacks address "::1/128"'
+}
+
+@test "loopback: CHECK does not ask for ::1 where IPv6 is switched off" {
+	ip netns exec one sysctl -qw net.ipv6.conf.lo.disable_ipv6=1
+	call "$ours" ADD /run/netns/one 1.1.0
+	check
+}
+
+@test "loopback: CHECK does not mind what the pod added to its lo" {
+	call "$ours" ADD /run/netns/one 1.1.0
+	ip -n one addr add 10.1.2.3/32 dev lo
+	check
+}
+
+@test "loopback: GC and STATUS succeed silently and change nothing" {
+	call "$ours" ADD /run/netns/one 1.1.0
+	before=$(state one)
+	[ -z "$(call "$ours" STATUS "" 1.1.0)" ]
+	[ -z "$(call "$ours" GC "" 1.1.0 '"cni.dev/valid-attachments":[]')" ]
+	[ "$before" = "$(state one)" ]
+}
+
+@test "loopback: ADD twice succeeds" {
+	call "$ours" ADD /run/netns/one 1.1.0
+	call "$ours" ADD /run/netns/one 1.1.0
+	check
+}
