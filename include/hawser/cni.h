@@ -182,11 +182,14 @@ struct hw_cni_options {
 	/* For the calls without a struct hw_attach, which carries its own: */
 	int cancel_fd;	/* readable: stop; 0 or -1: none */
 	int timeout_ms; /* for the whole call; 0: none */
+	/* Told, by the thread that called, of a damaged cache file that DEL or GC passed over. */
+	void (*damaged)(void *ctx, const char *file, const struct hw_err *why);
+	void *damaged_ctx;
 };
 
 /**
  * hw_cni_new() - where plugins, cache and locks are
- * @options: copied; .exec's ctx must live as long as the object
+ * @options: copied; what .exec and .damaged_ctx point to must live as long
  * @ret_cni: to be ended with hw_cni_free(); threads may share it
  * @e:       why not
  *

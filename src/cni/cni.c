@@ -80,6 +80,8 @@ int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni, st
 	cni->lock_timeout_ms = o.lock_timeout_ms > 0 ? o.lock_timeout_ms : LOCK_TIMEOUT_MS;
 	cni->cancel_fd = o.cancel_fd > 0 ? o.cancel_fd : -1;
 	cni->timeout_ms = o.timeout_ms;
+	cni->damaged = o.damaged;
+	cni->damaged_ctx = o.damaged_ctx;
 	*ret_cni = take_ptr(cni);
 	return 0;
 }

@@ -26,6 +26,8 @@ struct hw_cni {
 	int lock_timeout_ms;
 	int cancel_fd; /* -1: none */
 	int timeout_ms;
+	void (*damaged)(void *ctx, const char *file, const struct hw_err *why);
+	void *damaged_ctx;
 };
 
 /* Copies a caller's struct that starts with its size into ours: what the caller does not have is

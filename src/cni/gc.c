@@ -158,7 +158,7 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 	if (r >= 0)
 		r = run_lock(&run, true, &lock, e);
 	if (r >= 0)
-		r = hw_cached_attachments(cni, NULL, NULL, NULL, &cached, e);
+		r = hw_cached_attachments(cni, NULL, cni->damaged, cni->damaged_ctx, &cached, e);
 	if (r < 0)
 		return r;
 	sort_out(&gc, before, &cached);

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -193,6 +194,11 @@ static int name_plugin(const struct run *run, size_t i, const char *verb, struct
 
 /* ---- ADD ----------------------------------------------------------------------- */
 
+static int not_cached(const struct run *run, struct hw_err *e)
+{
+	return err_ctx(e, "failed to set network \"%s\" cached result", run->conf->name);
+}
+
 static int check_names(const struct run *run, struct hw_err *e)
 {
 	int r;
@@ -208,6 +214,8 @@ static int check_names(const struct run *run, struct hw_err *e)
 /* All that can be known to be wrong before anything is run. */
 static int prepare(const struct run *run, struct hw_strings *ret_paths, struct hw_err *e)
 {
+	autofree char *cache = NULL;
+
 	if (run->conf->n_plugins == 0)
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "network \"%s\" has no plugins",
 			       run->conf->name);
@@ -218,7 +226,12 @@ static int prepare(const struct run *run, struct hw_strings *ret_paths, struct h
 			return name_plugin(run, i, "add", e);
 		strings_add(ret_paths, path);
 	}
-	return check_names(run, e) < 0 ? name_plugin(run, 0, "add", e) : 0;
+	if (check_names(run, e) < 0)
+		return name_plugin(run, 0, "add", e);
+	/* names may be good for a network and still too long for a file */
+	if (cache_path(run->cni->cache_dir, run->conf->name, &run->at, &cache, e) < 0)
+		return not_cached(run, e);
+	return 0;
 }
 
 /* One plugin's ADD; *result is that of the plugin before it, and then its own. */
@@ -261,9 +274,7 @@ static int add_list(const struct run *run, const struct hw_strings *paths,
 	r = hw_result_format(*result, (*result)->version, 0, &json, e);
 	if (r >= 0)
 		r = cache_write(run->cni->cache_dir, run->conf, &run->at, json, e);
-	if (r < 0)
-		return err_ctx(e, "failed to set network \"%s\" cached result", run->conf->name);
-	return 0;
+	return r < 0 ? not_cached(run, e) : 0;
 }
 
 static void add_detail(struct hw_err *e, const char *what, const char *text)
@@ -285,12 +296,15 @@ static void undo(struct run *run, const struct hw_result *result, struct hw_err 
 		add_detail(e, "undo", why.msg);
 }
 
+/* An earlier ADD without a DEL: its attachment may be in use. */
 static bool attached_before(const struct run *run)
 {
-	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
-	struct hw_err why;
+	autofree char *path = NULL;
+	struct hw_err ignored;
+	struct stat st;
 
-	return cache_read(run->cni->cache_dir, run->conf->name, &run->at, &entry, &why) > 0;
+	return cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0 &&
+	       stat(path, &st) == 0 && st.st_size > 0;
 }
 
 int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
@@ -349,6 +363,16 @@ int run_del(const struct run *run, const char *prev_result, struct hw_err *e)
 	return 0;
 }
 
+static void report_damage(const struct run *run, const struct hw_err *why)
+{
+	autofree char *path = NULL;
+	struct hw_err ignored;
+
+	if (run->cni->damaged &&
+	    cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0)
+		run->cni->damaged(run->cni->damaged_ctx, path, why);
+}
+
 /**
  * run_prev_result() - what a DEL can tell the plugins about the ADD
  *
@@ -362,13 +386,15 @@ char *run_prev_result(const struct run *run)
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	struct hw_err why;
 	char *json = NULL;
+	int r;
 
 	if (!version_at_least(run->conf->version, "0.4.0"))
 		return NULL;
-	if (cache_result(run->cni->cache_dir, run->conf, &run->at, &result, &why) <= 0)
-		return NULL;
-	if (hw_result_format(result, run->conf->version, 0, &json, &why) < 0)
-		return NULL;
+	r = cache_result(run->cni->cache_dir, run->conf, &run->at, &result, &why);
+	if (r > 0)
+		r = hw_result_format(result, run->conf->version, 0, &json, &why);
+	if (r < 0)
+		report_damage(run, &why);
 	return json;
 }
 
