@@ -34,8 +34,10 @@
 
 static int take_lock(const struct skel_frame *f, bool exclusive, int *ret_fd, struct hw_err *e)
 {
+	int ms = f->request->lock_timeout_ms ? f->request->lock_timeout_ms : LOCK_TIMEOUT_MS;
+
 	return lock_take(f->state_dir, f->call.network, f->plugin->name, exclusive,
-			 time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
+			 time_deadline(ms), ret_fd, e);
 }
 
 /* ---- records -------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 struct skel_request {
 	const char *command, *container_id, *netns, *ifname, *args, *path, *netns_override;
 	const char *state_dir; /* NULL: lock_state_dir() */
+	int lock_timeout_ms;   /* 0: LOCK_TIMEOUT_MS */
 	const char *input;
 	size_t input_len;
 	/* The plugins of this binary, NULL at the end: delegation looks here before it execs. */
