@@ -49,6 +49,14 @@ var bases = []struct{ what, text string }{
 		"dns":{"nameservers":["1.2.3.4","1::cafe"]}}`},
 }
 
+const network = `{"cniVersion":"1.0.0","cniVersions":["1.1.0","0.4.0","9.0.0"],"name":"podnet",
+	"plugins":[
+		{"type":"bridge","bridge":"cni0","ipam":{"type":"host-local","subnet":"10.1.0.0/16"},"dns":{"nameservers":["10.1.0.1"]}},
+		{"type":"portmap","name":"mapper","capabilities":{"portMappings":true,"bandwidth":false},"runtimeConfig":{"gone":1}}
+	]}`
+
+const capabilities = `{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}],"bandwidth":1}`
+
 // Texts are written once; In and Out are their numbers.
 type pair struct {
 	What  string `json:"what"`
@@ -147,18 +155,19 @@ func main() {
 	must(err)
 	must(os.WriteFile(filepath.Join(out, "results.json"), append(b, '\n'), 0o644))
 
+	for name, text := range map[string]string{"list": network, "capabilities": capabilities, "result": bases[0].text} {
+		must(os.WriteFile(filepath.Join(out, name+".json"), []byte(text), 0o644))
+	}
 	must(os.MkdirAll(filepath.Join(out, "request"), 0o755))
 	exec := &recorder{folder: filepath.Join(out, "request")}
-	list, err := libcni.ConfListFromBytes([]byte(`{"cniVersion":"1.0.0","cniVersions":["1.1.0","0.4.0","9.0.0"],"name":"podnet",
-	"plugins":[
-		{"type":"bridge","bridge":"cni0","ipam":{"type":"host-local","subnet":"10.1.0.0/16"},"dns":{"nameservers":["10.1.0.1"]}},
-		{"type":"portmap","name":"mapper","capabilities":{"portMappings":true,"bandwidth":false},"runtimeConfig":{"gone":1}}
-	]}`))
+	list, err := libcni.ConfListFromBytes([]byte(network))
 	must(err)
 	cni := libcni.NewCNIConfigWithCacheDir([]string{"/bin"}, filepath.Join(out, "cache"), exec)
+	var arguments map[string]interface{}
+	must(json.Unmarshal([]byte(capabilities), &arguments))
 	rt := &libcni.RuntimeConf{ContainerID: "c1", NetNS: "/var/run/netns/blue", IfName: "eth0",
 		Args:           [][2]string{{"IgnoreUnknown", "1"}, {"K8S_POD_NAME", "a b"}},
-		CapabilityArgs: map[string]interface{}{"portMappings": []map[string]interface{}{{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}}, "bandwidth": 1},
+		CapabilityArgs: arguments,
 	}
 	_, err = cni.AddNetworkList(context.Background(), list, rt)
 	must(err)
