@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hello.c - a CNI plugin that leaves a greeting for each container in a directory */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <hawser/plugin.h>
+
+struct hello_conf {
+	char *dir, *word;
+};
+
+static const struct hw_field hello_fields[] = {
+	{ "directory", HW_STRING, HW_AT(struct hello_conf, dir), HW_REQUIRED, .help = "to use" },
+	{ "word", HW_STRING, HW_AT(struct hello_conf, word), .def = "\"hello\"", .help = "to say" },
+	{ 0 },
+};
+
+static const char *path_of(const struct hw_call *call)
+{
+	const struct hello_conf *conf = call->conf;
+	static char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s-%s", conf->dir, call->container_id, call->ifname);
+	return path;
+}
+
+/* call->result starts as what the plugin before us made; what we leave alone is passed on. */
+static int hello_add(struct hw_call *call, struct hw_err *e)
+{
+	FILE *f = fopen(path_of(call), "we");
+
+	if (!f)
+		return hw_err_set(e, -errno, "write %s", path_of(call));
+	fprintf(f, "%s %s\n", ((struct hello_conf *)call->conf)->word, call->container_id);
+	return fclose(f) < 0 ? hw_err_set(e, -errno, "write %s", path_of(call)) : 0;
+}
+
+static int hello_del(struct hw_call *call, struct hw_err *e)
+{
+	bool left = unlink(path_of(call)) < 0 && errno != ENOENT;
+	return left ? hw_err_set(e, -errno, "remove %s", path_of(call)) : 0;
+}
+
+static int hello_check(struct hw_call *call, struct hw_err *e)
+{
+	return access(path_of(call), F_OK) < 0 ? hw_err_set(e, -errno, "%s", path_of(call)) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct hw_plugin hello = {
+		sizeof(hello),		"hello",
+		"leaves a greeting",	.add = hello_add,
+		.del = hello_del,	.check = hello_check,
+		.fields = hello_fields, .conf_size = sizeof(struct hello_conf),
+		.record = true
+	};
+	return hw_plugin_main(argc, argv, &hello);
+}
