@@ -45,13 +45,24 @@ struct hw_conf;
 HW_PUBLIC int hw_conf_files(const char *dir, const char *const *extensions,
 			    struct hw_strings *ret_files, struct hw_err *e);
 
-/** hw_conf_load() - the network called @name in @dir (libcni's LoadNetworkConf) */
+/**
+ * hw_conf_load() - a network of a directory, by its name
+ * @dir:      where configurations are, such as /etc/cni/net.d
+ * @name:     of the network
+ * @ret_conf: to be ended with hw_conf_free()
+ *
+ * First all ".conflist" files are tried in byte order of their names, then
+ * ".conf" and ".json" files. A file that cannot be read ends the search, as in
+ * libcni's LoadNetworkConf.
+ */
 HW_PUBLIC int hw_conf_load(const char *dir, const char *name, struct hw_conf **ret_conf,
 			   struct hw_err *e);
 
 /**
- * hw_conf_load_first() - the first valid network in @dir, in file name order
- * @skipped: what to do with each file that is not valid; may be NULL
+ * hw_conf_load_first() - the first valid network of a directory
+ * @dir:      where configurations are; they are tried in byte order of their names
+ * @skipped:  told of each file that is not valid; may be NULL
+ * @ret_conf: to be ended with hw_conf_free()
  */
 HW_PUBLIC int hw_conf_load_first(const char *dir,
 				 void (*skipped)(void *ctx, const char *file,
@@ -60,6 +71,8 @@ HW_PUBLIC int hw_conf_load_first(const char *dir,
 
 /**
  * hw_conf_open() - a network from a file
+ * @path:     the file
+ * @ret_conf: to be ended with hw_conf_free()
  *
  * ".conflist" is a list; ".conf" and ".json" hold a single plugin, which becomes
  * a list of one. Unless loadOnlyInlinedPlugins, plugins from the directory of
@@ -67,33 +80,108 @@ HW_PUBLIC int hw_conf_load_first(const char *dir,
  */
 HW_PUBLIC int hw_conf_open(const char *path, struct hw_conf **ret_conf, struct hw_err *e);
 
-/** hw_conf_parse() - a list from text */
+/**
+ * hw_conf_parse() - a list from text
+ * @json:     the text, @len bytes
+ * @ret_conf: to be ended with hw_conf_free()
+ */
 HW_PUBLIC int hw_conf_parse(const char *json, size_t len, struct hw_conf **ret_conf,
 			    struct hw_err *e);
 
 /**
  * hw_conf_parse_plugin() - a single plugin's configuration from text
+ * @json:     the text, @len bytes
+ * @ret_conf: to be ended with hw_conf_free()
  *
  * The verbs below then run that plugin alone, as libcni's AddNetwork and its
  * kin do. hw_conf_to_list() wraps it into a list of one.
  */
 HW_PUBLIC int hw_conf_parse_plugin(const char *json, size_t len, struct hw_conf **ret_conf,
 				   struct hw_err *e);
+/**
+ * hw_conf_to_list() - a single plugin's configuration as a list of one
+ * @plugin:   from hw_conf_parse_plugin()
+ * @ret_list: to be ended with hw_conf_free()
+ */
 HW_PUBLIC int hw_conf_to_list(const struct hw_conf *plugin, struct hw_conf **ret_list,
 			      struct hw_err *e);
+/**
+ * hw_conf_free() - the end of a network's configuration
+ * @conf: may be NULL
+ */
 HW_PUBLIC void hw_conf_free(struct hw_conf *conf);
 
+/**
+ * hw_conf_name() - the name of a network
+ *
+ * Return: the name; it lives as long as @conf
+ */
 HW_PUBLIC const char *hw_conf_name(const struct hw_conf *conf);
-/* As chosen; "" when not given. */
+
+/**
+ * hw_conf_version() - the spec version of a network
+ *
+ * Return: the version that was chosen, "" when none is given
+ */
 HW_PUBLIC const char *hw_conf_version(const struct hw_conf *conf);
-HW_PUBLIC const char *hw_conf_file(const struct hw_conf *conf);	 /* NULL when not from a file */
-HW_PUBLIC const char *hw_conf_bytes(const struct hw_conf *conf); /* the text it was made from */
+
+/**
+ * hw_conf_file() - the file that a network came from
+ *
+ * Return: the path; NULL when it came from text
+ */
+HW_PUBLIC const char *hw_conf_file(const struct hw_conf *conf);
+
+/**
+ * hw_conf_bytes() - the text that a network was made from
+ *
+ * Return: JSON text; it lives as long as @conf
+ */
+HW_PUBLIC const char *hw_conf_bytes(const struct hw_conf *conf);
+
+/**
+ * hw_conf_is_list() - is it a list, or a single plugin's configuration?
+ *
+ * Return: true for a list
+ */
 HW_PUBLIC bool hw_conf_is_list(const struct hw_conf *conf);
+
+/**
+ * hw_conf_check_disabled() - is CHECK switched off for this network?
+ *
+ * Return: true with disableCheck
+ */
 HW_PUBLIC bool hw_conf_check_disabled(const struct hw_conf *conf);
+
+/**
+ * hw_conf_gc_disabled() - is GC switched off for this network?
+ *
+ * Return: true with disableGC
+ */
 HW_PUBLIC bool hw_conf_gc_disabled(const struct hw_conf *conf);
-HW_PUBLIC size_t hw_conf_count(const struct hw_conf *conf);		    /* of plugins */
-HW_PUBLIC const char *hw_conf_type(const struct hw_conf *conf, size_t i);   /* plugin i's type */
-HW_PUBLIC const char *hw_conf_plugin(const struct hw_conf *conf, size_t i); /* its JSON text */
+
+/**
+ * hw_conf_count() - how many plugins a network has
+ *
+ * Return: their number; 1 for a single plugin
+ */
+HW_PUBLIC size_t hw_conf_count(const struct hw_conf *conf);
+
+/**
+ * hw_conf_type() - the type of one of a network's plugins
+ * @i: its place in the list, from 0
+ *
+ * Return: the name of its program
+ */
+HW_PUBLIC const char *hw_conf_type(const struct hw_conf *conf, size_t i);
+
+/**
+ * hw_conf_plugin() - the configuration of one of a network's plugins
+ * @i: its place in the list, from 0
+ *
+ * Return: JSON text, as it was written in the list
+ */
+HW_PUBLIC const char *hw_conf_plugin(const struct hw_conf *conf, size_t i);
 
 /* ---- the exec seam ------------------------------------------------------ */
 
@@ -226,17 +314,36 @@ enum {
 /**
  * hw_add() - attach a container
  * @flags:      HW_ADD_UNDO, or 0 for libcni's behaviour (nothing is undone)
- * @ret_result: the last plugin's result
+ * @ret_result: the last plugin's result; may be NULL
+ *
+ * Every plugin is looked for, and the names are checked, before the first one
+ * is run. The first error ends the call; that of a plugin keeps its code. An
+ * undo has a minute of its own, also after a cancel; what goes wrong in it is
+ * told in the details. Nothing is undone where the cache knows an earlier ADD
+ * of the same attachment, which would be ended with it.
+ *
+ * Return: 0, or a negative errno; -ETIMEDOUT and -ECANCELED when the plugin was
+ * killed; CNI code 11 when a GC of the network did not end in time
  */
 HW_PUBLIC int hw_add(const struct hw_cni *cni, const struct hw_conf *conf,
 		     const struct hw_attach *at, unsigned flags, struct hw_result **ret_result,
 		     struct hw_err *e);
 
-/** hw_del() - detach a container; succeeds when it is already gone */
+/**
+ * hw_del() - detach a container; succeeds when it is already gone
+ *
+ * The plugins are run in reverse order with the cached result. After an error
+ * the cache keeps the attachment, so that the call can be repeated.
+ */
 HW_PUBLIC int hw_del(const struct hw_cni *cni, const struct hw_conf *conf,
 		     const struct hw_attach *at, struct hw_err *e);
 
-/** hw_check() - is the attachment as ADD made it? */
+/**
+ * hw_check() - is the attachment as ADD made it?
+ *
+ * Return: 0 when it is, or CHECK is switched off; a negative errno with the
+ * plugin's error; -EOPNOTSUPP for a network before 0.4.0
+ */
 HW_PUBLIC int hw_check(const struct hw_cni *cni, const struct hw_conf *conf,
 		       const struct hw_attach *at, struct hw_err *e);
 
@@ -247,26 +354,40 @@ struct hw_valid {
 
 /**
  * hw_gc() - end every attachment of the network that is not named
- * @valid: those to keep; NULL: libcni's nil, every cached attachment ends
+ * @valid:   those to keep; NULL: libcni's nil, every cached attachment ends
+ * @n_valid: their number
  *
- * Goes on after an error; all of them are in the message, one per line.
+ * Goes on after an error; all of them are in the message, one per line. What
+ * was added after the call began is kept too. Waits for the running ADDs and
+ * DELs of the network, at most .lock_timeout_ms, then fails with CNI code 11.
  */
 HW_PUBLIC int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf,
 		    const struct hw_valid *valid, size_t n_valid, struct hw_err *e);
 
-/** hw_status() - could an ADD work now? The error carries the plugin's code (50, 51). */
+/**
+ * hw_status() - could an ADD work now?
+ *
+ * Return: 0 when it could, or the network is before 1.1.0; a negative errno
+ * with the plugin's own code: 50 not available, 51 limited connectivity
+ */
 HW_PUBLIC int hw_status(const struct hw_cni *cni, const struct hw_conf *conf, struct hw_err *e);
 
 /**
  * hw_validate() - is every plugin there, and does it support the network's version?
- * @capabilities:     that a single plugin's configuration must have; NULL at the end; may be NULL
- * @ret_capabilities: the capabilities that the network declares; may be NULL
+ * @capabilities:     those that the network must declare; NULL at the end; may be NULL
+ * @ret_capabilities: those that it declares; free with hw_strings_free(); may be NULL
+ *
+ * Of a list, the errors of all plugins are told.
  */
 HW_PUBLIC int hw_validate(const struct hw_cni *cni, const struct hw_conf *conf,
 			  const char *const *capabilities, struct hw_strings *ret_capabilities,
 			  struct hw_err *e);
 
-/** hw_plugin_versions() - the spec versions that an installed plugin supports */
+/**
+ * hw_plugin_versions() - the spec versions that an installed plugin supports
+ * @plugin:       its name
+ * @ret_versions: free with hw_strings_free()
+ */
 HW_PUBLIC int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
 				 struct hw_strings *ret_versions, struct hw_err *e);
 
@@ -274,6 +395,7 @@ HW_PUBLIC int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
 
 /**
  * hw_cached_result() - the result of the ADD, in the network's version
+ * @ret_result: to be ended with hw_result_free()
  *
  * Return: 1 with a result, 0 with NULL when there is none, negative on error
  */
@@ -300,8 +422,9 @@ struct hw_cached_list {
 
 /**
  * hw_cached_config() - the configuration and arguments that the ADD used
+ * @ret_list: free with hw_cached_list_free()
  *
- * Return: 1 with one entry, 0 when there is none
+ * Return: 1 with one entry, 0 when there is none, negative on error
  */
 HW_PUBLIC int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
 			       const struct hw_attach *at, struct hw_cached_list *ret_list,
@@ -311,11 +434,17 @@ HW_PUBLIC int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *c
  * hw_cached_attachments() - every cached attachment
  * @container_id: of this container only; NULL or "": all
  * @damaged:      told of each file that cannot be read; may be NULL
+ * @ret_list:     free with hw_cached_list_free()
  */
 HW_PUBLIC int hw_cached_attachments(const struct hw_cni *cni, const char *container_id,
 				    void (*damaged)(void *ctx, const char *file,
 						    const struct hw_err *why),
 				    void *ctx, struct hw_cached_list *ret_list, struct hw_err *e);
+
+/**
+ * hw_cached_list_free() - free the entries and empty the list
+ * @list: the list; the struct itself, which may be on the stack, is not freed
+ */
 HW_PUBLIC void hw_cached_list_free(struct hw_cached_list *list);
 
 #ifdef __cplusplus

@@ -87,6 +87,8 @@ HW_PUBLIC int hw_err_cni(struct hw_err *e, int wire, const char *fmt, ...)
 
 /**
  * hw_err_details() - add details to an error just set
+ * @e:   the error
+ * @fmt: the details; they replace those there were, and may be made of them
  *
  * Return: e->code
  */
@@ -95,6 +97,8 @@ HW_PUBLIC int hw_err_details(struct hw_err *e, const char *fmt, ...)
 
 /**
  * hw_err_ctx() - put what was being done in front: "CONTEXT: MSG"
+ * @e:   the error
+ * @fmt: what was being done
  *
  * Return: e->code
  */
@@ -110,6 +114,9 @@ HW_PUBLIC int hw_err_wire(const struct hw_err *e);
 
 /**
  * hw_err_format() - "msg" or "msg; details", as libcni prints an error object
+ * @e:    the error
+ * @buf:  where the text goes, cut off where it does not fit
+ * @size: of @buf
  *
  * Return: @buf
  */

@@ -96,7 +96,10 @@ enum {
 	HW_JSON_SORTED = 1 << 1, /* keys in byte order at every level */
 };
 
-/** hw_strings_free() - free the strings and empty the list; for a struct on the stack too */
+/**
+ * hw_strings_free() - free the strings and empty the list
+ * @strings: the list; the struct itself, which may be on the stack, is not freed
+ */
 HW_PUBLIC void hw_strings_free(struct hw_strings *strings);
 
 /**
@@ -114,6 +117,9 @@ HW_PUBLIC int hw_field_decode(const struct hw_field *table, const char *json, si
 
 /**
  * hw_field_encode() - a struct into JSON text
+ * @table: ends with { 0 }
+ * @in:    the struct
+ * @flags: HW_JSON_PRETTY, HW_JSON_SORTED
  *
  * Keys in the order of the table, those of HW_REST last. What is zero or empty
  * is left out, unless it has HW_ALWAYS, .has or another default.
@@ -123,11 +129,16 @@ HW_PUBLIC int hw_field_decode(const struct hw_field *table, const char *json, si
  */
 HW_PUBLIC char *hw_field_encode(const struct hw_field *table, const void *in, unsigned flags);
 
-/** hw_field_clear() - free what decoding allocated, and zero the members */
+/**
+ * hw_field_clear() - free what decoding allocated, and zero the members
+ * @table: that the struct was decoded with
+ * @out:   the struct
+ */
 HW_PUBLIC void hw_field_clear(const struct hw_field *table, void *out);
 
 /**
  * hw_field_document() - the table as text for people
+ * @table: ends with { 0 }
  *
  * One entry per key: name, type, default, limits, help; nested tables indented.
  *

@@ -90,6 +90,9 @@ struct hw_plugin {
 
 /**
  * hw_plugin_main() - a whole plugin program
+ * @argc:   of main()
+ * @argv:   of main()
+ * @plugin: what it is and does
  *
  * Return: the exit status
  */
@@ -99,6 +102,7 @@ HW_PUBLIC int hw_plugin_main(int argc, char **argv, const struct hw_plugin *plug
 
 /**
  * hw_args_parse() - decode CNI_ARGS as Go's plugins do
+ * @args:       the text, "K=V;K=V"; NULL or "": none
  * @keys:       the keys that are known, NULL at the end (case counts)
  * @ret_values: one per key, NULL where absent; free with hw_strings_free()
  *

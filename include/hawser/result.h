@@ -61,19 +61,53 @@ struct hw_result {
 	struct hw_dns dns;
 };
 
+/**
+ * hw_result_new() - an empty result
+ *
+ * Return: the result, to be ended with hw_result_free()
+ */
 HW_PUBLIC struct hw_result *hw_result_new(void);
+
+/**
+ * hw_result_free() - the end of a result and of every string in it
+ * @result: may be NULL
+ */
 HW_PUBLIC void hw_result_free(struct hw_result *result);
+
+/**
+ * hw_result_copy() - a result of one's own
+ * @result: the one to copy
+ *
+ * Return: the copy, to be ended with hw_result_free()
+ */
 HW_PUBLIC struct hw_result *hw_result_copy(const struct hw_result *result);
 
-/* Append a zeroed entry; valid until the next append of its kind. */
+/**
+ * hw_result_add_iface() - append an interface
+ *
+ * Return: the zeroed entry, valid until the next one is appended
+ */
 HW_PUBLIC struct hw_iface *hw_result_add_iface(struct hw_result *result);
+
+/**
+ * hw_result_add_ip() - append an address
+ *
+ * Return: the zeroed entry, valid until the next one is appended
+ */
 HW_PUBLIC struct hw_ipconf *hw_result_add_ip(struct hw_result *result);
+
+/**
+ * hw_result_add_route() - append a route
+ *
+ * Return: the zeroed entry, valid until the next one is appended
+ */
 HW_PUBLIC struct hw_route *hw_result_add_route(struct hw_result *result);
 
 /**
  * hw_result_parse() - read a result
- * @json:    the text, @len bytes
- * @version: what to assume when it carries no cniVersion; NULL or "": 0.1.0
+ * @json:       the text, @len bytes
+ * @version:    what to assume when it carries no cniVersion; NULL or "": 0.1.0
+ * @ret_result: to be ended with hw_result_free()
  *
  * Return: 0, or a negative errno (unknown version, wrong types)
  */
@@ -82,8 +116,9 @@ HW_PUBLIC int hw_result_parse(const char *json, size_t len, const char *version,
 
 /**
  * hw_result_format() - write a result in a given version
- * @version: the target; "" or NULL is 0.1.0
- * @flags:   HW_JSON_PRETTY
+ * @version:  the target; "" or NULL is 0.1.0
+ * @flags:    HW_JSON_PRETTY
+ * @ret_json: the text, to be freed by the caller
  *
  * Loses what the target cannot say; fails where nothing would be left
  * ("cannot convert: no valid IP addresses").
@@ -91,11 +126,17 @@ HW_PUBLIC int hw_result_parse(const char *json, size_t len, const char *version,
 HW_PUBLIC int hw_result_format(const struct hw_result *result, const char *version, unsigned flags,
 			       char **ret_json, struct hw_err *e);
 
-/** hw_versions() - the spec versions of this library, oldest first, NULL at the end */
+/**
+ * hw_versions() - the spec versions of this library
+ *
+ * Return: the versions, oldest first, NULL at the end; constant
+ */
 HW_PUBLIC const char *const *hw_versions(void);
 
 /**
  * hw_version_compare() - order two spec versions ("" is 0.1.0)
+ * @a:         one of them
+ * @b:         the other
  * @ret_order: less than, equal to or greater than 0
  */
 HW_PUBLIC int hw_version_compare(const char *a, const char *b, int *ret_order, struct hw_err *e);
