@@ -221,21 +221,23 @@ static bool mac_read(const char *text, size_t per, char separator, struct hw_mac
 /**
  * hw_mac_parse() - read a hardware address of 6, 8 or 20 bytes as net.ParseMAC does
  *
- * 00:00:5e:00:53:01, 00-00-5e-00-53-01 or 0000.5e00.5301
+ * 00:00:5e:00:53:01, 00-00-5e-00-53-01, 0000.5e00.5301 or, as Go 1.26 takes too, 00005e005301
  *
  * Return: 0 or -EINVAL
  */
 int hw_mac_parse(const char *text, struct hw_mac *ret_mac, struct hw_err *e)
 {
 	size_t n = strnlen(text, HW_MAC_TEXT);
-	bool ok = false;
+	bool ok;
 
-	if (n < 14 || n >= HW_MAC_TEXT)
-		;
+	if (n < 12 || n >= HW_MAC_TEXT)
+		ok = false;
 	else if (text[2] == ':' || text[2] == '-')
 		ok = mac_read(text, 1, text[2], ret_mac);
 	else if (text[4] == '.')
 		ok = mac_read(text, 2, '.', ret_mac);
+	else
+		ok = mac_read(text, n / 2, '\0', ret_mac);
 	if (!ok)
 		return hw_err_text(e, -EINVAL, "address %.100s: invalid MAC address", text);
 	return 0;
