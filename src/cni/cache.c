@@ -2,7 +2,7 @@
 /*
  * cni/cache.c - what was attached, in libcni's own files
  *
- * What:  write, read, list and remove DIR/results/NETWORK-CONTAINER-IFNAME.
+ * What:  write, read and remove DIR/results/NETWORK-CONTAINER-IFNAME.
  * How:   a table gives the keys in libcni's order; the configuration is in
  *        base64, CNI_ARGS are pairs, the result is as the last plugin's
  *        version has it. Files of before that format hold nothing but a
@@ -12,25 +12,21 @@
  *        systems, counts as none.
  *        Names with a slash are refused, for DEL does not check names and a
  *        path must not lead elsewhere.
+ * Not:   cache-list.c looks at all files at once.
  */
 #include "cni/cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/field.h"
 #include "base/file.h"
-#include "base/map.h"
 #include "base/str.h"
 #include "base/value.h"
-#include "cni/cni.h"
 #include "cni/conf.h"
 #include "cni/result.h"
 
@@ -84,8 +80,13 @@ void cache_entry_done(struct hw_cached *entry)
 
 /* ---- names --------------------------------------------------------------------- */
 
-static int cache_name(const char *network, const char *container_id, const char *ifname,
-		      char **ret_name, struct hw_err *e)
+/**
+ * cache_name() - the file name of an attachment
+ *
+ * Return: 0, -EINVAL when a name is missing or has a slash, or -ENAMETOOLONG
+ */
+int cache_name(const char *network, const char *container_id, const char *ifname, char **ret_name,
+	       struct hw_err *e)
 {
 	autofree char *name = NULL;
 
@@ -110,7 +111,8 @@ static int cache_name(const char *network, const char *container_id, const char 
 	return 0;
 }
 
-static char *results_dir(const char *dir)
+/** cache_results_dir() - where the files are; freed by the caller */
+char *cache_results_dir(const char *dir)
 {
 	return str_printf("%s/results", dir);
 }
@@ -210,7 +212,7 @@ int cache_write(const char *dir, const struct hw_conf *conf, const struct hw_att
 {
 	autofree char *path = NULL;
 	autofree char *text = NULL;
-	autofree char *results = results_dir(dir);
+	autofree char *results = cache_results_dir(dir);
 	int r;
 
 	r = cache_path(dir, conf->name, at, &path, e);
@@ -234,11 +236,11 @@ int cache_write(const char *dir, const struct hw_conf *conf, const struct hw_att
 /* ---- reading -------------------------------------------------------------------- */
 
 /* Return: 1 with text, 0 when there is no file or nothing in it */
-static int cache_load(int dir, const char *path, struct buf *ret_text, struct hw_err *e)
+static int cache_load(const char *path, struct buf *ret_text, struct hw_err *e)
 {
 	int r;
 
-	r = file_read(dir, path, VALUE_SIZE_MAX, ret_text, e);
+	r = file_read(AT_FDCWD, path, VALUE_SIZE_MAX, ret_text, e);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
@@ -324,9 +326,14 @@ static int entry_decode(const struct value *v, struct hw_cached *ret_entry, stru
 	return 0;
 }
 
-/* Text into an entry: libcni's texts for what is wrong with it. */
-static int entry_parse(const struct buf *text, const char *network, struct hw_cached *ret_entry,
-		       struct hw_err *e)
+/**
+ * cache_entry_parse() - a file's text into an entry
+ * @network: its name, for messages
+ *
+ * Return: 0, or -EINVAL with libcni's texts
+ */
+int cache_entry_parse(const struct buf *text, const char *network, struct hw_cached *ret_entry,
+		      struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	int r;
@@ -342,6 +349,15 @@ static int entry_parse(const struct buf *text, const char *network, struct hw_ca
 	return 0;
 }
 
+/* Names may have a '-', so ("a", "b-c") and ("a-b", "c") share a file: it is of who wrote it last. */
+static bool is_entry_of(const struct hw_cached *entry, const char *network,
+			const struct hw_attach *at)
+{
+	return str_equal(entry->network, network) &&
+	       str_equal(entry->container_id, at->container_id) &&
+	       str_equal(entry->ifname, at->ifname);
+}
+
 /**
  * cache_read() - the whole entry of an attachment
  *
@@ -350,6 +366,7 @@ static int entry_parse(const struct buf *text, const char *network, struct hw_ca
 int cache_read(const char *dir, const char *network, const struct hw_attach *at,
 	       struct hw_cached *ret_entry, struct hw_err *e)
 {
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
 	AUTO(buf_done) struct buf text = { 0 };
 	autofree char *path = NULL;
 	int r;
@@ -357,17 +374,22 @@ int cache_read(const char *dir, const char *network, const struct hw_attach *at,
 	r = cache_path(dir, network, at, &path, e);
 	if (r < 0)
 		return r;
-	r = cache_load(AT_FDCWD, path, &text, e);
+	r = cache_load(path, &text, e);
 	if (r <= 0)
 		return r;
-	r = entry_parse(&text, network, ret_entry, e);
+	r = cache_entry_parse(&text, network, &entry, e);
 	if (r < 0)
 		return err_ctx(e, "cache file %s", path);
+	if (!is_entry_of(&entry, network, at))
+		return 0;
+	*ret_entry = entry;
+	entry = (struct hw_cached){ 0 };
 	return 1;
 }
 
 /* The result's text in either format; NULL when there is none. */
-static int result_of_text(const struct buf *text, char **ret_json, struct hw_err *e)
+static int result_text(const struct buf *text, const char *network, const struct hw_attach *at,
+		       char **ret_json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
@@ -383,28 +405,29 @@ static int result_of_text(const struct buf *text, char **ret_json, struct hw_err
 	r = entry_decode(v, &entry, e);
 	if (r < 0)
 		return r;
-	*ret_json = take_ptr(entry.result);
+	if (is_entry_of(&entry, network, at))
+		*ret_json = take_ptr(entry.result);
 	return 0;
 }
 
-/* Return: 1 with a result in @version, 0 when the file has none */
-static int result_of_file(const struct buf *text, const char *version,
-			  struct hw_result **ret_result, struct hw_err *e)
+/* Return: 1 with a result in the network's version, 0 when the file has none */
+static int result_parse(const struct buf *text, const struct hw_conf *conf,
+			const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	autofree char *json = NULL;
 	int r;
 
-	r = result_of_text(text, &json, e);
+	r = result_text(text, conf->name, at, &json, e);
 	if (r < 0 || !json)
 		return r;
 	r = hw_result_parse(json, strlen(json), NULL, &result, e);
 	if (r < 0)
 		return r;
-	r = result_convert(result, version, ret_result, e);
+	r = result_convert(result, conf->version, ret_result, e);
 	if (r < 0)
 		return err_ctx(e, "failed to convert cached result to config version \"%s\"",
-			       version);
+			       conf->version);
 	return 1;
 }
 
@@ -424,10 +447,10 @@ int cache_result(const char *dir, const struct hw_conf *conf, const struct hw_at
 	r = cache_path(dir, conf->name, at, &path, e);
 	if (r < 0)
 		return r;
-	r = cache_load(AT_FDCWD, path, &text, e);
+	r = cache_load(path, &text, e);
 	if (r <= 0)
 		return r;
-	r = result_of_file(&text, conf->version, ret_result, e);
+	r = result_parse(&text, conf, at, ret_result, e);
 	if (r < 0)
 		return err_ctx(e, "cache file %s", path);
 	return r;
@@ -445,239 +468,7 @@ int cache_remove(const char *dir, const char *network, const struct hw_attach *a
 	if (r < 0)
 		return r;
 	r = file_remove(AT_FDCWD, path, e);
-	return r < 0 ? r : 0;
-}
-
-/* ---- all of them ------------------------------------------------------------------- */
-
-struct listing {
-	const char *results;
-	const char *container_id; /* NULL: any */
-	void (*damaged)(void *ctx, const char *file, const struct hw_err *why);
-	void *ctx;
-	struct hw_cached_list list;
-};
-
-static bool is_cache_file(const struct file_entry *entry)
-{
-	return (entry->type == DT_REG || entry->type == DT_LNK) && !file_is_temporary(entry->name);
-}
-
-/* By its name alone, which is NETWORK-CONTAINER-IFNAME: could it be of this container? */
-static bool may_be_of(const char *name, const char *container_id)
-{
-	autofree char *middle = NULL;
-	const char *at;
-
-	if (str_empty(container_id))
-		return true;
-	middle = str_printf("-%s-", container_id);
-	at = strstr(name + 1, middle);
-	return at && at[strlen(middle)] != '\0';
-}
-
-/* Return: 1, 0 when the file is gone, negative when it is not an entry */
-static int listing_read(const struct file_entry *file, struct hw_cached *ret_entry,
-			struct hw_err *e)
-{
-	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
-	AUTO(buf_done) struct buf text = { 0 };
-	int r;
-
-	r = file_read(file->dir, file->name, VALUE_SIZE_MAX, &text, e);
 	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	if (text.len == 0)
-		return err_text(e, -EINVAL, "the file is empty, as after a power cut");
-	r = entry_parse(&text, file->name, &entry, e);
-	if (r < 0)
-		return r;
-	if (str_empty(entry.ifname) || str_empty(entry.network) || str_empty(entry.container_id))
-		return err_text(e, -EINVAL, "networkName, containerId or ifName is missing");
-	*ret_entry = entry;
-	entry = (struct hw_cached){ 0 };
-	return 1;
-}
-
-static void listing_report(const struct listing *l, const char *name, const struct hw_err *why)
-{
-	autofree char *path = str_printf("%s/%s", l->results, name);
-
-	if (l->damaged)
-		l->damaged(l->ctx, path, why);
-}
-
-static int listing_add(void *ctx, const struct file_entry *file, struct hw_err *e)
-{
-	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
-	struct listing *l = ctx;
-	struct hw_cached_list *list = &l->list;
-	struct hw_err why;
-	int r;
-
-	(void)e;
-	if (!is_cache_file(file) || !may_be_of(file->name, l->container_id))
-		return 0;
-	r = listing_read(file, &entry, &why);
-	if (r < 0)
-		listing_report(l, file->name, &why);
-	if (r <= 0)
-		return 0;
-	if (!str_empty(l->container_id) && !str_equal(entry.container_id, l->container_id))
-		return 0;
-	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
-	list->v[list->n++] = entry;
-	entry = (struct hw_cached){ 0 };
+		return err_ctx(e, "cache file %s", path);
 	return 0;
-}
-
-/**
- * hw_cached_attachments() - every cached attachment
- * @container_id: of this container only; NULL or "": all
- * @damaged:      told of each file that is not an entry; may be NULL
- *
- * Return: 0, with an empty list where the directory is missing
- */
-int hw_cached_attachments(const struct hw_cni *cni, const char *container_id,
-			  void (*damaged)(void *ctx, const char *file, const struct hw_err *why),
-			  void *ctx, struct hw_cached_list *ret_list, struct hw_err *e)
-{
-	autofree char *results = results_dir(cni->cache_dir);
-	struct listing l = { results, container_id, damaged, ctx, { 0 } };
-	int r;
-
-	r = file_walk(AT_FDCWD, results, listing_add, &l, e);
-	if (r < 0 && r != -ENOENT) {
-		hw_cached_list_free(&l.list);
-		return err_ctx(e, "list cached attachments");
-	}
-	*ret_list = l.list;
-	return 0;
-}
-
-/**
- * hw_cached_list_free() - free the entries and empty the list
- */
-void hw_cached_list_free(struct hw_cached_list *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		cache_entry_done(&list->v[i]);
-	free(list->v);
-	*list = (struct hw_cached_list){ 0 };
-}
-
-/**
- * hw_cached_result() - the result of the ADD, in the network's version
- *
- * Return: 1 with a result, 0 when there is none, negative on error
- */
-int hw_cached_result(const struct hw_cni *cni, const struct hw_conf *conf,
-		     const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
-{
-	struct hw_attach own;
-	int r;
-
-	r = cni_copy_struct(&own, sizeof(own), at, "struct hw_attach", e);
-	if (r < 0)
-		return r;
-	*ret_result = NULL;
-	return cache_result(cni->cache_dir, conf, &own, ret_result, e);
-}
-
-/**
- * hw_cached_config() - the configuration and arguments that the ADD used
- *
- * Return: 1 with one entry, 0 when there is none, negative on error
- */
-int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
-		     const struct hw_attach *at, struct hw_cached_list *ret_list, struct hw_err *e)
-{
-	struct hw_cached entry;
-	struct hw_attach own;
-	int r;
-
-	r = cni_copy_struct(&own, sizeof(own), at, "struct hw_attach", e);
-	if (r < 0)
-		return r;
-	*ret_list = (struct hw_cached_list){ 0 };
-	r = cache_read(cni->cache_dir, conf->name, &own, &entry, e);
-	if (r > 0)
-		*ret_list = (struct hw_cached_list){ mem_copy(&entry, sizeof(entry)), 1 };
-	return r;
-}
-
-/* ---- which files there were ------------------------------------------------------------ */
-
-struct cache_snapshot {
-	int dir;	   /* -1: there was none */
-	struct map *files; /* name to struct stat */
-};
-
-static int snapshot_add(void *ctx, const struct file_entry *entry, struct hw_err *e)
-{
-	struct cache_snapshot *snapshot = ctx;
-	struct stat st;
-
-	(void)e;
-	if (!is_cache_file(entry) || fstatat(entry->dir, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	map_set(snapshot->files, entry->name, mem_copy(&st, sizeof(st)));
-	return 0;
-}
-
-/**
- * cache_snapshot() - note which cache files there are now
- */
-int cache_snapshot(const char *dir, struct cache_snapshot **ret_snapshot, struct hw_err *e)
-{
-	AUTO(cache_snapshot_free) struct cache_snapshot *snapshot = mem_new(sizeof(*snapshot));
-	autofree char *results = results_dir(dir);
-	int r;
-
-	snapshot->files = map_new(free);
-	snapshot->dir = open(results, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (snapshot->dir < 0 && errno != ENOENT)
-		return err_set(e, -errno, "open %s", results);
-	if (snapshot->dir >= 0) {
-		r = file_walk(snapshot->dir, ".", snapshot_add, snapshot, e);
-		if (r < 0)
-			return err_ctx(e, "%s", results);
-	}
-	*ret_snapshot = take_ptr(snapshot);
-	return 0;
-}
-
-/**
- * cache_snapshot_has() - was the entry's file there, and is it the same still?
- *
- * A file that was replaced has another inode; where the number came back, ctime tells.
- */
-bool cache_snapshot_has(const struct cache_snapshot *snapshot, const char *network,
-			const struct hw_cached *entry)
-{
-	autofree char *name = NULL;
-	const struct stat *then;
-	struct hw_err e;
-	struct stat now;
-
-	if (cache_name(network, entry->container_id, entry->ifname, &name, &e) < 0)
-		return false;
-	then = map_find(snapshot->files, name);
-	if (!then || fstatat(snapshot->dir, name, &now, AT_SYMLINK_NOFOLLOW) < 0)
-		return false;
-	return then->st_dev == now.st_dev && then->st_ino == now.st_ino &&
-	       then->st_ctim.tv_sec == now.st_ctim.tv_sec &&
-	       then->st_ctim.tv_nsec == now.st_ctim.tv_nsec &&
-	       then->st_mtim.tv_sec == now.st_mtim.tv_sec &&
-	       then->st_mtim.tv_nsec == now.st_mtim.tv_nsec;
-}
-
-/** cache_snapshot_free() - end a snapshot; NULL is fine */
-void cache_snapshot_free(struct cache_snapshot *snapshot)
-{
-	if (!snapshot)
-		return;
-	mem_close_fd(&snapshot->dir);
-	map_free(snapshot->files);
-	free(snapshot);
 }
