@@ -8,7 +8,7 @@
  */
 #include <errno.h>
 
-#include "base/str.h"
+#include "base/mem.h"
 #include "things.h"
 
 static int add(struct hw_call *call, struct hw_err *e)
@@ -23,6 +23,8 @@ static int add(struct hw_call *call, struct hw_err *e)
 	int r = hw_record_save(call, e);
 	if (r >= 0)
 		r = things_make_link(made->link, e);
+	if (r == -EEXIST) /* somebody else's: not ours to undo */
+		free(take_ptr(made->link));
 	if (r >= 0)
 		r = things_make_file(made->file, e);
 	return r < 0 ? r : things_report(call, e);

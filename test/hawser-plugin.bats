@@ -1,0 +1,302 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# hawser-plugin as a program: how a plugin is chosen, what it says to people, install and uninstall;
+# and the attachment record through a real plugin of ours, link-and-file.
+load lib
+bats_require_minimum_version 1.5.0
+
+program=$HAWSER_BUILD/bin/hawser-plugin
+test_plugin=$HAWSER_BUILD/test/cni/link-and-file
+
+setup() {
+	need ip jq
+	unset CNI_COMMAND CNI_ARGS CNI_NETNS_OVERRIDE
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+teardown() {
+	for link in $(links); do ip link del "$link"; done
+	rm -rf /run/hawser /tmp/things
+}
+
+conf='{"cniVersion":"1.1.0","name":"net","type":"noop"}'
+
+# call PROGRAM VERB [CONTAINER [CONF]]
+call() {
+	CNI_COMMAND=$2 CNI_CONTAINERID=${3:-c1} CNI_NETNS=/nowhere CNI_IFNAME=eth0 CNI_PATH=/nowhere \
+		"$1" <<<"${4:-$conf}"
+}
+
+# What is in a directory: names, and where links lead
+listing() { find "$1" -mindepth 1 -printf '%P %y %l\n' | sort; }
+
+# ---- choosing -----------------------------------------------------------------------
+
+@test "hawser-plugin: the plugin is chosen by the name of the link, or by the first argument" {
+	run --separate-stderr call "$HAWSER_BUILD/cni/noop" ADD
+	[ "$status" = 0 ]
+	[ "$output" = '{}' ]
+	noop() { "$program" noop; }
+	run --separate-stderr call noop ADD
+	[ "$output" = '{}' ]
+}
+
+@test "hawser-plugin: BUILD/cni has a relative link for each plugin and nothing else" {
+	diff <("$program" list | cut -d ' ' -f 1 | sort) <(ls "$HAWSER_BUILD/cni")
+	for link in "$HAWSER_BUILD"/cni/*; do
+		[ "$(readlink "$link")" = ../bin/hawser-plugin ]
+	done
+}
+
+@test "hawser-plugin: a plugin that it does not have is an error that names those it has" {
+	run --separate-stderr "$program" nosuch
+	[ "$status" = 1 ]
+	[ -z "$output" ]
+	[[ "$stderr" == 'hawser-plugin: no plugin "nosuch" in hawser-plugin '*'; it has '*loopback*noop* ]]
+}
+
+@test "hawser-plugin: a runtime gets that error as JSON" {
+	ln -s "$program" bridge
+	run --separate-stderr call ./bridge ADD
+	[ "$status" = 1 ]
+	[ "$(jq .code <<<"$output")" = 999 ]
+	[[ "$(jq -r .msg <<<"$output")" == 'no plugin "bridge" in '* ]]
+}
+
+@test "hawser-plugin: without arguments, with wrong ones or with --help it prints its usage" {
+	run --separate-stderr "$program"
+	[ "$status" = 1 ]
+	[[ "$stderr" == usage:* ]]
+	for wrong in "list x" "install" "install a b" "install --what" "uninstall a b"; do
+		# shellcheck disable=SC2086 # several words
+		run --separate-stderr "$program" $wrong
+		[ "$status" = 1 ]
+		[[ "$stderr" == usage:* ]]
+	done
+	run --separate-stderr "$program" --help
+	[ "$status" = 0 ]
+	[[ "$output" == usage:* ]]
+	run "$program" --version
+	[[ "$output" == "hawser-plugin "[0-9]* ]]
+}
+
+@test "hawser-plugin: list --json says what each plugin supports" {
+	"$program" list --json | jq -e '.[] | select(.name == "loopback") |
+		.supportedVersions == ["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"] and
+		(.summary | length > 0)'
+}
+
+# ---- a plugin in people's hands --------------------------------------------------------
+
+@test "plugin: started by hand it says what it is on standard error, and does not wait for input" {
+	for argument in "" version --version; do
+		# shellcheck disable=SC2086 # no argument
+		run --separate-stderr timeout 10 "$HAWSER_BUILD/cni/loopback" $argument < <(sleep 10)
+		[ "$status" = 0 ]
+		[ -z "$output" ]
+		[[ "${stderr_lines[0]}" == "CNI loopback plugin hawser "[0-9]* ]]
+		[ "${stderr_lines[1]}" = "CNI protocol versions supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0" ]
+	done
+}
+
+@test "plugin: a missing variable is reported without waiting for input" {
+	CNI_COMMAND=ADD run timeout 10 "$HAWSER_BUILD/cni/loopback" < <(sleep 10)
+	[ "$status" = 1 ]
+	[ "$(jq .code <<<"$output")" = 4 ]
+}
+
+@test "plugin: --help says what it is for and documents its configuration" {
+	run --separate-stderr "$HAWSER_BUILD/cni/noop" --help
+	[ "$status" = 0 ]
+	[[ "$output" == *CNI_COMMAND* ]]
+	[[ "$output" == *debugFile* ]]
+}
+
+@test "plugin: a closed standard input is an I/O error, code 5" {
+	closed() { CNI_COMMAND=DEL CNI_CONTAINERID=c CNI_IFNAME=e CNI_PATH=/x "$HAWSER_BUILD/cni/noop" <&-; }
+	run closed
+	[ "$status" = 1 ]
+	[ "$(jq .code <<<"$output")" = 5 ]
+	[[ "$(jq -r .msg <<<"$output")" == "error reading from stdin: "* ]]
+}
+
+@test "plugin: an endless configuration is refused" {
+	endless() {
+		yes '{"name":"net"}' | CNI_COMMAND=DEL CNI_CONTAINERID=c CNI_IFNAME=e CNI_PATH=/x \
+			timeout 20 "$HAWSER_BUILD/cni/noop"
+	}
+	run endless
+	[ "$status" = 1 ]
+	[ "$(jq .code <<<"$output")" = 5 ]
+}
+
+@test "plugin: a failed write of the answer is a failure" {
+	[ -c /dev/full ] || skip "there is no /dev/full"
+	full() { call "$HAWSER_BUILD/cni/noop" ADD >/dev/full; }
+	run full
+	[ "$status" = 1 ]
+}
+
+# ---- install -----------------------------------------------------------------------------
+
+@test "install: puts a copy and a relative link per plugin into a new directory" {
+	"$program" install a/b
+	cmp "$program" a/b/hawser-plugin
+	[ "$(stat -c %a a/b/hawser-plugin)" = 755 ]
+	diff <("$program" list | cut -d ' ' -f 1 | sed 's/$/ l hawser-plugin/; $a hawser-plugin f ' | sort) <(listing a/b)
+	run --separate-stderr call a/b/noop DEL
+	[ "$output" = '{}' ]
+}
+
+@test "install: a second time changes nothing, from the installed copy too" {
+	"$program" install dir
+	before=$(listing dir; stat -c %i dir/noop)
+	"$program" install dir
+	dir/hawser-plugin install dir
+	[ "$before" = "$(listing dir; stat -c %i dir/noop)" ]
+}
+
+@test "install: replaces an older copy while it is running" {
+	"$program" install dir
+	sleep 60 | CNI_COMMAND=DEL CNI_CONTAINERID=c CNI_IFNAME=e CNI_PATH=/x dir/noop >/dev/null &
+	until [ "$(readlink "/proc/$!/exe")" = "$PWD/dir/hawser-plugin" ]; do sleep 0.01; done
+	"$program" install dir
+	kill $!
+	cmp "$program" dir/hawser-plugin
+}
+
+@test "install: foreign files are named and nothing at all is changed" {
+	mkdir dir
+	echo foreign >dir/loopback
+	ln -s /usr/lib/cni/bridge dir/noop
+	before=$(listing dir)
+	run --separate-stderr "$program" install dir
+	[ "$status" = 1 ]
+	[ "$stderr" = "hawser-plugin: install into dir: dir has its own loopback, noop; --force replaces them" ]
+	[ "$before" = "$(listing dir)" ]
+}
+
+@test "install: --force replaces foreign files, but never a directory" {
+	mkdir dir
+	echo foreign >dir/loopback
+	"$program" install dir --force
+	[ "$(readlink dir/loopback)" = hawser-plugin ]
+	rm dir/noop
+	mkdir dir/noop
+	before=$(listing dir)
+	run --separate-stderr "$program" install --force dir
+	[ "$status" = 1 ]
+	[ "$stderr" = "hawser-plugin: install into dir: dir has its own noop" ]
+	[ "$before" = "$(listing dir)" ]
+}
+
+@test "install: links to a hawser-plugin elsewhere are ours to replace" {
+	mkdir dir
+	ln -s ../../bin/hawser-plugin dir/loopback
+	"$program" install dir
+	[ "$(readlink dir/loopback)" = hawser-plugin ]
+}
+
+@test "install: where it cannot write it says why" {
+	echo >file
+	run --separate-stderr "$program" install file/dir
+	[ "$status" = 1 ]
+	[[ "$stderr" == "hawser-plugin: install into file/dir: "*"Not a directory" ]]
+}
+
+@test "uninstall: removes the copy and its links, and nothing else" {
+	"$program" install dir
+	echo foreign >dir/bridge
+	ln -sf /elsewhere/hawser-plugin dir/noop
+	run "$program" uninstall dir
+	[ "$status" = 0 ]
+	[ "$(listing dir)" = "bridge f 
+noop l /elsewhere/hawser-plugin" ]
+	"$program" uninstall dir
+}
+
+@test "uninstall: a hawser-plugin without links beside it stays" {
+	mkdir dir
+	cp "$program" dir
+	"$program" uninstall dir
+	[ -x dir/hawser-plugin ]
+}
+
+@test "uninstall: without a directory there is nothing to do" {
+	run "$program" uninstall
+	[ "$status" = 0 ]
+	[[ "$output" == "nothing to remove"* ]]
+}
+
+# ---- the record, with real links and files ---------------------------------------------------
+
+links() { ip -j link show type bridge | jq -r '.[].ifname' | sort; }
+# record VERB [CONTAINER [MORE]]
+record() {
+	call "$test_plugin" "$1" "${2:-c1}" \
+		'{"cniVersion":"1.1.0","name":"net","type":"link-and-file","directory":"/tmp/things"'"${3:+,$3}"'}'
+}
+things() { links; find /tmp/things -type f -printf '%f\n' 2>/dev/null | sort; }
+records() { find /run/hawser/attachments -type f | wc -l; }
+valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"ifname\":\"eth0\"\}}]"; }
+
+@test "record: ADD makes, CHECK finds, DEL removes, GC ends what is not valid" {
+	record ADD c1
+	record ADD c2
+	[ "$(links | wc -l)" = 2 ]
+	[ "$(records)" = 2 ]
+	record CHECK c1
+	record GC "" "$(valid c2)"
+	[ "$(links | wc -l)" = 1 ]
+	[ -e /tmp/things/net-c2-eth0 ]
+	run record CHECK c1
+	[ "$status" = 1 ]
+	record DEL c2
+	record DEL c2
+	[ -z "$(things)" ]
+	[ "$(records)" = 0 ]
+}
+
+@test "record: a failed ADD undoes itself and leaves no record" {
+	record ADD c1
+	link=$(links)
+	record DEL c1
+	ip link add "$link" type bridge
+	run record ADD c1
+	[ "$status" = 1 ]
+	[[ "$(jq -r .msg <<<"$output")" == "make link $link: "* ]]
+	[ "$(records)" = 0 ]
+	[ "$(things)" = "$link" ]
+	: >/tmp/file
+	more='"directory":"/tmp/file/x"'
+	ip link del "$link"
+	run record ADD c1 "$more"
+	[ "$status" = 1 ]
+	[ "$(records)" = 0 ]
+	[ -z "$(things)" ]
+}
+
+@test "record: a second ADD is refused and the first attachment stays as it was" {
+	record ADD c1
+	before=$(things)
+	run record ADD c1
+	[ "$status" = 1 ]
+	[ "$(jq -r .msg <<<"$output")" = "container c1 has interface eth0 already" ]
+	[ "$before" = "$(things)" ]
+	record CHECK c1
+}
+
+@test "record: DEL works from the record when the configuration has moved on" {
+	record ADD c1
+	call "$test_plugin" DEL c1 '{"cniVersion":"1.1.0","name":"net","directory":"/elsewhere"}'
+	[ -z "$(things)" ]
+}
+
+@test "record: HAWSER_STATE says where records and locks are" {
+	HAWSER_STATE=$PWD/state record ADD c1
+	[ "$(find state/attachments -type f | wc -l)" = 1 ]
+	[ ! -e /run/hawser ]
+	HAWSER_STATE=$PWD/state record DEL c1
+	[ -z "$(things)" ]
+}
