@@ -452,7 +452,7 @@ static const struct type types[] = {
 	[HW_LIST] = { "list of objects", sizeof(struct hw_list), decode_list, encode_list, "[]",
 		      clear_list },
 	[HW_JSON] = { "any JSON", sizeof(char *), decode_json, encode_json, "null", clear_string },
-	[HW_REST] = { "all other keys", sizeof(char *), NULL, NULL, NULL, clear_string },
+	[HW_REST] = { NULL, sizeof(char *), NULL, NULL, NULL, clear_string },
 };
 
 static void *member(const struct hw_field *f, void *out)
@@ -678,21 +678,27 @@ static void document_limits(const struct hw_field *f, struct buf *b)
 		buf_printf(b, " %" PRId64 "..%" PRId64, min, max);
 }
 
+static void document_field(const struct hw_field *f, struct buf *b)
+{
+	buf_printf(b, "`%s` (%s", f->name, types[f->type].name);
+	document_limits(f, b);
+	if (f->flags & HW_REQUIRED)
+		buf_puts(b, ", required");
+	if (f->def)
+		buf_printf(b, ", default %s", f->def);
+	buf_putc(b, ')');
+	if (f->help)
+		buf_printf(b, ": %s", f->help);
+	buf_putc(b, '\n');
+}
+
 static void document_table(const struct hw_field *table, int indent, struct buf *b)
 {
 	for (const struct hw_field *f = table; f->type != HW_END; f++) {
-		buf_printf(b, "%*s", indent, "");
 		if (f->type == HW_REST)
-			buf_puts(b, "(all other keys)");
-		else
-			buf_printf(b, "`%s` (%s", f->name, types[f->type].name);
-		document_limits(f, b);
-		if (f->flags & HW_REQUIRED)
-			buf_puts(b, ", required");
-		if (f->def)
-			buf_printf(b, ", default %s", f->def);
-		buf_printf(b, "%s%s%s\n", f->type == HW_REST ? "" : ")", f->help ? ": " : "",
-			   str_or(f->help, ""));
+			continue;
+		buf_printf(b, "%*s", indent, "");
+		document_field(f, b);
 		if (f->sub)
 			document_table(f->sub, indent + 4, b);
 	}

@@ -229,7 +229,7 @@ static void write_string(struct writer *w, const char *s)
 	buf_putc(&w->b, '"');
 }
 
-/* The shortest text that reads back as the same number, and as a real one. */
+/* The shortest text of 15 to 17 digits that reads back as the same number, and as a real one. */
 static void write_real(struct writer *w, double d)
 {
 	char text[40], *point;
