@@ -4,13 +4,14 @@
  *
  * What:  spawn with a given environment and input, collect bounded output,
  *        honour a deadline and a cancel descriptor.
- * How:   the child is waited for through its pidfd, so nobody else's children
- *        are touched, a host program may loop on waitpid(-1) or ignore SIGCHLD,
- *        and the exit status is still right. The child leads its own process
- *        group; the group is killed on deadline, cancel or too much output, and
- *        only then: what a program leaves running after a normal exit is its
- *        own affair, and a grandchild that still holds the output does not keep
- *        us waiting.
+ * Rules: a good guest: it waits only for its own child, and gets the right
+ *        status also when the host ignores SIGCHLD or loops on waitpid(-1); no
+ *        signal disposition is changed; no descriptor of the host is passed on.
+ *        The child leads its own process group; the group is killed on
+ *        deadline, cancel or too much output, and only then: what a program
+ *        leaves running after a normal exit is its own affair, and a grandchild
+ *        that still holds the output does not keep us waiting.
+ *        The program's standard input is a file that holds the input.
  */
 #ifndef BASE_PROC_H
 #define BASE_PROC_H

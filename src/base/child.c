@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/child.c - a program of ours, in whatever process we are a guest of
+ *
+ * The difficulty: an exit status goes to whoever of the parent process waits
+ * first, and to nobody when the parent ignores SIGCHLD. The host program may
+ * loop on waitpid(-1) in another thread, do so in a signal handler, or have set
+ * SIGCHLD to be ignored, and none of that is ours to change. A child made with
+ * clone() and exit signal 0 is invisible to all of these, but execve() turns it
+ * into an ordinary child again (execve(2): "the termination signal is reset to
+ * SIGCHLD").
+ *
+ * So there are two ways:
+ *
+ *   alone   No other thread, and SIGCHLD at its default: nobody can take the
+ *           status. The program is our own child. This is the way of all our
+ *           short-lived programs, and the fast one.
+ *
+ *   minded  Otherwise a minder stands between: a process that shares our memory,
+ *           has exit signal 0 and never executes anything, so the host neither
+ *           sees nor reaps it. It starts the program, waits for it and leaves
+ *           the status in memory.
+ *
+ *	caller ── pthread ─► thread ── clone(VM, VFORK) ─► minder ── posix_spawn ─► program
+ *	  ▲ end (eventfd) ◄──── resumed when the minder is gone ◄── waitpid ◄──────────┘
+ *	  └ stop (eventfd) ─────────────────────────────────► kill(-program)
+ *
+ * Why sharing the memory is safe: CLONE_VFORK suspends the thread for as long as
+ * the minder lives, so the minder is the only one that runs on that thread's
+ * stack, errno and other thread-local data; it takes no lock, and allocates
+ * nothing, so it can be killed at any moment without harm. All signals are blocked in
+ * the thread and so in the minder: no handler of the host runs there, and a
+ * Ctrl-C for the host's process group passes it by. Its table of descriptors is
+ * a copy, of which it closes all but its own two: it keeps nothing of the host's
+ * open. Nothing is copied, whatever the size of the host.
+ *
+ * Killing by process group number is safe both ways, because the number cannot
+ * be used again before the one who kills has waited.
+ */
+#include "base/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/pidfd.h>
+#include <sys/single_threaded.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+#define MINDER_STACK (32 << 10)
+
+struct child {
+	const struct child_start
+		*start; /* borrowed until child_start() or the minder has used it */
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attr;
+	int end_fd;    /* alone: a pidfd; minded: an eventfd */
+	pid_t program; /* alone */
+
+	bool minded;
+	pthread_t thread;
+	int stop_fd; /* an eventfd */
+	int error;   /* why there is no status, positive */
+	int status;
+};
+
+static void child_free(struct child *c)
+{
+	if (!c)
+		return;
+	mem_close_fd(&c->end_fd);
+	mem_close_fd(&c->stop_fd);
+	posix_spawn_file_actions_destroy(&c->files);
+	posix_spawnattr_destroy(&c->attr);
+	free(c);
+}
+AUTO_DEFINE(child_free, struct child);
+
+/* The host's descriptors are not for our programs, whether CLOEXEC or not. */
+static int child_files(posix_spawn_file_actions_t *files, const struct child_start *start)
+{
+	int r = posix_spawn_file_actions_adddup2(files, start->in, STDIN_FILENO);
+
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(files, start->out, STDOUT_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(files, start->err, STDERR_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
+	return r;
+}
+
+/* A process group of its own, no signal ignored, none blocked. */
+static void child_attributes(posix_spawnattr_t *attr)
+{
+	sigset_t all, none;
+
+	sigfillset(&all);
+	sigemptyset(&none);
+	posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
+					       POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(attr, 0);
+	posix_spawnattr_setsigdefault(attr, &all);
+	posix_spawnattr_setsigmask(attr, &none);
+}
+
+static struct child *child_new(const struct child_start *start)
+{
+	struct child *c = mem_new(sizeof(*c));
+
+	*c = (struct child){ .start = start, .end_fd = -1, .stop_fd = -1 };
+	posix_spawn_file_actions_init(&c->files);
+	posix_spawnattr_init(&c->attr);
+	child_attributes(&c->attr);
+	if (child_files(&c->files, start) != 0)
+		mem_exhausted(); /* all the numbers are valid, so it can be nothing else */
+	return c;
+}
+
+/* Returns once the program is executed, or an errno, positive, when it cannot be. */
+static int child_spawn(const struct child *c, pid_t *ret_pid)
+{
+	const struct child_start *start = c->start;
+
+	return posix_spawn(ret_pid, start->path, &c->files, &c->attr, (char *const *)start->argv,
+			   start->env ? (char *const *)start->env : environ);
+}
+
+/* One that left its group is still ours to kill. */
+static void kill_group(pid_t leader)
+{
+	kill(-leader, SIGKILL);
+	kill(leader, SIGKILL);
+}
+
+static void wait_for(pid_t pid, int options, int *ret_status)
+{
+	while (waitpid(pid, ret_status, options) < 0 && errno == EINTR)
+		;
+}
+
+static bool is_alone(void)
+{
+	struct sigaction sa;
+
+	return __libc_single_threaded && sigaction(SIGCHLD, NULL, &sa) == 0 &&
+	       sa.sa_handler == SIG_DFL && !(sa.sa_flags & SA_NOCLDWAIT);
+}
+
+static int start_alone(struct child *c, struct hw_err *e)
+{
+	int r = child_spawn(c, &c->program);
+
+	if (r > 0)
+		return err_set(e, -r, "execute %s", c->start->path);
+	c->end_fd = pidfd_open(c->program, 0);
+	if (c->end_fd < 0) {
+		r = err_set(e, -errno, "watch %s", c->start->path);
+		kill_group(c->program);
+		wait_for(c->program, 0, NULL);
+		return r;
+	}
+	return 0;
+}
+
+/* ---- in the minder: no locks, no allocation ------------------------------------------------- */
+
+static void mind(pid_t program, int stop_fd)
+{
+	struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
+
+	/* none of the host's descriptors stays open here */
+	fds[0].fd = dup2(stop_fd, 0);
+	close_range(1, ~0U, 0);
+	fds[1].fd = pidfd_open(program, 0);
+
+	while (!fds[1].revents && fds[1].fd >= 0) {
+		poll(fds, 2, -1);
+		if (!fds[0].revents)
+			continue;
+		kill_group(program);
+		fds[0] = (struct pollfd){ .fd = -1 };
+	}
+}
+
+static int minder_main(void *arg)
+{
+	struct sigaction by_default = { .sa_handler = SIG_DFL };
+	struct child *c = arg;
+	pid_t program;
+	int error;
+
+	/* CLONE_VM without CLONE_SIGHAND: this is the minder's own disposition */
+	sigaction(SIGCHLD, &by_default, NULL);
+	error = child_spawn(c, &program);
+	if (error == 0) {
+		mind(program, c->stop_fd);
+		wait_for(program, 0, &c->status);
+	}
+	c->error = error;
+	return 0;
+}
+
+/* ---- in the thread -------------------------------------------------------------------------- */
+
+static void *minder_thread(void *arg)
+{
+	_Alignas(16) char stack[MINDER_STACK];
+	struct child *c = arg;
+	pid_t minder;
+
+	c->error = ECHILD; /* stands when somebody kills the minder */
+	minder = clone(minder_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, c);
+	if (minder < 0)
+		c->error = errno;
+	else
+		wait_for(minder, __WALL, NULL);
+	eventfd_write(c->end_fd, 1);
+	return NULL;
+}
+
+/* ---- in the caller -------------------------------------------------------------------------- */
+
+static int start_minded(struct child *c, struct hw_err *e)
+{
+	sigset_t all, before;
+	int r;
+
+	c->minded = true;
+	c->end_fd = eventfd(0, EFD_CLOEXEC);
+	c->stop_fd = eventfd(0, EFD_CLOEXEC);
+	if (c->end_fd < 0 || c->stop_fd < 0)
+		return err_set(e, -errno, "watch %s", c->start->path);
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&c->thread, NULL, minder_thread, c);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r > 0 ? err_set(e, -r, "start a thread to run %s", c->start->path) : 0;
+}
+
+/**
+ * child_start() - start a program
+ * @start: with what it points to, must last until child_wait()
+ *
+ * Return: 0, or a negative errno. That the program cannot be executed is said
+ * here or by child_wait().
+ */
+int child_start(const struct child_start *start, struct child **ret_child, struct hw_err *e)
+{
+	AUTO(child_free) struct child *c = child_new(start);
+	int r = is_alone() ? start_alone(c, e) : start_minded(c, e);
+
+	if (r == 0)
+		*ret_child = take_ptr(c);
+	return r;
+}
+
+int child_fd(const struct child *c)
+{
+	return c->end_fd;
+}
+
+void child_kill(struct child *c)
+{
+	if (c->minded)
+		eventfd_write(c->stop_fd, 1);
+	else
+		kill_group(c->program);
+}
+
+int child_wait(struct child *child, int *ret_status, struct hw_err *e)
+{
+	AUTO(child_free) struct child *c = child;
+
+	if (c->minded)
+		pthread_join(c->thread, NULL);
+	else
+		wait_for(c->program, 0, &c->status);
+	if (c->error)
+		return err_set(e, -c->error, "execute %s", c->start->path);
+	*ret_status = c->status;
+	return 0;
+}
