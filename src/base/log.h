@@ -6,6 +6,11 @@
  *        priority prefixes (<3>) when standard error is the journal.
  * Rules: library layers log nothing above debug; an error is returned or
  *        logged, never both. A line is one write(). Safe from threads.
+ *        The LOG_ names are also <syslog.h>'s, which nothing here includes.
+ *
+ *	2026-03-01T12:00:00.123456Z error hawser-cri: cannot start pod=a1 reason="no space"
+ *	{"time":"2026-...","level":"error","program":"hawser-cri","msg":"cannot start","pod":"a1"}
+ *	<3>cannot start pod=a1
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -20,7 +25,8 @@ void log_setup(const char *program, enum log_level level, enum log_format format
 bool log_level_parse(const char *text, enum log_level *ret_level);
 bool log_wants(enum log_level level);
 
-/* fields: NULL, or "key", "value", ..., NULL pairs as in log_event(l, "msg", "pod", id, NULL) */
+/* After the message "key", "value" pairs and a NULL: log_event(l, "msg", "pod", id, NULL). A value
+ * of NULL is written as "". */
 void log_event(enum log_level level, const char *msg, ...) __attribute__((sentinel));
 void log_printf(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/log.c - one line per event, on standard error
+ *
+ * How:   a line is built in memory and goes out in one write(), so lines of
+ *        several threads or processes do not mix. Texts come from anywhere:
+ *        control characters are escaped in every format, so nobody can forge a
+ *        line or move a terminal's cursor; JSON gets U+FFFD where a text is not
+ *        UTF-8.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+
+static const struct {
+	const char *name;
+	int priority; /* of syslog(3), for the journal */
+} levels[] = {
+	[LOG_ERROR] = { "error", 3 },
+	[LOG_WARN] = { "warn", 4 },
+	[LOG_INFO] = { "info", 6 },
+	[LOG_DEBUG] = { "debug", 7 },
+};
+
+static struct {
+	const char *program;
+	enum log_level level;
+	enum log_format format;
+} setup = { "hawser", LOG_INFO, LOG_TEXT };
+
+/** log_setup() - @program is borrowed for good: a string constant */
+void log_setup(const char *program, enum log_level level, enum log_format format)
+{
+	setup.program = program;
+	setup.level = level;
+	setup.format = format;
+}
+
+/** log_level_parse() - "error", "warn", "info" or "debug" */
+bool log_level_parse(const char *text, enum log_level *ret_level)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
+		if (!str_equal(text, levels[i].name))
+			continue;
+		*ret_level = (enum log_level)i;
+		return true;
+	}
+	return false;
+}
+
+bool log_wants(enum log_level level)
+{
+	return level <= setup.level;
+}
+
+/* Length of the UTF-8 sequence at @s, 0 when it is not one (RFC 3629, table of section 4). */
+static size_t utf8_len(const unsigned char *s)
+{
+	size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+
+	if (s[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+		return 0;
+	return len;
+}
+
+static void put_json_string(struct buf *b, const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+
+	buf_putc(b, '"');
+	while (*s) {
+		size_t len = utf8_len(s);
+
+		if (len == 0)
+			buf_puts(b, "\\ufffd");
+		else if (*s < 0x20 || *s == 0x7f)
+			buf_printf(b, "\\u%04x", *s);
+		else if (*s == '"' || *s == '\\')
+			buf_printf(b, "\\%c", *s);
+		else
+			buf_add(b, s, len);
+		s += len ? len : 1;
+	}
+	buf_putc(b, '"');
+}
+
+static void put_json_pair(struct buf *b, const char *key, const char *value)
+{
+	buf_putc(b, b->len > 0 ? ',' : '{');
+	put_json_string(b, key);
+	buf_putc(b, ':');
+	put_json_string(b, value);
+}
+
+/* Control characters as \n, \t or \x1b; the rest as it is. */
+static void put_text(struct buf *b, const char *text, const char *also_escaped)
+{
+	for (const char *s = text; *s; s++) {
+		if (*s == '\n')
+			buf_puts(b, "\\n");
+		else if (*s == '\t')
+			buf_puts(b, "\\t");
+		else if ((unsigned char)*s < 0x20 || *s == 0x7f)
+			buf_printf(b, "\\x%02x", (unsigned char)*s);
+		else if (strchr(also_escaped, *s))
+			buf_printf(b, "\\%c", *s);
+		else
+			buf_putc(b, *s);
+	}
+}
+
+static void put_text_pair(struct buf *b, const char *key, const char *value)
+{
+	bool quoted = !*value || strpbrk(value, " \"=\\");
+
+	buf_putc(b, ' ');
+	put_text(b, key, "");
+	buf_puts(b, quoted ? "=\"" : "=");
+	put_text(b, value, quoted ? "\"\\" : "");
+	if (quoted)
+		buf_putc(b, '"');
+}
+
+/* UTC with microseconds, as RFC 3339 has it. */
+static const char *log_time(char *text, size_t size)
+{
+	struct timespec now;
+	struct tm tm;
+	size_t len;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	len = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + len, size - len, ".%06ldZ", now.tv_nsec / 1000);
+	return text;
+}
+
+static void put_head(struct buf *b, enum log_level level, const char *msg)
+{
+	char now[40];
+
+	if (setup.format == LOG_JSON) {
+		put_json_pair(b, "time", log_time(now, sizeof(now)));
+		put_json_pair(b, "level", levels[level].name);
+		put_json_pair(b, "program", setup.program);
+		put_json_pair(b, "msg", msg);
+		return;
+	}
+	if (setup.format == LOG_JOURNAL)
+		buf_printf(b, "<%d>", levels[level].priority);
+	else
+		buf_printf(b, "%s %s %s: ", log_time(now, sizeof(now)), levels[level].name,
+			   setup.program);
+	put_text(b, msg, "");
+}
+
+/* A line that cannot be written has nobody to be told to. */
+static void put_line(struct buf *b)
+{
+	int saved = errno;
+	ssize_t n;
+
+	buf_puts(b, setup.format == LOG_JSON ? "}\n" : "\n");
+	do
+		n = write(STDERR_FILENO, b->data, b->len);
+	while (n < 0 && errno == EINTR);
+	errno = saved;
+}
+
+/** log_event() - a message with pairs; errno is kept */
+void log_event(enum log_level level, const char *msg, ...)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	const char *key;
+	va_list ap;
+
+	if (!log_wants(level))
+		return;
+	put_head(&b, level, msg);
+	va_start(ap, msg);
+	while ((key = va_arg(ap, const char *))) {
+		const char *value = str_or(va_arg(ap, const char *), "");
+
+		if (setup.format == LOG_JSON)
+			put_json_pair(&b, key, value);
+		else
+			put_text_pair(&b, key, value);
+	}
+	va_end(ap);
+	put_line(&b);
+}
+
+/** log_printf() - a message as printf() makes it; errno is kept */
+void log_printf(enum log_level level, const char *fmt, ...)
+{
+	AUTO(buf_done) struct buf b = { 0 }, msg = { 0 };
+	va_list ap;
+
+	if (!log_wants(level))
+		return;
+	va_start(ap, fmt);
+	buf_vprintf(&msg, fmt, ap);
+	va_end(ap);
+	put_head(&b, level, msg.data);
+	put_line(&b);
+}
