@@ -3,6 +3,7 @@
 #
 # hawser-plugin as a program: how a plugin is chosen, what it says to people, install and uninstall;
 # and the attachment record through a real plugin of ours, link-and-file.
+# shellcheck disable=SC2154 # stderr and stderr_lines come from run
 load lib
 bats_require_minimum_version 1.5.0
 

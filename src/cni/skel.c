@@ -178,6 +178,8 @@ static int with_code(struct hw_err *e, int wire)
 static int parse_name(struct skel_frame *f, struct hw_err *e)
 {
 	int r = value_parse(f->call.input, f->call.input_len, &f->config, e);
+	if (r >= 0 && value_kind(f->config) == VALUE_NULL) /* to Go, an object without keys */
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "missing network name");
 	if (r >= 0 && value_kind(f->config) != VALUE_OBJECT)
 		r = err_text(e, -EINVAL, "%s instead of an object",
 			     value_kind_name(value_kind(f->config)));

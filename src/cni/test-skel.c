@@ -271,7 +271,7 @@ static void version(void **state)
 
 static void bad_json(void **state)
 {
-	static const char *const bad[] = { "", "{", "[]", "null", "\"x\"", "{\"name\":3}" };
+	static const char *const bad[] = { "", "{", "[]", "\"x\"", "{\"name\":3}" };
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -287,6 +287,7 @@ static void bad_names(void **state)
 	struct fixture *f = *state;
 
 	refuse(f, "DEL", "{}", HW_CNI_INVALID_CONFIG, "missing network name");
+	refuse(f, "DEL", "null", HW_CNI_INVALID_CONFIG, "missing network name");
 	refuse(f, "DEL", "{\"name\":null}", HW_CNI_INVALID_CONFIG, "missing network name");
 	refuse(f, "GC", "{\"name\":\"a b\"}", HW_CNI_INVALID_CONFIG,
 	       "invalid characters found in network name");
