@@ -410,9 +410,13 @@ static int result_text(const struct buf *text, const char *network, const struct
 	return 0;
 }
 
-/* Return: 1 with a result in the network's version, 0 when the file has none */
-static int result_parse(const struct buf *text, const struct hw_conf *conf,
-			const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
+/**
+ * cache_result_parse() - the result of a file's text, in the network's version
+ *
+ * Return: 1 with it, 0 when the file has none or is another attachment's
+ */
+int cache_result_parse(const struct buf *text, const struct hw_conf *conf,
+		       const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	autofree char *json = NULL;
@@ -450,7 +454,7 @@ int cache_result(const char *dir, const struct hw_conf *conf, const struct hw_at
 	r = cache_load(path, &text, e);
 	if (r <= 0)
 		return r;
-	r = result_parse(&text, conf, at, ret_result, e);
+	r = cache_result_parse(&text, conf, at, ret_result, e);
 	if (r < 0)
 		return err_ctx(e, "cache file %s", path);
 	return r;
