@@ -41,6 +41,8 @@ struct hw_conf;
  * @dir:        a missing directory counts as empty
  * @extensions: such as ".conf", NULL at the end
  * @ret_files:  full paths in byte order; free with hw_strings_free()
+ *
+ * Regular files and symbolic links, by their last extension.
  */
 HW_PUBLIC int hw_conf_files(const char *dir, const char *const *extensions,
 			    struct hw_strings *ret_files, struct hw_err *e);
@@ -52,8 +54,11 @@ HW_PUBLIC int hw_conf_files(const char *dir, const char *const *extensions,
  * @ret_conf: to be ended with hw_conf_free()
  *
  * First all ".conflist" files are tried in byte order of their names, then
- * ".conf" and ".json" files. A file that cannot be read ends the search, as in
- * libcni's LoadNetworkConf.
+ * ".conf" and ".json" files; the first of that name wins. A file that cannot be
+ * read or is not valid is passed over, unless it says the wanted name itself;
+ * when no other has that name, its error is returned.
+ *
+ * Return: 0, -ENOENT when there is none, or why a file is not valid
  */
 HW_PUBLIC int hw_conf_load(const char *dir, const char *name, struct hw_conf **ret_conf,
 			   struct hw_err *e);
@@ -74,9 +79,10 @@ HW_PUBLIC int hw_conf_load_first(const char *dir,
  * @path:     the file
  * @ret_conf: to be ended with hw_conf_free()
  *
- * ".conflist" is a list; ".conf" and ".json" hold a single plugin, which becomes
- * a list of one. Unless loadOnlyInlinedPlugins, plugins from the directory of
- * the network's name beside the file are appended.
+ * ".conf" and ".json" hold a single plugin, which becomes a list of one; any
+ * other file is a list. To a list, unless it says loadOnlyInlinedPlugins, the
+ * plugins of all ".conf" files in the directory of the network's name beside
+ * the file are appended. A file may have 1 MiB.
  */
 HW_PUBLIC int hw_conf_open(const char *path, struct hw_conf **ret_conf, struct hw_err *e);
 
