@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/test-err.c - errors on the caller's stack
+ */
+#include "base/err.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+/* As it is after somebody else's use. */
+static struct hw_err used_error(void)
+{
+	struct hw_err e;
+
+	memset(&e, 'x', sizeof(e));
+	e.msg[sizeof(e.msg) - 1] = e.details[sizeof(e.details) - 1] = '\0';
+	return e;
+}
+
+static void sets_errno_text(void **state)
+{
+	struct hw_err e = used_error();
+
+	(void)state;
+	assert_int_equal(err_set(&e, -ENOENT, "open %s", "/x"), -ENOENT);
+	assert_int_equal(e.code, -ENOENT);
+	assert_string_equal(e.msg, "open /x: No such file or directory");
+}
+
+static void clears_the_rest(void **state)
+{
+	struct hw_err e = used_error();
+
+	(void)state;
+	err_cni(&e, HW_CNI_INVALID_NETNS, "bad netns");
+	err_details(&e, "%s is not one", "/x");
+	err_text(&e, -EINVAL, "own words");
+	assert_string_equal(e.msg, "own words");
+	assert_string_equal(e.details, "");
+	assert_int_equal(e.domain, HW_DOMAIN_NONE);
+	assert_int_equal(e.wire, 0);
+}
+
+static void names_unknown_errno(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(err_set(&e, -12345, "x"), -12345);
+	assert_string_equal(e.msg, "x: Unknown error 12345");
+}
+
+static void keeps_the_reason(void **state)
+{
+	static const char reason[] = "yyy: Permission denied";
+	char name[4096];
+	struct hw_err e;
+
+	(void)state;
+	memset(name, 'y', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	err_set(&e, -EACCES, "%s", name);
+	assert_int_equal(strlen(e.msg), sizeof(e.msg) - 1);
+	assert_string_equal(e.msg + sizeof(e.msg) - sizeof(reason), reason);
+}
+
+static void puts_context_in_front(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	err_cni(&e, HW_CNI_TRY_AGAIN, "busy");
+	err_details(&e, "later");
+	assert_int_equal(err_ctx(&e, "add %d", 1), -EAGAIN);
+	assert_int_equal(err_ctx(&e, "network \"%s\"", "n"), -EAGAIN);
+	assert_string_equal(e.msg, "network \"n\": add 1: busy");
+	assert_string_equal(e.details, "later");
+	assert_int_equal(err_wire(&e), HW_CNI_TRY_AGAIN);
+}
+
+static void context_may_alias(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	err_text(&e, -EIO, "first");
+	err_ctx(&e, "before %s", e.msg);
+	assert_string_equal(e.msg, "before first: first");
+	err_text(&e, -EIO, "again %s", e.msg);
+	assert_string_equal(e.msg, "again before first: first");
+	err_details(&e, "d");
+	err_details(&e, "%s%s", e.details, e.msg);
+	assert_string_equal(e.details, "dagain before first: first");
+}
+
+static void context_is_cut(void **state)
+{
+	char word[3000];
+	struct hw_err e;
+
+	(void)state;
+	memset(word, 'w', sizeof(word) - 1);
+	word[sizeof(word) - 1] = '\0';
+	err_text(&e, -EIO, "%s", word);
+	for (int i = 0; i < 3; i++)
+		err_ctx(&e, "%s", word);
+	assert_int_equal(strlen(e.msg), sizeof(e.msg) - 1);
+	err_ctx(&e, "front");
+	assert_memory_equal(e.msg, "front: www", 10);
+}
+
+static void maps_cni_codes(void **state)
+{
+	static const int table[][2] = {
+		{ 1, -EPROTONOSUPPORT }, { 2, -EOPNOTSUPP }, { 3, -ENOENT },
+		{ 4, -EINVAL },		 { 5, -EIO },	     { 6, -EINVAL },
+		{ 7, -EINVAL },		 { 8, -EINVAL },     { 11, -EAGAIN },
+		{ 50, -EHOSTDOWN },	 { 51, -EHOSTDOWN }, { 100, -EIO },
+		{ 999, -EIO },		 { 0, -EIO },
+	};
+	struct hw_err e;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		assert_int_equal(err_cni(&e, table[i][0], "x"), table[i][1]);
+		assert_int_equal(err_wire(&e), table[i][0]);
+	}
+}
+
+static void wire_is_cnis_only(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	err_set(&e, -EIO, "x");
+	assert_int_equal(err_wire(&e), HW_CNI_INTERNAL);
+	e.domain = HW_DOMAIN_GRPC;
+	e.wire = 7;
+	assert_int_equal(err_wire(&e), HW_CNI_INTERNAL);
+}
+
+static void formats_as_libcni(void **state)
+{
+	char buf[64];
+	struct hw_err e;
+
+	(void)state;
+	err_text(&e, -EIO, "msg");
+	assert_string_equal(err_format(&e, buf, sizeof(buf)), "msg");
+	err_details(&e, "more");
+	assert_string_equal(err_format(&e, buf, sizeof(buf)), "msg; more");
+	assert_string_equal(err_format(&e, buf, 5), "msg;");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "err: a system error ends with the errno's text", sets_errno_text },
+		{ "err: a new error leaves nothing of the one before", clears_the_rest },
+		{ "err: an errno without a text is given by number", names_unknown_errno },
+		{ "err: a text that is too long keeps the reason", keeps_the_reason },
+		{ "err: context goes in front, code and details stay", puts_context_in_front },
+		{ "err: the error's own texts may be arguments", context_may_alias },
+		{ "err: context that does not fit cuts the end off", context_is_cut },
+		{ "err: each CNI code has its errno", maps_cni_codes },
+		{ "err: another domain's code is no CNI code", wire_is_cnis_only },
+		{ "err: message and details are joined as libcni does", formats_as_libcni },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

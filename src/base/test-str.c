@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/test-str.c - strings and lists of them
+ */
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <limits.h>
+#include <string.h>
+
+static void copies(void **state)
+{
+	autofree char *all = str_copy("abc"), *some = str_ncopy("abc", 2);
+	autofree char *short_one = str_ncopy("abc", 10), *printed = str_printf("%s-%d", "a", 5);
+
+	(void)state;
+	assert_string_equal(all, "abc");
+	assert_string_equal(some, "ab");
+	assert_string_equal(short_one, "abc");
+	assert_string_equal(printed, "a-5");
+	assert_null(str_copy(NULL));
+}
+
+static void compares(void **state)
+{
+	(void)state;
+	assert_true(str_equal("a", "a"));
+	assert_true(str_equal(NULL, NULL));
+	assert_false(str_equal("", NULL));
+	assert_false(str_equal("a", "A"));
+	assert_true(str_empty(NULL) && str_empty("") && !str_empty(" "));
+	assert_string_equal(str_or(NULL, "x"), "x");
+	assert_string_equal(str_or("", "x"), "");
+}
+
+static void knows_both_ends(void **state)
+{
+	(void)state;
+	assert_true(str_starts("abc", "ab") && str_starts("abc", ""));
+	assert_false(str_starts("a", "ab"));
+	assert_true(str_ends("a.conf", ".conf") && str_ends("abc", ""));
+	assert_false(str_ends("onf", ".conf"));
+	assert_false(str_ends("a.conflist", ".conf"));
+}
+
+static void reads_numbers(void **state)
+{
+	static const struct {
+		const char *text;
+		long long n;
+	} good[] = {
+		{ "0", 0 },
+		{ "-0", 0 },
+		{ "007", 7 },
+		{ "-12", -12 },
+		{ "9223372036854775807", LLONG_MAX },
+		{ "-9223372036854775808", LLONG_MIN },
+	};
+	long long n;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_true(str_to_int64(good[i].text, LLONG_MIN, LLONG_MAX, &n));
+		assert_true(n == good[i].n);
+	}
+}
+
+static void refuses_what_is_no_number(void **state)
+{
+	static const char *const bad[] = {
+		NULL,
+		"",
+		"-",
+		" 1",
+		"1 ",
+		"+1",
+		"1x",
+		"0x1",
+		"1.0",
+		"1e3",
+		"--1",
+		"٣",
+		"9223372036854775808",
+		"-9223372036854775809",
+		"99999999999999999999999999",
+	};
+	long long n = 42;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(str_to_int64(bad[i], LLONG_MIN, LLONG_MAX, &n));
+	assert_false(str_to_int64("10", 0, 9, &n));
+	assert_false(str_to_int64("-1", 0, 9, &n));
+	assert_true(n == 42);
+	assert_true(str_to_int64("9", 0, 9, &n) && n == 9);
+}
+
+static void splits(void **state)
+{
+	AUTO(hw_strings_free) struct hw_strings list = { 0 }, one = { 0 };
+
+	(void)state;
+	strings_split("/a::/b:", ':', &list);
+	assert_int_equal(list.n, 4);
+	assert_string_equal(list.v[0], "/a");
+	assert_string_equal(list.v[1], "");
+	assert_string_equal(list.v[2], "/b");
+	assert_string_equal(list.v[3], "");
+	strings_split("", ':', &one);
+	assert_int_equal(one.n, 1);
+	assert_string_equal(one.v[0], "");
+}
+
+static void holds_strings(void **state)
+{
+	char word[] = "abc";
+	struct hw_strings list = { 0 };
+
+	(void)state;
+	strings_add(&list, word);
+	word[0] = 'x';
+	strings_add(&list, word);
+	assert_int_equal(list.n, 2);
+	assert_true(strings_has(&list, "abc") && strings_has(&list, "xbc"));
+	assert_false(strings_has(&list, "ab"));
+	hw_strings_free(&list);
+	assert_int_equal(list.n, 0);
+	assert_null(list.v);
+	hw_strings_free(&list);
+	hw_strings_free(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "str: copies end with a NUL, and NULL stays NULL", copies },
+		{ "str: NULL equals only NULL", compares },
+		{ "str: prefix and suffix may be the whole or nothing", knows_both_ends },
+		{ "str: decimal numbers are read to the limits of 64 bits", reads_numbers },
+		{ "str: blanks, signs, tails and overflows are no numbers",
+		  refuses_what_is_no_number },
+		{ "str: splitting keeps empty parts", splits },
+		{ "str: a list of strings copies what it is given", holds_strings },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/test-time.c - deadlines
+ *
+ * Only what holds on a machine of any speed.
+ */
+#include "base/time.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <limits.h>
+
+static void goes_forward(void **state)
+{
+	int64_t before = time_now(), boot = time_boot();
+
+	(void)state;
+	time_sleep(2);
+	assert_true(time_now() - before >= 2000000);
+	assert_true(time_boot() > boot);
+	assert_true(boot >= before);
+}
+
+static void no_deadline_is_never_over(void **state)
+{
+	(void)state;
+	assert_true(time_deadline(0) == TIME_NEVER);
+	assert_true(time_deadline(-1) == TIME_NEVER);
+	assert_false(time_is_over(TIME_NEVER));
+	assert_int_equal(time_left_ms(TIME_NEVER), -1);
+}
+
+static void deadline_passes(void **state)
+{
+	int64_t soon = time_deadline(1), late = time_deadline(INT_MAX);
+
+	(void)state;
+	time_sleep(1);
+	assert_true(time_is_over(soon));
+	assert_int_equal(time_left_ms(soon), 0);
+	assert_false(time_is_over(late));
+	assert_true(time_left_ms(late) > INT_MAX / 2);
+	assert_true(time_sooner(soon, late) == soon && time_sooner(TIME_NEVER, soon) == soon);
+}
+
+static void rounds_up_and_clamps(void **state)
+{
+	(void)state;
+	/* half a second from now is 500 ms or less, but never 0 while it is not over */
+	assert_in_range(time_left_ms(time_now() + 500000000), 0, 500);
+	assert_int_equal(time_left_ms(TIME_NEVER - 1), INT_MAX);
+	assert_int_equal(time_left_ms(0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "time: the clocks go forward", goes_forward },
+		{ "time: no deadline is never over", no_deadline_is_never_over },
+		{ "time: a deadline passes", deadline_passes },
+		{ "time: what is left fits poll()", rounds_up_and_clamps },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
