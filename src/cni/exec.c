@@ -106,6 +106,8 @@ static int run_when_written(const struct proc *p, struct proc_result *ret, struc
 			return r;
 		if (poll(&cancel, 1, ms < left ? ms : left) > 0)
 			return err_text(e, -ECANCELED, "cancelled");
+		if (time_is_over(p->deadline)) /* "busy" says more than "timed out" */
+			return r;
 	}
 }
 

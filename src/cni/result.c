@@ -293,7 +293,9 @@ static int ip4_encode(const struct hw_result *result, const char *version, struc
 		.dns = result->dns,
 	};
 
-	if (!old.ip4.there && !old.ip6.there)
+	/* one that was read as such may be without: libcni passes it on as it is */
+	if (!old.ip4.there && !old.ip6.there &&
+	    !(result->version && version_family(result->version) == VERSION_FAMILY_IP4))
 		return err_text(e, -EINVAL, "cannot convert: no valid IP addresses");
 	*ret_value = field_encode(ip4_fields, &old);
 	free(old.ip4.routes);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/test-lock.c - the lock between GC and the others, with real files
+ */
+#include "cni/lock.h"
+
+#include "cni/test.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "base/time.h"
+
+#define SOON time_deadline(50)
+
+static void shared_together(void **state)
+{
+	const struct place *p = *state;
+	autoclose int a = -1, b = -1;
+	struct hw_err e;
+
+	assert_ok(lock_take(p->state, "n", "libhawser", false, SOON, &a, &e), e);
+	assert_ok(lock_take(p->state, "n", "libhawser", false, SOON, &b, &e), e);
+}
+
+static void gc_alone(void **state)
+{
+	const struct place *p = *state;
+	autoclose int add = -1, gc = -1;
+	struct hw_err e;
+
+	assert_ok(lock_take(p->state, "n", "libhawser", false, SOON, &add, &e), e);
+	assert_true(lock_take(p->state, "n", "libhawser", true, SOON, &gc, &e) < 0);
+	assert_int_equal(hw_err_wire(&e), HW_CNI_TRY_AGAIN);
+	assert_string_equal(e.msg, "network \"n\" is busy: gave up waiting for its ADDs and DELs "
+				   "to end");
+	assert_int_equal(gc, -1);
+	close(take_fd(add));
+	assert_ok(lock_take(p->state, "n", "libhawser", true, SOON, &gc, &e), e);
+	assert_true(lock_take(p->state, "n", "libhawser", false, SOON, &add, &e) < 0);
+	assert_string_equal(e.msg, "network \"n\" is busy: gave up waiting for a GC to end");
+}
+
+static void others_do_not_wait(void **state)
+{
+	const struct place *p = *state;
+	autoclose int a = -1, b = -1, c = -1;
+	struct hw_err e;
+
+	assert_ok(lock_take(p->state, "n", "libhawser", true, SOON, &a, &e), e);
+	assert_ok(lock_take(p->state, "n", "bridge", true, SOON, &b, &e), e);
+	assert_ok(lock_take(p->state, "m", "libhawser", true, SOON, &c, &e), e);
+}
+
+static void any_network_name(void **state)
+{
+	const struct place *p = *state;
+	autoclose int a = -1, b = -1;
+	struct hw_err e;
+
+	assert_ok(lock_take(p->state, "../../x", "libhawser", true, SOON, &a, &e), e);
+	assert_ok(lock_take(p->state, "", "libhawser", true, SOON, &b, &e), e);
+	assert_false(place_has(p, "x"));
+}
+
+static void dead_holder(void **state)
+{
+	const struct place *p = *state;
+	autoclose int lock = -1;
+	struct hw_err e;
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit(lock_take(p->state, "n", "libhawser", true, SOON, &lock, &e) < 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_ok(lock_take(p->state, "n", "libhawser", true, SOON, &lock, &e), e);
+}
+
+static void no_room_for_locks(void **state)
+{
+	const struct place *p = *state;
+	autofree char *dir = str_printf("%s/file/deep", p->dir);
+	int fd = -1;
+	struct hw_err e;
+
+	place_write(p, "file", "", 0600);
+	assert_int_equal(lock_take(dir, "n", "libhawser", false, SOON, &fd, &e), -ENOTDIR);
+	assert_starts(e.msg, "lock network \"n\": ");
+	assert_contains(e.msg, dir);
+	assert_int_equal(fd, -1);
+}
+
+/* Asks the question in a process that is not root. */
+static bool holds_without_root(const struct place *p, bool (*question)(const struct place *p))
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		_exit((geteuid() == 0 && setresuid(65534, 65534, 65534) < 0) || !question(p));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return status == 0;
+}
+
+static bool is_told_what_to_set(const struct place *p)
+{
+	int fd = -1;
+	struct hw_err e;
+
+	return lock_take(p->state, "n", "libhawser", false, SOON, &fd, &e) == -EACCES &&
+	       strstr(e.details, "HAWSER_STATE");
+}
+
+static void forbidden_state(void **state)
+{
+	const struct place *p = *state;
+
+	/* a test that is not root itself owns the place: close it */
+	assert_int_equal(chmod(p->dir, 0), 0);
+	assert_true(holds_without_root(p, is_told_what_to_set));
+	assert_int_equal(chmod(p->dir, 0700), 0);
+}
+
+static bool uses_own_runtime_dir(const struct place *p)
+{
+	autofree char *dir = lock_state_dir();
+
+	(void)p;
+	return str_equal(dir, "/run/user/7/hawser");
+}
+
+static void state_dir_choice(void **state)
+{
+	autofree char *set = NULL, *unset = NULL;
+
+	setenv("HAWSER_STATE", "/somewhere", 1);
+	set = lock_state_dir();
+	assert_string_equal(set, "/somewhere");
+	unsetenv("HAWSER_STATE");
+	setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
+	assert_true(holds_without_root(*state, uses_own_runtime_dir));
+	unset = lock_state_dir();
+	assert_string_equal(unset, geteuid() == 0 ? "/run/hawser" : "/run/user/7/hawser");
+}
+
+static const struct CMUnitTest tests[] = {
+	PLACE_TEST("lock: ADDs share a network", shared_together),
+	PLACE_TEST("lock: GC has a network alone, and says 11 when it waits in vain", gc_alone),
+	PLACE_TEST("lock: another taker or network does not wait", others_do_not_wait),
+	PLACE_TEST("lock: a network's name may hold anything", any_network_name),
+	PLACE_TEST("lock: a holder that died holds nothing", dead_holder),
+	PLACE_TEST("lock: a state directory that cannot be made is named", no_room_for_locks),
+	PLACE_TEST("lock: where writing is forbidden the error says what to set", forbidden_state),
+	PLACE_TEST("lock: the state directory of root and of others", state_dir_choice),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+}
