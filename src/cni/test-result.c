@@ -211,6 +211,18 @@ static void no_nil(void **state)
 		       "\"routes\":[{\"gw\":\"10.0.0.1\"}]}");
 }
 
+static void old_without_address(void **state)
+{
+	AUTO(hw_result_free) struct hw_result *result = parse("{}", "0.4.0");
+	char *json = NULL;
+	struct hw_err e;
+
+	(void)state;
+	assert_becomes("{}", "0.1.0", "0.2.0", "{\"cniVersion\":\"0.2.0\",\"dns\":{}}");
+	assert_int_equal(hw_result_format(result, "0.2.0", 0, &json, &e), -EINVAL);
+	assert_string_equal(e.msg, "cannot convert: no valid IP addresses");
+}
+
 static void mapped_is_ip4(void **state)
 {
 	(void)state;
@@ -365,6 +377,8 @@ int main(void)
 		{ "result: an unknown target version is refused", unknown_target },
 		{ "result: no target version is 0.1.0", no_target },
 		{ "result: an address that is not there is left out", no_nil },
+		{ "result: an old one without addresses stays, a newer one cannot become old",
+		  old_without_address },
 		{ "result: an IPv4-mapped address is IPv4", mapped_is_ip4 },
 		{ "result: a copy shares nothing with the original", copies },
 		{ "result: a result with empty entries can be copied", copies_empty },
