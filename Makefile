@@ -12,32 +12,32 @@ all: ## build into build/ (needs what `make deps` installs)
 	tools/build $(BUILD) $(MESONFLAGS)
 
 deps: ## install the Debian packages needed to build, run and test, where missing
-	tools/deps
+	@tools/deps build test peer
 
-run: build-deps all ## the main job, end to end: attach a namespace to a network and detach it
+run: deps all ## the main job, end to end: attach a namespace to a network and detach it
 	test/demo
 
-test: build-deps all ## all tests; the last line is the total
+test: deps all ## all tests; the last line is the total
 	@test/run --build $(BUILD) $(TESTFLAGS)
 
 lint: ## format, static analysis, shell, man pages, and our own rules
-	tools/deps build test lint
+	@tools/deps build test lint
 	tools/lint/run
 
-sanitize: build-deps ## all tests under ASan and UBSan, the threaded ones under TSan
-	tools/sanitize
+sanitize: deps ## all tests under ASan and UBSan, the threaded ones under TSan
+	MESONFLAGS="$(MESONFLAGS)" TESTFLAGS="$(TESTFLAGS)" tools/sanitize
 
 fuzz: ## every fuzzer, FUZZ_SECONDS (default 60) in all
-	tools/deps build test fuzz
+	@tools/deps build test fuzz
 	tools/fuzz
 
-faults: build-deps all ## kill and fail each operation at every one of its system calls
+faults: deps all ## kill and fail each operation at every one of its system calls
 	test/faults/run --all
 
-bench: build-deps all ## measure against peers
+bench: deps all ## measure against peers
 	bench/run
 
-conformance: build-deps all ## against Go's own cnitool (where Go is present)
+conformance: deps all ## against Go's own cnitool (where Go is present)
 	test/conformance
 
 cross: ## compile everything for arm64, in a throw-away root
@@ -53,8 +53,5 @@ clean: ## remove every build folder
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 13
 
-build-deps:
-	@tools/deps build test peer
-
 .NOTPARALLEL:
-.PHONY: all deps run test lint sanitize fuzz faults bench conformance cross install clean help build-deps
+.PHONY: all deps run test lint sanitize fuzz faults bench conformance cross install clean help
