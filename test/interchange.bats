@@ -1,0 +1,69 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# The cache is Go's: podman (Go's libcni) and our library read each other's files. With podman's own
+# containers, networks and Debian's Go plugins.
+load lib
+
+setup() {
+	need podman crun conmon busybox iptables jq
+	need_go_plugins bridge host-local portmap
+	# crun refuses cgroup v1 with a cgroup2 mount that holds controllers beside it; the mount
+	# namespace is this test's own.
+	umount /sys/fs/cgroup/unified 2>/dev/null || true
+	mkdir -p /tmp/rootfs/bin /tmp/net.d
+	cp "$(command -v busybox)" /tmp/rootfs/bin/sleep
+	cat >/tmp/net.d/demo.conflist <<-CONF
+	{ "cniVersion": "0.4.0", "name": "demo", "plugins": [
+	  { "type": "bridge", "bridge": "demo0", "isGateway": true, "ipMasq": true, "ipam": {
+	    "type": "host-local", "ranges": [[{ "subnet": "10.77.0.0/24" }]],
+	    "routes": [{ "dst": "0.0.0.0/0" }] } },
+	  { "type": "portmap", "capabilities": { "portMappings": true } } ] }
+	CONF
+	cat >/tmp/containers.conf <<-CONF
+	[network]
+	network_backend = "cni"
+	network_config_dir = "/tmp/net.d"
+	cni_plugin_dirs = ["/usr/lib/cni"]
+	[engine]
+	cgroup_manager = "cgroupfs"
+	events_logger = "file"
+	runtime = "crun"
+	CONF
+	export CONTAINERS_CONF=/tmp/containers.conf
+	backend=$(pod info --format '{{.Host.NetworkBackend}}')
+	[ "$backend" = cni ] || skip "podman was built without the CNI backend"
+	id=$(pod run -d --name one --network demo -p 8080:80 --cgroups=disabled \
+		--rootfs /tmp/rootfs /bin/sleep 1000)
+	[ "$(ls /var/lib/cni/results)" = "demo-$id-eth0" ]
+	ls /var/lib/cni/networks/demo/10.77.0.*
+}
+
+teardown() { pod rm -f -t 0 one >/dev/null 2>&1 || true; }
+
+pod() { podman --root /tmp/pr --runroot /tmp/prr --storage-driver vfs "$@"; }
+
+nothing_left() {
+	[ -z "$(ls /var/lib/cni/results)" ]
+	! ls /var/lib/cni/networks/demo/10.77.0.*
+	! ip -o link show | grep veth
+	! iptables-save -t nat | grep -e "$id" -e CNI-DN
+}
+
+@test "interchange: podman tears down with a cache file that we wrote in place of its own" {
+	before=$(jq -S . "/var/lib/cni/results/demo-$id-eth0")
+	inode=$(stat -c %i "/var/lib/cni/results/demo-$id-eth0")
+	run "$HAWSER_BUILD/test/interchange" rewrite "$id"
+	[ "$output" = "1 attachments" ]
+	[ "$(stat -c %i "/var/lib/cni/results/demo-$id-eth0")" != "$inode" ]
+	diff <(echo "$before") <(jq -S . "/var/lib/cni/results/demo-$id-eth0")
+	pod rm -f -t 0 one
+	nothing_left
+}
+
+@test "interchange: our DEL works from the cache that podman wrote, and podman is content" {
+	run "$HAWSER_BUILD/test/interchange" del "$id"
+	[ "$output" = "1 attachments" ]
+	nothing_left
+	pod rm -f -t 0 one
+}
