@@ -123,7 +123,8 @@ HW_PUBLIC int hw_field_decode(const struct hw_field *table, const char *json, si
  *
  * Keys in the order of the table, those of HW_REST last. What is zero or empty
  * is left out, unless it has HW_ALWAYS, .has or another default.
- * The text in HW_JSON and HW_REST members must be JSON.
+ * The text in HW_JSON and HW_REST members must be JSON. An object that may be
+ * absent but has required keys needs .has, or its defaults are written alone.
  *
  * Return: the text, to be freed by the caller
  */

@@ -516,6 +516,21 @@ static void always_is_always(void **state)
 				  "\"list\":[],\"json\":null}");
 }
 
+/* The same table without its flags. */
+static void object_without_members_is_empty(void **state)
+{
+	struct hw_field table[ARRAY_SIZE(always_fields)];
+	struct all a = { 0 };
+	autofree char *text = NULL;
+
+	(void)state;
+	memcpy(table, always_fields, sizeof(table));
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		table[i].flags = 0;
+	text = hw_field_encode(table, &a, 0);
+	assert_string_equal(text, "{}");
+}
+
 static void rest_does_not_override(void **state)
 {
 	char rest[] = "{\"TYPE\":\"other\",\"x\":1}", type[] = "mine";
@@ -621,6 +636,8 @@ int main(void)
 		  keeps_the_empty_that_differs_from_its_default },
 		{ "field: with a has member, that decides what is written", has_decides },
 		{ "field: with HW_ALWAYS the empty of every type is written", always_is_always },
+		{ "field: without it none is, nor an object that has nothing to say",
+		  object_without_members_is_empty },
 		{ "field: an unknown key never overrides a known one", rest_does_not_override },
 		{ "field: pretty and sorted", encodes_pretty_and_sorted },
 		{ "field: clearing twice is harmless", clears_twice },

@@ -376,8 +376,8 @@ static void reads_any_kind(void **state)
 static void escapes_as_go(void **state)
 {
 	(void)state;
-	assert_reads("\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\\u007f/\"",
-		     "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\x7f/\"");
+	assert_reads("\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\\u0020\\u007f/\"",
+		     "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f \x7f/\"");
 }
 
 static void writes_pretty(void **state)
@@ -429,6 +429,21 @@ static void repairs_our_own_text(void **state)
 				  "\xef\xbf\xbd\xef\xbf\xbd\"}");
 	back = parse(text);
 	assert_true(value_equal(v, back));
+}
+
+/* The first and the last character of each length, and those around the surrogates. */
+static void leaves_utf8_alone(void **state)
+{
+	static const char edges[] = "\x01 \x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80"
+				    "\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf";
+	AUTO(value_free) struct value *v = value_new_string(edges);
+	AUTO(value_free) struct value *back = NULL;
+	autofree char *text = value_format(v, 0);
+
+	(void)state;
+	assert_string_equal(value_string(v), edges);
+	back = parse(text);
+	assert_string_equal(value_string(back), edges);
 }
 
 /* ---- keys ------------------------------------------------------------------------- */
@@ -562,6 +577,7 @@ int main(void)
 		{ "value: pretty is four spaces, as Go's MarshalIndent", writes_pretty },
 		{ "value: sorted is by bytes at every level", writes_sorted },
 		{ "value: wrong bytes in our own text become U+FFFD", repairs_our_own_text },
+		{ "value: what is UTF-8 is left as it is", leaves_utf8_alone },
 		{ "value: find folds case as Go and takes the last", finds_as_go },
 		{ "value: only letters fold", folds_letters_only },
 		{ "value: setters take over what they are given", setters_take_over },
