@@ -45,9 +45,9 @@ pod() { podman --root /tmp/pr --runroot /tmp/prr --storage-driver vfs "$@"; }
 
 nothing_left() {
 	[ -z "$(ls /var/lib/cni/results)" ]
-	! ls /var/lib/cni/networks/demo/10.77.0.*
-	! ip -o link show | grep veth
-	! iptables-save -t nat | grep -e "$id" -e CNI-DN
+	[ -z "$(find /var/lib/cni/networks/demo -name '10.77.0.*')" ]
+	[ -z "$(ip -o link show | grep veth)" ]
+	[ -z "$(iptables-save -t nat | grep -e "$id" -e CNI-DN)" ]
 }
 
 @test "interchange: podman tears down with a cache file that we wrote in place of its own" {
@@ -56,7 +56,8 @@ nothing_left() {
 	run "$HAWSER_BUILD/test/interchange" rewrite "$id"
 	[ "$output" = "1 attachments" ]
 	[ "$(stat -c %i "/var/lib/cni/results/demo-$id-eth0")" != "$inode" ]
-	diff <(echo "$before") <(jq -S . "/var/lib/cni/results/demo-$id-eth0")
+	# podman's libcni does not write the netns down; ours does.
+	diff <(echo "$before") <(jq -S 'del(.netns)' "/var/lib/cni/results/demo-$id-eth0")
 	pod rm -f -t 0 one
 	nothing_left
 }

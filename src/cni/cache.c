@@ -300,6 +300,22 @@ static bool is_ours(const struct value *v)
 	return str_equal(value_string(value_find(v, "kind")), CACHE_KIND);
 }
 
+/* libcni before 1.2 did not write the netns down; the result tells where the interface is. */
+static char *sandbox_of(const struct value *result, const char *ifname)
+{
+	const struct value *ifaces = value_find(result, "interfaces");
+
+	for (size_t i = 0; i < value_count(ifaces); i++) {
+		const struct value *iface = value_at(ifaces, i);
+		const char *sandbox = value_string(value_find(iface, "sandbox"));
+
+		if (!str_empty(sandbox) &&
+		    str_equal(value_string(value_find(iface, "name")), ifname))
+			return str_copy(sandbox);
+	}
+	return NULL;
+}
+
 static int entry_decode(const struct value *v, struct hw_cached *ret_entry, struct hw_err *e)
 {
 	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
@@ -321,6 +337,8 @@ static int entry_decode(const struct value *v, struct hw_cached *ret_entry, stru
 	hw_field_clear(file_fields, &file);
 	if (r < 0)
 		return r;
+	if (!entry.netns)
+		entry.netns = sandbox_of(value_find(v, "result"), entry.ifname);
 	*ret_entry = entry;
 	entry = (struct hw_cached){ 0 };
 	return 0;
