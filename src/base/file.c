@@ -218,13 +218,28 @@ int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e)
 	return file_mkdir(dir, path, mode, e);
 }
 
+/* Only a writer that died: one that lives holds the lock, and is about to use the file. */
+static int file_remove_temp(int dir, const char *path, struct hw_err *e)
+{
+	autofree char *temp = file_temp_name(path);
+	autoclose int fd = openat(dir, temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return 0;
+	if (fd < 0 || unlinkat(dir, temp, 0) < 0)
+		return err_set(e, -errno, "remove %s", temp);
+	return 0;
+}
+
 /** file_remove() - no such file any more, nor what a writer that died left beside it */
 int file_remove(int dir, const char *path, struct hw_err *e)
 {
-	autofree char *temp = file_temp_name(path);
+	int r = file_remove_temp(dir, path, e);
 
-	if (unlinkat(dir, temp, 0) < 0 && errno != ENOENT)
-		return err_set(e, -errno, "remove %s", temp);
+	if (r < 0)
+		return r;
 	if (unlinkat(dir, path, 0) == 0)
 		return 0;
 	if (errno == ENOENT)

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/test-file.c - whole files, locks and walks, in a directory of their own
+ */
+#include "base/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/time.h"
+
+/* Each test has an empty directory, open as *state. */
+struct place {
+	char path[64];
+	int fd;
+};
+
+static int place_make(void **state)
+{
+	struct place *place = mem_new(sizeof(*place));
+
+	snprintf(place->path, sizeof(place->path), "%.40s/file.XXXXXX",
+		 str_or(getenv("TMPDIR"), "/tmp"));
+	if (!mkdtemp(place->path))
+		return -1;
+	place->fd = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*state = place;
+	return place->fd < 0 ? -1 : 0;
+}
+
+static int remove_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)ctx;
+	if (entry->type == DT_DIR) {
+		file_walk(entry->dir, entry->name, remove_entry, NULL, e);
+		return unlinkat(entry->dir, entry->name, AT_REMOVEDIR) < 0 ? -errno : 0;
+	}
+	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
+}
+
+static int place_remove(void **state)
+{
+	struct place *place = *state;
+	struct hw_err e;
+	int r = file_walk(place->fd, ".", remove_entry, NULL, &e);
+
+	if (rmdir(place->path) < 0)
+		r = -1;
+	close(place->fd);
+	free(place);
+	return r;
+}
+
+static int dir_of(void **state)
+{
+	return ((struct place *)*state)->fd;
+}
+
+static void put(int dir, const char *name, const char *text)
+{
+	struct hw_err e;
+
+	assert_int_equal(file_replace(dir, name, text, strlen(text), 0600, 0, &e), 0);
+}
+
+static void assert_holds(int dir, const char *name, const char *text)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	struct hw_err e;
+
+	assert_int_equal(file_read(dir, name, 1 << 20, &b, &e), 0);
+	assert_int_equal(b.len, strlen(text));
+	if (b.len > 0)
+		assert_memory_equal(b.data, text, b.len);
+}
+
+static int count_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)entry;
+	(void)e;
+	++*(int *)ctx;
+	return 0;
+}
+
+static int count_entries(int dir)
+{
+	struct hw_err e;
+	int n = 0;
+
+	assert_int_equal(file_walk(dir, ".", count_entry, &n, &e), 0);
+	return n;
+}
+
+/* ---- reading ------------------------------------------------------------------ */
+
+static void reads_up_to_the_limit(void **state)
+{
+	AUTO(buf_done) struct buf b = { 0 }, none = { 0 };
+	struct hw_err e;
+	int dir = dir_of(state);
+
+	put(dir, "f", "0123456789");
+	assert_int_equal(file_read(dir, "f", 10, &b, &e), 0);
+	assert_string_equal(b.data, "0123456789");
+	assert_int_equal(file_read(dir, "f", 9, &none, &e), -EFBIG);
+	assert_string_equal(e.msg, "read f: more than 9 bytes");
+	assert_null(none.data);
+}
+
+static void reads_large_files(void **state)
+{
+	static char text[1000001];
+	AUTO(buf_done) struct buf b = { 0 };
+	struct hw_err e;
+
+	memset(text, 't', sizeof(text) - 1);
+	put(dir_of(state), "f", text);
+	assert_int_equal(file_read(dir_of(state), "f", sizeof(text) - 1, &b, &e), 0);
+	assert_int_equal(b.len, sizeof(text) - 1);
+	assert_int_equal(strlen(b.data), b.len);
+}
+
+static void says_what_cannot_be_read(void **state)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	assert_int_equal(file_read(dir, "none", 10, &b, &e), -ENOENT);
+	assert_string_equal(e.msg, "open none: No such file or directory");
+	assert_int_equal(file_read(dir, ".", 10, &b, &e), -EISDIR);
+	assert_int_equal(mkfifoat(dir, "fifo", 0600), 0);
+	assert_int_equal(file_read(dir, "fifo", 10, &b, &e), -EINVAL);
+	assert_string_equal(e.msg, "read fifo: not a regular file");
+}
+
+static void reads_a_pipe_to_its_end(void **state)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	struct hw_err e;
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	assert_int_equal(file_write_fd(fds[1], "a\0b", 3, &e), 0);
+	close(fds[1]);
+	assert_int_equal(file_read_fd(fds[0], 3, &b, &e), 0);
+	assert_int_equal(b.len, 3);
+	close(fds[0]);
+	assert_int_equal(file_read_fd(fds[0], 3, &b, &e), -EBADF);
+}
+
+/* ---- replacing ---------------------------------------------------------------- */
+
+static void replaces(void **state)
+{
+	int dir = dir_of(state);
+	struct hw_err e;
+	struct stat st;
+	mode_t before = umask(0077);
+
+	put(dir, "f", "old");
+	assert_int_equal(file_replace(dir, "f", "new", 3, 0644, FILE_SYNC, &e), 0);
+	umask(before);
+	assert_holds(dir, "f", "new");
+	assert_int_equal(fstatat(dir, "f", &st, 0), 0);
+	assert_int_equal(st.st_mode & 07777, 0644);
+	assert_int_equal(file_replace(dir, "f", NULL, 0, 0600, 0, &e), 0);
+	assert_holds(dir, "f", "");
+	assert_int_equal(count_entries(dir), 1);
+}
+
+static void replaces_below_a_directory(void **state)
+{
+	struct place *place = *state;
+	autofree char *path = str_printf("%s/sub/f", place->path);
+	struct hw_err e;
+
+	assert_int_equal(file_replace(place->fd, "sub/f", "x", 1, 0600, 0, &e), -ENOENT);
+	assert_true(str_starts(e.msg, "write sub/f: open sub/.f~: "));
+	assert_int_equal(mkdirat(place->fd, "sub", 0700), 0);
+	assert_int_equal(file_replace(AT_FDCWD, path, "x", 1, 0600, FILE_SYNC, &e), 0);
+	assert_holds(place->fd, "sub/f", "x");
+}
+
+static void replaces_the_longest_name(void **state)
+{
+	char name[NAME_MAX + 1];
+
+	memset(name, 'n', NAME_MAX);
+	name[NAME_MAX] = '\0';
+	put(dir_of(state), name, "x");
+	assert_holds(dir_of(state), name, "x");
+}
+
+static void failure_leaves_nothing(void **state)
+{
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	assert_int_equal(mkdirat(dir, "f", 0700), 0);
+	assert_int_equal(file_replace(dir, "f", "x", 1, 0600, 0, &e), -EISDIR);
+	assert_int_equal(count_entries(dir), 1);
+}
+
+static void *replace_often(void *arg)
+{
+	char text[5000];
+	struct hw_err e;
+	int dir = *(int *)arg;
+
+	for (int i = 0; i < 200; i++) {
+		memset(text, 'a' + i % 26, sizeof(text));
+		if (file_replace(dir, "f", text, sizeof(text), 0600, 0, &e) < 0)
+			return arg;
+	}
+	return NULL;
+}
+
+static void assert_one_letter(int dir)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	struct hw_err e;
+
+	assert_int_equal(file_read(dir, "f", 5000, &b, &e), 0);
+	assert_int_equal(b.len, 5000);
+	assert_int_equal(strspn(b.data, (char[]){ b.data[0], '\0' }), 5000);
+}
+
+static void readers_see_whole_files(void **state)
+{
+	int dir = dir_of(state);
+	pthread_t writers[2];
+	void *failed;
+
+	replace_often(&dir);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&writers[i], NULL, replace_often, &dir), 0);
+	for (int i = 0; i < 200; i++)
+		assert_one_letter(dir);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(writers[i], &failed);
+		assert_null(failed);
+	}
+	assert_int_equal(count_entries(dir), 1);
+}
+
+static void knows_temporary_files(void **state)
+{
+	(void)state;
+	assert_true(file_is_temporary(".f~"));
+	assert_true(file_is_temporary(".a.b~"));
+	assert_false(file_is_temporary(".f"));
+	assert_false(file_is_temporary("f~"));
+	assert_false(file_is_temporary("~"));
+	assert_false(file_is_temporary("."));
+	assert_false(file_is_temporary(""));
+}
+
+/* Stands for a writer that died. */
+static void leave_temporary(int dir, const char *name)
+{
+	autoclose int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	assert_int_equal(write(fd, "half a text", 11), 11);
+}
+
+static void dead_writers_file_is_used_again(void **state)
+{
+	int dir = dir_of(state);
+
+	leave_temporary(dir, ".f~");
+	put(dir, "f", "new");
+	assert_holds(dir, "f", "new");
+	assert_int_equal(count_entries(dir), 1);
+}
+
+static void dead_writers_file_is_removed(void **state)
+{
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	put(dir, "f", "");
+	leave_temporary(dir, ".f~");
+	assert_int_equal(file_remove(dir, "f", &e), 0);
+	assert_int_equal(count_entries(dir), 0);
+}
+
+static void living_writers_file_stays(void **state)
+{
+	autoclose int writer = -1;
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	put(dir, "f", "");
+	assert_int_equal(file_lock(dir, ".f~", true, TIME_NEVER, &writer, &e), 0);
+	assert_int_equal(file_remove(dir, "f", &e), 0);
+	assert_int_equal(faccessat(dir, ".f~", F_OK, 0), 0);
+}
+
+enum { FULL_OK, FULL_CANNOT, FULL_BAD };
+
+/* In a process with a small disk of its own. */
+static int replace_on_full_disk(const char *path)
+{
+	static char text[256 << 10];
+	AUTO(buf_done) struct buf b = { 0 };
+	autoclose int dir = -1;
+	struct hw_err e;
+
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", path, "tmpfs", 0, "size=64k") < 0)
+		return FULL_CANNOT;
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (file_replace(dir, "f", "old", 3, 0600, 0, &e) != 0)
+		return FULL_BAD;
+	if (file_replace(dir, "f", text, sizeof(text), 0600, 0, &e) != -ENOSPC)
+		return FULL_BAD;
+	if (!str_equal(e.msg, "write f: write: No space left on device"))
+		return FULL_BAD;
+	if (file_read(dir, "f", 10, &b, &e) < 0 || !str_equal(b.data, "old"))
+		return FULL_BAD;
+	return count_entries(dir) == 1 ? FULL_OK : FULL_BAD;
+}
+
+static void full_disk_leaves_the_old_file(void **state)
+{
+	struct place *place = *state;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(replace_on_full_disk(place->path));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == FULL_CANNOT) {
+		print_message("cannot mount a small disk here\n");
+		skip();
+	}
+	assert_int_equal(WEXITSTATUS(status), FULL_OK);
+}
+
+/* ---- directories and removal ---------------------------------------------------- */
+
+static void makes_directories(void **state)
+{
+	struct place *place = *state;
+	autofree char *path = str_printf("%s//x///y/", place->path);
+	struct hw_err e;
+	struct stat st;
+
+	assert_int_equal(file_mkdirs(place->fd, "a/b/c", 0750, &e), 0);
+	assert_int_equal(file_mkdirs(place->fd, "a/b/c", 0700, &e), 0);
+	assert_int_equal(fstatat(place->fd, "a/b", &st, 0), 0);
+	assert_int_equal(st.st_mode & 0700, 0700);
+	assert_int_equal(file_mkdirs(AT_FDCWD, path, 0700, &e), 0);
+	assert_int_equal(fstatat(place->fd, "x/y", &st, 0), 0);
+	assert_int_equal(file_mkdirs(AT_FDCWD, "/", 0700, &e), 0);
+}
+
+static void a_file_is_no_directory(void **state)
+{
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	put(dir, "f", "");
+	assert_int_equal(file_mkdirs(dir, "f", 0700, &e), -ENOTDIR);
+	assert_int_equal(file_mkdirs(dir, "f/g/h", 0700, &e), -ENOTDIR);
+	assert_int_equal(file_mkdirs(dir, "", 0700, &e), -ENOENT);
+}
+
+static void removes(void **state)
+{
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	put(dir, "f", "");
+	assert_int_equal(file_remove(dir, "f", &e), 0);
+	assert_int_equal(file_remove(dir, "f", &e), 1);
+	assert_int_equal(file_remove(dir, "no/f", &e), 1);
+	assert_int_equal(mkdirat(dir, "d", 0700), 0);
+	assert_int_equal(file_remove(dir, "d", &e), -EISDIR);
+}
+
+/* ---- locks ---------------------------------------------------------------------- */
+
+static void exclusive_lock_waits_until_the_deadline(void **state)
+{
+	autoclose int first = -1, second = -1;
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	assert_int_equal(file_lock(dir, "l", true, TIME_NEVER, &first, &e), 0);
+	assert_int_equal(file_lock(dir, "l", true, time_deadline(20), &second, &e), -ETIMEDOUT);
+	assert_int_equal(file_lock(dir, "l", false, time_deadline(1), &second, &e), -ETIMEDOUT);
+	assert_int_equal(second, -1);
+	assert_string_equal(e.msg, "lock l: others held it all the time");
+	close(take_fd(first));
+	assert_int_equal(file_lock(dir, "l", true, time_deadline(10000), &second, &e), 0);
+}
+
+static void shared_locks_stand_together(void **state)
+{
+	autoclose int first = -1, second = -1, third = -1;
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	assert_int_equal(file_lock(dir, "l", false, TIME_NEVER, &first, &e), 0);
+	assert_int_equal(file_lock(dir, "l", false, time_deadline(10000), &second, &e), 0);
+	assert_int_equal(file_lock(dir, "l", true, time_deadline(5), &third, &e), -ETIMEDOUT);
+	assert_true(fcntl(first, F_GETFD) & FD_CLOEXEC);
+}
+
+struct holder {
+	int dir;
+	int fd;
+	bool replaced;
+};
+
+/* Removes the file that others wait for, makes a new one and lets go of the old. */
+static void *replace_lock_file(void *arg)
+{
+	struct holder *h = arg;
+	struct hw_err e;
+
+	time_sleep(20);
+	h->replaced = file_remove(h->dir, "l", &e) == 0;
+	close(h->fd);
+	return NULL;
+}
+
+static void lock_is_on_the_file_of_that_name(void **state)
+{
+	autoclose int fd = -1;
+	struct holder h = { .dir = dir_of(state) };
+	struct stat ours, there;
+	pthread_t thread;
+	struct hw_err e;
+
+	assert_int_equal(file_lock(h.dir, "l", true, TIME_NEVER, &h.fd, &e), 0);
+	assert_int_equal(pthread_create(&thread, NULL, replace_lock_file, &h), 0);
+	assert_int_equal(file_lock(h.dir, "l", true, time_deadline(30000), &fd, &e), 0);
+	pthread_join(thread, NULL);
+	assert_true(h.replaced);
+	assert_int_equal(fstat(fd, &ours), 0);
+	assert_int_equal(fstatat(h.dir, "l", &there, 0), 0);
+	assert_int_equal(ours.st_ino, there.st_ino);
+}
+
+static void lock_needs_a_directory(void **state)
+{
+	struct hw_err e;
+	int fd = -1;
+
+	assert_int_equal(file_lock(dir_of(state), "no/l", true, TIME_NEVER, &fd, &e), -ENOENT);
+	assert_string_equal(e.msg, "open no/l: No such file or directory");
+}
+
+/* ---- walking -------------------------------------------------------------------- */
+
+static int note_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)e;
+	buf_printf(ctx, "%s:%d ", entry->name, entry->type);
+	return 0;
+}
+
+static void walks_in_byte_order(void **state)
+{
+	AUTO(buf_done) struct buf seen = { 0 };
+	autofree char *want = NULL;
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	put(dir, "b", "");
+	put(dir, "B", "");
+	put(dir, "10", "");
+	put(dir, "9", "");
+	put(dir, "\xc3\xa9", "");
+	assert_int_equal(symlinkat("b", dir, "link"), 0);
+	assert_int_equal(mkdirat(dir, ".d", 0700), 0);
+	assert_int_equal(file_walk(dir, ".", note_entry, &seen, &e), 0);
+	want = str_printf(".d:%d 10:%d 9:%d B:%d b:%d link:%d \xc3\xa9:%d ", DT_DIR, DT_REG, DT_REG,
+			  DT_REG, DT_REG, DT_LNK, DT_REG);
+	assert_string_equal(seen.data, want);
+}
+
+static int stop_at_two(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)e;
+	++*(int *)ctx;
+	return str_equal(entry->name, "2") ? 7 : 0;
+}
+
+static int refuse(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)ctx;
+	return err_text(e, -EPERM, "not %s", entry->name);
+}
+
+static void answers_end_the_walk(void **state)
+{
+	int dir = dir_of(state), n = 0;
+	struct hw_err e;
+
+	put(dir, "1", "");
+	put(dir, "2", "");
+	put(dir, "3", "");
+	assert_int_equal(file_walk(dir, ".", stop_at_two, &n, &e), 7);
+	assert_int_equal(n, 2);
+	assert_int_equal(file_walk(dir, ".", refuse, NULL, &e), -EPERM);
+	assert_string_equal(e.msg, "not 1");
+}
+
+static void walks_only_directories(void **state)
+{
+	int dir = dir_of(state), n = 0;
+	struct hw_err e;
+
+	put(dir, "f", "");
+	assert_int_equal(file_walk(dir, "none", count_entry, &n, &e), -ENOENT);
+	assert_string_equal(e.msg, "open directory none: No such file or directory");
+	assert_int_equal(file_walk(dir, "f", count_entry, &n, &e), -ENOTDIR);
+	assert_int_equal(n, 0);
+}
+
+#define IN_PLACE(sentence, function)                                                               \
+	{                                                                                          \
+		sentence, function, place_make, place_remove, NULL                                 \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_PLACE("file: a file of just the limit is read, one byte more is refused",
+			 reads_up_to_the_limit),
+		IN_PLACE("file: a large file is read whole", reads_large_files),
+		IN_PLACE("file: missing files, directories and FIFOs are named in the error",
+			 says_what_cannot_be_read),
+		IN_PLACE("file: a pipe is read to its end", reads_a_pipe_to_its_end),
+		IN_PLACE("file: replacing sets contents and mode, and leaves one file", replaces),
+		IN_PLACE("file: a path below a directory is replaced there",
+			 replaces_below_a_directory),
+		IN_PLACE("file: the longest possible name can be replaced",
+			 replaces_the_longest_name),
+		IN_PLACE("file: a failed replacement leaves no temporary file",
+			 failure_leaves_nothing),
+		IN_PLACE("file: readers beside two writers see whole files only",
+			 readers_see_whole_files),
+		IN_PLACE("file: what a dead writer left is used by the next one",
+			 dead_writers_file_is_used_again),
+		IN_PLACE("file: what a dead writer left goes with the file",
+			 dead_writers_file_is_removed),
+		IN_PLACE("file: removing a file does not disturb one who is writing it",
+			 living_writers_file_stays),
+		IN_PLACE("file: temporary names are told from others", knows_temporary_files),
+		IN_PLACE("file: a full disk leaves the old file and nothing else",
+			 full_disk_leaves_the_old_file),
+		IN_PLACE("file: directories are made with all above them", makes_directories),
+		IN_PLACE("file: a file in the way of a directory is an error",
+			 a_file_is_no_directory),
+		IN_PLACE("file: removing what is not there succeeds", removes),
+		IN_PLACE("file: an exclusive lock keeps others out until the deadline",
+			 exclusive_lock_waits_until_the_deadline),
+		IN_PLACE("file: shared locks stand together", shared_locks_stand_together),
+		IN_PLACE("file: a lock on a file that was removed is taken again",
+			 lock_is_on_the_file_of_that_name),
+		IN_PLACE("file: a lock in a missing directory is an error", lock_needs_a_directory),
+		IN_PLACE("file: a walk is in byte order and knows every type", walks_in_byte_order),
+		IN_PLACE("file: an answer other than 0 ends the walk", answers_end_the_walk),
+		IN_PLACE("file: only directories are walked", walks_only_directories),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
