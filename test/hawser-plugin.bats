@@ -206,6 +206,16 @@ listing() { find "$1" -mindepth 1 -printf '%P %y %l\n' | sort; }
 	[[ "$stderr" == "hawser-plugin: install into file/dir: "*"Not a directory" ]]
 }
 
+@test "install: make install has the program in bin and links to it in lib/hawser/cni" {
+	install_hawser
+	links=$(find "$DESTDIR" -path '*/lib/hawser/cni')
+	diff <("$program" list | cut -d ' ' -f 1 | sort) <(ls "$links")
+	for link in "$links"/*; do
+		[ "$(realpath "$link")" = "$(find "$DESTDIR" -path '*/bin/hawser-plugin')" ]
+	done
+	[ -z "$(find "$DESTDIR" -path '*/opt/*')" ]
+}
+
 @test "uninstall: removes the copy and its links, and nothing else" {
 	"$program" install dir
 	echo foreign >dir/bridge

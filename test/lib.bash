@@ -26,3 +26,19 @@ need_go_plugins() {
 		[ -x "$GO_PLUGINS/$name" ] || skip "containernetworking-plugins ($name) is not installed"
 	done
 }
+
+# install_hawser: for setup_file: install into $DESTDIR, so that pkg-config, the compiler and the
+# dynamic linker find libhawser there and nowhere else
+install_hawser() {
+	local pc sanitize
+	export DESTDIR=$BATS_FILE_TMPDIR/root PKG_CONFIG_PATH=$BATS_FILE_TMPDIR/pkgconfig LD_LIBRARY_PATH
+	meson install -C "$HAWSER_BUILD" --no-rebuild --quiet --destdir "$DESTDIR"
+	pc=$(find "$DESTDIR" -name hawser.pc)
+	LD_LIBRARY_PATH=$(dirname "$(dirname "$pc")")
+	mkdir "$PKG_CONFIG_PATH"
+	sed "s|^prefix=|&$DESTDIR|" "$pc" >"$PKG_CONFIG_PATH/hawser.pc"
+	# what links with a sanitized library must be sanitized itself
+	sanitize=$(meson introspect "$HAWSER_BUILD" --buildoptions |
+		jq -r '.[] | select(.name == "b_sanitize").value')
+	[ "$sanitize" = none ] || export CFLAGS="-g -fsanitize=$sanitize" LDFLAGS="-fsanitize=$sanitize"
+}
