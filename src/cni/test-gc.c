@@ -328,7 +328,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: a cache that cannot be read stops it before anything is ended",
 		   unreadable_cache),
 	PLACE_TEST("gc: a running ADD that does not end makes it say 11", waits_in_vain),
-	PLACE_TEST("gc: what was added or replaced after it was called is kept", added_meanwhile),
+	PLACE_TEST("gc: what another thread added or replaced after the call is kept",
+		   added_meanwhile),
 };
 
 int main(void)

@@ -271,7 +271,7 @@ static void plugin_gets_default_signals(void **state)
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("guest: eight threads run different containers at once", many_threads),
 	PLACE_TEST("guest: exit statuses are right with SIGCHLD ignored", sigchld_ignored),
-	PLACE_TEST("guest: exit statuses are right beside a host that reaps every child",
+	PLACE_TEST("guest: exit statuses are right beside a thread that reaps every child",
 		   host_reaps_all),
 	PLACE_TEST("guest: the host's own children are left to it", others_children_stay),
 	PLACE_TEST("guest: a plugin that does not read its input raises no SIGPIPE",

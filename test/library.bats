@@ -1,0 +1,132 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# libhawser as others get it: installed, found through pkg-config, showing nothing but hw_
+
+load lib
+
+setup() {
+	cd "$BATS_TEST_TMPDIR" || return
+}
+
+setup_file() {
+	export DESTDIR="$BATS_FILE_TMPDIR/root"
+	meson install -C "$HAWSER_BUILD" --no-rebuild --quiet --destdir "$DESTDIR"
+	PC=$(find "$DESTDIR" -name hawser.pc)
+	LIBDIR=$(dirname "$(dirname "$PC")")
+	MAN=$(dirname "$(find "$DESTDIR" -name libhawser.3)")
+	SANITIZE=$(meson introspect "$HAWSER_BUILD" --buildoptions |
+		/usr/bin/python3 -c 'import json, sys
+print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "b_sanitize"))')
+	[ "$SANITIZE" = none ] || export CFLAGS="-g -fsanitize=$SANITIZE" LDFLAGS="-fsanitize=$SANITIZE"
+	# Only our own .pc file names paths of the installation; those of Debian are as they are.
+	export PC LIBDIR MAN SANITIZE PKG_CONFIG_PATH="$BATS_FILE_TMPDIR/pc" LD_LIBRARY_PATH="$LIBDIR"
+	mkdir "$PKG_CONFIG_PATH"
+	sed "s|^prefix=|&$DESTDIR|" "$PC" >"$PKG_CONFIG_PATH/hawser.pc"
+}
+
+# functions that the installed headers declare
+declared() {
+	cat "$DESTDIR"/*/*/include/hawser/*.h "$DESTDIR"/*/include/hawser/*.h 2>/dev/null |
+		tr '\n' ' ' | grep -o 'HW_PUBLIC[^;(]*hw_[a-z_0-9]*(' | grep -o 'hw_[a-z_0-9]*(' | tr -d '(' | sort -u
+}
+
+# shown FILE: its defined global symbols
+shown() {
+	nm "${@:2}" --defined-only "$1" | awk 'NF == 3 { sub(/@.*/, "", $3); print $3 }' |
+		grep -v '^HAWSER_0$' | sort -u
+}
+
+# a network of one shell plugin
+network() {
+	mkdir -p bin conf
+	cat >bin/shell <<'END'
+#!/bin/sh
+cat >/dev/null
+echo "$CNI_COMMAND $CNI_CONTAINERID $CNI_NETNS" >>notes
+[ "$CNI_COMMAND" != ADD ] || echo '{"cniVersion":"1.0.0","ips":[{"address":"10.9.8.7/24"}]}'
+END
+	chmod +x bin/shell
+	echo '{"cniVersion":"1.0.0","name":"net","plugins":[{"type":"shell"}]}' >conf/net.conflist
+}
+
+# example MAKE-ARGUMENT...: build and run examples/run-network in a directory of its own
+example() {
+	cp -r "$HAWSER_SRC/examples/run-network" example
+	cd example || return
+	make clean
+	make "$@"
+	network
+	CNI_PATH=$PWD/bin CNI_CACHE=$PWD/cache ./run-network conf net /ns >output
+	diff output - <<-END
+		attached to net
+		address 10.9.8.7/24
+		checked
+		detached
+	END
+	diff notes - <<-END
+		ADD run-network /ns
+		CHECK run-network /ns
+		DEL run-network /ns
+	END
+}
+
+@test "library: the shared library shows what the headers declare and nothing else" {
+	diff <(declared) <(shown "$LIBDIR/libhawser.so" -D)
+}
+
+@test "library: the static library shows what the headers declare and nothing else" {
+	diff <(declared) <(shown "$LIBDIR/libhawser.a" -g)
+}
+
+@test "library: the shared library carries its soname and needs only what it must" {
+	readelf -d "$LIBDIR/libhawser.so" >dynamic
+	grep -F 'Library soname: [libhawser.so.0]' dynamic
+	# a sanitizer's own library aside
+	diff <(sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' dynamic | grep -v 'san\.so' | sort) - <<-END
+		libc.so.6
+		libjansson.so.4
+		libmd.so.0
+	END
+}
+
+@test "library: every function has a reference page" {
+	diff <(declared) <(find "$MAN" -name 'hw_*.3' -printf '%f\n' | sed 's/\.3$//' | sort)
+}
+
+@test "library: an undocumented function or parameter fails the build of the pages" {
+	printf '/**\n * hw_a() - a\n */\nHW_PUBLIC void hw_a(int x);\nHW_PUBLIC int hw_b(void);\n' >bad.h
+	run "$HAWSER_SRC/tools/mandoc-from-headers" --date today . bad.h
+	[ "$status" = 1 ]
+	[[ "$output" == *"hw_a: parameter x is not described"* ]]
+	[[ "$output" == *"hw_b: no kernel-doc comment"* ]]
+}
+
+@test "library: the example builds through pkg-config and runs, shared" {
+	example
+	ldd run-network | grep -F "$LIBDIR/libhawser.so.0"
+}
+
+@test "library: the example builds through pkg-config and runs, with the library inside" {
+	mkdir only
+	cp "$LIBDIR/libhawser.a" only
+	sed "s|^libdir=.*|libdir=$PWD/only|" "$PKG_CONFIG_PATH/hawser.pc" >only/hawser.pc
+	PKG_CONFIG_PATH=$PWD/only example PKG_CONFIG="pkg-config --static"
+	run ldd run-network
+	[[ "$output" != *libhawser* ]]
+}
+
+@test "library: the headers compile as C++" {
+	need g++
+	for header in "$HAWSER_SRC"/include/hawser/*.h; do
+		echo "#include <hawser/${header##*/}>"
+	done >all.cc
+	g++ -std=c++11 -Wall -Wextra -pedantic -Werror -fsyntax-only -I "$HAWSER_SRC/include" all.cc
+}
+
+@test "library: the headers compile as strict C11 without _GNU_SOURCE" {
+	for header in "$HAWSER_SRC"/include/hawser/*.h; do
+		echo "#include <hawser/${header##*/}>"
+	done >all.c
+	cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only -I "$HAWSER_SRC/include" all.c
+}
