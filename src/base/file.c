@@ -218,35 +218,6 @@ int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e)
 	return file_mkdir(dir, path, mode, e);
 }
 
-/* Only a writer that died: one that lives holds the lock, and is about to use the file. */
-static int file_remove_temp(int dir, const char *path, struct hw_err *e)
-{
-	autofree char *temp = file_temp_name(path);
-	autoclose int fd = openat(dir, temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0 && errno == ENOENT)
-		return 0;
-	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return 0;
-	if (fd < 0 || unlinkat(dir, temp, 0) < 0)
-		return err_set(e, -errno, "remove %s", temp);
-	return 0;
-}
-
-/** file_remove() - no such file any more, nor what a writer that died left beside it */
-int file_remove(int dir, const char *path, struct hw_err *e)
-{
-	int r = file_remove_temp(dir, path, e);
-
-	if (r < 0)
-		return r;
-	if (unlinkat(dir, path, 0) == 0)
-		return 0;
-	if (errno == ENOENT)
-		return 1;
-	return err_set(e, -errno, "remove %s", path);
-}
-
 /* 1: @fd is still the file of that name; 0: it was removed or replaced meanwhile. */
 static int file_is_still(int dir, const char *path, int fd, struct hw_err *e)
 {
@@ -257,6 +228,38 @@ static int file_is_still(int dir, const char *path, int fd, struct hw_err *e)
 	if (fstatat(dir, path, &there, 0) < 0)
 		return errno == ENOENT ? 0 : err_set(e, -errno, "stat %s", path);
 	return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+/* Only that of a writer that died: one that lives holds the lock. Not the file of that name any
+ * more: it has its final name by now, and the next writer may be at work. */
+static int file_remove_temp(int dir, const char *temp, struct hw_err *e)
+{
+	autoclose int fd = openat(dir, temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_set(e, -errno, "open %s", temp);
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? 0 : err_set(e, -errno, "lock %s", temp);
+	r = file_is_still(dir, temp, fd, e);
+	if (r > 0 && unlinkat(dir, temp, 0) < 0)
+		return err_set(e, -errno, "remove %s", temp);
+	return r < 0 ? r : 0;
+}
+
+/** file_remove() - no such file any more, nor what a writer that died left beside it */
+int file_remove(int dir, const char *path, struct hw_err *e)
+{
+	autofree char *temp = file_temp_name(path);
+	int r = file_remove_temp(dir, temp, e);
+
+	if (r < 0)
+		return r;
+	if (unlinkat(dir, path, 0) == 0)
+		return 0;
+	if (errno == ENOENT)
+		return 1;
+	return err_set(e, -errno, "remove %s", path);
 }
 
 static int file_flock(int fd, const char *path, bool exclusive, int64_t deadline, struct hw_err *e)
@@ -408,4 +411,20 @@ int file_walk(int dir, const char *path,
 		r = each(ctx, &entry, e);
 	}
 	return r;
+}
+
+static int sweep_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)ctx;
+	if (entry->type != DT_REG || !file_is_temporary(entry->name))
+		return 0;
+	return file_remove_temp(entry->dir, entry->name, e);
+}
+
+/** file_sweep() - clear a directory of what writers that died left; a missing one is clear */
+int file_sweep(int dir, const char *path, struct hw_err *e)
+{
+	int r = file_walk(dir, path, sweep_entry, NULL, e);
+
+	return r == -ENOENT ? 0 : r;
 }

@@ -51,4 +51,7 @@ int file_walk(int dir, const char *path,
 	      int (*each)(void *ctx, const struct file_entry *entry, struct hw_err *e), void *ctx,
 	      struct hw_err *e);
 
+/* Remove every .NAME~ of a directory whose writer is dead. */
+int file_sweep(int dir, const char *path, struct hw_err *e);
+
 #endif

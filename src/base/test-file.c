@@ -317,6 +317,23 @@ static void living_writers_file_stays(void **state)
 	assert_int_equal(faccessat(dir, ".f~", F_OK, 0), 0);
 }
 
+static void sweep_leaves_the_living(void **state)
+{
+	autoclose int writer = -1;
+	int dir = dir_of(state);
+	struct hw_err e;
+
+	put(dir, "f", "");
+	leave_temporary(dir, ".f~");
+	leave_temporary(dir, ".gone~");
+	assert_int_equal(file_lock(dir, ".g~", true, TIME_NEVER, &writer, &e), 0);
+	assert_int_equal(file_sweep(dir, ".", &e), 0);
+	assert_int_equal(count_entries(dir), 2);
+	assert_int_equal(faccessat(dir, "f", F_OK, 0), 0);
+	assert_int_equal(faccessat(dir, ".g~", F_OK, 0), 0);
+	assert_int_equal(file_sweep(dir, "missing", &e), 0);
+}
+
 enum { FULL_OK, FULL_CANNOT, FULL_BAD };
 
 /* In a process with a small disk of its own. */
@@ -572,6 +589,8 @@ int main(void)
 			 dead_writers_file_is_removed),
 		IN_PLACE("file: removing a file does not disturb one who is writing it",
 			 living_writers_file_stays),
+		IN_PLACE("file: a sweep removes what dead writers left, and nothing else",
+			 sweep_leaves_the_living),
 		IN_PLACE("file: temporary names are told from others", knows_temporary_files),
 		IN_PLACE("file: a full disk leaves the old file and nothing else",
 			 full_disk_leaves_the_old_file),

@@ -178,6 +178,17 @@ int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
 	return r;
 }
 
+/**
+ * cache_sweep() - clear away what writers that died left in the folder
+ */
+int cache_sweep(const char *dir, struct hw_err *e)
+{
+	autofree char *results = cache_results_dir(dir);
+	int r = file_sweep(AT_FDCWD, results, e);
+
+	return r < 0 ? err_ctx(e, "%s", results) : 0;
+}
+
 /* ---- which files there were ------------------------------------------------------------ */
 
 struct cache_snapshot {

@@ -30,6 +30,8 @@ int cache_read(const char *dir, const char *network, const struct hw_attach *at,
 	       struct hw_cached *ret_entry, struct hw_err *e);
 int cache_remove(const char *dir, const char *network, const struct hw_attach *at,
 		 struct hw_err *e);
+/* Clear away what writers that died left; a GC's work. */
+int cache_sweep(const char *dir, struct hw_err *e);
 void cache_entry_done(struct hw_cached *entry);
 
 /* What cache.c and cache-list.c share: names and texts, without files. */

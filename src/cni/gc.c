@@ -118,6 +118,14 @@ static void sort_out(struct gc *gc, const struct cache_snapshot *before,
 			end_stale(gc, &cached->v[i]);
 }
 
+static void sweep(struct gc *gc)
+{
+	struct hw_err e;
+
+	if (cache_sweep(gc->cni->cache_dir, &e) < 0)
+		note(gc, &e);
+}
+
 static void ask_plugins(struct gc *gc, const struct run *run)
 {
 	struct conf_request request = { .with_valid = gc->told,
@@ -162,6 +170,7 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 	if (r < 0)
 		return r;
 	sort_out(&gc, before, &cached);
+	sweep(&gc);
 	ask_plugins(&gc, &run);
 	if (gc.errors.len == 0)
 		return 0;
