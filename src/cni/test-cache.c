@@ -177,7 +177,7 @@ static void mount_cache(const struct place *p, const char *options)
 
 static void full_disk(void **state)
 {
-	AUTO(hw_conf_free) struct hw_conf *conf = test_list(NETWORK);
+	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	struct place *p = *state;
 	char fill[8192] = { 0 };
@@ -185,6 +185,7 @@ static void full_disk(void **state)
 	int r, left;
 
 	mount_cache(p, "size=16k");
+	conf = test_list(NETWORK);
 	write_entry(p, &attach, RESULT);
 	memset(fill, 'x', sizeof(fill) - 1);
 	place_write(p, "cache/fill", fill, 0600);
@@ -201,12 +202,13 @@ static void full_disk(void **state)
 
 static void read_only(void **state)
 {
-	AUTO(hw_conf_free) struct hw_conf *conf = test_list(NETWORK);
+	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	struct place *p = *state;
 	struct hw_err e, why;
 	int written, removed;
 
 	mount_cache(p, "size=16k");
+	conf = test_list(NETWORK);
 	write_entry(p, &attach, RESULT);
 	assert_int_equal(mount(NULL, p->cache, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
 	written = cache_write(p->cache, conf, &attach, RESULT, &e);
