@@ -150,19 +150,18 @@ static void refuses_with_gos_words(void **state)
 
 static void refuses_empty_and_endless(void **state)
 {
+	autofree char *zeros = str_printf("%070000d", 0);
+	autofree char *long_prefix = str_printf("10.0.0.1/%s", zeros);
+	autofree char *mac = str_printf("00:%s", zeros);
 	char buf[HW_MAC_TEXT];
-	autofree char *endless = mem_new(70000);
 
 	(void)state;
-	memset(endless, '0', 69999);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		assert_string_equal(kinds[i].answer("", buf), "-");
-		assert_string_equal(kinds[i].answer(endless, buf), "-");
+		assert_string_equal(kinds[i].answer(zeros, buf), "-");
 	}
-	memcpy(endless, "10.0.0.1/", 9);
-	assert_string_equal(prefix_answer(endless, buf), "10.0.0.1/0");
-	memcpy(endless, "00:00", 5);
-	assert_string_equal(mac_answer(endless, buf), "-");
+	assert_string_equal(mac_answer(mac, buf), "-");
+	assert_string_equal(prefix_answer(long_prefix, buf), "10.0.0.1/0");
 }
 
 static void mapped_is_ipv4(void **state)
