@@ -58,6 +58,9 @@
 
 #define MINDER_STACK (32 << 10)
 
+/* clone() by the name that ThreadSanitizer leaves alone: it takes clone() for a fork(). */
+int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
+
 struct child {
 	const struct child_start
 		*start; /* borrowed until child_start() or the minder has used it */
@@ -176,11 +179,12 @@ static int start_alone(struct child *c, struct hw_err *e)
 
 static void mind(pid_t program, int stop_fd)
 {
-	struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	struct pollfd fds[2] = { { .fd = stop_fd, .events = POLLIN }, { .events = POLLIN } };
 
 	/* none of the host's descriptors stays open here */
-	fds[0].fd = dup2(stop_fd, 0);
-	close_range(1, ~0U, 0);
+	if (stop_fd > 0)
+		close_range(0, (unsigned)stop_fd - 1, 0);
+	close_range((unsigned)stop_fd + 1, ~0U, 0);
 	fds[1].fd = pidfd_open(program, 0);
 
 	while (!fds[1].revents && fds[1].fd >= 0) {
@@ -219,7 +223,7 @@ static void *minder_thread(void *arg)
 	pid_t minder;
 
 	c->error = ECHILD; /* stands when somebody kills the minder */
-	minder = clone(minder_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, c);
+	minder = __clone(minder_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, c);
 	if (minder < 0)
 		c->error = errno;
 	else
