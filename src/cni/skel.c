@@ -196,7 +196,7 @@ static int parse_name(struct skel_frame *f, struct hw_err *e)
 
 static int parse_version(struct skel_frame *f, struct hw_err *e)
 {
-	const char *version;
+	const char *version = "";
 
 	if (get_text(f->config, "cniVersion", &version, e) < 0) {
 		err_ctx(e, "decoding version from network config");
