@@ -136,6 +136,12 @@ threading.Event().wait()'
 	[[ $output == *"+file f "*"/made1"* ]]
 }
 
+@test "faults: a plugin that makes a file before it writes that down is caught" {
+	run -1 "$HAWSER_SRC/test/faults/run" --tap "$HAWSER_SRC/test/faults/broken/leaky.scenario"
+	[[ $output == *"not ok 1 leaky: killed at "*" were not repaired"* ]]
+	[[ $output == *"+file f "*"/made/"* ]]
+}
+
 @test "faults: a repair that fails is caught" {
 	run -1 "$HAWSER_SRC/test/faults/run" --tap \
 		"$(scenario broken 'true >made1 && true >made2' 'rm made1 made2')"

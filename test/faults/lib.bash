@@ -11,15 +11,17 @@
 
 # state_links [NETNS...]: links with their addresses, of this namespace and of the named ones
 state_links() {
-	local ns
+	local ns all name addresses address
 
 	for ns in "" "$@"; do
-		ip ${ns:+-n "$ns"} -br address | awk -v ns="$ns" '{
-			line = "link " ns "/" $1
-			for (i = 3; i <= NF; i++)
-				if ($i !~ /^fe80:/)
-					line = line " " $i
-			print line }' | sort
+		all=$(ip ${ns:+-n "$ns"} -br address) # not <(ip): that may outlive the loop
+		while read -r name _ addresses; do
+			printf 'link %s/%s' "$ns" "$name"
+			for address in $addresses; do
+				[[ $address == fe80:* ]] || printf ' %s' "$address"
+			done
+			echo
+		done <<<"$all"
 	done
 }
 
@@ -37,11 +39,18 @@ state_routes() {
 
 # state_files PATH...: everything below that is not a directory, with what is in it
 state_files() {
-	local path
+	local path all there=() files=()
 
 	for path in "$@"; do
-		[ ! -e "$path" ] || find "$path" ! -type d -printf 'file %y %m %p %l\n' | sort
-		[ ! -e "$path" ] || find "$path" -type f -exec cksum {} + | sort
+		[ ! -e "$path" ] || there+=("$path")
+	done
+	[ ${#there[@]} -gt 0 ] || return 0
+	all=$(find "${there[@]}" ! -type d -printf '%y %m %p\n' | sort)
+	[ -n "$all" ] || return 0
+	mapfile -t files <<<"$all"
+	printf 'file %s\n' "${files[@]}"
+	for path in "${files[@]}"; do
+		[[ $path != f* ]] || cksum "${path#* * }"
 	done
 }
 
@@ -57,10 +66,14 @@ state_nft() {
 
 # state_processes: what runs in this pid namespace, by name
 state_processes() {
-	local all
+	local stat line all=()
 
-	all=$(ps -eo stat=,comm=) # as a whole, before the filters below are processes too
-	awk '$1 !~ /^Z/ { print "process " $2 }' <<<"$all" | sort
+	for stat in /proc/[0-9]*/stat; do
+		read -r line 2>/dev/null <"$stat" || continue
+		line=${line#* } # "(NAME) STATE ..."
+		[[ ${line##*) } == Z* ]] || all+=("process ${line%)*})")
+	done
+	printf '%s\n' "${all[@]}" | sort
 }
 
 # state_mounts: where something is mounted

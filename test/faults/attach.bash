@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034 # work and plugin come from outside
+#
+# test/faults/attach.bash - one attachment by cnitool, through loopback and $plugin
+#
+# $plugin makes a link on the host and a file. What must be gone: links, files, the cache entry and
+# attachment records. What may stay: empty lock files under locks/, and directories.
+export CNI_PATH=$HAWSER_BUILD/test/cni:$HAWSER_BUILD/cni NETCONFPATH=$work/net.d
+export HAWSER_STATE=$work/state
+cnitool=$HAWSER_BUILD/bin/cnitool
+at=(faults /run/netns/faults)
+
+prepare() {
+	ip netns add faults
+	# once up, lo keeps its address
+	ip -n faults link set lo up
+	ip -n faults link set lo down
+	mkdir "$work/net.d"
+	cat >"$work/net.d/10-faults.conflist" <<-END
+		{ "cniVersion": "1.1.0", "name": "faults", "plugins": [
+			{ "type": "loopback" },
+			{ "type": "$plugin", "directory": "$work/made" } ] }
+	END
+}
+
+finish() { ip netns delete faults; }
+
+# what an earlier point left must not hide what this one leaves
+setup() {
+	local link
+
+	rm -rf "$work/made" "$HAWSER_STATE" /var/lib/cni/results
+	for link in /sys/class/net/test*; do
+		[ ! -e "$link" ] || ip link delete "${link##*/}"
+	done
+}
+
+state_made() {
+	state_files "$work/made" /var/lib/cni "$HAWSER_STATE/attachments"
+	state_processes
+}
+
+state() {
+	state_links faults
+	state_made
+}
+
+operation() { inject "$cnitool" add "${at[@]}"; }
+verify() { [ "$1" != 0 ] || "$cnitool" check "${at[@]}"; }
+repair() { "$cnitool" del "${at[@]}"; }
