@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cnitool: add and del with a chain of three noops
+"""add and del with a chain of three noops
 
 The peer is the same eight execs done bare: cnitool twice and noop six times, each asked for nothing
 but its version.

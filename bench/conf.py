@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""configuration: find the last of 200 networks in a directory"""
+"""find the last of 200 networks in a directory"""
 import json
 
 

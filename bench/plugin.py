@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hawser-plugin: what it weighs and how soon it starts"""
+"""what hawser-plugin weighs and how soon it starts"""
 
 
 def rows(place):

@@ -13,7 +13,8 @@
  *
  *        posix_spawn() costs little and the same for both; which of the two goes
  *        first changes with every sample. A tenth more is run before, unprinted.
- * Rules: a command that fails ends the run: there is nothing to compare then.
+ * Rules: a command that fails ends the run, with what it said: there is nothing
+ *        to compare then.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -115,6 +117,20 @@ static void series_read(struct series *s, const char *path)
 	fclose(f);
 }
 
+static int errors_fd; /* the commands' standard error, for when one fails */
+
+static void __attribute__((noreturn)) failed(const struct run *run, int status)
+{
+	char text[4096];
+	off_t size = lseek(errors_fd, 0, SEEK_END);
+	off_t from = size > (off_t)sizeof(text) ? size - (off_t)sizeof(text) : 0;
+	ssize_t n = pread(errors_fd, text, sizeof(text), from);
+
+	fwrite(text, 1, n > 0 ? (size_t)n : 0, stderr);
+	die("%s %s ended with status %#x", run->argv[0], run->argv[1] ? run->argv[1] : "",
+	    (unsigned)status);
+}
+
 static void run_one(const struct run *run)
 {
 	posix_spawn_file_actions_t actions;
@@ -124,6 +140,7 @@ static void run_one(const struct run *run)
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, run->input, O_RDONLY, 0);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, errors_fd, STDERR_FILENO);
 	error = posix_spawn(&pid, run->argv[0], &actions, NULL, run->argv, run->env);
 	posix_spawn_file_actions_destroy(&actions);
 	if (error)
@@ -132,8 +149,7 @@ static void run_one(const struct run *run)
 		if (errno != EINTR)
 			die("waitpid: %s", strerror(errno));
 	if (status != 0)
-		die("%s %s ended with status %#x", run->argv[0], run->argv[1] ? run->argv[1] : "",
-		    (unsigned)status);
+		failed(run, status);
 }
 
 static int64_t series_run(const struct series *s)
@@ -152,6 +168,7 @@ int main(int argc, char **argv)
 
 	if (samples <= 0)
 		die("usage: spawn SAMPLES OURS PEER");
+	errors_fd = memfd_create("errors", MFD_CLOEXEC);
 	series_read(&series[0], argv[2]);
 	series_read(&series[1], argv[3]);
 	for (long i = -(samples / 10); i < samples; i++) {
