@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # loopback beside Debian's Go loopback, each in a namespace of its own; then what ours does beyond.
+bats_require_minimum_version 1.5.0
 load lib
 
 ours=$HAWSER_BUILD/cni/loopback
@@ -133,10 +134,10 @@ fails_with() { # MESSAGE: the last run failed, with this error object on its sta
 	ip -n one addr add 10.1.2.3/24 dev lo
 	run call "$ours" ADD /run/netns/one 1.1.0
 	[ "$status" = 1 ]
-	! ip -n one link show lo | grep -q UP
+	run ! grep -q UP <(ip -n one link show lo)
 }
 
-check() { call "$ours" CHECK /run/netns/one "${1:-1.1.0}" '"prevResult":{"cniVersion":"1.0.0"}'; }
+check() { call "$ours" CHECK /run/netns/one 1.1.0 '"prevResult":{"cniVersion":"1.0.0"}'; }
 
 @test "loopback: CHECK finds lo down" {
 	call "$ours" ADD /run/netns/one 1.1.0

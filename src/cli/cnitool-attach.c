@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/value.h"
 #include "cni/conf.h"
 #include "cni/result.h"
 
@@ -110,6 +111,24 @@ static int attachment_args(struct attachment *a, const char *args, struct hw_err
 	return r;
 }
 
+/* The library reads them only for plugins that declare capabilities: a slip would go unnoticed. */
+static int attachment_capabilities(struct attachment *a, const char *json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r;
+
+	if (!json)
+		return 0;
+	r = value_parse(json, strlen(json), &v, e);
+	if (r < 0)
+		return err_ctx(e, "CAP_ARGS");
+	if (value_kind(v) != VALUE_OBJECT)
+		return err_text(e, -EINVAL, "CAP_ARGS: %s, want an object",
+				value_kind_name(value_kind(v)));
+	a->at.capability_args = json;
+	return 0;
+}
+
 /* From the words of the command: NETWORK NETNS. */
 static int attachment_init(struct attachment *a, struct tool *t, char **args, struct hw_err *e)
 {
@@ -121,6 +140,8 @@ static int attachment_init(struct attachment *a, struct tool *t, char **args, st
 		r = absolute_path(args[1], &t->netns, e);
 	if (r >= 0)
 		r = attachment_args(a, t->args, e);
+	if (r >= 0)
+		r = attachment_capabilities(a, t->capability_args, e);
 	if (r < 0)
 		return r;
 	hash_hex(t->netns, ID_DIGITS, digits);
@@ -129,7 +150,6 @@ static int attachment_init(struct attachment *a, struct tool *t, char **args, st
 	a->at.container_id = a->id;
 	a->at.netns = t->netns;
 	a->at.ifname = t->ifname;
-	a->at.capability_args = t->capability_args;
 	a->at.cancel_fd = t->cancel_fd;
 	a->at.timeout_ms = t->timeout_ms;
 	return 0;
@@ -172,6 +192,7 @@ int tool_check(struct tool *t, char **args, struct hw_err *e)
 	AUTO(attachment_done) struct attachment a = { 0 };
 	int r;
 
+	t->bare = true;
 	r = attachment_init(&a, t, args, e);
 	if (r < 0)
 		return r;

@@ -79,12 +79,15 @@ static char *find_hint(const struct tool *t, const struct hw_err *e)
 	return NULL;
 }
 
-/* The library names the plugin itself in what ADD and DEL return. */
-static const char *plugin_of(const struct tool *t, const struct hw_err *e)
+/* ADD and DEL say which plugin failed, as upstream's do: plugin type="T" failed (add): ... */
+static char *find_plugin(const struct tool *t, const struct hw_err *e)
 {
-	bool named = says(e, "plugin type=") || says(e, t->plugin);
+	static const char before[] = "plugin type=\"";
+	const char *at = strstr(e->msg, before);
 
-	return t->conf && *t->plugin && !named ? t->plugin : NULL;
+	if (at)
+		return str_ncopy(at + strlen(before), strcspn(at + strlen(before), "\""));
+	return *t->plugin ? str_copy(t->plugin) : NULL;
 }
 
 static void print_for_people(const struct report *r, const char *message)
@@ -98,7 +101,7 @@ static void print_for_people(const struct report *r, const char *message)
 		buf_printf(&b, " (%s)", r->file);
 	if (r->network)
 		buf_puts(&b, ": ");
-	if (r->plugin)
+	if (r->plugin && !strstr(message, "plugin type="))
 		buf_printf(&b, "plugin \"%s\": ", r->plugin);
 	buf_printf(&b, "%s\n", message);
 	if (r->hint)
@@ -116,7 +119,7 @@ void tool_report(const struct tool *t, const struct hw_err *e)
 		.details = str_copy(e->details),
 		.network = str_copy(t->network),
 		.file = str_copy(t->conf ? hw_conf_file(t->conf) : NULL),
-		.plugin = str_copy(plugin_of(t, e)),
+		.plugin = find_plugin(t, e),
 		.hint = find_hint(t, e),
 	};
 

@@ -82,6 +82,14 @@ static int examine(const struct tool *t, const struct hw_list *earlier, const st
 	return r;
 }
 
+/* The library begins with the file's name, which has a column of its own here. */
+static const char *without_file(const char *msg, const char *file)
+{
+	size_t n = strlen(file);
+
+	return str_starts(msg, file) && str_starts(msg + n, ": ") ? msg + n + 2 : msg;
+}
+
 static void add_network(const struct tool *t, const char *file, struct hw_list *networks)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
@@ -96,7 +104,7 @@ static void add_network(const struct tool *t, const char *file, struct hw_list *
 	}
 	n.valid = r >= 0;
 	if (!n.valid)
-		n.why = str_copy(why.msg);
+		n.why = str_copy(without_file(why.msg, file));
 	networks->v = mem_resize(networks->v, networks->n + 1, sizeof(n));
 	memcpy((struct network *)networks->v + networks->n++, &n, sizeof(n));
 }
@@ -267,14 +275,15 @@ static int find_versions(struct tool *t, const char *name, struct hw_list *plugi
 {
 	const char *const *dirs = (const char *const *)t->plugin_dirs.v;
 	autofree char *path = NULL;
-	struct hw_err no_plugin;
-	int r;
+	struct hw_err no_plugin, no_network;
+	int r = 0;
 
+	t->bare = true;
 	if (hw_exec_find(NULL, name, dirs, &path, &no_plugin) >= 0)
 		return add_versions(t, name, plugins, e);
-	r = tool_load(t, name, e);
-	if (r < 0)
-		return err_ctx(e, "%s", no_plugin.msg);
+	if (hw_conf_load(t->conf_dir, name, &t->conf, &no_network) < 0)
+		return err_text(e, -ENOENT, "%.900s, and %.900s", no_plugin.msg, no_network.msg);
+	t->network = name;
 	for (size_t i = 0; i < hw_conf_count(t->conf) && r >= 0; i++)
 		r = add_versions(t, hw_conf_type(t->conf, i), plugins, e);
 	return r;

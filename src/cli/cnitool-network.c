@@ -86,6 +86,7 @@ int tool_status(struct tool *t, char **args, struct hw_err *e)
 {
 	int r;
 
+	t->bare = true;
 	r = tool_load(t, args[0], e);
 	if (r < 0)
 		return r;

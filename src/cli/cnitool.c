@@ -205,7 +205,8 @@ static int find_plugin(void *ctx, const char *plugin, const char *const *dirs, c
 {
 	struct tool *t = ctx;
 
-	snprintf(t->plugin, sizeof(t->plugin), "%s", plugin);
+	if (t->bare)
+		snprintf(t->plugin, sizeof(t->plugin), "%s", plugin);
 	return hw_exec_find(NULL, plugin, dirs, ret_path, e);
 }
 

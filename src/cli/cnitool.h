@@ -32,7 +32,8 @@ struct tool {
 	const char *network;
 	struct hw_conf *conf;
 	char *netns;
-	char plugin[64]; /* looked for last */
+	bool bare;	 /* the library does not say which plugin failed: remember it */
+	char plugin[64]; /* the one that was looked for last */
 };
 
 /* args: what follows the command, NULL at the end; as many as its table entry asks for */
