@@ -135,8 +135,12 @@ int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, str
 	ret_ran->status = result.status;
 	ret_ran->output_len = result.output.len;
 	ret_ran->output = buf_take(&result.output);
-	ret_ran->errors_len = result.errors.len;
-	ret_ran->errors = want.stderr_through ? NULL : buf_take(&result.errors);
+	ret_ran->errors = NULL;
+	ret_ran->errors_len = 0;
+	if (!want.stderr_through) {
+		ret_ran->errors_len = result.errors.len;
+		ret_ran->errors = buf_take(&result.errors);
+	}
 	return 0;
 }
 
@@ -321,7 +325,7 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 		free(ran.output);
 		return r;
 	}
-	*ret_output = ran.output;
+	*ret_output = ran.output ? ran.output : str_copy("");
 	*ret_len = ran.output_len;
 	return 0;
 }

@@ -14,6 +14,7 @@
  */
 #include "cni/run.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -271,6 +272,7 @@ static int add_list(const struct run *run, const struct hw_strings *paths,
 	for (size_t i = 0; i < paths->n; i++)
 		if (add_plugin(run, i, paths->v[i], result, e) < 0)
 			return name_plugin(run, i, "add", e);
+	assert(*result); /* prepare() refuses a network without plugins */
 	r = hw_result_format(*result, (*result)->version, 0, &json, e);
 	if (r >= 0)
 		r = cache_write(run->cni->cache_dir, run->conf, &run->at, json, e);
