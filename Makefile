@@ -25,11 +25,11 @@ lint: ## format, static analysis, shell, man pages, and our own rules
 	tools/lint/run
 
 sanitize: deps ## all tests under ASan and UBSan, the threaded ones under TSan
-	MESONFLAGS="$(MESONFLAGS)" TESTFLAGS="$(TESTFLAGS)" tools/sanitize
+	TESTFLAGS="$(TESTFLAGS)" tools/sanitize
 
 fuzz: ## every fuzzer, FUZZ_SECONDS (default 60) in all
 	@tools/deps build test fuzz
-	tools/fuzz
+	MESONFLAGS="$(MESONFLAGS)" tools/fuzz
 
 faults: deps all ## kill and fail each operation at every one of its system calls
 	test/faults/run --all

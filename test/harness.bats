@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The harness itself: test/sandbox leaves nothing and touches nothing, test/run counts right.
+# The harness itself: test/sandbox leaves nothing and touches nothing, test/run counts right,
+# tools/fuzz tells a fuzzer that works from one that does not.
 
 bats_require_minimum_version 1.5.0
 load lib
@@ -227,4 +228,42 @@ sandbox() {
 		-u HAWSER_SRC -u HAWSER_BUILD "$tree/test/run"
 	last_line "2 passed, 0 failed, 4 skipped"
 	says "skipped, needs root:"
+}
+
+# fuzz_tree EMPTY-EDGES EDGES: a tree with one fuzzer, built already, that says it covers so much
+fuzz_tree() {
+	mkdir -p "$tree/tools" "$tree/build-fuzz/src" "$tree/test/corpus/a"
+	cp "$HAWSER_SRC/tools/fuzz" "$tree/tools"
+	printf '#!/bin/sh\n' >"$tree/tools/build"
+	touch "$tree/src/base/fuzz-a.c"
+	echo x >"$tree/test/corpus/a/seed"
+	printf '%s\n' '#!/bin/sh' "cov=$2" "[ \$1 = -runs=1 ] && cov=$1" \
+		'echo "#9 DONE   cov: $cov ft: 7 corp: 3/9b"' >"$tree/build-fuzz/src/fuzz-a"
+	chmod +x "$tree/tools/build" "$tree/build-fuzz/src/fuzz-a"
+}
+
+@test "fuzz: a fuzzer that gets beyond its entry passes, with its figures" {
+	fuzz_tree 10 100
+	run -0 env FUZZ_SECONDS=1 "$tree/tools/fuzz"
+	[[ ${lines[1]} =~ ^a\ +9\ +100\ +7\ +3$ ]]
+	[[ ${lines[-1]} == "1 fuzzers, 0 failed;"* ]]
+}
+
+@test "fuzz: a fuzzer that reaches nothing beyond its entry fails" {
+	fuzz_tree 10 30
+	run -1 "$tree/tools/fuzz"
+	says "a: reaches nothing: 30 edges, 10 with an empty input"
+}
+
+@test "fuzz: a crash, a missing corpus and a fuzzer that is not built fail" {
+	fuzz_tree 10 100
+	echo 'echo "ERROR: AddressSanitizer"; exit 1' >>"$tree/build-fuzz/src/fuzz-a"
+	run -1 "$tree/tools/fuzz"
+	says "ERROR: AddressSanitizer"
+	rm "$tree/test/corpus/a/seed"
+	run -1 "$tree/tools/fuzz"
+	says "no corpus"
+	rm "$tree/build-fuzz/src/fuzz-a"
+	run -1 "$tree/tools/fuzz"
+	says "not built"
 }
