@@ -205,10 +205,10 @@ int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e)
 
 	if (r != -ENOENT)
 		return r;
-	for (const char *end = path + 1; *end; end++) {
+	for (const char *end = path; *end; end++) {
 		autofree char *parent = NULL;
 
-		if (*end != '/' || end[-1] == '/')
+		if (*end != '/' || end == path || end[-1] == '/')
 			continue;
 		parent = str_ncopy(path, (size_t)(end - path));
 		r = file_mkdir(dir, parent, mode, e);

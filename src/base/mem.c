@@ -65,9 +65,11 @@ void *mem_new(size_t size)
  */
 void *mem_resize(void *p, size_t n, size_t size)
 {
-	if (n == 0 || size == 0)
-		n = size = 1;
-	p = reallocarray(p, n, size);
+	size_t total;
+
+	if (__builtin_mul_overflow(n, size, &total))
+		mem_exhausted();
+	p = realloc(p, total ? total : 1);
 	if (!p)
 		mem_exhausted();
 	return p;
