@@ -32,6 +32,12 @@ call() {
 # What is in a directory: names, and where links lead
 listing() { find "$1" -mindepth 1 -printf '%P %y %l\n' | sort; }
 
+# silence: open a standard input that never ends and says nothing, as $silent
+silence() {
+	mkfifo silence
+	exec {silent}<>silence
+}
+
 # ---- choosing -----------------------------------------------------------------------
 
 @test "hawser-plugin: the plugin is chosen by the name of the link, or by the first argument" {
@@ -91,9 +97,10 @@ listing() { find "$1" -mindepth 1 -printf '%P %y %l\n' | sort; }
 # ---- a plugin in people's hands --------------------------------------------------------
 
 @test "plugin: started by hand it says what it is on standard error, and does not wait for input" {
+	silence
 	for argument in "" version --version; do
 		# shellcheck disable=SC2086 # no argument
-		run --separate-stderr timeout 10 "$HAWSER_BUILD/cni/loopback" $argument < <(sleep 10)
+		run --separate-stderr timeout 10 "$HAWSER_BUILD/cni/loopback" $argument <&"$silent"
 		[ "$status" = 0 ]
 		[ -z "$output" ]
 		[[ "${stderr_lines[0]}" == "CNI loopback plugin hawser "[0-9]* ]]
@@ -102,7 +109,8 @@ listing() { find "$1" -mindepth 1 -printf '%P %y %l\n' | sort; }
 }
 
 @test "plugin: a missing variable is reported without waiting for input" {
-	CNI_COMMAND=ADD run timeout 10 "$HAWSER_BUILD/cni/loopback" < <(sleep 10)
+	silence
+	CNI_COMMAND=ADD run timeout 10 "$HAWSER_BUILD/cni/loopback" <&"$silent"
 	[ "$status" = 1 ]
 	[ "$(jq .code <<<"$output")" = 4 ]
 }
@@ -160,7 +168,8 @@ listing() { find "$1" -mindepth 1 -printf '%P %y %l\n' | sort; }
 
 @test "install: replaces an older copy while it is running" {
 	"$program" install dir
-	sleep 60 | CNI_COMMAND=DEL CNI_CONTAINERID=c CNI_IFNAME=e CNI_PATH=/x dir/noop >/dev/null &
+	silence
+	CNI_COMMAND=DEL CNI_CONTAINERID=c CNI_IFNAME=e CNI_PATH=/x dir/noop <&"$silent" &
 	until [ "$(readlink "/proc/$!/exe")" = "$PWD/dir/hawser-plugin" ]; do sleep 0.01; done
 	"$program" install dir
 	kill $!
