@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -277,16 +278,30 @@ static bool is_error_object(const char *output, size_t len)
 	return value_int(value_find(v, "code")) && value_string(value_find(v, "msg"));
 }
 
+/* Our standard error may be a pipe that nobody reads any more: that must not end the host. */
+static void copy_to_stderr(const char *text, size_t len)
+{
+	sigset_t only_pipe, before, pending;
+	struct hw_err e;
+
+	sigemptyset(&only_pipe);
+	sigaddset(&only_pipe, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &only_pipe, &before);
+	if (file_write_fd(STDERR_FILENO, text, len, &e) == -EPIPE &&
+	    !sigismember(&pending, SIGPIPE))
+		sigtimedwait(&only_pipe, NULL, &(struct timespec){ 0 });
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static int understand(const struct exec_call *call, struct hw_ran *ran, struct hw_err *e)
 {
-	struct hw_err ignored;
-
 	if (ran->status)
 		return plugin_failed(ran, e);
 	if (str_equal(call->env.command, "ADD") && is_error_object(ran->output, ran->output_len))
 		return plugin_failed(ran, e);
 	if (call->stderr_mode == HW_STDERR_AFTER && ran->errors_len)
-		file_write_fd(STDERR_FILENO, ran->errors, ran->errors_len, &ignored);
+		copy_to_stderr(ran->errors, ran->errors_len);
 	return 0;
 }
 
