@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <linux/if_addr.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -134,6 +135,85 @@ static void strict_dump_refuses_a_missing_link(void **state)
 	assert_non_null(strstr(e.msg, "list addresses of 4711: "));
 }
 
+/*
+ * The kernel makes the next part of a dump when the last one is received. Our own versions of
+ * libmnl's functions change the table in between, as often as wanted, through a second socket, and
+ * count how often the dump is asked for.
+ */
+static struct rtnl *meddler;
+static int meddle, asked, pairs;
+
+ssize_t mnl_socket_sendto(const struct mnl_socket *socket, const void *buf, size_t size)
+{
+	asked += ((const struct nlmsghdr *)buf)->nlmsg_type == RTM_GETLINK;
+	return send(mnl_socket_get_fd(socket), buf, size, 0);
+}
+
+static void make_pair(struct rtnl *nl)
+{
+	char name[16], peer[16];
+	struct hw_err e;
+
+	snprintf(name, sizeof(name), "pair%d", pairs);
+	snprintf(peer, sizeof(peer), "riap%d", pairs++);
+	test_put_veth(nl, name, peer);
+	assert_int_equal(rtnl_commit(nl, &e), 0);
+}
+
+ssize_t mnl_socket_recvfrom(const struct mnl_socket *socket, void *buf, size_t size)
+{
+	int left = meddle - 1;
+
+	if (meddle > 0) {
+		meddle = 0;
+		make_pair(meddler);
+		meddle = left;
+	}
+	return recv(mnl_socket_get_fd(socket), buf, size, 0);
+}
+
+static int dump_links_with_meddling(int times)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct ifinfomsg head = { 0 };
+	struct hw_err e;
+	int n = 0;
+
+	meddler = test_rtnl();
+	meddle = times;
+	asked = 0;
+	rtnl_put(nl, RTM_GETLINK, NLM_F_DUMP, &head, sizeof(head), "list links");
+	assert_int_equal(rtnl_query(nl, count_answer, &n, &e), 0);
+	meddle = 0;
+	rtnl_close(meddler);
+	return n;
+}
+
+static void interrupted_dump_is_asked_again(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	int before;
+
+	(void)state;
+	for (int i = 0; i < 20; i++) /* more than one part */
+		make_pair(nl);
+	before = dump_links_with_meddling(0);
+	assert_int_equal(asked, 1);
+	assert_int_equal(dump_links_with_meddling(1), before + 2);
+	assert_int_equal(asked, 2);
+}
+
+static void dump_that_never_settles_ends(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+
+	(void)state;
+	for (int i = 0; i < 20; i++)
+		make_pair(nl);
+	assert_true(dump_links_with_meddling(1000) > 40);
+	assert_int_equal(asked, 6);
+}
+
 static void unknown_request_fails(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
@@ -159,6 +239,10 @@ int main(void)
 		{ "rtnl: a batch is empty after a failure", batch_is_empty_after_a_failure },
 		{ "rtnl: a dump limited to a missing link fails instead of listing all",
 		  strict_dump_refuses_a_missing_link },
+		{ "rtnl: a dump that was interrupted is asked again, and nothing is seen twice",
+		  interrupted_dump_is_asked_again },
+		{ "rtnl: a dump of tables that never settle ends all the same",
+		  dump_that_never_settles_ends },
 		{ "rtnl: an unknown request is an error", unknown_request_fails },
 	};
 
