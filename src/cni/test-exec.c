@@ -362,12 +362,9 @@ static void not_executable(void **state)
 static int open_for_writing(const struct place *p)
 {
 	autofree char *path = str_printf("%s/x", p->bin);
-	int fd;
 
 	place_plugin(p, "x", "echo '{}'");
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
+	return open(path, O_WRONLY | O_CLOEXEC);
 }
 
 static void *close_later(void *arg)
@@ -386,6 +383,7 @@ static void being_written(void **state)
 	int fd = open_for_writing(p);
 	pthread_t thread;
 
+	assert_true(fd >= 0);
 	assert_int_equal(pthread_create(&thread, NULL, close_later, &fd), 0);
 	a.r = exec_call(&call, &a.output, &a.len, &a.e);
 	pthread_join(thread, NULL);
@@ -401,6 +399,7 @@ static void stays_busy(void **state)
 	struct answer a = { 0 };
 	autoclose int fd = open_for_writing(p);
 
+	assert_true(fd >= 0);
 	call.env.command = "DEL"; /* libcni's DEL succeeds here without having run anything */
 	call.deadline = time_deadline(100);
 	a.r = exec_call(&call, &a.output, &a.len, &a.e);
@@ -416,6 +415,7 @@ static void busy_and_cancelled(void **state)
 	struct answer a = { 0 };
 	autoclose int fd = open_for_writing(p);
 
+	assert_true(fd >= 0);
 	open_cancel_pipe();
 	cancellable(&call);
 	assert_int_equal(write(cancel_pipe[1], "x", 1), 1);
