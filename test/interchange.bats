@@ -46,8 +46,11 @@ pod() { podman --root /tmp/pr --runroot /tmp/prr --storage-driver vfs "$@"; }
 nothing_left() {
 	[ -z "$(ls /var/lib/cni/results)" ]
 	[ -z "$(find /var/lib/cni/networks/demo -name '10.77.0.*')" ]
-	[ -z "$(ip -o link show | grep veth)" ]
-	[ -z "$(iptables-save -t nat | grep -e "$id" -e CNI-DN)" ]
+	left=$(
+		ip -o link show type veth
+		iptables-save -t nat | grep -e "$id" -e CNI-DN || true
+	)
+	[ -z "$left" ]
 }
 
 @test "interchange: podman tears down with a cache file that we wrote in place of its own" {

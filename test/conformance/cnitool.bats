@@ -39,7 +39,7 @@ masked() { sed -E 's/([0-9a-f]{2}:){5}[0-9a-f]{2}/MAC/g; s/veth[0-9a-f]{8}/VETH/
 
 nothing_left() {
 	[ -z "$(find /var/lib/cni -type f ! -name lock ! -name 'last_reserved_ip.*')" ]
-	[ -z "$(ip -o link show | grep veth)" ]
+	[ -z "$(ip -o link show type veth)" ]
 }
 
 # Debian's portmap 1.1.1 looks for its IPv4 rules in ip6tables, so its CHECK fails for every port; it
@@ -89,7 +89,7 @@ for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 		"$collector" status net /run/netns/pod
 		"$collector" gc net /run/netns/pod
 		nothing_left
-		[ -z "$(ip -n pod link show lo | grep '[<,]UP')" ]
+		[ -z "$(ip -n pod -o link show lo up)" ]
 	done
 }
 
