@@ -219,6 +219,15 @@ interrupt() {
 	has "attached, but the result cannot be printed"
 }
 
+@test "cnitool: with standard input, output and error closed it works all the same" {
+	network demo 1.0.0 "$(scripted)"
+	cnitool add demo /run/netns/pod <&- >&- 2>&-
+	[ -e /tmp/made ]
+	[ -n "$(ls /var/lib/cni/results)" ]
+	cnitool del demo /run/netns/pod <&- >&- 2>&-
+	nothing_left
+}
+
 @test "cnitool: hints for a missing plugin, network, directory and namespace" {
 	network demo 1.0.0 '{"type":"nosuch"}'
 	fails cnitool add demo /run/netns/pod --cni-path /tmp/a:/tmp/b
@@ -287,10 +296,8 @@ bad_file() {
 	has "/tmp/conf/$1"
 	has "$2"
 	fails cnitool validate demo --conf-dir /tmp/conf
-	run cnitool list --conf-dir /tmp/conf
-	[ "$status" = 0 ]
-	has "$1"
-	lacks "  valid"
+	grep -q "$1" <(cnitool list --conf-dir /tmp/conf)
+	[ -z "$(cnitool list --names --conf-dir /tmp/conf)" ]
 	rm "/tmp/conf/$1"
 	[ ! -e /tmp/calls ]
 	nothing_left
@@ -322,6 +329,8 @@ bad_file() {
 	bad_file typetype.conflist "type"
 	printf '{"name":"demo","cniVersion":"1.0.0\0","plugins":[{"type":"script"}]}' >nul.conflist
 	bad_file nul.conflist "error parsing configuration list"
+	printf '{"name":"demo","cniVersion":"1.0.0","plugins":[{"type":"script","x":"\xff"}]}' >utf8.conflist
+	bad_file utf8.conflist "error parsing configuration list"
 }
 
 @test "cnitool: a plugin name with a slash, a plugin that is not there and bad names are refused" {
@@ -429,7 +438,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	need script
 	network demo 1.1.0 '{"type":"loopback"}' "$(scripted)"
 	cnitool add demo /run/netns/pod >/dev/null
-	for answer in '' n no; do
+	for answer in '' n; do
 		run script -qec "cnitool gc demo" /dev/null <<<"$answer"
 		[ "$status" = 1 ]
 		has "cnitool-9539caf00070aeae0bd6 eth0 /run/netns/pod"

@@ -14,6 +14,7 @@
 #include "cli/cnitool.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <signal.h>
@@ -178,6 +179,14 @@ static int catch_signals(struct tool *t, struct hw_err *e)
 			sigaction(signals[i], &action, NULL);
 	}
 	return 0;
+}
+
+/* Else a descriptor of ours would become a plugin's, or our own, standard output. */
+static void fill_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", O_RDWR); /* takes the lowest number: fd */
 }
 
 /* ---- the tool -------------------------------------------------------------------- */
@@ -367,6 +376,7 @@ int main(int argc, char **argv)
 	const struct command *c;
 	char **words;
 
+	fill_standard_descriptors();
 	read_environment(&t);
 	if (!read_options(&t, argc, argv, &wishes))
 		return EXIT_FAILURE;
