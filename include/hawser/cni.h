@@ -12,7 +12,10 @@
  *        state, it waits only for its own children. Out of memory it prints
  *        one line and aborts.
  *        Strings handed in are borrowed for the call; ret_ values belong to
- *        the caller. Structs that the caller fills start with their size:
+ *        the caller. Structs that the caller fills start with their size, so
+ *        that they can grow; those that the library makes grow at their end,
+ *        and where they stand in arrays into what they hold in reserve. struct
+ *        hw_err, struct hw_valid and those of addr.h and field.h stay as they are.
  *
  *	struct hw_attach at = { .size = sizeof(at), .container_id = "c1",
  *				.netns = "/run/netns/c1", .ifname = "eth0" };
@@ -22,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <hawser/err.h>
 #include <hawser/field.h>
@@ -177,7 +181,7 @@ HW_PUBLIC size_t hw_conf_count(const struct hw_conf *conf);
  * hw_conf_type() - the type of one of a network's plugins
  * @i: its place in the list, from 0
  *
- * Return: the name of its program
+ * Return: the name of its program; NULL beyond the last
  */
 HW_PUBLIC const char *hw_conf_type(const struct hw_conf *conf, size_t i);
 
@@ -185,7 +189,7 @@ HW_PUBLIC const char *hw_conf_type(const struct hw_conf *conf, size_t i);
  * hw_conf_plugin() - the configuration of one of a network's plugins
  * @i: its place in the list, from 0
  *
- * Return: JSON text, as it was written in the list
+ * Return: JSON text, as it was written in the list; NULL beyond the last
  */
 HW_PUBLIC const char *hw_conf_plugin(const struct hw_conf *conf, size_t i);
 
@@ -198,9 +202,9 @@ struct hw_run {
 	const char *const *env; /* "K=V", NULL at the end: the whole environment */
 	const char *input;	/* standard input */
 	size_t input_len;
-	int cancel_fd;	     /* readable: stop; -1: none */
-	int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
+	int cancel_fd;	     /* readable: stop; 0 or -1: none */
 	bool stderr_through; /* its standard error is ours; else collect it */
+	int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 };
 
 /* What came of it; strings are malloc()ed and belong to the caller of run(). */
@@ -242,7 +246,8 @@ HW_PUBLIC int hw_exec_find(void *ctx, const char *plugin, const char *const *dir
  * hw_exec_run() - the default run(): fork and exec
  * @ctx:     not used
  * @run:     what to run
- * @ret_ran: its status and output; the caller frees output and errors
+ * @ret_ran: its status and output, its .size set before; the caller frees output
+ *           and errors
  *
  * A file that is being written (ETXTBSY) is tried again for five seconds. At
  * the deadline, on cancel and after too much output the plugin and its process
@@ -283,7 +288,7 @@ struct hw_cni_options {
 
 /**
  * hw_cni_new() - where plugins, cache and locks are
- * @options: copied; what .exec and .damaged_ctx point to must live as long
+ * @options: copied, with .exec; only .exec->ctx and .damaged_ctx must live as long
  * @ret_cni: to be ended with hw_cni_free(); threads may share it
  * @e:       why not
  *
@@ -329,7 +334,8 @@ enum {
  * of the same attachment, which would be ended with it.
  *
  * Return: 0, or a negative errno; -ETIMEDOUT and -ECANCELED when the plugin was
- * killed; CNI code 11 when a GC of the network did not end in time
+ * killed; -EINVAL for a flag that this library lacks; CNI code 11 when a GC of
+ * the network did not end in time
  */
 HW_PUBLIC int hw_add(const struct hw_cni *cni, const struct hw_conf *conf,
 		     const struct hw_attach *at, unsigned flags, struct hw_result **ret_result,
@@ -414,11 +420,12 @@ struct hw_cached {
 	char *network;
 	char *container_id;
 	char *ifname;
-	char *netns;
+	char *netns; /* NULL: not known */
 	struct hw_map args;
 	char *capability_args; /* JSON object or NULL */
 	char *config;	       /* text of the network's configuration */
 	char *result;	       /* JSON text or NULL */
+	uint64_t reserved[4];  /* for later versions; zero */
 };
 
 struct hw_cached_list {

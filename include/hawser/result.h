@@ -6,7 +6,8 @@
  *        from and written in any of the seven.
  * Rules: a result is made by hw_result_new() or hw_result_parse() and ended by
  *        hw_result_free(), which frees every string in it; strings put into it
- *        by hand are malloc()ed. The struct may grow at its end.
+ *        by hand are malloc()ed. struct hw_result may grow at its end, its
+ *        arrays' entries into what they reserve, which is zero until then.
  */
 #ifndef HAWSER_RESULT_H
 #define HAWSER_RESULT_H
@@ -26,6 +27,7 @@ struct hw_iface {
 	int mtu;	   /* 1.1.0 */
 	char *socket_path; /* 1.1.0 */
 	char *pci_id;	   /* 1.1.0 */
+	uint64_t reserved[4];
 };
 
 struct hw_ipconf {
@@ -33,6 +35,7 @@ struct hw_ipconf {
 	int iface; /* index into ifaces */
 	struct hw_prefix address;
 	struct hw_ip gateway;
+	uint64_t reserved[4];
 };
 
 struct hw_route {
@@ -41,6 +44,7 @@ struct hw_route {
 	int mtu, advmss, priority; /* 1.1.0 */
 	bool has_table, has_scope;
 	int table, scope;
+	uint64_t reserved[4];
 };
 
 struct hw_dns {

@@ -17,14 +17,16 @@
 #include "cni/cache.h"
 #include "cni/lock.h"
 
+#define STRUCT_SIZE_MAX 4096 /* more was never set: whatever was on the stack */
+
 /**
  * cni_copy_struct() - a caller's struct, whatever its age, as ours
  * @to:   our struct, @size bytes, whose first member is its size
  * @from: the caller's
  * @what: its name for messages
  *
- * Return: 0, -EINVAL without a size, -E2BIG when a newer caller sets a member
- * that we do not have
+ * Return: 0, -EINVAL without a size or with one that no version can have,
+ * -E2BIG when a newer caller sets a member that we do not have
  */
 int cni_copy_struct(void *to, size_t size, const void *from, const char *what, struct hw_err *e)
 {
@@ -32,7 +34,7 @@ int cni_copy_struct(void *to, size_t size, const void *from, const char *what, s
 	size_t theirs;
 
 	memcpy(&theirs, from, sizeof(theirs));
-	if (theirs < sizeof(theirs))
+	if (theirs < sizeof(theirs) || theirs > STRUCT_SIZE_MAX)
 		return err_text(e, -EINVAL, "%s.size is not set", what);
 	for (size_t i = size; i < theirs; i++)
 		if (bytes[i])

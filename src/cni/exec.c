@@ -123,12 +123,14 @@ int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, str
 	r = cni_copy_struct(&want, sizeof(want), run, "struct hw_run", e);
 	if (r < 0)
 		return r;
+	if (ret_ran->size < sizeof(*ret_ran))
+		return err_text(e, -EINVAL, "struct hw_ran.size is not set");
 	p.path = want.plugin;
 	p.env = want.env;
 	p.input = want.input;
 	p.input_len = want.input_len;
 	p.stderr_through = want.stderr_through;
-	p.cancel_fd = want.cancel_fd;
+	p.cancel_fd = want.cancel_fd > 0 ? want.cancel_fd : -1;
 	p.deadline = want.deadline_ns ? want.deadline_ns : TIME_NEVER;
 	r = run_when_written(&p, &result, e);
 	if (r < 0)

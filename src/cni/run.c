@@ -319,6 +319,9 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 	bool before;
 	int r;
 
+	if (flags & ~HW_ADD_UNDO)
+		return err_text(e, -EINVAL, "hw_add: flags 0x%x are not known",
+				flags & ~HW_ADD_UNDO);
 	r = run_init(&run, cni, conf, at, e);
 	if (r < 0)
 		return r;

@@ -221,26 +221,6 @@ static void names_too_long_for_a_file(void **state)
 	assert_notes(f.p, "");
 }
 
-static void structs_have_sizes(void **state)
-{
-	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
-	struct {
-		struct hw_attach at;
-		long later;
-	} newer = { .at = TEST_ATTACH };
-	struct hw_attach none = { 0 };
-
-	assert_int_equal(hw_add(f.cni, f.conf, &none, 0, NULL, &f.e), -EINVAL);
-	assert_string_equal(f.e.msg, "struct hw_attach.size is not set");
-	newer.at.size = sizeof(newer);
-	assert_ok(hw_add(f.cni, f.conf, &newer.at, 0, NULL, &f.e), f.e);
-	newer.later = 1;
-	assert_int_equal(hw_add(f.cni, f.conf, &newer.at, 0, NULL, &f.e), -E2BIG);
-	f.at.size = offsetof(struct hw_attach, args);
-	f.at.n_args = 7; /* beyond what an older caller has */
-	assert_ok(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), f.e);
-}
-
 /* ---- failures ------------------------------------------------------------------------ */
 
 static void add_stops_at_the_first_error(void **state)
@@ -687,7 +667,6 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: a missing plugin is told before anything is run", missing_plugin),
 	PLACE_TEST("run: names too long for a cache file are told before anything is run",
 		   names_too_long_for_a_file),
-	PLACE_TEST("run: structs of older and newer callers are understood", structs_have_sizes),
 	PLACE_TEST("run: ADD stops at the first error and caches nothing",
 		   add_stops_at_the_first_error),
 	PLACE_TEST("run: an error names the plugin by its own name too", error_names_the_plugin),
