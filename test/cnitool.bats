@@ -434,6 +434,17 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	[ -z "$(ls /var/lib/cni/results)" ]
 }
 
+@test "cnitool: gc also ends what no cache knows, by the plugin's record" {
+	export CNI_PATH=$HAWSER_BUILD/test/cni
+	network demo 1.1.0 '{"type":"link-and-file","directory":"/tmp/linked"}'
+	cnitool add demo /run/netns/pod >/dev/null
+	rm /var/lib/cni/results/*
+	[ -n "$(ls /tmp/linked)" ]
+	cnitool gc demo </dev/null
+	[ -z "$(ls /tmp/linked)" ]
+	[ -z "$(find /run/hawser/attachments -type f)" ]
+}
+
 @test "cnitool: gc on a terminal lists the attachments and asks" {
 	need script
 	network demo 1.1.0 '{"type":"loopback"}' "$(scripted)"

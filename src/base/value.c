@@ -10,9 +10,10 @@
  *        object is 2 bytes of text and some 250 of memory).
  * Rules: text that came from outside is refused when it is not UTF-8; text of
  *        our own (paths, messages) has wrong bytes replaced, as Go does.
- *        jansson seeds its hash table itself, when the first object is made:
- *        one read of /dev/urandom. It stays so: keys come from outside, and a
- *        constant would let them be chosen to collide.
+ *        jansson seeds its hash tables from /dev/urandom when the first object
+ *        is made; a program of ours calls value_seed() first, which costs no
+ *        system call. The seed is never a constant: keys come from outside and
+ *        could be chosen to collide.
  *        The position of a key that came twice is that of the first one.
  */
 #include "base/value.h"
@@ -24,6 +25,7 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -52,6 +54,22 @@ static struct value *must_value(json_t *j)
 {
 	must(j);
 	return at_value(j);
+}
+
+/**
+ * value_seed() - seed the hash tables with the kernel's random bytes for this process
+ *
+ * For the beginning of main(): the library leaves a host program's jansson
+ * alone.
+ */
+void value_seed(void)
+{
+	const char *random = (const char *)getauxval(AT_RANDOM);
+	size_t seed = 0;
+
+	if (random)
+		memcpy(&seed, random, sizeof(seed));
+	json_object_seed(seed); /* 0: jansson finds one itself */
 }
 
 /* ---- UTF-8 ----------------------------------------------------------------- */

@@ -28,6 +28,8 @@
 
 struct value;
 
+void value_seed(void); /* once, at the start of a program; saves a read of /dev/urandom */
+
 enum value_kind {
 	VALUE_NULL,
 	VALUE_BOOL,

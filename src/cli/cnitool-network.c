@@ -68,9 +68,15 @@ static int confirm(const struct tool *t, struct hw_err *e)
 	return 0;
 }
 
-/** tool_gc() - end every attachment of the network */
+/**
+ * tool_gc() - end every attachment of the network
+ *
+ * The plugins are told that none is valid, so that they also end what was
+ * never cached; upstream's gives them no list, which leaves it to them.
+ */
 int tool_gc(struct tool *t, char **args, struct hw_err *e)
 {
+	static const struct hw_valid none[1];
 	int r;
 
 	r = tool_load(t, args[0], e);
@@ -78,7 +84,7 @@ int tool_gc(struct tool *t, char **args, struct hw_err *e)
 		r = confirm(t, e);
 	if (r < 0)
 		return r;
-	return hw_gc(t->cni, t->conf, NULL, 0, e);
+	return hw_gc(t->cni, t->conf, none, 0, e);
 }
 
 /** tool_status() - could an ADD work now? */

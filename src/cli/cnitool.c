@@ -27,6 +27,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/value.h"
 #include "cni/cni.h"
 #include "cni/conf.h"
 
@@ -377,6 +378,7 @@ int main(int argc, char **argv)
 	char **words;
 
 	fill_standard_descriptors();
+	value_seed();
 	read_environment(&t);
 	if (!read_options(&t, argc, argv, &wishes))
 		return EXIT_FAILURE;

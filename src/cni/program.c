@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "base/value.h"
 #include "cni/error.h"
 #include "cni/skel.h"
 
@@ -85,6 +86,7 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 	};
 	struct hw_err e;
 
+	value_seed();
 	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))
 		return help(plugin);
 	if (skel_wants_input(&request) && read_input(&input, &e) < 0) {
