@@ -62,8 +62,7 @@
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 struct child {
-	const struct child_start
-		*start; /* borrowed until child_start() or the minder has used it */
+	const struct child_start *start; /* borrowed until child_wait() */
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	int end_fd;    /* alone: a pidfd; minded: an eventfd */
