@@ -152,8 +152,10 @@ int hw_cached_result(const struct hw_cni *cni, const struct hw_conf *conf,
 	r = cni_copy_struct(&own, sizeof(own), at, "struct hw_attach", e);
 	if (r < 0)
 		return r;
-	*ret_result = NULL;
-	return cache_result(cni->cache_dir, conf, &own, ret_result, e);
+	r = cache_result(cni->cache_dir, conf, &own, ret_result, e);
+	if (r == 0)
+		*ret_result = NULL;
+	return r;
 }
 
 /**
@@ -171,8 +173,9 @@ int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
 	r = cni_copy_struct(&own, sizeof(own), at, "struct hw_attach", e);
 	if (r < 0)
 		return r;
-	*ret_list = (struct hw_cached_list){ 0 };
 	r = cache_read(cni->cache_dir, conf->name, &own, &entry, e);
+	if (r == 0)
+		*ret_list = (struct hw_cached_list){ 0 };
 	if (r > 0)
 		*ret_list = (struct hw_cached_list){ mem_copy(&entry, sizeof(entry)), 1 };
 	return r;

@@ -65,8 +65,9 @@ static void note(struct gc *gc, const struct hw_err *e)
 		   err_format(e, text, sizeof(text)));
 }
 
-/* DEL with what the ADD was called with, but by the network's present configuration. */
-static void end_stale(struct gc *gc, const struct hw_cached *entry)
+/* DEL with what the ADD was called with, but by the network's present configuration, and with the
+ * time that is left for the whole GC. */
+static void end_stale(struct gc *gc, const struct run *whole, const struct hw_cached *entry)
 {
 	autofree const char *(*args)[2] = mem_new((entry->args.n + 1) * sizeof(*args));
 	struct hw_attach at = {
@@ -77,8 +78,6 @@ static void end_stale(struct gc *gc, const struct hw_cached *entry)
 		.args = (const char *const(*)[2])args,
 		.n_args = entry->args.n,
 		.capability_args = entry->capability_args,
-		.cancel_fd = gc->cni->cancel_fd,
-		.timeout_ms = gc->cni->timeout_ms,
 	};
 	AUTO(run_done) struct run run = { 0 };
 	autofree char *prev = NULL;
@@ -91,6 +90,8 @@ static void end_stale(struct gc *gc, const struct hw_cached *entry)
 	}
 	r = run_init(&run, gc->cni, gc->conf, &at, &e);
 	if (r >= 0) {
+		run.cancel_fd = whole->cancel_fd;
+		run.deadline = whole->deadline;
 		prev = run_prev_result(&run);
 		r = run_del(&run, prev, &e);
 	}
@@ -106,7 +107,7 @@ static bool concerns(const struct gc *gc, const struct hw_cached *entry)
 }
 
 /* First all that must stay is known, then the rest ends. */
-static void sort_out(struct gc *gc, const struct cache_snapshot *before,
+static void sort_out(struct gc *gc, const struct run *run, const struct cache_snapshot *before,
 		     const struct hw_cached_list *cached)
 {
 	for (size_t i = 0; i < cached->n; i++)
@@ -115,7 +116,7 @@ static void sort_out(struct gc *gc, const struct cache_snapshot *before,
 			keep(gc, cached->v[i].container_id, cached->v[i].ifname);
 	for (size_t i = 0; i < cached->n; i++)
 		if (concerns(gc, &cached->v[i]))
-			end_stale(gc, &cached->v[i]);
+			end_stale(gc, run, &cached->v[i]);
 }
 
 static void sweep(struct gc *gc)
@@ -169,7 +170,7 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 		r = hw_cached_attachments(cni, NULL, cni->damaged, cni->damaged_ctx, &cached, e);
 	if (r < 0)
 		return r;
-	sort_out(&gc, before, &cached);
+	sort_out(&gc, &run, before, &cached);
 	sweep(&gc);
 	ask_plugins(&gc, &run);
 	if (gc.errors.len == 0)

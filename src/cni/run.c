@@ -86,6 +86,16 @@ static bool run_cancelled(const struct run *run)
 	return poll(&cancel, 1, 0) > 0;
 }
 
+/* Has the call still time for one more plugin? */
+static int run_may_go_on(const struct run *run, struct hw_err *e)
+{
+	if (run_cancelled(run))
+		return err_text(e, -ECANCELED, "not started: the call was cancelled");
+	if (time_is_over(run->deadline))
+		return err_text(e, -ETIMEDOUT, "not started: the call ran out of time");
+	return 0;
+}
+
 /**
  * run_lock() - wait for the network
  * @exclusive: a GC; ADDs and DELs share it
@@ -125,7 +135,9 @@ static int call_plugin(const struct run *run, size_t i, const char *path, const 
 	autofree char *input = NULL;
 	int r;
 
-	r = conf_request(run->conf, i, request, &input, e);
+	r = run_may_go_on(run, e);
+	if (r == 0)
+		r = conf_request(run->conf, i, request, &input, e);
 	if (r < 0)
 		return r;
 	return exec_call(

@@ -62,6 +62,7 @@ static int decode_versions(const char *json, size_t len, struct hw_strings *ret_
 		*ret_versions = reply.supported;
 		reply.supported = (struct hw_strings){ 0 };
 	} else if (str_equal(reply.version, "0.2.0")) { /* it had VERSION, but not the list */
+		*ret_versions = (struct hw_strings){ 0 };
 		strings_add(ret_versions, "0.1.0");
 		strings_add(ret_versions, "0.2.0");
 	} else {
@@ -71,8 +72,8 @@ static int decode_versions(const char *json, size_t len, struct hw_strings *ret_
 	return r;
 }
 
-int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
-		       struct hw_strings *ret_versions, struct hw_err *e)
+static int plugin_versions(const struct hw_cni *cni, const char *plugin, int64_t deadline,
+			   struct hw_strings *ret_versions, struct hw_err *e)
 {
 	static const char input[] = "{\"cniVersion\":\"" VERSION_NEWEST "\"}";
 	struct exec_call call = {
@@ -84,7 +85,7 @@ int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
 		.input_len = strlen(input),
 		.stderr_mode = cni->stderr_mode,
 		.cancel_fd = cni->cancel_fd,
-		.deadline = time_deadline(cni->timeout_ms),
+		.deadline = deadline,
 	};
 	autofree char *output = NULL;
 	autofree char *path = NULL;
@@ -95,26 +96,32 @@ int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
 	if (r < 0)
 		return r;
 	call.plugin = path;
-	*ret_versions = (struct hw_strings){ 0 };
 	r = exec_call(&call, &output, &len, e);
 	if (r < 0 && str_equal(e->msg, "unknown CNI_COMMAND: VERSION") && !*e->details) {
+		*ret_versions = (struct hw_strings){ 0 };
 		strings_add(ret_versions, VERSION_OLDEST);
 		return 0;
 	}
 	return r < 0 ? r : decode_versions(output, len, ret_versions, e);
 }
 
+int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
+		       struct hw_strings *ret_versions, struct hw_err *e)
+{
+	return plugin_versions(cni, plugin, time_deadline(cni->timeout_ms), ret_versions, e);
+}
+
 /* ---- validate ----------------------------------------------------------------------- */
 
 static int validate_plugin(const struct hw_cni *cni, const struct hw_conf *conf, size_t i,
-			   struct hw_err *e)
+			   int64_t deadline, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings versions = { 0 };
 	const char *version = version_or_oldest(conf->version);
 	const char *type = conf->plugins[i].type;
 	int r;
 
-	r = hw_plugin_versions(cni, type, &versions, e);
+	r = plugin_versions(cni, type, deadline, &versions, e);
 	if (r < 0)
 		return r;
 	if (!strings_has(&versions, version))
@@ -139,10 +146,11 @@ static int validate_plugins(const struct hw_cni *cni, const struct hw_conf *conf
 {
 	AUTO(buf_done) struct buf all = { 0 };
 	char text[sizeof(e->msg) + sizeof(e->details)];
+	int64_t deadline = time_deadline(cni->timeout_ms);
 	int r = 0;
 
 	for (size_t i = 0; i < conf->n_plugins; i++) {
-		int failed = validate_plugin(cni, conf, i, e);
+		int failed = validate_plugin(cni, conf, i, deadline, e);
 
 		if (failed >= 0)
 			continue;

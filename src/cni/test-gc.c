@@ -231,6 +231,47 @@ static void unreadable_cache(void **state)
 	assert_notes(f.p, "");
 }
 
+/* ---- time ------------------------------------------------------------------------- */
+
+static void time_is_for_all(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, V110);
+
+	add(&f, f.conf, "c1");
+	add(&f, f.conf, "c2");
+	place_plugin(f.p, "a", "note $CNI_COMMAND $CNI_CONTAINERID; exec sleep 1000");
+	f.cni->timeout_ms = 2000;
+	assert_int_equal(hw_gc(f.cni, f.conf, NULL, 0, &f.e), -ETIMEDOUT);
+	assert_contains(f.e.msg, "stale attachment c1 eth0: plugin type=\"a\" failed (delete): "
+				 "netplugin failed with no error message: timed out after");
+	assert_contains(f.e.msg, "\nfailed to delete stale attachment c2 eth0: plugin type=\"a\" "
+				 "failed (delete): not started: the call ran out of time\n"
+				 "failed to GC plugin a: not started: the call ran out of time");
+	assert_notes(f.p, "DEL c1\n");
+	assert_true(is_cached(&f, "n", "c1") && is_cached(&f, "n", "c2"));
+}
+
+static void cancel_is_for_all(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, V110);
+	autofree char *path = str_printf("%s/stop", f.p->dir);
+	autoclose int stop = -1;
+
+	add(&f, f.conf, "c1");
+	add(&f, f.conf, "c2");
+	place_plugin(f.p, "a",
+		     "note $CNI_COMMAND $CNI_CONTAINERID; echo >$D/stop; exec sleep 1000");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	stop = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(stop > 0);
+	f.cni->cancel_fd = stop;
+	assert_int_equal(hw_gc(f.cni, f.conf, NULL, 0, &f.e), -ECANCELED);
+	assert_contains(f.e.msg, "c2 eth0: plugin type=\"a\" failed (delete): not started: the "
+				 "call was cancelled");
+	assert_notes(f.p, "DEL c1\n");
+	assert_true(is_cached(&f, "n", "c1") && is_cached(&f, "n", "c2"));
+}
+
 /* ---- beside ADDs ------------------------------------------------------------------ */
 
 static void waits_in_vain(void **state)
@@ -327,6 +368,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: a missing cache is an empty one", no_cache),
 	PLACE_TEST("gc: a cache that cannot be read stops it before anything is ended",
 		   unreadable_cache),
+	PLACE_TEST("gc: the time is for the whole call", time_is_for_all),
+	PLACE_TEST("gc: a cancel ends the whole call", cancel_is_for_all),
 	PLACE_TEST("gc: a running ADD that does not end makes it say 11", waits_in_vain),
 	PLACE_TEST("gc: what another thread added or replaced after the call is kept",
 		   added_meanwhile),

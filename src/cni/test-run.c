@@ -549,110 +549,6 @@ static void single_errors_are_bare(void **state)
 	assert_string_equal(f.e.msg, "no");
 }
 
-/* ---- questions ---------------------------------------------------------------------------------- */
-
-#define V110                                                                                       \
-	"{\"name\":\"n\",\"cniVersion\":\"1.1.0\",\"plugins\":[{\"type\":\"a\"},{\"type\":\"b\"}]" \
-	"}"
-
-static void status_asks_each(void **state)
-{
-	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
-	AUTO(hw_conf_free) struct hw_conf *conf = test_list(V110);
-
-	assert_ok(hw_status(f.cni, conf, &f.e), f.e);
-	assert_notes(f.p, "STATUS a\nSTATUS b\n");
-	assert_key(f.p, "a.STATUS", "name", "\"n\"");
-	assert_key(f.p, "a.STATUS", "cni.dev/valid-attachments", NULL);
-	place_plugin(f.p, "a", "echo '{\"code\":50,\"msg\":\"not yet\"}'; exit 1");
-	assert_true(hw_status(f.cni, conf, &f.e) < 0);
-	assert_string_equal(f.e.msg, "not yet");
-	assert_int_equal(hw_err_wire(&f.e), HW_CNI_NOT_AVAILABLE);
-	assert_notes(f.p, "");
-	/* before 1.1.0 there is no such question */
-	assert_ok(hw_status(f.cni, f.conf, &f.e), f.e);
-}
-
-static void versions(void **state)
-{
-	static const struct {
-		const char *body, *want; /* versions joined, or the message */
-	} cases[] = {
-		{ "echo '{\"cniVersion\":\"1.1.0\",\"supportedVersions\":[\"0.1.0\",\"9.9\"]}'",
-		  "0.1.0 9.9" },
-		{ "echo '{\"cniVersion\":\"0.2.0\"}'", "0.1.0 0.2.0" },
-		{ "echo '{\"code\":4,\"msg\":\"unknown CNI_COMMAND: VERSION\"}'; exit 1", "0.1.0" },
-		{ "echo '{\"cniVersion\":\"1.0.0\"}'",
-		  "decoding version info: missing field supportedVersions" },
-		{ "echo '{}'", "decoding version info: missing field cniVersion" },
-		{ "exit 1", "netplugin failed with no error message: exit status 1" },
-	};
-	AUTO(fixture_done) struct fixture f = fixture(state, NULL, NULL);
-
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(hw_strings_free) struct hw_strings list = { 0 };
-		AUTO(buf_done) struct buf got = { 0 };
-
-		place_plugin(f.p, "a", cases[i].body);
-		if (hw_plugin_versions(f.cni, "a", &list, &f.e) < 0)
-			buf_puts(&got, f.e.msg);
-		for (size_t j = 0; j < list.n; j++)
-			buf_printf(&got, "%s%s", j ? " " : "", list.v[j]);
-		assert_string_equal(got.data, cases[i].want);
-	}
-}
-
-static void version_call(void **state)
-{
-	AUTO(fixture_done)
-	struct fixture f = fixture(state,
-				   "note $CNI_COMMAND $CNI_NETNS $CNI_IFNAME $CNI_PATH "
-				   "\"$CNI_CONTAINERID$CNI_ARGS\" $(cat)\n"
-				   "echo '{\"cniVersion\":\"0.2.0\"}'",
-				   NULL);
-	AUTO(hw_strings_free) struct hw_strings list = { 0 };
-
-	assert_ok(hw_plugin_versions(f.cni, "a", &list, &f.e), f.e);
-	assert_notes(f.p, "VERSION dummy dummy dummy  {\"cniVersion\":\"1.1.0\"}\n");
-}
-
-#define SUPPORTS(list) "echo '{\"cniVersion\":\"1.1.0\",\"supportedVersions\":[" list "]}'"
-
-static void validate_list(void **state)
-{
-	AUTO(fixture_done)
-	struct fixture f = fixture(state, SUPPORTS("\"0.4.0\""), SUPPORTS("\"1.0.0\",\"1.1.0\""));
-	AUTO(hw_strings_free) struct hw_strings caps = { 0 };
-	AUTO(hw_conf_free)
-	struct hw_conf *conf =
-		test_list("{\"name\":\"n\",\"cniVersion\":\"1.0.0\",\"plugins\":["
-			  "{\"type\":\"b\",\"capabilities\":{\"x\":true,\"y\":false}},"
-			  "{\"type\":\"b\",\"capabilities\":{\"x\":true,\"z\":true}}]}");
-	const char *const wanted[] = { "x", "y", NULL };
-
-	assert_ok(hw_validate(f.cni, conf, NULL, &caps, &f.e), f.e);
-	assert_int_equal(caps.n, 2);
-	assert_true(strings_has(&caps, "x") && strings_has(&caps, "z"));
-	assert_true(hw_validate(f.cni, conf, wanted, NULL, &f.e) < 0);
-	assert_string_equal(f.e.msg, "network \"n\" does not declare capability \"y\"");
-	assert_true(hw_validate(f.cni, f.conf, NULL, NULL, &f.e) < 0);
-	assert_string_equal(f.e.msg, "[plugin a does not support config version \"1.0.0\"]");
-}
-
-static void validate_tells_all(void **state)
-{
-	AUTO(fixture_done) struct fixture f = fixture(state, SUPPORTS("\"0.4.0\""), NULL);
-	autofree char *want = str_printf("[plugin a does not support config version \"1.0.0\" "
-					 "failed to find plugin \"b\" in path [%s]]",
-					 f.p->bin);
-	AUTO(hw_conf_free) struct hw_conf *one = test_plugin(ONE);
-
-	assert_true(hw_validate(f.cni, f.conf, NULL, NULL, &f.e) < 0);
-	assert_string_equal(f.e.msg, want);
-	assert_true(hw_validate(f.cni, one, NULL, NULL, &f.e) < 0);
-	assert_string_equal(f.e.msg, "plugin a does not support config version \"1.0.0\"");
-}
-
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: ADD runs the chain, each plugin with the result before it",
 		   add_runs_the_chain),
@@ -693,12 +589,6 @@ static const struct CMUnitTest tests[] = {
 		   waits_for_a_gc),
 	PLACE_TEST("run: a single plugin is run alone", single_plugin),
 	PLACE_TEST("run: errors of a single plugin are its own", single_errors_are_bare),
-	PLACE_TEST("status: each plugin is asked, and its code comes back", status_asks_each),
-	PLACE_TEST("versions: what a plugin supports, or why that is unknown", versions),
-	PLACE_TEST("versions: the probe looks as plugins of old expect it", version_call),
-	PLACE_TEST("validate: versions and capabilities of a list", validate_list),
-	PLACE_TEST("validate: all errors of a list are told, of a plugin just its own",
-		   validate_tells_all),
 };
 
 int main(void)
