@@ -15,7 +15,7 @@ deps: ## install the Debian packages needed to build, run and test, where missin
 	@tools/deps build test peer
 
 run: deps all ## the main job, end to end: attach a namespace to a network and detach it
-	test/demo
+	test/demo $(BUILD)
 
 test: deps all ## all tests; the last line is the total
 	@test/run --build $(BUILD) $(TESTFLAGS)
@@ -38,7 +38,7 @@ bench: deps all ## measure against peers
 	bench/run
 
 conformance: deps all ## against Go's own cnitool (where Go is present)
-	test/conformance
+	test/conformance/run $(BUILD)
 
 cross: ## compile everything for arm64, in a throw-away root
 	tools/cross
