@@ -162,12 +162,9 @@ static int object_format(const char *json, const char *what, char **ret_json, st
 	*ret_json = NULL;
 	if (!json)
 		return 0;
-	r = value_parse(json, strlen(json), &v, e);
+	r = conf_parse_object(json, what, &v, e);
 	if (r < 0)
-		return err_ctx(e, "%s", what);
-	if (value_kind(v) != VALUE_OBJECT)
-		return err_text(e, -EINVAL, "%s: %s, want an object", what,
-				value_kind_name(value_kind(v)));
+		return r;
 	if (value_count(v) > 0)
 		*ret_json = value_format(v, 0);
 	return 0;

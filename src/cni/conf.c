@@ -174,8 +174,8 @@ static int list_flag(const struct value *list, const char *key, bool *ret_flag, 
 		return 0;
 	text = value_string(flag);
 	if (!text)
-		return err_text(e, -EINVAL, IN_LIST "invalid type for %s: %s, want true or false",
-				key, value_kind_name(value_kind(flag)));
+		return err_text(e, -EINVAL, IN_LIST "invalid type %s for %s, want true or false",
+				value_kind_name(value_kind(flag)), key);
 	*ret_flag = strcasecmp(text, "true") == 0;
 	if (*ret_flag || strcasecmp(text, "false") == 0)
 		return 0;
@@ -430,6 +430,27 @@ static int request_prev(struct value *request, const char *prev_result, struct h
 	return 0;
 }
 
+/**
+ * conf_parse_object() - text that a caller gives for an object
+ * @json: the text
+ * @what: what it is, for messages
+ */
+int conf_parse_object(const char *json, const char *what, struct value **ret_object,
+		      struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r;
+
+	r = value_parse(json, strlen(json), &v, e);
+	if (r < 0)
+		return err_ctx(e, "%s", what);
+	if (value_kind(v) != VALUE_OBJECT)
+		return err_text(e, -EINVAL, "%s: %s, want an object", what,
+				value_kind_name(value_kind(v)));
+	*ret_object = take_ptr(v);
+	return 0;
+}
+
 /* Of the capability arguments, those that the plugin declares; none leave runtimeConfig alone. */
 static int request_runtime(struct value *request, const struct conf_plugin *plugin,
 			   const char *capability_args, struct hw_err *e)
@@ -440,12 +461,9 @@ static int request_runtime(struct value *request, const struct conf_plugin *plug
 
 	if (!capability_args || plugin->capabilities.n == 0)
 		return 0;
-	r = value_parse(capability_args, strlen(capability_args), &args, e);
+	r = conf_parse_object(capability_args, "capability arguments", &args, e);
 	if (r < 0)
-		return err_ctx(e, "capability arguments");
-	if (value_kind(args) != VALUE_OBJECT)
-		return err_text(e, -EINVAL, "capability arguments: %s, want an object",
-				value_kind_name(value_kind(args)));
+		return r;
 	for (size_t i = 0; i < plugin->capabilities.n; i++) {
 		struct value *arg = value_get(args, plugin->capabilities.v[i]);
 

@@ -67,6 +67,9 @@ struct conf_request {
 int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request *request,
 		 char **ret_json, struct hw_err *e);
 
+int conf_parse_object(const char *json, const char *what, struct value **ret_object,
+		      struct hw_err *e);
+
 AUTO_DEFINE(hw_conf_free, struct hw_conf);
 
 #endif

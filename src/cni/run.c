@@ -35,20 +35,27 @@
 
 /* ---- one call ---------------------------------------------------------------- */
 
-static char *join_args(const struct hw_attach *at)
+static int join_args(const struct hw_attach *at, char **ret_args, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 
-	for (size_t i = 0; i < at->n_args; i++)
-		buf_printf(&b, "%s%s=%s", i ? ";" : "", at->args[i][0], at->args[i][1]);
-	return buf_take(&b);
+	for (size_t i = 0; i < at->n_args; i++) {
+		const char *key = at->args[i][0], *value = at->args[i][1];
+
+		if (!key || !value)
+			return err_text(e, -EINVAL, "CNI_ARGS: pair %zu has no %s", i,
+					key ? "value" : "key");
+		buf_printf(&b, "%s%s=%s", i ? ";" : "", key, value);
+	}
+	*ret_args = buf_take(&b);
+	return 0;
 }
 
 /**
  * run_init() - begin a call
  * @at: the attachment; NULL for a call that has none
  *
- * Return: 0, or a negative errno when @at is of no size that we understand
+ * Return: 0, or a negative errno when @at cannot be understood
  */
 int run_init(struct run *run, const struct hw_cni *cni, const struct hw_conf *conf,
 	     const struct hw_attach *at, struct hw_err *e)
@@ -65,10 +72,9 @@ int run_init(struct run *run, const struct hw_cni *cni, const struct hw_conf *co
 	run->at.container_id = str_or(run->at.container_id, "");
 	run->at.netns = str_or(run->at.netns, "");
 	run->at.ifname = str_or(run->at.ifname, "");
-	run->args = join_args(&run->at);
 	run->cancel_fd = run->at.cancel_fd > 0 ? run->at.cancel_fd : -1;
 	run->deadline = time_deadline(run->at.timeout_ms);
-	return 0;
+	return join_args(&run->at, &run->args, e);
 }
 
 /**
@@ -224,6 +230,13 @@ static int check_names(const struct run *run, struct hw_err *e)
 	return r;
 }
 
+static int check_capability_args(const char *json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+
+	return json ? conf_parse_object(json, "capability arguments", &v, e) : 0;
+}
+
 /* All that can be known to be wrong before anything is run. */
 static int prepare(const struct run *run, struct hw_strings *ret_paths, struct hw_err *e)
 {
@@ -241,6 +254,8 @@ static int prepare(const struct run *run, struct hw_strings *ret_paths, struct h
 	}
 	if (check_names(run, e) < 0)
 		return name_plugin(run, 0, "add", e);
+	if (check_capability_args(run->at.capability_args, e) < 0)
+		return e->code;
 	/* names may be good for a network and still too long for a file */
 	if (cache_path(run->cni->cache_dir, run->conf->name, &run->at, &cache, e) < 0)
 		return not_cached(run, e);

@@ -142,7 +142,7 @@ static void list_faults(void **state)
 		{ "{\"name\":\"n\",\"cniVersion\":\"x\",\"cniVersions\":[]," PLUGINS "}",
 		  LIST "invalid cniVersion x" },
 		{ "{\"name\":\"n\",\"disableCheck\":1," PLUGINS "}",
-		  LIST "invalid type for disableCheck: a number" },
+		  LIST "invalid type a number for disableCheck" },
 		{ "{\"name\":\"n\",\"disableGC\":\"yes\"," PLUGINS "}",
 		  LIST "invalid value \"yes\" for disableGC" },
 		{ "{\"name\":\"n\",\"loadOnlyInlinedPlugins\":true}",

@@ -183,6 +183,25 @@ static void names_are_checked_first(void **state)
 	assert_notes(f.p, "");
 }
 
+static void arguments_are_checked_first(void **state)
+{
+	static const char *const pair[][2] = { { "K", "v" }, { "L", NULL } };
+	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
+
+	f.at.capability_args = "[]"; /* which no plugin of the list asks for */
+	assert_int_equal(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), -EINVAL);
+	assert_string_equal(f.e.msg, "capability arguments: an array, want an object");
+	f.at.capability_args = "{\"mac\":";
+	assert_int_equal(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), -EINVAL);
+	assert_contains(f.e.msg, "capability arguments: not JSON");
+	f.at.capability_args = NULL;
+	f.at.args = pair;
+	f.at.n_args = 2;
+	assert_int_equal(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), -EINVAL);
+	assert_string_equal(f.e.msg, "CNI_ARGS: pair 1 has no value");
+	assert_notes(f.p, "");
+}
+
 static void bad_network_name(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, NULL);
@@ -559,6 +578,8 @@ static const struct CMUnitTest tests[] = {
 		   arguments_reach_the_plugins),
 	PLACE_TEST("run: ids and interface names are checked before anything is run",
 		   names_are_checked_first),
+	PLACE_TEST("run: arguments are checked before anything is run",
+		   arguments_are_checked_first),
 	PLACE_TEST("run: a bad network name is refused before anything is run", bad_network_name),
 	PLACE_TEST("run: a missing plugin is told before anything is run", missing_plugin),
 	PLACE_TEST("run: names too long for a cache file are told before anything is run",
