@@ -104,6 +104,7 @@ static char *delegate(const char *path, const char *config)
 		.ifname = "eth0",
 		.args = "A=b",
 		.path = path,
+		.netns_override = "yes",
 		.input = config,
 		.input_len = strlen(config),
 		.siblings = siblings,
@@ -252,6 +253,35 @@ static void not_a_sibling(void **state)
 				    "[{\"address\":\"10.0.0.1/8\"}]}");
 }
 
+/* A runtime that gives up kills the plugin's process group; the delegate must be in it. */
+static void stays_in_the_group(void **state)
+{
+	const struct place *p = *state;
+	autofree char *want = str_printf("7: %d; ", (int)getpgrp());
+
+	place_plugin(p, "shell",
+		     "read -r _ _ _ _ group _ </proc/$$/stat\n"
+		     "echo \"{\\\"code\\\":7,\\\"msg\\\":\\\"$group\\\"}\"; exit 1");
+	outer.plugin = "shell";
+	outer.command = "DEL";
+	autofree char *answer = delegate(p->bin, DO("nothing"));
+	assert_string_equal(answer, want);
+}
+
+static void environment(void **state)
+{
+	const struct place *p = *state;
+
+	place_plugin(p, "shell",
+		     "note $CNI_COMMAND $CNI_CONTAINERID $CNI_NETNS $CNI_IFNAME $CNI_ARGS "
+		     "$CNI_NETNS_OVERRIDE");
+	outer.plugin = "shell";
+	outer.command = "CHECK";
+	autofree char *answer = delegate(p->bin, DO("nothing"));
+	assert_string_equal(answer, "done");
+	assert_notes(p, "CHECK c1 /nowhere eth0 A=b yes\n");
+}
+
 #define TEST(sentence, f)                                                                          \
 	{                                                                                          \
 		sentence, f, setup, place_teardown, NULL                                           \
@@ -269,6 +299,8 @@ int main(int argc, char **argv)
 		TEST("delegate: the caller may hand over another configuration", other_input),
 		TEST("delegate: a plugin that is not there is an error", not_found),
 		TEST("delegate: a foreign plugin is executed", not_a_sibling),
+		TEST("delegate: an executed one stays in our process group", stays_in_the_group),
+		TEST("delegate: an executed one has the call's environment", environment),
 	};
 
 	if (str_equal(basename(argv[0]), "inner"))
