@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "base/time.h"
 #include "base/value.h"
@@ -287,11 +288,12 @@ static void waits_in_vain(void **state)
 	assert_true(is_cached(&f, "n", "c1"));
 }
 
-/* How many descriptors of ours lead to the network's lock. */
-static int lock_openers(const struct place *p)
+/* How many descriptors of a process lead to the network's lock. */
+static int lock_openers(const struct place *p, pid_t pid)
 {
 	autofree char *start = str_printf("%s/locks/" RUN_TAKER "-", p->state);
-	DIR *fds = opendir("/proc/self/fd");
+	autofree char *path = str_printf("/proc/%d/fd", pid);
+	DIR *fds = opendir(path);
 	struct dirent *entry;
 	int n = 0;
 
@@ -304,6 +306,13 @@ static int lock_openers(const struct place *p)
 	}
 	closedir(fds);
 	return n;
+}
+
+static void await_lock_openers(const struct place *p, pid_t pid, int n)
+{
+	for (int i = 0; i < 2000 && lock_openers(p, pid) < n; i++)
+		time_sleep(5);
+	assert_true(lock_openers(p, pid) >= n);
 }
 
 struct collector {
@@ -334,8 +343,7 @@ static void added_meanwhile(void **state)
 	/* an ADD is running: GC has to wait, and others may still begin */
 	assert_ok(lock_take(f.p->state, "n", RUN_TAKER, false, TIME_NEVER, &running, &f.e), f.e);
 	assert_int_equal(pthread_create(&thread, NULL, collect, &c), 0);
-	while (lock_openers(f.p) < 2)
-		time_sleep(5);
+	await_lock_openers(f.p, getpid(), 2);
 	add(&f, f.conf, "c3");
 	add(&f, f.conf, "c2"); /* ended and made anew, as far as the cache can tell */
 	close(take_fd(running));
@@ -349,6 +357,145 @@ static void added_meanwhile(void **state)
 		      "[{\"containerID\":\"c9\",\"ifname\":\"eth0\"},"
 		      "{\"containerID\":\"c2\",\"ifname\":\"eth0\"},"
 		      "{\"containerID\":\"c3\",\"ifname\":\"eth0\"}]");
+}
+
+/* ---- processes ------------------------------------------------------------------------ */
+
+#define ADDS 50
+#define GCS  5
+
+/* Has a file for each attachment, and after GC none but for those that are valid. HOLD is run in the
+ * middle of an ADD. */
+#define KEEPER(HOLD)                                                                               \
+	"in=$(cat); case $CNI_COMMAND in\n"                                                        \
+	"ADD) >$D/is/$CNI_CONTAINERID; " HOLD " echo '{}';;\n"                                     \
+	"DEL) rm -f $D/is/$CNI_CONTAINERID;;\n"                                                    \
+	"GC) for f in $D/is/*; do\n"                                                               \
+	"  case $in in *'\"'${f##*/}'\"'*) ;; *) rm -f $f;; esac\n"                                \
+	"done;;\nesac"
+
+/* The network as a plugin that keeps files in is/ sees it. */
+static struct fixture keeper(void **state, const char *plugin)
+{
+	struct fixture f = fixture(state, V110);
+	autofree char *is = str_printf("%s/is", f.p->dir);
+
+	assert_int_equal(mkdir(is, 0700), 0);
+	place_plugin(f.p, "a", plugin);
+	f.cni->lock_timeout_ms = 60000;
+	return f;
+}
+
+static int process_add(const struct fixture *f, int i)
+{
+	autofree char *id = str_printf("c%d", i);
+	struct hw_attach at = TEST_ATTACH;
+	struct hw_err e;
+	int r;
+
+	at.container_id = id;
+	r = hw_add(f->cni, f->conf, &at, HW_ADD_UNDO, NULL, &e);
+	if (r < 0)
+		fprintf(stderr, "ADD %s: %s\n", id, e.msg);
+	return r < 0;
+}
+
+/* GC with an empty list, which is not the same as none. */
+static int process_gc(const struct fixture *f, int i)
+{
+	const struct hw_valid none[1] = { { 0 } };
+	struct hw_err e;
+	int r;
+
+	(void)i;
+	r = hw_gc(f->cni, f->conf, none, 0, &e);
+	if (r < 0)
+		fprintf(stderr, "GC: %s\n", e.msg);
+	return r < 0;
+}
+
+static pid_t process(const struct fixture *f, int i, int (*work)(const struct fixture *f, int i))
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(work(f, i));
+	assert_true(child > 0);
+	return child;
+}
+
+static void assert_succeeded(const pid_t *children, size_t n)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int status = -1;
+
+		waitpid(children[i], &status, 0);
+		failed += status != 0;
+	}
+	assert_int_equal(failed, 0);
+}
+
+/* How many attachments the cache knows; the plugin knows the same ones. */
+static int attached(const struct fixture *f)
+{
+	int n = 0;
+
+	for (int i = 0; i < ADDS; i++) {
+		autofree char *id = str_printf("c%d", i);
+		autofree char *file = str_printf("is/%s", id);
+
+		assert_int_equal(is_cached(f, "n", id), place_has(f->p, file));
+		n += is_cached(f, "n", id);
+	}
+	return n;
+}
+
+static void adds_of_other_processes(void **state)
+{
+	AUTO(fixture_done)
+	struct fixture f = keeper(state, KEEPER("echo >$D/begun; read go <$D/go;"));
+	autofree char *begun_path = str_printf("%s/begun", f.p->dir);
+	autofree char *go_path = str_printf("%s/go", f.p->dir);
+	autoclose int begun = -1, go = -1;
+	char newlines[ADDS];
+	pid_t adds[ADDS], gc;
+
+	assert_int_equal(mkfifo(begun_path, 0600), 0);
+	assert_int_equal(mkfifo(go_path, 0600), 0);
+	begun = open(begun_path, O_RDWR | O_CLOEXEC);
+	go = open(go_path, O_RDWR | O_CLOEXEC);
+	assert_true(begun >= 0 && go >= 0);
+	for (int i = 0; i < ADDS; i++)
+		adds[i] = process(&f, i, process_add);
+	for (int i = 0; i < ADDS; i++)
+		assert_int_equal(read(begun, newlines, 1), 1);
+	gc = process(&f, 0, process_gc);
+	await_lock_openers(f.p, gc, 1); /* it has looked at the cache, and waits */
+	memset(newlines, '\n', sizeof(newlines));
+	assert_int_equal(write(go, newlines, sizeof(newlines)), sizeof(newlines));
+	assert_succeeded(adds, ADDS);
+	assert_succeeded(&gc, 1);
+	assert_int_equal(attached(&f), ADDS);
+	assert_int_equal(process_gc(&f, 0), 0);
+	assert_int_equal(attached(&f), 0);
+}
+
+static void all_at_once(void **state)
+{
+	AUTO(fixture_done) struct fixture f = keeper(state, KEEPER(""));
+	pid_t children[ADDS + GCS];
+
+	size_t n = 0;
+
+	for (int i = 0; i < ADDS; i++) {
+		children[n++] = process(&f, i, process_add);
+		if (i % (ADDS / GCS) == 0)
+			children[n++] = process(&f, 0, process_gc);
+	}
+	assert_succeeded(children, n);
+	attached(&f);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -371,6 +518,10 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: the time is for the whole call", time_is_for_all),
 	PLACE_TEST("gc: a cancel ends the whole call", cancel_is_for_all),
 	PLACE_TEST("gc: a running ADD that does not end makes it say 11", waits_in_vain),
+	PLACE_TEST("gc: an empty list ends none of fifty ADDs that other processes are running",
+		   adds_of_other_processes),
+	PLACE_TEST("gc: fifty ADDs and five GCs at once leave plugin and cache agreed",
+		   all_at_once),
 	PLACE_TEST("gc: what another thread added or replaced after the call is kept",
 		   added_meanwhile),
 };
