@@ -40,7 +40,7 @@
 extern "C" {
 #endif
 
-/* One call of a plugin. Made by the library; it may grow at its end. */
+/* One call of a plugin. Only the library makes one, so it can grow, at its end. */
 struct hw_call {
 	const char *command; /* ADD DEL CHECK GC STATUS VERSION */
 	const char *container_id;
@@ -69,8 +69,9 @@ struct hw_call {
 	int exit_status; /* after a success, when not 0 */
 };
 
+/* Grows at its end: what a plugin that was built earlier does not have is 0. */
 struct hw_plugin {
-	size_t size;
+	size_t size; /* sizeof(struct hw_plugin) */
 	const char *name;
 	const char *summary; /* one line for people */
 	int (*add)(struct hw_call *call, struct hw_err *e);
@@ -92,7 +93,8 @@ struct hw_plugin {
  * hw_plugin_main() - a whole plugin program
  * @argc:   of main()
  * @argv:   of main()
- * @plugin: what it is and does
+ * @plugin: what it is and does; a size that is not set, or members that this library does not have,
+ *          are an error
  *
  * Return: the exit status
  */
