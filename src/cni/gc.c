@@ -39,7 +39,7 @@ AUTO_VALUE_DEFINE(gc_done, struct gc);
 static void keep(struct gc *gc, const char *container_id, const char *ifname)
 {
 	gc->keep = mem_resize(gc->keep, gc->n_keep + 1, sizeof(*gc->keep));
-	gc->keep[gc->n_keep++] = (struct hw_valid){ container_id, ifname };
+	gc->keep[gc->n_keep++] = (struct hw_valid){ str_or(container_id, ""), str_or(ifname, "") };
 	gc->told = true;
 }
 

@@ -119,6 +119,16 @@ static void none_named(void **state)
 	assert_gc_key(&f, "cni.dev/valid-attachments", "absent");
 }
 
+static void nameless_is_nobody(void **state)
+{
+	const struct hw_valid valid[] = { { NULL, NULL }, { "c2", NULL } };
+	AUTO(fixture_done) struct fixture f = fixture(state, V110);
+
+	add(&f, f.conf, "c2");
+	assert_ok(hw_gc(f.cni, f.conf, valid, 2, &f.e), f.e);
+	assert_notes(f.p, "DEL a c2 eth0 /ns\nGC a\n");
+}
+
 static void other_networks_stay(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
@@ -508,6 +518,7 @@ static const struct CMUnitTest tests[] = {
 		   another_interface_is_another_attachment),
 	PLACE_TEST("gc: without a list every attachment ends and the plugins get no list",
 		   none_named),
+	PLACE_TEST("gc: an entry of the list without names is nobody's", nameless_is_nobody),
 	PLACE_TEST("gc: attachments of other networks stay", other_networks_stay),
 	PLACE_TEST("gc: DEL gets the namespace, arguments and capabilities of the ADD",
 		   cached_arguments_are_used),
