@@ -81,6 +81,13 @@ int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e)
 	return file_read_all(fd, "input", max, ret, e);
 }
 
+void file_fill_standard(int flags)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", flags); /* takes the lowest number: fd */
+}
+
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e)
 {
 	const char *at = data;

@@ -182,14 +182,6 @@ static int catch_signals(struct tool *t, struct hw_err *e)
 	return 0;
 }
 
-/* Else a descriptor of ours would become a plugin's, or our own, standard output. */
-static void fill_standard_descriptors(void)
-{
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null", O_RDWR); /* takes the lowest number: fd */
-}
-
 /* ---- the tool -------------------------------------------------------------------- */
 
 static const char *env_or(const char *name, const char *otherwise)
@@ -377,7 +369,7 @@ int main(int argc, char **argv)
 	const struct command *c;
 	char **words;
 
-	fill_standard_descriptors();
+	file_fill_standard(O_RDWR);
 	value_seed();
 	read_environment(&t);
 	if (!read_options(&t, argc, argv, &wishes))

@@ -10,6 +10,7 @@
 #include "cni/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +100,7 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 	};
 	struct hw_err e;
 
+	file_fill_standard(O_PATH);
 	value_seed();
 	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))
 		return help(plugin);
