@@ -473,6 +473,7 @@ static void lists(void **state)
 	AUTO(hw_strings_free) struct hw_strings bad = { 0 };
 	AUTO(hw_cni_free) struct hw_cni *cni = NULL;
 	struct hw_attach other = { .container_id = "c2", .ifname = "eth0" };
+	struct hw_attach longer = { .container_id = "x-c2", .ifname = "eth0" };
 	struct place *p = *state;
 	autofree char *dir = str_printf("%s/results/dir", p->cache);
 	struct hw_err e;
@@ -497,6 +498,11 @@ static void lists(void **state)
 	assert_ok(hw_cached_attachments(cni, "plain-id", NULL, NULL, &some, &e), e);
 	assert_int_equal(some.n, 1);
 	assert_string_equal(some.v[0].ifname, "net1");
+	hw_cached_list_free(&some);
+	write_entry(p, &longer, RESULT); /* its file name has "-c2-", too */
+	assert_ok(hw_cached_attachments(cni, "c2", NULL, NULL, &some, &e), e);
+	assert_int_equal(some.n, 1);
+	assert_string_equal(some.v[0].container_id, "c2");
 }
 
 static void lists_none(void **state)

@@ -233,6 +233,18 @@ static void no_cache(void **state)
 	assert_notes(f.p, "GC a\n");
 }
 
+static void dead_writers(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, V110);
+
+	add(&f, f.conf, "c1");
+	place_write(f.p, "cache/results/.n-c0-eth0~", "{\"kind\":", 0600);
+	assert_ok(hw_gc(f.cni, f.conf, (const struct hw_valid[]){ { "c1", "eth0" } }, 1, &f.e),
+		  f.e);
+	assert_false(place_has(f.p, "cache/results/.n-c0-eth0~"));
+	assert_true(is_cached(&f, "n", "c1"));
+}
+
 static void unreadable_cache(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
@@ -527,6 +539,7 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: before 1.1.0 the plugins are not asked", before_1_1_0),
 	PLACE_TEST("gc: a damaged cache file is told and passed over", damaged_file),
 	PLACE_TEST("gc: a missing cache is an empty one", no_cache),
+	PLACE_TEST("gc: what dead writers left in the cache is cleared away", dead_writers),
 	PLACE_TEST("gc: a cache that cannot be read stops it before anything is ended",
 		   unreadable_cache),
 	PLACE_TEST("gc: the time is for the whole call", time_is_for_all),
