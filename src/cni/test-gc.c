@@ -137,9 +137,13 @@ static void other_networks_stay(void **state)
 					  "\"plugins\":[{\"type\":\"a\"}]}");
 
 	add(&f, other, "c1");
+	add(&f, f.conf, "c1");
+	add(&f, other, "c2");
 	assert_ok(hw_gc(f.cni, f.conf, NULL, 0, &f.e), f.e);
-	assert_notes(f.p, "GC a\n");
-	assert_true(is_cached(&f, "m", "c1"));
+	assert_notes(f.p, "DEL a c1 eth0 /ns\nGC a\n");
+	assert_gc_key(&f, "cni.dev/valid-attachments", "absent");
+	assert_false(is_cached(&f, "n", "c1"));
+	assert_true(is_cached(&f, "m", "c1") && is_cached(&f, "m", "c2"));
 }
 
 static void cached_arguments_are_used(void **state)
