@@ -615,3 +615,17 @@ complete_words() {
 	[ "$(complete_words add demo "")" = /run/netns/pod ]
 	[ "$(complete_words add --ti)" = --timeout ]
 }
+
+@test "cnitool: the man page and the completion have every command and option of the help" {
+	for word in $(cnitool --help | grep -oE '^  [a-z]+ ' | sort -u); do
+		grep -qw "Cm.* $word" "$HAWSER_SRC/man/cnitool.1"
+		grep -qw "$word" "$HAWSER_SRC/completions/cnitool"
+	done
+	for option in $(cnitool --help | grep -oE -e '--[a-z-]+' | sort -u); do
+		grep -q -e "Fl -${option#--}" "$HAWSER_SRC/man/cnitool.1"
+		grep -q -e "$option" "$HAWSER_SRC/completions/cnitool"
+	done
+	for variable in $(cnitool --help | grep -oE '\<[A-Z]+_[A-Z]+\>|NETCONFPATH' | sort -u); do
+		grep -q "Ev $variable" "$HAWSER_SRC/man/cnitool.1"
+	done
+}

@@ -116,10 +116,12 @@ silence() {
 }
 
 @test "plugin: --help says what it is for and documents its configuration" {
-	run --separate-stderr "$HAWSER_BUILD/cni/noop" --help
-	[ "$status" = 0 ]
-	[[ "$output" == *CNI_COMMAND* ]]
-	[[ "$output" == *debugFile* ]]
+	for option in --help -h; do
+		run --separate-stderr "$HAWSER_BUILD/cni/noop" $option
+		[ "$status" = 0 ]
+		[[ "$output" == *CNI_COMMAND* ]]
+		[[ "$output" == *debugFile* ]]
+	done
 }
 
 @test "plugin: a closed standard input is an I/O error, code 5" {
@@ -384,10 +386,56 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	[ -z "$(things)" ]
 }
 
+@test "record: where the kernel does not say which boot it is, GC ends nothing that lives" {
+	record ADD c1
+	mount --bind /dev/null /proc/sys/kernel/random/boot_id
+	record GC ""
+	umount /proc/sys/kernel/random/boot_id
+	record CHECK c1
+}
+
+@test "record: HAWSER_STATE that others can write to is refused" {
+	mkdir -m 1777 open
+	HAWSER_STATE=$PWD/open run record ADD c1
+	[ "$status" = 1 ]
+	[[ "$(jq -r .msg <<<"$output")" == "$PWD/open holds attachment records and can be written by others: "* ]]
+	[ -z "$(listing open)" ]
+	[ -z "$(things)" ]
+}
+
 @test "record: HAWSER_STATE says where records and locks are" {
 	HAWSER_STATE=$PWD/state record ADD c1
 	[ "$(find state/attachments -type f | wc -l)" = 1 ]
 	[ ! -e /run/hawser ]
 	HAWSER_STATE=$PWD/state record DEL c1
 	[ -z "$(things)" ]
+}
+
+# ---- for people -------------------------------------------------------------------------------
+
+# complete_words WORD...: what bash would offer after "hawser-plugin WORD..."
+complete_words() {
+	bash -c 'source "$HAWSER_SRC/completions/hawser-plugin"; COMP_WORDS=(hawser-plugin "$@")
+		COMP_CWORD=$#; _hawser_plugin; echo "${COMPREPLY[@]}"' - "$@"
+}
+
+@test "hawser-plugin: completion offers commands, plugins and directories" {
+	mkdir dir
+	[ "$(complete_words "")" = "list install uninstall --help --version $("$program" list | cut -d ' ' -f 1 | xargs)" ]
+	[ "$(complete_words lo)" = loopback ]
+	[ "$(complete_words list --)" = --json ]
+	[ "$(complete_words install d)" = dir ]
+	[ "$(complete_words install dir --)" = --force ]
+	[ "$(complete_words noop "")" = --help ]
+}
+
+@test "hawser-plugin: the man page has every command, option and plugin" {
+	page=$HAWSER_SRC/man/hawser-plugin.1
+	for word in $("$program" --help | grep -oE '^ *(usage: )?  *hawser-plugin [a-z]+' | awk '{ print $NF }'); do
+		grep -q "^\.\(Cm\|It Cm\) $word" "$page"
+	done
+	for plugin in $("$program" list | cut -d ' ' -f 1); do
+		grep -q "^\.It Sy $plugin$" "$page"
+	done
+	grep -q 'Fl -force' "$page"
 }

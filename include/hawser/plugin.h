@@ -134,8 +134,8 @@ HW_PUBLIC int hw_delegate(struct hw_call *call, const char *plugin, const char *
 /**
  * hw_record_save() - write call->made down, before the kernel is changed
  *
- * The record is replaced atomically. On DEL and CHECK call->made holds what was
- * last saved, or is zeroed where there is no record.
+ * For ADD. The record is replaced atomically. On DEL and CHECK call->made holds
+ * what was last saved, or is zeroed where there is no record.
  */
 HW_PUBLIC int hw_record_save(struct hw_call *call, struct hw_err *e);
 
