@@ -564,6 +564,12 @@ leftovers() {
 	cnitool add demo /run/netns/pod >/dev/null
 	ip netns del pod
 	cnitool del demo /run/netns/pod
+	# the kernel ends the links of a namespace some time after its last reference
+	for _ in $(seq 100); do
+		[ -n "$(ip -o link show type veth)" ] || break
+		sleep 0.1
+	done
+	leftovers
 	[ -z "$(leftovers)" ]
 }
 
