@@ -39,8 +39,9 @@ static void link_decode_kind(const struct nlattr *info, struct link *link)
 {
 	const struct nlattr *attr;
 
-	mnl_attr_for_each_nested(attr, info) if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
-		link_copy_text(attr, link->kind, sizeof(link->kind));
+	mnl_attr_for_each_nested(attr, info)
+		if (mnl_attr_get_type(attr) == IFLA_INFO_KIND)
+			link_copy_text(attr, link->kind, sizeof(link->kind));
 }
 
 /* IFLA_INET6_CONF is an array of the link's sysctls, as they are read by this namespace. */
@@ -48,8 +49,7 @@ static bool link_has_ipv6(const struct nlattr *inet6)
 {
 	const struct nlattr *attr;
 
-	mnl_attr_for_each_nested(attr, inet6)
-	{
+	mnl_attr_for_each_nested(attr, inet6) {
 		const int32_t *conf = mnl_attr_get_payload(attr);
 
 		if (mnl_attr_get_type(attr) == IFLA_INET6_CONF &&
@@ -63,8 +63,9 @@ static void link_decode_families(const struct nlattr *families, struct link *lin
 {
 	const struct nlattr *attr;
 
-	mnl_attr_for_each_nested(attr, families) if (mnl_attr_get_type(attr) == AF_INET6)
-		link->ipv6 = link_has_ipv6(attr);
+	mnl_attr_for_each_nested(attr, families)
+		if (mnl_attr_get_type(attr) == AF_INET6)
+			link->ipv6 = link_has_ipv6(attr);
 }
 
 static void link_decode_attr(const struct nlattr *attr, struct link *link)
@@ -100,7 +101,8 @@ static int link_decode(void *ctx, const struct nlmsghdr *answer, struct hw_err *
 		return 0;
 	link->index = head->ifi_index;
 	link->flags = head->ifi_flags;
-	mnl_attr_for_each(attr, answer, sizeof(*head)) link_decode_attr(attr, link);
+	mnl_attr_for_each(attr, answer, sizeof(*head))
+		link_decode_attr(attr, link);
 	return 0;
 }
 

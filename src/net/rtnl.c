@@ -191,9 +191,10 @@ static const char *rtnl_find_text(const struct nlmsghdr *m)
 		return NULL;
 	if (!(m->nlmsg_flags & NLM_F_CAPPED))
 		at += mnl_nlmsg_get_payload_len(&error->msg);
-	mnl_attr_for_each(attr, m, at) if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG &&
-					   mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >=
-						   0) return mnl_attr_get_str(attr);
+	mnl_attr_for_each(attr, m, at)
+		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG &&
+		    mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0)
+			return mnl_attr_get_str(attr);
 	return NULL;
 }
 
