@@ -40,7 +40,7 @@ struct request {
 	uint32_t seq;
 	size_t at; /* its place in rtnl.out */
 	bool answered;
-	char what[112]; /* "set link eth0 up": begins the error */
+	char what[224]; /* "set link eth0 up": begins the error */
 };
 
 struct rtnl {
