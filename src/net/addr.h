@@ -19,6 +19,7 @@
 #include "base/mem.h"
 
 struct link;
+struct nlattr;
 struct rtnl;
 
 struct addr {
@@ -44,6 +45,9 @@ void addr_put_add(struct rtnl *nl, const struct link *link, const struct hw_pref
 		  uint32_t flags);
 /* -EADDRNOTAVAIL when there is none of that length. */
 void addr_put_del(struct rtnl *nl, const struct link *link, const struct hw_prefix *prefix);
+
+/* For net/'s own decoders: the address in an attribute. One of another size changes nothing. */
+void addr_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret_ip);
 
 AUTO_VALUE_DEFINE(addr_list_done, struct addr_list);
 

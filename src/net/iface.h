@@ -38,32 +38,14 @@ struct iface_options {
 	bool notify; /* arp_notify: announce the address when the link comes up */
 };
 
-/**
- * iface_configure() - addresses, up, routes
- * @nl:       a socket in the pod's namespace
- * @netns_fd: the same namespace, for its sysctls
- * @link:     the pod's interface, in that namespace; down or up
- * @result:   its ips whose interface is @link (by name), and all its routes; a
- *            route without a gateway gets that of the first address of its
- *            family that has one
- * @options:  NULL: none
- *
- * Everything that is there already is an error, as it is not ours.
- */
+/* nl and netns_fd: the pod's namespace; link: the interface in it; options NULL: none. What is there
+ * already is an error. A route without a gateway gets that of the first address of its family. */
 int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 		    const struct hw_result *result, const struct iface_options *options,
 		    struct hw_err *e);
 
-/**
- * iface_check() - is it still as iface_configure() made it?
- * @nl:     a socket in the pod's namespace
- * @link:   the pod's interface, just got
- * @result: as it was given to iface_configure()
- *
- * That it is up; that it has each address with its length, and a route to the
- * network of each; each route with gateway, table, metric, MTU and advmss.
- * More addresses and routes than those do not matter.
- */
+/* link: just got; result: as it was given to iface_configure(). Each drift has its own message; more
+ * addresses and routes than those of the result do not matter. */
 int iface_check(struct rtnl *nl, const struct link *link, const struct hw_result *result,
 		struct hw_err *e);
 

@@ -68,7 +68,7 @@ void route_put_del(struct rtnl *nl, const struct link *link, const struct route 
 int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t table,
 	      struct route_list *ret_list, struct hw_err *e);
 
-/* The first route with the dst, gw, table and (unless 0) priority of like; NULL when there is none. */
+/* The first route with the dst, gw, table and priority of like; NULL when there is none. */
 const struct route *route_find(const struct route_list *list, const struct route *like);
 /* The first route to this network; NULL when there is none. */
 const struct route *route_find_dst(const struct route_list *list, const struct hw_prefix *dst);
