@@ -69,6 +69,7 @@ union kind_data {
 
 struct kind {
 	const char *name;
+	const union kind_data *initial; /* before decode(); NULL: zeros */
 	/* What goes into IFLA_INFO_DATA; NULL: nothing. */
 	void (*put)(struct nlmsghdr *m, const struct link_new *new);
 	/* One attribute of IFLA_INFO_DATA, of any type; NULL: nothing to be read. */

@@ -100,7 +100,11 @@ void link_set_mac(struct rtnl *nl, const struct link *link, const struct hw_mac 
 void link_set_mtu(struct rtnl *nl, const struct link *link, uint32_t mtu);
 void link_set_txqlen(struct rtnl *nl, const struct link *link, uint32_t txqlen);
 void link_set_netns(struct rtnl *nl, const struct link *link, int netns_fd);
-void link_rename(struct rtnl *nl, const struct link *link, const char *name);
+void link_rename(struct rtnl *nl, const struct link *link, const char *name); /* by index */
+void link_put_delete(struct rtnl *nl, const struct link *link);
+struct nlmsghdr *link_put_change(struct rtnl *nl, const struct link *link, unsigned flags,
+				 unsigned mask, const char *what, ...)
+	__attribute__((format(printf, 5, 6))); /* for more attributes, as net/bridge.c does */
 
 /* Delete; a link that is not there is a success. The first returns as soon as nobody can find
  * the link any more, while a process of its own waits for the kernel to tidy up; the second waits

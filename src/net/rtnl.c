@@ -20,16 +20,20 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include "base/buf.h"
 #include "base/log.h"
 #include "net/netns.h"
+#include "net/sender.h"
 
 #define RTNL_PATIENCE_S	 10
 #define RTNL_SEND_MAX	 64    /* requests per send: their answers fit the receive buffer */
@@ -100,6 +104,16 @@ int rtnl_open(int netns_fd, struct rtnl **ret_nl, struct hw_err *e)
 			return r;
 	}
 	return rtnl_open_here(ret_nl, e);
+}
+
+/** rtnl_open_beside() - another socket in the namespace that @nl is in, wherever we are now */
+int rtnl_open_beside(const struct rtnl *nl, struct rtnl **ret_nl, struct hw_err *e)
+{
+	autoclose int netns_fd = ioctl(mnl_socket_get_fd(nl->socket), SIOCGSKNS);
+
+	if (netns_fd < 0)
+		return err_set(e, -errno, "find the namespace of a netlink socket");
+	return rtnl_open(netns_fd, ret_nl, e);
 }
 
 /** rtnl_close() - what was put and not committed is dropped */
@@ -321,6 +335,13 @@ static int rtnl_run_until_whole(struct rtnl *nl, struct hw_err *e)
 	return 0;
 }
 
+static void rtnl_empty(struct rtnl *nl)
+{
+	nl->n_requests = 0;
+	nl->out.len = 0;
+	nl->in.len = 0;
+}
+
 static int rtnl_each_answer(struct rtnl *nl,
 			    int (*each)(void *ctx, const struct nlmsghdr *answer, struct hw_err *e),
 			    void *ctx, struct hw_err *e)
@@ -355,8 +376,7 @@ int rtnl_query(struct rtnl *nl,
 
 	if (r >= 0)
 		r = rtnl_each_answer(nl, each, ctx, e);
-	nl->n_requests = 0;
-	nl->out.len = 0;
+	rtnl_empty(nl);
 	return r;
 }
 
@@ -376,4 +396,64 @@ static int rtnl_ignore(void *ctx, const struct nlmsghdr *answer, struct hw_err *
 int rtnl_commit(struct rtnl *nl, struct hw_err *e)
 {
 	return rtnl_query(nl, rtnl_ignore, NULL, e);
+}
+
+/**
+ * rtnl_start() - as rtnl_commit(), without waiting
+ *
+ * @nl is used for nothing else until rtnl_finish() has returned 0 or an error,
+ * or is closed: then the work goes on all the same. At most RTNL_SEND_MAX requests.
+ *
+ * Return: 0, or a negative errno and nothing was sent
+ */
+int rtnl_start(struct rtnl *nl, struct hw_err *e)
+{
+	int r;
+
+	assert(nl->n_requests > 0 && nl->n_requests <= RTNL_SEND_MAX);
+	rtnl_seal(nl);
+	r = sender_start(mnl_socket_get_fd(nl->socket), nl->out.data, nl->out.len);
+	if (r < 0)
+		return err_set(e, r, "%s: start a process", nl->requests[0].what);
+	return 0;
+}
+
+/**
+ * rtnl_finish() - how did it go, what rtnl_start() started?
+ * @wait_us: how long to wait for the first answer, in microseconds
+ *
+ * Return: 1: no answer yet, ask again; else as rtnl_commit()
+ */
+int rtnl_finish(struct rtnl *nl, int wait_us, struct hw_err *e)
+{
+	struct pollfd answer = { .fd = mnl_socket_get_fd(nl->socket), .events = POLLIN };
+	struct timespec wait = { .tv_nsec = wait_us * 1000L };
+	int r;
+
+	if (ppoll(&answer, 1, &wait, NULL) <= 0)
+		return 1;
+	r = rtnl_receive(nl, nl->n_requests, e);
+	rtnl_empty(nl);
+	return r;
+}
+
+/** rtnl_attr_number() - a number in our byte order, whatever its size */
+uint32_t rtnl_attr_number(const struct nlattr *attr)
+{
+	switch (mnl_attr_get_payload_len(attr)) {
+	case 1:
+		return mnl_attr_get_u8(attr);
+	case 2:
+		return mnl_attr_get_u16(attr);
+	case 4:
+		return mnl_attr_get_u32(attr);
+	default:
+		return 0;
+	}
+}
+
+/** rtnl_attr_text() - a text, with or without its NUL */
+void rtnl_attr_text(const struct nlattr *attr, char *ret, size_t size)
+{
+	snprintf(ret, size, "%.*s", (int)mnl_attr_get_payload_len(attr), mnl_attr_get_str(attr));
 }
