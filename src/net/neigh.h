@@ -29,8 +29,8 @@ void neigh_put_add(struct rtnl *nl, const struct link *link, const struct neigh 
 /* By address and NTF_PROXY; -ENOENT when there is none. */
 void neigh_put_del(struct rtnl *nl, const struct link *link, const struct neigh *neigh);
 
-/* -ENOENT when there is none. */
-int neigh_get(struct rtnl *nl, const struct link *link, const struct hw_ip *ip,
+/* flags: NTF_PROXY or 0. -ENOENT when there is none. */
+int neigh_get(struct rtnl *nl, const struct link *link, const struct hw_ip *ip, uint8_t flags,
 	      struct neigh *ret_neigh, struct hw_err *e);
 
 #endif
