@@ -27,20 +27,18 @@ static void kind_put_u32(struct nlmsghdr *m, uint16_t type, uint32_t value)
 		mnl_attr_put_u32(m, type, value);
 }
 
-/* The other end has a header of its own, of which the kernel looks at the flags. */
+/* The other end has a header of its own. The kernel looks for no master there, and would set the
+ * link up before the two are a pair, which fails. */
 static void kind_put_veth(struct nlmsghdr *m, const struct link_new *new)
 {
 	const struct link_new *peer = new->peer;
 	struct nlattr *nest;
-	struct ifinfomsg *head;
 
 	if (!peer)
 		return;
-	assert(!peer->master);
+	assert(!peer->master && !peer->up);
 	nest = mnl_attr_nest_start(m, VETH_INFO_PEER);
-	head = mnl_nlmsg_put_extra_header(m, sizeof(*head));
-	if (peer->up)
-		head->ifi_flags = head->ifi_change = IFF_UP;
+	mnl_nlmsg_put_extra_header(m, sizeof(struct ifinfomsg));
 	link_put_new_attrs(m, peer);
 	mnl_attr_nest_end(m, nest);
 }

@@ -14,9 +14,11 @@
 #include <linux/if_link.h>
 #include <linux/ipv6.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/str.h"
 #include "base/time.h"
@@ -376,27 +378,31 @@ int link_delete_now(struct rtnl *nl, const char *name, struct hw_err *e)
 	return r == -ENODEV ? 0 : r;
 }
 
-/*
- * Nobody finds the link any more soon after the kernel has begun: asking is the only way to know,
- * as the message about it (RTNLGRP_LINK) is sent one grace period later.
- */
-static int link_await_gone(struct rtnl *nl, struct rtnl *aside, const struct link *link,
+/* Asked in a way that needs no lock: the one who deletes holds it well beyond this moment. */
+static bool link_is_gone(const struct rtnl *nl, const struct link *link)
+{
+	struct ifreq request = { .ifr_ifindex = link->index };
+
+	return ioctl(rtnl_fd(nl), SIOCGIFNAME, &request) < 0;
+}
+
+/* To ask again and again is the only way, as the kernel's message about it (RTNLGRP_LINK) is sent
+ * a grace period later. */
+static int link_await_gone(const struct rtnl *nl, struct rtnl *aside, const struct link *link,
 			   struct hw_err *e)
 {
 	int64_t deadline = time_deadline(LINK_DELETE_MS);
-	struct link left;
 	int r;
 
-	while (!time_is_over(deadline)) {
-		r = link_get_index(nl, link->index, &left, e);
-		if (r < 0)
-			return r == -ENODEV ? 0 : r;
+	while (!link_is_gone(nl, link)) {
 		r = rtnl_finish(aside, LINK_ASK_US, e);
 		if (r <= 0)
 			return r == -ENODEV ? 0 : r;
+		if (time_is_over(deadline))
+			return err_text(e, -ETIMEDOUT, "delete link %s: still there after %d s",
+					link->name, LINK_DELETE_MS / 1000);
 	}
-	return err_text(e, -ETIMEDOUT, "delete link %s: still there after %d s", link->name,
-			LINK_DELETE_MS / 1000);
+	return 0;
 }
 
 /**

@@ -6,7 +6,7 @@
  * How:   link_put_new(), link_put_delete() and link_set_*() put their request
  *        into the batch of net/rtnl.h; nothing happens before rtnl_commit().
  *        A veth pair is made whole by one request, each end in its final
- *        namespace, named, up and at its bridge:
+ *        namespace, the first up and at its bridge:
  *
  *	struct link_new pod = { .name = "eth0", .netns_fd = fd, .mtu = 1400 };
  *	struct link_new host = { .name = "veth1a2b3c4d", .kind = "veth", .peer = &pod,
@@ -75,9 +75,9 @@ struct link_new {
 	int txqlen; /* -1: no queue, 0 */
 	uint32_t group;
 	int parent;   /* index of what it is made on: macvlan, ipvlan, vlan, vxlan */
-	int master;   /* index; not for a veth's peer, which the kernel cannot do */
+	int master;   /* index; the kernel cannot do this for a veth's peer */
 	int netns_fd; /* where it will be, with parent and netlink socket staying here; 0: here */
-	bool up;
+	bool up;      /* nor this */
 	const struct link_new *peer; /* veth: the other end; its kind is not looked at */
 	union kind_data data;
 };

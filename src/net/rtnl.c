@@ -66,8 +66,7 @@ static int rtnl_set_options(struct rtnl *nl, struct hw_err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		if (mnl_socket_setsockopt(nl->socket, options[i], &on, sizeof(on)) < 0)
 			return err_set(e, -errno, "set netlink option %d", options[i]);
-	if (setsockopt(mnl_socket_get_fd(nl->socket), SOL_SOCKET, SO_RCVTIMEO, &patience,
-		       sizeof(patience)) < 0)
+	if (setsockopt(rtnl_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
 		return err_set(e, -errno, "set netlink timeout");
 	return 0;
 }
@@ -109,7 +108,7 @@ int rtnl_open(int netns_fd, struct rtnl **ret_nl, struct hw_err *e)
 /** rtnl_open_beside() - another socket in the namespace that @nl is in, wherever we are now */
 int rtnl_open_beside(const struct rtnl *nl, struct rtnl **ret_nl, struct hw_err *e)
 {
-	autoclose int netns_fd = ioctl(mnl_socket_get_fd(nl->socket), SIOCGSKNS);
+	autoclose int netns_fd = ioctl(rtnl_fd(nl), SIOCGSKNS);
 
 	if (netns_fd < 0)
 		return err_set(e, -errno, "find the namespace of a netlink socket");
@@ -148,6 +147,12 @@ static struct request *rtnl_new_request(struct rtnl *nl)
 		nl->requests = mem_resize(nl->requests, nl->room, sizeof(*nl->requests));
 	}
 	return &nl->requests[nl->n_requests++];
+}
+
+/** rtnl_fd() - the socket itself, for questions that have no message */
+int rtnl_fd(const struct rtnl *nl)
+{
+	return mnl_socket_get_fd(nl->socket);
 }
 
 /**
@@ -412,7 +417,7 @@ int rtnl_start(struct rtnl *nl, struct hw_err *e)
 
 	assert(nl->n_requests > 0 && nl->n_requests <= RTNL_SEND_MAX);
 	rtnl_seal(nl);
-	r = sender_start(mnl_socket_get_fd(nl->socket), nl->out.data, nl->out.len);
+	r = sender_start(rtnl_fd(nl), nl->out.data, nl->out.len);
 	if (r < 0)
 		return err_set(e, r, "%s: start a process", nl->requests[0].what);
 	return 0;
@@ -426,7 +431,7 @@ int rtnl_start(struct rtnl *nl, struct hw_err *e)
  */
 int rtnl_finish(struct rtnl *nl, int wait_us, struct hw_err *e)
 {
-	struct pollfd answer = { .fd = mnl_socket_get_fd(nl->socket), .events = POLLIN };
+	struct pollfd answer = { .fd = rtnl_fd(nl), .events = POLLIN };
 	struct timespec wait = { .tv_nsec = wait_us * 1000L };
 	int r;
 

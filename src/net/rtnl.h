@@ -35,6 +35,7 @@ struct rtnl;
 int rtnl_open(int netns_fd, struct rtnl **ret_nl, struct hw_err *e);
 int rtnl_open_beside(const struct rtnl *nl, struct rtnl **ret_nl, struct hw_err *e);
 void rtnl_close(struct rtnl *nl);
+int rtnl_fd(const struct rtnl *nl); /* for ioctl() */
 
 struct nlmsghdr *rtnl_put(struct rtnl *nl, uint16_t type, uint16_t flags, const void *head,
 			  size_t head_len, const char *what, ...)
