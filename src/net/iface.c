@@ -2,11 +2,10 @@
 /*
  * net/iface.c - a pod's interface, from a CNI result
  *
- * What:  addresses, up and routes as a result says; and whether they are still
- *        there.
+ * What:  addresses, up and routes as a result says.
  * How:   the sysctls that must be set before an address exists come first; then
  *        everything goes into one batch, in the order that the kernel needs.
- *        What the kernel is asked for and what iface_check() looks for is made
+ *        What the kernel is asked for and what iface-check.c looks for is made
  *        by the same function, iface_route().
  * Rules: error texts begin as upstream's do.
  */
@@ -32,15 +31,11 @@
 #define IFACE_DAD_MS	  5000 /* as upstream; the kernel takes one or two seconds */
 #define IFACE_DAD_STEP_MS 20
 
-/* The gateways that routes without one get: the first of each family. */
-struct iface_gateways {
-	struct hw_ip v4, v6;
-};
-
-static bool iface_has_index(const struct hw_result *result, const struct hw_ipconf *ip,
-			    const struct link *link)
+/** iface_is_of() - is the address of the result meant for this link? */
+bool iface_is_of(const struct hw_result *result, const struct hw_ipconf *ip,
+		 const struct link *link)
 {
-	return ip->iface >= 0 && (size_t)ip->iface < result->n_ifaces &&
+	return ip->has_iface && ip->iface >= 0 && (size_t)ip->iface < result->n_ifaces &&
 	       str_equal(result->ifaces[ip->iface].name, link->name);
 }
 
@@ -51,7 +46,7 @@ static int iface_refuse(const struct hw_result *result, const struct link *link,
 	if (result->n_ifaces == 0)
 		return err_text(e, -EINVAL, "no interfaces to configure");
 	for (size_t i = 0; i < result->n_ips; i++)
-		if (result->ips[i].has_iface && !iface_has_index(result, &result->ips[i], link))
+		if (result->ips[i].has_iface && !iface_is_of(result, &result->ips[i], link))
 			return err_text(e, -EINVAL,
 					"failed to add IP addr %s to \"%s\": "
 					"invalid interface index",
@@ -60,7 +55,8 @@ static int iface_refuse(const struct hw_result *result, const struct link *link,
 	return 0;
 }
 
-static struct iface_gateways iface_find_gateways(const struct hw_result *result)
+/** iface_find_gateways() - what routes without a gateway get */
+struct iface_gateways iface_find_gateways(const struct hw_result *result)
 {
 	struct iface_gateways found = { 0 };
 
@@ -85,8 +81,8 @@ static bool iface_has_ipv6(const struct hw_result *result)
 	return false;
 }
 
-/* A route of the result, with the gateway that it is meant to have. */
-static struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways)
+/** iface_route() - a route of the result, with the gateway that it is meant to have */
+struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways)
 {
 	bool v4 = from->dst.ip.family == AF_INET;
 
@@ -108,14 +104,17 @@ static struct route iface_route(const struct hw_route *from, const struct iface_
 static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 {
 	const char *const names[] = { "lo", link->name };
+	struct hw_err why;
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		r = sysctl_write_conf(-1, AF_INET6, names[i], "disable_ipv6", "0", e);
+		r = sysctl_write_conf(-1, AF_INET6, names[i], "disable_ipv6", "0", &why);
 		if (r == -ENOENT)
 			return 0;
-		if (r < 0)
-			return err_ctx(e, "failed to enable IPv6 for interface \"%s\"", names[i]);
+		if (r >= 0)
+			continue;
+		*e = why;
+		return err_ctx(e, "failed to enable IPv6 for interface \"%s\"", names[i]);
 	}
 	r = sysctl_write_conf(-1, AF_INET6, link->name, "keep_addr_on_down", "1", e);
 	return r < 0 ? r : 0;
@@ -125,31 +124,36 @@ static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
  * IPv6, a read-only /proc/sys) ours carry IFA_F_NODAD all the same. */
 static int iface_set_dad(const struct link *link, enum iface_dad dad, struct hw_err *e)
 {
+	struct hw_err why;
 	int r;
 
 	if (dad == IFACE_DAD_OFF &&
-	    sysctl_write_conf(-1, AF_INET6, link->name, "accept_dad", "0", e) < 0)
-		log_debug("%s", e->msg);
+	    sysctl_write_conf(-1, AF_INET6, link->name, "accept_dad", "0", &why) < 0)
+		log_debug("%s", why.msg);
 	if (dad != IFACE_DAD_ON)
 		return 0;
-	r = sysctl_write_conf(-1, AF_INET6, link->name, "enhanced_dad", "1", e);
+	r = sysctl_write_conf(-1, AF_INET6, link->name, "enhanced_dad", "1", &why);
 	if (r >= 0)
-		r = sysctl_write_conf(-1, AF_INET6, link->name, "accept_dad", "1", e);
-	return r < 0 && r != -ENOENT ? r : 0;
+		r = sysctl_write_conf(-1, AF_INET6, link->name, "accept_dad", "1", &why);
+	if (r >= 0 || r == -ENOENT)
+		return 0;
+	*e = why;
+	return r;
 }
 
 static int iface_set_sysctls(int netns_fd, const struct link *link, const struct hw_result *result,
 			     const struct iface_options *options, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+	struct hw_err why;
 	int r;
 
 	r = netns_enter(netns_fd, &home, e);
 	if (r >= 0)
 		r = iface_set_dad(link, options->dad, e);
 	if (r >= 0 && options->notify &&
-	    sysctl_write_conf(-1, AF_INET, link->name, "arp_notify", "1", e) < 0)
-		log_debug("%s", e->msg); /* as upstream: peers then learn the address by asking */
+	    sysctl_write_conf(-1, AF_INET, link->name, "arp_notify", "1", &why) < 0)
+		log_debug("%s", why.msg); /* as upstream: peers then learn the address by asking */
 	if (r >= 0 && iface_has_ipv6(result))
 		r = iface_enable_ipv6(link, e);
 	return r;
@@ -174,7 +178,8 @@ static void iface_put(struct rtnl *nl, const struct link *link, const struct hw_
 	}
 }
 
-static int iface_refuse_duplicate(const struct addr *a, const struct link *link, struct hw_err *e)
+/** iface_refuse_duplicate() - -EADDRINUSE when another host was found to have the address */
+int iface_refuse_duplicate(const struct addr *a, const struct link *link, struct hw_err *e)
 {
 	char text[HW_IP_TEXT];
 
@@ -252,128 +257,5 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 	r = rtnl_commit(nl, e);
 	if (r >= 0 && gateways.v6.family && (dad == IFACE_DAD_ON || dad == IFACE_DAD_LEAVE))
 		r = iface_wait_dad(nl, link, e);
-	return r;
-}
-
-static int iface_check_addr(const struct addr_list *list, const struct link *link,
-			    const struct hw_prefix *want, struct hw_err *e)
-{
-	char text[HW_PREFIX_TEXT];
-
-	for (size_t i = 0; i < list->n; i++) {
-		const struct addr *a = &list->v[i];
-
-		if (!hw_ip_equal(&a->prefix.ip, &want->ip))
-			continue;
-		if (a->prefix.len != want->len)
-			return err_text(e, -ENOENT,
-					"Failed to match addr %s on interface %s: "
-					"its prefix length is %u",
-					hw_prefix_format(want, text), link->name, a->prefix.len);
-		return iface_refuse_duplicate(a, link, e);
-	}
-	return err_text(e, -ENOENT, "Failed to match addr %s on interface %s",
-			hw_prefix_format(want, text), link->name);
-}
-
-/* The route that came with the address, or what took its place: ptp leads it by the gateway. */
-static int iface_check_network(const struct route_list *main, const struct link *link,
-			       const struct hw_prefix *want, struct hw_err *e)
-{
-	struct hw_prefix network = { .ip = prefix_network(want), .len = want->len };
-	char text[HW_PREFIX_TEXT];
-
-	if (want->len == ip_bits(&want->ip) || route_find_dst(main, want))
-		return 0;
-	return err_text(e, -ENOENT, "Expected Route to network %s of interface %s not found",
-			hw_prefix_format(&network, text), link->name);
-}
-
-static int iface_compare_route(const struct route *is, const struct route *want,
-			       const struct link *link, struct hw_err *e)
-{
-	const struct {
-		const char *what;
-		uint32_t is, want;
-	} numbers[] = {
-		{ "MTU", is->mtu, want->mtu },
-		{ "advertised MSS", is->advmss, want->advmss },
-		/* IPv6 knows no scopes */
-		{ "scope", is->scope, want->dst.ip.family == AF_INET ? want->scope : is->scope },
-	};
-	char text[ROUTE_TEXT];
-
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (numbers[i].is != numbers[i].want)
-			return err_text(e, -EINVAL, "Expected Route '%s' has %s %u instead of %u",
-					route_format(want, link, text), numbers[i].what,
-					numbers[i].is, numbers[i].want);
-	return 0;
-}
-
-static int iface_check_route(struct rtnl *nl, const struct route_list *main,
-			     const struct link *link, const struct route *want, struct hw_err *e)
-{
-	AUTO(route_list_done) struct route_list other = { 0 };
-	const struct route *is;
-	char text[ROUTE_TEXT];
-	int r = 0;
-
-	if (want->table != RT_TABLE_MAIN)
-		r = route_get(nl, link, want->dst.ip.family, want->table, &other, e);
-	if (r < 0)
-		return r;
-	is = route_find(want->table == RT_TABLE_MAIN ? main : &other, want);
-	if (!is)
-		return err_text(e, -ENOENT, "Expected Route '%s' not found in routing table",
-				route_format(want, link, text));
-	return iface_compare_route(is, want, link, e);
-}
-
-static int iface_check_ips(struct rtnl *nl, const struct route_list *main, const struct link *link,
-			   const struct hw_result *result, struct hw_err *e)
-{
-	AUTO(addr_list_done) struct addr_list list = { 0 };
-	int r = addr_get(nl, link, AF_UNSPEC, &list, e);
-
-	for (size_t i = 0; r >= 0 && i < result->n_ips; i++) {
-		const struct hw_ipconf *ip = &result->ips[i];
-
-		if (!ip->has_iface || !iface_has_index(result, ip, link))
-			continue;
-		r = iface_check_addr(&list, link, &ip->address, e);
-		if (r >= 0)
-			r = iface_check_network(main, link, &ip->address, e);
-	}
-	return r;
-}
-
-/**
- * iface_check() - is it still as iface_configure() made it?
- * @nl:     a socket in the pod's namespace
- * @link:   the pod's interface, just got
- * @result: as it was given to iface_configure()
- *
- * That it is up; that it has each address with its length, and a route to the
- * network of each; each route with gateway, table, metric, scope, MTU and
- * advertised MSS. More addresses and routes than those do not matter.
- */
-int iface_check(struct rtnl *nl, const struct link *link, const struct hw_result *result,
-		struct hw_err *e)
-{
-	struct iface_gateways gateways = iface_find_gateways(result);
-	AUTO(route_list_done) struct route_list main = { 0 };
-	int r;
-
-	if (!(link->flags & IFF_UP))
-		return err_text(e, -ENETDOWN, "interface %s is down", link->name);
-	r = route_get(nl, link, AF_UNSPEC, RT_TABLE_MAIN, &main, e);
-	if (r >= 0)
-		r = iface_check_ips(nl, &main, link, result, e);
-	for (size_t i = 0; r >= 0 && i < result->n_routes; i++) {
-		struct route want = iface_route(&result->routes[i], &gateways);
-
-		r = iface_check_route(nl, &main, link, &want, e);
-	}
 	return r;
 }

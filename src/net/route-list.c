@@ -141,13 +141,18 @@ static int route_get_family(struct rtnl *nl, const struct link *link, uint8_t fa
 	struct rtmsg head = { .rtm_family = family };
 	struct nlmsghdr *m = rtnl_put(nl, RTM_GETROUTE, NLM_F_DUMP, &head, sizeof(head),
 				      "list routes of %s in table %u", link->name, table);
+	struct hw_err why;
 	int r;
 
 	mnl_attr_put_u32(m, RTA_TABLE, table);
 	mnl_attr_put_u32(m, RTA_OIF, link->index);
-	r = rtnl_query(nl, route_collect, list, e);
+	r = rtnl_query(nl, route_collect, list, &why);
 	/* a table without routes may not exist; and a kernel may lack IPv6 */
-	return r == -ENOENT || r == -EOPNOTSUPP ? 0 : r;
+	if (r == -ENOENT || r == -EOPNOTSUPP)
+		return 0;
+	if (r < 0)
+		*e = why;
+	return r;
 }
 
 /* A multipath route came with its hops on other links, too. */

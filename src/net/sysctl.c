@@ -84,10 +84,13 @@ static int sysctl_write_file(const char *path, const char *value, struct hw_err 
 static int sysctl_update_file(const char *path, const char *value, struct hw_err *e)
 {
 	autofree char *old = NULL;
-	int r = sysctl_read_file(path, &old, e);
+	struct hw_err why;
+	int r = sysctl_read_file(path, &old, &why);
 
-	if (r < 0 && r != -EACCES && r != -EPERM)
+	if (r < 0 && r != -EACCES && r != -EPERM) {
+		*e = why;
 		return r;
+	}
 	if (old && sysctl_equal(old, value))
 		return 1;
 	return sysctl_write_file(path, value, e);

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "net/link.h"
 #include "net/rtnl.h"
 
@@ -131,10 +132,9 @@ void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link
 	struct tcmsg head = { .tcm_ifindex = link->index,
 			      .tcm_parent = TC_HANDLE_INGRESS,
 			      .tcm_info = TC_H_MAKE(1U << 16, htons(ETH_P_ALL)) };
-	struct {
-		struct tc_u32_sel sel;
-		struct tc_u32_key key; /* all zero: matches everything */
-	} match = { .sel = { .flags = TC_U32_TERMINAL, .nkeys = 1 } };
+	struct tc_u32_sel sel = { .flags = TC_U32_TERMINAL, .nkeys = 1 };
+	/* behind it one key, which is all zero and matches everything */
+	uint8_t match[sizeof(sel) + sizeof(struct tc_u32_key)] = { 0 };
 	struct nlmsghdr *m =
 		rtnl_put(nl, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head),
 			 "redirect what comes in by %s to %s", link->name, to->name);
@@ -143,7 +143,8 @@ void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link
 	mnl_attr_put_strz(m, TCA_KIND, "u32");
 	options = mnl_attr_nest_start(m, TCA_OPTIONS);
 	mnl_attr_put_u32(m, TCA_U32_CLASSID, TC_H_MAKE(1U << 16, 1));
-	mnl_attr_put(m, TCA_U32_SEL, sizeof(match), &match);
+	memcpy(match, &sel, sizeof(sel));
+	mnl_attr_put(m, TCA_U32_SEL, sizeof(match), match);
 	tc_put_mirred(m, to);
 	mnl_attr_nest_end(m, options);
 }
@@ -228,7 +229,7 @@ static int tc_look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw
 	mnl_attr_for_each(attr, answer, sizeof(struct tcmsg)) {
 		const struct nlattr *in = mnl_attr_get_type(attr) == TCA_OPTIONS ? attr : NULL;
 
-		for (size_t i = 0; in && i < sizeof(way) / sizeof(way[0]); i++)
+		for (size_t i = 0; in && i < ARRAY_SIZE(way); i++)
 			in = tc_find_attr(in, way[i]);
 		if (!in || mnl_attr_get_payload_len(in) < sizeof(*parms))
 			continue;

@@ -21,6 +21,9 @@
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 
+#include <hawser/addr.h>
+
+#include "net/link.h"
 #include "net/rtnl.h"
 
 static bool test_alone;
@@ -55,21 +58,25 @@ static inline struct rtnl *test_rtnl(void)
 /* Put "make the pair NAME and PEER" into the batch. */
 static inline void test_put_veth(struct rtnl *nl, const char *name, const char *peer)
 {
-	struct ifinfomsg head = { 0 };
-	struct nlmsghdr *m = rtnl_put(nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &head,
-				      sizeof(head), "make link %s", name);
-	struct nlattr *info, *data, *end;
+	struct link_new other = { .name = peer };
+	struct link_new pair = { .name = name, .kind = "veth", .peer = &other };
 
-	mnl_attr_put_strz(m, IFLA_IFNAME, name);
-	info = mnl_attr_nest_start(m, IFLA_LINKINFO);
-	mnl_attr_put_strz(m, IFLA_INFO_KIND, "veth");
-	data = mnl_attr_nest_start(m, IFLA_INFO_DATA);
-	end = mnl_attr_nest_start(m, VETH_INFO_PEER);
-	mnl_nlmsg_put_extra_header(m, sizeof(struct ifinfomsg));
-	mnl_attr_put_strz(m, IFLA_IFNAME, peer);
-	mnl_attr_nest_end(m, end);
-	mnl_attr_nest_end(m, data);
-	mnl_attr_nest_end(m, info);
+	link_put_new(nl, &pair);
+}
+
+/* A namespace of its own, held by its descriptor; the caller's is not left. */
+static inline int test_new_netns(void)
+{
+	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+	int fd;
+
+	test_require_netns();
+	home.fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	assert_true(home.fd >= 0);
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
 }
 
 #endif
