@@ -17,6 +17,7 @@
 /* cmocka.h needs the ones above */
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
@@ -24,6 +25,7 @@
 #include <hawser/addr.h>
 
 #include "net/link.h"
+#include "net/netns.h"
 #include "net/rtnl.h"
 
 static bool test_alone;
@@ -77,6 +79,58 @@ static inline int test_new_netns(void)
 	fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
 	return fd;
+}
+
+/* A link that is there. */
+static inline struct link test_link(struct rtnl *nl, const char *name)
+{
+	struct link link;
+	struct hw_err e;
+
+	assert_int_equal(link_get(nl, name, &link, &e), 0);
+	return link;
+}
+
+/* What was put works; the message that it failed with is shown otherwise. */
+static inline void test_commit(struct rtnl *nl)
+{
+	struct hw_err e = { 0 };
+
+	rtnl_commit(nl, &e);
+	assert_string_equal(e.msg, "");
+}
+
+/* A pair of links, both ends in the namespace of the test and up. */
+static inline struct link test_pair(struct rtnl *nl, const char *name, const char *peer)
+{
+	struct link link, other;
+
+	test_put_veth(nl, name, peer);
+	test_commit(nl);
+	link = test_link(nl, name);
+	other = test_link(nl, peer);
+	link_set_up(nl, &link);
+	link_set_up(nl, &other);
+	test_commit(nl);
+	return test_link(nl, name);
+}
+
+static inline struct hw_prefix test_prefix(const char *text)
+{
+	struct hw_prefix prefix = { 0 };
+	struct hw_err e;
+
+	assert_int_equal(hw_prefix_parse(text, &prefix, &e), 0);
+	return prefix;
+}
+
+static inline struct hw_ip test_ip(const char *text)
+{
+	struct hw_ip ip = { 0 };
+	struct hw_err e;
+
+	assert_int_equal(hw_ip_parse(text, &ip, &e), 0);
+	return ip;
 }
 
 #endif
