@@ -6,6 +6,8 @@
  * How:   Linux 6.11 and later: one message, and the kernel compares. Before that
  *        a tuple in such a message must be complete (-EINVAL), but a dump can be
  *        limited to a part of one (5.8): what it lists is deleted one by one.
+ *        With IPv6 addresses that way is taken always, and they are compared
+ *        here: the kernel's filter takes those that differ for those that match.
  *        A socket of its own for one call: nothing else here speaks this protocol.
  * Rules: an entry that ends while we look is as good as deleted.
  */
@@ -117,7 +119,7 @@ static void conntrack_put_filter(struct nlmsghdr *m, const struct conntrack_tupl
 	mnl_attr_nest_end(m, filter);
 }
 
-/* The answer that ends a request; entries before it are appended to *entries. */
+/* Everything up to the answer that ends a request is appended to *entries. */
 static int conntrack_receive(struct mnl_socket *socket, struct buf *entries)
 {
 	for (;;) {
@@ -130,13 +132,13 @@ static int conntrack_receive(struct mnl_socket *socket, struct buf *entries)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+		buf_added(entries, MNL_ALIGN(n));
 		for (; mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left)) {
 			if (m->nlmsg_type == NLMSG_DONE)
 				return 0;
 			if (m->nlmsg_type == NLMSG_ERROR)
 				return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(m))->error;
 		}
-		entries->len += MNL_ALIGN(n);
 	}
 }
 
@@ -153,8 +155,10 @@ static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t 
 	char buf[CONNTRACK_MESSAGE_MAX] __attribute__((aligned(MNL_ALIGNTO)));
 	struct nlmsghdr *m = conntrack_start(buf, type, flags, tuple->family);
 
-	conntrack_put_tuple(m, tuple);
-	conntrack_put_filter(m, tuple);
+	if (tuple->src.family || tuple->dst.family || tuple->proto) {
+		conntrack_put_tuple(m, tuple);
+		conntrack_put_filter(m, tuple);
+	}
 	return conntrack_ask(socket, m, entries);
 }
 
@@ -179,14 +183,50 @@ static int conntrack_delete_entry(struct mnl_socket *socket, const struct nlmsgh
 	return r == -ENOENT ? 0 : r;
 }
 
+static const struct nlattr *conntrack_find_attr(const struct nlattr *nest, uint16_t type)
+{
+	const struct nlattr *attr;
+
+	if (nest)
+		mnl_attr_for_each_nested(attr, nest)
+			if (mnl_attr_get_type(attr) == type)
+				return attr;
+	return NULL;
+}
+
+static bool conntrack_is_ip(const struct nlattr *attr, const struct hw_ip *want)
+{
+	return !want->family ||
+	       (attr && mnl_attr_get_payload_len(attr) == ip_bits(want) / 8 &&
+		memcmp(mnl_attr_get_payload(attr), want->bytes, ip_bits(want) / 8) == 0);
+}
+
+/* The addresses only: protocol and ports are those that were asked for. */
+static bool conntrack_matches(const struct nlmsghdr *entry, const struct conntrack_tuple *tuple)
+{
+	bool v4 = tuple->family == AF_INET;
+	const struct nlattr *attr, *ip = NULL;
+
+	if (entry->nlmsg_type < NLMSG_MIN_TYPE)
+		return false;
+	mnl_attr_for_each(attr, entry, sizeof(struct nfgenmsg))
+		if (mnl_attr_get_type(attr) == CTA_TUPLE_ORIG)
+			ip = conntrack_find_attr(attr, CTA_TUPLE_IP);
+	return conntrack_is_ip(conntrack_find_attr(ip, v4 ? CTA_IP_V4_SRC : CTA_IP_V6_SRC),
+			       &tuple->src) &&
+	       conntrack_is_ip(conntrack_find_attr(ip, v4 ? CTA_IP_V4_DST : CTA_IP_V6_DST),
+			       &tuple->dst);
+}
+
 static int conntrack_delete_entries(struct mnl_socket *socket, const struct buf *entries,
-				    uint8_t family)
+				    const struct conntrack_tuple *tuple)
 {
 	const struct nlmsghdr *m = (const struct nlmsghdr *)entries->data;
 	int left = (int)entries->len, r = 0;
 
 	for (; r >= 0 && mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left))
-		r = conntrack_delete_entry(socket, m, family);
+		if (conntrack_matches(m, tuple))
+			r = conntrack_delete_entry(socket, m, tuple->family);
 	return r;
 }
 
@@ -202,7 +242,7 @@ static int conntrack_refuse(const struct conntrack_tuple *tuple, struct hw_err *
 }
 
 /**
- * conntrack_flush_each() - what conntrack_flush() does on older kernels
+ * conntrack_flush_each() - what conntrack_flush() does where the kernel cannot
  *
  * A dump of what matches, then one request for each.
  */
@@ -210,15 +250,18 @@ int conntrack_flush_each(int netns_fd, const struct conntrack_tuple *tuple, stru
 {
 	AUTO(conntrack_close) struct mnl_socket *socket = NULL;
 	AUTO(buf_done) struct buf entries = { 0 };
+	struct conntrack_tuple asked = *tuple;
 	int r = conntrack_refuse(tuple, e);
 
 	if (r >= 0)
 		r = conntrack_open(netns_fd, &socket, e);
 	if (r < 0)
 		return r;
-	r = conntrack_request(socket, IPCTNL_MSG_CT_GET, NLM_F_DUMP, tuple, &entries);
+	if (tuple->family == AF_INET6)
+		asked.src = asked.dst = (struct hw_ip){ 0 };
+	r = conntrack_request(socket, IPCTNL_MSG_CT_GET, NLM_F_DUMP, &asked, &entries);
 	if (r >= 0)
-		r = conntrack_delete_entries(socket, &entries, tuple->family);
+		r = conntrack_delete_entries(socket, &entries, tuple);
 	return r < 0 ? err_set(e, r, "forget connections one by one") : 0;
 }
 
@@ -233,6 +276,8 @@ int conntrack_flush(int netns_fd, const struct conntrack_tuple *tuple, struct hw
 	AUTO(buf_done) struct buf none = { 0 };
 	int r = conntrack_refuse(tuple, e);
 
+	if (r >= 0 && tuple->family == AF_INET6 && (tuple->src.family || tuple->dst.family))
+		return conntrack_flush_each(netns_fd, tuple, e);
 	if (r >= 0)
 		r = conntrack_open(netns_fd, &socket, e);
 	if (r < 0)

@@ -4,8 +4,8 @@
  *
  * What:  delete every entry that has a given tuple, such as those of UDP to a
  *        host port which now leads to another pod.
- * How:   one message, and the kernel compares; kernels before 6.11 list those
- *        that match first.
+ * How:   one message, and the kernel compares; kernels before 6.11, and all
+ *        of them for IPv6 addresses, list those that match first.
  */
 #ifndef NET_CONNTRACK_H
 #define NET_CONNTRACK_H
@@ -27,7 +27,7 @@ struct conntrack_tuple {
 /* netns_fd as in net/netns.h; -1 is where we are. No such entry is a success; -EINVAL for a tuple
  * that would be everything. */
 int conntrack_flush(int netns_fd, const struct conntrack_tuple *tuple, struct hw_err *e);
-/* The way of older kernels, for them and for tests. */
+/* The second way, for tests. */
 int conntrack_flush_each(int netns_fd, const struct conntrack_tuple *tuple, struct hw_err *e);
 
 #endif
