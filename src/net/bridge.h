@@ -6,8 +6,8 @@
  * Rules: bridge_port_set() and bridge_vlan_add/del() put their request into the
  *        batch of net/rtnl.h. VLAN requests need the port's index; a port is
  *        a link that has a bridge as its master.
- *        Some kernels have no VLAN filtering and ignore a bridge's
- *        vlan_filtering in silence: ask bridge_vlan_supported() first.
+ *        Some kernels have no VLAN filtering, and refuse to make a bridge with
+ *        it in fewer words than bridge_vlan_supported() has.
  */
 #ifndef NET_BRIDGE_H
 #define NET_BRIDGE_H

@@ -54,16 +54,16 @@ static void kind_put_bridge(struct nlmsghdr *m, const struct link_new *new)
 				 bridge->default_pvid < 0 ? 0 : bridge->default_pvid);
 }
 
-static void kind_decode_bridge(const struct nlattr *attr, union kind_data *data)
+static void kind_decode_bridge(const struct nlattr *attr, struct link *link)
 {
 	switch (mnl_attr_get_type(attr)) {
 	case IFLA_BR_VLAN_FILTERING:
-		data->bridge.vlan_filtering = rtnl_attr_number(attr) != 0;
+		link->data.bridge.vlan_filtering = rtnl_attr_number(attr) != 0;
 		break;
 	case IFLA_BR_VLAN_DEFAULT_PVID:
-		data->bridge.default_pvid = rtnl_attr_number(attr);
-		if (data->bridge.default_pvid == 0)
-			data->bridge.default_pvid = -1;
+		link->data.bridge.default_pvid = rtnl_attr_number(attr);
+		if (link->data.bridge.default_pvid == 0)
+			link->data.bridge.default_pvid = -1;
 		break;
 	}
 }
@@ -74,14 +74,14 @@ static void kind_put_macvlan(struct nlmsghdr *m, const struct link_new *new)
 	kind_put_u32(m, IFLA_MACVLAN_BC_QUEUE_LEN, new->data.macvlan.bc_queue_len);
 }
 
-static void kind_decode_macvlan(const struct nlattr *attr, union kind_data *data)
+static void kind_decode_macvlan(const struct nlattr *attr, struct link *link)
 {
 	switch (mnl_attr_get_type(attr)) {
 	case IFLA_MACVLAN_MODE:
-		data->macvlan.mode = rtnl_attr_number(attr);
+		link->data.macvlan.mode = rtnl_attr_number(attr);
 		break;
 	case IFLA_MACVLAN_BC_QUEUE_LEN:
-		data->macvlan.bc_queue_len = rtnl_attr_number(attr);
+		link->data.macvlan.bc_queue_len = rtnl_attr_number(attr);
 		break;
 	}
 }
@@ -91,10 +91,10 @@ static void kind_put_ipvlan(struct nlmsghdr *m, const struct link_new *new)
 	mnl_attr_put_u16(m, IFLA_IPVLAN_MODE, new->data.ipvlan.mode);
 }
 
-static void kind_decode_ipvlan(const struct nlattr *attr, union kind_data *data)
+static void kind_decode_ipvlan(const struct nlattr *attr, struct link *link)
 {
 	if (mnl_attr_get_type(attr) == IFLA_IPVLAN_MODE)
-		data->ipvlan.mode = rtnl_attr_number(attr);
+		link->data.ipvlan.mode = rtnl_attr_number(attr);
 }
 
 static void kind_put_vlan(struct nlmsghdr *m, const struct link_new *new)
@@ -102,10 +102,10 @@ static void kind_put_vlan(struct nlmsghdr *m, const struct link_new *new)
 	mnl_attr_put_u16(m, IFLA_VLAN_ID, new->data.vlan.id);
 }
 
-static void kind_decode_vlan(const struct nlattr *attr, union kind_data *data)
+static void kind_decode_vlan(const struct nlattr *attr, struct link *link)
 {
 	if (mnl_attr_get_type(attr) == IFLA_VLAN_ID)
-		data->vlan.id = rtnl_attr_number(attr);
+		link->data.vlan.id = rtnl_attr_number(attr);
 }
 
 static void kind_put_vrf(struct nlmsghdr *m, const struct link_new *new)
@@ -113,10 +113,10 @@ static void kind_put_vrf(struct nlmsghdr *m, const struct link_new *new)
 	mnl_attr_put_u32(m, IFLA_VRF_TABLE, new->data.vrf.table);
 }
 
-static void kind_decode_vrf(const struct nlattr *attr, union kind_data *data)
+static void kind_decode_vrf(const struct nlattr *attr, struct link *link)
 {
 	if (mnl_attr_get_type(attr) == IFLA_VRF_TABLE)
-		data->vrf.table = rtnl_attr_number(attr);
+		link->data.vrf.table = rtnl_attr_number(attr);
 }
 
 static void kind_put_vxlan(struct nlmsghdr *m, const struct link_new *new)
@@ -144,45 +144,48 @@ static void kind_decode_local(const struct nlattr *attr, uint8_t family, struct 
 	memcpy(ret_ip->bytes, mnl_attr_get_payload(attr), len);
 }
 
-static void kind_decode_vxlan(const struct nlattr *attr, union kind_data *data)
+static void kind_decode_vxlan(const struct nlattr *attr, struct link *link)
 {
 	switch (mnl_attr_get_type(attr)) {
 	case IFLA_VXLAN_ID:
-		data->vxlan.id = rtnl_attr_number(attr);
+		link->data.vxlan.id = rtnl_attr_number(attr);
+		break;
+	case IFLA_VXLAN_LINK:
+		link->parent = rtnl_attr_number(attr);
 		break;
 	case IFLA_VXLAN_PORT:
-		data->vxlan.port = ntohs(rtnl_attr_number(attr));
+		link->data.vxlan.port = ntohs(rtnl_attr_number(attr));
 		break;
 	case IFLA_VXLAN_LOCAL:
-		kind_decode_local(attr, AF_INET, &data->vxlan.local);
+		kind_decode_local(attr, AF_INET, &link->data.vxlan.local);
 		break;
 	case IFLA_VXLAN_LOCAL6:
-		kind_decode_local(attr, AF_INET6, &data->vxlan.local);
+		kind_decode_local(attr, AF_INET6, &link->data.vxlan.local);
 		break;
 	case IFLA_VXLAN_LEARNING:
-		data->vxlan.nolearning = rtnl_attr_number(attr) == 0;
+		link->data.vxlan.nolearning = rtnl_attr_number(attr) == 0;
 		break;
 	}
 }
 
 /* The kernel leaves owner and group out where there is none; its own value for that is -1, too. */
-static void kind_decode_tun(const struct nlattr *attr, union kind_data *data)
+static void kind_decode_tun(const struct nlattr *attr, struct link *link)
 {
 	switch (mnl_attr_get_type(attr)) {
 	case IFLA_TUN_TYPE:
-		data->tun.tap = rtnl_attr_number(attr) == IFF_TAP;
+		link->data.tun.tap = rtnl_attr_number(attr) == IFF_TAP;
 		break;
 	case IFLA_TUN_PERSIST:
-		data->tun.persistent = rtnl_attr_number(attr) != 0;
+		link->data.tun.persistent = rtnl_attr_number(attr) != 0;
 		break;
 	case IFLA_TUN_MULTI_QUEUE:
-		data->tun.multi_queue = rtnl_attr_number(attr) != 0;
+		link->data.tun.multi_queue = rtnl_attr_number(attr) != 0;
 		break;
 	case IFLA_TUN_OWNER:
-		data->tun.owner = rtnl_attr_number(attr);
+		link->data.tun.owner = rtnl_attr_number(attr);
 		break;
 	case IFLA_TUN_GROUP:
-		data->tun.group = rtnl_attr_number(attr);
+		link->data.tun.group = rtnl_attr_number(attr);
 		break;
 	}
 }

@@ -15,6 +15,7 @@
 
 #include <hawser/addr.h>
 
+struct link;
 struct link_new;
 struct nlattr;
 struct nlmsghdr;
@@ -73,7 +74,7 @@ struct kind {
 	/* What goes into IFLA_INFO_DATA; NULL: nothing. */
 	void (*put)(struct nlmsghdr *m, const struct link_new *new);
 	/* One attribute of IFLA_INFO_DATA, of any type; NULL: nothing to be read. */
-	void (*decode)(const struct nlattr *attr, union kind_data *data);
+	void (*decode)(const struct nlattr *attr, struct link *link);
 };
 
 const struct kind *kind_find(const char *name); /* NULL: one that we know nothing special of */

@@ -46,7 +46,7 @@ static void link_decode_data(const struct nlattr *nest, const struct kind *kind,
 	if (kind->initial)
 		link->data = *kind->initial;
 	mnl_attr_for_each_nested(attr, nest)
-		kind->decode(attr, &link->data);
+		kind->decode(attr, link);
 }
 
 static void link_decode_port(const struct nlattr *nest, struct link_port *port)

@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "net/link.h"
-
 static void put_address(struct rtnl *nl, int index, int n, int prefix_len)
 {
 	struct ifaddrmsg head = { .ifa_family = AF_INET,
@@ -94,7 +92,7 @@ static void first_error_is_reported_and_the_rest_is_done(void **state)
 	put_address(nl, 4711, 999, 32);
 	test_put_veth(nl, "two", "owt");
 	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
-	assert_string_equal(e.msg, "make link one: File exists");
+	assert_string_equal(e.msg, "make veth link one: File exists");
 	assert_int_equal(link_get(nl, "two", &link, &e), 0);
 }
 
