@@ -102,10 +102,10 @@ static void kernel_text_is_in_the_error(void **state)
 	struct hw_err e;
 
 	(void)state;
-	put_address(nl, 1, 1000, 33);
-	assert_int_equal(rtnl_commit(nl, &e), -EINVAL);
-	assert_string_equal(e.msg,
-			    "add address 1000: ipv4: Invalid prefix length: Invalid argument");
+	link_put_new(nl, &(struct link_new){ .name = "odd", .kind = "nosuchkind" });
+	assert_int_equal(rtnl_commit(nl, &e), -EOPNOTSUPP);
+	assert_string_equal(e.msg, "make nosuchkind link odd: Unknown device type: "
+				   "Operation not supported");
 }
 
 static void batch_is_empty_after_a_failure(void **state)
