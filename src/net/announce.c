@@ -63,14 +63,15 @@ static struct announce_arp announce_arp(const struct hw_mac *mac, const struct h
 /* Of the addresses, the length and the protocol, and of what follows the header (RFC 8200 8.1). */
 static uint16_t announce_checksum(const struct announce_nd *f)
 {
-	const uint8_t *bytes = (const uint8_t *)f;
-	uint32_t sum = ntohs(f->ip.ip6_plen) + f->ip.ip6_nxt;
+	uint16_t words[(sizeof(*f) - offsetof(struct announce_nd, ip.ip6_src)) / 2];
+	uint32_t sum = f->ip.ip6_plen + htons(f->ip.ip6_nxt);
 
-	for (size_t i = offsetof(struct announce_nd, ip.ip6_src); i < sizeof(*f); i += 2)
-		sum += bytes[i] << 8 | bytes[i + 1];
+	memcpy(words, (const char *)f + sizeof(*f) - sizeof(words), sizeof(words));
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
+		sum += words[i];
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
-	return htons(~sum);
+	return ~sum;
 }
 
 static struct announce_nd announce_nd(const struct hw_mac *mac, const struct hw_ip *ip)

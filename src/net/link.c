@@ -388,21 +388,18 @@ static bool link_is_gone(const struct rtnl *nl, const struct link *link)
 
 /* To ask again and again is the only way, as the kernel's message about it (RTNLGRP_LINK) is sent
  * a grace period later. */
-static int link_await_gone(const struct rtnl *nl, struct rtnl *aside, const struct link *link,
-			   struct hw_err *e)
+static int link_await_gone(struct rtnl *nl, const struct link *link, struct hw_err *e)
 {
 	int64_t deadline = time_deadline(LINK_DELETE_MS);
-	int r;
+	int r = 1;
 
-	while (!link_is_gone(nl, link)) {
-		r = rtnl_finish(aside, LINK_ASK_US, e);
-		if (r <= 0)
-			return r == -ENODEV ? 0 : r;
+	while (r > 0 && !link_is_gone(nl, link)) {
 		if (time_is_over(deadline))
 			return err_text(e, -ETIMEDOUT, "delete link %s: still there after %d s",
 					link->name, LINK_DELETE_MS / 1000);
+		r = rtnl_finish(nl, LINK_ASK_US, e);
 	}
-	return 0;
+	return r == -ENODEV || r > 0 ? 0 : r;
 }
 
 /**
@@ -413,19 +410,16 @@ static int link_await_gone(const struct rtnl *nl, struct rtnl *aside, const stru
  */
 int link_delete(struct rtnl *nl, const char *name, struct hw_err *e)
 {
-	AUTO(rtnl_close) struct rtnl *aside = NULL;
 	struct link link;
 	int r;
 
 	r = link_get(nl, name, &link, e);
 	if (r < 0)
 		return r == -ENODEV ? 0 : r;
-	r = rtnl_open_beside(nl, &aside, e);
-	if (r < 0)
-		return r;
-	link_put_delete(aside, &link);
-	r = rtnl_start(aside, e);
-	if (r < 0)
-		return r;
-	return link_await_gone(nl, aside, &link, e);
+	link_put_delete(nl, &link);
+	r = rtnl_start(nl, e);
+	if (r >= 0)
+		r = link_await_gone(nl, &link, e);
+	rtnl_drop(nl);
+	return r;
 }

@@ -20,13 +20,11 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
-#include <linux/sockios.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
@@ -103,16 +101,6 @@ int rtnl_open(int netns_fd, struct rtnl **ret_nl, struct hw_err *e)
 			return r;
 	}
 	return rtnl_open_here(ret_nl, e);
-}
-
-/** rtnl_open_beside() - another socket in the namespace that @nl is in, wherever we are now */
-int rtnl_open_beside(const struct rtnl *nl, struct rtnl **ret_nl, struct hw_err *e)
-{
-	autoclose int netns_fd = ioctl(rtnl_fd(nl), SIOCGSKNS);
-
-	if (netns_fd < 0)
-		return err_set(e, -errno, "find the namespace of a netlink socket");
-	return rtnl_open(netns_fd, ret_nl, e);
 }
 
 /** rtnl_close() - what was put and not committed is dropped */
@@ -340,7 +328,8 @@ static int rtnl_run_until_whole(struct rtnl *nl, struct hw_err *e)
 	return 0;
 }
 
-static void rtnl_empty(struct rtnl *nl)
+/** rtnl_drop() - empty the batch; answers that are still to come will be passed over */
+void rtnl_drop(struct rtnl *nl)
 {
 	nl->n_requests = 0;
 	nl->out.len = 0;
@@ -381,7 +370,7 @@ int rtnl_query(struct rtnl *nl,
 
 	if (r >= 0)
 		r = rtnl_each_answer(nl, each, ctx, e);
-	rtnl_empty(nl);
+	rtnl_drop(nl);
 	return r;
 }
 
@@ -406,8 +395,8 @@ int rtnl_commit(struct rtnl *nl, struct hw_err *e)
 /**
  * rtnl_start() - as rtnl_commit(), without waiting
  *
- * @nl is used for nothing else until rtnl_finish() has returned 0 or an error,
- * or is closed: then the work goes on all the same. At most RTNL_SEND_MAX requests.
+ * At most RTNL_SEND_MAX requests. The answers come to this socket; it may be
+ * closed before that, the work is done all the same.
  *
  * Return: 0, or a negative errno and nothing was sent
  */
@@ -438,7 +427,7 @@ int rtnl_finish(struct rtnl *nl, int wait_us, struct hw_err *e)
 	if (ppoll(&answer, 1, &wait, NULL) <= 0)
 		return 1;
 	r = rtnl_receive(nl, nl->n_requests, e);
-	rtnl_empty(nl);
+	rtnl_drop(nl);
 	return r;
 }
 

@@ -33,7 +33,6 @@ struct rtnl;
 /* A socket in the namespace of netns_fd (see netns_enter()), or in our own when it is -1. The
  * socket stays there for good. */
 int rtnl_open(int netns_fd, struct rtnl **ret_nl, struct hw_err *e);
-int rtnl_open_beside(const struct rtnl *nl, struct rtnl **ret_nl, struct hw_err *e);
 void rtnl_close(struct rtnl *nl);
 int rtnl_fd(const struct rtnl *nl); /* for ioctl() */
 
@@ -46,9 +45,11 @@ int rtnl_query(struct rtnl *nl,
 	       int (*each)(void *ctx, const struct nlmsghdr *answer, struct hw_err *e), void *ctx,
 	       struct hw_err *e);
 
-/* A process of its own sends what was put, and may outlive us; rtnl_finish() says how it went. */
+/* A process of its own sends what was put, and may outlive us; then either rtnl_finish() says how it
+ * went, or rtnl_drop() that we do not want to know. */
 int rtnl_start(struct rtnl *nl, struct hw_err *e);
 int rtnl_finish(struct rtnl *nl, int wait_us, struct hw_err *e);
+void rtnl_drop(struct rtnl *nl);
 
 /* Attributes of an answer. */
 uint32_t rtnl_attr_number(const struct nlattr *attr); /* of 1, 2 or 4 bytes; any other length: 0 */
