@@ -224,7 +224,7 @@ static int conntrack_delete_entries(struct mnl_socket *socket, const struct buf 
 	const struct nlmsghdr *m = (const struct nlmsghdr *)entries->data;
 	int left = (int)entries->len, r = 0;
 
-	for (; r >= 0 && mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left))
+	for (; r >= 0 && m && mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left))
 		if (conntrack_matches(m, tuple))
 			r = conntrack_delete_entry(socket, m, tuple->family);
 	return r;
