@@ -24,8 +24,8 @@
 #include "base/time.h"
 #include "net/rtnl.h"
 
-#define LINK_DELETE_MS 10000 /* then something is wrong with the kernel */
-#define LINK_ASK_US    50    /* between two looks whether it is gone */
+#define LINK_DELETE_MS 1000 /* then the one who should delete it was killed */
+#define LINK_ASK_US    50   /* between two looks whether it is gone */
 
 static void link_decode_mac(const struct nlattr *attr, struct hw_mac *ret_mac)
 {
@@ -383,30 +383,32 @@ static bool link_is_gone(const struct rtnl *nl, const struct link *link)
 {
 	struct ifreq request = { .ifr_ifindex = link->index };
 
-	return ioctl(rtnl_fd(nl), SIOCGIFNAME, &request) < 0;
+	return ioctl(rtnl_fd(nl), SIOCGIFNAME, &request) < 0 && errno == ENODEV;
 }
 
-/* To ask again and again is the only way, as the kernel's message about it (RTNLGRP_LINK) is sent
- * a grace period later. */
+/*
+ * To ask again and again is the only way, as the kernel's message about it (RTNLGRP_LINK) is sent
+ * a grace period later. Return: 1: it is still there, and nobody said why.
+ */
 static int link_await_gone(struct rtnl *nl, const struct link *link, struct hw_err *e)
 {
 	int64_t deadline = time_deadline(LINK_DELETE_MS);
 	int r = 1;
 
-	while (r > 0 && !link_is_gone(nl, link)) {
-		if (time_is_over(deadline))
-			return err_text(e, -ETIMEDOUT, "delete link %s: still there after %d s",
-					link->name, LINK_DELETE_MS / 1000);
+	while (r > 0 && !time_is_over(deadline)) {
+		if (link_is_gone(nl, link))
+			return 0;
 		r = rtnl_finish(nl, LINK_ASK_US, e);
 	}
-	return r == -ENODEV || r > 0 ? 0 : r;
+	return r;
 }
 
 /**
  * link_delete() - delete a link, and return once nobody can find it
  *
  * The kernel then waits for grace periods, tens of milliseconds, before it frees
- * the link: that is left to a process of its own (net/sender.h).
+ * the link: that is left to a process of its own (net/sender.h). Where there
+ * can be none, or it was killed, we wait ourselves.
  */
 int link_delete(struct rtnl *nl, const char *name, struct hw_err *e)
 {
@@ -417,9 +419,9 @@ int link_delete(struct rtnl *nl, const char *name, struct hw_err *e)
 	if (r < 0)
 		return r == -ENODEV ? 0 : r;
 	link_put_delete(nl, &link);
-	r = rtnl_start(nl, e);
-	if (r >= 0)
-		r = link_await_gone(nl, &link, e);
+	r = rtnl_start(nl) < 0 ? 1 : link_await_gone(nl, &link, e);
+	if (r > 0)
+		r = rtnl_commit(nl, e);
 	rtnl_drop(nl);
-	return r;
+	return r == -ENODEV ? 0 : r;
 }

@@ -398,18 +398,13 @@ int rtnl_commit(struct rtnl *nl, struct hw_err *e)
  * At most RTNL_SEND_MAX requests. The answers come to this socket; it may be
  * closed before that, the work is done all the same.
  *
- * Return: 0, or a negative errno and nothing was sent
+ * Return: 0, or a negative errno: nothing was sent, and rtnl_commit() still can
  */
-int rtnl_start(struct rtnl *nl, struct hw_err *e)
+int rtnl_start(struct rtnl *nl)
 {
-	int r;
-
 	assert(nl->n_requests > 0 && nl->n_requests <= RTNL_SEND_MAX);
 	rtnl_seal(nl);
-	r = sender_start(rtnl_fd(nl), nl->out.data, nl->out.len);
-	if (r < 0)
-		return err_set(e, r, "%s: start a process", nl->requests[0].what);
-	return 0;
+	return sender_start(rtnl_fd(nl), nl->out.data, nl->out.len);
 }
 
 /**

@@ -47,7 +47,7 @@ int rtnl_query(struct rtnl *nl,
 
 /* A process of its own sends what was put, and may outlive us; then either rtnl_finish() says how it
  * went, or rtnl_drop() that we do not want to know. */
-int rtnl_start(struct rtnl *nl, struct hw_err *e);
+int rtnl_start(struct rtnl *nl);
 int rtnl_finish(struct rtnl *nl, int wait_us, struct hw_err *e);
 void rtnl_drop(struct rtnl *nl);
 

@@ -36,13 +36,19 @@ struct sender {
 	size_t len;
 };
 
+/* What is done before the send is manners: the send must happen. */
 static _Noreturn void sender_run(const struct sender *s)
 {
-	ssize_t n = -1;
+	int fd = dup2(s->fd, STDIN_FILENO), failed;
 
-	if (dup2(s->fd, 0) == 0 && close_range(1, ~0U, 0) == 0 && setsid() > 0 && chdir("/") == 0)
-		n = send(0, s->data, s->len, 0);
-	_exit(n < 0);
+	if (fd >= 0)
+		close_range(fd + 1, ~0U, 0);
+	else
+		fd = s->fd;
+	setsid();
+	failed = chdir("/") < 0;
+	failed |= send(fd, s->data, s->len, 0) < 0;
+	_exit(failed);
 }
 
 static int sender_fork(void *ctx)

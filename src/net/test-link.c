@@ -341,6 +341,39 @@ static void deleting_leaves_no_trace(void **state)
 	close(pipes[0]);
 }
 
+/* net/sender.c starts its process through our own version of __clone(). */
+static enum { STARTS, FAILS, DIES } process;
+
+int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
+
+static int die(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...)
+{
+	errno = EAGAIN;
+	return process == FAILS ? -1 : clone(process == DIES ? die : fn, stack, flags, arg);
+}
+
+static void delete_without_a_process(void **state)
+{
+	(void)state;
+	process = FAILS;
+	delete_takes_both_ends(link_delete);
+	process = STARTS;
+}
+
+static void delete_by_one_that_dies(void **state)
+{
+	(void)state;
+	process = DIES;
+	delete_takes_both_ends(link_delete);
+	process = STARTS;
+}
+
 static void name_is_free_at_once(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
@@ -403,6 +436,10 @@ int main(void)
 		{ "link: a delete works in the namespace of the socket", deleted_elsewhere },
 		{ "link: a delete leaves no child and holds no pipe open",
 		  deleting_leaves_no_trace },
+		{ "link: a delete succeeds where no process can be started",
+		  delete_without_a_process },
+		{ "link: a delete succeeds when the one who does it is killed",
+		  delete_by_one_that_dies },
 		{ "link: a deleted name can be used at once", name_is_free_at_once },
 		{ "link: IPv6 switched off on the link is seen", ipv6_switch },
 	};
