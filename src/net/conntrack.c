@@ -45,6 +45,7 @@ static void conntrack_close(struct mnl_socket *socket)
 }
 AUTO_DEFINE(conntrack_close, struct mnl_socket);
 
+/* 1: this kernel has no netfilter, so it follows nothing. */
 static int conntrack_open(int netns_fd, struct mnl_socket **ret_socket, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
@@ -55,6 +56,8 @@ static int conntrack_open(int netns_fd, struct mnl_socket **ret_socket, struct h
 	if (r < 0)
 		return r;
 	socket = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	if (!socket && errno == EPROTONOSUPPORT)
+		return 1;
 	if (!socket || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
 	    setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &patience,
 		       sizeof(patience)) < 0)
@@ -255,8 +258,8 @@ int conntrack_flush_each(int netns_fd, const struct conntrack_tuple *tuple, stru
 
 	if (r >= 0)
 		r = conntrack_open(netns_fd, &socket, e);
-	if (r < 0)
-		return r;
+	if (r != 0)
+		return r < 0 ? r : 0;
 	if (tuple->family == AF_INET6)
 		asked.src = asked.dst = (struct hw_ip){ 0 };
 	r = conntrack_request(socket, IPCTNL_MSG_CT_GET, NLM_F_DUMP, &asked, &entries);
@@ -280,8 +283,8 @@ int conntrack_flush(int netns_fd, const struct conntrack_tuple *tuple, struct hw
 		return conntrack_flush_each(netns_fd, tuple, e);
 	if (r >= 0)
 		r = conntrack_open(netns_fd, &socket, e);
-	if (r < 0)
-		return r;
+	if (r != 0)
+		return r < 0 ? r : 0;
 	r = conntrack_request(socket, IPCTNL_MSG_CT_DELETE, NLM_F_ACK, tuple, &none);
 	if (r == -EINVAL)
 		return conntrack_flush_each(netns_fd, tuple, e);
