@@ -27,6 +27,7 @@ setup() {
 	fail) echo '{"code":123,"msg":"it broke","details":"badly"}'; exit 1 ;;
 	busy) echo '{"code":50,"msg":"not now"}'; exit 1 ;;
 	hang) touch /tmp/hangs; sleep 1000 ;;
+	interrupt) kill -TERM $PPID ;;
 	garbage) echo hello; exit 1 ;;
 	esac
 	[ "$CNI_COMMAND" != ADD ] || echo '{"cniVersion":"1.0.0","ips":[{"address":"10.1.2.3/24"}]}'
@@ -202,6 +203,35 @@ interrupt() {
 	run ! pgrep -f "sleep 1000"
 }
 
+@test "cnitool: interrupted between two plugins, and again while it undoes" {
+	network demo 1.0.0 '{"type":"script","mode":{"ADD":"interrupt","DEL":"interrupt"}}' "$(scripted)"
+	fails cnitool add demo /run/netns/pod
+	has "cancel"
+	lacks "undo"
+	nothing_left
+	[ "$(cut -d' ' -f1 /tmp/calls | xargs)" = "ADD DEL DEL" ]
+}
+
+@test "cnitool: interrupted before the first plugin nothing is run" {
+	network demo 1.0.0 "$(scripted)"
+	cnitool add demo /run/netns/pod >/dev/null
+	cnitool del demo /run/netns/pod
+	rm /tmp/calls
+	exec {gc}<>/run/hawser/locks/libhawser-*
+	flock "$gc" # as a GC would
+	cnitool add demo /run/netns/pod >/tmp/out 2>&1 {gc}<&- &
+	# it has its handlers by now
+	until ((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$!/status") & 1 << 14)); do sleep 0.01; done
+	kill -TERM $!
+	status=0
+	wait $! || status=$?
+	exec {gc}<&-
+	[ "$status" = 1 ]
+	grep -q 'lock network "demo": cancelled' /tmp/out
+	[ ! -e /tmp/calls ]
+	nothing_left
+}
+
 @test "cnitool: Ctrl-C while del hangs keeps the cache for the next del" {
 	network demo 1.0.0 "$(scripted DEL hang)"
 	cnitool add demo /run/netns/pod >/dev/null
@@ -217,6 +247,16 @@ interrupt() {
 	network demo 1.0.0 "$(scripted)"
 	fails bash -c "cnitool add demo /run/netns/pod >/dev/full"
 	has "attached, but the result cannot be printed"
+	mkfifo /tmp/fifo
+	# shellcheck disable=SC2094 # a pipe that nobody reads
+	exec {read}<>/tmp/fifo {write}>/tmp/fifo {read}<&-
+	fails bash -c "cnitool add demo /run/netns/pod >&$write"
+	exec {write}>&-
+	has "attached, but the result cannot be printed: write: Broken pipe"
+	for command in list "list --names" "list --json" help "help gc" --version; do
+		fails bash -c "cnitool $command >/dev/full"
+		has "No space left on device"
+	done
 }
 
 @test "cnitool: with standard input, output and error closed it works all the same" {
@@ -467,6 +507,19 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	nothing_left
 }
 
+@test "cnitool: gc on a terminal asks also where only the plugins could know of attachments" {
+	need script
+	network demo 1.1.0 "$(scripted)"
+	run script -qec "cnitool gc demo" /dev/null <<<n
+	[ "$status" = 1 ]
+	has 'the cache knows none of network "demo", its plugins may'
+	[ ! -e /tmp/calls ]
+	network demo 1.0.0 "$(scripted)"
+	run script -qec "cnitool gc demo" /dev/null </dev/null
+	[ "$status" = 0 ]
+	lacks "[y/N]"
+}
+
 # What attachments leave; Go's furniture aside.
 leftovers() {
 	ip -o link | grep veth || true
@@ -561,4 +614,18 @@ complete_words() {
 	[ "$(complete_words add demo /run/netns/p)" = /run/netns/pod ]
 	[ "$(complete_words add demo "")" = /run/netns/pod ]
 	[ "$(complete_words add --ti)" = --timeout ]
+}
+
+@test "cnitool: the man page and the completion have every command and option of the help" {
+	for word in $(cnitool --help | grep -oE '^  [a-z]+ ' | sort -u); do
+		grep -qw "Cm.* $word" "$HAWSER_SRC/man/cnitool.1"
+		grep -qw "$word" "$HAWSER_SRC/completions/cnitool"
+	done
+	for option in $(cnitool --help | grep -oE -e '--[a-z-]+' | sort -u); do
+		grep -q -e "Fl -${option#--}" "$HAWSER_SRC/man/cnitool.1"
+		grep -q -e "$option" "$HAWSER_SRC/completions/cnitool"
+	done
+	for variable in $(cnitool --help | grep -oE '\<[A-Z]+_[A-Z]+\>|NETCONFPATH' | sort -u); do
+		grep -q "Ev $variable" "$HAWSER_SRC/man/cnitool.1"
+	done
 }

@@ -116,10 +116,12 @@ silence() {
 }
 
 @test "plugin: --help says what it is for and documents its configuration" {
-	run --separate-stderr "$HAWSER_BUILD/cni/noop" --help
-	[ "$status" = 0 ]
-	[[ "$output" == *CNI_COMMAND* ]]
-	[[ "$output" == *debugFile* ]]
+	for option in --help -h; do
+		run --separate-stderr "$HAWSER_BUILD/cni/noop" $option
+		[ "$status" = 0 ]
+		[[ "$output" == *CNI_COMMAND* ]]
+		[[ "$output" == *debugFile* ]]
+	done
 }
 
 @test "plugin: a closed standard input is an I/O error, code 5" {
@@ -187,6 +189,51 @@ silence() {
 	[ "$before" = "$(listing dir)" ]
 }
 
+@test "install: a hawser-plugin that is none of ours is foreign" {
+	mkdir dir
+	echo '#!/bin/sh' >dir/hawser-plugin
+	run --separate-stderr "$program" install dir
+	[ "$status" = 1 ]
+	[ "$stderr" = "hawser-plugin: install into dir: dir has its own hawser-plugin; --force replaces them" ]
+	[ "$(listing dir)" = "hawser-plugin f " ]
+	"$program" install dir --force
+	cmp "$program" dir/hawser-plugin
+}
+
+@test "install: what a killed one left is used or cleared away" {
+	mkdir dir
+	ln -s hawser-plugin dir/.noop~
+	ln -s elsewhere dir/.loopback~
+	echo half >dir/.hawser-plugin~
+	"$program" install dir
+	[ "$(find dir -name '.*~')" = "" ]
+	[ "$(readlink dir/loopback)" = hawser-plugin ]
+	cmp "$program" dir/hawser-plugin
+}
+
+@test "install: several at once do not disturb each other" {
+	for _ in 1 2 3 4 5; do
+		rm -rf dir
+		pids=()
+		for _ in 1 2 3 4; do
+			"$program" install dir &
+			pids+=($!)
+		done
+		for pid in "${pids[@]}"; do wait "$pid"; done
+		diff <("$program" list | cut -d ' ' -f 1 | sed 's/$/ l hawser-plugin/; $a hawser-plugin f ' | sort) <(listing dir)
+	done
+}
+
+@test "install: through a link it copies the binary, also onto another file system" {
+	ln -s "$program" link
+	mkdir other
+	mount -t tmpfs none other
+	./link install other/dir
+	[ ! -L other/dir/hawser-plugin ]
+	cmp "$program" other/dir/hawser-plugin
+	umount other
+}
+
 @test "install: --force replaces foreign files, but never a directory" {
 	mkdir dir
 	echo foreign >dir/loopback
@@ -213,6 +260,31 @@ silence() {
 	run --separate-stderr "$program" install file/dir
 	[ "$status" = 1 ]
 	[[ "$stderr" == "hawser-plugin: install into file/dir: "*"Not a directory" ]]
+	mkdir dir
+	mount -t tmpfs -o ro none dir
+	run --separate-stderr "$program" install dir
+	umount dir
+	[ "$status" = 1 ]
+	[[ "$stderr" == "hawser-plugin: install into dir: "*"Read-only file system" ]]
+}
+
+@test "install: without /proc it says what it cannot read" {
+	# shellcheck disable=SC2016 # the inner shell expands it
+	run --separate-stderr unshare -m sh -c 'mount -t tmpfs none /proc && exec "$1" install dir' - "$program"
+	[ "$status" = 1 ]
+	[[ "$stderr" == "hawser-plugin: install into dir: open /proc/self/exe: No such file or directory" ]]
+	[ -z "$(listing dir)" ]
+}
+
+@test "hawser-plugin: output that is lost is a failure" {
+	[ -c /dev/full ] || skip "there is no /dev/full"
+	lost() { "$program" "$@" >/dev/full; }
+	for command in list "list --json" --help --version; do
+		# shellcheck disable=SC2086 # two words
+		run lost $command
+		[ "$status" = 1 ]
+		[ "$output" = "hawser-plugin: write to standard output: No space left on device" ]
+	done
 }
 
 @test "install: make install has the program in bin and links to it in lib/hawser/cni" {
@@ -229,6 +301,7 @@ silence() {
 	"$program" install dir
 	echo foreign >dir/bridge
 	ln -sf /elsewhere/hawser-plugin dir/noop
+	ln -s hawser-plugin dir/of-another-version
 	run "$program" uninstall dir
 	[ "$status" = 0 ]
 	[ "$(listing dir)" = "bridge f 
@@ -313,10 +386,56 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	[ -z "$(things)" ]
 }
 
+@test "record: where the kernel does not say which boot it is, GC ends nothing that lives" {
+	record ADD c1
+	mount --bind /dev/null /proc/sys/kernel/random/boot_id
+	record GC ""
+	umount /proc/sys/kernel/random/boot_id
+	record CHECK c1
+}
+
+@test "record: HAWSER_STATE that others can write to is refused" {
+	mkdir -m 1777 open
+	HAWSER_STATE=$PWD/open run record ADD c1
+	[ "$status" = 1 ]
+	[[ "$(jq -r .msg <<<"$output")" == "$PWD/open holds attachment records and can be written by others: "* ]]
+	[ -z "$(listing open)" ]
+	[ -z "$(things)" ]
+}
+
 @test "record: HAWSER_STATE says where records and locks are" {
 	HAWSER_STATE=$PWD/state record ADD c1
 	[ "$(find state/attachments -type f | wc -l)" = 1 ]
 	[ ! -e /run/hawser ]
 	HAWSER_STATE=$PWD/state record DEL c1
 	[ -z "$(things)" ]
+}
+
+# ---- for people -------------------------------------------------------------------------------
+
+# complete_words WORD...: what bash would offer after "hawser-plugin WORD..."
+complete_words() {
+	bash -c 'source "$HAWSER_SRC/completions/hawser-plugin"; COMP_WORDS=(hawser-plugin "$@")
+		COMP_CWORD=$#; _hawser_plugin; echo "${COMPREPLY[@]}"' - "$@"
+}
+
+@test "hawser-plugin: completion offers commands, plugins and directories" {
+	mkdir dir
+	[ "$(complete_words "")" = "list install uninstall --help --version $("$program" list | cut -d ' ' -f 1 | xargs)" ]
+	[ "$(complete_words lo)" = loopback ]
+	[ "$(complete_words list --)" = --json ]
+	[ "$(complete_words install d)" = dir ]
+	[ "$(complete_words install dir --)" = --force ]
+	[ "$(complete_words noop "")" = --help ]
+}
+
+@test "hawser-plugin: the man page has every command, option and plugin" {
+	page=$HAWSER_SRC/man/hawser-plugin.1
+	for word in $("$program" --help | grep -oE '^ *(usage: )?  *hawser-plugin [a-z]+' | awk '{ print $NF }'); do
+		grep -q "^\.\(Cm\|It Cm\) $word" "$page"
+	done
+	for plugin in $("$program" list | cut -d ' ' -f 1); do
+		grep -q "^\.It Sy $plugin$" "$page"
+	done
+	grep -q 'Fl -force' "$page"
 }

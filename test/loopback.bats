@@ -115,10 +115,18 @@ fails_with() { # MESSAGE: the last run failed, with this error object on its sta
 
 @test "loopback: a file that is no namespace is refused, as Go does it" {
 	touch /tmp/file
-	for verb in ADD DEL CHECK; do
+	for verb in ADD CHECK; do
 		run call "$ours" "$verb" /tmp/file 1.0.0 '"prevResult":{"cniVersion":"1.0.0"}'
 		fails_with 'unknown FS magic on "/tmp/file": 1021994'
 	done
+}
+
+@test "loopback: DEL of a namespace of which only the file is left succeeds" {
+	touch /run/netns/left
+	[ -z "$(call "$ours" DEL /run/netns/left 1.0.0)" ]
+	need_go_plugins loopback
+	run call "$go" DEL /run/netns/left 1.0.0
+	[[ "$(jq -r .msg <<<"$output")" == 'unknown FS magic on "/run/netns/left": '* ]]
 }
 
 @test "loopback: an address that is not a loopback one is an error, v4 and v6" {
@@ -134,6 +142,16 @@ fails_with() { # MESSAGE: the last run failed, with this error object on its sta
 	ip -n one addr add 10.1.2.3/24 dev lo
 	run call "$ours" ADD /run/netns/one 1.1.0
 	[ "$status" = 1 ]
+	run ! grep -q UP <(ip -n one link show lo)
+}
+
+@test "loopback: a failed ADD leaves lo as it was, up" {
+	call "$ours" ADD /run/netns/one 1.1.0
+	ip -n one addr add 10.1.2.3/24 dev lo
+	run call "$ours" ADD /run/netns/one 1.1.0
+	[ "$status" = 1 ]
+	grep -q UP <(ip -n one link show lo)
+	[ -z "$(call "$ours" DEL /run/netns/one 1.1.0)" ]
 	run ! grep -q UP <(ip -n one link show lo)
 }
 

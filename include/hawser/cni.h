@@ -370,8 +370,9 @@ struct hw_valid {
  * @n_valid: their number
  *
  * Goes on after an error; all of them are in the message, one per line. What
- * was added after the call began is kept too. Waits for the running ADDs and
- * DELs of the network, at most .lock_timeout_ms, then fails with CNI code 11.
+ * an ADD writes to the cache after the call has looked there is kept too, as
+ * @valid cannot know of it. Waits for the running ADDs and DELs of the network,
+ * at most .lock_timeout_ms, then fails with CNI code 11.
  */
 HW_PUBLIC int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf,
 		    const struct hw_valid *valid, size_t n_valid, struct hw_err *e);

@@ -40,7 +40,7 @@
 extern "C" {
 #endif
 
-/* One call of a plugin. Made by the library; it may grow at its end. */
+/* One call of a plugin. Only the library makes one, so it can grow, at its end. */
 struct hw_call {
 	const char *command; /* ADD DEL CHECK GC STATUS VERSION */
 	const char *container_id;
@@ -71,8 +71,9 @@ struct hw_call {
 	bool recorded; /* there is a record of this attachment, and made is what it says */
 };
 
+/* Grows at its end: what a plugin that was built earlier does not have is 0. */
 struct hw_plugin {
-	size_t size;
+	size_t size; /* sizeof(struct hw_plugin) */
 	const char *name;
 	const char *summary; /* one line for people */
 	int (*add)(struct hw_call *call, struct hw_err *e);
@@ -94,7 +95,8 @@ struct hw_plugin {
  * hw_plugin_main() - a whole plugin program
  * @argc:   of main()
  * @argv:   of main()
- * @plugin: what it is and does
+ * @plugin: what it is and does; a size that is not set, or members that this library does not have,
+ *          are an error
  *
  * Return: the exit status
  */
@@ -134,8 +136,8 @@ HW_PUBLIC int hw_delegate(struct hw_call *call, const char *plugin, const char *
 /**
  * hw_record_save() - write call->made down, before the kernel is changed
  *
- * The record is replaced atomically. On DEL and CHECK call->made holds what was
- * last saved, or is zeroed where there is no record; call->recorded tells.
+ * For ADD. The record is replaced atomically. On DEL and CHECK call->made holds
+ * what was last saved, or is zeroed where there is no record; call->recorded tells.
  */
 HW_PUBLIC int hw_record_save(struct hw_call *call, struct hw_err *e);
 

@@ -101,15 +101,15 @@ static int child_files(posix_spawn_file_actions_t *files, const struct child_sta
 	return r;
 }
 
-/* A process group of its own, no signal ignored, none blocked. */
-static void child_attributes(posix_spawnattr_t *attr)
+/* A process group of its own unless it is to stay, no signal ignored, none blocked. */
+static void child_attributes(posix_spawnattr_t *attr, bool stay)
 {
+	short group = stay ? 0 : POSIX_SPAWN_SETPGROUP;
 	sigset_t all, none;
 
 	sigfillset(&all);
 	sigemptyset(&none);
-	posix_spawnattr_setflags(attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF |
-					       POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setflags(attr, group | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 	posix_spawnattr_setpgroup(attr, 0);
 	posix_spawnattr_setsigdefault(attr, &all);
 	posix_spawnattr_setsigmask(attr, &none);
@@ -122,7 +122,7 @@ static struct child *child_new(const struct child_start *start)
 	*c = (struct child){ .start = start, .end_fd = -1, .stop_fd = -1 };
 	posix_spawn_file_actions_init(&c->files);
 	posix_spawnattr_init(&c->attr);
-	child_attributes(&c->attr);
+	child_attributes(&c->attr, start->stay);
 	if (child_files(&c->files, start) != 0)
 		mem_exhausted(); /* all the numbers are valid, so it can be nothing else */
 	return c;
@@ -138,10 +138,11 @@ static int child_spawn(const struct child *c, pid_t *ret_pid)
 }
 
 /* One that left its group is still ours to kill. */
-static void kill_group(pid_t leader)
+static void kill_program(const struct child *c, pid_t program)
 {
-	kill(-leader, SIGKILL);
-	kill(leader, SIGKILL);
+	if (!c->start->stay)
+		kill(-program, SIGKILL);
+	kill(program, SIGKILL);
 }
 
 static void wait_for(pid_t pid, int options, int *ret_status)
@@ -167,7 +168,7 @@ static int start_alone(struct child *c, struct hw_err *e)
 	c->end_fd = pidfd_open(c->program, 0);
 	if (c->end_fd < 0) {
 		r = err_set(e, -errno, "watch %s", c->start->path);
-		kill_group(c->program);
+		kill_program(c, c->program);
 		wait_for(c->program, 0, NULL);
 		return r;
 	}
@@ -176,8 +177,9 @@ static int start_alone(struct child *c, struct hw_err *e)
 
 /* ---- in the minder: no locks, no allocation ------------------------------------------------- */
 
-static void mind(pid_t program, int stop_fd)
+static void mind(const struct child *c, pid_t program)
 {
+	int stop_fd = c->stop_fd;
 	struct pollfd fds[2] = { { .fd = stop_fd, .events = POLLIN }, { .events = POLLIN } };
 
 	/* none of the host's descriptors stays open here */
@@ -190,7 +192,7 @@ static void mind(pid_t program, int stop_fd)
 		poll(fds, 2, -1);
 		if (!fds[0].revents)
 			continue;
-		kill_group(program);
+		kill_program(c, program);
 		fds[0] = (struct pollfd){ .fd = -1 };
 	}
 }
@@ -206,7 +208,7 @@ static int minder_main(void *arg)
 	sigaction(SIGCHLD, &by_default, NULL);
 	error = child_spawn(c, &program);
 	if (error == 0) {
-		mind(program, c->stop_fd);
+		mind(c, program);
 		wait_for(program, 0, &c->status);
 	}
 	c->error = error;
@@ -278,7 +280,7 @@ void child_kill(struct child *c)
 	if (c->minded)
 		eventfd_write(c->stop_fd, 1);
 	else
-		kill_group(c->program);
+		kill_program(c, c->program);
 }
 
 int child_wait(struct child *child, int *ret_status, struct hw_err *e)

@@ -9,6 +9,8 @@
 #ifndef BASE_CHILD_H
 #define BASE_CHILD_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 struct child;
@@ -18,6 +20,7 @@ struct child_start {
 	const char *const *argv; /* NULL at the end */
 	const char *const *env;	 /* NULL at the end; NULL: ours */
 	int in, out, err;	 /* become 0, 1 and 2; see CHILD_FD_MIN */
+	bool stay;		 /* in our process group; else it leads one of its own */
 };
 
 /* A descriptor given as in or out is this or higher, so that it is not overwritten by the other. */
@@ -25,7 +28,7 @@ struct child_start {
 
 int child_start(const struct child_start *start, struct child **ret_child, struct hw_err *e);
 int child_fd(const struct child *c); /* readable once child_wait() will not block */
-void child_kill(struct child *c);    /* the whole process group */
+void child_kill(struct child *c);    /* with the process group that it leads */
 
 /* Wait, and free the child. Return: 0 and the status as waitpid() gives it; or why the program
  * could not be executed, which may be known only now. */

@@ -239,12 +239,8 @@ static struct value *encode_strings(const struct hw_field *f, const void *p)
 
 static void clear_strings(const struct hw_field *f, void *p)
 {
-	struct hw_strings *list = p;
-
 	(void)f;
-	for (size_t i = 0; i < list->n; i++)
-		free(list->v[i]);
-	free(list->v);
+	hw_strings_free(p);
 }
 
 static int decode_flags(const struct field_where *w, const struct value *v, void *p,
@@ -317,17 +313,22 @@ static struct value *encode_map(const struct hw_field *f, const void *p)
 	return object;
 }
 
-static void clear_map(const struct hw_field *f, void *p)
+/** field_map_free() - free the strings of a map and empty it */
+void field_map_free(struct hw_map *map)
 {
-	struct hw_map *map = p;
-
-	(void)f;
 	for (size_t i = 0; i < map->n; i++) {
 		free(map->keys[i]);
 		free(map->values[i]);
 	}
 	free(map->keys);
 	free(map->values);
+	*map = (struct hw_map){ 0 };
+}
+
+static void clear_map(const struct hw_field *f, void *p)
+{
+	(void)f;
+	field_map_free(p);
 }
 
 /* ---- structs in structs --------------------------------------------------------- */

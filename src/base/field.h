@@ -12,5 +12,6 @@
 
 int field_decode(const struct hw_field *table, const struct value *v, void *out, struct hw_err *e);
 struct value *field_encode(const struct hw_field *table, const void *in);
+void field_map_free(struct hw_map *map);
 
 #endif

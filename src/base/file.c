@@ -81,6 +81,13 @@ int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e)
 	return file_read_all(fd, "input", max, ret, e);
 }
 
+void file_fill_standard(int flags)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			(void)!open("/dev/null", flags); /* takes the lowest number: fd */
+}
+
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e)
 {
 	const char *at = data;
@@ -230,6 +237,12 @@ static int file_is_still(int dir, const char *path, int fd, struct hw_err *e)
 	return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
+/* No such file: there may be a file where its directory would be. */
+static bool is_absent(int error)
+{
+	return error == ENOENT || error == ENOTDIR;
+}
+
 /* Only that of a writer that died: one that lives holds the lock. Not the file of that name any
  * more: it has its final name by now, and the next writer may be at work. */
 static int file_remove_temp(int dir, const char *temp, struct hw_err *e)
@@ -238,7 +251,7 @@ static int file_remove_temp(int dir, const char *temp, struct hw_err *e)
 	int r;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_set(e, -errno, "open %s", temp);
+		return is_absent(errno) ? 0 : err_set(e, -errno, "open %s", temp);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? 0 : err_set(e, -errno, "lock %s", temp);
 	r = file_is_still(dir, temp, fd, e);
@@ -257,7 +270,7 @@ int file_remove(int dir, const char *path, struct hw_err *e)
 		return r;
 	if (unlinkat(dir, path, 0) == 0)
 		return 0;
-	if (errno == ENOENT)
+	if (is_absent(errno))
 		return 1;
 	return err_set(e, -errno, "remove %s", path);
 }

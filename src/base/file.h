@@ -21,6 +21,9 @@
 int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e);
 /* The same from a descriptor of any kind, to its end. */
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
+/* /dev/null, opened with @flags, for each of 0, 1 and 2 that is closed: else the next file that is
+ * opened would be taken for it. With O_PATH using it fails as before. */
+void file_fill_standard(int flags);
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
 
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */

@@ -229,6 +229,7 @@ static int run_start(struct run *run, struct hw_err *e)
 		.in = run->input_fd,
 		.out = run->output.write_fd,
 		.err = p->stderr_through ? STDERR_FILENO : run->errors.write_fd,
+		.stay = p->stay,
 	};
 	return child_start(&run->start, &run->child, e);
 }

@@ -7,10 +7,11 @@
  * Rules: a good guest: it waits only for its own child, and gets the right
  *        status also when the host ignores SIGCHLD or loops on waitpid(-1); no
  *        signal disposition is changed; no descriptor of the host is passed on.
- *        The child leads its own process group; the group is killed on
- *        deadline, cancel or too much output, and only then: what a program
- *        leaves running after a normal exit is its own affair, and a grandchild
- *        that still holds the output does not keep us waiting.
+ *        The child leads its own process group, unless it is to stay in ours;
+ *        that group, or the child alone, is killed on deadline, cancel or too
+ *        much output, and only then: what a program leaves running after a normal
+ *        exit is its own affair, and a grandchild that still holds the output does
+ *        not keep us waiting.
  *        The program's standard input is a file that holds the input.
  */
 #ifndef BASE_PROC_H
@@ -31,6 +32,7 @@ struct proc {
 	size_t input_len;
 	size_t output_max;   /* of each of the two; 0: PROC_OUTPUT_MAX */
 	bool stderr_through; /* the child's standard error is ours */
+	bool stay;	     /* in our process group: who kills us kills it, too */
 	int cancel_fd;	     /* readable: kill; -1: none */
 	int64_t deadline;    /* of time.h; TIME_NEVER: none */
 };

@@ -414,6 +414,8 @@ static void removes(void **state)
 	assert_int_equal(file_remove(dir, "f", &e), 0);
 	assert_int_equal(file_remove(dir, "f", &e), 1);
 	assert_int_equal(file_remove(dir, "no/f", &e), 1);
+	put(dir, "f", "");
+	assert_int_equal(file_remove(dir, "f/g", &e), 1);
 	assert_int_equal(mkdirat(dir, "d", 0700), 0);
 	assert_int_equal(file_remove(dir, "d", &e), -EISDIR);
 }

@@ -145,7 +145,7 @@ struct script {
 	size_t output_max;
 	int cancel_fd; /* 0: none */
 	int timeout_ms;
-	bool stderr_through;
+	bool stderr_through, stay;
 };
 
 /* Its working directory is the test's place. */
@@ -163,6 +163,7 @@ static int run_script(void **state, const struct script *script, struct proc_res
 		.input_len = script->input ? strlen(script->input) : 0,
 		.output_max = script->output_max,
 		.stderr_through = script->stderr_through,
+		.stay = script->stay,
 		.cancel_fd = script->cancel_fd ? script->cancel_fd : -1,
 		.deadline = time_deadline(script->timeout_ms ? script->timeout_ms : LONG),
 	};
@@ -489,6 +490,24 @@ static void program_leads_its_own_group(void **state)
 		      "own\n", "", 0);
 }
 
+static void program_may_stay_in_our_group(void **state)
+{
+	autofree char *ours = str_printf("%d\n", (int)getpgrp());
+
+	assert_script(state,
+		      &(struct script){ .text = "read -r _ _ _ _ group _ </proc/$$/stat; "
+						"echo $group",
+					.stay = true },
+		      ours, "", 0);
+	/* and dies alone */
+	assert_script_fails(state,
+			    &(struct script){ .text = "exec 9>lock; flock 9; exec sleep 1000",
+					      .timeout_ms = 300,
+					      .stay = true },
+			    -ETIMEDOUT, "/bin/sh was killed: it did not end in the time allowed");
+	assert_false(is_lock_held(state, LONG));
+}
+
 static void host_may_have_closed_its_own(void **state)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
@@ -728,6 +747,7 @@ static void status_is_told_as_by_go(void **state)
 		TEST("signals are at their defaults, the host's untouched" END,                    \
 		     signals_are_at_their_defaults),                                               \
 		TEST("the program leads its own group" END, program_leads_its_own_group),          \
+		TEST("the program may stay in our group" END, program_may_stay_in_our_group),      \
 		TEST("the host may have closed standard input and output" END,                     \
 		     host_may_have_closed_its_own),                                                \
 		TEST("the status is right when SIGCHLD is ignored" END, host_ignores_sigchld),     \

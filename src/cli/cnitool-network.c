@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "cni/cache.h"
 #include "cni/conf.h"
+#include "cni/version.h"
 
 static size_t show_attachments(const struct hw_cached_list *list, const char *network)
 {
@@ -60,8 +61,11 @@ static int confirm(const struct tool *t, struct hw_err *e)
 	if (r < 0)
 		return r;
 	n = show_attachments(&list, hw_conf_name(t->conf));
-	if (n == 0)
+	if (n == 0 && !version_at_least(hw_conf_version(t->conf), "1.1.0"))
 		return 0;
+	if (n == 0)
+		fprintf(stderr, "the cache knows none of network \"%s\", its plugins may\n",
+			hw_conf_name(t->conf));
 	fprintf(stderr, "end %s? [y/N] ", n == 1 ? "it" : "all of them");
 	if (!answered_yes(t))
 		return err_text(e, -EPERM, "nothing was changed");

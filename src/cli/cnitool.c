@@ -106,7 +106,7 @@ static const char options_help[] =
 	"      --names            list: names only\n"
 	"  -y, --yes              gc: do not ask\n"
 	"  -h, --help             this, or help for a command\n"
-	"      --version\n"
+	"  -V, --version\n"
 	"environment:\n"
 	"  CNI_PATH NETCONFPATH CNI_IFNAME   as the options above\n"
 	"  CNI_ARGS                          K=V;K=V for the plugins\n"
@@ -170,7 +170,9 @@ static int catch_signals(struct tool *t, struct hw_err *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = cancel, .sa_flags = SA_RESTART }, old;
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
+	sigaction(SIGPIPE, &ignore, NULL); /* that nobody reads is an error like any other */
 	t->cancel_fd = cancel_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cancel_event < 0)
 		return err_set(e, -errno, "eventfd");
@@ -180,14 +182,6 @@ static int catch_signals(struct tool *t, struct hw_err *e)
 			sigaction(signals[i], &action, NULL);
 	}
 	return 0;
-}
-
-/* Else a descriptor of ours would become a plugin's, or our own, standard output. */
-static void fill_standard_descriptors(void)
-{
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null", O_RDWR); /* takes the lowest number: fd */
 }
 
 /* ---- the tool -------------------------------------------------------------------- */
@@ -370,21 +364,19 @@ static int show_help(const char *command)
 	return EXIT_SUCCESS;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	struct tool t = { .cancel_fd = -1 };
 	struct wishes wishes = { 0 };
 	const struct command *c;
 	char **words;
 
-	fill_standard_descriptors();
-	value_seed();
 	read_environment(&t);
 	if (!read_options(&t, argc, argv, &wishes))
 		return EXIT_FAILURE;
 	words = argv + optind;
 	if (wishes.version)
-		return puts("cnitool (hawser) " HAWSER_VERSION) < 0;
+		return puts("cnitool (hawser) " HAWSER_VERSION) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 	if (str_equal(words[0], "help"))
 		return show_help(words[1]);
 	if (wishes.help)
@@ -397,4 +389,15 @@ int main(int argc, char **argv)
 	if (!c)
 		return unknown_command(words[0]);
 	return run_command(&t, c, argc - optind - 1, words + 1);
+}
+
+int main(int argc, char **argv)
+{
+	file_fill_standard(O_RDWR);
+	value_seed();
+	int status = run(argc, argv);
+	if (fflush(stdout) == 0)
+		return status;
+	fprintf(stderr, "cnitool: write to standard output: %s\n", strerrordesc_np(errno));
+	return EXIT_FAILURE;
 }

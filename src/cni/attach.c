@@ -94,12 +94,19 @@ static void decode_made(const struct hw_plugin *plugin, const struct record *r, 
 		(void)hw_field_decode(plugin->made_fields, r->made, strlen(r->made), made, &e);
 }
 
+/* Where the kernel does not say which boot it is, nothing is stale: a GC must not end the living. */
 static bool is_of_this_boot(const struct record *r)
 {
 	char boot[RECORD_BOOT_ID];
 
 	record_boot_id(boot);
-	return str_equal(str_or(r->boot, ""), boot);
+	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
+}
+
+/* A plugin that keeps records but has nothing to remove needs no DEL. */
+static int call_del(const struct hw_plugin *plugin, struct hw_call *call, struct hw_err *e)
+{
+	return plugin->del ? plugin->del(call, e) : 0;
 }
 
 /* DEL what a record says, as the runtime would have called it, and forget it. */
@@ -126,7 +133,7 @@ static int end_recorded(const struct skel_frame *f, const struct record *r, stru
 	if (ret >= 0)
 		ret = skel_frame_decode(&end, e);
 	if (ret >= 0)
-		ret = f->plugin->del(&end.call, e);
+		ret = call_del(f->plugin, &end.call, e);
 	if (ret >= 0)
 		ret = remove_record(&end, e);
 	if (ret < 0)
@@ -154,19 +161,20 @@ int hw_record_save(struct hw_call *call, struct hw_err *e)
 
 /* ---- ADD -------------------------------------------------------------------------- */
 
+static int add_detail(struct hw_err *e, const char *what, const struct hw_err *why)
+{
+	return err_details(e, "%s%s%s: %s", e->details, *e->details ? "; " : "", what, why->msg);
+}
+
 /* Keeps the first error; what went wrong while undoing goes to its details. */
 static int undo(struct skel_frame *f, struct hw_err *e)
 {
 	struct hw_err again;
 
-	int r = f->plugin->del ? f->plugin->del(&f->call, &again) : 0;
+	int r = call_del(f->plugin, &f->call, &again);
 	if (r >= 0 && f->plugin->record)
 		r = remove_record(f, &again);
-	if (r < 0) {
-		autofree char *before = str_copy(e->details);
-		err_details(e, "%s%sundo also failed: %s", before, *before ? "; " : "", again.msg);
-	}
-	return e->code;
+	return r < 0 ? add_detail(e, "undo also failed", &again) : e->code;
 }
 
 /* The plugin's ADD, and its answer in the version that was asked for. */
@@ -216,7 +224,7 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 		r = hw_record_save(&f->call, e);
 	}
 	if (r < 0 && record_write(f->state_dir, earlier, &again) < 0)
-		err_details(e, "the earlier record is lost: %s", again.msg);
+		add_detail(e, "the earlier record is lost", &again);
 	return r;
 }
 
@@ -271,12 +279,12 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 	autoclose int lock = -1;
 
 	if (!f->plugin->record)
-		return f->plugin->del(&f->call, e);
+		return call_del(f->plugin, &f->call, e);
 	int r = take_lock(f, false, &lock, e);
 	if (r >= 0)
 		r = load_record(f, e);
 	if (r >= 0)
-		r = f->plugin->del(&f->call, e);
+		r = call_del(f->plugin, &f->call, e);
 	if (r >= 0)
 		r = remove_record(f, e);
 	return r;
@@ -339,35 +347,32 @@ static int sweep_record(void *ctx, const struct record *r, struct hw_err *e)
 	return end_recorded(sweep->f, r, e);
 }
 
-static int gc_records(struct skel_frame *f, int64_t called, struct hw_err *e)
+static void gc_records(struct skel_frame *f, int64_t called, struct errors *errors)
 {
 	struct sweep sweep = { f, called };
 
-	return record_each(f->state_dir, f->plugin->name, f->call.network, true, sweep_record,
-			   &sweep, e);
+	record_each(f->state_dir, f->plugin->name, f->call.network, true, sweep_record, &sweep,
+		    errors);
 }
 
 /**
  * attach_gc() - GC: end what is recorded and not valid, then the plugin's own
  *
- * Both parts run whatever the other does; the first error is returned.
+ * Both parts run whatever the other does; all errors are told, one per line.
  */
 int attach_gc(struct skel_frame *f, struct hw_err *e)
 {
 	autoclose int lock = -1;
 	int64_t called = time_boot();
-	struct hw_err own;
-	int r = 0;
+	struct errors errors = { 0 };
 
 	if (f->plugin->record) {
-		r = take_lock(f, true, &lock, e);
+		int r = take_lock(f, true, &lock, e);
 		if (r < 0)
 			return r;
-		r = gc_records(f, called, e);
+		gc_records(f, called, &errors);
 	}
-	if (f->plugin->gc && f->plugin->gc(&f->call, &own) < 0 && r >= 0) {
-		*e = own;
-		r = own.code;
-	}
-	return r;
+	if (f->plugin->gc && f->plugin->gc(&f->call, e) < 0)
+		errors_add(&errors, e);
+	return errors_end(&errors, e);
 }

@@ -2,7 +2,7 @@
 /*
  * cni/attach.h - a plugin's verbs with what stands around them: undo, records, locks
  *
- * Each takes a decoded call whose verb the plugin has (GC: or keeps records).
+ * Each takes a decoded call whose verb the plugin has (DEL, GC: or keeps records).
  */
 #ifndef CNI_ATTACH_H
 #define CNI_ATTACH_H

@@ -54,16 +54,6 @@ static const struct hw_field file_fields[] = {
 	{ 0 },
 };
 
-static void map_done(struct hw_map *map)
-{
-	for (size_t i = 0; i < map->n; i++) {
-		free(map->keys[i]);
-		free(map->values[i]);
-	}
-	free(map->keys);
-	free(map->values);
-}
-
 /** cache_entry_done() - free what an entry holds, and zero it */
 void cache_entry_done(struct hw_cached *entry)
 {
@@ -74,7 +64,7 @@ void cache_entry_done(struct hw_cached *entry)
 	free(entry->capability_args);
 	free(entry->config);
 	free(entry->result);
-	map_done(&entry->args);
+	field_map_free(&entry->args);
 	*entry = (struct hw_cached){ 0 };
 }
 

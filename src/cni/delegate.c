@@ -87,7 +87,7 @@ static struct skel_request request_of(const struct skel_frame *f, const struct e
 		.ifname = env->ifname,
 		.args = env->args,
 		.path = env->path,
-		.netns_override = f->request->netns_override,
+		.netns_override = env->netns_override,
 		.state_dir = f->request->state_dir,
 		.siblings = f->request->siblings,
 	};
@@ -110,10 +110,11 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 	struct exec_call run = {
 		.plugin = path,
 		.env = { command, call->container_id, call->netns, call->ifname, call->args,
-			 call->path },
+			 call->path, f->request->netns_override },
 		.input = input ? input : call->input,
 		.input_len = input ? strlen(input) : call->input_len,
 		.stderr_mode = HW_STDERR_THROUGH,
+		.stay = true, /* a runtime that gives up kills our group */
 		.cancel_fd = -1,
 		.deadline = time_deadline(DELEGATE_TIMEOUT_MS),
 	};

@@ -112,14 +112,14 @@ static int run_when_written(const struct proc *p, struct proc_result *ret, struc
 	}
 }
 
-int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
+static int run_program(const struct hw_run *run, bool stay, struct hw_ran *ret_ran,
+		       struct hw_err *e)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	struct proc p = { 0 };
 	struct hw_run want;
 	int r;
 
-	(void)ctx;
 	r = cni_copy_struct(&want, sizeof(want), run, "struct hw_run", e);
 	if (r < 0)
 		return r;
@@ -130,6 +130,7 @@ int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, str
 	p.input = want.input;
 	p.input_len = want.input_len;
 	p.stderr_through = want.stderr_through;
+	p.stay = stay;
 	p.cancel_fd = want.cancel_fd > 0 ? want.cancel_fd : -1;
 	p.deadline = want.deadline_ns ? want.deadline_ns : TIME_NEVER;
 	r = run_when_written(&p, &result, e);
@@ -147,6 +148,12 @@ int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, str
 	return 0;
 }
 
+int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
+{
+	(void)ctx;
+	return run_program(run, false, ret_ran, e);
+}
+
 /* ---- the environment ---------------------------------------------------------- */
 
 static const struct {
@@ -159,6 +166,7 @@ static const struct {
 	{ "CNI_ARGS", offsetof(struct exec_env, args) },
 	{ "CNI_IFNAME", offsetof(struct exec_env, ifname) },
 	{ "CNI_PATH", offsetof(struct exec_env, path) },
+	{ "CNI_NETNS_OVERRIDE", offsetof(struct exec_env, netns_override) },
 };
 
 /* Our environment with the CNI variables in it, by name: the last of duplicates stays. */
@@ -335,7 +343,7 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 	int r;
 
 	r = own ? call->exec->run(call->exec->ctx, &run, &ran, e)
-		: hw_exec_run(NULL, &run, &ran, e);
+		: run_program(&run, call->stay, &ran, e);
 	r = r < 0 ? plugin_stopped(r, started, e) : understand(call, &ran, e);
 	free(ran.errors);
 	if (r < 0) {

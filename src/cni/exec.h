@@ -15,8 +15,9 @@ struct exec_env {
 	const char *container_id;
 	const char *netns;
 	const char *ifname;
-	const char *args; /* CNI_ARGS, already joined */
-	const char *path; /* CNI_PATH */
+	const char *args;	    /* CNI_ARGS, already joined */
+	const char *path;	    /* CNI_PATH */
+	const char *netns_override; /* CNI_NETNS_OVERRIDE */
 };
 
 struct exec_call {
@@ -26,6 +27,7 @@ struct exec_call {
 	const char *input;
 	size_t input_len;
 	enum hw_stderr stderr_mode;
+	bool stay;	  /* in our process group */
 	int cancel_fd;	  /* -1: none */
 	int64_t deadline; /* TIME_NEVER: none */
 };

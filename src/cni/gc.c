@@ -11,10 +11,9 @@
  *        whatever the caller's list says, since the caller could not know it.
  * Rules: an error does not stop it; all of them are told, one per line.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/errors.h"
 #include "base/str.h"
 #include "cni/cache.h"
 #include "cni/cni.h"
@@ -26,15 +25,13 @@ struct gc {
 	const struct hw_conf *conf;
 	struct hw_valid *keep; /* strings borrowed from the caller and the cache */
 	size_t n_keep;
-	bool told;	     /* the plugins are told what to keep */
-	struct hw_err first; /* of the errors; its code is the answer */
-	struct buf errors;
+	bool told; /* the plugins are told what to keep */
+	struct errors errors;
 };
 
 static void gc_done(struct gc *gc)
 {
 	free(gc->keep);
-	buf_done(&gc->errors);
 }
 
 AUTO_VALUE_DEFINE(gc_done, struct gc);
@@ -42,7 +39,7 @@ AUTO_VALUE_DEFINE(gc_done, struct gc);
 static void keep(struct gc *gc, const char *container_id, const char *ifname)
 {
 	gc->keep = mem_resize(gc->keep, gc->n_keep + 1, sizeof(*gc->keep));
-	gc->keep[gc->n_keep++] = (struct hw_valid){ container_id, ifname };
+	gc->keep[gc->n_keep++] = (struct hw_valid){ str_or(container_id, ""), str_or(ifname, "") };
 	gc->told = true;
 }
 
@@ -53,16 +50,6 @@ static bool is_kept(const struct gc *gc, const struct hw_cached *entry)
 		    str_equal(gc->keep[i].ifname, entry->ifname))
 			return true;
 	return false;
-}
-
-static void note(struct gc *gc, const struct hw_err *e)
-{
-	char text[sizeof(e->msg) + sizeof(e->details)];
-
-	if (gc->errors.len == 0)
-		gc->first = *e;
-	buf_printf(&gc->errors, "%s%s", gc->errors.len ? "\n" : "",
-		   err_format(e, text, sizeof(text)));
 }
 
 /* DEL with what the ADD was called with, but by the network's present configuration, and with the
@@ -97,7 +84,7 @@ static void end_stale(struct gc *gc, const struct run *whole, const struct hw_ca
 	}
 	if (r < 0) {
 		err_ctx(&e, "failed to delete stale attachment %s %s", at.container_id, at.ifname);
-		note(gc, &e);
+		errors_add(&gc->errors, &e);
 	}
 }
 
@@ -124,7 +111,7 @@ static void sweep(struct gc *gc)
 	struct hw_err e;
 
 	if (cache_sweep(gc->cni->cache_dir, &e) < 0)
-		note(gc, &e);
+		errors_add(&gc->errors, &e);
 }
 
 static void ask_plugins(struct gc *gc, const struct run *run)
@@ -142,7 +129,7 @@ static void ask_plugins(struct gc *gc, const struct run *run)
 
 		if (run_plugin(run, i, "GC", &request, &output, &len, &e) < 0) {
 			err_ctx(&e, "failed to GC plugin %s", gc->conf->plugins[i].type);
-			note(gc, &e);
+			errors_add(&gc->errors, &e);
 		}
 	}
 }
@@ -173,9 +160,5 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 	sort_out(&gc, &run, before, &cached);
 	sweep(&gc);
 	ask_plugins(&gc, &run);
-	if (gc.errors.len == 0)
-		return 0;
-	*e = gc.first;
-	snprintf(e->msg, sizeof(e->msg), "%s", gc.errors.data);
-	return err_details(e, "%s", "");
+	return errors_end(&gc.errors, e);
 }

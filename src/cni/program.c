@@ -9,6 +9,8 @@
  */
 #include "cni/program.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +19,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "cni/cni.h"
 #include "cni/error.h"
 #include "cni/skel.h"
 
@@ -57,6 +60,17 @@ static int answer(const struct skel_reply *reply)
 	return reply->status;
 }
 
+/* The error as a runtime wants it, or for a person who started the plugin by hand. */
+static int refuse(const struct hw_err *e)
+{
+	struct skel_reply reply = { .status = 1 };
+	bool by_hand = str_empty(getenv("CNI_COMMAND"));
+	autofree char *text = by_hand ? str_printf("%s\n", e->msg) : error_format(e);
+
+	*(by_hand ? &reply.notice : &reply.output) = text;
+	return answer(&reply);
+}
+
 static int read_input(struct buf *ret_input, struct hw_err *e)
 {
 	int r = file_read_fd(STDIN_FILENO, VALUE_SIZE_MAX, ret_input, e);
@@ -86,14 +100,12 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 	};
 	struct hw_err e;
 
+	file_fill_standard(O_PATH);
 	value_seed();
 	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))
 		return help(plugin);
-	if (skel_wants_input(&request) && read_input(&input, &e) < 0) {
-		reply.output = error_format(&e);
-		reply.status = 1;
-		return answer(&reply);
-	}
+	if (skel_wants_input(&request) && read_input(&input, &e) < 0)
+		return refuse(&e);
 	request.input = input.data;
 	request.input_len = input.len;
 	(void)skel_call(plugin, &request, &reply, &e);
@@ -105,10 +117,14 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
  */
 int hw_plugin_main(int argc, char **argv, const struct hw_plugin *plugin)
 {
-	struct hw_plugin own = { 0 };
+	struct hw_plugin own;
+	struct hw_err e;
 
-	/* A program built against an older header has a shorter struct. */
-	memcpy(&own, plugin, plugin->size < sizeof(own) ? plugin->size : sizeof(own));
-	own.size = sizeof(own);
+	if (cni_copy_struct(&own, sizeof(own), plugin, "struct hw_plugin", &e) < 0)
+		return refuse(&e);
+	if (str_empty(own.name)) {
+		err_text(&e, -EINVAL, "struct hw_plugin.name is not set");
+		return refuse(&e);
+	}
 	return program_main(argc, argv, &own, NULL);
 }

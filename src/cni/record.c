@@ -6,7 +6,7 @@
  * How:   names from outside are hashed into file names, so a record is found
  *        without a walk whatever the names contain; the record itself holds
  *        them in clear and is believed only when they are the right ones.
- * Rules: files 0600, directories 0700; atomic replacement without fsync: a
+ * Rules: files 0600, directories 0700, in a place that only its owner writes to; atomic replacement without fsync: a
  *        power cut ends the attachments too.
  * Not:   when a record is written or stale is decided in attach.c.
  */
@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/file.h"
@@ -40,6 +42,27 @@ const struct hw_field record_fields[] = {
 	{ "finished", HW_INT64, HW_AT(struct record, finished) },
 	{ 0 },
 };
+
+/**
+ * record_check_dir() - may what is found under @state_dir be believed?
+ *
+ * Return: 0, also when there is no such directory yet; -EPERM when it is, or can be written by,
+ * somebody else's
+ */
+int record_check_dir(const char *state_dir, struct hw_err *e)
+{
+	struct stat st;
+
+	if (stat(state_dir, &st) < 0 || !S_ISDIR(st.st_mode))
+		return 0; /* whoever uses it says why not */
+	if ((st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & S_IWOTH))
+		return 0;
+	return err_text(
+		e, -EPERM,
+		"%s holds attachment records and can be written by others: set HAWSER_STATE "
+		"to a directory of our own",
+		state_dir);
+}
 
 /**
  * record_boot_id() - which boot of the kernel this is
@@ -128,7 +151,8 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 		return err_ctx(e, "read the attachment record");
 	if (r == 0)
 		return 0;
-	if (!str_equal(found.container_id, container_id) || !str_equal(found.ifname, ifname)) {
+	if (!str_equal(found.plugin, plugin) || !str_equal(found.network, network) ||
+	    !str_equal(found.container_id, container_id) || !str_equal(found.ifname, ifname)) {
 		record_done(&found);
 		return 0;
 	}
@@ -154,8 +178,7 @@ struct each {
 	bool prune;
 	int (*call)(void *ctx, const struct record *r, struct hw_err *e);
 	void *ctx;
-	int first; /* error */
-	struct hw_err *e;
+	struct errors *errors;
 };
 
 static int each_file(const struct file_entry *entry, const struct each *each, struct hw_err *e)
@@ -174,40 +197,31 @@ static int each_file(const struct file_entry *entry, const struct each *each, st
 
 static int each_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	struct each *each = ctx;
+	const struct each *each = ctx;
 
-	(void)e;
-	struct hw_err why;
-	int r = each_file(entry, each, &why);
-	if (r < 0 && each->first == 0) {
-		each->first = r;
-		*each->e = why;
-	}
+	if (each_file(entry, each, e) < 0)
+		errors_add(each->errors, e);
 	return 0;
 }
 
 /**
  * record_each() - call back for each record of a plugin's network
- * @prune: remove files that are no record
- *
- * Return: 0, or the first error
+ * @prune:  remove files that are no record
+ * @errors: those that there were; none of them ends the walk
  */
-int record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
-		int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
-		struct hw_err *e)
+void record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
+		 int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
+		 struct errors *errors)
 {
 	autofree char *dir = network_dir(state_dir, plugin, network);
-	struct each walk = { .prune = prune, .call = each, .ctx = ctx, .e = e };
-	struct hw_err why;
+	struct each walk = { .prune = prune, .call = each, .ctx = ctx, .errors = errors };
+	struct hw_err e;
 
-	int r = file_walk(AT_FDCWD, dir, each_entry, &walk, &why);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0) {
-		*e = why;
-		return err_ctx(e, "read the attachment records");
-	}
-	return walk.first;
+	int r = file_walk(AT_FDCWD, dir, each_entry, &walk, &e);
+	if (r >= 0 || r == -ENOENT)
+		return;
+	err_ctx(&e, "read the attachment records");
+	errors_add(errors, &e);
 }
 
 /**

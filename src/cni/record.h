@@ -13,6 +13,7 @@
 #include <hawser/plugin.h>
 
 #include "base/err.h"
+#include "base/errors.h"
 #include "base/mem.h"
 
 struct record {
@@ -35,6 +36,8 @@ struct record {
 
 extern const struct hw_field record_fields[];
 
+/* -EPERM where others may write: what a record says is removed by DEL and GC. */
+int record_check_dir(const char *state_dir, struct hw_err *e);
 /* "" when the kernel does not say */
 void record_boot_id(char ret_id[RECORD_BOOT_ID]);
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e);
@@ -45,13 +48,13 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 int record_remove(const char *state_dir, const char *plugin, const char *network,
 		  const char *container_id, const char *ifname, struct hw_err *e);
 /*
- * Calls back for each record of (plugin, network); an error does not end the walk, the first one is
- * returned. With @prune, which needs every writer shut out, files that are no record (torn ones, and
- * what a killed writer left) are removed.
+ * Calls back for each record of (plugin, network); an error is added to @errors and does not end the
+ * walk. With @prune, which needs every writer shut out, files that are no record (torn ones, and what
+ * a killed writer left) are removed.
  */
-int record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
-		int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
-		struct hw_err *e);
+void record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
+		 int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
+		 struct errors *errors);
 void record_done(struct record *r);
 
 AUTO_VALUE_DEFINE(record_done, struct record);

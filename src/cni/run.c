@@ -142,7 +142,7 @@ static int call_plugin(const struct run *run, size_t i, const char *path, const 
 	int r;
 
 	r = run_may_go_on(run, e);
-	if (r == 0)
+	if (r >= 0)
 		r = conf_request(run->conf, i, request, &input, e);
 	if (r < 0)
 		return r;

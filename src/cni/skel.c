@@ -426,11 +426,11 @@ static bool has_verb(const struct hw_plugin *p, unsigned bit)
 	case ADD:
 		return p->add;
 	case DEL:
-		return p->del;
+		return p->del || p->record;
 	case CHECK:
 		return p->check;
 	case GC:
-		return p->gc || (p->record && p->del);
+		return p->gc || p->record;
 	default:
 		return p->status;
 	}
@@ -455,9 +455,9 @@ static int run_verb(struct skel_frame *f, struct hw_err *e)
 	if (r < 0 || !has_verb(f->plugin, verb->bit))
 		return r;
 	r = skel_frame_decode(f, e);
-	if (r < 0)
-		return r;
-	return verb->run(f, e);
+	if (r >= 0 && f->plugin->record)
+		r = record_check_dir(f->state_dir, e);
+	return r < 0 ? r : verb->run(f, e);
 }
 
 static int run_version(struct skel_frame *f, struct hw_err *e)

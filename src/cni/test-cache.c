@@ -473,6 +473,7 @@ static void lists(void **state)
 	AUTO(hw_strings_free) struct hw_strings bad = { 0 };
 	AUTO(hw_cni_free) struct hw_cni *cni = NULL;
 	struct hw_attach other = { .container_id = "c2", .ifname = "eth0" };
+	struct hw_attach longer = { .container_id = "x-c2", .ifname = "eth0" };
 	struct place *p = *state;
 	autofree char *dir = str_printf("%s/results/dir", p->cache);
 	struct hw_err e;
@@ -497,6 +498,37 @@ static void lists(void **state)
 	assert_ok(hw_cached_attachments(cni, "plain-id", NULL, NULL, &some, &e), e);
 	assert_int_equal(some.n, 1);
 	assert_string_equal(some.v[0].ifname, "net1");
+	hw_cached_list_free(&some);
+	write_entry(p, &longer, RESULT); /* its file name has "-c2-", too */
+	assert_ok(hw_cached_attachments(cni, "c2", NULL, NULL, &some, &e), e);
+	assert_int_equal(some.n, 1);
+	assert_string_equal(some.v[0].container_id, "c2");
+}
+
+/* Of two interfaces, that of the attachment tells where it is. */
+static void netns_of_the_result(void **state)
+{
+	static const struct {
+		const char *netns, *want;
+	} cases[] = { { "", "/ns/1" }, { "\"netns\":\"/own\",", "/own" } };
+	struct place *p = *state;
+
+	write_entry(p, &attach, RESULT);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *text = str_printf(
+			"{\"kind\":\"cniCacheV1\",\"containerId\":\"c1\",\"config\":\"\","
+			"\"ifName\":"
+			"\"eth0\",\"networkName\":\"net\",%s\"result\":{\"interfaces\":[{\"name\":"
+			"\"veth0\"},{\"name\":\"eth1\",\"sandbox\":\"/ns/2\"},{\"name\":\"eth0\","
+			"\"sandbox\":\"/ns/1\"}]}}",
+			cases[i].netns);
+		AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+		struct hw_err e;
+
+		place_write(p, FILE, text, 0600);
+		assert_int_equal(cache_read(p->cache, "net", &attach, &entry, &e), 1);
+		assert_string_equal(entry.netns, cases[i].want);
+	}
 }
 
 static void lists_none(void **state)
@@ -602,6 +634,8 @@ int main(void)
 		PLACE_TEST("cache: while two processes write, a reader sees whole files",
 			   two_writers),
 		PLACE_TEST("cache: attachments are listed, damaged files reported", lists),
+		PLACE_TEST("cache: a netns that was not written is that of the result",
+			   netns_of_the_result),
 		PLACE_TEST("cache: a missing folder and unknown containers list nothing",
 			   lists_none),
 		PLACE_TEST("cache: result and configuration through the public functions",

@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <libgen.h>
 
+#include "base/proc.h"
+#include "base/time.h"
 #include "cni/program.h"
 #include "cni/result.h"
 #include "cni/skel.h"
@@ -30,6 +32,14 @@ static const struct hw_field inner_fields[] = {
 
 static int inner_calls; /* in this process */
 
+/* Where standard error leads, as an error. */
+static int inner_stderr(struct hw_err *e)
+{
+	autofree char *path = realpath("/proc/self/fd/2", NULL);
+
+	return hw_err_text(e, -EIO, "%s", str_or(path, "nowhere"));
+}
+
 static int inner_run(struct hw_call *call, struct hw_err *e)
 {
 	const char *what = ((const struct inner_conf *)call->conf)->what;
@@ -42,6 +52,8 @@ static int inner_run(struct hw_call *call, struct hw_err *e)
 	}
 	if (str_equal(what, "fail-plainly"))
 		return hw_err_text(e, -EIO, "no luck");
+	if (str_equal(what, "stderr"))
+		return inner_stderr(e);
 	if (str_equal(what, "print"))
 		call->reply = str_copy("{ not JSON");
 	if (str_equal(what, "print-nothing"))
@@ -90,9 +102,23 @@ static int outer_run(struct hw_call *call, struct hw_err *e)
 	return 0;
 }
 
+/* As a program, it prints the answer. */
+static int outer_print(struct hw_call *call, struct hw_err *e)
+{
+	outer.plugin = "inner";
+	outer.command = "DEL";
+	int r = outer_run(call, e);
+	call->reply = outer.answer;
+	return r;
+}
+
 static const struct hw_plugin outer_plugin = {
 	.size = sizeof(outer_plugin), .name = "outer", .add = outer_run, .del = outer_run
 };
+
+static const struct hw_plugin outer_program = { .size = sizeof(outer_program),
+						.name = "outer",
+						.del = outer_print };
 
 static char *delegate(const char *path, const char *config)
 {
@@ -104,6 +130,7 @@ static char *delegate(const char *path, const char *config)
 		.ifname = "eth0",
 		.args = "A=b",
 		.path = path,
+		.netns_override = "yes",
 		.input = config,
 		.input_len = strlen(config),
 		.siblings = siblings,
@@ -252,6 +279,58 @@ static void not_a_sibling(void **state)
 				    "[{\"address\":\"10.0.0.1/8\"}]}");
 }
 
+/* A runtime that gives up kills the plugin's process group; the delegate must be in it. */
+static void stays_in_the_group(void **state)
+{
+	const struct place *p = *state;
+	autofree char *want = str_printf("7: %d; ", (int)getpgrp());
+
+	place_plugin(p, "shell",
+		     "read -r _ _ _ _ group _ </proc/$$/stat\n"
+		     "echo \"{\\\"code\\\":7,\\\"msg\\\":\\\"$group\\\"}\"; exit 1");
+	outer.plugin = "shell";
+	outer.command = "DEL";
+	autofree char *answer = delegate(p->bin, DO("nothing"));
+	assert_string_equal(answer, want);
+}
+
+/* The delegate's standard error is then no file of ours. */
+static void closed_descriptors(void **state)
+{
+	const struct place *p = *state;
+	AUTO(proc_result_done) struct proc_result result = { 0 };
+	autofree char *self = realpath("/proc/self/exe", NULL);
+	autofree char *script = str_printf(
+		"ln -s %s %s/outer; echo '%s' | CNI_COMMAND=DEL CNI_CONTAINERID=c1 CNI_IFNAME=eth0 "
+		"CNI_PATH=%s/copy %s/outer 2>&-",
+		self, p->dir, DO("stderr"), p->dir, p->dir);
+	const char *const argv[] = { "sh", "-c", script, NULL };
+	struct hw_err e;
+
+	assert_ok(proc_run(&(struct proc){ .path = "/bin/sh",
+					   .argv = argv,
+					   .cancel_fd = -1,
+					   .deadline = time_deadline(60000) },
+			   &result, &e),
+		  e);
+	assert_int_equal(result.status, 0);
+	assert_string_equal(result.output.data, "999: /dev/null; ");
+}
+
+static void environment(void **state)
+{
+	const struct place *p = *state;
+
+	place_plugin(p, "shell",
+		     "note $CNI_COMMAND $CNI_CONTAINERID $CNI_NETNS $CNI_IFNAME $CNI_ARGS "
+		     "$CNI_NETNS_OVERRIDE");
+	outer.plugin = "shell";
+	outer.command = "CHECK";
+	autofree char *answer = delegate(p->bin, DO("nothing"));
+	assert_string_equal(answer, "done");
+	assert_notes(p, "CHECK c1 /nowhere eth0 A=b yes\n");
+}
+
 #define TEST(sentence, f)                                                                          \
 	{                                                                                          \
 		sentence, f, setup, place_teardown, NULL                                           \
@@ -269,9 +348,15 @@ int main(int argc, char **argv)
 		TEST("delegate: the caller may hand over another configuration", other_input),
 		TEST("delegate: a plugin that is not there is an error", not_found),
 		TEST("delegate: a foreign plugin is executed", not_a_sibling),
+		TEST("delegate: an executed one stays in our process group", stays_in_the_group),
+		TEST("delegate: standard error that is closed stays out of use",
+		     closed_descriptors),
+		TEST("delegate: an executed one has the call's environment", environment),
 	};
 
 	if (str_equal(basename(argv[0]), "inner"))
 		return program_main(argc, argv, &inner, siblings);
+	if (str_equal(basename(argv[0]), "outer"))
+		return program_main(argc, argv, &outer_program, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -424,6 +424,27 @@ static void busy_and_cancelled(void **state)
 	assert_int_equal(a.r, -ECANCELED);
 }
 
+/* ---- a plugin that is replaced -------------------------------------------------------- */
+
+static void replaced_while_running(void **state)
+{
+	const struct place *p = *state;
+	autofree char *path = str_printf("%s/x", p->bin);
+	struct exec_call call = call_of(path);
+	AUTO(answer_done) struct answer before = { 0 }, after = { 0 }, gone = { 0 };
+
+	place_write(p, "new", "#!/bin/sh\nrm $0\necho '{\"new\":1}'\n", 0755);
+	before = ask(p, "mv $D/new $0; echo '{\"old\":1}'", NULL);
+	assert_ok(before.r, before.e);
+	assert_string_equal(before.output, "{\"old\":1}\n");
+	after.r = exec_call(&call, &after.output, &after.len, &after.e);
+	assert_ok(after.r, after.e);
+	assert_string_equal(after.output, "{\"new\":1}\n");
+	gone.r = exec_call(&call, &gone.output, &gone.len, &gone.e);
+	assert_int_equal(gone.r, -ENOENT);
+	assert_contains(gone.e.msg, path);
+}
+
 /* ---- standard error ----------------------------------------------------------------- */
 
 /* What a successful plugin's standard error becomes on ours. */
@@ -568,6 +589,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("exec: a plugin that is being written is waited for", being_written),
 	PLACE_TEST("exec: a plugin that stays busy is an error, for DEL too", stays_busy),
 	PLACE_TEST("exec: waiting for a busy plugin can be cancelled", busy_and_cancelled),
+	PLACE_TEST("exec: a plugin that is replaced or removed while it runs ends as it began",
+		   replaced_while_running),
 	PLACE_TEST("exec: standard error is copied after success, passed through or dropped",
 		   stderr_modes),
 	PLACE_TEST("exec: a result without version has the configuration's, null is {}", results),

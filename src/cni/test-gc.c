@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "base/time.h"
 #include "base/value.h"
@@ -118,6 +119,16 @@ static void none_named(void **state)
 	assert_gc_key(&f, "cni.dev/valid-attachments", "absent");
 }
 
+static void nameless_is_nobody(void **state)
+{
+	const struct hw_valid valid[] = { { NULL, NULL }, { "c2", NULL } };
+	AUTO(fixture_done) struct fixture f = fixture(state, V110);
+
+	add(&f, f.conf, "c2");
+	assert_ok(hw_gc(f.cni, f.conf, valid, 2, &f.e), f.e);
+	assert_notes(f.p, "DEL a c2 eth0 /ns\nGC a\n");
+}
+
 static void other_networks_stay(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
@@ -126,9 +137,13 @@ static void other_networks_stay(void **state)
 					  "\"plugins\":[{\"type\":\"a\"}]}");
 
 	add(&f, other, "c1");
+	add(&f, f.conf, "c1");
+	add(&f, other, "c2");
 	assert_ok(hw_gc(f.cni, f.conf, NULL, 0, &f.e), f.e);
-	assert_notes(f.p, "GC a\n");
-	assert_true(is_cached(&f, "m", "c1"));
+	assert_notes(f.p, "DEL a c1 eth0 /ns\nGC a\n");
+	assert_gc_key(&f, "cni.dev/valid-attachments", "absent");
+	assert_false(is_cached(&f, "n", "c1"));
+	assert_true(is_cached(&f, "m", "c1") && is_cached(&f, "m", "c2"));
 }
 
 static void cached_arguments_are_used(void **state)
@@ -222,6 +237,18 @@ static void no_cache(void **state)
 	assert_notes(f.p, "GC a\n");
 }
 
+static void dead_writers(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, V110);
+
+	add(&f, f.conf, "c1");
+	place_write(f.p, "cache/results/.n-c0-eth0~", "{\"kind\":", 0600);
+	assert_ok(hw_gc(f.cni, f.conf, (const struct hw_valid[]){ { "c1", "eth0" } }, 1, &f.e),
+		  f.e);
+	assert_false(place_has(f.p, "cache/results/.n-c0-eth0~"));
+	assert_true(is_cached(&f, "n", "c1"));
+}
+
 static void unreadable_cache(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
@@ -287,11 +314,12 @@ static void waits_in_vain(void **state)
 	assert_true(is_cached(&f, "n", "c1"));
 }
 
-/* How many descriptors of ours lead to the network's lock. */
-static int lock_openers(const struct place *p)
+/* How many descriptors of a process lead to the network's lock. */
+static int lock_openers(const struct place *p, pid_t pid)
 {
 	autofree char *start = str_printf("%s/locks/" RUN_TAKER "-", p->state);
-	DIR *fds = opendir("/proc/self/fd");
+	autofree char *path = str_printf("/proc/%d/fd", pid);
+	DIR *fds = opendir(path);
 	struct dirent *entry;
 	int n = 0;
 
@@ -304,6 +332,16 @@ static int lock_openers(const struct place *p)
 	}
 	closedir(fds);
 	return n;
+}
+
+static void await_lock_openers(const struct place *p, pid_t pid, int n)
+{
+	int64_t deadline = time_deadline(20000);
+
+	while (lock_openers(p, pid) < n) {
+		assert_false(time_is_over(deadline));
+		time_sleep(5);
+	}
 }
 
 struct collector {
@@ -334,8 +372,7 @@ static void added_meanwhile(void **state)
 	/* an ADD is running: GC has to wait, and others may still begin */
 	assert_ok(lock_take(f.p->state, "n", RUN_TAKER, false, TIME_NEVER, &running, &f.e), f.e);
 	assert_int_equal(pthread_create(&thread, NULL, collect, &c), 0);
-	while (lock_openers(f.p) < 2)
-		time_sleep(5);
+	await_lock_openers(f.p, getpid(), 2);
 	add(&f, f.conf, "c3");
 	add(&f, f.conf, "c2"); /* ended and made anew, as far as the cache can tell */
 	close(take_fd(running));
@@ -351,6 +388,145 @@ static void added_meanwhile(void **state)
 		      "{\"containerID\":\"c3\",\"ifname\":\"eth0\"}]");
 }
 
+/* ---- processes ------------------------------------------------------------------------ */
+
+#define ADDS 50
+#define GCS  5
+
+/* Has a file for each attachment, and after GC none but for those that are valid. HOLD is run in the
+ * middle of an ADD. */
+#define KEEPER(HOLD)                                                                               \
+	"in=$(cat); case $CNI_COMMAND in\n"                                                        \
+	"ADD) >$D/is/$CNI_CONTAINERID; " HOLD " echo '{}';;\n"                                     \
+	"DEL) rm -f $D/is/$CNI_CONTAINERID;;\n"                                                    \
+	"GC) for f in $D/is/*; do\n"                                                               \
+	"  case $in in *'\"'${f##*/}'\"'*) ;; *) rm -f $f;; esac\n"                                \
+	"done;;\nesac"
+
+/* The network as a plugin that keeps files in is/ sees it. */
+static struct fixture keeper(void **state, const char *plugin)
+{
+	struct fixture f = fixture(state, V110);
+	autofree char *is = str_printf("%s/is", f.p->dir);
+
+	assert_int_equal(mkdir(is, 0700), 0);
+	place_plugin(f.p, "a", plugin);
+	f.cni->lock_timeout_ms = 60000;
+	return f;
+}
+
+static int process_add(const struct fixture *f, int i)
+{
+	autofree char *id = str_printf("c%d", i);
+	struct hw_attach at = TEST_ATTACH;
+	struct hw_err e;
+	int r;
+
+	at.container_id = id;
+	r = hw_add(f->cni, f->conf, &at, HW_ADD_UNDO, NULL, &e);
+	if (r < 0)
+		fprintf(stderr, "ADD %s: %s\n", id, e.msg);
+	return r < 0;
+}
+
+/* GC with an empty list, which is not the same as none. */
+static int process_gc(const struct fixture *f, int i)
+{
+	const struct hw_valid none[1] = { { 0 } };
+	struct hw_err e;
+	int r;
+
+	(void)i;
+	r = hw_gc(f->cni, f->conf, none, 0, &e);
+	if (r < 0)
+		fprintf(stderr, "GC: %s\n", e.msg);
+	return r < 0;
+}
+
+static pid_t process(const struct fixture *f, int i, int (*work)(const struct fixture *f, int i))
+{
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(work(f, i));
+	assert_true(child > 0);
+	return child;
+}
+
+static void assert_succeeded(const pid_t *children, size_t n)
+{
+	int failed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		int status = -1;
+
+		waitpid(children[i], &status, 0);
+		failed += status != 0;
+	}
+	assert_int_equal(failed, 0);
+}
+
+/* How many attachments the cache knows; the plugin knows the same ones. */
+static int attached(const struct fixture *f)
+{
+	int n = 0;
+
+	for (int i = 0; i < ADDS; i++) {
+		autofree char *id = str_printf("c%d", i);
+		autofree char *file = str_printf("is/%s", id);
+
+		assert_int_equal(is_cached(f, "n", id), place_has(f->p, file));
+		n += is_cached(f, "n", id);
+	}
+	return n;
+}
+
+static void adds_of_other_processes(void **state)
+{
+	AUTO(fixture_done)
+	struct fixture f = keeper(state, KEEPER("echo >$D/begun; read go <$D/go;"));
+	autofree char *begun_path = str_printf("%s/begun", f.p->dir);
+	autofree char *go_path = str_printf("%s/go", f.p->dir);
+	autoclose int begun = -1, go = -1;
+	char newlines[ADDS];
+	pid_t adds[ADDS], gc;
+
+	assert_int_equal(mkfifo(begun_path, 0600), 0);
+	assert_int_equal(mkfifo(go_path, 0600), 0);
+	begun = open(begun_path, O_RDWR | O_CLOEXEC);
+	go = open(go_path, O_RDWR | O_CLOEXEC);
+	assert_true(begun >= 0 && go >= 0);
+	for (int i = 0; i < ADDS; i++)
+		adds[i] = process(&f, i, process_add);
+	for (int i = 0; i < ADDS; i++)
+		assert_int_equal(read(begun, newlines, 1), 1);
+	gc = process(&f, 0, process_gc);
+	await_lock_openers(f.p, gc, 1); /* it has looked at the cache, and waits */
+	memset(newlines, '\n', sizeof(newlines));
+	assert_int_equal(write(go, newlines, sizeof(newlines)), sizeof(newlines));
+	assert_succeeded(adds, ADDS);
+	assert_succeeded(&gc, 1);
+	assert_int_equal(attached(&f), ADDS);
+	assert_int_equal(process_gc(&f, 0), 0);
+	assert_int_equal(attached(&f), 0);
+}
+
+static void all_at_once(void **state)
+{
+	AUTO(fixture_done) struct fixture f = keeper(state, KEEPER(""));
+	pid_t children[ADDS + GCS];
+
+	size_t n = 0;
+
+	for (int i = 0; i < ADDS; i++) {
+		children[n++] = process(&f, i, process_add);
+		if (i % (ADDS / GCS) == 0)
+			children[n++] = process(&f, 0, process_gc);
+	}
+	assert_succeeded(children, n);
+	attached(&f);
+}
+
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: stale attachments end, valid ones are kept and named to the plugins",
 		   stale_ones_end),
@@ -358,6 +534,7 @@ static const struct CMUnitTest tests[] = {
 		   another_interface_is_another_attachment),
 	PLACE_TEST("gc: without a list every attachment ends and the plugins get no list",
 		   none_named),
+	PLACE_TEST("gc: an entry of the list without names is nobody's", nameless_is_nobody),
 	PLACE_TEST("gc: attachments of other networks stay", other_networks_stay),
 	PLACE_TEST("gc: DEL gets the namespace, arguments and capabilities of the ADD",
 		   cached_arguments_are_used),
@@ -366,11 +543,16 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: before 1.1.0 the plugins are not asked", before_1_1_0),
 	PLACE_TEST("gc: a damaged cache file is told and passed over", damaged_file),
 	PLACE_TEST("gc: a missing cache is an empty one", no_cache),
+	PLACE_TEST("gc: what dead writers left in the cache is cleared away", dead_writers),
 	PLACE_TEST("gc: a cache that cannot be read stops it before anything is ended",
 		   unreadable_cache),
 	PLACE_TEST("gc: the time is for the whole call", time_is_for_all),
 	PLACE_TEST("gc: a cancel ends the whole call", cancel_is_for_all),
 	PLACE_TEST("gc: a running ADD that does not end makes it say 11", waits_in_vain),
+	PLACE_TEST("gc: an empty list ends none of fifty ADDs that other processes are running",
+		   adds_of_other_processes),
+	PLACE_TEST("gc: fifty ADDs and five GCs at once leave plugin and cache agreed",
+		   all_at_once),
 	PLACE_TEST("gc: what another thread added or replaced after the call is kept",
 		   added_meanwhile),
 };

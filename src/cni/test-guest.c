@@ -231,6 +231,36 @@ static void broken_stderr(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A SIGPIPE of the host's own that is waiting is not taken for ours. */
+static void pending_sigpipe_stays(void **state)
+{
+	AUTO(guest_done) struct guest g = guest(state, "cat >/dev/null; echo hint >&2; echo '{}'");
+	struct hw_attach at = TEST_ATTACH;
+	struct hw_err e;
+	pid_t child;
+	int status;
+
+	g.cni->stderr_mode = HW_STDERR_AFTER;
+	child = fork();
+	if (child == 0) {
+		sigset_t set;
+		int ends[2];
+
+		sigemptyset(&set);
+		sigaddset(&set, SIGPIPE);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		raise(SIGPIPE);
+		if (pipe(ends) < 0 || dup2(ends[1], STDERR_FILENO) < 0)
+			_exit(2);
+		close(ends[0]);
+		if (hw_add(g.cni, g.conf, &at, 0, NULL, &e) < 0)
+			_exit(3);
+		_exit(sigpending(&set) < 0 || !sigismember(&set, SIGPIPE));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 struct signals {
 	struct sigaction actions[NSIG];
 	sigset_t mask;
@@ -299,6 +329,7 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("guest: a plugin that does not read its input raises no SIGPIPE",
 		   plugin_that_does_not_read),
 	PLACE_TEST("guest: a broken standard error raises no SIGPIPE", broken_stderr),
+	PLACE_TEST("guest: a SIGPIPE that was waiting still waits", pending_sigpipe_stays),
 	PLACE_TEST("guest: handlers, signal mask and network namespace stay as they were",
 		   leaves_the_process_alone),
 	PLACE_TEST("guest: a plugin starts with no signal blocked", plugin_gets_default_signals),

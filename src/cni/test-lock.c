@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <sys/wait.h>
 
+#include "base/hash.h"
 #include "base/time.h"
 
 #define SOON time_deadline(50)
@@ -145,6 +146,50 @@ static void state_dir_choice(void **state)
 	assert_string_equal(unset, geteuid() == 0 ? "/run/hawser" : "/run/user/7/hawser");
 }
 
+static mode_t mode_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(lstat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void only_the_owner(void **state)
+{
+	const struct place *p = *state;
+	autofree char *locks = str_printf("%s/locks", p->state);
+	mode_t before = umask(0);
+	autoclose int a = -1;
+	struct hw_err e;
+	int r;
+
+	r = lock_take(p->state, "n", "libhawser", true, SOON, &a, &e);
+	umask(before);
+	assert_ok(r, e);
+	assert_int_equal(mode_of(p->state), 0700);
+	assert_int_equal(mode_of(locks), 0700);
+}
+
+/* What somebody put in the place of a lock is not followed. */
+static void link_for_a_lock(void **state)
+{
+	const struct place *p = *state;
+	autofree char *lock = NULL;
+	autoclose int fd = -1;
+	char hash[32 + 1];
+	struct hw_err e;
+
+	assert_ok(lock_take(p->state, "n", "libhawser", true, SOON, &fd, &e), e);
+	close(take_fd(fd));
+	hash_hex("n", 32, hash);
+	lock = str_printf("%s/locks/libhawser-%s", p->state, hash);
+	assert_int_equal(unlink(lock), 0);
+	assert_int_equal(symlink("../../elsewhere", lock), 0);
+	assert_int_equal(lock_take(p->state, "n", "libhawser", true, SOON, &fd, &e), -ELOOP);
+	assert_contains(e.msg, lock);
+	assert_false(place_has(p, "elsewhere"));
+}
+
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("lock: ADDs share a network", shared_together),
 	PLACE_TEST("lock: GC has a network alone, and says 11 when it waits in vain", gc_alone),
@@ -153,6 +198,9 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("lock: a holder that died holds nothing", dead_holder),
 	PLACE_TEST("lock: a state directory that cannot be made is named", no_room_for_locks),
 	PLACE_TEST("lock: where writing is forbidden the error says what to set", forbidden_state),
+	PLACE_TEST("lock: its directories are for the owner only, whatever the umask",
+		   only_the_owner),
+	PLACE_TEST("lock: a symbolic link in the place of a lock is refused", link_for_a_lock),
 	PLACE_TEST("lock: the state directory of root and of others", state_dir_choice),
 };
 

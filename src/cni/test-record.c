@@ -157,6 +157,9 @@ static void of_somebody_else(void **state)
 	spoil(*state, "{\"plugin\":\"bridge\",\"network\":\"net\",\"containerID\":\"c2\","
 		      "\"ifname\":\"eth0\",\"config\":{}}");
 	assert_int_equal(find(*state, "c1", &r), 0);
+	spoil(*state, "{\"plugin\":\"bridge\",\"network\":\"other\",\"containerID\":\"c1\","
+		      "\"ifname\":\"eth0\",\"config\":{}}");
+	assert_int_equal(find(*state, "c1", &r), 0);
 }
 
 static void any_names(void **state)
@@ -190,6 +193,15 @@ static int visit(void *ctx, const struct record *r, struct hw_err *e)
 	return 0;
 }
 
+/* Return: as errors_end() */
+static int walk(const struct place *p, bool prune, struct visit *v, struct hw_err *e)
+{
+	struct errors errors = { 0 };
+
+	record_each(p->state, "bridge", "net", prune, visit, v, &errors);
+	return errors_end(&errors, e);
+}
+
 static void save_three(const struct place *p)
 {
 	struct record r = example;
@@ -207,10 +219,10 @@ static void each_of_a_network(void **state)
 	struct visit v = { 0 };
 	struct hw_err e;
 
-	assert_ok(record_each(p->state, "bridge", "net", false, visit, &v, &e), e);
+	assert_ok(walk(p, false, &v, &e), e);
 	assert_string_equal(v.seen, "");
 	save_three(p);
-	assert_ok(record_each(p->state, "bridge", "net", false, visit, &v, &e), e);
+	assert_ok(walk(p, false, &v, &e), e);
 	assert_int_equal(strlen(v.seen), strlen("c1 c2 "));
 	assert_contains(v.seen, "c1 ");
 	assert_contains(v.seen, "c2 ");
@@ -223,7 +235,7 @@ static void each_goes_on(void **state)
 	struct hw_err e;
 
 	save_three(p);
-	assert_int_equal(record_each(p->state, "bridge", "net", false, visit, &v, &e), -EIO);
+	assert_int_equal(walk(p, false, &v, &e), -EIO);
 	assert_string_equal(e.msg, "no luck with c1");
 	assert_contains(v.seen, "c2 ");
 }
@@ -237,11 +249,28 @@ static void prune(void **state)
 	save(p, &example);
 	spoil(p, "{");
 	autofree char *file = only_file(p);
-	assert_ok(record_each(p->state, "bridge", "net", false, visit, &v, &e), e);
+	assert_ok(walk(p, false, &v, &e), e);
 	assert_int_equal(access(file, F_OK), 0);
-	assert_ok(record_each(p->state, "bridge", "net", true, visit, &v, &e), e);
+	assert_ok(walk(p, true, &v, &e), e);
 	assert_int_equal(access(file, F_OK), -1);
 	assert_string_equal(v.seen, "");
+}
+
+static void others_may_write(void **state)
+{
+	const struct place *p = *state;
+	struct hw_err e;
+
+	assert_ok(record_check_dir(p->state, &e), e);
+	save(p, &example);
+	assert_ok(record_check_dir(p->state, &e), e);
+	assert_int_equal(chmod(p->state, 01777), 0);
+	assert_int_equal(record_check_dir(p->state, &e), -EPERM);
+	assert_int_equal(chmod(p->state, 0755), 0);
+	assert_ok(record_check_dir(p->state, &e), e);
+	if (chown(p->state, 65534, 65534) < 0)
+		skip();
+	assert_int_equal(record_check_dir(p->state, &e), -EPERM);
 }
 
 static void boot(void **state)
@@ -271,6 +300,8 @@ int main(void)
 			   each_of_a_network),
 		PLACE_TEST("record: the walk goes on after an error and returns it", each_goes_on),
 		PLACE_TEST("record: only a pruning walk removes what is no record", prune),
+		PLACE_TEST("record: a directory that others may write to is not believed",
+			   others_may_write),
 		{ "record: the boot has an id", boot },
 	};
 

@@ -103,6 +103,20 @@ static void add_runs_the_chain(void **state)
 	assert_key(f.p, CACHE_FILE, "containerId", "\"c1\"");
 }
 
+static void result_of_another_version(void **state)
+{
+	AUTO(fixture_done)
+	struct fixture f = fixture(state,
+				   "echo '{\"cniVersion\":\"0.4.0\",\"ips\":[{\"version\":"
+				   "\"4\",\"address\":\"10.0.0.3/24\"}]}'",
+				   GOOD);
+
+	assert_ok(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), f.e);
+	assert_key(f.p, "b.ADD", "prevResult",
+		   "{\"cniVersion\":\"0.4.0\",\"dns\":{},\"ips\":[{\"address\":\"10.0.0.3/24\","
+		   "\"version\":\"4\"}]}");
+}
+
 static void del_runs_it_backward(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
@@ -466,6 +480,18 @@ static void second_add_is_not_undone(void **state)
 	assert_true(place_has(f.p, CACHE_FILE));
 }
 
+/* What a power cut leaves of a cache file tells of no earlier ADD. */
+static void empty_cache_is_no_earlier_add(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, BAD_ADD);
+	struct hw_err e;
+
+	assert_ok(cache_write(f.p->cache, f.conf, &f.at, NULL, &e), e);
+	place_write(f.p, CACHE_FILE, "", 0600);
+	assert_true(hw_add(f.cni, f.conf, &f.at, HW_ADD_UNDO, NULL, &f.e) < 0);
+	assert_notes(f.p, "ADD a\nADD b\nDEL b\nDEL a\n");
+}
+
 static void timed_out_add_is_undone(void **state)
 {
 	AUTO(fixture_done)
@@ -571,6 +597,8 @@ static void single_errors_are_bare(void **state)
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("run: ADD runs the chain, each plugin with the result before it",
 		   add_runs_the_chain),
+	PLACE_TEST("run: a result goes on in the version that its plugin printed",
+		   result_of_another_version),
 	PLACE_TEST("run: DEL runs it backward with the cached result, and twice succeeds",
 		   del_runs_it_backward),
 	PLACE_TEST("run: CHECK gets the cached result where there is one", check_gets_the_result),
@@ -604,6 +632,8 @@ static const struct CMUnitTest tests[] = {
 		   failed_add_is_undone),
 	PLACE_TEST("run: an undo that fails is told in the details", undo_that_fails),
 	PLACE_TEST("run: a second ADD that fails does not end the first", second_add_is_not_undone),
+	PLACE_TEST("run: an empty cache file does not keep a failed ADD from being undone",
+		   empty_cache_is_no_earlier_add),
 	PLACE_TEST("run: an ADD that ran out of time is undone", timed_out_add_is_undone),
 	PLACE_TEST("run: a cancelled ADD is undone", cancelled_add_is_undone),
 	PLACE_TEST("run: ADD and DEL wait for a GC, then say 11; CHECK does not wait",

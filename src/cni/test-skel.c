@@ -736,12 +736,15 @@ static void gc_goes_on(void **state)
 	plugin.gc = probe_gc;
 	probe.del_fails = EIO;
 	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
-	assert_contains(f->e.msg, ": del failed");
+	assert_contains(f->e.msg, "end container c1 interface eth0: del failed");
+	assert_contains(f->e.msg, "end container c2 interface eth0: del failed");
 	assert_contains(probe.calls, "DEL c1 ");
 	assert_contains(probe.calls, "DEL c2 ");
 	assert_contains(probe.calls, "GC ");
-	probe.del_fails = 0;
 	probe.own_gc_fails = EIO;
+	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
+	assert_contains(f->e.msg, ": del failed\ngc failed");
+	probe.del_fails = 0;
 	refuse(f, "GC", WITH_VALID("[]"), HW_CNI_INTERNAL, "gc failed");
 	assert_false(has_record(f, "c1", NULL));
 }
@@ -761,6 +764,36 @@ static void gc_waits(void **state)
 	assert_ok(lock_take(f->place->state, "net", "probe", true, TIME_NEVER, &lock, &e), e);
 	assert_int_equal(call(f, "ADD", CONF("1.1.0")), -1);
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_TRY_AGAIN);
+}
+
+static void others_may_write(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	assert_int_equal(chmod(f->place->state, 0777), 0);
+	for (const char *const *verb = (const char *const[]){ "ADD", "DEL", "CHECK", "GC", NULL };
+	     *verb; verb++) {
+		assert_int_equal(call(f, *verb, WITH_VALID("[]")), -1);
+		assert_contains(f->e.msg, "can be written by others");
+	}
+	assert_calls("");
+}
+
+/* Such a plugin has nothing to remove, but its records end all the same. */
+static void recorded_without_del(void **state)
+{
+	struct fixture *f = *state;
+
+	plugin.del = NULL;
+	add(f, "c1");
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_false(has_record(f, "c1", NULL));
+	add(f, "c1");
+	change_record(f, "c1", set_unfinished);
+	add(f, "c1");
+	succeed(f, "GC", WITH_VALID("[]"));
+	assert_false(has_record(f, "c1", NULL));
 }
 
 static void no_record_kept(void **state)
@@ -825,8 +858,11 @@ int main(void)
 		RECORDED("attach: GC ends records of another boot unless valid", gc_other_boot),
 		RECORDED("attach: GC believes a netns path only while it is the same namespace",
 			 gc_netns),
-		RECORDED("attach: GC goes on after an error and reports the first", gc_goes_on),
+		RECORDED("attach: GC goes on after an error and reports all of them", gc_goes_on),
 		RECORDED("attach: GC and ADD exclude each other, with code 11", gc_waits),
+		RECORDED("attach: records that others may have written are not believed",
+			 others_may_write),
+		RECORDED("attach: a plugin with records needs no DEL", recorded_without_del),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,9 @@ static void versions(void **state)
 		  "0.1.0 9.9" },
 		{ "echo '{\"cniVersion\":\"0.2.0\"}'", "0.1.0 0.2.0" },
 		{ "echo '{\"code\":4,\"msg\":\"unknown CNI_COMMAND: VERSION\"}'; exit 1", "0.1.0" },
+		{ "echo '{\"code\":4,\"msg\":\"unknown CNI_COMMAND: VERSION\",\"details\":\"d\"}'; "
+		  "exit 1",
+		  "unknown CNI_COMMAND: VERSION" },
 		{ "echo '{\"cniVersion\":\"1.0.0\"}'",
 		  "decoding version info: missing field supportedVersions" },
 		{ "echo '{}'", "decoding version info: missing field cniVersion" },
@@ -139,6 +142,17 @@ static void validate_list(void **state)
 	assert_string_equal(f.e.msg, "[plugin a does not support config version \"1.0.0\"]");
 }
 
+static void validate_without_version(void **state)
+{
+	AUTO(fixture_done) struct fixture f = fixture(state, SUPPORTS("\"0.1.0\""), NULL);
+	AUTO(hw_conf_free) struct hw_conf *one = test_plugin("{\"name\":\"n\",\"type\":\"a\"}");
+
+	assert_ok(hw_validate(f.cni, one, NULL, NULL, &f.e), f.e);
+	place_plugin(f.p, "a", SUPPORTS("\"0.2.0\""));
+	assert_true(hw_validate(f.cni, one, NULL, NULL, &f.e) < 0);
+	assert_string_equal(f.e.msg, "plugin a does not support config version \"0.1.0\"");
+}
+
 static void validate_tells_all(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, SUPPORTS("\"0.4.0\""), NULL);
@@ -191,6 +205,7 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("versions: after a failure nothing is written", no_versions),
 	PLACE_TEST("versions: the probe looks as plugins of old expect it", version_call),
 	PLACE_TEST("validate: versions and capabilities of a list", validate_list),
+	PLACE_TEST("validate: no version is 0.1.0", validate_without_version),
 	PLACE_TEST("validate: all errors of a list are told, of a plugin just its own",
 		   validate_tells_all),
 	PLACE_TEST("validate: the time is for the whole call", time_is_for_all),

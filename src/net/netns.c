@@ -25,7 +25,8 @@
  *
  * Texts are upstream's (facts 4.0.1).
  *
- * Return: 0, -ENOENT when there is no such path, or another negative errno
+ * Return: 0, -ENOENT when there is no such path, -EINVAL when it is no namespace, or another negative
+ * errno
  */
 int netns_open(const char *path, int *ret_fd, struct hw_err *e)
 {
@@ -43,6 +44,24 @@ int netns_open(const char *path, int *ret_fd, struct hw_err *e)
 		return err_set(e, -errno, "open namespace \"%s\"", path);
 	*ret_fd = fd;
 	return 0;
+}
+
+/**
+ * netns_find() - the namespace at @path, if there is still one
+ *
+ * A namespace is bound to an empty file: when it is unmounted, by a reboot or
+ * by hand, the file may stay. Upstream's plugins then fail for ever.
+ *
+ * Return: 1, 0 when there is none, or a negative errno
+ */
+int netns_find(const char *path, int *ret_fd, struct hw_err *e)
+{
+	if (!*path)
+		return 0;
+	int r = netns_open(path, ret_fd, e);
+	if (r == -ENOENT || r == -ENOTDIR || r == -EINVAL)
+		return 0;
+	return r < 0 ? r : 1;
 }
 
 /**

@@ -13,8 +13,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* -ENOENT when the path is not there, which a DEL takes as "already gone". */
+/* -ENOENT when the path is not there, -EINVAL when it is no namespace. */
 int netns_open(const char *path, int *ret_fd, struct hw_err *e);
+/* For DEL. Return: 1 with the namespace, 0 when it is already gone, or was never given. */
+int netns_find(const char *path, int *ret_fd, struct hw_err *e);
 
 /* Where netns_enter() came from; the cleanup attribute leads back. */
 struct netns_home {

@@ -12,7 +12,9 @@
  *        NETLINK_CAP_ACK keeps our request out of the answer, and
  *        NETLINK_GET_STRICT_CHK makes the kernel filter dumps by the header
  *        and attributes of the request, instead of ignoring them.
- * Rules: the kernel answers at once; a socket that stays silent for
+ * Rules: only the kernel is believed: our socket may be in a pod, where whoever
+ *        has CAP_NET_ADMIN can send to it.
+ *        The kernel answers at once; a socket that stays silent for
  *        RTNL_PATIENCE_S seconds is an error, not a reason to hang.
  */
 #include "net/rtnl.h"
@@ -250,21 +252,38 @@ static int rtnl_take(struct rtnl *nl, const char *data, int len, size_t *left, s
 	return first;
 }
 
+/* One datagram. Return: its length, 0 when it is not the kernel's, or a negative errno. */
+static int rtnl_read(const struct rtnl *nl, char *data, size_t room)
+{
+	struct sockaddr_nl from = { 0 };
+	struct iovec piece = { data, room };
+	struct msghdr message = {
+		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &piece, .msg_iovlen = 1
+	};
+	ssize_t n = recvmsg(mnl_socket_get_fd(nl->socket), &message, 0);
+
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (n < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (message.msg_namelen != sizeof(from) || from.nl_pid != 0)
+		return 0;
+	return message.msg_flags & MSG_TRUNC ? -EMSGSIZE : (int)n;
+}
+
 static int rtnl_receive(struct rtnl *nl, size_t left, struct hw_err *e)
 {
 	int first = 0;
 
 	while (left > 0) {
 		char *data = buf_reserve(&nl->in, RTNL_RECEIVE_MAX);
-		ssize_t n = mnl_socket_recvfrom(nl->socket, data, RTNL_RECEIVE_MAX);
+		int n = rtnl_read(nl, data, RTNL_RECEIVE_MAX);
 		struct hw_err why;
 		int r;
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return err_set(e, errno == EAGAIN ? -ETIMEDOUT : -errno,
-				       "%s: receive the kernel's answer", nl->requests[0].what);
+			return err_set(e, n, "%s: receive the kernel's answer",
+				       nl->requests[0].what);
 		r = rtnl_take(nl, data, n, &left, &why);
 		nl->in.len += MNL_ALIGN(n);
 		if (r < 0 && first == 0) {

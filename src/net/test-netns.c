@@ -6,10 +6,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/test.h"
+
+/* cmocka catches it to report a failed test */
+static void signal_default(int number)
+{
+	const struct sigaction by_default = { .sa_handler = SIG_DFL };
+
+	sigaction(number, &by_default, NULL);
+}
 
 static ino_t own_inode(void)
 {
@@ -53,6 +64,43 @@ static void not_a_namespace(void **state)
 	assert_int_equal(netns_open("/sys", &fd, &e), -EINVAL);
 	assert_string_equal(e.msg, "unknown FS magic on \"/sys\": 62656572");
 	assert_int_equal(fd, -7);
+}
+
+static void gone_is_no_error(void **state)
+{
+	autoclose int fd = -1;
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(netns_find("", &fd, &e), 0);
+	assert_int_equal(netns_find("/proc/self/ns/nosuch", &fd, &e), 0);
+	assert_int_equal(netns_find("/proc/self/status/nosuch", &fd, &e), 0);
+	assert_int_equal(netns_find("/sys", &fd, &e), 0);
+	assert_int_equal(fd, -1);
+	assert_int_equal(netns_find("/proc/self/ns/net", &fd, &e), 1);
+	assert_true(fd >= 0);
+}
+
+static void no_way_home(void **state)
+{
+	struct netns_home home = { .fd = open("/dev/null", O_RDONLY | O_CLOEXEC) };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_true(home.fd >= 0);
+	pid = fork();
+	if (pid == 0) {
+		struct rlimit no_core = { 0 };
+
+		setrlimit(RLIMIT_CORE, &no_core);
+		signal_default(SIGABRT);
+		netns_leave(&home);
+		_exit(0);
+	}
+	close(home.fd);
+	waitpid(pid, &status, 0);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
 static void there_and_back(void **state)
@@ -108,6 +156,8 @@ int main(void)
 		{ "netns: our own namespace can be opened", our_own_can_be_opened },
 		{ "netns: a missing path is ENOENT", missing_path },
 		{ "netns: a file that is no namespace is refused", not_a_namespace },
+		{ "netns: one that is gone is found to be none", gone_is_no_error },
+		{ "netns: who cannot get home again goes no further", no_way_home },
 		{ "netns: entering and leaving ends where it began", there_and_back },
 		{ "netns: a namespace of another type cannot be entered",
 		  not_a_netns_cannot_be_entered },

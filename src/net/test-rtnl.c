@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static void put_address(struct rtnl *nl, int index, int n, int prefix_len)
 {
@@ -134,12 +136,13 @@ static void strict_dump_refuses_a_missing_link(void **state)
 }
 
 /*
- * The kernel makes the next part of a dump when the last one is received. Our own versions of
- * libmnl's functions change the table in between, as often as wanted, through a second socket, and
- * count how often the dump is asked for.
+ * The kernel makes the next part of a dump when the last one is received. Our own versions of two
+ * functions change the table in between, as often as wanted, through a second socket, and count how
+ * often the dump is asked for. They also forge an answer.
  */
 static struct rtnl *meddler;
 static int meddle, asked, pairs;
+static uint32_t forge; /* the answer to this request */
 
 ssize_t mnl_socket_sendto(const struct mnl_socket *socket, const void *buf, size_t size)
 {
@@ -158,16 +161,41 @@ static void make_pair(struct rtnl *nl)
 	assert_int_equal(rtnl_commit(nl, &e), 0);
 }
 
-ssize_t mnl_socket_recvfrom(const struct mnl_socket *socket, void *buf, size_t size)
+/* "Operation not permitted", to whatever socket this is */
+static void forge_answer(int fd, uint32_t seq)
+{
+	struct sockaddr_nl to;
+	socklen_t len = sizeof(to);
+	int forger = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&to, &len), 0);
+	const struct {
+		struct nlmsghdr head;
+		struct nlmsgerr error;
+	} answer = { { .nlmsg_len = sizeof(answer),
+		       .nlmsg_type = NLMSG_ERROR,
+		       .nlmsg_flags = NLM_F_CAPPED,
+		       .nlmsg_seq = seq,
+		       .nlmsg_pid = to.nl_pid },
+		     { .error = -EPERM } };
+	assert_int_equal(sendto(forger, &answer, sizeof(answer), 0, (struct sockaddr *)&to, len),
+			 sizeof(answer));
+	close(forger);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
 	int left = meddle - 1;
 
+	if (forge)
+		forge_answer(fd, forge);
+	forge = 0;
 	if (meddle > 0) {
 		meddle = 0;
 		make_pair(meddler);
 		meddle = left;
 	}
-	return recv(mnl_socket_get_fd(socket), buf, size, 0);
+	return syscall(SYS_recvmsg, fd, message, flags);
 }
 
 static int dump_links_with_meddling(int times)
@@ -212,6 +240,20 @@ static void dump_that_never_settles_ends(void **state)
 	assert_int_equal(asked, 6);
 }
 
+static void only_the_kernel_is_believed(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct link link;
+	struct hw_err e;
+
+	(void)state;
+	forge = 2; /* it waits in the socket when the second request is made */
+	assert_int_equal(link_get(nl, "lo", &link, &e), 0);
+	assert_int_equal(forge, 0);
+	assert_int_equal(link_get(nl, "lo", &link, &e), 0);
+	assert_string_equal(link.name, "lo");
+}
+
 static void unknown_request_fails(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
@@ -241,6 +283,8 @@ int main(void)
 		  interrupted_dump_is_asked_again },
 		{ "rtnl: a dump of tables that never settle ends all the same",
 		  dump_that_never_settles_ends },
+		{ "rtnl: an answer that is not the kernel's is passed over",
+		  only_the_kernel_is_believed },
 		{ "rtnl: an unknown request is an error", unknown_request_fails },
 	};
 

@@ -8,7 +8,8 @@
  *        nothing. Each file and link takes its place by rename(), so that a
  *        runtime finds the old or the new one at any instant.
  * Rules: ours is a link whose target is named hawser-plugin, and a file of that
- *        name. Anything else is foreign: replaced only by force, never removed.
+ *        name that holds our mark. Anything else is foreign: replaced only by
+ *        force, never removed.
  */
 #include "plugins/install.h"
 
@@ -29,7 +30,19 @@
 #define BINARY	   "hawser-plugin"
 #define BINARY_MAX (64 << 20)
 
+/* Every hawser-plugin has this inside, and nothing else has. */
+static const char mark[] = "hawser-plugin: CNI plugins, all in one binary";
+
 enum state { ABSENT, RIGHT, OURS, FOREIGN, DIRECTORY };
+
+static bool has_mark(int dir, const char *name)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	struct hw_err e;
+
+	return file_read(dir, name, BINARY_MAX, &b, &e) >= 0 && b.len &&
+	       memmem(b.data, b.len, mark, sizeof(mark));
+}
 
 /* What is at this place? RIGHT: the very link that we would make. */
 static enum state look(int dir, const char *name, bool binary)
@@ -42,7 +55,7 @@ static enum state look(int dir, const char *name, bool binary)
 	if (S_ISDIR(st.st_mode))
 		return DIRECTORY;
 	if (binary && S_ISREG(st.st_mode))
-		return OURS;
+		return has_mark(dir, name) ? OURS : FOREIGN;
 	ssize_t n = readlinkat(dir, name, target, sizeof(target) - 1);
 	if (n < 0)
 		return FOREIGN;
@@ -88,15 +101,19 @@ static int put_binary(int dir, struct hw_err *e)
 	return file_replace(dir, BINARY, b.data, b.len, 0755, FILE_SYNC, e);
 }
 
+/* Whoever else installs here makes the same link, under the same name at first: it does not matter
+ * whose is put in its place, nor whether its maker was killed before that. */
 static int put_link(int dir, const char *name, struct hw_err *e)
 {
+	autofree char *temporary = str_printf(".%s~", name);
+
 	if (look(dir, name, false) == RIGHT)
 		return 0;
-	autofree char *temporary = str_printf(".%s.%d", name, (int)getpid());
-	(void)unlinkat(dir, temporary, 0);
-	if (symlinkat(BINARY, dir, temporary) < 0)
+	if (look(dir, temporary, false) != RIGHT)
+		(void)unlinkat(dir, temporary, 0);
+	if (symlinkat(BINARY, dir, temporary) < 0 && errno != EEXIST)
 		return err_set(e, -errno, "make the link %s", name);
-	if (renameat(dir, temporary, dir, name) < 0) {
+	if (renameat(dir, temporary, dir, name) < 0 && look(dir, name, false) != RIGHT) {
 		err_set(e, -errno, "put the link %s in its place", name);
 		(void)unlinkat(dir, temporary, 0);
 		return e->code;
@@ -133,25 +150,32 @@ int install_into(const char *dir, bool force, const struct hw_plugin *const *plu
 	return r < 0 ? err_ctx(e, "install into %s", dir) : 0;
 }
 
+static int remove_link(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	int *links = ctx;
+
+	if (look(entry->dir, entry->name, false) != RIGHT)
+		return 0;
+	++*links;
+	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
+}
+
 /**
  * install_remove() - remove the links that lead to the directory's hawser-plugin, and that
  *
- * A directory without such links keeps its hawser-plugin: it was not put there by install.
+ * Also those of plugins that this version does not have. A directory without such links keeps its
+ * hawser-plugin: it was not put there by install.
  *
  * Return: how many links there were, or a negative errno
  */
-int install_remove(const char *dir, const struct hw_plugin *const *plugins, struct hw_err *e)
+int install_remove(const char *dir, struct hw_err *e)
 {
 	autoclose int fd = -1;
 	int links = 0;
 
 	int r = open_dir(dir, &fd, e);
-	for (size_t i = 0; r >= 0 && plugins[i]; i++) {
-		if (look(fd, plugins[i]->name, false) != RIGHT)
-			continue;
-		links++;
-		r = file_remove(fd, plugins[i]->name, e);
-	}
+	if (r >= 0)
+		r = file_walk(fd, ".", remove_link, &links, e);
 	if (r >= 0 && links && look(fd, BINARY, true) == OURS)
 		r = file_remove(fd, BINARY, e);
 	return r < 0 ? err_ctx(e, "uninstall from %s", dir) : links;

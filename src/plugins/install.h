@@ -11,6 +11,6 @@
 
 int install_into(const char *dir, bool force, const struct hw_plugin *const *plugins,
 		 struct hw_err *e);
-int install_remove(const char *dir, const struct hw_plugin *const *plugins, struct hw_err *e);
+int install_remove(const char *dir, struct hw_err *e);
 
 #endif

@@ -8,6 +8,7 @@
  *        write down, nothing that GC could collect (no .gc) and nothing that
  *        could keep an ADD from working (no .status): both are successes.
  *        After another plugin of a chain the result passes through unchanged.
+ * Rules: a failed ADD leaves a lo up that was up before: a pod may be using it.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -24,22 +25,33 @@
 #include "net/rtnl.h"
 #include "plugins/plugins.h"
 
-/* A socket inside the pod, and its lo. -ENOENT when the namespace is gone. */
-static int loopback_open(const char *netns, struct rtnl **ret_nl, struct link *ret_lo,
-			 struct hw_err *e)
+/* Of an ADD, for its undoing. */
+struct loopback_made {
+	bool was_up;
+};
+
+/* A socket inside the namespace, and its lo. */
+static int loopback_enter(int netns, struct rtnl **ret_nl, struct link *ret_lo, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
-	autoclose int fd = -1;
 	int r;
 
-	r = netns_open(netns, &fd, e);
-	if (r >= 0)
-		r = rtnl_open(fd, &nl, e);
+	r = rtnl_open(netns, &nl, e);
 	if (r >= 0)
 		r = link_get(nl, "lo", ret_lo, e);
 	if (r >= 0)
 		*ret_nl = take_ptr(nl);
 	return r;
+}
+
+static int loopback_open(const char *netns, struct rtnl **ret_nl, struct link *ret_lo,
+			 struct hw_err *e)
+{
+	autoclose int fd = -1;
+	int r;
+
+	r = netns_open(netns, &fd, e);
+	return r < 0 ? r : loopback_enter(fd, ret_nl, ret_lo, e);
 }
 
 static int loopback_refuse_others(const struct addr_list *list, struct hw_err *e)
@@ -77,6 +89,7 @@ static void loopback_report(const struct hw_call *call, const struct link *lo,
 
 static int loopback_add(struct hw_call *call, struct hw_err *e)
 {
+	struct loopback_made *made = call->made;
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link lo;
@@ -85,6 +98,7 @@ static int loopback_add(struct hw_call *call, struct hw_err *e)
 	r = loopback_open(call->netns, &nl, &lo, e);
 	if (r < 0)
 		return r;
+	made->was_up = lo.flags & IFF_UP;
 	link_set_up(nl, &lo);
 	r = rtnl_commit(nl, e);
 	if (r >= 0)
@@ -98,15 +112,18 @@ static int loopback_add(struct hw_call *call, struct hw_err *e)
 
 static int loopback_del(struct hw_call *call, struct hw_err *e)
 {
+	const struct loopback_made *made = call->made;
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	autoclose int fd = -1;
 	struct link lo;
 	int r;
 
-	if (str_empty(call->netns))
+	if (made->was_up)
 		return 0;
-	r = loopback_open(call->netns, &nl, &lo, e);
-	if (r == -ENOENT)
-		return 0;
+	r = netns_find(call->netns, &fd, e);
+	if (r <= 0)
+		return r;
+	r = loopback_enter(fd, &nl, &lo, e);
 	if (r < 0)
 		return r;
 	link_set_down(nl, &lo);
@@ -151,4 +168,5 @@ const struct hw_plugin loopback_plugin = {
 	.add = loopback_add,
 	.del = loopback_del,
 	.check = loopback_check,
+	.made_size = sizeof(struct loopback_made),
 };

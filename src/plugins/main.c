@@ -70,7 +70,8 @@ static int list_json(void)
 		value_append(list, entry);
 	}
 	autofree char *json = value_format(list, HW_JSON_PRETTY);
-	return puts(json) < 0;
+	puts(json);
+	return 0;
 }
 
 static int command_list(int argc, char **argv)
@@ -123,7 +124,7 @@ static int command_uninstall(int argc, char **argv)
 		return wrong_usage();
 	if (argc == 1)
 		return uninstall_furniture();
-	int r = install_remove(argv[1], plugins, &e);
+	int r = install_remove(argv[1], &e);
 	if (r < 0)
 		return fail(&e);
 	printf("%d link%s removed from %s\n", r, r == 1 ? "" : "s", argv[1]);
@@ -134,14 +135,16 @@ static int command_help(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return fputs(usage, stdout) < 0;
+	fputs(usage, stdout);
+	return 0;
 }
 
 static int command_version(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	return puts("hawser-plugin " HAWSER_VERSION) < 0;
+	puts("hawser-plugin " HAWSER_VERSION);
+	return 0;
 }
 
 static const struct command {
@@ -155,6 +158,18 @@ static const struct command {
 	{ "-h", command_help },
 	{ "--version", command_version },
 };
+
+/* What was printed is said only now to have been lost. */
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	struct hw_err e;
+	int status = command->run(argc, argv);
+
+	if (fflush(stdout) == 0)
+		return status;
+	err_set(&e, -errno, "write to standard output");
+	return fail(&e);
+}
 
 /* A runtime reads standard output, a person standard error. */
 static int no_such_plugin(const char *name)
@@ -188,6 +203,6 @@ int main(int argc, char **argv)
 		return program_main(argc - 1, argv + 1, plugin, plugins);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (str_equal(commands[i].name, argv[1]))
-			return commands[i].run(argc - 1, argv + 1);
+			return run_command(&commands[i], argc - 1, argv + 1);
 	return no_such_plugin(argv[1]);
 }

@@ -104,7 +104,7 @@ int things_remove(struct hw_call *call, struct hw_err *e)
 		r = remove_link(made->link, e);
 	if (r >= 0 && made->file)
 		r = file_remove(AT_FDCWD, made->file, e);
-	return r < 0 && r != -ENOTDIR ? r : 0;
+	return r < 0 ? r : 0;
 }
 
 int things_check(struct hw_call *call, struct hw_err *e)
