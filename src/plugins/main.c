@@ -22,7 +22,8 @@
 #include "plugins/plugins.h"
 
 static const struct hw_plugin *const plugins[] = {
-	&bridge_plugin, &host_local_plugin, &loopback_plugin, &noop_plugin, &ptp_plugin, NULL,
+	&bridge_plugin, &host_local_plugin, &loopback_plugin, &noop_plugin,
+	&ptp_plugin,	&static_plugin,	    &tuning_plugin,   NULL,
 };
 
 static const char usage[] =
