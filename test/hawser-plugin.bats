@@ -299,12 +299,12 @@ silence() {
 
 @test "uninstall: removes the copy and its links, and nothing else" {
 	"$program" install dir
-	echo foreign >dir/bridge
+	echo foreign >dir/another
 	ln -sf /elsewhere/hawser-plugin dir/noop
 	ln -s hawser-plugin dir/of-another-version
 	run "$program" uninstall dir
 	[ "$status" = 0 ]
-	[ "$(listing dir)" = "bridge f 
+	[ "$(listing dir)" = "another f 
 noop l /elsewhere/hawser-plugin" ]
 	"$program" uninstall dir
 }

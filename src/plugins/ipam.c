@@ -78,6 +78,16 @@ int ipam_pass(struct hw_call *call, const struct ipam_conf *ipam, const char *co
 	return str_empty(ipam->type) ? 0 : hw_delegate(call, ipam->type, command, NULL, NULL, e);
 }
 
+/**
+ * ipam_is_missing() - did a call fail because there is no such plugin?
+ *
+ * A plugin's own errors are of CNI's domain.
+ */
+bool ipam_is_missing(const struct hw_err *e)
+{
+	return e->code == -ENOENT && e->domain != HW_DOMAIN_CNI;
+}
+
 static void replace_list(struct hw_strings *list, const struct hw_strings *by)
 {
 	hw_strings_free(list);

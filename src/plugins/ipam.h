@@ -33,6 +33,7 @@ int ipam_add(struct hw_call *call, const struct ipam_conf *ipam, int iface, stru
 /* DEL, CHECK, GC or STATUS, with the call's own input */
 int ipam_pass(struct hw_call *call, const struct ipam_conf *ipam, const char *command,
 	      struct hw_err *e);
+bool ipam_is_missing(const struct hw_err *e); /* of a call that failed: no such plugin */
 
 /* The configuration's dns instead of the lease's, if it says anything. */
 void ipam_override_dns(struct hw_call *call, const struct ipam_dns *dns);

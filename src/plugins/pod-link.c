@@ -262,17 +262,18 @@ static int delete_links(const struct hw_call *call, struct hw_err *e)
  * pod_link_end() - DEL: the links, then the lease
  *
  * In that order: while the link is there its addresses are not free. Undoing an ADD that did not
- * get as far as IPAM does not bother it.
+ * get as far as IPAM, or did not find it, does not bother it.
  */
 int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, struct hw_err *e)
 {
 	const struct pod_link_made *made = call->made;
+	bool undo = str_equal(call->command, "ADD");
 	struct hw_err lease;
 
 	int r = delete_links(call, e);
-	if (str_equal(call->command, "ADD") && !made->leased)
+	if (undo && !made->leased)
 		return r;
-	if (ipam_pass(call, ipam, "DEL", &lease) >= 0)
+	if (ipam_pass(call, ipam, "DEL", &lease) >= 0 || (undo && ipam_is_missing(&lease)))
 		return r;
 	if (r >= 0)
 		*e = lease;

@@ -93,12 +93,6 @@ static struct route to_pod(const struct hw_ipconf *ip)
 			       .proto = ROUTE_PROTO_HAWSER };
 }
 
-/* A network of one address has no route of its own. */
-static bool has_network(const struct hw_ipconf *ip)
-{
-	return ip->address.len < ip_bits(&ip->address.ip);
-}
-
 /* Several addresses may have the same gateway. */
 static bool is_new_gateway(const struct hw_result *result, size_t index)
 {
@@ -106,6 +100,18 @@ static bool is_new_gateway(const struct hw_result *result, size_t index)
 		if (hw_ip_equal(&result->ips[i].gateway, &result->ips[index].gateway))
 			return false;
 	return true;
+}
+
+/* Or be of the same network; a network of one address has no route of its own. */
+static bool is_new_network(const struct hw_result *result, size_t index)
+{
+	const struct hw_prefix *address = &result->ips[index].address;
+
+	for (size_t i = 0; i < index; i++)
+		if (result->ips[i].address.len == address->len &&
+		    hw_prefix_contains(&result->ips[i].address, &address->ip))
+			return false;
+	return address->len < ip_bits(&address->ip);
 }
 
 /* ---- ADD ----------------------------------------------------------------------------------- */
@@ -135,11 +141,11 @@ static int ptp_route_pod(const struct pod_link *l, const struct hw_result *resul
 		struct route kernels = { .dst = ip->address, .scope = RT_SCOPE_NOWHERE };
 		struct route gateway = to_gateway(ip), network = to_network(ip);
 
-		if (has_network(ip))
+		if (is_new_network(result, i))
 			route_put_del(l->pod_nl, &l->pod, &kernels);
 		if (is_new_gateway(result, i))
 			route_put_add(l->pod_nl, &l->pod, &gateway);
-		if (has_network(ip))
+		if (is_new_network(result, i))
 			route_put_add_only(l->pod_nl, &l->pod, &network);
 	}
 	return rtnl_commit(l->pod_nl, e);
@@ -224,8 +230,9 @@ static int ptp_check_pod(const struct pod_link *l, const struct hw_result *prev,
 		struct route gateway = to_gateway(&prev->ips[i]);
 		struct route network = to_network(&prev->ips[i]);
 
-		r = need_route(&list, &gateway, &l->pod, e);
-		if (r >= 0 && has_network(&prev->ips[i]))
+		if (is_new_gateway(prev, i))
+			r = need_route(&list, &gateway, &l->pod, e);
+		if (r >= 0 && is_new_network(prev, i))
 			r = need_route(&list, &network, &l->pod, e);
 	}
 	return r;
