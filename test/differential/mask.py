@@ -39,13 +39,13 @@ def namespaces(doc):
                 yield ns, seen
 
 
-def bridges(doc):
+def bridges(doc, keep):
     """Give bridges that wear a port's address an owner of their own."""
     worn = set()
     for _, seen in namespaces(doc):
         ports = {one["address"] for one in seen["links"].values() if one.get("master")}
         for name, one in seen["links"].items():
-            if one.get("kind") == "bridge":
+            if one.get("kind") == "bridge" and one["address"] not in keep:
                 worn.add(name)
                 if one["address"] in ports:
                     one["address"] = "of a port"
@@ -72,7 +72,7 @@ def masked(doc, keep=()):
     """What a side printed, with everything random named alike."""
     found = names(doc)
     doc = replace(doc, lambda text: VETH.sub(lambda m: found[m[0]], text))
-    bridges(doc)
+    bridges(doc, keep)
     macs = owners(doc, keep)
 
     def named(text):

@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/differential/side.py PLUGIN INDEX ADDER DELETER: one side of one case
+test/differential/side.py - one side of one case
 
-What:  in a host of its own (mount and network namespace, empty /run, /etc/cni and /var/lib/cni)
-       make the pods, run the case's verbs, and print what was answered and what could be seen.
-How:   ADD and CHECK with the plugins in the folder ADDER, DEL with those in DELETER: the same
-       folder for a side, two for cleaning up after one another. A chain is run as libcni does
-       it: prevResult handed on, DEL backwards with the last result, from 0.4.0 on.
+What:  on a host of its own (mount and network namespace, empty /run, /etc/cni and /var/lib/cni)
+       make the pods, run the case's verbs, and tell what was answered and what could be seen.
+How:   in a forked child, whose namespaces go when it ends; its answer is JSON through a pipe. ADD and CHECK with the plugins in the folder ADDER, DEL with those in DELETER: the same
+       folder for a side, two for cleaning up after one another, where only what is left counts. A
+       chain is run as libcni does it: prevResult handed on, DEL backwards with the last result,
+       from 0.4.0 on.
 """
+import ctypes
 import json
 import os
 import subprocess
-import sys
+import traceback
 
 import state
-import table
+
+CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
 
 
 class Side:
@@ -39,7 +43,8 @@ class Side:
         if done.returncode == 0:
             return said, None
         said = said or {"msg": done.stderr.strip()}
-        return None, {"code": said.get("code"), "msg": said.get("msg")}
+        msg = said.get("msg", "").replace(path, "$CNI_PATH")
+        return None, {"code": said.get("code"), "msg": msg}
 
     def attach(self, verb, pod):
         """A verb for a whole chain."""
@@ -74,19 +79,55 @@ class Side:
         return out
 
     def look(self, out):
+        if self.adder != self.deleter:
+            return
         state.settle([None] + self.case.pods)
         out["state"] = state.snapshot(self.case.pods)
         out["reach"] = state.reach(out["state"])
 
 
-def main():
-    plugin, index, adder, deleter = sys.argv[1:]
-    case = table.cases(plugin)[int(index)]
+def new_host():
+    """From here on this process is on a host of its own."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def must(result):
+        if result < 0:
+            raise OSError(ctypes.get_errno(), "a host of its own")
+
+    must(libc.unshare(CLONE_NEWNS | CLONE_NEWNET))
+    must(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None))
+    for place in (b"/run", b"/etc/cni", b"/var/lib/cni"):
+        os.makedirs(place, exist_ok=True)
+        must(libc.mount(b"host", place, b"tmpfs", 0, b"mode=755"))
+    must(libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None))
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+
+
+def play(case, adder, deleter):
+    new_host()
     for pod in case.pods:
         subprocess.run(["ip", "netns", "add", pod], check=True)
     for command in case.setup:
         subprocess.run(["bash", "-ec", command], check=True, env=dict(os.environ, CNI_PATH=adder))
-    print(json.dumps(Side(case, adder, deleter).run()))
+    return Side(case, adder, deleter).run()
 
 
-main()
+def run(case, adder, deleter):
+    """What play() returns, from a child; what goes wrong there is a RuntimeError here."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            text = json.dumps(play(case, adder, deleter))
+        except BaseException:  # whatever it is, the parent tells it
+            text = json.dumps({"broken": traceback.format_exc()})
+        with os.fdopen(writer, "w") as pipe:
+            pipe.write(text)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        out = json.load(pipe)
+    os.waitpid(pid, 0)
+    if "broken" in out:
+        raise RuntimeError(out["broken"])
+    return out

@@ -10,6 +10,7 @@ Rules: what the kernel changes by itself is left out: indexes, timers, operation
        link-local and multicast entries that come and go with it.
 """
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -37,14 +38,24 @@ KIND_NOISE = {"hello_timer", "tcn_timer", "topology_change_timer", "gc_timer", "
               "topology_change_ack", "config_pending", "state", "port_id", "port_no"}
 
 
-def tool(*command):
-    """The output of a program that prints JSON; nothing where it knows no such thing."""
-    out = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    return json.loads(out) if out.strip() else []
+def tool(*command, stdin=""):
+    """What a program prints as JSON, one value after the other."""
+    text = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False).stdout
+    out, at, decoder = [], 0, json.JSONDecoder()
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        value, at = decoder.raw_decode(text, at)
+        out.append(value)
+    return out
 
 
 def inside(ns):
     return ["-n", ns] if ns else []
+
+
+def ip(ns, *options, ask):
+    """Answers of iproute2, a list for each question, all by one process."""
+    return tool("ip", *options, "-d", "-j", *inside(ns), "-batch", "-", stdin="\n".join(ask) + "\n")
 
 
 def kind_data(info):
@@ -74,38 +85,34 @@ def addresses(raw):
     return out
 
 
-def routes(ns):
+def routes(families):
     out = {}
-    for family in ("-4", "-6"):
-        for r in tool("ip", family, "-d", "-j", *inside(ns), "route", "show", "table", "all"):
+    for family, found in families.items():
+        for r in found:
             own = r["dst"].startswith(("fe80:", "ff00:")) or (
                 family == "-6" and r.get("table") == "local")
             if own:
                 continue
-            key = " ".join("%s" % part for part in (
-                r["dst"], "dev", r.get("dev"), "via", r.get("gateway", "-"), "table", r.get("table", "main")))
+            key = "%s dev %s via %s table %s" % (
+                r["dst"], r.get("dev"), r.get("gateway", "-"), r.get("table", "main"))
             noise = {"dst", "dev", "gateway", "table", "pref"}
             out[key] = {k: v for k, v in r.items() if k not in noise and k != "flags"}
             out[key]["flags"] = {f: True for f in r.get("flags", []) if f not in ("linkdown", "dead")}
     return out
 
 
-def rules(ns):
-    out = {}
-    for family in ("-4", "-6"):
-        for rule in tool("ip", family, "-j", *inside(ns), "rule"):
-            out["%s %s" % (family, json.dumps(rule, sort_keys=True))] = True
-    return out
+def rules(families):
+    return {"%s %s" % (family, json.dumps(rule, sort_keys=True)): True
+            for family, found in families.items() for rule in found}
 
 
-def neighbours(ns):
-    found = tool("ip", "-j", *inside(ns), "neigh", "show", "nud", "permanent")
+def neighbours(found):
     return {"%s dev %s" % (n["dst"], n["dev"]): n.get("lladdr") for n in found}
 
 
 def qdiscs(ns):
     out = {}
-    for q in tool("tc", "-j", *inside(ns), "qdisc"):
+    for q in itertools.chain(*tool("tc", "-j", *inside(ns), "qdisc")):
         key = "%s %s" % (q["dev"], "root" if q.get("root") else q.get("parent", "-"))
         out[key] = {"kind": q["kind"], "options": q.get("options", {})}
     return out
@@ -113,7 +120,7 @@ def qdiscs(ns):
 
 def vlans(ns):
     out = {}
-    for port in tool("bridge", "-j", *inside(ns), "vlan", "show"):
+    for port in itertools.chain(*tool("bridge", "-j", *inside(ns), "vlan", "show")):
         for v in port["vlans"]:
             name = "%s %s" % (port["ifname"], "-".join(
                 str(v[end]) for end in ("vlan", "vlanEnd") if end in v))
@@ -143,10 +150,10 @@ class Within:
     """with Within(ns): this task is in that namespace; None is where it was born."""
 
     libc = ctypes.CDLL(None, use_errno=True)
-    home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
     def __init__(self, ns):
         self.fd = os.open("/run/netns/" + ns, os.O_RDONLY | os.O_CLOEXEC) if ns else None
+        self.home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
 
     def enter(self, fd):
         if self.libc.setns(fd, CLONE_NEWNET) < 0:
@@ -160,18 +167,21 @@ class Within:
         if self.fd is not None:
             self.enter(self.home)
             os.close(self.fd)
+        os.close(self.home)
 
 
 def namespace(ns):
     """Everything in one namespace; links in the order in which they were made."""
-    raw = tool("ip", "-d", "-j", *inside(ns), "addr")
+    raw, neigh = ip(ns, ask=["addr", "neigh show nud permanent"])
+    routes4, rules4 = ip(ns, "-4", ask=["route show table all", "rule"])
+    routes6, rules6 = ip(ns, "-6", ask=["route show table all", "rule"])
     out = {"links": {}, "addrs": {}}
     for one in raw:
         out["links"][one["ifname"]] = link(one)
         out["addrs"][one["ifname"]] = addresses(one)
-    out["routes"] = routes(ns)
-    out["rules"] = rules(ns)
-    out["neigh"] = neighbours(ns)
+    out["routes"] = routes({"-4": routes4, "-6": routes6})
+    out["rules"] = rules({"-4": rules4, "-6": rules6})
+    out["neigh"] = neighbours(neigh)
     out["qdiscs"] = qdiscs(ns)
     out["vlans"] = vlans(ns)
     with Within(ns):
@@ -192,9 +202,11 @@ def files():
 
 
 def nftables():
+    """Without the first entry, nft's own version."""
     try:
-        return tool("nft", "-j", "list", "ruleset").get("nftables", [])[1:]
-    except (OSError, AttributeError):
+        return [entry for ruleset in tool("nft", "-j", "list", "ruleset")
+                for entry in ruleset["nftables"][1:]]
+    except FileNotFoundError:
         return []
 
 
@@ -203,7 +215,7 @@ def settle(namespaces, seconds=4.0):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         waiting = any(a.get("tentative") for ns in namespaces
-                      for one in tool("ip", "-6", "-j", *inside(ns), "addr") if "LOWER_UP" in one["flags"]
+                      for one in ip(ns, "-6", ask=["addr"])[0] if "LOWER_UP" in one["flags"]
                       for a in one.get("addr_info", []))
         if not waiting:
             return

@@ -17,6 +17,8 @@ How:   a case starts with its name at the left margin; indented lines below say 
            guest     the running kernel may lack what this needs: run under test/uml
        `let NAME JSON` at the left margin: $NAME in later lines stands for it.
        Lines that start with # are comments.
+Rules: names say what to expect, so that rows of allowed.tsv can go by them: "refused: ..." is a
+       configuration that no plugin takes, "fails: ..." one whose ADD cannot succeed here.
 """
 import json
 import pathlib
