@@ -29,32 +29,40 @@
 struct keeping {
 	const struct hw_call *call;
 	struct map *valid; /* "ID" and "ID IFNAME" */
-	char *state_dir;
-	char *records;
-	const struct lease_owner *owner; /* the one that is looked at */
+	const char *state_dir;
+	struct hw_strings plugins; /* that have records */
 };
 
-static int has_record(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int add_plugin(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	const struct keeping *k = ctx;
-	AUTO(record_done) struct record record = { 0 };
+	(void)e;
+	strings_add(ctx, entry->name);
+	return 0;
+}
 
-	return record_read(k->state_dir, entry->name, k->call->network, k->owner->container_id,
-			   k->owner->ifname, &record, e) != 0;
+/* A record that cannot be read is one. */
+static bool has_record(const struct keeping *k, const struct lease_owner *owner)
+{
+	struct hw_err e;
+
+	for (size_t i = 0; i < k->plugins.n; i++) {
+		AUTO(record_done) struct record record = { 0 };
+
+		if (record_read(k->state_dir, k->plugins.v[i], k->call->network,
+				owner->container_id, owner->ifname, &record, &e) != 0)
+			return true;
+	}
+	return false;
 }
 
 static bool keep(void *ctx, const struct lease_owner *owner)
 {
-	struct keeping *k = ctx;
-	struct hw_err e;
+	const struct keeping *k = ctx;
 
 	if (!owner->ifname)
 		return map_find(k->valid, owner->container_id);
 	autofree char *key = str_printf("%s %s", owner->container_id, owner->ifname);
-	if (map_find(k->valid, key))
-		return true;
-	k->owner = owner;
-	return file_walk(AT_FDCWD, k->records, has_record, k, &e) > 0;
+	return map_find(k->valid, key) || has_record(k, owner);
 }
 
 static struct map *valid_of(const struct hw_call *call)
@@ -81,13 +89,18 @@ int host_local_gc(struct hw_call *call, struct hw_err *e)
 	AUTO(map_free) struct map *valid = valid_of(call);
 	autofree char *state_dir = lock_state_dir();
 	autofree char *records = str_printf("%s/attachments", state_dir);
-	struct keeping k = { call, valid, state_dir, records, NULL };
+	struct keeping k = { .call = call, .valid = valid, .state_dir = state_dir };
 	struct lease_gc gc = { .known = call->valid, .keep = keep, .ctx = &k };
 
 	int r = host_local_open(call, LEASE_LOOK, &store, e);
 	if (r == -ENOENT)
 		return 0;
-	return r < 0 ? r : lease_gc(&store, &gc, e);
+	if (r >= 0)
+		r = file_walk(AT_FDCWD, records, add_plugin, &k.plugins, e);
+	if (r >= 0 || r == -ENOENT)
+		r = lease_gc(&store, &gc, e);
+	hw_strings_free(&k.plugins);
+	return r;
 }
 
 /* ---- STATUS ---------------------------------------------------------------------------- */

@@ -6,7 +6,9 @@
  *        next DEL finds the place and nothing behind it.
  *        Where neither the index nor the caller knows of any lease one look into
  *        all files tells, because upstream's plugin may have made some, or a
- *        killed ADD of ours; it also removes what killed writers left empty.
+ *        killed ADD of ours; it also removes what killed writers left empty. And
+ *        where the index says that the ADD was never done: it may have been
+ *        killed between a lease and its entry.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,16 +39,20 @@ int lease_end(struct lease_store *store, const struct lease_owner *owner, const 
 
 /* All that one folder of the index knows of the owner, from the end. */
 static int end_indexed(const struct lease_store *store, int folder, const struct lease_owner *owner,
-		       struct hw_err *e)
+		       bool *ret_unfinished, struct hw_err *e)
 {
 	char name[INDEX_NAME];
 	struct hw_ip ip;
 	unsigned n = 0;
-	int ended = 0;
+	int ended = 0, found;
 
-	while (index_get(folder, owner, n, &ip) > 0)
+	while ((found = index_get(folder, owner, n, &ip)) > 0)
 		n++;
+	if (found < 0)
+		return err_set(e, found, "read the index of %s", store->path);
 	while (n-- > 0) {
+		if (!index_is_finished(folder, owner, n))
+			*ret_unfinished = true;
 		(void)index_get(folder, owner, n, &ip);
 		enum lease_match m = lease_match(store, &ip, owner);
 		if (m == LEASE_WHOLE || m == LEASE_EMPTY) {
@@ -63,13 +69,13 @@ static int end_indexed(const struct lease_store *store, int folder, const struct
 }
 
 static int end_in_folders(const struct lease_store *store, const struct lease_owner *owner,
-			  struct hw_err *e)
+			  bool *ret_unfinished, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_folders folders = { 0 };
 	int ended = 0, r = index_open_all(store, &folders, e);
 
 	for (size_t i = 0; r >= 0 && i < folders.n; i++) {
-		r = end_indexed(store, folders.v[i].fd, owner, e);
+		r = end_indexed(store, folders.v[i].fd, owner, ret_unfinished, e);
 		ended += r > 0 ? r : 0;
 	}
 	if (ended)
@@ -141,12 +147,13 @@ static int end_found(const struct lease_store *store, const struct lease_owner *
 int lease_end_all(struct lease_store *store, const struct lease_owner *owner,
 		  const struct lease_list *known, struct hw_err *e)
 {
-	int ended = end_in_folders(store, owner, e);
+	bool unfinished = false;
+	int ended = end_in_folders(store, owner, &unfinished, e);
 	if (ended < 0)
 		return ended;
 	int r = ended ? end_matching(store, owner, known, LEASE_WHOLE, e)
 		      : end_listed(store, owner, known, e);
-	if (r == 0 && !ended && known->n == 0)
+	if (r >= 0 && (unfinished || (r == 0 && !ended && known->n == 0)))
 		r = end_found(store, owner, e);
 	return r < 0 ? r : 0;
 }

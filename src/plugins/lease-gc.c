@@ -68,13 +68,14 @@ static int find_suspects(struct sweep *s, struct hw_err *e)
 {
 	AUTO(lease_list_done) struct lease_list all = { 0 };
 	struct lease_text t;
+	struct stat st;
 	int r = lease_list(s->store, &all, e);
 
 	for (size_t i = 0; r >= 0 && i < all.n; i++) {
-		if (!lease_read(s->store, &all.v[i], &t) || !t.owner.container_id)
+		if (!lease_read(s->store, &all.v[i], &t, &st) || !t.owner.container_id)
 			continue;
 		if (is_empty(&t) || !s->gc->keep(s->gc->ctx, &t.owner))
-			suspect_add(s, &all.v[i], &t.st);
+			suspect_add(s, &all.v[i], &st);
 	}
 	return r;
 }
@@ -121,9 +122,10 @@ static int end_suspect(struct sweep *s, const struct suspect *suspect, struct hw
 {
 	const struct index_folder *folder;
 	struct lease_text t;
+	struct stat st;
 
-	if (!lease_read(s->store, &suspect->ip, &t) || !is_same_file(suspect, &t.st) ||
-	    !t.owner.container_id)
+	if (!lease_read(s->store, &suspect->ip, &t, &st) || !t.owner.container_id ||
+	    !is_same_file(suspect, &st))
 		return 0;
 	int r = find_folder(s, &t.owner, &suspect->ip, &folder, e);
 	if (r < 0 || !is_over(s, &t, &suspect->ip, folder))

@@ -108,9 +108,10 @@ static int open_each(void *ctx, const struct file_entry *entry, struct hw_err *e
 	struct opening *o = ctx;
 	struct index_folder folder = { .fd = open_folder(entry->dir, entry->name) };
 
-	(void)e;
-	if (folder.fd < 0)
+	if (folder.fd < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
 		return 0;
+	if (folder.fd < 0)
+		return err_set(e, -errno, "open " INDEX_DIR "/%s", entry->name);
 	folder.time = str_equal(entry->name, o->store->boot)		? INDEX_NOW
 		      : is_of_this_machine(entry->name, o->store->boot) ? INDEX_EARLIER
 									: INDEX_FOREIGN;
@@ -193,7 +194,7 @@ int index_read(int folder, const char *name, struct hw_ip *ret_ip)
 
 	ssize_t len = readlinkat(folder, name, target, sizeof(target) - 1);
 	if (len < 0 && errno != EINVAL) /* EINVAL: something else than a link */
-		return 0;
+		return errno == ENOENT || folder < 0 ? 0 : -errno;
 	*ret_ip = (struct hw_ip){ 0 };
 	if (len > 0 && str_starts(target, INDEX_UP))
 		(void)hw_ip_parse(target + strlen(INDEX_UP), ret_ip, &e);
@@ -211,18 +212,17 @@ int index_get(int folder, const struct lease_owner *owner, unsigned n, struct hw
 	return index_read(folder, name, ret_ip);
 }
 
-/* The name of the owner's entry for an address. */
-static bool index_find(int folder, const struct lease_owner *owner, const struct hw_ip *ip,
-		       char ret_name[INDEX_NAME])
+/* The name of the owner's entry for an address. Return: 1, 0 when there is none */
+static int index_find(int folder, const struct lease_owner *owner, const struct hw_ip *ip,
+		      char ret_name[INDEX_NAME])
 {
 	struct hw_ip found;
 
 	for (unsigned n = 0;; n++) {
 		index_name(owner, n, ret_name);
-		if (index_read(folder, ret_name, &found) <= 0)
-			return false;
-		if (hw_ip_equal(&found, ip))
-			return true;
+		int r = index_read(folder, ret_name, &found);
+		if (r <= 0 || hw_ip_equal(&found, ip))
+			return r;
 	}
 }
 
@@ -239,8 +239,10 @@ static int index_link(const struct lease_store *store, const struct lease_owner 
 			return 0;
 		if (errno != EEXIST)
 			return -errno;
-		if (index_read(store->index, name, &old) <= 0 ||
-		    lease_match(store, &old, owner) == LEASE_WHOLE)
+		int r = index_read(store->index, name, &old);
+		if (r < 0)
+			return r;
+		if (r == 0 || lease_match(store, &old, owner) == LEASE_WHOLE)
 			continue;
 		if (unlinkat(store->index, name, 0) == 0 &&
 		    symlinkat(target, store->index, name) == 0)
@@ -275,13 +277,17 @@ int index_drop(int folder, const char *name)
 	char last[INDEX_NAME], next[INDEX_NAME];
 	struct hw_ip ip;
 	long long n = 0;
+	int r;
 
 	snprintf(last, sizeof(last), "%s", name);
 	if (strlen(name) > INDEX_HASH)
 		(void)str_to_int64(name + INDEX_HASH + 1, 0, INT32_MAX, &n);
 	for (;;) {
 		snprintf(next, sizeof(next), "%.*s.%lld", INDEX_HASH, name, ++n);
-		if (index_read(folder, next, &ip) <= 0)
+		r = index_read(folder, next, &ip);
+		if (r < 0)
+			return r;
+		if (r == 0)
 			break;
 		memcpy(last, next, sizeof(last));
 	}
@@ -298,10 +304,8 @@ int index_remove(int folder, const struct lease_owner *owner, const struct hw_ip
 {
 	char name[INDEX_NAME];
 
-	if (!index_find(folder, owner, ip, name))
-		return 0;
-	int r = index_drop(folder, name);
-	return r < 0 ? r : 1;
+	int r = index_find(folder, owner, ip, name);
+	return r > 0 ? index_drop(folder, name) : r;
 }
 
 /**
@@ -320,6 +324,20 @@ int index_stamp(int folder, const struct lease_owner *owner, unsigned n, struct 
 	return 0;
 }
 
+/* What cannot be told was just now, so that nobody takes it for dead. */
+static int64_t stamp_of(int folder, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : time_boot();
+	int64_t at = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+	if (at > time_boot())
+		return 0;
+	/* Some file systems keep whole seconds: then it was during that one. */
+	return st.st_mtim.tv_nsec ? at : at + 999999999;
+}
+
 /**
  * index_stamped() - when the ADD that made an entry was done
  *
@@ -328,15 +346,20 @@ int index_stamp(int folder, const struct lease_owner *owner, unsigned n, struct 
 int64_t index_stamped(int folder, const struct lease_owner *owner, const struct hw_ip *ip)
 {
 	char name[INDEX_NAME];
-	struct stat st;
 
-	if (!index_find(folder, owner, ip, name))
-		return 0;
-	if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	int64_t at = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
-	if (at > time_boot())
-		return 0;
-	/* Some file systems keep whole seconds: then it was during that one. */
-	return st.st_mtim.tv_nsec ? at : at + 999999999;
+	int r = index_find(folder, owner, ip, name);
+	if (r < 0)
+		return time_boot();
+	return r ? stamp_of(folder, name) : 0;
+}
+
+/**
+ * index_is_finished() - was the ADD that made an owner's n-th entry done?
+ */
+bool index_is_finished(int folder, const struct lease_owner *owner, unsigned n)
+{
+	char name[INDEX_NAME];
+
+	index_name(owner, n, name);
+	return stamp_of(folder, name) > 0;
 }

@@ -44,12 +44,13 @@ int index_read(int folder, const char *name, struct hw_ip *ret_ip);
 int index_get(int folder, const struct lease_owner *owner, unsigned n, struct hw_ip *ret_ip);
 /* Forget an entry by its name; the last one of the same owner takes its place. */
 int index_drop(int folder, const char *name);
-/* Forget the owner's entry for that address; 1: there was one. Both set errno. */
+/* Forget the owner's entry for that address, if there is one. Both set errno. */
 int index_remove(int folder, const struct lease_owner *owner, const struct hw_ip *ip);
 
 /* When the ADD that made the entry was done, by CLOCK_BOOTTIME; 0: never. */
 int index_stamp(int folder, const struct lease_owner *owner, unsigned n, struct hw_err *e);
 int64_t index_stamped(int folder, const struct lease_owner *owner, const struct hw_ip *ip);
+bool index_is_finished(int folder, const struct lease_owner *owner, unsigned n);
 
 AUTO_VALUE_DEFINE(index_close_all, struct index_folders);
 

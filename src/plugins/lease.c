@@ -158,13 +158,13 @@ static void split(struct lease_text *t, size_t len)
  *
  * Return: 1, or 0 when nobody has it
  */
-int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret)
+int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
+	       struct stat *ret_st)
 {
 	char name[HW_IP_TEXT];
 	autoclose int fd = -1;
 
 	ret->owner = (struct lease_owner){ 0 };
-	ret->st = (struct stat){ 0 };
 	if (!ip->family)
 		return 0;
 	fd = openat(store->dir, hw_ip_format(ip, name),
@@ -172,7 +172,8 @@ int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct l
 	if (fd < 0)
 		return errno != ENOENT;
 	ssize_t len = read(fd, ret->text, sizeof(ret->text));
-	(void)fstat(fd, &ret->st);
+	if (ret_st && fstat(fd, ret_st) < 0)
+		return 1;
 	if (len >= 0 && (size_t)len < sizeof(ret->text))
 		split(ret, (size_t)len);
 	return 1;
@@ -199,7 +200,7 @@ enum lease_match lease_match(const struct lease_store *store, const struct hw_ip
 {
 	struct lease_text t;
 
-	return lease_read(store, ip, &t) ? match(&t, owner) : LEASE_NONE;
+	return lease_read(store, ip, &t, NULL) ? match(&t, owner) : LEASE_NONE;
 }
 
 /**
@@ -210,7 +211,7 @@ bool lease_is_agreed(const struct lease_store *store, const char *entry, const s
 	char hex[INDEX_HASH + 1];
 	struct lease_text t;
 
-	if (!lease_read(store, ip, &t) || !t.owner.container_id || !t.owner.ifname)
+	if (!lease_read(store, ip, &t, NULL) || !t.owner.container_id || !t.owner.ifname)
 		return false;
 	index_hash(&t.owner, hex);
 	return strncmp(entry, hex, INDEX_HASH) == 0;
@@ -268,11 +269,12 @@ int lease_take(struct lease_store *store, const struct lease_owner *owner, const
 int lease_finish(struct lease_store *store, const struct lease_owner *owner, struct hw_err *e)
 {
 	struct hw_ip ip;
-	int r = 0;
+	int r;
 
-	for (unsigned n = 0; r >= 0 && index_get(store->index, owner, n, &ip) > 0; n++)
-		r = index_stamp(store->index, owner, n, e);
-	return r;
+	for (unsigned n = 0; (r = index_get(store->index, owner, n, &ip)) > 0; n++)
+		if (index_stamp(store->index, owner, n, e) < 0)
+			return e->code;
+	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
 }
 
 /**
@@ -282,12 +284,12 @@ int lease_find(const struct lease_store *store, const struct lease_owner *owner,
 	       struct lease_list *ret_list, struct hw_err *e)
 {
 	struct hw_ip ip;
+	int r;
 
-	(void)e;
-	for (unsigned n = 0; index_get(store->index, owner, n, &ip) > 0; n++)
+	for (unsigned n = 0; (r = index_get(store->index, owner, n, &ip)) > 0; n++)
 		if (lease_match(store, &ip, owner) == LEASE_WHOLE)
 			lease_list_add(ret_list, &ip);
-	return 0;
+	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
 }
 
 /* ---- all of them ------------------------------------------------------------------- */
