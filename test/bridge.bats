@@ -7,7 +7,7 @@ bats_require_minimum_version 1.5.0
 load lib
 
 plugins=$HAWSER_BUILD/cni
-host_end=.interfaces[1].name
+host_end='.interfaces[1].name'
 
 setup() {
 	need ip jq bridge
@@ -77,7 +77,10 @@ drifts() {
 }
 
 links() { ip -j link | jq -r '.[].ifname' | sort; }
-leases() { ls /var/lib/cni/networks/net 2>/dev/null | grep -v -e lock -e last_reserved || true; }
+leases() { # addresses that are taken
+	find /var/lib/cni/networks/net -type f \( -name '*.*.*.*' -o -name '*:*' \) -printf '%f\n' 2>/dev/null |
+		sort
+}
 records() { find /run/hawser/attachments -type f 2>/dev/null; }
 # only_furniture: no attachment has left anything
 only_furniture() {
@@ -114,12 +117,12 @@ except ConnectionRefusedError:
 
 @test "bridge: ADD gives the pod an address and a port, and says so as upstream does" {
 	add '{"isDefaultGateway":true}'
-	[ "$(jq -c '.interfaces[].mac = "M"' /tmp/result)" = '{"cniVersion":"1.0.0","interfaces":[{"mac":"M","name":"br7"},{"mac":"M","name":"'"$(result $host_end)"'"},{"mac":"M","name":"eth0","sandbox":"/run/netns/one"}],"ips":[{"address":"10.7.0.2/24","gateway":"10.7.0.1","interface":2}],"routes":[{"dst":"0.0.0.0/0","gw":"10.7.0.1"}]}' ]
+	[ "$(jq -c '.interfaces[].mac = "M"' /tmp/result)" = '{"cniVersion":"1.0.0","interfaces":[{"mac":"M","name":"br7"},{"mac":"M","name":"'"$(result "$host_end")"'"},{"mac":"M","name":"eth0","sandbox":"/run/netns/one"}],"ips":[{"address":"10.7.0.2/24","gateway":"10.7.0.1","interface":2}],"routes":[{"dst":"0.0.0.0/0","gw":"10.7.0.1"}]}' ]
 	for i in 0 1; do
 		[ "$(ip -j link show "$(result ".interfaces[$i].name")" | jq -r '.[].address')" = "$(result ".interfaces[$i].mac")" ]
 	done
 	[ "$(ip -n one -j link show eth0 | jq -r '.[].address')" = "$(result '.interfaces[2].mac')" ]
-	[[ "$(result $host_end)" =~ ^veth[0-9a-f]{8}$ ]]
+	[[ "$(result "$host_end")" =~ ^veth[0-9a-f]{8}$ ]]
 	ip -n one route show default | grep -q 'via 10.7.0.1 dev eth0'
 	[ "$(cat /proc/sys/net/ipv4/ip_forward)" = 1 ]
 	check
@@ -218,7 +221,7 @@ except ConnectionRefusedError:
 @test "bridge: mtu is that of the bridge and of both ends" {
 	add '{"mtu":1400}'
 	ip link show br7 | grep -q 'mtu 1400'
-	ip link show "$(result $host_end)" | grep -q 'mtu 1400'
+	ip link show "$(result "$host_end")" | grep -q 'mtu 1400'
 	ip -n one link show eth0 | grep -q 'mtu 1400'
 	check
 }
@@ -254,13 +257,13 @@ except ConnectionRefusedError:
 
 @test "bridge: hairpinMode and portIsolation are flags of the port, promiscMode of the bridge" {
 	add '{"hairpinMode":true,"portIsolation":true}'
-	bridge -d link show dev "$(result $host_end)" | grep -q 'hairpin on'
-	bridge -d link show dev "$(result $host_end)" | grep -q 'isolated on'
+	bridge -d link show dev "$(result "$host_end")" | grep -q 'hairpin on'
+	bridge -d link show dev "$(result "$host_end")" | grep -q 'isolated on'
 	check
 	del
 	add '{"promiscMode":true}'
 	ip link show br7 | grep -q PROMISC
-	bridge -d link show dev "$(result $host_end)" | grep -q 'hairpin off'
+	bridge -d link show dev "$(result "$host_end")" | grep -q 'hairpin off'
 	check
 }
 
@@ -390,11 +393,15 @@ except ConnectionRefusedError:
 	run try_add '{}' '{"type":"nosuch"}'
 	fails_with 999 'failed to find plugin "nosuch"*'
 	mkdir /tmp/ipam
-	printf '#!/bin/sh\necho $CNI_COMMAND >>/tmp/ipam/calls\n[ $CNI_COMMAND = ADD ] && echo "{}"\nexit 0' >/tmp/ipam/empty
+	cat >/tmp/ipam/empty <<-'END'
+		#!/bin/sh
+		echo $CNI_COMMAND >>/tmp/ipam/calls
+		[ $CNI_COMMAND = DEL ] || echo '{}'
+	END
 	chmod +x /tmp/ipam/empty
 	CNI_PATH=$CNI_PATH:/tmp/ipam run try_add '{}' '{"type":"empty"}'
 	fails_with 999 "IPAM plugin returned missing IP config"
-	[ "$(echo $(cat /tmp/ipam/calls))" = "ADD DEL" ]
+	[ "$(cat /tmp/ipam/calls)" = $'ADD\nDEL' ]
 	only_furniture
 }
 
@@ -464,7 +471,7 @@ except ConnectionRefusedError:
 
 @test "bridge: CHECK finds the port detached, hairpin mode or isolation changed" {
 	add '{}'
-	port=$(result $host_end)
+	port=$(result "$host_end")
 	drifts "hairpin mode of port $port is on" bridge link set dev "$port" hairpin on
 	bridge link set dev "$port" hairpin off
 	drifts "isolation of port $port is on" bridge link set dev "$port" isolated on
@@ -474,7 +481,7 @@ except ConnectionRefusedError:
 
 @test "bridge: CHECK finds either end missing, down, or with another MAC or MTU" {
 	add '{"mtu":1400}'
-	port=$(result $host_end)
+	port=$(result "$host_end")
 	drifts "host interface $port is down" ip link set "$port" down
 	ip link set "$port" up
 	drifts "host interface $port has MTU 1300, not 1400" ip link set "$port" mtu 1300
@@ -569,7 +576,7 @@ except ConnectionRefusedError:
 
 @test "bridge: DEL finds the pair though somebody renamed its host end" {
 	add '{}'
-	ip link set "$(result $host_end)" down name renamed
+	ip link set "$(result "$host_end")" down name renamed
 	del
 	only_furniture
 }

@@ -71,7 +71,10 @@ drifts() {
 	fails_with 999 "$message"
 }
 
-leases() { ls /var/lib/cni/networks/net 2>/dev/null | grep -v -e lock -e last_reserved || true; }
+leases() { # addresses that are taken
+	find /var/lib/cni/networks/net -type f \( -name '*.*.*.*' -o -name '*:*' \) -printf '%f\n' 2>/dev/null |
+		sort
+}
 # nothing_left: no attachment has left anything
 nothing_left() {
 	[ "$(ip -j link | jq -r '.[].ifname')" = lo ]
