@@ -183,7 +183,8 @@ def namespace(ns):
     out["rules"] = rules({"-4": rules4, "-6": rules6})
     out["neigh"] = neighbours(neigh)
     out["qdiscs"] = qdiscs(ns)
-    out["vlans"] = vlans(ns)
+    if any(one["kind"] == "bridge" for one in out["links"].values()):
+        out["vlans"] = vlans(ns)
     with Within(ns):
         out["sysctl"] = sysctls(name for name in out["links"] if name != "lo")
     return out

@@ -14,6 +14,7 @@ How:   a case starts with its name at the left margin; indented lines below say 
            setup     a shell command, in the host's namespace, before the first verb; $CNI_PATH is
                      where the plugins of this side are
            keep      bits of text in which nothing is masked, hardware addresses for instance
+           peer      only beside Go's plugins of such a version
            guest     the running kernel may lack what this needs: run under test/uml
        `let NAME JSON` at the left margin: $NAME in later lines stands for it.
        Lines that start with # are comments.
@@ -40,6 +41,7 @@ class Case:
         self.verbs = lines.get("verbs", "ADD CHECK DEL").split()
         self.setup = lines.get("setup", [])
         self.keep = lines.get("keep", "").split()
+        self.peer = lines.get("peer", "*")
         self.guest = "guest" in lines
         self.chain = [self.plugin_conf(text) for text in lines["conf"]]
 
@@ -81,7 +83,7 @@ def extend(value, text):
 
 def add(lines, text, where):
     word, _, rest = text.partition(" ")
-    known = MANY | {"versions", "pods", "ifname", "verbs", "keep", "guest"}
+    known = MANY | {"versions", "pods", "ifname", "verbs", "keep", "peer", "guest"}
     if word not in known:
         raise SystemExit("%s: no such word: %s" % (where, word))
     if word in MANY:
