@@ -7,6 +7,7 @@
  */
 #include "plugins/tuning-saved.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -48,16 +49,19 @@ static char *saved_path(const struct hw_call *call)
 /**
  * saved_read() - what an earlier ADD saved
  */
-void saved_read(const struct hw_call *call, struct saved *ret)
+int saved_read(const struct hw_call *call, struct saved *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	autofree char *path = saved_path(call);
-	struct hw_err e;
+	struct hw_err torn;
 
 	*ret = (struct saved){ 0 };
-	if (file_read(AT_FDCWD, path, TUNING_SAVED_MAX, &text, &e) >= 0 && text.data &&
-	    hw_field_decode(saved_fields, text.data, text.len, ret, &e) < 0)
+	int r = file_read(AT_FDCWD, path, TUNING_SAVED_MAX, &text, e);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (hw_field_decode(saved_fields, str_or(text.data, ""), text.len, ret, &torn) < 0)
 		*ret = (struct saved){ 0 };
+	return 0;
 }
 
 /* Indented by one space, as upstream does it. */

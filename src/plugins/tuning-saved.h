@@ -23,7 +23,7 @@ struct saved {
 };
 
 /* A file that is not there, or torn, says nothing. */
-void saved_read(const struct hw_call *call, struct saved *ret);
+int saved_read(const struct hw_call *call, struct saved *ret, struct hw_err *e);
 int saved_write(const struct hw_call *call, const struct saved *s, struct hw_err *e);
 int saved_remove(const struct hw_call *call, struct hw_err *e);
 /* What there is now of what will be changed, unless it says something already. */

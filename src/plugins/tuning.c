@@ -11,7 +11,7 @@
  *        restore, are in the attachment record.
  *        A second ADD on top of the first keeps the values from before both.
  * Rules: DEL succeeds whatever it finds: the interface may be gone, and the
- *        namespace mostly follows.
+ *        namespace mostly follows. It fails where another one may do better.
  */
 #include <errno.h>
 
@@ -92,7 +92,7 @@ static int record_sysctls(struct hw_call *call, const struct pod *pod, const str
 		if (map_get(&made->sysctl, t->sysctls[i].path))
 			continue;
 		int r = sysctl_read(pod->netns, t->sysctls[i].path, &value, e);
-		if (r < 0 && r != -EACCES && r != -EPERM) /* some can be written only */
+		if (r < 0 && r != -EACCES) /* some can be written only */
 			return r;
 		if (value)
 			map_add(&made->sysctl, t->sysctls[i].path, value);
@@ -130,7 +130,9 @@ static int change_link(struct hw_call *call, struct pod *pod, const struct tunin
 	if (r < 0)
 		return r;
 	if (call->earlier)
-		saved_read(call, &s);
+		r = saved_read(call, &s, e);
+	if (r < 0)
+		return r;
 	saved_fill(&s, t, &pod->link);
 	r = saved_write(call, &s, e);
 	if (r < 0)
@@ -174,15 +176,46 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 
 /* ---- DEL ------------------------------------------------------------------------------------ */
 
+/* What is gone needs no restoring, and what the kernel refuses it will refuse again; all else may
+ * pass, so the DEL fails and the next one goes on. */
+static int unless_final(int r)
+{
+	static const int final[] = { ENOENT, ENODEV, EINVAL, ERANGE, EOPNOTSUPP, EACCES, EROFS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(final); i++)
+		if (r == -final[i])
+			return 0;
+	return r < 0 ? r : 0;
+}
+
+static int restore_sysctls(const struct pod *pod, const struct hw_map *former, struct hw_err *e)
+{
+	struct hw_err why;
+	int r = 0;
+
+	for (size_t i = former->n; i-- > 0;)
+		if (unless_final(sysctl_write(pod->netns, former->keys[i], former->values[i],
+					      &why)) < 0 &&
+		    r >= 0) {
+			*e = why;
+			r = why.code;
+		}
+	return r;
+}
+
 /* Each on its own: one that the kernel refuses does not keep the others from being restored. */
-static void restore_link(struct pod *pod, const struct saved *s)
+static int restore_link(struct pod *pod, const char *ifname, const struct saved *s,
+			struct hw_err *e)
 {
 	struct hw_mac mac;
-	struct hw_err e;
+	struct hw_err none;
 
+	int r = pod_open_link(pod, ifname, e);
+	if (r < 0)
+		return unless_final(r);
 	if (s->mtu > 0)
 		link_set_mtu(pod->nl, &pod->link, (uint32_t)s->mtu);
-	if (s->mac && hw_mac_parse(s->mac, &mac, &e) >= 0)
+	if (s->mac && hw_mac_parse(s->mac, &mac, &none) >= 0)
 		link_set_mac(pod->nl, &pod->link, &mac);
 	if (s->has_promisc)
 		link_set_promisc(pod->nl, &pod->link, s->promisc);
@@ -190,25 +223,35 @@ static void restore_link(struct pod *pod, const struct saved *s)
 		link_set_allmulti(pod->nl, &pod->link, s->allmulti);
 	if (s->has_txqlen && s->txqlen >= 0)
 		link_set_txqlen(pod->nl, &pod->link, (uint32_t)s->txqlen);
-	(void)rtnl_commit(pod->nl, &e);
+	return unless_final(rtnl_commit(pod->nl, e));
+}
+
+/* The one does not wait for the other. */
+static int restore(const struct hw_call *call, const struct saved *s, struct hw_err *e)
+{
+	const struct tuning_made *made = call->made;
+	AUTO(pod_done) struct pod pod = { .netns = -1 };
+	struct hw_err why;
+
+	int r = netns_open(call->netns, &pod.netns, e);
+	if (r < 0)
+		return unless_final(r);
+	r = restore_sysctls(&pod, &made->sysctl, e);
+	if (restore_link(&pod, call->ifname, s, &why) < 0 && r >= 0) {
+		*e = why;
+		r = why.code;
+	}
+	return r;
 }
 
 static int tuning_del(struct hw_call *call, struct hw_err *e)
 {
-	const struct tuning_made *made = call->made;
-	AUTO(pod_done) struct pod pod = { .netns = -1 };
 	AUTO(saved_done) struct saved s = { 0 };
-	struct hw_err why;
 
-	saved_read(call, &s);
-	if (!str_empty(call->netns) && netns_open(call->netns, &pod.netns, &why) >= 0) {
-		for (size_t i = made->sysctl.n; i-- > 0;)
-			(void)sysctl_write(pod.netns, made->sysctl.keys[i], made->sysctl.values[i],
-					   &why);
-		if (pod_open_link(&pod, call->ifname, &why) >= 0)
-			restore_link(&pod, &s);
-	}
-	return saved_remove(call, e);
+	int r = saved_read(call, &s, e);
+	if (r >= 0 && !str_empty(call->netns))
+		r = restore(call, &s, e);
+	return r < 0 ? r : saved_remove(call, e);
 }
 
 /* ---- CHECK ----------------------------------------------------------------------------------- */
