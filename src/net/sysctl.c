@@ -3,8 +3,9 @@
  * net/sysctl.c - the files under /proc/sys
  *
  * What:  read a value, write one unless it is there already.
- * How:   the file is opened inside the namespace, once for reading and, only
- *        when the value differs, once more for writing.
+ * How:   the file is opened inside the namespace, and once for both: to look it up
+ *        is the expensive part, as the kernel keeps those of all namespaces under
+ *        the same names. Only what cannot be read and written is opened twice.
  */
 #include "net/sysctl.h"
 
@@ -53,15 +54,11 @@ static char *sysctl_path(const char *name)
 	return NULL;
 }
 
-static int sysctl_read_file(const char *path, char **ret_value, struct hw_err *e)
+static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	int r;
+	int r = file_read_fd(fd, SYSCTL_VALUE_MAX, &text, e);
 
-	if (fd < 0)
-		return err_set(e, -errno, "read sysctl %s", path);
-	r = file_read_fd(fd, SYSCTL_VALUE_MAX, &text, e);
 	if (r < 0)
 		return err_ctx(e, "read sysctl %s", path);
 	if (text.len > 0 && text.data[text.len - 1] == '\n')
@@ -70,20 +67,28 @@ static int sysctl_read_file(const char *path, char **ret_value, struct hw_err *e
 	return 0;
 }
 
-/* One write(): the kernel takes a value whole. */
-static int sysctl_write_file(const char *path, const char *value, struct hw_err *e)
+static int sysctl_read_file(const char *path, char **ret_value, struct hw_err *e)
 {
-	autoclose int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
-	if (fd < 0 || write(fd, value, strlen(value)) < 0)
+	if (fd < 0)
+		return err_set(e, -errno, "read sysctl %s", path);
+	return sysctl_read_fd(fd, path, ret_value, e);
+}
+
+/* One write(), at the start: the kernel takes a value whole. */
+static int sysctl_write_fd(int fd, const char *path, const char *value, struct hw_err *e)
+{
+	if (fd < 0 || pwrite(fd, value, strlen(value), 0) < 0)
 		return err_set(e, -errno, "write \"%s\" to sysctl %s", value, path);
 	return 0;
 }
 
 /* Some files can be written only; then there is nothing to compare with. */
-static int sysctl_update_file(const char *path, const char *value, struct hw_err *e)
+static int sysctl_update_apart(const char *path, const char *value, struct hw_err *e)
 {
 	autofree char *old = NULL;
+	autoclose int fd = -1;
 	struct hw_err why;
 	int r = sysctl_read_file(path, &old, &why);
 
@@ -93,7 +98,22 @@ static int sysctl_update_file(const char *path, const char *value, struct hw_err
 	}
 	if (old && sysctl_equal(old, value))
 		return 1;
-	return sysctl_write_file(path, value, e);
+	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	return sysctl_write_fd(fd, path, value, e);
+}
+
+static int sysctl_update_file(const char *path, const char *value, struct hw_err *e)
+{
+	autoclose int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	autofree char *old = NULL;
+	int r;
+
+	if (fd < 0)
+		return sysctl_update_apart(path, value, e);
+	r = sysctl_read_fd(fd, path, &old, e);
+	if (r < 0)
+		return r;
+	return sysctl_equal(old, value) ? 1 : sysctl_write_fd(fd, path, value, e);
 }
 
 static int sysctl_enter(int netns_fd, struct netns_home *home, struct hw_err *e)
