@@ -13,6 +13,8 @@
 
 #include <errno.h>
 #include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/ip.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -145,18 +147,28 @@ static int iface_set_sysctls(int netns_fd, const struct link *link, const struct
 			     const struct iface_options *options, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
-	struct hw_err why;
 	int r;
 
 	r = netns_enter(netns_fd, &home, e);
 	if (r >= 0)
 		r = iface_set_dad(link, options->dad, e);
-	if (r >= 0 && options->notify &&
-	    sysctl_write_conf(-1, AF_INET, link->name, "arp_notify", "1", &why) < 0)
-		log_debug("%s", why.msg); /* as upstream: peers then learn the address by asking */
 	if (r >= 0 && iface_has_ipv6(result))
 		r = iface_enable_ipv6(link, e);
 	return r;
+}
+
+/* The sysctl of that name. Those of IPv6 cannot be set by a message. */
+static void iface_put_arp_notify(struct rtnl *nl, const struct link *link)
+{
+	struct nlmsghdr *m = link_put_change(nl, link, 0, 0, "arp_notify 1");
+	struct nlattr *families = mnl_attr_nest_start(m, IFLA_AF_SPEC);
+	struct nlattr *inet = mnl_attr_nest_start(m, AF_INET);
+	struct nlattr *conf = mnl_attr_nest_start(m, IFLA_INET_CONF);
+
+	mnl_attr_put_u32(m, IPV4_DEVCONF_ARP_NOTIFY, 1);
+	mnl_attr_nest_end(m, conf);
+	mnl_attr_nest_end(m, inet);
+	mnl_attr_nest_end(m, families);
 }
 
 /* Addresses, up, routes: a gateway can be reached only when both others are done. */
@@ -253,6 +265,8 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 		r = iface_set_sysctls(netns_fd, link, result, options, e);
 	if (r < 0)
 		return r;
+	if (options->notify)
+		iface_put_arp_notify(nl, link);
 	iface_put(nl, link, result, &gateways, dad == IFACE_DAD_SKIP || dad == IFACE_DAD_OFF);
 	r = rtnl_commit(nl, e);
 	if (r >= 0 && gateways.v6.family && (dad == IFACE_DAD_ON || dad == IFACE_DAD_LEAVE))
