@@ -434,6 +434,20 @@ except ConnectionRefusedError:
 	only_furniture
 }
 
+@test "bridge: where the name of the host end is taken the next one is used" {
+	add '{}'
+	name=$(result "$host_end")
+	del
+	ip link add "$name" type veth peer name other
+	add '{}'
+	[ "$(result "$host_end")" = "$(printf 'veth%08x' $((0x${name#veth} + 1)))" ]
+	check
+	del
+	ip link show "$name"
+	ip link del "$name"
+	only_furniture
+}
+
 # ---- CHECK ------------------------------------------------------------------------------------------
 
 @test "bridge: CHECK without a previous result says so" {

@@ -15,6 +15,7 @@
 #include <linux/ipv6.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
+#include <net/ethernet.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -215,6 +216,27 @@ int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_
 	return link_query(nl,
 			  rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head), "find link %d", index),
 			  ret_link, e);
+}
+
+/**
+ * link_look() - what can be learnt of a link without waiting for changes of others
+ */
+int link_look(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)
+{
+	struct ifreq request = { 0 };
+	struct link link = { 0 };
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	snprintf(link.name, sizeof(link.name), "%s", name);
+	if (ioctl(rtnl_fd(nl), SIOCGIFINDEX, &request) < 0)
+		return err_set(e, -errno, "look at link %s", name);
+	link.index = request.ifr_ifindex;
+	if (ioctl(rtnl_fd(nl), SIOCGIFHWADDR, &request) < 0)
+		return err_set(e, -errno, "look at link %s", name);
+	link.mac.len = ETH_ALEN;
+	memcpy(link.mac.bytes, request.ifr_hwaddr.sa_data, ETH_ALEN);
+	*ret_link = link;
+	return 0;
 }
 
 /** link_put_new_attrs() - what a link to be made has, whatever its kind */

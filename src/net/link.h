@@ -85,6 +85,10 @@ struct link_new {
 /* -ENODEV when there is none. */
 int link_get(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e);
 int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_err *e);
+/* Only name, index and MAC, of a link that is known to be there: asked without the lock that every
+ * change of links on the machine holds. (For a name that does not exist the kernel would look for a
+ * module.) */
+int link_look(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e);
 
 /* A name that is taken is -EEXIST; a kind that the kernel lacks is -EOPNOTSUPP and says so. */
 void link_put_new(struct rtnl *nl, const struct link_new *new);

@@ -412,6 +412,23 @@ static void ipv6_switch(void **state)
 	assert_true(lo.ipv6);
 }
 
+static void looked_at(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct link bridge = make_bridge(nl, "br0"), link = { .index = 7 };
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(link_look(nl, "br0", &link, &e), 0);
+	assert_string_equal(link.name, "br0");
+	assert_int_equal(link.index, bridge.index);
+	assert_int_equal(link.mac.len, bridge.mac.len);
+	assert_memory_equal(link.mac.bytes, bridge.mac.bytes, bridge.mac.len);
+	assert_int_equal(link_look(nl, "nosuch", &link, &e), -ENODEV);
+	assert_string_equal(e.msg, "look at link nosuch: No such device");
+	assert_int_equal(link.index, bridge.index);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -442,6 +459,7 @@ int main(void)
 		  delete_by_one_that_dies },
 		{ "link: a deleted name can be used at once", name_is_free_at_once },
 		{ "link: IPv6 switched off on the link is seen", ipv6_switch },
+		{ "link: a look at one says name, index and MAC", looked_at },
 	};
 
 	return cmocka_run_group_tests_name("link", tests, test_enter, NULL);

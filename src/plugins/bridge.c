@@ -7,9 +7,9 @@
  *        itself as the pods' gateway if wanted.
  * How:   what can be refused is refused first. Then the bridge, which is
  *        furniture; the record; IPAM; the pair, both ends born where they
- *        belong; the pod's interface. Nothing waits: the kernel needs no time
- *        to bring up a pair whose ends are both up, and addresses that IPAM
- *        hands out once need no duplicate address detection.
+ *        belong; the pod's interface. Nothing waits: a pair whose ends
+ *        are both up has its carrier at once, and addresses that IPAM hands out
+ *        once need no duplicate address detection.
  * Rules: the bridge, its addresses and forwarding stay; all else belongs to the
  *        attachment and goes with its DEL, which needs the record alone.
  *        A previous result does not matter: this plugin begins a chain.
@@ -33,8 +33,7 @@
 #include "plugins/plugins.h"
 #include "plugins/pod-link.h"
 
-#define POD_IFACE 2	    /* after the bridge and the host's end */
-#define CARRIER	  (1 << 16) /* IFF_LOWER_UP of linux/if.h, which does not go with net/if.h */
+#define POD_IFACE 2 /* after the bridge and the host's end */
 
 /* ---- ADD ------------------------------------------------------------------------ */
 
@@ -105,7 +104,7 @@ static int bridge_report(struct hw_call *call, const struct pod_link *l, const s
 	struct link now;
 
 	/* One that was there before us may take its address from its ports. */
-	int r = link_get_index(l->nl, bridge->index, &now, e);
+	int r = link_look(l->nl, bridge->name, &now, e);
 	if (r < 0)
 		return r;
 	pod_link_report(call, &now, NULL);
@@ -133,20 +132,6 @@ static int bridge_configure_pod(const struct hw_call *call, const struct pod_lin
 	return rtnl_commit(l->pod_nl, e);
 }
 
-/* Both ends are up, so there is a carrier, and at once: where there is none something is wrong. */
-static int bridge_check_carrier(const struct bridge_conf *conf, const struct pod_link *l,
-				struct hw_err *e)
-{
-	struct link port;
-
-	if (conf->disable_container_interface)
-		return 0;
-	int r = link_get_index(l->nl, l->host.index, &port, e);
-	if (r >= 0 && !(port.flags & CARRIER))
-		r = err_text(e, -ENETDOWN, "bridge port in error state: down");
-	return r;
-}
-
 /* The pair, the port's VLANs, the pod's interface. */
 static int bridge_connect(struct hw_call *call, struct pod_link *l, const struct link *bridge,
 			  const struct hw_mac *mac, const struct link *vlan_gateway,
@@ -166,9 +151,7 @@ static int bridge_connect(struct hw_call *call, struct pod_link *l, const struct
 		r = bridge_vlan_configure(l->nl, conf, &l->host, e);
 	if (r >= 0)
 		r = bridge_report(call, l, bridge, vlan_gateway, e);
-	if (r >= 0)
-		r = bridge_configure_pod(call, l, e);
-	return r < 0 ? r : bridge_check_carrier(conf, l, e);
+	return r < 0 ? r : bridge_configure_pod(call, l, e);
 }
 
 static int bridge_add(struct hw_call *call, struct hw_err *e)

@@ -72,30 +72,6 @@ static bool is_earlier(const struct hw_call *call, const char *name)
 	return earlier && str_equal(earlier->host, name);
 }
 
-/* The first name that is free, or that an earlier ADD of this attachment has. */
-static int choose_name(const struct pod_link *l, struct hw_call *call, struct hw_err *e)
-{
-	struct pod_link_made *made = call->made;
-	struct link there;
-
-	for (unsigned i = 0; i < NAME_TRIES; i++) {
-		free(made->host);
-		made->host = name_of(call, i);
-		if (is_earlier(call, made->host))
-			return 0;
-		int r = link_get(l->nl, made->host, &there, e);
-		if (r == -ENODEV)
-			return 0;
-		if (r < 0)
-			return r;
-	}
-	autofree char *last = take_ptr(made->host);
-	return err_text(e, -EEXIST,
-			"no free name for the host's end: %s is taken, as are those "
-			"before it",
-			last);
-}
-
 static int refuse_taken(const struct pod_link *l, const struct hw_call *call, struct hw_err *e)
 {
 	const struct pod_link_made *made = call->made;
@@ -112,16 +88,15 @@ static int refuse_taken(const struct pod_link *l, const struct hw_call *call, st
 }
 
 /**
- * pod_link_plan() - choose the host end's name and write it down
+ * pod_link_plan() - name the host's end and write it down
  * @leases: IPAM will be asked for addresses
  */
 int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct hw_err *e)
 {
 	struct pod_link_made *made = call->made;
 
-	int r = choose_name(l, call, e);
-	if (r >= 0)
-		r = refuse_taken(l, call, e);
+	made->host = name_of(call, 0);
+	int r = refuse_taken(l, call, e);
 	if (r < 0)
 		return r;
 	made->leased = leases;
@@ -149,35 +124,36 @@ static int make_pair(struct pod_link *l, const struct hw_call *call,
 		.up = true,
 		.peer = &pod,
 	};
-	struct link port = { 0 };
 
 	link_put_new(l->nl, &host);
-	snprintf(port.name, sizeof(port.name), "%s", made->host);
-	if (want->hairpin || want->isolated)
-		bridge_port_set(l->nl, &port, want->hairpin, want->isolated);
-	return link_get(l->nl, made->host, &l->host, e);
+	return rtnl_commit(l->nl, e);
 }
 
-/* Somebody was faster: in the pod, which is an error, or on the host, where the next name will do. */
+/* Somebody has one of the names: in the pod, which is an error, or on the host, where the next one
+ * will do. */
 static int make_under_other_name(struct pod_link *l, struct hw_call *call,
 				 const struct pod_link_want *want, struct hw_err *e)
 {
-	const struct pod_link_made *made = call->made;
+	struct pod_link_made *made = call->made;
+	int r = -EEXIST;
 
-	int r = refuse_taken(l, call, e);
-	if (r >= 0)
-		r = pod_link_plan(l, call, made->leased, e);
-	return r < 0 ? r : make_pair(l, call, want, e);
+	for (unsigned i = 1; r == -EEXIST && i < NAME_TRIES; i++) {
+		r = refuse_taken(l, call, e);
+		if (r < 0)
+			return r;
+		free(made->host);
+		made->host = name_of(call, i);
+		r = hw_record_save(call, e);
+		if (r >= 0)
+			r = make_pair(l, call, want, e);
+	}
+	return r;
 }
 
-/**
- * pod_link_make() - make the pair: the host's end up, the pod's down
- */
-int pod_link_make(struct pod_link *l, struct hw_call *call, const struct pod_link_want *want,
-		  struct hw_err *e)
+static int make(struct pod_link *l, struct hw_call *call, const struct pod_link_want *want,
+		struct hw_err *e)
 {
 	const struct pod_link_made *made = call->made;
-	struct hw_err ignored;
 	int r = 0;
 
 	/* The pod has lost its end: what the earlier ADD left on the host is of no use. */
@@ -189,8 +165,30 @@ int pod_link_make(struct pod_link *l, struct hw_call *call, const struct pod_lin
 		r = make_under_other_name(l, call, want, e);
 	if (r < 0)
 		return r == -EEXIST ? r : err_ctx(e, "failed to make veth pair");
+	return r;
+}
+
+/**
+ * pod_link_make() - make the pair: the host's end up, the pod's down
+ */
+int pod_link_make(struct pod_link *l, struct hw_call *call, const struct pod_link_want *want,
+		  struct hw_err *e)
+{
+	const struct pod_link_made *made = call->made;
+	struct hw_err ignored;
+
+	int r = make(l, call, want, e);
+	if (r >= 0)
+		r = link_look(l->nl, made->host, &l->host, e);
+	if (r >= 0)
+		r = link_look(l->pod_nl, call->ifname, &l->pod, e);
+	if (r < 0)
+		return r;
 	(void)sysctl_write_conf(-1, AF_INET6, l->host.name, "accept_ra", "0", &ignored);
-	return link_get(l->pod_nl, call->ifname, &l->pod, e);
+	/* A new port has neither. */
+	if (want->hairpin || want->isolated)
+		bridge_port_set(l->nl, &l->host, want->hairpin, want->isolated);
+	return rtnl_commit(l->nl, e);
 }
 
 /**
