@@ -673,6 +673,24 @@ except ConnectionRefusedError:
 	only_furniture
 }
 
+@test "bridge: GC against ADDs that are under way ends none of them by half" {
+	conf '{"cniVersion":"1.1.0","isGateway":true}' >/tmp/conf
+	for i in {1..30}; do ip netns add "p$i"; done
+	for i in {1..30}; do
+		call ADD "c$i" "p$i" "$(</tmp/conf)" >"/tmp/r$i" &
+		adds[i]=$!
+		((i % 10)) || call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
+	done
+	for i in {1..30}; do wait "${adds[i]}" || { cat "/tmp/r$i"; false; }; done
+	for i in {1..30}; do
+		ip -n "p$i" -j -4 addr show eth0 2>/dev/null | jq -r '.[].addr_info[].local'
+	done | sort >/tmp/addresses
+	diff <(leases) /tmp/addresses
+	[ "$(ip -j link show master br7 | jq length)" = "$(wc -l </tmp/addresses)" ]
+	call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
+	only_furniture
+}
+
 @test "bridge: STATUS asks IPAM, and is content with a host where nothing is" {
 	call STATUS "" "" "$(conf '{"cniVersion":"1.1.0","isGateway":true}')"
 	[ "$(links)" = lo ]
