@@ -43,6 +43,8 @@ class Case:
         self.keep = lines.get("keep", "").split()
         self.peer = lines.get("peer", "*")
         self.guest = "guest" in lines
+        if "conf" not in lines:
+            raise SystemExit('%s.cases: "%s" has no conf' % (plugin, name))
         self.chain = [self.plugin_conf(text) for text in lines["conf"]]
 
     def plugin_conf(self, text):

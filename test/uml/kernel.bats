@@ -29,9 +29,9 @@ load ../lib
 
 @test "uml: a namespace has a network and sysctls of its own" {
 	ip netns add pod
-	ip netns exec pod sysctl -qw net.ipv4.ip_forward=1
-	[ "$(cat /proc/sys/net/ipv4/ip_forward)" = 0 ]
-	[ "$(ip netns exec pod cat /proc/sys/net/ipv4/ip_forward)" = 1 ]
+	ip netns exec pod sysctl -qw net.ipv4.ip_default_ttl=77
+	[ "$(cat /proc/sys/net/ipv4/ip_default_ttl)" = 64 ]
+	[ "$(ip netns exec pod cat /proc/sys/net/ipv4/ip_default_ttl)" = 77 ]
 	ip netns del pod
 }
 
