@@ -12,6 +12,7 @@
  *	not finished              always: under the lock it is a dead ADD's
  *	of an earlier boot        always
  *	of another machine        never
+ *	of nobody knows when      if all valid ones are known
  *	nothing                   if all valid ones are known: upstream's plugin
  *	                          made it, or an ADD of ours died on the way
  *	nothing, and it is empty  always: a dead writer's
@@ -112,10 +113,12 @@ static bool is_over(const struct sweep *s, const struct lease_text *t, const str
 {
 	if (!folder)
 		return s->gc->known || is_empty(t);
-	if (folder->time != INDEX_NOW)
+	if (folder->time == INDEX_FOREIGN || folder->time == INDEX_EARLIER)
 		return folder->time == INDEX_EARLIER;
 	int64_t finished = index_stamped(folder->fd, &t->owner, ip);
-	return !finished || (finished < s->called && s->gc->known);
+	if (!finished && folder->time == INDEX_NOW)
+		return true;
+	return s->gc->known && finished < s->called;
 }
 
 static int end_suspect(struct sweep *s, const struct suspect *suspect, struct hw_err *e)

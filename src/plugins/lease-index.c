@@ -16,7 +16,7 @@
  * Rules: an owner's entries have no gaps, so that looking for one more finds the
  *        end: they are removed from the end, or the last one takes the place.
  *        The folder's name tells what no pod can have survived: another boot of
- *        this machine. Without a machine id nothing is ever taken for that.
+ *        this machine. Without both ids nothing is ever taken for that.
  */
 #include "plugins/lease-index.h"
 
@@ -90,12 +90,20 @@ static int index_make(struct lease_store *store, struct hw_err *e)
 	return index_open(store, e);
 }
 
-/* "MACHINE-BOOT" of the same machine, which has an id */
-static bool is_of_this_machine(const char *name, const char *own)
+/* Both are "MACHINE-BOOT", and either part may be missing; a boot's id is unique in the world. */
+static enum index_time index_time(const char *name, const char *own)
 {
-	size_t len = strcspn(own, "-");
+	size_t machine = strcspn(name, "-"), own_machine = strcspn(own, "-");
+	const char *boot = name[machine] ? name + machine + 1 : "";
+	const char *own_boot = own[own_machine] ? own + own_machine + 1 : "";
 
-	return len > 0 && strncmp(name, own, len + 1) == 0;
+	if (*boot && str_equal(boot, own_boot))
+		return INDEX_NOW;
+	if (machine == 0)
+		return INDEX_UNKNOWN;
+	if (machine != own_machine || strncmp(name, own, machine) != 0)
+		return INDEX_FOREIGN;
+	return *boot && *own_boot ? INDEX_EARLIER : INDEX_UNKNOWN;
 }
 
 struct opening {
@@ -112,9 +120,7 @@ static int open_each(void *ctx, const struct file_entry *entry, struct hw_err *e
 		return 0;
 	if (folder.fd < 0)
 		return err_set(e, -errno, "open " INDEX_DIR "/%s", entry->name);
-	folder.time = str_equal(entry->name, o->store->boot)		? INDEX_NOW
-		      : is_of_this_machine(entry->name, o->store->boot) ? INDEX_EARLIER
-									: INDEX_FOREIGN;
+	folder.time = index_time(entry->name, o->store->boot);
 	folder.name = str_copy(entry->name);
 	o->folders.v = mem_resize(o->folders.v, o->folders.n + 1, sizeof(folder));
 	o->folders.v[o->folders.n++] = folder;

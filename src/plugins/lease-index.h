@@ -12,8 +12,12 @@
 #define INDEX_HASH 32
 #define INDEX_NAME (INDEX_HASH + 24)
 
-/* FOREIGN: the directory is shared with another machine, whose leases are none of our business. */
-enum index_time { INDEX_NOW, INDEX_EARLIER, INDEX_FOREIGN };
+/*
+ * Whose folder it is: of this boot; of an earlier boot of this machine; of another machine, which
+ * shares the directory and whose leases are none of our business; of a time when a machine or boot
+ * had no id to tell by.
+ */
+enum index_time { INDEX_NOW, INDEX_EARLIER, INDEX_FOREIGN, INDEX_UNKNOWN };
 
 struct index_folder {
 	int fd;
