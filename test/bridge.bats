@@ -130,6 +130,12 @@ except ConnectionRefusedError:
 	only_furniture
 }
 
+@test "bridge: both ends have one queue, as many as the kernel uses anyway" {
+	add '{}'
+	[ "$(ip -d -j link show "$(result "$host_end")" | jq '.[0].num_tx_queues, .[0].num_rx_queues' | xargs)" = "1 1" ]
+	[ "$(ip -n one -d -j link show eth0 | jq '.[0].num_tx_queues, .[0].num_rx_queues' | xargs)" = "1 1" ]
+}
+
 @test "bridge: pods reach each other and the bridge at once, over IPv4 and IPv6" {
 	add '{"isDefaultGateway":true}' "$both"
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second

@@ -249,6 +249,10 @@ void link_put_new_attrs(struct nlmsghdr *m, const struct link_new *new)
 		mnl_attr_put(m, IFLA_ADDRESS, new->mac.len, new->mac.bytes);
 	if (new->txqlen)
 		mnl_attr_put_u32(m, IFLA_TXQLEN, new->txqlen < 0 ? 0 : new->txqlen);
+	if (new->queues) {
+		mnl_attr_put_u32(m, IFLA_NUM_TX_QUEUES, new->queues);
+		mnl_attr_put_u32(m, IFLA_NUM_RX_QUEUES, new->queues);
+	}
 	if (new->group)
 		mnl_attr_put_u32(m, IFLA_GROUP, new->group);
 	if (new->parent)

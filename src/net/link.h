@@ -72,7 +72,8 @@ struct link_new {
 	const char *kind;
 	uint32_t mtu;
 	struct hw_mac mac;
-	int txqlen; /* -1: no queue, 0 */
+	int txqlen;	 /* -1: no queue, 0 */
+	uint32_t queues; /* in each direction */
 	uint32_t group;
 	int parent;   /* index of what it is made on: macvlan, ipvlan, vlan, vxlan */
 	int master;   /* index; the kernel cannot do this for a veth's peer */

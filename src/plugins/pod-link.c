@@ -105,6 +105,10 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 
 /* ---- making ---------------------------------------------------------------------- */
 
+/* As many as are in use by default. The kernel would make one for each processor and then give up
+ * all but one, for which it waits twice until no processor looks at them. */
+#define QUEUES 1
+
 static int make_pair(struct pod_link *l, const struct hw_call *call,
 		     const struct pod_link_want *want, struct hw_err *e)
 {
@@ -114,12 +118,14 @@ static int make_pair(struct pod_link *l, const struct hw_call *call,
 		.name = call->ifname,
 		.netns_fd = l->netns_fd,
 		.mtu = mtu,
+		.queues = QUEUES,
 		.mac = want->mac,
 	};
 	struct link_new host = {
 		.name = made->host,
 		.kind = "veth",
 		.mtu = mtu,
+		.queues = QUEUES,
 		.master = want->master,
 		.up = true,
 		.peer = &pod,
