@@ -14,6 +14,7 @@ def rows(place):
     for plugin, conf in (("bridge", BRIDGE), ("ptp", PTP)):
         pods = Pods(place, plugin, place.samples + place.samples // 10, conf)
         yield from add_and_del(pods, plugin)
+    yield queues(place)
     pods = Pods(place, "bridge", IN_A_ROW, BRIDGE, sides=(OURS, PEER))
     yield many_dels(pods, min(IN_A_ROW, place.samples))
     yield memory(pods)
@@ -33,6 +34,14 @@ def add_and_del(pods, plugin):
                ours_run=first[OURS] + pods.lines(OURS, "DEL") + ["reap"],
                peer_run=first[PEER] + pods.lines(PEER, "DEL") + ["reap"],
                floor="the kernel alone", floor_run=first[FLOOR] + pods.lines(FLOOR, "DEL"))
+
+
+def queues(place):
+    """What our plugins save the kernel by asking for what it gives anyway."""
+    one, many = (Pods(place, "bridge", place.samples + place.samples // 10, BRIDGE, sides=(FLOOR,))
+                 .lines(FLOOR, "ADD") for _ in range(2))
+    return Pair("the kernel alone: bridge, one queue", peer="the kernel's choice of queues",
+                ours_run=[*one[:-1], one[-1] + " 1"], peer_run=many)
 
 
 def many_dels(pods, count):

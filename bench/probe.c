@@ -2,12 +2,14 @@
 /*
  * bench/probe.c - what the kernel alone takes for a pod
  *
- * What:  probe bridge|ptp|del NUMBER NETNS
+ * What:  probe bridge|ptp|del NUMBER NETNS [QUEUES]
  *        does in NETNS and here what the plugin of that name asks the kernel to
  *        do for a pod with one IPv4 address, and prints the nanoseconds that it
  *        took: the pair with both ends in place, the host's a port of the bridge
  *        and up; the pod's with address, up, its routes; for ptp also the host's
- *        address and route. `del` deletes the pair and waits for the kernel.
+ *        address and route. A pod of a bridge announces itself. `del` deletes
+ *        the pair and waits for the kernel. QUEUES is how many each end has;
+ *        without it the kernel makes one per processor and keeps one.
  *        probe setup: makes the bridge.
  * How:   everything follows from NUMBER; one batch of requests for each namespace.
  *        The clock starts before the pod's is opened.
@@ -20,6 +22,7 @@
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/if_link.h>
+#include <linux/ip.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -46,8 +49,8 @@ struct batch {
 };
 
 struct pod {
-	long number;
 	char host[IF_NAMESIZE];
+	unsigned queues;
 	uint32_t address, gateway, network; /* network byte order */
 	int netns;
 };
@@ -83,6 +86,15 @@ static void put_end(struct batch *b, const struct nlmsghdr *m)
 	b->len += MNL_ALIGN(m->nlmsg_len);
 }
 
+static void put_end_of_pair(struct nlmsghdr *m, const char *name, unsigned queues)
+{
+	mnl_attr_put_strz(m, IFLA_IFNAME, name);
+	if (queues) {
+		mnl_attr_put_u32(m, IFLA_NUM_TX_QUEUES, queues);
+		mnl_attr_put_u32(m, IFLA_NUM_RX_QUEUES, queues);
+	}
+}
+
 static void put_pair(struct batch *b, const struct pod *pod, unsigned master)
 {
 	struct nlmsghdr *m = put(b, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
@@ -90,7 +102,7 @@ static void put_pair(struct batch *b, const struct pod *pod, unsigned master)
 	struct nlattr *info, *data, *other;
 
 	host->ifi_flags = host->ifi_change = IFF_UP;
-	mnl_attr_put_strz(m, IFLA_IFNAME, pod->host);
+	put_end_of_pair(m, pod->host, pod->queues);
 	if (master)
 		mnl_attr_put_u32(m, IFLA_MASTER, master);
 	info = mnl_attr_nest_start(m, IFLA_LINKINFO);
@@ -98,7 +110,7 @@ static void put_pair(struct batch *b, const struct pod *pod, unsigned master)
 	data = mnl_attr_nest_start(m, IFLA_INFO_DATA);
 	other = mnl_attr_nest_start(m, VETH_INFO_PEER);
 	mnl_nlmsg_put_extra_header(m, sizeof(*host));
-	mnl_attr_put_strz(m, IFLA_IFNAME, POD_LINK);
+	put_end_of_pair(m, POD_LINK, pod->queues);
 	mnl_attr_put_u32(m, IFLA_NET_NS_FD, (uint32_t)pod->netns);
 	mnl_attr_nest_end(m, other);
 	mnl_attr_nest_end(m, data);
@@ -123,6 +135,24 @@ static void put_link(struct batch *b, uint16_t type, const char *name, const cha
 		mnl_attr_put_strz(m, IFLA_INFO_KIND, kind);
 		mnl_attr_nest_end(m, info);
 	}
+	put_end(b, m);
+}
+
+/* arp_notify */
+static void put_announce(struct batch *b, unsigned index)
+{
+	struct nlmsghdr *m = put(b, RTM_NEWLINK, 0);
+	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(m, sizeof(*link));
+	struct nlattr *families, *inet, *conf;
+
+	link->ifi_index = (int)index;
+	families = mnl_attr_nest_start(m, IFLA_AF_SPEC);
+	inet = mnl_attr_nest_start(m, AF_INET);
+	conf = mnl_attr_nest_start(m, IFLA_INET_CONF);
+	mnl_attr_put_u32(m, IPV4_DEVCONF_ARP_NOTIFY, 1);
+	mnl_attr_nest_end(m, conf);
+	mnl_attr_nest_end(m, inet);
+	mnl_attr_nest_end(m, families);
 	put_end(b, m);
 }
 
@@ -234,6 +264,7 @@ static void add_bridge(const struct pod *pod, unsigned bridge)
 	put_pair(&pair, pod, bridge);
 	commit(host, &pair);
 	eth0 = get_index(inside, POD_LINK);
+	put_announce(&in_pod, eth0);
 	put_address(&in_pod, eth0, pod->address, LENGTH);
 	put_link(&in_pod, RTM_NEWLINK, NULL, NULL, eth0);
 	put_route(&in_pod, RTM_NEWROUTE, eth0, 0, 0, pod->gateway);
@@ -298,18 +329,20 @@ static void run(const char *what, struct pod *pod, const char *netns)
 int main(int argc, char **argv)
 {
 	struct pod pod = { .gateway = htonl(NETWORK + 1), .network = htonl(NETWORK) };
+	uint32_t number;
 
 	if (argc == 2 && strcmp(argv[1], "setup") == 0) {
 		setup();
 		return 0;
 	}
-	if (argc != 4) {
-		fputs("usage: probe setup | probe bridge|ptp|del NUMBER NETNS\n", stderr);
+	if (argc != 4 && argc != 5) {
+		fputs("usage: probe setup | probe bridge|ptp|del NUMBER NETNS [QUEUES]\n", stderr);
 		return 2;
 	}
-	pod.number = strtol(argv[2], NULL, 10);
-	pod.address = htonl(NETWORK + 2 + (uint32_t)pod.number);
-	snprintf(pod.host, sizeof(pod.host), "veth%ld", pod.number);
+	number = (uint32_t)strtoul(argv[2], NULL, 10);
+	pod.queues = argc == 5 ? (unsigned)strtoul(argv[4], NULL, 10) : 0;
+	pod.address = htonl(NETWORK + 2 + number);
+	snprintf(pod.host, sizeof(pod.host), "veth%u", number);
 	run(argv[1], &pod, argv[3]);
 	return 0;
 }
