@@ -37,21 +37,58 @@ state_routes() {
 	done
 }
 
+# state_kernel [NETNS...]: links, addresses, routes, rules, neighbours, qdiscs and sysctls, of this
+# namespace and of the named ones
+state_kernel() {
+	local ns
+
+	for ns in "" "$@"; do
+		{
+			ip ${ns:+-n "$ns"} -o -batch - <<-END
+				link show
+				address show
+				route show table all
+				neighbour show
+				rule show
+			END
+			ip ${ns:+-n "$ns"} -6 rule show
+			tc ${ns:+-n "$ns"} qdisc show
+		} | sed -E '/ fe80:|^fe80:| ff00:/d; s/^[0-9]+: +([a-z])/\1/; s/@[^:]*:/:/
+			s/,(NO-CARRIER|LOWER_UP|M-DOWN)|(NO-CARRIER|M-DOWN),//g
+			s/ (qdisc|state|link-netnsid|link-netns|valid_lft|preferred_lft|expires) [^ ]+//g
+			s/ (tentative|linkdown|dead|[A-Z]+ *$)//g'"; s|^|/$ns |"
+	done
+	"$HAWSER_BUILD/test/sysctls" "$@"
+}
+
+# settle NAME: wait until nothing of that name runs any more; what stays is for state_processes
+settle() {
+	local i comm
+
+	for i in {1..200}; do
+		for comm in /proc/[0-9]*/comm; do
+			read -r comm 2>/dev/null <"$comm" || continue
+			[ "$comm" != "$1" ] || { sleep 0.01; continue 2; }
+		done
+		return 0
+	done
+}
+
 # state_files PATH...: everything below that is not a directory, with what is in it
 state_files() {
-	local path all there=() files=()
+	local type mode path all there=() files=()
 
 	for path in "$@"; do
 		[ ! -e "$path" ] || there+=("$path")
 	done
 	[ ${#there[@]} -gt 0 ] || return 0
-	all=$(find "${there[@]}" ! -type d -printf '%y %m %p\n' | sort)
+	all=$(find "${there[@]}" ! -type d -printf '%y %m %p %l\n' | sort)
 	[ -n "$all" ] || return 0
-	mapfile -t files <<<"$all"
-	printf 'file %s\n' "${files[@]}"
-	for path in "${files[@]}"; do
-		[[ $path != f* ]] || cksum "${path#* * }"
-	done
+	while read -r type mode path; do
+		echo "file $type $mode $path"
+		[ "$type" != f ] || files+=("$path")
+	done <<<"$all"
+	[ ${#files[@]} = 0 ] || cksum "${files[@]}"
 }
 
 # state_netns: the named network namespaces
@@ -78,7 +115,12 @@ state_processes() {
 
 # state_mounts: where something is mounted
 state_mounts() {
-	awk '{ print "mount " $5 }' /proc/self/mountinfo | sort
+	local where all=()
+
+	while read -r _ _ _ _ where _; do
+		all+=("mount $where")
+	done </proc/self/mountinfo
+	printf '%s\n' "${all[@]}"
 }
 
 # inject COMMAND [ARG...]: what an operation puts in front of the command under test
