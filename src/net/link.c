@@ -98,18 +98,19 @@ static void link_decode_info(const struct nlattr *info, struct link *link)
 }
 
 /* IFLA_INET6_CONF is an array of the link's sysctls, as they are read by this namespace. */
-static bool link_has_ipv6(const struct nlattr *inet6)
+static void link_decode_inet6(const struct nlattr *inet6, struct link *link)
 {
 	const struct nlattr *attr;
 
 	mnl_attr_for_each_nested(attr, inet6) {
 		const int32_t *conf = mnl_attr_get_payload(attr);
 
-		if (mnl_attr_get_type(attr) == IFLA_INET6_CONF &&
-		    mnl_attr_get_payload_len(attr) > DEVCONF_DISABLE_IPV6 * sizeof(*conf))
-			return conf[DEVCONF_DISABLE_IPV6] == 0;
+		if (mnl_attr_get_type(attr) != IFLA_INET6_CONF ||
+		    mnl_attr_get_payload_len(attr) <= DEVCONF_DISABLE_IPV6 * sizeof(*conf))
+			continue;
+		link->ipv6 = conf[DEVCONF_DISABLE_IPV6] == 0;
+		link->accept_ra = conf[DEVCONF_ACCEPT_RA] != 0;
 	}
-	return false;
 }
 
 static void link_decode_families(const struct nlattr *families, struct link *link)
@@ -118,7 +119,7 @@ static void link_decode_families(const struct nlattr *families, struct link *lin
 
 	mnl_attr_for_each_nested(attr, families)
 		if (mnl_attr_get_type(attr) == AF_INET6)
-			link->ipv6 = link_has_ipv6(attr);
+			link_decode_inet6(attr, link);
 }
 
 static void link_decode_attr(const struct nlattr *attr, struct link *link)

@@ -62,6 +62,7 @@ struct link {
 	int parent;	       /* index of a veth's other end, or of what it is made on; 0: none */
 	int parent_nsid;       /* where parent is, by this namespace's number for it; -1: here */
 	bool ipv6;	       /* the kernel has IPv6, and it is not disabled on this link */
+	bool accept_ra;	       /* the sysctl of that name is not 0 */
 	unsigned promiscuity; /* how many want it to be promiscuous, bridges and tcpdump included */
 	union kind_data data;
 };

@@ -18,6 +18,8 @@
 
 #include "base/err.h"
 
+struct rtnl;
+
 /* The value without its line end, to be freed by the caller. -ENOENT when there is no such file. */
 int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err *e);
 /* 0 when it was written, 1 when it was there already and nothing was written (so that a read-only
@@ -33,7 +35,7 @@ int sysctl_read_conf(int netns_fd, int family, const char *link, const char *key
 int sysctl_write_conf(int netns_fd, int family, const char *link, const char *key,
 		      const char *value, struct hw_err *e);
 
-/* Let the host forward packets of that family; 1 when it does already. */
-int sysctl_enable_forwarding(int netns_fd, int family, struct hw_err *e);
+/* Let the host forward packets of that family; 1 when it does already. nl: where we are */
+int sysctl_enable_forwarding(struct rtnl *nl, int family, struct hw_err *e);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "net/rtnl.h"
 #include "net/sysctl.h"
 
 #define FORWARDING "net/ipv4/conf/lo/forwarding"
@@ -129,22 +130,25 @@ static void values_of_several_words(void **state)
 
 static void forwarding(void **state)
 {
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct hw_err e;
 
 	(void)state;
 	require_writable();
+	assert_int_equal(rtnl_open(-1, &nl, &e), 0);
 	assert_true(sysctl_write(-1, "net/ipv4/ip_forward", "0", &e) >= 0);
-	assert_int_equal(sysctl_enable_forwarding(-1, AF_INET, &e), 0);
+	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET, &e), 0);
 	assert_value(-1, "net/ipv4/ip_forward", "1");
-	assert_int_equal(sysctl_enable_forwarding(-1, AF_INET, &e), 1);
+	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET, &e), 1);
 	if (access("/proc/sys/net/ipv6", F_OK) < 0) {
-		assert_int_equal(sysctl_enable_forwarding(-1, AF_INET6, &e), -ENOENT);
+		assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), -ENOENT);
 		assert_non_null(strstr(e.msg, "enable forwarding of IPv6: "));
 		return;
 	}
 	assert_true(sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "0", &e) >= 0);
-	assert_int_equal(sysctl_enable_forwarding(-1, AF_INET6, &e), 0);
+	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), 0);
 	assert_value(-1, "net/ipv6/conf/all/forwarding", "1");
+	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), 1);
 }
 
 int main(void)

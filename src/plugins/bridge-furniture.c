@@ -81,7 +81,8 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 		r = bridge_make(nl, conf, ret_bridge, e);
 	if (r < 0)
 		return r;
-	(void)sysctl_write_conf(-1, AF_INET6, conf->bridge, "accept_ra", "0", &ignored);
+	if (ret_bridge->accept_ra)
+		(void)sysctl_write_conf(-1, AF_INET6, conf->bridge, "accept_ra", "0", &ignored);
 	if (conf->promisc && !(ret_bridge->flags & IFF_PROMISC))
 		link_set_promisc(nl, ret_bridge, true);
 	if (!(ret_bridge->flags & IFF_UP))
@@ -151,7 +152,7 @@ int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 
 		r = ensure_address(nl, conf, link, &gateway, e);
 		if (r >= 0)
-			r = sysctl_enable_forwarding(-1, gateway.ip.family, e);
+			r = sysctl_enable_forwarding(nl, gateway.ip.family, e);
 		if (r < 0)
 			return err_ctx(e, "failed to set bridge addr");
 	}

@@ -116,7 +116,7 @@ static bool is_new_network(const struct hw_result *result, size_t index)
 
 /* ---- ADD ----------------------------------------------------------------------------------- */
 
-static int ptp_lease(struct hw_call *call, struct hw_err *e)
+static int ptp_lease(struct hw_call *call, const struct pod_link *l, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
 	const struct hw_result *result = call->result;
@@ -127,7 +127,7 @@ static int ptp_lease(struct hw_call *call, struct hw_err *e)
 		if (!result->ips[i].gateway.family)
 			return err_text(e, -EINVAL, "IPAM plugin returned no gateway for %s",
 					hw_prefix_format(&result->ips[i].address, text));
-		r = sysctl_enable_forwarding(-1, result->ips[i].address.ip.family, e);
+		r = sysctl_enable_forwarding(l->nl, result->ips[i].address.ip.family, e);
 		if (r < 0)
 			return err_ctx(e, "could not enable IP forwarding");
 	}
@@ -198,7 +198,7 @@ static int ptp_add(struct hw_call *call, struct hw_err *e)
 		return r;
 	hw_result_free(call->result);
 	call->result = hw_result_new();
-	r = ptp_lease(call, e);
+	r = ptp_lease(call, &l, e);
 	if (r >= 0)
 		r = ptp_connect(call, &l, e);
 	if (r >= 0)

@@ -4,10 +4,11 @@ test/differential/side.py - one side of one case
 
 What:  on a host of its own (mount and network namespace, empty /run, /etc/cni and /var/lib/cni)
        make the pods, run the case's verbs, and tell what was answered and what could be seen.
-How:   in a forked child, whose namespaces go when it ends; its answer is JSON through a pipe. ADD and CHECK with the plugins in the folder ADDER, DEL with those in DELETER: the same
-       folder for a side, two for cleaning up after one another, where only what is left counts. A
-       chain is run as libcni does it: prevResult handed on, DEL backwards with the last result,
-       from 0.4.0 on.
+How:   in a forked child, whose namespaces go when it ends; its answer is JSON through a pipe.
+       ADD and CHECK with the plugins in the folder ADDER, DEL with those in DELETER: the same
+       folder for a side, two for cleaning up after one another, where only what is left counts.
+       A chain is run as libcni does it: prevResult handed on, DEL backwards with the last
+       result, from 0.4.0 on.
 """
 import ctypes
 import json

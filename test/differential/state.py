@@ -97,7 +97,8 @@ def routes(families):
                 r["dst"], r.get("dev"), r.get("gateway", "-"), r.get("table", "main"))
             noise = {"dst", "dev", "gateway", "table", "pref"}
             out[key] = {k: v for k, v in r.items() if k not in noise and k != "flags"}
-            out[key]["flags"] = {f: True for f in r.get("flags", []) if f not in ("linkdown", "dead")}
+            flags = [flag for flag in r.get("flags", []) if flag not in ("linkdown", "dead")]
+            out[key]["flags"] = {flag: True for flag in flags}
     return out
 
 
