@@ -65,6 +65,7 @@ build() {
 	fi
 	[ "$verb" != CHECK ] || add pod1
 	settle "$plugin"
+	calm "$work/calm"
 }
 
 finish() {
