@@ -4,7 +4,7 @@
 Every plugin is run by exec, as a runtime does it, with ADD for many pods, then with DEL for them. The
 kernel's own cost is that of bench/probe.c. Between the samples the kernel finishes what a DEL began.
 """
-from lib.pods import BRIDGE, FLOOR, OURS, PEER, PTP, SIDES, Pods
+from lib.pods import BRIDGE, FLOOR, OURS, PEER, PTP, QUEUES, SIDES, Pods
 from lib.rows import Aim, Memory, Pair
 
 IN_A_ROW = 200
@@ -37,11 +37,11 @@ def add_and_del(pods, plugin):
 
 
 def queues(place):
-    """What our plugins save the kernel by asking for what it gives anyway."""
+    """What asking for one queue saves the kernel. The other rows' floor asks for one, as we do."""
     one, many = (Pods(place, "bridge", place.samples + place.samples // 10, BRIDGE, sides=(FLOOR,))
                  .lines(FLOOR, "ADD") for _ in range(2))
     return Pair("the kernel alone: bridge, one queue", peer="the kernel's choice of queues",
-                ours_run=[*one[:-1], one[-1] + " 1"], peer_run=many)
+                ours_run=one, peer_run=[*many[:-1], many[-1].removesuffix(f" {QUEUES}")])
 
 
 def many_dels(pods, count):

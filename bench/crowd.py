@@ -23,7 +23,7 @@ def rows(place):
 
 
 def on_a_bridge(place, count):
-    pods = Pods(place, "bridge", count + count // 10, BRIDGE)
+    pods = Pods(place, "bridge", count, BRIDGE)
     kernel = "the kernel alone"
     return Growth(f"the last of {count} pods on a bridge", ours_run=pods.lines(OURS, "ADD"),
                   peers={"Go's": pods.lines(PEER, "ADD"), kernel: pods.lines(FLOOR, "ADD")},

@@ -2,7 +2,7 @@
 /*
  * bench/spawn.c - time several series of commands, in turns
  *
- * What:  spawn [--rss] SAMPLES SERIES...
+ * What:  spawn [--rss] [--cold] SAMPLES SERIES...
  *        runs every series once per sample and prints a line with a number for
  *        each: the nanoseconds that it took; with --rss the largest resident
  *        memory of its timed commands, in KiB.
@@ -21,7 +21,7 @@
  *
  *        {n} in a line is the number of the sample, from 0 on. posix_spawn() costs
  *        little and the same for all; which goes first changes with every sample.
- *        A tenth more is run before, unprinted.
+ *        A tenth more is run before, unprinted, but for --cold.
  * Rules: a command that fails ends the run, with what it said: there is nothing
  *        to compare then. So does a process that is left at the end and stays.
  */
@@ -360,10 +360,9 @@ static void sample(const struct series *series, int n, long number, int first, s
 	}
 }
 
-static void run_all(const struct series *series, int n, long samples, bool rss)
+static void run_all(const struct series *series, int n, long samples, long warm, bool rss)
 {
 	static struct tally tally[SERIES_MAX];
-	long warm = samples / 10;
 
 	for (long i = 0; i < warm + samples; i++) {
 		sample(series, n, i, (int)(i % n), tally);
@@ -373,23 +372,32 @@ static void run_all(const struct series *series, int n, long samples, bool rss)
 	}
 }
 
+static bool take_option(int *argc, char ***argv, const char *name)
+{
+	if (*argc < 2 || strcmp((*argv)[1], name) != 0)
+		return false;
+	--*argc;
+	++*argv;
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	static struct series series[SERIES_MAX];
-	bool rss = argc > 1 && strcmp(argv[1], "--rss") == 0;
-	int n = argc - 2 - rss;
-	long samples = argc > 1 + rss ? strtol(argv[1 + rss], NULL, 10) : 0;
+	bool rss = take_option(&argc, &argv, "--rss"), cold = take_option(&argc, &argv, "--cold");
+	long samples = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
+	int n = argc - 2;
 
 	if (samples <= 0 || n < 1 || n > SERIES_MAX)
-		die("usage: spawn [--rss] SAMPLES SERIES...");
+		die("usage: spawn [--rss] [--cold] SAMPLES SERIES...");
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		die("prctl: %s", strerror(errno));
 	errors_fd = memfd_create("errors", MFD_CLOEXEC);
 	answer_fd = memfd_create("answer", MFD_CLOEXEC);
 	home_fd = open_netns("/proc/self/ns/net");
 	for (int i = 0; i < n; i++)
-		series_read(&series[i], argv[2 + rss + i]);
-	run_all(series, n, samples, rss);
+		series_read(&series[i], argv[2 + i]);
+	run_all(series, n, samples, cold ? 0 : samples / 10, rss);
 	reap();
 	return 0;
 }

@@ -85,12 +85,13 @@ nothing_left() {
 
 # talks FROM ADDRESS: can netns FROM reach a server of netns two at ADDRESS, by TCP?
 talks() {
+	rm -f /tmp/server
 	ip netns exec two timeout 10 python3 -c '
 import socket, sys
 s = socket.create_server((sys.argv[1], 7777), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
 print("ready", flush=True)
 s.accept()[0].sendall(b"hello")' "$2" >/tmp/server &
-	until grep -q ready /tmp/server; do sleep 0.01; done
+	until grep -qs ready /tmp/server; do sleep 0.01; done
 	[ "$(ip netns exec "$1" timeout 5 python3 -c '
 import socket, sys
 print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")" = hello ]

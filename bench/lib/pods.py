@@ -21,6 +21,8 @@ IPAM = {"type": "host-local", "ranges": [[{"subnet": "10.88.0.0/16"}]],
 BRIDGE = {"bridge": "cni0", "isGateway": True, "ipam": IPAM}
 PTP = {"ipam": IPAM}
 
+QUEUES = 1      # of each end, as src/plugins/pod-link.c asks for: the floor asks for what we do
+
 numbers = itertools.count()
 
 
@@ -57,7 +59,7 @@ class Pods:
         if side == FLOOR:
             what = self.plugin if command == "ADD" else "del"
             how = "says" if how == "run" else how
-            return [host, f"{how} {self.probe()} {what} {pod} {netns}"]
+            return [host, f"{how} {self.probe()} {what} {pod} {netns} {QUEUES}"]
         cni = self.place.build / "cni" if side == OURS else GO
         return [host, f"env CNI_PATH={cni}", f"env CNI_COMMAND={command}",
                 f"env CNI_CONTAINERID=pod{pod}", f"env CNI_NETNS={netns}", "env CNI_IFNAME=eth0",

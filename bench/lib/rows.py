@@ -49,11 +49,11 @@ def median_ratio(over, under):
                             statistics.median(s[under] for s in samples))
 
 
-def run_series(place, sides, samples, rss=False):
+def run_series(place, sides, samples, *options):
     """The numbers that bench/spawn.c prints: a tuple per sample, a number per side."""
     files = [place.write(f"series-{i}", "".join(line + "\n" for line in lines))
              for i, lines in enumerate(sides)]
-    command = [place.build / "bench/bench-spawn", *(["--rss"] if rss else []), samples, *files]
+    command = [place.build / "bench/bench-spawn", *options, samples, *files]
     return run_program(command)
 
 
@@ -161,7 +161,7 @@ class Growth:
     def measure(self, place):
         sides = {"hawser": self.ours_run, **self.peers}
         tenth = max(1, self.samples // 10)
-        numbers = run_series(place, sides.values(), self.samples)
+        numbers = run_series(place, sides.values(), self.samples, "--cold")
         numbers = [tuple(ns / 1e6 for ns in sample) for sample in numbers]
         # The first and the last are not pairs of the same moment, but are drawn as such.
         ends = list(zip(numbers[:tenth], numbers[-tenth:]))
@@ -199,7 +199,7 @@ class Memory:
     aim: Aim = None
 
     def measure(self, place):
-        numbers = run_series(place, [self.ours_run, self.peer_run], place.samples, rss=True)
+        numbers = run_series(place, [self.ours_run, self.peer_run], place.samples, "--rss")
         ours, theirs = (max(column) for column in zip(*numbers))
         return {"kind": "memory", "what": self.what, "peer": self.peer, "ours": ours,
                 "theirs": theirs, "aim": self.aim and f"at most {self.aim.kib} KiB",

@@ -5,7 +5,7 @@
 #
 # What:  interrupts one verb for pod1 and repairs it: a DEL after ADD or DEL, a GC after GC (or after
 #        ADD: "ADD, then GC"), another CHECK after CHECK, which must not change anything. Then the
-#        network, files, processes and mounts are as before.
+#        network, files, processes and mounts are as before. "DEL, result lost" is without prevResult.
 # How:   the configurations are those of test/differential/$plugin.cases. Furniture is made by a
 #        first ADD and DEL. pod2 stays attached all the time: nothing of it may change.
 # Rules: an ADD that says it failed has left nothing, even before the DEL; one that says it worked
@@ -65,6 +65,7 @@ build() {
 	fi
 	[ "$verb" != CHECK ] || add pod1
 	settle "$plugin"
+	calm "$work/calm"
 }
 
 finish() {
@@ -84,6 +85,7 @@ operation() {
 	case $verb in
 	ADD*) add pod1 inject ;;
 	DEL) add pod1 && del pod1 inject ;;
+	"DEL, result lost") add pod1 && rm "$work/result.pod1" && del pod1 inject ;;
 	CHECK) call pod1 CHECK inject ;;
 	GC) add pod1 && call pod1 GC inject ;;
 	esac
@@ -101,7 +103,7 @@ verify() {
 	case $verb:$1 in
 	ADD*:0) call pod1 CHECK ;;
 	ADD*:1) [ ! -s "$work/result" ] || unchanged ;; # (it could not even say so: the runtime cannot know)
-	DEL:0) unchanged ;;
+	DEL*:0) unchanged ;;
 	esac
 }
 
