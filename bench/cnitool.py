@@ -7,6 +7,8 @@ but its version.
 import json
 import subprocess
 
+from lib.rows import Aim, Pair
+
 
 def rows(place):
     subprocess.run(["ip", "netns", "add", "bench"], check=True)

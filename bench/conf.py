@@ -2,6 +2,8 @@
 """find the last of 200 networks in a directory"""
 import json
 
+from lib.rows import Pair
+
 
 def rows(place):
     for i in range(200):

@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/spawn.c - time two series of commands, in turns
+ * bench/spawn.c - time several series of commands, in turns
  *
- * What:  spawn SAMPLES OURS PEER
- *        runs both series once per sample and prints their times, one line
- *        "OURS PEER" in nanoseconds for each.
+ * What:  spawn [--rss] [--cold] SAMPLES SERIES...
+ *        runs every series once per sample and prints a line with a number for
+ *        each: the nanoseconds that it took; with --rss the largest resident
+ *        memory of its timed commands, in KiB.
  * How:   a series is a file of lines, words separated by single blanks:
  *
+ *		netns PATH		where all its commands run; else here
  *		env NAME=VALUE		for the following commands, which get no other
  *		input FILE		their standard input; else /dev/null
- *		run PROGRAM [ARG...]	by path
+ *		run PROGRAM [ARG...]	by path, and wait for its end
+ *		start PROGRAM [ARG...]	the same without waiting: the next line that does
+ *					not start one waits for all
+ *		says PROGRAM [ARG...]	it measures itself: what counts are the
+ *					nanoseconds that it prints
+ *		reap			wait for every process that the commands left
+ *		clock off|on		what lies between does not count
  *
- *        posix_spawn() costs little and the same for both; which of the two goes
- *        first changes with every sample. A tenth more is run before, unprinted.
+ *        {n} in a line is the number of the sample, from 0 on. posix_spawn() costs
+ *        little and the same for all; which goes first changes with every sample.
+ *        A tenth more is run before, unprinted, but for --cold.
  * Rules: a command that fails ends the run, with what it said: there is nothing
- *        to compare then.
+ *        to compare then. So does a process that is left at the end and stays.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,23 +36,48 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define RUNS_MAX  32
-#define WORDS_MAX 64
+#define SERIES_MAX 8
+#define STEPS_MAX  1024
+#define WORDS_MAX  16
+#define LINE_ROOM  4096
+#define REAP_NS	   (10 * 1000000000LL)
+#define REAP_US	   100
 
-struct run {
-	char *argv[WORDS_MAX + 1];
+enum verb { RUN, START, SAYS, REAP, CLOCK };
+
+struct step {
+	enum verb verb;
+	bool on; /* clock */
+	char *words[WORDS_MAX + 1];
 	char *env[WORDS_MAX + 1];
-	const char *input;
+	char *input;
 };
 
 struct series {
-	struct run runs[RUNS_MAX];
+	struct step steps[STEPS_MAX];
 	size_t n;
+	int netns;
 };
+
+/* What a sample has come to so far. */
+struct tally {
+	int64_t ns;
+	long rss;
+	bool on;
+	struct {
+		pid_t pid;
+		const struct step *step;
+	} running[STEPS_MAX];
+	size_t n_running;
+};
+
+static int home_fd, errors_fd, answer_fd;
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
 {
@@ -64,6 +99,8 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
+/* ---- reading a series ------------------------------------------------------------- */
+
 /* The words stay in @line, which is never freed: a series lives as long as the program. */
 static void split(char *line, char **words)
 {
@@ -77,39 +114,82 @@ static void split(char *line, char **words)
 	words[n] = NULL;
 }
 
-/* @next collects what env and input say; each run gets a copy of it. */
-static void series_line(struct series *s, char *line, struct run *next, size_t *n_env)
+/* A name that is there already gets the new value. */
+static void set_env(char **env, char *value)
 {
-	char *rest = strchr(line, ' ');
+	size_t name = strcspn(value, "=") + 1, i = 0;
 
-	if (!rest)
-		die("bad line: %s", line);
-	*rest++ = '\0';
-	if (strcmp(line, "env") == 0 && *n_env < WORDS_MAX) {
-		next->env[(*n_env)++] = rest;
-	} else if (strcmp(line, "input") == 0) {
+	while (env[i] && strncmp(env[i], value, name) != 0)
+		if (++i == WORDS_MAX)
+			die("more than %d variables: %s", WORDS_MAX, value);
+	env[i] = value;
+}
+
+static int open_netns(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		die("%s: %s", path, strerror(errno));
+	return fd;
+}
+
+static int find_verb(const char *word)
+{
+	static const char *const verbs[] = { "run", "start", "says", "reap", "clock" };
+
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
+		if (strcmp(word, verbs[i]) == 0)
+			return (int)i;
+	return -1;
+}
+
+static void add_step(struct series *s, int verb, char *rest, const struct step *next)
+{
+	struct step *step = &s->steps[s->n++];
+
+	*step = *next;
+	step->verb = (enum verb)verb;
+	step->on = verb == CLOCK && strcmp(rest, "on") == 0;
+	split(rest, step->words);
+}
+
+/* @next collects what env and input say; each command gets a copy of it. */
+static void series_line(struct series *s, char *line, struct step *next)
+{
+	char *rest = line + strcspn(line, " ");
+	int verb;
+
+	if (*rest)
+		*rest++ = '\0';
+	verb = find_verb(line);
+	if (verb >= 0 && s->n < STEPS_MAX)
+		add_step(s, verb, rest, next);
+	else if (strcmp(line, "netns") == 0)
+		s->netns = open_netns(rest);
+	else if (strcmp(line, "env") == 0)
+		set_env(next->env, rest);
+	else if (strcmp(line, "input") == 0)
 		next->input = rest;
-	} else if (strcmp(line, "run") == 0 && s->n < RUNS_MAX) {
-		s->runs[s->n] = *next;
-		split(rest, s->runs[s->n++].argv);
-	} else {
+	else
 		die("bad line: %s %s", line, rest);
-	}
 }
 
 static void series_read(struct series *s, const char *path)
 {
+	static char nothing[] = "/dev/null";
 	FILE *f = fopen(path, "re");
-	struct run next = { .input = "/dev/null" };
+	struct step next = { .input = nothing };
 	char *line = NULL;
-	size_t room = 0, n_env = 0;
+	size_t room = 0;
 	ssize_t len;
 
 	if (!f)
 		die("%s: %s", path, strerror(errno));
+	s->netns = home_fd;
 	while ((len = getline(&line, &room, f)) > 0) {
 		line[len - 1] = '\0'; /* the line's end */
-		series_line(s, line, &next, &n_env);
+		series_line(s, line, &next);
 		line = NULL;
 		room = 0;
 	}
@@ -117,9 +197,9 @@ static void series_read(struct series *s, const char *path)
 	fclose(f);
 }
 
-static int errors_fd; /* the commands' standard error, for when one fails */
+/* ---- running it ------------------------------------------------------------------- */
 
-static void __attribute__((noreturn)) failed(const struct run *run, int status)
+static void __attribute__((noreturn)) failed(const struct step *step, int status)
 {
 	char text[4096];
 	off_t size = lseek(errors_fd, 0, SEEK_END);
@@ -127,58 +207,197 @@ static void __attribute__((noreturn)) failed(const struct run *run, int status)
 	ssize_t n = pread(errors_fd, text, sizeof(text), from);
 
 	fwrite(text, 1, n > 0 ? (size_t)n : 0, stderr);
-	die("%s %s ended with status %#x", run->argv[0], run->argv[1] ? run->argv[1] : "",
+	die("%s %s ended with status %#x", step->words[0], step->words[1] ? step->words[1] : "",
 	    (unsigned)status);
 }
 
-static void run_one(const struct run *run)
+/* A copy of the words with the sample's number in them; they lie in @room. */
+static void number_words(char *const *from, char **to, char *room, size_t size, long number)
 {
-	posix_spawn_file_actions_t actions;
-	int status, error;
-	pid_t pid;
+	size_t i, used = 0;
 
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, run->input, O_RDONLY, 0);
-	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	posix_spawn_file_actions_adddup2(&actions, errors_fd, STDERR_FILENO);
-	error = posix_spawn(&pid, run->argv[0], &actions, NULL, run->argv, run->env);
-	posix_spawn_file_actions_destroy(&actions);
-	if (error)
-		die("%s: %s", run->argv[0], strerror(error));
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			die("waitpid: %s", strerror(errno));
-	if (status != 0)
-		failed(run, status);
+	for (i = 0; from[i]; i++) {
+		const char *mark = strstr(from[i], "{n}");
+		int n = !mark ? snprintf(room + used, size - used, "%s", from[i])
+			      : snprintf(room + used, size - used, "%.*s%ld%s",
+					 (int)(mark - from[i]), from[i], number, mark + 3);
+
+		if (n < 0 || (size_t)n >= size - used)
+			die("line too long: %s", from[i]);
+		to[i] = room + used;
+		used += (size_t)n + 1;
+	}
+	to[i] = NULL;
 }
 
-static int64_t series_run(const struct series *s)
+/* What fails in an ADD is said on standard output, too. */
+static pid_t spawn_step(const struct step *step, long number)
+{
+	char room[2][LINE_ROOM], *argv[WORDS_MAX + 1], *env[WORDS_MAX + 1];
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+	int error, out = step->verb == SAYS ? answer_fd : errors_fd;
+
+	number_words(step->words, argv, room[0], LINE_ROOM, number);
+	number_words(step->env, env, room[1], LINE_ROOM, number);
+	if (!argv[0])
+		die("no program to run");
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, step->input, O_RDONLY, 0);
+	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&actions, errors_fd, STDERR_FILENO);
+	error = posix_spawn(&pid, argv[0], &actions, NULL, argv, env);
+	posix_spawn_file_actions_destroy(&actions);
+	if (error)
+		die("%s: %s", argv[0], strerror(error));
+	return pid;
+}
+
+static void await(pid_t pid, const struct step *step, struct tally *t)
+{
+	struct rusage usage;
+	int status;
+
+	while (wait4(pid, &status, 0, &usage) < 0)
+		if (errno != EINTR)
+			die("wait: %s", strerror(errno));
+	if (status != 0)
+		failed(step, status);
+	if (t->on && usage.ru_maxrss > t->rss)
+		t->rss = usage.ru_maxrss;
+}
+
+static void add_started(struct tally *t, pid_t pid, const struct step *step)
+{
+	t->running[t->n_running].pid = pid;
+	t->running[t->n_running++].step = step;
+}
+
+static int64_t read_answer(void)
+{
+	char text[32] = "";
+
+	if (pread(answer_fd, text, sizeof(text) - 1, 0) <= 0)
+		die("no answer from a command that should say how long it took");
+	if (ftruncate(answer_fd, 0) < 0 || lseek(answer_fd, 0, SEEK_SET) < 0)
+		die("answer: %s", strerror(errno));
+	return strtoll(text, NULL, 10);
+}
+
+/* Whose parent has ended is our child now. */
+static void reap(void)
+{
+	int64_t deadline = now_ns() + REAP_NS;
+
+	for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) >= 0;) {
+		if (now_ns() > deadline)
+			die("a command has left a process behind that does not end");
+		if (pid == 0)
+			usleep(REAP_US);
+	}
+}
+
+static void await_started(struct tally *t)
 {
 	int64_t start = now_ns();
 
+	if (!t->n_running)
+		return;
+	for (size_t i = 0; i < t->n_running; i++)
+		await(t->running[i].pid, t->running[i].step, t);
+	t->n_running = 0;
+	t->ns += t->on ? now_ns() - start : 0;
+}
+
+static void run_command(const struct step *step, long number, struct tally *t)
+{
+	pid_t pid = spawn_step(step, number);
+
+	if (step->verb == START)
+		add_started(t, pid, step);
+	else
+		await(pid, step, t);
+}
+
+static void run_step(const struct step *step, long number, struct tally *t)
+{
+	int64_t start, ns;
+
+	if (step->verb != START)
+		await_started(t);
+	if (step->verb == CLOCK) {
+		t->on = step->on;
+		return;
+	}
+	start = now_ns();
+	if (step->verb == REAP)
+		reap();
+	else
+		run_command(step, number, t);
+	ns = step->verb == SAYS ? read_answer() : now_ns() - start;
+	t->ns += t->on ? ns : 0;
+}
+
+static void series_run(const struct series *s, long number, struct tally *t)
+{
+	t->ns = t->rss = 0;
+	t->on = true;
+	if (setns(s->netns, CLONE_NEWNET) < 0)
+		die("setns: %s", strerror(errno));
 	for (size_t i = 0; i < s->n; i++)
-		run_one(&s->runs[i]);
-	return now_ns() - start;
+		run_step(&s->steps[i], number, t);
+	await_started(t);
+	if (ftruncate(errors_fd, 0) < 0 || lseek(errors_fd, 0, SEEK_SET) < 0)
+		die("errors: %s", strerror(errno));
+}
+
+static void sample(const struct series *series, int n, long number, int first, struct tally *ret)
+{
+	for (int i = 0; i < n; i++) {
+		int at = (i + first) % n;
+
+		series_run(&series[at], number, &ret[at]);
+	}
+}
+
+static void run_all(const struct series *series, int n, long samples, long warm, bool rss)
+{
+	static struct tally tally[SERIES_MAX];
+
+	for (long i = 0; i < warm + samples; i++) {
+		sample(series, n, i, (int)(i % n), tally);
+		for (int at = 0; i >= warm && at < n; at++)
+			printf("%lld%c", rss ? (long long)tally[at].rss : (long long)tally[at].ns,
+			       at + 1 < n ? ' ' : '\n');
+	}
+}
+
+static bool take_option(int *argc, char ***argv, const char *name)
+{
+	if (*argc < 2 || strcmp((*argv)[1], name) != 0)
+		return false;
+	--*argc;
+	++*argv;
+	return true;
 }
 
 int main(int argc, char **argv)
 {
-	static struct series series[2];
-	long samples = argc == 4 ? strtol(argv[1], NULL, 10) : 0;
+	static struct series series[SERIES_MAX];
+	bool rss = take_option(&argc, &argv, "--rss"), cold = take_option(&argc, &argv, "--cold");
+	long samples = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
+	int n = argc - 2;
 
-	if (samples <= 0)
-		die("usage: spawn SAMPLES OURS PEER");
+	if (samples <= 0 || n < 1 || n > SERIES_MAX)
+		die("usage: spawn [--rss] [--cold] SAMPLES SERIES...");
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		die("prctl: %s", strerror(errno));
 	errors_fd = memfd_create("errors", MFD_CLOEXEC);
-	series_read(&series[0], argv[2]);
-	series_read(&series[1], argv[3]);
-	for (long i = -(samples / 10); i < samples; i++) {
-		int first = i & 1;
-		int64_t ns[2];
-
-		ns[first] = series_run(&series[first]);
-		ns[!first] = series_run(&series[!first]);
-		if (i >= 0)
-			printf("%lld %lld\n", (long long)ns[0], (long long)ns[1]);
-	}
+	answer_fd = memfd_create("answer", MFD_CLOEXEC);
+	home_fd = open_netns("/proc/self/ns/net");
+	for (int i = 0; i < n; i++)
+		series_read(&series[i], argv[2 + i]);
+	run_all(series, n, samples, cold ? 0 : samples / 10, rss);
+	reap();
 	return 0;
 }

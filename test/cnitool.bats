@@ -533,8 +533,10 @@ leftovers() {
 	need iptables
 	export CAP_ARGS='{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]}'
 	# Where there is an ip6tables, CHECK of portmap 1.1.1 looks there for the rules of IPv4, too.
-	mkdir -p /tmp/path
+	mkdir -p /tmp/path /tmp/loopback
 	ln -sf "$(command -v iptables)" "$HAWSER_BUILD/bin/cnitool" /tmp/path
+	ln -sf "$HAWSER_BUILD/cni/loopback" /tmp/loopback
+	export CNI_PATH=/tmp/loopback:$GO_PLUGINS
 	cnitool() { PATH=/tmp/path command cnitool "$@"; }
 	for version in 0.4.0 1.0.0; do
 		network demo $version '{"type":"loopback"}' '{"type":"bridge","bridge":"demo0","isGateway":true,"ipMasq":true,

@@ -4,8 +4,10 @@
 # The documents say what is there.
 load lib
 
-# Every name that a test can print: cmocka's in the C files, bats's in the bats files.
+# Every name that a test can print: cmocka's in the C files, bats's in the bats files, and the cases
+# of the differential suite.
 test_names() {
+	"$HAWSER_SRC"/test/differential/run --list
 	grep -rhoE '"[a-z0-9-]+: [^"]+"' "$HAWSER_SRC"/src --include='test-*.c' | tr -d '"'
 	grep -rhoE '^@test "[^"]+"' "$HAWSER_SRC"/test --include='*.bats' | sed 's/^@test //' | tr -d '"'
 }

@@ -141,6 +141,16 @@ sandbox() {
 	says "skipped, no griffin:"
 }
 
+@test "run: a program that exits with 77 before its first test is skipped, and has said why" {
+	unit test-a 'echo no phoenix' 'exit 77'
+	run runner
+	last_line "0 passed, 0 failed, 1 skipped"
+	says "skipped, no phoenix:"
+	unit test-a 'echo 1..1' 'echo ok 1 one' 'exit 77'
+	run runner
+	last_line "1 passed, 1 failed"
+}
+
 @test "run: HAWSER_REQUIRE=all makes a skip a failure unless cannot.txt has it" {
 	unit test-a 'echo 1..2' 'echo no unicorn' 'echo "not ok 1 # SKIP a: one"' \
 		'echo no unicorn' 'echo "not ok 2 # SKIP a: two"'

@@ -64,11 +64,11 @@ silence() {
 }
 
 @test "hawser-plugin: a runtime gets that error as JSON" {
-	ln -s "$program" bridge
-	run --separate-stderr call ./bridge ADD
+	ln -s "$program" nosuch
+	run --separate-stderr call ./nosuch ADD
 	[ "$status" = 1 ]
 	[ "$(jq .code <<<"$output")" = 999 ]
-	[[ "$(jq -r .msg <<<"$output")" == 'no plugin "bridge" in '* ]]
+	[[ "$(jq -r .msg <<<"$output")" == 'no plugin "nosuch" in '* ]]
 }
 
 @test "hawser-plugin: without arguments, with wrong ones or with --help it prints its usage" {
@@ -300,12 +300,12 @@ silence() {
 
 @test "uninstall: removes the copy and its links, and nothing else" {
 	"$program" install dir
-	echo foreign >dir/bridge
+	echo foreign >dir/another
 	ln -sf /elsewhere/hawser-plugin dir/noop
 	ln -s hawser-plugin dir/of-another-version
 	run "$program" uninstall dir
 	[ "$status" = 0 ]
-	[ "$(listing dir)" = "bridge f 
+	[ "$(listing dir)" = "another f 
 noop l /elsewhere/hawser-plugin" ]
 	"$program" uninstall dir
 }

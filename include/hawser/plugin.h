@@ -67,6 +67,8 @@ struct hw_call {
 
 	char *reply;	 /* printed verbatim instead of the result; malloc()ed */
 	int exit_status; /* after a success, when not 0 */
+
+	bool recorded; /* there is a record of this attachment, and made is what it says */
 };
 
 /* Grows at its end: what a plugin that was built earlier does not have is 0. */
@@ -135,7 +137,7 @@ HW_PUBLIC int hw_delegate(struct hw_call *call, const char *plugin, const char *
  * hw_record_save() - write call->made down, before the kernel is changed
  *
  * For ADD. The record is replaced atomically. On DEL and CHECK call->made holds
- * what was last saved, or is zeroed where there is no record.
+ * what was last saved, or is zeroed where there is no record; call->recorded tells.
  */
 HW_PUBLIC int hw_record_save(struct hw_call *call, struct hw_err *e);
 

@@ -128,6 +128,7 @@ static int end_recorded(const struct skel_frame *f, const struct record *r, stru
 	AUTO(skel_frame_done) struct skel_frame end;
 	skel_frame_init(&end, f->plugin, &request);
 	decode_made(f->plugin, r, end.call.made);
+	end.call.recorded = true;
 	int ret = skel_frame_parse(&end, e);
 	if (ret >= 0)
 		ret = skel_frame_decode(&end, e);
@@ -154,6 +155,7 @@ int hw_record_save(struct hw_call *call, struct hw_err *e)
 		free(f->record.made);
 		f->record.made = hw_field_encode(f->plugin->made_fields, call->made, 0);
 	}
+	call->recorded = true;
 	return record_write(f->state_dir, &f->record, e);
 }
 
@@ -265,6 +267,7 @@ static int load_record(struct skel_frame *f, struct hw_err *e)
 	int r = read_record(f, &f->record, e);
 	if (r > 0)
 		decode_made(f->plugin, &f->record, f->call.made);
+	f->call.recorded = r > 0;
 	return r;
 }
 

@@ -43,24 +43,28 @@ ASSERT_LIST(struct hw_result, ifaces, n_ifaces);
 ASSERT_LIST(struct hw_result, ips, n_ips);
 ASSERT_LIST(struct hw_result, routes, n_routes);
 
-static const struct hw_field dns_fields[] = {
-	{ "nameservers", HW_STRINGS, HW_AT(struct hw_dns, nameservers) },
-	{ "domain", HW_STRING, HW_AT(struct hw_dns, domain) },
-	{ "search", HW_STRINGS, HW_AT(struct hw_dns, search) },
-	{ "options", HW_STRINGS, HW_AT(struct hw_dns, options) },
+const struct hw_field result_dns_fields[] = {
+	{ "nameservers", HW_STRINGS, HW_AT(struct hw_dns, nameservers),
+	  .help = "addresses of name servers" },
+	{ "domain", HW_STRING, HW_AT(struct hw_dns, domain), .help = "the local domain" },
+	{ "search", HW_STRINGS, HW_AT(struct hw_dns, search), .help = "domains to search" },
+	{ "options", HW_STRINGS, HW_AT(struct hw_dns, options),
+	  .help = "options for the resolver" },
 	{ 0 },
 };
 
-static const struct hw_field route_fields[] = {
-	{ "dst", HW_PREFIX, HW_AT(struct hw_route, dst) },
-	{ "gw", HW_IP, HW_AT(struct hw_route, gw) },
-	{ "mtu", HW_INT, HW_AT(struct hw_route, mtu) },
-	{ "advmss", HW_INT, HW_AT(struct hw_route, advmss) },
-	{ "priority", HW_INT, HW_AT(struct hw_route, priority) },
-	{ "table", HW_INT, HW_AT(struct hw_route, table),
-	  .has = HW_HAS(struct hw_route, has_table) },
-	{ "scope", HW_INT, HW_AT(struct hw_route, scope),
-	  .has = HW_HAS(struct hw_route, has_scope) },
+const struct hw_field result_route_fields[] = {
+	{ "dst", HW_PREFIX, HW_AT(struct hw_route, dst), .help = "where it leads" },
+	{ "gw", HW_IP, HW_AT(struct hw_route, gw),
+	  .help = "the next hop; without it the gateway of the address" },
+	{ "mtu", HW_INT, HW_AT(struct hw_route, mtu), .help = "largest packet on the way" },
+	{ "advmss", HW_INT, HW_AT(struct hw_route, advmss),
+	  .help = "TCP segment size to announce" },
+	{ "priority", HW_INT, HW_AT(struct hw_route, priority), .help = "metric; lower wins" },
+	{ "table", HW_INT, HW_AT(struct hw_route, table), .has = HW_HAS(struct hw_route, has_table),
+	  .help = "routing table; without it main" },
+	{ "scope", HW_INT, HW_AT(struct hw_route, scope), .has = HW_HAS(struct hw_route, has_scope),
+	  .help = "scope; without it universe" },
 	{ 0 },
 };
 
@@ -90,9 +94,9 @@ static const struct hw_field one_fields[] = {
 	  .size = sizeof(struct hw_iface) },
 	{ "ips", HW_LIST, HW_AT(struct hw_result, ips), .sub = ipconf_fields,
 	  .size = sizeof(struct hw_ipconf) },
-	{ "routes", HW_LIST, HW_AT(struct hw_result, routes), .sub = route_fields,
+	{ "routes", HW_LIST, HW_AT(struct hw_result, routes), .sub = result_route_fields,
 	  .size = sizeof(struct hw_route) },
-	{ "dns", HW_OBJECT, HW_AT(struct hw_result, dns), .sub = dns_fields },
+	{ "dns", HW_OBJECT, HW_AT(struct hw_result, dns), .sub = result_dns_fields },
 	{ 0 },
 };
 
@@ -146,9 +150,9 @@ static const struct hw_field ips_fields[] = {
 	  .size = sizeof(struct hw_iface) },
 	{ "ips", HW_LIST, HW_AT(struct ips_result, ips), .sub = ips_ipconf_fields,
 	  .size = sizeof(struct ips_ipconf) },
-	{ "routes", HW_LIST, HW_AT(struct ips_result, base.routes), .sub = route_fields,
+	{ "routes", HW_LIST, HW_AT(struct ips_result, base.routes), .sub = result_route_fields,
 	  .size = sizeof(struct hw_route) },
-	{ "dns", HW_OBJECT, HW_AT(struct ips_result, base.dns), .sub = dns_fields,
+	{ "dns", HW_OBJECT, HW_AT(struct ips_result, base.dns), .sub = result_dns_fields,
 	  .flags = HW_ALWAYS },
 	{ 0 },
 };
@@ -230,7 +234,8 @@ static const struct hw_field ip4_fields[] = {
 	  .has = HW_HAS(struct ip4_result, ip4.there) },
 	{ "ip6", HW_OBJECT, HW_AT(struct ip4_result, ip6), .sub = ip4_part_fields,
 	  .has = HW_HAS(struct ip4_result, ip6.there) },
-	{ "dns", HW_OBJECT, HW_AT(struct ip4_result, dns), .sub = dns_fields, .flags = HW_ALWAYS },
+	{ "dns", HW_OBJECT, HW_AT(struct ip4_result, dns), .sub = result_dns_fields,
+	  .flags = HW_ALWAYS },
 	{ 0 },
 };
 

@@ -12,6 +12,10 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+/* The objects "dns" (struct hw_dns) and of "routes" (struct hw_route), also in configurations. */
+extern const struct hw_field result_dns_fields[];
+extern const struct hw_field result_route_fields[];
+
 /* A plugin's prevResult: its version must be of the configuration's family. */
 int result_parse_prev(const char *json, size_t len, const char *conf_version,
 		      struct hw_result **ret_result, struct hw_err *e);

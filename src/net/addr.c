@@ -2,7 +2,7 @@
 /*
  * net/addr.c - addresses of a link
  *
- * What:  the addresses that one link has.
+ * What:  the addresses that one link has, and changes of them.
  * How:   a dump that the kernel itself limits to that link and family.
  */
 #include "net/addr.h"
@@ -13,10 +13,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/ip.h"
 #include "net/link.h"
 #include "net/rtnl.h"
 
-static void addr_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret_ip)
+/** addr_decode_ip() - an attribute's address; one of another size changes nothing */
+void addr_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret_ip)
 {
 	size_t len = family == AF_INET ? 4 : 16;
 
@@ -35,8 +37,7 @@ static struct addr addr_decode(const struct nlmsghdr *answer)
 	struct hw_ip local = { 0 };
 	const struct nlattr *attr;
 
-	mnl_attr_for_each(attr, answer, sizeof(*head))
-	{
+	mnl_attr_for_each(attr, answer, sizeof(*head)) {
 		switch (mnl_attr_get_type(attr)) {
 		case IFA_ADDRESS:
 			addr_decode_ip(attr, head->ifa_family, &a.prefix.ip);
@@ -102,4 +103,53 @@ void addr_list_done(struct addr_list *list)
 {
 	free(list->v);
 	*list = (struct addr_list){ 0 };
+}
+
+static struct nlmsghdr *addr_put(struct rtnl *nl, const struct link *link,
+				 const struct hw_prefix *prefix, uint16_t type, uint16_t flags)
+{
+	size_t len = ip_bits(&prefix->ip) / 8;
+	struct ifaddrmsg head = { .ifa_family = prefix->ip.family,
+				  .ifa_prefixlen = prefix->len,
+				  .ifa_index = link->index };
+	char text[HW_PREFIX_TEXT];
+	struct nlmsghdr *m =
+		rtnl_put(nl, type, flags, &head, sizeof(head), "failed to %s IP addr %s %s \"%s\"",
+			 type == RTM_NEWADDR ? "add" : "delete", hw_prefix_format(prefix, text),
+			 type == RTM_NEWADDR ? "to" : "from", link->name);
+
+	mnl_attr_put(m, IFA_LOCAL, len, prefix->ip.bytes);
+	mnl_attr_put(m, IFA_ADDRESS, len, prefix->ip.bytes);
+	return m;
+}
+
+/**
+ * addr_put_add() - put "give the link this address" into the batch
+ * @prefix: the address and the length of its network
+ * @flags:  IFA_F_NODAD or 0
+ *
+ * The request fails with -EEXIST when the link has the address already.
+ */
+void addr_put_add(struct rtnl *nl, const struct link *link, const struct hw_prefix *prefix,
+		  uint32_t flags)
+{
+	struct nlmsghdr *m = addr_put(nl, link, prefix, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
+
+	if (prefix->ip.family == AF_INET && prefix->len < 31) {
+		struct hw_ip last = prefix_last(prefix);
+
+		mnl_attr_put(m, IFA_BROADCAST, 4, last.bytes);
+	}
+	if (flags)
+		mnl_attr_put_u32(m, IFA_FLAGS, flags);
+}
+
+/**
+ * addr_put_del() - put "take this address from the link" into the batch
+ *
+ * The request fails with -EADDRNOTAVAIL when the link does not have it.
+ */
+void addr_put_del(struct rtnl *nl, const struct link *link, const struct hw_prefix *prefix)
+{
+	addr_put(nl, link, prefix, RTM_DELADDR, 0);
 }

@@ -22,6 +22,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "net/netns.h"
+#include "net/sender.h"
 
 #define RTNL_PATIENCE_S	 10
 #define RTNL_SEND_MAX	 64    /* requests per send: their answers fit the receive buffer */
@@ -42,7 +44,7 @@ struct request {
 	uint32_t seq;
 	size_t at; /* its place in rtnl.out */
 	bool answered;
-	char what[112]; /* "set link eth0 up": begins the error */
+	char what[224]; /* "set link eth0 up": begins the error */
 };
 
 struct rtnl {
@@ -64,8 +66,7 @@ static int rtnl_set_options(struct rtnl *nl, struct hw_err *e)
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		if (mnl_socket_setsockopt(nl->socket, options[i], &on, sizeof(on)) < 0)
 			return err_set(e, -errno, "set netlink option %d", options[i]);
-	if (setsockopt(mnl_socket_get_fd(nl->socket), SOL_SOCKET, SO_RCVTIMEO, &patience,
-		       sizeof(patience)) < 0)
+	if (setsockopt(rtnl_fd(nl), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0)
 		return err_set(e, -errno, "set netlink timeout");
 	return 0;
 }
@@ -138,6 +139,12 @@ static struct request *rtnl_new_request(struct rtnl *nl)
 	return &nl->requests[nl->n_requests++];
 }
 
+/** rtnl_fd() - the socket itself, for questions that have no message */
+int rtnl_fd(const struct rtnl *nl)
+{
+	return mnl_socket_get_fd(nl->socket);
+}
+
 /**
  * rtnl_put() - start a request at the end of the batch
  * @type:  RTM_...
@@ -193,9 +200,10 @@ static const char *rtnl_find_text(const struct nlmsghdr *m)
 		return NULL;
 	if (!(m->nlmsg_flags & NLM_F_CAPPED))
 		at += mnl_nlmsg_get_payload_len(&error->msg);
-	mnl_attr_for_each(attr, m, at) if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG &&
-					   mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >=
-						   0) return mnl_attr_get_str(attr);
+	mnl_attr_for_each(attr, m, at)
+		if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG &&
+		    mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0)
+			return mnl_attr_get_str(attr);
 	return NULL;
 }
 
@@ -339,6 +347,14 @@ static int rtnl_run_until_whole(struct rtnl *nl, struct hw_err *e)
 	return 0;
 }
 
+/** rtnl_drop() - empty the batch; answers that are still to come will be passed over */
+void rtnl_drop(struct rtnl *nl)
+{
+	nl->n_requests = 0;
+	nl->out.len = 0;
+	nl->in.len = 0;
+}
+
 static int rtnl_each_answer(struct rtnl *nl,
 			    int (*each)(void *ctx, const struct nlmsghdr *answer, struct hw_err *e),
 			    void *ctx, struct hw_err *e)
@@ -373,8 +389,7 @@ int rtnl_query(struct rtnl *nl,
 
 	if (r >= 0)
 		r = rtnl_each_answer(nl, each, ctx, e);
-	nl->n_requests = 0;
-	nl->out.len = 0;
+	rtnl_drop(nl);
 	return r;
 }
 
@@ -394,4 +409,59 @@ static int rtnl_ignore(void *ctx, const struct nlmsghdr *answer, struct hw_err *
 int rtnl_commit(struct rtnl *nl, struct hw_err *e)
 {
 	return rtnl_query(nl, rtnl_ignore, NULL, e);
+}
+
+/**
+ * rtnl_start() - as rtnl_commit(), without waiting
+ *
+ * At most RTNL_SEND_MAX requests. The answers come to this socket; it may be
+ * closed before that, the work is done all the same.
+ *
+ * Return: 0, or a negative errno: nothing was sent, and rtnl_commit() still can
+ */
+int rtnl_start(struct rtnl *nl)
+{
+	assert(nl->n_requests > 0 && nl->n_requests <= RTNL_SEND_MAX);
+	rtnl_seal(nl);
+	return sender_start(rtnl_fd(nl), nl->out.data, nl->out.len);
+}
+
+/**
+ * rtnl_finish() - how did it go, what rtnl_start() started?
+ * @wait_us: how long to wait for the first answer, in microseconds
+ *
+ * Return: 1: no answer yet, ask again; else as rtnl_commit()
+ */
+int rtnl_finish(struct rtnl *nl, int wait_us, struct hw_err *e)
+{
+	struct pollfd answer = { .fd = rtnl_fd(nl), .events = POLLIN };
+	struct timespec wait = { .tv_nsec = wait_us * 1000L };
+	int r;
+
+	if (ppoll(&answer, 1, &wait, NULL) <= 0)
+		return 1;
+	r = rtnl_receive(nl, nl->n_requests, e);
+	rtnl_drop(nl);
+	return r;
+}
+
+/** rtnl_attr_number() - a number in our byte order, whatever its size */
+uint32_t rtnl_attr_number(const struct nlattr *attr)
+{
+	switch (mnl_attr_get_payload_len(attr)) {
+	case 1:
+		return mnl_attr_get_u8(attr);
+	case 2:
+		return mnl_attr_get_u16(attr);
+	case 4:
+		return mnl_attr_get_u32(attr);
+	default:
+		return 0;
+	}
+}
+
+/** rtnl_attr_text() - a text, with or without its NUL */
+void rtnl_attr_text(const struct nlattr *attr, char *ret, size_t size)
+{
+	snprintf(ret, size, "%.*s", (int)mnl_attr_get_payload_len(attr), mnl_attr_get_str(attr));
 }

@@ -34,6 +34,7 @@ struct rtnl;
  * socket stays there for good. */
 int rtnl_open(int netns_fd, struct rtnl **ret_nl, struct hw_err *e);
 void rtnl_close(struct rtnl *nl);
+int rtnl_fd(const struct rtnl *nl); /* for ioctl() */
 
 struct nlmsghdr *rtnl_put(struct rtnl *nl, uint16_t type, uint16_t flags, const void *head,
 			  size_t head_len, const char *what, ...)
@@ -43,6 +44,16 @@ int rtnl_commit(struct rtnl *nl, struct hw_err *e);
 int rtnl_query(struct rtnl *nl,
 	       int (*each)(void *ctx, const struct nlmsghdr *answer, struct hw_err *e), void *ctx,
 	       struct hw_err *e);
+
+/* A process of its own sends what was put, and may outlive us; then either rtnl_finish() says how it
+ * went, or rtnl_drop() that we do not want to know. */
+int rtnl_start(struct rtnl *nl);
+int rtnl_finish(struct rtnl *nl, int wait_us, struct hw_err *e);
+void rtnl_drop(struct rtnl *nl);
+
+/* Attributes of an answer. */
+uint32_t rtnl_attr_number(const struct nlattr *attr); /* of 1, 2 or 4 bytes; any other length: 0 */
+void rtnl_attr_text(const struct nlattr *attr, char *ret, size_t size); /* cut to fit */
 
 AUTO_DEFINE(rtnl_close, struct rtnl);
 

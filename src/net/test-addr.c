@@ -4,6 +4,7 @@
  */
 #include "net/test.h"
 
+#include <errno.h>
 #include <linux/if_addr.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -102,12 +103,127 @@ static void only_of_that_link(void **state)
 	assert_string_equal(text(&list, 0), "10.1.2.3/32");
 }
 
+/* The broadcast address of the only IPv4 address of a link, "" without one. */
+static int see_broadcast(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	const struct nlattr *attr;
+	struct hw_ip ip = { .family = AF_INET };
+
+	(void)e;
+	mnl_attr_for_each(attr, answer, sizeof(struct ifaddrmsg)) {
+		if (mnl_attr_get_type(attr) != IFA_BROADCAST)
+			continue;
+		memcpy(ip.bytes, mnl_attr_get_payload(attr), 4);
+		hw_ip_format(&ip, ctx);
+	}
+	return 0;
+}
+
+static void broadcast_of(struct rtnl *nl, const struct link *link, char buf[HW_IP_TEXT])
+{
+	struct ifaddrmsg head = { .ifa_family = AF_INET, .ifa_index = link->index };
+	struct hw_err e;
+
+	buf[0] = '\0';
+	rtnl_put(nl, RTM_GETADDR, NLM_F_DUMP, &head, sizeof(head), "list");
+	assert_int_equal(rtnl_query(nl, see_broadcast, buf, &e), 0);
+}
+
+static void adds_and_deletes(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	AUTO(addr_list_done) struct addr_list list = { 0 }, after = { 0 };
+	struct link link = test_pair(nl, "a0", "a1");
+	struct hw_prefix v4 = test_prefix("10.1.2.3/24");
+	char broadcast[HW_IP_TEXT];
+	struct hw_err e;
+
+	(void)state;
+	addr_put_add(nl, &link, &v4, 0);
+	test_commit(nl);
+	assert_int_equal(addr_get(nl, &link, AF_INET, &list, &e), 0);
+	assert_int_equal(list.n, 1);
+	assert_true(addr_list_has(&list, &v4));
+	assert_int_equal(list.v[0].scope, RT_SCOPE_UNIVERSE);
+	broadcast_of(nl, &link, broadcast);
+	assert_string_equal(broadcast, "10.1.2.255");
+
+	addr_put_add(nl, &link, &v4, 0);
+	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
+	assert_non_null(strstr(e.msg, "failed to add IP addr 10.1.2.3/24 to \"a0\": "));
+
+	addr_put_del(nl, &link, &v4);
+	test_commit(nl);
+	assert_int_equal(addr_get(nl, &link, AF_INET, &after, &e), 0);
+	assert_int_equal(after.n, 0);
+	addr_put_del(nl, &link, &v4);
+	assert_int_equal(rtnl_commit(nl, &e), -EADDRNOTAVAIL);
+	assert_non_null(strstr(e.msg, "failed to delete IP addr 10.1.2.3/24 from \"a0\": "));
+}
+
+static void no_broadcast(void **state)
+{
+	static const char *const lengths[] = { "10.1.3.2/31", "10.1.3.4/32" };
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct link link = test_pair(nl, "b0", "b1");
+	char broadcast[HW_IP_TEXT];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct hw_prefix prefix = test_prefix(lengths[i]);
+
+		addr_put_add(nl, &link, &prefix, 0);
+		test_commit(nl);
+		broadcast_of(nl, &link, broadcast);
+		assert_string_equal(broadcast, "");
+		addr_put_del(nl, &link, &prefix);
+		test_commit(nl);
+	}
+}
+
+static void no_detection(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	AUTO(addr_list_done) struct addr_list list = { 0 };
+	struct link link;
+	struct hw_prefix asked = test_prefix("fd00:1::1/64"), at_once = test_prefix("fd00:1::2/64");
+	struct hw_err e;
+
+	(void)state;
+	/* the other end is down: there is nobody to ask, so the question stays open */
+	test_put_veth(nl, "c0", "c1");
+	test_commit(nl);
+	link = test_link(nl, "c0");
+	link_set_up(nl, &link);
+	test_commit(nl);
+	if (!link.ipv6) {
+		print_message("IPv6 is switched off\n");
+		skip();
+	}
+	addr_put_add(nl, &link, &asked, 0);
+	addr_put_add(nl, &link, &at_once, IFA_F_NODAD);
+	test_commit(nl);
+	assert_int_equal(addr_get(nl, &link, AF_INET6, &list, &e), 0);
+	for (size_t i = 0; i < list.n; i++) {
+		if (hw_prefix_equal(&list.v[i].prefix, &asked))
+			assert_true(list.v[i].flags & IFA_F_TENTATIVE);
+		if (hw_prefix_equal(&list.v[i].prefix, &at_once))
+			assert_false(list.v[i].flags & IFA_F_TENTATIVE);
+	}
+	assert_true(addr_list_has(&list, &asked));
+	assert_true(addr_list_has(&list, &at_once));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "addr: lo that is up has its addresses, IPv4 first", addresses_of_lo },
 		{ "addr: only addresses of that link come, and our end of a peer's address",
 		  only_of_that_link },
+		{ "addr: an address is added with its broadcast address, and deleted",
+		  adds_and_deletes },
+		{ "addr: /31 and /32 have no broadcast address", no_broadcast },
+		{ "addr: IFA_F_NODAD makes an IPv6 address usable at once", no_detection },
 	};
 
 	return cmocka_run_group_tests_name("addr", tests, test_enter, NULL);

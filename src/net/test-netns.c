@@ -7,42 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/link.h"
 #include "net/test.h"
-
-/* A namespace of its own, held by its descriptor; the caller's is not left. */
-static int new_netns(void)
-{
-	int fd = -1;
-	pid_t pid;
-	int pipes[2], status;
-	char path[64];
-
-	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
-	pid = fork();
-	if (pid == 0) {
-		int failed = unshare(CLONE_NEWNET) < 0;
-
-		failed |= write(pipes[1], "x", 1) != 1;
-		pause();
-		_exit(failed);
-	}
-	assert_int_equal(read(pipes[0], path, 1), 1);
-	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	close(pipes[0]);
-	close(pipes[1]);
-	assert_true(fd >= 0);
-	return fd;
-}
 
 /* cmocka catches it to report a failed test */
 static void signal_default(int number)
@@ -141,7 +111,7 @@ static void there_and_back(void **state)
 
 	(void)state;
 	test_require_netns();
-	fd = new_netns();
+	fd = test_new_netns();
 	{
 		AUTO(netns_leave) struct netns_home home = NETNS_HOME;
 
@@ -167,7 +137,7 @@ static void not_a_netns_cannot_be_entered(void **state)
 static void socket_in_another_namespace(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *here = test_rtnl(), *there = NULL;
-	autoclose int fd = new_netns();
+	autoclose int fd = test_new_netns();
 	struct link lo;
 	struct hw_err e;
 

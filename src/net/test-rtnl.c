@@ -13,8 +13,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "net/link.h"
-
 static void put_address(struct rtnl *nl, int index, int n, int prefix_len)
 {
 	struct ifaddrmsg head = { .ifa_family = AF_INET,
@@ -96,7 +94,7 @@ static void first_error_is_reported_and_the_rest_is_done(void **state)
 	put_address(nl, 4711, 999, 32);
 	test_put_veth(nl, "two", "owt");
 	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
-	assert_string_equal(e.msg, "make link one: File exists");
+	assert_string_equal(e.msg, "make veth link one: File exists");
 	assert_int_equal(link_get(nl, "two", &link, &e), 0);
 }
 
@@ -106,10 +104,10 @@ static void kernel_text_is_in_the_error(void **state)
 	struct hw_err e;
 
 	(void)state;
-	put_address(nl, 1, 1000, 33);
-	assert_int_equal(rtnl_commit(nl, &e), -EINVAL);
-	assert_string_equal(e.msg,
-			    "add address 1000: ipv4: Invalid prefix length: Invalid argument");
+	link_put_new(nl, &(struct link_new){ .name = "odd", .kind = "nosuchkind" });
+	assert_int_equal(rtnl_commit(nl, &e), -EOPNOTSUPP);
+	assert_string_equal(e.msg, "make nosuchkind link odd: Unknown device type: "
+				   "Operation not supported");
 }
 
 static void batch_is_empty_after_a_failure(void **state)

@@ -17,10 +17,15 @@
 /* cmocka.h needs the ones above */
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 
+#include <hawser/addr.h>
+
+#include "net/link.h"
+#include "net/netns.h"
 #include "net/rtnl.h"
 
 static bool test_alone;
@@ -55,21 +60,77 @@ static inline struct rtnl *test_rtnl(void)
 /* Put "make the pair NAME and PEER" into the batch. */
 static inline void test_put_veth(struct rtnl *nl, const char *name, const char *peer)
 {
-	struct ifinfomsg head = { 0 };
-	struct nlmsghdr *m = rtnl_put(nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &head,
-				      sizeof(head), "make link %s", name);
-	struct nlattr *info, *data, *end;
+	struct link_new other = { .name = peer };
+	struct link_new pair = { .name = name, .kind = "veth", .peer = &other };
 
-	mnl_attr_put_strz(m, IFLA_IFNAME, name);
-	info = mnl_attr_nest_start(m, IFLA_LINKINFO);
-	mnl_attr_put_strz(m, IFLA_INFO_KIND, "veth");
-	data = mnl_attr_nest_start(m, IFLA_INFO_DATA);
-	end = mnl_attr_nest_start(m, VETH_INFO_PEER);
-	mnl_nlmsg_put_extra_header(m, sizeof(struct ifinfomsg));
-	mnl_attr_put_strz(m, IFLA_IFNAME, peer);
-	mnl_attr_nest_end(m, end);
-	mnl_attr_nest_end(m, data);
-	mnl_attr_nest_end(m, info);
+	link_put_new(nl, &pair);
+}
+
+/* A namespace of its own, held by its descriptor; the caller's is not left. */
+static inline int test_new_netns(void)
+{
+	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+	int fd;
+
+	test_require_netns();
+	home.fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	assert_true(home.fd >= 0);
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+/* A link that is there. */
+static inline struct link test_link(struct rtnl *nl, const char *name)
+{
+	struct link link;
+	struct hw_err e;
+
+	assert_int_equal(link_get(nl, name, &link, &e), 0);
+	return link;
+}
+
+/* What was put works; the message that it failed with is shown otherwise. */
+static inline void test_commit(struct rtnl *nl)
+{
+	struct hw_err e = { 0 };
+
+	rtnl_commit(nl, &e);
+	assert_string_equal(e.msg, "");
+}
+
+/* A pair of links, both ends in the namespace of the test and up. */
+static inline struct link test_pair(struct rtnl *nl, const char *name, const char *peer)
+{
+	struct link link, other;
+
+	test_put_veth(nl, name, peer);
+	test_commit(nl);
+	link = test_link(nl, name);
+	other = test_link(nl, peer);
+	link_set_up(nl, &link);
+	link_set_up(nl, &other);
+	test_commit(nl);
+	return test_link(nl, name);
+}
+
+static inline struct hw_prefix test_prefix(const char *text)
+{
+	struct hw_prefix prefix = { 0 };
+	struct hw_err e;
+
+	assert_int_equal(hw_prefix_parse(text, &prefix, &e), 0);
+	return prefix;
+}
+
+static inline struct hw_ip test_ip(const char *text)
+{
+	struct hw_ip ip = { 0 };
+	struct hw_err e;
+
+	assert_int_equal(hw_ip_parse(text, &ip, &e), 0);
+	return ip;
 }
 
 #endif

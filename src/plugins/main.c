@@ -17,13 +17,13 @@
 #include "cni/error.h"
 #include "cni/program.h"
 #include "cni/skel.h"
+#include "plugins/furniture.h"
 #include "plugins/install.h"
 #include "plugins/plugins.h"
 
 static const struct hw_plugin *const plugins[] = {
-	&loopback_plugin,
-	&noop_plugin,
-	NULL,
+	&bridge_plugin, &host_local_plugin, &loopback_plugin, &noop_plugin,
+	&ptp_plugin,	&static_plugin,	    &tuning_plugin,   NULL,
 };
 
 static const char usage[] =
@@ -31,7 +31,8 @@ static const char usage[] =
 	"       hawser-plugin list [--json]       the plugins of this binary\n"
 	"       hawser-plugin install DIR [--force]\n"
 	"                                         copy it to DIR, with a link per plugin\n"
-	"       hawser-plugin uninstall [DIR]     remove that copy and the links\n"
+	"       hawser-plugin uninstall           remove what plugins have made and left: bridges\n"
+	"       hawser-plugin uninstall DIR       remove that copy and the links\n"
 	"       hawser-plugin --help | --version\n";
 
 static int fail(const struct hw_err *e)
@@ -104,16 +105,26 @@ static int command_install(int argc, char **argv)
 	return install_into(dir, force, plugins, &e) < 0 ? fail(&e) : 0;
 }
 
+static int uninstall_furniture(void)
+{
+	struct hw_err e;
+
+	int r = furniture_remove(&e);
+	if (r < 0)
+		return fail(&e);
+	if (r == 0)
+		puts("nothing to remove: the plugins have left nothing on the host");
+	return 0;
+}
+
 static int command_uninstall(int argc, char **argv)
 {
 	struct hw_err e;
 
 	if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
 		return wrong_usage();
-	if (argc == 1) {
-		puts("nothing to remove: these plugins leave nothing on the host");
-		return 0;
-	}
+	if (argc == 1)
+		return uninstall_furniture();
 	int r = install_remove(argv[1], &e);
 	if (r < 0)
 		return fail(&e);

@@ -7,7 +7,12 @@
 
 #include <hawser/plugin.h>
 
+extern const struct hw_plugin bridge_plugin;
+extern const struct hw_plugin host_local_plugin;
 extern const struct hw_plugin loopback_plugin;
 extern const struct hw_plugin noop_plugin;
+extern const struct hw_plugin ptp_plugin;
+extern const struct hw_plugin static_plugin;
+extern const struct hw_plugin tuning_plugin;
 
 #endif

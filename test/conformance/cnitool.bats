@@ -4,7 +4,9 @@
 # Go's cnitool and ours add, check and delete each other's attachments.
 
 setup() {
-	export CNI_PATH=$HAWSER_BUILD/cni:/usr/lib/cni
+	export CNI_PATH=$BATS_TEST_TMPDIR/ours:/usr/lib/cni
+	mkdir "$BATS_TEST_TMPDIR/ours"
+	ln -s "$HAWSER_BUILD/cni/loopback" "$BATS_TEST_TMPDIR/ours"
 	export NETCONFPATH=$BATS_TEST_TMPDIR/net.d
 	export CAP_ARGS='{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]}'
 	export CNI_ARGS='IgnoreUnknown=1;K8S_POD_NAME=pod'

@@ -1,85 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # work and inject_args come from run
 #
-# test/faults/lib.bash - what a scenario says its state with
-#
-# What:  each state_ function prints one kind of thing that an operation could leave behind, in an
-#        order that does not change; a scenario's state() calls those that matter to it.
-# Rules: what differs by itself from one moment to the next (interface numbers, link-local
-#        addresses, times) is not printed. Directories are furniture and are not printed either,
-#        nor is what a scenario does not name: lock files stay, on purpose, and stay empty.
-
-# state_links [NETNS...]: links with their addresses, of this namespace and of the named ones
-state_links() {
-	local ns all name addresses address
-
-	for ns in "" "$@"; do
-		all=$(ip ${ns:+-n "$ns"} -br address) # not <(ip): that may outlive the loop
-		while read -r name _ addresses; do
-			printf 'link %s/%s' "$ns" "$name"
-			for address in $addresses; do
-				[[ $address == fe80:* ]] || printf ' %s' "$address"
-			done
-			echo
-		done <<<"$all"
-	done
-}
-
-# state_routes [NETNS...]: routes and rules
-state_routes() {
-	local ns family
-
-	for ns in "" "$@"; do
-		for family in -4 -6; do
-			ip ${ns:+-n "$ns"} $family route show table all | grep -v fe80: | sed "s|^|route $ns/|"
-			ip ${ns:+-n "$ns"} $family rule | sed "s|^|rule $ns/|"
-		done
-	done
-}
-
-# state_files PATH...: everything below that is not a directory, with what is in it
-state_files() {
-	local path all there=() files=()
-
-	for path in "$@"; do
-		[ ! -e "$path" ] || there+=("$path")
-	done
-	[ ${#there[@]} -gt 0 ] || return 0
-	all=$(find "${there[@]}" ! -type d -printf '%y %m %p\n' | sort)
-	[ -n "$all" ] || return 0
-	mapfile -t files <<<"$all"
-	printf 'file %s\n' "${files[@]}"
-	for path in "${files[@]}"; do
-		[[ $path != f* ]] || cksum "${path#* * }"
-	done
-}
-
-# state_netns: the named network namespaces
-state_netns() {
-	ip netns list | sed 's/^/netns /' | sort
-}
-
-# state_nft: the whole ruleset, elements included, counters and handles left out
-state_nft() {
-	nft --stateless list ruleset
-}
-
-# state_processes: what runs in this pid namespace, by name
-state_processes() {
-	local stat line all=()
-
-	for stat in /proc/[0-9]*/stat; do
-		read -r line 2>/dev/null <"$stat" || continue
-		line=${line#* } # "(NAME) STATE ..."
-		[[ ${line##*) } == Z* ]] || all+=("process ${line%)*})")
-	done
-	printf '%s\n' "${all[@]}" | sort
-}
-
-# state_mounts: where something is mounted
-state_mounts() {
-	awk '{ print "mount " $5 }' /proc/self/mountinfo | sort
-}
+# test/faults/lib.bash - what scenarios are written with; their state() with test/state.bash
+# shellcheck source=test/state.bash
+source "$here/../state.bash"
 
 # inject COMMAND [ARG...]: what an operation puts in front of the command under test
 inject() {

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""whether a pod costs more where there are many: on one bridge, in one pool of addresses"""
+import json
+
+from lib.pods import BRIDGE, FLOOR, GO, IPAM, OURS, PEER, Pods
+from lib.rows import Aim, Growth, Pair
+
+PODS = 1000
+LEASES = 60000
+FULL = 200      # samples; with fewer there are fewer pods and leases, too
+
+
+def rows(place):
+    pods, leases = (max(1, n * min(place.samples, FULL) // FULL) for n in (PODS, LEASES))
+    yield on_a_bridge(place, pods)
+    ours = place.build / "cni"
+    yield Pair(f"host-local, ADD with {leases} leases", peer="with none",
+               ours_run=lease(place, ours, "crowded", leases), peer_run=lease(place, ours, "empty"),
+               aim=Aim(ratio=1.3))
+    yield Pair(f"host-local, ADD with {leases} leases", peer="Go's",
+               ours_run=lease(place, ours, "crowded-ours", leases),
+               peer_run=lease(place, GO, "crowded-go", leases), samples=max(1, place.samples // 10))
+
+
+def on_a_bridge(place, count):
+    pods = Pods(place, "bridge", count, BRIDGE)
+    kernel = "the kernel alone"
+    return Growth(f"the last of {count} pods on a bridge", ours_run=pods.lines(OURS, "ADD"),
+                  peers={"Go's": pods.lines(PEER, "ADD"), kernel: pods.lines(FLOOR, "ADD")},
+                  floor=kernel, samples=count, aim=Aim(ratio=1.3))
+
+
+def address(i):
+    return f"10.88.{(i + 2) // 256}.{(i + 2) % 256}"
+
+
+def lease(place, cni, name, leases=0):
+    """A pool with so many leases, and the call that adds another. Nobody looks at the namespace."""
+    pool = place.dir / "pools" / name
+    pool.mkdir(parents=True)
+    for i in range(leases):
+        (pool / address(i)).write_text(f"other{i}\r\neth0")
+    if leases:
+        (pool / "last_reserved_ip.0").write_text(address(leases - 1))
+    conf = place.write(f"{name}.json", json.dumps(
+        {"cniVersion": "1.0.0", "name": name, "type": "bridge",
+         "ipam": {**IPAM, "dataDir": str(place.dir / "pools")}}))
+    return [f"env CNI_PATH={cni}", "env CNI_COMMAND=ADD", "env CNI_CONTAINERID=pod{n}",
+            "env CNI_NETNS=/run/netns/none", "env CNI_IFNAME=eth0", f"input {conf}",
+            f"run {cni}/host-local"]

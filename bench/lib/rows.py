@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a bench can measure: the kinds of rows
+
+What:  each row has measure(place), which returns a dict with its figures and all its samples, and
+       lines(figures), the text that is printed for it.
+How:   everything that is timed runs in bench/spawn.c, all sides of a row in turns. A ratio is that of
+       the medians; its spread is the 95 % interval of the bootstrap: the samples are drawn again,
+       together, a thousand times.
+"""
+import dataclasses
+import pathlib
+import random
+import statistics
+import subprocess
+
+BOOTSTRAP = 1000
+KIB = 1024
+
+
+@dataclasses.dataclass
+class Aim:
+    """At most: a ratio, milliseconds more than the peer, bytes, KiB. At least: times faster."""
+    ratio: float = None
+    more_ms: float = None
+    size: int = None
+    kib: int = None
+    faster: float = None
+
+
+def percentile(values, share):
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def summary(values):
+    return {"median": statistics.median(values), "p95": percentile(values, 0.95)}
+
+
+def spread(samples, figure):
+    """A figure of the samples, and where 95 % of those of the resampled ones lie."""
+    draw = random.Random(1)
+    again = [figure(draw.choices(samples, k=len(samples))) for _ in range(BOOTSTRAP)]
+    return {"value": figure(samples), "low": percentile(again, 0.025),
+            "high": percentile(again, 0.975)}
+
+
+def median_ratio(over, under):
+    """The function of samples that says how the medians of two columns relate."""
+    return lambda samples: (statistics.median(s[over] for s in samples) /
+                            statistics.median(s[under] for s in samples))
+
+
+def run_series(place, sides, samples, *options):
+    """The numbers that bench/spawn.c prints: a tuple per sample, a number per side."""
+    files = [place.write(f"series-{i}", "".join(line + "\n" for line in lines))
+             for i, lines in enumerate(sides)]
+    command = [place.build / "bench/bench-spawn", *options, samples, *files]
+    return run_program(command)
+
+
+def run_program(command):
+    command = [str(word) for word in command]
+    out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return [tuple(int(word) for word in line.split()) for line in out.splitlines()]
+
+
+def judge(aim, ours, theirs, ratio):
+    """What was aimed at, in words, and whether it is met; (None, None) without an aim."""
+    if aim and aim.ratio:
+        return f"at most {aim.ratio}x", ratio["value"] <= aim.ratio
+    if aim and aim.faster:
+        return f"at least {aim.faster}x faster", ratio["value"] <= 1 / aim.faster
+    if aim and aim.more_ms is not None:
+        more = ours["median"] - theirs["median"]
+        return f"{more:+.3f} ms, at most {aim.more_ms:+} ms", more <= aim.more_ms
+    return None, None
+
+
+def verdict(figures):
+    if figures["met"] is None:
+        return ""
+    return f'{figures["aim"]}: {"met" if figures["met"] else "missed"}'
+
+
+def line(label, numbers, ratio="", figures=None):
+    text = f"  {label:<42} {numbers:<26} {ratio:<26} {verdict(figures) if figures else ''}"
+    return text.rstrip()
+
+
+def ms(side):
+    return f'{side["median"]:>9.3f} ms {side["p95"]:>9.3f} ms'
+
+
+def times(ratio, aim):
+    """0.15x; or, where being faster was the aim, how much."""
+    if "faster" in (aim or ""):
+        return f'{1 / ratio["value"]:.2f}x faster ({1 / ratio["high"]:.2f}-{1 / ratio["low"]:.2f})'
+    return f'{ratio["value"]:.2f}x ({ratio["low"]:.2f}-{ratio["high"]:.2f})'
+
+
+@dataclasses.dataclass
+class Pair:
+    """Ours, a peer and perhaps a floor, each a series of commands in the lines of bench/spawn.c; or
+    ours and a peer, both timed by a program of their own."""
+    what: str
+    peer: str
+    ours_run: list = None
+    peer_run: list = None
+    floor: str = None
+    floor_run: list = None
+    command: list = None
+    aim: Aim = None
+    floor_aim: Aim = None
+    samples: int = None
+    each: int = 1               # how often a series does what the row is about
+
+    def sides(self):
+        return [side for side in (self.ours_run, self.peer_run, self.floor_run) if side]
+
+    def measure(self, place):
+        samples = self.samples or place.samples
+        numbers = (run_program([str(word).format(samples=samples) for word in self.command])
+                   if self.command else run_series(place, self.sides(), samples))
+        numbers = [tuple(ns / 1e6 / self.each for ns in sample) for sample in numbers]
+        columns = [summary(column) for column in zip(*numbers)]
+        ratio = spread(numbers, median_ratio(0, 1))
+        aim, met = judge(self.aim, columns[0], columns[1], ratio)
+        figures = {"kind": "pair", "what": self.what, "peer": self.peer, "ours": columns[0],
+                   "theirs": columns[1], "ratio": ratio, "aim": aim, "met": met,
+                   "samples": numbers}
+        if self.floor:
+            figures["floor"] = self.against_floor(numbers, columns)
+        return figures
+
+    def against_floor(self, numbers, columns):
+        ratio = spread(numbers, median_ratio(0, 2))
+        aim, met = judge(self.floor_aim, columns[0], columns[2], ratio)
+        return {"what": self.floor, "theirs": columns[2], "ratio": ratio, "aim": aim, "met": met}
+
+    @staticmethod
+    def lines(figures):
+        yield line(figures["what"], ms(figures["ours"]))
+        yield line("  " + figures["peer"], ms(figures["theirs"]),
+                   times(figures["ratio"], figures["aim"]), figures)
+        if "floor" in figures:
+            floor = figures["floor"]
+            yield line("  " + floor["what"], ms(floor["theirs"]),
+                       times(floor["ratio"], floor["aim"]), floor)
+
+
+@dataclasses.dataclass
+class Growth:
+    """What the last tenth of many costs against the first tenth, for each side; for ours against the
+    floor's own growth, too. Each side is a label and its series."""
+    what: str
+    ours_run: list
+    peers: dict
+    floor: str
+    samples: int
+    aim: Aim = None
+
+    def measure(self, place):
+        sides = {"hawser": self.ours_run, **self.peers}
+        tenth = max(1, self.samples // 10)
+        numbers = run_series(place, sides.values(), self.samples, "--cold")
+        numbers = [tuple(ns / 1e6 for ns in sample) for sample in numbers]
+        # The first and the last are not pairs of the same moment, but are drawn as such.
+        ends = list(zip(numbers[:tenth], numbers[-tenth:]))
+        grown = {label: self.side(ends, i) for i, label in enumerate(sides)}
+        beyond = spread(ends, lambda e: self.ratio(e, 0) / self.ratio(e, list(sides).index(self.floor)))
+        aim, met = judge(self.aim, None, None, beyond)
+        return {"kind": "growth", "what": self.what, "sides": grown, "ratio": beyond,
+                "aim": aim and f"{aim} beyond {self.floor}", "met": met, "samples": numbers}
+
+    @staticmethod
+    def ratio(ends, column):
+        return (statistics.median(last[column] for _, last in ends) /
+                statistics.median(first[column] for first, _ in ends))
+
+    def side(self, ends, column):
+        return {"first": summary([first[column] for first, _ in ends]),
+                "last": summary([last[column] for _, last in ends]),
+                "ratio": spread(ends, lambda again: self.ratio(again, column))}
+
+    @staticmethod
+    def lines(figures):
+        yield line(figures["what"], "", times(figures["ratio"], figures["aim"]), figures)
+        for label, side in figures["sides"].items():
+            yield line("  " + label, f'{side["first"]["median"]:>9.3f} -> {side["last"]["median"]:.3f} ms',
+                       times(side["ratio"], ""))
+
+
+@dataclasses.dataclass
+class Memory:
+    """The largest resident memory of a series' timed commands."""
+    what: str
+    peer: str
+    ours_run: list
+    peer_run: list
+    aim: Aim = None
+
+    def measure(self, place):
+        numbers = run_series(place, [self.ours_run, self.peer_run], place.samples, "--rss")
+        ours, theirs = (max(column) for column in zip(*numbers))
+        return {"kind": "memory", "what": self.what, "peer": self.peer, "ours": ours,
+                "theirs": theirs, "aim": self.aim and f"at most {self.aim.kib} KiB",
+                "met": ours <= self.aim.kib if self.aim else None, "samples": numbers}
+
+    @staticmethod
+    def lines(figures):
+        yield line(figures["what"], f'{figures["ours"]:>9} KiB')
+        yield line("  " + figures["peer"], f'{figures["theirs"]:>9} KiB',
+                   f'{figures["ours"] / figures["theirs"]:.2f}x', figures)
+
+
+@dataclasses.dataclass
+class Size:
+    """A program's size, stripped."""
+    what: str
+    file: pathlib.Path
+    aim: Aim = None
+
+    def measure(self, place):
+        stripped = place.dir / "stripped"
+        subprocess.run(["strip", "-o", stripped, self.file], check=True)
+        size = stripped.stat().st_size
+        return {"kind": "size", "what": self.what, "size": size,
+                "aim": self.aim and f"at most {self.aim.size} bytes",
+                "met": size <= self.aim.size if self.aim else None}
+
+    @staticmethod
+    def lines(figures):
+        yield line(figures["what"], f'{figures["size"]:>9} bytes', "", figures)

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench/probe.c - what the kernel alone takes for a pod
+ *
+ * What:  probe bridge|ptp|del NUMBER NETNS [QUEUES]
+ *        does in NETNS and here what the plugin of that name asks the kernel to
+ *        do for a pod with one IPv4 address, and prints the nanoseconds that it
+ *        took: the pair with both ends in place, the host's a port of the bridge
+ *        and up; the pod's with address, up, its routes; for ptp also the host's
+ *        address and route. A pod of a bridge announces itself. `del` deletes
+ *        the pair and waits for the kernel. QUEUES is how many each end has;
+ *        without it the kernel makes one per processor and keeps one.
+ *        probe setup: makes the bridge.
+ * How:   everything follows from NUMBER; one batch of requests for each namespace.
+ *        The clock starts before the pod's is opened.
+ * Rules: for a host's namespace of its own.
+ * Not:   no configuration, lease, record, result, no look at what is there
+ *        already, no sysctl: a floor, not a plugin.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libmnl/libmnl.h>
+#include <linux/if_link.h>
+#include <linux/ip.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BRIDGE	 "probe0"
+#define NETWORK	 0x0a630000 /* 10.99.0.0/16 */
+#define LENGTH	 16
+#define POD_LINK "eth0"
+#define ROOM	 8192
+
+struct batch {
+	char bytes[ROOM];
+	size_t len;
+	unsigned n;
+};
+
+struct pod {
+	char host[IF_NAMESIZE];
+	unsigned queues;
+	uint32_t address, gateway, network; /* network byte order */
+	int netns;
+};
+
+static void __attribute__((noreturn)) die(const char *what)
+{
+	fprintf(stderr, "probe: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+static struct nlmsghdr *put(struct batch *b, uint16_t type, uint16_t flags)
+{
+	struct nlmsghdr *m = mnl_nlmsg_put_header(b->bytes + b->len);
+
+	m->nlmsg_type = type;
+	m->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+	b->n++;
+	return m;
+}
+
+static void put_end(struct batch *b, const struct nlmsghdr *m)
+{
+	b->len += MNL_ALIGN(m->nlmsg_len);
+}
+
+static void put_end_of_pair(struct nlmsghdr *m, const char *name, unsigned queues)
+{
+	mnl_attr_put_strz(m, IFLA_IFNAME, name);
+	if (queues) {
+		mnl_attr_put_u32(m, IFLA_NUM_TX_QUEUES, queues);
+		mnl_attr_put_u32(m, IFLA_NUM_RX_QUEUES, queues);
+	}
+}
+
+static void put_pair(struct batch *b, const struct pod *pod, unsigned master)
+{
+	struct nlmsghdr *m = put(b, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
+	struct ifinfomsg *host = mnl_nlmsg_put_extra_header(m, sizeof(*host));
+	struct nlattr *info, *data, *other;
+
+	host->ifi_flags = host->ifi_change = IFF_UP;
+	put_end_of_pair(m, pod->host, pod->queues);
+	if (master)
+		mnl_attr_put_u32(m, IFLA_MASTER, master);
+	info = mnl_attr_nest_start(m, IFLA_LINKINFO);
+	mnl_attr_put_strz(m, IFLA_INFO_KIND, "veth");
+	data = mnl_attr_nest_start(m, IFLA_INFO_DATA);
+	other = mnl_attr_nest_start(m, VETH_INFO_PEER);
+	mnl_nlmsg_put_extra_header(m, sizeof(*host));
+	put_end_of_pair(m, POD_LINK, pod->queues);
+	mnl_attr_put_u32(m, IFLA_NET_NS_FD, (uint32_t)pod->netns);
+	mnl_attr_nest_end(m, other);
+	mnl_attr_nest_end(m, data);
+	mnl_attr_nest_end(m, info);
+	put_end(b, m);
+}
+
+static void put_link(struct batch *b, uint16_t type, const char *name, const char *kind,
+		     unsigned index)
+{
+	struct nlmsghdr *m = put(b, type, kind ? NLM_F_CREATE | NLM_F_EXCL : 0);
+	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(m, sizeof(*link));
+
+	link->ifi_index = (int)index;
+	if (type == RTM_NEWLINK)
+		link->ifi_flags = link->ifi_change = IFF_UP;
+	if (name)
+		mnl_attr_put_strz(m, IFLA_IFNAME, name);
+	if (kind) {
+		struct nlattr *info = mnl_attr_nest_start(m, IFLA_LINKINFO);
+
+		mnl_attr_put_strz(m, IFLA_INFO_KIND, kind);
+		mnl_attr_nest_end(m, info);
+	}
+	put_end(b, m);
+}
+
+/* arp_notify */
+static void put_announce(struct batch *b, unsigned index)
+{
+	struct nlmsghdr *m = put(b, RTM_NEWLINK, 0);
+	struct ifinfomsg *link = mnl_nlmsg_put_extra_header(m, sizeof(*link));
+	struct nlattr *families, *inet, *conf;
+
+	link->ifi_index = (int)index;
+	families = mnl_attr_nest_start(m, IFLA_AF_SPEC);
+	inet = mnl_attr_nest_start(m, AF_INET);
+	conf = mnl_attr_nest_start(m, IFLA_INET_CONF);
+	mnl_attr_put_u32(m, IPV4_DEVCONF_ARP_NOTIFY, 1);
+	mnl_attr_nest_end(m, conf);
+	mnl_attr_nest_end(m, inet);
+	mnl_attr_nest_end(m, families);
+	put_end(b, m);
+}
+
+static void put_address(struct batch *b, unsigned index, uint32_t address, uint8_t len)
+{
+	struct nlmsghdr *m = put(b, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL);
+	struct ifaddrmsg *addr = mnl_nlmsg_put_extra_header(m, sizeof(*addr));
+
+	*addr = (struct ifaddrmsg){ .ifa_family = AF_INET,
+				    .ifa_prefixlen = len,
+				    .ifa_index = index };
+	mnl_attr_put_u32(m, IFA_LOCAL, address);
+	mnl_attr_put_u32(m, IFA_ADDRESS, address);
+	put_end(b, m);
+}
+
+static void put_route(struct batch *b, uint16_t type, unsigned index, uint32_t dst, uint8_t len,
+		      uint32_t gateway)
+{
+	struct nlmsghdr *m = put(b, type, type == RTM_NEWROUTE ? NLM_F_CREATE | NLM_F_EXCL : 0);
+	struct rtmsg *route = mnl_nlmsg_put_extra_header(m, sizeof(*route));
+
+	*route = (struct rtmsg){
+		.rtm_family = AF_INET,
+		.rtm_dst_len = len,
+		.rtm_table = RT_TABLE_MAIN,
+		.rtm_protocol = type == RTM_NEWROUTE ? RTPROT_BOOT : RTPROT_UNSPEC,
+		.rtm_scope = gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK,
+		.rtm_type = RTN_UNICAST,
+	};
+	mnl_attr_put_u32(m, RTA_DST, dst);
+	if (gateway)
+		mnl_attr_put_u32(m, RTA_GATEWAY, gateway);
+	mnl_attr_put_u32(m, RTA_OIF, index);
+	put_end(b, m);
+}
+
+/* ---- sending --------------------------------------------------------------------------- */
+
+static int open_socket(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+
+	if (fd < 0)
+		die("socket");
+	return fd;
+}
+
+static int open_socket_in(int netns)
+{
+	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), fd;
+
+	if (home < 0 || setns(netns, CLONE_NEWNET) < 0)
+		die("setns");
+	fd = open_socket();
+	if (setns(home, CLONE_NEWNET) < 0)
+		die("setns back");
+	close(home);
+	return fd;
+}
+
+static void take_acks(const char *answer, int len, unsigned *missing)
+{
+	for (const struct nlmsghdr *m = (const void *)answer; mnl_nlmsg_ok(m, len);
+	     m = mnl_nlmsg_next(m, &len)) {
+		const struct nlmsgerr *error = mnl_nlmsg_get_payload(m);
+
+		errno = m->nlmsg_type == NLMSG_ERROR ? -error->error : EPROTO;
+		if (errno)
+			die("answer");
+		--*missing;
+	}
+}
+
+static void commit(int fd, const struct batch *b)
+{
+	unsigned missing = b->n;
+	char answer[ROOM];
+
+	if (send(fd, b->bytes, b->len, 0) != (ssize_t)b->len)
+		die("send");
+	while (missing) {
+		ssize_t n = recv(fd, answer, sizeof(answer), 0);
+
+		if (n < 0)
+			die("recv");
+		take_acks(answer, (int)n, &missing);
+	}
+}
+
+static unsigned get_index(int fd, const char *name)
+{
+	struct ifreq request = { 0 };
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	if (ioctl(fd, SIOCGIFINDEX, &request) < 0)
+		die(name);
+	return (unsigned)request.ifr_ifindex;
+}
+
+/* ---- the work ------------------------------------------------------------------------------ */
+
+static void add_bridge(const struct pod *pod, unsigned bridge)
+{
+	struct batch pair = { 0 }, in_pod = { 0 };
+	int host = open_socket(), inside = open_socket_in(pod->netns);
+	unsigned eth0;
+
+	put_pair(&pair, pod, bridge);
+	commit(host, &pair);
+	eth0 = get_index(inside, POD_LINK);
+	put_announce(&in_pod, eth0);
+	put_address(&in_pod, eth0, pod->address, LENGTH);
+	put_link(&in_pod, RTM_NEWLINK, NULL, NULL, eth0);
+	put_route(&in_pod, RTM_NEWROUTE, eth0, 0, 0, pod->gateway);
+	commit(inside, &in_pod);
+}
+
+static void add_ptp(const struct pod *pod)
+{
+	struct batch pair = { 0 }, in_pod = { 0 }, on_host = { 0 };
+	int host = open_socket(), inside = open_socket_in(pod->netns);
+	unsigned veth, eth0;
+
+	put_pair(&pair, pod, 0);
+	commit(host, &pair);
+	eth0 = get_index(inside, POD_LINK);
+	put_address(&in_pod, eth0, pod->address, LENGTH);
+	put_link(&in_pod, RTM_NEWLINK, NULL, NULL, eth0);
+	put_route(&in_pod, RTM_DELROUTE, eth0, pod->network, LENGTH, 0);
+	put_route(&in_pod, RTM_NEWROUTE, eth0, pod->gateway, 32, 0);
+	put_route(&in_pod, RTM_NEWROUTE, eth0, pod->network, LENGTH, pod->gateway);
+	put_route(&in_pod, RTM_NEWROUTE, eth0, 0, 0, pod->gateway);
+	commit(inside, &in_pod);
+	veth = get_index(host, pod->host);
+	put_address(&on_host, veth, pod->gateway, 32);
+	put_route(&on_host, RTM_NEWROUTE, veth, pod->address, 32, 0);
+	commit(host, &on_host);
+}
+
+static void del(const struct pod *pod)
+{
+	struct batch b = { 0 };
+
+	put_link(&b, RTM_DELLINK, pod->host, NULL, 0);
+	commit(open_socket(), &b);
+}
+
+static void setup(void)
+{
+	struct batch b = { 0 };
+
+	put_link(&b, RTM_NEWLINK, BRIDGE, "bridge", 0);
+	commit(open_socket(), &b);
+}
+
+static void run(const char *what, struct pod *pod, const char *netns)
+{
+	unsigned bridge = if_nametoindex(BRIDGE);
+	int64_t start = now_ns();
+
+	pod->netns = open(netns, O_RDONLY | O_CLOEXEC);
+	if (pod->netns < 0)
+		die(netns);
+	if (strcmp(what, "bridge") == 0)
+		add_bridge(pod, bridge);
+	else if (strcmp(what, "ptp") == 0)
+		add_ptp(pod);
+	else
+		del(pod);
+	printf("%lld\n", (long long)(now_ns() - start));
+}
+
+int main(int argc, char **argv)
+{
+	struct pod pod = { .gateway = htonl(NETWORK + 1), .network = htonl(NETWORK) };
+	uint32_t number;
+
+	if (argc == 2 && strcmp(argv[1], "setup") == 0) {
+		setup();
+		return 0;
+	}
+	if (argc != 4 && argc != 5) {
+		fputs("usage: probe setup | probe bridge|ptp|del NUMBER NETNS [QUEUES]\n", stderr);
+		return 2;
+	}
+	number = (uint32_t)strtoul(argv[2], NULL, 10);
+	pod.queues = argc == 5 ? (unsigned)strtoul(argv[4], NULL, 10) : 0;
+	pod.address = htonl(NETWORK + 2 + number);
+	snprintf(pod.host, sizeof(pod.host), "veth%u", number);
+	run(argv[1], &pod, argv[3]);
+	return 0;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/test-sysctl.c - files under the real /proc/sys
+ */
+#include "net/test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "net/rtnl.h"
+#include "net/sysctl.h"
+
+#define FORWARDING "net/ipv4/conf/lo/forwarding"
+
+static void require_writable(void)
+{
+	test_require_netns();
+	if (access("/proc/sys/" FORWARDING, W_OK) < 0) {
+		print_message("/proc/sys is read-only\n");
+		skip();
+	}
+}
+
+static void assert_value(int netns_fd, const char *name, const char *want)
+{
+	autofree char *value = NULL;
+	struct hw_err e = { 0 };
+
+	sysctl_read(netns_fd, name, &value, &e);
+	assert_string_equal(e.msg, "");
+	assert_string_equal(value, want);
+}
+
+static void writes_when_different(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	require_writable();
+	assert_int_equal(sysctl_write(-1, FORWARDING, "0", &e) < 0, 0);
+	assert_int_equal(sysctl_write(-1, FORWARDING, "1", &e), 0);
+	assert_value(-1, FORWARDING, "1");
+	assert_int_equal(sysctl_write(-1, FORWARDING, "1", &e), 1);
+	assert_int_equal(sysctl_write(-1, FORWARDING, "nonsense", &e), -EINVAL);
+	assert_string_equal(e.msg, "write \"nonsense\" to sysctl "
+				   "/proc/sys/" FORWARDING ": Invalid argument");
+}
+
+static void dots_and_slashes(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct hw_err e;
+
+	(void)state;
+	require_writable();
+	test_put_veth(nl, "dot.ted", "plain");
+	test_commit(nl);
+	assert_int_equal(sysctl_write(-1, "net/ipv4/conf/dot.ted/arp_notify", "1", &e), 0);
+	assert_value(-1, "net.ipv4.conf.dot/ted.arp_notify", "1");
+	assert_int_equal(sysctl_write(-1, "net.ipv4.conf.dot/ted.arp_notify", "0", &e), 0);
+	assert_int_equal(sysctl_write_conf(-1, AF_INET, "dot.ted", "arp_notify", "0", &e), 1);
+	assert_int_equal(sysctl_write_conf(-1, AF_INET, "dot.ted", "arp_notify", "1", &e), 0);
+	assert_value(-1, "net/ipv4/conf/dot.ted/arp_notify", "1");
+}
+
+static void names_that_lead_away(void **state)
+{
+	static const char *const names[] = { "",
+					     "/",
+					     "net//ipv4",
+					     "net/../kernel/hostname",
+					     "net/./ipv4",
+					     "/net/ipv4/ip_forward",
+					     "net.ipv4.//.ip_forward",
+					     "net/ipv4/" };
+	autofree char *value = NULL;
+	struct hw_err e;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		assert_int_equal(sysctl_read(-1, names[i], &value, &e), -EINVAL);
+		assert_non_null(strstr(e.msg, "invalid sysctl name"));
+		assert_int_equal(sysctl_write(-1, names[i], "1", &e), -EINVAL);
+	}
+	assert_int_equal(sysctl_read(-1, "net/ipv4/no_such_thing", &value, &e), -ENOENT);
+	assert_int_equal(sysctl_write(-1, "net/ipv4/no_such_thing", "1", &e), -ENOENT);
+	assert_null(value);
+}
+
+static void in_another_namespace(void **state)
+{
+	autoclose int here = -1;
+	struct hw_err e;
+
+	(void)state;
+	require_writable();
+	here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	assert_true(here >= 0);
+	assert_true(sysctl_write(-1, FORWARDING, "1", &e) >= 0);
+	assert_int_equal(unshare(CLONE_NEWNET), 0);
+	assert_true(sysctl_write(-1, FORWARDING, "0", &e) >= 0);
+	assert_value(here, FORWARDING, "1");
+	assert_value(-1, FORWARDING, "0");
+	assert_int_equal(sysctl_write(here, FORWARDING, "0", &e), 0);
+	assert_int_equal(sysctl_write(-1, FORWARDING, "1", &e), 0);
+	assert_value(here, FORWARDING, "0");
+}
+
+static void values_of_several_words(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	assert_true(sysctl_equal("1", "1\n"));
+	assert_true(sysctl_equal("4096\t131072\t6291456", "4096 131072  6291456 "));
+	assert_true(sysctl_equal("", "\n"));
+	assert_false(sysctl_equal("1", "10"));
+	assert_false(sysctl_equal("1 2", "12"));
+	assert_false(sysctl_equal("1 2", "1"));
+	assert_false(sysctl_equal("", "0"));
+	require_writable();
+	assert_int_equal(sysctl_write(-1, "net/ipv4/ip_local_port_range", "20000 30000", &e), 0);
+	assert_int_equal(sysctl_write(-1, "net/ipv4/ip_local_port_range", "20000 30000", &e), 1);
+	assert_value(-1, "net/ipv4/ip_local_port_range", "20000\t30000");
+}
+
+static void forwarding(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	struct hw_err e;
+
+	(void)state;
+	require_writable();
+	assert_int_equal(rtnl_open(-1, &nl, &e), 0);
+	assert_true(sysctl_write(-1, "net/ipv4/ip_forward", "0", &e) >= 0);
+	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET, &e), 0);
+	assert_value(-1, "net/ipv4/ip_forward", "1");
+	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET, &e), 1);
+	if (access("/proc/sys/net/ipv6", F_OK) < 0) {
+		assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), -ENOENT);
+		assert_non_null(strstr(e.msg, "enable forwarding of IPv6: "));
+		return;
+	}
+	assert_true(sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "0", &e) >= 0);
+	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), 0);
+	assert_value(-1, "net/ipv6/conf/all/forwarding", "1");
+	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "sysctl: a value is written only when it differs", writes_when_different },
+		{ "sysctl: dots and slashes change places when a dot comes first",
+		  dots_and_slashes },
+		{ "sysctl: names that lead elsewhere are refused", names_that_lead_away },
+		{ "sysctl: the value is that of the namespace", in_another_namespace },
+		{ "sysctl: values of several words are compared by words",
+		  values_of_several_words },
+		{ "sysctl: forwarding is switched on once", forwarding },
+	};
+
+	return cmocka_run_group_tests_name("sysctl", tests, test_enter, NULL);
+}

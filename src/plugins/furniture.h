@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/furniture.h - what is made once per host and stays
+ *
+ * What:  remembers which links the plugins have made that belong to no
+ *        attachment (a bridge, its gateway on a VLAN), so that uninstall can
+ *        remove just these.
+ */
+#ifndef PLUGINS_FURNITURE_H
+#define PLUGINS_FURNITURE_H
+
+#include <hawser/err.h>
+
+/* Before the link is made. */
+int furniture_note(const char *kind, const char *name, struct hw_err *e);
+
+/* Remove every link that was noted, each told to standard output; then the state directory as far
+ * as it holds nothing else. A bridge that has ports stays: -EBUSY. */
+int furniture_remove(struct hw_err *e);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/lease-file.h - a lease's file, for lease.c, lease-end.c and lease-gc.c
+ */
+#ifndef PLUGINS_LEASE_FILE_H
+#define PLUGINS_LEASE_FILE_H
+
+#include <sys/stat.h>
+
+#include "plugins/lease.h"
+
+#define LEASE_TEXT_MAX 1024 /* of an id and an interface name */
+
+struct lease_text {
+	char text[LEASE_TEXT_MAX];
+	struct lease_owner owner; /* no id: nobody can tell; "" and no ifname: empty */
+};
+
+/* Return: 1, or 0 when nobody has the address; @ret_st: its file, may be NULL */
+int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
+	       struct stat *ret_st);
+bool lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip);
+int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e);
+
+#endif

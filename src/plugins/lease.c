@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/lease.c - the leases of host-local, in upstream's files
+ *
+ * How:   a lease is the file of its address, made with O_EXCL and then written;
+ *        "ID\r\nIFNAME" is what it holds, or only the ID where a version of
+ *        upstream's before 0.7 made it. Texts are compared as upstream does:
+ *        without the white space around them.
+ *        A killed writer can leave an empty file. To others it counts as taken,
+ *        as upstream has it, until a walk under the lock comes by and removes it.
+ */
+#include "plugins/lease.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/ip.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "plugins/lease-file.h"
+#include "plugins/lease-index.h"
+
+#define LEASE_LOCK_MS  60000
+#define LEASE_SLICE_MS 8
+#define LEASE_BREAK    "\r\n"
+
+/* ---- lists ------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	return ip_compare(a, b);
+}
+
+/**
+ * lease_list_add() - append an address
+ */
+void lease_list_add(struct lease_list *list, const struct hw_ip *ip)
+{
+	if (list->n == list->room) {
+		list->room = list->room ? 2 * list->room : 16;
+		list->v = mem_resize(list->v, list->room, sizeof(*list->v));
+	}
+	list->v[list->n++] = *ip;
+}
+
+/**
+ * lease_list_has() - is the address in the sorted list?
+ */
+bool lease_list_has(const struct lease_list *list, const struct hw_ip *ip)
+{
+	return list->n && bsearch(ip, list->v, list->n, sizeof(*list->v), compare);
+}
+
+/**
+ * lease_list_sort() - bring a list into order
+ */
+void lease_list_sort(struct lease_list *list)
+{
+	if (list->n > 1)
+		qsort(list->v, list->n, sizeof(*list->v), compare);
+}
+
+/**
+ * lease_list_done() - free what the list holds
+ */
+void lease_list_done(struct lease_list *list)
+{
+	free(list->v);
+	*list = (struct lease_list){ 0 };
+}
+
+/* ---- the directory -------------------------------------------------------------- */
+
+static int open_dir(const char *path, bool make, int *ret_fd, struct hw_err *e)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT && make) {
+		int r = file_mkdirs(AT_FDCWD, path, 0755, e);
+		if (r < 0)
+			return r;
+		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (fd < 0)
+		return err_set(e, -errno, "open %s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+/**
+ * lease_open() - a network's leases
+ * @store: starts as LEASE_STORE; to be closed in any case
+ */
+int lease_open(struct lease_store *store, const char *data_dir, const char *network,
+	       enum lease_open how, struct hw_err *e)
+{
+	store->path = str_printf("%s/%s", data_dir, network);
+	int r = open_dir(store->path, how == LEASE_MAKE, &store->dir, e);
+	if (r >= 0)
+		r = index_open(store, e);
+	if (r >= 0 && how != LEASE_LOOK)
+		r = lease_lock(store, e);
+	return r;
+}
+
+/**
+ * lease_lock() - keep others, upstream's plugin too, from changing it until lease_close()
+ *
+ * The lock is held for a fraction of a millisecond, so waiting begins anew, with short naps, often.
+ */
+int lease_lock(struct lease_store *store, struct hw_err *e)
+{
+	int64_t deadline = time_deadline(LEASE_LOCK_MS);
+	int r;
+
+	do {
+		r = file_lock(store->dir, "lock", true, time_deadline(LEASE_SLICE_MS), &store->lock,
+			      e);
+	} while (r == -ETIMEDOUT && !time_is_over(deadline));
+	if (r == -ETIMEDOUT)
+		return err_cni(e, HW_CNI_TRY_AGAIN, "gave up waiting for the lock of %s",
+			       store->path);
+	return r < 0 ? err_ctx(e, "%s", store->path) : 0;
+}
+
+/**
+ * lease_close() - and let others change it
+ */
+void lease_close(struct lease_store *store)
+{
+	mem_close_fd(&store->index);
+	mem_close_fd(&store->lock);
+	mem_close_fd(&store->dir);
+	free(store->path);
+	*store = (struct lease_store)LEASE_STORE;
+}
+
+/* ---- one lease -------------------------------------------------------------------- */
+
+static void split(struct lease_text *t, size_t len)
+{
+	char *text = t->text, *end;
+
+	t->text[len] = '\0';
+	while (isspace((unsigned char)*text))
+		text++;
+	for (end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);)
+		*--end = '\0';
+	t->owner = (struct lease_owner){ .container_id = text };
+	end = strstr(text, LEASE_BREAK);
+	if (!end)
+		return;
+	*end = '\0';
+	t->owner.ifname = end + strlen(LEASE_BREAK);
+}
+
+/**
+ * lease_read() - who has an address
+ * @ret: of a file that cannot be read, or is too long for a lease, nobody's
+ *
+ * Return: 1, or 0 when nobody has it
+ */
+int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
+	       struct stat *ret_st)
+{
+	char name[HW_IP_TEXT];
+	autoclose int fd = -1;
+
+	ret->owner = (struct lease_owner){ 0 };
+	if (!ip->family)
+		return 0;
+	fd = openat(store->dir, hw_ip_format(ip, name),
+		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno != ENOENT;
+	ssize_t len = read(fd, ret->text, sizeof(ret->text));
+	if (ret_st && fstat(fd, ret_st) < 0)
+		return 1;
+	if (len >= 0 && (size_t)len < sizeof(ret->text))
+		split(ret, (size_t)len);
+	return 1;
+}
+
+static enum lease_match match(const struct lease_text *t, const struct lease_owner *owner)
+{
+	if (!t->owner.container_id)
+		return LEASE_OTHER;
+	if (str_empty(t->owner.container_id) && !t->owner.ifname)
+		return LEASE_EMPTY;
+	if (!str_equal(t->owner.container_id, owner->container_id))
+		return LEASE_OTHER;
+	if (!t->owner.ifname)
+		return LEASE_ID_ONLY;
+	return str_equal(t->owner.ifname, owner->ifname) ? LEASE_WHOLE : LEASE_OTHER;
+}
+
+/**
+ * lease_match() - has the owner that address?
+ */
+enum lease_match lease_match(const struct lease_store *store, const struct hw_ip *ip,
+			     const struct lease_owner *owner)
+{
+	struct lease_text t;
+
+	return lease_read(store, ip, &t, NULL) ? match(&t, owner) : LEASE_NONE;
+}
+
+/**
+ * lease_is_agreed() - is the lease of the owner whose hash an entry of the index has?
+ */
+bool lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip)
+{
+	char hex[INDEX_HASH + 1];
+	struct lease_text t;
+
+	if (!lease_read(store, ip, &t, NULL) || !t.owner.container_id || !t.owner.ifname)
+		return false;
+	index_hash(&t.owner, hex);
+	return strncmp(entry, hex, INDEX_HASH) == 0;
+}
+
+/**
+ * lease_unlink() - end a lease, whoever has it
+ */
+int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e)
+{
+	char name[HW_IP_TEXT];
+
+	if (unlinkat(store->dir, hw_ip_format(ip, name), 0) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "end lease %s in %s", name, store->path);
+	return 0;
+}
+
+static int write_lease(int fd, const struct lease_owner *owner, struct hw_err *e)
+{
+	autofree char *text = str_printf("%s" LEASE_BREAK "%s", owner->container_id, owner->ifname);
+
+	return file_write_fd(fd, text, strlen(text), e);
+}
+
+/**
+ * lease_take() - lease an address, unless somebody has it
+ */
+int lease_take(struct lease_store *store, const struct lease_owner *owner, const struct hw_ip *ip,
+	       struct hw_err *e)
+{
+	char name[HW_IP_TEXT];
+	struct hw_err again;
+	autoclose int fd = openat(store->dir, hw_ip_format(ip, name),
+				  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EEXIST)
+		return 1;
+	if (fd < 0)
+		return err_set(e, -errno, "lease %s in %s", name, store->path);
+	int r = write_lease(fd, owner, e);
+	if (r >= 0 && close(take_fd(fd)) < 0)
+		r = err_set(e, -errno, "close");
+	if (r < 0)
+		err_ctx(e, "lease %s in %s", name, store->path);
+	else
+		r = index_add(store, owner, ip, e);
+	if (r < 0)
+		(void)lease_unlink(store, ip, &again);
+	return r;
+}
+
+/**
+ * lease_finish() - all that the owner took is taken
+ */
+int lease_finish(struct lease_store *store, const struct lease_owner *owner, struct hw_err *e)
+{
+	struct hw_ip ip;
+	int r;
+
+	for (unsigned n = 0; (r = index_get(store->index, owner, n, &ip)) > 0; n++)
+		if (index_stamp(store->index, owner, n, e) < 0)
+			return e->code;
+	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
+}
+
+/**
+ * lease_find() - the owner's leases of this boot, by the index alone
+ */
+int lease_find(const struct lease_store *store, const struct lease_owner *owner,
+	       struct lease_list *ret_list, struct hw_err *e)
+{
+	struct hw_ip ip;
+	int r;
+
+	for (unsigned n = 0; (r = index_get(store->index, owner, n, &ip)) > 0; n++)
+		if (lease_match(store, &ip, owner) == LEASE_WHOLE)
+			lease_list_add(ret_list, &ip);
+	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
+}
+
+/* ---- all of them ------------------------------------------------------------------- */
+
+/**
+ * lease_list() - all addresses that are taken, ascending
+ *
+ * Not file_walk(): with 65,000 names its copies and its sorting are most of the time.
+ */
+int lease_list(const struct lease_store *store, struct lease_list *ret_list, struct hw_err *e)
+{
+	int fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	struct hw_err none;
+	struct hw_ip ip;
+
+	if (!d)
+		return err_set(e, -errno, "read %s", store->path);
+	for (errno = 0; (entry = readdir(d)); errno = 0)
+		if (isxdigit((unsigned char)entry->d_name[0]) || entry->d_name[0] == ':')
+			if (hw_ip_parse(entry->d_name, &ip, &none) == 0)
+				lease_list_add(ret_list, &ip);
+	int r = errno ? err_set(e, -errno, "read %s", store->path) : 0;
+	closedir(d);
+	lease_list_sort(ret_list);
+	return r;
+}
+
+/* ---- which address was last -------------------------------------------------------- */
+
+static void last_name(size_t set, char name[40])
+{
+	snprintf(name, 40, "last_reserved_ip.%zu", set);
+}
+
+/**
+ * lease_last() - the address handed out last from a set
+ */
+struct hw_ip lease_last(const struct lease_store *store, size_t set)
+{
+	char name[40], text[HW_IP_TEXT + 1] = "";
+	struct hw_ip ip = { 0 };
+	struct hw_err e;
+
+	last_name(set, name);
+	autoclose int fd = openat(store->dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0 && read(fd, text, HW_IP_TEXT) > 0)
+		(void)hw_ip_parse(text, &ip, &e);
+	return ip;
+}
+
+/**
+ * lease_set_last() - remember it
+ *
+ * Written over what is there, so that a full disk is no obstacle.
+ */
+int lease_set_last(const struct lease_store *store, size_t set, const struct hw_ip *ip,
+		   struct hw_err *e)
+{
+	char name[40], text[HW_IP_TEXT];
+
+	last_name(set, name);
+	autoclose int fd = openat(store->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_set(e, -errno, "open %s/%s", store->path, name);
+	size_t len = strlen(hw_ip_format(ip, text));
+	int r = file_write_fd(fd, text, len, e);
+	if (r >= 0 && ftruncate(fd, (off_t)len) < 0)
+		r = err_set(e, -errno, "truncate");
+	return r < 0 ? err_ctx(e, "%s/%s", store->path, name) : 0;
+}

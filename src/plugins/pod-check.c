@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/pod-check.c - CHECK's part of the pair of links between a pod and the host
+ */
+#include "plugins/pod-check.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "net/rtnl.h"
+#include "net/sysctl.h"
+#include "plugins/pod-link.h"
+
+static int find_pod_iface(const struct hw_call *call, const struct hw_iface **ret, struct hw_err *e)
+{
+	const char *sandbox = NULL;
+
+	if (!call->prev)
+		return err_text(e, -EINVAL, "Required prevResult missing");
+	for (size_t i = 0; i < call->prev->n_ifaces; i++) {
+		const struct hw_iface *iface = &call->prev->ifaces[i];
+
+		if (!str_equal(iface->name, call->ifname) || str_empty(iface->sandbox))
+			continue;
+		sandbox = iface->sandbox;
+		if (str_equal(sandbox, call->netns)) {
+			*ret = iface;
+			return 0;
+		}
+	}
+	if (sandbox)
+		return err_text(e, -EINVAL,
+				"Sandbox in prevResult %s doesn't match configured netns: %s",
+				sandbox, call->netns);
+	return err_text(e, -EINVAL, "prevResult has no interface \"%s\" of the container",
+			call->ifname);
+}
+
+/* The record knows; without one it is the first veth on the host that the result names. */
+static const struct hw_iface *find_host_iface(const struct hw_call *call, const char *bridge)
+{
+	const struct pod_link_made *made = call->made;
+
+	for (size_t i = 0; i < call->prev->n_ifaces; i++) {
+		const struct hw_iface *iface = &call->prev->ifaces[i];
+
+		if (!str_empty(iface->sandbox) || str_equal(iface->name, bridge))
+			continue;
+		if (!made->host || str_equal(iface->name, made->host))
+			return iface;
+	}
+	return NULL;
+}
+
+/**
+ * pod_check_mac() - has a link the hardware address that the result says?
+ */
+int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct hw_err *e)
+{
+	char text[HW_MAC_TEXT];
+	struct hw_err ignored;
+	struct hw_mac mac;
+
+	if (str_empty(iface->mac) || hw_mac_parse(iface->mac, &mac, &ignored) < 0 ||
+	    (mac.len == link->mac.len && !memcmp(mac.bytes, link->mac.bytes, mac.len)))
+		return 0;
+	return err_text(e, -EINVAL, "interface %s has the MAC address %s, not %s", link->name,
+			hw_mac_format(&link->mac, text), iface->mac);
+}
+
+/* One end: there, of the right kind, with the right address and MTU. */
+static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, struct link *ret_link,
+		     struct hw_err *e)
+{
+	const char *where = str_empty(iface->sandbox) ? "host" : "container";
+
+	int r = link_get(nl, iface->name, ret_link, e);
+	if (r == -ENODEV)
+		return err_text(e, r, "%s interface %s is missing", where, iface->name);
+	if (r < 0)
+		return r;
+	if (!str_equal(ret_link->kind, "veth"))
+		return err_text(e, -EINVAL, "%s interface %s is not a veth", where, iface->name);
+	if (mtu > 0 && ret_link->mtu != (uint32_t)mtu)
+		return err_text(e, -EINVAL, "%s interface %s has MTU %u, not %d", where,
+				iface->name, ret_link->mtu, mtu);
+	return pod_check_mac(iface, ret_link, e);
+}
+
+/**
+ * pod_check() - are both ends as they were made?
+ * @l:      not yet open
+ * @bridge: the host's interface that is not the pair's; NULL: none
+ * @mtu:    as configured
+ */
+int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
+	      struct hw_err *e)
+{
+	const struct hw_iface *pod = NULL, *host;
+
+	int r = find_pod_iface(call, &pod, e);
+	if (r < 0)
+		return r;
+	host = find_host_iface(call, bridge);
+	if (!host)
+		return err_text(e, -EINVAL, "prevResult does not have the host's end of %s",
+				call->ifname);
+	r = pod_link_open(l, call, e);
+	if (r >= 0)
+		r = check_end(l->nl, host, mtu, &l->host, e);
+	if (r >= 0)
+		r = check_end(l->pod_nl, pod, mtu, &l->pod, e);
+	if (r < 0)
+		return r;
+	if (l->pod.parent != l->host.index)
+		return err_text(e, -EINVAL, "host interface %s is not the other end of %s",
+				l->host.name, l->pod.name);
+	if (!(l->host.flags & IFF_UP))
+		return err_text(e, -ENETDOWN, "host interface %s is down", l->host.name);
+	return 0;
+}
+
+/**
+ * pod_check_forwarding() - does the host forward what the pod sends?
+ */
+int pod_check_forwarding(const struct hw_result *result, struct hw_err *e)
+{
+	static const struct {
+		int family;
+		const char *name;
+	} sysctls[] = {
+		{ AF_INET, "net/ipv4/ip_forward" },
+		{ AF_INET6, "net/ipv6/conf/all/forwarding" },
+	};
+
+	for (size_t i = 0; i < result->n_ips; i++) {
+		int six = result->ips[i].address.ip.family == AF_INET6;
+		autofree char *value = NULL;
+
+		int r = sysctl_read(-1, sysctls[six].name, &value, e);
+		if (r < 0)
+			return r;
+		if (str_equal(value, "0"))
+			return err_text(e, -EINVAL, "forwarding is switched off: %s is 0",
+					sysctls[six].name);
+	}
+	return 0;
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/ptp.c - a pod and the host, connected by a pair of links
+ *
+ * What:  a veth pair without a bridge: the host routes each pod's address to
+ *        the pod's link, and the pod everything to the host.
+ * How:   the pod thinks that its gateway is at the other end and its network
+ *        behind it: instead of the route to the network that the kernel makes
+ *        with the address there are a route to the gateway on the link and one
+ *        to the network through it. The host's end has the gateway's address.
+ * Rules: the host's routes carry our protocol number and go with the link.
+ *        Only the two of them are on the link, so that no address can be a
+ *        duplicate and nothing has to wait for finding out.
+ */
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <linux/rtnetlink.h>
+#include <sys/socket.h>
+
+#include <hawser/plugin.h>
+
+#include "base/err.h"
+#include "base/ip.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/addr.h"
+#include "net/iface.h"
+#include "net/link.h"
+#include "net/route.h"
+#include "net/rtnl.h"
+#include "net/sysctl.h"
+#include "plugins/ipam.h"
+#include "plugins/plugins.h"
+#include "plugins/pod-check.h"
+#include "plugins/pod-link.h"
+
+#define POD_IFACE 1 /* after the host's end */
+
+struct ptp_conf {
+	bool ip_masq;
+	char *ip_masq_backend;
+	int mtu;
+	struct ipam_conf ipam;
+	struct ipam_dns dns;
+};
+
+static const struct hw_field ptp_fields[] = {
+	{ "ipMasq", HW_BOOL, HW_AT(struct ptp_conf, ip_masq),
+	  .help = "masquerade; not yet supported" },
+	{ "ipMasqBackend", HW_STRING, HW_AT(struct ptp_conf, ip_masq_backend),
+	  .help = "for ipMasq" },
+	{ "mtu", HW_INT, HW_AT(struct ptp_conf, mtu), .help = "MTU of the pair; 0: the kernel's" },
+	{ "ipam", HW_OBJECT, HW_AT(struct ptp_conf, ipam), .sub = ipam_fields,
+	  .help = "who gives the pod its addresses; needed" },
+	{ "dns", HW_OBJECT, HW_AT(struct ptp_conf, dns), .sub = ipam_dns_fields,
+	  .help = "for the result, instead of IPAM's" },
+	{ 0 },
+};
+
+static int ptp_conf_check(const struct ptp_conf *conf, struct hw_err *e)
+{
+	if (conf->ip_masq)
+		return err_cni(e, HW_CNI_UNSUPPORTED_FIELD, "\"ipMasq\" is not supported yet");
+	return ipam_require(&conf->ipam, e);
+}
+
+/* ---- what is where -------------------------------------------------------------------- */
+
+static struct hw_prefix alone(const struct hw_ip *ip)
+{
+	return (struct hw_prefix){ *ip, (uint8_t)ip_bits(ip) };
+}
+
+/* In the pod: the gateway is on the link. */
+static struct route to_gateway(const struct hw_ipconf *ip)
+{
+	return (struct route){ .dst = alone(&ip->gateway),
+			       .scope = RT_SCOPE_LINK,
+			       .src = ip->address.ip };
+}
+
+/* In the pod: the network is behind the gateway. */
+static struct route to_network(const struct hw_ipconf *ip)
+{
+	return (struct route){ .dst = ip->address, .gw = ip->gateway, .src = ip->address.ip };
+}
+
+/* On the host: the pod is on the link. */
+static struct route to_pod(const struct hw_ipconf *ip)
+{
+	return (struct route){ .dst = alone(&ip->address.ip),
+			       .scope = RT_SCOPE_HOST,
+			       .proto = ROUTE_PROTO_HAWSER };
+}
+
+/* Several addresses may have the same gateway. */
+static bool is_new_gateway(const struct hw_result *result, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (hw_ip_equal(&result->ips[i].gateway, &result->ips[index].gateway))
+			return false;
+	return true;
+}
+
+/* Or be of the same network; a network of one address has no route of its own. */
+static bool is_new_network(const struct hw_result *result, size_t index)
+{
+	const struct hw_prefix *address = &result->ips[index].address;
+
+	for (size_t i = 0; i < index; i++)
+		if (result->ips[i].address.len == address->len &&
+		    hw_prefix_contains(&result->ips[i].address, &address->ip))
+			return false;
+	return address->len < ip_bits(&address->ip);
+}
+
+/* ---- ADD ----------------------------------------------------------------------------------- */
+
+static int ptp_lease(struct hw_call *call, const struct pod_link *l, struct hw_err *e)
+{
+	const struct ptp_conf *conf = call->conf;
+	const struct hw_result *result = call->result;
+	char text[HW_PREFIX_TEXT];
+
+	int r = ipam_add(call, &conf->ipam, POD_IFACE, e);
+	for (size_t i = 0; r >= 0 && i < result->n_ips; i++) {
+		if (!result->ips[i].gateway.family)
+			return err_text(e, -EINVAL, "IPAM plugin returned no gateway for %s",
+					hw_prefix_format(&result->ips[i].address, text));
+		r = sysctl_enable_forwarding(l->nl, result->ips[i].address.ip.family, e);
+		if (r < 0)
+			return err_ctx(e, "could not enable IP forwarding");
+	}
+	return r;
+}
+
+static int ptp_route_pod(const struct pod_link *l, const struct hw_result *result, struct hw_err *e)
+{
+	for (size_t i = 0; i < result->n_ips; i++) {
+		const struct hw_ipconf *ip = &result->ips[i];
+		struct route kernels = { .dst = ip->address, .scope = RT_SCOPE_NOWHERE };
+		struct route gateway = to_gateway(ip), network = to_network(ip);
+
+		if (is_new_network(result, i))
+			route_put_del(l->pod_nl, &l->pod, &kernels);
+		if (is_new_gateway(result, i))
+			route_put_add(l->pod_nl, &l->pod, &gateway);
+		if (is_new_network(result, i))
+			route_put_add_only(l->pod_nl, &l->pod, &network);
+	}
+	return rtnl_commit(l->pod_nl, e);
+}
+
+/* A route that an unclean end left for the address leads nowhere now: replace it. */
+static int ptp_route_host(const struct pod_link *l, const struct hw_result *result,
+			  struct hw_err *e)
+{
+	for (size_t i = 0; i < result->n_ips; i++) {
+		const struct hw_ipconf *ip = &result->ips[i];
+		struct hw_prefix gateway = alone(&ip->gateway);
+		struct route pod = to_pod(ip);
+
+		if (is_new_gateway(result, i))
+			addr_put_add(l->nl, &l->host, &gateway, IFA_F_NODAD);
+		route_put_replace(l->nl, &l->host, &pod);
+	}
+	return rtnl_commit(l->nl, e);
+}
+
+static int ptp_connect(struct hw_call *call, struct pod_link *l, struct hw_err *e)
+{
+	const struct ptp_conf *conf = call->conf;
+	const struct pod_link_want want = { .mtu = conf->mtu };
+	const struct iface_options options = { .dad = IFACE_DAD_SKIP };
+
+	int r = pod_link_make(l, call, &want, e);
+	if (r < 0)
+		return r;
+	pod_link_report(call, &l->host, NULL);
+	pod_link_report(call, &l->pod, call->netns);
+	r = iface_configure(l->pod_nl, l->netns_fd, &l->pod, call->result, &options, e);
+	if (r >= 0)
+		r = ptp_route_pod(l, call->result, e);
+	return r < 0 ? r : ptp_route_host(l, call->result, e);
+}
+
+static int ptp_add(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
+	const struct ptp_conf *conf = call->conf;
+
+	int r = ptp_conf_check(conf, e);
+	if (r >= 0)
+		r = pod_link_open(&l, call, e);
+	if (r >= 0)
+		r = pod_link_plan(&l, call, true, e);
+	if (r < 0)
+		return r;
+	hw_result_free(call->result);
+	call->result = hw_result_new();
+	r = ptp_lease(call, &l, e);
+	if (r >= 0)
+		r = ptp_connect(call, &l, e);
+	if (r >= 0)
+		ipam_override_dns(call, &conf->dns);
+	return r;
+}
+
+/* ---- CHECK --------------------------------------------------------------------------------- */
+
+static int need_route(const struct route_list *list, const struct route *want,
+		      const struct link *link, struct hw_err *e)
+{
+	char text[ROUTE_TEXT];
+
+	if (route_find(list, want))
+		return 0;
+	return err_text(e, -ENOENT, "interface %s lacks the route %s", link->name,
+			route_format(want, link, text));
+}
+
+static int ptp_check_pod(const struct pod_link *l, const struct hw_result *prev, struct hw_err *e)
+{
+	AUTO(route_list_done) struct route_list list = { 0 };
+
+	int r = iface_check(l->pod_nl, &l->pod, prev, e);
+	if (r >= 0)
+		r = route_get(l->pod_nl, &l->pod, AF_UNSPEC, 0, &list, e);
+	for (size_t i = 0; r >= 0 && i < prev->n_ips; i++) {
+		struct route gateway = to_gateway(&prev->ips[i]);
+		struct route network = to_network(&prev->ips[i]);
+
+		if (is_new_gateway(prev, i))
+			r = need_route(&list, &gateway, &l->pod, e);
+		if (r >= 0 && is_new_network(prev, i))
+			r = need_route(&list, &network, &l->pod, e);
+	}
+	return r;
+}
+
+static int ptp_check_host(const struct pod_link *l, const struct hw_result *prev, struct hw_err *e)
+{
+	AUTO(route_list_done) struct route_list routes = { 0 };
+	AUTO(addr_list_done) struct addr_list addresses = { 0 };
+	char text[HW_PREFIX_TEXT];
+
+	int r = addr_get(l->nl, &l->host, AF_UNSPEC, &addresses, e);
+	if (r >= 0)
+		r = route_get(l->nl, &l->host, AF_UNSPEC, 0, &routes, e);
+	for (size_t i = 0; r >= 0 && i < prev->n_ips; i++) {
+		struct hw_prefix gateway = alone(&prev->ips[i].gateway);
+		struct route pod = to_pod(&prev->ips[i]);
+
+		if (!addr_list_has(&addresses, &gateway))
+			return err_text(e, -EADDRNOTAVAIL, "interface %s lacks the address %s",
+					l->host.name, hw_prefix_format(&gateway, text));
+		r = need_route(&routes, &pod, &l->host, e);
+	}
+	return r < 0 ? r : pod_check_forwarding(prev, e);
+}
+
+static int ptp_check(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
+	const struct ptp_conf *conf = call->conf;
+
+	int r = ptp_conf_check(conf, e);
+	if (r >= 0)
+		r = ipam_pass(call, &conf->ipam, "CHECK", e);
+	if (r >= 0)
+		r = pod_check(&l, call, NULL, conf->mtu, e);
+	if (r >= 0)
+		r = ptp_check_pod(&l, call->prev, e);
+	return r < 0 ? r : ptp_check_host(&l, call->prev, e);
+}
+
+/* ---- the other verbs -------------------------------------------------------------------------- */
+
+static int ptp_del(struct hw_call *call, struct hw_err *e)
+{
+	const struct ptp_conf *conf = call->conf;
+
+	return pod_link_end(call, &conf->ipam, e);
+}
+
+static int ptp_gc(struct hw_call *call, struct hw_err *e)
+{
+	const struct ptp_conf *conf = call->conf;
+
+	return ipam_pass(call, &conf->ipam, "GC", e);
+}
+
+static int ptp_status(struct hw_call *call, struct hw_err *e)
+{
+	const struct ptp_conf *conf = call->conf;
+
+	int r = ptp_conf_check(conf, e);
+	return r < 0 ? r : ipam_pass(call, &conf->ipam, "STATUS", e);
+}
+
+const struct hw_plugin ptp_plugin = {
+	.size = sizeof(struct hw_plugin),
+	.name = "ptp",
+	.summary = "connects the pod and the host by a pair of links, and routes",
+	.add = ptp_add,
+	.del = ptp_del,
+	.check = ptp_check,
+	.gc = ptp_gc,
+	.status = ptp_status,
+	.fields = ptp_fields,
+	.conf_size = sizeof(struct ptp_conf),
+	.record = true,
+	.made_fields = pod_link_made_fields,
+	.made_size = sizeof(struct pod_link_made),
+};

@@ -1,0 +1,741 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# bridge: what an ADD makes and says, beside Debian's Go bridge where that can do it too; what CHECK
+# finds; DEL after anything. The wide table of configurations is in test/differential.
+bats_require_minimum_version 1.5.0
+load lib
+
+plugins=$HAWSER_BUILD/cni
+host_end='.interfaces[1].name'
+
+setup() {
+	need ip jq bridge
+	ip netns add one
+	ip netns add two
+	export CNI_PATH=$plugins:$GO_PLUGINS
+}
+
+teardown() {
+	local link netns
+	# a namespace's end takes a while, and its links with it
+	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
+	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	rm -rf /run/hawser
+	for link in br7 other; do ip link del "$link" 2>/dev/null || true; done
+	rm -rf /var/lib/cni/networks
+}
+
+# ---- words ---------------------------------------------------------------------------
+
+v4='{"type":"host-local","subnet":"10.7.0.0/24"}'
+v6='{"type":"host-local","subnet":"fd07::/64"}'
+both='{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]]}'
+static='{"type":"static","addresses":[{"address":"10.7.0.9/24"}]}'
+
+# conf JSON [IPAM]: a configuration with these keys; conf with IPAM "" has none
+conf() {
+	jq -c --argjson ipam "${2-$v4}" '{cniVersion:"1.0.0",name:"net",type:"bridge",bridge:"br7",ipam:$ipam} + .' <<<"$1"
+}
+l2() { jq -c 'del(.ipam)' <<<"$(conf "$1")"; }
+
+# call VERB CONTAINER NETNS CONF: the plugin; NETNS is a name, a path or ""
+call() {
+	local netns=$3
+	case $netns in "" | /*) ;; *) netns=/run/netns/$netns ;; esac
+	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=$netns CNI_IFNAME=eth0 "${plugin:-$plugins/bridge}" <<<"$4"
+}
+go() { plugin=$GO_PLUGINS/bridge call "$@"; }
+
+# add JSON [IPAM]: ADD container c1 in netns one; what it says is in /tmp/result
+try_add() {
+	conf "$@" >/tmp/conf
+	call ADD c1 one "$(</tmp/conf)"
+}
+add() { try_add "$@" >/tmp/result; }
+result() { jq -r "$1" /tmp/result; }
+with_result() { jq -c --slurpfile prev /tmp/result '.prevResult = $prev[0]' /tmp/conf; }
+check() { call CHECK c1 one "$(with_result)"; }
+del() { call DEL c1 "${1-one}" "$(with_result)"; }
+
+fails_with() { # CODE MESSAGE: the last run failed, with this error object on its standard output
+	echo "$output"
+	[ "$status" = 1 ]
+	[ "$(jq .code <<<"$output")" = "$1" ]
+	# shellcheck disable=SC2053 # a pattern
+	[[ "$(jq -r .msg <<<"$output")" == $2 ]]
+}
+
+# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
+drifts() {
+	local message=$1
+	shift
+	check
+	"$@"
+	run check
+	fails_with 999 "$message"
+}
+
+links() { ip -j link | jq -r '.[].ifname' | sort; }
+leases() { # addresses that are taken
+	find /var/lib/cni/networks/net -type f \( -name '*.*.*.*' -o -name '*:*' \) -printf '%f\n' 2>/dev/null |
+		sort
+}
+records() { find /run/hawser/attachments -type f 2>/dev/null; }
+# only_furniture: no attachment has left anything
+only_furniture() {
+	[ "$(links)" = $'br7\nlo' ]
+	[ -z "$(leases)" ]
+	[ -z "$(records)" ]
+}
+
+# talks FROM ADDRESS: can netns FROM reach a server of netns two at ADDRESS, by TCP?
+talks() {
+	rm -f /tmp/server
+	ip netns exec two timeout 10 python3 -c '
+import socket, sys
+s = socket.create_server((sys.argv[1], 7777), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+print("ready", flush=True)
+s.accept()[0].sendall(b"hello")' "$2" >/tmp/server &
+	until grep -qs ready /tmp/server; do sleep 0.01; done
+	[ "$(ip netns exec "$1" timeout 5 python3 -c '
+import socket, sys
+print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")" = hello ]
+	wait
+}
+
+# reaches FROM ADDRESS: does the host at ADDRESS answer netns FROM? A refusal is an answer.
+reaches() {
+	ip netns exec "$1" python3 -c '
+import socket, sys
+try:
+	socket.create_connection((sys.argv[1], 9), 1)
+except ConnectionRefusedError:
+	pass' "$2"
+}
+
+# ---- ADD ---------------------------------------------------------------------------------
+
+@test "bridge: ADD gives the pod an address and a port, and says so as upstream does" {
+	add '{"isDefaultGateway":true}'
+	[ "$(jq -c '.interfaces[].mac = "M"' /tmp/result)" = '{"cniVersion":"1.0.0","interfaces":[{"mac":"M","name":"br7"},{"mac":"M","name":"'"$(result "$host_end")"'"},{"mac":"M","name":"eth0","sandbox":"/run/netns/one"}],"ips":[{"address":"10.7.0.2/24","gateway":"10.7.0.1","interface":2}],"routes":[{"dst":"0.0.0.0/0","gw":"10.7.0.1"}]}' ]
+	for i in 0 1; do
+		[ "$(ip -j link show "$(result ".interfaces[$i].name")" | jq -r '.[].address')" = "$(result ".interfaces[$i].mac")" ]
+	done
+	[ "$(ip -n one -j link show eth0 | jq -r '.[].address')" = "$(result '.interfaces[2].mac')" ]
+	[[ "$(result "$host_end")" =~ ^veth[0-9a-f]{8}$ ]]
+	ip -n one route show default | grep -q 'via 10.7.0.1 dev eth0'
+	[ "$(cat /proc/sys/net/ipv4/ip_forward)" = 1 ]
+	check
+	del
+	only_furniture
+}
+
+@test "bridge: both ends have one queue, as many as the kernel uses anyway" {
+	add '{}'
+	[ "$(ip -d -j link show "$(result "$host_end")" | jq '.[0].num_tx_queues, .[0].num_rx_queues' | xargs)" = "1 1" ]
+	[ "$(ip -n one -d -j link show eth0 | jq '.[0].num_tx_queues, .[0].num_rx_queues' | xargs)" = "1 1" ]
+}
+
+@test "bridge: pods reach each other and the bridge at once, over IPv4 and IPv6" {
+	add '{"isDefaultGateway":true}' "$both"
+	call ADD c2 two "$(</tmp/conf)" >/tmp/second
+	# the first packet to each, without a second try
+	reaches one 10.7.0.1
+	reaches one fd07::1
+	talks one "$(jq -r '.ips[0].address | split("/")[0]' /tmp/second)"
+	talks one "$(jq -r '.ips[1].address | split("/")[0]' /tmp/second)"
+	check
+	del
+	call DEL c2 two "$(</tmp/conf)"
+	only_furniture
+}
+
+@test "bridge: IPv6 alone has its address without waiting, usable at once" {
+	add '{"isDefaultGateway":true}' "$v6"
+	[ "$(result '.ips[0].address')" = fd07::2/64 ]
+	[ -z "$(ip -n one -6 addr show tentative)" ]
+	[ -z "$(ip addr show dev br7 tentative to fd07::/64)" ]
+	[ "$(ip netns exec one cat /proc/sys/net/ipv6/conf/eth0/accept_dad)" = 0 ]
+	[ "$(cat /proc/sys/net/ipv6/conf/all/forwarding)" = 1 ]
+	check
+	del
+	only_furniture
+}
+
+@test "bridge: enabledad does the detection, and waits for it" {
+	add '{"isDefaultGateway":true,"enabledad":true}' "$v6"
+	[ "$(ip netns exec one cat /proc/sys/net/ipv6/conf/eth0/accept_dad)" = 1 ]
+	[ -z "$(ip -n one -6 addr show tentative to fd07::/64)" ]
+	[ -z "$(ip -n one -6 addr show dev eth0 nodad)" ]
+	check
+}
+
+@test "bridge: in every spec version ADD and DEL do their work" {
+	for version in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0 1.1.0; do
+		add '{"cniVersion":"'$version'","isGateway":true}' "$static"
+		[ "$(result .cniVersion)" = "$version" ]
+		ip -n one addr show eth0 | grep -q 10.7.0.9/24
+		call DEL c1 one "$(</tmp/conf)"
+		only_furniture
+	done
+}
+
+@test "bridge: isGateway without a gateway from IPAM takes the first address of the network" {
+	add '{"isGateway":true}' "$static"
+	[ "$(result '.ips[0].gateway')" = 10.7.0.1 ]
+	[ "$(result .routes)" = null ]
+	ip addr show br7 | grep -q 'inet 10.7.0.1/24'
+	check
+	del
+}
+
+@test "bridge: isDefaultGateway gives IPAM's default route its gateway instead of adding a second one" {
+	add '{"isDefaultGateway":true}' '{"type":"host-local","subnet":"10.7.0.0/24","routes":[{"dst":"0.0.0.0/0"}]}'
+	[ "$(result '.routes | tostring')" = '[{"dst":"0.0.0.0/0","gw":"10.7.0.1"}]' ]
+	[ "$(ip -n one route show default | wc -l)" = 1 ]
+	check
+}
+
+@test "bridge: without isGateway the bridge has no address and nothing is forwarded" {
+	echo 0 >/proc/sys/net/ipv4/ip_forward
+	add '{}'
+	[ -z "$(ip -4 addr show br7)" ]
+	[ "$(cat /proc/sys/net/ipv4/ip_forward)" = 0 ]
+	check
+}
+
+@test "bridge: without ipam the pod has its interface up and no address" {
+	l2 '{}' >/tmp/conf
+	call ADD c1 one "$(</tmp/conf)" >/tmp/result
+	[ "$(result .ips)" = null ]
+	ip -n one link show eth0 | grep -q LOWER_UP
+	check
+	del
+	only_furniture
+}
+
+@test "bridge: disableContainerInterface leaves it down; with ipam it is refused" {
+	l2 '{"disableContainerInterface":true}' >/tmp/conf
+	call ADD c1 one "$(</tmp/conf)" >/tmp/result
+	run ! grep -q UP <(ip -n one link show eth0)
+	check
+	del
+	run try_add '{"disableContainerInterface":true}'
+	fails_with 7 "cannot use IPAM when DisableContainerInterface flag is set"
+}
+
+@test "bridge: mtu is that of the bridge and of both ends" {
+	add '{"mtu":1400}'
+	ip link show br7 | grep -q 'mtu 1400'
+	ip link show "$(result "$host_end")" | grep -q 'mtu 1400'
+	ip -n one link show eth0 | grep -q 'mtu 1400'
+	check
+}
+
+@test "bridge: the MAC of runtimeConfig wins over args, and that over CNI_ARGS" {
+	mac() { ip -n one -j link show eth0 | jq -r '.[].address'; }
+	export CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAME=x;MAC=02:00:00:00:00:01"
+	add '{}'
+	[ "$(mac)" = 02:00:00:00:00:01 ]
+	[ "$(result '.interfaces[2].mac')" = 02:00:00:00:00:01 ]
+	check
+	del
+	add '{"args":{"cni":{"mac":"02:00:00:00:00:02"}}}'
+	[ "$(mac)" = 02:00:00:00:00:02 ]
+	del
+	add '{"args":{"cni":{"mac":"02:00:00:00:00:02"}},"runtimeConfig":{"mac":"02:00:00:00:00:03"}}'
+	[ "$(mac)" = 02:00:00:00:00:03 ]
+	del
+}
+
+@test "bridge: the configuration's dns replaces that of IPAM, as a whole" {
+	printf 'nameserver 10.0.0.53\nsearch a.test\n' >/tmp/resolv.conf
+	ipam='{"type":"host-local","subnet":"10.7.0.0/24","resolvConf":"/tmp/resolv.conf"}'
+	add '{}' "$ipam"
+	[ "$(result '.dns | tostring')" = '{"nameservers":["10.0.0.53"],"search":["a.test"]}' ]
+	del
+	add '{"dns":{"domain":"b.test"}}' "$ipam"
+	[ "$(result '.dns | tostring')" = '{"domain":"b.test"}' ]
+	del
+	add '{"dns":{"nameservers":[]}}' "$ipam"
+	[ "$(result .dns)" = null ]
+}
+
+@test "bridge: hairpinMode and portIsolation are flags of the port, promiscMode of the bridge" {
+	add '{"hairpinMode":true,"portIsolation":true}'
+	bridge -d link show dev "$(result "$host_end")" | grep -q 'hairpin on'
+	bridge -d link show dev "$(result "$host_end")" | grep -q 'isolated on'
+	check
+	del
+	add '{"promiscMode":true}'
+	ip link show br7 | grep -q PROMISC
+	bridge -d link show dev "$(result "$host_end")" | grep -q 'hairpin off'
+	check
+}
+
+@test "bridge: isolated pods do not reach each other, but the bridge" {
+	add '{"isGateway":true,"portIsolation":true}'
+	call ADD c2 two "$(</tmp/conf)" >/tmp/second
+	reaches one 10.7.0.1
+	run ! reaches one 10.7.0.3
+}
+
+@test "bridge: the MAC of a bridge that we make stays, whatever ports come and go" {
+	add '{}'
+	mac=$(result '.interfaces[0].mac')
+	ip link add other type veth peer name peer
+	ip link set other address 02:00:00:00:00:00 master br7
+	[ "$(ip -j link show br7 | jq -r '.[].address')" = "$mac" ]
+	del
+	[ "$(ip -j link show br7 | jq -r '.[].address')" = "$mac" ]
+	check_mac=$(ip -j link show br7 | jq -r '.[].address')
+	ip link del other
+	[ "$check_mac" = "$mac" ]
+}
+
+@test "bridge: a bridge that is there is used as it is, and its MAC pinned with the address" {
+	ip link add br7 type bridge
+	add '{"isGateway":true,"mtu":1400}'
+	ip link show br7 | grep -q UP
+	mac=$(result '.interfaces[0].mac')
+	[ "$(ip -j link show br7 | jq -r '.[].address')" = "$mac" ]
+	ip link add other type veth peer name peer
+	ip link set other address 02:00:00:00:00:00 master br7
+	[ "$(ip -j link show br7 | jq -r '.[].address')" = "$mac" ]
+	ip link del other
+	# it is not ours to remove
+	del
+	hawser-plugin uninstall
+	ip link show br7
+}
+
+# ---- refused -----------------------------------------------------------------------------------
+
+@test "bridge: bad configurations are refused with upstream's texts, and nothing is changed" {
+	refused() { # CODE MESSAGE JSON
+		run call ADD c1 one "$(conf "$3")"
+		fails_with "$1" "$2"
+	}
+	refused 7 "cannot set hairpin mode and promiscuous mode at the same time" '{"hairpinMode":true,"promiscMode":true}'
+	refused 7 "invalid VLAN ID 4095 (must be between 0 and 4094)" '{"vlan":4095}'
+	refused 7 "invalid VLAN ID -1 (must be between 0 and 4094)" '{"vlan":-1}'
+	refused 7 "incorrect trunk id parameter" '{"vlanTrunk":[{"id":0}]}'
+	refused 7 "incorrect trunk minID parameter" '{"vlanTrunk":[{"minID":0,"maxID":9}]}'
+	refused 7 "incorrect trunk maxID parameter" '{"vlanTrunk":[{"minID":1,"maxID":5000}]}'
+	refused 7 "minID is greater than maxID in trunk parameter" '{"vlanTrunk":[{"minID":5,"maxID":4}]}'
+	refused 7 "minID and maxID should be configured simultaneously, minID is missing" '{"vlanTrunk":[{"maxID":4}]}'
+	refused 7 "minID and maxID should be configured simultaneously, maxID is missing" '{"vlanTrunk":[{"minID":4}]}'
+	refused 7 'invalid bridge name "": *' '{"bridge":""}'
+	refused 7 'invalid bridge name "a/b": *' '{"bridge":"a/b"}'
+	refused 7 'invalid MAC address "x"' '{"runtimeConfig":{"mac":"x"}}'
+	refused 7 'failed to load netconf: *isGateway*' '{"isGateway":1}'
+	refused 2 '"ipMasq" is not supported yet' '{"ipMasq":true}'
+	refused 2 '"macspoofchk" is not supported yet' '{"macspoofchk":true}'
+	CNI_ARGS="X=y" refused 999 'ARGS: unknown args \["X=y"\]' '{}'
+	[ "$(links)" = lo ]
+	[ -z "$(records)" ]
+	[ -z "$(leases)" ]
+}
+
+@test "bridge: a kernel without VLAN filtering is told plainly, by ADD and by STATUS" {
+	ip link add other type bridge
+	run ip link set other type bridge vlan_filtering 1
+	bridge vlan show dev other 2>/dev/null | grep -q PVID && skip "this kernel filters VLANs"
+	for json in '{"vlan":100}' '{"vlanTrunk":[{"id":1}]}'; do
+		run call ADD c1 one "$(conf "$json")"
+		fails_with 999 '*kernel*VLAN*'
+		run call STATUS "" "" "$(conf "$json" | jq -c '.cniVersion = "1.1.0"')"
+		fails_with 50 '*kernel*VLAN*'
+	done
+	[ "$(links)" = $'lo\nother' ]
+}
+
+@test "bridge: a link of that name that is no bridge is refused, by ADD and by STATUS" {
+	ip link add br7 type veth peer name other
+	run try_add '{}'
+	fails_with 999 '"br7" already exists but is not a bridge'
+	[ -z "$(leases)" ]
+	run call STATUS "" "" "$(conf '{"cniVersion":"1.1.0"}')"
+	fails_with 50 '"br7" already exists but is not a bridge'
+}
+
+@test "bridge: an address of the bridge that is in the way is an error, unless forceAddress" {
+	ip link add br7 type bridge
+	ip addr add 10.8.0.1/24 dev br7
+	run try_add '{"isGateway":true}'
+	fails_with 999 '*"br7" already has an IP address different from 10.7.0.1/24'
+	[ "$(links)" = $'br7\nlo' ]
+	[ -z "$(leases)" ]
+	add '{"isGateway":true,"forceAddress":true}'
+	[ "$(ip -j -4 addr show br7 | jq -r '.[].addr_info[].local')" = 10.7.0.1 ]
+	del
+}
+
+@test "bridge: of IPv6 only an address of the same network is in the way" {
+	ip link add br7 type bridge
+	ip addr add fd08::1/64 dev br7
+	add '{"isGateway":true}' "$v6"
+	del
+	ip addr del fd07::1/64 dev br7
+	ip addr add fd07::9/64 dev br7
+	run try_add '{"isGateway":true}' "$v6"
+	fails_with 999 '*"br7" already has an IP address different from fd07::1/64'
+	add '{"isGateway":true,"forceAddress":true}' "$v6"
+	del
+}
+
+@test "bridge: CNI_IFNAME that is taken is refused, and nothing is changed" {
+	ip -n one link add eth0 type veth peer name other
+	before=$(ip -n one -j addr)
+	run try_add '{"isGateway":true}'
+	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
+	[ "$(links)" = lo ]
+	[ -z "$(leases)" ]
+	[ -z "$(records)" ]
+	[ "$(ip -n one -j addr)" = "$before" ]
+}
+
+@test "bridge: IPAM that fails, or that gives no address, leaves nothing behind" {
+	run try_add '{}' '{"type":"nosuch"}'
+	fails_with 999 'failed to find plugin "nosuch"*'
+	mkdir /tmp/ipam
+	cat >/tmp/ipam/empty <<-'END'
+		#!/bin/sh
+		echo $CNI_COMMAND >>/tmp/ipam/calls
+		[ $CNI_COMMAND = DEL ] || echo '{}'
+	END
+	chmod +x /tmp/ipam/empty
+	CNI_PATH=$CNI_PATH:/tmp/ipam run try_add '{}' '{"type":"empty"}'
+	fails_with 999 "IPAM plugin returned missing IP config"
+	[ "$(cat /tmp/ipam/calls)" = $'ADD\nDEL' ]
+	only_furniture
+}
+
+@test "bridge: a netns that is not there is refused" {
+	run call ADD c1 nosuch "$(conf '{}')"
+	fails_with 999 'failed to open netns "/run/netns/nosuch": failed to Statfs*'
+	[ "$(links)" = lo ]
+}
+
+# ---- ADD twice ------------------------------------------------------------------------------------
+
+@test "bridge: ADD twice: the second is refused and the first stays" {
+	add '{"isGateway":true}'
+	before=$(ip -j addr; ip -n one -j addr; leases)
+	run call ADD c1 one "$(</tmp/conf)"
+	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
+	[ "$(ip -j addr; ip -n one -j addr; leases)" = "$before" ]
+	check
+	del
+	only_furniture
+}
+
+@test "bridge: ADD again after the pod lost its interface takes over what is left" {
+	add '{}' "$static"
+	ip -n one link set eth0 name lost
+	call ADD c1 one "$(</tmp/conf)" >/tmp/result
+	run ! ip -n one link show lost
+	check
+	del
+	only_furniture
+}
+
+@test "bridge: where the name of the host end is taken the next one is used" {
+	add '{}'
+	name=$(result "$host_end")
+	del
+	ip link add "$name" type veth peer name other
+	add '{}'
+	[ "$(result "$host_end")" = "$(printf 'veth%08x' $((0x${name#veth} + 1)))" ]
+	check
+	del
+	ip link show "$name"
+	ip link del "$name"
+	only_furniture
+}
+
+# ---- CHECK ------------------------------------------------------------------------------------------
+
+@test "bridge: CHECK without a previous result says so" {
+	add '{}'
+	run call CHECK c1 one "$(</tmp/conf)"
+	fails_with 999 "Required prevResult missing"
+}
+
+@test "bridge: CHECK in another namespace than that of ADD says so" {
+	add '{}'
+	run call CHECK c1 two "$(with_result)"
+	fails_with 999 "Sandbox in prevResult /run/netns/one doesn't match configured netns: /run/netns/two"
+}
+
+@test "bridge: CHECK finds the bridge missing, replaced, down or with another MAC" {
+	add '{"isGateway":true}'
+	drifts "interface br7 has the MAC address 02:00:00:00:00:07, not *" ip link set br7 address 02:00:00:00:00:07
+	ip link set br7 address "$(result '.interfaces[0].mac')"
+	drifts "bridge br7 is down" ip link set br7 down
+	ip link set br7 up
+	ip addr add 10.7.0.1/24 dev br7 2>/dev/null || true
+	drifts "bridge br7 is missing" ip link del br7
+	ip link add br7 type veth peer name other
+	run check
+	fails_with 999 '"br7" already exists but is not a bridge'
+}
+
+@test "bridge: CHECK finds promiscuous mode switched on or off" {
+	add '{}'
+	drifts "bridge br7 is promiscuous" ip link set br7 promisc on
+	del
+	add '{"promiscMode":true}'
+	drifts "bridge br7 is not promiscuous" ip link set br7 promisc off
+}
+
+@test "bridge: CHECK finds the port detached, hairpin mode or isolation changed" {
+	add '{}'
+	port=$(result "$host_end")
+	drifts "hairpin mode of port $port is on" bridge link set dev "$port" hairpin on
+	bridge link set dev "$port" hairpin off
+	drifts "isolation of port $port is on" bridge link set dev "$port" isolated on
+	bridge link set dev "$port" isolated off
+	drifts "host interface $port is not a port of bridge br7" ip link set "$port" nomaster
+}
+
+@test "bridge: CHECK finds either end missing, down, or with another MAC or MTU" {
+	add '{"mtu":1400}'
+	port=$(result "$host_end")
+	drifts "host interface $port is down" ip link set "$port" down
+	ip link set "$port" up
+	drifts "host interface $port has MTU 1300, not 1400" ip link set "$port" mtu 1300
+	ip link set "$port" mtu 1400
+	drifts "container interface eth0 has MTU 1300, not 1400" ip -n one link set eth0 mtu 1300
+	ip -n one link set eth0 mtu 1400
+	drifts "interface eth0 has the MAC address 02:00:00:00:00:07, not *" ip -n one link set eth0 address 02:00:00:00:00:07
+	ip -n one link set eth0 address "$(result '.interfaces[2].mac')"
+	drifts "*eth0*down*" ip -n one link set eth0 down
+	ip -n one link set eth0 up
+	drifts "container interface eth0 is missing" ip -n one link set eth0 down name lost
+	ip -n one link set lost name eth0 up
+	drifts "host interface $port is missing" ip link del "$port"
+}
+
+@test "bridge: CHECK finds a link in the place of the pod's interface that is not its own" {
+	add '{}'
+	mac=$(result '.interfaces[2].mac')
+	replace() {
+		ip -n one link set eth0 down name lost
+		ip -n one link set lost address 02:00:00:00:00:07
+		ip -n one link add eth0 address "$mac" type veth peer name peer
+	}
+	drifts "host interface * is not the other end of eth0" replace
+}
+
+@test "bridge: CHECK finds addresses and routes gone, in the pod and on the bridge" {
+	add '{"isDefaultGateway":true}' "$both"
+	drifts "*10.7.0.2/24*" ip -n one addr del 10.7.0.2/24 dev eth0
+	ip -n one addr add 10.7.0.2/24 dev eth0
+	ip -n one route replace default via 10.7.0.1
+	drifts "*0.0.0.0/0*" ip -n one route del default
+	ip -n one route add default via 10.7.0.1
+	drifts "*::/0*" ip -n one -6 route del default
+	ip -n one -6 route add default via fd07::1
+	drifts "interface br7 lacks the address 10.7.0.1/24" ip addr del 10.7.0.1/24 dev br7
+	ip addr add 10.7.0.1/24 dev br7
+	drifts "interface br7 lacks the address fd07::1/64" ip addr del fd07::1/64 dev br7
+}
+
+@test "bridge: CHECK finds forwarding switched off" {
+	add '{"isGateway":true}'
+	drifts "forwarding is switched off: net/ipv4/ip_forward is 0" sysctl -qw net.ipv4.ip_forward=0
+}
+
+@test "bridge: CHECK asks IPAM too" {
+	add '{}'
+	drifts "*" rm /var/lib/cni/networks/net/10.7.0.2
+}
+
+# ---- DEL ------------------------------------------------------------------------------------------------
+
+@test "bridge: DEL twice succeeds" {
+	add '{"isGateway":true}'
+	del
+	del
+	only_furniture
+}
+
+@test "bridge: DEL with the namespace gone, or with none named, releases all" {
+	add '{}'
+	ip netns del one
+	del
+	only_furniture
+	ip netns add one
+	add '{}'
+	del ""
+	only_furniture
+	run ! ip -n one link show eth0
+}
+
+@test "bridge: DEL with the bridge gone succeeds" {
+	add '{"isGateway":true}'
+	ip link del br7
+	del
+	[ "$(links)" = lo ]
+	[ -z "$(leases)" ]
+}
+
+@test "bridge: DEL without a previous result succeeds" {
+	add '{}'
+	call DEL c1 one "$(</tmp/conf)"
+	only_furniture
+}
+
+@test "bridge: DEL without a record finds the pod's interface" {
+	add '{}'
+	rm -r /run/hawser/attachments
+	call DEL c1 one "$(</tmp/conf)"
+	only_furniture
+}
+
+@test "bridge: DEL finds the pair though somebody renamed its host end" {
+	add '{}'
+	ip link set "$(result "$host_end")" down name renamed
+	del
+	only_furniture
+}
+
+@test "bridge: DEL does not touch an interface of the pod that is not a veth" {
+	ip -n one link add eth0 type bridge
+	call DEL c1 one "$(conf '{}')"
+	ip -n one link show eth0
+}
+
+@test "bridge: DEL after a failed ADD on a taken name leaves what an other attachment has there" {
+	add '{}'
+	before=$(ip -n one -j addr)
+	run call ADD c1 one "$(conf '{"name":"second"}')"
+	[ "$status" = 1 ]
+	[ "$(ip -n one -j addr)" = "$before" ]
+	check
+}
+
+@test "bridge: DEL ends an attachment that Go's plugin made, and Go's DEL one of ours" {
+	need_go_plugins bridge host-local
+	ip link add br7 type bridge
+	conf '{"isGateway":true}' "$both" >/tmp/conf
+	go ADD c1 one "$(</tmp/conf)" >/tmp/result
+	check
+	del
+	only_furniture
+	add '{"isGateway":true}' "$both"
+	go CHECK c1 one "$(with_result)"
+	go DEL c1 one "$(with_result)"
+	[ "$(links)" = $'br7\nlo' ]
+	[ -z "$(leases)" ]
+	del
+	only_furniture
+}
+
+@test "bridge: ADD does and says what Go's does" {
+	need_go_plugins bridge host-local
+	state() { # of both sides of an attachment, without what is random
+		{
+			ip -j addr show br7
+			ip -n one -j addr show eth0
+			ip -n one -j route
+			ip -n one -j -6 route
+		} | jq -S '[.[] | del(.address, .ifindex, .link_index, .txqlen, .addr_info[]?.nodad, .addr_info[]?.tentative) |
+			.addr_info? |= [.[]? | select(.scope == "global")]]'
+	}
+	meaning() { # without what is random; Debian's writes an empty dns
+		jq -S '.interfaces[].mac = "M" | .interfaces[1].name = "H" | if .dns == {} then del(.dns) else . end'
+	}
+	for json in '{}' '{"isGateway":true}' '{"isDefaultGateway":true,"mtu":1400,"hairpinMode":true}'; do
+		conf "$json" "$both" >/tmp/conf
+		go ADD c1 one "$(</tmp/conf)" | meaning >/tmp/go
+		state >/tmp/go-state
+		go DEL c1 one "$(</tmp/conf)"
+		ip link del br7
+		rm -r /var/lib/cni/networks
+		add "$json" "$both"
+		meaning </tmp/result | diff /tmp/go -
+		state | diff /tmp/go-state -
+		del
+		ip link del br7
+		rm -r /var/lib/cni/networks
+	done
+}
+
+# ---- GC, STATUS, many at once -----------------------------------------------------------------------------
+
+@test "bridge: GC ends exactly the attachments that are not valid any more" {
+	add '{"cniVersion":"1.1.0","isGateway":true}'
+	call ADD c2 two "$(</tmp/conf)" >/tmp/second
+	gc() { call GC "" "" "$(jq -c ".\"cni.dev/valid-attachments\" = $1" /tmp/conf)"; }
+	gc '[{"containerID":"c1","ifname":"eth0"},{"containerID":"c2","ifname":"eth0"}]'
+	check
+	gc '[{"containerID":"c1","ifname":"eth0"}]'
+	check
+	run ! ip -n two link show eth0
+	[ "$(leases)" = 10.7.0.2 ]
+	gc '[]'
+	only_furniture
+}
+
+@test "bridge: GC against ADDs that are under way ends none of them by half" {
+	conf '{"cniVersion":"1.1.0","isGateway":true}' >/tmp/conf
+	for i in {1..30}; do ip netns add "p$i"; done
+	for i in {1..30}; do
+		call ADD "c$i" "p$i" "$(</tmp/conf)" >"/tmp/r$i" &
+		adds[i]=$!
+		((i % 10)) || call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
+	done
+	for i in {1..30}; do wait "${adds[i]}" || { cat "/tmp/r$i"; false; }; done
+	for i in {1..30}; do
+		ip -n "p$i" -j -4 addr show eth0 2>/dev/null | jq -r '.[].addr_info[].local'
+	done | sort >/tmp/addresses
+	diff <(leases) /tmp/addresses
+	[ "$(ip -j link show master br7 | jq length)" = "$(wc -l </tmp/addresses)" ]
+	call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
+	only_furniture
+}
+
+@test "bridge: STATUS asks IPAM, and is content with a host where nothing is" {
+	call STATUS "" "" "$(conf '{"cniVersion":"1.1.0","isGateway":true}')"
+	[ "$(links)" = lo ]
+	run call STATUS "" "" "$(conf '{"cniVersion":"1.1.0"}' '{"type":"nosuch"}')"
+	fails_with 999 'failed to find plugin "nosuch"*'
+	run call STATUS "" "" "$(conf '{"cniVersion":"1.1.0","hairpinMode":true,"promiscMode":true}')"
+	fails_with 7 "cannot set hairpin mode*"
+}
+
+@test "bridge: forty ADDs at once where nothing exists, then forty DELs, leave only furniture" {
+	conf '{"isDefaultGateway":true}' "$both" >/tmp/conf
+	for i in {1..40}; do ip netns add "p$i"; done
+	for i in {1..40}; do
+		call ADD "c$i" "p$i" "$(</tmp/conf)" >"/tmp/r$i" &
+		adds[i]=$!
+	done
+	for i in {1..40}; do wait "${adds[i]}" || { cat "/tmp/r$i"; false; }; done
+	[ "$(jq -r '.ips[0].address' /tmp/r? /tmp/r?? | sort -u | wc -l)" = 40 ]
+	[ "$(ip -j link show master br7 | jq length)" = 40 ]
+	reaches p1 "$(jq -r '.ips[0].address | split("/")[0]' /tmp/r40)"
+	for i in {1..40}; do
+		call DEL "c$i" "p$i" "$(</tmp/conf)" &
+		dels[i]=$!
+	done
+	for i in {1..40}; do wait "${dels[i]}"; done
+	only_furniture
+}
+
+@test "bridge: uninstall removes the bridge, and not while pods are on it" {
+	add '{"isGateway":true}'
+	run hawser-plugin uninstall
+	[ "$status" = 1 ]
+	[ "$output" = "hawser-plugin: bridge br7 still has ports" ]
+	check
+	del
+	run hawser-plugin uninstall
+	[ "$output" = "bridge br7 removed" ]
+	[ "$(links)" = lo ]
+	run hawser-plugin uninstall
+	[[ "$output" == "nothing to remove"* ]]
+}

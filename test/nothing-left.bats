@@ -1,0 +1,266 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# Whole chains by cnitool, after which everything that can be seen is as it was: the network, sysctls,
+# nftables, processes, mounts, and files below /run/hawser, /run/cni and /var/lib/cni. Each test does it
+# on a bridge and on point-to-point links, both dual stack with tuning behind them. What stays on
+# purpose (furniture) was made by an ADD and a DEL before; `uninstall` removes that, too.
+bats_require_minimum_version 1.5.0
+load lib
+load state
+
+setup() {
+	need ip tc nft jq
+	export CNI_PATH=$HAWSER_BUILD/cni NETCONFPATH=$BATS_TEST_TMPDIR/net.d
+	mkdir "$NETCONFPATH"
+	network bridge "$on_bridge"
+	network ptp "" "$other"
+	ip netns add pod
+	virgin=$(state)
+	for net in bridge ptp; do
+		cnitool add "$net" /run/netns/pod >/dev/null
+		cnitool del "$net" /run/netns/pod
+	done
+	settle_all
+	calm "$BATS_TEST_TMPDIR/before"
+}
+
+teardown() {
+	ip netns del pod 2>/dev/null || true
+	ip link del br0 2>/dev/null || true
+	rm -rf /run/hawser /run/cni /var/lib/cni/*
+	sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
+}
+
+dual='[[{"subnet": "10.1.2.0/24"}], [{"subnet": "fd00:1::/64"}]]'
+other='[[{"subnet": "10.1.3.0/24"}], [{"subnet": "fd00:3::/64"}]]'
+on_bridge='"bridge": "br0", "isDefaultGateway": true, "hairpinMode": true,'
+
+# network NAME KEYS [RANGES]: of the plugin of that name
+network() {
+	cat >"$NETCONFPATH/$1.conflist" <<-END
+		{ "cniVersion": "1.1.0", "name": "$1", "plugins": [
+			{ "type": "$1", $2 "mtu": 1400, "ipam": { "type": "host-local", "ranges":
+				${3:-$dual} } },
+			{ "type": "tuning", "allmulti": true, "sysctl": { "net.ipv4.conf.IFNAME.arp_filter": "1",
+				"net.core.somaxconn": "500" } } ] }
+	END
+}
+
+state() {
+	if [ -e /run/netns/pod ]; then state_kernel pod; else state_kernel; fi
+	state_files /run/hawser /run/cni /var/lib/cni | grep -v last_reserved_ip || true
+	state_nft
+	state_mounts
+}
+
+# settle_all: what a DEL leaves to the background is done, and its processes are gone
+settle_all() {
+	settle bridge ptp host-local tuning cnitool
+}
+
+# unchanged: everything is as before
+unchanged() {
+	settle_all
+	state | diff -U0 "$BATS_TEST_TMPDIR/before" -
+}
+
+# unchanged_without_pod: the same, of what is not in the namespace that was deleted
+unchanged_without_pod() {
+	settle_all
+	diff -U0 <(grep -v '^/pod \|^sysctl pod/\|netns' "$BATS_TEST_TMPDIR/before") <(state | grep -v netns)
+}
+
+on_each() { # COMMAND...: with net set to each network
+	for net in bridge ptp; do
+		echo "# $net"
+		"$@"
+	done
+}
+
+add() { cnitool add "${1:-$net}" /run/netns/pod >/dev/null; }
+del() { cnitool del "${1:-$net}" /run/netns/pod; }
+check() { cnitool check "${1:-$net}" /run/netns/pod; }
+
+# by_plugin TYPE VERB [NETNS]: one of the chain by hand, with no result from before
+by_plugin() {
+	jq -c --arg type "$1" '{cniVersion, name} + (.plugins[] | select(.type == $type))' \
+		"$NETCONFPATH/$net.conflist" |
+		CNI_COMMAND=$2 CNI_CONTAINERID=$container CNI_NETNS=${3-/run/netns/pod} CNI_IFNAME=eth0 \
+			"$HAWSER_BUILD/cni/$1"
+}
+# as cnitool makes it from the path
+container=cnitool-$(printf %s /run/netns/pod | sha512sum | cut -c 1-20)
+
+del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
+
+# ---- DEL after anything -----------------------------------------------------------------
+
+@test "nothing left: ADD, CHECK and DEL" {
+	each() { add && check && del && unchanged; }
+	on_each each
+}
+
+@test "nothing left: DEL twice" {
+	each() { add && del && del && unchanged; }
+	on_each each
+}
+
+@test "nothing left: DEL of what never was" {
+	each() { del && unchanged; }
+	on_each each
+}
+
+@test "nothing left: DEL with no cached result" {
+	each() {
+		add
+		rm -r /var/lib/cni/results
+		del_by_plugins
+		unchanged
+	}
+	on_each each
+}
+
+@test "nothing left: DEL with no record" {
+	each() {
+		add
+		rm -r /run/hawser/attachments
+		del
+		# only the record knew of a sysctl that is not the interface's
+		ip netns exec pod sysctl -qw net.core.somaxconn=4096
+		unchanged
+	}
+	on_each each
+}
+
+@test "nothing left: DEL with neither" {
+	each() {
+		add
+		rm -r /run/hawser/attachments /var/lib/cni/results
+		del_by_plugins
+		ip netns exec pod sysctl -qw net.core.somaxconn=4096
+		unchanged
+	}
+	on_each each
+}
+
+@test "nothing left: DEL with the netns path empty" {
+	each() {
+		add
+		rm -r /var/lib/cni/results
+		del_by_plugins ""
+		ip netns exec pod sysctl -qw net.core.somaxconn=4096
+		unchanged
+	}
+	on_each each
+}
+
+@test "nothing left: DEL with the namespace gone" {
+	each() {
+		add
+		ip netns del pod
+		del
+		unchanged_without_pod
+		ip netns add pod
+	}
+	on_each each
+}
+
+@test "nothing left: DEL with the bridge gone" {
+	add bridge
+	ip link del br0
+	del bridge
+	[ -z "$(ip link show type veth)" ]
+	[ -z "$(find /run/hawser/attachments /var/lib/cni/networks/bridge/.hawser ! -type d)" ]
+	add bridge # and another one makes it again
+	check bridge
+	del bridge
+}
+
+@test "nothing left: DEL of the one when both are there leaves the other" {
+	cnitool add bridge /run/netns/pod >/dev/null
+	CNI_IFNAME=eth1 cnitool add ptp /run/netns/pod >/dev/null
+	CNI_IFNAME=eth1 cnitool del ptp /run/netns/pod
+	cnitool check bridge /run/netns/pod
+	cnitool del bridge /run/netns/pod
+	unchanged
+}
+
+# ---- ADDs that fail ------------------------------------------------------------------------
+
+@test "nothing left: ADD twice: the second is refused, the first stays and goes with its DEL" {
+	each() {
+		add
+		run ! by_plugin "$net" ADD # (cnitool would undo by DEL what it could not add)
+		check
+		del
+		unchanged
+	}
+	on_each each
+}
+
+@test "nothing left: CNI_IFNAME is taken" {
+	# (a veth that nobody has a record of would be taken for one that Go's plugin has made, as by Go's)
+	ip -n pod link add eth0 type bridge
+	settle_all
+	state >"$BATS_TEST_TMPDIR/before"
+	each() {
+		run ! add
+		unchanged
+		run ! by_plugin "$net" ADD
+		unchanged
+	}
+	on_each each
+}
+
+@test "nothing left: the last plugin of a chain fails" {
+	each() {
+		sed -i s/arp_filter/nosuch/ "$NETCONFPATH/$net.conflist"
+		run ! add
+		unchanged
+	}
+	on_each each
+}
+
+@test "nothing left: a range is exhausted half-way through dual stack" {
+	one_v6='[[{"subnet": "10.1.2.0/24"}], [{"subnet": "fd00:1::/64", "rangeStart": "fd00:1::7",
+		"rangeEnd": "fd00:1::7"}]]'
+	ip netns add other
+	each() {
+		network "$net" "$([ "$net" = ptp ] || echo "$on_bridge")" "$one_v6"
+		cnitool add "$net" /run/netns/other >/dev/null
+		settle_all
+		calm "$BATS_TEST_TMPDIR/half"
+		run ! add
+		settle_all
+		state | diff -U0 "$BATS_TEST_TMPDIR/half" -
+		cnitool del "$net" /run/netns/other
+	}
+	on_each each
+	ip netns del other
+	unchanged
+}
+
+# ---- GC, uninstall ----------------------------------------------------------------------------
+
+@test "nothing left: GC ends what has no DEL" {
+	each() {
+		add
+		cnitool --yes gc "$net"
+		unchanged
+	}
+	on_each each
+}
+
+@test "nothing left: uninstall removes furniture too" {
+	forwarding='forward\|conf/all/accept_redirects'
+	each() { add && del; }
+	on_each each
+	settle_all
+	"$HAWSER_BUILD/bin/hawser-plugin" uninstall
+	# host-local's lock stays with its last_reserved_ip, as upstream's does; and forwarding, with what the
+	# kernel changes along with it
+	rm /var/lib/cni/networks/{bridge,ptp}/lock
+	diff -U0 <(grep -v "$forwarding" <<<"$virgin") <(state | grep -v "$forwarding")
+	[ ! -e /run/hawser ]
+}

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# test/state.bash - everything that an operation could leave behind
+#
+# What:  each state_ function prints one kind of thing, in an order that does not change; fault
+#        scenarios (state()) and bats files call those that matter to them, before and after.
+# Rules: what differs by itself from one moment to the next (interface numbers, link-local
+#        addresses, times) is not printed. Directories are furniture and are not printed either,
+#        nor is what a scenario does not name: lock files stay, on purpose, and stay empty.
+
+# state_links [NETNS...]: links with their addresses, of this namespace and of the named ones
+state_links() {
+	local ns all name addresses address
+
+	for ns in "" "$@"; do
+		all=$(ip ${ns:+-n "$ns"} -br address) # not <(ip): that may outlive the loop
+		while read -r name _ addresses; do
+			printf 'link %s/%s' "$ns" "$name"
+			for address in $addresses; do
+				[[ $address == fe80:* ]] || printf ' %s' "$address"
+			done
+			echo
+		done <<<"$all"
+	done
+}
+
+# state_routes [NETNS...]: routes and rules
+state_routes() {
+	local ns family
+
+	for ns in "" "$@"; do
+		for family in -4 -6; do
+			ip ${ns:+-n "$ns"} $family route show table all | grep -v fe80: | sed "s|^|route $ns/|"
+			ip ${ns:+-n "$ns"} $family rule | sed "s|^|rule $ns/|"
+		done
+	done
+}
+
+# state_kernel [NETNS...]: links, addresses, routes, rules, neighbours, qdiscs and sysctls, of this
+# namespace and of the named ones
+state_kernel() {
+	local ns
+
+	for ns in "" "$@"; do
+		{
+			ip ${ns:+-n "$ns"} -o -batch - <<-END
+				link show
+				address show
+				route show table all
+				neighbour show
+				rule show
+			END
+			ip ${ns:+-n "$ns"} -6 rule show
+			tc ${ns:+-n "$ns"} qdisc show
+		} | sed -E '/ fe80:|^fe80:| ff00:/d; s/^[0-9]+: +([a-z])/\1/; s/@[^:]*:/:/
+			s/,(NO-CARRIER|LOWER_UP|M-DOWN)|(NO-CARRIER|M-DOWN),//g
+			s/ (qdisc|state|link-netnsid|link-netns|valid_lft|preferred_lft|expires) [^ ]+//g
+			s/ (tentative|linkdown|dead|[A-Z]+ *$)//g'"; s|^|/$ns |"
+	done
+	"$HAWSER_BUILD/test/sysctls" "$@"
+}
+
+# settle NAME...: wait until nothing of these names runs any more
+settle() {
+	local name comm
+
+	for _ in {1..500}; do
+		for comm in /proc/[0-9]*/comm; do
+			read -r comm 2>/dev/null <"$comm" || continue
+			for name; do
+				[ "$comm" != "$name" ] || { sleep 0.01; continue 3; }
+			done
+		done
+		return 0
+	done
+	echo "still running: $*"
+	return 1
+}
+
+# calm FILE: the state in FILE, once it has stopped changing: of a new link or address the kernel does
+# a part later
+calm() {
+	state >"$1"
+	for _ in {1..50}; do
+		sleep 0.1
+		state >"$1.next"
+		! cmp -s "$1" "$1.next" || return 0
+		mv "$1.next" "$1"
+	done
+	echo "the state does not come to rest"
+	return 1
+}
+
+# state_files PATH...: everything below that is not a directory, with what is in it
+state_files() {
+	local type mode path all there=() files=()
+
+	for path in "$@"; do
+		[ ! -e "$path" ] || there+=("$path")
+	done
+	[ ${#there[@]} -gt 0 ] || return 0
+	all=$(find "${there[@]}" ! -type d -printf '%y %m %p %l\n' | sort)
+	[ -n "$all" ] || return 0
+	while read -r type mode path; do
+		echo "file $type $mode $path"
+		[ "$type" != f ] || files+=("$path")
+	done <<<"$all"
+	[ ${#files[@]} = 0 ] || cksum "${files[@]}"
+}
+
+# state_netns: the named network namespaces
+state_netns() {
+	ip netns list | sed 's/^/netns /' | sort
+}
+
+# state_nft: the whole ruleset, elements included, counters and handles left out
+state_nft() {
+	nft --stateless list ruleset
+}
+
+# state_processes: what runs in this pid namespace, by name
+state_processes() {
+	local stat line all=()
+
+	for stat in /proc/[0-9]*/stat; do
+		read -r line 2>/dev/null <"$stat" || continue
+		line=${line#* } # "(NAME) STATE ..."
+		[[ ${line##*) } == Z* ]] || all+=("process ${line%)*})")
+	done
+	printf '%s\n' "${all[@]}" | sort
+}
+
+# state_mounts: where something is mounted
+state_mounts() {
+	local where all=()
+
+	while read -r _ _ _ _ where _; do
+		all+=("mount $where")
+	done </proc/self/mountinfo
+	printf '%s\n' "${all[@]}"
+}

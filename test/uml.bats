@@ -1,0 +1,36 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# test/uml/run: the way to the second kernel. What is tested over there is in test/uml.
+bats_require_minimum_version 1.5.0
+load lib
+
+uml=$HAWSER_SRC/test/uml/run
+
+@test "uml: output, errors and exit status are the command's" {
+	need linux.uml modprobe
+	export WORD="a b"
+	mkdir "$BATS_TEST_TMPDIR/work"
+	cd /usr/lib
+	run --separate-stderr -7 env TMPDIR="$BATS_TEST_TMPDIR/work" "$uml" sh -c 'echo "$WORD|$1|$PWD"; printf "x\ty\n" >&2; exit 7' - "it's"
+	[ "$output" = "a b|it's|/usr/lib" ]
+	# shellcheck disable=SC2154 # set by run
+	[ "$stderr" = $'x\ty' ]
+	[ -z "$(ls "$BATS_TEST_TMPDIR/work")" ]
+}
+
+@test "uml: a command that does not end is ended, and nothing of it stays" {
+	need linux.uml modprobe
+	run -124 "$uml" -t 2 sleep 1000
+	[[ $output == "test/uml/run: no exit status after 2 s"* ]]
+	[ -z "$(pgrep -f linux.uml)" ]
+}
+
+@test "uml: without user-mode-linux it says so" {
+	mkdir "$BATS_TEST_TMPDIR/bin"
+	for program in bash id; do
+		ln -s "$(command -v "$program")" "$BATS_TEST_TMPDIR/bin"
+	done
+	PATH=$BATS_TEST_TMPDIR/bin run -77 "$uml" true
+	[ "$output" = "user-mode-linux is not installed" ]
+}

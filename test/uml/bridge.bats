@@ -1,0 +1,110 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# bridge: VLANs, which need a kernel that filters them
+bats_require_minimum_version 1.5.0
+load ../lib
+
+plugins=$HAWSER_BUILD/cni
+
+setup() {
+	ip netns add one
+	ip netns add two
+	export CNI_PATH=$plugins
+}
+
+teardown() {
+	local link netns
+	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
+	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	ip link del br7 2>/dev/null || true
+	rm -rf /run/hawser /var/lib/cni/networks
+}
+
+# add CONTAINER NETNS JSON: an ADD with these keys; what it says is in /tmp/CONTAINER.result
+add() {
+	jq -c '{cniVersion:"1.1.0",name:"net",type:"bridge",bridge:"br7",
+		ipam:{type:"host-local",subnet:"10.7.0.0/24"}} + .' <<<"$3" >"/tmp/$1.conf"
+	call ADD "$1" "$2" >"/tmp/$1.result"
+}
+call() {
+	local conf
+	conf=$(<"/tmp/$2.conf")
+	[ "$1" = ADD ] || conf=$(jq -c --slurpfile prev "/tmp/$2.result" '.prevResult = $prev[0]' <<<"$conf")
+	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=/run/netns/$3 CNI_IFNAME=eth0 "$plugins/bridge" <<<"$conf"
+}
+port() { jq -r '.interfaces[1].name' "/tmp/$1.result"; }
+# vlans LINK: "100 PVID untagged" and so on, one per line
+vlans() {
+	bridge -j vlan show dev "$1" | jq -r '.[].vlans[] | [.vlan, .vlanEnd // empty, .flags[]?] | join(" ")'
+}
+reaches() {
+	ip netns exec "$1" python3 -c '
+import socket, sys
+try:
+	socket.create_connection((sys.argv[1], 9), 1)
+except ConnectionRefusedError:
+	pass' "$2"
+}
+
+@test "bridge: vlan is the port's only VLAN, untagged, on a bridge that filters" {
+	add c1 one '{"vlan":100}'
+	[ "$(ip -d -j link show br7 | jq '.[0].linkinfo.info_data.vlan_filtering')" = 1 ]
+	[ "$(vlans "$(port c1)")" = "100 PVID Egress Untagged" ]
+	call CHECK c1 one
+	call DEL c1 one
+	run ! ip -n one link show eth0
+}
+
+@test "bridge: preserveDefaultVlan keeps the default VLAN beside it" {
+	add c1 one '{"vlan":100,"preserveDefaultVlan":true}'
+	[ "$(vlans "$(port c1)")" = $'1 Egress Untagged\n100 PVID Egress Untagged' ]
+	call CHECK c1 one
+}
+
+@test "bridge: a trunk carries its VLANs tagged, and VLAN 1 untagged" {
+	add c1 one '{"vlanTrunk":[{"id":7},{"minID":100,"maxID":102},{"minID":101,"maxID":105}]}'
+	[ "$(vlans "$(port c1)")" = $'1 PVID Egress Untagged\n7\n100\n101\n102\n103\n104\n105' ]
+	call CHECK c1 one
+}
+
+@test "bridge: a trunk of all VLANs beside one that is untagged" {
+	add c1 one '{"vlan":5,"vlanTrunk":[{"minID":1,"maxID":4094}]}'
+	[ "$(vlans "$(port c1)" | wc -l)" = 4094 ]
+	vlans "$(port c1)" | grep -qx '5 PVID Egress Untagged'
+	call CHECK c1 one
+	call DEL c1 one
+}
+
+@test "bridge: CHECK finds VLANs of the port changed" {
+	add c1 one '{"vlan":100,"vlanTrunk":[{"minID":200,"maxID":210}]}'
+	bridge vlan del vid 205 dev "$(port c1)"
+	run call CHECK c1 one
+	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry the VLANs 200 to 210 tagged" ]
+	bridge vlan add vid 205 dev "$(port c1)"
+	call CHECK c1 one
+	bridge vlan del vid 100 dev "$(port c1)"
+	run call CHECK c1 one
+	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLAN 100 untagged" ]
+}
+
+@test "bridge: pods of one VLAN reach each other and its gateway, those of another do not" {
+	add c1 one '{"vlan":100,"isGateway":true}'
+	add c2 two '{"vlan":100,"isGateway":true}'
+	[ "$(jq -r '.interfaces[3].name' /tmp/c1.result)" = br7.100 ]
+	ip addr show br7.100 | grep -q 10.7.0.1/24
+	[ -z "$(ip -4 addr show br7)" ]
+	reaches one 10.7.0.1
+	reaches one 10.7.0.3
+	call CHECK c1 one
+	call DEL c2 two
+	add c2 two '{"vlan":200}'
+	run ! reaches one 10.7.0.4
+	# furniture, made once
+	call DEL c1 one
+	call DEL c2 two
+	ip link show br7.100
+	run hawser-plugin uninstall
+	[ "$output" = $'veth br7.100 removed\nbridge br7 removed' ]
+	[ "$(ip -j link | jq -r '.[].ifname')" = lo ]
+}
