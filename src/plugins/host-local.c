@@ -296,7 +296,10 @@ static int check_known(const struct hw_call *call, const struct pool *pool,
 
 		for (size_t set = 0; set < pool->n; set++)
 			ours = ours || range_set_find(&pool->sets[set], ip);
-		enum lease_match m = ours ? lease_match(store, ip, &owner) : LEASE_WHOLE;
+		int m = ours ? lease_match(store, ip, &owner) : LEASE_WHOLE;
+		if (m < 0)
+			return err_set(e, m, "host-local: read the lease %s",
+				       hw_ip_format(ip, text));
 		if (m == LEASE_NONE || m == LEASE_EMPTY)
 			return err_text(e, -ENOENT, "host-local: %s is not leased to anybody",
 					hw_ip_format(ip, text));

@@ -28,9 +28,12 @@
 int lease_end(struct lease_store *store, const struct lease_owner *owner, const struct hw_ip *ip,
 	      struct hw_err *e)
 {
-	if (lease_match(store, ip, owner) != LEASE_WHOLE)
+	int r = lease_match(store, ip, owner);
+	if (r < 0)
+		return err_set(e, r, "read a lease in %s", store->path);
+	if (r != LEASE_WHOLE)
 		return 0;
-	int r = lease_unlink(store, ip, e);
+	r = lease_unlink(store, ip, e);
 	if (r < 0)
 		return r;
 	r = index_remove(store->index, owner, ip);
@@ -44,19 +47,22 @@ static int end_indexed(const struct lease_store *store, int folder, const struct
 	char name[INDEX_NAME];
 	struct hw_ip ip;
 	unsigned n = 0;
-	int ended = 0, found;
+	int ended = 0, r;
 
-	while ((found = index_get(folder, owner, n, &ip)) > 0)
+	while ((r = index_get(folder, owner, n, &ip)) > 0)
 		n++;
-	if (found < 0)
-		return err_set(e, found, "read the index of %s", store->path);
+	if (r < 0)
+		return err_set(e, r, "read the index of %s", store->path);
 	while (n-- > 0) {
 		if (!index_is_finished(folder, owner, n))
 			*ret_unfinished = true;
-		(void)index_get(folder, owner, n, &ip);
-		enum lease_match m = lease_match(store, &ip, owner);
-		if (m == LEASE_WHOLE || m == LEASE_EMPTY) {
-			int r = lease_unlink(store, &ip, e);
+		r = index_get(folder, owner, n, &ip);
+		if (r >= 0)
+			r = lease_match(store, &ip, owner);
+		if (r < 0)
+			return err_set(e, r, "read a lease in %s", store->path);
+		if (r == LEASE_WHOLE || r == LEASE_EMPTY) {
+			r = lease_unlink(store, &ip, e);
 			if (r < 0)
 				return r;
 			ended++;
@@ -90,9 +96,12 @@ static int end_matching(const struct lease_store *store, const struct lease_owne
 	int ended = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
-		if (lease_match(store, &list->v[i], owner) != want)
+		int r = lease_match(store, &list->v[i], owner);
+		if (r < 0)
+			return err_set(e, r, "read a lease in %s", store->path);
+		if (r != (int)want)
 			continue;
-		int r = lease_unlink(store, &list->v[i], e);
+		r = lease_unlink(store, &list->v[i], e);
 		if (r < 0)
 			return r;
 		ended++;
@@ -117,8 +126,10 @@ static int look_for(const struct lease_store *store, const struct lease_owner *o
 	int r = lease_list(store, &all, e);
 
 	for (size_t i = 0; r >= 0 && i < all.n; i++) {
-		enum lease_match m = lease_match(store, &all.v[i], owner);
+		int m = lease_match(store, &all.v[i], owner);
 
+		if (m < 0)
+			return err_set(e, m, "read a lease in %s", store->path);
 		if (m == LEASE_WHOLE || m == LEASE_ID_ONLY)
 			lease_list_add(ret_owners, &all.v[i]);
 		else if (m == LEASE_EMPTY)
@@ -187,7 +198,7 @@ static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e
 
 	(void)e;
 	if (index_read(s->folder, entry->name, &ip) > 0 &&
-	    lease_is_agreed(s->store, entry->name, &ip))
+	    lease_is_agreed(s->store, entry->name, &ip) > 0)
 		lease_list_add(s->list, &ip);
 	return 0;
 }

@@ -16,10 +16,11 @@ struct lease_text {
 	struct lease_owner owner; /* no id: nobody can tell; "" and no ifname: empty */
 };
 
-/* Return: 1, or 0 when nobody has the address; @ret_st: its file, may be NULL */
+/* Return: 1, 0 when nobody has the address, or a negative errno when that cannot be told now;
+ * @ret_st: its file, may be NULL */
 int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
 	       struct stat *ret_st);
-bool lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip);
+int lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip);
 int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e);
 
 #endif

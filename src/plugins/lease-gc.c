@@ -73,7 +73,7 @@ static int find_suspects(struct sweep *s, struct hw_err *e)
 	int r = lease_list(s->store, &all, e);
 
 	for (size_t i = 0; r >= 0 && i < all.n; i++) {
-		if (!lease_read(s->store, &all.v[i], &t, &st) || !t.owner.container_id)
+		if (lease_read(s->store, &all.v[i], &t, &st) <= 0 || !t.owner.container_id)
 			continue;
 		if (is_empty(&t) || !s->gc->keep(s->gc->ctx, &t.owner))
 			suspect_add(s, &all.v[i], &st);
@@ -127,7 +127,7 @@ static int end_suspect(struct sweep *s, const struct suspect *suspect, struct hw
 	struct lease_text t;
 	struct stat st;
 
-	if (!lease_read(s->store, &suspect->ip, &t, &st) || !t.owner.container_id ||
+	if (lease_read(s->store, &suspect->ip, &t, &st) <= 0 || !t.owner.container_id ||
 	    !is_same_file(suspect, &st))
 		return 0;
 	int r = find_folder(s, &t.owner, &suspect->ip, &folder, e);
@@ -151,7 +151,7 @@ static bool is_stray(const struct stray *s, const char *name)
 {
 	struct hw_ip ip;
 
-	return index_read(s->folder, name, &ip) > 0 && !lease_is_agreed(s->store, name, &ip);
+	return index_read(s->folder, name, &ip) > 0 && lease_is_agreed(s->store, name, &ip) == 0;
 }
 
 static int find_stray(void *ctx, const struct file_entry *entry, struct hw_err *e)

@@ -246,9 +246,13 @@ static int index_link(const struct lease_store *store, const struct lease_owner 
 		if (errno != EEXIST)
 			return -errno;
 		int r = index_read(store->index, name, &old);
+		if (r == 0)
+			continue;
+		if (r > 0)
+			r = lease_match(store, &old, owner);
 		if (r < 0)
 			return r;
-		if (r == 0 || lease_match(store, &old, owner) == LEASE_WHOLE)
+		if (r == LEASE_WHOLE)
 			continue;
 		if (unlinkat(store->index, name, 0) == 0 &&
 		    symlinkat(target, store->index, name) == 0)

@@ -162,9 +162,9 @@ static void split(struct lease_text *t, size_t len)
 
 /**
  * lease_read() - who has an address
- * @ret: of a file that cannot be read, or is too long for a lease, nobody's
+ * @ret: of what is no file, or is too long for a lease, nobody's
  *
- * Return: 1, or 0 when nobody has it
+ * Return: 1, 0 when nobody has it, or a negative errno when that cannot be told now
  */
 int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
 	       struct stat *ret_st)
@@ -177,11 +177,15 @@ int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct l
 		return 0;
 	fd = openat(store->dir, hw_ip_format(ip, name),
 		    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == ENXIO))
 		return errno != ENOENT;
+	if (fd < 0)
+		return -errno;
 	ssize_t len = read(fd, ret->text, sizeof(ret->text));
+	if (len < 0 && errno != EISDIR)
+		return -errno;
 	if (ret_st && fstat(fd, ret_st) < 0)
-		return 1;
+		return -errno;
 	if (len >= 0 && (size_t)len < sizeof(ret->text))
 		split(ret, (size_t)len);
 	return 1;
@@ -203,24 +207,28 @@ static enum lease_match match(const struct lease_text *t, const struct lease_own
 /**
  * lease_match() - has the owner that address?
  */
-enum lease_match lease_match(const struct lease_store *store, const struct hw_ip *ip,
-			     const struct lease_owner *owner)
+int lease_match(const struct lease_store *store, const struct hw_ip *ip,
+		const struct lease_owner *owner)
 {
 	struct lease_text t;
 
-	return lease_read(store, ip, &t, NULL) ? match(&t, owner) : LEASE_NONE;
+	int r = lease_read(store, ip, &t, NULL);
+	if (r < 0)
+		return r;
+	return r ? (int)match(&t, owner) : LEASE_NONE;
 }
 
 /**
  * lease_is_agreed() - is the lease of the owner whose hash an entry of the index has?
  */
-bool lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip)
+int lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip)
 {
 	char hex[INDEX_HASH + 1];
 	struct lease_text t;
 
-	if (!lease_read(store, ip, &t, NULL) || !t.owner.container_id || !t.owner.ifname)
-		return false;
+	int r = lease_read(store, ip, &t, NULL);
+	if (r <= 0 || !t.owner.container_id || !t.owner.ifname)
+		return r < 0 ? r : 0;
 	index_hash(&t.owner, hex);
 	return strncmp(entry, hex, INDEX_HASH) == 0;
 }

@@ -62,8 +62,8 @@ int lease_finish(struct lease_store *store, const struct lease_owner *owner, str
 
 /* Who has it? WHOLE: the owner; ID_ONLY: that container, written by an old version. */
 enum lease_match { LEASE_NONE, LEASE_OTHER, LEASE_EMPTY, LEASE_ID_ONLY, LEASE_WHOLE };
-enum lease_match lease_match(const struct lease_store *store, const struct hw_ip *ip,
-			     const struct lease_owner *owner);
+int lease_match(const struct lease_store *store, const struct hw_ip *ip,
+		const struct lease_owner *owner); /* or a negative errno */
 
 /* The owner's leases of this boot, by the index alone. */
 int lease_find(const struct lease_store *store, const struct lease_owner *owner,
