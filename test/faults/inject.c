@@ -7,7 +7,8 @@
  * How:   ptrace, followed through fork, vfork, clone and exec. Counting starts
  *        at a program's entry point (a breakpoint at AT_ENTRY), so the dynamic
  *        linker's own calls are no points; the same after every exec. A call
- *        that shall fail is replaced by number -1 and its result by -errno.
+ *        that shall fail is replaced by number -1 (but close, which the kernel
+ *        always does), and its result by -errno.
  * Rules: everything that the command started is dead when this program ends,
  *        however it ends (PTRACE_O_EXITKILL). Every tracee stops before each
  *        system call, so nothing runs on after the decision to kill: parents
@@ -34,6 +35,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -320,7 +322,8 @@ static void at_call(struct inject *in, struct tracee *t, uint64_t nr, const uint
 		t->error = in->error ? in->error : error;
 		snprintf(in->where, sizeof(in->where), "%lu %s %s %s", in->point, name, process,
 			 strerrorname_np(t->error));
-		replace_call(t);
+		if (nr != SYS_close) /* which frees the descriptor even where it fails */
+			replace_call(t);
 	}
 }
 

@@ -122,7 +122,7 @@ repair() {
 
 state() {
 	state_kernel pod1
-	state_files /run/hawser /run/cni /var/lib/cni | grep -v last_reserved_ip
+	state_files /run/hawser /run/cni /var/lib/cni | sed '/last_reserved_ip/d'
 	state_nft
 	state_processes
 	state_mounts
