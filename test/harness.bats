@@ -225,6 +225,13 @@ sandbox() {
 	[ "$output" = test/b.bats ]
 }
 
+@test "run: files can be left out" {
+	unit test-a 'echo 1..1' 'echo "ok 1 - a: one"'
+	echo '@test "b: one" { true; }' >"$tree/test/b.bats"
+	run -0 runner --without 'src/*' --without 'test/c*' --list
+	[ "$output" = test/b.bats ]
+}
+
 @test "run: without root, what needs root is skipped and the rest runs" {
 	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
 	printf '@test "b: %s" { true; }\n' one two >"$tree/test/b.bats"
