@@ -536,8 +536,7 @@ leftovers() {
 	mkdir -p /tmp/path /tmp/loopback
 	ln -sf "$(command -v iptables)" "$HAWSER_BUILD/bin/cnitool" /tmp/path
 	ln -sf "$HAWSER_BUILD/cni/loopback" /tmp/loopback
-	export CNI_PATH=/tmp/loopback:$GO_PLUGINS
-	cnitool() { PATH=/tmp/path command cnitool "$@"; }
+	cnitool() { PATH=/tmp/path CNI_PATH=/tmp/loopback:$GO_PLUGINS command cnitool "$@"; }
 	for version in 0.4.0 1.0.0; do
 		network demo $version '{"type":"loopback"}' '{"type":"bridge","bridge":"demo0","isGateway":true,"ipMasq":true,
 			"ipam":{"type":"host-local","subnet":"10.99.0.0/24"}}' \
