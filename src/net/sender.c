@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/sender.c - let a process of its own send a datagram
+ * net/sender.c - let a process of its own send a datagram, or hold a socket
  *
  * How:   caller ── clone(VM, VFORK) ─► starter ── fork ─► sender
  *
@@ -17,6 +17,7 @@
 #include "net/sender.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -25,14 +26,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SENDER_STACK (16 << 10)
+#define SENDER_STACK   (16 << 10)
+#define SENDER_HOLD_MS 20 /* ours is closed long before that */
 
 /* clone() by the name that ThreadSanitizer leaves alone: it takes clone() for a fork(). */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 struct sender {
 	int fd;
-	const void *data;
+	const void *data; /* NULL: hold it only */
 	size_t len;
 };
 
@@ -47,7 +49,10 @@ static _Noreturn void sender_run(const struct sender *s)
 		fd = s->fd;
 	setsid();
 	failed = chdir("/") < 0;
-	failed |= send(fd, s->data, s->len, 0) < 0;
+	if (s->data)
+		failed |= send(fd, s->data, s->len, 0) < 0;
+	else
+		(void)poll(NULL, 0, SENDER_HOLD_MS);
 	_exit(failed);
 }
 
@@ -74,21 +79,38 @@ static int sender_clone(struct sender *s)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
-/**
- * sender_start() - send @data on the socket @fd without waiting for it
- *
- * With all signals blocked no handler of the host runs in the processes between,
- * and the wait is not interrupted.
- */
-int sender_start(int fd, const void *data, size_t len)
+/* With all signals blocked no handler of the host runs in the processes between, and the wait is not
+ * interrupted. */
+static int sender_launch(struct sender *s)
 {
-	struct sender s = { .fd = fd, .data = data, .len = len };
 	sigset_t all, before;
 	int r;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = sender_clone(&s);
+	r = sender_clone(s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
+}
+
+/**
+ * sender_start() - send @data on the socket @fd without waiting for it
+ */
+int sender_start(int fd, const void *data, size_t len)
+{
+	struct sender s = { .fd = fd, .data = data, .len = len };
+
+	return sender_launch(&s);
+}
+
+/**
+ * sender_hold() - let our close() of @fd not be the last
+ *
+ * The process that has it open as well closes it a little later.
+ */
+int sender_hold(int fd)
+{
+	struct sender s = { .fd = fd };
+
+	return sender_launch(&s);
 }

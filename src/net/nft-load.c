@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/nft-load.c - our rules, and commands of nft in general
+ *
+ * How:   libnftables reads the text. It is loaded at run time, as it is needed
+ *        only where the rules are missing: mostly once after a boot.
+ *        Each version of the rules puts its number into the set "version", with
+ *        those of all versions before it: one look tells whether ours, or a newer
+ *        one, is there. The text itself fails when its number is there, so that
+ *        of many that load at once one wins, and no older one replaces a newer.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/netfilter/nf_tables.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "net/nft-elem.h"
+#include "net/nft-ruleset.h"
+#include "net/nft-wire.h"
+
+#define LIBRARY "libnftables.so.1"
+
+/* What <nftables/libnftables.h> declares. */
+struct nft_ctx;
+
+struct library {
+	void *handle;
+	struct nft_ctx *ctx;
+	struct nft_ctx *(*new)(uint32_t flags);
+	void (*free)(struct nft_ctx *ctx);
+	int (*buffer_output)(struct nft_ctx *ctx);
+	int (*buffer_error)(struct nft_ctx *ctx);
+	const char *(*get_output)(struct nft_ctx *ctx);
+	const char *(*get_error)(struct nft_ctx *ctx);
+	int (*run)(struct nft_ctx *ctx, const char *commands);
+};
+
+static const struct {
+	const char *name;
+	size_t at;
+} symbols[] = {
+	{ "nft_ctx_new", offsetof(struct library, new) },
+	{ "nft_ctx_free", offsetof(struct library, free) },
+	{ "nft_ctx_buffer_output", offsetof(struct library, buffer_output) },
+	{ "nft_ctx_buffer_error", offsetof(struct library, buffer_error) },
+	{ "nft_ctx_get_output_buffer", offsetof(struct library, get_output) },
+	{ "nft_ctx_get_error_buffer", offsetof(struct library, get_error) },
+	{ "nft_run_cmd_from_buffer", offsetof(struct library, run) },
+};
+
+static void library_close(struct library *lib)
+{
+	if (lib->ctx)
+		lib->free(lib->ctx);
+	if (lib->handle)
+		dlclose(lib->handle);
+}
+AUTO_VALUE_DEFINE(library_close, struct library);
+
+static int library_open(struct library *lib, struct hw_err *e)
+{
+	lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	for (size_t i = 0; lib->handle && i < ARRAY_SIZE(symbols); i++) {
+		void *symbol = dlsym(lib->handle, symbols[i].name);
+
+		if (!symbol)
+			return err_text(e, -ELIBACC, "%s", dlerror());
+		memcpy((char *)lib + symbols[i].at, &symbol, sizeof(symbol));
+	}
+	if (!lib->handle)
+		return err_text(e, -ELIBACC, "%s", dlerror());
+	lib->ctx = lib->new (0);
+	if (!lib->ctx || lib->buffer_output(lib->ctx) || lib->buffer_error(lib->ctx))
+		return err_text(e, -ENOMEM, "libnftables does not start");
+	return 0;
+}
+
+/**
+ * nft_run_for() - run commands of nft, one transaction, and keep what they print
+ */
+int nft_run_for(const char *commands, char **ret_output, struct hw_err *e)
+{
+	AUTO(library_close) struct library lib = { 0 };
+
+	int r = library_open(&lib, e);
+	if (r < 0)
+		return err_ctx(e, "load libnftables");
+	if (lib.run(lib.ctx, commands) != 0) {
+		autofree char *why = str_copy(str_or(lib.get_error(lib.ctx), ""));
+
+		why[strcspn(why, "\n")] = '\0';
+		return err_text(e, -EINVAL, "nft: %s", why);
+	}
+	if (ret_output)
+		*ret_output = str_copy(str_or(lib.get_output(lib.ctx), ""));
+	return 0;
+}
+
+/**
+ * nft_run() - run commands of nft, one transaction
+ */
+int nft_run(const char *commands, struct hw_err *e)
+{
+	return nft_run_for(commands, NULL, e);
+}
+
+/* ---- our rules --------------------------------------------------------------------------- */
+
+static const struct rules {
+	const char *family;
+	const char *text;
+	uint32_t version;
+	const char *chain; /* one that has rules */
+} rules[] = {
+	[NFT_INET] = { "inet", nft_ruleset, 1, "postrouting" },
+	[NFT_BRIDGE] = { "bridge", nft_ruleset_bridge, 1, "prerouting" },
+};
+
+/* Return: 1 when it, or a newer one, is there */
+static int has_version(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	struct nft_elem version = nft_elem(table, "version", NFT_SHARED), there;
+
+	memcpy(version.key.v, &rules[table].version, sizeof(rules[table].version));
+	version.key.len = sizeof(rules[table].version);
+	return nft_get(nft, &version, &there, e);
+}
+
+/**
+ * nft_load() - have the rules of a table
+ *
+ * Return: 0, or a negative errno
+ */
+int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	struct hw_err ignored;
+
+	int r = has_version(nft, table, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = nft_run(rules[table].text, e);
+	/* Somebody else may have been faster. */
+	if (r < 0 && has_version(nft, table, &ignored) > 0)
+		return 0;
+	return r < 0 ? err_ctx(e, "load the rules of table %s " NFT_TABLE, rules[table].family) : 0;
+}
+
+static int count_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	(void)m;
+	(void)e;
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+static int has_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, table);
+	unsigned n = 0;
+	int r;
+
+	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
+	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, rules[table].chain);
+	r = nft_ask(nft, m, count_rule, &n, e);
+	return r < 0 && r != -ENOENT ? err_set(e, r, "list chain %s", rules[table].chain) : n > 0;
+}
+
+/**
+ * nft_check_rules() - are the rules of a table there?
+ */
+int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	int r = has_version(nft, table, e);
+	if (r > 0)
+		r = has_rules(nft, table, e);
+	if (r == 0)
+		return err_text(e, -ENOENT,
+				"our nftables rules, table %s " NFT_TABLE
+				", are gone: somebody has flushed them; hawser-plugin repair "
+				"restores them",
+				rules[table].family);
+	return r < 0 ? r : 0;
+}
+
+/**
+ * nft_repair() - as nft_load(), also where the chains were emptied
+ */
+int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	autofree char *forget =
+		str_printf("flush set %s " NFT_TABLE " version\n", rules[table].family);
+
+	int r = has_version(nft, table, e);
+	if (r > 0)
+		r = has_rules(nft, table, e);
+	else if (r == 0)
+		return nft_load(nft, table, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = nft_run(forget, e);
+	return r < 0 ? r : nft_load(nft, table, e);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/nft-wire.h - messages to nftables and back; for the parts of net/nft.h
+ */
+#ifndef NET_NFT_WIRE_H
+#define NET_NFT_WIRE_H
+
+#include <libmnl/libmnl.h>
+
+#include "base/buf.h"
+#include "net/nft.h"
+
+struct nft {
+	struct mnl_socket *socket;
+	uint32_t seq;
+	uint32_t batch; /* number of its first message */
+	struct buf out; /* a question, or a batch */
+	struct buf in;	/* the answers */
+	bool deleted;	/* something, so that close() would wait */
+	bool loaded[2]; /* by table: the rules are known to be there */
+};
+
+typedef int nft_answer(void *ctx, const struct nlmsghdr *m, struct hw_err *e);
+
+struct nlmsghdr *nft_message(struct nft *nft, uint16_t type, uint16_t flags, enum nft_table table);
+struct nlmsghdr *nft_question(struct nft *nft, uint16_t type, uint16_t flags, enum nft_table table);
+void nft_put(struct nft *nft, const struct nlmsghdr *m);
+int nft_ask(struct nft *nft, const struct nlmsghdr *m, nft_answer *each, void *ctx,
+	    struct hw_err *e);
+void nft_begin(struct nft *nft, uint32_t generation);
+int nft_commit(struct nft *nft, struct hw_err *e);
+int nft_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e);
+
+#endif

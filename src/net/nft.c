@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/nft.c - elements of our nftables sets and maps
+ *
+ * How:   deleting looks at the key alone, so whose element it is has to be looked
+ *        up before; the batch carries the number of the generation in which that
+ *        was seen, and the kernel refuses it when anything has been changed since.
+ *        Then all is looked up again.
+ *        Adding tries first without looking: mostly nothing is in the way.
+ * Rules: a batch that fails changes nothing.
+ */
+#include "net/nft.h"
+
+#include <errno.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "net/nft-elem.h"
+#include "net/nft-wire.h"
+
+#define TRIES 2000 /* whoever loses against others' changes; with each try, one of all has won */
+
+/* ---- looking --------------------------------------------------------------------------- */
+
+struct look {
+	struct nft_elem *elem; /* in which set; then what was found */
+	bool found;
+	int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e);
+	void *ctx;
+};
+
+static int look_at_item(struct look *look, const struct nlattr *item, struct hw_err *e)
+{
+	struct nft_elem found = nft_elem(look->elem->table, look->elem->set, look->elem->mode);
+
+	nft_elem_decode(item, &found);
+	if (look->each)
+		return look->each(look->ctx, &found, e);
+	*look->elem = found;
+	look->found = true;
+	return 0;
+}
+
+static int look_at(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	const struct nlattr *attr, *item;
+	int r = 0;
+
+	mnl_attr_for_each(attr, m, sizeof(struct nfgenmsg))
+		if (mnl_attr_get_type(attr) == NFTA_SET_ELEM_LIST_ELEMENTS)
+			mnl_attr_for_each_nested(item, attr)
+				if (r >= 0)
+					r = look_at_item(ctx, item, e);
+	return r;
+}
+
+/**
+ * nft_get() - one element by its key; of an interval the one that holds its beginning
+ *
+ * Return: 1 with what is there, 0 when it, its set or its table is not
+ */
+int nft_get(struct nft *nft, const struct nft_elem *elem, struct nft_elem *ret_elem,
+	    struct hw_err *e)
+{
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETSETELEM, 0, elem->table);
+	struct nft_elem found = *elem;
+	struct look look = { .elem = &found };
+	int r;
+
+	nft_elem_encode(m, elem, NULL);
+	r = nft_ask(nft, m, look_at, &look, e);
+	if (r == -ENOENT || (r == 0 && !look.found))
+		return 0;
+	if (r < 0)
+		return err_set(e, r, "look into nftables set %s", elem->set);
+	*ret_elem = found;
+	return 1;
+}
+
+/**
+ * nft_list() - every element of a set, once all of them are read
+ *
+ * Return: 0, or what @each returned, which ends it when negative
+ */
+int nft_list(struct nft *nft, enum nft_table table, const char *set,
+	     int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e), void *ctx,
+	     struct hw_err *e)
+{
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETSETELEM, NLM_F_DUMP, table);
+	struct nft_elem in = nft_elem(table, set, NFT_OWNED);
+	struct look look = { .elem = &in, .each = each, .ctx = ctx };
+	int r;
+
+	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_TABLE, NFT_TABLE);
+	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_SET, set);
+	e->msg[0] = '\0';
+	r = nft_ask(nft, m, look_at, &look, e);
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 && !*e->msg ? err_set(e, r, "list nftables set %s", set) : r;
+}
+
+/* ---- adding ------------------------------------------------------------------------------ */
+
+static void put_elem(struct nft *nft, uint16_t type, uint16_t flags, const struct nft_elem *elem,
+		     const char *owner)
+{
+	struct nlmsghdr *m = nft_message(nft, type, flags, elem->table);
+
+	nft_elem_encode(m, elem, owner);
+	nft_put(nft, m);
+}
+
+static void put_new(struct nft *nft, const struct nft_elem *elem, const char *owner)
+{
+	put_elem(nft, NFT_MSG_NEWSETELEM,
+		 NLM_F_CREATE | (elem->mode == NFT_SHARED ? 0 : NLM_F_EXCL), elem, owner);
+}
+
+static bool is_right(const struct nft_elem *wanted, const struct nft_elem *there, const char *owner)
+{
+	if (wanted->mode == NFT_SHARED)
+		return nft_elem_covers(there, wanted);
+	return str_equal(there->owner, owner) && nft_elem_same_data(there, wanted);
+}
+
+static bool is_in_the_way(const struct nft_elem *wanted, const struct nft_elem *there,
+			  const char *owner)
+{
+	return wanted->mode == NFT_SHARED ||
+	       (wanted->mode == NFT_EXCLUSIVE && !str_equal(there->owner, owner));
+}
+
+static int clash(const struct nft_elem *v, size_t i, const struct nft_elem *there,
+		 struct nft_clash *ret_clash, struct hw_err *e)
+{
+	char text[NFT_ELEM_TEXT];
+
+	if (ret_clash)
+		*ret_clash = (struct nft_clash){ i, *there };
+	return err_text(e, -EEXIST, "nftables set %s has %s already, of %s", v[i].set,
+			nft_elem_format(there, text), *there->owner ? there->owner : "nobody");
+}
+
+/* What is right stays, what is another's goes. */
+static int put_unless_there(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
+			    const struct nft_elem *there, struct nft_clash *ret_clash,
+			    struct hw_err *e)
+{
+	if (!there) {
+		put_new(nft, &v[i], owner);
+		return 1;
+	}
+	if (is_right(&v[i], there, owner))
+		return 0;
+	if (is_in_the_way(&v[i], there, owner))
+		return clash(v, i, there, ret_clash, e);
+	put_elem(nft, NFT_MSG_DELSETELEM, 0, there, NULL);
+	put_new(nft, &v[i], owner);
+	nft->deleted = true;
+	return 1;
+}
+
+/* What is there, in one generation. *ret_there: one for each of @v, those that are not there without
+ * a key */
+static int look_at_all(struct nft *nft, const struct nft_elem *v, size_t n,
+		       uint32_t *ret_generation, struct nft_elem *ret_there, struct hw_err *e)
+{
+	int r = nft_generation(nft, ret_generation, e);
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		ret_there[i].key.len = 0;
+		r = nft_get(nft, &v[i], &ret_there[i], e);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int add_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+		    struct nft_elem *there, struct nft_clash *ret_clash, struct hw_err *e)
+{
+	uint32_t generation = 0;
+	int changes = 0;
+
+	int r = look_at_all(nft, v, n, &generation, there, e);
+	if (r < 0)
+		return r;
+	nft_begin(nft, generation);
+	for (size_t i = 0; i < n; i++) {
+		r = put_unless_there(nft, v, i, owner, there[i].key.len ? &there[i] : NULL,
+				     ret_clash, e);
+		if (r < 0)
+			return r;
+		changes += r;
+	}
+	return changes ? nft_commit(nft, e) : 0;
+}
+
+static int add_with_care(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+			 struct nft_clash *ret_clash, struct hw_err *e)
+{
+	autofree struct nft_elem *there = mem_resize(NULL, n, sizeof(*there));
+	int r = -ERESTART;
+
+	e->msg[0] = '\0';
+	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
+		r = add_once(nft, v, n, owner, there, ret_clash, e);
+	if (r != -EEXIST || *e->msg)
+		return r;
+	/* Nothing holds the beginning of an interval, but its end: only those can fail now. */
+	for (size_t i = 0; i < n; i++)
+		if (v[i].mode == NFT_SHARED && !there[i].key.len)
+			return clash(v, i, &v[i], ret_clash, e);
+	return r;
+}
+
+static int add_at_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+		       struct hw_err *e)
+{
+	nft_begin(nft, 0);
+	for (size_t i = 0; i < n; i++)
+		put_new(nft, &v[i], owner);
+	return nft_commit(nft, e);
+}
+
+static int load_for(struct nft *nft, const struct nft_elem *v, size_t n, bool again,
+		    struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		if (nft->loaded[v[i].table] && !again)
+			continue;
+		r = nft_load(nft, v[i].table, e);
+		nft->loaded[v[i].table] = r >= 0;
+	}
+	return r;
+}
+
+/**
+ * nft_add() - add elements, all or none
+ * @owner:     by nft_owner()
+ * @ret_clash: what was in the way, with -EEXIST; may be NULL
+ *
+ * Return: 0; -EEXIST; -ENOENT: a verdict's chain is not there; another negative errno
+ */
+int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+	    struct nft_clash *ret_clash, struct hw_err *e)
+{
+	char text[NFT_ELEM_TEXT];
+	int r = 0;
+
+	/* Twice: somebody may flush all rules just after they were seen. */
+	for (int tries = 0; tries < 2; tries++) {
+		r = load_for(nft, v, n, tries > 0, e);
+		if (r < 0)
+			return r;
+		e->msg[0] = '\0';
+		r = add_at_once(nft, v, n, owner, e);
+		if (r == -EEXIST || r == -ENOTEMPTY)
+			r = add_with_care(nft, v, n, owner, ret_clash, e);
+		if (r != -ENOENT)
+			break;
+	}
+	if (r < 0 && !*e->msg)
+		return err_set(e, r, "add %s to nftables set %s", nft_elem_format(&v[0], text),
+			       v[0].set);
+	return r;
+}
+
+/* ---- deleting and checking ------------------------------------------------------------------ */
+
+static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+		    struct nft_elem *there, struct hw_err *e)
+{
+	uint32_t generation = 0;
+	int deletes = 0;
+
+	int r = look_at_all(nft, v, n, &generation, there, e);
+	if (r < 0)
+		return r;
+	nft_begin(nft, generation);
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].mode == NFT_SHARED || !there[i].key.len ||
+		    !str_equal(there[i].owner, owner))
+			continue;
+		put_elem(nft, NFT_MSG_DELSETELEM, 0, &there[i], NULL);
+		deletes++;
+	}
+	nft->deleted |= deletes > 0;
+	return deletes ? nft_commit(nft, e) : 0;
+}
+
+/**
+ * nft_del() - delete those elements that are still @owner's
+ */
+int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+	    struct hw_err *e)
+{
+	autofree struct nft_elem *there = mem_resize(NULL, n ? n : 1, sizeof(*there));
+	int r = -ERESTART;
+
+	e->msg[0] = '\0';
+	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
+		r = del_once(nft, v, n, owner, there, e);
+	if (r < 0 && !*e->msg)
+		return err_set(e, r, "delete from nftables set %s", v[0].set);
+	return r;
+}
+
+/**
+ * nft_check() - are all of them there, and the rules that use them?
+ */
+int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+	      struct hw_err *e)
+{
+	char text[NFT_ELEM_TEXT];
+
+	for (size_t i = 0; i < n; i++) {
+		struct nft_elem there;
+
+		int r = nft_check_rules(nft, v[i].table, e);
+		if (r >= 0)
+			r = nft_get(nft, &v[i], &there, e);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return err_text(
+				e, -ENOENT,
+				"nftables set %s lacks %s; hawser-plugin repair restores it",
+				v[i].set, nft_elem_format(&v[i], text));
+		if (!is_right(&v[i], &there, owner))
+			return err_text(e, -ESTALE, "nftables set %s has %s for somebody else, %s",
+					v[i].set, nft_elem_format(&there, text),
+					*there.owner ? there.owner : "without an owner");
+	}
+	return 0;
+}
