@@ -157,7 +157,7 @@ static int count_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 
 static int has_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, table);
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
 	unsigned n = 0;
 	int r;
 
@@ -201,4 +201,25 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 		return r < 0 ? r : 0;
 	r = nft_run(forget, e);
 	return r < 0 ? r : nft_load(nft, table, e);
+}
+
+/**
+ * nft_remove() - delete a table of ours with all that is in it
+ *
+ * Return: 1, or 0 when there was none
+ */
+int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	struct nlmsghdr *m;
+
+	nft_begin(nft, 0);
+	m = nft_message(nft, NFT_MSG_DELTABLE, 0, nft_family(table));
+	mnl_attr_put_strz(m, NFTA_TABLE_NAME, NFT_TABLE);
+	nft_put(nft, m);
+	nft->deleted = true;
+	int r = nft_commit(nft, e);
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 ? err_set(e, r, "delete nftables table %s " NFT_TABLE, rules[table].family)
+		     : 1;
 }

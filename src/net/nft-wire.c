@@ -56,7 +56,8 @@ void nft_close(struct nft *nft)
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-static uint8_t family_of(enum nft_table table)
+/** nft_family() - of a table of ours, as messages have it */
+uint8_t nft_family(enum nft_table table)
 {
 	return table == NFT_INET ? NFPROTO_INET : NFPROTO_BRIDGE;
 }
@@ -88,18 +89,18 @@ void nft_put(struct nft *nft, const struct nlmsghdr *m)
 /**
  * nft_message() - start a message about a table; up to MESSAGE_MAX bytes
  */
-struct nlmsghdr *nft_message(struct nft *nft, uint16_t type, uint16_t flags, enum nft_table table)
+struct nlmsghdr *nft_message(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family)
 {
-	return start(nft, NFNL_SUBSYS_NFTABLES << 8 | type, flags, family_of(table), 0);
+	return start(nft, NFNL_SUBSYS_NFTABLES << 8 | type, flags, family, 0);
 }
 
 /**
  * nft_question() - start a message that goes alone
  */
-struct nlmsghdr *nft_question(struct nft *nft, uint16_t type, uint16_t flags, enum nft_table table)
+struct nlmsghdr *nft_question(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family)
 {
 	nft->out.len = 0;
-	return nft_message(nft, type, flags, table);
+	return nft_message(nft, type, flags, family);
 }
 
 static int receive(struct nft *nft)
@@ -239,7 +240,7 @@ static int take_generation(void *ctx, const struct nlmsghdr *m, struct hw_err *e
  */
 int nft_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETGEN, 0, NFT_INET);
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETGEN, 0, AF_UNSPEC);
 	int r = nft_ask(nft, m, take_generation, ret_generation, e);
 
 	return r < 0 ? err_set(e, r, "ask nftables for its generation") : 0;

@@ -22,8 +22,9 @@ struct nft {
 
 typedef int nft_answer(void *ctx, const struct nlmsghdr *m, struct hw_err *e);
 
-struct nlmsghdr *nft_message(struct nft *nft, uint16_t type, uint16_t flags, enum nft_table table);
-struct nlmsghdr *nft_question(struct nft *nft, uint16_t type, uint16_t flags, enum nft_table table);
+uint8_t nft_family(enum nft_table table);
+struct nlmsghdr *nft_message(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
+struct nlmsghdr *nft_question(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
 void nft_put(struct nft *nft, const struct nlmsghdr *m);
 int nft_ask(struct nft *nft, const struct nlmsghdr *m, nft_answer *each, void *ctx,
 	    struct hw_err *e);

@@ -64,7 +64,7 @@ static int look_at(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 int nft_get(struct nft *nft, const struct nft_elem *elem, struct nft_elem *ret_elem,
 	    struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETSETELEM, 0, elem->table);
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETSETELEM, 0, nft_family(elem->table));
 	struct nft_elem found = *elem;
 	struct look look = { .elem = &found };
 	int r;
@@ -88,7 +88,7 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 	     int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e), void *ctx,
 	     struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETSETELEM, NLM_F_DUMP, table);
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETSETELEM, NLM_F_DUMP, nft_family(table));
 	struct nft_elem in = nft_elem(table, set, NFT_OWNED);
 	struct look look = { .elem = &in, .each = each, .ctx = ctx };
 	int r;
@@ -107,7 +107,7 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 static void put_elem(struct nft *nft, uint16_t type, uint16_t flags, const struct nft_elem *elem,
 		     const char *owner)
 {
-	struct nlmsghdr *m = nft_message(nft, type, flags, elem->table);
+	struct nlmsghdr *m = nft_message(nft, type, flags, nft_family(elem->table));
 
 	nft_elem_encode(m, elem, owner);
 	nft_put(nft, m);
@@ -126,13 +126,6 @@ static bool is_right(const struct nft_elem *wanted, const struct nft_elem *there
 	return str_equal(there->owner, owner) && nft_elem_same_data(there, wanted);
 }
 
-static bool is_in_the_way(const struct nft_elem *wanted, const struct nft_elem *there,
-			  const char *owner)
-{
-	return wanted->mode == NFT_SHARED ||
-	       (wanted->mode == NFT_EXCLUSIVE && !str_equal(there->owner, owner));
-}
-
 static int clash(const struct nft_elem *v, size_t i, const struct nft_elem *there,
 		 struct nft_clash *ret_clash, struct hw_err *e)
 {
@@ -144,52 +137,80 @@ static int clash(const struct nft_elem *v, size_t i, const struct nft_elem *ther
 			nft_elem_format(there, text), *there->owner ? there->owner : "nobody");
 }
 
-/* What is right stays, what is another's goes. */
-static int put_unless_there(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
-			    const struct nft_elem *there, struct nft_clash *ret_clash,
-			    struct hw_err *e)
+/* What is there where an element begins and where it ends; those that are not there have no key. */
+struct place {
+	struct nft_elem first, last;
+};
+
+static bool is_there(const struct nft_elem *elem)
 {
-	if (!there) {
-		put_new(nft, &v[i], owner);
-		return 1;
-	}
-	if (is_right(&v[i], there, owner))
-		return 0;
-	if (is_in_the_way(&v[i], there, owner))
-		return clash(v, i, there, ret_clash, e);
-	put_elem(nft, NFT_MSG_DELSETELEM, 0, there, NULL);
-	put_new(nft, &v[i], owner);
-	nft->deleted = true;
-	return 1;
+	return elem->key.len > 0;
 }
 
-/* What is there, in one generation. *ret_there: one for each of @v, those that are not there without
- * a key */
+static int look_at_place(struct nft *nft, const struct nft_elem *elem, struct place *ret_place,
+			 struct hw_err *e)
+{
+	struct nft_elem last = *elem;
+
+	*ret_place = (struct place){ 0 };
+	int r = nft_get(nft, elem, &ret_place->first, e);
+	if (r < 0 || !elem->end.len)
+		return r;
+	last.key = last.end;
+	r = nft_get(nft, &last, &ret_place->last, e);
+	if (r > 0 && !memcmp(&ret_place->first.key, &ret_place->last.key, sizeof(last.key)))
+		ret_place->last.key.len = 0;
+	return r;
+}
+
+/* All in one generation */
 static int look_at_all(struct nft *nft, const struct nft_elem *v, size_t n,
-		       uint32_t *ret_generation, struct nft_elem *ret_there, struct hw_err *e)
+		       uint32_t *ret_generation, struct place *ret_places, struct hw_err *e)
 {
 	int r = nft_generation(nft, ret_generation, e);
 
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		ret_there[i].key.len = 0;
-		r = nft_get(nft, &v[i], &ret_there[i], e);
-	}
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = look_at_place(nft, &v[i], &ret_places[i], e);
 	return r < 0 ? r : 0;
 }
 
+static void put_del(struct nft *nft, const struct nft_elem *there)
+{
+	if (!is_there(there))
+		return;
+	put_elem(nft, NFT_MSG_DELSETELEM, 0, there, NULL);
+	nft->deleted = true;
+}
+
+/* What is right stays, what is another's goes. Return: how many were put */
+static int put_unless_there(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
+			    const struct place *place, struct nft_clash *ret_clash,
+			    struct hw_err *e)
+{
+	const struct nft_elem *there = &place->first;
+
+	if (is_there(there) && is_right(&v[i], there, owner))
+		return 0;
+	if (is_there(there) && v[i].mode == NFT_EXCLUSIVE && !str_equal(there->owner, owner))
+		return clash(v, i, there, ret_clash, e);
+	put_del(nft, there);
+	put_del(nft, &place->last);
+	put_new(nft, &v[i], owner);
+	return 1;
+}
+
 static int add_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-		    struct nft_elem *there, struct nft_clash *ret_clash, struct hw_err *e)
+		    struct place *places, struct nft_clash *ret_clash, struct hw_err *e)
 {
 	uint32_t generation = 0;
 	int changes = 0;
 
-	int r = look_at_all(nft, v, n, &generation, there, e);
+	int r = look_at_all(nft, v, n, &generation, places, e);
 	if (r < 0)
 		return r;
 	nft_begin(nft, generation);
 	for (size_t i = 0; i < n; i++) {
-		r = put_unless_there(nft, v, i, owner, there[i].key.len ? &there[i] : NULL,
-				     ret_clash, e);
+		r = put_unless_there(nft, v, i, owner, &places[i], ret_clash, e);
 		if (r < 0)
 			return r;
 		changes += r;
@@ -200,18 +221,11 @@ static int add_once(struct nft *nft, const struct nft_elem *v, size_t n, const c
 static int add_with_care(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 			 struct nft_clash *ret_clash, struct hw_err *e)
 {
-	autofree struct nft_elem *there = mem_resize(NULL, n, sizeof(*there));
+	autofree struct place *places = mem_resize(NULL, n, sizeof(*places));
 	int r = -ERESTART;
 
-	e->msg[0] = '\0';
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
-		r = add_once(nft, v, n, owner, there, ret_clash, e);
-	if (r != -EEXIST || *e->msg)
-		return r;
-	/* Nothing holds the beginning of an interval, but its end: only those can fail now. */
-	for (size_t i = 0; i < n; i++)
-		if (v[i].mode == NFT_SHARED && !there[i].key.len)
-			return clash(v, i, &v[i], ret_clash, e);
+		r = add_once(nft, v, n, owner, places, ret_clash, e);
 	return r;
 }
 
@@ -272,23 +286,23 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 /* ---- deleting and checking ------------------------------------------------------------------ */
 
 static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-		    struct nft_elem *there, struct hw_err *e)
+		    struct place *places, struct hw_err *e)
 {
 	uint32_t generation = 0;
 	int deletes = 0;
 
-	int r = look_at_all(nft, v, n, &generation, there, e);
+	int r = look_at_all(nft, v, n, &generation, places, e);
 	if (r < 0)
 		return r;
 	nft_begin(nft, generation);
 	for (size_t i = 0; i < n; i++) {
-		if (v[i].mode == NFT_SHARED || !there[i].key.len ||
-		    !str_equal(there[i].owner, owner))
+		const struct nft_elem *there = &places[i].first;
+
+		if (v[i].mode == NFT_SHARED || !is_there(there) || !str_equal(there->owner, owner))
 			continue;
-		put_elem(nft, NFT_MSG_DELSETELEM, 0, &there[i], NULL);
+		put_del(nft, there);
 		deletes++;
 	}
-	nft->deleted |= deletes > 0;
 	return deletes ? nft_commit(nft, e) : 0;
 }
 
@@ -298,12 +312,12 @@ static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const c
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e)
 {
-	autofree struct nft_elem *there = mem_resize(NULL, n ? n : 1, sizeof(*there));
+	autofree struct place *places = mem_resize(NULL, n ? n : 1, sizeof(*places));
 	int r = -ERESTART;
 
 	e->msg[0] = '\0';
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
-		r = del_once(nft, v, n, owner, there, e);
+		r = del_once(nft, v, n, owner, places, e);
 	if (r < 0 && !*e->msg)
 		return err_set(e, r, "delete from nftables set %s", v[0].set);
 	return r;

@@ -54,8 +54,8 @@ enum nft_table { NFT_INET, NFT_BRIDGE };
 enum nft_mode {
 	NFT_OWNED,     /* another's is replaced: its pod is gone, the address is ours now */
 	NFT_EXCLUSIVE, /* another's makes all fail, -EEXIST */
-	NFT_SHARED,    /* it is everybody's: has no owner, is not deleted. Of intervals, one
-			* that covers it will do; -EEXIST when one overlaps it otherwise */
+	NFT_SHARED,    /* it is everybody's: has no owner, is not deleted. Of networks
+			* inside of each other the widest is kept */
 };
 
 struct nft_bytes {
@@ -113,8 +113,7 @@ int nft_open(struct nft **ret_nft, struct hw_err *e);
  * closes it wait for the end of all that was deleted. */
 void nft_close(struct nft *nft);
 
-/* What there was in the way of NFT_EXCLUSIVE or NFT_SHARED: which of those given, and, with
- * its owner, what is there. */
+/* What was in the way of NFT_EXCLUSIVE: which of those given, and what is there, with its owner */
 struct nft_clash {
 	size_t index;
 	struct nft_elem there;
@@ -146,6 +145,8 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e);
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* -ENOENT when they are not there, or their chains are empty. */
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);
+/* Return: 1, or 0 when there was none */
+int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* Commands of nft as text, one transaction, through libnftables: for what is rarely done. It reads
  * all tables of the host. The text must hold nothing unchecked from outside. */
 int nft_run(const char *commands, struct hw_err *e);
