@@ -89,6 +89,9 @@ struct hw_plugin {
 	bool record;			    /* keep attachment records */
 	const struct hw_field *made_fields; /* what a record says beyond the call itself */
 	size_t made_size;
+	/* Puts back what a record says and somebody else has removed: `hawser-plugin repair`.
+	 * As del(), it works from made alone. */
+	int (*repair)(struct hw_call *call, struct hw_err *e);
 };
 
 /**

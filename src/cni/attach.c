@@ -109,10 +109,12 @@ static int call_del(const struct hw_plugin *plugin, struct hw_call *call, struct
 	return plugin->del ? plugin->del(call, e) : 0;
 }
 
-/* DEL what a record says, as the runtime would have called it, and forget it. */
-static int end_recorded(const struct skel_frame *f, const struct record *r, struct hw_err *e)
+/* Run something on what a record says, as the runtime would have called DEL. */
+static int call_recorded(const struct hw_plugin *plugin, const struct skel_request *like,
+			 const struct record *r, int (*run)(struct skel_frame *f, struct hw_err *e),
+			 struct hw_err *e)
 {
-	struct skel_request request = *f->request;
+	struct skel_request request = *like;
 	autofree char *now = netns_id(r->netns);
 	bool same = !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
 
@@ -125,18 +127,26 @@ static int end_recorded(const struct skel_frame *f, const struct record *r, stru
 	request.input = r->config;
 	request.input_len = strlen(r->config);
 
-	AUTO(skel_frame_done) struct skel_frame end;
-	skel_frame_init(&end, f->plugin, &request);
-	decode_made(f->plugin, r, end.call.made);
-	end.call.recorded = true;
-	int ret = skel_frame_parse(&end, e);
+	AUTO(skel_frame_done) struct skel_frame f;
+	skel_frame_init(&f, plugin, &request);
+	decode_made(plugin, r, f.call.made);
+	f.call.recorded = true;
+	int ret = skel_frame_parse(&f, e);
 	if (ret >= 0)
-		ret = skel_frame_decode(&end, e);
-	if (ret >= 0)
-		ret = call_del(f->plugin, &end.call, e);
-	if (ret >= 0)
-		ret = remove_record(&end, e);
-	if (ret < 0)
+		ret = skel_frame_decode(&f, e);
+	return ret < 0 ? ret : run(&f, e);
+}
+
+static int end_and_forget(struct skel_frame *f, struct hw_err *e)
+{
+	int r = call_del(f->plugin, &f->call, e);
+
+	return r < 0 ? r : remove_record(f, e);
+}
+
+static int end_recorded(const struct skel_frame *f, const struct record *r, struct hw_err *e)
+{
+	if (call_recorded(f->plugin, f->request, r, end_and_forget, e) < 0)
 		return err_ctx(e, "end container %s interface %s", r->container_id, r->ifname);
 	return 0;
 }
@@ -375,4 +385,57 @@ int attach_gc(struct skel_frame *f, struct hw_err *e)
 	if (f->plugin->gc && f->plugin->gc(&f->call, e) < 0)
 		errors_add(&errors, e);
 	return errors_end(&errors, e);
+}
+
+/* ---- repair ------------------------------------------------------------------------- */
+
+struct repair {
+	const struct hw_plugin *plugin;
+	const char *state_dir;
+	int repaired;
+};
+
+/* With the lock there is no ADD or DEL of it; a record that is gone meanwhile was a DEL's. */
+static int repair_frame(struct skel_frame *f, struct hw_err *e)
+{
+	autoclose int lock = -1;
+	AUTO(record_done) struct record now = { 0 };
+
+	int r = take_lock(f, true, &lock, e);
+	if (r >= 0)
+		r = read_record(f, &now, e);
+	if (r <= 0 || !now.finished)
+		return r < 0 ? r : 0;
+	r = f->plugin->repair(&f->call, e);
+	return r < 0 ? r : 1;
+}
+
+static int repair_record(void *ctx, const struct record *r, struct hw_err *e)
+{
+	struct repair *repair = ctx;
+	struct skel_request request = { .state_dir = repair->state_dir };
+
+	if (!r->finished || !is_of_this_boot(r))
+		return 0;
+	int ret = call_recorded(repair->plugin, &request, r, repair_frame, e);
+	if (ret < 0)
+		return err_ctx(e, "repair container %s interface %s of network %s", r->container_id,
+			       r->ifname, r->network);
+	repair->repaired += ret;
+	return 0;
+}
+
+/**
+ * attach_repair() - call the plugin's repair() for each of its attachments
+ * @errors: those that there were; none of them ends the work
+ *
+ * Return: how many were looked after
+ */
+int attach_repair(const struct hw_plugin *plugin, const char *state_dir, struct errors *errors)
+{
+	struct repair repair = { .plugin = plugin, .state_dir = state_dir };
+
+	if (plugin->repair)
+		record_each_of(state_dir, plugin->name, repair_record, &repair, errors);
+	return repair.repaired;
 }

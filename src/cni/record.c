@@ -12,6 +12,7 @@
  */
 #include "cni/record.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -218,6 +219,32 @@ void record_each(const char *state_dir, const char *plugin, const char *network,
 	struct hw_err e;
 
 	int r = file_walk(AT_FDCWD, dir, each_entry, &walk, &e);
+	if (r >= 0 || r == -ENOENT)
+		return;
+	err_ctx(&e, "read the attachment records");
+	errors_add(errors, &e);
+}
+
+/* A directory of a network */
+static int each_network(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	if (entry->type == DT_DIR && file_walk(entry->dir, entry->name, each_entry, ctx, e) < 0)
+		errors_add(((const struct each *)ctx)->errors, e);
+	return 0;
+}
+
+/**
+ * record_each_of() - call back for each record of a plugin, whatever its network
+ */
+void record_each_of(const char *state_dir, const char *plugin,
+		    int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
+		    struct errors *errors)
+{
+	autofree char *dir = str_printf("%s/attachments/%s", state_dir, plugin);
+	struct each walk = { .call = each, .ctx = ctx, .errors = errors };
+	struct hw_err e;
+
+	int r = file_walk(AT_FDCWD, dir, each_network, &walk, &e);
 	if (r >= 0 || r == -ENOENT)
 		return;
 	err_ctx(&e, "read the attachment records");

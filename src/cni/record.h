@@ -55,6 +55,10 @@ int record_remove(const char *state_dir, const char *plugin, const char *network
 void record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
 		 int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
 		 struct errors *errors);
+/* The same for all networks, without pruning. */
+void record_each_of(const char *state_dir, const char *plugin,
+		    int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
+		    struct errors *errors);
 void record_done(struct record *r);
 
 AUTO_VALUE_DEFINE(record_done, struct record);

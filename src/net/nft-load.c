@@ -185,7 +185,9 @@ int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 }
 
 /**
- * nft_repair() - as nft_load(), also where the chains were emptied
+ * nft_repair() - load the rules again where somebody has emptied their chains
+ *
+ * Where they are gone altogether nft_add() brings them back, if anybody needs them.
  */
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
@@ -193,10 +195,9 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 		str_printf("flush set %s " NFT_TABLE " version\n", rules[table].family);
 
 	int r = has_version(nft, table, e);
-	if (r > 0)
-		r = has_rules(nft, table, e);
-	else if (r == 0)
-		return nft_load(nft, table, e);
+	if (r <= 0)
+		return r;
+	r = has_rules(nft, table, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = nft_run(forget, e);

@@ -120,5 +120,7 @@ int bridge_check(struct hw_call *call, struct hw_err *e)
 		r = check_port(l.nl, conf, &bridge, &l.host, e);
 	if (r >= 0 && bridge_conf_is_gateway(conf))
 		r = check_gateways(l.nl, conf, call->prev, &bridge, e);
-	return r < 0 ? r : check_pod(&l, conf, call->prev, e);
+	if (r >= 0)
+		r = check_pod(&l, conf, call->prev, e);
+	return r < 0 ? r : pod_rules_check(call, e);
 }

@@ -51,8 +51,10 @@ const struct hw_field bridge_fields[] = {
 	  .help = "isGateway, and the pod's default route leads there" },
 	{ "forceAddress", HW_BOOL, AT(force_address),
 	  .help = "replace an address of the bridge that is in the way" },
-	{ "ipMasq", HW_BOOL, AT(ip_masq), .help = "masquerade; not yet supported" },
-	{ "ipMasqBackend", HW_STRING, AT(ip_masq_backend), .help = "for ipMasq" },
+	{ "ipMasq", HW_BOOL, AT(ip_masq),
+	  .help = "give what the pod sends to other networks the host's address" },
+	{ "ipMasqBackend", HW_STRING, AT(ip_masq_backend),
+	  .help = "iptables or nftables; done by nftables in both cases" },
 	{ "mtu", HW_INT, AT(mtu),
 	  .help = "MTU of the bridge, when it is made, and of the pod's link; 0: the kernel's" },
 	{ "hairpinMode", HW_BOOL, AT(hairpin),
@@ -65,7 +67,7 @@ const struct hw_field bridge_fields[] = {
 	{ "preserveDefaultVlan", HW_BOOL, AT(preserve_default_vlan),
 	  .help = "keep the bridge's default VLAN on the port beside these" },
 	{ "macspoofchk", HW_BOOL, AT(mac_spoof_check),
-	  .help = "drop frames with foreign MAC addresses; not yet supported" },
+	  .help = "drop what the pod sends with another MAC address than its own" },
 	{ "enabledad", HW_BOOL, AT(dad), .help = "wait for IPv6's duplicate address detection" },
 	{ "disableContainerInterface", HW_BOOL, AT(disable_container_interface),
 	  .help = "leave the pod's interface down" },
@@ -86,9 +88,14 @@ static int invalid(struct hw_err *e, const char *text)
 	return err_cni(e, HW_CNI_INVALID_CONFIG, "%s", text);
 }
 
-static int unsupported(struct hw_err *e, const char *key)
+/**
+ * bridge_conf_rules() - what the pod is to have in nftables
+ */
+struct pod_rules bridge_conf_rules(const struct bridge_conf *conf)
 {
-	return err_cni(e, HW_CNI_UNSUPPORTED_FIELD, "\"%s\" is not supported yet", key);
+	return (struct pod_rules){ .masq = conf->ip_masq,
+				   .backend = conf->ip_masq_backend,
+				   .mac_check = conf->mac_spoof_check };
 }
 
 /**
@@ -96,6 +103,7 @@ static int unsupported(struct hw_err *e, const char *key)
  */
 int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e)
 {
+	struct pod_rules rules = bridge_conf_rules(conf);
 	struct hw_err name;
 
 	if (conf_check_ifname(conf->bridge, &name) < 0)
@@ -112,9 +120,7 @@ int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e)
 		return invalid(e, "cannot set hairpin mode and promiscuous mode at the same time");
 	if (conf->disable_container_interface && !str_empty(conf->ipam.type))
 		return invalid(e, "cannot use IPAM when DisableContainerInterface flag is set");
-	if (conf->ip_masq)
-		return unsupported(e, "ipMasq");
-	return conf->mac_spoof_check ? unsupported(e, "macspoofchk") : 0;
+	return pod_rules_check_conf(&rules, e);
 }
 
 /**

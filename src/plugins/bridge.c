@@ -158,6 +158,7 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
 	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
 	struct link bridge, vlan_gateway = { 0 };
 	struct hw_mac mac;
 
@@ -180,6 +181,8 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 	if (r >= 0)
 		r = bridge_connect(call, &l, &bridge, &mac, &vlan_gateway, e);
 	if (r >= 0)
+		r = pod_rules_add(call, &rules, &l.pod.mac, e);
+	if (r >= 0)
 		ipam_override_dns(call, &conf->dns);
 	return r;
 }
@@ -189,8 +192,9 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 static int bridge_del(struct hw_call *call, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
 
-	return pod_link_end(call, &conf->ipam, e);
+	return pod_link_end(call, &conf->ipam, &rules, e);
 }
 
 static int bridge_gc(struct hw_call *call, struct hw_err *e)
@@ -240,4 +244,5 @@ const struct hw_plugin bridge_plugin = {
 	.record = true,
 	.made_fields = pod_link_made_fields,
 	.made_size = sizeof(struct pod_link_made),
+	.repair = pod_rules_repair,
 };

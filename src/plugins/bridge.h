@@ -10,6 +10,7 @@
 
 #include "net/link.h"
 #include "plugins/ipam.h"
+#include "plugins/pod-rules.h"
 
 struct rtnl;
 
@@ -40,6 +41,7 @@ struct bridge_conf {
 extern const struct hw_field bridge_fields[];
 
 int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e);
+struct pod_rules bridge_conf_rules(const struct bridge_conf *conf);
 /* The MAC that the pod's end is to have; none: the kernel's choice */
 int bridge_conf_mac(const struct hw_call *call, struct hw_mac *ret_mac, struct hw_err *e);
 /* isDefaultGateway is isGateway and more. */

@@ -20,6 +20,7 @@
 #include "plugins/furniture.h"
 #include "plugins/install.h"
 #include "plugins/plugins.h"
+#include "plugins/rules.h"
 
 static const struct hw_plugin *const plugins[] = {
 	&bridge_plugin, &host_local_plugin, &loopback_plugin, &noop_plugin,
@@ -31,8 +32,12 @@ static const char usage[] =
 	"       hawser-plugin list [--json]       the plugins of this binary\n"
 	"       hawser-plugin install DIR [--force]\n"
 	"                                         copy it to DIR, with a link per plugin\n"
-	"       hawser-plugin uninstall           remove what plugins have made and left: bridges\n"
+	"       hawser-plugin uninstall           remove what plugins have made and left: "
+	"bridges,\n"
+	"                                         nftables tables\n"
 	"       hawser-plugin uninstall DIR       remove that copy and the links\n"
+	"       hawser-plugin rules [--json]      what is in our nftables tables, and whose it is\n"
+	"       hawser-plugin repair              put back what somebody has flushed from them\n"
 	"       hawser-plugin --help | --version\n";
 
 static int fail(const struct hw_err *e)
@@ -112,7 +117,10 @@ static int uninstall_furniture(void)
 	int r = furniture_remove(&e);
 	if (r < 0)
 		return fail(&e);
-	if (r == 0)
+	int tables = rules_remove(&e);
+	if (tables < 0)
+		return fail(&e);
+	if (r + tables == 0)
 		puts("nothing to remove: the plugins have left nothing on the host");
 	return 0;
 }
@@ -129,6 +137,30 @@ static int command_uninstall(int argc, char **argv)
 	if (r < 0)
 		return fail(&e);
 	printf("%d link%s removed from %s\n", r, r == 1 ? "" : "s", argv[1]);
+	return 0;
+}
+
+static int command_rules(int argc, char **argv)
+{
+	bool json = argc == 2 && str_equal(argv[1], "--json");
+	struct hw_err e;
+
+	if (argc != 1 && !json)
+		return wrong_usage();
+	return rules_list(plugins, json, &e) < 0 ? fail(&e) : 0;
+}
+
+static int command_repair(int argc, char **argv)
+{
+	struct hw_err e;
+
+	(void)argv;
+	if (argc != 1)
+		return wrong_usage();
+	int r = rules_repair(plugins, &e);
+	if (r < 0)
+		return fail(&e);
+	printf("%d attachment%s looked after\n", r, r == 1 ? "" : "s");
 	return 0;
 }
 
@@ -155,6 +187,8 @@ static const struct command {
 	{ "list", command_list },
 	{ "install", command_install },
 	{ "uninstall", command_uninstall },
+	{ "rules", command_rules },
+	{ "repair", command_repair },
 	{ "--help", command_help },
 	{ "-h", command_help },
 	{ "--version", command_version },

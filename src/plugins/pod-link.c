@@ -18,6 +18,7 @@
 #include "net/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/ipam.h"
+#include "plugins/pod-rules.h"
 
 #define NAME_PREFIX "veth"
 #define NAME_DIGITS 8
@@ -26,6 +27,8 @@
 const struct hw_field pod_link_made_fields[] = {
 	{ "host", HW_STRING, HW_AT(struct pod_link_made, host) },
 	{ "leased", HW_BOOL, HW_AT(struct pod_link_made, leased) },
+	{ "masq", HW_STRINGS, HW_AT(struct pod_link_made, masq) },
+	{ "mac", HW_STRING, HW_AT(struct pod_link_made, mac) },
 	{ 0 },
 };
 
@@ -262,24 +265,36 @@ static int delete_links(const struct hw_call *call, struct hw_err *e)
 	return str_equal(call->command, "ADD") ? 0 : delete_in_pod(call, e);
 }
 
-/**
- * pod_link_end() - DEL: the links, then the lease
- *
- * In that order: while the link is there its addresses are not free. Undoing an ADD that did not
- * get as far as IPAM, or did not find it, does not bother it.
- */
-int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, struct hw_err *e)
+/* Undoing an ADD that did not get as far as IPAM, or did not find it, does not bother it. */
+static int end_lease(struct hw_call *call, const struct ipam_conf *ipam, struct hw_err *e)
 {
 	const struct pod_link_made *made = call->made;
 	bool undo = str_equal(call->command, "ADD");
-	struct hw_err lease;
 
-	int r = delete_links(call, e);
 	if (undo && !made->leased)
-		return r;
-	if (ipam_pass(call, ipam, "DEL", &lease) >= 0 || (undo && ipam_is_missing(&lease)))
-		return r;
-	if (r >= 0)
-		*e = lease;
-	return e->code;
+		return 0;
+	int r = ipam_pass(call, ipam, "DEL", e);
+	return r < 0 && undo && ipam_is_missing(e) ? 0 : r;
+}
+
+/**
+ * pod_link_end() - DEL: what the pod has in nftables, the links, then the lease
+ *
+ * In that order: while those are there its addresses are not free. All of it is tried, and the
+ * first error told.
+ */
+int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, const struct pod_rules *rules,
+		 struct hw_err *e)
+{
+	struct hw_err why;
+
+	int first = pod_rules_end(call, rules, e);
+	int r = delete_links(call, &why);
+	if (r < 0 && first >= 0)
+		*e = why;
+	first = first < 0 ? first : r;
+	r = end_lease(call, ipam, &why);
+	if (r < 0 && first >= 0)
+		*e = why;
+	return first < 0 ? first : r;
 }

@@ -21,12 +21,15 @@
 #include "net/link.h"
 
 struct ipam_conf;
+struct pod_rules;
 struct rtnl;
 
 /* hw_call.made: what the record says */
 struct pod_link_made {
-	char *host;  /* name of the host end */
-	bool leased; /* IPAM was asked for addresses */
+	char *host;		/* name of the host end */
+	bool leased;		/* IPAM was asked for addresses */
+	struct hw_strings masq; /* addresses that are masqueraded, with their networks' length */
+	char *mac;		/* of the pod's end, when only that may send; NULL: any */
 };
 
 extern const struct hw_field pod_link_made_fields[];
@@ -61,8 +64,9 @@ int pod_link_make(struct pod_link *l, struct hw_call *call, const struct pod_lin
 /* An interface of the result; sandbox NULL: on the host */
 void pod_link_report(struct hw_call *call, const struct link *link, const char *sandbox);
 
-/* DEL: delete the pair, then let IPAM release its lease. */
-int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, struct hw_err *e);
+/* DEL: delete the pod's rules and the pair, then let IPAM release its lease. */
+int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, const struct pod_rules *rules,
+		 struct hw_err *e);
 
 AUTO_VALUE_DEFINE(pod_link_done, struct pod_link);
 

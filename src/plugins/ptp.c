@@ -33,6 +33,7 @@
 #include "plugins/plugins.h"
 #include "plugins/pod-check.h"
 #include "plugins/pod-link.h"
+#include "plugins/pod-rules.h"
 
 #define POD_IFACE 1 /* after the host's end */
 
@@ -46,9 +47,9 @@ struct ptp_conf {
 
 static const struct hw_field ptp_fields[] = {
 	{ "ipMasq", HW_BOOL, HW_AT(struct ptp_conf, ip_masq),
-	  .help = "masquerade; not yet supported" },
+	  .help = "give what the pod sends to other networks the host's address" },
 	{ "ipMasqBackend", HW_STRING, HW_AT(struct ptp_conf, ip_masq_backend),
-	  .help = "for ipMasq" },
+	  .help = "iptables or nftables; done by nftables in both cases" },
 	{ "mtu", HW_INT, HW_AT(struct ptp_conf, mtu), .help = "MTU of the pair; 0: the kernel's" },
 	{ "ipam", HW_OBJECT, HW_AT(struct ptp_conf, ipam), .sub = ipam_fields,
 	  .help = "who gives the pod its addresses; needed" },
@@ -57,11 +58,17 @@ static const struct hw_field ptp_fields[] = {
 	{ 0 },
 };
 
+static struct pod_rules ptp_rules(const struct ptp_conf *conf)
+{
+	return (struct pod_rules){ .masq = conf->ip_masq, .backend = conf->ip_masq_backend };
+}
+
 static int ptp_conf_check(const struct ptp_conf *conf, struct hw_err *e)
 {
-	if (conf->ip_masq)
-		return err_cni(e, HW_CNI_UNSUPPORTED_FIELD, "\"ipMasq\" is not supported yet");
-	return ipam_require(&conf->ipam, e);
+	struct pod_rules rules = ptp_rules(conf);
+
+	int r = pod_rules_check_conf(&rules, e);
+	return r < 0 ? r : ipam_require(&conf->ipam, e);
 }
 
 /* ---- what is where -------------------------------------------------------------------- */
@@ -188,6 +195,7 @@ static int ptp_add(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
 	const struct ptp_conf *conf = call->conf;
+	struct pod_rules rules = ptp_rules(conf);
 
 	int r = ptp_conf_check(conf, e);
 	if (r >= 0)
@@ -201,6 +209,8 @@ static int ptp_add(struct hw_call *call, struct hw_err *e)
 	r = ptp_lease(call, &l, e);
 	if (r >= 0)
 		r = ptp_connect(call, &l, e);
+	if (r >= 0)
+		r = pod_rules_add(call, &rules, &l.pod.mac, e);
 	if (r >= 0)
 		ipam_override_dns(call, &conf->dns);
 	return r;
@@ -271,7 +281,9 @@ static int ptp_check(struct hw_call *call, struct hw_err *e)
 		r = pod_check(&l, call, NULL, conf->mtu, e);
 	if (r >= 0)
 		r = ptp_check_pod(&l, call->prev, e);
-	return r < 0 ? r : ptp_check_host(&l, call->prev, e);
+	if (r >= 0)
+		r = ptp_check_host(&l, call->prev, e);
+	return r < 0 ? r : pod_rules_check(call, e);
 }
 
 /* ---- the other verbs -------------------------------------------------------------------------- */
@@ -279,8 +291,9 @@ static int ptp_check(struct hw_call *call, struct hw_err *e)
 static int ptp_del(struct hw_call *call, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
+	struct pod_rules rules = ptp_rules(conf);
 
-	return pod_link_end(call, &conf->ipam, e);
+	return pod_link_end(call, &conf->ipam, &rules, e);
 }
 
 static int ptp_gc(struct hw_call *call, struct hw_err *e)
@@ -312,4 +325,5 @@ const struct hw_plugin ptp_plugin = {
 	.record = true,
 	.made_fields = pod_link_made_fields,
 	.made_size = sizeof(struct pod_link_made),
+	.repair = pod_rules_repair,
 };

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/pod-rules.c - what a pod has in nftables: ipMasq, macspoofchk
+ */
+#include "plugins/pod-rules.h"
+
+#include <errno.h>
+#include <linux/netfilter.h>
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/ip.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/nft-foreign.h"
+#include "net/nft.h"
+#include "plugins/pod-link.h"
+
+/**
+ * pod_rules_check_conf() - refuse what upstream's plugins refuse
+ */
+int pod_rules_check_conf(const struct pod_rules *rules, struct hw_err *e)
+{
+	if (!rules->masq || str_empty(rules->backend) || str_equal(rules->backend, "iptables") ||
+	    str_equal(rules->backend, "nftables"))
+		return 0;
+	return err_text(e, -EINVAL, "unknown ipmasq backend \"%s\"", rules->backend);
+}
+
+/* ---- elements ----------------------------------------------------------------------------- */
+
+struct elems {
+	struct nft_elem *v;
+	size_t n;
+	char owner[NFT_OWNER];
+};
+
+static void elems_done(struct elems *elems)
+{
+	free(elems->v);
+}
+AUTO_VALUE_DEFINE(elems_done, struct elems);
+
+static struct nft_elem *new_elem(struct elems *elems, struct nft_elem elem)
+{
+	elems->v = mem_resize(elems->v, elems->n + 1, sizeof(*elems->v));
+	elems->v[elems->n] = elem;
+	return &elems->v[elems->n++];
+}
+
+/* The address; and its network, unless that is the address itself. */
+static void add_masq(struct elems *elems, const struct hw_prefix *address)
+{
+	struct nft_elem *elem;
+
+	elem = new_elem(elems, nft_elem_for("masq", &address->ip, NFT_OWNED));
+	nft_key_ip(elem, &address->ip);
+	if (address->len == ip_bits(&address->ip))
+		return;
+	elem = new_elem(elems, nft_elem_for("own", &address->ip, NFT_SHARED));
+	nft_key_network(elem, address);
+	nft_key_network(elem, address);
+}
+
+static void add_mac(struct elems *elems, const char *host, const struct hw_mac *mac)
+{
+	struct nft_elem *elem;
+
+	elem = new_elem(elems, nft_elem(NFT_BRIDGE, "mac_ok", NFT_OWNED));
+	nft_key_ifname(elem, host);
+	nft_key_mac(elem, mac);
+	elem = new_elem(elems, nft_elem(NFT_BRIDGE, "mac_checked", NFT_OWNED));
+	nft_key_ifname(elem, host);
+}
+
+static void fill(struct elems *elems, const struct hw_call *call, const struct pod_link_made *made)
+{
+	struct hw_prefix address;
+	struct hw_mac mac;
+	struct hw_err torn;
+
+	nft_owner(call->network, call->container_id, call->ifname, elems->owner);
+	for (size_t i = 0; i < made->masq.n; i++)
+		if (hw_prefix_parse(made->masq.v[i], &address, &torn) >= 0)
+			add_masq(elems, &address);
+	if (made->host && made->mac && hw_mac_parse(made->mac, &mac, &torn) >= 0)
+		add_mac(elems, made->host, &mac);
+}
+
+static int write_elems(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill(&elems, call, call->made);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	return r < 0 ? r : nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
+}
+
+static void note_addresses(struct pod_link_made *made, const struct hw_result *result)
+{
+	char text[HW_PREFIX_TEXT];
+
+	for (size_t i = 0; result && i < result->n_ips; i++)
+		strings_add(&made->masq, hw_prefix_format(&result->ips[i].address, text));
+}
+
+static int remove_elems(const struct hw_call *call, const struct pod_link_made *made,
+			struct hw_err *e)
+{
+	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill(&elems, call, made);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	return r < 0 ? r : nft_del(nft, elems.v, elems.n, elems.owner, e);
+}
+
+/**
+ * pod_rules_add() - ADD's part of it
+ */
+int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const struct hw_mac *mac,
+		  struct hw_err *e)
+{
+	struct pod_link_made *made = call->made;
+	char text[HW_MAC_TEXT];
+	int r = 0;
+
+	if (rules->masq)
+		note_addresses(made, call->result);
+	if (rules->mac_check)
+		made->mac = str_copy(hw_mac_format(mac, text));
+	if (call->earlier)
+		r = remove_elems(call, call->earlier, e);
+	if (r < 0 || (!made->masq.n && !made->mac))
+		return r;
+	r = hw_record_save(call, e);
+	return r < 0 ? r : write_elems(call, e);
+}
+
+/* ---- what Go's plugins make ------------------------------------------------------------------ */
+
+static int end_gos_masq(struct nft *nft, const struct hw_call *call, struct hw_err *e)
+{
+	static const char *const parents[] = { "POSTROUTING", NULL };
+	autofree char *attachment = str_printf("%s%s", call->network, call->container_id);
+	autofree char *instance = str_printf("%s:%s", call->ifname, call->container_id);
+	struct nft_place rules = { NFPROTO_INET, "cni_plugins_masquerade", "masq_checks" };
+	char chain[] = "CNI-0123456789abcdef01234567";
+	char comment[] = "0123456789abcdef-0123456789abcdef";
+	struct nft_place v4 = { NFPROTO_IPV4, "nat", chain }, v6 = { NFPROTO_IPV6, "nat", chain };
+
+	hash_hex(attachment, 24, chain + 4);
+	hash_hex(call->network, 16, comment);
+	hash_hex(instance, 16, comment + 17);
+	comment[16] = '-';
+	int r = nft_foreign_drop_chain(nft, &v4, parents, e);
+	if (r >= 0)
+		r = nft_foreign_drop_chain(nft, &v6, parents, e);
+	return r < 0 ? r : nft_foreign_drop_rules(nft, &rules, comment, e);
+}
+
+static int end_gos_mac_check(struct nft *nft, const struct hw_call *call, struct hw_err *e)
+{
+	static const char *const all[] = { "PREROUTING", NULL };
+	autofree char *port = str_printf("cni-br-iface-%s-%s", call->container_id, call->ifname);
+	autofree char *mac = str_printf("%s-mac", port);
+	const char *const one[] = { port, NULL };
+
+	int r = nft_foreign_drop_chain(nft, &(struct nft_place){ NFPROTO_BRIDGE, "nat", port }, all,
+				       e);
+	if (r < 0)
+		return r;
+	return nft_foreign_drop_chain(nft, &(struct nft_place){ NFPROTO_BRIDGE, "nat", mac }, one,
+				      e);
+}
+
+static int end_gos(const struct hw_call *call, const struct pod_rules *rules, struct hw_err *e)
+{
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	int r = nft_open(&nft, e);
+	if (r >= 0 && rules->masq)
+		r = end_gos_masq(nft, call, e);
+	if (r >= 0 && rules->mac_check)
+		r = end_gos_mac_check(nft, call, e);
+	return r;
+}
+
+/**
+ * pod_rules_end() - DEL's part of it
+ *
+ * Where the record is lost the result may still tell the addresses.
+ */
+int pod_rules_end(struct hw_call *call, const struct pod_rules *rules, struct hw_err *e)
+{
+	struct pod_link_made *made = call->made;
+
+	if (!call->recorded && rules->masq)
+		note_addresses(made, call->prev);
+	int r = remove_elems(call, made, e);
+	if (r < 0 || call->recorded || (!rules->masq && !rules->mac_check))
+		return r;
+	return end_gos(call, rules, e);
+}
+
+/* ---- CHECK and repair ------------------------------------------------------------------------ */
+
+/**
+ * pod_rules_check() - is all that the record says still there?
+ */
+int pod_rules_check(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill(&elems, call, call->made);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	return r < 0 ? r : nft_check(nft, elems.v, elems.n, elems.owner, e);
+}
+
+/**
+ * pod_rules_repair() - put back what the record says
+ */
+int pod_rules_repair(struct hw_call *call, struct hw_err *e)
+{
+	return write_elems(call, e);
+}
