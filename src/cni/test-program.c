@@ -131,7 +131,7 @@ static void no_room_at_the_end(void **state)
 {
 	(void)state;
 	assert_int_equal(sizeof(struct hw_plugin),
-			 offsetof(struct hw_plugin, made_size) + sizeof(whole.made_size));
+			 offsetof(struct hw_plugin, repair) + sizeof(whole.repair));
 }
 
 int main(int argc, char **argv)

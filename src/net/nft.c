@@ -286,23 +286,25 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 /* ---- deleting and checking ------------------------------------------------------------------ */
 
 static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-		    struct place *places, struct hw_err *e)
+		    struct nft_elem *there, struct hw_err *e)
 {
 	uint32_t generation = 0;
 	int deletes = 0;
 
-	int r = look_at_all(nft, v, n, &generation, places, e);
+	int r = nft_generation(nft, &generation, e);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		there[i].key.len = 0;
+		if (v[i].mode != NFT_SHARED)
+			r = nft_get(nft, &v[i], &there[i], e);
+	}
 	if (r < 0)
 		return r;
 	nft_begin(nft, generation);
-	for (size_t i = 0; i < n; i++) {
-		const struct nft_elem *there = &places[i].first;
-
-		if (v[i].mode == NFT_SHARED || !is_there(there) || !str_equal(there->owner, owner))
-			continue;
-		put_del(nft, there);
-		deletes++;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (is_there(&there[i]) && str_equal(there[i].owner, owner)) {
+			put_del(nft, &there[i]);
+			deletes++;
+		}
 	return deletes ? nft_commit(nft, e) : 0;
 }
 
@@ -312,12 +314,12 @@ static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const c
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e)
 {
-	autofree struct place *places = mem_resize(NULL, n ? n : 1, sizeof(*places));
+	autofree struct nft_elem *there = mem_resize(NULL, n ? n : 1, sizeof(*there));
 	int r = -ERESTART;
 
 	e->msg[0] = '\0';
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
-		r = del_once(nft, v, n, owner, places, e);
+		r = del_once(nft, v, n, owner, there, e);
 	if (r < 0 && !*e->msg)
 		return err_set(e, r, "delete from nftables set %s", v[0].set);
 	return r;
