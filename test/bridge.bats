@@ -330,8 +330,7 @@ except ConnectionRefusedError:
 	refused 7 'invalid bridge name "a/b": *' '{"bridge":"a/b"}'
 	refused 7 'invalid MAC address "x"' '{"runtimeConfig":{"mac":"x"}}'
 	refused 7 'failed to load netconf: *isGateway*' '{"isGateway":1}'
-	refused 2 '"ipMasq" is not supported yet' '{"ipMasq":true}'
-	refused 2 '"macspoofchk" is not supported yet' '{"macspoofchk":true}'
+	refused 999 'unknown ipmasq backend "pf"' '{"ipMasq":true,"ipMasqBackend":"pf"}'
 	CNI_ARGS="X=y" refused 999 'ARGS: unknown args \["X=y"\]' '{}'
 	[ "$(links)" = lo ]
 	[ -z "$(records)" ]

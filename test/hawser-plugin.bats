@@ -75,7 +75,7 @@ silence() {
 	run --separate-stderr "$program"
 	[ "$status" = 1 ]
 	[[ "$stderr" == usage:* ]]
-	for wrong in "list x" "install" "install a b" "install --what" "uninstall a b"; do
+	for wrong in "list x" "install" "install a b" "install --what" "uninstall a b" "rules x" "repair x"; do
 		# shellcheck disable=SC2086 # several words
 		run --separate-stderr "$program" $wrong
 		[ "$status" = 1 ]
@@ -422,9 +422,11 @@ complete_words() {
 
 @test "hawser-plugin: completion offers commands, plugins and directories" {
 	mkdir dir
-	[ "$(complete_words "")" = "list install uninstall --help --version $("$program" list | cut -d ' ' -f 1 | xargs)" ]
+	[ "$(complete_words "")" = "list install uninstall rules repair --help --version $("$program" list | cut -d ' ' -f 1 | xargs)" ]
 	[ "$(complete_words lo)" = loopback ]
 	[ "$(complete_words list --)" = --json ]
+	[ "$(complete_words rules --)" = --json ]
+	[ -z "$(complete_words repair "")" ]
 	[ "$(complete_words install d)" = dir ]
 	[ "$(complete_words install dir --)" = --force ]
 	[ "$(complete_words noop "")" = --help ]

@@ -1,0 +1,424 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# ipMasq of bridge and ptp: whom the other side sees, by real sockets in namespaces; what CHECK finds
+# and `hawser-plugin repair` puts back; what Go's plugins left; macspoofchk.
+bats_require_minimum_version 1.5.0
+load lib
+
+plugins=$HAWSER_BUILD/cni
+
+# The host, 192.0.2.1 and fd99::1, has a neighbour, "outside", which knows no way back to pods.
+setup() {
+	local netns
+	need ip jq nft python3
+	for netns in one two outside; do ip netns add $netns; done
+	ip link add wire type veth peer name eth0 netns outside
+	ip addr add 192.0.2.1/24 dev wire
+	ip addr add fd99::1/64 dev wire nodad
+	ip link set wire up
+	ip -n outside addr add 192.0.2.2/24 dev eth0
+	ip -n outside addr add fd99::2/64 dev eth0 nodad
+	ip -n outside link set eth0 up
+	export CNI_PATH=$plugins:$GO_PLUGINS
+}
+
+teardown() {
+	local link netns
+	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
+	ip link del cni0 2>/dev/null || true
+	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	rm -rf /run/hawser /var/lib/cni/networks
+	nft flush ruleset
+}
+
+# ---- words ---------------------------------------------------------------------------
+
+both='{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]],
+	"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}'
+
+# conf TYPE [JSON]: a configuration of this plugin with ipMasq and these keys
+conf() {
+	jq -c --arg type "$1" --argjson ipam "$both" '{cniVersion:"1.1.0",name:"net",type:$type,isGateway:true,
+		ipMasq:true,ipam:$ipam} + .' <<<"${2-{\}}" >/tmp/conf
+	plugin=$plugins/$1
+}
+
+# call VERB CONTAINER NETNS CONF
+call() {
+	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=${3:+/run/netns/$3} CNI_IFNAME=eth0 "$plugin" <<<"$4"
+}
+add() { call ADD "$1" "$2" "$(</tmp/conf)" >"/tmp/result.$1"; } # CONTAINER NETNS
+with_result() { jq -c --slurpfile prev "/tmp/result.$1" '.prevResult = $prev[0]' /tmp/conf; }
+check() { call CHECK c1 one "$(with_result c1)"; }
+del() { call DEL "$1" "$2" "$(with_result "$1")"; }
+address() { jq -r ".ips[$2].address | split(\"/\")[0]" "/tmp/result.$1"; } # CONTAINER 0|1: v4 or v6
+
+fails_with() { # MESSAGE: the last run failed, with this message
+	echo "$output"
+	[ "$status" = 1 ]
+	# shellcheck disable=SC2053 # a pattern
+	[[ "$(jq -r .msg <<<"$output")" == $1 ]]
+}
+
+# seen FROM TO ADDRESS PROTOCOL: the source address that a server in netns TO sees of netns FROM
+seen() {
+	rm -f /tmp/seen
+	ip netns exec "$2" timeout 10 python3 -c '
+import socket, sys
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+s = socket.socket(family, socket.SOCK_STREAM if sys.argv[2] == "tcp" else socket.SOCK_DGRAM)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind((sys.argv[1], 7777))
+if sys.argv[2] == "tcp":
+    s.listen()
+print("ready", flush=True)
+if sys.argv[2] == "tcp":
+    connection, source = s.accept()
+    connection.sendall(b"hello")
+else:
+    _, source = s.recvfrom(9)
+    s.sendto(b"hello", source)
+print(source[0])' "$3" "$4" >/tmp/seen &
+	until grep -qs ready /tmp/seen; do sleep 0.01; done
+	ip netns exec "$1" timeout 5 python3 -c '
+import socket, sys
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+s = socket.socket(family, socket.SOCK_STREAM if sys.argv[2] == "tcp" else socket.SOCK_DGRAM)
+s.settimeout(4)
+s.connect((sys.argv[1], 7777))
+s.send(b"x")
+assert s.recv(9) == b"hello"' "$3" "$4" || { kill $!; return 1; }
+	wait $!
+	tail -n 1 /tmp/seen
+}
+
+# packet FROM ADDRESS: the source of a single UDP packet from netns FROM that gets outside, if it does
+packet() {
+	rm -f /tmp/seen
+	ip netns exec outside timeout 2 python3 -c '
+import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x800))
+print("ready", flush=True)
+while True:
+    data = s.recv(99)
+    if data[9] == 17 and data[22:24] == b"\x1e\x61":
+        print(socket.inet_ntoa(data[12:16]), flush=True)
+        break' >/tmp/seen &
+	until grep -qs ready /tmp/seen; do sleep 0.01; done
+	ip netns exec "$1" python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 9)
+s.sendto(b"x", (sys.argv[1], 7777))' "$2"
+	wait $! || true
+	sed 1d /tmp/seen
+}
+
+elements() { nft -j list set inet hawser "$1" | jq -c '[.nftables[].set.elem // empty | .[] | .elem.val // .]'; }
+ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + .element]'; }
+
+# ---- traffic ---------------------------------------------------------------------------
+
+# traffic TYPE: the outside sees the host, pods see each other
+traffic() {
+	local proto
+	conf "$1"
+	add c1 one
+	add c2 two
+	for proto in tcp udp; do
+		[ "$(seen one outside 192.0.2.2 $proto)" = 192.0.2.1 ]
+		[ "$(seen one outside fd99::2 $proto)" = fd99::1 ]
+		[ "$(seen one two "$(address c2 0)" $proto)" = "$(address c1 0)" ]
+		[ "$(seen one two "$(address c2 1)" $proto)" = "$(address c1 1)" ]
+	done
+	check
+	del c1 one
+	del c2 two
+	[ "$(ours)" = "[]" ]
+}
+
+@test "masq: bridge: the outside sees the host, pods see each other" {
+	traffic bridge
+}
+
+@test "masq: ptp: the outside sees the host, pods see each other" {
+	traffic ptp
+}
+
+@test "masq: after DEL the address is masqueraded no more, and others still are" {
+	conf bridge
+	add c1 one
+	add c2 two
+	[ "$(packet one 192.0.2.2)" = 192.0.2.1 ]
+	call DEL c1 "" "$(</tmp/conf)"
+	[ "$(elements masq4)" = '["10.7.0.3"]' ]
+	[ "$(elements masq6)" = '["fd07::3"]' ]
+	conf bridge '{"ipMasq":false}'
+	add c1 one
+	[ "$(packet one 192.0.2.2)" = "$(address c1 0)" ]
+	[ "$(packet two 192.0.2.2)" = 192.0.2.1 ]
+}
+
+# A router for one group, as long as its socket is open: from LINK to wire
+route_multicast() { # LINK SOURCE GROUP
+	python3 -c '
+import socket, struct, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_IGMP)
+s.setsockopt(socket.IPPROTO_IP, 200, 1)
+for vif, name in enumerate((sys.argv[1], "wire")):
+    s.setsockopt(socket.IPPROTO_IP, 202, struct.pack("=HBBII4x", vif, 8, 1, 0, socket.if_nametoindex(name)))
+s.setsockopt(socket.IPPROTO_IP, 204, socket.inet_aton(sys.argv[2]) + socket.inet_aton(sys.argv[3]) +
+             struct.pack("=H32s2xIIIi", 0, bytes([0, 1]) + bytes(30), 0, 0, 0, 0))
+print("ready", flush=True)
+time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
+	router=$!
+	until grep -qs ready /tmp/router; do
+		kill -0 $router || skip "the kernel does not route multicast"
+		sleep 0.01
+	done
+}
+
+@test "masq: multicast keeps its source" {
+	conf ptp # the kernel itself keeps multicast from a bridge as it is
+	add c1 one
+	route_multicast "$(jq -r '.interfaces[0].name' /tmp/result.c1)" "$(address c1 0)" 239.1.1.1
+	[ "$(packet one 239.1.1.1)" = "$(address c1 0)" ]
+	[ "$(packet one 192.0.2.2)" = 192.0.2.1 ]
+	kill $router
+}
+
+# ---- elements ------------------------------------------------------------------------------
+
+@test "masq: one element per address and one per network, whatever the backend is called" {
+	for backend in '' nftables iptables; do
+		conf bridge "{\"ipMasqBackend\":\"$backend\"}"
+		add c1 one
+		add c2 two
+		[ "$(elements masq4)" = '["10.7.0.2","10.7.0.3"]' ]
+		[ "$(nft list set inet hawser own4 | grep -c '10.7.0.0/24 . 10.7.0.0/24')" = 1 ]
+		del c1 one
+		del c2 two
+		rm -r /var/lib/cni/networks
+	done
+	conf bridge '{"ipMasqBackend":"pf"}'
+	run call ADD c1 one "$(</tmp/conf)"
+	fails_with 'unknown ipmasq backend "pf"'
+	# one comment per element, and no name from outside
+	conf bridge
+	add c1 one
+	nft list set inet hawser masq4 | grep -qE '10\.7\.0\.2 comment "[0-9a-f]{16}"'
+	[ -z "$(nft list ruleset | grep -E 'c1|eth0|"net"')" ]
+}
+
+@test "masq: an address that another pod had is taken over, and that one's DEL leaves it" {
+	static='{"ipam":{"type":"static","addresses":[{"address":"10.7.0.9/24","gateway":"10.7.0.1"}],
+		"routes":[{"dst":"0.0.0.0/0"}]}}'
+	conf bridge "$static"
+	add c1 one
+	ip netns del one
+	add c2 two
+	[ "$(seen two outside 192.0.2.2 tcp)" = 192.0.2.1 ]
+	call DEL c1 "" "$(</tmp/conf)"
+	[ "$(elements masq4)" = '["10.7.0.9"]' ]
+	[ "$(seen two outside 192.0.2.2 udp)" = 192.0.2.1 ]
+	del c2 two
+	[ "$(ours)" = "[]" ]
+}
+
+@test "masq: a network that is widened is known with its new width" {
+	conf bridge '{"ipam":{"type":"host-local","subnet":"10.7.0.0/24"}}'
+	add c1 one
+	conf bridge '{"bridge":"cni9","ipam":{"type":"host-local","subnet":"10.7.0.0/16","rangeStart":"10.7.9.9"},"name":"wide"}'
+	add c2 two
+	[ "$(nft list set inet hawser own4 | grep -c '10.7.0.0/16 . 10.7.0.0/16')" = 1 ]
+	[ "$(nft list set inet hawser own4 | grep -c '10.7.0.0/24')" = 0 ]
+	call DEL c2 two "$(</tmp/conf)"
+	ip link del cni9
+}
+
+@test "masq: GC ends the elements of what is not valid any more" {
+	conf bridge
+	add c1 one
+	add c2 two
+	call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = [{containerID:"c2",ifname:"eth0"}]' /tmp/conf)"
+	[ "$(elements masq4)" = '["10.7.0.3"]' ]
+}
+
+@test "masq: forty first ADDs at once, then forty DELs, leave rules that are there once and no element" {
+	conf ptp
+	for i in {1..40}; do ip netns add "p$i"; done
+	for i in {1..40}; do
+		add "c$i" "p$i" &
+		adds[i]=$!
+	done
+	for i in {1..40}; do wait "${adds[i]}" || { cat "/tmp/result.c$i"; false; }; done
+	[ "$(elements masq4 | jq length)" = 40 ]
+	[ "$(elements masq6 | jq length)" = 40 ]
+	for i in {1..40}; do
+		del "c$i" "p$i" &
+		dels[i]=$!
+	done
+	for i in {1..40}; do wait "${dels[i]}"; done
+	[ "$(ours)" = "[]" ]
+	[ "$(nft list chain inet hawser guard | grep -c drop)" = 1 ]
+}
+
+# ---- CHECK and repair ----------------------------------------------------------------------
+
+@test "masq: CHECK finds flushed rules, emptied chains and a lost element; repair puts all back" {
+	conf bridge '{"macspoofchk":true}'
+	add c1 one
+	before=$(nft list ruleset)
+	check
+	for harm in "flush ruleset" "flush table inet hawser" "delete table bridge hawser" \
+		"delete element inet hawser masq4 { 10.7.0.2 }" "delete element inet hawser masq6 { fd07::2 }" \
+		"flush set inet hawser own4" "flush set bridge hawser mac_ok" "flush chain bridge hawser prerouting"; do
+		nft "$harm"
+		run check
+		fails_with "*hawser-plugin repair restores *"
+		run -0 hawser-plugin repair
+		[ "$output" = "1 attachment looked after" ]
+		check
+		[ "$(nft list ruleset)" = "$before" ] || diff <(nft list ruleset) - <<<"$before"
+	done
+	[ "$(seen one outside 192.0.2.2 tcp)" = 192.0.2.1 ]
+}
+
+@test "masq: CHECK finds an element that is somebody else's" {
+	conf bridge
+	add c1 one
+	nft 'delete element inet hawser masq4 { 10.7.0.2 }; add element inet hawser masq4 { 10.7.0.2 }'
+	run check
+	fails_with "nftables set masq4 has 10.7.0.2 for somebody else, without an owner"
+}
+
+@test "masq: ADD after somebody flushed all rules brings them back" {
+	conf bridge
+	add c1 one
+	nft flush ruleset
+	add c2 two
+	[ "$(seen two outside 192.0.2.2 tcp)" = 192.0.2.1 ]
+	nft flush ruleset
+	del c1 one
+	del c2 two
+}
+
+@test "masq: other people's rules stay as they are" {
+	nft 'table inet other { chain postrouting { type nat hook postrouting priority 90; ip saddr 10.9.0.0/16 accept; }; }'
+	nft list table inet other >/tmp/other
+	conf bridge
+	add c1 one
+	check
+	nft list table inet other | diff /tmp/other -
+	del c1 one
+	hawser-plugin uninstall
+	nft list table inet other | diff /tmp/other -
+}
+
+@test "rules: each element with the pod that it belongs to" {
+	conf bridge '{"macspoofchk":true}'
+	add c1 one
+	host=$(jq -r '.interfaces[1].name' /tmp/result.c1)
+	mac=$(jq -r '.interfaces[2].mac' /tmp/result.c1)
+	[ "$(ours)" = '["masq4 10.7.0.2","masq6 fd07::2","mac_checked '"$host"'","mac_ok '"$host . $mac"'"]' ]
+	[ "$(hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .containerID + " " + .ifname + " " + .network] | unique')" = '["c1 eth0 net"]' ]
+	hawser-plugin rules | grep -qE '^inet   masq4 +10\.7\.0\.2 +c1 eth0 of network net$'
+}
+
+@test "uninstall: our tables stay while pods need them, and go with the bridge then" {
+	conf ptp
+	add c1 one
+	run -1 hawser-plugin uninstall
+	[[ $output == *"table inet hawser is in use: set masq4 has 10.7.0.2"* ]]
+	[ "$(seen one outside 192.0.2.2 tcp)" = 192.0.2.1 ]
+	del c1 one
+	run -0 hawser-plugin uninstall
+	[[ $output == *"nftables table inet hawser removed"* ]]
+	[ -z "$(nft list ruleset)" ]
+	[ ! -e /run/hawser ]
+}
+
+# ---- Go's plugins ----------------------------------------------------------------------------
+
+# The chains and rules of Go's plugin for one pod, iptables' own tables aside
+gos() {
+	iptables-save -t nat | grep -c 'CNI-' || true
+	ip6tables-save -t nat | grep -c 'CNI-' || true
+}
+
+@test "masq: DEL removes what Go's plugin made through iptables, and nothing of its other pods" {
+	need iptables ip6tables
+	need_go_plugins bridge host-local
+	conf bridge '{"cniVersion":"1.0.0"}'
+	plugin=$GO_PLUGINS/bridge add c2 two
+	before=$(gos)
+	iptables -t nat -A POSTROUTING -s 10.99.0.0/16 -j ACCEPT
+	plugin=$GO_PLUGINS/bridge add c1 one
+	[ "$(gos)" != "$before" ]
+	del c1 one
+	[ "$(gos)" = "$before" ]
+	iptables -t nat -C POSTROUTING -s 10.99.0.0/16 -j ACCEPT
+	plugin=$GO_PLUGINS/bridge del c2 two
+	[ "$(gos)" = $'0\n0' ]
+}
+
+@test "masq: DEL removes what Go's plugin made through nftables, and nothing of its other pods" {
+	conf bridge
+	nft -f - <<-END
+		table inet cni_plugins_masquerade {
+			chain masq_checks {
+				ip saddr == 10.7.0.2 ip daddr != 10.7.0.0/24 masquerade comment "$(printf net | sha512sum | cut -c -16)-$(printf eth0:c1 | sha512sum | cut -c -16), net: net, if: eth0, id: c1"
+				ip saddr == 10.7.0.3 ip daddr != 10.7.0.0/24 masquerade comment "$(printf net | sha512sum | cut -c -16)-$(printf eth0:c2 | sha512sum | cut -c -16), net: net, if: eth0, id: c2"
+			}
+			chain postrouting { type nat hook postrouting priority srcnat; goto masq_checks; }
+		}
+	END
+	call DEL c1 "" "$(</tmp/conf)"
+	[ -z "$(nft list ruleset | grep 'id: c1')" ]
+	nft list ruleset | grep -q 'id: c2'
+	call DEL c1 "" "$(</tmp/conf)"
+	call DEL c2 "" "$(</tmp/conf)"
+	[ -z "$(nft list ruleset | grep 'id: c2')" ]
+}
+
+# ---- macspoofchk -------------------------------------------------------------------------------
+
+@test "macspoofchk: a pod that takes another MAC address is heard no more, until it has its own again" {
+	conf bridge '{"macspoofchk":true}'
+	add c1 one
+	add c2 two
+	mac=$(jq -r '.interfaces[2].mac' /tmp/result.c1)
+	[ "$(seen one two "$(address c2 0)" tcp)" = "$(address c1 0)" ]
+	ip -n one link set eth0 address 02:00:00:00:00:07
+	run ! seen one two "$(address c2 0)" udp
+	ip -n one link set eth0 address "$mac"
+	ip -n one route replace default via 10.7.0.1
+	[ "$(seen one two "$(address c2 0)" tcp)" = "$(address c1 0)" ]
+	check
+	del c1 one
+	[ "$(hawser-plugin rules | grep -c mac_ok)" = 1 ]
+	del c2 two
+	[ "$(ours)" = "[]" ]
+}
+
+@test "macspoofchk: without addresses, too" {
+	conf bridge '{"macspoofchk":true,"ipMasq":false,"ipam":{}}'
+	add c1 one
+	[ "$(ours | jq length)" = 2 ]
+	check
+	del c1 one
+	[ "$(ours)" = "[]" ]
+	[ -z "$(nft list tables inet)" ]
+}
+
+@test "macspoofchk: DEL removes what Go's plugin made" {
+	need_go_plugins bridge
+	conf bridge '{"cniVersion":"1.0.0","macspoofchk":true,"ipMasq":false,"ipam":{}}'
+	plugin=$GO_PLUGINS/bridge add c2 two
+	nft list ruleset >/tmp/before
+	plugin=$GO_PLUGINS/bridge add c1 one
+	nft list ruleset | grep -q cni-br-iface-c1-eth0
+	del c1 one
+	nft list ruleset | diff /tmp/before -
+}
