@@ -76,7 +76,7 @@ static int has_chain(struct nft *nft, const struct nft_place *place, struct hw_e
 	mnl_attr_put_strz(m, NFTA_CHAIN_TABLE, place->table);
 	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, place->chain);
 	r = nft_ask(nft, m, NULL, NULL, e);
-	if (r == -ENOENT)
+	if (r == -ENOENT || (r < 0 && nft_is_missing(nft)))
 		return 0;
 	return r < 0 ? err_set(e, r, "look for chain %s of table %s", place->chain, place->table)
 		     : 1;

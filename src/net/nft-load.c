@@ -138,6 +138,8 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 	struct hw_err ignored;
 
 	int r = has_version(nft, table, e);
+	if (r < 0 && nft_is_missing(nft))
+		return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = nft_run(rules[table].text, e);
@@ -219,7 +221,7 @@ int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e)
 	nft_put(nft, m);
 	nft->deleted = true;
 	int r = nft_commit(nft, e);
-	if (r == -ENOENT)
+	if (r == -ENOENT || (r < 0 && nft_is_missing(nft)))
 		return 0;
 	return r < 0 ? err_set(e, r, "delete nftables table %s " NFT_TABLE, rules[table].family)
 		     : 1;

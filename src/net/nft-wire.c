@@ -24,6 +24,8 @@
 
 /**
  * nft_open() - a socket in the namespace where we are
+ *
+ * Where the kernel has no netfilter only what is sent fails: there may be nothing to send.
  */
 int nft_open(struct nft **ret_nft, struct hw_err *e)
 {
@@ -31,6 +33,10 @@ int nft_open(struct nft **ret_nft, struct hw_err *e)
 	int on = 1;
 
 	nft->socket = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	if (!nft->socket && errno == EPROTONOSUPPORT) {
+		*ret_nft = take_ptr(nft);
+		return 0;
+	}
 	if (!nft->socket || mnl_socket_bind(nft->socket, 0, MNL_SOCKET_AUTOPID) < 0)
 		return err_set(e, -errno, "open nftables socket");
 	(void)mnl_socket_setsockopt(nft->socket, NETLINK_CAP_ACK, &on, sizeof(on));
@@ -127,6 +133,8 @@ static int exchange(struct nft *nft, struct hw_err *e)
 	int r;
 
 	nft->in.len = 0;
+	if (!nft->socket)
+		return err_set(e, -EPROTONOSUPPORT, "this kernel has no netfilter");
 	if (mnl_socket_sendto(nft->socket, nft->out.data, nft->out.len) < 0)
 		return err_set(e, -errno, "send to nftables");
 	do
@@ -244,4 +252,15 @@ int nft_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e)
 	int r = nft_ask(nft, m, take_generation, ret_generation, e);
 
 	return r < 0 ? err_set(e, r, "ask nftables for its generation") : 0;
+}
+
+/**
+ * nft_is_missing() - has the kernel no nftables? For those whom it has answered with an error
+ */
+bool nft_is_missing(struct nft *nft)
+{
+	uint32_t generation;
+	struct hw_err e;
+
+	return nft_generation(nft, &generation, &e) < 0;
 }

@@ -30,6 +30,7 @@ int nft_ask(struct nft *nft, const struct nlmsghdr *m, nft_answer *each, void *c
 	    struct hw_err *e);
 void nft_begin(struct nft *nft, uint32_t generation);
 int nft_commit(struct nft *nft, struct hw_err *e);
+bool nft_is_missing(struct nft *nft);
 int nft_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e);
 
 #endif

@@ -97,7 +97,7 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_SET, set);
 	e->msg[0] = '\0';
 	r = nft_ask(nft, m, look_at, &look, e);
-	if (r == -ENOENT)
+	if (r == -ENOENT || (r < 0 && nft_is_missing(nft)))
 		return 0;
 	return r < 0 && !*e->msg ? err_set(e, r, "list nftables set %s", set) : r;
 }
@@ -320,9 +320,9 @@ int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	e->msg[0] = '\0';
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
 		r = del_once(nft, v, n, owner, there, e);
-	if (r < 0 && !*e->msg)
-		return err_set(e, r, "delete from nftables set %s", v[0].set);
-	return r;
+	if (r >= 0 || nft_is_missing(nft))
+		return 0;
+	return *e->msg ? r : err_set(e, r, "delete from nftables set %s", v[0].set);
 }
 
 /**

@@ -2,42 +2,66 @@
 /*
  * net/tc.h - traffic control: as little of it as limiting a pod's bandwidth needs
  *
- * What:  a token bucket at the root of a link; an ingress hook with one filter
- *        that sends all that comes in to another link (an ifb).
+ * What:  hold what leaves a link to a rate, all of it or by subnets; an ingress
+ *        hook with one filter that sends all that comes in to another link
+ *        (an ifb).
  * Rules: tc_put_*() put their request into the batch of net/rtnl.h; nothing
  *        happens before rtnl_commit().
+ *        Our root qdiscs have a handle of their own (TC_HANDLE), by which they
+ *        are told from others: only they are ever deleted.
  */
 #ifndef NET_TC_H
 #define NET_TC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include <hawser/addr.h>
 
 #include "base/err.h"
 
 struct link;
 struct rtnl;
 
+#define TC_HANDLE 0x68770000U /* 6877:, which is "hw" */
+
+/* A bucket of tokens. */
 struct tc_tbf {
 	uint64_t rate;	 /* bytes per second */
 	uint32_t buffer; /* the burst as the kernel keeps it: in ticks of 64 ns at that rate */
 	uint32_t limit;	 /* bytes that may wait */
 };
 
-/* The qdisc at the root of a link. */
-struct tc_qdisc {
-	char kind[16]; /* "tbf", "noqueue" ... */
-	uint32_t handle;
-	struct tc_tbf tbf; /* when kind is "tbf" */
+/* How what leaves a link is held back. */
+struct tc_shape {
+	struct tc_tbf bucket;
+	const struct hw_prefix *subnets; /* none: all is held back */
+	size_t n_subnets;
+	bool only;	/* only what is of these subnets is held back, else all but that */
+	bool by_source; /* what is of a subnet is told by its source, else by its destination */
 };
 
-/* From what a configuration says (bits per second, bits), with upstream's 25 ms of latency. */
-struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst);
+/* A qdisc: at the root of a link, or below a class. */
+struct tc_qdisc {
+	char kind[16]; /* "tbf", "htb", "noqueue" ...; "": none */
+	uint32_t handle;
+	struct tc_tbf tbf; /* when kind is "tbf"; of "bfifo" the limit */
+	uint32_t other;	   /* when kind is "htb": the class of what no filter knows; 0: none */
+};
 
-/* -EEXIST when the link has a root qdisc other than the default one. Handle 1:0. */
-void tc_put_tbf(struct rtnl *nl, const struct link *link, const struct tc_tbf *tbf);
-/* -ENOENT when there is only the default one. */
-void tc_put_del_root(struct rtnl *nl, const struct link *link);
+/* From what a configuration says (bits per second, bits), with upstream's 25 ms of latency. A
+ * bucket that no packet of that MTU fits into would let none through: it is made larger. */
+struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu);
+
+/* -EEXIST when the link has a root qdisc other than the default one. */
+void tc_put_shape(struct rtnl *nl, const struct link *link, const struct tc_shape *shape);
+/* The root qdisc, if it is ours: -ENOENT when there is only the default one, -EINVAL when it is
+ * somebody else's. */
+void tc_put_del_shape(struct rtnl *nl, const struct link *link);
+/* Is it still as it was put? An error says what is not. */
+int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_shape *shape,
+		   struct hw_err *e);
 
 /* -EEXIST when there is one. Handle ffff:0. Deleting it deletes its filters; -ENOENT or -EINVAL
  * when there is none. */
@@ -45,11 +69,11 @@ void tc_put_ingress(struct rtnl *nl, const struct link *link);
 void tc_put_del_ingress(struct rtnl *nl, const struct link *link);
 /* Everything that comes in by link leaves by to instead; needs tc_put_ingress() before. */
 void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link *to);
-
-int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_qdisc,
-		struct hw_err *e);
 /* Does all that comes in by link go to the other one? 1 or 0. */
 int tc_is_redirected(struct rtnl *nl, const struct link *link, const struct link *to,
 		     struct hw_err *e);
+
+int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_qdisc,
+		struct hw_err *e);
 
 #endif

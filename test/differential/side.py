@@ -84,7 +84,7 @@ class Side:
             return
         state.settle([None] + self.case.pods)
         out["state"] = state.snapshot(self.case.pods)
-        out["reach"] = state.reach(out["state"])
+        out["reach"] = state.reach(out["state"], self.case.outside)
 
 
 def new_host():
@@ -108,6 +108,8 @@ def play(case, adder, deleter):
     new_host()
     for pod in case.pods:
         subprocess.run(["ip", "netns", "add", pod], check=True)
+    if case.outside:
+        state.make_outside()
     for command in case.setup:
         subprocess.run(["bash", "-ec", command], check=True, env=dict(os.environ, CNI_PATH=adder))
     return Side(case, adder, deleter).run()

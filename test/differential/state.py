@@ -8,12 +8,15 @@ What:  links, addresses, routes, rules, permanent neighbours, qdiscs, bridge VLA
 How:   iproute2's own JSON, keyed by names so that two trees can be compared leaf by leaf.
 Rules: what the kernel changes by itself is left out: indexes, timers, operational state, and the
        link-local and multicast entries that come and go with it.
+       How rules for pods are made is each side's own business: of the tables in which plugins do
+       it, what counts is whether they hold anything for a pod.
 """
 import ctypes
 import itertools
 import json
 import os
 import pathlib
+import re
 import select
 import socket
 import subprocess
@@ -30,6 +33,11 @@ LINK_NOISE = {"ifindex", "ifname", "link_index", "link_netnsid", "link", "operst
               "num_rx_queues", "gso_max_size", "gso_max_segs", "tso_max_size", "tso_max_segs",
               "gro_max_size", "gso_ipv4_max_size", "gro_ipv4_max_size", "min_mtu", "max_mtu",
               "parentbus", "parentdev", "inet6_addr_gen_mode", "broadcast", "altnames"}
+# Where plugins make rules: ours, Go's nftables, and iptables-nft; and what they make for a pod:
+# elements of ours carry a comment, Go's chains and rules a hash or an id.
+PLUGIN_TABLES = {("inet", "hawser"), ("bridge", "hawser"), ("bridge", "nat"), ("ip", "nat"),
+                 ("ip6", "nat"), ("inet", "cni_plugins_masquerade")}
+FOR_PODS = re.compile(r'"comment": "[0-9a-f]{16}|CNI-[0-9a-f]{24}|cni-br-iface-')
 FLAG_NOISE = {"LOWER_UP", "NO-CARRIER", "M-DOWN"}
 KIND_NOISE = {"hello_timer", "tcn_timer", "topology_change_timer", "gc_timer", "fdb_n_learned",
               "bridge_id", "root_id", "designated_bridge", "designated_root", "root_port",
@@ -204,12 +212,21 @@ def files():
 
 
 def nftables():
-    """Without the first entry, nft's own version."""
+    """Without the first entry, nft's own version. (Others' entries, is there anything for pods?)"""
     try:
-        return [entry for ruleset in tool("nft", "-j", "list", "ruleset")
-                for entry in ruleset["nftables"][1:]]
+        entries = [entry for ruleset in tool("nft", "-j", "list", "ruleset")
+                   for entry in ruleset["nftables"][1:]]
     except FileNotFoundError:
-        return []
+        entries = []
+    others, pods = [], False
+    for entry in entries:
+        kind, what = next(iter(entry.items()))
+        table = (what["family"], what["name"] if kind == "table" else what["table"])
+        if table in PLUGIN_TABLES:
+            pods = pods or bool(FOR_PODS.search(json.dumps(entry)))
+        else:
+            others.append(entry)
+    return others, pods
 
 
 def settle(namespaces, seconds=4.0):
@@ -228,11 +245,29 @@ def snapshot(pods):
     out = {"host": namespace(None)}
     out.update((pod, namespace(pod)) for pod in pods)
     out["files"] = files()
-    out["nft"] = nftables()
+    out["nft"], out["rules for pods"] = nftables()
     return out
 
 
 # ---- who can reach whom -------------------------------------------------------
+
+
+APART = ("files", "nft", "rules for pods")
+OUTSIDE = {"addrs": {"eth0": ["192.0.2.2/24", "fd99::2/64"]}}
+
+
+def make_outside():
+    """A neighbour of the host, which knows no way to pods."""
+    script = """
+        ip netns add outside
+        ip link add wire type veth peer name eth0 netns outside
+        ip addr add 192.0.2.1/24 dev wire
+        ip addr add fd99::1/64 dev wire nodad
+        ip link set wire up
+        ip -n outside addr add 192.0.2.2/24 dev eth0
+        ip -n outside addr add fd99::2/64 dev eth0 nodad
+        ip -n outside link set eth0 up"""
+    subprocess.run(["bash", "-ec", script], check=True)
 
 
 def endpoint(ns):
@@ -247,7 +282,7 @@ def endpoint(ns):
 def targets(tree):
     """Every address of a snapshot that another namespace could send to."""
     for ns, seen in tree.items():
-        if ns in ("files", "nft"):
+        if ns in APART:
             continue
         for addrs in seen["addrs"].values():
             for text in addrs:
@@ -263,10 +298,12 @@ def send(s, data, to):
         pass
 
 
-def reach(tree, seconds=0.4):
-    """{"pod1 to host 10.1.0.1": True}: a datagram got there and its answer came back."""
-    sockets = {ns: endpoint(None if ns == "host" else ns)
-               for ns in tree if ns not in ("files", "nft")}
+def reach(tree, outside=False, seconds=0.4):
+    """{"pod1 to host 10.1.0.1": True}: a datagram got there and its answer came back. With
+    outside, whom the receiver saw instead of True."""
+    if outside:
+        tree = dict(tree, outside=OUTSIDE)
+    sockets = {ns: endpoint(None if ns == "host" else ns) for ns in tree if ns not in APART}
     names = {s: ns for ns, s in sockets.items()}
     out, waiting = {}, set()
     for src, s in sockets.items():
@@ -282,7 +319,7 @@ def reach(tree, seconds=0.4):
             answer(s, names[s], out, waiting)
     for s in names:
         s.close()
-    return out
+    return out if outside else {label: bool(source) for label, source in out.items()}
 
 
 def answer(s, ns, out, waiting):
@@ -293,7 +330,9 @@ def answer(s, ns, out, waiting):
         return
     word, label = data.decode().split(" ", 1)
     if word == "ask" and label.split(" ")[2] == ns:
-        send(s, b"yes " + label.encode(), peer[:2])
+        source = peer[0].replace("::ffff:", "")
+        send(s, ("yes %s|%s" % (label, source)).encode(), peer[:2])
     elif word == "yes":
-        out[label] = True
+        label, source = label.split("|")
+        out[label] = source
         waiting.discard(label)

@@ -15,6 +15,7 @@ How:   a case starts with its name at the left margin; indented lines below say 
                      where the plugins of this side are
            keep      bits of text in which nothing is masked, hardware addresses for instance
            peer      only beside Go's plugins of such a version
+           outside   the host has a neighbour; in reach, for True, whom the receiver saw
            guest     the running kernel may lack what this needs: run under test/uml
        `let NAME JSON` at the left margin: $NAME in later lines stands for it.
        Lines that start with # are comments.
@@ -43,6 +44,7 @@ class Case:
         self.keep = lines.get("keep", "").split()
         self.peer = lines.get("peer", "*")
         self.guest = "guest" in lines
+        self.outside = "outside" in lines
         if "conf" not in lines:
             raise SystemExit('%s.cases: "%s" has no conf' % (plugin, name))
         self.chain = [self.plugin_conf(text) for text in lines["conf"]]
@@ -85,7 +87,7 @@ def extend(value, text):
 
 def add(lines, text, where):
     word, _, rest = text.partition(" ")
-    known = MANY | {"versions", "pods", "ifname", "verbs", "keep", "peer", "guest"}
+    known = MANY | {"versions", "pods", "ifname", "verbs", "keep", "peer", "guest", "outside"}
     if word not in known:
         raise SystemExit("%s: no such word: %s" % (where, word))
     if word in MANY:
