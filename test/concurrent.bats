@@ -10,10 +10,10 @@ load state
 ranges='[[{"subnet": "10.NET.0.0/16"}], [{"subnet": "fd00:NET::/64"}]]'
 # shellcheck disable=SC2034 # by name
 conf_bridge='{"cniVersion": "1.1.0", "name": "on-bridge", "type": "bridge", "bridge": "br0",
-	"isDefaultGateway": true, "ipam": {"type": "host-local", "ranges": '${ranges//NET/1}'}}'
+	"isDefaultGateway": true, "ipMasq": true, "ipam": {"type": "host-local", "ranges": '${ranges//NET/1}'}}'
 # shellcheck disable=SC2034
 conf_ptp='{"cniVersion": "1.1.0", "name": "on-ptp", "type": "ptp",
-	"ipam": {"type": "host-local", "ranges": '${ranges//NET/2}'}}'
+	"ipMasq": true, "ipam": {"type": "host-local", "ranges": '${ranges//NET/2}'}}'
 
 setup() {
 	need ip tc nft jq
@@ -25,6 +25,7 @@ teardown() {
 	umount /var/lib/cni/networks /run/hawser 2>/dev/null || true
 	ip -all netns delete
 	rm -rf /run/hawser /var/lib/cni/*
+	nft flush ruleset
 	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
 	ip link del br0 2>/dev/null || true
 	sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0

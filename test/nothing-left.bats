@@ -29,18 +29,19 @@ teardown() {
 	ip netns del pod 2>/dev/null || true
 	ip link del br0 2>/dev/null || true
 	rm -rf /run/hawser /run/cni /var/lib/cni/*
+	nft flush ruleset
 	sysctl -qw net.ipv4.ip_forward=0 net.ipv6.conf.all.forwarding=0
 }
 
 dual='[[{"subnet": "10.1.2.0/24"}], [{"subnet": "fd00:1::/64"}]]'
 other='[[{"subnet": "10.1.3.0/24"}], [{"subnet": "fd00:3::/64"}]]'
-on_bridge='"bridge": "br0", "isDefaultGateway": true, "hairpinMode": true,'
+on_bridge='"bridge": "br0", "isDefaultGateway": true, "hairpinMode": true, "macspoofchk": true,'
 
 # network NAME KEYS [RANGES]: of the plugin of that name
 network() {
 	cat >"$NETCONFPATH/$1.conflist" <<-END
 		{ "cniVersion": "1.1.0", "name": "$1", "plugins": [
-			{ "type": "$1", $2 "mtu": 1400, "ipam": { "type": "host-local", "ranges":
+			{ "type": "$1", $2 "mtu": 1400, "ipMasq": true, "ipam": { "type": "host-local", "ranges":
 				${3:-$dual} } },
 			{ "type": "tuning", "allmulti": true, "sysctl": { "net.ipv4.conf.IFNAME.arp_filter": "1",
 				"net.core.somaxconn": "500" } } ] }

@@ -40,7 +40,9 @@ const struct nft_set nft_sets[] = {
 	{ NFT_INET, "mark6", "p6s", "v" },    { NFT_INET, "anymark4", "ps", "v" },
 	{ NFT_INET, "anymark6", "ps", "v" },  { NFT_INET, "snatall4", "p4s", "" },
 	{ NFT_INET, "snatall6", "p6s", "" },  { NFT_INET, "self4", "44", "" },
-	{ NFT_INET, "self6", "66", "" },      { NFT_INET, "allow4", "4", "v" },
+	{ NFT_INET, "self6", "66", "" },      { NFT_INET, "holder4", "psn", "" },
+	{ NFT_INET, "holder6", "psn", "" },   { NFT_INET, "upto4", "psn", "" },
+	{ NFT_INET, "upto6", "psn", "" },     { NFT_INET, "allow4", "4", "v" },
 	{ NFT_INET, "allow6", "6", "v" },     { NFT_INET, "protected", "i", "" },
 	{ NFT_INET, "samebridge", "ii", "" }, { NFT_INET, "isolated", "ii", "" },
 	{ NFT_BRIDGE, "version", "n", "" },   { NFT_BRIDGE, "mac_checked", "i", "" },
@@ -111,6 +113,12 @@ void nft_key_port(struct nft_elem *elem, uint16_t port)
 void nft_key_proto(struct nft_elem *elem, uint8_t proto)
 {
 	put(&elem->key, &proto, sizeof(proto));
+}
+
+/* In our own order, as marks have it */
+void nft_key_number(struct nft_elem *elem, uint32_t number)
+{
+	put(&elem->key, &number, sizeof(number));
 }
 
 void nft_key_ifname(struct nft_elem *elem, const char *ifname)

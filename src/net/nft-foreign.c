@@ -67,8 +67,10 @@ static int search_chain(struct nft *nft, const struct nft_place *place, struct s
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Return: 1 when there is such a chain */
-static int has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e)
+/**
+ * nft_has_chain() - is there such a chain?
+ */
+int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, 0, place->family);
 	int r;
@@ -130,7 +132,7 @@ int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
 	struct search found[PARENTS_MAX] = { 0 };
 	size_t n = 0;
 
-	int r = has_chain(nft, place, e);
+	int r = nft_has_chain(nft, place, e);
 	if (r <= 0)
 		return r;
 	for (; r >= 0 && parents[n] && n < PARENTS_MAX; n++) {
@@ -153,16 +155,13 @@ int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
 	return r < 0 ? err_set(e, r, "list table %s", place->table) : commit(nft, place, e);
 }
 
-/**
- * nft_foreign_drop_rules() - remove a pod's rules from a chain
- */
-int nft_foreign_drop_rules(struct nft *nft, const struct nft_place *place, const char *comment,
-			   struct hw_err *e)
+static int drop_rules(struct nft *nft, const struct nft_place *place, const char *text, size_t len,
+		      struct hw_err *e)
 {
 	AUTO(search_done)
-	struct search found = { .text = comment, .len = strlen(comment), .in = NFTA_RULE_USERDATA };
+	struct search found = { .text = text, .len = len, .in = NFTA_RULE_USERDATA };
 
-	int r = has_chain(nft, place, e);
+	int r = nft_has_chain(nft, place, e);
 	if (r <= 0)
 		return r;
 	r = search_chain(nft, place, &found, e);
@@ -173,4 +172,31 @@ int nft_foreign_drop_rules(struct nft *nft, const struct nft_place *place, const
 	nft_begin(nft, 0);
 	put_delete_rules(nft, place, &found);
 	return commit(nft, place, e);
+}
+
+/**
+ * nft_foreign_drop_rules() - remove a pod's rules from a chain
+ */
+int nft_foreign_drop_rules(struct nft *nft, const struct nft_place *place, const char *comment,
+			   struct hw_err *e)
+{
+	return drop_rules(nft, place, comment, strlen(comment), e);
+}
+
+/**
+ * nft_foreign_drop_rules_of() - the same by the whole comment
+ *
+ * As nft writes it: its type, 0, its length, text with NUL.
+ */
+int nft_foreign_drop_rules_of(struct nft *nft, const struct nft_place *place, const char *comment,
+			      struct hw_err *e)
+{
+	size_t len = strlen(comment) + 1;
+	autofree char *userdata = mem_new(len + 2);
+
+	if (len > UINT8_MAX)
+		return 0;
+	userdata[1] = (char)len;
+	memcpy(userdata + 2, comment, len);
+	return drop_rules(nft, place, userdata, len + 2, e);
 }

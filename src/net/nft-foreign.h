@@ -23,11 +23,16 @@ struct nft_place {
 	const char *chain;
 };
 
+/* Return: 1 when there is such a chain, 0 when not */
+int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e);
 /* The chain, and the rules of these others of its table that lead to it (NULL at the end). */
 int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
 			   const char *const *parents, struct hw_err *e);
 /* The chain's rules whose comment begins with this text. */
 int nft_foreign_drop_rules(struct nft *nft, const struct nft_place *place, const char *comment,
 			   struct hw_err *e);
+/* Those whose comment is this text. */
+int nft_foreign_drop_rules_of(struct nft *nft, const struct nft_place *place, const char *comment,
+			      struct hw_err *e);
 
 #endif

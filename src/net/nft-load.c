@@ -157,16 +157,31 @@ static int count_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-static int has_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
+static int has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
 	unsigned n = 0;
 	int r;
 
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
-	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, rules[table].chain);
+	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, chain);
 	r = nft_ask(nft, m, count_rule, &n, e);
-	return r < 0 && r != -ENOENT ? err_set(e, r, "list chain %s", rules[table].chain) : n > 0;
+	return r < 0 && r != -ENOENT ? err_set(e, r, "list chain %s", chain) : n > 0;
+}
+
+/**
+ * nft_check_chain() - has a chain of ours, which is not in the text, its rules?
+ */
+int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
+{
+	int r = has_rules(nft, table, chain, e);
+
+	if (r == 0)
+		return err_text(e, -ENOENT,
+				"chain %s of nftables table %s " NFT_TABLE
+				" has no rules any more; hawser-plugin repair restores them",
+				chain, rules[table].family);
+	return r < 0 ? r : 0;
 }
 
 /**
@@ -176,7 +191,7 @@ int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	int r = has_version(nft, table, e);
 	if (r > 0)
-		r = has_rules(nft, table, e);
+		r = has_rules(nft, table, rules[table].chain, e);
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"our nftables rules, table %s " NFT_TABLE
@@ -199,7 +214,7 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 	int r = has_version(nft, table, e);
 	if (r <= 0)
 		return r;
-	r = has_rules(nft, table, e);
+	r = has_rules(nft, table, rules[table].chain, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = nft_run(forget, e);

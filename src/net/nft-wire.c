@@ -21,6 +21,8 @@
 #define MESSAGE_MAX 1024
 #define RECEIVE_MAX 32768
 #define DUMP_TRIES  6
+#define SEND_USUAL  65536
+#define SEND_SPARE  65536
 
 /**
  * nft_open() - a socket in the namespace where we are
@@ -127,6 +129,15 @@ static int receive(struct nft *nft)
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : 1;
 }
 
+/* Of a big batch, such as a thousand ports: the kernel takes no message beyond this size. */
+static void make_room(struct nft *nft)
+{
+	int size = (int)nft->out.len + SEND_SPARE, fd = mnl_socket_get_fd(nft->socket);
+
+	if (nft->out.len > SEND_USUAL)
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+}
+
 /* Send what is there; afterwards all answers are in nft->in. */
 static int exchange(struct nft *nft, struct hw_err *e)
 {
@@ -135,6 +146,7 @@ static int exchange(struct nft *nft, struct hw_err *e)
 	nft->in.len = 0;
 	if (!nft->socket)
 		return err_set(e, -EPROTONOSUPPORT, "this kernel has no netfilter");
+	make_room(nft);
 	if (mnl_socket_sendto(nft->socket, nft->out.data, nft->out.len) < 0)
 		return err_set(e, -errno, "send to nftables");
 	do

@@ -22,86 +22,6 @@
 
 #define TRIES 2000 /* whoever loses against others' changes; with each try, one of all has won */
 
-/* ---- looking --------------------------------------------------------------------------- */
-
-struct look {
-	struct nft_elem *elem; /* in which set; then what was found */
-	bool found;
-	int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e);
-	void *ctx;
-};
-
-static int look_at_item(struct look *look, const struct nlattr *item, struct hw_err *e)
-{
-	struct nft_elem found = nft_elem(look->elem->table, look->elem->set, look->elem->mode);
-
-	nft_elem_decode(item, &found);
-	if (look->each)
-		return look->each(look->ctx, &found, e);
-	*look->elem = found;
-	look->found = true;
-	return 0;
-}
-
-static int look_at(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
-{
-	const struct nlattr *attr, *item;
-	int r = 0;
-
-	mnl_attr_for_each(attr, m, sizeof(struct nfgenmsg))
-		if (mnl_attr_get_type(attr) == NFTA_SET_ELEM_LIST_ELEMENTS)
-			mnl_attr_for_each_nested(item, attr)
-				if (r >= 0)
-					r = look_at_item(ctx, item, e);
-	return r;
-}
-
-/**
- * nft_get() - one element by its key; of an interval the one that holds its beginning
- *
- * Return: 1 with what is there, 0 when it, its set or its table is not
- */
-int nft_get(struct nft *nft, const struct nft_elem *elem, struct nft_elem *ret_elem,
-	    struct hw_err *e)
-{
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETSETELEM, 0, nft_family(elem->table));
-	struct nft_elem found = *elem;
-	struct look look = { .elem = &found };
-	int r;
-
-	nft_elem_encode(m, elem, NULL);
-	r = nft_ask(nft, m, look_at, &look, e);
-	if (r == -ENOENT || (r == 0 && !look.found))
-		return 0;
-	if (r < 0)
-		return err_set(e, r, "look into nftables set %s", elem->set);
-	*ret_elem = found;
-	return 1;
-}
-
-/**
- * nft_list() - every element of a set, once all of them are read
- *
- * Return: 0, or what @each returned, which ends it when negative
- */
-int nft_list(struct nft *nft, enum nft_table table, const char *set,
-	     int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e), void *ctx,
-	     struct hw_err *e)
-{
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETSETELEM, NLM_F_DUMP, nft_family(table));
-	struct nft_elem in = nft_elem(table, set, NFT_OWNED);
-	struct look look = { .elem = &in, .each = each, .ctx = ctx };
-	int r;
-
-	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_TABLE, NFT_TABLE);
-	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_SET, set);
-	e->msg[0] = '\0';
-	r = nft_ask(nft, m, look_at, &look, e);
-	if (r == -ENOENT || (r < 0 && nft_is_missing(nft)))
-		return 0;
-	return r < 0 && !*e->msg ? err_set(e, r, "list nftables set %s", set) : r;
-}
-
 /* ---- adding ------------------------------------------------------------------------------ */
 
 static void put_elem(struct nft *nft, uint16_t type, uint16_t flags, const struct nft_elem *elem,
@@ -188,11 +108,12 @@ static int put_unless_there(struct nft *nft, const struct nft_elem *v, size_t i,
 			    struct hw_err *e)
 {
 	const struct nft_elem *there = &place->first;
+	bool others = is_there(there) && !str_equal(there->owner, owner);
 
-	if (is_there(there) && is_right(&v[i], there, owner))
-		return 0;
-	if (is_there(there) && v[i].mode == NFT_EXCLUSIVE && !str_equal(there->owner, owner))
+	if (others && (v[i].mode == NFT_EXCLUSIVE || v[i].mode == NFT_ABSENT))
 		return clash(v, i, there, ret_clash, e);
+	if (v[i].mode == NFT_ABSENT || (is_there(there) && is_right(&v[i], there, owner)))
+		return 0;
 	put_del(nft, there);
 	put_del(nft, &place->last);
 	put_new(nft, &v[i], owner);
@@ -229,12 +150,37 @@ static int add_with_care(struct nft *nft, const struct nft_elem *v, size_t n, co
 	return r;
 }
 
+/* The generation in which all that must be absent is; 0: there is no such element. */
+static int look_for_absent(struct nft *nft, const struct nft_elem *v, size_t n,
+			   uint32_t *ret_generation, struct hw_err *e)
+{
+	struct nft_elem there;
+	int r = 0;
+
+	*ret_generation = 0;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		if (v[i].mode != NFT_ABSENT)
+			continue;
+		if (!*ret_generation)
+			r = nft_generation(nft, ret_generation, e);
+		if (r >= 0)
+			r = nft_get(nft, &v[i], &there, e);
+	}
+	return r > 0 ? -EEXIST : r;
+}
+
 static int add_at_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 		       struct hw_err *e)
 {
-	nft_begin(nft, 0);
+	uint32_t generation;
+
+	int r = look_for_absent(nft, v, n, &generation, e);
+	if (r < 0)
+		return r;
+	nft_begin(nft, generation);
 	for (size_t i = 0; i < n; i++)
-		put_new(nft, &v[i], owner);
+		if (v[i].mode != NFT_ABSENT)
+			put_new(nft, &v[i], owner);
 	return nft_commit(nft, e);
 }
 
@@ -272,7 +218,7 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 			return r;
 		e->msg[0] = '\0';
 		r = add_at_once(nft, v, n, owner, e);
-		if (r == -EEXIST || r == -ENOTEMPTY)
+		if (r == -EEXIST || r == -ENOTEMPTY || r == -ERESTART)
 			r = add_with_care(nft, v, n, owner, ret_clash, e);
 		if (r != -ENOENT)
 			break;
@@ -323,6 +269,39 @@ int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	if (r >= 0 || nft_is_missing(nft))
 		return 0;
 	return *e->msg ? r : err_set(e, r, "delete from nftables set %s", v[0].set);
+}
+
+struct sweep {
+	const char *owner;
+	struct nft_elem *v;
+	size_t n;
+};
+
+static int collect(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+{
+	struct sweep *sweep = ctx;
+
+	(void)e;
+	if (!str_equal(elem->owner, sweep->owner))
+		return 0;
+	sweep->v = mem_resize(sweep->v, sweep->n + 1, sizeof(*sweep->v));
+	sweep->v[sweep->n++] = *elem;
+	return 0;
+}
+
+/**
+ * nft_sweep() - delete all of a set that is @owner's
+ */
+int nft_sweep(struct nft *nft, enum nft_table table, const char *set, const char *owner,
+	      struct hw_err *e)
+{
+	struct sweep sweep = { .owner = owner };
+
+	int r = nft_list(nft, table, set, collect, &sweep, e);
+	if (r >= 0 && sweep.n)
+		r = nft_del(nft, sweep.v, sweep.n, owner, e);
+	free(sweep.v);
+	return r;
 }
 
 /**

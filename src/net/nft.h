@@ -54,6 +54,7 @@ enum nft_table { NFT_INET, NFT_BRIDGE };
 enum nft_mode {
 	NFT_OWNED,     /* another's is replaced: its pod is gone, the address is ours now */
 	NFT_EXCLUSIVE, /* another's makes all fail, -EEXIST */
+	NFT_ABSENT,    /* the same, but it is not added: nobody else may have it meanwhile */
 	NFT_SHARED,    /* it is everybody's: has no owner, is not deleted. Of networks
 			* inside of each other the widest is kept */
 };
@@ -94,6 +95,7 @@ void nft_key_network(struct nft_elem *elem,
 		     const struct hw_prefix *prefix); /* all fields or none */
 void nft_key_port(struct nft_elem *elem, uint16_t port);
 void nft_key_proto(struct nft_elem *elem, uint8_t proto);
+void nft_key_number(struct nft_elem *elem, uint32_t number);
 void nft_key_ifname(struct nft_elem *elem, const char *ifname);
 void nft_key_mac(struct nft_elem *elem, const struct hw_mac *mac);
 void nft_data_ip(struct nft_elem *elem, const struct hw_ip *ip);
@@ -125,6 +127,9 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 /* Those that @owner still owns; none, and no rules at all, is a success. */
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e);
+/* All of a set that @owner owns, by a list of the whole set: for a DEL that has lost its record. */
+int nft_sweep(struct nft *nft, enum nft_table table, const char *set, const char *owner,
+	      struct hw_err *e);
 /* For CHECK: each is there, with this owner and data; -ENOENT names the first that is not, -ESTALE
  * where another owner or other data is in its place. */
 int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
@@ -145,6 +150,8 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e);
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* -ENOENT when they are not there, or their chains are empty. */
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);
+/* One more chain of ours that must have rules: -ENOENT when it has not. */
+int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e);
 /* Return: 1, or 0 when there was none */
 int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* Commands of nft as text, one transaction, through libnftables: for what is rarely done. It reads

@@ -103,7 +103,7 @@ static void note_addresses(struct pod_link_made *made, const struct hw_result *r
 {
 	char text[HW_PREFIX_TEXT];
 
-	for (size_t i = 0; result && i < result->n_ips; i++)
+	for (size_t i = 0; i < result->n_ips; i++)
 		strings_add(&made->masq, hw_prefix_format(&result->ips[i].address, text));
 }
 
@@ -179,13 +179,25 @@ static int end_gos_mac_check(struct nft *nft, const struct hw_call *call, struct
 				      e);
 }
 
-static int end_gos(const struct hw_call *call, const struct pod_rules *rules, struct hw_err *e)
+/* Without a record: by the owner, and by the names that Go's plugins give. */
+static int end_unrecorded(const struct hw_call *call, const struct pod_rules *rules,
+			  struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
+	char owner[NFT_OWNER];
 
+	nft_owner(call->network, call->container_id, call->ifname, owner);
 	int r = nft_open(&nft, e);
 	if (r >= 0 && rules->masq)
+		r = nft_sweep(nft, NFT_INET, "masq4", owner, e);
+	if (r >= 0 && rules->masq)
+		r = nft_sweep(nft, NFT_INET, "masq6", owner, e);
+	if (r >= 0 && rules->masq)
 		r = end_gos_masq(nft, call, e);
+	if (r >= 0 && rules->mac_check)
+		r = nft_sweep(nft, NFT_BRIDGE, "mac_checked", owner, e);
+	if (r >= 0 && rules->mac_check)
+		r = nft_sweep(nft, NFT_BRIDGE, "mac_ok", owner, e);
 	if (r >= 0 && rules->mac_check)
 		r = end_gos_mac_check(nft, call, e);
 	return r;
@@ -193,19 +205,12 @@ static int end_gos(const struct hw_call *call, const struct pod_rules *rules, st
 
 /**
  * pod_rules_end() - DEL's part of it
- *
- * Where the record is lost the result may still tell the addresses.
  */
 int pod_rules_end(struct hw_call *call, const struct pod_rules *rules, struct hw_err *e)
 {
-	struct pod_link_made *made = call->made;
-
-	if (!call->recorded && rules->masq)
-		note_addresses(made, call->prev);
-	int r = remove_elems(call, made, e);
-	if (r < 0 || call->recorded || (!rules->masq && !rules->mac_check))
-		return r;
-	return end_gos(call, rules, e);
+	if (call->recorded)
+		return remove_elems(call, call->made, e);
+	return rules->masq || rules->mac_check ? end_unrecorded(call, rules, e) : 0;
 }
 
 /* ---- CHECK and repair ------------------------------------------------------------------------ */

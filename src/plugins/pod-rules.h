@@ -5,8 +5,9 @@
  * What:  elements of our sets (net/nft.h), which bridge and ptp need alike.
  * How:   the record says for which addresses, and for which hardware address;
  *        the elements follow from that.
- * Rules: without a record, because Go's plugin made the attachment, DEL removes
- *        what that plugin made: nftables rules, and chains of iptables-nft.
+ * Rules: without a record DEL looks through the sets for its own, and removes what
+ *        Go's plugin made, in case it was that: nftables rules, and chains of
+ *        iptables-nft.
  */
 #ifndef PLUGINS_POD_RULES_H
 #define PLUGINS_POD_RULES_H
