@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/tc.c - traffic control: as little of it as limiting a pod's bandwidth needs
+ * net/tc.c - traffic control: buckets, root qdiscs, and all that comes in to another link
  *
- * What:  a token bucket at the root of a link; an ingress hook with one filter
- *        that sends all that comes in to another link (an ifb).
- * How:   the messages that upstream's bandwidth plugin sends: tbf 1:0, ingress
+ * How:   the messages that upstream's bandwidth plugin sends: a tbf, ingress
  *        ffff:0, one u32 filter that matches everything with one mirred action.
+ * Not:   what is held back by subnets is in tc-shape.c.
  */
 #include "net/tc.h"
 
@@ -20,12 +19,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "net/link.h"
 #include "net/rtnl.h"
+#include "net/tc-wire.h"
 
 #define TC_TICK_NS	  64 /* the kernel's PSCHED_SHIFT; /proc/net/psched says it, too */
+#define TC_NS		  1000000000
 #define TC_LATENCY_MS	  25
-#define TC_HANDLE_ROOT	  TC_H_MAKE(1U << 16, 0)
 #define TC_HANDLE_INGRESS TC_H_MAKE(TC_H_INGRESS, 0)
 
 static uint64_t tc_scale(uint64_t n, uint64_t by, uint64_t over)
@@ -40,26 +41,38 @@ static uint32_t tc_clamp(uint64_t n)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
+/* Ticks in which a packet of that MTU passes, with its header and a VLAN's, rounded up. */
+static uint64_t tc_ticks_of_packet(uint64_t rate, uint32_t mtu)
+{
+	return tc_scale((uint64_t)mtu + ETH_HLEN + 4, TC_NS / TC_TICK_NS, rate) + 1;
+}
+
 /**
  * tc_tbf_from_bits() - a bucket from what a configuration says
  * @rate:  bits per second, at least 8
  * @burst: bits
+ * @mtu:   of the link
  */
-struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst)
+struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu)
 {
 	uint64_t bytes = rate / 8 ? rate / 8 : 1;
 	uint64_t usec = tc_scale(burst / 8, 1000000, bytes); /* whole ones, as upstream counts */
+	uint64_t ticks = tc_scale(usec, 1000, TC_TICK_NS), least = tc_ticks_of_packet(bytes, mtu);
 
 	return (struct tc_tbf){
 		.rate = bytes,
-		.buffer = tc_clamp(tc_scale(usec, 1000, TC_TICK_NS)),
-		.limit = tc_clamp(tc_scale(bytes, TC_LATENCY_MS, 1000) + burst / 8),
+		.buffer = tc_clamp(ticks > least ? ticks : least),
+		.limit = tc_clamp(tc_scale(bytes, TC_LATENCY_MS, 1000) +
+				  (burst / 8 > mtu ? burst / 8 : mtu)),
 	};
 }
 
-static struct nlmsghdr *tc_put_qdisc(struct rtnl *nl, uint16_t type, uint16_t flags,
-				     const struct link *link, uint32_t parent, uint32_t handle,
-				     const char *what)
+/**
+ * tc_put_qdisc() - start a message about a qdisc of @link
+ */
+struct nlmsghdr *tc_put_qdisc(struct rtnl *nl, uint16_t type, uint16_t flags,
+			      const struct link *link, uint32_t parent, uint32_t handle,
+			      const char *what)
 {
 	struct tcmsg head = { .tcm_ifindex = link->index,
 			      .tcm_parent = parent,
@@ -68,15 +81,16 @@ static struct nlmsghdr *tc_put_qdisc(struct rtnl *nl, uint16_t type, uint16_t fl
 	return rtnl_put(nl, type, flags, &head, sizeof(head), "%s of %s", what, link->name);
 }
 
-/** tc_put_tbf() - put "hold what leaves the link to this rate" into the batch */
+/**
+ * tc_put_tbf() - put "hold all that leaves the link to this rate" into the batch
+ */
 void tc_put_tbf(struct rtnl *nl, const struct link *link, const struct tc_tbf *tbf)
 {
-	struct tc_tbf_qopt parms = { .rate.rate = tc_clamp(tbf->rate),
-				     .rate.linklayer = TC_LINKLAYER_ETHERNET,
+	struct tc_tbf_qopt parms = { .rate = tc_ratespec(tbf->rate),
 				     .limit = tbf->limit,
 				     .buffer = tbf->buffer };
 	struct nlmsghdr *m = tc_put_qdisc(nl, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, link,
-					  TC_H_ROOT, TC_HANDLE_ROOT, "limit the rate");
+					  TC_H_ROOT, TC_HANDLE, "limit the rate");
 	struct nlattr *options;
 
 	mnl_attr_put_strz(m, TCA_KIND, "tbf");
@@ -87,10 +101,18 @@ void tc_put_tbf(struct rtnl *nl, const struct link *link, const struct tc_tbf *t
 	mnl_attr_nest_end(m, options);
 }
 
-/** tc_put_del_root() - put "back to the default queue" into the batch; -ENOENT when it is there */
-void tc_put_del_root(struct rtnl *nl, const struct link *link)
+/**
+ * tc_ratespec() - a rate for the kernel; what does not fit goes into an attribute of its own
+ */
+struct tc_ratespec tc_ratespec(uint64_t rate)
 {
-	tc_put_qdisc(nl, RTM_DELQDISC, 0, link, TC_H_ROOT, 0, "delete the queue");
+	return (struct tc_ratespec){ .rate = tc_clamp(rate), .linklayer = TC_LINKLAYER_ETHERNET };
+}
+
+/** tc_put_del_shape() - put "back to the default queue" into the batch, if the queue is ours */
+void tc_put_del_shape(struct rtnl *nl, const struct link *link)
+{
+	tc_put_qdisc(nl, RTM_DELQDISC, 0, link, TC_H_ROOT, TC_HANDLE, "delete the queue");
 }
 
 /** tc_put_ingress() - put "let filters see what comes in" into the batch */
@@ -149,7 +171,10 @@ void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link
 	mnl_attr_nest_end(m, options);
 }
 
-static const struct nlattr *tc_find_attr(const struct nlattr *nest, uint16_t type)
+/**
+ * tc_find_attr() - an attribute inside of another one; NULL: it is not there
+ */
+const struct nlattr *tc_find_attr(const struct nlattr *nest, uint16_t type)
 {
 	const struct nlattr *attr;
 
@@ -175,6 +200,23 @@ static void tc_decode_tbf(const struct nlattr *options, struct tc_tbf *tbf)
 		tbf->rate = mnl_attr_get_u64(attr);
 }
 
+static void tc_decode_options(const struct nlattr *options, struct tc_qdisc *qdisc)
+{
+	const struct nlattr *init;
+
+	if (str_equal(qdisc->kind, "tbf"))
+		tc_decode_tbf(options, &qdisc->tbf);
+	if (str_equal(qdisc->kind, "bfifo") &&
+	    mnl_attr_get_payload_len(options) >= sizeof(struct tc_fifo_qopt))
+		qdisc->tbf.limit =
+			((const struct tc_fifo_qopt *)mnl_attr_get_payload(options))->limit;
+	if (!str_equal(qdisc->kind, "htb"))
+		return;
+	init = tc_find_attr(options, TCA_HTB_INIT);
+	if (init && mnl_attr_get_payload_len(init) >= sizeof(struct tc_htb_glob))
+		qdisc->other = ((const struct tc_htb_glob *)mnl_attr_get_payload(init))->defcls;
+}
+
 static int tc_decode_qdisc(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
 	const struct tcmsg *head = mnl_nlmsg_get_payload(answer);
@@ -187,29 +229,38 @@ static int tc_decode_qdisc(void *ctx, const struct nlmsghdr *answer, struct hw_e
 	qdisc->handle = head->tcm_handle;
 	mnl_attr_for_each(attr, answer, sizeof(*head)) {
 		if (mnl_attr_get_type(attr) == TCA_KIND)
-			snprintf(qdisc->kind, sizeof(qdisc->kind), "%.*s",
-				 (int)mnl_attr_get_payload_len(attr), mnl_attr_get_str(attr));
-		if (mnl_attr_get_type(attr) == TCA_OPTIONS && strcmp(qdisc->kind, "tbf") == 0)
-			tc_decode_tbf(attr, &qdisc->tbf);
+			rtnl_attr_text(attr, qdisc->kind, sizeof(qdisc->kind));
+		if (mnl_attr_get_type(attr) == TCA_OPTIONS)
+			tc_decode_options(attr, qdisc);
 	}
 	return 0;
 }
 
 /**
- * tc_get_root() - the qdisc at the root of a link
- * @ret_qdisc: its .kind is "" when the link has none, as before it was first up
+ * tc_get_qdisc() - the qdisc at the root of a link, or below one of its classes
+ * @parent:    TC_H_ROOT, or the class
+ * @ret_qdisc: its .kind is "" when there is none, as on a link before it was first up
  */
-int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_qdisc,
-		struct hw_err *e)
+int tc_get_qdisc(struct rtnl *nl, const struct link *link, uint32_t parent,
+		 struct tc_qdisc *ret_qdisc, struct hw_err *e)
 {
 	struct tc_qdisc qdisc = { 0 };
 	int r;
 
-	tc_put_qdisc(nl, RTM_GETQDISC, NLM_F_ECHO, link, TC_H_ROOT, 0, "look at the queue");
+	tc_put_qdisc(nl, RTM_GETQDISC, NLM_F_ECHO, link, parent, 0, "look at the queue");
 	r = rtnl_query(nl, tc_decode_qdisc, &qdisc, e);
 	if (r >= 0 || r == -ENOENT)
 		*ret_qdisc = qdisc;
 	return r == -ENOENT ? 0 : r;
+}
+
+/**
+ * tc_get_root() - the qdisc at the root of a link
+ */
+int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_qdisc,
+		struct hw_err *e)
+{
+	return tc_get_qdisc(nl, link, TC_H_ROOT, ret_qdisc, e);
 }
 
 struct tc_search {

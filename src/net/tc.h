@@ -56,8 +56,7 @@ struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu);
 
 /* -EEXIST when the link has a root qdisc other than the default one. */
 void tc_put_shape(struct rtnl *nl, const struct link *link, const struct tc_shape *shape);
-/* The root qdisc, if it is ours: -ENOENT when there is only the default one, -EINVAL when it is
- * somebody else's. */
+/* The root qdisc, if it is ours: else -EINVAL, or -ENOENT when there is none at all. */
 void tc_put_del_shape(struct rtnl *nl, const struct link *link);
 /* Is it still as it was put? An error says what is not. */
 int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_shape *shape,
