@@ -285,6 +285,38 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(seen one outside 192.0.2.2 tcp)" = 192.0.2.1 ]
 }
 
+@test "masq: repair looks after every pod whose ADD has ended well, and no other" {
+	conf bridge
+	add c1 one
+	conf ptp
+	add c2 two
+	before=$(hawser-plugin rules --json)
+	nft flush ruleset
+	run -0 hawser-plugin repair
+	[ "$output" = "2 attachments looked after" ]
+	[ "$(hawser-plugin rules --json)" = "$before" ]
+	run -0 hawser-plugin repair
+	[ "$(hawser-plugin rules --json)" = "$before" ]
+	record=$(grep -l '"c2"' -r /run/hawser/attachments/ptp)
+	jq -c 'del(.finished)' "$record" >/tmp/record
+	cp /tmp/record "$record"
+	nft flush ruleset
+	run -0 hawser-plugin repair
+	[ "$output" = "1 attachment looked after" ]
+	[ "$(ours)" = '["masq4 10.7.0.2","masq6 fd07::2"]' ]
+}
+
+@test "masq: DEL by somebody who may not is an error, and can be repeated" {
+	conf bridge
+	add c1 one
+	CNI_COMMAND=DEL CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 run -1 setpriv \
+		--bounding-set -net_admin --inh-caps -net_admin "$plugins/bridge" </tmp/conf
+	fails_with "*Operation not permitted"
+	[ "$(elements masq4)" = '["10.7.0.2"]' ]
+	del c1 one
+	[ "$(ours)" = "[]" ]
+}
+
 @test "masq: CHECK finds an element that is somebody else's" {
 	conf bridge
 	add c1 one

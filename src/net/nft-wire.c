@@ -273,6 +273,7 @@ bool nft_is_missing(struct nft *nft)
 {
 	uint32_t generation;
 	struct hw_err e;
+	int r = nft_generation(nft, &generation, &e);
 
-	return nft_generation(nft, &generation, &e) < 0;
+	return r == -EINVAL || r == -EOPNOTSUPP || r == -EPROTONOSUPPORT;
 }
