@@ -116,7 +116,7 @@ s.sendto(b"x", (sys.argv[1], 7777))' "$2"
 }
 
 elements() { nft -j list set inet hawser "$1" | jq -c '[.nftables[].set.elem // empty | .[] | .elem.val // .]'; }
-ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + .element]'; }
+ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + .element] | sort'; }
 
 # ---- traffic ---------------------------------------------------------------------------
 
@@ -290,13 +290,13 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	add c1 one
 	conf ptp
 	add c2 two
-	before=$(hawser-plugin rules --json)
+	before=$(ours)
 	nft flush ruleset
 	run -0 hawser-plugin repair
 	[ "$output" = "2 attachments looked after" ]
-	[ "$(hawser-plugin rules --json)" = "$before" ]
+	[ "$(ours)" = "$before" ]
 	run -0 hawser-plugin repair
-	[ "$(hawser-plugin rules --json)" = "$before" ]
+	[ "$(ours)" = "$before" ]
 	record=$(grep -l '"c2"' -r /run/hawser/attachments/ptp)
 	jq -c 'del(.finished)' "$record" >/tmp/record
 	cp /tmp/record "$record"
@@ -353,7 +353,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	add c1 one
 	host=$(jq -r '.interfaces[1].name' /tmp/result.c1)
 	mac=$(jq -r '.interfaces[2].mac' /tmp/result.c1)
-	[ "$(ours)" = '["masq4 10.7.0.2","masq6 fd07::2","mac_checked '"$host"'","mac_ok '"$host . $mac"'"]' ]
+	[ "$(ours)" = '["mac_checked '"$host"'","mac_ok '"$host . $mac"'","masq4 10.7.0.2","masq6 fd07::2"]' ]
 	[ "$(hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .containerID + " " + .ifname + " " + .network] | unique')" = '["c1 eth0 net"]' ]
 	hawser-plugin rules | grep -qE '^inet   masq4 +10\.7\.0\.2 +c1 eth0 of network net$'
 }
