@@ -130,8 +130,7 @@ static bool read_cmp(struct reader *reader, const struct nlattr *expr)
 
 static bool read_immediate(struct reader *reader, const struct nlattr *expr)
 {
-	const struct nlattr *verdict =
-		find(find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
+	const struct nlattr *verdict = find(find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
 	const struct nlattr *chain = find(verdict, NFTA_VERDICT_CHAIN);
 
 	if (!verdict)
@@ -161,8 +160,8 @@ static const struct {
 	const char *name;
 	bool (*read)(struct reader *reader, const struct nlattr *expr);
 } expressions[] = {
-	{ "meta", read_meta },	 { "payload", read_payload },	  { "bitwise", read_bitwise },
-	{ "cmp", read_cmp },	 { "immediate", read_immediate }, { "counter", read_counter },
+	{ "meta", read_meta },	   { "payload", read_payload },	    { "bitwise", read_bitwise },
+	{ "cmp", read_cmp },	   { "immediate", read_immediate }, { "counter", read_counter },
 	{ "reject", read_reject },
 };
 
@@ -224,21 +223,13 @@ int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_
 		       : r;
 }
 
-/**
- * nft_has_chain() - is there such a chain?
- */
-int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e)
+/** nft_rule_count() - for nft_rule_each(): how many there are */
+int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, 0, place->family);
-	int r;
-
-	mnl_attr_put_strz(m, NFTA_CHAIN_TABLE, place->table);
-	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, place->chain);
-	r = nft_ask(nft, m, NULL, NULL, e);
-	if (r == -ENOENT)
-		return 0;
-	return r < 0 ? err_set(e, r, "look for chain %s of table %s", place->chain, place->table)
-		     : 1;
+	(void)rule;
+	(void)e;
+	++*(unsigned *)ctx;
+	return 0;
 }
 
 /** nft_rule_is_plain() - does it happen to every packet? */

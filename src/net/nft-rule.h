@@ -32,8 +32,8 @@ typedef int nft_rule_each_fn(void *ctx, const struct nft_rule *rule, struct hw_e
 /* In their order; no chain is as good as an empty one. */
 int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_fn *each, void *ctx,
 		  struct hw_err *e);
-/* Return: 1 when there is such a chain, 0 when not */
-int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e);
+/* An each() that counts: *(unsigned *)ctx */
+int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e);
 /* Accepts what has this mark, under no other condition. */
 bool nft_rule_accepts_mark(const struct nft_rule *rule, uint32_t mark);
 /* Under no condition at all. */

@@ -8,6 +8,7 @@
 #include <hawser/plugin.h>
 
 extern const struct hw_plugin bridge_plugin;
+extern const struct hw_plugin firewall_plugin;
 extern const struct hw_plugin host_local_plugin;
 extern const struct hw_plugin loopback_plugin;
 extern const struct hw_plugin noop_plugin;

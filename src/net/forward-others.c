@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/forward-others.c - native nftables chains that would drop what pods send
+ *
+ * How:   every chain at the forward hook is asked for; one whose policy is to drop,
+ *        or that ends in a rule which drops or rejects everything, must have a rule
+ *        that accepts the mark. What iptables has is not looked at: there
+ *        forward_open() puts that rule itself.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "net/forward.h"
+#include "net/nft-elem.h"
+#include "net/nft-rule.h"
+#include "net/nft-wire.h"
+
+#define OUR_PRIORITY (-5) /* of chain forward in ruleset.nft, where the mark is set */
+#define CHAINS_MAX   256  /* at one hook: more than anybody has */
+
+struct chain {
+	uint8_t family;
+	char table[NFT_CHAIN_TEXT], name[NFT_CHAIN_TEXT];
+	uint32_t hook;
+	int priority;
+	uint32_t policy;
+};
+
+struct chains {
+	struct chain *v;
+	size_t n;
+	const char *skip;
+};
+
+static void chains_done(struct chains *chains)
+{
+	free(chains->v);
+}
+AUTO_VALUE_DEFINE(chains_done, struct chains);
+
+static const char *family_name(uint8_t family)
+{
+	switch (family) {
+	case NFPROTO_INET:
+		return "inet";
+	case NFPROTO_IPV4:
+		return "ip";
+	case NFPROTO_IPV6:
+		return "ip6";
+	default:
+		return NULL;
+	}
+}
+
+/* ---- which there are ------------------------------------------------------------------------ */
+
+static void read_text(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT])
+{
+	snprintf(ret_text, NFT_CHAIN_TEXT, "%.*s", (int)mnl_attr_get_payload_len(attr),
+		 mnl_attr_get_str(attr));
+}
+
+static void read_hook(const struct nlattr *nest, struct chain *ret_chain)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		if (mnl_attr_get_type(attr) == NFTA_HOOK_HOOKNUM)
+			ret_chain->hook = ntohl(mnl_attr_get_u32(attr));
+		else if (mnl_attr_get_type(attr) == NFTA_HOOK_PRIORITY)
+			ret_chain->priority = (int)ntohl(mnl_attr_get_u32(attr));
+	}
+}
+
+static struct chain read_chain(const struct nlmsghdr *m)
+{
+	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
+	struct chain chain = { .family = head->nfgen_family,
+			       .hook = UINT32_MAX,
+			       .policy = NF_ACCEPT };
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, m, sizeof(*head)) {
+		switch (mnl_attr_get_type(attr)) {
+		case NFTA_CHAIN_TABLE:
+			read_text(attr, chain.table);
+			break;
+		case NFTA_CHAIN_NAME:
+			read_text(attr, chain.name);
+			break;
+		case NFTA_CHAIN_HOOK:
+			read_hook(attr, &chain);
+			break;
+		case NFTA_CHAIN_POLICY:
+			chain.policy = ntohl(mnl_attr_get_u32(attr));
+			break;
+		default:
+			break;
+		}
+	}
+	return chain;
+}
+
+static bool is_iptables(const struct chain *chain)
+{
+	return chain->family != NFPROTO_INET && str_equal(chain->table, "filter") &&
+	       str_equal(chain->name, "FORWARD");
+}
+
+static int take_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	struct chains *chains = ctx;
+	struct chain chain = read_chain(m);
+
+	(void)e;
+	if (chain.hook != NF_INET_FORWARD || !family_name(chain.family) || is_iptables(&chain) ||
+	    str_equal(chain.table, NFT_TABLE) || str_equal(chain.table, chains->skip) ||
+	    chains->n == CHAINS_MAX)
+		return 0;
+	chains->v = mem_resize(chains->v, chains->n + 1, sizeof(*chains->v));
+	chains->v[chains->n++] = chain;
+	return 0;
+}
+
+/* ---- what they do ----------------------------------------------------------------------------- */
+
+struct verdict {
+	uint32_t mark;
+	bool accepts; /* the mark */
+	bool drops;   /* in its last rule */
+};
+
+static int judge_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
+{
+	struct verdict *verdict = ctx;
+
+	(void)e;
+	verdict->accepts |= nft_rule_accepts_mark(rule, verdict->mark);
+	verdict->drops = nft_rule_is_plain(rule) &&
+			 (rule->verdict == NF_DROP || rule->verdict == NFT_RULE_REJECTS);
+	return 0;
+}
+
+static int judge(struct nft *nft, const struct chain *chain, uint32_t mark, struct hw_err *e)
+{
+	struct nft_place place = { chain->family, chain->table, chain->name };
+	const char *family = family_name(chain->family);
+	struct verdict verdict = { .mark = mark };
+
+	int r = nft_rule_each(nft, &place, judge_rule, &verdict, e);
+	if (r < 0 || !(verdict.drops || chain->policy == NF_DROP))
+		return r;
+	if (chain->priority <= OUR_PRIORITY)
+		return err_text(e, -EPERM,
+				"nftables chain %s %s %s drops what pods send, at priority %d, "
+				"before it can be marked as theirs: give it a priority above %d",
+				family, chain->table, chain->name, chain->priority, OUR_PRIORITY);
+	if (verdict.accepts)
+		return 0;
+	return err_text(e, -EPERM,
+			"nftables chain %s %s %s drops what pods send; to let it pass: "
+			"nft 'insert rule %s %s %s meta mark & 0x%x == 0x%x accept'",
+			family, chain->table, chain->name, family, chain->table, chain->name, mark,
+			mark);
+}
+
+/**
+ * forward_check_others() - does a native nftables chain drop what has the mark?
+ *
+ * Reads the names of all chains of the host.
+ *
+ * Return: 0; -EPERM with the first that does; another negative errno
+ */
+int forward_check_others(struct nft *nft, uint32_t mark, const char *skip, struct hw_err *e)
+{
+	AUTO(chains_done) struct chains chains = { .skip = skip };
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
+
+	int r = nft_ask(nft, m, take_chain, &chains, e);
+	if (r < 0 && r != -ENOENT)
+		return err_set(e, r, "list nftables chains");
+	r = 0;
+	for (size_t i = 0; r >= 0 && i < chains.n; i++)
+		r = judge(nft, &chains.v[i], mark, e);
+	return r;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/firewall-rules.c - what a pod has in the host's firewall
+ *
+ * How:   all of it follows from the record. The elements are there with firewalld,
+ *        too: they say whose an address is, which firewalld cannot, so that a late
+ *        DEL does not take another pod's address out of its zone.
+ */
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/forward.h"
+#include "net/nft-rule.h"
+#include "net/nft.h"
+#include "plugins/firewall.h"
+#include "plugins/firewalld.h"
+
+#define DEFAULT_BIT 12 /* its chain is in ruleset.nft */
+#define ADMIN_MAX   28 /* iptables takes no longer name of a chain */
+
+const struct hw_field firewall_fields[] = {
+	{ "backend", HW_STRING, HW_AT(struct firewall_conf, backend),
+	  .help = "iptables or firewalld; none: firewalld where it runs" },
+	{ "iptablesAdminChainName", HW_STRING, HW_AT(struct firewall_conf, admin),
+	  .def = "\"CNI-ADMIN\"",
+	  .help = "chain whose rules come first; made, empty, where it is missing" },
+	{ "firewalldZone", HW_STRING, HW_AT(struct firewall_conf, zone), .def = "\"trusted\"",
+	  .help = "zone that the pod's addresses are put into" },
+	{ "ingressPolicy", HW_STRING, HW_AT(struct firewall_conf, policy),
+	  .help = "open; same-bridge: nothing from other bridges that have a policy; isolated: "
+		  "nothing from other pods of the bridge either" },
+	{ "forwardMarkBit", HW_INT, HW_AT(struct firewall_conf, bit), .def = "12", .min = 0,
+	  .max = 31, .help = "bit of the packet mark by which FORWARD knows pods" },
+	{ 0 },
+};
+
+const struct hw_field firewall_made_fields[] = {
+	{ "ips", HW_STRINGS, HW_AT(struct firewall_made, ips) },
+	{ "bit", HW_INT, HW_AT(struct firewall_made, bit) },
+	{ "admin", HW_STRING, HW_AT(struct firewall_made, admin) },
+	{ "zone", HW_STRING, HW_AT(struct firewall_made, zone) },
+	{ "bridge", HW_STRING, HW_AT(struct firewall_made, bridge) },
+	{ "policy", HW_STRING, HW_AT(struct firewall_made, policy) },
+	{ "isPods", HW_BOOL, HW_AT(struct firewall_made, is_pods) },
+	{ 0 },
+};
+
+/* What iptables would not take as a name, or takes for something else */
+static bool is_chain_name(const char *name)
+{
+	static const char *const taken[] = { "ACCEPT", "DROP",	  "QUEUE", "RETURN",
+					     "INPUT",  "FORWARD", "OUTPUT" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
+		if (str_equal(name, taken[i]))
+			return false;
+	for (const char *c = name; *c; c++)
+		if (*c <= ' ' || *c > '~' || *c == '"')
+			return false;
+	return *name && *name != '-' && *name != '!' && strlen(name) <= ADMIN_MAX;
+}
+
+/**
+ * firewall_conf_check() - refuse what upstream refuses, and a chain that iptables would not take
+ */
+int firewall_conf_check(const struct firewall_conf *conf, struct hw_err *e)
+{
+	const char *policy = str_or(conf->policy, "");
+
+	if (*policy && !str_equal(policy, "open") && !str_equal(policy, "same-bridge") &&
+	    !str_equal(policy, "isolated"))
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "unknown ingress policy: \"%s\"", policy);
+	if (!is_chain_name(str_or(conf->admin, "")))
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "iptablesAdminChainName \"%s\" cannot be the name of a chain",
+			       str_or(conf->admin, ""));
+	return 0;
+}
+
+/* ---- elements ------------------------------------------------------------------------------- */
+
+struct elems {
+	struct nft_elem *v;
+	size_t n, n_ips; /* the first are the addresses */
+	char owner[NFT_OWNER];
+};
+
+static void elems_done(struct elems *elems)
+{
+	free(elems->v);
+}
+AUTO_VALUE_DEFINE(elems_done, struct elems);
+
+static struct nft_elem *new_elem(struct elems *elems, struct nft_elem elem)
+{
+	elems->v = mem_resize(elems->v, elems->n + 1, sizeof(*elems->v));
+	elems->v[elems->n] = elem;
+	return &elems->v[elems->n++];
+}
+
+static void add_policy(struct elems *elems, const struct firewall_made *made)
+{
+	const char *set = str_equal(made->policy, "isolated") ? "isolated" : "samebridge";
+	enum nft_mode mode = made->is_pods ? NFT_OWNED : NFT_SHARED;
+	struct nft_elem *elem;
+
+	elem = new_elem(elems, nft_elem(NFT_INET, "protected", mode));
+	nft_key_ifname(elem, made->bridge);
+	elem = new_elem(elems, nft_elem(NFT_INET, set, mode));
+	nft_key_ifname(elem, made->bridge);
+	nft_key_ifname(elem, made->bridge);
+}
+
+static void chain_name(int bit, char ret_chain[NFT_NAME])
+{
+	snprintf(ret_chain, NFT_NAME, "allow%d", bit);
+}
+
+static void fill(struct elems *elems, const struct hw_call *call, const struct firewall_made *made)
+{
+	char chain[NFT_NAME];
+	struct hw_ip ip;
+	struct hw_err torn;
+
+	nft_owner(call->network, call->container_id, call->ifname, elems->owner);
+	chain_name(made->bit, chain);
+	for (size_t i = 0; i < made->ips.n; i++) {
+		struct nft_elem *elem;
+
+		if (hw_ip_parse(made->ips.v[i], &ip, &torn) < 0)
+			continue;
+		elem = new_elem(elems, nft_elem_for("allow", &ip, NFT_OWNED));
+		nft_key_ip(elem, &ip);
+		nft_data_jump(elem, chain);
+	}
+	elems->n_ips = elems->n;
+	if (made->bridge && made->policy)
+		add_policy(elems, made);
+}
+
+/* Return: 1 when the chain of the mark bit is there, with its rule */
+static int has_bit(struct nft *nft, int bit, struct hw_err *e)
+{
+	char chain[NFT_NAME];
+	struct nft_place place = { NFPROTO_INET, "hawser", chain };
+	unsigned rules = 0;
+
+	chain_name(bit, chain);
+	int r = nft_rule_each(nft, &place, nft_rule_count, &rules, e);
+	return r < 0 ? r : rules > 0;
+}
+
+/* That of the usual bit comes with all other rules. */
+static int have_bit(struct nft *nft, int bit, struct hw_err *e)
+{
+	char chain[NFT_NAME];
+
+	int r = nft_load(nft, NFT_INET, e);
+	if (r >= 0)
+		r = has_bit(nft, bit, e);
+	if (r != 0 || bit == DEFAULT_BIT)
+		return r;
+	chain_name(bit, chain);
+	autofree char *commands =
+		str_printf("add chain inet hawser %s\nflush chain inet hawser %s\n"
+			   "add rule inet hawser %s meta mark set meta mark or 0x%x\n",
+			   chain, chain, chain, 1U << bit);
+	return nft_run(commands, e);
+}
+
+/* ---- FORWARD ----------------------------------------------------------------------------------- */
+
+/* For each family that the pod has an address of */
+static int open_forward(struct nft *nft, const struct elems *elems,
+			const struct firewall_made *made, struct hw_err *e)
+{
+	static const struct {
+		int family;
+		const char *set;
+	} families[] = { { AF_INET, "allow4" }, { AF_INET6, "allow6" } };
+	int r = 0;
+
+	for (size_t f = 0; made->admin && f < ARRAY_SIZE(families); f++) {
+		struct forward forward = { families[f].family, made->admin, 1U << made->bit };
+		bool wanted = false;
+
+		for (size_t i = 0; i < elems->n_ips; i++)
+			wanted |= str_equal(elems->v[i].set, families[f].set);
+		if (wanted && r >= 0)
+			r = forward_open(nft, &forward, e);
+	}
+	return r;
+}
+
+/* ---- firewalld ---------------------------------------------------------------------------------- */
+
+/* Do something about each address, as long as nobody else has it by now. */
+static int each_source(struct nft *nft, const struct elems *elems, const struct firewall_made *made,
+		       struct firewalld *firewalld,
+		       int (*act)(struct firewalld *firewalld, const char *zone,
+				  const struct hw_ip *ip, struct hw_err *e),
+		       struct hw_err *e)
+{
+	struct nft_elem there;
+	struct hw_err torn;
+	struct hw_ip ip;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < made->ips.n; i++) {
+		if (hw_ip_parse(made->ips.v[i], &ip, &torn) < 0)
+			continue;
+		struct nft_elem elem = nft_elem_for("allow", &ip, NFT_OWNED);
+
+		nft_key_ip(&elem, &ip);
+		r = nft_get(nft, &elem, &there, e);
+		if (r == 0 || (r > 0 && str_equal(there.owner, elems->owner)))
+			r = act(firewalld, made->zone, &ip, e);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int add_sources(struct nft *nft, const struct elems *elems, const struct firewall_made *made,
+		       struct hw_err *e)
+{
+	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
+
+	if (!made->zone)
+		return 0;
+	int r = firewalld_open(&firewalld, e);
+	if (r >= 0 && !firewalld)
+		return err_text(e, -ENOENT, "firewalld is asked for, but there is no system bus");
+	return r < 0 ? r : each_source(nft, elems, made, firewalld, firewalld_add, e);
+}
+
+/* What does not run remembers nothing, and without the library nothing was ever added. */
+static int remove_sources(struct nft *nft, const struct elems *elems,
+			  const struct firewall_made *made, struct hw_err *e)
+{
+	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
+
+	if (!made->zone)
+		return 0;
+	int r = firewalld_open(&firewalld, e);
+	if (r <= 0)
+		return r == -ELIBACC ? 0 : r;
+	return each_source(nft, elems, made, firewalld, firewalld_remove, e);
+}
+
+static int check_sources(struct nft *nft, const struct elems *elems,
+			 const struct firewall_made *made, struct hw_err *e)
+{
+	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
+
+	if (!made->zone)
+		return 0;
+	int r = firewalld_open(&firewalld, e);
+	if (r == 0)
+		return err_text(e, -ENOENT,
+				"firewalld, which had the pod's addresses, does not run");
+	return r < 0 ? r : each_source(nft, elems, made, firewalld, firewalld_check, e);
+}
+
+/* ---- all of it ---------------------------------------------------------------------------------- */
+
+/**
+ * firewall_rules_write() - put what the record says, where it is not there
+ */
+int firewall_rules_write(struct hw_call *call, const struct firewall_made *made, struct hw_err *e)
+{
+	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill(&elems, call, made);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	if (r >= 0)
+		r = have_bit(nft, made->bit, e);
+	if (r >= 0)
+		r = nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
+	if (r >= 0)
+		r = open_forward(nft, &elems, made, e);
+	return r < 0 ? r : add_sources(nft, &elems, made, e);
+}
+
+/**
+ * firewall_rules_remove() - remove what the record says, if it is still there and ours
+ */
+int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made, struct hw_err *e)
+{
+	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill(&elems, call, made);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	if (r >= 0)
+		r = remove_sources(nft, &elems, made, e);
+	return r < 0 ? r : nft_del(nft, elems.v, elems.n, elems.owner, e);
+}
+
+/**
+ * firewall_rules_check() - is all of it there?
+ *
+ * What is missing in the chains of iptables, which belongs to no pod, is put back.
+ */
+int firewall_rules_check(struct hw_call *call, const struct firewall_made *made, struct hw_err *e)
+{
+	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill(&elems, call, made);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	if (r >= 0)
+		r = nft_check(nft, elems.v, elems.n, elems.owner, e);
+	if (r >= 0)
+		r = has_bit(nft, made->bit, e);
+	if (r == 0)
+		return err_text(e, -ENOENT,
+				"nftables chain allow%d is gone; hawser-plugin repair restores it",
+				made->bit);
+	if (r >= 0)
+		r = open_forward(nft, &elems, made, e);
+	return r < 0 ? r : check_sources(nft, &elems, made, e);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/firewall.h - what the parts of the firewall plugin share
+ */
+#ifndef PLUGINS_FIREWALL_H
+#define PLUGINS_FIREWALL_H
+
+#include <hawser/plugin.h>
+
+struct firewall_conf {
+	char *backend;
+	char *admin;
+	char *zone;
+	char *policy;
+	int bit;
+};
+
+extern const struct hw_field firewall_fields[];
+
+/* What the record says; everything in nftables and firewalld follows from it. */
+struct firewall_made {
+	struct hw_strings ips;
+	int bit;
+	char *admin;  /* NULL: FORWARD is not ours to open */
+	char *zone;   /* of firewalld; NULL: it is not asked */
+	char *bridge; /* with an ingressPolicy */
+	char *policy;
+	bool is_pods; /* the bridge is none, but goes with the pod */
+};
+
+extern const struct hw_field firewall_made_fields[];
+
+/* Error 7 for what cannot be done */
+int firewall_conf_check(const struct firewall_conf *conf, struct hw_err *e);
+/* Put what the record says: elements, and the rules that use them. */
+int firewall_rules_write(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
+/* Remove what the record says. */
+int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
+/* The elements are there; rules in foreign chains are put back. */
+int firewall_rules_check(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
+
+#endif

@@ -1,0 +1,644 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# firewall: who gets through a host whose iptables forwards nothing, by real sockets in namespaces;
+# the two rules in FORWARD, which iptables must take for its own; ingressPolicy; firewalld, of which
+# firewalld.py plays the part on a bus of its own; what CHECK finds and puts back; Go's leftovers.
+bats_require_minimum_version 1.5.0
+load lib
+
+plugins=$HAWSER_BUILD/cni
+
+# The host, 192.0.2.1 and fd99::1, forwards between its pods and a neighbour, "outside".
+setup() {
+	local netns
+	need ip jq nft iptables ip6tables python3
+	for netns in one two outside; do ip netns add $netns; done
+	ip link add wire type veth peer name eth0 netns outside
+	ip addr add 192.0.2.1/24 dev wire
+	ip addr add fd99::1/64 dev wire nodad
+	ip link set wire up
+	ip -n outside addr add 192.0.2.2/24 dev eth0
+	ip -n outside addr add fd99::2/64 dev eth0 nodad
+	ip -n outside link set eth0 up
+	ip -n outside route add default via 192.0.2.1
+	ip -n outside route add default via fd99::1
+	export CNI_PATH=$plugins:$GO_PLUGINS
+	unset DBUS_SYSTEM_BUS_ADDRESS
+}
+
+teardown() {
+	local link netns
+	for link in $(ip -j link | jq -r '.[] | select(.ifname | test("^(veth|wire|br)")).ifname'); do
+		ip link del "$link" 2>/dev/null || true
+	done
+	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	rm -rf /run/hawser /var/lib/cni/networks /tmp/result.*
+	[ ! -e /tmp/bus.pids ] || { xargs kill </tmp/bus.pids; rm /tmp/bus.pids; }
+	nft flush ruleset
+}
+
+# ---- words ---------------------------------------------------------------------------
+
+# call VERB CONTAINER NETNS CONF: of the plugin in $plugin
+call() {
+	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=${3:+/run/netns/$3} CNI_IFNAME=eth0 \
+		"${plugin:-$plugins/firewall}" <<<"$4"
+}
+
+# attach CONTAINER NETNS [NETWORK BRIDGE NUMBER]: a pod on a bridge, without the firewall
+attach() {
+	plugin=$plugins/bridge call ADD "$1" "$2" '{"cniVersion":"1.0.0","name":"'"${3-net}"'","type":"bridge",
+		"bridge":"'"${4-br0}"'","isGateway":true,"ipam":{"type":"host-local",
+		"ranges":[[{"subnet":"10.'"${5-7}"'.0.0/24"}],[{"subnet":"fd0'"${5-7}"'::/64"}]],
+		"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}' >"/tmp/result.$1"
+}
+
+# conf [JSON] [CONTAINER]: a configuration with these keys, and the result of that container
+conf() {
+	jq -nc --argjson keys "${1:-{\}}" --slurpfile prev "/tmp/result.${2-c1}" '{cniVersion:"1.0.0",name:"net",
+		type:"firewall"} + $keys + {prevResult:$prev[0]}'
+}
+add() { call ADD "$1" "$2" "$(conf "${3-}" "$1")"; } # CONTAINER NETNS [JSON]
+check() { call CHECK "$1" "$2" "$(conf "${3-}" "$1")"; }
+del() { call DEL "$1" "$2" "$(conf "${3-}" "$1")"; }
+pod() { attach "$1" "$2"; add "$1" "$2" "${3-}" >/dev/null; } # CONTAINER NETNS [JSON]
+status() { call STATUS "" "" '{"cniVersion":"1.1.0","name":"net","type":"firewall"'"${1:+,$1}"'}'; }
+address() { jq -r ".ips[$2].address | split(\"/\")[0]" "/tmp/result.$1"; } # CONTAINER 0|1: v4 or v6
+
+fails_with() { # MESSAGE: the last run failed, with this message
+	echo "$output"
+	[ "$status" = 1 ]
+	# shellcheck disable=SC2053 # a pattern
+	[[ "$(jq -r .msg <<<"$output")" == $1 ]]
+}
+
+drop_all() {
+	iptables -P FORWARD DROP
+	ip6tables -P FORWARD DROP
+}
+
+# reaches FROM TO ADDRESS: one packet from netns FROM to TO at ADDRESS, and one back
+reaches() {
+	rm -f /tmp/ready
+	ip netns exec "$2" timeout 2 python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 7777))
+print("ready", flush=True)
+_, source = s.recvfrom(9)
+s.sendto(b"hello", source)' "$3" >/tmp/ready 3>&- &
+	until grep -qs ready /tmp/ready; do sleep 0.01; done
+	ip netns exec "$1" python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(0.3)
+for tries in range(4):
+    try:
+        s.sendto(b"x", (sys.argv[1], 7777))
+        sys.exit(s.recv(9) != b"hello")
+    except OSError:
+        pass
+sys.exit(1)' "$3" || { kill $! && wait $! || true; return 1; }
+	wait $!
+}
+
+ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + .element]'; }
+forward() { iptables -S FORWARD | sed 1d; }
+forward6() { ip6tables -S FORWARD | sed 1d; }
+two_rules=$'-A FORWARD -j CNI-ADMIN\n-A FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT'
+
+# ---- traffic ---------------------------------------------------------------------------
+
+@test "firewall: on a host that forwards nothing pods reach out, and nobody reaches them unasked" {
+	drop_all
+	attach c1 one
+	run ! reaches one outside 192.0.2.2
+	add c1 one
+	attach c2 two
+	reaches one outside 192.0.2.2
+	reaches one outside fd99::2
+	run ! reaches outside one "$(address c1 0)"
+	run ! reaches two outside 192.0.2.2
+	check c1 one
+	del c1 one
+	run ! reaches one outside 192.0.2.2
+	[ "$(ours)" = "[]" ]
+}
+
+@test "firewall: what comes by somebody's translation reaches the pod" {
+	drop_all
+	pod c1 one
+	nft 'table ip nat2 { chain pre { type nat hook prerouting priority -90;
+		ip daddr 192.0.2.1 udp dport 7777 dnat to '"$(address c1 0)"'; }; }'
+	ip netns exec one timeout 5 python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7777))
+print("ready", flush=True)
+s.sendto(b"hello", s.recvfrom(9)[1])' >/tmp/ready 3>&- &
+	until grep -qs ready /tmp/ready; do sleep 0.01; done
+	ip netns exec outside python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(4)
+s.sendto(b"x", ("192.0.2.1", 7777))
+assert s.recv(9) == b"hello"'
+	wait $!
+}
+
+@test "firewall: the result is the earlier one, in every version" {
+	for version in 0.4.0 1.0.0 1.1.0; do
+		jq '.cniVersion = "'$version'"' >/tmp/result.c1 <<-'END'
+			{"interfaces":[{"name":"eth0","sandbox":"/x"}],
+			"ips":[{"version":"4","interface":0,"address":"10.1.2.3/24","gateway":"10.1.2.1"}],
+			"routes":[{"dst":"0.0.0.0/0"}],"dns":{"domain":"x"}}
+		END
+		run -0 add c1 one '{"cniVersion":"'$version'"}'
+		[ "$(jq -cS 'del(.ips[].version)' <<<"$output")" = "$(jq -cS 'del(.ips[].version)' /tmp/result.c1)" ]
+		del c1 one '{"cniVersion":"'$version'"}'
+	done
+	run call VERSION "" "" '{"cniVersion":"1.0.0"}'
+	[ "$(jq -c .supportedVersions <<<"$output")" = '["0.4.0","1.0.0","1.1.0"]' ]
+}
+
+# ---- FORWARD -----------------------------------------------------------------------------
+
+# the kernel's steps of all rules, without what they have counted
+steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
+
+@test "firewall: two rules in FORWARD, however many pods there are, and as iptables makes them" {
+	drop_all
+	for n in 1 2 3; do
+		ip netns add "p$n"
+		pod "c$n" "p$n"
+	done
+	[ "$(forward)" = "$two_rules" ]
+	[ "$(forward6)" = "$two_rules" ]
+	for family in ip ip6; do
+		nft --debug=netlink list chain $family filter FORWARD | steps >"/tmp/ours.$family"
+		${family}tables -F FORWARD
+		${family}tables -A FORWARD -j CNI-ADMIN
+		${family}tables -A FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
+		nft --debug=netlink list chain $family filter FORWARD | steps | diff - "/tmp/ours.$family"
+	done
+	add c1 p1
+	[ "$(forward)" = "$two_rules" ]
+}
+
+@test "firewall: iptables -S, -L, -C, -D, save and restore go on working without complaint" {
+	drop_all
+	pod c1 one
+	for tables in iptables ip6tables; do
+		$tables -S >/tmp/s 2>/tmp/complaints
+		$tables -nvL >/tmp/l 2>>/tmp/complaints
+		$tables-save >/tmp/save 2>>/tmp/complaints
+		[ ! -s /tmp/complaints ]
+		$tables -C FORWARD -j CNI-ADMIN
+		$tables -C FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
+		$tables-restore </tmp/save
+		$tables-save | diff <(grep -v '^#' /tmp/save) <(grep -v '^#' -)
+	done
+	reaches one outside 192.0.2.2
+	check c1 one
+	[ "$(forward)" = "$two_rules" ]
+	iptables -D FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
+	iptables -D FORWARD -j CNI-ADMIN
+	[ -z "$(forward)" ]
+}
+
+@test "firewall: ADD and CHECK put the rules back after iptables -F, or what is missing of them" {
+	drop_all
+	pod c1 one
+	iptables -F
+	run ! reaches one outside 192.0.2.2
+	check c1 one
+	[ "$(forward)" = "$two_rules" ]
+	reaches one outside 192.0.2.2
+	ip6tables -F
+	pod c2 two
+	[ "$(forward6)" = "$two_rules" ]
+	iptables -A FORWARD -s 10.99.0.0/16 -j DROP
+	for rule in "-j CNI-ADMIN" "-m mark --mark 0x1000/0x1000 -j ACCEPT"; do
+		# shellcheck disable=SC2086 # words
+		iptables -D FORWARD $rule
+		check c1 one
+		[ "$(forward)" = "$two_rules"$'\n-A FORWARD -s 10.99.0.0/16 -j DROP' ]
+	done
+}
+
+@test "firewall: the administrator's chain comes first, keeps its rules, and can have another name" {
+	drop_all
+	iptables -N CNI-ADMIN
+	pod c1 one
+	pod c2 two
+	iptables -A CNI-ADMIN -s "$(address c1 0)" -j DROP
+	run ! reaches one outside 192.0.2.2
+	reaches two outside 192.0.2.2
+	check c1 one
+	add c1 one '{"iptablesAdminChainName":"MINE"}'
+	[ "$(forward)" = "-A FORWARD -j MINE"$'\n'"$two_rules" ]
+	[ "$(iptables -S CNI-ADMIN | sed 1d)" = "-A CNI-ADMIN -s $(address c1 0)/32 -j DROP" ]
+	for name in "" -x "a b" ACCEPT 12345678901234567890123456789; do
+		run add c1 one '{"iptablesAdminChainName":"'"$name"'"}'
+		fails_with "iptablesAdminChainName \"$name\" cannot be the name of a chain"
+		[ "$(jq .code <<<"$output")" = 7 ]
+	done
+}
+
+@test "firewall: a jump that stands behind the rule that accepts does not count" {
+	drop_all
+	iptables -N CNI-ADMIN
+	iptables -A FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
+	iptables -A FORWARD -j CNI-ADMIN
+	pod c1 one
+	[ "$(forward | head -2)" = "$two_rules" ]
+	before=$(forward)
+	check c1 one
+	[ "$(forward)" = "$before" ]
+}
+
+@test "firewall: rules that only look like ours are not taken for them" {
+	drop_all
+	iptables -N CNI-ADMIN
+	for rule in "-p tcp -m mark --mark 0x1000/0x1000 -j ACCEPT" "-m mark --mark 0x1000/0x3000 -j ACCEPT" \
+		"-m mark ! --mark 0x1000/0x1000 -j ACCEPT" "-s 10.0.0.1 -m mark --mark 0x1000/0x1000 -j ACCEPT" \
+		"-m mark --mark 0x1000/0x1000 -j DROP" "-i eth9 -j CNI-ADMIN" "-m mark --mark 0x1000/0x1000" \
+		"-m mark --mark 0x1000 -j ACCEPT" "-s 10.0.0.0/8 -j CNI-ADMIN" "-g CNI-ADMIN"; do
+		# shellcheck disable=SC2086 # words
+		iptables -A FORWARD $rule
+	done
+	pod c1 one
+	[ "$(forward | head -2)" = "$two_rules" ]
+	[ "$(forward | wc -l)" = 12 ]
+}
+
+@test "firewall: without iptables nothing is made of it, and of a family without addresses neither" {
+	pod c1 one
+	[ "$(nft list tables)" = "table inet hawser" ]
+	reaches one outside 192.0.2.2
+	drop_all
+	jq '.ips |= [.[0]]' /tmp/result.c1 >/tmp/result.c2
+	add c2 two
+	[ "$(forward)" = "$two_rules" ]
+	[ -z "$(forward6)" ]
+}
+
+@test "firewall: another mark bit, beside the usual one" {
+	drop_all
+	pod c1 one '{"forwardMarkBit":7}'
+	pod c2 two
+	reaches one outside 192.0.2.2
+	reaches two outside fd99::2
+	[ "$(forward | grep -c ACCEPT)" = 2 ]
+	iptables -C FORWARD -m mark --mark 0x80/0x80 -j ACCEPT
+	check c1 one
+	nft flush chain inet hawser allow7
+	run check c1 one
+	fails_with "*allow7*hawser-plugin repair restores*"
+	hawser-plugin repair
+	check c1 one
+	reaches one outside 192.0.2.2
+	del c1 one
+	run add c1 one '{"forwardMarkBit":32}'
+	fails_with "*forwardMarkBit*"
+}
+
+@test "firewall: twenty first ADDs at once put each rule once" {
+	drop_all
+	for i in {1..20}; do
+		jq -nc '{cniVersion:"1.0.0",interfaces:[{name:"eth0",sandbox:"/x"}],
+			ips:[{address:"10.8.0.'$i'/24"},{address:"fd08::'$i'/64"}]}' >"/tmp/result.c$i"
+		add "c$i" one >/dev/null &
+		adds[i]=$!
+	done
+	for i in {1..20}; do wait "${adds[i]}"; done
+	[ "$(forward)" = "$two_rules" ]
+	[ "$(forward6)" = "$two_rules" ]
+	[ "$(ours | jq length)" = 40 ]
+	for i in {1..20}; do del "c$i" one; done
+	[ "$(ours)" = "[]" ]
+}
+
+# ---- records ---------------------------------------------------------------------------------
+
+@test "firewall: CHECK finds lost elements; repair puts everything back" {
+	drop_all
+	pod c1 one '{"ingressPolicy":"same-bridge"}'
+	before=$(nft -s list ruleset)
+	for harm in "flush ruleset" "flush table inet hawser" "flush map inet hawser allow6" \
+		"flush set inet hawser protected" "delete table ip filter" "flush chain ip filter FORWARD"; do
+		nft "$harm"
+		[[ $harm != *filter* ]] || drop_all
+		[[ $harm == *filter* ]] || {
+			run check c1 one
+			fails_with "*hawser-plugin repair restores *"
+		}
+		[[ $harm != "flush ruleset" ]] || drop_all
+		run -0 hawser-plugin repair
+		check c1 one
+		diff <(nft -s list ruleset | sort) <(sort <<<"$before")
+	done
+	reaches one outside 192.0.2.2
+}
+
+@test "firewall: DEL needs neither result nor namespace, and can be done again; GC is as good" {
+	drop_all
+	pod c1 one
+	pod c2 two
+	call DEL c1 "" '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
+	call DEL c1 "" '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
+	[ "$(ours | jq -c 'map(split(" ")[1])')" = '["10.7.0.3","fd07::3"]' ]
+	reaches two outside 192.0.2.2
+	call GC "" "" '{"cniVersion":"1.1.0","name":"net","type":"firewall","cni.dev/valid-attachments":[]}'
+	[ "$(ours)" = "[]" ]
+	[ -z "$(find /run/hawser/attachments/firewall -type f)" ]
+	# with the record lost, by the owner
+	add c1 one
+	rm -r /run/hawser/attachments/firewall
+	call DEL c1 "" '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
+	[ "$(ours)" = "[]" ]
+}
+
+@test "firewall: an address that another pod had is taken over, and that one's DEL leaves it" {
+	drop_all
+	pod c1 one
+	cp /tmp/result.c1 /tmp/result.c2
+	add c2 two
+	del c1 one
+	[ "$(hawser-plugin rules --json | jq -r '.[] | select(.set == "allow4").containerID')" = c2 ]
+	reaches one outside 192.0.2.2
+	del c2 two
+	[ "$(ours)" = "[]" ]
+}
+
+@test "firewall: ADD again with other addresses forgets the former ones" {
+	pod c1 one
+	jq '.ips |= [.[0]]' /tmp/result.c1 >/tmp/less
+	mv /tmp/less /tmp/result.c1
+	add c1 one
+	[ "$(ours | jq length)" = 1 ]
+	check c1 one
+	del c1 one
+	[ "$(ours)" = "[]" ]
+}
+
+@test "firewall: refused: no earlier result, an unknown ingressPolicy" {
+	run call ADD c1 one '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
+	fails_with "missing prevResult from earlier plugin"
+	attach c1 one
+	run add c1 one '{"ingressPolicy":"shut"}'
+	fails_with 'unknown ingress policy: "shut"'
+	jq 'del(.interfaces) | del(.ips[].interface)' /tmp/result.c1 >/tmp/result.c2
+	run add c2 one '{"ingressPolicy":"same-bridge"}'
+	fails_with 'interface needs to be set for ingress policy "same-bridge"*'
+	run call CHECK c1 one '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
+	fails_with "missing prevResult from earlier plugin"
+	[ -z "$(nft list ruleset)" ]
+}
+
+# ---- ingressPolicy -----------------------------------------------------------------------------
+
+@test "ingressPolicy: same-bridge: nothing between bridges that have a policy, all else is forwarded" {
+	ip netns add three
+	ip netns add four
+	attach c1 one
+	attach c2 two
+	attach c3 three net3 br3 3
+	attach c4 four net4 br4 4
+	reaches one three "$(address c3 0)"
+	add c1 one '{"ingressPolicy":"same-bridge"}'
+	reaches one three "$(address c3 0)"
+	add c3 three '{"ingressPolicy":"same-bridge"}'
+	run ! reaches one three "$(address c3 0)"
+	run ! reaches three one "$(address c1 1)"
+	reaches one two "$(address c2 0)"
+	reaches one four "$(address c4 0)"
+	reaches four one "$(address c1 1)"
+	reaches outside one "$(address c1 0)"
+	reaches one outside 192.0.2.2
+	check c1 one
+	# one element per bridge, which stays
+	add c2 two '{"ingressPolicy":"same-bridge"}'
+	[ "$(nft -j list set inet hawser protected | jq -c '.nftables[1].set.elem')" = '["br0","br3"]' ]
+	for c in c1 c2 c3; do del $c one; done
+	[ "$(ours)" = "[]" ]
+	[ "$(nft -j list set inet hawser protected | jq -c '.nftables[1].set.elem')" = '["br0","br3"]' ]
+}
+
+@test "ingressPolicy: isolated: nothing between pods of the bridge either" {
+	attach c1 one
+	attach c2 two
+	sysctl -qw net.bridge.bridge-nf-call-iptables=1 net.bridge.bridge-nf-call-ip6tables=1 ||
+		skip "the kernel does not show bridged packets to nftables"
+	reaches one two "$(address c2 0)"
+	add c1 one '{"ingressPolicy":"isolated"}'
+	run ! reaches one two "$(address c2 0)"
+	run ! reaches two one "$(address c1 1)"
+	reaches one outside 192.0.2.2
+	check c1 one
+}
+
+@test "ingressPolicy: open is as good as none" {
+	attach c1 one
+	add c1 one '{"ingressPolicy":"open"}'
+	[ "$(hawser-plugin rules --json | jq -c '[.[].set] - ["version"]')" = '["allow4","allow6"]' ]
+}
+
+@test "ingressPolicy: of a link that is no bridge the elements go with the pod" {
+	jq -n '{cniVersion:"1.0.0",interfaces:[{name:"wire"},{name:"eth0",sandbox:"/x"}],
+		ips:[{interface:1,address:"10.8.0.2/24"}]}' >/tmp/result.c1
+	add c1 one '{"ingressPolicy":"same-bridge"}'
+	[ "$(ours | jq -c sort)" = '["allow4 10.8.0.2 : jump allow12","protected wire","samebridge wire . wire"]' ]
+	del c1 one
+	[ "$(ours)" = "[]" ]
+}
+
+# ---- firewalld ------------------------------------------------------------------------------------
+
+# A bus of its own, and on it, with an argument, firewalld
+start_bus() {
+	need dbus-daemon
+	/usr/bin/python3 -c 'import dbus, gi' 2>/dev/null || skip "python3-dbus and python3-gi are not installed"
+	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
+	rm -f /tmp/bus /tmp/zones
+	dbus-daemon --session --nopidfile --address="$DBUS_SYSTEM_BUS_ADDRESS" --fork --print-pid 3>&- >/tmp/bus.pids
+	[ -z "${1-}" ] || start_firewalld
+}
+
+start_firewalld() {
+	"$HAWSER_SRC/test/firewalld.py" /tmp/zones >/dev/null 2>&1 3>&- &
+	echo $! >>/tmp/bus.pids
+	for ((i = 0; i < 500; i++)); do
+		[ ! -e /tmp/zones ] || return 0
+		sleep 0.01
+	done
+	return 1
+}
+
+@test "firewalld: the addresses are in its zone from ADD to DEL, and FORWARD is left alone" {
+	start_bus with-firewalld
+	drop_all
+	pod c1 one
+	[ "$(</tmp/zones)" = $'trusted 10.7.0.2/32\ntrusted fd07::2/128' ]
+	[ -z "$(forward)" ]
+	check c1 one
+	pod c2 two '{"firewalldZone":"public","backend":"firewalld"}'
+	[ "$(grep public /tmp/zones)" = $'public 10.7.0.3/32\npublic fd07::3/128' ]
+	call DEL c1 "" "$(conf)"
+	call DEL c1 "" "$(conf)"
+	[ "$(grep -c trusted /tmp/zones)" = 0 ]
+	call GC "" "" '{"cniVersion":"1.1.0","name":"net","type":"firewall","cni.dev/valid-attachments":[]}'
+	[ ! -s /tmp/zones ]
+	[ "$(ours)" = "[]" ]
+}
+
+@test "firewalld: is not asked with the backend iptables, or where it does not run" {
+	start_bus
+	drop_all
+	pod c1 one
+	[ "$(forward)" = "$two_rules" ]
+	del c1 one
+	start_firewalld
+	iptables -F
+	add c1 one '{"backend":"iptables"}'
+	[ "$(forward)" = "$two_rules" ]
+	[ ! -s /tmp/zones ]
+}
+
+@test "firewalld: ADD refuses where it cannot be done, and leaves nothing" {
+	attach c1 one
+	run add c1 one '{"backend":"firewalld"}'
+	fails_with "firewalld is asked for, but there is no system bus"
+	start_bus
+	run add c1 one '{"backend":"firewalld"}'
+	fails_with "failed to add the address 10.7.0.2/32 to trusted zone: *"
+	start_firewalld
+	run add c1 one '{"firewalldZone":"nowhere"}'
+	fails_with "failed to add the address 10.7.0.2/32 to nowhere zone: INVALID_ZONE: nowhere"
+	[ "$(ours)" = "[]" ]
+	[ -z "$(find /run/hawser/attachments/firewall -type f)" ]
+}
+
+@test "firewalld: CHECK finds a source that is gone, repair puts it back" {
+	start_bus with-firewalld
+	pod c1 one
+	dbus-send --bus="$DBUS_SYSTEM_BUS_ADDRESS" --print-reply --dest=org.fedoraproject.FirewallD1 \
+		/org/fedoraproject/FirewallD1 org.fedoraproject.FirewallD1.zone.removeSource string:trusted string:10.7.0.2/32
+	run check c1 one
+	fails_with "firewalld zone trusted lacks the address 10.7.0.2/32; hawser-plugin repair restores it"
+	hawser-plugin repair
+	check c1 one
+	kill "$(tail -n 1 /tmp/bus.pids)"
+	for ((i = 0; i < 500; i++)); do
+		run check c1 one
+		[ "$status" = 0 ] || break
+		sleep 0.01
+	done
+	fails_with "firewalld, which had the pod's addresses, does not run"
+	sed -i '$d' /tmp/bus.pids
+	del c1 one
+	[ "$(ours)" = "[]" ]
+}
+
+@test "firewalld: a late DEL leaves an address that is another pod's by now" {
+	start_bus with-firewalld
+	pod c1 one
+	cp /tmp/result.c1 /tmp/result.c2
+	add c2 two
+	del c1 one
+	[ "$(wc -l </tmp/zones)" = 2 ]
+	check c2 two
+	del c2 two
+	[ ! -s /tmp/zones ]
+}
+
+@test "firewalld: what Go's plugin put into a zone is taken out" {
+	need_go_plugins firewall
+	start_bus with-firewalld
+	attach c1 one
+	plugin=$GO_PLUGINS/firewall add c1 one
+	[ "$(wc -l </tmp/zones)" = 2 ]
+	del c1 one
+	[ ! -s /tmp/zones ]
+}
+
+# ---- STATUS -----------------------------------------------------------------------------------------
+
+@test "STATUS: a native chain that drops is named, with the line that helps" {
+	status
+	drop_all
+	status
+	pod c1 one
+	for chain in 'policy drop;' 'ct state established accept; counter drop;' 'reject;'; do
+		nft "table inet mine { chain onward { type filter hook forward priority 0; $chain }; }"
+		run ! reaches one outside 192.0.2.2
+		run status
+		fails_with "nftables chain inet mine onward drops what pods send; to let it pass: nft '*'"
+		[ "$(jq .code <<<"$output")" = 50 ]
+		eval "$(jq -r .msg <<<"$output" | sed 's/.*to let it pass: //')"
+		status
+		reaches one outside 192.0.2.2
+		nft delete table inet mine
+	done
+	nft 'table ip early { chain onward { type filter hook forward priority -150; policy drop; }; }'
+	run status
+	fails_with "nftables chain ip early onward drops * at priority -150, before *: give it a priority above -5"
+}
+
+@test "STATUS: chains that drop something else, elsewhere or nothing are not complained about" {
+	nft 'table inet mine { chain onward { type filter hook forward priority 0; ip daddr 10.9.9.9 drop; iifname "x" drop; };
+		chain in { type filter hook input priority 0; policy drop; };
+		chain other { drop; }; }'
+	nft 'table bridge mine { chain onward { type filter hook forward priority 0; policy drop; }; }'
+	status
+	status '"forwardMarkBit":3'
+}
+
+@test "STATUS: the configuration, and firewalld where it is asked for" {
+	run status '"ingressPolicy":"shut"'
+	fails_with 'unknown ingress policy: "shut"'
+	run status '"backend":"firewalld"'
+	fails_with "firewalld does not run"
+	[ "$(jq .code <<<"$output")" = 50 ]
+	start_bus with-firewalld
+	nft 'table inet firewalld { chain filter_FORWARD { type filter hook forward priority 10; reject; }; }'
+	status '"backend":"firewalld"'
+	status
+	run status '"backend":"iptables"'
+	fails_with "nftables chain inet firewalld filter_FORWARD drops *"
+}
+
+# ---- Go's plugin ---------------------------------------------------------------------------------------
+
+@test "firewall: DEL removes what Go's plugin made, and nothing of its other pods" {
+	need_go_plugins firewall
+	drop_all
+	attach c1 one
+	attach c2 two
+	plugin=$GO_PLUGINS/firewall add c2 two
+	iptables-save | grep -v '^#' | sed 's/\[.*\]//' >/tmp/before
+	ip6tables-save | grep -v '^#' | sed 's/\[.*\]//' >/tmp/before6
+	plugin=$GO_PLUGINS/firewall add c1 one
+	[ "$(iptables -S CNI-FORWARD | grep -c 10.7.0.2/32)" = 2 ]
+	del c1 one
+	iptables-save | grep -v '^#' | sed 's/\[.*\]//' | diff /tmp/before -
+	ip6tables-save | grep -v '^#' | sed 's/\[.*\]//' | diff /tmp/before6 -
+	reaches two outside 192.0.2.2
+}
+
+@test "firewall: beside Go's plugin on the same host each lets its own pods through" {
+	need_go_plugins firewall
+	drop_all
+	attach c1 one
+	attach c2 two
+	plugin=$GO_PLUGINS/firewall add c2 two
+	add c1 one
+	reaches one outside 192.0.2.2
+	reaches two outside 192.0.2.2
+	plugin=$GO_PLUGINS/firewall check c2 two
+	check c1 one
+	plugin=$GO_PLUGINS/firewall del c2 two
+	run ! reaches two outside 192.0.2.2
+	reaches one outside 192.0.2.2
+}
