@@ -263,48 +263,64 @@ int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_q
 	return tc_get_qdisc(nl, link, TC_H_ROOT, ret_qdisc, e);
 }
 
-struct tc_search {
-	uint32_t ifindex;
-	bool found;
-};
-
 /* TCA_OPTIONS { TCA_U32_ACT { 1 { TCA_ACT_OPTIONS { TCA_MIRRED_PARMS } } } } */
-static int tc_look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+static bool is_redirect(const struct nlattr *options, int to)
 {
 	static const uint16_t way[] = { TCA_U32_ACT, 1, TCA_ACT_OPTIONS, TCA_MIRRED_PARMS };
-	struct tc_search *search = ctx;
-	const struct nlattr *attr;
 	const struct tc_mirred *parms;
+
+	for (size_t i = 0; options && i < ARRAY_SIZE(way); i++)
+		options = tc_find_attr(options, way[i]);
+	if (!options || mnl_attr_get_payload_len(options) < sizeof(*parms))
+		return false;
+	parms = mnl_attr_get_payload(options);
+	return parms->eaction == TCA_EGRESS_REDIR && parms->ifindex == (uint32_t)to;
+}
+
+struct search {
+	int to;
+	struct tc_ingress found;
+};
+
+static int look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	struct search *search = ctx;
+	const struct nlattr *attr;
+	char kind[8] = "";
 
 	(void)e;
 	mnl_attr_for_each(attr, answer, sizeof(struct tcmsg)) {
-		const struct nlattr *in = mnl_attr_get_type(attr) == TCA_OPTIONS ? attr : NULL;
-
-		for (size_t i = 0; in && i < ARRAY_SIZE(way); i++)
-			in = tc_find_attr(in, way[i]);
-		if (!in || mnl_attr_get_payload_len(in) < sizeof(*parms))
+		if (mnl_attr_get_type(attr) == TCA_KIND)
+			rtnl_attr_text(attr, kind, sizeof(kind));
+		if (mnl_attr_get_type(attr) != TCA_OPTIONS)
 			continue;
-		parms = mnl_attr_get_payload(in);
-		if (parms->eaction == TCA_EGRESS_REDIR && parms->ifindex == search->ifindex)
-			search->found = true;
+		if (is_redirect(attr, search->to))
+			search->found.redirected = true;
+		else if (!str_equal(kind, "u32") || tc_find_attr(attr, TCA_U32_SEL))
+			search->found.others++; /* and not just a table of u32 */
 	}
 	return 0;
 }
 
 /**
- * tc_is_redirected() - is what tc_put_redirect() did still so?
- *
- * Return: 1, 0, or a negative errno
+ * tc_get_ingress() - what becomes of what comes in by a link
+ * @to: where it may be redirected to; index 0: to a link that is gone
  */
-int tc_is_redirected(struct rtnl *nl, const struct link *link, const struct link *to,
-		     struct hw_err *e)
+int tc_get_ingress(struct rtnl *nl, const struct link *link, const struct link *to,
+		   struct tc_ingress *ret_ingress, struct hw_err *e)
 {
 	struct tcmsg head = { .tcm_ifindex = link->index, .tcm_parent = TC_HANDLE_INGRESS };
-	struct tc_search search = { .ifindex = (uint32_t)to->index };
-	int r;
+	struct search search = { .to = to->index };
+	struct tc_qdisc hook;
 
-	rtnl_put(nl, RTM_GETTFILTER, NLM_F_DUMP, &head, sizeof(head), "list filters of %s",
-		 link->name);
-	r = rtnl_query(nl, tc_look_at_filter, &search, e);
-	return r < 0 ? r : search.found;
+	int r = tc_get_qdisc(nl, link, TC_H_INGRESS, &hook, e);
+	if (r >= 0 && *hook.kind) {
+		search.found.hook = true;
+		rtnl_put(nl, RTM_GETTFILTER, NLM_F_DUMP, &head, sizeof(head), "list filters of %s",
+			 link->name);
+		r = rtnl_query(nl, look_at_filter, &search, e);
+	}
+	if (r >= 0)
+		*ret_ingress = search.found;
+	return r;
 }

@@ -50,6 +50,13 @@ struct tc_qdisc {
 	uint32_t other;	   /* when kind is "htb": the class of what no filter knows; 0: none */
 };
 
+/* What filters see of what comes in. */
+struct tc_ingress {
+	bool hook;	 /* there is one */
+	bool redirected; /* by it all goes to the link that was asked about */
+	size_t others;	 /* filters that do something else */
+};
+
 /* From what a configuration says (bits per second, bits), with upstream's 25 ms of latency. A
  * bucket that no packet of that MTU fits into would let none through: it is made larger. */
 struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu);
@@ -68,9 +75,9 @@ void tc_put_ingress(struct rtnl *nl, const struct link *link);
 void tc_put_del_ingress(struct rtnl *nl, const struct link *link);
 /* Everything that comes in by link leaves by to instead; needs tc_put_ingress() before. */
 void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link *to);
-/* Does all that comes in by link go to the other one? 1 or 0. */
-int tc_is_redirected(struct rtnl *nl, const struct link *link, const struct link *to,
-		     struct hw_err *e);
+/* What comes in, and whether it leaves by the other link; index 0: by one that is gone. */
+int tc_get_ingress(struct rtnl *nl, const struct link *link, const struct link *to,
+		   struct tc_ingress *ret_ingress, struct hw_err *e);
 
 int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_qdisc,
 		struct hw_err *e);

@@ -193,6 +193,40 @@ static void not_ours(void **state)
 	assert_int_equal(root_of(nl, &link).handle, 0x10000);
 }
 
+static bool is_redirected(struct rtnl *nl, const struct link *link, const struct link *to)
+{
+	struct tc_ingress ingress = { 0 };
+	struct hw_err e;
+
+	assert_int_equal(tc_get_ingress(nl, link, to, &ingress, &e), 0);
+	return ingress.redirected;
+}
+
+static void hook(void **state)
+{
+	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
+	struct link link = test_pair(nl, "h0", "h1"), to = test_pair(nl, "g0", "g1"), gone = { 0 };
+	struct tc_ingress ingress;
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(tc_get_ingress(nl, &link, &to, &ingress, &e), 0);
+	assert_false(ingress.hook);
+	tc_put_ingress(nl, &link);
+	commit_or_skip(nl);
+	assert_int_equal(tc_get_ingress(nl, &link, &to, &ingress, &e), 0);
+	assert_true(ingress.hook && !ingress.redirected && !ingress.others);
+	tc_put_redirect(nl, &link, &to);
+	commit_or_skip(nl);
+	assert_int_equal(tc_get_ingress(nl, &link, &to, &ingress, &e), 0);
+	assert_true(ingress.hook && ingress.redirected && !ingress.others);
+	assert_int_equal(tc_get_ingress(nl, &link, &gone, &ingress, &e), 0);
+	assert_true(ingress.hook && !ingress.redirected && ingress.others == 1);
+	assert_int_equal(link_delete_now(nl, "g0", &e), 0);
+	assert_int_equal(tc_get_ingress(nl, &link, &gone, &ingress, &e), 0);
+	assert_true(ingress.hook && ingress.redirected && !ingress.others);
+}
+
 static void redirect(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
@@ -203,17 +237,17 @@ static void redirect(void **state)
 	(void)state;
 	tc_put_ingress(nl, &link);
 	commit_or_skip(nl);
-	assert_int_equal(tc_is_redirected(nl, &link, &to, &e), 0);
+	assert_int_equal(is_redirected(nl, &link, &to), 0);
 	tc_put_redirect(nl, &link, &to);
 	commit_or_skip(nl);
-	assert_int_equal(tc_is_redirected(nl, &link, &to, &e), 1);
-	assert_int_equal(tc_is_redirected(nl, &link, &other, &e), 0);
-	assert_int_equal(tc_is_redirected(nl, &to, &link, &e), 0);
+	assert_int_equal(is_redirected(nl, &link, &to), 1);
+	assert_int_equal(is_redirected(nl, &link, &other), 0);
+	assert_int_equal(is_redirected(nl, &to, &link), 0);
 	tc_put_ingress(nl, &link);
 	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
 	tc_put_del_ingress(nl, &link);
 	test_commit(nl);
-	assert_int_equal(tc_is_redirected(nl, &link, &to, &e), 0);
+	assert_int_equal(is_redirected(nl, &link, &to), 0);
 	tc_put_del_ingress(nl, &link);
 	assert_true(rtnl_commit(nl, &e) < 0);
 }
@@ -228,6 +262,7 @@ int main(void)
 		  by_subnets },
 		{ "tc: what differs from what was put is told", drift },
 		{ "tc: a queue of somebody else is neither replaced nor deleted", not_ours },
+		{ "tc: of the hook is told whether it is there, and what filters do in it", hook },
 		{ "tc: what comes in is redirected until the hook is deleted", redirect },
 	};
 

@@ -7,6 +7,7 @@
 
 #include <hawser/plugin.h>
 
+extern const struct hw_plugin bandwidth_plugin;
 extern const struct hw_plugin bridge_plugin;
 extern const struct hw_plugin firewall_plugin;
 extern const struct hw_plugin host_local_plugin;
