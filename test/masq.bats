@@ -371,6 +371,31 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ ! -e /run/hawser ]
 }
 
+@test "masq: where libnftables is missing ADD and STATUS say so, until the rules are there" {
+	library=$(ldconfig -p | awk '$1 == "libnftables.so.1" { print $NF; exit }')
+	for type in bridge ptp; do
+		conf $type
+		call STATUS "" "" "$(</tmp/conf)"
+		: >/tmp/empty
+		mount --bind /tmp/empty "$library"
+		run call STATUS "" "" "$(</tmp/conf)"
+		fails_with "load libnftables: *libnftables.so.1: *"
+		[ "$(jq .code <<<"$output")" = 50 ]
+		run call ADD c1 one "$(</tmp/conf)"
+		fails_with "load the rules of table inet hawser: load libnftables: *libnftables.so.1: *"
+		[ -z "$(find /run/hawser/attachments -type f)" ]
+		umount "$library"
+		add c1 one
+		mount --bind /tmp/empty "$library"
+		call STATUS "" "" "$(</tmp/conf)"
+		add c2 two
+		del c1 one
+		del c2 two
+		umount "$library"
+		hawser-plugin uninstall
+	done
+}
+
 # ---- Go's plugins ----------------------------------------------------------------------------
 
 # The chains and rules of Go's plugin for one pod, iptables' own tables aside

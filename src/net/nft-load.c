@@ -128,6 +128,30 @@ static int has_version(struct nft *nft, enum nft_table table, struct hw_err *e)
 	return nft_get(nft, &version, &there, e);
 }
 
+/* As has_version(), with a clear word where there cannot be any. */
+static int is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	int r = has_version(nft, table, e);
+
+	if (r < 0 && nft_is_missing(nft))
+		return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
+	return r;
+}
+
+/**
+ * nft_can_load() - are the rules of a table there, or is what loads them?
+ */
+int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	AUTO(library_close) struct library lib = { 0 };
+
+	int r = is_loaded(nft, table, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = library_open(&lib, e);
+	return r < 0 ? err_ctx(e, "load libnftables") : 0;
+}
+
 /**
  * nft_load() - have the rules of a table
  *
@@ -137,9 +161,7 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	struct hw_err ignored;
 
-	int r = has_version(nft, table, e);
-	if (r < 0 && nft_is_missing(nft))
-		return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
+	int r = is_loaded(nft, table, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = nft_run(rules[table].text, e);

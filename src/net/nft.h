@@ -146,6 +146,8 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 
 /* Load ruleset.nft, or the bridge's, where it is missing or older; elements stay. */
 int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e);
+/* For STATUS: are they there, or could they be loaded? */
+int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* The same where they are there, but somebody has emptied their chains. */
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* -ENOENT when they are not there, or their chains are empty. */

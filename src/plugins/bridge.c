@@ -215,6 +215,7 @@ static int bridge_status(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
 	struct link bridge;
 
 	int r = bridge_conf_check(conf, e);
@@ -227,7 +228,8 @@ static int bridge_status(struct hw_call *call, struct hw_err *e)
 	r = bridge_find(nl, conf->bridge, &bridge, e);
 	if (r < 0 && r != -ENODEV)
 		return unavailable(e);
-	return ipam_pass(call, &conf->ipam, "STATUS", e);
+	r = pod_rules_status(&rules, e);
+	return r < 0 ? r : ipam_pass(call, &conf->ipam, "STATUS", e);
 }
 
 const struct hw_plugin bridge_plugin = {

@@ -27,6 +27,26 @@ int pod_rules_check_conf(const struct pod_rules *rules, struct hw_err *e)
 	return err_text(e, -EINVAL, "unknown ipmasq backend \"%s\"", rules->backend);
 }
 
+/**
+ * pod_rules_status() - could an ADD do what the configuration asks for?
+ */
+int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
+{
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	if (!rules->masq && !rules->mac_check)
+		return 0;
+	int r = nft_open(&nft, e);
+	if (r >= 0 && rules->masq)
+		r = nft_can_load(nft, NFT_INET, e);
+	if (r >= 0 && rules->mac_check)
+		r = nft_can_load(nft, NFT_BRIDGE, e);
+	if (r >= 0)
+		return 0;
+	autofree char *why = str_copy(e->msg);
+	return err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", why);
+}
+
 /* ---- elements ----------------------------------------------------------------------------- */
 
 struct elems {

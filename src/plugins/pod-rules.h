@@ -23,6 +23,9 @@ struct pod_rules {
 
 int pod_rules_check_conf(const struct pod_rules *rules, struct hw_err *e);
 
+/* CNI's code 50 when the host cannot do it. */
+int pod_rules_status(const struct pod_rules *rules, struct hw_err *e);
+
 /* After the addresses are in the result. Writes the record first. @mac: of the pod's interface */
 int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const struct hw_mac *mac,
 		  struct hw_err *e);

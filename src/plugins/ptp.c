@@ -307,7 +307,11 @@ static int ptp_status(struct hw_call *call, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
 
+	struct pod_rules rules = ptp_rules(conf);
+
 	int r = ptp_conf_check(conf, e);
+	if (r >= 0)
+		r = pod_rules_status(&rules, e);
 	return r < 0 ? r : ipam_pass(call, &conf->ipam, "STATUS", e);
 }
 
