@@ -320,6 +320,30 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
+@test "uninstall: the rules stay while pods need them, then go, and of others' nothing goes" {
+	drop_all
+	iptables -A FORWARD -i lo -j DROP
+	jq -nc '{cniVersion:"1.0.0",ips:[{address:"10.8.0.2/24"},{address:"fd08::2/64"}]}' >/tmp/result.c1
+	add c1 one
+	add c1 one '{"iptablesAdminChainName":"MINE","forwardMarkBit":3}'
+	iptables -A MINE -i lo -j DROP
+	run -1 hawser-plugin uninstall
+	[[ $output == *"pods still need to be let through FORWARD: 10.8.0.2 "* ]] ||
+		[[ $output == *"pods still need to be let through FORWARD: fd08::2 "* ]]
+	[ "$(forward | wc -l)" = 5 ]
+	check c1 one
+	del c1 one
+	run -0 hawser-plugin uninstall
+	for rules in "ip CNI-ADMIN 12" "ip6 CNI-ADMIN 12" "ip MINE 3" "ip6 MINE 3"; do
+		[[ $output == *"iptables-rules $rules removed"* ]]
+	done
+	[ "$(iptables -S)" = $'-P INPUT ACCEPT\n-P FORWARD DROP\n-P OUTPUT ACCEPT
+-N MINE\n-A FORWARD -i lo -j DROP\n-A MINE -i lo -j DROP' ]
+	[ "$(ip6tables -S)" = $'-P INPUT ACCEPT\n-P FORWARD DROP\n-P OUTPUT ACCEPT' ]
+	[ "$(nft list tables)" = $'table ip filter\ntable ip6 filter' ]
+	[ ! -e /run/hawser ]
+}
+
 # ---- records ---------------------------------------------------------------------------------
 
 @test "firewall: CHECK finds lost elements; repair puts everything back" {
@@ -563,6 +587,26 @@ start_firewalld() {
 	[ ! -s /tmp/zones ]
 }
 
+# Not among the packages of the tests: installing it starts it, on the machine itself.
+@test "firewalld: the real one lets pods through" {
+	need firewalld dbus-daemon
+	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
+	dbus-daemon --session --nopidfile --address="$DBUS_SYSTEM_BUS_ADDRESS" --fork --print-pid 3>&- >/tmp/bus.pids
+	firewalld --nofork --nopid >/dev/null 2>&1 3>&- &
+	echo $! >>/tmp/bus.pids
+	until nft list table inet firewalld >/dev/null 2>&1; do sleep 0.1; done
+	status
+	attach c1 one
+	run ! reaches one outside 192.0.2.2
+	add c1 one
+	reaches one outside 192.0.2.2
+	reaches one outside fd99::2
+	check c1 one
+	del c1 one
+	run ! reaches one outside 192.0.2.2
+	[ "$(nft list ruleset | grep -c 10.7.0.2)" = 0 ]
+}
+
 # ---- STATUS -----------------------------------------------------------------------------------------
 
 @test "STATUS: a native chain that drops is named, with the line that helps" {
@@ -621,6 +665,10 @@ start_firewalld() {
 	ip6tables-save | grep -v '^#' | sed 's/\[.*\]//' >/tmp/before6
 	plugin=$GO_PLUGINS/firewall add c1 one
 	[ "$(iptables -S CNI-FORWARD | grep -c 10.7.0.2/32)" = 2 ]
+	check c1 one
+	iptables -D CNI-FORWARD -s 10.7.0.2/32 -j ACCEPT
+	run check c1 one
+	fails_with "there is no record of this attachment, nor are there rules of another plugin for 10.7.0.2"
 	del c1 one
 	iptables-save | grep -v '^#' | sed 's/\[.*\]//' | diff /tmp/before -
 	ip6tables-save | grep -v '^#' | sed 's/\[.*\]//' | diff /tmp/before6 -

@@ -306,17 +306,36 @@ static int find_gos(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 	return 0;
 }
 
+static int look_for_gos(struct nft *nft, const struct hw_ip *ip, struct nft_place *ret_place,
+			struct gos *ret_gos, struct hw_err *e)
+{
+	*ret_place = (struct nft_place){ family_of(ip->family), "filter", "CNI-FORWARD" };
+	*ret_gos = (struct gos){ .ip = ip };
+	int r = nft_has_chain(nft, ret_place, e);
+	return r <= 0 ? r : nft_rule_each(nft, ret_place, find_gos, ret_gos, e);
+}
+
+/**
+ * forward_has_gos() - are the rules of Go's plugin for an address there?
+ */
+int forward_has_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
+{
+	struct nft_place place;
+	struct gos gos;
+
+	int r = look_for_gos(nft, ip, &place, &gos, e);
+	return r < 0 ? r : gos.n == ARRAY_SIZE(gos.handles);
+}
+
 /**
  * forward_drop_gos() - remove the rules of chain CNI-FORWARD that are for one address
  */
 int forward_drop_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 {
-	struct nft_place place = { family_of(ip->family), "filter", "CNI-FORWARD" };
-	struct gos gos = { .ip = ip };
+	struct nft_place place;
+	struct gos gos;
 
-	int r = nft_has_chain(nft, &place, e);
-	if (r > 0)
-		r = nft_rule_each(nft, &place, find_gos, &gos, e);
+	int r = look_for_gos(nft, ip, &place, &gos, e);
 	if (r < 0 || !gos.n)
 		return r < 0 ? r : 0;
 	nft_begin(nft, 0);

@@ -36,7 +36,9 @@ int forward_close(struct nft *nft, const struct forward *forward, struct hw_err 
  * -EPERM with its name and the way out. @skip: a table that need not be looked at; may be NULL */
 int forward_check_others(struct nft *nft, uint32_t mark, const char *skip, struct hw_err *e);
 
-/* Remove the rules that Go's firewall plugin made for an address. */
+/* The two rules that Go's firewall plugin makes for an address, in chain CNI-FORWARD.
+ * Return: 1 when both are there, 0 when not */
+int forward_has_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e);
 int forward_drop_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e);
 
 #endif

@@ -20,68 +20,9 @@
 #include "net/nft.h"
 #include "plugins/firewall.h"
 #include "plugins/firewalld.h"
+#include "plugins/furniture.h"
 
 #define DEFAULT_BIT 12 /* its chain is in ruleset.nft */
-#define ADMIN_MAX   28 /* iptables takes no longer name of a chain */
-
-const struct hw_field firewall_fields[] = {
-	{ "backend", HW_STRING, HW_AT(struct firewall_conf, backend),
-	  .help = "iptables or firewalld; none: firewalld where it runs" },
-	{ "iptablesAdminChainName", HW_STRING, HW_AT(struct firewall_conf, admin),
-	  .def = "\"CNI-ADMIN\"",
-	  .help = "chain whose rules come first; made, empty, where it is missing" },
-	{ "firewalldZone", HW_STRING, HW_AT(struct firewall_conf, zone), .def = "\"trusted\"",
-	  .help = "zone that the pod's addresses are put into" },
-	{ "ingressPolicy", HW_STRING, HW_AT(struct firewall_conf, policy),
-	  .help = "open; same-bridge: nothing from other bridges that have a policy; isolated: "
-		  "nothing from other pods of the bridge either" },
-	{ "forwardMarkBit", HW_INT, HW_AT(struct firewall_conf, bit), .def = "12", .min = 0,
-	  .max = 31, .help = "bit of the packet mark by which FORWARD knows pods" },
-	{ 0 },
-};
-
-const struct hw_field firewall_made_fields[] = {
-	{ "ips", HW_STRINGS, HW_AT(struct firewall_made, ips) },
-	{ "bit", HW_INT, HW_AT(struct firewall_made, bit) },
-	{ "admin", HW_STRING, HW_AT(struct firewall_made, admin) },
-	{ "zone", HW_STRING, HW_AT(struct firewall_made, zone) },
-	{ "bridge", HW_STRING, HW_AT(struct firewall_made, bridge) },
-	{ "policy", HW_STRING, HW_AT(struct firewall_made, policy) },
-	{ "isPods", HW_BOOL, HW_AT(struct firewall_made, is_pods) },
-	{ 0 },
-};
-
-/* What iptables would not take as a name, or takes for something else */
-static bool is_chain_name(const char *name)
-{
-	static const char *const taken[] = { "ACCEPT", "DROP",	  "QUEUE", "RETURN",
-					     "INPUT",  "FORWARD", "OUTPUT" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(taken); i++)
-		if (str_equal(name, taken[i]))
-			return false;
-	for (const char *c = name; *c; c++)
-		if (*c <= ' ' || *c > '~' || *c == '"')
-			return false;
-	return *name && *name != '-' && *name != '!' && strlen(name) <= ADMIN_MAX;
-}
-
-/**
- * firewall_conf_check() - refuse what upstream refuses, and a chain that iptables would not take
- */
-int firewall_conf_check(const struct firewall_conf *conf, struct hw_err *e)
-{
-	const char *policy = str_or(conf->policy, "");
-
-	if (*policy && !str_equal(policy, "open") && !str_equal(policy, "same-bridge") &&
-	    !str_equal(policy, "isolated"))
-		return err_cni(e, HW_CNI_INVALID_CONFIG, "unknown ingress policy: \"%s\"", policy);
-	if (!is_chain_name(str_or(conf->admin, "")))
-		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "iptablesAdminChainName \"%s\" cannot be the name of a chain",
-			       str_or(conf->admin, ""));
-	return 0;
-}
 
 /* ---- elements ------------------------------------------------------------------------------- */
 
@@ -176,26 +117,77 @@ static int have_bit(struct nft *nft, int bit, struct hw_err *e)
 
 /* ---- FORWARD ----------------------------------------------------------------------------------- */
 
+static const struct {
+	int family;
+	const char *name;
+	const char *set; /* of its addresses */
+} families[] = { { AF_INET, "ip", "allow4" }, { AF_INET6, "ip6", "allow6" } };
+
+/* They are noted, so that uninstall finds them: "ip CNI-ADMIN 12" */
+static int open_family(struct nft *nft, size_t f, const struct firewall_made *made,
+		       struct hw_err *e)
+{
+	struct forward forward = { families[f].family, made->admin, 1U << made->bit };
+	autofree char *note = str_printf("%s %s %d", families[f].name, made->admin, made->bit);
+
+	int r = forward_is_open(nft, &forward, e);
+	if (r != 0)
+		return r;
+	r = furniture_note(FIREWALL_FURNITURE, note, e);
+	return r < 0 ? r : forward_open(nft, &forward, e);
+}
+
 /* For each family that the pod has an address of */
 static int open_forward(struct nft *nft, const struct elems *elems,
 			const struct firewall_made *made, struct hw_err *e)
 {
-	static const struct {
-		int family;
-		const char *set;
-	} families[] = { { AF_INET, "allow4" }, { AF_INET6, "allow6" } };
 	int r = 0;
 
 	for (size_t f = 0; made->admin && f < ARRAY_SIZE(families); f++) {
-		struct forward forward = { families[f].family, made->admin, 1U << made->bit };
 		bool wanted = false;
 
 		for (size_t i = 0; i < elems->n_ips; i++)
 			wanted |= str_equal(elems->v[i].set, families[f].set);
 		if (wanted && r >= 0)
-			r = forward_open(nft, &forward, e);
+			r = open_family(nft, f, made, e);
 	}
 	return r;
+}
+
+static int refuse(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+{
+	char text[NFT_ELEM_TEXT];
+
+	(void)ctx;
+	return err_text(e, -EBUSY, "pods still need to be let through FORWARD: %s",
+			nft_elem_format(elem, text));
+}
+
+/**
+ * firewall_furniture_remove() - take our rules from FORWARD, unless pods need them
+ * @note: what was noted
+ *
+ * Return: 1, or 0 when they are gone already
+ */
+int firewall_furniture_remove(const char *note, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings words = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+	long long bit;
+
+	strings_split(note, ' ', &words);
+	if (words.n != 3 || !str_to_int64(words.v[2], 0, 31, &bit))
+		return 0;
+	int r = nft_open(&nft, e);
+	for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++) {
+		struct forward forward = { families[f].family, words.v[1], 1U << bit };
+
+		if (!str_equal(families[f].name, words.v[0]))
+			continue;
+		r = nft_list(nft, NFT_INET, families[f].set, refuse, NULL, e);
+		return r < 0 ? r : forward_close(nft, &forward, e);
+	}
+	return r < 0 ? r : 0;
 }
 
 /* ---- firewalld ---------------------------------------------------------------------------------- */

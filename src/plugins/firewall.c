@@ -139,6 +139,27 @@ static int firewall_del(struct hw_call *call, struct hw_err *e)
 
 /* ---- the other verbs -------------------------------------------------------------------------- */
 
+/* Go's plugin has made it, or the record is lost. */
+static int check_unrecorded(const struct hw_call *call, struct hw_err *e)
+{
+	AUTO(nft_close) struct nft *nft = NULL;
+	char text[HW_IP_TEXT];
+
+	int r = nft_open(&nft, e);
+	for (size_t i = 0; r >= 0 && i < call->prev->n_ips; i++) {
+		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
+
+		r = forward_has_gos(nft, ip, e);
+		if (r == 0)
+			return err_text(
+				e, -ENOENT,
+				"there is no record of this attachment, nor are there rules "
+				"of another plugin for %s",
+				hw_ip_format(ip, text));
+	}
+	return r < 0 ? r : 0;
+}
+
 static int firewall_check(struct hw_call *call, struct hw_err *e)
 {
 	int r = firewall_conf_check(call->conf, e);
@@ -146,7 +167,7 @@ static int firewall_check(struct hw_call *call, struct hw_err *e)
 	if (r >= 0 && !call->prev)
 		return err_text(e, -EINVAL, "missing prevResult from earlier plugin");
 	if (r >= 0 && !call->recorded)
-		return err_text(e, -ENOENT, "there is no record of this attachment");
+		return check_unrecorded(call, e);
 	return r < 0 ? r : firewall_rules_check(call, call->made, e);
 }
 

@@ -39,4 +39,8 @@ int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made
 /* The elements are there; rules in foreign chains are put back. */
 int firewall_rules_check(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
 
+#define FIREWALL_FURNITURE "iptables-rules"
+/* Of a note of that kind. Return: 1 when they were removed, 0 when gone; -EBUSY while pods need them */
+int firewall_furniture_remove(const char *note, struct hw_err *e);
+
 #endif

@@ -2,8 +2,8 @@
 /*
  * plugins/furniture.c - what is made once per host and stays
  *
- * How:   one small file per link in STATE/furniture, named by a hash of the
- *        link's name. /run is empty after a boot, and so is the kernel.
+ * How:   one small file per link, or pair of rules in a chain of iptables, in
+ *        STATE/furniture, named by a hash of the name. /run is empty after a boot, and so is the kernel.
  * Rules: a link is removed only while it is of the kind that was noted, and a
  *        bridge only when nothing is connected to it.
  */
@@ -30,6 +30,7 @@
 #include "cni/lock.h"
 #include "net/link.h"
 #include "net/rtnl.h"
+#include "plugins/firewall.h"
 
 #define NOTE_MAX    4096
 #define NAME_DIGITS 32
@@ -128,7 +129,8 @@ static int remove_one(struct removal *removal, const struct file_entry *entry, s
 		return file_remove(entry->dir, entry->name, e);
 	if (!str_equal(note.kind, removal->kind))
 		return 0;
-	r = remove_link(removal->nl, &note, e);
+	r = str_equal(note.kind, FIREWALL_FURNITURE) ? firewall_furniture_remove(note.name, e)
+						     : remove_link(removal->nl, &note, e);
 	if (r > 0) {
 		printf("%s %s removed\n", note.kind, note.name);
 		removal->removed++;
@@ -194,7 +196,8 @@ static void remove_state(const char *state)
  */
 int furniture_remove(struct hw_err *e)
 {
-	static const char *const order[] = { "veth", "bridge" }; /* a veth may be a bridge's port */
+	/* a veth may be a bridge's port */
+	static const char *const order[] = { "veth", "bridge", FIREWALL_FURNITURE };
 	autofree char *state = lock_state_dir();
 	autofree char *dir = str_printf("%s/furniture", state);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;

@@ -2,19 +2,19 @@
 /*
  * plugins/furniture.h - what is made once per host and stays
  *
- * What:  remembers which links the plugins have made that belong to no
- *        attachment (a bridge, its gateway on a VLAN), so that uninstall can
- *        remove just these.
+ * What:  remembers what the plugins have made that belongs to no attachment (a
+ *        bridge, its gateway on a VLAN, the firewall's rules in FORWARD), so that
+ *        uninstall can remove just these.
  */
 #ifndef PLUGINS_FURNITURE_H
 #define PLUGINS_FURNITURE_H
 
 #include <hawser/err.h>
 
-/* Before the link is made. */
+/* Before it is made. */
 int furniture_note(const char *kind, const char *name, struct hw_err *e);
 
-/* Remove every link that was noted, each told to standard output; then the state directory as far
+/* Remove everything that was noted, each told to standard output; then the state directory as far
  * as it holds nothing else. A bridge that has ports stays: -EBUSY. */
 int furniture_remove(struct hw_err *e);
 
