@@ -3,6 +3,7 @@
 #
 # bandwidth: the queues that an ADD makes, what CHECK finds, DEL after anything. How exact the rates are
 # is measured in bench/; the wide table of configurations is in test/differential.
+# shellcheck disable=SC2030,SC2031 # a test is a shell of its own
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -209,7 +210,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	call DEL "$in"
 	PREVIOUS=",\"prevResult\":${previous//host0/nosuch0}"
 	run call ADD "$in"
-	fails_with 999 "container interface eth0 has no veth peer: and no other interface on the host is known"
+	fails_with 999 "container interface eth0 has no veth peer: interface \"eth0\" was not a veth interface"
 	run call ADD "$out"',"egress":"ifb"'
 	fails_with 999 "container interface eth0 has no veth peer: *"
 }

@@ -56,24 +56,43 @@ AUTO_VALUE_DEFINE(bandwidth_done, struct bandwidth);
 /* ---- links ------------------------------------------------------------------------------ */
 
 /* A pod's interface, and what is at its other end on the host. */
-struct bandwidth_ends {
+struct bandwidth_links {
 	int netns_fd;
 	struct rtnl *nl, *pod_nl;
 	struct link host, pod; /* index 0: not looked for, or not there */
 };
 
-#define BANDWIDTH_ENDS_NONE                                                                        \
+#define BANDWIDTH_LINKS_NONE                                                                       \
 	{                                                                                          \
 		.netns_fd = -1                                                                     \
 	}
 
-int bandwidth_open(struct bandwidth_ends *ends, const struct hw_call *call, struct hw_err *e);
-void bandwidth_close(struct bandwidth_ends *ends);
-int bandwidth_find_pod(struct bandwidth_ends *ends, const struct hw_call *call, struct hw_err *e);
-int bandwidth_find_host(struct bandwidth_ends *ends, const struct hw_call *call, struct hw_err *e);
-/* The name that upstream gives an attachment's ifb. */
+int bandwidth_open(struct bandwidth_links *links, const struct hw_call *call, struct hw_err *e);
+void bandwidth_close(struct bandwidth_links *links);
+int bandwidth_find_pod(struct bandwidth_links *links, const struct hw_call *call, struct hw_err *e);
+int bandwidth_find_host(struct bandwidth_links *links, const struct hw_call *call,
+			struct hw_err *e);
+/* The name that upstream gives an attachment's ifb: */
+#define IFB_PREFIX "bwp"
+#define IFB_DIGITS 12
 char *bandwidth_ifb_name(const struct hw_call *call);
 
-AUTO_VALUE_DEFINE(bandwidth_close, struct bandwidth_ends);
+AUTO_VALUE_DEFINE(bandwidth_close, struct bandwidth_links);
+
+/* ---- the record, and the end ------------------------------------------------------------ */
+
+/* What the record says. Indexes, because a name may be another link's by now. */
+struct bandwidth_made {
+	char *host; /* name, for people */
+	int host_index, pod_index;
+	char *ifb, *ifb_mac;
+};
+
+extern const struct hw_field bandwidth_made_fields[];
+
+/* Delete what an ADD made, as far as it is still there and ours. */
+int bandwidth_end(const struct hw_call *call, const struct bandwidth_made *made, struct hw_err *e);
+/* What upstream's plugin made. */
+int bandwidth_end_upstreams(const struct hw_call *call, struct hw_err *e);
 
 #endif
