@@ -39,6 +39,7 @@ int forward_check_others(struct nft *nft, uint32_t mark, const char *skip, struc
 /* The two rules that Go's firewall plugin makes for an address, in chain CNI-FORWARD.
  * Return: 1 when both are there, 0 when not */
 int forward_has_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e);
+/* Remove them. */
 int forward_drop_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e);
 
 #endif

@@ -36,8 +36,10 @@ LINK_NOISE = {"ifindex", "ifname", "link_index", "link_netnsid", "link", "operst
 # Where plugins make rules: ours, Go's nftables, and iptables-nft; and what they make for a pod:
 # elements of ours carry a comment, Go's chains and rules a hash or an id.
 PLUGIN_TABLES = {("inet", "hawser"), ("bridge", "hawser"), ("bridge", "nat"), ("ip", "nat"),
-                 ("ip6", "nat"), ("inet", "cni_plugins_masquerade")}
-FOR_PODS = re.compile(r'"comment": "[0-9a-f]{16}|CNI-[0-9a-f]{24}|cni-br-iface-')
+                 ("ip6", "nat"), ("inet", "cni_plugins_masquerade"), ("ip", "filter"),
+                 ("ip6", "filter")}
+FOR_PODS = re.compile(r'"comment": "[0-9a-f]{16}|CNI-[0-9a-f]{24}|cni-br-iface-|'
+                      r'CNI-FORWARD.*"field": "[sd]addr"')
 FLAG_NOISE = {"LOWER_UP", "NO-CARRIER", "M-DOWN"}
 KIND_NOISE = {"hello_timer", "tcn_timer", "topology_change_timer", "gc_timer", "fdb_n_learned",
               "bridge_id", "root_id", "designated_bridge", "designated_root", "root_port",
