@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/ip.h"
 #include "net/addr.h"
 #include "net/link.h"
 #include "net/rtnl.h"
@@ -190,6 +191,27 @@ int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t tab
 	route_keep_link(&list, link->index);
 	*ret_list = list;
 	list = (struct route_list){ 0 };
+	return 0;
+}
+
+/**
+ * route_to() - the route that a packet to this address would take
+ */
+int route_to(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route, struct hw_err *e)
+{
+	AUTO(route_list_done) struct route_list list = { 0 };
+	struct rtmsg head = { .rtm_family = dst->family, .rtm_dst_len = (uint8_t)ip_bits(dst) };
+	char text[HW_IP_TEXT];
+	struct nlmsghdr *m = rtnl_put(nl, RTM_GETROUTE, 0, &head, sizeof(head),
+				      "look for a route to %s", hw_ip_format(dst, text));
+
+	mnl_attr_put(m, RTA_DST, ip_bits(dst) / 8, dst->bytes);
+	int r = rtnl_query(nl, route_collect, &list, e);
+	if (r < 0)
+		return r;
+	if (!list.n)
+		return err_set(e, -ENETUNREACH, "look for a route to %s", text);
+	*ret_route = list.v[0];
 	return 0;
 }
 

@@ -68,6 +68,10 @@ void route_put_del(struct rtnl *nl, const struct link *link, const struct route 
 int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t table,
 	      struct route_list *ret_list, struct hw_err *e);
 
+/* What a packet from here to this address would take; -ENETUNREACH, -EHOSTUNREACH, ... when there is
+ * no way. */
+int route_to(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route, struct hw_err *e);
+
 /* The first route with the dst, gw, table and priority of like; NULL when there is none. */
 const struct route *route_find(const struct route_list *list, const struct route *like);
 /* The first route to this network; NULL when there is none. */

@@ -23,8 +23,17 @@
 #include "plugins/rules.h"
 
 static const struct hw_plugin *const plugins[] = {
-	&bandwidth_plugin, &bridge_plugin, &firewall_plugin, &host_local_plugin, &loopback_plugin,
-	&noop_plugin,	   &ptp_plugin,	   &static_plugin,   &tuning_plugin,	 NULL,
+	&bandwidth_plugin,
+	&bridge_plugin,
+	&firewall_plugin,
+	&host_local_plugin,
+	&loopback_plugin,
+	&noop_plugin,
+	&portmap_plugin,
+	&ptp_plugin,
+	&static_plugin,
+	&tuning_plugin,
+	NULL,
 };
 
 static const char usage[] =

@@ -13,6 +13,7 @@ extern const struct hw_plugin firewall_plugin;
 extern const struct hw_plugin host_local_plugin;
 extern const struct hw_plugin loopback_plugin;
 extern const struct hw_plugin noop_plugin;
+extern const struct hw_plugin portmap_plugin;
 extern const struct hw_plugin ptp_plugin;
 extern const struct hw_plugin static_plugin;
 extern const struct hw_plugin tuning_plugin;

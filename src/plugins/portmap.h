@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/portmap.h - the parts of the portmap plugin
+ *
+ * portmap-conf.c  the configuration, and what it asks for
+ * portmap-cond.c  conditions: nft's syntax, and iptables' translated
+ * portmap-rules.c what a pod has in nftables
+ * portmap-chain.c chains for conditions and mark bits
+ * portmap-clash.c who has the port already
+ * portmap-go.c    what Go's plugin left
+ * portmap.c       the verbs
+ */
+#ifndef PLUGINS_PORTMAP_H
+#define PLUGINS_PORTMAP_H
+
+#include <hawser/plugin.h>
+
+#include "base/mem.h"
+#include "net/nft.h"
+
+#define PORTMAP_BIT 13 /* of the mark, unless the configuration names another */
+
+/* One of runtimeConfig.portMappings, as it is written */
+struct portmap_entry {
+	int host_port, pod_port;
+	char *protocol;
+	char *host_ip;
+};
+
+struct portmap_conf {
+	char *backend;
+	bool snat, masq_all;
+	struct hw_strings cond4, cond6;
+	int mark_bit;
+	bool has_mark_bit;
+	char *external_chain;
+	bool has_external_chain;
+	struct hw_list entries;
+};
+
+extern const struct hw_field portmap_fields[];
+
+/* What the pod is to have, and what the record says that it has */
+struct portmap_made {
+	struct hw_list entries; /* of struct portmap_entry */
+	char *pod4, *pod6;	/* addresses, each with its network; NULL: none */
+	bool snat, masq_all;
+	int mark_bit;
+	char *cond4, *cond6; /* in nft's syntax; NULL: none */
+};
+
+extern const struct hw_field portmap_made_fields[];
+
+/* One entry, understood */
+struct portmap_port {
+	uint8_t proto;
+	uint8_t family;	   /* 0: of any address */
+	struct hw_ip host; /* none: every address of the host */
+	uint16_t host_port, pod_port;
+};
+
+int portmap_conf_check(const struct portmap_conf *conf, struct hw_err *e);
+/* From configuration and prevResult; *made is empty before. */
+int portmap_conf_read(const struct hw_call *call, struct portmap_made *made, struct hw_err *e);
+int portmap_port_parse(const struct portmap_entry *entry, struct portmap_port *ret_port,
+		       struct hw_err *e);
+
+/* *ret_text: of nft's syntax, free of anything that would end a rule; NULL when there is none */
+int portmap_condition(const struct hw_strings *tokens, int family, char **ret_text,
+		      struct hw_err *e);
+bool portmap_condition_is_iptables(const struct hw_strings *tokens);
+
+/* The addresses of a pod that has ports, one per family. Return: how many */
+size_t portmap_pods(const struct portmap_made *made, struct hw_prefix ret_pods[2]);
+/* Does the entry lead to this pod's address? Then *ret_port is what it says. */
+bool portmap_applies(const struct portmap_entry *entry, const struct hw_prefix *pod,
+		     struct portmap_port *ret_port);
+
+/* Elements of call->made; those of call->earlier that are not needed any more go. */
+int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
+int portmap_rules_del(const struct hw_call *call, const struct portmap_made *made,
+		      struct hw_err *e);
+int portmap_rules_check(const struct hw_call *call, const struct portmap_made *made,
+			struct hw_err *e);
+
+#define PORTMAP_CHAIN NFT_NAME
+void portmap_chain_of_condition(const char *condition, char ret_chain[PORTMAP_CHAIN]);
+void portmap_chain_of_mark(const struct portmap_made *made, char ret_chain[PORTMAP_CHAIN]);
+/* Those that are missing; @again: all of them, for repair */
+int portmap_chains_make(struct nft *nft, const struct portmap_made *made, bool again,
+			struct hw_err *e);
+int portmap_chains_check(struct nft *nft, const struct portmap_made *made, struct hw_err *e);
+
+/* -EADDRINUSE, saying who has it */
+int portmap_clash(const struct nft_elem *there, struct hw_err *e);
+
+int portmap_go_end(const struct hw_call *call, struct hw_err *e);
+
+#endif

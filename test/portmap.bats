@@ -1,0 +1,672 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# portmap: which ports lead where, for whom and on which conditions; whose port it is; what CHECK finds
+# and repair puts back; what Go's plugin left. Who sees whom in all directions: test_traffic.py.
+bats_require_minimum_version 1.5.0
+load lib
+
+plugins=$HAWSER_BUILD/cni
+
+# The host, 192.0.2.1, 192.0.2.3 and fd99::1, has a neighbour, "outside", which routes to pods by it.
+setup() {
+	local netns
+	need ip jq nft python3
+	for netns in one two outside; do ip netns add $netns; done
+	bridged_too 0
+	ip link set lo up
+	ip link add wire type veth peer name eth0 netns outside
+	ip addr add 192.0.2.1/24 dev wire
+	ip addr add 192.0.2.3/24 dev wire
+	ip addr add fd99::1/64 dev wire nodad
+	ip link set wire up
+	ip -n outside link set lo up
+	ip -n outside addr add 192.0.2.2/24 dev eth0
+	ip -n outside addr add fd99::2/64 dev eth0 nodad
+	ip -n outside link set eth0 up
+	ip -n outside route add 10.7.0.0/24 via 192.0.2.1
+	export CNI_PATH=$plugins
+	conf
+}
+
+teardown() {
+	local link netns
+	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
+	ip link del cni0 2>/dev/null || true
+	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	rm -rf /run/hawser /var/lib/cni/networks /tmp/net.* /tmp/conf*
+	nft flush ruleset
+}
+
+# bridged_too 0|1: do rules see what a bridge sends from port to port? By default, where br_netfilter is
+# loaded, they do.
+bridged_too() {
+	local file
+	for file in /proc/sys/net/bridge/bridge-nf-call-ip{,6}tables; do
+		[ ! -e "$file" ] || echo "$1" >"$file"
+	done
+}
+
+# ---- words ---------------------------------------------------------------------------
+
+tcp='{"hostPort":8080,"containerPort":80,"protocol":"tcp"}'
+udp='{"hostPort":8080,"containerPort":80,"protocol":"udp"}'
+
+# conf [JSON]: portmap's configuration with these keys
+conf() { jq -c '{cniVersion:"1.1.0",name:"net",type:"portmap"} + .' <<<"${1-{\}}" >/tmp/conf; }
+
+call() { # PLUGIN VERB CONTAINER NETNS CONF
+	CNI_COMMAND=$2 CNI_CONTAINERID=$3 CNI_NETNS=${4:+/run/netns/$4} CNI_IFNAME=eth0 "$plugins/$1" <<<"$5"
+}
+
+# pod CONTAINER NETNS: attach it to a bridge; c1 gets .2, c2 .3
+pod() {
+	call bridge ADD "$1" "$2" '{"cniVersion":"1.1.0","name":"net","type":"bridge","isGateway":true,
+		"ipam":{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]],
+		"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}' >"/tmp/net.$1"
+}
+
+# with CONTAINER MAPPING...: the configuration with its result and these mappings
+with() {
+	local container=$1
+	shift
+	jq -c --slurpfile prev "/tmp/net.$container" --argjson maps "[$(IFS=,; echo "$*")]" \
+		'.prevResult = $prev[0] | .runtimeConfig.portMappings = $maps' /tmp/conf
+}
+netns() { if [ "$1" = c2 ]; then echo two; else echo one; fi; }
+add() { call portmap ADD "$1" "$(netns "$1")" "$(with "$@")"; } # CONTAINER MAPPING...
+del() { call portmap DEL "$1" "$(netns "$1")" "$(with "$@")"; }
+check() { call portmap CHECK "$1" "$(netns "$1")" "$(with "$@")"; }
+
+fails_with() { # MESSAGE: the last run failed, with this message
+	echo "$output"
+	[ "$status" = 1 ]
+	# shellcheck disable=SC2053 # a pattern
+	[[ "$(jq -r .msg <<<"$output")" == $1 ]]
+}
+code() { [ "$(jq .code <<<"$output")" = "$1" ]; }
+
+cat >"$BATS_FILE_TMPDIR/serve" <<'END'
+import socket, sys
+kind = {"tcp": (socket.SOCK_STREAM, 0), "udp": (socket.SOCK_DGRAM, 0), "sctp": (socket.SOCK_STREAM, 132)}[sys.argv[2]]
+s = socket.socket(socket.AF_INET6, *kind)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("::", int(sys.argv[1])))
+if sys.argv[2] != "udp":
+    s.listen()
+print("ready", flush=True)
+if sys.argv[2] != "udp":
+    connection, source = s.accept()
+    connection.sendall(b"hello")
+else:
+    _, source = s.recvfrom(9)
+    s.sendto(b"hello", source)
+print(source[0].replace("::ffff:", ""))
+END
+cat >"$BATS_FILE_TMPDIR/ask" <<'END'
+import socket, sys
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+kind = {"tcp": (socket.SOCK_STREAM, 0), "udp": (socket.SOCK_DGRAM, 0), "sctp": (socket.SOCK_STREAM, 132)}[sys.argv[3]]
+s = socket.socket(family, *kind)
+s.settimeout(float(sys.argv[4]))
+s.connect((sys.argv[1], int(sys.argv[2])))
+s.send(b"x")
+assert s.recv(9) == b"hello"
+END
+
+in_netns() { if [ "$1" = host ]; then "${@:2}"; else ip netns exec "$@"; fi; }
+
+# seen FROM TO ADDRESS PROTOCOL [PORT [POD-PORT]]: whom a server in TO sees when FROM asks ADDRESS
+# unseen ...: it sees nobody
+patience=8
+seen() {
+	rm -f /tmp/seen
+	in_netns "$2" timeout 10 python3 "$BATS_FILE_TMPDIR/serve" "${6-80}" "$4" >/tmp/seen &
+	until grep -qs ready /tmp/seen; do sleep 0.01; done
+	in_netns "$1" timeout 10 python3 "$BATS_FILE_TMPDIR/ask" "$3" "${5-8080}" "$4" "$patience" 2>/dev/null || {
+		kill $!
+		return 1
+	}
+	wait $!
+	tail -n 1 /tmp/seen
+}
+unseen() { ! patience=0.7 seen "$@"; }
+
+ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + .element]'; }
+
+# ---- ADD ---------------------------------------------------------------------------------
+
+@test "portmap: ADD passes the result on, and the host port leads to the pod" {
+	pod c1 one
+	add c1 "$tcp" "$udp" >/tmp/result
+	diff <(jq -S . /tmp/result) <(jq -S . /tmp/net.c1)
+	for proto in tcp udp; do
+		[ "$(seen outside one 192.0.2.1 $proto)" = 192.0.2.2 ]
+		[ "$(seen outside one 192.0.2.3 $proto)" = 192.0.2.2 ]
+		[ "$(seen outside one fd99::1 $proto)" = fd99::2 ]
+	done
+	del c1 "$tcp" "$udp"
+	unseen outside one 192.0.2.1 tcp
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: sctp" {
+	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)' || skip "this kernel has no SCTP"
+	pod c1 one
+	add c1 '{"hostPort":9,"containerPort":80,"protocol":"sctp"}'
+	[ "$(seen outside one 192.0.2.1 sctp 9)" = 192.0.2.2 ]
+}
+
+@test "portmap: without mappings nothing is touched, and no record kept" {
+	pod c1 one
+	add c1 >/tmp/result
+	diff <(jq -S . /tmp/result) <(jq -S . /tmp/net.c1)
+	check c1
+	[ -z "$(nft list tables)" ]
+	del c1
+	[ ! -e /run/hawser/attachments/portmap ] || [ -z "$(find /run/hawser/attachments/portmap -type f ! -name lock)" ]
+}
+
+@test "portmap: elements and not rules" {
+	pod c1 one
+	add c1 "$tcp"
+	nft list ruleset | grep -cE '^\s+(chain|meta|ct|ip|dnat|fib)' >/tmp/lines
+	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80","anymark4 tcp . 8080 : jump snat13","anymark6 tcp . 8080 : jump snat13"]' ]
+	pod c2 two
+	add c2 '{"hostPort":81,"containerPort":81,"protocol":"sctp"}' '{"hostPort":82,"containerPort":81,"protocol":"UDP"}'
+	[ "$(nft list ruleset | grep -cE '^\s+(chain|meta|ct|ip|dnat|fib)')" = "$(cat /tmp/lines)" ]
+	hawser-plugin rules | grep -qE '^inet +anyport4 +udp \. 82 : 10\.7\.0\.3 \. 81 +c2 eth0 of network net$'
+	! nft list ruleset | grep -E 'c1|c2|"net"' || false
+}
+
+@test "portmap: a thousand ports" {
+	pod c1 one
+	jq -c '.prevResult = $prev[0] | .runtimeConfig.portMappings = [range(1000) |
+		{hostPort: (. + 20000), containerPort: (. + 1), protocol: ("tcp", "udp")}]' \
+		--slurpfile prev /tmp/net.c1 /tmp/conf >/tmp/conf.many
+	call portmap ADD c1 one "$(</tmp/conf.many)" >/dev/null
+	[ "$(ours | jq length)" = 8000 ]
+	call portmap CHECK c1 one "$(</tmp/conf.many)"
+	[ "$(seen outside one 192.0.2.1 udp 20999 1000)" = 192.0.2.2 ]
+	call portmap DEL c1 one "$(</tmp/conf.many)"
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: what cannot be understood is refused, as upstream does" {
+	pod c1 one
+	while IFS='|' read -r keys mapping message; do
+		conf "$keys"
+		run add c1 "$mapping"
+		fails_with "failed to parse config: $message"
+		code 7
+	done <<-'END'
+		{}|{"hostPort":0,"containerPort":80,"protocol":"tcp"}|Invalid host port number: 0
+		{}|{"hostPort":80,"containerPort":-1,"protocol":"tcp"}|Invalid container port number: -1
+		{}|{"hostPort":65536,"containerPort":80,"protocol":"tcp"}|Invalid host port number: 65536
+		{}|{"hostPort":80,"containerPort":70000,"protocol":"tcp"}|Invalid container port number: 70000
+		{}|{"hostPort":80,"containerPort":80,"protocol":"icmp"}|protocol "icmp" of a port mapping is none of tcp, udp and sctp
+		{}|{"hostPort":80,"containerPort":80}|protocol "" of a port mapping is none of tcp, udp and sctp
+		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp","hostIP":"nowhere"}|hostIP "nowhere" of a port mapping is no address
+		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp"},{"hostPort":80,"containerPort":81,"protocol":"TCP"}|host port 80/TCP is to lead to port 80 and to port 81 of the pod
+		{"markMasqBit":32}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|MasqMarkBit must be between 0 and 31
+		{"markMasqBit":-1}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|MasqMarkBit must be between 0 and 31
+		{"markMasqBit":3,"externalSetMarkChain":"X"}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|Cannot specify externalSetMarkChain and markMasqBit
+		{"backend":"magic"}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|unrecognized backend "magic"
+		{"backend":"iptables","conditionsV4":["ip","saddr","10.0.0.1"],"conditionsV6":["meta mark 1"]}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|iptables backend was requested but configuration contains nftables-specific options \[conditionsV4 conditionsV6\]
+		{"backend":"nftables","externalSetMarkChain":"X","conditionsV4":["-s","10.0.0.1"]}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|nftables backend was requested but configuration contains iptables-specific options \[externalSetMarkChain conditionsV4\]
+	END
+	[ -z "$(nft list tables)" ]
+}
+
+@test "portmap: it must stand in a chain" {
+	run call portmap ADD c1 one "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
+	fails_with "must be called as chained plugin"
+	run call portmap CHECK c1 one "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
+	fails_with "Required prevResult missing"
+}
+
+@test "portmap: the same mapping twice is one, and either backend will do" {
+	pod c1 one
+	for backend in iptables nftables; do
+		conf "{\"backend\":\"$backend\"}"
+		add c1 "$tcp" "$tcp"
+		check c1 "$tcp" "$tcp"
+		[ "$(ours | jq length)" = 4 ]
+		[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
+		del c1 "$tcp"
+	done
+}
+
+@test "portmap: the pod's address is the first of its family that is on its own interface" {
+	jq -cn '{cniVersion:"1.1.0",interfaces:[{name:"cni0"},{name:"eth0",sandbox:"/run/netns/one"},{name:"net1",sandbox:"/run/netns/one"}],
+		ips:[{interface:0,address:"10.9.0.1/24"},{interface:2,address:"10.9.0.2/24"},{interface:1,address:"10.9.0.3/24"},{address:"10.9.0.4/24"},{address:"fd09::4/64"}]}' >/tmp/net.c1
+	add c1 "$tcp"
+	[ "$(ours | jq -c 'map(select(startswith("anyport")))')" = '["anyport4 tcp . 8080 : 10.9.0.3 . 80","anyport6 tcp . 8080 : fd09::4 . 80"]' ]
+}
+
+@test "portmap: ADD on top of an earlier one leaves what is asked for now" {
+	pod c1 one
+	add c1 "$tcp" '{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.1"}'
+	add c1 "$udp" '{"hostPort":81,"containerPort":81,"protocol":"tcp","hostIP":"192.0.2.3"}'
+	[ "$(ours | jq -c 'map(select(test("^(any)?port4|^holder4")))')" = '["port4 tcp . 192.0.2.3 . 81 : 10.7.0.2 . 81","anyport4 udp . 8080 : 10.7.0.2 . 80","holder4 tcp . 81 . 0"]' ]
+	del c1
+	[ "$(ours)" = "[]" ]
+}
+
+# ---- host addresses ---------------------------------------------------------------------------
+
+@test "portmap: a host address is honoured, and unspecified is every one of its family" {
+	pod c1 one
+	add c1 '{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}' \
+		'{"hostPort":8081,"containerPort":80,"protocol":"tcp","hostIP":"0.0.0.0"}' \
+		'{"hostPort":8082,"containerPort":80,"protocol":"tcp","hostIP":"::"}' \
+		'{"hostPort":8083,"containerPort":80,"protocol":"tcp","hostIP":"fd99::1"}' >/tmp/result
+	[ "$(seen outside one 192.0.2.3 tcp)" = 192.0.2.2 ]
+	unseen outside one 192.0.2.1 tcp
+	unseen outside one fd99::1 tcp
+	[ "$(seen outside one 192.0.2.1 tcp 8081)" = 192.0.2.2 ]
+	unseen outside one fd99::1 tcp 8081
+	[ "$(seen outside one fd99::1 tcp 8082)" = fd99::2 ]
+	unseen outside one 192.0.2.1 tcp 8082
+	[ "$(seen outside one fd99::1 tcp 8083)" = fd99::2 ]
+}
+
+@test "portmap: what is not for the host is left alone" {
+	pod c1 one
+	add c1 "$tcp" "$udp"
+	pod c2 two
+	for proto in tcp udp; do
+		[ "$(seen two outside 192.0.2.2 $proto 8080 8080)" = 10.7.0.3 ]
+		[ "$(seen host outside 192.0.2.2 $proto 8080 8080)" = 192.0.2.1 ]
+		[ "$(seen outside two 10.7.0.3 $proto 8080 8080)" = 192.0.2.2 ]
+	done
+}
+
+@test "portmap: 127.0.0.1 works, and is guarded against all but the host" {
+	pod c1 one
+	add c1 "$tcp"
+	[ "$(cat /proc/sys/net/ipv4/conf/cni0/route_localnet)" = 1 ]
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
+	[ "$(seen host one 127.9.9.9 tcp)" = 10.7.0.1 ]
+	ip -n one link set lo up
+	ip -n one addr del 127.0.0.1/8 dev lo
+	ip -n one route del local 127.0.0.0/8 table local 2>/dev/null || true
+	ip netns exec one sysctl -qw net.ipv4.conf.all.route_localnet=1
+	ip -n one route add 127.0.0.1 via 10.7.0.1
+	unseen one host 127.0.0.1 tcp 7070 7070
+}
+
+# ---- who is masqueraded --------------------------------------------------------------------------
+
+@test "portmap: snat false leaves everybody's address, and route_localnet, alone" {
+	conf '{"snat":false}'
+	pod c1 one
+	add c1 "$tcp"
+	[ "$(cat /proc/sys/net/ipv4/conf/cni0/route_localnet)" = 0 ]
+	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80"]' ]
+	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
+	unseen host one 127.0.0.1 tcp
+}
+
+@test "portmap: masqAll makes everybody look like the host, at host ports only" {
+	conf '{"masqAll":true}'
+	pod c1 one
+	add c1 "$tcp" "$udp"
+	for proto in tcp udp; do
+		[ "$(seen outside one 192.0.2.1 $proto)" = 10.7.0.1 ]
+		[ "$(seen outside one fd99::1 $proto)" = fd07::1 ]
+		[ "$(seen outside one 10.7.0.2 $proto 80)" = 192.0.2.2 ]
+	done
+	check c1 "$tcp" "$udp"
+	del c1
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: a pod reaches its own host port, and its neighbour's, and is seen as the host" {
+	pod c1 one
+	pod c2 two
+	add c1 "$tcp" "$udp"
+	for proto in tcp udp; do
+		for from in one two; do
+			[ "$(seen $from one 192.0.2.1 $proto)" = 10.7.0.1 ]
+			[ "$(seen $from one 10.7.0.1 $proto)" = 10.7.0.1 ]
+			[ "$(seen $from one fd99::1 $proto)" = fd07::1 ]
+		done
+		[ "$(seen two one 10.7.0.2 $proto 80)" = 10.7.0.3 ]
+	done
+}
+
+@test "portmap: where rules see bridged frames, too, hairpinMode makes that work" {
+	[ -e /proc/sys/net/bridge ] || skip "br_netfilter is not loaded"
+	bridged_too 1
+	pod c1 one
+	pod c2 two
+	ip link set "$(jq -r '.interfaces[1].name' /tmp/net.c1)" type bridge_slave hairpin on
+	add c1 "$tcp"
+	for from in one two; do [ "$(seen $from one 192.0.2.1 tcp)" = 10.7.0.1 ]; done
+}
+
+@test "portmap: another mark bit, with and without masqAll, does the same; its chains are made once" {
+	pod c1 one
+	pod c2 two
+	for bit in 0 5 31; do
+		conf "{\"markMasqBit\":$bit}"
+		add c1 "$tcp"
+		check c1 "$tcp"
+		[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
+		[ "$(seen one one 192.0.2.1 tcp)" = 10.7.0.1 ]
+		[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
+		conf "{\"markMasqBit\":$bit,\"masqAll\":true}"
+		add c2 "${tcp/8080/8081}"
+		[ "$(seen outside two 192.0.2.1 tcp 8081)" = 10.7.0.1 ]
+		del c1
+		del c2
+	done
+	[ "$(nft list chain inet hawser snatbits | grep -c jump)" = 3 ]
+}
+
+@test "portmap: externalSetMarkChain is accepted, and we masquerade ourselves" {
+	conf '{"externalSetMarkChain":"KUBE-MARK-MASQ"}'
+	pod c1 one
+	add c1 "$tcp"
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
+}
+
+# ---- conditions -------------------------------------------------------------------------------------
+
+@test "portmap: conditions in the syntax of nft and of iptables" {
+	pod c1 one
+	while IFS='|' read -r conditions outside host; do
+		conf "{\"conditionsV4\":$conditions}"
+		add c1 "$tcp"
+		check c1 "$tcp"
+		if [ "$outside" = yes ]; then seen outside one 192.0.2.1 tcp; else unseen outside one 192.0.2.1 tcp; fi
+		if [ "$host" = yes ]; then seen host one 192.0.2.1 tcp; else unseen host one 192.0.2.1 tcp; fi
+		[ "$(seen outside one fd99::1 tcp)" = fd99::2 ]
+		del c1
+	done <<-'END'
+		["ip","saddr","192.0.2.2"]|yes|no
+		["ip saddr != 192.0.2.2"]|no|yes
+		["ip saddr { 192.0.2.2, 192.0.2.9 } counter"]|yes|no
+		["iifname \"wire\""]|yes|no
+		["-s","192.0.2.2"]|yes|no
+		["-s","192.0.2.2/31"]|yes|no
+		["!","-s","192.0.2.0/31"]|yes|no
+		["-s","!","192.0.2.2"]|no|yes
+		["-d","192.0.2.1","!","-i","lo"]|yes|yes
+		["--destination","192.0.2.3"]|no|no
+		["-i","wi+"]|yes|no
+		["!","-i","wi+"]|no|yes
+		["-o","lo"]|no|yes
+		["-s 192.0.2.2","-i wire"]|yes|no
+	END
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: pods with the same conditions share a chain, with others they do not" {
+	pod c1 one
+	pod c2 two
+	conf '{"conditionsV4":["-s","192.0.2.2"],"conditionsV6":["ip6 saddr fd99::2"]}'
+	add c1 "$tcp"
+	conf '{"conditionsV4":["ip saddr 192.0.2.2/32"],"conditionsV6":["ip6 saddr fd99::2"]}'
+	add c2 "$udp"
+	[ "$(nft list chains inet | grep -c cond_)" = 2 ]
+	conf '{"conditionsV4":["-s","192.0.2.9"]}'
+	add c2 "$udp"
+	[ "$(nft list chains inet | grep -c cond_)" = 3 ]
+	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
+	unseen outside two 192.0.2.1 udp
+	[ "$(seen outside two fd99::1 udp)" = fd99::2 ]
+}
+
+@test "portmap: other conditions of iptables, and what is more than a condition, are refused" {
+	pod c1 one
+	while IFS='|' read -r conditions message; do
+		conf "{\"conditionsV4\":$conditions}"
+		run add c1 "$tcp"
+		fails_with "$message"
+		code 7
+		run call portmap STATUS "" "" "$(</tmp/conf)"
+		[[ $message != failed* ]] || [ "$status" = 1 ]
+	done <<-'END'
+		["-m","mark","--mark","1"]|failed to parse config: conditionsV4: of iptables' conditions only -s, -d, -i and -o, each with a value, are understood; write "-m mark --mark 1" in nft's syntax
+		["-s"]|failed to parse config: conditionsV4: of iptables' conditions only *
+		["!"]|failed to parse config: conditionsV4: of iptables' conditions only *
+		["-s","somewhere"]|failed to parse config: conditionsV4: a condition has "somewhere", which is no IPv4 address or network
+		["-s","fd00::1"]|failed to parse config: conditionsV4: a condition has "fd00::1", which is no IPv4 address or network
+		["-i","eth0\"; flush ruleset"]|failed to parse config: conditionsV4: a condition has *
+		["ip saddr 10.0.0.1; flush ruleset"]|failed to parse config: conditionsV4: a condition may not have ";" in it: *
+		["ip saddr 10.0.0.1\nflush ruleset"]|failed to parse config: conditionsV4: a condition may not have "?" in it: *
+		["} flush ruleset {"]|failed to parse config: conditionsV4: a condition has quotes or braces that do not match: *
+		["nonsense"]|conditionsV4 "nonsense": nft: *
+	END
+	[ "$(ours)" = "[]" ]
+	[ -z "$(nft list chains inet | grep cond_)" ]
+}
+
+# ---- whose port it is ---------------------------------------------------------------------------------
+
+@test "portmap: a host port that another pod has is refused, with its name and the way out" {
+	pod c1 one
+	pod c2 two
+	add c1 "$tcp"
+	run add c2 "$udp" "$tcp"
+	fails_with "host port 8080/tcp is taken by container c1, interface eth0, of network net. If it is dead: DEL with CNI_CONTAINERID=c1 CNI_IFNAME=eth0, or GC, on network net frees the port"
+	[ "$(ours | jq -c 'map(select(startswith("anyport4")))')" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80"]' ]
+	ip netns del one
+	run add c2 "$tcp"
+	fails_with "host port 8080/tcp is taken by container c1, interface eth0, of network net, whose network namespace is gone,. *"
+	call portmap GC "" "" "$(jq -c '."cni.dev/valid-attachments" = [{containerID:"c2",ifname:"eth0"}]' /tmp/conf)"
+	add c2 "$tcp"
+	[ "$(seen outside two 192.0.2.1 tcp)" = 192.0.2.2 ]
+	del c1 "$tcp"
+	check c2 "$tcp"
+}
+
+@test "portmap: every address and some address overlap, whoever comes first" {
+	some='{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
+	pod c1 one
+	pod c2 two
+	add c1 "$tcp"
+	run add c2 "$some"
+	fails_with "host port 8080/tcp is taken by container c1, *"
+	del c1
+	add c2 "$some"
+	run add c1 "$tcp"
+	fails_with "host port 8080/tcp is taken by container c2, *"
+	run add c1 "$some"
+	fails_with "host port 8080/tcp is taken by container c2, *"
+	add c1 "${some/.3/.1}"
+	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
+	[ "$(seen outside two 192.0.2.3 tcp)" = 192.0.2.2 ]
+	del c2
+	ip netns add three
+	cp /tmp/net.c2 /tmp/net.c3
+	run add c3 "$tcp"
+	fails_with "host port 8080/tcp is taken by container c1, *"
+	del c1
+	add c3 "$tcp"
+	del c3
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: families and protocols are apart, and a pod may have a port on every address and on one" {
+	pod c1 one
+	pod c2 two
+	add c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
+	add c2 "${tcp/\}/,\"hostIP\":\"::\"\}}"
+	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
+	[ "$(seen outside two fd99::1 tcp)" = fd99::2 ]
+	[ "$(seen outside one fd99::1 udp)" = fd99::2 ]
+	check c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
+}
+
+@test "portmap: whose record is lost is named by the element to delete" {
+	pod c1 one
+	pod c2 two
+	add c1 "$tcp"
+	rm -rf /run/hawser/attachments/portmap
+	run add c2 "$tcp"
+	fails_with "host port 8080/tcp is taken by somebody whose record is lost. If it is dead: nft delete element inet hawser anyport4 { tcp . 8080 } frees the port"
+	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\) frees.*/\1/p' | bash
+	run add c2 "$tcp"
+	fails_with "*hawser anyport6 { tcp . 8080 } frees the port"
+	del c1 "$tcp"
+	[ "$(ours)" = "[]" ]
+	add c2 "$tcp"
+}
+
+@test "portmap: of forty who want the same port one gets it, and some addresses never meet every address" {
+	pod c1 one
+	for i in {1..40}; do
+		cp /tmp/net.c1 "/tmp/net.p$i"
+		if [ $((i % 4)) = 0 ]; then maps=$tcp; else maps=${tcp/\}/,\"hostIP\":\"192.0.2.$i\"\}}; fi
+		{ add "p$i" "$maps" >/dev/null && touch "/tmp/won.p$i"; } &
+		adds[i]=$!
+	done
+	for i in {1..40}; do wait "${adds[i]}" || true; done
+	any=$(nft list map inet hawser anyport4 | grep -c 'tcp . 8080' || true)
+	some=$(ours | jq 'map(select(startswith("port4"))) | length')
+	[ "$any $some" = "1 0" ] || [ "$any $some" = "0 30" ]
+	[ "$(find /tmp -name 'won.p*' | wc -l)" = $((any + some)) ]
+	[ "$(ours | jq 'map(select(startswith("holder4"))) | length')" = "$some" ]
+	for i in {1..40}; do
+		del "p$i" "$tcp" &
+		dels[i]=$!
+	done
+	for i in {1..40}; do wait "${dels[i]}"; done
+	[ "$(ours)" = "[]" ]
+	rm -f /tmp/won.*
+}
+
+# ---- DEL, GC, CHECK, repair -----------------------------------------------------------------------------
+
+@test "portmap: DEL works without mappings, result or namespace, and twice" {
+	pod c1 one
+	add c1 "$tcp" "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	call portmap DEL c1 "" "$(</tmp/conf)"
+	[ "$(ours)" = "[]" ]
+	call portmap DEL c1 "" "$(</tmp/conf)"
+	add c1 "$tcp"
+	rm -rf /run/hawser
+	call portmap DEL c1 "" "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: GC ends what is not valid any more" {
+	pod c1 one
+	pod c2 two
+	add c1 "$tcp"
+	add c2 "$udp"
+	call portmap GC "" "" "$(jq -c '."cni.dev/valid-attachments" = [{containerID:"c2",ifname:"eth0"}]' /tmp/conf)"
+	[ "$(ours | jq -c 'map(select(startswith("anyport4")))')" = '["anyport4 udp . 8080 : 10.7.0.3 . 80"]' ]
+}
+
+@test "portmap: what the kernel remembers of a UDP port is forgotten on ADD and on DEL" {
+	need conntrack
+	pod c1 one
+	pod c2 two
+	sees() { ip netns exec outside timeout 2 python3 -c '
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(1)
+s.bind(("192.0.2.2", 5555))
+s.sendto(b"x", ("192.0.2.1", 8080))
+try:
+    print(s.recv(9).decode())
+except TimeoutError:
+    print("nobody")'; }
+	for netns in one two; do
+		ip netns exec $netns timeout 30 python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 80))
+open("/tmp/ready." + sys.argv[1], "w")
+while True:
+    s.sendto(sys.argv[1].encode(), s.recvfrom(9)[1])' $netns &
+		until [ -e /tmp/ready.$netns ]; do sleep 0.01; done
+	done
+	run sees # the kernel remembers that the host has it
+	add c1 "$udp"
+	[ "$(sees)" = one ]
+	del c1
+	conntrack -L -p udp --dport 8080 2>/dev/null >/tmp/left
+	[ ! -s /tmp/left ]
+	add c2 "$udp"
+	[ "$(sees)" = two ]
+	kill "$(jobs -p | head -n 1)" "$(jobs -p | tail -n 1)"
+	rm -f /tmp/ready.*
+}
+
+@test "portmap: CHECK finds what is missing, changed or another's; repair puts it back" {
+	pod c1 one
+	conf '{"conditionsV4":["iifname \"wire\""],"markMasqBit":5}'
+	some='{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
+	add c1 "$tcp" "$some"
+	check c1 "$tcp" "$some"
+	before=$(nft list ruleset)
+	for harm in "flush ruleset" "flush table inet hawser" "flush map inet hawser anyport4" "flush map inet hawser port4" \
+		"flush map inet hawser anymark6" "flush map inet hawser anycond4" "flush set inet hawser own6" \
+		"flush chain inet hawser snat5" "flush chain inet hawser snatbits" \
+		"flush chain inet hawser $(nft list chains inet | grep -o 'cond_[0-9a-f]*')"; do
+		nft "$harm"
+		run check c1 "$tcp" "$some"
+		fails_with "*hawser-plugin repair restores *"
+		run -0 hawser-plugin repair
+		check c1 "$tcp" "$some"
+		diff <(nft list ruleset) - <<<"$before"
+	done
+	run check c1 "$tcp" "$some" "$udp"
+	fails_with "*lacks udp . 8080 : 10.7.0.2 . 80*"
+	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
+}
+
+@test "portmap: STATUS is about the configuration and the kernel" {
+	call portmap STATUS "" "" "$(</tmp/conf)"
+	conf '{"markMasqBit":99}'
+	run call portmap STATUS "" "" "$(</tmp/conf)"
+	fails_with "MasqMarkBit must be between 0 and 31"
+	[ -z "$(nft list tables)" ]
+}
+
+# ---- Go's plugin ------------------------------------------------------------------------------------------
+
+@test "portmap: DEL removes what Go's plugin made through iptables, and nothing of its other pods" {
+	need iptables ip6tables
+	need_go_plugins portmap
+	pod c1 one
+	pod c2 two
+	jq -c '.cniVersion = "1.0.0"' /tmp/conf >/tmp/conf.old
+	mv /tmp/conf.old /tmp/conf
+	plugins=$GO_PLUGINS add c2 "$udp" >/dev/null
+	saved() { iptables-save -t nat | grep -v '^[#:]'; ip6tables-save -t nat | grep -v '^[#:]'; }
+	before=$(saved)
+	plugins=$GO_PLUGINS add c1 "$tcp" >/dev/null
+	[ "$(saved)" != "$before" ]
+	del c1 "$tcp"
+	[ "$(saved)" = "$before" ]
+	plugins=$GO_PLUGINS del c2 "$udp"
+}
+
+@test "portmap: DEL removes what Go's plugin made through nftables, and nothing of its other pods" {
+	nft -f - <<-'END'
+		table ip cni_hostport {
+			chain hostports {
+				tcp dport 8080 dnat to 10.7.0.2:80 comment "c1"
+				tcp dport 8081 dnat to 10.7.0.3:80 comment "c10"
+				tcp dport 8082 dnat to 10.7.0.4:80 comment "xc1"
+			}
+			chain masquerading {
+				type nat hook postrouting priority 100;
+				ip saddr 10.7.0.2 ip daddr 10.7.0.2 masquerade comment "c1"
+			}
+		}
+		table ip6 cni_hostport {
+			chain hostports { tcp dport 8080 dnat to [fd07::2]:80 comment "c1"; }
+		}
+	END
+	call portmap DEL c1 "" "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
+	nft list ruleset
+	[ "$(nft list ruleset | grep -c 'comment "c1"')" = 0 ]
+	[ "$(nft list ruleset | grep -c comment)" = 2 ]
+}
