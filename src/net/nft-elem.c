@@ -29,25 +29,55 @@
 
 /* Fields: 4 and 6 an address, p protocol, s port, i name of a link, m hardware address, n number;
  * v: a verdict. */
+/* clang-format off */
 const struct nft_set nft_sets[] = {
-	{ NFT_INET, "version", "n", "" },     { NFT_INET, "masq4", "4", "" },
-	{ NFT_INET, "masq6", "6", "" },	      { NFT_INET, "own4", "44", "" },
-	{ NFT_INET, "own6", "66", "" },	      { NFT_INET, "port4", "p4s", "4s" },
-	{ NFT_INET, "port6", "p6s", "6s" },   { NFT_INET, "anyport4", "ps", "4s" },
-	{ NFT_INET, "anyport6", "ps", "6s" }, { NFT_INET, "cond4", "p4s", "v" },
-	{ NFT_INET, "cond6", "p6s", "v" },    { NFT_INET, "anycond4", "ps", "v" },
-	{ NFT_INET, "anycond6", "ps", "v" },  { NFT_INET, "mark4", "p4s", "v" },
-	{ NFT_INET, "mark6", "p6s", "v" },    { NFT_INET, "anymark4", "ps", "v" },
-	{ NFT_INET, "anymark6", "ps", "v" },  { NFT_INET, "snatall4", "p4s", "" },
-	{ NFT_INET, "snatall6", "p6s", "" },  { NFT_INET, "self4", "44", "" },
-	{ NFT_INET, "self6", "66", "" },      { NFT_INET, "holder4", "psn", "" },
-	{ NFT_INET, "holder6", "psn", "" },   { NFT_INET, "upto4", "psn", "" },
-	{ NFT_INET, "upto6", "psn", "" },     { NFT_INET, "allow4", "4", "v" },
-	{ NFT_INET, "allow6", "6", "v" },     { NFT_INET, "protected", "i", "" },
-	{ NFT_INET, "samebridge", "ii", "" }, { NFT_INET, "isolated", "ii", "" },
-	{ NFT_BRIDGE, "version", "n", "" },   { NFT_BRIDGE, "mac_checked", "i", "" },
-	{ NFT_BRIDGE, "mac_ok", "im", "" },   { 0 },
+	{ NFT_INET, "version", "n", "" },
+	{ NFT_INET, "masq4", "4", "" },
+	{ NFT_INET, "masq6", "6", "" },
+	{ NFT_INET, "own4", "44", "" },
+	{ NFT_INET, "own6", "66", "" },
+	{ NFT_INET, "port4", "p4s", "4s" },
+	{ NFT_INET, "port6", "p6s", "6s" },
+	{ NFT_INET, "anyport4", "ps", "4s" },
+	{ NFT_INET, "anyport6", "ps", "6s" },
+	{ NFT_INET, "cond4", "p4s", "v" },
+	{ NFT_INET, "cond6", "p6s", "v" },
+	{ NFT_INET, "anycond4", "ps", "v" },
+	{ NFT_INET, "anycond6", "ps", "v" },
+	{ NFT_INET, "mark4", "p4s", "v", "snat13" },
+	{ NFT_INET, "mark6", "p6s", "v", "snat13" },
+	{ NFT_INET, "anymark4", "ps", "v", "snat13" },
+	{ NFT_INET, "anymark6", "ps", "v", "snat13" },
+	{ NFT_INET, "snatall4", "p4s", "" },
+	{ NFT_INET, "snatall6", "p6s", "" },
+	{ NFT_INET, "self4", "44", "" },
+	{ NFT_INET, "self6", "66", "" },
+	{ NFT_INET, "holder4", "psn", "" },
+	{ NFT_INET, "holder6", "psn", "" },
+	{ NFT_INET, "upto4", "psn", "" },
+	{ NFT_INET, "upto6", "psn", "" },
+	{ NFT_INET, "allow4", "4", "v", "allow12" },
+	{ NFT_INET, "allow6", "6", "v", "allow12" },
+	{ NFT_INET, "protected", "i", "" },
+	{ NFT_INET, "samebridge", "ii", "" },
+	{ NFT_INET, "isolated", "ii", "" },
+	{ NFT_BRIDGE, "version", "n", "" },
+	{ NFT_BRIDGE, "mac_checked", "i", "" },
+	{ NFT_BRIDGE, "mac_ok", "im", "" },
+	{ 0 },
 };
+/* clang-format on */
+
+/**
+ * nft_set_find() - a set or map by its name
+ */
+const struct nft_set *nft_set_find(enum nft_table table, const char *name)
+{
+	for (const struct nft_set *set = nft_sets; set->name; set++)
+		if (set->table == table && str_equal(set->name, name))
+			return set;
+	return NULL;
+}
 
 /* ---- filling one ------------------------------------------------------------------------ */
 
@@ -184,10 +214,13 @@ static void encode_verdict(struct nlmsghdr *m, const struct nft_elem *elem)
 {
 	struct nlattr *data = mnl_attr_nest_start(m, NFTA_SET_ELEM_DATA);
 	struct nlattr *verdict = mnl_attr_nest_start(m, NFTA_DATA_VERDICT);
+	const struct nft_set *set = nft_set_find(elem->table, elem->set);
+	bool usual = set && set->usual && !elem->is_goto && str_equal(elem->chain, set->usual);
+	int code = usual ? NFT_CONTINUE : elem->is_goto ? NFT_GOTO : NFT_JUMP;
 
-	mnl_attr_put_u32(m, NFTA_VERDICT_CODE,
-			 htonl((uint32_t)(elem->is_goto ? NFT_GOTO : NFT_JUMP)));
-	mnl_attr_put_strz(m, NFTA_VERDICT_CHAIN, elem->chain);
+	mnl_attr_put_u32(m, NFTA_VERDICT_CODE, htonl((uint32_t)code));
+	if (!usual)
+		mnl_attr_put_strz(m, NFTA_VERDICT_CHAIN, elem->chain);
 	mnl_attr_nest_end(m, verdict);
 	mnl_attr_nest_end(m, data);
 }
@@ -236,15 +269,20 @@ static void decode_bytes(const struct nlattr *attr, struct nft_bytes *ret)
 
 static void decode_verdict(const struct nlattr *verdict, struct nft_elem *ret)
 {
+	const struct nft_set *set = nft_set_find(ret->table, ret->set);
+	const char *chain = set ? str_or(set->usual, "") : "";
+	int len = (int)strlen(chain);
 	const struct nlattr *attr;
 
 	mnl_attr_for_each_nested(attr, verdict) {
-		if (mnl_attr_get_type(attr) == NFTA_VERDICT_CHAIN)
-			snprintf(ret->chain, sizeof(ret->chain), "%.*s",
-				 (int)mnl_attr_get_payload_len(attr), mnl_attr_get_str(attr));
-		else if (mnl_attr_get_type(attr) == NFTA_VERDICT_CODE)
+		if (mnl_attr_get_type(attr) == NFTA_VERDICT_CHAIN) {
+			chain = mnl_attr_get_str(attr);
+			len = mnl_attr_get_payload_len(attr);
+		} else if (mnl_attr_get_type(attr) == NFTA_VERDICT_CODE) {
 			ret->is_goto = (int)ntohl(mnl_attr_get_u32(attr)) == NFT_GOTO;
+		}
 	}
+	snprintf(ret->chain, sizeof(ret->chain), "%.*s", len, chain);
 }
 
 static void decode_data(const struct nlattr *nest, struct nft_bytes *ret, struct nft_elem *elem)

@@ -9,16 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/str.h"
-#include "net/nft.h"
-
-static const struct nft_set *find_set(const struct nft_elem *elem)
-{
-	for (const struct nft_set *set = nft_sets; set->name; set++)
-		if (set->table == elem->table && str_equal(set->name, elem->set))
-			return set;
-	return NULL;
-}
+#include "net/nft-elem.h"
 
 struct text {
 	char *buf;
@@ -123,7 +114,7 @@ static void add_fields(struct text *text, const char *types, const struct nft_by
  */
 const char *nft_elem_format(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
 {
-	const struct nft_set *set = find_set(elem);
+	const struct nft_set *set = nft_set_find(elem->table, elem->set);
 	struct text text = { .buf = buf };
 
 	buf[0] = '\0';

@@ -80,6 +80,10 @@ struct nft_set {
 	enum nft_table table;
 	const char *name;
 	const char *key, *data;
+	const char
+		*usual; /* of a map to verdicts: the chain to which its rules go by themselves. An
+			    * element that jumps there is written as "continue"; ruleset.nft
+			    * says why */
 };
 extern const struct nft_set nft_sets[];
 

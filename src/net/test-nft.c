@@ -189,6 +189,7 @@ static void verdicts(void **state)
 	add(nft, allow, ANN);
 	assert_int_equal(nft_get(nft, &allow, &there, &e), 1);
 	assert_string_equal(there.chain, "allow12");
+	assert_true(prints("list map inet hawser allow4", ": continue"));
 	assert_int_equal(nft_check(nft, &allow, 1, ANN, &e), 0);
 	nft_data_goto(&allow, "allow31");
 	assert_int_equal(nft_add(nft, &allow, 1, ANN, NULL, &e), -ENOENT);
