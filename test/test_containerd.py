@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test/test_containerd.py - containerd on our plugins alone, by CRI as a kubelet, and by ctr
+
+What:  pods that talk, host ports, shaped traffic; containerd restarted, and killed with all that it
+       ran; 200 pods come and gone. After each test nothing is left: no link, lease, record, cached
+       result, namespace, process or nft element that was not there before it.
+How:   Debian's containerd and runc, with an image made here; the plugins are in /opt/cni/bin and
+       the network is in /etc/cni/net.d, where containerd looks for them by itself.
+Env:   HAWSER_CONTAINERD, a folder with another containerd; HAWSER_CRICTL, to talk to it by that
+       program (test/conformance).
+"""
+import concurrent.futures
+import difflib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SRC = pathlib.Path(os.environ["HAWSER_SRC"])
+sys.path.insert(0, str(SRC / "test/runtimes"))
+os.environ["PATH"] = os.environ.get("HAWSER_CONTAINERD", "") + ":" + os.environ["PATH"]
+for program in ("containerd", "ctr", "runc", "busybox", "nft"):
+    if not shutil.which(program):
+        pytest.skip(program + " is not installed", allow_module_level=True)
+pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
+import cri  # noqa: E402
+
+SOCKET = "/run/containerd/containerd.sock"
+CONFIG = """
+version = 2
+root = "/tmp/containerd"
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "%s"
+  restrict_oom_score_adj = true
+""" % cri.IMAGE
+NETWORK = {"cniVersion": "1.0.0", "name": "pods", "plugins": [
+    {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": True,
+     "hairpinMode": True, "ipam": {
+        "type": "host-local", "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}],
+        "ranges": [[{"subnet": "10.88.0.0/16"}], [{"subnet": "fd00:88::/64"}]]}},
+    {"type": "portmap", "capabilities": {"portMappings": True}},
+    {"type": "firewall"},
+    {"type": "bandwidth", "capabilities": {"bandwidth": True}}]}
+OUTSIDE = """
+    ip netns add outside
+    ip link add out0 up type veth peer name eth0 netns outside
+    ip address add 192.0.2.1/24 dev out0
+    ip -n outside address add 192.0.2.2/24 dev eth0
+    ip -n outside link set eth0 up
+    ip netns exec outside busybox httpd -p 80 -h test/runtimes/www"""
+STATE = """
+    source test/state.bash
+    state_links; state_netns; state_nft; state_processes
+    state_files /run/hawser /var/lib/cni | grep -v last_reserved_ip"""
+
+
+def shell(script):
+    return subprocess.run(["bash", "-c", script], stdin=subprocess.DEVNULL, text=True, check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def until(what, value=True, seconds=20):
+    """Call what() until it returns value; what it returned last."""
+    end = time.monotonic() + seconds
+    while (got := what()) != value and time.monotonic() < end:
+        time.sleep(0.05)
+    return got
+
+
+def calm():
+    """The state, once it has stopped changing: of a DEL a part is done after it."""
+    for _ in range(100):
+        before = shell(STATE)
+        time.sleep(0.2)
+        if before == shell(STATE):
+            return before
+    raise AssertionError("the state does not come to rest")
+
+
+def who(address, port=80, netns=None):
+    """As whom the server there sees this host, or its netns; "" if it does not."""
+    prefix = ["ip", "netns", "exec", netns] if netns else []
+    answer = subprocess.run(prefix + ["timeout", "10", "busybox", "nc", address, str(port)],
+                            input=b"GET /cgi-bin/who HTTP/1.0\r\n\r\n", stdout=subprocess.PIPE)
+    return answer.stdout.decode().strip().rpartition("\n")[2]
+
+
+class Containerd:
+    """The daemon, and what it was told to run."""
+
+    def __init__(self):
+        pathlib.Path("/tmp/config.toml").write_text(CONFIG)
+        pathlib.Path("/etc/cni/net.d/10-pods.conflist").write_text(json.dumps(NETWORK))
+        shell("hawser-plugin install /opt/cni/bin; test/runtimes/image /tmp/image.tar")
+        crictl = os.environ.get("HAWSER_CRICTL")
+        self.cri = cri.Crictl(crictl, SOCKET) if crictl else cri.Cri(SOCKET)
+        self.log = open("/tmp/containerd.log", "ab")
+        self.start()
+        for namespace in ("k8s.io", "default"):
+            shell("ctr -n %s images import /tmp/image.tar" % namespace)
+        assert until(self.cri.ready), self.tail()
+
+    def start(self):
+        self.daemon = subprocess.Popen(["containerd", "-c", "/tmp/config.toml"], stdout=self.log,
+                                       stderr=self.log, stdin=subprocess.DEVNULL)
+        assert until(lambda: subprocess.run(["ctr", "version"], capture_output=True).returncode,
+                     0) == 0, self.tail()
+
+    def stop(self, number=signal.SIGTERM):
+        self.daemon.send_signal(number)
+        self.daemon.wait(20)
+
+    def kill_all(self):
+        """The daemon, its shims and what they run, at once, and the pods' namespaces."""
+        tasks = shell("ctr -n k8s.io tasks list | awk 'NR > 1 { print $2 }'").split()
+        shims = shell("ps -o ppid= -p " + ",".join(tasks)).split()
+        for pid in {self.daemon.pid, *map(int, shims + tasks)}:
+            os.kill(pid, signal.SIGKILL)
+        self.daemon.wait(20)
+        shell('for netns in /run/netns/cni-*; do umount "$netns" && rm "$netns"; done')
+
+    def restart(self, number):
+        self.stop(number)
+        self.start()
+        assert until(self.cri.ready), self.tail()
+
+    @staticmethod
+    def tail():
+        return shell("tail -n 40 /tmp/containerd.log")
+
+
+class Pod:
+    """A pod with a web server on port 80."""
+
+    def __init__(self, containerd, name, **options):
+        self.cri = containerd.cri
+        config = cri.pod_config(name, **options)
+        self.id = self.cri.run_pod(config)
+        self.container = self.cri.run_container(self.id, config,
+                                                ["/bin/httpd", "-f", "-p", "80", "-h", "/www"])
+        self.address, self.address6 = self.cri.addresses(self.id)
+        assert until(lambda: bool(who(self.address)))
+
+    def who(self, address, port=80):
+        """As whom the server there sees this pod."""
+        ask = "printf 'GET /cgi-bin/who HTTP/1.0\\r\\n\\r\\n' | nc -w 5 %s %d" % (address, port)
+        return self.cri.exec(self.container, ["/bin/sh", "-c", ask]).strip().rpartition("\n")[2]
+
+
+@pytest.fixture(scope="module")
+def daemon():
+    shell(OUTSIDE)
+    containerd = Containerd()
+    pod = Pod(containerd, "first")
+    containerd.cri.remove_pod(pod.id)
+    yield containerd
+    containerd.stop()
+    shell("find /sys/fs/cgroup{,/*}%s -depth -type d -exec rmdir {} + || true" % cri.CGROUP)
+
+
+@pytest.fixture
+def containerd(daemon):
+    """With nothing running, before the test and after."""
+    before = calm()
+    yield daemon
+    for pod in daemon.cri.pods():
+        daemon.cri.remove_pod(pod)
+    after = until(lambda: shell(STATE), before)
+    left = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
+    assert after == before, "\n".join(left)
+
+
+def test_pods_reach_each_other_as_themselves_and_the_outside_as_the_host(containerd):
+    one, two = Pod(containerd, "one"), Pod(containerd, "two")
+    assert one.who(two.address) == one.address
+    assert two.who(one.address6) == two.address6
+    assert one.who("192.0.2.2") == "192.0.2.1"
+
+
+def test_a_host_port_answers_on_localhost_to_the_outside_and_to_pods(containerd):
+    one, two = Pod(containerd, "one", ports=[(8080, 80)]), Pod(containerd, "two")
+    assert who("127.0.0.1", 8080) == "10.88.0.1"
+    assert who("192.0.2.1", 8080) == "192.0.2.1"
+    assert who("192.0.2.1", 8080, netns="outside") == "192.0.2.2"
+    assert two.who("192.0.2.1", 8080) == "10.88.0.1"
+    assert one.who("192.0.2.1", 8080) == "10.88.0.1"
+    containerd.cri.remove_pod(one.id)
+    assert who("192.0.2.1", 8080) == ""
+
+
+def test_a_pod_is_shaped_as_its_annotations_say(containerd):
+    Pod(containerd, "one", annotations=[("kubernetes.io/ingress-bandwidth", "10M"),
+                                        ("kubernetes.io/egress-bandwidth", "10M")])
+    assert "tbf" in shell("tc qdisc show") and "rate 10Mbit" in shell("tc qdisc show")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL],
+                         ids=lambda number: number.name)
+def test_pods_survive_a_restart_of_containerd(containerd, number):
+    one, two = Pod(containerd, "one", ports=[(8080, 80)]), Pod(containerd, "two")
+    containerd.restart(number)
+    assert containerd.cri.addresses(one.id) == [one.address, one.address6]
+    assert who("192.0.2.1", 8080, netns="outside") == "192.0.2.2"
+    assert one.who(two.address) == one.address
+    three = Pod(containerd, "three")
+    assert three.who(one.address) == three.address
+
+
+def test_pods_that_died_with_containerd_are_cleaned_up(containerd):
+    Pod(containerd, "one", ports=[(8080, 80)])
+    containerd.kill_all()
+    containerd.start()
+    assert until(containerd.cri.ready), containerd.tail()
+
+
+def test_ctr_run_cni_in_the_foreground(containerd):
+    one = Pod(containerd, "one")
+    ask = "printf 'GET /cgi-bin/who HTTP/1.0\\r\\n\\r\\n' | nc -w 5 %s 80" % one.address
+    seen = shell("ctr run --rm --cni --cgroup %s/ctr %s ctr /bin/sh -c '%s'"
+                 % (cri.CGROUP, cri.IMAGE, ask.replace("'", '"')))
+    assert seen.split()[-1].startswith("10.88.0.") and seen.split()[-1] != one.address
+
+
+def test_200_pods_leave_nothing(containerd):
+    def life(number):
+        """Of every five pods one has a host port; of every two one is removed without a stop."""
+        ports = [(10000 + number, 80)] if number % 5 == 0 else []
+        pod = containerd.cri.run_pod(cri.pod_config("pod%d" % number, ports))
+        assert containerd.cri.addresses(pod)
+        if number % 2:
+            containerd.cri.stop_pod(pod)
+        containerd.cri.remove_pod(pod)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(life, range(200)))
