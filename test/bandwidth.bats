@@ -476,6 +476,28 @@ fd02::1 1 1" ]
 	nothing_left
 }
 
+@test "bandwidth: beside subnets that are free, a stream of large packets gets through a slow limit" {
+	keys='"ingressRate":10000000,"ingressBurst":200000,"unshapedSubnets":["192.0.2.0/24"]'
+	call ADD "$keys"
+	ip addr add 10.1.2.1/24 dev host0
+	ip -n one addr add 10.1.2.3/24 dev eth0
+	rm -f /tmp/server
+	ip netns exec one timeout 20 python3 -c '
+import socket
+with socket.create_server(("10.1.2.3", 7777)) as server:
+    print("ready", flush=True)
+    stream, got = server.accept()[0], 0
+while (n := len(stream.recv(65536))):
+    got += n
+print(got)' >/tmp/server &
+	until grep -qs ready /tmp/server; do sleep 0.01; done
+	timeout 20 python3 -c '
+import socket
+socket.create_connection(("10.1.2.3", 7777)).sendall(bytes(1000000))'
+	wait $!
+	[ "$(tail -n 1 /tmp/server)" = 1000000 ]
+}
+
 @test "bandwidth: subnets with an ifb" {
 	keys="$out"',"egress":"ifb","shapedSubnets":["10.1.3.0/24"]'
 	ifb=$(call ADD "$keys" | jq -r '.interfaces[3].name')

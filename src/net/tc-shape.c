@@ -12,7 +12,9 @@
  * How:   a filter to 6877:0 is htb's own way to say "direct", and what no filter
  *        knows goes there, too, when there is no default class. So what is not
  *        held back passes no bucket at all, however fast it comes.
- *        Rate, burst and what may wait are the tbf's.
+ *        Rate and burst are the tbf's, and so is what may wait, unless that is less
+ *        than two of the large packets that the kernel makes of many: a tbf cuts
+ *        them up again where they do not fit, the others would drop them all.
  * Rules: the kernel wants a priority to have one protocol.
  */
 #include <arpa/inet.h>
@@ -36,6 +38,7 @@
 #define CLASS_DIRECT TC_HANDLE
 #define QUANTUM	     65536 /* there is nobody to take turns with */
 #define DIRECT_QLEN  1000
+#define WAIT_LEAST   (2U * 80 * 1024)
 #define WORDS_MAX    4 /* of an address, of 32 bits */
 
 /* ---- filters -------------------------------------------------------------------------------- */
@@ -129,6 +132,11 @@ static void put_htb(struct rtnl *nl, const struct link *link, const struct tc_sh
 	mnl_attr_nest_end(m, options);
 }
 
+static uint32_t may_wait(const struct tc_tbf *bucket)
+{
+	return bucket->limit > WAIT_LEAST ? bucket->limit : WAIT_LEAST;
+}
+
 static void put_class(struct rtnl *nl, const struct link *link, const struct tc_tbf *bucket)
 {
 	struct tc_htb_opt parms = { .rate = tc_ratespec(bucket->rate),
@@ -136,7 +144,7 @@ static void put_class(struct rtnl *nl, const struct link *link, const struct tc_
 				    .buffer = bucket->buffer,
 				    .cbuffer = bucket->buffer,
 				    .quantum = QUANTUM };
-	struct tc_fifo_qopt fifo = { .limit = bucket->limit };
+	struct tc_fifo_qopt fifo = { .limit = may_wait(bucket) };
 	struct nlmsghdr *m =
 		tc_put_qdisc(nl, RTM_NEWTCLASS, NLM_F_CREATE | NLM_F_EXCL, link, TC_HANDLE,
 			     CLASS_HELD, "add the class of what is limited");
@@ -311,6 +319,7 @@ int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_sha
 		   struct hw_err *e)
 {
 	const char *kind = shape->n_subnets ? "htb" : "tbf";
+	struct tc_tbf want = shape->bucket;
 	struct tc_qdisc root = { 0 };
 
 	int r = tc_get_root(nl, link, &root, e);
@@ -321,9 +330,11 @@ int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_sha
 		return err_text(e, -ENOENT,
 				"interface %s has no rate limit of ours: its queue is %s",
 				link->name, *root.kind ? root.kind : "gone");
-	if (shape->n_subnets)
+	if (shape->n_subnets) {
+		want.limit = may_wait(&want);
 		r = get_class(nl, link, &root.tbf, e);
+	}
 	if (r >= 0)
-		r = check_bucket(link, &root.tbf, &shape->bucket, e);
+		r = check_bucket(link, &root.tbf, &want, e);
 	return r < 0 || !shape->n_subnets ? r : check_filters(nl, link, shape, e);
 }
