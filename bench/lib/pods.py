@@ -13,6 +13,7 @@ import os
 import subprocess
 
 GO = "/usr/lib/cni"
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"      # where Go's find iptables
 OURS, PEER, FLOOR = SIDES = ("ours", "go", "probe")
 
 # What the benches give their plugins.
@@ -61,6 +62,6 @@ class Pods:
             how = "says" if how == "run" else how
             return [host, f"{how} {self.probe()} {what} {pod} {netns} {QUEUES}"]
         cni = self.place.build / "cni" if side == OURS else GO
-        return [host, f"env CNI_PATH={cni}", f"env CNI_COMMAND={command}",
+        return [host, f"env PATH={PATH}", f"env CNI_PATH={cni}", f"env CNI_COMMAND={command}",
                 f"env CNI_CONTAINERID=pod{pod}", f"env CNI_NETNS={netns}", "env CNI_IFNAME=eth0",
                 f"input {self.conf[side]}", f"{how} {cni}/{self.plugin}"]

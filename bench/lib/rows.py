@@ -197,9 +197,11 @@ class Memory:
     ours_run: list
     peer_run: list
     aim: Aim = None
+    samples: int = None
 
     def measure(self, place):
-        numbers = run_series(place, [self.ours_run, self.peer_run], place.samples, "--rss")
+        numbers = run_series(place, [self.ours_run, self.peer_run], self.samples or place.samples,
+                             "--rss")
         ours, theirs = (max(column) for column in zip(*numbers))
         return {"kind": "memory", "what": self.what, "peer": self.peer, "ours": ours,
                 "theirs": theirs, "aim": self.aim and f"at most {self.aim.kib} KiB",
@@ -230,3 +232,23 @@ class Size:
     @staticmethod
     def lines(figures):
         yield line(figures["what"], f'{figures["size"]:>9} bytes', "", figures)
+
+
+@dataclasses.dataclass
+class Rate:
+    """What a limit of so many bits per second lets through, in bits per second."""
+    what: str
+    asked: float
+    samples: list
+    within: float = 0.05
+
+    def measure(self, _):
+        found = statistics.median(self.samples)
+        return {"kind": "rate", "what": self.what, "asked": self.asked, "found": found,
+                "ratio": found / self.asked, "aim": f"within {self.within * 100:g} %",
+                "met": abs(found / self.asked - 1) <= self.within, "samples": self.samples}
+
+    @staticmethod
+    def lines(figures):
+        yield line(figures["what"], f'{figures["found"] / 1e6:>9.2f} Mbit/s',
+                   f'{figures["ratio"]:.3f}x', figures)

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench/forward.c - how fast a host forwards small packets to a pod
+ *
+ * What:  forward SAMPLES PACKETS one|many (SENDER ADDRESS PORT POD POD-PORT)...
+ *        for each set of five: sends PACKETS datagrams of 18 bytes from the
+ *        network namespace SENDER to ADDRESS and PORT, and takes them in at
+ *        POD-PORT in the namespace POD; all of one flow, or each of a new one. Prints
+ *        a line per sample with the nanoseconds that each set took, from the
+ *        first packet sent to the last one taken in.
+ * How:   raw packets, so that a new flow costs no new socket, from an address in
+ *        100.64.0.0/16 that nobody had before us, so that each is new indeed. One
+ *        thread, so that sending and forwarding are on one processor. Which set goes first changes
+ *        with every sample. A tenth more is run before, unprinted.
+ * Rules: a packet that is lost ends the run: there is nothing to compare then.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/ip.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SETS_MAX   4
+#define PAYLOAD	   18
+#define AT_ONCE	   32
+#define ROOM	   (64 << 20)
+#define WAIT_MS	   2000
+#define FIRST_PORT 1024
+#define SOURCES	   0x64400000 /* 100.64.0.0 */
+
+struct packet {
+	struct iphdr ip;
+	struct udphdr udp;
+	char payload[PAYLOAD];
+} __attribute__((packed));
+
+struct set {
+	int out, in;
+	struct sockaddr_in to;
+	uint16_t next; /* port to send from */
+};
+
+static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *what, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "forward: ");
+	va_start(ap, what);
+	vfprintf(stderr, what, ap);
+	va_end(ap);
+	fprintf(stderr, ": %s\n", strerror(errno));
+	exit(1);
+}
+
+static int number(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	errno = EINVAL;
+	if (end == text || *end || n < 1 || n > 1000000)
+		die("%s", text);
+	return (int)n;
+}
+
+static int socket_in(const char *netns, int type, int protocol)
+{
+	int fd = open(netns, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || setns(fd, CLONE_NEWNET) < 0)
+		die("enter %s", netns);
+	close(fd);
+	fd = socket(AF_INET, type | SOCK_CLOEXEC, protocol);
+	if (fd < 0)
+		die("open a socket in %s", netns);
+	return fd;
+}
+
+static void set_open(struct set *set, char **words)
+{
+	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(number(words[4])) };
+	int room = ROOM;
+
+	*set = (struct set){ .next = FIRST_PORT };
+	set->to =
+		(struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(number(words[2])) };
+	if (inet_pton(AF_INET, words[1], &set->to.sin_addr) != 1)
+		die("address %s", words[1]);
+	set->out = socket_in(words[0], SOCK_RAW, IPPROTO_RAW);
+	set->in = socket_in(words[3], SOCK_DGRAM, 0);
+	if (setsockopt(set->in, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) < 0 ||
+	    bind(set->in, (struct sockaddr *)&here, sizeof(here)) < 0)
+		die("listen in %s", words[3]);
+}
+
+static struct packet new_packet(struct set *set, bool many)
+{
+	struct packet p = {
+		.ip = { .version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_UDP },
+		.udp = { .source = htons(set->next), .dest = set->to.sin_port },
+	};
+
+	p.ip.tot_len = htons(sizeof(p));
+	p.ip.saddr = htonl(SOURCES | ((uint32_t)getpid() & 0xffff));
+	p.ip.daddr = set->to.sin_addr.s_addr;
+	p.udp.len = htons(sizeof(p.udp) + PAYLOAD);
+	if (many && ++set->next == 0)
+		set->next = FIRST_PORT;
+	return p;
+}
+
+static void send_some(struct set *set, int n, bool many)
+{
+	struct packet packets[AT_ONCE];
+	struct iovec parts[AT_ONCE];
+	struct mmsghdr messages[AT_ONCE] = { 0 };
+
+	for (int i = 0; i < n; i++) {
+		packets[i] = new_packet(set, many);
+		parts[i] = (struct iovec){ &packets[i], sizeof(packets[i]) };
+		messages[i].msg_hdr = (struct msghdr){ .msg_name = &set->to,
+						       .msg_namelen = sizeof(set->to),
+						       .msg_iov = &parts[i],
+						       .msg_iovlen = 1 };
+	}
+	for (int sent = 0; sent < n;) {
+		int r = sendmmsg(set->out, messages + sent, (unsigned)(n - sent), 0);
+		if (r < 0)
+			die("send");
+		sent += r;
+	}
+}
+
+/* What has come until now. */
+static int take_in(struct set *set)
+{
+	char bytes[AT_ONCE][PAYLOAD];
+	struct iovec parts[AT_ONCE];
+	struct mmsghdr messages[AT_ONCE] = { 0 };
+	int all = 0, r;
+
+	for (int i = 0; i < AT_ONCE; i++) {
+		parts[i] = (struct iovec){ bytes[i], PAYLOAD };
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &parts[i], .msg_iovlen = 1 };
+	}
+	do {
+		r = recvmmsg(set->in, messages, AT_ONCE, MSG_DONTWAIT, NULL);
+		if (r < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+			die("receive");
+		all += r > 0 ? r : 0;
+	} while (r == AT_ONCE);
+	return all;
+}
+
+static long long now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static long long run(struct set *set, int packets, bool many)
+{
+	struct pollfd in = { .fd = set->in, .events = POLLIN };
+	long long start = now();
+	int got = 0;
+
+	for (int sent = 0; sent < packets; sent += AT_ONCE) {
+		send_some(set, packets - sent < AT_ONCE ? packets - sent : AT_ONCE, many);
+		got += take_in(set);
+	}
+	while (got < packets) {
+		errno = ETIMEDOUT;
+		if (poll(&in, 1, WAIT_MS) != 1)
+			die("%d of %d packets have arrived", got, packets);
+		got += take_in(set);
+	}
+	return now() - start;
+}
+
+int main(int argc, char **argv)
+{
+	long long took[SETS_MAX];
+	struct set sets[SETS_MAX];
+	int n_sets = (argc - 4) / 5;
+
+	if (argc < 9 || (argc - 4) % 5 || n_sets > SETS_MAX) {
+		fprintf(stderr, "usage: forward SAMPLES PACKETS one|many "
+				"(SENDER ADDRESS PORT POD POD-PORT)...\n");
+		return 2;
+	}
+	int samples = number(argv[1]), packets = number(argv[2]), before = samples / 10 + 1;
+	bool many = strcmp(argv[3], "many") == 0;
+
+	for (int i = 0; i < n_sets; i++)
+		set_open(&sets[i], argv + 4 + 5 * (size_t)i);
+	for (int sample = -before; sample < samples; sample++) {
+		for (int i = 0; i < n_sets; i++) {
+			int turn = (i + sample + before) % n_sets;
+
+			took[turn] = run(&sets[turn], packets, many);
+		}
+		for (int i = 0; sample >= 0 && i < n_sets; i++)
+			printf("%lld%c", took[i], i + 1 < n_sets ? ' ' : '\n');
+	}
+	return 0;
+}

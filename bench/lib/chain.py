@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chain that most pods have: loopback, bridge with ipMasq, portmap, bandwidth
+
+What:  Chain(place, count) makes hosts and pods as Pods does; lines() has our cnitool run the chain
+       for one of them, with our plugins or with Go's. A pod has one host port.
+How:   each plugin gets the result of the one before it, which nobody can write down beforehand:
+       hence cnitool, the same one for both sides.
+"""
+import json
+
+from lib.pods import BRIDGE, FLOOR, GO, OURS, PATH, SIDES, Pods
+
+MASQ = {**BRIDGE, "ipMasq": True}
+LIMITS = {"ingressRate": 100000000, "ingressBurst": 2000000, "egressRate": 100000000,
+          "egressBurst": 2000000}
+
+
+def network(name, bridge=MASQ):
+    return {"cniVersion": "1.0.0", "name": name, "plugins": [
+        {"type": "loopback"}, {"type": "bridge", **bridge},
+        {"type": "portmap", "capabilities": {"portMappings": True}},
+        {"type": "bandwidth", **LIMITS}]}
+
+
+def port_mappings(ports):
+    """For CAP_ARGS; without a blank, as bench/spawn.c wants it."""
+    return json.dumps({"portMappings": [{"hostPort": port, "containerPort": 7777, "protocol": "udp"}
+                                        for port in ports]}, separators=(",", ":"))
+
+
+class Chain:
+    def __init__(self, place, count, sides=SIDES):
+        self.place = place
+        self.pods = Pods(place, "bridge", count, BRIDGE, sides=sides)
+        for side in sides:
+            place.write(f"net.d/{self.pods.name}-{side}.conflist",
+                        json.dumps(network(self.name(side))))
+
+    def name(self, side):
+        return f"{self.pods.name}-{side}"
+
+    def host(self, side):
+        return self.pods.namespace(side, "host")
+
+    def lines(self, side, command, pod="{n}"):
+        if side == FLOOR:
+            return self.pods.lines(side, command, pod=pod)
+        build = self.place.build
+        # 3 and the pod's number is a port of its own, for the first thousands of pods
+        ports = port_mappings(["PORT"]).replace('"PORT"', f"3{pod}")
+        return [f"netns /run/netns/{self.host(side)}",
+                f"env CNI_PATH={build / 'cni' if side == OURS else GO}",
+                f"env PATH={PATH}",
+                f"env NETCONFPATH={self.place.dir}/net.d", f"env CAP_ARGS={ports}",
+                f"run {build}/bin/cnitool {command.lower()} {self.name(side)}"
+                f" /run/netns/{self.pods.namespace(side, pod)}"]
