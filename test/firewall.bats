@@ -99,7 +99,10 @@ for tries in range(4):
         sys.exit(s.recv(9) != b"hello")
     except OSError:
         pass
-sys.exit(1)' "$3" || { kill $! && wait $! || true; return 1; }
+sys.exit(1)' "$3" || {
+		kill $! || true
+		return 1
+	}
 	wait $!
 }
 
@@ -308,7 +311,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	drop_all
 	for i in {1..20}; do
 		jq -nc '{cniVersion:"1.0.0",interfaces:[{name:"eth0",sandbox:"/x"}],
-			ips:[{address:"10.8.0.'$i'/24"},{address:"fd08::'$i'/64"}]}' >"/tmp/result.c$i"
+			ips:[{address:"10.8.0.'"$i"'/24"},{address:"fd08::'"$i"'/64"}]}' >"/tmp/result.c$i"
 		add "c$i" one >/dev/null &
 		adds[i]=$!
 	done

@@ -78,7 +78,7 @@ void firewalld_close(struct firewalld *firewalld)
 
 static int load(struct firewalld *firewalld, struct hw_err *e)
 {
-	firewalld->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	firewalld->handle = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
 	if (!firewalld->handle)
 		return err_text(e, -ELIBACC, "%s", dlerror());
 	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
