@@ -92,6 +92,7 @@ kind = {"tcp": (socket.SOCK_STREAM, 0), "udp": (socket.SOCK_DGRAM, 0), "sctp": (
 s = socket.socket(socket.AF_INET6, *kind)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("::", int(sys.argv[1])))
+s.settimeout(float(sys.argv[3]) + 0.3)
 if sys.argv[2] != "udp":
     s.listen()
 print("ready", flush=True)
@@ -120,15 +121,14 @@ in_netns() { if [ "$1" = host ]; then "${@:2}"; else ip netns exec "$@"; fi; }
 # unseen ...: it sees nobody
 patience=8
 seen() {
+	local status=0
 	rm -f /tmp/seen
-	in_netns "$2" timeout 10 python3 "$BATS_FILE_TMPDIR/serve" "${6-80}" "$4" >/tmp/seen &
-	until grep -qs ready /tmp/seen; do sleep 0.01; done
-	in_netns "$1" timeout 10 python3 "$BATS_FILE_TMPDIR/ask" "$3" "${5-8080}" "$4" "$patience" 2>/dev/null || {
-		kill $!
-		return 1
-	}
-	wait $!
-	tail -n 1 /tmp/seen
+	in_netns "$2" timeout 20 python3 -IS "$BATS_FILE_TMPDIR/serve" "${6-80}" "$4" "$patience" >/tmp/seen 2>&1 &
+	until [ -s /tmp/seen ]; do sleep 0.01; done
+	in_netns "$1" timeout 20 python3 -IS "$BATS_FILE_TMPDIR/ask" "$3" "${5-8080}" "$4" "$patience" 2>/dev/null || status=1
+	wait $! || true # the next one wants the same port
+	sed 1d /tmp/seen
+	return $status
 }
 unseen() { ! patience=0.7 seen "$@"; }
 
@@ -563,7 +563,6 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 }
 
 @test "portmap: what the kernel remembers of a UDP port is forgotten on ADD and on DEL" {
-	need conntrack
 	pod c1 one
 	pod c2 two
 	sees() { ip netns exec outside timeout 2 python3 -c '
@@ -586,12 +585,11 @@ while True:
     s.sendto(sys.argv[1].encode(), s.recvfrom(9)[1])' $netns &
 		until [ -e /tmp/ready.$netns ]; do sleep 0.01; done
 	done
-	run sees # the kernel remembers that the host has it
+	[ "$(sees)" = nobody ] # and the kernel remembers that it is the host's
 	add c1 "$udp"
 	[ "$(sees)" = one ]
 	del c1
-	conntrack -L -p udp --dport 8080 2>/dev/null >/tmp/left
-	[ ! -s /tmp/left ]
+	[ "$(sees)" = nobody ]
 	add c2 "$udp"
 	[ "$(sees)" = two ]
 	kill "$(jobs -p | head -n 1)" "$(jobs -p | tail -n 1)"
@@ -636,8 +634,7 @@ while True:
 	need_go_plugins portmap
 	pod c1 one
 	pod c2 two
-	jq -c '.cniVersion = "1.0.0"' /tmp/conf >/tmp/conf.old
-	mv /tmp/conf.old /tmp/conf
+	sed -i 's/"1.1.0"/"1.0.0"/' /tmp/conf /tmp/net.*
 	plugins=$GO_PLUGINS add c2 "$udp" >/dev/null
 	saved() { iptables-save -t nat | grep -v '^[#:]'; ip6tables-save -t nat | grep -v '^[#:]'; }
 	before=$(saved)
