@@ -54,7 +54,7 @@ void nft_close(struct nft *nft)
 	if (!nft)
 		return;
 	if (nft->deleted)
-		(void)sender_hold(mnl_socket_get_fd(nft->socket));
+		sender_hold(mnl_socket_get_fd(nft->socket));
 	if (nft->socket)
 		mnl_socket_close(nft->socket);
 	buf_done(&nft->out);

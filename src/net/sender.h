@@ -15,6 +15,8 @@
 
 /* 0, or a negative errno and nothing will be sent. Nobody has to wait for the process. */
 int sender_start(int fd, const void *data, size_t len);
-int sender_hold(int fd);
+/* Let our close() of a socket not be the last: it is held by the next sender, or by a process that
+ * begins when we exit. */
+void sender_hold(int fd);
 
 #endif
