@@ -17,6 +17,7 @@ import uuid
 import grpc
 from google.protobuf import descriptor_pb2, message_factory
 
+NEEDED = {"RuntimeReady", "NetworkReady"}
 IMAGE = "hawser.test/busybox:1"
 CGROUP = "/hawser-test-%s" % uuid.uuid4().hex[:8]  # cgroups are the machine's
 
@@ -120,7 +121,8 @@ class Cri:
             image = self.call("ImageStatus", "ImageService", image={"image": IMAGE}).image
         except grpc.RpcError:
             return False
-        return all(c.status for c in status.conditions) and bool(image.id)
+        conditions = {c.type for c in status.conditions if c.status}
+        return conditions >= NEEDED and bool(image.id)
 
     def run_pod(self, config):
         return self.call("RunPodSandbox", config=config).pod_sandbox_id
@@ -157,7 +159,8 @@ class Crictl:
     """The same by crictl, of which nothing is known but its command line."""
 
     def __init__(self, program, socket):
-        self.command = [program, "--runtime-endpoint", "unix://" + socket, "--timeout", "60s"]
+        self.command = [program, "--config", "/dev/null", "--runtime-endpoint", "unix://" + socket,
+                        "--timeout", "60s"]
 
     def call(self, *words):
         return subprocess.run(self.command + list(words), check=True, text=True,
@@ -177,7 +180,7 @@ class Crictl:
             self.call("inspecti", IMAGE)
         except subprocess.CalledProcessError:
             return False
-        return all(c["status"] for c in status["conditions"])
+        return {c["type"] for c in status["conditions"] if c["status"]} >= NEEDED
 
     def run_pod(self, config):
         with self.file(config) as path:
