@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test/test_traffic.py - who reaches whom, and whom the other side sees: ours and Go's side by side
+
+What:  two hosts, each a namespace with its own pods and a neighbour; one has our plugins, the other
+       Debian's Go plugins. Every row of MATRIX is one question, from one place to an address and a
+       port, asked by tcp and udp, IPv4 and IPv6. The answer is which server got it
+       and the source address that it saw.
+How:   all sockets belong to this process, which makes each in its namespace; all questions are
+       asked at the same time. A question is answered only when the answer came back.
+       Pods a and b are on one bridge with ipMasq, c on another without, p and q are ptp with ipMasq,
+       d and e on a bridge and f on another, both with ingressPolicy same-bridge.
+Rules: our answers are those in MATRIX. Go's are the same, except for what DIFFERENT names, each with
+       its reason, as docs/compatibility.md has it.
+"""
+import concurrent.futures
+import ctypes
+import errno
+import ipaddress
+import json
+import os
+import pathlib
+import selectors
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+
+OURS = pathlib.Path(os.environ["HAWSER_BUILD"]) / "cni"
+GO = pathlib.Path("/usr/lib/cni")
+for program in ("ip", "nft"):
+    if not shutil.which(program):
+        pytest.skip(program + " is not installed", allow_module_level=True)
+
+SILENCE = 1.5  # seconds in which whoever is not to be answered could have been
+PATIENCE = 20  # for those who are
+AGAIN = 0.5  # a lost datagram is sent again
+
+# ---- what there is -----------------------------------------------------------------------------
+
+
+def network(name, number, kind="bridge", masq=True, policy=None, hairpin=False):
+    """The plugins of a network; its pods are 10.NUMBER.0.2 and so on."""
+    first = {"type": kind, "ipMasq": masq, "ipam": {
+        "type": "host-local", "dataDir": "DATA",
+        "ranges": [[{"subnet": f"10.{number}.0.0/24"}], [{"subnet": f"fd0{number}::/64"}]],
+        "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}}
+    if kind == "bridge":
+        first |= {"bridge": name, "isGateway": True, "hairpinMode": hairpin}
+    chain = [first, {"type": "portmap"}]
+    return chain + ([{"type": "firewall", "ingressPolicy": policy}] if policy else [])
+
+
+# pod: network, its number, host port
+PODS = {"a": ("br1", 1, 8080), "b": ("br1", 1, 8081), "c": ("br2", 2, 8082), "p": ("ptp", 3, 8083),
+        "q": ("ptp", 3, 8084), "d": ("br4", 4, 8085), "e": ("br4", 4, 8086), "f": ("br5", 5, 8087)}
+
+
+def networks(hairpin):
+    return {"br1": network("br1", 1, hairpin=hairpin),
+            "br2": network("br2", 2, masq=False, hairpin=hairpin),
+            "ptp": network("ptp", 3, kind="ptp"),
+            "br4": network("br4", 4, policy="same-bridge", hairpin=hairpin),
+            "br5": network("br5", 5, policy="same-bridge", hairpin=hairpin)}
+
+
+# Names of addresses in MATRIX, IPv4 and IPv6
+PLACES = {"localhost": ("127.0.0.1", "::1"), "host": ("192.0.2.1", "fd99::1"),
+          "outside": ("192.0.2.2", "fd99::2"),
+          **{f"bridge{n}": (f"10.{n}.0.1", f"fd0{n}::1") for n in (1, 2, 4, 5)},
+          "a": ("10.1.0.2", "fd01::2"), "b": ("10.1.0.3", "fd01::3"), "c": ("10.2.0.2", "fd02::2"),
+          "p": ("10.3.0.2", "fd03::2"), "q": ("10.3.0.3", "fd03::3"), "d": ("10.4.0.2", "fd04::2"),
+          "e": ("10.4.0.3", "fd04::3"), "f": ("10.5.0.2", "fd05::2"),
+          "gateway3": ("10.3.0.1", "fd03::1")}
+NAMES = {address: name for name, both in PLACES.items() for address in both}
+
+# from, to which address, port : which server sees whom; "-": nobody answers
+MATRIX = """
+    host     localhost  8080   a sees bridge1    # host to a port on localhost
+    host     localhost  8083   p sees gateway3
+    host     host       8080   a sees host       # host to its own address
+    host     bridge1    8080   a sees bridge1
+    host     host       8083   p sees host
+    host     host       8082   c sees host
+    outside  host       8080   a sees outside    # outside to a host port
+    outside  host       8081   b sees outside
+    outside  host       8082   c sees outside
+    outside  host       8083   p sees outside
+    outside  host       8085   d sees outside
+    outside  a          80     a sees outside    # outside to a pod, directly
+    outside  a          8080   -
+    outside  host       80     host sees outside # a service of the host is not in the way
+    a        host       8080   a sees bridge1    # pod to its own host port
+    a        bridge1    8080   a sees bridge1
+    c        host       8082   c sees bridge2
+    p        host       8083   p sees gateway3
+    d        host       8085   d sees bridge4
+    a        host       8081   b sees bridge1    # pod to a host port of its neighbour
+    p        host       8084   q sees gateway3
+    d        host       8086   e sees bridge4
+    a        b          80     b sees a          # and directly
+    p        q          80     q sees p
+    d        e          80     e sees d
+    a        host       8082   c sees bridge2    # pod to a host port of another network
+    c        host       8080   a sees c
+    a        host       8083   p sees gateway3
+    c        host       8083   p sees c
+    a        c          80     c sees bridge2    # and directly
+    c        a          80     a sees c
+    c        p          80     p sees c
+    a        outside    80     outside sees host # pod to outside, with ipMasq
+    p        outside    80     outside sees host
+    d        outside    80     outside sees host
+    c        outside    80     outside sees c    # and without
+    a        outside    8080   outside sees host # foreign addresses are not ours, whatever the port
+    b        outside    8080   outside sees host
+    c        outside    8080   outside sees c
+    host     outside    8080   outside sees host
+    a        c          8080   -
+    host     localhost  80     host sees localhost
+    a        localhost  80     -                 # 127/8 is the host's, though a routes it
+    d        f          80     -                 # networks with ingressPolicy
+    f        d          80     -
+    d        host       8087   -
+    f        host       8085   -
+    a        d          80     d sees bridge4
+    d        a          80     a sees bridge1
+    a        host       8085   d sees bridge4
+    """
+
+# (to, port, family): what cannot be answered at all
+IMPOSSIBLE = {("localhost", 8080, "v6"), ("localhost", 8083, "v6")}  # nothing leaves ::1
+
+# (from, to, port, family, protocol): what Go's plugins do, and why ours do not
+DIFFERENT = {
+    ("a", "localhost", 80, "v4", "tcp"): (
+        "host sees a", "route_localnet, which a host port on localhost needs, lets pods in to what "
+        "listens on 127/8; ours has a rule against it"),
+}
+
+
+def rows():
+    for line in MATRIX.strip().splitlines():
+        words = line.split("#")[0].split()
+        yield words[0], words[1], int(words[2]), " ".join(words[3:])
+
+
+def questions():
+    """Every question: (from, to, port, family, protocol), and our answer."""
+    for source, target, port, answer in rows():
+        for family in ("v4", "v6"):
+            right = "-" if (target, port, family) in IMPOSSIBLE else answer
+            for protocol in ("tcp", "udp"):
+                yield (source, target, port, family, protocol), right
+
+
+# ---- a host, its neighbour, its pods -----------------------------------------------------------
+
+
+def run(command, **more):
+    return subprocess.run(command.split(), check=True, capture_output=True, text=True, **more)
+
+
+class Host:
+    """One side: namespaces NAME, NAME-outside and NAME-POD."""
+
+    def __init__(self, name, plugins, bridged_too):
+        self.name, self.plugins = name, plugins
+        self.networks = networks(hairpin=bridged_too)
+        self.results = {}
+        for netns in (name, name + "-outside", *(f"{name}-{pod}" for pod in PODS)):
+            run(f"ip netns add {netns}")
+        for command in f"""
+                ip -n {name} link set lo up
+                ip -n {name} link add wire type veth peer name eth0 netns {name}-outside
+                ip -n {name} address add 192.0.2.1/24 dev wire
+                ip -n {name} address add fd99::1/64 dev wire nodad
+                ip -n {name} link set wire up
+                ip -n {name}-outside address add 192.0.2.2/24 dev eth0
+                ip -n {name}-outside address add fd99::2/64 dev eth0 nodad
+                ip -n {name}-outside link set eth0 up
+                ip -n {name}-outside route add 10.0.0.0/8 via 192.0.2.1
+                ip -n {name}-outside route add fd00::/12 via fd99::1
+                """.strip().splitlines():
+            run(command)
+        for kind in ("iptables", "ip6tables"):
+            self.execute(f"[ ! -e /proc/sys/net/bridge ] || echo {int(bridged_too)} "
+                         f">/proc/sys/net/bridge/bridge-nf-call-{kind}")
+
+    def execute(self, script):
+        return subprocess.run(["ip", "netns", "exec", self.name, "sh", "-c", script], check=True,
+                              capture_output=True, text=True).stdout
+
+    def call(self, verb, pod, plugin, prev):
+        name, _, port = PODS[pod]
+        conf = json.loads(json.dumps(plugin).replace("DATA", f"/tmp/{self.name}"))
+        conf |= {"cniVersion": "1.0.0", "name": name}
+        if prev:
+            conf["prevResult"] = prev
+        if plugin["type"] == "portmap":
+            conf["runtimeConfig"] = {"portMappings": [
+                {"hostPort": port, "containerPort": 80, "protocol": p} for p in ("tcp", "udp")]}
+        environment = {"CNI_COMMAND": verb, "CNI_CONTAINERID": f"{self.name}-{pod}",
+                       "CNI_NETNS": f"/run/netns/{self.name}-{pod}", "CNI_IFNAME": "eth0",
+                       "CNI_PATH": str(self.plugins), "PATH": os.environ["PATH"]}
+        done = subprocess.run(["ip", "netns", "exec", self.name, self.plugins / plugin["type"]],
+                              input=json.dumps(conf), env=environment, capture_output=True,
+                              text=True, check=False)
+        assert done.returncode == 0, f"{self.name}: {verb} {pod} {plugin['type']}: {done.stdout}"
+        return json.loads(done.stdout) if verb == "ADD" else None
+
+    def add(self):
+        for pod, (name, _, _) in PODS.items():
+            result = None
+            for plugin in self.networks[name]:
+                result = self.call("ADD", pod, plugin, result)
+            self.results[pod] = result
+            addresses = [ip["address"].split("/")[0] for ip in result["ips"]]
+            assert tuple(addresses) == PLACES[pod]
+        pod = self.name + "-a"
+        run(f"ip netns exec {pod} sysctl -qw net.ipv4.conf.all.route_localnet=1")
+        run(f"ip -n {pod} route add 127.0.0.1 via 10.1.0.1")
+
+    def check(self):
+        for pod, result in self.results.items():
+            for plugin in self.networks[PODS[pod][0]]:
+                self.call("CHECK", pod, plugin, result)
+
+    def delete(self):
+        for pod, result in self.results.items():
+            for plugin in reversed(self.networks[PODS[pod][0]]):
+                self.call("DEL", pod, plugin, result)
+
+    def netns(self, place):
+        return self.name if place == "host" else f"{self.name}-{place}"
+
+
+# ---- sockets ------------------------------------------------------------------------------------
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def setns(path):
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if libc.setns(fd, 0x40000000) < 0:
+            raise OSError(ctypes.get_errno(), "setns " + path)
+    finally:
+        os.close(fd)
+
+
+class Sockets:
+    """Makes sockets in other namespaces; they stay there. To be used with "with"."""
+
+    def __enter__(self):
+        self.home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+        self.all = []
+        return self
+
+    def __exit__(self, *_):
+        for one in self.all:
+            one.close()
+        os.close(self.home)
+
+    def make(self, netns, protocol, family=socket.AF_INET6):
+        setns(f"/run/netns/{netns}")
+        try:
+            kind = socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM
+            one = socket.socket(family, kind | socket.SOCK_NONBLOCK)
+        finally:
+            libc.setns(self.home, 0x40000000)
+        self.all.append(one)
+        return one
+
+
+def plain(address):
+    return str(ipaddress.ip_address(address).ipv4_mapped or address) if ":" in address else address
+
+
+class Asked:
+    """Every question at once, on one host. An answer is "SERVER SOURCE", as the server sends it."""
+
+    def __init__(self, host, sockets):
+        self.host, self.sockets = host, sockets
+        self.selector = selectors.DefaultSelector()
+        self.answers = {}
+        for place in ("outside", "host", *PODS):
+            for port in (80, 8080) if place == "outside" else (80,):
+                self.serve(place, port)
+
+    def watch(self, one, react, events=selectors.EVENT_READ):
+        self.selector.register(one, events, react)
+
+    def serve(self, place, port):
+        for protocol in ("tcp", "udp"):
+            one = self.sockets.make(self.host.netns(place), protocol)
+            one.bind(("::", port))
+            if protocol == "tcp":
+                one.listen(200)
+                self.watch(one, lambda one=one: self.accept(place, one))
+            else:
+                self.watch(one, lambda one=one: self.reply(place, one))
+
+    def accept(self, place, one):
+        connection, source = one.accept()
+        self.sockets.all.append(connection)
+        connection.sendall(f"{place} {plain(source[0])}".encode())
+
+    def reply(self, place, one):
+        _, source = one.recvfrom(9)
+        one.sendto(f"{place} {plain(source[0])}".encode(), source)
+
+    def ask(self, question):
+        source, target, port, family, protocol = question
+        address = PLACES[target][family == "v6"]
+        one = self.sockets.make(self.host.netns(source), protocol,
+                                socket.AF_INET6 if family == "v6" else socket.AF_INET)
+        self.watch(one, lambda: self.answered(question, one))
+        error = one.connect_ex((address, port))
+        if protocol == "udp" and error == 0:
+            return question, one
+        if error not in (0, errno.EINPROGRESS):
+            self.selector.unregister(one)
+        return None
+
+    def answered(self, question, one):
+        try:
+            answer = one.recv(99).decode()
+        except OSError:  # refused, or unreachable: as good as silence
+            return
+        finally:
+            if question[4] == "tcp":
+                self.selector.unregister(one)
+        if answer:
+            server, source = answer.split()
+            self.answers[question] = f"{server} sees {NAMES.get(source, source)}"
+
+    def send_again(self, datagrams):
+        for question, one in datagrams:
+            if question not in self.answers:
+                try:
+                    one.send(b"x")
+                except OSError:
+                    pass
+
+    def all(self):
+        right = dict(questions())
+        wanted = {question for question, answer in right.items() if answer != "-"}
+        datagrams = [asked for asked in map(self.ask, right) if asked]
+        begin = time.monotonic()
+        again = begin
+        while time.monotonic() < begin + PATIENCE:
+            if time.monotonic() > begin + SILENCE and wanted <= self.answers.keys():
+                break
+            if time.monotonic() >= again:
+                self.send_again(datagrams)
+                again = time.monotonic() + AGAIN
+            for key, _ in self.selector.select(0.1):
+                key.data()
+        return {question: self.answers.get(question, "-") for question in right}
+
+
+# ---- tests ----------------------------------------------------------------------------------------
+
+
+def sides():
+    go = all((GO / name).exists() for name in ("bridge", "ptp", "portmap", "firewall"))
+    return ("ours", "go") if go and shutil.which("iptables") else ("ours",)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["routed", "bridged-too"])
+def answers(request):
+    """What every question is answered, by side; with and without rules that see bridged frames."""
+    if request.param and not os.path.exists("/proc/sys/net/bridge"):
+        pytest.skip("br_netfilter is not loaded")
+    hosts = {side: Host(f"{side}{int(request.param)}", OURS if side == "ours" else GO,
+                        request.param) for side in sides()}
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(Host.add, hosts.values()))
+    found = {}
+    for side, host in hosts.items():
+        with Sockets() as sockets:
+            found[side] = Asked(host, sockets).all()
+    yield hosts, found
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        list(pool.map(Host.delete, hosts.values()))
+    left = json.loads(hosts["ours"].execute("hawser-plugin rules --json"))
+    assert not [element for element in left if "owner" in element]
+
+
+def compare(expected, found):
+    wrong = [f"{' '.join(map(str, question))}: {found[question]}, not {answer}"
+             for question, answer in expected.items() if found[question] != answer]
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+def test_traffic_ours_is_as_the_matrix_says(answers):
+    _, found = answers
+    compare(dict(questions()), found["ours"])
+
+
+def test_traffic_gos_differs_only_in_named_rows(answers):
+    _, found = answers
+    if "go" not in found:
+        pytest.skip("containernetworking-plugins is not installed")
+    expected = {}
+    for question, answer in questions():
+        expected[question] = DIFFERENT.get(question, (answer,))[0]
+    compare(expected, found["go"])
+
+
+def test_traffic_check_is_content_with_what_was_measured(answers):
+    hosts, _ = answers
+    hosts["ours"].check()
