@@ -10,16 +10,7 @@ load state
 setup() {
 	need podman crun conmon busybox nft
 	export CONTAINERS_CONF=/tmp/containers.conf CONTAINERS_STORAGE_CONF=/tmp/storage.conf
-	[ -e /tmp/before ] || prepare
-	[ "$(podman info --format '{{.Host.NetworkBackend}}')" = cni ] ||
-		skip "podman was built without the CNI backend"
-}
-
-# Nothing of a container is left, whatever the test was about.
-teardown() {
-	podman rm -f -t 0 --all >/dev/null 2>&1 || true
-	settle bridge portmap firewall tuning host-local
-	state | diff -U0 /tmp/before -
+	[ -e /tmp/before ] || prepare # not setup_file: that can skip nothing
 }
 
 # prepare: a network, a host beyond this one, and how everything looks after a container's life
@@ -42,6 +33,8 @@ prepare() {
 	graphroot = "/tmp/storage"
 	runroot = "/run/storage"
 	CONF
+	[ "$(podman info --format '{{.Host.NetworkBackend}}')" = cni ] ||
+		skip "podman was built without the CNI backend"
 	ip netns add outside
 	ip link add out0 up type veth peer name eth0 netns outside
 	ip address add 192.0.2.1/24 dev out0
@@ -55,6 +48,19 @@ prepare() {
 	podman rm -f -t 0 one
 	settle bridge portmap firewall tuning host-local
 	calm /tmp/before
+}
+
+# nothing_left: everything is as it was without a container
+nothing_left() {
+	settle bridge portmap firewall tuning host-local
+	state | diff -U0 /tmp/before -
+}
+
+# Nothing of a container is left, whatever the test was about.
+teardown() {
+	[ -e /tmp/before ] || return 0 # it was skipped, or failed
+	podman rm -f -t 0 --all >/dev/null 2>&1 || true
+	nothing_left
 }
 
 state() {
@@ -129,8 +135,7 @@ seen() {
 @test "podman: stop frees everything but the container, start takes it up again" {
 	serve one -p 8080:80
 	podman stop -t 0 one
-	settle bridge portmap firewall tuning host-local
-	state | diff -U0 /tmp/before -
+	nothing_left
 	podman start one
 	ready one
 	seen 192.0.2.2 192.0.2.1 8080 ip netns exec outside
