@@ -277,11 +277,12 @@ int portmap_conf_read(const struct hw_call *call, struct portmap_made *made, str
 	made->masq_all = conf->snat && conf->masq_all;
 	made->mark_bit = conf->mark_bit;
 	read_pods(call, made);
-	int r = portmap_condition(&conf->cond4, AF_INET, &made->cond4, e);
+	int r = read_entries(conf, made, e);
+	if (r < 0)
+		return r;
+	r = portmap_condition(&conf->cond4, AF_INET, &made->cond4, e);
 	if (r < 0)
 		return err_ctx(e, "conditionsV4");
 	r = portmap_condition(&conf->cond6, AF_INET6, &made->cond6, e);
-	if (r < 0)
-		return err_ctx(e, "conditionsV6");
-	return read_entries(conf, made, e);
+	return r < 0 ? err_ctx(e, "conditionsV6") : 0;
 }

@@ -122,11 +122,12 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(made_done) struct portmap_made guessed = { 0 };
 	const struct portmap_made *made = call->recorded ? call->made : &guessed;
+	const struct portmap_conf *conf = call->conf;
 
 	if (!call->recorded)
 		guess(call, &guessed);
 	int r = portmap_rules_del(call, made, e);
-	if (r >= 0 && !call->recorded && made->entries.n)
+	if (r >= 0 && !call->recorded && conf->entries.n)
 		r = portmap_go_end(call, e);
 	if (r >= 0)
 		forget_udp(made);

@@ -38,7 +38,7 @@ LINK_NOISE = {"ifindex", "ifname", "link_index", "link_netnsid", "link", "operst
 PLUGIN_TABLES = {("inet", "hawser"), ("bridge", "hawser"), ("bridge", "nat"), ("ip", "nat"),
                  ("ip6", "nat"), ("inet", "cni_plugins_masquerade"), ("ip", "filter"),
                  ("ip6", "filter")}
-FOR_PODS = re.compile(r'"comment": "[0-9a-f]{16}|CNI-[0-9a-f]{24}|cni-br-iface-|'
+FOR_PODS = re.compile(r'"comment": "[0-9a-f]{16}|CNI-[0-9a-f]{24}|CNI-[DS]N-|cni-br-iface-|'
                       r'CNI-FORWARD.*"field": "[sd]addr"')
 FLAG_NOISE = {"LOWER_UP", "NO-CARRIER", "M-DOWN"}
 KIND_NOISE = {"hello_timer", "tcn_timer", "topology_change_timer", "gc_timer", "fdb_n_learned",
