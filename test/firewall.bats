@@ -633,6 +633,32 @@ start_firewalld() {
 	fails_with "nftables chain ip early onward drops * at priority -150, before *: give it a priority above -5"
 }
 
+@test "STATUS: iptables-legacy that drops is named, with the line that helps" {
+	need iptables-legacy ip6tables-legacy
+	for tables in ip6tables-legacy iptables-legacy; do
+		$tables -P FORWARD DROP || skip "the kernel has no $tables"
+	done
+	pod c1 one
+	for tables in iptables-legacy ip6tables-legacy; do
+		$tables -A FORWARD -s 10::/10 -j DROP 2>/dev/null || $tables -A FORWARD -s 10.99.0.0/16 -j DROP
+		$tables -A FORWARD -m mark --mark 0x1000/0x3000 -j ACCEPT
+		$tables -A FORWARD -m mark --mark 0x1000/0x1000 -j LOG
+		$tables -A FORWARD -m mark --mark 0x1000/0x1000 -m limit --limit 1/s -j ACCEPT
+		run status
+		fails_with "$tables drops what pods send; to let it pass: $tables -I FORWARD *"
+		[ "$(jq .code <<<"$output")" = 50 ]
+		eval "$(jq -r .msg <<<"$output" | sed 's/.*to let it pass: //')"
+		[ $tables = iptables-legacy ] || reaches one outside fd99::2
+	done
+	status
+	reaches one outside 192.0.2.2
+	for tables in iptables-legacy ip6tables-legacy; do
+		$tables -P FORWARD ACCEPT
+		$tables -F
+		$tables -X
+	done
+}
+
 @test "STATUS: chains that drop something else, elsewhere or nothing are not complained about" {
 	nft 'table inet mine { chain onward { type filter hook forward priority 0; ip daddr 10.9.9.9 drop; iifname "x" drop; };
 		chain in { type filter hook input priority 0; policy drop; };

@@ -25,13 +25,15 @@ import pytest
 
 SRC = pathlib.Path(os.environ["HAWSER_SRC"])
 sys.path.insert(0, str(SRC / "test/runtimes"))
-os.environ["PATH"] = os.environ.get("HAWSER_CONTAINERD", "") + ":" + os.environ["PATH"]
-for program in ("containerd", "ctr", "runc", "busybox", "nft"):
-    if not shutil.which(program):
-        pytest.skip(program + " is not installed", allow_module_level=True)
-pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-pytest.importorskip("google.protobuf", reason="python3-protobuf is not installed")
+if "HAWSER_CONTAINERD" in os.environ:
+    os.environ["PATH"] = os.environ["HAWSER_CONTAINERD"] + ":" + os.environ["PATH"]
 import cri  # noqa: E402
+
+CRICTL = os.environ.get("HAWSER_CRICTL")
+MISSING = [p for p in ("containerd", "ctr", "runc", "busybox", "nft") if not shutil.which(p)]
+if not CRICTL and not cri.grpc:
+    MISSING.append("python3-grpcio or python3-protobuf")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=", ".join(MISSING) + " is not installed")
 
 SOCKET = "/run/containerd/containerd.sock"
 CONFIG = """
@@ -100,8 +102,7 @@ class Containerd:
         pathlib.Path("/tmp/config.toml").write_text(CONFIG)
         pathlib.Path("/etc/cni/net.d/10-pods.conflist").write_text(json.dumps(NETWORK))
         shell("hawser-plugin install /opt/cni/bin; test/runtimes/image /tmp/image.tar")
-        crictl = os.environ.get("HAWSER_CRICTL")
-        self.cri = cri.Crictl(crictl, SOCKET) if crictl else cri.Cri(SOCKET)
+        self.cri = cri.Crictl(CRICTL, SOCKET) if CRICTL else cri.Cri(SOCKET)
         self.log = open("/tmp/containerd.log", "ab")
         self.start()
         for namespace in ("k8s.io", "default"):

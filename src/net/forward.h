@@ -35,6 +35,8 @@ int forward_close(struct nft *nft, const struct forward *forward, struct hw_err 
 /* A native nftables chain that forwarded packets come by and that lets none with the mark pass:
  * -EPERM with its name and the way out. @skip: a table that need not be looked at; may be NULL */
 int forward_check_others(struct nft *nft, uint32_t mark, const char *skip, struct hw_err *e);
+/* The same of iptables-legacy, in which we put no rules. */
+int forward_check_legacy(uint32_t mark, struct hw_err *e);
 
 /* The two rules that Go's firewall plugin makes for an address, in chain CNI-FORWARD.
  * Return: 1 when both are there, 0 when not */

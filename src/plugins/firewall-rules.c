@@ -226,11 +226,11 @@ static int add_sources(struct nft *nft, const struct elems *elems, const struct 
 		return 0;
 	int r = firewalld_open(&firewalld, e);
 	if (r >= 0 && !firewalld)
-		return err_text(e, -ENOENT, "firewalld is asked for, but there is no system bus");
+		return err_text(e, -ENOENT, "firewalld cannot be asked: the system bus is gone");
 	return r < 0 ? r : each_source(nft, elems, made, firewalld, firewalld_add, e);
 }
 
-/* What does not run remembers nothing, and without the library nothing was ever added. */
+/* What does not run remembers nothing. */
 static int remove_sources(struct nft *nft, const struct elems *elems,
 			  const struct firewall_made *made, struct hw_err *e)
 {
@@ -240,7 +240,7 @@ static int remove_sources(struct nft *nft, const struct elems *elems,
 		return 0;
 	int r = firewalld_open(&firewalld, e);
 	if (r <= 0)
-		return r == -ELIBACC ? 0 : r;
+		return r;
 	return each_source(nft, elems, made, firewalld, firewalld_remove, e);
 }
 

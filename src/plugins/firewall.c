@@ -40,15 +40,21 @@ static bool is_backend(const struct firewall_conf *conf, const char *name)
 	return str_equal(conf->backend, name);
 }
 
-/* As upstream: firewalld where it is named, or where it runs and iptables is not named.
+/* As upstream: firewalld where it is named, or where it runs and iptables is not named. Whether it
+ * can be asked at all is seen now, before the record says that there is something to undo.
  * Return: 1 when it is to be used */
 static int choose_firewalld(const struct firewall_conf *conf, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 
-	if (is_backend(conf, "iptables") || is_backend(conf, "firewalld"))
-		return is_backend(conf, "firewalld");
-	return firewalld_open(&firewalld, e);
+	if (is_backend(conf, "iptables"))
+		return 0;
+	int r = firewalld_open(&firewalld, e);
+	if (r < 0 || !is_backend(conf, "firewalld"))
+		return r;
+	return firewalld
+		       ? 1
+		       : err_text(e, -ENOENT, "firewalld is asked for, but there is no system bus");
 }
 
 /* The bridge is the first interface of the result. Another kind of link is the pod's own. */
@@ -187,6 +193,8 @@ static int firewall_status(struct hw_call *call, struct hw_err *e)
 		r = nft_open(&nft, e);
 	if (r >= 0)
 		r = forward_check_others(nft, 1U << conf->bit, runs ? "firewalld" : NULL, e);
+	if (r >= 0 && !runs)
+		r = forward_check_legacy(1U << conf->bit, e);
 	return r == -EPERM ? err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", e->msg) : r;
 }
 

@@ -14,8 +14,11 @@ import subprocess
 import tempfile
 import uuid
 
-import grpc
-from google.protobuf import descriptor_pb2, message_factory
+try:
+    import grpc
+    from google.protobuf import descriptor_pb2, message_factory
+except ImportError:
+    grpc = None  # and there is no Cri; Crictl needs neither
 
 NEEDED = {"RuntimeReady", "NetworkReady"}
 IMAGE = "hawser.test/busybox:1"
