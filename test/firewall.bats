@@ -28,13 +28,18 @@ setup() {
 }
 
 teardown() {
-	local link netns
+	local link netns tables
 	for link in $(ip -j link | jq -r '.[] | select(.ifname | test("^(veth|wire|br)")).ifname'); do
 		ip link del "$link" 2>/dev/null || true
 	done
 	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
 	rm -rf /run/hawser /var/lib/cni/networks /tmp/result.*
 	[ ! -e /tmp/bus.pids ] || { xargs kill </tmp/bus.pids; rm /tmp/bus.pids; }
+	for tables in ip ip6; do
+		grep -qs filter /proc/net/${tables}_tables_names || continue
+		${tables}tables-legacy -P FORWARD ACCEPT
+		${tables}tables-legacy -F
+	done
 	nft flush ruleset
 }
 
@@ -78,29 +83,32 @@ drop_all() {
 	ip6tables -P FORWARD DROP
 }
 
+ready() { timeout 20 sh -c 'until grep -qs ready /tmp/ready; do sleep 0.01; done'; }
+
 # reaches FROM TO ADDRESS: one packet from netns FROM to TO at ADDRESS, and one back
 reaches() {
 	rm -f /tmp/ready
-	ip netns exec "$2" timeout 2 python3 -c '
+	ip netns exec "$2" timeout 20 python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
 s.bind((sys.argv[1], 7777))
 print("ready", flush=True)
 _, source = s.recvfrom(9)
 s.sendto(b"hello", source)' "$3" >/tmp/ready 3>&- &
-	until grep -qs ready /tmp/ready; do sleep 0.01; done
+	ready
 	ip netns exec "$1" python3 -c '
 import socket, sys
 s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(0.3)
-for tries in range(4):
+s.settimeout(0.4)
+for tries in range(5):
     try:
         s.sendto(b"x", (sys.argv[1], 7777))
         sys.exit(s.recv(9) != b"hello")
     except OSError:
         pass
 sys.exit(1)' "$3" || {
-		kill $! || true
+		kill $! 2>/dev/null || true
+		wait $! || true
 		return 1
 	}
 	wait $!
@@ -140,7 +148,7 @@ s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(("", 7777))
 print("ready", flush=True)
 s.sendto(b"hello", s.recvfrom(9)[1])' >/tmp/ready 3>&- &
-	until grep -qs ready /tmp/ready; do sleep 0.01; done
+	ready
 	ip netns exec outside python3 -c '
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -652,11 +660,6 @@ start_firewalld() {
 	done
 	status
 	reaches one outside 192.0.2.2
-	for tables in iptables-legacy ip6tables-legacy; do
-		$tables -P FORWARD ACCEPT
-		$tables -F
-		$tables -X
-	done
 }
 
 @test "STATUS: chains that drop something else, elsewhere or nothing are not complained about" {

@@ -121,7 +121,7 @@ class Containerd:
 
     def kill_all(self):
         """The daemon, its shims and what they run, at once, and the pods' namespaces."""
-        tasks = shell("ctr -n k8s.io tasks list | awk 'NR > 1 { print $2 }'").split()
+        tasks = shell("ctr -n k8s.io tasks list | awk '/RUNNING/ { print $2 }'").split()
         shims = shell("ps -o ppid= -p " + ",".join(tasks)).split()
         for pid in {self.daemon.pid, *map(int, shims + tasks)}:
             os.kill(pid, signal.SIGKILL)
