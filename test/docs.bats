@@ -64,3 +64,8 @@ allowed() { grep -v '^#' "$HAWSER_SRC/test/differential/allowed.tsv" | cut -f 1-
 		done
 	done
 }
+
+@test "docs: README's table of plugins has every plugin and no other" {
+	sed -n '/^| plugin |/,/^$/s/^| `\([a-z-]*\)` |.*/\1/p' "$HAWSER_SRC/README.md" | sort |
+		diff - <(hawser-plugin list --json | jq -r '.[].name' | sort)
+}
