@@ -614,7 +614,61 @@ except ConnectionRefusedError:
 	run call ADD c1 one "$(conf '{"name":"second"}')"
 	[ "$status" = 1 ]
 	[ "$(ip -n one -j addr)" = "$before" ]
+	call DEL c1 one "$(conf '{"name":"second"}')"
+	[ "$(ip -n one -j addr)" = "$before" ]
 	check
+}
+
+@test "bridge: ADD twice where the record was lost: the second is refused and the first stays" {
+	add '{}'
+	rm -rf /run/hawser
+	run call ADD c1 one "$(</tmp/conf)"
+	fails_with 999 'container veth name ("eth0")*already exists'
+	check
+}
+
+@test "bridge: an ADD that fails leaves a link that has the name of its host end alone" {
+	add '{}'
+	host=$(result "$host_end")
+	del
+	ip link add "$host" type veth peer name other
+	run call ADD c1 one "$(conf '{}' '{"type":"host-local","subnet":"10.7.0.0/24","resolvConf":"/nowhere"}')"
+	fails_with 999 '*'
+	ip link show "$host"
+}
+
+@test "bridge: DEL succeeds where the namespace was unmounted and its file is still there" {
+	add '{}'
+	umount -l /run/netns/one
+	del
+	call DEL c1 one "$(</tmp/conf)"
+	only_furniture
+	rm /run/netns/one
+}
+
+@test "bridge: a DEL that cannot delete the link keeps its addresses leased" {
+	add '{}'
+	rm -rf /run/hawser
+	ln -s loop /tmp/loop
+	run call DEL c1 /tmp/loop "$(with_result)"
+	fails_with 999 '*loop*'
+	[ "$(leases)" = 10.7.0.2 ]
+	del
+	only_furniture
+}
+
+@test "bridge: DEL does not touch another pod that is behind the netns path by now" {
+	add '{}'
+	call ADD c2 two "$(</tmp/conf)" >/dev/null
+	ip link del "$(result "$host_end")"
+	umount -l /run/netns/one
+	mount --bind /run/netns/two /run/netns/one
+	before=$(ip -n two -j addr)
+	del
+	[ "$(ip -n two -j addr)" = "$before" ]
+	[ "$(leases | wc -l)" = 1 ]
+	umount /run/netns/one
+	rm /run/netns/one
 }
 
 @test "bridge: DEL ends an attachment that Go's plugin made, and Go's DEL one of ours" {

@@ -103,6 +103,14 @@ static bool is_of_this_boot(const struct record *r)
 	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
 }
 
+/* Does a path lead to the namespace that the ADD worked in? */
+static bool is_its_netns(const struct record *r, const char *path)
+{
+	autofree char *now = netns_id(path);
+
+	return !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
+}
+
 /* A plugin that keeps records but has nothing to remove needs no DEL. */
 static int call_del(const struct hw_plugin *plugin, struct hw_call *call, struct hw_err *e)
 {
@@ -113,13 +121,11 @@ static int call_del(const struct hw_plugin *plugin, struct hw_call *call, struct
 static int end_recorded(const struct skel_frame *f, const struct record *r, struct hw_err *e)
 {
 	struct skel_request request = *f->request;
-	autofree char *now = netns_id(r->netns);
-	bool same = !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
 
 	request.command = "DEL";
 	request.container_id = r->container_id;
 	request.ifname = r->ifname;
-	request.netns = same ? r->netns : "";
+	request.netns = is_its_netns(r, r->netns) ? r->netns : "";
 	request.netns_override = r->netns_override ? "1" : "";
 	request.args = r->args;
 	request.input = r->config;
@@ -271,6 +277,17 @@ static int load_record(struct skel_frame *f, struct hw_err *e)
 	return r;
 }
 
+/* May DEL touch what is in the runtime's namespace? Where there is no record another program may
+ * have made the attachment, unless the interface is known to be that of another network. */
+static bool may_enter(const struct skel_frame *f)
+{
+	const struct hw_call *call = &f->call;
+
+	if (call->recorded)
+		return is_its_netns(&f->record, call->netns);
+	return !record_is_elsewhere(f->state_dir, call->network, call->container_id, call->ifname);
+}
+
 /**
  * attach_del() - DEL, with what the record says was made
  */
@@ -283,11 +300,12 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 	int r = take_lock(f, false, &lock, e);
 	if (r >= 0)
 		r = load_record(f, e);
-	if (r >= 0)
-		r = call_del(f->plugin, &f->call, e);
-	if (r >= 0)
-		r = remove_record(f, e);
-	return r;
+	if (r < 0)
+		return r;
+	if (!str_empty(f->call.netns) && !may_enter(f))
+		f->call.netns = "";
+	r = call_del(f->plugin, &f->call, e);
+	return r < 0 ? r : remove_record(f, e);
 }
 
 /**

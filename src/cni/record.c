@@ -174,6 +174,40 @@ int record_remove(const char *state_dir, const char *plugin, const char *network
 	return 0;
 }
 
+struct elsewhere {
+	char network[NAME_DIGITS + 1], attachment[NAME_DIGITS + 1];
+};
+
+static int look_in_network(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	const struct elsewhere *w = ctx;
+	autofree char *path = str_printf("%s/%s", entry->name, w->attachment);
+
+	(void)e;
+	return !str_equal(entry->name, w->network) && faccessat(entry->dir, path, F_OK, 0) == 0;
+}
+
+static int look_in_plugin(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	return file_walk(entry->dir, entry->name, look_in_network, ctx, e) > 0;
+}
+
+/**
+ * record_is_elsewhere() - has an attachment to another network that interface of the container?
+ */
+bool record_is_elsewhere(const char *state_dir, const char *network, const char *container_id,
+			 const char *ifname)
+{
+	autofree char *dir = str_printf("%s/attachments", state_dir);
+	const char *parts[] = { container_id, ifname };
+	struct elsewhere w;
+	struct hw_err none;
+
+	hash_parts(&network, 1, NAME_DIGITS, w.network);
+	hash_parts(parts, 2, NAME_DIGITS, w.attachment);
+	return file_walk(AT_FDCWD, dir, look_in_plugin, &w, &none) > 0;
+}
+
 struct each {
 	bool prune;
 	int (*call)(void *ctx, const struct record *r, struct hw_err *e);

@@ -47,6 +47,9 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 		struct hw_err *e);
 int record_remove(const char *state_dir, const char *plugin, const char *network,
 		  const char *container_id, const char *ifname, struct hw_err *e);
+/* Has an attachment to another network that interface of the container? */
+bool record_is_elsewhere(const char *state_dir, const char *network, const char *container_id,
+			 const char *ifname);
 /*
  * Calls back for each record of (plugin, network); an error is added to @errors and does not end the
  * walk. With @prune, which needs every writer shut out, files that are no record (torn ones, and what

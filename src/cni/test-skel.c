@@ -576,9 +576,26 @@ static void recorded(void **state)
 	assert_true(r.started > 0 && r.finished >= r.started);
 	succeed(f, "DEL", CONF("1.1.0"));
 	assert_false(has_record(f, "c1", NULL));
-	assert_calls("ADD c1 eth0 netns=/nowhere made=;DEL c1 eth0 netns=/nowhere made=veth1;");
+	assert_calls("ADD c1 eth0 netns=/nowhere made=;DEL c1 eth0 netns= made=veth1;");
 	succeed(f, "DEL", CONF("1.1.0"));
 	assert_calls("DEL c1 eth0 netns=/nowhere made=;");
+}
+
+static void del_netns(void **state)
+{
+	struct fixture *f = *state;
+
+	f->request.netns = OWN_NETNS;
+	f->request.netns_override = "1";
+	add(f, "c1");
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth1;");
+	add(f, "c1");
+	f->request.netns = "/proc/self/ns/pid";
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns= made=veth1;");
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns=/proc/self/ns/pid made=;");
 }
 
 static void check_sees_record(void **state)
@@ -849,6 +866,8 @@ int main(void)
 		RECORDED("attach: a failed ADD leaves a record only when its undo failed",
 			 failed_add),
 		RECORDED("attach: a failed DEL keeps the record", failed_del),
+		RECORDED("attach: DEL believes a netns path only while it is the same namespace",
+			 del_netns),
 		RECORDED("attach: a second ADD that fails leaves the first one alone", twice),
 		RECORDED("attach: ADD ends what a dead ADD left, first", after_a_crash),
 		RECORDED("attach: an ADD that cannot be written down does nothing", cannot_write),

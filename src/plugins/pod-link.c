@@ -72,9 +72,9 @@ static bool is_earlier(const struct hw_call *call, const char *name)
 	return earlier && str_equal(earlier->host, name);
 }
 
-static int refuse_taken(const struct pod_link *l, const struct hw_call *call, struct hw_err *e)
+static int refuse_taken(const struct pod_link *l, const struct hw_call *call, const char *host,
+			struct hw_err *e)
 {
-	const struct pod_link_made *made = call->made;
 	struct link there;
 
 	int r = link_get(l->pod_nl, call->ifname, &there, e);
@@ -84,7 +84,7 @@ static int refuse_taken(const struct pod_link *l, const struct hw_call *call, st
 		return r;
 	return err_text(e, -EEXIST,
 			"container veth name (\"%s\") peer provided (\"%s\") already exists",
-			call->ifname, made->host);
+			call->ifname, host);
 }
 
 /**
@@ -94,11 +94,12 @@ static int refuse_taken(const struct pod_link *l, const struct hw_call *call, st
 int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct hw_err *e)
 {
 	struct pod_link_made *made = call->made;
+	autofree char *host = name_of(call, 0);
 
-	made->host = name_of(call, 0);
-	int r = refuse_taken(l, call, e);
+	int r = refuse_taken(l, call, host, e);
 	if (r < 0)
 		return r;
+	made->host = take_ptr(host);
 	made->leased = leases;
 	return hw_record_save(call, e);
 }
@@ -112,7 +113,7 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 static int make_pair(struct pod_link *l, const struct hw_call *call,
 		     const struct pod_link_want *want, struct hw_err *e)
 {
-	const struct pod_link_made *made = call->made;
+	struct pod_link_made *made = call->made;
 	uint32_t mtu = want->mtu > 0 ? (uint32_t)want->mtu : 0;
 	struct link_new pod = {
 		.name = call->ifname,
@@ -132,7 +133,9 @@ static int make_pair(struct pod_link *l, const struct hw_call *call,
 	};
 
 	link_put_new(l->nl, &host);
-	return rtnl_commit(l->nl, e);
+	int r = rtnl_commit(l->nl, e);
+	made->asked = r != -EEXIST;
+	return r;
 }
 
 /* Somebody has one of the names: in the pod, which is an error, or on the host, where the next one
@@ -144,7 +147,7 @@ static int make_under_other_name(struct pod_link *l, struct hw_call *call,
 	int r = -EEXIST;
 
 	for (unsigned i = 1; r == -EEXIST && i < NAME_TRIES; i++) {
-		r = refuse_taken(l, call, e);
+		r = refuse_taken(l, call, made->host, e);
 		if (r < 0)
 			return r;
 		free(made->host);
@@ -228,13 +231,10 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
 
-	if (str_empty(call->netns))
-		return 0;
-	int r = netns_open(call->netns, &fd, e);
-	if (r == -ENOENT)
-		return 0;
-	if (r >= 0)
-		r = rtnl_open(fd, &nl, e);
+	int r = netns_find(call->netns, &fd, e);
+	if (r <= 0)
+		return r;
+	r = rtnl_open(fd, &nl, e);
 	if (r >= 0)
 		r = delete_veth(nl, call->ifname, e);
 	return r == -ENODEV ? 0 : r;
@@ -242,14 +242,17 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
 
 /*
  * What the record says, or else the pod's interface. Also where the host's end is gone under its
- * name the pod's is looked for: somebody may have renamed the host's. Not while undoing an ADD,
- * which then made nothing in the pod.
+ * name the pod's is looked for: somebody may have renamed the host's. Undoing an ADD is about what
+ * that ADD made: a link of that name that was there before is somebody else's.
  */
 static int delete_links(const struct hw_call *call, struct hw_err *e)
 {
 	const struct pod_link_made *made = call->made;
+	bool undo = str_equal(call->command, "ADD");
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 
+	if (undo && !made->asked)
+		return 0;
 	if (!call->recorded)
 		return delete_in_pod(call, e);
 	if (str_empty(made->host))
@@ -259,27 +262,24 @@ static int delete_links(const struct hw_call *call, struct hw_err *e)
 		r = delete_veth(nl, made->host, e);
 	if (r != -ENODEV)
 		return r;
-	return str_equal(call->command, "ADD") ? 0 : delete_in_pod(call, e);
+	return undo ? 0 : delete_in_pod(call, e);
 }
 
 /**
  * pod_link_end() - DEL: the links, then the lease
  *
- * In that order: while the link is there its addresses are not free. Undoing an ADD that did not
- * get as far as IPAM, or did not find it, does not bother it.
+ * In that order: while the link is there its addresses are not free, so where it cannot be deleted
+ * the lease waits for the next DEL. Undoing an ADD that did not get as far as IPAM, or did not find
+ * it, does not bother it.
  */
 int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, struct hw_err *e)
 {
 	const struct pod_link_made *made = call->made;
 	bool undo = str_equal(call->command, "ADD");
-	struct hw_err lease;
 
 	int r = delete_links(call, e);
-	if (undo && !made->leased)
+	if (r < 0 || (undo && !made->leased))
 		return r;
-	if (ipam_pass(call, ipam, "DEL", &lease) >= 0 || (undo && ipam_is_missing(&lease)))
-		return r;
-	if (r >= 0)
-		*e = lease;
-	return e->code;
+	r = ipam_pass(call, ipam, "DEL", e);
+	return r < 0 && undo && ipam_is_missing(e) ? 0 : r;
 }
