@@ -122,6 +122,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	same d "$keys" '"runtimeConfig":{"ips":["fd00::70"]}'
 	ARGS='IP=10.1.0.80' same e "$keys" '"runtimeConfig":{"ips":["fd00::80"]}'
 	same f "$keys"
+	ARGS='IP=' same g "$keys"
 }
 
 @test "host-local: runtimeConfig.ipRanges come before all other sets, as Go's" {
@@ -289,6 +290,29 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	fails_with "failed to allocate for range 1: no IP addresses available in range set: 10.2.0.1-10.2.0.2" 999
 	[ "$(held | tr '\n' ' ')" = "10.1.0.2 10.2.0.2 " ]
 	[ "$(entries)" = 2 ]
+}
+
+@test "host-local: a container's ID is as long as it may be, or refused" {
+	id=$(printf 'a%.0s' {1..2000})
+	add "$id" '{"subnet":"10.1.0.0/24"}'
+	del "$id" '{"subnet":"10.1.0.0/24"}'
+	[ -z "$(held)" ]
+	run add "$id$id$id" '{"subnet":"10.1.0.0/24"}'
+	[ "$status" = 1 ]
+	[[ "$(jq -r .msg <<<"$output")" == *"ID is too long"* ]]
+	[ -z "$(held)" ]
+}
+
+@test "host-local: nothing outside of the directory is written, whatever leads there" {
+	mkdir -p "$leases"
+	echo precious >/tmp/precious
+	ln -s /tmp/precious "$leases/last_reserved_ip.0"
+	ln -s /tmp/precious "$leases/10.1.0.2"
+	run add c1 '{"subnet":"10.1.0.0/24"}'
+	[ "$status" = 1 ]
+	del c1 '{"subnet":"10.1.0.0/24"}'
+	[ "$(</tmp/precious)" = precious ]
+	[ -z "$(held)" ]
 }
 
 @test "host-local: on a full disk ADD says so and leaves nothing" {

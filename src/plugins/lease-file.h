@@ -9,7 +9,7 @@
 
 #include "plugins/lease.h"
 
-#define LEASE_TEXT_MAX 1024 /* of an id and an interface name */
+#define LEASE_TEXT_MAX 4096 /* of an id and an interface name */
 
 struct lease_text {
 	char text[LEASE_TEXT_MAX];

@@ -249,6 +249,8 @@ static int write_lease(int fd, const struct lease_owner *owner, struct hw_err *e
 {
 	autofree char *text = str_printf("%s" LEASE_BREAK "%s", owner->container_id, owner->ifname);
 
+	if (strlen(text) >= LEASE_TEXT_MAX) /* nobody could end it */
+		return err_text(e, -ENAMETOOLONG, "the container's ID is too long");
 	return file_write_fd(fd, text, strlen(text), e);
 }
 
@@ -369,7 +371,8 @@ int lease_set_last(const struct lease_store *store, size_t set, const struct hw_
 	char name[40], text[HW_IP_TEXT];
 
 	last_name(set, name);
-	autoclose int fd = openat(store->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	autoclose int fd =
+		openat(store->dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s/%s", store->path, name);
 	size_t len = strlen(hw_ip_format(ip, text));
