@@ -328,6 +328,8 @@ except ConnectionRefusedError:
 	refused 7 "minID and maxID should be configured simultaneously, maxID is missing" '{"vlanTrunk":[{"minID":4}]}'
 	refused 7 'invalid bridge name "": *' '{"bridge":""}'
 	refused 7 'invalid bridge name "a/b": *' '{"bridge":"a/b"}'
+	refused 7 'invalid bridge name "br%d": *' '{"bridge":"br%d"}'
+	refused 7 'invalid bridge name "br7.of.the.pods": *' '{"bridge":"br7.of.the.pods","vlan":7,"isGateway":true}'
 	refused 7 'invalid MAC address "x"' '{"runtimeConfig":{"mac":"x"}}'
 	refused 7 'failed to load netconf: *isGateway*' '{"isGateway":1}'
 	refused 2 '"ipMasq" is not supported yet' '{"ipMasq":true}'

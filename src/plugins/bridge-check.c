@@ -70,7 +70,7 @@ static int check_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 			  const struct hw_result *prev, const struct link *bridge, struct hw_err *e)
 {
 	AUTO(addr_list_done) struct addr_list list = { 0 };
-	autofree char *name = str_printf("%s.%d", conf->bridge, conf->vlan);
+	autofree char *name = bridge_vlan_gateway_name(conf);
 	struct link link = *bridge;
 	char text[HW_PREFIX_TEXT];
 

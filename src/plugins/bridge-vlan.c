@@ -51,12 +51,26 @@ static const char *trunk_problem(const struct bridge_trunk *t)
 }
 
 /**
- * bridge_vlan_check_conf() - are the entries of a trunk sensible?
+ * bridge_vlan_gateway_name() - what the host's link inside the VLAN is called
+ */
+char *bridge_vlan_gateway_name(const struct bridge_conf *conf)
+{
+	return str_printf("%s.%d", conf->bridge, conf->vlan);
+}
+
+/**
+ * bridge_vlan_check_conf() - are the entries of a trunk sensible, and is there a name for a gateway?
  */
 int bridge_vlan_check_conf(const struct bridge_conf *conf, struct hw_err *e)
 {
 	const struct bridge_trunk *trunk = conf->trunk.v;
+	autofree char *gateway = bridge_vlan_gateway_name(conf);
 
+	if (conf->vlan && bridge_conf_is_gateway(conf) && strlen(gateway) >= IF_NAMESIZE)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "invalid bridge name \"%s\": that of the VLAN's gateway, \"%s\", "
+			       "would be too long",
+			       conf->bridge, gateway);
 	for (size_t i = 0; i < conf->trunk.n; i++) {
 		const char *problem = trunk_problem(&trunk[i]);
 
@@ -198,7 +212,7 @@ static void name_gateway_port(const struct bridge_conf *conf, const char *gatewa
 int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const struct link *bridge,
 			struct link *ret_link, struct hw_err *e)
 {
-	autofree char *name = str_printf("%s.%d", conf->bridge, conf->vlan);
+	autofree char *name = bridge_vlan_gateway_name(conf);
 	/* It carries nothing but its VLAN. */
 	struct bridge_conf only = { .vlan = conf->vlan,
 				    .preserve_default_vlan = conf->preserve_default_vlan };
