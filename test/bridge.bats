@@ -520,6 +520,26 @@ except ConnectionRefusedError:
 	drifts "host interface $port is missing" ip link del "$port"
 }
 
+@test "bridge: CHECK finds another MTU than the kernel's where none was configured" {
+	add '{}'
+	port=$(result "$host_end")
+	drifts "host interface $port has MTU 1300, not 1500" ip link set "$port" mtu 1300
+	ip link set "$port" mtu 1500
+	drifts "container interface eth0 has MTU 1300, not 1500" ip -n one link set eth0 mtu 1300
+}
+
+@test "bridge: CHECK does not mind what tuning changed, Go's or ours" {
+	need_go_plugins tuning
+	for tuning in "$GO_PLUGINS/tuning" "$plugins/tuning"; do
+		add '{"mtu":1400}'
+		with_result | jq -c '.type = "tuning" | .mac = "02:00:00:00:00:07" | .mtu = 1300' >/tmp/tuning
+		plugin=$tuning call ADD c1 one "$(</tmp/tuning)" >/tmp/result
+		check
+		plugin=$tuning call DEL c1 one "$(</tmp/tuning)"
+		del
+	done
+}
+
 @test "bridge: CHECK finds a link in the place of the pod's interface that is not its own" {
 	add '{}'
 	mac=$(result '.interfaces[2].mac')

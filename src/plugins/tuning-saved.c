@@ -18,7 +18,6 @@
 #include "net/link.h"
 #include "plugins/tuning-conf.h"
 
-#define TUNING_DIR	 "/run/cni/tuning"
 #define TUNING_SAVED_MAX 65536
 
 static const struct hw_field saved_fields[] = {
