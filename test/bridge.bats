@@ -414,6 +414,18 @@ except ConnectionRefusedError:
 	only_furniture
 }
 
+@test "bridge: a plugin that is its own IPAM is refused, and DEL and GC find nothing to do" {
+	for type in bridge ptp; do
+		run try_add '{"cniVersion":"1.1.0"}' "{\"type\":\"$type\"}"
+		fails_with 7 "plugin \"$type\" is told to call itself"
+		only_furniture
+		call DEL c1 one "$(</tmp/conf)"
+		call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
+		run call STATUS "" "" "$(</tmp/conf)"
+		fails_with 7 "*call itself"
+	done
+}
+
 @test "bridge: a netns that is not there is refused" {
 	run call ADD c1 nosuch "$(conf '{}')"
 	fails_with 999 'failed to open netns "/run/netns/nosuch": failed to Statfs*'

@@ -93,6 +93,15 @@ static struct skel_request request_of(const struct skel_frame *f, const struct e
 	};
 }
 
+/* With the same input it would do the same again, and again. DEL and GC have nothing to do: no such
+ * ADD has ever worked. */
+static int refuse_itself(const char *plugin, const char *command, struct hw_err *e)
+{
+	if (str_equal(command, "DEL") || str_equal(command, "GC"))
+		return 0;
+	return err_cni(e, HW_CNI_INVALID_CONFIG, "plugin \"%s\" is told to call itself", plugin);
+}
+
 /**
  * hw_delegate() - run another plugin with this call's environment and input
  */
@@ -104,6 +113,8 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 	autofree char *path = NULL, *output = NULL;
 	size_t len;
 
+	if (!input && str_equal(plugin, f->plugin->name))
+		return refuse_itself(plugin, command, e);
 	int r = find(plugin, call->path, &path, e);
 	if (r < 0)
 		return r;
