@@ -795,6 +795,29 @@ except ConnectionRefusedError:
 	fails_with 7 "cannot set hairpin mode*"
 }
 
+@test "bridge: neither ADD nor DEL lists more than the bridge's addresses, and ptp not even that" {
+	need strace
+	conf '{"isGateway":true}' "$both" >/tmp/conf
+	for i in {1..5}; do ip netns add "p$i" && call ADD "p$i" "p$i" "$(</tmp/conf)"; done
+	# shellcheck disable=SC2016 # for the script
+	printf '#!/bin/sh\nexec strace -f -o /tmp/trace -e trace=sendto,getdents64 "%s/${0##*/}"\n' "$plugins" >/tmp/bridge
+	chmod +x /tmp/bridge
+	cp /tmp/bridge /tmp/ptp
+	: >/tmp/lists
+	for type in bridge ptp; do
+		plugin=/tmp/$type
+		for verb in ADD DEL; do
+			ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 call "$verb" c1 one \
+				"$(conf "{\"type\":\"$type\",\"isGateway\":true}" "$both")"
+			grep -q 'sendto.*RTM_' /tmp/trace
+			grep -E -e 'sendto.*NLM_F_DUMP' -e '([4-9]|[0-9]{2,}) entries' /tmp/trace >>/tmp/lists || true
+		done
+	done
+	cat /tmp/lists
+	[ "$(grep -c 'RTM_GETADDR.*ifa_index=if_nametoindex("br7")' /tmp/lists)" = 2 ] # of each family
+	[ "$(wc -l </tmp/lists)" = 2 ] # no folder either but that of the index: "." and ".." and this boot's
+}
+
 @test "bridge: forty ADDs at once where nothing exists, then forty DELs, leave only furniture" {
 	conf '{"isDefaultGateway":true}' "$both" >/tmp/conf
 	for i in {1..40}; do ip netns add "p$i"; done
