@@ -456,6 +456,26 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(ls "$leases/.hawser")" = "$boot" ]
 }
 
+@test "host-local: what its owner has leased anew since the boot is not taken back" {
+	add c1 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
+	boot=$(ls "$leases/.hawser")
+	for old in 00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff; do
+		cp -a "$leases/.hawser/$boot" "$leases/.hawser/${boot%%-*}-$old"
+	done
+	rm -r "$leases/.hawser/$boot" "$leases/10.1.0.1" # a DEL that was killed on its way
+	ARGS=IP=10.1.0.1 add c1 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
+	VERSION=1.1.0 call "$ours" GC "" '{"subnet":"10.1.0.0/30"}'
+	[ "$(held)" = 10.1.0.1 ]
+	add c2 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
+	for old in 00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff; do
+		mkdir -p "$leases/.hawser/${boot%%-*}-$old"
+		cp -a "$leases/.hawser/$boot"/* "$leases/.hawser/${boot%%-*}-$old"
+	done
+	run add c3 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
+	[ "$status" = 1 ]
+	[ "$(cat "$leases/10.1.0.1")" = $'c1\r\neth0' ]
+}
+
 @test "host-local: leases of another machine on a shared directory are not taken back" {
 	for i in 1 2 3 4 5; do add "c$i" "$small"; done
 	boot=$(ls "$leases/.hawser")

@@ -191,6 +191,15 @@ struct stale {
 	struct lease_list *list;
 };
 
+/* Has its owner leased it anew since the boot? A DEL that was killed may have left the old entry. */
+static bool is_leased_anew(const struct lease_store *store, const struct hw_ip *ip)
+{
+	struct lease_text t;
+
+	return lease_read(store, ip, &t, NULL) > 0 && t.owner.ifname &&
+	       index_stamped(store->index, &t.owner, ip) > 0;
+}
+
 static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct stale *s = ctx;
@@ -198,7 +207,7 @@ static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e
 
 	(void)e;
 	if (index_read(s->folder, entry->name, &ip) > 0 &&
-	    lease_is_agreed(s->store, entry->name, &ip) > 0)
+	    lease_is_agreed(s->store, entry->name, &ip) > 0 && !is_leased_anew(s->store, &ip))
 		lease_list_add(s->list, &ip);
 	return 0;
 }
