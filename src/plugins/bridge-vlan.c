@@ -133,6 +133,7 @@ struct port {
 	struct rtnl *nl;
 	const struct link *link;
 	const struct bridge_vlan_list *list;
+	unsigned wanted; /* how many VLANs */
 };
 
 static int put_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e)
@@ -151,7 +152,7 @@ int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const
 			  struct hw_err *e)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
-	struct port p = { nl, port, &list };
+	struct port p = { nl, port, &list, 0 };
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
@@ -167,9 +168,10 @@ int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const
 
 static int check_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e)
 {
-	const struct port *port = ctx;
 	bool row = vlan->last > vlan->id;
+	struct port *port = ctx;
 
+	port->wanted += row ? vlan->last - vlan->id + 1u : 1;
 	if (bridge_vlan_list_has(port->list, vlan))
 		return 0;
 	if (row)
@@ -179,19 +181,34 @@ static int check_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *
 			vlan->untagged ? "untagged" : "tagged");
 }
 
+/* Once it has all that it should have. */
+static int check_no_more(const struct port *port, struct hw_err *e)
+{
+	unsigned carried = 0;
+
+	for (size_t i = 0; i < port->list->n; i++)
+		carried += port->list->v[i].last - port->list->v[i].id + 1u;
+	if (carried == port->wanted)
+		return 0;
+	return err_text(e, -EINVAL, "port %s carries %u VLANs instead of %u", port->link->name,
+			carried, port->wanted);
+}
+
 /**
- * bridge_vlan_check() - CHECK: does the port carry what it should?
+ * bridge_vlan_check() - CHECK: does the port carry what it should, and nothing else?
  */
 int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 		      struct hw_err *e)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
-	struct port p = { nl, port, &list };
+	struct port p = { nl, port, &list, 0 };
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
 	int r = bridge_vlan_get(nl, port, &list, e);
-	return r < 0 ? r : each_wanted(conf, check_vlan, &p, e);
+	if (r >= 0)
+		r = each_wanted(conf, check_vlan, &p, e);
+	return r < 0 || conf->preserve_default_vlan ? r : check_no_more(&p, e);
 }
 
 /* ---- the gateway's link -------------------------------------------------------------- */

@@ -83,6 +83,11 @@ except ConnectionRefusedError:
 	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry the VLANs 200 to 210 tagged" ]
 	bridge vlan add vid 205 dev "$(port c1)"
 	call CHECK c1 one
+	bridge vlan add vid 300 dev "$(port c1)"
+	run call CHECK c1 one
+	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) carries 13 VLANs instead of 12" ]
+	bridge vlan del vid 300 dev "$(port c1)"
+	call CHECK c1 one
 	bridge vlan del vid 100 dev "$(port c1)"
 	run call CHECK c1 one
 	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLAN 100 untagged" ]
@@ -107,4 +112,17 @@ except ConnectionRefusedError:
 	run hawser-plugin uninstall
 	[ "$output" = $'veth br7.100 removed\nbridge br7 removed' ]
 	[ "$(ip -j link | jq -r '.[].ifname')" = lo ]
+}
+
+@test "bridge: ADDs at once where nothing exists yet share the gateway of their VLAN" {
+	for i in {1..8}; do ip netns add "p$i"; done
+	for i in {1..8}; do
+		add "p$i" "p$i" '{"vlan":100,"isGateway":true}' &
+		adds[i]=$!
+	done
+	for i in {1..8}; do wait "${adds[i]}" || { cat "/tmp/p$i.result"; false; }; done
+	for i in {1..8}; do
+		call CHECK "p$i" "p$i"
+		reaches "p$i" 10.7.0.1
+	done
 }
