@@ -55,9 +55,6 @@ static char *netns_id(const char *path)
 
 static struct record record_of(const struct skel_frame *f)
 {
-	char boot[RECORD_BOOT_ID];
-
-	record_boot_id(boot);
 	return (struct record){
 		.plugin = str_copy(f->plugin->name),
 		.network = str_copy(f->call.network),
@@ -68,7 +65,7 @@ static struct record record_of(const struct skel_frame *f)
 		.netns_override = f->call.netns_override,
 		.args = str_copy(f->call.args),
 		.config = str_ncopy(f->call.input, f->call.input_len),
-		.boot = str_copy(boot),
+		.boot = str_copy(record_boot_id()),
 		.started = time_boot(),
 	};
 }
@@ -97,9 +94,8 @@ static void decode_made(const struct hw_plugin *plugin, const struct record *r, 
 /* Where the kernel does not say which boot it is, nothing is stale: a GC must not end the living. */
 static bool is_of_this_boot(const struct record *r)
 {
-	char boot[RECORD_BOOT_ID];
+	const char *boot = record_boot_id();
 
-	record_boot_id(boot);
 	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
 }
 

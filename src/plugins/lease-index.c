@@ -53,11 +53,10 @@ static void index_machine(char ret_hex[INDEX_MACHINE + 1])
  */
 void index_boot(char *ret_name, size_t size)
 {
-	char machine[INDEX_MACHINE + 1], boot[RECORD_BOOT_ID];
+	char machine[INDEX_MACHINE + 1];
 
 	index_machine(machine);
-	record_boot_id(boot);
-	snprintf(ret_name, size, "%s-%s", machine, boot);
+	snprintf(ret_name, size, "%s-%s", machine, record_boot_id());
 }
 
 static int open_folder(int dir, const char *name)
