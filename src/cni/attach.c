@@ -15,6 +15,8 @@
  *
  *        ADD ends with the record finished, or with its DEL done and the record
  *        gone, or (DEL failed, process killed) with it unfinished.
+ *        It is first written when the plugin says what it is about to make, and
+ *        before add() where the plugin never says.
  * Rules: GC keeps what began or finished after it was called: it reads the
  *        clock before it waits for the lock, and since nobody else is inside
  *        once it has the lock, an older unfinished record is a dead ADD's.
@@ -227,10 +229,10 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 static int add_first(struct skel_frame *f, struct hw_err *e)
 {
 	f->record = record_of(f);
-	int r = hw_record_save(&f->call, e);
-	if (r < 0)
-		return r;
-	r = add_and_answer(f, e);
+	f->call.recorded = true;
+	if (!f->plugin->made_fields && hw_record_save(&f->call, e) < 0)
+		return e->code;
+	int r = add_and_answer(f, e);
 	if (r >= 0) {
 		f->record.finished = time_boot();
 		r = hw_record_save(&f->call, e);

@@ -606,6 +606,22 @@ static void failed_add(void **state)
 	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
 }
 
+/* Where the plugin never says what it makes, it may have made anything. */
+static void nothing_saved(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct fixture *f = *state;
+
+	probe.save = NULL;
+	probe.add_fails = probe.del_fails = EIO;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_false(has_record(f, "c1", NULL));
+	plugin.made_fields = NULL;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_true(has_record(f, "c1", &r));
+	assert_int_equal(r.finished, 0);
+}
+
 static void failed_del(void **state)
 {
 	struct fixture *f = *state;
@@ -657,6 +673,7 @@ static void cannot_write(void **state)
 {
 	struct fixture *f = *state;
 
+	plugin.made_fields = NULL;
 	place_write(f->place, "state", "a file", 0600);
 	assert_int_equal(call(f, "ADD", CONF("1.1.0")), -1);
 	assert_calls("");
@@ -848,6 +865,8 @@ int main(void)
 		RECORDED("attach: CHECK sees what the record says", check_sees_record),
 		RECORDED("attach: a failed ADD leaves a record only when its undo failed",
 			 failed_add),
+		RECORDED("attach: a plugin that says what it makes is written down when it does",
+			 nothing_saved),
 		RECORDED("attach: a failed DEL keeps the record", failed_del),
 		RECORDED("attach: a second ADD that fails leaves the first one alone", twice),
 		RECORDED("attach: ADD ends what a dead ADD left, first", after_a_crash),
