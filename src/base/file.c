@@ -130,17 +130,19 @@ static int file_flush(int fd)
 	return copy < 0 ? -1 : close(copy);
 }
 
+/* The file is a new one, or what a writer that died left. */
 static int file_temp_write(int fd, const void *data, size_t len, mode_t mode, unsigned flags,
 			   struct hw_err *e)
 {
+	struct stat was;
 	int r;
 
-	if (ftruncate(fd, 0) < 0)
+	if (fstat(fd, &was) < 0 || (was.st_size > 0 && ftruncate(fd, 0) < 0))
 		return err_set(e, -errno, "truncate");
 	r = file_write_fd(fd, data, len, e);
 	if (r < 0)
 		return r;
-	if (fchmod(fd, mode) < 0)
+	if ((was.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
 		return err_set(e, -errno, "chmod");
 	if ((flags & FILE_SYNC) && fsync(fd) < 0)
 		return err_set(e, -errno, "fsync");
