@@ -319,6 +319,8 @@ int index_remove(int folder, const struct lease_owner *owner, const struct hw_ip
 
 /**
  * index_stamp() - the ADD that made the owner's n-th entry is done
+ *
+ * Return: 1, 0 when there is no such entry, or a negative errno
  */
 int index_stamp(int folder, const struct lease_owner *owner, unsigned n, struct hw_err *e)
 {
@@ -328,9 +330,9 @@ int index_stamp(int folder, const struct lease_owner *owner, unsigned n, struct 
 	char name[INDEX_NAME];
 
 	index_name(owner, n, name);
-	if (utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, -errno, "stamp lease index %s", name);
-	return 0;
+	if (utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW) == 0)
+		return 1;
+	return errno == ENOENT || folder < 0 ? 0 : err_set(e, -errno, "stamp lease index %s", name);
 }
 
 /* What cannot be told was just now, so that nobody takes it for dead. */
