@@ -15,6 +15,8 @@
  *
  *        ADD ends with the record finished, or with its DEL done and the record
  *        gone, or (DEL failed, process killed) with it unfinished.
+ *        It is first written when the plugin says what it is about to make, and
+ *        before add() where the plugin never says.
  * Rules: GC keeps what began or finished after it was called: it reads the
  *        clock before it waits for the lock, and since nobody else is inside
  *        once it has the lock, an older unfinished record is a dead ADD's.
@@ -55,9 +57,6 @@ static char *netns_id(const char *path)
 
 static struct record record_of(const struct skel_frame *f)
 {
-	char boot[RECORD_BOOT_ID];
-
-	record_boot_id(boot);
 	return (struct record){
 		.plugin = str_copy(f->plugin->name),
 		.network = str_copy(f->call.network),
@@ -68,7 +67,7 @@ static struct record record_of(const struct skel_frame *f)
 		.netns_override = f->call.netns_override,
 		.args = str_copy(f->call.args),
 		.config = str_ncopy(f->call.input, f->call.input_len),
-		.boot = str_copy(boot),
+		.boot = str_copy(record_boot_id()),
 		.started = time_boot(),
 	};
 }
@@ -97,9 +96,8 @@ static void decode_made(const struct hw_plugin *plugin, const struct record *r, 
 /* Where the kernel does not say which boot it is, nothing is stale: a GC must not end the living. */
 static bool is_of_this_boot(const struct record *r)
 {
-	char boot[RECORD_BOOT_ID];
+	const char *boot = record_boot_id();
 
-	record_boot_id(boot);
 	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
 }
 
@@ -237,10 +235,10 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 static int add_first(struct skel_frame *f, struct hw_err *e)
 {
 	f->record = record_of(f);
-	int r = hw_record_save(&f->call, e);
-	if (r < 0)
-		return r;
-	r = add_and_answer(f, e);
+	f->call.recorded = true;
+	if (!f->plugin->made_fields && hw_record_save(&f->call, e) < 0)
+		return e->code;
+	int r = add_and_answer(f, e);
 	if (r >= 0) {
 		f->record.finished = time_boot();
 		r = hw_record_save(&f->call, e);

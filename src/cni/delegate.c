@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,12 +59,14 @@ static const struct hw_plugin *find_sibling(const struct hw_plugin *const *sibli
 	return NULL;
 }
 
-/* Two files are the same binary when device and inode are. */
+/* Two files are the same binary when device and inode are. What the kernel was asked to start is
+ * found sooner than /proc/self/exe; under another loader it is not us, nor is the latter. */
 static bool is_this_binary(const char *path)
 {
+	const char *self = (const char *)getauxval(AT_EXECFN);
 	struct stat own, found;
 
-	return stat("/proc/self/exe", &own) == 0 && stat(path, &found) == 0 &&
+	return self && stat(self, &own) == 0 && stat(path, &found) == 0 &&
 	       own.st_dev == found.st_dev && own.st_ino == found.st_ino;
 }
 
@@ -88,6 +91,7 @@ static struct skel_request request_of(const struct skel_frame *f, const struct e
 		.args = env->args,
 		.path = env->path,
 		.netns_override = env->netns_override,
+		.netns_is_checked = true,
 		.state_dir = f->request->state_dir,
 		.siblings = f->request->siblings,
 	};

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 
 #define NAME_DIGITS 32
 #define RECORD_MAX  (8 << 20) /* a configuration, escaped */
+#define BOOT_ID	    40
 
 const struct hw_field record_fields[] = {
 	{ "plugin", HW_STRING, HW_AT(struct record, plugin), HW_REQUIRED },
@@ -64,22 +66,29 @@ int record_check_dir(const char *state_dir, struct hw_err *e)
 		state_dir);
 }
 
-/**
- * record_boot_id() - which boot of the kernel this is
- */
-void record_boot_id(char ret_id[RECORD_BOOT_ID])
+static char boot_id[BOOT_ID];
+
+static void read_boot_id(void)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err e;
 
-	ret_id[0] = '\0';
 	if (file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 4096, &b, &e) < 0 || !b.len)
 		return;
 	size_t len = strcspn(b.data, "\n");
-	if (len >= RECORD_BOOT_ID)
-		return;
-	memcpy(ret_id, b.data, len);
-	ret_id[len] = '\0';
+	if (len < sizeof(boot_id))
+		memcpy(boot_id, b.data, len);
+}
+
+/**
+ * record_boot_id() - which boot of the kernel this is
+ */
+const char *record_boot_id(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_boot_id);
+	return boot_id;
 }
 
 static char *network_dir(const char *state_dir, const char *plugin, const char *network)

@@ -32,14 +32,12 @@ struct record {
 	int64_t finished; /* 0: the ADD has not ended */
 };
 
-#define RECORD_BOOT_ID 40
-
 extern const struct hw_field record_fields[];
 
 /* -EPERM where others may write: what a record says is removed by DEL and GC. */
 int record_check_dir(const char *state_dir, struct hw_err *e);
 /* "" when the kernel does not say */
-void record_boot_id(char ret_id[RECORD_BOOT_ID]);
+const char *record_boot_id(void);
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e);
 /* Return: 1 with a record, 0 when there is none */
 int record_read(const char *state_dir, const char *plugin, const char *network,

@@ -623,6 +623,22 @@ static void failed_add(void **state)
 	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
 }
 
+/* Where the plugin never says what it makes, it may have made anything. */
+static void nothing_saved(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct fixture *f = *state;
+
+	probe.save = NULL;
+	probe.add_fails = probe.del_fails = EIO;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_false(has_record(f, "c1", NULL));
+	plugin.made_fields = NULL;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_true(has_record(f, "c1", &r));
+	assert_int_equal(r.finished, 0);
+}
+
 static void failed_del(void **state)
 {
 	struct fixture *f = *state;
@@ -674,6 +690,7 @@ static void cannot_write(void **state)
 {
 	struct fixture *f = *state;
 
+	plugin.made_fields = NULL;
 	place_write(f->place, "state", "a file", 0600);
 	assert_int_equal(call(f, "ADD", CONF("1.1.0")), -1);
 	assert_calls("");
@@ -865,6 +882,8 @@ int main(void)
 		RECORDED("attach: CHECK sees what the record says", check_sees_record),
 		RECORDED("attach: a failed ADD leaves a record only when its undo failed",
 			 failed_add),
+		RECORDED("attach: a plugin that says what it makes is written down when it does",
+			 nothing_saved),
 		RECORDED("attach: a failed DEL keeps the record", failed_del),
 		RECORDED("attach: DEL believes a netns path only while it is the same namespace",
 			 del_netns),

@@ -147,12 +147,16 @@ static int iface_set_sysctls(int netns_fd, const struct link *link, const struct
 			     const struct iface_options *options, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+	bool dad = options->dad == IFACE_DAD_OFF || options->dad == IFACE_DAD_ON;
+	bool ipv6 = iface_has_ipv6(result);
 	int r;
 
+	if (!dad && !ipv6)
+		return 0;
 	r = netns_enter(netns_fd, &home, e);
 	if (r >= 0)
 		r = iface_set_dad(link, options->dad, e);
-	if (r >= 0 && iface_has_ipv6(result))
+	if (r >= 0 && ipv6)
 		r = iface_enable_ipv6(link, e);
 	return r;
 }

@@ -286,13 +286,11 @@ int lease_take(struct lease_store *store, const struct lease_owner *owner, const
  */
 int lease_finish(struct lease_store *store, const struct lease_owner *owner, struct hw_err *e)
 {
-	struct hw_ip ip;
-	int r;
+	int r = 1;
 
-	for (unsigned n = 0; (r = index_get(store->index, owner, n, &ip)) > 0; n++)
-		if (index_stamp(store->index, owner, n, e) < 0)
-			return e->code;
-	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
+	for (unsigned n = 0; r > 0; n++)
+		r = index_stamp(store->index, owner, n, e);
+	return r;
 }
 
 /**
