@@ -45,31 +45,42 @@ static int take_lock(const struct skel_frame *f, bool exclusive, int *ret_fd, st
 /* ---- records -------------------------------------------------------------------- */
 
 /* "DEVICE:INODE", or "" when the path leads nowhere */
-static char *netns_id(const char *path)
+static int netns_id(const char *path, char **ret_id, struct hw_err *e)
 {
 	struct stat st;
 
-	if (str_empty(path) || stat(path, &st) < 0)
-		return str_copy("");
-	return str_printf("%llu:%llu", (unsigned long long)st.st_dev,
-			  (unsigned long long)st.st_ino);
+	if (stat(path, &st) == 0)
+		*ret_id = str_printf("%llu:%llu", (unsigned long long)st.st_dev,
+				     (unsigned long long)st.st_ino);
+	else if (errno == ENOENT || errno == ENOTDIR)
+		*ret_id = str_copy("");
+	else
+		return err_set(e, -errno, "look at namespace %s", path);
+	return 0;
 }
 
-static struct record record_of(const struct skel_frame *f)
+/* Begins the record of an ADD. */
+static int begin_record(struct skel_frame *f, struct hw_err *e)
 {
-	return (struct record){
+	autofree char *id = NULL;
+
+	int r = netns_id(f->call.netns, &id, e);
+	if (r < 0)
+		return r;
+	f->record = (struct record){
 		.plugin = str_copy(f->plugin->name),
 		.network = str_copy(f->call.network),
 		.container_id = str_copy(f->call.container_id),
 		.ifname = str_copy(f->call.ifname),
 		.netns = str_copy(f->call.netns),
-		.netns_id = netns_id(f->call.netns),
+		.netns_id = take_ptr(id),
 		.netns_override = f->call.netns_override,
 		.args = str_copy(f->call.args),
 		.config = str_ncopy(f->call.input, f->call.input_len),
 		.boot = str_copy(record_boot_id()),
 		.started = time_boot(),
 	};
+	return 0;
 }
 
 static int read_record(const struct skel_frame *f, struct record *ret, struct hw_err *e)
@@ -101,12 +112,14 @@ static bool is_of_this_boot(const struct record *r)
 	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
 }
 
-/* Does a path lead to the namespace that the ADD worked in? */
-static bool is_its_netns(const struct record *r, const char *path)
+/* Does a path lead to the namespace that the ADD worked in? 0: elsewhere, or nowhere; or a negative
+ * errno, where that cannot be told now. */
+static int is_its_netns(const struct record *r, const char *path, struct hw_err *e)
 {
-	autofree char *now = netns_id(path);
+	autofree char *now = NULL;
 
-	return !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
+	int ret = netns_id(str_or(path, ""), &now, e);
+	return ret < 0 ? ret : *now && str_equal(now, r->netns_id) && is_of_this_boot(r);
 }
 
 /* A plugin that keeps records but has nothing to remove needs no DEL. */
@@ -120,10 +133,13 @@ static int end_recorded(const struct skel_frame *f, const struct record *r, stru
 {
 	struct skel_request request = *f->request;
 
+	int ret = is_its_netns(r, r->netns, e);
+	if (ret < 0)
+		return ret;
+	request.netns = ret ? r->netns : "";
 	request.command = "DEL";
 	request.container_id = r->container_id;
 	request.ifname = r->ifname;
-	request.netns = is_its_netns(r, r->netns) ? r->netns : "";
 	request.netns_override = r->netns_override ? "1" : "";
 	request.args = r->args;
 	request.input = r->config;
@@ -133,7 +149,7 @@ static int end_recorded(const struct skel_frame *f, const struct record *r, stru
 	skel_frame_init(&end, f->plugin, &request);
 	decode_made(f->plugin, r, end.call.made);
 	end.call.recorded = true;
-	int ret = skel_frame_parse(&end, e);
+	ret = skel_frame_parse(&end, e);
 	if (ret >= 0)
 		ret = skel_frame_decode(&end, e);
 	if (ret >= 0)
@@ -221,8 +237,9 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 {
 	struct hw_err again;
 
-	f->record = record_of(f);
-	int r = add_and_answer(f, e);
+	int r = begin_record(f, e);
+	if (r >= 0)
+		r = add_and_answer(f, e);
 	if (r >= 0) {
 		f->record.finished = time_boot();
 		r = hw_record_save(&f->call, e);
@@ -234,11 +251,13 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 
 static int add_first(struct skel_frame *f, struct hw_err *e)
 {
-	f->record = record_of(f);
+	int r = begin_record(f, e);
+	if (r >= 0 && !f->plugin->made_fields)
+		r = hw_record_save(&f->call, e);
+	if (r < 0)
+		return r;
 	f->call.recorded = true;
-	if (!f->plugin->made_fields && hw_record_save(&f->call, e) < 0)
-		return e->code;
-	int r = add_and_answer(f, e);
+	r = add_and_answer(f, e);
 	if (r >= 0) {
 		f->record.finished = time_boot();
 		r = hw_record_save(&f->call, e);
@@ -277,12 +296,12 @@ static int load_record(struct skel_frame *f, struct hw_err *e)
 
 /* May DEL touch what is in the runtime's namespace? Where there is no record another program may
  * have made the attachment, unless the interface is known to be that of another network. */
-static bool may_enter(const struct skel_frame *f)
+static int may_enter(const struct skel_frame *f, struct hw_err *e)
 {
 	const struct hw_call *call = &f->call;
 
 	if (call->recorded)
-		return is_its_netns(&f->record, call->netns);
+		return is_its_netns(&f->record, call->netns, e);
 	return !record_is_elsewhere(f->state_dir, call->network, call->container_id, call->ifname);
 }
 
@@ -298,9 +317,11 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 	int r = take_lock(f, false, &lock, e);
 	if (r >= 0)
 		r = load_record(f, e);
+	if (r >= 0)
+		r = may_enter(f, e);
 	if (r < 0)
 		return r;
-	if (!str_empty(f->call.netns) && !may_enter(f))
+	if (r == 0)
 		f->call.netns = "";
 	r = call_del(f->plugin, &f->call, e);
 	return r < 0 ? r : remove_record(f, e);
