@@ -205,6 +205,28 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	run ! grep -E '10\.1\.0\.[345]|fd00::[345]' /tmp/trace
 }
 
+@test "host-local: DEL without prevResult ends what Go's leased to the same attachment before our ADD" {
+	need_go_plugins host-local
+	need strace
+	call "$go" ADD b "$small"
+	call "$go" ADD a "$small"
+	add a "$small" # Go's would read all leases, and refuse
+	[ "$(held | wc -l)" = 3 ]
+	del a "$small"
+	[ "$(held)" = 10.1.0.2 ]
+	# the index has all leases, and knows it, until Go's makes one
+	del b "$small"
+	add c "$small"
+	add d "$small"
+	CNI_COMMAND=DEL CNI_CONTAINERID=d CNI_IFNAME=eth0 CNI_PATH=/x traced -e openat "$ours" \
+		<<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$small}"
+	run ! grep "$(held)" /tmp/trace
+	call "$go" ADD e "$small"
+	add e "$small"
+	del e "$small"
+	[ "$(held | wc -l)" = 1 ]
+}
+
 @test "host-local: our ADD refuses a second one, and leaves the first its lease" {
 	add a "$dual"
 	run add a "$dual"
@@ -548,6 +570,7 @@ large='{"ranges":[[{"subnet":"10.1.0.0/16"}]]}'
 	[ "$(opened ADD new)" -lt 12 ]
 	[ "$(ips </tmp/out)" = 10.1.234.98/16 ]
 	run ! grep getdents /tmp/trace
+	touch -d @77777777 "$leases" # as if all of them were in the index
 	[ "$(opened DEL new)" -lt 12 ]
 	[ "$(held | wc -l)" = 60000 ]
 }

@@ -231,6 +231,16 @@ static int index_find(int folder, const struct lease_owner *owner, const struct 
 	}
 }
 
+/**
+ * index_has() - has the owner an entry for an address?
+ */
+bool index_has(int folder, const struct lease_owner *owner, const struct hw_ip *ip)
+{
+	char name[INDEX_NAME];
+
+	return index_find(folder, owner, ip, name) > 0;
+}
+
 /* Put an entry where there is none, or one that no lease agrees with. */
 static int index_link(const struct lease_store *store, const struct lease_owner *owner,
 		      const char *target)

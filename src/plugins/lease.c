@@ -8,6 +8,9 @@
  *        without the white space around them.
  *        A killed writer can leave an empty file. To others it counts as taken,
  *        as upstream has it, until a walk under the lock comes by and removes it.
+ *        Whether upstream's plugin may have made a lease the directory's own time
+ *        of modification tells: while the index has all of them it is set to one
+ *        that no clock says, and whoever adds a file there changes it.
  */
 #include "plugins/lease.h"
 
@@ -20,7 +23,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/ip.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "plugins/lease-file.h"
@@ -29,51 +31,7 @@
 #define LEASE_LOCK_MS  60000
 #define LEASE_SLICE_MS 8
 #define LEASE_BREAK    "\r\n"
-
-/* ---- lists ------------------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-	return ip_compare(a, b);
-}
-
-/**
- * lease_list_add() - append an address
- */
-void lease_list_add(struct lease_list *list, const struct hw_ip *ip)
-{
-	if (list->n == list->room) {
-		list->room = list->room ? 2 * list->room : 16;
-		list->v = mem_resize(list->v, list->room, sizeof(*list->v));
-	}
-	list->v[list->n++] = *ip;
-}
-
-/**
- * lease_list_has() - is the address in the sorted list?
- */
-bool lease_list_has(const struct lease_list *list, const struct hw_ip *ip)
-{
-	return list->n && bsearch(ip, list->v, list->n, sizeof(*list->v), compare);
-}
-
-/**
- * lease_list_sort() - bring a list into order
- */
-void lease_list_sort(struct lease_list *list)
-{
-	if (list->n > 1)
-		qsort(list->v, list->n, sizeof(*list->v), compare);
-}
-
-/**
- * lease_list_done() - free what the list holds
- */
-void lease_list_done(struct lease_list *list)
-{
-	free(list->v);
-	*list = (struct lease_list){ 0 };
-}
+#define LEASE_INDEXED  77777777 /* the directory's time: no clock says 1972 */
 
 /* ---- the directory -------------------------------------------------------------- */
 
@@ -109,6 +67,21 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 	return r;
 }
 
+static bool is_indexed(const struct lease_store *store)
+{
+	struct stat st;
+
+	return fstat(store->dir, &st) == 0 && st.st_mtim.tv_sec == LEASE_INDEXED;
+}
+
+static void note_indexed(const struct lease_store *store)
+{
+	struct timespec at = { .tv_sec = LEASE_INDEXED };
+	struct timespec times[2] = { at, at };
+
+	(void)futimens(store->dir, times);
+}
+
 /**
  * lease_lock() - keep others, upstream's plugin too, from changing it until lease_close()
  *
@@ -126,7 +99,10 @@ int lease_lock(struct lease_store *store, struct hw_err *e)
 	if (r == -ETIMEDOUT)
 		return err_cni(e, HW_CNI_TRY_AGAIN, "gave up waiting for the lock of %s",
 			       store->path);
-	return r < 0 ? err_ctx(e, "%s", store->path) : 0;
+	if (r < 0)
+		return err_ctx(e, "%s", store->path);
+	store->indexed = is_indexed(store);
+	return 0;
 }
 
 /**
@@ -134,6 +110,8 @@ int lease_lock(struct lease_store *store, struct hw_err *e)
  */
 void lease_close(struct lease_store *store)
 {
+	if (store->lock >= 0 && store->indexed)
+		note_indexed(store);
 	mem_close_fd(&store->index);
 	mem_close_fd(&store->lock);
 	mem_close_fd(&store->dir);
@@ -276,8 +254,8 @@ int lease_take(struct lease_store *store, const struct lease_owner *owner, const
 		err_ctx(e, "lease %s in %s", name, store->path);
 	else
 		r = index_add(store, owner, ip, e);
-	if (r < 0)
-		(void)lease_unlink(store, ip, &again);
+	if (r < 0 && lease_unlink(store, ip, &again) < 0)
+		store->indexed = false;
 	return r;
 }
 
