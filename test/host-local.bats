@@ -208,6 +208,11 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 @test "host-local: DEL without prevResult ends what Go's leased to the same attachment before our ADD" {
 	need_go_plugins host-local
 	need strace
+	scans() { # ID: does its DEL read the lease of another?
+		CNI_COMMAND=DEL CNI_CONTAINERID=$1 CNI_IFNAME=eth0 CNI_PATH=/x traced -e openat "$ours" \
+			<<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$small}"
+		grep -q "\"$(held)\"" /tmp/trace
+	}
 	call "$go" ADD b "$small"
 	call "$go" ADD a "$small"
 	add a "$small" # Go's would read all leases, and refuse
@@ -218,13 +223,20 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	del b "$small"
 	add c "$small"
 	add d "$small"
-	CNI_COMMAND=DEL CNI_CONTAINERID=d CNI_IFNAME=eth0 CNI_PATH=/x traced -e openat "$ours" \
-		<<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$small}"
-	run ! grep "$(held)" /tmp/trace
+	run ! scans d
 	call "$go" ADD e "$small"
 	add e "$small"
 	del e "$small"
 	[ "$(held | wc -l)" = 1 ]
+	# as from the start in a directory of our own
+	rm -r "$leases"
+	add c "$small"
+	add d "$small"
+	run ! scans d
+	call "$go" ADD e "$small"
+	call "$go" DEL e "$small"
+	add d "$small"
+	scans d
 }
 
 @test "host-local: our ADD refuses a second one, and leaves the first its lease" {

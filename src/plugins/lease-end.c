@@ -152,8 +152,10 @@ static bool is_in_folders(const struct lease_store *store, const struct index_fo
 	return false;
 }
 
-/* Has the index all leases? */
-static int look_at_index(struct lease_store *store, struct hw_err *e)
+/**
+ * lease_look_at_index() - has the index all leases?
+ */
+int lease_look_at_index(struct lease_store *store, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_folders folders = { 0 };
 	AUTO(lease_list_done) struct lease_list all = { 0 };
@@ -178,7 +180,7 @@ static int end_found(struct lease_store *store, const struct lease_owner *owner,
 		r = end_matching(store, owner, &empty, LEASE_EMPTY, e);
 	if (r >= 0)
 		r = end_listed(store, owner, &owners, e);
-	return r < 0 ? r : look_at_index(store, e);
+	return r < 0 ? r : lease_look_at_index(store, e);
 }
 
 /**

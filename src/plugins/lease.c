@@ -35,11 +35,13 @@
 
 /* ---- the directory -------------------------------------------------------------- */
 
+/* Return: 1 when it was made */
 static int open_dir(const char *path, bool make, int *ret_fd, struct hw_err *e)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool made = fd < 0 && errno == ENOENT && make;
 
-	if (fd < 0 && errno == ENOENT && make) {
+	if (made) {
 		int r = file_mkdirs(AT_FDCWD, path, 0755, e);
 		if (r < 0)
 			return r;
@@ -48,7 +50,7 @@ static int open_dir(const char *path, bool make, int *ret_fd, struct hw_err *e)
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	*ret_fd = fd;
-	return 0;
+	return made;
 }
 
 /**
@@ -59,11 +61,12 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 	       enum lease_open how, struct hw_err *e)
 {
 	store->path = str_printf("%s/%s", data_dir, network);
-	int r = open_dir(store->path, how == LEASE_MAKE, &store->dir, e);
-	if (r >= 0)
-		r = index_open(store, e);
+	int made = open_dir(store->path, how == LEASE_MAKE, &store->dir, e);
+	int r = made < 0 ? made : index_open(store, e);
 	if (r >= 0 && how != LEASE_LOOK)
 		r = lease_lock(store, e);
+	if (r >= 0 && made)
+		r = lease_look_at_index(store, e); /* upstream's plugin may have been faster */
 	return r;
 }
 
