@@ -203,6 +203,15 @@ static int change(struct hw_call *call, struct pod *pod, const struct tuning *t,
 	return r < 0 && call->earlier ? undo_again(call, &former, e) : r;
 }
 
+static int refuse_mac(const struct link *link, const struct tuning *t, struct hw_err *e)
+{
+	if (!t->mac.len || t->mac.len == link->mac.len)
+		return 0;
+	return err_cni(e, HW_CNI_INVALID_CONFIG,
+		       "invalid args %s for MAC addr: interface %s has addresses of %u bytes",
+		       t->mac_text, link->name, (unsigned)link->mac.len);
+}
+
 static int tuning_add(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(tuning_done) struct tuning t = { 0 };
@@ -217,6 +226,8 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 		r = netns_open(call->netns, &pod.netns, e);
 	if (r >= 0 && tuning_has_attributes(&t))
 		r = pod_open_link(&pod, call->ifname, e);
+	if (r >= 0)
+		r = refuse_mac(&pod.link, &t, e);
 	if (r >= 0)
 		r = change(call, &pod, &t, e);
 	return r < 0 ? r : 0;
