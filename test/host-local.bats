@@ -408,6 +408,17 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	fails_with "leases cannot be written to /tmp/data/ro/a/b/net: Read-only file system" 50
 }
 
+@test "host-local: a dataDir that is relative is one, for STATUS too" {
+	cd "$BATS_TEST_TMPDIR"
+	relative='{"subnet":"10.1.0.0/24","dataDir":"data/deep"}'
+	VERSION=1.1.0 call "$ours" STATUS "" "$relative"
+	add a "$relative"
+	[ "$(held data/deep/net)" = 10.1.0.2 ]
+	VERSION=1.1.0 call "$ours" STATUS "" "$relative"
+	del a "$relative"
+	[ -z "$(held data/deep/net)" ]
+}
+
 @test "host-local: GC ends what is not valid, Go's and ours, and keeps the rest" {
 	for id in a b; do add "$id" "$dual"; done
 	IFNAME=eth1 add a "$dual"
