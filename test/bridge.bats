@@ -511,6 +511,10 @@ except ConnectionRefusedError:
 	bridge link set dev "$port" hairpin off
 	drifts "isolation of port $port is on" bridge link set dev "$port" isolated on
 	bridge link set dev "$port" isolated off
+	drifts "learning of port $port is off" bridge link set dev "$port" learning off
+	bridge link set dev "$port" learning on
+	drifts "flooding of port $port is off" bridge link set dev "$port" flood off
+	bridge link set dev "$port" flood on
 	drifts "host interface $port is not a port of bridge br7" ip link set "$port" nomaster
 }
 
@@ -525,7 +529,7 @@ except ConnectionRefusedError:
 	ip -n one link set eth0 mtu 1400
 	drifts "interface eth0 has the MAC address 02:00:00:00:00:07, not *" ip -n one link set eth0 address 02:00:00:00:00:07
 	ip -n one link set eth0 address "$(result '.interfaces[2].mac')"
-	drifts "*eth0*down*" ip -n one link set eth0 down
+	drifts "interface eth0 is down" ip -n one link set eth0 down
 	ip -n one link set eth0 up
 	drifts "container interface eth0 is missing" ip -n one link set eth0 down name lost
 	ip -n one link set lost name eth0 up
@@ -538,6 +542,24 @@ except ConnectionRefusedError:
 	drifts "host interface $port has MTU 1300, not 1500" ip link set "$port" mtu 1300
 	ip link set "$port" mtu 1500
 	drifts "container interface eth0 has MTU 1300, not 1500" ip -n one link set eth0 mtu 1300
+}
+
+@test "bridge: CHECK finds sysctls of the pod's interface changed, unless by tuning" {
+	set_conf() { ip netns exec one sysctl -qw "net.$1"; }
+	add '{}' "$both"
+	drifts "container interface eth0 has arp_notify 0, not 1" set_conf ipv4.conf.eth0.arp_notify=0
+	set_conf ipv4.conf.eth0.arp_notify=1
+	drifts "container interface eth0 has accept_dad 1, not 0" set_conf ipv6.conf.eth0.accept_dad=1
+	set_conf ipv6.conf.eth0.accept_dad=0
+	with_result | jq -c '.type = "tuning" | .sysctl = {"net.ipv4.conf.eth0.arp_notify": "0"}' >/tmp/tuning
+	plugin=$plugins/tuning call ADD c1 one "$(</tmp/tuning)"
+	check
+	plugin=$plugins/tuning call DEL c1 one "$(</tmp/tuning)"
+	del
+	add '{"enabledad":true}' "$v6"
+	drifts "container interface eth0 has accept_dad 0, not 1" set_conf ipv6.conf.eth0.accept_dad=0
+	set_conf ipv6.conf.eth0.accept_dad=1
+	drifts "container interface eth0 has enhanced_dad 0, not 1" set_conf ipv6.conf.eth0.enhanced_dad=0
 }
 
 @test "bridge: CHECK does not mind what tuning changed, Go's or ours" {

@@ -265,3 +265,33 @@ int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const s
 		link_set_up(nl, ret_link);
 	return r < 0 ? r : rtnl_commit(nl, e);
 }
+
+/**
+ * bridge_vlan_check_gateway() - CHECK: is the host's link inside the VLAN there, up and connected?
+ */
+int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
+			      const struct link *bridge, struct link *ret_link, struct hw_err *e)
+{
+	/* one that Go's plugin made carries more */
+	struct bridge_conf only = { .vlan = conf->vlan, .preserve_default_vlan = true };
+	autofree char *name = bridge_vlan_gateway_name(conf);
+	struct link port = { 0 };
+
+	int r = link_get(nl, name, ret_link, e);
+	if (r == -ENODEV)
+		return err_text(e, r, "the gateway's interface %s is missing", name);
+	if (r >= 0 && !(ret_link->flags & IFF_UP))
+		return err_text(e, -ENETDOWN, "the gateway's interface %s is down", name);
+	if (r >= 0 && ret_link->parent)
+		r = link_get_index(nl, ret_link->parent, &port, e);
+	if (r < 0 && r != -ENODEV)
+		return r;
+	if (port.master != bridge->index)
+		return err_text(e, -EINVAL,
+				"the gateway's interface %s is not connected to bridge %s", name,
+				bridge->name);
+	if (!(port.flags & IFF_UP))
+		return err_text(e, -ENETDOWN, "port %s of the gateway's interface %s is down",
+				port.name, name);
+	return bridge_vlan_check(nl, &only, &port, e);
+}

@@ -71,6 +71,8 @@ int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const str
 char *bridge_vlan_gateway_name(const struct bridge_conf *conf);
 int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const struct link *bridge,
 			struct link *ret_link, struct hw_err *e);
+int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
+			      const struct link *bridge, struct link *ret_link, struct hw_err *e);
 
 /* ---- CHECK --------------------------------------------------------------------------- */
 

@@ -147,6 +147,28 @@ int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge
 }
 
 /**
+ * pod_check_sysctl() - has the pod's interface the value that ADD wrote?
+ *
+ * What tuning changed is for its own CHECK. What the kernel lacks, or /proc/sys did not let ADD write,
+ * was never there.
+ */
+int pod_check_sysctl(const struct pod_link *l, const struct hw_call *call, int family,
+		     const char *key, const char *value, struct hw_err *e)
+{
+	autofree char *now = NULL;
+
+	int r = sysctl_read_conf(l->netns_fd, family, l->pod.name, key, &now, e);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0 || sysctl_equal(now, value) || is_tuned(call))
+		return r;
+	if (access("/proc/sys/net/ipv4/ip_forward", W_OK) < 0)
+		return 0;
+	return err_text(e, -EINVAL, "container interface %s has %s %s, not %s", l->pod.name, key,
+			now, value);
+}
+
+/**
  * pod_check_forwarding() - does the host forward what the pod sends?
  */
 int pod_check_forwarding(const struct hw_result *result, struct hw_err *e)

@@ -93,6 +93,34 @@ except ConnectionRefusedError:
 	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLAN 100 untagged" ]
 }
 
+# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
+drifts() {
+	local message=$1
+	shift
+	call CHECK c1 one
+	"$@"
+	run call CHECK c1 one
+	echo "$output"
+	[ "$(jq -r .msg <<<"$output")" = "$message" ]
+}
+
+@test "bridge: CHECK finds VLAN filtering switched off, and the VLAN's gateway down or detached" {
+	add c1 one '{"vlan":100,"isGateway":true}'
+	drifts "bridge br7 does not filter VLANs" ip link set br7 type bridge vlan_filtering 0
+	ip link set br7 type bridge vlan_filtering 1
+	drifts "the gateway's interface br7.100 is down" ip link set br7.100 down
+	ip link set br7.100 up
+	gateway=$(ip -j link show br7.100 | jq -r '.[0].link')
+	drifts "port $gateway does not carry VLAN 100 untagged" bridge vlan del vid 100 dev "$gateway"
+	bridge vlan add vid 100 pvid untagged dev "$gateway"
+	drifts "port $gateway of the gateway's interface br7.100 is down" ip link set "$gateway" down
+	ip link set "$gateway" up
+	drifts "the gateway's interface br7.100 is not connected to bridge br7" ip link set "$gateway" nomaster
+	ip link del br7.100
+	run call CHECK c1 one
+	[ "$(jq -r .msg <<<"$output")" = "the gateway's interface br7.100 is missing" ]
+}
+
 @test "bridge: pods of one VLAN reach each other and its gateway, those of another do not" {
 	add c1 one '{"vlan":100,"isGateway":true}'
 	add c2 two '{"vlan":100,"isGateway":true}'
