@@ -872,3 +872,13 @@ except ConnectionRefusedError:
 	run hawser-plugin uninstall
 	[[ "$output" == "nothing to remove"* ]]
 }
+
+@test "bridge: uninstall leaves a bridge alone that somebody else made in the place of ours" {
+	add '{}'
+	del
+	ip link del br7
+	ip link add br7 type bridge
+	run hawser-plugin uninstall
+	[[ "$output" == "nothing to remove"* ]]
+	ip link show br7
+}

@@ -247,7 +247,7 @@ int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const s
 					.mtu = bridge->mtu,
 					.up = true };
 
-		r = furniture_note("veth", name, e);
+		r = furniture_note("veth", name, NULL, e);
 		if (r < 0)
 			return r;
 		link_put_new(nl, &new);

@@ -9,10 +9,11 @@
 #ifndef PLUGINS_FURNITURE_H
 #define PLUGINS_FURNITURE_H
 
+#include <hawser/addr.h>
 #include <hawser/err.h>
 
-/* Before the link is made. */
-int furniture_note(const char *kind, const char *name, struct hw_err *e);
+/* Before the link is made. mac: what it will have; NULL: any */
+int furniture_note(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e);
 
 /* Remove every link that was noted, each told to standard output; then the state directory as far
  * as it holds nothing else. A bridge that has ports stays: -EBUSY. */
