@@ -683,6 +683,24 @@ except ConnectionRefusedError:
 	check
 }
 
+@test "bridge: DEL after an ADD that was killed leaves a link that has the name of its host end alone" {
+	add '{}'
+	host=$(result "$host_end")
+	del
+	ip link add "$host" type veth peer name other
+	mkdir -p /tmp/killer
+	printf '#!/bin/sh\nkill -9 $PPID\n' >/tmp/killer/killer
+	chmod +x /tmp/killer/killer
+	killed=$(conf '{}' '{"type":"killer"}')
+	CNI_PATH=/tmp/killer:$CNI_PATH run call ADD c1 one "$killed"
+	[ "$status" = 137 ]
+	[ -n "$(records)" ]
+	printf '#!/bin/sh\n' >/tmp/killer/killer
+	CNI_PATH=/tmp/killer:$CNI_PATH call DEL c1 one "$killed"
+	[ -z "$(records)" ]
+	ip link show "$host"
+}
+
 @test "bridge: an ADD that fails leaves a link that has the name of its host end alone" {
 	add '{}'
 	host=$(result "$host_end")

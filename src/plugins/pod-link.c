@@ -87,6 +87,23 @@ static int refuse_taken(const struct pod_link *l, const struct hw_call *call, co
 			call->ifname, host);
 }
 
+/* One that nobody has: a DEL after a crash deletes what has the name. */
+static int choose_name(const struct pod_link *l, const struct hw_call *call, char **ret_name,
+		       struct hw_err *e)
+{
+	struct link there;
+	int r = 0;
+
+	for (unsigned i = 0; r >= 0 && i < NAME_TRIES; i++) {
+		free(*ret_name);
+		*ret_name = name_of(call, i);
+		if (is_earlier(call, *ret_name))
+			return 0;
+		r = link_get(l->nl, *ret_name, &there, e);
+	}
+	return r == -ENODEV ? 0 : r;
+}
+
 /**
  * pod_link_plan() - name the host's end and write it down
  * @leases: IPAM will be asked for addresses
@@ -94,9 +111,11 @@ static int refuse_taken(const struct pod_link *l, const struct hw_call *call, co
 int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct hw_err *e)
 {
 	struct pod_link_made *made = call->made;
-	autofree char *host = name_of(call, 0);
+	autofree char *host = NULL;
 
-	int r = refuse_taken(l, call, host, e);
+	int r = choose_name(l, call, &host, e);
+	if (r >= 0)
+		r = refuse_taken(l, call, host, e);
 	if (r < 0)
 		return r;
 	made->host = take_ptr(host);
