@@ -47,6 +47,17 @@ except ConnectionRefusedError:
 	pass' "$2"
 }
 
+# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
+drifts() {
+	local message=$1
+	shift
+	call CHECK c1 one
+	"$@"
+	run call CHECK c1 one
+	echo "$output"
+	[ "$(jq -r .msg <<<"$output")" = "$message" ]
+}
+
 @test "bridge: vlan is the port's only VLAN, untagged, on a bridge that filters" {
 	add c1 one '{"vlan":100}'
 	[ "$(ip -d -j link show br7 | jq '.[0].linkinfo.info_data.vlan_filtering')" = 1 ]
@@ -91,17 +102,6 @@ except ConnectionRefusedError:
 	bridge vlan del vid 100 dev "$(port c1)"
 	run call CHECK c1 one
 	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLAN 100 untagged" ]
-}
-
-# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
-drifts() {
-	local message=$1
-	shift
-	call CHECK c1 one
-	"$@"
-	run call CHECK c1 one
-	echo "$output"
-	[ "$(jq -r .msg <<<"$output")" = "$message" ]
 }
 
 @test "bridge: CHECK finds VLAN filtering switched off, and the VLAN's gateway down or detached" {
