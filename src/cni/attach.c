@@ -119,7 +119,7 @@ static int is_its_netns(const struct record *r, const char *path, struct hw_err 
 	autofree char *now = NULL;
 
 	int ret = netns_id(str_or(path, ""), &now, e);
-	return ret < 0 ? ret : *now && str_equal(now, r->netns_id) && is_of_this_boot(r);
+	return ret < 0 ? ret : !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
 }
 
 /* A plugin that keeps records but has nothing to remove needs no DEL. */
