@@ -389,13 +389,13 @@ except ConnectionRefusedError:
 
 @test "bridge: CNI_IFNAME that is taken is refused, and nothing is changed" {
 	ip -n one link add eth0 type veth peer name other
-	before=$(ip -n one -j addr)
+	before=$(given one)
 	run try_add '{"isGateway":true}'
 	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
 	[ "$(links)" = lo ]
 	[ -z "$(leases)" ]
 	[ -z "$(records)" ]
-	[ "$(ip -n one -j addr)" = "$before" ]
+	[ "$(given one)" = "$before" ]
 }
 
 @test "bridge: IPAM that fails, or that gives no address, leaves nothing behind" {
@@ -436,10 +436,10 @@ except ConnectionRefusedError:
 
 @test "bridge: ADD twice: the second is refused and the first stays" {
 	add '{"isGateway":true}'
-	before=$(ip -j addr; ip -n one -j addr; leases)
+	before=$(given; given one; leases)
 	run call ADD c1 one "$(</tmp/conf)"
 	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
-	[ "$(ip -j addr; ip -n one -j addr; leases)" = "$before" ]
+	[ "$(given; given one; leases)" = "$before" ]
 	check
 	del
 	only_furniture
@@ -665,15 +665,13 @@ except ConnectionRefusedError:
 }
 
 @test "bridge: DEL after a failed ADD on a taken name leaves what an other attachment has there" {
-	# (what the kernel does of its own, a while after a link is up, is not part of it)
-	there() { ip -n one -j addr | jq -c '.[] | [.ifname, .address, (.addr_info[] | select(.scope == "global") | .local)]'; }
 	add '{}'
-	before=$(there)
+	before=$(given one)
 	run call ADD c1 one "$(conf '{"name":"second"}')"
 	[ "$status" = 1 ]
-	[ "$(there)" = "$before" ]
+	[ "$(given one)" = "$before" ]
 	call DEL c1 one "$(conf '{"name":"second"}')"
-	[ "$(there)" = "$before" ]
+	[ "$(given one)" = "$before" ]
 	check
 }
 
@@ -739,9 +737,9 @@ except ConnectionRefusedError:
 	ip link del "$(result "$host_end")"
 	umount -l /run/netns/one
 	mount --bind /run/netns/two /run/netns/one
-	before=$(ip -n two -j addr)
+	before=$(given two)
 	del
-	[ "$(ip -n two -j addr)" = "$before" ]
+	[ "$(given two)" = "$before" ]
 	[ "$(leases | wc -l)" = 1 ]
 	umount /run/netns/one
 	rm /run/netns/one
