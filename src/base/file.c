@@ -29,7 +29,7 @@
 
 #define FILE_READ_STEP	  4096
 #define FILE_TEMP_WAIT	  10000 /* ms, for another writer of the same file */
-#define FILE_LOCK_NAP_MAX 50	/* ms */
+#define FILE_LOCK_NAP_MAX 4	/* ms: most are held for less than one */
 
 static int file_read_all(int fd, const char *name, size_t max, struct buf *ret, struct hw_err *e)
 {

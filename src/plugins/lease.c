@@ -28,10 +28,9 @@
 #include "plugins/lease-file.h"
 #include "plugins/lease-index.h"
 
-#define LEASE_LOCK_MS  60000
-#define LEASE_SLICE_MS 8
-#define LEASE_BREAK    "\r\n"
-#define LEASE_INDEXED  77777777 /* the directory's time: no clock says 1972 */
+#define LEASE_LOCK_MS 60000
+#define LEASE_BREAK   "\r\n"
+#define LEASE_INDEXED 77777777 /* the directory's time: no clock says 1972 */
 
 /* ---- the directory -------------------------------------------------------------- */
 
@@ -87,18 +86,11 @@ static void note_indexed(const struct lease_store *store)
 
 /**
  * lease_lock() - keep others, upstream's plugin too, from changing it until lease_close()
- *
- * The lock is held for a fraction of a millisecond, so waiting begins anew, with short naps, often.
  */
 int lease_lock(struct lease_store *store, struct hw_err *e)
 {
-	int64_t deadline = time_deadline(LEASE_LOCK_MS);
-	int r;
+	int r = file_lock(store->dir, "lock", true, time_deadline(LEASE_LOCK_MS), &store->lock, e);
 
-	do {
-		r = file_lock(store->dir, "lock", true, time_deadline(LEASE_SLICE_MS), &store->lock,
-			      e);
-	} while (r == -ETIMEDOUT && !time_is_over(deadline));
 	if (r == -ETIMEDOUT)
 		return err_cni(e, HW_CNI_TRY_AGAIN, "gave up waiting for the lock of %s",
 			       store->path);
