@@ -27,10 +27,12 @@ static const struct hw_iface *find_iface(const struct hw_result *result, const c
 }
 
 /* The bridge as the result has it, with the flags of the configuration. */
-static int check_bridge(struct rtnl *nl, const struct bridge_conf *conf,
-			const struct hw_result *prev, struct link *ret_bridge, struct hw_err *e)
+static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link *ret_bridge,
+			struct hw_err *e)
 {
-	const struct hw_iface *iface = find_iface(prev, conf->bridge);
+	const struct bridge_conf *conf = call->conf;
+	const struct pod_link_made *made = call->made;
+	const struct hw_iface *iface = find_iface(call->prev, conf->bridge);
 	bool promisc;
 
 	if (!iface)
@@ -48,7 +50,7 @@ static int check_bridge(struct rtnl *nl, const struct bridge_conf *conf,
 				promisc ? "" : "not ");
 	if (!(ret_bridge->flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "bridge %s is down", conf->bridge);
-	if (bridge_vlan_wanted(conf) && !ret_bridge->data.bridge.vlan_filtering)
+	if (bridge_vlan_wanted(conf) && made->filters && !ret_bridge->data.bridge.vlan_filtering)
 		return err_text(e, -EINVAL, "bridge %s does not filter VLANs", conf->bridge);
 	return 0;
 }
@@ -138,7 +140,7 @@ int bridge_check(struct hw_call *call, struct hw_err *e)
 	if (r >= 0)
 		r = pod_check(&l, call, conf->bridge, conf->mtu, e);
 	if (r >= 0)
-		r = check_bridge(l.nl, conf, call->prev, &bridge, e);
+		r = check_bridge(l.nl, call, &bridge, e);
 	if (r >= 0)
 		r = check_port(l.nl, conf, &bridge, &l.host, e);
 	if (r >= 0 && bridge_conf_is_gateway(conf))

@@ -26,6 +26,7 @@
 const struct hw_field pod_link_made_fields[] = {
 	{ "host", HW_STRING, HW_AT(struct pod_link_made, host) },
 	{ "leased", HW_BOOL, HW_AT(struct pod_link_made, leased) },
+	{ "filters", HW_BOOL, HW_AT(struct pod_link_made, filters) },
 	{ 0 },
 };
 

@@ -25,9 +25,10 @@ struct rtnl;
 
 /* hw_call.made: what the record says */
 struct pod_link_made {
-	char *host;  /* name of the host end */
-	bool leased; /* IPAM was asked for addresses */
-	bool asked;  /* not in the record: this ADD had the pair made, or tried to */
+	char *host;   /* name of the host end */
+	bool leased;  /* IPAM was asked for addresses */
+	bool filters; /* the bridge told VLANs apart */
+	bool asked;   /* not in the record: this ADD had the pair made, or tried to */
 };
 
 extern const struct hw_field pod_link_made_fields[];

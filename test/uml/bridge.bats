@@ -104,6 +104,14 @@ drifts() {
 	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLAN 100 untagged" ]
 }
 
+@test "bridge: a bridge that did not filter before is used as it is, and CHECK knows it" {
+	ip link add br7 type bridge
+	add c1 one '{"vlan":100}'
+	[ "$(ip -d -j link show br7 | jq '.[0].linkinfo.info_data.vlan_filtering')" = 0 ]
+	call CHECK c1 one
+	call DEL c1 one
+}
+
 @test "bridge: CHECK finds VLAN filtering switched off, and the VLAN's gateway down or detached" {
 	add c1 one '{"vlan":100,"isGateway":true}'
 	drifts "bridge br7 does not filter VLANs" ip link set br7 type bridge vlan_filtering 0
