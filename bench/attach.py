@@ -14,6 +14,7 @@ def rows(place):
     for plugin, conf in (("bridge", BRIDGE), ("ptp", PTP)):
         pods = Pods(place, plugin, place.samples + place.samples // 10, conf)
         yield from add_and_del(pods, plugin)
+        yield least(place, plugin, conf)
     yield queues(place)
     pods = Pods(place, "bridge", IN_A_ROW, BRIDGE, sides=(OURS, PEER))
     yield many_dels(pods, min(IN_A_ROW, place.samples))
@@ -34,6 +35,15 @@ def add_and_del(pods, plugin):
                ours_run=first[OURS] + pods.lines(OURS, "DEL") + ["reap"],
                peer_run=first[PEER] + pods.lines(PEER, "DEL") + ["reap"],
                floor="the kernel alone", floor_run=first[FLOOR] + pods.lines(FLOOR, "DEL"))
+
+
+def least(place, plugin, conf):
+    """What no plugin that is started as a program can be faster than."""
+    pods = Pods(place, plugin, place.samples + place.samples // 10, conf)
+    return Pair(f"an empty C program and the kernel alone: {plugin}, ADD", peer="Go's ADD",
+                ours_run=[*pods.lines(FLOOR, "ADD"), f"run {place.build}/bench/bench-empty"],
+                peer_run=pods.lines(PEER, "ADD"),
+                floor="hawser's ADD", floor_run=pods.lines(OURS, "ADD"))
 
 
 def queues(place):

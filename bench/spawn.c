@@ -63,6 +63,7 @@ struct series {
 	struct step steps[STEPS_MAX];
 	size_t n;
 	int netns;
+	char *text; /* all of it, as words */
 };
 
 /* What a sample has come to so far. */
@@ -101,7 +102,7 @@ static int64_t now_ns(void)
 
 /* ---- reading a series ------------------------------------------------------------- */
 
-/* The words stay in @line, which is never freed: a series lives as long as the program. */
+/* The words stay in @line, which lives as long as its series. */
 static void split(char *line, char **words)
 {
 	size_t n = 0;
@@ -180,21 +181,16 @@ static void series_read(struct series *s, const char *path)
 	static char nothing[] = "/dev/null";
 	FILE *f = fopen(path, "re");
 	struct step next = { .input = nothing };
-	char *line = NULL;
+	char *rest;
 	size_t room = 0;
-	ssize_t len;
 
-	if (!f)
+	if (!f || getdelim(&s->text, &room, '\0', f) < 0)
 		die("%s: %s", path, strerror(errno));
-	s->netns = home_fd;
-	while ((len = getline(&line, &room, f)) > 0) {
-		line[len - 1] = '\0'; /* the line's end */
-		series_line(s, line, &next);
-		line = NULL;
-		room = 0;
-	}
-	free(line);
 	fclose(f);
+	s->netns = home_fd;
+	rest = s->text;
+	for (char *line; (line = strsep(&rest, "\n")) != NULL && rest;)
+		series_line(s, line, &next);
 }
 
 /* ---- running it ------------------------------------------------------------------- */

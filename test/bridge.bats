@@ -328,6 +328,8 @@ except ConnectionRefusedError:
 	refused 7 "minID and maxID should be configured simultaneously, maxID is missing" '{"vlanTrunk":[{"minID":4}]}'
 	refused 7 'invalid bridge name "": *' '{"bridge":""}'
 	refused 7 'invalid bridge name "a/b": *' '{"bridge":"a/b"}'
+	refused 7 'invalid bridge name "br%d": *' '{"bridge":"br%d"}'
+	refused 7 'invalid bridge name "br7.of.the.pods": *' '{"bridge":"br7.of.the.pods","vlan":7,"isGateway":true}'
 	refused 7 'invalid MAC address "x"' '{"runtimeConfig":{"mac":"x"}}'
 	refused 7 'failed to load netconf: *isGateway*' '{"isGateway":1}'
 	refused 999 'unknown ipmasq backend "pf"' '{"ipMasq":true,"ipMasqBackend":"pf"}'
@@ -386,13 +388,13 @@ except ConnectionRefusedError:
 
 @test "bridge: CNI_IFNAME that is taken is refused, and nothing is changed" {
 	ip -n one link add eth0 type veth peer name other
-	before=$(ip -n one -j addr)
+	before=$(given one)
 	run try_add '{"isGateway":true}'
 	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
 	[ "$(links)" = lo ]
 	[ -z "$(leases)" ]
 	[ -z "$(records)" ]
-	[ "$(ip -n one -j addr)" = "$before" ]
+	[ "$(given one)" = "$before" ]
 }
 
 @test "bridge: IPAM that fails, or that gives no address, leaves nothing behind" {
@@ -411,6 +413,18 @@ except ConnectionRefusedError:
 	only_furniture
 }
 
+@test "bridge: a plugin that is its own IPAM is refused, and DEL and GC find nothing to do" {
+	for type in bridge ptp; do
+		run try_add '{"cniVersion":"1.1.0"}' "{\"type\":\"$type\"}"
+		fails_with 7 "plugin \"$type\" is told to call itself"
+		only_furniture
+		call DEL c1 one "$(</tmp/conf)"
+		call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
+		run call STATUS "" "" "$(</tmp/conf)"
+		fails_with 7 "*call itself"
+	done
+}
+
 @test "bridge: a netns that is not there is refused" {
 	run call ADD c1 nosuch "$(conf '{}')"
 	fails_with 999 'failed to open netns "/run/netns/nosuch": failed to Statfs*'
@@ -421,10 +435,10 @@ except ConnectionRefusedError:
 
 @test "bridge: ADD twice: the second is refused and the first stays" {
 	add '{"isGateway":true}'
-	before=$(ip -j addr; ip -n one -j addr; leases)
+	before=$(given; given one; leases)
 	run call ADD c1 one "$(</tmp/conf)"
 	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
-	[ "$(ip -j addr; ip -n one -j addr; leases)" = "$before" ]
+	[ "$(given; given one; leases)" = "$before" ]
 	check
 	del
 	only_furniture
@@ -496,6 +510,10 @@ except ConnectionRefusedError:
 	bridge link set dev "$port" hairpin off
 	drifts "isolation of port $port is on" bridge link set dev "$port" isolated on
 	bridge link set dev "$port" isolated off
+	drifts "learning of port $port is off" bridge link set dev "$port" learning off
+	bridge link set dev "$port" learning on
+	drifts "flooding of port $port is off" bridge link set dev "$port" flood off
+	bridge link set dev "$port" flood on
 	drifts "host interface $port is not a port of bridge br7" ip link set "$port" nomaster
 }
 
@@ -510,11 +528,49 @@ except ConnectionRefusedError:
 	ip -n one link set eth0 mtu 1400
 	drifts "interface eth0 has the MAC address 02:00:00:00:00:07, not *" ip -n one link set eth0 address 02:00:00:00:00:07
 	ip -n one link set eth0 address "$(result '.interfaces[2].mac')"
-	drifts "*eth0*down*" ip -n one link set eth0 down
+	drifts "interface eth0 is down" ip -n one link set eth0 down
 	ip -n one link set eth0 up
 	drifts "container interface eth0 is missing" ip -n one link set eth0 down name lost
 	ip -n one link set lost name eth0 up
 	drifts "host interface $port is missing" ip link del "$port"
+}
+
+@test "bridge: CHECK finds another MTU than the kernel's where none was configured" {
+	add '{}'
+	port=$(result "$host_end")
+	drifts "host interface $port has MTU 1300, not 1500" ip link set "$port" mtu 1300
+	ip link set "$port" mtu 1500
+	drifts "container interface eth0 has MTU 1300, not 1500" ip -n one link set eth0 mtu 1300
+}
+
+@test "bridge: CHECK finds sysctls of the pod's interface changed, unless by tuning" {
+	set_conf() { ip netns exec one sysctl -qw "net.$1"; }
+	add '{}' "$both"
+	drifts "container interface eth0 has arp_notify 0, not 1" set_conf ipv4.conf.eth0.arp_notify=0
+	set_conf ipv4.conf.eth0.arp_notify=1
+	drifts "container interface eth0 has accept_dad 1, not 0" set_conf ipv6.conf.eth0.accept_dad=1
+	set_conf ipv6.conf.eth0.accept_dad=0
+	with_result | jq -c '.type = "tuning" | .sysctl = {"net.ipv4.conf.eth0.arp_notify": "0"}' >/tmp/tuning
+	plugin=$plugins/tuning call ADD c1 one "$(</tmp/tuning)"
+	check
+	plugin=$plugins/tuning call DEL c1 one "$(</tmp/tuning)"
+	del
+	add '{"enabledad":true}' "$v6"
+	drifts "container interface eth0 has accept_dad 0, not 1" set_conf ipv6.conf.eth0.accept_dad=0
+	set_conf ipv6.conf.eth0.accept_dad=1
+	drifts "container interface eth0 has enhanced_dad 0, not 1" set_conf ipv6.conf.eth0.enhanced_dad=0
+}
+
+@test "bridge: CHECK does not mind what tuning changed, Go's or ours" {
+	need_go_plugins tuning
+	for tuning in "$GO_PLUGINS/tuning" "$plugins/tuning"; do
+		add '{"mtu":1400}'
+		with_result | jq -c '.type = "tuning" | .mac = "02:00:00:00:00:07" | .mtu = 1300' >/tmp/tuning
+		plugin=$tuning call ADD c1 one "$(</tmp/tuning)" >/tmp/result
+		check
+		plugin=$tuning call DEL c1 one "$(</tmp/tuning)"
+		del
+	done
 }
 
 @test "bridge: CHECK finds a link in the place of the pod's interface that is not its own" {
@@ -609,11 +665,83 @@ except ConnectionRefusedError:
 
 @test "bridge: DEL after a failed ADD on a taken name leaves what an other attachment has there" {
 	add '{}'
-	before=$(ip -n one -j addr)
+	before=$(given one)
 	run call ADD c1 one "$(conf '{"name":"second"}')"
 	[ "$status" = 1 ]
-	[ "$(ip -n one -j addr)" = "$before" ]
+	[ "$(given one)" = "$before" ]
+	call DEL c1 one "$(conf '{"name":"second"}')"
+	[ "$(given one)" = "$before" ]
 	check
+}
+
+@test "bridge: ADD twice where the record was lost: the second is refused and the first stays" {
+	add '{}'
+	rm -rf /run/hawser
+	run call ADD c1 one "$(</tmp/conf)"
+	fails_with 999 'container veth name ("eth0")*already exists'
+	check
+}
+
+@test "bridge: DEL after an ADD that was killed leaves a link that has the name of its host end alone" {
+	add '{}'
+	host=$(result "$host_end")
+	del
+	ip link add "$host" type veth peer name other
+	mkdir -p /tmp/killer
+	printf '#!/bin/sh\nkill -9 $PPID\n' >/tmp/killer/killer
+	chmod +x /tmp/killer/killer
+	killed=$(conf '{}' '{"type":"killer"}')
+	CNI_PATH=/tmp/killer:$CNI_PATH run call ADD c1 one "$killed"
+	[ "$status" = 137 ]
+	[ -n "$(records)" ]
+	printf '#!/bin/sh\n' >/tmp/killer/killer
+	CNI_PATH=/tmp/killer:$CNI_PATH call DEL c1 one "$killed"
+	[ -z "$(records)" ]
+	ip link show "$host"
+}
+
+@test "bridge: an ADD that fails leaves a link that has the name of its host end alone" {
+	add '{}'
+	host=$(result "$host_end")
+	del
+	ip link add "$host" type veth peer name other
+	run call ADD c1 one "$(conf '{}' '{"type":"host-local","subnet":"10.7.0.0/24","resolvConf":"/nowhere"}')"
+	fails_with 999 '*'
+	ip link show "$host"
+}
+
+@test "bridge: DEL succeeds where the namespace was unmounted and its file is still there" {
+	add '{}'
+	umount -l /run/netns/one
+	del
+	call DEL c1 one "$(</tmp/conf)"
+	only_furniture
+	rm /run/netns/one
+}
+
+@test "bridge: a DEL that cannot delete the link keeps its addresses leased" {
+	add '{}'
+	rm -rf /run/hawser
+	ln -s loop /tmp/loop
+	run call DEL c1 /tmp/loop "$(with_result)"
+	fails_with 999 '*loop*'
+	[ "$(leases)" = 10.7.0.2 ]
+	del
+	only_furniture
+}
+
+@test "bridge: DEL does not touch another pod that is behind the netns path by now" {
+	add '{}'
+	call ADD c2 two "$(</tmp/conf)" >/dev/null
+	ip link del "$(result "$host_end")"
+	umount -l /run/netns/one
+	mount --bind /run/netns/two /run/netns/one
+	before=$(given two)
+	del
+	[ "$(given two)" = "$before" ]
+	[ "$(leases | wc -l)" = 1 ]
+	umount /run/netns/one
+	rm /run/netns/one
 }
 
 @test "bridge: DEL ends an attachment that Go's plugin made, and Go's DEL one of ours" {
@@ -706,6 +834,29 @@ except ConnectionRefusedError:
 	fails_with 7 "cannot set hairpin mode*"
 }
 
+@test "bridge: neither ADD nor DEL lists more than the bridge's addresses, and ptp not even that" {
+	need strace
+	conf '{"isGateway":true}' "$both" >/tmp/conf
+	for i in {1..5}; do ip netns add "p$i" && call ADD "p$i" "p$i" "$(</tmp/conf)"; done
+	# shellcheck disable=SC2016 # for the script
+	printf '#!/bin/sh\nexec strace -f -o /tmp/trace -e trace=sendto,getdents64 "%s/${0##*/}"\n' "$plugins" >/tmp/bridge
+	chmod +x /tmp/bridge
+	cp /tmp/bridge /tmp/ptp
+	: >/tmp/lists
+	for type in bridge ptp; do
+		plugin=/tmp/$type
+		for verb in ADD DEL; do
+			ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 call "$verb" c1 one \
+				"$(conf "{\"type\":\"$type\",\"isGateway\":true}" "$both")"
+			grep -q 'sendto.*RTM_' /tmp/trace
+			grep -E -e 'sendto.*NLM_F_DUMP' -e '([4-9]|[0-9]{2,}) entries' /tmp/trace >>/tmp/lists || true
+		done
+	done
+	cat /tmp/lists
+	[ "$(grep -c 'RTM_GETADDR.*ifa_index=if_nametoindex("br7")' /tmp/lists)" = 2 ] # of each family
+	[ "$(wc -l </tmp/lists)" = 2 ] # no folder either but that of the index: "." and ".." and this boot's
+}
+
 @test "bridge: forty ADDs at once where nothing exists, then forty DELs, leave only furniture" {
 	conf '{"isDefaultGateway":true}' "$both" >/tmp/conf
 	for i in {1..40}; do ip netns add "p$i"; done
@@ -737,4 +888,14 @@ except ConnectionRefusedError:
 	[ "$(links)" = lo ]
 	run hawser-plugin uninstall
 	[[ "$output" == "nothing to remove"* ]]
+}
+
+@test "bridge: uninstall leaves a bridge alone that somebody else made in the place of ours" {
+	add '{}'
+	del
+	ip link del br7
+	ip link add br7 type bridge
+	run hawser-plugin uninstall
+	[[ "$output" == "nothing to remove"* ]]
+	ip link show br7
 }

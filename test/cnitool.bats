@@ -51,8 +51,9 @@ network() {
 scripted() { echo "{\"type\":\"script\",\"mode\":{${1:+\"$1\":\"$2\"}}}"; }
 
 nothing_left() {
-	[ ! -e /tmp/made ]
-	[ -z "$(ls /var/lib/cni/results 2>/dev/null)" ]
+	local left
+	left=$(ls -d /tmp/made /var/lib/cni/results/* 2>/dev/null) || true
+	[ -z "$left" ] || { printf '%s\n' "left: $left" "calls:" "$(</tmp/calls)" "output: $output"; return 1; }
 }
 
 has() { [[ "$output" == *"$1"* ]] || { echo "no \"$1\" in: $output"; return 1; }; }

@@ -122,6 +122,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	same d "$keys" '"runtimeConfig":{"ips":["fd00::70"]}'
 	ARGS='IP=10.1.0.80' same e "$keys" '"runtimeConfig":{"ips":["fd00::80"]}'
 	same f "$keys"
+	ARGS='IP=' same g "$keys"
 }
 
 @test "host-local: runtimeConfig.ipRanges come before all other sets, as Go's" {
@@ -202,6 +203,40 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 		<<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$dual,\"prevResult\":$(cat /tmp/a)}"
 	[ "$(held | wc -l)" = 6 ]
 	run ! grep -E '10\.1\.0\.[345]|fd00::[345]' /tmp/trace
+}
+
+@test "host-local: DEL without prevResult ends what Go's leased to the same attachment before our ADD" {
+	need_go_plugins host-local
+	need strace
+	scans() { # ID: does its DEL read the lease of another?
+		CNI_COMMAND=DEL CNI_CONTAINERID=$1 CNI_IFNAME=eth0 CNI_PATH=/x traced -e openat "$ours" \
+			<<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$small}"
+		grep -q "\"$(held)\"" /tmp/trace
+	}
+	call "$go" ADD b "$small"
+	call "$go" ADD a "$small"
+	add a "$small" # Go's would read all leases, and refuse
+	[ "$(held | wc -l)" = 3 ]
+	del a "$small"
+	[ "$(held)" = 10.1.0.2 ]
+	# the index has all leases, and knows it, until Go's makes one
+	del b "$small"
+	add c "$small"
+	add d "$small"
+	run ! scans d
+	call "$go" ADD e "$small"
+	add e "$small"
+	del e "$small"
+	[ "$(held | wc -l)" = 1 ]
+	# as from the start in a directory of our own
+	rm -r "$leases"
+	add c "$small"
+	add d "$small"
+	run ! scans d
+	call "$go" ADD e "$small"
+	call "$go" DEL e "$small"
+	add d "$small"
+	scans d
 }
 
 @test "host-local: our ADD refuses a second one, and leaves the first its lease" {
@@ -291,6 +326,29 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(entries)" = 2 ]
 }
 
+@test "host-local: a container's ID is as long as it may be, or refused" {
+	id=$(printf 'a%.0s' {1..2000})
+	add "$id" '{"subnet":"10.1.0.0/24"}'
+	del "$id" '{"subnet":"10.1.0.0/24"}'
+	[ -z "$(held)" ]
+	run add "$id$id$id" '{"subnet":"10.1.0.0/24"}'
+	[ "$status" = 1 ]
+	[[ "$(jq -r .msg <<<"$output")" == *"ID is too long"* ]]
+	[ -z "$(held)" ]
+}
+
+@test "host-local: nothing outside of the directory is written, whatever leads there" {
+	mkdir -p "$leases"
+	echo precious >/tmp/precious
+	ln -s /tmp/precious "$leases/last_reserved_ip.0"
+	ln -s /tmp/precious "$leases/10.1.0.2"
+	run add c1 '{"subnet":"10.1.0.0/24"}'
+	[ "$status" = 1 ]
+	del c1 '{"subnet":"10.1.0.0/24"}'
+	[ "$(</tmp/precious)" = precious ]
+	[ -z "$(held)" ]
+}
+
 @test "host-local: on a full disk ADD says so and leaves nothing" {
 	mkdir -p /var/lib/cni/networks
 	mount -t tmpfs -o nr_inodes=100,size=64k full /var/lib/cni/networks
@@ -348,6 +406,17 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	VERSION=1.1.0 run call "$ours" STATUS "" '{"subnet":"10.1.0.0/24","dataDir":"/tmp/data/ro/a/b"}'
 	umount /tmp/data/ro
 	fails_with "leases cannot be written to /tmp/data/ro/a/b/net: Read-only file system" 50
+}
+
+@test "host-local: a dataDir that is relative is one, for STATUS too" {
+	cd "$BATS_TEST_TMPDIR"
+	relative='{"subnet":"10.1.0.0/24","dataDir":"data/deep"}'
+	VERSION=1.1.0 call "$ours" STATUS "" "$relative"
+	add a "$relative"
+	[ "$(held data/deep/net)" = 10.1.0.2 ]
+	VERSION=1.1.0 call "$ours" STATUS "" "$relative"
+	del a "$relative"
+	[ -z "$(held data/deep/net)" ]
 }
 
 @test "host-local: GC ends what is not valid, Go's and ours, and keeps the rest" {
@@ -432,6 +501,26 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(ls "$leases/.hawser")" = "$boot" ]
 }
 
+@test "host-local: what its owner has leased anew since the boot is not taken back" {
+	add c1 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
+	boot=$(ls "$leases/.hawser")
+	for old in 00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff; do
+		cp -a "$leases/.hawser/$boot" "$leases/.hawser/${boot%%-*}-$old"
+	done
+	rm -r "$leases/.hawser/$boot" "$leases/10.1.0.1" # a DEL that was killed on its way
+	ARGS=IP=10.1.0.1 add c1 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
+	VERSION=1.1.0 call "$ours" GC "" '{"subnet":"10.1.0.0/30"}'
+	[ "$(held)" = 10.1.0.1 ]
+	add c2 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
+	for old in 00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff; do
+		mkdir -p "$leases/.hawser/${boot%%-*}-$old"
+		cp -a "$leases/.hawser/$boot"/* "$leases/.hawser/${boot%%-*}-$old"
+	done
+	run add c3 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
+	[ "$status" = 1 ]
+	[ "$(cat "$leases/10.1.0.1")" = $'c1\r\neth0' ]
+}
+
 @test "host-local: leases of another machine on a shared directory are not taken back" {
 	for i in 1 2 3 4 5; do add "c$i" "$small"; done
 	boot=$(ls "$leases/.hawser")
@@ -504,6 +593,7 @@ large='{"ranges":[[{"subnet":"10.1.0.0/16"}]]}'
 	[ "$(opened ADD new)" -lt 12 ]
 	[ "$(ips </tmp/out)" = 10.1.234.98/16 ]
 	run ! grep getdents /tmp/trace
+	touch -d @77777777 "$leases" # as if all of them were in the index
 	[ "$(opened DEL new)" -lt 12 ]
 	[ "$(held | wc -l)" = 60000 ]
 }

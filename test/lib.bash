@@ -42,3 +42,10 @@ install_hawser() {
 		jq -r '.[] | select(.name == "b_sanitize").value')
 	[ "$sanitize" = none ] || export CFLAGS="-g -fsanitize=$sanitize" LDFLAGS="-fsanitize=$sanitize"
 }
+
+# given [NETNS]: the links and their addresses, without what the kernel does of its own a while after
+# a link is up: its state, and addresses of the link alone
+given() {
+	ip ${1:+-n "$1"} -j addr |
+		jq -c '.[] | [.ifname, .address, (.addr_info[] | select(.scope != "link") | .local)]'
+}

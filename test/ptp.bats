@@ -199,10 +199,10 @@ print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")"
 
 @test "ptp: ADD twice: the second is refused and the first stays" {
 	add '{}'
-	before=$(ip -j addr; ip -n one -j addr; leases)
+	before=$(given; given one; leases)
 	run call ADD c1 one "$(</tmp/conf)"
 	fails_with 999 'container veth name ("eth0") peer provided ("veth*") already exists'
-	[ "$(ip -j addr; ip -n one -j addr; leases)" = "$before" ]
+	[ "$(given; given one; leases)" = "$before" ]
 	check
 }
 

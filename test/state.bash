@@ -25,18 +25,6 @@ state_links() {
 	done
 }
 
-# state_routes [NETNS...]: routes and rules
-state_routes() {
-	local ns family
-
-	for ns in "" "$@"; do
-		for family in -4 -6; do
-			ip ${ns:+-n "$ns"} $family route show table all | grep -v fe80: | sed "s|^|route $ns/|"
-			ip ${ns:+-n "$ns"} $family rule | sed "s|^|rule $ns/|"
-		done
-	done
-}
-
 # state_kernel [NETNS...]: links, addresses, routes, rules, neighbours, qdiscs and sysctls, of this
 # namespace and of the named ones
 state_kernel() {
@@ -107,11 +95,6 @@ state_files() {
 		[ "$type" != f ] || files+=("$path")
 	done <<<"$all"
 	[ ${#files[@]} = 0 ] || cksum "${files[@]}"
-}
-
-# state_netns: the named network namespaces
-state_netns() {
-	ip netns list | sed 's/^/netns /' | sort
 }
 
 # state_nft: the whole ruleset, elements included, counters and handles left out

@@ -157,6 +157,33 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ -z "$(find /run/hawser/attachments -type f)" ]
 }
 
+@test "tuning: a MAC of another length than the interface's is refused, and nothing is changed" {
+	before=$(state one)
+	for mac in 02:00:00:00:00:00:00:99 02:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:99; do
+		run call "$ours" ADD one "\"mac\":\"$mac\",\"mtu\":1400,\"sysctl\":{\"net.core.somaxconn\":\"500\"}"
+		fails_with "invalid args $mac for MAC addr: interface eth0 has addresses of 6 bytes"
+		[ "$(jq .code <<<"$output")" = 7 ]
+		[ "$(state one)" = "$before" ]
+	done
+	[ ! -e "$saved" ]
+}
+
+@test "tuning: a second ADD that fails gives back what it changed, and DEL all" {
+	before=$(state one)
+	for first in '"mtu":1400,"sysctl":{"net.core.somaxconn":"500"}' '"sysctl":{"net.core.somaxconn":"500"}'; do
+		call "$ours" ADD one "$first"
+		between=$(state one)
+		files=$(find /run/cni -type f -exec cat {} +)
+		run call "$ours" ADD one '"txQLen":77,"allmulti":true,"mtu":70000,"mac":"02:00:00:00:00:99",
+			"sysctl":{"net.core.somaxconn":"600","net.ipv4.ip_local_port_range":"2000 3000"}'
+		[ "$status" = 1 ]
+		[ "$(state one)" = "$between" ]
+		[ "$(find /run/cni -type f -exec cat {} +)" = "$files" ]
+		call "$ours" DEL one "$first"
+		[ "$(state one)" = "$before" ]
+	done
+}
+
 @test "tuning: DEL succeeds twice, without the interface, without the namespace and without a path" {
 	call "$ours" ADD one "$everything"
 	ip -n one link del eth0

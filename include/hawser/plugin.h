@@ -8,9 +8,10 @@
  *        library prints it in the version that was asked for, once everything
  *        has succeeded. A failed add() is undone by the plugin's own del(),
  *        which gets the same call (call->command is still "ADD").
- *        With .record set, every attachment is written down before add() runs
- *        and until del() has succeeded; GC is then "del() what is recorded and
- *        no longer valid", without a line in the plugin.
+ *        With .record set, every attachment is written down until del() has
+ *        succeeded; GC is then "del() what is recorded and no longer valid",
+ *        without a line in the plugin. The first time is before add() runs; with
+ *        .made_fields it is when add() calls hw_record_save().
  * Rules: a verb that is NULL succeeds and prints nothing.
  *        On DEL a prevResult that cannot be read counts as none.
  *        GC gives del() the ADD's configuration and arguments, and the ADD's

@@ -31,13 +31,13 @@ char *buf_reserve(struct buf *b, size_t len)
 
 	if (__builtin_add_overflow(b->len, len, &need) || need >= SIZE_MAX / 2)
 		mem_exhausted();
+	if (need < b->room)
+		return b->data + b->len;
 	while (room < need + 1)
 		room *= 2;
-	if (room != b->room) {
-		b->data = mem_resize(b->data, room, 1);
-		b->data[b->len] = '\0';
-		b->room = room;
-	}
+	b->data = mem_resize(b->data, room, 1);
+	b->data[b->len] = '\0';
+	b->room = room;
 	return b->data + b->len;
 }
 

@@ -48,6 +48,9 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/pidfd.h>
 #include <sys/single_threaded.h>
@@ -57,6 +60,8 @@
 #include "base/mem.h"
 
 #define MINDER_STACK (32 << 10)
+#define STAT_FLAGS   7	/* which field they are after the name, proc(5) */
+#define SPAWN_TRIES  32 /* each within microseconds of a signal */
 
 /* clone() by the name that ThreadSanitizer leaves alone: it takes clone() for a fork(). */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
@@ -128,13 +133,61 @@ static struct child *child_new(const struct child_start *start)
 	return c;
 }
 
-/* Returns once the program is executed, or an errno, positive, when it cannot be. */
+static void wait_for(pid_t pid, int options, int *ret_status)
+{
+	while (waitpid(pid, ret_status, options) < 0 && errno == EINTR)
+		;
+}
+
+/*
+ * Whether what was to be a program died before: the flags in /proc/PID/stat tell, whether or not the
+ * kernel has finished with it. Return: false where that cannot be read
+ */
+static bool died_unborn(pid_t pid)
+{
+	const unsigned long exiting = 0x4, not_executed = 0x40; /* PF_EXITING, PF_FORKNOEXEC */
+	char path[32], text[512];
+	const char *field;
+	ssize_t n = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, text, sizeof(text) - 1);
+		close(fd);
+	}
+	text[n > 0 ? n : 0] = '\0';
+	field = strrchr(text, ')');
+	for (int i = 0; field && i < STAT_FLAGS; i++)
+		field = strchr(field + 1, ' ');
+	return field && (~strtoul(field, NULL, 10) & (exiting | not_executed)) == 0;
+}
+
+/*
+ * Returns once the program is executed, or an errno, positive, when it cannot be. A Ctrl-C for our
+ * process group is not meant for a program that leaves it, but ends it if it comes just before that.
+ * We have got the same signal then; and the program is started again.
+ */
 static int child_spawn(const struct child *c, pid_t *ret_pid)
 {
 	const struct child_start *start = c->start;
+	sigset_t all, before, came;
+	int error;
 
-	return posix_spawn(ret_pid, start->path, &c->files, &c->attr, (char *const *)start->argv,
-			   start->env ? (char *const *)start->env : environ);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	for (int i = 0; i < SPAWN_TRIES; i++) {
+		error = posix_spawn(ret_pid, start->path, &c->files, &c->attr,
+				    (char *const *)start->argv,
+				    start->env ? (char *const *)start->env : environ);
+		if (error || start->stay || sigpending(&came) < 0 || sigisemptyset(&came) ||
+		    !died_unborn(*ret_pid))
+			break;
+		wait_for(*ret_pid, 0, NULL);
+		error = EINTR;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
 }
 
 /* One that left its group is still ours to kill. */
@@ -143,12 +196,6 @@ static void kill_program(const struct child *c, pid_t program)
 	if (!c->start->stay)
 		kill(-program, SIGKILL);
 	kill(program, SIGKILL);
-}
-
-static void wait_for(pid_t pid, int options, int *ret_status)
-{
-	while (waitpid(pid, ret_status, options) < 0 && errno == EINTR)
-		;
 }
 
 static bool is_alone(void)

@@ -15,9 +15,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -26,7 +29,7 @@
 
 #define FILE_READ_STEP	  4096
 #define FILE_TEMP_WAIT	  10000 /* ms, for another writer of the same file */
-#define FILE_LOCK_NAP_MAX 50	/* ms */
+#define FILE_LOCK_NAP_MAX 4	/* ms: most are held for less than one */
 
 static int file_read_all(int fd, const char *name, size_t max, struct buf *ret, struct hw_err *e)
 {
@@ -130,17 +133,19 @@ static int file_flush(int fd)
 	return copy < 0 ? -1 : close(copy);
 }
 
+/* The file is a new one, or what a writer that died left. */
 static int file_temp_write(int fd, const void *data, size_t len, mode_t mode, unsigned flags,
 			   struct hw_err *e)
 {
+	struct stat was;
 	int r;
 
-	if (ftruncate(fd, 0) < 0)
+	if (fstat(fd, &was) < 0 || (was.st_size > 0 && ftruncate(fd, 0) < 0))
 		return err_set(e, -errno, "truncate");
 	r = file_write_fd(fd, data, len, e);
 	if (r < 0)
 		return r;
-	if (fchmod(fd, mode) < 0)
+	if ((was.st_mode & 07777) != mode && fchmod(fd, mode) < 0)
 		return err_set(e, -errno, "chmod");
 	if ((flags & FILE_SYNC) && fsync(fd) < 0)
 		return err_set(e, -errno, "fsync");
@@ -273,6 +278,22 @@ int file_remove(int dir, const char *path, struct hw_err *e)
 	if (is_absent(errno))
 		return 1;
 	return err_set(e, -errno, "remove %s", path);
+}
+
+/**
+ * file_own_netns() - a descriptor of this thread's network namespace
+ *
+ * Any socket tells it. What /proc has of a new process must be made first, which takes longer; it
+ * is for whom sockets do not tell: who may not administer the namespace.
+ *
+ * Return: the descriptor, or -1 with errno
+ */
+int file_own_netns(void)
+{
+	autoclose int any = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = any < 0 ? -1 : ioctl(any, SIOCGSKNS);
+
+	return fd < 0 ? open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC) : fd;
 }
 
 static int file_flock(int fd, const char *path, bool exclusive, int64_t deadline, struct hw_err *e)

@@ -25,6 +25,8 @@ int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
  * opened would be taken for it. With O_PATH using it fails as before. */
 void file_fill_standard(int flags);
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
+/* This thread's network namespace, opened; -1 with errno. */
+int file_own_netns(void);
 
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */
 

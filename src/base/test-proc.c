@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -490,6 +491,44 @@ static void program_leads_its_own_group(void **state)
 		      "own\n", "", 0);
 }
 
+static void heard(int signal_number)
+{
+	(void)signal_number;
+}
+
+/* Ctrl-C for the whole group, more often than a person can, until it is killed. */
+static pid_t press_ctrl_c(void)
+{
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigaction(SIGINT, &ignore, NULL);
+	for (;;) {
+		kill(0, SIGINT);
+		usleep(300);
+	}
+}
+
+static void signal_for_our_group_spares_it(void **state)
+{
+	const struct sigaction hear = { .sa_handler = heard, .sa_flags = SA_RESTART };
+	struct sigaction before;
+	pid_t pid;
+
+	setpgid(0, 0); /* not for those who run this test */
+	sigaction(SIGINT, &hear, &before);
+	pid = press_ctrl_c();
+	assert_true(pid > 0);
+	for (int i = 0; i < 30; i++)
+		assert_script(state, &(struct script){ .text = "echo alive" }, "alive\n", "", 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	sigaction(SIGINT, &before, NULL);
+}
+
 static void program_may_stay_in_our_group(void **state)
 {
 	autofree char *ours = str_printf("%d\n", (int)getpgrp());
@@ -747,6 +786,7 @@ static void status_is_told_as_by_go(void **state)
 		TEST("signals are at their defaults, the host's untouched" END,                    \
 		     signals_are_at_their_defaults),                                               \
 		TEST("the program leads its own group" END, program_leads_its_own_group),          \
+		TEST("a Ctrl-C for our group spares it" END, signal_for_our_group_spares_it),      \
 		TEST("the program may stay in our group" END, program_may_stay_in_our_group),      \
 		TEST("the host may have closed standard input and output" END,                     \
 		     host_may_have_closed_its_own),                                                \

@@ -103,24 +103,31 @@ static size_t utf8_size(const unsigned char *s, size_t n)
 	return 0;
 }
 
+/* How much of the text's beginning is UTF-8. */
+static size_t utf8_span(const char *s, size_t n)
+{
+	size_t i = 0, size = 1;
+
+	for (; i < n && size; i += size)
+		size = utf8_size((const unsigned char *)s + i, n - i);
+	return i;
+}
+
 /* A copy in which each byte that is not part of UTF-8 is U+FFFD; NULL: s is right as it is. */
 static char *utf8_repair(const char *s)
 {
 	AUTO(buf_done) struct buf b = { 0 };
-	size_t n = strlen(s), size;
-	bool wrong = false;
+	size_t n = strlen(s), right = utf8_span(s, n);
 
-	for (size_t i = 0; i < n; i += size) {
-		size = utf8_size((const unsigned char *)s + i, n - i);
-		if (size) {
-			buf_add(&b, s + i, size);
-			continue;
-		}
-		buf_puts(&b, replacement);
-		wrong = true;
-		size = 1;
+	if (right == n)
+		return NULL;
+	for (size_t i = 0; i < n; i += right + 1) {
+		right = utf8_span(s + i, n - i);
+		buf_add(&b, s + i, right);
+		if (i + right < n)
+			buf_puts(&b, replacement);
 	}
-	return wrong ? buf_take(&b) : NULL;
+	return buf_take(&b);
 }
 
 /* ---- reading --------------------------------------------------------------- */
@@ -229,20 +236,30 @@ struct writer {
 
 static void write_value(struct writer *w, const struct value *v);
 
+/* Does it stand for itself in a string? */
+static bool is_plain(char c)
+{
+	return (unsigned char)c >= 0x20 && c != '"' && c != '\\';
+}
+
 static void write_string(struct writer *w, const char *s)
 {
 	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
 	const char *known;
+	size_t plain;
 
 	buf_putc(&w->b, '"');
-	for (; *s; s++) {
-		known = strchr(from, *s);
+	for (;; s += plain + 1) {
+		for (plain = 0; is_plain(s[plain]);)
+			plain++;
+		buf_add(&w->b, s, plain);
+		if (!s[plain])
+			break;
+		known = strchr(from, s[plain]);
 		if (known)
 			buf_printf(&w->b, "\\%c", to[known - from]);
-		else if ((unsigned char)*s < 0x20)
-			buf_printf(&w->b, "\\u%04x", (unsigned)*s);
 		else
-			buf_putc(&w->b, *s);
+			buf_printf(&w->b, "\\u%04x", (unsigned)s[plain]);
 	}
 	buf_putc(&w->b, '"');
 }

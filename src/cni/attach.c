@@ -15,6 +15,8 @@
  *
  *        ADD ends with the record finished, or with its DEL done and the record
  *        gone, or (DEL failed, process killed) with it unfinished.
+ *        It is first written when the plugin says what it is about to make, and
+ *        before add() where the plugin never says.
  * Rules: GC keeps what began or finished after it was called: it reads the
  *        clock before it waits for the lock, and since nobody else is inside
  *        once it has the lock, an older unfinished record is a dead ADD's.
@@ -43,34 +45,42 @@ static int take_lock(const struct skel_frame *f, bool exclusive, int *ret_fd, st
 /* ---- records -------------------------------------------------------------------- */
 
 /* "DEVICE:INODE", or "" when the path leads nowhere */
-static char *netns_id(const char *path)
+static int netns_id(const char *path, char **ret_id, struct hw_err *e)
 {
 	struct stat st;
 
-	if (str_empty(path) || stat(path, &st) < 0)
-		return str_copy("");
-	return str_printf("%llu:%llu", (unsigned long long)st.st_dev,
-			  (unsigned long long)st.st_ino);
+	if (stat(path, &st) == 0)
+		*ret_id = str_printf("%llu:%llu", (unsigned long long)st.st_dev,
+				     (unsigned long long)st.st_ino);
+	else if (errno == ENOENT || errno == ENOTDIR)
+		*ret_id = str_copy("");
+	else
+		return err_set(e, -errno, "look at namespace %s", path);
+	return 0;
 }
 
-static struct record record_of(const struct skel_frame *f)
+/* Begins the record of an ADD. */
+static int begin_record(struct skel_frame *f, struct hw_err *e)
 {
-	char boot[RECORD_BOOT_ID];
+	autofree char *id = NULL;
 
-	record_boot_id(boot);
-	return (struct record){
+	int r = netns_id(f->call.netns, &id, e);
+	if (r < 0)
+		return r;
+	f->record = (struct record){
 		.plugin = str_copy(f->plugin->name),
 		.network = str_copy(f->call.network),
 		.container_id = str_copy(f->call.container_id),
 		.ifname = str_copy(f->call.ifname),
 		.netns = str_copy(f->call.netns),
-		.netns_id = netns_id(f->call.netns),
+		.netns_id = take_ptr(id),
 		.netns_override = f->call.netns_override,
 		.args = str_copy(f->call.args),
 		.config = str_ncopy(f->call.input, f->call.input_len),
-		.boot = str_copy(boot),
+		.boot = str_copy(record_boot_id()),
 		.started = time_boot(),
 	};
+	return 0;
 }
 
 static int read_record(const struct skel_frame *f, struct record *ret, struct hw_err *e)
@@ -97,10 +107,19 @@ static void decode_made(const struct hw_plugin *plugin, const struct record *r, 
 /* Where the kernel does not say which boot it is, nothing is stale: a GC must not end the living. */
 static bool is_of_this_boot(const struct record *r)
 {
-	char boot[RECORD_BOOT_ID];
+	const char *boot = record_boot_id();
 
-	record_boot_id(boot);
 	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
+}
+
+/* Does a path lead to the namespace that the ADD worked in? 0: elsewhere, or nowhere; or a negative
+ * errno, where that cannot be told now. */
+static int is_its_netns(const struct record *r, const char *path, struct hw_err *e)
+{
+	autofree char *now = NULL;
+
+	int ret = netns_id(str_or(path, ""), &now, e);
+	return ret < 0 ? ret : !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
 }
 
 /* A plugin that keeps records but has nothing to remove needs no DEL. */
@@ -115,13 +134,14 @@ static int call_recorded(const struct hw_plugin *plugin, const struct skel_reque
 			 struct hw_err *e)
 {
 	struct skel_request request = *like;
-	autofree char *now = netns_id(r->netns);
-	bool same = !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
 
+	int ret = is_its_netns(r, r->netns, e);
+	if (ret < 0)
+		return ret;
+	request.netns = ret ? r->netns : "";
 	request.command = "DEL";
 	request.container_id = r->container_id;
 	request.ifname = r->ifname;
-	request.netns = same ? r->netns : "";
 	request.netns_override = r->netns_override ? "1" : "";
 	request.args = r->args;
 	request.input = r->config;
@@ -131,7 +151,7 @@ static int call_recorded(const struct hw_plugin *plugin, const struct skel_reque
 	skel_frame_init(&f, plugin, &request);
 	decode_made(plugin, r, f.call.made);
 	f.call.recorded = true;
-	int ret = skel_frame_parse(&f, e);
+	ret = skel_frame_parse(&f, e);
 	if (ret >= 0)
 		ret = skel_frame_decode(&f, e);
 	return ret < 0 ? ret : run(&f, e);
@@ -227,8 +247,9 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 {
 	struct hw_err again;
 
-	f->record = record_of(f);
-	int r = add_and_answer(f, e);
+	int r = begin_record(f, e);
+	if (r >= 0)
+		r = add_and_answer(f, e);
 	if (r >= 0) {
 		f->record.finished = time_boot();
 		r = hw_record_save(&f->call, e);
@@ -240,10 +261,12 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 
 static int add_first(struct skel_frame *f, struct hw_err *e)
 {
-	f->record = record_of(f);
-	int r = hw_record_save(&f->call, e);
+	int r = begin_record(f, e);
+	if (r >= 0 && !f->plugin->made_fields)
+		r = hw_record_save(&f->call, e);
 	if (r < 0)
 		return r;
+	f->call.recorded = true;
 	r = add_and_answer(f, e);
 	if (r >= 0) {
 		f->record.finished = time_boot();
@@ -281,6 +304,17 @@ static int load_record(struct skel_frame *f, struct hw_err *e)
 	return r;
 }
 
+/* May DEL touch what is in the runtime's namespace? Where there is no record another program may
+ * have made the attachment, unless the interface is known to be that of another network. */
+static int may_enter(const struct skel_frame *f, struct hw_err *e)
+{
+	const struct hw_call *call = &f->call;
+
+	if (call->recorded)
+		return is_its_netns(&f->record, call->netns, e);
+	return !record_is_elsewhere(f->state_dir, call->network, call->container_id, call->ifname);
+}
+
 /**
  * attach_del() - DEL, with what the record says was made
  */
@@ -294,10 +328,13 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 	if (r >= 0)
 		r = load_record(f, e);
 	if (r >= 0)
-		r = call_del(f->plugin, &f->call, e);
-	if (r >= 0)
-		r = remove_record(f, e);
-	return r;
+		r = may_enter(f, e);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		f->call.netns = "";
+	r = call_del(f->plugin, &f->call, e);
+	return r < 0 ? r : remove_record(f, e);
 }
 
 /**

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,12 +59,14 @@ static const struct hw_plugin *find_sibling(const struct hw_plugin *const *sibli
 	return NULL;
 }
 
-/* Two files are the same binary when device and inode are. */
+/* Two files are the same binary when device and inode are. What the kernel was asked to start is
+ * found sooner than /proc/self/exe; under another loader it is not us, nor is the latter. */
 static bool is_this_binary(const char *path)
 {
+	const char *self = (const char *)getauxval(AT_EXECFN);
 	struct stat own, found;
 
-	return stat("/proc/self/exe", &own) == 0 && stat(path, &found) == 0 &&
+	return self && stat(self, &own) == 0 && stat(path, &found) == 0 &&
 	       own.st_dev == found.st_dev && own.st_ino == found.st_ino;
 }
 
@@ -88,9 +91,19 @@ static struct skel_request request_of(const struct skel_frame *f, const struct e
 		.args = env->args,
 		.path = env->path,
 		.netns_override = env->netns_override,
+		.netns_is_checked = true,
 		.state_dir = f->request->state_dir,
 		.siblings = f->request->siblings,
 	};
+}
+
+/* With the same input it would do the same again, and again. DEL and GC have nothing to do: no such
+ * ADD has ever worked. */
+static int refuse_itself(const char *plugin, const char *command, struct hw_err *e)
+{
+	if (str_equal(command, "DEL") || str_equal(command, "GC"))
+		return 0;
+	return err_cni(e, HW_CNI_INVALID_CONFIG, "plugin \"%s\" is told to call itself", plugin);
 }
 
 /**
@@ -104,6 +117,8 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 	autofree char *path = NULL, *output = NULL;
 	size_t len;
 
+	if (!input && str_equal(plugin, f->plugin->name))
+		return refuse_itself(plugin, command, e);
 	int r = find(plugin, call->path, &path, e);
 	if (r < 0)
 		return r;

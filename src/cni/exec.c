@@ -366,16 +366,8 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 int exec_result(const char *output, size_t len, const char *version, struct hw_result **ret_result,
 		struct hw_err *e)
 {
-	AUTO(value_free) struct value *v = NULL;
-	int r;
-
 	if (len == 0)
 		return err_text(e, -EINVAL,
 				"failed to unmarshal raw result: unexpected end of JSON input");
-	r = value_parse(output, len, &v, e);
-	if (r < 0)
-		return err_ctx(e, "failed to unmarshal raw result");
-	if (value_kind(v) == VALUE_NULL) /* as good as {} */
-		return hw_result_parse("{}", 2, version, ret_result, e);
 	return hw_result_parse(output, len, version, ret_result, e);
 }

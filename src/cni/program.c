@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@
 #include "cni/cni.h"
 #include "cni/error.h"
 #include "cni/skel.h"
+
+#define HEAP_FIRST (256 << 10) /* more than a call needs, so that the heap grows only once */
 
 static const char calling[] =
 	"A container runtime calls it with these environment variables and the network\n"
@@ -100,6 +103,7 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 	};
 	struct hw_err e;
 
+	mallopt(M_TOP_PAD, HEAP_FIRST);
 	file_fill_standard(O_PATH);
 	value_seed();
 	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))

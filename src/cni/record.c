@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@
 
 #define NAME_DIGITS 32
 #define RECORD_MAX  (8 << 20) /* a configuration, escaped */
+#define BOOT_ID	    40
 
 const struct hw_field record_fields[] = {
 	{ "plugin", HW_STRING, HW_AT(struct record, plugin), HW_REQUIRED },
@@ -65,22 +67,29 @@ int record_check_dir(const char *state_dir, struct hw_err *e)
 		state_dir);
 }
 
-/**
- * record_boot_id() - which boot of the kernel this is
- */
-void record_boot_id(char ret_id[RECORD_BOOT_ID])
+static char boot_id[BOOT_ID];
+
+static void read_boot_id(void)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err e;
 
-	ret_id[0] = '\0';
 	if (file_read(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 4096, &b, &e) < 0 || !b.len)
 		return;
 	size_t len = strcspn(b.data, "\n");
-	if (len >= RECORD_BOOT_ID)
-		return;
-	memcpy(ret_id, b.data, len);
-	ret_id[len] = '\0';
+	if (len < sizeof(boot_id))
+		memcpy(boot_id, b.data, len);
+}
+
+/**
+ * record_boot_id() - which boot of the kernel this is
+ */
+const char *record_boot_id(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_boot_id);
+	return boot_id;
 }
 
 static char *network_dir(const char *state_dir, const char *plugin, const char *network)
@@ -173,6 +182,40 @@ int record_remove(const char *state_dir, const char *plugin, const char *network
 	if (file_remove(AT_FDCWD, path, e) < 0)
 		return err_ctx(e, "remove the attachment record");
 	return 0;
+}
+
+struct elsewhere {
+	char network[NAME_DIGITS + 1], attachment[NAME_DIGITS + 1];
+};
+
+static int look_in_network(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	const struct elsewhere *w = ctx;
+	autofree char *path = str_printf("%s/%s", entry->name, w->attachment);
+
+	(void)e;
+	return !str_equal(entry->name, w->network) && faccessat(entry->dir, path, F_OK, 0) == 0;
+}
+
+static int look_in_plugin(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	return file_walk(entry->dir, entry->name, look_in_network, ctx, e) > 0;
+}
+
+/**
+ * record_is_elsewhere() - has an attachment to another network that interface of the container?
+ */
+bool record_is_elsewhere(const char *state_dir, const char *network, const char *container_id,
+			 const char *ifname)
+{
+	autofree char *dir = str_printf("%s/attachments", state_dir);
+	const char *parts[] = { container_id, ifname };
+	struct elsewhere w;
+	struct hw_err none;
+
+	hash_parts(&network, 1, NAME_DIGITS, w.network);
+	hash_parts(parts, 2, NAME_DIGITS, w.attachment);
+	return file_walk(AT_FDCWD, dir, look_in_plugin, &w, &none) > 0;
 }
 
 struct each {

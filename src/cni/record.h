@@ -32,14 +32,12 @@ struct record {
 	int64_t finished; /* 0: the ADD has not ended */
 };
 
-#define RECORD_BOOT_ID 40
-
 extern const struct hw_field record_fields[];
 
 /* -EPERM where others may write: what a record says is removed by DEL and GC. */
 int record_check_dir(const char *state_dir, struct hw_err *e);
 /* "" when the kernel does not say */
-void record_boot_id(char ret_id[RECORD_BOOT_ID]);
+const char *record_boot_id(void);
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e);
 /* Return: 1 with a record, 0 when there is none */
 int record_read(const char *state_dir, const char *plugin, const char *network,
@@ -47,6 +45,9 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 		struct hw_err *e);
 int record_remove(const char *state_dir, const char *plugin, const char *network,
 		  const char *container_id, const char *ifname, struct hw_err *e);
+/* Has an attachment to another network that interface of the container? */
+bool record_is_elsewhere(const char *state_dir, const char *network, const char *container_id,
+			 const char *ifname);
 /*
  * Calls back for each record of (plugin, network); an error is added to @errors and does not end the
  * walk. With @prune, which needs every writer shut out, files that are no record (torn ones, and what

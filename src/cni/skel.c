@@ -21,6 +21,7 @@
 
 #include "base/buf.h"
 #include "base/field.h"
+#include "base/file.h"
 #include "base/str.h"
 #include "cni/attach.h"
 #include "cni/conf.h"
@@ -406,11 +407,14 @@ static int check_since(const struct skel_frame *f, const struct verb *verb, stru
 /* Upstream looks only after the verb has run and its result is printed. */
 static int check_netns(const struct skel_frame *f, struct hw_err *e)
 {
+	autoclose int fd = -1;
 	struct stat own, theirs;
 
-	if (f->call.netns_override || str_empty(f->call.netns) || stat(f->call.netns, &theirs) < 0)
+	if (f->call.netns_override || f->request->netns_is_checked || str_empty(f->call.netns) ||
+	    stat(f->call.netns, &theirs) < 0)
 		return 0;
-	if (stat("/proc/thread-self/ns/net", &own) < 0) {
+	fd = file_own_netns();
+	if (fd < 0 || fstat(fd, &own) < 0) {
 		err_set(e, -errno, "get plugin's netns failed");
 		return with_code(e, HW_CNI_INVALID_NETNS);
 	}

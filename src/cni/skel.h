@@ -20,6 +20,7 @@
 /* Strings are borrowed; NULL is as good as "". */
 struct skel_request {
 	const char *command, *container_id, *netns, *ifname, *args, *path, *netns_override;
+	bool netns_is_checked; /* it is not our own */
 	const char *state_dir; /* NULL: lock_state_dir() */
 	int lock_timeout_ms;   /* 0: LOCK_TIMEOUT_MS */
 	const char *input;

@@ -275,13 +275,8 @@ static void others_may_write(void **state)
 
 static void boot(void **state)
 {
-	char a[RECORD_BOOT_ID], b[RECORD_BOOT_ID];
-
 	(void)state;
-	record_boot_id(a);
-	record_boot_id(b);
-	assert_int_equal(strlen(a), 36);
-	assert_string_equal(a, b);
+	assert_int_equal(strlen(record_boot_id()), 36);
 }
 
 int main(void)

@@ -122,23 +122,24 @@ static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Switching it off for the link-local address too is a nicety: where that cannot be written (no
- * IPv6, a read-only /proc/sys) ours carry IFA_F_NODAD all the same. */
+/* Switching it off for the link-local address too is a nicety: where /proc/sys is read-only ours carry
+ * IFA_F_NODAD all the same. */
 static int iface_set_dad(const struct link *link, enum iface_dad dad, struct hw_err *e)
 {
+	bool on = dad == IFACE_DAD_ON;
 	struct hw_err why;
-	int r;
+	int r = 0;
 
-	if (dad == IFACE_DAD_OFF &&
-	    sysctl_write_conf(-1, AF_INET6, link->name, "accept_dad", "0", &why) < 0)
-		log_debug("%s", why.msg);
-	if (dad != IFACE_DAD_ON)
-		return 0;
-	r = sysctl_write_conf(-1, AF_INET6, link->name, "enhanced_dad", "1", &why);
-	if (r >= 0)
-		r = sysctl_write_conf(-1, AF_INET6, link->name, "accept_dad", "1", &why);
+	if (on)
+		r = sysctl_write_conf(-1, AF_INET6, link->name, "enhanced_dad", "1", &why);
+	if (r >= 0 && (on || dad == IFACE_DAD_OFF))
+		r = sysctl_write_conf(-1, AF_INET6, link->name, "accept_dad", on ? "1" : "0", &why);
 	if (r >= 0 || r == -ENOENT)
 		return 0;
+	if (!on && (r == -EROFS || r == -EACCES || r == -EPERM)) {
+		log_debug("%s", why.msg);
+		return 0;
+	}
 	*e = why;
 	return r;
 }
@@ -147,12 +148,16 @@ static int iface_set_sysctls(int netns_fd, const struct link *link, const struct
 			     const struct iface_options *options, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+	bool dad = options->dad == IFACE_DAD_OFF || options->dad == IFACE_DAD_ON;
+	bool ipv6 = iface_has_ipv6(result);
 	int r;
 
+	if (!dad && !ipv6)
+		return 0;
 	r = netns_enter(netns_fd, &home, e);
 	if (r >= 0)
 		r = iface_set_dad(link, options->dad, e);
-	if (r >= 0 && iface_has_ipv6(result))
+	if (r >= 0 && ipv6)
 		r = iface_enable_ipv6(link, e);
 	return r;
 }

@@ -3,8 +3,8 @@
  * net/link.c - network interfaces
  *
  * What:  look at one link, by name or index, and change it.
- * How:   one RTM_GETLINK for one link, never a dump of all; statistics are
- *        left out of the answer, as they are most of it.
+ * How:   one RTM_GETLINK for one link, never a dump of all; IPv6's statistics
+ *        are left out of the answer.
  */
 #include "net/link.h"
 

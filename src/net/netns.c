@@ -18,6 +18,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 
 /**
@@ -73,9 +74,8 @@ int netns_find(const char *path, int *ret_fd, struct hw_err *e)
  */
 int netns_enter(int fd, struct netns_home *home, struct hw_err *e)
 {
-	autoclose int here = -1;
+	autoclose int here = file_own_netns();
 
-	here = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	if (here < 0)
 		return err_set(e, -errno, "open our own network namespace");
 	if (setns(fd, CLONE_NEWNET) < 0)

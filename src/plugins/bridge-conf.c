@@ -5,6 +5,7 @@
  * Rules: what upstream's plugin refuses is refused with its text and code 7.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "base/mem.h"
@@ -98,22 +99,35 @@ struct pod_rules bridge_conf_rules(const struct bridge_conf *conf)
 				   .mac_check = conf->mac_spoof_check };
 }
 
+/* For the kernel a name with % in it is a pattern: it would make another bridge each time. */
+static int check_name(const char *bridge, struct hw_err *e)
+{
+	struct hw_err why;
+
+	if (conf_check_ifname(bridge, &why) < 0)
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid bridge name \"%s\": %s", bridge,
+			       why.msg);
+	if (strchr(bridge, '%'))
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "invalid bridge name \"%s\": it contains a %%", bridge);
+	return 0;
+}
+
 /**
  * bridge_conf_check() - refuse what cannot work
  */
 int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e)
 {
 	struct pod_rules rules = bridge_conf_rules(conf);
-	struct hw_err name;
 
-	if (conf_check_ifname(conf->bridge, &name) < 0)
-		return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid bridge name \"%s\": %s",
-			       conf->bridge, name.msg);
+	int r = check_name(conf->bridge, e);
+	if (r < 0)
+		return r;
 	if (conf->vlan < 0 || conf->vlan > VLAN_MAX)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
 			       "invalid VLAN ID %d (must be between 0 and %d)", conf->vlan,
 			       VLAN_MAX);
-	int r = bridge_vlan_check_conf(conf, e);
+	r = bridge_vlan_check_conf(conf, e);
 	if (r < 0)
 		return r;
 	if (conf->hairpin && conf->promisc)

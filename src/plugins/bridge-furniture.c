@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <linux/if_addr.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
@@ -45,14 +46,18 @@ static int bridge_make(struct rtnl *nl, const struct bridge_conf *conf, struct l
 		.data.bridge.vlan_filtering = bridge_vlan_wanted(conf),
 	};
 
-	int r = furniture_note("bridge", conf->bridge, e);
+	int r = furniture_note("bridge", conf->bridge, &new.mac, e);
 	if (r < 0)
 		return r;
 	link_put_new(nl, &new);
 	r = rtnl_commit(nl, e);
 	if (r < 0 && r != -EEXIST)
 		return err_ctx(e, "could not add \"%s\"", conf->bridge);
-	return bridge_find(nl, conf->bridge, ret_bridge, e);
+	r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	if (r < 0 || !memcmp(&new.mac, &ret_bridge->mac, sizeof(new.mac)))
+		return r;
+	/* Another ADD was faster, or the kernel chose. */
+	return furniture_note("bridge", conf->bridge, &ret_bridge->mac, e);
 }
 
 /**

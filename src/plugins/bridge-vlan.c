@@ -51,12 +51,26 @@ static const char *trunk_problem(const struct bridge_trunk *t)
 }
 
 /**
- * bridge_vlan_check_conf() - are the entries of a trunk sensible?
+ * bridge_vlan_gateway_name() - what the host's link inside the VLAN is called
+ */
+char *bridge_vlan_gateway_name(const struct bridge_conf *conf)
+{
+	return str_printf("%s.%d", conf->bridge, conf->vlan);
+}
+
+/**
+ * bridge_vlan_check_conf() - are the entries of a trunk sensible, and is there a name for a gateway?
  */
 int bridge_vlan_check_conf(const struct bridge_conf *conf, struct hw_err *e)
 {
 	const struct bridge_trunk *trunk = conf->trunk.v;
+	autofree char *gateway = bridge_vlan_gateway_name(conf);
 
+	if (conf->vlan && bridge_conf_is_gateway(conf) && strlen(gateway) >= IF_NAMESIZE)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "invalid bridge name \"%s\": that of the VLAN's gateway, \"%s\", "
+			       "would be too long",
+			       conf->bridge, gateway);
 	for (size_t i = 0; i < conf->trunk.n; i++) {
 		const char *problem = trunk_problem(&trunk[i]);
 
@@ -119,6 +133,7 @@ struct port {
 	struct rtnl *nl;
 	const struct link *link;
 	const struct bridge_vlan_list *list;
+	unsigned wanted; /* how many VLANs */
 };
 
 static int put_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e)
@@ -137,7 +152,7 @@ int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const
 			  struct hw_err *e)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
-	struct port p = { nl, port, &list };
+	struct port p = { nl, port, &list, 0 };
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
@@ -153,9 +168,10 @@ int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const
 
 static int check_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e)
 {
-	const struct port *port = ctx;
 	bool row = vlan->last > vlan->id;
+	struct port *port = ctx;
 
+	port->wanted += row ? vlan->last - vlan->id + 1u : 1;
 	if (bridge_vlan_list_has(port->list, vlan))
 		return 0;
 	if (row)
@@ -165,19 +181,34 @@ static int check_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *
 			vlan->untagged ? "untagged" : "tagged");
 }
 
+/* Once it has all that it should have. */
+static int check_no_more(const struct port *port, struct hw_err *e)
+{
+	unsigned carried = 0;
+
+	for (size_t i = 0; i < port->list->n; i++)
+		carried += port->list->v[i].last - port->list->v[i].id + 1u;
+	if (carried == port->wanted)
+		return 0;
+	return err_text(e, -EINVAL, "port %s carries %u VLANs instead of %u", port->link->name,
+			carried, port->wanted);
+}
+
 /**
- * bridge_vlan_check() - CHECK: does the port carry what it should?
+ * bridge_vlan_check() - CHECK: does the port carry what it should, and nothing else?
  */
 int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 		      struct hw_err *e)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
-	struct port p = { nl, port, &list };
+	struct port p = { nl, port, &list, 0 };
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
 	int r = bridge_vlan_get(nl, port, &list, e);
-	return r < 0 ? r : each_wanted(conf, check_vlan, &p, e);
+	if (r >= 0)
+		r = each_wanted(conf, check_vlan, &p, e);
+	return r < 0 || conf->preserve_default_vlan ? r : check_no_more(&p, e);
 }
 
 /* ---- the gateway's link -------------------------------------------------------------- */
@@ -198,7 +229,7 @@ static void name_gateway_port(const struct bridge_conf *conf, const char *gatewa
 int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const struct link *bridge,
 			struct link *ret_link, struct hw_err *e)
 {
-	autofree char *name = str_printf("%s.%d", conf->bridge, conf->vlan);
+	autofree char *name = bridge_vlan_gateway_name(conf);
 	/* It carries nothing but its VLAN. */
 	struct bridge_conf only = { .vlan = conf->vlan,
 				    .preserve_default_vlan = conf->preserve_default_vlan };
@@ -216,7 +247,7 @@ int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const s
 					.mtu = bridge->mtu,
 					.up = true };
 
-		r = furniture_note("veth", name, e);
+		r = furniture_note("veth", name, NULL, e);
 		if (r < 0)
 			return r;
 		link_put_new(nl, &new);
@@ -233,4 +264,34 @@ int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const s
 	if (r >= 0 && !(ret_link->flags & IFF_UP))
 		link_set_up(nl, ret_link);
 	return r < 0 ? r : rtnl_commit(nl, e);
+}
+
+/**
+ * bridge_vlan_check_gateway() - CHECK: is the host's link inside the VLAN there, up and connected?
+ */
+int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
+			      const struct link *bridge, struct link *ret_link, struct hw_err *e)
+{
+	/* one that Go's plugin made carries more */
+	struct bridge_conf only = { .vlan = conf->vlan, .preserve_default_vlan = true };
+	autofree char *name = bridge_vlan_gateway_name(conf);
+	struct link port = { 0 };
+
+	int r = link_get(nl, name, ret_link, e);
+	if (r == -ENODEV)
+		return err_text(e, r, "the gateway's interface %s is missing", name);
+	if (r >= 0 && !(ret_link->flags & IFF_UP))
+		return err_text(e, -ENETDOWN, "the gateway's interface %s is down", name);
+	if (r >= 0 && ret_link->parent)
+		r = link_get_index(nl, ret_link->parent, &port, e);
+	if (r < 0 && r != -ENODEV)
+		return r;
+	if (port.master != bridge->index)
+		return err_text(e, -EINVAL,
+				"the gateway's interface %s is not connected to bridge %s", name,
+				bridge->name);
+	if (!(port.flags & IFF_UP))
+		return err_text(e, -ENETDOWN, "port %s of the gateway's interface %s is down",
+				port.name, name);
+	return bridge_vlan_check(nl, &only, &port, e);
 }

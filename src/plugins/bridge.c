@@ -159,6 +159,7 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
 	const struct bridge_conf *conf = call->conf;
 	struct pod_rules rules = bridge_conf_rules(conf);
+	struct pod_link_made *made = call->made;
 	struct link bridge, vlan_gateway = { 0 };
 	struct hw_mac mac;
 
@@ -175,6 +176,7 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 		r = bridge_ensure(l.nl, conf, &bridge, e);
 	if (r < 0)
 		return r;
+	made->filters = bridge.data.bridge.vlan_filtering;
 	hw_result_free(call->result);
 	call->result = hw_result_new();
 	r = bridge_lease(call, l.nl, &bridge, &vlan_gateway, e);

@@ -70,8 +70,11 @@ int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const
 int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 		      struct hw_err *e);
 /* The link of the host that is inside the VLAN: "cni0.100" */
+char *bridge_vlan_gateway_name(const struct bridge_conf *conf);
 int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const struct link *bridge,
 			struct link *ret_link, struct hw_err *e);
+int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
+			      const struct link *bridge, struct link *ret_link, struct hw_err *e);
 
 /* ---- CHECK --------------------------------------------------------------------------- */
 

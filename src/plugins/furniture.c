@@ -3,9 +3,10 @@
  * plugins/furniture.c - what is made once per host and stays
  *
  * How:   one small file per link, or pair of rules in a chain of iptables, in
- *        STATE/furniture, named by a hash of the name. /run is empty after a boot, and so is the kernel.
- * Rules: a link is removed only while it is of the kind that was noted, and a
- *        bridge only when nothing is connected to it.
+ *        STATE/furniture, named by a hash of the name. /run is empty after a boot,
+ *        and so is the kernel.
+ * Rules: a link is removed only while it is of the kind that was noted, and has
+ *        the hardware address; a bridge only when nothing is connected to it.
  */
 #include "plugins/furniture.h"
 
@@ -38,11 +39,13 @@
 struct note {
 	char *kind;
 	char *name;
+	char *mac; /* "": any */
 };
 
 static const struct hw_field note_fields[] = {
 	{ "kind", HW_STRING, HW_AT(struct note, kind), HW_REQUIRED },
 	{ "name", HW_STRING, HW_AT(struct note, name), HW_REQUIRED },
+	{ "mac", HW_STRING, HW_AT(struct note, mac) },
 	{ 0 },
 };
 
@@ -53,11 +56,15 @@ static void note_done(struct note *note)
 AUTO_VALUE_DEFINE(note_done, struct note);
 
 /**
- * furniture_note() - write down that a link is about to be made
+ * furniture_note() - write down what is about to be made
  */
-int furniture_note(const char *kind, const char *name, struct hw_err *e)
+int furniture_note(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e)
 {
-	struct note note = { (char *)kind, (char *)name };
+	char mac_text[HW_MAC_TEXT] = "";
+
+	if (mac)
+		hw_mac_format(mac, mac_text);
+	struct note note = { (char *)kind, (char *)name, mac_text };
 	autofree char *json = hw_field_encode(note_fields, &note, 0);
 	autofree char *state = lock_state_dir();
 	autofree char *dir = str_printf("%s/furniture", state);
@@ -91,13 +98,22 @@ static int has_ports(struct rtnl *nl, const struct link *bridge, struct hw_err *
 	return r < 0 ? r : ports > 0;
 }
 
+/* Is it what was noted, or did somebody make another one of the name since? */
+static bool is_noted(const struct link *link, const struct note *note)
+{
+	char mac[HW_MAC_TEXT];
+
+	return str_equal(link->kind, note->kind) &&
+	       (str_empty(note->mac) || str_equal(hw_mac_format(&link->mac, mac), note->mac));
+}
+
 /* Return: 1 when it was removed, 0 when it is not there any more or is somebody else's */
 static int remove_link(struct rtnl *nl, const struct note *note, struct hw_err *e)
 {
 	struct link link;
 
 	int r = link_get(nl, note->name, &link, e);
-	if (r == -ENODEV || (r >= 0 && !str_equal(link.kind, note->kind)))
+	if (r == -ENODEV || (r >= 0 && !is_noted(&link, note)))
 		return 0;
 	if (r >= 0 && str_equal(note->kind, "bridge"))
 		r = has_ports(nl, &link, e);

@@ -9,10 +9,11 @@
 #ifndef PLUGINS_FURNITURE_H
 #define PLUGINS_FURNITURE_H
 
+#include <hawser/addr.h>
 #include <hawser/err.h>
 
-/* Before it is made. */
-int furniture_note(const char *kind, const char *name, struct hw_err *e);
+/* Before it is made. mac: what a link will have; NULL: any */
+int furniture_note(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e);
 
 /* Remove everything that was noted, each told to standard output; then the state directory as far
  * as it holds nothing else. A bridge that has ports stays: -EBUSY. */

@@ -108,7 +108,8 @@ int host_local_gc(struct hw_call *call, struct hw_err *e)
 /* The directory, or what is there of the way to it. */
 static char *nearest(const char *path)
 {
-	char *dir = str_copy(path), *slash;
+	/* a relative one begins where we are */
+	char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path), *slash;
 
 	while (access(dir, F_OK) < 0 && errno == ENOENT && (slash = strrchr(dir, '/')))
 		slash[slash == dir && slash[1]] = '\0';

@@ -4,11 +4,12 @@
  *
  * How:   the lease first, then its place in the index: killed in between, the
  *        next DEL finds the place and nothing behind it.
- *        Where neither the index nor the caller knows of any lease one look into
- *        all files tells, because upstream's plugin may have made some, or a
- *        killed ADD of ours; it also removes what killed writers left empty. And
- *        where the index says that the ADD was never done: it may have been
- *        killed between a lease and its entry.
+ *        Where the caller does not know the leases one look into all files tells,
+ *        because upstream's plugin may have made some, or a killed ADD of ours; it
+ *        also removes what killed writers left empty. Not where the index is known
+ *        to have all, which such a look finds out. And where the index says that
+ *        the ADD was never done: it may have been killed between a lease and its
+ *        entry.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -138,8 +139,39 @@ static int look_for(const struct lease_store *store, const struct lease_owner *o
 	return r;
 }
 
-static int end_found(const struct lease_store *store, const struct lease_owner *owner,
-		     struct hw_err *e)
+static bool is_in_folders(const struct lease_store *store, const struct index_folders *folders,
+			  const struct hw_ip *ip)
+{
+	struct lease_text t;
+
+	if (lease_read(store, ip, &t, NULL) <= 0 || !t.owner.ifname)
+		return false;
+	for (size_t i = 0; i < folders->n; i++)
+		if (index_has(folders->v[i].fd, &t.owner, ip))
+			return true;
+	return false;
+}
+
+/**
+ * lease_look_at_index() - has the index all leases?
+ */
+int lease_look_at_index(struct lease_store *store, struct hw_err *e)
+{
+	AUTO(index_close_all) struct index_folders folders = { 0 };
+	AUTO(lease_list_done) struct lease_list all = { 0 };
+	int r = index_open_all(store, &folders, e);
+
+	if (r >= 0)
+		r = lease_list(store, &all, e);
+	if (r < 0)
+		return r;
+	store->indexed = true;
+	for (size_t i = 0; store->indexed && i < all.n; i++)
+		store->indexed = is_in_folders(store, &folders, &all.v[i]);
+	return 0;
+}
+
+static int end_found(struct lease_store *store, const struct lease_owner *owner, struct hw_err *e)
 {
 	AUTO(lease_list_done) struct lease_list owners = { 0 }, empty = { 0 };
 	int r = look_for(store, owner, &owners, &empty, e);
@@ -148,7 +180,7 @@ static int end_found(const struct lease_store *store, const struct lease_owner *
 		r = end_matching(store, owner, &empty, LEASE_EMPTY, e);
 	if (r >= 0)
 		r = end_listed(store, owner, &owners, e);
-	return r;
+	return r < 0 ? r : lease_look_at_index(store, e);
 }
 
 /**
@@ -164,7 +196,7 @@ int lease_end_all(struct lease_store *store, const struct lease_owner *owner,
 		return ended;
 	int r = ended ? end_matching(store, owner, known, LEASE_WHOLE, e)
 		      : end_listed(store, owner, known, e);
-	if (r >= 0 && (unfinished || (r == 0 && !ended && known->n == 0)))
+	if (r >= 0 && (unfinished || (known->n == 0 && !store->indexed)))
 		r = end_found(store, owner, e);
 	return r < 0 ? r : 0;
 }
@@ -191,6 +223,15 @@ struct stale {
 	struct lease_list *list;
 };
 
+/* Has its owner leased it anew since the boot? A DEL that was killed may have left the old entry. */
+static bool is_leased_anew(const struct lease_store *store, const struct hw_ip *ip)
+{
+	struct lease_text t;
+
+	return lease_read(store, ip, &t, NULL) > 0 && t.owner.ifname &&
+	       index_stamped(store->index, &t.owner, ip) > 0;
+}
+
 static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct stale *s = ctx;
@@ -198,7 +239,7 @@ static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e
 
 	(void)e;
 	if (index_read(s->folder, entry->name, &ip) > 0 &&
-	    lease_is_agreed(s->store, entry->name, &ip) > 0)
+	    lease_is_agreed(s->store, entry->name, &ip) > 0 && !is_leased_anew(s->store, &ip))
 		lease_list_add(s->list, &ip);
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 #include "plugins/lease.h"
 
-#define LEASE_TEXT_MAX 1024 /* of an id and an interface name */
+#define LEASE_TEXT_MAX 4096 /* of an id and an interface name */
 
 struct lease_text {
 	char text[LEASE_TEXT_MAX];
@@ -21,6 +21,8 @@ struct lease_text {
 int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
 	       struct stat *ret_st);
 int lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip);
+/* Finds out whether the index has all leases: by reading them all. */
+int lease_look_at_index(struct lease_store *store, struct hw_err *e);
 int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e);
 
 #endif

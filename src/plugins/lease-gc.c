@@ -87,7 +87,7 @@ static bool is_same_file(const struct suspect *suspect, const struct stat *st)
 	       suspect->changed.tv_nsec == st->st_ctim.tv_nsec;
 }
 
-/* Where the index has the lease; NULL: nowhere. */
+/* Where the index has the lease, this boot's place first; NULL: nowhere. */
 static int find_folder(const struct sweep *s, const struct lease_owner *owner,
 		       const struct hw_ip *ip, const struct index_folder **ret_folder,
 		       struct hw_err *e)
@@ -102,7 +102,9 @@ static int find_folder(const struct sweep *s, const struct lease_owner *owner,
 				return err_set(e, r, "read the index of %s", s->store->path);
 			if (r == 0)
 				break;
-			if (hw_ip_equal(&found, ip))
+			if (!hw_ip_equal(&found, ip))
+				continue;
+			if (!*ret_folder || s->folders.v[i].time == INDEX_NOW)
 				*ret_folder = &s->folders.v[i];
 		}
 	return 0;

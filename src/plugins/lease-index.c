@@ -53,11 +53,10 @@ static void index_machine(char ret_hex[INDEX_MACHINE + 1])
  */
 void index_boot(char *ret_name, size_t size)
 {
-	char machine[INDEX_MACHINE + 1], boot[RECORD_BOOT_ID];
+	char machine[INDEX_MACHINE + 1];
 
 	index_machine(machine);
-	record_boot_id(boot);
-	snprintf(ret_name, size, "%s-%s", machine, boot);
+	snprintf(ret_name, size, "%s-%s", machine, record_boot_id());
 }
 
 static int open_folder(int dir, const char *name)
@@ -232,6 +231,16 @@ static int index_find(int folder, const struct lease_owner *owner, const struct 
 	}
 }
 
+/**
+ * index_has() - has the owner an entry for an address?
+ */
+bool index_has(int folder, const struct lease_owner *owner, const struct hw_ip *ip)
+{
+	char name[INDEX_NAME];
+
+	return index_find(folder, owner, ip, name) > 0;
+}
+
 /* Put an entry where there is none, or one that no lease agrees with. */
 static int index_link(const struct lease_store *store, const struct lease_owner *owner,
 		      const char *target)
@@ -320,6 +329,8 @@ int index_remove(int folder, const struct lease_owner *owner, const struct hw_ip
 
 /**
  * index_stamp() - the ADD that made the owner's n-th entry is done
+ *
+ * Return: 1, 0 when there is no such entry, or a negative errno
  */
 int index_stamp(int folder, const struct lease_owner *owner, unsigned n, struct hw_err *e)
 {
@@ -329,9 +340,9 @@ int index_stamp(int folder, const struct lease_owner *owner, unsigned n, struct 
 	char name[INDEX_NAME];
 
 	index_name(owner, n, name);
-	if (utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, -errno, "stamp lease index %s", name);
-	return 0;
+	if (utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW) == 0)
+		return 1;
+	return errno == ENOENT || folder < 0 ? 0 : err_set(e, -errno, "stamp lease index %s", name);
 }
 
 /* What cannot be told was just now, so that nobody takes it for dead. */

@@ -46,6 +46,8 @@ int index_add(struct lease_store *store, const struct lease_owner *owner, const 
  * which is then -1), or a negative errno. */
 int index_read(int folder, const char *name, struct hw_ip *ret_ip);
 int index_get(int folder, const struct lease_owner *owner, unsigned n, struct hw_ip *ret_ip);
+/* Has the owner an entry for that address? */
+bool index_has(int folder, const struct lease_owner *owner, const struct hw_ip *ip);
 /* Forget an entry by its name; the last one of the same owner takes its place. */
 int index_drop(int folder, const char *name);
 /* Forget the owner's entry for that address, if there is one. Both set errno. */

@@ -8,6 +8,9 @@
  *        without the white space around them.
  *        A killed writer can leave an empty file. To others it counts as taken,
  *        as upstream has it, until a walk under the lock comes by and removes it.
+ *        Whether upstream's plugin may have made a lease the directory's own time
+ *        of modification tells: while the index has all of them it is set to one
+ *        that no clock says, and whoever adds a file there changes it.
  */
 #include "plugins/lease.h"
 
@@ -20,68 +23,24 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/ip.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "plugins/lease-file.h"
 #include "plugins/lease-index.h"
 
-#define LEASE_LOCK_MS  60000
-#define LEASE_SLICE_MS 8
-#define LEASE_BREAK    "\r\n"
-
-/* ---- lists ------------------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-	return ip_compare(a, b);
-}
-
-/**
- * lease_list_add() - append an address
- */
-void lease_list_add(struct lease_list *list, const struct hw_ip *ip)
-{
-	if (list->n == list->room) {
-		list->room = list->room ? 2 * list->room : 16;
-		list->v = mem_resize(list->v, list->room, sizeof(*list->v));
-	}
-	list->v[list->n++] = *ip;
-}
-
-/**
- * lease_list_has() - is the address in the sorted list?
- */
-bool lease_list_has(const struct lease_list *list, const struct hw_ip *ip)
-{
-	return list->n && bsearch(ip, list->v, list->n, sizeof(*list->v), compare);
-}
-
-/**
- * lease_list_sort() - bring a list into order
- */
-void lease_list_sort(struct lease_list *list)
-{
-	if (list->n > 1)
-		qsort(list->v, list->n, sizeof(*list->v), compare);
-}
-
-/**
- * lease_list_done() - free what the list holds
- */
-void lease_list_done(struct lease_list *list)
-{
-	free(list->v);
-	*list = (struct lease_list){ 0 };
-}
+#define LEASE_LOCK_MS 60000
+#define LEASE_BREAK   "\r\n"
+#define LEASE_INDEXED 77777777 /* the directory's time: no clock says 1972 */
 
 /* ---- the directory -------------------------------------------------------------- */
 
+/* Return: 1 when it was made */
 static int open_dir(const char *path, bool make, int *ret_fd, struct hw_err *e)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool made = fd < 0 && errno == ENOENT && make;
 
-	if (fd < 0 && errno == ENOENT && make) {
+	if (made) {
 		int r = file_mkdirs(AT_FDCWD, path, 0755, e);
 		if (r < 0)
 			return r;
@@ -90,7 +49,7 @@ static int open_dir(const char *path, bool make, int *ret_fd, struct hw_err *e)
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	*ret_fd = fd;
-	return 0;
+	return made;
 }
 
 /**
@@ -101,32 +60,44 @@ int lease_open(struct lease_store *store, const char *data_dir, const char *netw
 	       enum lease_open how, struct hw_err *e)
 {
 	store->path = str_printf("%s/%s", data_dir, network);
-	int r = open_dir(store->path, how == LEASE_MAKE, &store->dir, e);
-	if (r >= 0)
-		r = index_open(store, e);
+	int made = open_dir(store->path, how == LEASE_MAKE, &store->dir, e);
+	int r = made < 0 ? made : index_open(store, e);
 	if (r >= 0 && how != LEASE_LOOK)
 		r = lease_lock(store, e);
+	if (r >= 0 && made)
+		r = lease_look_at_index(store, e); /* upstream's plugin may have been faster */
 	return r;
+}
+
+static bool is_indexed(const struct lease_store *store)
+{
+	struct stat st;
+
+	return fstat(store->dir, &st) == 0 && st.st_mtim.tv_sec == LEASE_INDEXED;
+}
+
+static void note_indexed(const struct lease_store *store)
+{
+	struct timespec at = { .tv_sec = LEASE_INDEXED };
+	struct timespec times[2] = { at, at };
+
+	(void)futimens(store->dir, times);
 }
 
 /**
  * lease_lock() - keep others, upstream's plugin too, from changing it until lease_close()
- *
- * The lock is held for a fraction of a millisecond, so waiting begins anew, with short naps, often.
  */
 int lease_lock(struct lease_store *store, struct hw_err *e)
 {
-	int64_t deadline = time_deadline(LEASE_LOCK_MS);
-	int r;
+	int r = file_lock(store->dir, "lock", true, time_deadline(LEASE_LOCK_MS), &store->lock, e);
 
-	do {
-		r = file_lock(store->dir, "lock", true, time_deadline(LEASE_SLICE_MS), &store->lock,
-			      e);
-	} while (r == -ETIMEDOUT && !time_is_over(deadline));
 	if (r == -ETIMEDOUT)
 		return err_cni(e, HW_CNI_TRY_AGAIN, "gave up waiting for the lock of %s",
 			       store->path);
-	return r < 0 ? err_ctx(e, "%s", store->path) : 0;
+	if (r < 0)
+		return err_ctx(e, "%s", store->path);
+	store->indexed = is_indexed(store);
+	return 0;
 }
 
 /**
@@ -134,6 +105,8 @@ int lease_lock(struct lease_store *store, struct hw_err *e)
  */
 void lease_close(struct lease_store *store)
 {
+	if (store->lock >= 0 && store->indexed)
+		note_indexed(store);
 	mem_close_fd(&store->index);
 	mem_close_fd(&store->lock);
 	mem_close_fd(&store->dir);
@@ -249,6 +222,8 @@ static int write_lease(int fd, const struct lease_owner *owner, struct hw_err *e
 {
 	autofree char *text = str_printf("%s" LEASE_BREAK "%s", owner->container_id, owner->ifname);
 
+	if (strlen(text) >= LEASE_TEXT_MAX) /* nobody could end it */
+		return err_text(e, -ENAMETOOLONG, "the container's ID is too long");
 	return file_write_fd(fd, text, strlen(text), e);
 }
 
@@ -274,8 +249,8 @@ int lease_take(struct lease_store *store, const struct lease_owner *owner, const
 		err_ctx(e, "lease %s in %s", name, store->path);
 	else
 		r = index_add(store, owner, ip, e);
-	if (r < 0)
-		(void)lease_unlink(store, ip, &again);
+	if (r < 0 && lease_unlink(store, ip, &again) < 0)
+		store->indexed = false;
 	return r;
 }
 
@@ -284,13 +259,11 @@ int lease_take(struct lease_store *store, const struct lease_owner *owner, const
  */
 int lease_finish(struct lease_store *store, const struct lease_owner *owner, struct hw_err *e)
 {
-	struct hw_ip ip;
-	int r;
+	int r = 1;
 
-	for (unsigned n = 0; (r = index_get(store->index, owner, n, &ip)) > 0; n++)
-		if (index_stamp(store->index, owner, n, e) < 0)
-			return e->code;
-	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
+	for (unsigned n = 0; r > 0; n++)
+		r = index_stamp(store->index, owner, n, e);
+	return r;
 }
 
 /**
@@ -369,7 +342,8 @@ int lease_set_last(const struct lease_store *store, size_t set, const struct hw_
 	char name[40], text[HW_IP_TEXT];
 
 	last_name(set, name);
-	autoclose int fd = openat(store->dir, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	autoclose int fd =
+		openat(store->dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s/%s", store->path, name);
 	size_t len = strlen(hw_ip_format(ip, text));

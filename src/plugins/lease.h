@@ -30,9 +30,10 @@ struct lease_owner {
 
 struct lease_store {
 	char *path;
-	int dir;   /* DATADIR/NETWORK */
-	int lock;  /* -1: only looking */
-	int index; /* of this boot; -1: none yet */
+	int dir;      /* DATADIR/NETWORK */
+	int lock;     /* -1: only looking */
+	int index;    /* of this boot; -1: none yet */
+	bool indexed; /* each lease has its place in the index; only known under the lock */
 	char boot[64];
 };
 #define LEASE_STORE                                                                                \
@@ -71,8 +72,8 @@ int lease_find(const struct lease_store *store, const struct lease_owner *owner,
 /* End one lease if it is the owner's. */
 int lease_end(struct lease_store *store, const struct lease_owner *owner, const struct hw_ip *ip,
 	      struct hw_err *e);
-/* End all the owner's leases: those of the index, those of @known that are the owner's, and where
- * neither says anything those that a look into all files finds. */
+/* End all the owner's leases: those of the index, those of @known that are the owner's, and without
+ * @known those that a look into all files finds, unless the index is known to have them all. */
 int lease_end_all(struct lease_store *store, const struct lease_owner *owner,
 		  const struct lease_list *known, struct hw_err *e);
 /* Is there any, as upstream looks for it: in the index, else in all files? 1: yes. */

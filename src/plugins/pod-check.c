@@ -5,14 +5,19 @@
 #include "plugins/pod-check.h"
 
 #include <errno.h>
+#include <net/ethernet.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/str.h"
+#include "cni/lock.h"
+#include "cni/record.h"
 #include "net/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/pod-link.h"
+#include "plugins/tuning-saved.h"
 
 static int find_pod_iface(const struct hw_call *call, const struct hw_iface **ret, struct hw_err *e)
 {
@@ -71,7 +76,24 @@ int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct 
 			hw_mac_format(&link->mac, text), iface->mac);
 }
 
-/* One end: there, of the right kind, with the right address and MTU. */
+/*
+ * Has tuning changed the pod's end since it was made? Then its MTU is for tuning's CHECK, and the
+ * result has its hardware address. Go's plugin leaves a file, ours a record too.
+ */
+static bool is_tuned(const struct hw_call *call)
+{
+	autofree char *saved =
+		str_printf(TUNING_DIR "/%s_%s.json", call->container_id, call->ifname);
+	AUTO(record_done) struct record record = { 0 };
+	autofree char *state = lock_state_dir();
+	struct hw_err none;
+
+	return access(saved, F_OK) == 0 ||
+	       record_read(state, "tuning", call->network, call->container_id, call->ifname,
+			   &record, &none) > 0;
+}
+
+/* One end: there, of the right kind, with the right address and MTU (0: any). */
 static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, struct link *ret_link,
 		     struct hw_err *e)
 {
@@ -84,7 +106,7 @@ static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, str
 		return r;
 	if (!str_equal(ret_link->kind, "veth"))
 		return err_text(e, -EINVAL, "%s interface %s is not a veth", where, iface->name);
-	if (mtu > 0 && ret_link->mtu != (uint32_t)mtu)
+	if (mtu && ret_link->mtu != (uint32_t)mtu)
 		return err_text(e, -EINVAL, "%s interface %s has MTU %u, not %d", where,
 				iface->name, ret_link->mtu, mtu);
 	return pod_check_mac(iface, ret_link, e);
@@ -94,7 +116,7 @@ static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, str
  * pod_check() - are both ends as they were made?
  * @l:      not yet open
  * @bridge: the host's interface that is not the pair's; NULL: none
- * @mtu:    as configured
+ * @mtu:    as configured; 0 or less: what the kernel gives to each veth
  */
 int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
 	      struct hw_err *e)
@@ -108,11 +130,12 @@ int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge
 	if (!host)
 		return err_text(e, -EINVAL, "prevResult does not have the host's end of %s",
 				call->ifname);
+	mtu = mtu > 0 ? mtu : ETHERMTU;
 	r = pod_link_open(l, call, e);
 	if (r >= 0)
 		r = check_end(l->nl, host, mtu, &l->host, e);
 	if (r >= 0)
-		r = check_end(l->pod_nl, pod, mtu, &l->pod, e);
+		r = check_end(l->pod_nl, pod, is_tuned(call) ? 0 : mtu, &l->pod, e);
 	if (r < 0)
 		return r;
 	if (l->pod.parent != l->host.index)
@@ -121,6 +144,28 @@ int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge
 	if (!(l->host.flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "host interface %s is down", l->host.name);
 	return 0;
+}
+
+/**
+ * pod_check_sysctl() - has the pod's interface the value that ADD wrote?
+ *
+ * What tuning changed is for its own CHECK. What the kernel lacks, or /proc/sys did not let ADD write,
+ * was never there.
+ */
+int pod_check_sysctl(const struct pod_link *l, const struct hw_call *call, int family,
+		     const char *key, const char *value, struct hw_err *e)
+{
+	autofree char *now = NULL;
+
+	int r = sysctl_read_conf(l->netns_fd, family, l->pod.name, key, &now, e);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0 || sysctl_equal(now, value) || is_tuned(call))
+		return r;
+	if (access("/proc/sys/net/ipv4/ip_forward", W_OK) < 0)
+		return 0;
+	return err_text(e, -EINVAL, "container interface %s has %s %s, not %s", l->pod.name, key,
+			now, value);
 }
 
 /**

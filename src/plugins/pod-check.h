@@ -17,6 +17,9 @@ struct pod_link;
 int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
 	      struct hw_err *e);
 int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct hw_err *e);
+/* Has the pod's interface the value that ADD wrote to net/ipv4/conf or net/ipv6/conf? */
+int pod_check_sysctl(const struct pod_link *l, const struct hw_call *call, int family,
+		     const char *key, const char *value, struct hw_err *e);
 /* Does the host forward packets of the result's address families? */
 int pod_check_forwarding(const struct hw_result *result, struct hw_err *e);
 

@@ -29,6 +29,7 @@ const struct hw_field pod_link_made_fields[] = {
 	{ "leased", HW_BOOL, HW_AT(struct pod_link_made, leased) },
 	{ "masq", HW_STRINGS, HW_AT(struct pod_link_made, masq) },
 	{ "mac", HW_STRING, HW_AT(struct pod_link_made, mac) },
+	{ "filters", HW_BOOL, HW_AT(struct pod_link_made, filters) },
 	{ 0 },
 };
 
@@ -75,9 +76,9 @@ static bool is_earlier(const struct hw_call *call, const char *name)
 	return earlier && str_equal(earlier->host, name);
 }
 
-static int refuse_taken(const struct pod_link *l, const struct hw_call *call, struct hw_err *e)
+static int refuse_taken(const struct pod_link *l, const struct hw_call *call, const char *host,
+			struct hw_err *e)
 {
-	const struct pod_link_made *made = call->made;
 	struct link there;
 
 	int r = link_get(l->pod_nl, call->ifname, &there, e);
@@ -87,7 +88,24 @@ static int refuse_taken(const struct pod_link *l, const struct hw_call *call, st
 		return r;
 	return err_text(e, -EEXIST,
 			"container veth name (\"%s\") peer provided (\"%s\") already exists",
-			call->ifname, made->host);
+			call->ifname, host);
+}
+
+/* One that nobody has: a DEL after a crash deletes what has the name. */
+static int choose_name(const struct pod_link *l, const struct hw_call *call, char **ret_name,
+		       struct hw_err *e)
+{
+	struct link there;
+	int r = 0;
+
+	for (unsigned i = 0; r >= 0 && i < NAME_TRIES; i++) {
+		free(*ret_name);
+		*ret_name = name_of(call, i);
+		if (is_earlier(call, *ret_name))
+			return 0;
+		r = link_get(l->nl, *ret_name, &there, e);
+	}
+	return r == -ENODEV ? 0 : r;
 }
 
 /**
@@ -97,11 +115,14 @@ static int refuse_taken(const struct pod_link *l, const struct hw_call *call, st
 int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct hw_err *e)
 {
 	struct pod_link_made *made = call->made;
+	autofree char *host = NULL;
 
-	made->host = name_of(call, 0);
-	int r = refuse_taken(l, call, e);
+	int r = choose_name(l, call, &host, e);
+	if (r >= 0)
+		r = refuse_taken(l, call, host, e);
 	if (r < 0)
 		return r;
+	made->host = take_ptr(host);
 	made->leased = leases;
 	return hw_record_save(call, e);
 }
@@ -115,7 +136,7 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 static int make_pair(struct pod_link *l, const struct hw_call *call,
 		     const struct pod_link_want *want, struct hw_err *e)
 {
-	const struct pod_link_made *made = call->made;
+	struct pod_link_made *made = call->made;
 	uint32_t mtu = want->mtu > 0 ? (uint32_t)want->mtu : 0;
 	struct link_new pod = {
 		.name = call->ifname,
@@ -135,7 +156,9 @@ static int make_pair(struct pod_link *l, const struct hw_call *call,
 	};
 
 	link_put_new(l->nl, &host);
-	return rtnl_commit(l->nl, e);
+	int r = rtnl_commit(l->nl, e);
+	made->asked = r != -EEXIST;
+	return r;
 }
 
 /* Somebody has one of the names: in the pod, which is an error, or on the host, where the next one
@@ -147,7 +170,7 @@ static int make_under_other_name(struct pod_link *l, struct hw_call *call,
 	int r = -EEXIST;
 
 	for (unsigned i = 1; r == -EEXIST && i < NAME_TRIES; i++) {
-		r = refuse_taken(l, call, e);
+		r = refuse_taken(l, call, made->host, e);
 		if (r < 0)
 			return r;
 		free(made->host);
@@ -231,13 +254,10 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
 
-	if (str_empty(call->netns))
-		return 0;
-	int r = netns_open(call->netns, &fd, e);
-	if (r == -ENOENT)
-		return 0;
-	if (r >= 0)
-		r = rtnl_open(fd, &nl, e);
+	int r = netns_find(call->netns, &fd, e);
+	if (r <= 0)
+		return r;
+	r = rtnl_open(fd, &nl, e);
 	if (r >= 0)
 		r = delete_veth(nl, call->ifname, e);
 	return r == -ENODEV ? 0 : r;
@@ -245,14 +265,17 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
 
 /*
  * What the record says, or else the pod's interface. Also where the host's end is gone under its
- * name the pod's is looked for: somebody may have renamed the host's. Not while undoing an ADD,
- * which then made nothing in the pod.
+ * name the pod's is looked for: somebody may have renamed the host's. Undoing an ADD is about what
+ * that ADD made: a link of that name that was there before is somebody else's.
  */
 static int delete_links(const struct hw_call *call, struct hw_err *e)
 {
 	const struct pod_link_made *made = call->made;
+	bool undo = str_equal(call->command, "ADD");
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 
+	if (undo && !made->asked)
+		return 0;
 	if (!call->recorded)
 		return delete_in_pod(call, e);
 	if (str_empty(made->host))
@@ -262,7 +285,7 @@ static int delete_links(const struct hw_call *call, struct hw_err *e)
 		r = delete_veth(nl, made->host, e);
 	if (r != -ENODEV)
 		return r;
-	return str_equal(call->command, "ADD") ? 0 : delete_in_pod(call, e);
+	return undo ? 0 : delete_in_pod(call, e);
 }
 
 /* Undoing an ADD that did not get as far as IPAM, or did not find it, does not bother it. */
@@ -280,21 +303,17 @@ static int end_lease(struct hw_call *call, const struct ipam_conf *ipam, struct 
 /**
  * pod_link_end() - DEL: what the pod has in nftables, the links, then the lease
  *
- * In that order: while those are there its addresses are not free. All of it is tried, and the
- * first error told.
+ * In that order: while those are there its addresses are not free, so where one of them cannot be
+ * deleted the lease waits for the next DEL.
  */
 int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, const struct pod_rules *rules,
 		 struct hw_err *e)
 {
 	struct hw_err why;
 
-	int first = pod_rules_end(call, rules, e);
-	int r = delete_links(call, &why);
-	if (r < 0 && first >= 0)
-		*e = why;
-	first = first < 0 ? first : r;
-	r = end_lease(call, ipam, &why);
-	if (r < 0 && first >= 0)
-		*e = why;
-	return first < 0 ? first : r;
+	int rules_ended = pod_rules_end(call, rules, e);
+	int r = delete_links(call, rules_ended < 0 ? &why : e);
+	if (rules_ended < 0)
+		return rules_ended;
+	return r < 0 ? r : end_lease(call, ipam, e);
 }

@@ -28,6 +28,8 @@ struct rtnl;
 struct pod_link_made {
 	char *host;		/* name of the host end */
 	bool leased;		/* IPAM was asked for addresses */
+	bool filters;		/* the bridge told VLANs apart */
+	bool asked;		/* not in the record: this ADD had the pair made, or tried to */
 	struct hw_strings masq; /* addresses that are masqueraded, with their networks' length */
 	char *mac;		/* of the pod's end, when only that may send; NULL: any */
 };

@@ -114,7 +114,7 @@ static int pool_ask(struct pool *pool, const struct pool_conf *conf, const char 
 	AUTO(hw_strings_free) struct hw_strings values = { 0 };
 
 	int r = hw_args_parse(args, keys, &values, e);
-	if (r >= 0 && values.v[0] && ask(pool, values.v[0], e) < 0)
+	if (r >= 0 && !str_empty(values.v[0]) && ask(pool, values.v[0], e) < 0)
 		return err_ctx(e, "ARGS: error parsing value of pair \"IP=%s\"", values.v[0]);
 	if (r >= 0)
 		r = ask_all(pool, &conf->args.cni.ips, e);

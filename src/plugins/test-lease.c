@@ -131,10 +131,12 @@ static void find_without_index(void **state)
 	AUTO(lease_close) struct lease_store store = LEASE_STORE;
 
 	open_store(*state, &store);
+	lease_close(&store); /* whoever makes leases has the lock */
 	place_write(*state, "net/10.1.0.2", "alice\r\neth0", 0600);
 	place_write(*state, "net/10.1.0.3", "alice", 0600);
 	place_write(*state, "net/10.1.0.4", "", 0600);
 	place_write(*state, "net/last_reserved_ip.0", "alice\r\neth0", 0600);
+	open_store(*state, &store);
 	assert_list(&store, NULL, "10.1.0.2 10.1.0.3 10.1.0.4");
 	end_all(&store, &alice, "10.9.0.1"); /* the result knows better: no look */
 	assert_list(&store, NULL, "10.1.0.2 10.1.0.3 10.1.0.4");
@@ -184,7 +186,9 @@ static void odd_files(void **state)
 	memset(long_text, 'a', 4999);
 	place_write(*state, "net/10.1.0.2", long_text, 0600);
 	assert_int_equal(symlinkat("lock", store.dir, "10.1.0.3"), 0);
+	lease_close(&store);
 	place_write(*state, "net/10.1.0.4", " \r\n alice\r\neth0 \n", 0600);
+	open_store(*state, &store);
 	assert_int_equal(lease_match(&store, &a, &alice), LEASE_OTHER);
 	assert_int_equal(lease_match(&store, &b, &alice), LEASE_OTHER);
 	assert_int_equal(lease_match(&store, &c, &alice), LEASE_WHOLE);

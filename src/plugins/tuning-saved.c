@@ -18,7 +18,6 @@
 #include "net/link.h"
 #include "plugins/tuning-conf.h"
 
-#define TUNING_DIR	 "/run/cni/tuning"
 #define TUNING_SAVED_MAX 65536
 
 static const struct hw_field saved_fields[] = {
@@ -48,6 +47,8 @@ static char *saved_path(const struct hw_call *call)
 
 /**
  * saved_read() - what an earlier ADD saved
+ *
+ * Return: 1, 0 when there is no file
  */
 int saved_read(const struct hw_call *call, struct saved *ret, struct hw_err *e)
 {
@@ -61,7 +62,7 @@ int saved_read(const struct hw_call *call, struct saved *ret, struct hw_err *e)
 		return r == -ENOENT ? 0 : r;
 	if (hw_field_decode(saved_fields, str_or(text.data, ""), text.len, ret, &torn) < 0)
 		*ret = (struct saved){ 0 };
-	return 0;
+	return 1;
 }
 
 /* Indented by one space, as upstream does it. */

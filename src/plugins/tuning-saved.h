@@ -12,6 +12,8 @@
 struct link;
 struct tuning;
 
+#define TUNING_DIR "/run/cni/tuning" /* unless the configuration says another */
+
 /* As upstream's file has them. */
 struct saved {
 	char *mac;
@@ -22,7 +24,7 @@ struct saved {
 	int txqlen;
 };
 
-/* A file that is not there, or torn, says nothing. */
+/* A file that is not there, or torn, says nothing. Return: 1 when there is one */
 int saved_read(const struct hw_call *call, struct saved *ret, struct hw_err *e);
 int saved_write(const struct hw_call *call, const struct saved *s, struct hw_err *e);
 int saved_remove(const struct hw_call *call, struct hw_err *e);

@@ -9,7 +9,8 @@
  *        DATADIR/<container>_<interface>.json, so that either plugin's DEL undoes
  *        the other's ADD. The former values of sysctls, which upstream does not
  *        restore, are in the attachment record.
- *        A second ADD on top of the first keeps the values from before both.
+ *        A second ADD on top of the first keeps the values from before both; where
+ *        it fails it gives back what it found, and the first one's are kept.
  * Rules: DEL succeeds whatever it finds: the interface may be gone, and the
  *        namespace mostly follows. It fails where another one may do better.
  */
@@ -18,6 +19,7 @@
 #include <hawser/plugin.h>
 
 #include "base/err.h"
+#include "base/field.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/link.h"
@@ -26,6 +28,7 @@
 #include "net/sysctl.h"
 #include "plugins/plugins.h"
 #include "plugins/tuning-conf.h"
+#include "plugins/tuning-restore.h"
 #include "plugins/tuning-saved.h"
 
 /* What the record says: former values of sysctls by their path. */
@@ -77,26 +80,51 @@ static int pod_open_link(struct pod *pod, const char *ifname, struct hw_err *e)
 	return r < 0 ? r : link_get(pod->nl, ifname, &pod->link, e);
 }
 
+/* What there was just before an ADD, for the undo of one on top of another. */
+struct former {
+	struct hw_map sysctl;
+	struct saved link;
+	struct saved file; /* of the earlier ADD */
+	bool has_file;
+};
+
+static void former_done(struct former *f)
+{
+	field_map_free(&f->sysctl);
+	saved_done(&f->link);
+	saved_done(&f->file);
+}
+AUTO_VALUE_DEFINE(former_done, struct former);
+
+static int look_at_former(struct former *f, const struct hw_call *call, const struct pod *pod,
+			  const struct tuning *t, struct hw_err *e)
+{
+	for (size_t i = 0; i < t->n_sysctls; i++) {
+		autofree char *value = NULL;
+
+		int r = sysctl_read(pod->netns, t->sysctls[i].path, &value, e);
+		if (r < 0 && r != -EACCES) /* some can be written only */
+			return r;
+		if (value)
+			map_add(&f->sysctl, t->sysctls[i].path, value);
+	}
+	saved_fill(&f->link, t, &pod->link);
+	int r = call->earlier ? saved_read(call, &f->file, e) : 0;
+	f->has_file = r > 0;
+	return r;
+}
+
 /* The former values, written down before the first is changed. */
-static int record_sysctls(struct hw_call *call, const struct pod *pod, const struct tuning *t,
-			  struct hw_err *e)
+static int record_sysctls(struct hw_call *call, const struct former *f, struct hw_err *e)
 {
 	const struct tuning_made *earlier = call->earlier;
 	struct tuning_made *made = call->made;
 
 	for (size_t i = 0; earlier && i < earlier->sysctl.n; i++)
 		map_add(&made->sysctl, earlier->sysctl.keys[i], earlier->sysctl.values[i]);
-	for (size_t i = 0; i < t->n_sysctls; i++) {
-		autofree char *value = NULL;
-
-		if (map_get(&made->sysctl, t->sysctls[i].path))
-			continue;
-		int r = sysctl_read(pod->netns, t->sysctls[i].path, &value, e);
-		if (r < 0 && r != -EACCES) /* some can be written only */
-			return r;
-		if (value)
-			map_add(&made->sysctl, t->sysctls[i].path, value);
-	}
+	for (size_t i = 0; i < f->sysctl.n; i++)
+		if (!map_get(&made->sysctl, f->sysctl.keys[i]))
+			map_add(&made->sysctl, f->sysctl.keys[i], f->sysctl.values[i]);
 	return hw_record_save(call, e);
 }
 
@@ -126,11 +154,7 @@ static int change_link(struct hw_call *call, struct pod *pod, const struct tunin
 {
 	AUTO(saved_done) struct saved s = { 0 };
 
-	int r = pod_open_link(pod, call->ifname, e);
-	if (r < 0)
-		return r;
-	if (call->earlier)
-		r = saved_read(call, &s, e);
+	int r = call->earlier ? saved_read(call, &s, e) : 0;
 	if (r < 0)
 		return r;
 	saved_fill(&s, t, &pod->link);
@@ -153,6 +177,41 @@ static int change_link(struct hw_call *call, struct pod *pod, const struct tunin
 	return r;
 }
 
+/* An ADD on top of another: that one's work and its files are as they were. */
+static int undo_again(const struct hw_call *call, const struct former *f, struct hw_err *e)
+{
+	struct hw_err why;
+
+	int r = tuning_restore(call, &f->sysctl, &f->link, &why);
+	if (r >= 0)
+		r = f->has_file ? saved_write(call, &f->file, &why) : saved_remove(call, &why);
+	return r < 0 ? err_details(e, "undo also failed: %s", why.msg) : e->code;
+}
+
+static int change(struct hw_call *call, struct pod *pod, const struct tuning *t, struct hw_err *e)
+{
+	AUTO(former_done) struct former former = { 0 };
+
+	int r = look_at_former(&former, call, pod, t, e);
+	if (r < 0)
+		return r;
+	r = record_sysctls(call, &former, e);
+	if (r >= 0)
+		r = write_sysctls(pod, t, e);
+	if (r >= 0 && tuning_has_attributes(t))
+		r = change_link(call, pod, t, e);
+	return r < 0 && call->earlier ? undo_again(call, &former, e) : r;
+}
+
+static int refuse_mac(const struct link *link, const struct tuning *t, struct hw_err *e)
+{
+	if (!t->mac.len || t->mac.len == link->mac.len)
+		return 0;
+	return err_cni(e, HW_CNI_INVALID_CONFIG,
+		       "invalid args %s for MAC addr: interface %s has addresses of %u bytes",
+		       t->mac_text, link->name, (unsigned)link->mac.len);
+}
+
 static int tuning_add(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(tuning_done) struct tuning t = { 0 };
@@ -165,92 +224,25 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 		r = err_text(e, -EINVAL, "Required prevResult missing");
 	if (r >= 0)
 		r = netns_open(call->netns, &pod.netns, e);
-	if (r >= 0)
-		r = record_sysctls(call, &pod, &t, e);
-	if (r >= 0)
-		r = write_sysctls(&pod, &t, e);
 	if (r >= 0 && tuning_has_attributes(&t))
-		r = change_link(call, &pod, &t, e);
+		r = pod_open_link(&pod, call->ifname, e);
+	if (r >= 0)
+		r = refuse_mac(&pod.link, &t, e);
+	if (r >= 0)
+		r = change(call, &pod, &t, e);
 	return r < 0 ? r : 0;
 }
 
 /* ---- DEL ------------------------------------------------------------------------------------ */
 
-/* What is gone needs no restoring, and what the kernel refuses it will refuse again; all else may
- * pass, so the DEL fails and the next one goes on. */
-static int unless_final(int r)
-{
-	static const int final[] = { ENOENT, ENODEV, EINVAL, ERANGE, EOPNOTSUPP, EACCES, EROFS };
-
-	for (size_t i = 0; i < ARRAY_SIZE(final); i++)
-		if (r == -final[i])
-			return 0;
-	return r < 0 ? r : 0;
-}
-
-static int restore_sysctls(const struct pod *pod, const struct hw_map *former, struct hw_err *e)
-{
-	struct hw_err why;
-	int r = 0;
-
-	for (size_t i = former->n; i-- > 0;)
-		if (unless_final(sysctl_write(pod->netns, former->keys[i], former->values[i],
-					      &why)) < 0 &&
-		    r >= 0) {
-			*e = why;
-			r = why.code;
-		}
-	return r;
-}
-
-/* Each on its own: one that the kernel refuses does not keep the others from being restored. */
-static int restore_link(struct pod *pod, const char *ifname, const struct saved *s,
-			struct hw_err *e)
-{
-	struct hw_mac mac;
-	struct hw_err none;
-
-	int r = pod_open_link(pod, ifname, e);
-	if (r < 0)
-		return unless_final(r);
-	if (s->mtu > 0)
-		link_set_mtu(pod->nl, &pod->link, (uint32_t)s->mtu);
-	if (s->mac && hw_mac_parse(s->mac, &mac, &none) >= 0)
-		link_set_mac(pod->nl, &pod->link, &mac);
-	if (s->has_promisc)
-		link_set_promisc(pod->nl, &pod->link, s->promisc);
-	if (s->has_allmulti)
-		link_set_allmulti(pod->nl, &pod->link, s->allmulti);
-	if (s->has_txqlen && s->txqlen >= 0)
-		link_set_txqlen(pod->nl, &pod->link, (uint32_t)s->txqlen);
-	return unless_final(rtnl_commit(pod->nl, e));
-}
-
-/* The one does not wait for the other. */
-static int restore(const struct hw_call *call, const struct saved *s, struct hw_err *e)
-{
-	const struct tuning_made *made = call->made;
-	AUTO(pod_done) struct pod pod = { .netns = -1 };
-	struct hw_err why;
-
-	int r = netns_open(call->netns, &pod.netns, e);
-	if (r < 0)
-		return unless_final(r);
-	r = restore_sysctls(&pod, &made->sysctl, e);
-	if (restore_link(&pod, call->ifname, s, &why) < 0 && r >= 0) {
-		*e = why;
-		r = why.code;
-	}
-	return r;
-}
-
 static int tuning_del(struct hw_call *call, struct hw_err *e)
 {
+	const struct tuning_made *made = call->made;
 	AUTO(saved_done) struct saved s = { 0 };
 
 	int r = saved_read(call, &s, e);
 	if (r >= 0 && !str_empty(call->netns))
-		r = restore(call, &s, e);
+		r = tuning_restore(call, &made->sysctl, &s, e);
 	return r < 0 ? r : saved_remove(call, e);
 }
 

@@ -47,6 +47,17 @@ except ConnectionRefusedError:
 	pass' "$2"
 }
 
+# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
+drifts() {
+	local message=$1
+	shift
+	call CHECK c1 one
+	"$@"
+	run call CHECK c1 one
+	echo "$output"
+	[ "$(jq -r .msg <<<"$output")" = "$message" ]
+}
+
 @test "bridge: vlan is the port's only VLAN, untagged, on a bridge that filters" {
 	add c1 one '{"vlan":100}'
 	[ "$(ip -d -j link show br7 | jq '.[0].linkinfo.info_data.vlan_filtering')" = 1 ]
@@ -83,9 +94,39 @@ except ConnectionRefusedError:
 	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry the VLANs 200 to 210 tagged" ]
 	bridge vlan add vid 205 dev "$(port c1)"
 	call CHECK c1 one
+	bridge vlan add vid 300 dev "$(port c1)"
+	run call CHECK c1 one
+	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) carries 13 VLANs instead of 12" ]
+	bridge vlan del vid 300 dev "$(port c1)"
+	call CHECK c1 one
 	bridge vlan del vid 100 dev "$(port c1)"
 	run call CHECK c1 one
 	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLAN 100 untagged" ]
+}
+
+@test "bridge: a bridge that did not filter before is used as it is, and CHECK knows it" {
+	ip link add br7 type bridge
+	add c1 one '{"vlan":100}'
+	[ "$(ip -d -j link show br7 | jq '.[0].linkinfo.info_data.vlan_filtering')" = 0 ]
+	call CHECK c1 one
+	call DEL c1 one
+}
+
+@test "bridge: CHECK finds VLAN filtering switched off, and the VLAN's gateway down or detached" {
+	add c1 one '{"vlan":100,"isGateway":true}'
+	drifts "bridge br7 does not filter VLANs" ip link set br7 type bridge vlan_filtering 0
+	ip link set br7 type bridge vlan_filtering 1
+	drifts "the gateway's interface br7.100 is down" ip link set br7.100 down
+	ip link set br7.100 up
+	gateway=$(ip -j link show br7.100 | jq -r '.[0].link')
+	drifts "port $gateway does not carry VLAN 100 untagged" bridge vlan del vid 100 dev "$gateway"
+	bridge vlan add vid 100 pvid untagged dev "$gateway"
+	drifts "port $gateway of the gateway's interface br7.100 is down" ip link set "$gateway" down
+	ip link set "$gateway" up
+	drifts "the gateway's interface br7.100 is not connected to bridge br7" ip link set "$gateway" nomaster
+	ip link del br7.100
+	run call CHECK c1 one
+	[ "$(jq -r .msg <<<"$output")" = "the gateway's interface br7.100 is missing" ]
 }
 
 @test "bridge: pods of one VLAN reach each other and its gateway, those of another do not" {
@@ -107,4 +148,17 @@ except ConnectionRefusedError:
 	run hawser-plugin uninstall
 	[ "$output" = $'veth br7.100 removed\nbridge br7 removed' ]
 	[ "$(ip -j link | jq -r '.[].ifname')" = lo ]
+}
+
+@test "bridge: ADDs at once where nothing exists yet share the gateway of their VLAN" {
+	for i in {1..8}; do ip netns add "p$i"; done
+	for i in {1..8}; do
+		add "p$i" "p$i" '{"vlan":100,"isGateway":true}' &
+		adds[i]=$!
+	done
+	for i in {1..8}; do wait "${adds[i]}" || { cat "/tmp/p$i.result"; false; }; done
+	for i in {1..8}; do
+		call CHECK "p$i" "p$i"
+		reaches "p$i" 10.7.0.1
+	done
 }

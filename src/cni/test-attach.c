@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/test-attach.c - attachments and their records
+ */
+#include "cni/attach.h"
+
+#include "cni/test-probe.h"
+
+#include "base/time.h"
+#include "cni/lock.h"
+#include "cni/record.h"
+
+static int setup_recorded(void **state)
+{
+	int r = setup(state);
+
+	plugin.record = true;
+	plugin.gc = NULL;
+	probe.save = "veth1";
+	return r;
+}
+
+static bool has_record(const struct fixture *f, const char *container_id, struct record *ret)
+{
+	struct record r = { 0 };
+	struct hw_err e;
+
+	int found = record_read(f->place->state, "probe", "net", container_id, "eth0", &r, &e);
+	if (found < 0)
+		fail_msg("%s", e.msg);
+	if (ret)
+		*ret = r;
+	else
+		record_done(&r);
+	return found;
+}
+
+static void change_record(const struct fixture *f, const char *container_id,
+			  void (*change)(struct record *r))
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct hw_err e;
+
+	assert_true(has_record(f, container_id, &r));
+	change(&r);
+	assert_ok(record_write(f->place->state, &r, &e), e);
+}
+
+static void set_unfinished(struct record *r)
+{
+	r->finished = 0;
+}
+
+static void set_in_future(struct record *r)
+{
+	r->finished = time_boot() + 3600 * 1000000000LL;
+}
+
+static void set_boot(struct record *r)
+{
+	free(r->boot);
+	r->boot = str_copy("another");
+}
+
+static void set_own_netns(struct record *r)
+{
+	free(r->netns);
+	r->netns = str_copy(OWN_NETNS);
+}
+
+static void add(struct fixture *f, const char *container_id)
+{
+	f->request.container_id = container_id;
+	succeed(f, "ADD", CONF("1.1.0"));
+	f->request.container_id = "c1";
+	free(take_ptr(probe.calls));
+}
+
+static void recorded(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct fixture *f = *state;
+
+	f->request.args = "A=b";
+	succeed(f, "ADD", CONF("1.1.0"));
+	assert_true(has_record(f, "c1", &r));
+	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
+	assert_string_equal(r.config, CONF("1.1.0"));
+	assert_string_equal(r.args, "A=b");
+	assert_true(r.started > 0 && r.finished >= r.started);
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_false(has_record(f, "c1", NULL));
+	assert_calls("ADD c1 eth0 netns=/nowhere made=;DEL c1 eth0 netns= made=veth1;");
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns=/nowhere made=;");
+}
+
+static void del_netns(void **state)
+{
+	struct fixture *f = *state;
+
+	f->request.netns = OWN_NETNS;
+	f->request.netns_override = "1";
+	add(f, "c1");
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth1;");
+	add(f, "c1");
+	f->request.netns = "/proc/self/ns/pid";
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns= made=veth1;");
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns=/proc/self/ns/pid made=;");
+}
+
+static void check_sees_record(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	assert_int_equal(call(f, "CHECK", CONF("1.1.0")), -1);
+	assert_calls("CHECK c1 eth0 netns=/nowhere made=veth1;");
+}
+
+static void failed_add(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct fixture *f = *state;
+
+	probe.add_fails = EIO;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_calls("ADD c1 eth0 netns=/nowhere made=;undo c1 eth0 netns=/nowhere made=veth1;");
+	assert_false(has_record(f, "c1", NULL));
+	probe.del_fails = EIO;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_true(has_record(f, "c1", &r));
+	assert_int_equal(r.finished, 0);
+	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
+}
+
+/* Where the plugin never says what it makes, it may have made anything. */
+static void nothing_saved(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct fixture *f = *state;
+
+	probe.save = NULL;
+	probe.add_fails = probe.del_fails = EIO;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_false(has_record(f, "c1", NULL));
+	plugin.made_fields = NULL;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_true(has_record(f, "c1", &r));
+	assert_int_equal(r.finished, 0);
+}
+
+static void failed_del(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	probe.del_fails = EIO;
+	refuse(f, "DEL", CONF("1.1.0"), HW_CNI_INTERNAL, "del failed");
+	assert_true(has_record(f, "c1", NULL));
+}
+
+static void twice(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	probe.save = "veth2";
+	probe.add_fails = EEXIST;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	assert_calls("ADD-again c1 eth0 netns=/nowhere made=;");
+	assert_true(has_record(f, "c1", &r));
+	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
+	assert_true(r.finished > 0);
+	record_done(&r);
+	probe.add_fails = 0;
+	succeed(f, "ADD", CONF("1.1.0"));
+	assert_true(has_record(f, "c1", &r));
+	assert_string_equal(r.made, "{\"link\":\"veth2\"}");
+}
+
+static void after_a_crash(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	change_record(f, "c1", set_unfinished);
+	probe.save = "veth2";
+	succeed(f, "ADD", CONF("1.1.0"));
+	assert_calls("DEL c1 eth0 netns= made=veth1;ADD c1 eth0 netns=/nowhere made=;");
+	change_record(f, "c1", set_boot);
+	probe.del_fails = EIO;
+	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL,
+	       "end container c1 interface eth0: del failed");
+	assert_calls("DEL c1 eth0 netns= made=veth2;");
+	assert_true(has_record(f, "c1", NULL));
+}
+
+static void cannot_write(void **state)
+{
+	struct fixture *f = *state;
+
+	place_write(f->place, "state", "a file", 0600);
+	assert_int_equal(call(f, "ADD", CONF("1.1.0")), -1);
+	assert_calls("");
+}
+
+static void gc_ends_invalid(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	add(f, "c2");
+	succeed(f, "GC",
+		WITH_VALID("[{\"containerID\":\"c1\",\"ifname\":\"eth0\"},"
+			   "{\"containerID\":\"c2\",\"ifname\":\"eth1\"}]"));
+	assert_calls("DEL c2 eth0 netns= made=veth1;");
+	assert_true(has_record(f, "c1", NULL));
+	assert_false(has_record(f, "c2", NULL));
+}
+
+static void gc_keeps_since(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	change_record(f, "c1", set_in_future);
+	succeed(f, "GC", WITH_VALID("[]"));
+	assert_calls("");
+	assert_true(has_record(f, "c1", NULL));
+}
+
+static void gc_without_list(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	add(f, "c2");
+	change_record(f, "c2", set_unfinished);
+	succeed(f, "GC", CONF("1.1.0"));
+	assert_calls("DEL c2 eth0 netns= made=veth1;");
+}
+
+static void gc_other_boot(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	change_record(f, "c1", set_in_future);
+	change_record(f, "c1", set_boot);
+	succeed(f, "GC", WITH_VALID("[{\"containerID\":\"c1\",\"ifname\":\"eth0\"}]"));
+	assert_calls("");
+	succeed(f, "GC", WITH_VALID("[]"));
+	assert_calls("DEL c1 eth0 netns= made=veth1;");
+}
+
+static void gc_netns(void **state)
+{
+	struct fixture *f = *state;
+
+	f->request.netns = OWN_NETNS;
+	f->request.netns_override = "1";
+	add(f, "c1");
+	succeed(f, "GC", WITH_VALID("[]"));
+	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth1;");
+	f->request.netns = "/proc/self/ns/pid";
+	add(f, "c1");
+	change_record(f, "c1", set_own_netns);
+	succeed(f, "GC", WITH_VALID("[]"));
+	assert_calls("DEL c1 eth0 netns= made=veth1;");
+}
+
+static void gc_goes_on(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	add(f, "c2");
+	plugin.gc = probe_gc;
+	probe.del_fails = EIO;
+	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
+	assert_contains(f->e.msg, "end container c1 interface eth0: del failed");
+	assert_contains(f->e.msg, "end container c2 interface eth0: del failed");
+	assert_contains(probe.calls, "DEL c1 ");
+	assert_contains(probe.calls, "DEL c2 ");
+	assert_contains(probe.calls, "GC ");
+	probe.own_gc_fails = EIO;
+	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
+	assert_contains(f->e.msg, ": del failed\ngc failed");
+	probe.del_fails = 0;
+	refuse(f, "GC", WITH_VALID("[]"), HW_CNI_INTERNAL, "gc failed");
+	assert_false(has_record(f, "c1", NULL));
+}
+
+static void gc_waits(void **state)
+{
+	struct fixture *f = *state;
+	autoclose int lock = -1;
+	struct hw_err e;
+
+	add(f, "c1");
+	assert_ok(lock_take(f->place->state, "net", "probe", false, TIME_NEVER, &lock, &e), e);
+	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
+	assert_int_equal(hw_err_wire(&f->e), HW_CNI_TRY_AGAIN);
+	succeed(f, "DEL", CONF("1.1.0"));
+	close(take_fd(lock));
+	assert_ok(lock_take(f->place->state, "net", "probe", true, TIME_NEVER, &lock, &e), e);
+	assert_int_equal(call(f, "ADD", CONF("1.1.0")), -1);
+	assert_int_equal(hw_err_wire(&f->e), HW_CNI_TRY_AGAIN);
+}
+
+static void others_may_write(void **state)
+{
+	struct fixture *f = *state;
+
+	add(f, "c1");
+	assert_int_equal(chmod(f->place->state, 0777), 0);
+	for (const char *const *verb = (const char *const[]){ "ADD", "DEL", "CHECK", "GC", NULL };
+	     *verb; verb++) {
+		assert_int_equal(call(f, *verb, WITH_VALID("[]")), -1);
+		assert_contains(f->e.msg, "can be written by others");
+	}
+	assert_calls("");
+}
+
+/* Such a plugin has nothing to remove, but its records end all the same. */
+static void recorded_without_del(void **state)
+{
+	struct fixture *f = *state;
+
+	plugin.del = NULL;
+	add(f, "c1");
+	succeed(f, "DEL", CONF("1.1.0"));
+	assert_false(has_record(f, "c1", NULL));
+	add(f, "c1");
+	change_record(f, "c1", set_unfinished);
+	add(f, "c1");
+	succeed(f, "GC", WITH_VALID("[]"));
+	assert_false(has_record(f, "c1", NULL));
+}
+
+#define TEST(sentence, f)                                                                          \
+	{                                                                                          \
+		"attach: " sentence, f, setup_recorded, teardown, NULL                             \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST("a record is there from ADD to DEL", recorded),
+		TEST("CHECK sees what the record says", check_sees_record),
+		TEST("a failed ADD leaves a record only when its undo failed", failed_add),
+		TEST("a plugin that says what it makes is written down when it does",
+		     nothing_saved),
+		TEST("a failed DEL keeps the record", failed_del),
+		TEST("DEL believes a netns path only while it is the same namespace", del_netns),
+		TEST("a second ADD that fails leaves the first one alone", twice),
+		TEST("ADD ends what a dead ADD left, first", after_a_crash),
+		TEST("an ADD that cannot be written down does nothing", cannot_write),
+		TEST("GC ends what is not valid and keeps the rest", gc_ends_invalid),
+		TEST("GC keeps what finished after it was called", gc_keeps_since),
+		TEST("GC without a list ends only dead ADDs", gc_without_list),
+		TEST("GC ends records of another boot unless valid", gc_other_boot),
+		TEST("GC believes a netns path only while it is the same namespace", gc_netns),
+		TEST("GC goes on after an error and reports all of them", gc_goes_on),
+		TEST("GC and ADD exclude each other, with code 11", gc_waits),
+		TEST("records that others may have written are not believed", others_may_write),
+		TEST("a plugin with records needs no DEL", recorded_without_del),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
