@@ -345,31 +345,34 @@ static void recorded_without_del(void **state)
 
 #define TEST(sentence, f)                                                                          \
 	{                                                                                          \
-		"attach: " sentence, f, setup_recorded, teardown, NULL                             \
+		sentence, f, setup_recorded, teardown, NULL                                        \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("a record is there from ADD to DEL", recorded),
-		TEST("CHECK sees what the record says", check_sees_record),
-		TEST("a failed ADD leaves a record only when its undo failed", failed_add),
-		TEST("a plugin that says what it makes is written down when it does",
+		TEST("attach: a record is there from ADD to DEL", recorded),
+		TEST("attach: CHECK sees what the record says", check_sees_record),
+		TEST("attach: a failed ADD leaves a record only when its undo failed", failed_add),
+		TEST("attach: a plugin that says what it makes is written down when it does",
 		     nothing_saved),
-		TEST("a failed DEL keeps the record", failed_del),
-		TEST("DEL believes a netns path only while it is the same namespace", del_netns),
-		TEST("a second ADD that fails leaves the first one alone", twice),
-		TEST("ADD ends what a dead ADD left, first", after_a_crash),
-		TEST("an ADD that cannot be written down does nothing", cannot_write),
-		TEST("GC ends what is not valid and keeps the rest", gc_ends_invalid),
-		TEST("GC keeps what finished after it was called", gc_keeps_since),
-		TEST("GC without a list ends only dead ADDs", gc_without_list),
-		TEST("GC ends records of another boot unless valid", gc_other_boot),
-		TEST("GC believes a netns path only while it is the same namespace", gc_netns),
-		TEST("GC goes on after an error and reports all of them", gc_goes_on),
-		TEST("GC and ADD exclude each other, with code 11", gc_waits),
-		TEST("records that others may have written are not believed", others_may_write),
-		TEST("a plugin with records needs no DEL", recorded_without_del),
+		TEST("attach: a failed DEL keeps the record", failed_del),
+		TEST("attach: DEL believes a netns path only while it is the same namespace",
+		     del_netns),
+		TEST("attach: a second ADD that fails leaves the first one alone", twice),
+		TEST("attach: ADD ends what a dead ADD left, first", after_a_crash),
+		TEST("attach: an ADD that cannot be written down does nothing", cannot_write),
+		TEST("attach: GC ends what is not valid and keeps the rest", gc_ends_invalid),
+		TEST("attach: GC keeps what finished after it was called", gc_keeps_since),
+		TEST("attach: GC without a list ends only dead ADDs", gc_without_list),
+		TEST("attach: GC ends records of another boot unless valid", gc_other_boot),
+		TEST("attach: GC believes a netns path only while it is the same namespace",
+		     gc_netns),
+		TEST("attach: GC goes on after an error and reports all of them", gc_goes_on),
+		TEST("attach: GC and ADD exclude each other, with code 11", gc_waits),
+		TEST("attach: records that others may have written are not believed",
+		     others_may_write),
+		TEST("attach: a plugin with records needs no DEL", recorded_without_del),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
