@@ -208,6 +208,7 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		{}|{"hostPort":80,"containerPort":80}|protocol "" of a port mapping is none of tcp, udp and sctp
 		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp","hostIP":"nowhere"}|hostIP "nowhere" of a port mapping is no address
 		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp"},{"hostPort":80,"containerPort":81,"protocol":"TCP"}|host port 80/TCP is to lead to port 80 and to port 81 of the pod
+		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp","hostIP":"::"},{"hostPort":80,"containerPort":81,"protocol":"tcp"}|host port 80/tcp is to lead to port 81 and to port 80 of the pod
 		{"markMasqBit":32}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|MasqMarkBit must be between 0 and 31
 		{"markMasqBit":-1}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|MasqMarkBit must be between 0 and 31
 		{"markMasqBit":3,"externalSetMarkChain":"X"}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|Cannot specify externalSetMarkChain and markMasqBit
@@ -234,6 +235,20 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		[ "$(ours | jq length)" = 4 ]
 		[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 		del c1 "$tcp"
+	done
+}
+
+@test "portmap: a mapping of one family beside the same of any is one, in either order" {
+	pod c1 one
+	every=("$tcp" "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"::\"\}}")
+	for order in "0 1 2" "1 2 0" "2 0 1"; do
+		mappings=()
+		for i in $order; do mappings+=("${every[i]}"); done
+		add c1 "${mappings[@]}"
+		check c1 "${mappings[@]}"
+		[ "$(ours | jq length)" = 4 ]
+		del c1 "${mappings[@]}"
+		[ "$(ours)" = "[]" ]
 	done
 }
 
@@ -399,6 +414,8 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		["!","-i","wi+"]|no|yes
 		["-o","lo"]|no|yes
 		["-s 192.0.2.2","-i wire"]|yes|no
+		[""," -s","192.0.2.2 "]|yes|no
+		[""," "]|yes|yes
 	END
 	[ "$(ours)" = "[]" ]
 }

@@ -97,6 +97,11 @@ state_files() {
 	[ ${#files[@]} = 0 ] || cksum "${files[@]}"
 }
 
+# state_netns: the named network namespaces
+state_netns() {
+	ip netns list | sed 's/^/netns /' | sort
+}
+
 # state_nft: the whole ruleset, elements included, counters and handles left out
 state_nft() {
 	nft --stateless list ruleset

@@ -18,11 +18,27 @@
 #include "base/str.h"
 #include "plugins/portmap.h"
 
+/* Without blanks before and behind */
+static const char *trim(const char *word, int *ret_len)
+{
+	word += strspn(word, " ");
+	size_t len = strlen(word);
+	while (len && word[len - 1] == ' ')
+		len--;
+	*ret_len = (int)len;
+	return word;
+}
+
 static void join(const struct hw_strings *tokens, struct buf *text)
 {
-	for (size_t i = 0; i < tokens->n; i++)
-		if (!str_empty(tokens->v[i]))
-			buf_printf(text, "%s%s", text->len ? " " : "", tokens->v[i]);
+	int len;
+
+	for (size_t i = 0; i < tokens->n; i++) {
+		const char *word = trim(tokens->v[i], &len);
+
+		if (len)
+			buf_printf(text, "%s%.*s", text->len ? " " : "", len, word);
+	}
 }
 
 /**
@@ -30,7 +46,15 @@ static void join(const struct hw_strings *tokens, struct buf *text)
  */
 bool portmap_condition_is_iptables(const struct hw_strings *tokens)
 {
-	return tokens->n && strchr("-!", tokens->v[0][0]) && tokens->v[0][0];
+	int len;
+
+	for (size_t i = 0; i < tokens->n; i++) {
+		const char *word = trim(tokens->v[i], &len);
+
+		if (len)
+			return *word == '-' || *word == '!';
+	}
+	return false;
 }
 
 /* ---- nft's syntax -------------------------------------------------------------------------- */

@@ -199,50 +199,66 @@ int portmap_conf_check(const struct portmap_conf *conf, struct hw_err *e)
 	return r;
 }
 
-static bool same_port(const struct portmap_port *a, const struct portmap_port *b)
+/* On the same addresses of the host, of one family at least */
+static bool is_same_port(const struct portmap_port *a, const struct portmap_port *b)
 {
-	return a->proto == b->proto && a->family == b->family && a->host_port == b->host_port &&
+	return a->proto == b->proto && a->host_port == b->host_port &&
+	       (!a->family || !b->family || a->family == b->family) &&
 	       hw_ip_equal(&a->host, &b->host);
 }
 
-/* Return: 1 when an earlier entry is the same */
-static int is_repeated(const struct portmap_entry *entries, size_t i,
-		       const struct portmap_port *ports, struct hw_err *e)
+/* Return: 1 when one of @n ports is the same */
+static int is_repeated(const struct portmap_entry *entry, const struct portmap_port *port,
+		       const struct portmap_port *ports, size_t n, struct hw_err *e)
 {
-	for (size_t j = 0; j < i; j++) {
-		if (!same_port(&ports[i], &ports[j]))
+	for (size_t i = 0; i < n; i++) {
+		if (!is_same_port(port, &ports[i]))
 			continue;
-		if (ports[i].pod_port == ports[j].pod_port)
+		if (port->pod_port == ports[i].pod_port)
 			return 1;
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
 			       "host port %d/%s is to lead to port %d and to port %d of the pod",
-			       entries[i].host_port, entries[i].protocol, ports[j].pod_port,
-			       ports[i].pod_port);
+			       entry->host_port, entry->protocol, ports[i].pod_port,
+			       port->pod_port);
 	}
 	return 0;
 }
 
-static int read_entries(const struct portmap_conf *conf, struct portmap_made *made,
-			struct hw_err *e)
+/* Those of one family come after those of any, which they may repeat. */
+static int read_entries(const struct portmap_conf *conf, bool of_family, struct portmap_port *ports,
+			struct portmap_made *made, struct hw_err *e)
 {
 	const struct portmap_entry *in = conf->entries.v;
-	autofree struct portmap_port *ports = mem_new((conf->entries.n + 1) * sizeof(*ports));
-	struct portmap_entry *out = mem_new((conf->entries.n + 1) * sizeof(*out));
+	struct portmap_entry *out = made->entries.v;
 
-	made->entries.v = out;
 	for (size_t i = 0; i < conf->entries.n; i++) {
-		int r = portmap_port_parse(&in[i], &ports[i], e);
+		size_t n = made->entries.n;
+		int r = portmap_port_parse(&in[i], &ports[n], e);
+
+		if (r >= 0 && of_family != (ports[n].family != 0))
+			continue;
 		if (r >= 0)
-			r = is_repeated(in, i, ports, e);
+			r = is_repeated(&in[i], &ports[n], ports, n, e);
 		if (r < 0)
 			return r;
-		if (r == 0)
-			out[made->entries.n++] =
-				(struct portmap_entry){ in[i].host_port, in[i].pod_port,
-							str_copy(in[i].protocol),
-							str_copy(in[i].host_ip) };
+		if (r > 0)
+			continue;
+		out[n] =
+			(struct portmap_entry){ in[i].host_port, in[i].pod_port,
+						str_copy(in[i].protocol), str_copy(in[i].host_ip) };
+		made->entries.n++;
 	}
 	return 0;
+}
+
+static int read_all_entries(const struct portmap_conf *conf, struct portmap_made *made,
+			    struct hw_err *e)
+{
+	autofree struct portmap_port *ports = mem_new((conf->entries.n + 1) * sizeof(*ports));
+
+	made->entries.v = mem_new((conf->entries.n + 1) * sizeof(struct portmap_entry));
+	int r = read_entries(conf, false, ports, made, e);
+	return r < 0 ? r : read_entries(conf, true, ports, made, e);
 }
 
 /* The first of each family that is the pod's own, as far as the result tells */
@@ -277,7 +293,7 @@ int portmap_conf_read(const struct hw_call *call, struct portmap_made *made, str
 	made->masq_all = conf->snat && conf->masq_all;
 	made->mark_bit = conf->mark_bit;
 	read_pods(call, made);
-	int r = read_entries(conf, made, e);
+	int r = read_all_entries(conf, made, e);
 	if (r < 0)
 		return r;
 	r = portmap_condition(&conf->cond4, AF_INET, &made->cond4, e);
