@@ -13,6 +13,7 @@ all: ## build into build/ (needs what `make deps` installs)
 
 deps: ## install the Debian packages needed to build, run and test, where missing
 	@tools/deps build test peer
+	@tools/unpack
 
 run: deps all ## the main job, end to end: attach a namespace to a network and detach it
 	test/demo $(BUILD)

@@ -598,14 +598,28 @@ start_firewalld() {
 	[ ! -s /tmp/zones ]
 }
 
-# Not among the packages of the tests: installing it starts it, on the machine itself.
-@test "firewalld: the real one lets pods through" {
-	need firewalld dbus-daemon
+# Not installed, which would start it on the machine itself: tools/unpack has it.
+start_real_firewalld() {
+	local peers=$HAWSER_SRC/build-peers
+
+	need dbus-daemon
+	[ -e "$peers/usr/sbin/firewalld" ] || skip "firewalld is not unpacked"
 	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
 	dbus-daemon --session --nopidfile --address="$DBUS_SYSTEM_BUS_ADDRESS" --fork --print-pid 3>&- >/tmp/bus.pids
-	firewalld --nofork --nopid >/dev/null 2>&1 3>&- &
+	cp -r "$peers/etc/firewalld" /tmp/firewalld
+	PYTHONPATH=$peers/usr/lib/python3/dist-packages /usr/bin/python3 "$peers/usr/sbin/firewalld" --nofork --nopid \
+		--default-config "$peers/usr/lib/firewalld" --system-config /tmp/firewalld >/tmp/firewalld.log 2>&1 3>&- &
 	echo $! >>/tmp/bus.pids
-	until nft list table inet firewalld >/dev/null 2>&1; do sleep 0.1; done
+	for ((i = 0; i < 300; i++)); do
+		! nft list table inet firewalld >/dev/null 2>&1 || return 0
+		sleep 0.1
+	done
+	cat /tmp/firewalld.log
+	return 1
+}
+
+@test "firewalld: the real one lets pods through" {
+	start_real_firewalld
 	status
 	attach c1 one
 	run ! reaches one outside 192.0.2.2
