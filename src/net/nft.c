@@ -271,21 +271,13 @@ int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	return *e->msg ? r : err_set(e, r, "delete from nftables set %s", v[0].set);
 }
 
-struct sweep {
-	const char *owner;
-	struct nft_elem *v;
-	size_t n;
-};
-
 static int collect(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
-	struct sweep *sweep = ctx;
+	struct nft_elems *found = ctx;
 
 	(void)e;
-	if (!str_equal(elem->owner, sweep->owner))
-		return 0;
-	sweep->v = mem_resize(sweep->v, sweep->n + 1, sizeof(*sweep->v));
-	sweep->v[sweep->n++] = *elem;
+	if (str_equal(elem->owner, found->owner))
+		nft_elems_add(found, *elem);
 	return 0;
 }
 
@@ -295,13 +287,11 @@ static int collect(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 int nft_sweep(struct nft *nft, enum nft_table table, const char *set, const char *owner,
 	      struct hw_err *e)
 {
-	struct sweep sweep = { .owner = owner };
+	AUTO(nft_elems_done) struct nft_elems found = { 0 };
 
-	int r = nft_list(nft, table, set, collect, &sweep, e);
-	if (r >= 0 && sweep.n)
-		r = nft_del(nft, sweep.v, sweep.n, owner, e);
-	free(sweep.v);
-	return r;
+	memcpy(found.owner, owner, sizeof(found.owner));
+	int r = nft_list(nft, table, set, collect, &found, e);
+	return r < 0 || !found.n ? r : nft_del(nft, found.v, found.n, owner, e);
 }
 
 /**

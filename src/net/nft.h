@@ -112,6 +112,22 @@ void nft_owner(const char *network, const char *container_id, const char *ifname
 /* "tcp . 8080 : 10.1.2.3 . 80", as nft prints it */
 const char *nft_elem_format(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT]);
 
+/* ---- several, of one owner ----------------------------------------------------------- */
+
+struct nft_elems {
+	struct nft_elem *v;
+	size_t n, room;
+	char owner[NFT_OWNER];
+};
+
+void nft_elems_done(struct nft_elems *elems);
+void nft_elems_add(struct nft_elems *elems, struct nft_elem elem);
+/* Unless it is there by its set and key; what must be absent is another than what must be there. */
+void nft_elems_add_once(struct nft_elems *elems, struct nft_elem elem);
+bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem);
+
+AUTO_VALUE_DEFINE(nft_elems_done, struct nft_elems);
+
 /* ---- the kernel ---------------------------------------------------------------------- */
 
 int nft_open(struct nft **ret_nft, struct hw_err *e);

@@ -26,36 +26,18 @@
 
 /* ---- elements ------------------------------------------------------------------------------- */
 
-struct elems {
-	struct nft_elem *v;
-	size_t n, n_ips; /* the first are the addresses */
-	char owner[NFT_OWNER];
-};
-
-static void elems_done(struct elems *elems)
-{
-	free(elems->v);
-}
-AUTO_VALUE_DEFINE(elems_done, struct elems);
-
-static struct nft_elem *new_elem(struct elems *elems, struct nft_elem elem)
-{
-	elems->v = mem_resize(elems->v, elems->n + 1, sizeof(*elems->v));
-	elems->v[elems->n] = elem;
-	return &elems->v[elems->n++];
-}
-
-static void add_policy(struct elems *elems, const struct firewall_made *made)
+static void add_policy(struct nft_elems *elems, const struct firewall_made *made)
 {
 	const char *set = str_equal(made->policy, "isolated") ? "isolated" : "samebridge";
 	enum nft_mode mode = made->is_pods ? NFT_OWNED : NFT_SHARED;
-	struct nft_elem *elem;
+	struct nft_elem bridge = nft_elem(NFT_INET, "protected", mode);
+	struct nft_elem twice = nft_elem(NFT_INET, set, mode);
 
-	elem = new_elem(elems, nft_elem(NFT_INET, "protected", mode));
-	nft_key_ifname(elem, made->bridge);
-	elem = new_elem(elems, nft_elem(NFT_INET, set, mode));
-	nft_key_ifname(elem, made->bridge);
-	nft_key_ifname(elem, made->bridge);
+	nft_key_ifname(&bridge, made->bridge);
+	nft_key_ifname(&twice, made->bridge);
+	nft_key_ifname(&twice, made->bridge);
+	nft_elems_add(elems, bridge);
+	nft_elems_add(elems, twice);
 }
 
 static void chain_name(int bit, char ret_chain[NFT_NAME])
@@ -63,7 +45,8 @@ static void chain_name(int bit, char ret_chain[NFT_NAME])
 	snprintf(ret_chain, NFT_NAME, "allow%d", bit);
 }
 
-static void fill(struct elems *elems, const struct hw_call *call, const struct firewall_made *made)
+static void fill(struct nft_elems *elems, const struct hw_call *call,
+		 const struct firewall_made *made)
 {
 	char chain[NFT_NAME];
 	struct hw_ip ip;
@@ -72,15 +55,14 @@ static void fill(struct elems *elems, const struct hw_call *call, const struct f
 	nft_owner(call->network, call->container_id, call->ifname, elems->owner);
 	chain_name(made->bit, chain);
 	for (size_t i = 0; i < made->ips.n; i++) {
-		struct nft_elem *elem;
-
 		if (hw_ip_parse(made->ips.v[i], &ip, &torn) < 0)
 			continue;
-		elem = new_elem(elems, nft_elem_for("allow", &ip, NFT_OWNED));
-		nft_key_ip(elem, &ip);
-		nft_data_jump(elem, chain);
+		struct nft_elem elem = nft_elem_for("allow", &ip, NFT_OWNED);
+
+		nft_key_ip(&elem, &ip);
+		nft_data_jump(&elem, chain);
+		nft_elems_add_once(elems, elem);
 	}
-	elems->n_ips = elems->n;
 	if (made->bridge && made->policy)
 		add_policy(elems, made);
 }
@@ -138,7 +120,7 @@ static int open_family(struct nft *nft, size_t f, const struct firewall_made *ma
 }
 
 /* For each family that the pod has an address of */
-static int open_forward(struct nft *nft, const struct elems *elems,
+static int open_forward(struct nft *nft, const struct nft_elems *elems,
 			const struct firewall_made *made, struct hw_err *e)
 {
 	int r = 0;
@@ -146,7 +128,7 @@ static int open_forward(struct nft *nft, const struct elems *elems,
 	for (size_t f = 0; made->admin && f < ARRAY_SIZE(families); f++) {
 		bool wanted = false;
 
-		for (size_t i = 0; i < elems->n_ips; i++)
+		for (size_t i = 0; i < elems->n; i++)
 			wanted |= str_equal(elems->v[i].set, families[f].set);
 		if (wanted && r >= 0)
 			r = open_family(nft, f, made, e);
@@ -193,8 +175,8 @@ int firewall_furniture_remove(const char *note, struct hw_err *e)
 /* ---- firewalld ---------------------------------------------------------------------------------- */
 
 /* Do something about each address, as long as nobody else has it by now. */
-static int each_source(struct nft *nft, const struct elems *elems, const struct firewall_made *made,
-		       struct firewalld *firewalld,
+static int each_source(struct nft *nft, const struct nft_elems *elems,
+		       const struct firewall_made *made, struct firewalld *firewalld,
 		       int (*act)(struct firewalld *firewalld, const char *zone,
 				  const struct hw_ip *ip, struct hw_err *e),
 		       struct hw_err *e)
@@ -217,8 +199,8 @@ static int each_source(struct nft *nft, const struct elems *elems, const struct 
 	return r < 0 ? r : 0;
 }
 
-static int add_sources(struct nft *nft, const struct elems *elems, const struct firewall_made *made,
-		       struct hw_err *e)
+static int add_sources(struct nft *nft, const struct nft_elems *elems,
+		       const struct firewall_made *made, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 
@@ -231,7 +213,7 @@ static int add_sources(struct nft *nft, const struct elems *elems, const struct 
 }
 
 /* What does not run remembers nothing. */
-static int remove_sources(struct nft *nft, const struct elems *elems,
+static int remove_sources(struct nft *nft, const struct nft_elems *elems,
 			  const struct firewall_made *made, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
@@ -244,7 +226,7 @@ static int remove_sources(struct nft *nft, const struct elems *elems,
 	return each_source(nft, elems, made, firewalld, firewalld_remove, e);
 }
 
-static int check_sources(struct nft *nft, const struct elems *elems,
+static int check_sources(struct nft *nft, const struct nft_elems *elems,
 			 const struct firewall_made *made, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
@@ -265,7 +247,7 @@ static int check_sources(struct nft *nft, const struct elems *elems,
  */
 int firewall_rules_write(struct hw_call *call, const struct firewall_made *made, struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, made);
@@ -286,7 +268,7 @@ int firewall_rules_write(struct hw_call *call, const struct firewall_made *made,
  */
 int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made, struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, made);
@@ -305,7 +287,7 @@ int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made
  */
 int firewall_rules_check(struct hw_call *call, const struct firewall_made *made, struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, made);

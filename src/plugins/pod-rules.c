@@ -49,51 +49,35 @@ int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
 
 /* ---- elements ----------------------------------------------------------------------------- */
 
-struct elems {
-	struct nft_elem *v;
-	size_t n;
-	char owner[NFT_OWNER];
-};
-
-static void elems_done(struct elems *elems)
-{
-	free(elems->v);
-}
-AUTO_VALUE_DEFINE(elems_done, struct elems);
-
-static struct nft_elem *new_elem(struct elems *elems, struct nft_elem elem)
-{
-	elems->v = mem_resize(elems->v, elems->n + 1, sizeof(*elems->v));
-	elems->v[elems->n] = elem;
-	return &elems->v[elems->n++];
-}
-
 /* The address; and its network, unless that is the address itself. */
-static void add_masq(struct elems *elems, const struct hw_prefix *address)
+static void add_masq(struct nft_elems *elems, const struct hw_prefix *address)
 {
-	struct nft_elem *elem;
+	struct nft_elem pod = nft_elem_for("masq", &address->ip, NFT_OWNED);
+	struct nft_elem network = nft_elem_for("own", &address->ip, NFT_SHARED);
 
-	elem = new_elem(elems, nft_elem_for("masq", &address->ip, NFT_OWNED));
-	nft_key_ip(elem, &address->ip);
+	nft_key_ip(&pod, &address->ip);
+	nft_elems_add_once(elems, pod);
 	if (address->len == ip_bits(&address->ip))
 		return;
-	elem = new_elem(elems, nft_elem_for("own", &address->ip, NFT_SHARED));
-	nft_key_network(elem, address);
-	nft_key_network(elem, address);
+	nft_key_network(&network, address);
+	nft_key_network(&network, address);
+	nft_elems_add_once(elems, network);
 }
 
-static void add_mac(struct elems *elems, const char *host, const struct hw_mac *mac)
+static void add_mac(struct nft_elems *elems, const char *host, const struct hw_mac *mac)
 {
-	struct nft_elem *elem;
+	struct nft_elem right = nft_elem(NFT_BRIDGE, "mac_ok", NFT_OWNED);
+	struct nft_elem checked = nft_elem(NFT_BRIDGE, "mac_checked", NFT_OWNED);
 
-	elem = new_elem(elems, nft_elem(NFT_BRIDGE, "mac_ok", NFT_OWNED));
-	nft_key_ifname(elem, host);
-	nft_key_mac(elem, mac);
-	elem = new_elem(elems, nft_elem(NFT_BRIDGE, "mac_checked", NFT_OWNED));
-	nft_key_ifname(elem, host);
+	nft_key_ifname(&right, host);
+	nft_key_mac(&right, mac);
+	nft_elems_add(elems, right);
+	nft_key_ifname(&checked, host);
+	nft_elems_add(elems, checked);
 }
 
-static void fill(struct elems *elems, const struct hw_call *call, const struct pod_link_made *made)
+static void fill(struct nft_elems *elems, const struct hw_call *call,
+		 const struct pod_link_made *made)
 {
 	struct hw_prefix address;
 	struct hw_mac mac;
@@ -109,7 +93,7 @@ static void fill(struct elems *elems, const struct hw_call *call, const struct p
 
 static int write_elems(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, call->made);
@@ -130,7 +114,7 @@ static void note_addresses(struct pod_link_made *made, const struct hw_result *r
 static int remove_elems(const struct hw_call *call, const struct pod_link_made *made,
 			struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, made);
@@ -240,7 +224,7 @@ int pod_rules_end(struct hw_call *call, const struct pod_rules *rules, struct hw
  */
 int pod_rules_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, call->made);

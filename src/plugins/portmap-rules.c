@@ -22,42 +22,6 @@
 
 #define TRIES 1000 /* others may take the number that we have just found free */
 
-struct elems {
-	struct nft_elem *v;
-	size_t n, room;
-	char owner[NFT_OWNER];
-};
-
-static void elems_done(struct elems *elems)
-{
-	free(elems->v);
-}
-AUTO_VALUE_DEFINE(elems_done, struct elems);
-
-static void put(struct elems *elems, struct nft_elem elem)
-{
-	if (elems->n == elems->room) {
-		elems->room = elems->room ? 2 * elems->room : 16;
-		elems->v = mem_resize(elems->v, elems->room, sizeof(*elems->v));
-	}
-	elems->v[elems->n++] = elem;
-}
-
-static bool has(const struct elems *elems, const struct nft_elem *elem)
-{
-	for (size_t i = 0; i < elems->n; i++)
-		if (str_equal(elems->v[i].set, elem->set) &&
-		    !memcmp(&elems->v[i].key, &elem->key, sizeof(elem->key)))
-			return true;
-	return false;
-}
-
-static void put_once(struct elems *elems, struct nft_elem elem)
-{
-	if (!has(elems, &elem))
-		put(elems, elem);
-}
-
 /* ---- the pod's elements ------------------------------------------------------------------------ */
 
 /* In map "x4" or "x6", or "anyx4" or "anyx6" for a port on every address */
@@ -76,7 +40,7 @@ static struct nft_elem port_elem(const char *map, const struct portmap_port *por
 	return elem;
 }
 
-static void put_mark(struct elems *elems, const struct portmap_made *made,
+static void put_mark(struct nft_elems *elems, const struct portmap_made *made,
 		     const struct portmap_port *port, const struct hw_prefix *pod)
 {
 	struct nft_elem mark = port_elem("mark", port, pod, NFT_OWNED);
@@ -85,16 +49,16 @@ static void put_mark(struct elems *elems, const struct portmap_made *made,
 
 	portmap_chain_of_mark(made, chain);
 	nft_data_jump(&mark, chain);
-	put(elems, mark);
+	nft_elems_add(elems, mark);
 	if (!made->masq_all)
 		return;
 	nft_key_proto(&all, port->proto);
 	nft_key_ip(&all, &pod->ip);
 	nft_key_port(&all, port->pod_port);
-	put_once(elems, all);
+	nft_elems_add_once(elems, all);
 }
 
-static void put_port(struct elems *elems, const struct portmap_made *made,
+static void put_port(struct nft_elems *elems, const struct portmap_made *made,
 		     const struct portmap_port *port, const struct hw_prefix *pod)
 {
 	const char *condition = pod->ip.family == AF_INET ? made->cond4 : made->cond6;
@@ -104,18 +68,18 @@ static void put_port(struct elems *elems, const struct portmap_made *made,
 
 	nft_data_ip(&to, &pod->ip);
 	nft_data_port(&to, port->pod_port);
-	put(elems, to);
+	nft_elems_add(elems, to);
 	if (condition) {
 		portmap_chain_of_condition(condition, chain);
 		nft_data_goto(&on, chain);
-		put(elems, on);
+		nft_elems_add(elems, on);
 	}
 	if (made->snat)
 		put_mark(elems, made, port, pod);
 }
 
 /* The pod's network, so that its neighbours are known; the pod itself where it has none. */
-static void put_network(struct elems *elems, const struct hw_prefix *pod)
+static void put_network(struct nft_elems *elems, const struct hw_prefix *pod)
 {
 	bool alone = pod->len == ip_bits(&pod->ip);
 	struct nft_elem elem =
@@ -127,14 +91,14 @@ static void put_network(struct elems *elems, const struct hw_prefix *pod)
 		else
 			nft_key_network(&elem, pod);
 	}
-	put_once(elems, elem);
+	nft_elems_add_once(elems, elem);
 }
 
 /* Call @each for every port of every address of the pod. */
-typedef int port_each(struct nft *nft, struct elems *elems, const struct portmap_port *port,
+typedef int port_each(struct nft *nft, struct nft_elems *elems, const struct portmap_port *port,
 		      const struct hw_prefix *pod, struct hw_err *e);
 
-static int for_ports(struct nft *nft, struct elems *elems, const struct portmap_made *made,
+static int for_ports(struct nft *nft, struct nft_elems *elems, const struct portmap_made *made,
 		     port_each *each, struct hw_err *e)
 {
 	const struct portmap_entry *entries = made->entries.v;
@@ -150,7 +114,8 @@ static int for_ports(struct nft *nft, struct elems *elems, const struct portmap_
 	return r;
 }
 
-static void fill(struct elems *elems, const struct hw_call *call, const struct portmap_made *made)
+static void fill(struct nft_elems *elems, const struct hw_call *call,
+		 const struct portmap_made *made)
 {
 	const struct portmap_entry *entries = made->entries.v;
 	struct hw_prefix pods[2];
@@ -183,7 +148,7 @@ static struct nft_elem number_elem(const char *set, const struct portmap_port *p
 }
 
 /* For a port on every address: nobody has it on some, and nobody begins to. */
-static int guard_any(struct nft *nft, struct elems *elems, const struct portmap_port *port,
+static int guard_any(struct nft *nft, struct nft_elems *elems, const struct portmap_port *port,
 		     const struct hw_prefix *pod, struct hw_err *e)
 {
 	for (uint32_t number = 0;; number++) {
@@ -193,20 +158,20 @@ static int guard_any(struct nft *nft, struct elems *elems, const struct portmap_
 		if (r < 0)
 			return r;
 		if (r == 0) {
-			put(elems, upto);
+			nft_elems_add(elems, upto);
 			return 0;
 		}
-		put(elems, number_elem("holder", port, pod, NFT_ABSENT, number));
+		nft_elems_add(elems, number_elem("holder", port, pod, NFT_ABSENT, number));
 	}
 }
 
 /* For a port on some address: nobody has it on every one, and we are numbered. */
-static int hold_some(struct nft *nft, struct elems *elems, const struct portmap_port *port,
+static int hold_some(struct nft *nft, struct nft_elems *elems, const struct portmap_port *port,
 		     const struct hw_prefix *pod, struct hw_err *e)
 {
 	struct portmap_port any = { .proto = port->proto, .host_port = port->host_port };
 
-	put(elems, port_elem("port", &any, pod, NFT_ABSENT));
+	nft_elems_add(elems, port_elem("port", &any, pod, NFT_ABSENT));
 	for (uint32_t number = 0;; number++) {
 		struct nft_elem holder = number_elem("holder", port, pod, NFT_EXCLUSIVE, number);
 		struct nft_elem there;
@@ -216,13 +181,13 @@ static int hold_some(struct nft *nft, struct elems *elems, const struct portmap_
 			return r;
 		if (r > 0 && !str_equal(there.owner, elems->owner))
 			continue;
-		put_once(elems, number_elem("upto", port, pod, NFT_SHARED, number));
-		put_once(elems, holder);
+		nft_elems_add_once(elems, number_elem("upto", port, pod, NFT_SHARED, number));
+		nft_elems_add_once(elems, holder);
 		return 0;
 	}
 }
 
-static int guard(struct nft *nft, struct elems *elems, const struct portmap_port *port,
+static int guard(struct nft *nft, struct nft_elems *elems, const struct portmap_port *port,
 		 const struct hw_prefix *pod, struct hw_err *e)
 {
 	return port->host.family ? hold_some(nft, elems, port, pod, e)
@@ -230,7 +195,7 @@ static int guard(struct nft *nft, struct elems *elems, const struct portmap_port
 }
 
 /* All numbers of a port on some address: what is not ours is not deleted. */
-static int find_numbers(struct nft *nft, struct elems *elems, const struct portmap_port *port,
+static int find_numbers(struct nft *nft, struct nft_elems *elems, const struct portmap_port *port,
 			const struct hw_prefix *pod, struct hw_err *e)
 {
 	int r = port->host.family ? 1 : 0;
@@ -240,7 +205,8 @@ static int find_numbers(struct nft *nft, struct elems *elems, const struct portm
 
 		r = nft_get(nft, &upto, &there, e);
 		if (r > 0)
-			put_once(elems, number_elem("holder", port, pod, NFT_OWNED, number));
+			nft_elems_add_once(elems,
+					   number_elem("holder", port, pod, NFT_OWNED, number));
 	}
 	return r;
 }
@@ -254,7 +220,8 @@ static bool is_race(const struct nft_elem *wanted)
 	       (wanted->mode == NFT_ABSENT && str_starts(wanted->set, "upto"));
 }
 
-static int add(struct nft *nft, struct elems *elems, const struct hw_call *call, struct hw_err *e)
+static int add(struct nft *nft, struct nft_elems *elems, const struct hw_call *call,
+	       struct hw_err *e)
 {
 	const struct portmap_made *made = call->made;
 	struct nft_clash clash = { 0 };
@@ -280,16 +247,16 @@ static int add(struct nft *nft, struct elems *elems, const struct hw_call *call,
 }
 
 /* What this pod had before, and has no more */
-static int drop_earlier(struct nft *nft, const struct elems *now, const struct hw_call *call,
+static int drop_earlier(struct nft *nft, const struct nft_elems *now, const struct hw_call *call,
 			struct hw_err *e)
 {
-	AUTO(elems_done) struct elems before = { 0 };
+	AUTO(nft_elems_done) struct nft_elems before = { 0 };
 	size_t n = 0;
 
 	fill(&before, call, call->earlier);
 	int r = for_ports(nft, &before, call->earlier, find_numbers, e);
 	for (size_t i = 0; i < before.n; i++)
-		if (!has(now, &before.v[i]))
+		if (!nft_elems_has(now, &before.v[i]))
 			before.v[n++] = before.v[i];
 	return r < 0 || !n ? r : nft_del(nft, before.v, n, before.owner, e);
 }
@@ -299,7 +266,7 @@ static int drop_earlier(struct nft *nft, const struct elems *now, const struct h
  */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, call->made);
@@ -316,7 +283,7 @@ int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
  */
 int portmap_rules_del(const struct hw_call *call, const struct portmap_made *made, struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, made);
@@ -334,7 +301,7 @@ int portmap_rules_del(const struct hw_call *call, const struct portmap_made *mad
 int portmap_rules_check(const struct hw_call *call, const struct portmap_made *made,
 			struct hw_err *e)
 {
-	AUTO(elems_done) struct elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	fill(&elems, call, made);
