@@ -2,10 +2,11 @@
 /*
  * net/forward-others.c - native nftables chains that would drop what pods send
  *
- * How:   every chain at the forward hook is asked for; one whose policy is to drop,
- *        or that ends in a rule which drops or rejects everything, must have a rule
- *        that accepts the mark. What iptables has is not looked at: there
- *        forward_open() puts that rule itself.
+ * How:   every chain at the forward hook is asked for, and what it does to a packet
+ *        with the mark (forward-judge.c). What iptables has is not looked at:
+ *        there forward_open() puts its rule itself.
+ * Rules: only what is certain is complained about. A rule that lets something pass,
+ *        such as all of a bridge, may be just the one for the pods.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "net/forward-judge.h"
 #include "net/forward.h"
 #include "net/nft-elem.h"
 #include "net/nft-rule.h"
@@ -130,39 +132,36 @@ static int take_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 
 /* ---- what they do ----------------------------------------------------------------------------- */
 
-struct verdict {
-	uint32_t mark;
-	bool accepts; /* the mark */
-	bool drops;   /* in its last rule */
-};
-
-static int judge_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
-{
-	struct verdict *verdict = ctx;
-
-	(void)e;
-	verdict->accepts |= nft_rule_accepts_mark(rule, verdict->mark);
-	verdict->drops = nft_rule_is_plain(rule) &&
-			 (rule->verdict == NF_DROP || rule->verdict == NFT_RULE_REJECTS);
-	return 0;
-}
-
-static int judge(struct nft *nft, const struct chain *chain, uint32_t mark, struct hw_err *e)
+/* Return: 1 when a pod's packets of that family are surely dropped */
+static int drops(struct nft *nft, const struct chain *chain, uint8_t family, uint32_t mark,
+		 struct hw_err *e)
 {
 	struct nft_place place = { chain->family, chain->table, chain->name };
-	const char *family = family_name(chain->family);
-	struct verdict verdict = { .mark = mark };
+	struct forward_packet packet = { family, mark, chain->priority > OUR_PRIORITY };
 
-	int r = nft_rule_each(nft, &place, judge_rule, &verdict, e);
-	if (r < 0 || !(verdict.drops || chain->policy == NF_DROP))
+	if (chain->family != NFPROTO_INET && chain->family != family)
+		return 0;
+	int ends = forward_judge(nft, &place, &packet, e);
+	if (ends < 0)
+		return ends;
+	return !(ends & FORWARD_PASSES) && (!(ends & FORWARD_LEAVES) || chain->policy == NF_DROP);
+}
+
+static int judge(struct nft *nft, const struct chain *chain, uint32_t mark, bool six,
+		 struct hw_err *e)
+{
+	const char *family = family_name(chain->family);
+
+	int r = drops(nft, chain, NFPROTO_IPV4, mark, e);
+	if (r == 0 && six)
+		r = drops(nft, chain, NFPROTO_IPV6, mark, e);
+	if (r <= 0)
 		return r;
 	if (chain->priority <= OUR_PRIORITY)
 		return err_text(e, -EPERM,
 				"nftables chain %s %s %s drops what pods send, at priority %d, "
 				"before it can be marked as theirs: give it a priority above %d",
 				family, chain->table, chain->name, chain->priority, OUR_PRIORITY);
-	if (verdict.accepts)
-		return 0;
 	return err_text(e, -EPERM,
 			"nftables chain %s %s %s drops what pods send; to let it pass: "
 			"nft 'insert rule %s %s %s meta mark & 0x%x == 0x%x accept'",
@@ -173,11 +172,13 @@ static int judge(struct nft *nft, const struct chain *chain, uint32_t mark, stru
 /**
  * forward_check_others() - does a native nftables chain drop what has the mark?
  *
- * Reads the names of all chains of the host.
+ * Reads the names of all chains of the host. That IPv6 is dropped is no fault of a host whose pods
+ * have none.
  *
  * Return: 0; -EPERM with the first that does; another negative errno
  */
-int forward_check_others(struct nft *nft, uint32_t mark, const char *skip, struct hw_err *e)
+int forward_check_others(struct nft *nft, uint32_t mark, bool six, const char *skip,
+			 struct hw_err *e)
 {
 	AUTO(chains_done) struct chains chains = { .skip = skip };
 	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
@@ -187,6 +188,6 @@ int forward_check_others(struct nft *nft, uint32_t mark, const char *skip, struc
 		return err_set(e, r, "list nftables chains");
 	r = 0;
 	for (size_t i = 0; r >= 0 && i < chains.n; i++)
-		r = judge(nft, &chains.v[i], mark, e);
+		r = judge(nft, &chains.v[i], mark, six, e);
 	return r;
 }

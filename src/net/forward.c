@@ -327,10 +327,7 @@ int forward_has_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 	return r < 0 ? r : gos.n == ARRAY_SIZE(gos.handles);
 }
 
-/**
- * forward_drop_gos() - remove the rules of chain CNI-FORWARD that are for one address
- */
-int forward_drop_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
+static int drop_gos_once(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 {
 	struct nft_place place;
 	struct gos gos;
@@ -342,8 +339,21 @@ int forward_drop_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 	for (size_t i = 0; i < gos.n; i++)
 		put_delete(nft, &place, gos.handles[i]);
 	e->msg[0] = '\0';
-	r = nft_commit(nft, e);
-	if (r >= 0 || r == -ENOENT)
+	return nft_commit(nft, e);
+}
+
+/**
+ * forward_drop_gos() - remove the rules of chain CNI-FORWARD that are for one address
+ *
+ * Where somebody else has removed one of them meanwhile, nothing is: once more.
+ */
+int forward_drop_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
+{
+	int r = -ENOENT;
+
+	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++)
+		r = drop_gos_once(nft, ip, e);
+	if (r >= 0)
 		return 0;
 	return *e->msg ? r : err_set(e, r, "clean chain CNI-FORWARD of table filter");
 }

@@ -11,6 +11,7 @@
 #ifndef NET_FORWARD_H
 #define NET_FORWARD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <hawser/addr.h>
@@ -32,11 +33,13 @@ int forward_open(struct nft *nft, const struct forward *forward, struct hw_err *
 /* Take both rules, and the administrator's chain if it is empty. Return: 1, or 0 when nothing was there */
 int forward_close(struct nft *nft, const struct forward *forward, struct hw_err *e);
 
-/* A native nftables chain that forwarded packets come by and that lets none with the mark pass:
- * -EPERM with its name and the way out. @skip: a table that need not be looked at; may be NULL */
-int forward_check_others(struct nft *nft, uint32_t mark, const char *skip, struct hw_err *e);
+/* A native nftables chain that forwarded packets come by and that surely drops those with the mark:
+ * -EPERM with its name and the way out. @six: IPv6 matters, too; @skip: a table that need not be
+ * looked at; may be NULL */
+int forward_check_others(struct nft *nft, uint32_t mark, bool six, const char *skip,
+			 struct hw_err *e);
 /* The same of iptables-legacy, in which we put no rules. */
-int forward_check_legacy(uint32_t mark, struct hw_err *e);
+int forward_check_legacy(uint32_t mark, bool six, struct hw_err *e);
 
 /* The two rules that Go's firewall plugin makes for an address, in chain CNI-FORWARD.
  * Return: 1 when both are there, 0 when not */

@@ -29,7 +29,10 @@ struct reader {
 	uint32_t mask;
 };
 
-static const struct nlattr *find(const struct nlattr *nest, uint16_t type)
+/**
+ * nft_attr_find() - an attribute of a nest
+ */
+const struct nlattr *nft_attr_find(const struct nlattr *nest, uint16_t type)
 {
 	const struct nlattr *attr;
 
@@ -40,18 +43,24 @@ static const struct nlattr *find(const struct nlattr *nest, uint16_t type)
 	return NULL;
 }
 
-static uint32_t number(const struct nlattr *nest, uint16_t type)
+/**
+ * nft_attr_number() - a number of a nest
+ */
+uint32_t nft_attr_number(const struct nlattr *nest, uint16_t type)
 {
-	const struct nlattr *attr = find(nest, type);
+	const struct nlattr *attr = nft_attr_find(nest, type);
 
 	return attr && mnl_attr_get_payload_len(attr) >= sizeof(uint32_t)
 		       ? ntohl(mnl_attr_get_u32(attr))
 		       : UINT32_MAX;
 }
 
-static struct nft_bytes data(const struct nlattr *nest, uint16_t type)
+/**
+ * nft_attr_data() - a value of a nest, such as is in a register
+ */
+struct nft_bytes nft_attr_data(const struct nlattr *nest, uint16_t type)
 {
-	const struct nlattr *attr = find(find(nest, type), NFTA_DATA_VALUE);
+	const struct nlattr *attr = nft_attr_find(nft_attr_find(nest, type), NFTA_DATA_VALUE);
 	struct nft_bytes bytes = { 0 };
 
 	if (!attr || mnl_attr_get_payload_len(attr) > sizeof(bytes.v))
@@ -73,7 +82,8 @@ static uint32_t as_mark(const struct nft_bytes *bytes)
 
 static bool read_meta(struct reader *reader, const struct nlattr *expr)
 {
-	bool is_mark = number(expr, NFTA_META_KEY) == NFT_META_MARK && find(expr, NFTA_META_DREG);
+	bool is_mark = nft_attr_number(expr, NFTA_META_KEY) == NFT_META_MARK &&
+		       nft_attr_find(expr, NFTA_META_DREG);
 
 	reader->loaded = is_mark ? MARK : NOTHING;
 	reader->mask = UINT32_MAX;
@@ -84,11 +94,11 @@ static bool read_payload(struct reader *reader, const struct nlattr *expr)
 {
 	uint32_t source = reader->family == NFPROTO_IPV4 ? 12 : 8;
 	uint32_t len = reader->family == NFPROTO_IPV4 ? 4 : 16;
-	uint32_t at = number(expr, NFTA_PAYLOAD_OFFSET);
+	uint32_t at = nft_attr_number(expr, NFTA_PAYLOAD_OFFSET);
 
 	reader->loaded = NOTHING;
-	if (number(expr, NFTA_PAYLOAD_BASE) != NFT_PAYLOAD_NETWORK_HEADER ||
-	    number(expr, NFTA_PAYLOAD_LEN) != len || (at != source && at != source + len))
+	if (nft_attr_number(expr, NFTA_PAYLOAD_BASE) != NFT_PAYLOAD_NETWORK_HEADER ||
+	    nft_attr_number(expr, NFTA_PAYLOAD_LEN) != len || (at != source && at != source + len))
 		return false;
 	reader->loaded = at == source ? SOURCE : TARGET;
 	return true;
@@ -96,7 +106,8 @@ static bool read_payload(struct reader *reader, const struct nlattr *expr)
 
 static bool read_bitwise(struct reader *reader, const struct nlattr *expr)
 {
-	struct nft_bytes mask = data(expr, NFTA_BITWISE_MASK), xor = data(expr, NFTA_BITWISE_XOR);
+	struct nft_bytes mask = nft_attr_data(expr, NFTA_BITWISE_MASK),
+			 xor = nft_attr_data(expr, NFTA_BITWISE_XOR);
 
 	if (reader->loaded != MARK || mask.len != sizeof(uint32_t) || as_mark(&xor) != 0) {
 		reader->loaded = NOTHING;
@@ -108,9 +119,9 @@ static bool read_bitwise(struct reader *reader, const struct nlattr *expr)
 
 static bool read_cmp(struct reader *reader, const struct nlattr *expr)
 {
-	struct nft_bytes value = data(expr, NFTA_CMP_DATA);
+	struct nft_bytes value = nft_attr_data(expr, NFTA_CMP_DATA);
 
-	if (number(expr, NFTA_CMP_OP) != NFT_CMP_EQ)
+	if (nft_attr_number(expr, NFTA_CMP_OP) != NFT_CMP_EQ)
 		return false;
 	switch (reader->loaded) {
 	case MARK:
@@ -130,12 +141,13 @@ static bool read_cmp(struct reader *reader, const struct nlattr *expr)
 
 static bool read_immediate(struct reader *reader, const struct nlattr *expr)
 {
-	const struct nlattr *verdict = find(find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
-	const struct nlattr *chain = find(verdict, NFTA_VERDICT_CHAIN);
+	const struct nlattr *verdict =
+		nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
+	const struct nlattr *chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
 
 	if (!verdict)
 		return false;
-	reader->rule.verdict = (int)number(verdict, NFTA_VERDICT_CODE);
+	reader->rule.verdict = (int)nft_attr_number(verdict, NFTA_VERDICT_CODE);
 	if (chain)
 		snprintf(reader->rule.chain, sizeof(reader->rule.chain), "%.*s",
 			 (int)mnl_attr_get_payload_len(chain), mnl_attr_get_str(chain));
@@ -167,12 +179,12 @@ static const struct {
 
 static void read_expression(struct reader *reader, const struct nlattr *item)
 {
-	const struct nlattr *name = find(item, NFTA_EXPR_NAME);
+	const struct nlattr *name = nft_attr_find(item, NFTA_EXPR_NAME);
 
 	for (size_t i = 0; name && i < ARRAY_SIZE(expressions); i++)
 		if (!strncmp(mnl_attr_get_str(name), expressions[i].name,
 			     mnl_attr_get_payload_len(name)) &&
-		    expressions[i].read(reader, find(item, NFTA_EXPR_DATA)))
+		    expressions[i].read(reader, nft_attr_find(item, NFTA_EXPR_DATA)))
 			return;
 	reader->rule.others++;
 }
@@ -195,9 +207,11 @@ static int read_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 		if (mnl_attr_get_type(attr) == NFTA_RULE_HANDLE)
 			reader.rule.handle = mnl_attr_get_u64(attr);
 		else if (mnl_attr_get_type(attr) == NFTA_RULE_EXPRESSIONS)
-			mnl_attr_for_each_nested(item, attr)
-				read_expression(&reader, item);
+			reader.rule.steps = attr;
 	}
+	if (reader.rule.steps)
+		mnl_attr_for_each_nested(item, reader.rule.steps)
+			read_expression(&reader, item);
 	return walk->each(walk->ctx, &reader.rule, e);
 }
 

@@ -13,6 +13,8 @@
 #include "net/nft-foreign.h"
 #include "net/nft.h"
 
+struct nlattr;
+
 #define NFT_CHAIN_TEXT 256 /* room for anybody's name of a chain or table, and its NUL */
 
 /* Beside the kernel's own verdicts */
@@ -25,6 +27,7 @@ struct nft_rule {
 	unsigned others;		 /* more conditions, or deeds */
 	int verdict;			 /* NF_ACCEPT, NFT_JUMP, ... or from above */
 	char chain[NFT_CHAIN_TEXT];	 /* to which a jump leads */
+	const struct nlattr *steps;	 /* its expressions, for whoever wants to know more */
 };
 
 typedef int nft_rule_each_fn(void *ctx, const struct nft_rule *rule, struct hw_err *e);
@@ -38,5 +41,10 @@ int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e);
 bool nft_rule_accepts_mark(const struct nft_rule *rule, uint32_t mark);
 /* Under no condition at all. */
 bool nft_rule_is_plain(const struct nft_rule *rule);
+
+/* Inside of expressions: NULL, UINT32_MAX and empty where there is no such attribute */
+const struct nlattr *nft_attr_find(const struct nlattr *nest, uint16_t type);
+uint32_t nft_attr_number(const struct nlattr *nest, uint16_t type);
+struct nft_bytes nft_attr_data(const struct nlattr *nest, uint16_t type);
 
 #endif

@@ -192,9 +192,9 @@ static int firewall_status(struct hw_call *call, struct hw_err *e)
 	if (r >= 0)
 		r = nft_open(&nft, e);
 	if (r >= 0)
-		r = forward_check_others(nft, 1U << conf->bit, runs ? "firewalld" : NULL, e);
+		r = forward_check_others(nft, 1U << conf->bit, true, runs ? "firewalld" : NULL, e);
 	if (r >= 0 && !runs)
-		r = forward_check_legacy(1U << conf->bit, e);
+		r = forward_check_legacy(1U << conf->bit, true, e);
 	return r == -EPERM ? err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", e->msg) : r;
 }
 
