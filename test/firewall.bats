@@ -13,6 +13,8 @@ plugins=$HAWSER_BUILD/cni
 setup() {
 	local netns
 	need ip jq nft iptables ip6tables python3
+	# whether an address is somebody else's already takes longer to ask than reaches() has patience
+	sysctl -qw net.ipv6.conf.default.accept_dad=0
 	for netns in one two outside; do ip netns add $netns; done
 	ip link add wire type veth peer name eth0 netns outside
 	ip addr add 192.0.2.1/24 dev wire
@@ -39,6 +41,7 @@ teardown() {
 		grep -qs filter /proc/net/${tables}_tables_names || continue
 		${tables}tables-legacy -P FORWARD ACCEPT
 		${tables}tables-legacy -F
+		${tables}tables-legacy -X
 	done
 	nft flush ruleset
 }
@@ -418,6 +421,81 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
+@test "firewall: ADD again that fails leaves all as it was, and what both have is never missing" {
+	start_bus with-firewalld
+	drop_all
+	pod c1 one '{"backend":"iptables"}'
+	cp /tmp/result.c1 /tmp/first
+	nft monitor >/tmp/changes 3>&- &
+	echo $! >>/tmp/bus.pids
+	sleep 0.2
+	before=$(ours)
+	add c1 one '{"backend":"iptables"}'
+	[ "$(ours)" = "$before" ]
+	run ! grep "delete element" /tmp/changes
+	jq '.ips += [{"address":"10.7.0.77/24"}]' /tmp/first >/tmp/result.c1
+	for keys in '{"firewalldZone":"nowhere"}' '{"firewalldZone":"closed","forwardMarkBit":5}'; do
+		run add c1 one "$keys"
+		fails_with "failed to add the address 10.7.0.2/32 to * zone: *"
+		[[ "$(jq -r .details <<<"$output")" == @(null|"some of it may be left: "*closed) ]]
+		[ "$(ours)" = "$before" ]
+		[ ! -s /tmp/zones ]
+		call CHECK c1 one "$(conf '{"backend":"iptables"}')"
+	done
+	reaches one outside 192.0.2.2
+	# from one zone to another, and to one that there is not
+	add c1 one
+	add c1 one '{"firewalldZone":"public"}'
+	[ "$(grep -c public /tmp/zones)" = 3 ]
+	run add c1 one '{"firewalldZone":"nowhere"}'
+	fails_with "failed to add *"
+	[ "$(grep -c public /tmp/zones)" = 3 ]
+	check c1 one '{"firewalldZone":"public"}'
+	del c1 one
+	[ ! -s /tmp/zones ]
+	[ "$(ours)" = "[]" ]
+}
+
+@test "firewall: ADD again with another mark bit" {
+	drop_all
+	pod c1 one
+	add c1 one '{"forwardMarkBit":9}'
+	[ "$(ours)" = '["allow4 10.7.0.2 : jump allow9","allow6 fd07::2 : jump allow9"]' ]
+	reaches one outside 192.0.2.2
+	add c1 one
+	[ "$(ours)" = '["allow4 10.7.0.2 : jump allow12","allow6 fd07::2 : jump allow12"]' ]
+	reaches one outside 192.0.2.2
+}
+
+@test "firewall: a previous result that has an address twice" {
+	jq -nc '{cniVersion:"1.0.0",ips:[{address:"10.8.0.2/24"},{address:"10.8.0.2/24"}]}' >/tmp/result.c1
+	add c1 one
+	check c1 one
+	del c1 one
+	[ "$(ours)" = "[]" ]
+}
+
+@test "firewall: where somebody has emptied the chain of the mark, ADD fills it" {
+	drop_all
+	pod c1 one
+	nft flush chain inet hawser allow12
+	run check c1 one
+	fails_with "*hawser-plugin repair restores *"
+	pod c2 two
+	reaches one outside 192.0.2.2
+	check c1 one
+	nft flush table inet hawser
+	add c2 two
+	reaches two outside 192.0.2.2
+}
+
+@test "firewall: portmap's mark bit is refused" {
+	attach c1 one
+	run add c1 one '{"forwardMarkBit":13}'
+	fails_with "forwardMarkBit 13 is *portmap*"
+	[ "$(jq .code <<<"$output")" = 7 ]
+}
+
 @test "firewall: refused: no earlier result, an unknown ingressPolicy" {
 	run call ADD c1 one '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
 	fails_with "missing prevResult from earlier plugin"
@@ -480,11 +558,41 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(hawser-plugin rules --json | jq -c '[.[].set] - ["version"]')" = '["allow4","allow6"]' ]
 }
 
+bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("protected|samebridge|isolated")) | .set]'; }
+
+@test "ingressPolicy: another one holds as soon as no pod has the former, and open is none" {
+	attach c1 one
+	attach c2 two
+	add c1 one '{"ingressPolicy":"isolated"}'
+	[ "$(bridges)" = '["protected","isolated"]' ]
+	add c2 two '{"ingressPolicy":"same-bridge"}'
+	[ "$(bridges)" = '["protected","samebridge","isolated"]' ]
+	check c1 one '{"ingressPolicy":"isolated"}'
+	del c1 one
+	add c1 one '{"ingressPolicy":"same-bridge"}'
+	[ "$(bridges)" = '["protected","samebridge"]' ]
+	add c1 one '{"ingressPolicy":"open"}'
+	[ "$(bridges)" = '["protected","samebridge"]' ]
+	check c2 two
+	add c2 two
+	[ "$(bridges)" = '[]' ]
+	check c2 two
+	add c2 two '{"ingressPolicy":"isolated"}'
+	del c2 two
+	[ "$(bridges)" = '["protected","isolated"]' ]
+	add c1 one
+	[ "$(bridges)" = '[]' ]
+}
+
 @test "ingressPolicy: of a link that is no bridge the elements go with the pod" {
 	jq -n '{cniVersion:"1.0.0",interfaces:[{name:"wire"},{name:"eth0",sandbox:"/x"}],
 		ips:[{interface:1,address:"10.8.0.2/24"}]}' >/tmp/result.c1
 	add c1 one '{"ingressPolicy":"same-bridge"}'
 	[ "$(ours | jq -c sort)" = '["allow4 10.8.0.2 : jump allow12","protected wire","samebridge wire . wire"]' ]
+	del c1 one
+	[ "$(ours)" = "[]" ]
+	add c1 one '{"ingressPolicy":"isolated"}'
+	rm -r /run/hawser/attachments/firewall
 	del c1 one
 	[ "$(ours)" = "[]" ]
 }
@@ -576,6 +684,18 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
+@test "firewalld: with record and result lost DEL knows the addresses by their owner" {
+	start_bus with-firewalld
+	pod c1 one
+	pod c2 two
+	rm -r /run/hawser/attachments/firewall
+	call DEL c1 "" '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
+	[ "$(</tmp/zones)" = $'trusted 10.7.0.3/32\ntrusted fd07::3/128' ]
+	call DEL c2 "" '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
+	[ ! -s /tmp/zones ]
+	[ "$(ours)" = "[]" ]
+}
+
 @test "firewalld: a late DEL leaves an address that is another pod's by now" {
 	start_bus with-firewalld
 	pod c1 one
@@ -639,8 +759,11 @@ start_real_firewalld() {
 	drop_all
 	status
 	pod c1 one
-	for chain in 'policy drop;' 'ct state established accept; counter drop;' 'reject;'; do
-		nft "table inet mine { chain onward { type filter hook forward priority 0; $chain }; }"
+	for chain in 'policy drop;' 'ct state established accept; counter drop;' 'reject;' 'goto shut;' \
+		'policy drop; iifname "x" jump shut; ct status dnat accept; meta mark & 0x1000 == 0 accept; jump some;' \
+		'drop; meta mark & 0x1000 == 0x1000 accept;' 'ip saddr 0.0.0.0/0 drop;' 'jump some; ct state new reject;' \
+		'policy drop; return; accept;'; do
+		nft "table inet mine { chain shut { log; drop; }; chain some { ct state established accept; }; chain onward { type filter hook forward priority 0; $chain }; }"
 		run ! reaches one outside 192.0.2.2
 		run status
 		fails_with "nftables chain inet mine onward drops what pods send; to let it pass: nft '*'"
@@ -655,17 +778,30 @@ start_real_firewalld() {
 	fails_with "nftables chain ip early onward drops * at priority -150, before *: give it a priority above -5"
 }
 
-@test "STATUS: iptables-legacy that drops is named, with the line that helps" {
+legacy_drops() { # and nothing that the chains do beside lets a pod's packet pass
+	local tables
+
 	need iptables-legacy ip6tables-legacy
 	for tables in ip6tables-legacy iptables-legacy; do
 		$tables -P FORWARD DROP || skip "the kernel has no $tables"
+		$tables -N EMPTY
+		$tables -N SOME
+		$tables -A FORWARD -s 10::/10 -j DROP 2>/dev/null || $tables -A FORWARD -s 10.99.0.0/16 -j DROP
+		$tables -A FORWARD -j EMPTY
+		$tables -A FORWARD -i x -j RETURN
+		$tables -A SOME -j DROP
+		$tables -A SOME -j ACCEPT
+		$tables -A FORWARD -i x -j SOME
+		$tables -A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -m comment --comment x -j ACCEPT
+		$tables -A FORWARD -m mark --mark 0x1000/0x1000 -j LOG
+		$tables -A FORWARD -m mark --mark 0x1000/0x1000
 	done
+}
+
+@test "STATUS: iptables-legacy that drops is named, with the line that helps" {
+	legacy_drops
 	pod c1 one
 	for tables in iptables-legacy ip6tables-legacy; do
-		$tables -A FORWARD -s 10::/10 -j DROP 2>/dev/null || $tables -A FORWARD -s 10.99.0.0/16 -j DROP
-		$tables -A FORWARD -m mark --mark 0x1000/0x3000 -j ACCEPT
-		$tables -A FORWARD -m mark --mark 0x1000/0x1000 -j LOG
-		$tables -A FORWARD -m mark --mark 0x1000/0x1000 -m limit --limit 1/s -j ACCEPT
 		run status
 		fails_with "$tables drops what pods send; to let it pass: $tables -I FORWARD *"
 		[ "$(jq .code <<<"$output")" = 50 ]
@@ -674,6 +810,37 @@ start_real_firewalld() {
 	done
 	status
 	reaches one outside 192.0.2.2
+	# whatever stands behind a rule that drops all
+	for tables in iptables-legacy ip6tables-legacy; do $tables -P FORWARD ACCEPT; done
+	for target in DROP REJECT; do
+		iptables-legacy -I FORWARD -j $target
+		run status
+		fails_with "iptables-legacy drops what pods send; *"
+		iptables-legacy -D FORWARD 1
+		status
+	done
+}
+
+@test "STATUS: iptables-legacy that may let pods pass is not complained about" {
+	legacy_drops
+	ip6tables-legacy -P FORWARD ACCEPT
+	iptables-legacy -A EMPTY -i x -j RETURN
+	iptables-legacy -N OTHER
+	for rule in "FORWARD -i br0 -j ACCEPT" "FORWARD -m mark --mark 0x1000/0x3000 -j ACCEPT" \
+		"FORWARD -m mark --mark 0x1000/0x1000 -m limit --limit 1/s -j ACCEPT" "EMPTY -i br0 -j ACCEPT" \
+		"FORWARD -g OTHER" "FORWARD -m conntrack --ctstate NEW,RELATED -j ACCEPT"; do
+		run status
+		fails_with "iptables-legacy drops what pods send; *"
+		# shellcheck disable=SC2086 # words
+		iptables-legacy -A $rule
+		status
+		# shellcheck disable=SC2086 # words
+		iptables-legacy -D $rule
+	done
+	iptables-legacy -P FORWARD ACCEPT
+	iptables-legacy -I FORWARD -j RETURN
+	iptables-legacy -A FORWARD -j DROP
+	status
 }
 
 @test "STATUS: chains that drop something else, elsewhere or nothing are not complained about" {
@@ -683,6 +850,48 @@ start_real_firewalld() {
 	nft 'table bridge mine { chain onward { type filter hook forward priority 0; policy drop; }; }'
 	status
 	status '"forwardMarkBit":3'
+}
+
+@test "STATUS: a chain that may let pods pass is not complained about" {
+	for chain in 'ct state established,related accept; iifname "cni0" accept; oifname "cni0" accept;' 'jump some;' \
+		'iifname "cni0" goto some; drop;' 'meta mark & 0xf000 != 0 accept;' 'ct state vmap { new : accept };' \
+		'meta mark & 0x1000 != 0 goto pass;' 'ip saddr 10.0.0.0/8 log accept;' 'ct state new accept;' \
+		'ct state { new, established } accept;'; do
+		nft 'table inet mine { chain pass { accept; }; chain some { meta mark & 0x1000 == 0x1000 accept; };
+			chain onward { type filter hook forward priority 0; policy drop; '"$chain"' }; }'
+		status
+		nft delete table inet mine
+	done
+	nft 'table inet mine { chain back { return; drop; };
+		chain onward { type filter hook forward priority 0; jump back; goto back; drop; }; }'
+	status
+}
+
+@test "STATUS: that IPv6 is dropped matters once a pod has it" {
+	nft 'table ip6 mine { chain onward { type filter hook forward priority 0; policy drop; }; }'
+	nft 'table inet both { chain onward { type filter hook forward priority 0; policy drop; ip saddr 10.0.0.0/8 accept; }; }'
+	status
+	attach c1 one
+	jq '.ips |= [.[0]]' /tmp/result.c1 >/tmp/result.c2
+	add c2 one
+	status
+	add c1 one
+	run status
+	fails_with "nftables chain * drops what pods send; *"
+}
+
+@test "STATUS: without what loads our rules it is not available, until they are there" {
+	library=$(ldconfig -p | awk '$1 == "libnftables.so.1" { print $NF; exit }')
+	mount --bind /dev/null "$library" || skip "nothing can be mounted over libnftables"
+	run status
+	umount "$library"
+	fails_with "load libnftables: *"
+	[ "$(jq .code <<<"$output")" = 50 ]
+	pod c1 one
+	mount --bind /dev/null "$library"
+	run status
+	umount "$library"
+	[ "$status" = 0 ]
 }
 
 @test "STATUS: the configuration, and firewalld where it is asked for" {

@@ -9,7 +9,8 @@
 #include "base/str.h"
 #include "plugins/firewall.h"
 
-#define ADMIN_MAX 28 /* iptables takes no longer name of a chain */
+#define PORTMAP_BIT 13 /* what it marks FORWARD must not take for a pod's */
+#define ADMIN_MAX   28 /* iptables takes no longer name of a chain */
 
 const struct hw_field firewall_fields[] = {
 	{ "backend", HW_STRING, HW_AT(struct firewall_conf, backend),
@@ -23,7 +24,9 @@ const struct hw_field firewall_fields[] = {
 	  .help = "open; same-bridge: nothing from other bridges that have a policy; isolated: "
 		  "nothing from other pods of the bridge either" },
 	{ "forwardMarkBit", HW_INT, HW_AT(struct firewall_conf, bit), .def = "12", .min = 0,
-	  .max = 31, .help = "bit of the packet mark by which FORWARD knows pods" },
+	  .max = 31,
+	  .help = "bit of the packet mark by which FORWARD knows pods; not 13, which is "
+		  "portmap's" },
 	{ 0 },
 };
 
@@ -67,5 +70,10 @@ int firewall_conf_check(const struct firewall_conf *conf, struct hw_err *e)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
 			       "iptablesAdminChainName \"%s\" cannot be the name of a chain",
 			       str_or(conf->admin, ""));
+	if (conf->bit == PORTMAP_BIT)
+		return err_cni(
+			e, HW_CNI_INVALID_CONFIG,
+			"forwardMarkBit %d is the bit by which portmap knows what to masquerade",
+			conf->bit);
 	return 0;
 }

@@ -26,20 +26,6 @@
 
 /* ---- elements ------------------------------------------------------------------------------- */
 
-static void add_policy(struct nft_elems *elems, const struct firewall_made *made)
-{
-	const char *set = str_equal(made->policy, "isolated") ? "isolated" : "samebridge";
-	enum nft_mode mode = made->is_pods ? NFT_OWNED : NFT_SHARED;
-	struct nft_elem bridge = nft_elem(NFT_INET, "protected", mode);
-	struct nft_elem twice = nft_elem(NFT_INET, set, mode);
-
-	nft_key_ifname(&bridge, made->bridge);
-	nft_key_ifname(&twice, made->bridge);
-	nft_key_ifname(&twice, made->bridge);
-	nft_elems_add(elems, bridge);
-	nft_elems_add(elems, twice);
-}
-
 static void chain_name(int bit, char ret_chain[NFT_NAME])
 {
 	snprintf(ret_chain, NFT_NAME, "allow%d", bit);
@@ -63,8 +49,7 @@ static void fill(struct nft_elems *elems, const struct hw_call *call,
 		nft_data_jump(&elem, chain);
 		nft_elems_add_once(elems, elem);
 	}
-	if (made->bridge && made->policy)
-		add_policy(elems, made);
+	firewall_policy_fill(elems, made);
 }
 
 /* Return: 1 when the chain of the mark bit is there, with its rule */
@@ -79,7 +64,7 @@ static int has_bit(struct nft *nft, int bit, struct hw_err *e)
 	return r < 0 ? r : rules > 0;
 }
 
-/* That of the usual bit comes with all other rules. */
+/* That of the usual bit comes with all other rules; where it is empty, others may be. */
 static int have_bit(struct nft *nft, int bit, struct hw_err *e)
 {
 	char chain[NFT_NAME];
@@ -87,8 +72,10 @@ static int have_bit(struct nft *nft, int bit, struct hw_err *e)
 	int r = nft_load(nft, NFT_INET, e);
 	if (r >= 0)
 		r = has_bit(nft, bit, e);
-	if (r != 0 || bit == DEFAULT_BIT)
+	if (r != 0)
 		return r;
+	if (bit == DEFAULT_BIT)
+		return nft_repair(nft, NFT_INET, e);
 	chain_name(bit, chain);
 	autofree char *commands =
 		str_printf("add chain inet hawser %s\nflush chain inet hawser %s\n"
@@ -192,6 +179,8 @@ static int each_source(struct nft *nft, const struct nft_elems *elems,
 		struct nft_elem elem = nft_elem_for("allow", &ip, NFT_OWNED);
 
 		nft_key_ip(&elem, &ip);
+		if (!nft_elems_has(elems, &elem))
+			continue;
 		r = nft_get(nft, &elem, &there, e);
 		if (r == 0 || (r > 0 && str_equal(there.owner, elems->owner)))
 			r = act(firewalld, made->zone, &ip, e);
@@ -263,21 +252,47 @@ int firewall_rules_write(struct hw_call *call, const struct firewall_made *made,
 	return r < 0 ? r : add_sources(nft, &elems, made, e);
 }
 
+/* What @made has and @but has not; without @but all. */
+static void fill_without(struct nft_elems *elems, const struct hw_call *call,
+			 const struct firewall_made *made, const struct firewall_made *but)
+{
+	AUTO(nft_elems_done) struct nft_elems all = { 0 }, stay = { 0 };
+
+	fill(&all, call, made);
+	if (but)
+		fill(&stay, call, but);
+	memcpy(elems->owner, all.owner, sizeof(elems->owner));
+	for (size_t i = 0; i < all.n; i++)
+		if (!nft_elems_has(&stay, &all.v[i]))
+			nft_elems_add(elems, all.v[i]);
+}
+
 /**
  * firewall_rules_remove() - remove what the record says, if it is still there and ours
+ * @but: what this other record says, too, stays; NULL: nothing
+ *
+ * From firewalld and from nftables: the one does not wait for the other.
  */
-int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made, struct hw_err *e)
+int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made,
+			  const struct firewall_made *but, struct hw_err *e)
 {
-	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
+	bool same_zone = but && str_equal(made->zone, but->zone);
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 }, sources = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	struct hw_err why;
 
-	fill(&elems, call, made);
-	if (!elems.n)
+	fill_without(&elems, call, made, but);
+	fill_without(&sources, call, made, same_zone ? but : NULL);
+	if (!elems.n && !sources.n)
 		return 0;
 	int r = nft_open(&nft, e);
-	if (r >= 0)
-		r = remove_sources(nft, &elems, made, e);
-	return r < 0 ? r : nft_del(nft, elems.v, elems.n, elems.owner, e);
+	if (r < 0)
+		return r;
+	int first = remove_sources(nft, &sources, made, e);
+	r = elems.n ? nft_del(nft, elems.v, elems.n, elems.owner, &why) : 0;
+	if (r < 0 && first >= 0)
+		*e = why;
+	return first < 0 ? first : r;
 }
 
 /**

@@ -13,8 +13,10 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/err.h"
+#include "base/ip.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/forward.h"
@@ -82,7 +84,8 @@ static int note_bridge(struct firewall_made *made, const struct firewall_conf *c
 	return 0;
 }
 
-static int firewall_add(struct hw_call *call, struct hw_err *e)
+/* What the record says, before anything is changed */
+static int plan(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_conf *conf = call->conf;
 	struct firewall_made *made = call->made;
@@ -100,26 +103,94 @@ static int firewall_add(struct hw_call *call, struct hw_err *e)
 	made->admin = r > 0 ? NULL : str_copy(conf->admin);
 	made->bit = conf->bit;
 	note_addresses(made, call->prev);
-	r = call->earlier ? firewall_rules_remove(call, call->earlier, e) : 0;
+	return 0;
+}
+
+/* The bridge may have had another policy before. */
+static int settle_policy(struct hw_call *call, struct hw_err *e)
+{
+	const struct firewall_made *made = call->made;
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	if (!call->prev->n_ifaces || !str_empty(call->prev->ifaces[0].sandbox) ||
+	    str_empty(call->prev->ifaces[0].name))
+		return 0;
+	int r = nft_open(&nft, e);
+	return r < 0 ? r
+		     : firewall_policy_settle(nft, call, call->prev->ifaces[0].name, made->policy,
+					      e);
+}
+
+/* The attachment has worked so far, and goes on as it was. */
+static void go_back(struct hw_call *call, struct hw_err *e)
+{
+	struct hw_err left, lost;
+
+	if (firewall_rules_remove(call, call->made, call->earlier, &left) < 0)
+		err_details(e, "some of it may be left: %s", left.msg);
+	if (firewall_rules_write(call, call->earlier, &lost) < 0)
+		err_details(e, "what was there before cannot be restored: %s", lost.msg);
+}
+
+static int firewall_add(struct hw_call *call, struct hw_err *e)
+{
+	int r = plan(call, e);
+
+	if (r < 0)
+		return r;
+	/* An address can only be in one zone of firewalld: so what was there goes first. */
+	if (call->earlier)
+		r = firewall_rules_remove(call, call->earlier, call->made, e);
 	if (r >= 0)
 		r = hw_record_save(call, e);
-	return r < 0 ? r : firewall_rules_write(call, made, e);
+	if (r >= 0)
+		r = firewall_rules_write(call, call->made, e);
+	if (r >= 0)
+		r = settle_policy(call, e);
+	if (r < 0 && call->earlier)
+		go_back(call, e);
+	return r;
 }
 
 /* ---- DEL ----------------------------------------------------------------------------------- */
 
-/* Ours can be told by their owner, what Go's plugin has made by the addresses only. */
-static int end_unrecorded(const struct hw_call *call, const struct firewall_made *made,
-			  struct hw_err *e)
+struct owned {
+	const char *owner;
+	struct firewall_made *made;
+};
+
+static int note_owned(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
-	static const char *const sets[] = { "allow4", "allow6" };
+	struct hw_ip ip = { .family = str_equal(elem->set, "allow4") ? AF_INET : AF_INET6 };
+	const struct owned *owned = ctx;
+	char text[HW_IP_TEXT];
+
+	(void)e;
+	if (!str_equal(elem->owner, owned->owner) || elem->key.len != ip_bits(&ip) / 8)
+		return 0;
+	memcpy(ip.bytes, elem->key.v, elem->key.len);
+	strings_add(&owned->made->ips, hw_ip_format(&ip, text));
+	return 0;
+}
+
+/* Ours can be told by their owner, also those that firewalld has, what Go's plugin has made by the
+ * addresses only. */
+static int end_unrecorded(struct hw_call *call, struct firewall_made *made, struct hw_err *e)
+{
+	static const char *const sets[] = { "allow4", "allow6", "protected", "samebridge",
+					    "isolated" };
 	AUTO(nft_close) struct nft *nft = NULL;
 	char owner[NFT_OWNER];
+	struct owned owned = { owner, made };
 	struct hw_ip ip;
 	struct hw_err torn;
 
 	nft_owner(call->network, call->container_id, call->ifname, owner);
 	int r = nft_open(&nft, e);
+	for (size_t i = 0; r >= 0 && i < 2; i++)
+		r = nft_list(nft, NFT_INET, sets[i], note_owned, &owned, e);
+	if (r >= 0)
+		r = firewall_rules_remove(call, made, NULL, e);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
 		r = nft_sweep(nft, NFT_INET, sets[i], owner, e);
 	for (size_t i = 0; r >= 0 && i < made->ips.n; i++)
@@ -135,12 +206,11 @@ static int firewall_del(struct hw_call *call, struct hw_err *e)
 	struct hw_err unknown;
 
 	if (call->recorded)
-		return firewall_rules_remove(call, made, e);
+		return firewall_rules_remove(call, made, NULL, e);
 	note_addresses(made, call->prev);
 	if (choose_firewalld(conf, &unknown) > 0)
 		made->zone = str_copy(conf->zone);
-	int r = firewall_rules_remove(call, made, e);
-	return r < 0 ? r : end_unrecorded(call, made, e);
+	return end_unrecorded(call, made, e);
 }
 
 /* ---- the other verbs -------------------------------------------------------------------------- */
@@ -177,25 +247,51 @@ static int firewall_check(struct hw_call *call, struct hw_err *e)
 	return r < 0 ? r : firewall_rules_check(call, call->made, e);
 }
 
+static int see(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+{
+	(void)elem;
+	(void)e;
+	*(bool *)ctx = true;
+	return 0;
+}
+
+/* Does the host let pods pass, or could it be asked to? */
+static int look_at_host(const struct firewall_conf *conf, bool firewalld_runs, struct hw_err *e)
+{
+	const char *skip = firewalld_runs ? "firewalld" : NULL;
+	AUTO(nft_close) struct nft *nft = NULL;
+	bool six = false; /* some pod has such an address */
+
+	int r = nft_open(&nft, e);
+	if (r >= 0)
+		r = nft_can_load(nft, NFT_INET, e);
+	if (r >= 0)
+		r = nft_list(nft, NFT_INET, "allow6", see, &six, e);
+	if (r >= 0)
+		r = forward_check_others(nft, 1U << conf->bit, six, skip, e);
+	if (r >= 0 && !firewalld_runs)
+		r = forward_check_legacy(1U << conf->bit, six, e);
+	return r;
+}
+
 static int firewall_status(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_conf *conf = call->conf;
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
-	AUTO(nft_close) struct nft *nft = NULL;
 	int runs = 0;
 
 	int r = firewall_conf_check(conf, e);
 	if (r >= 0 && !is_backend(conf, "iptables"))
 		r = runs = firewalld_open(&firewalld, e);
-	if (r == 0 && is_backend(conf, "firewalld"))
+	if (r < 0)
+		return r;
+	if (!runs && is_backend(conf, "firewalld"))
 		return err_cni(e, HW_CNI_NOT_AVAILABLE, "firewalld does not run");
+	r = look_at_host(conf, runs, e);
 	if (r >= 0)
-		r = nft_open(&nft, e);
-	if (r >= 0)
-		r = forward_check_others(nft, 1U << conf->bit, true, runs ? "firewalld" : NULL, e);
-	if (r >= 0 && !runs)
-		r = forward_check_legacy(1U << conf->bit, true, e);
-	return r == -EPERM ? err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", e->msg) : r;
+		return 0;
+	autofree char *why = str_copy(e->msg);
+	return err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", why);
 }
 
 static int firewall_repair(struct hw_call *call, struct hw_err *e)

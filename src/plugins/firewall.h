@@ -7,6 +7,9 @@
 
 #include <hawser/plugin.h>
 
+struct nft;
+struct nft_elems;
+
 struct firewall_conf {
 	char *backend;
 	char *admin;
@@ -34,10 +37,17 @@ extern const struct hw_field firewall_made_fields[];
 int firewall_conf_check(const struct firewall_conf *conf, struct hw_err *e);
 /* Put what the record says: elements, and the rules that use them. */
 int firewall_rules_write(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
-/* Remove what the record says. */
-int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
+/* Remove what the record says, but not what another says, too; that may be NULL. */
+int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made,
+			  const struct firewall_made *but, struct hw_err *e);
 /* The elements are there; rules in foreign chains are put back. */
 int firewall_rules_check(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
+
+/* The elements of the record's bridge */
+void firewall_policy_fill(struct nft_elems *elems, const struct firewall_made *made);
+/* Forget those of a bridge that are of another policy, unless other pods have that */
+int firewall_policy_settle(struct nft *nft, const struct hw_call *call, const char *bridge,
+			   const char *policy, struct hw_err *e);
 
 #define FIREWALL_FURNITURE "iptables-rules"
 /* Of a note of that kind. Return: 1 when they were removed, 0 when gone; -EBUSY while pods need them */
