@@ -154,6 +154,25 @@ s.recv(2000)' "$1" "${2:-100}"
 	call CHECK "$keys"
 	call DEL "$keys"
 	nothing_left
+	# both directions; a 0 is what runtimes write for none; subnets, and where
+	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"ingressRate":24000000,"ingressBurst":2400000,"egressRate":32000000,
+		"egressBurst":3200000}}'
+	call ADD "$keys"
+	[ "$(queue host0)" = "tbf 6877: 3000000 300000 25000" ]
+	[ "$(queue eth0 -n one)" = "tbf 6877: 4000000 400000 25000" ]
+	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"ingressRate":0,"ingressBurst":0,"egressRate":0,"egressBurst":0}}'
+	call ADD "$keys"
+	[ "$(queue host0)" = "tbf 6877: 1000000 100000 25000" ]
+	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
+	keys="$in,$out"',"egress":"ifb","unshapedSubnets":["10.0.0.0/8"],
+		"runtimeConfig":{"bandwidth":{"egress":"pod","shapedSubnets":["10.1.0.0/16"]}}'
+	call ADD "$keys"
+	[ "$(queue eth0 -n one)" = htb ]
+	[ -z "$(ip -o link show type ifb)" ]
+	[ "$(tc -n one -j filter show dev eth0 | jq -c '[.[].options.match // empty | .value]')" = '["a010000"]' ]
+	call CHECK "$keys"
+	call DEL "$keys"
+	nothing_left
 }
 
 @test "bandwidth: with egress ifb what the pod sends is limited on the host, as Go's does it" {
@@ -304,6 +323,66 @@ s.recv(2000)' "$1" "${2:-100}"
 	[ "$(queue host0)" = noqueue ]
 	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
 	call DEL
+	nothing_left
+}
+
+# what is limited, and how
+limits() {
+	local link
+	echo "$(queue host0), $(queue eth0 -n one), $(has_hook && echo hook)"
+	for link in $(ip -j link show type ifb | jq -r '.[].ifname'); do echo "$link $(queue "$link")"; done
+	tc filter show dev host0
+	tc -n one filter show dev eth0
+}
+
+@test "bandwidth: ADD again that fails leaves the limits of the first" {
+	faster='"ingressRate":80000000,"ingressBurst":8000000,"egressRate":80000000,"egressBurst":8000000'
+	for keys in "$in" "$out" "$in,$out" "$in,$out"',"unshapedSubnets":["10.0.0.0/8","fd00::/8"]'; do
+		call ADD "$keys" >/dev/null
+		before=$(limits)
+		# seen before anything is changed: a hook, no such rate, no such link
+		tc qdisc add dev host0 ingress
+		run call ADD "$faster"',"egress":"ifb"'
+		fails_with 999 "somebody else has filters *"
+		tc qdisc del dev host0 ingress
+		run call ADD '"ingressRate":1'
+		fails_with 7 "if rate is set, burst must also be set"
+		PREVIOUS=',"prevResult":{"cniVersion":"1.0.0","interfaces":[{"name":"x"}]}' run call ADD "$faster"
+		fails_with 999 "no veth peer *"
+		[ "$(limits)" = "$before" ]
+		call CHECK "$keys"
+		call DEL "$keys"
+		nothing_left
+	done
+	# seen in the middle: a queue of somebody else
+	for first in "$out" "$out"',"shapedSubnets":["10.0.0.0/8"]' "$out"',"egress":"ifb"'; do
+		call ADD "$first" >/dev/null
+		tc qdisc add dev host0 root handle 1: htb
+		before=$(limits)
+		run call ADD "$faster"
+		fails_with 999 "limit the rate of host0: *"
+		[ "$(jq -r .details <<<"$output")" = null ]
+		[ "$(limits)" = "$before" ]
+		call CHECK "$first"
+		tc qdisc del dev host0 root
+		call DEL "$first"
+		nothing_left
+	done
+	call ADD "$in,$out" >/dev/null
+	tc qdisc replace dev host0 root handle 1: htb
+	run call ADD "$faster"
+	[[ "$(jq -r .details <<<"$output")" == "the limits before cannot be restored: limit the rate of host0: "* ]]
+	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
+	tc qdisc del dev host0 root
+	call DEL "$in,$out"
+	nothing_left
+}
+
+@test "bandwidth: ADD again by ifb keeps the name of the ifb" {
+	call ADD "$out"',"egress":"ifb"' | jq -r '.interfaces[3].name' >/tmp/name
+	call ADD "$in,$out"',"egress":"ifb"' | jq -r '.interfaces[3].name' | diff /tmp/name -
+	call CHECK "$in,$out"',"egress":"ifb"'
+	call DEL "$out"
 	nothing_left
 }
 

@@ -58,7 +58,8 @@ struct tc_ingress {
 };
 
 /* From what a configuration says (bits per second, bits), with upstream's 25 ms of latency. A
- * bucket that no packet of that MTU fits into would let none through: it is made larger. */
+ * bucket that no packet of that MTU fits into would let none through: it is made larger. The
+ * kernel's bucket ends at 274 seconds, though: below 44 bit/s packets of 1500 bytes never pass. */
 struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu);
 
 /* -EEXIST when the link has a root qdisc other than the default one. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bandwidth-conf.c - what bandwidth is asked for
+ * plugins/bandwidth-conf.c - what bandwidth is asked for, and what a record says
  *
  * How:   what the runtime says about a direction counts before what the
  *        configuration says about it; so do its subnets and its "egress".
@@ -54,6 +54,16 @@ const struct hw_field bandwidth_fields[] = {
 	KEY_FIELDS(struct bandwidth_conf, keys),
 	{ "runtimeConfig", HW_OBJECT, HW_AT(struct bandwidth_conf, runtime),
 	  .sub = bandwidth_runtime_fields },
+	{ 0 },
+};
+
+const struct hw_field bandwidth_made_fields[] = {
+	{ "host", HW_STRING, HW_AT(struct bandwidth_made, host) },
+	{ "hostIndex", HW_INT, HW_AT(struct bandwidth_made, host_index) },
+	{ "podIndex", HW_INT, HW_AT(struct bandwidth_made, pod_index) },
+	{ "ifb", HW_STRING, HW_AT(struct bandwidth_made, ifb) },
+	{ "ifbMac", HW_STRING, HW_AT(struct bandwidth_made, ifb_mac) },
+	{ "asked", HW_OBJECT, HW_AT(struct bandwidth_made, asked), .sub = bandwidth_keys_fields },
 	{ 0 },
 };
 
@@ -156,6 +166,23 @@ void bandwidth_done(struct bandwidth *b)
 {
 	free(b->subnets);
 	*b = (struct bandwidth){ 0 };
+}
+
+/**
+ * bandwidth_to_keys() - what is asked for, as a configuration would say it
+ */
+void bandwidth_to_keys(const struct bandwidth *b, struct bandwidth_keys *keys)
+{
+	struct hw_strings *subnets = b->only ? &keys->shaped : &keys->unshaped;
+	char text[HW_PREFIX_TEXT];
+
+	keys->ingress_rate = (int64_t)b->ingress.rate;
+	keys->ingress_burst = (int64_t)b->ingress.burst;
+	keys->egress_rate = (int64_t)b->egress.rate;
+	keys->egress_burst = (int64_t)b->egress.burst;
+	keys->egress = str_copy(b->ifb ? "ifb" : "pod");
+	for (size_t i = 0; i < b->n_subnets; i++)
+		strings_add(subnets, hw_prefix_format(&b->subnets[i], text));
 }
 
 /**

@@ -13,15 +13,6 @@
 #include "net/rtnl.h"
 #include "plugins/bandwidth.h"
 
-const struct hw_field bandwidth_made_fields[] = {
-	{ "host", HW_STRING, HW_AT(struct bandwidth_made, host) },
-	{ "hostIndex", HW_INT, HW_AT(struct bandwidth_made, host_index) },
-	{ "podIndex", HW_INT, HW_AT(struct bandwidth_made, pod_index) },
-	{ "ifb", HW_STRING, HW_AT(struct bandwidth_made, ifb) },
-	{ "ifbMac", HW_STRING, HW_AT(struct bandwidth_made, ifb_mac) },
-	{ 0 },
-};
-
 /* What is gone, or is not ours any more, needs no deleting. */
 static int unless_gone(int r)
 {

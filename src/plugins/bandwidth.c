@@ -13,7 +13,8 @@
  * Rules: of qdiscs, only those with our handle are deleted; of ifbs, only the one
  *        with the hardware address that is in the record. The hook for what
  *        comes in has no mark: where there is one, ADD refuses to make another.
- *        An ADD on top of another takes its place.
+ *        An ADD on top of another takes its place, or, where it cannot, leaves the
+ *        other's limits.
  */
 #include <errno.h>
 
@@ -44,11 +45,15 @@ static int find_links(struct bandwidth_links *links, const struct bandwidth *b,
 	return r;
 }
 
-static int refuse_hook(const struct bandwidth_links *links, struct hw_err *e)
+/* One that an earlier ADD has made is about to go. */
+static int refuse_hook(const struct bandwidth_links *links, const struct bandwidth_made *earlier,
+		       struct hw_err *e)
 {
 	struct link nowhere = { 0 };
 	struct tc_ingress ingress;
 
+	if (earlier && earlier->ifb && earlier->host_index == links->host.index)
+		return 0;
 	int r = tc_get_ingress(links->nl, &links->host, &nowhere, &ingress, e);
 	if (r < 0 || !ingress.hook)
 		return r;
@@ -64,6 +69,7 @@ static int plan_ifb(struct bandwidth_made *made, const struct bandwidth_links *l
 		    const struct hw_call *call, struct hw_err *e)
 {
 	const char *parts[] = { call->network, call->container_id, call->ifname };
+	const struct bandwidth_made *earlier = call->earlier;
 	char hex[IFB_DIGITS + 1];
 	struct link there;
 
@@ -71,6 +77,8 @@ static int plan_ifb(struct bandwidth_made *made, const struct bandwidth_links *l
 	made->ifb_mac =
 		str_printf("02:%.2s:%.2s:%.2s:%.2s:%.2s", hex, hex + 2, hex + 4, hex + 6, hex + 8);
 	made->ifb = bandwidth_ifb_name(call);
+	if (earlier && str_equal(earlier->ifb, made->ifb))
+		return 0;
 	int r = link_get(links->nl, made->ifb, &there, e);
 	if (r == -ENODEV)
 		return 0;
@@ -79,23 +87,25 @@ static int plan_ifb(struct bandwidth_made *made, const struct bandwidth_links *l
 	return r;
 }
 
+/* What the record says, before anything is changed */
 static int plan(struct hw_call *call, const struct bandwidth *b,
 		const struct bandwidth_links *links, struct hw_err *e)
 {
 	struct bandwidth_made *made = call->made;
 	int r = 0;
 
+	bandwidth_to_keys(b, &made->asked);
 	if (links->host.index)
 		made->host = str_copy(links->host.name);
 	made->host_index = links->host.index;
 	if (b->egress.rate && !b->ifb)
 		made->pod_index = links->pod.index;
 	if (b->egress.rate && b->ifb) {
-		r = refuse_hook(links, e);
+		r = refuse_hook(links, call->earlier, e);
 		if (r >= 0)
 			r = plan_ifb(made, links, call, e);
 	}
-	return r < 0 ? r : hw_record_save(call, e);
+	return r;
 }
 
 static int limit(struct rtnl *nl, const struct link *link, const struct tc_shape *shape,
@@ -122,11 +132,9 @@ static int make_ifb(const struct bandwidth_links *links, const struct bandwidth_
 	return link_get(links->nl, made->ifb, ret_link, e);
 }
 
-static int limit_by_ifb(struct hw_call *call, const struct bandwidth *b,
+static int limit_by_ifb(const struct bandwidth_made *made, const struct bandwidth *b,
 			const struct bandwidth_links *links, struct hw_err *e)
 {
-	const struct bandwidth_made *made = call->made;
-	struct hw_iface *iface;
 	struct link ifb;
 
 	int r = make_ifb(links, made, &ifb, e);
@@ -136,31 +144,89 @@ static int limit_by_ifb(struct hw_call *call, const struct bandwidth *b,
 	tc_put_shape(links->nl, &ifb, &egress);
 	tc_put_ingress(links->nl, &links->host);
 	tc_put_redirect(links->nl, &links->host, &ifb);
-	r = rtnl_commit(links->nl, e);
-	if (r < 0)
-		return r;
-	iface = hw_result_add_iface(call->result);
-	iface->name = str_copy(made->ifb);
-	iface->mac = str_copy(made->ifb_mac);
-	return 0;
+	return rtnl_commit(links->nl, e);
 }
 
-static int apply(struct hw_call *call, const struct bandwidth *b,
+static int limit_egress(const struct bandwidth_made *made, const struct bandwidth *b,
+			const struct bandwidth_links *links, struct hw_err *e)
+{
+	if (!b->egress.rate)
+		return 0;
+	if (b->ifb)
+		return limit_by_ifb(made, b, links, e);
+	struct tc_shape egress = bandwidth_egress(b, &links->pod);
+	return limit(links->pod_nl, &links->pod, &egress, e);
+}
+
+/* One direction does not wait for the other: where limits are put back, some are better than none. */
+static int apply(const struct bandwidth_made *made, const struct bandwidth *b,
 		 const struct bandwidth_links *links, struct hw_err *e)
 {
-	int r = 0;
+	struct hw_err why;
+	int first = 0;
 
 	if (b->ingress.rate) {
 		struct tc_shape ingress = bandwidth_ingress(b, &links->host);
 
-		r = limit(links->nl, &links->host, &ingress, e);
+		first = limit(links->nl, &links->host, &ingress, e);
 	}
-	if (r < 0 || !b->egress.rate)
+	int r = limit_egress(made, b, links, &why);
+	if (r < 0 && first >= 0)
+		*e = why;
+	return first < 0 ? first : r;
+}
+
+/* What an earlier ADD did. (A record of an older version does not say what was asked for.) */
+static int apply_again(const struct hw_call *call, const struct bandwidth_made *earlier,
+		       struct bandwidth_links *links, struct hw_err *e)
+{
+	const struct bandwidth_conf asked = { .keys = earlier->asked };
+	AUTO(bandwidth_done) struct bandwidth b = { 0 };
+
+	int r = bandwidth_init(&b, &asked, e);
+	if (r < 0 || bandwidth_is_none(&b))
 		return r;
-	if (b->ifb)
-		return limit_by_ifb(call, b, links, e);
-	struct tc_shape egress = bandwidth_egress(b, &links->pod);
-	return limit(links->pod_nl, &links->pod, &egress, e);
+	r = find_links(links, &b, call, e);
+	return r < 0 ? r : apply(earlier, &b, links, e);
+}
+
+/* The attachment has worked so far, and goes on as it was. */
+static void go_back(const struct hw_call *call, struct bandwidth_links *links, struct hw_err *e)
+{
+	struct hw_err why;
+
+	int r = bandwidth_end(call, call->made, &why);
+	if (r >= 0)
+		r = apply_again(call, call->earlier, links, &why);
+	if (r < 0)
+		err_details(e, "the limits before cannot be restored: %s", why.msg);
+}
+
+/* Put a plan into practice, in the place of what an earlier ADD made. */
+static int replace(struct hw_call *call, const struct bandwidth *b, struct bandwidth_links *links,
+		   struct hw_err *e)
+{
+	int r = call->earlier ? bandwidth_end(call, call->earlier, e) : 0;
+
+	if (r >= 0)
+		r = hw_record_save(call, e);
+	if (r >= 0)
+		r = apply(call->made, b, links, e);
+	if (r < 0 && call->earlier)
+		go_back(call, links, e);
+	return r;
+}
+
+static void tell_ifb(struct hw_call *call)
+{
+	const struct bandwidth_made *made = call->made;
+	struct hw_iface *iface;
+
+	if (!made->ifb)
+		return;
+	iface = hw_result_add_iface(call->result);
+	iface->name = str_copy(made->ifb);
+	iface->mac = str_copy(made->ifb_mac);
 }
 
 static int bandwidth_add(struct hw_call *call, struct hw_err *e)
@@ -171,16 +237,20 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 	int r = bandwidth_init(&b, call->conf, e);
 	if (r >= 0 && !call->prev)
 		r = err_text(e, -EINVAL, "must be called as chained plugin");
-	if (r >= 0 && call->earlier)
-		r = bandwidth_end(call, call->earlier, e);
-	if (r < 0 || bandwidth_is_none(&b))
+	if (r < 0)
 		return r;
+	if (bandwidth_is_none(&b))
+		return call->earlier ? bandwidth_end(call, call->earlier, e) : 0;
 	r = bandwidth_open(&links, call, e);
 	if (r >= 0)
 		r = find_links(&links, &b, call, e);
 	if (r >= 0)
 		r = plan(call, &b, &links, e);
-	return r < 0 ? r : apply(call, &b, &links, e);
+	if (r >= 0)
+		r = replace(call, &b, &links, e);
+	if (r >= 0)
+		tell_ifb(call);
+	return r;
 }
 
 /* ---- the other verbs -------------------------------------------------------------------------- */

@@ -46,6 +46,8 @@ struct bandwidth {
 /* In any case to be ended by bandwidth_done(). */
 int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struct hw_err *e);
 void bandwidth_done(struct bandwidth *b);
+/* The keys, empty so far, from which the same results again */
+void bandwidth_to_keys(const struct bandwidth *b, struct bandwidth_keys *keys);
 bool bandwidth_is_none(const struct bandwidth *b);
 /* How to limit on a link what comes to the pod, or what it sends. */
 struct tc_shape bandwidth_ingress(const struct bandwidth *b, const struct link *link);
@@ -86,6 +88,7 @@ struct bandwidth_made {
 	char *host; /* name, for people */
 	int host_index, pod_index;
 	char *ifb, *ifb_mac;
+	struct bandwidth_keys asked; /* by configuration and runtime together */
 };
 
 extern const struct hw_field bandwidth_made_fields[];
