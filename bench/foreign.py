@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """a host whose netfilter has 20,000 chains and 50,000 rules of somebody else
 
-They are in the nat table of iptables, as kube-proxy has them there. We read none of them; but the kernel
-itself looks at every chain at the end of each change: how long, says the first row.
+They are in the nat and filter tables of iptables, as kube-proxy has them there; those of filter are
+jumped to from FORWARD, the one foreign chain that the firewall plugin reads. We read none of the others;
+but the kernel itself looks at every chain at the end of each change: how long, says the first row.
 """
+import json
 import subprocess
 
 from lib.chain import MASQ, Chain
@@ -22,6 +24,7 @@ def rows(place):
     samples = min(place.samples, SAMPLES)
     yield from bridge(place, rules, samples)
     yield chain(place, rules, samples)
+    yield from firewall(place, rules, samples)
 
 
 def bridge(place, rules, samples):
@@ -56,10 +59,62 @@ def chain(place, rules, samples):
                 aim=Aim(ratio=1.1), samples=samples)
 
 
+def firewall(place, rules, samples):
+    """It follows another plugin, whose result it gets: here one that says which address a pod has."""
+    quiet, crowded = (Firewall(place, samples + samples // 10, sides) for sides in
+                      ((OURS,), (OURS, PEER)))
+    for side in (OURS, PEER):
+        load(crowded.host(side), rules)
+    load(quiet.host(OURS), foreign(0, 0))
+    for command, settle in ("ADD", []), ("DEL", ["clock off", "reap"]):
+        yield Pair(f"firewall, {command} among foreign rules", peer="with none",
+                   ours_run=crowded.lines(OURS, command) + settle,
+                   peer_run=quiet.lines(OURS, command) + settle, aim=Aim(ratio=1.1),
+                   samples=samples)
+    yield Pair("firewall, ADD among foreign rules", peer="Go's",
+               ours_run=crowded.lines(OURS, "ADD"), peer_run=crowded.lines(PEER, "ADD"),
+               samples=GO_SAMPLES)
+
+
+class Firewall:
+    def __init__(self, place, count, sides):
+        self.pods = Pods(place, "firewall", count, {}, sides=sides)
+        for side in sides:
+            conf = json.loads(self.pods.conf[side].read_text())
+            for n in range(count):
+                result = {"cniVersion": "1.0.0", "ips": [{"address": f"10.88.{n >> 8}.{n & 255}/16"}]}
+                place.write(f"{self.pods.name}-{side}-{n}.json",
+                            json.dumps({**conf, "backend": "iptables", "prevResult": result}))
+
+    def host(self, side):
+        return self.pods.namespace(side, "host")
+
+    def lines(self, side, command):
+        conf = self.pods.conf[side]
+        return [line.replace(str(conf), f"{conf.with_suffix('')}-{{n}}.json")
+                for line in self.pods.lines(side, command)]
+
+
 def foreign(chains, rules):
-    """In the form of iptables-restore"""
-    lines = ["*nat", *(f":KUBE-SVC-{i:016X} -" for i in range(chains))]
-    lines += [f"-A KUBE-SVC-{i % chains:016X} -s 10.{i >> 16}.{i >> 8 & 255}.{i & 255}/32 -p tcp"
+    """In the form of iptables-restore: half of them in nat, half in filter"""
+    return (table("nat", "KUBE-SVC", chains // 2, rules // 2) +
+            table("filter", "KUBE-FW", chains // 2, rules // 2, [
+                ":FORWARD DROP", ":KUBE-FORWARD -", ":KUBE-SERVICES -",
+                "-A FORWARD -m comment --comment kubernetes -j KUBE-FORWARD",
+                "-A FORWARD -m conntrack --ctstate NEW -j KUBE-SERVICES",
+                "-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP",
+                "-A KUBE-FORWARD -m mark --mark 0x4000/0x4000 -j ACCEPT"]))
+
+
+def table(name, prefix, chains, rules, beside=()):
+    lines = [f"*{name}", *(line for line in beside if line.startswith(":")),
+             *(f":{prefix}-{i:016X} -" for i in range(chains)),
+             *(line for line in beside if line.startswith("-"))]
+    if beside:
+        lines += [f"-A KUBE-SERVICES -d 10.96.{i >> 8 & 255}.{i & 255}/32 -j {prefix}-{i:016X}"
+                  for i in range(chains)]
+        rules -= chains
+    lines += [f"-A {prefix}-{i % chains:016X} -s 10.{i >> 16}.{i >> 8 & 255}.{i & 255}/32 -p tcp"
               f" -m tcp --dport {i % 60000 + 1} -j RETURN" for i in range(rules)]
     return "\n".join(lines + ["COMMIT", ""])
 

@@ -229,17 +229,19 @@ static void number_words(char *const *from, char **to, char *room, size_t size, 
 /* What fails in an ADD is said on standard output, too. */
 static pid_t spawn_step(const struct step *step, long number)
 {
-	char room[2][LINE_ROOM], *argv[WORDS_MAX + 1], *env[WORDS_MAX + 1];
+	char room[3][LINE_ROOM], *argv[WORDS_MAX + 1], *env[WORDS_MAX + 1];
+	char *inputs[] = { step->input, NULL }, *input[2];
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
 	int error, out = step->verb == SAYS ? answer_fd : errors_fd;
 
 	number_words(step->words, argv, room[0], LINE_ROOM, number);
 	number_words(step->env, env, room[1], LINE_ROOM, number);
+	number_words(inputs, input, room[2], LINE_ROOM, number);
 	if (!argv[0])
 		die("no program to run");
 	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, step->input, O_RDONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input[0], O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
 	posix_spawn_file_actions_adddup2(&actions, errors_fd, STDERR_FILENO);
 	error = posix_spawn(&pid, argv[0], &actions, NULL, argv, env);
