@@ -26,6 +26,7 @@
 #include "cni/attach.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -426,11 +427,48 @@ int attach_gc(struct skel_frame *f, struct hw_err *e)
 
 /* ---- repair ------------------------------------------------------------------------- */
 
+/* All that is recorded, by the time at which it was done */
 struct repair {
-	const struct hw_plugin *plugin;
 	const char *state_dir;
-	int repaired;
+	const struct hw_plugin *plugin; /* whose records are being read */
+	struct repair_one {
+		const struct hw_plugin *plugin;
+		struct record record;
+	} * v;
+	size_t n;
 };
+
+static void repair_done(struct repair *repair)
+{
+	for (size_t i = 0; i < repair->n; i++)
+		record_done(&repair->v[i].record);
+	free(repair->v);
+}
+AUTO_VALUE_DEFINE(repair_done, struct repair);
+
+static int note_record(void *ctx, const struct record *r, struct hw_err *e)
+{
+	struct repair *repair = ctx;
+	struct record copy = { 0 };
+
+	if (!r->finished || !is_of_this_boot(r))
+		return 0;
+	int ret = record_read(repair->state_dir, r->plugin, r->network, r->container_id, r->ifname,
+			      &copy, e);
+	if (ret <= 0)
+		return ret;
+	repair->v = mem_resize(repair->v, repair->n + 1, sizeof(*repair->v));
+	repair->v[repair->n++] = (struct repair_one){ repair->plugin, copy };
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	int64_t first = ((const struct repair_one *)a)->record.finished;
+	int64_t second = ((const struct repair_one *)b)->record.finished;
+
+	return (first > second) - (first < second);
+}
 
 /* With the lock there is no ADD or DEL of it; a record that is gone meanwhile was a DEL's. */
 static int repair_frame(struct skel_frame *f, struct hw_err *e)
@@ -447,32 +485,48 @@ static int repair_frame(struct skel_frame *f, struct hw_err *e)
 	return r < 0 ? r : 1;
 }
 
-static int repair_record(void *ctx, const struct record *r, struct hw_err *e)
+static int repair_one(const struct repair *repair, const struct repair_one *one, struct hw_err *e)
 {
-	struct repair *repair = ctx;
 	struct skel_request request = { .state_dir = repair->state_dir };
+	const struct record *r = &one->record;
 
-	if (!r->finished || !is_of_this_boot(r))
-		return 0;
-	int ret = call_recorded(repair->plugin, &request, r, repair_frame, e);
-	if (ret < 0)
-		return err_ctx(e, "repair container %s interface %s of network %s", r->container_id,
-			       r->ifname, r->network);
-	repair->repaired += ret;
-	return 0;
+	int ret = call_recorded(one->plugin, &request, r, repair_frame, e);
+	return ret < 0 ? err_ctx(e, "repair container %s interface %s of network %s",
+				 r->container_id, r->ifname, r->network)
+		       : ret;
 }
 
 /**
- * attach_repair() - call the plugin's repair() for each of its attachments
- * @errors: those that there were; none of them ends the work
+ * attach_repair() - call repair() for each attachment of these plugins, the newest last
+ * @plugins: ended by NULL
+ * @errors:  those that there were; none of them ends the work
+ *
+ * In that order, whichever plugin made them: the record of a dead pod may still claim an address that
+ * another has had since.
  *
  * Return: how many were looked after
  */
-int attach_repair(const struct hw_plugin *plugin, const char *state_dir, struct errors *errors)
+int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
+		  struct errors *errors)
 {
-	struct repair repair = { .plugin = plugin, .state_dir = state_dir };
+	AUTO(repair_done) struct repair repair = { .state_dir = state_dir };
+	struct hw_err e;
+	int repaired = 0;
 
-	if (plugin->repair)
-		record_each_of(state_dir, plugin->name, repair_record, &repair, errors);
-	return repair.repaired;
+	for (size_t i = 0; plugins[i]; i++) {
+		repair.plugin = plugins[i];
+		if (plugins[i]->repair)
+			record_each_of(state_dir, plugins[i]->name, note_record, &repair, errors);
+	}
+	if (repair.n)
+		qsort(repair.v, repair.n, sizeof(*repair.v), by_time);
+	for (size_t i = 0; i < repair.n; i++) {
+		int r = repair_one(&repair, &repair.v[i], &e);
+
+		if (r < 0)
+			errors_add(errors, &e);
+		else
+			repaired += r;
+	}
+	return repaired;
 }

@@ -15,7 +15,8 @@ int attach_check(struct skel_frame *f, struct hw_err *e);
 int attach_gc(struct skel_frame *f, struct hw_err *e);
 int attach_status(struct skel_frame *f, struct hw_err *e);
 
-/* For people: what all attachments of a plugin have in the kernel is put back. */
-int attach_repair(const struct hw_plugin *plugin, const char *state_dir, struct errors *errors);
+/* For people: what all attachments have in the kernel is put back, the newest last. */
+int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
+		  struct errors *errors);
 
 #endif

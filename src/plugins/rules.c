@@ -145,7 +145,6 @@ int rules_repair(const struct hw_plugin *const *plugins, struct hw_err *e)
 	autofree char *state = lock_state_dir();
 	AUTO(nft_close) struct nft *nft = NULL;
 	struct errors errors = { 0 };
-	int repaired = 0;
 
 	int r = record_check_dir(state, e);
 	if (r >= 0)
@@ -156,8 +155,7 @@ int rules_repair(const struct hw_plugin *const *plugins, struct hw_err *e)
 		r = nft_repair(nft, NFT_BRIDGE, e);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; plugins[i]; i++)
-		repaired += attach_repair(plugins[i], state, &errors);
+	int repaired = attach_repair(plugins, state, &errors);
 	r = errors_end(&errors, e);
 	return r < 0 ? r : repaired;
 }
