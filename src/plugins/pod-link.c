@@ -301,19 +301,16 @@ static int end_lease(struct hw_call *call, const struct ipam_conf *ipam, struct 
 }
 
 /**
- * pod_link_end() - DEL: what the pod has in nftables, the links, then the lease
+ * pod_link_end() - DEL: the links, what the pod has in nftables, then the lease
  *
- * In that order: while those are there its addresses are not free, so where one of them cannot be
- * deleted the lease waits for the next DEL.
+ * In that order: a link that cannot be deleted keeps what protects others from it, and while one of
+ * them is there the addresses are not free: the lease waits for the next DEL.
  */
 int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, const struct pod_rules *rules,
 		 struct hw_err *e)
 {
-	struct hw_err why;
-
-	int rules_ended = pod_rules_end(call, rules, e);
-	int r = delete_links(call, rules_ended < 0 ? &why : e);
-	if (rules_ended < 0)
-		return rules_ended;
+	int r = delete_links(call, e);
+	if (r >= 0)
+		r = pod_rules_end(call, rules, e);
 	return r < 0 ? r : end_lease(call, ipam, e);
 }
