@@ -115,8 +115,11 @@ s.sendto(b"x", (sys.argv[1], 7777))' "$2"
 	sed 1d /tmp/seen
 }
 
-elements() { nft -j list set inet hawser "$1" | jq -c '[.nftables[].set.elem // empty | .[] | .elem.val // .]'; }
-ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + .element] | sort'; }
+# elements MAP: its keys
+elements() { hawser-plugin rules --json | jq -c --arg map "$1" '[.[] | select(.set == $map) | .element | split(" : ")[0]] | sort'; }
+ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + (.element | split(" : ")[0])] | sort'; }
+# networks: how many have their chain
+networks() { nft list table inet hawser | grep -c 'chain masq_'; }
 
 # ---- traffic ---------------------------------------------------------------------------
 
@@ -190,13 +193,14 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 
 # ---- elements ------------------------------------------------------------------------------
 
-@test "masq: one element per address and one per network, whatever the backend is called" {
+@test "masq: one element per address and one chain per network, whatever the backend is called" {
 	for backend in '' nftables iptables; do
 		conf bridge "{\"ipMasqBackend\":\"$backend\"}"
 		add c1 one
 		add c2 two
 		[ "$(elements masq4)" = '["10.7.0.2","10.7.0.3"]' ]
-		[ "$(nft list set inet hawser own4 | grep -c '10.7.0.0/24 . 10.7.0.0/24')" = 1 ]
+		[ "$(networks)" = 2 ]
+		[ "$(nft list table inet hawser | grep -c 'ip daddr != 10.7.0.0/24 ip daddr != 224.0.0.0/4 masquerade')" = 1 ]
 		del c1 one
 		del c2 two
 		rm -r /var/lib/cni/networks
@@ -204,10 +208,11 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	conf bridge '{"ipMasqBackend":"pf"}'
 	run call ADD c1 one "$(</tmp/conf)"
 	fails_with 'unknown ipmasq backend "pf"'
+	[ "$(jq .code <<<"$output")" = 7 ]
 	# one comment per element, and no name from outside
 	conf bridge
 	add c1 one
-	nft list set inet hawser masq4 | grep -qE '10\.7\.0\.2 comment "[0-9a-f]{16}"'
+	nft list map inet hawser masq4 | grep -qE '10\.7\.0\.2 comment "[0-9a-f]{16}"'
 	[ -z "$(nft list ruleset | grep -E 'c1|eth0|"net"')" ]
 }
 
@@ -226,15 +231,39 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: a network that is widened is known with its new width" {
-	conf bridge '{"ipam":{"type":"host-local","subnet":"10.7.0.0/24"}}'
+@test "masq: networks inside of each other: a pod's own is its own, while the others come and go" {
+	conf bridge '{"ipam":{"type":"host-local","subnet":"10.7.0.0/24","routes":[{"dst":"0.0.0.0/0"}]}}'
 	add c1 one
-	conf bridge '{"bridge":"cni9","ipam":{"type":"host-local","subnet":"10.7.0.0/16","rangeStart":"10.7.9.9"},"name":"wide"}'
+	ip addr add 10.7.9.1/24 dev wire
+	ip -n outside addr add 10.7.9.2/24 dev eth0
+	[ "$(packet one 10.7.9.2)" = 10.7.9.1 ]
+	cp /tmp/conf /tmp/narrow
+	conf ptp '{"ipam":{"type":"host-local","subnet":"10.7.0.0/16","rangeStart":"10.7.77.77","routes":[{"dst":"0.0.0.0/0"}]},"name":"wide"}'
 	add c2 two
-	[ "$(nft list set inet hawser own4 | grep -c '10.7.0.0/16 . 10.7.0.0/16')" = 1 ]
-	[ "$(nft list set inet hawser own4 | grep -c '10.7.0.0/24')" = 0 ]
-	call DEL c2 two "$(</tmp/conf)"
-	ip link del cni9
+	[ "$(networks)" = 2 ]
+	[ "$(packet two 10.7.9.2)" = "$(address c2 0)" ]
+	[ "$(packet two 192.0.2.2)" = 192.0.2.1 ]
+	[ "$(packet one 10.7.9.2)" = 10.7.9.1 ]
+	check_narrow() { plugin=$plugins/bridge CNI_COMMAND=CHECK CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 \
+		"$plugins/bridge" <<<"$(jq -c --slurpfile prev /tmp/result.c1 '.prevResult = $prev[0]' /tmp/narrow)"; }
+	check_narrow
+	del c2 two
+	[ "$(packet one 10.7.9.2)" = 10.7.9.1 ]
+	check_narrow
+}
+
+@test "masq: one pod with addresses of networks inside of each other" {
+	conf bridge '{"isGateway":false,"ipam":{"type":"static","addresses":[{"address":"10.7.0.5/24"},{"address":"10.7.1.5/16"},
+		{"address":"10.7.0.6/24"},{"address":"fd07::5/64"},{"address":"fd07:0:0:1::5/48"}]}}'
+	add c1 one
+	[ "$(elements masq4)" = '["10.7.0.5","10.7.0.6","10.7.1.5"]' ]
+	[ "$(networks)" = 4 ]
+	check
+	nft flush ruleset
+	hawser-plugin repair
+	check
+	del c1 one
+	[ "$(ours)" = "[]" ]
 }
 
 @test "masq: GC ends the elements of what is not valid any more" {
@@ -273,7 +302,9 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	check
 	for harm in "flush ruleset" "flush table inet hawser" "delete table bridge hawser" \
 		"delete element inet hawser masq4 { 10.7.0.2 }" "delete element inet hawser masq6 { fd07::2 }" \
-		"flush set inet hawser own4" "flush set bridge hawser mac_ok" "flush chain bridge hawser prerouting"; do
+		"flush chain inet hawser $(nft list map inet hawser masq4 | grep -o 'masq_[0-9a-f]*')" \
+		"flush chain inet hawser postrouting" "flush chain inet hawser guard" "flush chain inet hawser hairpin" \
+		"flush set bridge hawser mac_ok" "flush chain bridge hawser prerouting"; do
 		nft "$harm"
 		run check
 		fails_with "*hawser-plugin repair restores *"
@@ -306,6 +337,64 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = '["masq4 10.7.0.2","masq6 fd07::2"]' ]
 }
 
+@test "masq: repair leaves a live pod's address to it, whatever a dead one's record says" {
+	static='{"ipam":{"type":"static","addresses":[{"address":"10.7.0.9/24"}]},"isGateway":false}'
+	for i in {1..6}; do # in whatever order the directory has them
+		conf bridge "$static"
+		add "dead$i" one
+		ip netns del one
+		ip netns add one
+	done
+	conf ptp "$(jq -c '.ipam.addresses[0].gateway = "10.7.0.1"' <<<"$static")"
+	add c2 two
+	hawser-plugin rules | grep -qE '^inet +masq4 +10\.7\.0\.9 .*c2 eth0 of network net$'
+	for harm in "flush ruleset" "flush table inet hawser" "flush map inet hawser masq4"; do
+		nft "$harm"
+		hawser-plugin repair
+		hawser-plugin rules | grep -qE '^inet +masq4 +10\.7\.0\.9 .*c2 eth0 of network net$'
+	done
+	conf bridge "$static"
+	for i in {1..6}; do call DEL "dead$i" "" "$(</tmp/conf)"; done
+	[ "$(elements masq4)" = '["10.7.0.9"]' ]
+}
+
+@test "masq: CHECK without a record fails, unless Go's plugin has made it" {
+	for type in bridge ptp; do
+		conf $type
+		add c1 one
+		mv /run/hawser/attachments /run/hawser/lost
+		run check
+		fails_with "there is no record of this attachment, nor does another plugin masquerade 10.7.0.2"
+		nft -f - <<-END
+			table inet cni_plugins_masquerade {
+				chain masq_checks {
+					ip saddr == 10.7.0.2 masquerade comment "$(printf net | sha512sum | cut -c -16)-$(printf eth0:c1 | sha512sum | cut -c -16), net: net, if: eth0, id: c1"
+				}
+			}
+		END
+		check
+		mv /run/hawser/lost /run/hawser/attachments
+		del c1 one
+		rm -r /var/lib/cni/networks
+		nft flush ruleset
+	done
+	conf bridge '{"macspoofchk":true,"ipMasq":false,"ipam":{}}'
+	add c1 one
+	mv /run/hawser/attachments /run/hawser/lost
+	run check
+	fails_with "there is no record of this attachment, nor does another plugin look at its hardware address"
+	nft 'table bridge nat { chain cni-br-iface-c1-eth0 { drop; }; }'
+	check
+}
+
+@test "masq: a container's name that is longer than a chain's may be" {
+	conf bridge '{"macspoofchk":true}'
+	for length in 200 240 250 255 400 1000; do
+		id=$(printf 'c%.0s' $(seq $length))
+		plugin=$plugins/bridge call DEL "$id" "" "$(</tmp/conf)"
+	done
+}
+
 @test "masq: DEL by somebody who may not is an error, and can be repeated" {
 	conf bridge
 	add c1 one
@@ -320,18 +409,25 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 @test "masq: CHECK finds an element that is somebody else's" {
 	conf bridge
 	add c1 one
-	nft 'delete element inet hawser masq4 { 10.7.0.2 }; add element inet hawser masq4 { 10.7.0.2 }'
+	nft 'delete element inet hawser masq4 { 10.7.0.2 }; add element inet hawser masq4 { 10.7.0.2 : continue }'
 	run check
-	fails_with "nftables set masq4 has 10.7.0.2 for somebody else, without an owner"
+	fails_with "nftables set masq4 has 10.7.0.2 : jump masqall for somebody else, without an owner"
 }
 
-@test "masq: ADD after somebody flushed all rules brings them back" {
+@test "masq: ADD after somebody flushed all rules, or our chains, brings them back" {
 	conf bridge
 	add c1 one
+	for harm in "flush table inet hawser" "flush ruleset"; do
+		nft "$harm"
+		add c2 two
+		[ "$(nft list chain inet hawser postrouting | grep -c masqall)" = 2 ]
+		[ "$(nft list chain inet hawser guard | grep -c drop)" = 1 ]
+		nft "$harm"
+		del c2 two
+	done
 	nft flush ruleset
 	add c2 two
 	[ "$(seen two outside 192.0.2.2 tcp)" = 192.0.2.1 ]
-	nft flush ruleset
 	del c1 one
 	del c2 two
 }
@@ -355,7 +451,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	mac=$(jq -r '.interfaces[2].mac' /tmp/result.c1)
 	[ "$(ours)" = '["mac_checked '"$host"'","mac_ok '"$host . $mac"'","masq4 10.7.0.2","masq6 fd07::2"]' ]
 	[ "$(hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .containerID + " " + .ifname + " " + .network] | unique')" = '["c1 eth0 net"]' ]
-	hawser-plugin rules | grep -qE '^inet   masq4 +10\.7\.0\.2 +c1 eth0 of network net$'
+	hawser-plugin rules | grep -qE '^inet   masq4 +10\.7\.0\.2 : jump masq_[0-9a-f]{16} +c1 eth0 of network net$'
 }
 
 @test "uninstall: our tables stay while pods need them, and go with the bridge then" {
@@ -457,6 +553,26 @@ gos() {
 	[ "$(hawser-plugin rules | grep -c mac_ok)" = 1 ]
 	del c2 two
 	[ "$(ours)" = "[]" ]
+}
+
+@test "macspoofchk: a pod that DEL could not part from its link is still looked at" {
+	need strace
+	conf bridge '{"macspoofchk":true}'
+	failed=0
+	for call in sendto sendmsg; do
+		for n in {1..9}; do
+			add c1 one
+			host=$(jq -r '.interfaces[1].name' /tmp/result.c1)
+			CNI_COMMAND=DEL CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 run strace -fo /tmp/calls \
+				-e trace=$call -e inject=$call:error=ENOMEM:when="$n" "$plugin" <<<"$(with_result c1)"
+			if [ -e "/sys/class/net/$host" ]; then
+				failed=$((failed + 1))
+				[ "$(ours | jq length)" = 4 ]
+			fi
+			del c1 one
+		done
+	done
+	[ "$failed" != 0 ]
 }
 
 @test "macspoofchk: without addresses, too" {

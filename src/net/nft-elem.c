@@ -32,8 +32,10 @@
 /* clang-format off */
 const struct nft_set nft_sets[] = {
 	{ NFT_INET, "version", "n", "" },
-	{ NFT_INET, "masq4", "4", "" },
-	{ NFT_INET, "masq6", "6", "" },
+	{ NFT_INET, "masq4", "4", "v", "masqall" },
+	{ NFT_INET, "masq6", "6", "v", "masqall" },
+	{ NFT_INET, "near4", "4", "v" },
+	{ NFT_INET, "near6", "6", "v" },
 	{ NFT_INET, "own4", "44", "" },
 	{ NFT_INET, "own6", "66", "" },
 	{ NFT_INET, "port4", "p4s", "4s" },

@@ -15,6 +15,8 @@
 
 #include "net/nft-wire.h"
 
+#define TRIES 100 /* others may remove the same, or its neighbours, at the same time */
+
 struct search {
 	const char *text;
 	size_t len;
@@ -53,8 +55,8 @@ static int search_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 
 static struct nlmsghdr *about_rules(struct nlmsghdr *m, const struct nft_place *place)
 {
-	mnl_attr_put_strz(m, NFTA_RULE_TABLE, place->table);
-	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, place->chain);
+	nft_put_name(m, NFTA_RULE_TABLE, place->table);
+	nft_put_name(m, NFTA_RULE_CHAIN, place->chain);
 	return m;
 }
 
@@ -69,14 +71,18 @@ static int search_chain(struct nft *nft, const struct nft_place *place, struct s
 
 /**
  * nft_has_chain() - is there such a chain?
+ *
+ * None has a name that is too long for the kernel.
  */
 int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, 0, place->family);
 	int r;
 
-	mnl_attr_put_strz(m, NFTA_CHAIN_TABLE, place->table);
-	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, place->chain);
+	if (strlen(place->chain) >= NFT_NAME_MAX)
+		return 0;
+	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
+	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
 	r = nft_ask(nft, m, NULL, NULL, e);
 	if (r == -ENOENT || (r < 0 && nft_is_missing(nft)))
 		return 0;
@@ -102,31 +108,26 @@ static void put_delete_chain(struct nft *nft, const struct nft_place *place)
 {
 	struct nlmsghdr *m = nft_message(nft, NFT_MSG_DELCHAIN, 0, place->family);
 
-	mnl_attr_put_strz(m, NFTA_CHAIN_TABLE, place->table);
-	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, place->chain);
+	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
+	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
 	nft_put(nft, m);
 }
 
-/* Whoever removes the same at the same time is as good as we are. */
+/* Return: -ENOENT when somebody else has removed some of it since we looked: nothing was done */
 static int commit(struct nft *nft, const struct nft_place *place, struct hw_err *e)
 {
 	nft->deleted = true;
 	e->msg[0] = '\0';
 	int r = nft_commit(nft, e);
-	if (r >= 0 || r == -ENOENT)
-		return 0;
-	return *e->msg ? r
-		       : err_set(e, r, "clean chain %s of table %s", place->chain, place->table);
+	if (r >= 0 || r == -ENOENT || *e->msg)
+		return r;
+	return err_set(e, r, "clean chain %s of table %s", place->chain, place->table);
 }
 
 /* One search for each parent, ended by the parents' own end */
 #define PARENTS_MAX 4
 
-/**
- * nft_foreign_drop_chain() - remove a pod's chain, and what leads to it
- * @parents: chains of the same table that may, at most PARENTS_MAX; NULL at the end
- */
-int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
+static int drop_chain_once(struct nft *nft, const struct nft_place *place,
 			   const char *const *parents, struct hw_err *e)
 {
 	struct search found[PARENTS_MAX] = { 0 };
@@ -135,7 +136,7 @@ int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
 	int r = nft_has_chain(nft, place, e);
 	if (r <= 0)
 		return r;
-	for (; r >= 0 && parents[n] && n < PARENTS_MAX; n++) {
+	for (; r >= 0 && n < PARENTS_MAX && parents[n]; n++) {
 		struct nft_place parent = { place->family, place->table, parents[n] };
 
 		found[n] = (struct search){ .text = place->chain,
@@ -155,8 +156,22 @@ int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
 	return r < 0 ? err_set(e, r, "list table %s", place->table) : commit(nft, place, e);
 }
 
-static int drop_rules(struct nft *nft, const struct nft_place *place, const char *text, size_t len,
-		      struct hw_err *e)
+/**
+ * nft_foreign_drop_chain() - remove a pod's chain, and what leads to it
+ * @parents: chains of the same table that may, at most PARENTS_MAX; NULL at the end
+ */
+int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
+			   const char *const *parents, struct hw_err *e)
+{
+	int r = -ENOENT;
+
+	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++)
+		r = drop_chain_once(nft, place, parents, e);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int drop_rules_once(struct nft *nft, const struct nft_place *place, const char *text,
+			   size_t len, struct hw_err *e)
 {
 	AUTO(search_done)
 	struct search found = { .text = text, .len = len, .in = NFTA_RULE_USERDATA };
@@ -172,6 +187,31 @@ static int drop_rules(struct nft *nft, const struct nft_place *place, const char
 	nft_begin(nft, 0);
 	put_delete_rules(nft, place, &found);
 	return commit(nft, place, e);
+}
+
+static int drop_rules(struct nft *nft, const struct nft_place *place, const char *text, size_t len,
+		      struct hw_err *e)
+{
+	int r = -ENOENT;
+
+	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++)
+		r = drop_rules_once(nft, place, text, len, e);
+	return r == -ENOENT ? 0 : r;
+}
+
+/**
+ * nft_foreign_has_rule() - has a pod a rule in a chain?
+ */
+int nft_foreign_has_rule(struct nft *nft, const struct nft_place *place, const char *comment,
+			 struct hw_err *e)
+{
+	AUTO(search_done)
+	struct search found = { .text = comment, .len = strlen(comment), .in = NFTA_RULE_USERDATA };
+
+	int r = search_chain(nft, place, &found, e);
+	if (r < 0 && !nft_is_missing(nft))
+		return err_set(e, r, "list chain %s of table %s", place->chain, place->table);
+	return found.n > 0;
 }
 
 /**

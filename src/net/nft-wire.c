@@ -10,10 +10,12 @@
 #include "net/nft-wire.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "net/sender.h"
@@ -21,8 +23,9 @@
 #define MESSAGE_MAX 1024
 #define RECEIVE_MAX 32768
 #define DUMP_TRIES  6
-#define SEND_USUAL  65536
+#define BATCH_USUAL 16384
 #define SEND_SPARE  65536
+#define ANSWER_COST 16 /* an error in the kernel's queue takes so much more room than its message */
 
 /**
  * nft_open() - a socket in the namespace where we are
@@ -73,9 +76,12 @@ uint8_t nft_family(enum nft_table table)
 static struct nlmsghdr *start(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family,
 			      uint16_t subsystem)
 {
-	struct nlmsghdr *m = mnl_nlmsg_put_header(buf_reserve(&nft->out, MESSAGE_MAX));
+	char *room = buf_reserve(&nft->out, MESSAGE_MAX);
+	struct nlmsghdr *m;
 	struct nfgenmsg *head;
 
+	memset(room, 0, MESSAGE_MAX); /* libmnl leaves what pads an attribute as it is */
+	m = mnl_nlmsg_put_header(room);
 	m->nlmsg_type = type;
 	m->nlmsg_flags = NLM_F_REQUEST | flags;
 	m->nlmsg_seq = ++nft->seq;
@@ -91,7 +97,17 @@ static struct nlmsghdr *start(struct nft *nft, uint16_t type, uint16_t flags, ui
  */
 void nft_put(struct nft *nft, const struct nlmsghdr *m)
 {
+	assert(m->nlmsg_len <= MESSAGE_MAX);
 	buf_added(&nft->out, MNL_ALIGN(m->nlmsg_len));
+}
+
+/**
+ * nft_put_name() - somebody's name of a table or chain, shorter than NFT_NAME_MAX
+ */
+void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name)
+{
+	assert(strlen(name) < NFT_NAME_MAX);
+	mnl_attr_put_strz(m, type, name);
 }
 
 /**
@@ -129,18 +145,23 @@ static int receive(struct nft *nft)
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : 1;
 }
 
-/* Of a big batch, such as a thousand ports: the kernel takes no message beyond this size. */
+/* For a big batch, such as a thousand ports: the kernel takes no message beyond the one size, and
+ * keeps no answers, which may be an error for each message, beyond the other. */
 static void make_room(struct nft *nft)
 {
-	int size = (int)nft->out.len + SEND_SPARE, fd = mnl_socket_get_fd(nft->socket);
+	int send = (int)nft->out.len + SEND_SPARE, receive = (int)nft->out.len * ANSWER_COST;
+	int fd = mnl_socket_get_fd(nft->socket);
 
-	if (nft->out.len > SEND_USUAL)
-		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size));
+	if (nft->out.len <= BATCH_USUAL)
+		return;
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send, sizeof(send));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive, sizeof(receive));
 }
 
 /* Send what is there; afterwards all answers are in nft->in. */
 static int exchange(struct nft *nft, struct hw_err *e)
 {
+	bool lost = false;
 	int r;
 
 	nft->in.len = 0;
@@ -149,9 +170,12 @@ static int exchange(struct nft *nft, struct hw_err *e)
 	make_room(nft);
 	if (mnl_socket_sendto(nft->socket, nft->out.data, nft->out.len) < 0)
 		return err_set(e, -errno, "send to nftables");
-	do
+	do {
 		r = receive(nft);
-	while (r > 0);
+		lost |= r == -ENOBUFS;
+	} while (r > 0 || r == -ENOBUFS);
+	if (r == 0 && lost)
+		r = -ENOBUFS;
 	return r < 0 ? err_set(e, r, "receive from nftables") : 0;
 }
 
@@ -232,8 +256,8 @@ void nft_begin(struct nft *nft, uint32_t generation)
 /**
  * nft_commit() - all of the batch or, with an error, nothing
  *
- * Return: 0 or the kernel's error; -ERESTART: the generation is another one by now. *e is set only
- * where the socket failed
+ * Return: 0 or the kernel's error; -ERESTART: the generation is another one by now; -ENOBUFS: there
+ * were errors, of which some are lost. *e is set only where the socket failed
  */
 int nft_commit(struct nft *nft, struct hw_err *e)
 {

@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "net/nft.h"
 
+#define NFT_NAME_MAX 256 /* of anybody's names, with the NUL: the kernel has no longer ones */
+
 struct nft {
 	struct mnl_socket *socket;
 	uint32_t seq;
@@ -26,6 +28,7 @@ uint8_t nft_family(enum nft_table table);
 struct nlmsghdr *nft_message(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
 struct nlmsghdr *nft_question(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
 void nft_put(struct nft *nft, const struct nlmsghdr *m);
+void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name);
 int nft_ask(struct nft *nft, const struct nlmsghdr *m, nft_answer *each, void *ctx,
 	    struct hw_err *e);
 void nft_begin(struct nft *nft, uint32_t generation);

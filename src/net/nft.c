@@ -145,6 +145,7 @@ static int add_with_care(struct nft *nft, const struct nft_elem *v, size_t n, co
 	autofree struct place *places = mem_resize(NULL, n, sizeof(*places));
 	int r = -ERESTART;
 
+	e->msg[0] = '\0';
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
 		r = add_once(nft, v, n, owner, places, ret_clash, e);
 	return r;
@@ -184,6 +185,12 @@ static int add_at_once(struct nft *nft, const struct nft_elem *v, size_t n, cons
 	return nft_commit(nft, e);
 }
 
+/* -ENOBUFS: so many errors that not all could be told */
+static bool is_in_the_way(int r)
+{
+	return r == -EEXIST || r == -ENOTEMPTY || r == -ERESTART || r == -ENOBUFS;
+}
+
 static int load_for(struct nft *nft, const struct nft_elem *v, size_t n, bool again,
 		    struct hw_err *e)
 {
@@ -195,7 +202,7 @@ static int load_for(struct nft *nft, const struct nft_elem *v, size_t n, bool ag
 		r = nft_load(nft, v[i].table, e);
 		nft->loaded[v[i].table] = r >= 0;
 	}
-	return r;
+	return r < 0 || !again ? r : nft_make_networks(nft, v, n, false, e);
 }
 
 /**
@@ -211,14 +218,15 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	char text[NFT_ELEM_TEXT];
 	int r = 0;
 
-	/* Twice: somebody may flush all rules just after they were seen. */
+	/* Twice: a network's chain may be missing, or somebody may flush all rules just after they
+	 * were seen. */
 	for (int tries = 0; tries < 2; tries++) {
 		r = load_for(nft, v, n, tries > 0, e);
 		if (r < 0)
 			return r;
 		e->msg[0] = '\0';
 		r = add_at_once(nft, v, n, owner, e);
-		if (r == -EEXIST || r == -ENOTEMPTY || r == -ERESTART)
+		if (is_in_the_way(r))
 			r = add_with_care(nft, v, n, owner, ret_clash, e);
 		if (r != -ENOENT)
 			break;
@@ -294,31 +302,41 @@ int nft_sweep(struct nft *nft, enum nft_table table, const char *set, const char
 	return r < 0 || !found.n ? r : nft_del(nft, found.v, found.n, owner, e);
 }
 
+static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *owner,
+		      struct hw_err *e)
+{
+	char text[NFT_ELEM_TEXT];
+	struct nft_elem there;
+
+	int r = nft_get(nft, elem, &there, e);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_text(e, -ENOENT,
+				"nftables set %s lacks %s; hawser-plugin repair restores it",
+				elem->set, nft_elem_format(elem, text));
+	if (!is_right(elem, &there, owner))
+		return err_text(e, -ESTALE, "nftables set %s has %s for somebody else, %s",
+				elem->set, nft_elem_format(&there, text),
+				*there.owner ? there.owner : "without an owner");
+	return elem->network.ip.family ? nft_check_chain(nft, elem->table, elem->chain, e) : 0;
+}
+
 /**
  * nft_check() - are all of them there, and the rules that use them?
  */
 int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	      struct hw_err *e)
 {
-	char text[NFT_ELEM_TEXT];
+	bool checked[ARRAY_SIZE(nft->loaded)] = { 0 };
+	int r = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		struct nft_elem there;
-
-		int r = nft_check_rules(nft, v[i].table, e);
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		if (!checked[v[i].table])
+			r = nft_check_rules(nft, v[i].table, e);
+		checked[v[i].table] = true;
 		if (r >= 0)
-			r = nft_get(nft, &v[i], &there, e);
-		if (r < 0)
-			return r;
-		if (r == 0)
-			return err_text(
-				e, -ENOENT,
-				"nftables set %s lacks %s; hawser-plugin repair restores it",
-				v[i].set, nft_elem_format(&v[i], text));
-		if (!is_right(&v[i], &there, owner))
-			return err_text(e, -ESTALE, "nftables set %s has %s for somebody else, %s",
-					v[i].set, nft_elem_format(&there, text),
-					*there.owner ? there.owner : "without an owner");
+			r = check_elem(nft, &v[i], owner, e);
 	}
-	return 0;
+	return r;
 }

@@ -8,7 +8,7 @@
  *
  *	struct nft_elem v[2] = {
  *		nft_elem(NFT_INET, "anyport4", NFT_EXCLUSIVE),
- *		nft_elem(NFT_INET, "masq4", NFT_OWNED),
+ *		nft_elem(NFT_INET, "snatall4", NFT_OWNED),
  *	};
  *	char owner[NFT_OWNER];
  *
@@ -17,14 +17,17 @@
  *	nft_key_port(&v[0], 8080);
  *	nft_data_ip(&v[0], &pod);
  *	nft_data_port(&v[0], 80);
+ *	nft_key_proto(&v[1], IPPROTO_TCP);
  *	nft_key_ip(&v[1], &pod);
+ *	nft_key_port(&v[1], 80);
  *	r = nft_open(&nft, e);
  *	if (r >= 0)
  *		r = nft_add(nft, v, 2, owner, &clash, e);
  *	...
  *	r = nft_del(nft, v, 2, owner, e);	those that are still ours
  *
- *        nft_add() loads the rules first where they are missing or older.
+ *        nft_add() loads the rules first where they are missing or older, and makes
+ *        the chains of networks.
  *        Everything speaks to the namespace in which nft_open() was called.
  * Rules: an element's comment is its owner, a hash; nothing from outside is put
  *        into the kernel in clear. No call reads anybody else's rules.
@@ -59,6 +62,12 @@ enum nft_mode {
 			* inside of each other the widest is kept */
 };
 
+/* Chains that there are for each network of pods */
+enum nft_chain {
+	NFT_MASQ, /* masquerades what goes elsewhere */
+	NFT_NEAR, /* masquerades what comes from it */
+};
+
 struct nft_bytes {
 	uint8_t v[NFT_KEY_MAX];
 	uint8_t len;
@@ -72,6 +81,7 @@ struct nft_elem {
 	struct nft_bytes data;	   /* of a map */
 	char chain[NFT_NAME];	   /* of a map to verdicts: where to; "": no verdict */
 	bool is_goto;		   /* not jump */
+	struct hw_prefix network;  /* whose chain that is, so that nft_add() can make it; else 0 */
 	char owner[NFT_OWNER];	   /* of one that was read; "": nobody's */
 };
 
@@ -106,6 +116,7 @@ void nft_data_ip(struct nft_elem *elem, const struct hw_ip *ip);
 void nft_data_port(struct nft_elem *elem, uint16_t port);
 void nft_data_jump(struct nft_elem *elem, const char *chain);
 void nft_data_goto(struct nft_elem *elem, const char *chain);
+void nft_data_network(struct nft_elem *elem, enum nft_chain chain, const struct hw_prefix *prefix);
 
 void nft_owner(const char *network, const char *container_id, const char *ifname,
 	       char ret_owner[NFT_OWNER]);
@@ -174,6 +185,8 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* One more chain of ours that must have rules: -ENOENT when it has not. */
 int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e);
+/* Before nft_add() in a repair: chains of networks that somebody has emptied */
+int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e);
 /* Return: 1, or 0 when there was none */
 int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* Commands of nft as text, one transaction, through libnftables: for what is rarely done. It reads

@@ -4,7 +4,9 @@
  */
 #include "net/test.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/netfilter.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "net/nft-foreign.h"
 #include "net/nft.h"
 
 #define CROWD 40
@@ -40,6 +43,18 @@ static struct nft_elem masq(const char *ip)
 	struct nft_elem elem = nft_elem_for("masq", &address, NFT_OWNED);
 
 	nft_key_ip(&elem, &address);
+	nft_data_jump(&elem, "masqall");
+	return elem;
+}
+
+/* The same for one that has a network */
+static struct nft_elem masq_in(const char *network)
+{
+	struct hw_prefix prefix = test_prefix(network);
+	struct nft_elem elem = nft_elem_for("masq", &prefix.ip, NFT_OWNED);
+
+	nft_key_ip(&elem, &prefix.ip);
+	nft_data_network(&elem, NFT_MASQ, &prefix);
 	return elem;
 }
 
@@ -117,8 +132,8 @@ static void first(void **state)
 	(void)state;
 	add(nft, masq("10.1.2.3"), ANN);
 	add(nft, masq("fd00::3"), ANN);
-	assert_true(prints("list set inet hawser masq4", "10.1.2.3 comment \"" ANN "\""));
-	assert_true(prints("list set inet hawser masq6", "fd00::3 comment \"" ANN "\""));
+	assert_true(prints("list map inet hawser masq4", "10.1.2.3 comment \"" ANN "\""));
+	assert_true(prints("list map inet hawser masq6", "fd00::3 comment \"" ANN "\""));
 	add(nft, masq("10.1.2.3"), ANN);
 	assert_string_equal(owner_of(nft, masq("10.1.2.3")), ANN);
 	assert_string_equal(owner_of(nft, masq("10.1.2.4")), "absent");
@@ -261,6 +276,7 @@ static void upgrade(void **state)
 	(void)state;
 	add(nft, masq("10.1.2.3"), ANN);
 	run("flush set inet hawser version\n"
+	    "flush chain inet hawser version1\n"
 	    "flush chain inet hawser guard\n"
 	    "add rule inet hawser guard counter\n"
 	    "add chain inet hawser others\n"
@@ -285,6 +301,155 @@ static void newer(void **state)
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
 	assert_true(prints("list chain inet hawser guard", "counter"));
+}
+
+/* What a newer version has, and somebody has emptied, is not replaced by an older one. */
+static void newer_emptied(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	struct nft_elem elem = masq("10.1.2.3");
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
+	run("add element inet hawser version { 2 }\n"
+	    "flush table inet hawser\n"
+	    "add rule inet hawser guard counter\n");
+	assert_int_equal(nft_repair(nft, NFT_INET, &e), -ENOENT);
+	assert_non_null(strstr(e.msg, "are of a newer hawser-plugin"));
+	assert_int_equal(nft_add(nft, &elem, 1, ANN, NULL, &e), -ENOENT);
+	assert_true(prints("list chain inet hawser guard", "counter"));
+	assert_false(prints("list chain inet hawser guard", "drop"));
+}
+
+static void emptied(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft(), *later = NULL;
+	struct hw_err e = { 0 };
+
+	(void)state;
+	add(nft, masq("10.1.2.3"), ANN);
+	run("flush table inet hawser");
+	assert_int_equal(nft_open(&later, &e), 0);
+	add(later, masq("10.1.2.4"), ANN);
+	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
+	assert_string_equal(owner_of(nft, masq("10.1.2.3")), ANN);
+	assert_false(prints("list set inet hawser version", "2"));
+}
+
+/* Every chain that has rules, one after the other */
+static void each_chain(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	autofree char *before = NULL;
+	struct hw_err e = { 0 };
+	char name[64];
+	int chains = 0;
+
+	(void)state;
+	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
+	assert_int_equal(nft_run_for("list table inet hawser", &before, &e), 0);
+	for (const char *at = before; (at = strstr(at, "\n\tchain ")); at++) {
+		autofree char *after = NULL, *command = NULL;
+
+		assert_int_equal(sscanf(at, " chain %63s", name), 1);
+		if (str_equal(name, "snatbits"))
+			continue;
+		command = str_printf("flush chain inet hawser %s", name);
+		run(command);
+		assert_int_equal(nft_check_rules(nft, NFT_INET, &e), -ENOENT);
+		assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
+		assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
+		assert_int_equal(nft_run_for("list table inet hawser", &after, &e), 0);
+		assert_string_equal(before, after);
+		chains++;
+	}
+	assert_true(chains > 10);
+}
+
+static void networks(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	struct nft_elem wide = masq_in("10.1.0.9/16"), narrow = masq_in("10.1.0.8/24");
+	struct hw_err e = { 0 };
+	char command[96];
+
+	(void)state;
+	add(nft, wide, ANN);
+	add(nft, narrow, BOB);
+	add(nft, masq_in("10.1.0.7/24"), BOB);
+	add(nft, masq_in("fd00::7/64"), BOB);
+	assert_int_equal(nft_check(nft, &wide, 1, ANN, &e), 0);
+	snprintf(command, sizeof(command), "list chain inet hawser %s", narrow.chain);
+	assert_true(prints(command, "ip daddr != 10.1.0.0/24 ip daddr != 224.0.0.0/4 masquerade"));
+	snprintf(command, sizeof(command), "flush chain inet hawser %s", narrow.chain);
+	run(command);
+	assert_int_equal(nft_check(nft, &wide, 1, ANN, &e), 0);
+	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), -ENOENT);
+	assert_non_null(strstr(e.msg, "hawser-plugin repair"));
+	assert_int_equal(nft_repair_networks(nft, &narrow, 1, &e), 0);
+	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), 0);
+	run("flush ruleset");
+	add(nft, narrow, BOB);
+	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), 0);
+}
+
+/* Each is an error of its own, more than a socket usually holds. */
+static void many(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
+	struct nft_clash clash;
+	struct hw_err e = { 0 };
+
+	(void)state;
+	for (uint16_t i = 0; i < 3000; i++)
+		nft_elems_add(&elems, port(10000 + i, "10.1.2.3", i));
+	for (int i = 0; i < 2; i++) {
+		nft_add(nft, elems.v, elems.n, ANN, NULL, &e);
+		assert_string_equal(e.msg, "");
+	}
+	assert_int_equal(nft_add(nft, elems.v, elems.n, BOB, &clash, &e), -EEXIST);
+	assert_string_equal(clash.there.owner, ANN);
+	assert_int_equal(nft_del(nft, elems.v, elems.n, ANN, &e), 0);
+}
+
+static void elems(void **state)
+{
+	AUTO(nft_elems_done) struct nft_elems list = { 0 };
+	struct nft_elem one = masq("10.1.2.3"), absent = one;
+
+	(void)state;
+	absent.mode = NFT_ABSENT;
+	nft_elems_add_once(&list, one);
+	nft_elems_add_once(&list, one);
+	assert_int_equal(list.n, 1);
+	assert_false(nft_elems_has(&list, &absent));
+	nft_elems_add_once(&list, absent);
+	nft_elems_add_once(&list, masq("10.1.2.4"));
+	assert_int_equal(list.n, 3);
+	for (int i = 0; i < 100; i++)
+		nft_elems_add(&list, one);
+	assert_int_equal(list.n, 103);
+}
+
+/* As long as a container's name may be, and longer than a name in the kernel */
+static void long_names(void **state)
+{
+	static const char *const parents[] = { "PREROUTING", NULL };
+	AUTO(nft_close) struct nft *nft = open_nft();
+	char name[4001];
+	struct nft_place place = { NFPROTO_BRIDGE, "nat", name };
+	struct hw_err e = { 0 };
+
+	(void)state;
+	run("table bridge nat { chain PREROUTING { accept; }; }");
+	for (size_t len = 250; len < sizeof(name); len += len < 260 ? 1 : 1870) {
+		memset(name, 'x', len);
+		name[len] = '\0';
+		assert_int_equal(nft_has_chain(nft, &place, &e), 0);
+		assert_int_equal(nft_foreign_drop_chain(nft, &place, parents, &e), 0);
+	}
 }
 
 static void foreign(void **state)
@@ -415,6 +580,15 @@ int main(void)
 		{ "nft: forty first ones at once load the rules once", crowd },
 		{ "nft: older rules are replaced; elements and others' chains stay", upgrade },
 		{ "nft: newer rules stay", newer },
+		{ "nft: newer rules that somebody has emptied are not replaced by older ones",
+		  newer_emptied },
+		{ "nft: an element brings the rules back into emptied chains", emptied },
+		{ "nft: each chain that is emptied alone is noticed, and filled again",
+		  each_chain },
+		{ "nft: networks inside of each other have a chain each", networks },
+		{ "nft: three thousand ports that are there, or another's", many },
+		{ "nft: a list has an element once, and apart from that it must be absent", elems },
+		{ "nft: a chain whose name is too long for the kernel is not there", long_names },
 		{ "nft: others' rules are not touched", foreign },
 		{ "nft: a check tells flushed rules, empty chains and lost elements apart",
 		  checks },

@@ -132,6 +132,7 @@ int bridge_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
 	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
 	struct link bridge;
 
 	int r = bridge_conf_check(conf, e);
@@ -147,5 +148,5 @@ int bridge_check(struct hw_call *call, struct hw_err *e)
 		r = check_gateways(l.nl, conf, call->prev, &bridge, e);
 	if (r >= 0)
 		r = check_pod(&l, call, e);
-	return r < 0 ? r : pod_rules_check(call, e);
+	return r < 0 ? r : pod_rules_check(call, &rules, e);
 }

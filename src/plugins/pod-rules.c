@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <linux/netfilter.h>
+#include <stdio.h>
+#include <sys/socket.h>
 
 #include "base/err.h"
 #include "base/hash.h"
@@ -24,7 +26,7 @@ int pod_rules_check_conf(const struct pod_rules *rules, struct hw_err *e)
 	if (!rules->masq || str_empty(rules->backend) || str_equal(rules->backend, "iptables") ||
 	    str_equal(rules->backend, "nftables"))
 		return 0;
-	return err_text(e, -EINVAL, "unknown ipmasq backend \"%s\"", rules->backend);
+	return err_cni(e, HW_CNI_INVALID_CONFIG, "unknown ipmasq backend \"%s\"", rules->backend);
 }
 
 /**
@@ -49,19 +51,16 @@ int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
 
 /* ---- elements ----------------------------------------------------------------------------- */
 
-/* The address; and its network, unless that is the address itself. */
 static void add_masq(struct nft_elems *elems, const struct hw_prefix *address)
 {
 	struct nft_elem pod = nft_elem_for("masq", &address->ip, NFT_OWNED);
-	struct nft_elem network = nft_elem_for("own", &address->ip, NFT_SHARED);
 
 	nft_key_ip(&pod, &address->ip);
-	nft_elems_add_once(elems, pod);
 	if (address->len == ip_bits(&address->ip))
-		return;
-	nft_key_network(&network, address);
-	nft_key_network(&network, address);
-	nft_elems_add_once(elems, network);
+		nft_data_jump(&pod, "masqall");
+	else
+		nft_data_network(&pod, NFT_MASQ, address);
+	nft_elems_add_once(elems, pod);
 }
 
 static void add_mac(struct nft_elems *elems, const char *host, const struct hw_mac *mac)
@@ -91,7 +90,8 @@ static void fill(struct nft_elems *elems, const struct hw_call *call,
 		add_mac(elems, made->host, &mac);
 }
 
-static int write_elems(struct hw_call *call, struct hw_err *e)
+/* @repair: also where it looks as if they were there */
+static int write_elems(struct hw_call *call, bool repair, struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
@@ -100,6 +100,8 @@ static int write_elems(struct hw_call *call, struct hw_err *e)
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
+	if (r >= 0 && repair)
+		r = nft_repair_networks(nft, elems.v, elems.n, e);
 	return r < 0 ? r : nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
 }
 
@@ -143,50 +145,120 @@ int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const str
 	if (r < 0 || (!made->masq.n && !made->mac))
 		return r;
 	r = hw_record_save(call, e);
-	return r < 0 ? r : write_elems(call, e);
+	return r < 0 ? r : write_elems(call, false, e);
 }
 
 /* ---- what Go's plugins make ------------------------------------------------------------------ */
 
-static int end_gos_masq(struct nft *nft, const struct hw_call *call, struct hw_err *e)
-{
-	static const char *const parents[] = { "POSTROUTING", NULL };
-	autofree char *attachment = str_printf("%s%s", call->network, call->container_id);
-	autofree char *instance = str_printf("%s:%s", call->ifname, call->container_id);
-	struct nft_place rules = { NFPROTO_INET, "cni_plugins_masquerade", "masq_checks" };
-	char chain[] = "CNI-0123456789abcdef01234567";
-	char comment[] = "0123456789abcdef-0123456789abcdef";
-	struct nft_place v4 = { NFPROTO_IPV4, "nat", chain }, v6 = { NFPROTO_IPV6, "nat", chain };
+/* By the names that they give */
+struct gos {
+	char chain[4 + 24 + 1];	       /* of iptables */
+	char comment[16 + 1 + 16 + 1]; /* begins so in nftables */
+	char *port, *mac;	       /* macspoofchk's chains */
+};
 
-	hash_hex(attachment, 24, chain + 4);
-	hash_hex(call->network, 16, comment);
-	hash_hex(instance, 16, comment + 17);
-	comment[16] = '-';
-	int r = nft_foreign_drop_chain(nft, &v4, parents, e);
-	if (r >= 0)
-		r = nft_foreign_drop_chain(nft, &v6, parents, e);
-	return r < 0 ? r : nft_foreign_drop_rules(nft, &rules, comment, e);
+static void gos_done(struct gos *gos)
+{
+	free(gos->port);
+	free(gos->mac);
+}
+AUTO_VALUE_DEFINE(gos_done, struct gos);
+
+static const char iptables_nat[] = "nat";
+static const uint8_t families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
+
+static struct nft_place gos_rules(void)
+{
+	return (struct nft_place){ NFPROTO_INET, "cni_plugins_masquerade", "masq_checks" };
 }
 
-static int end_gos_mac_check(struct nft *nft, const struct hw_call *call, struct hw_err *e)
+static struct gos gos_names(const struct hw_call *call)
+{
+	autofree char *attachment = str_printf("%s%s", call->network, call->container_id);
+	autofree char *instance = str_printf("%s:%s", call->ifname, call->container_id);
+	char chain[25], network[17], pod[17];
+	struct gos gos = { .port = str_printf("cni-br-iface-%s-%s", call->container_id,
+					      call->ifname) };
+
+	gos.mac = str_printf("%s-mac", gos.port);
+	hash_hex(attachment, sizeof(chain) - 1, chain);
+	hash_hex(call->network, sizeof(network) - 1, network);
+	hash_hex(instance, sizeof(pod) - 1, pod);
+	snprintf(gos.chain, sizeof(gos.chain), "CNI-%s", chain);
+	snprintf(gos.comment, sizeof(gos.comment), "%s-%s", network, pod);
+	return gos;
+}
+
+static int end_gos_masq(struct nft *nft, const struct gos *gos, struct hw_err *e)
+{
+	static const char *const parents[] = { "POSTROUTING", NULL };
+	struct nft_place rules = gos_rules();
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(families); i++) {
+		struct nft_place place = { families[i], iptables_nat, gos->chain };
+
+		r = nft_foreign_drop_chain(nft, &place, parents, e);
+	}
+	return r < 0 ? r : nft_foreign_drop_rules(nft, &rules, gos->comment, e);
+}
+
+static int end_gos_mac_check(struct nft *nft, const struct gos *gos, struct hw_err *e)
 {
 	static const char *const all[] = { "PREROUTING", NULL };
-	autofree char *port = str_printf("cni-br-iface-%s-%s", call->container_id, call->ifname);
-	autofree char *mac = str_printf("%s-mac", port);
-	const char *const one[] = { port, NULL };
+	const char *const one[] = { gos->port, NULL };
+	struct nft_place port = { NFPROTO_BRIDGE, "nat", gos->port };
+	struct nft_place mac = { NFPROTO_BRIDGE, "nat", gos->mac };
 
-	int r = nft_foreign_drop_chain(nft, &(struct nft_place){ NFPROTO_BRIDGE, "nat", port }, all,
-				       e);
-	if (r < 0)
-		return r;
-	return nft_foreign_drop_chain(nft, &(struct nft_place){ NFPROTO_BRIDGE, "nat", mac }, one,
-				      e);
+	int r = nft_foreign_drop_chain(nft, &port, all, e);
+	return r < 0 ? r : nft_foreign_drop_chain(nft, &mac, one, e);
+}
+
+/* Return: 1 when they masquerade the pod's addresses of that family */
+static int has_gos_masq(struct nft *nft, const struct gos *gos, int family, struct hw_err *e)
+{
+	struct nft_place place = { families[family == AF_INET6], iptables_nat, gos->chain };
+	struct nft_place rules = gos_rules();
+
+	int r = nft_has_chain(nft, &place, e);
+	return r != 0 ? r : nft_foreign_has_rule(nft, &rules, gos->comment, e);
+}
+
+/* For CHECK without a record: they have made it, or the record is lost. */
+static int check_unrecorded(const struct hw_call *call, const struct pod_rules *rules,
+			    struct hw_err *e)
+{
+	AUTO(gos_done) struct gos gos = gos_names(call);
+	AUTO(nft_close) struct nft *nft = NULL;
+	struct nft_place port = { NFPROTO_BRIDGE, "nat", gos.port };
+
+	int r = nft_open(&nft, e);
+	for (size_t i = 0; rules->masq && r >= 0 && i < call->prev->n_ips; i++) {
+		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
+		char text[HW_IP_TEXT];
+
+		r = has_gos_masq(nft, &gos, ip->family, e);
+		if (r == 0)
+			return err_text(e, -ENOENT,
+					"there is no record of this attachment, nor does another "
+					"plugin masquerade %s",
+					hw_ip_format(ip, text));
+	}
+	if (r >= 0 && rules->mac_check) {
+		r = nft_has_chain(nft, &port, e);
+		if (r == 0)
+			return err_text(e, -ENOENT,
+					"there is no record of this attachment, nor does another "
+					"plugin look at its hardware address");
+	}
+	return r < 0 ? r : 0;
 }
 
 /* Without a record: by the owner, and by the names that Go's plugins give. */
 static int end_unrecorded(const struct hw_call *call, const struct pod_rules *rules,
 			  struct hw_err *e)
 {
+	AUTO(gos_done) struct gos gos = gos_names(call);
 	AUTO(nft_close) struct nft *nft = NULL;
 	char owner[NFT_OWNER];
 
@@ -197,13 +269,13 @@ static int end_unrecorded(const struct hw_call *call, const struct pod_rules *ru
 	if (r >= 0 && rules->masq)
 		r = nft_sweep(nft, NFT_INET, "masq6", owner, e);
 	if (r >= 0 && rules->masq)
-		r = end_gos_masq(nft, call, e);
+		r = end_gos_masq(nft, &gos, e);
 	if (r >= 0 && rules->mac_check)
 		r = nft_sweep(nft, NFT_BRIDGE, "mac_checked", owner, e);
 	if (r >= 0 && rules->mac_check)
 		r = nft_sweep(nft, NFT_BRIDGE, "mac_ok", owner, e);
 	if (r >= 0 && rules->mac_check)
-		r = end_gos_mac_check(nft, call, e);
+		r = end_gos_mac_check(nft, &gos, e);
 	return r;
 }
 
@@ -222,11 +294,13 @@ int pod_rules_end(struct hw_call *call, const struct pod_rules *rules, struct hw
 /**
  * pod_rules_check() - is all that the record says still there?
  */
-int pod_rules_check(struct hw_call *call, struct hw_err *e)
+int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
+	if (!call->recorded && (rules->masq || rules->mac_check))
+		return check_unrecorded(call, rules, e);
 	fill(&elems, call, call->made);
 	if (!elems.n)
 		return 0;
@@ -239,5 +313,5 @@ int pod_rules_check(struct hw_call *call, struct hw_err *e)
  */
 int pod_rules_repair(struct hw_call *call, struct hw_err *e)
 {
-	return write_elems(call, e);
+	return write_elems(call, true, e);
 }

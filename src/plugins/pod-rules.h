@@ -5,8 +5,8 @@
  * What:  elements of our sets (net/nft.h), which bridge and ptp need alike.
  * How:   the record says for which addresses, and for which hardware address;
  *        the elements follow from that.
- * Rules: without a record DEL looks through the sets for its own, and removes what
- *        Go's plugin made, in case it was that: nftables rules, and chains of
+ * Rules: without a record CHECK looks for what Go's plugin makes, and
+ *        DEL looks through the sets for its own, and removes what Go's plugin made, in case it was that: nftables rules, and chains of
  *        iptables-nft.
  */
 #ifndef PLUGINS_POD_RULES_H
@@ -30,8 +30,8 @@ int pod_rules_status(const struct pod_rules *rules, struct hw_err *e);
 int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const struct hw_mac *mac,
 		  struct hw_err *e);
 int pod_rules_end(struct hw_call *call, const struct pod_rules *rules, struct hw_err *e);
-/* What the record says is there. */
-int pod_rules_check(struct hw_call *call, struct hw_err *e);
+/* What the record says is there; or, without one, what Go's plugin makes. */
+int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct hw_err *e);
 /* What the record says is put back. */
 int pod_rules_repair(struct hw_call *call, struct hw_err *e);
 

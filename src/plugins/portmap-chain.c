@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/ip.h"
 #include "base/str.h"
 #include "plugins/portmap.h"
 
@@ -136,6 +137,21 @@ static int restore_bit(int bit, struct hw_err *e)
 
 /* ---- both ---------------------------------------------------------------------------------------- */
 
+static int restore_networks(struct nft *nft, const struct portmap_made *made, struct hw_err *e)
+{
+	struct hw_prefix pods[2];
+	size_t n = portmap_pods(made, pods);
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct nft_elem near = portmap_near_elem(&pods[i]);
+
+		if (pods[i].len < ip_bits(&pods[i].ip))
+			r = nft_repair_networks(nft, &near, 1, e);
+	}
+	return r;
+}
+
 static bool needs_bit(const struct portmap_made *made)
 {
 	return made->snat && made->mark_bit != PORTMAP_BIT;
@@ -148,10 +164,10 @@ static bool needs_bit(const struct portmap_made *made)
 int portmap_chains_make(struct nft *nft, const struct portmap_made *made, bool again,
 			struct hw_err *e)
 {
-	int r = 0;
+	int r = again && made->snat ? restore_networks(nft, made, e) : 0;
 
-	if (!needs_bit(made) && !made->cond4 && !made->cond6)
-		return 0;
+	if (r < 0 || (!needs_bit(made) && !made->cond4 && !made->cond6))
+		return r;
 	r = nft_load(nft, NFT_INET, e);
 	if (r >= 0 && needs_bit(made))
 		r = again ? restore_bit(made->mark_bit, e) : make_bit(nft, made->mark_bit, e);

@@ -78,20 +78,40 @@ static void put_port(struct nft_elems *elems, const struct portmap_made *made,
 		put_mark(elems, made, port, pod);
 }
 
+static void put_alone(struct nft_elems *elems, const struct hw_prefix *pod)
+{
+	struct nft_elem self = nft_elem_for("self", &pod->ip, NFT_OWNED);
+
+	nft_key_ip(&self, &pod->ip);
+	nft_key_ip(&self, &pod->ip);
+	nft_elems_add_once(elems, self);
+}
+
+/**
+ * portmap_near_elem() - leads from a pod to the chain of its network
+ */
+struct nft_elem portmap_near_elem(const struct hw_prefix *pod)
+{
+	struct nft_elem near = nft_elem_for("near", &pod->ip, NFT_OWNED);
+
+	nft_key_ip(&near, &pod->ip);
+	nft_data_network(&near, NFT_NEAR, pod);
+	return near;
+}
+
 /* The pod's network, so that its neighbours are known; the pod itself where it has none. */
 static void put_network(struct nft_elems *elems, const struct hw_prefix *pod)
 {
-	bool alone = pod->len == ip_bits(&pod->ip);
-	struct nft_elem elem =
-		nft_elem_for(alone ? "self" : "own", &pod->ip, alone ? NFT_OWNED : NFT_SHARED);
+	struct nft_elem own = nft_elem_for("own", &pod->ip, NFT_SHARED);
 
-	for (int i = 0; i < 2; i++) {
-		if (alone)
-			nft_key_ip(&elem, &pod->ip);
-		else
-			nft_key_network(&elem, pod);
+	if (pod->len == ip_bits(&pod->ip)) {
+		put_alone(elems, pod);
+		return;
 	}
-	nft_elems_add_once(elems, elem);
+	nft_key_network(&own, pod);
+	nft_key_network(&own, pod);
+	nft_elems_add_once(elems, own);
+	nft_elems_add_once(elems, portmap_near_elem(pod));
 }
 
 /* Call @each for every port of every address of the pod. */

@@ -83,6 +83,8 @@ int portmap_rules_del(const struct hw_call *call, const struct portmap_made *mad
 int portmap_rules_check(const struct hw_call *call, const struct portmap_made *made,
 			struct hw_err *e);
 
+struct nft_elem portmap_near_elem(const struct hw_prefix *pod);
+
 #define PORTMAP_CHAIN NFT_NAME
 void portmap_chain_of_condition(const char *condition, char ret_chain[PORTMAP_CHAIN]);
 void portmap_chain_of_mark(const struct portmap_made *made, char ret_chain[PORTMAP_CHAIN]);

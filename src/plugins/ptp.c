@@ -273,6 +273,7 @@ static int ptp_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
 	const struct ptp_conf *conf = call->conf;
+	struct pod_rules rules = ptp_rules(conf);
 
 	int r = ptp_conf_check(conf, e);
 	if (r >= 0)
@@ -283,7 +284,7 @@ static int ptp_check(struct hw_call *call, struct hw_err *e)
 		r = ptp_check_pod(&l, call->prev, e);
 	if (r >= 0)
 		r = ptp_check_host(&l, call->prev, e);
-	return r < 0 ? r : pod_rules_check(call, e);
+	return r < 0 ? r : pod_rules_check(call, &rules, e);
 }
 
 /* ---- the other verbs -------------------------------------------------------------------------- */
