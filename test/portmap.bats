@@ -32,7 +32,7 @@ setup() {
 teardown() {
 	local link netns
 	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
-	ip link del cni0 2>/dev/null || true
+	for link in cni0 cni1; do ip link del $link 2>/dev/null || true; done
 	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
 	rm -rf /run/hawser /var/lib/cni/networks /tmp/net.* /tmp/conf*
 	nft flush ruleset
@@ -56,7 +56,7 @@ udp='{"hostPort":8080,"containerPort":80,"protocol":"udp"}'
 conf() { jq -c '{cniVersion:"1.1.0",name:"net",type:"portmap"} + .' <<<"${1-{\}}" >/tmp/conf; }
 
 call() { # PLUGIN VERB CONTAINER NETNS CONF
-	CNI_COMMAND=$2 CNI_CONTAINERID=$3 CNI_NETNS=${4:+/run/netns/$4} CNI_IFNAME=eth0 "$plugins/$1" <<<"$5"
+	CNI_COMMAND=$2 CNI_CONTAINERID=$3 CNI_NETNS=${4:+/run/netns/$4} CNI_IFNAME=${ifname-eth0} "$plugins/$1" <<<"$5"
 }
 
 # pod CONTAINER NETNS: attach it to a bridge; c1 gets .2, c2 .3
@@ -66,12 +66,21 @@ pod() {
 		"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}' >"/tmp/net.$1"
 }
 
+# second VERB CONTAINER [MAPPING...]: the same, or portmap, for its eth1 on another network
+second() {
+	local network='{"cniVersion":"1.1.0","name":"net2","type":"bridge","bridge":"cni1","isGateway":true,
+		"ipam":{"type":"host-local","subnet":"10.8.0.0/24"}}'
+	[ $# -gt 2 ] || { ifname=eth1 call bridge "$1" "$2" "$(netns "$2")" "$network" >"/tmp/net.$2.2"; return; }
+	jq -c '.name = "net2"' /tmp/conf >/tmp/conf.2
+	ifname=eth1 call portmap "$1" "$2" "$(netns "$2")" "$(conf=/tmp/conf.2 prev=/tmp/net.$2.2 with "${@:2}")"
+}
+
 # with CONTAINER MAPPING...: the configuration with its result and these mappings
 with() {
 	local container=$1
 	shift
-	jq -c --slurpfile prev "/tmp/net.$container" --argjson maps "[$(IFS=,; echo "$*")]" \
-		'.prevResult = $prev[0] | .runtimeConfig.portMappings = $maps' /tmp/conf
+	jq -c --slurpfile prev "${prev-/tmp/net.$container}" --argjson maps "[$(IFS=,; echo "$*")]" \
+		'.prevResult = $prev[0] | .runtimeConfig.portMappings = $maps' "${conf-/tmp/conf}"
 }
 netns() { if [ "$1" = c2 ]; then echo two; else echo one; fi; }
 add() { call portmap ADD "$1" "$(netns "$1")" "$(with "$@")"; } # CONTAINER MAPPING...
@@ -132,7 +141,11 @@ seen() {
 }
 unseen() { ! patience=0.7 seen "$@"; }
 
-ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + .element]'; }
+# ports: of those, what belongs to ports, and not to the pod
+ports() { ours | jq -c 'map(select(startswith("near") | not))'; }
+# ours: all elements that somebody owns
+ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner and (.set | startswith("near") | not)) | .set + " " + .element]'; }
+near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("near")) | .element | split(" ")[0]]'; } # who has neighbours
 
 # ---- ADD ---------------------------------------------------------------------------------
 
@@ -171,12 +184,15 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 	pod c1 one
 	add c1 "$tcp"
 	nft list ruleset | grep -cE '^\s+(chain|meta|ct|ip|dnat|fib)' >/tmp/lines
-	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80","anymark4 tcp . 8080 : jump snat13","anymark6 tcp . 8080 : jump snat13"]' ]
+	[ "$(ports)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80","anymark4 tcp . 8080 : jump snat13","anymark6 tcp . 8080 : jump snat13"]' ]
+	[ "$(near)" = '["10.7.0.2","fd07::2"]' ]
 	pod c2 two
 	add c2 '{"hostPort":81,"containerPort":81,"protocol":"sctp"}' '{"hostPort":82,"containerPort":81,"protocol":"UDP"}'
 	[ "$(nft list ruleset | grep -cE '^\s+(chain|meta|ct|ip|dnat|fib)')" = "$(cat /tmp/lines)" ]
 	hawser-plugin rules | grep -qE '^inet +anyport4 +udp \. 82 : 10\.7\.0\.3 \. 81 +c2 eth0 of network net$'
-	! nft list ruleset | grep -E 'c1|c2|"net"' || false
+	! nft list ruleset | grep -wE 'c1|c2|"net"' || false
+	del c1 "$tcp"
+	[ "$(near)" = '["10.7.0.3","fd07::3"]' ]
 }
 
 @test "portmap: a thousand ports" {
@@ -185,7 +201,7 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		{hostPort: (. + 20000), containerPort: (. + 1), protocol: ("tcp", "udp")}]' \
 		--slurpfile prev /tmp/net.c1 /tmp/conf >/tmp/conf.many
 	call portmap ADD c1 one "$(</tmp/conf.many)" >/dev/null
-	[ "$(ours | jq length)" = 8000 ]
+	[ "$(ports | jq length)" = 8000 ]
 	call portmap CHECK c1 one "$(</tmp/conf.many)"
 	[ "$(seen outside one 192.0.2.1 udp 20999 1000)" = 192.0.2.2 ]
 	call portmap DEL c1 one "$(</tmp/conf.many)"
@@ -232,7 +248,7 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		conf "{\"backend\":\"$backend\"}"
 		add c1 "$tcp" "$tcp"
 		check c1 "$tcp" "$tcp"
-		[ "$(ours | jq length)" = 4 ]
+		[ "$(ports | jq length)" = 4 ]
 		[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 		del c1 "$tcp"
 	done
@@ -246,7 +262,7 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		for i in $order; do mappings+=("${every[i]}"); done
 		add c1 "${mappings[@]}"
 		check c1 "${mappings[@]}"
-		[ "$(ours | jq length)" = 4 ]
+		[ "$(ports | jq length)" = 4 ]
 		del c1 "${mappings[@]}"
 		[ "$(ours)" = "[]" ]
 	done
@@ -266,6 +282,28 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 	[ "$(ours | jq -c 'map(select(test("^(any)?port4|^holder4")))')" = '["port4 tcp . 192.0.2.3 . 81 : 10.7.0.2 . 81","anyport4 udp . 8080 : 10.7.0.2 . 80","holder4 tcp . 81 . 0"]' ]
 	del c1
 	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: an ADD on top of an earlier one, wherever it is killed, leaves nothing that DEL does not know" {
+	pod c1 one
+	add c1 "$tcp" '{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.1"}'
+	del c1
+	with c1 "$udp" '{"hostPort":82,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.1"}' >/tmp/conf.again
+	again() { # POINT
+		CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 "$HAWSER_BUILD/test/inject" \
+			--kill "$1" --report /tmp/conf.report --timeout 30000 --linger 1000 -- "$plugins/portmap" </tmp/conf.again
+	}
+	for ((i = 1, killed = 0;; i += 9)); do
+		add c1 "$tcp" '{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.1"}'
+		run again $i
+		[ "$status" != 77 ] || [ -s /tmp/conf.report ] || skip "ptrace is not permitted"
+		del c1
+		[ "$(ours)" = "[]" ]
+		grep -q ^killed /tmp/conf.report || break
+		killed=$((killed + 1))
+	done
+	echo "killed at $killed points"
+	[ "$killed" -gt 10 ]
 }
 
 # ---- host addresses ---------------------------------------------------------------------------
@@ -318,7 +356,7 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 	pod c1 one
 	add c1 "$tcp"
 	[ "$(cat /proc/sys/net/ipv4/conf/cni0/route_localnet)" = 0 ]
-	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80"]' ]
+	[ "$(ports)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80"]' ]
 	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 	unseen host one 127.0.0.1 tcp
 }
@@ -349,6 +387,24 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		done
 		[ "$(seen two one 10.7.0.2 $proto 80)" = 10.7.0.3 ]
 	done
+}
+
+@test "portmap: a pod of a network around the pod's own is no neighbour, and is seen as itself" {
+	pod c1 one
+	add c1 "$tcp"
+	call ptp ADD c2 two '{"cniVersion":"1.1.0","name":"net","type":"ptp","ipam":{"type":"static",
+		"addresses":[{"address":"10.7.77.77/16","gateway":"10.7.77.1"}],"routes":[{"dst":"0.0.0.0/0"}]}}' >/tmp/net.c2
+	add c2 "${tcp/8080/8081}"
+	[ "$(seen two one 192.0.2.1 tcp)" = 10.7.77.77 ]
+	[ "$(seen one one 192.0.2.1 tcp)" = 10.7.0.1 ]
+	[ "$(seen two two 192.0.2.1 tcp 8081)" = 10.7.77.1 ]
+	check c1 "$tcp"
+	chain=$(nft list map inet hawser near4 | grep -o 'near_[0-9a-f]*' | head -n 1)
+	nft flush chain inet hawser "$chain"
+	! { check c1 "$tcp" && check c2 "${tcp/8080/8081}"; } || false
+	hawser-plugin repair
+	check c1 "$tcp"
+	check c2 "${tcp/8080/8081}"
 }
 
 @test "portmap: where rules see bridged frames, too, hairpinMode makes that work" {
@@ -403,7 +459,8 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		["ip","saddr","192.0.2.2"]|yes|no
 		["ip saddr != 192.0.2.2"]|no|yes
 		["ip saddr { 192.0.2.2, 192.0.2.9 } counter"]|yes|no
-		["iifname \"wire\""]|yes|no
+		["iifname \"wire\" log prefix \"x\""]|yes|no
+		["iifname != \"set\" iifname \"wire\""]|yes|no
 		["-s","192.0.2.2"]|yes|no
 		["-s","192.0.2.2/31"]|yes|no
 		["!","-s","192.0.2.0/31"]|yes|no
@@ -454,6 +511,9 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 		["-i","eth0\"; flush ruleset"]|failed to parse config: conditionsV4: a condition has *
 		["ip saddr 10.0.0.1; flush ruleset"]|failed to parse config: conditionsV4: a condition may not have ";" in it: *
 		["ip saddr 10.0.0.1\nflush ruleset"]|failed to parse config: conditionsV4: a condition may not have "?" in it: *
+		["meta mark set 0x1"]|failed to parse config: conditionsV4: a condition may not do anything, as "set" does: *
+		["ip saddr vmap { 192.0.2.9 : drop }"]|failed to parse config: conditionsV4: a condition may not do anything, as "vmap" does: *
+		["ip","saddr","10.0.0.1","drop"]|conditionsV4 "ip saddr 10.0.0.1 drop": nft: *
 		["} flush ruleset {"]|failed to parse config: conditionsV4: a condition has quotes or braces that do not match: *
 		["nonsense"]|conditionsV4 "nonsense": nft: *
 	END
@@ -518,19 +578,156 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 	check c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
 }
 
-@test "portmap: whose record is lost is named by the element to delete" {
+@test "portmap: a pod that has a port on every address and on one leaves nothing" {
+	some='{"hostPort":8080,"containerPort":81,"protocol":"tcp","hostIP":"192.0.2.1"}'
+	pod c1 one
+	pod c2 two
+	for order in "$tcp $some" "$some $tcp"; do
+		# shellcheck disable=SC2086
+		add c1 $order
+		# shellcheck disable=SC2086
+		add c1 $order
+		# shellcheck disable=SC2086
+		check c1 $order
+		[ "$(seen outside one 192.0.2.1 tcp 8080 81)" = 192.0.2.2 ]
+		[ "$(seen outside one 192.0.2.3 tcp 8080 80)" = 192.0.2.2 ]
+		del c1
+		[ "$(ours)" = "[]" ]
+		nft flush ruleset
+	done
+	add c1 "$tcp" "$some"
+	del c1
+	add c2 "$some"
+	run add c1 "$tcp"
+	fails_with "host port 8080/tcp is taken by container c2, *"
+}
+
+# leads: where ports lead, and who waits for one
+leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | paste -sd ' '; }
+
+@test "portmap: of two attachments of a container the first has the port, and on its DEL the other gets it" {
+	pod c1 one
+	pod c2 two
+	second ADD c1
+	add c1 "$tcp" "$udp"
+	second ADD c1 "$tcp" "$udp"
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
+	check c1 "$tcp" "$udp"
+	second CHECK c1 "$tcp" "$udp"
+	run add c2 "$tcp"
+	fails_with "host port 8080/tcp is taken by container c1, *"
+	del c1
+	[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.8.0.2 . 80 "* ]]
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.8.0.1 ]
+	[ "$(seen host one 192.0.2.1 udp)" = 192.0.2.1 ]
+	second CHECK c1 "$tcp" "$udp"
+	run add c2 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	fails_with "host port 8080/udp is taken by container c1, *"
+	add c1 "$tcp"
+	check c1 "$tcp"
+	second DEL c1 "$tcp" "$udp"
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
+	del c1
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: DEL of the attachment that waits for a port leaves it to the other" {
+	pod c1 one
+	pod c2 two
+	second ADD c1
+	add c1 "$tcp"
+	second ADD c1 "$tcp"
+	second ADD c1 "$tcp" # once more: it waits only once
+	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
+	second DEL c1 "$tcp"
+	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
+	check c1 "$tcp"
+	del c1
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: repair puts back the ports of two attachments of a container" {
+	pod c1 one
+	second ADD c1
+	add c1 "$tcp"
+	second ADD c1 "$tcp"
+	nft flush ruleset
+	run second CHECK c1 "$tcp"
+	fails_with "*hawser-plugin repair restores *"
+	run -0 hawser-plugin repair
+	check c1 "$tcp"
+	second CHECK c1 "$tcp"
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
+	del c1
+	second CHECK c1 "$tcp"
+	second DEL c1 "$tcp"
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: an ADD on top of another hands over the ports that it asks for no more" {
+	pod c1 one
+	second ADD c1
+	add c1 "$tcp" "$udp"
+	second ADD c1 "$tcp" "$udp"
+	add c1 "$udp"
+	[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.7.0.2 . 80 "* ]]
+	check c1 "$udp"
+	second CHECK c1 "$tcp" "$udp"
+	del c1
+	second DEL c1 "$tcp"
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: every address and some address, of two attachments of a container" {
+	some='{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
+	pod c1 one
+	pod c2 two
+	second ADD c1
+	add c1 "$tcp"
+	second ADD c1 "$some"
+	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
+	second CHECK c1 "$some"
+	del c1
+	[ "$(leads)" = "holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
+	second CHECK c1 "$some"
+	add c1 "$tcp"
+	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
+	second ADD c1 "$some"
+	check c1 "$tcp"
+	second CHECK c1 "$some"
+	second DEL c1 "$some"
+	check c1 "$tcp"
+	run add c2 "$some"
+	fails_with "host port 8080/tcp is taken by container c1, *"
+	del c1
+	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: whose record is lost is named by the elements to delete" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp"
 	rm -rf /run/hawser/attachments/portmap
 	run add c2 "$tcp"
-	fails_with "host port 8080/tcp is taken by somebody whose record is lost. If it is dead: nft delete element inet hawser anyport4 { tcp . 8080 } frees the port"
+	fails_with "host port 8080/tcp is taken by somebody whose record is lost. If it is dead: nft 'delete element inet hawser anyport4 { tcp . 8080 }; delete element inet hawser anyport6 { tcp . 8080 }; delete element inet hawser anymark4 { tcp . 8080 }; delete element inet hawser anymark6 { tcp . 8080 }' frees the port"
 	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\) frees.*/\1/p' | bash
-	run add c2 "$tcp"
-	fails_with "*hawser anyport6 { tcp . 8080 } frees the port"
-	del c1 "$tcp"
-	[ "$(ours)" = "[]" ]
+	[ "$(ports)" = "[]" ]
 	add c2 "$tcp"
+}
+
+@test "portmap: that frees ports on some addresses with their conditions, too, and no other" {
+	pod c1 one
+	pod c2 two
+	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'
+	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.3\"\}}" "${tcp/\}/,\"hostIP\":\"fd99::1\"\}}" "${udp/\}/,\"hostIP\":\"192.0.2.3\"\}}"
+	rm -rf /run/hawser/attachments/portmap
+	run add c2 "$tcp"
+	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\) frees.*/\1/p' | bash
+	[ "$(ports | jq -r 'map(sub(" .*"; "")) | join(" ")')" = "port4 cond4 mark4 holder4" ]
+	[[ "$(leads)" == "holder4 udp . 8080 . 0 port4 udp . 192.0.2.3 . 8080 : "* ]]
+	add c2 "$tcp"
+	[ "$(seen outside two 192.0.2.3 tcp)" = 192.0.2.2 ]
 }
 
 @test "portmap: of forty who want the same port one gets it, and some addresses never meet every address" {
@@ -568,6 +765,20 @@ ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " 
 	rm -rf /run/hawser
 	call portmap DEL c1 "" "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
 	[ "$(ours)" = "[]" ]
+}
+
+@test "portmap: DEL without record and result leaves nothing that has the pod's address" {
+	conf '{"masqAll":true}'
+	jq -cn '{cniVersion:"1.1.0",interfaces:[{name:"eth0",sandbox:"/run/netns/one"}],
+		ips:[{interface:0,address:"10.9.0.3/32"},{interface:0,address:"fd09::3/128"}]}' >/tmp/net.c1
+	sed 's/\.0\.3/.0.4/; s/::3/::4/' /tmp/net.c1 >/tmp/net.c2
+	add c2 "$udp"
+	ours >/tmp/net.others
+	add c1 "$tcp"
+	[ "$(ours | jq -r 'map(sub(" .*"; "")) | unique | join(" ")')" = "anymark4 anymark6 anyport4 anyport6 self4 self6 snatall4 snatall6" ]
+	rm -rf /run/hawser/attachments/portmap
+	call portmap DEL c1 "" "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
+	diff <(ours) /tmp/net.others
 }
 
 @test "portmap: GC ends what is not valid any more" {
@@ -613,6 +824,34 @@ while True:
 	rm -f /tmp/ready.*
 }
 
+@test "portmap: an ADD that fails leaves alone what the kernel remembers of another's UDP port" {
+	[ -e /proc/net/nf_conntrack ] || skip "this kernel does not show what it remembers"
+	pod c1 one
+	pod c2 two
+	add c1 "$udp"
+	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 8080))'
+	grep -q 'dport=8080' /proc/net/nf_conntrack
+	run add c2 "$udp"
+	fails_with "host port 8080/udp is taken by *"
+	grep -q 'dport=8080' /proc/net/nf_conntrack
+	del c1
+	run ! grep -q 'dport=8080' /proc/net/nf_conntrack
+}
+
+@test "portmap: CHECK finds that 127.0.0.1 leads nowhere, and repair mends it" {
+	pod c1 one
+	add c1 "$tcp"
+	echo 0 >/proc/sys/net/ipv4/conf/cni0/route_localnet
+	run check c1 "$tcp"
+	fails_with "route_localnet of cni0 is off, *"
+	echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet
+	check c1 "$tcp"
+	echo 0 >/proc/sys/net/ipv4/conf/all/route_localnet
+	run -0 hawser-plugin repair
+	check c1 "$tcp"
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
+}
+
 @test "portmap: CHECK finds what is missing, changed or another's; repair puts it back" {
 	pod c1 one
 	conf '{"conditionsV4":["iifname \"wire\""],"markMasqBit":5}'
@@ -622,6 +861,7 @@ while True:
 	before=$(nft list ruleset)
 	for harm in "flush ruleset" "flush table inet hawser" "flush map inet hawser anyport4" "flush map inet hawser port4" \
 		"flush map inet hawser anymark6" "flush map inet hawser anycond4" "flush set inet hawser own6" \
+		"flush set inet hawser holder4" "flush set inet hawser upto4" \
 		"flush chain inet hawser snat5" "flush chain inet hawser snatbits" \
 		"flush chain inet hawser $(nft list chains inet | grep -o 'cond_[0-9a-f]*')"; do
 		nft "$harm"
@@ -642,6 +882,23 @@ while True:
 	run call portmap STATUS "" "" "$(</tmp/conf)"
 	fails_with "MasqMarkBit must be between 0 and 31"
 	[ -z "$(nft list tables)" ]
+}
+
+@test "portmap: STATUS and ADD tell it when libnftables is missing, and that is no error of the conditions" {
+	library=$(ldconfig -p | awk '$1 == "libnftables.so.1" { print $NF; exit }')
+	pod c1 one
+	mount --bind /dev/null "$library"
+	run call portmap STATUS "" "" "$(</tmp/conf)"
+	umount "$library"
+	fails_with "no host ports: load libnftables: *"
+	code 50
+	add c1 "$udp"
+	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'
+	mount --bind /dev/null "$library"
+	run add c1 "$tcp"
+	umount "$library"
+	fails_with "conditionsV4 \"ip saddr 192.0.2.2\": load libnftables: *"
+	code 999
 }
 
 # ---- Go's plugin ------------------------------------------------------------------------------------------

@@ -18,7 +18,8 @@
 #include "base/str.h"
 #include "plugins/portmap.h"
 
-#define TABLE "inet hawser"
+#define TABLE	"inet hawser"
+#define KERNELS "Could not process rule" /* nft has understood, and the kernel refuses */
 
 /**
  * portmap_chain_of_condition() - the name of the chain that asks for these conditions
@@ -54,9 +55,12 @@ static int make_condition(const char *condition, const char *key, struct hw_err 
 		   "add chain " TABLE " %s\nflush chain " TABLE " %s\n"
 		   "add rule " TABLE " %s %s goto translate\n",
 		   chain, chain, chain, condition);
-	if (nft_run(text.data, e) >= 0)
+	int r = nft_run(text.data, e);
+	if (r >= 0)
 		return 0;
 	autofree char *why = str_copy(e->msg);
+	if (r != -EINVAL || strstr(why, KERNELS))
+		return err_ctx(e, "%s \"%.300s\"", key, condition);
 	return err_cni(e, HW_CNI_INVALID_CONFIG, "%s \"%.300s\": %.600s", key, condition, why);
 }
 

@@ -59,6 +59,24 @@ bool portmap_condition_is_iptables(const struct hw_strings *tokens)
 
 /* ---- nft's syntax -------------------------------------------------------------------------- */
 
+/* Words that no condition has, but what changes packets or sets: nft would take them in front of a
+ * verdict, too. What only counts or logs may stay, and what ends a rule nft itself refuses. */
+static const char *const acts[] = { "add", "delete", "dup",	 "fwd",	   "notrack", "reset",
+				    "set", "tproxy", "synproxy", "update", "vmap" };
+
+static const char *find_act(const char *text)
+{
+	static const char word[] = "abcdefghijklmnopqrstuvwxyz0123456789_-@/.:\"";
+
+	for (; *text; text += strspn(text, word)) {
+		text += strcspn(text, word);
+		for (size_t i = 0; i < ARRAY_SIZE(acts); i++)
+			if (strspn(text, word) == strlen(acts[i]) && str_starts(text, acts[i]))
+				return acts[i];
+	}
+	return NULL;
+}
+
 static int check_verbatim(const char *text, struct hw_err *e)
 {
 	bool quoted = false;
@@ -76,6 +94,11 @@ static int check_verbatim(const char *text, struct hw_err *e)
 	if (quoted || depth)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
 			       "a condition has quotes or braces that do not match: %.200s", text);
+	const char *act = find_act(text);
+	if (act)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "a condition may not do anything, as \"%s\" does: %.200s", act,
+			       text);
 	return 0;
 }
 

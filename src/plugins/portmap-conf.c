@@ -66,6 +66,7 @@ const struct hw_field portmap_made_fields[] = {
 	{ "markMasqBit", HW_INT, HW_AT(struct portmap_made, mark_bit) },
 	{ "conditionsV4", HW_STRING, HW_AT(struct portmap_made, cond4) },
 	{ "conditionsV6", HW_STRING, HW_AT(struct portmap_made, cond6) },
+	{ "earlier", HW_JSON, HW_AT(struct portmap_made, earlier) },
 	{ 0 },
 };
 

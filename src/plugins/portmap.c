@@ -7,20 +7,17 @@
  * How:   whoever asks for 127.0.0.1 is sent on by the host only where
  *        route_localnet says so, of the interface that leads to the pod. The
  *        rules' "guard" keeps others away from 127.0.0.1.
- *        UDP has no connections, so what the kernel remembers of a port as it was
- *        before is forgotten, on ADD and on DEL.
  * Rules: DEL works from the record, without portMappings. Where there is no
  *        record, it removes what Go's plugin has made.
  */
 #include <errno.h>
-#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
 
 #include <hawser/plugin.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "base/str.h"
-#include "net/conntrack.h"
 #include "net/link.h"
 #include "net/route.h"
 #include "net/rtnl.h"
@@ -36,48 +33,56 @@ AUTO_VALUE_DEFINE(made_done, struct portmap_made);
 
 /* ---- beside the rules ------------------------------------------------------------------------- */
 
-/* Failing is no reason to fail: such a flow ends by itself when nothing comes for a while. */
-static void forget_udp(const struct portmap_made *made)
-{
-	const struct portmap_entry *entries = made->entries.v;
-	struct hw_prefix pods[2];
-	struct portmap_port port;
-	struct hw_err e;
-	size_t n = portmap_pods(made, pods);
-
-	for (size_t p = 0; p < n; p++)
-		for (size_t i = 0; i < made->entries.n; i++) {
-			if (!portmap_applies(&entries[i], &pods[p], &port) ||
-			    port.proto != IPPROTO_UDP)
-				continue;
-			struct conntrack_tuple tuple = { .family = pods[p].ip.family,
-							 .proto = IPPROTO_UDP,
-							 .dst = port.host,
-							 .dport = port.host_port };
-			if (conntrack_flush(-1, &tuple, &e) < 0)
-				log_warn("portmap: udp port %u: %s", port.host_port, e.msg);
-		}
-}
-
-/* Without a way to the pod there is nothing to allow. */
-static int route_localnet(const struct portmap_made *made, struct hw_err *e)
+/* The link that leads to a pod which 127.0.0.1 is to reach. Return: 1; 0: there is none, and nothing
+ * to allow */
+static int link_to_pod(const struct portmap_made *made, struct link *ret_link, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct route route = { 0 };
 	struct hw_prefix pod;
 	struct hw_err nowhere;
-	struct link link;
 
-	if (!made->snat || !made->pod4 || hw_prefix_parse(made->pod4, &pod, &nowhere) < 0)
+	if (!made->snat || !made->entries.n || !made->pod4 ||
+	    hw_prefix_parse(made->pod4, &pod, &nowhere) < 0)
 		return 0;
 	int r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
-	if (route_to(nl, &pod.ip, &route, &nowhere) < 0 ||
-	    link_get_index(nl, route.oif, &link, &nowhere) < 0)
-		return 0;
+	return route_to(nl, &pod.ip, &route, &nowhere) >= 0 &&
+	       link_get_index(nl, route.oif, ret_link, &nowhere) >= 0;
+}
+
+static int route_localnet(const struct portmap_made *made, struct hw_err *e)
+{
+	struct link link;
+
+	int r = link_to_pod(made, &link, e);
+	if (r <= 0)
+		return r;
 	r = sysctl_write_conf(-1, AF_INET, link.name, "route_localnet", "1", e);
 	return r < 0 ? err_ctx(e, "unable to enable route_localnet") : 0;
+}
+
+/* The kernel takes it of all links, or of this one. */
+static int check_route_localnet(const struct portmap_made *made, struct hw_err *e)
+{
+	struct link link;
+
+	int r = link_to_pod(made, &link, e);
+	if (r <= 0)
+		return r;
+	const char *names[] = { link.name, "all" };
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		autofree char *value = NULL;
+
+		r = sysctl_read_conf(-1, AF_INET, names[i], "route_localnet", &value, e);
+		if (r < 0 || sysctl_equal(value, "1"))
+			return r < 0 ? r : 0;
+	}
+	return err_text(e, -ENOENT,
+			"route_localnet of %s is off, so that nobody reaches the pod by 127.0.0.1; "
+			"hawser-plugin repair restores it",
+			link.name);
 }
 
 /* ---- verbs -------------------------------------------------------------------------------------- */
@@ -95,13 +100,15 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 		return err_text(e, -EINVAL, "must be called as chained plugin");
 	if (!made->entries.n && !call->earlier)
 		return 0;
+	if (call->earlier)
+		made->earlier = hw_field_encode(portmap_made_fields, call->earlier, 0);
 	r = hw_record_save(call, e);
 	if (r >= 0)
 		r = route_localnet(made, e);
 	if (r >= 0)
 		r = portmap_rules_add(call, e);
 	if (r >= 0)
-		forget_udp(made);
+		free(take_ptr(made->earlier));
 	return r;
 }
 
@@ -127,11 +134,11 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 	if (!call->recorded)
 		guess(call, &guessed);
 	int r = portmap_rules_del(call, made, e);
-	if (r >= 0 && !call->recorded && conf->entries.n)
-		r = portmap_go_end(call, e);
-	if (r >= 0)
-		forget_udp(made);
-	return r;
+	if (r < 0 || call->recorded || !conf->entries.n)
+		return r;
+	if (!call->prev)
+		r = portmap_rules_sweep(call, e);
+	return r < 0 ? r : portmap_go_end(call, e);
 }
 
 static int portmap_check(struct hw_call *call, struct hw_err *e)
@@ -145,24 +152,23 @@ static int portmap_check(struct hw_call *call, struct hw_err *e)
 		return r;
 	if (!call->prev)
 		return err_text(e, -EINVAL, "Required prevResult missing");
-	return portmap_rules_check(call, &made, e);
+	r = portmap_rules_check(call, &made, e);
+	return r < 0 ? r : check_route_localnet(&made, e);
 }
 
 static int portmap_status(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(made_done) struct portmap_made made = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
-	struct nft_elem any = nft_elem(NFT_INET, "version", NFT_SHARED), there;
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
 		r = portmap_conf_read(call, &made, e);
 	if (r < 0)
 		return r;
-	nft_key_number(&any, 1);
 	r = nft_open(&nft, e);
 	if (r >= 0)
-		r = nft_get(nft, &any, &there, e);
+		r = nft_can_load(nft, NFT_INET, e);
 	if (r >= 0)
 		return 0;
 	autofree char *why = str_copy(e->msg);
@@ -176,7 +182,9 @@ static int portmap_repair(struct hw_call *call, struct hw_err *e)
 	int r = nft_open(&nft, e);
 	if (r >= 0)
 		r = portmap_chains_make(nft, call->made, true, e);
-	return r < 0 ? r : portmap_rules_add(call, e);
+	if (r >= 0)
+		r = portmap_rules_add(call, e);
+	return r < 0 ? r : route_localnet(call->made, e);
 }
 
 const struct hw_plugin portmap_plugin = {

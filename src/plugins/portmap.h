@@ -5,8 +5,11 @@
  * portmap-conf.c  the configuration, and what it asks for
  * portmap-cond.c  conditions: nft's syntax, and iptables' translated
  * portmap-rules.c what a pod has in nftables
+ * portmap-hold.c  a port on every address, or on some
+ * portmap-share.c several attachments of one container with the same port
  * portmap-chain.c chains for conditions and mark bits
  * portmap-clash.c who has the port already
+ * portmap-udp.c   what the kernel remembers of UDP ports
  * portmap-go.c    what Go's plugin left
  * portmap.c       the verbs
  */
@@ -47,6 +50,8 @@ struct portmap_made {
 	bool snat, masq_all;
 	int mark_bit;
 	char *cond4, *cond6; /* in nft's syntax; NULL: none */
+	char *earlier;	     /* JSON of this struct: of an ADD on top of another, which has not
+			      * removed yet what is not needed any more; NULL: none */
 };
 
 extern const struct hw_field portmap_made_fields[];
@@ -76,14 +81,63 @@ size_t portmap_pods(const struct portmap_made *made, struct hw_prefix ret_pods[2
 bool portmap_applies(const struct portmap_entry *entry, const struct hw_prefix *pod,
 		     struct portmap_port *ret_port);
 
+/* ---- nftables ------------------------------------------------------------------------------------ */
+
+/* Other attachments of the same container, oldest first */
+struct portmap_siblings {
+	struct portmap_sibling {
+		char owner[NFT_OWNER];
+		struct portmap_made made;
+		int64_t started;
+	} * v;
+	size_t n;
+};
+
+/* One attachment's elements on their way */
+struct portmap_work {
+	struct nft *nft;
+	const struct hw_call *call;
+	const struct portmap_made *made;
+	struct nft_elems elems;		  /* with their owner */
+	struct portmap_siblings siblings; /* none, until they are in the way */
+	bool others_hold;		  /* somebody else has a number of one of the ports */
+};
+
+typedef int portmap_each(struct portmap_work *work, const struct portmap_port *port,
+			 const struct hw_prefix *pod, struct hw_err *e);
+int portmap_for_ports(struct portmap_work *work, portmap_each *each, struct hw_err *e);
+
+struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *port,
+				  const struct hw_prefix *pod, enum nft_mode mode);
+struct nft_elem portmap_near_elem(const struct hw_prefix *pod);
+void portmap_put_way(struct portmap_work *work, const struct portmap_port *port,
+		     const struct hw_prefix *pod, enum nft_mode mode);
+
 /* Elements of call->made; those of call->earlier that are not needed any more go. */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
 int portmap_rules_del(const struct hw_call *call, const struct portmap_made *made,
 		      struct hw_err *e);
 int portmap_rules_check(const struct hw_call *call, const struct portmap_made *made,
 			struct hw_err *e);
+int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e);
 
-struct nft_elem portmap_near_elem(const struct hw_prefix *pod);
+int portmap_hold(struct portmap_work *work, const struct portmap_port *port,
+		 const struct hw_prefix *pod, struct hw_err *e);
+int portmap_find_numbers(struct portmap_work *work, const struct portmap_port *port,
+			 const struct hw_prefix *pod, struct hw_err *e);
+int portmap_is_held(const struct portmap_work *work, const struct portmap_port *port,
+		    const struct hw_prefix *pod, struct hw_err *e);
+int portmap_hold_check(struct portmap_work *work, const struct portmap_port *port,
+		       const struct hw_prefix *pod, struct hw_err *e);
+
+int portmap_siblings_read(struct portmap_work *work, struct hw_err *e);
+void portmap_siblings_done(struct portmap_siblings *siblings);
+bool portmap_is_sibling(const struct portmap_siblings *siblings, const char *owner);
+int portmap_is_siblings(const struct portmap_work *work, const struct portmap_port *port,
+			const struct hw_prefix *pod, struct hw_err *e);
+int portmap_hand_over(struct portmap_work *work, const struct nft_elems *keep, struct hw_err *e);
+
+void portmap_forget_udp(struct portmap_work *work);
 
 #define PORTMAP_CHAIN NFT_NAME
 void portmap_chain_of_condition(const char *condition, char ret_chain[PORTMAP_CHAIN]);
@@ -94,7 +148,7 @@ int portmap_chains_make(struct nft *nft, const struct portmap_made *made, bool a
 int portmap_chains_check(struct nft *nft, const struct portmap_made *made, struct hw_err *e);
 
 /* -EADDRINUSE, saying who has it */
-int portmap_clash(const struct nft_elem *there, struct hw_err *e);
+int portmap_clash(struct nft *nft, const struct nft_elem *there, struct hw_err *e);
 
 int portmap_go_end(const struct hw_call *call, struct hw_err *e);
 

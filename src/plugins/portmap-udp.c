@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/portmap-udp.c - forget where packets to a UDP port went before
+ *
+ * What:  UDP has no connections, so what the kernel remembers of a port as it was
+ *        would hold for as long as packets come.
+ * Rules: what another has is his. Failing is no reason to fail: such a flow ends
+ *        by itself when nothing comes for a while.
+ */
+#include <netinet/in.h>
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "net/conntrack.h"
+#include "plugins/portmap.h"
+
+static int forget(struct portmap_work *work, const struct portmap_port *port,
+		  const struct hw_prefix *pod, struct hw_err *e)
+{
+	struct conntrack_tuple tuple = { .family = pod->ip.family,
+					 .proto = IPPROTO_UDP,
+					 .dst = port->host,
+					 .dport = port->host_port };
+	struct nft_elem to = portmap_port_elem("port", port, pod, NFT_OWNED), there;
+
+	if (port->proto != IPPROTO_UDP)
+		return 0;
+	int r = nft_get(work->nft, &to, &there, e);
+	if (r > 0 && !str_equal(there.owner, work->elems.owner))
+		return 0;
+	if (r >= 0)
+		r = conntrack_flush(-1, &tuple, e);
+	if (r < 0)
+		log_warn("portmap: udp port %u: %s", port->host_port, e->msg);
+	return 0;
+}
+
+/**
+ * portmap_forget_udp() - of the UDP ports that are, or were, the pod's
+ */
+void portmap_forget_udp(struct portmap_work *work)
+{
+	struct hw_err e;
+
+	(void)portmap_for_ports(work, forget, &e);
+}
