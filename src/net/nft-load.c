@@ -210,15 +210,18 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 	struct hw_err ignored;
 
 	int r = is_loaded(nft, table, e);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	r = nft_run(rules[table].text, e);
-	/* Somebody else may have been faster; or somebody has emptied the chains. */
-	if (r < 0 && is_loaded(nft, table, &ignored) > 0)
-		return 0;
-	if (r < 0 && has_version(nft, table, rules[table].version, &ignored) > 0)
-		r = load_again(nft, table, e);
-	return r < 0 ? err_ctx(e, "load the rules of table %s " NFT_TABLE, rules[table].family) : 0;
+	if (r == 0) {
+		r = nft_run(rules[table].text, e);
+		/* Somebody else may have been faster; or somebody has emptied the chains. */
+		if (r < 0 && is_loaded(nft, table, &ignored) > 0)
+			r = 0;
+		else if (r < 0 && has_version(nft, table, rules[table].version, &ignored) > 0)
+			r = load_again(nft, table, e);
+		if (r < 0)
+			err_ctx(e, "load the rules of table %s " NFT_TABLE, rules[table].family);
+	}
+	nft->loaded[table] = r >= 0;
+	return r < 0 ? r : 0;
 }
 
 /**

@@ -196,12 +196,11 @@ static int load_for(struct nft *nft, const struct nft_elem *v, size_t n, bool ag
 {
 	int r = 0;
 
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		if (nft->loaded[v[i].table] && !again)
-			continue;
-		r = nft_load(nft, v[i].table, e);
-		nft->loaded[v[i].table] = r >= 0;
-	}
+	if (again)
+		memset(nft->loaded, 0, sizeof(nft->loaded));
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		if (!nft->loaded[v[i].table])
+			r = nft_load(nft, v[i].table, e);
 	return r < 0 || !again ? r : nft_make_networks(nft, v, n, false, e);
 }
 

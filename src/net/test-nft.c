@@ -306,7 +306,7 @@ static void newer(void **state)
 /* What a newer version has, and somebody has emptied, is not replaced by an older one. */
 static void newer_emptied(void **state)
 {
-	AUTO(nft_close) struct nft *nft = open_nft();
+	AUTO(nft_close) struct nft *nft = open_nft(), *later = NULL;
 	struct nft_elem elem = masq("10.1.2.3");
 	struct hw_err e;
 
@@ -317,7 +317,8 @@ static void newer_emptied(void **state)
 	    "add rule inet hawser guard counter\n");
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), -ENOENT);
 	assert_non_null(strstr(e.msg, "are of a newer hawser-plugin"));
-	assert_int_equal(nft_add(nft, &elem, 1, ANN, NULL, &e), -ENOENT);
+	assert_int_equal(nft_open(&later, &e), 0);
+	assert_int_equal(nft_add(later, &elem, 1, ANN, NULL, &e), -ENOENT);
 	assert_true(prints("list chain inet hawser guard", "counter"));
 	assert_false(prints("list chain inet hawser guard", "drop"));
 }
