@@ -208,16 +208,39 @@ static int undo(struct skel_frame *f, struct hw_err *e)
 	return r < 0 ? add_detail(e, "undo also failed", &again) : e->code;
 }
 
-/* The plugin's ADD, and its answer in the version that was asked for. */
-static int add_and_answer(struct skel_frame *f, struct hw_err *e)
+static int call_add(struct skel_frame *f, struct hw_err *e)
 {
 	struct hw_call *call = &f->call;
 
 	call->result = call->prev ? hw_result_copy(call->prev) : hw_result_new();
-	int r = f->plugin->add(call, e);
-	if (r < 0 || call->reply)
-		return r;
+	return f->plugin->add(call, e);
+}
+
+/* In the version that was asked for */
+static int answer(struct skel_frame *f, struct hw_err *e)
+{
+	struct hw_call *call = &f->call;
+
+	if (call->reply)
+		return 0;
 	return hw_result_format(call->result, call->version, HW_JSON_PRETTY, &call->reply, e);
+}
+
+static int answer_and_finish(struct skel_frame *f, struct hw_err *e)
+{
+	int r = answer(f, e);
+
+	f->record.finished = time_boot();
+	return r < 0 ? r : hw_record_save(&f->call, e);
+}
+
+static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
+{
+	int r = call_add(f, e);
+
+	if (r >= 0)
+		r = answer(f, e);
+	return r < 0 ? undo(f, e) : 0;
 }
 
 /*
@@ -243,19 +266,18 @@ static int look_for_earlier(struct skel_frame *f, struct record *ret_record, str
 	return 1;
 }
 
-/* On top of a finished attachment nothing is undone: that would end the earlier one. */
+/* On top of a finished attachment nothing is undone: that would end the earlier one. Where add() fails
+ * all is as the earlier record says; where it does not, as that which it saved itself. */
 static int add_again(struct skel_frame *f, const struct record *earlier, struct hw_err *e)
 {
 	struct hw_err again;
 
 	int r = begin_record(f, e);
 	if (r >= 0)
-		r = add_and_answer(f, e);
-	if (r >= 0) {
-		f->record.finished = time_boot();
-		r = hw_record_save(&f->call, e);
-	}
-	if (r < 0 && record_write(f->state_dir, earlier, &again) < 0)
+		r = call_add(f, e);
+	if (r >= 0)
+		return answer_and_finish(f, e);
+	if (record_write(f->state_dir, earlier, &again) < 0)
 		add_detail(e, "the earlier record is lost", &again);
 	return r;
 }
@@ -268,11 +290,9 @@ static int add_first(struct skel_frame *f, struct hw_err *e)
 	if (r < 0)
 		return r;
 	f->call.recorded = true;
-	r = add_and_answer(f, e);
-	if (r >= 0) {
-		f->record.finished = time_boot();
-		r = hw_record_save(&f->call, e);
-	}
+	r = call_add(f, e);
+	if (r >= 0)
+		r = answer_and_finish(f, e);
 	return r < 0 ? undo(f, e) : 0;
 }
 
@@ -285,7 +305,7 @@ int attach_add(struct skel_frame *f, struct hw_err *e)
 	autoclose int lock = -1;
 
 	if (!f->plugin->record)
-		return add_and_answer(f, e) < 0 ? undo(f, e) : 0;
+		return add_unrecorded(f, e);
 	int r = take_lock(f, false, &lock, e);
 	if (r >= 0)
 		r = look_for_earlier(f, &earlier, e);
