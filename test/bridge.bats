@@ -332,7 +332,7 @@ except ConnectionRefusedError:
 	refused 7 'invalid bridge name "br7.of.the.pods": *' '{"bridge":"br7.of.the.pods","vlan":7,"isGateway":true}'
 	refused 7 'invalid MAC address "x"' '{"runtimeConfig":{"mac":"x"}}'
 	refused 7 'failed to load netconf: *isGateway*' '{"isGateway":1}'
-	refused 999 'unknown ipmasq backend "pf"' '{"ipMasq":true,"ipMasqBackend":"pf"}'
+	refused 7 'unknown ipmasq backend "pf"' '{"ipMasq":true,"ipMasqBackend":"pf"}'
 	CNI_ARGS="X=y" refused 999 'ARGS: unknown args \["X=y"\]' '{}'
 	[ "$(links)" = lo ]
 	[ -z "$(records)" ]

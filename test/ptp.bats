@@ -183,7 +183,7 @@ print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")"
 
 @test "ptp: bad configurations are refused, and nothing is changed" {
 	run try_add '{"ipMasq":true,"ipMasqBackend":"pf"}'
-	fails_with 999 'unknown ipmasq backend "pf"'
+	fails_with 7 'unknown ipmasq backend "pf"'
 	run call ADD c1 one '{"cniVersion":"1.0.0","name":"net","type":"ptp"}'
 	fails_with 7 "no plugin name provided"
 	run try_add '{"mtu":"x"}'
