@@ -582,13 +582,11 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	some='{"hostPort":8080,"containerPort":81,"protocol":"tcp","hostIP":"192.0.2.1"}'
 	pod c1 one
 	pod c2 two
-	for order in "$tcp $some" "$some $tcp"; do
-		# shellcheck disable=SC2086
-		add c1 $order
-		# shellcheck disable=SC2086
-		add c1 $order
-		# shellcheck disable=SC2086
-		check c1 $order
+	for first in "$tcp" "$some"; do
+		mappings=("$first" "$tcp" "$some") # the same twice is one
+		add c1 "${mappings[@]}"
+		add c1 "${mappings[@]}"
+		check c1 "${mappings[@]}"
 		[ "$(seen outside one 192.0.2.1 tcp 8080 81)" = 192.0.2.2 ]
 		[ "$(seen outside one 192.0.2.3 tcp 8080 80)" = 192.0.2.2 ]
 		del c1

@@ -142,8 +142,10 @@ static int put_gift(struct portmap_work *to, const struct portmap_port *port,
 	if (r <= 0 || !str_equal(there.owner, gift->from) ||
 	    (gift->keep && nft_elems_has(gift->keep, &there)))
 		return r;
-	portmap_put_way(to, port, pod, NFT_OWNED);
-	return 0;
+	r = portmap_is_held(to, port, pod, e);
+	if (r > 0)
+		portmap_put_way(to, port, pod, NFT_OWNED);
+	return r;
 }
 
 static int look_for_number(struct portmap_work *to, const struct portmap_port *port,
