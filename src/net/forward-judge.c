@@ -263,7 +263,7 @@ static void read_expression(struct reader *reader, const struct nlattr *item)
 	size_t i = 0;
 
 	while (expressions[i].name && (!name || strncmp(mnl_attr_get_str(name), expressions[i].name,
-							mnl_attr_get_payload_len(name))))
+							mnl_attr_get_payload_len(name)) != 0))
 		i++;
 	expressions[i].read(reader, nft_attr_find(item, NFTA_EXPR_DATA));
 }
