@@ -645,6 +645,22 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	[ "$(ours)" = "[]" ]
 }
 
+@test "portmap: the attachment that waits for a port gets it on its own conditions" {
+	pod c1 one
+	second ADD c1
+	add c1 "$tcp"
+	conf '{"conditionsV4":["ip saddr 127.0.0.1"],"markMasqBit":7}'
+	second ADD c1 "$tcp"
+	second CHECK c1 "$tcp"
+	[ "$(seen host one 192.0.2.1 tcp)" = 192.0.2.1 ]
+	del c1
+	second CHECK c1 "$tcp"
+	[ "$(seen host one 127.0.0.1 tcp)" = 10.8.0.1 ]
+	unseen host one 192.0.2.1 tcp
+	second DEL c1 "$tcp"
+	[ "$(ours)" = "[]" ]
+}
+
 @test "portmap: repair puts back the ports of two attachments of a container" {
 	pod c1 one
 	second ADD c1

@@ -218,7 +218,11 @@ static int add_once(struct portmap_work *work, bool *chains, struct hw_err *e)
 		r = portmap_for_ports(work, portmap_hold, e);
 	if (r < 0 || !work->elems.n)
 		return r;
-	r = nft_add(work->nft, work->elems.v, work->elems.n, work->elems.owner, &clash, e);
+	/* Who waits for a port has chains, too, though nothing leads there yet. */
+	if (work->siblings.n && !*chains)
+		r = -ENOENT;
+	else
+		r = nft_add(work->nft, work->elems.v, work->elems.n, work->elems.owner, &clash, e);
 	if (r == -ENOENT && !*chains) {
 		*chains = true;
 		r = portmap_chains_make(work->nft, work->made, false, e);
