@@ -238,8 +238,8 @@ static pid_t spawn_step(const struct step *step, long number)
 	number_words(step->words, argv, room[0], LINE_ROOM, number);
 	number_words(step->env, env, room[1], LINE_ROOM, number);
 	number_words(inputs, input, room[2], LINE_ROOM, number);
-	if (!argv[0])
-		die("no program to run");
+	if (!argv[0] || !input[0])
+		die("no program to run, or no input");
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input[0], O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);

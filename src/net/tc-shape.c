@@ -44,14 +44,14 @@
 /* ---- filters -------------------------------------------------------------------------------- */
 
 /* One u32 selector, as it is in a message. */
-struct selector {
+union selector {
 	struct tc_u32_sel sel;
-	struct tc_u32_key keys[WORDS_MAX];
+	char room[sizeof(struct tc_u32_sel) + WORDS_MAX * sizeof(struct tc_u32_key)];
 };
 
-static size_t selector_size(const struct selector *s)
+static size_t selector_size(const union selector *s)
 {
-	return sizeof(s->sel) + s->sel.nkeys * sizeof(s->keys[0]);
+	return sizeof(s->sel) + s->sel.nkeys * sizeof(s->sel.keys[0]);
 }
 
 static uint32_t mask_of_word(unsigned len, unsigned word)
@@ -62,12 +62,12 @@ static uint32_t mask_of_word(unsigned len, unsigned word)
 }
 
 /* Words that are not looked at need no key; but one there must be. */
-static struct selector selector_of(const struct hw_prefix *subnet, bool by_source)
+static union selector selector_of(const struct hw_prefix *subnet, bool by_source)
 {
 	bool six = subnet->ip.family == AF_INET6;
 	int at = six ? (by_source ? 8 : 24) : (by_source ? 12 : 16);
 	struct hw_ip network = prefix_network(subnet);
-	struct selector s = { .sel.flags = TC_U32_TERMINAL };
+	union selector s = { .sel.flags = TC_U32_TERMINAL };
 
 	for (unsigned word = 0; word < ip_bits(&subnet->ip) / 32; word++) {
 		struct tc_u32_key key = { .mask = mask_of_word(subnet->len, word),
@@ -75,7 +75,7 @@ static struct selector selector_of(const struct hw_prefix *subnet, bool by_sourc
 
 		memcpy(&key.val, network.bytes + (size_t)4 * word, sizeof(key.val));
 		if (key.mask || word == 0)
-			s.keys[s.sel.nkeys++] = key;
+			s.sel.keys[s.sel.nkeys++] = key;
 	}
 	return s;
 }
@@ -88,7 +88,7 @@ static uint32_t class_of_subnets(const struct tc_shape *shape)
 static void put_filter(struct rtnl *nl, const struct link *link, const struct tc_shape *shape,
 		       const struct hw_prefix *subnet)
 {
-	struct selector selector = selector_of(subnet, shape->by_source);
+	union selector selector = selector_of(subnet, shape->by_source);
 	bool six = subnet->ip.family == AF_INET6;
 	struct tcmsg head = {
 		.tcm_ifindex = link->index,
@@ -255,7 +255,7 @@ static bool is_filter_of(const struct nlattr *options, const struct tc_shape *sh
 {
 	const struct nlattr *class = tc_find_attr(options, TCA_U32_CLASSID);
 	const struct nlattr *attr = tc_find_attr(options, TCA_U32_SEL);
-	struct selector want = selector_of(subnet, shape->by_source);
+	union selector want = selector_of(subnet, shape->by_source);
 	const struct tc_u32_sel *sel;
 
 	if (!class || rtnl_attr_number(class) != class_of_subnets(shape) ||
@@ -263,7 +263,7 @@ static bool is_filter_of(const struct nlattr *options, const struct tc_shape *sh
 		return false;
 	sel = mnl_attr_get_payload(attr);
 	return sel->nkeys == want.sel.nkeys &&
-	       !memcmp(sel->keys, want.keys, sel->nkeys * sizeof(want.keys[0]));
+	       !memcmp(sel->keys, want.sel.keys, sel->nkeys * sizeof(want.sel.keys[0]));
 }
 
 static int look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)

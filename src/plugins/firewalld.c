@@ -17,12 +17,15 @@
 #include "base/err.h"
 #include "base/ip.h"
 #include "base/str.h"
+#include "base/time.h"
 
 #define LIBRARY	   "libsystemd.so.0"
 #define BUS_SOCKET "/run/dbus/system_bus_socket"
 #define NAME	   "org.fedoraproject.FirewallD1"
 #define PATH	   "/org/fedoraproject/FirewallD1"
 #define TIMEOUT_US (20 * 1000000ULL)
+#define BUS_TRIES  3
+#define BUS_NAP_MS 20
 
 /* What <systemd/sd-bus.h> declares. */
 typedef struct sd_bus sd_bus;
@@ -122,10 +125,20 @@ static bool has_bus(void)
 	return !str_empty(getenv("DBUS_SYSTEM_BUS_ADDRESS")) || access(BUS_SOCKET, F_OK) == 0;
 }
 
+/* A socket at which nobody listens is no bus; but it may be one that is just being started again. */
+static int open_bus(struct firewalld *firewalld)
+{
+	int r = firewalld->open_system(&firewalld->bus);
+
+	for (int tries = 0; r == -ECONNREFUSED && tries < BUS_TRIES; tries++) {
+		time_sleep(BUS_NAP_MS);
+		r = firewalld->open_system(&firewalld->bus);
+	}
+	return r;
+}
+
 /**
  * firewalld_open() - connect to the system bus, and see whether firewalld is there
- *
- * A socket at which nobody listens is no bus.
  */
 int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 {
@@ -139,7 +152,7 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 	int r = load(firewalld, e);
 	if (r < 0)
 		return err_ctx(e, "does firewalld run? (\"backend\": \"iptables\" does not ask)");
-	r = firewalld->open_system(&firewalld->bus);
+	r = open_bus(firewalld);
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		return 0;
 	if (r >= 0)
