@@ -160,7 +160,7 @@ class Pod:
 def daemon():
     shell(OUTSIDE)
     containerd = Containerd()
-    pod = Pod(containerd, "first")
+    pod = Pod(containerd, "first", ports=[(8080, 80)])  # what belongs to no pod is made, and stays
     containerd.cri.remove_pod(pod.id)
     yield containerd
     containerd.stop()
