@@ -338,7 +338,8 @@ int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 /**
  * nft_repair() - load the rules again where somebody has emptied their chains, or one of them
  *
- * Where they are gone altogether nft_add() brings them back, if anybody needs them.
+ * Where they are gone altogether nft_add() brings them back, if anybody needs them; a kernel without
+ * nftables has lost nothing.
  */
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
@@ -348,7 +349,7 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 		if (r == 0)
 			r = load_again(nft, table, e);
 	}
-	return r < 0 ? r : 0;
+	return r < 0 && !nft_is_missing(nft) ? r : 0;
 }
 
 /**

@@ -56,7 +56,7 @@ void nft_close(struct nft *nft)
 {
 	if (!nft)
 		return;
-	if (nft->deleted)
+	if (nft->deleted && nft->socket)
 		sender_hold(mnl_socket_get_fd(nft->socket));
 	if (nft->socket)
 		mnl_socket_close(nft->socket);
