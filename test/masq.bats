@@ -422,6 +422,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 		add c2 two
 		[ "$(nft list chain inet hawser postrouting | grep -c masqall)" = 2 ]
 		[ "$(nft list chain inet hawser guard | grep -c drop)" = 1 ]
+		[ "$(seen two outside 192.0.2.2 tcp)" = 192.0.2.1 ]
 		nft "$harm"
 		del c2 two
 	done

@@ -219,9 +219,20 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 			r = load_again(nft, table, e);
 		if (r < 0)
 			err_ctx(e, "load the rules of table %s " NFT_TABLE, rules[table].family);
+		nft->restored = true;
 	}
 	nft->loaded[table] = r >= 0;
 	return r < 0 ? r : 0;
+}
+
+/**
+ * nft_has_restored() - had nft_load() to load rules?
+ *
+ * Somebody may then have emptied all chains, also those which are not in the text.
+ */
+bool nft_has_restored(const struct nft *nft)
+{
+	return nft->restored;
 }
 
 /**

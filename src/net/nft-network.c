@@ -5,10 +5,9 @@
  * What:  an element of masq4 or near4 leads from a pod's address to the chain of its
  *        network, so that the packet is compared with that network alone, be it
  *        inside of others or around them.
- * How:   made when an element that leads there finds it missing; the name is a hash
- *        of the network. They stay: their number does not grow with pods.
+ * How:   made before an element that leads there, where it is missing or empty; the
+ *        name is a hash of the network. They stay: their number does not grow with pods.
  */
-#include <linux/netfilter.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -17,7 +16,6 @@
 #include "base/ip.h"
 #include "base/str.h"
 #include "net/nft-elem.h"
-#include "net/nft-foreign.h"
 #include "net/nft-wire.h"
 
 #define TABLE "inet " NFT_TABLE
@@ -55,38 +53,26 @@ static void put_chain(struct buf *text, const struct nft_elem *elem)
 }
 
 /**
- * nft_make_networks() - have the chains of networks to which elements lead
- * @again: also where they are there, but empty
+ * nft_repair_networks() - have the chains of networks to which elements lead
  *
- * However often this is done, each has its one rule.
+ * Also where one is there, but empty: somebody has flushed the table, and whoever loaded its rules
+ * again knew of other networks only. However often this is done, each has its one rule.
  */
-int nft_make_networks(struct nft *nft, const struct nft_elem *v, size_t n, bool again,
-		      struct hw_err *e)
+int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
-		struct nft_place place = { NFPROTO_INET, NFT_TABLE, v[i].chain };
-		int r = 0;
-
 		if (!v[i].network.ip.family)
 			continue;
-		r = again ? nft_has_rules(nft, v[i].table, v[i].chain, e)
-			  : nft_has_chain(nft, &place, e);
+		int r = nft_has_rules(nft, v[i].table, v[i].chain, e);
 		if (r < 0)
 			return r;
 		if (r == 0)
 			put_chain(&text, &v[i]);
 	}
-	return text.len ? nft_run(text.data, e) : 0;
-}
-
-/**
- * nft_repair_networks() - fill the chains of networks that somebody has emptied
- */
-int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e)
-{
-	int r = n ? nft_load(nft, NFT_INET, e) : 0;
-
-	return r < 0 ? r : nft_make_networks(nft, v, n, true, e);
+	if (!text.len)
+		return 0;
+	int r = nft_load(nft, NFT_INET, e);
+	return r < 0 ? r : nft_run(text.data, e);
 }

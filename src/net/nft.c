@@ -201,7 +201,7 @@ static int load_for(struct nft *nft, const struct nft_elem *v, size_t n, bool ag
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		if (!nft->loaded[v[i].table])
 			r = nft_load(nft, v[i].table, e);
-	return r < 0 || !again ? r : nft_make_networks(nft, v, n, false, e);
+	return r < 0 ? r : nft_repair_networks(nft, v, n, e);
 }
 
 /**
@@ -217,8 +217,7 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	char text[NFT_ELEM_TEXT];
 	int r = 0;
 
-	/* Twice: a network's chain may be missing, or somebody may flush all rules just after they
-	 * were seen. */
+	/* Twice: somebody may flush all rules just after they were seen. */
 	for (int tries = 0; tries < 2; tries++) {
 		r = load_for(nft, v, n, tries > 0, e);
 		if (r < 0)

@@ -177,6 +177,8 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 
 /* Load ruleset.nft, or the bridge's, where it is missing or older; elements stay. */
 int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e);
+/* Had this one to load them? Then chains that are not in the text may be empty, too. */
+bool nft_has_restored(const struct nft *nft);
 /* For STATUS: are they there, or could they be loaded? */
 int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* The same where they are there, but somebody has emptied their chains. */
@@ -185,7 +187,7 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* One more chain of ours that must have rules: -ENOENT when it has not. */
 int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e);
-/* Before nft_add() in a repair: chains of networks that somebody has emptied */
+/* Have the chains of the networks to which elements lead, with their rule; nft_add() does so, too. */
 int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e);
 /* Return: 1, or 0 when there was none */
 int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e);

@@ -395,6 +395,27 @@ static void networks(void **state)
 	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), 0);
 }
 
+/* Whoever comes first after a flush loads all rules, but knows of one network only. */
+static void networks_emptied(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft(), *first = NULL, *second = NULL;
+	struct nft_elem wide = masq_in("10.1.0.9/16"), narrow = masq_in("10.1.0.8/24");
+	struct hw_err e = { 0 };
+
+	(void)state;
+	add(nft, wide, ANN);
+	add(nft, narrow, BOB);
+	run("flush table inet hawser");
+	assert_int_equal(nft_open(&first, &e), 0);
+	assert_int_equal(nft_open(&second, &e), 0);
+	add(first, masq_in("10.1.0.6/16"), ANN);
+	add(second, masq_in("10.1.0.7/24"), BOB);
+	assert_true(nft_has_restored(first));
+	assert_false(nft_has_restored(second));
+	assert_int_equal(nft_check(nft, &wide, 1, ANN, &e), 0);
+	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), 0);
+}
+
 /* Each is an error of its own, more than a socket usually holds. */
 static void many(void **state)
 {
@@ -587,6 +608,8 @@ int main(void)
 		{ "nft: each chain that is emptied alone is noticed, and filled again",
 		  each_chain },
 		{ "nft: networks inside of each other have a chain each", networks },
+		{ "nft: after a flush each ADD fills its own network's chain, too",
+		  networks_emptied },
 		{ "nft: three thousand ports that are there, or another's", many },
 		{ "nft: a list has an element once, and apart from that it must be absent", elems },
 		{ "nft: a chain whose name is too long for the kernel is not there", long_names },

@@ -90,8 +90,7 @@ static void fill(struct nft_elems *elems, const struct hw_call *call,
 		add_mac(elems, made->host, &mac);
 }
 
-/* @repair: also where it looks as if they were there */
-static int write_elems(struct hw_call *call, bool repair, struct hw_err *e)
+static int write_elems(const struct hw_call *call, struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
@@ -100,8 +99,6 @@ static int write_elems(struct hw_call *call, bool repair, struct hw_err *e)
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
-	if (r >= 0 && repair)
-		r = nft_repair_networks(nft, elems.v, elems.n, e);
 	return r < 0 ? r : nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
 }
 
@@ -145,7 +142,7 @@ int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const str
 	if (r < 0 || (!made->masq.n && !made->mac))
 		return r;
 	r = hw_record_save(call, e);
-	return r < 0 ? r : write_elems(call, false, e);
+	return r < 0 ? r : write_elems(call, e);
 }
 
 /* ---- what Go's plugins make ------------------------------------------------------------------ */
@@ -313,5 +310,5 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
  */
 int pod_rules_repair(struct hw_call *call, struct hw_err *e)
 {
-	return write_elems(call, true, e);
+	return write_elems(call, e);
 }
