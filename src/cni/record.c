@@ -239,12 +239,20 @@ static int each_file(const struct file_entry *entry, const struct each *each, st
 	return r;
 }
 
-static int each_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+/* Return: 1 when the callback has seen enough */
+static int each_until(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	const struct each *each = ctx;
 
-	if (each_file(entry, each, e) < 0)
+	int r = each_file(entry, each, e);
+	if (r < 0)
 		errors_add(each->errors, e);
+	return r > 0;
+}
+
+static int each_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	each_until(ctx, entry, e);
 	return 0;
 }
 
@@ -271,13 +279,18 @@ void record_each(const char *state_dir, const char *plugin, const char *network,
 /* A directory of a network */
 static int each_network(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	if (entry->type == DT_DIR && file_walk(entry->dir, entry->name, each_entry, ctx, e) < 0)
+	int r = 0;
+
+	if (entry->type == DT_DIR)
+		r = file_walk(entry->dir, entry->name, each_until, ctx, e);
+	if (r < 0)
 		errors_add(((const struct each *)ctx)->errors, e);
-	return 0;
+	return r > 0;
 }
 
 /**
  * record_each_of() - call back for each record of a plugin, whatever its network
+ * @each: a positive answer ends the walk
  */
 void record_each_of(const char *state_dir, const char *plugin,
 		    int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,

@@ -56,7 +56,7 @@ bool record_is_elsewhere(const char *state_dir, const char *network, const char 
 void record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
 		 int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
 		 struct errors *errors);
-/* The same for all networks, without pruning. */
+/* The same for all networks, without pruning, and until a callback returns a positive number. */
 void record_each_of(const char *state_dir, const char *plugin,
 		    int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
 		    struct errors *errors);

@@ -180,6 +180,7 @@ static void any_names(void **state)
 struct visit {
 	char seen[64];
 	const char *fail;
+	bool enough; /* is one */
 };
 
 static int visit(void *ctx, const struct record *r, struct hw_err *e)
@@ -190,7 +191,7 @@ static int visit(void *ctx, const struct record *r, struct hw_err *e)
 	snprintf(v->seen + n, sizeof(v->seen) - n, "%s ", r->container_id);
 	if (str_equal(r->container_id, v->fail))
 		return hw_err_text(e, -EIO, "no luck with %s", r->container_id);
-	return 0;
+	return v->enough;
 }
 
 /* Return: as errors_end() */
@@ -238,6 +239,24 @@ static void each_goes_on(void **state)
 	assert_int_equal(walk(p, false, &v, &e), -EIO);
 	assert_string_equal(e.msg, "no luck with c1");
 	assert_contains(v.seen, "c2 ");
+}
+
+static void each_of_all_ends(void **state)
+{
+	const struct place *p = *state;
+	struct visit all = { 0 }, one = { .enough = true };
+	struct errors errors = { 0 };
+	struct hw_err e;
+
+	save_three(p);
+	record_each_of(p->state, "bridge", visit, &all, &errors);
+	record_each_of(p->state, "bridge", visit, &one, &errors);
+	assert_ok(errors_end(&errors, &e), e);
+	assert_int_equal(strlen(all.seen), strlen("c1 c2 c2 "));
+	assert_int_equal(strlen(one.seen), strlen("c1 "));
+	/* that of one network is GC's, and leaves nothing out */
+	assert_ok(walk(p, false, &one, &e), e);
+	assert_int_equal(strlen(one.seen), strlen("c1 c1 c2 "));
 }
 
 static void prune(void **state)
@@ -294,6 +313,8 @@ int main(void)
 		PLACE_TEST("record: the walk sees each record of a network and no other",
 			   each_of_a_network),
 		PLACE_TEST("record: the walk goes on after an error and returns it", each_goes_on),
+		PLACE_TEST("record: the walk through all networks ends when enough is seen",
+			   each_of_all_ends),
 		PLACE_TEST("record: only a pruning walk removes what is no record", prune),
 		PLACE_TEST("record: a directory that others may write to is not believed",
 			   others_may_write),
