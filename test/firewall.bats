@@ -88,6 +88,17 @@ drop_all() {
 
 ready() { timeout 20 sh -c 'until grep -qs ready /tmp/ready; do sleep 0.01; done'; }
 
+# traced CALLS COMMAND...: with those system calls of the plugin in /tmp/trace
+traced() {
+	local calls=$1
+	shift
+	# shellcheck disable=SC2016 # for the script
+	printf '#!/bin/sh\nexec strace -f -o /tmp/trace -e trace=%s "%s/${0##*/}"\n' "$calls" "$plugins" >/tmp/firewall
+	chmod +x /tmp/firewall
+	# (a leak sanitizer does not work under strace)
+	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 plugin=/tmp/firewall "$@"
+}
+
 # reaches FROM TO ADDRESS: one packet from netns FROM to TO at ADDRESS, and one back
 reaches() {
 	rm -f /tmp/ready
@@ -582,6 +593,24 @@ bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("prote
 	[ "$(bridges)" = '["protected","isolated"]' ]
 	add c1 one
 	[ "$(bridges)" = '[]' ]
+}
+
+@test "ingressPolicy: where pods of several policies share a bridge, ADD does not read all records" {
+	need strace
+	attach c1 one
+	for i in {2..9}; do
+		cp /tmp/result.c1 "/tmp/result.c$i"
+		add "c$i" one '{"ingressPolicy":"isolated"}'
+	done
+	for policy in open same-bridge; do
+		traced openat add c1 one '{"ingressPolicy":"'$policy'"}'
+		# its own twice, and one that says "isolated"
+		[ "$(grep -cE 'openat\([0-9]+, "[0-9a-f]{16,}", [^)]*\) = [0-9]' /tmp/trace)" -le 4 ]
+		[[ "$(bridges)" == *isolated* ]]
+	done
+	# what nobody has any more still goes
+	add c1 one
+	[ "$(bridges)" = '["protected","isolated"]' ]
 }
 
 @test "ingressPolicy: of a link that is no bridge the elements go with the pod" {

@@ -7,7 +7,8 @@
  *        on the bridge has that policy any more; the records say which do.
  * Rules: a pod's record is there before its elements are. So whoever deletes
  *        looks at the records once more behind that, and puts back what somebody
- *        has come to need meanwhile.
+ *        has come to need meanwhile. As long as pods of several policies share
+ *        a bridge, an ADD reads no more records than until it has found them.
  */
 #include <string.h>
 
@@ -56,8 +57,17 @@ void firewall_policy_fill(struct nft_elems *elems, const struct firewall_made *m
 struct search {
 	const struct hw_call *call;
 	const char *bridge;
+	bool there[ARRAY_SIZE(policies)]; /* whether some pod has it is the question */
 	bool found[ARRAY_SIZE(policies)]; /* some pod has it */
 };
+
+static bool is_answered(const struct search *search)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(policies); i++)
+		if (search->there[i] && !search->found[i])
+			return false;
+	return true;
+}
 
 static int look_at_record(void *ctx, const struct record *record, struct hw_err *e)
 {
@@ -74,10 +84,10 @@ static int look_at_record(void *ctx, const struct record *record, struct hw_err 
 		search->found[i] |= str_equal(made.bridge, search->bridge) &&
 				    str_equal(made.policy, policies[i]);
 	hw_field_clear(firewall_made_fields, &made);
-	return 0;
+	return is_answered(search);
 }
 
-/* Every element of the bridge that this ADD does not want, and, by the records, nobody else */
+/* Every element in question that this ADD does not want, and, by the records, nobody else */
 static void find_stale(struct nft_elems *stale, struct search *search, const char *policy)
 {
 	autofree char *state = lock_state_dir();
@@ -90,7 +100,7 @@ static void find_stale(struct nft_elems *stale, struct search *search, const cha
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
 		open &= !search->found[i];
-		if (!search->found[i] && !str_equal(policies[i], policy))
+		if (search->there[i] && !search->found[i] && !str_equal(policies[i], policy))
 			nft_elems_add(stale,
 				      bridge_elem(set_of(policies[i]), search->bridge, NFT_OWNED));
 	}
@@ -98,17 +108,19 @@ static void find_stale(struct nft_elems *stale, struct search *search, const cha
 		nft_elems_add(stale, bridge_elem("protected", search->bridge, NFT_OWNED));
 }
 
-/* Are there such, of whatever policy? */
-static int has_other(struct nft *nft, const char *bridge, const char *policy, struct hw_err *e)
+/* Of which policies are there any? */
+static int find_others(struct nft *nft, struct search *search, const char *policy, struct hw_err *e)
 {
 	struct nft_elem there;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(policies); i++) {
-		struct nft_elem elem = bridge_elem(set_of(policies[i]), bridge, NFT_OWNED);
+	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(policies); i++) {
+		struct nft_elem elem = bridge_elem(set_of(policies[i]), search->bridge, NFT_OWNED);
 
-		if (!str_equal(policies[i], policy))
-			r = nft_get(nft, &elem, &there, e);
+		if (str_equal(policies[i], policy))
+			continue;
+		r = nft_get(nft, &elem, &there, e);
+		search->there[i] = r > 0;
 	}
 	return r;
 }
@@ -135,14 +147,15 @@ int firewall_policy_settle(struct nft *nft, const struct hw_call *call, const ch
 			   const char *policy, struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems before = { 0 }, after = { 0 };
-	struct search first = { call, bridge, { 0 } }, second = first;
+	struct search first = { .call = call, .bridge = bridge },
+		      second = { call, bridge, { true, true }, { 0 } };
 
-	int r = has_other(nft, bridge, policy, e);
-	if (r <= 0)
-		return r;
+	int r = find_others(nft, &first, policy, e);
+	if (r < 0 || is_answered(&first))
+		return r < 0 ? r : 0;
 	find_stale(&before, &first, policy);
 	r = before.n ? nft_del(nft, before.v, before.n, "", e) : 0;
-	if (r < 0)
+	if (r < 0 || !before.n)
 		return r;
 	find_stale(&after, &second, policy);
 	return put_back(nft, &before, &after, e);
