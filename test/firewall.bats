@@ -896,6 +896,58 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 	status
 }
 
+# maze DEPTH JUMPS FORMAT: rules by which one chain leads to the next in several ways
+maze() {
+	local depth jumps
+	for ((depth = 0; depth < $1; depth++)); do
+		for ((jumps = 1; jumps <= $2; jumps++)); do
+			# shellcheck disable=SC2059 # it is a format
+			printf -- "$3\n" $depth $jumps $((depth + 1))
+		done
+	done
+}
+
+@test "STATUS: of chains that lead to each other in thousands of ways some are read, and nothing is certain" {
+	need strace
+	nft -f - <<-END
+		table inet mine {
+		$(for depth in {0..11}; do echo "chain l$depth { }"; done)
+		chain onward { type filter hook forward priority 0; policy drop; jump l0; }
+		}
+		$(maze 11 2 'add rule inet mine l%d ip saddr 1.2.3.%d jump l%d')
+	END
+	traced sendto,sendmsg status
+	[ "$(grep -c 'send.*(' /tmp/trace)" -lt 300 ]
+	# what may pass already needs no further look
+	nft insert rule inet mine l0 iifname cni0 accept
+	traced sendto,sendmsg status
+	[ "$(grep -c 'send.*(' /tmp/trace)" -lt 20 ]
+	# a smaller one is read to its end
+	nft flush chain inet mine l6
+	nft delete rule inet mine l0 handle "$(nft -aj list chain inet mine l0 | jq '[.nftables[].rule.handle? // empty][0]')"
+	run status
+	fails_with "nftables chain inet mine onward drops what pods send; *"
+}
+
+@test "STATUS: iptables-legacy whose chains lead to each other in millions of ways is not complained about" {
+	need iptables-legacy iptables-legacy-restore
+	iptables-legacy -P FORWARD DROP || skip "the kernel has no iptables-legacy"
+	run status
+	fails_with "iptables-legacy drops what pods send; *"
+	iptables-legacy-restore <<-END
+		*filter
+		:FORWARD DROP
+		$(for depth in {0..14}; do echo ":L$depth -"; done)
+		-A FORWARD -j L0
+		$(maze 14 10 '-A L%d -s 1.2.3.%d -j L%d')
+		COMMIT
+	END
+	CNI_COMMAND=STATUS timeout 20 "$plugins/firewall" <<<'{"cniVersion":"1.1.0","name":"net","type":"firewall"}'
+	iptables-legacy -F L3
+	run status
+	fails_with "iptables-legacy drops what pods send; *"
+}
+
 @test "STATUS: that IPv6 is dropped matters once a pod has it" {
 	nft 'table ip6 mine { chain onward { type filter hook forward priority 0; policy drop; }; }'
 	nft 'table inet both { chain onward { type filter hook forward priority 0; policy drop; ip saddr 10.0.0.0/8 accept; }; }'

@@ -6,8 +6,9 @@
  *        surely, never or perhaps. A rule that is met perhaps adds to what is
  *        possible; one that is met surely and does not go on is the last.
  *        Jumps are followed.
- * Rules: what is not understood may let the packet pass: only who is certain
- *        that it is dropped may say so.
+ * Rules: what is not understood may let the packet pass, and so may what is too
+ *        much to read: only who is certain that it is dropped may say so. What
+ *        stands behind a rule that may let it pass is not looked at.
  */
 #include "net/forward-judge.h"
 
@@ -22,7 +23,7 @@
 #include "base/str.h"
 #include "net/nft-rule.h"
 
-#define CHAINS_MAX 256 /* looked at on the way from one */
+#define CHAINS_MAX 256 /* read for one answer, each as often as it is jumped to */
 #define DEPTH_MAX  16  /* the kernel's own limit of jumps */
 
 /* Beside FORWARD_...: to the rule behind it */
@@ -320,15 +321,16 @@ static int judge_chain(struct judge *judge, const char *chain, unsigned depth, s
 	struct nft_place place = { judge->place->family, judge->place->table, chain };
 	int ends = 0;
 
-	if (judge->chains++ == CHAINS_MAX || depth > DEPTH_MAX)
+	if (judge->chains >= CHAINS_MAX || depth > DEPTH_MAX)
 		return FORWARD_PASSES;
+	judge->chains++;
 	int r = nft_rule_each(judge->nft, &place, read_rule, &steps, e);
 	for (size_t i = 0; r >= 0 && i < steps.n; i++) {
 		r = judge_step(judge, &steps.v[i], depth, e);
 		if (r < 0)
 			return r;
 		ends |= r & ~NEXT;
-		if (steps.v[i].match == SURELY && !(r & NEXT))
+		if ((ends & FORWARD_PASSES) || (steps.v[i].match == SURELY && !(r & NEXT)))
 			return ends;
 	}
 	return r < 0 ? r : ends | FORWARD_LEAVES;
@@ -336,6 +338,8 @@ static int judge_chain(struct judge *judge, const char *chain, unsigned depth, s
 
 /**
  * forward_judge() - what can become of a packet in a chain?
+ *
+ * Reads at most CHAINS_MAX chains.
  */
 int forward_judge(struct nft *nft, const struct nft_place *place,
 		  const struct forward_packet *packet, struct hw_err *e)

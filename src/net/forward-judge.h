@@ -22,7 +22,7 @@ struct forward_packet {
 	bool marked;	/* it is set; else it is surely not set */
 };
 
-/* All that is possible */
+/* All that is possible; with FORWARD_PASSES there may be more */
 enum {
 	FORWARD_PASSES = 1,
 	FORWARD_DROPS = 2,

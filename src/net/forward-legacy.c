@@ -8,7 +8,8 @@
  *        getsockopt(). The last entry of a chain is its policy, or goes back.
  * Rules: asking for a table makes it; so only those are asked for that are there.
  *        Only what is certain is complained about: of all that may accept, only
- *        what accepts nothing but answers does not count.
+ *        what accepts nothing but answers does not count. Nothing is certain where
+ *        there is too much to look at.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +26,10 @@
 #include "base/str.h"
 #include "net/forward.h"
 
-#define NAMES_MAX 4096
-#define DEPTH_MAX 16 /* of jumps that are followed */
-#define TRIES	  4  /* against whoever changes the table between its size and its content */
+#define NAMES_MAX   4096
+#define DEPTH_MAX   16	   /* of jumps that are followed */
+#define ENTRIES_MAX 200000 /* looked at, each as often as a jump leads there */
+#define TRIES	    4	   /* against whoever changes the table between its size and its content */
 
 static const struct legacy {
 	const char *program;
@@ -73,7 +75,8 @@ struct table {
 	const struct legacy *legacy;
 	const char *entries;
 	size_t size;
-	size_t policy; /* of FORWARD */
+	size_t policy;	 /* of FORWARD */
+	unsigned looked; /* at so many entries so far */
 };
 
 static size_t offset(const char *entry, size_t at)
@@ -142,10 +145,10 @@ static bool is_harmless(const char *name)
 
 /* ---- chains ------------------------------------------------------------------------------------ */
 
-static bool may_pass(const struct table *table, size_t at, unsigned depth);
+static bool may_pass(struct table *table, size_t at, unsigned depth);
 
 /* Could the entry let a packet pass that it is about? */
-static bool may_accept(const struct table *table, size_t at, const char *entry, unsigned depth)
+static bool may_accept(struct table *table, size_t at, const char *entry, unsigned depth)
 {
 	const struct legacy *legacy = table->legacy;
 	struct xt_standard_target target = { 0 };
@@ -180,11 +183,13 @@ static bool is_last(const struct table *table, const char *entry)
 }
 
 /* Could a pod's packet pass, by a rule of the chain or by one behind a jump? */
-static bool may_pass(const struct table *table, size_t at, unsigned depth)
+static bool may_pass(struct table *table, size_t at, unsigned depth)
 {
 	const char *entry = entry_at(table, at);
 
 	for (; entry && depth < DEPTH_MAX; entry = entry_at(table, at)) {
+		if (table->looked++ >= ENTRIES_MAX)
+			return true;
 		if (!is_for_answers(table->legacy, entry) && may_accept(table, at, entry, depth))
 			return true;
 		if (is_last(table, entry))
@@ -212,7 +217,7 @@ static int look(const struct legacy *legacy, int fd)
 	if (getsockopt(fd, legacy->level, legacy->get_entries, entries, &len) < 0)
 		return -errno;
 	struct table table = { legacy, (const char *)entries->entrytable, info.size,
-			       info.underflow[NF_INET_FORWARD] };
+			       info.underflow[NF_INET_FORWARD], 0 };
 	return !may_pass(&table, info.hook_entry[NF_INET_FORWARD], 0);
 }
 
