@@ -713,6 +713,20 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
+@test "firewalld: at a socket where nobody listens ADD and DEL knock twice, and go on without" {
+	need strace
+	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/tmp/bus")'
+	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
+	attach c1 one
+	traced connect add c1 one
+	[ "$(grep -c 'connect(.*/tmp/bus.*ECONNREFUSED' /tmp/trace)" = 2 ]
+	rm -r /run/hawser/attachments/firewall
+	traced connect del c1 one
+	[ "$(grep -c 'connect(.*/tmp/bus.*ECONNREFUSED' /tmp/trace)" = 2 ]
+	rm /tmp/bus
+	[ "$(ours)" = "[]" ]
+}
+
 @test "firewalld: with record and result lost DEL knows the addresses by their owner" {
 	start_bus with-firewalld
 	pod c1 one

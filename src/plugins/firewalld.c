@@ -24,8 +24,7 @@
 #define NAME	   "org.fedoraproject.FirewallD1"
 #define PATH	   "/org/fedoraproject/FirewallD1"
 #define TIMEOUT_US (20 * 1000000ULL)
-#define BUS_TRIES  3
-#define BUS_NAP_MS 20
+#define BUS_NAP_MS 5
 
 /* What <systemd/sd-bus.h> declares. */
 typedef struct sd_bus sd_bus;
@@ -125,16 +124,16 @@ static bool has_bus(void)
 	return !str_empty(getenv("DBUS_SYSTEM_BUS_ADDRESS")) || access(BUS_SOCKET, F_OK) == 0;
 }
 
-/* A socket at which nobody listens is no bus; but it may be one that is just being started again. */
+/* A socket at which nobody listens is no bus; but it may be one that is just being started again.
+ * Where it stays so every ADD waits: hence once, and not for long. */
 static int open_bus(struct firewalld *firewalld)
 {
 	int r = firewalld->open_system(&firewalld->bus);
 
-	for (int tries = 0; r == -ECONNREFUSED && tries < BUS_TRIES; tries++) {
-		time_sleep(BUS_NAP_MS);
-		r = firewalld->open_system(&firewalld->bus);
-	}
-	return r;
+	if (r != -ECONNREFUSED)
+		return r;
+	time_sleep(BUS_NAP_MS);
+	return firewalld->open_system(&firewalld->bus);
 }
 
 /**
