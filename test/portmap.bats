@@ -718,6 +718,52 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	[ "$(ours)" = "[]" ]
 }
 
+# sibling VERB NETWORK: c1 with $tcp on a network, from a file: nothing but portmap takes time
+sibling() {
+	CNI_COMMAND=$1 CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth${2#net} "$plugins/portmap" \
+		<"/tmp/conf.$2" >/dev/null
+}
+
+@test "portmap: attachments of one container that come and go at the same time lose no port" {
+	pod c1 one
+	second ADD c1
+	with c1 "$tcp" | jq -c '.name = "net0"' >/tmp/conf.net0
+	for network in net1 net2; do
+		prev=/tmp/net.c1.2 with c1 "$tcp" | jq -c ".name = \"$network\" | .prevResult.interfaces[].name |=
+			sub(\"^eth1\"; \"eth${network#net}\")" >/tmp/conf.$network
+	done
+	for _ in {1..40}; do
+		sibling ADD net0
+		sibling ADD net1 & first=$!
+		sibling DEL net0 & wait $! && wait $first
+		[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
+		sibling ADD net0
+		sibling ADD net2
+		sibling DEL net1 & first=$!
+		sibling DEL net0 & wait $! && wait $first
+		[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
+		sibling DEL net2
+		[ "$(ours)" = "[]" ]
+	done
+	run -0 find /run/hawser/locks -name 'portmap-container-*'
+	[ "${#lines[@]}" = 1 ]
+}
+
+@test "portmap: who does not end lets other attachments of the container wait, and those of others go on" {
+	pod c1 one
+	pod c2 two
+	add c1 "$tcp"
+	second ADD c1
+	exec 7<"$(echo /run/hawser/locks/portmap-container-*)"
+	flock 7
+	second ADD c1 "$tcp" 7<&- & waiting=$!
+	add c2 "$udp"
+	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 anyport4 udp . 8080 : 10.7.0.3 . 80" ]
+	exec 7<&-
+	wait $waiting
+	second CHECK c1 "$tcp"
+}
+
 @test "portmap: whose record is lost is named by the elements to delete" {
 	pod c1 one
 	pod c2 two

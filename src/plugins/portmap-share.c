@@ -9,8 +9,7 @@
  *        have the names behind it. They are read only when something is in the
  *        way, or somebody has a number.
  * Rules: a port changes hands in one transaction, so that nobody else gets it.
- *        Whoever waits may be deleted at the same time: that takes its number
- *        away, and whoever then finds it gone takes back what it gave.
+ *        portmap-lock.c keeps whoever waits from being deleted meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -129,7 +128,6 @@ struct gift {
 	struct portmap_work to;	      /* first: whoever gets one gets the other */
 	const char *from;	      /* the owner until now */
 	const struct nft_elems *keep; /* what he keeps; NULL: nothing */
-	bool unwanted;		      /* it does not wait any more */
 };
 
 static int put_gift(struct portmap_work *to, const struct portmap_port *port,
@@ -145,19 +143,6 @@ static int put_gift(struct portmap_work *to, const struct portmap_port *port,
 	r = portmap_is_held(to, port, pod, e);
 	if (r > 0)
 		portmap_put_way(to, port, pod, NFT_OWNED);
-	return r;
-}
-
-static int look_for_number(struct portmap_work *to, const struct portmap_port *port,
-			   const struct hw_prefix *pod, struct hw_err *e)
-{
-	struct nft_elem way = portmap_port_elem("port", port, pod, NFT_OWNED);
-
-	if (!nft_elems_has(&to->elems, &way))
-		return 0;
-	int r = portmap_is_held(to, port, pod, e);
-	if (r == 0)
-		((struct gift *)to)->unwanted = true;
 	return r;
 }
 
@@ -181,13 +166,8 @@ static int give(struct gift *gift, struct hw_err *e)
 		return r;
 	r = add(to, e);
 	if (r >= 0)
-		r = portmap_for_ports(to, look_for_number, e);
-	if (r < 0)
-		return r;
-	if (gift->unwanted)
-		return nft_del(to->nft, to->elems.v, to->elems.n, to->elems.owner, e);
-	portmap_forget_udp(to);
-	return 0;
+		portmap_forget_udp(to);
+	return r;
 }
 
 /**

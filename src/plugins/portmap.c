@@ -90,6 +90,7 @@ static int check_route_localnet(const struct portmap_made *made, struct hw_err *
 static int portmap_add(struct hw_call *call, struct hw_err *e)
 {
 	struct portmap_made *made = call->made;
+	autoclose int lock = -1;
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
@@ -102,6 +103,11 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 		return 0;
 	if (call->earlier)
 		made->earlier = hw_field_encode(portmap_made_fields, call->earlier, 0);
+	r = portmap_lock(call, &lock, e);
+	if (r < 0) {
+		made_done(made); /* undoing nothing does not wait once more */
+		return r;
+	}
 	r = hw_record_save(call, e);
 	if (r >= 0)
 		r = route_localnet(made, e);
@@ -130,10 +136,13 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 	AUTO(made_done) struct portmap_made guessed = { 0 };
 	const struct portmap_made *made = call->recorded ? call->made : &guessed;
 	const struct portmap_conf *conf = call->conf;
+	autoclose int lock = -1;
 
 	if (!call->recorded)
 		guess(call, &guessed);
-	int r = portmap_rules_del(call, made, e);
+	int r = made->entries.n || made->earlier ? portmap_lock(call, &lock, e) : 0;
+	if (r >= 0)
+		r = portmap_rules_del(call, made, e);
 	if (r < 0 || call->recorded || !conf->entries.n)
 		return r;
 	if (!call->prev)
@@ -178,8 +187,11 @@ static int portmap_status(struct hw_call *call, struct hw_err *e)
 static int portmap_repair(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
+	autoclose int lock = -1;
 
-	int r = nft_open(&nft, e);
+	int r = portmap_lock(call, &lock, e);
+	if (r >= 0)
+		r = nft_open(&nft, e);
 	if (r >= 0)
 		r = portmap_chains_make(nft, call->made, true, e);
 	if (r >= 0)

@@ -7,6 +7,7 @@
  * portmap-rules.c what a pod has in nftables
  * portmap-hold.c  a port on every address, or on some
  * portmap-share.c several attachments of one container with the same port
+ * portmap-lock.c  one change at a time to the ports of a container
  * portmap-chain.c chains for conditions and mark bits
  * portmap-clash.c who has the port already
  * portmap-udp.c   what the kernel remembers of UDP ports
@@ -136,6 +137,9 @@ bool portmap_is_sibling(const struct portmap_siblings *siblings, const char *own
 int portmap_is_siblings(const struct portmap_work *work, const struct portmap_port *port,
 			const struct hw_prefix *pod, struct hw_err *e);
 int portmap_hand_over(struct portmap_work *work, const struct nft_elems *keep, struct hw_err *e);
+
+/* Held while the ports of a container are changed; close() releases it. */
+int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e);
 
 void portmap_forget_udp(struct portmap_work *work);
 

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/portmap-lock.c - one change at a time to the ports of a container
+ *
+ * What:  attachments of one container share host ports (portmap-share.c). They are
+ *        of different networks, and the locks of networks do not keep them apart.
+ * How:   flock() of one of 64 files, chosen by a hash of the container's id; it ends
+ *        with the process that holds it.
+ * Rules: the innermost lock: whoever holds it takes no other. The files stay:
+ *        removing one that somebody waits for would split the lock in two.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cni/lock.h"
+#include "plugins/portmap.h"
+
+#define LOCKS 64
+
+/**
+ * portmap_lock() - keep other attachments of this container from changing their ports
+ * @ret_fd: the lock; closing it, or dying, releases it
+ *
+ * Return: 0, or a negative errno; CNI code 11 when others do not end
+ */
+int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e)
+{
+	autofree char *state = lock_state_dir(), *path = NULL;
+	char hash[9];
+
+	hash_hex(call->container_id, sizeof(hash) - 1, hash);
+	path = str_printf("%s/locks/portmap-container-%02lu", state,
+			  strtoul(hash, NULL, 16) % LOCKS);
+	int r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
+	if (r == -ETIMEDOUT)
+		return err_cni(e, HW_CNI_TRY_AGAIN,
+			       "the host ports of container %s are busy: gave up waiting for "
+			       "another ADD or DEL to end",
+			       call->container_id);
+	return r < 0 ? err_ctx(e, "lock the host ports of container %s", call->container_id) : 0;
+}
