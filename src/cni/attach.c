@@ -447,73 +447,110 @@ int attach_gc(struct skel_frame *f, struct hw_err *e)
 
 /* ---- repair ------------------------------------------------------------------------- */
 
-/* All that is recorded, by the time at which it was done */
+/* Which attachments there are, by the time at which they were done; what their records say is read
+ * when it is their turn. */
 struct repair {
 	const char *state_dir;
 	const struct hw_plugin *plugin; /* whose records are being read */
 	struct repair_one {
 		const struct hw_plugin *plugin;
-		struct record record;
+		char *network, *container_id, *ifname;
+		int64_t done;
 	} * v;
 	size_t n;
 };
 
 static void repair_done(struct repair *repair)
 {
-	for (size_t i = 0; i < repair->n; i++)
-		record_done(&repair->v[i].record);
+	for (size_t i = 0; i < repair->n; i++) {
+		free(repair->v[i].network);
+		free(repair->v[i].container_id);
+		free(repair->v[i].ifname);
+	}
 	free(repair->v);
 }
 AUTO_VALUE_DEFINE(repair_done, struct repair);
 
+static bool is_repaired(const struct record *r)
+{
+	return r->finished && is_of_this_boot(r);
+}
+
 static int note_record(void *ctx, const struct record *r, struct hw_err *e)
 {
 	struct repair *repair = ctx;
-	struct record copy = { 0 };
 
-	if (!r->finished || !is_of_this_boot(r))
+	(void)e;
+	if (!is_repaired(r))
 		return 0;
-	int ret = record_read(repair->state_dir, r->plugin, r->network, r->container_id, r->ifname,
-			      &copy, e);
-	if (ret <= 0)
-		return ret;
 	repair->v = mem_resize(repair->v, repair->n + 1, sizeof(*repair->v));
-	repair->v[repair->n++] = (struct repair_one){ repair->plugin, copy };
+	repair->v[repair->n++] = (struct repair_one){
+		.plugin = repair->plugin,
+		.network = str_copy(r->network),
+		.container_id = str_copy(r->container_id),
+		.ifname = str_copy(r->ifname),
+		.done = r->finished,
+	};
 	return 0;
 }
 
 static int by_time(const void *a, const void *b)
 {
-	int64_t first = ((const struct repair_one *)a)->record.finished;
-	int64_t second = ((const struct repair_one *)b)->record.finished;
+	int64_t first = ((const struct repair_one *)a)->done;
+	int64_t second = ((const struct repair_one *)b)->done;
 
 	return (first > second) - (first < second);
 }
 
-/* With the lock there is no ADD or DEL of it; a record that is gone meanwhile was a DEL's. */
-static int repair_frame(struct skel_frame *f, struct hw_err *e)
-{
-	autoclose int lock = -1;
-	AUTO(record_done) struct record now = { 0 };
+typedef int repair_fn(struct skel_frame *f, struct hw_err *e);
 
-	int r = take_lock(f, true, &lock, e);
-	if (r >= 0)
-		r = read_record(f, &now, e);
-	if (r <= 0 || !now.finished)
-		return r < 0 ? r : 0;
-	r = f->plugin->repair(&f->call, e);
+static int repair_any(struct skel_frame *f, struct hw_err *e)
+{
+	int r = f->plugin->repair(&f->call, e);
+
 	return r < 0 ? r : 1;
 }
 
-static int repair_one(const struct repair *repair, const struct repair_one *one, struct hw_err *e)
+static int repair_living(struct skel_frame *f, struct hw_err *e)
+{
+	return str_empty(f->call.netns) ? 0 : repair_any(f, e);
+}
+
+/* With the lock there is no ADD or DEL of it; a record that is gone meanwhile was a DEL's. */
+static int repair_one(const struct repair *repair, const struct repair_one *one, repair_fn *run,
+		      struct hw_err *e)
 {
 	struct skel_request request = { .state_dir = repair->state_dir };
-	const struct record *r = &one->record;
+	AUTO(record_done) struct record now = { 0 };
+	autoclose int lock = -1;
 
-	int ret = call_recorded(one->plugin, &request, r, repair_frame, e);
-	return ret < 0 ? err_ctx(e, "repair container %s interface %s of network %s",
-				 r->container_id, r->ifname, r->network)
-		       : ret;
+	int r = lock_take(repair->state_dir, one->network, one->plugin->name, true,
+			  time_deadline(LOCK_TIMEOUT_MS), &lock, e);
+	if (r >= 0)
+		r = record_read(repair->state_dir, one->plugin->name, one->network,
+				one->container_id, one->ifname, &now, e);
+	if (r > 0)
+		r = is_repaired(&now) ? call_recorded(one->plugin, &request, &now, run, e) : 0;
+	return r < 0 ? err_ctx(e, "repair container %s interface %s of network %s",
+			       one->container_id, one->ifname, one->network)
+		     : r;
+}
+
+/* @errors: NULL: they are not told */
+static int repair_all(const struct repair *repair, repair_fn *run, struct errors *errors)
+{
+	struct hw_err e;
+	int repaired = 0;
+
+	for (size_t i = 0; i < repair->n; i++) {
+		int r = repair_one(repair, &repair->v[i], run, &e);
+
+		if (r >= 0)
+			repaired += r;
+		else if (errors)
+			errors_add(errors, &e);
+	}
+	return repaired;
 }
 
 /**
@@ -522,7 +559,8 @@ static int repair_one(const struct repair *repair, const struct repair_one *one,
  * @errors:  those that there were; none of them ends the work
  *
  * In that order, whichever plugin made them: the record of a dead pod may still claim an address that
- * another has had since.
+ * another has had since. What only one can have, and whoever comes first keeps, it must not get,
+ * either: so those whose namespace is still there have a turn before all have theirs.
  *
  * Return: how many were looked after
  */
@@ -530,8 +568,6 @@ int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
 		  struct errors *errors)
 {
 	AUTO(repair_done) struct repair repair = { .state_dir = state_dir };
-	struct hw_err e;
-	int repaired = 0;
 
 	for (size_t i = 0; plugins[i]; i++) {
 		repair.plugin = plugins[i];
@@ -540,13 +576,6 @@ int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
 	}
 	if (repair.n)
 		qsort(repair.v, repair.n, sizeof(*repair.v), by_time);
-	for (size_t i = 0; i < repair.n; i++) {
-		int r = repair_one(&repair, &repair.v[i], &e);
-
-		if (r < 0)
-			errors_add(errors, &e);
-		else
-			repaired += r;
-	}
-	return repaired;
+	repair_all(&repair, repair_living, NULL);
+	return repair_all(&repair, repair_any, errors);
 }

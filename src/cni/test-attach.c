@@ -343,6 +343,67 @@ static void recorded_without_del(void **state)
 	assert_false(has_record(f, "c1", NULL));
 }
 
+/* ---- repair ------------------------------------------------------------------------- */
+
+static const struct hw_plugin *const plugins[] = { &plugin, NULL };
+static struct fixture *repaired;
+
+static void set_other_link(struct record *r)
+{
+	free(r->made);
+	r->made = str_copy("{\"link\":\"veth2\"}");
+}
+
+static int probe_repair(struct hw_call *call, struct hw_err *e)
+{
+	(void)e;
+	probe_note(call, "repair");
+	return 0;
+}
+
+/* As if an ADD on top of c2's came by while c1 is being repaired */
+static int repair_slowly(struct hw_call *call, struct hw_err *e)
+{
+	if (str_equal(call->container_id, "c1"))
+		change_record(repaired, "c2", set_other_link);
+	return probe_repair(call, e);
+}
+
+static void repair(struct fixture *f, int wanted)
+{
+	struct errors errors = { 0 };
+	struct hw_err e;
+
+	assert_int_equal(attach_repair(plugins, f->place->state, &errors), wanted);
+	assert_ok(errors_end(&errors, &e), e);
+}
+
+static void repair_reads_late(void **state)
+{
+	struct fixture *f = repaired = *state;
+
+	plugin.repair = repair_slowly;
+	add(f, "c1");
+	add(f, "c2");
+	repair(f, 2);
+	assert_calls("repair c1 eth0 netns= made=veth1;repair c2 eth0 netns= made=veth2;");
+}
+
+static void repair_living_first(void **state)
+{
+	struct fixture *f = *state;
+
+	plugin.repair = probe_repair;
+	add(f, "c1");
+	f->request.netns = OWN_NETNS;
+	f->request.netns_override = "1";
+	add(f, "c2");
+	repair(f, 2);
+	assert_calls("repair c2 eth0 netns=" OWN_NETNS " made=veth1;"
+		     "repair c1 eth0 netns= made=veth1;"
+		     "repair c2 eth0 netns=" OWN_NETNS " made=veth1;");
+}
+
 #define TEST(sentence, f)                                                                          \
 	{                                                                                          \
 		sentence, f, setup_recorded, teardown, NULL                                        \
@@ -373,6 +434,10 @@ int main(void)
 		TEST("attach: records that others may have written are not believed",
 		     others_may_write),
 		TEST("attach: a plugin with records needs no DEL", recorded_without_del),
+		TEST("attach: repair goes by what a record says when it is its turn",
+		     repair_reads_late),
+		TEST("attach: repair begins with the living and ends with the newest",
+		     repair_living_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
