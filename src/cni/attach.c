@@ -10,11 +10,15 @@
  *	found             ADD                        DEL            GC, unless valid
  *	none              write it, unfinished       del() anyway   -
  *	unfinished        del() it, then as none     del(), remove  del(), remove
+ *	  .. on top       del() it, then as none     del(), remove  del(), remove; not
+ *	                                                            without a list
  *	finished          keep it; add() may refuse  del(), remove  del(), remove
  *	of another boot   as unfinished              del(), remove  del(), remove
  *
  *        ADD ends with the record finished, or with its DEL done and the record
  *        gone, or (DEL failed, process killed) with it unfinished.
+ *        On top of a finished one it ends with either of the two; killed there the
+ *        record is unfinished, but says that there was an earlier one: the pod lives.
  *        It is first written when the plugin says what it is about to make, and
  *        before add() where the plugin never says.
  * Rules: GC keeps what began or finished after it was called: it reads the
@@ -121,6 +125,12 @@ static int is_its_netns(const struct record *r, const char *path, struct hw_err 
 
 	int ret = netns_id(str_or(path, ""), &now, e);
 	return ret < 0 ? ret : !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
+}
+
+/* When the attachment was last complete; 0: never */
+static int64_t when_done(const struct record *r)
+{
+	return r->finished ? r->finished : r->earlier;
 }
 
 /* A plugin that keeps records but has nothing to remove needs no DEL. */
@@ -231,6 +241,7 @@ static int answer_and_finish(struct skel_frame *f, struct hw_err *e)
 	int r = answer(f, e);
 
 	f->record.finished = time_boot();
+	f->record.earlier = 0;
 	return r < 0 ? r : hw_record_save(&f->call, e);
 }
 
@@ -273,6 +284,7 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 	struct hw_err again;
 
 	int r = begin_record(f, e);
+	f->record.earlier = earlier->finished;
 	if (r >= 0)
 		r = call_add(f, e);
 	if (r >= 0)
@@ -403,7 +415,7 @@ static bool is_kept(const struct sweep *sweep, const struct record *r)
 	if (r->finished >= sweep->called || r->started >= sweep->called)
 		return true;
 	/* Where the runtime did not say what is valid only dead ADDs are surely nobody's. */
-	return !call->valid && r->finished;
+	return !call->valid && when_done(r);
 }
 
 static int sweep_record(void *ctx, const struct record *r, struct hw_err *e)
@@ -473,7 +485,7 @@ AUTO_VALUE_DEFINE(repair_done, struct repair);
 
 static bool is_repaired(const struct record *r)
 {
-	return r->finished && is_of_this_boot(r);
+	return when_done(r) && is_of_this_boot(r);
 }
 
 static int note_record(void *ctx, const struct record *r, struct hw_err *e)
@@ -489,7 +501,7 @@ static int note_record(void *ctx, const struct record *r, struct hw_err *e)
 		.network = str_copy(r->network),
 		.container_id = str_copy(r->container_id),
 		.ifname = str_copy(r->ifname),
-		.done = r->finished,
+		.done = when_done(r),
 	};
 	return 0;
 }

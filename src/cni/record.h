@@ -30,6 +30,7 @@ struct record {
 	char *boot;	  /* the kernel's boot id; a record of another boot is stale */
 	int64_t started;  /* CLOCK_BOOTTIME, ns */
 	int64_t finished; /* 0: the ADD has not ended */
+	int64_t earlier;  /* when that ended on top of which this ADD has not; 0: of none */
 };
 
 extern const struct hw_field record_fields[];

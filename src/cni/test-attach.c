@@ -389,6 +389,45 @@ static void repair_reads_late(void **state)
 	assert_calls("repair c1 eth0 netns= made=veth1;repair c2 eth0 netns= made=veth2;");
 }
 
+/* What the record says while an ADD is on top of another */
+static int note_earlier(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(record_done) struct record r = { 0 };
+	int ret = probe_add(call, e);
+
+	assert_true(has_record(repaired, "c1", &r));
+	assert_int_equal(r.finished, 0);
+	assert_int_equal(r.earlier > 0, call->earlier != NULL);
+	return ret;
+}
+
+static void set_on_top(struct record *r)
+{
+	r->earlier = r->finished;
+	r->finished = 0;
+}
+
+static void killed_on_top(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct fixture *f = repaired = *state;
+
+	plugin.repair = probe_repair;
+	plugin.add = note_earlier;
+	add(f, "c1");
+	add(f, "c1");
+	assert_true(has_record(f, "c1", &r));
+	assert_int_equal(r.earlier, 0);
+	change_record(f, "c1", set_on_top);
+	repair(f, 1);
+	assert_calls("repair c1 eth0 netns= made=veth1;");
+	succeed(f, "GC", CONF("1.1.0"));
+	assert_true(has_record(f, "c1", NULL));
+	change_record(f, "c1", set_unfinished);
+	succeed(f, "GC", WITH_VALID("[]"));
+	assert_false(has_record(f, "c1", NULL));
+}
+
 static void repair_living_first(void **state)
 {
 	struct fixture *f = *state;
@@ -436,6 +475,9 @@ int main(void)
 		TEST("attach: a plugin with records needs no DEL", recorded_without_del),
 		TEST("attach: repair goes by what a record says when it is its turn",
 		     repair_reads_late),
+		TEST("attach: a pod whose second ADD was killed is repaired, and kept without a "
+		     "list",
+		     killed_on_top),
 		TEST("attach: repair begins with the living and ends with the newest",
 		     repair_living_first),
 	};
