@@ -638,6 +638,13 @@ start_bus() {
 	[ -z "${1-}" ] || start_firewalld
 }
 
+# A socket of a bus that is no more
+leave_dead_bus() {
+	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
+	rm -f /tmp/bus
+	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/tmp/bus")'
+}
+
 start_firewalld() {
 	"$HAWSER_SRC/test/firewalld.py" /tmp/zones >/dev/null 2>&1 3>&- &
 	echo $! >>/tmp/bus.pids
@@ -715,8 +722,7 @@ start_firewalld() {
 
 @test "firewalld: at a socket where nobody listens ADD and DEL knock twice, and go on without" {
 	need strace
-	python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/tmp/bus")'
-	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
+	leave_dead_bus
 	attach c1 one
 	traced connect add c1 one
 	[ "$(grep -c 'connect(.*/tmp/bus.*ECONNREFUSED' /tmp/trace)" = 2 ]
