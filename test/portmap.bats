@@ -936,6 +936,46 @@ while True:
 	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 }
 
+@test "portmap: after a flush of our rules an ADD fills the chains to which it leads" {
+	pod c1 one
+	pod c2 two
+	other='{"hostPort":81,"containerPort":80,"protocol":"tcp"}'
+	conf '{"conditionsV4":["iifname \"wire\""],"markMasqBit":5}'
+	add c1 "$tcp"
+	nft flush table inet hawser
+	add c2 "$other"
+	check c2 "$other"
+	check c1 "$tcp" # has the same
+	[ "$(seen outside two 192.0.2.1 tcp 81)" = 192.0.2.2 ]
+	conf '{"markMasqBit":7}'
+	add c2 "$other"
+	nft flush chain inet hawser snatbits
+	add c2 "$other"
+	check c2 "$other"
+	conf '{"conditionsV4":["iifname \"wire\""],"markMasqBit":5}'
+	run check c1 "$tcp"
+	fails_with "chain snatbits * has no rule for bit 5 any more; hawser-plugin repair restores it"
+	run -0 hawser-plugin repair
+	check c1 "$tcp"
+	[ "$(nft list chain inet hawser snatbits | grep -c jump)" = 2 ]
+}
+
+@test "portmap: nobody runs libnftables for conditions and marks that are there" {
+	library=$(ldconfig -p | awk '$1 == "libnftables.so.1" { print $NF; exit }')
+	pod c1 one
+	pod c2 two
+	second ADD c1
+	conf '{"conditionsV4":["ip saddr 192.0.2.2"],"conditionsV6":["ip6 saddr fd99::2"],"markMasqBit":5}'
+	add c1 "$tcp"
+	second ADD c1 "$tcp" # makes the chain of its network, and waits
+	second DEL c1 "$tcp"
+	mount --bind /dev/null "$library"
+	{ add c2 "$udp" && second ADD c1 "$tcp" && hawser-plugin repair; } || { umount "$library" && false; }
+	umount "$library"
+	check c2 "$udp"
+	second CHECK c1 "$tcp"
+}
+
 @test "portmap: STATUS is about the configuration and the kernel" {
 	call portmap STATUS "" "" "$(</tmp/conf)"
 	conf '{"markMasqBit":99}'

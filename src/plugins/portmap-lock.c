@@ -6,11 +6,14 @@
  *        of different networks, and the locks of networks do not keep them apart.
  * How:   flock() of one of 64 files, chosen by a hash of the container's id; it ends
  *        with the process that holds it.
- * Rules: the innermost lock: whoever holds it takes no other. The files stay:
- *        removing one that somebody waits for would split the lock in two.
+ *        One more, for chains, is for all containers, and taken only where one
+ *        has to be made.
+ * Rules: the innermost locks, the one for chains last. The files stay: removing one
+ *        that somebody waits for would split the lock in two.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -23,6 +26,18 @@
 
 #define LOCKS 64
 
+static int lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
+{
+	autofree char *state = lock_state_dir();
+	autofree char *path = str_printf("%s/locks/portmap-%s", state, name);
+
+	int r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
+	if (r == -ETIMEDOUT)
+		return err_cni(e, HW_CNI_TRY_AGAIN,
+			       "%s are busy: gave up waiting for another ADD or DEL to end", what);
+	return r < 0 ? err_ctx(e, "lock %s", what) : 0;
+}
+
 /**
  * portmap_lock() - keep other attachments of this container from changing their ports
  * @ret_fd: the lock; closing it, or dying, releases it
@@ -31,17 +46,18 @@
  */
 int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e)
 {
-	autofree char *state = lock_state_dir(), *path = NULL;
-	char hash[9];
+	autofree char *what = str_printf("the host ports of container %s", call->container_id);
+	char hash[9], name[16];
 
 	hash_hex(call->container_id, sizeof(hash) - 1, hash);
-	path = str_printf("%s/locks/portmap-container-%02lu", state,
-			  strtoul(hash, NULL, 16) % LOCKS);
-	int r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
-	if (r == -ETIMEDOUT)
-		return err_cni(e, HW_CNI_TRY_AGAIN,
-			       "the host ports of container %s are busy: gave up waiting for "
-			       "another ADD or DEL to end",
-			       call->container_id);
-	return r < 0 ? err_ctx(e, "lock the host ports of container %s", call->container_id) : 0;
+	snprintf(name, sizeof(name), "container-%02lu", strtoul(hash, NULL, 16) % LOCKS);
+	return lock(name, what, ret_fd, e);
+}
+
+/**
+ * portmap_lock_chains() - keep everybody else from making chains
+ */
+int portmap_lock_chains(int *ret_fd, struct hw_err *e)
+{
+	return lock("chains", "nftables chains for host ports", ret_fd, e);
 }

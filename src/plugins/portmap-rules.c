@@ -209,7 +209,7 @@ static int look_at_clash(struct portmap_work *work, const struct nft_clash *clas
 }
 
 /* Return: 0; 1: once more; or a negative errno */
-static int add_once(struct portmap_work *work, bool *chains, struct hw_err *e)
+static int add_once(struct portmap_work *work, struct hw_err *e)
 {
 	struct nft_clash clash = { 0 };
 
@@ -218,16 +218,7 @@ static int add_once(struct portmap_work *work, bool *chains, struct hw_err *e)
 		r = portmap_for_ports(work, portmap_hold, e);
 	if (r < 0 || !work->elems.n)
 		return r;
-	/* Who waits for a port has chains, too, though nothing leads there yet. */
-	if (work->siblings.n && !*chains)
-		r = -ENOENT;
-	else
-		r = nft_add(work->nft, work->elems.v, work->elems.n, work->elems.owner, &clash, e);
-	if (r == -ENOENT && !*chains) {
-		*chains = true;
-		r = portmap_chains_make(work->nft, work->made, false, e);
-		return r < 0 ? r : 1;
-	}
+	r = nft_add(work->nft, work->elems.v, work->elems.n, work->elems.owner, &clash, e);
 	if (r != -EEXIST)
 		return r;
 	r = look_at_clash(work, &clash, e);
@@ -236,11 +227,14 @@ static int add_once(struct portmap_work *work, bool *chains, struct hw_err *e)
 
 static int add(struct portmap_work *work, struct hw_err *e)
 {
-	bool chains = false;
-	int r = 1;
+	/* Who waits for a port has chains, too, though nothing leads there yet. */
+	int r = work->made->entries.n ? portmap_chains_make(work->nft, work->made, e) : 0;
 
+	if (r < 0)
+		return r;
+	r = 1;
 	for (int tries = 0; r > 0 && tries < TRIES; tries++)
-		r = add_once(work, &chains, e);
+		r = add_once(work, e);
 	return r > 0 ? err_text(e, -EAGAIN, "others change the same host ports all the time") : r;
 }
 

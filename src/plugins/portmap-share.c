@@ -150,10 +150,7 @@ static int add(struct portmap_work *to, struct hw_err *e)
 {
 	const struct nft_elems *elems = &to->elems;
 
-	int r = nft_add(to->nft, elems->v, elems->n, elems->owner, NULL, e);
-	if (r != -ENOENT)
-		return r;
-	r = portmap_chains_make(to->nft, to->made, false, e);
+	int r = portmap_chains_make(to->nft, to->made, e);
 	return r < 0 ? r : nft_add(to->nft, elems->v, elems->n, elems->owner, NULL, e);
 }
 

@@ -186,14 +186,9 @@ static int portmap_status(struct hw_call *call, struct hw_err *e)
 
 static int portmap_repair(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(nft_close) struct nft *nft = NULL;
 	autoclose int lock = -1;
 
 	int r = portmap_lock(call, &lock, e);
-	if (r >= 0)
-		r = nft_open(&nft, e);
-	if (r >= 0)
-		r = portmap_chains_make(nft, call->made, true, e);
 	if (r >= 0)
 		r = portmap_rules_add(call, e);
 	return r < 0 ? r : route_localnet(call->made, e);

@@ -140,15 +140,15 @@ int portmap_hand_over(struct portmap_work *work, const struct nft_elems *keep, s
 
 /* Held while the ports of a container are changed; close() releases it. */
 int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e);
+int portmap_lock_chains(int *ret_fd, struct hw_err *e);
 
 void portmap_forget_udp(struct portmap_work *work);
 
 #define PORTMAP_CHAIN NFT_NAME
 void portmap_chain_of_condition(const char *condition, char ret_chain[PORTMAP_CHAIN]);
 void portmap_chain_of_mark(const struct portmap_made *made, char ret_chain[PORTMAP_CHAIN]);
-/* Those that are missing; @again: all of them, for repair */
-int portmap_chains_make(struct nft *nft, const struct portmap_made *made, bool again,
-			struct hw_err *e);
+/* Those that are missing, or empty */
+int portmap_chains_make(struct nft *nft, const struct portmap_made *made, struct hw_err *e);
 int portmap_chains_check(struct nft *nft, const struct portmap_made *made, struct hw_err *e);
 
 /* -EADDRINUSE, saying who has it */
