@@ -278,7 +278,8 @@ static int look_for_earlier(struct skel_frame *f, struct record *ret_record, str
 }
 
 /* On top of a finished attachment nothing is undone: that would end the earlier one. Where add() fails
- * all is as the earlier record says; where it does not, as that which it saved itself. */
+ * it has put back what the earlier record says, as far as that can be; there is nothing which that
+ * record does not name. Where it does not fail all is as the record that it saved itself says. */
 static int add_again(struct skel_frame *f, const struct record *earlier, struct hw_err *e)
 {
 	struct hw_err again;

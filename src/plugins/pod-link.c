@@ -30,6 +30,7 @@ const struct hw_field pod_link_made_fields[] = {
 	{ "masq", HW_STRINGS, HW_AT(struct pod_link_made, masq) },
 	{ "mac", HW_STRING, HW_AT(struct pod_link_made, mac) },
 	{ "filters", HW_BOOL, HW_AT(struct pod_link_made, filters) },
+	{ "earlier", HW_JSON, HW_AT(struct pod_link_made, earlier) },
 	{ 0 },
 };
 
@@ -124,6 +125,8 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 		return r;
 	made->host = take_ptr(host);
 	made->leased = leases;
+	if (call->earlier)
+		made->earlier = hw_field_encode(pod_link_made_fields, call->earlier, 0);
 	return hw_record_save(call, e);
 }
 

@@ -32,6 +32,7 @@ struct pod_link_made {
 	bool asked;		/* not in the record: this ADD had the pair made, or tried to */
 	struct hw_strings masq; /* addresses that are masqueraded, with their networks' length */
 	char *mac;		/* of the pod's end, when only that may send; NULL: any */
+	char *earlier; /* JSON of this struct: of an ADD on top of another, which has not ended yet */
 };
 
 extern const struct hw_field pod_link_made_fields[];

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <linux/netfilter.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
@@ -70,9 +71,9 @@ static void add_mac(struct nft_elems *elems, const char *host, const struct hw_m
 
 	nft_key_ifname(&right, host);
 	nft_key_mac(&right, mac);
-	nft_elems_add(elems, right);
+	nft_elems_add_once(elems, right);
 	nft_key_ifname(&checked, host);
-	nft_elems_add(elems, checked);
+	nft_elems_add_once(elems, checked);
 }
 
 static void fill(struct nft_elems *elems, const struct hw_call *call,
@@ -90,16 +91,55 @@ static void fill(struct nft_elems *elems, const struct hw_call *call,
 		add_mac(elems, made->host, &mac);
 }
 
-static int write_elems(const struct hw_call *call, struct hw_err *e)
+static void made_done(struct pod_link_made *made)
 {
-	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
-	AUTO(nft_close) struct nft *nft = NULL;
+	hw_field_clear(pod_link_made_fields, made);
+}
+AUTO_VALUE_DEFINE(made_done, struct pod_link_made);
 
-	fill(&elems, call, call->made);
-	if (!elems.n)
-		return 0;
-	int r = nft_open(&nft, e);
-	return r < 0 ? r : nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
+/* All that the record says; of an ADD on top of another, which did not end, also the other's */
+static void fill_recorded(struct nft_elems *elems, const struct hw_call *call)
+{
+	AUTO(made_done) struct pod_link_made earlier = { 0 };
+	const struct pod_link_made *made = call->made;
+	struct hw_err torn;
+
+	fill(elems, call, made);
+	if (made->earlier && hw_field_decode(pod_link_made_fields, made->earlier,
+					     strlen(made->earlier), &earlier, &torn) >= 0)
+		fill(elems, call, &earlier);
+}
+
+/* All of @v but what @keep has, too */
+static int remove_but(struct nft *nft, const struct nft_elems *v, const struct nft_elems *keep,
+		      struct hw_err *e)
+{
+	AUTO(nft_elems_done) struct nft_elems rest = { 0 };
+
+	for (size_t i = 0; i < v->n; i++)
+		if (!nft_elems_has(keep, &v->v[i]))
+			nft_elems_add(&rest, v->v[i]);
+	return rest.n ? nft_del(nft, rest.v, rest.n, v->owner, e) : 0;
+}
+
+static int write_elems(struct nft *nft, const struct nft_elems *elems, struct hw_err *e)
+{
+	return elems->n ? nft_add(nft, elems->v, elems->n, elems->owner, NULL, e) : 0;
+}
+
+/* First what is new, so that the pod is never without. After a failure: what was there before, and
+ * nothing else; that may fail, too. */
+static int replace(struct nft *nft, const struct nft_elems *before, const struct nft_elems *after,
+		   struct hw_err *e)
+{
+	struct hw_err again;
+
+	int r = write_elems(nft, after, e);
+	if (r >= 0)
+		r = remove_but(nft, before, after, e);
+	if (r < 0 && before->n && write_elems(nft, before, &again) >= 0)
+		(void)remove_but(nft, after, before, &again);
+	return r;
 }
 
 static void note_addresses(struct pod_link_made *made, const struct hw_result *result)
@@ -110,17 +150,21 @@ static void note_addresses(struct pod_link_made *made, const struct hw_result *r
 		strings_add(&made->masq, hw_prefix_format(&result->ips[i].address, text));
 }
 
-static int remove_elems(const struct hw_call *call, const struct pod_link_made *made,
-			struct hw_err *e)
+/* The record first */
+static int write_made(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
+	AUTO(nft_elems_done) struct nft_elems before = { 0 }, after = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
-	fill(&elems, call, made);
-	if (!elems.n)
+	fill(&after, call, call->made);
+	if (call->earlier)
+		fill(&before, call, call->earlier);
+	if (!after.n && !before.n)
 		return 0;
-	int r = nft_open(&nft, e);
-	return r < 0 ? r : nft_del(nft, elems.v, elems.n, elems.owner, e);
+	int r = hw_record_save(call, e);
+	if (r >= 0)
+		r = nft_open(&nft, e);
+	return r < 0 ? r : replace(nft, &before, &after, e);
 }
 
 /**
@@ -131,18 +175,15 @@ int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const str
 {
 	struct pod_link_made *made = call->made;
 	char text[HW_MAC_TEXT];
-	int r = 0;
 
 	if (rules->masq)
 		note_addresses(made, call->result);
 	if (rules->mac_check)
 		made->mac = str_copy(hw_mac_format(mac, text));
-	if (call->earlier)
-		r = remove_elems(call, call->earlier, e);
-	if (r < 0 || (!made->masq.n && !made->mac))
-		return r;
-	r = hw_record_save(call, e);
-	return r < 0 ? r : write_elems(call, e);
+	int r = write_made(call, e);
+	if (r >= 0)
+		free(take_ptr(made->earlier));
+	return r;
 }
 
 /* ---- what Go's plugins make ------------------------------------------------------------------ */
@@ -276,13 +317,25 @@ static int end_unrecorded(const struct hw_call *call, const struct pod_rules *ru
 	return r;
 }
 
+static int remove_recorded(const struct hw_call *call, struct hw_err *e)
+{
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill_recorded(&elems, call);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	return r < 0 ? r : nft_del(nft, elems.v, elems.n, elems.owner, e);
+}
+
 /**
  * pod_rules_end() - DEL's part of it
  */
 int pod_rules_end(struct hw_call *call, const struct pod_rules *rules, struct hw_err *e)
 {
 	if (call->recorded)
-		return remove_elems(call, call->made, e);
+		return remove_recorded(call, e);
 	return rules->masq || rules->mac_check ? end_unrecorded(call, rules, e) : 0;
 }
 
@@ -310,5 +363,12 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
  */
 int pod_rules_repair(struct hw_call *call, struct hw_err *e)
 {
-	return write_elems(call, e);
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill_recorded(&elems, call);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	return r < 0 ? r : write_elems(nft, &elems, e);
 }

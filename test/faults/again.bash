@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154,SC2034 # plugin, case and others come from outside
+#
+# test/faults/again.bash - after plugin.bash: the verb "again", of plugins that make the pod's link
+#
+# What:  an ADD on top of an earlier one whose pod has lost its interface, with another address.
+# Rules: where it fails the pod has in nftables what it had, or all that is new, never both or nothing.
+
+eval "of_plugin_$(declare -f build)"
+eval "of_plugin_$(declare -f operation)"
+eval "of_plugin_$(declare -f verify)"
+eval "of_plugin_$(declare -f repair)"
+
+# fixed N COMMAND...: with an address that the configuration itself says
+fixed() {
+	conf=$(jq -c --arg n "$1" '.isGateway = false | .macspoofchk = true | .ipam = {type: "static",
+		addresses: [{address: "10.99.0.\($n)/24", gateway: "10.99.0.1"}]}' <<<"$conf") "${@:2}"
+}
+
+# (the chain of a network stays)
+build() {
+	of_plugin_build
+	[[ $verb != again* ]] || { fixed 5 add pod1 && fixed 5 del pod1; }
+	settle "$plugin"
+	calm "$work/calm"
+}
+
+operation() {
+	case $verb in
+	again*) fixed 5 add pod1 && ip -n pod1 link delete "$ifname" && fixed 6 add pod1 inject ;;
+	*) of_plugin_operation ;;
+	esac
+}
+
+has_one() { [ "$(nft list map inet hawser masq4 | grep -c '10\.99\.0\.[56]')" = 1 ]; }
+
+verify() {
+	case $verb:$1 in
+	again*:0) fixed 6 call pod1 CHECK && has_one ;;
+	again*:1) [ ! -s "$work/result" ] || has_one ;;
+	*) of_plugin_verify "$1" ;;
+	esac
+}
+
+repair() {
+	case $verb in
+	again*) fixed 6 of_plugin_repair ;;
+	*) of_plugin_repair ;;
+	esac
+}
