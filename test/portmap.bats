@@ -894,6 +894,16 @@ while True:
 	run add c2 "$udp"
 	fails_with "host port 8080/udp is taken by *"
 	grep -q 'dport=8080' /proc/net/nf_conntrack
+	run add c2 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}" # an address of those that are another's
+	fails_with "host port 8080/udp is taken by *"
+	grep -q 'dport=8080' /proc/net/nf_conntrack
+	del c1
+	run ! grep -q 'dport=8080' /proc/net/nf_conntrack
+	add c1 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 8080))'
+	run add c2 "$udp" # every address, and one of them is another's
+	fails_with "host port 8080/udp is taken by *"
+	grep -q 'dport=8080' /proc/net/nf_conntrack
 	del c1
 	run ! grep -q 'dport=8080' /proc/net/nf_conntrack
 }

@@ -3,7 +3,7 @@
  * plugins/portmap-clash.c - a host port that somebody else has: who, and what can be done
  *
  * How:   the element in the way has its owner as a hash; the attachment records
- *        have the names behind it. They are read only here, where all is lost.
+ *        have the names behind it. This reads them all, but all is lost.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -155,6 +155,24 @@ int portmap_is_held(const struct portmap_work *work, const struct portmap_port *
 }
 
 /**
+ * portmap_is_others() - has somebody a number who is neither we nor a sibling that we know?
+ *
+ * Return: 1 or 0
+ */
+int portmap_is_others(const struct portmap_work *work, const struct portmap_port *port,
+		      const struct hw_prefix *pod, struct hw_err *e)
+{
+	struct number there;
+	int r;
+
+	for (uint32_t number = 0; (r = look_at(work, port, pod, number, &there, e)) > 0; number++)
+		if (there.held && !is_ours(work, &there) &&
+		    !portmap_is_sibling(&work->siblings, there.there.owner))
+			return 1;
+	return r;
+}
+
+/**
  * portmap_hold_check() - has the port a number, if it needs one?
  */
 int portmap_hold_check(struct portmap_work *work, const struct portmap_port *port,

@@ -92,9 +92,13 @@ bool portmap_is_sibling(const struct portmap_siblings *siblings, const char *own
 
 /* ---- what they have ------------------------------------------------------------------------------ */
 
-/* Return: 1 with what leads the port somewhere: itself, or the same on every address */
-static int find_way(struct nft *nft, const struct portmap_port *port, const struct hw_prefix *pod,
-		    struct nft_elem *ret_there, struct hw_err *e)
+/**
+ * portmap_find_way() - what leads the port somewhere: itself, or the same on every address
+ *
+ * Return: 1; 0: it leads nowhere
+ */
+int portmap_find_way(struct nft *nft, const struct portmap_port *port, const struct hw_prefix *pod,
+		     struct nft_elem *ret_there, struct hw_err *e)
 {
 	struct portmap_port any = { .proto = port->proto, .host_port = port->host_port };
 	struct nft_elem to = portmap_port_elem("port", port, pod, NFT_OWNED);
@@ -118,7 +122,7 @@ int portmap_is_siblings(const struct portmap_work *work, const struct portmap_po
 
 	if (!work->siblings.n)
 		return 0;
-	int r = find_way(work->nft, port, pod, &there, e);
+	int r = portmap_find_way(work->nft, port, pod, &there, e);
 	return r <= 0 ? r : portmap_is_sibling(&work->siblings, there.owner);
 }
 
@@ -136,7 +140,7 @@ static int put_gift(struct portmap_work *to, const struct portmap_port *port,
 	const struct gift *gift = (const struct gift *)to;
 	struct nft_elem there;
 
-	int r = find_way(to->nft, port, pod, &there, e);
+	int r = portmap_find_way(to->nft, port, pod, &there, e);
 	if (r <= 0 || !str_equal(there.owner, gift->from) ||
 	    (gift->keep && nft_elems_has(gift->keep, &there)))
 		return r;

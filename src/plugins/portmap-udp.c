@@ -15,6 +15,18 @@
 #include "net/conntrack.h"
 #include "plugins/portmap.h"
 
+/* Return: 1 when it leads to somebody else, also if only at some of its addresses */
+static int is_another(const struct portmap_work *work, const struct portmap_port *port,
+		      const struct hw_prefix *pod, struct hw_err *e)
+{
+	struct nft_elem there;
+
+	int r = portmap_find_way(work->nft, port, pod, &there, e);
+	if (r > 0)
+		return !str_equal(there.owner, work->elems.owner);
+	return r < 0 || port->host.family ? r : portmap_is_others(work, port, pod, e);
+}
+
 static int forget(struct portmap_work *work, const struct portmap_port *port,
 		  const struct hw_prefix *pod, struct hw_err *e)
 {
@@ -22,14 +34,11 @@ static int forget(struct portmap_work *work, const struct portmap_port *port,
 					 .proto = IPPROTO_UDP,
 					 .dst = port->host,
 					 .dport = port->host_port };
-	struct nft_elem to = portmap_port_elem("port", port, pod, NFT_OWNED), there;
 
 	if (port->proto != IPPROTO_UDP)
 		return 0;
-	int r = nft_get(work->nft, &to, &there, e);
-	if (r > 0 && !str_equal(there.owner, work->elems.owner))
-		return 0;
-	if (r >= 0)
+	int r = is_another(work, port, pod, e);
+	if (r == 0)
 		r = conntrack_flush(-1, &tuple, e);
 	if (r < 0)
 		log_warn("portmap: udp port %u: %s", port->host_port, e->msg);

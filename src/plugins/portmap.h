@@ -128,12 +128,17 @@ int portmap_find_numbers(struct portmap_work *work, const struct portmap_port *p
 			 const struct hw_prefix *pod, struct hw_err *e);
 int portmap_is_held(const struct portmap_work *work, const struct portmap_port *port,
 		    const struct hw_prefix *pod, struct hw_err *e);
+/* 1: another container has it, on some address */
+int portmap_is_others(const struct portmap_work *work, const struct portmap_port *port,
+		      const struct hw_prefix *pod, struct hw_err *e);
 int portmap_hold_check(struct portmap_work *work, const struct portmap_port *port,
 		       const struct hw_prefix *pod, struct hw_err *e);
 
 int portmap_siblings_read(struct portmap_work *work, struct hw_err *e);
 void portmap_siblings_done(struct portmap_siblings *siblings);
 bool portmap_is_sibling(const struct portmap_siblings *siblings, const char *owner);
+int portmap_find_way(struct nft *nft, const struct portmap_port *port, const struct hw_prefix *pod,
+		     struct nft_elem *ret_there, struct hw_err *e);
 int portmap_is_siblings(const struct portmap_work *work, const struct portmap_port *port,
 			const struct hw_prefix *pod, struct hw_err *e);
 int portmap_hand_over(struct portmap_work *work, const struct nft_elems *keep, struct hw_err *e);
