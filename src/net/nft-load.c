@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -308,16 +309,30 @@ static int count_in_chains(void *ctx, const struct nlmsghdr *m, struct hw_err *e
 	return 0;
 }
 
-/* Return: 1; 0 when one of our chains lacks rules. Of a newer version we know no more than that it
- * is there. */
+/* By its number, or where somebody has emptied the set, by its chain */
+static int has_newer(struct nft *nft, enum nft_table table, struct hw_err *e)
+{
+	uint32_t newer = rules[table].version + 1;
+	char chain[NFT_NAME];
+
+	snprintf(chain, sizeof(chain), "version%u", newer);
+	int r = has_version(nft, table, newer, e);
+	return r != 0 ? r : nft_has_rules(nft, table, chain, e);
+}
+
+/* Return: 1; 0 when one of our chains lacks rules, or the set its number. Of a newer version we know
+ * no more than that it is there. */
 static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	struct chains chains = { 0 };
 	struct nlmsghdr *m;
 
-	int r = has_version(nft, table, rules[table].version + 1, e);
+	int r = has_newer(nft, table, e);
 	if (r != 0)
 		return r < 0 ? r : is_loaded(nft, table, e);
+	r = has_version(nft, table, rules[table].version, e);
+	if (r <= 0)
+		return r;
 	read_text(rules[table].text, &chains);
 	m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
@@ -347,7 +362,8 @@ int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 }
 
 /**
- * nft_repair() - load the rules again where somebody has emptied their chains, or one of them
+ * nft_repair() - load the rules again where somebody has emptied their chains, or one of them, or
+ * the set of their version
  *
  * Where they are gone altogether nft_add() brings them back, if anybody needs them; a kernel without
  * nftables has lost nothing.
@@ -355,6 +371,8 @@ int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	int r = has_version(nft, table, rules[table].version, e);
+	if (r == 0)
+		r = is_loaded(nft, table, e);
 	if (r > 0) {
 		r = is_complete(nft, table, e);
 		if (r == 0)

@@ -58,8 +58,9 @@ enum nft_mode {
 	NFT_OWNED,     /* another's is replaced: its pod is gone, the address is ours now */
 	NFT_EXCLUSIVE, /* another's makes all fail, -EEXIST */
 	NFT_ABSENT,    /* the same, but it is not added: nobody else may have it meanwhile */
-	NFT_SHARED,    /* it is everybody's: has no owner, is not deleted. Of networks
-			* inside of each other the widest is kept */
+	NFT_SHARED,    /* it is everybody's: has no owner, is not deleted. A network inside of
+			* one that is there is not added; a wider one replaces those that it
+			* begins or ends with, and others inside of it may stay */
 };
 
 /* Chains that there are for each network of pods */
@@ -181,7 +182,7 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e);
 bool nft_has_restored(const struct nft *nft);
 /* For STATUS: are they there, or could they be loaded? */
 int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e);
-/* The same where they are there, but somebody has emptied their chains. */
+/* The same where they are there, but somebody has emptied chains, or the set of their version. */
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* -ENOENT when they are not there, or their chains are empty. */
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);

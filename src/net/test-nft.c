@@ -338,6 +338,29 @@ static void emptied(void **state)
 	assert_false(prints("list set inet hawser version", "2"));
 }
 
+static void version_emptied(void **state)
+{
+	AUTO(nft_close) struct nft *nft = open_nft();
+	struct hw_err e = { 0 };
+
+	(void)state;
+	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
+	run("flush set inet hawser version\n"
+	    "flush chain inet hawser guard\n");
+	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), -ENOENT);
+	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
+	assert_true(prints("list chain inet hawser guard", "drop"));
+	run("flush set inet hawser version");
+	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
+	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
+	run("flush set inet hawser version\n"
+	    "flush chain inet hawser guard\n"
+	    "add chain inet hawser version2\n"
+	    "add rule inet hawser version2 return\n");
+	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
+	assert_false(prints("list chain inet hawser guard", "drop"));
+}
+
 /* Every chain that has rules, one after the other */
 static void each_chain(void **state)
 {
@@ -605,6 +628,8 @@ int main(void)
 		{ "nft: newer rules that somebody has emptied are not replaced by older ones",
 		  newer_emptied },
 		{ "nft: an element brings the rules back into emptied chains", emptied },
+		{ "nft: repair fills an emptied set of versions, unless the rules are newer ones",
+		  version_emptied },
 		{ "nft: each chain that is emptied alone is noticed, and filled again",
 		  each_chain },
 		{ "nft: networks inside of each other have a chain each", networks },
