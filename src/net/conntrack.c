@@ -155,7 +155,7 @@ static int conntrack_ask(struct mnl_socket *socket, const struct nlmsghdr *m, st
 static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t flags,
 			     const struct conntrack_tuple *tuple, struct buf *entries)
 {
-	char buf[CONNTRACK_MESSAGE_MAX] __attribute__((aligned(MNL_ALIGNTO)));
+	char buf[CONNTRACK_MESSAGE_MAX] __attribute__((aligned(MNL_ALIGNTO))) = { 0 };
 	struct nlmsghdr *m = conntrack_start(buf, type, flags, tuple->family);
 
 	if (tuple->src.family || tuple->dst.family || tuple->proto) {
@@ -169,7 +169,7 @@ static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t 
 static int conntrack_delete_entry(struct mnl_socket *socket, const struct nlmsghdr *entry,
 				  uint8_t family)
 {
-	char buf[CONNTRACK_MESSAGE_MAX] __attribute__((aligned(MNL_ALIGNTO)));
+	char buf[CONNTRACK_MESSAGE_MAX] __attribute__((aligned(MNL_ALIGNTO))) = { 0 };
 	struct nlmsghdr *m = conntrack_start(buf, IPCTNL_MSG_CT_DELETE, NLM_F_ACK, family);
 	AUTO(buf_done) struct buf none = { 0 };
 	const struct nlattr *attr;
