@@ -67,5 +67,6 @@ int main(void)
 	if (got < 0 || mnl_cb_run(bytes, (size_t)got, 0, mnl_socket_get_portid(nl), NULL, NULL) < 0)
 		die("transaction");
 	printf("%lld\n", (end.tv_sec - start.tv_sec) * 1000000000LL + end.tv_nsec - start.tv_nsec);
+	mnl_socket_close(nl);
 	return 0;
 }
