@@ -841,6 +841,21 @@ sibling() {
 	diff <(ours) /tmp/net.others
 }
 
+@test "portmap: DEL reads no other records where no attachments of one container share a port" {
+	pod c1 one
+	pod c2 two
+	second ADD c1
+	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	add c2 "${tcp/\}/,\"hostIP\":\"192.0.2.3\"\}}"
+	mkdir -p /run/hawser/attachments/portmap/some/00000000000000000000000000000000 # nobody can read that
+	del c1
+	rm -r /run/hawser/attachments/portmap/some
+	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	second ADD c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
+	del c1
+	[[ "$(leads)" == *" port4 tcp . 192.0.2.1 . 8080 : 10.8.0.2 . 80 "* ]]
+}
+
 @test "portmap: GC ends what is not valid any more" {
 	pod c1 one
 	pod c2 two

@@ -7,6 +7,9 @@
  *        so is who waits for one that another attachment of its container has.
  * How:   whoever adds a port says, in the same transaction, which others must be
  *        absent.
+ *        Where attachments of one container share a port "upto4" has one more
+ *        element, with a number that nobody gets: without it no DEL has to find
+ *        out whose attachments the holders are, for which it would read all records.
  * Rules: the numbers are found again on DEL; the record does not have them. Where
  *        somebody has emptied "upto4", a holder still tells that numbers go on.
  */
@@ -15,6 +18,8 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "plugins/portmap.h"
+
+#define SHARED UINT32_MAX
 
 static struct nft_elem number_elem(const char *set, const struct portmap_port *port,
 				   const struct hw_prefix *pod, enum nft_mode mode, uint32_t number)
@@ -54,6 +59,21 @@ static bool is_ours(const struct portmap_work *work, const struct number *number
 	return number->held && str_equal(number->there.owner, work->elems.owner);
 }
 
+static void put_shared(struct portmap_work *work, const struct portmap_port *port,
+		       const struct hw_prefix *pod)
+{
+	nft_elems_add_once(&work->elems, number_elem("upto", port, pod, NFT_SHARED, SHARED));
+}
+
+/* Return: 1, or 0 when attachments of one container have never shared it */
+static int is_shared(const struct portmap_work *work, const struct portmap_port *port,
+		     const struct hw_prefix *pod, struct hw_err *e)
+{
+	struct nft_elem shared = number_elem("upto", port, pod, NFT_SHARED, SHARED), there;
+
+	return nft_get(work->nft, &shared, &there, e);
+}
+
 /* For a port on every address: nobody else has it on some, and nobody begins to. */
 static int guard_any(struct portmap_work *work, const struct portmap_port *port,
 		     const struct hw_prefix *pod, struct hw_err *e)
@@ -63,7 +83,9 @@ static int guard_any(struct portmap_work *work, const struct portmap_port *port,
 	int r;
 
 	for (; (r = look_at(work, port, pod, number, &there, e)) > 0; number++)
-		if (!there.held || !portmap_is_sibling(&work->siblings, there.there.owner))
+		if (there.held && portmap_is_sibling(&work->siblings, there.there.owner))
+			put_shared(work, port, pod);
+		else
 			nft_elems_add(&work->elems,
 				      number_elem("holder", port, pod, NFT_ABSENT, number));
 	if (r >= 0)
@@ -114,8 +136,12 @@ int portmap_hold(struct portmap_work *work, const struct portmap_port *port,
 {
 	int r = portmap_is_siblings(work, port, pod, e);
 
-	if (r != 0)
-		return r < 0 ? r : take_number(work, port, pod, e);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		put_shared(work, port, pod);
+		return take_number(work, port, pod, e);
+	}
 	return port->host.family ? hold_some(work, port, pod, e) : guard_any(work, port, pod, e);
 }
 
@@ -126,6 +152,7 @@ int portmap_find_numbers(struct portmap_work *work, const struct portmap_port *p
 			 const struct hw_prefix *pod, struct hw_err *e)
 {
 	struct number there;
+	bool others = false;
 	int r;
 
 	for (uint32_t number = 0; (r = look_at(work, port, pod, number, &there, e)) > 0; number++)
@@ -133,7 +160,10 @@ int portmap_find_numbers(struct portmap_work *work, const struct portmap_port *p
 			nft_elems_add_once(&work->elems,
 					   number_elem("holder", port, pod, NFT_OWNED, number));
 		else
-			work->others_hold |= there.held;
+			others |= there.held;
+	if (r >= 0 && others)
+		r = is_shared(work, port, pod, e);
+	work->shared |= r > 0;
 	return r;
 }
 

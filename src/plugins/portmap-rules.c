@@ -249,7 +249,7 @@ static int drop(struct portmap_work *work, const struct nft_elems *keep, struct 
 	int r = fill(work, e);
 	if (r >= 0)
 		r = portmap_for_ports(work, portmap_find_numbers, e);
-	if (r >= 0 && work->others_hold)
+	if (r >= 0 && work->shared)
 		r = portmap_hand_over(work, keep, e);
 	for (size_t i = 0; i < elems->n; i++)
 		if (!keep || !nft_elems_has(keep, &elems->v[i]))

@@ -7,7 +7,7 @@
  *        (portmap-hold.c), and on DEL the oldest of them gets them.
  * How:   an element in the way has its owner as a hash; the attachment records
  *        have the names behind it. They are read only when something is in the
- *        way, or somebody has a number.
+ *        way, or a port is known to be shared.
  * Rules: a port changes hands in one transaction, so that nobody else gets it.
  *        portmap-lock.c keeps whoever waits from being deleted meanwhile.
  */

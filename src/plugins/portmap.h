@@ -101,7 +101,7 @@ struct portmap_work {
 	const struct portmap_made *made;
 	struct nft_elems elems;		  /* with their owner */
 	struct portmap_siblings siblings; /* none, until they are in the way */
-	bool others_hold;		  /* somebody else has a number of one of the ports */
+	bool shared;			  /* a sibling may have a number of one of the ports */
 };
 
 typedef int portmap_each(struct portmap_work *work, const struct portmap_port *port,
