@@ -67,7 +67,7 @@ teardown() {
 state() {
 	state_links
 	state_netns
-	state_files /run/hawser /var/lib/cni | grep -v last_reserved_ip || true
+	state_files /run/hawser /var/lib/cni | grep -v -e last_reserved_ip -e locks/portmap-container- || true
 	state_nft | sed '/set upto4 {/,/^\t}/d' # numbers stay, as many as have ever been needed
 }
 
