@@ -5,7 +5,9 @@
 # finds; DEL after anything. The wide table of configurations is in test/differential.
 bats_require_minimum_version 1.5.0
 load lib
+load pod
 
+export pod_plugin=bridge
 plugins=$HAWSER_BUILD/cni
 host_end='.interfaces[1].name'
 
@@ -17,10 +19,8 @@ setup() {
 }
 
 teardown() {
-	local link netns
-	# a namespace's end takes a while, and its links with it
-	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
-	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	local link
+	end_pods
 	rm -rf /run/hawser
 	for link in br7 other; do ip link del "$link" 2>/dev/null || true; done
 	rm -rf /var/lib/cni/networks
@@ -39,48 +39,7 @@ conf() {
 }
 l2() { jq -c 'del(.ipam)' <<<"$(conf "$1")"; }
 
-# call VERB CONTAINER NETNS CONF: the plugin; NETNS is a name, a path or ""
-call() {
-	local netns=$3
-	case $netns in "" | /*) ;; *) netns=/run/netns/$netns ;; esac
-	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=$netns CNI_IFNAME=eth0 "${plugin:-$plugins/bridge}" <<<"$4"
-}
-go() { plugin=$GO_PLUGINS/bridge call "$@"; }
-
-# add JSON [IPAM]: ADD container c1 in netns one; what it says is in /tmp/result
-try_add() {
-	conf "$@" >/tmp/conf
-	call ADD c1 one "$(</tmp/conf)"
-}
-add() { try_add "$@" >/tmp/result; }
-result() { jq -r "$1" /tmp/result; }
-with_result() { jq -c --slurpfile prev /tmp/result '.prevResult = $prev[0]' /tmp/conf; }
-check() { call CHECK c1 one "$(with_result)"; }
-del() { call DEL c1 "${1-one}" "$(with_result)"; }
-
-fails_with() { # CODE MESSAGE: the last run failed, with this error object on its standard output
-	echo "$output"
-	[ "$status" = 1 ]
-	[ "$(jq .code <<<"$output")" = "$1" ]
-	# shellcheck disable=SC2053 # a pattern
-	[[ "$(jq -r .msg <<<"$output")" == $2 ]]
-}
-
-# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
-drifts() {
-	local message=$1
-	shift
-	check
-	"$@"
-	run check
-	fails_with 999 "$message"
-}
-
 links() { ip -j link | jq -r '.[].ifname' | sort; }
-leases() { # addresses that are taken
-	find /var/lib/cni/networks/net -type f \( -name '*.*.*.*' -o -name '*:*' \) -printf '%f\n' 2>/dev/null |
-		sort
-}
 records() { find /run/hawser/attachments -type f 2>/dev/null; }
 # only_furniture: no attachment has left anything
 only_furniture() {
@@ -89,20 +48,6 @@ only_furniture() {
 	[ -z "$(records)" ]
 }
 
-# talks FROM ADDRESS: can netns FROM reach a server of netns two at ADDRESS, by TCP?
-talks() {
-	rm -f /tmp/server
-	ip netns exec two timeout 10 python3 -c '
-import socket, sys
-s = socket.create_server((sys.argv[1], 7777), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
-print("ready", flush=True)
-s.accept()[0].sendall(b"hello")' "$2" >/tmp/server &
-	until grep -qs ready /tmp/server; do sleep 0.01; done
-	[ "$(ip netns exec "$1" timeout 5 python3 -c '
-import socket, sys
-print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")" = hello ]
-	wait
-}
 
 # reaches FROM ADDRESS: does the host at ADDRESS answer netns FROM? A refusal is an answer.
 reaches() {
@@ -844,9 +789,8 @@ except ConnectionRefusedError:
 	cp /tmp/bridge /tmp/ptp
 	: >/tmp/lists
 	for type in bridge ptp; do
-		plugin=/tmp/$type
 		for verb in ADD DEL; do
-			ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 call "$verb" c1 one \
+			ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 plugin=/tmp/$type call "$verb" c1 one \
 				"$(conf "{\"type\":\"$type\",\"isGateway\":true}" "$both")"
 			grep -q 'sendto.*RTM_' /tmp/trace
 			grep -E -e 'sendto.*NLM_F_DUMP' -e '([4-9]|[0-9]{2,}) entries' /tmp/trace >>/tmp/lists || true

@@ -5,7 +5,9 @@
 # DEL after anything. The wide table of configurations is in test/differential.
 bats_require_minimum_version 1.5.0
 load lib
+load pod
 
+export pod_plugin=ptp
 plugins=$HAWSER_BUILD/cni
 
 setup() {
@@ -16,10 +18,7 @@ setup() {
 }
 
 teardown() {
-	local link netns
-	# a namespace's end takes a while, and its links with it
-	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done
-	for netns in $(ip netns list | cut -d ' ' -f 1); do ip netns del "$netns"; done
+	end_pods
 	rm -rf /run/hawser /var/lib/cni/networks
 }
 
@@ -35,67 +34,12 @@ conf() {
 	jq -c --argjson ipam "${2-$v4}" '{cniVersion:"1.0.0",name:"net",type:"ptp",ipam:$ipam} + .' <<<"$1"
 }
 
-# call VERB CONTAINER NETNS CONF: the plugin; NETNS is a name or ""
-call() {
-	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=${3:+/run/netns/$3} CNI_IFNAME=eth0 \
-		"${plugin:-$plugins/ptp}" <<<"$4"
-}
-go() { plugin=$GO_PLUGINS/ptp call "$@"; }
-
-# add JSON [IPAM]: ADD container c1 in netns one; what it says is in /tmp/result
-try_add() {
-	conf "$@" >/tmp/conf
-	call ADD c1 one "$(</tmp/conf)"
-}
-add() { try_add "$@" >/tmp/result; }
-result() { jq -r "$1" /tmp/result; }
-with_result() { jq -c --slurpfile prev /tmp/result '.prevResult = $prev[0]' /tmp/conf; }
-check() { call CHECK c1 one "$(with_result)"; }
-del() { call DEL c1 "${1-one}" "$(with_result)"; }
-
-fails_with() { # CODE MESSAGE: the last run failed, with this error object on its standard output
-	echo "$output"
-	[ "$status" = 1 ]
-	[ "$(jq .code <<<"$output")" = "$1" ]
-	# shellcheck disable=SC2053 # a pattern
-	[[ "$(jq -r .msg <<<"$output")" == $2 ]]
-}
-
-# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
-drifts() {
-	local message=$1
-	shift
-	check
-	"$@"
-	run check
-	fails_with 999 "$message"
-}
-
-leases() { # addresses that are taken
-	find /var/lib/cni/networks/net -type f \( -name '*.*.*.*' -o -name '*:*' \) -printf '%f\n' 2>/dev/null |
-		sort
-}
 # nothing_left: no attachment has left anything
 nothing_left() {
 	[ "$(ip -j link | jq -r '.[].ifname')" = lo ]
 	[ -z "$(ip route; ip -6 route)" ]
 	[ -z "$(leases)" ]
 	[ -z "$(find /run/hawser/attachments -type f)" ]
-}
-
-# talks FROM ADDRESS: can netns FROM reach a server of netns two at ADDRESS, by TCP?
-talks() {
-	rm -f /tmp/server
-	ip netns exec two timeout 10 python3 -c '
-import socket, sys
-s = socket.create_server((sys.argv[1], 7777), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
-print("ready", flush=True)
-s.accept()[0].sendall(b"hello")' "$2" >/tmp/server &
-	until grep -qs ready /tmp/server; do sleep 0.01; done
-	[ "$(ip netns exec "$1" timeout 5 python3 -c '
-import socket, sys
-print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")" = hello ]
-	wait
 }
 
 # ---- ADD and DEL -------------------------------------------------------------------------
