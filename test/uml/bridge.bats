@@ -147,6 +147,12 @@ drifts() {
 	ip link show br7.100
 	run hawser-plugin uninstall
 	[ "$output" = $'veth br7.100 removed\nbridge br7 removed' ]
+	# what DEL began the kernel may still be finishing
+	for ((i = 0; i < 500; i++)); do
+		[ "$(ip -j link | jq -r '.[].ifname')" != lo ] || break
+		sleep 0.01
+	done
+	ip link
 	[ "$(ip -j link | jq -r '.[].ifname')" = lo ]
 }
 
