@@ -68,7 +68,15 @@ state() {
 	state_links
 	state_netns
 	state_files /run/hawser /var/lib/cni | grep -v -e last_reserved_ip -e locks/portmap-container- || true
-	state_nft | sed '/set upto4 {/,/^\t}/d' # numbers stay, as many as have ever been needed
+	rules
+}
+
+# rules: all of nftables but "upto4", where numbers stay once they were needed; in no order, for after a
+# flush chains and elements come in another one
+rules() {
+	nft --json --stateless list ruleset |
+		jq -cS '.nftables[] | select((.metainfo or .set.name == "upto4") | not) | del(.. | .handle?) |
+			if .set.elem then .set.elem |= sort elif .map.elem then .map.elem |= sort else . end' | sort
 }
 
 # serve NAME [OPTION...]: a container that answers on port 80
