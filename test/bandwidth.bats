@@ -48,14 +48,6 @@ call() {
 }
 go() { plugin=$GO_PLUGINS/bandwidth call "$@"; }
 
-fails_with() { # CODE MESSAGE: the last run failed, with this error object on its standard output
-	echo "$output"
-	[ "$status" = 1 ]
-	[ "$(jq .code <<<"$output")" = "$1" ]
-	# shellcheck disable=SC2053 # a pattern
-	[[ "$(jq -r .msg <<<"$output")" == $2 ]]
-}
-
 # queue LINK [-n NETNS]: what is at its root
 queue() {
 	tc "${@:2}" -j qdisc show dev "$1" root | jq -r '.[0] | if .kind == "tbf" then

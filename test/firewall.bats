@@ -74,13 +74,6 @@ pod() { attach "$1" "$2"; add "$1" "$2" "${3-}" >/dev/null; } # CONTAINER NETNS 
 status() { call STATUS "" "" '{"cniVersion":"1.1.0","name":"net","type":"firewall"'"${1:+,$1}"'}'; }
 address() { jq -r ".ips[$2].address | split(\"/\")[0]" "/tmp/result.$1"; } # CONTAINER 0|1: v4 or v6
 
-fails_with() { # MESSAGE: the last run failed, with this message
-	echo "$output"
-	[ "$status" = 1 ]
-	# shellcheck disable=SC2053 # a pattern
-	[[ "$(jq -r .msg <<<"$output")" == $1 ]]
-}
-
 drop_all() {
 	iptables -P FORWARD DROP
 	ip6tables -P FORWARD DROP

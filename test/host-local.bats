@@ -61,13 +61,6 @@ same_error() {
 	[ "$(jq -r .msg <<<"$output")" = "$theirs" ]
 }
 
-fails_with() { # MESSAGE [CODE]
-	[ "$status" = 1 ]
-	echo "$output"
-	[ "$(jq -r .msg <<<"$output")" = "$1" ]
-	[ -z "${2:-}" ] || [ "$(jq -r .code <<<"$output")" = "$2" ]
-}
-
 small='{"ranges":[[{"subnet":"10.1.0.0/29"}]]}' # .2 to .6
 dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 
@@ -321,7 +314,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	few='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/30"}]]}' # one in the second
 	add a "$few"
 	run add b "$few"
-	fails_with "failed to allocate for range 1: no IP addresses available in range set: 10.2.0.1-10.2.0.2" 999
+	fails_with 999 "failed to allocate for range 1: no IP addresses available in range set: 10.2.0.1-10.2.0.2"
 	[ "$(held | tr '\n' ' ')" = "10.1.0.2 10.2.0.2 " ]
 	[ "$(entries)" = 2 ]
 }
@@ -360,7 +353,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[[ "$(jq -r .msg <<<"$output")" == *"lease 10.1.0.3 in $leases: "*"No space left on device" ]]
 	[ "$(held)" = "$before" ]
 	VERSION=1.1.0 run call "$ours" STATUS "" "$small"
-	fails_with "leases cannot be written to $leases: No space left on device" 50
+	fails_with 50 "leases cannot be written to $leases: No space left on device"
 	del a "$small"
 	[ -z "$(held)" ]
 	umount /var/lib/cni/networks
@@ -392,7 +385,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ ! -e "$leases" ]
 	for i in 1 2 3 4 5; do add "c$i" "$small"; done
 	status
-	fails_with "no IP addresses available in range set: 10.1.0.1-10.1.0.6" 50
+	fails_with 50 "no IP addresses available in range set: 10.1.0.1-10.1.0.6"
 	del c3 "$small"
 	status
 	[ "$status" = 0 ]
@@ -405,7 +398,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	mount -t tmpfs -o ro ro /tmp/data/ro
 	VERSION=1.1.0 run call "$ours" STATUS "" '{"subnet":"10.1.0.0/24","dataDir":"/tmp/data/ro/a/b"}'
 	umount /tmp/data/ro
-	fails_with "leases cannot be written to /tmp/data/ro/a/b/net: Read-only file system" 50
+	fails_with 50 "leases cannot be written to /tmp/data/ro/a/b/net: Read-only file system"
 }
 
 @test "host-local: a dataDir that is relative is one, for STATUS too" {

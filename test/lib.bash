@@ -27,6 +27,16 @@ need_go_plugins() {
 	done
 }
 
+# fails_with [CODE] MESSAGE: the last run failed, with this error object; MESSAGE is the text or a pattern
+fails_with() {
+	local message=${*: -1}
+	echo "$output"
+	[ "$status" = 1 ]
+	[ $# = 1 ] || [ "$(jq .code <<<"$output")" = "$1" ]
+	# shellcheck disable=SC2053 # a pattern
+	[[ "$(jq -r .msg <<<"$output")" == "$message" || "$(jq -r .msg <<<"$output")" == $message ]]
+}
+
 # install_hawser: for setup_file: install into $DESTDIR, so that pkg-config, the compiler and the
 # dynamic linker find libhawser there and nowhere else
 install_hawser() {

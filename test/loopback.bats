@@ -31,11 +31,6 @@ state() { ip -n "$1" -j addr | jq -S .; }
 # docs/compatibility.md), so the comparison is of what is said, not of how.
 meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else . end'; }
 
-fails_with() { # MESSAGE: the last run failed, with this error object on its standard output
-	[ "$status" = 1 ]
-	[ "$(jq -r .msg <<<"$output")" = "$1" ]
-}
-
 @test "loopback: ADD and DEL do and say the same as Go's in 0.3.0 to 1.0.0" {
 	need_go_plugins loopback
 	for version in 0.3.0 0.3.1 0.4.0 1.0.0; do

@@ -54,13 +54,6 @@ check() { call CHECK c1 one "$(with_result c1)"; }
 del() { call DEL "$1" "$2" "$(with_result "$1")"; }
 address() { jq -r ".ips[$2].address | split(\"/\")[0]" "/tmp/result.$1"; } # CONTAINER 0|1: v4 or v6
 
-fails_with() { # MESSAGE: the last run failed, with this message
-	echo "$output"
-	[ "$status" = 1 ]
-	# shellcheck disable=SC2053 # a pattern
-	[[ "$(jq -r .msg <<<"$output")" == $1 ]]
-}
-
 # seen FROM TO ADDRESS PROTOCOL: the source address that a server in netns TO sees of netns FROM
 seen() {
 	rm -f /tmp/seen

@@ -24,14 +24,6 @@ with_result() { jq -c --slurpfile prev /tmp/result '.prevResult = $prev[0]' /tmp
 check() { call CHECK c1 one "$(with_result)"; }
 del() { call DEL c1 "${1-one}" "$(with_result)"; }
 
-fails_with() { # CODE MESSAGE: the last run failed, with this error object on its standard output
-	echo "$output"
-	[ "$status" = 1 ]
-	[ "$(jq .code <<<"$output")" = "$1" ]
-	# shellcheck disable=SC2053 # a pattern
-	[[ "$(jq -r .msg <<<"$output")" == $2 ]]
-}
-
 # drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
 drifts() {
 	local message=$1

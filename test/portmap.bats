@@ -87,12 +87,6 @@ add() { call portmap ADD "$1" "$(netns "$1")" "$(with "$@")"; } # CONTAINER MAPP
 del() { call portmap DEL "$1" "$(netns "$1")" "$(with "$@")"; }
 check() { call portmap CHECK "$1" "$(netns "$1")" "$(with "$@")"; }
 
-fails_with() { # MESSAGE: the last run failed, with this message
-	echo "$output"
-	[ "$status" = 1 ]
-	# shellcheck disable=SC2053 # a pattern
-	[[ "$(jq -r .msg <<<"$output")" == $1 ]]
-}
 code() { [ "$(jq .code <<<"$output")" = "$1" ]; }
 
 cat >"$BATS_FILE_TMPDIR/serve" <<'END'
@@ -899,28 +893,30 @@ while True:
 	rm -f /tmp/ready.*
 }
 
+remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; }
+
 @test "portmap: an ADD that fails leaves alone what the kernel remembers of another's UDP port" {
 	[ -e /proc/net/nf_conntrack ] || skip "this kernel does not show what it remembers"
 	pod c1 one
 	pod c2 two
 	add c1 "$udp"
 	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 8080))'
-	grep -q 'dport=8080' /proc/net/nf_conntrack
+	remembers_udp
 	run add c2 "$udp"
 	fails_with "host port 8080/udp is taken by *"
-	grep -q 'dport=8080' /proc/net/nf_conntrack
+	remembers_udp
 	run add c2 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}" # an address of those that are another's
 	fails_with "host port 8080/udp is taken by *"
-	grep -q 'dport=8080' /proc/net/nf_conntrack
+	remembers_udp
 	del c1
-	run ! grep -q 'dport=8080' /proc/net/nf_conntrack
+	run ! remembers_udp
 	add c1 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 8080))'
 	run add c2 "$udp" # every address, and one of them is another's
 	fails_with "host port 8080/udp is taken by *"
-	grep -q 'dport=8080' /proc/net/nf_conntrack
+	remembers_udp
 	del c1
-	run ! grep -q 'dport=8080' /proc/net/nf_conntrack
+	run ! remembers_udp
 }
 
 @test "portmap: CHECK finds that 127.0.0.1 leads nowhere, and repair mends it" {

@@ -53,11 +53,6 @@ same() {
 	diff <(state one) <(state two)
 }
 
-fails_with() { # MESSAGE
-	[ "$status" = 1 ]
-	[ "$(jq -r .msg <<<"$output")" = "$1" ]
-}
-
 saved=/run/cni/tuning/c1_eth0.json
 everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	"sysctl":{"net.core.somaxconn":"500","net.ipv4.conf.IFNAME.log_martians":"1",
