@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/library.h"
 #include "base/str.h"
 #include "net/nft-elem.h"
 #include "net/nft-ruleset.h"
@@ -30,7 +31,7 @@
 /* What <nftables/libnftables.h> declares. */
 struct nft_ctx;
 
-struct library {
+struct nftables {
 	void *handle;
 	struct nft_ctx *ctx;
 	struct nft_ctx *(*new)(uint32_t flags);
@@ -42,40 +43,31 @@ struct library {
 	int (*run)(struct nft_ctx *ctx, const char *commands);
 };
 
-static const struct {
-	const char *name;
-	size_t at;
-} symbols[] = {
-	{ "nft_ctx_new", offsetof(struct library, new) },
-	{ "nft_ctx_free", offsetof(struct library, free) },
-	{ "nft_ctx_buffer_output", offsetof(struct library, buffer_output) },
-	{ "nft_ctx_buffer_error", offsetof(struct library, buffer_error) },
-	{ "nft_ctx_get_output_buffer", offsetof(struct library, get_output) },
-	{ "nft_ctx_get_error_buffer", offsetof(struct library, get_error) },
-	{ "nft_run_cmd_from_buffer", offsetof(struct library, run) },
+static const struct library_symbol symbols[] = {
+	{ "nft_ctx_new", offsetof(struct nftables, new) },
+	{ "nft_ctx_free", offsetof(struct nftables, free) },
+	{ "nft_ctx_buffer_output", offsetof(struct nftables, buffer_output) },
+	{ "nft_ctx_buffer_error", offsetof(struct nftables, buffer_error) },
+	{ "nft_ctx_get_output_buffer", offsetof(struct nftables, get_output) },
+	{ "nft_ctx_get_error_buffer", offsetof(struct nftables, get_error) },
+	{ "nft_run_cmd_from_buffer", offsetof(struct nftables, run) },
+	{ 0 },
 };
 
-static void library_close(struct library *lib)
+static void nftables_close(struct nftables *lib)
 {
 	if (lib->ctx)
 		lib->free(lib->ctx);
 	if (lib->handle)
 		dlclose(lib->handle);
 }
-AUTO_VALUE_DEFINE(library_close, struct library);
+AUTO_VALUE_DEFINE(nftables_close, struct nftables);
 
-static int library_open(struct library *lib, struct hw_err *e)
+static int nftables_open(struct nftables *lib, struct hw_err *e)
 {
-	lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; lib->handle && i < ARRAY_SIZE(symbols); i++) {
-		void *symbol = dlsym(lib->handle, symbols[i].name);
-
-		if (!symbol)
-			return err_text(e, -ELIBACC, "%s", dlerror());
-		memcpy((char *)lib + symbols[i].at, &symbol, sizeof(symbol));
-	}
-	if (!lib->handle)
-		return err_text(e, -ELIBACC, "%s", dlerror());
+	int r = library_open(LIBRARY, symbols, lib, &lib->handle, e);
+	if (r < 0)
+		return err_ctx(e, "load libnftables");
 	lib->ctx = lib->new (0);
 	if (!lib->ctx || lib->buffer_output(lib->ctx) || lib->buffer_error(lib->ctx))
 		return err_text(e, -ENOMEM, "libnftables does not start");
@@ -87,11 +79,11 @@ static int library_open(struct library *lib, struct hw_err *e)
  */
 int nft_run_for(const char *commands, char **ret_output, struct hw_err *e)
 {
-	AUTO(library_close) struct library lib = { 0 };
+	AUTO(nftables_close) struct nftables lib = { 0 };
 
-	int r = library_open(&lib, e);
+	int r = nftables_open(&lib, e);
 	if (r < 0)
-		return err_ctx(e, "load libnftables");
+		return r;
 	if (lib.run(lib.ctx, commands) != 0) {
 		autofree char *why = str_copy(str_or(lib.get_error(lib.ctx), ""));
 
@@ -170,13 +162,12 @@ static int is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
  */
 int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	AUTO(library_close) struct library lib = { 0 };
+	AUTO(nftables_close) struct nftables lib = { 0 };
 
 	int r = is_loaded(nft, table, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
-	r = library_open(&lib, e);
-	return r < 0 ? err_ctx(e, "load libnftables") : 0;
+	return nftables_open(&lib, e);
 }
 
 /*
@@ -220,20 +211,9 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 			r = load_again(nft, table, e);
 		if (r < 0)
 			err_ctx(e, "load the rules of table %s " NFT_TABLE, rules[table].family);
-		nft->restored = true;
 	}
 	nft->loaded[table] = r >= 0;
 	return r < 0 ? r : 0;
-}
-
-/**
- * nft_has_restored() - had nft_load() to load rules?
- *
- * Somebody may then have emptied all chains, also those which are not in the text.
- */
-bool nft_has_restored(const struct nft *nft)
-{
-	return nft->restored;
 }
 
 /**

@@ -20,7 +20,6 @@ struct nft {
 	struct buf in;	/* the answers */
 	bool deleted;	/* something, so that close() would wait */
 	bool loaded[2]; /* by table: the rules are known to be there */
-	bool restored;	/* they were not, or were empty, when this one looked */
 };
 
 typedef int nft_answer(void *ctx, const struct nlmsghdr *m, struct hw_err *e);

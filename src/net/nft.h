@@ -178,8 +178,6 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 
 /* Load ruleset.nft, or the bridge's, where it is missing or older; elements stay. */
 int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e);
-/* Had this one to load them? Then chains that are not in the text may be empty, too. */
-bool nft_has_restored(const struct nft *nft);
 /* For STATUS: are they there, or could they be loaded? */
 int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* The same where they are there, but somebody has emptied chains, or the set of their version. */

@@ -16,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/ip.h"
+#include "base/library.h"
 #include "base/str.h"
 #include "base/time.h"
 
@@ -49,10 +50,7 @@ struct firewalld {
 	void (*error_free)(sd_bus_error *error);
 };
 
-static const struct {
-	const char *name;
-	size_t at;
-} symbols[] = {
+static const struct library_symbol symbols[] = {
 	{ "sd_bus_open_system", offsetof(struct firewalld, open_system) },
 	{ "sd_bus_set_method_call_timeout", offsetof(struct firewalld, set_timeout) },
 	{ "sd_bus_call_method", offsetof(struct firewalld, call_method) },
@@ -60,6 +58,7 @@ static const struct {
 	{ "sd_bus_message_unref", offsetof(struct firewalld, message_unref) },
 	{ "sd_bus_flush_close_unref", offsetof(struct firewalld, close_unref) },
 	{ "sd_bus_error_free", offsetof(struct firewalld, error_free) },
+	{ 0 },
 };
 
 /* ---- the bus --------------------------------------------------------------------------------- */
@@ -76,21 +75,6 @@ void firewalld_close(struct firewalld *firewalld)
 	if (firewalld->handle)
 		dlclose(firewalld->handle);
 	free(firewalld);
-}
-
-static int load(struct firewalld *firewalld, struct hw_err *e)
-{
-	firewalld->handle = dlopen(LIBRARY, RTLD_LAZY | RTLD_LOCAL);
-	if (!firewalld->handle)
-		return err_text(e, -ELIBACC, "%s", dlerror());
-	for (size_t i = 0; i < ARRAY_SIZE(symbols); i++) {
-		void *symbol = dlsym(firewalld->handle, symbols[i].name);
-
-		if (!symbol)
-			return err_text(e, -ELIBACC, "%s", dlerror());
-		memcpy((char *)firewalld + symbols[i].at, &symbol, sizeof(symbol));
-	}
-	return 0;
 }
 
 /*
@@ -148,7 +132,7 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 	if (!has_bus())
 		return 0;
 	firewalld = mem_new(sizeof(*firewalld));
-	int r = load(firewalld, e);
+	int r = library_open(LIBRARY, symbols, firewalld, &firewalld->handle, e);
 	if (r < 0)
 		return err_ctx(e, "does firewalld run? (\"backend\": \"iptables\" does not ask)");
 	r = open_bus(firewalld);
