@@ -127,6 +127,27 @@ static int write_elems(struct nft *nft, const struct nft_elems *elems, struct hw
 	return elems->n ? nft_add(nft, elems->v, elems->n, elems->owner, NULL, e) : 0;
 }
 
+static int delete_elems(struct nft *nft, const struct nft_elems *elems, struct hw_err *e)
+{
+	return nft_del(nft, elems->v, elems->n, elems->owner, e);
+}
+
+/* Do something with all that the record says, if there is any. */
+static int with_recorded(const struct hw_call *call,
+			 int (*run)(struct nft *nft, const struct nft_elems *elems,
+				    struct hw_err *e),
+			 struct hw_err *e)
+{
+	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	fill_recorded(&elems, call);
+	if (!elems.n)
+		return 0;
+	int r = nft_open(&nft, e);
+	return r < 0 ? r : run(nft, &elems, e);
+}
+
 /* First what is new, so that the pod is never without. After a failure: what was there before, and
  * nothing else; that may fail, too. */
 static int replace(struct nft *nft, const struct nft_elems *before, const struct nft_elems *after,
@@ -317,25 +338,13 @@ static int end_unrecorded(const struct hw_call *call, const struct pod_rules *ru
 	return r;
 }
 
-static int remove_recorded(const struct hw_call *call, struct hw_err *e)
-{
-	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
-	AUTO(nft_close) struct nft *nft = NULL;
-
-	fill_recorded(&elems, call);
-	if (!elems.n)
-		return 0;
-	int r = nft_open(&nft, e);
-	return r < 0 ? r : nft_del(nft, elems.v, elems.n, elems.owner, e);
-}
-
 /**
  * pod_rules_end() - DEL's part of it
  */
 int pod_rules_end(struct hw_call *call, const struct pod_rules *rules, struct hw_err *e)
 {
 	if (call->recorded)
-		return remove_recorded(call, e);
+		return with_recorded(call, delete_elems, e);
 	return rules->masq || rules->mac_check ? end_unrecorded(call, rules, e) : 0;
 }
 
@@ -363,12 +372,5 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
  */
 int pod_rules_repair(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
-	AUTO(nft_close) struct nft *nft = NULL;
-
-	fill_recorded(&elems, call);
-	if (!elems.n)
-		return 0;
-	int r = nft_open(&nft, e);
-	return r < 0 ? r : write_elems(nft, &elems, e);
+	return with_recorded(call, write_elems, e);
 }

@@ -70,6 +70,14 @@ const struct hw_field portmap_made_fields[] = {
 	{ 0 },
 };
 
+/**
+ * portmap_made_done() - free what it holds
+ */
+void portmap_made_done(struct portmap_made *made)
+{
+	hw_field_clear(portmap_made_fields, made);
+}
+
 /* ---- one port -------------------------------------------------------------------------------- */
 
 static const struct {

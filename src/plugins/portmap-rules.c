@@ -23,12 +23,6 @@
 
 #define TRIES 1000 /* others may take the number that we have just found free */
 
-static void made_done(struct portmap_made *made)
-{
-	hw_field_clear(portmap_made_fields, made);
-}
-AUTO_VALUE_DEFINE(made_done, struct portmap_made);
-
 static void work_init(struct portmap_work *work, const struct hw_call *call,
 		      const struct portmap_made *made, struct nft *nft)
 {
@@ -323,7 +317,7 @@ static int del(const struct hw_call *call, const struct portmap_made *made, stru
  */
 int portmap_rules_del(const struct hw_call *call, const struct portmap_made *made, struct hw_err *e)
 {
-	AUTO(made_done) struct portmap_made earlier = { 0 };
+	AUTO(portmap_made_done) struct portmap_made earlier = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 	struct hw_err torn;
 

@@ -30,7 +30,7 @@
 void portmap_siblings_done(struct portmap_siblings *siblings)
 {
 	for (size_t i = 0; i < siblings->n; i++)
-		hw_field_clear(portmap_made_fields, &siblings->v[i].made);
+		portmap_made_done(&siblings->v[i].made);
 	free(siblings->v);
 	*siblings = (struct portmap_siblings){ 0 };
 }

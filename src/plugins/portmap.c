@@ -25,12 +25,6 @@
 #include "plugins/plugins.h"
 #include "plugins/portmap.h"
 
-static void made_done(struct portmap_made *made)
-{
-	hw_field_clear(portmap_made_fields, made);
-}
-AUTO_VALUE_DEFINE(made_done, struct portmap_made);
-
 /* ---- beside the rules ------------------------------------------------------------------------- */
 
 /* The link that leads to a pod which 127.0.0.1 is to reach. Return: 1; 0: there is none, and nothing
@@ -105,7 +99,7 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 		made->earlier = hw_field_encode(portmap_made_fields, call->earlier, 0);
 	r = portmap_lock(call, &lock, e);
 	if (r < 0) {
-		made_done(made); /* undoing nothing does not wait once more */
+		portmap_made_done(made); /* undoing nothing does not wait once more */
 		return r;
 	}
 	r = hw_record_save(call, e);
@@ -133,7 +127,7 @@ static void guess(const struct hw_call *call, struct portmap_made *made)
 
 static int portmap_del(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(made_done) struct portmap_made guessed = { 0 };
+	AUTO(portmap_made_done) struct portmap_made guessed = { 0 };
 	const struct portmap_made *made = call->recorded ? call->made : &guessed;
 	const struct portmap_conf *conf = call->conf;
 	autoclose int lock = -1;
@@ -152,7 +146,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 
 static int portmap_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(made_done) struct portmap_made made = { 0 };
+	AUTO(portmap_made_done) struct portmap_made made = { 0 };
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
@@ -167,7 +161,7 @@ static int portmap_check(struct hw_call *call, struct hw_err *e)
 
 static int portmap_status(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(made_done) struct portmap_made made = { 0 };
+	AUTO(portmap_made_done) struct portmap_made made = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	int r = portmap_conf_check(call->conf, e);

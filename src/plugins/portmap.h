@@ -57,6 +57,9 @@ struct portmap_made {
 
 extern const struct hw_field portmap_made_fields[];
 
+void portmap_made_done(struct portmap_made *made);
+AUTO_VALUE_DEFINE(portmap_made_done, struct portmap_made);
+
 /* One entry, understood */
 struct portmap_port {
 	uint8_t proto;
