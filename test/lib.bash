@@ -28,6 +28,7 @@ need_go_plugins() {
 }
 
 # fails_with [CODE] MESSAGE: the last run failed, with this error object; MESSAGE is the text or a pattern
+# shellcheck disable=SC2154 # status and output are those of `run`
 fails_with() {
 	local message=${*: -1}
 	echo "$output"
