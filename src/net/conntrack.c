@@ -8,7 +8,8 @@
  *        limited to a part of one (5.8): what it lists is deleted one by one.
  *        With IPv6 addresses that way is taken always, and they are compared
  *        here: the kernel's filter takes those that differ for those that match.
- *        A socket of its own for one call: nothing else here speaks this protocol.
+ *        The socket is the caller's: one that is opened and closed after elements of
+ *        nftables were deleted would wait for their end (net/nft.h).
  * Rules: an entry that ends while we look is as good as deleted.
  */
 #include "net/conntrack.h"
@@ -18,16 +19,15 @@
 #include <libmnl/libmnl.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include "base/buf.h"
 #include "base/ip.h"
 #include "base/mem.h"
-#include "net/netns.h"
 
-#define CONNTRACK_PATIENCE_S  10
+#define CONNTRACK_PATIENCE_MS 10000
 #define CONNTRACK_MESSAGE_MAX 1024
 #define CONNTRACK_RECEIVE_MAX 32768
 
@@ -37,34 +37,6 @@
 #define CONNTRACK_PROTO	   (1U << 3)
 #define CONNTRACK_SRC_PORT (1U << 4)
 #define CONNTRACK_DST_PORT (1U << 5)
-
-static void conntrack_close(struct mnl_socket *socket)
-{
-	if (socket)
-		mnl_socket_close(socket);
-}
-AUTO_DEFINE(conntrack_close, struct mnl_socket);
-
-/* 1: this kernel has no netfilter, so it follows nothing. */
-static int conntrack_open(int netns_fd, struct mnl_socket **ret_socket, struct hw_err *e)
-{
-	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
-	AUTO(conntrack_close) struct mnl_socket *socket = NULL;
-	struct timeval patience = { .tv_sec = CONNTRACK_PATIENCE_S };
-	int r = netns_fd < 0 ? 0 : netns_enter(netns_fd, &home, e);
-
-	if (r < 0)
-		return r;
-	socket = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
-	if (!socket && errno == EPROTONOSUPPORT)
-		return 1;
-	if (!socket || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) < 0 ||
-	    setsockopt(mnl_socket_get_fd(socket), SOL_SOCKET, SO_RCVTIMEO, &patience,
-		       sizeof(patience)) < 0)
-		return err_set(e, -errno, "open conntrack socket");
-	*ret_socket = take_ptr(socket);
-	return 0;
-}
 
 /* version 1 makes the kernel look at the family when it deletes. */
 static struct nlmsghdr *conntrack_start(char *buf, uint16_t type, uint16_t flags, uint8_t family)
@@ -122,19 +94,30 @@ static void conntrack_put_filter(struct nlmsghdr *m, const struct conntrack_tupl
 	mnl_attr_nest_end(m, filter);
 }
 
+static int conntrack_wait(struct mnl_socket *socket)
+{
+	struct pollfd in = { .fd = mnl_socket_get_fd(socket), .events = POLLIN };
+	int r;
+
+	do
+		r = poll(&in, 1, CONNTRACK_PATIENCE_MS);
+	while (r < 0 && errno == EINTR);
+	return r > 0 ? 0 : r == 0 ? -ETIMEDOUT : -errno;
+}
+
 /* Everything up to the answer that ends a request is appended to *entries. */
 static int conntrack_receive(struct mnl_socket *socket, struct buf *entries)
 {
-	for (;;) {
+	int r;
+
+	while ((r = conntrack_wait(socket)) == 0) {
 		char *data = buf_reserve(entries, CONNTRACK_RECEIVE_MAX);
 		ssize_t n = mnl_socket_recvfrom(socket, data, CONNTRACK_RECEIVE_MAX);
 		const struct nlmsghdr *m = (const struct nlmsghdr *)data;
 		int left = (int)n;
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
-			return errno == EAGAIN ? -ETIMEDOUT : -errno;
+			return -errno;
 		buf_added(entries, MNL_ALIGN(n));
 		for (; mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left)) {
 			if (m->nlmsg_type == NLMSG_DONE)
@@ -143,6 +126,7 @@ static int conntrack_receive(struct mnl_socket *socket, struct buf *entries)
 				return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(m))->error;
 		}
 	}
+	return r;
 }
 
 static int conntrack_ask(struct mnl_socket *socket, const struct nlmsghdr *m, struct buf *entries)
@@ -249,17 +233,15 @@ static int conntrack_refuse(const struct conntrack_tuple *tuple, struct hw_err *
  *
  * A dump of what matches, then one request for each.
  */
-int conntrack_flush_each(int netns_fd, const struct conntrack_tuple *tuple, struct hw_err *e)
+int conntrack_flush_each(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
+			 struct hw_err *e)
 {
-	AUTO(conntrack_close) struct mnl_socket *socket = NULL;
 	AUTO(buf_done) struct buf entries = { 0 };
 	struct conntrack_tuple asked = *tuple;
 	int r = conntrack_refuse(tuple, e);
 
-	if (r >= 0)
-		r = conntrack_open(netns_fd, &socket, e);
-	if (r != 0)
-		return r < 0 ? r : 0;
+	if (r < 0 || !socket)
+		return r;
 	if (tuple->family == AF_INET6)
 		asked.src = asked.dst = (struct hw_ip){ 0 };
 	r = conntrack_request(socket, IPCTNL_MSG_CT_GET, NLM_F_DUMP, &asked, &entries);
@@ -270,23 +252,20 @@ int conntrack_flush_each(int netns_fd, const struct conntrack_tuple *tuple, stru
 
 /**
  * conntrack_flush() - forget all connections with these addresses and ports
- * @netns_fd: where; -1 is where we are
- * @tuple:    of the first packet, before translation; zero parts are not compared
+ * @tuple: of the first packet, before translation; zero parts are not compared
  */
-int conntrack_flush(int netns_fd, const struct conntrack_tuple *tuple, struct hw_err *e)
+int conntrack_flush(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
+		    struct hw_err *e)
 {
-	AUTO(conntrack_close) struct mnl_socket *socket = NULL;
 	AUTO(buf_done) struct buf none = { 0 };
 	int r = conntrack_refuse(tuple, e);
 
-	if (r >= 0 && tuple->family == AF_INET6 && (tuple->src.family || tuple->dst.family))
-		return conntrack_flush_each(netns_fd, tuple, e);
-	if (r >= 0)
-		r = conntrack_open(netns_fd, &socket, e);
-	if (r != 0)
-		return r < 0 ? r : 0;
+	if (r < 0 || !socket)
+		return r;
+	if (tuple->family == AF_INET6 && (tuple->src.family || tuple->dst.family))
+		return conntrack_flush_each(socket, tuple, e);
 	r = conntrack_request(socket, IPCTNL_MSG_CT_DELETE, NLM_F_ACK, tuple, &none);
 	if (r == -EINVAL)
-		return conntrack_flush_each(netns_fd, tuple, e);
+		return conntrack_flush_each(socket, tuple, e);
 	return r < 0 && r != -ENOENT ? err_set(e, r, "forget connections") : 0;
 }

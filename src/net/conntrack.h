@@ -16,6 +16,8 @@
 
 #include "base/err.h"
 
+struct mnl_socket;
+
 /* Of the first packet's direction, before translation. What is zero is not compared. */
 struct conntrack_tuple {
 	uint8_t family; /* AF_INET or AF_INET6: needed */
@@ -24,10 +26,12 @@ struct conntrack_tuple {
 	uint16_t sport, dport; /* host order */
 };
 
-/* netns_fd as in net/netns.h; -1 is where we are. No such entry is a success; -EINVAL for a tuple
- * that would be everything. */
-int conntrack_flush(int netns_fd, const struct conntrack_tuple *tuple, struct hw_err *e);
+/* By a socket of NETLINK_NETFILTER, nft_socket() for instance; NULL: this kernel has none and follows
+ * nothing. No such entry is a success; -EINVAL for a tuple that would be everything. */
+int conntrack_flush(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
+		    struct hw_err *e);
 /* The second way, for tests. */
-int conntrack_flush_each(int netns_fd, const struct conntrack_tuple *tuple, struct hw_err *e);
+int conntrack_flush_each(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
+			 struct hw_err *e);
 
 #endif

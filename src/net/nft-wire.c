@@ -50,6 +50,14 @@ int nft_open(struct nft **ret_nft, struct hw_err *e)
 }
 
 /**
+ * nft_socket() - by which it speaks
+ */
+struct mnl_socket *nft_socket(struct nft *nft)
+{
+	return nft->socket;
+}
+
+/**
  * nft_close() - without waiting
  */
 void nft_close(struct nft *nft)

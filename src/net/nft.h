@@ -146,6 +146,8 @@ int nft_open(struct nft **ret_nft, struct hw_err *e);
 /* Where something was deleted another process holds the socket a little: the kernel lets whoever
  * closes it wait for the end of all that was deleted. */
 void nft_close(struct nft *nft);
+/* For what else is to be said to netfilter; NULL where the kernel has none. */
+struct mnl_socket *nft_socket(struct nft *nft);
 
 /* What was in the way of NFT_EXCLUSIVE: which of those given, and what is there, with its owner */
 struct nft_clash {

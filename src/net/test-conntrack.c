@@ -125,14 +125,19 @@ static int count(uint8_t family)
 	return entries;
 }
 
-typedef int flush_function(int netns_fd, const struct conntrack_tuple *tuple, struct hw_err *e);
+typedef int flush_function(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
+			   struct hw_err *e);
 
 static void flush(flush_function *f, const struct conntrack_tuple *tuple)
 {
+	struct mnl_socket *socket = mnl_socket_open(NETLINK_NETFILTER);
 	struct hw_err e = { 0 };
 
-	f(-1, tuple, &e);
+	assert_int_equal(socket ? mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID) : 0, 0);
+	f(socket, tuple, &e);
 	assert_string_equal(e.msg, "");
+	if (socket)
+		mnl_socket_close(socket);
 }
 
 static void by_parts(flush_function *f)
@@ -190,19 +195,19 @@ static void not_everything(void **state)
 
 	(void)state;
 	test_require_netns();
-	assert_int_equal(conntrack_flush(-1, &(struct conntrack_tuple){ .family = AF_INET }, &e),
+	assert_int_equal(conntrack_flush(NULL, &(struct conntrack_tuple){ .family = AF_INET }, &e),
 			 -EINVAL);
-	assert_int_equal(conntrack_flush(-1,
+	assert_int_equal(conntrack_flush(NULL,
 					 &(struct conntrack_tuple){ .family = AF_INET,
 								    .proto = IPPROTO_UDP },
 					 &e),
 			 -EINVAL);
 	assert_int_equal(
-		conntrack_flush(-1, &(struct conntrack_tuple){ .family = AF_INET, .dport = 53 },
+		conntrack_flush(NULL, &(struct conntrack_tuple){ .family = AF_INET, .dport = 53 },
 				&e),
 		-EINVAL);
 	assert_string_equal(e.msg, "forget connections: a port needs a protocol");
-	assert_int_equal(conntrack_flush(-1, &(struct conntrack_tuple){ .dport = 53 }, &e),
+	assert_int_equal(conntrack_flush(NULL, &(struct conntrack_tuple){ .dport = 53 }, &e),
 			 -EINVAL);
 }
 

@@ -39,7 +39,7 @@ static int forget(struct portmap_work *work, const struct portmap_port *port,
 		return 0;
 	int r = is_another(work, port, pod, e);
 	if (r == 0)
-		r = conntrack_flush(-1, &tuple, e);
+		r = conntrack_flush(nft_socket(work->nft), &tuple, e);
 	if (r < 0)
 		log_warn("portmap: udp port %u: %s", port->host_port, e->msg);
 	return 0;
