@@ -116,6 +116,26 @@ except ConnectionRefusedError:
 	check
 }
 
+# dad_of_pod STRACE-ARGUMENT...: an ADD traced into /tmp/trace; then accept_dad of the pod's interface
+dad_of_pod() {
+	printf '#!/bin/sh\nASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec strace -f -o /tmp/trace %s "%s"\n' \
+		"$*" "$plugins/bridge" >/tmp/traced
+	chmod +x /tmp/traced
+	plugin=/tmp/traced add '{}' "$v4"
+	ip netns exec one cat /proc/sys/net/ipv6/conf/eth0/accept_dad
+	del
+}
+
+@test "bridge: what it looks up for a pod the kernel does not keep in /proc, where it would slow the next" {
+	need strace
+	[ "$(dad_of_pod -e trace=openat)" = 0 ]
+	grep '"sys/net/ipv6/conf/eth0/accept_dad"' /tmp/trace
+	run ! grep '"/proc/sys/net/ipv6/conf/eth0' /tmp/trace
+	# where it may have no procfs of its own, it takes the one that is there
+	[ "$(dad_of_pod -e trace=openat,fsopen -e inject=fsopen:error=EPERM)" = 0 ]
+	grep '"/proc/sys/net/ipv6/conf/eth0/accept_dad"' /tmp/trace
+}
+
 @test "bridge: in every spec version ADD and DEL do their work" {
 	for version in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0 1.1.0; do
 		add '{"cniVersion":"'$version'","isGateway":true}' "$static"

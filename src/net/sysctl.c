@@ -4,8 +4,12 @@
  *
  * What:  read a value, write one unless it is there already.
  * How:   the file is opened inside the namespace, and once for both: to look it up
- *        is the expensive part, as the kernel keeps those of all namespaces under
- *        the same names. Only what cannot be read and written is opened twice.
+ *        is the expensive part. Only what cannot be read and written is opened
+ *        twice.
+ *        The kernel keeps what was looked up below a /proc, those of all namespaces
+ *        under the same names: every pod would make it slower for the next. So
+ *        pods' files are looked up below a procfs of our own, which is mounted
+ *        nowhere and goes with us.
  */
 #include "net/sysctl.h"
 
@@ -15,6 +19,7 @@
 #include <linux/netconf.h>
 #include <linux/rtnetlink.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -26,6 +31,7 @@
 #include "net/rtnl.h"
 
 #define SYSCTL_VALUE_MAX 65536 /* the longest are a page or two */
+#define NOT_TRIED	 (-2)
 
 /* Parts that lead somewhere else than down are refused. */
 static bool sysctl_is_name(const char *name)
@@ -70,9 +76,29 @@ static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_
 	return 0;
 }
 
-static int sysctl_read_file(const char *path, char **ret_value, struct hw_err *e)
+static int sysctl_make_proc(void)
 {
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fs = fsopen("proc", FSOPEN_CLOEXEC);
+
+	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -1;
+	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
+}
+
+/* @pod: below our own procfs, where we may have one */
+static int sysctl_open(const char *path, bool pod, int flags)
+{
+	static int proc = NOT_TRIED;
+
+	if (pod && proc == NOT_TRIED)
+		proc = sysctl_make_proc();
+	flags |= O_CLOEXEC | O_NOFOLLOW;
+	return pod && proc >= 0 ? openat(proc, path + strlen("/proc/"), flags) : open(path, flags);
+}
+
+static int sysctl_read_file(const char *path, bool pod, char **ret_value, struct hw_err *e)
+{
+	autoclose int fd = sysctl_open(path, pod, O_RDONLY);
 
 	if (fd < 0)
 		return err_set(e, -errno, "read sysctl %s", path);
@@ -88,12 +114,12 @@ static int sysctl_write_fd(int fd, const char *path, const char *value, struct h
 }
 
 /* Some files can be written only; then there is nothing to compare with. */
-static int sysctl_update_apart(const char *path, const char *value, struct hw_err *e)
+static int sysctl_update_apart(const char *path, bool pod, const char *value, struct hw_err *e)
 {
 	autofree char *old = NULL;
 	autoclose int fd = -1;
 	struct hw_err why;
-	int r = sysctl_read_file(path, &old, &why);
+	int r = sysctl_read_file(path, pod, &old, &why);
 
 	if (r < 0 && r != -EACCES && r != -EPERM) {
 		*e = why;
@@ -101,18 +127,18 @@ static int sysctl_update_apart(const char *path, const char *value, struct hw_er
 	}
 	if (old && sysctl_equal(old, value))
 		return 1;
-	fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = sysctl_open(path, pod, O_WRONLY);
 	return sysctl_write_fd(fd, path, value, e);
 }
 
-static int sysctl_update_file(const char *path, const char *value, struct hw_err *e)
+static int sysctl_update_file(const char *path, bool pod, const char *value, struct hw_err *e)
 {
-	autoclose int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fd = sysctl_open(path, pod, O_RDWR);
 	autofree char *old = NULL;
 	int r;
 
 	if (fd < 0)
-		return sysctl_update_apart(path, value, e);
+		return sysctl_update_apart(path, pod, value, e);
 	r = sysctl_read_fd(fd, path, &old, e);
 	if (r < 0)
 		return r;
@@ -139,7 +165,7 @@ int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err 
 	if (!path)
 		return err_text(e, -EINVAL, "invalid sysctl name \"%s\"", name);
 	r = sysctl_enter(netns_fd, &home, e);
-	return r < 0 ? r : sysctl_read_file(path, ret_value, e);
+	return r < 0 ? r : sysctl_read_file(path, netns_fd >= 0, ret_value, e);
 }
 
 /**
@@ -158,7 +184,7 @@ int sysctl_write(int netns_fd, const char *name, const char *value, struct hw_er
 	if (!path)
 		return err_text(e, -EINVAL, "invalid sysctl name \"%s\"", name);
 	r = sysctl_enter(netns_fd, &home, e);
-	return r < 0 ? r : sysctl_update_file(path, value, e);
+	return r < 0 ? r : sysctl_update_file(path, netns_fd >= 0, value, e);
 }
 
 static const char *sysctl_skip_space(const char *s)
