@@ -163,6 +163,14 @@ static bool died_unborn(pid_t pid)
 	return field && (~strtoul(field, NULL, 10) & (exiting | not_executed)) == 0;
 }
 
+/* SIGCHLD, which says that the program has ended already, is none that ends it. */
+static bool is_signalled(void)
+{
+	sigset_t came;
+
+	return sigpending(&came) == 0 && sigdelset(&came, SIGCHLD) == 0 && !sigisemptyset(&came);
+}
+
 /*
  * Returns once the program is executed, or an errno, positive, when it cannot be. A Ctrl-C for our
  * process group is not meant for a program that leaves it, but ends it if it comes just before that.
@@ -171,7 +179,7 @@ static bool died_unborn(pid_t pid)
 static int child_spawn(const struct child *c, pid_t *ret_pid)
 {
 	const struct child_start *start = c->start;
-	sigset_t all, before, came;
+	sigset_t all, before;
 	int error;
 
 	sigfillset(&all);
@@ -180,8 +188,7 @@ static int child_spawn(const struct child *c, pid_t *ret_pid)
 		error = posix_spawn(ret_pid, start->path, &c->files, &c->attr,
 				    (char *const *)start->argv,
 				    start->env ? (char *const *)start->env : environ);
-		if (error || start->stay || sigpending(&came) < 0 || sigisemptyset(&came) ||
-		    !died_unborn(*ret_pid))
+		if (error || start->stay || !is_signalled() || !died_unborn(*ret_pid))
 			break;
 		wait_for(*ret_pid, 0, NULL);
 		error = EINTR;
