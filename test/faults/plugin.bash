@@ -84,6 +84,7 @@ finish() {
 	local link
 
 	rm -rf /run/hawser /run/cni /var/lib/cni/* "$work"/result.*
+	nft flush ruleset 2>/dev/null || true # (nothing to flush where there is no nft)
 	ip netns delete pod1 2>/dev/null || true
 	ip netns delete pod2 2>/dev/null || true
 	for link in /sys/class/net/*; do
