@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test/unpack.c - src/image/fetch on the command line, for test_unpack.py
+ *
+ *	unpack [OPTION...] ROOT <ARCHIVE      unpack; the result as JSON
+ *	unpack --rebuild RECIPE ROOT          the archive again, to standard output
+ *	unpack --verify RECIPE ROOT           a line for each damaged file
+ *
+ * An error is a line on standard error, and 1 as exit status.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "image/fetch/rebuild.h"
+#include "image/fetch/unpack.h"
+
+struct arguments {
+	struct unpack_options unpack;
+	const char *diff_id, *recipe, *rebuild, *verify;
+	int64_t chunk;
+};
+
+static const struct option names[] = {
+	{ "bytes", required_argument, NULL, 'b' },
+	{ "entries", required_argument, NULL, 'n' },
+	{ "reserve", required_argument, NULL, 'r' },
+	{ "recipe", required_argument, NULL, 'o' },
+	{ "diff-id", required_argument, NULL, 'd' },
+	{ "rebuild", required_argument, NULL, 'R' },
+	{ "verify", required_argument, NULL, 'V' },
+	{ "chunk", required_argument, NULL, 'c' },
+	{ 0 },
+};
+
+static int64_t number(const char *text)
+{
+	long long n = 0;
+
+	if (!str_to_int64(text, 0, INT64_MAX, &n))
+		exit(2);
+	return n;
+}
+
+static void parse(int argc, char **argv, struct arguments *a)
+{
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
+		switch (c) {
+		case 'b':
+			a->unpack.bytes = number(optarg);
+			break;
+		case 'n':
+			a->unpack.entries = number(optarg);
+			break;
+		case 'r':
+			a->unpack.reserve = number(optarg);
+			break;
+		case 'c':
+			a->chunk = number(optarg);
+			break;
+		case 'o':
+			a->recipe = optarg;
+			break;
+		case 'd':
+			a->diff_id = optarg;
+			break;
+		case 'R':
+			a->rebuild = optarg;
+			break;
+		case 'V':
+			a->verify = optarg;
+			break;
+		default:
+			exit(2);
+		}
+	}
+	if (optind != argc - 1)
+		exit(2);
+}
+
+static void print(const struct unpack_result *r)
+{
+	printf("{\"diff_id\":\"%s\",\"archive\":%" PRId64 ",\"content\":%" PRId64
+	       ",\"disk\":%" PRId64 ",\"inodes\":%" PRId64 ",\"skipped\":%" PRId64
+	       ",\"rebuildable\":%s,\"implied\":[",
+	       r->diff_id, r->archive, r->content, r->disk, r->inodes, r->skipped,
+	       r->rebuildable ? "true" : "false");
+	for (size_t i = 0; i < r->implied.n; i++)
+		printf("%s\"%s\"", i ? "," : "", r->implied.v[i]);
+	printf("]}\n");
+}
+
+static int feed(struct unpack *u, size_t chunk, struct hw_err *e)
+{
+	autofree char *bytes = mem_new(chunk);
+	ssize_t n;
+	int r = 0;
+
+	while (r == 0 && (n = read(STDIN_FILENO, bytes, chunk)) > 0)
+		r = unpack_feed(u, bytes, (size_t)n, e);
+	return r;
+}
+
+static int unpack(const struct arguments *a, struct hw_err *e)
+{
+	AUTO(unpack_result_done) struct unpack_result result = { 0 };
+	AUTO(unpack_free) struct unpack *u = unpack_new(&a->unpack);
+	int r = feed(u, (size_t)a->chunk, e);
+
+	if (r == 0)
+		r = unpack_finish(u, a->diff_id, &result, e);
+	if (r == 0)
+		print(&result);
+	return r;
+}
+
+static int say_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
+{
+	(void)ctx;
+	(void)e;
+	printf("%s: %s\n", path, why);
+	return 0;
+}
+
+static int run(struct arguments *a, const char *root, struct hw_err *e)
+{
+	const char *recipe = a->rebuild ? a->rebuild : a->verify;
+	autoclose int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	autoclose int fd = -1;
+
+	if (recipe)
+		fd = open(recipe, O_RDONLY | O_CLOEXEC);
+	else if (a->recipe)
+		fd = open(a->recipe, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (dir < 0 || ((recipe || a->recipe) && fd < 0))
+		return err_text(e, -1, "cannot open the root or the recipe");
+	if (a->rebuild)
+		return rebuild_archive(fd, dir, STDOUT_FILENO, e);
+	if (a->verify)
+		return rebuild_verify(fd, dir, say_damaged, NULL, e);
+	a->unpack.root = dir;
+	a->unpack.recipe = fd;
+	return unpack(a, e);
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments a = {
+		.unpack = { .bytes = UNPACK_BYTES_MAX, .entries = UNPACK_ENTRIES_MAX },
+		.chunk = 256 << 10,
+	};
+	struct hw_err e;
+
+	parse(argc, argv, &a);
+	if (run(&a, argv[optind], &e) == 0)
+		return 0;
+	fprintf(stderr, "%s\n", e.msg);
+	return 1;
+}
