@@ -2,7 +2,8 @@
 /*
  * test/unpack.c - src/image/fetch on the command line, for test_unpack.py
  *
- *	unpack [OPTION...] ROOT <ARCHIVE      unpack; the result as JSON
+ *	unpack [OPTION...] ROOT <ARCHIVE      unpack; the result as JSON; with --below for
+ *	                                      each layer below, inherit from them
  *	unpack --rebuild RECIPE ROOT          the archive again, to standard output
  *	unpack --verify RECIPE ROOT           a line for each damaged file
  *
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "image/fetch/inherit.h"
 #include "image/fetch/rebuild.h"
 #include "image/fetch/unpack.h"
 
@@ -22,18 +24,16 @@ struct arguments {
 	struct unpack_options unpack;
 	const char *diff_id, *recipe, *rebuild, *verify;
 	int64_t chunk;
+	int below[16];
+	size_t n_below;
 };
 
 static const struct option names[] = {
-	{ "bytes", required_argument, NULL, 'b' },
-	{ "entries", required_argument, NULL, 'n' },
-	{ "reserve", required_argument, NULL, 'r' },
-	{ "recipe", required_argument, NULL, 'o' },
-	{ "diff-id", required_argument, NULL, 'd' },
-	{ "rebuild", required_argument, NULL, 'R' },
-	{ "verify", required_argument, NULL, 'V' },
-	{ "chunk", required_argument, NULL, 'c' },
-	{ 0 },
+	{ "bytes", required_argument, NULL, 'b' },   { "entries", required_argument, NULL, 'n' },
+	{ "reserve", required_argument, NULL, 'r' }, { "recipe", required_argument, NULL, 'o' },
+	{ "diff-id", required_argument, NULL, 'd' }, { "rebuild", required_argument, NULL, 'R' },
+	{ "verify", required_argument, NULL, 'V' },  { "chunk", required_argument, NULL, 'c' },
+	{ "below", required_argument, NULL, 'B' },   { 0 },
 };
 
 static int64_t number(const char *text)
@@ -43,6 +43,13 @@ static int64_t number(const char *text)
 	if (!str_to_int64(text, 0, INT64_MAX, &n))
 		exit(2);
 	return n;
+}
+
+static void add_below(struct arguments *a, const char *path)
+{
+	if (a->n_below == ARRAY_SIZE(a->below))
+		exit(2);
+	a->below[a->n_below++] = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 static void parse(int argc, char **argv, struct arguments *a)
@@ -74,6 +81,9 @@ static void parse(int argc, char **argv, struct arguments *a)
 			break;
 		case 'V':
 			a->verify = optarg;
+			break;
+		case 'B':
+			add_below(a, optarg);
 			break;
 		default:
 			exit(2);
@@ -114,6 +124,8 @@ static int unpack(const struct arguments *a, struct hw_err *e)
 
 	if (r == 0)
 		r = unpack_finish(u, a->diff_id, &result, e);
+	if (r == 0)
+		r = inherit(a->unpack.root, &result.implied, a->below, a->n_below, e);
 	if (r == 0)
 		print(&result);
 	return r;

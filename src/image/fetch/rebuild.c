@@ -83,14 +83,25 @@ static int read_pieces(struct rebuild *b, int fd, const struct recipe_file *file
 	return 0;
 }
 
+static int open_file(struct rebuild *b, const char *path, struct hw_err *e)
+{
+	int fd = tree_open(b->root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+
+	if (fd >= 0)
+		return fd;
+	err_set(e, fd, "open it");
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -ENXIO)
+		e->code = -EBADMSG; /* something else is there, or nothing */
+	return e->code;
+}
+
 static int read_file(struct rebuild *b, const struct recipe_file *file, struct hw_err *e)
 {
-	autoclose int fd = tree_open(b->root, file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+	autoclose int fd = open_file(b, file->path, e);
 	struct stat st;
 
 	if (fd < 0)
-		return err_set(e, fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? -EBADMSG : fd,
-			       "open it");
+		return fd;
 	if (fstat(fd, &st) < 0)
 		return err_set(e, -errno, "look at it");
 	if (!S_ISREG(st.st_mode))

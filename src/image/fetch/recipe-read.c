@@ -53,24 +53,43 @@ static int refill(struct reader *r, struct hw_err *e)
 	return 0;
 }
 
+/* Some of the bytes that out has room for; none when it is full, or at the end of it all. */
+static int get_some(struct reader *r, ZSTD_outBuffer *out, struct hw_err *e)
+{
+	size_t before = out->pos, left;
+
+	left = ZSTD_decompressStream(r->zstd, out, &r->in);
+	if (ZSTD_isError(left))
+		return damaged(e, ZSTD_getErrorName(left));
+	r->at_end = left == 0;
+	if (out->pos == before && !r->at_end && r->in.pos == r->in.size)
+		return refill(r, e);
+	return 0;
+}
+
 /* Exactly so many bytes. */
 static int get(struct reader *r, void *data, size_t len, struct hw_err *e)
 {
 	ZSTD_outBuffer out = { data, len, 0 };
+	int ret = 0;
 
-	while (out.pos < out.size) {
-		size_t before = out.pos, left;
+	while (ret == 0 && out.pos < out.size)
+		ret = r->at_end ? damaged(e, "it ends too early") : get_some(r, &out, e);
+	return ret;
+}
 
-		if (r->at_end)
-			return damaged(e, "it ends too early");
-		left = ZSTD_decompressStream(r->zstd, &out, &r->in);
-		if (ZSTD_isError(left))
-			return damaged(e, ZSTD_getErrorName(left));
-		r->at_end = left == 0;
-		if (out.pos == before && !r->at_end && r->in.pos == r->in.size && refill(r, e) < 0)
-			return e->code;
-	}
-	return 0;
+/* Nothing follows but zstd's own sum. */
+static int get_end(struct reader *r, struct hw_err *e)
+{
+	char more;
+	ZSTD_outBuffer out = { &more, 1, 0 };
+	int ret = 0;
+
+	while (ret == 0 && !r->at_end && out.pos == 0)
+		ret = get_some(r, &out, e);
+	if (ret == 0 && out.pos > 0)
+		return damaged(e, "it goes on after its end");
+	return ret;
 }
 
 static int get_number(struct reader *r, int64_t max, int64_t *ret_n, struct hw_err *e)
@@ -156,6 +175,8 @@ static int read_end(struct reader *r, const struct recipe_sink *sink, void *ctx,
 
 	if (ret == 0)
 		ret = get(r, sum, sizeof(sum), e);
+	if (ret == 0)
+		ret = get_end(r, e);
 	return ret < 0 ? ret : sink->end(ctx, size, sum, e);
 }
 

@@ -37,6 +37,7 @@ struct unpack {
 	struct sha256 *whole, *file;
 	struct map *implied;
 	size_t implied_size;
+	bool root_named;
 	int64_t archive, entries, content, disk, inodes;
 	int64_t space_left; /* bytes until the next look at what is free */
 	/* the member at hand */
@@ -107,8 +108,19 @@ static int note_implied(void *ctx, const char *path, struct hw_err *e)
 
 static void note_named(struct unpack *u)
 {
-	if (u->entry->type == TAR_DIR && map_count(u->implied) > 0)
+	if (!*u->path)
+		u->root_named = true;
+	else if (u->entry->type == TAR_DIR && map_count(u->implied) > 0)
 		map_take(u->implied, u->path);
+}
+
+/* Most layers do not speak of the root. */
+static int settle_root(struct unpack *u, struct hw_err *e)
+{
+	static const struct tar_entry plain = { .type = TAR_DIR, .mode = 0755 };
+	int fd;
+
+	return u->root_named ? 0 : make_member(&u->make, &plain, "", &fd, e);
 }
 
 /* ---- members --------------------------------------------------------------- */
@@ -197,16 +209,14 @@ static int take_data(void *ctx, int64_t offset, const void *data, size_t len, st
 	return 0;
 }
 
-/* A hole at the end takes no writing. */
+/* A hole at the end is not written, and neither is a piece without length that marks it. */
 static int set_size(int fd, const struct tar_entry *entry)
 {
 	int64_t end = 0;
 
-	if (entry->n_pieces > 0) {
-		const struct tar_piece *last = &entry->pieces[entry->n_pieces - 1];
-
-		end = last->offset + last->len;
-	}
+	for (size_t i = 0; i < entry->n_pieces; i++)
+		if (entry->pieces[i].len > 0)
+			end = entry->pieces[i].offset + entry->pieces[i].len;
 	return end < entry->size && ftruncate(fd, entry->size) < 0 ? -errno : 0;
 }
 
@@ -312,6 +322,8 @@ static void list_implied(struct unpack *u, struct hw_strings *ret)
 	const char *path;
 	void *value;
 
+	if (!u->root_named)
+		strings_add(ret, "");
 	for (size_t i = 0; map_next(u->implied, &i, &path, &value);)
 		strings_add(ret, path);
 }
@@ -322,6 +334,8 @@ static int end_archive(struct unpack *u, const char *diff_id, char ret_diff_id[D
 	uint8_t sum[DIGEST_SIZE];
 	int r = tar_finish(u->tar, e);
 
+	if (r == 0)
+		r = settle_root(u, e);
 	if (r == 0)
 		r = tree_leave(&u->make.tree, e);
 	if (r < 0)

@@ -46,9 +46,8 @@ struct unpack_result {
 	int64_t inodes;
 	int64_t skipped;  /* extended attributes that were left out */
 	bool rebuildable; /* from the recipe: no member took another one's place */
-	/* Folders that no member spoke of: they are as those of the same path in the layers below
-	 * should be, see unpack_inherit(). */
-	struct hw_strings implied;
+	struct hw_strings
+		implied; /* folders that no member spoke of, for inherit(); "": the root */
 };
 
 struct unpack;
