@@ -61,9 +61,8 @@ bool digest_is_sha256(const char *text)
 /** digest_format() - a sum as text */
 void digest_format(const uint8_t sum[DIGEST_SIZE], char ret_text[DIGEST_TEXT])
 {
-	char *p = ret_text + strlen("sha256:");
+	char *p = ret_text + snprintf(ret_text, DIGEST_TEXT, "sha256:");
 
-	memcpy(ret_text, "sha256:", strlen("sha256:"));
 	for (size_t i = 0; i < DIGEST_SIZE; i++) {
 		*p++ = "0123456789abcdef"[sum[i] >> 4];
 		*p++ = "0123456789abcdef"[sum[i] & 15];

@@ -175,15 +175,18 @@ static int choose(const char *json, const char *architecture, const char *varian
 static void choices(void **state)
 {
 	static const char several[] = INDEX(
-		ENTRY("linux", "arm", ",\"variant\":\"v6\"") "," ENTRY("linux", "386", "") "," ENTRY("windows", "amd64", "") "," ENTRY(
-			"linux", "amd64",
-			"") "," ENTRY("linux", "arm64",
-				      ",\"variant\":\"v8\"") "," ENTRY("linux", "amd64",
-								       "") "," ENTRY("linux", "arm",
-										     ",\"variant\":"
-										     "\"v7\"") "," ENTRY("unknown",
-													 "unknown",
-													 ""));
+		ENTRY("linux", "arm", ",\"variant\":\"v6\"") "," ENTRY("linux", "386", "") "," ENTRY(
+			"windows", "amd64",
+			"") "," ENTRY("linux", "amd64",
+				      "") "," ENTRY("linux", "arm64",
+						    ",\"variant\":\"v8\"") "," ENTRY("linux",
+										     "amd64",
+										     "") "," ENTRY("linux",
+												   "arm",
+												   ",\"variant\":"
+												   "\"v7\"") "," ENTRY("unknown",
+														       "unknown",
+														       ""));
 	static const char plain[] = INDEX(D(OCI "manifest.v1+json"));
 	static const char foreign[] = INDEX(D("application/x") "," ENTRY("linux", "amd64", ""));
 	struct hw_err e;

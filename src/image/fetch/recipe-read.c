@@ -94,7 +94,7 @@ static int get_end(struct reader *r, struct hw_err *e)
 
 static int get_number(struct reader *r, int64_t max, int64_t *ret_n, struct hw_err *e)
 {
-	uint8_t bytes[8];
+	uint8_t bytes[8] = { 0 };
 	uint64_t n = 0;
 	int ret = get(r, bytes, sizeof(bytes), e);
 
@@ -111,7 +111,7 @@ static int get_number(struct reader *r, int64_t max, int64_t *ret_n, struct hw_e
 /* A number, and as many bytes into r->record. */
 static int get_bytes(struct reader *r, int64_t max, struct hw_err *e)
 {
-	int64_t len;
+	int64_t len = 0;
 	int ret = get_number(r, max, &len, e);
 
 	if (ret < 0)
@@ -132,7 +132,7 @@ static int read_other(struct reader *r, const struct recipe_sink *sink, void *ct
 
 static int read_pieces(struct reader *r, size_t *ret_n, struct hw_err *e)
 {
-	int64_t n;
+	int64_t n = 0;
 	int ret = get_number(r, TAR_HOLES_MAX, &n, e);
 
 	if (ret < 0)
@@ -150,7 +150,7 @@ static int read_pieces(struct reader *r, size_t *ret_n, struct hw_err *e)
 static int read_file(struct reader *r, const struct recipe_sink *sink, void *ctx, struct hw_err *e)
 {
 	struct recipe_file file = { 0 };
-	uint8_t sum[DIGEST_SIZE];
+	uint8_t sum[DIGEST_SIZE] = { 0 };
 	int ret = get(r, sum, sizeof(sum), e);
 
 	if (ret == 0)
@@ -169,8 +169,8 @@ static int read_file(struct reader *r, const struct recipe_sink *sink, void *ctx
 
 static int read_end(struct reader *r, const struct recipe_sink *sink, void *ctx, struct hw_err *e)
 {
-	uint8_t sum[DIGEST_SIZE];
-	int64_t size;
+	uint8_t sum[DIGEST_SIZE] = { 0 };
+	int64_t size = 0;
 	int ret = get_number(r, INT64_MAX, &size, e);
 
 	if (ret == 0)
@@ -184,7 +184,7 @@ static int read_records(struct reader *r, const struct recipe_sink *sink, void *
 			struct hw_err *e)
 {
 	for (;;) {
-		char kind;
+		char kind = 0;
 		int ret = get(r, &kind, 1, e);
 
 		if (ret < 0)
@@ -210,7 +210,7 @@ static int read_records(struct reader *r, const struct recipe_sink *sink, void *
 int recipe_read(int fd, const struct recipe_sink *sink, void *ctx, struct hw_err *e)
 {
 	AUTO(reader_done) struct reader r = { .fd = fd, .zstd = ZSTD_createDCtx() };
-	char magic[sizeof(RECIPE_MAGIC) - 1];
+	char magic[sizeof(RECIPE_MAGIC) - 1] = "";
 	int ret;
 
 	if (!r.zstd)

@@ -235,20 +235,20 @@ struct removal {
 static int for_each_name(struct removal *rm, int dir,
 			 int (*each)(struct removal *rm, int dir, const char *name))
 {
-	int again = openat(dir, ".", FOLDER);
+	autoclose int again = openat(dir, ".", FOLDER);
 	DIR *d = again < 0 ? NULL : fdopendir(again);
 	struct dirent *entry;
-	int r = d ? 0 : -errno;
+	int r = 0;
 
-	if (again >= 0 && !d)
-		close(again);
+	if (!d)
+		return -errno;
+	again = -1; /* it is d's now */
 	while (r == 0 && (errno = 0, entry = readdir(d)))
 		if (!is_dots(entry->d_name))
 			r = each(rm, dir, entry->d_name);
 	if (r == 0 && errno)
 		r = -errno;
-	if (d)
-		closedir(d);
+	closedir(d);
 	return r;
 }
 
