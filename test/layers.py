@@ -151,6 +151,7 @@ class Layers:
         feed = {"input": data} if isinstance(data, bytes) else {"stdin": data}
         done = subprocess.run([*BOUNDED, UNPACK, *map(str, arguments)], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, **feed)
+        assert b"Sanitizer" not in done.stderr and b"runtime error" not in done.stderr, done.stderr
         if done.returncode == 1:
             raise Failed(done.stderr.decode(errors="replace").strip())
         assert done.returncode == 0, done

@@ -163,7 +163,9 @@ static int run(struct arguments *a, const char *root, struct hw_err *e)
 int main(int argc, char **argv)
 {
 	struct arguments a = {
-		.unpack = { .bytes = UNPACK_BYTES_MAX, .entries = UNPACK_ENTRIES_MAX },
+		.unpack = { .bytes = UNPACK_BYTES_MAX,
+			    .entries = UNPACK_ENTRIES_MAX,
+			    .sync = true },
 		.chunk = 256 << 10,
 	};
 	struct hw_err e;

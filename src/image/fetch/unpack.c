@@ -11,7 +11,7 @@
 #include "image/fetch/unpack.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -348,6 +348,16 @@ static int end_archive(struct unpack *u, const char *diff_id, char ret_diff_id[D
 	return u->recipe ? recipe_end(u->recipe, u->archive, sum, e) : 0;
 }
 
+/* The whole file system: one call, where fsync() would be one for each file. */
+static int sync_root(int root)
+{
+	autoclose int fd = tree_open(root, "", O_RDONLY | O_DIRECTORY);
+
+	if (fd < 0)
+		return fd;
+	return syncfs(fd) < 0 ? -errno : 0;
+}
+
 /**
  * unpack_finish() - no more bytes come
  * @diff_id: that it must have; NULL: any
@@ -369,8 +379,8 @@ int unpack_finish(struct unpack *u, const char *diff_id, struct unpack_result *r
 
 	if (r < 0)
 		return r;
-	if (u->options.sync && syncfs(u->options.root) < 0)
-		return err_set(e, -errno, "write the layer to disk");
+	if (u->options.sync && (r = sync_root(u->options.root)) < 0)
+		return err_set(e, r, "write the layer to disk");
 	list_implied(u, &result.implied);
 	*ret_result = result;
 	return 0;
