@@ -11,7 +11,6 @@
  */
 #include <fcntl.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -93,18 +92,6 @@ static void parse(int argc, char **argv, struct arguments *a)
 		exit(2);
 }
 
-static void print(const struct unpack_result *r)
-{
-	printf("{\"diff_id\":\"%s\",\"archive\":%" PRId64 ",\"content\":%" PRId64
-	       ",\"disk\":%" PRId64 ",\"inodes\":%" PRId64 ",\"skipped\":%" PRId64
-	       ",\"rebuildable\":%s,\"implied\":[",
-	       r->diff_id, r->archive, r->content, r->disk, r->inodes, r->skipped,
-	       r->rebuildable ? "true" : "false");
-	for (size_t i = 0; i < r->implied.n; i++)
-		printf("%s\"%s\"", i ? "," : "", r->implied.v[i]);
-	printf("]}\n");
-}
-
 static int feed(struct unpack *u, size_t chunk, struct hw_err *e)
 {
 	autofree char *bytes = mem_new(chunk);
@@ -118,7 +105,7 @@ static int feed(struct unpack *u, size_t chunk, struct hw_err *e)
 
 static int unpack(const struct arguments *a, struct hw_err *e)
 {
-	AUTO(unpack_result_done) struct unpack_result result = { 0 };
+	AUTO(unpacked_done) struct unpacked result = { 0 };
 	AUTO(unpack_free) struct unpack *u = unpack_new(&a->unpack);
 	int r = feed(u, (size_t)a->chunk, e);
 
@@ -126,9 +113,11 @@ static int unpack(const struct arguments *a, struct hw_err *e)
 		r = unpack_finish(u, a->diff_id, &result, e);
 	if (r == 0)
 		r = inherit(a->unpack.root, &result.implied, a->below, a->n_below, e);
-	if (r == 0)
-		print(&result);
-	return r;
+	if (r < 0)
+		return r;
+	autofree char *json = unpacked_encode(&result);
+	puts(json);
+	return 0;
 }
 
 static int say_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)

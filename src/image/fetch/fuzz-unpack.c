@@ -74,7 +74,7 @@ static void check_again(int recipe, int root, const uint8_t *data, size_t size)
 
 static void unpack(const uint8_t *data, size_t size, int root)
 {
-	AUTO(unpack_result_done) struct unpack_result result = { 0 };
+	AUTO(unpacked_done) struct unpacked result = { 0 };
 	autoclose int recipe = memfd_create("recipe", MFD_CLOEXEC);
 	const struct unpack_options options = {
 		.root = root, .recipe = recipe, .bytes = 1 << 20, .entries = 100

@@ -115,7 +115,7 @@ static int inherit_one(int root, const char *path, const int *below, size_t n_be
 /**
  * inherit() - give implied folders the attributes that they have below
  * @root:    of the layer
- * @implied: paths, from its struct unpack_result
+ * @implied: paths, from its struct unpacked
  * @below:   the layers below, @n_below of them, the uppermost first
  *
  * A folder that is nowhere below keeps what it was made with.

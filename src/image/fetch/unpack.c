@@ -360,14 +360,23 @@ static int sync_root(int root)
 
 /**
  * unpack_finish() - no more bytes come
- * @diff_id: that it must have; NULL: any
+ * @diff_id:      that it must have; NULL: any
+ * @ret_unpacked: for unpacked_done()
  *
  * Return: 0; -EBADMSG: it has another; -EINVAL: the archive stops in the middle
  */
-int unpack_finish(struct unpack *u, const char *diff_id, struct unpack_result *ret_result,
+int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_unpacked,
 		  struct hw_err *e)
 {
-	struct unpack_result result = {
+	char got[DIGEST_TEXT];
+	int r = end_archive(u, diff_id, got, e);
+
+	if (r < 0)
+		return r;
+	if (u->options.sync && (r = sync_root(u->options.root)) < 0)
+		return err_set(e, r, "write the layer to disk");
+	*ret_unpacked = (struct unpacked){
+		.diff_id = str_copy(got),
 		.archive = u->archive,
 		.content = u->content,
 		.disk = u->disk,
@@ -375,19 +384,6 @@ int unpack_finish(struct unpack *u, const char *diff_id, struct unpack_result *r
 		.skipped = u->make.skipped,
 		.rebuildable = !u->make.replaced,
 	};
-	int r = end_archive(u, diff_id, result.diff_id, e);
-
-	if (r < 0)
-		return r;
-	if (u->options.sync && (r = sync_root(u->options.root)) < 0)
-		return err_set(e, r, "write the layer to disk");
-	list_implied(u, &result.implied);
-	*ret_result = result;
+	list_implied(u, &ret_unpacked->implied);
 	return 0;
-}
-
-/** unpack_result_done() - free what a result holds */
-void unpack_result_done(struct unpack_result *result)
-{
-	hw_strings_free(&result->implied);
 }

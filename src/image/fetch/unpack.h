@@ -11,7 +11,7 @@
  *	struct unpack *u = unpack_new(&(struct unpack_options){ .root = fd, ... });
  *	while (...)
  *		r = unpack_feed(u, bytes, n, e);
- *	r = unpack_finish(u, diff_id, &result, e);
+ *	r = unpack_finish(u, diff_id, &unpacked, e);
  */
 #ifndef IMAGE_FETCH_UNPACK_H
 #define IMAGE_FETCH_UNPACK_H
@@ -20,11 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <hawser/field.h>
-
 #include "base/err.h"
 #include "base/mem.h"
-#include "image/digest.h"
+#include "image/unpacked.h"
 
 #define UNPACK_BYTES_MAX   (INT64_C(64) << 30)
 #define UNPACK_ENTRIES_MAX 1000000
@@ -38,28 +36,14 @@ struct unpack_options {
 	bool sync;	 /* all of it on disk before unpack_finish() returns */
 };
 
-struct unpack_result {
-	char diff_id[DIGEST_TEXT];
-	int64_t archive; /* its bytes */
-	int64_t content; /* bytes of its files */
-	int64_t disk;	 /* that they take, about */
-	int64_t inodes;
-	int64_t skipped;  /* extended attributes that were left out */
-	bool rebuildable; /* from the recipe: no member took another one's place */
-	struct hw_strings
-		implied; /* folders that no member spoke of, for inherit(); "": the root */
-};
-
 struct unpack;
 
 struct unpack *unpack_new(const struct unpack_options *options);
 void unpack_free(struct unpack *u);
 int unpack_feed(struct unpack *u, const void *data, size_t len, struct hw_err *e);
-int unpack_finish(struct unpack *u, const char *diff_id, struct unpack_result *ret_result,
+int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_unpacked,
 		  struct hw_err *e);
-void unpack_result_done(struct unpack_result *result);
 
 AUTO_DEFINE(unpack_free, struct unpack);
-AUTO_VALUE_DEFINE(unpack_result_done, struct unpack_result);
 
 #endif
