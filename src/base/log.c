@@ -61,29 +61,13 @@ bool log_wants(enum log_level level)
 	return level <= setup.level;
 }
 
-/* Length of the UTF-8 sequence at @s, 0 when it is not one (RFC 3629, table of section 4). */
-static size_t utf8_len(const unsigned char *s)
-{
-	size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-	if (s[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 static void put_json_string(struct buf *b, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 
 	buf_putc(b, '"');
 	while (*s) {
-		size_t len = utf8_len(s);
+		size_t len = str_utf8((const char *)s);
 
 		if (len == 0)
 			buf_puts(b, "\\ufffd");
