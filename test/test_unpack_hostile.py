@@ -310,6 +310,14 @@ def test_a_full_disk_is_an_error(layers):
         subprocess.run(["umount", layers.root], check=True)
 
 
+def test_an_archive_that_stops_coming_is_not_waited_for(layers):
+    read, write = os.pipe()
+    os.write(write, member("f", data=b"x"))
+    with open(read, "rb") as pipe:
+        assert "no more of the layer has come for 100 ms" in layers.refused(pipe, "--idle", 100)
+    os.close(write)
+
+
 # ---- what is no archive ------------------------------------------------------------------------
 
 def test_an_archive_cut_short_anywhere_is_refused(layers):

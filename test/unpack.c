@@ -17,12 +17,11 @@
 #include "base/str.h"
 #include "image/fetch/inherit.h"
 #include "image/fetch/rebuild.h"
-#include "image/fetch/unpack.h"
+#include "image/fetch/unpacker.h"
 
 struct arguments {
-	struct unpack_options unpack;
-	const char *diff_id, *recipe, *rebuild, *verify;
-	int64_t chunk;
+	struct unpacker unpacker;
+	const char *recipe, *rebuild, *verify;
 	int below[16];
 	size_t n_below;
 };
@@ -32,7 +31,8 @@ static const struct option names[] = {
 	{ "reserve", required_argument, NULL, 'r' }, { "recipe", required_argument, NULL, 'o' },
 	{ "diff-id", required_argument, NULL, 'd' }, { "rebuild", required_argument, NULL, 'R' },
 	{ "verify", required_argument, NULL, 'V' },  { "chunk", required_argument, NULL, 'c' },
-	{ "below", required_argument, NULL, 'B' },   { 0 },
+	{ "below", required_argument, NULL, 'B' },   { "open", no_argument, NULL, 'O' },
+	{ "idle", required_argument, NULL, 'i' },    { 0 },
 };
 
 static int64_t number(const char *text)
@@ -58,28 +58,34 @@ static void parse(int argc, char **argv, struct arguments *a)
 	while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
 		switch (c) {
 		case 'b':
-			a->unpack.bytes = number(optarg);
+			a->unpacker.unpack.bytes = number(optarg);
 			break;
 		case 'n':
-			a->unpack.entries = number(optarg);
+			a->unpacker.unpack.entries = number(optarg);
 			break;
 		case 'r':
-			a->unpack.reserve = number(optarg);
+			a->unpacker.unpack.reserve = number(optarg);
 			break;
 		case 'c':
-			a->chunk = number(optarg);
+			a->unpacker.chunk = (size_t)number(optarg);
 			break;
 		case 'o':
 			a->recipe = optarg;
 			break;
 		case 'd':
-			a->diff_id = optarg;
+			a->unpacker.diff_id = optarg;
 			break;
 		case 'R':
 			a->rebuild = optarg;
 			break;
 		case 'V':
 			a->verify = optarg;
+			break;
+		case 'O':
+			a->unpacker.open = true;
+			break;
+		case 'i':
+			a->unpacker.idle_ms = (int)number(optarg);
 			break;
 		case 'B':
 			add_below(a, optarg);
@@ -92,27 +98,13 @@ static void parse(int argc, char **argv, struct arguments *a)
 		exit(2);
 }
 
-static int feed(struct unpack *u, size_t chunk, struct hw_err *e)
-{
-	autofree char *bytes = mem_new(chunk);
-	ssize_t n;
-	int r = 0;
-
-	while (r == 0 && (n = read(STDIN_FILENO, bytes, chunk)) > 0)
-		r = unpack_feed(u, bytes, (size_t)n, e);
-	return r;
-}
-
 static int unpack(const struct arguments *a, struct hw_err *e)
 {
 	AUTO(unpacked_done) struct unpacked result = { 0 };
-	AUTO(unpack_free) struct unpack *u = unpack_new(&a->unpack);
-	int r = feed(u, (size_t)a->chunk, e);
+	int r = unpacker_run(&a->unpacker, &result, e);
 
 	if (r == 0)
-		r = unpack_finish(u, a->diff_id, &result, e);
-	if (r == 0)
-		r = inherit(a->unpack.root, &result.implied, a->below, a->n_below, e);
+		r = inherit(a->unpacker.unpack.root, &result.implied, a->below, a->n_below, e);
 	if (r < 0)
 		return r;
 	autofree char *json = unpacked_encode(&result);
@@ -144,18 +136,20 @@ static int run(struct arguments *a, const char *root, struct hw_err *e)
 		return rebuild_archive(fd, dir, STDOUT_FILENO, e);
 	if (a->verify)
 		return rebuild_verify(fd, dir, say_damaged, NULL, e);
-	a->unpack.root = dir;
-	a->unpack.recipe = fd;
+	a->unpacker.unpack.root = dir;
+	a->unpacker.unpack.recipe = fd;
 	return unpack(a, e);
 }
 
 int main(int argc, char **argv)
 {
 	struct arguments a = {
-		.unpack = { .bytes = UNPACK_BYTES_MAX,
-			    .entries = UNPACK_ENTRIES_MAX,
-			    .sync = true },
-		.chunk = 256 << 10,
+		.unpacker = {
+			.archive = STDIN_FILENO,
+			.chunk = UNPACKER_CHUNK,
+			.unpack = { .bytes = UNPACK_BYTES_MAX, .entries = UNPACK_ENTRIES_MAX,
+				    .sync = true },
+		},
 	};
 	struct hw_err e;
 
