@@ -160,9 +160,15 @@ def test_long_targets(layers):
 
 
 def test_a_prefix_goes_before_the_name_in_ustar_only(layers):
-    layers.unpack(header(b"f", more=b"dir/sub") + header(b"g", more=b"dir", magic=b"ustar  \0")
+    times = b"14000000000\0" * 2
+    layers.unpack(header(b"f", more=b"dir/sub") + header(b"g", more=times, magic=b"ustar  \0")
                   + header(b"h", more=b"dir", magic=bytes(8)))
     assert names(layers.root) == ["dir", "dir/sub", "dir/sub/f", "g", "h"]
+
+
+def test_a_prefix_that_old_go_put_where_gnu_has_times_is_one(layers):
+    layers.unpack(header(b"f", more=b"dir/sub", magic=b"ustar  \0"))
+    assert names(layers.root) == ["dir", "dir/sub", "dir/sub/f"]
 
 
 def test_numbers_in_every_notation(layers):
@@ -498,22 +504,47 @@ IMAGE = [
 ]
 
 
-@pytest.mark.skipif(not shutil.which("umoci"), reason="umoci is not installed")
-def test_layers_under_overlayfs_are_what_umoci_makes_of_the_image(layers, tmp_path):
-    layout, bundle, merged = (layers.root / n for n in ("layout", "bundle", "merged"))
-    make_layout(layout, [data + END for data in IMAGE])
+def umoci(layers, *archives):
+    """The root that umoci makes of an image of these layers."""
+    layout, bundle = layers.root / "layout", layers.root / "bundle"
+    make_layout(layout, archives)
     subprocess.run(["umoci", "unpack", "--image", "%s:x" % layout, bundle], check=True,
                    stdout=subprocess.DEVNULL)
+    return bundle / "rootfs"
+
+
+needs_umoci = pytest.mark.skipif(not shutil.which("umoci"), reason="umoci is not installed")
+
+
+@needs_umoci
+def test_layers_under_overlayfs_are_what_umoci_makes_of_the_image(layers):
+    theirs = umoci(layers, *[data + END for data in IMAGE])
     folders = []
     for i, data in enumerate(IMAGE):
         here = str(layers.root / str(i))
         os.mkdir(here)
         layers.unpack(data, *["--below=" + f for f in folders], root=here)
         folders.insert(0, here)
+    merged = layers.root / "merged"
     merged.mkdir()
     subprocess.run(["mount", "-t", "overlay", "overlay", "-o", "lowerdir=" + ":".join(folders),
                     merged], check=True)
     try:
-        assert tree(merged, {"links"}) == tree(bundle / "rootfs", {"links"})
+        assert tree(merged, {"links"}) == tree(theirs, {"links"})
     finally:
         subprocess.run(["umount", merged], check=True)
+
+
+@needs_umoci
+@pytest.mark.parametrize("options", [
+    ["--format=gnu"], ["--format=ustar"], ["--format=v7"],
+    ["--format=posix", "--sparse", "--sparse-version=0.1"],
+    ["--format=posix", "--sparse", "--xattrs", "--xattrs-include=*"],
+])
+def test_what_umoci_unpacks_we_unpack_the_same(layers, image_like, options):
+    data = subprocess.run(["tar", *options, "-C", image_like, "-cf", "-", "."],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+    ours = layers.root / "ours"
+    ours.mkdir()
+    layers.unpack(data, root=ours, end=b"")
+    assert tree(ours) == tree(umoci(layers, data))

@@ -15,14 +15,17 @@
 
 #include "image/fetch/tar-number.h"
 
-#define NAME	 0
-#define SUM	 148
-#define SUM_LEN	 8
-#define FLAG	 156
-#define LINK	 157
-#define MAGIC	 257
-#define PREFIX	 345
-#define NAME_LEN 100
+#define NAME	   0
+#define SUM	   148
+#define SUM_LEN	   8
+#define FLAG	   156
+#define LINK	   157
+#define MAGIC	   257
+#define PREFIX	   345
+#define ATIME	   345
+#define CTIME	   357
+#define PREFIX_LEN 155
+#define NAME_LEN   100
 
 static const struct {
 	const char *name;
@@ -38,13 +41,14 @@ static const struct {
 	{ "minor number", 337, 8, offsetof(struct header, minor), true },
 };
 
+enum format { POSIX, GNU, OLD };
+
 static const struct {
 	const char *magic;
 	size_t len;
-	size_t prefix; /* 0: it has none */
 } formats[] = {
-	{ "ustar\0", 6, 155 },
-	{ "ustar  \0", 8, 0 },
+	[POSIX] = { "ustar\0", 6 },
+	[GNU] = { "ustar  \0", 8 },
 };
 
 /** header_is_zero() - is it one of the two blocks that end an archive? */
@@ -77,15 +81,21 @@ static void text(const uint8_t *field, size_t len, char *ret)
 	ret[n] = '\0';
 }
 
-/* Index of the format in the table; its length where it is an old archive. */
-static size_t format_of(const uint8_t *block)
+/* Go before 1.8 wrote prefixes into GNU's headers, where two times are: text that is no number. */
+static bool has_stray_prefix(const uint8_t *block)
 {
-	size_t i = 0;
+	int64_t n;
 
-	while (i < ARRAY_SIZE(formats) &&
-	       memcmp(block + MAGIC, formats[i].magic, formats[i].len) != 0)
-		i++;
-	return i;
+	return (block[ATIME] && !tar_number(block + ATIME, 12, &n)) ||
+	       (block[CTIME] && !tar_number(block + CTIME, 12, &n));
+}
+
+static enum format format_of(const uint8_t *block)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (memcmp(block + MAGIC, formats[i].magic, formats[i].len) == 0)
+			return (enum format)i;
+	return OLD;
 }
 
 static int decode_numbers(const uint8_t *block, bool devices, struct header *h, struct hw_err *e)
@@ -108,19 +118,19 @@ static int decode_numbers(const uint8_t *block, bool devices, struct header *h, 
 int header_decode(const uint8_t block[TAR_BLOCK], struct header *ret_header, struct hw_err *e)
 {
 	struct header h = { .flag = (char)block[FLAG] };
-	char name[NAME_LEN + 1], prefix[HEADER_NAME_MAX - NAME_LEN];
-	size_t format = format_of(block);
-	bool known = format < ARRAY_SIZE(formats);
+	char name[NAME_LEN + 1], prefix[PREFIX_LEN + 1] = "";
+	enum format format = format_of(block);
 	int r;
 
 	if (!sum_is_right(block))
 		return err_text(e, -EINVAL, "it is not a tar header: its sum is wrong");
-	r = decode_numbers(block, known, &h, e);
+	r = decode_numbers(block, format != OLD, &h, e);
 	if (r < 0)
 		return r;
 	text(block + NAME, NAME_LEN, name);
 	text(block + LINK, HEADER_LINK_MAX, h.target);
-	text(block + PREFIX, known ? formats[format].prefix : 0, prefix);
+	if (format == POSIX || (format == GNU && has_stray_prefix(block)))
+		text(block + PREFIX, PREFIX_LEN, prefix);
 	snprintf(h.path, sizeof(h.path), "%s%s%s", prefix, *prefix ? "/" : "", name);
 	*ret_header = h;
 	return 0;
