@@ -153,6 +153,14 @@ def test_long_names(layers, how):
     assert (layers.root / LONG).read_bytes() == b"1" and (layers.root / "y").exists()
 
 
+def test_an_empty_header_takes_back_what_was_said(layers):
+    layers.unpack(pax(path="a") + member("x", b"x") + member("b")
+                  + member("././@LongLink", b"L", b"c") + member("././@LongLink", b"L", b"\0")
+                  + member("d") + member("././@LongLink", b"L", b"e") + member("x", b"L")
+                  + member("f"))
+    assert names(layers.root) == ["b", "d", "f"]
+
+
 def test_long_targets(layers):
     layers.unpack(pax(linkpath=LONG) + symlink("a", "x")
                   + member("././@LongLink", b"K", LONG.encode() + b"\0") + symlink("b", "x"))

@@ -412,6 +412,32 @@ static bool is_extra(char flag)
 	return flag == 'x' || flag == 'g' || flag == 'L' || flag == 'K';
 }
 
+/* A name as GNU writes it; empty, it says nothing. */
+static void take_name(const struct buf *extra, size_t len, char **name)
+{
+	free(take_ptr(*name));
+	if (len > 0 && extra->data[0])
+		*name = str_ncopy(extra->data, len);
+}
+
+/* What was said before a member; a second PAX header takes the first one's place. */
+static int use_extra(struct tar *t, struct hw_err *e)
+{
+	int r = 0;
+
+	if (t->extra_flag == 'x') {
+		pax_done(&t->pax);
+		r = pax_decode(&t->pax, t->extra.data, t->extra_len, e);
+	} else if (t->extra_flag == 'L') {
+		take_name(&t->extra, t->extra_len, &t->long_path);
+	} else if (t->extra_flag == 'K') {
+		take_name(&t->extra, t->extra_len, &t->long_target);
+	}
+	buf_done(&t->extra);
+	t->state = HEADER;
+	return r < 0 ? err_ctx(e, "tar archive at byte %lld", (long long)t->at) : 0;
+}
+
 static int begin_extra(struct tar *t, const struct header *h, struct hw_err *e)
 {
 	if (h->size < 0 || h->size > TAR_EXTRA_MAX)
@@ -422,8 +448,8 @@ static int begin_extra(struct tar *t, const struct header *h, struct hw_err *e)
 	t->pending = h->flag != 'g';
 	t->extra_len = (size_t)h->size;
 	t->left = h->size + padding(h->size);
-	t->state = t->left > 0 ? EXTRA : HEADER;
-	return 0;
+	t->state = EXTRA;
+	return t->left > 0 ? 0 : use_extra(t, e);
 }
 
 static int take_header(struct tar *t, const uint8_t *block, struct hw_err *e)
@@ -441,26 +467,6 @@ static int take_header(struct tar *t, const uint8_t *block, struct hw_err *e)
 	if (header_decode(block, &h, e) < 0)
 		return err_ctx(e, "tar archive at byte %lld", (long long)t->at - TAR_BLOCK);
 	return is_extra(h.flag) ? begin_extra(t, &h, e) : begin_member(t, &h, block, e);
-}
-
-/* What came between a header of ours and the member's own. */
-static int use_extra(struct tar *t, struct hw_err *e)
-{
-	const char *data = t->extra.data;
-
-	if (t->extra_flag == 'x') { /* a second one takes the first one's place */
-		pax_done(&t->pax);
-		if (pax_decode(&t->pax, data, t->extra_len, e) < 0)
-			return err_ctx(e, "tar archive at byte %lld", (long long)t->at);
-	} else if (t->extra_flag == 'L') {
-		free(t->long_path);
-		t->long_path = str_ncopy(data, t->extra_len);
-	} else if (t->extra_flag == 'K') {
-		free(t->long_target);
-		t->long_target = str_ncopy(data, t->extra_len);
-	}
-	buf_done(&t->extra);
-	return 0;
 }
 
 /* ---- bytes ----------------------------------------------------------------- */
@@ -500,10 +506,8 @@ static ssize_t feed_extra(struct tar *t, const uint8_t *data, size_t len, struct
 	buf_add(&t->extra, data, n);
 	t->at += (int64_t)n;
 	t->left -= (int64_t)n;
-	if (t->left == 0) {
-		t->state = HEADER;
+	if (t->left == 0)
 		r = use_extra(t, e);
-	}
 	return r < 0 ? r : (ssize_t)n;
 }
 
@@ -588,13 +592,15 @@ int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e)
 /**
  * tar_finish() - no more bytes come
  *
- * Many programs leave out the two blocks of zeros at the end: that is no error.
+ * Programs leave out the two blocks of zeros at the end, or even what fills the
+ * last block: that is no error, as in Go.
  *
  * Return: 0, or -EINVAL: it stops in the middle
  */
 int tar_finish(struct tar *t, struct hw_err *e)
 {
-	if (t->state == TRAILER || (t->state == HEADER && t->fill == 0 && !t->pending))
+	if (t->state == TRAILER || t->state == PADDING ||
+	    (t->state == HEADER && t->fill == 0 && !t->pending))
 		return 0;
 	return err_text(e, -EINVAL, "the tar archive stops at byte %lld, in the middle of %.256s",
 			(long long)t->at, t->entry.path ? t->entry.path : "a header");
