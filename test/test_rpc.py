@@ -323,7 +323,8 @@ def conversation(r):
         message = b"\0" + struct.pack(">I", len(text)) + text
         out.append(frame(1, 4, stream, request_headers(method)))
         out.append(frame(0, r.randint(0, 1), stream, message[:r.choice([len(message), 3, 7])]))
-        out.append(r.choice([b"", frame(3, 0, stream, struct.pack(">I", 8)), frame(6, 0, 0, b"p" * 8),
+        out.append(r.choice([b"", frame(3, 0, stream, struct.pack(">I", 8)),
+                             frame(6, 0, 0, b"p" * 8),
                              frame(8, 0, stream, struct.pack(">I", r.getrandbits(31))),
                              frame(4, 0, 0, struct.pack(">HI", r.randint(1, 6), r.getrandbits(31))),
                              frame(7, 0, 0, bytes(8)), frame(9, 4, stream, b"")]))
