@@ -274,6 +274,13 @@ def test_sparse_files_have_their_holes(layers, form):
     assert layers.rebuild() == SPARSE[form] + member("g", data=b"behind") + END
 
 
+def test_what_fills_a_map_may_be_anything(layers):
+    data = (pax(GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize="9000")
+            + member("f", data=b"1\n4096\n5\n".ljust(BLOCK, b"\n") + b"12345"))
+    layers.unpack(data)
+    assert (layers.root / "f").read_bytes() == bytes(4096) + b"12345" + bytes(9000 - 4101)
+
+
 def test_a_piece_without_length_marks_the_end(layers):
     data = pax(GNU__sparse__map="0,1,1000000,0", GNU__sparse__size="1000000") + member("f", data=b"x")
     layers.unpack(data)

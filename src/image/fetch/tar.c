@@ -49,7 +49,8 @@ struct tar {
 	struct tar_entry entry;
 	size_t piece;	   /* of entry.pieces, the one that comes */
 	int64_t piece_at;  /* bytes of it that have come */
-	int64_t map_lines; /* of a map as text: still to come; -1: not known */
+	int64_t map_lines; /* of a map as text, so far */
+	int64_t map_want;  /* lines that it has; -1: not known yet */
 };
 
 /** tar_new() - a reader; @sink and @ctx are borrowed */
@@ -311,19 +312,17 @@ static int parse_map_text(struct tar *t, struct hw_err *e)
 	return 0;
 }
 
-/* Lines that are to come, once the first one, which tells, is there. */
+/* The first line tells how many follow. */
 static int count_map_lines(struct tar *t, struct hw_err *e)
 {
 	const char *p = t->extra.data;
 	int64_t n;
 
-	if (t->map_lines >= 0 || !memchr(p, '\n', t->extra.len))
+	if (t->map_want >= 0 || t->map_lines == 0)
 		return 0;
 	if (!map_number(&p, p + t->extra.len, &n) || n > TAR_HOLES_MAX)
 		return err_text(e, -EINVAL, "a sparse file has a map that cannot be");
-	t->map_lines = 1 + 2 * n;
-	for (const char *c = t->extra.data; c < t->extra.data + t->extra.len; c++)
-		t->map_lines -= *c == '\n';
+	t->map_want = 1 + 2 * n;
 	return 0;
 }
 
@@ -332,19 +331,18 @@ static int add_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
 	if (t->entry.stored < TAR_BLOCK || t->extra.len >= TAR_MAP_MAX)
 		return err_text(e, -EINVAL, "a sparse file has a map without an end");
 	t->entry.stored -= TAR_BLOCK;
-	if (t->map_lines > 0)
-		for (size_t i = 0; i < TAR_BLOCK; i++)
-			t->map_lines -= block[i] == '\n';
+	for (size_t i = 0; i < TAR_BLOCK; i++)
+		t->map_lines += block[i] == '\n';
 	buf_add(&t->extra, block, TAR_BLOCK);
 	return count_map_lines(t, e);
 }
 
-/* 1.0: lines of numbers before the data, in whole blocks; the padding has no newline */
+/* 1.0: lines of numbers before the data, in whole blocks; what fills the last one may be anything */
 static int take_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
 	int r = add_map_text(t, block, e);
 
-	if (r == 0 && t->map_lines != 0)
+	if (r == 0 && (t->map_want < 0 || t->map_lines < t->map_want))
 		return 0;
 	if (r == 0)
 		r = parse_map_text(t, e);
@@ -367,7 +365,8 @@ static int begin_pax_sparse(struct tar *t, enum pax_sparse how, struct hw_err *e
 		return begin_sparse(t, e);
 	}
 	buf_done(&t->extra);
-	t->map_lines = -1;
+	t->map_lines = 0;
+	t->map_want = -1;
 	t->state = MAP_TEXT;
 	return 0;
 }
