@@ -144,11 +144,12 @@ def test_images(containerd, tmp_path):
         containerd.ctr("images", "import", "--snapshotter", "native", str(tmp_path / user))
 
     def listed():
+        """The fields, and which element of images has which name: the order is any."""
         fields = containerd.call("ListImages")[1]
-        return {fields["images.%d.repo_tags.0" % i]: i for i in range(len(fields))
-                if "images.%d.repo_tags.0" % i in fields}
-    containerd.wait_until(lambda: set(ids) <= set(listed()))
-    fields, where = containerd.call("ListImages")[1], listed()
+        return fields, {fields["images.%d.repo_tags.0" % i]: i for i in range(len(fields))
+                        if "images.%d.repo_tags.0" % i in fields}
+    containerd.wait_until(lambda: set(ids) <= set(listed()[1]))
+    fields, where = listed()
     for name, image_id in ids.items():
         assert fields["images.%d.id" % where[name]] == image_id
         assert int(fields["images.%d.size" % where[name]]) > 0
