@@ -14,14 +14,6 @@
 #define HEADER_NAME_MAX 256 /* prefix, slash, name */
 #define HEADER_LINK_MAX 100
 
-/* How a block can go on with the map of a sparse file. */
-#define HEADER_MAP_AT	  386
-#define HEADER_MAP_N	  4
-#define HEADER_MAP_MORE	  482
-#define HEADER_MAP_SIZE	  483
-#define HEADER_MAP_N_MORE 21
-#define HEADER_MAP_AGAIN  504
-
 struct header {
 	char flag; /* what it is: '0', '5', 'x' ... */
 	char path[HEADER_NAME_MAX + 1];

@@ -23,8 +23,8 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "image/fetch/tar-header.h"
-#include "image/fetch/tar-number.h"
 #include "image/fetch/tar-pax.h"
+#include "image/fetch/tar-sparse.h"
 
 #define SIZE_LIMIT (INT64_MAX / 4) /* so that sums of a few sizes fit */
 
@@ -39,7 +39,7 @@ struct tar {
 	size_t fill;	   /* of block */
 	bool had_zeros;	   /* one block of them */
 	int64_t left;	   /* bytes of this state that are to come */
-	struct buf extra;  /* a header's body, or a map as text */
+	struct buf extra;  /* a header's body */
 	char extra_flag;   /* 'x', 'g', 'L', 'K' */
 	size_t extra_len;  /* without padding */
 	bool pending;	   /* something was said about a member that has not come */
@@ -47,10 +47,9 @@ struct tar {
 	char *long_target; /* from 'K' */
 	struct pax pax;
 	struct tar_entry entry;
-	size_t piece;	   /* of entry.pieces, the one that comes */
-	int64_t piece_at;  /* bytes of it that have come */
-	int64_t map_lines; /* of a map as text, so far */
-	int64_t map_want;  /* lines that it has; -1: not known yet */
+	size_t piece;	  /* of entry.pieces, the one that comes */
+	int64_t piece_at; /* bytes of it that have come */
+	struct sparse_text map;
 };
 
 /** tar_new() - a reader; @sink and @ctx are borrowed */
@@ -61,6 +60,7 @@ struct tar *tar_new(const struct tar_sink *sink, void *ctx)
 	t->sink = sink;
 	t->ctx = ctx;
 	pax_init(&t->pax);
+	sparse_text_init(&t->map);
 	return t;
 }
 
@@ -75,6 +75,8 @@ static void forget(struct tar *t)
 	t->entry = (struct tar_entry){ 0 };
 	t->pending = false;
 	pax_done(&t->pax);
+	sparse_text_done(&t->map);
+	sparse_text_init(&t->map);
 }
 
 /** tar_free() - free a reader */
@@ -205,150 +207,28 @@ static int begin_entry(struct tar *t, struct hw_err *e)
 
 /* ---- sparse files ---------------------------------------------------------- */
 
-static void add_piece(struct tar_entry *entry, int64_t offset, int64_t len)
+/* @r: from a map: an error, or 1 when more of it is in the next block */
+static int begin_sparse(struct tar *t, int r, struct hw_err *e)
 {
-	entry->pieces = mem_resize(entry->pieces, entry->n_pieces + 1, sizeof(*entry->pieces));
-	entry->pieces[entry->n_pieces++] = (struct tar_piece){ offset, len };
-}
-
-/* In order, apart from each other, inside of the file, and as much as is stored. */
-static int check_pieces(const struct tar_entry *entry, struct hw_err *e)
-{
-	int64_t end = 0, sum = 0;
-
-	for (size_t i = 0; i < entry->n_pieces; i++) {
-		const struct tar_piece *p = &entry->pieces[i];
-
-		if (p->offset < end || p->len < 0 || p->offset > entry->size ||
-		    p->len > entry->size - p->offset)
-			return err_text(e, -EINVAL, "the map of a sparse file cannot be");
-		end = p->offset + p->len;
-		sum += p->len;
-	}
-	if (sum != entry->stored)
-		return err_text(e, -EINVAL,
-				"a sparse file has %lld bytes of data, and %lld in its map",
-				(long long)entry->stored, (long long)sum);
-	return 0;
-}
-
-static int begin_sparse(struct tar *t, struct hw_err *e)
-{
-	int r = check_size(t->entry.size, e);
-
+	if (r == 1)
+		return 0;
 	if (r == 0)
-		r = check_pieces(&t->entry, e);
+		r = check_size(t->entry.size, e);
+	if (r == 0)
+		r = sparse_check(&t->entry, e);
 	if (r < 0)
 		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
 	return begin_entry(t, e);
 }
 
-/* @n entries of a map in GNU's binary form, up to the first without a length. */
-static int add_map(struct tar *t, const uint8_t *p, size_t n, struct hw_err *e)
-{
-	for (size_t i = 0; i < n; i++, p += 24) {
-		int64_t offset, len;
-
-		if (p[0] == '\0' && p[12] == '\0')
-			break;
-		if (!tar_number(p, 12, &offset) || !tar_number(p + 12, 12, &len) ||
-		    t->entry.n_pieces == TAR_HOLES_MAX)
-			return err_text(e, -EINVAL, "tar member \"%.256s\": its map cannot be read",
-					t->entry.path);
-		add_piece(&t->entry, offset, len);
-	}
-	return 0;
-}
-
 static int take_map_block(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
-	int r = add_map(t, block, HEADER_MAP_N_MORE, e);
-
-	if (r < 0 || block[HEADER_MAP_AGAIN])
-		return r;
-	return begin_sparse(t, e);
+	return begin_sparse(t, sparse_take_block(&t->entry, block, e), e);
 }
 
-/* 'S': the map begins in the header */
-static int begin_old_sparse(struct tar *t, const uint8_t *block, struct hw_err *e)
-{
-	int r = add_map(t, block + HEADER_MAP_AT, HEADER_MAP_N, e);
-
-	if (r < 0)
-		return r;
-	if (!tar_number(block + HEADER_MAP_SIZE, 12, &t->entry.size))
-		return err_text(e, -EINVAL, "tar member \"%.256s\": its size is not a number",
-				t->entry.path);
-	if (!block[HEADER_MAP_MORE])
-		return begin_sparse(t, e);
-	t->state = MAP_BLOCK;
-	return 0;
-}
-
-/* A line of a map as text; *p moves behind it. */
-static bool map_number(const char **p, const char *end, int64_t *ret_n)
-{
-	const char *newline = memchr(*p, '\n', (size_t)(end - *p));
-
-	if (!newline || !tar_decimal(*p, (size_t)(newline - *p), ret_n))
-		return false;
-	*p = newline + 1;
-	return true;
-}
-
-static int parse_map_text(struct tar *t, struct hw_err *e)
-{
-	const char *p = t->extra.data, *end = p + t->extra.len;
-	int64_t n, offset, len;
-
-	if (!map_number(&p, end, &n))
-		return err_text(e, -EINVAL, "a sparse file has no map");
-	for (int64_t i = 0; i < n; i++) {
-		if (!map_number(&p, end, &offset) || !map_number(&p, end, &len))
-			return err_text(e, -EINVAL,
-					"the map of a sparse file is not made of numbers");
-		add_piece(&t->entry, offset, len);
-	}
-	return 0;
-}
-
-/* The first line tells how many follow. */
-static int count_map_lines(struct tar *t, struct hw_err *e)
-{
-	const char *p = t->extra.data;
-	int64_t n;
-
-	if (t->map_want >= 0 || t->map_lines == 0)
-		return 0;
-	if (!map_number(&p, p + t->extra.len, &n) || n > TAR_HOLES_MAX)
-		return err_text(e, -EINVAL, "a sparse file has a map that cannot be");
-	t->map_want = 1 + 2 * n;
-	return 0;
-}
-
-static int add_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
-{
-	if (t->entry.stored < TAR_BLOCK || t->extra.len >= TAR_MAP_MAX)
-		return err_text(e, -EINVAL, "a sparse file has a map without an end");
-	t->entry.stored -= TAR_BLOCK;
-	for (size_t i = 0; i < TAR_BLOCK; i++)
-		t->map_lines += block[i] == '\n';
-	buf_add(&t->extra, block, TAR_BLOCK);
-	return count_map_lines(t, e);
-}
-
-/* 1.0: lines of numbers before the data, in whole blocks; what fills the last one may be anything */
 static int take_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
-	int r = add_map_text(t, block, e);
-
-	if (r == 0 && (t->map_want < 0 || t->map_lines < t->map_want))
-		return 0;
-	if (r == 0)
-		r = parse_map_text(t, e);
-	if (r < 0)
-		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
-	return begin_sparse(t, e);
+	return begin_sparse(t, sparse_take_text(&t->map, &t->entry, block, e), e);
 }
 
 static int begin_pax_sparse(struct tar *t, enum pax_sparse how, struct hw_err *e)
@@ -362,11 +242,8 @@ static int begin_pax_sparse(struct tar *t, enum pax_sparse how, struct hw_err *e
 		t->entry.n_pieces = t->pax.n_pieces;
 		t->entry.pieces = take_ptr(t->pax.pieces);
 		t->pax.n_pieces = 0;
-		return begin_sparse(t, e);
+		return begin_sparse(t, 0, e);
 	}
-	buf_done(&t->extra);
-	t->map_lines = 0;
-	t->map_want = -1;
 	t->state = MAP_TEXT;
 	return 0;
 }
@@ -383,12 +260,14 @@ static int begin_file(struct tar *t, const struct header *h, const uint8_t *bloc
 	r = check_size(t->entry.stored, e);
 	if (r < 0)
 		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
-	if (h->flag == 'S')
-		return begin_old_sparse(t, block, e);
+	if (h->flag == 'S') {
+		t->state = MAP_BLOCK;
+		return begin_sparse(t, sparse_take_header(&t->entry, block, e), e);
+	}
 	if (how != PAX_SPARSE_NONE)
 		return begin_pax_sparse(t, how, e);
 	if (t->entry.stored > 0)
-		add_piece(&t->entry, 0, t->entry.stored);
+		sparse_add(&t->entry, 0, t->entry.stored);
 	return begin_entry(t, e);
 }
 
