@@ -305,6 +305,12 @@ def test_an_opaque_folder_has_the_attribute_that_overlayfs_knows(layers):
     assert names(layers.root) == ["d", "d/f", "e"]
 
 
+def test_a_root_that_hides_all_below_is_told(layers):
+    for data in member(".wh..wh..opq"), symlink("l", "/") + member("l/.wh..wh..opq"):
+        assert layers.unpack(data)["opaque"]
+    assert not layers.unpack(member("d/.wh..wh..opq"))["opaque"]
+
+
 def test_a_whiteout_leaves_what_its_own_layer_has(layers):
     new = member("f", data=b"new") + folder("d") + member("d/g", data=b"new")
     gone = member(".wh.f") + member(".wh.d")
@@ -381,7 +387,7 @@ def test_damage_is_found_file_by_file(layers):
     (layers.root / "f").unlink()
     (layers.root / "f").mkdir()
     assert layers.verify() == ["a: its content is not what it was",
-                               "l/through: open it: No such file or directory",
+                               "l/through: it is gone",
                                "x" * 200 + ": it is too short", "f: it is not a file"]
     with pytest.raises(Failed, match='file "a": its content is not what it was'):
         layers.rebuild()

@@ -24,6 +24,8 @@ const struct hw_field unpacked_fields[] = {
 	COUNT(skipped, "extended attributes that were left out"),
 	{ "rebuildable", HW_BOOL, HW_AT(struct unpacked, rebuildable), .flags = HW_ALWAYS,
 	  .help = "the archive can be written again from its recipe" },
+	{ "opaque", HW_BOOL, HW_AT(struct unpacked, opaque), .flags = HW_ALWAYS,
+	  .help = "nothing of the layers below is to be seen" },
 	{ "implied", HW_STRINGS, HW_AT(struct unpacked, implied), .flags = HW_ALWAYS,
 	  .help = "folders that no member spoke of" },
 	{ 0 },

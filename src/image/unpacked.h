@@ -23,8 +23,9 @@ struct unpacked {
 	int64_t content; /* bytes of its files */
 	int64_t disk;	 /* that they take, about */
 	int64_t inodes;
-	int64_t skipped;	   /* extended attributes that were left out */
-	bool rebuildable;	   /* from the recipe: no member took another one's place */
+	int64_t skipped;  /* extended attributes that were left out */
+	bool rebuildable; /* from the recipe: no member took another one's place */
+	bool opaque;	  /* nothing of below is to be seen; overlayfs does not know of a root */
 	struct hw_strings implied; /* folders that no member spoke of; "": the root */
 };
 

@@ -284,17 +284,31 @@ int make_member(struct make *m, const struct tar_entry *entry, const char *path,
 
 /* ---- what a layer takes away ----------------------------------------------- */
 
+static bool is_root(const struct tree *t)
+{
+	struct stat root, here;
+
+	return fstat(t->root, &root) == 0 && fstat(t->fd, &here) == 0 &&
+	       root.st_ino == here.st_ino && root.st_dev == here.st_dev;
+}
+
 /**
  * make_opaque() - nothing of the layers below is to be seen in a folder
  * @path: of the member that says so, in that folder
+ *
+ * Overlayfs does not look for the mark at a layer's root: m->opaque tells whoever
+ * mounts it.
  */
 int make_opaque(struct make *m, const char *path, struct hw_err *e)
 {
 	int r = enter_parent(m, path, e);
 
-	if (r == 0 && fsetxattr(m->tree.fd, TREE_OPAQUE, "y", 1, 0) < 0)
-		r = err_set(e, -errno, "make folder \"%.256s\" opaque", m->tree.path);
-	return r;
+	if (r < 0)
+		return r;
+	if (fsetxattr(m->tree.fd, TREE_OPAQUE, "y", 1, 0) < 0)
+		return err_set(e, -errno, "make folder \"%.256s\" opaque", m->tree.path);
+	m->opaque = m->opaque || is_root(&m->tree);
+	return 0;
 }
 
 /* The layer itself has something of that name: a file hides what is below anyway. */

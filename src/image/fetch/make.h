@@ -23,6 +23,7 @@
 struct make {
 	struct tree tree;
 	bool replaced;	 /* a member was made in the place of another */
+	bool opaque;	 /* the root itself is */
 	int64_t skipped; /* extended attributes that are not for us to set */
 };
 

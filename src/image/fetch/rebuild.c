@@ -83,29 +83,29 @@ static int read_pieces(struct rebuild *b, int fd, const struct recipe_file *file
 	return 0;
 }
 
-static int open_file(struct rebuild *b, const char *path, struct hw_err *e)
+/* It is looked at before it is opened: to open a device can be to use it. */
+static int open_file(int root, const char *path)
 {
-	int fd = tree_open(b->root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+	autoclose int look = tree_open(root, path, O_PATH | O_NOFOLLOW);
+	struct stat st;
 
-	if (fd >= 0)
-		return fd;
-	err_set(e, fd, "open it");
-	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP || fd == -ENXIO)
-		e->code = -EBADMSG; /* something else is there, or nothing */
-	return e->code;
+	if (look < 0)
+		return look;
+	if (fstat(look, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? tree_open(root, path, O_RDONLY | O_NOFOLLOW) : -EISDIR;
 }
 
 static int read_file(struct rebuild *b, const struct recipe_file *file, struct hw_err *e)
 {
-	autoclose int fd = open_file(b, file->path, e);
-	struct stat st;
+	autoclose int fd = open_file(b->root, file->path);
 
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
-		return err_set(e, -errno, "look at it");
-	if (!S_ISREG(st.st_mode))
+	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
+		return err_text(e, -EBADMSG, "it is gone");
+	if (fd == -EISDIR)
 		return err_text(e, -EBADMSG, "it is not a file");
+	if (fd < 0)
+		return err_set(e, fd, "open it");
 	return read_pieces(b, fd, file, e);
 }
 

@@ -383,6 +383,7 @@ int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_un
 		.inodes = u->inodes,
 		.skipped = u->make.skipped,
 		.rebuildable = !u->make.replaced,
+		.opaque = u->make.opaque,
 	};
 	list_implied(u, &ret_unpacked->implied);
 	return 0;
