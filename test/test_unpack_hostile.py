@@ -273,6 +273,12 @@ def test_folders_that_are_only_implied_count_too(layers):
     assert "more than 30 members" in layers.refused(data, "--entries", 30)
 
 
+def test_folders_that_are_only_implied_are_few_enough_to_be_told(layers):
+    path = "/".join(["\1" * 100] * 30)
+    data = b"".join(pax(path="%d/%s" % (i, path)) + folder("x") for i in range(20))
+    assert "too many folders have no member of their own" in layers.refused(data)
+
+
 def test_a_bomb_of_holes_stops_at_the_limit(layers):
     data = pax(GNU__sparse__map="", GNU__sparse__size=str(1 << 50)) + member("f")
     assert "is larger than 68719476736" in layers.refused(data)

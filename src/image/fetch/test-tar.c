@@ -91,10 +91,8 @@ static void add_member(struct buf *b, char flag, const char *name, const char *t
 	memset(block + 148, ' ', 8);
 	block[156] = (unsigned char)flag;
 	snprintf((char *)block + 157, 100, "%s", target);
-	memcpy(block + 257,
-	       "ustar\0"
-	       "00",
-	       8);
+	snprintf((char *)block + 257, 6, "ustar");
+	block[263] = block[264] = '0';
 	for (size_t i = 0; i < TAR_BLOCK; i++)
 		sum += block[i];
 	snprintf((char *)block + 148, 8, "%06o", sum);

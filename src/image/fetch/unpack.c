@@ -24,10 +24,11 @@
 #include "image/fetch/sha256.h"
 #include "image/fetch/tar.h"
 
-#define SPACE_STEP  (32 << 20)
-#define LARGE	    (1 << 20)
-#define DISK_BLOCK  4096
-#define IMPLIED_MAX (16 << 20) /* bytes of all their paths */
+#define SPACE_STEP   (32 << 20)
+#define LARGE	     (1 << 20)
+#define DISK_BLOCK   4096
+#define IMPLIED_MAX  100000
+#define IMPLIED_TEXT (3 << 20) /* of all their paths as JSON; the daemon reads 4 MiB */
 
 struct unpack {
 	struct unpack_options options;
@@ -93,12 +94,22 @@ static int check_file(struct unpack *u, const struct tar_entry *entry, struct hw
 
 /* ---- folders that no member speaks of --------------------------------------- */
 
+/* Bytes of a path in JSON, at most. */
+static size_t json_size(const char *path)
+{
+	size_t n = strlen("\"\",");
+
+	for (const char *p = path; *p; p++)
+		n += strchr("\"\\", *p) ? 2 : *p < ' ' || *p > '~' ? strlen("\\u0000") : 1;
+	return n;
+}
+
 static int note_implied(void *ctx, const char *path, struct hw_err *e)
 {
 	struct unpack *u = ctx;
 
-	u->implied_size += strlen(path) + 1;
-	if (u->implied_size > IMPLIED_MAX)
+	u->implied_size += json_size(path);
+	if (u->implied_size > IMPLIED_TEXT || map_count(u->implied) == IMPLIED_MAX)
 		return err_text(e, -EFBIG, "too many folders have no member of their own");
 	map_set(u->implied, path, u);
 	u->inodes++;
