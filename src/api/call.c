@@ -51,20 +51,13 @@ int api_stream_open(struct rpc_client *client, const ProtobufCServiceDescriptor 
 		    const char *method, const ProtobufCMessage *request, int64_t deadline,
 		    struct rpc_stream **ret_stream, struct hw_err *e)
 {
-	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	autofree char *path = path_of(service, method);
-	int r;
+	struct buf bytes = { 0 };
 
 	assert(protobuf_c_service_descriptor_get_method_by_name(service, method));
-	r = rpc_stream_open(client, path, deadline, &stream, e);
-	if (r == 0 && request) {
-		r = api_stream_send(stream, request, e);
-		rpc_stream_end(stream);
-	}
-	if (r < 0)
-		return r;
-	*ret_stream = take_ptr(stream);
-	return 0;
+	if (request)
+		message_encode(request, &bytes);
+	return rpc_stream_open(client, path, request ? &bytes : NULL, deadline, ret_stream, e);
 }
 
 int api_stream_send(struct rpc_stream *stream, const ProtobufCMessage *message, struct hw_err *e)

@@ -28,7 +28,8 @@ struct rpc_calls {
 	uint32_t message_max;
 	/* In the handler's thread, as its last word; must not block. */
 	void (*ended)(void *ctx, struct rpc_call *call, enum status_code code);
-	/* From any thread: look at calls.ready soon. */
+	/* From any thread: look at calls.ready soon. May come when there is nothing any more, but
+	 * not after the thread has ended. */
 	void (*wake)(void *ctx);
 	void *ctx;
 	pthread_mutex_t lock; /* of what follows, and of rpc_call.ready_link, is_ready, is_done */
@@ -76,7 +77,8 @@ void rpc_call_unref(struct rpc_call *call);
 void rpc_call_push(struct rpc_call *call, struct buf *message); /* of the request; takes it */
 void rpc_call_push_end(struct rpc_call *call);
 void rpc_call_over(struct rpc_call *call, enum status_code code);
-void rpc_call_sent(struct rpc_call *call);     /* the stream has sent all that it was given */
+void rpc_call_sent(struct rpc_call *call); /* the stream has sent all that it was given */
+void rpc_call_serve(struct rpc_call *call);
 bool rpc_call_dispatch(struct rpc_call *call); /* false: too many are running */
 /* What the handler has for the stream: messages are moved to *ret_out. */
 void rpc_call_collect(struct rpc_call *call, struct list *ret_out, unsigned *ret_taken);

@@ -169,15 +169,18 @@ void rpc_call_collect(struct rpc_call *call, struct list *ret_out, unsigned *ret
 static void tell_loop(struct rpc_call *call, bool done)
 {
 	struct rpc_calls *calls = call->calls;
+	bool wake;
 
 	pthread_mutex_lock(&calls->lock);
 	call->is_done = done;
-	if (!call->is_ready) {
+	wake = !call->is_ready;
+	if (wake) {
 		call->is_ready = true;
 		list_append(&calls->ready, &call->ready_link);
-		calls->wake(calls->ctx);
 	}
 	pthread_mutex_unlock(&calls->lock);
+	if (wake)
+		calls->wake(calls->ctx);
 }
 
 /* The handler's result; a call that was over before it began has none. */
@@ -193,9 +196,11 @@ static int serve(struct rpc_call *call, struct hw_err *e)
 	return r;
 }
 
-static void run(struct job *job)
+/**
+ * rpc_call_serve() - run the handler, here and now
+ */
+void rpc_call_serve(struct rpc_call *call)
 {
-	struct rpc_call *call = list_entry(job, struct rpc_call, job);
 	struct hw_err e;
 
 	if (serve(call, &e) < 0) {
@@ -203,6 +208,13 @@ static void run(struct job *job)
 		call->text = str_copy(e.msg);
 	}
 	call->calls->ended(call->calls->ctx, call, call->code);
+}
+
+static void run(struct job *job)
+{
+	struct rpc_call *call = list_entry(job, struct rpc_call, job);
+
+	rpc_call_serve(call);
 	tell_loop(call, true);
 }
 

@@ -34,6 +34,9 @@ enum rpc_flags {
 	RPC_LONG = 1 << 0,	 /* may take long: a thread of its own, not one of the pool */
 	RPC_STREAM_IN = 1 << 1,	 /* any number of requests; runs from the first header on */
 	RPC_STREAM_OUT = 1 << 2, /* any number of answers */
+	/* Waits for nothing, not even for a lock that somebody holds for long: runs on the loop.
+	 * For what is asked often and known already; no other flag goes with it. */
+	RPC_INSTANT = 1 << 3,
 };
 
 struct rpc_method {

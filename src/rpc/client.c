@@ -191,36 +191,58 @@ void rpc_client_close(struct rpc_client *client)
 
 /* ---- streams ------------------------------------------------------------------------ */
 
+static struct rpc_stream *stream_new(struct rpc_client *client)
+{
+	struct rpc_stream *stream = mem_new(sizeof(*stream));
+
+	stream->client = client;
+	list_init(&stream->in);
+	client->streams++;
+	return stream;
+}
+
+static int stream_start(struct rpc_stream *stream, const char *method, struct buf *request,
+			int64_t deadline, struct hw_err *e)
+{
+	struct rpc_client *client = stream->client;
+	int64_t now = time_now();
+	int r = 0;
+
+	if (!client->grpc || (!grpc_is_usable(client->grpc) && client->streams == 1))
+		r = connect_anew(client, e);
+	if (r == 0)
+		r = grpc_start(client->grpc, method,
+			       deadline == TIME_NEVER ? TIME_NEVER : deadline - now, now, stream,
+			       &stream->call, e);
+	if (r == 0 && request)
+		r = grpc_send(stream->call, request, e);
+	if (r == 0 && request)
+		grpc_end(stream->call);
+	if (r == 0)
+		flush(client);
+	return r;
+}
+
 /**
  * rpc_stream_open() - begin a call
  * @client:     the client
  * @method:     "/package.Service/Method"
+ * @request:    taken; NULL: a stream of them follows
  * @deadline:   of the whole call; TIME_NEVER: none
  * @ret_stream: the call
  * @e:          the error
  */
-int rpc_stream_open(struct rpc_client *client, const char *method, int64_t deadline,
-		    struct rpc_stream **ret_stream, struct hw_err *e)
+int rpc_stream_open(struct rpc_client *client, const char *method, struct buf *request,
+		    int64_t deadline, struct rpc_stream **ret_stream, struct hw_err *e)
 {
-	struct rpc_stream *stream;
-	int64_t now = time_now();
-	int r = 0;
+	AUTO(rpc_stream_free) struct rpc_stream *stream = stream_new(client);
+	int r = stream_start(stream, method, request, deadline, e);
 
-	if (!client->grpc || (!grpc_is_usable(client->grpc) && client->streams == 0))
-		r = connect_anew(client, e);
+	if (request)
+		buf_done(request);
 	if (r < 0)
 		return r;
-	stream = mem_new(sizeof(*stream));
-	stream->client = client;
-	list_init(&stream->in);
-	r = grpc_start(client->grpc, method, deadline == TIME_NEVER ? TIME_NEVER : deadline - now,
-		       now, stream, &stream->call, e);
-	if (r < 0) {
-		free(stream);
-		return r;
-	}
-	client->streams++;
-	*ret_stream = stream;
+	*ret_stream = take_ptr(stream);
 	return 0;
 }
 
@@ -312,7 +334,6 @@ void rpc_stream_free(struct rpc_stream *stream)
 
 static int receive_one(struct rpc_stream *stream, struct buf *ret, struct hw_err *e)
 {
-	flush(stream->client);
 	while (stream->call && stream->n_in < 2)
 		turn(stream->client);
 	if (stream->n_in > 1)
@@ -337,15 +358,7 @@ int rpc_client_call(struct rpc_client *client, const char *method, struct buf *r
 		    int64_t deadline, struct buf *ret_answer, struct hw_err *e)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	int r = rpc_stream_open(client, method, deadline, &stream, e);
+	int r = rpc_stream_open(client, method, request, deadline, &stream, e);
 
-	if (r < 0) {
-		buf_done(request);
-		return r;
-	}
-	r = grpc_send(stream->call, request, e);
-	if (r < 0)
-		return r;
-	grpc_end(stream->call);
-	return receive_one(stream, ret_answer, e);
+	return r < 0 ? r : receive_one(stream, ret_answer, e);
 }

@@ -35,8 +35,10 @@ void rpc_client_close(struct rpc_client *client); /* after its streams are freed
 int rpc_client_call(struct rpc_client *client, const char *method, struct buf *request,
 		    int64_t deadline, struct buf *ret_answer, struct hw_err *e);
 
-int rpc_stream_open(struct rpc_client *client, const char *method, int64_t deadline,
-		    struct rpc_stream **ret_stream, struct hw_err *e);
+/* Begin a call. @request is all of its request, whose bytes are taken; NULL: rpc_stream_send() and
+ * rpc_stream_end() follow. */
+int rpc_stream_open(struct rpc_client *client, const char *method, struct buf *request,
+		    int64_t deadline, struct rpc_stream **ret_stream, struct hw_err *e);
 /* Takes the bytes; waits until they are with the kernel. An error may be the server's status. */
 int rpc_stream_send(struct rpc_stream *stream, struct buf *message, struct hw_err *e);
 void rpc_stream_end(struct rpc_stream *stream); /* that was the last */

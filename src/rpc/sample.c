@@ -161,6 +161,7 @@ static int sample_chat(struct rpc_call *call, void *ctx, struct hw_err *e)
 }
 
 const struct rpc_method sample_methods[] = {
+	{ "/sample.Sample/Now", sample_echo, RPC_INSTANT },
 	{ "/sample.Sample/Echo", sample_echo, 0 },
 	{ "/sample.Sample/Fail", sample_fail, 0 },
 	{ "/sample.Sample/Mute", sample_mute, 0 },

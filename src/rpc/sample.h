@@ -2,6 +2,7 @@
 /*
  * rpc/sample.h - a service for tests and benchmarks
  *
+ *	/sample.Sample/Now    instant the request
  *	/sample.Sample/Echo   short   the request
  *	/sample.Sample/Fail   short   "5 text" fails with code 5 and that text
  *	/sample.Sample/Mute   short   succeeds without an answer, which is a mistake

@@ -251,6 +251,8 @@ static void refuse(struct rpc_server *s, struct rpc_call *call, enum status_code
 	let_go(call);
 }
 
+static void collect(struct rpc_server *s, struct rpc_call *call, bool done);
+
 static bool is_long(const struct rpc_call *call)
 {
 	return call->method->flags & RPC_LONG;
@@ -260,6 +262,13 @@ static void dispatch(struct rpc_server *s, struct rpc_call *call)
 {
 	autofree char *text = NULL;
 
+	if (call->method->flags & RPC_INSTANT) {
+		s->n_calls++;
+		call->refs++;
+		rpc_call_serve(call);
+		collect(s, call, true);
+		return;
+	}
 	if (!(is_long(call) && s->n_long >= s->config.long_calls) && rpc_call_dispatch(call)) {
 		s->n_calls++;
 		s->n_long += is_long(call);

@@ -3,7 +3,8 @@
  * rpc/server.h - a gRPC server: sockets on a libuv loop, handlers on threads
  *
  * What:  accepts connections, finds the method of each call and lets its handler
- *        run (call.h): short ones on a pool, long ones on threads of their own.
+ *        run (call.h): instant ones on the loop, short ones on a pool, long ones on
+ *        threads of their own.
  * How:   the loop is the caller's and does all I/O; it waits for no handler, and
  *        a handler for no client but its own.
  * Rules: every function is for the loop's thread, rpc_server_stats() apart.

@@ -169,7 +169,7 @@ static enum status_code call(struct rpc_client *client, const char *method, cons
 
 	if (call_until(client, method, text, time_deadline(LONG), &answer, &e) < 0)
 		return status_of(&e);
-	if (str_equal(method, "Echo"))
+	if (str_equal(method, "Echo") || str_equal(method, "Now"))
 		assert_string_equal(answer.data, text);
 	return STATUS_OK;
 }
@@ -182,14 +182,11 @@ static struct rpc_stream *open_stream(struct rpc_client *client, const char *met
 	struct buf request = { 0 };
 	struct hw_err e;
 
-	if (rpc_stream_open(client, path, time_deadline(LONG), &stream, &e) < 0)
+	if (text)
+		buf_puts(&request, text);
+	if (rpc_stream_open(client, path, text ? &request : NULL, time_deadline(LONG), &stream,
+			    &e) < 0)
 		fail_msg("%s", e.msg);
-	if (!text)
-		return stream;
-	buf_puts(&request, text);
-	if (rpc_stream_send(stream, &request, &e) < 0)
-		fail_msg("%s", e.msg);
-	rpc_stream_end(stream);
 	return stream;
 }
 
@@ -211,6 +208,8 @@ static void sleepers_start(struct world *w, struct rpc_client *client, struct rp
 
 	for (unsigned i = 0; i < n; i++)
 		streams[i] = open_stream(client, "Sleep", FOR_EVER);
+	/* so that the client hears how many may be open at a time */
+	assert_int_equal(call(client, "Echo", "all sent"), STATUS_OK);
 	wait_for(&w->sample.begun, before + n);
 }
 
@@ -233,6 +232,7 @@ static void calls(void **state)
 	client = dial(w);
 	assert_int_equal(call(client, "Echo", "hello"), STATUS_OK);
 	assert_int_equal(call(client, "Echo", ""), STATUS_OK);
+	assert_int_equal(call(client, "Now", "here"), STATUS_OK);
 	assert_true(call_until(client, "Fail", "5 no \"such\" größe", time_deadline(LONG), &answer,
 			       &e) < 0);
 	assert_int_equal(e.code, -ENOENT);
@@ -470,6 +470,7 @@ static void full_queue(void **state)
 	serve(w, &config);
 	client = dial(w);
 	assert_int_equal(call(client, "Echo", "x"), STATUS_RESOURCE_EXHAUSTED);
+	assert_int_equal(call(client, "Now", "x"), STATUS_OK);
 	assert_int_equal(call(client, "Sleep", "0"), STATUS_OK);
 }
 

@@ -140,9 +140,10 @@ bool workers_short(struct workers *w, struct job *job)
 	if (taken) {
 		w->queued++;
 		list_append(&w->queue, &job->link);
-		pthread_cond_signal(&w->work);
 	}
 	pthread_mutex_unlock(&w->lock);
+	if (taken)
+		pthread_cond_signal(&w->work);
 	return taken;
 }
 

@@ -65,7 +65,7 @@ static int call(const char *path, const char *method, int ms, char **messages, s
 	int r = rpc_client_open(path, &client, e);
 
 	if (r == 0)
-		r = rpc_stream_open(client, method, time_deadline(ms), &stream, e);
+		r = rpc_stream_open(client, method, NULL, time_deadline(ms), &stream, e);
 	if (r == 0)
 		r = send_all(stream, messages, e);
 	return r == 0 ? show_all(stream, e) : r;
