@@ -152,8 +152,12 @@ static bool carry(struct world *w, struct side *from, struct side *to)
 
 static void pump(struct world *w)
 {
-	while (carry(w, &w->client, &w->server) | carry(w, &w->server, &w->client))
-		;
+	bool moved;
+
+	do {
+		moved = carry(w, &w->client, &w->server);
+		moved = carry(w, &w->server, &w->client) || moved;
+	} while (moved);
 }
 
 static void expect(struct side *s, const char *text)
