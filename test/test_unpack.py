@@ -353,11 +353,42 @@ def test_an_implied_folder_is_as_it_is_below(layers):
 def test_an_implied_folder_is_new_where_the_one_below_is_hidden(layers):
     put(layers, "0", folder("a", uid=7) + folder("a/b", uid=7) + folder("c", uid=7)
         + folder("d", uid=7) + folder("e", uid=7))
-    put(layers, "1", folder("a") + member("a/.wh..wh..opq") + member(".wh.c") + symlink("d", "e"), "0")
+    put(layers, "1", folder("a") + member("a/.wh..wh..opq") + member(".wh.c") + member("d"), "0")
     got = put(layers, "2", member("a/b/f") + member("c/f") + member("d/f") + member(".wh.e")
               + member("e/f"), "1", "0")
-    assert {p: uid for p, (_, uid) in got.items()} == {".": 0, "a": 0, "a/b": 0, "c": 0, "d": 0,
-                                                       "e": 0}
+    assert set(uid for _, uid in got.values()) == {0}
+    assert set(got) == {".", "a", "a/b", "c", "d", "e"}
+
+
+def test_files_behind_a_link_of_the_layer_below_go_where_it_leads(layers):
+    put(layers, "0", folder("usr", uid=3) + folder("usr/bin", uid=7) + member("usr/bin/old")
+        + symlink("bin", "usr/bin") + symlink("sbin", "/bin") + folder("usr/lib", uid=8)
+        + folder("usr/lib/x", uid=9) + symlink("usr/lib64", "../usr/lib"))
+    root = layers.root / "1"
+    root.mkdir()
+    result = layers.unpack(member("bin/new", data=b"1") + member("sbin/tool", data=b"2")
+                           + member("usr/lib64/x/y", data=b"3") + folder("usr/lib")
+                           + member("usr/lib/z"), "--below=%s" % (layers.root / "0"), root=root)
+    assert names(root) == ["usr", "usr/bin", "usr/bin/new", "usr/bin/tool", "usr/lib", "usr/lib/x",
+                           "usr/lib/x/y", "usr/lib/z"]
+    assert [os.lstat(root / p).st_uid for p in ("usr", "usr/bin", "usr/lib", "usr/lib/x")] == [3, 7, 0, 9]
+    assert not result["rebuildable"]
+
+
+def test_of_two_files_the_one_behind_the_link_stays(layers):
+    put(layers, "0", symlink("a", "b") + folder("b"))
+    put(layers, "1", folder("b") + member("b/f", data=b"1") + folder("b/d") + member("b/d/g", data=b"2")
+        + member("a/f", data=b"3") + member("a/d/h", data=b"4") + symlink("a/d/g", "x"), "0")
+    root = layers.root / "1"
+    assert names(root) == ["b", "b/d", "b/d/g", "b/d/h", "b/f"]
+    assert (root / "b/f").read_bytes() == b"3" and os.readlink(root / "b/d/g") == "x"
+
+
+@pytest.mark.parametrize("target", ["a", "a/b", ".", "../../..", "b/../a"])
+def test_links_below_that_lead_nowhere_else_move_nothing_out(layers, target):
+    put(layers, "0", symlink("a", target))
+    put(layers, "1", member("a/b/c", data=b"x"), "0")
+    assert any((layers.root / "1" / p).exists() for p in ("a/b/c", "b/c"))
 
 
 # ---- recipes -----------------------------------------------------------------------------------

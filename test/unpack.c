@@ -107,6 +107,7 @@ static int unpack(const struct arguments *a, struct hw_err *e)
 		r = inherit(a->unpacker.unpack.root, &result.implied, a->below, a->n_below, e);
 	if (r < 0)
 		return r;
+	result.rebuildable = result.rebuildable && r == 0;
 	autofree char *json = unpacked_encode(&result);
 	puts(json);
 	return 0;

@@ -56,7 +56,9 @@ static const int calls[] = {
 	SYS_linkat,
 	SYS_unlinkat,
 	SYS_renameat2,
+	SYS_renameat,
 	SYS_getdents64,
+	SYS_readlinkat,
 	/* attributes */
 	SYS_fstat,
 	SYS_newfstatat,
