@@ -12,6 +12,8 @@ import concurrent.futures
 import os
 import pathlib
 import random
+import re
+import shutil
 import socket
 import struct
 import subprocess
@@ -31,9 +33,9 @@ FUZZ_SECONDS = 3
 # ---- ours serves, theirs calls -------------------------------------------------------------
 
 class Server:
-    def __init__(self, path, *arguments):
+    def __init__(self, path, *arguments, prefix=()):
         self.path = path
-        self.process = subprocess.Popen([PROGRAMS / "rpc-serve", path, *arguments],
+        self.process = subprocess.Popen([*prefix, PROGRAMS / "rpc-serve", path, *arguments],
                                         stdout=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == "ready\n"
 
@@ -46,6 +48,10 @@ class Server:
 
     def descriptors(self):
         return len(os.listdir("/proc/%d/fd" % self.process.pid))
+
+    def processor_seconds(self):
+        stat = pathlib.Path("/proc/%d/stat" % self.process.pid).read_text().rpartition(")")[2]
+        return sum(map(int, stat.split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
     def threads(self):
         return len(os.listdir("/proc/%d/task" % self.process.pid))
@@ -195,6 +201,34 @@ def test_grpcio_client_survives_a_drain(server, channel):
     unary(channel, "Echo", b"x")
     assert server.stop() == 0
     assert call.result(LONG) == b"slept"
+
+
+def test_a_server_without_descriptors_recovers(tmp_path):
+    """What cannot be accepted waits, without the server running in circles, and then is."""
+    s = Server(str(tmp_path / "poor"), prefix=["prlimit", "--nofile=20"])
+    crowd = [socket.socket(socket.AF_UNIX) for _ in range(40)]
+    for c in crowd:
+        c.connect(s.path)
+    wait_until(lambda: s.descriptors() == 20)
+    used = s.processor_seconds()
+    time.sleep(0.5)
+    assert s.processor_seconds() - used < 0.2
+    for c in crowd:
+        c.close()
+    with dial(s) as channel:
+        assert unary(channel, "Echo", b"x") == b"x"
+    assert s.stop() == 0
+
+
+@pytest.mark.skipif(not shutil.which("h2load"), reason="nghttp2-client is not installed")
+@pytest.mark.parametrize("method", ["Now", "Echo"])
+def test_h2load_loses_no_call_to_a_thread(server, tmp_path, method):
+    (tmp_path / "body").write_bytes(bytes(5))
+    done = subprocess.run(["h2load", "-n", "10000", "-c", "16", "-m", "64", "-d", tmp_path / "body",
+                           "-H", "content-type: application/grpc", "-H", "te: trailers",
+                           "-B", "unix:" + server.path, "http://localhost" + SERVICE + method],
+                          stdout=subprocess.PIPE, text=True, timeout=LONG, check=True)
+    assert re.search(r"10000 succeeded, 0 failed, 0 errored, 0 timeout", done.stdout), done.stdout
 
 
 def wait_until(condition):
