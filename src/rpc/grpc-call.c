@@ -229,11 +229,21 @@ static void send_only_trailers(struct call *c, int http)
 	nghttp2_submit_response(c->grpc->session, c->id, nv, n, NULL);
 }
 
+/* As much as grpc-message may hold, and no half character at its end. */
+static char *cut_text(const char *text)
+{
+	size_t n = strnlen(text, GRPC_TEXT_MAX);
+
+	while (n > 0 && (text[n] & 0xc0) == 0x80)
+		n--;
+	return str_ncopy(text, n);
+}
+
 /* Server: this is how it ends, after what is queued. */
 static void answer(struct call *c, int http, enum status_code code, const char *text)
 {
 	c->code = code;
-	c->text = str_ncopy(text, strnlen(text, GRPC_TEXT_MAX));
+	c->text = cut_text(text);
 	c->ending = true;
 	grpc_wake_at(c->grpc, c->grpc->now + GRPC_LINGER);
 	if (c->has_headers)
