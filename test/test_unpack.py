@@ -83,6 +83,12 @@ def test_times_have_nanoseconds_and_may_lie_before_1970(layers):
     assert look(layers, "l").st_mtime_ns == 12 * 10**9
 
 
+def test_times_that_no_file_system_has_are_no_error(layers):
+    layers.unpack(member("a", mtime=base256(2**62, 12)) + folder("d", mtime=base256(-2**63, 12))
+                  + member("d/f") + pax(mtime="-9223372036854775807.5") + symlink("l", "x"))
+    assert look(layers, "a").st_mtime > 2**31 and look(layers, "l").st_mtime < 0
+
+
 def test_links_devices_and_pipes(layers):
     layers.unpack(member("f", data=b"x") + hardlink("h", "/f") + symlink("s", "../../etc/passwd", uid=3)
                   + member("c", b"3", major=1, minor=3, mode=0o666, uid=1) + member("b", b"4", major=259, minor=70000)
