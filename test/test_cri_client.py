@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/test_containerd.py - our client and our wire types against Debian's containerd
+test/test_cri_client.py - our client and our wire types against Debian's containerd
 
 What:  what containerd says over CRI, read with our descriptors, is compared with what is known
        otherwise: from its own configuration, from ctr, and from the images that the test made.
