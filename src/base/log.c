@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -32,7 +33,7 @@ static const struct {
 
 static struct {
 	const char *program;
-	enum log_level level;
+	_Atomic(enum log_level) level;
 	enum log_format format;
 } setup = { "hawser", LOG_INFO, LOG_TEXT };
 
@@ -42,6 +43,11 @@ void log_setup(const char *program, enum log_level level, enum log_format format
 	setup.program = program;
 	setup.level = level;
 	setup.format = format;
+}
+
+void log_set_level(enum log_level level)
+{
+	setup.level = level;
 }
 
 /** log_level_parse() - "error", "warn", "info" or "debug" */

@@ -22,6 +22,7 @@ enum log_format { LOG_TEXT, LOG_JSON, LOG_JOURNAL };
 
 /* Call once, before threads start. The default is LOG_INFO and LOG_TEXT. */
 void log_setup(const char *program, enum log_level level, enum log_format format);
+void log_set_level(enum log_level level); /* at any time */
 bool log_level_parse(const char *text, enum log_level *ret_level);
 bool log_wants(enum log_level level);
 
