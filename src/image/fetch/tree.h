@@ -18,6 +18,7 @@
 
 #include "base/err.h"
 #include "image/fetch/path.h"
+#include "image/tree-remove.h"
 
 #define TREE_OPAQUE "trusted.overlay.opaque"
 
@@ -41,6 +42,5 @@ void tree_move(struct tree *t, int fd, const char *path, const struct timespec *
 bool tree_is_whiteout(const struct stat *st);
 int tree_make_dir(int dir, const char *name, mode_t mode);
 int tree_open(int root, const char *path, int flags); /* a descriptor, or negative errno */
-int tree_remove(int dir, const char *name, struct hw_err *e);
 
 #endif
