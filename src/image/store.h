@@ -51,7 +51,7 @@ int store_sweep(struct store *s, struct hw_err *e);
 const char *store_root(const struct store *s);
 
 /* Names of images, complete ones, that are to be shown as pinned. */
-void store_pin(struct store *s, const struct hw_strings *names);
+int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e);
 
 /* ---- the snapshot: what readers see ------------------------------------------ */
 
