@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/job.c - what the daemon and hawser-fetch say to each other
+ */
+#include "image/job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/time.h"
+
+#define HEADER 5
+
+/* ---- the tables ------------------------------------------------------------ */
+
+#define SECRET(name, text)                                                                         \
+	{                                                                                          \
+#name, HW_STRING, HW_AT(struct job, name), .flags = HW_SECRET, .help = text        \
+	}
+
+const struct hw_field job_fields[] = {
+	{ "reference", HW_STRING, HW_AT(struct job, reference), .flags = HW_REQUIRED,
+	  .help = "the image's complete name" },
+	{ "platform", HW_OBJECT, HW_AT(struct job, platform), .sub = platform_fields,
+	  .help = "what it must run on" },
+	SECRET(username, "for the registry"),
+	SECRET(password, "for the registry"),
+	SECRET(identity_token, "an OAuth2 refresh token"),
+	SECRET(registry_token, "a bearer token"),
+	{ "auth_file", HW_STRING, HW_AT(struct job, auth_file), .help = "as Docker's config.json" },
+	{ "certs_dir", HW_STRING, HW_AT(struct job, certs_dir), .help = "a folder for each host" },
+	{ "mirrors", HW_STRINGS, HW_AT(struct job, mirrors), .help = "URLs, asked first" },
+	{ "plain_http", HW_STRINGS, HW_AT(struct job, plain_http), .help = "hosts without TLS" },
+	{ "idle_ms", HW_INT, HW_AT(struct job, idle_ms), .def = "60000", .min = 1, .max = 3600000,
+	  .help = "how long to wait without progress" },
+	{ "retries", HW_INT, HW_AT(struct job, retries), .def = "4", .min = 0, .max = 100,
+	  .flags = HW_ALWAYS, .help = "of what may go better the next time" },
+	{ "bytes", HW_INT64, HW_AT(struct job, bytes), .def = "68719476736", .min = 1,
+	  .max = INT64_MAX, .help = "of an unpacked layer, at most" },
+	{ "entries", HW_INT64, HW_AT(struct job, entries), .def = "1000000", .min = 1,
+	  .max = INT64_MAX, .help = "of a layer, at most" },
+	{ "reserve", HW_INT64, HW_AT(struct job, reserve), .min = 0, .max = INT64_MAX,
+	  .help = "bytes of the file system that stay free" },
+	{ "parallel", HW_INT, HW_AT(struct job, parallel), .def = "3", .min = 1, .max = 16,
+	  .help = "layers at a time" },
+	{ "part", HW_INT64, HW_AT(struct job, part), .def = "2097152", .min = 1, .max = 16 << 20,
+	  .help = "bytes of a blob that are asked for at once" },
+	{ "uid", HW_UINT32, HW_AT(struct job, uid), .def = "65534", .help = "whom to fetch as" },
+	{ "keep_open", HW_BOOL, HW_AT(struct job, keep_open),
+	  .help = "do not confine the process that unpacks" },
+	{ 0 },
+};
+
+static const struct hw_field layer_fields[] = {
+	{ "have", HW_BOOL, HW_AT(struct job_layer, have), .help = "it is in the store" },
+	{ "diff_id", HW_STRING, HW_AT(struct job_layer, diff_id), .flags = HW_REQUIRED,
+	  .help = "that it must have" },
+	{ "root", HW_STRING, HW_AT(struct job_layer, root), .flags = HW_REQUIRED,
+	  .help = "the folder where it is or goes" },
+	{ "recipe", HW_STRING, HW_AT(struct job_layer, recipe), .help = "the file for its recipe" },
+	{ 0 },
+};
+
+const struct hw_field job_plan_fields[] = {
+	{ "layers", HW_LIST, HW_AT(struct job_plan, layers), .sub = layer_fields,
+	  .size = sizeof(struct job_layer), .help = "the lowest first" },
+	{ 0 },
+};
+
+const struct hw_field job_resolved_fields[] = {
+	{ "digest", HW_STRING, HW_AT(struct job_resolved, digest), .flags = HW_REQUIRED,
+	  .help = "of what the reference stands for" },
+	{ "host", HW_STRING, HW_AT(struct job_resolved, host), .flags = HW_REQUIRED,
+	  .help = "that answered" },
+	{ 0 },
+};
+
+const struct hw_field job_step_fields[] = {
+	{ "layer", HW_INT, HW_AT(struct job_step, layer), .flags = HW_REQUIRED | HW_ALWAYS,
+	  .min = 0, .max = INT32_MAX, .help = "which one; the lowest is 0" },
+	{ "bytes", HW_INT64, HW_AT(struct job_step, bytes), .min = 0, .max = INT64_MAX,
+	  .help = "so far" },
+	{ "size", HW_INT64, HW_AT(struct job_step, size), .min = 0, .max = INT64_MAX,
+	  .help = "in all" },
+	{ "unpacked", HW_JSON, HW_AT(struct job_step, unpacked), .help = "what is known of it" },
+	{ 0 },
+};
+
+const struct hw_field job_failed_fields[] = {
+	{ "code", HW_INT, HW_AT(struct job_failed, code), .flags = HW_REQUIRED, .min = 1,
+	  .max = 4095, .help = "errno" },
+	{ "wire", HW_INT, HW_AT(struct job_failed, wire), .flags = HW_REQUIRED, .min = 1, .max = 16,
+	  .help = "gRPC's code" },
+	{ "message", HW_STRING, HW_AT(struct job_failed, message), .flags = HW_REQUIRED,
+	  .help = "why" },
+	{ 0 },
+};
+
+/** job_done() - free what a job holds */
+void job_done(struct job *job)
+{
+	hw_field_clear(job_fields, job);
+}
+
+/** job_plan_done() - free what a plan holds */
+void job_plan_done(struct job_plan *plan)
+{
+	hw_field_clear(job_plan_fields, plan);
+}
+
+/** job_resolved_done() - free what it holds */
+void job_resolved_done(struct job_resolved *resolved)
+{
+	hw_field_clear(job_resolved_fields, resolved);
+}
+
+/** job_step_done() - free what it holds */
+void job_step_done(struct job_step *step)
+{
+	hw_field_clear(job_step_fields, step);
+}
+
+/** job_message_done() - free a message, and close what came along */
+void job_message_done(struct job_message *m)
+{
+	buf_done(&m->data);
+	mem_close_fd(&m->fd);
+}
+
+/* ---- sending --------------------------------------------------------------- */
+
+static int wait_for(int fd, short events, int idle_ms, struct hw_err *e)
+{
+	int64_t deadline = time_deadline(idle_ms);
+	struct pollfd poller = { .fd = fd, .events = events };
+	int r;
+
+	do {
+		r = poll(&poller, 1, time_left_ms(deadline));
+	} while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return err_set(e, -errno, "wait for a message");
+	if (r == 0)
+		return err_text(e, -ETIMEDOUT, "no message has passed for %d ms", idle_ms);
+	return 0;
+}
+
+/* A descriptor travels with a first byte. */
+static ssize_t send_some(int fd, const void *data, size_t len, int along)
+{
+	struct iovec iov = { .iov_base = (void *)data, .iov_len = len };
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (along >= 0) {
+		msg.msg_control = control.space;
+		msg.msg_controllen = sizeof(control.space);
+		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+							 .cmsg_level = SOL_SOCKET,
+							 .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &along, sizeof(along));
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static int send_all(int fd, const char *data, size_t len, int along, int idle_ms, struct hw_err *e)
+{
+	while (len > 0) {
+		int r = wait_for(fd, POLLOUT, idle_ms, e);
+		ssize_t n = r < 0 ? 0 : send_some(fd, data, len, along);
+
+		if (r < 0)
+			return r;
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0)
+			return err_set(e, -errno, "send a message");
+		data += n;
+		len -= (size_t)n;
+		along = -1;
+	}
+	return 0;
+}
+
+/**
+ * job_send() - send a message
+ * @along:   a descriptor that goes with it, borrowed; -1: none
+ * @idle_ms: how long the other side may take to read a part of it
+ *
+ * Return: 0, or negative errno; -ETIMEDOUT
+ */
+int job_send(int fd, enum job_type type, const void *data, size_t len, int along, int idle_ms,
+	     struct hw_err *e)
+{
+	unsigned char header[HEADER] = { (unsigned char)len, (unsigned char)(len >> 8),
+					 (unsigned char)(len >> 16), (unsigned char)(len >> 24),
+					 (unsigned char)type };
+	int r;
+
+	if (len > JOB_MESSAGE_MAX)
+		return err_text(e, -EFBIG, "a message of %zu bytes is too large to be sent", len);
+	r = send_all(fd, (const char *)header, sizeof(header), along, idle_ms, e);
+	return r < 0 ? r : send_all(fd, data, len, -1, idle_ms, e);
+}
+
+/** job_send_table() - the same with a struct, as JSON */
+int job_send_table(int fd, enum job_type type, const struct hw_field *table, const void *in,
+		   int along, int idle_ms, struct hw_err *e)
+{
+	autofree char *json = hw_field_encode(table, in, 0);
+	int r = job_send(fd, type, json, strlen(json), along, idle_ms, e);
+
+	explicit_bzero(json, strlen(json)); /* a job has a password in it */
+	return r;
+}
+
+/* ---- receiving ------------------------------------------------------------- */
+
+static void take_along(struct msghdr *msg, int *ret_fd)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(int)) && *ret_fd < 0)
+		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+}
+
+static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
+{
+	struct iovec iov = { .iov_base = data, .iov_len = len };
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.space,
+			      .msg_controllen = sizeof(control.space) };
+	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (n >= 0)
+		take_along(&msg, ret_fd);
+	return n;
+}
+
+/* Return: 1; 0 when the other side has closed before the first byte */
+static int receive_all(int fd, char *data, size_t len, int idle_ms, int *ret_fd, struct hw_err *e)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		int r = wait_for(fd, POLLIN, idle_ms, e);
+		ssize_t n = r < 0 ? 0 : receive_some(fd, data + got, len - got, ret_fd);
+
+		if (r < 0)
+			return r;
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0 && errno != ECONNRESET)
+			return err_set(e, -errno, "receive a message");
+		if (n <= 0)
+			return got == 0 ? 0 : err_text(e, -EPIPE, "a message ends in its middle");
+		got += (size_t)n;
+	}
+	return 1;
+}
+
+static int receive(int fd, int idle_ms, struct job_message *m, struct hw_err *e)
+{
+	unsigned char h[HEADER];
+	size_t len;
+	int r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m->fd, e);
+
+	if (r <= 0)
+		return r;
+	len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
+	if (h[4] == JOB_NONE || h[4] >= JOB_TYPES)
+		return err_text(e, -EBADMSG, "a message of type %d is none", h[4]);
+	if (len > JOB_MESSAGE_MAX)
+		return err_text(e, -EBADMSG, "a message of %zu bytes is too large", len);
+	m->type = h[4];
+	r = receive_all(fd, buf_reserve(&m->data, len), len, idle_ms, &m->fd, e);
+	if (r == 0)
+		return err_text(e, -EPIPE, "a message ends behind its header");
+	buf_added(&m->data, len);
+	return r;
+}
+
+/**
+ * job_receive() - the next message
+ * @idle_ms:     how long to wait for a part of it; 0: for ever
+ * @ret_message: overwritten, when there is one
+ *
+ * Return: 1; 0 when the other side has closed; or negative errno: -ETIMEDOUT,
+ * -EBADMSG (it is none), -EPIPE (half a message)
+ */
+int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = receive(fd, idle_ms, &m, e);
+
+	if (r <= 0)
+		return r;
+	*ret_message = m;
+	m = (struct job_message){ .fd = -1 };
+	return 1;
+}
+
+/** job_decode() - what a message says */
+int job_decode(const struct job_message *m, const struct hw_field *table, void *out,
+	       struct hw_err *e)
+{
+	return hw_field_decode(table, str_or(m->data.data, ""), m->data.len, out, e);
+}
+
+/* ---- errors ---------------------------------------------------------------- */
+
+/* What an error means to whoever asked for the image. The numbers are gRPC's. */
+static const struct {
+	int code, wire;
+} meanings[] = {
+	{ -ECANCELED, 1 },		    /* CANCELLED */
+	{ -ETIMEDOUT, 4 },		    /* DEADLINE_EXCEEDED: nothing moves */
+	{ -ENOENT, 5 },			    /* NOT_FOUND */
+	{ -EACCES, 7 },			    /* PERMISSION_DENIED */
+	{ -EBUSY, 8 },			    /* RESOURCE_EXHAUSTED: we ask too often */
+	{ -ENOSPC, 8 },			    /* no room here */
+	{ -EDQUOT, 8 },	     { -EFBIG, 8 }, /* more than we take */
+	{ -EPERM, 9 },	     /* FAILED_PRECONDITION: we do not go where we are sent */
+	{ -EOPNOTSUPP, 12 }, /* UNIMPLEMENTED: of a kind that we do not know */
+	{ -EAGAIN, 14 },     /* UNAVAILABLE: it may go better later */
+	{ -EPROTO, 14 },     /* no TLS, or no HTTP */
+	{ -EBADMSG, 15 },    /* DATA_LOSS: it is not what it should be */
+	{ -EINVAL, 15 },     { -EKEYREJECTED, 16 }, /* UNAUTHENTICATED */
+};
+
+static int meaning_of(int code)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
+		if (meanings[i].code == code)
+			return meanings[i].wire;
+	return 13; /* INTERNAL */
+}
+
+/** job_send_failed() - say why there is no image */
+int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e)
+{
+	struct job_failed failed = { .code = -why->code,
+				     .wire = why->domain == HW_DOMAIN_GRPC ? why->wire
+									   : meaning_of(why->code),
+				     .message = (char *)why->msg };
+
+	return job_send_table(fd, JOB_FAILED, job_failed_fields, &failed, -1, idle_ms, e);
+}
+
+/**
+ * job_decode_failed() - the error that a FAILED message tells of
+ *
+ * Return: its negative errno, with gRPC's code in @e; -EBADMSG: it says nothing
+ */
+int job_decode_failed(const struct job_message *m, struct hw_err *e)
+{
+	struct job_failed failed = { 0 };
+	int r = job_decode(m, job_failed_fields, &failed, e);
+
+	if (r < 0)
+		return err_ctx(e, "hawser-fetch has failed and does not say why");
+	r = err_text(e, -failed.code, "%s", failed.message);
+	e->domain = HW_DOMAIN_GRPC;
+	e->wire = failed.wire;
+	hw_field_clear(job_failed_fields, &failed);
+	return r;
+}
