@@ -60,6 +60,18 @@ int store_check_digest(const char *digest, struct hw_err *e)
 
 /* ---- folders ------------------------------------------------------------------ */
 
+/* Mounts are made by names of layers: those must be absolute. */
+static int store_resolve(struct store *s, struct hw_err *e)
+{
+	char *absolute = realpath(s->root, NULL);
+
+	if (!absolute)
+		return err_set(e, -errno, "find %s", s->root);
+	free(s->root);
+	s->root = absolute;
+	return 0;
+}
+
 static int store_lock_root(struct store *s, struct hw_err *e)
 {
 	int r = file_lock(s->dir, "lock", true, time_now(), &s->lock_fd, e);
@@ -83,6 +95,9 @@ static int store_folders(struct store *s, struct hw_err *e)
 	autoclose int empty = -1;
 	int r = file_mkdirs(AT_FDCWD, s->root, 0700, e);
 
+	if (r < 0)
+		return r;
+	r = store_resolve(s, e);
 	if (r < 0)
 		return r;
 	s->dir = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -249,7 +264,7 @@ AUTO_DEFINE(store_close, struct store);
 
 /**
  * store_open() - open the store, or make it
- * @root: an absolute path; the folder and those above it are made
+ * @root: the folder and those above it are made
  *
  * Return: 0; -EBUSY: another process has it; -ENOTSUP: it is newer than we know
  */
