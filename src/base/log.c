@@ -37,6 +37,10 @@ static struct {
 	enum log_format format;
 } setup = { "hawser", LOG_INFO, LOG_TEXT };
 
+static _Thread_local struct {
+	const char *key, *value;
+} context;
+
 /** log_setup() - @program is borrowed for good: a string constant */
 void log_setup(const char *program, enum log_level level, enum log_format format)
 {
@@ -139,6 +143,20 @@ static const char *log_time(char *text, size_t size)
 	return text;
 }
 
+static void put_pair(struct buf *b, const char *key, const char *value)
+{
+	if (setup.format == LOG_JSON)
+		put_json_pair(b, key, value);
+	else
+		put_text_pair(b, key, value);
+}
+
+void log_context(const char *key, const char *value)
+{
+	context.key = key;
+	context.value = value;
+}
+
 static void put_head(struct buf *b, enum log_level level, const char *msg)
 {
 	char now[40];
@@ -164,6 +182,8 @@ static void put_line(struct buf *b)
 	int saved = errno;
 	ssize_t n;
 
+	if (context.key)
+		put_pair(b, context.key, str_or(context.value, ""));
 	buf_puts(b, setup.format == LOG_JSON ? "}\n" : "\n");
 	do
 		n = write(STDERR_FILENO, b->data, b->len);
@@ -182,14 +202,8 @@ void log_event(enum log_level level, const char *msg, ...)
 		return;
 	put_head(&b, level, msg);
 	va_start(ap, msg);
-	while ((key = va_arg(ap, const char *))) {
-		const char *value = str_or(va_arg(ap, const char *), "");
-
-		if (setup.format == LOG_JSON)
-			put_json_pair(&b, key, value);
-		else
-			put_text_pair(&b, key, value);
-	}
+	while ((key = va_arg(ap, const char *)))
+		put_pair(&b, key, str_or(va_arg(ap, const char *), ""));
 	va_end(ap);
 	put_line(&b);
 }

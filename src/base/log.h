@@ -31,6 +31,10 @@ bool log_wants(enum log_level level);
 void log_event(enum log_level level, const char *msg, ...) __attribute__((sentinel));
 void log_printf(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* A pair at the end of every line that this thread writes from now on, such as the id of the call
+ * that it serves. Both are borrowed; NULL ends it. */
+void log_context(const char *key, const char *value);
+
 #define log_error(...) log_printf(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_printf(LOG_WARN, __VA_ARGS__)
 #define log_info(...)  log_printf(LOG_INFO, __VA_ARGS__)
