@@ -41,6 +41,19 @@ int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e)
 			  DB_VALUES(DB_TEXT(chain_id)), &one, e);
 }
 
+int store_layer_images(struct store *s, const char *chain_id, struct hw_strings *ids,
+		       struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(s->db, "SELECT image FROM image_layers WHERE chain = ?",
+			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		if (!strings_has(ids, db_text(&q, 0)))
+			strings_add(ids, db_text(&q, 0));
+	return r;
+}
+
 /** store_layer_get() - what is known of a layer */
 int store_layer_get(struct store *s, const char *chain_id, struct store_layer *ret_layer,
 		    struct hw_err *e)

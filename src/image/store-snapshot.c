@@ -238,6 +238,9 @@ static char *complete_name(const char *text)
 	autofree char *name = NULL;
 	struct hw_err ignored;
 
+	/* an id, though it could be tag of an image called "sha256" */
+	if (digest_is_sha256(text))
+		return NULL;
 	if (reference_parse(text, &ref, &ignored) < 0)
 		return NULL;
 	name = reference_name(&ref);

@@ -232,17 +232,10 @@ static int insert_row(struct commit *c, const struct store_new_layer *layer, str
 /* Images that had lost this layer have it again. */
 static int note_images(struct commit *c, const char *chain_id, struct hw_err *e)
 {
-	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(c->s->db, "SELECT image FROM image_layers WHERE chain = ?",
-			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
-	bool any = false;
+	size_t before = c->changed.n;
+	int r = store_layer_images(c->s, chain_id, &c->changed, e);
 
-	while (r >= 0 && (r = db_step(&q, e)) > 0) {
-		if (!strings_has(&c->changed, db_text(&q, 0)))
-			strings_add(&c->changed, db_text(&q, 0));
-		any = true;
-	}
-	if (r == 0 && any)
+	if (r == 0 && c->changed.n > before)
 		r = db_run(c->s->db, "UPDATE layers SET used = 1 WHERE chain = ?",
 			   DB_VALUES(DB_TEXT(chain_id)), e);
 	return r;

@@ -68,6 +68,9 @@ int store_find(const struct store_snapshot *snap, const char *text, bool damaged
 
 /* ---- store-layer.c ---- */
 int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e); /* 1, 0 */
+/* The ids of the images that need it are added, each once. */
+int store_layer_images(struct store *s, const char *chain_id, struct hw_strings *ids,
+		       struct hw_err *e);
 
 /* ---- store-remove.c ---- */
 /* Folders on their way out: first out of layers/ and tmp/, under the lock; then, without it,

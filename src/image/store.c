@@ -30,6 +30,7 @@ static const char *const store_schema[] = {
 	" opaque INTEGER NOT NULL, blob_kept INTEGER NOT NULL,"
 	/* it has been part of an image: not the rest of a pull that failed */
 	" used INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;"
+	"CREATE INDEX layers_left ON layers (chain) WHERE used = 0;"
 	"CREATE TABLE images (id TEXT PRIMARY KEY, manifest TEXT NOT NULL, uid INTEGER,"
 	" username TEXT NOT NULL, manifest_bytes BLOB NOT NULL, config_bytes BLOB NOT NULL) STRICT;"
 	"CREATE TABLE image_layers (image TEXT NOT NULL, position INTEGER NOT NULL,"

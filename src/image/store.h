@@ -139,6 +139,10 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 /* Its folder (root/, recipe, blob), as a descriptor, O_PATH; or negative errno */
 int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e);
 
+/* It is not what it should be: remove it, though images need it. Those are damaged until it is
+ * pulled again. Return: 0; 1: there is none; -EBUSY: somebody holds it */
+int store_layer_drop(struct store *s, const char *chain_id, struct hw_err *e);
+
 /* A layer that is being made. */
 struct store_stage {
 	struct store *store;
@@ -173,7 +177,8 @@ int store_layers_commit(struct store *s, const struct store_new_layer *layers, s
  * those of its image. A held layer stays, also when its image is removed; it is given back when
  * the last hold goes. Holds end with the process: at start the daemon takes those of its containers
  * again, before it removes anything.
- * Layers of a pull that came to no image stay, so that the next try finds them, until store_trim().
+ * Layers of a pull that came to no image stay, so that the next try finds them, until an image is
+ * removed, or store_trim().
  */
 struct store_hold;
 

@@ -290,6 +290,57 @@ static void rest_of_a_pull(void **state)
 	assert_false(has_layer(p, chain));
 }
 
+static void rest_of_a_pull_goes_first(void **state)
+{
+	struct place *p = *state;
+	struct store_hold *pull = store_hold_new(p->store);
+	char left[DIGEST_TEXT], held[DIGEST_TEXT], id[DIGEST_TEXT];
+
+	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
+	add_layer(p, NULL, "left", left);
+	add_layer(p, NULL, "held", held);
+	OK(store_hold_layer(pull, held, &e));
+	OK(store_image_remove(p->store, id, &e));
+	assert_false(has_layer(p, left));
+	assert_true(has_layer(p, held));
+	store_hold_free(pull);
+}
+
+static void layer_is_dropped(void **state)
+{
+	struct place *p = *state;
+	struct store_hold *pod = store_hold_new(p->store);
+	char id[DIGEST_TEXT], chain[DIGEST_TEXT], found[DIGEST_TEXT];
+	struct hw_err why = { 0 };
+
+	digest_of("one", 3, chain);
+	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
+	OK(store_hold_layer(pod, chain, &e));
+	assert_int_equal(store_layer_drop(p->store, chain, &why), -EBUSY);
+	assert_is(p, "busybox:1", id);
+	store_hold_free(pod);
+	assert_int_equal(store_layer_drop(p->store, chain, &why), 0);
+	assert_int_equal(store_layer_drop(p->store, chain, &why), 1);
+	assert_false(has_layer(p, chain));
+	assert_int_equal(find(p, "busybox:1", found), 0);
+	add_layer(p, NULL, "one", chain);
+	assert_is(p, "busybox:1", id);
+}
+
+/* An image may be called "sha256", and have 64 digits as its tag. */
+static void id_is_no_name(void **state)
+{
+	struct place *p = *state;
+	char id[DIGEST_TEXT], evil[DIGEST_TEXT];
+	autofree char *name = NULL;
+
+	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
+	name = str_printf("docker.io/library/%s", id);
+	add_image(p, "", LIST("two"), LIST(name), evil);
+	assert_is(p, id, id);
+	assert_is(p, name, evil);
+}
+
 static void snapshots_do_not_change(void **state)
 {
 	struct place *p = *state;
@@ -404,6 +455,12 @@ int main(void)
 		TEST("store: a layer that is held stays until it is let go", held_layers_stay),
 		TEST("store: layers of a pull that failed stay until the store is trimmed",
 		     rest_of_a_pull),
+		TEST("store: layers of a pull that failed go when an image is removed",
+		     rest_of_a_pull_goes_first),
+		TEST("store: a damaged layer is dropped, unless it is held, and can be stored "
+		     "again",
+		     layer_is_dropped),
+		TEST("store: an id is not taken for a name", id_is_no_name),
 		TEST("store: a snapshot does not change, and shares what others have",
 		     snapshots_do_not_change),
 		TEST("store: an image is pinned by its name", pinned),
