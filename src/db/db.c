@@ -109,13 +109,14 @@ static int db_migrate_one(struct db *db, const char *sql, size_t version, struct
 	char stamp[64];
 	int r = db_begin(db, &change, e);
 
+	snprintf(stamp, sizeof(stamp), "PRAGMA user_version = %zu", version);
 	if (r == 0)
 		r = db_pragma(db, sql, e);
-	if (r < 0)
-		return r;
-	snprintf(stamp, sizeof(stamp), "PRAGMA user_version = %zu", version);
-	r = db_pragma(db, stamp, e);
-	return r < 0 ? r : db_commit(&change, e);
+	if (r == 0)
+		r = db_pragma(db, stamp, e);
+	if (r == 0)
+		r = db_commit(&change, e);
+	return r;
 }
 
 static int db_migrate(struct db *db, const struct db_options *options, size_t version,

@@ -150,7 +150,7 @@ static int images_read(struct store *s, struct db_query *q, struct store_snapsho
 static const struct store_snapshot *snapshot_sorted(struct store_snapshot *snap)
 {
 	if (snap->n > 1)
-		qsort(snap->images, snap->n, sizeof(snap->images[0]), image_compare);
+		qsort(snap->images, snap->n, sizeof(const struct store_image *), image_compare);
 	return snap;
 }
 
@@ -273,7 +273,7 @@ static int find_id(const struct store_snapshot *snap, const char *text, bool dam
 	for (size_t i = 0; len > 0 && i < snap->n; i++) {
 		const struct store_image *image = snap->images[i];
 
-		if (strncmp(image->id + strlen("sha256:"), hex, len) ||
+		if (strncmp(image->id + strlen("sha256:"), hex, len) != 0 ||
 		    (image->damaged && !damaged))
 			continue;
 		if (found)

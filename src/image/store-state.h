@@ -47,7 +47,8 @@ static inline void store_unlock(struct store *s)
 AUTO_DEFINE(store_unlock, struct store);
 
 /* Until the end of the block. */
-#define STORE_LOCKED(s) AUTO(store_unlock) struct store *locked_ = store_lock(s)
+#define STORE_LOCKED(s)                                                                            \
+	AUTO(store_unlock) __attribute__((unused)) struct store *locked_ = store_lock(s)
 
 /* All that follows is for whoever has the lock, unless it says otherwise. */
 

@@ -230,7 +230,7 @@ static void many_layers(void **state)
 static void says_what_is_wrong(void **state)
 {
 	AUTO(scene_done) struct scene s;
-	autofree char *missing = NULL, *file = NULL;
+	autofree char *missing = NULL;
 	struct mount_stack stack;
 	struct hw_err e = { 0 };
 
