@@ -343,10 +343,13 @@ static const struct {
 	{ -EINVAL, 15 },     { -EKEYREJECTED, 16 }, /* UNAUTHENTICATED */
 };
 
-static int meaning_of(int code)
+/** job_meaning() - an error as one of gRPC's codes */
+int job_meaning(const struct hw_err *e)
 {
+	if (e->domain == HW_DOMAIN_GRPC)
+		return e->wire;
 	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
-		if (meanings[i].code == code)
+		if (meanings[i].code == e->code)
 			return meanings[i].wire;
 	return 13; /* INTERNAL */
 }
@@ -355,11 +358,18 @@ static int meaning_of(int code)
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e)
 {
 	struct job_failed failed = { .code = -why->code,
-				     .wire = why->domain == HW_DOMAIN_GRPC ? why->wire
-									   : meaning_of(why->code),
+				     .wire = job_meaning(why),
 				     .message = (char *)why->msg };
 
 	return job_send_table(fd, JOB_FAILED, job_failed_fields, &failed, -1, idle_ms, e);
+}
+
+/* One line, whatever a registry has put into its words. */
+static void make_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = ' ';
 }
 
 /**
@@ -374,6 +384,7 @@ int job_decode_failed(const struct job_message *m, struct hw_err *e)
 
 	if (r < 0)
 		return err_ctx(e, "hawser-fetch has failed and does not say why");
+	make_line(failed.message);
 	r = err_text(e, -failed.code, "%s", failed.message);
 	e->domain = HW_DOMAIN_GRPC;
 	e->wire = failed.wire;

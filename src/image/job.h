@@ -10,7 +10,8 @@
  *	daemon                               hawser-fetch
  *	JOB       which image, from where ─►
  *	                                  ◄─ RESOLVED  what the reference stands for
- *	                                  ◄─ MANIFEST  its bytes
+ *	                                  ◄─ MANIFEST  its bytes; before it those of
+ *	                                               the indexes that lead to it
  *	                                  ◄─ CONFIG    its bytes
  *	PLAN      where layers go, which  ─►
  *	          are there already
@@ -141,6 +142,7 @@ int job_decode(const struct job_message *m, const struct hw_field *table, void *
 	       struct hw_err *e);
 
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e);
+int job_meaning(const struct hw_err *e);			      /* gRPC's code */
 int job_decode_failed(const struct job_message *m, struct hw_err *e); /* always negative */
 
 AUTO_VALUE_DEFINE(job_done, struct job);

@@ -240,12 +240,12 @@ static int say_found(struct fetcher *f, struct hw_err *e)
 					 .host = f->registry->endpoints[found->endpoint].host };
 	int r = say(f, JOB_RESOLVED, job_resolved_fields, &resolved, e);
 
+	for (size_t i = 0; r == 0 && i < found->n_documents; i++)
+		r = job_send(f->socket, JOB_MANIFEST, found->documents[i].data,
+			     found->documents[i].len, -1, f->job->idle_ms, e);
 	if (r == 0)
-		r = job_send(f->socket, JOB_MANIFEST, found->manifest_bytes.data,
-			     found->manifest_bytes.len, -1, f->job->idle_ms, e);
-	if (r == 0)
-		r = job_send(f->socket, JOB_CONFIG, found->config_bytes.data,
-			     found->config_bytes.len, -1, f->job->idle_ms, e);
+		r = job_send(f->socket, JOB_CONFIG, found->config.data, found->config.len, -1,
+			     f->job->idle_ms, e);
 	return r;
 }
 

@@ -12,8 +12,6 @@
 #include "image/config.h"
 #include "image/fetch/registry.h"
 
-#define INDEX_DEPTH_MAX 4
-
 /* What is asked for. */
 struct want {
 	const char *kind;   /* "manifests" or "blobs" */
@@ -73,6 +71,22 @@ static int get_document(const struct registry *r, const struct endpoint *ep, str
 	return 0;
 }
 
+/* One more document, by the name of a tag or by its digest. */
+static int add_document(const struct registry *r, const struct endpoint *ep, struct http *h,
+			const char *name, int64_t size, struct found *f, struct hw_err *e)
+{
+	struct want w = { "manifests", name, size, manifest_accept };
+	struct buf *bytes = &f->documents[f->n_documents];
+	autofree char *type = NULL;
+	int code = get_document(r, ep, h, &w, bytes, &type, e);
+
+	if (code < 0)
+		return code;
+	f->n_documents++;
+	manifest_free(take_ptr(f->manifest));
+	return manifest_parse(str_or(bytes->data, ""), bytes->len, type, &f->manifest, e);
+}
+
 /* From the reference to the manifest of an image, through indexes. */
 static int find_manifest(const struct registry *r, const struct endpoint *ep, struct http *h,
 			 struct found *f, struct hw_err *e)
@@ -80,21 +94,14 @@ static int find_manifest(const struct registry *r, const struct endpoint *ep, st
 	autofree char *name = str_copy(reference_version(&r->ref));
 	int64_t size = -1;
 
-	for (int depth = 0; depth < INDEX_DEPTH_MAX; depth++) {
-		struct want w = { "manifests", name, size, manifest_accept };
-		autofree char *type = NULL;
+	while (f->n_documents < FOUND_DOCUMENTS_MAX) {
 		const struct descriptor *chosen = NULL;
-		int code = get_document(r, ep, h, &w, &f->manifest_bytes, &type, e);
+		int code = add_document(r, ep, h, name, size, f, e);
 
 		if (code < 0)
 			return code;
-		if (depth == 0)
-			digest_of(f->manifest_bytes.data, f->manifest_bytes.len, f->digest);
-		manifest_free(take_ptr(f->manifest));
-		code = manifest_parse(str_or(f->manifest_bytes.data, ""), f->manifest_bytes.len,
-				      type, &f->manifest, e);
-		if (code < 0 || f->manifest->kind == MANIFEST_IMAGE)
-			return code < 0 ? code : manifest_check_image(f->manifest, e);
+		if (f->manifest->kind == MANIFEST_IMAGE)
+			return manifest_check_image(f->manifest, e);
 		code = manifest_choose(f->manifest, &r->job->platform, &chosen, e);
 		if (code < 0)
 			return code;
@@ -102,7 +109,8 @@ static int find_manifest(const struct registry *r, const struct endpoint *ep, st
 		name = str_copy(chosen->digest);
 		size = chosen->size;
 	}
-	return err_text(e, -EINVAL, "an index in an index, more than %d deep", INDEX_DEPTH_MAX);
+	return err_text(e, -EINVAL, "indexes in indexes, more than %d deep",
+			FOUND_DOCUMENTS_MAX - 1);
 }
 
 static int check_platform(const struct image_config *c, const struct platform *wanted,
@@ -120,7 +128,7 @@ static int check_platform(const struct image_config *c, const struct platform *w
 static int check_config(const struct registry *r, const struct found *f, struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *c = NULL;
-	int code = image_config_parse(str_or(f->config_bytes.data, ""), f->config_bytes.len, &c, e);
+	int code = image_config_parse(str_or(f->config.data, ""), f->config.len, &c, e);
 
 	if (code == 0)
 		code = image_config_check(c, f->manifest, e);
@@ -136,12 +144,13 @@ static int find_on(const struct registry *r, const struct endpoint *ep, struct h
 	if (code == 0) {
 		w.name = f->manifest->config.digest;
 		w.size = f->manifest->config.size;
-		code = get_document(r, ep, h, &w, &f->config_bytes, NULL, e);
+		code = get_document(r, ep, h, &w, &f->config, NULL, e);
 	}
 	if (code == 0)
 		code = check_config(r, f, e);
 	if (code < 0)
 		return err_ctx(e, "pull %s from %s", r->job->reference, ep->host);
+	digest_of(f->documents[0].data, f->documents[0].len, f->digest);
 	return 0;
 }
 
@@ -180,7 +189,8 @@ int registry_find(struct registry *r, struct http *h, struct found *ret_found, s
 /** found_done() - free what it holds */
 void found_done(struct found *f)
 {
-	buf_done(&f->manifest_bytes);
-	buf_done(&f->config_bytes);
+	for (size_t i = 0; i < f->n_documents; i++)
+		buf_done(&f->documents[i]);
+	buf_done(&f->config);
 	manifest_free(f->manifest);
 }

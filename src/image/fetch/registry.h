@@ -41,12 +41,17 @@ struct registry {
 	size_t n;
 };
 
+#define FOUND_DOCUMENTS_MAX 4
+
 /* What the reference stands for. */
 struct found {
 	size_t endpoint;	  /* that has it */
 	char digest[DIGEST_TEXT]; /* of the manifest or index that was asked for */
-	struct buf manifest_bytes, config_bytes;
-	struct manifest *manifest;
+	/* indexes, each naming the next, and at last the image's manifest */
+	struct buf documents[FOUND_DOCUMENTS_MAX];
+	size_t n_documents;
+	struct buf config;
+	struct manifest *manifest; /* the last of the documents */
 };
 
 /* How often, and how long, a question was asked again. */
