@@ -48,6 +48,8 @@ const struct hw_field config_fields[] = {
 	  .help = "certificates for registries, a folder per host" },
 	{ "decompression-limit", HW_INT64, AT(decompression_limit), .def = "68719476736",
 	  .min = 1 << 20, .max = -1, .help = "bytes that a layer may have when unpacked" },
+	{ "disk-reserve", HW_INT64, AT(disk_reserve), .def = "67108864", .min = 0, .max = -1,
+	  .help = "bytes of the root folder's disk that a pull leaves free" },
 	{ "keep-blobs", HW_BOOL, AT(keep_blobs), .def = "false",
 	  .help = "keep the compressed layers beside the unpacked ones" },
 	{ "pull-timeout", HW_INT, AT(pull_timeout), .def = "300", .min = 1, .max = 86400,
@@ -73,9 +75,9 @@ const struct hw_field config_fields[] = {
 
 /* What a running daemon can change. */
 static const char *const reloadable[] = {
-	"cni-conf-template",   "registry-mirror", "plain-http",	   "auth-file",
-	"certs-dir",	       "keep-blobs",	  "pull-timeout",  "pinned-images",
-	"decompression-limit", "log-level",	  "drain-timeout",
+	"cni-conf-template",   "registry-mirror", "plain-http",	  "auth-file",
+	"certs-dir",	       "keep-blobs",	  "pull-timeout", "pinned-images",
+	"decompression-limit", "disk-reserve",	  "log-level",	  "drain-timeout",
 };
 
 static bool is_reloadable(const char *name)

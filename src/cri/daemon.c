@@ -26,6 +26,8 @@
 #include "base/time.h"
 #include "cri/notify.h"
 #include "cri/pod-cidr.h"
+#include "cri/pull-service.h"
+#include "image/pull.h"
 #include "image/reference.h"
 #include "rpc/socket.h"
 
@@ -36,6 +38,7 @@ static const struct {
 	{ &runtime__v1__runtime_service__descriptor, runtime_methods },
 	{ &runtime__v1__image_service__descriptor, image_methods },
 	{ &hawser__v1__daemon__descriptor, daemon_methods },
+	{ &hawser__v1__images__descriptor, hawser_image_methods },
 };
 
 struct config *daemon_config(struct daemon *d)
@@ -94,13 +97,22 @@ static void write_metrics(void *ctx, struct buf *b)
 	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
 	struct rpc_stats stats = rpc_server_stats(d->server);
 	struct store_usage usage;
+	struct pull_counts pulls;
 
 	store_usage(d->store, &usage);
+	pull_counts(d->puller, &pulls);
 	metrics_calls(d->metrics, b);
 	metrics_number(b, "hawser_cri_connections", "gauge", "Clients.", stats.connections);
 	metrics_number(b, "hawser_cri_calls", "gauge", "Calls that are served.", stats.calls);
 	metrics_number(b, "hawser_cri_long_calls", "gauge", "Long ones of these.",
 		       stats.long_calls);
+	metrics_number(b, "hawser_pulls_total", "counter", "Pulls that ended well.",
+		       (int64_t)pulls.good);
+	metrics_number(b, "hawser_pulls_failed_total", "counter", "Pulls that did not.",
+		       (int64_t)pulls.failed);
+	metrics_number(b, "hawser_pulls", "gauge", "Pulls that run.", (int64_t)pulls.running);
+	metrics_number(b, "hawser_pulled_bytes_total", "counter", "Bytes of layers that came.",
+		       (int64_t)pulls.bytes);
 	metrics_number(b, "hawser_images", "gauge", "Images.", (int64_t)images->n);
 	metrics_number(b, "hawser_layers", "gauge", "Layers.", (int64_t)usage.layers);
 	metrics_number(b, "hawser_layer_bytes", "gauge", "Bytes of all layers.", usage.bytes);
@@ -237,6 +249,7 @@ static void reload(struct daemon *d)
 	d->config = merged;
 	pthread_mutex_unlock(&d->config_lock);
 	set_level(merged);
+	pull_configure(d->puller, merged);
 	if (pin_images(d, merged, &e) < 0)
 		log_error("pin images: %s", e.msg);
 	log_event(LOG_INFO, "the configuration was read again", "file", merged->file, NULL);
@@ -311,6 +324,7 @@ static int start_store(struct daemon *d, struct hw_err *e)
 		r = pin_images(d, d->config, e);
 	if (r < 0)
 		return err_ctx(e, "root folder");
+	d->puller = pull_start(d->store, d->config);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	d->sweeps = pthread_create(&d->sweeper, NULL, sweep, d) == 0;
@@ -415,6 +429,7 @@ static void done(struct daemon *d)
 	uv_loop_close(&d->loop);
 	for (size_t i = 0; i < DAEMON_SERVICES; i++)
 		service_free(d->services[i]);
+	puller_free(d->puller);
 	store_close(d->store);
 	metrics_free(d->metrics);
 	config_unref(d->config);

@@ -23,7 +23,9 @@
 #include "image/store.h"
 #include "rpc/server.h"
 
-#define DAEMON_SERVICES 3
+#define DAEMON_SERVICES 4
+
+struct puller;
 
 struct daemon {
 	struct config_source source; /* for a reload */
@@ -32,6 +34,7 @@ struct daemon {
 	int64_t started_at;    /* ns since 1970 */
 	int lock_fd;	       /* of the state folder */
 	struct store *store;
+	struct puller *puller;
 	pthread_t sweeper;
 	bool sweeps;
 	pthread_mutex_t cidr_lock; /* one change of the pod CIDR at a time */

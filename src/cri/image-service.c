@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "cri/daemon.h"
+#include "cri/pull-service.h"
 #include "cri/service.h"
 #include "rpc/grpc-status.h"
 
@@ -251,6 +252,7 @@ const struct service_method image_methods[] = {
 	{ "ListImages", serve_list, 0 },
 	{ "StreamImages", serve_stream, RPC_LONG | RPC_STREAM_OUT },
 	{ "ImageStatus", serve_status, 0 },
+	{ "PullImage", pull_serve_cri, RPC_LONG },
 	{ "RemoveImage", serve_remove, RPC_LONG },
 	{ "ImageFsInfo", serve_fs_info, RPC_INSTANT },
 	{ 0 },

@@ -34,8 +34,9 @@ void service_free(struct service *s);
 const struct rpc_method *service_methods(const struct service *s);
 
 /* What there is. */
-extern const struct service_method runtime_methods[]; /* runtime.v1.RuntimeService */
-extern const struct service_method image_methods[];   /* runtime.v1.ImageService */
-extern const struct service_method daemon_methods[];  /* hawser.v1.Daemon */
+extern const struct service_method runtime_methods[];	   /* runtime.v1.RuntimeService */
+extern const struct service_method image_methods[];	   /* runtime.v1.ImageService */
+extern const struct service_method hawser_image_methods[]; /* hawser.v1.Images */
+extern const struct service_method daemon_methods[];	   /* hawser.v1.Daemon */
 
 #endif

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test/test_cri_pull.py - images through hawser-cri: pulled, listed, inspected, removed
+
+How:   the registry is the one in Python of fetching.py; what it may do to hawser-fetch is in
+       test_fetch*.py, here is what a client of CRI and of hawser.v1 gets to see.
+"""
+import json
+import os
+import signal
+import threading
+
+import pytest
+
+grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+from cridaemon import LONG, Daemon, field, fields_of, wait_until
+from fetching import ARCHITECTURE, Image, Server, basic, digest, to_json
+
+NAME = "/app:latest"
+
+
+def image_with(user="", label="x"):
+    """One whose id depends on the label."""
+    plain = Image()
+    return Image(config=to_json({"os": "linux", "architecture": ARCHITECTURE,
+                                 "config": {"User": user, "Labels": {"l": label}},
+                                 "rootfs": {"type": "layers", "diff_ids": plain.diff_ids}}))
+
+
+@pytest.fixture
+def server():
+    s = Server()
+    yield s
+    s.close()
+
+
+@pytest.fixture
+def daemon(tmp_path, server):
+    d = Daemon(tmp_path, "--plain-http", server.host, "--auth-file", tmp_path / "auth.json",
+               "--disk-reserve", "0", "--drain-timeout", "1").start()
+    yield d
+    if d.process:
+        assert d.stop() == 0, d.log()
+
+
+def spec(name):
+    return field(1, field(1, name))
+
+
+def pull(d, name, more=b""):
+    return d.call("PullImage", spec(name) + more)
+
+
+def images(d):
+    """{id: fields} of all that are listed."""
+    fields = d.call("ListImages")[1]
+    found = {}
+    for key, value in fields.items():
+        _, number, rest = key.split(".", 2)
+        found.setdefault(number, {})[rest] = value
+    return {i["id"]: i for i in found.values()}
+
+
+def leftovers(d):
+    return [f for folder in ("tmp", "gone") for f in (d.dir / "root" / folder).iterdir()]
+
+
+def test_an_image_is_pulled_seen_and_removed(daemon, server):
+    image = image_with("1002")
+    server.add(image)
+    image_id = digest(image.config)
+    name = server.host + NAME
+    by_digest = server.host + "/app@" + digest(image.manifest)
+    assert pull(daemon, name) == (0, {"image_ref": image_id})
+    (listed,) = images(daemon).values()
+    assert listed["id"] == image_id and int(listed["size"]) > 0
+    assert listed["repo_tags.0"] == name and listed["repo_digests.0"] == by_digest
+    assert listed["uid.value"] == "1002" and "username" not in listed
+    answers = [daemon.call("ImageStatus", spec(n)) for n in
+               (name, server.host + "/app", by_digest, image_id, image_id[7:], image_id[7:20])]
+    assert answers == [answers[0]] * 6 and answers[0][1]["image.id"] == image_id
+    assert daemon.call("ListImages", field(1, spec(name)))[1]["images.0.id"] == image_id
+    assert daemon.call("ListImages", field(1, spec("other.example/x"))) == (0, {})
+    verbose = daemon.call("ImageStatus", spec(name) + b"\x10\x01")[1]
+    info = json.loads(verbose["info.0.value"])
+    assert verbose["info.0.key"] == "info" and info["imageSpec"] == json.loads(image.config)
+    assert info["chainID"].startswith("sha256:")
+    usage = daemon.call("ImageFsInfo")[1]
+    assert int(usage["image_filesystems.0.used_bytes.value"]) > 0
+    assert int(usage["image_filesystems.0.inodes_used.value"]) > 0
+    assert daemon.call("RemoveImage", spec(name)) == (0, {})
+    assert images(daemon) == {} and leftovers(daemon) == []
+    assert list((daemon.dir / "root/layers").iterdir()) == []
+    usage = daemon.call("ImageFsInfo")[1]
+    assert usage["image_filesystems.0.used_bytes.value"] == "0"
+    assert daemon.call("RemoveImage", spec(name)) == (0, {})
+
+
+def test_images_survive_a_restart(daemon, server):
+    image = image_with("www-data:group")
+    server.add(image)
+    assert pull(daemon, server.host + NAME)[0] == 0
+    before = images(daemon)
+    assert before[digest(image.config)]["username"] == "www-data"
+    assert daemon.stop() == 0
+    daemon.start()
+    assert images(daemon) == before
+
+
+def test_one_image_of_two_names(daemon, server):
+    image = image_with()
+    server.add(image)
+    server.add(image, "other")
+    for tag in ("latest", "other"):
+        assert pull(daemon, server.host + "/app:" + tag)[0] == 0
+    (listed,) = images(daemon).values()
+    assert {listed["repo_tags.0"], listed["repo_tags.1"]} == {
+        server.host + "/app:latest", server.host + "/app:other"}
+    assert daemon.call("RemoveImage", spec(server.host + "/app:other")) == (0, {})
+    assert images(daemon) == {}
+
+
+def test_images_are_streamed(daemon, server):
+    made = [image_with(label=str(i)) for i in range(5)]
+    for i, image in enumerate(made):
+        server.add(image, "t%d" % i)
+        assert pull(daemon, "%s/app:t%d" % (server.host, i))[0] == 0
+    with daemon.dial() as channel:
+        stream = channel.unary_stream("/runtime.v1.ImageService/StreamImages")
+        whole = channel.unary_unary("/runtime.v1.ImageService/ListImages")(b"", timeout=LONG)
+        assert b"".join(stream(b"", timeout=LONG)) == whole
+    assert set(images(daemon)) == {digest(i.config) for i in made}
+
+
+def test_pinned_images(daemon, server):
+    server.add(image_with())
+    assert pull(daemon, server.host + NAME)[0] == 0
+    (listed,) = images(daemon).values()
+    assert listed["pinned"] == "0"
+    daemon.config.write_text("pinned-images: [\"%s/app\"]\n" % server.host)
+    daemon.signal(signal.SIGHUP)
+    daemon.logged("the configuration was read again")
+    (listed,) = images(daemon).values()
+    assert listed["pinned"] == "1"
+
+
+def test_an_image_that_is_not_there(daemon, server):
+    status, text = pull(daemon, server.host + "/app:missing")
+    assert status == 1 and text.startswith("NOT_FOUND ")
+    assert server.host + "/app:missing" in text
+    assert images(daemon) == {} and leftovers(daemon) == []
+
+
+def test_names_that_are_none(daemon):
+    assert pull(daemon, "") == (1, "INVALID_ARGUMENT the request names no image")
+    status, text = pull(daemon, "a//b")
+    assert status == 1 and text.startswith('INVALID_ARGUMENT pull image "a//b": ')
+
+
+def test_a_registry_that_is_down(daemon, server):
+    host = server.host
+    server.close()
+    status, text = pull(daemon, host + NAME)
+    server.http.socket.close()
+    assert status == 1 and text.startswith("UNAVAILABLE RegistryUnavailable: pull ")
+    assert host in text
+
+
+def guard(server, wanted):
+    """Whoever does not say this is refused."""
+    def before(handler):
+        if handler.headers.get("Authorization") == wanted:
+            return False
+        return server.answer(handler, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+    server.before = before
+
+
+def auth(**given):
+    numbers = {"username": 1, "password": 2, "auth": 3, "server_address": 4}
+    return field(2, b"".join(field(numbers[k], v) for k, v in given.items()))
+
+
+def test_credentials_of_the_request(daemon, server):
+    server.add(image_with())
+    guard(server, basic("user", "secret word"))
+    name = server.host + NAME
+    status, text = pull(daemon, name)
+    assert status == 1 and text.split()[0] in ("UNAUTHENTICATED", "PERMISSION_DENIED")
+    given = {"username": "user", "password": "secret word"}
+    status, text = pull(daemon, name, auth(server_address="other.example", **given))
+    assert status == 1
+    assert pull(daemon, name, auth(server_address="http://" + server.host, **given))[0] == 0
+    assert pull(daemon, name, auth(auth=basic("user", "secret word")[6:]))[0] == 0
+    # who has the image is not who may have it
+    assert pull(daemon, name, auth(username="user", password="wrong"))[0] == 1
+    assert "secret word" not in daemon.log()
+
+
+def test_progress(daemon, server):
+    image = image_with()
+    server.add(image)
+    with daemon.dial() as channel:
+        stream = channel.unary_stream("/hawser.v1.Images/Pull")
+        said = list(stream(field(1, server.host + NAME), timeout=LONG))
+        again = list(stream(field(1, server.host + NAME), timeout=LONG))
+        with pytest.raises(grpc.RpcError) as caught:
+            list(stream(field(1, server.host + NAME) + field(3, "nonsense"), timeout=LONG))
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    end = fields_of(said[-1])
+    assert end == {2: digest(image.config), 3: server.host + "/app@" + digest(image.manifest)}
+    assert fields_of(again[-1]) == end
+    blobs = [digest(p).encode() for p in image.packed]
+    assert all(any(b in message for message in said[:-1]) for b in blobs)
+
+
+def hang(server):
+    """Blobs of layers do not come. Returns an event: somebody waits; another: they may come."""
+    asked, go = threading.Event(), threading.Event()
+
+    def before(handler):
+        if "/blobs/" in handler.path and len(server.asked("/blobs/")) > 1:
+            asked.set()
+            go.wait(LONG)
+        return False
+    server.before = before
+    return asked, go
+
+
+def test_a_client_that_hangs_up_ends_the_pull(daemon, server):
+    server.add(image_with())
+    asked, go = hang(server)
+    with daemon.dial() as channel:
+        call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
+            spec(server.host + NAME), timeout=LONG)
+        assert asked.wait(LONG)
+        call.cancel()
+        wait_until(lambda: leftovers(daemon) == [])
+    go.set()
+    assert images(daemon) == {}
+    daemon.logged("a call failed method=PullImage code=CANCELLED")
+    server.before = lambda handler: False
+    assert pull(daemon, server.host + NAME)[0] == 0
+
+
+def test_a_deadline_ends_the_pull(daemon, server):
+    server.add(image_with())
+    asked, go = hang(server)
+    with daemon.dial() as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary("/runtime.v1.ImageService/PullImage")(
+                spec(server.host + NAME), timeout=2)
+    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED and asked.is_set()
+    go.set()
+    wait_until(lambda: leftovers(daemon) == [])
+
+
+def test_the_daemon_stops_in_the_middle_of_a_pull(daemon, server):
+    server.add(image_with())
+    asked, go = hang(server)
+    with daemon.dial() as channel:
+        call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
+            spec(server.host + NAME), timeout=LONG)
+        assert asked.wait(LONG)
+        pid = daemon.process.pid
+        assert daemon.stop() == 0
+        assert call.exception(LONG) is not None
+    go.set()
+    assert not [p for p in os.listdir("/proc") if p.isdigit() and parent_of(p) == pid]
+    server.before = lambda handler: False
+    daemon.start()
+    wait_until(lambda: leftovers(daemon) == [])
+    assert pull(daemon, server.host + NAME)[0] == 0
+
+
+def parent_of(pid):
+    try:
+        with open("/proc/%s/stat" % pid) as f:
+            return int(f.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def test_a_pull_that_ends_in_time_is_answered(daemon, server):
+    image = image_with()
+    server.add(image)
+    asked, go = hang(server)
+    assert daemon.stop() == 0
+    daemon.command += ["--drain-timeout", str(LONG)]
+    daemon.start()
+    with daemon.dial() as channel:
+        call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
+            spec(server.host + NAME), timeout=LONG)
+        assert asked.wait(LONG)
+        daemon.process.terminate()
+        daemon.logged("stopping signal=", 2)
+        go.set()
+        assert fields_of(call.result(LONG)) == {1: digest(image.config)}
+    assert daemon.process.wait(LONG) == 0
+    daemon.process = None
+
+
+def test_many_pulls_on_threads(daemon, server):
+    made = [image_with(label=str(i)) for i in range(4)]
+    for i, image in enumerate(made):
+        server.add(image, "t%d" % i)
+    with daemon.dial() as channel:
+        method = channel.unary_unary("/runtime.v1.ImageService/PullImage")
+        calls = [(i % 4, method.future(spec("%s/app:t%d" % (server.host, i % 4)), timeout=LONG))
+                 for i in range(40)]
+        for i, call in calls:
+            assert fields_of(call.result(LONG)) == {1: digest(made[i].config)}
+    assert set(images(daemon)) == {digest(i.config) for i in made}
+    assert len(list((daemon.dir / "root/layers").iterdir())) == 2
