@@ -36,6 +36,8 @@ static int db_errno(struct db *db, int code)
 
 	if (primary == SQLITE_NOMEM)
 		mem_exhausted();
+	if (code == SQLITE_IOERR_SHMSIZE)
+		return ENOSPC; /* the index of the log could not grow */
 	if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && system > 0)
 		return system;
 	for (size_t i = 0; i < ARRAY_SIZE(db_errors); i++)

@@ -171,8 +171,15 @@ int store_image_remove(struct store *s, const char *text, struct hw_err *e)
 	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
 	int r = remove_in_turn(s, text, &doomed, e);
 
+	if (r == -ENOSPC && store_unreserve(s)) {
+		store_doomed_done(&doomed);
+		doomed = (struct store_doomed){ 0 };
+		r = remove_in_turn(s, text, &doomed, e);
+	}
 	if (r == 0)
 		r = store_delete(s, &doomed, e);
+	if (r == 0)
+		store_reserve(s);
 	return r < 0 ? err_ctx(e, "remove image \"%.256s\"", text) : r;
 }
 

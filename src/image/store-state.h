@@ -57,6 +57,11 @@ unsigned int store_number(struct store *s);
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers);
 int store_check_digest(const char *digest, struct hw_err *e); /* needs no lock */
 
+/* ---- store-reserve.c ---- */
+/* None of these needs the lock. */
+void store_reserve(struct store *s);
+bool store_unreserve(struct store *s); /* was there something to give up? then try again */
+
 /* ---- store-snapshot.c ---- */
 /* What readers will see once it is published: what they see now, with these images read anew. */
 int store_draft(struct store *s, const struct hw_strings *ids, const struct store_snapshot **ret,

@@ -161,11 +161,12 @@ static int list_lost(struct store *s, struct hw_strings *ret_lost, struct hw_err
 
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		const char *chain = db_text(&q, 0);
-		autofree char *path = str_printf("%s/root", strchr(chain, ':') + 1);
+		bool known = digest_is_sha256(chain);
+		autofree char *path = str_printf("%s/root", known ? chain + strlen("sha256:") : "");
 
-		if (faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		if (known && faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		if (errno != ENOENT)
+		if (known && errno != ENOENT)
 			return err_set(e, -errno, "look for %s/layers/%s", s->root, path);
 		strings_add(ret_lost, chain);
 	}
@@ -232,11 +233,20 @@ static int load_usage(struct store *s, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-static int store_load(struct store *s, struct hw_err *e)
+static int store_open_db(struct store *s, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/images.db", s->root);
-	const struct store_snapshot *all = NULL;
 	int r = db_open(path, &store_db, &s->db, e);
+
+	if (r == -ENOSPC && store_unreserve(s))
+		r = db_open(path, &store_db, &s->db, e);
+	return r;
+}
+
+static int store_load(struct store *s, struct hw_err *e)
+{
+	const struct store_snapshot *all = NULL;
+	int r = store_open_db(s, e);
 
 	if (r == 0)
 		r = store_clear(s, e);
@@ -244,9 +254,11 @@ static int store_load(struct store *s, struct hw_err *e)
 		r = load_usage(s, e);
 	if (r == 0)
 		r = store_draft_all(s, &all, e);
-	if (r == 0)
-		store_publish(s, &all);
-	return r;
+	if (r < 0)
+		return r;
+	store_publish(s, &all);
+	store_reserve(s);
+	return 0;
 }
 
 static struct store *store_new(const char *root)

@@ -12,6 +12,7 @@
  *	ROOT/layers/HEX/blob       its archive as it came, where that is kept
  *	ROOT/tmp/N/                a layer that is being made
  *	ROOT/gone/N/               what is being deleted
+ *	ROOT/reserve               room for the database to shrink on a full disk
  *	ROOT/empty/                where a stack of layers needs one more
  *
  * Rules: nothing half-written is ever visible. A layer is on disk (syncfs())

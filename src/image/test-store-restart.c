@@ -262,7 +262,7 @@ static void no_space(void **state)
 	struct hw_err why = { 0 };
 
 	place_close(p);
-	if (mount("none", p->path, "tmpfs", 0, "size=1m") < 0)
+	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
 		skip();
 	place_open(p);
 	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
@@ -293,6 +293,31 @@ static void no_space(void **state)
 	assert_is(p, "busybox:2", id);
 }
 
+static void full_disk_is_emptied(void **state)
+{
+	struct place *p = *state;
+	autofree char *filler = str_printf("%s/filler", p->path);
+	char id[DIGEST_TEXT];
+
+	place_close(p);
+	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
+		skip();
+	for (int again = 0; again < 2; again++) { /* full while it is open, and when it is opened */
+		place_open(p);
+		add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
+		if (again)
+			place_close(p);
+		fill(p, 0);
+		if (again)
+			place_open(p);
+		assert_is(p, "busybox:1", id);
+		OK(store_image_remove(p->store, "busybox:1", &e));
+		assert_int_equal(count_in(p, "layers"), 0);
+		place_close(p);
+		assert_int_equal(unlink(filler), 0);
+	}
+}
+
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
 		name, f, place_make, place_remove                                                  \
@@ -315,6 +340,8 @@ int main(void)
 		TEST("store: an image that lost a layer can be removed",
 		     damaged_image_can_be_removed),
 		TEST("store: a full disk is an error, and changes nothing", no_space),
+		TEST("store: a full disk can be emptied, also by a new start",
+		     full_disk_is_emptied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
