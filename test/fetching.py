@@ -7,7 +7,6 @@ What:  Image is an image as bytes; Server is a registry in Python that can be to
        a plan, and collects what it says.
 """
 import base64
-import contextlib
 import gzip
 import hashlib
 import http.server
@@ -85,9 +84,11 @@ class Server:
 
             def do_GET(self):
                 outer.requests.append((self.command, self.path, dict(self.headers)))
-                with contextlib.suppress(ConnectionError, ssl.SSLError):
+                try:
                     if not outer.before(self):
                         outer.serve(self)
+                except (ConnectionError, ssl.SSLError):
+                    self.close_connection = True
 
             do_POST = do_GET
 

@@ -6,6 +6,7 @@
  *	the stream breaks, with new bytes      asked again from there, patience renewed
  *	the stream breaks, without             asked again, until patience ends
  *	429, 5xx, no connection                the same, after a while
+ *	it stands still, after many bytes      asked again from there
  *	404, 403, it stands still, ...         the next endpoint, from there
  *	more, or other, bytes than promised    an error: DATA_LOSS
  *	a part was asked for, and came         the others as parts, several at a time
@@ -22,6 +23,7 @@
 #include "image/fetch/sha256.h"
 
 #define PARTS_AT_ONCE 3
+#define STALL_WORTH   (1 << 20) /* bytes after which a stream that stands still is asked for again */
 
 struct fetch {
 	const struct blob *b;
@@ -129,6 +131,8 @@ static int fetch_from(struct fetch *f, struct hw_err *e)
 		if (r == 0)
 			r = err_text(e, -EAGAIN, "it ends after %lld of %lld bytes",
 				     (long long)f->at, (long long)size_of(f));
+		if (r == -ETIMEDOUT && f->at - before >= STALL_WORTH)
+			r = -EAGAIN;
 		if (f->at > before)
 			p = (struct patience){ 0 };
 		if (!registry_wait(f->b->registry, &p, r, &answer))
