@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/hawser-v1.pb-c.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/cri-v1.pb-c.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/cri-v1.pb-c.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "api/cri-v1.pb-c.h"
+#include "api/hawser-v1.pb-c.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/hawser.h"

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "api/cri-v1.pb-c.h"
+#include "api/hawser-v1.pb-c.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "api/cri-v1.pb-c.h"
+#include "api/hawser-v1.pb-c.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/text.h"

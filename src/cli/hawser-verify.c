@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/hawser-v1.pb-c.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/hawser.h"

@@ -17,11 +17,11 @@
 #include <hawser/field.h>
 
 #include "api/call.h"
-#include "api/cri-v1.pb-c.h"
-#include "api/hawser-v1.pb-c.h"
 #include "base/err.h"
 #include "base/value.h"
 #include "cli/options.h"
+
+struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
 
 struct cli {
 	/* options of every command */
@@ -74,7 +74,7 @@ int hawser_failed(struct cli *cli, const char *what, struct hw_err *e);
 bool is_unimplemented(const struct hw_err *e);
 /* Return: 0, or -ENOENT; info as the runtime gives it */
 int image_status(struct cli *cli, const char *image, bool verbose,
-		 Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
+		 struct Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
 
 /* ---- hawser-error.c ----------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/cri-v1.pb-c.h"
 #include "base/field.h"
 #include "base/str.h"
 #include "cli/text.h"

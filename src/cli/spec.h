@@ -12,10 +12,11 @@
 
 #include <hawser/field.h>
 
-#include "api/cri-v1.pb-c.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/value.h"
+
+struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
 
 struct spec_step {
 	char *created, *created_by, *comment;
@@ -37,11 +38,12 @@ struct spec {
 };
 
 /* -ENODATA: the runtime does not tell */
-int spec_read(const Runtime__V1__ImageStatusResponse *status, struct spec *ret, struct hw_err *e);
+int spec_read(const struct Runtime__V1__ImageStatusResponse *status, struct spec *ret,
+	      struct hw_err *e);
 void spec_done(struct spec *spec);
 char *spec_age(const char *created); /* "12d"; "" when that is no time */
 /* info with the texts in it that are JSON as JSON */
-struct value *spec_info(const Runtime__V1__ImageStatusResponse *status);
+struct value *spec_info(const struct Runtime__V1__ImageStatusResponse *status);
 
 AUTO_VALUE_DEFINE(spec_done, struct spec);
 
