@@ -67,6 +67,14 @@ def test_help_and_version():
         assert "  " + flag + " " in text or "  " + flag + "\n" in text
 
 
+def test_the_manual_has_every_key():
+    page = (SOURCE / "man/hawser-cri.8").read_text()
+    keys = re.findall(r"^([a-z-]+):", run("--print-config")[1], re.M)
+    assert len(keys) > 20 and re.findall(r"^\.It Cm ([a-z-]+)", page, re.M) == keys
+    for flag in ("config", "check-config", "print-config", "help", "version"):
+        assert ".It Fl -%s" % flag in page
+
+
 def test_printed_configuration_reads_back(tmp_path):
     file = tmp_path / "h.yaml"
     file.write_text("long-calls: 3\nregistry-mirror: [docker.io=https://m.example]\n")

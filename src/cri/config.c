@@ -50,8 +50,6 @@ const struct hw_field config_fields[] = {
 	  .min = 1 << 20, .max = -1, .help = "bytes that a layer may have when unpacked" },
 	{ "disk-reserve", HW_INT64, AT(disk_reserve), .def = "67108864", .min = 0, .max = -1,
 	  .help = "bytes of the root folder's disk that a pull leaves free" },
-	{ "keep-blobs", HW_BOOL, AT(keep_blobs), .def = "false",
-	  .help = "keep the compressed layers beside the unpacked ones" },
 	{ "pull-timeout", HW_INT, AT(pull_timeout), .def = "300", .min = 1, .max = 86400,
 	  .help = "seconds without progress after which a pull is given up" },
 	{ "pinned-images", HW_STRINGS, AT(pinned_images), .def = "[]",
@@ -75,9 +73,9 @@ const struct hw_field config_fields[] = {
 
 /* What a running daemon can change. */
 static const char *const reloadable[] = {
-	"cni-conf-template",   "registry-mirror", "plain-http",	  "auth-file",
-	"certs-dir",	       "keep-blobs",	  "pull-timeout", "pinned-images",
-	"decompression-limit", "disk-reserve",	  "log-level",	  "drain-timeout",
+	"cni-conf-template",   "registry-mirror", "plain-http",	   "auth-file",
+	"certs-dir",	       "disk-reserve",	  "pull-timeout",  "pinned-images",
+	"decompression-limit", "log-level",	  "drain-timeout",
 };
 
 static bool is_reloadable(const char *name)

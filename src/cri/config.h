@@ -35,7 +35,6 @@ struct config {
 	char *auth_file, *certs_dir;
 	int64_t decompression_limit;
 	int64_t disk_reserve;
-	bool keep_blobs;
 	int pull_timeout; /* s without progress */
 	struct hw_strings pinned_images;
 	char *cgroup_driver;

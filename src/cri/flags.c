@@ -36,25 +36,13 @@ static void make_options(struct option *options)
 	for (const struct hw_field *f = config_fields; f->type != HW_END; f++, n++)
 		options[n] = (struct option){
 			.name = f->name,
-			.has_arg = f->type == HW_BOOL ? optional_argument : required_argument,
+			.has_arg = required_argument,
 			.val = (int)n,
 		};
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++, n++)
 		options[n] = (struct option){ .name = actions[i].name, .val = ACTION + (int)i };
 	options[n] =
 		(struct option){ .name = "config", .has_arg = required_argument, .val = FILE_FLAG };
-}
-
-static int set_bool(struct flags *flags, const struct hw_field *f, const char *text,
-		    struct hw_err *e)
-{
-	bool on = !text || str_equal(text, "true");
-
-	if (!on && !str_equal(text, "false"))
-		return err_text(e, -EINVAL, "--%s: expected true or false, got %.200s", f->name,
-				text);
-	value_set(flags->values, f->name, value_new_bool(on));
-	return 0;
 }
 
 static int set_number(struct flags *flags, const struct hw_field *f, const char *text,
@@ -90,11 +78,9 @@ static bool is_text(const char *text)
 static int set_field(struct flags *flags, const struct hw_field *f, const char *text,
 		     struct hw_err *e)
 {
-	if (text && !is_text(text))
+	if (!is_text(text))
 		return err_text(e, -EINVAL, "--%s: not UTF-8", f->name);
 	switch (f->type) {
-	case HW_BOOL:
-		return set_bool(flags, f, text, e);
 	case HW_INT:
 	case HW_INT64:
 		return set_number(flags, f, text, e);
@@ -162,8 +148,6 @@ void flags_done(struct flags *flags)
 static const char *argument(const struct hw_field *f)
 {
 	switch (f->type) {
-	case HW_BOOL:
-		return "[=false]";
 	case HW_INT:
 	case HW_INT64:
 		return " NUMBER";

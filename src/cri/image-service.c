@@ -188,7 +188,7 @@ static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufC
 
 	if (r == 0)
 		r = store_snapshot_find(snap, name_of(request->image), &image, e);
-	if (r == 1) {
+	if (image) {
 		set_image(&found, image);
 		answer.image = &found.image;
 		r = request->verbose ? make_info(d, image->id, &info, e) : 0;

@@ -11,8 +11,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -167,16 +165,18 @@ static int64_t count_entries(const char *path)
 	return n - 2;
 }
 
+/* The second number of statm. */
 static int64_t resident_pages(void)
 {
+	AUTO(hw_strings_free) struct hw_strings words = { 0 };
 	AUTO(buf_done) struct buf text = { 0 };
-	unsigned long long size, resident = 0;
+	long long pages = 0;
 	struct hw_err e;
 
-	if (file_read(AT_FDCWD, "/proc/self/statm", 4096, &text, &e) == 0 &&
-	    sscanf(text.data, "%llu %llu", &size, &resident) != 2)
-		resident = 0;
-	return (int64_t)resident;
+	if (file_read(AT_FDCWD, "/proc/self/statm", 4096, &text, &e) < 0)
+		return 0;
+	strings_split(str_or(text.data, ""), ' ', &words);
+	return words.n > 1 && str_to_int64(words.v[1], 0, INT64_MAX, &pages) ? pages : 0;
 }
 
 /**

@@ -86,7 +86,7 @@ static void set_conditions(Runtime__V1__RuntimeCondition conditions[2],
 }
 
 /* The one handler that there is by default; it promises nothing. */
-static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse *answer,
+static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse answer,
 		       const struct network_view *view, struct hw_err *e)
 {
 	Runtime__V1__RuntimeHandlerFeatures none = RUNTIME__V1__RUNTIME_HANDLER_FEATURES__INIT;
@@ -102,11 +102,11 @@ static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse *answe
 	status.n_conditions = ARRAY_SIZE(condition_list);
 	status.conditions = condition_list;
 	handler.features = &none;
-	answer->status = &status;
-	answer->n_runtime_handlers = ARRAY_SIZE(handler_list);
-	answer->runtime_handlers = handler_list;
-	answer->features = &features;
-	return api_send(call, &answer->base, e);
+	answer.status = &status;
+	answer.n_runtime_handlers = ARRAY_SIZE(handler_list);
+	answer.runtime_handlers = handler_list;
+	answer.features = &features;
+	return api_send(call, &answer.base, e);
 }
 
 static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
@@ -127,7 +127,7 @@ static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufC
 		answer.n_info = ARRAY_SIZE(list);
 		answer.info = list;
 	}
-	return send_status(call, &answer, view, e);
+	return send_status(call, answer, view, e);
 }
 
 /* ---- configuration ------------------------------------------------------------------ */

@@ -285,7 +285,7 @@ static int run_block(struct run *run, const struct frame *frame, bool quiet,
 		const char *at = NULL;
 
 		r = next_action(run, quiet, &text, &at, e);
-		if (r <= 0) {
+		if (r <= 0 || !text) {
 			*ret_end = AT_EOF;
 			break;
 		}

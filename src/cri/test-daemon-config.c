@@ -113,20 +113,11 @@ static void defaults(void **state)
 
 static void flags_win(void **state)
 {
-	static const char file[] = "root: /file\nlong-calls: 7\nkeep-blobs: true\n"
+	static const char file[] = "root: /file\nlong-calls: 7\n"
 				   "plain-http: [one.example, two.example]\nstate: /file\n";
 	static const char *const words[] = {
-		"--root",
-		"/flag",
-		"--long-calls=8",
-		"--keep-blobs=false",
-		"--plain-http",
-		"three.example",
-		"--plain-http",
-		"four:5000",
-		"--log-level",
-		"debug",
-		NULL,
+		"--root",	"/flag",     "--long-calls=8", "--plain-http", "three.example",
+		"--plain-http", "four:5000", "--log-level",    "debug",	       NULL,
 	};
 	AUTO(config_unref) struct config *c = must_load(file, words);
 
@@ -134,7 +125,6 @@ static void flags_win(void **state)
 	assert_string_equal(c->root, "/flag");
 	assert_string_equal(c->state, "/file");
 	assert_int_equal(c->long_calls, 8);
-	assert_false(c->keep_blobs);
 	assert_int_equal(c->plain_http.n, 2);
 	assert_string_equal(c->plain_http.v[1], "four:5000");
 	assert_string_equal(c->log_level, "debug");
@@ -183,8 +173,6 @@ static void wrong_flags(void **state)
 		"--long-calls: 0 is not in 1..16384");
 	refused("", (const char *const[]){ "--plain-http", "a b", NULL },
 		"--plain-http[0]: a b: not the host of a registry");
-	refused("", (const char *const[]){ "--keep-blobs=perhaps", NULL },
-		"--keep-blobs: expected true or false, got perhaps");
 	refused("", (const char *const[]){ "--root", NULL }, "--root: a value is missing");
 	refused("", (const char *const[]){ "--colour=red", NULL },
 		"unknown flag --colour=red; --help lists them");
@@ -206,7 +194,7 @@ static void missing_file(void **state)
 
 static void printed(void **state)
 {
-	static const char file[] = "root: \"/with \\\"quotes\\\" and \\u00e9\"\nkeep-blobs: true\n"
+	static const char file[] = "root: \"/with \\\"quotes\\\" and \\u00e9\"\n"
 				   "registry-mirror: [docker.io=http://m:5000]\nlong-calls: 9\n";
 	AUTO(config_unref) struct config *c = must_load(file, NULL);
 	autofree char *text = config_format(c);
