@@ -51,7 +51,10 @@ static int read_pair(struct certs_host *h, int dir, const char *name, struct hw_
 	if (h->cert.len > 0)
 		return 0;
 	r = read_into(dir, name, &h->cert, e);
-	return r < 0 ? r : read_into(dir, key, &h->key, e);
+	if (r == 0)
+		r = read_into(dir, key, &h->key, e);
+	/* -ENOENT would read as if there were no certificates at all */
+	return r == -ENOENT ? err_text(e, -EINVAL, "%s is without its %s", name, key) : r;
 }
 
 static int each_file(void *ctx, const struct file_entry *entry, struct hw_err *e)
