@@ -5,8 +5,8 @@
  *	store ROOT put NAME TEXT...   an image whose layers have one file each, with a text
  *	store ROOT remove NAME        an image, and every layer that nobody needs
  *	store ROOT trim               every layer that nobody needs
- *	store ROOT list               a line for each image and each layer; fails where one is
- *	                              not whole
+ *	store ROOT list               a line for each image, and one for each of its layers;
+ *	                              fails where an image lacks one
  *
  * Says "done" on standard output as soon as it is; an error is a line on standard error, and
  * 1 as exit status.
@@ -103,22 +103,6 @@ static int trim(struct store *s, char **args, struct hw_err *e)
 	return store_trim(s, e);
 }
 
-static int list_layer(struct store *s, const struct store_layer *layer, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf text = { 0 };
-	autoclose int dir = store_layer_open(s, layer->chain_id, e);
-	char digest[DIGEST_TEXT];
-	int r = dir < 0 ? dir : file_read(dir, "root/file", 1 << 20, &text, e);
-
-	if (r < 0)
-		return r;
-	digest_of(text.data, text.len, digest);
-	if (!str_equal(digest, layer->diff_id))
-		return err_text(e, -EBADMSG, "layer %s is not what it was", layer->chain_id);
-	printf("layer %s\n", layer->chain_id);
-	return 0;
-}
-
 static int list_image(struct store *s, const struct store_image *image, struct hw_err *e)
 {
 	autofree struct store_layer *layers = NULL;
@@ -129,8 +113,8 @@ static int list_image(struct store *s, const struct store_image *image, struct h
 		return err_text(e, -EBADMSG, "image %s is not whole", image->id);
 	printf("image %s %s %lld\n", image->id, image->tags.n > 0 ? image->tags.v[0] : "-",
 	       (long long)image->size);
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = list_layer(s, &layers[i], e);
+	for (size_t i = 0; i < n; i++)
+		printf("layer %s %s\n", layers[i].chain_id, layers[i].diff_id);
 	return r;
 }
 
