@@ -38,10 +38,10 @@ static void conn_close(struct conn *c)
 	buf_done(&c->out);
 	list_remove(&c->link);
 	list_remove(&c->dirty);
-	uv_poll_stop(&c->poll);
-	close(c->fd);
 	c->server->n_conns--;
+	/* this touches the descriptor, whose number another thread may have once it is closed */
 	uv_close((uv_handle_t *)&c->poll, on_conn_closed);
+	close(c->fd);
 }
 
 /* Fill out with what the connection has to say. Return: whether there is something */

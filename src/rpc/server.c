@@ -251,9 +251,8 @@ void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), v
 	server_wake_at(s, s->stop_at);
 	list_for_each_safe(struct listener, l, &s->listeners, link) {
 		list_remove(&l->link);
-		uv_poll_stop(&l->poll);
-		close(l->fd);
 		uv_close((uv_handle_t *)&l->poll, on_listener_closed);
+		close(l->fd);
 	}
 	list_for_each(struct conn, c, &s->conns, link) {
 		grpc_drain(c->grpc);
