@@ -14,7 +14,7 @@ import pytest
 
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from cridaemon import LONG, Daemon, field, fields_of, wait_until
-from fetching import ARCHITECTURE, Image, Server, basic, digest, to_json
+from fetching import ARCHITECTURE, OCI, Image, Server, basic, digest, index_of, to_json
 
 NAME = "/app:latest"
 
@@ -118,6 +118,47 @@ def test_one_image_of_two_names(daemon, server):
         server.host + "/app:latest", server.host + "/app:other"}
     assert daemon.call("RemoveImage", spec(server.host + "/app:other")) == (0, {})
     assert images(daemon) == {}
+
+
+def test_an_image_by_its_digest_has_no_tag(daemon, server):
+    image = image_with()
+    server.add(image)
+    index = index_of((image, {"os": "linux", "architecture": ARCHITECTURE}))
+    server.manifests[digest(index)] = (OCI + "index.v1+json", index)
+    name = server.host + "/app@" + digest(index)
+    assert pull(daemon, name) == (0, {"image_ref": digest(image.config)})
+    (listed,) = images(daemon).values()
+    assert listed["repo_digests.0"] == name
+    assert not [k for k in listed if k.startswith("repo_tags") or k == "repo_digests.1"]
+
+
+def test_one_image_of_two_registries_and_a_mirror(daemon, server):
+    image = image_with()
+    server.add(image)
+    other = Server()
+    other.add(image)
+    assert daemon.stop() == 0
+    daemon.command += ["--plain-http", other.host, "--registry-mirror",
+                       "far.example=" + other.url]
+    daemon.start()
+    names = [server.host + "/app:latest", other.host + "/b:latest", "far.example/c:latest"]
+    for name in names:
+        assert pull(daemon, name) == (0, {"image_ref": digest(image.config)})
+    (listed,) = images(daemon).values()
+    assert sorted(v for k, v in listed.items() if k.startswith("repo_tags")) == sorted(names)
+    assert daemon.call("RemoveImage", spec(names[2])) == (0, {})
+    assert images(daemon) == {}
+    other.close()
+
+
+def test_concurrent_removals_all_succeed(daemon, server):
+    server.add(image_with())
+    assert pull(daemon, server.host + NAME)[0] == 0
+    with daemon.dial() as channel:
+        method = channel.unary_unary("/runtime.v1.ImageService/RemoveImage")
+        calls = [method.future(spec(server.host + NAME), timeout=LONG) for _ in range(20)]
+        assert [c.result(LONG) for c in calls] == [b""] * 20
+    assert images(daemon) == {} and leftovers(daemon) == []
 
 
 def test_images_are_streamed(daemon, server):

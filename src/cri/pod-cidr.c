@@ -3,6 +3,8 @@
  * cri/pod-cidr.c - the addresses that kubelet gives this node's pods
  *
  * Rules: a template whose result is no network configuration changes nothing.
+ *        Nothing is synced: what a power cut spoils is made again when kubelet tells
+ *        the CIDR, which it does after each start.
  */
 #include "cri/pod-cidr.h"
 
@@ -136,6 +138,6 @@ int pod_cidr_render(const char *text, const char *template_file, const char *con
 		return 0;
 	r = file_mkdirs(AT_FDCWD, conf_dir, 0755, e);
 	if (r == 0)
-		r = file_replace(AT_FDCWD, path, next.data, next.len, 0644, FILE_SYNC, e);
+		r = file_replace(AT_FDCWD, path, next.data, next.len, 0644, 0, e);
 	return r < 0 ? err_ctx(e, "network from template") : 1;
 }
