@@ -42,7 +42,8 @@
 #include "base/mem.h"
 #include "image/platform.h"
 
-#define JOB_MESSAGE_MAX (4 << 20) /* bytes of one message; no document is larger */
+#define JOB_MESSAGE_MAX	 (4 << 20) /* bytes of one message; no document is larger */
+#define JOB_PARALLEL_MAX 16	   /* layers at a time */
 
 enum job_type {
 	JOB_NONE,

@@ -217,54 +217,61 @@ int pull_image_config(struct pull_image *i, const struct job_message *m, struct 
 
 /* ---- layers ---------------------------------------------------------------- */
 
-static int find_layer(struct pull_image *i, const struct job_step *step, struct layer **ret_layer,
-		      struct hw_err *e)
+static struct layer *find_layer(struct pull_image *i, const struct job_step *step, struct hw_err *e)
 {
-	if ((size_t)step->layer >= i->n || i->layers[step->layer].have)
-		return err_text(e, -EBADMSG, "layer %d was not asked for", step->layer);
-	*ret_layer = &i->layers[step->layer];
-	return 0;
+	if ((size_t)step->layer < i->n && !i->layers[step->layer].have)
+		return &i->layers[step->layer];
+	err_text(e, -EBADMSG, "layer %d was not asked for", step->layer);
+	return NULL;
 }
 
 /** pull_image_progress() - so much has come */
 int pull_image_progress(struct pull_image *i, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
-	struct layer *l;
 	int r = job_decode(m, job_step_fields, &step, e);
 
-	if (r == 0)
-		r = find_layer(i, &step, &l, e);
-	if (r == 0)
-		board_set(i->board, (size_t)step.layer,
-			  step.bytes == step.size ? PULL_UNPACKING : PULL_FETCHING, step.bytes);
-	return r;
+	if (r < 0)
+		return r;
+	if (!find_layer(i, &step, e))
+		return e->code;
+	board_set(i->board, (size_t)step.layer,
+		  step.bytes == step.size ? PULL_UNPACKING : PULL_FETCHING, step.bytes);
+	return 0;
+}
+
+static int take_unpacked(struct layer *l, const char *json, const char *diff_id, struct hw_err *e)
+{
+	AUTO(unpacked_done) struct unpacked u = { 0 };
+	int r = unpacked_decode(json, strlen(json), &u, e);
+
+	if (r < 0)
+		return r;
+	if (l->complete || !str_equal(u.diff_id, diff_id))
+		return err_text(e, -EBADMSG, "layer %s is another one, or comes again", u.diff_id);
+	l->complete = true;
+	l->unpacked = u;
+	u = (struct unpacked){ 0 };
+	return 0;
 }
 
 /** pull_image_layer() - one is complete, in its stage */
 int pull_image_layer(struct pull_image *i, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
-	AUTO(unpacked_done) struct unpacked u = { 0 };
-	const char *json;
-	struct layer *l = NULL;
+	struct layer *l;
 	int r = job_decode(m, job_step_fields, &step, e);
 
-	json = str_or(step.unpacked, "");
-	if (r == 0)
-		r = find_layer(i, &step, &l, e);
-	if (r == 0)
-		r = unpacked_decode(json, strlen(json), &u, e);
 	if (r < 0)
 		return r;
-	if (l->complete || !str_equal(u.diff_id, i->config->diff_ids.v[step.layer]))
-		return err_text(e, -EBADMSG, "layer %d is another one", step.layer);
-	l->complete = true;
-	l->unpacked = u;
-	u = (struct unpacked){ 0 };
-	board_set(i->board, (size_t)step.layer, PULL_COMPLETE,
-		  manifest_layer(i->manifest, (size_t)step.layer)->size);
-	return 0;
+	l = find_layer(i, &step, e);
+	if (!l)
+		return e->code;
+	r = take_unpacked(l, str_or(step.unpacked, ""), i->config->diff_ids.v[step.layer], e);
+	if (r == 0)
+		board_set(i->board, (size_t)step.layer, PULL_COMPLETE,
+			  manifest_layer(i->manifest, (size_t)step.layer)->size);
+	return r;
 }
 
 /** pull_image_keep() - the layers that are complete, whatever becomes of the image */

@@ -47,22 +47,26 @@ static char *take_quoted(const char **s)
 	return buf_take(&b);
 }
 
-static void set(char **member, char **value)
+static char **member_of(struct challenge *c, const char *name)
 {
-	free(*member);
-	*member = take_ptr(*value);
+	if (strcasecmp(name, "realm") == 0)
+		return &c->realm;
+	if (strcasecmp(name, "service") == 0)
+		return &c->service;
+	return strcasecmp(name, "scope") == 0 ? &c->scope : NULL;
 }
 
-static void take_parameter(struct challenge *c, const char *name, char *value_taken)
+static void take_parameter(struct challenge *c, const char *name, const char **s)
 {
-	autofree char *value = value_taken;
+	char *value = **s == '"' ? take_quoted(s) : take_token(s);
+	char **member = member_of(c, name);
 
-	if (strcasecmp(name, "realm") == 0)
-		set(&c->realm, &value);
-	else if (strcasecmp(name, "service") == 0)
-		set(&c->service, &value);
-	else if (strcasecmp(name, "scope") == 0)
-		set(&c->scope, &value);
+	if (member) {
+		free(*member);
+		*member = value;
+	} else {
+		free(value);
+	}
 }
 
 static enum challenge_kind kind_of(const char *scheme)
@@ -79,8 +83,10 @@ static void offer(struct challenge *best, struct challenge *c)
 
 	if (c->kind > best->kind && usable) {
 		challenge_done(best);
-		*best = *c;
-		*c = (struct challenge){ 0 };
+		best->kind = c->kind;
+		best->realm = take_ptr(c->realm);
+		best->service = take_ptr(c->service);
+		best->scope = take_ptr(c->scope);
 	}
 	challenge_done(c);
 }
@@ -101,7 +107,7 @@ static void parse(const char *s, struct challenge *best)
 			continue;
 		}
 		s = after + 1 + strspn(after + 1, " \t");
-		take_parameter(&c, word, *s == '"' ? take_quoted(&s) : take_token(&s));
+		take_parameter(&c, word, &s);
 	}
 	offer(best, &c);
 }

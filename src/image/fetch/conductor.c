@@ -2,14 +2,7 @@
 /*
  * image/fetch/conductor.c - hawser-fetch's first process: who fetches, who unpacks, when
  *
- * How:   one loop over poll(). A layer goes through these, and through the last one
- *        in the order of layers, since folders inherit from those below (inherit.h):
- *
- *	state      meaning                                  next
- *	WAITING    not begun                                RUNNING, when there is room
- *	RUNNING    is fetched and unpacked at once          READY, when both have ended well
- *	READY      complete by itself                       DONE, when all below are
- *	DONE       the daemon knows
+ * How:   one loop over poll(). The states of layers are in conductor-layer.h.
  */
 #include "image/fetch/conductor.h"
 
@@ -24,34 +17,9 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "image/fetch/conductor-layer.h"
 #include "image/fetch/fetcher.h"
-#include "image/fetch/inherit.h"
-#include "image/fetch/layer-child.h"
 #include "image/manifest.h"
-
-enum state { WAITING, RUNNING, READY, DONE };
-
-struct layer {
-	const struct job_layer *plan;
-	enum state state;
-	bool fetched, unpacked;
-	struct layer_child child;
-	struct unpacked result;
-};
-
-struct conductor {
-	const struct job *job;
-	int daemon;  /* borrowed */
-	int fetcher; /* socket to the process that fetches */
-	pid_t fetcher_pid;
-	char *host; /* that the image comes from, once it is known */
-	bool planned;
-	struct job_plan plan;
-	struct layer *layers;
-	size_t n;
-	size_t done; /* so many are DONE: the lowest ones */
-	int running;
-};
 
 static void conductor_done(struct conductor *c)
 {
@@ -101,122 +69,6 @@ static int start_fetcher(struct conductor *c, struct hw_err *e)
 	return 0;
 }
 
-/* ---- layers ---------------------------------------------------------------- */
-
-static int layer_ctx(const struct conductor *c, const struct layer *l, struct hw_err *e)
-{
-	return err_ctx(e, "pull %s from %s: layer with diff id %s", c->job->reference,
-		       str_or(c->host, "its registry"), l->plan->diff_id);
-}
-
-static int start_layer(struct conductor *c, size_t i, struct hw_err *e)
-{
-	struct layer *l = &c->layers[i];
-	struct job_step step = { .layer = (int)i };
-	autoclose int archive = -1;
-	int r = layer_child_start(&l->child, c->job, l->plan, &archive, e);
-
-	if (r == 0)
-		r = job_send_table(c->fetcher, JOB_FETCH, job_step_fields, &step, archive,
-				   c->job->idle_ms, e);
-	l->state = RUNNING;
-	c->running++;
-	return r < 0 ? layer_ctx(c, l, e) : 0;
-}
-
-static int start_layers(struct conductor *c, struct hw_err *e)
-{
-	int r = 0;
-
-	for (size_t i = c->done; r == 0 && i < c->n && c->running < c->job->parallel; i++)
-		if (c->layers[i].state == WAITING)
-			r = start_layer(c, i, e);
-	return r;
-}
-
-static int *open_below(const struct conductor *c, size_t n, struct hw_err *e)
-{
-	int *below = mem_new((n + 1) * sizeof(*below));
-
-	for (size_t i = 0; i < n; i++) {
-		const char *path = c->layers[n - 1 - i].plan->root;
-
-		below[i] = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below[i] >= 0)
-			continue;
-		err_set(e, -errno, "open %s", path);
-		while (i-- > 0)
-			close(below[i]);
-		free(below);
-		return NULL;
-	}
-	return below;
-}
-
-static int inherit_layer(const struct conductor *c, size_t i, struct hw_err *e)
-{
-	struct layer *l = &c->layers[i];
-	autoclose int root = -1;
-	int *below, r;
-
-	if (l->result.implied.n == 0 || i == 0)
-		return 0;
-	root = open(l->plan->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (root < 0)
-		return err_set(e, -errno, "open %s", l->plan->root);
-	below = open_below(c, i, e);
-	if (!below)
-		return e->code;
-	r = inherit(root, &l->result.implied, below, i, e);
-	for (size_t k = 0; k < i; k++)
-		close(below[k]);
-	free(below);
-	if (r > 0)
-		l->result.rebuildable = false;
-	return r < 0 ? r : 0;
-}
-
-static int tell_layer(const struct conductor *c, size_t i, struct hw_err *e)
-{
-	autofree char *json = unpacked_encode(&c->layers[i].result);
-	struct job_step step = { .layer = (int)i, .unpacked = json };
-
-	return job_send_table(c->daemon, JOB_LAYER, job_step_fields, &step, -1, c->job->idle_ms, e);
-}
-
-static int finish_layers(struct conductor *c, struct hw_err *e)
-{
-	for (; c->done < c->n; c->done++) {
-		struct layer *l = &c->layers[c->done];
-		int r;
-
-		if (l->state == DONE)
-			continue;
-		if (l->state != READY)
-			return 0;
-		r = inherit_layer(c, c->done, e);
-		if (r < 0)
-			return layer_ctx(c, l, e);
-		r = tell_layer(c, c->done, e);
-		if (r < 0)
-			return r;
-		l->state = DONE;
-	}
-	return 0;
-}
-
-static int go_on(struct conductor *c, struct layer *l, struct hw_err *e)
-{
-	int r = 0;
-
-	if (l && l->state == RUNNING && l->fetched && l->unpacked) {
-		l->state = READY;
-		c->running--;
-	}
-	r = finish_layers(c, e);
-	return r < 0 ? r : start_layers(c, e);
-}
-
 /* ---- what comes in --------------------------------------------------------- */
 
 static int take_plan(struct conductor *c, const struct job_message *m, struct hw_err *e)
@@ -235,12 +87,12 @@ static int take_plan(struct conductor *c, const struct job_message *m, struct hw
 	c->n = c->plan.layers.n;
 	c->layers = mem_new((c->n + 1) * sizeof(*c->layers));
 	v = c->plan.layers.v;
-	for (size_t i = 0; i < c->n; i++) {
+	for (size_t i = 0; v && i < c->n; i++) {
 		c->layers[i].plan = &v[i];
 		c->layers[i].state = v[i].have ? DONE : WAITING;
 		layer_child_init(&c->layers[i].child);
 	}
-	return go_on(c, NULL, e);
+	return conductor_go_on(c, NULL, e);
 }
 
 /* Return: 0; -EPIPE when the daemon has gone */
@@ -261,11 +113,11 @@ static int take_fetched(struct conductor *c, const struct job_message *m, struct
 
 	if (r < 0)
 		return r;
-	if ((size_t)step.layer >= c->n)
+	if (!c->layers || (size_t)step.layer >= c->n)
 		return err_text(e, -EBADMSG, "there is no layer %d", step.layer);
 	c->layers[step.layer].fetched = true;
 	r = job_send(c->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, c->job->idle_ms, e);
-	return r < 0 ? r : go_on(c, &c->layers[step.layer], e);
+	return r < 0 ? r : conductor_go_on(c, &c->layers[step.layer], e);
 }
 
 /* A broken pipe is the fault of the process that unpacks, and that one says why. */
@@ -322,7 +174,7 @@ static int blame(struct conductor *c, const struct layer *l, struct hw_err *e)
 {
 	struct pollfd poller = { .fd = c->fetcher, .events = POLLIN };
 	struct hw_err first;
-	int r = layer_ctx(c, l, e);
+	int r = conductor_layer_ctx(c, l, e);
 
 	while (poll(&poller, 1, 0) > 0 && (poller.revents & POLLIN)) {
 		if (from_fetcher(c, &first) < 0) {
@@ -340,42 +192,48 @@ static int from_child(struct conductor *c, struct layer *l, struct hw_err *e)
 	if (r < 0)
 		return blame(c, l, e);
 	l->unpacked = l->unpacked || r > 0;
-	return go_on(c, l, e);
+	return conductor_go_on(c, l, e);
 }
 
 /* ---- the loop -------------------------------------------------------------- */
 
-enum { AT_DAEMON, AT_FETCHER, AT_CHILDREN };
+enum { AT_DAEMON, AT_FETCHER, AT_CHILDREN, AT_END = AT_CHILDREN + JOB_PARALLEL_MAX };
 
-static size_t fill_polls(const struct conductor *c, struct pollfd *fds, struct layer **who)
+struct polls {
+	struct pollfd fds[AT_END];
+	struct layer *who[AT_END]; /* whose process it is */
+	size_t n;
+};
+
+static void fill_polls(const struct conductor *c, struct polls *p)
 {
-	size_t n = AT_CHILDREN;
+	p->n = AT_CHILDREN;
+	p->fds[AT_DAEMON] = (struct pollfd){ .fd = c->daemon, .events = POLLIN };
+	p->fds[AT_FETCHER] = (struct pollfd){ .fd = c->fetcher, .events = POLLIN };
+	for (size_t i = c->done; i < c->n && p->n < AT_END; i++) {
+		struct layer *l = &c->layers[i];
 
-	fds[AT_DAEMON] = (struct pollfd){ .fd = c->daemon, .events = POLLIN };
-	fds[AT_FETCHER] = (struct pollfd){ .fd = c->fetcher, .events = POLLIN };
-	for (size_t i = c->done; i < c->n; i++) {
-		if (c->layers[i].child.answer < 0)
+		if (l->child.answer < 0)
 			continue;
-		fds[n] = (struct pollfd){ .fd = c->layers[i].child.answer, .events = POLLIN };
-		who[n++] = &c->layers[i];
+		p->fds[p->n] = (struct pollfd){ .fd = l->child.answer, .events = POLLIN };
+		p->who[p->n++] = l;
 	}
-	return n;
 }
 
-static int step(struct conductor *c, struct pollfd *fds, struct layer **who, struct hw_err *e)
+static int step(struct conductor *c, struct polls *p, struct hw_err *e)
 {
-	size_t n = fill_polls(c, fds, who);
 	int r = 0;
 
-	if (poll(fds, n, -1) < 0)
+	fill_polls(c, p);
+	if (poll(p->fds, p->n, -1) < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for messages");
-	if (fds[AT_DAEMON].revents)
+	if (p->fds[AT_DAEMON].revents)
 		r = from_daemon(c, e);
-	if (r == 0 && fds[AT_FETCHER].revents)
+	if (r == 0 && p->fds[AT_FETCHER].revents)
 		r = from_fetcher(c, e);
-	for (size_t i = AT_CHILDREN; r == 0 && i < n; i++)
-		if (fds[i].revents)
-			r = from_child(c, who[i], e);
+	for (size_t i = AT_CHILDREN; r == 0 && i < p->n; i++)
+		if (p->fds[i].revents)
+			r = from_child(c, p->who[i], e);
 	return r;
 }
 
@@ -388,11 +246,10 @@ static int step(struct conductor *c, struct pollfd *fds, struct layer **who, str
 int conductor_run(int daemon, const struct job *job, struct hw_err *e)
 {
 	AUTO(conductor_done) struct conductor c = { .job = job, .daemon = daemon, .fetcher = -1 };
-	autofree struct pollfd *fds = mem_new((MANIFEST_ENTRIES_MAX + AT_CHILDREN) * sizeof(*fds));
-	autofree struct layer **who = mem_new((MANIFEST_ENTRIES_MAX + AT_CHILDREN) * sizeof(*who));
+	struct polls polls;
 	int r = start_fetcher(&c, e);
 
 	while (r == 0 && !(c.planned && c.done == c.n))
-		r = step(&c, fds, who, e);
+		r = step(&c, &polls, e);
 	return r;
 }

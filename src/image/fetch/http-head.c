@@ -59,13 +59,30 @@ static void take_retry(struct http_answer *a, const char *value)
 		a->retry_after = n < HTTP_PATIENCE_S ? (int)n : HTTP_PATIENCE_S;
 }
 
+/* Digits, and the character that follows them. */
+static bool take_number(const char **s, char end, int64_t *ret_n)
+{
+	size_t len = strspn(*s, "0123456789");
+	autofree char *digits = str_ncopy(*s, len);
+	long long n;
+
+	if ((*s)[len] != end || !str_to_int64(digits, 0, INT64_MAX, &n))
+		return false;
+	*s += len + 1;
+	*ret_n = n;
+	return true;
+}
+
 /* "bytes 0-99/1234" */
 static void take_range(struct http_answer *a, const char *value)
 {
-	long long from, to, total;
+	int64_t from, to, total;
 
-	if (sscanf(value, "bytes %lld-%lld/%lld", &from, &to, &total) == 3 && from >= 0 &&
-	    to >= from && total > to) {
+	if (!str_starts(value, "bytes "))
+		return;
+	value += strlen("bytes ");
+	if (take_number(&value, '-', &from) && take_number(&value, '/', &to) &&
+	    take_number(&value, '\0', &total) && to >= from && total > to) {
 		a->from = from;
 		a->total = total;
 	}
@@ -91,6 +108,19 @@ void http_head_reset(struct http_answer *a)
 	};
 }
 
+/* "HTTP/1.1 200 OK"; what is none stays 0, which is no status that anybody takes */
+static void take_status(struct http_answer *a, const char *line)
+{
+	autofree char *digits = NULL;
+	long long n;
+
+	line += strcspn(line, " ");
+	line += strspn(line, " ");
+	digits = str_ncopy(line, strcspn(line, " "));
+	if (str_to_int64(digits, 100, 999, &n))
+		a->status = (int)n;
+}
+
 /** http_head_line() - take a line, with its end */
 void http_head_line(struct http_answer *a, const char *line, size_t len)
 {
@@ -104,7 +134,7 @@ void http_head_line(struct http_answer *a, const char *line, size_t len)
 	text = str_ncopy(line, len);
 	if (str_starts(text, "HTTP/")) {
 		http_head_reset(a);
-		sscanf(text, "HTTP/%*s %d", &a->status);
+		take_status(a, text);
 		return;
 	}
 	value = strchr(text, ':');
