@@ -45,6 +45,7 @@ struct conductor {
 	size_t n;
 	size_t done; /* so many are DONE: the lowest ones */
 	int running;
+	bool broken; /* a pipe: a process that unpacks has failed */
 };
 
 /* After anything has changed: @l, which may be NULL, has come further. */

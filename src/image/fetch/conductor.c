@@ -17,9 +17,12 @@
 #include <unistd.h>
 
 #include "base/str.h"
+#include "base/time.h"
 #include "image/fetch/conductor-layer.h"
 #include "image/fetch/fetcher.h"
 #include "image/manifest.h"
+
+#define BLAME_MS 2000 /* to hear what the process that fetches has to say */
 
 static void conductor_done(struct conductor *c)
 {
@@ -121,11 +124,14 @@ static int take_fetched(struct conductor *c, const struct job_message *m, struct
 }
 
 /* A broken pipe is the fault of the process that unpacks, and that one says why. */
-static int take_failed(const struct job_message *m, struct hw_err *e)
+static int take_failed(struct conductor *c, const struct job_message *m, struct hw_err *e)
 {
 	int r = job_decode_failed(m, e);
 
-	return r == -EPIPE ? 0 : r;
+	if (r != -EPIPE)
+		return r;
+	c->broken = true;
+	return 0;
 }
 
 static void remember_host(struct conductor *c, const struct job_message *m)
@@ -143,7 +149,7 @@ static int take_message(struct conductor *c, const struct job_message *m, struct
 	case JOB_FETCHED:
 		return take_fetched(c, m, e);
 	case JOB_FAILED:
-		return take_failed(m, e);
+		return take_failed(c, m, e);
 	case JOB_RESOLVED:
 		remember_host(c, m);
 		break;
@@ -168,15 +174,16 @@ static int from_fetcher(struct conductor *c, struct hw_err *e)
 	return r < 0 ? r : take_message(c, &m, e);
 }
 
-/* Why a layer could not be unpacked may be that it was not fetched to its end; that was said first,
- * and tells more. */
+/* Why a layer could not be unpacked may be that it was not fetched to its end: who fetches has said
+ * so before it closed the pipe, or has died. Else it is about to find the pipe broken. */
 static int blame(struct conductor *c, const struct layer *l, struct hw_err *e)
 {
 	struct pollfd poller = { .fd = c->fetcher, .events = POLLIN };
+	int64_t deadline = time_deadline(BLAME_MS);
 	struct hw_err first;
 	int r = conductor_layer_ctx(c, l, e);
 
-	while (poll(&poller, 1, 0) > 0 && (poller.revents & POLLIN)) {
+	while (!l->fetched && !c->broken && poll(&poller, 1, time_left_ms(deadline)) > 0) {
 		if (from_fetcher(c, &first) < 0) {
 			*e = first;
 			return first.code;
