@@ -51,7 +51,7 @@ static const struct hint {
 	  "are name and tag right? A registry may hide what needs --creds" },
 	{ STATUS_NOT_FOUND, 0, NULL, "\"hawser images\" lists those that are there" },
 	{ STATUS_UNIMPLEMENTED, 0, NULL,
-	  "hawser-cri offers it; --runtime unix:/run/hawser/cri.sock is its socket" },
+	  "it needs hawser-cri, of the version of this program or later" },
 	{ STATUS_RESOURCE_EXHAUSTED, 0, NULL, "the runtime has too much to do: try again" },
 };
 

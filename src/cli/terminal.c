@@ -3,12 +3,13 @@
  * cli/terminal.c - what is at the other end of a descriptor
  *
  * Rules: a terminal whose echo was turned off gets it back, also after Ctrl-C:
- *        signals that would end us wait until then.
+ *        signals that would end us end the question first.
  */
 #include "cli/terminal.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,7 @@
 
 #define WIDTH_USUAL  80
 #define HEIGHT_USUAL 24
+#define PATIENCE     300 /* s */
 
 static struct winsize window(int fd)
 {
@@ -63,10 +65,22 @@ bool terminal_is_live(int fd)
 	       str_empty(getenv("NO_COLOR"));
 }
 
-/* One line, without its end. */
-static int read_line(int fd, char *line, size_t size, struct hw_err *e)
+/* Signals are let in here only, so that none comes unseen between two calls. */
+static int wait_for_line(int tty, const sigset_t *before, struct hw_err *e)
 {
-	ssize_t n = read(fd, line, size - 1);
+	static const struct timespec patience = { .tv_sec = PATIENCE };
+	struct pollfd p = { .fd = tty, .events = POLLIN };
+	int r = ppoll(&p, 1, &patience, before);
+
+	if (r == 0)
+		return err_text(e, -ETIMEDOUT, "nothing was typed for %d s", PATIENCE);
+	return r < 0 ? err_set(e, -errno, "wait for the terminal") : 0;
+}
+
+/* One line, without its end. */
+static int read_line(int tty, char *line, size_t size, struct hw_err *e)
+{
+	ssize_t n = read(tty, line, size - 1);
 
 	if (n < 0)
 		return err_set(e, -errno, "read from the terminal");
@@ -78,7 +92,8 @@ static int read_line(int fd, char *line, size_t size, struct hw_err *e)
 	return 0;
 }
 
-static int ask(int tty, const char *question, char *line, size_t size, struct hw_err *e)
+static int ask(int tty, const char *question, const sigset_t *before_signals, char *line,
+	       size_t size, struct hw_err *e)
 {
 	struct termios before, silent;
 	int r;
@@ -92,6 +107,8 @@ static int ask(int tty, const char *question, char *line, size_t size, struct hw
 		return err_set(e, -errno, "turn the terminal's echo off");
 	r = file_write_fd(tty, question, strlen(question), e);
 	if (r == 0)
+		r = wait_for_line(tty, before_signals, e);
+	if (r == 0)
 		r = read_line(tty, line, size, e);
 	tcsetattr(tty, TCSAFLUSH, &before);
 	return r;
@@ -99,22 +116,28 @@ static int ask(int tty, const char *question, char *line, size_t size, struct hw
 
 static void note(int signal_number)
 {
-	(void)signal_number; /* read() has ended: that is all */
+	(void)signal_number; /* ppoll() has ended: that is all */
 }
 
-/* Ctrl-C and the like end the question, and only then us. */
+/* Ctrl-C and the like end the question, with the terminal as it was. */
 static int ask_undisturbed(int tty, const char *question, char *line, size_t size, struct hw_err *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	const struct sigaction action = { .sa_handler = note };
 	struct sigaction before[ARRAY_SIZE(signals)];
+	sigset_t blocked, mask;
 	int r;
 
+	sigemptyset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&blocked, signals[i]);
+	sigprocmask(SIG_BLOCK, &blocked, &mask);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, &before[i]);
-	r = ask(tty, question, line, size, e);
+	r = ask(tty, question, &mask, line, size, e);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &before[i], NULL);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	return r;
 }
 
