@@ -30,7 +30,6 @@
 
 struct asker {
 	pthread_t thread;
-	struct puller *puller;
 	int cancel;
 	char *reference, *username, *password;
 	int code;
@@ -57,8 +56,9 @@ static void *ask(void *arg)
 
 static void do_pull(struct asker *a, char **words)
 {
-	*a = (struct asker){ .reference = words[2], .username = words[3] };
-	a->password = words[3] ? words[4] : NULL;
+	*a = (struct asker){ .reference = str_copy(words[2]),
+			     .username = str_copy(words[3]),
+			     .password = str_copy(words[4]) };
 	a->cancel = eventfd(0, EFD_CLOEXEC);
 	if (pthread_create(&a->thread, NULL, ask, a) != 0)
 		exit(3);
@@ -74,6 +74,9 @@ static void do_join(struct asker *a, char **words)
 {
 	pthread_join(a->thread, NULL);
 	close(a->cancel);
+	free(a->reference);
+	free(a->username);
+	free(a->password);
 	if (a->code == 0)
 		printf("%s ok %s %s\n", words[1], a->result.id, a->result.digest);
 	else
@@ -116,10 +119,9 @@ static const struct {
 	{ "images", do_images }, { "usage", do_usage },
 };
 
-/* The words live as long as the process. */
 static void run(char *line)
 {
-	char **words = mem_new(6 * sizeof(*words));
+	char *words[6] = { 0 };
 	long long id = 0;
 
 	for (size_t n = 0; n < 5 && *line; n++) {
@@ -183,7 +185,7 @@ int main(int argc, char **argv)
 	}
 	puller = puller_new(store, &options);
 	while (fgets(line, sizeof(line), stdin))
-		run(str_copy(line));
+		run(line);
 	puller_free(puller);
 	store_close(store);
 	return 0;

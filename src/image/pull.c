@@ -319,12 +319,15 @@ static int wait_for(const struct pull_request *request, struct shared *s, struct
 	}
 }
 
-static int take_result(const struct shared *s, struct pull_result *ret_result, struct hw_err *e)
+/* The lock orders it behind what the thread wrote; a descriptor does not promise that. */
+static int take_result(struct shared *s, struct pull_result *ret_result, struct hw_err *e)
 {
+	pthread_mutex_lock(&s->puller->lock);
 	if (s->code == 0)
 		*ret_result = s->result;
 	else
 		*e = s->error;
+	pthread_mutex_unlock(&s->puller->lock);
 	return s->code;
 }
 
