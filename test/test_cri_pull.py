@@ -352,3 +352,76 @@ def test_many_pulls_on_threads(daemon, server):
             assert fields_of(call.result(LONG)) == {1: digest(made[i].config)}
     assert set(images(daemon)) == {digest(i.config) for i in made}
     assert len(list((daemon.dir / "root/layers").iterdir())) == 2
+
+
+# ---- verifying -----------------------------------------------------------------------------
+
+def verify(d, *names, repair=False):
+    """[(diff id, state, damaged)] as it is told."""
+    request = b"".join(field(1, n) for n in names) + (b"\x10\x01" if repair else b"")
+    with d.dial() as channel:
+        stream = channel.unary_stream("/hawser.v1.Images/Verify")
+        said = [fields_of(m) for m in stream(request, timeout=LONG)]
+    return [(m.get(2, ""), m.get(3, 0), m.get(6, "")) for m in said]
+
+
+GOOD, DAMAGED, REPAIRED = range(3)
+
+
+def file_of(d, path):
+    (found,) = [f / "root" / path for f in (d.dir / "root/layers").iterdir()
+                if (f / "root" / path).exists()]
+    return found
+
+
+def test_damage_is_found_and_repaired(daemon, server):
+    image = image_with()
+    server.add(image)
+    name = server.host + NAME
+    assert pull(daemon, name)[0] == 0
+    good = [(i, GOOD, "") for i in image.diff_ids]
+    assert verify(daemon) == good and verify(daemon, name) == good
+    file_of(daemon, "etc/name").write_bytes(b"two")
+    (first, second) = verify(daemon, digest(image.config))
+    assert first[:2] == (image.diff_ids[0], DAMAGED) and first[2].startswith("etc/name: ")
+    assert second == good[1]
+    server.requests.clear()
+    assert verify(daemon, name, repair=True) == [good[1], (image.diff_ids[0], REPAIRED, "")]
+    assert file_of(daemon, "etc/name").read_bytes() == b"one"
+    blobs = {r[1].rpartition("/")[2] for r in server.asked("/blobs/")}
+    assert digest(image.packed[0]) in blobs and digest(image.packed[1]) not in blobs
+    assert verify(daemon) == good and leftovers(daemon) == []
+
+
+def test_damage_that_cannot_be_repaired(daemon, server):
+    image = image_with()
+    server.add(image)
+    assert pull(daemon, server.host + NAME)[0] == 0
+    file_of(daemon, "etc/name").unlink()
+    del server.blobs[digest(image.packed[0])]
+    with pytest.raises(grpc.RpcError) as caught:
+        verify(daemon, repair=True)
+    assert server.host in caught.value.details()
+    # it is no longer said to be there
+    assert daemon.call("ImageStatus", spec(server.host + NAME)) == (0, {})
+    assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED]
+    server.add(image)
+    assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [REPAIRED] * 2
+    assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"]
+
+
+def test_a_damaged_recipe_is_found(daemon, server):
+    server.add(image_with())
+    assert pull(daemon, server.host + NAME)[0] == 0
+    recipe = file_of(daemon, "etc/name").parents[2] / "recipe"
+    recipe.write_bytes(recipe.read_bytes()[:-4])
+    found = verify(daemon)
+    assert [m[1] for m in found] == [DAMAGED, GOOD] and found[0][2].startswith("the recipe: ")
+
+
+def test_verify_of_nothing(daemon):
+    assert verify(daemon) == []
+    with pytest.raises(grpc.RpcError) as caught:
+        verify(daemon, "missing")
+    assert caught.value.code() == grpc.StatusCode.NOT_FOUND
+    assert caught.value.details() == 'there is no image "missing"'

@@ -9,9 +9,7 @@
 #include "cri/pull-service.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
@@ -19,28 +17,12 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cri/credentials.h"
+#include "cri/helper.h"
+#include "cri/verify-service.h"
 #include "image/pull.h"
 #include "rpc/grpc-status.h"
 
 /* ---- how pulls are done ------------------------------------------------------------- */
-
-/* Beside us where we were built, below libexec where we are installed. */
-static char *find_program(void)
-{
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	autofree char *beside = NULL;
-	char *slash;
-
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	if (slash)
-		*slash = '\0';
-	beside = str_printf("%s/hawser-fetch", self);
-	if (access(beside, X_OK) == 0)
-		return take_ptr(beside);
-	return str_printf("%s/../libexec/hawser/hawser-fetch", self);
-}
 
 static struct pull_options make_options(const struct config *c, const char *program)
 {
@@ -58,7 +40,7 @@ static struct pull_options make_options(const struct config *c, const char *prog
 
 struct puller *pull_start(struct store *store, const struct config *c)
 {
-	autofree char *program = find_program();
+	autofree char *program = helper_find("hawser-fetch");
 	struct pull_options options = make_options(c, program);
 
 	return puller_new(store, &options);
@@ -66,7 +48,7 @@ struct puller *pull_start(struct store *store, const struct config *c)
 
 void pull_configure(struct puller *p, const struct config *c)
 {
-	autofree char *program = find_program();
+	autofree char *program = helper_find("hawser-fetch");
 	struct pull_options options = make_options(c, program);
 
 	puller_set(p, &options);
@@ -241,5 +223,6 @@ static int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 
 const struct service_method hawser_image_methods[] = {
 	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
+	{ "Verify", verify_serve, RPC_LONG | RPC_STREAM_OUT },
 	{ 0 },
 };

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/verify.h - is a layer still what was unpacked?
+ *
+ * What:  the program hawser-layer hashes every file of a layer and compares it with
+ *        the layer's recipe; its report is JSON by verify_fields.
+ * Rules: a layer with members that took each other's place is not looked at: its
+ *        recipe has files that are no longer there.
+ */
+#ifndef IMAGE_VERIFY_H
+#define IMAGE_VERIFY_H
+
+#include <stdint.h>
+
+#include <hawser/field.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "image/store.h"
+
+#define VERIFY_NAMED_MAX 100 /* files that a report names; the rest it counts */
+
+struct verify_report {
+	int64_t files, bytes; /* that were read */
+	int64_t n_damaged;
+	struct hw_strings damaged; /* "PATH: why" of the first of them */
+};
+
+extern const struct hw_field verify_fields[];
+
+struct verify_how {
+	const char *program; /* hawser-layer; a path */
+	int cancel_fd;	     /* readable: give up; -1: none */
+	int64_t deadline;    /* of time.h */
+};
+
+/* The layer is held by the caller. -ECANCELED, -ETIMEDOUT, or why it could not be looked at. */
+int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_how *how,
+		 struct verify_report *ret_report, struct hw_err *e);
+void verify_report_done(struct verify_report *report);
+
+AUTO_VALUE_DEFINE(verify_report_done, struct verify_report);
+
+#endif
