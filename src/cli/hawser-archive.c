@@ -90,6 +90,25 @@ static int send_archive(struct rpc_stream *stream, int fd, Hawser__V1__LoadReque
 	return r;
 }
 
+/* One message, and then the end: only that tells whether it succeeded. */
+static int receive_loaded(struct rpc_stream *stream, Hawser__V1__LoadResponse **ret,
+			  struct hw_err *e)
+{
+	const ProtobufCMessageDescriptor *type = &hawser__v1__load_response__descriptor;
+	AUTO(message_free) ProtobufCMessage *answer = NULL, *more = NULL;
+	int r = api_stream_receive(stream, type, &answer, e);
+
+	if (r < 0)
+		return r;
+	if (!answer)
+		return err_text(e, -EPROTO, "the runtime did not say what it has loaded");
+	r = api_stream_receive(stream, type, &more, e);
+	if (r < 0)
+		return r;
+	*ret = (Hawser__V1__LoadResponse *)take_ptr(answer);
+	return 0;
+}
+
 static int upload(struct cli *cli, int fd, Hawser__V1__LoadRequest *request,
 		  Hawser__V1__LoadResponse **ret, struct hw_err *e)
 {
@@ -98,12 +117,7 @@ static int upload(struct cli *cli, int fd, Hawser__V1__LoadRequest *request,
 
 	if (r == 0)
 		r = send_archive(stream, fd, request, e);
-	if (r == 0)
-		r = api_stream_receive(stream, &hawser__v1__load_response__descriptor,
-				       (ProtobufCMessage **)ret, e);
-	if (r == 0)
-		r = err_text(e, -EPROTO, "the runtime did not say what it has loaded");
-	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;
+	return r < 0 ? r : receive_loaded(stream, ret, e);
 }
 
 static void print_loaded(const Hawser__V1__LoadedImage *image)
@@ -119,6 +133,14 @@ static void print_loaded(const Hawser__V1__LoadedImage *image)
 	}
 }
 
+static void print_all(const struct cli *cli, const Hawser__V1__LoadResponse *answer)
+{
+	if (cli->json)
+		print_json(json_of(&answer->base));
+	for (size_t i = 0; i < answer->n_images && !cli->json; i++)
+		print_loaded(answer->images[i]);
+}
+
 static int load(struct cli *cli, char **args, struct hw_err *e)
 {
 	Hawser__V1__LoadRequest request = HAWSER__V1__LOAD_REQUEST__INIT;
@@ -131,14 +153,11 @@ static int load(struct cli *cli, char **args, struct hw_err *e)
 	r = read_format(cli->format, &request.format, e);
 	if (r == 0)
 		r = open_input(args[0], &fd, e);
-	if (r == 0)
-		r = upload(cli, fd, &request, &answer, e);
 	if (r < 0)
 		return r;
-	if (cli->json)
-		print_json(json_of(&answer->base));
-	for (size_t i = 0; i < answer->n_images && !cli->json; i++)
-		print_loaded(answer->images[i]);
+	if (upload(cli, fd, &request, &answer, e) < 0)
+		return hawser_failed(cli, cli->command->name, e);
+	print_all(cli, answer);
 	return 0;
 }
 

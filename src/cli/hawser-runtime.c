@@ -72,10 +72,10 @@ static int call(struct cli *cli, const ProtobufCServiceDescriptor *service, cons
 {
 	int r = runtime_connect(cli, e);
 
-	if (r == 0)
-		r = api_call(cli->client, service, method, request, runtime_deadline(cli),
-			     (ProtobufCMessage **)ret_answer, e);
-	return r;
+	if (r < 0)
+		return r;
+	return api_call(cli->client, service, method, request, runtime_deadline(cli),
+			(ProtobufCMessage **)ret_answer, e);
 }
 
 /**

@@ -24,8 +24,9 @@
 #define RUNTIME "unix:/run/hawser/cri.sock"
 
 static const struct command *const commands[] = {
-	&pull_command,	 &images_command, &rmi_command,	 &inspect_command, &history_command,
-	&verify_command, &load_command,	  &save_command, &info_command,	   &version_command,
+	&pull_command,	  &images_command,  &rmi_command,  &inspect_command,
+	&history_command, &verify_command,  &load_command, &save_command,
+	&info_command,	  &version_command, NULL,
 };
 
 static const struct option_entry global_options[] = {
@@ -49,10 +50,10 @@ static int print_help(FILE *out)
 	      "Images of a container runtime: hawser-cri, or another that speaks CRI.\n\n"
 	      "commands:\n",
 	      out);
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		int width = fprintf(out, "  %s %s", commands[i]->name, commands[i]->args);
+	for (const struct command *const *c = commands; *c; c++) {
+		int width = fprintf(out, "  %s %s", (*c)->name, (*c)->args);
 
-		fprintf(out, "%*s%s\n", width < 28 ? 28 - width : 1, "", commands[i]->summary);
+		fprintf(out, "%*s%s\n", width < 28 ? 28 - width : 1, "", (*c)->summary);
 	}
 	fputs("\noptions:\n", out);
 	options_help(global_options, out);
@@ -100,10 +101,10 @@ static int matches(const struct command *c, char **words)
 
 static const struct command *find_command(char **words, int *ret_used)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		*ret_used = matches(commands[i], words);
+	for (const struct command *const *c = commands; *c; c++) {
+		*ret_used = matches(*c, words);
 		if (*ret_used)
-			return commands[i];
+			return *c;
 	}
 	return NULL;
 }
@@ -111,8 +112,8 @@ static const struct command *find_command(char **words, int *ret_used)
 static int unknown_command(const char *word)
 {
 	fprintf(stderr, "hawser: unknown command \"%s\"\nhint: commands are ", word);
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(stderr, "%s%s", i ? ", " : "", commands[i]->name);
+	for (const struct command *const *c = commands; *c; c++)
+		fprintf(stderr, "%s%s", c == commands ? "" : ", ", (*c)->name);
 	fputs("; see hawser --help\n", stderr);
 	return EXIT_FAILURE;
 }
