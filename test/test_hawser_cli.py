@@ -288,9 +288,9 @@ def test_rmi(runtime):
     assert removed == [ID]
     status, text, errors = runtime.run("rmi", "none", "stuck", "a:1")
     assert status == 1 and text.endswith("removed  %s\n" % ID)
-    assert 'image "none": there is none of that name' in errors
-    assert 'remove image "stuck": in use by c1' in errors
-    assert "hint: \"hawser images\" lists those that are there\n" in errors
+    assert errors == ('hawser: image "none": there is none of that name\n'
+                      'hawser: remove image "stuck": in use by c1\n'
+                      'hint: "hawser images" lists those that are there\n')
     assert runtime.run("rmi", "-f", "none") == (0, "", "")
     assert json.loads(runtime.run("rmi", "--json", "a:1")[1]) == {"removed": [ID]}
 
@@ -720,6 +720,17 @@ def test_version(runtime, tmp_path):
     assert value["hawser"] == "0.1.0" and value["runtime"]["runtimeName"] == "fake"
     status, text, errors = hawser("--runtime", "unix:%s/none" % tmp_path, "version")
     assert (status, text) == (1, "hawser        0.1.0\n") and "is hawser-cri running?" in errors
+
+
+def test_runtime_without_cri(runtime):
+    """As containerd is where its CRI plugin is disabled."""
+    for words in (["images"], ["pull", "a"], ["image", "inspect", "a"]):
+        status, text, errors = runtime.run(*words)
+        assert (status, text) == (1, "")
+        assert "\nhint: does the runtime speak CRI v1? " in errors
+    del runtime.methods["Version"]
+    errors = runtime.run("save", "a")[2]
+    assert errors.startswith("hawser: save: not offered by the runtime at %s\n" % runtime.path)
 
 
 @pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"]])

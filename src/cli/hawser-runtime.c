@@ -51,7 +51,7 @@ int runtime_connect(struct cli *cli, struct hw_err *e)
 {
 	int r = cli->client ? 0 : rpc_client_open(cli->socket, &cli->client, e);
 
-	cli->is_unreachable = r < 0;
+	cli->trouble = r < 0 ? TROUBLE_CONNECT : TROUBLE_CALL;
 	return r;
 }
 
@@ -162,10 +162,13 @@ int hawser_failed(struct cli *cli, const char *what, struct hw_err *e)
 	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
 	AUTO(api_free) Runtime__V1__VersionResponse *version = NULL;
 	struct hw_err ignored;
+	int r;
 
 	if (!is_unimplemented(e))
 		return e->code;
-	if (runtime_call(cli, "Version", &request.base, &version, &ignored) < 0)
+	r = runtime_call(cli, "Version", &request.base, &version, &ignored);
+	cli->trouble = TROUBLE_NOT_OFFERED;
+	if (r < 0)
 		return status_set(e, STATUS_UNIMPLEMENTED, "%s: not offered by the runtime at %s",
 				  what, cli->socket);
 	return status_set(e, STATUS_UNIMPLEMENTED, "%s: not offered by %s %s", what,

@@ -23,6 +23,13 @@
 
 struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
 
+/* What an error is about, for its hint. */
+enum trouble {
+	TROUBLE_CALL,	     /* the runtime's answer, or something of our own */
+	TROUBLE_CONNECT,     /* there is no runtime */
+	TROUBLE_NOT_OFFERED, /* it does not know hawser.v1 */
+};
+
 struct cli {
 	/* options of every command */
 	const char *runtime; /* --runtime */
@@ -38,7 +45,7 @@ struct cli {
 	const struct command *command;
 	const char *socket; /* a path */
 	struct rpc_client *client;
-	bool is_unreachable; /* connecting has failed: so the error is about that */
+	enum trouble trouble;
 };
 
 struct command {
