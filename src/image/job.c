@@ -43,7 +43,7 @@ const struct hw_field job_fields[] = {
 	  .help = "bytes of the file system that stay free" },
 	{ "parallel", HW_INT, HW_AT(struct job, parallel), .def = "3", .min = 1,
 	  .max = JOB_PARALLEL_MAX, .help = "layers at a time" },
-	{ "part", HW_INT64, HW_AT(struct job, part), .def = "2097152", .min = 1, .max = 16 << 20,
+	{ "part", HW_INT64, HW_AT(struct job, part), .def = "1048576", .min = 1, .max = 16 << 20,
 	  .help = "bytes of a blob that are asked for at once" },
 	{ "uid", HW_UINT32, HW_AT(struct job, uid), .def = "65534", .help = "whom to fetch as" },
 	{ "keep_open", HW_BOOL, HW_AT(struct job, keep_open),

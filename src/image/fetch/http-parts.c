@@ -61,6 +61,7 @@ static int slot_start(struct ring *ring, struct slot *s, struct hw_err *e)
 	s->first = q.first = ring->next;
 	s->last = q.last = ring->next + p->part < p->end ? ring->next + p->part - 1 : p->end - 1;
 	ring->next = s->last + 1;
+	buf_reserve(&s->bytes, (size_t)(s->last - s->first + 1));
 	s->headers = http_setup(s->curl, ring->http, &q, p->url, &ring->place, true);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
