@@ -4,11 +4,13 @@ test/test_hawser_runtimes.py - the program hawser with real runtimes: Debian's c
 
 What:  the same commands with both, where CRI is enough; the refusal of the rest by containerd; the
        progress of a pull with hawser-cri.
-How:   images come from the registry in Python of fetching.py, on loopback.
+How:   images come from the registry in Python of fetching.py, and once from Debian's docker-registry,
+       made by umoci and brought by skopeo.
 """
 import json
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -17,6 +19,7 @@ from cridaemon import Daemon
 from fetching import ARCHITECTURE, Image, Server, basic, digest, to_json
 from hawsercli import Terminal, hawser
 from test_cri_client import Containerd
+from test_fetch_auth import make_layout, registry  # noqa: F401, a fixture
 
 SPEC = {"os": "linux", "architecture": ARCHITECTURE, "created": "2020-02-03T04:05:06Z",
         "config": {"User": "1234", "Env": ["A=b"], "Cmd": ["/bin/true"], "Labels": {"of": "test"}},
@@ -174,3 +177,50 @@ def test_hawser_cri_tells_of_itself(daemon):
     text = hawser("--runtime", "unix:" + daemon.socket, "info")[1]
     assert "process       %d, for " % daemon.process.pid in text
     assert "root          %s\n" % (daemon.dir / "root") in text
+
+
+def test_an_image_of_umoci_and_skopeo(registry, containerd, tmp_path):
+    source, name = make_layout(tmp_path), "docker://%s/busybox:one" % registry
+    subprocess.run(["umoci", "config", "--image", source[4:], "--config.cmd", "/bin/sh", "--config.user",
+                    "daemon"], check=True)
+    subprocess.run(["skopeo", "--insecure-policy", "copy", "--dest-tls-verify=false", source, name],
+                   check=True, capture_output=True)
+    config = json.loads(subprocess.run(
+        ["skopeo", "inspect", "--tls-verify=false", "--config", "--raw", name], check=True,
+        capture_output=True).stdout)
+    (tmp_path / "daemon").mkdir()
+    d = Daemon(tmp_path / "daemon", "--plain-http", registry, "--disk-reserve", "0").start()
+    for socket in (containerd.socket, d.socket):
+        words = ["--runtime", "unix:" + socket]
+        status, _, errors = hawser(*words, "pull", name[9:])
+        assert status == 0, errors
+        text = hawser(*words, "image", "inspect", name[9:])[1]
+        assert "\ncommand       /bin/sh\n" in text and "\nuser          daemon\n" in text
+        history = json.loads(hawser(*words, "--json", "image", "history", name[9:])[1])["history"]
+        assert [h["createdBy"] for h in history] == [h["created_by"] for h in config["history"]]
+        assert [h["diffId"] for h in history if h["diffId"]] == config["rootfs"]["diff_ids"]
+        assert hawser(*words, "rmi", name[9:])[0] == 0
+    assert d.stop() == 0, d.log()
+
+
+def test_verify_and_repair(daemon, server, image):
+    name = server.host + "/app:latest"
+
+    def run(*words):
+        return hawser("--runtime", "unix:" + daemon.socket, *words)
+
+    assert run("pull", name)[0] == 0
+    status, text, errors = run("image", "verify", name)
+    assert (status, errors) == (0, "") and text.endswith("2 layers, 0 damaged, 0 repaired\n")
+    (file,) = (daemon.dir / "root/layers").glob("*/root/etc/name")
+    file.write_bytes(b"two")
+    status, text, errors = run("image", "verify")
+    assert status == 1 and errors == "hawser: 1 of 2 layers are damaged; --repair pulls them again\n"
+    assert re.search(r"^%s  %s  DAMAGED .*\n    etc/name: " % (
+        digest(image.config)[7:19], image.diff_ids[0][7:19]), text, re.M)
+    status, text, errors = run("image", "verify", "--repair", name)
+    assert (status, errors) == (0, "") and text.endswith("2 layers, 0 damaged, 1 repaired\n")
+    assert run("image", "verify", name)[0] == 0
+    status, _, errors = run("image", "verify", "none")
+    assert status == 1 and "none" in errors
+    assert run("rmi", name)[0] == 0
