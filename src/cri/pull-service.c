@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "cri/credentials.h"
 #include "cri/helper.h"
+#include "cri/save-service.h"
 #include "cri/verify-service.h"
 #include "image/pull.h"
 #include "rpc/grpc-status.h"
@@ -223,6 +224,7 @@ static int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 
 const struct service_method hawser_image_methods[] = {
 	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
+	{ "Save", save_serve, RPC_LONG | RPC_STREAM_OUT },
 	{ "Verify", verify_serve, RPC_LONG | RPC_STREAM_OUT },
 	{ 0 },
 };
