@@ -56,7 +56,7 @@ def commands():
 
 def options_of(command):
     text = hawser("help", *command.split())[1].partition("\noptions:\n")[2]
-    return re.findall(r"--([a-z-]+)", "\n".join(line[:28] for line in text.splitlines()))
+    return re.findall(r"--([a-z-]+)", "\n".join(line[:36] for line in text.splitlines()))
 
 
 def test_help():

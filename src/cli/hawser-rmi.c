@@ -94,8 +94,8 @@ const struct command rmi_command = {
 	false,
 	rmi,
 	"remove images",
-	"An image goes with all its names, whichever of them was given; names, ids and the begin\n"
-	"of an id will do. Space that only it used is free at once.\n\n"
+	"An image goes with all its names, whichever of them was given. Ids, and beginnings of ids,\n"
+	"are taken too. Space that only it used is free at once.\n\n"
 	"  hawser rmi busybox:1.36 0123456789ab\n",
 	options,
 };

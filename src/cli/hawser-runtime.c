@@ -99,7 +99,7 @@ int image_call(struct cli *cli, const char *method, const ProtobufCMessage *requ
 /**
  * image_status() - what the runtime knows of an image
  * @cli:     the program
- * @image:   a name, or an id or the begin of one
+ * @image:   a name, or an id or the beginning of one
  * @verbose: with its configuration
  * @ret:     the answer; its image is there
  * @e:       the error

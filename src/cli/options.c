@@ -18,7 +18,7 @@
 
 #define FIRST	    256
 #define ENTRIES_MAX 32
-#define HELP_COLUMN 28
+#define HELP_COLUMN 36
 
 struct reader {
 	const struct option_entry *entries[ENTRIES_MAX];
