@@ -12,14 +12,6 @@
 
 #define REPORT_MAX (1 << 20)
 
-const struct hw_field verify_fields[] = {
-	{ "files", HW_INT64, HW_AT(struct verify_report, files) },
-	{ "bytes", HW_INT64, HW_AT(struct verify_report, bytes) },
-	{ "damaged_count", HW_INT64, HW_AT(struct verify_report, n_damaged) },
-	{ "damaged", HW_STRINGS, HW_AT(struct verify_report, damaged) },
-	{ 0 },
-};
-
 /* What the program said, if it ended well. */
 static int take_report(const struct proc_result *result, struct verify_report *ret,
 		       struct hw_err *e)
@@ -66,9 +58,4 @@ int verify_layer(struct store *s, const struct store_layer *layer, const struct 
 	if (r == 0)
 		r = take_report(&result, ret_report, e);
 	return r < 0 ? err_ctx(e, "verify layer %s", layer->diff_id) : 0;
-}
-
-void verify_report_done(struct verify_report *report)
-{
-	hw_field_clear(verify_fields, report);
 }

@@ -12,21 +12,9 @@
 
 #include <stdint.h>
 
-#include <hawser/field.h>
-
 #include "base/err.h"
-#include "base/mem.h"
 #include "image/store.h"
-
-#define VERIFY_NAMED_MAX 100 /* files that a report names; the rest it counts */
-
-struct verify_report {
-	int64_t files, bytes; /* that were read */
-	int64_t n_damaged;
-	struct hw_strings damaged; /* "PATH: why" of the first of them */
-};
-
-extern const struct hw_field verify_fields[];
+#include "image/verify-report.h"
 
 struct verify_how {
 	const char *program; /* hawser-layer; a path */
@@ -37,8 +25,5 @@ struct verify_how {
 /* The layer is held by the caller. -ECANCELED, -ETIMEDOUT, or why it could not be looked at. */
 int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_how *how,
 		 struct verify_report *ret_report, struct hw_err *e);
-void verify_report_done(struct verify_report *report);
-
-AUTO_VALUE_DEFINE(verify_report_done, struct verify_report);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * image/fetch/layer-main.c - hawser-layer: what the daemon wants to know of a stored layer
  *
- * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/verify.h)
+ * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/verify-report.h)
  *        hawser-layer archive DIR  prints the layer's archive, byte for byte
  *        DIR has root/ and recipe, as image/store.h says. It is not for people.
  * Rules: exit status 0, or 1 with the reason on standard error.
@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "image/fetch/rebuild.h"
 #include "image/fetch/recipe.h"
-#include "image/verify.h"
+#include "image/verify-report.h"
 
 struct layer {
 	int root, recipe;
