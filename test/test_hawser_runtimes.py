@@ -224,3 +224,22 @@ def test_verify_and_repair(daemon, server, image):
     status, _, errors = run("image", "verify", "none")
     assert status == 1 and "none" in errors
     assert run("rmi", name)[0] == 0
+
+
+@pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")
+@pytest.mark.parametrize("format", ["oci", "docker"])
+def test_skopeo_reads_what_is_saved(daemon, server, image, tmp_path, format):
+    name, file = server.host + "/app:latest", tmp_path / "saved.tar"
+
+    def run(*words, **more):
+        return hawser("--runtime", "unix:" + daemon.socket, *words, **more)
+
+    assert run("pull", name)[0] == 0
+    assert run("save", "-o", file, "--format", format, name) == (0, "", "")
+    config = subprocess.run(["skopeo", "inspect", "--config", "--raw", "%s-archive:%s" % (format, file)],
+                            check=True, capture_output=True).stdout
+    assert config == image.config
+    assert run("save", "--format", format, name, text=False) == (0, file.read_bytes(), "")
+    status, _, errors = run("save", "-o", tmp_path / "none.tar", "none")
+    assert status == 1 and '"none"' in errors and not (tmp_path / "none.tar").exists()
+    assert run("rmi", name)[0] == 0

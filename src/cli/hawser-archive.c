@@ -170,18 +170,17 @@ static const struct option_entry load_options[] = {
 };
 
 const struct command load_command = {
-	"load",
-	"[FILE]",
-	0,
-	1,
-	true,
-	load,
-	"images out of an archive",
-	"Reads a tar of an OCI image layout, or what docker save writes, from FILE or from\n"
-	"standard input.\n\n"
-	"  hawser load tool.tar\n"
-	"  podman save busybox | hawser load --name localhost/busybox:1\n",
-	load_options,
+	.name = "load",
+	.args = "[FILE]",
+	.max_args = 1,
+	.is_long = true,
+	.run = load,
+	.summary = "images out of an archive",
+	.help = "Reads a tar of an OCI image layout, or what docker save writes, from FILE\n"
+		"or from standard input.\n\n"
+		"  hawser load tool.tar\n"
+		"  podman save busybox | hawser load --name localhost/busybox:1\n",
+	.options = load_options,
 };
 
 /* ---- save ------------------------------------------------------------------------ */
@@ -321,15 +320,15 @@ static const struct option_entry save_options[] = {
 };
 
 const struct command save_command = {
-	"save",
-	"IMAGE...",
-	1,
-	-1,
-	true,
-	save,
-	"images into an archive",
-	"Writes one archive with all of them. A file is complete or not there.\n\n"
-	"  hawser save -o tool.tar example.com/tool:1\n"
-	"  hawser save --format docker busybox | docker load\n",
-	save_options,
+	.name = "save",
+	.args = "IMAGE...",
+	.min_args = 1,
+	.max_args = -1,
+	.is_long = true,
+	.run = save,
+	.summary = "images into an archive",
+	.help = "Writes one archive with all of them. A file is complete or not there.\n\n"
+		"  hawser save -o tool.tar example.com/tool:1\n"
+		"  hawser save --format docker busybox | docker load\n",
+	.options = save_options,
 };

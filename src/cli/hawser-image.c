@@ -122,17 +122,16 @@ static int inspect(struct cli *cli, char **args, struct hw_err *e)
 }
 
 const struct command inspect_command = {
-	"image inspect",
-	"IMAGE",
-	1,
-	1,
-	false,
-	inspect,
-	"what an image is and how it starts",
-	"With --json all that the runtime tells; info.info.imageSpec is the image's own\n"
-	"configuration.\n\n"
-	"  hawser image inspect busybox\n"
-	"  hawser image inspect --json busybox | jq .info.info.imageSpec.config.Env\n",
+	.name = "image inspect",
+	.args = "IMAGE",
+	.min_args = 1,
+	.max_args = 1,
+	.run = inspect,
+	.summary = "what an image is and how it starts",
+	.help = "With --json all that the runtime tells; info.info.imageSpec is the image's\n"
+		"own configuration.\n\n"
+		"  hawser image inspect busybox\n"
+		"  hawser image inspect --json busybox | jq .info.info.imageSpec.config.Env\n",
 };
 
 /* ---- history --------------------------------------------------------------------- */
@@ -215,13 +214,12 @@ static int history(struct cli *cli, char **args, struct hw_err *e)
 }
 
 const struct command history_command = {
-	"image history",
-	"IMAGE",
-	1,
-	1,
-	false,
-	history,
-	"the steps that made an image",
-	"The latest first. A step that changed no file has no layer.\n\n"
-	"  hawser image history busybox\n",
+	.name = "image history",
+	.args = "IMAGE",
+	.min_args = 1,
+	.max_args = 1,
+	.run = history,
+	.summary = "the steps that made an image",
+	.help = "The latest first. A step that changed no file has no layer.\n\n"
+		"  hawser image history busybox\n",
 };

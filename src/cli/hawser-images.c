@@ -196,15 +196,13 @@ static const struct option_entry options[] = {
 };
 
 const struct command images_command = {
-	"images",
-	"[IMAGE]",
-	0,
-	1,
-	false,
-	images,
-	"list the images that are there",
-	"A row for each name, or that one image only.\n\n"
-	"  hawser images\n"
-	"  hawser images --json | jq '.images[] | select(.size > 100000000) | .repoTags[]'\n",
-	options,
+	.name = "images",
+	.args = "[IMAGE]",
+	.max_args = 1,
+	.run = images,
+	.summary = "list the images that are there",
+	.help = "A row for each name, or that one image only.\n\n"
+		"  hawser images\n"
+		"  hawser images --json | jq '.images[] | select(.size > 1e8) | .id'\n",
+	.options = options,
 };

@@ -60,15 +60,12 @@ static int version(struct cli *cli, char **args, struct hw_err *e)
 }
 
 const struct command version_command = {
-	"version",
-	"",
-	0,
-	0,
-	false,
-	version,
-	"of this program and of the runtime",
-	"hawser --version asks no runtime.\n\n"
-	"  hawser version --runtime unix:/run/containerd/containerd.sock\n",
+	.name = "version",
+	.args = "",
+	.run = version,
+	.summary = "of this program and of the runtime",
+	.help = "hawser --version asks no runtime.\n\n"
+		"  hawser version --runtime unix:/run/containerd/containerd.sock\n",
 };
 
 /* ---- info ------------------------------------------------------------------------ */
@@ -192,14 +189,12 @@ static int info(struct cli *cli, char **args, struct hw_err *e)
 }
 
 const struct command info_command = {
-	"info",
-	"",
-	0,
-	0,
-	false,
-	info,
-	"the runtime: is it ready, what does it hold?",
-	"With hawser-cri also its process, folders and numbers of images and layers.\n\n"
-	"  hawser info\n"
-	"  hawser info --json | jq .status.status.conditions\n",
+	.name = "info",
+	.args = "",
+	.run = info,
+	.summary = "the runtime: is it ready, what does it hold?",
+	.help = "With hawser-cri also its process, folders and numbers of images and\n"
+		"layers.\n\n"
+		"  hawser info\n"
+		"  hawser info --json | jq .status.status.conditions\n",
 };

@@ -196,18 +196,19 @@ static const struct option_entry options[] = {
 };
 
 const struct command pull_command = {
-	"pull",
-	"IMAGE",
-	1,
-	1,
-	true,
-	pull,
-	"fetch an image from its registry",
-	"Shows how far each layer is: in place on a terminal, else a line for each change, always\n"
-	"on standard error. The image's name with its digest goes to standard output. A name is\n"
-	"read as Docker and Kubernetes do: \"busybox\" is docker.io/library/busybox:latest.\n"
-	"A password on the command line can be seen by other users of this host.\n\n"
-	"  hawser pull registry.k8s.io/pause:3.10\n"
-	"  hawser pull --creds ann --password-stdin example.com/tool:1 < secret\n",
-	options,
+	.name = "pull",
+	.args = "IMAGE",
+	.min_args = 1,
+	.max_args = 1,
+	.is_long = true,
+	.run = pull,
+	.summary = "fetch an image from its registry",
+	.help = "Shows how far each layer is: in place on a terminal, else a line for each\n"
+		"change, always on standard error. The image's name with its digest goes to\n"
+		"standard output. A name is read as Docker and Kubernetes do: \"busybox\" is\n"
+		"docker.io/library/busybox:latest. A password on the command line can be\n"
+		"seen by other users of this host.\n\n"
+		"  hawser pull registry.k8s.io/pause:3.10\n"
+		"  hawser pull --creds ann --password-stdin example.com/tool:1 < secret\n",
+	.options = options,
 };

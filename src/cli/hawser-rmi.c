@@ -87,15 +87,14 @@ static const struct option_entry options[] = {
 };
 
 const struct command rmi_command = {
-	"rmi",
-	"IMAGE...",
-	1,
-	-1,
-	false,
-	rmi,
-	"remove images",
-	"An image goes with all its names, whichever of them was given. Ids, and beginnings of ids,\n"
-	"are taken too. Space that only it used is free at once.\n\n"
-	"  hawser rmi busybox:1.36 0123456789ab\n",
-	options,
+	.name = "rmi",
+	.args = "IMAGE...",
+	.min_args = 1,
+	.max_args = -1,
+	.run = rmi,
+	.summary = "remove images",
+	.help = "An image goes with all its names, whichever was given. Ids, and beginnings\n"
+		"of ids, are taken too.\n\n"
+		"  hawser rmi busybox:1.36 0123456789ab\n",
+	.options = options,
 };

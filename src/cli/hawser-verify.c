@@ -115,16 +115,15 @@ static const struct option_entry options[] = {
 };
 
 const struct command verify_command = {
-	"image verify",
-	"[IMAGE...]",
-	0,
-	-1,
-	true,
-	verify,
-	"read stored images again and compare",
-	"Every file of every layer is hashed and compared with what was unpacked; without IMAGE\n"
-	"those of all images. Exit status 1 if damage is left.\n\n"
-	"  hawser image verify\n"
-	"  hawser image verify --repair busybox\n",
-	options,
+	.name = "image verify",
+	.args = "[IMAGE...]",
+	.max_args = -1,
+	.is_long = true,
+	.run = verify,
+	.summary = "read stored images again and compare",
+	.help = "Every file of every layer is hashed and compared with what was unpacked;\n"
+		"without IMAGE those of all images. Exit status 1 if damage is left.\n\n"
+		"  hawser image verify\n"
+		"  hawser image verify --repair busybox\n",
+	.options = options,
 };
