@@ -426,11 +426,11 @@ static void done(struct daemon *d)
 	if (d->sweeps)
 		pthread_join(d->sweeper, NULL);
 	rpc_server_free(d->server);
-	uv_loop_close(&d->loop);
 	for (size_t i = 0; i < DAEMON_SERVICES; i++)
 		service_free(d->services[i]);
 	puller_free(d->puller);
 	store_close(d->store);
+	uv_loop_close(&d->loop); /* no other thread is left to take its descriptors for others */
 	metrics_free(d->metrics);
 	config_unref(d->config);
 	pthread_mutex_destroy(&d->cidr_lock);
