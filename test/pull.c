@@ -143,6 +143,7 @@ static const struct option names[] = {
 	{ "plain-http", required_argument, NULL, 'p' },
 	{ "auth-file", required_argument, NULL, 'a' },
 	{ "idle", required_argument, NULL, 'i' },
+	{ "keep-blobs", no_argument, NULL, 'k' },
 	{ 0 },
 };
 
@@ -161,6 +162,8 @@ static void parse(int argc, char **argv, struct pull_options *o, struct hw_strin
 			strings_add(plain, optarg);
 		else if (c == 'a')
 			o->auth_file = optarg;
+		else if (c == 'k')
+			o->keep_blobs = true;
 		else if (c == 'i' && str_to_int64(optarg, 1, INT32_MAX, &n))
 			o->idle_ms = (int)n;
 		else

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from fetching import FETCH, WAIT, Image, Server, basic, digest
+from layers import END, member
 
 PULL = os.environ.get("HAWSER_BUILD", "build") + "/test/pull"
 
@@ -113,6 +114,28 @@ def test_layers_that_are_there_are_not_fetched_again(server, start):
     before = len(server.asked("/blobs/"))
     assert daemon.pull(server.host + "/app")[0] == "ok"
     assert [r[1].split("/")[-1] for r in server.asked("/blobs/")[before:]] == [digest(image.config)]
+
+
+def blob_of(daemon, diff_id):
+    path = daemon.root / "layers" / diff_id.removeprefix("sha256:") / "blob"
+    return path.read_bytes() if path.exists() else None
+
+
+def test_blobs_are_kept_where_that_is_wanted(server, start):
+    image = Image()
+    server.add(image)
+    daemon = start("--keep-blobs")
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, chain(image)) == image.packed[1]
+    assert len(server.asked(digest(image.packed[0]))) == 1
+
+
+def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_kept(server, start):
+    image = Image([member("f", data=b"old") + member("f", data=b"new") + END, member("g") + END])
+    server.add(image)
+    daemon = start()
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, chain(image)) is None
 
 
 class Gate:

@@ -31,7 +31,7 @@ const struct hw_field job_fields[] = {
 	{ "certs_dir", HW_STRING, HW_AT(struct job, certs_dir), .help = "a folder for each host" },
 	{ "mirrors", HW_STRINGS, HW_AT(struct job, mirrors), .help = "URLs, asked first" },
 	{ "plain_http", HW_STRINGS, HW_AT(struct job, plain_http), .help = "hosts without TLS" },
-	{ "idle_ms", HW_INT, HW_AT(struct job, idle_ms), .def = "60000", .min = 1, .max = 3600000,
+	{ "idle_ms", HW_INT, HW_AT(struct job, idle_ms), .def = "60000", .min = 1, .max = 86400000,
 	  .help = "how long to wait without progress" },
 	{ "retries", HW_INT, HW_AT(struct job, retries), .def = "4", .min = 0, .max = 100,
 	  .flags = HW_ALWAYS, .help = "of what may go better the next time" },
@@ -46,6 +46,8 @@ const struct hw_field job_fields[] = {
 	{ "part", HW_INT64, HW_AT(struct job, part), .def = "1048576", .min = 1, .max = 16 << 20,
 	  .help = "bytes of a blob that are asked for at once" },
 	{ "uid", HW_UINT32, HW_AT(struct job, uid), .def = "65534", .help = "whom to fetch as" },
+	{ "keep_blobs", HW_BOOL, HW_AT(struct job, keep_blobs),
+	  .help = "keep blobs also of layers that can be rebuilt" },
 	{ "keep_open", HW_BOOL, HW_AT(struct job, keep_open),
 	  .help = "do not confine the process that unpacks" },
 	{ 0 },
@@ -58,6 +60,7 @@ static const struct hw_field layer_fields[] = {
 	{ "root", HW_STRING, HW_AT(struct job_layer, root), .flags = HW_REQUIRED,
 	  .help = "the folder where it is or goes" },
 	{ "recipe", HW_STRING, HW_AT(struct job_layer, recipe), .help = "the file for its recipe" },
+	{ "blob", HW_STRING, HW_AT(struct job_layer, blob), .help = "the file for its blob" },
 	{ 0 },
 };
 

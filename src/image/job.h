@@ -22,7 +22,8 @@
  *
  *        Inside of hawser-fetch the process that fetches says the same to the one
  *        that unpacks, except for layers: FETCH names one and carries the pipe
- *        to write its archive to, FETCHED says that all of it was right.
+ *        to write its archive to, FETCHED says that all of it was right. BLOB before
+ *        it carries a file for the layer as it comes.
  * Rules: hawser-fetch has read what strangers wrote, so nothing it says is
  *        believed: messages are bounded before they are allocated, and what they
  *        say of digests is checked again by the daemon, who closes the socket
@@ -58,6 +59,7 @@ enum job_type {
 	JOB_LAYER,
 	JOB_DONE,
 	JOB_FAILED,
+	JOB_BLOB,
 	JOB_TYPES,
 };
 
@@ -83,6 +85,7 @@ struct job {
 	int parallel;	 /* layers at a time */
 	int64_t part;	 /* bytes of a blob that are asked for at once */
 	uint32_t uid;	 /* of the process that fetches */
+	bool keep_blobs; /* also of layers that can be rebuilt */
 	bool keep_open;	 /* the process that unpacks is not confined: for sanitizers */
 };
 
@@ -92,6 +95,7 @@ struct job_layer {
 	char *diff_id; /* that it must have */
 	char *root;    /* an empty folder, unless we have it */
 	char *recipe;  /* a file to be made */
+	char *blob;    /* a file to be made, where the blob is kept; NULL: nowhere */
 };
 
 struct job_plan {
@@ -104,7 +108,7 @@ struct job_resolved {
 	char *host;   /* that answered */
 };
 
-/* FETCH, FETCHED, PROGRESS; LAYER with what is known of it */
+/* FETCH, BLOB, FETCHED, PROGRESS; LAYER with what is known of it */
 struct job_step {
 	int layer;
 	int64_t bytes, size; /* of the blob, so far and in all */

@@ -176,6 +176,7 @@ static void plan_layer(const struct pull_image *i, size_t k, struct job_layer *r
 	}
 	ret_layer->root = str_printf("%s/tmp/%s/root", root, l->stage->name);
 	ret_layer->recipe = str_printf("%s/tmp/%s/recipe", root, l->stage->name);
+	ret_layer->blob = str_printf("%s/tmp/%s/blob", root, l->stage->name);
 }
 
 static void show_layers(const struct pull_image *i)

@@ -24,7 +24,7 @@
 #include "base/time.h"
 #include "image/pull-image.h"
 
-#define SILENCE_MS (10 * 60 * 1000) /* to fetch has its own limits; to unpack has none */
+#define SILENCE_MS (10 * 60 * 1000) /* besides what is allowed to a registry */
 #define MESSAGE_MS (30 * 1000)	    /* for the rest of a message that has begun */
 
 enum state { ASKED, RESOLVED, MANIFESTED, PLANNED, ENDED };
@@ -215,13 +215,14 @@ static int step(struct talk *t, struct hw_err *e)
 		{ .fd = t->p->stop, .events = POLLIN },
 		{ .fd = t->theirs < 0 ? -1 : child_fd(t->child), .events = POLLIN },
 	};
-	int n = poll(fds, ARRAY_SIZE(fds), SILENCE_MS);
+	int silence = SILENCE_MS + 2 * t->p->job->idle_ms;
+	int n = poll(fds, ARRAY_SIZE(fds), silence);
 
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for hawser-fetch");
 	if (n == 0)
 		return err_text(e, -ETIMEDOUT, "pull %s: hawser-fetch has said nothing for %d s",
-				t->p->job->reference, SILENCE_MS / 1000);
+				t->p->job->reference, silence / 1000);
 	if (fds[1].revents) {
 		keep_layers(t);
 		return err_text(e, -ECANCELED, "pull %s: cancelled", t->p->job->reference);

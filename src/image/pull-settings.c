@@ -82,6 +82,7 @@ void settings_job(const struct settings *o, const struct pull_request *request,
 	job->idle_ms = o->numbers.idle_ms > 0 ? o->numbers.idle_ms : job->idle_ms;
 	job->bytes = o->numbers.layer_bytes > 0 ? o->numbers.layer_bytes : job->bytes;
 	job->reserve = o->numbers.reserve;
+	job->keep_blobs = o->numbers.keep_blobs;
 	job->uid = o->numbers.uid > 0 ? o->numbers.uid : job->uid;
 }
 

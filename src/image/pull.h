@@ -17,6 +17,7 @@
 #ifndef IMAGE_PULL_H
 #define IMAGE_PULL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,7 @@ struct pull_options {
 	int idle_ms;			     /* without progress; 0: hawser-fetch's own */
 	int64_t layer_bytes;		     /* of an unpacked layer; 0: the same */
 	int64_t reserve;		     /* bytes of the file system that stay free */
+	bool keep_blobs;		     /* also of layers that can be rebuilt */
 	uint32_t uid;			     /* of the process that fetches; 0: the same */
 };
 

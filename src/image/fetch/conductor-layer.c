@@ -18,19 +18,50 @@ int conductor_layer_ctx(const struct conductor *c, const struct layer *l, struct
 		       str_or(c->host, "its registry"), l->plan->diff_id);
 }
 
+static int say_layer(struct conductor *c, enum job_type type, size_t i, int along, struct hw_err *e)
+{
+	struct job_step step = { .layer = (int)i };
+
+	return job_send_table(c->fetcher, type, job_step_fields, &step, along, c->job->idle_ms, e);
+}
+
+/* The next time that it is fetched, its blob is kept. */
+static int keep_blob(struct conductor *c, size_t i, struct hw_err *e)
+{
+	struct layer *l = &c->layers[i];
+	autoclose int fd =
+		open(l->plan->blob, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_set(e, -errno, "make %s", l->plan->blob);
+	l->has_blob = true;
+	return say_layer(c, JOB_BLOB, i, fd, e);
+}
+
 static int start_layer(struct conductor *c, size_t i, struct hw_err *e)
 {
 	struct layer *l = &c->layers[i];
-	struct job_step step = { .layer = (int)i };
 	autoclose int archive = -1;
 	int r = layer_child_start(&l->child, c->job, l->plan, &archive, e);
 
+	if (r == 0 && c->job->keep_blobs && l->plan->blob)
+		r = keep_blob(c, i, e);
 	if (r == 0)
-		r = job_send_table(c->fetcher, JOB_FETCH, job_step_fields, &step, archive,
-				   c->job->idle_ms, e);
+		r = say_layer(c, JOB_FETCH, i, archive, e);
 	l->state = RUNNING;
 	c->running++;
 	return r < 0 ? conductor_layer_ctx(c, l, e) : 0;
+}
+
+/* Only for the blob: nobody unpacks it this time. */
+static int start_again(struct conductor *c, size_t i, struct hw_err *e)
+{
+	autoclose int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int r = null < 0 ? err_set(e, -errno, "open /dev/null") : keep_blob(c, i, e);
+
+	c->layers[i].fetched = false;
+	c->layers[i].state = AGAIN;
+	return r < 0 ? r : say_layer(c, JOB_FETCH, i, null, e);
 }
 
 static int start_layers(struct conductor *c, struct hw_err *e)
@@ -93,23 +124,34 @@ static int tell_layer(const struct conductor *c, size_t i, struct hw_err *e)
 	return job_send_table(c->daemon, JOB_LAYER, job_step_fields, &step, -1, c->job->idle_ms, e);
 }
 
+/* Return: 1 when the daemon knows of it, 0 when it is not complete yet */
+static int finish_layer(struct conductor *c, size_t i, struct hw_err *e)
+{
+	struct layer *l = &c->layers[i];
+	int r = 0;
+
+	if (l->state == DONE)
+		return 1;
+	if (l->state == READY)
+		r = inherit_layer(c, i, e);
+	if (r == 0 && l->state == READY && !l->result.rebuildable && !l->has_blob && l->plan->blob)
+		r = start_again(c, i, e);
+	if (r < 0)
+		return conductor_layer_ctx(c, l, e);
+	if (l->state != READY && l->state != KEPT)
+		return 0;
+	l->state = DONE;
+	r = tell_layer(c, i, e);
+	return r < 0 ? r : 1;
+}
+
 static int finish_layers(struct conductor *c, struct hw_err *e)
 {
 	for (; c->done < c->n; c->done++) {
-		struct layer *l = &c->layers[c->done];
-		int r;
+		int r = finish_layer(c, c->done, e);
 
-		if (l->state == DONE)
-			continue;
-		if (l->state != READY)
-			return 0;
-		r = inherit_layer(c, c->done, e);
-		if (r < 0)
-			return conductor_layer_ctx(c, l, e);
-		r = tell_layer(c, c->done, e);
-		if (r < 0)
+		if (r <= 0)
 			return r;
-		l->state = DONE;
 	}
 	return 0;
 }
@@ -123,6 +165,8 @@ int conductor_go_on(struct conductor *c, struct layer *l, struct hw_err *e)
 		l->state = READY;
 		c->running--;
 	}
+	if (l && l->state == AGAIN && l->fetched)
+		l->state = KEPT;
 	r = finish_layers(c, e);
 	return r < 0 ? r : start_layers(c, e);
 }

@@ -5,7 +5,10 @@
  *	state      meaning                                  next
  *	WAITING    not begun                                RUNNING, when there is room
  *	RUNNING    is fetched and unpacked at once          READY, when both have ended well
- *	READY      complete by itself                       DONE, when all below are
+ *	READY      complete by itself                       DONE or AGAIN, when all below are
+ *	AGAIN      cannot be rebuilt: fetched once more,    KEPT
+ *	           for its blob to be kept
+ *	KEPT       the blob is there                        DONE
  *	DONE       the daemon knows
  *
  * The last is gone to in the order of layers, since folders inherit from those below
@@ -23,12 +26,13 @@
 #include "image/job.h"
 #include "image/unpacked.h"
 
-enum layer_state { WAITING, RUNNING, READY, DONE };
+enum layer_state { WAITING, RUNNING, READY, AGAIN, KEPT, DONE };
 
 struct layer {
 	const struct job_layer *plan;
 	enum layer_state state;
 	bool fetched, unpacked;
+	bool has_blob; /* it is kept */
 	struct layer_child child;
 	struct unpacked result;
 };

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/list.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -30,6 +31,7 @@ struct fetcher {
 	struct found found;
 	pthread_mutex_t lock; /* of what follows, and of sending */
 	struct list idle;     /* of struct line: connections that wait for work */
+	int *blobs;	      /* files for layers, not yet in work; -1: none */
 };
 
 /* Connections that a thread uses while it has work. */
@@ -43,17 +45,18 @@ struct work {
 	struct fetcher *fetcher;
 	int layer;
 	int pipe;
+	int blob; /* a file for it as it comes; -1: none */
 	int64_t got, told_at;
 	struct expand *expand;
 };
 
 /* ---- the user -------------------------------------------------------------- */
 
-static int limit(int resource, struct hw_err *e)
+static int limit(int resource, rlim_t most, struct hw_err *e)
 {
-	struct rlimit none = { 0, 0 };
+	struct rlimit l = { most, most };
 
-	if (setrlimit(resource, &none) < 0)
+	if (setrlimit(resource, &l) < 0)
 		return err_set(e, -errno, "set a limit");
 	return 0;
 }
@@ -61,10 +64,8 @@ static int limit(int resource, struct hw_err *e)
 /* From root to anyone else all capabilities are lost, and nothing brings them back. */
 static int become(uint32_t uid, struct hw_err *e)
 {
-	int r = limit(RLIMIT_FSIZE, e);
+	int r = limit(RLIMIT_CORE, 0, e);
 
-	if (r == 0)
-		r = limit(RLIMIT_CORE, e);
 	if (r < 0)
 		return r;
 	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
@@ -140,8 +141,12 @@ static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 static int take_bytes(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct work *w = ctx;
-	int r = expand_feed(w->expand, data, len, e);
+	int r = 0;
 
+	if (w->blob >= 0)
+		r = file_write_fd(w->blob, data, len, e);
+	if (r == 0)
+		r = expand_feed(w->expand, data, len, e);
 	w->got += (int64_t)len;
 	if (r == 0 && time_now() - w->told_at >= PROGRESS_NS)
 		r = say_progress(w, JOB_PROGRESS, e);
@@ -203,27 +208,56 @@ static void *work_run(void *arg)
 	if (fetch_layer(w, &e) < 0)
 		say_failed(w->fetcher, &e);
 	close(w->pipe);
+	mem_close_fd(&w->blob);
 	free(w);
 	return NULL;
 }
 
-static int work_start(struct fetcher *f, struct job_message *m, struct hw_err *e)
+/* Which layer a message is about, that has a descriptor for it. */
+static int layer_of(const struct fetcher *f, const struct job_message *m, int *ret_layer,
+		    struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
-	struct work *w;
-	pthread_t thread;
 	int r = job_decode(m, job_step_fields, &step, e);
 
 	if (r < 0)
 		return r;
 	if (m->fd < 0 || (size_t)step.layer >= f->found.manifest->layers.n)
-		return err_text(e, -EINVAL, "there is no layer %d, or no pipe for it", step.layer);
+		return err_text(e, -EINVAL, "there is no layer %d, or nowhere to put it",
+				step.layer);
+	*ret_layer = step.layer;
+	return 0;
+}
+
+static int take_blob(struct fetcher *f, struct job_message *m, struct hw_err *e)
+{
+	int layer = 0, r = layer_of(f, m, &layer, e);
+
+	if (r < 0)
+		return r;
+	mem_close_fd(&f->blobs[layer]);
+	f->blobs[layer] = take_fd(m->fd);
+	return 0;
+}
+
+static int work_start(struct fetcher *f, struct job_message *m, struct hw_err *e)
+{
+	struct work *w;
+	pthread_t thread;
+	int layer = 0, r = layer_of(f, m, &layer, e);
+
+	if (r < 0)
+		return r;
 	fcntl(m->fd, F_SETFL, O_NONBLOCK);
 	w = mem_new(sizeof(*w));
-	*w = (struct work){ .fetcher = f, .layer = step.layer, .pipe = take_fd(m->fd) };
+	*w = (struct work){ .fetcher = f,
+			    .layer = layer,
+			    .pipe = take_fd(m->fd),
+			    .blob = take_fd(f->blobs[layer]) };
 	r = -pthread_create(&thread, NULL, work_run, w);
 	if (r < 0) {
 		close(w->pipe);
+		mem_close_fd(&w->blob);
 		free(w);
 		return err_set(e, r, "start a thread");
 	}
@@ -249,6 +283,22 @@ static int say_found(struct fetcher *f, struct hw_err *e)
 	return r;
 }
 
+/* From here on no file is written that is larger than a layer. */
+static int prepare(struct fetcher *f, struct hw_err *e)
+{
+	size_t n = f->found.manifest->layers.n;
+	int64_t most = 0;
+
+	f->blobs = mem_new((n + 1) * sizeof(*f->blobs));
+	for (size_t i = 0; i < n; i++) {
+		int64_t size = manifest_layer(f->found.manifest, i)->size;
+
+		f->blobs[i] = -1;
+		most = size > most ? size : most;
+	}
+	return limit(RLIMIT_FSIZE, (rlim_t)most, e);
+}
+
 static int find(struct fetcher *f, struct hw_err *e)
 {
 	struct line *line;
@@ -263,6 +313,8 @@ static int find(struct fetcher *f, struct hw_err *e)
 	line = line_take(f);
 	r = registry_find(f->registry, line->http, &f->found, e);
 	line_give(f, line);
+	if (r == 0)
+		r = prepare(f, e);
 	return r < 0 ? r : say_found(f, e);
 }
 
@@ -274,9 +326,9 @@ static int serve(struct fetcher *f, struct hw_err *e)
 
 		if (r <= 0)
 			return r;
-		if (m.type != JOB_FETCH)
+		if (m.type != JOB_FETCH && m.type != JOB_BLOB)
 			return err_text(e, -EBADMSG, "a message of type %d is not for us", m.type);
-		r = work_start(f, &m, e);
+		r = m.type == JOB_FETCH ? work_start(f, &m, e) : take_blob(f, &m, e);
 		if (r < 0)
 			return r;
 	}

@@ -6,7 +6,7 @@
  *        that it is asked for, each on a thread of its own, into the pipe that
  *        came with the question (image/job.h).
  * Rules: files of the host are read first; then the process becomes a user of its
- *        own, without capabilities, who cannot write a file.
+ *        own, without capabilities; of files it can write what it is given.
  *        A failure is said before the pipe is closed, so that whoever reads the
  *        pipe's end can know of it.
  */
