@@ -638,6 +638,21 @@ def test_save_interrupted_leaves_nothing(runtime, tmp_path):
     assert over.wait(LONG) and os.listdir(tmp_path / "out") == []
 
 
+def test_archives_on_a_terminal(runtime, tmp_path):
+    archive, file = b"x" * 2_000_000, tmp_path / "a.tar"
+    file.write_bytes(archive)
+    serve_load(runtime, [])
+    status, shown = runtime.terminal("load", file, columns=60).end()
+    assert status == 0 and re.match(r"\r\x1b\[Kloading  \[=+> +\]  [0-9.]+ kB / 2.0 MB", shown)
+    assert shown.rpartition("\r\x1b[K")[2].startswith("loaded a:1 ")
+    serve_save(runtime, archive)
+    status, shown = runtime.terminal("save", "-o", file, "a:1").end()
+    assert status == 0 and shown.startswith("\r\x1b[Ksaving  700.0 kB")
+    assert shown.endswith("\r\x1b[K") and file.read_bytes() == archive
+    status, shown = runtime.terminal("save", "-o", file, "a:1", TERM="dumb").end()
+    assert (status, shown) == (0, "")
+
+
 # ---- image verify --------------------------------------------------------------------------
 
 def serve_verify(runtime, states, seen=None):

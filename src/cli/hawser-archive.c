@@ -20,6 +20,7 @@
 #include "base/str.h"
 #include "cli/hawser.h"
 #include "cli/json.h"
+#include "cli/meter.h"
 #include "cli/text.h"
 
 #define PIECE (256 << 10)
@@ -70,9 +71,20 @@ static ssize_t read_piece(int fd, uint8_t *piece, struct hw_err *e)
 	return n < 0 ? err_set(e, -errno, "read the archive") : n;
 }
 
-static int send_archive(struct rpc_stream *stream, int fd, Hawser__V1__LoadRequest *request,
-			struct hw_err *e)
+/* The other end of a pipe may have something to say on the terminal, too: no meter then. */
+static struct meter meter_for(const struct cli *cli, const char *what, int fd)
 {
+	struct stat st;
+
+	if (cli->json || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return (struct meter){ 0 };
+	return (struct meter){ .what = what, .total = (uint64_t)st.st_size };
+}
+
+static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd,
+			Hawser__V1__LoadRequest *request, struct hw_err *e)
+{
+	AUTO(meter_end) struct meter meter = meter_for(cli, "loading", fd);
 	autofree uint8_t *piece = mem_new(PIECE);
 	ssize_t n;
 	int r;
@@ -84,6 +96,7 @@ static int send_archive(struct rpc_stream *stream, int fd, Hawser__V1__LoadReque
 		request->data = (ProtobufCBinaryData){ (size_t)n, piece };
 		r = api_stream_send(stream, &request->base, e);
 		*request = (Hawser__V1__LoadRequest)HAWSER__V1__LOAD_REQUEST__INIT;
+		meter_add(&meter, (uint64_t)n);
 	} while (r == 0 && n > 0);
 	if (r == 0)
 		rpc_stream_end(stream);
@@ -116,7 +129,7 @@ static int upload(struct cli *cli, int fd, Hawser__V1__LoadRequest *request,
 	int r = hawser_stream(cli, "Load", NULL, &stream, e);
 
 	if (r == 0)
-		r = send_archive(stream, fd, request, e);
+		r = send_archive(cli, stream, fd, request, e);
 	return r < 0 ? r : receive_loaded(stream, ret, e);
 }
 
@@ -268,8 +281,10 @@ static int close_output(struct output *out, int r, struct hw_err *e)
 	return r;
 }
 
-static int receive_archive(struct rpc_stream *stream, int fd, struct hw_err *e)
+static int receive_archive(const struct cli *cli, struct rpc_stream *stream, int fd,
+			   struct hw_err *e)
 {
+	AUTO(meter_end) struct meter meter = meter_for(cli, "saving", fd);
 	int r;
 
 	do {
@@ -279,6 +294,8 @@ static int receive_archive(struct rpc_stream *stream, int fd, struct hw_err *e)
 				       (ProtobufCMessage **)&piece, e);
 		if (r == 1 && file_write_fd(fd, piece->data.data, piece->data.len, e) < 0)
 			r = err_ctx(e, "write the archive");
+		if (r == 1)
+			meter_add(&meter, piece->data.len);
 	} while (r == 1);
 	return r;
 }
@@ -290,7 +307,7 @@ static int download(struct cli *cli, const Hawser__V1__SaveRequest *request, int
 	int r = hawser_stream(cli, "Save", &request->base, &stream, e);
 
 	if (r == 0)
-		r = receive_archive(stream, fd, e);
+		r = receive_archive(cli, stream, fd, e);
 	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;
 }
 

@@ -108,6 +108,25 @@ static void put_bar(struct buf *b, const struct progress_layer *layer, size_t wi
 	buf_putc(b, ']');
 }
 
+/* @head and what is known of the bytes, with a bar between them where there is room */
+static char *format_line(const char *head, const struct progress_layer *layer, size_t width)
+{
+	bool has_bar = layer->total && !is_over(layer) && layer->state != PROGRESS_WAITING;
+	autofree char *bytes = format_bytes(layer);
+	size_t taken = strlen(head) + strlen(bytes) + 4;
+	size_t room = width > taken ? width - taken : 0;
+	AUTO(buf_done) struct buf b = { 0 };
+
+	buf_puts(&b, head);
+	if (has_bar && room >= BAR_MIN) {
+		buf_puts(&b, "  ");
+		put_bar(&b, layer, room < BAR_MAX ? room : BAR_MAX);
+	}
+	if (*bytes)
+		buf_printf(&b, "  %s", bytes);
+	return width ? text_cut(b.data, width) : buf_take(&b);
+}
+
 /**
  * progress_line() - a layer in one line
  * @layer: the layer
@@ -116,20 +135,25 @@ static void put_bar(struct buf *b, const struct progress_layer *layer, size_t wi
 char *progress_line(const struct progress_layer *layer, size_t width)
 {
 	autofree char *id = text_short_id(layer->digest);
-	autofree char *bytes = format_bytes(layer);
-	AUTO(buf_done) struct buf b = { 0 };
-	size_t room;
+	autofree char *head = str_printf("%s  %-11s", id, state_name(layer->state));
 
-	buf_printf(&b, "%s  %-11s", id, state_name(layer->state));
-	room = width > b.len + strlen(bytes) + 4 ? width - b.len - strlen(bytes) - 4 : 0;
-	if (room >= BAR_MIN && layer->total && !is_over(layer) &&
-	    layer->state != PROGRESS_WAITING) {
-		buf_puts(&b, "  ");
-		put_bar(&b, layer, room < BAR_MAX ? room : BAR_MAX);
-	}
-	if (*bytes)
-		buf_printf(&b, "  %s", bytes);
-	return width ? text_cut(b.data, width) : buf_take(&b);
+	return format_line(head, layer, width);
+}
+
+/**
+ * progress_bytes() - an archive on its way, in one line
+ * @what:  is being done
+ * @done:  so many bytes
+ * @total: of so many; 0: not known
+ * @width: as above
+ */
+char *progress_bytes(const char *what, uint64_t done, uint64_t total, size_t width)
+{
+	const struct progress_layer all = { .state = PROGRESS_DOWNLOADING,
+					    .done = done,
+					    .total = total };
+
+	return format_line(what, &all, width);
 }
 
 /**

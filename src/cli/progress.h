@@ -45,6 +45,8 @@ int progress_update(struct progress *p, const struct progress_layer *layer, stru
 /* "0123456789ab  downloading  [====>      ]  1.2 MB / 4.0 MB" */
 char *progress_line(const struct progress_layer *layer, size_t width);
 char *progress_summary(const struct progress *p);
+/* "loading  [====>      ]  1.2 MB / 4.0 MB"; total 0: not known, no bar */
+char *progress_bytes(const char *what, uint64_t done, uint64_t total, size_t width);
 /* What draws the layers over those of the last frame; those that are done go first if there are
  * more than fit. */
 void progress_frame(struct progress *p, size_t width, size_t height, struct buf *out);

@@ -97,6 +97,18 @@ static void draws_lines(void **state)
 	}
 }
 
+static void draws_bytes(void **state)
+{
+	autofree char *half = progress_bytes("loading", 1000, 2000, 40);
+	autofree char *unknown = progress_bytes("saving", 1000, 0, 40);
+	autofree char *narrow = progress_bytes("loading", 1000, 2000, 12);
+
+	(void)state;
+	assert_string_equal(half, "loading  [======>     ]  1.0 kB / 2.0 kB");
+	assert_string_equal(unknown, "saving  1.0 kB");
+	assert_string_equal(narrow, "loading  ...");
+}
+
 static void sums_up(void **state)
 {
 	AUTO(progress_done) struct progress p = { 0 };
@@ -157,6 +169,7 @@ int main(void)
 		{ "progress: a change of state is told from a change of bytes", knows_changes },
 		{ "progress: a runtime cannot tell of layers without end", is_bounded },
 		{ "progress: a line fits its width, with a bar where there is room", draws_lines },
+		{ "progress: an archive has a line, and a bar if its size is known", draws_bytes },
 		{ "progress: the summary leaves out what was there before", sums_up },
 		{ "progress: a frame is drawn over the one before", draws_over },
 		{ "progress: a frame stays on the screen, and shows what is not done",
