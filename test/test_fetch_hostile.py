@@ -78,7 +78,8 @@ def test_a_layer_that_is_not_there(server, puller):
 
 def test_a_server_that_says_come_back_tomorrow_is_not_waited_for(server, puller):
     server.before = lambda h: server.answer(h, 429, headers={"Retry-After": "86400"})
-    fails(puller, server.host, 8, "the server says 429", retries=0)
+    fails(puller, server.host, 8, "the server says 429", retries=4)
+    assert len(server.requests) == 1
 
 
 def test_nobody_listens(server, puller):

@@ -4,6 +4,7 @@ test_pull.py - pulls into the store: shared, cancelled, with other credentials, 
 """
 import os
 import pathlib
+import random
 import signal
 import subprocess
 import threading
@@ -235,6 +236,17 @@ def test_layers_of_a_pull_that_broke_off_are_there_for_the_next(server, start):
 def test_a_reference_that_is_none(server, start):
     answer = start().pull(server.host + "/Not:a:name")
     assert answer[:3] == ["error", "22", "3"]
+
+
+def test_a_full_disk(server, start, tmp_path):
+    image = Image([member("f", data=random.Random(1).randbytes(6 << 20)) + END])
+    server.add(image)
+    (tmp_path / "store").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path / "store")], check=True)
+    daemon = start()
+    answer = daemon.pull(server.host + "/app")
+    assert answer[:3] == ["error", "28", "8"] and "there is no space for" in answer[3] and server.host in answer[3]
+    assert daemon.images() == [] and daemon.layers() == []
 
 
 # ---- a hawser-fetch that is not as it should be ------------------------------------------------

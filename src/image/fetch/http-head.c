@@ -56,7 +56,7 @@ static void take_retry(struct http_answer *a, const char *value)
 	long long n;
 
 	if (str_to_int64(value, 0, INT32_MAX, &n))
-		a->retry_after = n < HTTP_PATIENCE_S ? (int)n : HTTP_PATIENCE_S;
+		a->retry_after = (int)n;
 }
 
 /* Digits, and the character that follows them. */

@@ -24,8 +24,6 @@
 #include "base/mem.h"
 #include "image/fetch/certs.h"
 
-#define HTTP_PATIENCE_S 60 /* the longest wait that a server may ask for */
-
 struct http_answer {
 	int status;
 	char *url;   /* that it came from, after redirects */

@@ -13,6 +13,7 @@
 
 #define BACKOFF_MS     250
 #define BACKOFF_MAX_MS 8000
+#define PATIENCE_MS    60000 /* in all, whatever a server asks for */
 
 /* ---- endpoints ------------------------------------------------------------- */
 
@@ -195,7 +196,7 @@ bool registry_wait(const struct registry *r, struct patience *p, int error,
 		ms = BACKOFF_MAX_MS;
 	if (answer->retry_after >= 0)
 		ms = (int64_t)answer->retry_after * 1000;
-	if (p->waited_ms + ms > (int64_t)HTTP_PATIENCE_S * 1000)
+	if (p->waited_ms + ms > PATIENCE_MS)
 		return false;
 	p->tries++;
 	p->waited_ms += ms;
