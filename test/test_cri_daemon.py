@@ -290,6 +290,15 @@ def test_one_instance_per_state_folder(make):
     assert d.call("Version")[0] == 0
 
 
+def test_a_socket_of_somebody_else_is_left_alone(make, tmp_path):
+    d = make().start()
+    other = make("--metrics-address", "unix:%s" % (tmp_path / "m"), name="other")
+    other.command[other.command.index("unix:" + other.socket)] = "unix:" + d.socket
+    assert "listen on unix:%s: " % d.socket in other.refused()
+    assert d.call("Version")[0] == 0
+    assert not (tmp_path / "m").exists()
+
+
 def test_a_killed_one_leaves_nothing_in_the_way(make):
     d = make().start()
     d.process.kill()

@@ -62,19 +62,25 @@ static void unlink_socket(const char *listen)
 		unlink(address.path);
 }
 
+static void stop(struct daemon *d, int ms)
+{
+	d->stopping = true;
+	if (d->http)
+		unlink_socket(d->config->metrics_address);
+	rpc_server_stop(d->server, ms, on_stopped, d);
+}
+
 static void on_stop_signal(uv_signal_t *signal, int number)
 {
 	struct daemon *d = signal->data;
 
 	if (d->stopping)
 		return;
-	d->stopping = true;
 	notify_send("STOPPING=1");
 	log_event(LOG_INFO, "stopping", "signal", strsignal(number), NULL);
 	if (!d->activated)
 		unlink_socket(d->config->listen);
-	unlink_socket(d->config->metrics_address);
-	rpc_server_stop(d->server, d->config->drain_timeout * 1000, on_stopped, d);
+	stop(d, d->config->drain_timeout * 1000);
 }
 
 static void on_reload_signal(uv_signal_t *signal, int number)
@@ -281,7 +287,7 @@ int daemon_run(const struct config_source *source, struct config *config, struct
 			  "state", config->state, NULL);
 		notify_send("READY=1");
 	} else if (d.server) {
-		rpc_server_stop(d.server, 0, on_stopped, &d);
+		stop(&d, 0);
 	} else {
 		stop_loop(&d);
 	}
