@@ -107,6 +107,7 @@ static int get_parts(struct fetch *f, const struct http_answer *answer, struct h
 		.end = size_of(f),
 		.part = f->b->registry->job->part,
 		.at_once = PARTS_AT_ONCE,
+		.guarded = answer->moved && answer->remote,
 		.data = hand_on,
 		.ctx = f,
 	};

@@ -21,6 +21,7 @@ struct slot {
 	int64_t first, last; /* bytes that were asked for */
 	struct buf bytes;
 	bool running, complete;
+	struct http_guard guard;
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -63,6 +64,8 @@ static int slot_start(struct ring *ring, struct slot *s, struct hw_err *e)
 	ring->next = s->last + 1;
 	buf_reserve(&s->bytes, (size_t)(s->last - s->first + 1));
 	s->headers = http_setup(s->curl, ring->http, &q, p->url, &ring->place, true);
+	s->guard = (struct http_guard){ .on = p->guarded };
+	http_guard(s->curl, &s->guard);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
 	curl_easy_setopt(s->curl, CURLOPT_ERRORBUFFER, s->error);

@@ -10,6 +10,7 @@
 #ifndef IMAGE_FETCH_HTTP_PARTS_H
 #define IMAGE_FETCH_HTTP_PARTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct http_parts {
 	int64_t first, end;	   /* from the byte, and to before it */
 	int64_t part;		   /* bytes in each, at most */
 	int at_once;
+	bool guarded; /* it must not lead to this machine */
 	int (*data)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
 };

@@ -4,8 +4,11 @@
  */
 #include "image/fetch/http-setup.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "base/str.h"
 
@@ -72,6 +75,37 @@ static void set_range(CURL *curl, const struct http_question *q)
 		snprintf(range, sizeof(range), "%lld-%lld", (long long)q->first,
 			 (long long)q->last);
 	curl_easy_setopt(curl, CURLOPT_RANGE, range);
+}
+
+static bool is_local(const struct curl_sockaddr *a)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (a->family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)&a->addr)->sin_addr, text,
+			  sizeof(text));
+	else if (a->family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)&a->addr)->sin6_addr, text,
+			  sizeof(text));
+	return url_is_local_address(text);
+}
+
+static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+{
+	struct http_guard *guard = ctx;
+
+	(void)purpose;
+	guard->refused = guard->refused || (guard->on && is_local(a));
+	if (guard->refused)
+		return CURL_SOCKET_BAD;
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+/** http_guard() - look at each address before a connection is made */
+void http_guard(CURL *curl, struct http_guard *guard)
+{
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, on_socket);
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, guard);
 }
 
 /**

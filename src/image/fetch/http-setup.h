@@ -19,6 +19,14 @@ struct http {
 	char error[CURL_ERROR_SIZE];
 };
 
+/* What must not lead to this machine, by address; set for one question. */
+struct http_guard {
+	bool on;
+	bool refused; /* it did */
+};
+
+void http_guard(CURL *curl, struct http_guard *guard); /* borrowed while the question lasts */
+
 /* Everything but callbacks. The list of headers is to be freed when it is done. */
 struct curl_slist *http_setup(CURL *curl, const struct http *h, const struct http_question *q,
 			      const char *url, const struct place *place, bool authorized);

@@ -9,10 +9,8 @@
  */
 #include "image/fetch/http.h"
 
-#include <arpa/inet.h>
 #include <curl/curl.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -30,38 +28,13 @@ struct step {
 	struct http *http;
 	const struct http_question *q;
 	struct http_answer *answer;
-	bool began;   /* head() was called */
-	bool guarded; /* it must not lead to this machine */
-	bool refused; /* and did */
-	int failed;   /* what a callback of the question said; else 0 */
+	bool began; /* head() was called */
+	struct http_guard guard;
+	int failed; /* what a callback of the question said; else 0 */
 	struct hw_err *e;
 };
 
 /* ---- what libcurl calls ---------------------------------------------------- */
-
-static bool is_local(const struct curl_sockaddr *a)
-{
-	char text[INET6_ADDRSTRLEN] = "";
-
-	if (a->family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)&a->addr)->sin_addr, text,
-			  sizeof(text));
-	else if (a->family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)&a->addr)->sin6_addr, text,
-			  sizeof(text));
-	return url_is_local_address(text);
-}
-
-static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
-{
-	struct step *s = ctx;
-
-	(void)purpose;
-	s->refused = s->refused || (s->guarded && is_local(a));
-	if (s->refused)
-		return CURL_SOCKET_BAD;
-	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
-}
 
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
 {
@@ -113,8 +86,7 @@ static void set_calls(struct step *s)
 {
 	CURL *curl = s->http->curl;
 
-	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, on_socket);
-	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, s);
+	http_guard(curl, &s->guard);
 	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(curl, CURLOPT_HEADERDATA, s);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
@@ -126,7 +98,7 @@ static int step_fail(const struct step *s, CURLcode code, const char *url)
 {
 	if (s->failed < 0)
 		return s->failed;
-	if (s->refused)
+	if (s->guard.refused)
 		return err_text(s->e, -EPERM,
 				"refused: %.256s leads to this machine, and it was another one "
 				"that said to go there",
@@ -179,7 +151,7 @@ static int walk(struct http *h, const struct http_question *q, struct http_answe
 
 	for (int i = 0; r == 0 && i <= REDIRECTS_MAX; i++) {
 		AUTO(place_done) struct place here = { 0 };
-		struct step s = { h, q, a, .guarded = q->guarded || (i > 0 && a->remote), .e = e };
+		struct step s = { h, q, a, .guard.on = q->guarded || (i > 0 && a->remote), .e = e };
 
 		r = place_parse(url, &here, e);
 		if (r == 0 && i > 0)
