@@ -154,6 +154,62 @@ int field_decode(const struct hw_field *table, const struct value *v, void *out,
 	return field_decode_at(NULL, table, v, out, e);
 }
 
+static const struct hw_field *find_field(const struct hw_field *table, const char *key)
+{
+	for (const struct hw_field *f = table; f->type != HW_END; f++)
+		if (f->type == HW_REST || str_equal(f->name, key))
+			return f;
+	return NULL;
+}
+
+static int known_at(const struct field_where *up, const struct hw_field *table,
+		    const struct value *v, struct hw_err *e);
+
+static int known_member(const struct field_where *w, const struct value *v, struct hw_err *e)
+{
+	int r = 0;
+
+	if (w->field->type == HW_OBJECT && value_kind(v) == VALUE_OBJECT)
+		return known_at(w, w->field->sub, v, e);
+	if (w->field->type != HW_LIST || value_kind(v) != VALUE_ARRAY)
+		return 0;
+	for (size_t i = 0; r == 0 && i < value_count(v); i++) {
+		struct field_where entry = { .up = w, .index = i };
+
+		r = known_at(&entry, w->field->sub, value_at(v, i), e);
+	}
+	return r;
+}
+
+static int known_at(const struct field_where *up, const struct hw_field *table,
+		    const struct value *v, struct hw_err *e)
+{
+	struct value *child;
+	const char *key;
+	int r = 0;
+
+	if (value_kind(v) != VALUE_OBJECT)
+		return 0;
+	for (void *i = NULL; r == 0 && value_next(v, &i, &key, &child);) {
+		struct field_where w = { .up = up, .field = find_field(table, key), .key = key };
+
+		r = w.field ? known_member(&w, child, e) : field_fail(&w, e, "unknown key");
+	}
+	return r;
+}
+
+/**
+ * field_known() - are all keys of an object, and of those in it, in the table?
+ *
+ * Values of a wrong type are for field_decode() to find.
+ *
+ * Return: 0, or -EINVAL with the path of the first unknown key in the message
+ */
+int field_known(const struct hw_field *table, const struct value *v, struct hw_err *e)
+{
+	return known_at(NULL, table, v, e);
+}
+
 int hw_field_decode(const struct hw_field *table, const char *json, size_t len, void *out,
 		    struct hw_err *e)
 {

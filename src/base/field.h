@@ -12,6 +12,8 @@
 
 int field_decode(const struct hw_field *table, const struct value *v, void *out, struct hw_err *e);
 struct value *field_encode(const struct hw_field *table, const void *in);
+/* For what people write: -EINVAL for a key that no table names, letter by letter. */
+int field_known(const struct hw_field *table, const struct value *v, struct hw_err *e);
 void field_map_free(struct hw_map *map);
 
 #endif

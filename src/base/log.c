@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -32,9 +33,13 @@ static const struct {
 
 static struct {
 	const char *program;
-	enum log_level level;
+	_Atomic(enum log_level) level;
 	enum log_format format;
 } setup = { "hawser", LOG_INFO, LOG_TEXT };
+
+static _Thread_local struct {
+	const char *key, *value;
+} context;
 
 /** log_setup() - @program is borrowed for good: a string constant */
 void log_setup(const char *program, enum log_level level, enum log_format format)
@@ -42,6 +47,11 @@ void log_setup(const char *program, enum log_level level, enum log_format format
 	setup.program = program;
 	setup.level = level;
 	setup.format = format;
+}
+
+void log_set_level(enum log_level level)
+{
+	setup.level = level;
 }
 
 /** log_level_parse() - "error", "warn", "info" or "debug" */
@@ -61,29 +71,13 @@ bool log_wants(enum log_level level)
 	return level <= setup.level;
 }
 
-/* Length of the UTF-8 sequence at @s, 0 when it is not one (RFC 3629, table of section 4). */
-static size_t utf8_len(const unsigned char *s)
-{
-	size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-	if (s[0] > 0xf4)
-		return 0;
-	for (size_t i = 1; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-		return 0;
-	return len;
-}
-
 static void put_json_string(struct buf *b, const char *text)
 {
 	const unsigned char *s = (const unsigned char *)text;
 
 	buf_putc(b, '"');
 	while (*s) {
-		size_t len = utf8_len(s);
+		size_t len = str_utf8((const char *)s);
 
 		if (len == 0)
 			buf_puts(b, "\\ufffd");
@@ -149,6 +143,20 @@ static const char *log_time(char *text, size_t size)
 	return text;
 }
 
+static void put_pair(struct buf *b, const char *key, const char *value)
+{
+	if (setup.format == LOG_JSON)
+		put_json_pair(b, key, value);
+	else
+		put_text_pair(b, key, value);
+}
+
+void log_context(const char *key, const char *value)
+{
+	context.key = key;
+	context.value = value;
+}
+
 static void put_head(struct buf *b, enum log_level level, const char *msg)
 {
 	char now[40];
@@ -174,6 +182,8 @@ static void put_line(struct buf *b)
 	int saved = errno;
 	ssize_t n;
 
+	if (context.key)
+		put_pair(b, context.key, str_or(context.value, ""));
 	buf_puts(b, setup.format == LOG_JSON ? "}\n" : "\n");
 	do
 		n = write(STDERR_FILENO, b->data, b->len);
@@ -192,14 +202,8 @@ void log_event(enum log_level level, const char *msg, ...)
 		return;
 	put_head(&b, level, msg);
 	va_start(ap, msg);
-	while ((key = va_arg(ap, const char *))) {
-		const char *value = str_or(va_arg(ap, const char *), "");
-
-		if (setup.format == LOG_JSON)
-			put_json_pair(&b, key, value);
-		else
-			put_text_pair(&b, key, value);
-	}
+	while ((key = va_arg(ap, const char *)))
+		put_pair(&b, key, str_or(va_arg(ap, const char *), ""));
 	va_end(ap);
 	put_line(&b);
 }

@@ -22,6 +22,7 @@ enum log_format { LOG_TEXT, LOG_JSON, LOG_JOURNAL };
 
 /* Call once, before threads start. The default is LOG_INFO and LOG_TEXT. */
 void log_setup(const char *program, enum log_level level, enum log_format format);
+void log_set_level(enum log_level level); /* at any time */
 bool log_level_parse(const char *text, enum log_level *ret_level);
 bool log_wants(enum log_level level);
 
@@ -29,6 +30,10 @@ bool log_wants(enum log_level level);
  * of NULL is written as "". */
 void log_event(enum log_level level, const char *msg, ...) __attribute__((sentinel));
 void log_printf(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* A pair at the end of every line that this thread writes from now on, such as the id of the call
+ * that it serves. Both are borrowed; NULL ends it. */
+void log_context(const char *key, const char *value);
 
 #define log_error(...) log_printf(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_printf(LOG_WARN, __VA_ARGS__)

@@ -96,6 +96,26 @@ bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
 	return true;
 }
 
+/**
+ * str_utf8() - the length of a character (RFC 3629, table of section 4)
+ * @s: ends with a NUL somewhere; a NUL itself is a character of one byte
+ */
+size_t str_utf8(const char *s)
+{
+	const unsigned char *u = (const unsigned char *)s;
+	size_t len = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+
+	if (u[0] > 0xf4)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+	if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) ||
+	    (u[0] == 0xf0 && u[1] < 0x90) || (u[0] == 0xf4 && u[1] > 0x8f))
+		return 0;
+	return len;
+}
+
 static void strings_adopt(struct hw_strings *list, char *s)
 {
 	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));

@@ -27,6 +27,8 @@ bool str_ends(const char *s, const char *suffix);
 /* The whole string, decimal digits with at most a minus before them, in range. */
 bool str_to_int64(const char *s, long long min, long long max, long long *ret_n);
 
+size_t str_utf8(const char *s); /* bytes of the UTF-8 character at s; 0: it is none */
+
 /* struct hw_strings */
 void strings_add(struct hw_strings *list, const char *s); /* copies */
 bool strings_has(const struct hw_strings *list, const char *s);

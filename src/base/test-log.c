@@ -206,6 +206,36 @@ static void keeps_errno(void **state)
 	close(saved);
 }
 
+static void context_is_on_each_line(void **state)
+{
+	autofree char *text = NULL;
+	struct capture c = capture_begin();
+
+	(void)state;
+	log_setup("prog", LOG_INFO, LOG_JOURNAL);
+	log_context("call", "17");
+	log_info("one");
+	log_event(LOG_INFO, "two", "k", "v", NULL);
+	log_context(NULL, NULL);
+	log_info("three");
+	text = capture_end(&c);
+	assert_string_equal(text, "<6>one call=17\n<6>two k=v call=17\n<6>three\n");
+}
+
+static void changes_the_level(void **state)
+{
+	autofree char *text = NULL;
+	struct capture c = capture_begin();
+
+	(void)state;
+	log_setup("prog", LOG_WARN, LOG_JOURNAL);
+	log_info("before");
+	log_set_level(LOG_INFO);
+	log_info("after");
+	text = capture_end(&c);
+	assert_string_equal(text, "<6>after\n");
+}
+
 static void knows_the_levels(void **state)
 {
 	enum log_level level = LOG_DEBUG;
@@ -230,6 +260,8 @@ int main(void)
 		{ "log: lines of threads do not mix", lines_of_threads_do_not_mix },
 		{ "log: errno is kept", keeps_errno },
 		{ "log: levels are known by name", knows_the_levels },
+		{ "log: a thread's context is on each of its lines", context_is_on_each_line },
+		{ "log: the level can be changed", changes_the_level },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,32 @@ static void holds_strings(void **state)
 	hw_strings_free(NULL);
 }
 
+static void knows_utf8(void **state)
+{
+	static const struct {
+		const char *s;
+		size_t len;
+	} cases[] = {
+		{ "", 1 },
+		{ "a", 1 },
+		{ "\x7f", 1 },
+		{ "ö", 2 },
+		{ "\xe2\x82\xac", 3 },
+		{ "\xf0\x9f\x98\x80", 4 },
+		{ "\x80", 0 },
+		{ "\xc0\xaf", 0 },
+		{ "\xc3", 0 },
+		{ "\xe0\x80\x80", 0 },
+		{ "\xed\xa0\x80", 0 },
+		{ "\xf4\x90\x80\x80", 0 },
+		{ "\xf8", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(str_utf8(cases[i].s), cases[i].len);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +171,7 @@ int main(void)
 		{ "str: decimal numbers are read to the limits of 64 bits", reads_numbers },
 		{ "str: blanks, signs, tails and overflows are no numbers",
 		  refuses_what_is_no_number },
+		{ "str: characters of UTF-8 are known from other bytes", knows_utf8 },
 		{ "str: splitting keeps empty parts", splits },
 		{ "str: a list of strings copies what it is given", holds_strings },
 	};

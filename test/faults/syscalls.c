@@ -70,6 +70,7 @@ static const struct {
 	ROW(fallocate, ENOSPC),
 	ROW(fsync, EIO),
 	ROW(fdatasync, EIO),
+	ROW(syncfs, EIO),
 	ROW(flock, ENOLCK),
 	ROW(fcntl, EMFILE),
 	ROW(dup, EMFILE),

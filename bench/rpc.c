@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * bench-rpc SAMPLES CLIENTS CROWD OURS METHOD THEIRS METHOD: empty unary calls, in turns
+ *
+ * OURS and THEIRS are sockets. A sample is one call from each of CLIENTS connections, all
+ * sent before the first answer is awaited; per sample it prints the nanoseconds that ours
+ * and theirs took, divided by CLIENTS. With CROWD other than 0, OURS is the sample
+ * service, and first so many of its calls are put to sleep and a quarter as many clients
+ * ask for more than they ever read.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "rpc/client.h"
+
+#define CLIENTS_MAX 256
+#define CROWD_MAX   400
+#define TIMEOUT	    60000 /* ms */
+
+struct side {
+	const char *socket, *method;
+	size_t n;
+	struct rpc_client *clients[CLIENTS_MAX];
+};
+
+static void check(int r, const struct hw_err *e)
+{
+	if (r >= 0)
+		return;
+	fprintf(stderr, "bench-rpc: %s\n", e->msg);
+	exit(1);
+}
+
+static struct rpc_stream *start(struct rpc_client *client, const char *method, const char *text)
+{
+	struct rpc_stream *stream;
+	struct buf request = { 0 };
+	struct hw_err e;
+
+	buf_puts(&request, text);
+	check(rpc_stream_open(client, method, &request, time_deadline(TIMEOUT), &stream, &e), &e);
+	return stream;
+}
+
+static void finish(struct rpc_stream *stream)
+{
+	struct hw_err e;
+	int r;
+
+	do {
+		AUTO(buf_done) struct buf answer = { 0 };
+
+		r = rpc_stream_receive(stream, &answer, &e);
+		check(r, &e);
+	} while (r == 1);
+	rpc_stream_free(stream);
+}
+
+static int64_t sample(struct side *s)
+{
+	struct rpc_stream *streams[CLIENTS_MAX];
+	int64_t before = time_now();
+
+	assert(s->n > 0);
+	for (size_t i = 0; i < s->n; i++)
+		streams[i] = start(s->clients[i], s->method, "");
+	for (size_t i = 0; i < s->n; i++)
+		finish(streams[i]);
+	return (time_now() - before) / (int64_t)s->n;
+}
+
+static void open_side(struct side *s)
+{
+	struct hw_err e;
+
+	for (size_t i = 0; i < s->n; i++)
+		check(rpc_client_open(s->socket, &s->clients[i], &e), &e);
+	for (int i = 0; i < 20; i++)
+		sample(s);
+}
+
+/* They stay until we end, which ends them. */
+static void make_crowd(const char *socket, long long n)
+{
+	struct rpc_client *client;
+	struct hw_err e;
+
+	check(rpc_client_open(socket, &client, &e), &e);
+	for (long long i = 0; i < n; i++)
+		start(client, "/sample.Sample/Sleep", "2000000");
+	finish(start(client, "/sample.Sample/Echo", "")); /* hears how many may be open at a time */
+	for (long long i = 0; i < n / 4; i++) {
+		check(rpc_client_open(socket, &client, &e), &e);
+		start(client, "/sample.Sample/Count", "100 1000000");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct side ours = { 0 }, theirs = { 0 };
+	long long samples, clients, crowd;
+
+	if (argc != 8 || !str_to_int64(argv[1], 1, 1000000, &samples) ||
+	    !str_to_int64(argv[2], 1, CLIENTS_MAX, &clients) ||
+	    !str_to_int64(argv[3], 0, CROWD_MAX, &crowd)) {
+		fprintf(stderr,
+			"usage: bench-rpc SAMPLES CLIENTS CROWD OURS METHOD THEIRS METHOD\n");
+		return 2;
+	}
+	ours = (struct side){ .socket = argv[4], .method = argv[5], .n = (size_t)clients };
+	theirs = (struct side){ .socket = argv[6], .method = argv[7], .n = (size_t)clients };
+	make_crowd(ours.socket, crowd);
+	open_side(&ours);
+	open_side(&theirs);
+	for (long long i = 0; i < samples; i++) {
+		int64_t ns = sample(&ours);
+
+		printf("%" PRId64 " %" PRId64 "\n", ns, sample(&theirs));
+	}
+	return 0;
+}

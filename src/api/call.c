@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api/call.c - calls with messages instead of bytes
+ */
+#include "api/call.h"
+
+#include <assert.h>
+
+#include "base/str.h"
+
+static char *path_of(const ProtobufCServiceDescriptor *service, const char *method)
+{
+	return str_printf("/%s/%s", service->name, method);
+}
+
+/**
+ * api_call() - ask, and wait for the answer
+ * @client:     the client
+ * @service:    the generated descriptor
+ * @method:     a name in it
+ * @request:    of the method's type
+ * @deadline:   TIME_NEVER: none
+ * @ret_answer: of the method's type
+ * @e:          the error
+ */
+int api_call(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
+	     const char *method, const ProtobufCMessage *request, int64_t deadline,
+	     ProtobufCMessage **ret_answer, struct hw_err *e)
+{
+	const ProtobufCMethodDescriptor *m =
+		protobuf_c_service_descriptor_get_method_by_name(service, method);
+	autofree char *path = path_of(service, method);
+	AUTO(buf_done) struct buf answer = { 0 };
+	struct buf bytes;
+	int r;
+
+	assert(m && m->input == request->descriptor);
+	message_encode(request, &bytes);
+	r = rpc_client_call(client, path, &bytes, deadline, &answer, e);
+	if (r < 0)
+		return r;
+	if (message_decode(m->output, &answer, ret_answer, e) < 0)
+		return err_ctx(e, "answer to %s", method);
+	return 0;
+}
+
+/**
+ * api_stream_open() - begin a call that streams
+ */
+int api_stream_open(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
+		    const char *method, const ProtobufCMessage *request, int64_t deadline,
+		    struct rpc_stream **ret_stream, struct hw_err *e)
+{
+	autofree char *path = path_of(service, method);
+	struct buf bytes = { 0 };
+
+	assert(protobuf_c_service_descriptor_get_method_by_name(service, method));
+	if (request)
+		message_encode(request, &bytes);
+	return rpc_stream_open(client, path, request ? &bytes : NULL, deadline, ret_stream, e);
+}
+
+int api_stream_send(struct rpc_stream *stream, const ProtobufCMessage *message, struct hw_err *e)
+{
+	struct buf bytes;
+
+	message_encode(message, &bytes);
+	return rpc_stream_send(stream, &bytes, e);
+}
+
+int api_stream_receive(struct rpc_stream *stream, const ProtobufCMessageDescriptor *type,
+		       ProtobufCMessage **ret_message, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf bytes = { 0 };
+	int r = rpc_stream_receive(stream, &bytes, e);
+
+	if (r != 1)
+		return r;
+	r = message_decode(type, &bytes, ret_message, e);
+	return r < 0 ? r : 1;
+}
+
+int api_receive(struct rpc_call *call, const ProtobufCMessageDescriptor *type,
+		ProtobufCMessage **ret_message, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf bytes = { 0 };
+	int r = rpc_receive(call, &bytes, e);
+
+	if (r != 1)
+		return r;
+	r = message_decode(type, &bytes, ret_message, e);
+	return r < 0 ? r : 1;
+}
+
+int api_send(struct rpc_call *call, const ProtobufCMessage *message, struct hw_err *e)
+{
+	struct buf bytes;
+
+	message_encode(message, &bytes);
+	return rpc_send(call, &bytes, e);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api/message.c - messages of protobuf-c to bytes and back, the bytes being a stranger's
+ *
+ * How:   check_message() walks the wire format with the descriptors beside it: no
+ *        memory, each byte seen once. What it lets through protobuf-c unpacks.
+ * Rules: nesting is as deep as the descriptors are; none of them holds itself,
+ *        and DEPTH ends it if one ever does.
+ */
+#include "api/message.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "rpc/grpc-status.h"
+
+#define DEPTH 32
+
+/* The wire types; 3 and 4, groups, are of the past. */
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
+
+struct input {
+	const uint8_t *at, *end;
+	size_t *fields; /* seen so far, in all of the message */
+	unsigned depth;
+};
+
+static bool take_varint(struct input *in, uint64_t *ret)
+{
+	uint64_t n = 0;
+
+	for (unsigned shift = 0; shift < 64 && in->at < in->end; shift += 7) {
+		uint8_t byte = *in->at++;
+
+		n |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = n;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Past one value. Return: false: it ends behind the end, or is none */
+static bool take_value(struct input *in, unsigned wire, struct input *ret_value)
+{
+	uint64_t len = wire == FIXED64 ? 8 : 4, unused;
+
+	if (wire == VARINT)
+		return take_varint(in, &unused);
+	if (wire == BYTES && !take_varint(in, &len))
+		return false;
+	if ((wire != BYTES && wire != FIXED64 && wire != FIXED32) ||
+	    len > (uint64_t)(in->end - in->at))
+		return false;
+	*ret_value = (struct input){ in->at, in->at + len, in->fields, in->depth + 1 };
+	in->at += len;
+	return true;
+}
+
+static bool is_text(const struct input *value)
+{
+	const uint8_t *at = value->at;
+
+	while (at < value->end) {
+		size_t n = *at ? str_utf8((const char *)at) : 0;
+
+		if (n == 0 || n > (size_t)(value->end - at))
+			return false;
+		at += n;
+	}
+	return true;
+}
+
+static int broken(const ProtobufCMessageDescriptor *type, const char *what, struct hw_err *e)
+{
+	return status_set(e, STATUS_INVALID_ARGUMENT, "%s: %s", type->name, what);
+}
+
+static int check_message(const ProtobufCMessageDescriptor *type, struct input in, struct hw_err *e);
+
+static int check_field(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *f,
+		       const struct input *value, struct hw_err *e)
+{
+	if (f->type == PROTOBUF_C_TYPE_STRING && !is_text(value))
+		return status_set(e, STATUS_INVALID_ARGUMENT,
+				  "%s.%s: not UTF-8, or a NUL in the text", type->name, f->name);
+	if (f->type == PROTOBUF_C_TYPE_MESSAGE)
+		return check_message(f->descriptor, *value, e);
+	return 0;
+}
+
+static int check_message(const ProtobufCMessageDescriptor *type, struct input in, struct hw_err *e)
+{
+	int r = 0;
+
+	if (in.depth > DEPTH)
+		return broken(type, "too deep", e);
+	while (r == 0 && in.at < in.end) {
+		const ProtobufCFieldDescriptor *f;
+		struct input value = { 0 };
+		uint64_t tag;
+
+		if (!take_varint(&in, &tag) || tag >> 3 == 0 || tag > UINT32_MAX ||
+		    !take_value(&in, tag & 7, &value))
+			return broken(type, "not a protobuf message", e);
+		if (++*in.fields > MESSAGE_FIELDS_MAX)
+			return broken(type, "too many fields", e);
+		f = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
+		if (f && (tag & 7) == BYTES)
+			r = check_field(type, f, &value, e);
+	}
+	return r;
+}
+
+/**
+ * message_encode() - a message as bytes
+ * @message: ours
+ * @ret:     overwritten
+ */
+void message_encode(const ProtobufCMessage *message, struct buf *ret)
+{
+	struct buf b = { 0 };
+	size_t len = protobuf_c_message_get_packed_size(message);
+
+	protobuf_c_message_pack(message, (uint8_t *)buf_reserve(&b, len));
+	buf_added(&b, len);
+	*ret = b;
+}
+
+/**
+ * message_decode() - bytes of somebody else as a message
+ * @type:        what it should be
+ * @bytes:       the bytes
+ * @ret_message: to be freed with message_free()
+ * @e:           the error
+ */
+int message_decode(const ProtobufCMessageDescriptor *type, const struct buf *bytes,
+		   ProtobufCMessage **ret_message, struct hw_err *e)
+{
+	const uint8_t *data = (const uint8_t *)str_or(bytes->data, "");
+	size_t fields = 0;
+	ProtobufCMessage *message;
+	int r = check_message(type, (struct input){ data, data + bytes->len, &fields, 0 }, e);
+
+	if (r < 0)
+		return r;
+	message = protobuf_c_message_unpack(type, NULL, bytes->len, data);
+	if (!message)
+		return broken(type, "not a protobuf message", e);
+	*ret_message = message;
+	return 0;
+}
+
+void message_free(ProtobufCMessage *message)
+{
+	if (message)
+		protobuf_c_message_free_unpacked(message, NULL);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api/test-call.c - calls with messages, over a real socket
+ */
+#include "api/call.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <uv.h>
+
+#include "api/cri-v1.pb-c.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "rpc/server.h"
+#include "rpc/socket.h"
+
+#define LONG 60000 /* ms: reached only when something is broken */
+
+/* ---- a runtime, of sorts ------------------------------------------------------------ */
+
+static int handle_version(struct rpc_call *call, void *ctx, struct hw_err *e)
+{
+	AUTO(api_free) Runtime__V1__VersionRequest *request = NULL;
+	Runtime__V1__VersionResponse answer = RUNTIME__V1__VERSION_RESPONSE__INIT;
+	int r = api_receive(call, &runtime__v1__version_request__descriptor,
+			    (ProtobufCMessage **)&request, e);
+
+	(void)ctx;
+	if (r < 0)
+		return r;
+	answer.version = request->version;
+	answer.runtime_name = (char *)"sample";
+	return api_send(call, &answer.base, e);
+}
+
+static int handle_status(struct rpc_call *call, void *ctx, struct hw_err *e)
+{
+	struct buf bytes = { 0 };
+
+	(void)ctx;
+	buf_puts(&bytes, "\x0a\x63 no such message");
+	return rpc_send(call, &bytes, e);
+}
+
+static int handle_images(struct rpc_call *call, void *ctx, struct hw_err *e)
+{
+	Runtime__V1__Image image = RUNTIME__V1__IMAGE__INIT, *images[] = { &image };
+	Runtime__V1__StreamImagesResponse answer = RUNTIME__V1__STREAM_IMAGES_RESPONSE__INIT;
+	int r = 0;
+
+	(void)ctx;
+	answer.n_images = 1;
+	answer.images = images;
+	for (image.size = 0; r == 0 && image.size < 5; image.size++)
+		r = api_send(call, &answer.base, e);
+	return r;
+}
+
+static const struct rpc_method methods[] = {
+	{ "/runtime.v1.RuntimeService/Version", handle_version, 0 },
+	{ "/runtime.v1.RuntimeService/Status", handle_status, 0 },
+	{ "/runtime.v1.ImageService/StreamImages", handle_images, RPC_LONG | RPC_STREAM_OUT },
+	{ 0 },
+};
+
+struct world {
+	char dir[64], path[80];
+	uv_loop_t loop;
+	uv_async_t stop;
+	pthread_t thread;
+	struct rpc_server *server;
+	struct rpc_client *client;
+};
+
+static void on_stopped(void *ctx)
+{
+	struct world *w = ctx;
+
+	uv_close((uv_handle_t *)&w->stop, NULL);
+}
+
+static void on_stop(uv_async_t *async)
+{
+	struct world *w = async->data;
+
+	rpc_server_stop(w->server, 0, on_stopped, w);
+}
+
+static void *run(void *arg)
+{
+	uv_run(arg, UV_RUN_DEFAULT);
+	return NULL;
+}
+
+static int world_make(void **state)
+{
+	const struct socket_owner owner = { .mode = 0600, .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	const struct rpc_config config = RPC_CONFIG;
+	struct world *w = mem_new(sizeof(*w));
+	struct hw_err e;
+	int fd;
+
+	snprintf(w->dir, sizeof(w->dir), "%.40s/api.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	if (!mkdtemp(w->dir) || uv_loop_init(&w->loop) < 0)
+		return -1;
+	snprintf(w->path, sizeof(w->path), "%s/sock", w->dir);
+	uv_async_init(&w->loop, &w->stop, on_stop);
+	w->stop.data = w;
+	if (rpc_server_new(&w->loop, &config, &w->server, &e) < 0 ||
+	    socket_listen(w->path, &owner, &fd, &e) < 0 ||
+	    rpc_server_listen(w->server, fd, &e) < 0 ||
+	    rpc_client_open(w->path, &w->client, &e) < 0)
+		return -1;
+	rpc_server_add(w->server, methods, NULL);
+	*state = w;
+	return pthread_create(&w->thread, NULL, run, &w->loop);
+}
+
+static int world_end(void **state)
+{
+	struct world *w = *state;
+
+	rpc_client_close(w->client);
+	uv_async_send(&w->stop);
+	pthread_join(w->thread, NULL);
+	rpc_server_free(w->server);
+	uv_loop_close(&w->loop);
+	unlink(w->path);
+	rmdir(w->dir);
+	free(w);
+	return 0;
+}
+
+/* ---- tests -------------------------------------------------------------------------- */
+
+static int ask(struct world *w, const char *method, const ProtobufCMessage *request,
+	       ProtobufCMessage **ret, struct hw_err *e)
+{
+	return api_call(w->client, &runtime__v1__runtime_service__descriptor, method, request,
+			time_deadline(LONG), ret, e);
+}
+
+static void asks(void **state)
+{
+	AUTO(api_free) Runtime__V1__VersionResponse *answer = NULL;
+	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
+	struct hw_err e;
+
+	request.version = (char *)"0.1.0";
+	assert_int_equal(ask(*state, "Version", &request.base, (ProtobufCMessage **)&answer, &e),
+			 0);
+	assert_string_equal(answer->version, "0.1.0");
+	assert_string_equal(answer->runtime_name, "sample");
+	assert_string_equal(answer->runtime_version, "");
+}
+
+static void bad_text(void **state)
+{
+	ProtobufCMessage *answer;
+	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
+	struct hw_err e;
+
+	request.version = (char *)"\xff";
+	assert_int_equal(ask(*state, "Version", &request.base, &answer, &e), -EINVAL);
+	assert_string_equal(e.msg, "runtime.v1.VersionRequest.version: not UTF-8, or a NUL in the "
+				   "text");
+}
+
+static void bad_answers(void **state)
+{
+	ProtobufCMessage *answer;
+	Runtime__V1__StatusRequest request = RUNTIME__V1__STATUS_REQUEST__INIT;
+	struct hw_err e;
+
+	assert_int_equal(ask(*state, "Status", &request.base, &answer, &e), -EINVAL);
+	assert_string_equal(e.msg,
+			    "answer to Status: runtime.v1.StatusResponse: not a protobuf message");
+}
+
+static void not_offered(void **state)
+{
+	ProtobufCMessage *answer;
+	Runtime__V1__RuntimeConfigRequest request = RUNTIME__V1__RUNTIME_CONFIG_REQUEST__INIT;
+	struct hw_err e;
+
+	assert_int_equal(ask(*state, "RuntimeConfig", &request.base, &answer, &e), -ENOSYS);
+	assert_int_equal(e.wire, STATUS_UNIMPLEMENTED);
+}
+
+static void streams(void **state)
+{
+	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
+	Runtime__V1__StreamImagesRequest request = RUNTIME__V1__STREAM_IMAGES_REQUEST__INIT;
+	struct world *w = *state;
+	struct hw_err e;
+	uint64_t n = 0;
+	int r;
+
+	assert_int_equal(api_stream_open(w->client, &runtime__v1__image_service__descriptor,
+					 "StreamImages", &request.base, time_deadline(LONG),
+					 &stream, &e),
+			 0);
+	do {
+		AUTO(api_free) Runtime__V1__StreamImagesResponse *answer = NULL;
+
+		r = api_stream_receive(stream, &runtime__v1__stream_images_response__descriptor,
+				       (ProtobufCMessage **)&answer, &e);
+		if (r == 1)
+			assert_true(answer->images[0]->size == n++);
+	} while (r == 1);
+	assert_int_equal(r, 0);
+	assert_int_equal(n, 5);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "call: a message goes there and another comes back", asks },
+		{ "call: the server refuses text that is none, and says where", bad_text },
+		{ "call: an answer that is no message is an error", bad_answers },
+		{ "call: a method that is not offered is told from one that failed", not_offered },
+		{ "call: messages stream", streams },
+	};
+
+	return cmocka_run_group_tests(tests, world_make, world_end);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/hawser-archive.c - load and save: images as archives, in a file or a pipe
+ *
+ * How:   hawser.v1 carries an archive in pieces; they pass through here as they are.
+ * Rules: a file is complete or not there: it is written beside its name and renamed.
+ *        An archive is neither read from nor written to a terminal.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/hawser-v1.pb-c.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/hawser.h"
+#include "cli/json.h"
+#include "cli/meter.h"
+#include "cli/text.h"
+
+#define PIECE (256 << 10)
+
+static int read_format(const char *word, Hawser__V1__ArchiveFormat *ret, struct hw_err *e)
+{
+	static const struct {
+		const char *name;
+		Hawser__V1__ArchiveFormat format;
+	} formats[] = {
+		{ "oci", HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_OCI },
+		{ "docker", HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_DOCKER },
+	};
+
+	*ret = HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_ANY;
+	for (size_t i = 0; word && i < ARRAY_SIZE(formats); i++) {
+		if (!str_equal(word, formats[i].name))
+			continue;
+		*ret = formats[i].format;
+		return 0;
+	}
+	return word ? err_text(e, -EINVAL, "--format is oci or docker, not \"%s\"", word) : 0;
+}
+
+/* ---- load ------------------------------------------------------------------------ */
+
+static int open_input(const char *path, int *ret_fd, struct hw_err *e)
+{
+	if (path && !str_equal(path, "-")) {
+		*ret_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		return *ret_fd < 0 ? err_set(e, -errno, "open %s", path) : 0;
+	}
+	if (isatty(STDIN_FILENO))
+		return err_text(e, -EINVAL,
+				"load reads an archive from a file or a pipe, not from a terminal");
+	*ret_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	return *ret_fd < 0 ? err_set(e, -errno, "read from standard input") : 0;
+}
+
+/* Return: how many bytes were read; 0: the end */
+static ssize_t read_piece(int fd, uint8_t *piece, struct hw_err *e)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, piece, PIECE);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? err_set(e, -errno, "read the archive") : n;
+}
+
+/* The other end of a pipe may have something to say on the terminal, too: no meter then. */
+static struct meter meter_for(const struct cli *cli, const char *what, int fd)
+{
+	struct stat st;
+
+	if (cli->json || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return (struct meter){ 0 };
+	return (struct meter){ .what = what, .total = (uint64_t)st.st_size };
+}
+
+static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd,
+			Hawser__V1__LoadRequest *request, struct hw_err *e)
+{
+	AUTO(meter_end) struct meter meter = meter_for(cli, "loading", fd);
+	autofree uint8_t *piece = mem_new(PIECE);
+	ssize_t n;
+	int r;
+
+	do {
+		n = read_piece(fd, piece, e);
+		if (n < 0)
+			return (int)n;
+		request->data = (ProtobufCBinaryData){ (size_t)n, piece };
+		r = api_stream_send(stream, &request->base, e);
+		*request = (Hawser__V1__LoadRequest)HAWSER__V1__LOAD_REQUEST__INIT;
+		meter_add(&meter, (uint64_t)n);
+	} while (r == 0 && n > 0);
+	if (r == 0)
+		rpc_stream_end(stream);
+	return r;
+}
+
+/* One message, and then the end: only that tells whether it succeeded. */
+static int receive_loaded(struct rpc_stream *stream, Hawser__V1__LoadResponse **ret,
+			  struct hw_err *e)
+{
+	const ProtobufCMessageDescriptor *type = &hawser__v1__load_response__descriptor;
+	AUTO(message_free) ProtobufCMessage *answer = NULL, *more = NULL;
+	int r = api_stream_receive(stream, type, &answer, e);
+
+	if (r < 0)
+		return r;
+	if (!answer)
+		return err_text(e, -EPROTO, "the runtime did not say what it has loaded");
+	r = api_stream_receive(stream, type, &more, e);
+	if (r < 0)
+		return r;
+	*ret = (Hawser__V1__LoadResponse *)take_ptr(answer);
+	return 0;
+}
+
+static int upload(struct cli *cli, int fd, Hawser__V1__LoadRequest *request,
+		  Hawser__V1__LoadResponse **ret, struct hw_err *e)
+{
+	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
+	int r = hawser_stream(cli, "Load", NULL, &stream, e);
+
+	if (r == 0)
+		r = send_archive(cli, stream, fd, request, e);
+	return r < 0 ? r : receive_loaded(stream, ret, e);
+}
+
+static void print_loaded(const Hawser__V1__LoadedImage *image)
+{
+	autofree char *id = text_short_id(image->id);
+
+	if (!image->n_names)
+		printf("loaded %s\n", id);
+	for (size_t i = 0; i < image->n_names; i++) {
+		autofree char *name = text_clean(image->names[i]);
+
+		printf("loaded %s (%s)\n", name, id);
+	}
+}
+
+static void print_all(const struct cli *cli, const Hawser__V1__LoadResponse *answer)
+{
+	if (cli->json)
+		print_json(json_of(&answer->base));
+	for (size_t i = 0; i < answer->n_images && !cli->json; i++)
+		print_loaded(answer->images[i]);
+}
+
+static int load(struct cli *cli, char **args, struct hw_err *e)
+{
+	Hawser__V1__LoadRequest request = HAWSER__V1__LOAD_REQUEST__INIT;
+	AUTO(api_free) Hawser__V1__LoadResponse *answer = NULL;
+	autoclose int fd = -1;
+	int r;
+
+	request.names = cli->name.v;
+	request.n_names = cli->name.n;
+	r = read_format(cli->format, &request.format, e);
+	if (r == 0)
+		r = open_input(args[0], &fd, e);
+	if (r < 0)
+		return r;
+	if (upload(cli, fd, &request, &answer, e) < 0)
+		return hawser_failed(cli, cli->command->name, e);
+	print_all(cli, answer);
+	return 0;
+}
+
+static const struct option_entry load_options[] = {
+	{ "name", 0, OPTION_TEXTS, offsetof(struct cli, name), "NAME",
+	  "instead of the names in the archive" },
+	{ "format", 0, OPTION_TEXT, offsetof(struct cli, format), "oci|docker",
+	  "of the archive (found out)" },
+	{ 0 },
+};
+
+const struct command load_command = {
+	.name = "load",
+	.args = "[FILE]",
+	.max_args = 1,
+	.is_long = true,
+	.run = load,
+	.summary = "images out of an archive",
+	.help = "Reads a tar of an OCI image layout, or what docker save writes, from FILE\n"
+		"or from standard input.\n\n"
+		"  hawser load tool.tar\n"
+		"  podman save busybox | hawser load --name localhost/busybox:1\n",
+	.options = load_options,
+};
+
+/* ---- save ------------------------------------------------------------------------ */
+
+struct output {
+	int fd;
+	const char *path; /* NULL: a descriptor that was there before, or no regular file */
+};
+
+/* Beside the file; a handler removes it when Ctrl-C ends us. */
+static char partial[4096];
+
+static void remove_partial(int signal_number)
+{
+	(void)signal_number;
+	unlink(partial);
+	_exit(128 + signal_number);
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction action = { .sa_handler = remove_partial };
+	struct sigaction before;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		sigaction(signals[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
+}
+
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static int open_partial(const char *path, struct output *out, struct hw_err *e)
+{
+	const char *slash = strrchr(path, '/');
+	int dir = slash ? (int)(slash - path) + 1 : 0;
+
+	if (snprintf(partial, sizeof(partial), "%.*s.%s~", dir, path, path + dir) >=
+	    (int)sizeof(partial))
+		return err_set(e, -ENAMETOOLONG, "write %s", path);
+	out->fd = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+	if (out->fd < 0)
+		return err_set(e, -errno, "write %s", path);
+	catch_signals();
+	out->path = path;
+	return 0;
+}
+
+static int open_output(const char *path, struct output *out, struct hw_err *e)
+{
+	if (!path || str_equal(path, "-")) {
+		if (isatty(STDOUT_FILENO))
+			return err_text(e, -EINVAL,
+					"save writes an archive to a file (--output FILE) or a "
+					"pipe, not to a terminal");
+		out->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+	} else if (is_special(path)) {
+		out->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	} else {
+		return open_partial(path, out, e);
+	}
+	return out->fd < 0 ? err_set(e, -errno, "write %s", str_or(path, "to standard output")) : 0;
+}
+
+/* Only a whole archive gets the file's name. */
+static int close_output(struct output *out, int r, struct hw_err *e)
+{
+	if (r == 0 && out->path && fsync(out->fd) < 0)
+		r = err_set(e, -errno, "write %s", out->path);
+	if (close(out->fd) < 0 && r == 0)
+		r = err_set(e, -errno, "write the archive");
+	if (!out->path)
+		return r;
+	if (r == 0 && rename(partial, out->path) < 0)
+		r = err_set(e, -errno, "rename %s to %s", partial, out->path);
+	if (r < 0)
+		unlink(partial);
+	return r;
+}
+
+static int receive_archive(const struct cli *cli, struct rpc_stream *stream, int fd,
+			   struct hw_err *e)
+{
+	AUTO(meter_end) struct meter meter = meter_for(cli, "saving", fd);
+	int r;
+
+	do {
+		AUTO(api_free) Hawser__V1__SaveResponse *piece = NULL;
+
+		r = api_stream_receive(stream, &hawser__v1__save_response__descriptor,
+				       (ProtobufCMessage **)&piece, e);
+		if (r == 1 && file_write_fd(fd, piece->data.data, piece->data.len, e) < 0)
+			r = err_ctx(e, "write the archive");
+		if (r == 1)
+			meter_add(&meter, piece->data.len);
+	} while (r == 1);
+	return r;
+}
+
+static int download(struct cli *cli, const Hawser__V1__SaveRequest *request, int fd,
+		    struct hw_err *e)
+{
+	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
+	int r = hawser_stream(cli, "Save", &request->base, &stream, e);
+
+	if (r == 0)
+		r = receive_archive(cli, stream, fd, e);
+	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;
+}
+
+static int save(struct cli *cli, char **args, struct hw_err *e)
+{
+	Hawser__V1__SaveRequest request = HAWSER__V1__SAVE_REQUEST__INIT;
+	struct output out = { .fd = -1 };
+	int r;
+
+	request.images = args;
+	while (args[request.n_images])
+		request.n_images++;
+	r = read_format(cli->format, &request.format, e);
+	if (r == 0)
+		r = open_output(cli->output, &out, e);
+	if (r < 0)
+		return r;
+	return close_output(&out, download(cli, &request, out.fd, e), e);
+}
+
+static const struct option_entry save_options[] = {
+	{ "output", 'o', OPTION_TEXT, offsetof(struct cli, output), "FILE",
+	  "instead of standard output" },
+	{ "format", 0, OPTION_TEXT, offsetof(struct cli, format), "oci|docker",
+	  "of the archive (oci)" },
+	{ 0 },
+};
+
+const struct command save_command = {
+	.name = "save",
+	.args = "IMAGE...",
+	.min_args = 1,
+	.max_args = -1,
+	.is_long = true,
+	.run = save,
+	.summary = "images into an archive",
+	.help = "Writes one archive with all of them. A file is complete or not there.\n\n"
+		"  hawser save -o tool.tar example.com/tool:1\n"
+		"  hawser save --format docker busybox | docker load\n",
+	.options = save_options,
+};

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/hawser-image.c - image inspect, image history: what an image is made of
+ *
+ * How:   CRI's ImageStatus, verbose; what the runtime gives as the image's
+ *        configuration is decoded by cli/spec.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/cri-v1.pb-c.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/hawser.h"
+#include "cli/json.h"
+#include "cli/spec.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+/* ---- inspect --------------------------------------------------------------------- */
+
+static void print_image(const Runtime__V1__Image *image)
+{
+	print_field("id", image->id);
+	print_list("names", image->repo_tags, image->n_repo_tags);
+	print_list("digests", image->repo_digests, image->n_repo_digests);
+	print_field_taken("size", text_size(image->size));
+	print_field("pinned", image->pinned ? "yes" : "no");
+}
+
+/* As a shell would take it, more or less: words with blanks in quotes. */
+static char *join_words(const struct hw_strings *words)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	for (size_t i = 0; i < words->n; i++)
+		buf_printf(&b,
+			   strpbrk(words->v[i], " \t\n\"'") || !*words->v[i] ? "%s\"%s\"" : "%s%s",
+			   i ? " " : "", words->v[i]);
+	return buf_take(&b);
+}
+
+/* The keys of a JSON object, such as {"80/tcp":{}} */
+static void print_keys(const char *name, const char *json)
+{
+	AUTO(value_free) struct value *object = NULL;
+	struct hw_err ignored;
+	struct value *v;
+	const char *key;
+
+	if (!json || value_parse(json, strlen(json), &object, &ignored) < 0 ||
+	    value_kind(object) != VALUE_OBJECT)
+		return;
+	for (void *i = NULL; value_next(object, &i, &key, &v); name = "")
+		print_field(name, key);
+}
+
+static void print_labels(const struct hw_map *labels)
+{
+	for (size_t i = 0; i < labels->n; i++)
+		print_field_taken(i ? "" : "labels",
+				  str_printf("%s=%s", labels->keys[i], labels->values[i]));
+}
+
+static void print_created(const char *created)
+{
+	autofree char *age = spec_age(created);
+
+	if (*age)
+		print_field_taken("created", str_printf("%s (%s ago)", created, age));
+}
+
+static void print_spec(const struct spec *spec)
+{
+	print_created(spec->created);
+	if (!str_empty(spec->os))
+		print_field_taken("platform",
+				  str_printf("%s/%s%s%s", spec->os, str_or(spec->architecture, ""),
+					     str_empty(spec->variant) ? "" : "/",
+					     str_or(spec->variant, "")));
+	print_field("user", spec->config.user);
+	print_field_taken("entrypoint", join_words(&spec->config.entrypoint));
+	print_field_taken("command", join_words(&spec->config.cmd));
+	print_field("folder", spec->config.working_dir);
+	print_field("stop signal", spec->config.stop_signal);
+	print_list("environment", spec->config.env.v, spec->config.env.n);
+	print_keys("ports", spec->config.ports);
+	print_keys("volumes", spec->config.volumes);
+	print_labels(&spec->config.labels);
+	print_list("layers", spec->rootfs.diff_ids.v, spec->rootfs.diff_ids.n);
+}
+
+static struct value *inspect_json(const Runtime__V1__ImageStatusResponse *status)
+{
+	struct value *v = value_new_object();
+
+	value_set(v, "image", json_of(&status->image->base));
+	value_set(v, "info", spec_info(status));
+	return v;
+}
+
+static int inspect(struct cli *cli, char **args, struct hw_err *e)
+{
+	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
+	AUTO(spec_done) struct spec spec = { 0 };
+	int r = image_status(cli, args[0], true, &status, e);
+
+	if (r < 0)
+		return r;
+	if (cli->json) {
+		print_json(inspect_json(status));
+		return 0;
+	}
+	r = spec_read(status, &spec, e);
+	if (r < 0 && r != -ENODATA)
+		return err_ctx(e, "image \"%s\"", args[0]);
+	print_image(status->image);
+	print_spec(&spec);
+	return 0;
+}
+
+const struct command inspect_command = {
+	.name = "image inspect",
+	.args = "IMAGE",
+	.min_args = 1,
+	.max_args = 1,
+	.run = inspect,
+	.summary = "what an image is and how it starts",
+	.help = "With --json all that the runtime tells; info.info.imageSpec is the image's\n"
+		"own configuration.\n\n"
+		"  hawser image inspect busybox\n"
+		"  hawser image inspect --json busybox | jq .info.info.imageSpec.config.Env\n",
+};
+
+/* ---- history --------------------------------------------------------------------- */
+
+static const struct table_column history_columns[] = {
+	{ "AGE", .right = true },
+	{ "LAYER" },
+	{ "CREATED BY", .cut = true },
+	{ "COMMENT", .cut = true },
+};
+
+/* The layer of each step: those that made none have no number. */
+static void add_steps(struct table *t, const struct spec *spec)
+{
+	const struct spec_step *steps = spec->history.v;
+	size_t layer = 0;
+
+	for (size_t i = 0; i < spec->history.n; i++)
+		layer += !steps[i].empty_layer;
+	for (size_t i = spec->history.n; i-- > 0;) {
+		const char *diff_id = NULL;
+
+		if (!steps[i].empty_layer && --layer < spec->rootfs.diff_ids.n)
+			diff_id = spec->rootfs.diff_ids.v[layer];
+		table_add(t, spec_age(steps[i].created));
+		table_add(t, diff_id ? text_short_id(diff_id) : str_copy("-"));
+		table_add(t, str_copy(steps[i].created_by));
+		table_add(t, str_copy(steps[i].comment));
+	}
+}
+
+static struct value *step_json(const struct spec_step *step, const char *diff_id)
+{
+	struct value *v = value_new_object();
+
+	value_set(v, "created", value_new_string(str_or(step->created, "")));
+	value_set(v, "createdBy", value_new_string(str_or(step->created_by, "")));
+	value_set(v, "comment", value_new_string(str_or(step->comment, "")));
+	value_set(v, "diffId", value_new_string(str_or(diff_id, "")));
+	return v;
+}
+
+/* The oldest first, as in the image. */
+static struct value *history_json(const struct spec *spec)
+{
+	struct value *all = value_new_object(), *list = value_new_array();
+	const struct spec_step *steps = spec->history.v;
+	size_t layer = 0;
+
+	for (size_t i = 0; i < spec->history.n; i++) {
+		const char *diff_id = NULL;
+
+		if (!steps[i].empty_layer && layer < spec->rootfs.diff_ids.n)
+			diff_id = spec->rootfs.diff_ids.v[layer++];
+		value_append(list, step_json(&steps[i], diff_id));
+	}
+	value_set(all, "history", list);
+	return all;
+}
+
+static int history(struct cli *cli, char **args, struct hw_err *e)
+{
+	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
+	AUTO(table_done) struct table t = TABLE(history_columns);
+	AUTO(spec_done) struct spec spec = { 0 };
+	int r = image_status(cli, args[0], true, &status, e);
+
+	if (r < 0)
+		return r;
+	r = spec_read(status, &spec, e);
+	if (r < 0)
+		return err_ctx(e, "image \"%s\"", args[0]);
+	if (cli->json) {
+		print_json(history_json(&spec));
+		return 0;
+	}
+	add_steps(&t, &spec);
+	table_print(&t, stdout);
+	return 0;
+}
+
+const struct command history_command = {
+	.name = "image history",
+	.args = "IMAGE",
+	.min_args = 1,
+	.max_args = 1,
+	.run = history,
+	.summary = "the steps that made an image",
+	.help = "The latest first. A step that changed no file has no layer.\n\n"
+		"  hawser image history busybox\n",
+};

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/hawser-images.c - images: what the runtime has
+ *
+ * What:  a row for each name of an image; one without a tag is shown by its digest,
+ *        one without a name by its id alone.
+ * How:   CRI's list has no times; --long asks for each image's configuration.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/cri-v1.pb-c.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cli/hawser.h"
+#include "cli/json.h"
+#include "cli/spec.h"
+#include "cli/table.h"
+#include "cli/text.h"
+
+static const struct table_column columns[] = {
+	{ "IMAGE", .cut = true }, { "ID" },   { "SIZE", .right = true },
+	{ "AGE", .right = true }, { "USER" }, { "PINNED" },
+};
+
+#define COLUMNS_SHORT 3
+
+struct row {
+	char *name;
+	const Runtime__V1__Image *image;
+};
+
+struct rows {
+	struct row *v;
+	size_t n;
+};
+
+static void rows_done(struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++)
+		free(rows->v[i].name);
+	free(rows->v);
+}
+
+AUTO_VALUE_DEFINE(rows_done, struct rows);
+
+static void add_row(struct rows *rows, const Runtime__V1__Image *image, char *name)
+{
+	rows->v = mem_resize(rows->v, rows->n + 1, sizeof(*rows->v));
+	rows->v[rows->n++] = (struct row){ name, image };
+}
+
+static void add_image(struct rows *rows, const Runtime__V1__Image *image)
+{
+	if (!image->n_repo_tags && !image->n_repo_digests)
+		add_row(rows, image, str_copy(""));
+	for (size_t i = 0; i < image->n_repo_tags; i++)
+		add_row(rows, image, str_copy(image->repo_tags[i]));
+	for (size_t i = 0; i < image->n_repo_digests && !image->n_repo_tags; i++)
+		add_row(rows, image, str_copy(image->repo_digests[i]));
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : strcmp(x->image->id, y->image->id);
+}
+
+/* ---- output ---------------------------------------------------------------------- */
+
+/* "NAME@sha256:0123456789ab": a whole digest would fill the line */
+static char *show_name(const char *name)
+{
+	const char *digest = strchr(name, '@');
+	const char *colon = digest ? strchr(digest, ':') : NULL;
+	autofree char *id = NULL;
+
+	if (!*name)
+		return str_copy("<none>");
+	if (!colon)
+		return str_copy(name);
+	id = text_short_id(digest + 1);
+	return str_printf("%.*s%s", (int)(colon + 1 - name), name, id);
+}
+
+static char *show_user(const Runtime__V1__Image *image)
+{
+	if (image->uid)
+		return str_printf("%lld", (long long)image->uid->value);
+	return str_copy(image->username);
+}
+
+/* An image may go while we look: then its age is not known. */
+static char *find_age(struct cli *cli, const Runtime__V1__Image *image)
+{
+	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
+	AUTO(spec_done) struct spec spec = { 0 };
+	struct hw_err ignored;
+
+	if (image_status(cli, image->id, true, &status, &ignored) < 0 ||
+	    spec_read(status, &spec, &ignored) < 0)
+		return str_copy("");
+	return spec_age(spec.created);
+}
+
+static void print_rows(struct cli *cli, const struct rows *rows)
+{
+	AUTO(table_done) struct table t = TABLE(columns);
+
+	if (!cli->more)
+		t.n_columns = COLUMNS_SHORT;
+	for (size_t i = 0; i < rows->n; i++) {
+		const Runtime__V1__Image *image = rows->v[i].image;
+
+		table_add(&t, show_name(rows->v[i].name));
+		table_add(&t, text_short_id(image->id));
+		table_add(&t, text_size(image->size));
+		if (!cli->more)
+			continue;
+		table_add(&t, find_age(cli, image));
+		table_add(&t, show_user(image));
+		table_add(&t, str_copy(image->pinned ? "yes" : ""));
+	}
+	table_print(&t, stdout);
+}
+
+static void print_ids(const Runtime__V1__ListImagesResponse *list)
+{
+	for (size_t i = 0; i < list->n_images; i++) {
+		autofree char *id = text_clean(list->images[i]->id);
+
+		printf("%s\n", id);
+	}
+}
+
+static void print_names(const struct rows *rows)
+{
+	for (size_t i = 0; i < rows->n; i++) {
+		autofree char *name = text_clean(rows->v[i].name);
+
+		if (*name)
+			printf("%s\n", name);
+	}
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static int list_images(struct cli *cli, const char *image, Runtime__V1__ListImagesResponse **ret,
+		       struct hw_err *e)
+{
+	Runtime__V1__ListImagesRequest request = RUNTIME__V1__LIST_IMAGES_REQUEST__INIT;
+	Runtime__V1__ImageFilter filter = RUNTIME__V1__IMAGE_FILTER__INIT;
+	Runtime__V1__ImageSpec spec = RUNTIME__V1__IMAGE_SPEC__INIT;
+
+	if (image) {
+		spec.image = (char *)image;
+		filter.image = &spec;
+		request.filter = &filter;
+	}
+	return image_call(cli, "ListImages", &request.base, ret, e);
+}
+
+static int images(struct cli *cli, char **args, struct hw_err *e)
+{
+	AUTO(api_free) Runtime__V1__ListImagesResponse *list = NULL;
+	AUTO(rows_done) struct rows rows = { 0 };
+	int r = list_images(cli, args[0], &list, e);
+
+	if (r < 0)
+		return err_ctx(e, "list images");
+	for (size_t i = 0; i < list->n_images; i++)
+		add_image(&rows, list->images[i]);
+	if (rows.n)
+		qsort(rows.v, rows.n, sizeof(*rows.v), by_name);
+	if (cli->json)
+		print_json(json_of(&list->base));
+	else if (cli->quiet)
+		print_ids(list);
+	else if (cli->names)
+		print_names(&rows);
+	else
+		print_rows(cli, &rows);
+	return 0;
+}
+
+static const struct option_entry options[] = {
+	{ "long", 'l', OPTION_FLAG, offsetof(struct cli, more), NULL, "age, user and pinned, too" },
+	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "only the whole ids" },
+	{ "names", 0, OPTION_FLAG, offsetof(struct cli, names), NULL, "only the names" },
+	{ 0 },
+};
+
+const struct command images_command = {
+	.name = "images",
+	.args = "[IMAGE]",
+	.max_args = 1,
+	.run = images,
+	.summary = "list the images that are there",
+	.help = "A row for each name, or that one image only.\n\n"
+		"  hawser images\n"
+		"  hawser images --json | jq '.images[] | select(.size > 1e8) | .id'\n",
+	.options = options,
+};

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/hawser-pull.c - pull: an image from its registry
+ *
+ * What:  with hawser-cri the progress of each layer, drawn in place on a terminal
+ *        and else as a line for each change; with another runtime CRI's PullImage,
+ *        which is silent until it is over.
+ * How:   hawser.v1 is tried first; UNIMPLEMENTED costs nothing and leads to CRI.
+ * Rules: progress goes to standard error, the image's name and id to standard output.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "api/cri-v1.pb-c.h"
+#include "api/hawser-v1.pb-c.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/hawser.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+
+#define FRAME_NS (50 * 1000000) /* between two frames, unless a state changes */
+
+struct display {
+	struct progress progress;
+	bool silent; /* --quiet, --json */
+	bool live;
+	int64_t drawn_at;
+};
+
+/* ---- the display ----------------------------------------------------------------- */
+
+static void draw(struct display *d)
+{
+	AUTO(buf_done) struct buf frame = { 0 };
+	struct hw_err ignored;
+
+	progress_frame(&d->progress, terminal_width(STDERR_FILENO), terminal_height(STDERR_FILENO),
+		       &frame);
+	file_write_fd(STDERR_FILENO, frame.data, frame.len, &ignored);
+	d->drawn_at = time_now();
+}
+
+static void show_plain(const struct progress_layer *layer)
+{
+	autofree char *line = progress_line(layer, 0);
+
+	fprintf(stderr, "%s\n", line);
+}
+
+static int show(struct display *d, const Hawser__V1__PullProgress *message, struct hw_err *e)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < message->n_layers; i++) {
+		const Hawser__V1__LayerProgress *l = message->layers[i];
+		const struct progress_layer layer = { l->digest, (enum progress_state)l->state,
+						      l->done_bytes, l->total_bytes };
+		int r = progress_update(&d->progress, &layer, e);
+
+		if (r < 0)
+			return r;
+		changed |= r;
+		if (r && !d->silent && !d->live)
+			show_plain(&layer);
+	}
+	if (d->live && (changed || time_now() - d->drawn_at >= FRAME_NS))
+		draw(d);
+	return 0;
+}
+
+/* ---- by hawser.v1 ---------------------------------------------------------------- */
+
+static int follow(struct rpc_stream *stream, struct display *d, char **ret_id, char **ret_ref,
+		  struct hw_err *e)
+{
+	int r;
+
+	for (;;) {
+		AUTO(api_free) Hawser__V1__PullProgress *message = NULL;
+
+		r = api_stream_receive(stream, &hawser__v1__pull_progress__descriptor,
+				       (ProtobufCMessage **)&message, e);
+		if (r <= 0)
+			return r;
+		r = show(d, message, e);
+		if (r < 0)
+			return r;
+		if (str_empty(message->image_id))
+			continue;
+		free(*ret_id);
+		free(*ret_ref);
+		*ret_id = str_copy(message->image_id);
+		*ret_ref = str_copy(message->image_ref);
+	}
+}
+
+static int pull_hawser(struct cli *cli, const char *image, const struct creds *creds, char **ret_id,
+		       char **ret_ref, struct hw_err *e)
+{
+	Hawser__V1__PullRequest request = HAWSER__V1__PULL_REQUEST__INIT;
+	Hawser__V1__Credentials credentials = HAWSER__V1__CREDENTIALS__INIT;
+	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
+	struct display d = { .silent = cli->quiet || cli->json };
+	int r;
+
+	d.live = !d.silent && terminal_is_live(STDERR_FILENO);
+	credentials.username = creds->username;
+	credentials.password = creds->password;
+	request.image = (char *)image;
+	request.platform = (char *)str_or(cli->platform, "");
+	request.credentials = creds->username ? &credentials : NULL;
+	r = hawser_stream(cli, "Pull", &request.base, &stream, e);
+	if (r == 0)
+		r = follow(stream, &d, ret_id, ret_ref, e);
+	if (d.live && d.progress.n)
+		draw(&d);
+	progress_done(&d.progress);
+	return r;
+}
+
+/* ---- by CRI ---------------------------------------------------------------------- */
+
+static int pull_cri(struct cli *cli, const char *image, const struct creds *creds, char **ret_id,
+		    struct hw_err *e)
+{
+	Runtime__V1__PullImageRequest request = RUNTIME__V1__PULL_IMAGE_REQUEST__INIT;
+	Runtime__V1__ImageSpec spec = RUNTIME__V1__IMAGE_SPEC__INIT;
+	Runtime__V1__AuthConfig auth = RUNTIME__V1__AUTH_CONFIG__INIT;
+	AUTO(api_free) Runtime__V1__PullImageResponse *answer = NULL;
+	int r;
+
+	spec.image = (char *)image;
+	auth.username = creds->username;
+	auth.password = creds->password;
+	request.image = &spec;
+	request.auth = creds->username ? &auth : NULL;
+	r = image_call(cli, "PullImage", &request.base, &answer, e);
+	if (r == 0)
+		*ret_id = str_copy(answer->image_ref);
+	return r;
+}
+
+/* ---- the command ----------------------------------------------------------------- */
+
+static void print_result(const struct cli *cli, const char *image, const char *id, const char *ref)
+{
+	autofree char *clean_id = text_clean(id), *clean_ref = text_clean(ref);
+	struct value *v;
+
+	if (!cli->json) {
+		printf("%s\n", cli->quiet || !*clean_ref ? clean_id : clean_ref);
+		return;
+	}
+	v = value_new_object();
+	value_set(v, "image", value_new_string(image));
+	value_set(v, "imageId", value_new_string(str_or(id, "")));
+	value_set(v, "imageRef", value_new_string(str_or(ref, "")));
+	print_json(v);
+}
+
+static int pull(struct cli *cli, char **args, struct hw_err *e)
+{
+	AUTO(creds_done) struct creds creds = { 0 };
+	autofree char *id = NULL, *ref = NULL;
+	int r = creds_get(cli, &creds, e);
+
+	if (r < 0)
+		return r;
+	r = pull_hawser(cli, args[0], &creds, &id, &ref, e);
+	if (r < 0 && is_unimplemented(e) && cli->platform)
+		return hawser_failed(cli, "--platform", e);
+	if (r < 0 && is_unimplemented(e))
+		r = pull_cri(cli, args[0], &creds, &id, e);
+	if (r == 0 && str_empty(id))
+		r = err_text(e, -EPROTO, "the runtime did not say which image it is");
+	if (r < 0)
+		return err_ctx(e, "pull \"%s\"", args[0]);
+	print_result(cli, args[0], id, ref);
+	return 0;
+}
+
+static const struct option_entry options[] = {
+	{ "creds", 0, OPTION_TEXT, offsetof(struct cli, creds), "USER[:PASSWORD]",
+	  "for the registry; the password is asked for if missing" },
+	{ "password-stdin", 0, OPTION_FLAG, offsetof(struct cli, password_stdin), NULL,
+	  "read the password from standard input" },
+	{ "platform", 0, OPTION_TEXT, offsetof(struct cli, platform), "OS/ARCH[/VARIANT]",
+	  "another than the runtime's own" },
+	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "only the id" },
+	{ 0 },
+};
+
+const struct command pull_command = {
+	.name = "pull",
+	.args = "IMAGE",
+	.min_args = 1,
+	.max_args = 1,
+	.is_long = true,
+	.run = pull,
+	.summary = "fetch an image from its registry",
+	.help = "Shows how far each layer is: in place on a terminal, else a line for each\n"
+		"change, always on standard error. The image's name with its digest goes to\n"
+		"standard output. A name is read as Docker and Kubernetes do: \"busybox\" is\n"
+		"docker.io/library/busybox:latest. A password on the command line can be\n"
+		"seen by other users of this host.\n\n"
+		"  hawser pull registry.k8s.io/pause:3.10\n"
+		"  hawser pull --creds ann --password-stdin example.com/tool:1 < secret\n",
+	.options = options,
+};

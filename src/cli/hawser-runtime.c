@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/hawser-runtime.c - calls to the runtime
+ *
+ * How:   the connection is made by the first call. A call of hawser.v1 that the
+ *        runtime does not know is told in its name and version, asked for then.
+ */
+#include "cli/hawser.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "api/cri-v1.pb-c.h"
+#include "api/hawser-v1.pb-c.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cli/text.h"
+#include "rpc/grpc-status.h"
+
+#define TIMEOUT_SHORT 60
+#define TIMEOUT_LONG  3600
+
+/**
+ * runtime_socket() - where the runtime listens
+ * @runtime:  "unix:/path", "unix:///path" or "/path"
+ * @ret_path: a part of it
+ * @e:        the error
+ */
+int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e)
+{
+	static const char *const prefixes[] = { "unix://", "unix:", "" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		const char *path = runtime + strlen(prefixes[i]);
+
+		if (!str_starts(runtime, prefixes[i]) || *path != '/')
+			continue;
+		*ret_path = path;
+		return 0;
+	}
+	return err_text(e, -EINVAL,
+			"--runtime wants the path of a socket, such as "
+			"unix:/run/hawser/cri.sock, not \"%s\"",
+			runtime);
+}
+
+/**
+ * runtime_connect() - be connected, if we are not
+ */
+int runtime_connect(struct cli *cli, struct hw_err *e)
+{
+	int r = cli->client ? 0 : rpc_client_open(cli->socket, &cli->client, e);
+
+	cli->trouble = r < 0 ? TROUBLE_CONNECT : TROUBLE_CALL;
+	return r;
+}
+
+/**
+ * runtime_deadline() - until when a call that begins now may take
+ */
+int64_t runtime_deadline(const struct cli *cli)
+{
+	int seconds = cli->timeout;
+
+	if (seconds < 0)
+		seconds = cli->command->is_long ? TIMEOUT_LONG : TIMEOUT_SHORT;
+	return time_deadline(seconds * 1000);
+}
+
+static int call(struct cli *cli, const ProtobufCServiceDescriptor *service, const char *method,
+		const ProtobufCMessage *request, void *ret_answer, struct hw_err *e)
+{
+	int r = runtime_connect(cli, e);
+
+	if (r < 0)
+		return r;
+	return api_call(cli->client, service, method, request, runtime_deadline(cli),
+			(ProtobufCMessage **)ret_answer, e);
+}
+
+/**
+ * runtime_call() - a call of CRI's RuntimeService
+ */
+int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
+		 void *ret_answer, struct hw_err *e)
+{
+	return call(cli, &runtime__v1__runtime_service__descriptor, method, request, ret_answer, e);
+}
+
+/**
+ * image_call() - a call of CRI's ImageService
+ */
+int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
+	       void *ret_answer, struct hw_err *e)
+{
+	return call(cli, &runtime__v1__image_service__descriptor, method, request, ret_answer, e);
+}
+
+/**
+ * image_status() - what the runtime knows of an image
+ * @cli:     the program
+ * @image:   a name, or an id or the beginning of one
+ * @verbose: with its configuration
+ * @ret:     the answer; its image is there
+ * @e:       the error
+ */
+int image_status(struct cli *cli, const char *image, bool verbose,
+		 Runtime__V1__ImageStatusResponse **ret, struct hw_err *e)
+{
+	Runtime__V1__ImageSpec spec = RUNTIME__V1__IMAGE_SPEC__INIT;
+	Runtime__V1__ImageStatusRequest request = RUNTIME__V1__IMAGE_STATUS_REQUEST__INIT;
+	AUTO(api_free) Runtime__V1__ImageStatusResponse *answer = NULL;
+	int r;
+
+	spec.image = (char *)image;
+	request.image = &spec;
+	request.verbose = verbose;
+	r = image_call(cli, "ImageStatus", &request.base, &answer, e);
+	if (r < 0)
+		return err_ctx(e, "image \"%s\"", image);
+	if (!answer->image)
+		return status_set(e, STATUS_NOT_FOUND, "image \"%s\": there is none of that name",
+				  image);
+	*ret = take_ptr(answer);
+	return 0;
+}
+
+/* ---- hawser.v1 ------------------------------------------------------------------- */
+
+/**
+ * hawser_stream() - begin a call of hawser.v1.Images
+ */
+int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
+		  struct rpc_stream **ret_stream, struct hw_err *e)
+{
+	int r = runtime_connect(cli, e);
+
+	if (r == 0)
+		r = api_stream_open(cli->client, &hawser__v1__images__descriptor, method, request,
+				    runtime_deadline(cli), ret_stream, e);
+	return r;
+}
+
+/**
+ * is_unimplemented() - did the runtime say that it does not know the call?
+ */
+bool is_unimplemented(const struct hw_err *e)
+{
+	return e->domain == HW_DOMAIN_GRPC && e->wire == STATUS_UNIMPLEMENTED;
+}
+
+/**
+ * hawser_failed() - a call of hawser.v1 has failed: because the runtime does not know it?
+ * @cli:  the program
+ * @what: was asked for
+ * @e:    the error
+ *
+ * Return: e->code
+ */
+int hawser_failed(struct cli *cli, const char *what, struct hw_err *e)
+{
+	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
+	AUTO(api_free) Runtime__V1__VersionResponse *version = NULL;
+	struct hw_err ignored;
+	int r;
+
+	if (!is_unimplemented(e))
+		return e->code;
+	r = runtime_call(cli, "Version", &request.base, &version, &ignored);
+	cli->trouble = TROUBLE_NOT_OFFERED;
+	if (r < 0)
+		return status_set(e, STATUS_UNIMPLEMENTED, "%s: not offered by the runtime at %s",
+				  what, cli->socket);
+	return status_set(e, STATUS_UNIMPLEMENTED, "%s: not offered by %s %s", what,
+			  version->runtime_name, version->runtime_version);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/spec.c - the configuration of an image, as runtimes give it in verbose answers
+ */
+#include "cli/spec.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/cri-v1.pb-c.h"
+#include "base/field.h"
+#include "base/str.h"
+#include "cli/text.h"
+
+static const struct hw_field step_fields[] = {
+	{ "created", HW_STRING, HW_AT(struct spec_step, created) },
+	{ "created_by", HW_STRING, HW_AT(struct spec_step, created_by) },
+	{ "comment", HW_STRING, HW_AT(struct spec_step, comment) },
+	{ "empty_layer", HW_BOOL, HW_AT(struct spec_step, empty_layer) },
+	{ 0 },
+};
+
+static const struct hw_field config_fields[] = {
+	{ "User", HW_STRING, HW_AT(struct spec_config, user) },
+	{ "WorkingDir", HW_STRING, HW_AT(struct spec_config, working_dir) },
+	{ "StopSignal", HW_STRING, HW_AT(struct spec_config, stop_signal) },
+	{ "Env", HW_STRINGS, HW_AT(struct spec_config, env) },
+	{ "Entrypoint", HW_STRINGS, HW_AT(struct spec_config, entrypoint) },
+	{ "Cmd", HW_STRINGS, HW_AT(struct spec_config, cmd) },
+	{ "Labels", HW_MAP, HW_AT(struct spec_config, labels) },
+	{ "ExposedPorts", HW_JSON, HW_AT(struct spec_config, ports) },
+	{ "Volumes", HW_JSON, HW_AT(struct spec_config, volumes) },
+	{ 0 },
+};
+
+static const struct hw_field rootfs_fields[] = {
+	{ "diff_ids", HW_STRINGS, HW_AT(struct spec_rootfs, diff_ids) },
+	{ 0 },
+};
+
+static const struct hw_field spec_fields[] = {
+	{ "created", HW_STRING, HW_AT(struct spec, created) },
+	{ "architecture", HW_STRING, HW_AT(struct spec, architecture) },
+	{ "os", HW_STRING, HW_AT(struct spec, os) },
+	{ "variant", HW_STRING, HW_AT(struct spec, variant) },
+	{ "config", HW_OBJECT, HW_AT(struct spec, config), .sub = config_fields },
+	{ "rootfs", HW_OBJECT, HW_AT(struct spec, rootfs), .sub = rootfs_fields },
+	{ "history", HW_LIST, HW_AT(struct spec, history), .sub = step_fields,
+	  .size = sizeof(struct spec_step) },
+	{ 0 },
+};
+
+static const char *find_info(const Runtime__V1__ImageStatusResponse *status, const char *key)
+{
+	for (size_t i = 0; i < status->n_info; i++)
+		if (str_equal(status->info[i]->key, key))
+			return status->info[i]->value;
+	return NULL;
+}
+
+/**
+ * spec_read() - an image's configuration out of a verbose answer
+ */
+int spec_read(const Runtime__V1__ImageStatusResponse *status, struct spec *ret, struct hw_err *e)
+{
+	const char *text = find_info(status, "info");
+	AUTO(value_free) struct value *info = NULL;
+	const struct value *spec;
+	int r;
+
+	if (!text)
+		return err_text(e, -ENODATA, "the runtime does not tell the image's configuration");
+	r = value_parse(text, strlen(text), &info, e);
+	if (r < 0)
+		return err_ctx(e, "what the runtime tells of the image");
+	spec = value_get(info, "imageSpec");
+	if (!spec)
+		return err_text(e, -ENODATA, "the runtime does not tell the image's configuration");
+	r = field_decode(spec_fields, spec, ret, e);
+	return r < 0 ? err_ctx(e, "the image's configuration") : 0;
+}
+
+void spec_done(struct spec *spec)
+{
+	hw_field_clear(spec_fields, spec);
+}
+
+/**
+ * spec_age() - how long ago that was
+ */
+char *spec_age(const char *created)
+{
+	int64_t then;
+
+	return text_time(created, &then) ? text_age((int64_t)time(NULL) - then) : str_copy("");
+}
+
+/**
+ * spec_info() - info, for --json
+ */
+struct value *spec_info(const Runtime__V1__ImageStatusResponse *status)
+{
+	struct value *all = value_new_object();
+
+	for (size_t i = 0; i < status->n_info; i++) {
+		const char *text = str_or(status->info[i]->value, "");
+		struct value *v = NULL;
+		struct hw_err ignored;
+
+		if (value_parse(text, strlen(text), &v, &ignored) < 0)
+			v = value_new_string(text);
+		value_set(all, str_or(status->info[i]->key, ""), v);
+	}
+	return all;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/spec.h - the configuration of an image, as runtimes give it in verbose answers
+ *
+ * What:  info["info"] of ImageStatus is JSON with imageSpec, the OCI image
+ *        configuration: so do hawser-cri, containerd and CRI-O.
+ */
+#ifndef CLI_SPEC_H
+#define CLI_SPEC_H
+
+#include <stdbool.h>
+
+#include <hawser/field.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/value.h"
+
+struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
+
+struct spec_step {
+	char *created, *created_by, *comment;
+	bool empty_layer;
+};
+
+struct spec {
+	char *created, *architecture, *os, *variant;
+	struct spec_config {
+		char *user, *working_dir, *stop_signal;
+		struct hw_strings env, entrypoint, cmd;
+		struct hw_map labels;
+		char *ports, *volumes; /* JSON objects; what matters are the keys */
+	} config;
+	struct spec_rootfs {
+		struct hw_strings diff_ids;
+	} rootfs;
+	struct hw_list history; /* struct spec_step, the oldest first */
+};
+
+/* -ENODATA: the runtime does not tell */
+int spec_read(const struct Runtime__V1__ImageStatusResponse *status, struct spec *ret,
+	      struct hw_err *e);
+void spec_done(struct spec *spec);
+char *spec_age(const char *created); /* "12d"; "" when that is no time */
+/* info with the texts in it that are JSON as JSON */
+struct value *spec_info(const struct Runtime__V1__ImageStatusResponse *status);
+
+AUTO_VALUE_DEFINE(spec_done, struct spec);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/table.c - rows under headings, each column as wide as it needs
+ */
+#include "cli/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "cli/terminal.h"
+#include "cli/text.h"
+
+#define GAP	  2
+#define CUT_LEAST 8 /* a column is not cut below this */
+
+/**
+ * table_add() - the next cell, from left to right, row by row
+ */
+void table_add(struct table *t, char *cell)
+{
+	t->cells = mem_resize(t->cells, t->n_cells + 1, sizeof(*t->cells));
+	t->cells[t->n_cells++] = text_clean(cell);
+	free(cell);
+}
+
+void table_done(struct table *t)
+{
+	for (size_t i = 0; i < t->n_cells; i++)
+		free(t->cells[i]);
+	free(t->cells);
+	t->cells = NULL;
+	t->n_cells = 0;
+}
+
+static void measure(const struct table *t, size_t *widths)
+{
+	for (size_t i = 0; i < t->n_columns; i++)
+		widths[i] = text_width(t->columns[i].heading);
+	for (size_t i = 0; i < t->n_cells; i++) {
+		size_t width = text_width(t->cells[i]);
+
+		if (width > widths[i % t->n_columns])
+			widths[i % t->n_columns] = width;
+	}
+}
+
+/* Return: the widest column that may lose a character, or NULL */
+static size_t *find_cut(const struct table *t, size_t *widths)
+{
+	size_t *found = NULL;
+
+	for (size_t i = 0; i < t->n_columns; i++)
+		if (t->columns[i].cut && widths[i] > CUT_LEAST && (!found || widths[i] > *found))
+			found = &widths[i];
+	return found;
+}
+
+static void fit(const struct table *t, size_t *widths, size_t room)
+{
+	size_t total = (t->n_columns - 1) * GAP;
+	size_t *cut;
+
+	for (size_t i = 0; i < t->n_columns; i++)
+		total += widths[i];
+	for (; total > room && (cut = find_cut(t, widths)); total--)
+		--*cut;
+}
+
+static void put_cell(struct buf *b, const char *text, size_t width, bool right, bool last)
+{
+	autofree char *cut = text_cut(text, width);
+	int padding = (int)(width - text_width(cut));
+
+	if (right)
+		buf_printf(b, "%*s%s", padding, "", cut);
+	else
+		buf_printf(b, "%s%*s", cut, last ? 0 : padding, "");
+	buf_printf(b, last ? "\n" : "%*s", GAP, "");
+}
+
+/**
+ * table_format() - the whole table as text
+ * @t:     the table, its last row complete
+ * @width: of the terminal; 0: any
+ */
+char *table_format(const struct table *t, size_t width)
+{
+	autofree size_t *widths = mem_new(t->n_columns * sizeof(*widths));
+	AUTO(buf_done) struct buf b = { 0 };
+	size_t n = t->n_columns;
+
+	assert(n && t->n_cells % n == 0);
+	measure(t, widths);
+	if (width)
+		fit(t, widths, width);
+	for (size_t i = 0; i < n; i++)
+		put_cell(&b, t->columns[i].heading, widths[i], t->columns[i].right, i + 1 == n);
+	for (size_t i = 0; i < t->n_cells; i++)
+		put_cell(&b, t->cells[i], widths[i % n], t->columns[i % n].right, i % n + 1 == n);
+	return buf_take(&b);
+}
+
+/**
+ * table_print() - the table on a stream, made to fit if that is a terminal
+ */
+void table_print(const struct table *t, FILE *out)
+{
+	autofree char *text = table_format(t, terminal_width(fileno(out)));
+
+	fputs(text, out);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/test-progress.c - lines and frames of a pull
+ */
+#include "cli/progress.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cli/text.h"
+
+static char digest[] = "sha256:0123456789abcdef";
+static char evil[] = "\033]0;x\a";
+
+static void update(struct progress *p, const char *name, enum progress_state state, uint64_t done,
+		   uint64_t total, int expected)
+{
+	const struct progress_layer layer = { (char *)name, state, done, total };
+	struct hw_err e;
+
+	assert_int_equal(progress_update(p, &layer, &e), expected);
+}
+
+static void knows_changes(void **state)
+{
+	AUTO(progress_done) struct progress p = { 0 };
+
+	(void)state;
+	update(&p, "sha256:a", PROGRESS_WAITING, 0, 10, 1);
+	update(&p, "sha256:a", PROGRESS_DOWNLOADING, 0, 10, 1);
+	update(&p, "sha256:a", PROGRESS_DOWNLOADING, 5, 10, 0);
+	update(&p, "sha256:b", PROGRESS_PRESENT, 0, 10, 1);
+	assert_int_equal(p.n, 2);
+	assert_int_equal(p.layers[0].done, 5);
+}
+
+static void is_bounded(void **state)
+{
+	AUTO(progress_done) struct progress p = { 0 };
+	struct hw_err e;
+
+	(void)state;
+	for (int i = 0; i <= PROGRESS_LAYERS_MAX; i++) {
+		autofree char *name = str_printf("sha256:%d", i);
+		const struct progress_layer layer = { .digest = name };
+
+		assert_int_equal(progress_update(&p, &layer, &e),
+				 i < PROGRESS_LAYERS_MAX ? 1 : -E2BIG);
+	}
+}
+
+static void draws_lines(void **state)
+{
+	static const struct {
+		struct progress_layer layer;
+		size_t width;
+		const char *line;
+	} cases[] = {
+		{ { digest, PROGRESS_WAITING, 0, 2000 }, 80, "0123456789ab  waiting      2.0 kB" },
+		{ { digest, PROGRESS_WAITING, 0, 0 }, 80, "0123456789ab  waiting    " },
+		{ { digest, PROGRESS_DOWNLOADING, 1000, 2000 },
+		  80,
+		  "0123456789ab  downloading  [==============>             ]  1.0 kB / 2.0 kB" },
+		{ { digest, PROGRESS_DOWNLOADING, 0, 2000 },
+		  54,
+		  "0123456789ab  downloading  [>          ]  0 B / 2.0 kB" },
+		{ { digest, PROGRESS_UNPACKING, 3000, 2000 },
+		  54,
+		  "0123456789ab  unpacking    [========]  3.0 kB / 2.0 kB" },
+		{ { digest, PROGRESS_DOWNLOADING, 1000, 2000 },
+		  45,
+		  "0123456789ab  downloading  1.0 kB / 2.0 kB" },
+		{ { digest, PROGRESS_DOWNLOADING, 1000, 2000 }, 20, "0123456789ab  dow..." },
+		{ { digest, PROGRESS_DOWNLOADING, 1000, 0 },
+		  80,
+		  "0123456789ab  downloading  1.0 kB" },
+		{ { digest, PROGRESS_DONE, 2000, 2000 }, 80, "0123456789ab  done         2.0 kB" },
+		{ { digest, (enum progress_state)99, 0, 0 }, 0, "0123456789ab  busy       " },
+		{ { evil, PROGRESS_DONE, 0, 0 }, 0, "?]0;x?  done       " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *line = progress_line(&cases[i].layer, cases[i].width);
+
+		assert_string_equal(line, cases[i].line);
+		assert_true(!cases[i].width || text_width(line) <= cases[i].width);
+	}
+}
+
+static void draws_bytes(void **state)
+{
+	autofree char *half = progress_bytes("loading", 1000, 2000, 40);
+	autofree char *unknown = progress_bytes("saving", 1000, 0, 40);
+	autofree char *narrow = progress_bytes("loading", 1000, 2000, 12);
+
+	(void)state;
+	assert_string_equal(half, "loading  [======>     ]  1.0 kB / 2.0 kB");
+	assert_string_equal(unknown, "saving  1.0 kB");
+	assert_string_equal(narrow, "loading  ...");
+}
+
+static void sums_up(void **state)
+{
+	AUTO(progress_done) struct progress p = { 0 };
+	autofree char *none = progress_summary(&p), *some = NULL;
+
+	(void)state;
+	update(&p, "a", PROGRESS_DONE, 0, 1000, 1);
+	update(&p, "b", PROGRESS_PRESENT, 0, 5000, 1);
+	update(&p, "c", PROGRESS_DOWNLOADING, 500, 3000, 1);
+	some = progress_summary(&p);
+	assert_string_equal(none, "0 of 0 layers");
+	assert_string_equal(some, "2 of 3 layers, 1.5 kB / 4.0 kB");
+}
+
+static void draws_over(void **state)
+{
+	AUTO(progress_done) struct progress p = { 0 };
+	AUTO(buf_done) struct buf first = { 0 }, second = { 0 };
+
+	(void)state;
+	update(&p, "sha256:a", PROGRESS_WAITING, 0, 0, 1);
+	update(&p, "sha256:b", PROGRESS_DONE, 0, 0, 1);
+	progress_frame(&p, 80, 24, &first);
+	progress_frame(&p, 80, 24, &second);
+	assert_string_equal(first.data, "a  waiting    \033[K\nb  done       \033[K\n"
+					"1 of 2 layers\033[K\n\033[J");
+	assert_true(str_starts(second.data, "\r\033[3A"));
+	assert_string_equal(second.data + 5, first.data);
+}
+
+/* A frame that is higher than the terminal could not be drawn over. */
+static void stays_on_the_screen(void **state)
+{
+	AUTO(progress_done) struct progress p = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 30; i++) {
+		autofree char *name = str_printf("sha256:layer%d", i);
+
+		update(&p, name, i < 25 ? PROGRESS_DONE : PROGRESS_WAITING, 0, 0, 1);
+	}
+	for (size_t height = 1; height < 40; height++) {
+		AUTO(buf_done) struct buf frame = { 0 };
+
+		progress_frame(&p, 80, height, &frame);
+		assert_true(p.drawn < height || height < 4);
+		if (height == 10) {
+			assert_null(strstr(frame.data, "layer24 "));
+			assert_non_null(strstr(frame.data, "layer29 "));
+		}
+	}
+	assert_int_equal(p.drawn, 31);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "progress: a change of state is told from a change of bytes", knows_changes },
+		{ "progress: a runtime cannot tell of layers without end", is_bounded },
+		{ "progress: a line fits its width, with a bar where there is room", draws_lines },
+		{ "progress: an archive has a line, and a bar if its size is known", draws_bytes },
+		{ "progress: the summary leaves out what was there before", sums_up },
+		{ "progress: a frame is drawn over the one before", draws_over },
+		{ "progress: a frame stays on the screen, and shows what is not done",
+		  stays_on_the_screen },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/test-spec.c - images' configurations in the answers of runtimes
+ */
+#include "cli/spec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <errno.h>
+
+#include "api/cri-v1.pb-c.h"
+
+typedef Runtime__V1__ImageStatusResponse__InfoEntry info_entry;
+
+/* What spec_read() makes of info[@key] = @text. */
+static int read_spec(const char *key, const char *text, struct spec *ret, struct hw_err *e)
+{
+	info_entry entry = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT,
+		   *all[] = { &entry };
+	Runtime__V1__ImageStatusResponse status = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INIT;
+
+	entry.key = (char *)key;
+	entry.value = (char *)text;
+	status.info = all;
+	status.n_info = 1;
+	return spec_read(&status, ret, e);
+}
+
+static void reads_all(void **state)
+{
+	static const char text[] =
+		"{\"chainID\":\"c\",\"imageSpec\":{\"created\":\"2020-01-02T03:04:05Z\","
+		"\"architecture\":\"arm64\",\"variant\":\"v8\",\"os\":\"linux\",\"config\":{"
+		"\"User\":\"7\",\"Env\":[\"A=b\"],\"Entrypoint\":[\"/e\"],\"Cmd\":[\"a\",\"b\"],"
+		"\"Labels\":{\"k\":\"v\"},\"ExposedPorts\":{\"80/tcp\":{}},\"ArgsEscaped\":true},"
+		"\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[\"x\",\"y\"]},\"history\":["
+		"{\"created_by\":\"one\"},{\"created_by\":\"two\",\"empty_layer\":true}]}}";
+	AUTO(spec_done) struct spec spec = { 0 };
+	const struct spec_step *steps;
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(read_spec("info", text, &spec, &e), 0);
+	assert_string_equal(spec.variant, "v8");
+	assert_string_equal(spec.config.user, "7");
+	assert_int_equal(spec.config.cmd.n, 2);
+	assert_string_equal(spec.config.labels.values[0], "v");
+	assert_string_equal(spec.config.ports, "{\"80/tcp\":{}}");
+	assert_string_equal(spec.rootfs.diff_ids.v[1], "y");
+	assert_int_equal(spec.history.n, 2);
+	steps = spec.history.v;
+	assert_string_equal(steps[0].created_by, "one");
+	assert_true(!steps[0].empty_layer && steps[1].empty_layer);
+}
+
+/* As Go writes what is empty. */
+static void takes_nulls(void **state)
+{
+	AUTO(spec_done) struct spec spec = { 0 };
+	struct hw_err e;
+
+	(void)state;
+	assert_int_equal(read_spec("info",
+				   "{\"imageSpec\":{\"created\":null,\"config\":{\"Env\":null,"
+				   "\"Labels\":null,\"Volumes\":null},\"history\":null}}",
+				   &spec, &e),
+			 0);
+	assert_int_equal(spec.config.env.n, 0);
+	assert_int_equal(spec.history.n, 0);
+}
+
+static void says_what_is_missing(void **state)
+{
+	static const struct {
+		const char *key, *text;
+		int code;
+		const char *msg;
+	} cases[] = {
+		{ "other", "{}", -ENODATA, "the runtime does not tell the image's configuration" },
+		{ "info", "{}", -ENODATA, "the runtime does not tell the image's configuration" },
+		{ "info", "[]", -ENODATA, "the runtime does not tell the image's configuration" },
+		{ "info", "{", -EINVAL, NULL },
+		{ "info", "{\"imageSpec\":[]}", -EINVAL, NULL },
+		{ "info", "{\"imageSpec\":{\"config\":{\"Cmd\":\"sh\"}}}", -EINVAL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(spec_done) struct spec spec = { 0 };
+		struct hw_err e;
+
+		assert_int_equal(read_spec(cases[i].key, cases[i].text, &spec, &e), cases[i].code);
+		if (cases[i].msg)
+			assert_string_equal(e.msg, cases[i].msg);
+	}
+}
+
+static void keeps_what_is_no_json(void **state)
+{
+	info_entry json = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
+	info_entry text = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
+	info_entry *all[] = { &json, &text };
+	Runtime__V1__ImageStatusResponse status = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INIT;
+	AUTO(value_free) struct value *v = NULL;
+	autofree char *formatted = NULL;
+
+	(void)state;
+	json.key = (char *)"a";
+	json.value = (char *)"{\"b\":[1]}";
+	text.key = (char *)"t";
+	text.value = (char *)"not {";
+	status.info = all;
+	status.n_info = 2;
+	v = spec_info(&status);
+	formatted = value_format(v, 0);
+	assert_string_equal(formatted, "{\"a\":{\"b\":[1]},\"t\":\"not {\"}");
+}
+
+static void tells_ages(void **state)
+{
+	autofree char *none = spec_age(NULL), *bad = spec_age("soon");
+	autofree char *future = spec_age("9999-01-01T00:00:00Z");
+
+	(void)state;
+	assert_string_equal(none, "");
+	assert_string_equal(bad, "");
+	assert_string_equal(future, "0s");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "spec: a configuration is read as containerd and hawser-cri give it", reads_all },
+		{ "spec: null is as good as nothing", takes_nulls },
+		{ "spec: what is missing or broken is said", says_what_is_missing },
+		{ "spec: info that is JSON becomes JSON, and other text stays text",
+		  keeps_what_is_no_json },
+		{ "spec: an age is of a time, and of nothing else", tells_ages },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/test-text.c - sizes, ages, ids and text that is safe to show
+ */
+#include "cli/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/mem.h"
+
+static void formats_sizes(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		const char *text;
+	} cases[] = {
+		{ 0, "0 B" },
+		{ 999, "999 B" },
+		{ 1000, "1.0 kB" },
+		{ 1234567, "1.2 MB" },
+		{ 999949, "999.9 kB" },
+		{ 999950, "1.0 MB" },
+		{ 5000000000, "5.0 GB" },
+		{ UINT64_MAX, "18.4 EB" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *text = text_size(cases[i].bytes);
+
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void formats_ages(void **state)
+{
+	static const struct {
+		int64_t seconds;
+		const char *text;
+	} cases[] = {
+		{ -5, "0s" },	    { 0, "0s" },
+		{ 119, "119s" },    { 120, "2m" },
+		{ 7199, "119m" },   { 7200, "2h" },
+		{ 172800, "2d" },   { 63071999, "729d" },
+		{ 63072000, "2y" }, { INT64_MAX, "292471208677y" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *text = text_age(cases[i].seconds);
+
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void reads_times(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t seconds;
+	} good[] = {
+		{ "1970-01-01T00:00:00Z", 0 },
+		{ "2026-11-15T12:30:00Z", 1794745800 },
+		{ "2026-11-15T12:30:00.123456789Z", 1794745800 },
+		{ "2026-11-15T13:30:00+01:00", 1794745800 },
+		{ "2026-11-15T11:00:00-01:30", 1794745800 },
+		{ "0001-01-01T00:00:00Z", -62135596800 },
+	};
+	static const char *const bad[] = { "",
+					   "yesterday",
+					   "2026-11-15",
+					   "2026-11-15T12:30:00",
+					   "2026-11-15T12:30:00Zx",
+					   "2026-11-15T12:30:00+0100",
+					   "2026-11-15T12:30:00+aa:bb" };
+	int64_t seconds;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_true(text_time(good[i].text, &seconds));
+		assert_int_equal(seconds, good[i].seconds);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_false(text_time(bad[i], &seconds));
+	assert_false(text_time(NULL, &seconds));
+}
+
+static void cleans(void **state)
+{
+	static const struct {
+		const char *dirty, *clean;
+	} cases[] = {
+		{ NULL, "" },
+		{ "plain", "plain" },
+		{ "größe 図", "größe 図" },
+		{ "\033[31mred", "?[31mred" },
+		{ "two\nlines\tand", "two lines and" },
+		{ "bell\a\x7f", "bell??" },
+		{ "c1\xc2\x9b"
+		  "31m",
+		  "c1?31m" },
+		{ "\xff\xc3", "??" },
+		{ "a\xe2\x80\xae"
+		  "b",
+		  "a?b" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *text = text_clean(cases[i].dirty);
+
+		assert_string_equal(text, cases[i].clean);
+	}
+}
+
+static void escapes_in_json(void **state)
+{
+	autofree char *text = text_json_safe("{\n \"a\": \"\xc2\x9bx\x7f\xe2\x80\xae ü\"}");
+
+	(void)state;
+	assert_string_equal(text, "{\n \"a\": \"\\u009bx\\u007f\\u202e ü\"}");
+}
+
+static void shortens_ids(void **state)
+{
+	autofree char *full = text_short_id("sha256:0123456789abcdef0123");
+	autofree char *bare = text_short_id("0123456789abcdef"), *little = text_short_id("ab");
+	autofree char *evil = text_short_id("sha256:\033[2Jabc");
+
+	(void)state;
+	assert_string_equal(full, "0123456789ab");
+	assert_string_equal(bare, "0123456789ab");
+	assert_string_equal(little, "ab");
+	assert_string_equal(evil, "?[2Jabc");
+}
+
+static void cuts(void **state)
+{
+	autofree char *fits = text_cut("größe", 5), *cut = text_cut("größer als", 7);
+	autofree char *tiny = text_cut("abcdef", 2), *none = text_cut("abcdef", 0);
+
+	(void)state;
+	assert_int_equal(text_width("größe"), 5);
+	assert_string_equal(fits, "größe");
+	assert_string_equal(cut, "größ...");
+	assert_string_equal(tiny, "ab");
+	assert_string_equal(none, "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "text: sizes have one unit and round up into the next", formats_sizes },
+		{ "text: ages have one unit, and the future is now", formats_ages },
+		{ "text: times of RFC 3339 are read, with zone and fraction, and nothing else",
+		  reads_times },
+		{ "text: control characters and broken bytes are not shown", cleans },
+		{ "text: control characters that JSON may hold are escaped", escapes_in_json },
+		{ "text: an id is shown by 12 digits without its algorithm", shortens_ids },
+		{ "text: a text is cut between characters", cuts },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/text.c - values as people read them: sizes, ages, short ids, clean text
+ */
+#include "cli/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define SHORT_ID 12
+#define MINUTE	 60
+#define HOUR	 3600
+#define DAY	 86400
+#define YEAR	 (365 * DAY)
+
+/* ---- clean text ------------------------------------------------------------------ */
+
+static uint32_t code_point(const char *s, size_t len)
+{
+	static const unsigned char first[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+	uint32_t c = (unsigned char)s[0] & first[len];
+
+	for (size_t i = 1; i < len; i++)
+		c = c << 6 | ((unsigned char)s[i] & 0x3f);
+	return c;
+}
+
+static bool is_control(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f);
+}
+
+/* What changes the order or the lines of the text around it: U+200E.. and friends. */
+static bool is_layout(uint32_t c)
+{
+	return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+/**
+ * text_clean() - a stranger's text, safe to show on a terminal
+ */
+char *text_clean(const char *s)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	for (s = str_or(s, ""); *s;) {
+		size_t len = str_utf8(s);
+		uint32_t c = len ? code_point(s, len) : 0;
+
+		if (c == '\n' || c == '\t')
+			buf_putc(&b, ' ');
+		else if (is_control(c) || is_layout(c))
+			buf_putc(&b, '?');
+		else
+			buf_add(&b, s, len);
+		s += len ? len : 1;
+	}
+	return buf_take(&b);
+}
+
+/**
+ * text_json_safe() - JSON text that a terminal shows as it is
+ *
+ * A writer of JSON escapes what is below U+0020; these are control characters too.
+ */
+char *text_json_safe(const char *s)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	while (*s) {
+		size_t len = str_utf8(s);
+		uint32_t c = len ? code_point(s, len) : 0xfffd;
+
+		if (c != '\n' && (is_control(c) || is_layout(c) || c == 0xfffd))
+			buf_printf(&b, "\\u%04x", (unsigned)c);
+		else
+			buf_add(&b, s, len);
+		s += len ? len : 1;
+	}
+	return buf_take(&b);
+}
+
+/**
+ * text_short_id() - enough of an id to tell it from others
+ */
+char *text_short_id(const char *id)
+{
+	autofree char *clean = text_clean(id);
+	const char *colon = strchr(clean, ':');
+	const char *digits = colon ? colon + 1 : clean;
+
+	return str_ncopy(digits, strnlen(digits, SHORT_ID));
+}
+
+/* ---- widths ---------------------------------------------------------------------- */
+
+static size_t next_character(const char *s)
+{
+	size_t len = str_utf8(s);
+
+	return len ? len : 1;
+}
+
+/**
+ * text_width() - how many characters a clean text has
+ */
+size_t text_width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s += next_character(s))
+		n++;
+	return n;
+}
+
+/**
+ * text_cut() - at most so many characters of a text
+ */
+char *text_cut(const char *s, size_t width)
+{
+	const char *end = s, *dots = width < 3 ? "" : "...";
+	size_t keep = width - strlen(dots);
+
+	if (text_width(s) <= width)
+		return str_copy(s);
+	while (keep--)
+		end += next_character(end);
+	return str_printf("%.*s%s", (int)(end - s), s, dots);
+}
+
+/* ---- numbers --------------------------------------------------------------------- */
+
+/**
+ * text_size() - bytes for people, three digits or so
+ */
+char *text_size(uint64_t bytes)
+{
+	static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
+	uint64_t unit = 1000;
+	size_t i = 0;
+
+	if (bytes < 1000)
+		return str_printf("%u B", (unsigned)bytes);
+	/* 999950 is 1.0 MB already */
+	while (i + 1 < ARRAY_SIZE(units) && bytes >= unit * 1000 - unit / 20) {
+		unit *= 1000;
+		i++;
+	}
+	return str_printf("%.1f %s", (double)bytes / (double)unit, units[i]);
+}
+
+/**
+ * text_age() - a time span in its largest unit
+ */
+char *text_age(int64_t seconds)
+{
+	static const struct {
+		int64_t below, unit;
+		char letter;
+	} spans[] = {
+		{ 2 * MINUTE, 1, 's' }, { 2 * HOUR, MINUTE, 'm' }, { 2 * DAY, HOUR, 'h' },
+		{ 2 * YEAR, DAY, 'd' }, { INT64_MAX, YEAR, 'y' },
+	};
+	size_t i = 0;
+
+	if (seconds < 0)
+		seconds = 0;
+	while (i + 1 < ARRAY_SIZE(spans) && seconds >= spans[i].below)
+		i++;
+	return str_printf("%lld%c", (long long)(seconds / spans[i].unit), spans[i].letter);
+}
+
+/* "Z", "+02:00" or "-02:00", and nothing behind it */
+static bool parse_zone(const char *s, int64_t *ret_seconds)
+{
+	static const char shape[] = "+dd:dd";
+
+	*ret_seconds = 0;
+	if (str_equal(s, "Z") || str_equal(s, "z"))
+		return true;
+	if ((s[0] != '+' && s[0] != '-') || strlen(s) != strlen(shape))
+		return false;
+	for (size_t i = 1; shape[i]; i++)
+		if (shape[i] == ':' ? s[i] != ':' : s[i] < '0' || s[i] > '9')
+			return false;
+	*ret_seconds =
+		((s[1] - '0') * 10 + s[2] - '0') * HOUR + ((s[4] - '0') * 10 + s[5] - '0') * MINUTE;
+	if (s[0] == '-')
+		*ret_seconds = -*ret_seconds;
+	return true;
+}
+
+/**
+ * text_time() - a point in time, written as RFC 3339 has it
+ * @rfc3339:     "2026-11-15T12:00:00.5+01:00"
+ * @ret_seconds: since 1970; a fraction is dropped
+ */
+bool text_time(const char *rfc3339, int64_t *ret_seconds)
+{
+	struct tm tm = { 0 };
+	const char *rest = rfc3339 ? strptime(rfc3339, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
+	int64_t zone;
+
+	if (!rest)
+		return false;
+	if (*rest == '.')
+		rest += 1 + strspn(rest + 1, "0123456789");
+	if (!parse_zone(rest, &zone))
+		return false;
+	*ret_seconds = (int64_t)timegm(&tm) - zone;
+	return true;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/config.c - what hawser-cri is told: a file, and flags of the same names
+ *
+ * How:   the file becomes a tree, the flags are laid over it, the table decodes
+ *        that; what the table cannot say is checked by the rows of checks[].
+ *        Each error begins with the key, by which its line is found.
+ */
+#include "cri/config.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/field.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "base/yaml.h"
+#include "cri/config-check.h"
+
+#define AT(member) HW_AT(struct config, member)
+
+const struct hw_field config_fields[] = {
+	{ "listen", HW_STRING, AT(listen), .def = "\"unix:/run/hawser/cri.sock\"",
+	  .help = "the socket of CRI; one that systemd passes comes before it" },
+	{ "socket-owner", HW_STRING, AT(socket_owner), .def = "\"\"",
+	  .help = "USER or USER:GROUP that may call there; empty: who starts the daemon" },
+	{ "root", HW_STRING, AT(root), .def = "\"/var/lib/hawser\"",
+	  .help = "the folder of all that survives a reboot" },
+	{ "state", HW_STRING, AT(state), .def = "\"/run/hawser\"",
+	  .help = "the folder of all that does not" },
+	{ "cni-conf-dir", HW_STRING, AT(cni_conf_dir), .def = "\"/etc/cni/net.d\"",
+	  .help = "where the pods' network is configured" },
+	{ "cni-bin-dir", HW_STRING, AT(cni_bin_dir), .def = "\"/opt/cni/bin\"",
+	  .help = "where its plugins are; several folders with a colon between" },
+	{ "cni-cache-dir", HW_STRING, AT(cni_cache_dir), .def = "\"/var/lib/cni\"",
+	  .help = "where the results of its plugins are kept" },
+	{ "cni-conf-template", HW_STRING, AT(cni_conf_template), .def = "\"\"",
+	  .help = "a file that becomes 10-hawser.conflist once kubelet tells the pod CIDR" },
+	{ "registry-mirror", HW_STRINGS, AT(registry_mirror), .def = "[]",
+	  .help = "HOST=URL: ask URL first for images of HOST; several are tried in order" },
+	{ "plain-http", HW_STRINGS, AT(plain_http), .def = "[]",
+	  .help = "HOST or HOST:PORT of a registry that is asked without TLS" },
+	{ "auth-file", HW_STRING, AT(auth_file), .def = "\"/etc/hawser/auth.json\"",
+	  .help = "credentials for registries, as docker's config.json has them" },
+	{ "certs-dir", HW_STRING, AT(certs_dir), .def = "\"/etc/containers/certs.d\"",
+	  .help = "certificates for registries, a folder per host" },
+	{ "decompression-limit", HW_INT64, AT(decompression_limit), .def = "68719476736",
+	  .min = 1 << 20, .max = -1, .help = "bytes that a layer may have when unpacked" },
+	{ "disk-reserve", HW_INT64, AT(disk_reserve), .def = "67108864", .min = 0, .max = -1,
+	  .help = "bytes of the root folder's disk that a pull leaves free" },
+	{ "pull-timeout", HW_INT, AT(pull_timeout), .def = "300", .min = 1, .max = 86400,
+	  .help = "seconds without progress after which a pull is given up" },
+	{ "pinned-images", HW_STRINGS, AT(pinned_images), .def = "[]",
+	  .help = "names of images that kubelet's garbage collection leaves alone" },
+	{ "cgroup-driver", HW_STRING, AT(cgroup_driver), .def = "\"auto\"",
+	  .help = "systemd or cgroupfs; auto: systemd where it runs" },
+	{ "stream-address", HW_STRING, AT(stream_address), .def = "\"127.0.0.1:0\"",
+	  .help = "loopback address for exec, attach and port-forward, which come with pods" },
+	{ "metrics-address", HW_STRING, AT(metrics_address), .def = "\"\"",
+	  .help = "unix:PATH or a loopback ADDRESS:PORT for Prometheus; empty: none" },
+	{ "long-calls", HW_INT, AT(long_calls), .def = "512", .min = 1, .max = 16384,
+	  .help = "pulls and other long calls at a time, each a thread" },
+	{ "drain-timeout", HW_INT, AT(drain_timeout), .def = "10", .min = 0, .max = 3600,
+	  .help = "seconds that calls have to end when the daemon is stopped" },
+	{ "log-level", HW_STRING, AT(log_level), .def = "\"info\"",
+	  .help = "error, warn, info or debug" },
+	{ "log-format", HW_STRING, AT(log_format), .def = "\"auto\"",
+	  .help = "text, json or journal; auto: journal under systemd, else text" },
+	{ 0 },
+};
+
+/* What a running daemon can change. */
+static const char *const reloadable[] = {
+	"cni-conf-template",   "registry-mirror", "plain-http",	   "auth-file",
+	"certs-dir",	       "disk-reserve",	  "pull-timeout",  "pinned-images",
+	"decompression-limit", "log-level",	  "drain-timeout",
+};
+
+static bool is_reloadable(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(reloadable); i++)
+		if (str_equal(reloadable[i], name))
+			return true;
+	return false;
+}
+
+/* One key of a configuration that was encoded: the caller's reference. */
+static struct value *get_value(const struct value *object, const struct hw_field *f)
+{
+	struct value *v = value_get(object, f->name);
+
+	return v ? value_ref(v) : value_literal(f->def);
+}
+
+/* ---- loading ------------------------------------------------------------------------ */
+
+static int read_file(const struct config_source *source, struct buf *ret_text, struct hw_err *e)
+{
+	int r = file_read(AT_FDCWD, source->file, YML_SIZE_MAX, ret_text, e);
+
+	if (r == -ENOENT && !source->must_exist)
+		return 1;
+	return r < 0 ? err_ctx(e, "configuration") : 0;
+}
+
+/* The file's tree; an empty file is an empty object. */
+static int parse(const struct buf *text, struct value **ret_value, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r = yml_parse(str_or(text->data, ""), text->len, &v, e);
+
+	if (r < 0)
+		return r;
+	if (value_kind(v) == VALUE_NULL) {
+		*ret_value = value_new_object();
+		return 0;
+	}
+	if (value_kind(v) != VALUE_OBJECT)
+		return err_text(e, -EINVAL, "line 1: expected keys with values");
+	*ret_value = take_ptr(v);
+	return 0;
+}
+
+static void lay_over(struct value *object, const struct value *flags)
+{
+	struct value *v;
+	const char *key;
+
+	for (void *i = NULL; value_next(flags, &i, &key, &v);)
+		value_set(object, key, value_ref(v));
+}
+
+static int decode(const struct value *object, struct config **ret_config, struct hw_err *e)
+{
+	AUTO(config_unref) struct config *c = mem_new(sizeof(*c));
+	int r = field_decode(config_fields, object, c, e);
+
+	c->users = 1;
+	if (r == 0)
+		r = config_check(c, e);
+	if (r == 0)
+		*ret_config = take_ptr(c);
+	return r;
+}
+
+/* "--KEY: ..." if a flag has set what the error is about, else "FILE: line N: KEY: ...". */
+static int explain(const struct config_source *source, const struct buf *text, struct hw_err *e)
+{
+	size_t len = strcspn(e->msg, ":[");
+	autofree char *key = str_ncopy(e->msg, len);
+
+	if (source->flags && value_get(source->flags, key)) {
+		autofree char *message = str_copy(e->msg);
+
+		return err_text(e, e->code, "--%s", message);
+	}
+	return err_ctx(e, "%s: line %zu", source->file,
+		       yml_line(str_or(text->data, ""), text->len, e->msg));
+}
+
+/**
+ * config_load() - the configuration that a file and flags make
+ * @source:     where it comes from
+ * @ret_config: the caller's reference
+ * @e:          the error
+ *
+ * Return: 0, or why it cannot be used
+ */
+int config_load(const struct config_source *source, struct config **ret_config, struct hw_err *e)
+{
+	AUTO(value_free) struct value *object = NULL;
+	AUTO(buf_done) struct buf text = { 0 };
+	int missing = read_file(source, &text, e);
+	int r = missing < 0 ? missing : parse(&text, &object, e);
+
+	if (r < 0)
+		return missing < 0 ? r : err_ctx(e, "%s", source->file);
+	r = field_known(config_fields, object, e);
+	if (r == 0 && source->flags)
+		lay_over(object, source->flags);
+	if (r == 0)
+		r = decode(object, ret_config, e);
+	if (r < 0)
+		return explain(source, &text, e);
+	(*ret_config)->file = str_copy(missing ? "" : source->file);
+	return 0;
+}
+
+/**
+ * config_merge() - what a daemon that runs with @now makes of @next
+ */
+struct config *config_merge(const struct config *now, const struct config *next,
+			    void (*left)(void *ctx, const char *name), void *ctx)
+{
+	AUTO(value_free) struct value *old = field_encode(config_fields, now);
+	AUTO(value_free) struct value *new = field_encode(config_fields, next);
+	struct config *merged = mem_new(sizeof(*merged));
+	struct hw_err e;
+	int r;
+
+	for (const struct hw_field *f = config_fields; f->type != HW_END; f++) {
+		AUTO(value_free) struct value *was = get_value(old, f);
+		AUTO(value_free) struct value *is = get_value(new, f);
+
+		if (is_reloadable(f->name) || value_equal(was, is))
+			continue;
+		left(ctx, f->name);
+		value_set(new, f->name, value_ref(was));
+	}
+	r = field_decode(config_fields, new, merged, &e);
+	assert(r == 0);
+	merged->users = 1;
+	merged->file = str_copy(next->file);
+	return merged;
+}
+
+struct config *config_ref(struct config *c)
+{
+	__atomic_add_fetch(&c->users, 1, __ATOMIC_RELAXED);
+	return c;
+}
+
+void config_unref(struct config *c)
+{
+	if (!c || __atomic_sub_fetch(&c->users, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	hw_field_clear(config_fields, c);
+	free(c->file);
+	free(c);
+}
+
+/* ---- printing ----------------------------------------------------------------------- */
+
+/* JSON of one line is YAML. */
+static void print_value(struct buf *b, const struct hw_field *f, const struct value *v)
+{
+	autofree char *text = NULL;
+
+	if (f->type != HW_STRINGS || value_count(v) == 0) {
+		text = value_format(v, 0);
+		buf_printf(b, "%s: %s\n", f->name, text);
+		return;
+	}
+	buf_printf(b, "%s:\n", f->name);
+	for (size_t i = 0; i < value_count(v); i++) {
+		autofree char *entry = value_format(value_at(v, i), 0);
+
+		buf_printf(b, "- %s\n", entry);
+	}
+}
+
+/**
+ * config_format() - every key with its value, and what it is for
+ *
+ * Return: the text, to be freed by the caller
+ */
+char *config_format(const struct config *c)
+{
+	AUTO(value_free) struct value *object = field_encode(config_fields, c);
+	AUTO(buf_done) struct buf b = { 0 };
+
+	for (const struct hw_field *f = config_fields; f->type != HW_END; f++) {
+		AUTO(value_free) struct value *standard = value_literal(f->def);
+		AUTO(value_free) struct value *v = get_value(object, f);
+
+		buf_printf(&b, "%s# %s\n", b.len ? "\n" : "", f->help);
+		if (!value_equal(v, standard))
+			buf_printf(&b, "# default: %s\n", f->def);
+		print_value(&b, f, v);
+	}
+	return buf_take(&b);
+}

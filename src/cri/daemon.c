@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/daemon.c - hawser-cri while it runs
+ *
+ * How:   start() opens things in the order in which they need each other; whatever
+ *        it came to, stop_loop() and done() end what is there. Signals arrive on the
+ *        loop: TERM and INT drain, HUP reads the configuration again.
+ * Rules: the socket appears, and READY=1 is said, when every call can be answered.
+ */
+#include "cri/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/cri-v1.pb-c.h"
+#include "api/hawser-v1.pb-c.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cri/daemon-parts.h"
+#include "cri/notify.h"
+#include "cri/pull-service.h"
+#include "image/pull.h"
+#include "rpc/socket.h"
+
+static const struct {
+	const ProtobufCServiceDescriptor *descriptor;
+	const struct service_method *methods;
+} services[DAEMON_SERVICES] = {
+	{ &runtime__v1__runtime_service__descriptor, runtime_methods },
+	{ &runtime__v1__image_service__descriptor, image_methods },
+	{ &hawser__v1__daemon__descriptor, daemon_methods },
+	{ &hawser__v1__images__descriptor, hawser_image_methods },
+};
+
+/* ---- signals ------------------------------------------------------------------------ */
+
+static void stop_loop(struct daemon *d)
+{
+	network_close(take_ptr(d->network));
+	metrics_http_close(take_ptr(d->http));
+	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
+		uv_close((uv_handle_t *)&d->signals[i], NULL);
+}
+
+static void on_stopped(void *ctx)
+{
+	stop_loop(ctx);
+}
+
+static void unlink_socket(const char *listen)
+{
+	struct config_address address = { 0 };
+	struct hw_err e;
+
+	if (config_address(listen, &address, &e) == 0 && address.path)
+		unlink(address.path);
+}
+
+static void stop(struct daemon *d, int ms)
+{
+	d->stopping = true;
+	if (d->http)
+		unlink_socket(d->config->metrics_address);
+	rpc_server_stop(d->server, ms, on_stopped, d);
+}
+
+static void on_stop_signal(uv_signal_t *signal, int number)
+{
+	struct daemon *d = signal->data;
+
+	if (d->stopping)
+		return;
+	notify_send("STOPPING=1");
+	log_event(LOG_INFO, "stopping", "signal", strsignal(number), NULL);
+	if (!d->activated)
+		unlink_socket(d->config->listen);
+	stop(d, d->config->drain_timeout * 1000);
+}
+
+static void on_reload_signal(uv_signal_t *signal, int number)
+{
+	struct daemon *d = signal->data;
+
+	(void)number;
+	if (d->stopping)
+		return;
+	notify_reloading();
+	daemon_reload(d);
+	network_look(d->network);
+	daemon_render_again(d);
+	notify_send("READY=1");
+}
+
+static void start_signals(struct daemon *d)
+{
+	static const struct {
+		int number;
+		uv_signal_cb on;
+	} wanted[ARRAY_SIZE(d->signals)] = {
+		{ SIGTERM, on_stop_signal },
+		{ SIGINT, on_stop_signal },
+		{ SIGHUP, on_reload_signal },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		uv_signal_init(&d->loop, &d->signals[i]);
+		d->signals[i].data = d;
+		uv_signal_start(&d->signals[i], wanted[i].on, wanted[i].number);
+	}
+}
+
+/* ---- starting ----------------------------------------------------------------------- */
+
+static int lock_state(struct daemon *d, struct hw_err *e)
+{
+	const char *state = d->config->state;
+	autofree char *path = str_printf("%s/cri.lock", state);
+	int r = file_mkdirs(AT_FDCWD, state, 0755, e);
+
+	if (r == 0)
+		r = file_lock(AT_FDCWD, path, true, time_now(), &d->lock_fd, e);
+	if (r == -ETIMEDOUT)
+		return err_text(e, -EBUSY, "another hawser-cri runs with the state folder %s",
+				state);
+	return r < 0 ? err_ctx(e, "state folder") : 0;
+}
+
+static void *sweep(void *ctx)
+{
+	struct daemon *d = ctx;
+	struct hw_err e;
+
+	if (store_sweep(d->store, &e) < 0)
+		log_error("clear away what was incomplete: %s", e.msg);
+	return NULL;
+}
+
+static int start_store(struct daemon *d, struct hw_err *e)
+{
+	sigset_t all, before;
+	int r = file_mkdirs(AT_FDCWD, d->config->root, 0711, e);
+
+	if (r == 0)
+		r = store_open(d->config->root, &d->store, e);
+	if (r == 0)
+		r = daemon_pin_images(d, d->config, e);
+	if (r < 0)
+		return err_ctx(e, "root folder");
+	d->puller = pull_start(d->store, d->config);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	d->sweeps = pthread_create(&d->sweeper, NULL, sweep, d) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (!d->sweeps)
+		sweep(d);
+	return 0;
+}
+
+static int start_server(struct daemon *d, struct hw_err *e)
+{
+	struct rpc_config config = RPC_CONFIG;
+	int r;
+
+	config.long_calls = (unsigned)d->config->long_calls;
+	config.ended = metrics_ended;
+	config.ctx = d->metrics;
+	r = rpc_server_new(&d->loop, &config, &d->server, e);
+	for (size_t i = 0; r == 0 && i < DAEMON_SERVICES; i++) {
+		d->services[i] = service_new(d, services[i].descriptor, services[i].methods);
+		metrics_add_methods(d->metrics, service_methods(d->services[i]));
+		rpc_server_add(d->server, service_methods(d->services[i]), d->services[i]);
+	}
+	return r;
+}
+
+static int listen_ourselves(struct daemon *d, struct hw_err *e)
+{
+	struct config_address address;
+	struct socket_owner owner;
+	autofree char *dir = NULL;
+	int fd, r = config_address(d->config->listen, &address, e);
+
+	if (r == 0)
+		r = config_owner(d->config->socket_owner, &owner, e);
+	if (r < 0)
+		return r;
+	dir = str_ncopy(address.path, (size_t)(strrchr(address.path, '/') - address.path));
+	if (*dir)
+		r = file_mkdirs(AT_FDCWD, dir, 0755, e);
+	if (r == 0)
+		r = socket_listen(address.path, &owner, &fd, e);
+	if (r == 0)
+		r = rpc_server_listen(d->server, fd, e);
+	return r < 0 ? err_ctx(e, "listen on %s", d->config->listen) : 0;
+}
+
+static int start_listening(struct daemon *d, struct hw_err *e)
+{
+	int fds[NOTIFY_FDS_MAX], n = notify_sockets(fds, e), r = 0;
+
+	if (n == 0)
+		return listen_ourselves(d, e);
+	d->activated = true;
+	for (int i = 0; r == 0 && i < n; i++)
+		r = rpc_server_listen(d->server, fds[i], e);
+	return n < 0 ? n : r;
+}
+
+static int start(struct daemon *d, struct hw_err *e)
+{
+	int r = lock_state(d, e);
+
+	if (r == 0)
+		r = start_store(d, e);
+	if (r == 0)
+		r = start_server(d, e);
+	if (r == 0)
+		r = daemon_start_metrics(d, e);
+	if (r < 0)
+		return r;
+	d->network = network_new(&d->loop, d->config->cni_conf_dir, d->config->cni_bin_dir);
+	daemon_render_again(d);
+	return start_listening(d, e);
+}
+
+/* ---- the whole ---------------------------------------------------------------------- */
+
+static void init(struct daemon *d, const struct config_source *source, struct config *config)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	*d = (struct daemon){
+		.source = *source,
+		.config = config,
+		.started_at = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+		.lock_fd = -1,
+		.metrics = metrics_new(),
+	};
+	pthread_mutex_init(&d->config_lock, NULL);
+	pthread_mutex_init(&d->cidr_lock, NULL);
+	uv_loop_init(&d->loop);
+	start_signals(d);
+}
+
+static void done(struct daemon *d)
+{
+	if (d->sweeps)
+		pthread_join(d->sweeper, NULL);
+	rpc_server_free(d->server);
+	for (size_t i = 0; i < DAEMON_SERVICES; i++)
+		service_free(d->services[i]);
+	puller_free(d->puller);
+	store_close(d->store);
+	uv_loop_close(&d->loop); /* no other thread is left to take its descriptors for others */
+	metrics_free(d->metrics);
+	config_unref(d->config);
+	pthread_mutex_destroy(&d->cidr_lock);
+	pthread_mutex_destroy(&d->config_lock);
+	mem_close_fd(&d->lock_fd);
+}
+
+/**
+ * daemon_run() - from the first lock to the last
+ * @source: where the configuration came from
+ * @config: it
+ * @e:      the error
+ *
+ * Return: 0 after a signal, or why it could not start
+ */
+int daemon_run(const struct config_source *source, struct config *config, struct hw_err *e)
+{
+	struct daemon d;
+	int r;
+
+	init(&d, source, config);
+	r = start(&d, e);
+	if (r == 0) {
+		log_event(LOG_INFO, "ready", "version", HAWSER_VERSION, "listen",
+			  d.activated ? "LISTEN_FDS" : config->listen, "root", config->root,
+			  "state", config->state, NULL);
+		notify_send("READY=1");
+	} else if (d.server) {
+		stop(&d, 0);
+	} else {
+		stop_loop(&d);
+	}
+	uv_run(&d.loop, UV_RUN_DEFAULT);
+	done(&d);
+	return r;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/image-service.c - runtime.v1.ImageService: images of the store as CRI's messages
+ *
+ * How:   lists are made from the store's snapshot: messages that point into it, so
+ *        that a thousand images cost a few arrays and no copies of texts.
+ * Rules: an image that is not there is no error for ImageStatus and RemoveImage.
+ */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "api/call.h"
+#include "api/cri-v1.pb-c.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "cri/daemon.h"
+#include "cri/pull-service.h"
+#include "cri/service.h"
+#include "rpc/grpc-status.h"
+
+#define STREAM_PIECE 200 /* images of one message */
+
+/* ---- images as messages ------------------------------------------------------------- */
+
+/* An image, with what its pointers point to. */
+struct image_message {
+	Runtime__V1__Image image;
+	Runtime__V1__Int64Value uid;
+};
+
+static void set_image(struct image_message *m, const struct store_image *image)
+{
+	runtime__v1__image__init(&m->image);
+	m->image.id = (char *)image->id;
+	m->image.n_repo_tags = image->tags.n;
+	m->image.repo_tags = image->tags.v;
+	m->image.n_repo_digests = image->digests.n;
+	m->image.repo_digests = image->digests.v;
+	m->image.size = (uint64_t)image->size;
+	m->image.pinned = image->pinned;
+	if (image->has_uid) {
+		runtime__v1__int64_value__init(&m->uid);
+		m->uid.value = image->uid;
+		m->image.uid = &m->uid;
+	} else if (!str_empty(image->username)) {
+		m->image.username = image->username;
+	}
+}
+
+/* Messages for some images of a snapshot, which stays as long as they do. */
+struct image_list {
+	struct image_message *messages;
+	Runtime__V1__Image **pointers;
+	size_t n;
+};
+
+static void image_list_done(struct image_list *list)
+{
+	free(list->messages);
+	free(list->pointers);
+}
+
+AUTO_VALUE_DEFINE(image_list_done, struct image_list);
+
+static void fill_list(const struct store_image *const *images, size_t n, struct image_list *ret)
+{
+	ret->n = n;
+	ret->messages = mem_new((n + 1) * sizeof(*ret->messages));
+	ret->pointers = mem_new((n + 1) * sizeof(Runtime__V1__Image *));
+	for (size_t i = 0; i < n; i++) {
+		set_image(&ret->messages[i], images[i]);
+		ret->pointers[i] = &ret->messages[i].image;
+	}
+}
+
+static const char *name_of(const Runtime__V1__ImageSpec *spec)
+{
+	return spec ? spec->image : "";
+}
+
+static int check_name(const Runtime__V1__ImageSpec *spec, struct hw_err *e)
+{
+	if (*name_of(spec))
+		return 0;
+	return status_set(e, STATUS_INVALID_ARGUMENT, "the request names no image");
+}
+
+/* ---- lists -------------------------------------------------------------------------- */
+
+/* All, or the one that the filter names. */
+static int choose(const struct store_snapshot *snap, const Runtime__V1__ImageFilter *filter,
+		  const struct store_image **one, const struct store_image *const **ret_images,
+		  size_t *ret_n, struct hw_err *e)
+{
+	const char *name = filter ? name_of(filter->image) : "";
+	int r;
+
+	*ret_images = snap->images;
+	*ret_n = snap->n;
+	if (!*name)
+		return 0;
+	r = store_snapshot_find(snap, name, one, e);
+	*ret_images = one;
+	*ret_n = r == 1;
+	return r < 0 ? r : 0;
+}
+
+static int serve_list(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+		      struct hw_err *e)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
+	Runtime__V1__ListImagesResponse answer = RUNTIME__V1__LIST_IMAGES_RESPONSE__INIT;
+	AUTO(image_list_done) struct image_list list = { 0 };
+	const struct store_image *const *images, *one = NULL;
+	size_t n;
+	int r = choose(snap, ((const Runtime__V1__ListImagesRequest *)request)->filter, &one,
+		       &images, &n, e);
+
+	if (r < 0)
+		return r;
+	fill_list(images, n, &list);
+	answer.n_images = list.n;
+	answer.images = list.pointers;
+	return api_send(call, &answer.base, e);
+}
+
+static int serve_stream(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+			struct hw_err *e)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
+	const struct store_image *const *images, *one = NULL;
+	size_t n;
+	int r = choose(snap, ((const Runtime__V1__StreamImagesRequest *)request)->filter, &one,
+		       &images, &n, e);
+
+	for (size_t i = 0; r == 0 && i < n; i += STREAM_PIECE) {
+		Runtime__V1__StreamImagesResponse answer =
+			RUNTIME__V1__STREAM_IMAGES_RESPONSE__INIT;
+		AUTO(image_list_done) struct image_list list = { 0 };
+
+		fill_list(images + i, n - i < STREAM_PIECE ? n - i : STREAM_PIECE, &list);
+		answer.n_images = list.n;
+		answer.images = list.pointers;
+		r = api_send(call, &answer.base, e);
+	}
+	return r;
+}
+
+/* ---- one image ---------------------------------------------------------------------- */
+
+/* {"chainID": ..., "imageSpec": the configuration}: crictl shows it, and containerd has it so. */
+static int make_info(struct daemon *d, const char *id, char **ret_json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *object = value_new_object(), *config = NULL;
+	autofree struct store_layer *layers = NULL;
+	AUTO(buf_done) struct buf bytes = { 0 };
+	size_t n = 0;
+	int r = store_image_read(d->store, id, NULL, &bytes, e);
+
+	if (r == 1)
+		r = store_image_layers(d->store, id, &layers, &n, e);
+	if (r == 1)
+		r = value_parse(bytes.data, bytes.len, &config, e) < 0 ? e->code : 1;
+	if (r <= 0)
+		return r;
+	value_set(object, "chainID", value_new_string(n ? layers[n - 1].chain_id : ""));
+	value_set(object, "imageSpec", take_ptr(config));
+	*ret_json = value_format(object, 0);
+	return 1;
+}
+
+static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+			struct hw_err *e)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
+	const Runtime__V1__ImageStatusRequest *request =
+		(const Runtime__V1__ImageStatusRequest *)message;
+	Runtime__V1__ImageStatusResponse answer = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INIT;
+	Runtime__V1__ImageStatusResponse__InfoEntry entry =
+		RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
+	Runtime__V1__ImageStatusResponse__InfoEntry *entries[] = { &entry };
+	const struct store_image *image = NULL;
+	struct image_message found;
+	autofree char *info = NULL;
+	char key[] = "info";
+	int r = check_name(request->image, e);
+
+	if (r == 0)
+		r = store_snapshot_find(snap, name_of(request->image), &image, e);
+	if (image) {
+		set_image(&found, image);
+		answer.image = &found.image;
+		r = request->verbose ? make_info(d, image->id, &info, e) : 0;
+	}
+	if (r < 0)
+		return r;
+	if (info) {
+		entry.key = key;
+		entry.value = info;
+		answer.n_info = 1;
+		answer.info = entries;
+	}
+	return api_send(call, &answer.base, e);
+}
+
+static int serve_remove(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+			struct hw_err *e)
+{
+	const Runtime__V1__ImageSpec *spec =
+		((const Runtime__V1__RemoveImageRequest *)message)->image;
+	Runtime__V1__RemoveImageResponse answer = RUNTIME__V1__REMOVE_IMAGE_RESPONSE__INIT;
+	int r = check_name(spec, e);
+
+	if (r == 0)
+		r = store_image_remove(d->store, name_of(spec), e);
+	if (r < 0)
+		return err_ctx(e, "remove image \"%.256s\"", name_of(spec));
+	return api_send(call, &answer.base, e);
+}
+
+/* ---- the file system ---------------------------------------------------------------- */
+
+static int serve_fs_info(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+			 struct hw_err *e)
+{
+	Runtime__V1__ImageFsInfoResponse answer = RUNTIME__V1__IMAGE_FS_INFO_RESPONSE__INIT;
+	Runtime__V1__FilesystemIdentifier id = RUNTIME__V1__FILESYSTEM_IDENTIFIER__INIT;
+	Runtime__V1__FilesystemUsage usage = RUNTIME__V1__FILESYSTEM_USAGE__INIT;
+	Runtime__V1__UInt64Value bytes = RUNTIME__V1__UINT64_VALUE__INIT;
+	Runtime__V1__UInt64Value inodes = RUNTIME__V1__UINT64_VALUE__INIT;
+	Runtime__V1__FilesystemUsage *list[] = { &usage };
+	struct store_usage used;
+	struct timespec now;
+
+	(void)request;
+	store_usage(d->store, &used);
+	clock_gettime(CLOCK_REALTIME, &now);
+	bytes.value = (uint64_t)used.bytes;
+	inodes.value = (uint64_t)used.inodes;
+	id.mountpoint = (char *)store_root(d->store);
+	usage.timestamp = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	usage.fs_id = &id;
+	usage.used_bytes = &bytes;
+	usage.inodes_used = &inodes;
+	answer.n_image_filesystems = answer.n_container_filesystems = 1;
+	answer.image_filesystems = answer.container_filesystems = list;
+	return api_send(call, &answer.base, e);
+}
+
+const struct service_method image_methods[] = {
+	{ "ListImages", serve_list, 0 },
+	{ "StreamImages", serve_stream, RPC_LONG | RPC_STREAM_OUT },
+	{ "ImageStatus", serve_status, 0 },
+	{ "PullImage", pull_serve_cri, RPC_LONG },
+	{ "RemoveImage", serve_remove, RPC_LONG },
+	{ "ImageFsInfo", serve_fs_info, RPC_INSTANT },
+	{ 0 },
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/metrics.c - numbers for Prometheus
+ *
+ * How:   an array of atomic counters per method. Names of the process's own
+ *        numbers are those that Prometheus' client libraries use.
+ */
+#include "cri/metrics.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "rpc/grpc-status.h"
+
+#define CODES (STATUS_UNAUTHENTICATED + 1)
+
+/* Upper ends in microseconds; one more bucket has the rest. */
+static const int64_t buckets[] = {
+	500, 1000, 2500, 10000, 50000, 250000, 1000000, 5000000, 30000000, 120000000,
+};
+
+struct counters {
+	_Atomic uint64_t codes[CODES];
+	_Atomic uint64_t buckets[ARRAY_SIZE(buckets) + 1];
+	_Atomic uint64_t us;
+};
+
+struct metrics {
+	struct map *methods; /* "runtime.v1.RuntimeService/Version": struct counters */
+	struct counters unknown;
+};
+
+struct metrics *metrics_new(void)
+{
+	struct metrics *m = mem_new(sizeof(*m));
+
+	m->methods = map_new(free);
+	return m;
+}
+
+void metrics_free(struct metrics *m)
+{
+	if (!m)
+		return;
+	map_free(m->methods);
+	free(m);
+}
+
+/**
+ * metrics_add_methods() - these will be counted by name
+ * @m:       the metrics
+ * @methods: end with { 0 }
+ */
+void metrics_add_methods(struct metrics *m, const struct rpc_method *methods)
+{
+	for (; methods->path; methods++)
+		map_set(m->methods, methods->path, mem_new(sizeof(struct counters)));
+}
+
+/** metrics_ended() - a call has; from any thread */
+void metrics_ended(void *ctx, const struct rpc_ended *ended)
+{
+	struct metrics *m = ctx;
+	struct counters *c = map_find(m->methods, ended->path);
+	int64_t us = ended->ns / 1000;
+	size_t i = 0;
+
+	if (!c)
+		c = &m->unknown;
+	while (i < ARRAY_SIZE(buckets) && us > buckets[i])
+		i++;
+	atomic_fetch_add_explicit(&c->codes[ended->code < CODES ? ended->code : STATUS_UNKNOWN], 1,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->buckets[i], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&c->us, (uint64_t)us, memory_order_relaxed);
+}
+
+/* ---- as text ------------------------------------------------------------------------ */
+
+static void head(struct buf *b, const char *name, const char *type, const char *help)
+{
+	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void metrics_number(struct buf *b, const char *name, const char *type, const char *help,
+		    int64_t value)
+{
+	head(b, name, type, help);
+	buf_printf(b, "%s %" PRId64 "\n", name, value);
+}
+
+static void put_codes(struct buf *b, const char *path, const struct counters *c)
+{
+	for (int i = 0; i < CODES; i++) {
+		uint64_t n = atomic_load_explicit(&c->codes[i], memory_order_relaxed);
+
+		if (n > 0)
+			buf_printf(b,
+				   "hawser_cri_calls_total{method=\"%s\",code=\"%s\"} %" PRIu64
+				   "\n",
+				   path, status_name(i), n);
+	}
+}
+
+static void put_histogram(struct buf *b, const char *path, const struct counters *c)
+{
+	static const char name[] = "hawser_cri_call_seconds";
+	uint64_t n[ARRAY_SIZE(c->buckets)], all = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(n); i++)
+		all += n[i] = atomic_load_explicit(&c->buckets[i], memory_order_relaxed);
+	if (all == 0)
+		return;
+	all = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(buckets); i++) {
+		all += n[i];
+		buf_printf(b, "%s_bucket{method=\"%s\",le=\"%g\"} %" PRIu64 "\n", name, path,
+			   (double)buckets[i] / 1e6, all);
+	}
+	all += n[ARRAY_SIZE(buckets)];
+	buf_printf(b, "%s_bucket{method=\"%s\",le=\"+Inf\"} %" PRIu64 "\n", name, path, all);
+	buf_printf(b, "%s_sum{method=\"%s\"} %.6f\n", name, path,
+		   (double)atomic_load_explicit(&c->us, memory_order_relaxed) / 1e6);
+	buf_printf(b, "%s_count{method=\"%s\"} %" PRIu64 "\n", name, path, all);
+}
+
+static void put_each(const struct metrics *m, struct buf *b,
+		     void (*put)(struct buf *b, const char *path, const struct counters *c))
+{
+	const char *path;
+	void *counters;
+
+	for (size_t i = 0; map_next(m->methods, &i, &path, &counters);)
+		put(b, path + 1, counters);
+	put(b, "unknown", &m->unknown);
+}
+
+/**
+ * metrics_calls() - all that metrics_ended() has counted
+ */
+void metrics_calls(const struct metrics *m, struct buf *b)
+{
+	head(b, "hawser_cri_calls_total", "counter", "Calls that have ended, by method and code.");
+	put_each(m, b, put_codes);
+	head(b, "hawser_cri_call_seconds", "histogram", "How long they took.");
+	put_each(m, b, put_histogram);
+}
+
+static int64_t count_entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int64_t n = 0;
+
+	if (!dir)
+		return 0;
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+/* The second number of statm. */
+static int64_t resident_pages(void)
+{
+	AUTO(hw_strings_free) struct hw_strings words = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
+	long long pages = 0;
+	struct hw_err e;
+
+	if (file_read(AT_FDCWD, "/proc/self/statm", 4096, &text, &e) < 0)
+		return 0;
+	strings_split(str_or(text.data, ""), ' ', &words);
+	return words.n > 1 && str_to_int64(words.v[1], 0, INT64_MAX, &pages) ? pages : 0;
+}
+
+/**
+ * metrics_process() - what the kernel knows of us
+ */
+void metrics_process(struct buf *b)
+{
+	metrics_number(b, "process_threads", "gauge", "Threads.", count_entries("/proc/self/task"));
+	metrics_number(b, "process_open_fds", "gauge", "Open descriptors.",
+		       count_entries("/proc/self/fd") - 1);
+	metrics_number(b, "process_resident_memory_bytes", "gauge", "Memory that is resident.",
+		       resident_pages() * sysconf(_SC_PAGESIZE));
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/network.c - is there a network for pods?
+ *
+ * How:   inotify, through libuv, on the folder of configurations and on those of
+ *        plugins. An event starts a short timer, so that a burst of them is one
+ *        look; a folder that cannot be watched, because it is missing or there are
+ *        too many watches, is looked at every two seconds instead.
+ *        A watch follows its folder where that is moved, and a new folder of the
+ *        same name has none: so each look compares the two.
+ */
+#include "cri/network.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <hawser/cni.h>
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cni/conf.h"
+
+#define SETTLE	 50   /* ms from the first event to the look */
+#define AGAIN	 2000 /* ms between looks without a watch */
+#define DIRS_MAX 16
+
+struct watch {
+	uv_fs_event_t event;
+	bool active;
+	dev_t dev; /* of the folder that is watched */
+	ino_t ino;
+	const char *path;
+};
+
+struct network {
+	uv_timer_t timer;
+	struct watch watches[DIRS_MAX];
+	size_t n_watches, open_handles;
+	char *conf_dir;
+	struct hw_strings bin_dirs;
+	pthread_mutex_t lock; /* of the pointer */
+	struct network_view *view;
+};
+
+/* ---- views -------------------------------------------------------------------------- */
+
+struct network_view *network_view_get(struct network *n)
+{
+	struct network_view *view;
+
+	pthread_mutex_lock(&n->lock);
+	view = n->view;
+	__atomic_add_fetch(&view->users, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&n->lock);
+	return view;
+}
+
+void network_view_put(struct network_view *view)
+{
+	if (!view || __atomic_sub_fetch(&view->users, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	free(view->name);
+	free(view->file);
+	free(view->message);
+	free(view);
+}
+
+static bool same_view(const struct network_view *a, const struct network_view *b)
+{
+	return a->ready == b->ready && str_equal(a->name, b->name) && str_equal(a->file, b->file) &&
+	       str_equal(a->message, b->message);
+}
+
+static void publish(struct network *n, struct network_view *view)
+{
+	struct network_view *old = n->view;
+
+	if (same_view(view, old)) {
+		network_view_put(view);
+		return;
+	}
+	pthread_mutex_lock(&n->lock);
+	n->view = view;
+	pthread_mutex_unlock(&n->lock);
+	network_view_put(old);
+	if (view->ready)
+		log_event(LOG_INFO, "the network is ready", "network", view->name, "file",
+			  view->file, NULL);
+	else
+		log_event(LOG_WARN, "the network is not ready", "reason", view->message, NULL);
+}
+
+/* ---- looking ------------------------------------------------------------------------ */
+
+static bool has_plugin(const struct network *n, const char *type)
+{
+	for (size_t i = 0; i < n->bin_dirs.n; i++) {
+		autofree char *path = str_printf("%s/%s", n->bin_dirs.v[i], type);
+
+		if (access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* NULL, or what is missing. */
+static char *missing_plugin(const struct network *n, const struct hw_conf *conf)
+{
+	AUTO(buf_done) struct buf dirs = { 0 };
+
+	for (size_t i = 0; i < n->bin_dirs.n; i++)
+		buf_printf(&dirs, "%s%s", i ? ":" : "", n->bin_dirs.v[i]);
+	for (size_t i = 0; i < hw_conf_count(conf); i++)
+		if (!has_plugin(n, hw_conf_type(conf, i)))
+			return str_printf("%s: plugin \"%s\" is not in %s", hw_conf_file(conf),
+					  hw_conf_type(conf, i), dirs.data);
+	return NULL;
+}
+
+static struct network_view *look(const struct network *n)
+{
+	struct network_view *view = mem_new(sizeof(*view));
+	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
+	struct hw_err e;
+
+	view->users = 1;
+	if (hw_conf_load_first(n->conf_dir, NULL, NULL, &conf, &e) < 0) {
+		view->message = str_copy(e.msg);
+		return view;
+	}
+	view->name = str_copy(hw_conf_name(conf));
+	view->file = str_copy(hw_conf_file(conf));
+	view->message = missing_plugin(n, conf);
+	view->ready = !view->message;
+	if (view->ready)
+		view->message = str_copy("");
+	return view;
+}
+
+/* ---- watching ----------------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *timer)
+{
+	network_look(timer->data);
+}
+
+static void on_event(uv_fs_event_t *event, const char *name, int events, int status)
+{
+	struct network *n = event->data;
+
+	(void)name;
+	(void)events;
+	(void)status;
+	if (!uv_is_active((uv_handle_t *)&n->timer) || uv_timer_get_due_in(&n->timer) > SETTLE)
+		uv_timer_start(&n->timer, on_timer, SETTLE, 0);
+}
+
+/* Return: false: it is not watched */
+static bool keep_watch(struct watch *w)
+{
+	struct stat st;
+	bool there = stat(w->path, &st) == 0;
+
+	if (w->active && there && st.st_dev == w->dev && st.st_ino == w->ino)
+		return true;
+	if (w->active)
+		uv_fs_event_stop(&w->event);
+	w->active = there && uv_fs_event_start(&w->event, on_event, w->path, 0) == 0;
+	w->dev = there ? st.st_dev : 0;
+	w->ino = there ? st.st_ino : 0;
+	return w->active;
+}
+
+/**
+ * network_look() - what is there now
+ */
+void network_look(struct network *n)
+{
+	bool watched = true;
+
+	for (size_t i = 0; i < n->n_watches; i++)
+		watched &= keep_watch(&n->watches[i]);
+	publish(n, look(n));
+	if (watched)
+		uv_timer_stop(&n->timer);
+	else
+		uv_timer_start(&n->timer, on_timer, AGAIN, 0);
+}
+
+static void add_watch(struct network *n, uv_loop_t *loop, const char *path)
+{
+	struct watch *w = &n->watches[n->n_watches];
+
+	if (n->n_watches == DIRS_MAX)
+		return;
+	uv_fs_event_init(loop, &w->event);
+	w->event.data = n;
+	w->path = path;
+	n->n_watches++;
+	n->open_handles++;
+}
+
+/**
+ * network_new() - look, and watch
+ * @loop:     that watches
+ * @conf_dir: of configurations
+ * @bin_dirs: of plugins, with colons between
+ *
+ * Return: to be ended with network_close()
+ */
+struct network *network_new(struct uv_loop_s *loop, const char *conf_dir, const char *bin_dirs)
+{
+	struct network *n = mem_new(sizeof(*n));
+
+	pthread_mutex_init(&n->lock, NULL);
+	n->conf_dir = str_copy(conf_dir);
+	strings_split(bin_dirs, ':', &n->bin_dirs);
+	n->view = mem_new(sizeof(*n->view));
+	n->view->users = 1;
+	n->view->message = str_copy("not looked at yet");
+	uv_timer_init(loop, &n->timer);
+	n->timer.data = n;
+	n->open_handles = 1;
+	add_watch(n, loop, n->conf_dir);
+	for (size_t i = 0; i < n->bin_dirs.n; i++)
+		add_watch(n, loop, n->bin_dirs.v[i]);
+	network_look(n);
+	return n;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+	struct network *n = handle->data;
+
+	if (--n->open_handles > 0)
+		return;
+	network_view_put(n->view);
+	pthread_mutex_destroy(&n->lock);
+	hw_strings_free(&n->bin_dirs);
+	free(n->conf_dir);
+	free(n);
+}
+
+/**
+ * network_close() - nobody asks any more
+ * @n: NULL: nothing
+ */
+void network_close(struct network *n)
+{
+	if (!n)
+		return;
+	for (size_t i = 0; i < n->n_watches; i++)
+		uv_close((uv_handle_t *)&n->watches[i].event, on_closed);
+	uv_close((uv_handle_t *)&n->timer, on_closed);
+}

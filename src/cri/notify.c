@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/notify.c - the two things that systemd and a daemon say to each other
+ *
+ * How:   sd_listen_fds(3) and sd_notify(3) say what goes over the line; it is a
+ *        few lines, and libsystemd would be more to load than all else of us.
+ */
+#include "cri/notify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#define FIRST_FD 3
+
+static int take_socket(int fd, struct hw_err *e)
+{
+	int listens = 0, type = 0;
+	socklen_t size = sizeof(listens), type_size = sizeof(type);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) < 0)
+		return err_set(e, -errno, "descriptor %d of LISTEN_FDS", fd);
+	if (!listens || type != SOCK_STREAM)
+		return err_text(e, -EINVAL,
+				"descriptor %d of LISTEN_FDS: not a stream socket that listens",
+				fd);
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+		return err_set(e, -errno, "descriptor %d of LISTEN_FDS", fd);
+	return 0;
+}
+
+/**
+ * notify_sockets() - those that the environment says are ours
+ * @fds: room for them
+ * @e:   the error
+ */
+int notify_sockets(int fds[NOTIFY_FDS_MAX], struct hw_err *e)
+{
+	long long pid = 0, n = 0;
+	const char *count = getenv("LISTEN_FDS");
+	bool ours = str_to_int64(str_or(getenv("LISTEN_PID"), ""), 1, INT32_MAX, &pid) &&
+		    pid == getpid();
+
+	if (!ours || !count)
+		return 0;
+	if (!str_to_int64(count, 0, NOTIFY_FDS_MAX, &n))
+		return err_text(e, -EINVAL, "LISTEN_FDS=%.32s: not a number up to %d", count,
+				NOTIFY_FDS_MAX);
+	for (int i = 0; i < n; i++) {
+		int r = take_socket(FIRST_FD + i, e);
+
+		if (r < 0)
+			return r;
+		fds[i] = FIRST_FD + i;
+	}
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_FDNAMES");
+	return (int)n;
+}
+
+/**
+ * notify_send() - tell the service manager, if there is one
+ * @text: lines of NAME=VALUE
+ */
+void notify_send(const char *text)
+{
+	const char *path = str_or(getenv("NOTIFY_SOCKET"), "");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	size_t len = strlen(path);
+	autoclose int fd = -1;
+
+	if ((path[0] != '/' && path[0] != '@') || len >= sizeof(to.sun_path))
+		return;
+	memcpy(to.sun_path, path, len);
+	if (path[0] == '@')
+		to.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0)
+		(void)!sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
+}
+
+/** notify_reloading() - until the next READY=1 */
+void notify_reloading(void)
+{
+	autofree char *text = str_printf("RELOADING=1\nMONOTONIC_USEC=%" PRId64, time_now() / 1000);
+
+	notify_send(text);
+}

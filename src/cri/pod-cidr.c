@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/pod-cidr.c - the addresses that kubelet gives this node's pods
+ *
+ * Rules: a template whose result is no network configuration changes nothing.
+ *        Nothing is synced: what a power cut spoils is made again when kubelet tells
+ *        the CIDR, which it does after each start.
+ */
+#include "cri/pod-cidr.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <hawser/addr.h>
+#include <hawser/cni.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "cni/conf.h"
+#include "cri/template.h"
+
+#define FILE_NAME "pod-cidr"
+#define CIDRS_MAX 16
+#define TEXT_MAX  4096 /* of all of them, as text */
+
+/**
+ * pod_cidr_parse() - each CIDR of a text with commas
+ */
+int pod_cidr_parse(const char *text, struct hw_strings *ret_ranges, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings list = { 0 };
+	struct hw_prefix prefix;
+
+	if (strlen(text) > TEXT_MAX)
+		return err_text(e, -EINVAL, "pod CIDR: longer than %d bytes", TEXT_MAX);
+	if (*text)
+		strings_split(text, ',', &list);
+	if (list.n > CIDRS_MAX)
+		return err_text(e, -EINVAL, "pod CIDR: more than %d", CIDRS_MAX);
+	for (size_t i = 0; i < list.n; i++)
+		if (hw_prefix_parse(list.v[i], &prefix, e) < 0)
+			return err_ctx(e, "pod CIDR \"%.100s\"", text);
+	*ret_ranges = list;
+	list = (struct hw_strings){ 0 };
+	return 0;
+}
+
+int pod_cidr_save(const char *state, const char *text, struct hw_err *e)
+{
+	autofree char *path = str_printf("%s/" FILE_NAME, state);
+
+	if (file_replace(AT_FDCWD, path, text, strlen(text), 0644, 0, e) < 0)
+		return err_ctx(e, "keep the pod CIDR");
+	return 0;
+}
+
+/**
+ * pod_cidr_read() - what pod_cidr_save() has kept
+ */
+int pod_cidr_read(const char *state, char **ret_text, struct hw_err *e)
+{
+	autofree char *path = str_printf("%s/" FILE_NAME, state);
+	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
+	int r = file_read(AT_FDCWD, path, TEXT_MAX, &text, e);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return err_ctx(e, "read the pod CIDR");
+	if (pod_cidr_parse(str_or(text.data, ""), &ranges, e) < 0)
+		return err_ctx(e, "%s", path);
+	*ret_text = buf_take(&text);
+	return 1;
+}
+
+/* The default routes of the families that there are, IPv4 first. */
+static void make_routes(const struct hw_strings *ranges, struct hw_strings *routes)
+{
+	static const struct {
+		int family;
+		const char *all;
+	} families[] = { { AF_INET, "0.0.0.0/0" }, { AF_INET6, "::/0" } };
+
+	for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
+		bool found = false;
+
+		for (size_t i = 0; !found && i < ranges->n; i++)
+			found = (strchr(ranges->v[i], ':') ? AF_INET6 : AF_INET) ==
+				families[f].family;
+		if (found)
+			strings_add(routes, families[f].all);
+	}
+}
+
+static int fill(const char *text, const char *file, struct buf *ret, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings ranges = { 0 }, routes = { 0 };
+	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
+	AUTO(buf_done) struct buf template = { 0 };
+	struct template_data data = { .ranges = &ranges, .routes = &routes };
+	int r = pod_cidr_parse(text, &ranges, e);
+
+	if (r == 0)
+		r = file_read(AT_FDCWD, file, CONF_SIZE_MAX, &template, e);
+	if (r < 0)
+		return r;
+	make_routes(&ranges, &routes);
+	data.pod_cidr = ranges.n ? ranges.v[0] : "";
+	if (template_render(str_or(template.data, ""), template.len, &data, ret, e) < 0)
+		return err_ctx(e, "%s", file);
+	if (hw_conf_parse(str_or(ret->data, ""), ret->len, &conf, e) < 0)
+		return err_ctx(e, "what %s makes of the pod CIDR %s", file, text);
+	return 0;
+}
+
+/**
+ * pod_cidr_render() - the network configuration that a template makes
+ * @text:          as kubelet says it
+ * @template_file: its path
+ * @conf_dir:      where the result goes
+ * @e:             the error
+ */
+int pod_cidr_render(const char *text, const char *template_file, const char *conf_dir,
+		    struct hw_err *e)
+{
+	autofree char *path = str_printf("%s/" POD_CIDR_CONFLIST, conf_dir);
+	AUTO(buf_done) struct buf now = { 0 }, next = { 0 };
+	struct hw_err ignored;
+	int r = fill(text, template_file, &next, e);
+
+	if (r < 0)
+		return err_ctx(e, "network from template");
+	if (file_read(AT_FDCWD, path, CONF_SIZE_MAX, &now, &ignored) == 0 && now.len == next.len &&
+	    memcmp(str_or(now.data, ""), str_or(next.data, ""), now.len) == 0)
+		return 0;
+	r = file_mkdirs(AT_FDCWD, conf_dir, 0755, e);
+	if (r == 0)
+		r = file_replace(AT_FDCWD, path, next.data, next.len, 0644, 0, e);
+	return r < 0 ? err_ctx(e, "network from template") : 1;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/pull-service.c - pulls, asked for over CRI or hawser.v1
+ *
+ * What:  PullImage, which says nothing until the image is there, and hawser.v1's
+ *        Pull, which tells how far each layer is.
+ * Rules: who hangs up, or is past his deadline, no longer wants the image.
+ */
+#include "cri/pull-service.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "api/call.h"
+#include "api/cri-v1.pb-c.h"
+#include "api/hawser-v1.pb-c.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cri/credentials.h"
+#include "cri/helper.h"
+#include "cri/save-service.h"
+#include "cri/verify-service.h"
+#include "image/pull.h"
+#include "rpc/grpc-status.h"
+
+/* ---- how pulls are done ------------------------------------------------------------- */
+
+static struct pull_options make_options(const struct config *c, const char *program)
+{
+	return (struct pull_options){
+		.program = program,
+		.auth_file = *c->auth_file ? c->auth_file : NULL,
+		.certs_dir = *c->certs_dir ? c->certs_dir : NULL,
+		.mirrors = &c->registry_mirror,
+		.plain_http = &c->plain_http,
+		.idle_ms = c->pull_timeout * 1000,
+		.layer_bytes = c->decompression_limit,
+		.reserve = c->disk_reserve,
+	};
+}
+
+struct puller *pull_start(struct store *store, const struct config *c)
+{
+	autofree char *program = helper_find("hawser-fetch");
+	struct pull_options options = make_options(c, program);
+
+	return puller_new(store, &options);
+}
+
+void pull_configure(struct puller *p, const struct config *c)
+{
+	autofree char *program = helper_find("hawser-fetch");
+	struct pull_options options = make_options(c, program);
+
+	puller_set(p, &options);
+}
+
+/* ---- a pull ------------------------------------------------------------------------- */
+
+static int run_pull(struct daemon *d, struct rpc_call *call, const struct credentials_given *given,
+		    struct pull_request *request, struct pull_result *ret, struct hw_err *e)
+{
+	AUTO(credentials_done) struct credentials who = { 0 };
+	AUTO(reference_done) struct reference ref = { 0 };
+	int r = reference_parse(request->reference, &ref, e);
+
+	if (r == 0)
+		r = credentials_choose(given, &ref, &who, e);
+	if (r < 0)
+		return err_ctx(e, "pull image \"%.256s\"", request->reference);
+	request->username = who.username;
+	request->password = who.password;
+	request->identity_token = who.identity_token;
+	request->registry_token = who.registry_token;
+	request->deadline = rpc_deadline(call);
+	request->cancel_fd = rpc_over_fd(call);
+	r = pull(d->puller, request, ret, e);
+	if (r == 0)
+		log_event(LOG_INFO, "pulled", "image", request->reference, "id", ret->id, NULL);
+	return r;
+}
+
+int pull_serve_cri(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+		   struct hw_err *e)
+{
+	const Runtime__V1__PullImageRequest *asked = (const Runtime__V1__PullImageRequest *)message;
+	Runtime__V1__PullImageResponse answer = RUNTIME__V1__PULL_IMAGE_RESPONSE__INIT;
+	struct pull_request request = { .reference = asked->image ? asked->image->image : "" };
+	struct credentials_given given = { 0 };
+	struct pull_result result;
+	int r;
+
+	if (!*request.reference)
+		return status_set(e, STATUS_INVALID_ARGUMENT, "the request names no image");
+	if (asked->auth)
+		given = (struct credentials_given){
+			.username = asked->auth->username,
+			.password = asked->auth->password,
+			.auth = asked->auth->auth,
+			.server_address = asked->auth->server_address,
+			.identity_token = asked->auth->identity_token,
+			.registry_token = asked->auth->registry_token,
+		};
+	r = run_pull(d, call, &given, &request, &result, e);
+	answer.image_ref = result.id;
+	return r < 0 ? r : api_send(call, &answer.base, e);
+}
+
+/* ---- with progress ------------------------------------------------------------------ */
+
+struct progress {
+	struct rpc_call *call;
+	struct pull_layer *told; /* what the client knows */
+	size_t n;
+};
+
+static bool is_news(const struct progress *p, size_t i, const struct pull_layer *layer)
+{
+	return i >= p->n || p->told[i].state != layer->state || p->told[i].bytes != layer->bytes ||
+	       p->told[i].size != layer->size;
+}
+
+static void set_layer(Hawser__V1__LayerProgress *m, const struct pull_layer *layer)
+{
+	static const Hawser__V1__LayerProgress__State states[] = {
+		[PULL_WAITING] = HAWSER__V1__LAYER_PROGRESS__STATE__WAITING,
+		[PULL_FETCHING] = HAWSER__V1__LAYER_PROGRESS__STATE__DOWNLOADING,
+		[PULL_UNPACKING] = HAWSER__V1__LAYER_PROGRESS__STATE__UNPACKING,
+		[PULL_COMPLETE] = HAWSER__V1__LAYER_PROGRESS__STATE__DONE,
+		[PULL_PRESENT] = HAWSER__V1__LAYER_PROGRESS__STATE__PRESENT,
+	};
+
+	hawser__v1__layer_progress__init(m);
+	m->digest = (char *)layer->digest;
+	m->state = states[layer->state];
+	m->done_bytes = (uint64_t)layer->bytes;
+	m->total_bytes = (uint64_t)layer->size;
+}
+
+/* A client that does not read is found out by the call's own end. */
+static void tell(void *ctx, const struct pull_layer *layers, size_t n)
+{
+	struct progress *p = ctx;
+	autofree Hawser__V1__LayerProgress *messages = mem_new((n + 1) * sizeof(*messages));
+	autofree Hawser__V1__LayerProgress **list =
+		mem_new((n + 1) * sizeof(Hawser__V1__LayerProgress *));
+	Hawser__V1__PullProgress answer = HAWSER__V1__PULL_PROGRESS__INIT;
+	struct hw_err e;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_news(p, i, &layers[i]))
+			continue;
+		set_layer(&messages[i], &layers[i]);
+		list[answer.n_layers++] = &messages[i];
+	}
+	answer.layers = list;
+	if (answer.n_layers > 0)
+		api_send(p->call, &answer.base, &e);
+	p->told = mem_resize(p->told, n + 1, sizeof(*p->told));
+	memcpy(p->told, layers, n * sizeof(*layers));
+	p->n = n;
+}
+
+/* "OS/ARCHITECTURE[/VARIANT]" */
+static int parse_platform(const char *text, struct platform *ret, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings words = { 0 };
+
+	strings_split(text, '/', &words);
+	if (words.n < 2 || words.n > 3 || !*words.v[0] || !*words.v[1])
+		return status_set(e, STATUS_INVALID_ARGUMENT,
+				  "platform \"%.100s\": expected OS/ARCHITECTURE[/VARIANT]", text);
+	ret->os = str_copy(words.v[0]);
+	ret->architecture = str_copy(words.v[1]);
+	ret->variant = words.n == 3 ? str_copy(words.v[2]) : NULL;
+	return 0;
+}
+
+static int send_end(struct rpc_call *call, const char *reference, struct pull_result *result,
+		    struct hw_err *e)
+{
+	Hawser__V1__PullProgress answer = HAWSER__V1__PULL_PROGRESS__INIT;
+	AUTO(reference_done) struct reference ref = { 0 };
+	autofree char *name = NULL, *with_digest = NULL;
+
+	if (reference_parse(reference, &ref, e) < 0)
+		return e->code;
+	name = reference_name(&ref);
+	with_digest = str_printf("%s@%s", name, result->digest);
+	answer.image_id = result->id;
+	answer.image_ref = with_digest;
+	return api_send(call, &answer.base, e);
+}
+
+static int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+		      struct hw_err *e)
+{
+	const Hawser__V1__PullRequest *asked = (const Hawser__V1__PullRequest *)message;
+	AUTO(platform_done) struct platform platform = { 0 };
+	struct progress progress = { .call = call };
+	struct pull_request request = {
+		.reference = asked->image,
+		.progress = tell,
+		.ctx = &progress,
+	};
+	struct credentials_given given = { 0 };
+	struct pull_result result;
+	int r = *asked->platform ? parse_platform(asked->platform, &platform, e) : 0;
+
+	if (*asked->platform)
+		request.platform = &platform;
+	if (asked->credentials)
+		given = (struct credentials_given){
+			.username = asked->credentials->username,
+			.password = asked->credentials->password,
+			.identity_token = asked->credentials->identity_token,
+			.registry_token = asked->credentials->registry_token,
+		};
+	if (r == 0)
+		r = run_pull(d, call, &given, &request, &result, e);
+	free(progress.told);
+	return r < 0 ? r : send_end(call, request.reference, &result, e);
+}
+
+const struct service_method hawser_image_methods[] = {
+	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
+	{ "Save", save_serve, RPC_LONG | RPC_STREAM_OUT },
+	{ "Verify", verify_serve, RPC_LONG | RPC_STREAM_OUT },
+	{ 0 },
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/pull-service.h - pulls, asked for over CRI or hawser.v1
+ */
+#ifndef CRI_PULL_SERVICE_H
+#define CRI_PULL_SERVICE_H
+
+#include "cri/daemon.h"
+
+/* runtime.v1.ImageService/PullImage; the rest of that service is in image-service.c. */
+int pull_serve_cri(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+		   struct hw_err *e);
+
+/* The pulls of a configuration, from now on. */
+struct puller *pull_start(struct store *store, const struct config *c);
+void pull_configure(struct puller *p, const struct config *c);
+
+#endif

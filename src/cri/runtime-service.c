@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/runtime-service.c - runtime.v1.RuntimeService: what the runtime is
+ *
+ * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. The calls about
+ *        pods and containers are not offered yet.
+ * Rules: all but the last are answered on the loop, from what is known.
+ */
+#include <unistd.h>
+
+#include "api/call.h"
+#include "api/cri-v1.pb-c.h"
+#include "base/str.h"
+#include "cri/daemon.h"
+#include "cri/pod-cidr.h"
+#include "cri/service.h"
+
+#define KUBELET_API "0.1.0" /* what every runtime says here */
+
+/* protobuf-c's strings are not const, but it does not write to them. */
+static char *text(const char *s)
+{
+	return (char *)s;
+}
+
+static int serve_version(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+			 struct hw_err *e)
+{
+	Runtime__V1__VersionResponse answer = RUNTIME__V1__VERSION_RESPONSE__INIT;
+
+	(void)d;
+	(void)request;
+	answer.version = text(KUBELET_API);
+	answer.runtime_name = text("hawser");
+	answer.runtime_version = text(HAWSER_VERSION);
+	answer.runtime_api_version = text("v1");
+	return api_send(call, &answer.base, e);
+}
+
+/* ---- Status ------------------------------------------------------------------------- */
+
+/* Which keys critest and people look for. */
+static char *config_info(const struct config *c)
+{
+	AUTO(value_free) struct value *object = value_new_object();
+	autofree char *keys = hw_field_encode(config_fields, c, 0);
+
+	value_set(object, "stateDir", value_new_string(c->state));
+	value_set(object, "rootDir", value_new_string(c->root));
+	value_set(object, "file", value_new_string(c->file));
+	value_set(object, "keys", value_literal(keys));
+	return value_format(object, 0);
+}
+
+static char *network_info(const struct network_view *view)
+{
+	AUTO(value_free) struct value *object = value_new_object();
+
+	value_set(object, "ready", value_new_bool(view->ready));
+	value_set(object, "name", value_new_string(str_or(view->name, "")));
+	value_set(object, "file", value_new_string(str_or(view->file, "")));
+	value_set(object, "message", value_new_string(view->message));
+	return value_format(object, 0);
+}
+
+static void set_pair(Runtime__V1__StatusResponse__InfoEntry *entry, const char *key, char *value)
+{
+	runtime__v1__status_response__info_entry__init(entry);
+	entry->key = text(key);
+	entry->value = value;
+}
+
+static void set_conditions(Runtime__V1__RuntimeCondition conditions[2],
+			   const struct network_view *view, char *network_message)
+{
+	runtime__v1__runtime_condition__init(&conditions[0]);
+	conditions[0].type = text("RuntimeReady");
+	conditions[0].status = true;
+	runtime__v1__runtime_condition__init(&conditions[1]);
+	conditions[1].type = text("NetworkReady");
+	conditions[1].status = view->ready;
+	if (view->ready)
+		return;
+	conditions[1].reason = text("NetworkPluginNotReady");
+	conditions[1].message = network_message;
+}
+
+/* The one handler that there is by default; it promises nothing. */
+static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse answer,
+		       const struct network_view *view, struct hw_err *e)
+{
+	Runtime__V1__RuntimeHandlerFeatures none = RUNTIME__V1__RUNTIME_HANDLER_FEATURES__INIT;
+	Runtime__V1__RuntimeHandler handler = RUNTIME__V1__RUNTIME_HANDLER__INIT;
+	Runtime__V1__RuntimeFeatures features = RUNTIME__V1__RUNTIME_FEATURES__INIT;
+	Runtime__V1__RuntimeStatus status = RUNTIME__V1__RUNTIME_STATUS__INIT;
+	Runtime__V1__RuntimeCondition conditions[2];
+	Runtime__V1__RuntimeCondition *condition_list[] = { &conditions[0], &conditions[1] };
+	Runtime__V1__RuntimeHandler *handler_list[] = { &handler };
+	autofree char *message = str_printf("Network plugin returns error: %s", view->message);
+
+	set_conditions(conditions, view, message);
+	status.n_conditions = ARRAY_SIZE(condition_list);
+	status.conditions = condition_list;
+	handler.features = &none;
+	answer.status = &status;
+	answer.n_runtime_handlers = ARRAY_SIZE(handler_list);
+	answer.runtime_handlers = handler_list;
+	answer.features = &features;
+	return api_send(call, &answer.base, e);
+}
+
+static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+			struct hw_err *e)
+{
+	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
+	AUTO(config_unref) struct config *c = daemon_config(d);
+	Runtime__V1__StatusResponse answer = RUNTIME__V1__STATUS_RESPONSE__INIT;
+	Runtime__V1__StatusResponse__InfoEntry pairs[2];
+	Runtime__V1__StatusResponse__InfoEntry *list[] = { &pairs[0], &pairs[1] };
+	autofree char *config = NULL, *network = NULL;
+
+	if (((const Runtime__V1__StatusRequest *)request)->verbose) {
+		config = config_info(c);
+		network = network_info(view);
+		set_pair(&pairs[0], "config", config);
+		set_pair(&pairs[1], "network", network);
+		answer.n_info = ARRAY_SIZE(list);
+		answer.info = list;
+	}
+	return send_status(call, answer, view, e);
+}
+
+/* ---- configuration ------------------------------------------------------------------ */
+
+static bool uses_systemd(const struct config *c)
+{
+	if (str_equal(c->cgroup_driver, "auto"))
+		return access("/run/systemd/system", F_OK) == 0;
+	return str_equal(c->cgroup_driver, "systemd");
+}
+
+static int serve_runtime_config(struct daemon *d, struct rpc_call *call,
+				const ProtobufCMessage *request, struct hw_err *e)
+{
+	AUTO(config_unref) struct config *c = daemon_config(d);
+	Runtime__V1__RuntimeConfigResponse answer = RUNTIME__V1__RUNTIME_CONFIG_RESPONSE__INIT;
+	Runtime__V1__LinuxRuntimeConfiguration linux_config =
+		RUNTIME__V1__LINUX_RUNTIME_CONFIGURATION__INIT;
+
+	(void)request;
+	linux_config.cgroup_driver = uses_systemd(c) ? RUNTIME__V1__CGROUP_DRIVER__SYSTEMD
+						     : RUNTIME__V1__CGROUP_DRIVER__CGROUPFS;
+	answer.linux = &linux_config;
+	return api_send(call, &answer.base, e);
+}
+
+static int set_cidr(struct daemon *d, const char *cidr, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
+	AUTO(config_unref) struct config *c = daemon_config(d);
+	int r = pod_cidr_parse(cidr, &ranges, e);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&d->cidr_lock);
+	r = pod_cidr_save(c->state, cidr, e);
+	if (r == 0)
+		r = daemon_render_network(d, cidr, e);
+	pthread_mutex_unlock(&d->cidr_lock);
+	return r;
+}
+
+static int serve_update(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+			struct hw_err *e)
+{
+	Runtime__V1__UpdateRuntimeConfigResponse answer =
+		RUNTIME__V1__UPDATE_RUNTIME_CONFIG_RESPONSE__INIT;
+	const Runtime__V1__RuntimeConfig *config =
+		((const Runtime__V1__UpdateRuntimeConfigRequest *)request)->runtime_config;
+	const char *cidr = config && config->network_config ? config->network_config->pod_cidr : "";
+	int r = *cidr ? set_cidr(d, cidr, e) : 0;
+
+	return r < 0 ? r : api_send(call, &answer.base, e);
+}
+
+const struct service_method runtime_methods[] = {
+	{ "Version", serve_version, RPC_INSTANT },
+	{ "Status", serve_status, RPC_INSTANT },
+	{ "RuntimeConfig", serve_runtime_config, RPC_INSTANT },
+	{ "UpdateRuntimeConfig", serve_update, 0 },
+	{ 0 },
+};

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/service.c - a service of proto/, with functions for the calls that we offer
+ */
+#include "cri/service.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "api/call.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "rpc/grpc-status.h"
+
+struct service {
+	struct daemon *daemon;
+	const ProtobufCServiceDescriptor *descriptor;
+	struct rpc_method *methods;	       /* as in the descriptor, then { 0 } */
+	const struct service_method **offered; /* beside them; NULL: it is not */
+};
+
+static int run(struct service *s, size_t i, struct rpc_call *call, struct hw_err *e)
+{
+	const struct service_method *offered = s->offered[i];
+	AUTO(message_free) ProtobufCMessage *request = NULL;
+	int r;
+
+	if (!offered)
+		return status_set(e, STATUS_UNIMPLEMENTED, "%s is not offered by hawser-cri %s",
+				  s->descriptor->methods[i].name, HAWSER_VERSION);
+	if (!(offered->flags & RPC_STREAM_IN)) {
+		r = api_receive(call, s->descriptor->methods[i].input, &request, e);
+		if (r < 0)
+			return r;
+	}
+	return offered->serve(s->daemon, call, request, e);
+}
+
+static int dispatch(struct rpc_call *call, void *ctx, struct hw_err *e)
+{
+	struct service *s = ctx;
+	size_t i = (size_t)(rpc_method(call) - s->methods);
+	char id[24];
+	int r;
+
+	snprintf(id, sizeof(id), "%" PRIu64, rpc_id(call));
+	log_context("call", id);
+	r = run(s, i, call, e);
+	if (r < 0 && status_of(e) != STATUS_UNIMPLEMENTED)
+		log_event(LOG_INFO, "a call failed", "method", s->descriptor->methods[i].name,
+			  "code", status_name((int)status_of(e)), "error", e->msg, NULL);
+	else
+		log_event(LOG_DEBUG, "served", "method", s->descriptor->methods[i].name, NULL);
+	log_context(NULL, NULL);
+	return r < 0 ? r : 0;
+}
+
+static const struct service_method *find(const struct service_method *methods, const char *name)
+{
+	for (; methods->name; methods++)
+		if (str_equal(methods->name, name))
+			return methods;
+	return NULL;
+}
+
+/**
+ * service_new() - the server's table of methods
+ * @d:          for the functions
+ * @descriptor: generated from proto/
+ * @methods:    those that are offered
+ */
+struct service *service_new(struct daemon *d, const ProtobufCServiceDescriptor *descriptor,
+			    const struct service_method *methods)
+{
+	struct service *s = mem_new(sizeof(*s));
+	unsigned n = descriptor->n_methods;
+
+	*s = (struct service){ .daemon = d, .descriptor = descriptor };
+	s->methods = mem_new((n + 1) * sizeof(*s->methods));
+	s->offered = mem_new(n * sizeof(const struct service_method *));
+	for (unsigned i = 0; i < n; i++) {
+		const char *name = descriptor->methods[i].name;
+
+		s->offered[i] = find(methods, name);
+		s->methods[i] = (struct rpc_method){
+			.path = str_printf("/%s/%s", descriptor->name, name),
+			.handle = dispatch,
+			.flags = s->offered[i] ? s->offered[i]->flags : RPC_INSTANT,
+		};
+	}
+	for (; methods->name; methods++)
+		assert(protobuf_c_service_descriptor_get_method_by_name(descriptor, methods->name));
+	return s;
+}
+
+void service_free(struct service *s)
+{
+	if (!s)
+		return;
+	for (struct rpc_method *m = s->methods; m->path; m++)
+		free((char *)m->path);
+	free(s->methods);
+	free(s->offered);
+	free(s);
+}
+
+const struct rpc_method *service_methods(const struct service *s)
+{
+	return s->methods;
+}

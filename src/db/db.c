@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * db/db.c - open a database, bring its schema up to date; transactions
+ *
+ * How:   the version is PRAGMA user_version, which is read before anything is
+ *        written. Each migration and its version are one transaction.
+ *        Write-ahead log; small caches, since the daemons are to be small.
+ */
+#include "db/db.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "db/handle.h"
+
+#define DB_MODE 0600
+
+/* By the primary code; what is not here is our own mistake. */
+static const struct {
+	int code;
+	int error;
+} db_errors[] = {
+	{ SQLITE_FULL, ENOSPC },     { SQLITE_BUSY, EBUSY },	 { SQLITE_LOCKED, EBUSY },
+	{ SQLITE_CORRUPT, EUCLEAN }, { SQLITE_NOTADB, EUCLEAN }, { SQLITE_READONLY, EROFS },
+	{ SQLITE_CANTOPEN, EIO },    { SQLITE_IOERR, EIO },	 { SQLITE_PERM, EACCES },
+	{ SQLITE_AUTH, EACCES },     { SQLITE_TOOBIG, EFBIG },	 { SQLITE_CONSTRAINT, EEXIST },
+};
+
+static int db_errno(struct db *db, int code)
+{
+	int primary = code & 0xff;
+	int system = db->handle ? sqlite3_system_errno(db->handle) : 0;
+
+	if (primary == SQLITE_NOMEM)
+		mem_exhausted();
+	if (code == SQLITE_IOERR_SHMSIZE)
+		return ENOSPC; /* the index of the log could not grow */
+	if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && system > 0)
+		return system;
+	for (size_t i = 0; i < ARRAY_SIZE(db_errors); i++)
+		if (db_errors[i].code == primary)
+			return db_errors[i].error;
+	return EINVAL;
+}
+
+int db_failed(struct db *db, int code, const char *what, struct hw_err *e)
+{
+	int error = db_errno(db, code);
+	const char *why = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
+
+	return err_text(e, -error, "%s: %.128s: %s", db->path, what, why);
+}
+
+/* ---- opening ------------------------------------------------------------------ */
+
+/* SQLite would make it readable for everybody. */
+static int db_make_file(const char *path, struct hw_err *e)
+{
+	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
+
+	return fd < 0 ? err_set(e, -errno, "open %s", path) : 0;
+}
+
+static int db_pragma(struct db *db, const char *text, struct hw_err *e)
+{
+	int code = sqlite3_exec(db->handle, text, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : db_failed(db, code, text, e);
+}
+
+static int db_version(struct db *db, const struct db_options *options, size_t *ret_version,
+		      struct hw_err *e)
+{
+	int64_t version = 0;
+	int r = db_get_int(db, "PRAGMA user_version", DB_NO_VALUES, &version, e);
+
+	if (r < 0)
+		return r;
+	if (version < 0 || (uint64_t)version > options->n_migrations) {
+		/* closing must not write either */
+		sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+		return err_text(e, -ENOTSUP,
+				"%s: its schema has version %lld, but this program knows only up "
+				"to %zu: was it written by a newer one?",
+				db->path, (long long)version, options->n_migrations);
+	}
+	*ret_version = (size_t)version;
+	return 0;
+}
+
+static int db_set_up(struct db *db, const struct db_options *options, struct hw_err *e)
+{
+	int r = db_pragma(db,
+			  "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
+			  "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256;",
+			  e);
+
+	if (r < 0)
+		return r;
+	return db_pragma(
+		db, options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
+		e);
+}
+
+static int db_migrate_one(struct db *db, const char *sql, size_t version, struct hw_err *e)
+{
+	AUTO(db_change_done) struct db_change change = { 0 };
+	char stamp[64];
+	int r = db_begin(db, &change, e);
+
+	snprintf(stamp, sizeof(stamp), "PRAGMA user_version = %zu", version);
+	if (r == 0)
+		r = db_pragma(db, sql, e);
+	if (r == 0)
+		r = db_pragma(db, stamp, e);
+	if (r == 0)
+		r = db_commit(&change, e);
+	return r;
+}
+
+static int db_migrate(struct db *db, const struct db_options *options, size_t version,
+		      struct hw_err *e)
+{
+	for (; version < options->n_migrations; version++) {
+		int r = db_migrate_one(db, options->migrations[version], version + 1, e);
+
+		if (r < 0)
+			return err_ctx(e, "bring the schema to version %zu", version + 1);
+	}
+	return 0;
+}
+
+/**
+ * db_open() - open a database, or make it, and bring its schema up to date
+ *
+ * Return: 0; -ENOTSUP: written by a newer program, and not touched; -EUCLEAN: it is
+ * none, or damaged; or negative errno
+ */
+int db_open(const char *path, const struct db_options *options, struct db **ret_db,
+	    struct hw_err *e)
+{
+	AUTO(db_close) struct db *db = NULL;
+	size_t version = 0;
+	int r = db_make_file(path, e), code;
+
+	if (r < 0)
+		return r;
+	db = mem_new(sizeof(*db));
+	db->path = str_copy(path);
+	code = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+			       NULL);
+	if (code != SQLITE_OK)
+		return db_failed(db, code, "open", e);
+	sqlite3_extended_result_codes(db->handle, 1);
+	sqlite3_busy_timeout(db->handle, options->busy_ms);
+	r = db_version(db, options, &version, e);
+	if (r == 0)
+		r = db_set_up(db, options, e);
+	if (r == 0)
+		r = db_migrate(db, options, version, e);
+	if (r == 0)
+		*ret_db = take_ptr(db);
+	return r;
+}
+
+/** db_close() - close it; NULL is fine */
+void db_close(struct db *db)
+{
+	if (!db)
+		return;
+	sqlite3_close(db->handle);
+	free(db->path);
+	free(db);
+}
+
+/* ---- transactions ------------------------------------------------------------- */
+
+/** db_begin() - nobody else writes until it has ended */
+int db_begin(struct db *db, struct db_change *ret_change, struct hw_err *e)
+{
+	int r = db_pragma(db, "BEGIN IMMEDIATE", e);
+
+	if (r == 0)
+		ret_change->db = db;
+	return r;
+}
+
+/** db_commit() - all of it counts; on failure none of it does, once the change is done */
+int db_commit(struct db_change *c, struct hw_err *e)
+{
+	int r = db_pragma(c->db, "COMMIT", e);
+
+	if (r == 0)
+		c->db = NULL;
+	return r;
+}
+
+/** db_change_done() - roll back what was not committed */
+void db_change_done(struct db_change *c)
+{
+	/* after some errors SQLite has done it already */
+	if (c->db && !sqlite3_get_autocommit(c->db->handle))
+		sqlite3_exec(c->db->handle, "ROLLBACK", NULL, NULL, NULL);
+	c->db = NULL;
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/fetch/conductor.c - hawser-fetch's first process: who fetches, who unpacks, when
+ *
+ * How:   one loop over poll(). The states of layers are in conductor-layer.h.
+ */
+#include "image/fetch/conductor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/time.h"
+#include "image/fetch/conductor-layer.h"
+#include "image/fetch/fetcher.h"
+#include "image/manifest.h"
+
+#define BLAME_MS 2000 /* to hear what the process that fetches has to say */
+
+static void conductor_done(struct conductor *c)
+{
+	for (size_t i = 0; i < c->n; i++) {
+		layer_child_done(&c->layers[i].child);
+		unpacked_done(&c->layers[i].result);
+	}
+	if (c->fetcher_pid > 0) {
+		kill(c->fetcher_pid, SIGKILL);
+		while (waitpid(c->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	mem_close_fd(&c->fetcher);
+	job_plan_done(&c->plan);
+	free(c->layers);
+	free(c->host);
+}
+AUTO_VALUE_DEFINE(conductor_done, struct conductor);
+
+/* ---- the process that fetches ---------------------------------------------- */
+
+/* Of the descriptors it keeps its socket, and where messages for people go. */
+static void be_fetcher(const struct job *job, int socket)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(socket, STDERR_FILENO + 1);
+	close_range(STDERR_FILENO + 2, ~0U, 0);
+	_exit(fetcher_run(STDERR_FILENO + 1, job));
+}
+
+static int start_fetcher(struct conductor *c, struct hw_err *e)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(e, -errno, "make a socket");
+	c->fetcher = pair[0];
+	c->fetcher_pid = fork();
+	if (c->fetcher_pid == 0)
+		be_fetcher(c->job, pair[1]);
+	close(pair[1]);
+	if (c->fetcher_pid < 0)
+		return err_set(e, -errno, "fork");
+	return 0;
+}
+
+/* ---- what comes in --------------------------------------------------------- */
+
+static int take_plan(struct conductor *c, const struct job_message *m, struct hw_err *e)
+{
+	const struct job_layer *v;
+	int r;
+
+	if (m->type != JOB_PLAN || c->planned)
+		return err_text(e, -EBADMSG, "a message of type %d was not expected", m->type);
+	r = job_decode(m, job_plan_fields, &c->plan, e);
+	if (r < 0)
+		return err_ctx(e, "plan");
+	if (c->plan.layers.n > MANIFEST_ENTRIES_MAX)
+		return err_text(e, -EFBIG, "a plan of %zu layers", c->plan.layers.n);
+	c->planned = true;
+	c->n = c->plan.layers.n;
+	c->layers = mem_new((c->n + 1) * sizeof(*c->layers));
+	v = c->plan.layers.v;
+	for (size_t i = 0; v && i < c->n; i++) {
+		c->layers[i].plan = &v[i];
+		c->layers[i].state = v[i].have ? DONE : WAITING;
+		layer_child_init(&c->layers[i].child);
+	}
+	return conductor_go_on(c, NULL, e);
+}
+
+/* Return: 0; -EPIPE when the daemon has gone */
+static int from_daemon(struct conductor *c, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = job_receive(c->daemon, c->job->idle_ms, &m, e);
+
+	if (r == 0)
+		return err_text(e, -EPIPE, "the daemon has gone");
+	return r < 0 ? r : take_plan(c, &m, e);
+}
+
+static int take_fetched(struct conductor *c, const struct job_message *m, struct hw_err *e)
+{
+	AUTO(job_step_done) struct job_step step = { 0 };
+	int r = job_decode(m, job_step_fields, &step, e);
+
+	if (r < 0)
+		return r;
+	if (!c->layers || (size_t)step.layer >= c->n)
+		return err_text(e, -EBADMSG, "there is no layer %d", step.layer);
+	c->layers[step.layer].fetched = true;
+	r = job_send(c->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, c->job->idle_ms, e);
+	return r < 0 ? r : conductor_go_on(c, &c->layers[step.layer], e);
+}
+
+/* A broken pipe is the fault of the process that unpacks, and that one says why. */
+static int take_failed(struct conductor *c, const struct job_message *m, struct hw_err *e)
+{
+	int r = job_decode_failed(m, e);
+
+	if (r != -EPIPE)
+		return r;
+	c->broken = true;
+	return 0;
+}
+
+static void remember_host(struct conductor *c, const struct job_message *m)
+{
+	AUTO(job_resolved_done) struct job_resolved resolved = { 0 };
+	struct hw_err ignored;
+
+	if (job_decode(m, job_resolved_fields, &resolved, &ignored) == 0 && !c->host)
+		c->host = take_ptr(resolved.host);
+}
+
+static int take_message(struct conductor *c, const struct job_message *m, struct hw_err *e)
+{
+	switch (m->type) {
+	case JOB_FETCHED:
+		return take_fetched(c, m, e);
+	case JOB_FAILED:
+		return take_failed(c, m, e);
+	case JOB_RESOLVED:
+		remember_host(c, m);
+		break;
+	case JOB_MANIFEST:
+	case JOB_CONFIG:
+	case JOB_PROGRESS:
+		break;
+	default:
+		return err_text(e, -EBADMSG, "a message of type %d was not expected", m->type);
+	}
+	return job_send(c->daemon, m->type, m->data.data, m->data.len, -1, c->job->idle_ms, e);
+}
+
+static int from_fetcher(struct conductor *c, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = job_receive(c->fetcher, c->job->idle_ms, &m, e);
+
+	if (r == 0)
+		return err_text(e, -EIO, "pull %s: the process that fetches has died",
+				c->job->reference);
+	return r < 0 ? r : take_message(c, &m, e);
+}
+
+/* Why a layer could not be unpacked may be that it was not fetched to its end: who fetches has said
+ * so before it closed the pipe, or has died. Else it is about to find the pipe broken. */
+static int blame(struct conductor *c, const struct layer *l, struct hw_err *e)
+{
+	struct pollfd poller = { .fd = c->fetcher, .events = POLLIN };
+	int64_t deadline = time_deadline(BLAME_MS);
+	struct hw_err first;
+	int r = conductor_layer_ctx(c, l, e);
+
+	while (!l->fetched && !c->broken && poll(&poller, 1, time_left_ms(deadline)) > 0) {
+		if (from_fetcher(c, &first) < 0) {
+			*e = first;
+			return first.code;
+		}
+	}
+	return r;
+}
+
+static int from_child(struct conductor *c, struct layer *l, struct hw_err *e)
+{
+	int r = layer_child_read(&l->child, &l->result, e);
+
+	if (r < 0)
+		return blame(c, l, e);
+	l->unpacked = l->unpacked || r > 0;
+	return conductor_go_on(c, l, e);
+}
+
+/* ---- the loop -------------------------------------------------------------- */
+
+enum { AT_DAEMON, AT_FETCHER, AT_CHILDREN, AT_END = AT_CHILDREN + JOB_PARALLEL_MAX };
+
+struct polls {
+	struct pollfd fds[AT_END];
+	struct layer *who[AT_END]; /* whose process it is */
+	size_t n;
+};
+
+static void fill_polls(const struct conductor *c, struct polls *p)
+{
+	p->n = AT_CHILDREN;
+	p->fds[AT_DAEMON] = (struct pollfd){ .fd = c->daemon, .events = POLLIN };
+	p->fds[AT_FETCHER] = (struct pollfd){ .fd = c->fetcher, .events = POLLIN };
+	for (size_t i = c->done; i < c->n && p->n < AT_END; i++) {
+		struct layer *l = &c->layers[i];
+
+		if (l->child.answer < 0)
+			continue;
+		p->fds[p->n] = (struct pollfd){ .fd = l->child.answer, .events = POLLIN };
+		p->who[p->n++] = l;
+	}
+}
+
+static int step(struct conductor *c, struct polls *p, struct hw_err *e)
+{
+	int r = 0;
+
+	fill_polls(c, p);
+	if (poll(p->fds, p->n, -1) < 0)
+		return errno == EINTR ? 0 : err_set(e, -errno, "wait for messages");
+	if (p->fds[AT_DAEMON].revents)
+		r = from_daemon(c, e);
+	if (r == 0 && p->fds[AT_FETCHER].revents)
+		r = from_fetcher(c, e);
+	for (size_t i = AT_CHILDREN; r == 0 && i < p->n; i++)
+		if (p->fds[i].revents)
+			r = from_child(c, p->who[i], e);
+	return r;
+}
+
+/**
+ * conductor_run() - do a job
+ * @daemon: the socket to it
+ *
+ * Return: 0 when all layers are there and the daemon knows; else why not
+ */
+int conductor_run(int daemon, const struct job *job, struct hw_err *e)
+{
+	AUTO(conductor_done) struct conductor c = { .job = job, .daemon = daemon, .fetcher = -1 };
+	struct polls polls;
+	int r = start_fetcher(&c, e);
+
+	while (r == 0 && !(c.planned && c.done == c.n))
+		r = step(&c, &polls, e);
+	return r;
+}

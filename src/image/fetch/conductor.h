@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/fetch/conductor.h - hawser-fetch's first process: who fetches, who unpacks, when
+ *
+ * What:  starts the process that fetches, and for each layer that the daemon wants
+ *        one that unpacks, a few at a time, with a pipe between them; completes the
+ *        layers in their order, and tells the daemon.
+ * Rules: reads nothing that strangers wrote but the two kinds of processes' short
+ *        messages, and those of the fetching process go on to the daemon unread.
+ *        When it ends, all its processes end.
+ *        A layer counts when it was fetched with the right digest and unpacked
+ *        with the right diff id.
+ */
+#ifndef IMAGE_FETCH_CONDUCTOR_H
+#define IMAGE_FETCH_CONDUCTOR_H
+
+#include "image/job.h"
+
+int conductor_run(int daemon, const struct job *job, struct hw_err *e);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/fetch/confine.h - a process that can do nothing but unpack
+ *
+ * What:  the process sees the layer's root as its own, keeps the capabilities
+ *        that making files needs, and the system calls that unpacking makes: no
+ *        socket, no mount, no new process, no other program. A mistake in what
+ *        reads the archive is then worth little to whoever made it.
+ * Rules: for good, and for the process: it has one thread, and whatever reads
+ *        files of the host (OpenSSL's configuration) has done so before.
+ *        A descriptor of another folder that is open then is a way out: there is
+ *        none but the root's.
+ */
+#ifndef IMAGE_FETCH_CONFINE_H
+#define IMAGE_FETCH_CONFINE_H
+
+#include "base/err.h"
+
+int confine(int root, struct hw_err *e);
+
+#endif

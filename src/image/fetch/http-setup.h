@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/fetch/http-setup.h - a handle of libcurl for one question to one server
+ */
+#ifndef IMAGE_FETCH_HTTP_SETUP_H
+#define IMAGE_FETCH_HTTP_SETUP_H
+
+#include <curl/curl.h>
+
+#include "image/fetch/certs.h"
+#include "image/fetch/http.h"
+#include "image/fetch/url.h"
+
+struct http {
+	CURL *curl;
+	CURLM *multi; /* of http-parts.c; NULL: not needed so far */
+	const struct certs *certs;
+	int idle_ms;
+	char error[CURL_ERROR_SIZE];
+};
+
+/* What must not lead to this machine, by address; set for one question. */
+struct http_guard {
+	bool on;
+	bool refused; /* it did */
+};
+
+void http_guard(CURL *curl, struct http_guard *guard); /* borrowed while the question lasts */
+
+/* Everything but callbacks. The list of headers is to be freed when it is done. */
+struct curl_slist *http_setup(CURL *curl, const struct http *h, const struct http_question *q,
+			      const char *url, const struct place *place, bool authorized);
+int http_curl_fail(CURLcode code, const char *why, struct hw_err *e);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/fetch/make.h - the members of a layer as files, folders, links and devices
+ *
+ * What:  makes one member below a root, with its owner, mode, extended
+ *        attributes and times; and the marks that overlayfs knows for what a
+ *        layer takes away.
+ * Rules: what is in the place of a new member goes first, be it a whole tree; a
+ *        folder over a folder changes its attributes only.
+ *        A whiteout speaks of the layers below: what its own layer has of that
+ *        name stays, before or after it (OCI image-spec, layer.md).
+ */
+#ifndef IMAGE_FETCH_MAKE_H
+#define IMAGE_FETCH_MAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "image/fetch/tar.h"
+#include "image/fetch/tree.h"
+
+struct make {
+	struct tree tree;
+	bool replaced;	 /* a member was made in the place of another */
+	bool opaque;	 /* the root itself is */
+	int64_t skipped; /* extended attributes that are not for us to set */
+};
+
+/* A file is left open in *ret_fd, to be written and given to make_settle(); else *ret_fd is -1. */
+int make_member(struct make *m, const struct tar_entry *entry, const char *path, int *ret_fd,
+		struct hw_err *e);
+int make_settle(struct make *m, int fd, const struct tar_entry *entry, struct hw_err *e);
+int make_whiteout(struct make *m, const char *path, struct hw_err *e);
+int make_opaque(struct make *m, const char *path, struct hw_err *e);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/pull-run.c - one pull, from the job to the image in the store
+ *
+ *	state      what may come        what is done
+ *	ASKED      RESOLVED             its digest is what the reference says, if that says one
+ *	RESOLVED   MANIFEST             an index: remembered; a manifest: MANIFESTED
+ *	MANIFESTED CONFIG               layers are looked up, stages made, the PLAN is sent
+ *	PLANNED    PROGRESS, LAYER      the board shows it; a layer is kept in its stage
+ *	           DONE                 all layers are there: to the store
+ *	any        FAILED               that is the error
+ */
+#include "image/pull-run.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/proc.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "image/pull-image.h"
+
+#define SILENCE_MS (10 * 60 * 1000) /* besides what is allowed to a registry */
+#define MESSAGE_MS (30 * 1000)	    /* for the rest of a message that has begun */
+
+enum state { ASKED, RESOLVED, MANIFESTED, PLANNED, ENDED };
+
+struct talk {
+	const struct pull_run *p;
+	enum state state;
+	int ours, theirs;
+	const char *argv[2];
+	struct child_start start;
+	struct child *child;
+	struct pull_image *image;
+};
+
+static void talk_done(struct talk *t)
+{
+	struct hw_err ignored;
+	int status;
+
+	if (t->child) {
+		child_kill(t->child);
+		child_wait(t->child, &status, &ignored);
+	}
+	mem_close_fd(&t->ours);
+	mem_close_fd(&t->theirs);
+	pull_image_free(t->image);
+}
+AUTO_VALUE_DEFINE(talk_done, struct talk);
+
+/* ---- what it says ---------------------------------------------------------- */
+
+static int take_resolved(struct talk *t, const struct job_message *m, struct hw_err *e)
+{
+	t->state = RESOLVED;
+	return pull_image_resolved(t->image, m, e);
+}
+
+static int take_manifest(struct talk *t, const struct job_message *m, struct hw_err *e)
+{
+	int r = pull_image_document(t->image, m, e);
+
+	if (r > 0)
+		t->state = MANIFESTED;
+	return r < 0 ? r : 0;
+}
+
+static int take_config(struct talk *t, const struct job_message *m, struct hw_err *e)
+{
+	AUTO(job_plan_done) struct job_plan plan = { 0 };
+	int r = pull_image_config(t->image, m, &plan, e);
+
+	t->state = PLANNED;
+	if (r == 0)
+		r = job_send_table(t->ours, JOB_PLAN, job_plan_fields, &plan, -1, MESSAGE_MS, e);
+	return r;
+}
+
+static int take_progress(struct talk *t, const struct job_message *m, struct hw_err *e)
+{
+	return pull_image_progress(t->image, m, e);
+}
+
+static int take_layer(struct talk *t, const struct job_message *m, struct hw_err *e)
+{
+	return pull_image_layer(t->image, m, e);
+}
+
+static int take_done(struct talk *t, const struct job_message *m, struct hw_err *e)
+{
+	(void)m;
+	t->state = ENDED;
+	return pull_image_complete(t->image, e);
+}
+
+static const struct {
+	enum job_type type;
+	enum state state; /* in which it may come */
+	int (*take)(struct talk *t, const struct job_message *m, struct hw_err *e);
+} messages[] = {
+	{ JOB_RESOLVED, ASKED, take_resolved },	 { JOB_MANIFEST, RESOLVED, take_manifest },
+	{ JOB_CONFIG, MANIFESTED, take_config }, { JOB_PROGRESS, PLANNED, take_progress },
+	{ JOB_LAYER, PLANNED, take_layer },	 { JOB_DONE, PLANNED, take_done },
+};
+
+static int fail(const struct talk *t, const char *what, struct hw_err *e)
+{
+	const char *host = pull_image_host(t->image);
+
+	return err_ctx(e, "pull %s%s%s: %s", t->p->job->reference, host ? " from " : "",
+		       str_or(host, ""), what);
+}
+
+static int distrust(const struct talk *t, struct hw_err *e)
+{
+	return fail(t, "hawser-fetch does not do as it should", e);
+}
+
+/* What it said is wrong, or our own store has failed. */
+static int blame(const struct talk *t, struct hw_err *e)
+{
+	static const int theirs[] = { -EBADMSG, -EINVAL, -EOPNOTSUPP, -EFBIG };
+
+	for (size_t i = 0; i < ARRAY_SIZE(theirs); i++)
+		if (e->code == theirs[i])
+			return distrust(t, e);
+	return fail(t, "store it", e);
+}
+
+/* The registry may be better the next time: what is complete need not be fetched again. */
+static bool is_passing(const struct hw_err *e)
+{
+	return e->code == -EAGAIN || e->code == -ETIMEDOUT || e->code == -EBUSY;
+}
+
+static void keep_layers(struct talk *t)
+{
+	struct hw_err ignored;
+
+	pull_image_keep(t->image, &ignored);
+}
+
+static int take(struct talk *t, const struct job_message *m, struct hw_err *e)
+{
+	if (m->type == JOB_FAILED) {
+		int r = job_decode_failed(m, e);
+
+		if (is_passing(e))
+			keep_layers(t);
+		return r;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(messages); i++)
+		if (messages[i].type == m->type && messages[i].state == t->state)
+			return messages[i].take(t, m, e) < 0 ? blame(t, e) : 0;
+	err_text(e, -EBADMSG, "a message of type %d was not to be sent now", m->type);
+	return distrust(t, e);
+}
+
+/* ---- the conversation ------------------------------------------------------ */
+
+static int start(struct talk *t, struct hw_err *e)
+{
+	int pair[2];
+	int r;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(e, -errno, "make a socket");
+	t->ours = pair[0];
+	t->theirs = pair[1];
+	t->argv[0] = t->p->program;
+	t->start = (struct child_start){ .path = t->p->program,
+					 .argv = t->argv,
+					 .in = t->theirs,
+					 .out = t->theirs,
+					 .err = STDERR_FILENO };
+	r = child_start(&t->start, &t->child, e);
+	if (r == 0)
+		r = job_send_table(t->ours, JOB_JOB, job_fields, t->p->job, -1, MESSAGE_MS, e);
+	return r < 0 ? err_ctx(e, "pull %s", t->p->job->reference) : 0;
+}
+
+static int has_died(struct talk *t, struct hw_err *e)
+{
+	char text[64];
+	int status, r = child_wait(take_ptr(t->child), &status, e);
+
+	if (r < 0)
+		return err_ctx(e, "pull %s", t->p->job->reference);
+	return err_text(e, -EIO, "pull %s: hawser-fetch has died: %s", t->p->job->reference,
+			proc_status_format(status, text, sizeof(text)));
+}
+
+static int read_one(struct talk *t, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = job_receive(t->ours, MESSAGE_MS, &m, e);
+
+	if (r == 0)
+		return has_died(t, e);
+	return r < 0 ? distrust(t, e) : take(t, &m, e);
+}
+
+/* When it has ended, its end of the socket is still open here, and must not be: after its last
+ * words the end is to be seen. */
+static int step(struct talk *t, struct hw_err *e)
+{
+	struct pollfd fds[] = {
+		{ .fd = t->ours, .events = POLLIN },
+		{ .fd = t->p->stop, .events = POLLIN },
+		{ .fd = t->theirs < 0 ? -1 : child_fd(t->child), .events = POLLIN },
+	};
+	int silence = SILENCE_MS + 2 * t->p->job->idle_ms;
+	int n = poll(fds, ARRAY_SIZE(fds), silence);
+
+	if (n < 0)
+		return errno == EINTR ? 0 : err_set(e, -errno, "wait for hawser-fetch");
+	if (n == 0)
+		return err_text(e, -ETIMEDOUT, "pull %s: hawser-fetch has said nothing for %d s",
+				t->p->job->reference, silence / 1000);
+	if (fds[1].revents) {
+		keep_layers(t);
+		return err_text(e, -ECANCELED, "pull %s: cancelled", t->p->job->reference);
+	}
+	if (fds[2].revents) {
+		mem_close_fd(&t->theirs);
+		t->theirs = -1;
+	}
+	return fds[0].revents ? read_one(t, e) : 0;
+}
+
+/**
+ * pull_run() - pull an image
+ *
+ * Return: 0 when it is in the store, on disk; else why not
+ */
+int pull_run(const struct pull_run *p, struct pull_result *ret_result, struct hw_err *e)
+{
+	AUTO(talk_done) struct talk t = { .p = p, .ours = -1, .theirs = -1 };
+	int r;
+
+	t.image = pull_image_new(p->store, p->job, p->board);
+	r = start(&t, e);
+	while (r == 0 && t.state != ENDED)
+		r = step(&t, e);
+	if (r == 0)
+		pull_image_result(t.image, ret_result);
+	return r;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/reference.c - the name of an image, as people write it
+ *
+ * How:   cut at the first '@', '/' and ':' into digest, domain, path and tag;
+ *        then each is checked by itself. Grammar (Go's distribution/reference):
+ *
+ *	domain     = ( label *( "." label ) / "[" 1*( hex / ":" ) "]" ) [ ":" 1*digit ]
+ *	label      = letter or digit, with "-" inside
+ *	path       = component *( "/" component )
+ *	component  = 1*alnum *( ( "." / "_" / "__" / 1*"-" ) 1*alnum )      lower case
+ *	tag        = ( alnum / "_" ) *127( alnum / "_" / "." / "-" )
+ *
+ * Rules: what stands before the first '/' is a domain when it has a dot, a colon
+ *        or an upper case letter in it, or is "localhost"; else it is part of a
+ *        path at docker.io.
+ */
+#include "image/reference.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "image/digest.h"
+
+#define DIGITS "0123456789"
+#define LOWER  "abcdefghijklmnopqrstuvwxyz"
+#define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+#define TEXT_MAX 1024 /* of a whole reference; the longest digest has 135 */
+#define HUB	 "docker.io"
+
+static bool only(const char *s, const char *allowed)
+{
+	return s[strspn(s, allowed)] == '\0';
+}
+
+/* ---- domain ---------------------------------------------------------------- */
+
+static bool label_is_valid(const char *s, size_t n)
+{
+	return n > 0 && strspn(s, DIGITS LOWER UPPER "-") >= n && s[0] != '-' && s[n - 1] != '-';
+}
+
+static bool host_is_valid(const char *s, size_t n)
+{
+	if (s[0] == '[')
+		return n > 2 && s[n - 1] == ']' && strspn(s + 1, DIGITS "abcdefABCDEF:") == n - 2;
+	for (;;) {
+		size_t label = strcspn(s, ".");
+
+		if (label >= n)
+			return label_is_valid(s, n);
+		if (!label_is_valid(s, label))
+			return false;
+		s += label + 1;
+		n -= label + 1;
+	}
+}
+
+static bool domain_is_valid(const char *s)
+{
+	const char *bracket = strchr(s, ']');
+	const char *port = strchr(bracket ? bracket : s, ':');
+
+	if (port && (!port[1] || !only(port + 1, DIGITS)))
+		return false;
+	return host_is_valid(s, port ? (size_t)(port - s) : strlen(s));
+}
+
+static bool looks_like_domain(const char *s)
+{
+	return str_equal(s, "localhost") || strpbrk(s, ".:" UPPER);
+}
+
+/* ---- path and tag ---------------------------------------------------------- */
+
+/* Bytes of the separator at s; 0: there is none. */
+static size_t separator(const char *s)
+{
+	if (*s == '-')
+		return strspn(s, "-");
+	if (*s == '_')
+		return s[1] == '_' ? 2 : 1;
+	return *s == '.' ? 1 : 0;
+}
+
+static bool path_is_valid(const char *s)
+{
+	for (;;) {
+		size_t n = strspn(s, LOWER DIGITS);
+		size_t between;
+
+		if (n == 0)
+			return false;
+		s += n;
+		if (*s == '\0')
+			return true;
+		between = *s == '/' ? 1 : separator(s);
+		if (between == 0)
+			return false;
+		s += between;
+	}
+}
+
+static bool tag_is_valid(const char *s)
+{
+	return *s && *s != '.' && *s != '-' && only(s, DIGITS LOWER UPPER "_.-") &&
+	       strlen(s) <= REFERENCE_TAG_MAX;
+}
+
+/* ---- the whole ------------------------------------------------------------- */
+
+static int check(const struct reference *ref, struct hw_err *e)
+{
+	if (!domain_is_valid(ref->domain))
+		return err_text(e, -EINVAL, "\"%s\" is not a registry", ref->domain);
+	if (strpbrk(ref->path, UPPER))
+		return err_text(e, -EINVAL, "repository name \"%s\" must be lowercase", ref->path);
+	if (!path_is_valid(ref->path))
+		return err_text(e, -EINVAL, "\"%s\" is not a repository name", ref->path);
+	if (strlen(ref->path) > REFERENCE_PATH_MAX)
+		return err_text(e, -EINVAL, "repository name has more than %d characters",
+				REFERENCE_PATH_MAX);
+	if (ref->tag && !tag_is_valid(ref->tag))
+		return err_text(e, -EINVAL, "\"%s\" is not a tag", ref->tag);
+	return ref->digest ? digest_check(ref->digest, e) : 0;
+}
+
+/* name: domain and path, or path alone */
+static void split_name(const char *name, struct reference *ref)
+{
+	const char *slash = strchr(name, '/');
+	autofree char *first = slash ? str_ncopy(name, (size_t)(slash - name)) : NULL;
+
+	if (first && looks_like_domain(first)) {
+		ref->domain = str_copy(str_equal(first, "index." HUB) ? HUB : first);
+		name = slash + 1;
+	} else {
+		ref->domain = str_copy(HUB);
+	}
+	if (str_equal(ref->domain, HUB) && !strchr(name, '/'))
+		ref->path = str_printf("library/%s", name);
+	else
+		ref->path = str_copy(name);
+}
+
+static void split(const char *text, struct reference *ref)
+{
+	const char *at = strchr(text, '@');
+	autofree char *name = at ? str_ncopy(text, (size_t)(at - text)) : str_copy(text);
+	char *slash = strchr(name, '/');
+	char *colon = strchr(slash ? slash : name, ':');
+
+	if (at)
+		ref->digest = str_copy(at + 1);
+	if (colon) {
+		*colon = '\0';
+		ref->tag = str_copy(colon + 1);
+	} else if (!at) {
+		ref->tag = str_copy("latest");
+	}
+	split_name(name, ref);
+}
+
+static int parse(const char *text, struct reference *ref, struct hw_err *e)
+{
+	if (!*text)
+		return err_text(e, -EINVAL, "it is empty");
+	if (strlen(text) > TEXT_MAX)
+		return err_text(e, -EINVAL, "it has more than %d characters", TEXT_MAX);
+	if (strlen(text) == 64 && only(text, DIGITS "abcdef"))
+		return err_text(e, -EINVAL, "64 hex digits are the id of an image, not a name");
+	split(text, ref);
+	return check(ref, e);
+}
+
+/**
+ * reference_parse() - read a reference, and fill in what it leaves out
+ * @text:    HOST/PATH:TAG@DIGEST or parts of it
+ * @ret_ref: for reference_done()
+ *
+ * Return: 0, or -EINVAL with what is wrong with it
+ */
+int reference_parse(const char *text, struct reference *ret_ref, struct hw_err *e)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+	int r = parse(text, &ref, e);
+
+	if (r < 0)
+		return err_ctx(e, "image reference \"%.256s\"", text);
+	*ret_ref = ref;
+	ref = (struct reference){ 0 };
+	return 0;
+}
+
+/** reference_done() - free what a reference holds */
+void reference_done(struct reference *ref)
+{
+	free(ref->domain);
+	free(ref->path);
+	free(ref->tag);
+	free(ref->digest);
+	*ref = (struct reference){ 0 };
+}
+
+/**
+ * reference_name() - domain and path, the name that tags and digests of an image share
+ *
+ * Return: the text, to be freed by the caller
+ */
+char *reference_name(const struct reference *ref)
+{
+	return str_printf("%s/%s", ref->domain, ref->path);
+}
+
+/**
+ * reference_format() - all that a reference has
+ *
+ * Return: the text, to be freed by the caller; reference_parse() makes the same of it
+ */
+char *reference_format(const struct reference *ref)
+{
+	return str_printf("%s/%s%s%s%s%s", ref->domain, ref->path, ref->tag ? ":" : "",
+			  str_or(ref->tag, ""), ref->digest ? "@" : "", str_or(ref->digest, ""));
+}
+
+/** reference_version() - the digest, which is exact, or else the tag */
+const char *reference_version(const struct reference *ref)
+{
+	return ref->digest ? ref->digest : ref->tag;
+}
+
+/** reference_host() - where the registry is: docker.io is a name only */
+const char *reference_host(const struct reference *ref)
+{
+	return str_equal(ref->domain, HUB) ? "registry-1." HUB : ref->domain;
+}

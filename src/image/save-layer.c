@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/save-layer.c - the archive of one layer, made again by hawser-layer
+ *
+ * How:   hawser-layer checks each file and the whole against their digests and says
+ *        by its exit status whether they were right. That comes after the bytes: who
+ *        gets them learns of it by the call's end.
+ */
+#include "image/save-layer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/proc.h"
+#include "base/str.h"
+#include "base/time.h"
+
+#define CHUNK	  (256 << 10)
+#define ERROR_MAX 4096
+
+/* Return: 1: there is something to read; 0: it has ended, and there is not; -ECANCELED, -ETIMEDOUT */
+static int wait_for(int from, const struct child *child, const struct save_how *how,
+		    struct hw_err *e)
+{
+	struct pollfd fds[] = { { .fd = from, .events = POLLIN },
+				{ .fd = child_fd(child), .events = POLLIN },
+				{ .fd = how->cancel_fd, .events = POLLIN } };
+	int n;
+
+	do
+		n = poll(fds, ARRAY_SIZE(fds), time_left_ms(how->deadline));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_set(e, -errno, "wait for hawser-layer");
+	if (fds[2].revents)
+		return err_text(e, -ECANCELED, "cancelled");
+	if (n == 0)
+		return err_text(e, -ETIMEDOUT, "the time allowed is over");
+	return fds[0].revents ? 1 : 0;
+}
+
+/* All that comes, which is @size bytes and not one more. */
+static int pass_on(int from, const struct child *child, int64_t size, const struct save_how *how,
+		   struct hw_err *e)
+{
+	autofree char *chunk = mem_new(CHUNK);
+	int r;
+
+	while ((r = wait_for(from, child, how, e)) == 1) {
+		ssize_t n = read(from, chunk, CHUNK);
+
+		if (n < 0)
+			return err_set(e, -errno, "read from hawser-layer");
+		size -= n;
+		if (size < 0)
+			break;
+		r = how->write(how->ctx, chunk, (size_t)n, e);
+		if (r < 0)
+			return r;
+	}
+	if (r >= 0 && size != 0)
+		return err_text(e, -EBADMSG, "the archive has another size than it had");
+	return r;
+}
+
+static int judge(int status, int errors, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	char name[64];
+
+	if (status == 0)
+		return 0;
+	lseek(errors, 0, SEEK_SET);
+	if (file_read_fd(errors, ERROR_MAX, &text, e) < 0)
+		return e->code;
+	if (text.len > 0 && text.data[text.len - 1] == '\n')
+		text.data[text.len - 1] = '\0';
+	return err_text(e, -EBADMSG, "%s: %s", proc_status_format(status, name, sizeof(name)),
+			str_or(text.data, ""));
+}
+
+/* Start it, read it to its end, and wait for it, whatever happens. The descriptors stay open until
+ * then: when a child has them is not known. */
+static int run(const char *const *argv, const struct store_layer *layer, const struct save_how *how,
+	       struct hw_err *e)
+{
+	autoclose int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	autoclose int errors = memfd_create("errors", MFD_CLOEXEC);
+	autoclose int out = -1, from = -1;
+	struct child_start start = { .path = argv[0], .argv = argv, .in = in, .err = errors };
+	struct hw_err ended;
+	struct child *child;
+	int pair[2], r, status = 0;
+
+	if (in < 0 || errors < 0 || pipe2(pair, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "start hawser-layer");
+	from = pair[0];
+	start.out = out = pair[1];
+	r = child_start(&start, &child, e);
+	if (r < 0)
+		return r;
+	r = pass_on(from, child, layer->archive, how, e);
+	if (r < 0)
+		child_kill(child);
+	if (child_wait(child, &status, &ended) < 0) {
+		*e = ended;
+		return ended.code;
+	}
+	/* why it failed says more than how much came, unless it was us who ended it */
+	if (status != 0 && (r == 0 || (r == -EBADMSG && WIFEXITED(status))))
+		return judge(status, errors, e);
+	return r;
+}
+
+/**
+ * save_layer() - the archive that a layer was unpacked from
+ */
+int save_layer(struct store *s, const struct store_layer *layer, const struct save_how *how,
+	       struct hw_err *e)
+{
+	autofree char *dir =
+		str_printf("%s/layers/%s", store_root(s), layer->chain_id + strlen("sha256:"));
+	const char *const argv[] = { how->program, "archive", dir, NULL };
+
+	if (!layer->rebuildable)
+		return err_text(e, -ENOTSUP, "layer %s cannot be made again from its files",
+				layer->diff_id);
+	if (run(argv, layer, how, e) < 0)
+		return err_ctx(e, "layer %s", layer->diff_id);
+	return 0;
+}

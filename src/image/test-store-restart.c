@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/test-store-restart.c - the store after a restart, a kill, a full disk and damage
+ *
+ * Every system call of it is interrupted in test/faults/store.scenario; here each step is.
+ */
+#include "image/store.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "db/db.h"
+#include "image/test-store.h"
+
+#define NAME "docker.io/library/busybox"
+
+static void reopen(struct place *p)
+{
+	place_close(p);
+	place_open(p);
+}
+
+static void all_is_there_again(void **state)
+{
+	struct place *p = *state;
+	struct store_usage before, after;
+	char id[DIGEST_TEXT];
+
+	add_image(p, "www-data:grp", LIST("one", "two"), LIST(NAME ":1"), id);
+	store_usage(p->store, &before);
+	reopen(p);
+	assert_is(p, "busybox:1", id);
+	store_usage(p->store, &after);
+	assert_memory_equal(&before, &after, sizeof(before));
+	{
+		AUTO(store_snapshot_put)
+		const struct store_snapshot *snap = store_snapshot_get(p->store);
+
+		assert_false(snap->images[0]->has_uid);
+		assert_string_equal(snap->images[0]->username, "www-data");
+	}
+	assert_int_equal(count_in(p, "layers"), 2);
+	assert_int_equal(count_in(p, "gone"), 0);
+}
+
+static void one_at_a_time(void **state)
+{
+	struct place *p = *state;
+	struct store *second = NULL;
+	struct hw_err e = { 0 };
+
+	assert_int_equal(store_open(p->path, &second, &e), -EBUSY);
+	assert_non_null(strstr(e.msg, "is in use by another process"));
+	assert_null(second);
+}
+
+static void database_of_the_future(void **state)
+{
+	struct place *p = *state;
+	autofree char *path = str_printf("%s/images.db", p->path);
+	const char *const future[] = { "SELECT 1", "SELECT 1" };
+	const struct db_options options = { future, ARRAY_SIZE(future), .durable = true };
+	struct hw_err why = { 0 };
+	struct db *db = NULL;
+	char chain[DIGEST_TEXT];
+
+	add_layer(p, NULL, "one", chain);
+	place_close(p);
+	OK(db_open(path, &options, &db, &e));
+	db_close(db);
+	assert_int_equal(store_open(p->path, &p->store, &why), -ENOTSUP);
+	assert_int_equal(count_in(p, "layers"), 1); /* nothing was cleared away */
+}
+
+/* ---- killed ------------------------------------------------------------------ */
+
+enum step { BEGUN, WRITTEN, COMMITTED, PUT, SECOND_PUT, REMOVED, STEPS };
+
+/* Puts an image, another one that shares a layer, and removes the first; stops after a step. */
+static void work_until(struct place *p, enum step last)
+{
+	struct store_new_layer layer;
+	char id[DIGEST_TEXT];
+	struct sample l;
+
+	place_open(p);
+	sample_begin(p, NULL, "one", &l);
+	if (last == BEGUN && tree_remove(l.stage->root, "f", &(struct hw_err){ 0 }) < 0)
+		return;
+	if (last <= WRITTEN)
+		return;
+	layer = sample_new(&l);
+	OK(store_layers_commit(p->store, &layer, 1, &e));
+	if (last == COMMITTED)
+		return;
+	OK(put_image(p, "", LIST("one"), LIST(NAME ":1"), id, &e));
+	if (last == PUT)
+		return;
+	add_image(p, "", LIST("one", "two"), LIST(NAME ":2"), id);
+	if (last == SECOND_PUT)
+		return;
+	OK(store_image_remove(p->store, "busybox:2", &e));
+}
+
+static void killed_at(struct place *p, enum step last)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		work_until(p, last);
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+static void killed_after_each_step(void **state)
+{
+	static const struct {
+		int layers;
+		size_t images;
+	} then[STEPS] = {
+		[BEGUN] = { 0, 0 }, [WRITTEN] = { 0, 0 },    [COMMITTED] = { 1, 0 },
+		[PUT] = { 1, 1 },   [SECOND_PUT] = { 2, 2 }, [REMOVED] = { 1, 1 },
+	};
+	struct place *p = *state;
+
+	for (enum step step = BEGUN; step < STEPS; step++) {
+		place_close(p);
+		killed_at(p, step);
+		place_open(p);
+		assert_int_equal(count_in(p, "tmp"), 0);
+		assert_int_equal(count_in(p, "layers"), then[step].layers);
+		assert_int_equal(count_images(p), then[step].images);
+		assert_int_equal(count_in(p, "gone"), step <= WRITTEN);
+		OK(store_sweep(p->store, &e));
+		assert_int_equal(count_in(p, "gone"), 0);
+		OK(store_image_remove(p->store, "busybox:1", &e));
+		OK(store_image_remove(p->store, "busybox:2", &e));
+		OK(store_trim(p->store, &e));
+		assert_int_equal(count_in(p, "layers"), 0);
+	}
+}
+
+/* Between the rename and the row, and between the row and the rename, as it looks afterwards. */
+static void layer_without_a_row(void **state)
+{
+	struct place *p = *state;
+	char chain[DIGEST_TEXT];
+	struct store_usage usage;
+	autofree char *path = NULL, *deep = NULL;
+
+	digest_of("one", 3, chain);
+	path = str_printf("%s/layers/%s", p->path, chain + 7);
+	deep = str_printf("%s/root/a/b/c", path);
+	OK(file_mkdirs(AT_FDCWD, deep, 0755, &e));
+	add_layer(p, NULL, "one", chain); /* it is in the way, and goes */
+	assert_true(has_layer(p, chain));
+	assert_int_equal(count_in(p, "gone"), 0);
+	OK(store_trim(p->store, &e));
+	OK(file_mkdirs(AT_FDCWD, deep, 0755, &e));
+	reopen(p);
+	assert_int_equal(count_in(p, "layers"), 0);
+	assert_int_equal(count_in(p, "gone"), 1);
+	store_usage(p->store, &usage);
+	assert_int_equal(usage.layers, 0);
+	reopen(p); /* nobody has swept: it is known still */
+	OK(store_sweep(p->store, &e));
+	assert_int_equal(count_in(p, "gone"), 0);
+}
+
+static void links_are_not_followed(void **state)
+{
+	struct place *p = *state;
+	autofree char *outside = str_printf("%s/outside", p->path);
+	autofree char *kept = str_printf("%s/kept", outside);
+	autofree char *left = str_printf("%s/tmp/77", p->path);
+	autofree char *link = str_printf("%s/link", left);
+
+	OK(file_mkdirs(AT_FDCWD, outside, 0755, &e));
+	OK(file_replace(AT_FDCWD, kept, "x", 1, 0600, 0, &e));
+	OK(file_mkdirs(AT_FDCWD, left, 0755, &e));
+	assert_int_equal(symlink(outside, link), 0);
+	reopen(p);
+	OK(store_sweep(p->store, &e));
+	assert_int_equal(count_in(p, "gone"), 0);
+	assert_int_equal(count_in(p, "outside"), 1);
+}
+
+static void lost_layer(void **state)
+{
+	struct place *p = *state;
+	char id[DIGEST_TEXT], chain[DIGEST_TEXT], found[DIGEST_TEXT];
+	autofree char *layers = str_printf("%s/layers", p->path);
+	autoclose int dir = -1;
+
+	digest_of("one", 3, chain);
+	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
+	place_close(p);
+	dir = open(layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	OK(tree_remove(dir, chain + 7, &e));
+	place_open(p);
+	assert_false(has_layer(p, chain));
+	assert_int_equal(count_images(p), 1); /* listed, and can be removed */
+	assert_int_equal(find(p, "busybox:1", found), 0);
+	add_layer(p, NULL, "one", chain); /* pulled again */
+	assert_is(p, "busybox:1", id);
+	OK(store_image_remove(p->store, id, &e));
+	assert_int_equal(count_in(p, "layers"), 0);
+}
+
+static void damaged_image_can_be_removed(void **state)
+{
+	struct place *p = *state;
+	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
+	autofree char *layer = NULL, *elsewhere = str_printf("%s/elsewhere", p->path);
+
+	digest_of("one", 3, chain);
+	layer = str_printf("%s/layers/%s", p->path, chain + 7);
+	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
+	place_close(p);
+	assert_int_equal(rename(layer, elsewhere), 0);
+	place_open(p);
+	assert_int_equal(store_image_remove(p->store, "busybox:1", NULL), 0);
+	assert_int_equal(count_images(p), 0);
+	assert_int_equal(count_in(p, "layers"), 0);
+}
+
+/* ---- no space ---------------------------------------------------------------- */
+
+/* Fill the file system but for so many bytes. */
+static void fill(const struct place *p, long leave)
+{
+	static const char block[4096];
+	autofree char *path = str_printf("%s/filler", p->path);
+	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	off_t size = 0;
+	ssize_t n;
+
+	while ((n = write(fd, block, sizeof(block))) > 0)
+		size += n;
+	assert_int_equal(errno, ENOSPC);
+	assert_int_equal(ftruncate(fd, size > leave ? size - leave : 0), 0);
+}
+
+static void no_space(void **state)
+{
+	struct place *p = *state;
+	autofree char *filler = str_printf("%s/filler", p->path);
+	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
+	int r = -ENOSPC;
+	struct hw_err why = { 0 };
+
+	place_close(p);
+	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
+		skip();
+	place_open(p);
+	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
+	for (long leave = 0; r == -ENOSPC; leave += 4096) { /* until there is enough for a row */
+		struct store_new_layer layer;
+		struct sample l;
+
+		assert_true(leave < 500000);
+		sample_begin(p, NULL, "two", &l);
+		fill(p, leave);
+		layer = sample_new(&l);
+		r = store_layers_commit(p->store, &layer, 1, &why);
+		memcpy(chain, l.chain, sizeof(chain));
+		sample_end(&l);
+		assert_int_equal(has_layer(p, chain), r == 0);
+		assert_int_equal(count_in(p, "tmp"), 0);
+		assert_int_equal(unlink(filler), 0);
+	}
+	if (r < 0)
+		fail_msg("%s", why.msg);
+	fill(p, 0);
+	r = put_image(p, "", LIST("two"), LIST(NAME ":2"), id, &why);
+	assert_int_equal(r, -ENOSPC);
+	assert_int_equal(count_images(p), 1);
+	assert_int_equal(unlink(filler), 0);
+	reopen(p);
+	OK(put_image(p, "", LIST("two"), LIST(NAME ":2"), id, &e));
+	assert_is(p, "busybox:2", id);
+}
+
+static void full_disk_is_emptied(void **state)
+{
+	struct place *p = *state;
+	autofree char *filler = str_printf("%s/filler", p->path);
+	char id[DIGEST_TEXT];
+
+	place_close(p);
+	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
+		skip();
+	for (int again = 0; again < 2; again++) { /* full while it is open, and when it is opened */
+		place_open(p);
+		add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
+		if (again)
+			place_close(p);
+		fill(p, 0);
+		if (again)
+			place_open(p);
+		assert_is(p, "busybox:1", id);
+		OK(store_image_remove(p->store, "busybox:1", &e));
+		assert_int_equal(count_in(p, "layers"), 0);
+		place_close(p);
+		assert_int_equal(unlink(filler), 0);
+	}
+}
+
+#define TEST(name, f)                                                                              \
+	{                                                                                          \
+		name, f, place_make, place_remove                                                  \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST("store: what was stored is there after a restart", all_is_there_again),
+		TEST("store: one process has it at a time", one_at_a_time),
+		TEST("store: a store of a newer version is refused and left alone",
+		     database_of_the_future),
+		TEST("store: killed after any step, what was complete is there and nothing else",
+		     killed_after_each_step),
+		TEST("store: a layer without a row is cleared away", layer_without_a_row),
+		TEST("store: what is cleared away is not followed by its links",
+		     links_are_not_followed),
+		TEST("store: a layer that was lost makes its image absent until it is back",
+		     lost_layer),
+		TEST("store: an image that lost a layer can be removed",
+		     damaged_image_can_be_removed),
+		TEST("store: a full disk is an error, and changes nothing", no_space),
+		TEST("store: a full disk can be emptied, also by a new start",
+		     full_disk_is_emptied),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

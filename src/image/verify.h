@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/verify.h - is a layer still what was unpacked?
+ *
+ * What:  the program hawser-layer hashes every file of a layer and compares it with
+ *        the layer's recipe; its report is JSON by verify_fields.
+ * Rules: a layer with members that took each other's place is not looked at: its
+ *        recipe has files that are no longer there.
+ */
+#ifndef IMAGE_VERIFY_H
+#define IMAGE_VERIFY_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "image/store.h"
+#include "image/verify-report.h"
+
+struct verify_how {
+	const char *program; /* hawser-layer; a path */
+	int cancel_fd;	     /* readable: give up; -1: none */
+	int64_t deadline;    /* of time.h */
+};
+
+/* The layer is held by the caller. -ECANCELED, -ETIMEDOUT, or why it could not be looked at. */
+int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_how *how,
+		 struct verify_report *ret_report, struct hw_err *e);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rpc/server.c - a gRPC server: sockets on a libuv loop, handlers on threads
+ *
+ * How:   three kinds of things wake the loop: descriptors (here those that listen,
+ *        in server-conn.c the connections), threads that have something for it
+ *        (server-call.c, through uv_async), and one timer for all deadlines. It is
+ *        set to the soonest, and when it fires everybody is asked.
+ */
+#include "rpc/server.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "rpc/server-loop.h"
+
+#define ACCEPT_BATCH 64
+#define ACCEPT_PAUSE 100 /* ms, when there are no descriptors left */
+
+struct listener {
+	struct list link;
+	struct rpc_server *server;
+	int fd;
+	uv_poll_t poll;
+};
+
+/* ---- a turn of the loop ------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *timer);
+static void check_stopped(struct rpc_server *s);
+
+/**
+ * server_wake_at() - something is to be done then
+ */
+void server_wake_at(struct rpc_server *s, int64_t when)
+{
+	if (when < s->next)
+		s->next = when;
+}
+
+/**
+ * server_end_turn() - the last thing of each callback
+ */
+void server_end_turn(struct rpc_server *s)
+{
+	list_for_each_safe(struct conn, c, &s->dirty, dirty)
+		conn_settle(c);
+	if (s->next < s->armed) {
+		s->armed = s->next;
+		uv_timer_start(&s->timer, on_timer, (uint64_t)time_left_ms(s->armed), 0);
+	}
+	if (s->stopping)
+		check_stopped(s);
+}
+
+static void on_async(uv_async_t *async)
+{
+	struct rpc_server *s = async->data;
+
+	server_collect(s);
+	server_end_turn(s);
+}
+
+static void wake_loop(void *ctx)
+{
+	struct rpc_server *s = ctx;
+
+	uv_async_send(&s->async);
+}
+
+/* ---- listening ---------------------------------------------------------------------- */
+
+static bool is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
+static void on_listen(uv_poll_t *poll, int status, int events)
+{
+	struct listener *l = poll->data;
+	struct rpc_server *s = l->server;
+
+	(void)status;
+	(void)events;
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0 && is_shortage(errno)) {
+			uv_poll_stop(poll);
+			s->resume = time_deadline(ACCEPT_PAUSE);
+			server_wake_at(s, s->resume);
+		}
+		if (fd < 0)
+			break;
+		if (s->n_conns < s->config.connections)
+			conn_new(s, fd);
+		else
+			close(fd);
+	}
+	server_end_turn(s);
+}
+
+static void resume_listeners(struct rpc_server *s)
+{
+	s->resume = TIME_NEVER;
+	list_for_each(struct listener, l, &s->listeners, link)
+		uv_poll_start(&l->poll, UV_READABLE, on_listen);
+}
+
+/**
+ * rpc_server_listen() - serve on one more socket
+ */
+int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e)
+{
+	struct listener *l = mem_new(sizeof(*l));
+	int r = uv_poll_init(s->loop, &l->poll, fd);
+
+	if (r < 0) {
+		free(l);
+		close(fd);
+		return err_set(e, r, "poll a listening socket");
+	}
+	l->server = s;
+	l->fd = fd;
+	l->poll.data = l;
+	list_append(&s->listeners, &l->link);
+	uv_poll_start(&l->poll, UV_READABLE, on_listen);
+	return 0;
+}
+
+/* ---- time --------------------------------------------------------------------------- */
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct rpc_server *s = timer->data;
+	int64_t now = time_now();
+
+	s->next = s->armed = TIME_NEVER;
+	if (now >= s->resume)
+		resume_listeners(s);
+	server_wake_at(s, s->resume);
+	server_wake_at(s, s->stop_at > now ? s->stop_at : TIME_NEVER);
+	list_for_each(struct conn, c, &s->conns, link) {
+		grpc_tick(c->grpc, now);
+		if (now >= c->stalled || now >= s->stop_at)
+			c->broken = true;
+		conn_mark(c);
+	}
+	server_end_turn(s);
+}
+
+/* ---- beginning and end -------------------------------------------------------------- */
+
+/**
+ * rpc_server_new() - a server that has no methods and no sockets yet
+ * @loop:       to run on
+ * @config:     copied
+ * @ret_server: the server
+ * @e:          the error
+ */
+int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
+		   struct rpc_server **ret_server, struct hw_err *e)
+{
+	const struct workers_limits limits = { .pool = config->pool, .queue = config->queue };
+	struct rpc_server *s = mem_new(sizeof(*s));
+	int r = uv_async_init(loop, &s->async, on_async);
+
+	if (r < 0) {
+		free(s);
+		return err_set(e, r, "make a server");
+	}
+	s->config = *config;
+	s->loop = loop;
+	s->next = s->armed = s->resume = s->stop_at = TIME_NEVER;
+	uv_timer_init(loop, &s->timer);
+	s->async.data = s->timer.data = s;
+	list_init(&s->listeners);
+	list_init(&s->conns);
+	list_init(&s->dirty);
+	s->methods = map_new(free);
+	s->calls = (struct rpc_calls){
+		.workers = workers_new(&limits),
+		.stall_ms = config->stall_ms,
+		.message_max = config->limits.message,
+		.ended = server_call_ended,
+		.wake = wake_loop,
+		.ctx = s,
+	};
+	pthread_mutex_init(&s->calls.lock, NULL);
+	list_init(&s->calls.ready);
+	*ret_server = s;
+	return 0;
+}
+
+/**
+ * rpc_server_add() - more methods
+ */
+void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void *ctx)
+{
+	for (; methods->path; methods++) {
+		struct method *m = mem_new(sizeof(*m));
+
+		*m = (struct method){ .method = methods, .ctx = ctx };
+		map_set(s->methods, methods->path, m);
+	}
+}
+
+static void on_listener_closed(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+	struct rpc_server *s = handle->data;
+
+	if (--s->open_handles == 0)
+		s->stopped(s->stopped_ctx);
+}
+
+/* Nobody is connected and no handler runs: the rest goes, too. */
+static void check_stopped(struct rpc_server *s)
+{
+	if (!list_is_empty(&s->conns) || s->n_calls > 0 || s->open_handles > 0)
+		return;
+	s->open_handles = 2;
+	uv_close((uv_handle_t *)&s->async, on_handle_closed);
+	uv_close((uv_handle_t *)&s->timer, on_handle_closed);
+}
+
+/**
+ * rpc_server_stop() - take no new calls, let those that run end
+ * @s:       the server
+ * @ms:      after which calls that still run are over
+ * @stopped: called when all is quiet
+ * @ctx:     for it
+ */
+void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx)
+{
+	assert(!s->stopping);
+	s->stopping = true;
+	s->stopped = stopped;
+	s->stopped_ctx = ctx;
+	s->stop_at = ms > 0 ? time_deadline(ms) : time_now();
+	s->resume = TIME_NEVER;
+	server_wake_at(s, s->stop_at);
+	list_for_each_safe(struct listener, l, &s->listeners, link) {
+		list_remove(&l->link);
+		uv_close((uv_handle_t *)&l->poll, on_listener_closed);
+		close(l->fd);
+	}
+	list_for_each(struct conn, c, &s->conns, link) {
+		grpc_drain(c->grpc);
+		conn_mark(c);
+	}
+	server_end_turn(s);
+}
+
+/**
+ * rpc_server_free() - after it has stopped
+ */
+void rpc_server_free(struct rpc_server *s)
+{
+	if (!s)
+		return;
+	workers_free(s->calls.workers);
+	pthread_mutex_destroy(&s->calls.lock);
+	map_free(s->methods);
+	free(s);
+}
+
+/**
+ * rpc_server_stats() - how much is going on; from any thread
+ */
+struct rpc_stats rpc_server_stats(struct rpc_server *s)
+{
+	return (struct rpc_stats){
+		.connections = s->n_conns,
+		.calls = s->n_calls,
+		.long_calls = s->n_long,
+	};
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rpc/socket.c - unix sockets by path
+ *
+ * How:   a socket is made beside its place, .NAME~, and renamed into it once it
+ *        listens and has its mode and owner.
+ */
+#include "rpc/socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static int socket_address(const char *path, struct sockaddr_un *ret, struct hw_err *e)
+{
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return err_text(e, -ENAMETOOLONG,
+				"the path of a socket has at most %zu characters: %s",
+				sizeof(ret->sun_path) - 1, path);
+	memcpy(ret->sun_path, path, strlen(path));
+	return 0;
+}
+
+static int socket_open(int *ret_fd, struct hw_err *e)
+{
+	*ret_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	return *ret_fd < 0 ? err_set(e, -errno, "make a socket") : 0;
+}
+
+/**
+ * socket_connect() - call a server
+ * @path:   of its socket
+ * @ret_fd: connected; a unix socket is so at once, or -EAGAIN says that too many wait
+ * @e:      the error
+ */
+int socket_connect(const char *path, int *ret_fd, struct hw_err *e)
+{
+	struct sockaddr_un address;
+	autoclose int fd = -1;
+	int r = socket_address(path, &address, e);
+
+	if (r == 0)
+		r = socket_open(&fd, e);
+	if (r < 0)
+		return r;
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set(e, -errno, "connect to %s", path);
+	*ret_fd = take_fd(fd);
+	return 0;
+}
+
+static int check_unused(const char *path, struct hw_err *e)
+{
+	autoclose int fd = -1;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_set(e, -errno, "look at %s", path);
+	if (!S_ISSOCK(st.st_mode))
+		return err_text(e, -EEXIST, "%s exists and is not a socket", path);
+	if (socket_connect(path, &fd, e) == 0 || e->code == -EAGAIN)
+		return err_text(e, -EADDRINUSE, "somebody else serves on %s", path);
+	return 0;
+}
+
+static char *temporary_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	int dir = slash ? (int)(slash - path) + 1 : 0;
+
+	return str_printf("%.*s.%s~", dir, path, path + dir);
+}
+
+/* The socket at @path, which is nobody's yet. */
+static int bind_as(int fd, const char *path, const struct socket_owner *owner, struct hw_err *e)
+{
+	struct sockaddr_un address;
+	int r = socket_address(path, &address, e);
+
+	if (r < 0)
+		return r;
+	if (unlink(path) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "remove %s", path);
+	/* on Linux this is the mode of the file from its birth, and chmod() below only widens it */
+	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+		return err_set(e, -errno, "bind a socket to %s", path);
+	if (chown(path, owner->uid, owner->gid) < 0 || chmod(path, owner->mode) < 0)
+		return err_set(e, -errno, "change owner and mode of %s", path);
+	if (listen(fd, SOMAXCONN) < 0)
+		return err_set(e, -errno, "listen on %s", path);
+	return 0;
+}
+
+/**
+ * socket_listen() - serve at a path
+ * @path:   where
+ * @owner:  whose, and who else may
+ * @ret_fd: the socket
+ * @e:      the error
+ */
+int socket_listen(const char *path, const struct socket_owner *owner, int *ret_fd, struct hw_err *e)
+{
+	autofree char *temporary = temporary_path(path);
+	autoclose int fd = -1;
+	int r = check_unused(path, e);
+
+	if (r == 0)
+		r = socket_open(&fd, e);
+	if (r == 0)
+		r = bind_as(fd, temporary, owner, e);
+	if (r == 0 && rename(temporary, path) < 0)
+		r = err_set(e, -errno, "rename %s to %s", temporary, path);
+	if (r < 0) {
+		unlink(temporary);
+		return r;
+	}
+	*ret_fd = take_fd(fd);
+	return 0;
+}

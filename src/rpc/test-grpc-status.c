@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rpc/test-grpc-status.c - codes, and the text that travels with them
+ */
+#include "rpc/grpc-status.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <errno.h>
+
+static void there_and_back(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	for (int code = STATUS_CANCELLED; code <= STATUS_UNAUTHENTICATED; code++) {
+		assert_true(status_set(&e, code, "x") < 0);
+		assert_int_equal(status_of(&e), code);
+		e.domain = HW_DOMAIN_NONE; /* by its errno alone */
+		assert_int_equal(status_of(&e), code == STATUS_UNKNOWN ? STATUS_UNKNOWN : code);
+		err_ctx(&e, "pull \"%s\"", "busybox");
+		assert_string_equal(e.msg, "pull \"busybox\": x");
+	}
+}
+
+static void foreign_codes(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	status_set(&e, (enum status_code)99, "odd");
+	assert_int_equal(status_of(&e), STATUS_UNKNOWN);
+	assert_string_equal(status_name(99), "UNKNOWN");
+	assert_string_equal(status_name(-1), "UNKNOWN");
+	assert_string_equal(status_name(5), "NOT_FOUND");
+}
+
+static void other_domains(void **state)
+{
+	struct hw_err e;
+
+	(void)state;
+	err_cni(&e, HW_CNI_INVALID_CONFIG, "no such key");
+	assert_int_equal(status_of(&e), STATUS_INVALID_ARGUMENT);
+	err_set(&e, -ENOSPC, "write /x");
+	assert_int_equal(status_of(&e), STATUS_RESOURCE_EXHAUSTED);
+	err_set(&e, -EXDEV, "rename /x");
+	assert_int_equal(status_of(&e), STATUS_INTERNAL);
+}
+
+static void from_http(void **state)
+{
+	(void)state;
+	assert_int_equal(status_from_http(404), STATUS_UNIMPLEMENTED);
+	assert_int_equal(status_from_http(503), STATUS_UNAVAILABLE);
+	assert_int_equal(status_from_http(418), STATUS_UNKNOWN);
+	assert_int_equal(status_from_h2(8), STATUS_CANCELLED);
+	assert_int_equal(status_from_h2(7), STATUS_UNAVAILABLE);
+	assert_int_equal(status_from_h2(0xffff), STATUS_INTERNAL);
+}
+
+static void encodes(void **state)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	autofree char *back = NULL;
+	const char *text = "100 % \"größer\"\n~\x7f";
+
+	(void)state;
+	status_text_encode(text, &b);
+	assert_string_equal(b.data, "100 %25 \"gr%C3%B6%C3%9Fer\"%0A~%7F");
+	back = status_text_decode(b.data);
+	assert_string_equal(back, text);
+}
+
+static void decodes_anything(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "", "" },
+		{ "%", "%" },
+		{ "%4", "%4" },
+		{ "%4g", "%4g" },
+		{ "%00", "%00" },
+		{ "%41%4a", "AJ" },
+		{ "%%41", "%A" },
+		{ "a%c3%b6", "aö" },
+		{ "%\x10"
+		  "1",
+		  "%\x10"
+		  "1" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		autofree char *text = status_text_decode(cases[i][0]);
+
+		assert_string_equal(text, cases[i][1]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "status: every code is an errno, and that errno is the code", there_and_back },
+		{ "status: a code that is none counts as UNKNOWN", foreign_codes },
+		{ "status: errors of other domains have the code of their errno", other_domains },
+		{ "status: HTTP's and HTTP/2's errors have gRPC's codes", from_http },
+		{ "status: a text is percent-encoded and comes back", encodes },
+		{ "status: a broken encoding stays as it is", decodes_anything },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

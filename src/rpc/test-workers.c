@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rpc/test-workers.c - jobs on threads
+ */
+#include "rpc/workers.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+
+#define LONG 60000 /* ms: reached only when something is broken */
+
+static atomic_uint running, done;
+static atomic_bool gate;
+
+/* Runs until the gate is open. */
+static void wait_at_gate(struct job *job)
+{
+	int64_t deadline = time_deadline(LONG);
+
+	(void)job;
+	running++;
+	while (!gate && !time_is_over(deadline))
+		time_sleep(1);
+	done++;
+}
+
+static void wait_for(atomic_uint *count, unsigned n)
+{
+	int64_t deadline = time_deadline(LONG);
+
+	while (*count < n && !time_is_over(deadline))
+		time_sleep(1);
+	assert_int_equal(*count, n);
+}
+
+static int reset(void **state)
+{
+	(void)state;
+	running = done = 0;
+	gate = false;
+	return 0;
+}
+
+static void pool_and_queue(void **state)
+{
+	const struct workers_limits limits = { .pool = 3, .queue = 5 };
+	struct workers *w = workers_new(&limits);
+	struct job jobs[9];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
+		jobs[i].run = wait_at_gate;
+	for (unsigned i = 0; i < 3; i++) {
+		assert_true(workers_short(w, &jobs[i]));
+		wait_for(&running, i + 1);
+	}
+	for (size_t i = 3; i < 8; i++)
+		assert_true(workers_short(w, &jobs[i]));
+	assert_false(workers_short(w, &jobs[8]));
+	assert_int_equal(running, 3);
+	gate = true;
+	wait_for(&done, 8);
+	assert_true(workers_short(w, &jobs[8]));
+	workers_free(w);
+	assert_int_equal(done, 9);
+}
+
+static void longs_beside_the_pool(void **state)
+{
+	const struct workers_limits limits = { .pool = 1, .queue = 1 };
+	struct workers *w = workers_new(&limits);
+	struct job jobs[20], last = { .run = wait_at_gate };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
+		jobs[i].run = wait_at_gate;
+		assert_true(workers_long(w, &jobs[i]));
+	}
+	wait_for(&running, 20);
+	assert_true(workers_short(w, &last));
+	wait_for(&running, 21);
+	gate = true;
+	workers_free(w); /* waits */
+	assert_int_equal(done, 21);
+}
+
+static void look_at_mask(struct job *job)
+{
+	sigset_t mask;
+
+	(void)job;
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	if (sigismember(&mask, SIGTERM) && sigismember(&mask, SIGCHLD))
+		done++;
+}
+
+static void no_signals(void **state)
+{
+	const struct workers_limits limits = { .pool = 1, .queue = 1 };
+	struct job a = { .run = look_at_mask }, b = { .run = look_at_mask };
+	struct workers *w = workers_new(&limits);
+	sigset_t mask;
+
+	(void)state;
+	assert_true(workers_short(w, &a));
+	assert_true(workers_long(w, &b));
+	workers_free(w);
+	assert_int_equal(done, 2);
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	assert_false(sigismember(&mask, SIGTERM));
+}
+
+#define TEST(name, f)                                                                              \
+	{                                                                                          \
+		name, f, reset, NULL, NULL                                                         \
+	}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST("workers: short jobs share so many threads, and so many wait", pool_and_queue),
+		TEST("workers: each long job has a thread, and the end waits for them",
+		     longs_beside_the_pool),
+		TEST("workers: threads take no signals", no_signals),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rpc/timeout.c - grpc-timeout: at most eight digits and a unit, "100m"
+ */
+#include "rpc/timeout.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/time.h"
+
+#define DIGITS 8
+#define MOST   99999999
+
+static const struct unit {
+	char letter;
+	int64_t ns;
+} units[] = {
+	{ 'n', 1 },	     { 'u', 1000 },	   { 'm', 1000000 },
+	{ 'S', 1000000000 }, { 'M', 60000000000 }, { 'H', 3600000000000 },
+};
+
+/**
+ * timeout_parse() - the value of a grpc-timeout header
+ *
+ * Return: false: not of that form
+ */
+bool timeout_parse(const char *text, int64_t *ret_ns)
+{
+	size_t digits = strspn(text, "0123456789");
+	int64_t n = 0;
+
+	if (digits < 1 || digits > DIGITS || !text[digits] || text[digits + 1])
+		return false;
+	for (size_t i = 0; i < digits; i++)
+		n = n * 10 + (text[i] - '0');
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (units[i].letter != text[digits])
+			continue;
+		*ret_ns = n > TIME_NEVER / units[i].ns ? TIME_NEVER : n * units[i].ns;
+		return true;
+	}
+	return false;
+}
+
+/**
+ * timeout_format() - a time as grpc-timeout
+ * @ns:  what is over counts as the shortest that can be written
+ * @buf: where the text goes
+ *
+ * Return: @buf
+ */
+const char *timeout_format(int64_t ns, char buf[TIMEOUT_TEXT])
+{
+	size_t i = 0;
+	int64_t n;
+
+	if (ns < 1)
+		ns = 1;
+	while (i + 1 < ARRAY_SIZE(units) && (ns - 1) / units[i].ns + 1 > MOST)
+		i++;
+	n = (ns - 1) / units[i].ns + 1;
+	snprintf(buf, TIMEOUT_TEXT, "%" PRId64 "%c", n, units[i].letter);
+	return buf;
+}

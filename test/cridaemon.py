@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+cridaemon.py - hawser-cri with folders of its own: for test_cri_daemon.py and test_cri_pull.py
+
+What:  start, ask and stop the daemon. It is asked by cri-call, which shows answers a line per field,
+       or by Google's gRPC with bytes that field() and fields_of() make and read.
+"""
+import os
+import pathlib
+import subprocess
+import time
+
+import grpc
+
+BUILD = pathlib.Path(os.environ["HAWSER_BUILD"])
+DAEMON = BUILD / "bin/hawser-cri"
+CRI_CALL = BUILD / "test/rpc/cri-call"
+READY = "hawser-cri: ready "
+LONG = 60  # s: reached only when something is broken
+
+
+def wait_until(condition):
+    end = time.monotonic() + LONG
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+class Daemon:
+    """hawser-cri with all its folders below one."""
+
+    def __init__(self, directory, *flags, config="", env=None, prefix=()):
+        self.dir = directory
+        self.socket = str(directory / "state/cri.sock")
+        self.net = directory / "net.d"
+        self.bin = directory / "bin"
+        self.state = directory / "state"
+        self.config = directory / "hawser.yaml"
+        for folder in (self.net, self.bin):
+            folder.mkdir(exist_ok=True)
+        if not self.config.exists():
+            self.config.write_text(config)
+        self.command = [*prefix, DAEMON, "--config", self.config, "--root", directory / "root",
+                        "--state", self.state, "--listen", "unix:" + self.socket,
+                        "--cni-conf-dir", self.net, "--cni-bin-dir", self.bin,
+                        "--cni-cache-dir", directory / "cache", *flags]
+        self.env = {**os.environ, **(env or {})}
+        self.process = None
+
+    def start(self, **more):
+        with open(self.dir / "log", "ab") as log:
+            before = self.log().count(READY)
+            self.process = subprocess.Popen(self.command, stderr=log, env=self.env, **more)
+        wait_until(lambda: self.process.poll() is not None or self.log().count(READY) > before)
+        assert self.process.poll() is None, self.log()
+        return self
+
+    def refused(self):
+        """For one that cannot start. Returns what it says."""
+        done = subprocess.run(self.command, stderr=subprocess.PIPE, text=True, timeout=LONG,
+                              env=self.env)
+        assert done.returncode == 1
+        return done.stderr.rstrip("\n").partition("hawser-cri: ")[2]
+
+    def log(self):
+        return (self.dir / "log").read_text()
+
+    def logged(self, text, times=1):
+        wait_until(lambda: self.log().count(text) >= times)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self):
+        self.process.terminate()
+        status = self.process.wait(LONG)
+        self.process = None
+        return status
+
+    def call(self, method, request=b""):
+        """Exit status, and the answer's fields or the error."""
+        done = subprocess.run([CRI_CALL, self.socket, method, request.hex()],
+                              stdout=subprocess.PIPE, text=True, timeout=2 * LONG)
+        if done.returncode:
+            return done.returncode, done.stdout.strip()
+        return 0, dict(line.split(" = ", 1) for line in done.stdout.splitlines())
+
+    def dial(self):
+        return grpc.insecure_channel("unix:" + self.socket,
+                                     options=[("grpc.use_local_subchannel_pool", 1)])
+
+    def network(self):
+        """NetworkReady, and why not."""
+        fields = self.call("Status")[1]
+        return (fields["status.conditions.1.status"] == "1",
+                fields.get("status.conditions.1.message", ""))
+
+    def add_plugin(self, name="bridge"):
+        (self.bin / name).write_text("#!/bin/sh\n")
+        (self.bin / name).chmod(0o755)
+
+
+def field(number, data):
+    """A string or a message, in protobuf."""
+    data = data.encode() if isinstance(data, str) else data
+    assert len(data) < 128
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+def fields_of(message):
+    """{number: value} of a message with varints and strings."""
+    fields, at = {}, 0
+
+    def varint():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte = message[at]
+            at += 1
+            n |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return n
+
+    while at < len(message):
+        tag = varint()
+        n = varint()
+        if tag & 7 == 2:
+            fields[tag >> 3] = message[at:at + n].decode()
+            at += n
+        else:
+            fields[tag >> 3] = n
+    return fields

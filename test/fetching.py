@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+fetching.py - images made by hand, registries that serve them, and hawser-fetch: for test_fetch*.py
+
+What:  Image is an image as bytes; Server is a registry in Python that can be told to misbehave;
+       Puller plays the daemon's part of src/image/job.h: it starts hawser-fetch, gives it a job and
+       a plan, and collects what it says.
+"""
+import base64
+import gzip
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+
+from layers import END, SANITIZED, folder, member
+
+FETCH = os.environ.get("HAWSER_BUILD", "build") + "/bin/hawser-fetch"
+(JOB, PLAN, FETCH_LAYER, RESOLVED, MANIFEST, CONFIG, PROGRESS, FETCHED, LAYER, DONE, FAILED) = range(1, 12)
+OCI = "application/vnd.oci.image."
+ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+WAIT = 60  # seconds; a test that takes so long has failed
+
+
+def digest(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def to_json(value):
+    return json.dumps(value).encode()
+
+
+class Image:
+    """Layers, a configuration and a manifest."""
+
+    def __init__(self, archives=None, packed=gzip.compress, media="layer.v1.tar+gzip", config=None,
+                 architecture=ARCHITECTURE):
+        if archives is None:
+            archives = [folder("etc") + member("etc/name", data=b"one") + END,
+                        member("etc/more", data=b"two") + END]
+        self.blobs = {}
+        self.diff_ids = [digest(a) for a in archives]
+        self.packed = [packed(a) for a in archives]
+        self.config = config if config is not None else to_json(
+            {"os": "linux", "architecture": architecture,
+             "rootfs": {"type": "layers", "diff_ids": self.diff_ids}})
+        self.document = {"schemaVersion": 2, "mediaType": OCI + "manifest.v1+json",
+                         "config": self.describe(self.config, OCI + "config.v1+json"),
+                         "layers": [self.describe(p, OCI + media) for p in self.packed]}
+        self.manifest = to_json(self.document)
+
+    def describe(self, data, media):
+        self.blobs[digest(data)] = data
+        return {"mediaType": media, "digest": digest(data), "size": len(data)}
+
+
+def index_of(*images_and_platforms):
+    """An index as bytes."""
+    return to_json({"schemaVersion": 2, "mediaType": OCI + "index.v1+json", "manifests": [
+        {"mediaType": OCI + "manifest.v1+json", "digest": digest(i.manifest), "size": len(i.manifest),
+         "platform": p} for i, p in images_and_platforms]})
+
+
+class Server:
+    """A registry. `before` may answer a request itself: it is called with the handler and says whether it did."""
+
+    def __init__(self, tls=None, address="127.0.0.1", ranges=True):
+        self.before = lambda handler: False
+        self.manifests, self.blobs, self.requests = {}, {}, []
+        self.ranges = ranges
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                outer.requests.append((self.command, self.path, dict(self.headers)))
+                try:
+                    if not outer.before(self):
+                        outer.serve(self)
+                except (ConnectionError, ssl.SSLError):
+                    self.close_connection = True
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        self.http = http.server.ThreadingHTTPServer((address, 0), Handler)
+        self.http.daemon_threads = True
+        if tls:
+            self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
+        self.host = "%s:%d" % (address, self.http.server_address[1])
+        self.url = ("https" if tls else "http") + "://" + self.host
+        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self):
+        self.http.shutdown()
+        self.http.server_close()
+
+    def add(self, image, tag="latest"):
+        self.manifests[tag] = self.manifests[digest(image.manifest)] = (OCI + "manifest.v1+json", image.manifest)
+        self.blobs.update(image.blobs)
+
+    def asked(self, part):
+        """The requests whose path has this in it."""
+        return [r for r in self.requests if part in r[1]]
+
+    def serve(self, handler):
+        kind, name = handler.path.partition("?")[0].split("/")[-2:]
+        if kind == "manifests" and name in self.manifests:
+            media, data = self.manifests[name]
+            return self.answer(handler, 200, data, {"Content-Type": media})
+        if kind == "blobs" and name in self.blobs:
+            return self.answer_blob(handler, self.blobs[name])
+        return self.answer(handler, 404, b'{"errors":[{"code":"UNKNOWN","message":"nothing of that name"}]}')
+
+    def answer_blob(self, handler, data):
+        wanted = handler.headers.get("Range")
+        if not wanted or not self.ranges:
+            return self.answer(handler, 200, data)
+        first, last = wanted.removeprefix("bytes=").split("-")
+        first, last = int(first), min(int(last or len(data)), len(data) - 1)
+        return self.answer(handler, 206, data[first:last + 1],
+                           {"Content-Range": "bytes %d-%d/%d" % (first, last, len(data))})
+
+    @staticmethod
+    def answer(handler, status, data=b"", headers=(), length=None):
+        handler.send_response(status)
+        for name, value in dict(headers).items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(data) if length is None else length))
+        handler.end_headers()
+        handler.wfile.write(data)
+        return True
+
+
+class Failed(Exception):
+    """What a FAILED message said; code is errno, wire is gRPC's."""
+
+    def __init__(self, said):
+        super().__init__(said["message"])
+        self.code, self.wire = said["code"], said["wire"]
+
+
+class Puller:
+    """The daemon's side. Each pull has a folder of its own below `path`."""
+
+    def __init__(self, path, **job):
+        self.path = pathlib.Path(path)
+        self.job = {"platform": {"os": "linux", "architecture": ARCHITECTURE}, "idle_ms": 20000, **job}
+        self.count = 0
+
+    def start(self, reference, **job):
+        ours, theirs = socket.socketpair()
+        ours.settimeout(WAIT)
+        process = subprocess.Popen([FETCH], stdin=theirs, stdout=theirs, start_new_session=True)
+        theirs.close()
+        told = {**self.job, "reference": reference, **job, "keep_open": SANITIZED}
+        self.send(ours, JOB, told)
+        return ours, process
+
+    @staticmethod
+    def send(sock, kind, value):
+        data = to_json(value)
+        sock.sendall(struct.pack("<IB", len(data), kind) + data)
+
+    @staticmethod
+    def receive(sock):
+        def exactly(n):
+            data = b""
+            while len(data) < n:
+                more = sock.recv(n - len(data))
+                if not more:
+                    return None
+                data += more
+            return data
+        head = exactly(5)
+        if head is None:
+            return None, None
+        size, kind = struct.unpack("<IB", head)
+        return kind, exactly(size)
+
+    def plan(self, config, have):
+        self.count += 1
+        layers = []
+        for i, diff_id in enumerate(json.loads(config)["rootfs"]["diff_ids"]):
+            place = self.path / ("pull%d-%d" % (self.count, i))
+            (place / "root").mkdir(parents=True)
+            layers.append({"have": diff_id in have, "diff_id": diff_id,
+                           "root": have.get(diff_id, str(place / "root")), "recipe": str(place / "recipe")})
+        return layers
+
+    def pull(self, reference, have=None, **job):
+        """All that was said, as a dict; Failed when it failed."""
+        sock, process = self.start(reference, **job)
+        said = {"progress": [], "layers": {}}
+        try:
+            while True:
+                kind, data = self.receive(sock)
+                if kind is None:
+                    raise AssertionError("hawser-fetch went without a word")
+                if kind == FAILED:
+                    raise Failed(json.loads(data))
+                if kind == DONE:
+                    break
+                self.take(sock, said, kind, data, have or {})
+        finally:
+            sock.close()
+            try:
+                said["status"] = process.wait(WAIT)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        assert said["status"] == 0
+        return said
+
+    def take(self, sock, said, kind, data, have):
+        if kind == RESOLVED:
+            said["resolved"] = json.loads(data)
+        elif kind == MANIFEST:
+            said["manifest"] = data
+        elif kind == CONFIG:
+            said["config"] = data
+            said["plan"] = self.plan(data, have)
+            self.send(sock, PLAN, {"layers": said["plan"]})
+        elif kind == PROGRESS:
+            said["progress"].append(json.loads(data))
+        elif kind == LAYER:
+            step = json.loads(data)
+            said["layers"][step["layer"]] = step["unpacked"]
+        else:
+            raise AssertionError("a message of type %d" % kind)
+
+    def file(self, said, layer, path):
+        return (pathlib.Path(said["plan"][layer]["root"]) / path).read_bytes()
+
+
+def basic(user, password):
+    return "Basic " + base64.b64encode(("%s:%s" % (user, password)).encode()).decode()
+
+
+def make_authority(path, name="127.0.0.1"):
+    """A certificate authority, and a server's certificate of it: the folder has ca.crt, server.pem."""
+    path = pathlib.Path(path)
+    path.mkdir(parents=True, exist_ok=True)
+
+    def openssl(*args):
+        subprocess.run(["openssl", *args], cwd=path, check=True, capture_output=True)
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test authority",
+            "-keyout", "ca.key", "-out", "ca.crt")
+    for who in "server", "client":
+        (path / "ext").write_text("subjectAltName=IP:%s" % name)
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=" + who, "-keyout", who + ".key", "-out", who + ".csr")
+        openssl("x509", "-req", "-in", who + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+                "-days", "2", "-extfile", "ext", "-out", who + ".crt")
+    (path / "server.pem").write_text((path / "server.key").read_text() + (path / "server.crt").read_text())
+    return path
+
+
+def tls_context(authority, want_client=False):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(authority / "server.pem")
+    if want_client:
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_verify_locations(authority / "ca.crt")
+    return context
+
+
+def have_program(name):
+    return shutil.which(name) is not None

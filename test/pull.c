@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test/pull.c - src/image/pull.h by commands on standard input, for test_pull.py
+ *
+ *	pull [OPTION...] ROOT PROGRAM      the store is in ROOT, PROGRAM is hawser-fetch
+ *
+ *	pull ID REFERENCE [USER PASSWORD]  begin one, on a thread: ID is a number below 64
+ *	cancel ID                          its asker goes away
+ *	join ID                            wait for it: "ID ok IMAGE DIGEST", or
+ *	                                   "ID error ERRNO GRPC MESSAGE"
+ *	images                             "NAME... ID" for each, then "end"
+ *	usage                              "LAYERS BYTES"
+ *
+ * Answers are lines on standard output.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/time.h"
+#include "image/pull.h"
+#include "image/store.h"
+
+#define ASKERS 64
+
+struct asker {
+	pthread_t thread;
+	int cancel;
+	char *reference, *username, *password;
+	int code;
+	struct pull_result result;
+	struct hw_err e;
+};
+
+static struct store *store;
+static struct puller *puller;
+static struct asker askers[ASKERS];
+
+static void *ask(void *arg)
+{
+	struct asker *a = arg;
+	struct pull_request request = { .reference = a->reference,
+					.username = a->username,
+					.password = a->password,
+					.deadline = TIME_NEVER,
+					.cancel_fd = a->cancel };
+
+	a->code = pull(puller, &request, &a->result, &a->e);
+	return NULL;
+}
+
+static void do_pull(struct asker *a, char **words)
+{
+	*a = (struct asker){ .reference = str_copy(words[2]),
+			     .username = str_copy(words[3]),
+			     .password = str_copy(words[4]) };
+	a->cancel = eventfd(0, EFD_CLOEXEC);
+	if (pthread_create(&a->thread, NULL, ask, a) != 0)
+		exit(3);
+}
+
+static void do_cancel(struct asker *a, char **words)
+{
+	(void)words;
+	eventfd_write(a->cancel, 1);
+}
+
+static void do_join(struct asker *a, char **words)
+{
+	pthread_join(a->thread, NULL);
+	close(a->cancel);
+	free(a->reference);
+	free(a->username);
+	free(a->password);
+	if (a->code == 0)
+		printf("%s ok %s %s\n", words[1], a->result.id, a->result.digest);
+	else
+		printf("%s error %d %d %s\n", words[1], -a->code, a->e.wire, a->e.msg);
+}
+
+static void do_images(struct asker *a, char **words)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
+
+	(void)a;
+	(void)words;
+	for (size_t i = 0; i < snap->n; i++) {
+		const struct store_image *image = snap->images[i];
+
+		for (size_t k = 0; k < image->tags.n; k++)
+			printf("%s ", image->tags.v[k]);
+		for (size_t k = 0; k < image->digests.n; k++)
+			printf("%s ", image->digests.v[k]);
+		puts(image->id);
+	}
+	puts("end");
+}
+
+static void do_usage(struct asker *a, char **words)
+{
+	struct store_usage usage;
+
+	(void)a;
+	(void)words;
+	store_usage(store, &usage);
+	printf("%zu %lld\n", usage.layers, (long long)usage.bytes);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(struct asker *a, char **words);
+} commands[] = {
+	{ "pull", do_pull },	 { "cancel", do_cancel }, { "join", do_join },
+	{ "images", do_images }, { "usage", do_usage },
+};
+
+static void run(char *line)
+{
+	char *words[6] = { 0 };
+	long long id = 0;
+
+	for (size_t n = 0; n < 5 && *line; n++) {
+		words[n] = line;
+		line += strcspn(line, " \n");
+		if (*line)
+			*line++ = '\0';
+	}
+	if (words[1] && !str_to_int64(words[1], 0, ASKERS - 1, &id))
+		exit(2);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (str_equal(words[0], commands[i].name))
+			commands[i].run(&askers[id], words);
+	fflush(stdout);
+}
+
+static const struct option names[] = {
+	{ "mirror", required_argument, NULL, 'm' },
+	{ "plain-http", required_argument, NULL, 'p' },
+	{ "auth-file", required_argument, NULL, 'a' },
+	{ "idle", required_argument, NULL, 'i' },
+	{ "keep-blobs", no_argument, NULL, 'k' },
+	{ 0 },
+};
+
+static void parse(int argc, char **argv, struct pull_options *o, struct hw_strings *mirrors,
+		  struct hw_strings *plain)
+{
+	long long n;
+	int c;
+
+	o->mirrors = mirrors;
+	o->plain_http = plain;
+	while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
+		if (c == 'm')
+			strings_add(mirrors, optarg);
+		else if (c == 'p')
+			strings_add(plain, optarg);
+		else if (c == 'a')
+			o->auth_file = optarg;
+		else if (c == 'k')
+			o->keep_blobs = true;
+		else if (c == 'i' && str_to_int64(optarg, 1, INT32_MAX, &n))
+			o->idle_ms = (int)n;
+		else
+			exit(2);
+	}
+	if (optind != argc - 2)
+		exit(2);
+	o->program = argv[optind + 1];
+}
+
+int main(int argc, char **argv)
+{
+	AUTO(hw_strings_free) struct hw_strings mirrors = { 0 }, plain = { 0 };
+	struct pull_options options = { 0 };
+	char line[4096];
+	struct hw_err e;
+
+	parse(argc, argv, &options, &mirrors, &plain);
+	if (store_open(argv[optind], &store, &e) < 0) {
+		fprintf(stderr, "%s\n", e.msg);
+		return 1;
+	}
+	puller = puller_new(store, &options);
+	while (fgets(line, sizeof(line), stdin))
+		run(line);
+	puller_free(puller);
+	store_close(store);
+	return 0;
+}

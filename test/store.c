@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test/store.c - src/image/store on the command line, for faults and test_store.py
+ *
+ *	store ROOT put NAME TEXT...   an image whose layers have one file each, with a text
+ *	store ROOT remove NAME        an image, and every layer that nobody needs
+ *	store ROOT trim               every layer that nobody needs
+ *	store ROOT list               a line for each image, and one for each of its layers;
+ *	                              fails where an image lacks one
+ *
+ * Says "done" on standard output as soon as it is; an error is a line on standard error, and
+ * 1 as exit status.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/str.h"
+#include "image/store.h"
+
+#define MANIFEST "{}"
+
+/* ---- putting ------------------------------------------------------------------- */
+
+static int make_layer(struct store *s, const char *text, const char *chain, const char *diff_id,
+		      struct hw_err *e)
+{
+	AUTO(store_stage_free) struct store_stage *stage = NULL;
+	struct unpacked unpacked = { .diff_id = (char *)diff_id,
+				     .archive = 1024,
+				     .disk = 4096,
+				     .content = (int64_t)strlen(text),
+				     .inodes = 1 };
+	struct store_new_layer layer = {
+		.chain_id = chain, .unpacked = &unpacked, .blob = diff_id, .blob_size = 100
+	};
+	int r = store_layer_begin(s, &stage, e);
+
+	if (r == 0)
+		r = file_replace(stage->root, "file", text, strlen(text), 0644, 0, e);
+	if (r == 0)
+		r = file_replace(stage->dir, "recipe", text, strlen(text), 0600, 0, e);
+	layer.stage = stage;
+	return r < 0 ? r : store_layers_commit(s, &layer, 1, e);
+}
+
+static int make_layers(struct store *s, struct store_hold *hold, char **texts, struct buf *config,
+		       struct hw_err *e)
+{
+	char chain[DIGEST_TEXT] = "", below[DIGEST_TEXT] = "", diff_id[DIGEST_TEXT];
+	int r = 0;
+
+	buf_puts(config, "{\"architecture\":\"amd64\",\"os\":\"linux\","
+			 "\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[");
+	for (size_t i = 0; r >= 0 && texts[i]; i++) {
+		digest_of(texts[i], strlen(texts[i]), diff_id);
+		digest_chain(i > 0 ? below : NULL, diff_id, chain);
+		buf_printf(config, "%s\"%s\"", i > 0 ? "," : "", diff_id);
+		r = store_hold_layer(hold, chain, e);
+		if (r == 0)
+			r = make_layer(s, texts[i], chain, diff_id, e);
+		memcpy(below, chain, sizeof(below));
+	}
+	buf_puts(config, "]}}");
+	return r;
+}
+
+static int put(struct store *s, char **args, struct hw_err *e)
+{
+	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s);
+	AUTO(buf_done) struct buf config = { 0 };
+	autofree char *tag = str_printf("docker.io/library/%s:latest", args[0]);
+	int r = make_layers(s, hold, args + 1, &config, e);
+
+	if (r < 0)
+		return r;
+	return store_image_put(s,
+			       &(struct store_new_image){
+				       .manifest = MANIFEST,
+				       .manifest_len = strlen(MANIFEST),
+				       .config = config.data,
+				       .config_len = config.len,
+				       .names = (const char *const[]){ tag },
+				       .n_names = 1,
+			       },
+			       NULL, e);
+}
+
+/* ---- the rest ------------------------------------------------------------------ */
+
+static int remove_image(struct store *s, char **args, struct hw_err *e)
+{
+	int r = store_image_remove(s, args[0], e);
+
+	return r < 0 ? r : 0;
+}
+
+static int trim(struct store *s, char **args, struct hw_err *e)
+{
+	(void)args;
+	return store_trim(s, e);
+}
+
+static int list_image(struct store *s, const struct store_image *image, struct hw_err *e)
+{
+	autofree struct store_layer *layers = NULL;
+	size_t n = 0;
+	int r = store_image_layers(s, image->id, &layers, &n, e);
+
+	if (r == 0)
+		return err_text(e, -EBADMSG, "image %s is not whole", image->id);
+	printf("image %s %s %lld\n", image->id, image->tags.n > 0 ? image->tags.v[0] : "-",
+	       (long long)image->size);
+	for (size_t i = 0; i < n; i++)
+		printf("layer %s %s\n", layers[i].chain_id, layers[i].diff_id);
+	return r;
+}
+
+static int list(struct store *s, char **args, struct hw_err *e)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(s);
+	struct store_usage usage;
+	int r = 0;
+
+	(void)args;
+	for (size_t i = 0; r >= 0 && i < snap->n; i++)
+		r = list_image(s, snap->images[i], e);
+	store_usage(s, &usage);
+	printf("usage %lld %lld %zu\n", (long long)usage.bytes, (long long)usage.inodes,
+	       usage.layers);
+	return r;
+}
+
+static const struct command {
+	const char *name;
+	int args;
+	int (*run)(struct store *s, char **args, struct hw_err *e);
+} commands[] = {
+	{ "put", 2, put },
+	{ "remove", 1, remove_image },
+	{ "trim", 0, trim },
+	{ "list", 0, list },
+};
+
+static const struct command *command_find(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 2 && i < ARRAY_SIZE(commands); i++)
+		if (str_equal(commands[i].name, argv[2]) && argc - 3 >= commands[i].args)
+			return &commands[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *command = command_find(argc, argv);
+	struct store *s = NULL;
+	struct hw_err e;
+	int r;
+
+	if (!command) {
+		fprintf(stderr, "usage: store ROOT put NAME TEXT... | remove NAME | trim | list\n");
+		return 2;
+	}
+	r = store_open(argv[1], &s, &e);
+	if (r == 0)
+		r = store_sweep(s, &e);
+	if (r == 0)
+		r = command->run(s, argv + 3, &e);
+	if (r >= 0 && (puts("done") < 0 || fflush(stdout) != 0))
+		r = err_set(&e, -EIO, "write");
+	store_close(s);
+	if (r < 0)
+		fprintf(stderr, "store: %s\n", e.msg);
+	return r < 0;
+}

@@ -1,0 +1,562 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test/test_cri_daemon.py - the program hawser-cri: starting, status, reloading, stopping
+
+What:  a daemon per test, in folders of its own, asked by Google's gRPC (python3-grpcio) and by
+       cri-call, which shows answers a line per field.
+Not:   pulling images: test_cri_pull.py.
+"""
+import concurrent.futures
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import time
+
+import pytest
+
+grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+from cridaemon import DAEMON, LONG, Daemon, field, fields_of, wait_until
+
+SOURCE = pathlib.Path(os.environ["HAWSER_SRC"])
+CONFLIST = '{"cniVersion": "1.0.0", "name": "%s", "plugins": [{"type": "bridge"}]}'
+TEMPLATE = """{"cniVersion": "1.0.0", "name": "made", "plugins": [{"type": "bridge",
+"ipam": {"type": "host-local", "ranges": [{{range $i, $r := .PodCIDRRanges}}{{if $i}}, {{end}}
+[{"subnet": "{{$r}}"}]{{end}}], "routes": [{{range $i, $r := .Routes}}{{if $i}}, {{end}}
+{"dst": "{{$r}}"}{{end}}]}}]}"""
+
+
+@pytest.fixture
+def make(tmp_path):
+    made = []
+
+    def make_one(*flags, name="one", **more):
+        directory = tmp_path / name
+        directory.mkdir(exist_ok=True)
+        made.append(Daemon(directory, *flags, **more))
+        return made[-1]
+
+    yield make_one
+    for d in made:
+        if d.process:
+            assert d.stop() == 0, d.log()
+
+
+# ---- the command line ----------------------------------------------------------------------
+
+def run(*words):
+    done = subprocess.run([DAEMON, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, timeout=LONG)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_help_and_version():
+    assert run("--version") == (0, "hawser-cri 0.1.0\n", "")
+    status, text, errors = run("--help")
+    assert (status, errors) == (0, "")
+    for flag in ("--config", "--listen", "--root", "--state", "--cni-conf-dir", "--cni-bin-dir",
+                 "--cni-cache-dir", "--registry-mirror", "--plain-http", "--stream-address",
+                 "--log-level", "--check-config", "--print-config"):
+        assert "  " + flag + " " in text or "  " + flag + "\n" in text
+
+
+def test_the_manual_has_every_key():
+    page = (SOURCE / "man/hawser-cri.8").read_text()
+    keys = re.findall(r"^([a-z-]+):", run("--print-config")[1], re.M)
+    assert len(keys) > 20 and re.findall(r"^\.It Cm ([a-z-]+)", page, re.M) == keys
+    for flag in ("config", "check-config", "print-config", "help", "version"):
+        assert ".It Fl -%s" % flag in page
+
+
+def test_printed_configuration_reads_back(tmp_path):
+    file = tmp_path / "h.yaml"
+    file.write_text("long-calls: 3\nregistry-mirror: [docker.io=https://m.example]\n")
+    status, text, _ = run("--config", file, "--print-config", "--root", "/flag")
+    assert status == 0 and "long-calls: 3\n" in text and 'root: "/flag"\n' in text
+    file.write_text(text)
+    assert run("--config", file, "--print-config") == (0, text, "")
+    yaml = pytest.importorskip("yaml", reason="python3-yaml is not installed")
+    keys = yaml.safe_load(text)
+    assert keys["registry-mirror"] == ["docker.io=https://m.example"]
+    assert len(keys) == len(re.findall(r"^[a-z-]+:", text, re.M))
+
+
+def test_check_config(tmp_path):
+    file = tmp_path / "h.yaml"
+    file.write_text("root: /a\n")
+    assert run("--config", file, "--check-config") == (0, "", "")
+    file.write_text("root: /a\n\nlisen: unix:/x\n")
+    status, _, errors = run("--config", file, "--check-config")
+    assert status == 1 and "%s: line 3: lisen: unknown key\n" % file in errors
+    status, _, errors = run("--config", tmp_path / "missing", "--check-config")
+    assert status == 1 and "No such file or directory" in errors
+
+
+# ---- what it says of itself ----------------------------------------------------------------
+
+def test_version_and_configuration(make):
+    d = make("--cgroup-driver", "systemd").start()
+    assert d.call("Version") == (0, {"version": "0.1.0", "runtime_name": "hawser",
+                                     "runtime_version": "0.1.0", "runtime_api_version": "v1"})
+    assert d.call("RuntimeConfig") == (0, {"linux.cgroup_driver": "0"})
+    other = make("--cgroup-driver", "cgroupfs", name="two").start()
+    assert other.call("RuntimeConfig") == (0, {"linux.cgroup_driver": "1"})
+
+
+def test_status_verbose(make):
+    d = make("--long-calls", "7").start()
+    fields = d.call("Status", b"\x08\x01")[1]
+    assert fields["status.conditions.0.type"] == "RuntimeReady"
+    assert fields["status.conditions.0.status"] == "1"
+    assert fields["info.0.key"] == "config"
+    config = json.loads(fields["info.0.value"])
+    assert config["stateDir"] == str(d.state) and config["keys"]["long-calls"] == 7
+    assert json.loads(fields["info.1.value"])["ready"] is False
+    assert fields["runtime_handlers.0.features.user_namespaces"] == "0"
+    assert "info.0.key" not in d.call("Status")[1]
+
+
+def test_info(make):
+    d = make().start()
+    with d.dial() as channel:
+        answer = fields_of(channel.unary_unary("/hawser.v1.Daemon/Info")(b"", timeout=LONG))
+    assert answer[1] == "0.1.0" and answer[3] == d.process.pid
+    assert abs(answer[2] / 1e9 - time.time()) < LONG
+    assert answer[4] == str(d.dir / "root")
+    assert answer[5] == str(d.state) and answer[6] == str(d.config)
+    assert answer[11] == 512 and answer[12] == os.uname().release
+
+
+def methods():
+    proto = (SOURCE / "proto/cri-v1.proto").read_text()
+    for service, body in re.findall(r"^service (\w+) \{(.*?)^\}", proto, re.M | re.S):
+        for method in re.findall(r"rpc (\w+)\(", body):
+            yield service, method
+
+
+def test_calls_that_are_not_offered_are_named(make):
+    d = make().start()
+    offered = {"Version", "Status", "RuntimeConfig", "UpdateRuntimeConfig"}
+    runtime = [m for s, m in methods() if s == "RuntimeService"]
+    assert len(runtime) == 37
+    with d.dial() as channel:
+        for method in set(runtime) - offered:
+            with pytest.raises(grpc.RpcError) as caught:
+                channel.unary_unary("/runtime.v1.RuntimeService/" + method)(b"", timeout=LONG)
+            assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
+            assert caught.value.details() == "%s is not offered by hawser-cri 0.1.0" % method
+
+
+def test_bad_requests_are_refused(make):
+    d = make().start()
+    with d.dial() as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary("/runtime.v1.RuntimeService/Status")(b"\xff\xff", timeout=LONG)
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+        with pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary("/runtime.v1.ImageService/ImageStatus")(
+                field(1, field(1, b"\xff")), timeout=LONG)
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    d.logged("a call failed method=ImageStatus code=INVALID_ARGUMENT")
+
+
+# ---- images --------------------------------------------------------------------------------
+
+def test_images_of_an_empty_store(make):
+    d = make().start()
+    busybox = field(1, field(1, "busybox"))
+    assert d.call("ListImages") == (0, {})
+    assert d.call("ImageStatus", busybox) == (0, {})
+    assert d.call("RemoveImage", busybox) == (0, {})
+    assert d.call("ImageStatus") == (1, "INVALID_ARGUMENT the request names no image")
+    status, fields = d.call("ImageFsInfo")
+    assert status == 0 and fields["image_filesystems.0.fs_id.mountpoint"] == str(d.dir / "root")
+    assert fields["image_filesystems.0.used_bytes.value"] == "0"
+    with d.dial() as channel:
+        stream = channel.unary_stream("/runtime.v1.ImageService/StreamImages")
+        assert list(stream(b"", timeout=LONG)) == []
+
+
+def test_a_newer_database_is_refused_and_left_alone(make):
+    d = make().start()
+    assert d.stop() == 0
+    file = d.dir / "root/images.db"
+    with sqlite3.connect(file) as db:
+        db.execute("PRAGMA user_version = 999999")
+    db.close()
+    before = file.read_bytes()
+    assert "root folder: " in d.refused()
+    assert file.read_bytes() == before
+
+
+# ---- the network ---------------------------------------------------------------------------
+
+def test_network_becomes_ready_and_ceases_to_be(make):
+    d = make().start()
+    assert d.network() == (False, "Network plugin returns error: no net configurations found in "
+                           "%s" % d.net)
+    (d.net / "10-net.conflist").write_text(CONFLIST % "first")
+    d.logged("is not in")
+    assert d.network() == (False, 'Network plugin returns error: %s: plugin "bridge" is not in %s'
+                           % (d.net / "10-net.conflist", d.bin))
+    d.add_plugin()
+    wait_until(lambda: d.network() == (True, ""))
+    (d.net / "05-broken.conflist").write_text("{")
+    (d.net / "07-net.conflist").write_text(CONFLIST % "second")
+    d.logged("the network is ready network=second")
+    for file in d.net.iterdir():
+        file.unlink()
+    wait_until(lambda: not d.network()[0])
+
+
+def test_network_folder_is_moved_and_made_again(make):
+    d = make().start()
+    d.add_plugin()
+    d.net.rename(d.dir / "away")
+    d.net.mkdir()
+    (d.net / "10-net.conflist").write_text(CONFLIST % "back")
+    wait_until(lambda: d.network()[0])
+    d.net.rename(d.dir / "away2")
+    wait_until(lambda: not d.network()[0])
+    d.net.mkdir()
+    (d.net / "10-net.conflist").write_text(CONFLIST % "again")
+    d.logged("network=again")
+
+
+def cidr(text):
+    return field(1, field(1, field(1, text)))
+
+
+def test_template_becomes_a_network(make):
+    d = make()
+    (d.dir / "template").write_text(TEMPLATE)
+    d.command += ["--cni-conf-template", d.dir / "template"]
+    d.add_plugin()
+    d.start()
+    assert d.call("UpdateRuntimeConfig", b"") == (0, {})
+    assert not d.network()[0]
+    assert d.call("UpdateRuntimeConfig", cidr("10.7.0.0/24,fd07::/64")) == (0, {})
+    wait_until(lambda: d.network()[0])
+    file = d.net / "10-hawser.conflist"
+    ipam = json.loads(file.read_text())["plugins"][0]["ipam"]
+    assert ipam["ranges"] == [[{"subnet": "10.7.0.0/24"}], [{"subnet": "fd07::/64"}]]
+    assert ipam["routes"] == [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]
+    # another CIDR, then a restart that finds the file gone
+    assert d.call("UpdateRuntimeConfig", cidr("10.8.0.0/24")) == (0, {})
+    assert "10.8.0.0/24" in file.read_text()
+    assert (d.state / "pod-cidr").read_text() == "10.8.0.0/24"
+    assert d.stop() == 0
+    file.unlink()
+    d.start()
+    wait_until(lambda: d.network()[0])
+    assert "10.8.0.0/24" in file.read_text()
+    # somebody else's network comes first
+    (d.net / "00-other.conflist").write_text(CONFLIST % "other")
+    d.logged("network=other")
+    assert d.call("UpdateRuntimeConfig", cidr("10.9.0.0/24")) == (0, {})
+    assert "10.8.0.0/24" in file.read_text()
+
+
+def test_template_and_cidr_that_are_wrong(make):
+    d = make()
+    (d.dir / "template").write_text("{{.Nothing}}")
+    d.command += ["--cni-conf-template", d.dir / "template"]
+    d.start()
+    status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0"))
+    assert status == 1 and text.startswith('INVALID_ARGUMENT pod CIDR "10.7.0.0": ')
+    status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0/24"))
+    assert (status, text) == (1, "INVALID_ARGUMENT network from template: %s: line 1: "
+                              "{{.Nothing}} is not known here" % (d.dir / "template"))
+    assert list(d.net.iterdir()) == []
+
+
+# ---- instances, sockets, systemd -----------------------------------------------------------
+
+def test_one_instance_per_state_folder(make):
+    d = make().start()
+    assert make().refused() == ("another hawser-cri runs with the state folder %s" % d.state)
+    assert d.call("Version")[0] == 0
+    other = make(name="other")
+    other.command += ["--root", d.dir / "root"]
+    assert "root folder: " in other.refused()
+    make(name="two").start()
+    assert d.call("Version")[0] == 0
+
+
+def test_a_socket_of_somebody_else_is_left_alone(make, tmp_path):
+    d = make().start()
+    other = make("--metrics-address", "unix:%s" % (tmp_path / "m"), name="other")
+    other.command[other.command.index("unix:" + other.socket)] = "unix:" + d.socket
+    assert "listen on unix:%s: " % d.socket in other.refused()
+    assert d.call("Version")[0] == 0
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_killed_one_leaves_nothing_in_the_way(make):
+    d = make().start()
+    d.process.kill()
+    d.process.wait(LONG)
+    assert os.path.exists(d.socket)
+    d.start()
+    assert d.call("Version")[0] == 0
+
+
+def test_socket_has_its_owner(make):
+    d = make("--socket-owner", "12").start()
+    mode = os.stat(d.socket)
+    assert stat.S_IMODE(mode.st_mode) == 0o600 and mode.st_uid == 12
+    d = make("--socket-owner", "12:34", name="two").start()
+    mode = os.stat(d.socket)
+    assert stat.S_IMODE(mode.st_mode) == 0o660 and (mode.st_uid, mode.st_gid) == (12, 34)
+
+
+class Manager:
+    """Listens as systemd does for NOTIFY_SOCKET."""
+
+    def __init__(self, address):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(address)
+        self.socket.settimeout(LONG)
+
+    def told(self):
+        return self.socket.recv(4096).decode()
+
+
+@pytest.mark.parametrize("abstract", [False, True])
+def test_readiness_is_told(make, tmp_path, abstract):
+    path = str(tmp_path / "notify")
+    manager = Manager("\0" + path if abstract else path)
+    d = make(env={"NOTIFY_SOCKET": "@" + path if abstract else path}).start()
+    assert manager.told() == "READY=1"
+    d.signal(signal.SIGHUP)
+    assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", manager.told())
+    assert manager.told() == "READY=1"
+    assert d.stop() == 0
+    assert manager.told() == "STOPPING=1"
+    manager.socket.close()
+
+
+def test_socket_activation(make, tmp_path):
+    path = str(tmp_path / "given")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    d = make(prefix=["bash", "-c", 'exec 3<&%d; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
+                     % listener.fileno(), "-"])
+    d.start(pass_fds=[listener.fileno()])
+    assert not os.path.exists(d.socket)
+    d.socket = path
+    assert d.call("Version")[0] == 0
+    environment = pathlib.Path("/proc/%d/environ" % d.process.pid)
+    assert b"LISTEN_FDS=1" in environment.read_bytes()  # as it was at its start
+    assert d.stop() == 0
+    assert os.path.exists(path)
+    listener.close()
+
+
+def test_activation_with_something_else(make, tmp_path):
+    d = make(prefix=["bash", "-c", 'exec 3</dev/null; export LISTEN_PID=$$ LISTEN_FDS=1; '
+                     'exec "$@"', "-"])
+    assert "descriptor 3 of LISTEN_FDS: " in d.refused()
+    d = make(prefix=["env", "LISTEN_PID=1", "LISTEN_FDS=1"], name="two").start()
+    assert d.call("Version")[0] == 0
+
+
+# ---- reloading -----------------------------------------------------------------------------
+
+def test_reload(make):
+    d = make(config="log-level: info\n").start()
+    d.call("Version")
+    assert "served method=Version" not in d.log()
+    d.config.write_text("log-level: debug\nlong-calls: 3\n")
+    d.signal(signal.SIGHUP)
+    d.logged("the configuration was read again")
+    assert "a new value needs a restart key=long-calls" in d.log()
+    d.call("Version")
+    d.logged("served method=Version call=")
+    # flags still win: the listener and the folders are theirs
+    assert "key=listen" not in d.log() and "key=root" not in d.log()
+
+
+def test_reload_of_a_broken_file_changes_nothing(make):
+    d = make(config="log-level: debug\n").start()
+    d.config.write_text("log-level: error\nnonsense: 1\n")
+    d.signal(signal.SIGHUP)
+    d.logged("the configuration stays as it was: %s: line 2: nonsense: unknown key" % d.config)
+    d.call("Version")
+    d.logged("served method=Version call=")
+
+
+def test_log_as_json_has_the_call(make):
+    d = make("--log-format", "json", "--log-level", "debug")
+    with open(d.dir / "log", "wb") as log:
+        d.process = subprocess.Popen(d.command, stderr=log)
+    d.logged('"msg":"ready"')
+    d.call("ImageStatus")
+    d.logged("a call failed")
+    lines = [json.loads(line) for line in d.log().splitlines()]
+    failed = [line for line in lines if line["msg"] == "a call failed"]
+    assert len(failed) == 1 and failed[0]["method"] == "ImageStatus"
+    assert failed[0]["call"].isdigit() and failed[0]["program"] == "hawser-cri"
+
+
+# ---- metrics -------------------------------------------------------------------------------
+
+class UnixHTTP(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=LONG)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+
+def get(connection, path="/metrics", method="GET"):
+    connection.request(method, path)
+    answer = connection.getresponse()
+    text = answer.read().decode()
+    connection.close()
+    return answer.status, answer.getheader("content-type"), text
+
+
+def values(text):
+    """{name with labels: number}, after a look at the format."""
+    found, typed = {}, set()
+    for line in text.splitlines():
+        if line.startswith("#"):
+            typed.add(line.split()[2])
+            continue
+        name, number = re.fullmatch(r'(\w+(?:\{[^}]*\})?) (\S+)', line).groups()
+        assert name not in found
+        assert re.sub(r"(_bucket|_sum|_count)?(\{.*)?$", "", name) in typed
+        found[name] = float(number)
+    return found
+
+
+def test_metrics_on_a_unix_socket(make, tmp_path):
+    path = str(tmp_path / "metrics")
+    d = make("--metrics-address", "unix:" + path).start()
+    for _ in range(3):
+        d.call("Version")
+    d.call("ListContainers")
+    status, kind, text = get(UnixHTTP(path))
+    assert status == 200 and kind.startswith("text/plain; version=0.0.4")
+    found = values(text)
+    service = 'method="runtime.v1.RuntimeService/'
+    assert found["hawser_cri_calls_total{" + service + 'Version",code="OK"}'] == 3
+    assert found["hawser_cri_calls_total{" + service + 'ListContainers",code="UNIMPLEMENTED"}'] == 1
+    assert found["hawser_cri_call_seconds_count{" + service + 'Version"}'] == 3
+    assert found["hawser_cri_call_seconds_bucket{" + service + 'Version",le="+Inf"}'] == 3
+    assert found["hawser_images"] == 0 and found["process_threads"] >= 1
+    assert found["process_resident_memory_bytes"] > 1 << 20
+    # with the connection that asked
+    wait_until(lambda: len(os.listdir("/proc/%d/fd" % d.process.pid)) ==
+               found["process_open_fds"] - 1)
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert d.stop() == 0
+    assert not os.path.exists(path) and not os.path.exists(d.socket)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def test_metrics_on_a_port(make):
+    port = free_port()
+    d = make("--metrics-address", "127.0.0.1:%d" % port).start()
+
+    def dial():
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
+
+    assert get(dial())[0] == 200
+    assert get(dial(), "/metrics?x=1")[0] == 200
+    assert get(dial(), "/")[0] == 404
+    assert get(dial(), "/metricsx")[0] == 404
+    assert get(dial(), method="POST")[0] == 405
+    for data in (b"nonsense\r\n\r\n", b"GET /metrics\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", port)) as s:
+            s.sendall(data)
+            assert s.makefile().readline() == "HTTP/1.1 400 Bad Request\n"
+    with socket.create_connection(("127.0.0.1", port)) as s:
+        with pytest.raises(ConnectionError):
+            for _ in range(1000):
+                s.sendall(b"x" * 1000)
+            s.recv(1)
+    crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+    assert d.call("Version")[0] == 0
+    for s in crowd:
+        s.close()
+    wait_until(lambda: get_or_none(dial) == 200)
+
+
+def get_or_none(dial):
+    try:
+        return get(dial())[0]
+    except (ConnectionError, http.client.HTTPException):
+        return None
+
+
+def test_a_port_that_is_taken(make):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = "127.0.0.1:%d" % taken.getsockname()[1]
+        text = make("--metrics-address", address).refused()
+    assert text.startswith("metrics at %s: " % address) and "Address already in use" in text
+
+
+# ---- under load, and the end ---------------------------------------------------------------
+
+@pytest.mark.skipif(not shutil.which("h2load"), reason="nghttp2-client is not installed")
+@pytest.mark.parametrize("method", ["RuntimeService/Status", "ImageService/ListImages"])
+def test_many_calls_while_it_is_reloaded_on_threads(make, tmp_path, method):
+    d = make("--metrics-address", "unix:%s" % (tmp_path / "m")).start()
+    d.add_plugin()
+    (tmp_path / "body").write_bytes(bytes(5))
+    load = subprocess.Popen(["h2load", "-n", "8000", "-c", "8", "-m", "16",
+                             "-d", tmp_path / "body", "-H", "content-type: application/grpc",
+                             "-H", "te: trailers", "-B", "unix:" + d.socket,
+                             "http://localhost/runtime.v1." + method],
+                            stdout=subprocess.PIPE, text=True)
+    rounds = 0
+    while load.poll() is None or rounds == 0:
+        (d.net / "10-net.conflist").write_text(CONFLIST % ("n%d" % rounds))
+        d.signal(signal.SIGHUP)
+        assert get(UnixHTTP(str(tmp_path / "m")))[0] == 200
+        rounds += 1
+        d.logged("the configuration was read again", rounds)
+    assert "8000 succeeded, 0 failed, 0 errored, 0 timeout" in load.communicate()[0]
+    assert d.call("Version")[0] == 0
+
+
+def test_clients_that_hang_do_not_delay_the_end(make):
+    d = make().start()
+    crowd = [socket.socket(socket.AF_UNIX) for _ in range(20)]
+    for c in crowd:
+        c.connect(d.socket)
+    with d.dial() as channel:
+        channel.unary_unary("/runtime.v1.RuntimeService/Version")(b"", timeout=LONG)
+        assert d.stop() == 0
+    for c in crowd:
+        c.close()
+
+
+def test_many_at_once_from_threads(make):
+    d = make().start()
+    with d.dial() as channel, concurrent.futures.ThreadPoolExecutor(8) as pool:
+        def update(i):
+            return channel.unary_unary("/runtime.v1.RuntimeService/UpdateRuntimeConfig")(
+                cidr("10.%d.0.0/24" % (i % 200)), timeout=LONG)
+        assert list(pool.map(update, range(400))) == [b""] * 400
+    assert re.fullmatch(r"10\.\d+\.0\.0/24", (d.state / "pod-cidr").read_text())
+    assert not [f for f in d.state.iterdir() if f.name.startswith(".")]

@@ -1,0 +1,529 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test/test_cri_pull.py - images through hawser-cri: pulled, listed, inspected, removed
+
+How:   the registry is the one in Python of fetching.py; what it may do to hawser-fetch is in
+       test_fetch*.py, here is what a client of CRI and of hawser.v1 gets to see.
+"""
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tarfile
+import threading
+
+import pytest
+
+grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+from cridaemon import LONG, Daemon, field, fields_of, wait_until
+from fetching import ARCHITECTURE, OCI, Image, Server, basic, digest, index_of, to_json
+from layers import END, folder, member
+
+NAME = "/app:latest"
+
+
+def image_with(user="", label="x"):
+    """One whose id depends on the label."""
+    plain = Image()
+    return Image(config=to_json({"os": "linux", "architecture": ARCHITECTURE,
+                                 "config": {"User": user, "Labels": {"l": label}},
+                                 "rootfs": {"type": "layers", "diff_ids": plain.diff_ids}}))
+
+
+@pytest.fixture
+def server():
+    s = Server()
+    yield s
+    s.close()
+
+
+@pytest.fixture
+def daemon(tmp_path, server):
+    d = Daemon(tmp_path, "--plain-http", server.host, "--auth-file", tmp_path / "auth.json",
+               "--disk-reserve", "0", "--drain-timeout", "1").start()
+    yield d
+    if d.process:
+        assert d.stop() == 0, d.log()
+
+
+def spec(name):
+    return field(1, field(1, name))
+
+
+def pull(d, name, more=b""):
+    return d.call("PullImage", spec(name) + more)
+
+
+def images(d):
+    """{id: fields} of all that are listed."""
+    fields = d.call("ListImages")[1]
+    found = {}
+    for key, value in fields.items():
+        _, number, rest = key.split(".", 2)
+        found.setdefault(number, {})[rest] = value
+    return {i["id"]: i for i in found.values()}
+
+
+def leftovers(d):
+    return [f for folder in ("tmp", "gone") for f in (d.dir / "root" / folder).iterdir()]
+
+
+def test_an_image_is_pulled_seen_and_removed(daemon, server):
+    image = image_with("1002")
+    server.add(image)
+    image_id = digest(image.config)
+    name = server.host + NAME
+    by_digest = server.host + "/app@" + digest(image.manifest)
+    assert pull(daemon, name) == (0, {"image_ref": image_id})
+    (listed,) = images(daemon).values()
+    assert listed["id"] == image_id and int(listed["size"]) > 0
+    assert listed["repo_tags.0"] == name and listed["repo_digests.0"] == by_digest
+    assert listed["uid.value"] == "1002" and "username" not in listed
+    answers = [daemon.call("ImageStatus", spec(n)) for n in
+               (name, server.host + "/app", by_digest, image_id, image_id[7:], image_id[7:20])]
+    assert answers == [answers[0]] * 6 and answers[0][1]["image.id"] == image_id
+    assert daemon.call("ListImages", field(1, spec(name)))[1]["images.0.id"] == image_id
+    assert daemon.call("ListImages", field(1, spec("other.example/x"))) == (0, {})
+    verbose = daemon.call("ImageStatus", spec(name) + b"\x10\x01")[1]
+    info = json.loads(verbose["info.0.value"])
+    assert verbose["info.0.key"] == "info" and info["imageSpec"] == json.loads(image.config)
+    assert info["chainID"].startswith("sha256:")
+    usage = daemon.call("ImageFsInfo")[1]
+    assert int(usage["image_filesystems.0.used_bytes.value"]) > 0
+    assert int(usage["image_filesystems.0.inodes_used.value"]) > 0
+    assert daemon.call("RemoveImage", spec(name)) == (0, {})
+    assert images(daemon) == {} and leftovers(daemon) == []
+    assert list((daemon.dir / "root/layers").iterdir()) == []
+    usage = daemon.call("ImageFsInfo")[1]
+    assert usage["image_filesystems.0.used_bytes.value"] == "0"
+    assert daemon.call("RemoveImage", spec(name)) == (0, {})
+
+
+def test_images_survive_a_restart(daemon, server):
+    image = image_with("www-data:group")
+    server.add(image)
+    assert pull(daemon, server.host + NAME)[0] == 0
+    before = images(daemon)
+    assert before[digest(image.config)]["username"] == "www-data"
+    assert daemon.stop() == 0
+    daemon.start()
+    assert images(daemon) == before
+
+
+def test_one_image_of_two_names(daemon, server):
+    image = image_with()
+    server.add(image)
+    server.add(image, "other")
+    for tag in ("latest", "other"):
+        assert pull(daemon, server.host + "/app:" + tag)[0] == 0
+    (listed,) = images(daemon).values()
+    assert {listed["repo_tags.0"], listed["repo_tags.1"]} == {
+        server.host + "/app:latest", server.host + "/app:other"}
+    assert daemon.call("RemoveImage", spec(server.host + "/app:other")) == (0, {})
+    assert images(daemon) == {}
+
+
+def test_an_image_by_its_digest_has_no_tag(daemon, server):
+    image = image_with()
+    server.add(image)
+    index = index_of((image, {"os": "linux", "architecture": ARCHITECTURE}))
+    server.manifests[digest(index)] = (OCI + "index.v1+json", index)
+    name = server.host + "/app@" + digest(index)
+    assert pull(daemon, name) == (0, {"image_ref": digest(image.config)})
+    (listed,) = images(daemon).values()
+    assert listed["repo_digests.0"] == name
+    assert not [k for k in listed if k.startswith("repo_tags") or k == "repo_digests.1"]
+
+
+def test_one_image_of_two_registries_and_a_mirror(daemon, server):
+    image = image_with()
+    server.add(image)
+    other = Server()
+    other.add(image)
+    assert daemon.stop() == 0
+    daemon.command += ["--plain-http", other.host, "--registry-mirror",
+                       "far.example=" + other.url]
+    daemon.start()
+    names = [server.host + "/app:latest", other.host + "/b:latest", "far.example/c:latest"]
+    for name in names:
+        assert pull(daemon, name) == (0, {"image_ref": digest(image.config)})
+    (listed,) = images(daemon).values()
+    assert sorted(v for k, v in listed.items() if k.startswith("repo_tags")) == sorted(names)
+    assert daemon.call("RemoveImage", spec(names[2])) == (0, {})
+    assert images(daemon) == {}
+    other.close()
+
+
+def test_concurrent_removals_all_succeed(daemon, server):
+    server.add(image_with())
+    assert pull(daemon, server.host + NAME)[0] == 0
+    with daemon.dial() as channel:
+        method = channel.unary_unary("/runtime.v1.ImageService/RemoveImage")
+        calls = [method.future(spec(server.host + NAME), timeout=LONG) for _ in range(20)]
+        assert [c.result(LONG) for c in calls] == [b""] * 20
+    assert images(daemon) == {} and leftovers(daemon) == []
+
+
+def test_images_are_streamed(daemon, server):
+    made = [image_with(label=str(i)) for i in range(5)]
+    for i, image in enumerate(made):
+        server.add(image, "t%d" % i)
+        assert pull(daemon, "%s/app:t%d" % (server.host, i))[0] == 0
+    with daemon.dial() as channel:
+        stream = channel.unary_stream("/runtime.v1.ImageService/StreamImages")
+        whole = channel.unary_unary("/runtime.v1.ImageService/ListImages")(b"", timeout=LONG)
+        assert b"".join(stream(b"", timeout=LONG)) == whole
+    assert set(images(daemon)) == {digest(i.config) for i in made}
+
+
+def test_pinned_images(daemon, server):
+    server.add(image_with())
+    assert pull(daemon, server.host + NAME)[0] == 0
+    (listed,) = images(daemon).values()
+    assert listed["pinned"] == "0"
+    daemon.config.write_text("pinned-images: [\"%s/app\"]\n" % server.host)
+    daemon.signal(signal.SIGHUP)
+    daemon.logged("the configuration was read again")
+    (listed,) = images(daemon).values()
+    assert listed["pinned"] == "1"
+
+
+def test_an_image_that_is_not_there(daemon, server):
+    status, text = pull(daemon, server.host + "/app:missing")
+    assert status == 1 and text.startswith("NOT_FOUND ")
+    assert server.host + "/app:missing" in text
+    assert images(daemon) == {} and leftovers(daemon) == []
+
+
+def test_names_that_are_none(daemon):
+    assert pull(daemon, "") == (1, "INVALID_ARGUMENT the request names no image")
+    status, text = pull(daemon, "a//b")
+    assert status == 1 and text.startswith('INVALID_ARGUMENT pull image "a//b": ')
+
+
+def test_a_registry_that_is_down(daemon, server):
+    host = server.host
+    server.close()
+    status, text = pull(daemon, host + NAME)
+    server.http.socket.close()
+    assert status == 1 and text.startswith("UNAVAILABLE RegistryUnavailable: pull ")
+    assert host in text
+
+
+def guard(server, wanted):
+    """Whoever does not say this is refused."""
+    def before(handler):
+        if handler.headers.get("Authorization") == wanted:
+            return False
+        return server.answer(handler, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+    server.before = before
+
+
+def auth(**given):
+    numbers = {"username": 1, "password": 2, "auth": 3, "server_address": 4}
+    return field(2, b"".join(field(numbers[k], v) for k, v in given.items()))
+
+
+def test_credentials_of_the_request(daemon, server):
+    server.add(image_with())
+    guard(server, basic("user", "secret word"))
+    name = server.host + NAME
+    status, text = pull(daemon, name)
+    assert status == 1 and text.split()[0] in ("UNAUTHENTICATED", "PERMISSION_DENIED")
+    given = {"username": "user", "password": "secret word"}
+    status, text = pull(daemon, name, auth(server_address="other.example", **given))
+    assert status == 1
+    assert pull(daemon, name, auth(server_address="http://" + server.host, **given))[0] == 0
+    assert pull(daemon, name, auth(auth=basic("user", "secret word")[6:]))[0] == 0
+    # who has the image is not who may have it
+    assert pull(daemon, name, auth(username="user", password="wrong"))[0] == 1
+    assert "secret word" not in daemon.log()
+
+
+def test_progress(daemon, server):
+    image = image_with()
+    server.add(image)
+    with daemon.dial() as channel:
+        stream = channel.unary_stream("/hawser.v1.Images/Pull")
+        said = list(stream(field(1, server.host + NAME), timeout=LONG))
+        again = list(stream(field(1, server.host + NAME), timeout=LONG))
+        with pytest.raises(grpc.RpcError) as caught:
+            list(stream(field(1, server.host + NAME) + field(3, "nonsense"), timeout=LONG))
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    end = fields_of(said[-1])
+    assert end == {2: digest(image.config), 3: server.host + "/app@" + digest(image.manifest)}
+    assert fields_of(again[-1]) == end
+    blobs = [digest(p).encode() for p in image.packed]
+    assert all(any(b in message for message in said[:-1]) for b in blobs)
+
+
+def hang(server):
+    """Blobs of layers do not come. Returns an event: somebody waits; another: they may come."""
+    asked, go = threading.Event(), threading.Event()
+
+    def before(handler):
+        if "/blobs/" in handler.path and len(server.asked("/blobs/")) > 1:
+            asked.set()
+            go.wait(LONG)
+        return False
+    server.before = before
+    return asked, go
+
+
+def test_a_client_that_hangs_up_ends_the_pull(daemon, server):
+    server.add(image_with())
+    asked, go = hang(server)
+    with daemon.dial() as channel:
+        call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
+            spec(server.host + NAME), timeout=LONG)
+        assert asked.wait(LONG)
+        call.cancel()
+        wait_until(lambda: leftovers(daemon) == [])
+    go.set()
+    assert images(daemon) == {}
+    daemon.logged("a call failed method=PullImage code=CANCELLED")
+    server.before = lambda handler: False
+    assert pull(daemon, server.host + NAME)[0] == 0
+
+
+def test_a_deadline_ends_the_pull(daemon, server):
+    server.add(image_with())
+    asked, go = hang(server)
+    with daemon.dial() as channel:
+        with pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary("/runtime.v1.ImageService/PullImage")(
+                spec(server.host + NAME), timeout=2)
+    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED and asked.is_set()
+    go.set()
+    wait_until(lambda: leftovers(daemon) == [])
+
+
+def test_the_daemon_stops_in_the_middle_of_a_pull(daemon, server):
+    server.add(image_with())
+    asked, go = hang(server)
+    with daemon.dial() as channel:
+        call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
+            spec(server.host + NAME), timeout=LONG)
+        assert asked.wait(LONG)
+        pid = daemon.process.pid
+        assert daemon.stop() == 0
+        assert call.exception(LONG) is not None
+    go.set()
+    assert not [p for p in os.listdir("/proc") if p.isdigit() and parent_of(p) == pid]
+    server.before = lambda handler: False
+    daemon.start()
+    wait_until(lambda: leftovers(daemon) == [])
+    assert pull(daemon, server.host + NAME)[0] == 0
+
+
+def parent_of(pid):
+    try:
+        with open("/proc/%s/stat" % pid) as f:
+            return int(f.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def test_a_pull_that_ends_in_time_is_answered(daemon, server):
+    image = image_with()
+    server.add(image)
+    asked, go = hang(server)
+    assert daemon.stop() == 0
+    daemon.command += ["--drain-timeout", str(LONG)]
+    daemon.start()
+    with daemon.dial() as channel:
+        call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
+            spec(server.host + NAME), timeout=LONG)
+        assert asked.wait(LONG)
+        daemon.process.terminate()
+        daemon.logged("stopping signal=", 2)
+        go.set()
+        assert fields_of(call.result(LONG)) == {1: digest(image.config)}
+    assert daemon.process.wait(LONG) == 0
+    daemon.process = None
+
+
+def test_many_pulls_on_threads(daemon, server):
+    made = [image_with(label=str(i)) for i in range(4)]
+    for i, image in enumerate(made):
+        server.add(image, "t%d" % i)
+    with daemon.dial() as channel:
+        method = channel.unary_unary("/runtime.v1.ImageService/PullImage")
+        calls = [(i % 4, method.future(spec("%s/app:t%d" % (server.host, i % 4)), timeout=LONG))
+                 for i in range(40)]
+        for i, call in calls:
+            assert fields_of(call.result(LONG)) == {1: digest(made[i].config)}
+    assert set(images(daemon)) == {digest(i.config) for i in made}
+    assert len(list((daemon.dir / "root/layers").iterdir())) == 2
+
+
+# ---- verifying -----------------------------------------------------------------------------
+
+def verify(d, *names, repair=False):
+    """[(diff id, state, damaged)] as it is told."""
+    request = b"".join(field(1, n) for n in names) + (b"\x10\x01" if repair else b"")
+    with d.dial() as channel:
+        stream = channel.unary_stream("/hawser.v1.Images/Verify")
+        said = [fields_of(m) for m in stream(request, timeout=LONG)]
+    return [(m.get(2, ""), m.get(3, 0), m.get(6, "")) for m in said]
+
+
+GOOD, DAMAGED, REPAIRED = range(3)
+
+
+def file_of(d, path):
+    (found,) = [f / "root" / path for f in (d.dir / "root/layers").iterdir()
+                if (f / "root" / path).exists()]
+    return found
+
+
+def test_damage_is_found_and_repaired(daemon, server):
+    image = image_with()
+    server.add(image)
+    name = server.host + NAME
+    assert pull(daemon, name)[0] == 0
+    good = [(i, GOOD, "") for i in image.diff_ids]
+    assert verify(daemon) == good and verify(daemon, name) == good
+    file_of(daemon, "etc/name").write_bytes(b"two")
+    (first, second) = verify(daemon, digest(image.config))
+    assert first[:2] == (image.diff_ids[0], DAMAGED) and first[2].startswith("etc/name: ")
+    assert second == good[1]
+    server.requests.clear()
+    assert verify(daemon, name, repair=True) == [good[1], (image.diff_ids[0], REPAIRED, "")]
+    assert file_of(daemon, "etc/name").read_bytes() == b"one"
+    blobs = {r[1].rpartition("/")[2] for r in server.asked("/blobs/")}
+    assert digest(image.packed[0]) in blobs and digest(image.packed[1]) not in blobs
+    assert verify(daemon) == good and leftovers(daemon) == []
+
+
+def test_damage_that_cannot_be_repaired(daemon, server):
+    image = image_with()
+    server.add(image)
+    assert pull(daemon, server.host + NAME)[0] == 0
+    file_of(daemon, "etc/name").unlink()
+    del server.blobs[digest(image.packed[0])]
+    with pytest.raises(grpc.RpcError) as caught:
+        verify(daemon, repair=True)
+    assert server.host in caught.value.details()
+    # it is no longer said to be there
+    assert daemon.call("ImageStatus", spec(server.host + NAME)) == (0, {})
+    assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED]
+    server.add(image)
+    assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [REPAIRED] * 2
+    assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"]
+
+
+def test_a_damaged_recipe_is_found(daemon, server):
+    server.add(image_with())
+    assert pull(daemon, server.host + NAME)[0] == 0
+    recipe = file_of(daemon, "etc/name").parents[2] / "recipe"
+    recipe.write_bytes(recipe.read_bytes()[:-4])
+    found = verify(daemon)
+    assert [m[1] for m in found] == [DAMAGED, GOOD] and found[0][2].startswith("the recipe: ")
+
+
+def test_verify_of_nothing(daemon):
+    assert verify(daemon) == []
+    with pytest.raises(grpc.RpcError) as caught:
+        verify(daemon, "missing")
+    assert caught.value.code() == grpc.StatusCode.NOT_FOUND
+    assert caught.value.details() == 'there is no image "missing"'
+
+
+# ---- saving --------------------------------------------------------------------------------
+
+def save(d, *names):
+    """The archive, as bytes."""
+    with d.dial() as channel:
+        stream = channel.unary_stream("/hawser.v1.Images/Save")
+        pieces = list(stream(b"".join(field(1, n) for n in names), timeout=LONG))
+    return b"".join(data_of(p) for p in pieces)
+
+
+def data_of(message):
+    """Of a message whose one field is bytes with number 1."""
+    assert message[0] == 1 << 3 | 2
+    at = 1
+    while message[at] >= 0x80:
+        at += 1
+    return message[at + 1:]
+
+
+def files_of(archive):
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        return {m.name: tar.extractfile(m).read() for m in tar}
+
+
+def test_images_are_saved(daemon, server):
+    large = os.urandom(3 << 20)
+    first = image_with()
+    second = Image([folder("etc") + member("etc/name", data=b"one") + END,
+                    member("large", data=large) + END])
+    server.add(first)
+    server.add(second, "second")
+    names = [server.host + NAME, server.host + "/app:second"]
+    for name in names:
+        assert pull(daemon, name)[0] == 0
+    files = files_of(save(daemon, *names))
+    for name, data in files.items():
+        if name.startswith("blobs/"):
+            assert name == "blobs/sha256/" + digest(data)[7:]
+    blobs = {digest(data) for data in files.values()}
+    assert {*first.diff_ids, *second.diff_ids} <= blobs
+    assert {digest(first.config), digest(second.config)} <= blobs
+    index = json.loads(files["index.json"])["manifests"]
+    assert [m["annotations"]["io.containerd.image.name"] for m in index] == names
+    assert [m["RepoTags"] for m in json.loads(files["manifest.json"])] == [[n] for n in names]
+    assert json.loads(files["oci-layout"]) == {"imageLayoutVersion": "1.0.0"}
+
+
+@pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")
+@pytest.mark.parametrize("kind", ["oci-archive", "docker-archive"])
+def test_skopeo_takes_what_is_saved(daemon, server, tmp_path, kind):
+    image = image_with()
+    server.add(image)
+    assert pull(daemon, server.host + NAME)[0] == 0
+    (tmp_path / "saved.tar").write_bytes(save(daemon, server.host + NAME))
+    subprocess.run(["skopeo", "--insecure-policy", "copy", "%s:%s" % (kind, tmp_path / "saved.tar"),
+                    "dir:%s" % (tmp_path / "copy")], check=True, timeout=LONG,
+                   stdout=subprocess.DEVNULL)
+    manifest = json.loads((tmp_path / "copy/manifest.json").read_text())
+    assert manifest["config"]["digest"] == digest(image.config)
+    assert [m["digest"] for m in manifest["layers"]] == image.diff_ids
+
+
+def test_what_cannot_be_saved(daemon, server):
+    server.add(image_with())
+    assert pull(daemon, server.host + NAME)[0] == 0
+    file_of(daemon, "etc/name").write_bytes(b"two")
+    for names, code, text in (
+            ([], grpc.StatusCode.INVALID_ARGUMENT, "the request names no image"),
+            (["missing"], grpc.StatusCode.NOT_FOUND, 'there is no image "missing"'),
+            ([server.host + NAME], grpc.StatusCode.DATA_LOSS, "etc/name")):
+        with pytest.raises(grpc.RpcError) as caught:
+            save(daemon, *names)
+        assert caught.value.code() == code and text in caught.value.details()
+    # an image whose members take each other's place
+    twice = Image([member("a", data=b"1") + member("a", data=b"2") + END])
+    server.add(twice, "twice")
+    assert pull(daemon, server.host + "/app:twice")[0] == 0
+    with pytest.raises(grpc.RpcError) as caught:
+        save(daemon, server.host + "/app:twice")
+    assert "cannot be made again" in caught.value.details()
+
+
+def test_a_client_that_hangs_up_ends_the_saving(daemon, server):
+    image = Image([member("large", data=os.urandom(64 << 20)) + END], packed=lambda data: data,
+                  media="layer.v1.tar")
+    server.add(image)
+    assert pull(daemon, server.host + NAME)[0] == 0
+    with daemon.dial() as channel:
+        stream = channel.unary_stream("/hawser.v1.Images/Save")(
+            field(1, server.host + NAME), timeout=LONG)
+        next(stream)
+        stream.cancel()
+    daemon.logged("a call failed method=Save code=CANCELLED")
+    assert daemon.call("RemoveImage", spec(server.host + NAME)) == (0, {})
+    assert leftovers(daemon) == []

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test_fetch.py - hawser-fetch pulls images: from Debian's docker-registry and from one in Python
+
+The registries that mean harm are in test_fetch_hostile.py.
+"""
+import gzip
+import os
+import pathlib
+import random
+import stat
+import subprocess
+
+import pytest
+
+from fetching import ARCHITECTURE, OCI, Failed, Image, Puller, Server, digest, index_of
+from layers import END, folder, member
+
+
+def zstd(data):
+    return subprocess.run(["zstd", "-q", "-c"], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+@pytest.fixture
+def server():
+    s = Server()
+    yield s
+    s.close()
+
+
+@pytest.fixture
+def puller(tmp_path, server):
+    return Puller(tmp_path, plain_http=[server.host])
+
+
+def test_an_image_of_two_layers_is_fetched_and_unpacked(server, puller):
+    image = Image()
+    server.add(image)
+    said = puller.pull(server.host + "/app:latest")
+    assert said["manifest"] == image.manifest and said["config"] == image.config
+    assert said["resolved"] == {"digest": digest(image.manifest), "host": server.host}
+    assert puller.file(said, 0, "etc/name") == b"one" and puller.file(said, 1, "etc/more") == b"two"
+    assert [said["layers"][i]["diff_id"] for i in (0, 1)] == image.diff_ids
+
+
+def test_an_image_without_layers(server, puller):
+    image = Image(archives=[])
+    server.add(image)
+    assert puller.pull(server.host + "/app:latest")["layers"] == {}
+
+
+PACKED = {"gzip": (gzip.compress, "layer.v1.tar+gzip"),
+          "zstd": (zstd, "layer.v1.tar+zstd"),
+          "plain": (bytes, "layer.v1.tar"),
+          "two gzip members": (lambda a: gzip.compress(a[:700]) + gzip.compress(a[700:]), "layer.v1.tar+gzip"),
+          "two zstd frames": (lambda a: zstd(a[:700]) + zstd(a[700:]), "layer.v1.tar+zstd"),
+          "zstd behind a frame to be skipped": (lambda a: b"\x50\x2a\x4d\x18\x04\x00\x00\x00skip" + zstd(a), "layer.v1.tar+zstd"),
+          "gzip called zstd": (gzip.compress, "layer.v1.tar+zstd")}
+
+
+@pytest.mark.parametrize("how", PACKED)
+def test_a_layer_packed_as(how, server, puller):
+    packed, media = PACKED[how]
+    image = Image([member("f", data=bytes(range(256)) * 64) + END], packed=packed, media=media)
+    server.add(image)
+    said = puller.pull(server.host + "/app:latest")
+    assert puller.file(said, 0, "f") == bytes(range(256)) * 64
+
+
+def test_of_an_index_the_manifest_for_the_platform_is_taken(server, puller):
+    image, other = Image(), Image(architecture="s390x")
+    for i in image, other:
+        server.add(i)
+    index = index_of((other, {"os": "linux", "architecture": "s390x"}),
+                     (image, {"os": "linux", "architecture": ARCHITECTURE}))
+    server.manifests["latest"] = (OCI + "index.v1+json", index)
+    said = puller.pull(server.host + "/app:latest")
+    assert said["resolved"]["digest"] == digest(index) and said["manifest"] == image.manifest
+
+
+def test_by_digest(server, puller):
+    image = Image()
+    server.add(image)
+    said = puller.pull("%s/app@%s" % (server.host, digest(image.manifest)))
+    assert said["resolved"]["digest"] == digest(image.manifest)
+
+
+def test_layers_that_are_there_are_inherited_from_and_not_fetched(server, puller, tmp_path):
+    lower = folder("d", mode=0o700, uid=7) + END
+    image = Image([lower, member("d/f", data=b"x") + END])
+    server.add(image)
+    root = tmp_path / "lower"
+    (root / "d").mkdir(parents=True)
+    os.chmod(root / "d", 0o710)
+    said = puller.pull(server.host + "/app:latest", have={image.diff_ids[0]: str(root)})
+    assert list(said["layers"]) == [1] and not server.asked(digest(image.packed[0]))
+    assert stat.S_IMODE(os.stat(said["plan"][1]["root"] + "/d").st_mode) == 0o710
+
+
+def test_folders_inherit_from_layers_of_the_same_pull(server, puller):
+    image = Image([folder("d", mode=0o700, uid=7) + END, member("d/f", data=b"x") + END])
+    server.add(image)
+    said = puller.pull(server.host + "/app:latest")
+    st = os.stat(said["plan"][1]["root"] + "/d")
+    assert (stat.S_IMODE(st.st_mode), st.st_uid) == (0o700, 7)
+
+
+def test_thirty_layers_come_in_their_order(server, puller):
+    image = Image([member("f%d" % i, data=b"x" * i) + END for i in range(30)])
+    server.add(image)
+    said = puller.pull(server.host + "/app:latest")
+    assert list(said["layers"]) == list(range(30))
+
+
+def test_the_process_that_fetches_has_no_rights(server, puller):
+    image, seen = Image(), {}
+
+    def look(handler):
+        for pid in subprocess.run(["pgrep", "-x", "hawser-fetch"], stdout=subprocess.PIPE, check=True).stdout.split():
+            text = pathlib.Path("/proc/%d/status" % int(pid)).read_text()
+            seen[int(pid)] = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+        return False
+    server.before = look
+    server.add(image)
+    puller.pull(server.host + "/app:latest", uid=54321)
+    ours = [s for s in seen.values() if s["Uid"].split() == ["54321"] * 4]
+    assert len(ours) == 1
+    assert (ours[0]["CapPrm"], ours[0]["CapEff"], ours[0]["NoNewPrivs"]) == ("0" * 16, "0" * 16, "1")
+    assert ours[0]["Gid"].split() == ["54321"] * 4 and ours[0]["Groups"].strip() == ""
+
+
+# ---- large layers, and connections that break ---------------------------------------------------
+
+NOISE = random.Random(1).randbytes(3_000_000)
+
+
+def noisy_image():
+    return Image([member("noise", data=NOISE) + END], packed=bytes, media="layer.v1.tar")
+
+
+def test_a_large_layer_comes_in_parts(server, puller):
+    image = noisy_image()
+    server.add(image)
+    said = puller.pull(server.host + "/app:latest", part=500_000)
+    ranges = [r[2].get("Range") for r in server.asked(digest(image.packed[0]))]
+    assert len(ranges) == 7 and sorted(ranges)[0] == "bytes=0-499999" and "bytes=3000000-3001855" in ranges
+    assert puller.file(said, 0, "noise") == NOISE
+    assert said["progress"][-1]["bytes"] == said["progress"][-1]["size"] == len(image.packed[0])
+
+
+def test_a_server_without_ranges_is_no_harm(puller, server):
+    image = noisy_image()
+    server.add(image)
+    server.ranges = False
+    said = puller.pull(server.host + "/app:latest", part=500_000)
+    assert len(server.asked(digest(image.packed[0]))) == 1 and puller.file(said, 0, "noise") == NOISE
+
+
+def cut_after(server, blob, size, times):
+    """The connection breaks after so many bytes of an answer, so many times."""
+    left = [times]
+
+    def before(handler):
+        if not handler.path.endswith(digest(blob)) or left[0] == 0:
+            return False
+        left[0] -= 1
+        handler.wfile = Cut(handler.wfile, size)
+        server.answer_blob(handler, blob)
+        return True
+    server.before = before
+
+
+class Cut:
+    def __init__(self, file, size):
+        self.file, self.size = file, size
+
+    def write(self, data):
+        if data.startswith(b"HTTP/"):
+            return self.file.write(data)
+        self.file.write(data[:self.size])
+        self.file.flush()
+        raise ConnectionError("cut")
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_stream_that_breaks_goes_on_where_it_was(ranges, server, puller):
+    image = noisy_image()
+    server.add(image)
+    server.ranges = ranges
+    cut_after(server, image.packed[0], 1_000_000, 2)
+    said = puller.pull(server.host + "/app:latest", part=16 << 20)
+    asked = [r[2].get("Range") for r in server.asked(digest(image.packed[0]))]
+    assert len(asked) == 3 and asked[0] is None and asked[1].startswith("bytes=")
+    assert puller.file(said, 0, "noise") == NOISE
+
+
+def test_parts_that_break_are_asked_for_again(server, puller):
+    image = noisy_image()
+    server.add(image)
+    cut_after(server, image.packed[0], 100_000, 4)
+    said = puller.pull(server.host + "/app:latest", part=500_000)
+    assert puller.file(said, 0, "noise") == NOISE
+
+
+def test_a_server_that_is_busy_for_a_while_is_asked_again(server, puller):
+    image = Image()
+    server.add(image)
+    statuses = [429, 503, 500]
+    server.before = lambda h: bool(statuses) and server.answer(h, statuses.pop(0), headers={"Retry-After": "0"})
+    assert puller.pull(server.host + "/app:latest")["resolved"]
+    assert len(server.asked("/manifests/")) == 4
+
+
+# ---- mirrors -----------------------------------------------------------------------------------
+
+@pytest.fixture
+def mirror():
+    s = Server()
+    yield s
+    s.close()
+
+
+def test_a_mirror_is_asked_first_and_the_registry_not_at_all(server, mirror, puller):
+    image = Image()
+    mirror.add(image)
+    said = puller.pull("registry.example/app:latest", mirrors=[mirror.url])
+    assert said["resolved"]["host"] == mirror.host and not server.requests
+
+
+@pytest.mark.parametrize("suffix", ["", "/", "/v2", "/v2/"])
+def test_the_url_of_a_mirror_may_end_with(suffix, mirror, puller):
+    mirror.add(Image())
+    puller.pull("registry.example/app:latest", mirrors=[mirror.url + suffix])
+    assert mirror.requests[0][1] == "/v2/app/manifests/latest"
+
+
+def test_when_a_mirror_has_it_not_the_next_is_asked(server, mirror, puller):
+    server.add(Image())
+    said = puller.pull(server.host + "/app:latest", mirrors=["http://127.0.0.1:1", mirror.url], retries=0)
+    assert said["resolved"]["host"] == server.host and mirror.requests
+
+
+def test_a_layer_that_a_mirror_has_not_comes_from_the_registry(server, mirror, puller):
+    image = Image()
+    server.add(image)
+    mirror.add(image)
+    del mirror.blobs[digest(image.packed[1])]
+    said = puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
+    assert said["resolved"]["host"] == mirror.host and len(server.requests) == 1
+    assert puller.file(said, 1, "etc/more") == b"two"
+
+
+def test_the_error_tells_of_mirrors_too(server, mirror, puller):
+    with pytest.raises(Failed) as failed:
+        puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
+    assert str(failed.value).startswith("pull %s/app:latest from %s: " % (server.host, server.host))
+    assert "mirror: pull %s/app:latest from %s: " % (server.host, mirror.host) in str(failed.value)
+
+
+def test_credentials_of_the_job_are_not_for_mirrors(server, mirror, puller):
+    mirror.add(Image())
+    mirror.before = lambda h: h.headers.get("Authorization") is None and mirror.answer(
+        h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+    server.add(Image())
+    puller.pull(server.host + "/app:latest", mirrors=[mirror.url], username="u", password="p")
+    assert all("Authorization" not in r[2] for r in mirror.requests)

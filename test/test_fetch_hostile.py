@@ -1,0 +1,482 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test_fetch_hostile.py - hawser-fetch and registries that are broken, or mean harm
+
+Each has its error, with the image and the host in it, in bounded time and memory.
+"""
+import gzip
+import os
+import socket
+import struct
+import subprocess
+import threading
+
+import pytest
+
+from fetching import (ARCHITECTURE, JOB, OCI, WAIT, Failed, Image, Puller, Server, digest, index_of, make_authority, tls_context,
+                      to_json)
+from layers import END, member
+
+REMOTE = "10.99.0.1"  # an address of this machine that is not a loopback address
+
+
+@pytest.fixture(scope="module", autouse=True)
+def remote_address():
+    subprocess.run(["ip", "address", "add", REMOTE + "/32", "dev", "lo"], check=True)
+    yield
+    subprocess.run(["ip", "address", "del", REMOTE + "/32", "dev", "lo"], check=True)
+
+
+@pytest.fixture
+def server():
+    s = Server()
+    yield s
+    s.close()
+
+
+@pytest.fixture
+def remote():
+    s = Server(address=REMOTE)
+    yield s
+    s.close()
+
+
+@pytest.fixture
+def puller(tmp_path, server, remote):
+    return Puller(tmp_path, plain_http=[server.host, remote.host], retries=1)
+
+
+def fails(puller, host, wire, error, name="app:latest", **job):
+    """The error, which has the right code and names image and host."""
+    with pytest.raises(Failed) as failed:
+        puller.pull(host + "/" + name, **job)
+    text = str(failed.value)
+    assert text.startswith("pull %s/%s from %s: " % (host, name, host)) and "\n" not in text
+    assert error in text and failed.value.wire == wire
+    return text
+
+
+# ---- what a server answers ----------------------------------------------------------------------
+
+STATUSES = {400: 15, 401: 16, 403: 7, 404: 5, 405: 13, 408: 14, 410: 5, 429: 8, 451: 7, 500: 14, 503: 14, 304: 13, 204: 15}
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_status(status, server, puller):
+    server.before = lambda h: server.answer(h, status, headers={"Retry-After": "0"})
+    fails(puller, server.host, STATUSES[status], "" if status == 204 else "the server says %d" % status)
+    again = 2 if status in (408, 429, 500, 503) else 1
+    assert len(server.requests) == again
+
+
+def test_a_layer_that_is_not_there(server, puller):
+    image = Image()
+    server.add(image)
+    del server.blobs[digest(image.packed[1])]
+    fails(puller, server.host, 5, "layer %s: the server says 404 (nothing of that name)" % digest(image.packed[1]))
+
+
+def test_a_server_that_says_come_back_tomorrow_is_not_waited_for(server, puller):
+    server.before = lambda h: server.answer(h, 429, headers={"Retry-After": "86400"})
+    fails(puller, server.host, 8, "the server says 429", retries=4)
+    assert len(server.requests) == 1
+
+
+def test_nobody_listens(server, puller):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        host = "127.0.0.1:%d" % s.getsockname()[1]
+        fails(puller, host, 14, "Failed to connect", plain_http=[host], retries=0)
+
+
+def test_a_name_that_does_not_resolve(puller):
+    fails(puller, "nowhere.invalid", 14, "resolve host", retries=0)
+
+
+def raw(answer):
+    """A server that says just that, whatever it is asked, and hangs up."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+    threading.Thread(target=serve, daemon=True).start()
+    return listener, "127.0.0.1:%d" % listener.getsockname()[1]
+
+
+ANSWERS = {
+    "nothing": b"",
+    "zeros": b"\0" * 100,
+    "another protocol": b"SSH-2.0-OpenSSH\r\n",
+    "a status of letters": b"HTTP/1.1 abc\r\n\r\n",
+    "a negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
+    "half of it": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+    "a chunk of letters": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "an endless header": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 400000 + b"\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_instead_of_an_answer(what, puller):
+    listener, host = raw(ANSWERS[what])
+    with pytest.raises(Failed) as failed:
+        puller.pull(host + "/app:latest", plain_http=[host], retries=0)
+    listener.close()
+    assert failed.value.wire in (13, 14, 15) and "from " + host in str(failed.value)
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_given_up(server, puller):
+    def drip(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+        while not handler.server_gone.wait(0.2):
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+        return True
+    gone = threading.Event()
+
+    def before(handler):
+        handler.server_gone = gone
+        return drip(handler)
+    server.before = before
+    fails(puller, server.host, 4, "", idle_ms=1000)
+    gone.set()
+
+
+def test_a_layer_that_stands_still_is_given_up(server, puller):
+    image = Image()
+    server.add(image)
+    gone = threading.Event()
+
+    def before(handler):
+        if not handler.path.endswith(digest(image.packed[0])):
+            return False
+        server.answer(handler, 200, image.packed[0][:10], length=len(image.packed[0]))
+        gone.wait(WAIT)
+        return True
+    server.before = before
+    fails(puller, server.host, 4, "layer " + digest(image.packed[0]), idle_ms=1000)
+    gone.set()
+
+
+# ---- documents -----------------------------------------------------------------------------------
+
+def test_a_manifest_of_100_mb_is_not_read(server, puller):
+    def before(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(100 << 20))
+        handler.end_headers()
+        for _ in range(100):
+            handler.wfile.write(b" " * (1 << 20))
+        return True
+    server.before = before
+    fails(puller, server.host, 8, "the answer is larger than 4194304 bytes")
+
+
+MANIFESTS = {
+    "not JSON": (b"<html>", 15, "manifest: "),
+    "empty": (b"", 15, "manifest: "),
+    "an array": (b"[]", 15, "manifest: "),
+    "neither": (b'{"schemaVersion":2}', 15, "neither manifests nor config and layers"),
+    "schema 1": (b'{"schemaVersion":1,"name":"app","fsLayers":[]}', 12, "schema 1, which is not supported"),
+    "an artifact": (to_json({"schemaVersion": 2, "config": {"mediaType": "application/x", "digest": digest(b""), "size": 0},
+                             "layers": []}), 12, "artifact and not an image"),
+    "an index of nothing": (to_json({"schemaVersion": 2, "manifests": []}), 5, "no image for linux/" + ARCHITECTURE),
+    "a digest that is none": (to_json({"schemaVersion": 2, "config": {"digest": "sha256:../../x", "size": 1}, "layers": []}), 15, "config"),
+    "a negative size": (to_json({"schemaVersion": 2, "config": {"digest": digest(b""), "size": -1}, "layers": []}), 15, "size"),
+}
+
+
+@pytest.mark.parametrize("what", MANIFESTS)
+def test_manifest(what, server, puller):
+    data, wire, error = MANIFESTS[what]
+    server.before = lambda h: server.answer(h, 200, data)
+    fails(puller, server.host, wire, error)
+
+
+def test_an_index_without_our_platform(server, puller):
+    image = Image(architecture="s390x")
+    server.add(image)
+    server.manifests["latest"] = (OCI + "index.v1+json", index_of((image, {"os": "linux", "architecture": "s390x"})))
+    fails(puller, server.host, 5, "which has: linux/s390x")
+
+
+def test_an_image_for_another_machine(server, puller):
+    server.add(Image(architecture="s390x"))
+    fails(puller, server.host, 5, "it is for linux/s390x")
+
+
+def test_an_index_in_itself_for_ever(server, puller):
+    def before(handler):
+        name = handler.path.split("/")[-1]
+        depth = before.names.index(name) if name in before.names else 0
+        return server.answer(handler, 200, before.documents[depth])
+    documents = [index_of()]
+    for _ in range(10):
+        documents.insert(0, to_json({"schemaVersion": 2, "manifests": [
+            {"mediaType": OCI + "index.v1+json", "digest": digest(documents[0]), "size": len(documents[0])}]}))
+    before.documents, before.names = documents, [digest(d) for d in documents]
+    server.before = before
+    fails(puller, server.host, 15, "more than 3 deep")
+    assert len(server.requests) == 4
+
+
+def test_a_manifest_with_another_digest(server, puller):
+    image = Image()
+    server.add(image)
+    name = "app@" + digest(image.manifest)
+    server.manifests[digest(image.manifest)] = (OCI + "manifest.v1+json", image.manifest + b" ")
+    fails(puller, server.host, 15, "its digest is " + digest(image.manifest + b" "), name=name)
+
+
+def test_a_configuration_with_another_digest(server, puller):
+    image = Image()
+    server.add(image)
+    server.blobs[digest(image.config)] = image.config.replace(b"linux", b"minix")
+    fails(puller, server.host, 15, "its digest is ")
+
+
+def test_a_configuration_that_is_longer_than_it_should_be(server, puller):
+    image = Image()
+    server.add(image)
+    server.blobs[digest(image.config)] = image.config + b" "
+    fails(puller, server.host, 15, "it has %d bytes and not %d" % (len(image.config) + 1, len(image.config)))
+
+
+@pytest.mark.parametrize("config, error", [(b"no JSON", "image configuration"), (b"[]", "image configuration"),
+                                           (b'{"rootfs":{"diff_ids":["x"]}}', "diff_ids[0]"),
+                                           (b'{"rootfs":{"diff_ids":[]}}', "speaks of 0 layers, its manifest of 2")])
+def test_a_configuration_that_is_none(config, error, server, puller):
+    server.add(Image(config=config))
+    fails(puller, server.host, 15, error)
+
+
+# ---- layers --------------------------------------------------------------------------------------
+
+def swap(server, image, data):
+    """The registry has other bytes for the first layer."""
+    server.add(image)
+    server.blobs[digest(image.packed[0])] = data
+
+
+def test_a_layer_with_another_digest(server, puller):
+    image = Image()
+    other = bytearray(image.packed[0])
+    other[4] ^= 1  # the time in gzip's header: what is in it is as it was
+    swap(server, image, bytes(other))
+    fails(puller, server.host, 15, "layer %s: its digest is %s" % (digest(image.packed[0]), digest(bytes(other))))
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_layer_of_another_length(more, server, puller):
+    image = Image()
+    data = image.packed[0][:-1] if more < 0 else image.packed[0] + b"x"
+    swap(server, image, data)
+    fails(puller, server.host, 15, "it has %d bytes, and %d in its manifest" % (len(data), len(image.packed[0])))
+
+
+def test_a_layer_that_is_longer_and_does_not_say_so(server, puller):
+    image = Image()
+    server.add(image)
+
+    def before(handler):
+        if not handler.path.endswith(digest(image.packed[0])):
+            return False
+        handler.send_response(200)
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        handler.wfile.write(image.packed[0] + b"more")
+        handler.close_connection = True
+        return True
+    server.before = before
+    fails(puller, server.host, 15, "longer than the %d bytes" % len(image.packed[0]))
+
+
+def test_a_layer_that_always_breaks_off_at_once(server, puller):
+    image = Image()
+    server.add(image)
+
+    def before(handler):
+        if not handler.path.endswith(digest(image.packed[0])):
+            return False
+        server.answer(handler, 200, b"", length=len(image.packed[0]))
+        raise ConnectionError
+    server.before = before
+    fails(puller, server.host, 14, "layer " + digest(image.packed[0]))
+    assert len(server.asked(digest(image.packed[0]))) == 2
+
+
+def test_a_range_that_was_not_asked_for(server, puller):
+    image = Image([member("f", data=os.urandom(5000)) + END], packed=bytes)
+    server.add(image)
+    real = Server.answer_blob
+    server.answer_blob = lambda h, data: (real(server, h, data) if data == image.config else server.answer(
+        h, 206, data[9:1009], {"Content-Range": "bytes 9-1008/%d" % len(data)}))
+    fails(puller, server.host, 15, "bytes from 0 on were asked for, not from 9", part=1000)
+
+
+PACKED = {"damaged gzip": (lambda a: gzip.compress(a)[:40] + b"\xff" * 40, "its gzip stream is damaged"),
+          "gzip without its end": (lambda a: gzip.compress(a)[:-6], "its gzip stream has no end"),
+          "gzip with a wrong sum": (lambda a: gzip.compress(a)[:-8] + b"\0" * 8, "its gzip stream is damaged"),
+          "gzip and something behind it": (lambda a: gzip.compress(a) + b"behind", "its gzip stream is damaged"),
+          "damaged zstd": (lambda a: b"\x28\xb5\x2f\xfd" + b"\xff" * 40, "its zstd stream is damaged"),
+          "zstd with a window of 2 GB": (lambda a: b"\x28\xb5\x2f\xfd\x00\xa8" + bytes(40), "its zstd stream is damaged"),
+          "no archive": (lambda a: b"hello, this is no archive" * 100, "layer")}
+
+
+@pytest.mark.parametrize("what", PACKED)
+def test_layer_of(what, server, puller):
+    packed, error = PACKED[what]
+    server.add(Image([member("f", data=b"x" * 5000) + END], packed=packed))
+    fails(puller, server.host, 15, error)
+
+
+def test_a_layer_with_another_diff_id(server, puller):
+    image = Image()
+    config = image.config.replace(image.diff_ids[1].encode(), digest(b"").encode())
+    server.add(Image(config=config))
+    fails(puller, server.host, 15, digest(b""))
+
+
+def test_a_layer_that_grows_beyond_the_limit(server, puller):
+    server.add(Image([member("bomb", data=bytes(20 << 20)) + END]))
+    fails(puller, server.host, 8, "layer", bytes=1 << 20)
+
+
+def test_a_layer_with_more_members_than_the_limit(server, puller):
+    server.add(Image([b"".join(member("f%d" % i) for i in range(200)) + END]))
+    fails(puller, server.host, 8, "layer", entries=100)
+
+
+# ---- redirects -----------------------------------------------------------------------------------
+
+def redirect(server, image, url, status=307):
+    """Blobs are elsewhere."""
+    server.add(image)
+    server.before = lambda h: "/blobs/" in h.path and server.answer(
+        h, status, headers={"Location": url.format(name=h.path.split("/")[-1])})
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_another_server_takes_no_authorization_there(status, server, remote, puller):
+    image = Image()
+    redirect(server, image, remote.url + "/store/blobs/{name}?sign=1", status)
+    remote.add(image)
+    blobs = server.before
+    server.before = lambda h: (blobs(h) if h.headers.get("Authorization") else
+                               server.answer(h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'}))
+    puller.pull(server.host + "/app:latest", username="me", password="word")
+    assert len(remote.requests) == 3 and not any("Authorization" in r[2] for r in remote.requests)
+
+
+def test_parts_come_from_where_the_first_was_redirected_to(server, remote, puller):
+    image = Image([member("f", data=os.urandom(50_000)) + END], packed=bytes)
+    redirect(server, image, remote.url + "/store/blobs/{name}")
+    remote.add(image)
+    puller.pull(server.host + "/app:latest", part=10_000, username="me", password="word")
+    assert len(server.asked(digest(image.packed[0]))) == 1 and len(remote.asked(digest(image.packed[0]))) == 6
+
+
+def test_a_stranger_who_asks_who_we_are_gets_no_answer(server, remote, puller):
+    image = Image()
+    redirect(server, image, remote.url + "/store/blobs/{name}")
+    remote.before = lambda h: remote.answer(h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+    fails(puller, server.host, 16, "the server says 401", username="me", password="word")
+    assert not any("Authorization" in r[2] for r in remote.requests)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:{port}/x/blobs/{name}", "http://localhost:{port}/x/blobs/{name}",
+                                 "http://[::1]:{port}/x", "http://0.0.0.0:{port}/x/blobs/{name}",
+                                 "http://[::ffff:127.0.0.1]:{port}/x", "http://here.example:{port}/x/blobs/{name}",
+                                 "http://2130706433:{port}/x/blobs/{name}", "http://0177.1:{port}/x/blobs/{name}"])
+def test_a_redirect_from_elsewhere_to_this_machine_is_refused(url, server, remote, puller, hosts):
+    image = Image()
+    hosts("127.0.0.1 here.example")
+    server.add(image)
+    redirect(remote, image, url.replace("{port}", server.host.split(":")[1]))
+    fails(puller, remote.host, 9, "leads to this machine")
+    assert not server.requests
+
+
+@pytest.fixture
+def hosts():
+    """Adds a line to /etc/hosts, which in the sandbox is a copy."""
+    with open("/etc/hosts", encoding="utf-8") as file:
+        before = file.read()
+
+    def add(line):
+        with open("/etc/hosts", "a", encoding="utf-8") as f:
+            f.write(line + "\n")
+    yield add
+    with open("/etc/hosts", "w", encoding="utf-8") as file:
+        file.write(before)
+
+
+@pytest.mark.parametrize("url, error", [("file:///etc/passwd", "is neither http nor https"),
+                                        ("ftp://127.0.0.1/x", "is neither http nor https"),
+                                        ("gopher://127.0.0.1/x", "is neither http nor https"),
+                                        ("http://", "is not a URL")])
+def test_a_redirect_to_something_else_is_refused(url, error, server, puller):
+    redirect(server, Image(), url)
+    fails(puller, server.host, 9, error)
+
+
+def test_a_redirect_from_https_to_http_is_refused(server, puller, tmp_path):
+    authority = make_authority(tmp_path / "ca")
+    secure = Server(tls=tls_context(authority))
+    folder = tmp_path / "certs.d" / secure.host
+    folder.mkdir(parents=True)
+    (folder / "ca.crt").write_bytes((authority / "ca.crt").read_bytes())
+    redirect(secure, Image(), server.url + "/blobs/{name}")
+    fails(puller, secure.host, 9, "leads from https to http", certs_dir=str(tmp_path / "certs.d"))
+    secure.close()
+    assert not server.requests
+
+
+def test_a_circle_of_redirects_has_an_end(server, puller):
+    server.before = lambda h: server.answer(h, 302, headers={"Location": "/v2/again"})
+    fails(puller, server.host, 9, "more than 5 redirects")
+    assert len(server.requests) == 6
+
+
+def test_a_token_server_on_this_machine_is_refused_to_others(server, remote, puller):
+    remote.before = lambda h: remote.answer(h, 401, headers={"WWW-Authenticate": 'Bearer realm="%s/token"' % server.url})
+    fails(puller, remote.host, 9, "leads to this machine", username="me", password="word")
+    assert not server.requests
+
+
+# ---- the daemon's end ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"reference":"a b"}', b'{"reference":"app","idle_ms":0}'])
+def test_a_job_that_is_none(data, puller):
+    left, right = socket.socketpair()
+    left.settimeout(WAIT)
+    process = subprocess.Popen([os.environ.get("HAWSER_BUILD", "build") + "/bin/hawser-fetch"], stdin=right, stderr=subprocess.PIPE)
+    right.close()
+    left.sendall(struct.pack("<IB", len(data), JOB) + data)
+    assert process.wait(WAIT) in (1, 2)
+    process.stderr.close()
+    left.close()
+
+
+def test_it_ends_when_the_daemon_goes(server, puller):
+    image, asked, gone = Image(), threading.Event(), threading.Event()
+    server.add(image)
+
+    def before(handler):
+        asked.set()
+        gone.wait(WAIT)
+        return False
+    server.before = before
+    sock, process = puller.start(server.host + "/app:latest")
+    assert asked.wait(WAIT)
+    sock.close()
+    assert process.wait(WAIT) == 1
+    gone.set()

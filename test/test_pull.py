@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test_pull.py - pulls into the store: shared, cancelled, with other credentials, and with a bad hawser-fetch
+"""
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from fetching import FETCH, WAIT, Image, Server, basic, digest
+from layers import END, member
+
+PULL = os.environ.get("HAWSER_BUILD", "build") + "/test/pull"
+
+
+class Daemon:
+    """test/pull.c with a store."""
+
+    def __init__(self, root, *options, program=FETCH):
+        self.root = pathlib.Path(root)
+        self.process = subprocess.Popen([PULL, *options, str(root), str(program)], text=True, bufsize=1,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def tell(self, *words):
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+
+    def ask(self, *words):
+        self.tell(*words)
+        return self.process.stdout.readline().rstrip("\n")
+
+    def join(self, number):
+        return self.ask("join", number).split(" ", 4)[1:]
+
+    def pull(self, *words):
+        self.tell("pull", 0, *words)
+        return self.join(0)
+
+    def images(self):
+        self.tell("images")
+        return [line.split() for line in iter(lambda: self.process.stdout.readline().rstrip("\n"), "end")]
+
+    def close(self):
+        """Its exit status."""
+        self.process.stdin.close()
+        return self.process.wait(WAIT)
+
+    def leftovers(self):
+        return sorted(os.listdir(self.root / "tmp")) + sorted(os.listdir(self.root / "gone"))
+
+    def layers(self):
+        return sorted(os.listdir(self.root / "layers"))
+
+
+@pytest.fixture
+def server():
+    s = Server()
+    yield s
+    s.close()
+
+
+@pytest.fixture
+def start(tmp_path, server):
+    """start(...) is a Daemon; at the end none of hawser-fetch and no folder of a stage is left."""
+    daemons = []
+
+    def make(*options, **keys):
+        daemons.append(Daemon(tmp_path / "store", "--plain-http", server.host, *options, **keys))
+        return daemons[-1]
+    yield make
+    for daemon in daemons:
+        assert daemon.close() == 0
+        assert daemon.leftovers() == []
+    for _ in range(WAIT * 20):  # a killed process takes a moment to go
+        if not pids():
+            break
+        time.sleep(0.05)
+    assert pids() == []
+
+
+def chain(image):
+    return digest((image.diff_ids[0] + " " + image.diff_ids[1]).encode()).removeprefix("sha256:")
+
+
+def test_an_image_gets_its_names_and_its_layers_their_places(server, start):
+    image = Image()
+    server.add(image)
+    daemon = start()
+    assert daemon.pull(server.host + "/app") == ["ok", digest(image.config), digest(image.manifest)]
+    name = server.host + "/app"
+    assert daemon.images() == [[name + ":latest", name + "@" + digest(image.manifest), digest(image.config)]]
+    assert daemon.layers() == sorted([image.diff_ids[0].removeprefix("sha256:"), chain(image)])
+    assert (daemon.root / "layers" / chain(image) / "root/etc/more").read_bytes() == b"two"
+    assert (daemon.root / "layers" / chain(image) / "recipe").stat().st_size > 0
+
+
+def test_by_digest_an_image_has_no_tag(server, start):
+    image = Image()
+    server.add(image)
+    daemon = start()
+    name = "%s/app@%s" % (server.host, digest(image.manifest))
+    assert daemon.pull("%s/app:old@%s" % (server.host, digest(image.manifest)))[0] == "ok"
+    assert daemon.images() == [[name, digest(image.config)]]
+
+
+def test_layers_that_are_there_are_not_fetched_again(server, start):
+    image = Image()
+    server.add(image)
+    daemon = start()
+    daemon.pull(server.host + "/app")
+    before = len(server.asked("/blobs/"))
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert [r[1].split("/")[-1] for r in server.asked("/blobs/")[before:]] == [digest(image.config)]
+
+
+def blob_of(daemon, diff_id):
+    path = daemon.root / "layers" / diff_id.removeprefix("sha256:") / "blob"
+    return path.read_bytes() if path.exists() else None
+
+
+def test_blobs_are_kept_where_that_is_wanted(server, start):
+    image = Image()
+    server.add(image)
+    daemon = start("--keep-blobs")
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, chain(image)) == image.packed[1]
+    assert len(server.asked(digest(image.packed[0]))) == 1
+
+
+def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_kept(server, start):
+    image = Image([member("f", data=b"old") + member("f", data=b"new") + END, member("g") + END])
+    server.add(image)
+    daemon = start()
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, chain(image)) is None
+
+
+class Gate:
+    """Layers wait until it is opened; `waiting` is set when the first one does."""
+
+    def __init__(self, server, image):
+        self.open, self.waiting = threading.Event(), threading.Event()
+        self.paths = [digest(p) for p in image.packed]
+        server.before = self.hold
+
+    def hold(self, handler):
+        if handler.path.split("/")[-1] in self.paths:
+            self.waiting.set()
+            self.open.wait(WAIT)
+        return False
+
+
+def test_forty_askers_cause_one_pull(server, start):
+    image = Image()
+    server.add(image)
+    gate = Gate(server, image)
+    daemon = start()
+    for i in range(40):
+        daemon.tell("pull", i, server.host + "/app")
+    assert gate.waiting.wait(WAIT)
+    gate.open.set()
+    assert {tuple(daemon.join(i)) for i in range(40)} == {("ok", digest(image.config), digest(image.manifest))}
+    assert len(server.asked("/manifests/")) == 1
+
+
+def test_a_pull_goes_on_while_one_asker_is_left(server, start):
+    image = Image()
+    server.add(image)
+    gate = Gate(server, image)
+    daemon = start()
+    daemon.tell("pull", 1, server.host + "/app")
+    daemon.tell("pull", 2, server.host + "/app")
+    assert gate.waiting.wait(WAIT)
+    daemon.tell("cancel", 1)
+    assert daemon.join(1)[:3] == ["error", "125", "1"]
+    gate.open.set()
+    assert daemon.join(2)[0] == "ok"
+
+
+def test_a_pull_ends_with_its_last_asker(server, start):
+    image = Image()
+    server.add(image)
+    gate = Gate(server, image)
+    daemon = start()
+    for i in 1, 2:
+        daemon.tell("pull", i, server.host + "/app")
+    assert gate.waiting.wait(WAIT)
+    for i in 1, 2:
+        daemon.tell("cancel", i)
+        assert daemon.join(i)[:3] == ["error", "125", "1"]
+    gate.open.set()
+    assert daemon.images() == []
+
+
+def test_other_credentials_are_another_pull_and_get_what_the_registry_gives_them(server, start):
+    image = Image()
+    server.add(image)
+    gate = Gate(server, image)
+
+    def guard(handler):
+        if handler.headers.get("Authorization") != basic("alice", "secret"):
+            return server.answer(handler, 401, headers={"WWW-Authenticate": 'Basic realm="here"'})
+        return gate.hold(handler)
+    server.before = guard
+    daemon = start()
+    daemon.tell("pull", 1, server.host + "/app", "alice", "secret")
+    assert gate.waiting.wait(WAIT)
+    for who in ("bob", "secret"), ("alice", "guess"), ():
+        daemon.tell("pull", 2, server.host + "/app", *who)
+        answer = daemon.join(2)
+        assert answer[:3] == ["error", "129", "16"] and server.host in answer[3]
+    gate.open.set()
+    assert daemon.join(1)[0] == "ok"
+    assert daemon.pull(server.host + "/app", "bob", "secret")[:3] == ["error", "129", "16"]
+
+
+def test_layers_of_a_pull_that_broke_off_are_there_for_the_next(server, start):
+    image = Image()
+    server.add(image)
+    upper = server.blobs.pop(digest(image.packed[1]))
+    server.before = lambda h: (server.answer(h, 503) if h.path.endswith(digest(upper)) else False)
+    daemon = start()
+    answer = daemon.pull(server.host + "/app")
+    assert answer[:3] == ["error", "11", "14"] and answer[3].startswith("RegistryUnavailable: pull")
+    assert daemon.images() == []
+    server.before = lambda h: False
+    server.blobs[digest(upper)] = upper
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert len(server.asked("/blobs/" + digest(image.packed[0]))) == 1
+
+
+def test_a_reference_that_is_none(server, start):
+    answer = start().pull(server.host + "/Not:a:name")
+    assert answer[:3] == ["error", "22", "3"]
+
+
+def test_a_full_disk(server, start, tmp_path):
+    image = Image([member("f", data=random.Random(1).randbytes(6 << 20)) + END])
+    server.add(image)
+    (tmp_path / "store").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path / "store")], check=True)
+    daemon = start()
+    answer = daemon.pull(server.host + "/app")
+    assert answer[:3] == ["error", "28", "8"] and "there is no space for" in answer[3] and server.host in answer[3]
+    assert daemon.images() == [] and daemon.layers() == []
+
+
+# ---- a hawser-fetch that is not as it should be ------------------------------------------------
+
+def script(path, text):
+    path.write_text("#!/usr/bin/python3\n"
+                    "import os, socket, struct, sys, json, hashlib\n"
+                    "s = socket.socket(fileno=0)\n"
+                    "def say(kind, data): s.sendall(struct.pack('<IB', len(data), kind) + data)\n" + text)
+    path.chmod(0o755)
+    return path
+
+
+BAD = {
+    "dies at once": ("sys.exit(3)", "hawser-fetch has died: exit status 3"),
+    "is killed": ("os.kill(os.getpid(), 9)", "hawser-fetch has died: signal: killed"),
+    "sends nonsense": ("s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')", "a message of "),
+    "sends an endless message": ("s.sendall(struct.pack('<IB', 0xffffffff, 4))", "a message of 4294967295 bytes is too large"),
+    "sends half a message": ("s.sendall(struct.pack('<IB', 100, 4) + b'x'); s.shutdown(1)", "a message ends in its middle"),
+    "is done with nothing": ("say(10, b'')", "a message of type 10 was not to be sent now"),
+    "lies about the reference": ("say(4, b'{\"digest\":\"sha256:1\",\"host\":\"h\"}')", "does not stand for sha256:1"),
+    "sends another document": ("say(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); say(5, b'{}')",
+                               "was not asked for"),
+    "fails and does not say why": ("say(11, b'[]')", "has failed and does not say why"),
+    "fails with control characters": ("say(11, json.dumps({'code': 2, 'wire': 5, 'message': 'a\\nb\\x1b[1m'}).encode())",
+                                      "a b [1m"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_hawser_fetch(what, server, start, tmp_path):
+    text, error = BAD[what]
+    daemon = start(program=script(tmp_path / "fetch", text))
+    answer = daemon.pull(server.host + "/app")
+    assert answer[0] == "error" and error in answer[3]
+    assert daemon.images() == [] and daemon.layers() == []
+
+
+def test_hawser_fetch_cannot_be_started(server, start, tmp_path):
+    answer = start(program=tmp_path / "missing").pull(server.host + "/app")
+    assert answer[0] == "error" and "No such file" in answer[3]
+
+
+def pids():
+    """Of hawser-fetch, the oldest first: who conducts, who fetches, and those who unpack."""
+    found = subprocess.run(["pgrep", "-x", "hawser-fetch"], stdout=subprocess.PIPE, check=False)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+@pytest.mark.parametrize("which, error", [(0, "hawser-fetch has died: signal: killed"),
+                                          (1, "the process that fetches has died"),
+                                          (2, "the process that unpacks it has died")])
+def test_a_process_of_hawser_fetch_killed_in_the_middle_of_a_layer(which, error, server, start):
+    image = Image()
+    server.add(image)
+    gate = Gate(server, image)
+    daemon = start()
+    daemon.tell("pull", 1, server.host + "/app")
+    assert gate.waiting.wait(WAIT)
+    os.kill(pids()[which], signal.SIGKILL)
+    answer = daemon.join(1)
+    gate.open.set()
+    assert answer[0] == "error" and error in answer[3]
+    assert daemon.images() == [] and daemon.layers() == []

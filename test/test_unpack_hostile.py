@@ -1,0 +1,374 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test_unpack_hostile.py - archives that mean harm
+
+Each is made by hand; after each, whatever became of it, nothing outside of the root has changed
+(Layers.unpack() looks), and where the archive is refused the error says why.
+"""
+import contextlib
+import os
+import stat
+import subprocess
+import threading
+
+import pytest
+
+from layers import (BLOCK, Layers, base256, folder, hardlink, header, is_opaque, is_whiteout,
+                    member, names, pax, symlink)
+
+
+@pytest.fixture
+def layers(tmp_path):
+    return Layers(tmp_path)
+
+
+def endless(block, first=b""):
+    """A pipe that gives first and then the same bytes for as long as somebody reads."""
+    read, write = os.pipe()
+
+    def give():
+        with contextlib.suppress(BrokenPipeError), open(write, "wb") as pipe:
+            pipe.write(first)
+            while True:
+                pipe.write(block)
+    threading.Thread(target=give, daemon=True).start()
+    return open(read, "rb")
+
+
+# ---- paths that leave the root -----------------------------------------------------------------
+
+@pytest.mark.parametrize("path", ["..", "../secret", "../outside/secret", "a/../../outside/secret",
+                                  "./../outside/new", "/../outside/secret", "a/b/../../../x"])
+@pytest.mark.parametrize("make", [member, folder])
+def test_a_path_that_leaves_the_root_by_dots_is_refused(layers, path, make):
+    assert 'member "%s": its path leaves the root' % path in layers.refused(make(path))
+    assert names(layers.root) == []
+
+
+def test_dots_inside_of_the_root_are_followed(layers):
+    layers.unpack(member("a/../b/./c//d", data=b"x"))
+    assert names(layers.root) == ["b", "b/c", "b/c/d"]
+
+
+def test_an_absolute_path_counts_from_the_root(layers):
+    path = str(layers.outside / "secret")
+    layers.unpack(member(path, data=b"new") + folder("/"))
+    assert (layers.root / path[1:]).read_bytes() == b"new"
+
+
+def test_a_long_name_can_leave_the_root_neither(layers):
+    deep = b"a/" * 100 + b"../" * 101 + b"outside/secret\0"
+    for data in (member("././@LongLink", b"L", deep) + member("x"),
+                 pax(path=deep[:-1]) + member("x"),
+                 header(b"secret", more=b"../outside")):
+        assert "leaves the root" in layers.refused(data)
+
+
+# ---- links that leave the root -----------------------------------------------------------------
+
+def test_a_file_through_a_link_to_outside_lands_inside(layers):
+    outside = str(layers.outside)
+    layers.unpack(folder(outside[1:]) + symlink("l", outside) + member("l/secret", data=b"new"))
+    assert (layers.root / outside[1:] / "secret").read_bytes() == b"new"
+
+
+def test_a_chain_of_links_that_leaves_the_root_ends_inside(layers):
+    layers.unpack(folder("outside") + folder("d") + symlink("d/a", "../../../../..")
+                  + symlink("b", "d/a/outside") + symlink("c", "b/../b")
+                  + member("c/secret", data=b"new"))
+    assert (layers.root / "outside/secret").read_bytes() == b"new"
+
+
+def test_a_file_in_the_place_of_a_link_is_not_written_through_it(layers):
+    layers.unpack(symlink("l", str(layers.outside / "secret")) + member("l", data=b"new"))
+    assert stat.S_ISREG(os.lstat(layers.root / "l").st_mode)
+
+
+def test_a_folder_in_the_place_of_a_link_does_not_change_its_target(layers):
+    layers.unpack(symlink("l", str(layers.outside)) + folder("l", mode=0o777, uid=5))
+    assert stat.S_ISDIR(os.lstat(layers.root / "l").st_mode)
+
+
+def test_a_link_through_a_link_is_made_inside(layers):
+    layers.unpack(folder("d") + symlink("l", "../../d") + symlink("l/m", str(layers.outside)))
+    assert os.readlink(layers.root / "d/m") == str(layers.outside)
+
+
+def test_a_device_over_a_link_does_not_replace_its_target(layers):
+    layers.unpack(symlink("l", str(layers.outside / "secret")) + member("l", b"3", major=1, minor=3))
+    assert os.lstat(layers.root / "l").st_rdev == os.makedev(1, 3)
+
+
+def test_a_link_through_which_nothing_is_found_is_refused(layers):
+    error = layers.refused(symlink("l", str(layers.outside)) + member("l/new", data=b"x"))
+    assert 'member "l/new": "l" is not a folder, nor a link to one' in error
+
+
+def test_links_that_go_round_in_circles_are_refused(layers):
+    error = layers.refused(symlink("a", "b") + symlink("b", "a") + member("a/x"))
+    assert "Too many levels of symbolic links" in error
+
+
+def test_marks_of_whiteouts_behind_a_link_stay_inside(layers):
+    layers.unpack(folder("outside") + symlink("l", "../outside") + member("l/.wh.secret")
+                  + member("l/.wh..wh..opq"))
+    assert is_whiteout(layers.root / "outside/secret") and is_opaque(layers.root / "outside")
+
+
+@pytest.mark.parametrize("name", [".wh.", ".wh..", ".wh...", "a/.wh...", "a/.wh.."])
+def test_a_whiteout_of_no_name_is_refused(layers, name):
+    assert "a whiteout of" in layers.refused(folder("a") + member(name))
+
+
+# ---- hard links --------------------------------------------------------------------------------
+
+def test_a_hard_link_to_outside_by_dots_is_refused(layers):
+    error = layers.refused(hardlink("h", "../outside/secret"))
+    assert 'target "../outside/secret": its path leaves the root' in error
+
+
+def test_a_hard_link_to_an_absolute_path_outside_is_refused(layers):
+    error = layers.refused(hardlink("h", str(layers.outside / "secret")))
+    assert 'member "h": open target' in error and "No such file" in error
+
+
+def test_a_hard_link_through_a_link_to_outside_is_refused(layers):
+    error = layers.refused(symlink("l", str(layers.outside)) + hardlink("h", "l/secret"))
+    assert "No such file" in error
+
+
+def test_a_hard_link_to_a_link_does_not_follow_it(layers):
+    layers.unpack(symlink("l", str(layers.outside / "secret")) + hardlink("h", "l")
+                  + member("h", data=b"new"))
+    assert os.readlink(layers.root / "l") == str(layers.outside / "secret")
+    assert (layers.root / "h").read_bytes() == b"new"
+
+
+def test_a_file_over_a_hard_link_leaves_the_other_name_alone(layers):
+    layers.unpack(member("a", data=b"old") + hardlink("b", "a") + member("b", data=b"new"))
+    assert (layers.root / "a").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize("target", ["", ".", "/", "d"])
+def test_a_hard_link_to_a_folder_is_refused(layers, target):
+    assert 'member "h": ' in layers.refused(folder("d") + hardlink("h", target))
+
+
+def test_a_hard_link_to_itself_changes_nothing(layers):
+    layers.unpack(member("a", data=b"x") + hardlink("a", "./a"))
+    assert (layers.root / "a").read_bytes() == b"x"
+
+
+# ---- one in the place of another ---------------------------------------------------------------
+
+def test_a_file_over_a_folder_takes_its_place(layers):
+    result = layers.unpack(folder("d") + member("d/e/f", data=b"x") + symlink("d/l", "/")
+                           + member("d", data=b"new"))
+    assert names(layers.root) == ["d"] and not result["rebuildable"]
+
+
+def test_a_folder_over_a_file_takes_its_place(layers):
+    result = layers.unpack(member("d", data=b"x") + folder("d") + member("d/f"))
+    assert names(layers.root) == ["d", "d/f"] and not result["rebuildable"]
+
+
+def test_a_file_is_no_folder(layers):
+    error = layers.refused(member("f", data=b"x") + member("f/g"))
+    assert '"f" is not a folder, nor a link to one' in error
+
+
+def test_the_root_is_a_folder_and_nothing_else(layers):
+    for data in (member("."), symlink("/", "x"), member("", b"3"), hardlink("./", "a")):
+        assert "the root is a folder and nothing else" in layers.refused(data)
+
+
+def test_a_tree_deeper_than_descriptors_reach_is_removed(layers):
+    part = "/".join("d" * 180)
+    data, here = b"", part
+    for i in range(15):  # each through a link to the end of the one before: 2700 deep
+        data += pax(path=here + "/x") + folder("x") + pax(linkpath=here) + symlink("l%d" % i, "")
+        here = "l%d/%s" % (i, part)
+    layers.unpack(pax(path="d/y") + folder("y") + data + member("d", data=b"new"))
+    assert (layers.root / "d").read_bytes() == b"new"
+
+
+# ---- numbers -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("size", [base256(-1, 12), base256(-2**62, 12), base256(2**63 - 1, 12),
+                                  base256(2**80, 12), b"-0000000001\0", b"77777777777x"])
+@pytest.mark.parametrize("kind", [b"0", b"5", b"x", b"L", b"S"])
+def test_a_size_that_cannot_be_is_refused(layers, size, kind):
+    if kind != b"5" or size != base256(2**63 - 1, 12):  # of a folder it means nothing
+        layers.refused(member("f", kind, size=size))
+    assert names(layers.root) == []
+
+
+def test_a_negative_size_in_a_pax_header_is_refused(layers):
+    assert "PAX record size" in layers.refused(pax(size="-1") + member("f"))
+
+
+@pytest.mark.parametrize("owner", [base256(-1, 8), base256(2**32 - 1, 8), base256(2**40, 8)])
+def test_an_owner_that_cannot_be_is_refused(layers, owner):
+    assert "cannot be" in layers.refused(member("f", uid=owner))
+    assert "cannot be" in layers.refused(member("f", gid=owner))
+
+
+@pytest.mark.parametrize("device", [{"major": 4096}, {"minor": 1 << 20}, {"major": base256(-1, 8)}])
+def test_a_device_that_cannot_be_is_refused(layers, device):
+    assert "there is no device" in layers.refused(member("f", b"3", **device))
+
+
+def test_a_sparse_map_that_cannot_be_is_refused(layers):
+    maps = ["5,10", "0,-1", "5,5,0,5", "0,10,5,10", "9223372036854775807,5", "x", "1", "1,2,3"]
+    for text in maps:
+        data = pax(GNU__sparse__map=text, GNU__sparse__size="10") + member("f", data=b"12345")
+        layers.refused(data)
+    for text in (b"", b"x\n", b"1\n5\n", b"99999999999\n", b"1\n0\n600\n", b"-1\n"):
+        data = (pax(GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize="900")
+                + member("f", data=text.ljust(BLOCK, b"\0") + b"12345"))
+        layers.refused(data)
+    assert names(layers.root) == []
+
+
+# ---- too much ----------------------------------------------------------------------------------
+
+def test_a_member_without_end_stops_at_the_limit(layers):
+    data = endless(bytes(1 << 16), header(b"f", size=base256(1 << 40, 12)))
+    error = layers.refused(data, "--bytes", 10 << 20)
+    assert "a file of 1099511627776 bytes is larger than 10485760" in error
+    data = endless(bytes(1 << 16), header(b"f", size=9 << 20))
+    assert "the layer has more than 10485760 bytes" in layers.refused(data, "--bytes", 10 << 20)
+
+
+def test_members_without_end_stop_at_the_limit_of_bytes(layers):
+    data = endless(folder("d"))
+    assert "the layer has more than 1048576 bytes" in layers.refused(data, "--bytes", 1 << 20)
+
+
+def test_headers_without_a_member_stop_at_the_limit_of_bytes(layers):
+    data = endless(pax(comment="x" * 1000))
+    assert "the layer has more than 1048576 bytes" in layers.refused(data, "--bytes", 1 << 20)
+
+
+def test_what_follows_the_end_stops_at_the_limit_of_bytes(layers):
+    assert "the layer has more than 1048576" in layers.refused(endless(bytes(512)), "--bytes", 1 << 20)
+
+
+def test_a_million_members_are_taken_and_one_more_is_not(layers):
+    read, write = os.pipe()
+
+    def give():
+        with contextlib.suppress(BrokenPipeError), open(write, "wb") as pipe:
+            for _ in range(1000):
+                pipe.write(folder(".") * 1000)
+            pipe.write(member("late") * 100)
+    threading.Thread(target=give, daemon=True).start()
+    with open(read, "rb") as pipe:
+        error = layers.refused(pipe)
+    assert 'member "late": the layer has more than 1000000 members' in error
+
+
+def test_folders_that_are_only_implied_count_too(layers):
+    data = member("/".join("a" * 40), data=b"x")
+    assert "more than 30 members" in layers.refused(data, "--entries", 30)
+
+
+def test_folders_that_are_only_implied_are_few_enough_to_be_told(layers):
+    path = "/".join(["\1" * 100] * 30)
+    data = b"".join(pax(path="%d/%s" % (i, path)) + folder("x") for i in range(20))
+    assert "too many folders have no member of their own" in layers.refused(data)
+
+
+def test_a_bomb_of_holes_stops_at_the_limit(layers):
+    data = pax(GNU__sparse__map="", GNU__sparse__size=str(1 << 50)) + member("f")
+    assert "is larger than 68719476736" in layers.refused(data)
+
+
+def test_an_attribute_header_beyond_a_megabyte_is_refused(layers):
+    for kind in b"x", b"g", b"L", b"K":
+        data = member("x", kind, size=(1 << 20) + 1)
+        assert "1048577 bytes are more than 1048576" in layers.refused(data)
+
+
+def test_paths_beyond_what_the_kernel_takes_are_refused(layers):
+    assert "its path is longer than 4095" in layers.refused(pax(path="a/" * 3000) + member("x"))
+    assert "File name too long" in layers.refused(pax(path="a" * 256) + member("x"))
+    data = pax(linkpath="a/" * 3000) + symlink("x", "y")
+    assert "File name too long" in layers.refused(data)
+
+
+def test_a_file_for_which_there_is_no_space_is_refused_before_it_is_written(layers):
+    error = layers.refused(header(b"f", size=2 << 20), "--reserve", 1 << 60)
+    assert "there is no space for 2097152 bytes" in error
+
+
+def test_space_is_looked_for_while_small_files_come(layers):
+    data = member("f", data=bytes(600 << 10)) * 100
+    assert "there is no space for" in layers.refused(data, "--reserve", 1 << 60)
+
+
+def test_a_full_disk_is_an_error(layers):
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "full", layers.root], check=True)
+    try:
+        data = b"".join(member("f%d" % i, data=bytes(1000000)) for i in range(3))
+        assert "No space left on device" in layers.refused(data)
+    finally:
+        subprocess.run(["umount", layers.root], check=True)
+
+
+def test_an_archive_that_stops_coming_is_not_waited_for(layers):
+    read, write = os.pipe()
+    os.write(write, member("f", data=b"x"))
+    with open(read, "rb") as pipe:
+        assert "no more of the layer has come for 100 ms" in layers.refused(pipe, "--idle", 100)
+    os.close(write)
+
+
+# ---- what is no archive ------------------------------------------------------------------------
+
+def test_an_archive_cut_short_anywhere_is_refused(layers):
+    data = (pax(path="p/q") + member("f", data=b"x" * 700) + folder("d")
+            + member("././@LongLink", b"L", b"long\0") + member("g", data=b"y"))
+    whole = {0, *range(512 * 3 + 700, 512 * 5 + 1), 512 * 6, *range(512 * 9 + 1, 512 * 10)}
+    for cut in range(0, len(data), 32):
+        if cut not in whole:  # behind a member, or in what fills its last block
+            assert "the tar archive stops at byte" in layers.refused(data[:cut], end=b""), cut
+        else:
+            layers.unpack(data[:cut], end=b"")
+    layers.unpack(data, end=b"")
+    layers.unpack(data, end=bytes(512))
+
+
+@pytest.mark.parametrize("data", [b"x" * 512, b"\x1f\x8b\x08" + bytes(509), b"<html>" + b" " * 1000])
+def test_what_is_no_archive_is_refused(layers, data):
+    assert "it is not a tar header: its sum is wrong" in layers.refused(data)
+
+
+def test_an_archive_that_goes_on_after_a_block_of_zeros_is_refused(layers):
+    assert "goes on after its end" in layers.refused(bytes(512) + member("f"))
+
+
+@pytest.mark.parametrize("kind", [b"M", b"V", b"D", b"X", b"A", b"\xff"])
+def test_members_of_other_types_are_refused(layers, kind):
+    assert "members of type 0x%02x are not supported" % kind[0] in layers.refused(member("f", kind))
+
+
+def test_pax_records_that_are_none_are_refused(layers):
+    for body in (b"x", b"5 a=", b"9999 a=b\n", b"0 a=b\n", b"4 a=\n", b"6 =bc\n", b"7 a\0=b\n",
+                 b"6 a=b\n5", b"-6 a=b\n", b"99999999999999999999 a=b\n"):
+        assert "a PAX header has a record that is none" in layers.refused(
+            member("x", b"x", body) + member("f"))
+    assert "PAX record path" in layers.refused(pax(path="a\0b") + member("f"))
+
+
+def test_attributes_that_steer_the_host_are_left_out(layers):
+    result = layers.unpack(
+        pax(SCHILY__xattr__trusted__overlay__redirect="/x", SCHILY__xattr__trusted__overlay__opaque="y",
+            SCHILY__xattr__user__overlay__opaque="y", SCHILY__xattr__security__selinux="x",
+            SCHILY__xattr__system__posix_acl_access="x") + folder("d"))
+    assert result["skipped"] == 5 and os.listxattr(layers.root / "d") == []
+
+
+def test_the_content_must_be_what_the_image_says(layers):
+    error = layers.refused(member("f"), "--diff-id", "sha256:" + "0" * 64)
+    assert "the layer's content is sha256:" in error and "and not sha256:0000" in error
