@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -30,12 +31,13 @@ static void conductor_done(struct conductor *c)
 		layer_child_done(&c->layers[i].child);
 		unpacked_done(&c->layers[i].result);
 	}
+	/* (without its socket it ends by itself, should the kill fail) */
+	mem_close_fd(&c->fetcher);
 	if (c->fetcher_pid > 0) {
 		kill(c->fetcher_pid, SIGKILL);
 		while (waitpid(c->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	mem_close_fd(&c->fetcher);
 	job_plan_done(&c->plan);
 	free(c->layers);
 	free(c->host);
@@ -49,10 +51,9 @@ static void be_fetcher(const struct job *job, int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	dup2(socket, STDERR_FILENO + 1);
-	close_range(STDERR_FILENO + 2, ~0U, 0);
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+	    dup2(socket, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, ~0U, 0) < 0)
+		_exit(EXIT_FAILURE);
 	_exit(fetcher_run(STDERR_FILENO + 1, job));
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -45,18 +46,18 @@ void layer_child_done(struct layer_child *c)
 
 /* ---- in the child ---------------------------------------------------------- */
 
-static void take_descriptors(const int from[FD_END - FD_ARCHIVE])
+static bool take_descriptors(const int from[FD_END - FD_ARCHIVE])
 {
 	int high[FD_END - FD_ARCHIVE];
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	bool taken = true;
 
 	for (int i = 0; i < FD_END - FD_ARCHIVE; i++)
 		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, FD_END);
 	for (int i = 0; i < FD_END - FD_ARCHIVE; i++)
-		dup2(high[i], FD_ARCHIVE + i);
-	dup2(null, STDIN_FILENO);
-	dup2(null, STDOUT_FILENO);
-	close_range(FD_END, ~0U, 0);
+		taken = taken && dup2(high[i], FD_ARCHIVE + i) >= 0;
+	return taken && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
+	       close_range(FD_END, ~0U, 0) == 0;
 }
 
 static int answer(char what, const char *json)
@@ -146,8 +147,9 @@ int layer_child_start(struct layer_child *c, const struct job *job, const struct
 		return err_set(e, -errno, "fork");
 	if (c->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		take_descriptors((int[]){ s.archive[0], s.answer[1], s.root, s.recipe });
-		_exit(unpack(job, layer));
+		const int mine[] = { s.archive[0], s.answer[1], s.root, s.recipe };
+
+		_exit(take_descriptors(mine) ? unpack(job, layer) : EXIT_FAILURE);
 	}
 	fcntl(s.answer[0], F_SETFL, O_NONBLOCK);
 	c->answer = take_fd(s.answer[0]);
