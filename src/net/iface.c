@@ -138,7 +138,7 @@ static int iface_set_dad(int netns_fd, const struct link *link, enum iface_dad d
 				      &why);
 	if (r >= 0 || r == -ENOENT)
 		return 0;
-	if (!on && (r == -EROFS || r == -EACCES || r == -EPERM)) {
+	if (!on && (r == -EROFS || r == -EACCES)) {
 		log_debug("%s", why.msg);
 		return 0;
 	}
