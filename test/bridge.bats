@@ -48,7 +48,6 @@ only_furniture() {
 	[ -z "$(records)" ]
 }
 
-
 # reaches FROM ADDRESS: does the host at ADDRESS answer netns FROM? A refusal is an answer.
 reaches() {
 	ip netns exec "$1" python3 -c '
