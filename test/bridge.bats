@@ -48,7 +48,6 @@ only_furniture() {
 	[ -z "$(records)" ]
 }
 
-
 # reaches FROM ADDRESS: does the host at ADDRESS answer netns FROM? A refusal is an answer.
 reaches() {
 	ip netns exec "$1" python3 -c '
@@ -298,7 +297,7 @@ dad_of_pod() {
 	refused 7 'invalid MAC address "x"' '{"runtimeConfig":{"mac":"x"}}'
 	refused 7 'failed to load netconf: *isGateway*' '{"isGateway":1}'
 	refused 7 'unknown ipmasq backend "pf"' '{"ipMasq":true,"ipMasqBackend":"pf"}'
-	CNI_ARGS="X=y" refused 999 'ARGS: unknown args \["X=y"\]' '{}'
+	CNI_ARGS="X=y" refused 999 'ARGS: unknown args ["X=y"]' '{}'
 	[ "$(links)" = lo ]
 	[ -z "$(records)" ]
 	[ -z "$(leases)" ]

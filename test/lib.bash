@@ -27,15 +27,17 @@ need_go_plugins() {
 	done
 }
 
-# fails_with [CODE] MESSAGE: the last run failed, with this error object; MESSAGE is the text or a pattern
+# fails_with [CODE] MESSAGE: the last run failed, with this error object. MESSAGE is the text; a pattern
+# if there is a * in it
 # shellcheck disable=SC2154 # status and output are those of `run`
 fails_with() {
-	local message=${*: -1}
+	local message=${*: -1} told
 	echo "$output"
 	[ "$status" = 1 ]
 	[ $# = 1 ] || [ "$(jq .code <<<"$output")" = "$1" ]
+	told=$(jq -r .msg <<<"$output")
 	# shellcheck disable=SC2053 # a pattern
-	[[ "$(jq -r .msg <<<"$output")" == "$message" || "$(jq -r .msg <<<"$output")" == $message ]]
+	[ "$told" = "$message" ] || [[ $message == *'*'* && $told == $message ]]
 }
 
 # install_hawser: for setup_file: install into $DESTDIR, so that pkg-config, the compiler and the

@@ -71,12 +71,14 @@ state() {
 	rules
 }
 
-# rules: all of nftables but "upto4", where numbers stay once they were needed; in no order, for after a
-# flush chains and elements come in another one
+# rules: all of nftables but "upto4", where numbers stay once they were needed. After a flush chains and
+# elements come in another order, which means nothing; the rules of a chain are a line of their own.
 rules() {
 	nft --json --stateless list ruleset |
-		jq -cS '.nftables[] | select((.metainfo or .set.name == "upto4") | not) | del(.. | .handle?) |
-			if .set.elem then .set.elem |= sort elif .map.elem then .map.elem |= sort else . end' | sort
+		jq -cS '[.nftables[] | select((.metainfo or .set.name == "upto4") | not) | del(.. | .handle?) |
+			if .set.elem then .set.elem |= sort elif .map.elem then .map.elem |= sort else . end] |
+			(map(select(.rule)) | group_by([.rule.family, .rule.table, .rule.chain])[]),
+			(.[] | select(.rule | not))' | sort
 }
 
 # serve NAME [OPTION...]: a container that answers on port 80

@@ -223,8 +223,8 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 		{"markMasqBit":-1}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|MasqMarkBit must be between 0 and 31
 		{"markMasqBit":3,"externalSetMarkChain":"X"}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|Cannot specify externalSetMarkChain and markMasqBit
 		{"backend":"magic"}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|unrecognized backend "magic"
-		{"backend":"iptables","conditionsV4":["ip","saddr","10.0.0.1"],"conditionsV6":["meta mark 1"]}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|iptables backend was requested but configuration contains nftables-specific options \[conditionsV4 conditionsV6\]
-		{"backend":"nftables","externalSetMarkChain":"X","conditionsV4":["-s","10.0.0.1"]}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|nftables backend was requested but configuration contains iptables-specific options \[externalSetMarkChain conditionsV4\]
+		{"backend":"iptables","conditionsV4":["ip","saddr","10.0.0.1"],"conditionsV6":["meta mark 1"]}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|iptables backend was requested but configuration contains nftables-specific options [conditionsV4 conditionsV6]
+		{"backend":"nftables","externalSetMarkChain":"X","conditionsV4":["-s","10.0.0.1"]}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|nftables backend was requested but configuration contains iptables-specific options [externalSetMarkChain conditionsV4]
 	END
 	[ -z "$(nft list tables)" ]
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * base/test-library.c - functions of the C library, opened once more
+ */
 #include "base/library.h"
 
 #include <dlfcn.h>

@@ -103,14 +103,14 @@ struct route iface_route(const struct hw_route *from, const struct iface_gateway
 
 /* A runtime may have switched IPv6 off in every new namespace: an address means that it is wanted.
  * A kernel without IPv6 says so when the address is added. */
-static int iface_enable_ipv6(int netns_fd, const struct link *link, struct hw_err *e)
+static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 {
 	const char *const names[] = { "lo", link->name };
 	struct hw_err why;
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		r = sysctl_write_conf(netns_fd, AF_INET6, names[i], "disable_ipv6", "0", &why);
+		r = sysctl_write_conf(SYSCTL_POD, AF_INET6, names[i], "disable_ipv6", "0", &why);
 		if (r == -ENOENT)
 			return 0;
 		if (r >= 0)
@@ -118,24 +118,23 @@ static int iface_enable_ipv6(int netns_fd, const struct link *link, struct hw_er
 		*e = why;
 		return err_ctx(e, "failed to enable IPv6 for interface \"%s\"", names[i]);
 	}
-	r = sysctl_write_conf(netns_fd, AF_INET6, link->name, "keep_addr_on_down", "1", e);
+	r = sysctl_write_conf(SYSCTL_POD, AF_INET6, link->name, "keep_addr_on_down", "1", e);
 	return r < 0 ? r : 0;
 }
 
 /* Switching it off for the link-local address too is a nicety: where /proc/sys is read-only ours carry
  * IFA_F_NODAD all the same. */
-static int iface_set_dad(int netns_fd, const struct link *link, enum iface_dad dad,
-			 struct hw_err *e)
+static int iface_set_dad(const struct link *link, enum iface_dad dad, struct hw_err *e)
 {
 	bool on = dad == IFACE_DAD_ON;
 	struct hw_err why;
 	int r = 0;
 
 	if (on)
-		r = sysctl_write_conf(netns_fd, AF_INET6, link->name, "enhanced_dad", "1", &why);
+		r = sysctl_write_conf(SYSCTL_POD, AF_INET6, link->name, "enhanced_dad", "1", &why);
 	if (r >= 0 && (on || dad == IFACE_DAD_OFF))
-		r = sysctl_write_conf(netns_fd, AF_INET6, link->name, "accept_dad", on ? "1" : "0",
-				      &why);
+		r = sysctl_write_conf(SYSCTL_POD, AF_INET6, link->name, "accept_dad",
+				      on ? "1" : "0", &why);
 	if (r >= 0 || r == -ENOENT)
 		return 0;
 	if (!on && (r == -EROFS || r == -EACCES || r == -EPERM)) {
@@ -149,10 +148,18 @@ static int iface_set_dad(int netns_fd, const struct link *link, enum iface_dad d
 static int iface_set_sysctls(int netns_fd, const struct link *link, const struct hw_result *result,
 			     const struct iface_options *options, struct hw_err *e)
 {
-	int r = iface_set_dad(netns_fd, link, options->dad, e);
+	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+	bool dad = options->dad == IFACE_DAD_OFF || options->dad == IFACE_DAD_ON;
+	bool ipv6 = iface_has_ipv6(result);
+	int r;
 
-	if (r >= 0 && iface_has_ipv6(result))
-		r = iface_enable_ipv6(netns_fd, link, e);
+	if (!dad && !ipv6)
+		return 0;
+	r = netns_enter(netns_fd, &home, e);
+	if (r >= 0)
+		r = iface_set_dad(link, options->dad, e);
+	if (r >= 0 && ipv6)
+		r = iface_enable_ipv6(link, e);
 	return r;
 }
 

@@ -31,7 +31,7 @@
 #include "net/rtnl.h"
 
 #define SYSCTL_VALUE_MAX 65536 /* the longest are a page or two */
-#define NOT_TRIED	 (-2)
+#define NOT_TRIED	 (-2)  /* to have a procfs of our own */
 
 /* Parts that lead somewhere else than down are refused. */
 static bool sysctl_is_name(const char *name)
@@ -152,7 +152,7 @@ static int sysctl_enter(int netns_fd, struct netns_home *home, struct hw_err *e)
 
 /**
  * sysctl_read() - the value of a sysctl
- * @netns_fd:  the namespace to look in; -1 is where we are
+ * @netns_fd:  the namespace to look in; -1 is where we are, SYSCTL_POD too
  * @name:      "net/ipv4/ip_forward" or "net.ipv4.ip_forward"
  * @ret_value: without its line end; to be freed by the caller
  */
@@ -165,12 +165,12 @@ int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err 
 	if (!path)
 		return err_text(e, -EINVAL, "invalid sysctl name \"%s\"", name);
 	r = sysctl_enter(netns_fd, &home, e);
-	return r < 0 ? r : sysctl_read_file(path, netns_fd >= 0, ret_value, e);
+	return r < 0 ? r : sysctl_read_file(path, netns_fd != -1, ret_value, e);
 }
 
 /**
  * sysctl_write() - set a sysctl
- * @netns_fd: the namespace to set it in; -1 is where we are
+ * @netns_fd: the namespace to set it in; -1 is where we are, SYSCTL_POD too
  * @name:     as for sysctl_read()
  *
  * Return: 0; 1 when it had that value and was not written; or a negative errno
@@ -184,7 +184,7 @@ int sysctl_write(int netns_fd, const char *name, const char *value, struct hw_er
 	if (!path)
 		return err_text(e, -EINVAL, "invalid sysctl name \"%s\"", name);
 	r = sysctl_enter(netns_fd, &home, e);
-	return r < 0 ? r : sysctl_update_file(path, netns_fd >= 0, value, e);
+	return r < 0 ? r : sysctl_update_file(path, netns_fd != -1, value, e);
 }
 
 static const char *sysctl_skip_space(const char *s)

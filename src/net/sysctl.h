@@ -4,7 +4,8 @@
  *
  * What:  read a value, write one unless it is there already.
  * How:   what /proc/sys/net shows is that of the task which opens the file, so
- *        the file is opened inside the namespace; netns_fd -1 is where we are.
+ *        the file is opened inside the namespace; netns_fd -1 is where we are, as
+ *        is SYSCTL_POD for whoever has entered a pod's to set more than one.
  * Rules: for single-threaded programs (see net/netns.h).
  *        A name is relative to /proc/sys with "/" between its parts; when its
  *        first separator is ".", dots and slashes mean each other:
@@ -19,6 +20,8 @@
 #include "base/err.h"
 
 struct rtnl;
+
+#define SYSCTL_POD (-2)
 
 /* The value without its line end, to be freed by the caller. -ENOENT when there is no such file. */
 int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err *e);
