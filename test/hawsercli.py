@@ -24,7 +24,8 @@ LONG = 60  # s: reached only when something is broken
 
 
 def environment(**more):
-    env = {k: v for k, v in os.environ.items() if k not in ("TERM", "NO_COLOR")}
+    steering = ("TERM", "NO_COLOR", "CONTAINER_RUNTIME_ENDPOINT")
+    env = {k: v for k, v in os.environ.items() if k not in steering}
     return {**env, **more}
 
 

@@ -156,6 +156,14 @@ def test_nobody_listens(tmp_path):
     assert "Connection refused\nhint: nobody listens there: is hawser-cri running?\n" in errors
 
 
+def test_runtime_of_the_environment(runtime, tmp_path):
+    endpoint = {"CONTAINER_RUNTIME_ENDPOINT": "unix://" + runtime.path}
+    assert "fake" in hawser("version", **endpoint)[1]
+    # what the command says wins
+    other = tmp_path / "other.sock"
+    assert str(other) in hawser("--runtime", "unix:%s" % other, "version", **endpoint)[2]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
 def test_not_allowed(runtime, tmp_path):
     os.chmod(runtime.path, 0o600)

@@ -177,7 +177,8 @@ static int read_command(struct cli *cli, int argc, char **words)
 static int run(int argc, char **argv)
 {
 	static const struct option_entry *const tables[] = { global_options, NULL };
-	struct cli cli = { .runtime = RUNTIME, .timeout = -1 };
+	const char *endpoint = getenv("CONTAINER_RUNTIME_ENDPOINT"); /* as crictl has it */
+	struct cli cli = { .runtime = str_empty(endpoint) ? RUNTIME : endpoint, .timeout = -1 };
 	struct hw_err e;
 	int next;
 
