@@ -4,12 +4,13 @@
 # The documents say what is there.
 load lib
 
-# Every name that a test can print: cmocka's in the C files, bats's in the bats files, and the cases
-# of the differential suite.
+# Every name that a test can print: cmocka's in the C files, bats's and pytest's in theirs, and the
+# cases of the differential suite.
 test_names() {
 	"$HAWSER_SRC"/test/differential/run --list
 	grep -rhoE '"[a-z0-9-]+: [^"]+"' "$HAWSER_SRC"/src --include='test-*.c' | tr -d '"'
 	grep -rhoE '^@test "[^"]+"' "$HAWSER_SRC"/test --include='*.bats' | sed 's/^@test //' | tr -d '"'
+	grep -rhoE '^def test_\w+' "$HAWSER_SRC"/test --include='test_*.py' | sed 's/^def //'
 }
 
 # Every row of compatibility.md but the heads of its tables, with its heading and a tab before it.
