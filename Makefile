@@ -38,7 +38,7 @@ faults: deps all ## kill and fail each operation at every one of its system call
 bench: deps all ## measure against peers
 	bench/run
 
-conformance: deps all ## against Go's own cnitool, today's plugins and containerd (where Go is present)
+conformance: deps all ## against Go's own cnitool, today's plugins and containerd, crictl and critest (where Go is present)
 	test/conformance/run $(BUILD)
 
 cross: ## compile everything for arm64, in a throw-away root
