@@ -270,6 +270,12 @@ BAD = {
     "lies about the reference": ("say(4, b'{\"digest\":\"sha256:1\",\"host\":\"h\"}')", "does not stand for sha256:1"),
     "sends another document": ("say(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); say(5, b'{}')",
                                "was not asked for"),
+    "closes its socket in the middle and stays": (
+        "import time; say(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
+        "os.close(0); os.close(1); time.sleep(1000)", "hawser-fetch has died: signal: killed"),
+    "dies in the middle of a message": (
+        "say(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
+        "s.sendall(struct.pack('<IB', 100, 5) + b'x'); sys.exit(0)", "a message ends in its middle"),
     "fails and does not say why": ("say(11, b'[]')", "has failed and does not say why"),
     "fails with control characters": ("say(11, json.dumps({'code': 2, 'wire': 5, 'message': 'a\\nb\\x1b[1m'}).encode())",
                                       "a b [1m"),

@@ -44,14 +44,13 @@ static int wait_for(int fd, short events, int idle_ms, struct hw_err *e)
 }
 
 /* A descriptor travels with a first byte. */
-static ssize_t send_some(int fd, const void *data, size_t len, int along)
+static ssize_t send_some(int fd, struct iovec parts[2], int along)
 {
-	struct iovec iov = { .iov_base = (void *)data, .iov_len = len };
 	union {
 		char space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control = { 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2 };
 
 	if (along >= 0) {
 		msg.msg_control = control.space;
@@ -64,29 +63,38 @@ static ssize_t send_some(int fd, const void *data, size_t len, int along)
 	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static int send_all(int fd, const char *data, size_t len, int along, int idle_ms, struct hw_err *e)
+static void skip(struct iovec parts[2], size_t len)
 {
-	while (len > 0) {
-		int r = wait_for(fd, POLLOUT, idle_ms, e);
-		ssize_t n = r < 0 ? 0 : send_some(fd, data, len, along);
+	for (size_t i = 0; i < 2; i++) {
+		size_t n = len < parts[i].iov_len ? len : parts[i].iov_len;
 
-		if (r < 0)
-			return r;
-		if (n < 0 && (errno == EINTR || errno == EAGAIN))
-			continue;
-		if (n < 0)
-			return err_set(e, -errno, "send a message");
-		data += n;
-		len -= (size_t)n;
-		along = -1;
+		parts[i].iov_base = (char *)parts[i].iov_base + n;
+		parts[i].iov_len -= n;
+		len -= n;
 	}
-	return 0;
+}
+
+/* Return: 0; 1 when more is to be sent */
+static int send_next(int fd, struct iovec parts[2], int along, int idle_ms, struct hw_err *e)
+{
+	int r = wait_for(fd, POLLOUT, idle_ms, e);
+	ssize_t n = r < 0 ? 0 : send_some(fd, parts, along);
+
+	if (r < 0)
+		return r;
+	if (n < 0 && errno != EINTR && errno != EAGAIN)
+		return err_set(e, -errno, "send a message");
+	skip(parts, n > 0 ? (size_t)n : 0);
+	return parts[0].iov_len + parts[1].iov_len > 0;
 }
 
 /**
  * job_send() - send a message
  * @along:   a descriptor that goes with it, borrowed; -1: none
  * @idle_ms: how long the other side may take to read a part of it
+ *
+ * Where it breaks off in the middle, nothing more can be sent: else the other side would wait for
+ * the rest, and take the next message for it.
  *
  * Return: 0, or negative errno; -ETIMEDOUT
  */
@@ -96,12 +104,19 @@ int job_send(int fd, enum job_type type, const void *data, size_t len, int along
 	unsigned char header[HEADER] = { (unsigned char)len, (unsigned char)(len >> 8),
 					 (unsigned char)(len >> 16), (unsigned char)(len >> 24),
 					 (unsigned char)type };
-	int r;
+	struct iovec parts[] = { { header, sizeof(header) }, { (void *)data, len } };
+	int r = 1;
 
 	if (len > JOB_MESSAGE_MAX)
 		return err_text(e, -EFBIG, "a message of %zu bytes is too large to be sent", len);
-	r = send_all(fd, (const char *)header, sizeof(header), along, idle_ms, e);
-	return r < 0 ? r : send_all(fd, data, len, -1, idle_ms, e);
+	while (r > 0) {
+		bool begun = parts[0].iov_len < sizeof(header);
+
+		r = send_next(fd, parts, begun ? -1 : along, idle_ms, e);
+		if (r < 0 && begun)
+			shutdown(fd, SHUT_WR);
+	}
+	return r;
 }
 
 /* ---- receiving ------------------------------------------------------------- */

@@ -26,6 +26,7 @@
 
 #define SILENCE_MS (10 * 60 * 1000) /* besides what is allowed to a registry */
 #define MESSAGE_MS (30 * 1000)	    /* for the rest of a message that has begun */
+#define DEATH_MS   2000		    /* to be gone, after the socket was closed */
 
 enum state { ASKED, RESOLVED, MANIFESTED, PLANNED, ENDED };
 
@@ -44,11 +45,11 @@ static void talk_done(struct talk *t)
 	struct hw_err ignored;
 	int status;
 
+	mem_close_fd(&t->ours); /* first: then it ends by itself, should the kill fail */
 	if (t->child) {
 		child_kill(t->child);
 		child_wait(t->child, &status, &ignored);
 	}
-	mem_close_fd(&t->ours);
 	mem_close_fd(&t->theirs);
 	pull_image_free(t->image);
 }
@@ -185,11 +186,16 @@ static int start(struct talk *t, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "pull %s", t->p->job->reference) : 0;
 }
 
+/* It has closed its socket: it ends, or is ended. */
 static int has_died(struct talk *t, struct hw_err *e)
 {
+	struct pollfd poller = { .fd = child_fd(t->child), .events = POLLIN };
 	char text[64];
-	int status, r = child_wait(take_ptr(t->child), &status, e);
+	int status, r;
 
+	if (poll(&poller, 1, DEATH_MS) <= 0)
+		child_kill(t->child);
+	r = child_wait(take_ptr(t->child), &status, e);
 	if (r < 0)
 		return err_ctx(e, "pull %s", t->p->job->reference);
 	return err_text(e, -EIO, "pull %s: hawser-fetch has died: %s", t->p->job->reference,
@@ -206,8 +212,14 @@ static int read_one(struct talk *t, struct hw_err *e)
 	return r < 0 ? distrust(t, e) : take(t, &m, e);
 }
 
-/* When it has ended, its end of the socket is still open here, and must not be: after its last
+/* Once it runs, or has ended, its end of the socket must not be open here any more: after its last
  * words the end is to be seen. */
+static void close_theirs(struct talk *t)
+{
+	mem_close_fd(&t->theirs);
+	t->theirs = -1;
+}
+
 static int step(struct talk *t, struct hw_err *e)
 {
 	struct pollfd fds[] = {
@@ -227,10 +239,8 @@ static int step(struct talk *t, struct hw_err *e)
 		keep_layers(t);
 		return err_text(e, -ECANCELED, "pull %s: cancelled", t->p->job->reference);
 	}
-	if (fds[2].revents) {
-		mem_close_fd(&t->theirs);
-		t->theirs = -1;
-	}
+	if (fds[0].revents || fds[2].revents)
+		close_theirs(t);
 	return fds[0].revents ? read_one(t, e) : 0;
 }
 

@@ -83,6 +83,20 @@ static void nothing_more(void **state)
 	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 0);
 }
 
+/* Nobody reads: a part of it passes, and then no more. */
+static void broken_off(void **state)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	autofree char *data = mem_new(JOB_MESSAGE_MAX);
+	int *pair = *state;
+	struct hw_err e;
+
+	assert_int_equal(job_send(pair[0], JOB_CONFIG, data, JOB_MESSAGE_MAX, -1, 1, &e),
+			 -ETIMEDOUT);
+	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), -EPIPE);
+	assert_int_equal(job_send(pair[0], JOB_DONE, "", 0, -1, WAIT_MS, &e), -EPIPE);
+}
+
 static void no_messages(void **state)
 {
 	static const struct {
@@ -167,6 +181,8 @@ int main(void)
 		{ "job: a descriptor goes along", descriptors, setup, teardown, NULL },
 		{ "job: waiting has an end, and so has the other side", nothing_more, setup,
 		  teardown, NULL },
+		{ "job: behind half a message nothing can be sent", broken_off, setup, teardown,
+		  NULL },
 		{ "job: what is no message is refused", no_messages, NULL, NULL, NULL },
 		{ "job: an error arrives as one line, with its code", errors, setup, teardown,
 		  NULL },

@@ -27,16 +27,17 @@
 
 static void conductor_done(struct conductor *c)
 {
-	for (size_t i = 0; i < c->n; i++) {
-		layer_child_done(&c->layers[i].child);
-		unpacked_done(&c->layers[i].result);
-	}
-	/* (without its socket it ends by itself, should the kill fail) */
+	/* (without its socket it ends by itself, should the kill fail; and without it so do those
+	 * who unpack) */
 	mem_close_fd(&c->fetcher);
 	if (c->fetcher_pid > 0) {
 		kill(c->fetcher_pid, SIGKILL);
 		while (waitpid(c->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
 			;
+	}
+	for (size_t i = 0; i < c->n; i++) {
+		layer_child_done(&c->layers[i].child);
+		unpacked_done(&c->layers[i].result);
 	}
 	job_plan_done(&c->plan);
 	free(c->layers);

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -90,12 +91,14 @@ static int say(struct fetcher *f, enum job_type type, const struct hw_field *tab
 	return r;
 }
 
+/* Who cannot say it ends: that is seen, too. */
 static void say_failed(struct fetcher *f, const struct hw_err *why)
 {
 	struct hw_err ignored;
 
 	pthread_mutex_lock(&f->lock);
-	job_send_failed(f->socket, why, f->job->idle_ms, &ignored);
+	if (job_send_failed(f->socket, why, f->job->idle_ms, &ignored) < 0)
+		_exit(EXIT_FAILURE);
 	pthread_mutex_unlock(&f->lock);
 }
 
