@@ -8,14 +8,12 @@ import base64
 import json
 import os
 import pathlib
-import socket
-import subprocess
-import time
 import urllib.parse
 
 import pytest
 
-from fetching import WAIT, Failed, Image, Puller, Server, basic, digest, have_program, make_authority, tls_context
+from dockerregistry import docker_registry, make_layout, need_programs, push
+from fetching import Failed, Image, Puller, Server, basic, digest, make_authority, tls_context
 
 
 @pytest.fixture
@@ -307,53 +305,17 @@ def test_a_proxy_from_the_environment_is_used(server, puller, monkeypatch):
 
 # ---- Debian's registry -------------------------------------------------------------------------
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 @pytest.fixture
 def registry(tmp_path):
-    for program in "docker-registry", "skopeo", "umoci":
-        if not have_program(program):
-            pytest.skip(program + " is not installed")
-    host = "127.0.0.1:%d" % free_port()
-    config = tmp_path / "registry.yml"
-    config.write_text("version: 0.1\nstorage: {filesystem: {rootdirectory: %s}}\nhttp: {addr: \"%s\"}\n"
-                      % (tmp_path / "data", host))
-    process = subprocess.Popen(["docker-registry", "serve", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for _ in range(WAIT * 20):
-        with socket.socket() as s:
-            if s.connect_ex(tuple([host.split(":")[0], int(host.split(":")[1])])) == 0:
-                break
-        time.sleep(0.05)
-    yield host
-    process.kill()
-    process.wait()
-
-
-def make_layout(path):
-    """An OCI layout with busybox in it, by umoci."""
-    bundle = path / "bundle"
-
-    def umoci(*args):
-        subprocess.run(["umoci", *args], check=True, capture_output=True)
-    umoci("init", "--layout", str(path / "oci"))
-    umoci("new", "--image", "%s:one" % (path / "oci"))
-    umoci("unpack", "--image", "%s:one" % (path / "oci"), str(bundle))
-    (bundle / "rootfs/bin").mkdir()
-    (bundle / "rootfs/bin/busybox").write_bytes(pathlib.Path("/bin/busybox").read_bytes())
-    (bundle / "rootfs/bin/sh").symlink_to("busybox")
-    umoci("repack", "--image", "%s:one" % (path / "oci"), str(bundle))
-    return "oci:%s:one" % (path / "oci")
+    need_programs()
+    with docker_registry(tmp_path) as host:
+        yield host
 
 
 @pytest.mark.parametrize("kind", ["oci", "v2s2"])
 def test_an_image_that_skopeo_pushed_to_docker_registry(kind, registry, tmp_path):
     source = make_layout(tmp_path)
-    subprocess.run(["skopeo", "--insecure-policy", "copy", "--format", kind, "--dest-tls-verify=false", source,
-                    "docker://%s/busybox:one" % registry], check=True, capture_output=True)
+    push(source, "%s/busybox:one" % registry, "--format", kind)
     puller = Puller(tmp_path, plain_http=[registry])
     said = puller.pull(registry + "/busybox:one", part=300_000)
     assert puller.file(said, 0, "bin/busybox") == pathlib.Path("/bin/busybox").read_bytes()

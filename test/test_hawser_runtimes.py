@@ -16,10 +16,11 @@ import pytest
 
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from cridaemon import Daemon
+from dockerregistry import make_layout, push
 from fetching import ARCHITECTURE, Image, Server, basic, digest, to_json
 from hawsercli import Terminal, hawser
 from test_cri_client import Containerd
-from test_fetch_auth import make_layout, registry  # noqa: F401, a fixture
+from test_fetch_auth import registry  # noqa: F401, a fixture
 
 SPEC = {"os": "linux", "architecture": ARCHITECTURE, "created": "2020-02-03T04:05:06Z",
         "config": {"User": "1234", "Env": ["A=b"], "Cmd": ["/bin/true"], "Labels": {"of": "test"}},
@@ -180,26 +181,25 @@ def test_hawser_cri_tells_of_itself(daemon):
 
 
 def test_an_image_of_umoci_and_skopeo(registry, containerd, tmp_path):
-    source, name = make_layout(tmp_path), "docker://%s/busybox:one" % registry
+    source, name = make_layout(tmp_path), "%s/busybox:one" % registry
     subprocess.run(["umoci", "config", "--image", source[4:], "--config.cmd", "/bin/sh", "--config.user",
                     "daemon"], check=True)
-    subprocess.run(["skopeo", "--insecure-policy", "copy", "--dest-tls-verify=false", source, name],
-                   check=True, capture_output=True)
+    push(source, name)
     config = json.loads(subprocess.run(
-        ["skopeo", "inspect", "--tls-verify=false", "--config", "--raw", name], check=True,
+        ["skopeo", "inspect", "--tls-verify=false", "--config", "--raw", "docker://" + name], check=True,
         capture_output=True).stdout)
     (tmp_path / "daemon").mkdir()
     d = Daemon(tmp_path / "daemon", "--plain-http", registry, "--disk-reserve", "0").start()
     for socket in (containerd.socket, d.socket):
         words = ["--runtime", "unix:" + socket]
-        status, _, errors = hawser(*words, "pull", name[9:])
+        status, _, errors = hawser(*words, "pull", name)
         assert status == 0, errors
-        text = hawser(*words, "image", "inspect", name[9:])[1]
+        text = hawser(*words, "image", "inspect", name)[1]
         assert "\ncommand       /bin/sh\n" in text and "\nuser          daemon\n" in text
-        history = json.loads(hawser(*words, "--json", "image", "history", name[9:])[1])["history"]
+        history = json.loads(hawser(*words, "--json", "image", "history", name)[1])["history"]
         assert [h["createdBy"] for h in history] == [h["created_by"] for h in config["history"]]
         assert [h["diffId"] for h in history if h["diffId"]] == config["rootfs"]["diff_ids"]
-        assert hawser(*words, "rmi", name[9:])[0] == 0
+        assert hawser(*words, "rmi", name)[0] == 0
     assert d.stop() == 0, d.log()
 
 

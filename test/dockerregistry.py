@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+dockerregistry.py - Debian's docker-registry on loopback, and an image of umoci and skopeo for it
+
+What:  docker_registry() runs one; make_layout() makes an image, push() puts it there.
+"""
+import contextlib
+import json
+import pathlib
+import socket
+import subprocess
+import time
+
+import pytest
+
+from fetching import WAIT, have_program
+
+
+def need_programs():
+    for program in "docker-registry", "skopeo", "umoci":
+        if not have_program(program):
+            pytest.skip(program + " is not installed")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def listens(host):
+    address, port = host.split(":")
+    with socket.socket() as s:
+        return s.connect_ex((address, int(port))) == 0
+
+
+@contextlib.contextmanager
+def docker_registry(path, auth=None, tls=None):
+    """Its HOST:PORT. auth and tls are parts of its configuration."""
+    host = "127.0.0.1:%d" % free_port()
+    http = {"addr": host, **({"tls": tls} if tls else {})}
+    config = {"version": "0.1", "storage": {"filesystem": {"rootdirectory": str(path / "data")}},
+              "http": http, **({"auth": auth} if auth else {})}
+    (path / "registry.yml").write_text(json.dumps(config))  # which is YAML, too
+    with open(path / "registry.log", "wb") as log:
+        process = subprocess.Popen(["docker-registry", "serve", str(path / "registry.yml")], stdout=log,
+                                   stderr=log)
+    try:
+        end = time.monotonic() + WAIT
+        while not listens(host):
+            assert process.poll() is None and time.monotonic() < end, (path / "registry.log").read_text()
+            time.sleep(0.05)
+        yield host
+    finally:
+        process.kill()
+        process.wait()
+
+
+def make_layout(path):
+    """An OCI layout with busybox in it, by umoci."""
+    bundle = path / "bundle"
+
+    def umoci(*args):
+        subprocess.run(["umoci", *args], check=True, capture_output=True)
+    umoci("init", "--layout", str(path / "oci"))
+    umoci("new", "--image", "%s:one" % (path / "oci"))
+    umoci("unpack", "--image", "%s:one" % (path / "oci"), str(bundle))
+    (bundle / "rootfs/bin").mkdir()
+    (bundle / "rootfs/bin/busybox").write_bytes(pathlib.Path("/bin/busybox").read_bytes())
+    (bundle / "rootfs/bin/sh").symlink_to("busybox")
+    umoci("repack", "--image", "%s:one" % (path / "oci"), str(bundle))
+    return "oci:%s:one" % (path / "oci")
+
+
+def push(source, name, *options):
+    subprocess.run(["skopeo", "--insecure-policy", "copy", "--dest-tls-verify=false", *options, source,
+                    "docker://" + name], check=True, capture_output=True)
