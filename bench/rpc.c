@@ -114,7 +114,8 @@ int main(int argc, char **argv)
 	}
 	ours = (struct side){ .socket = argv[4], .method = argv[5], .n = (size_t)clients };
 	theirs = (struct side){ .socket = argv[6], .method = argv[7], .n = (size_t)clients };
-	make_crowd(ours.socket, crowd);
+	if (crowd > 0)
+		make_crowd(ours.socket, crowd);
 	open_side(&ours);
 	open_side(&theirs);
 	for (long long i = 0; i < samples; i++) {

@@ -1,56 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""an empty gRPC call: our server and containerd's
+"""the daemon beside containerd: memory when idle, empty calls, calls in a crowd
 
-Ours is the sample service of src/rpc, called with nothing, by a method that answers on the loop and by
-one that does on a thread of the pool; containerd's is Version. All are called by our client.
+The empty call is Version, made by h2load. In the crowd it is one of the sample service of src/rpc, on a
+thread of the pool, while other calls of it sleep on threads of their own and clients hang that have asked
+for more than they ever read; made by our own client.
 """
-import contextlib
-import subprocess
 import time
 
-from lib.rows import Aim, Pair
+from lib import memory
+from lib.calls import Calls
+from lib.rows import Aim, Memory, Pair
+from lib.runtimes import containerd, hawser_cri, serving
 
-NOW, ECHO = "/sample.Sample/Now", "/sample.Sample/Echo"
-VERSION = "/runtime.v1.RuntimeService/Version"
-CONFIG = """
-version = 2
-root = "{dir}/root"
-state = "{dir}/state"
-[grpc]
-address = "{dir}/containerd"
-[plugins."io.containerd.grpc.v1.cri".containerd]
-snapshotter = "native"
-"""
+VERSION, ECHO = "/runtime.v1.RuntimeService/Version", "/sample.Sample/Echo"
+SETTLE_S = 2    # until what a daemon does at its start is done
 
 
-@contextlib.contextmanager
-def running(place, socket, *command):
-    """The program, from when it can be called."""
-    call = [place.build / "test/rpc/rpc-call", socket, "/none.None/None", "60000", ""]
-    with open(place.dir / "log", "ab") as log:
-        server = subprocess.Popen([str(c) for c in command], stdout=log, stderr=log)
-    try:
-        while b"UNIMPLEMENTED" not in subprocess.run(call, stdout=subprocess.PIPE).stdout:
-            assert server.poll() is None, (place.dir / "log").read_text()
-            time.sleep(0.05)
-        yield socket
-    finally:
-        server.terminate()
-        server.wait()
+def idle(ours, theirs):
+    time.sleep(SETTLE_S)
+    for what, of, limit in (("resident", memory.resident, 6_000_000), ("private", memory.private, 2_000_000)):
+        yield Memory(f"the idle daemon: {what} memory", peer="containerd's",
+                     found=[(of(ours.pid), of(theirs.pid))], aim=Aim(kib=limit // 1024))
+
+
+def crowd(place):
+    serve, sockets = place.build / "test/rpc/rpc-serve", (place.dir / "crowded", place.dir / "alone")
+    with serving(place.build, sockets[0], serve, sockets[0]), \
+            serving(place.build, sockets[1], serve, sockets[1]):
+        yield Pair("a call with 200 asleep and 50 hanging", peer="with none",
+                   command=[place.build / "bench/bench-rpc", "{samples}", 1, 200, sockets[0], ECHO,
+                            sockets[1], ECHO],
+                   aim=Aim(more_ms=10), samples=5 * place.samples)
 
 
 def rows(place):
-    config = place.write("config.toml", CONFIG.format(dir=place.dir))
-    serve = place.build / "test/rpc/rpc-serve"
-    ours, crowded, theirs = (place.dir / name for name in ("ours", "crowded", "containerd"))
-    with running(place, ours, serve, ours), running(place, crowded, serve, crowded), \
-            running(place, theirs, "containerd", "--config", config):
-        program = [place.build / "bench/bench-rpc", "{samples}"]
+    with hawser_cri(place.build, place.dir / "ours") as ours, \
+            containerd(place.build, place.dir / "containerd") as theirs:
+        yield from idle(ours, theirs)
         for clients in (1, 64):
-            for where, method in (("loop", NOW), ("pool", ECHO)):
-                yield Pair(f"an empty call on the {where}, of {clients}", peer="containerd's",
-                           command=[*program, clients, 0, ours, method, theirs, VERSION],
-                           aim=Aim(faster=2), samples=5 * place.samples)
-        yield Pair("with 200 calls asleep and 50 hanging", peer="with none",
-                   command=[*program, 1, 200, crowded, ECHO, ours, ECHO],
-                   aim=Aim(more_ms=10), samples=5 * place.samples)
+            yield Calls(f"an empty call, of {clients}", peer="containerd's", clients=clients,
+                        method=VERSION, ours=ours.socket, theirs=theirs.socket, aim=Aim(faster=2),
+                        samples=max(1, place.samples // 10))
+    yield from crowd(place)

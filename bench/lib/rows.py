@@ -191,17 +191,18 @@ class Growth:
 
 @dataclasses.dataclass
 class Memory:
-    """The largest resident memory of a series' timed commands."""
+    """The largest resident memory of a series' timed commands; or the largest of what was found."""
     what: str
     peer: str
-    ours_run: list
-    peer_run: list
+    ours_run: list = None
+    peer_run: list = None
+    found: list = None          # (ours, theirs) in KiB
     aim: Aim = None
     samples: int = None
 
     def measure(self, place):
-        numbers = run_series(place, [self.ours_run, self.peer_run], self.samples or place.samples,
-                             "--rss")
+        numbers = self.found or run_series(place, [self.ours_run, self.peer_run],
+                                           self.samples or place.samples, "--rss")
         ours, theirs = (max(column) for column in zip(*numbers))
         return {"kind": "memory", "what": self.what, "peer": self.peer, "ours": ours,
                 "theirs": theirs, "aim": self.aim and f"at most {self.aim.kib} KiB",

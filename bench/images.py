@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""a list of many images: hawser-cri's and containerd's
+
+The images differ in their configurations alone, and have come from one docker-registry. ListImages is called
+by our own client, over and over: a daemon that needs more memory for it every time would show.
+"""
+import concurrent.futures
+import os
+import subprocess
+
+from lib import memory
+from lib.registry import archive, config, files_of_usr, layer_of, registry
+from lib.rows import Aim, Memory, Pair
+from lib.runtimes import containerd, hawser_cri
+
+IMAGES = 1000
+FULL = 200              # samples; with fewer there are fewer images, too
+LAYER = 20_000          # bytes
+LIST = "/runtime.v1.ImageService/ListImages"
+
+
+def push(images, count):
+    layers = [layer_of(archive(iter(files_of_usr()), LAYER))]
+    return [images.push("made", str(n), layers, config(layers, Labels={"number": str(n)}))
+            for n in range(count)]
+
+
+def pull(runtime, names):
+    def one(name):
+        subprocess.run(runtime.hawser("pull", "--quiet", name), check=True, stdout=subprocess.DEVNULL)
+    with concurrent.futures.ThreadPoolExecutor(2 * os.cpu_count()) as pool:
+        list(pool.map(one, names))
+
+
+def rows(place):
+    with registry(place.dir) as images, \
+            hawser_cri(place.build, place.dir / "ours", "--plain-http", images.host,
+                       "--disk-reserve", "0") as ours, \
+            containerd(place.build, place.dir / "containerd") as theirs:
+        names = push(images, max(1, IMAGES * min(place.samples, FULL) // FULL))
+        for runtime in (ours, theirs):
+            pull(runtime, names)
+        lists = Pair(f"a list of {len(names)} images", peer="containerd's",
+                     command=[place.build / "bench/bench-rpc", "{samples}", 1, 0, ours.socket, LIST,
+                              theirs.socket, LIST], aim=Aim(faster=3))
+        yield lists
+        before = memory.resident(ours.pid)
+        for _ in range(5):
+            lists.measure(place)
+        yield Memory(f"the daemon after {6 * place.samples} lists", peer=f"after {place.samples}",
+                     found=[(memory.resident(ours.pid), before)], aim=Aim(kib=before + before // 20))
