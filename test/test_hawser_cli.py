@@ -577,7 +577,7 @@ def test_load_that_fails(runtime, tmp_path):
     assert (status, text) == (1, "") and "open %s/none: No such file" % tmp_path in errors
     runtime.methods["Load"] = lambda requests, context: fail(context, "INVALID_ARGUMENT", "no archive")
     status, text, errors = runtime.run("load", stdin=b"x" * 5_000_000)
-    assert (status, text, errors) == (1, "", "hawser: no archive\n")
+    assert (status, text, errors) == (1, "", "hawser: standard input: no archive\n")
     status, shown = runtime.terminal("load").end()
     assert status == 1 and "not from a terminal" in shown
 

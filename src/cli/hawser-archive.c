@@ -154,6 +154,16 @@ static void print_all(const struct cli *cli, const Hawser__V1__LoadResponse *ans
 		print_loaded(answer->images[i]);
 }
 
+/* The runtime knows what is wrong, but not with which file. */
+static int load_failed(struct cli *cli, const char *path, struct hw_err *e)
+{
+	bool is_stdin = !path || str_equal(path, "-");
+
+	if (is_unimplemented(e))
+		return hawser_failed(cli, cli->command->name, e);
+	return err_ctx(e, "%s", is_stdin ? "standard input" : path);
+}
+
 static int load(struct cli *cli, char **args, struct hw_err *e)
 {
 	Hawser__V1__LoadRequest request = HAWSER__V1__LOAD_REQUEST__INIT;
@@ -169,7 +179,7 @@ static int load(struct cli *cli, char **args, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (upload(cli, fd, &request, &answer, e) < 0)
-		return hawser_failed(cli, cli->command->name, e);
+		return load_failed(cli, args[0], e);
 	print_all(cli, answer);
 	return 0;
 }

@@ -18,6 +18,7 @@
 #include "base/str.h"
 #include "cri/credentials.h"
 #include "cri/helper.h"
+#include "cri/load-service.h"
 #include "cri/save-service.h"
 #include "cri/verify-service.h"
 #include "image/pull.h"
@@ -25,7 +26,7 @@
 
 /* ---- how pulls are done ------------------------------------------------------------- */
 
-static struct pull_options make_options(const struct config *c, const char *program)
+struct pull_options pull_options(const struct config *c, const char *program)
 {
 	return (struct pull_options){
 		.program = program,
@@ -42,7 +43,7 @@ static struct pull_options make_options(const struct config *c, const char *prog
 struct puller *pull_start(struct store *store, const struct config *c)
 {
 	autofree char *program = helper_find("hawser-fetch");
-	struct pull_options options = make_options(c, program);
+	struct pull_options options = pull_options(c, program);
 
 	return puller_new(store, &options);
 }
@@ -50,7 +51,7 @@ struct puller *pull_start(struct store *store, const struct config *c)
 void pull_configure(struct puller *p, const struct config *c)
 {
 	autofree char *program = helper_find("hawser-fetch");
-	struct pull_options options = make_options(c, program);
+	struct pull_options options = pull_options(c, program);
 
 	puller_set(p, &options);
 }
@@ -223,6 +224,7 @@ static int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 }
 
 const struct service_method hawser_image_methods[] = {
+	{ "Load", load_serve, RPC_LONG | RPC_STREAM_IN },
 	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
 	{ "Save", save_serve, RPC_LONG | RPC_STREAM_OUT },
 	{ "Verify", verify_serve, RPC_LONG | RPC_STREAM_OUT },

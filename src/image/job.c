@@ -21,6 +21,9 @@
 const struct hw_field job_fields[] = {
 	{ "reference", HW_STRING, HW_AT(struct job, reference), .flags = HW_REQUIRED,
 	  .help = "the image's complete name" },
+	{ "image", HW_INT, HW_AT(struct job, image), .min = 0, .max = INT32_MAX,
+	  .help = "which one of the archive that comes along; 0: there is none" },
+	{ "format", HW_STRING, HW_AT(struct job, format), .help = "of the archive: oci or docker" },
 	{ "platform", HW_OBJECT, HW_AT(struct job, platform), .sub = platform_fields,
 	  .help = "what it must run on" },
 	SECRET(username, "for the registry"),
@@ -75,6 +78,9 @@ const struct hw_field job_resolved_fields[] = {
 	  .help = "of what the reference stands for" },
 	{ "host", HW_STRING, HW_AT(struct job_resolved, host), .flags = HW_REQUIRED,
 	  .help = "that answered" },
+	{ "names", HW_STRINGS, HW_AT(struct job_resolved, names), .help = "in the archive" },
+	{ "images", HW_INT, HW_AT(struct job_resolved, images), .min = 0, .max = INT32_MAX,
+	  .help = "that the archive has" },
 	{ 0 },
 };
 
@@ -98,6 +104,12 @@ const struct hw_field job_failed_fields[] = {
 	  .help = "why" },
 	{ 0 },
 };
+
+/** job_verb() - what a job does, for messages */
+const char *job_verb(const struct job *job)
+{
+	return job->image > 0 ? "load" : "pull";
+}
 
 /** job_done() - free what a job holds */
 void job_done(struct job *job)

@@ -9,6 +9,8 @@
  *
  *	daemon                               hawser-fetch
  *	JOB       which image, from where ─►
+ *	          (with an archive, if it
+ *	          comes from there)
  *	                                  ◄─ RESOLVED  what the reference stands for
  *	                                  ◄─ MANIFEST  its bytes; before it those of
  *	                                               the indexes that lead to it
@@ -65,7 +67,11 @@ enum job_type {
 
 /* JOB */
 struct job {
-	char *reference; /* complete: docker.io/library/busybox:latest */
+	char *reference; /* complete: docker.io/library/busybox:latest; or "image 1" */
+	/* Which image of the archive whose descriptor came with the job; the first is 1, and 0 means
+	 * that there is none: it comes from a registry. */
+	int image;
+	char *format; /* of the archive: "oci" or "docker"; NULL or "": either */
 	struct platform platform;
 	/* for the reference's own registry, never for its mirrors */
 	char *username, *password;
@@ -106,6 +112,9 @@ struct job_plan {
 struct job_resolved {
 	char *digest; /* of what the reference stands for: a manifest or an index */
 	char *host;   /* that answered */
+	/* of an archive alone */
+	struct hw_strings names; /* of the image, as they are written there */
+	int images;		 /* that the archive has */
 };
 
 /* FETCH, BLOB, FETCHED, PROGRESS; LAYER with what is known of it */
@@ -121,6 +130,8 @@ struct job_failed {
 	int wire; /* gRPC's */
 	char *message;
 };
+
+const char *job_verb(const struct job *job); /* for messages: "pull" or "load" */
 
 extern const struct hw_field job_fields[], job_plan_fields[], job_resolved_fields[],
 	job_step_fields[], job_failed_fields[];

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "image/config.h"
 #include "image/manifest.h"
-#include "image/reference.h"
+#include "image/names.h"
 
 struct layer {
 	char chain_id[DIGEST_TEXT];
@@ -27,6 +27,8 @@ struct pull_image {
 	struct board *board;
 	struct pull_result result;
 	char *host;
+	struct hw_strings names; /* that it gets, complete */
+	int images;		 /* of the archive it is in */
 	char *next; /* digest that the next document must have; NULL: as the last index says */
 	struct manifest *manifest; /* the last document */
 	struct buf manifest_bytes, config_bytes;
@@ -61,6 +63,7 @@ void pull_image_free(struct pull_image *i)
 	manifest_free(i->manifest);
 	buf_done(&i->manifest_bytes);
 	buf_done(&i->config_bytes);
+	hw_strings_free(&i->names);
 	free(i->next);
 	free(i->host);
 	free(i);
@@ -72,24 +75,36 @@ const char *pull_image_host(const struct pull_image *i)
 	return i->host;
 }
 
+/** pull_image_images() - how many images the archive has that it is in */
+int pull_image_images(const struct pull_image *i)
+{
+	return i->images;
+}
+
+/** pull_image_names() - those that it gets, complete; may be changed before it is put */
+struct hw_strings *pull_image_names(struct pull_image *i)
+{
+	return &i->names;
+}
+
 /* ---- documents ------------------------------------------------------------- */
 
 /** pull_image_resolved() - what the reference stands for */
 int pull_image_resolved(struct pull_image *i, const struct job_message *m, struct hw_err *e)
 {
-	AUTO(reference_done) struct reference ref = { 0 };
 	AUTO(job_resolved_done) struct job_resolved said = { 0 };
 	int r = job_decode(m, job_resolved_fields, &said, e);
 
+	if (r == 0 && !digest_is_sha256(said.digest))
+		r = err_text(e, -EBADMSG, "the reference does not stand for %.128s", said.digest);
 	if (r == 0)
-		r = reference_parse(i->job->reference, &ref, e);
+		r = i->job->image > 0 ? names_loaded(&said.names, &i->names, e)
+				      : names_pulled(i->job->reference, said.digest, &i->names, e);
 	if (r < 0)
 		return r;
-	if (!digest_is_sha256(said.digest) || (ref.digest && !str_equal(ref.digest, said.digest)))
-		return err_text(e, -EBADMSG, "the reference does not stand for %.128s",
-				said.digest);
 	i->next = str_copy(said.digest);
 	i->host = str_printf("%.256s", said.host);
+	i->images = said.images;
 	memcpy(i->result.digest, said.digest, DIGEST_TEXT);
 	return 0;
 }
@@ -294,41 +309,34 @@ int pull_image_keep(struct pull_image *i, struct hw_err *e)
 
 /* ---- the image ------------------------------------------------------------- */
 
-/* By digest it has no tag, even if one was written there too: nobody has asked what it stands for. */
-static int put_image(struct pull_image *i, struct hw_err *e)
-{
-	AUTO(reference_done) struct reference ref = { 0 };
-	autofree char *name = NULL, *by_digest = NULL, *by_tag = NULL;
-	const char *names[2];
-	int r = reference_parse(i->job->reference, &ref, e);
-
-	if (r < 0)
-		return r;
-	name = reference_name(&ref);
-	names[0] = by_digest = str_printf("%s@%s", name, i->result.digest);
-	names[1] = by_tag = str_printf("%s:%s", name, str_or(ref.tag, ""));
-	return store_image_put(i->store,
-			       &(struct store_new_image){ i->manifest_bytes.data,
-							  i->manifest_bytes.len,
-							  i->config_bytes.data, i->config_bytes.len,
-							  names, ref.digest ? 1 : 2 },
-			       i->result.id, e);
-}
-
-/** pull_image_complete() - all has come: to the store with it */
+/** pull_image_complete() - all has come: to the store with the layers */
 int pull_image_complete(struct pull_image *i, struct hw_err *e)
 {
-	int r;
-
 	for (size_t k = 0; k < i->n; k++)
 		if (!i->layers[k].have && !i->layers[k].complete)
 			return err_text(e, -EBADMSG, "layer %zu is missing", k);
-	r = pull_image_keep(i, e);
-	return r < 0 ? r : put_image(i, e);
+	return pull_image_keep(i, e);
 }
 
-/** pull_image_result() - what it is, once it is complete */
-void pull_image_result(const struct pull_image *i, struct pull_result *ret_result)
+/**
+ * pull_image_put() - show a complete image to everybody
+ *
+ * Return: 0, or negative errno
+ */
+int pull_image_put(struct pull_image *i, struct pull_result *ret_result, struct hw_err *e)
 {
+	struct store_new_image new = {
+		.manifest = i->manifest_bytes.data,
+		.manifest_len = i->manifest_bytes.len,
+		.config = i->config_bytes.data,
+		.config_len = i->config_bytes.len,
+		.names = (const char *const *)i->names.v,
+		.n_names = i->names.n,
+	};
+	int r = store_image_put(i->store, &new, i->result.id, e);
+
+	if (r < 0)
+		return err_ctx(e, "%s %s from %s", job_verb(i->job), i->job->reference, i->host);
 	*ret_result = i->result;
+	return 0;
 }

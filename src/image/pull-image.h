@@ -30,7 +30,12 @@ int pull_image_progress(struct pull_image *i, const struct job_message *m, struc
 int pull_image_layer(struct pull_image *i, const struct job_message *m, struct hw_err *e);
 
 int pull_image_keep(struct pull_image *i, struct hw_err *e);	 /* layers alone */
-int pull_image_complete(struct pull_image *i, struct hw_err *e); /* layers and image */
-void pull_image_result(const struct pull_image *i, struct pull_result *ret_result);
+int pull_image_complete(struct pull_image *i, struct hw_err *e); /* layers, and all are there */
+int pull_image_put(struct pull_image *i, struct pull_result *ret_result, struct hw_err *e);
+
+int pull_image_images(const struct pull_image *i);	   /* that the archive has */
+struct hw_strings *pull_image_names(struct pull_image *i); /* that it gets; for changes, too */
+
+AUTO_DEFINE(pull_image_free, struct pull_image);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull-run.c - one pull, from the job to the image in the store
+ * image/pull-run.c - one pull or load, from the job to the layers in the store
  *
  *	state      what may come        what is done
  *	ASKED      RESOLVED             its digest is what the reference says, if that says one
  *	RESOLVED   MANIFEST             an index: remembered; a manifest: MANIFESTED
  *	MANIFESTED CONFIG               layers are looked up, stages made, the PLAN is sent
  *	PLANNED    PROGRESS, LAYER      the board shows it; a layer is kept in its stage
- *	           DONE                 all layers are there: to the store
+ *	           DONE                 all layers are there: to the store with them
  *	any        FAILED               that is the error
  */
 #include "image/pull-run.h"
@@ -114,8 +114,8 @@ static int fail(const struct talk *t, const char *what, struct hw_err *e)
 {
 	const char *host = pull_image_host(t->image);
 
-	return err_ctx(e, "pull %s%s%s: %s", t->p->job->reference, host ? " from " : "",
-		       str_or(host, ""), what);
+	return err_ctx(e, "%s %s%s%s: %s", job_verb(t->p->job), t->p->job->reference,
+		       host ? " from " : "", str_or(host, ""), what);
 }
 
 static int distrust(const struct talk *t, struct hw_err *e)
@@ -182,8 +182,9 @@ static int start(struct talk *t, struct hw_err *e)
 					 .err = STDERR_FILENO };
 	r = child_start(&t->start, &t->child, e);
 	if (r == 0)
-		r = job_send_table(t->ours, JOB_JOB, job_fields, t->p->job, -1, MESSAGE_MS, e);
-	return r < 0 ? err_ctx(e, "pull %s", t->p->job->reference) : 0;
+		r = job_send_table(t->ours, JOB_JOB, job_fields, t->p->job, t->p->archive,
+				   MESSAGE_MS, e);
+	return r < 0 ? err_ctx(e, "%s %s", job_verb(t->p->job), t->p->job->reference) : 0;
 }
 
 /* It has closed its socket: it ends, or is ended. */
@@ -197,9 +198,9 @@ static int has_died(struct talk *t, struct hw_err *e)
 		child_kill(t->child);
 	r = child_wait(take_ptr(t->child), &status, e);
 	if (r < 0)
-		return err_ctx(e, "pull %s", t->p->job->reference);
-	return err_text(e, -EIO, "pull %s: hawser-fetch has died: %s", t->p->job->reference,
-			proc_status_format(status, text, sizeof(text)));
+		return err_ctx(e, "%s %s", job_verb(t->p->job), t->p->job->reference);
+	return err_text(e, -EIO, "%s %s: hawser-fetch has died: %s", job_verb(t->p->job),
+			t->p->job->reference, proc_status_format(status, text, sizeof(text)));
 }
 
 static int read_one(struct talk *t, struct hw_err *e)
@@ -233,11 +234,12 @@ static int step(struct talk *t, struct hw_err *e)
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for hawser-fetch");
 	if (n == 0)
-		return err_text(e, -ETIMEDOUT, "pull %s: hawser-fetch has said nothing for %d s",
-				t->p->job->reference, silence / 1000);
+		return err_text(e, -ETIMEDOUT, "%s %s: hawser-fetch has said nothing for %d s",
+				job_verb(t->p->job), t->p->job->reference, silence / 1000);
 	if (fds[1].revents) {
 		keep_layers(t);
-		return err_text(e, -ECANCELED, "pull %s: cancelled", t->p->job->reference);
+		return err_text(e, -ECANCELED, "%s %s: cancelled", job_verb(t->p->job),
+				t->p->job->reference);
 	}
 	if (fds[0].revents || fds[2].revents)
 		close_theirs(t);
@@ -245,11 +247,11 @@ static int step(struct talk *t, struct hw_err *e)
 }
 
 /**
- * pull_run() - pull an image
+ * pull_run() - get an image and its layers
  *
- * Return: 0 when it is in the store, on disk; else why not
+ * Return: 0 when its layers are in the store, on disk; else why not
  */
-int pull_run(const struct pull_run *p, struct pull_result *ret_result, struct hw_err *e)
+int pull_run(const struct pull_run *p, struct pull_image **ret_image, struct hw_err *e)
 {
 	AUTO(talk_done) struct talk t = { .p = p, .ours = -1, .theirs = -1 };
 	int r;
@@ -259,6 +261,6 @@ int pull_run(const struct pull_run *p, struct pull_result *ret_result, struct hw
 	while (r == 0 && t.state != ENDED)
 		r = step(&t, e);
 	if (r == 0)
-		pull_image_result(t.image, ret_result);
+		*ret_image = take_ptr(t.image);
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull-run.h - one pull, from the job to the image in the store
+ * image/pull-run.h - one pull or load, from the job to the layers in the store
  *
  * What:  the daemon's part of the conversation with hawser-fetch (image/job.h).
  * Rules: nothing that it says is believed: every document is hashed again, every
@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "image/job.h"
 #include "image/pull-board.h"
+#include "image/pull-image.h"
 #include "image/pull.h"
 #include "image/store.h"
 
@@ -21,10 +22,12 @@ struct pull_run {
 	struct store *store;
 	const char *program;
 	const struct job *job;
-	int stop; /* readable: to be cancelled */
+	int archive; /* that the image is in, borrowed; -1: none */
+	int stop;    /* readable: to be cancelled; -1: never */
 	struct board *board;
 };
 
-int pull_run(const struct pull_run *p, struct pull_result *ret_result, struct hw_err *e);
+/* The image holds its layers, and is to be put (pull_image_put()). It borrows from *p. */
+int pull_run(const struct pull_run *p, struct pull_image **ret_image, struct hw_err *e);
 
 #endif

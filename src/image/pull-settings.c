@@ -50,10 +50,8 @@ static void add_mirrors(const struct settings *o, const struct reference *ref, s
 	}
 }
 
-static void own_platform(const struct pull_request *request, struct platform *ret_platform)
+static void own_platform(const struct platform *p, struct platform *ret_platform)
 {
-	const struct platform *p = request->platform;
-
 	if (!p)
 		platform_own(ret_platform);
 	else
@@ -61,16 +59,28 @@ static void own_platform(const struct pull_request *request, struct platform *re
 						   str_copy(p->variant) };
 }
 
-/** settings_job() - what is not set is as job.c's table has it */
-void settings_job(const struct settings *o, const struct pull_request *request,
-		  const struct reference *ref, struct job *job)
+/* What is not set is as job.c's table has it. */
+static void begin_job(const struct settings *o, char *reference, const struct platform *platform,
+		      struct job *job)
 {
 	struct hw_err ignored;
 
 	hw_field_decode(job_fields, "{\"reference\":\"-\"}", 17, job, &ignored);
 	free(job->reference);
-	job->reference = reference_format(ref);
-	own_platform(request, &job->platform);
+	job->reference = reference;
+	own_platform(platform, &job->platform);
+	job->idle_ms = o->numbers.idle_ms > 0 ? o->numbers.idle_ms : job->idle_ms;
+	job->bytes = o->numbers.layer_bytes > 0 ? o->numbers.layer_bytes : job->bytes;
+	job->reserve = o->numbers.reserve;
+	job->keep_blobs = o->numbers.keep_blobs;
+	job->uid = o->numbers.uid > 0 ? o->numbers.uid : job->uid;
+}
+
+/** settings_job() - to pull an image */
+void settings_job(const struct settings *o, const struct pull_request *request,
+		  const struct reference *ref, struct job *job)
+{
+	begin_job(o, reference_format(ref), request->platform, job);
 	job->username = str_copy(request->username);
 	job->password = str_copy(request->password);
 	job->identity_token = str_copy(request->identity_token);
@@ -79,11 +89,14 @@ void settings_job(const struct settings *o, const struct pull_request *request,
 	job->certs_dir = str_copy(o->certs_dir);
 	copy_strings(&o->plain_http, &job->plain_http);
 	add_mirrors(o, ref, job);
-	job->idle_ms = o->numbers.idle_ms > 0 ? o->numbers.idle_ms : job->idle_ms;
-	job->bytes = o->numbers.layer_bytes > 0 ? o->numbers.layer_bytes : job->bytes;
-	job->reserve = o->numbers.reserve;
-	job->keep_blobs = o->numbers.keep_blobs;
-	job->uid = o->numbers.uid > 0 ? o->numbers.uid : job->uid;
+}
+
+/** settings_load_job() - to load an image of an archive */
+void settings_load_job(const struct settings *o, int image, const char *format, struct job *job)
+{
+	begin_job(o, str_printf("image %d", image), NULL, job);
+	job->image = image;
+	job->format = str_copy(format);
 }
 
 /** pull_key() - what makes a pull the same as another one */
@@ -93,7 +106,7 @@ void pull_key(const struct pull_request *request, const struct reference *ref,
 	AUTO(platform_done) struct platform platform = { 0 };
 	autofree char *name = reference_format(ref), *machine = NULL;
 
-	own_platform(request, &platform);
+	own_platform(request->platform, &platform);
 	machine = platform_format(&platform);
 	hash_parts((const char *[]){ name, machine, str_or(request->username, ""),
 				     str_or(request->password, ""),

@@ -22,6 +22,11 @@ void settings_copy(const struct pull_options *from, struct settings *to);
 void settings_done(struct settings *s);
 void settings_job(const struct settings *s, const struct pull_request *request,
 		  const struct reference *ref, struct job *ret_job);
+/* @image: the first is 1; @format: "oci" or "docker"; NULL: either */
+void settings_load_job(const struct settings *s, int image, const char *format,
+		       struct job *ret_job);
+
+AUTO_VALUE_DEFINE(settings_done, struct settings);
 
 /* Two requests with the same key may share a pull. No secret can be read from it. */
 void pull_key(const struct pull_request *request, const struct reference *ref,

@@ -198,10 +198,15 @@ static void *shared_run(void *arg)
 	struct pull_run run = { .store = s->puller->store,
 				.program = s->program,
 				.job = &s->job,
+				.archive = -1,
 				.stop = s->stop,
 				.board = &s->board };
+	struct pull_image *image = NULL;
 
-	s->code = pull_run(&run, &s->result, &s->error);
+	s->code = pull_run(&run, &image, &s->error);
+	if (s->code == 0)
+		s->code = pull_image_put(image, &s->result, &s->error);
+	pull_image_free(image);
 	shared_end(s);
 	return NULL;
 }

@@ -14,8 +14,8 @@
 /** conductor_layer_ctx() - which layer an error is about */
 int conductor_layer_ctx(const struct conductor *c, const struct layer *l, struct hw_err *e)
 {
-	return err_ctx(e, "pull %s from %s: layer with diff id %s", c->job->reference,
-		       str_or(c->host, "its registry"), l->plan->diff_id);
+	return err_ctx(e, "%s %s from %s: layer with diff id %s", job_verb(c->job),
+		       c->job->reference, str_or(c->host, "its registry"), l->plan->diff_id);
 }
 
 static int say_layer(struct conductor *c, enum job_type type, size_t i, int along, struct hw_err *e)

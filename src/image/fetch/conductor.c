@@ -47,15 +47,20 @@ AUTO_VALUE_DEFINE(conductor_done, struct conductor);
 
 /* ---- the process that fetches ---------------------------------------------- */
 
-/* Of the descriptors it keeps its socket, and where messages for people go. */
-static void be_fetcher(const struct job *job, int socket)
+/* What it keeps of the descriptors, beside where messages for people go. */
+enum { FD_SOCKET = STDERR_FILENO + 1, FD_ARCHIVE, FD_END };
+
+static void be_fetcher(const struct conductor *c, int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int high = fcntl(socket, F_DUPFD_CLOEXEC, FD_END);
+	int archive = fcntl(c->archive < 0 ? null : c->archive, F_DUPFD_CLOEXEC, FD_END);
 
 	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-	    dup2(socket, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, ~0U, 0) < 0)
+	    dup2(high, FD_SOCKET) < 0 || dup2(archive, FD_ARCHIVE) < 0 ||
+	    close_range(FD_END, ~0U, 0) < 0)
 		_exit(EXIT_FAILURE);
-	_exit(fetcher_run(STDERR_FILENO + 1, job));
+	_exit(fetcher_run(FD_SOCKET, c->job, FD_ARCHIVE));
 }
 
 static int start_fetcher(struct conductor *c, struct hw_err *e)
@@ -67,7 +72,7 @@ static int start_fetcher(struct conductor *c, struct hw_err *e)
 	c->fetcher = pair[0];
 	c->fetcher_pid = fork();
 	if (c->fetcher_pid == 0)
-		be_fetcher(c->job, pair[1]);
+		be_fetcher(c, pair[1]);
 	close(pair[1]);
 	if (c->fetcher_pid < 0)
 		return err_set(e, -errno, "fork");
@@ -171,8 +176,8 @@ static int from_fetcher(struct conductor *c, struct hw_err *e)
 	int r = job_receive(c->fetcher, c->job->idle_ms, &m, e);
 
 	if (r == 0)
-		return err_text(e, -EIO, "pull %s: the process that fetches has died",
-				c->job->reference);
+		return err_text(e, -EIO, "%s %s: the process that fetches has died",
+				job_verb(c->job), c->job->reference);
 	return r < 0 ? r : take_message(c, &m, e);
 }
 
@@ -248,13 +253,15 @@ static int step(struct conductor *c, struct polls *p, struct hw_err *e)
 
 /**
  * conductor_run() - do a job
- * @daemon: the socket to it
+ * @daemon:  the socket to it
+ * @archive: that the image is in, borrowed; -1: none
  *
  * Return: 0 when all layers are there and the daemon knows; else why not
  */
-int conductor_run(int daemon, const struct job *job, struct hw_err *e)
+int conductor_run(int daemon, const struct job *job, int archive, struct hw_err *e)
 {
-	AUTO(conductor_done) struct conductor c = { .job = job, .daemon = daemon, .fetcher = -1 };
+	AUTO(conductor_done)
+	struct conductor c = { .job = job, .daemon = daemon, .archive = archive, .fetcher = -1 };
 	struct polls polls;
 	int r = start_fetcher(&c, e);
 

@@ -16,6 +16,6 @@
 
 #include "image/job.h"
 
-int conductor_run(int daemon, const struct job *job, struct hw_err *e);
+int conductor_run(int daemon, const struct job *job, int archive, struct hw_err *e);
 
 #endif

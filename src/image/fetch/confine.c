@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fetch/confine.c - a process that can do nothing but unpack
+ * image/fetch/confine.c - a process that can do nothing but unpack, or read an archive
  *
  * How:   chroot(), so that even a path that is looked up wrongly stays inside;
  *        capabilities; a seccomp filter, without which CAP_SYS_ADMIN, needed for
@@ -34,7 +34,29 @@ static const int kept[] = {
 	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP, CAP_SYS_ADMIN,
 };
 
-static const int calls[] = {
+/* What unpacking makes, and reading an archive does not: files by their names. */
+static const int file_calls[] = {
+	SYS_openat,	SYS_openat2,   SYS_mkdirat,   SYS_mknodat,    SYS_symlinkat,  SYS_linkat,
+	SYS_unlinkat,	SYS_renameat2, SYS_renameat,  SYS_getdents64, SYS_readlinkat, SYS_syncfs,
+	SYS_newfstatat, SYS_statx,     SYS_fstatfs,   SYS_fchown,     SYS_fchownat,   SYS_fchmod,
+	SYS_fchmodat,	SYS_utimensat, SYS_fsetxattr, SYS_fgetxattr,  SYS_flistxattr,
+};
+
+/* The other way round: threads, and messages on the socket that is open. */
+static const int reader_calls[] = {
+	SYS_clone,
+	SYS_clone3,
+	SYS_set_robust_list,
+	SYS_rseq,
+	SYS_sendmsg,
+	SYS_recvmsg,
+	SYS_prlimit64,
+	SYS_sched_yield,
+	SYS_sched_getaffinity,
+	SYS_clock_nanosleep,
+};
+
+static const int common_calls[] = {
 	/* bytes */
 	SYS_read,
 	SYS_write,
@@ -45,33 +67,8 @@ static const int calls[] = {
 	SYS_ppoll,
 	SYS_fsync,
 	SYS_fdatasync,
-	SYS_syncfs,
 	SYS_close,
-	/* below the root */
-	SYS_openat,
-	SYS_openat2,
-	SYS_mkdirat,
-	SYS_mknodat,
-	SYS_symlinkat,
-	SYS_linkat,
-	SYS_unlinkat,
-	SYS_renameat2,
-	SYS_renameat,
-	SYS_getdents64,
-	SYS_readlinkat,
-	/* attributes */
 	SYS_fstat,
-	SYS_newfstatat,
-	SYS_statx,
-	SYS_fstatfs,
-	SYS_fchown,
-	SYS_fchownat,
-	SYS_fchmod,
-	SYS_fchmodat,
-	SYS_utimensat,
-	SYS_fsetxattr,
-	SYS_fgetxattr,
-	SYS_flistxattr,
 	SYS_fcntl,
 	/* the process itself */
 	SYS_brk,
@@ -97,6 +94,8 @@ static const int calls[] = {
 	SYS_poll,
 #endif
 };
+
+#define CALLS_MAX (ARRAY_SIZE(common_calls) + ARRAY_SIZE(file_calls) + ARRAY_SIZE(reader_calls))
 
 static int enter_root(int root, struct hw_err *e)
 {
@@ -147,23 +146,33 @@ static int drop_capabilities(struct hw_err *e)
 #define IF(value)     (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1)
 #define ANSWER(value) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, value)
 
-/* Another architecture's calls have other numbers, and end the process. */
-static int filter_calls(struct hw_err *e)
-{
-	struct sock_filter program[5 + 2 * ARRAY_SIZE(calls)];
-	struct sock_fprog fprog = { .filter = program };
-	unsigned short n = 0;
+struct filter {
+	struct sock_filter program[5 + 2 * CALLS_MAX];
+	unsigned short n;
+};
 
-	program[n++] = LOAD(arch);
-	program[n++] = UNLESS(ARCHITECTURE);
-	program[n++] = ANSWER(SECCOMP_RET_KILL_PROCESS);
-	program[n++] = LOAD(nr);
-	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
-		program[n++] = IF((uint32_t)calls[i]);
-		program[n++] = ANSWER(SECCOMP_RET_ALLOW);
+static void allow(struct filter *f, const int *calls, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		f->program[f->n++] = IF((uint32_t)calls[i]);
+		f->program[f->n++] = ANSWER(SECCOMP_RET_ALLOW);
 	}
-	program[n++] = ANSWER(SECCOMP_RET_ERRNO | ENOSYS);
-	fprog.len = n;
+}
+
+/* Another architecture's calls have other numbers, and end the process. */
+static int filter_calls(const int *own, size_t n, struct hw_err *e)
+{
+	struct filter f = { .n = 0 };
+	struct sock_fprog fprog = { .filter = f.program };
+
+	f.program[f.n++] = LOAD(arch);
+	f.program[f.n++] = UNLESS(ARCHITECTURE);
+	f.program[f.n++] = ANSWER(SECCOMP_RET_KILL_PROCESS);
+	f.program[f.n++] = LOAD(nr);
+	allow(&f, common_calls, ARRAY_SIZE(common_calls));
+	allow(&f, own, n);
+	f.program[f.n++] = ANSWER(SECCOMP_RET_ERRNO | ENOSYS);
+	fprog.len = f.n;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
 		return err_set(e, -errno, "limit the system calls");
@@ -182,5 +191,15 @@ int confine(int root, struct hw_err *e)
 
 	if (r == 0)
 		r = drop_capabilities(e);
-	return r < 0 ? r : filter_calls(e);
+	return r < 0 ? r : filter_calls(file_calls, ARRAY_SIZE(file_calls), e);
+}
+
+/**
+ * confine_reader() - give up everything that reading an archive does not need
+ *
+ * Return: 0, or negative errno
+ */
+int confine_reader(struct hw_err *e)
+{
+	return filter_calls(reader_calls, ARRAY_SIZE(reader_calls), e);
 }

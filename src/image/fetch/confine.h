@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fetch/confine.h - a process that can do nothing but unpack
+ * image/fetch/confine.h - a process that can do nothing but unpack, or read an archive
  *
  * What:  the process sees the layer's root as its own, keeps the capabilities
  *        that making files needs, and the system calls that unpacking makes: no
@@ -17,5 +17,9 @@
 #include "base/err.h"
 
 int confine(int root, struct hw_err *e);
+
+/* For a process that has no capabilities any more: what it has open is all that it can use. It may
+ * have threads, later ones. */
+int confine_reader(struct hw_err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fetch/fetcher.c - the process that talks to registries
+ * image/fetch/fetcher.c - the process that talks to registries, or reads an archive
  */
 #include "image/fetch/fetcher.h"
 
@@ -16,29 +16,20 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/list.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "image/fetch/blob.h"
 #include "image/fetch/expand.h"
-#include "image/fetch/registry.h"
+#include "image/fetch/source.h"
 
 #define PROGRESS_NS (200 * INT64_C(1000000)) /* between two messages about a layer */
 
 struct fetcher {
 	int socket;
 	const struct job *job;
-	struct registry *registry;
+	struct source *source;
 	struct found found;
-	pthread_mutex_t lock; /* of what follows, and of sending */
-	struct list idle;     /* of struct line: connections that wait for work */
+	pthread_mutex_t lock; /* of sending */
 	int *blobs;	      /* files for layers, not yet in work; -1: none */
-};
-
-/* Connections that a thread uses while it has work. */
-struct line {
-	struct list link;
-	struct http *http;
 };
 
 /* A layer that is being fetched. */
@@ -156,50 +147,17 @@ static int take_bytes(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return r;
 }
 
-static struct line *line_take(struct fetcher *f)
-{
-	struct line *line = NULL;
-
-	pthread_mutex_lock(&f->lock);
-	if (!list_is_empty(&f->idle)) {
-		line = list_entry(f->idle.next, struct line, link);
-		list_remove(&line->link);
-	}
-	pthread_mutex_unlock(&f->lock);
-	if (line)
-		return line;
-	line = mem_new(sizeof(*line));
-	list_init(&line->link);
-	line->http = http_new(f->registry->certs, f->job->idle_ms);
-	return line;
-}
-
-static void line_give(struct fetcher *f, struct line *line)
-{
-	pthread_mutex_lock(&f->lock);
-	list_append(&f->idle, &line->link);
-	pthread_mutex_unlock(&f->lock);
-}
-
 static int fetch_layer(struct work *w, struct hw_err *e)
 {
+	const struct fetcher *f = w->fetcher;
 	AUTO(expand_free) struct expand *expand = expand_new(write_pipe, w);
-	struct line *line = line_take(w->fetcher);
-	struct blob blob = { .registry = w->fetcher->registry,
-			     .http = line->http,
-			     .endpoint = w->fetcher->found.endpoint,
-			     .descriptor = descriptor_of(w),
-			     .data = take_bytes,
-			     .ctx = w };
 	int r;
 
 	w->expand = expand;
-	r = blob_fetch(&blob, e);
-	line_give(w->fetcher, line);
+	r = f->source->blob(f->source, &f->found, descriptor_of(w), take_bytes, w, e);
 	if (r == 0 && expand_finish(expand, e) < 0)
-		r = err_ctx(e, "pull %s from %s: layer %s", w->fetcher->job->reference,
-			    w->fetcher->registry->endpoints[blob.endpoint].host,
-			    blob.descriptor->digest);
+		r = err_ctx(e, "%s %s from %s: layer %s", job_verb(f->job), f->job->reference,
+			    f->found.host, descriptor_of(w)->digest);
 	return r < 0 ? r : say_progress(w, JOB_FETCHED, e);
 }
 
@@ -274,7 +232,9 @@ static int say_found(struct fetcher *f, struct hw_err *e)
 {
 	const struct found *found = &f->found;
 	struct job_resolved resolved = { .digest = (char *)found->digest,
-					 .host = f->registry->endpoints[found->endpoint].host };
+					 .host = (char *)found->host,
+					 .names = found->names,
+					 .images = found->images };
 	int r = say(f, JOB_RESOLVED, job_resolved_fields, &resolved, e);
 
 	for (size_t i = 0; r == 0 && i < found->n_documents; i++)
@@ -302,20 +262,23 @@ static int prepare(struct fetcher *f, struct hw_err *e)
 	return limit(RLIMIT_FSIZE, (rlim_t)most, e);
 }
 
-static int find(struct fetcher *f, struct hw_err *e)
+/* Files of the host are read before the process becomes somebody else. */
+static int open_source(struct fetcher *f, int archive, struct hw_err *e)
 {
-	struct line *line;
-	int r = registry_new(f->job, &f->registry, e);
+	if (f->job->image == 0)
+		return source_registry(f->job, &f->source, e);
+	f->source = source_archive(f->job, archive);
+	return 0;
+}
+
+static int find(struct fetcher *f, int archive, struct hw_err *e)
+{
+	int r = open_source(f, archive, e);
 
 	if (r == 0)
 		r = become(f->job->uid, e);
 	if (r == 0)
-		r = http_global_init(e);
-	if (r < 0)
-		return r;
-	line = line_take(f);
-	r = registry_find(f->registry, line->http, &f->found, e);
-	line_give(f, line);
+		r = f->source->find(f->source, &f->found, e);
 	if (r == 0)
 		r = prepare(f, e);
 	return r < 0 ? r : say_found(f, e);
@@ -343,7 +306,7 @@ static int serve(struct fetcher *f, struct hw_err *e)
  * Threads may still run when it returns: what they work with is not freed, and the
  * process ends.
  */
-int fetcher_run(int socket, const struct job *job)
+int fetcher_run(int socket, const struct job *job, int archive)
 {
 	static struct fetcher f;
 	struct hw_err e;
@@ -351,8 +314,7 @@ int fetcher_run(int socket, const struct job *job)
 	f.socket = socket;
 	f.job = job;
 	pthread_mutex_init(&f.lock, NULL);
-	list_init(&f.idle);
-	if (find(&f, &e) == 0 && serve(&f, &e) == 0)
+	if (find(&f, archive, &e) == 0 && serve(&f, &e) == 0)
 		return 0;
 	say_failed(&f, &e);
 	return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fetch/fetcher.h - the process that talks to registries
+ * image/fetch/fetcher.h - the process that talks to registries, or reads an archive
  *
  * What:  finds the image, says what it consists of, and then fetches the layers
  *        that it is asked for, each on a thread of its own, into the pipe that
@@ -15,6 +15,7 @@
 
 #include "image/job.h"
 
-int fetcher_run(int socket, const struct job *job); /* the exit status of the process */
+/* Return: the exit status of the process. @archive: looked at only if the job is about one */
+int fetcher_run(int socket, const struct job *job, int archive);
 
 #endif

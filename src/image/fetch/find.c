@@ -1,69 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fetch/find.c - what an image consists of: manifest and configuration
+ * image/fetch/find.c - what an image consists of, from a registry
  *
- * How:   each endpoint in turn, until one has all of it. An index is asked for the
- *        manifest that fits the platform, which may be an index again.
+ * How:   each endpoint in turn, until one has all of it.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "image/config.h"
 #include "image/fetch/registry.h"
 
-/* What is asked for. */
-struct want {
-	const char *kind;   /* "manifests" or "blobs" */
-	const char *name;   /* a digest, or a tag */
-	int64_t size;	    /* -1: not known */
-	const char *accept; /* NULL: anything */
+/* Whom to ask, and how. */
+struct asking {
+	const struct registry *registry;
+	const struct endpoint *endpoint;
+	struct http *http;
 };
 
-static int check_document(const struct want *w, const struct buf *body, struct hw_err *e)
+static int ask(const struct asking *a, struct http_question *q, struct http_answer *answer,
+	       struct hw_err *e)
 {
-	char digest[DIGEST_TEXT];
-
-	if (w->size >= 0 && (int64_t)body->len != w->size)
-		return err_text(e, -EBADMSG, "it has %zu bytes and not %lld", body->len,
-				(long long)w->size);
-	if (!strchr(w->name, ':'))
-		return 0; /* a tag */
-	if (!digest_is_sha256(w->name))
-		return err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
-	digest_of(str_or(body->data, ""), body->len, digest);
-	if (!str_equal(digest, w->name))
-		return err_text(e, -EBADMSG, "its digest is %s", digest);
-	return 0;
-}
-
-static int ask_document(const struct registry *r, const struct endpoint *ep, struct http *h,
-			const char *url, const struct want *w, struct http_answer *answer,
-			struct hw_err *e)
-{
-	struct http_question q = { .url = url, .accept = w->accept, .max = MANIFEST_SIZE_MAX };
 	struct patience p = { 0 };
 	int code;
 
 	do {
-		code = registry_try(ep, h, &q, answer, e);
-	} while (code < 0 && registry_wait(r, &p, code, answer));
+		code = registry_try(a->endpoint, a->http, q, answer, e);
+	} while (code < 0 && registry_wait(a->registry, &p, code, answer));
 	return code;
 }
 
-static int get_document(const struct registry *r, const struct endpoint *ep, struct http *h,
-			const struct want *w, struct buf *ret_body, char **ret_type,
-			struct hw_err *e)
+static int get(void *ctx, const char *kind, const char *name, struct buf *ret_body, char **ret_type,
+	       struct hw_err *e)
 {
+	const struct asking *a = ctx;
 	AUTO(http_answer_done) struct http_answer answer = { 0 };
-	autofree char *url = str_printf("%s/%s/%s", ep->base, w->kind, w->name);
-	int code = ask_document(r, ep, h, url, w, &answer, e);
+	autofree char *url = str_printf("%s/%s/%s", a->endpoint->base, kind, name);
+	struct http_question q = { .url = url, .max = MANIFEST_SIZE_MAX };
+	int code;
 
-	if (code == 0)
-		code = check_document(w, &answer.body, e);
+	if (str_equal(kind, "manifests"))
+		q.accept = manifest_accept;
+	code = ask(a, &q, &answer, e);
 	if (code < 0)
-		return err_ctx(e, "%s/%s", w->kind, w->name);
-	buf_done(ret_body);
+		return code;
 	*ret_body = answer.body;
 	answer.body = (struct buf){ 0 };
 	if (ret_type)
@@ -71,87 +50,15 @@ static int get_document(const struct registry *r, const struct endpoint *ep, str
 	return 0;
 }
 
-/* One more document, by the name of a tag or by its digest. */
-static int add_document(const struct registry *r, const struct endpoint *ep, struct http *h,
-			const char *name, int64_t size, struct found *f, struct hw_err *e)
-{
-	struct want w = { "manifests", name, size, manifest_accept };
-	struct buf *bytes = &f->documents[f->n_documents];
-	autofree char *type = NULL;
-	int code = get_document(r, ep, h, &w, bytes, &type, e);
-
-	if (code < 0)
-		return code;
-	f->n_documents++;
-	manifest_free(take_ptr(f->manifest));
-	return manifest_parse(str_or(bytes->data, ""), bytes->len, type, &f->manifest, e);
-}
-
-/* From the reference to the manifest of an image, through indexes. */
-static int find_manifest(const struct registry *r, const struct endpoint *ep, struct http *h,
-			 struct found *f, struct hw_err *e)
-{
-	autofree char *name = str_copy(reference_version(&r->ref));
-	int64_t size = -1;
-
-	while (f->n_documents < FOUND_DOCUMENTS_MAX) {
-		const struct descriptor *chosen = NULL;
-		int code = add_document(r, ep, h, name, size, f, e);
-
-		if (code < 0)
-			return code;
-		if (f->manifest->kind == MANIFEST_IMAGE)
-			return manifest_check_image(f->manifest, e);
-		code = manifest_choose(f->manifest, &r->job->platform, &chosen, e);
-		if (code < 0)
-			return code;
-		free(name);
-		name = str_copy(chosen->digest);
-		size = chosen->size;
-	}
-	return err_text(e, -EINVAL, "indexes in indexes, more than %d deep",
-			FOUND_DOCUMENTS_MAX - 1);
-}
-
-static int check_platform(const struct image_config *c, const struct platform *wanted,
-			  struct hw_err *e)
-{
-	autofree char *is = NULL, *want = NULL;
-
-	if (str_empty(c->platform.architecture) || platform_rank(wanted, &c->platform) >= 0)
-		return 0;
-	is = platform_format(&c->platform);
-	want = platform_format(wanted);
-	return err_text(e, -ENOENT, "no image for %s: it is for %.64s", want, is);
-}
-
-static int check_config(const struct registry *r, const struct found *f, struct hw_err *e)
-{
-	AUTO(image_config_free) struct image_config *c = NULL;
-	int code = image_config_parse(str_or(f->config.data, ""), f->config.len, &c, e);
-
-	if (code == 0)
-		code = image_config_check(c, f->manifest, e);
-	return code < 0 ? code : check_platform(c, &r->job->platform, e);
-}
-
 static int find_on(const struct registry *r, const struct endpoint *ep, struct http *h,
 		   struct found *f, struct hw_err *e)
 {
-	struct want w = { "blobs", NULL, 0, NULL };
-	int code = find_manifest(r, ep, h, f, e);
+	struct asking a = { r, ep, h };
+	struct found_from from = { get, &a };
+	int code = found_walk(f, &from, reference_version(&r->ref), -1, &r->job->platform, e);
 
-	if (code == 0) {
-		w.name = f->manifest->config.digest;
-		w.size = f->manifest->config.size;
-		code = get_document(r, ep, h, &w, &f->config, NULL, e);
-	}
-	if (code == 0)
-		code = check_config(r, f, e);
-	if (code < 0)
-		return err_ctx(e, "pull %s from %s", r->job->reference, ep->host);
-	digest_of(f->documents[0].data, f->documents[0].len, f->digest);
-	return 0;
+	f->host = ep->host;
+	return code < 0 ? err_ctx(e, "pull %s from %s", r->job->reference, ep->host) : 0;
 }
 
 /**
@@ -184,13 +91,4 @@ int registry_find(struct registry *r, struct http *h, struct found *ret_found, s
 		return err_text(e, code, "%s%s", own, before.data);
 	}
 	return code;
-}
-
-/** found_done() - free what it holds */
-void found_done(struct found *f)
-{
-	for (size_t i = 0; i < f->n_documents; i++)
-		buf_done(&f->documents[i]);
-	buf_done(&f->config);
-	manifest_free(f->manifest);
 }

@@ -4,7 +4,8 @@
  *
  * What:  the program that the daemon starts for each pull; it is not for people.
  *        Standard input is a socket, on which the job comes and the answers go
- *        (image/job.h).
+ *        (image/job.h). The image comes from a registry, or from an archive whose
+ *        descriptor comes with the job.
  * Rules: it ends when the socket is closed. Exit status 0: the image is there;
  *        1: it is not, and the socket was told why; 2: there was no job.
  */
@@ -33,7 +34,7 @@ static void raise_limit(void)
 	}
 }
 
-static int receive_job(struct job *job, struct hw_err *e)
+static int receive_job(struct job *job, int *ret_archive, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int r = job_receive(STDIN_FILENO, JOB_WAIT_MS, &m, e);
@@ -46,12 +47,19 @@ static int receive_job(struct job *job, struct hw_err *e)
 		r = job_decode(&m, job_fields, job, e);
 	if (m.data.data)
 		explicit_bzero(m.data.data, m.data.len);
-	return r < 0 ? err_ctx(e, "job") : 0;
+	if (r == 0 && (job->image > 0) != (m.fd >= 0))
+		r = err_text(e, -EINVAL,
+			     "an image of an archive, and none, or the other way round");
+	if (r < 0)
+		return err_ctx(e, "job");
+	*ret_archive = take_fd(m.fd);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	AUTO(job_done) struct job job = { 0 };
+	autoclose int archive = -1;
 	struct hw_err e, ignored;
 
 	if (argc == 2 && str_equal(argv[1], "--version")) {
@@ -61,11 +69,11 @@ int main(int argc, char **argv)
 	file_fill_standard(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 	raise_limit();
-	if (receive_job(&job, &e) < 0) {
+	if (receive_job(&job, &archive, &e) < 0) {
 		fprintf(stderr, "hawser-fetch: %s; it is for hawser-cri to start\n", e.msg);
 		return 2;
 	}
-	if (conductor_run(STDIN_FILENO, &job, &e) == 0)
+	if (conductor_run(STDIN_FILENO, &job, archive, &e) == 0)
 		return job_send(STDIN_FILENO, JOB_DONE, "", 0, -1, job.idle_ms, &e) < 0;
 	job_send_failed(STDIN_FILENO, &e, job.idle_ms, &ignored);
 	return 1;

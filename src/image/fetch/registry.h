@@ -23,6 +23,7 @@
 #include "image/fetch/auth.h"
 #include "image/fetch/certs.h"
 #include "image/fetch/http.h"
+#include "image/fetch/source.h"
 #include "image/job.h"
 #include "image/manifest.h"
 #include "image/reference.h"
@@ -41,19 +42,6 @@ struct registry {
 	size_t n;
 };
 
-#define FOUND_DOCUMENTS_MAX 4
-
-/* What the reference stands for. */
-struct found {
-	size_t endpoint;	  /* that has it */
-	char digest[DIGEST_TEXT]; /* of the manifest or index that was asked for */
-	/* indexes, each naming the next, and at last the image's manifest */
-	struct buf documents[FOUND_DOCUMENTS_MAX];
-	size_t n_documents;
-	struct buf config;
-	struct manifest *manifest; /* the last of the documents */
-};
-
 /* How often, and how long, a question was asked again. */
 struct patience {
 	int tries;
@@ -63,7 +51,6 @@ struct patience {
 int registry_new(const struct job *job, struct registry **ret_registry, struct hw_err *e);
 void registry_free(struct registry *r);
 int registry_find(struct registry *r, struct http *h, struct found *ret_found, struct hw_err *e);
-void found_done(struct found *f);
 
 /* Ask once; a stream is not begun again. @ret_answer is written also with an error, so that
  * registry_wait() can do as it says. */
@@ -74,6 +61,5 @@ bool registry_wait(const struct registry *r, struct patience *p, int error,
 		   const struct http_answer *answer);
 
 AUTO_DEFINE(registry_free, struct registry);
-AUTO_VALUE_DEFINE(found_done, struct found);
 
 #endif

@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+test_load.py - hawser load: images out of archives, into hawser-cri
+
+What:  what hawser save, skopeo and podman-like tools write comes back as the same image, from a file
+       and from a pipe; archives that are broken or hostile are refused, and nothing of them stays.
+How:   archives by hand, with Python's tarfile; skopeo makes others out of them.
+"""
+import gzip
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+pytest.importorskip("grpc", reason="python3-grpcio is not installed")
+from cridaemon import Daemon
+from fetching import OCI, Image, digest, index_of, to_json
+from hawsercli import HAWSER, Terminal, environment, hawser
+from layers import END, folder, member
+
+NAME = "example.com/app:1"
+LAYOUT = ("oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
+
+
+def tar(*members):
+    """An archive of (name, bytes), or of tarfile's own members."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as t:
+        for m in members:
+            info = m if isinstance(m, tarfile.TarInfo) else tarfile.TarInfo(m[0])
+            data = b"" if m is info else m[1]
+            info.size = len(data)
+            t.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def blob(data):
+    return "blobs/sha256/" + digest(data)[7:], data
+
+
+def entry(image, name=NAME, **more):
+    return {"mediaType": OCI + "manifest.v1+json", "digest": digest(image.manifest),
+            "size": len(image.manifest),
+            "annotations": {"org.opencontainers.image.ref.name": name} if name else {}, **more}
+
+
+def index(*entries):
+    return "index.json", to_json({"schemaVersion": 2, "manifests": list(entries)})
+
+
+def blobs(*images):
+    return [blob(b) for i in images for b in (*i.packed, i.config, i.manifest)]
+
+
+def oci(*images_and_names):
+    return tar(LAYOUT, *blobs(*(i for i, _ in images_and_names)),
+               index(*(entry(i, n) for i, n in images_and_names)))
+
+
+def docker(*images_and_names, layer="%s/layer.tar", more=()):
+    """As docker save wrote it before it knew OCI."""
+    files, listed = {}, []
+    for i, names in images_and_names:
+        paths = [layer % d[7:] for d in i.diff_ids]
+        files.update(zip(paths, i.packed))
+        files[digest(i.config)[7:] + ".json"] = i.config
+        listed.append({"Config": digest(i.config)[7:] + ".json", "RepoTags": names, "Layers": paths})
+    return tar(*files.items(), *more, ("manifest.json", to_json(listed)))
+
+
+def plain(*archives, **more):
+    return Image(list(archives) or None, packed=bytes, media="layer.v1.tar", **more)
+
+
+class Runtime(Daemon):
+    def run(self, *words, **more):
+        return hawser("--runtime", "unix:" + self.socket, *words, **more)
+
+    def load(self, data, *words):
+        status, text, errors = self.run("--json", "load", *words, stdin=data)
+        assert status == 0, errors
+        return [(i["id"], i.get("names", [])) for i in json.loads(text)["images"]]
+
+    def refuses(self, data, code, *words):
+        """What it says. Nothing stays: neither images, nor layers, nor files, nor processes."""
+        status, text, errors = self.run("load", *words, stdin=data)
+        assert (status, text) == (1, ""), errors
+        assert self.left() == []
+        assert "method=Load code=%s " % code in self.log().splitlines()[-1]
+        return errors.splitlines()[0]
+
+    def left(self):
+        root = self.dir / "root"
+        assert self.run("images", "-q") == (0, "", "")
+        return [*root.glob("layers/*"), *root.glob("tmp/*"), *root.glob("gone/*")]
+
+    def empty(self):
+        for line in self.run("images", "-q")[1].split():
+            assert self.run("rmi", line)[0] == 0
+        assert self.left() == []
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory):
+    r = Runtime(tmp_path_factory.mktemp("hawser-cri"), "--disk-reserve", "0").start()
+    yield r
+    assert r.stop() == 0, r.log()
+
+
+@pytest.fixture
+def daemon(runtime):
+    runtime.empty()
+    yield runtime
+    runtime.empty()
+
+
+def layers(daemon):
+    """Every layer's files, by the name of its folder."""
+    root = daemon.dir / "root/layers"
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.glob("*/root/**/*") if p.is_file()}
+
+
+# ---- good ones -----------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("format", ["oci", "docker"])
+def test_what_was_saved_is_loaded_as_the_same_image(daemon, tmp_path, format):
+    image, file = Image(), tmp_path / "saved.tar"
+    assert daemon.load(oci((image, NAME))) == [(digest(image.config), [NAME])]
+    before = layers(daemon)
+    assert len(before) == 2
+    assert daemon.run("save", "-o", file, NAME) == (0, "", "")
+    daemon.empty()
+    status, text, errors = daemon.run("load", "--format", format, file)
+    assert (status, text) == (0, "loaded %s (%s)\n" % (NAME, digest(image.config)[7:19])), errors
+    assert layers(daemon) == before
+    assert daemon.run("image", "verify", NAME)[0] == 0
+    assert daemon.run("save", NAME, text=False) == (0, file.read_bytes(), "")
+
+
+def test_from_a_pipe(daemon):
+    image = Image()
+    saver = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    loader = subprocess.Popen([HAWSER, "--runtime", "unix:" + daemon.socket, "load"], stdin=saver.stdout,
+                              stdout=subprocess.PIPE, env=environment())
+    saver.stdout.close()
+    saver.communicate(oci((image, NAME)))
+    assert loader.communicate()[0].decode().startswith("loaded %s (" % NAME) and loader.returncode == 0
+
+
+@pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")
+@pytest.mark.parametrize("format", ["oci-archive", "docker-archive"])
+def test_what_skopeo_writes(daemon, tmp_path, format):
+    image, layout, file = Image(), tmp_path / "layout", tmp_path / "archive.tar"
+    with tarfile.open(fileobj=io.BytesIO(oci((image, "one")))) as t:
+        t.extractall(layout)
+    subprocess.run(["skopeo", "--insecure-policy", "copy", "oci:%s:one" % layout,
+                    "%s:%s:%s" % (format, file, NAME)], check=True, capture_output=True)
+    config = subprocess.run(["skopeo", "inspect", "--config", "--raw", "%s:%s" % (format, file)],
+                            check=True, capture_output=True).stdout
+    assert daemon.load(b"", file) == [(digest(config), [NAME])]
+    files = layers(daemon)
+    assert sorted(files.values()) == [b"one", b"two"]
+
+
+def test_docker_archives(daemon):
+    image = plain()
+    expected = [(digest(image.config), ["docker.io/library/app:latest", "example.com/a/b:2"])]
+    assert daemon.load(docker((image, ["app", "example.com/a/b:2"]))) == expected
+    daemon.empty()
+    packed = Image()  # not docker's, but others'
+    assert daemon.load(docker((packed, None), layer="%s.tar.gz")) == [(digest(packed.config), [])]
+    assert daemon.run("images", "-q")[1].strip() == digest(packed.config)
+
+
+def test_a_link_stands_for_another_layer(daemon):
+    image = plain()
+    first, second = ("%s/layer.tar" % d[7:] for d in image.diff_ids)
+    link, hard = tarfile.TarInfo(first), tarfile.TarInfo(second)
+    link.type, link.linkname = tarfile.SYMTYPE, "../one/layer.tar"
+    hard.type, hard.linkname = tarfile.LNKTYPE, "two.tar"
+    listed = [{"Config": "c.json", "RepoTags": [NAME], "Layers": [first, second]}]
+    data = tar(("one/layer.tar", image.packed[0]), link, ("./two.tar", image.packed[1]), hard,
+               ("c.json", image.config), ("manifest.json", to_json(listed)))
+    assert daemon.load(data) == [(digest(image.config), [NAME])]
+
+
+def test_names(daemon):
+    image = Image()
+    data = tar(LAYOUT, *blobs(image), index(entry(image, "b:2"), entry(image, "latest"),
+                                            entry(image, None, annotations={
+                                                "io.containerd.image.name": "docker.io/library/c:3",
+                                                "org.opencontainers.image.ref.name": "3"})))
+    both = ["docker.io/library/b:2", "docker.io/library/c:3"]
+    assert daemon.load(data) == [(digest(image.config), both)]
+    daemon.empty()
+    names = ["localhost/x:latest", NAME]
+    assert daemon.load(data, "--name", "localhost/x", "--name", NAME) == [(digest(image.config), names)]
+    assert sorted(daemon.run("images", "--names")[1].split()) == sorted(names)
+
+
+def test_two_images_in_one_archive(daemon):
+    base = folder("etc") + member("etc/name", data=b"one") + END
+    a, b = plain(base), plain(base, member("etc/b", data=b"b") + END)
+    for data in (oci((a, "a:1"), (b, "b:1")), docker((a, ["a:1"]), (b, ["b:1"]))):
+        assert daemon.load(data) == [(digest(i.config), ["docker.io/library/%s:1" % n])
+                                     for i, n in ((a, "a"), (b, "b"))]
+        assert len(list((daemon.dir / "root/layers").iterdir())) == 2
+        daemon.empty()
+    assert "which is to get the name" in daemon.refuses(oci((a, "a:1"), (b, "b:1")),
+                                                        "INVALID_ARGUMENT", "--name", NAME)
+
+
+def test_an_index_is_asked_for_this_machine(daemon):
+    image, other = Image(), Image(architecture="s390x")
+    nested = index_of((other, {"os": "linux", "architecture": "s390x"}),
+                      (image, {"os": "linux", "architecture": json.loads(image.config)["architecture"]}))
+    nested_entry = {"mediaType": OCI + "index.v1+json", "digest": digest(nested), "size": len(nested),
+                    "annotations": {"org.opencontainers.image.ref.name": NAME}}
+    data = tar(LAYOUT, *blobs(image), blob(nested), index(nested_entry))
+    assert daemon.load(data) == [(digest(image.config), [NAME])]
+    daemon.empty()
+    assert "no image for linux/" in daemon.refuses(oci((other, NAME)), "NOT_FOUND")
+
+
+def test_an_image_that_is_there(daemon):
+    image = Image()
+    assert daemon.load(oci((image, NAME))) == daemon.load(oci((image, NAME)))
+    daemon.load(oci((image, "example.com/app:2")))
+    assert daemon.run("images", "--names")[1].split() == [NAME, "example.com/app:2"]
+
+
+def test_progress_on_a_terminal(daemon, tmp_path):
+    file = tmp_path / "image.tar"
+    file.write_bytes(oci((Image(), NAME)))
+    status, shown = Terminal("--runtime", "unix:" + daemon.socket, "load", str(file)).end()
+    assert status == 0 and "loading" in shown and "loaded " + NAME in shown
+
+
+# ---- bad ones ------------------------------------------------------------------------------------
+
+def test_a_truncated_archive(daemon, tmp_path):
+    image = plain(member("x", data=os.urandom(10000)) + END)
+    data, file = oci((image, NAME)), tmp_path / "half.tar"
+    file.write_bytes(data[:2000])
+    said = daemon.refuses(b"", "DATA_LOSS", file)
+    assert said.startswith("hawser: %s: load image 1 from the archive: " % file)
+    assert "the tar archive stops at byte 2000" in said
+    without_end = data[:data.index(b"index.json")]
+    assert daemon.refuses(without_end, "INVALID_ARGUMENT").startswith("hawser: standard input: load image 1 ")
+
+
+def test_what_is_no_archive_of_images(daemon):
+    assert "is empty" in daemon.refuses(b"", "INVALID_ARGUMENT")
+    assert "neither an OCI image layout nor" in daemon.refuses(tar(("a", b"b")), "INVALID_ARGUMENT")
+    assert "not a tar header" in daemon.refuses(os.urandom(4096), "DATA_LOSS")
+    assert "gzip -dc FILE" in daemon.refuses(gzip.compress(oci((Image(), NAME))), "INVALID_ARGUMENT")
+    assert "of another format" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--format", "docker")
+
+
+@pytest.mark.parametrize("which", ["config", "manifest", "layer"])
+def test_a_wrong_digest(daemon, which):
+    image = Image()
+    wrong = {"config": image.config, "manifest": image.manifest, "layer": image.packed[1]}[which]
+    changed = [(n, bytes([*d[:-1], d[-1] ^ 1]) if d == wrong else d) for n, d in blobs(image)]
+    said = daemon.refuses(tar(LAYOUT, *changed, index(entry(image))), "DATA_LOSS")
+    assert said.startswith("hawser: standard input: load image 1 from the archive (%s): " % NAME)
+    assert digest(wrong) in said or "gzip" in said
+
+
+@pytest.mark.parametrize("which", ["config", "manifest", "layer"])
+def test_a_missing_blob(daemon, which):
+    image = Image()
+    gone = {"config": image.config, "manifest": image.manifest, "layer": image.packed[1]}[which]
+    data = tar(LAYOUT, *(b for b in blobs(image) if b[1] != gone), index(entry(image)))
+    said = daemon.refuses(data, "DATA_LOSS")
+    assert "(%s)" % NAME in said and digest(gone)[7:] in said and said.endswith("is missing")
+
+
+def test_a_docker_archive_that_lies(daemon):
+    image, other = plain(), plain(member("x", data=b"y") + END)
+    listed = [{"Config": "c.json", "RepoTags": [NAME], "Layers": ["0", "1"]}]
+    wrong = tar(("c.json", image.config), ("0", image.packed[0]), ("1", other.packed[0]),
+                ("manifest.json", to_json(listed)))
+    assert "its digest is " + other.diff_ids[0] in daemon.refuses(wrong, "DATA_LOSS")
+    listed[0]["Layers"] = ["../../etc/passwd", "/etc/passwd"]
+    outside = tar(("c.json", image.config), ("manifest.json", to_json(listed)))
+    assert "layer ../../etc/passwd is missing" in daemon.refuses(outside, "DATA_LOSS")
+    listed[0]["Layers"] = ["0"]
+    few = tar(("c.json", image.config), ("0", image.packed[0]), ("manifest.json", to_json(listed)))
+    assert "manifest.json has 1 layers, the configuration 2" in daemon.refuses(few, "DATA_LOSS")
+
+
+@pytest.mark.parametrize("name", ["../out", "a/../../out", "/out"])
+def test_names_that_leave_the_archive(daemon, tmp_path, name):
+    said = daemon.refuses(tar((name, b"x")), "DATA_LOSS")
+    assert 'member "%s" leaves the archive' % name in said
+    assert not pathlib.Path("/out").exists()
+
+
+def test_links_in_a_circle_or_to_the_outside(daemon):
+    image = plain()
+    for target in ("b", "../../../etc/passwd", "/etc/passwd"):
+        a, b = tarfile.TarInfo("a"), tarfile.TarInfo("b")
+        a.type = b.type = tarfile.SYMTYPE
+        a.linkname, b.linkname = target, "a"
+        listed = [{"Config": "c.json", "RepoTags": [NAME], "Layers": ["a", "b"]}]
+        data = tar(a, b, ("c.json", image.config), ("manifest.json", to_json(listed)))
+        assert "layer a is missing" in daemon.refuses(data, "DATA_LOSS")
+
+
+def test_a_name_that_is_none(daemon):
+    said = daemon.refuses(oci((Image(), "UPPER:case")), "DATA_LOSS")
+    assert "UPPER:case" in said
+    assert "UPPER" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--name", "UPPER")
+
+
+def test_a_member_without_an_end(daemon):
+    info = tarfile.TarInfo("endless")
+    info.size = 1 << 60
+    head = info.tobuf(tarfile.GNU_FORMAT)
+    assert "in the middle of endless" in daemon.refuses(head + bytes(1 << 20), "DATA_LOSS")
+
+
+def test_more_members_than_are_taken(daemon):
+    data = b"".join(member("m%d" % i) for i in range(16385)) + END
+    assert "more than 16384 members" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
+
+
+def test_a_document_that_is_too_large(daemon):
+    data = tar(LAYOUT, ("index.json", bytes(5 << 20)))
+    assert "index.json has 5242880 bytes" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
+
+
+def test_a_good_image_beside_a_bad_one(daemon):
+    a, b = Image(), Image([member("b") + END])
+    data = tar(LAYOUT, *blobs(a), index(entry(a, "a:1"), entry(b, "b:1")))
+    assert "load image 2 from the archive (docker.io/library/b:1)" in daemon.refuses(data, "DATA_LOSS")
+
+
+def test_a_hostile_layer(daemon):
+    image = Image([member("../outside", data=b"x") + END])
+    before = daemon.dir / "root/tmp/outside"
+    said = daemon.refuses(oci((image, NAME)), "DATA_LOSS")
+    assert image.diff_ids[0] in said and not before.exists()
+
+
+def test_no_space_is_told_before_the_archive_has_ended(tmp_path):
+    room = os.statvfs(tmp_path)
+    free = room.f_bavail * room.f_frsize
+    (tmp_path / "d").mkdir()
+    d = Runtime(tmp_path / "d", "--disk-reserve", str(free - (8 << 20))).start()
+    loader = subprocess.Popen([HAWSER, "--runtime", "unix:" + d.socket, "load"], stdin=subprocess.PIPE,
+                              stderr=subprocess.PIPE, env=environment())
+    zeros = open("/dev/zero", "rb")
+    feeder = subprocess.Popen(["cat"], stdin=zeros, stdout=loader.stdin)
+    loader.stdin.close()
+    errors = loader.stderr.read().decode()
+    assert loader.wait() == 1 and "there is no space for it" in errors, errors
+    feeder.wait()
+    zeros.close()
+    assert d.left() == []
+    assert "RESOURCE_EXHAUSTED" in d.log()
+    assert d.stop() == 0, d.log()
