@@ -52,6 +52,8 @@ const struct hw_field config_fields[] = {
 	  .help = "bytes of the root folder's disk that a pull leaves free" },
 	{ "pull-timeout", HW_INT, AT(pull_timeout), .def = "300", .min = 1, .max = 86400,
 	  .help = "seconds without progress after which a pull is given up" },
+	{ "keep-blobs", HW_BOOL, AT(keep_blobs), .def = "false",
+	  .help = "keep layers also as they came, compressed; save then gives them so" },
 	{ "pinned-images", HW_STRINGS, AT(pinned_images), .def = "[]",
 	  .help = "names of images that kubelet's garbage collection leaves alone" },
 	{ "cgroup-driver", HW_STRING, AT(cgroup_driver), .def = "\"auto\"",
@@ -75,7 +77,7 @@ const struct hw_field config_fields[] = {
 static const char *const reloadable[] = {
 	"cni-conf-template",   "registry-mirror", "plain-http",	   "auth-file",
 	"certs-dir",	       "disk-reserve",	  "pull-timeout",  "pinned-images",
-	"decompression-limit", "log-level",	  "drain-timeout",
+	"decompression-limit", "log-level",	  "drain-timeout", "keep-blobs",
 };
 
 static bool is_reloadable(const char *name)

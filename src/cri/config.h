@@ -36,6 +36,7 @@ struct config {
 	int64_t decompression_limit;
 	int64_t disk_reserve;
 	int pull_timeout; /* s without progress */
+	bool keep_blobs;
 	struct hw_strings pinned_images;
 	char *cgroup_driver;
 	char *stream_address;

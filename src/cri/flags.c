@@ -56,6 +56,18 @@ static int set_number(struct flags *flags, const struct hw_field *f, const char 
 	return 0;
 }
 
+static int set_bool(struct flags *flags, const struct hw_field *f, const char *text,
+		    struct hw_err *e)
+{
+	bool is_true = str_equal(text, "true");
+
+	if (!is_true && !str_equal(text, "false"))
+		return err_text(e, -EINVAL, "--%s: expected true or false, got %.200s", f->name,
+				text);
+	value_set(flags->values, f->name, value_new_bool(is_true));
+	return 0;
+}
+
 static void add_string(struct flags *flags, const struct hw_field *f, const char *text)
 {
 	if (!value_get(flags->values, f->name))
@@ -84,6 +96,8 @@ static int set_field(struct flags *flags, const struct hw_field *f, const char *
 	case HW_INT:
 	case HW_INT64:
 		return set_number(flags, f, text, e);
+	case HW_BOOL:
+		return set_bool(flags, f, text, e);
 	case HW_STRINGS:
 		add_string(flags, f, text);
 		return 0;
@@ -151,6 +165,8 @@ static const char *argument(const struct hw_field *f)
 	case HW_INT:
 	case HW_INT64:
 		return " NUMBER";
+	case HW_BOOL:
+		return " true|false";
 	default:
 		return " TEXT";
 	}

@@ -37,6 +37,7 @@ struct pull_options pull_options(const struct config *c, const char *program)
 		.idle_ms = c->pull_timeout * 1000,
 		.layer_bytes = c->decompression_limit,
 		.reserve = c->disk_reserve,
+		.keep_blobs = c->keep_blobs,
 	};
 }
 

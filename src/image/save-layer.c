@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/save-layer.c - the archive of one layer, made again by hawser-layer
+ * image/save-layer.c - the archive of one layer, read or made again by hawser-layer
  *
  * How:   hawser-layer checks each file and the whole against their digests and says
  *        by its exit status whether they were right. That comes after the bytes: who
@@ -25,6 +25,8 @@
 
 #define CHUNK	  (256 << 10)
 #define ERROR_MAX 4096
+
+#define LAYER_TYPE "application/vnd.oci.image.layer.v1.tar"
 
 /* Return: 1: there is something to read; 0: it has ended, and there is not; -ECANCELED, -ETIMEDOUT */
 static int wait_for(int from, const struct child *child, const struct save_how *how,
@@ -89,8 +91,7 @@ static int judge(int status, int errors, struct hw_err *e)
 
 /* Start it, read it to its end, and wait for it, whatever happens. The descriptors stay open until
  * then: when a child has them is not known. */
-static int run(const char *const *argv, const struct store_layer *layer, const struct save_how *how,
-	       struct hw_err *e)
+static int run(const char *const *argv, int64_t size, const struct save_how *how, struct hw_err *e)
 {
 	autoclose int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	autoclose int errors = memfd_create("errors", MFD_CLOEXEC);
@@ -107,7 +108,7 @@ static int run(const char *const *argv, const struct store_layer *layer, const s
 	r = child_start(&start, &child, e);
 	if (r < 0)
 		return r;
-	r = pass_on(from, child, layer->archive, how, e);
+	r = pass_on(from, child, size, how, e);
 	if (r < 0)
 		child_kill(child);
 	if (child_wait(child, &status, &ended) < 0) {
@@ -120,20 +121,66 @@ static int run(const char *const *argv, const struct store_layer *layer, const s
 	return r;
 }
 
+/* ---- what it is ------------------------------------------------------------ */
+
+/* Return: its media type, by its first bytes */
+static int look_at_blob(struct store *s, const struct store_layer *layer, const char **ret_type,
+			struct hw_err *e)
+{
+	static const uint8_t gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
+	autoclose int dir = store_layer_open(s, layer->chain_id, e);
+	autoclose int fd = dir < 0 ? -1 : openat(dir, "blob", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint8_t first[sizeof(zstd)] = { 0 };
+
+	if (dir < 0)
+		return dir;
+	if (fd < 0 || pread(fd, first, sizeof(first), 0) < 0)
+		return err_set(e, -errno, "read the blob that was kept");
+	*ret_type = LAYER_TYPE;
+	if (memcmp(first, gzip, sizeof(gzip)) == 0)
+		*ret_type = LAYER_TYPE "+gzip";
+	else if (memcmp(first, zstd, sizeof(zstd)) == 0)
+		*ret_type = LAYER_TYPE "+zstd";
+	return 0;
+}
+
+/**
+ * save_layer_look() - as what a layer goes into an archive
+ *
+ * Return: 0; -ENOTSUP: it cannot
+ */
+int save_layer_look(struct store *s, const struct store_layer *layer, struct save_layer *ret_saved,
+		    struct hw_err *e)
+{
+	struct save_layer saved = { layer, layer->diff_id, layer->archive, LAYER_TYPE };
+	int r = 0;
+
+	if (layer->blob_kept) {
+		saved.digest = layer->blob;
+		saved.size = layer->blob_size;
+		r = look_at_blob(s, layer, &saved.media_type, e);
+	} else if (!layer->rebuildable) {
+		r = err_text(e, -ENOTSUP, "it cannot be made again from its files");
+	}
+	if (r < 0)
+		return err_ctx(e, "layer %s", layer->diff_id);
+	*ret_saved = saved;
+	return 0;
+}
+
 /**
  * save_layer() - the archive that a layer was unpacked from
  */
-int save_layer(struct store *s, const struct store_layer *layer, const struct save_how *how,
+int save_layer(struct store *s, const struct save_layer *saved, const struct save_how *how,
 	       struct hw_err *e)
 {
+	const struct store_layer *layer = saved->layer;
 	autofree char *dir =
 		str_printf("%s/layers/%s", store_root(s), layer->chain_id + strlen("sha256:"));
-	const char *const argv[] = { how->program, "archive", dir, NULL };
+	const char *const archive[] = { how->program, "archive", dir, NULL };
+	const char *const blob[] = { how->program, "blob", dir, layer->blob, NULL };
 
-	if (!layer->rebuildable)
-		return err_text(e, -ENOTSUP, "layer %s cannot be made again from its files",
-				layer->diff_id);
-	if (run(argv, layer, how, e) < 0)
+	if (run(layer->blob_kept ? blob : archive, saved->size, how, e) < 0)
 		return err_ctx(e, "layer %s", layer->diff_id);
 	return 0;
 }

@@ -126,17 +126,17 @@ static bool is_new(struct saver *s, const char *name)
 	return true;
 }
 
-static int write_layer(struct saver *s, const struct store_layer *layer, struct hw_err *e)
+static int write_layer(struct saver *s, const struct save_layer *layer, struct hw_err *e)
 {
-	autofree char *name = blob_name(layer->diff_id);
+	autofree char *name = blob_name(layer->digest);
 	int r;
 
 	if (!is_new(s, name))
 		return 0;
-	r = write_head(s, name, layer->archive, e);
+	r = write_head(s, name, layer->size, e);
 	if (r == 0)
 		r = save_layer(s->store, layer, s->how, e);
-	return r < 0 ? r : write_padding(s, layer->archive, e);
+	return r < 0 ? r : write_padding(s, layer->size, e);
 }
 
 static int write_blob(struct saver *s, const char *digest, const char *data, size_t len,
@@ -159,7 +159,7 @@ static struct value *describe(const char *media, const char *digest, int64_t siz
 
 /* ---- what there is ------------------------------------------------------------------ */
 
-static char *make_manifest(const char *id, size_t config_len, const struct store_layer *layers,
+static char *make_manifest(const char *id, size_t config_len, const struct save_layer *layers,
 			   size_t n)
 {
 	AUTO(value_free) struct value *manifest = value_new_object();
@@ -167,7 +167,7 @@ static char *make_manifest(const char *id, size_t config_len, const struct store
 
 	for (size_t i = 0; i < n; i++)
 		value_append(list,
-			     describe(OCI "layer.v1.tar", layers[i].diff_id, layers[i].archive));
+			     describe(layers[i].media_type, layers[i].digest, layers[i].size));
 	value_set(manifest, "schemaVersion", value_new_int(2));
 	value_set(manifest, "mediaType", value_new_string(OCI "manifest.v1+json"));
 	value_set(manifest, "config", describe(OCI "config.v1+json", id, (int64_t)config_len));
@@ -206,7 +206,7 @@ static void add_to_index(struct saver *s, const struct store_image *image, const
 }
 
 static void add_to_docker(struct saver *s, const struct store_image *image,
-			  const struct store_layer *layers, size_t n)
+			  const struct save_layer *layers, size_t n)
 {
 	autofree char *config = blob_name(image->id);
 	struct value *entry = value_new_object();
@@ -215,7 +215,7 @@ static void add_to_docker(struct saver *s, const struct store_image *image,
 	for (size_t i = 0; i < image->tags.n; i++)
 		value_append(tags, value_new_string(image->tags.v[i]));
 	for (size_t i = 0; i < n; i++) {
-		autofree char *name = blob_name(layers[i].diff_id);
+		autofree char *name = blob_name(layers[i].digest);
 
 		value_append(files, value_new_string(name));
 	}
@@ -228,7 +228,7 @@ static void add_to_docker(struct saver *s, const struct store_image *image,
 /* ---- images ------------------------------------------------------------------------- */
 
 static int write_image(struct saver *s, const struct store_image *image,
-		       const struct store_layer *layers, size_t n, struct hw_err *e)
+		       const struct save_layer *layers, size_t n, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf config = { 0 };
 	autofree char *manifest = NULL;
@@ -255,6 +255,7 @@ static int save_image(struct saver *s, const struct store_image *image, struct h
 {
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s->store);
 	autofree struct store_layer *layers = NULL;
+	autofree struct save_layer *saved = NULL;
 	size_t n = 0;
 	int r = store_image_layers(s->store, image->id, &layers, &n, e);
 
@@ -262,8 +263,11 @@ static int save_image(struct saver *s, const struct store_image *image, struct h
 		r = store_hold_layer(hold, layers[i].chain_id, e);
 	if (r == 0)
 		r = err_text(e, -ENOENT, "it has lost a layer");
-	else if (r == 1)
-		r = write_image(s, image, layers, n, e);
+	saved = mem_new((n + 1) * sizeof(*saved));
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = save_layer_look(s->store, &layers[i], &saved[i], e);
+	if (r >= 0)
+		r = write_image(s, image, saved, n, e);
 	return r < 0 ? err_ctx(e, "save image %s", image->id) : 0;
 }
 

@@ -3,10 +3,10 @@
  * image/save.h - images as one archive
  *
  * What:  a tar that is an OCI image layout and what docker load takes, both at
- *        once: index.json and manifest.json name the same blobs. Layers are
- *        made again from their recipes by hawser-layer, not compressed, so their
- *        digests are the diff ids; configurations, and with them the ids of images,
- *        are what they were.
+ *        once: index.json and manifest.json name the same blobs. A layer whose
+ *        blob was kept is in it as it came. Others are made again from their
+ *        recipes by hawser-layer, not compressed, so their digests are the diff
+ *        ids. Configurations, and with them the ids of images, are what they were.
  * Rules: the archive is written as it is made, once, from front to end.
  */
 #ifndef IMAGE_SAVE_H

@@ -106,7 +106,7 @@ int archive_find_oci(struct archive *a, const struct job *job, struct found *f, 
 		r = err_text(e, -EINVAL, "index.json is no index");
 	if (r == 0)
 		r = choose(index, job, &chosen, &f->images, e);
-	if (r < 0)
+	if (!chosen)
 		return r;
 	add_names(index, chosen->digest, &f->names);
 	return found_walk(f, &from, chosen->digest, chosen->size, &job->platform, e);

@@ -4,7 +4,8 @@
  *
  * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/verify-report.h)
  *        hawser-layer archive DIR  prints the layer's archive, byte for byte
- *        DIR has root/ and recipe, as image/store.h says. It is not for people.
+ *        hawser-layer blob DIR DIGEST  prints it as it came, where that was kept
+ *        DIR has root/, recipe and perhaps blob, as image/store.h says. It is not for people.
  * Rules: exit status 0, or 1 with the reason on standard error.
  */
 #include <errno.h>
@@ -19,7 +20,10 @@
 #include "base/str.h"
 #include "image/fetch/rebuild.h"
 #include "image/fetch/recipe.h"
+#include "image/fetch/sha256.h"
 #include "image/verify-report.h"
+
+#define CHUNK (256 << 10)
 
 struct layer {
 	int root, recipe;
@@ -114,45 +118,94 @@ static void look(const struct layer *layer, struct verify_report *report)
 		note(report, "the recipe", e.msg);
 }
 
-static int verify(const struct layer *layer, struct hw_err *e)
+static int verify(char **args, struct hw_err *e)
 {
 	AUTO(verify_report_done) struct verify_report report = { 0 };
 	autofree char *json = NULL;
+	struct layer layer;
+	int r = open_layer(args[0], &layer, e);
 
-	look(layer, &report);
+	if (r < 0)
+		return r;
+	look(&layer, &report);
 	json = hw_field_encode(verify_fields, &report, 0);
 	return file_write_fd(STDOUT_FILENO, json, strlen(json), e);
 }
 
 /* ---- archive ------------------------------------------------------------------------ */
 
-static int archive(const struct layer *layer, struct hw_err *e)
+static int archive(char **args, struct hw_err *e)
 {
-	return rebuild_archive(layer->recipe, layer->root, STDOUT_FILENO, e);
+	struct layer layer;
+	int r = open_layer(args[0], &layer, e);
+
+	return r < 0 ? r : rebuild_archive(layer.recipe, layer.root, STDOUT_FILENO, e);
+}
+
+/* ---- blob --------------------------------------------------------------------------- */
+
+/* Return: bytes of it that went on; 0: the end */
+static ssize_t pass_some(int fd, struct sha256 *hash, char *chunk, struct hw_err *e)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, chunk, CHUNK);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_set(e, -errno, "read the blob");
+	sha256_add(hash, chunk, (size_t)n);
+	return file_write_fd(STDOUT_FILENO, chunk, (size_t)n, e) < 0 ? e->code : n;
+}
+
+/* Whether it is right is known at its end. */
+static int blob(char **args, struct hw_err *e)
+{
+	AUTO(sha256_free) struct sha256 *hash = sha256_new();
+	autofree char *path = str_printf("%s/blob", args[0]), *chunk = mem_new(CHUNK);
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint8_t sum[DIGEST_SIZE];
+	char digest[DIGEST_TEXT];
+	ssize_t n;
+
+	if (fd < 0)
+		return err_set(e, -errno, "open %s", path);
+	do
+		n = pass_some(fd, hash, chunk, e);
+	while (n > 0);
+	if (n < 0)
+		return (int)n;
+	sha256_end(hash, sum);
+	digest_format(sum, digest);
+	if (!str_equal(digest, args[1]))
+		return err_text(e, -EBADMSG, "%s: its digest is %s", path, digest);
+	return 0;
 }
 
 static const struct {
 	const char *name;
-	int (*run)(const struct layer *layer, struct hw_err *e);
+	int n_args;
+	int (*run)(char **args, struct hw_err *e);
 } commands[] = {
-	{ "verify", verify },
-	{ "archive", archive },
+	{ "verify", 1, verify },
+	{ "archive", 1, archive },
+	{ "blob", 2, blob },
 };
 
 int main(int argc, char **argv)
 {
-	struct layer layer;
 	struct hw_err e;
 
 	file_fill_standard(O_PATH);
-	for (size_t i = 0; argc == 3 && i < ARRAY_SIZE(commands); i++) {
-		if (!str_equal(argv[1], commands[i].name))
+	for (size_t i = 0; argc > 2 && i < ARRAY_SIZE(commands); i++) {
+		if (!str_equal(argv[1], commands[i].name) || argc - 2 != commands[i].n_args)
 			continue;
-		if (open_layer(argv[2], &layer, &e) == 0 && commands[i].run(&layer, &e) == 0)
+		if (commands[i].run(argv + 2, &e) == 0)
 			return EXIT_SUCCESS;
 		fprintf(stderr, "hawser-layer: %s\n", e.msg);
 		return EXIT_FAILURE;
 	}
-	fprintf(stderr, "usage: hawser-layer verify|archive DIR; it is for hawser-cri to start\n");
+	fprintf(stderr, "usage: hawser-layer verify|archive DIR, or blob DIR DIGEST; it is for "
+			"hawser-cri to start\n");
 	return EXIT_FAILURE;
 }
