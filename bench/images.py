@@ -9,7 +9,7 @@ import os
 import subprocess
 
 from lib import memory
-from lib.registry import archive, config, files_of_usr, layer_of, registry
+from lib.registry import archive, config, files_below, layer_of, registry
 from lib.rows import Aim, Memory, Pair
 from lib.runtimes import containerd, hawser_cri
 
@@ -20,7 +20,7 @@ LIST = "/runtime.v1.ImageService/ListImages"
 
 
 def push(images, count):
-    layers = [layer_of(archive(iter(files_of_usr()), LAYER))]
+    layers = [layer_of(archive(iter(files_below("/usr/sbin")), LAYER))]
     return [images.push("made", str(n), layers, config(layers, Labels={"number": str(n)}))
             for n in range(count)]
 

@@ -3,8 +3,11 @@
 
 What:  resident() and private() of one process; peak() of a process and all its children together while
        a command runs.
-Rules: together is proportional: what several share, such as a library's code, counts once.
+Rules: together is proportional: what several share, such as a library's code, counts once. A child that
+       runs the daemon's own program is one that waits for another, in the daemon's own memory
+       (src/base/child.c), and does not count.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -43,8 +46,16 @@ def family(pid):
     return [pid, *(one for child in children(pid) for one in family(child))]
 
 
+def program(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+
+
 def together(pid):
-    return sum(rollup(one).get("Pss", 0) for one in family(pid))
+    others = (one for one in family(pid)[1:] if program(one) != program(pid))
+    return sum(rollup(one).get("Pss", 0) for one in (pid, *others))
 
 
 def peak(pid, command):

@@ -43,9 +43,9 @@ def digest(data):
 
 # ---- images -------------------------------------------------------------------------------------
 
-def files_of_usr():
+def files_below(top):
     """Paths of regular files and symbolic links, in an order that is random but always the same."""
-    found = [os.path.join(folder, name) for folder, _, names in os.walk("/usr") for name in names]
+    found = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
     found = [path for path in found if os.path.islink(path) or
              os.path.isfile(path) and os.path.getsize(path) <= FILE_MAX]
     return sorted(found, key=lambda path: hashlib.md5(os.fsencode(path)).digest())
@@ -78,7 +78,7 @@ def layer_of(tar):
 
 
 def layers_of_usr(size):
-    paths = iter(files_of_usr())
+    paths = iter(files_below("/usr"))
     tars = [archive(paths, size * share // 100) for share in SHARES]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(layer_of, tars))
