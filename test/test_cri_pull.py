@@ -509,9 +509,13 @@ def test_what_cannot_be_saved(daemon, server):
     twice = Image([member("a", data=b"1") + member("a", data=b"2") + END])
     server.add(twice, "twice")
     assert pull(daemon, server.host + "/app:twice")[0] == 0
+    (blob,) = (daemon.dir / "root/layers").glob("*/blob")  # kept for that
+    assert blob.read_bytes() in save(daemon, server.host + "/app:twice")
+    blob.unlink()
     with pytest.raises(grpc.RpcError) as caught:
         save(daemon, server.host + "/app:twice")
-    assert "cannot be made again" in caught.value.details()
+    assert caught.value.code() == grpc.StatusCode.INTERNAL
+    assert "read the blob that was kept: No such file" in caught.value.details()
 
 
 def test_a_client_that_hangs_up_ends_the_saving(daemon, server):

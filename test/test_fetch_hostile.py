@@ -15,7 +15,7 @@ import pytest
 
 from fetching import (ARCHITECTURE, JOB, OCI, WAIT, Failed, Image, Puller, Server, digest, index_of, make_authority, tls_context,
                       to_json)
-from layers import END, member
+from layers import END, hardlink, member
 
 REMOTE = "10.99.0.1"  # an address of this machine that is not a loopback address
 
@@ -74,6 +74,11 @@ def test_a_layer_that_is_not_there(server, puller):
     server.add(image)
     del server.blobs[digest(image.packed[1])]
     fails(puller, server.host, 5, "layer %s: the server says 404 (nothing of that name)" % digest(image.packed[1]))
+
+
+def test_a_layer_whose_link_leads_nowhere_is_damaged_and_not_missing(server, puller):
+    server.add(Image([hardlink("h", "none") + END]))
+    fails(puller, server.host, 15, 'member "h": target "none" is not in the layer')
 
 
 def test_a_server_that_says_come_back_tomorrow_is_not_waited_for(server, puller):

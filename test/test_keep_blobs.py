@@ -106,3 +106,8 @@ def test_a_blob_that_is_not_what_it_was(server, start, tmp_path):
         path.write_bytes(bytes(path.stat().st_size))
     status, _, errors = run("save", "-o", tmp_path / "out.tar", server.host + "/app")
     assert status == 1 and "its digest is" in errors and not (tmp_path / "out.tar").exists()
+    for path in (daemon.dir / "root/layers").glob("*/blob"):
+        path.unlink()
+    status, _, errors = run("save", "-o", tmp_path / "out.tar", server.host + "/app")
+    assert status == 1 and "read the blob that was kept: No such file" in errors
+    assert "code=INTERNAL" in daemon.log().splitlines()[-1]

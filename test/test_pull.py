@@ -293,7 +293,7 @@ def test_hawser_fetch(what, server, start, tmp_path):
 
 def test_hawser_fetch_cannot_be_started(server, start, tmp_path):
     answer = start(program=tmp_path / "missing").pull(server.host + "/app")
-    assert answer[0] == "error" and "No such file" in answer[3]
+    assert answer[:3] == ["error", "2", "13"] and "No such file" in answer[3]
 
 
 def pids():

@@ -161,12 +161,12 @@ int job_decode(const struct job_message *m, const struct hw_field *table, void *
 static const struct {
 	int code, wire;
 } meanings[] = {
-	{ -ECANCELED, 1 },		    /* CANCELLED */
-	{ -ETIMEDOUT, 4 },		    /* DEADLINE_EXCEEDED: nothing moves */
-	{ -ENOENT, 5 },			    /* NOT_FOUND */
-	{ -EACCES, 7 },			    /* PERMISSION_DENIED */
-	{ -EBUSY, 8 },			    /* RESOURCE_EXHAUSTED: we ask too often */
-	{ -ENOSPC, 8 },			    /* no room here */
+	{ -ECANCELED, 1 }, /* CANCELLED */
+	{ -ETIMEDOUT, 4 }, /* DEADLINE_EXCEEDED: nothing moves */
+	{ -ENODATA, 5 },   /* NOT_FOUND: there is no such image; ENOENT is a file of ours */
+	{ -EACCES, 7 },	   /* PERMISSION_DENIED */
+	{ -EBUSY, 8 },	   /* RESOURCE_EXHAUSTED: we ask too often */
+	{ -ENOSPC, 8 },	   /* no room here */
 	{ -EDQUOT, 8 },	     { -EFBIG, 8 }, /* more than we take */
 	{ -EPERM, 9 },	     /* FAILED_PRECONDITION: we do not go where we are sent */
 	{ -EOPNOTSUPP, 12 }, /* UNIMPLEMENTED: of a kind that we do not know */

@@ -246,7 +246,7 @@ static int refuse_platforms(const struct manifest *index, const struct platform 
 			at += (size_t)snprintf(offered + at, sizeof(offered) - at, "%s%.64s",
 					       at ? ", " : "", one);
 	}
-	return err_text(e, -ENOENT, "no image for %s in the index, which has: %s", want, offered);
+	return err_text(e, -ENODATA, "no image for %s in the index, which has: %s", want, offered);
 }
 
 /**
@@ -257,7 +257,7 @@ static int refuse_platforms(const struct manifest *index, const struct platform 
  * Of equals the first is taken. Attestations, whose platform is
  * "unknown/unknown", fit nothing.
  *
- * Return: 0, or -ENOENT
+ * Return: 0, or -ENODATA
  */
 int manifest_choose(const struct manifest *index, const struct platform *wanted,
 		    const struct descriptor **ret_chosen, struct hw_err *e)

@@ -236,7 +236,7 @@ static int write_image(struct saver *s, const struct store_image *image,
 	int r = store_image_read(s->store, image->id, NULL, &config, e);
 
 	if (r <= 0)
-		return r < 0 ? r : err_text(e, -ENOENT, "it has gone meanwhile");
+		return r < 0 ? r : err_text(e, -ENODATA, "it has gone meanwhile");
 	manifest = make_manifest(image->id, config.len, layers, n);
 	digest_of(manifest, strlen(manifest), digest);
 	r = 0;
@@ -262,7 +262,7 @@ static int save_image(struct saver *s, const struct store_image *image, struct h
 	for (size_t i = 0; r == 1 && i < n; i++)
 		r = store_hold_layer(hold, layers[i].chain_id, e);
 	if (r == 0)
-		r = err_text(e, -ENOENT, "it has lost a layer");
+		r = err_text(e, -ENODATA, "it has lost a layer");
 	saved = mem_new((n + 1) * sizeof(*saved));
 	for (size_t i = 0; r >= 0 && i < n; i++)
 		r = save_layer_look(s->store, &layers[i], &saved[i], e);

@@ -27,7 +27,7 @@ struct save_how {
 	void *ctx;
 };
 
-/* The images are a snapshot's. -ENOENT: one has gone, or has lost a layer; -ENOTSUP: a layer
+/* The images are a snapshot's. -ENODATA: one has gone, or has lost a layer; -ENOTSUP: a layer
  * cannot be made again. */
 int save_images(struct store *s, const struct store_image *const *images, size_t n,
 		const struct save_how *how, struct hw_err *e);

@@ -133,13 +133,15 @@ static void errors(void **state)
 	int *pair = *state;
 	struct hw_err why, e;
 
-	err_text(&why, -ENOENT, "no\nsuch \x1b[1mimage");
+	err_text(&why, -ENODATA, "no\nsuch \x1b[1mimage");
 	assert_int_equal(job_send_failed(pair[0], &why, WAIT_MS, &e), 0);
 	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 1);
-	assert_int_equal(job_decode_failed(&m, &e), -ENOENT);
+	assert_int_equal(job_decode_failed(&m, &e), -ENODATA);
 	assert_string_equal(e.msg, "no such  [1mimage");
 	assert_int_equal(e.domain, HW_DOMAIN_GRPC);
 	assert_int_equal(e.wire, 5);
+	err_set(&why, -ENOENT, "open a file of ours");
+	assert_int_equal(job_meaning(&why), 13);
 }
 
 static void strange_errors(void **state)

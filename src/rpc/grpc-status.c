@@ -47,6 +47,7 @@ static const struct pair errnos[] = {
 	{ EINVAL, STATUS_INVALID_ARGUMENT },
 	{ ETIMEDOUT, STATUS_DEADLINE_EXCEEDED },
 	{ ENOENT, STATUS_NOT_FOUND },
+	{ ENODATA, STATUS_NOT_FOUND },
 	{ EEXIST, STATUS_ALREADY_EXISTS },
 	{ EACCES, STATUS_PERMISSION_DENIED },
 	{ EPERM, STATUS_PERMISSION_DENIED },
@@ -131,12 +132,18 @@ int status_set(struct hw_err *e, enum status_code code, const char *fmt, ...)
 /**
  * status_of() - the code that tells an error to a peer
  *
+ * A file or a program that is missing is our own trouble, and not what the peer has
+ * asked for in vain: ENOENT alone is INTERNAL. The latter is status_set()'s NOT_FOUND,
+ * or ENODATA.
+ *
  * Return: never STATUS_OK
  */
 enum status_code status_of(const struct hw_err *e)
 {
 	if (e->domain == HW_DOMAIN_GRPC)
 		return e->wire > 0 ? (enum status_code)e->wire : STATUS_UNKNOWN;
+	if (e->code == -ENOENT)
+		return STATUS_INTERNAL;
 	return look_up(errnos, ARRAY_SIZE(errnos), -e->code, STATUS_INTERNAL);
 }
 

@@ -22,7 +22,7 @@ static void there_and_back(void **state)
 		assert_true(status_set(&e, code, "x") < 0);
 		assert_int_equal(status_of(&e), code);
 		e.domain = HW_DOMAIN_NONE; /* by its errno alone */
-		assert_int_equal(status_of(&e), code == STATUS_UNKNOWN ? STATUS_UNKNOWN : code);
+		assert_int_equal(status_of(&e), code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code);
 		err_ctx(&e, "pull \"%s\"", "busybox");
 		assert_string_equal(e.msg, "pull \"busybox\": x");
 	}
@@ -51,6 +51,10 @@ static void other_domains(void **state)
 	assert_int_equal(status_of(&e), STATUS_RESOURCE_EXHAUSTED);
 	err_set(&e, -EXDEV, "rename /x");
 	assert_int_equal(status_of(&e), STATUS_INTERNAL);
+	err_set(&e, -ENOENT, "open /x");
+	assert_int_equal(status_of(&e), STATUS_INTERNAL);
+	err_text(&e, -ENODATA, "there is no x");
+	assert_int_equal(status_of(&e), STATUS_NOT_FOUND);
 }
 
 static void from_http(void **state)

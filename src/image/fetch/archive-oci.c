@@ -61,7 +61,7 @@ static int choose(const struct manifest *index, const struct job *job,
 		if (is_ours(&v[i], &job->platform) && is_new(v, i) && ++*ret_n == job->image)
 			*ret_chosen = &v[i];
 	if (*ret_n == 0)
-		return manifest_choose(index, &job->platform, &any, e) < 0 ? e->code : -ENOENT;
+		return manifest_choose(index, &job->platform, &any, e) < 0 ? e->code : -ENODATA;
 	if (!*ret_chosen)
 		return err_text(e, -EINVAL, "it has %d images", *ret_n);
 	return 0;

@@ -100,7 +100,7 @@ static int check_platform(const struct image_config *c, const struct platform *w
 		return 0;
 	is = platform_format(&c->platform);
 	want = platform_format(wanted);
-	return err_text(e, -ENOENT, "no image for %s: it is for %.64s", want, is);
+	return err_text(e, -ENODATA, "no image for %s: it is for %.64s", want, is);
 }
 
 static int check_config(const struct found *f, const struct platform *wanted, struct hw_err *e)

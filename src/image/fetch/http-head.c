@@ -162,9 +162,9 @@ void http_answer_done(struct http_answer *a)
 static const struct {
 	int first, last, code;
 } statuses[] = {
-	{ 400, 400, -EINVAL }, { 401, 401, -EKEYREJECTED }, { 403, 403, -EACCES },
-	{ 404, 404, -ENOENT }, { 408, 408, -EAGAIN },	    { 410, 410, -ENOENT },
-	{ 429, 429, -EBUSY },  { 451, 451, -EACCES },	    { 500, 599, -EAGAIN },
+	{ 400, 400, -EINVAL },	{ 401, 401, -EKEYREJECTED }, { 403, 403, -EACCES },
+	{ 404, 404, -ENODATA }, { 408, 408, -EAGAIN },	     { 410, 410, -ENODATA },
+	{ 429, 429, -EBUSY },	{ 451, 451, -EACCES },	     { 500, 599, -EAGAIN },
 };
 
 /* {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */

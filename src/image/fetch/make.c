@@ -151,6 +151,12 @@ struct link_target {
 	struct stat st;
 };
 
+/* The archive is wrong, and not this machine. */
+static int no_target(const char *target, struct hw_err *e)
+{
+	return err_text(e, -EBADMSG, "target \"%.256s\" is not in the layer", target);
+}
+
 static int find_target(struct make *m, const char *target, struct link_target *ret,
 		       struct hw_err *e)
 {
@@ -161,14 +167,15 @@ static int find_target(struct make *m, const char *target, struct link_target *r
 		return err_ctx(e, "target \"%.256s\"", target);
 	path_parent(ret->path, parent);
 	ret->dir = tree_open(m->tree.root, parent, O_PATH | O_DIRECTORY);
+	if (ret->dir == -ENOENT)
+		return no_target(target, e);
 	if (ret->dir < 0 || !*ret->path)
 		return err_set(e, ret->dir < 0 ? ret->dir : -EISDIR, "open target \"%.256s\"",
 			       target);
 	if (fstatat(ret->dir, path_name(ret->path), &ret->st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, -errno, "find target \"%.256s\" in the layer", target);
-	if (tree_is_whiteout(&ret->st))
-		return err_set(e, -ENOENT, "find target \"%.256s\" in the layer", target);
-	return 0;
+		return errno == ENOENT ? no_target(target, e)
+				       : err_set(e, -errno, "find target \"%.256s\"", target);
+	return tree_is_whiteout(&ret->st) ? no_target(target, e) : 0;
 }
 
 static bool is_same(int dir, const char *name, const struct stat *st)
