@@ -123,6 +123,22 @@ def test_status_verbose(make):
     assert "info.0.key" not in d.call("Status")[1]
 
 
+def test_the_runtime_is_not_ready_without_its_programs(make, tmp_path):
+    d = make().start()
+    assert d.call("Status")[1]["status.conditions.0.status"] == "1"
+    assert d.stop() == 0
+    d.env["PATH"] = path = str(d.dir / "programs")
+    d.start()
+    (d.dir / "programs/conmon").unlink()
+    fields = d.call("Status")[1]
+    assert fields["status.conditions.0.type"] == "RuntimeReady"
+    assert fields["status.conditions.0.status"] == "0"
+    assert fields["status.conditions.0.reason"] == "RuntimeNotReady"
+    assert fields["status.conditions.0.message"] == "conmon is not in " + path
+    (d.dir / "programs/crun").chmod(0o644)
+    assert d.call("Status")[1]["status.conditions.0.message"] == "crun is not in " + path
+
+
 def test_info(make):
     d = make().start()
     with d.dial() as channel:
@@ -228,6 +244,51 @@ def test_network_folder_is_moved_and_made_again(make):
     d.net.mkdir()
     (d.net / "10-net.conflist").write_text(CONFLIST % "again")
     d.logged("network=again")
+
+
+STATUS = """#!/bin/sh
+[ "$CNI_COMMAND" = STATUS ] || exit 2
+[ ! -e %(dir)s/hang ] || { echo $$ >%(dir)s/pid; exec sleep 1000; }
+[ -e %(dir)s/away ] || exit 0
+echo '{"cniVersion": "1.1.0", "code": 50, "msg": "the controller is away"}'
+exit 1
+"""
+
+
+def with_status(d):
+    """A network of 1.1.0, whose plugin does as files in the daemon's folder say."""
+    (d.bin / "bridge").write_text(STATUS % {"dir": d.dir})
+    (d.bin / "bridge").chmod(0o755)
+    (d.net / "10-net.conflist").write_text(CONFLIST.replace("1.0.0", "1.1.0") % "asked")
+
+
+def test_plugins_are_asked_whether_the_network_is_ready(make):
+    d = make()
+    (d.dir / "away").touch()
+    with_status(d)
+    d.start()
+    wait_until(lambda: "the controller is away" in d.network()[1])
+    ready, message = d.network()
+    assert not ready and message.startswith('Network plugin returns error: %s: network "asked": ' % (
+        d.net / "10-net.conflist"))
+    (d.dir / "away").unlink()
+    wait_until(lambda: d.network() == (True, ""))
+    (d.dir / "away").touch()
+    wait_until(lambda: not d.network()[0])
+    (d.net / "10-net.conflist").write_text(CONFLIST % "not asked")
+    wait_until(lambda: d.network() == (True, ""))
+    assert d.stop() == 0
+
+
+def test_a_plugin_that_does_not_answer_holds_nobody_up(make):
+    d = make()
+    (d.dir / "hang").touch()
+    with_status(d)
+    d.start()
+    wait_until(lambda: (d.dir / "pid").exists() and (d.dir / "pid").read_text().strip())
+    assert d.network() == (False, "Network plugin returns error: its plugins have not answered to STATUS yet")
+    assert d.stop() == 0
+    wait_until(lambda: not os.path.exists("/proc/" + (d.dir / "pid").read_text().strip()))
 
 
 def cidr(text):

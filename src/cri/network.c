@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "cni/conf.h"
+#include "cri/network-status.h"
 
 #define SETTLE	 50   /* ms from the first event to the look */
 #define AGAIN	 2000 /* ms between looks without a watch */
@@ -42,6 +43,7 @@ struct network {
 	size_t n_watches, open_handles;
 	char *conf_dir;
 	struct hw_strings bin_dirs;
+	struct network_status *status;
 	pthread_mutex_t lock; /* of the pointer */
 	struct network_view *view;
 };
@@ -121,12 +123,14 @@ static char *missing_plugin(const struct network *n, const struct hw_conf *conf)
 	return NULL;
 }
 
-static struct network_view *look(const struct network *n)
+/* @ret_conf: what was found and has all its plugins; NULL: nothing */
+static struct network_view *look(const struct network *n, struct hw_conf **ret_conf)
 {
 	struct network_view *view = mem_new(sizeof(*view));
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	struct hw_err e;
 
+	*ret_conf = NULL;
 	view->users = 1;
 	if (hw_conf_load_first(n->conf_dir, NULL, NULL, &conf, &e) < 0) {
 		view->message = str_copy(e.msg);
@@ -135,10 +139,21 @@ static struct network_view *look(const struct network *n)
 	view->name = str_copy(hw_conf_name(conf));
 	view->file = str_copy(hw_conf_file(conf));
 	view->message = missing_plugin(n, conf);
-	view->ready = !view->message;
-	if (view->ready)
-		view->message = str_copy("");
+	if (view->message)
+		return view;
+	view->message = str_copy(str_or(network_status_why(n->status, conf), ""));
+	view->ready = !*view->message;
+	*ret_conf = take_ptr(conf);
 	return view;
+}
+
+/* The plugins have answered: the network is the same. */
+static void on_status(void *ctx)
+{
+	struct network *n = ctx;
+	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
+
+	publish(n, look(n, &conf));
 }
 
 /* ---- watching ----------------------------------------------------------------------- */
@@ -180,11 +195,13 @@ static bool keep_watch(struct watch *w)
  */
 void network_look(struct network *n)
 {
+	struct hw_conf *conf;
 	bool watched = true;
 
 	for (size_t i = 0; i < n->n_watches; i++)
 		watched &= keep_watch(&n->watches[i]);
-	publish(n, look(n));
+	publish(n, look(n, &conf));
+	network_status_ask(n->status, conf);
 	if (watched)
 		uv_timer_stop(&n->timer);
 	else
@@ -219,6 +236,7 @@ struct network *network_new(struct uv_loop_s *loop, const char *conf_dir, const 
 	pthread_mutex_init(&n->lock, NULL);
 	n->conf_dir = str_copy(conf_dir);
 	strings_split(bin_dirs, ':', &n->bin_dirs);
+	n->status = network_status_new(loop, &n->bin_dirs, on_status, n);
 	n->view = mem_new(sizeof(*n->view));
 	n->view->users = 1;
 	n->view->message = str_copy("not looked at yet");
@@ -255,5 +273,6 @@ void network_close(struct network *n)
 		return;
 	for (size_t i = 0; i < n->n_watches; i++)
 		uv_close((uv_handle_t *)&n->watches[i].event, on_closed);
+	network_status_close(take_ptr(n->status));
 	uv_close((uv_handle_t *)&n->timer, on_closed);
 }

@@ -3,8 +3,9 @@
  * cri/network.h - is there a network for pods?
  *
  * What:  the first valid network configuration of the CNI folder, and whether all
- *        of its plugins are there. The folders are watched: a network plugin puts
- *        its files there some time after we have started.
+ *        of its plugins are there, and, from version 1.1.0 on, say that they could
+ *        do their work (STATUS). The folders are watched: a network plugin puts its
+ *        files there some time after we have started.
  * Rules: for the loop's thread, network_view_get() apart. What was found is published
  *        as a view that never changes.
  */

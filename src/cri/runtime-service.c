@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "cri/daemon.h"
 #include "cri/pod-cidr.h"
+#include "cri/programs.h"
 #include "cri/service.h"
 
 #define KUBELET_API "0.1.0" /* what every runtime says here */
@@ -70,19 +71,17 @@ static void set_pair(Runtime__V1__StatusResponse__InfoEntry *entry, const char *
 	entry->value = value;
 }
 
-static void set_conditions(Runtime__V1__RuntimeCondition conditions[2],
-			   const struct network_view *view, char *network_message)
+/* @why: NULL: it is ready */
+static void set_condition(Runtime__V1__RuntimeCondition *condition, const char *type,
+			  const char *reason, char *why)
 {
-	runtime__v1__runtime_condition__init(&conditions[0]);
-	conditions[0].type = text("RuntimeReady");
-	conditions[0].status = true;
-	runtime__v1__runtime_condition__init(&conditions[1]);
-	conditions[1].type = text("NetworkReady");
-	conditions[1].status = view->ready;
-	if (view->ready)
+	runtime__v1__runtime_condition__init(condition);
+	condition->type = text(type);
+	condition->status = !why;
+	if (!why)
 		return;
-	conditions[1].reason = text("NetworkPluginNotReady");
-	conditions[1].message = network_message;
+	condition->reason = text(reason);
+	condition->message = why;
 }
 
 /* The one handler that there is by default; it promises nothing. */
@@ -96,9 +95,12 @@ static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse answer
 	Runtime__V1__RuntimeCondition conditions[2];
 	Runtime__V1__RuntimeCondition *condition_list[] = { &conditions[0], &conditions[1] };
 	Runtime__V1__RuntimeHandler *handler_list[] = { &handler };
-	autofree char *message = str_printf("Network plugin returns error: %s", view->message);
+	autofree char *missing = programs_missing(), *network = NULL;
 
-	set_conditions(conditions, view, message);
+	if (!view->ready)
+		network = str_printf("Network plugin returns error: %s", view->message);
+	set_condition(&conditions[0], "RuntimeReady", "RuntimeNotReady", missing);
+	set_condition(&conditions[1], "NetworkReady", "NetworkPluginNotReady", network);
 	status.n_conditions = ARRAY_SIZE(condition_list);
 	status.conditions = condition_list;
 	handler.features = &none;
