@@ -12,16 +12,18 @@ import json
 import os
 import pathlib
 import shutil
+import socket
+import struct
 import subprocess
 import tarfile
 
 import pytest
 
 pytest.importorskip("grpc", reason="python3-grpcio is not installed")
-from cridaemon import Daemon
-from fetching import OCI, Image, digest, index_of, to_json
+from cridaemon import LONG, Daemon, wait_until
+from fetching import ARCHITECTURE, CONFIG, FETCH, JOB, OCI, Image, Puller, digest, index_of, to_json
 from hawsercli import HAWSER, Terminal, environment, hawser
-from layers import END, folder, member
+from layers import END, SANITIZED, folder, member
 
 NAME = "example.com/app:1"
 LAYOUT = ("oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
@@ -366,3 +368,59 @@ def test_no_space_is_told_before_the_archive_has_ended(tmp_path):
     assert d.left() == []
     assert "RESOURCE_EXHAUSTED" in d.log()
     assert d.stop() == 0, d.log()
+
+
+# ---- while it runs -------------------------------------------------------------------------------
+
+def piece(data):
+    """A LoadRequest with this data."""
+    size, head = len(data), b""
+    while size > 127:
+        head, size = head + bytes([size & 127 | 128]), size >> 7
+    return b"\x1a" + head + bytes([size]) + data
+
+
+def test_a_client_that_hangs_up(daemon):
+    def archives():
+        fds = pathlib.Path("/proc/%d/fd" % daemon.process.pid)
+        return [fd for fd in fds.iterdir() if os.readlink(fd).endswith("/archive (deleted)")]
+
+    def pieces():
+        yield piece(oci((Image(), NAME))[:1000])
+        wait_until(archives)
+        assert daemon.left() == []  # the archive has no name while it comes
+        call.cancel()
+        yield piece(b"")
+
+    with daemon.dial() as channel:
+        call = channel.stream_unary("/hawser.v1.Images/Load").future(pieces(), timeout=LONG)
+        wait_until(call.done)
+    daemon.logged("a call failed method=Load code=CANCELLED")
+    wait_until(lambda: not archives())
+
+
+def status_of(pid):
+    text = pathlib.Path("/proc/%d/status" % pid).read_text()
+    return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+
+
+def test_who_reads_the_archive_has_no_rights(tmp_path):
+    (tmp_path / "a.tar").write_bytes(oci((Image(), NAME)))
+    job = to_json({"reference": "image 1", "image": 1, "uid": 54321, "keep_open": SANITIZED,
+                   "platform": {"os": "linux", "architecture": ARCHITECTURE}})
+    ours, theirs = socket.socketpair()
+    with ours, theirs, open(tmp_path / "a.tar", "rb") as file:
+        fetch = subprocess.Popen([FETCH], stdin=theirs, stdout=theirs)
+        theirs.close()
+        socket.send_fds(ours, [struct.pack("<IB", len(job), JOB) + job], [file.fileno()])
+        while Puller.receive(ours)[0] != CONFIG:
+            pass
+        # it waits to be told where layers go
+        (reader,) = subprocess.run(["pgrep", "-P", str(fetch.pid)], check=True, capture_output=True).stdout.split()
+        status = status_of(int(reader))
+        assert status["Uid"].split() == status["Gid"].split() == ["54321"] * 4
+        assert (status["CapPrm"], status["CapEff"], status["NoNewPrivs"]) == ("0" * 16, "0" * 16, "1")
+        filters = int(status["Seccomp_filters"]) - int(status_of(fetch.pid)["Seccomp_filters"])
+        assert filters == (0 if SANITIZED else 1)
+        assert sorted(os.listdir("/proc/%d/fd" % int(reader))) == ["0", "1", "2", "3", "4"]
+    assert fetch.wait(LONG) == 1
