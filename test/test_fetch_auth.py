@@ -165,6 +165,34 @@ def test_an_identity_token_is_changed_for_another(server, tokens, puller):
     puller.pull(server.host + "/app:latest", identity_token="a&b")
 
 
+def sends_on(tokens, status, url):
+    """The token server says to go elsewhere, with the form that it was sent."""
+    def before(handler):
+        handler.rfile.read(int(handler.headers["Content-Length"]))
+        return tokens.answer(handler, status, headers={"Location": url})
+    return before
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_an_identity_token_is_not_sent_on_to_another_server(status, server, tokens, puller):
+    wants_token(server, tokens)
+    thief = Server()
+    thief.before = lambda h: thief.answer(h, 200, b'{"token":"t1"}')
+    tokens.before = sends_on(tokens, status, thief.url + "/token")
+    with pytest.raises(Failed, match="refused: %s/token is another server" % thief.url) as failed:
+        puller.pull(server.host + "/app:latest", identity_token="secret")
+    thief.close()
+    assert failed.value.wire == 9 and not thief.requests
+
+
+def test_an_identity_token_may_go_elsewhere_on_its_own_server(server, tokens, puller):
+    wants_token(server, tokens)
+    give, move = tokens.before, sends_on(tokens, 307, "/oauth")
+    tokens.before = lambda h: give(h) if h.path == "/oauth" else move(h)
+    puller.pull(server.host + "/app:latest", identity_token="secret")
+    assert "refresh_token=secret" in tokens.forms[-1]
+
+
 def test_a_registry_token_is_used_as_it_is(server, tokens, puller):
     wants_token(server, tokens, lambda token: token == "mine")
     puller.pull(server.host + "/app:latest", registry_token="mine")

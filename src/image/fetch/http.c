@@ -141,6 +141,16 @@ static bool peer_is_remote(struct http *h)
 	return ip && *ip && !url_is_local_address(ip);
 }
 
+/* Do we go there? What is posted is a secret of the first server's. */
+static int check_way(const struct http_question *q, const struct place *first,
+		     const struct place *here, bool remote, const char *url, struct hw_err *e)
+{
+	if (q->form && !place_equal(first, here))
+		return err_text(e, -EPERM, "refused: %.256s is another server, and gets no token",
+				url);
+	return place_check_way(first, here, remote, url, e);
+}
+
 /* Each redirect is a step; what was said on the way there is forgotten. */
 static int walk(struct http *h, const struct http_question *q, struct http_answer *a,
 		struct hw_err *e)
@@ -155,7 +165,7 @@ static int walk(struct http *h, const struct http_question *q, struct http_answe
 
 		r = place_parse(url, &here, e);
 		if (r == 0 && i > 0)
-			r = place_check_way(&first, &here, a->remote, url, e);
+			r = check_way(q, &first, &here, a->remote, url, e);
 		if (r == 0)
 			r = step_run(&s, url, &here, place_equal(&first, &here));
 		if (r < 0)

@@ -4,9 +4,9 @@
  *
  * What:  one question and its answer, by libcurl: TLS with the system's and the
  *        host's own certificates, proxies from the environment, redirects.
- * Rules: a redirect takes no Authorization to another server; it leads neither
- *        from https to http, nor from elsewhere to this machine, nor to anything
- *        but http and https.
+ * Rules: a redirect takes neither Authorization nor a form to another server; it
+ *        leads neither from https to http, nor from elsewhere to this machine, nor
+ *        to anything but http and https.
  *        An answer that stops coming is not waited for.
  *        A struct http belongs to one thread.
  */
