@@ -121,20 +121,29 @@ int job_send(int fd, enum job_type type, const void *data, size_t len, int along
 
 /* ---- receiving ------------------------------------------------------------- */
 
+/* One for a message; what more the other side sends is closed. */
 static void take_along(struct msghdr *msg, int *ret_fd)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int fd = -1;
 
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)) && *ret_fd < 0)
-		memcpy(ret_fd, CMSG_DATA(c), sizeof(int));
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (*ret_fd < 0)
+		*ret_fd = fd;
+	else
+		close(fd);
 }
 
+/* CMSG_SPACE() would have room for a second descriptor behind the first: with CMSG_LEN() the
+ * kernel keeps that one to itself. */
 static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };
 	union {
-		char space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_LEN(sizeof(int))];
 		struct cmsghdr align;
 	} control;
 	struct msghdr msg = { .msg_iov = &iov,

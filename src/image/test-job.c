@@ -4,6 +4,7 @@
  */
 #include "image/job.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -70,6 +71,53 @@ static void descriptors(void **state)
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	assert_int_equal(byte, 'x');
 	close(ends[0]);
+}
+
+static size_t count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void send_byte(int fd, char byte, const int along[2])
+{
+	union {
+		char space[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.space,
+			      .msg_controllen = CMSG_SPACE(2 * sizeof(int)) };
+
+	*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(2 * sizeof(int)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), along, 2 * sizeof(int));
+	assert_int_equal(sendmsg(fd, &msg, 0), 1);
+}
+
+static void flood(void **state)
+{
+	static const char bytes[] = { 2, 0, 0, 0, JOB_CONFIG, '{', '}' };
+	struct job_message m = { .fd = -1 };
+	size_t before = count_descriptors();
+	int *pair = *state;
+	struct hw_err e;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		send_byte(pair[0], bytes[i], pair);
+	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 1);
+	assert_int_equal(count_descriptors(), before + 1);
+	job_message_done(&m);
+	assert_int_equal(count_descriptors(), before);
 }
 
 static void nothing_more(void **state)
@@ -181,6 +229,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "job: what was sent is received", round_trip, setup, teardown, NULL },
 		{ "job: a descriptor goes along", descriptors, setup, teardown, NULL },
+		{ "job: of more descriptors than one all others are closed", flood, setup, teardown,
+		  NULL },
 		{ "job: waiting has an end, and so has the other side", nothing_more, setup,
 		  teardown, NULL },
 		{ "job: behind half a message nothing can be sent", broken_off, setup, teardown,
