@@ -81,6 +81,24 @@ def test_a_layer_whose_link_leads_nowhere_is_damaged_and_not_missing(server, pul
     fails(puller, server.host, 15, 'member "h": target "none" is not in the layer')
 
 
+@pytest.mark.parametrize("what", ["/manifests/", "/blobs/"])
+def test_an_error_whose_words_have_no_end_is_still_that_error(what, server, puller):
+    server.add(Image())
+    sent = []
+
+    def before(handler):
+        if what not in handler.path:
+            return False
+        handler.send_response(404)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        while True:  # until the other end has gone
+            sent.append(handler.wfile.write(b"10000\r\n" + b"x" * 65536 + b"\r\n"))
+    server.before = before
+    fails(puller, server.host, 5, "the server says 404")
+    assert sent and len(sent) < 1000
+
+
 def test_a_server_that_says_come_back_tomorrow_is_not_waited_for(server, puller):
     server.before = lambda h: server.answer(h, 429, headers={"Retry-After": "86400"})
     fails(puller, server.host, 8, "the server says 429", retries=4)
@@ -316,6 +334,23 @@ def test_a_layer_that_always_breaks_off_at_once(server, puller):
     server.before = before
     fails(puller, server.host, 14, "layer " + digest(image.packed[0]))
     assert len(server.asked(digest(image.packed[0]))) == 2
+
+
+def test_a_layer_that_breaks_off_after_each_byte_is_given_up(server, puller):
+    image = Image([member("f", data=os.urandom(5000)) + END], packed=bytes)
+    server.add(image)
+
+    def before(handler):
+        if not handler.path.endswith(digest(image.packed[0])):
+            return False
+        first = int(handler.headers.get("Range", "bytes=0-").removeprefix("bytes=").split("-")[0])
+        size = len(image.packed[0])
+        server.answer(handler, 206 if first else 200, image.packed[0][first:first + 1],
+                      {"Content-Range": "bytes %d-%d/%d" % (first, size - 1, size)}, length=size - first)
+        raise ConnectionError
+    server.before = before
+    fails(puller, server.host, 14, "layer " + digest(image.packed[0]), retries=2)
+    assert len(server.asked(digest(image.packed[0]))) == 3
 
 
 def test_a_range_that_was_not_asked_for(server, puller):

@@ -3,8 +3,8 @@
  * image/fetch/blob.c - a layer's blob from a registry, as a stream that can break and go on
  *
  *	what happens                           what is done
- *	the stream breaks, with new bytes      asked again from there, patience renewed
- *	the stream breaks, without             asked again, until patience ends
+ *	the stream breaks, after many bytes    asked again from there, patience renewed
+ *	the stream breaks, after few           asked again from there, until patience ends
  *	429, 5xx, no connection                the same, after a while
  *	it stands still, after many bytes      asked again from there
  *	404, 403, it stands still, ...         the next endpoint, from there
@@ -23,7 +23,7 @@
 #include "image/fetch/sha256.h"
 
 #define PARTS_AT_ONCE 3
-#define STALL_WORTH   (1 << 20) /* bytes after which a stream that stands still is asked for again */
+#define MANY	      (1 << 20) /* bytes; a server that gives them is worth being asked again */
 
 struct fetch {
 	const struct blob *b;
@@ -119,6 +119,7 @@ static int get_parts(struct fetch *f, const struct http_answer *answer, struct h
 static int fetch_from(struct fetch *f, struct hw_err *e)
 {
 	struct patience p = { 0 };
+	int64_t renewed = f->at;
 
 	for (;;) {
 		AUTO(http_answer_done) struct http_answer answer = { 0 };
@@ -132,10 +133,12 @@ static int fetch_from(struct fetch *f, struct hw_err *e)
 		if (r == 0)
 			r = err_text(e, -EAGAIN, "it ends after %lld of %lld bytes",
 				     (long long)f->at, (long long)size_of(f));
-		if (r == -ETIMEDOUT && f->at - before >= STALL_WORTH)
+		if (r == -ETIMEDOUT && f->at - before >= MANY)
 			r = -EAGAIN;
-		if (f->at > before)
+		if (f->at - renewed >= MANY) {
 			p = (struct patience){ 0 };
+			renewed = f->at;
+		}
 		if (!registry_wait(f->b->registry, &p, r, &answer))
 			return r;
 	}

@@ -28,7 +28,8 @@ struct step {
 	struct http *http;
 	const struct http_question *q;
 	struct http_answer *answer;
-	bool began; /* head() was called */
+	bool began;  /* head() was called */
+	bool enough; /* of an error's body: the rest is not waited for */
 	struct http_guard guard;
 	int failed; /* what a callback of the question said; else 0 */
 	struct hw_err *e;
@@ -54,17 +55,17 @@ static int begin(struct step *s)
 }
 
 /* The start of an error's body is kept, for its text; more is too much elsewhere. */
-static int keep(struct step *s, const char *data, size_t len)
+static void keep(struct step *s, const char *data, size_t len)
 {
 	struct buf *body = &s->answer->body;
 	bool good = s->answer->status / 100 == 2;
 	size_t max = good ? s->q->max : ERROR_BODY_MAX;
+	size_t room = max - body->len;
 
-	if (good && len > max - body->len)
-		return s->failed =
-			       err_text(s->e, -EFBIG, "the answer is larger than %zu bytes", max);
-	buf_add(body, data, len < max - body->len ? len : max - body->len);
-	return 0;
+	if (good && len > room)
+		s->failed = err_text(s->e, -EFBIG, "the answer is larger than %zu bytes", max);
+	s->enough = len > room;
+	buf_add(body, data, s->enough ? room : len);
 }
 
 static size_t on_data(char *data, size_t size, size_t n, void *ctx)
@@ -77,7 +78,7 @@ static size_t on_data(char *data, size_t size, size_t n, void *ctx)
 		s->failed = s->q->data(s->q->ctx, data, size * n, s->e);
 	else
 		keep(s, data, size * n);
-	return s->failed < 0 ? 0 : size * n;
+	return s->failed < 0 || s->enough ? 0 : size * n;
 }
 
 /* ---- one step -------------------------------------------------------------- */
@@ -116,7 +117,7 @@ static int step_run(struct step *s, const char *url, const struct place *p, bool
 	set_calls(s);
 	code = curl_easy_perform(h->curl);
 	curl_slist_free_all(headers);
-	if (code == CURLE_OK && begin(s) == 0)
+	if ((code == CURLE_OK || s->enough) && begin(s) == 0)
 		return 0;
 	return step_fail(s, code, url);
 }
