@@ -173,9 +173,25 @@ static int put_names(struct put *p, struct hw_err *e)
 	return r;
 }
 
-static int put_in_turn(struct put *p, struct hw_err *e)
+/* With that manifest, all these names, and every layer. */
+static bool is_there(const struct put *p)
 {
-	STORE_LOCKED(p->s);
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(p->s);
+	const struct store_image *image = NULL;
+	struct hw_err ignored;
+
+	if (store_snapshot_find(snap, p->id, &image, &ignored) <= 0 ||
+	    !str_equal(image->manifest, p->manifest))
+		return false;
+	for (size_t i = 0; i < p->image->n_names; i++)
+		if (!strings_has(&image->tags, p->image->names[i]) &&
+		    !strings_has(&image->digests, p->image->names[i]))
+			return false;
+	return true;
+}
+
+static int put_all(struct put *p, struct hw_err *e)
+{
 	AUTO(db_change_done) struct db_change change = { 0 };
 	AUTO(store_snapshot_put) const struct store_snapshot *draft = NULL;
 	int r = db_begin(p->s->db, &change, e);
@@ -194,6 +210,14 @@ static int put_in_turn(struct put *p, struct hw_err *e)
 	if (r == 0)
 		store_publish(p->s, &draft);
 	return r;
+}
+
+/* What is there is not written again: a disk takes its time for that, and most pulls are of such. */
+static int put_in_turn(struct put *p, struct hw_err *e)
+{
+	STORE_LOCKED(p->s);
+
+	return is_there(p) ? 0 : put_all(p, e);
 }
 
 /**

@@ -13,6 +13,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "image/test-store.h"
 
@@ -209,6 +210,50 @@ static void two_names_one_image(void **state)
 	assert_int_equal(find(p, "busybox:1", again), 0); /* the image has gone, with every name */
 	assert_int_equal(count_in(p, "layers"), 0);
 	assert_int_equal(store_image_remove(p->store, "quay.io/x/y:2", NULL), 1);
+}
+
+/* What tells whether the database was written. */
+static void look_at_database(const struct place *p, struct stat ret_files[2])
+{
+	static const char *const names[] = { "images.db", "images.db-wal" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		autofree char *path = str_printf("%s/%s", p->path, names[i]);
+
+		assert_int_equal(stat(path, &ret_files[i]), 0);
+	}
+}
+
+static bool is_written(const struct place *p, const struct stat before[2])
+{
+	struct stat now[2];
+	bool same = true;
+
+	look_at_database(p, now);
+	for (size_t i = 0; i < ARRAY_SIZE(now); i++)
+		same = same && now[i].st_size == before[i].st_size &&
+		       now[i].st_mtim.tv_sec == before[i].st_mtim.tv_sec &&
+		       now[i].st_mtim.tv_nsec == before[i].st_mtim.tv_nsec;
+	return !same;
+}
+
+static void image_is_there(void **state)
+{
+	struct place *p = *state;
+	struct stat before[2];
+	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
+	struct hw_err why = { 0 };
+
+	add_image(p, "", LIST("one"), LIST(NAME ":1", NAME "@" DIGEST_A), id);
+	look_at_database(p, before);
+	OK(put_image(p, "", LIST("one"), LIST(NAME "@" DIGEST_A, NAME ":1"), id, &e));
+	assert_false(is_written(p, before));
+	OK(put_image(p, "", LIST("one"), LIST(NAME ":2"), id, &e));
+	assert_true(is_written(p, before));
+	assert_is(p, "busybox:2", id);
+	digest_of("one", 3, chain);
+	OK(store_layer_drop(p->store, chain, &e));
+	assert_int_equal(put_image(p, "", LIST("one"), LIST(NAME ":1"), id, &why), -ENOENT);
 }
 
 static void name_moves(void **state)
@@ -449,6 +494,7 @@ int main(void)
 		     found_by_all_it_is_called),
 		TEST("store: an image with two names is one, and goes with both",
 		     two_names_one_image),
+		TEST("store: an image that is there is not written again", image_is_there),
 		TEST("store: a name moves, and the image that had it keeps its digest", name_moves),
 		TEST("store: layers are shared, and given back with the last image",
 		     layers_are_shared),
