@@ -9,6 +9,7 @@
  *	join ID                            wait for it: "ID ok IMAGE DIGEST", or
  *	                                   "ID error ERRNO GRPC MESSAGE"
  *	images                             "NAME... ID" for each, then "end"
+ *	remove ID REFERENCE                an image: "removed"; ID is any number
  *	usage                              "LAYERS BYTES"
  *
  * Answers are lines on standard output.
@@ -101,6 +102,14 @@ static void do_images(struct asker *a, char **words)
 	puts("end");
 }
 
+static void do_remove(struct asker *a, char **words)
+{
+	struct hw_err e;
+
+	(void)a;
+	puts(store_image_remove(store, words[2], &e) == 0 ? "removed" : "not removed");
+}
+
 static void do_usage(struct asker *a, char **words)
 {
 	struct store_usage usage;
@@ -116,7 +125,7 @@ static const struct {
 	void (*run)(struct asker *a, char **words);
 } commands[] = {
 	{ "pull", do_pull },	 { "cancel", do_cancel }, { "join", do_join },
-	{ "images", do_images }, { "usage", do_usage },
+	{ "images", do_images }, { "usage", do_usage },	  { "remove", do_remove },
 };
 
 static void run(char *line)
@@ -186,6 +195,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
 	}
+	if (store_sweep(store, &e) < 0)
+		fprintf(stderr, "%s\n", e.msg);
 	puller = puller_new(store, &options);
 	while (fgets(line, sizeof(line), stdin))
 		run(line);

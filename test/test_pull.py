@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import signal
+import stat
 import subprocess
 import threading
 import time
@@ -13,7 +14,7 @@ import time
 import pytest
 
 from fetching import FETCH, WAIT, Image, Server, basic, digest
-from layers import END, member
+from layers import END, folder, member
 
 PULL = os.environ.get("HAWSER_BUILD", "build") + "/test/pull"
 
@@ -49,6 +50,19 @@ class Daemon:
         self.process.stdin.close()
         return self.process.wait(WAIT)
 
+    def kill(self):
+        """As a power cut does."""
+        self.process.kill()
+        self.process.wait(WAIT)
+
+    def wait_for_layers(self, count):
+        """Until the store has so many."""
+        for _ in range(WAIT * 20):
+            if self.ask("usage").split()[0] == str(count):
+                return
+            time.sleep(0.05)
+        raise AssertionError("the store has %s layers" % self.ask("usage"))
+
     def leftovers(self):
         return sorted(os.listdir(self.root / "tmp")) + sorted(os.listdir(self.root / "gone"))
 
@@ -73,8 +87,9 @@ def start(tmp_path, server):
         return daemons[-1]
     yield make
     for daemon in daemons:
-        assert daemon.close() == 0
-        assert daemon.leftovers() == []
+        if daemon.process.returncode is None:  # else it was killed
+            assert daemon.close() == 0
+            assert daemon.leftovers() == []
     for _ in range(WAIT * 20):  # a killed process takes a moment to go
         if not pids():
             break
@@ -142,9 +157,9 @@ def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_kept(server, start):
 class Gate:
     """Layers wait until it is opened; `waiting` is set when the first one does."""
 
-    def __init__(self, server, image):
+    def __init__(self, server, image, layers=slice(None)):
         self.open, self.waiting = threading.Event(), threading.Event()
-        self.paths = [digest(p) for p in image.packed]
+        self.paths = [digest(p) for p in image.packed[layers]]
         server.before = self.hold
 
     def hold(self, handler):
@@ -231,6 +246,72 @@ def test_layers_of_a_pull_that_broke_off_are_there_for_the_next(server, start):
     server.blobs[digest(upper)] = upper
     assert daemon.pull(server.host + "/app")[0] == "ok"
     assert len(server.asked("/blobs/" + digest(image.packed[0]))) == 1
+
+
+def test_layers_of_a_pull_of_which_one_is_missing_are_there_for_the_next(server, start):
+    image = Image()
+    server.add(image)
+    upper = server.blobs.pop(digest(image.packed[1]))
+    gate = Gate(server, image, slice(1, 2))
+    daemon = start()
+    daemon.tell("pull", 1, server.host + "/app")
+    daemon.wait_for_layers(1)
+    gate.open.set()
+    assert daemon.join(1)[:3] == ["error", "61", "5"]
+    server.blobs[digest(upper)] = upper
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert len(server.asked("/blobs/" + digest(image.packed[0]))) == 1
+
+
+def three_layers():
+    """The folders of the upper ones are as the lowest has them."""
+    return Image([folder("etc", mode=0o710) + member("etc/a", data=b"a") + END,
+                  member("etc/b", data=b"b") + END, member("etc/c", data=b"c") + END])
+
+
+def test_a_layer_is_in_the_store_while_those_above_are_fetched(server, start):
+    image = three_layers()
+    server.add(image)
+    gate = Gate(server, image, slice(2, 3))
+    daemon = start()
+    daemon.tell("pull", 1, server.host + "/app")
+    daemon.wait_for_layers(2)
+    assert daemon.images() == []
+    gate.open.set()
+    assert daemon.join(1)[0] == "ok"
+    roots = [daemon.root / "layers" / name / "root" for name in daemon.layers()]
+    assert sorted(str(f.relative_to(r)) for r in roots for f in r.glob("etc/*")) == ["etc/a", "etc/b", "etc/c"]
+    assert [stat.S_IMODE((r / "etc").stat().st_mode) for r in roots] == 3 * [0o710]
+
+
+def test_killed_in_the_middle_of_a_pull_the_daemon_has_the_complete_layers_again(server, start):
+    image = three_layers()
+    server.add(image)
+    gate = Gate(server, image, slice(2, 3))
+    daemon = start()
+    daemon.tell("pull", 1, server.host + "/app")
+    daemon.wait_for_layers(2)
+    daemon.kill()
+    gate.open.set()
+    daemon = start()
+    assert daemon.images() == [] and len(daemon.layers()) == 2
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert [len(server.asked("/blobs/" + digest(p))) for p in image.packed] == [1, 1, 2]
+
+
+def test_layers_of_a_pull_that_goes_on_stay_when_an_image_is_removed(server, start):
+    image, other = three_layers(), Image()
+    server.add(image)
+    gate = Gate(server, image, slice(2, 3))
+    daemon = start()
+    server.add(other, tag="other")
+    assert daemon.pull(server.host + "/app:other")[0] == "ok"
+    daemon.tell("pull", 1, server.host + "/app")
+    daemon.wait_for_layers(4)
+    assert daemon.ask("remove", 0, server.host + "/app:other") == "removed"
+    assert len(daemon.layers()) == 2
+    gate.open.set()
+    assert daemon.join(1)[0] == "ok"
 
 
 def test_a_reference_that_is_none(server, start):

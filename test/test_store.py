@@ -32,12 +32,17 @@ CHANGES = ("write", "pwrite64", "openat", "mkdirat", "renameat", "renameat2", "f
 pytestmark = pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
 
 
+FORKS = ("fork", "vfork", "clone", "clone3")
+
+
 class Call:
     """One system call that was really made, and did not fail."""
 
-    def __init__(self, name, args):
+    def __init__(self, pid, name, args, result):
+        self.pid = pid
         self.name = name
         self.args = args
+        self.result = result
         data = name in ("write", "pwrite64")  # what is quoted is no name then
         self.paths = [FD.match(args)[2]] if data else [path for _, path in FD.findall(args)]
         self.names = [] if data else re.findall(r'"([^"]*)"', args)
@@ -45,7 +50,7 @@ class Call:
     def path(self, i=0):
         """Of the i-th descriptor, with the name that follows it, if one does."""
         path = self.paths[i] if len(self.paths) > i else ""
-        return "%s/%s" % (path, self.names[i]) if len(self.names) > i else path
+        return os.path.join(path, self.names[i]) if len(self.names) > i else path
 
     def changes(self):
         return self.name in CHANGES and (self.name != "openat" or "O_CREAT" in self.args)
@@ -54,41 +59,65 @@ class Call:
         """Does it rename something into layers/?"""
         return self.name in ("renameat", "renameat2") and self.paths[1] == "%s/layers" % root
 
-    def makes(self, root):
-        """Does it change a file of a layer? Of any but the store's own: a confined process has
-        its own names for those."""
+    def stage(self, root):
+        """The folder in tmp/ in which it changes something."""
         path = self.path()
-        other = ["%s/%s" % (root, name) for name in ("layers", "gone", "images.db", "lock")]
-        return (self.changes() and not self.shows(root) and path.startswith("/")
-                and not any(path.startswith(p) for p in ("/dev/", *other)))
+        inside = path.startswith("%s/tmp/" % root) and self.changes()
+        return path[len("%s/tmp/" % root):].split("/")[0] if inside else None
 
 
 def whole_lines(text):
-    """Each call in one line, where it ended: strace cuts them when processes run side by side."""
-    begun = {}
+    """Each call of a process in one line: strace cuts them when processes run side by side. A sync
+    is where it began, since it is good for what was there then; others are where they ended."""
+    begun, lines = {}, []
     for line in text.splitlines():
-        pid, _, rest = line.partition(" ")
+        pid, rest = line.split(maxsplit=1)
         if rest.endswith(" <unfinished ...>"):
-            begun[pid] = rest[:-len(" <unfinished ...>")]
+            begun[pid] = len(lines)
+            lines.append((pid, rest[:-len(" <unfinished ...>")]))
         elif " resumed>" in rest:
-            yield begun.pop(pid) + rest.partition(" resumed>")[2]
+            at = begun.pop(pid)
+            whole = (pid, lines[at][1] + rest.partition(" resumed>")[2])
+            lines[at] = whole if whole[1].startswith(SYNCS) else (pid, "")
+            lines.append((pid, "") if lines[at] is whole else whole)
         else:
-            yield rest
+            lines.append((pid, rest))
+    return lines
 
 
 def parse(text):
     """The calls of a trace, in order; without those that failed or were only pretended."""
-    found = [CALL.match(line.strip()) for line in whole_lines(text)]
-    return [Call(m[1], m[2]) for m in found if m and int(m[3]) >= 0 and "INJECTED" not in m[4]]
+    found = [(pid, CALL.match(line)) for pid, line in whole_lines(text)]
+    return [Call(pid, m[1], m[2], m[3]) for pid, m in found
+            if m and int(m[3]) >= 0 and "INJECTED" not in m[4]]
+
+
+def unpackers(calls, root):
+    """Which process unpacks into which stage: it is started when the recipe has been made. It is
+    confined, and has its own names for files."""
+    last, found = {}, {}
+    for call in calls:
+        if call.path().endswith("/recipe") and call.stage(root):
+            last[call.pid] = call.stage(root)
+        elif call.name in FORKS and call.pid in last:
+            found[call.result] = last[call.pid]
+    return found
+
+
+def makers(calls, root):
+    """For each call the stage in which it changes something, or None."""
+    pids = unpackers(calls, root)
+    return [pids.get(c.pid) if c.pid in pids and c.changes() and c.path().startswith("/") else c.stage(root)
+            for c in calls]
 
 
 def trace(root, program, *command, inject=None, commands=""):
     """The system calls of a program, as text."""
     out = root.parent / "trace"
     args = ["strace", "-f", "-y", "-s", "256", "-o", str(out),
-            "-e", "trace=" + ",".join(sorted({*CHANGES, *SYNCS}))]
+            "-e", "trace=" + ",".join(sorted({*CHANGES, *SYNCS, *FORKS}))]
     if inject:
-        args += ["-e", "inject=%s:retval=0:when=%d" % inject]
+        args += ["-e", "inject=%s:retval=0:when=%s" % inject]
     done = subprocess.run([*args, program, *command], text=True, check=False, input=commands,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if "ptrace" in done.stdout and done.returncode:
@@ -116,9 +145,10 @@ def complaints(text, root):
     calls = parse(text)
     end = answer(calls)
     log = "%s/images.db-wal" % root
+    stages = makers(calls, root)
     wrong = []
     for i in shown(calls, root):
-        last = max(k for k in range(i) if calls[k].makes(root))
+        last = max(k for k in range(i) if stages[k] == calls[i].names[0])
         if not any(c.name == "syncfs" for c in calls[last:i]):
             wrong.append("a layer is shown before it is on disk")
         row = next(k for k in range(i, end) if calls[k].path() == log and calls[k].changes())
@@ -201,10 +231,12 @@ def pull(root, host, inject=None):
 
 def test_a_pull_is_on_disk_before_it_is_shown(root, registry):
     text = pull(root, registry.host)
-    assert len(shown(parse(text), root)) == 2
+    calls = parse(text)
+    assert len(shown(calls, root)) == 2
+    assert sorted(unpackers(calls, root).values()) == sorted(calls[i].names[0] for i in shown(calls, root))
     assert complaints(text, root) == []
 
 
 def test_a_pull_that_does_not_wait_for_the_disk_is_noticed(root, registry):
-    text = pull(root, registry.host, inject=("syncfs", 1))
+    text = pull(root, registry.host, inject=("syncfs", "1+"))
     assert complaints(text, root) == 2 * ["a layer is shown before it is on disk"]

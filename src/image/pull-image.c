@@ -17,7 +17,8 @@ struct layer {
 	char chain_id[DIGEST_TEXT];
 	bool have;		   /* it is in the store */
 	struct store_stage *stage; /* else */
-	bool complete;
+	bool complete;		   /* in its stage */
+	bool kept;		   /* from there it was put into the store */
 	struct unpacked unpacked;
 };
 
@@ -256,6 +257,15 @@ int pull_image_progress(struct pull_image *i, const struct job_message *m, struc
 	return 0;
 }
 
+/* Each is what it is on top of those below it, so they come in order. */
+static bool is_next(const struct pull_image *i, const struct layer *l)
+{
+	for (const struct layer *k = i->layers; k < l; k++)
+		if (!k->have && !k->complete)
+			return false;
+	return !l->complete;
+}
+
 static int take_unpacked(struct layer *l, const char *json, const char *diff_id, struct hw_err *e)
 {
 	AUTO(unpacked_done) struct unpacked u = { 0 };
@@ -263,8 +273,8 @@ static int take_unpacked(struct layer *l, const char *json, const char *diff_id,
 
 	if (r < 0)
 		return r;
-	if (l->complete || !str_equal(u.diff_id, diff_id))
-		return err_text(e, -EBADMSG, "layer %s is another one, or comes again", u.diff_id);
+	if (!str_equal(u.diff_id, diff_id))
+		return err_text(e, -EBADMSG, "layer %s is another one", u.diff_id);
 	l->complete = true;
 	l->unpacked = u;
 	u = (struct unpacked){ 0 };
@@ -283,6 +293,8 @@ int pull_image_layer(struct pull_image *i, const struct job_message *m, struct h
 	l = find_layer(i, &step, e);
 	if (!l)
 		return e->code;
+	if (!is_next(i, l))
+		return err_text(e, -EBADMSG, "layer %d comes again, or too early", step.layer);
 	r = take_unpacked(l, str_or(step.unpacked, ""), i->config->diff_ids.v[step.layer], e);
 	if (r == 0)
 		board_set(i->board, (size_t)step.layer, PULL_COMPLETE,
@@ -290,21 +302,39 @@ int pull_image_layer(struct pull_image *i, const struct job_message *m, struct h
 	return r;
 }
 
+static bool is_to_be_kept(const struct layer *l)
+{
+	return l->complete && !l->kept;
+}
+
+/** pull_image_has_more() - are there layers for pull_image_keep()? */
+bool pull_image_has_more(const struct pull_image *i)
+{
+	for (size_t k = 0; k < i->n; k++)
+		if (is_to_be_kept(&i->layers[k]))
+			return true;
+	return false;
+}
+
 /** pull_image_keep() - the layers that are complete, whatever becomes of the image */
 int pull_image_keep(struct pull_image *i, struct hw_err *e)
 {
 	autofree struct store_new_layer *new = mem_new((i->n + 1) * sizeof(*new));
 	size_t n = 0;
+	int r;
 
 	for (size_t k = 0; k < i->n; k++) {
 		struct layer *l = &i->layers[k];
 		const struct descriptor *d = manifest_layer(i->manifest, k);
 
-		if (l->complete)
+		if (is_to_be_kept(l))
 			new[n++] = (struct store_new_layer){ l->stage, l->chain_id, &l->unpacked,
 							     d->digest, d->size };
 	}
-	return n > 0 ? store_layers_commit(i->store, new, n, e) : 0;
+	r = store_layers_commit(i->store, new, n, e);
+	for (size_t k = 0; r == 0 && k < i->n; k++)
+		i->layers[k].kept = i->layers[k].complete;
+	return r;
 }
 
 /* ---- the image ------------------------------------------------------------- */

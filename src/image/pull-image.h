@@ -29,6 +29,7 @@ int pull_image_config(struct pull_image *i, const struct job_message *m, struct 
 int pull_image_progress(struct pull_image *i, const struct job_message *m, struct hw_err *e);
 int pull_image_layer(struct pull_image *i, const struct job_message *m, struct hw_err *e);
 
+bool pull_image_has_more(const struct pull_image *i);		 /* layers to be kept */
 int pull_image_keep(struct pull_image *i, struct hw_err *e);	 /* layers alone */
 int pull_image_complete(struct pull_image *i, struct hw_err *e); /* layers, and all are there */
 int pull_image_put(struct pull_image *i, struct pull_result *ret_result, struct hw_err *e);

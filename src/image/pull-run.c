@@ -6,9 +6,13 @@
  *	ASKED      RESOLVED             its digest is what the reference says, if that says one
  *	RESOLVED   MANIFEST             an index: remembered; a manifest: MANIFESTED
  *	MANIFESTED CONFIG               layers are looked up, stages made, the PLAN is sent
- *	PLANNED    PROGRESS, LAYER      the board shows it; a layer is kept in its stage
- *	           DONE                 all layers are there: to the store with them
+ *	PLANNED    PROGRESS, LAYER      the board shows it
+ *	           nothing, for now     layers that are complete are put into the store
+ *	           DONE                 so are the last ones
  *	any        FAILED               that is the error
+ *
+ * So a layer waits for the disk while others are still fetched, and many small ones that come at
+ * once wait together.
  */
 #include "image/pull-run.h"
 
@@ -19,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/log.h"
 #include "base/proc.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -38,6 +43,7 @@ struct talk {
 	struct child_start start;
 	struct child *child;
 	struct pull_image *image;
+	bool distrusted;
 };
 
 static void talk_done(struct talk *t)
@@ -118,13 +124,14 @@ static int fail(const struct talk *t, const char *what, struct hw_err *e)
 		       host ? " from " : "", str_or(host, ""), what);
 }
 
-static int distrust(const struct talk *t, struct hw_err *e)
+static int distrust(struct talk *t, struct hw_err *e)
 {
+	t->distrusted = true;
 	return fail(t, "hawser-fetch does not do as it should", e);
 }
 
 /* What it said is wrong, or our own store has failed. */
-static int blame(const struct talk *t, struct hw_err *e)
+static int blame(struct talk *t, struct hw_err *e)
 {
 	static const int theirs[] = { -EBADMSG, -EINVAL, -EOPNOTSUPP, -EFBIG };
 
@@ -134,28 +141,10 @@ static int blame(const struct talk *t, struct hw_err *e)
 	return fail(t, "store it", e);
 }
 
-/* The registry may be better the next time: what is complete need not be fetched again. */
-static bool is_passing(const struct hw_err *e)
-{
-	return e->code == -EAGAIN || e->code == -ETIMEDOUT || e->code == -EBUSY;
-}
-
-static void keep_layers(struct talk *t)
-{
-	struct hw_err ignored;
-
-	pull_image_keep(t->image, &ignored);
-}
-
 static int take(struct talk *t, const struct job_message *m, struct hw_err *e)
 {
-	if (m->type == JOB_FAILED) {
-		int r = job_decode_failed(m, e);
-
-		if (is_passing(e))
-			keep_layers(t);
-		return r;
-	}
+	if (m->type == JOB_FAILED)
+		return job_decode_failed(m, e);
 	for (size_t i = 0; i < ARRAY_SIZE(messages); i++)
 		if (messages[i].type == m->type && messages[i].state == t->state)
 			return messages[i].take(t, m, e) < 0 ? blame(t, e) : 0;
@@ -229,21 +218,32 @@ static int step(struct talk *t, struct hw_err *e)
 		{ .fd = t->theirs < 0 ? -1 : child_fd(t->child), .events = POLLIN },
 	};
 	int silence = SILENCE_MS + 2 * t->p->job->idle_ms;
-	int n = poll(fds, ARRAY_SIZE(fds), silence);
+	bool work = pull_image_has_more(t->image);
+	int n = poll(fds, ARRAY_SIZE(fds), work ? 0 : silence);
 
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for hawser-fetch");
+	if (n == 0 && work)
+		return pull_image_keep(t->image, e) < 0 ? fail(t, "store it", e) : 0;
 	if (n == 0)
 		return err_text(e, -ETIMEDOUT, "%s %s: hawser-fetch has said nothing for %d s",
 				job_verb(t->p->job), t->p->job->reference, silence / 1000);
-	if (fds[1].revents) {
-		keep_layers(t);
+	if (fds[1].revents)
 		return err_text(e, -ECANCELED, "%s %s: cancelled", job_verb(t->p->job),
 				t->p->job->reference);
-	}
 	if (fds[0].revents || fds[2].revents)
 		close_theirs(t);
 	return fds[0].revents ? read_one(t, e) : 0;
+}
+
+/* What is complete need not be fetched again, whatever became of the rest. */
+static void keep_layers(const struct talk *t)
+{
+	struct hw_err e;
+
+	if (!t->distrusted && pull_image_keep(t->image, &e) < 0)
+		log_debug("%s %s: keep its layers: %s", job_verb(t->p->job), t->p->job->reference,
+			  e.msg);
 }
 
 /**
@@ -260,7 +260,9 @@ int pull_run(const struct pull_run *p, struct pull_image **ret_image, struct hw_
 	r = start(&t, e);
 	while (r == 0 && t.state != ENDED)
 		r = step(&t, e);
-	if (r == 0)
+	if (r < 0)
+		keep_layers(&t);
+	else
 		*ret_image = take_ptr(t.image);
 	return r;
 }

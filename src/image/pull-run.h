@@ -5,8 +5,9 @@
  * What:  the daemon's part of the conversation with hawser-fetch (image/job.h).
  * Rules: nothing that it says is believed: every document is hashed again, every
  *        index must name the next document, every layer must have the diff id
- *        of the configuration. When it dies, or says something else than was to
- *        be said next, nothing of it is kept.
+ *        of the configuration.
+ *        A layer is in the store as soon as it and those below it are complete, and
+ *        stays there for the next try, however this one ends (store.h, holds).
  */
 #ifndef IMAGE_PULL_RUN_H
 #define IMAGE_PULL_RUN_H

@@ -32,6 +32,7 @@
 
 #define STACK	    (256 << 10)
 #define PROGRESS_MS 200
+#define RAISE_TRIES 100
 #define UNAVAILABLE 14 /* gRPC's */
 
 struct puller {
@@ -89,9 +90,10 @@ void puller_set(struct puller *p, const struct pull_options *options)
 	settings_done(&old);
 }
 
+/* Somebody waits for it: a failure that passes is none. */
 static void raise_event(int fd)
 {
-	while (eventfd_write(fd, 1) < 0 && errno == EINTR)
+	for (int tries = 0; tries < RAISE_TRIES && eventfd_write(fd, 1) < 0; tries++)
 		;
 }
 

@@ -10,8 +10,8 @@
  *        pull, and a tag is asked for each time: nobody gets an image that the
  *        registry would not give to him.
  *        Layers that are in the store are not fetched again.
- *        What was complete when the registry could not be reached any more stays
- *        for the next try (store.h, store_trim()); of any other failure nothing.
+ *        A layer that is complete is in the store at once, and stays for the next
+ *        try if this one fails, or the daemon is killed (store.h, holds).
  *        Every function may be called from any thread.
  */
 #ifndef IMAGE_PULL_H

@@ -71,7 +71,7 @@ static void let_go(struct store_hold *h, struct hw_strings *ret_free)
 	}
 }
 
-/* Of those, the ones that were part of an image, and are no more; not the rest of a pull. */
+/* Of those, the ones that were part of an image, and are no more; not the rest of this pull. */
 static int list_left(struct store *s, const struct hw_strings *chains, struct hw_strings *ret_left,
 		     struct hw_err *e)
 {
@@ -99,6 +99,8 @@ static int free_in_turn(struct store_hold *h, struct store_doomed *d, struct hw_
 
 	let_go(h, &chains);
 	r = list_left(h->store, &chains, &left, e);
+	if (r == 0)
+		r = store_list_left(h->store, true, &left, e);
 	if (r < 0 || left.n == 0) /* as a rule: then nothing is written */
 		return r;
 	r = db_begin(h->store->db, &change, e);

@@ -12,12 +12,15 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/str.h"
 #include "image/store-state.h"
 #include "image/tree-remove.h"
+
+#define STALE_S (24 * 60 * 60)
 
 /* ---- folders ------------------------------------------------------------------- */
 
@@ -96,11 +99,12 @@ int store_give_back(struct store *s, const struct hw_strings *chains, struct sto
 	return r;
 }
 
-/* What pulls that failed have left: whoever removes an image wants room. */
-static int list_left(struct store *s, struct hw_strings *chains, struct hw_err *e)
+int store_list_left(struct store *s, bool stale, struct hw_strings *chains, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT chain FROM layers WHERE used = 0", DB_NO_VALUES, &q, e);
+	int64_t before = stale ? time(NULL) - STALE_S : INT64_MAX;
+	int r = db_query(s->db, "SELECT chain FROM layers WHERE used = 0 AND made <= ?",
+			 DB_VALUES(DB_INT(before)), &q, e);
 
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		strings_add(chains, db_text(&q, 0));
@@ -132,7 +136,7 @@ static int remove_rows(struct store *s, const char *id, struct store_doomed *d, 
 	if (r == 0)
 		r = store_image_chains(s, id, &chains, e);
 	if (r == 0)
-		r = list_left(s, &chains, e);
+		r = store_list_left(s, false, &chains, e); /* whoever removes one wants room */
 	if (r == 0)
 		r = delete_rows(s, id, e);
 	if (r == 0)
@@ -251,15 +255,16 @@ static int list_unused(struct store *s, struct hw_strings *ret_chains, struct hw
 	return r;
 }
 
-static int trim_in_turn(struct store *s, struct store_doomed *d, struct hw_err *e)
+static int trim_in_turn(struct store *s, bool stale, struct store_doomed *d, struct hw_err *e)
 {
 	STORE_LOCKED(s);
 	AUTO(db_change_done) struct db_change change = { 0 };
 	AUTO(hw_strings_free) struct hw_strings chains = { 0 };
-	int r = db_begin(s->db, &change, e);
+	int r = stale ? store_list_left(s, true, &chains, e) : list_unused(s, &chains, e);
 
-	if (r == 0)
-		r = list_unused(s, &chains, e);
+	if (r < 0 || chains.n == 0)
+		return r;
+	r = db_begin(s->db, &change, e);
 	if (r == 0)
 		r = store_give_back(s, &chains, d, e);
 	if (r == 0)
@@ -269,11 +274,21 @@ static int trim_in_turn(struct store *s, struct store_doomed *d, struct hw_err *
 	return r;
 }
 
+static int trim(struct store *s, bool stale, struct hw_err *e)
+{
+	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
+	int r = trim_in_turn(s, stale, &doomed, e);
+
+	return r < 0 ? r : store_delete(s, &doomed, e);
+}
+
 /** store_trim() - give back every layer that belongs to no image and is not held */
 int store_trim(struct store *s, struct hw_err *e)
 {
-	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
-	int r = trim_in_turn(s, &doomed, e);
+	return trim(s, false, e);
+}
 
-	return r < 0 ? r : store_delete(s, &doomed, e);
+int store_trim_stale(struct store *s, struct hw_err *e)
+{
+	return trim(s, true, e);
 }

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -221,11 +222,12 @@ static int insert_row(struct commit *c, const struct store_new_layer *layer, str
 	c->added.layers++;
 	return db_run(c->s->db,
 		      "INSERT INTO layers (chain, diff, blob, blob_size, archive, content, disk,"
-		      " inodes, rebuildable, opaque, blob_kept) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+		      " inodes, rebuildable, opaque, blob_kept, made)"
+		      " VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
 		      DB_VALUES(DB_TEXT(layer->chain_id), DB_TEXT(u->diff_id), DB_TEXT(layer->blob),
 				DB_INT(layer->blob_size), DB_INT(u->archive), DB_INT(u->content),
 				DB_INT(disk), DB_INT(inodes), DB_INT(u->rebuildable),
-				DB_INT(u->opaque), DB_INT(blob >= 0)),
+				DB_INT(u->opaque), DB_INT(blob >= 0), DB_INT(time(NULL))),
 		      e);
 }
 

@@ -93,10 +93,13 @@ AUTO_VALUE_DEFINE(store_doomed_done, struct store_doomed);
  * transaction of the caller's, who commits it and then calls store_evict(). */
 int store_give_back(struct store *s, const struct hw_strings *chains, struct store_doomed *d,
 		    struct hw_err *e);
+/* What pulls that came to no image have left; only the stale: a day ago, or longer. */
+int store_list_left(struct store *s, bool stale, struct hw_strings *chains, struct hw_err *e);
 void store_evict(struct store *s, struct store_doomed *d);
 int store_move_out(struct store *s, int from, const char *name, struct store_doomed *d,
 		   struct hw_err *e);
 /* Without the lock. */
+int store_trim_stale(struct store *s, struct hw_err *e);
 int store_delete(struct store *s, const struct store_doomed *d, struct hw_err *e);
 
 /* ---- store-hold.c ---- */

@@ -28,6 +28,8 @@ static const char *const store_schema[] = {
 	" blob_size INTEGER NOT NULL, archive INTEGER NOT NULL, content INTEGER NOT NULL,"
 	" disk INTEGER NOT NULL, inodes INTEGER NOT NULL, rebuildable INTEGER NOT NULL,"
 	" opaque INTEGER NOT NULL, blob_kept INTEGER NOT NULL,"
+	/* when it was put there, in seconds since 1970 */
+	" made INTEGER NOT NULL,"
 	/* it has been part of an image: not the rest of a pull that failed */
 	" used INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX layers_left ON layers (chain) WHERE used = 0;"
@@ -211,10 +213,12 @@ static int sweep_one(void *ctx, const struct file_entry *entry, struct hw_err *e
 	return store_delete(s, &doomed, e);
 }
 
-/** store_sweep() - delete what was incomplete when the store was opened */
+/** store_sweep() - delete what was incomplete when the store was opened, and what is stale */
 int store_sweep(struct store *s, struct hw_err *e)
 {
-	return file_walk(s->gone, ".", sweep_one, s, e);
+	int r = file_walk(s->gone, ".", sweep_one, s, e);
+
+	return r < 0 ? r : store_trim_stale(s, e);
 }
 
 /* ---- opening ------------------------------------------------------------------- */

@@ -45,8 +45,9 @@ struct store;
 int store_open(const char *root, struct store **ret_store, struct hw_err *e);
 void store_close(struct store *s); /* every hold, stage and snapshot of it was given back */
 
-/* Delete what was incomplete when the store was opened. May take long; to be called once, from a
- * thread of its own if there is something better to do. */
+/* Delete what was incomplete when the store was opened, and what pulls left longer ago than a day
+ * (see holds). May take long; to be called once, from a thread of its own if there is something
+ * better to do. */
 int store_sweep(struct store *s, struct hw_err *e);
 
 const char *store_root(const struct store *s);
@@ -178,8 +179,9 @@ int store_layers_commit(struct store *s, const struct store_new_layer *layers, s
  * those of its image. A held layer stays, also when its image is removed; it is given back when
  * the last hold goes. Holds end with the process: at start the daemon takes those of its containers
  * again, before it removes anything.
- * Layers of a pull that came to no image stay, so that the next try finds them, until an image is
- * removed, or store_trim().
+ * Layers of a pull that came to no image stay, so that the next try finds them, also after a
+ * restart. They are given back when an image is removed; when they have been there for a day, at
+ * the end of the next hold or by store_sweep(); or by store_trim().
  */
 struct store_hold;
 

@@ -236,6 +236,61 @@ static void damaged_image_can_be_removed(void **state)
 	assert_int_equal(count_in(p, "layers"), 0);
 }
 
+/* ---- what pulls have left ---------------------------------------------------- */
+
+/* Close the store, and open it again a little more than a day later. */
+static void next_day(struct place *p)
+{
+	autofree char *path = str_printf("%s/images.db", p->path);
+	const char *const schema[] = { "SELECT 1" };
+	const struct db_options options = { schema, ARRAY_SIZE(schema), .durable = true };
+	struct db *db = NULL;
+
+	place_close(p);
+	OK(db_open(path, &options, &db, &e));
+	OK(db_run(db, "UPDATE layers SET made = made - 24 * 3600 - 1", DB_NO_VALUES, &e));
+	db_close(db);
+	place_open(p);
+}
+
+static void left_for_a_day(void **state)
+{
+	struct place *p = *state;
+	char id[DIGEST_TEXT], left[DIGEST_TEXT];
+
+	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
+	add_layer(p, NULL, "left", left);
+	reopen(p);
+	OK(store_sweep(p->store, &e));
+	assert_true(has_layer(p, left));
+	next_day(p);
+	OK(store_sweep(p->store, &e));
+	assert_false(has_layer(p, left));
+	assert_is(p, "busybox:1", id);
+	assert_int_equal(count_in(p, "layers"), 1);
+}
+
+static void left_until_the_next_pull(void **state)
+{
+	struct place *p = *state;
+	struct store_hold *pull, *other;
+	char left[DIGEST_TEXT], held[DIGEST_TEXT], fresh[DIGEST_TEXT];
+
+	add_layer(p, NULL, "left", left);
+	add_layer(p, NULL, "held", held);
+	next_day(p);
+	add_layer(p, NULL, "fresh", fresh);
+	pull = store_hold_new(p->store);
+	other = store_hold_new(p->store);
+	assert_int_equal(store_hold_layer(pull, held, NULL), 1);
+	store_hold_free(other);
+	assert_false(has_layer(p, left));
+	assert_true(has_layer(p, held) && has_layer(p, fresh));
+	store_hold_free(pull);
+	assert_false(has_layer(p, held));
+	assert_true(has_layer(p, fresh));
+}
+
 /* ---- no space ---------------------------------------------------------------- */
 
 /* Fill the file system but for so many bytes. */
@@ -339,6 +394,10 @@ int main(void)
 		     lost_layer),
 		TEST("store: an image that lost a layer can be removed",
 		     damaged_image_can_be_removed),
+		TEST("store: what a pull left is there after a restart, and a day later gone",
+		     left_for_a_day),
+		TEST("store: what a pull left is gone with the end of one a day later",
+		     left_until_the_next_pull),
 		TEST("store: a full disk is an error, and changes nothing", no_space),
 		TEST("store: a full disk can be emptied, also by a new start",
 		     full_disk_is_emptied),

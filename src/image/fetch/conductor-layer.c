@@ -74,43 +74,22 @@ static int start_layers(struct conductor *c, struct hw_err *e)
 	return r;
 }
 
-static int *open_below(const struct conductor *c, size_t n, struct hw_err *e)
-{
-	int *below = mem_new((n + 1) * sizeof(*below));
-
-	for (size_t i = 0; i < n; i++) {
-		const char *path = c->layers[n - 1 - i].plan->root;
-
-		below[i] = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (below[i] >= 0)
-			continue;
-		err_set(e, -errno, "open %s", path);
-		while (i-- > 0)
-			close(below[i]);
-		free(below);
-		return NULL;
-	}
-	return below;
-}
-
 static int inherit_layer(const struct conductor *c, size_t i, struct hw_err *e)
 {
 	struct layer *l = &c->layers[i];
 	autoclose int root = -1;
-	int *below, r;
+	autofree int *below = NULL;
+	int r;
 
 	if (l->result.implied.n == 0 || i == 0)
 		return 0;
 	root = open(l->plan->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (root < 0)
 		return err_set(e, -errno, "open %s", l->plan->root);
-	below = open_below(c, i, e);
-	if (!below)
-		return e->code;
-	r = inherit(root, &l->result.implied, below, i, e);
+	below = mem_new(i * sizeof(*below));
 	for (size_t k = 0; k < i; k++)
-		close(below[k]);
-	free(below);
+		below[k] = c->layers[i - 1 - k].root;
+	r = inherit(root, &l->result.implied, below, i, e);
 	if (r > 0)
 		l->result.rebuildable = false;
 	return r < 0 ? r : 0;

@@ -30,6 +30,7 @@ enum layer_state { WAITING, RUNNING, READY, AGAIN, KEPT, DONE };
 
 struct layer {
 	const struct job_layer *plan;
+	int root; /* O_PATH: once it is DONE, the daemon may give it another name */
 	enum layer_state state;
 	bool fetched, unpacked;
 	bool has_blob; /* it is kept */

@@ -38,6 +38,7 @@ static void conductor_done(struct conductor *c)
 	for (size_t i = 0; i < c->n; i++) {
 		layer_child_done(&c->layers[i].child);
 		unpacked_done(&c->layers[i].result);
+		mem_close_fd(&c->layers[i].root);
 	}
 	job_plan_done(&c->plan);
 	free(c->layers);
@@ -81,6 +82,15 @@ static int start_fetcher(struct conductor *c, struct hw_err *e)
 
 /* ---- what comes in --------------------------------------------------------- */
 
+static int plan_layer(struct layer *l, const struct job_layer *plan, struct hw_err *e)
+{
+	l->plan = plan;
+	l->state = plan->have ? DONE : WAITING;
+	layer_child_init(&l->child);
+	l->root = open(plan->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return l->root < 0 ? err_set(e, -errno, "open %s", plan->root) : 0;
+}
+
 static int take_plan(struct conductor *c, const struct job_message *m, struct hw_err *e)
 {
 	const struct job_layer *v;
@@ -94,15 +104,11 @@ static int take_plan(struct conductor *c, const struct job_message *m, struct hw
 	if (c->plan.layers.n > MANIFEST_ENTRIES_MAX)
 		return err_text(e, -EFBIG, "a plan of %zu layers", c->plan.layers.n);
 	c->planned = true;
-	c->n = c->plan.layers.n;
-	c->layers = mem_new((c->n + 1) * sizeof(*c->layers));
+	c->layers = mem_new((c->plan.layers.n + 1) * sizeof(*c->layers));
 	v = c->plan.layers.v;
-	for (size_t i = 0; v && i < c->n; i++) {
-		c->layers[i].plan = &v[i];
-		c->layers[i].state = v[i].have ? DONE : WAITING;
-		layer_child_init(&c->layers[i].child);
-	}
-	return conductor_go_on(c, NULL, e);
+	for (; r == 0 && c->n < c->plan.layers.n; c->n++)
+		r = plan_layer(&c->layers[c->n], &v[c->n], e);
+	return r < 0 ? r : conductor_go_on(c, NULL, e);
 }
 
 /* Return: 0; -EPIPE when the daemon has gone */
