@@ -424,3 +424,44 @@ def test_reset_flood_ends_the_connection(server, channel):
         except ConnectionError:
             pass
     assert unary(channel, "Echo", b"x") == b"x"
+
+
+def test_who_does_not_read_is_not_read_from(server, channel):
+    """Refusals of calls pile up for such a peer, so it has to wait at some time."""
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(2)
+        s.connect(server.path)
+        s.sendall(PREFACE + frame(4, 0, 0, b""))
+        with pytest.raises(TimeoutError):
+            for i in range(500000):
+                s.sendall(frame(1, 5, 2 * i + 1, request_headers(b"Sleep")))
+        assert unary(channel, "Echo", b"x") == b"x"
+
+
+def headers_of(s, n):
+    """The flags of the next n HEADERS frames."""
+    flags = []
+    with s.makefile("rb") as stream:
+        while len(flags) < n:
+            head = stream.read(9)
+            stream.read(int.from_bytes(head[:3], "big"))
+            flags += [head[4]] if head[3] == 1 else []
+    return flags
+
+
+def test_answers_that_nobody_takes_are_bounded(server, channel):
+    """The window of each call is shut: answers stay with the server, up to its limit."""
+    message = bytes(1) + struct.pack(">I", 1 << 20) + bytes(1 << 20)
+    parts = [message[at:at + 16384] for at in range(0, len(message), 16384)]
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(LONG)
+        s.connect(server.path)
+        s.sendall(PREFACE + frame(4, 0, 0, struct.pack(">HI", 4, 0)))
+        with concurrent.futures.ThreadPoolExecutor(1) as reader:
+            flags = reader.submit(headers_of, s, 100)
+            for stream in range(1, 200, 2):
+                s.sendall(frame(1, 4, stream, request_headers(b"Echo")) + b"".join(
+                    frame(0, part is parts[-1], stream, part) for part in parts))
+            refused = [f & 1 for f in flags.result(LONG)]
+        assert 36 <= sum(refused) < 100
+        assert unary(channel, "Echo", b"x") == b"x"

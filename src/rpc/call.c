@@ -273,6 +273,7 @@ static int wait_message(struct rpc_call *call, struct hw_err *e)
 int rpc_receive(struct rpc_call *call, struct buf *ret, struct hw_err *e)
 {
 	bool streams = call->method->flags & RPC_STREAM_IN;
+	bool instant = call->method->flags & RPC_INSTANT; /* the loop itself: it collects at once */
 	struct rpc_message *m;
 	int r;
 
@@ -288,7 +289,7 @@ int rpc_receive(struct rpc_call *call, struct buf *ret, struct hw_err *e)
 		return r;
 	*ret = m->body;
 	free(m);
-	if (streams || ret->len > LARGE)
+	if (!instant && (streams || ret->len > LARGE))
 		tell_loop(call, false);
 	return 1;
 }

@@ -13,7 +13,8 @@
  *	refused, failed, finished   no      as before     yes     trailers are on their way
  *
  * Rules: what came of a call and is not taken counts for limits.held, and stops
- *        counting when the call is no longer its owner's.
+ *        counting when the call is no longer its owner's. So does what a server
+ *        has for a peer that does not take it, until it is taken.
  *        nghttp2's submit functions fail only for lack of memory or because the
  *        stream is gone already, which its close tells: their results are not
  *        looked at.
@@ -37,7 +38,8 @@ struct message {
 	struct list link;
 	uint8_t prefix[FRAME_PREFIX];
 	struct buf body;
-	size_t at; /* how much of both is sent */
+	size_t at;   /* how much of both is sent */
+	size_t held; /* its part of grpc.held */
 };
 
 static struct call *call_of(struct grpc_call *pub)
@@ -63,8 +65,9 @@ struct call *call_new(struct grpc *g)
 	return c;
 }
 
-static void message_free(struct message *m)
+static void message_free(struct call *c, struct message *m)
 {
+	c->grpc->held -= m->held;
 	list_remove(&m->link);
 	buf_done(&m->body);
 	free(m);
@@ -73,7 +76,7 @@ static void message_free(struct message *m)
 static void drop_output(struct call *c)
 {
 	list_for_each_safe(struct message, m, &c->out, link)
-		message_free(m);
+		message_free(c, m);
 }
 
 /* No longer the owner's: what it holds is dropped, what still comes is not looked at. */
@@ -172,7 +175,7 @@ static size_t copy_output(struct call *c, uint8_t *to, size_t room)
 		done += copy_message(m, to + done, room - done);
 		if (m->at < FRAME_PREFIX + m->body.len)
 			break;
-		message_free(m);
+		message_free(c, m);
 	}
 	return done;
 }
@@ -490,6 +493,19 @@ void grpc_taken(struct grpc_call *call)
 	c->held = c->in.message.len;
 }
 
+static int check_room(const struct grpc *g, size_t len, struct hw_err *e)
+{
+	if (len > g->limits.message)
+		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
+				  "a message of %zu bytes is longer than the limit of %u", len,
+				  g->limits.message);
+	if (g->role == GRPC_SERVER && len > g->limits.held - g->held)
+		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
+				  "answers that are not taken exceed %zu bytes on one connection",
+				  g->limits.held);
+	return 0;
+}
+
 /**
  * grpc_send() - queue a message
  * @call:    the call; not after grpc_end()
@@ -500,17 +516,17 @@ int grpc_send(struct grpc_call *call, struct buf *message, struct hw_err *e)
 {
 	struct call *c = call_of(call);
 	struct message *m;
+	int r;
 
 	assert(c->owned && !c->ending);
-	if (message->len > c->grpc->limits.message) {
-		size_t len = message->len;
-
+	r = check_room(c->grpc, message->len, e);
+	if (r < 0) {
 		buf_done(message);
-		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
-				  "a message of %zu bytes is longer than the limit of %u", len,
-				  c->grpc->limits.message);
+		return r;
 	}
 	m = mem_new(sizeof(*m));
+	m->held = c->grpc->role == GRPC_SERVER ? message->len : 0;
+	c->grpc->held += m->held;
 	frame_prefix(m->prefix, message->len);
 	m->body = *message;
 	*message = (struct buf){ 0 };

@@ -8,7 +8,8 @@
  *        whose owner is slow must not stop the others; a call's own as its
  *        messages are taken.
  *        Floods of resets, pings, settings and continuations are nghttp2's to
- *        end (its limits are on unless asked otherwise).
+ *        end (its limits are on unless asked otherwise). Answers to a peer that
+ *        does not read are counted here: grpc_is_full().
  */
 #include "rpc/grpc-call.h"
 
@@ -314,7 +315,15 @@ bool grpc_is_usable(const struct grpc *g)
 }
 
 /**
- * grpc_held() - bytes of messages that are half here, or here and not taken
+ * grpc_is_full() - whether more frames wait for the peer than it could have calls
+ */
+bool grpc_is_full(const struct grpc *g)
+{
+	return nghttp2_session_get_outbound_queue_size(g->session) > 2 * (size_t)g->limits.streams;
+}
+
+/**
+ * grpc_held() - bytes of messages that are half here, or not taken: by us, or by the peer
  */
 size_t grpc_held(const struct grpc *g)
 {

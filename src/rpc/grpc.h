@@ -38,7 +38,7 @@ struct grpc_limits {
 	uint32_t streams; /* calls at a time */
 	uint32_t header;  /* bytes of the headers of a call, as HTTP/2 counts */
 	uint32_t message; /* bytes of one, in both directions */
-	size_t held;	  /* bytes of all messages that are half here or wait to be taken */
+	size_t held; /* bytes of all messages that are half here, or wait to be taken by either */
 };
 
 #define GRPC_LIMITS                                                                                \
@@ -86,6 +86,7 @@ void grpc_tick(struct grpc *g, int64_t now);
 void grpc_drain(struct grpc *g); /* take no new calls, tell the peer; those that run go on */
 bool grpc_is_done(const struct grpc *g);   /* nothing to read or write any more: close it */
 bool grpc_is_usable(const struct grpc *g); /* client: may start calls */
+bool grpc_is_full(const struct grpc *g);   /* read no more before the peer has read something */
 size_t grpc_held(const struct grpc *g);	   /* bytes that count for limits.held */
 
 /* ---- calls -------------------------------------------------------------------------- */
@@ -93,7 +94,8 @@ size_t grpc_held(const struct grpc *g);	   /* bytes that count for limits.held *
 int grpc_start(struct grpc *g, const char *path, int64_t timeout, int64_t now, void *user,
 	       struct grpc_call **ret_call, struct hw_err *e);
 void grpc_taken(struct grpc_call *call); /* what message() brought is dealt with */
-/* Takes the bytes, also on failure. -EMSGSIZE: longer than the limit. */
+/* Takes the bytes, also on failure. STATUS_RESOURCE_EXHAUSTED: longer than the limit, or, of a server's
+ * messages that the peer does not take, too much in all. */
 int grpc_send(struct grpc_call *call, struct buf *message, struct hw_err *e);
 void grpc_end(struct grpc_call *call); /* client: no more messages */
 void grpc_finish(struct grpc_call *call, enum status_code code, const char *text); /* server */

@@ -179,9 +179,11 @@ static void send_messages(struct rpc_call *call, struct list *out)
 
 	list_for_each_safe(struct rpc_message, m, out, link) {
 		list_remove(&m->link);
-		if (call->stream)
-			(void)grpc_send(call->stream, &m->body,
-					&e); /* rpc_send() has measured it */
+		if (call->stream && grpc_send(call->stream, &m->body, &e) < 0) {
+			rpc_call_over(call, status_of(&e));
+			grpc_finish(call->stream, status_of(&e), e.msg);
+			let_go(call);
+		}
 		buf_done(&m->body);
 		free(m);
 	}
@@ -195,9 +197,9 @@ static void collect(struct rpc_server *s, struct rpc_call *call, bool done)
 	rpc_call_collect(call, &out, &taken);
 	while (call->stream && taken-- > 0)
 		grpc_taken(call->stream);
-	send_messages(call, &out);
 	if (call->stream)
 		conn_mark(call->conn);
+	send_messages(call, &out);
 	if (!done)
 		return;
 	if (call->stream) {

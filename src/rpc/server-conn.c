@@ -92,7 +92,9 @@ static void conn_flush(struct conn *c)
 	if (c->out.len > 0 && c->stalled == TIME_NEVER)
 		c->stalled = time_deadline(c->server->config.stall_ms);
 	server_wake_at(c->server, c->stalled);
-	conn_poll(c, UV_READABLE | (c->out.len > 0 ? UV_WRITABLE : 0));
+	conn_poll(c, c->out.len == 0	     ? UV_READABLE
+		     : grpc_is_full(c->grpc) ? UV_WRITABLE
+					     : UV_READABLE | UV_WRITABLE);
 }
 
 /**

@@ -249,6 +249,21 @@ static void calls(void **state)
 	assert_int_equal(w->ended[STATUS_INTERNAL], 1);
 }
 
+static void instant(void **state)
+{
+	AUTO(rpc_client_close) struct rpc_client *client = NULL;
+	struct world *w = *state;
+	char large[200001];
+
+	memset(large, 'x', sizeof(large) - 1);
+	large[sizeof(large) - 1] = '\0';
+	serve(w, &usual);
+	client = dial(w);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(call(client, "Now", large), STATUS_OK);
+	assert_int_equal(call(client, "Echo", "still here"), STATUS_OK);
+}
+
 static void answers_stream(void **state)
 {
 	struct world *w = *state;
@@ -622,6 +637,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST("server: a thread serves each call, and each ends as it should", calls),
+		TEST("server: a large request is answered on the spot, too", instant),
 		TEST("server: answers stream from a thread, other calls go on meanwhile",
 		     answers_stream),
 		TEST("server: requests stream to a thread", requests_stream),
