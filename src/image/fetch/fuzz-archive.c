@@ -23,12 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void add_member(struct buf *tar, const char *name, const char *content, size_t len)
 {
+	static const char zeros[TAR_BLOCK], magic[8] = { 'u', 's', 't', 'a', 'r', 0, '0', '0' };
 	uint8_t head[TAR_BLOCK] = { 0 };
-	static const char zeros[TAR_BLOCK];
 
 	snprintf((char *)head, 100, "%s", name);
 	snprintf((char *)head + 124, 12, "%011zo", len);
-	memcpy(head + 257, "ustar\00000", 8);
+	memcpy(head + 257, magic, sizeof(magic));
 	head[156] = '0';
 	put_sums(head, sizeof(head));
 	buf_add(tar, head, sizeof(head));
