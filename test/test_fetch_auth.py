@@ -316,6 +316,14 @@ def test_a_certificate_without_its_key_is_named(secure, authority, tmp_path):
         Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 
 
+def test_what_is_wrong_with_certificates_of_others_is_no_matter(secure, authority, tmp_path):
+    certs = certs_for(tmp_path, secure.host, authority, ("ca.crt", "ca.crt"))
+    certs_for(tmp_path, "other.example", authority, ("client.crt", "me.cert"))
+    for name in "000.example", "gone.example":
+        (pathlib.Path(certs) / name).symlink_to("nowhere")
+    Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
+
+
 def test_plain_http_is_not_spoken_unless_it_is_allowed(server, tmp_path):
     with pytest.raises(Failed) as failed:
         Puller(tmp_path, retries=0).pull(server.host + "/app:latest")

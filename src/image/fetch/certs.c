@@ -27,6 +27,7 @@ static void host_free(void *p)
 	buf_done(&h->authorities);
 	buf_done(&h->cert);
 	buf_done(&h->key);
+	free(h->broken);
 	free(h);
 }
 
@@ -53,7 +54,6 @@ static int read_pair(struct certs_host *h, int dir, const char *name, struct hw_
 	r = read_into(dir, name, &h->cert, e);
 	if (r == 0)
 		r = read_into(dir, key, &h->key, e);
-	/* -ENOENT would read as if there were no certificates at all */
 	return r == -ENOENT ? err_text(e, -EINVAL, "%s is without its %s", name, key) : r;
 }
 
@@ -68,25 +68,28 @@ static int each_file(void *ctx, const struct file_entry *entry, struct hw_err *e
 	return 0;
 }
 
+/* What is wrong with one host's is kept until somebody asks for them. */
 static int each_host(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct certs *c = ctx;
 	struct certs_host *h;
-	int r;
 
 	if (entry->type != DT_DIR && entry->type != DT_LNK)
 		return 0;
 	h = mem_new(sizeof(*h));
 	map_set(c->hosts, entry->name, h);
-	r = file_walk(entry->dir, entry->name, each_file, h, e);
-	return r < 0 ? err_ctx(e, "certificates of %s", entry->name) : 0;
+	if (file_walk(entry->dir, entry->name, each_file, h, e) < 0) {
+		err_ctx(e, "certificates of %s", entry->name);
+		h->broken = str_copy(e->msg);
+	}
+	return 0;
 }
 
 /**
  * certs_load() - read the certificates of all hosts
  * @dir: one that is not there has none; NULL: none
  *
- * Return: 0, or negative errno: a certificate without its key, or unreadable
+ * Return: 0, or negative errno: the folder cannot be read
  */
 int certs_load(const char *dir, struct certs **ret_certs, struct hw_err *e)
 {
@@ -122,4 +125,16 @@ const struct certs_host *certs_find(const struct certs *c, const char *host, con
 	const struct certs_host *h = map_find(c->hosts, both);
 
 	return h ? h : map_find(c->hosts, host);
+}
+
+/**
+ * certs_check() - may a host be asked?
+ *
+ * Return: 0, also where there is nothing for it; -EINVAL: what there is cannot be read
+ */
+int certs_check(const struct certs *c, const char *host, const char *port, struct hw_err *e)
+{
+	const struct certs_host *h = certs_find(c, host, port);
+
+	return h && h->broken ? err_text(e, -EINVAL, "%s", h->broken) : 0;
 }

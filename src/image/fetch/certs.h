@@ -5,7 +5,8 @@
  * What:  a folder with one folder for each HOST or HOST:PORT, as Docker and
  *        containers/image have it: *.crt are authorities to be trusted besides
  *        the system's, NAME.cert with NAME.key is what we show.
- * Rules: all is read at once, while the process may still read the keys.
+ * Rules: all is read at once, while the process may still read the keys. What is
+ *        wrong with one host's certificates is no matter to the others.
  */
 #ifndef IMAGE_FETCH_CERTS_H
 #define IMAGE_FETCH_CERTS_H
@@ -18,6 +19,7 @@
 
 struct certs_host {
 	struct buf authorities, cert, key; /* PEM; empty: none */
+	char *broken;			   /* what is wrong with them; NULL: nothing */
 };
 
 struct certs;
@@ -25,6 +27,7 @@ struct certs;
 int certs_load(const char *dir, struct certs **ret_certs, struct hw_err *e); /* NULL: none */
 void certs_free(struct certs *c);
 const struct certs_host *certs_find(const struct certs *c, const char *host, const char *port);
+int certs_check(const struct certs *c, const char *host, const char *port, struct hw_err *e);
 
 AUTO_DEFINE(certs_free, struct certs);
 

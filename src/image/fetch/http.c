@@ -168,6 +168,8 @@ static int walk(struct http *h, const struct http_question *q, struct http_answe
 		if (r == 0 && i > 0)
 			r = check_way(q, &first, &here, a->remote, url, e);
 		if (r == 0)
+			r = certs_check(h->certs, here.host, here.port, e);
+		if (r == 0)
 			r = step_run(&s, url, &here, place_equal(&first, &here));
 		if (r < 0)
 			return r;
