@@ -253,6 +253,16 @@ def test_a_layer_that_a_mirror_has_not_comes_from_the_registry(server, mirror, p
     assert puller.file(said, 1, "etc/more") == b"two"
 
 
+def test_a_layer_of_which_a_mirror_has_something_else_comes_from_the_registry(server, mirror, puller):
+    image = Image()
+    server.add(image)
+    mirror.add(image)
+    mirror.blobs[digest(image.packed[0])] = b"<html>come back later</html>"
+    said = puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
+    assert said["resolved"]["host"] == mirror.host and len(server.requests) == 1
+    assert puller.file(said, 0, "etc/name") == b"one"
+
+
 def test_the_error_tells_of_mirrors_too(server, mirror, puller):
     with pytest.raises(Failed) as failed:
         puller.pull(server.host + "/app:latest", mirrors=[mirror.url])

@@ -8,6 +8,7 @@
  *	429, 5xx, no connection                the same, after a while
  *	it stands still, after many bytes      asked again from there
  *	404, 403, it stands still, ...         the next endpoint, from there
+ *	another length than promised           the same, as long as none of it was taken
  *	more, or other, bytes than promised    an error: DATA_LOSS
  *	a part was asked for, and came         the others as parts, several at a time
  *	a part was asked for, all came         what is there already is passed over
@@ -157,9 +158,9 @@ static int check(struct fetch *f, struct hw_err *e)
 }
 
 /* Another endpoint does not make better what is wrong with us, or with the bytes so far. */
-static bool is_final(int r)
+static bool is_final(const struct fetch *f, int r)
 {
-	return r == -EPIPE || r == -EBADMSG || r == -EFBIG;
+	return r == -EPIPE || r == -EFBIG || (r == -EBADMSG && f->at > 0);
 }
 
 static int fetch(struct fetch *f, struct hw_err *e)
@@ -172,7 +173,7 @@ static int fetch(struct fetch *f, struct hw_err *e)
 	for (size_t i = 0; i < r->n; i++) {
 		f->ep = &r->endpoints[(f->b->endpoint + i) % r->n];
 		code = fetch_from(f, e);
-		if (code == 0 || is_final(code))
+		if (code == 0 || is_final(f, code))
 			break;
 	}
 	return code < 0 ? code : check(f, e);
