@@ -455,6 +455,21 @@ def test_reload_of_a_broken_file_changes_nothing(make):
     d.logged("served method=Version call=")
 
 
+def test_reload_of_a_file_that_is_gone_changes_nothing(make):
+    d = make()
+    at = d.command.index("--config")
+    del d.command[at:at + 2]
+    usual = pathlib.Path("/etc/hawser/hawser.yaml")
+    usual.parent.mkdir(exist_ok=True)
+    usual.write_text("log-level: debug\n")
+    d.start()
+    usual.unlink()
+    d.signal(signal.SIGHUP)
+    d.logged("the configuration stays as it was: ")
+    d.call("Version")
+    d.logged("served method=Version call=")
+
+
 def test_log_as_json_has_the_call(make):
     d = make("--log-format", "json", "--log-level", "debug")
     with open(d.dir / "log", "wb") as log:
@@ -601,7 +616,7 @@ def test_many_calls_while_it_is_reloaded_on_threads(make, tmp_path, method):
 
 
 def test_clients_that_hang_do_not_delay_the_end(make):
-    d = make().start()
+    d = make("--drain-timeout", "600").start()  # more than we wait
     crowd = [socket.socket(socket.AF_UNIX) for _ in range(20)]
     for c in crowd:
         c.connect(d.socket)

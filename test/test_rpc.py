@@ -324,7 +324,7 @@ def test_grpcio_server_is_told_the_deadline(their_server):
 
 def test_nobody_serves(tmp_path):
     status, text = call(str(tmp_path / "nobody"), "Echo", "x")
-    assert status == 1 and text.startswith("NOT_FOUND connect to ")
+    assert status == 1 and text.startswith("INTERNAL connect to ")
 
 
 # ---- broken frames -------------------------------------------------------------------------

@@ -39,7 +39,7 @@ int api_call(struct rpc_client *client, const ProtobufCServiceDescriptor *servic
 	r = rpc_client_call(client, path, &bytes, deadline, &answer, e);
 	if (r < 0)
 		return r;
-	if (message_decode(m->output, &answer, ret_answer, e) < 0)
+	if (message_decode(m->output, &answer, MESSAGE_ANSWER_MAX, ret_answer, e) < 0)
 		return err_ctx(e, "answer to %s", method);
 	return 0;
 }
@@ -76,7 +76,7 @@ int api_stream_receive(struct rpc_stream *stream, const ProtobufCMessageDescript
 
 	if (r != 1)
 		return r;
-	r = message_decode(type, &bytes, ret_message, e);
+	r = message_decode(type, &bytes, MESSAGE_ANSWER_MAX, ret_message, e);
 	return r < 0 ? r : 1;
 }
 
@@ -88,7 +88,7 @@ int api_receive(struct rpc_call *call, const ProtobufCMessageDescriptor *type,
 
 	if (r != 1)
 		return r;
-	r = message_decode(type, &bytes, ret_message, e);
+	r = message_decode(type, &bytes, MESSAGE_REQUEST_MAX, ret_message, e);
 	return r < 0 ? r : 1;
 }
 

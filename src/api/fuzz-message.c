@@ -32,10 +32,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	type = types[data[0] % ARRAY_SIZE(types)];
 	buf_add(&bytes, data + 1, size - 1);
-	if (message_decode(type, &bytes, &message, &e) < 0)
+	if (message_decode(type, &bytes, MESSAGE_REQUEST_MAX, &message, &e) < 0)
 		return 0;
 	message_encode(message, &again);
-	r = message_decode(type, &again, &back, &e);
+	r = message_decode(type, &again, MESSAGE_REQUEST_MAX, &back, &e);
 	assert(r == 0);
 	message_encode(back, &twice);
 	assert(again.len == twice.len && memcmp(again.data, twice.data, again.len) == 0);

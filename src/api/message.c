@@ -21,7 +21,7 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 struct input {
 	const uint8_t *at, *end;
-	size_t *fields; /* seen so far, in all of the message */
+	size_t *left; /* fields that may still come, in all of the message */
 	unsigned depth;
 };
 
@@ -53,7 +53,7 @@ static bool take_value(struct input *in, unsigned wire, struct input *ret_value)
 	if ((wire != BYTES && wire != FIXED64 && wire != FIXED32) ||
 	    len > (uint64_t)(in->end - in->at))
 		return false;
-	*ret_value = (struct input){ in->at, in->at + len, in->fields, in->depth + 1 };
+	*ret_value = (struct input){ in->at, in->at + len, in->left, in->depth + 1 };
 	in->at += len;
 	return true;
 }
@@ -104,7 +104,7 @@ static int check_message(const ProtobufCMessageDescriptor *type, struct input in
 		if (!take_varint(&in, &tag) || tag >> 3 == 0 || tag > UINT32_MAX ||
 		    !take_value(&in, tag & 7, &value))
 			return broken(type, "not a protobuf message", e);
-		if (++*in.fields > MESSAGE_FIELDS_MAX)
+		if ((*in.left)-- == 0)
 			return broken(type, "too many fields", e);
 		f = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
 		if (f && (tag & 7) == BYTES)
@@ -132,16 +132,16 @@ void message_encode(const ProtobufCMessage *message, struct buf *ret)
  * message_decode() - bytes of somebody else as a message
  * @type:        what it should be
  * @bytes:       the bytes
+ * @max:         fields that it may have: MESSAGE_REQUEST_MAX or MESSAGE_ANSWER_MAX
  * @ret_message: to be freed with message_free()
  * @e:           the error
  */
-int message_decode(const ProtobufCMessageDescriptor *type, const struct buf *bytes,
+int message_decode(const ProtobufCMessageDescriptor *type, const struct buf *bytes, size_t max,
 		   ProtobufCMessage **ret_message, struct hw_err *e)
 {
 	const uint8_t *data = (const uint8_t *)str_or(bytes->data, "");
-	size_t fields = 0;
 	ProtobufCMessage *message;
-	int r = check_message(type, (struct input){ data, data + bytes->len, &fields, 0 }, e);
+	int r = check_message(type, (struct input){ data, data + bytes->len, &max, 0 }, e);
 
 	if (r < 0)
 		return r;

@@ -19,12 +19,13 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Of one message, all its parts counted: a list of 10,000 containers with all that is known of
- * them has half a million. */
-#define MESSAGE_FIELDS_MAX 1000000
+/* Fields of one message, all its parts counted, each of which may cost some 50 bytes. Of an answer: a list
+ * of 10,000 containers with all that is known of them has half a million. */
+#define MESSAGE_ANSWER_MAX  1000000
+#define MESSAGE_REQUEST_MAX 50000
 
 void message_encode(const ProtobufCMessage *message, struct buf *ret);
-int message_decode(const ProtobufCMessageDescriptor *type, const struct buf *bytes,
+int message_decode(const ProtobufCMessageDescriptor *type, const struct buf *bytes, size_t max,
 		   ProtobufCMessage **ret_message, struct hw_err *e);
 void message_free(ProtobufCMessage *message);
 

@@ -34,7 +34,9 @@ static void there_and_back(void **state)
 	config.n_labels = 1;
 	config.labels = labels;
 	message_encode(&config.base, &bytes);
-	assert_int_equal(message_decode(config.base.descriptor, &bytes, &message, &e), 0);
+	assert_int_equal(
+		message_decode(config.base.descriptor, &bytes, MESSAGE_REQUEST_MAX, &message, &e),
+		0);
 	back = (Runtime__V1__PodSandboxConfig *)message;
 	assert_string_equal(back->metadata->name, "web-0");
 	assert_true(back->metadata->attempt == 4000000000);
@@ -51,7 +53,8 @@ static int decode(const char *data, size_t len, struct hw_err *e)
 	AUTO(buf_done) struct buf bytes = { 0 };
 
 	buf_add(&bytes, data, len);
-	return message_decode(&runtime__v1__pod_sandbox_filter__descriptor, &bytes, &message, e);
+	return message_decode(&runtime__v1__pod_sandbox_filter__descriptor, &bytes,
+			      MESSAGE_REQUEST_MAX, &message, e);
 }
 
 #define DECODE(text, e) decode(text, sizeof(text) - 1, e)
@@ -63,9 +66,9 @@ static void empty(void **state)
 	struct hw_err e;
 
 	(void)state;
-	assert_int_equal(
-		message_decode(&runtime__v1__version_request__descriptor, &nothing, &message, &e),
-		0);
+	assert_int_equal(message_decode(&runtime__v1__version_request__descriptor, &nothing,
+					MESSAGE_REQUEST_MAX, &message, &e),
+			 0);
 	assert_int_equal(DECODE("", &e), 0);
 }
 
@@ -118,10 +121,10 @@ static void too_many_fields(void **state)
 	struct hw_err e;
 
 	(void)state;
-	for (int i = 0; i <= MESSAGE_FIELDS_MAX; i++)
+	for (int i = 0; i <= MESSAGE_REQUEST_MAX; i++)
 		buf_add(&bytes, "\x1a\0", 2);
-	assert_true(message_decode(&runtime__v1__pod_sandbox_filter__descriptor, &bytes, &message,
-				   &e) < 0);
+	assert_true(message_decode(&runtime__v1__pod_sandbox_filter__descriptor, &bytes,
+				   MESSAGE_REQUEST_MAX, &message, &e) < 0);
 	assert_string_equal(e.msg, "runtime.v1.PodSandboxFilter: too many fields");
 }
 

@@ -97,16 +97,33 @@ static void set_level(const struct config *c)
 		log_set_level(level);
 }
 
+static bool same_pins(const struct config *a, const struct config *b)
+{
+	const struct hw_strings *left = &a->pinned_images, *right = &b->pinned_images;
+
+	if (left->n != right->n)
+		return false;
+	for (size_t i = 0; i < left->n; i++)
+		if (!str_equal(left->v[i], right->v[i]))
+			return false;
+	return true;
+}
+
 /**
  * daemon_reload() - what a signal asks for
+ *
+ * A file that was there and is gone is an error: somebody is about to write it. Images
+ * are pinned anew only where that changes something, as the store may keep us waiting.
  */
 void daemon_reload(struct daemon *d)
 {
 	AUTO(config_unref) struct config *next = NULL, *old = NULL;
+	struct config_source source = d->source;
 	struct config *merged;
 	struct hw_err e;
 
-	if (config_load(&d->source, &next, &e) < 0) {
+	source.must_exist |= !str_empty(d->config->file);
+	if (config_load(&source, &next, &e) < 0) {
 		log_error("the configuration stays as it was: %s", e.msg);
 		return;
 	}
@@ -117,7 +134,7 @@ void daemon_reload(struct daemon *d)
 	pthread_mutex_unlock(&d->config_lock);
 	set_level(merged);
 	pull_configure(d->puller, merged);
-	if (daemon_pin_images(d, merged, &e) < 0)
+	if (!same_pins(old, merged) && daemon_pin_images(d, merged, &e) < 0)
 		log_error("pin images: %s", e.msg);
 	log_event(LOG_INFO, "the configuration was read again", "file", merged->file, NULL);
 }

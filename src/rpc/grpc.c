@@ -315,6 +315,14 @@ bool grpc_is_usable(const struct grpc *g)
 }
 
 /**
+ * grpc_is_idle() - whether there is no call, not even one whose answer is on its way
+ */
+bool grpc_is_idle(const struct grpc *g)
+{
+	return list_is_empty(&g->calls);
+}
+
+/**
  * grpc_is_full() - whether more frames wait for the peer than it could have calls
  */
 bool grpc_is_full(const struct grpc *g)

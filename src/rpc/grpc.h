@@ -86,6 +86,7 @@ void grpc_tick(struct grpc *g, int64_t now);
 void grpc_drain(struct grpc *g); /* take no new calls, tell the peer; those that run go on */
 bool grpc_is_done(const struct grpc *g);   /* nothing to read or write any more: close it */
 bool grpc_is_usable(const struct grpc *g); /* client: may start calls */
+bool grpc_is_idle(const struct grpc *g);   /* there is no call */
 bool grpc_is_full(const struct grpc *g);   /* read no more before the peer has read something */
 size_t grpc_held(const struct grpc *g);	   /* bytes that count for limits.held */
 

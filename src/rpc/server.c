@@ -19,6 +19,7 @@
 #include "base/time.h"
 #include "rpc/server-loop.h"
 
+#define IDLE_MS	     1000 /* that a connection without calls may live on when we stop */
 #define ACCEPT_BATCH 64
 #define ACCEPT_PAUSE 100 /* ms, when there are no descriptors left */
 
@@ -144,10 +145,12 @@ static void on_timer(uv_timer_t *timer)
 	if (now >= s->resume)
 		resume_listeners(s);
 	server_wake_at(s, s->resume);
+	server_wake_at(s, s->idle_at > now ? s->idle_at : TIME_NEVER);
 	server_wake_at(s, s->stop_at > now ? s->stop_at : TIME_NEVER);
 	list_for_each(struct conn, c, &s->conns, link) {
 		grpc_tick(c->grpc, now);
-		if (now >= c->stalled || now >= s->stop_at)
+		if (now >= c->stalled || now >= s->stop_at ||
+		    (now >= s->idle_at && grpc_is_idle(c->grpc)))
 			c->broken = true;
 		conn_mark(c);
 	}
@@ -176,7 +179,7 @@ int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 	}
 	s->config = *config;
 	s->loop = loop;
-	s->next = s->armed = s->resume = s->stop_at = TIME_NEVER;
+	s->next = s->armed = s->resume = s->idle_at = s->stop_at = TIME_NEVER;
 	uv_timer_init(loop, &s->timer);
 	s->async.data = s->timer.data = s;
 	list_init(&s->listeners);
@@ -247,8 +250,9 @@ void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), v
 	s->stopped = stopped;
 	s->stopped_ctx = ctx;
 	s->stop_at = ms > 0 ? time_deadline(ms) : time_now();
+	s->idle_at = time_sooner(s->stop_at, time_deadline(IDLE_MS));
 	s->resume = TIME_NEVER;
-	server_wake_at(s, s->stop_at);
+	server_wake_at(s, s->idle_at);
 	list_for_each_safe(struct listener, l, &s->listeners, link) {
 		list_remove(&l->link);
 		uv_close((uv_handle_t *)&l->poll, on_listener_closed);

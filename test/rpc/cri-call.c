@@ -116,7 +116,7 @@ static int call(const char *path, const ProtobufCServiceDescriptor *service,
 	int r = from_hex(hex, &bytes, e);
 
 	if (r == 0)
-		r = message_decode(method->input, &bytes, &request, e);
+		r = message_decode(method->input, &bytes, MESSAGE_REQUEST_MAX, &request, e);
 	if (r == 0)
 		r = rpc_client_open(path, &client, e);
 	if (r == 0)
