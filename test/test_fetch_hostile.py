@@ -446,6 +446,30 @@ def test_a_redirect_from_elsewhere_to_this_machine_is_refused(url, server, remot
 
 
 @pytest.fixture
+def proxy(monkeypatch):
+    """A proxy on this machine, which has what all servers have."""
+    s = Server()
+    monkeypatch.setenv("http_proxy", s.url)
+    yield s
+    s.close()
+
+
+def test_a_redirect_to_this_machine_is_refused_behind_a_proxy_on_it_too(proxy, server, puller):
+    redirect(proxy, Image(), server.url + "/x/blobs/{name}")
+    fails(puller, "registry.example", 9, "leads to this machine", plain_http=["registry.example"])
+    assert not proxy.asked(server.host)
+
+
+def test_behind_a_proxy_on_this_machine_redirects_are_followed(proxy, puller):
+    image = Image([member("f", data=os.urandom(50_000)) + END], packed=bytes)
+    redirect(proxy, image, "http://store.example/x/blobs/{name}")
+    blobs = proxy.before
+    proxy.before = lambda h: "store.example" not in h.path and blobs(h)
+    puller.pull("registry.example/app:latest", plain_http=["registry.example"], part=10_000)
+    assert len(proxy.asked("http://store.example/")) == 7
+
+
+@pytest.fixture
 def hosts():
     """Adds a line to /etc/hosts, which in the sandbox is a copy."""
     with open("/etc/hosts", encoding="utf-8") as file:

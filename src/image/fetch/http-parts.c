@@ -65,7 +65,7 @@ static int slot_start(struct ring *ring, struct slot *s, struct hw_err *e)
 	buf_reserve(&s->bytes, (size_t)(s->last - s->first + 1));
 	s->headers = http_setup(s->curl, ring->http, &q, p->url, &ring->place, true);
 	s->guard = (struct http_guard){ .on = p->guarded };
-	http_guard(s->curl, &s->guard);
+	http_guard(s->curl, ring->http, &s->guard);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
 	curl_easy_setopt(s->curl, CURLOPT_ERRORBUFFER, s->error);

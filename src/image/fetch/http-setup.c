@@ -102,8 +102,9 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sock
 }
 
 /** http_guard() - look at each address before a connection is made */
-void http_guard(CURL *curl, struct http_guard *guard)
+void http_guard(CURL *curl, const struct http *h, struct http_guard *guard)
 {
+	guard->on = guard->on && !h->proxied;
 	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, on_socket);
 	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, guard);
 }

@@ -16,6 +16,7 @@ struct http {
 	CURLM *multi; /* of http-parts.c; NULL: not needed so far */
 	const struct certs *certs;
 	int idle_ms;
+	bool proxied; /* by a proxy on this machine: an address says nothing of a server */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -25,7 +26,8 @@ struct http_guard {
 	bool refused; /* it did */
 };
 
-void http_guard(CURL *curl, struct http_guard *guard); /* borrowed while the question lasts */
+/* @guard is borrowed while the question lasts */
+void http_guard(CURL *curl, const struct http *h, struct http_guard *guard);
 
 /* Everything but callbacks. The list of headers is to be freed when it is done. */
 struct curl_slist *http_setup(CURL *curl, const struct http *h, const struct http_question *q,

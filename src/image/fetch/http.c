@@ -5,13 +5,14 @@
  * How:   libcurl follows no redirect: each step is a question of its own here,
  *        with the certificates of its own host, after a look at where it leads.
  *        That a name does not lead to this machine is seen when its address is
- *        known, before the connection is made.
+ *        known, before the connection is made; behind a proxy, by the name alone.
  */
 #include "image/fetch/http.h"
 
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -87,7 +88,7 @@ static void set_calls(struct step *s)
 {
 	CURL *curl = s->http->curl;
 
-	http_guard(curl, &s->guard);
+	http_guard(curl, s->http, &s->guard);
 	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(curl, CURLOPT_HEADERDATA, s);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
@@ -134,12 +135,30 @@ static bool is_redirect(const struct http_answer *a)
 	return false;
 }
 
-static bool peer_is_remote(struct http *h)
+/* Where libcurl looks for proxies. */
+static bool proxy_is_set(void)
+{
+	static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
+					     "all_proxy", "ALL_PROXY" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (!str_empty(getenv(names[i])))
+			return true;
+	return false;
+}
+
+/* By its address, which is a proxy's where there is one; then by its name. */
+static bool peer_is_remote(struct http *h, const struct place *p)
 {
 	char *ip = NULL;
 
 	curl_easy_getinfo(h->curl, CURLINFO_PRIMARY_IP, &ip);
-	return ip && *ip && !url_is_local_address(ip);
+	if (str_empty(ip))
+		return false;
+	if (!url_is_local_address(ip))
+		return true;
+	h->proxied = proxy_is_set() && !place_is_local(p);
+	return h->proxied;
 }
 
 /* Do we go there? What is posted is a secret of the first server's. */
@@ -174,7 +193,7 @@ static int walk(struct http *h, const struct http_question *q, struct http_answe
 		if (r < 0)
 			return r;
 		if (i == 0)
-			a->remote = peer_is_remote(h);
+			a->remote = peer_is_remote(h, &first);
 		if (!is_redirect(a)) {
 			a->moved = !place_equal(&first, &here);
 			a->url = take_ptr(url);
