@@ -314,6 +314,37 @@ def test_layers_of_a_pull_that_goes_on_stay_when_an_image_is_removed(server, sta
     assert daemon.join(1)[0] == "ok"
 
 
+class Silence:
+    """A registry that takes a request whose path ends so, and says no more."""
+
+    def __init__(self, server, end):
+        self.over = threading.Event()
+        server.before = lambda h: h.path.endswith(end) and (self.over.wait(WAIT), setattr(h, "close_connection", True))
+
+
+@pytest.mark.parametrize("what", ["/manifests/latest", "config", "layer"])
+def test_a_registry_that_is_silent_is_given_up(what, server, start):
+    image = Image()
+    server.add(image)
+    silence = Silence(server, {"config": digest(image.config), "layer": digest(image.packed[1])}.get(what, what))
+    daemon = start("--idle", "1000")
+    answer = daemon.pull(server.host + "/app")
+    silence.over.set()
+    assert answer[:3] == ["error", "110", "4"] and server.host in answer[3]
+    assert daemon.images() == []
+
+
+def test_a_registry_that_is_silent_is_given_up_and_the_next_is_asked(server, start):
+    image = Image()
+    server.add(image)
+    mirror = Server()
+    silence = Silence(mirror, "/manifests/latest")
+    daemon = start("--idle", "1000", "--plain-http", mirror.host, "--mirror", "%s=http://%s" % (server.host, mirror.host))
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    silence.over.set()
+    mirror.close()
+
+
 def test_a_reference_that_is_none(server, start):
     answer = start().pull(server.host + "/Not:a:name")
     assert answer[:3] == ["error", "22", "3"]
@@ -369,6 +400,13 @@ def test_hawser_fetch(what, server, start, tmp_path):
     daemon = start(program=script(tmp_path / "fetch", text))
     answer = daemon.pull(server.host + "/app")
     assert answer[0] == "error" and error in answer[3]
+    assert daemon.images() == [] and daemon.layers() == []
+
+
+def test_hawser_fetch_that_is_stuck_is_given_up(server, start, tmp_path):
+    daemon = start("--idle", "200", program=script(tmp_path / "fetch", "import time; time.sleep(1000)"))
+    answer = daemon.pull(server.host + "/app")
+    assert answer[:3] == ["error", "110", "4"] and "hawser-fetch has said nothing for 1 s" in answer[3]
     assert daemon.images() == [] and daemon.layers() == []
 
 

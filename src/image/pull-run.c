@@ -17,6 +17,7 @@
 #include "image/pull-run.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -29,7 +30,7 @@
 #include "base/time.h"
 #include "image/pull-image.h"
 
-#define SILENCE_MS (10 * 60 * 1000) /* besides what is allowed to a registry */
+#define ARCHIVE_MS (10 * 60 * 1000) /* to read all of one, before there is something to say */
 #define MESSAGE_MS (30 * 1000)	    /* for the rest of a message that has begun */
 #define DEATH_MS   2000		    /* to be gone, after the socket was closed */
 
@@ -210,6 +211,17 @@ static void close_theirs(struct talk *t)
 	t->theirs = -1;
 }
 
+/* How long it may have nothing to say. It gives up each place that it asks after idle_ms itself, and
+ * says why; so this is for one that is stuck. */
+static int silence_ms(const struct job *job)
+{
+	int64_t ms = 2 * (int64_t)job->idle_ms * (int64_t)(job->mirrors.n + 1);
+
+	if (job->image > 0)
+		return ARCHIVE_MS;
+	return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
 static int step(struct talk *t, struct hw_err *e)
 {
 	struct pollfd fds[] = {
@@ -217,7 +229,7 @@ static int step(struct talk *t, struct hw_err *e)
 		{ .fd = t->p->stop, .events = POLLIN },
 		{ .fd = t->theirs < 0 ? -1 : child_fd(t->child), .events = POLLIN },
 	};
-	int silence = SILENCE_MS + 2 * t->p->job->idle_ms;
+	int silence = silence_ms(t->p->job);
 	bool work = pull_image_has_more(t->image);
 	int n = poll(fds, ARRAY_SIZE(fds), work ? 0 : silence);
 
@@ -227,7 +239,7 @@ static int step(struct talk *t, struct hw_err *e)
 		return pull_image_keep(t->image, e) < 0 ? fail(t, "store it", e) : 0;
 	if (n == 0)
 		return err_text(e, -ETIMEDOUT, "%s %s: hawser-fetch has said nothing for %d s",
-				job_verb(t->p->job), t->p->job->reference, silence / 1000);
+				job_verb(t->p->job), t->p->job->reference, (silence + 999) / 1000);
 	if (fds[1].revents)
 		return err_text(e, -ECANCELED, "%s %s: cancelled", job_verb(t->p->job),
 				t->p->job->reference);

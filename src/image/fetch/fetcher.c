@@ -108,8 +108,15 @@ static int say_progress(struct work *w, enum job_type type, struct hw_err *e)
 	return say(w->fetcher, type, job_step_fields, &step, e);
 }
 
+/* Every now and then. */
+static int tell(struct work *w, struct hw_err *e)
+{
+	return time_now() - w->told_at < PROGRESS_NS ? 0 : say_progress(w, JOB_PROGRESS, e);
+}
+
 /* ---- one layer ------------------------------------------------------------- */
 
+/* A little that is fetched may be much to be unpacked: that is progress, too. */
 static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct work *w = ctx;
@@ -129,7 +136,7 @@ static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 		p += n > 0 ? n : 0;
 		len -= n > 0 ? (size_t)n : 0;
 	}
-	return 0;
+	return tell(w, e);
 }
 
 static int take_bytes(void *ctx, const void *data, size_t len, struct hw_err *e)
@@ -142,9 +149,7 @@ static int take_bytes(void *ctx, const void *data, size_t len, struct hw_err *e)
 	if (r == 0)
 		r = expand_feed(w->expand, data, len, e);
 	w->got += (int64_t)len;
-	if (r == 0 && time_now() - w->told_at >= PROGRESS_NS)
-		r = say_progress(w, JOB_PROGRESS, e);
-	return r;
+	return r < 0 ? r : tell(w, e);
 }
 
 static int fetch_layer(struct work *w, struct hw_err *e)

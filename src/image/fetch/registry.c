@@ -13,7 +13,7 @@
 
 #define BACKOFF_MS     250
 #define BACKOFF_MAX_MS 8000
-#define PATIENCE_MS    60000 /* in all, whatever a server asks for */
+#define PATIENCE_MS    60000 /* in all, whatever a server asks for; but never beyond idle_ms */
 
 /* ---- endpoints ------------------------------------------------------------- */
 
@@ -189,6 +189,7 @@ bool registry_wait(const struct registry *r, struct patience *p, int error,
 		   const struct http_answer *answer)
 {
 	int64_t ms = (int64_t)BACKOFF_MS << (p->tries < 8 ? p->tries : 8);
+	int64_t most = r->job->idle_ms < PATIENCE_MS ? r->job->idle_ms : PATIENCE_MS;
 
 	if (!http_may_retry(error) || p->tries >= r->job->retries)
 		return false;
@@ -196,7 +197,7 @@ bool registry_wait(const struct registry *r, struct patience *p, int error,
 		ms = BACKOFF_MAX_MS;
 	if (answer->retry_after >= 0)
 		ms = (int64_t)answer->retry_after * 1000;
-	if (p->waited_ms + ms > PATIENCE_MS)
+	if (p->waited_ms + ms > most)
 		return false;
 	p->tries++;
 	p->waited_ms += ms;
