@@ -159,7 +159,8 @@ static void tell(void *ctx, const struct pull_layer *layers, size_t n)
 	if (answer.n_layers > 0)
 		api_send(p->call, &answer.base, &e);
 	p->told = mem_resize(p->told, n + 1, sizeof(*p->told));
-	memcpy(p->told, layers, n * sizeof(*layers));
+	if (n > 0)
+		memcpy(p->told, layers, n * sizeof(*layers));
 	p->n = n;
 }
 

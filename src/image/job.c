@@ -161,19 +161,23 @@ int job_decode(const struct job_message *m, const struct hw_field *table, void *
 static const struct {
 	int code, wire;
 } meanings[] = {
-	{ -ECANCELED, 1 }, /* CANCELLED */
-	{ -ETIMEDOUT, 4 }, /* DEADLINE_EXCEEDED: nothing moves */
-	{ -ENODATA, 5 },   /* NOT_FOUND: there is no such image; ENOENT is a file of ours */
-	{ -EACCES, 7 },	   /* PERMISSION_DENIED */
-	{ -EBUSY, 8 },	   /* RESOURCE_EXHAUSTED: we ask too often */
-	{ -ENOSPC, 8 },	   /* no room here */
-	{ -EDQUOT, 8 },	     { -EFBIG, 8 }, /* more than we take */
-	{ -EPERM, 9 },	     /* FAILED_PRECONDITION: we do not go where we are sent */
-	{ -EOPNOTSUPP, 12 }, /* UNIMPLEMENTED: of a kind that we do not know */
-	{ -EAGAIN, 14 },     /* UNAVAILABLE: it may go better later */
-	{ -EPROTO, 14 },     /* no TLS, or no HTTP */
-	{ -EBADMSG, 15 },    /* DATA_LOSS: it is not what it should be */
-	{ -EINVAL, 15 },     { -EKEYREJECTED, 16 }, /* UNAUTHENTICATED */
+	{ -ECANCELED, 1 },     /* CANCELLED */
+	{ -ETIMEDOUT, 4 },     /* DEADLINE_EXCEEDED: nothing moves */
+	{ -ENODATA, 5 },       /* NOT_FOUND: there is no such image; ENOENT is a file of ours */
+	{ -EACCES, 7 },	       /* PERMISSION_DENIED */
+	{ -EBUSY, 8 },	       /* RESOURCE_EXHAUSTED: we ask too often */
+	{ -ENOSPC, 8 },	       /* no room here */
+	{ -EDQUOT, 8 },	       /* for us */
+	{ -EMFILE, 8 },	       /* no descriptors here */
+	{ -ENFILE, 8 },	       /* for anybody */
+	{ -EFBIG, 8 },	       /* more than we take */
+	{ -EPERM, 9 },	       /* FAILED_PRECONDITION: we do not go where we are sent */
+	{ -EOPNOTSUPP, 9 },    /* of a kind that we do not know; UNIMPLEMENTED is for calls */
+	{ -EAGAIN, 14 },       /* UNAVAILABLE: it may go better later */
+	{ -EPROTO, 14 },       /* no TLS, or no HTTP */
+	{ -EBADMSG, 15 },      /* DATA_LOSS: it is not what it should be */
+	{ -EINVAL, 15 },       /* nor is this */
+	{ -EKEYREJECTED, 16 }, /* UNAUTHENTICATED */
 };
 
 /** job_meaning() - an error as one of gRPC's codes */
