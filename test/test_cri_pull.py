@@ -318,6 +318,38 @@ def test_the_daemon_stops_in_the_middle_of_a_pull(daemon, server):
     assert pull(daemon, server.host + NAME)[0] == 0
 
 
+def test_killed_in_the_middle_of_a_pull_the_daemon_has_what_was_complete(daemon, server):
+    image = image_with()
+    server.add(image)
+    go = threading.Event()
+    server.before = lambda h: h.path.endswith(digest(image.packed[1])) and not go.wait(LONG)
+    with daemon.dial() as channel:
+        call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
+            spec(server.host + NAME), timeout=LONG)
+        wait_until(lambda: daemon.call("ImageFsInfo")[1].get("image_filesystems.0.inodes_used.value", "0") != "0")
+        daemon.process.kill()
+        daemon.process.wait(LONG)
+        assert call.exception(LONG) is not None
+    go.set()
+    daemon.start()
+    wait_until(lambda: leftovers(daemon) == [])
+    assert images(daemon) == {}
+    assert pull(daemon, server.host + NAME)[0] == 0
+    assert [len(server.asked(digest(p))) for p in image.packed] == [1, 2]
+
+
+def test_a_silent_registry_is_given_up_after_the_pull_timeout(daemon, server):
+    server.add(image_with())
+    go = threading.Event()
+    server.before = lambda h: "/manifests/" in h.path and not go.wait(LONG)
+    assert daemon.stop() == 0
+    daemon.command += ["--pull-timeout", "1"]
+    daemon.start()
+    status, text = pull(daemon, server.host + NAME)
+    go.set()
+    assert status == 1 and text.startswith("DEADLINE_EXCEEDED pull ") and server.host in text
+
+
 def parent_of(pid):
     try:
         with open("/proc/%s/stat" % pid) as f:
