@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/credentials.c - who asks a registry, as CRI and hawser.v1 say it
+ * cri/credentials.c - who asks a registry, as requests of CRI and hawser.v1 say it
  */
 #include "cri/credentials.h"
 
-#include <errno.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/str.h"
 
 /* "https://index.docker.io/v1/", "registry:5000", "https://registry/v2": the host and port. */
@@ -28,20 +26,6 @@ static bool is_for(const char *address, const struct reference *ref)
 	host = host_of(address);
 	return str_equal(host, ref->domain) || str_equal(host, reference_host(ref)) ||
 	       (str_equal(host, "index.docker.io") && str_equal(ref->domain, "docker.io"));
-}
-
-/* base64 of "username:password"; some put NULs behind it. */
-static int decode_auth(const char *auth, struct credentials *ret, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf text = { 0 };
-	char *colon;
-
-	if (!base64_decode(auth, &text) || !(colon = memchr(text.data, ':', text.len)))
-		return err_text(e, -EINVAL, "auth is not base64 of username:password");
-	ret->username = str_ncopy(text.data, (size_t)(colon - text.data));
-	ret->password = str_copy(colon + 1);
-	explicit_bzero(text.data, text.len);
-	return 0;
 }
 
 /**
@@ -67,26 +51,11 @@ int credentials_choose(const struct credentials_given *given, const struct refer
 	} else if (!str_empty(given->identity_token)) {
 		c.identity_token = str_copy(given->identity_token);
 	} else if (!str_empty(given->auth)) {
-		r = decode_auth(given->auth, &c, e);
+		r = credentials_decode(&c, given->auth, e);
 	} else if (!str_empty(given->registry_token)) {
 		c.registry_token = str_copy(given->registry_token);
 	}
 	if (r == 0)
 		*ret_credentials = c;
 	return r;
-}
-
-static void forget(char *secret)
-{
-	if (secret)
-		explicit_bzero(secret, strlen(secret));
-	free(secret);
-}
-
-void credentials_done(struct credentials *c)
-{
-	forget(c->username);
-	forget(c->password);
-	forget(c->identity_token);
-	forget(c->registry_token);
 }

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/credentials.h - who asks a registry, as CRI and hawser.v1 say it
+ * cri/credentials.h - who asks a registry, as requests of CRI and hawser.v1 say it
  *
  * Rules: of several kinds that a request has one is used: name and password, then
  *        an identity token, then both in one text (auth), then a registry's token.
  *        What is for another host is as if it were not there.
- *        Secrets are overwritten before they are freed.
  */
 #ifndef CRI_CREDENTIALS_H
 #define CRI_CREDENTIALS_H
 
 #include "base/err.h"
-#include "base/mem.h"
+#include "image/credentials.h"
 #include "image/reference.h"
-
-/* NULL: none */
-struct credentials {
-	char *username, *password;
-	char *identity_token;
-	char *registry_token;
-};
 
 /* As the requests have it; "" or NULL: not given. */
 struct credentials_given {
@@ -31,8 +23,5 @@ struct credentials_given {
 
 int credentials_choose(const struct credentials_given *given, const struct reference *ref,
 		       struct credentials *ret_credentials, struct hw_err *e);
-void credentials_done(struct credentials *c);
-
-AUTO_VALUE_DEFINE(credentials_done, struct credentials);
 
 #endif

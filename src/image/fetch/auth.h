@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "image/fetch/credentials.h"
+#include "image/credentials.h"
 #include "image/fetch/http.h"
 
 struct auth;

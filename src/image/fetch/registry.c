@@ -9,6 +9,7 @@
 
 #include "base/str.h"
 #include "base/time.h"
+#include "image/fetch/auth-file.h"
 #include "image/fetch/url.h"
 
 #define BACKOFF_MS     250
@@ -65,7 +66,7 @@ static int add_mirror(struct registry *r, const char *text, struct hw_err *e)
 		return err_ctx(e, "mirror");
 	host = host_of(&p);
 	if (r->job->auth_file)
-		code = credentials_read(r->job->auth_file, host, &c, e);
+		code = auth_file_read(r->job->auth_file, host, &c, e);
 	if (code == 0)
 		add_endpoint(r, url, take_ptr(host), &c);
 	return code;
@@ -87,7 +88,7 @@ static int add_own(struct registry *r, struct hw_err *e)
 
 	copy_credentials(r->job, &c);
 	if (credentials_empty(&c) && r->job->auth_file)
-		code = credentials_read(r->job->auth_file, name, &c, e);
+		code = auth_file_read(r->job->auth_file, name, &c, e);
 	if (code == 0)
 		add_endpoint(r, url, str_copy(host), &c);
 	return code;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fetch/credentials.c - who we are to a registry
+ * image/fetch/auth-file.c - a file that says who we are to registries
  *
- * What:  finds it in a file as Docker's config.json and containers/image's
+ * What:  reads it from a file as Docker's config.json and containers/image's
  *        auth.json: {"auths":{"HOST":{"auth":"BASE64 OF USER:PASSWORD"}}}.
  * How:   a key may be a URL, as Docker writes it, or have a part of the path, as
  *        podman does; the longest that the image's name begins with counts.
  */
-#include "image/fetch/credentials.h"
+#include "image/fetch/auth-file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/file.h"
 #include "base/str.h"
 #include "base/value.h"
@@ -23,30 +22,6 @@
 
 /* The names that docker.io has had. */
 static const char *const hubs[] = { "index." HUB, "registry-1." HUB, "registry." HUB };
-
-/** credentials_empty() - nobody in particular */
-bool credentials_empty(const struct credentials *c)
-{
-	return str_empty(c->username) && str_empty(c->password) && str_empty(c->identity_token) &&
-	       str_empty(c->registry_token);
-}
-
-static void wipe(char *secret)
-{
-	if (secret)
-		explicit_bzero(secret, strlen(secret));
-	free(secret);
-}
-
-/** credentials_done() - free and forget */
-void credentials_done(struct credentials *c)
-{
-	free(c->username);
-	wipe(c->password);
-	wipe(c->identity_token);
-	wipe(c->registry_token);
-	*c = (struct credentials){ 0 };
-}
 
 /* "https://index.docker.io/v1/" is "docker.io" */
 static char *plain_key(const char *key)
@@ -91,23 +66,6 @@ static const struct value *find_entry(const struct value *auths, const char *nam
 	return best;
 }
 
-/* "user:password"; Docker writes NULs behind it at times. */
-static int take_auth(const char *text, struct credentials *c, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf plain = { 0 };
-	const char *colon;
-
-	if (!base64_decode(text, &plain))
-		return err_text(e, -EINVAL, "its \"auth\" is not base64");
-	colon = plain.data ? strchr(plain.data, ':') : NULL;
-	if (!colon)
-		return err_text(e, -EINVAL, "its \"auth\" is not USER:PASSWORD in base64");
-	c->username = str_ncopy(plain.data, (size_t)(colon - plain.data));
-	c->password = str_copy(colon + 1);
-	explicit_bzero(plain.data, plain.len);
-	return 0;
-}
-
 static char *member(const struct value *entry, const char *key)
 {
 	const char *text = value_string(value_get(entry, key));
@@ -122,7 +80,7 @@ static int take_entry(const struct value *entry, struct credentials *c, struct h
 	c->identity_token = member(entry, "identitytoken");
 	c->registry_token = member(entry, "registrytoken");
 	if (auth)
-		return take_auth(auth, c, e);
+		return credentials_decode(c, auth, e);
 	c->username = member(entry, "username");
 	c->password = member(entry, "password");
 	return 0;
@@ -146,14 +104,14 @@ static int read_file(const char *path, const char *name, struct credentials *c, 
 }
 
 /**
- * credentials_read() - what a file has for an image
+ * auth_file_read() - what a file has for an image
  * @path: one that is not there has nothing
  * @name: domain and path of the image, or a host
  *
  * Return: 0, with what was found, maybe nothing; or negative errno
  */
-int credentials_read(const char *path, const char *name, struct credentials *ret_credentials,
-		     struct hw_err *e)
+int auth_file_read(const char *path, const char *name, struct credentials *ret_credentials,
+		   struct hw_err *e)
 {
 	AUTO(credentials_done) struct credentials c = { 0 };
 

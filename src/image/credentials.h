@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fetch/credentials.h - who we are to a registry
+ * image/credentials.h - who somebody is to a registry
+ *
+ * What:  what requests (cri/credentials.h) and files (image/fetch/auth-file.h) say.
+ * Rules: secrets are overwritten before they are freed.
  */
-#ifndef IMAGE_FETCH_CREDENTIALS_H
-#define IMAGE_FETCH_CREDENTIALS_H
+#ifndef IMAGE_CREDENTIALS_H
+#define IMAGE_CREDENTIALS_H
 
 #include <stdbool.h>
 
 #include "base/err.h"
 #include "base/mem.h"
 
+/* NULL: none */
 struct credentials {
 	char *username, *password;
 	char *identity_token; /* an OAuth2 refresh token */
@@ -17,9 +21,8 @@ struct credentials {
 };
 
 bool credentials_empty(const struct credentials *c);
+int credentials_decode(struct credentials *c, const char *auth, struct hw_err *e);
 void credentials_done(struct credentials *c);
-int credentials_read(const char *path, const char *name, struct credentials *ret_credentials,
-		     struct hw_err *e);
 
 AUTO_VALUE_DEFINE(credentials_done, struct credentials);
 
