@@ -10,6 +10,7 @@
  *	404, 403, it stands still, ...         the next endpoint, from there
  *	another length than promised           the same, as long as none of it was taken
  *	more, or other, bytes than promised    an error: DATA_LOSS
+ *	whoever takes the bytes does not       an error: his
  *	a part was asked for, and came         the others as parts, several at a time
  *	a part was asked for, all came         what is there already is passed over
  */
@@ -33,6 +34,7 @@ struct fetch {
 	int64_t at;   /* bytes that were handed on */
 	int64_t skip; /* bytes to come that were handed on before */
 	bool parts;   /* the server gives parts */
+	bool refused; /* by the taker of the bytes */
 };
 
 static int64_t size_of(const struct fetch *f)
@@ -44,6 +46,7 @@ static int hand_on(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct fetch *f = ctx;
 	const char *bytes = data;
+	int r;
 
 	if ((int64_t)len <= f->skip) {
 		f->skip -= (int64_t)len;
@@ -57,7 +60,9 @@ static int hand_on(void *ctx, const void *data, size_t len, struct hw_err *e)
 				(long long)size_of(f));
 	sha256_add(f->hash, bytes, len);
 	f->at += (int64_t)len;
-	return f->b->data(f->b->ctx, bytes, len, e);
+	r = f->b->data(f->b->ctx, bytes, len, e);
+	f->refused = r < 0;
+	return r;
 }
 
 /* Before the first byte: what do we get? */
@@ -129,8 +134,8 @@ static int fetch_from(struct fetch *f, struct hw_err *e)
 
 		if (r == 0 && f->parts && f->at < size_of(f))
 			r = get_parts(f, &answer, e);
-		if (f->at == size_of(f) && r == 0)
-			return 0;
+		if (f->refused || (f->at == size_of(f) && r == 0))
+			return r;
 		if (r == 0)
 			r = err_text(e, -EAGAIN, "it ends after %lld of %lld bytes",
 				     (long long)f->at, (long long)size_of(f));
@@ -160,7 +165,7 @@ static int check(struct fetch *f, struct hw_err *e)
 /* Another endpoint does not make better what is wrong with us, or with the bytes so far. */
 static bool is_final(const struct fetch *f, int r)
 {
-	return r == -EPIPE || r == -EFBIG || (r == -EBADMSG && f->at > 0);
+	return f->refused || (r == -EBADMSG && f->at > 0);
 }
 
 static int fetch(struct fetch *f, struct hw_err *e)
