@@ -395,6 +395,23 @@ def test_a_layer_with_more_members_than_the_limit(server, puller):
     fails(puller, server.host, 8, "layer", entries=100)
 
 
+def test_space_that_is_to_stay_free_is_not_filled_by_a_blob_that_is_kept(server, remote, puller, tmp_path):
+    image = Image([member("f", data=os.urandom(3 << 20)) + END], packed=bytes)
+    server.add(image)
+    remote.add(image)
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "small", small], check=True)
+    puller.plan = lambda config, have: [dict(p, blob=str(small / "blob")) for p in Puller.plan(puller, config, have)]
+    try:
+        with pytest.raises(Failed, match="there is no space for .* 3145728 are to stay free") as failed:
+            puller.pull(server.host + "/app:latest", keep_blobs=True, reserve=3 << 20, mirrors=[remote.url])
+        kept = (small / "blob").stat().st_size
+    finally:
+        subprocess.run(["umount", "--lazy", small], check=True)
+    assert failed.value.wire == 8 and 0 < kept <= 1 << 20 and not server.requests
+
+
 # ---- redirects -----------------------------------------------------------------------------------
 
 def redirect(server, image, url, status=307):

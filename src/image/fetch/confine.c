@@ -38,8 +38,8 @@ static const int kept[] = {
 static const int file_calls[] = {
 	SYS_openat,	SYS_openat2,   SYS_mkdirat,   SYS_mknodat,    SYS_symlinkat,  SYS_linkat,
 	SYS_unlinkat,	SYS_renameat2, SYS_renameat,  SYS_getdents64, SYS_readlinkat, SYS_syncfs,
-	SYS_newfstatat, SYS_statx,     SYS_fstatfs,   SYS_fchown,     SYS_fchownat,   SYS_fchmod,
-	SYS_fchmodat,	SYS_utimensat, SYS_fsetxattr, SYS_fgetxattr,  SYS_flistxattr,
+	SYS_newfstatat, SYS_statx,     SYS_fchown,    SYS_fchownat,   SYS_fchmod,     SYS_fchmodat,
+	SYS_utimensat,	SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr,
 };
 
 /* The other way round: threads, and messages on the socket that is open. */
@@ -69,6 +69,7 @@ static const int common_calls[] = {
 	SYS_fdatasync,
 	SYS_close,
 	SYS_fstat,
+	SYS_fstatfs,
 	SYS_fcntl,
 	/* the process itself */
 	SYS_brk,

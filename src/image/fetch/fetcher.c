@@ -20,6 +20,7 @@
 #include "base/time.h"
 #include "image/fetch/expand.h"
 #include "image/fetch/source.h"
+#include "image/fetch/space.h"
 
 #define PROGRESS_NS (200 * INT64_C(1000000)) /* between two messages about a layer */
 
@@ -38,6 +39,7 @@ struct work {
 	int layer;
 	int pipe;
 	int blob; /* a file for it as it comes; -1: none */
+	struct space space;
 	int64_t got, told_at;
 	struct expand *expand;
 };
@@ -139,13 +141,18 @@ static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return tell(w, e);
 }
 
+static int keep_bytes(struct work *w, const void *data, size_t len, struct hw_err *e)
+{
+	int r = space_take(&w->space, (int64_t)len, e);
+
+	return r < 0 ? r : file_write_fd(w->blob, data, len, e);
+}
+
 static int take_bytes(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct work *w = ctx;
-	int r = 0;
+	int r = w->blob < 0 ? 0 : keep_bytes(w, data, len, e);
 
-	if (w->blob >= 0)
-		r = file_write_fd(w->blob, data, len, e);
 	if (r == 0)
 		r = expand_feed(w->expand, data, len, e);
 	w->got += (int64_t)len;
@@ -220,6 +227,7 @@ static int work_start(struct fetcher *f, struct job_message *m, struct hw_err *e
 			    .layer = layer,
 			    .pipe = take_fd(m->fd),
 			    .blob = take_fd(f->blobs[layer]) };
+	w->space = (struct space){ .fd = w->blob, .reserve = f->job->reserve };
 	r = -pthread_create(&thread, NULL, work_run, w);
 	if (r < 0) {
 		close(w->pipe);

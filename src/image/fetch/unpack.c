@@ -5,15 +5,14 @@
  * How:   the sink of a tar reader. Each member goes to make.c; a file's data is
  *        written and hashed here; every other byte goes into the recipe, and so
  *        does the data of members that leave no file.
- * Rules: bytes and members are counted before they cost anything; how much space
- *        is free is asked for each large file and after each SPACE_STEP bytes.
+ * Rules: bytes and members are counted before they cost anything, and whether there
+ *        is space for them is asked before they take it (space.h).
  */
 #include "image/fetch/unpack.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/map.h"
@@ -22,11 +21,10 @@
 #include "image/fetch/path.h"
 #include "image/fetch/recipe.h"
 #include "image/fetch/sha256.h"
+#include "image/fetch/space.h"
 #include "image/fetch/tar.h"
 
-#define SPACE_STEP   (32 << 20)
 #define LARGE	     (1 << 20)
-#define DISK_BLOCK   4096
 #define IMPLIED_MAX  100000
 #define IMPLIED_TEXT (3 << 20) /* of all their paths as JSON; the daemon reads 4 MiB */
 
@@ -40,7 +38,7 @@ struct unpack {
 	size_t implied_size;
 	bool root_named;
 	int64_t archive, entries, content, disk, inodes;
-	int64_t space_left; /* bytes until the next look at what is free */
+	struct space space;
 	/* the member at hand */
 	const struct tar_entry *entry;
 	char path[PATH_SIZE];
@@ -60,28 +58,10 @@ static int count_bytes(struct unpack *u, size_t len, struct hw_err *e)
 
 static int count_entry(struct unpack *u, struct hw_err *e)
 {
-	if (++u->entries <= u->options.entries)
-		return 0;
-	return err_text(e, -EFBIG, "the layer has more than %lld members",
-			(long long)u->options.entries);
-}
-
-/* Is there room for so many bytes more, and what is to stay free? */
-static int check_space(struct unpack *u, int64_t need, struct hw_err *e)
-{
-	struct statvfs fs;
-	uint64_t room;
-
-	if (fstatvfs(u->options.root, &fs) < 0)
-		return err_set(e, -errno, "look for free space");
-	if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &room))
-		room = UINT64_MAX;
-	u->space_left = SPACE_STEP;
-	if ((uint64_t)need + (uint64_t)u->options.reserve <= room)
-		return 0;
-	return err_text(e, -ENOSPC,
-			"there is no space for %lld bytes: %llu are free, %lld are to stay free",
-			(long long)need, (unsigned long long)room, (long long)u->options.reserve);
+	if (++u->entries > u->options.entries)
+		return err_text(e, -EFBIG, "the layer has more than %lld members",
+				(long long)u->options.entries);
+	return space_take(&u->space, SPACE_BLOCK, e);
 }
 
 static int check_file(struct unpack *u, const struct tar_entry *entry, struct hw_err *e)
@@ -89,7 +69,7 @@ static int check_file(struct unpack *u, const struct tar_entry *entry, struct hw
 	if (entry->size > u->options.bytes) /* holes cost nothing here, but whoever copies it */
 		return err_text(e, -EFBIG, "a file of %lld bytes is larger than %lld",
 				(long long)entry->size, (long long)u->options.bytes);
-	return entry->stored >= LARGE ? check_space(u, entry->stored, e) : 0;
+	return entry->stored >= LARGE ? space_look(&u->space, entry->stored, e) : 0;
 }
 
 /* ---- folders that no member speaks of --------------------------------------- */
@@ -113,7 +93,7 @@ static int note_implied(void *ctx, const char *path, struct hw_err *e)
 		return err_text(e, -EFBIG, "too many folders have no member of their own");
 	map_set(u->implied, path, u);
 	u->inodes++;
-	u->disk += DISK_BLOCK;
+	u->disk += SPACE_BLOCK;
 	return count_entry(u, e);
 }
 
@@ -148,7 +128,7 @@ static int make_plain(struct unpack *u, struct hw_err *e)
 	if (u->entry->type != TAR_HARDLINK)
 		u->inodes++;
 	if (u->entry->type == TAR_DIR)
-		u->disk += DISK_BLOCK;
+		u->disk += SPACE_BLOCK;
 	return 0;
 }
 
@@ -199,16 +179,23 @@ static int write_at(int fd, int64_t offset, const char *data, size_t len)
 	return 0;
 }
 
+/* Into the recipe; before it is packed it takes more than it does on disk. */
+static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+{
+	struct unpack *u = ctx;
+	int r = u->recipe ? space_take(&u->space, (int64_t)len, e) : 0;
+
+	return r == 0 && u->recipe ? recipe_other(u->recipe, data, len, e) : r;
+}
+
 static int take_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
 {
 	struct unpack *u = ctx;
-	int r = 0;
+	int r;
 
 	if (u->fd < 0)
-		return u->recipe ? recipe_other(u->recipe, data, len, e) : 0;
-	u->space_left -= (int64_t)len;
-	if (u->space_left < 0)
-		r = check_space(u, (int64_t)len, e);
+		return take_other(u, data, len, e);
+	r = space_take(&u->space, (int64_t)len, e);
 	if (r == 0) {
 		r = write_at(u->fd, offset, data, len);
 		if (r < 0)
@@ -243,7 +230,7 @@ static int end_file(struct unpack *u, int fd, struct hw_err *e)
 	if (r < 0)
 		return r;
 	u->content += entry->size;
-	u->disk += (entry->stored + DISK_BLOCK - 1) / DISK_BLOCK * DISK_BLOCK;
+	u->disk += (entry->stored + SPACE_BLOCK - 1) / SPACE_BLOCK * SPACE_BLOCK;
 	if (entry->stored == 0)
 		return 0;
 	sha256_end(u->file, sum);
@@ -262,13 +249,6 @@ static int take_end(void *ctx, struct hw_err *e)
 	return 0;
 }
 
-static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
-{
-	struct unpack *u = ctx;
-
-	return u->recipe ? recipe_other(u->recipe, data, len, e) : 0;
-}
-
 static const struct tar_sink unpack_sink = {
 	.entry = take_entry,
 	.data = take_data,
@@ -284,6 +264,7 @@ struct unpack *unpack_new(const struct unpack_options *options)
 	struct unpack *u = mem_new(sizeof(*u));
 
 	u->options = *options;
+	u->space = (struct space){ .fd = options->root, .reserve = options->reserve };
 	u->fd = -1;
 	u->tar = tar_new(&unpack_sink, u);
 	u->whole = sha256_new();
