@@ -105,6 +105,14 @@ def test_folders_inherit_from_layers_of_the_same_pull(server, puller):
     assert (stat.S_IMODE(st.st_mode), st.st_uid) == (0o700, 7)
 
 
+@pytest.mark.parametrize("name", [b"caf\xe9", "caf\u00e9".encode(), b"100%41", b'"\\\n'])
+def test_folders_inherit_whatever_the_bytes_of_their_names(name, server, puller):
+    server.add(Image([folder(name, mode=0o710, uid=7) + END, member(name + b"/file", data=b"x") + END]))
+    said = puller.pull(server.host + "/app:latest")
+    above = os.stat(said["plan"][1]["root"].encode() + b"/" + name)
+    assert (above.st_uid, stat.S_IMODE(above.st_mode)) == (7, 0o710)
+
+
 def test_thirty_layers_come_in_their_order(server, puller):
     image = Image([member("f%d" % i, data=b"x" * i) + END for i in range(30)])
     server.add(image)

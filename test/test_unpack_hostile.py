@@ -275,7 +275,7 @@ def test_folders_that_are_only_implied_count_too(layers):
 
 def test_folders_that_are_only_implied_are_few_enough_to_be_told(layers):
     path = "/".join(["\1" * 100] * 30)
-    data = b"".join(pax(path="%d/%s" % (i, path)) + folder("x") for i in range(20))
+    data = b"".join(pax(path="%d/%s" % (i, path)) + folder("x") for i in range(30))
     assert "too many folders have no member of their own" in layers.refused(data)
 
 

@@ -26,7 +26,7 @@ static void round_trip(void **state)
 	u.inodes = 3;
 	u.rebuildable = true;
 	strings_add(&u.implied, "");
-	strings_add(&u.implied, "a/\xff\"b");
+	strings_add(&u.implied, "a/\xff\"b\\ %41\n\xc3\xbc");
 	autofree char *json = unpacked_encode(&u);
 	assert_int_equal(unpacked_decode(json, strlen(json), &again, &e), 0);
 	assert_string_equal(again.diff_id, DIFF_ID);
@@ -35,6 +35,7 @@ static void round_trip(void **state)
 	assert_true(again.rebuildable);
 	assert_int_equal(again.implied.n, 2);
 	assert_string_equal(again.implied.v[0], "");
+	assert_string_equal(again.implied.v[1], u.implied.v[1]);
 }
 
 static void nonsense(void **state)
@@ -47,6 +48,10 @@ static void nonsense(void **state)
 		"{\"diff_id\":\"../../etc\"}",
 		"{\"diff_id\":\"" DIFF_ID "\",\"archive\":-1}",
 		"{\"diff_id\":\"" DIFF_ID "\",\"implied\":\"a\"}",
+		"{\"diff_id\":\"" DIFF_ID "\",\"implied\":[\"a%\"]}",
+		"{\"diff_id\":\"" DIFF_ID "\",\"implied\":[\"a%4\"]}",
+		"{\"diff_id\":\"" DIFF_ID "\",\"implied\":[\"a%00\"]}",
+		"{\"diff_id\":\"" DIFF_ID "\",\"implied\":[\"a%xyz\"]}",
 	};
 
 	(void)state;

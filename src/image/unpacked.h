@@ -3,7 +3,7 @@
  * image/unpacked.h - what is known of a layer once it is unpacked
  *
  * It goes from hawser-fetch, which finds it out, to the daemon, which keeps it:
- * as JSON, by a field table.
+ * as JSON, by a field table. Bytes of paths that JSON has no form for are %XX there.
  */
 #ifndef IMAGE_UNPACKED_H
 #define IMAGE_UNPACKED_H

@@ -74,13 +74,13 @@ static int check_file(struct unpack *u, const struct tar_entry *entry, struct hw
 
 /* ---- folders that no member speaks of --------------------------------------- */
 
-/* Bytes of a path in JSON, at most. */
+/* Bytes of a path in JSON, see unpacked.c. */
 static size_t json_size(const char *path)
 {
 	size_t n = strlen("\"\",");
 
 	for (const char *p = path; *p; p++)
-		n += strchr("\"\\", *p) ? 2 : *p < ' ' || *p > '~' ? strlen("\\u0000") : 1;
+		n += strchr("\"\\", *p) ? 2 : *p < ' ' || *p > '~' || *p == '%' ? strlen("%XX") : 1;
 	return n;
 }
 
