@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test/pull.c - src/image/pull.h by commands on standard input, for test_pull.py
+ * test/pull.c - src/image/pull.h and load.h by commands on standard input, for test_pull.py
  *
  *	pull [OPTION...] ROOT PROGRAM      the store is in ROOT, PROGRAM is hawser-fetch
  *
@@ -8,6 +8,8 @@
  *	cancel ID                          its asker goes away
  *	join ID                            wait for it: "ID ok IMAGE DIGEST", or
  *	                                   "ID error ERRNO GRPC MESSAGE"
+ *	load ID FILE                       an archive, at once: "ID ok NUMBER" of images, or
+ *	                                   "ID error" as above
  *	images                             "NAME... ID" for each, then "end"
  *	remove ID REFERENCE                an image: "removed"; ID is any number
  *	usage                              "LAYERS BYTES"
@@ -22,12 +24,15 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "image/load.h"
 #include "image/pull.h"
 #include "image/store.h"
 
-#define ASKERS 64
+#define ASKERS	    64
+#define ARCHIVE_MAX (64 << 20)
 
 struct asker {
 	pthread_t thread;
@@ -40,6 +45,7 @@ struct asker {
 
 static struct store *store;
 static struct puller *puller;
+static struct pull_options options;
 static struct asker askers[ASKERS];
 
 static void *ask(void *arg)
@@ -80,6 +86,30 @@ static void do_join(struct asker *a, char **words)
 	free(a->password);
 	if (a->code == 0)
 		printf("%s ok %s %s\n", words[1], a->result.id, a->result.digest);
+	else
+		printf("%s error %d %d %s\n", words[1], -a->code, a->e.wire, a->e.msg);
+}
+
+static int load(const char *file, struct load_result *ret, struct hw_err *e)
+{
+	AUTO(load_free) struct load *l = NULL;
+	AUTO(buf_done) struct buf data = { 0 };
+	int r = file_read(AT_FDCWD, file, ARCHIVE_MAX, &data, e);
+
+	if (r == 0)
+		r = load_new(store, &options, &l, e);
+	if (r == 0)
+		r = load_add(l, data.data, data.len, e);
+	return r < 0 ? r : load_run(l, &(struct load_request){ .cancel_fd = -1 }, ret, e);
+}
+
+static void do_load(struct asker *a, char **words)
+{
+	AUTO(load_result_done) struct load_result result = { 0 };
+
+	a->code = load(words[2], &result, &a->e);
+	if (a->code == 0)
+		printf("%s ok %zu\n", words[1], result.n);
 	else
 		printf("%s error %d %d %s\n", words[1], -a->code, a->e.wire, a->e.msg);
 }
@@ -126,6 +156,7 @@ static const struct {
 } commands[] = {
 	{ "pull", do_pull },	 { "cancel", do_cancel }, { "join", do_join },
 	{ "images", do_images }, { "usage", do_usage },	  { "remove", do_remove },
+	{ "load", do_load },
 };
 
 static void run(char *line)
@@ -186,7 +217,6 @@ static void parse(int argc, char **argv, struct pull_options *o, struct hw_strin
 int main(int argc, char **argv)
 {
 	AUTO(hw_strings_free) struct hw_strings mirrors = { 0 }, plain = { 0 };
-	struct pull_options options = { 0 };
 	char line[4096];
 	struct hw_err e;
 

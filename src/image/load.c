@@ -215,13 +215,6 @@ static int run(struct load *l, const struct load_request *request, struct load_r
 	return r < 0 ? r : put_images(&parts, result, e);
 }
 
-/* An image of a kind that we do not know: the call itself is not UNIMPLEMENTED. */
-static void mean(struct hw_err *e)
-{
-	e->wire = e->code == -EOPNOTSUPP ? INVALID_ARGUMENT : job_meaning(e);
-	e->domain = HW_DOMAIN_GRPC;
-}
-
 /**
  * load_run() - put the images of the archive into the store
  * @ret_result: overwritten, on success only
@@ -236,7 +229,8 @@ int load_run(struct load *l, const struct load_request *request, struct load_res
 
 	if (r < 0) {
 		forget_layers(l);
-		mean(e);
+		e->wire = job_meaning(e);
+		e->domain = HW_DOMAIN_GRPC;
 		return r;
 	}
 	*ret_result = result;
