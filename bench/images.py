@@ -20,7 +20,7 @@ LIST = "/runtime.v1.ImageService/ListImages"
 
 
 def push(images, count):
-    layers = [layer_of(archive(iter(files_below("/usr/sbin")), LAYER))]
+    layers = [layer_of(archive(files_below("/usr/sbin"), LAYER))]
     return [images.push("made", str(n), layers, config(layers, Labels={"number": str(n)}))
             for n in range(count)]
 

@@ -3,13 +3,13 @@
 
 All get the same image from one docker-registry on loopback, into stores of their own; what they got is
 removed off the clock. hawser-cri and containerd are asked by `hawser pull`. Each row is measured with the
-stores in memory, where processors decide, and on the disk of the build folder, where what a runtime writes
-before it answers does, too.
+stores in memory, where processors decide, and on a disk, where it counts, too, what a runtime has written
+before it answers.
 """
 import contextlib
 import subprocess
 
-from lib import memory
+from lib import disk, memory
 from lib.registry import config, layers_of_usr, registry
 from lib.rows import Aim, Memory, Pair
 from lib.runtimes import containerd, hawser_cri
@@ -18,6 +18,7 @@ SIZE = 400_000_000      # of the image, unpacked
 FULL = 200              # samples; with fewer the image is smaller, too
 AIMS = {"containerd's": Aim(faster=1.5), "podman's": Aim(faster=2)}
 NOTHING = Aim(faster=2)
+REMOVE_S = 600          # for a slow disk
 
 
 class Podman:
@@ -44,7 +45,7 @@ class Cri:
         return self.runtime.hawser("pull", "--quiet", name)
 
     def remove(self, name):
-        return self.runtime.hawser("rmi", name)
+        return self.runtime.hawser("rmi", "--timeout", REMOVE_S, name)
 
 
 def line(command):
@@ -72,10 +73,11 @@ def peaks(runtimes, name):
     """What each needs at most to pull it, and is left with."""
     for runtime in runtimes:
         yield memory.peak(runtime.pid, runtime.hawser("pull", "--quiet", name))
-        runtime.run("rmi", name)
+        runtime.run("rmi", "--timeout", REMOVE_S, name)
 
 
 def in_store(place, where, directory, registry_host, name, size):
+    directory.mkdir()
     with contextlib.ExitStack() as stack:
         ours = stack.enter_context(hawser_cri(place.build, directory / "ours", "--plain-http",
                                               registry_host, "--disk-reserve", "0"))
@@ -95,6 +97,9 @@ def rows(place):
     size = f"{len(layers)} layers, {sum(l.size for l in layers) / 1e6:.0f} MB"
     with registry(place.dir) as images:
         name = images.push("made", "1", layers, config(layers))
-        for where, directory in (("in memory", place.dir / "memory"), ("on disk", place.disk)):
-            directory.mkdir(exist_ok=True)
-            yield from in_store(place, where, directory, images.host, name, size)
+        yield from in_store(place, "in memory", place.dir / "memory", images.host, name, size)
+        if disk.is_possible():
+            with disk.ext4(place.build, place.dir / "disk") as directory:
+                yield from in_store(place, "on disk", directory / "stores", images.host, name, size)
+        else:
+            print("  nothing is measured on disk: there is no /dev/loop-control")

@@ -3,7 +3,7 @@
 
 What:  registry() runs one below a folder; Registry.push() puts an image there. layers_of_usr() makes the
        layers of a large one, config() the configuration of any.
-How:   the layers have files of this machine's /usr, drawn by the hash of their names, so that binaries,
+How:   the layers have folders of this machine's /usr, drawn by the hash of their names, so that binaries,
        texts and small files are mixed, and compress, as in images of distributions.
 """
 import concurrent.futures
@@ -24,7 +24,7 @@ import zlib
 
 # Of an image: per cent of its bytes, layer by layer. A distribution, packages on it, and small things.
 SHARES = (30, 20, 15, 10, 8, 5, 4, 3, 2, 1, 1, 1)
-FILE_MAX = 16 << 20     # a file larger than that would be half of a layer
+FILE_MAX = 8 << 20      # a larger one would be most of a small layer
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MEDIA = "application/vnd.oci.image."
 WAIT_S = 60
@@ -44,11 +44,13 @@ def digest(data):
 # ---- images -------------------------------------------------------------------------------------
 
 def files_below(top):
-    """Paths of regular files and symbolic links, in an order that is random but always the same."""
-    found = [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names]
-    found = [path for path in found if os.path.islink(path) or
-             os.path.isfile(path) and os.path.getsize(path) <= FILE_MAX]
-    return sorted(found, key=lambda path: hashlib.md5(os.fsencode(path)).digest())
+    """Paths of regular files and symbolic links; the folders are in an order that is random but always
+    the same."""
+    walk = sorted(os.walk(top), key=lambda step: hashlib.md5(os.fsencode(step[0])).digest())
+    for folder, _, names in walk:
+        for path in (os.path.join(folder, name) for name in sorted(names)):
+            if os.path.islink(path) or os.path.isfile(path) and os.path.getsize(path) <= FILE_MAX:
+                yield path
 
 
 def parents(path, seen):
@@ -78,7 +80,7 @@ def layer_of(tar):
 
 
 def layers_of_usr(size):
-    paths = iter(files_below("/usr"))
+    paths = files_below("/usr")
     tars = [archive(paths, size * share // 100) for share in SHARES]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(layer_of, tars))
