@@ -434,15 +434,31 @@ def test_damage_that_cannot_be_repaired(daemon, server):
     image = image_with()
     server.add(image)
     assert pull(daemon, server.host + NAME)[0] == 0
-    file_of(daemon, "etc/name").unlink()
+    file_of(daemon, "etc/name").write_bytes(b"two")
+    before = images(daemon)
     del server.blobs[digest(image.packed[0])]
     with pytest.raises(grpc.RpcError) as caught:
         verify(daemon, repair=True)
     assert server.host in caught.value.details()
+    # nothing is given up for that
+    assert images(daemon) == before and file_of(daemon, "etc/name").read_bytes() == b"two"
+    assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"] == digest(image.config)
+    assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED, GOOD]
+    server.add(image)
+    assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [GOOD, REPAIRED]
+    assert file_of(daemon, "etc/name").read_bytes() == b"one"
+    assert images(daemon) == before and leftovers(daemon) == []
+
+
+def test_a_layer_that_was_lost_is_fetched_again(daemon, server):
+    server.add(image_with())
+    assert pull(daemon, server.host + NAME)[0] == 0
+    assert daemon.stop() == 0
+    shutil.rmtree(file_of(daemon, "etc/name").parents[2])
+    daemon.start()
     # it is no longer said to be there
     assert daemon.call("ImageStatus", spec(server.host + NAME)) == (0, {})
     assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED]
-    server.add(image)
     assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [REPAIRED] * 2
     assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"]
 

@@ -144,6 +144,19 @@ def test_what_was_saved_is_loaded_as_the_same_image(daemon, tmp_path, format):
     assert daemon.run("save", NAME, text=False) == (0, file.read_bytes(), "")
 
 
+def test_what_has_a_tag_alone_is_not_repaired(daemon):
+    """A registry may have another image by that tag."""
+    image = Image()
+    daemon.load(oci((image, NAME)))
+    damaged = daemon.dir / "root/layers" / image.diff_ids[0][7:] / "root/etc/name"
+    damaged.write_bytes(b"two")
+    before = layers(daemon)
+    status, _, errors = daemon.run("image", "verify", "--repair", NAME)
+    assert (status, errors) == (1, "hawser: image %s has no name with a digest to pull it by\n" % digest(image.config))
+    assert layers(daemon) == before
+    assert json.loads(daemon.run("images", "--json")[1])["images"][0]["id"] == digest(image.config)
+
+
 def test_from_a_pipe(daemon):
     image = Image()
     saver = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)

@@ -3,8 +3,9 @@
  * cri/verify-service.c - hawser.v1.Images/Verify: hash again what is stored
  *
  * How:   layers are checked one after the other, each once for all images that share
- *        it. To repair, a layer that is damaged is dropped from the store, and its
- *        image pulled again by its digest: only what is missing is fetched.
+ *        it. To repair, the image is pulled again by its digest, and what comes for a
+ *        layer that is damaged takes its place. Nothing is given up before that.
+ * Rules: a tag may be another image's by now: by a tag alone nothing is repaired.
  */
 #include "cri/verify-service.h"
 
@@ -135,43 +136,59 @@ static int check_image(struct verifier *v, const char *id, bool *ret_lost, struc
 	return r < 0 ? r : damaged;
 }
 
-static int drop_damaged(struct verifier *v, const char *id, struct hw_err *e)
+static bool is_damaged(const struct verifier *v, const struct store_layer *layer)
 {
-	autofree struct store_layer *layers = NULL;
-	size_t n = 0;
-	int r = store_image_layers(v->daemon->store, id, &layers, &n, e);
+	const struct verify_report *report = map_find(v->reports, layer->chain_id);
 
-	for (size_t i = 0; r == 1 && i < n; i++) {
-		const struct verify_report *report = map_find(v->reports, layers[i].chain_id);
+	return report && report->n_damaged > 0;
+}
 
-		if (!report || report->n_damaged == 0)
-			continue;
-		if (store_layer_drop(v->daemon->store, layers[i].chain_id, e) < 0)
-			return err_ctx(e, "drop layer %s", layers[i].diff_id);
-	}
-	return r < 0 ? r : 0;
+/* A pull is to fetch them. */
+static int doubt_damaged(struct verifier *v, const struct store_layer *layers, size_t n,
+			 struct hw_err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		if (is_damaged(v, &layers[i]) &&
+		    store_layer_doubt(v->daemon->store, layers[i].chain_id, e) < 0)
+			return err_ctx(e, "replace layer %s", layers[i].diff_id);
+	return 0;
 }
 
 static int pull_again(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
-	const struct hw_strings *names = image->digests.n ? &image->digests : &image->tags;
 	struct pull_request request = {
+		.reference = image->digests.v[0],
 		.deadline = rpc_deadline(v->call),
 		.cancel_fd = rpc_over_fd(v->call),
 	};
 	struct pull_result result;
 	int r;
 
-	if (names->n == 0)
-		return status_set(e, STATUS_FAILED_PRECONDITION,
-				  "image %s has no name to pull it by", image->id);
-	request.reference = names->v[0];
 	r = pull(v->daemon->puller, &request, &result, e);
 	if (r == 0 && !str_equal(result.id, image->id))
 		return status_set(e, STATUS_FAILED_PRECONDITION, "%s is another image now than %s",
-				  names->v[0], image->id);
+				  request.reference, image->id);
 	if (r == 0)
-		log_event(LOG_INFO, "repaired", "image", names->v[0], NULL);
+		log_event(LOG_INFO, "repaired", "image", request.reference, NULL);
+	return r;
+}
+
+static int repair(struct verifier *v, const struct store_image *image, struct hw_err *e)
+{
+	autofree struct store_layer *layers = NULL;
+	size_t n = 0;
+	int r;
+
+	if (image->digests.n == 0)
+		return status_set(e, STATUS_FAILED_PRECONDITION,
+				  "image %s has no name with a digest to pull it by", image->id);
+	r = store_image_layers(v->daemon->store, image->id, &layers, &n, e);
+	if (r >= 0)
+		r = doubt_damaged(v, layers, n, e);
+	if (r == 0)
+		r = pull_again(v, image, e);
+	for (size_t i = 0; i < n; i++)
+		store_layer_trust(v->daemon->store, layers[i].chain_id);
 	return r;
 }
 
@@ -183,9 +200,9 @@ static int tell_repaired(struct verifier *v, const char *id, bool all, struct hw
 	int r = store_image_layers(v->daemon->store, id, &layers, &n, e);
 
 	for (size_t i = 0; r == 1 && i < n; i++) {
-		const struct verify_report *report = map_find(v->reports, layers[i].chain_id);
+		const struct verify_report *report = NULL;
 
-		if (!all && (!report || report->n_damaged == 0))
+		if (!all && !is_damaged(v, &layers[i]))
 			continue;
 		free_report(map_take(v->reports, layers[i].chain_id));
 		if (check_layer(v, &layers[i], &report, e) < 0 ||
@@ -209,9 +226,7 @@ static int verify_image(struct verifier *v, const struct store_image *image, str
 		return tell_lost(v, image->id, e);
 	if (r == 0 && !lost)
 		return 0;
-	r = lost ? 0 : drop_damaged(v, image->id, e);
-	if (r == 0)
-		r = pull_again(v, image, e);
+	r = repair(v, image, e);
 	return r < 0 ? r : tell_repaired(v, image->id, lost, e);
 }
 

@@ -54,6 +54,8 @@ int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *
 	if (r < 0)
 		return r;
 	hold_one(h, chain_id);
+	if (store_is_doubted(h->store, chain_id))
+		return 0;
 	return store_layer_exists(h->store, chain_id, e);
 }
 

@@ -41,6 +41,11 @@ int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e)
 			  DB_VALUES(DB_TEXT(chain_id)), &one, e);
 }
 
+bool store_is_doubted(const struct store *s, const char *chain_id)
+{
+	return map_find(s->doubted, chain_id) != NULL;
+}
+
 int store_layer_images(struct store *s, const char *chain_id, struct hw_strings *ids,
 		       struct hw_err *e)
 {
@@ -117,4 +122,32 @@ int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e)
 	fd = openat(s->layers, chain_id + strlen("sha256:"),
 		    O_PATH | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	return fd < 0 ? err_set(e, -errno, "open layer %s", chain_id) : fd;
+}
+
+/* ---- damaged layers ------------------------------------------------------------ */
+
+/**
+ * store_layer_doubt() - a layer is not what it should be: let another one take its place
+ *
+ * Return: 0; 1: there is none; -EBUSY: it is held
+ */
+int store_layer_doubt(struct store *s, const char *chain_id, struct hw_err *e)
+{
+	STORE_LOCKED(s);
+	int r = store_layer_exists(s, chain_id, e);
+
+	if (r <= 0)
+		return r < 0 ? r : 1;
+	if (store_is_held(s, chain_id))
+		return err_text(e, -EBUSY, "layer %s is in use", chain_id);
+	map_set(s->doubted, chain_id, s);
+	return 0;
+}
+
+/** store_layer_trust() - it stays, as it is; if it is doubted no more, nothing changes */
+void store_layer_trust(struct store *s, const char *chain_id)
+{
+	STORE_LOCKED(s);
+
+	map_take(s->doubted, chain_id);
 }

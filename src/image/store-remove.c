@@ -69,12 +69,16 @@ int store_delete(struct store *s, const struct store_doomed *d, struct hw_err *e
 
 /* ---- rows ---------------------------------------------------------------------- */
 
-/* Delete its row, if that is one to be deleted. */
-static int delete_layer(struct store *s, const char *sql, const char *chain, struct store_doomed *d,
+/* Delete its row, if no image needs it. */
+static int delete_layer(struct store *s, const char *chain, struct store_doomed *d,
 			struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, sql, DB_VALUES(DB_TEXT(chain)), &q, e);
+	int r = db_query(s->db,
+			 "DELETE FROM layers WHERE chain = ?1"
+			 " AND NOT EXISTS (SELECT 1 FROM image_layers i WHERE i.chain = ?1)"
+			 " RETURNING disk, inodes",
+			 DB_VALUES(DB_TEXT(chain)), &q, e);
 
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		strings_add(&d->chains, chain);
@@ -87,15 +91,11 @@ static int delete_layer(struct store *s, const char *sql, const char *chain, str
 int store_give_back(struct store *s, const struct hw_strings *chains, struct store_doomed *d,
 		    struct hw_err *e)
 {
-	static const char sql[] =
-		"DELETE FROM layers WHERE chain = ?1"
-		" AND NOT EXISTS (SELECT 1 FROM image_layers i WHERE i.chain = ?1)"
-		" RETURNING disk, inodes";
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < chains->n; i++)
 		if (!store_is_held(s, chains->v[i]))
-			r = delete_layer(s, sql, chains->v[i], d, e);
+			r = delete_layer(s, chains->v[i], d, e);
 	return r;
 }
 
@@ -185,59 +185,6 @@ int store_image_remove(struct store *s, const char *text, struct hw_err *e)
 	if (r == 0)
 		store_reserve(s);
 	return r < 0 ? err_ctx(e, "remove image \"%.256s\"", text) : r;
-}
-
-/* ---- damaged layers ------------------------------------------------------------- */
-
-static int drop_rows(struct store *s, const char *chain_id, struct store_doomed *d,
-		     struct hw_err *e)
-{
-	AUTO(db_change_done) struct db_change change = { 0 };
-	AUTO(store_snapshot_put) const struct store_snapshot *draft = NULL;
-	AUTO(hw_strings_free) struct hw_strings ids = { 0 };
-	int r = db_begin(s->db, &change, e);
-
-	if (r == 0)
-		r = store_layer_images(s, chain_id, &ids, e);
-	if (r == 0)
-		r = delete_layer(s, "DELETE FROM layers WHERE chain = ? RETURNING disk, inodes",
-				 chain_id, d, e);
-	if (r == 0)
-		r = store_draft(s, &ids, &draft, e);
-	if (r == 0)
-		r = db_commit(&change, e);
-	if (r == 0)
-		store_publish(s, &draft);
-	return r;
-}
-
-static int drop_in_turn(struct store *s, const char *chain_id, struct store_doomed *d,
-			struct hw_err *e)
-{
-	STORE_LOCKED(s);
-	int r;
-
-	if (store_is_held(s, chain_id))
-		return err_text(e, -EBUSY, "layer %s is in use", chain_id);
-	r = drop_rows(s, chain_id, d, e);
-	if (r == 0)
-		store_evict(s, d);
-	return r;
-}
-
-/**
- * store_layer_drop() - a layer is not what it should be: away with it
- *
- * Return: 0; 1: there is none; -EBUSY: it is held
- */
-int store_layer_drop(struct store *s, const char *chain_id, struct hw_err *e)
-{
-	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
-	int r = drop_in_turn(s, chain_id, &doomed, e);
-
-	if (r == 0 && doomed.chains.n == 0)
-		return 1;
-	return r < 0 ? r : store_delete(s, &doomed, e);
 }
 
 /* ---- what belongs to no image -------------------------------------------------- */

@@ -93,12 +93,16 @@ void store_stage_free(struct store_stage *stage)
 
 /* ---- into place ---------------------------------------------------------------- */
 
-/* Where one commit is: which layers it has moved. */
+/* What has become of a layer: it stays in its stage, has its place, or has changed places with the
+ * one that was doubted. */
+enum place { STAGED, MOVED, SWAPPED };
+
+/* Where one commit is. */
 struct commit {
 	struct store *s;
 	const struct store_new_layer *layers;
 	size_t n;
-	bool *moved;
+	enum place *places;	    /* of each layer */
 	struct hw_strings changed;  /* images that had lost one of the layers */
 	struct store_doomed doomed; /* what lay in the way */
 	struct store_usage added;
@@ -106,7 +110,7 @@ struct commit {
 
 static void commit_done(struct commit *c)
 {
-	free(c->moved);
+	free(c->places);
 	hw_strings_free(&c->changed);
 	store_doomed_done(&c->doomed);
 }
@@ -154,7 +158,7 @@ static int move_in(struct commit *c, size_t i, struct hw_err *e)
 	for (int tries = 0; tries < 2; tries++) {
 		if (renameat2(s->tmp, layer->stage->name, s->layers, hex_of(layer),
 			      RENAME_NOREPLACE) == 0) {
-			c->moved[i] = true;
+			c->places[i] = MOVED;
 			return 0;
 		}
 		if (errno != EEXIST)
@@ -167,15 +171,47 @@ static int move_in(struct commit *c, size_t i, struct hw_err *e)
 	return err_set(e, -errno, "move layer %s into place", layer->chain_id);
 }
 
-static void move_back(struct commit *c)
+/* It is in one of the two places at any time; what was there goes with the stage. */
+static int swap_in(struct commit *c, size_t i, struct hw_err *e)
 {
-	for (size_t i = 0; i < c->n; i++)
-		if (c->moved[i])
-			c->moved[i] = renameat2(c->s->layers, hex_of(&c->layers[i]), c->s->tmp,
-						c->layers[i].stage->name, RENAME_NOREPLACE) < 0;
+	const struct store_new_layer *layer = &c->layers[i];
+
+	if (renameat2(c->s->tmp, layer->stage->name, c->s->layers, hex_of(layer),
+		      RENAME_EXCHANGE) == 0) {
+		c->places[i] = SWAPPED;
+		return 0;
+	}
+	if (errno == ENOENT) /* somebody has deleted it */
+		return move_in(c, i, e);
+	return err_set(e, -errno, "replace layer %s", layer->chain_id);
 }
 
-/* All that are not there yet; of two in one commit the first. */
+static void move_back(struct commit *c)
+{
+	static const unsigned int flags[] = {
+		[MOVED] = RENAME_NOREPLACE, [SWAPPED] = RENAME_EXCHANGE
+	};
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->places[i] != STAGED &&
+		    renameat2(c->s->layers, hex_of(&c->layers[i]), c->s->tmp,
+			      c->layers[i].stage->name, flags[c->places[i]]) == 0)
+			c->places[i] = STAGED;
+}
+
+/* Unless it is there, and is not doubted. */
+static int place_layer(struct commit *c, size_t i, struct hw_err *e)
+{
+	int r = store_layer_exists(c->s, c->layers[i].chain_id, e);
+
+	if (r == 0)
+		return move_in(c, i, e);
+	if (r > 0 && store_is_doubted(c->s, c->layers[i].chain_id))
+		return swap_in(c, i, e);
+	return r < 0 ? r : 0;
+}
+
+/* Of two in one commit the first. */
 static int move_all_in(struct commit *c, struct hw_err *e)
 {
 	bool any = false;
@@ -188,12 +224,8 @@ static int move_all_in(struct commit *c, struct hw_err *e)
 			twice = twice || str_equal(c->layers[k].chain_id, c->layers[i].chain_id);
 		if (twice)
 			continue;
-		r = store_layer_exists(c->s, c->layers[i].chain_id, e);
-		if (r == 0)
-			r = move_in(c, i, e);
-		else if (r > 0)
-			r = 0;
-		any = any || c->moved[i];
+		r = place_layer(c, i, e);
+		any = any || c->places[i] != STAGED;
 	}
 	if (r == 0 && any && fsync(c->s->layers) < 0)
 		r = err_set(e, -errno, "write %s/layers to disk", c->s->root);
@@ -207,6 +239,21 @@ static int64_t size_beside(const struct store_stage *stage, const char *name)
 	struct stat st;
 
 	return fstatat(stage->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -1 : st.st_blocks * 512;
+}
+
+/* Of a layer that was doubted; as a rule there is none. */
+static int delete_row(struct commit *c, const char *chain_id, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(c->s->db, "DELETE FROM layers WHERE chain = ? RETURNING disk, inodes",
+			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0) {
+		c->added.bytes -= db_int(&q, 0);
+		c->added.inodes -= db_int(&q, 1);
+		c->added.layers--;
+	}
+	return r;
 }
 
 static int insert_row(struct commit *c, const struct store_new_layer *layer, struct hw_err *e)
@@ -234,13 +281,14 @@ static int insert_row(struct commit *c, const struct store_new_layer *layer, str
 /* Images that had lost this layer have it again. */
 static int note_images(struct commit *c, const char *chain_id, struct hw_err *e)
 {
-	size_t before = c->changed.n;
 	int r = store_layer_images(c->s, chain_id, &c->changed, e);
 
-	if (r == 0 && c->changed.n > before)
-		r = db_run(c->s->db, "UPDATE layers SET used = 1 WHERE chain = ?",
-			   DB_VALUES(DB_TEXT(chain_id)), e);
-	return r;
+	if (r < 0)
+		return r;
+	return db_run(c->s->db,
+		      "UPDATE layers SET used = 1 WHERE chain = ?1"
+		      " AND EXISTS (SELECT 1 FROM image_layers WHERE chain = ?1)",
+		      DB_VALUES(DB_TEXT(chain_id)), e);
 }
 
 static int insert_rows(struct commit *c, struct hw_err *e)
@@ -250,9 +298,11 @@ static int insert_rows(struct commit *c, struct hw_err *e)
 	int r = db_begin(c->s->db, &change, e);
 
 	for (size_t i = 0; r == 0 && i < c->n; i++) {
-		if (!c->moved[i])
+		if (c->places[i] == STAGED)
 			continue;
-		r = insert_row(c, &c->layers[i], e);
+		r = delete_row(c, c->layers[i].chain_id, e);
+		if (r == 0)
+			r = insert_row(c, &c->layers[i], e);
 		if (r == 0)
 			r = note_images(c, c->layers[i].chain_id, e);
 	}
@@ -277,9 +327,12 @@ static int commit_in_turn(struct commit *c, struct hw_err *e)
 		return r;
 	}
 	store_add_usage(c->s, c->added.bytes, c->added.inodes, (int)c->added.layers);
-	for (size_t i = 0; i < c->n; i++)
-		if (c->moved[i])
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->places[i] != STAGED)
+			map_take(c->s->doubted, c->layers[i].chain_id);
+		if (c->places[i] == MOVED)
 			c->layers[i].stage->name[0] = '\0';
+	}
 	return 0;
 }
 
@@ -299,7 +352,7 @@ int store_layers_commit(struct store *s, const struct store_new_layer *layers, s
 		r = check_layer(&layers[i], e);
 	if (r < 0 || n == 0)
 		return r;
-	c.moved = mem_new(n * sizeof(*c.moved));
+	c.places = mem_new(n * sizeof(*c.places));
 	r = sync_stages(layers, n, e);
 	if (r == 0)
 		r = commit_in_turn(&c, e);

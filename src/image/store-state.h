@@ -23,9 +23,10 @@ struct store {
 	char *root;
 	int lock_fd, dir, layers, tmp, gone;
 	struct db *db;
-	unsigned int next; /* name in tmp/ and gone/ that was not used yet */
-	unsigned int old;  /* those in gone/ below it were found there */
-	struct map *held;  /* chain id to struct held */
+	unsigned int next;   /* name in tmp/ and gone/ that was not used yet */
+	unsigned int old;    /* those in gone/ below it were found there */
+	struct map *held;    /* chain id to struct held */
+	struct map *doubted; /* chain ids of layers that are to be replaced */
 	struct hw_strings pinned;
 
 	pthread_mutex_t publish;
@@ -74,6 +75,7 @@ int store_find(const struct store_snapshot *snap, const char *text, bool damaged
 
 /* ---- store-layer.c ---- */
 int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e); /* 1, 0 */
+bool store_is_doubted(const struct store *s, const char *chain_id);
 /* The ids of the images that need it are added, each once. */
 int store_layer_images(struct store *s, const char *chain_id, struct hw_strings *ids,
 		       struct hw_err *e);

@@ -274,6 +274,7 @@ static struct store *store_new(const char *root)
 	s->root = str_copy(root);
 	s->lock_fd = s->dir = s->layers = s->tmp = s->gone = -1;
 	s->held = map_new(free);
+	s->doubted = map_new(NULL);
 	return s;
 }
 
@@ -306,6 +307,7 @@ void store_close(struct store *s)
 	store_snapshot_put(s->snapshot);
 	db_close(s->db);
 	map_free(s->held);
+	map_free(s->doubted);
 	hw_strings_free(&s->pinned);
 	mem_close_fd(&s->layers);
 	mem_close_fd(&s->tmp);

@@ -141,9 +141,11 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 /* Its folder (root/, recipe, blob), as a descriptor, O_PATH; or negative errno */
 int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e);
 
-/* It is not what it should be: remove it, though images need it. Those are damaged until it is
- * pulled again. Return: 0; 1: there is none; -EBUSY: somebody holds it */
-int store_layer_drop(struct store *s, const char *chain_id, struct hw_err *e);
+/* It is not what it should be, but images need it: it stays until the next one that is committed
+ * takes its place. Till then, or till it is trusted again, whoever holds it is told that it is not
+ * there. Return: 0; 1: there is none; -EBUSY: somebody holds it */
+int store_layer_doubt(struct store *s, const char *chain_id, struct hw_err *e);
+void store_layer_trust(struct store *s, const char *chain_id);
 
 /* A layer that is being made. */
 struct store_stage {
@@ -168,7 +170,8 @@ struct store_new_layer {
 
 /* They are complete: on disk and in their places when it returns, all or (but for those that were
  * there) none. Many at once cost one wait for the disk; the unpacker need not wait for it too.
- * A layer that somebody else has put there meanwhile is no error. */
+ * A layer that somebody else has put there meanwhile is no error; one that is doubted is
+ * replaced. */
 int store_layers_commit(struct store *s, const struct store_new_layer *layers, size_t n,
 			struct hw_err *e);
 

@@ -237,6 +237,16 @@ static bool is_written(const struct place *p, const struct stat before[2])
 	return !same;
 }
 
+/* As if the disk had. */
+static void lose_layer(struct place *p, const char *chain)
+{
+	autofree char *path = str_printf("%s/layers/%s", p->path, chain + 7);
+
+	place_close(p);
+	OK(tree_remove(AT_FDCWD, path, &e));
+	place_open(p);
+}
+
 static void image_is_there(void **state)
 {
 	struct place *p = *state;
@@ -252,7 +262,7 @@ static void image_is_there(void **state)
 	assert_true(is_written(p, before));
 	assert_is(p, "busybox:2", id);
 	digest_of("one", 3, chain);
-	OK(store_layer_drop(p->store, chain, &e));
+	lose_layer(p, chain);
 	assert_int_equal(put_image(p, "", LIST("one"), LIST(NAME ":1"), id, &why), -ENOENT);
 }
 
@@ -351,25 +361,66 @@ static void rest_of_a_pull_goes_first(void **state)
 	store_hold_free(pull);
 }
 
-static void layer_is_dropped(void **state)
+/* The text of a layer's one file. */
+static void assert_text(const struct place *p, const char *chain, const char *text)
+{
+	autofree char *path = str_printf("%s/layers/%s/root/f", p->path, chain + 7);
+	AUTO(buf_done) struct buf got = { 0 };
+
+	OK(file_read(AT_FDCWD, path, 100, &got, &e));
+	assert_string_equal(got.data, text);
+}
+
+static void spoil(const struct place *p, const char *chain)
+{
+	autofree char *path = str_printf("%s/layers/%s/root/f", p->path, chain + 7);
+
+	OK(file_replace(AT_FDCWD, path, "bad", 3, 0644, 0, &e));
+}
+
+static void layer_is_replaced(void **state)
 {
 	struct place *p = *state;
 	struct store_hold *pod = store_hold_new(p->store);
-	char id[DIGEST_TEXT], chain[DIGEST_TEXT], found[DIGEST_TEXT];
+	struct store_usage before, after;
+	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 	struct hw_err why = { 0 };
 
 	digest_of("one", 3, chain);
+	assert_int_equal(store_layer_doubt(p->store, chain, &why), 1);
 	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
-	OK(store_hold_layer(pod, chain, &e));
-	assert_int_equal(store_layer_drop(p->store, chain, &why), -EBUSY);
-	assert_is(p, "busybox:1", id);
+	spoil(p, chain);
+	store_usage(p->store, &before);
+	assert_int_equal(store_hold_layer(pod, chain, &why), 1);
+	assert_int_equal(store_layer_doubt(p->store, chain, &why), -EBUSY);
 	store_hold_free(pod);
-	assert_int_equal(store_layer_drop(p->store, chain, &why), 0);
-	assert_int_equal(store_layer_drop(p->store, chain, &why), 1);
-	assert_false(has_layer(p, chain));
-	assert_int_equal(find(p, "busybox:1", found), 0);
-	add_layer(p, NULL, "one", chain);
+	assert_int_equal(store_layer_doubt(p->store, chain, &why), 0);
 	assert_is(p, "busybox:1", id);
+	add_layer(p, NULL, "one", chain);
+	assert_text(p, chain, "one");
+	assert_int_equal(count_in(p, "tmp") + count_in(p, "gone"), 0);
+	store_usage(p->store, &after);
+	assert_memory_equal(&before, &after, sizeof(before));
+	OK(store_trim(p->store, &e));
+	assert_is(p, "busybox:1", id);
+}
+
+static void layer_is_trusted(void **state)
+{
+	struct place *p = *state;
+	struct store_hold *pull = store_hold_new(p->store);
+	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
+
+	digest_of("one", 3, chain);
+	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
+	spoil(p, chain);
+	OK(store_layer_doubt(p->store, chain, &e));
+	assert_int_equal(store_hold_layer(pull, chain, &(struct hw_err){ 0 }), 0);
+	store_layer_trust(p->store, chain);
+	assert_int_equal(store_hold_layer(pull, chain, &(struct hw_err){ 0 }), 1);
+	add_layer(p, NULL, "one", chain); /* there is one: nothing changes */
+	assert_text(p, chain, "bad");
+	store_hold_free(pull);
 }
 
 /* An image may be called "sha256", and have 64 digits as its tag. */
@@ -503,9 +554,9 @@ int main(void)
 		     rest_of_a_pull),
 		TEST("store: layers of a pull that failed go when an image is removed",
 		     rest_of_a_pull_goes_first),
-		TEST("store: a damaged layer is dropped, unless it is held, and can be stored "
-		     "again",
-		     layer_is_dropped),
+		TEST("store: a damaged layer stays until another one takes its place",
+		     layer_is_replaced),
+		TEST("store: a layer that is trusted again stays", layer_is_trusted),
 		TEST("store: an id is not taken for a name", id_is_no_name),
 		TEST("store: a snapshot does not change, and shares what others have",
 		     snapshots_do_not_change),
