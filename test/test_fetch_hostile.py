@@ -6,6 +6,7 @@ Each has its error, with the image and the host in it, in bounded time and memor
 """
 import gzip
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -13,9 +14,10 @@ import threading
 
 import pytest
 
+import fetching
 from fetching import (ARCHITECTURE, JOB, OCI, WAIT, Failed, Image, Puller, Server, digest, index_of, make_authority, tls_context,
                       to_json)
-from layers import END, hardlink, member
+from layers import END, folder, hardlink, member, pax, symlink
 
 REMOTE = "10.99.0.1"  # an address of this machine that is not a loopback address
 
@@ -97,6 +99,32 @@ def test_an_error_whose_words_have_no_end_is_still_that_error(what, server, pull
     server.before = before
     fails(puller, server.host, 5, "the server says 404")
     assert sent and len(sent) < 1000
+
+
+BAD = {"a hard link to a folder": folder("d") + hardlink("h", "d"),
+       "a file in a file": member("f") + member("f/g"),
+       "a file behind links in a circle": symlink("l", "l") + member("l/f"),
+       "a name of 300 letters": pax(path="n" * 300) + member("f")}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_an_archive_that_cannot_be_unpacked_is_damaged_because_of(what, server, puller):
+    server.add(Image([BAD[what] + END]))
+    fails(puller, server.host, 15, "layer")
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
+@pytest.mark.parametrize("which", [1, 2])
+def test_that_there_are_no_more_processes_is_not_the_registrys_fault(which, server, puller, tmp_path, monkeypatch):
+    server.add(Image())
+    script = tmp_path / "fetch"
+    script.write_text("#!/bin/sh\nexec strace -o /dev/null -e inject=clone,clone3,fork,vfork:error=EAGAIN:when=%d %s\n" % (
+        which, fetching.FETCH))
+    script.chmod(0o755)
+    monkeypatch.setattr(fetching, "FETCH", str(script))
+    with pytest.raises(Failed, match="pull %s/app:latest.*: fork: " % server.host) as failed:
+        puller.pull(server.host + "/app:latest")
+    assert failed.value.wire == 8
 
 
 def test_a_server_that_says_come_back_tomorrow_is_not_waited_for(server, puller):

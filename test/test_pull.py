@@ -240,7 +240,7 @@ def test_layers_of_a_pull_that_broke_off_are_there_for_the_next(server, start):
     server.before = lambda h: (server.answer(h, 503) if h.path.endswith(digest(upper)) else False)
     daemon = start()
     answer = daemon.pull(server.host + "/app")
-    assert answer[:3] == ["error", "11", "14"] and answer[3].startswith("RegistryUnavailable: pull")
+    assert answer[:3] == ["error", "70", "14"] and answer[3].startswith("RegistryUnavailable: pull")
     assert daemon.images() == []
     server.before = lambda h: False
     server.blobs[digest(upper)] = upper

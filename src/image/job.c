@@ -170,10 +170,11 @@ static const struct {
 	{ -EDQUOT, 8 },	       /* for us */
 	{ -EMFILE, 8 },	       /* no descriptors here */
 	{ -ENFILE, 8 },	       /* for anybody */
+	{ -EAGAIN, 8 },	       /* no processes here */
 	{ -EFBIG, 8 },	       /* more than we take */
 	{ -EPERM, 9 },	       /* FAILED_PRECONDITION: we do not go where we are sent */
 	{ -EOPNOTSUPP, 9 },    /* of a kind that we do not know; UNIMPLEMENTED is for calls */
-	{ -EAGAIN, 14 },       /* UNAVAILABLE: it may go better later */
+	{ -ECOMM, 14 },	       /* UNAVAILABLE: the registry may do better later */
 	{ -EPROTO, 14 },       /* no TLS, or no HTTP */
 	{ -EBADMSG, 15 },      /* DATA_LOSS: it is not what it should be */
 	{ -EINVAL, 15 },       /* nor is this */

@@ -137,10 +137,10 @@ static int fetch_from(struct fetch *f, struct hw_err *e)
 		if (f->refused || (f->at == size_of(f) && r == 0))
 			return r;
 		if (r == 0)
-			r = err_text(e, -EAGAIN, "it ends after %lld of %lld bytes",
+			r = err_text(e, -ECOMM, "it ends after %lld of %lld bytes",
 				     (long long)f->at, (long long)size_of(f));
 		if (r == -ETIMEDOUT && f->at - before >= MANY)
-			r = -EAGAIN;
+			r = -ECOMM;
 		if (f->at - renewed >= MANY) {
 			p = (struct patience){ 0 };
 			renewed = f->at;

@@ -271,6 +271,8 @@ int conductor_run(int daemon, const struct job *job, int archive, struct hw_err 
 	struct polls polls;
 	int r = start_fetcher(&c, e);
 
+	if (r < 0)
+		return err_ctx(e, "%s %s", job_verb(job), job->reference);
 	while (r == 0 && !(c.planned && c.done == c.n))
 		r = step(&c, &polls, e);
 	return r;

@@ -163,8 +163,8 @@ static const struct {
 	int first, last, code;
 } statuses[] = {
 	{ 400, 400, -EINVAL },	{ 401, 401, -EKEYREJECTED }, { 403, 403, -EACCES },
-	{ 404, 404, -ENODATA }, { 408, 408, -EAGAIN },	     { 410, 410, -ENODATA },
-	{ 429, 429, -EBUSY },	{ 451, 451, -EACCES },	     { 500, 599, -EAGAIN },
+	{ 404, 404, -ENODATA }, { 408, 408, -ECOMM },	     { 410, 410, -ENODATA },
+	{ 429, 429, -EBUSY },	{ 451, 451, -EACCES },	     { 500, 599, -ECOMM },
 };
 
 /* {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */
@@ -205,5 +205,5 @@ int http_status_fail(const struct http_answer *a, struct hw_err *e)
 /** http_may_retry() - may it go better the next time? */
 bool http_may_retry(int r)
 {
-	return r == -EAGAIN || r == -EBUSY;
+	return r == -ECOMM || r == -EBUSY;
 }

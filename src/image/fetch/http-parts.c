@@ -121,7 +121,7 @@ static int slot_ended(struct ring *ring, struct slot *s, CURLcode code, struct h
 	if (code != CURLE_OK)
 		return http_curl_fail(code, s->error, e);
 	if ((int64_t)s->bytes.len != s->last - s->first + 1)
-		return err_text(e, -EAGAIN, "a part ends after %zu of %lld bytes", s->bytes.len,
+		return err_text(e, -ECOMM, "a part ends after %zu of %lld bytes", s->bytes.len,
 				(long long)(s->last - s->first + 1));
 	s->complete = true;
 	return 0;
@@ -182,7 +182,7 @@ static int step(struct ring *ring, int64_t *at, struct hw_err *e)
  *
  * Each handle has the bounds of time of every question, so this ends.
  *
- * Return: 0; what @data said; or -EAGAIN and the like, as http_ask(), after some parts
+ * Return: 0; what @data said; or -ECOMM and the like, as http_ask(), after some parts
  * were handed on
  */
 int http_parts(struct http *h, const struct http_parts *p, struct hw_err *e)

@@ -149,7 +149,7 @@ static const struct {
 /** http_curl_fail() - an error of libcurl; @why: its own words, or "" */
 int http_curl_fail(CURLcode code, const char *why, struct hw_err *e)
 {
-	int r = -EAGAIN;
+	int r = -ECOMM;
 
 	for (size_t i = 0; i < ARRAY_SIZE(failures); i++)
 		if (failures[i].curl == code)

@@ -211,7 +211,7 @@ static int walk(struct http *h, const struct http_question *q, struct http_answe
  * http_ask() - ask, and follow redirects
  *
  * Return: 0 when there is an answer, whatever its status; what a callback of the
- * question said; or -EAGAIN (no connection), -ETIMEDOUT (it stands still), -EPROTO
+ * question said; or -ECOMM (no connection), -ETIMEDOUT (it stands still), -EPROTO
  * (TLS), -EPERM (a redirect that is not followed), -EFBIG
  */
 int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret_answer,

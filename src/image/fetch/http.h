@@ -7,6 +7,8 @@
  * Rules: a redirect takes neither Authorization nor a form to another server; it
  *        leads neither from https to http, nor from elsewhere to this machine, nor
  *        to anything but http and https.
+ *        What may go better the next time is -ECOMM or -EBUSY, which no call to the
+ *        kernel gives that is made here: -EAGAIN is this machine's.
  *        An answer that stops coming is not waited for.
  *        A struct http belongs to one thread.
  */

@@ -37,6 +37,18 @@ static ssize_t read_some(const struct unpacker *p, char *bytes, struct hw_err *e
 	}
 }
 
+/* A member that cannot be made is the archive's fault, but for these. */
+static int blame(int r, struct hw_err *e)
+{
+	static const int ours[] = { EAGAIN, EDQUOT, EFBIG,  EIO,	EMFILE,
+				    ENFILE, ENOMEM, ENOSPC, EOPNOTSUPP, EROFS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		if (r == -ours[i])
+			return r;
+	return e->code = -EBADMSG;
+}
+
 static int feed_all(const struct unpacker *p, struct unpack *u, struct hw_err *e)
 {
 	autofree char *bytes = mem_new(p->chunk);
@@ -49,7 +61,7 @@ static int feed_all(const struct unpacker *p, struct unpack *u, struct hw_err *e
 			return (int)n;
 		r = unpack_feed(u, bytes, (size_t)n, e);
 		if (r < 0)
-			return r;
+			return blame(r, e);
 	}
 }
 
@@ -59,7 +71,9 @@ static int feed_all(const struct unpacker *p, struct unpack *u, struct hw_err *e
  * What reads files of the host, unpack_new(), is done before the process is
  * confined.
  *
- * Return: as unpack_feed() and unpack_finish(); -ETIMEDOUT: its bytes stopped coming
+ * Return: 0; -EBADMSG: the archive is not as it should be, or cannot be made; -EOPNOTSUPP:
+ * it has what is not supported; -EFBIG: it is too large; -ETIMEDOUT: its bytes stopped
+ * coming; or what is wrong with this machine
  */
 int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct hw_err *e)
 {
@@ -68,5 +82,8 @@ int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct
 
 	if (r == 0)
 		r = feed_all(p, u, e);
-	return r < 0 ? r : unpack_finish(u, p->diff_id, ret_unpacked, e);
+	if (r < 0)
+		return r;
+	r = unpack_finish(u, p->diff_id, ret_unpacked, e);
+	return r < 0 ? blame(r, e) : 0;
 }
