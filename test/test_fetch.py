@@ -113,6 +113,12 @@ def test_folders_inherit_whatever_the_bytes_of_their_names(name, server, puller)
     assert (above.st_uid, stat.S_IMODE(above.st_mode)) == (7, 0o710)
 
 
+def test_folders_that_no_member_speaks_of_are_not_told_to_the_daemon(server, puller):
+    server.add(Image([member("a/file") + END, member("b/file") + END]))
+    layers = puller.pull(server.host + "/app:latest")["layers"]
+    assert [layers[i]["inodes"] for i in range(2)] == [2, 2] and not layers[0]["implied"] and not layers[1]["implied"]
+
+
 def test_thirty_layers_come_in_their_order(server, puller):
     image = Image([member("f%d" % i, data=b"x" * i) + END for i in range(30)])
     server.add(image)

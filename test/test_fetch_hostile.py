@@ -245,6 +245,12 @@ MANIFESTS = {
 }
 
 
+def test_more_layers_than_can_be_mounted_are_not_fetched(server, puller):
+    server.add(Image([END] * 501))
+    fails(puller, server.host, 8, "it has 501 layers, and at most 500 can be mounted")
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize("what", MANIFESTS)
 def test_manifest(what, server, puller):
     data, wire, error = MANIFESTS[what]

@@ -14,6 +14,7 @@
 
 #include "base/str.h"
 #include "image/digest.h"
+#include "image/mount.h"
 
 #define OCI    "application/vnd.oci.image."
 #define DOCKER "application/vnd.docker."
@@ -316,7 +317,7 @@ static bool is_config(const struct descriptor *config)
  * manifest_check_image() - is it an image that can be unpacked, and not an artifact?
  * @m: of kind MANIFEST_IMAGE
  *
- * Return: 0, or -EOPNOTSUPP
+ * Return: 0; -EOPNOTSUPP; or -EFBIG: it has more layers than can be mounted
  */
 int manifest_check_image(const struct manifest *m, struct hw_err *e)
 {
@@ -327,6 +328,9 @@ int manifest_check_image(const struct manifest *m, struct hw_err *e)
 			e, -EOPNOTSUPP,
 			"it is an artifact and not an image: its configuration is \"%.256s\"",
 			str_or(m->config.media_type, ""));
+	if (m->layers.n > MOUNT_LAYERS_MAX)
+		return err_text(e, -EFBIG, "it has %zu layers, and at most %d can be mounted",
+				m->layers.n, MOUNT_LAYERS_MAX);
 	for (size_t i = 0; i < m->layers.n; i++) {
 		int r = manifest_layer_format(manifest_layer(m, i), &format, e);
 

@@ -122,6 +122,7 @@ static int finish_layer(struct conductor *c, size_t i, struct hw_err *e)
 	if (l->state != READY && l->state != KEPT)
 		return 0;
 	l->state = DONE;
+	hw_strings_free(&l->result.implied); /* the daemon has no use for them */
 	r = tell_layer(c, i, e);
 	return r < 0 ? r : 1;
 }
