@@ -361,6 +361,26 @@ def test_a_full_disk(server, start, tmp_path):
     assert daemon.images() == [] and daemon.layers() == []
 
 
+def test_where_there_is_no_room_what_another_pull_left_goes(server, start, tmp_path):
+    noise = random.Random(1)
+    left = Image([member("f", data=noise.randbytes(8 << 20)) + END, member("g") + END])
+    large = Image([member("f", data=noise.randbytes(18 << 20)) + END])
+    server.add(left)
+    server.add(large, tag="large")
+    del server.blobs[digest(left.packed[1])]
+    gate = Gate(server, left, slice(1, 2))
+    (tmp_path / "store").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(tmp_path / "store")], check=True)
+    daemon = start()
+    daemon.tell("pull", 1, server.host + "/app")
+    daemon.wait_for_layers(1)
+    gate.open.set()
+    assert daemon.join(1)[0] == "error" and len(daemon.layers()) == 1
+    assert daemon.pull(server.host + "/app:large")[:3] == ["error", "28", "8"]
+    assert daemon.layers() == []
+    assert daemon.pull(server.host + "/app:large")[0] == "ok"
+
+
 # ---- a hawser-fetch that is not as it should be ------------------------------------------------
 
 def script(path, text):

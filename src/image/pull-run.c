@@ -248,12 +248,16 @@ static int step(struct talk *t, struct hw_err *e)
 	return fds[0].revents ? read_one(t, e) : 0;
 }
 
-/* What is complete need not be fetched again, whatever became of the rest. */
-static void keep_layers(const struct talk *t)
+/* What is complete need not be fetched again, whatever became of the rest. Where there is no room,
+ * what earlier pulls have left goes; our own is held. */
+static void keep_layers(const struct talk *t, const struct hw_err *why)
 {
 	struct hw_err e;
+	int r = t->distrusted ? 0 : pull_image_keep(t->image, &e);
 
-	if (!t->distrusted && pull_image_keep(t->image, &e) < 0)
+	if (r == 0 && (why->code == -ENOSPC || why->code == -EDQUOT))
+		r = store_trim(t->p->store, &e);
+	if (r < 0)
 		log_debug("%s %s: keep its layers: %s", job_verb(t->p->job), t->p->job->reference,
 			  e.msg);
 }
@@ -273,7 +277,7 @@ int pull_run(const struct pull_run *p, struct pull_image **ret_image, struct hw_
 	while (r == 0 && t.state != ENDED)
 		r = step(&t, e);
 	if (r < 0)
-		keep_layers(&t);
+		keep_layers(&t, e);
 	else
 		*ret_image = take_ptr(t.image);
 	return r;

@@ -184,7 +184,7 @@ int store_layers_commit(struct store *s, const struct store_new_layer *layers, s
  * again, before it removes anything.
  * Layers of a pull that came to no image stay, so that the next try finds them, also after a
  * restart. They are given back when an image is removed; when they have been there for a day, at
- * the end of the next hold or by store_sweep(); or by store_trim().
+ * the end of the next hold or by store_sweep(); or by store_trim(), as when a pull finds no room.
  */
 struct store_hold;
 
