@@ -430,6 +430,63 @@ def test_damage_is_found_file_by_file(layers):
         layers.rebuild()
 
 
+OPAQUE = "trusted.overlay.opaque"
+CHANGES = {
+    "bytes behind the end": (lambda r: (r / "a").open("ab").write(b"more"), ["a: it is too long"]),
+    "something in an empty file": (lambda r: (r / "empty").write_bytes(b"x"), ["empty: it is too long"]),
+    "an empty file gone": (lambda r: (r / "empty").unlink(), ["empty: it is gone"]),
+    "something in a hole": (lambda r: write_at(r / "f", 5000, b"x"), ["f: its content is not what it was"]),
+    "a mode": (lambda r: (r / "a").chmod(0o4777), ["a: its mode is not what it was"]),
+    "an owner": (lambda r: os.chown(r / "empty", 1, 0), ["empty: its owner is not who it was"]),
+    "a power": (lambda r: os.setxattr(r / "a", "security.capability", CAPABILITY),
+                ["a: its extended attributes are not what they were"]),
+    "a link": (lambda r: ((r / "s").unlink(), (r / "s").symlink_to("/etc/passwd")), ["s: it leads elsewhere"]),
+    "a hard link": (lambda r: ((r / "b").unlink(), (r / "b").write_bytes(b"a" * 100000)),
+                    ["b: it is not the file that it was linked to"]),
+    "a device": (lambda r: ((r / "null").unlink(), os.mkfifo(r / "null")), ["null: it is of another kind"]),
+    "a folder's mode": (lambda r: (r / "dir").chmod(0o777), ["dir: its mode is not what it was"]),
+    "the root's mode": (lambda r: r.chmod(0o700), ["/: its mode is not what it was"]),
+    "an empty folder gone": (lambda r: (r / "void").rmdir(), ["void: it is gone"]),
+    "a folder made opaque": (lambda r: os.setxattr(r / "dir", OPAQUE, b"y"),
+                             ["dir: what it hides of the layers below is not what it was"]),
+    "an opaque folder opened": (lambda r: os.removexattr(r / "hides", OPAQUE),
+                                ["hides: what it hides of the layers below is not what it was"]),
+    "an implied folder a link": (lambda r: ((r / "implied").rename(r / "dir/i"), (r / "implied").symlink_to("dir/i")),
+                                 ["dir/i: it was not in the layer", "implied: it is not a folder"]),
+    "a whiteout gone": (lambda r: (r / "gone").unlink(), [".wh.gone: it is gone"]),
+    "a whiteout a file": (lambda r: ((r / "gone").unlink(), (r / "gone").write_bytes(b"")),
+                          ["gone: it is not a whiteout"]),
+    "a new file": (lambda r: (r / "dir/new").write_bytes(b"x"), ["dir/new: it was not in the layer"]),
+    "a new folder": (lambda r: (r / "implied/new").mkdir(), ["implied/new: it was not in the layer"]),
+}
+
+
+def write_at(path, offset, data):
+    with path.open("r+b") as f:
+        f.seek(offset)
+        f.write(data)
+
+
+def everything():
+    return (sample() + symlink("s", "a") + member("null", b"3", major=1, minor=3) + folder("void") + folder("hides")
+            + member("hides/.wh..wh..opq") + folder("again", mode=0o700) + folder("again", mode=0o755)
+            + member(".wh.both") + folder("both") + member("implied/inside", data=b"i")
+            + member(".wh..wh.aufs/note", data=b"n") + pax(SCHILY__xattr__user__x="y") + member("attributed"))
+
+
+def test_what_was_not_changed_is_not_damaged(layers):
+    layers.unpack(everything())
+    assert layers.verify() == []
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_every_change_is_found(layers, what):
+    change, damage = CHANGES[what]
+    layers.unpack(everything())
+    change(layers.root)
+    assert sorted(layers.verify()) == damage
+
+
 def test_a_damaged_recipe_is_refused(layers):
     layers.unpack(sample())
     whole = layers.recipe.read_bytes()

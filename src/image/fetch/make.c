@@ -26,8 +26,8 @@
 
 /* ---- attributes ------------------------------------------------------------ */
 
-/* Others would steer overlayfs, or the host's security modules. */
-static bool xattr_is_ours(const char *name)
+/** make_sets_xattr() - others would steer overlayfs, or the host's security modules */
+bool make_sets_xattr(const char *name)
 {
 	return str_equal(name, "security.capability") ||
 	       (str_starts(name, "user.") && !str_starts(name, "user.overlay."));
@@ -38,7 +38,7 @@ static int set_xattrs(struct make *m, int fd, const struct tar_entry *entry, str
 	for (size_t i = 0; i < entry->n_xattrs; i++) {
 		const struct tar_xattr *x = &entry->xattrs[i];
 
-		if (!xattr_is_ours(x->name))
+		if (!make_sets_xattr(x->name))
 			m->skipped++;
 		else if (fsetxattr(fd, x->name, x->value, x->len, 0) == 0)
 			continue;

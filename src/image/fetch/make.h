@@ -31,6 +31,7 @@ struct make {
 int make_member(struct make *m, const struct tar_entry *entry, const char *path, int *ret_fd,
 		struct hw_err *e);
 int make_settle(struct make *m, int fd, const struct tar_entry *entry, struct hw_err *e);
+bool make_sets_xattr(const char *name); /* others are skipped */
 int make_whiteout(struct make *m, const char *path, struct hw_err *e);
 int make_opaque(struct make *m, const char *path, struct hw_err *e);
 

@@ -6,14 +6,13 @@
 #define IMAGE_FETCH_REBUILD_H
 
 #include "base/err.h"
+#include "image/fetch/check.h"
 
 /* The archive, byte for byte, to @out. -EBADMSG: a file or the recipe is not what it was. */
 int rebuild_archive(int recipe, int root, int out, struct hw_err *e);
 
-/* Each file against its digest. @damaged is called for every one that is not what it was; it may
- * stop the check by a negative answer. */
-int rebuild_verify(int recipe, int root,
-		   int (*damaged)(void *ctx, const char *path, const char *why, struct hw_err *e),
-		   void *ctx, struct hw_err *e);
+/* Each file against its digest, and all that there is against the archive's members. @damaged is
+ * called for every one that is not what it was; it may stop the check by a negative answer. */
+int rebuild_verify(int recipe, int root, check_damaged *damaged, void *ctx, struct hw_err *e);
 
 #endif

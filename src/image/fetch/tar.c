@@ -468,6 +468,20 @@ int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e)
 }
 
 /**
+ * tar_skip() - go on behind the data of the member at hand, none of which was fed
+ *
+ * Return: 0; -EINVAL: no data is to come; or what the sink's end() returned
+ */
+int tar_skip(struct tar *t, struct hw_err *e)
+{
+	if (t->state != DATA || t->left != t->entry.stored)
+		return err_text(e, -EINVAL, "tar archive at byte %lld: no data begins here",
+				(long long)t->at);
+	t->at += t->left;
+	return end_entry(t, e);
+}
+
+/**
  * tar_finish() - no more bytes come
  *
  * Programs leave out the two blocks of zeros at the end, or even what fills the

@@ -80,6 +80,7 @@ struct tar;
 struct tar *tar_new(const struct tar_sink *sink, void *ctx);
 void tar_free(struct tar *t);
 int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e);
+int tar_skip(struct tar *t, struct hw_err *e); /* the data of the member at hand does not come */
 int tar_finish(struct tar *t, struct hw_err *e);
 
 AUTO_DEFINE(tar_free, struct tar);
