@@ -402,7 +402,7 @@ def verify(d, *names, repair=False):
     return [(m.get(2, ""), m.get(3, 0), m.get(6, "")) for m in said]
 
 
-GOOD, DAMAGED, REPAIRED = range(3)
+GOOD, DAMAGED, REPAIRED, NOT_CHECKED = range(4)
 
 
 def file_of(d, path):
@@ -470,6 +470,14 @@ def test_a_damaged_recipe_is_found(daemon, server):
     recipe.write_bytes(recipe.read_bytes()[:-4])
     found = verify(daemon)
     assert [m[1] for m in found] == [DAMAGED, GOOD] and found[0][2].startswith("the recipe: ")
+
+
+def test_what_cannot_be_checked_is_not_said_to_be_good(daemon, server):
+    image = Image([member("a", data=b"1") + member("a", data=b"2") + END, member("b", data=b"b") + END])
+    server.add(image)
+    assert pull(daemon, server.host + NAME)[0] == 0
+    told = [(image.diff_ids[0], NOT_CHECKED, ""), (image.diff_ids[1], GOOD, "")]
+    assert verify(daemon) == told and verify(daemon, repair=True) == told
 
 
 def test_verify_of_nothing(daemon):

@@ -695,6 +695,10 @@ def test_verify(runtime):
     assert seen[2] == [(2, 1)]
     layers = json.loads(runtime.run("image", "verify", "--json")[1])["layers"]
     assert layers[0]["state"] == "REPAIRED" and layers[0]["damaged"] == ["etc/\x1bpasswd"]
+    serve_verify(runtime, [0, 3], seen)
+    status, text, errors = runtime.run("image", "verify")
+    assert (status, errors) == (0, "") and text.endswith("2 layers, 0 damaged, 0 repaired, 1 not checked\n")
+    assert "111111111111  unknown  " in text
 
 
 # ---- info, version, and what is not offered ------------------------------------------------

@@ -17,15 +17,15 @@
 #include "cli/text.h"
 
 struct tally {
-	size_t layers, damaged, repaired;
+	size_t layers, damaged, repaired, unchecked;
 	struct value *list; /* for --json */
 };
 
 static const char *state_name(int state)
 {
-	static const char *const names[] = { "good", "DAMAGED", "repaired" };
+	static const char *const names[] = { "good", "DAMAGED", "repaired", "unknown" };
 
-	return (size_t)state < ARRAY_SIZE(names) ? names[state] : "unknown";
+	return (size_t)state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
 /* A line as soon as it is known: reading all may take minutes. */
@@ -50,6 +50,7 @@ static void count(struct tally *tally, const struct cli *cli,
 	tally->layers++;
 	tally->damaged += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
 	tally->repaired += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED;
+	tally->unchecked += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
 	if (cli->json)
 		value_append(tally->list, json_of(&layer->base));
 	else
@@ -87,6 +88,15 @@ static int ask(struct cli *cli, char **args, struct tally *tally, struct hw_err 
 	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;
 }
 
+static void print_tally(const struct tally *tally)
+{
+	printf("%zu layers, %zu damaged, %zu repaired", tally->layers, tally->damaged,
+	       tally->repaired);
+	if (tally->unchecked > 0)
+		printf(", %zu not checked", tally->unchecked);
+	putchar('\n');
+}
+
 static int verify(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(value_free) struct value *all = value_new_object();
@@ -100,8 +110,7 @@ static int verify(struct cli *cli, char **args, struct hw_err *e)
 	if (cli->json)
 		print_json(take_ptr(all));
 	else
-		printf("%zu layers, %zu damaged, %zu repaired\n", tally.layers, tally.damaged,
-		       tally.repaired);
+		print_tally(&tally);
 	if (!tally.damaged)
 		return 0;
 	return err_text(e, -EBADMSG, "%zu of %zu layers are damaged%s", tally.damaged, tally.layers,
@@ -122,7 +131,8 @@ const struct command verify_command = {
 	.run = verify,
 	.summary = "read stored images again and compare",
 	.help = "Every file of every layer is hashed and compared with what was unpacked;\n"
-		"without IMAGE those of all images. Exit status 1 if damage is left.\n\n"
+		"without IMAGE those of all images. Exit status 1 if damage is left.\n"
+		"Of a layer that has some of its files twice it cannot be known.\n\n"
 		"  hawser image verify\n"
 		"  hawser image verify --repair busybox\n",
 	.options = options,

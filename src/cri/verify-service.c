@@ -66,6 +66,15 @@ static int tell(struct verifier *v, const char *id, const char *diff_id,
 	return api_send(v->call, &answer.base, e);
 }
 
+static Hawser__V1__VerifyResponse__State state_of(const struct store_layer *layer,
+						  const struct verify_report *report,
+						  Hawser__V1__VerifyResponse__State good)
+{
+	if (!layer->rebuildable)
+		return HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
+	return report->n_damaged > 0 ? HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED : good;
+}
+
 static int tell_lost(struct verifier *v, const char *id, struct hw_err *e)
 {
 	char text[] = "a layer has been lost", *list[] = { text };
@@ -128,8 +137,8 @@ static int check_image(struct verifier *v, const char *id, bool *ret_lost, struc
 		if (report->n_damaged > 0 && v->repair)
 			damaged++;
 		else if (tell(v, id, layers[i].diff_id,
-			      report->n_damaged > 0 ? HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED
-						    : HAWSER__V1__VERIFY_RESPONSE__STATE__GOOD,
+			      state_of(&layers[i], report,
+				       HAWSER__V1__VERIFY_RESPONSE__STATE__GOOD),
 			      report, e) < 0)
 			return e->code;
 	}
@@ -207,8 +216,7 @@ static int tell_repaired(struct verifier *v, const char *id, bool all, struct hw
 		free_report(map_take(v->reports, layers[i].chain_id));
 		if (check_layer(v, &layers[i], &report, e) < 0 ||
 		    tell(v, id, layers[i].diff_id,
-			 report->n_damaged > 0 ? HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED
-					       : HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED,
+			 state_of(&layers[i], report, HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED),
 			 report, e) < 0)
 			return e->code;
 	}
