@@ -127,7 +127,7 @@ static bool store_is_number(const char *name, long long *ret_n)
 	return str_to_int64(name, 0, UINT32_MAX - 1, ret_n);
 }
 
-static int count_gone(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int count_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct store *s = ctx;
 	long long n;
@@ -188,8 +188,10 @@ static int forget_lost(struct store *s, struct hw_err *e)
 
 static int store_clear(struct store *s, struct hw_err *e)
 {
-	int r = file_walk(s->gone, ".", count_gone, s, e);
+	int r = file_walk(s->gone, ".", count_name, s, e);
 
+	if (r == 0) /* a process that outlived us may still write below tmp/N: no new one is that */
+		r = file_walk(s->tmp, ".", count_name, s, e);
 	if (r == 0)
 		r = file_walk(s->tmp, ".", move_unfinished, s, e);
 	if (r == 0)

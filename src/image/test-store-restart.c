@@ -94,7 +94,7 @@ static void work_until(struct place *p, enum step last)
 
 	place_open(p);
 	sample_begin(p, NULL, "one", &l);
-	if (last == BEGUN && tree_remove(l.stage->root, "f", &(struct hw_err){ 0 }) < 0)
+	if (last == BEGUN && tree_remove(l.stage->dir, "root/f", &(struct hw_err){ 0 }) < 0)
 		return;
 	if (last <= WRITTEN)
 		return;
@@ -153,6 +153,24 @@ static void killed_after_each_step(void **state)
 }
 
 /* Between the rename and the row, and between the row and the rename, as it looks afterwards. */
+/* A hawser-fetch that outlives its daemon knows its stage by name. */
+static void stages_have_new_names(void **state)
+{
+	struct place *p = *state;
+	autofree char *old = str_printf("%s/tmp/1", p->path);
+	AUTO(store_stage_free) struct store_stage *stage = NULL;
+
+	place_close(p);
+	OK(file_mkdirs(AT_FDCWD, old, 0700, &e));
+	place_open(p);
+	for (int i = 0; i < 3; i++) {
+		store_stage_free(take_ptr(stage));
+		OK(store_layer_begin(p->store, &stage, &e));
+		assert_string_not_equal(stage->name, "1");
+	}
+	store_stage_free(take_ptr(stage));
+}
+
 static void layer_without_a_row(void **state)
 {
 	struct place *p = *state;
@@ -387,6 +405,8 @@ int main(void)
 		     database_of_the_future),
 		TEST("store: killed after any step, what was complete is there and nothing else",
 		     killed_after_each_step),
+		TEST("store: a stage has no name that another had before the restart",
+		     stages_have_new_names),
 		TEST("store: a layer without a row is cleared away", layer_without_a_row),
 		TEST("store: what is cleared away is not followed by its links",
 		     links_are_not_followed),
