@@ -39,7 +39,7 @@ static int make_layer(struct store *s, const char *text, const char *chain, cons
 	int r = store_layer_begin(s, &stage, e);
 
 	if (r == 0)
-		r = file_replace(stage->root, "file", text, strlen(text), 0644, 0, e);
+		r = file_replace(stage->dir, "root/file", text, strlen(text), 0644, 0, e);
 	if (r == 0)
 		r = file_replace(stage->dir, "recipe", text, strlen(text), 0600, 0, e);
 	layer.stage = stage;

@@ -391,6 +391,15 @@ def test_many_pulls_on_threads(daemon, server):
     assert len(list((daemon.dir / "root/layers").iterdir())) == 2
 
 
+def test_an_image_has_more_layers_than_descriptors_are_allowed_at_start(tmp_path, server):
+    image = Image([member("f%d" % i) + END for i in range(150)])
+    server.add(image)
+    d = Daemon(tmp_path, "--plain-http", server.host, "--disk-reserve", "0",
+               prefix=("prlimit", "--nofile=128:4096")).start()
+    assert pull(d, server.host + NAME) == (0, {"image_ref": digest(image.config)})
+    assert d.stop() == 0
+
+
 # ---- verifying -----------------------------------------------------------------------------
 
 def verify(d, *names, repair=False):

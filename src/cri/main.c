@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,10 @@
 #include "base/str.h"
 #include "cri/daemon.h"
 #include "cri/flags.h"
+
+/* Each layer of a pull has one open in the daemon. More would be slow for children that close all
+ * that they might have. */
+#define DESCRIPTORS 65536
 
 /* An arena for each thread would keep what the thread has used, for good. */
 #define ARENAS 2
@@ -41,12 +46,23 @@ static void start_log(const struct config *c)
 	log_setup("hawser-cri", level, choose_format(c->log_format));
 }
 
+static void raise_limit(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= DESCRIPTORS)
+		return;
+	l.rlim_cur = l.rlim_max < DESCRIPTORS ? l.rlim_max : DESCRIPTORS;
+	setrlimit(RLIMIT_NOFILE, &l);
+}
+
 static int serve(const struct config_source *source, struct config *config, struct hw_err *e)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
 	start_log(config);
 	mallopt(M_ARENA_MAX, ARENAS);
+	raise_limit();
 	sigaction(SIGPIPE, &ignore, NULL);
 	umask(022);
 	return daemon_run(source, config, e);

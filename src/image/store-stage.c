@@ -50,8 +50,7 @@ static int stage_make(struct store_stage *stage)
 	stage->dir = openat(tmp, stage->name, FOLDER);
 	if (stage->dir < 0 || mkdirat(stage->dir, "root", ROOT_MODE) < 0)
 		return -errno;
-	stage->root = openat(stage->dir, "root", FOLDER);
-	if (stage->root < 0 || fchmod(stage->root, ROOT_MODE) < 0) /* whatever the umask */
+	if (fchmodat(stage->dir, "root", ROOT_MODE, 0) < 0) /* whatever the umask */
 		return -errno;
 	return 0;
 }
@@ -67,7 +66,7 @@ int store_layer_begin(struct store *s, struct store_stage **ret_stage, struct hw
 	int r;
 
 	stage->store = s;
-	stage->dir = stage->root = -1;
+	stage->dir = -1;
 	snprintf(stage->name, sizeof(stage->name), "%u", next_number(s));
 	r = stage_make(stage);
 	if (r < 0)
@@ -83,7 +82,6 @@ void store_stage_free(struct store_stage *stage)
 
 	if (!stage)
 		return;
-	mem_close_fd(&stage->root);
 	mem_close_fd(&stage->dir);
 	/* what stays is cleared away when the store is opened */
 	if (stage->name[0] && tree_remove(stage->store->tmp, stage->name, &e) < 0)

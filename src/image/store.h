@@ -151,8 +151,8 @@ void store_layer_trust(struct store *s, const char *chain_id);
 struct store_stage {
 	struct store *store;
 	char name[16]; /* in tmp/ */
-	int dir;       /* for the files "recipe" and "blob" */
-	int root;      /* the folder "root" in it, empty, 0755, for the files of the layer */
+	int dir;       /* for the files "recipe" and "blob"; the layer's own go below "root" in it,
+			* an empty folder, 0755 */
 };
 
 int store_layer_begin(struct store *s, struct store_stage **ret_stage, struct hw_err *e);

@@ -96,7 +96,7 @@ struct sample {
 
 static inline void sample_write(struct sample *l, const char *text)
 {
-	OK(file_replace(l->stage->root, "f", text, strlen(text), 0644, 0, &e));
+	OK(file_replace(l->stage->dir, "root/f", text, strlen(text), 0644, 0, &e));
 	OK(file_replace(l->stage->dir, "recipe", "recipe", 6, 0600, 0, &e));
 }
 
