@@ -96,14 +96,13 @@ static int check_hole(struct rebuild *b, int fd, int64_t from, int64_t to, struc
 {
 	while (from < to) {
 		off_t at = lseek(fd, from, SEEK_DATA);
-		size_t want = to - at < CHUNK ? (size_t)(to - at) : CHUNK;
 		ssize_t n;
 
 		if (at < 0 && errno != ENXIO)
 			return err_set(e, -errno, "look for its holes");
 		if (at < 0 || at >= to)
 			return 0;
-		n = pread(fd, b->chunk, want, at);
+		n = pread(fd, b->chunk, to - at < CHUNK ? (size_t)(to - at) : CHUNK, at);
 		if (n < 0 && errno != EINTR)
 			return err_set(e, -errno, "read it");
 		if (n == 0)
