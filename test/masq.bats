@@ -57,7 +57,7 @@ address() { jq -r ".ips[$2].address | split(\"/\")[0]" "/tmp/result.$1"; } # CON
 # seen FROM TO ADDRESS PROTOCOL: the source address that a server in netns TO sees of netns FROM
 seen() {
 	rm -f /tmp/seen
-	ip netns exec "$2" timeout 10 python3 -c '
+	ip netns exec "$2" timeout 30 python3 -c '
 import socket, sys
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
 s = socket.socket(family, socket.SOCK_STREAM if sys.argv[2] == "tcp" else socket.SOCK_DGRAM)
@@ -74,11 +74,11 @@ else:
     s.sendto(b"hello", source)
 print(source[0])' "$3" "$4" >/tmp/seen &
 	until grep -qs ready /tmp/seen; do sleep 0.01; done
-	ip netns exec "$1" timeout 5 python3 -c '
+	ip netns exec "$1" timeout 20 python3 -c '
 import socket, sys
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
 s = socket.socket(family, socket.SOCK_STREAM if sys.argv[2] == "tcp" else socket.SOCK_DGRAM)
-s.settimeout(4)
+s.settimeout(15)
 s.connect((sys.argv[1], 7777))
 s.send(b"x")
 assert s.recv(9) == b"hello"' "$3" "$4" || { kill $!; return 1; }
@@ -89,7 +89,7 @@ assert s.recv(9) == b"hello"' "$3" "$4" || { kill $!; return 1; }
 # packet FROM ADDRESS: the source of a single UDP packet from netns FROM that gets outside, if it does
 packet() {
 	rm -f /tmp/seen
-	ip netns exec outside timeout 2 python3 -c '
+	ip netns exec outside timeout 20 python3 -c '
 import socket
 s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x800))
 print("ready", flush=True)

@@ -862,10 +862,10 @@ sibling() {
 @test "portmap: what the kernel remembers of a UDP port is forgotten on ADD and on DEL" {
 	pod c1 one
 	pod c2 two
-	sees() { ip netns exec outside timeout 2 python3 -c '
+	sees() { ip netns exec outside timeout 20 python3 -c '
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.settimeout(1)
+s.settimeout(3)
 s.bind(("192.0.2.2", 5555))
 s.sendto(b"x", ("192.0.2.1", 8080))
 try:
