@@ -439,6 +439,24 @@ def test_damage_is_found_and_repaired(daemon, server):
     assert verify(daemon) == good and leftovers(daemon) == []
 
 
+def test_damage_of_an_image_for_another_machine_is_repaired(daemon, server):
+    other = Image(architecture="s390x")
+    for image in other, image_with():
+        server.add(image)
+    index = index_of((other, {"os": "linux", "architecture": "s390x"}),
+                     (image, {"os": "linux", "architecture": ARCHITECTURE}))
+    for name in "latest", digest(index):
+        server.manifests[name] = (OCI + "index.v1+json", index)
+    with daemon.dial() as channel:
+        stream = channel.unary_stream("/hawser.v1.Images/Pull")
+        list(stream(field(1, server.host + "/app:latest") + field(3, "linux/s390x"), timeout=LONG))
+    before = images(daemon)
+    assert list(before) == [digest(other.config)]
+    file_of(daemon, "etc/name").write_bytes(b"two")
+    assert (other.diff_ids[0], REPAIRED, "") in verify(daemon, repair=True)
+    assert images(daemon) == before
+
+
 def test_damage_that_cannot_be_repaired(daemon, server):
     image = image_with()
     server.add(image)

@@ -19,6 +19,7 @@
 #include "base/str.h"
 #include "cri/daemon.h"
 #include "cri/helper.h"
+#include "image/config.h"
 #include "image/pull.h"
 #include "image/reference.h"
 #include "image/verify.h"
@@ -163,16 +164,33 @@ static int doubt_damaged(struct verifier *v, const struct store_layer *layers, s
 	return 0;
 }
 
+/* Return: 1, 0: it has been removed meanwhile */
+static int read_config(struct verifier *v, const char *id, struct image_config **ret_config,
+		       struct hw_err *e)
+{
+	AUTO(buf_done) struct buf bytes = { 0 };
+	int r = store_image_read(v->daemon->store, id, NULL, &bytes, e);
+
+	if (r != 1)
+		return r;
+	return image_config_parse(bytes.data, bytes.len, ret_config, e) < 0 ? e->code : 1;
+}
+
+/* The digest may be that of an index, so it has to be said which of its images is meant. */
 static int pull_again(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
+	AUTO(image_config_free) struct image_config *config = NULL;
 	struct pull_request request = {
 		.reference = image->digests.v[0],
 		.deadline = rpc_deadline(v->call),
 		.cancel_fd = rpc_over_fd(v->call),
 	};
 	struct pull_result result;
-	int r;
+	int r = read_config(v, image->id, &config, e);
 
+	if (r <= 0)
+		return r;
+	request.platform = &config->platform;
 	r = pull(v->daemon->puller, &request, &result, e);
 	if (r == 0 && !str_equal(result.id, image->id))
 		return status_set(e, STATUS_FAILED_PRECONDITION, "%s is another image now than %s",
@@ -223,6 +241,18 @@ static int tell_repaired(struct verifier *v, const char *id, bool all, struct hw
 	return r < 0 ? r : 0;
 }
 
+/* Has it been removed meanwhile? */
+static bool is_gone(struct verifier *v, const char *id)
+{
+	AUTO(store_snapshot_put)
+	const struct store_snapshot *snap = store_snapshot_get(v->daemon->store);
+
+	for (size_t i = 0; i < snap->n; i++)
+		if (str_equal(snap->images[i]->id, id))
+			return false;
+	return true;
+}
+
 static int verify_image(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
 	bool lost = false;
@@ -230,6 +260,8 @@ static int verify_image(struct verifier *v, const struct store_image *image, str
 
 	if (r < 0)
 		return r;
+	if (lost && is_gone(v, image->id))
+		return 0;
 	if (lost && !v->repair)
 		return tell_lost(v, image->id, e);
 	if (r == 0 && !lost)

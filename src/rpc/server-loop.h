@@ -54,8 +54,8 @@ struct rpc_server {
 	uint64_t last_id;
 	/* from rpc_server_stop() on */
 	bool stopping;
-	int64_t idle_at; /* from then on connections without calls are closed */
-	int64_t stop_at; /* and all others */
+	int64_t idle_at;       /* from then on connections without calls are closed */
+	int64_t stop_at;       /* and all others */
 	unsigned open_handles; /* async and timer */
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
