@@ -85,19 +85,31 @@ static void open_side(struct side *s)
 }
 
 /* They stay until we end, which ends them. */
+static struct {
+	struct rpc_client *asleep, *hanging[CROWD_MAX / 4];
+	struct rpc_stream *streams[CROWD_MAX + CROWD_MAX / 4];
+} crowd_kept;
+
 static void make_crowd(const char *socket, long long n)
 {
-	struct rpc_client *client;
+	struct rpc_stream **next = crowd_kept.streams;
 	struct hw_err e;
 
-	check(rpc_client_open(socket, &client, &e), &e);
+	check(rpc_client_open(socket, &crowd_kept.asleep, &e), &e);
 	for (long long i = 0; i < n; i++)
-		start(client, "/sample.Sample/Sleep", "2000000");
-	finish(start(client, "/sample.Sample/Echo", "")); /* hears how many may be open at a time */
+		*next++ = start(crowd_kept.asleep, "/sample.Sample/Sleep", "2000000");
+	/* hears how many may be open at a time */
+	finish(start(crowd_kept.asleep, "/sample.Sample/Echo", ""));
 	for (long long i = 0; i < n / 4; i++) {
-		check(rpc_client_open(socket, &client, &e), &e);
-		start(client, "/sample.Sample/Count", "100 1000000");
+		check(rpc_client_open(socket, &crowd_kept.hanging[i], &e), &e);
+		*next++ = start(crowd_kept.hanging[i], "/sample.Sample/Count", "100 1000000");
 	}
+}
+
+static void close_side(struct side *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		rpc_client_close(s->clients[i]);
 }
 
 int main(int argc, char **argv)
@@ -123,5 +135,7 @@ int main(int argc, char **argv)
 
 		printf("%" PRId64 " %" PRId64 "\n", ns, sample(&theirs));
 	}
+	close_side(&ours);
+	close_side(&theirs);
 	return 0;
 }

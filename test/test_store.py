@@ -118,8 +118,10 @@ def trace(root, program, *command, inject=None, commands=""):
             "-e", "trace=" + ",".join(sorted({*CHANGES, *SYNCS, *FORKS}))]
     if inject:
         args += ["-e", "inject=%s:retval=0:when=%s" % inject]
+    # whoever is traced cannot look for leaks
+    env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
     done = subprocess.run([*args, program, *command], text=True, check=False, input=commands,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                          env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if "ptrace" in done.stdout and done.returncode:
         pytest.skip("ptrace is not permitted")
     assert done.returncode == 0 and ANSWER.match(done.stdout), done.stdout
