@@ -204,12 +204,15 @@ const char *syscall_name(uint64_t nr)
 
 /**
  * syscall_errno() - how a system call fails in the field
- * @args: openat() that makes a file fails as a full disk does
+ * @args: openat() that makes a file fails as a full disk does; a lock of fcntl() does not: whether it is
+ *        given back, which never fails, cannot be seen from here, and SQLite would wait for itself
  */
 int syscall_errno(uint64_t nr, const uint64_t args[6])
 {
 	if (nr == SYS_openat && (args[2] & (O_CREAT | __O_TMPFILE)))
 		return ENOSPC;
+	if (nr == SYS_fcntl && (args[1] == F_SETLK || args[1] == F_OFD_SETLK))
+		return SYSCALL_CANNOT_FAIL;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
 		if (table[i].nr == nr)
 			return table[i].error;
