@@ -124,15 +124,14 @@ static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 
 /* Switching it off for the link-local address too is a nicety: where /proc/sys is read-only ours carry
  * IFA_F_NODAD all the same. */
-static int iface_set_dad(const struct link *link, enum iface_dad dad, struct hw_err *e)
+static int iface_set_dad(const struct link *link, bool on, struct hw_err *e)
 {
-	bool on = dad == IFACE_DAD_ON;
 	struct hw_err why;
 	int r = 0;
 
 	if (on)
 		r = sysctl_write_conf(SYSCTL_POD, AF_INET6, link->name, "enhanced_dad", "1", &why);
-	if (r >= 0 && (on || dad == IFACE_DAD_OFF))
+	if (r >= 0)
 		r = sysctl_write_conf(SYSCTL_POD, AF_INET6, link->name, "accept_dad",
 				      on ? "1" : "0", &why);
 	if (r >= 0 || r == -ENOENT)
@@ -156,8 +155,8 @@ static int iface_set_sysctls(int netns_fd, const struct link *link, const struct
 	if (!dad && !ipv6)
 		return 0;
 	r = netns_enter(netns_fd, &home, e);
-	if (r >= 0)
-		r = iface_set_dad(link, options->dad, e);
+	if (r >= 0 && dad)
+		r = iface_set_dad(link, options->dad == IFACE_DAD_ON, e);
 	if (r >= 0 && ipv6)
 		r = iface_enable_ipv6(link, e);
 	return r;
