@@ -52,13 +52,24 @@ def line(command):
     return "run " + " ".join(str(word) for word in command)
 
 
+def environment(place):
+    return ["env PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"env HOME={place.dir}", f"env TMPDIR={place.dir}"]
+
+
 def series(place, client, name, again):
     """A pull of what is not there, or, again, of what is."""
-    env = ["env PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"env HOME={place.dir}", f"env TMPDIR={place.dir}"]
     if again:
-        return [*env, line(client.pull(name))]
-    return [*env, line(client.pull(name)), "clock off", line(client.remove(name)), "run /bin/sync",
+        return [*environment(place), line(client.pull(name))]
+    return [*environment(place), line(client.pull(name)), "clock off", line(client.remove(name)), "run /bin/sync",
             "clock on"]
+
+
+def cold(place, client, name):
+    """A pull of what is there, by a hawser-fetch that has to be started."""
+    kill = place.write("kill-ready", "#!/bin/sh\nuntil pkill -KILL -x hawser-fetch; do sleep 0.01; done\n"
+                       "while pgrep -x hawser-fetch; do sleep 0.01; done\n")
+    kill.chmod(0o755)
+    return [*environment(place), "clock off", line([kill]), "clock on", line(client.pull(name))]
 
 
 def pairs(place, what, name, ours, peers, again=False):
@@ -90,6 +101,9 @@ def in_store(place, where, directory, registry_host, name, size):
         for client in (Cri(ours), *clients.values()):
             subprocess.run(client.pull(name), check=True, stdout=subprocess.DEVNULL)
         yield from pairs(place, f"pull of what is there, {where}", name, Cri(ours), clients, again=True)
+        yield Pair(f"pull of what is there with nothing ready, {where}", peer="containerd's",
+                   ours_run=cold(place, Cri(ours), name),
+                   peer_run=series(place, clients["containerd's"], name, again=True))
 
 
 def rows(place):

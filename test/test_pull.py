@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from fetching import FETCH, WAIT, Image, Server, basic, digest
+from fetching import ARCHITECTURE, FETCH, OCI, WAIT, Image, Server, basic, digest, index_of
 from layers import END, folder, member
 
 PULL = os.environ.get("HAWSER_BUILD", "build") + "/test/pull"
@@ -127,9 +127,37 @@ def test_layers_that_are_there_are_not_fetched_again(server, start):
     server.add(image)
     daemon = start()
     daemon.pull(server.host + "/app")
-    before = len(server.asked("/blobs/"))
+    server.requests.clear()
     assert daemon.pull(server.host + "/app")[0] == "ok"
-    assert [r[1].split("/")[-1] for r in server.asked("/blobs/")[before:]] == [digest(image.config)]
+    assert [r[1] for r in server.requests] == ["/v2/app/manifests/latest"]
+
+
+def test_documents_that_are_there_are_not_fetched_again(server, start):
+    image, other = Image(), Image([member("new") + END, member("newer") + END])
+    daemon = start()
+
+    def add(added):
+        server.add(added)
+        server.manifests["latest"] = (OCI + "index.v1+json", index_of((added, {"os": "linux", "architecture": ARCHITECTURE})))
+    add(image)
+    daemon.pull(server.host + "/app")
+    server.requests.clear()
+    assert daemon.pull(server.host + "/app")[:2] == ["ok", digest(image.config)]
+    assert [r[1] for r in server.requests] == ["/v2/app/manifests/latest"]
+    add(other)
+    server.requests.clear()
+    assert daemon.pull(server.host + "/app")[:2] == ["ok", digest(other.config)]
+    assert [len(server.asked(digest(d))) for d in (other.manifest, other.config, *other.packed)] == 4 * [1]
+
+
+def test_also_for_what_is_there_the_registry_is_asked(server, start):
+    image = Image()
+    server.add(image)
+    daemon = start()
+    name = "%s/app@%s" % (server.host, digest(image.manifest))
+    assert daemon.pull(name)[0] == "ok"
+    server.before = lambda h: server.answer(h, 401, headers={"WWW-Authenticate": 'Basic realm="here"'}) or True
+    assert daemon.pull(name)[:3] == ["error", "129", "16"]
 
 
 def blob_of(daemon, diff_id):
@@ -439,6 +467,50 @@ def pids():
     """Of hawser-fetch, the oldest first: who conducts, who fetches, and those who unpack."""
     found = subprocess.run(["pgrep", "-x", "hawser-fetch"], stdout=subprocess.PIPE, check=False)
     return [int(pid) for pid in found.stdout.split()]
+
+
+def wait_for_pids(count):
+    for _ in range(WAIT * 20):
+        if len(pids()) == count:
+            break
+        time.sleep(0.05)
+    assert len(pids()) == count
+    return pids()
+
+
+def test_a_process_of_hawser_fetch_waits_for_the_next_pull(server, start):
+    image = Image()
+    server.add(image)
+    daemon = start()
+    daemon.pull(server.host + "/app")
+    waiting = wait_for_pids(1)
+    other = three_layers()
+    server.add(other)
+    gate = Gate(server, other)
+    daemon.tell("pull", 1, server.host + "/app")
+    assert gate.waiting.wait(WAIT)
+    assert pids()[:1] == waiting
+    gate.open.set()
+    assert daemon.join(1)[0] == "ok"
+    assert wait_for_pids(1) != waiting
+
+
+def test_a_process_of_hawser_fetch_killed_while_it_waits(server, start):
+    server.add(Image())
+    daemon = start()
+    daemon.pull(server.host + "/app")
+    os.kill(wait_for_pids(1)[0], signal.SIGKILL)
+    wait_for_pids(0)
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+
+
+def test_the_daemon_killed_while_a_process_of_hawser_fetch_waits(server, start):
+    server.add(Image())
+    daemon = start()
+    daemon.pull(server.host + "/app")
+    wait_for_pids(1)
+    daemon.kill()
+    wait_for_pids(0)
 
 
 @pytest.mark.parametrize("which, error", [(0, "hawser-fetch has died: signal: killed"),

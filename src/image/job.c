@@ -26,6 +26,7 @@ const struct hw_field job_fields[] = {
 	{ "format", HW_STRING, HW_AT(struct job, format), .help = "of the archive: oci or docker" },
 	{ "platform", HW_OBJECT, HW_AT(struct job, platform), .sub = platform_fields,
 	  .help = "what it must run on" },
+	{ "known", HW_STRINGS, HW_AT(struct job, known), .help = "documents that are here" },
 	SECRET(username, "for the registry"),
 	SECRET(password, "for the registry"),
 	SECRET(identity_token, "an OAuth2 refresh token"),

@@ -73,6 +73,9 @@ struct job {
 	int image;
 	char *format; /* of the archive: "oci" or "docker"; NULL or "": either */
 	struct platform platform;
+	/* documents that are here: manifests and configurations, whole; they are not asked for, but
+	 * what the reference stands for always is */
+	struct hw_strings known;
 	/* for the reference's own registry, never for its mirrors */
 	char *username, *password;
 	char *identity_token; /* to be changed for another one */

@@ -123,6 +123,7 @@ AUTO_VALUE_DEFINE(parts_done, struct parts);
 static int get_image(struct load *l, const struct settings *settings,
 		     const struct load_request *request, struct parts *parts, struct hw_err *e)
 {
+	AUTO(fetch_child_free) struct fetch_child *fetch = NULL;
 	struct part *p = mem_new(sizeof(*p));
 	struct pull_run run = { .store = l->store,
 				.program = settings->program,
@@ -134,7 +135,7 @@ static int get_image(struct load *l, const struct settings *settings,
 	board_init(&p->board);
 	parts->v[parts->n++] = p;
 	settings_load_job(settings, (int)parts->n, request->format, &p->job);
-	return pull_run(&run, &p->image, e);
+	return pull_run(&run, &p->image, &fetch, e);
 }
 
 static int get_images(struct load *l, const struct load_request *request, struct parts *parts,

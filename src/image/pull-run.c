@@ -20,10 +20,8 @@
 #include <limits.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/child.h"
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/str.h"
@@ -39,25 +37,14 @@ enum state { ASKED, RESOLVED, MANIFESTED, PLANNED, ENDED };
 struct talk {
 	const struct pull_run *p;
 	enum state state;
-	int ours, theirs;
-	const char *argv[2];
-	struct child_start start;
-	struct child *child;
+	struct fetch_child *fetch;
 	struct pull_image *image;
 	bool distrusted;
 };
 
 static void talk_done(struct talk *t)
 {
-	struct hw_err ignored;
-	int status;
-
-	mem_close_fd(&t->ours); /* first: then it ends by itself, should the kill fail */
-	if (t->child) {
-		child_kill(t->child);
-		child_wait(t->child, &status, &ignored);
-	}
-	mem_close_fd(&t->theirs);
+	fetch_child_free(t->fetch);
 	pull_image_free(t->image);
 }
 AUTO_VALUE_DEFINE(talk_done, struct talk);
@@ -86,7 +73,8 @@ static int take_config(struct talk *t, const struct job_message *m, struct hw_er
 
 	t->state = PLANNED;
 	if (r == 0)
-		r = job_send_table(t->ours, JOB_PLAN, job_plan_fields, &plan, -1, MESSAGE_MS, e);
+		r = job_send_table(t->fetch->socket, JOB_PLAN, job_plan_fields, &plan, -1,
+				   MESSAGE_MS, e);
 	return r;
 }
 
@@ -157,22 +145,13 @@ static int take(struct talk *t, const struct job_message *m, struct hw_err *e)
 
 static int start(struct talk *t, struct hw_err *e)
 {
-	int pair[2];
-	int r;
+	int r = 0;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, -errno, "make a socket");
-	t->ours = pair[0];
-	t->theirs = pair[1];
-	t->argv[0] = t->p->program;
-	t->start = (struct child_start){ .path = t->p->program,
-					 .argv = t->argv,
-					 .in = t->theirs,
-					 .out = t->theirs,
-					 .err = STDERR_FILENO };
-	r = child_start(&t->start, &t->child, e);
+	t->fetch = t->p->spare ? spare_take(t->p->spare) : NULL;
+	if (!t->fetch)
+		r = fetch_child_start(t->p->program, &t->fetch, e);
 	if (r == 0)
-		r = job_send_table(t->ours, JOB_JOB, job_fields, t->p->job, t->p->archive,
+		r = job_send_table(t->fetch->socket, JOB_JOB, job_fields, t->p->job, t->p->archive,
 				   MESSAGE_MS, e);
 	return r < 0 ? err_ctx(e, "%s %s", job_verb(t->p->job), t->p->job->reference) : 0;
 }
@@ -180,13 +159,13 @@ static int start(struct talk *t, struct hw_err *e)
 /* It has closed its socket: it ends, or is ended. */
 static int has_died(struct talk *t, struct hw_err *e)
 {
-	struct pollfd poller = { .fd = child_fd(t->child), .events = POLLIN };
+	struct pollfd poller = { .fd = child_fd(t->fetch->child), .events = POLLIN };
 	char text[64];
 	int status, r;
 
 	if (poll(&poller, 1, DEATH_MS) <= 0)
-		child_kill(t->child);
-	r = child_wait(take_ptr(t->child), &status, e);
+		child_kill(t->fetch->child);
+	r = child_wait(take_ptr(t->fetch->child), &status, e);
 	if (r < 0)
 		return err_ctx(e, "%s %s", job_verb(t->p->job), t->p->job->reference);
 	return err_text(e, -EIO, "%s %s: hawser-fetch has died: %s", job_verb(t->p->job),
@@ -196,19 +175,11 @@ static int has_died(struct talk *t, struct hw_err *e)
 static int read_one(struct talk *t, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(t->ours, MESSAGE_MS, &m, e);
+	int r = job_receive(t->fetch->socket, MESSAGE_MS, &m, e);
 
 	if (r == 0)
 		return has_died(t, e);
 	return r < 0 ? distrust(t, e) : take(t, &m, e);
-}
-
-/* Once it runs, or has ended, its end of the socket must not be open here any more: after its last
- * words the end is to be seen. */
-static void close_theirs(struct talk *t)
-{
-	mem_close_fd(&t->theirs);
-	t->theirs = -1;
 }
 
 /* How long it may have nothing to say. It gives up each place that it asks after idle_ms itself, and
@@ -225,9 +196,9 @@ static int silence_ms(const struct job *job)
 static int step(struct talk *t, struct hw_err *e)
 {
 	struct pollfd fds[] = {
-		{ .fd = t->ours, .events = POLLIN },
+		{ .fd = t->fetch->socket, .events = POLLIN },
 		{ .fd = t->p->stop, .events = POLLIN },
-		{ .fd = t->theirs < 0 ? -1 : child_fd(t->child), .events = POLLIN },
+		{ .fd = t->fetch->theirs < 0 ? -1 : child_fd(t->fetch->child), .events = POLLIN },
 	};
 	int silence = silence_ms(t->p->job);
 	bool work = pull_image_has_more(t->image);
@@ -244,7 +215,7 @@ static int step(struct talk *t, struct hw_err *e)
 		return err_text(e, -ECANCELED, "%s %s: cancelled", job_verb(t->p->job),
 				t->p->job->reference);
 	if (fds[0].revents || fds[2].revents)
-		close_theirs(t);
+		fetch_child_runs(t->fetch);
 	return fds[0].revents ? read_one(t, e) : 0;
 }
 
@@ -267,18 +238,21 @@ static void keep_layers(const struct talk *t, const struct hw_err *why)
  *
  * Return: 0 when its layers are in the store, on disk; else why not
  */
-int pull_run(const struct pull_run *p, struct pull_image **ret_image, struct hw_err *e)
+int pull_run(const struct pull_run *p, struct pull_image **ret_image,
+	     struct fetch_child **ret_fetch, struct hw_err *e)
 {
-	AUTO(talk_done) struct talk t = { .p = p, .ours = -1, .theirs = -1 };
+	AUTO(talk_done) struct talk t = { .p = p };
 	int r;
 
 	t.image = pull_image_new(p->store, p->job, p->board);
 	r = start(&t, e);
 	while (r == 0 && t.state != ENDED)
 		r = step(&t, e);
-	if (r < 0)
+	if (r < 0) {
 		keep_layers(&t, e);
-	else
-		*ret_image = take_ptr(t.image);
-	return r;
+		return r;
+	}
+	*ret_image = take_ptr(t.image);
+	*ret_fetch = take_ptr(t.fetch);
+	return 0;
 }

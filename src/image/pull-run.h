@@ -13,6 +13,7 @@
 #define IMAGE_PULL_RUN_H
 
 #include "base/err.h"
+#include "image/fetch-child.h"
 #include "image/job.h"
 #include "image/pull-board.h"
 #include "image/pull-image.h"
@@ -22,13 +23,16 @@
 struct pull_run {
 	struct store *store;
 	const char *program;
+	struct spare *spare; /* NULL: none */
 	const struct job *job;
 	int archive; /* that the image is in, borrowed; -1: none */
 	int stop;    /* readable: to be cancelled; -1: never */
 	struct board *board;
 };
 
-/* The image holds its layers, and is to be put (pull_image_put()). It borrows from *p. */
-int pull_run(const struct pull_run *p, struct pull_image **ret_image, struct hw_err *e);
+/* The image holds its layers, and is to be put (pull_image_put()). It borrows from *p. The process
+ * has done its work; to end it can wait until somebody has time. */
+int pull_run(const struct pull_run *p, struct pull_image **ret_image,
+	     struct fetch_child **ret_fetch, struct hw_err *e);
 
 #endif

@@ -24,6 +24,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/time.h"
+#include "image/fetch-child.h"
 #include "image/job.h"
 #include "image/pull-board.h"
 #include "image/pull-run.h"
@@ -33,10 +34,13 @@
 #define STACK	    (256 << 10)
 #define PROGRESS_MS 200
 #define RAISE_TRIES 100
-#define UNAVAILABLE 14 /* gRPC's */
+#define SPARE_MS    30000	/* pulls come in bursts */
+#define KNOWN_MAX   (256 << 10) /* bytes of documents that go with a job */
+#define UNAVAILABLE 14		/* gRPC's */
 
 struct puller {
 	struct store *store;
+	struct spare *spare;
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* the last pull has ended */
 	struct settings settings;
@@ -69,6 +73,7 @@ struct puller *puller_new(struct store *store, const struct pull_options *option
 	struct puller *p = mem_new(sizeof(*p));
 
 	p->store = store;
+	p->spare = spare_new(SPARE_MS);
 	p->shared = map_new(NULL);
 	list_init(&p->all);
 	pthread_mutex_init(&p->lock, NULL);
@@ -102,6 +107,7 @@ void puller_free(struct puller *p)
 {
 	if (!p)
 		return;
+	spare_stop(p->spare);
 	pthread_mutex_lock(&p->lock);
 	list_for_each(struct shared, s, &p->all, link)
 		raise_event(s->stop);
@@ -112,6 +118,7 @@ void puller_free(struct puller *p)
 	pthread_mutex_destroy(&p->lock);
 	map_free(p->shared);
 	settings_done(&p->settings);
+	spare_free(p->spare);
 	free(p);
 }
 
@@ -174,7 +181,8 @@ static int64_t blob_bytes(struct shared *s)
 	return bytes;
 }
 
-static void shared_end(struct shared *s)
+/* Now those who asked know; it is over when the thread has cleared up. */
+static void shared_tell(struct shared *s)
 {
 	struct puller *p = s->puller;
 	int64_t bytes = blob_bytes(s);
@@ -187,6 +195,14 @@ static void shared_end(struct shared *s)
 	s->has_ended = true;
 	raise_event(s->ended);
 	shared_hide(s);
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void shared_end(struct shared *s)
+{
+	struct puller *p = s->puller;
+
+	pthread_mutex_lock(&p->lock);
 	list_remove(&s->link);
 	shared_drop(s);
 	if (list_is_empty(&p->all))
@@ -194,21 +210,44 @@ static void shared_end(struct shared *s)
 	pthread_mutex_unlock(&p->lock);
 }
 
+/* A document that is here need not be fetched: most names mean the same as the last time. */
+static void add_known(struct store *store, struct job *job)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
+	AUTO(buf_done) struct buf manifest = { 0 }, config = { 0 };
+	const struct store_image *image = NULL;
+	struct hw_err ignored;
+
+	if (store_snapshot_find(snap, job->reference, &image, &ignored) > 0 &&
+	    store_image_read(store, image->id, &manifest, &config, &ignored) > 0 &&
+	    manifest.len + config.len < KNOWN_MAX) {
+		strings_add(&job->known, manifest.data);
+		strings_add(&job->known, config.data);
+	}
+}
+
 static void *shared_run(void *arg)
 {
 	struct shared *s = arg;
+	struct fetch_child *fetch = NULL;
 	struct pull_run run = { .store = s->puller->store,
 				.program = s->program,
+				.spare = s->puller->spare,
 				.job = &s->job,
 				.archive = -1,
 				.stop = s->stop,
 				.board = &s->board };
 	struct pull_image *image = NULL;
 
-	s->code = pull_run(&run, &image, &s->error);
+	add_known(s->puller->store, &s->job);
+	s->code = pull_run(&run, &image, &fetch, &s->error);
 	if (s->code == 0)
 		s->code = pull_image_put(image, &s->result, &s->error);
 	pull_image_free(image);
+	shared_tell(s);
+	fetch_child_free(fetch);
+	if (s->code == 0)
+		spare_keep(s->puller->spare, s->program);
 	shared_end(s);
 	return NULL;
 }

@@ -54,7 +54,7 @@ static int find_on(const struct registry *r, const struct endpoint *ep, struct h
 		   struct found *f, struct hw_err *e)
 {
 	struct asking a = { r, ep, h };
-	struct found_from from = { get, &a };
+	struct found_from from = { get, &a, &r->job->known };
 	int code = found_walk(f, &from, reference_version(&r->ref), -1, &r->job->platform, e);
 
 	f->host = ep->host;

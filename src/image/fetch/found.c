@@ -6,6 +6,7 @@
  *        index again.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -51,13 +52,40 @@ static int get_document(const struct found_from *from, const char *kind, const c
 	return r < 0 ? err_ctx(e, "%s/%s", kind, name) : 0;
 }
 
+static bool is_known(const struct found_from *from, const char *digest, struct buf *ret_body)
+{
+	char known[DIGEST_TEXT];
+
+	for (size_t i = 0; from->known && i < from->known->n; i++) {
+		const char *text = from->known->v[i];
+
+		digest_of(text, strlen(text), known);
+		if (str_equal(known, digest)) {
+			buf_add(ret_body, text, strlen(text));
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A document that another one has named by its digest. What the first one has named is of the same
+ * repository: who may have that may have this. */
+static int get_named(const struct found_from *from, const char *kind, const char *digest,
+		     int64_t size, struct buf *ret_body, char **ret_type, struct hw_err *e)
+{
+	if (is_known(from, digest, ret_body))
+		return 0;
+	return get_document(from, kind, digest, size, ret_body, ret_type, e);
+}
+
 /* One more document, by the name of a tag or by its digest. */
 static int add_document(struct found *f, const struct found_from *from, const char *name,
 			int64_t size, struct hw_err *e)
 {
 	struct buf *bytes = &f->documents[f->n_documents++];
 	autofree char *type = NULL;
-	int r = get_document(from, "manifests", name, size, bytes, &type, e);
+	int r = f->n_documents == 1 ? get_document(from, "manifests", name, size, bytes, &type, e)
+				    : get_named(from, "manifests", name, size, bytes, &type, e);
 
 	if (r < 0)
 		return r;
@@ -125,8 +153,8 @@ int found_walk(struct found *f, const struct found_from *from, const char *name,
 	int r = find_manifest(f, from, name, size, wanted, e);
 
 	if (r == 0)
-		r = get_document(from, "blobs", f->manifest->config.digest,
-				 f->manifest->config.size, &f->config, NULL, e);
+		r = get_named(from, "blobs", f->manifest->config.digest, f->manifest->config.size,
+			      &f->config, NULL, e);
 	if (r == 0)
 		r = check_config(f, wanted, e);
 	if (r == 0)

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +21,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "image/fetch/conductor.h"
-
-#define JOB_WAIT_MS 10000
+#include "image/fetch/http.h"
 
 /* A folder for each layer may be open at once. */
 static void raise_limit(void)
@@ -34,10 +34,21 @@ static void raise_limit(void)
 	}
 }
 
+/* Who has no job yet uses the time: libcurl's libraries have much to prepare. What goes wrong with
+ * that does so again, and is told, when they are needed. */
+static void get_ready(void)
+{
+	struct pollfd poller = { .fd = STDIN_FILENO, .events = POLLIN };
+	struct hw_err ignored;
+
+	if (poll(&poller, 1, 0) == 0)
+		http_global_init(&ignored);
+}
+
 static int receive_job(struct job *job, int *ret_archive, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(STDIN_FILENO, JOB_WAIT_MS, &m, e);
+	int r = job_receive(STDIN_FILENO, 0, &m, e);
 
 	if (r == 0)
 		return err_text(e, -EPIPE, "nobody has a job");
@@ -69,6 +80,7 @@ int main(int argc, char **argv)
 	file_fill_standard(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 	raise_limit();
+	get_ready();
 	if (receive_job(&job, &archive, &e) < 0) {
 		fprintf(stderr, "hawser-fetch: %s; it is for hawser-cri to start\n", e.msg);
 		return 2;

@@ -48,6 +48,7 @@ struct found_from {
 	int (*get)(void *ctx, const char *kind, const char *name, struct buf *ret_body,
 		   char **ret_type, struct hw_err *e);
 	void *ctx;
+	const struct hw_strings *known; /* documents that need not be got; NULL: none */
 };
 
 /* From a name to the manifest that fits, through indexes, and its configuration. @size: of what
