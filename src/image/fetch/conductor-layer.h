@@ -41,7 +41,6 @@ struct layer {
 struct conductor {
 	const struct job *job;
 	int daemon;  /* borrowed */
-	int archive; /* that the image is in, borrowed; -1: none */
 	int fetcher; /* socket to the process that fetches */
 	pid_t fetcher_pid;
 	char *host; /* that the image comes from, once it is known */

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,6 +22,7 @@
 #include "base/time.h"
 #include "image/fetch/conductor-layer.h"
 #include "image/fetch/fetcher.h"
+#include "image/fetch/receive-job.h"
 #include "image/manifest.h"
 
 #define BLAME_MS 2000 /* to hear what the process that fetches has to say */
@@ -48,20 +50,16 @@ AUTO_VALUE_DEFINE(conductor_done, struct conductor);
 
 /* ---- the process that fetches ---------------------------------------------- */
 
-/* What it keeps of the descriptors, beside where messages for people go. */
-enum { FD_SOCKET = STDERR_FILENO + 1, FD_ARCHIVE, FD_END };
-
-static void be_fetcher(const struct conductor *c, int socket)
+/* Of the descriptors it keeps its socket, and where messages for people go. */
+static void be_fetcher(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int high = fcntl(socket, F_DUPFD_CLOEXEC, FD_END);
-	int archive = fcntl(c->archive < 0 ? null : c->archive, F_DUPFD_CLOEXEC, FD_END);
+	int high = fcntl(socket, F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
 
 	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-	    dup2(high, FD_SOCKET) < 0 || dup2(archive, FD_ARCHIVE) < 0 ||
-	    close_range(FD_END, ~0U, 0) < 0)
+	    dup2(high, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, ~0U, 0) < 0)
 		_exit(EXIT_FAILURE);
-	_exit(fetcher_run(FD_SOCKET, c->job, FD_ARCHIVE));
+	_exit(fetcher_run(STDERR_FILENO + 1));
 }
 
 static int start_fetcher(struct conductor *c, struct hw_err *e)
@@ -73,11 +71,13 @@ static int start_fetcher(struct conductor *c, struct hw_err *e)
 	c->fetcher = pair[0];
 	c->fetcher_pid = fork();
 	if (c->fetcher_pid == 0)
-		be_fetcher(c, pair[1]);
+		be_fetcher(pair[1]);
 	close(pair[1]);
-	if (c->fetcher_pid < 0)
-		return err_set(e, -errno, "fork");
-	return 0;
+	if (c->fetcher_pid >= 0)
+		return 0;
+	err_set(e, -errno, "fork");
+	close(take_fd(c->fetcher));
+	return e->code;
 }
 
 /* ---- what comes in --------------------------------------------------------- */
@@ -257,23 +257,51 @@ static int step(struct conductor *c, struct polls *p, struct hw_err *e)
 	return r;
 }
 
-/**
- * conductor_run() - do a job
- * @daemon:  the socket to it
- * @archive: that the image is in, borrowed; -1: none
- *
- * Return: 0 when all layers are there and the daemon knows; else why not
- */
-int conductor_run(int daemon, const struct job *job, int archive, struct hw_err *e)
+/* Return: 0 when all layers are there and the daemon knows; else why not */
+static int do_job(struct conductor *c, struct job_message *m, struct hw_err *e)
 {
-	AUTO(conductor_done)
-	struct conductor c = { .job = job, .daemon = daemon, .archive = archive, .fetcher = -1 };
 	struct polls polls;
-	int r = start_fetcher(&c, e);
+	int r = job_send(c->fetcher, m->type, m->data.data, m->data.len, m->fd, c->job->idle_ms, e);
 
+	receive_job_forget(m);
 	if (r < 0)
-		return err_ctx(e, "%s %s", job_verb(job), job->reference);
-	while (r == 0 && !(c.planned && c.done == c.n))
-		r = step(&c, &polls, e);
-	return r;
+		return err_ctx(e, "%s %s", job_verb(c->job), c->job->reference);
+	while (r == 0 && !(c->planned && c->done == c->n))
+		r = step(c, &polls, e);
+	return r < 0 ? r : job_send(c->daemon, JOB_DONE, "", 0, -1, c->job->idle_ms, e);
+}
+
+/* A process that fetches which has died meanwhile is of no use to anyone. */
+static int wait_for_job(struct conductor *c, struct job_message *m, struct job *job,
+			struct hw_err *e)
+{
+	struct pollfd fds[] = { { .fd = c->daemon, .events = POLLIN },
+				{ .fd = c->fetcher, .events = POLLIN } };
+
+	while (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno == EINTR)
+		;
+	if (fds[1].revents)
+		return err_text(e, -EIO, "the process that fetches has died");
+	return receive_job(c->daemon, m, job, e);
+}
+
+/** conductor_run() - wait for a job and do it */
+int conductor_run(int daemon)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	AUTO(job_done) struct job job = { 0 };
+	AUTO(conductor_done) struct conductor c = { .job = &job, .daemon = daemon, .fetcher = -1 };
+	struct hw_err e, ignored;
+	int started = start_fetcher(&c, &e);
+
+	if (wait_for_job(&c, &m, &job, started < 0 ? &ignored : &e) < 0) {
+		fprintf(stderr, "hawser-fetch: %s; it is for hawser-cri to start\n", e.msg);
+		return 2;
+	}
+	if (started < 0)
+		err_ctx(&e, "%s %s", job_verb(&job), job.reference);
+	else if (do_job(&c, &m, &e) == 0)
+		return 0;
+	job_send_failed(daemon, &e, job.idle_ms, &ignored);
+	return 1;
 }

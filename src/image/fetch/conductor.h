@@ -7,6 +7,8 @@
  *        layers in their order, and tells the daemon.
  * Rules: reads nothing that strangers wrote but the two kinds of processes' short
  *        messages, and those of the fetching process go on to the daemon unread.
+ *        The process that fetches is there before the job is, so that both have
+ *        their libraries ready when it comes.
  *        When it ends, all its processes end.
  *        A layer counts when it was fetched with the right digest and unpacked
  *        with the right diff id.
@@ -14,8 +16,7 @@
 #ifndef IMAGE_FETCH_CONDUCTOR_H
 #define IMAGE_FETCH_CONDUCTOR_H
 
-#include "image/job.h"
-
-int conductor_run(int daemon, const struct job *job, int archive, struct hw_err *e);
+/* Do the job that comes from the daemon. Return: the exit status of the process */
+int conductor_run(int daemon);
 
 #endif

@@ -19,6 +19,8 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "image/fetch/expand.h"
+#include "image/fetch/http.h"
+#include "image/fetch/receive-job.h"
 #include "image/fetch/source.h"
 #include "image/fetch/space.h"
 
@@ -26,7 +28,8 @@
 
 struct fetcher {
 	int socket;
-	const struct job *job;
+	struct job job;
+	int archive; /* that the image is in; -1: none */
 	struct source *source;
 	struct found found;
 	pthread_mutex_t lock; /* of sending */
@@ -79,7 +82,7 @@ static int say(struct fetcher *f, enum job_type type, const struct hw_field *tab
 	int r;
 
 	pthread_mutex_lock(&f->lock);
-	r = job_send_table(f->socket, type, table, in, -1, f->job->idle_ms, e);
+	r = job_send_table(f->socket, type, table, in, -1, f->job.idle_ms, e);
 	pthread_mutex_unlock(&f->lock);
 	return r;
 }
@@ -90,7 +93,7 @@ static void say_failed(struct fetcher *f, const struct hw_err *why)
 	struct hw_err ignored;
 
 	pthread_mutex_lock(&f->lock);
-	if (job_send_failed(f->socket, why, f->job->idle_ms, &ignored) < 0)
+	if (job_send_failed(f->socket, why, f->job.idle_ms, &ignored) < 0)
 		_exit(EXIT_FAILURE);
 	pthread_mutex_unlock(&f->lock);
 }
@@ -129,7 +132,7 @@ static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 		ssize_t n = write(w->pipe, p, len);
 
 		if (n < 0 && errno == EAGAIN) {
-			if (poll(&poller, 1, w->fetcher->job->idle_ms) == 0)
+			if (poll(&poller, 1, w->fetcher->job.idle_ms) == 0)
 				return err_text(e, -ETIMEDOUT, "nobody unpacks it");
 			continue;
 		}
@@ -168,7 +171,7 @@ static int fetch_layer(struct work *w, struct hw_err *e)
 	w->expand = expand;
 	r = f->source->blob(f->source, &f->found, descriptor_of(w), take_bytes, w, e);
 	if (r == 0 && expand_finish(expand, e) < 0)
-		r = err_ctx(e, "%s %s from %s: layer %s", job_verb(f->job), f->job->reference,
+		r = err_ctx(e, "%s %s from %s: layer %s", job_verb(&f->job), f->job.reference,
 			    f->found.host, descriptor_of(w)->digest);
 	return r < 0 ? r : say_progress(w, JOB_FETCHED, e);
 }
@@ -227,7 +230,7 @@ static int work_start(struct fetcher *f, struct job_message *m, struct hw_err *e
 			    .layer = layer,
 			    .pipe = take_fd(m->fd),
 			    .blob = take_fd(f->blobs[layer]) };
-	w->space = (struct space){ .fd = w->blob, .reserve = f->job->reserve };
+	w->space = (struct space){ .fd = w->blob, .reserve = f->job.reserve };
 	r = -pthread_create(&thread, NULL, work_run, w);
 	if (r < 0) {
 		close(w->pipe);
@@ -252,10 +255,10 @@ static int say_found(struct fetcher *f, struct hw_err *e)
 
 	for (size_t i = 0; r == 0 && i < found->n_documents; i++)
 		r = job_send(f->socket, JOB_MANIFEST, found->documents[i].data,
-			     found->documents[i].len, -1, f->job->idle_ms, e);
+			     found->documents[i].len, -1, f->job.idle_ms, e);
 	if (r == 0)
 		r = job_send(f->socket, JOB_CONFIG, found->config.data, found->config.len, -1,
-			     f->job->idle_ms, e);
+			     f->job.idle_ms, e);
 	return r;
 }
 
@@ -276,20 +279,20 @@ static int prepare(struct fetcher *f, struct hw_err *e)
 }
 
 /* Files of the host are read before the process becomes somebody else. */
-static int open_source(struct fetcher *f, int archive, struct hw_err *e)
+static int open_source(struct fetcher *f, struct hw_err *e)
 {
-	if (f->job->image == 0)
-		return source_registry(f->job, &f->source, e);
-	f->source = source_archive(f->job, archive);
+	if (f->job.image == 0)
+		return source_registry(&f->job, &f->source, e);
+	f->source = source_archive(&f->job, f->archive);
 	return 0;
 }
 
-static int find(struct fetcher *f, int archive, struct hw_err *e)
+static int find(struct fetcher *f, struct hw_err *e)
 {
-	int r = open_source(f, archive, e);
+	int r = open_source(f, e);
 
 	if (r == 0)
-		r = become(f->job->uid, e);
+		r = become(f->job.uid, e);
 	if (r == 0)
 		r = f->source->find(f->source, &f->found, e);
 	if (r == 0)
@@ -313,21 +316,33 @@ static int serve(struct fetcher *f, struct hw_err *e)
 	}
 }
 
+static int get_job(struct fetcher *f, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = receive_job(f->socket, &m, &f->job, e);
+
+	receive_job_forget(&m);
+	f->archive = r < 0 ? -1 : take_fd(m.fd);
+	return r;
+}
+
 /**
  * fetcher_run() - be the process that fetches, until the socket is closed
  *
  * Threads may still run when it returns: what they work with is not freed, and the
  * process ends.
  */
-int fetcher_run(int socket, const struct job *job, int archive)
+int fetcher_run(int socket)
 {
 	static struct fetcher f;
 	struct hw_err e;
 
 	f.socket = socket;
-	f.job = job;
 	pthread_mutex_init(&f.lock, NULL);
-	if (find(&f, archive, &e) == 0 && serve(&f, &e) == 0)
+	http_warm();
+	if (get_job(&f, &e) < 0)
+		return 1;
+	if (find(&f, &e) == 0 && serve(&f, &e) == 0)
 		return 0;
 	say_failed(&f, &e);
 	return 1;

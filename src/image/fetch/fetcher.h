@@ -2,9 +2,9 @@
 /*
  * image/fetch/fetcher.h - the process that talks to registries, or reads an archive
  *
- * What:  finds the image, says what it consists of, and then fetches the layers
- *        that it is asked for, each on a thread of its own, into the pipe that
- *        came with the question (image/job.h).
+ * What:  waits for the job; finds the image, says what it consists of, and then
+ *        fetches the layers that it is asked for, each on a thread of its own, into
+ *        the pipe that came with the question (image/job.h).
  * Rules: files of the host are read first; then the process becomes a user of its
  *        own, without capabilities; of files it can write what it is given.
  *        A failure is said before the pipe is closed, so that whoever reads the
@@ -13,9 +13,7 @@
 #ifndef IMAGE_FETCH_FETCHER_H
 #define IMAGE_FETCH_FETCHER_H
 
-#include "image/job.h"
-
-/* Return: the exit status of the process. @archive: looked at only if the job is about one */
-int fetcher_run(int socket, const struct job *job, int archive);
+/* Return: the exit status of the process */
+int fetcher_run(int socket);
 
 #endif

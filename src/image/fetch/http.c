@@ -239,6 +239,15 @@ int http_global_init(struct hw_err *e)
 	return 0;
 }
 
+/** http_warm() - use the time before there is a job */
+void http_warm(void)
+{
+	struct hw_err ignored;
+
+	if (http_global_init(&ignored) == 0)
+		curl_easy_cleanup(curl_easy_init());
+}
+
 /** http_new() - for one thread; @certs is borrowed */
 struct http *http_new(const struct certs *certs, int idle_ms)
 {

@@ -57,7 +57,10 @@ struct http_question {
 
 struct http;
 
-int http_global_init(struct hw_err *e); /* once, before threads */
+int http_global_init(struct hw_err *e); /* before threads */
+/* Have what libcurl prepares the first time behind us. What fails does so again when it is needed,
+ * and is told then. */
+void http_warm(void);
 struct http *http_new(const struct certs *certs, int idle_ms);
 void http_free(struct http *h);
 int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret_answer,
