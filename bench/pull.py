@@ -19,6 +19,7 @@ FULL = 200              # samples; with fewer the image is smaller, too
 AIMS = {"containerd's": Aim(faster=1.5), "podman's": Aim(faster=2)}
 NOTHING = Aim(faster=2)
 REMOVE_S = 600          # for a slow disk
+PAUSE = ["clock off", "run /bin/sleep 0.05", "clock on"]    # they go on working after they have answered
 
 
 class Podman:
@@ -59,7 +60,7 @@ def environment(place):
 def series(place, client, name, again):
     """A pull of what is not there, or, again, of what is."""
     if again:
-        return [*environment(place), line(client.pull(name))]
+        return [*environment(place), line(client.pull(name)), *PAUSE]
     return [*environment(place), line(client.pull(name)), "clock off", line(client.remove(name)), "run /bin/sync",
             "clock on"]
 
@@ -69,7 +70,7 @@ def cold(place, client, name):
     kill = place.write("kill-ready", "#!/bin/sh\nuntil pkill -KILL -x hawser-fetch; do sleep 0.01; done\n"
                        "while pgrep -x hawser-fetch; do sleep 0.01; done\n")
     kill.chmod(0o755)
-    return [*environment(place), "clock off", line([kill]), "clock on", line(client.pull(name))]
+    return [*environment(place), "clock off", line([kill]), "clock on", line(client.pull(name)), *PAUSE]
 
 
 def pairs(place, what, name, ours, peers, again=False):
