@@ -45,9 +45,9 @@ static void read_blob(struct db_query *q, int column, struct buf *ret)
 int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 		     struct buf *ret_config, struct hw_err *e)
 {
-	STORE_LOCKED(s);
+	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT manifest_bytes, config_bytes FROM images WHERE id = ?",
+	int r = db_query(s->reads, "SELECT manifest_bytes, config_bytes FROM images WHERE id = ?",
 			 DB_VALUES(DB_TEXT(id)), &q, e);
 
 	if (r == 0)

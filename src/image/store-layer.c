@@ -63,9 +63,9 @@ int store_layer_images(struct store *s, const char *chain_id, struct hw_strings 
 int store_layer_get(struct store *s, const char *chain_id, struct store_layer *ret_layer,
 		    struct hw_err *e)
 {
-	STORE_LOCKED(s);
+	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT " LAYER_COLUMNS " FROM layers l WHERE l.chain = ?",
+	int r = db_query(s->reads, "SELECT " LAYER_COLUMNS " FROM layers l WHERE l.chain = ?",
 			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
 
 	if (r == 0)
@@ -77,7 +77,7 @@ int store_layer_get(struct store *s, const char *chain_id, struct store_layer *r
 
 static int image_layer_count(struct store *s, const char *id, int64_t *ret_n, struct hw_err *e)
 {
-	return db_get_int(s->db,
+	return db_get_int(s->reads,
 			  "SELECT (SELECT count(*) FROM image_layers WHERE image = id)"
 			  " FROM images WHERE id = ?",
 			  DB_VALUES(DB_TEXT(id)), ret_n, e);
@@ -87,7 +87,7 @@ static int image_layer_count(struct store *s, const char *id, int64_t *ret_n, st
 int store_image_layers(struct store *s, const char *id, struct store_layer **ret_layers,
 		       size_t *ret_n, struct hw_err *e)
 {
-	STORE_LOCKED(s);
+	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
 	autofree struct store_layer *layers = NULL;
 	int64_t count = 0;
@@ -97,7 +97,7 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 	if (r <= 0)
 		return r;
 	layers = mem_resize(NULL, (size_t)count + 1, sizeof(*layers));
-	r = db_query(s->db,
+	r = db_query(s->reads,
 		     "SELECT " LAYER_COLUMNS " FROM image_layers i JOIN layers l USING (chain)"
 		     " WHERE i.image = ? ORDER BY i.position",
 		     DB_VALUES(DB_TEXT(id)), &q, e);

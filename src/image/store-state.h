@@ -2,10 +2,12 @@
 /*
  * image/store-state.h - the store from inside, for store*.c alone
  *
- * Two locks, in this order:
+ * Three locks, in this order:
  *
- *	lock     whoever changes something, or asks the database, has it. It is held for
- *	         renames and one commit, never while a tree is written out or deleted.
+ *	lock     whoever changes something has it. It is held for renames and one commit,
+ *	         never while a tree is written out or deleted.
+ *	reading  of whoever but reads the database, by a handle of its own: who reads
+ *	         waits for nobody's commit.
  *	publish  protects the pointer to the snapshot and the usage: for a few
  *	         instructions, so readers wait for nobody's disk.
  */
@@ -23,6 +25,8 @@ struct store {
 	char *root;
 	int lock_fd, dir, layers, tmp, gone;
 	struct db *db;
+	pthread_mutex_t reading;
+	struct db *reads;
 	unsigned int next;   /* name in tmp/ and gone/ that was not used yet */
 	unsigned int old;    /* those in gone/ below it were found there */
 	struct map *held;    /* chain id to struct held */
@@ -34,22 +38,24 @@ struct store {
 	struct store_usage usage;
 };
 
-static inline struct store *store_lock(struct store *s)
+static inline pthread_mutex_t *store_lock(pthread_mutex_t *lock)
 {
-	pthread_mutex_lock(&s->lock);
-	return s;
+	pthread_mutex_lock(lock);
+	return lock;
 }
 
-static inline void store_unlock(struct store *s)
+static inline void store_unlock(pthread_mutex_t *lock)
 {
-	pthread_mutex_unlock(&s->lock);
+	pthread_mutex_unlock(lock);
 }
 
-AUTO_DEFINE(store_unlock, struct store);
+AUTO_DEFINE(store_unlock, pthread_mutex_t);
 
 /* Until the end of the block. */
-#define STORE_LOCKED(s)                                                                            \
-	AUTO(store_unlock) __attribute__((unused)) struct store *locked_ = store_lock(s)
+#define STORE_HAS(lock)                                                                            \
+	AUTO(store_unlock) __attribute__((unused)) pthread_mutex_t *locked_ = store_lock(&(lock))
+#define STORE_LOCKED(s)	 STORE_HAS((s)->lock)
+#define STORE_READING(s) STORE_HAS((s)->reading)
 
 /* All that follows is for whoever has the lock, unless it says otherwise. */
 

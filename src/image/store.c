@@ -246,7 +246,7 @@ static int store_open_db(struct store *s, struct hw_err *e)
 
 	if (r == -ENOSPC && store_unreserve(s))
 		r = db_open(path, &store_db, &s->db, e);
-	return r;
+	return r < 0 ? r : db_open(path, &store_db, &s->reads, e);
 }
 
 static int store_load(struct store *s, struct hw_err *e)
@@ -272,6 +272,7 @@ static struct store *store_new(const char *root)
 	struct store *s = mem_new(sizeof(*s));
 
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->reading, NULL);
 	pthread_mutex_init(&s->publish, NULL);
 	s->root = str_copy(root);
 	s->lock_fd = s->dir = s->layers = s->tmp = s->gone = -1;
@@ -307,6 +308,7 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	store_snapshot_put(s->snapshot);
+	db_close(s->reads);
 	db_close(s->db);
 	map_free(s->held);
 	map_free(s->doubted);
@@ -317,6 +319,7 @@ void store_close(struct store *s)
 	mem_close_fd(&s->dir);
 	mem_close_fd(&s->lock_fd); /* last: now another one may open it */
 	pthread_mutex_destroy(&s->lock);
+	pthread_mutex_destroy(&s->reading);
 	pthread_mutex_destroy(&s->publish);
 	free(s->root);
 	free(s);

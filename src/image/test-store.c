@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "image/store-state.h"
 #include "image/test-store.h"
 
 #define DIGEST_A "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -132,6 +133,24 @@ static void image_is_stored(void **state)
 	assert_int_equal(layers[0].content, 3);
 	assert_string_equal(layers[0].chain_id, layers[0].diff_id);
 	assert_string_not_equal(layers[1].chain_id, layers[1].diff_id);
+}
+
+/* Who changes something may wait for a disk. */
+static void reading_waits_for_nobody(void **state)
+{
+	struct place *p = *state;
+	AUTO(buf_done) struct buf config = { 0 };
+	autofree struct store_layer *layers = NULL;
+	struct store_layer layer;
+	char id[DIGEST_TEXT];
+	size_t n = 0;
+
+	add_image(p, "", LIST("one"), LIST(NAME ":latest"), id);
+	STORE_LOCKED(p->store);
+	assert_int_equal(store_image_read(p->store, id, NULL, &config, NULL), 1);
+	assert_int_equal(store_image_layers(p->store, id, &layers, &n, NULL), 1);
+	assert_int_equal(store_layer_get(p->store, layers[0].chain_id, &layer, NULL), 1);
+	assert_int_equal(layer.content, 3);
 }
 
 static void image_without_its_layers(void **state)
@@ -540,6 +559,7 @@ int main(void)
 		TEST("store: an image is stored with all that is known of it", image_is_stored),
 		TEST("store: an image is refused when a layer is missing or a name is incomplete",
 		     image_without_its_layers),
+		TEST("store: who but reads waits for nobody's change", reading_waits_for_nobody),
 		TEST("store: an image may have no layers", image_of_no_layers),
 		TEST("store: an image is found by id, the beginning of one, tag and digest",
 		     found_by_all_it_is_called),

@@ -14,7 +14,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define FOLDER (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define FOLDER	  (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define DEPTH_MAX 16 /* a descriptor and 32 KiB each */
 
 static bool is_dots(const char *name)
 {
@@ -34,56 +35,55 @@ static int remove_one(int dir, const char *name)
 struct removal {
 	int top;	   /* the folder that is to go */
 	unsigned int next; /* for a name that is free there */
+	unsigned int depth;
 };
 
-static int for_each_name(struct removal *rm, int dir,
-			 int (*each)(struct removal *rm, int dir, const char *name))
+/* A folder that is deep inside goes up to the top, under a name that is free there. */
+static int lift(struct removal *rm, int dir, const char *name)
 {
-	autoclose int again = openat(dir, ".", FOLDER);
-	DIR *d = again < 0 ? NULL : fdopendir(again);
+	char free_name[32];
+
+	do {
+		snprintf(free_name, sizeof(free_name), "%u", rm->next++);
+		if (renameat2(dir, name, rm->top, free_name, RENAME_NOREPLACE) == 0)
+			return 0;
+	} while (errno == EEXIST);
+	return -errno;
+}
+
+static int empty(struct removal *rm, int dir, const char *name);
+
+static int remove_any(struct removal *rm, int dir, const char *name)
+{
+	int r = remove_one(dir, name);
+
+	if (r != -ENOTEMPTY)
+		return r;
+	if (rm->depth == DEPTH_MAX)
+		return lift(rm, dir, name);
+	rm->depth++;
+	r = empty(rm, dir, name);
+	rm->depth--;
+	return r < 0 ? r : remove_one(dir, name);
+}
+
+static int empty(struct removal *rm, int dir, const char *name)
+{
+	autoclose int fd = openat(dir, name, FOLDER | O_NOFOLLOW);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	int r = 0;
 
 	if (!d)
 		return -errno;
-	again = -1; /* it is d's now */
+	fd = -1; /* it is d's now */
 	while (r == 0 && (errno = 0, entry = readdir(d)))
 		if (!is_dots(entry->d_name))
-			r = each(rm, dir, entry->d_name);
+			r = remove_any(rm, dirfd(d), entry->d_name);
 	if (r == 0 && errno)
 		r = -errno;
 	closedir(d);
 	return r;
-}
-
-/* A folder that is deep inside goes up to the top, under a name that is free there. */
-static int lift(struct removal *rm, int dir, const char *name)
-{
-	int r = remove_one(dir, name);
-	char free_name[32];
-
-	while (r == -ENOTEMPTY) {
-		snprintf(free_name, sizeof(free_name), "%u", rm->next++);
-		if (renameat2(dir, name, rm->top, free_name, RENAME_NOREPLACE) == 0)
-			return 0;
-		if (errno != EEXIST)
-			return -errno;
-	}
-	return r;
-}
-
-static int empty_one(struct removal *rm, int dir, const char *name)
-{
-	autoclose int fd = -1;
-	int r = remove_one(dir, name);
-
-	if (r != -ENOTEMPTY)
-		return r;
-	fd = openat(dir, name, FOLDER | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	r = for_each_name(rm, fd, lift);
-	return r < 0 ? r : remove_one(dir, name);
 }
 
 /**
@@ -91,8 +91,7 @@ static int empty_one(struct removal *rm, int dir, const char *name)
  * @name: without a slash
  *
  * An archive can make folders deeper than there are descriptors or stack to
- * follow: so nothing is followed, folders are lifted to the top and emptied
- * there. Three descriptors do, whatever there is.
+ * follow: those below DEPTH_MAX others are lifted to the top, and emptied there.
  *
  * Return: 0 (also when there was nothing), or negative errno
  */
@@ -103,12 +102,12 @@ int tree_remove(int dir, const char *name, struct hw_err *e)
 	int r = remove_one(dir, name);
 
 	if (r == -ENOTEMPTY) {
-		top = openat(dir, name, FOLDER | O_NOFOLLOW);
+		top = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		r = top < 0 ? -errno : -ENOTEMPTY;
 	}
 	rm.top = top;
 	while (r == -ENOTEMPTY) { /* what was lifted may have come behind the reader */
-		r = for_each_name(&rm, top, empty_one);
+		r = empty(&rm, dir, name);
 		if (r == 0)
 			r = remove_one(dir, name);
 	}
