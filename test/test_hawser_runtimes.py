@@ -226,6 +226,23 @@ def test_verify_and_repair(daemon, server, image):
     assert run("rmi", name)[0] == 0
 
 
+def test_an_image_with_several_names_is_repaired_by_any(daemon, server, image):
+    def run(*words):
+        return hawser("--runtime", "unix:" + daemon.socket, *words)
+
+    for name in "a-first", "b-second":
+        assert run("pull", "%s/%s" % (server.host, name))[0] == 0
+    (file,) = (daemon.dir / "root/layers").glob("*/root/etc/name")
+    file.write_bytes(b"two")
+    server.before = lambda h: "a-first" in h.path and (server.answer(h, 404) or True)
+    try:
+        status, text, errors = run("image", "verify", "--repair")
+    finally:
+        server.before = lambda h: False
+    assert (status, errors) == (0, "") and text.endswith("2 layers, 0 damaged, 1 repaired\n")
+    assert run("rmi", server.host + "/a-first")[0] == 0
+
+
 @pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")
 @pytest.mark.parametrize("format", ["oci", "docker"])
 def test_skopeo_reads_what_is_saved(daemon, server, image, tmp_path, format):

@@ -104,6 +104,8 @@ def test_a_blob_that_is_not_what_it_was(server, start, tmp_path):
     assert run("pull", server.host + "/app")[0] == 0
     for path in (daemon.dir / "root/layers").glob("*/blob"):
         path.write_bytes(bytes(path.stat().st_size))
+    status, text, _ = run("image", "verify")
+    assert status == 1 and text.count("the blob that was kept: ") == 2 and "its digest is" in text
     status, _, errors = run("save", "-o", tmp_path / "out.tar", server.host + "/app")
     assert status == 1 and "its digest is" in errors and not (tmp_path / "out.tar").exists()
     for path in (daemon.dir / "root/layers").glob("*/blob"):
@@ -111,3 +113,17 @@ def test_a_blob_that_is_not_what_it_was(server, start, tmp_path):
     status, _, errors = run("save", "-o", tmp_path / "out.tar", server.host + "/app")
     assert status == 1 and "read the blob that was kept: No such file" in errors
     assert "code=INTERNAL" in daemon.log().splitlines()[-1]
+    assert run("image", "verify", "--repair")[0] == 0
+    assert kept(daemon) == sorted(image.packed)
+
+
+def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_looked_at(server, start):
+    image = Image([member("f", data=b"old") + member("f", data=b"new") + END, member("g") + END])
+    server.add(image)
+    daemon, run = start()
+    assert run("pull", server.host + "/app")[0] == 0
+    assert "0 damaged, 0 repaired, 1 not checked" in run("image", "verify")[1]
+    (blob,) = (daemon.dir / "root/layers").glob("*/blob")
+    blob.write_bytes(bytes(blob.stat().st_size))
+    status, text, _ = run("image", "verify")
+    assert status == 1 and "the blob that was kept: " in text

@@ -214,9 +214,7 @@ static int serve_remove(struct daemon *d, struct rpc_call *call, const ProtobufC
 
 	if (r == 0)
 		r = store_image_remove(d->store, name_of(spec), e);
-	if (r < 0)
-		return err_ctx(e, "remove image \"%.256s\"", name_of(spec));
-	return api_send(call, &answer.base, e);
+	return r < 0 ? r : api_send(call, &answer.base, e);
 }
 
 /* ---- the file system ---------------------------------------------------------------- */

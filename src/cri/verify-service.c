@@ -71,9 +71,9 @@ static Hawser__V1__VerifyResponse__State state_of(const struct store_layer *laye
 						  const struct verify_report *report,
 						  Hawser__V1__VerifyResponse__State good)
 {
-	if (!layer->rebuildable)
-		return HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
-	return report->n_damaged > 0 ? HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED : good;
+	if (report->n_damaged > 0)
+		return HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
+	return layer->rebuildable ? good : HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
 }
 
 static int tell_lost(struct verifier *v, const char *id, struct hw_err *e)
@@ -176,12 +176,17 @@ static int read_config(struct verifier *v, const char *id, struct image_config *
 	return image_config_parse(bytes.data, bytes.len, ret_config, e) < 0 ? e->code : 1;
 }
 
-/* The digest may be that of an index, so it has to be said which of its images is meant. */
+static bool is_over(const struct hw_err *e)
+{
+	return e->code == -ECANCELED || e->code == -ETIMEDOUT;
+}
+
+/* The digest may be that of an index, so it has to be said which of its images is meant. Of several
+ * names one may be of a registry that is gone. */
 static int pull_again(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *config = NULL;
 	struct pull_request request = {
-		.reference = image->digests.v[0],
 		.deadline = rpc_deadline(v->call),
 		.cancel_fd = rpc_over_fd(v->call),
 	};
@@ -191,12 +196,18 @@ static int pull_again(struct verifier *v, const struct store_image *image, struc
 	if (r <= 0)
 		return r;
 	request.platform = &config->platform;
-	r = pull(v->daemon->puller, &request, &result, e);
-	if (r == 0 && !str_equal(result.id, image->id))
-		return status_set(e, STATUS_FAILED_PRECONDITION, "%s is another image now than %s",
-				  request.reference, image->id);
-	if (r == 0)
-		log_event(LOG_INFO, "repaired", "image", request.reference, NULL);
+	for (size_t i = 0; i < image->digests.n; i++) {
+		request.reference = image->digests.v[i];
+		r = pull(v->daemon->puller, &request, &result, e);
+		if (r == 0 && !str_equal(result.id, image->id))
+			r = status_set(e, STATUS_FAILED_PRECONDITION,
+				       "%s is another image now than %s", request.reference,
+				       image->id);
+		if (r == 0)
+			log_event(LOG_INFO, "repaired", "image", request.reference, NULL);
+		if (r == 0 || is_over(e))
+			break;
+	}
 	return r;
 }
 

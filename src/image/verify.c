@@ -26,8 +26,39 @@ static int take_report(const struct proc_result *result, struct verify_report *r
 			       ret, e);
 }
 
+/* More of the same layer. */
+static void add_report(struct verify_report *to, const struct verify_report *more)
+{
+	to->files += more->files;
+	to->bytes += more->bytes;
+	to->n_damaged += more->n_damaged;
+	for (size_t i = 0; i < more->damaged.n && to->damaged.n < VERIFY_NAMED_MAX; i++)
+		strings_add(&to->damaged, more->damaged.v[i]);
+}
+
+static int ask(const char *const *argv, const struct verify_how *how, struct verify_report *report,
+	       struct hw_err *e)
+{
+	const struct proc proc = {
+		.path = how->program,
+		.argv = argv,
+		.output_max = REPORT_MAX,
+		.cancel_fd = how->cancel_fd,
+		.deadline = how->deadline,
+	};
+	AUTO(proc_result_done) struct proc_result result = { 0 };
+	AUTO(verify_report_done) struct verify_report more = { 0 };
+	int r = proc_run(&proc, &result, e);
+
+	if (r == 0)
+		r = take_report(&result, &more, e);
+	if (r == 0)
+		add_report(report, &more);
+	return r;
+}
+
 /**
- * verify_layer() - hash the files of a layer again
+ * verify_layer() - hash the files of a layer again, and its blob
  * @s:          the store
  * @layer:      of it
  * @how:        with what, and how long
@@ -39,23 +70,16 @@ int verify_layer(struct store *s, const struct store_layer *layer, const struct 
 {
 	autofree char *dir =
 		str_printf("%s/layers/%s", store_root(s), layer->chain_id + strlen("sha256:"));
-	const char *const argv[] = { how->program, "verify", dir, NULL };
-	const struct proc proc = {
-		.path = how->program,
-		.argv = argv,
-		.output_max = REPORT_MAX,
-		.cancel_fd = how->cancel_fd,
-		.deadline = how->deadline,
-	};
-	AUTO(proc_result_done) struct proc_result result = { 0 };
-	int r;
+	const char *const files[] = { how->program, "verify", dir, NULL };
+	const char *const blob[] = { how->program, "verify-blob", dir, layer->blob, NULL };
+	AUTO(verify_report_done) struct verify_report report = { 0 };
+	int r = layer->rebuildable ? ask(files, how, &report, e) : 0;
 
-	if (!layer->rebuildable) {
-		*ret_report = (struct verify_report){ 0 };
-		return 0;
-	}
-	r = proc_run(&proc, &result, e);
-	if (r == 0)
-		r = take_report(&result, ret_report, e);
-	return r < 0 ? err_ctx(e, "verify layer %s", layer->diff_id) : 0;
+	if (r == 0 && layer->blob_kept)
+		r = ask(blob, how, &report, e);
+	if (r < 0)
+		return err_ctx(e, "verify layer %s", layer->diff_id);
+	*ret_report = report;
+	report = (struct verify_report){ 0 };
+	return 0;
 }

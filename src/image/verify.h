@@ -3,10 +3,11 @@
  * image/verify.h - is a layer still what was unpacked?
  *
  * What:  the program hawser-layer hashes every file of a layer and compares all of it
- *        with the layer's recipe; its report is JSON by verify_fields.
- * Rules: a layer with members that took each other's place is not looked at: its
- *        recipe has files that are no longer there. Its report is empty, which does
- *        not mean that it is good.
+ *        with the layer's recipe; a blob that was kept, too. Its report is JSON by
+ *        verify_fields.
+ * Rules: files of a layer with members that took each other's place are not looked at:
+ *        its recipe has some that are no longer there. If the blob is good its report
+ *        is empty, which does not mean that they are.
  */
 #ifndef IMAGE_VERIFY_H
 #define IMAGE_VERIFY_H

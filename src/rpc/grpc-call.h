@@ -16,7 +16,7 @@
 #include "rpc/header.h"
 
 #define GRPC_WINDOW   (1 << 20)		  /* what a peer may send of one call unasked */
-#define GRPC_WINDOWS  (8 << 20)		  /* and of all calls together */
+#define GRPC_WINDOWS  (8 << 20)		  /* of all calls together, on the way */
 #define GRPC_LINGER   (60 * 1000000000LL) /* ns that a finished call may take to be sent, at least */
 #define GRPC_TEXT_MAX 2048		  /* bytes of grpc-message, before it is encoded */
 

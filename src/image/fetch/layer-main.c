@@ -3,6 +3,7 @@
  * image/fetch/layer-main.c - hawser-layer: what the daemon wants to know of a stored layer
  *
  * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/verify-report.h)
+ *        hawser-layer verify-blob DIR DIGEST  the same of the blob, where that was kept
  *        hawser-layer archive DIR  prints the layer's archive, byte for byte
  *        hawser-layer blob DIR DIGEST  prints it as it came, where that was kept
  *        DIR has root/, recipe and perhaps blob, as image/store.h says. It is not for people.
@@ -118,18 +119,23 @@ static void look(const struct layer *layer, struct verify_report *report)
 		note(report, "the recipe", e.msg);
 }
 
+static int print(const struct verify_report *report, struct hw_err *e)
+{
+	autofree char *json = hw_field_encode(verify_fields, report, 0);
+
+	return file_write_fd(STDOUT_FILENO, json, strlen(json), e);
+}
+
 static int verify(char **args, struct hw_err *e)
 {
 	AUTO(verify_report_done) struct verify_report report = { 0 };
-	autofree char *json = NULL;
 	struct layer layer;
 	int r = open_layer(args[0], &layer, e);
 
 	if (r < 0)
 		return r;
 	look(&layer, &report);
-	json = hw_field_encode(verify_fields, &report, 0);
-	return file_write_fd(STDOUT_FILENO, json, strlen(json), e);
+	return print(&report, e);
 }
 
 /* ---- archive ------------------------------------------------------------------------ */
@@ -144,8 +150,8 @@ static int archive(char **args, struct hw_err *e)
 
 /* ---- blob --------------------------------------------------------------------------- */
 
-/* Return: bytes of it that went on; 0: the end */
-static ssize_t pass_some(int fd, struct sha256 *hash, char *chunk, struct hw_err *e)
+/* Return: bytes of it that went on, unless @out is -1; 0: the end */
+static ssize_t pass_some(int fd, int out, struct sha256 *hash, char *chunk, struct hw_err *e)
 {
 	ssize_t n;
 
@@ -155,11 +161,11 @@ static ssize_t pass_some(int fd, struct sha256 *hash, char *chunk, struct hw_err
 	if (n < 0)
 		return err_set(e, -errno, "read the blob");
 	sha256_add(hash, chunk, (size_t)n);
-	return file_write_fd(STDOUT_FILENO, chunk, (size_t)n, e) < 0 ? e->code : n;
+	return out >= 0 && file_write_fd(out, chunk, (size_t)n, e) < 0 ? e->code : n;
 }
 
-/* Whether it is right is known at its end. */
-static int blob(char **args, struct hw_err *e)
+/* Whether it is right is known at its end: -EBADMSG, it is not. */
+static int pass_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
 	autofree char *path = str_printf("%s/blob", args[0]), *chunk = mem_new(CHUNK);
@@ -170,9 +176,8 @@ static int blob(char **args, struct hw_err *e)
 
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
-	do
-		n = pass_some(fd, hash, chunk, e);
-	while (n > 0);
+	while ((n = pass_some(fd, out, hash, chunk, e)) > 0)
+		*ret_bytes += n;
 	if (n < 0)
 		return (int)n;
 	sha256_end(hash, sum);
@@ -182,12 +187,32 @@ static int blob(char **args, struct hw_err *e)
 	return 0;
 }
 
+static int blob(char **args, struct hw_err *e)
+{
+	int64_t bytes = 0;
+
+	return pass_blob(args, STDOUT_FILENO, &bytes, e);
+}
+
+static int verify_blob(char **args, struct hw_err *e)
+{
+	AUTO(verify_report_done) struct verify_report report = { .files = 1 };
+	int r = pass_blob(args, -1, &report.bytes, e);
+
+	if (r == -EBADMSG || r == -ENOENT || r == -EIO)
+		note(&report, "the blob that was kept", e->msg);
+	else if (r < 0)
+		return r;
+	return print(&report, e);
+}
+
 static const struct {
 	const char *name;
 	int n_args;
 	int (*run)(char **args, struct hw_err *e);
 } commands[] = {
 	{ "verify", 1, verify },
+	{ "verify-blob", 2, verify_blob },
 	{ "archive", 1, archive },
 	{ "blob", 2, blob },
 };
@@ -205,7 +230,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hawser-layer: %s\n", e.msg);
 		return EXIT_FAILURE;
 	}
-	fprintf(stderr, "usage: hawser-layer verify|archive DIR, or blob DIR DIGEST; it is for "
-			"hawser-cri to start\n");
+	fprintf(stderr,
+		"usage: hawser-layer verify|archive DIR, or blob|verify-blob DIR DIGEST; it is for "
+		"hawser-cri to start\n");
 	return EXIT_FAILURE;
 }
