@@ -98,6 +98,8 @@ def test_wrong_words(words, says):
     status, text, errors = hawser(*words)
     assert (status, text) == (1, "") and errors.startswith("hawser: ")
     assert says in errors.splitlines()[0]
+    error = json.loads(hawser("--json", *words)[2])
+    assert says in error["msg"] and error["code"] == "INVALID_ARGUMENT"
 
 
 def test_the_manual_has_every_word():

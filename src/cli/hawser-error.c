@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -97,23 +98,37 @@ static void print_json_line(const struct report *r)
 	fprintf(stderr, "%s\n", safe);
 }
 
-/** cli_report() - the one place where an error is printed */
+/* The one place where an error is printed. */
+static void print_report(const struct cli *cli, const struct report *r)
+{
+	fflush(stdout);
+	if (cli->json) {
+		print_json_line(r);
+		return;
+	}
+	print_lines(r->msg);
+	if (r->hint)
+		fprintf(stderr, "hint: %s\n", r->hint);
+}
+
+/** cli_report() - a command has failed */
 void cli_report(const struct cli *cli, const struct hw_err *e)
 {
 	int code = cli->trouble == TROUBLE_CONNECT ? STATUS_UNAVAILABLE : (int)status_of(e);
-	struct report r = {
-		.code = str_copy(status_name(code)),
-		.msg = str_copy(e->msg),
-		.hint = str_copy(find_hint(cli, e)),
-	};
+	struct report r = { .code = (char *)status_name(code),
+			    .msg = (char *)e->msg,
+			    .hint = (char *)find_hint(cli, e) };
 
-	fflush(stdout);
-	if (cli->json) {
-		print_json_line(&r);
-	} else {
-		print_lines(r.msg);
-		if (r.hint)
-			fprintf(stderr, "hint: %s\n", r.hint);
-	}
-	hw_field_clear(report_fields, &r);
+	print_report(cli, &r);
+}
+
+/** cli_usage() - the words are wrong; @hint is freed */
+void cli_usage(const struct cli *cli, const char *msg, char *hint)
+{
+	struct report r = { .code = (char *)status_name(STATUS_INVALID_ARGUMENT),
+			    .msg = (char *)msg,
+			    .hint = hint };
+
+	print_report(cli, &r);
+	free(hint);
 }

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -109,23 +110,26 @@ static const struct command *find_command(char **words, int *ret_used)
 	return NULL;
 }
 
-static int unknown_command(const char *word)
+static int unknown_command(const struct cli *cli, const char *word)
 {
-	fprintf(stderr, "hawser: unknown command \"%s\"\nhint: commands are ", word);
+	AUTO(buf_done) struct buf hint = { 0 };
+	autofree char *msg = str_printf("unknown command \"%s\"", word);
+
 	for (const struct command *const *c = commands; *c; c++)
-		fprintf(stderr, "%s%s", c == commands ? "" : ", ", (*c)->name);
-	fputs("; see hawser --help\n", stderr);
+		buf_printf(&hint, "%s%s", c == commands ? "commands are " : ", ", (*c)->name);
+	buf_printf(&hint, "; see hawser --help");
+	cli_usage(cli, msg, buf_take(&hint));
 	return EXIT_FAILURE;
 }
 
-static int bad_usage(const struct command *c, const char *why)
+static int bad_usage(const struct cli *cli, const char *why)
 {
-	fprintf(stderr, "hawser: %s\n", why);
-	if (c)
-		fprintf(stderr, "usage: hawser [OPTIONS] %s %s\nhint: hawser help %s\n", c->name,
-			c->args, c->name);
-	else
-		fputs("hint: hawser --help lists the options\n", stderr);
+	const struct command *c = cli->command;
+
+	cli_usage(cli, why,
+		  c ? str_printf("usage: hawser [OPTIONS] %s %s; \"hawser help %s\" says more",
+				 c->name, c->args, c->name)
+		    : str_copy("hawser --help lists the options"));
 	return EXIT_FAILURE;
 }
 
@@ -136,9 +140,9 @@ static int run_command(struct cli *cli, int argc, char **args)
 	int r;
 
 	if (argc < c->min_args)
-		return bad_usage(c, "something is missing behind the command");
+		return bad_usage(cli, "something is missing behind the command");
 	if (c->max_args >= 0 && argc > c->max_args)
-		return bad_usage(c, "there is too much behind the command");
+		return bad_usage(cli, "there is too much behind the command");
 	r = runtime_socket(cli->runtime, &cli->socket, &e);
 	if (r == 0)
 		r = c->run(cli, args, &e);
@@ -157,13 +161,13 @@ static int read_command(struct cli *cli, int argc, char **words)
 
 	cli->command = find_command(words, &used);
 	if (!cli->command)
-		return words[0] ? unknown_command(words[0]) : print_help(stdout);
+		return words[0] ? unknown_command(cli, words[0]) : print_help(stdout);
 	tables[1] = cli->command->options;
 	/* the word before the first option is skipped, as a program's name would be */
 	argc -= used - 1;
 	words += used - 1;
 	if (options_read(tables, argc, words, false, cli, &next, &e) < 0)
-		status = bad_usage(cli->command, e.msg);
+		status = bad_usage(cli, e.msg);
 	else if (cli->help)
 		status = print_command_help(cli->command);
 	else if (cli->version)
@@ -183,7 +187,7 @@ static int run(int argc, char **argv)
 	int next;
 
 	if (options_read(tables, argc, argv, true, &cli, &next, &e) < 0)
-		return bad_usage(NULL, e.msg);
+		return bad_usage(&cli, e.msg);
 	if (cli.version)
 		return print_version();
 	if (str_equal(argv[next], "help")) {

@@ -86,6 +86,7 @@ int image_status(struct cli *cli, const char *image, bool verbose,
 /* ---- hawser-error.c ----------------------------------------------------------------- */
 
 void cli_report(const struct cli *cli, const struct hw_err *e);
+void cli_usage(const struct cli *cli, const char *msg, char *hint); /* frees the hint */
 
 /* ---- hawser-print.c ----------------------------------------------------------------- */
 
