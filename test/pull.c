@@ -13,6 +13,7 @@
  *	images                             "NAME... ID" for each, then "end"
  *	remove ID REFERENCE                an image: "removed"; ID is any number
  *	usage                              "LAYERS BYTES"
+ *	rest                               a moment, for what goes on in the background
  *
  * Answers are lines on standard output.
  */
@@ -33,6 +34,7 @@
 
 #define ASKERS	    64
 #define ARCHIVE_MAX (64 << 20)
+#define REST_MS	    100
 
 struct asker {
 	pthread_t thread;
@@ -114,6 +116,13 @@ static void do_load(struct asker *a, char **words)
 		printf("%s error %d %d %s\n", words[1], -a->code, a->e.wire, a->e.msg);
 }
 
+static void do_rest(struct asker *a, char **words)
+{
+	(void)a;
+	(void)words;
+	time_sleep(REST_MS);
+}
+
 static void do_images(struct asker *a, char **words)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
@@ -155,8 +164,8 @@ static const struct {
 	void (*run)(struct asker *a, char **words);
 } commands[] = {
 	{ "pull", do_pull },	 { "cancel", do_cancel }, { "join", do_join },
-	{ "images", do_images }, { "usage", do_usage },	  { "remove", do_remove },
-	{ "load", do_load },
+	{ "images", do_images }, { "usage", do_usage },	  { "rest", do_rest },
+	{ "remove", do_remove }, { "load", do_load },
 };
 
 static void run(char *line)

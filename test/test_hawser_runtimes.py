@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -226,7 +227,19 @@ def test_verify_and_repair(daemon, server, image):
     assert run("rmi", name)[0] == 0
 
 
-def test_an_image_with_several_names_is_repaired_by_any(daemon, server, image):
+@pytest.mark.parametrize("trouble", ["it has gone", "it says nothing"])
+def test_an_image_with_several_names_is_repaired_by_any(trouble, server, image, tmp_path):
+    daemon = Daemon(tmp_path, "--plain-http", server.host, "--disk-reserve", "0", "--pull-timeout", "2").start()
+    over = threading.Event()
+
+    def answer(handler):
+        if "a-first" not in handler.path:
+            return False
+        if trouble == "it has gone":
+            return server.answer(handler, 404) or True
+        over.wait(60)
+        return setattr(handler, "close_connection", True) or True
+
     def run(*words):
         return hawser("--runtime", "unix:" + daemon.socket, *words)
 
@@ -234,13 +247,14 @@ def test_an_image_with_several_names_is_repaired_by_any(daemon, server, image):
         assert run("pull", "%s/%s" % (server.host, name))[0] == 0
     (file,) = (daemon.dir / "root/layers").glob("*/root/etc/name")
     file.write_bytes(b"two")
-    server.before = lambda h: "a-first" in h.path and (server.answer(h, 404) or True)
+    server.before = answer
     try:
         status, text, errors = run("image", "verify", "--repair")
     finally:
+        over.set()
         server.before = lambda h: False
     assert (status, errors) == (0, "") and text.endswith("2 layers, 0 damaged, 1 repaired\n")
-    assert run("rmi", server.host + "/a-first")[0] == 0
+    assert daemon.stop() == 0, daemon.log()
 
 
 @pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")

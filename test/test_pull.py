@@ -2,10 +2,12 @@
 """
 test_pull.py - pulls into the store: shared, cancelled, with other credentials, and with a bad hawser-fetch
 """
+import contextlib
 import os
 import pathlib
 import random
 import signal
+import sqlite3
 import stat
 import subprocess
 import threading
@@ -148,6 +150,34 @@ def test_documents_that_are_there_are_not_fetched_again(server, start):
     server.requests.clear()
     assert daemon.pull(server.host + "/app")[:2] == ["ok", digest(other.config)]
     assert [len(server.asked(digest(d))) for d in (other.manifest, other.config, *other.packed)] == 4 * [1]
+
+
+def test_documents_that_are_there_have_to_have_the_size_that_is_said(server, start):
+    image = Image()
+    server.add(image)
+    daemon = start()
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    size = len(image.config)
+    wrong = image.manifest.replace(b'"size": %d' % size, b'"size": %d' % (size + 7))
+    assert wrong != image.manifest
+    server.manifests["latest"] = (OCI + "manifest.v1+json", wrong)
+    answer = daemon.pull(server.host + "/app")
+    assert answer[:3] == ["error", "74", "15"] and "it has %d bytes and not %d" % (size, size + 7) in answer[3]
+
+
+def test_who_looks_into_the_database_takes_nothing_away(server, start):
+    """The last process that closes it removes its log: that must not be somebody else."""
+    server.add(Image())
+    daemon = start()
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    with contextlib.closing(sqlite3.connect(daemon.root / "images.db")) as db:
+        assert db.execute("SELECT count(*) FROM images").fetchone() == (1,)
+    assert (daemon.root / "images.db-wal").exists()
+    other = three_layers()
+    server.add(other, tag="other")
+    assert daemon.pull(server.host + "/app:other")[0] == "ok"
+    daemon.kill()
+    assert len(start().images()) == 2
 
 
 def test_also_for_what_is_there_the_registry_is_asked(server, start):

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cri/daemon.h"
 #include "cri/helper.h"
 #include "image/config.h"
@@ -176,11 +177,6 @@ static int read_config(struct verifier *v, const char *id, struct image_config *
 	return image_config_parse(bytes.data, bytes.len, ret_config, e) < 0 ? e->code : 1;
 }
 
-static bool is_over(const struct hw_err *e)
-{
-	return e->code == -ECANCELED || e->code == -ETIMEDOUT;
-}
-
 /* The digest may be that of an index, so it has to be said which of its images is meant. Of several
  * names one may be of a registry that is gone. */
 static int pull_again(struct verifier *v, const struct store_image *image, struct hw_err *e)
@@ -205,7 +201,7 @@ static int pull_again(struct verifier *v, const struct store_image *image, struc
 				       image->id);
 		if (r == 0)
 			log_event(LOG_INFO, "repaired", "image", request.reference, NULL);
-		if (r == 0 || is_over(e))
+		if (r == 0 || rpc_is_over(v->call) || time_is_over(request.deadline))
 			break;
 	}
 	return r;

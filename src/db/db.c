@@ -133,6 +133,19 @@ static int db_migrate(struct db *db, const struct db_options *options, size_t ve
 	return 0;
 }
 
+static int db_open_handle(struct db *db, const char *path, int flags, int busy_ms, struct hw_err *e)
+{
+	int code;
+
+	db->path = str_copy(path);
+	code = sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
+	if (code != SQLITE_OK)
+		return db_failed(db, code, "open", e);
+	sqlite3_extended_result_codes(db->handle, 1);
+	sqlite3_busy_timeout(db->handle, busy_ms);
+	return 0;
+}
+
 /**
  * db_open() - open a database, or make it, and bring its schema up to date
  *
@@ -144,23 +157,31 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 {
 	AUTO(db_close) struct db *db = NULL;
 	size_t version = 0;
-	int r = db_make_file(path, e), code;
+	int r = db_make_file(path, e);
 
 	if (r < 0)
 		return r;
 	db = mem_new(sizeof(*db));
-	db->path = str_copy(path);
-	code = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
-			       NULL);
-	if (code != SQLITE_OK)
-		return db_failed(db, code, "open", e);
-	sqlite3_extended_result_codes(db->handle, 1);
-	sqlite3_busy_timeout(db->handle, options->busy_ms);
-	r = db_version(db, options, &version, e);
+	r = db_open_handle(db, path, SQLITE_OPEN_READWRITE, options->busy_ms, e);
+	if (r == 0)
+		r = db_version(db, options, &version, e);
 	if (r == 0)
 		r = db_set_up(db, options, e);
 	if (r == 0)
 		r = db_migrate(db, options, version, e);
+	if (r == 0)
+		*ret_db = take_ptr(db);
+	return r;
+}
+
+/** db_open_reader() - to read what others have committed; close it before the first */
+int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e)
+{
+	AUTO(db_close) struct db *db = mem_new(sizeof(*db));
+	int r = db_open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
+
+	if (r == 0)
+		r = db_pragma(db, "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY", e);
 	if (r == 0)
 		*ret_db = take_ptr(db);
 	return r;

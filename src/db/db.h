@@ -37,6 +37,9 @@ struct db_options {
 /* -ENOTSUP: its schema is newer than the last migration; then nothing was changed. */
 int db_open(const char *path, const struct db_options *options, struct db **ret_db,
 	    struct hw_err *e);
+/* Another handle of a database that this process has open, for another thread to read with. (To open
+ * and close the file in any other way would take away SQLite's locks on it: they are of the process.) */
+int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e);
 void db_close(struct db *db); /* every query is done */
 
 AUTO_DEFINE(db_close, struct db);

@@ -118,6 +118,24 @@ void job_done(struct job *job)
 	hw_field_clear(job_fields, job);
 }
 
+static void forget(char **secret)
+{
+	if (*secret)
+		explicit_bzero(*secret, strlen(*secret));
+	free(*secret);
+	*secret = NULL;
+}
+
+/** job_forget() - it has been done; its name is still of use */
+void job_forget(struct job *job)
+{
+	forget(&job->username);
+	forget(&job->password);
+	forget(&job->identity_token);
+	forget(&job->registry_token);
+	hw_strings_free(&job->known);
+}
+
 /** job_plan_done() - free what a plan holds */
 void job_plan_done(struct job_plan *plan)
 {

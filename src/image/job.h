@@ -140,6 +140,7 @@ extern const struct hw_field job_fields[], job_plan_fields[], job_resolved_field
 	job_step_fields[], job_failed_fields[];
 
 void job_done(struct job *job);
+void job_forget(struct job *job); /* what is secret in it, and what is large */
 void job_plan_done(struct job_plan *plan);
 void job_resolved_done(struct job_resolved *resolved);
 void job_step_done(struct job_step *step);

@@ -38,6 +38,7 @@ struct talk {
 	const struct pull_run *p;
 	enum state state;
 	struct fetch_child *fetch;
+	bool waited; /* it was kept ready */
 	struct pull_image *image;
 	bool distrusted;
 };
@@ -147,7 +148,8 @@ static int start(struct talk *t, struct hw_err *e)
 {
 	int r = 0;
 
-	t->fetch = t->p->spare ? spare_take(t->p->spare) : NULL;
+	t->fetch = t->p->spare && !t->waited ? spare_take(t->p->spare) : NULL;
+	t->waited = t->fetch != NULL;
 	if (!t->fetch)
 		r = fetch_child_start(t->p->program, &t->fetch, e);
 	if (r == 0)
@@ -172,13 +174,20 @@ static int has_died(struct talk *t, struct hw_err *e)
 			t->p->job->reference, proc_status_format(status, text, sizeof(text)));
 }
 
+/* One that was kept ready has died before it could do anything. */
+static int start_anew(struct talk *t, struct hw_err *e)
+{
+	fetch_child_free(take_ptr(t->fetch));
+	return start(t, e);
+}
+
 static int read_one(struct talk *t, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int r = job_receive(t->fetch->socket, MESSAGE_MS, &m, e);
 
 	if (r == 0)
-		return has_died(t, e);
+		return t->waited && t->state == ASKED ? start_anew(t, e) : has_died(t, e);
 	return r < 0 ? distrust(t, e) : take(t, &m, e);
 }
 

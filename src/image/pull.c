@@ -34,9 +34,9 @@
 #define STACK	    (256 << 10)
 #define PROGRESS_MS 200
 #define RAISE_TRIES 100
-#define SPARE_MS    30000	/* pulls come in bursts */
-#define KNOWN_MAX   (256 << 10) /* bytes of documents that go with a job */
-#define UNAVAILABLE 14		/* gRPC's */
+#define SPARE_MS    30000      /* pulls come in bursts */
+#define KNOWN_MAX   (48 << 10) /* bytes of documents: the job is to fit into a socket */
+#define UNAVAILABLE 14	       /* gRPC's */
 
 struct puller {
 	struct store *store;
@@ -243,6 +243,11 @@ static void *shared_run(void *arg)
 	s->code = pull_run(&run, &image, &fetch, &s->error);
 	if (s->code == 0)
 		s->code = pull_image_put(image, &s->result, &s->error);
+	if (s->code < 0) { /* who might still write there first */
+		fetch_child_free(take_ptr(fetch));
+		pull_image_free(take_ptr(image));
+	}
+	job_forget(&s->job);
 	pull_image_free(image);
 	shared_tell(s);
 	fetch_child_free(fetch);

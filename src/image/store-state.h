@@ -26,7 +26,7 @@ struct store {
 	int lock_fd, dir, layers, tmp, gone;
 	struct db *db;
 	pthread_mutex_t reading;
-	struct db *reads;
+	struct db *reads;    /* under reading; may be ahead of the snapshot by a commit */
 	unsigned int next;   /* name in tmp/ and gone/ that was not used yet */
 	unsigned int old;    /* those in gone/ below it were found there */
 	struct map *held;    /* chain id to struct held */

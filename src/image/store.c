@@ -246,7 +246,7 @@ static int store_open_db(struct store *s, struct hw_err *e)
 
 	if (r == -ENOSPC && store_unreserve(s))
 		r = db_open(path, &store_db, &s->db, e);
-	return r < 0 ? r : db_open(path, &store_db, &s->reads, e);
+	return r < 0 ? r : db_open_reader(s->db, store_db.busy_ms, &s->reads, e);
 }
 
 static int store_load(struct store *s, struct hw_err *e)

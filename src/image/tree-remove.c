@@ -64,6 +64,8 @@ static int remove_any(struct removal *rm, int dir, const char *name)
 	rm->depth++;
 	r = empty(rm, dir, name);
 	rm->depth--;
+	if ((r == -EMFILE || r == -ENFILE) && rm->depth > 0)
+		return lift(rm, dir, name);
 	return r < 0 ? r : remove_one(dir, name);
 }
 

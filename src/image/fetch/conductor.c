@@ -27,16 +27,23 @@
 
 #define BLAME_MS 2000 /* to hear what the process that fetches has to say */
 
-static void conductor_done(struct conductor *c)
+/* Without its socket it ends by itself, should the kill fail; and without it so do those who
+ * unpack. */
+static void end_fetcher(struct conductor *c)
 {
-	/* (without its socket it ends by itself, should the kill fail; and without it so do those
-	 * who unpack) */
 	mem_close_fd(&c->fetcher);
+	c->fetcher = -1;
 	if (c->fetcher_pid > 0) {
 		kill(c->fetcher_pid, SIGKILL);
 		while (waitpid(c->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
+	c->fetcher_pid = 0;
+}
+
+static void conductor_done(struct conductor *c)
+{
+	end_fetcher(c);
 	for (size_t i = 0; i < c->n; i++) {
 		layer_child_done(&c->layers[i].child);
 		unpacked_done(&c->layers[i].result);
@@ -257,32 +264,44 @@ static int step(struct conductor *c, struct polls *p, struct hw_err *e)
 	return r;
 }
 
+/* Whoever fetched, or was to, is not needed before there is a job; if there is nobody then, another
+ * one is started. */
+static int wait_for_job(struct conductor *c, struct job_message *m, struct job *job,
+			struct hw_err *e)
+{
+	for (;;) {
+		struct pollfd fds[] = { { .fd = c->daemon, .events = POLLIN },
+					{ .fd = c->fetcher, .events = POLLIN } };
+
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+			return err_set(e, -errno, "wait for a job");
+		if (fds[1].revents)
+			end_fetcher(c);
+		else if (fds[0].revents)
+			return receive_job(c->daemon, m, job, e);
+	}
+}
+
+static int hand_on(struct conductor *c, struct job_message *m, struct hw_err *e)
+{
+	int r = c->fetcher < 0 ? start_fetcher(c, e) : 0;
+
+	if (r == 0)
+		r = job_send(c->fetcher, m->type, m->data.data, m->data.len, m->fd, c->job->idle_ms,
+			     e);
+	receive_job_forget(m);
+	return r < 0 ? err_ctx(e, "%s %s", job_verb(c->job), c->job->reference) : 0;
+}
+
 /* Return: 0 when all layers are there and the daemon knows; else why not */
 static int do_job(struct conductor *c, struct job_message *m, struct hw_err *e)
 {
 	struct polls polls;
-	int r = job_send(c->fetcher, m->type, m->data.data, m->data.len, m->fd, c->job->idle_ms, e);
+	int r = hand_on(c, m, e);
 
-	receive_job_forget(m);
-	if (r < 0)
-		return err_ctx(e, "%s %s", job_verb(c->job), c->job->reference);
 	while (r == 0 && !(c->planned && c->done == c->n))
 		r = step(c, &polls, e);
 	return r < 0 ? r : job_send(c->daemon, JOB_DONE, "", 0, -1, c->job->idle_ms, e);
-}
-
-/* A process that fetches which has died meanwhile is of no use to anyone. */
-static int wait_for_job(struct conductor *c, struct job_message *m, struct job *job,
-			struct hw_err *e)
-{
-	struct pollfd fds[] = { { .fd = c->daemon, .events = POLLIN },
-				{ .fd = c->fetcher, .events = POLLIN } };
-
-	while (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno == EINTR)
-		;
-	if (fds[1].revents)
-		return err_text(e, -EIO, "the process that fetches has died");
-	return receive_job(c->daemon, m, job, e);
 }
 
 /** conductor_run() - wait for a job and do it */
@@ -292,15 +311,14 @@ int conductor_run(int daemon)
 	AUTO(job_done) struct job job = { 0 };
 	AUTO(conductor_done) struct conductor c = { .job = &job, .daemon = daemon, .fetcher = -1 };
 	struct hw_err e, ignored;
-	int started = start_fetcher(&c, &e);
 
-	if (wait_for_job(&c, &m, &job, started < 0 ? &ignored : &e) < 0) {
-		fprintf(stderr, "hawser-fetch: %s; it is for hawser-cri to start\n", e.msg);
+	start_fetcher(&c, &ignored);
+	if (wait_for_job(&c, &m, &job, &e) < 0) {
+		if (e.code != -EPIPE) /* that nobody has one is no error */
+			fprintf(stderr, "hawser-fetch: %s\n", e.msg);
 		return 2;
 	}
-	if (started < 0)
-		err_ctx(&e, "%s %s", job_verb(&job), job.reference);
-	else if (do_job(&c, &m, &e) == 0)
+	if (do_job(&c, &m, &e) == 0)
 		return 0;
 	job_send_failed(daemon, &e, job.idle_ms, &ignored);
 	return 1;

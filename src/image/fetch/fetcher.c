@@ -323,6 +323,8 @@ static int get_job(struct fetcher *f, struct hw_err *e)
 
 	receive_job_forget(&m);
 	f->archive = r < 0 ? -1 : take_fd(m.fd);
+	if (r < 0 && f->job.reference)
+		return err_ctx(e, "%s %s", job_verb(&f->job), f->job.reference);
 	return r;
 }
 
@@ -340,10 +342,9 @@ int fetcher_run(int socket)
 	f.socket = socket;
 	pthread_mutex_init(&f.lock, NULL);
 	http_warm();
-	if (get_job(&f, &e) < 0)
-		return 1;
-	if (find(&f, &e) == 0 && serve(&f, &e) == 0)
+	if (get_job(&f, &e) == 0 && find(&f, &e) == 0 && serve(&f, &e) == 0)
 		return 0;
-	say_failed(&f, &e);
+	if (f.job.reference) /* else nobody has a job, and nobody listens */
+		say_failed(&f, &e);
 	return 1;
 }

@@ -74,7 +74,9 @@ static int get_named(const struct found_from *from, const char *kind, const char
 		     int64_t size, struct buf *ret_body, char **ret_type, struct hw_err *e)
 {
 	if (is_known(from, digest, ret_body))
-		return 0;
+		return check_document(digest, size, ret_body, e) < 0
+			       ? err_ctx(e, "%s/%s", kind, digest)
+			       : 0;
 	return get_document(from, kind, digest, size, ret_body, ret_type, e);
 }
 

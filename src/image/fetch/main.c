@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -32,9 +33,16 @@ static void raise_limit(void)
 
 int main(int argc, char **argv)
 {
+	struct stat in;
+
 	if (argc == 2 && str_equal(argv[1], "--version")) {
 		puts("hawser-fetch " HAWSER_VERSION);
 		return 0;
+	}
+	if (fstat(STDIN_FILENO, &in) < 0 || !S_ISSOCK(in.st_mode)) {
+		fputs("hawser-fetch: standard input is no socket; it is for hawser-cri to start\n",
+		      stderr);
+		return 2;
 	}
 	file_fill_standard(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
