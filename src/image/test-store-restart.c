@@ -15,6 +15,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -215,6 +216,29 @@ static void links_are_not_followed(void **state)
 	assert_int_equal(count_in(p, "outside"), 1);
 }
 
+/* Folders in folders, when there is hardly a descriptor left. */
+static void few_descriptors(void **state)
+{
+	struct place *p = *state;
+	AUTO(buf_done) struct buf path = { 0 };
+	struct rlimit limit, few;
+	int next = dup(STDIN_FILENO);
+
+	close(next);
+	buf_printf(&path, "%s/tmp/77", p->path);
+	for (int i = 0; i < 40; i++)
+		buf_printf(&path, "/%d", i % 3);
+	OK(file_mkdirs(AT_FDCWD, path.data, 0755, &e));
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = (rlim_t)next + 6;
+	reopen(p);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	OK(store_sweep(p->store, &e));
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	assert_int_equal(count_in(p, "gone"), 0);
+}
+
 static void lost_layer(void **state)
 {
 	struct place *p = *state;
@@ -410,6 +434,7 @@ int main(void)
 		TEST("store: a layer without a row is cleared away", layer_without_a_row),
 		TEST("store: what is cleared away is not followed by its links",
 		     links_are_not_followed),
+		TEST("store: what is cleared away needs few descriptors", few_descriptors),
 		TEST("store: a layer that was lost makes its image absent until it is back",
 		     lost_layer),
 		TEST("store: an image that lost a layer can be removed",
