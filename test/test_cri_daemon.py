@@ -412,7 +412,7 @@ def test_socket_activation(make, tmp_path):
     d = make(prefix=["bash", "-c", 'exec 3<&%d; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
                      % listener.fileno(), "-"])
     with_status(d)  # a plugin, which inherits what the daemon has
-    (d.bin / "bridge").write_text("#!/bin/sh\nenv >%(dir)s/new && mv %(dir)s/new %(dir)s/environment\n" % {"dir": d.dir})
+    (d.bin / "bridge").write_text("#!/bin/sh\n[ ! -e %(dir)s/environment ] || exit 0\nenv >%(dir)s/new && mv %(dir)s/new %(dir)s/environment\n" % {"dir": d.dir})
     d.start(pass_fds=[listener.fileno()])
     assert not os.path.exists(d.socket)
     d.socket = path

@@ -200,21 +200,24 @@ static int listen_ourselves(struct daemon *d, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "listen on %s", d->config->listen) : 0;
 }
 
-static int start_listening(struct daemon *d, struct hw_err *e)
+/* @n: of the sockets that we were given */
+static int start_listening(struct daemon *d, const int *fds, int n, struct hw_err *e)
 {
-	int fds[NOTIFY_FDS_MAX], n = notify_sockets(fds, e), r = 0;
+	int r = 0;
 
 	if (n == 0)
 		return listen_ourselves(d, e);
 	d->activated = true;
 	for (int i = 0; r == 0 && i < n; i++)
 		r = rpc_server_listen(d->server, fds[i], e);
-	return n < 0 ? n : r;
+	return r;
 }
 
+/* The sockets come first: that changes the environment, which is every thread's and child's. */
 static int start(struct daemon *d, struct hw_err *e)
 {
-	int r = lock_state(d, e);
+	int fds[NOTIFY_FDS_MAX], n = notify_sockets(fds, e);
+	int r = n < 0 ? n : lock_state(d, e);
 
 	if (r == 0)
 		r = start_store(d, e);
@@ -226,7 +229,7 @@ static int start(struct daemon *d, struct hw_err *e)
 		return r;
 	d->network = network_new(&d->loop, d->config->cni_conf_dir, d->config->cni_bin_dir);
 	daemon_render_again(d);
-	return start_listening(d, e);
+	return start_listening(d, fds, n, e);
 }
 
 /* ---- the whole ---------------------------------------------------------------------- */
