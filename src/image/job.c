@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "image/credentials.h"
 
 /* ---- the tables ------------------------------------------------------------ */
 
@@ -112,28 +113,22 @@ const char *job_verb(const struct job *job)
 	return job->image > 0 ? "load" : "pull";
 }
 
-/** job_done() - free what a job holds */
-void job_done(struct job *job)
-{
-	hw_field_clear(job_fields, job);
-}
-
-static void forget(char **secret)
-{
-	if (*secret)
-		explicit_bzero(*secret, strlen(*secret));
-	free(*secret);
-	*secret = NULL;
-}
-
 /** job_forget() - it has been done; its name is still of use */
 void job_forget(struct job *job)
 {
-	forget(&job->username);
-	forget(&job->password);
-	forget(&job->identity_token);
-	forget(&job->registry_token);
+	struct credentials c = { job->username, job->password, job->identity_token,
+				 job->registry_token };
+
+	credentials_done(&c);
+	job->username = job->password = job->identity_token = job->registry_token = NULL;
 	hw_strings_free(&job->known);
+}
+
+/** job_done() - free what a job holds */
+void job_done(struct job *job)
+{
+	job_forget(job);
+	hw_field_clear(job_fields, job);
 }
 
 /** job_plan_done() - free what a plan holds */
