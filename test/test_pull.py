@@ -539,6 +539,31 @@ def test_a_process_of_hawser_fetch_killed_while_it_waits(which, left, server, st
     assert daemon.pull(server.host + "/app")[0] == "ok"
 
 
+@pytest.mark.parametrize("reads", [0, 1, 100])
+def test_a_process_of_hawser_fetch_that_waited_and_goes_when_it_is_needed(reads, server, start, tmp_path):
+    """The second that is started reads so many bytes of its job."""
+    server.add(Image())
+    program = tmp_path / "fetch"
+    program.write_text("""#!/bin/sh
+echo >>%(log)s
+[ $(wc -l <%(log)s) != 2 ] || exec %(python)s -c 'import socket, select
+s = socket.socket(fileno=0)
+select.select([s], [], [])
+%(reads)d and s.recv(%(reads)d)'
+exec %(fetch)s
+""" % {"log": tmp_path / "log", "python": "/usr/bin/python3", "reads": reads, "fetch": os.path.abspath(FETCH)})
+    program.chmod(0o755)
+    daemon = start(program=program)
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    for _ in range(WAIT * 5):
+        if (tmp_path / "log").read_text() == "\n\n":
+            break
+        time.sleep(0.2)
+    time.sleep(0.5)  # for python
+    assert daemon.pull(server.host + "/app")[0] == "ok"
+    assert len((tmp_path / "log").read_text()) >= 3
+
+
 def test_the_daemon_killed_while_a_process_of_hawser_fetch_waits(server, start):
     server.add(Image())
     daemon = start()
