@@ -15,7 +15,7 @@ setup() {
 	git init -q .
 	c_file include/hawser/x.h '#include <stddef.h>'
 	c_file src/base/buf.h '#include <hawser/x.h>'
-	c_file src/base/value.c '#include "base/buf.h"' '#include <jansson.h>'
+	c_file src/base/json/value.c '#include "base/buf.h"' '#include <jansson.h>'
 	c_file src/net/link.h 'struct buf;'
 	c_file src/net/link.c '#include "net/link.h"' '#include "base/buf.h"'
 	c_file src/plugins/bridge.c '#include "base/buf.h"' '#include "net/link.h"'
@@ -93,7 +93,7 @@ refused() {
 	refused arrows examples/hello.c:2 "to base"
 }
 
-@test "lint: jansson outside base/value.c and base/field.c is refused" {
+@test "lint: jansson outside base/json/value.c and base/json/field.c is refused" {
 	c_file src/cni/conf.c '#include <jansson.h>'
 	refused arrows src/cni/conf.c:2 "<jansson.h> is for"
 }

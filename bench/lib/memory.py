@@ -5,7 +5,7 @@ What:  resident() and private() of one process; peak() of a process and all its 
        a command runs.
 Rules: together is proportional: what several share, such as a library's code, counts once. A child that
        runs the daemon's own program is one that waits for another, in the daemon's own memory
-       (src/base/child.c), and does not count.
+       (src/base/os/child.c), and does not count.
 """
 import os
 import pathlib

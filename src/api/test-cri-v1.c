@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/map.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define PACKAGE	 "runtime.v1."

@@ -20,8 +20,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
-#include "base/value.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
 
 #define STAMP "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6}Z"
 

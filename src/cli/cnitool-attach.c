@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/hash.h"
+#include "base/json/value.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/conf.h"
 #include "cni/result.h"
 

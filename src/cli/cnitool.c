@@ -24,10 +24,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/json/value.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/cni.h"
 #include "cni/conf.h"
 

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "api/hawser-v1.pb-c.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "cli/hawser.h"
 #include "cli/json.h"

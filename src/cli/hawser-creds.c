@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "cli/hawser.h"
 #include "cli/terminal.h"

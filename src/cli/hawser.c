@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define RUNTIME "unix:/run/hawser/cri.sock"

@@ -18,7 +18,7 @@
 
 #include "api/call.h"
 #include "base/err.h"
-#include "base/value.h"
+#include "base/json/value.h"
 #include "cli/options.h"
 
 struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */

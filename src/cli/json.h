@@ -13,7 +13,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-#include "base/value.h"
+#include "base/json/value.h"
 
 struct value *json_of(const ProtobufCMessage *message);
 

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "api/cri-v1.pb-c.h"
-#include "base/field.h"
+#include "base/json/field.h"
 #include "base/str.h"
 #include "cli/text.h"
 

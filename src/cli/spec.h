@@ -13,8 +13,8 @@
 #include <hawser/field.h>
 
 #include "base/err.h"
+#include "base/json/value.h"
 #include "base/mem.h"
-#include "base/value.h"
 
 struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
 

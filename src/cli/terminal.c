@@ -17,8 +17,8 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define WIDTH_USUAL  80

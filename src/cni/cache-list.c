@@ -15,10 +15,10 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/json/value.h"
 #include "base/map.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/cni.h"
 #include "cni/conf.h"
 

@@ -23,10 +23,10 @@
 
 #include "base/base64.h"
 #include "base/buf.h"
-#include "base/field.h"
-#include "base/file.h"
+#include "base/json/field.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/conf.h"
 #include "cni/result.h"
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/os/file.h"
 
 static const char *const list_extensions[] = { ".conflist", NULL };
 static const char *const plugin_extensions[] = { ".conf", ".json", NULL };

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/field.h"
+#include "base/json/field.h"
 #include "base/str.h"
 #include "cni/version.h"
 

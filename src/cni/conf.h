@@ -11,9 +11,9 @@
 #include <hawser/cni.h>
 
 #include "base/err.h"
+#include "base/json/value.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/value.h"
 
 #define CONF_SIZE_MAX (1 << 20) /* of a file; a configuration is a few hundred bytes */
 

@@ -19,8 +19,8 @@
 #include <hawser/plugin.h>
 
 #include "base/err.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/conf.h"

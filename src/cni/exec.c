@@ -21,13 +21,13 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/json/value.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "base/proc.h"
+#include "base/os/file.h"
+#include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "base/value.h"
 #include "cni/cni.h"
 #include "cni/error.h"
 

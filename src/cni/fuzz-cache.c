@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/json/value.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/cache.h"
 #include "cni/conf.h"
 #include "cni/result.h"

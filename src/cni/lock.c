@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/hash.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define LOCK_HASH_DIGITS 32

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/cni.h"
 #include "cni/error.h"
 #include "cni/skel.h"

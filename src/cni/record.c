@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/hash.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define NAME_DIGITS 32

@@ -29,9 +29,9 @@
 #include <sys/socket.h>
 
 #include "base/buf.h"
-#include "base/field.h"
+#include "base/json/field.h"
+#include "base/json/value.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/version.h"
 
 /* The tables use each pair in struct hw_result as a struct hw_list. */

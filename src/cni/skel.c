@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/field.h"
-#include "base/file.h"
+#include "base/json/field.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "cni/attach.h"
 #include "cni/conf.h"

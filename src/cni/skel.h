@@ -13,8 +13,8 @@
 #include <hawser/plugin.h>
 
 #include "base/err.h"
+#include "base/json/value.h"
 #include "base/mem.h"
-#include "base/value.h"
 #include "cni/record.h"
 
 /* Strings are borrowed; NULL is as good as "". */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/test.h"
 
 /* Its path; the tree is $HAWSER_SRC, or where the test was started. */

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <libgen.h>
 
-#include "base/proc.h"
+#include "base/os/proc.h"
 #include "base/time.h"
 #include "cni/program.h"
 #include "cni/result.h"

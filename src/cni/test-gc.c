@@ -9,8 +9,8 @@
 #include <pthread.h>
 #include <sys/wait.h>
 
+#include "base/json/value.h"
 #include "base/time.h"
-#include "base/value.h"
 #include "cni/cache.h"
 #include "cni/cni.h"
 #include "cni/conf.h"

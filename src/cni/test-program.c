@@ -10,7 +10,7 @@
 
 #include <sys/wait.h>
 
-#include "base/proc.h"
+#include "base/os/proc.h"
 #include "base/time.h"
 
 /* A plugin of a later library, which has one member more. */

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/buf.h"
-#include "base/value.h"
+#include "base/json/value.h"
 #include "cni/test-data.h"
 #include "cni/test.h"
 #include "cni/version.h"

@@ -10,8 +10,8 @@
 #include <pthread.h>
 #include <sys/mount.h>
 
+#include "base/json/value.h"
 #include "base/time.h"
-#include "base/value.h"
 #include "cni/cache.h"
 #include "cni/cni.h"
 #include "cni/lock.h"

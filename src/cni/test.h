@@ -27,8 +27,8 @@
 
 #include <hawser/cni.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 /* A test with a place of its own: PLACE_TEST("run: a sentence", function) */

@@ -13,10 +13,10 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/field.h"
-#include "base/file.h"
+#include "base/json/field.h"
+#include "base/json/yaml.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/yaml.h"
 #include "cri/config-check.h"
 
 #define AT(member) HW_AT(struct config, member)

@@ -18,8 +18,8 @@
 #include <hawser/field.h>
 
 #include "base/err.h"
+#include "base/json/value.h"
 #include "base/mem.h"
-#include "base/value.h"
 #include "rpc/socket.h"
 
 #define CONFIG_FILE "/etc/hawser/hawser.yaml"

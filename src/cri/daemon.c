@@ -18,8 +18,8 @@
 
 #include "api/cri-v1.pb-c.h"
 #include "api/hawser-v1.pb-c.h"
-#include "base/file.h"
 #include "base/log.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/daemon-parts.h"

@@ -12,8 +12,8 @@
 
 #include "api/call.h"
 #include "api/cri-v1.pb-c.h"
+#include "base/json/value.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cri/daemon.h"
 #include "cri/pull-service.h"
 #include "cri/service.h"

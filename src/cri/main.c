@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/log.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "cri/daemon.h"
 #include "cri/flags.h"

@@ -13,8 +13,8 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/map.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "rpc/grpc-status.h"
 

@@ -16,7 +16,7 @@
 #include <hawser/addr.h>
 #include <hawser/cni.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "cni/conf.h"
 #include "cri/template.h"

@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 static const char *const v1[] = { "CREATE TABLE t (k TEXT PRIMARY KEY, n INTEGER, b BLOB)" };

@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json/value.h"
 #include "base/str.h"
-#include "base/value.h"
 
 /* The objects inside of the document; the outer struct is what others see. */
 struct document {

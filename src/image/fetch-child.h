@@ -10,9 +10,9 @@
 #ifndef IMAGE_FETCH_CHILD_H
 #define IMAGE_FETCH_CHILD_H
 
-#include "base/child.h"
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/os/child.h"
 
 struct fetch_child {
 	int socket;

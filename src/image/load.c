@@ -10,8 +10,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/log.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "image/names.h"
 #include "image/pull-run.h"

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/proc.h"
+#include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "image/pull-image.h"

@@ -16,10 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
-#include "base/file.h"
 #include "base/mem.h"
-#include "base/proc.h"
+#include "base/os/child.h"
+#include "base/os/file.h"
+#include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
 

@@ -14,9 +14,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json/value.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "image/reference.h"
 #include "image/save-layer.h"
 

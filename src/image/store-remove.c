@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/os/remove-tree.h"
 #include "base/str.h"
 #include "image/store-state.h"
-#include "image/tree-remove.h"
 
 #define STALE_S (24 * 60 * 60)
 
@@ -62,7 +62,7 @@ int store_delete(struct store *s, const struct store_doomed *d, struct hw_err *e
 	int r = 0;
 
 	for (size_t i = 0; i < d->gone.n; i++)
-		if (tree_remove(s->gone, d->gone.v[i], r < 0 ? &later : e) < 0 && r == 0)
+		if (remove_tree(s->gone, d->gone.v[i], r < 0 ? &later : e) < 0 && r == 0)
 			r = err_ctx(e, "delete from %s/gone", s->root);
 	return r;
 }

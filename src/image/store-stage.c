@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/os/remove-tree.h"
 #include "base/str.h"
 #include "image/store-state.h"
-#include "image/tree-remove.h"
 
 #define FOLDER	  (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 #define ROOT_MODE 0755
@@ -84,7 +84,7 @@ void store_stage_free(struct store_stage *stage)
 		return;
 	mem_close_fd(&stage->dir);
 	/* what stays is cleared away when the store is opened */
-	if (stage->name[0] && tree_remove(stage->store->tmp, stage->name, &e) < 0)
+	if (stage->name[0] && remove_tree(stage->store->tmp, stage->name, &e) < 0)
 		log_debug("%s/tmp: %s", stage->store->root, e.msg);
 	free(stage);
 }

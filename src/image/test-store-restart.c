@@ -95,7 +95,7 @@ static void work_until(struct place *p, enum step last)
 
 	place_open(p);
 	sample_begin(p, NULL, "one", &l);
-	if (last == BEGUN && tree_remove(l.stage->dir, "root/f", &(struct hw_err){ 0 }) < 0)
+	if (last == BEGUN && remove_tree(l.stage->dir, "root/f", &(struct hw_err){ 0 }) < 0)
 		return;
 	if (last <= WRITTEN)
 		return;
@@ -250,7 +250,7 @@ static void lost_layer(void **state)
 	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
 	place_close(p);
 	dir = open(layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	OK(tree_remove(dir, chain + 7, &e));
+	OK(remove_tree(dir, chain + 7, &e));
 	place_open(p);
 	assert_false(has_layer(p, chain));
 	assert_int_equal(count_images(p), 1); /* listed, and can be removed */

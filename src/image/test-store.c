@@ -262,7 +262,7 @@ static void lose_layer(struct place *p, const char *chain)
 	autofree char *path = str_printf("%s/layers/%s", p->path, chain + 7);
 
 	place_close(p);
-	OK(tree_remove(AT_FDCWD, path, &e));
+	OK(remove_tree(AT_FDCWD, path, &e));
 	place_open(p);
 }
 

@@ -18,10 +18,10 @@
 /* cmocka.h needs the ones above */
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
+#include "base/os/remove-tree.h"
 #include "base/str.h"
 #include "image/store.h"
-#include "image/tree-remove.h"
 
 struct place {
 	char path[64];
@@ -66,7 +66,7 @@ static inline int place_remove(void **state)
 
 	place_close(p);
 	umount2(p->path, MNT_DETACH); /* some tests mount something there */
-	r = tree_remove(AT_FDCWD, p->path, &e);
+	r = remove_tree(AT_FDCWD, p->path, &e);
 	free(p);
 	return r;
 }

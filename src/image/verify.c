@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/proc.h"
+#include "base/os/proc.h"
 #include "base/str.h"
 
 #define REPORT_MAX (1 << 20)

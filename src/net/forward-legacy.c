@@ -21,8 +21,8 @@
 #include <sys/socket.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "net/forward.h"
 

@@ -18,8 +18,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/log.h"
+#include "base/os/file.h"
 
 /**
  * netns_open() - a descriptor of the namespace at @path

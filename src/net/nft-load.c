@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/str.h"
 #include "net/nft-elem.h"
 #include "net/nft-ruleset.h"

@@ -8,7 +8,7 @@
  *        subreaper that the runtime is): it outlives us, and leaves no zombie
  *        if we outlive it. The starter shares our memory while we stand still,
  *        and has no exit signal: a host that waits for all its children, or
- *        ignores SIGCHLD, does not see it (base/child.c says why that matters).
+ *        ignores SIGCHLD, does not see it (base/os/child.c says why that matters).
  *        A socket to hold is given to the next sender, which has one more
  *        descriptor then and costs nothing. When none comes, a process that
  *        only sleeps gets it at our exit.

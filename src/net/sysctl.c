@@ -24,8 +24,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "net/netns.h"
 #include "net/rtnl.h"

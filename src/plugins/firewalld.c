@@ -16,7 +16,7 @@
 
 #include "base/err.h"
 #include "base/ip.h"
-#include "base/library.h"
+#include "base/os/library.h"
 #include "base/str.h"
 #include "base/time.h"
 

@@ -23,9 +23,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"

@@ -16,8 +16,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/map.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "cni/lock.h"
 #include "cni/record.h"

@@ -23,8 +23,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define BINARY	   "hawser-plugin"

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "plugins/lease-file.h"
 #include "plugins/lease-index.h"

@@ -22,7 +22,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "plugins/lease-file.h"

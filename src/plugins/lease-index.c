@@ -28,8 +28,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/hash.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/record.h"

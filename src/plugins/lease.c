@@ -22,7 +22,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "plugins/lease-file.h"

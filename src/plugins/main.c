@@ -11,9 +11,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json/value.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/error.h"
 #include "cni/program.h"
 #include "cni/skel.h"

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/field.h"
+#include "base/json/field.h"
+#include "base/json/value.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/result.h"
 #include "cni/version.h"
 

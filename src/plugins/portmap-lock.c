@@ -17,8 +17,8 @@
 #include <stdlib.h>
 
 #include "base/err.h"
-#include "base/file.h"
 #include "base/hash.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"

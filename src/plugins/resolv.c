@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define RESOLV_MAX (1 << 20)

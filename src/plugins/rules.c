@@ -13,10 +13,10 @@
 
 #include "base/err.h"
 #include "base/errors.h"
+#include "base/json/value.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "cni/attach.h"
 #include "cni/lock.h"
 #include "cni/record.h"

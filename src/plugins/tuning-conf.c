@@ -20,9 +20,9 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/value.h"
 
 #define ALLOWLIST     "/etc/cni/tuning/allowlist.conf"
 #define ALLOWLIST_MAX (1 << 20)

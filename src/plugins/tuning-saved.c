@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "net/link.h"
 #include "plugins/tuning-conf.h"

@@ -19,7 +19,7 @@
 #include <hawser/plugin.h>
 
 #include "base/err.h"
-#include "base/field.h"
+#include "base/json/field.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/link.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "net/link.h"
 #include "net/rtnl.h"

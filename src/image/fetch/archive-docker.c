@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json/value.h"
 #include "base/str.h"
-#include "base/value.h"
 #include "image/config.h"
 #include "image/fetch/archive.h"
 #include "image/fetch/sha256.h"

@@ -13,9 +13,9 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
 #include "base/str.h"
-#include "base/value.h"
 
 #define FILE_MAX (1 << 20)
 #define HUB	 "docker.io"

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/map.h"
+#include "base/os/file.h"
 #include "base/str.h"
 
 #define CERTS_FILE_MAX (1 << 20)

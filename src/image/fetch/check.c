@@ -26,8 +26,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/map.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "image/fetch/check-member.h"
 #include "image/fetch/path.h"

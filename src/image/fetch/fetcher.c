@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "image/fetch/expand.h"

@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "image/fetch/archive.h"
 #include "image/fetch/fuzz-sums.h"
 

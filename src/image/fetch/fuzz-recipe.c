@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "image/fetch/path.h"
 #include "image/fetch/rebuild.h"
 #include "image/fetch/recipe-format.h"

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "image/fetch/fuzz-sums.h"
 #include "image/fetch/rebuild.h"
 #include "image/fetch/tree.h"
@@ -105,6 +105,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(root >= 0);
 	unpack(copy, size, root);
 	check_outside();
-	assert(tree_remove(top, "root", &e) == 0);
+	assert(remove_tree(top, "root", &e) == 0);
 	return 0;
 }

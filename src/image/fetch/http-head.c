@@ -15,8 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json/value.h"
 #include "base/str.h"
-#include "base/value.h"
 
 #define CHALLENGES_MAX 8
 #define LINE_MAX_TAKEN (16 << 10)

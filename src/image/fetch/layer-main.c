@@ -16,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "base/str.h"
 #include "image/fetch/rebuild.h"
 #include "image/fetch/recipe.h"

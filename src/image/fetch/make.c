@@ -136,7 +136,7 @@ static int make_new(struct make *m, const char *name, const struct tar_entry *en
 	if (fstatat(m->tree.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_set(e, -errno, "look at what is in its place");
 	m->replaced = m->replaced || !tree_is_whiteout(&st);
-	r = tree_remove(m->tree.fd, name, e);
+	r = remove_tree(m->tree.fd, name, e);
 	if (r < 0)
 		return r;
 	r = make(m, name, entry);
@@ -200,7 +200,7 @@ static int make_hardlink(struct make *m, const char *name, const struct tar_entr
 		return 0;
 	if (errno == EEXIST) {
 		m->replaced = true;
-		r = tree_remove(here, name, e);
+		r = remove_tree(here, name, e);
 		if (r < 0 || linkat(dir, path_name(target.path), here, name, 0) == 0)
 			return r;
 	}

@@ -52,7 +52,7 @@ static int move_one(struct move *m, int dir, const char *part, const char *name,
 	if (renameat2(dir, name, m->tree.fd, name, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno == EEXIST)
-		r = tree_remove(m->tree.fd, name, e);
+		r = remove_tree(m->tree.fd, name, e);
 	if (r == 0 && renameat(dir, name, m->tree.fd, name) < 0)
 		r = err_set(e, -errno, "move \"%.256s\"", name);
 	return r;
@@ -96,7 +96,7 @@ static int remove_from(struct move *m, struct hw_err *e)
 	path_parent(m->from, parent);
 	r = tree_enter(&m->tree, parent, e);
 	if (r == 0)
-		r = tree_remove(m->tree.fd, path_name(m->from), e);
+		r = remove_tree(m->tree.fd, path_name(m->from), e);
 	return r < 0 ? r : tree_leave(&m->tree, e);
 }
 

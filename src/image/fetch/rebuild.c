@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/os/file.h"
 #include "image/fetch/check.h"
 #include "image/fetch/recipe.h"
 #include "image/fetch/sha256.h"

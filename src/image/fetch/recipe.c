@@ -12,7 +12,7 @@
 #include <zstd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/os/file.h"
 #include "image/fetch/recipe-format.h"
 
 #define LEVEL	 1 /* zstd's fastest: headers shrink to a tenth already */

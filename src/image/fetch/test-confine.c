@@ -45,7 +45,7 @@ static int run_confined(int (*each)(int root))
 	if (pid == 0)
 		_exit(confine(root, &e) < 0 ? 100 : each(root));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(tree_remove(AT_FDCWD, path, &e), 0);
+	assert_int_equal(remove_tree(AT_FDCWD, path, &e), 0);
 	assert_true(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }

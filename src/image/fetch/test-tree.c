@@ -45,8 +45,8 @@ static int tear_down(void **state)
 	struct hw_err e;
 
 	close(p->root);
-	assert_int_equal(tree_remove(p->top, "root", &e), 0);
-	assert_int_equal(tree_remove(p->top, "root", &e), 0); /* there is nothing */
+	assert_int_equal(remove_tree(p->top, "root", &e), 0);
+	assert_int_equal(remove_tree(p->top, "root", &e), 0); /* there is nothing */
 	close(p->top);
 	assert_int_equal(rmdir(p->path), 0);
 	free(p);
@@ -134,7 +134,7 @@ static void removal(void **state)
 	assert_int_equal(tree_enter(&t, "d/x/0", &e), 0);
 	assert_int_equal(symlinkat("/", t.fd, "slash"), 0);
 	tree_done(&t);
-	assert_int_equal(tree_remove(p->root, "d", &e), 0);
+	assert_int_equal(remove_tree(p->root, "d", &e), 0);
 	assert_int_equal(faccessat(p->root, "d", F_OK, 0), -1);
 	assert_int_equal(faccessat(AT_FDCWD, "/", F_OK, 0), 0);
 }

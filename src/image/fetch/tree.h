@@ -17,8 +17,8 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/os/remove-tree.h"
 #include "image/fetch/path.h"
-#include "image/tree-remove.h"
 
 #define TREE_OPAQUE "trusted.overlay.opaque"
 

@@ -6,7 +6,7 @@
  *        computes on the way the layer's diff id and its recipe.
  * Rules: nothing outside of the root is touched, whatever the archive says.
  *        After an error the root holds a part of the layer: it is of no use, and
- *        the caller's to remove (tree_remove()).
+ *        the caller's to remove (remove_tree()).
  *
  *	struct unpack *u = unpack_new(&(struct unpack_options){ .root = fd, ... });
  *	while (...)

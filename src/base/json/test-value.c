@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-value.c - JSON is read within bounds, kept as it came, written as Go writes it
+ * base/json/test-value.c - JSON is read within bounds, kept as it came, written as Go writes it
  */
-#include "base/value.h"
+#include "base/json/value.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

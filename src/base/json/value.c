@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/value.c - a JSON value as a tree
+ * base/json/value.c - a JSON value as a tree
  *
  * What:  reads with jansson, keeps jansson's tree, writes with a writer of its
  *        own: jansson prints 0.1 as 0.10000000000000001.
@@ -16,7 +16,7 @@
  *        could be chosen to collide.
  *        The position of a key that came twice is that of the first one.
  */
-#include "base/value.h"
+#include "base/json/value.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-file.c - whole files, locks and walks, in a directory of their own
+ * base/os/test-file.c - whole files, locks and walks, in a directory of their own
  */
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/field-type.c - the types that a member of a field table can have
+ * base/json/field-type.c - the types that a member of a field table can have
  *
  * What:  one row per enum hw_type: how wide the member is, what its empty value
  *        looks like in JSON, and the functions that decode, encode and clear it.
@@ -9,7 +9,7 @@
  *        Null entries of lists are dropped; null in a map is "", as in Go.
  * Not:   which keys there are, defaults and what is required: field.c.
  */
-#include "base/field-type.h"
+#include "base/json/field-type.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,8 +17,8 @@
 #include <strings.h>
 
 #include "base/buf.h"
-#include "base/field.h"
 #include "base/ip.h"
+#include "base/json/field.h"
 #include "base/mem.h"
 #include "base/str.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/field-type.h - what base/field.c needs to know of a type
+ * base/json/field-type.h - what base/json/field.c needs to know of a type
  */
-#ifndef BASE_FIELD_TYPE_H
-#define BASE_FIELD_TYPE_H
+#ifndef BASE_JSON_FIELD_TYPE_H
+#define BASE_JSON_FIELD_TYPE_H
 
 #include <hawser/field.h>
 
 #include "base/err.h"
-#include "base/value.h"
+#include "base/json/value.h"
 
 /* The way from the outermost object to the value at hand. */
 struct field_where {

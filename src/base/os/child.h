@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/child.h - a program of ours, in whatever process we are a guest of
+ * base/os/child.h - a program of ours, in whatever process we are a guest of
  *
  * What:  start a program, learn when it ends, kill it with its process group,
  *        get its exit status. proc.h is what others use; this is below it.
  * Rules: a child that was started is waited for, always: child_wait() ends it.
  */
-#ifndef BASE_CHILD_H
-#define BASE_CHILD_H
+#ifndef BASE_OS_CHILD_H
+#define BASE_OS_CHILD_H
 
 #include <stdbool.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/field.h - the tables of <hawser/field.h> on values that are already read
+ * base/json/field.h - the tables of <hawser/field.h> on values that are already read
  */
-#ifndef BASE_FIELD_H
-#define BASE_FIELD_H
+#ifndef BASE_JSON_FIELD_H
+#define BASE_JSON_FIELD_H
 
 #include <hawser/field.h>
 
 #include "base/err.h"
-#include "base/value.h"
+#include "base/json/value.h"
 
 int field_decode(const struct hw_field *table, const struct value *v, void *out, struct hw_err *e);
 struct value *field_encode(const struct hw_field *table, const void *in);

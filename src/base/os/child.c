@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/child.c - a program of ours, in whatever process we are a guest of
+ * base/os/child.c - a program of ours, in whatever process we are a guest of
  *
  * The difficulty: an exit status goes to whoever of the parent process waits
  * first, and to nobody when the parent ignores SIGCHLD. The host program may
@@ -37,7 +37,7 @@
  * Killing by process group number is safe both ways, because the number cannot
  * be used again before the one who kills has waited.
  */
-#include "base/child.h"
+#include "base/os/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/tree-remove.c - a folder goes, with all that is in it
+ * base/os/remove-tree.c - a folder goes, with all that is in it
  */
-#include "image/tree-remove.h"
+#include "base/os/remove-tree.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -89,7 +89,7 @@ static int empty(struct removal *rm, int dir, const char *name)
 }
 
 /**
- * tree_remove() - remove a folder and all that is in it, or whatever else it is
+ * remove_tree() - remove a folder and all that is in it, or whatever else it is
  * @name: without a slash
  *
  * An archive can make folders deeper than there are descriptors or stack to
@@ -97,7 +97,7 @@ static int empty(struct removal *rm, int dir, const char *name)
  *
  * Return: 0 (also when there was nothing), or negative errno
  */
-int tree_remove(int dir, const char *name, struct hw_err *e)
+int remove_tree(int dir, const char *name, struct hw_err *e)
 {
 	autoclose int top = -1;
 	struct removal rm = { 0 };

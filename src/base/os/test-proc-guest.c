@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-proc-guest.c - programs of ours in hosts of all kinds
+ * base/os/test-proc-guest.c - programs of ours in hosts of all kinds
  */
-#include "base/test-proc.h"
+#include "base/os/test-proc.h"
 
 #include <sched.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/proc.c - run a program and wait for it, within bounds
+ * base/os/proc.c - run a program and wait for it, within bounds
  *
  * How:   standard input is a memory file that holds all of the input, so it
  *        can neither block us nor raise SIGPIPE. The two outputs are pipes, read
@@ -15,7 +15,7 @@
  *
  * Not:   whose child it is, and how its status reaches us: child.c.
  */
-#include "base/proc.h"
+#include "base/os/proc.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -28,8 +28,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/child.h"
-#include "base/file.h"
+#include "base/os/child.h"
+#include "base/os/file.h"
 #include "base/time.h"
 
 #define PROC_READ_STEP (16 << 10)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/library.c - a shared library that is opened only when it is needed
+ * base/os/library.c - a shared library that is opened only when it is needed
  */
-#include "base/library.h"
+#include "base/os/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>

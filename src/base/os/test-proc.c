@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-proc.c - what goes into a program, what comes out, and when it is over
+ * base/os/test-proc.c - what goes into a program, what comes out, and when it is over
  */
-#include "base/test-proc.h"
+#include "base/os/test-proc.h"
 
 #include <signal.h>
 #include <sys/resource.h>

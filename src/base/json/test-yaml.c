@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-yaml.c - YAML that is taken, with what it means, and YAML that is not
+ * base/json/test-yaml.c - YAML that is taken, with what it means, and YAML that is not
  */
-#include "base/yaml.h"
+#include "base/json/yaml.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/field.h"
+#include "base/json/field.h"
 #include "base/mem.h"
 
 /* YAML on the left is the JSON on the right. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-field.c - tables decode as Go's encoding/json, check, default, encode and document
+ * base/json/test-field.c - tables decode as Go's encoding/json, check, default, encode and document
  */
-#include "base/field.h"
+#include "base/json/field.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-proc.h - what the tests of programs that we run share
+ * base/os/test-proc.h - what the tests of programs that we run share
  *
  * How:   every test can be run alone and beside an idle thread, because child.c
  *        has a way for each. After each of them no descriptor and no child may be
  *        left. Waiting is bounded by deadlines that only a failure reaches.
  */
-#ifndef BASE_TEST_PROC_H
-#define BASE_TEST_PROC_H
+#ifndef BASE_OS_TEST_PROC_H
+#define BASE_OS_TEST_PROC_H
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,9 +27,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/mem.h"
-#include "base/proc.h"
+#include "base/os/file.h"
+#include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
 

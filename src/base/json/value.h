@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/value.h - a JSON value as a tree
+ * base/json/value.h - a JSON value as a tree
  *
  * What:  read, change and write JSON whose shape no table describes, such as
  *        a plugin's configuration on its way through us.
@@ -10,8 +10,8 @@
  *        bounded before anything is allocated; the last duplicate wins.
  *        Setters take over the reference they are given.
  */
-#ifndef BASE_VALUE_H
-#define BASE_VALUE_H
+#ifndef BASE_JSON_VALUE_H
+#define BASE_JSON_VALUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

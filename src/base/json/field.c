@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/field.c - JSON objects described by const tables
+ * base/json/field.c - JSON objects described by const tables
  *
  * What:  decode, encode, clear and document a struct by its table.
  * How:   walks the table; what a member of a type is, field-type.c knows.
@@ -10,14 +10,14 @@
  *        says; what fails half way is cleared on the spot, by whoever made it.
  *        An object that is absent gets its defaults but misses nothing.
  */
-#include "base/field.h"
+#include "base/json/field.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/field-type.h"
+#include "base/json/field-type.h"
 #include "base/mem.h"
 #include "base/str.h"
 

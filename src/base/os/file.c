@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/file.c - whole files: bounded reads, atomic replacement, locks, walks
+ * base/os/file.c - whole files: bounded reads, atomic replacement, locks, walks
  *
  * How:   a replaced file is written under another name in the same directory
  *        and renamed; until then the old one stands, also when the disk is full.
@@ -10,7 +10,7 @@
  *        growing pauses, because a blocking flock() could only be ended by a
  *        signal, and signals belong to the host program.
  */
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <dirent.h>
 #include <errno.h>

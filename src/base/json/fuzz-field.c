@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/fuzz-field.c - a table with every type in it, decoded, encoded and decoded again
+ * base/json/fuzz-field.c - a table with every type in it, decoded, encoded and decoded again
  *
  * What is read and what was written from it must encode to the same text; what
  * is refused must be refused with a message and leave nothing to free.
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/field.h"
+#include "base/json/field.h"
 #include "base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/fuzz-yaml.c - any text as YAML, then what was read as JSON, which is YAML again
+ * base/json/fuzz-yaml.c - any text as YAML, then what was read as JSON, which is YAML again
  *
  * What is taken must mean the same as its own JSON text, where that is YAML (it has
  * no long keys, no control characters); every key must be found on a line of the
@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/json/yaml.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

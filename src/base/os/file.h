@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/file.h - whole files: bounded reads, atomic replacement, locks, walks
+ * base/os/file.h - whole files: bounded reads, atomic replacement, locks, walks
  *
  * Paths are relative to a directory descriptor (AT_FDCWD for none). All
  * descriptors are CLOEXEC.
  */
-#ifndef BASE_FILE_H
-#define BASE_FILE_H
+#ifndef BASE_OS_FILE_H
+#define BASE_OS_FILE_H
 
 #include <stdbool.h>
 #include <stddef.h>

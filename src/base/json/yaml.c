@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/yaml.c - YAML text as the trees of base/value.h
+ * base/json/yaml.c - YAML text as the trees of base/json/value.h
  *
  * How:   libyaml's events, and a function per kind of node that calls itself for
  *        what is inside, at most VALUE_DEPTH_MAX deep. The way to the node at hand is
- *        kept as text, written as base/field.h does in its messages: reading the
+ *        kept as text, written as base/json/field.h does in its messages: reading the
  *        document once more with a message to compare finds a line, and no line
  *        needs to be kept.
  */
-#include "base/yaml.h"
+#include "base/json/yaml.h"
 
 #include <errno.h>
 #include <stdint.h>

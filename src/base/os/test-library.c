@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-library.c - functions of the C library, opened once more
+ * base/os/test-library.c - functions of the C library, opened once more
  */
-#include "base/library.h"
+#include "base/os/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/library.h - a shared library that is opened only when it is needed
+ * base/os/library.h - a shared library that is opened only when it is needed
  */
-#ifndef BASE_LIBRARY_H
-#define BASE_LIBRARY_H
+#ifndef BASE_OS_LIBRARY_H
+#define BASE_OS_LIBRARY_H
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/proc.h - run a program and wait for it, within bounds
+ * base/os/proc.h - run a program and wait for it, within bounds
  *
  * What:  spawn with a given environment and input, collect bounded output,
  *        honour a deadline and a cancel descriptor.
@@ -14,8 +14,8 @@
  *        not keep us waiting.
  *        The program's standard input is a file that holds the input.
  */
-#ifndef BASE_PROC_H
-#define BASE_PROC_H
+#ifndef BASE_OS_PROC_H
+#define BASE_OS_PROC_H
 
 #include <stdbool.h>
 #include <stddef.h>
