@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "base/ip.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/rtnl.h"
 
 /** addr_decode_ip() - an attribute's address; one of another size changes nothing */

@@ -24,7 +24,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/netns.h"
 #include "net/sender.h"
 

@@ -9,7 +9,7 @@
  *        With IPv6 addresses that way is taken always, and they are compared
  *        here: the kernel's filter takes those that differ for those that match.
  *        The socket is the caller's: one that is opened and closed after elements of
- *        nftables were deleted would wait for their end (net/nft.h).
+ *        nftables were deleted would wait for their end (net/nft/nft.h).
  * Rules: an entry that ends while we look is as good as deleted.
  */
 #include "net/conntrack.h"

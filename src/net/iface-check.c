@@ -13,7 +13,7 @@
 
 #include "base/ip.h"
 #include "net/addr.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/route.h"
 
 static int iface_check_addr(const struct addr_list *list, const struct link *link,

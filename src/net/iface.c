@@ -24,7 +24,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "net/addr.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/netns.h"
 #include "net/route.h"
 #include "net/rtnl.h"

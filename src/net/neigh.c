@@ -12,7 +12,7 @@
 
 #include "base/ip.h"
 #include "net/addr.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/rtnl.h"
 
 static struct nlmsghdr *neigh_put(struct rtnl *nl, uint16_t type, uint16_t flags,

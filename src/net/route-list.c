@@ -16,7 +16,7 @@
 
 #include "base/ip.h"
 #include "net/addr.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/rtnl.h"
 
 #define ROUTE_METRIC_V6 1024 /* IP6_RT_PRIO_USER, which the kernel keeps to itself */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/ip.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/rtnl.h"
 
 static uint32_t route_table(uint32_t table)

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 
 #include "net/addr.h"
-#include "net/link.h"
+#include "net/link/link.h"
 
 static void put_address(struct rtnl *nl, const struct link *link, const char *local,
 			const char *peer)

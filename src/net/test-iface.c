@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "net/addr.h"
 #include "net/iface.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/route.h"
 #include "net/sysctl.h"
 

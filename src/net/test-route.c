@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 
 #include "net/addr.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/route.h"
 
 /* A link with 10.N.0.1/24 and fdNN::1/64. */

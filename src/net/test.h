@@ -24,7 +24,7 @@
 
 #include <hawser/addr.h>
 
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/netns.h"
 #include "net/rtnl.h"
 

@@ -5,7 +5,7 @@
  * What:  what comes to the pod is limited where it leaves the host, at the
  *        host's end of its link; what the pod sends where it leaves the pod, on
  *        its own interface.
- * How:   one qdisc each (net/tc.h); nothing else is made, and both go with the
+ * How:   one qdisc each (net/tc/tc.h); nothing else is made, and both go with the
  *        link. A pod that may change its own network could remove the second:
  *        with "egress": "ifb" all that comes in by the host's end takes the way
  *        through an ifb, a link that only exists to be limited, as upstream does

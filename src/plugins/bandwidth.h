@@ -8,8 +8,8 @@
 #include <hawser/plugin.h>
 
 #include "base/mem.h"
-#include "net/link.h"
-#include "net/tc.h"
+#include "net/link/link.h"
+#include "net/tc/tc.h"
 
 struct rtnl;
 

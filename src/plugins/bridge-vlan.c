@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/bridge.h"
+#include "net/link/bridge.h"
 #include "net/rtnl.h"
 #include "plugins/bridge.h"
 #include "plugins/furniture.h"

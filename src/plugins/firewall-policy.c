@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "cni/lock.h"
 #include "cni/record.h"
-#include "net/nft.h"
+#include "net/nft/nft.h"
 #include "plugins/firewall.h"
 
 static const char *const policies[] = { "isolated", "same-bridge" };

@@ -29,7 +29,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/rtnl.h"
 #include "plugins/firewall.h"
 

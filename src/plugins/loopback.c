@@ -20,7 +20,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/addr.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/netns.h"
 #include "net/rtnl.h"
 #include "plugins/plugins.h"

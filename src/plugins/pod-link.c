@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "net/bridge.h"
+#include "net/link/bridge.h"
 #include "net/netns.h"
 #include "net/rtnl.h"
 #include "net/sysctl.h"

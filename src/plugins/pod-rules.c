@@ -15,8 +15,8 @@
 #include "base/ip.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/nft-foreign.h"
-#include "net/nft.h"
+#include "net/nft/foreign.h"
+#include "net/nft/nft.h"
 #include "plugins/pod-link.h"
 
 /**

@@ -2,7 +2,7 @@
 /*
  * plugins/pod-rules.h - what a pod has in nftables: ipMasq, macspoofchk
  *
- * What:  elements of our sets (net/nft.h), which bridge and ptp need alike.
+ * What:  elements of our sets (net/nft/nft.h), which bridge and ptp need alike.
  * How:   the record says for which addresses, and for which hardware address;
  *        the elements follow from that.
  * Rules: without a record CHECK looks for what Go's plugin makes, and

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "net/nft-rule.h"
+#include "net/nft/rule.h"
 #include "plugins/portmap.h"
 
 #define TABLE	"inet hawser"

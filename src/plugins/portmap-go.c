@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "net/nft-foreign.h"
+#include "net/nft/foreign.h"
 #include "plugins/portmap.h"
 
 #define CHAIN 28

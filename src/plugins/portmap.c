@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/route.h"
 #include "net/rtnl.h"
 #include "net/sysctl.h"

@@ -20,7 +20,7 @@
 #include <hawser/plugin.h>
 
 #include "base/mem.h"
-#include "net/nft.h"
+#include "net/nft/nft.h"
 
 #define PORTMAP_BIT 13 /* of the mark, unless the configuration names another */
 

@@ -25,7 +25,7 @@
 #include "base/str.h"
 #include "net/addr.h"
 #include "net/iface.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/route.h"
 #include "net/rtnl.h"
 #include "net/sysctl.h"

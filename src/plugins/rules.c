@@ -20,7 +20,7 @@
 #include "cni/attach.h"
 #include "cni/lock.h"
 #include "cni/record.h"
-#include "net/nft.h"
+#include "net/nft/nft.h"
 
 static const char *const families[] = { [NFT_INET] = "inet", [NFT_BRIDGE] = "bridge" };
 

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/netns.h"
 #include "net/rtnl.h"
 #include "net/sysctl.h"

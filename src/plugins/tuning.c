@@ -22,7 +22,7 @@
 #include "base/json/field.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/netns.h"
 #include "net/rtnl.h"
 #include "net/sysctl.h"

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "net/link.h"
+#include "net/link/link.h"
 #include "net/rtnl.h"
 
 const struct hw_field things_conf_fields[] = {

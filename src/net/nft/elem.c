@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/nft/elem.c - one element: its key and data, on the wire and as text
+ *
+ * How:   a key is its fields one after the other, in network order, each padded
+ *        to four bytes, as the kernel's registers have them. The owner is what
+ *        nft calls a comment: userdata of type 0, its length, text with NUL.
+ */
+#include "net/nft/elem.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <libmnl/libmnl.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/hash.h"
+#include "base/ip.h"
+#include "base/str.h"
+
+#define COMMENT 0 /* the type of nft's comments in userdata */
+#define ALIGN	4
+#define ETHER	6
+
+/* Fields: 4 and 6 an address, p protocol, s port, i name of a link, m hardware address, n number;
+ * v: a verdict. */
+/* clang-format off */
+const struct nft_set nft_sets[] = {
+	{ NFT_INET, "version", "n", "" },
+	{ NFT_INET, "masq4", "4", "v", "masqall" },
+	{ NFT_INET, "masq6", "6", "v", "masqall" },
+	{ NFT_INET, "near4", "4", "v" },
+	{ NFT_INET, "near6", "6", "v" },
+	{ NFT_INET, "own4", "44", "" },
+	{ NFT_INET, "own6", "66", "" },
+	{ NFT_INET, "port4", "p4s", "4s" },
+	{ NFT_INET, "port6", "p6s", "6s" },
+	{ NFT_INET, "anyport4", "ps", "4s" },
+	{ NFT_INET, "anyport6", "ps", "6s" },
+	{ NFT_INET, "cond4", "p4s", "v" },
+	{ NFT_INET, "cond6", "p6s", "v" },
+	{ NFT_INET, "anycond4", "ps", "v" },
+	{ NFT_INET, "anycond6", "ps", "v" },
+	{ NFT_INET, "mark4", "p4s", "v", "snat13" },
+	{ NFT_INET, "mark6", "p6s", "v", "snat13" },
+	{ NFT_INET, "anymark4", "ps", "v", "snat13" },
+	{ NFT_INET, "anymark6", "ps", "v", "snat13" },
+	{ NFT_INET, "snatall4", "p4s", "" },
+	{ NFT_INET, "snatall6", "p6s", "" },
+	{ NFT_INET, "self4", "44", "" },
+	{ NFT_INET, "self6", "66", "" },
+	{ NFT_INET, "holder4", "psn", "" },
+	{ NFT_INET, "holder6", "psn", "" },
+	{ NFT_INET, "upto4", "psn", "" },
+	{ NFT_INET, "upto6", "psn", "" },
+	{ NFT_INET, "allow4", "4", "v", "allow12" },
+	{ NFT_INET, "allow6", "6", "v", "allow12" },
+	{ NFT_INET, "protected", "i", "" },
+	{ NFT_INET, "samebridge", "ii", "" },
+	{ NFT_INET, "isolated", "ii", "" },
+	{ NFT_BRIDGE, "version", "n", "" },
+	{ NFT_BRIDGE, "mac_checked", "i", "" },
+	{ NFT_BRIDGE, "mac_ok", "im", "" },
+	{ 0 },
+};
+/* clang-format on */
+
+/**
+ * nft_set_find() - a set or map by its name
+ */
+const struct nft_set *nft_set_find(enum nft_table table, const char *name)
+{
+	for (const struct nft_set *set = nft_sets; set->name; set++)
+		if (set->table == table && str_equal(set->name, name))
+			return set;
+	return NULL;
+}
+
+/* ---- filling one ------------------------------------------------------------------------ */
+
+/**
+ * nft_elem() - an element whose key is still empty
+ */
+struct nft_elem nft_elem(enum nft_table table, const char *set, enum nft_mode mode)
+{
+	struct nft_elem elem = { .table = table, .mode = mode };
+
+	assert(strlen(set) < sizeof(elem.set));
+	memcpy(elem.set, set, strlen(set));
+	return elem;
+}
+
+/**
+ * nft_elem_for() - the same in the set for an address' family
+ */
+struct nft_elem nft_elem_for(const char *set, const struct hw_ip *ip, enum nft_mode mode)
+{
+	struct nft_elem elem = nft_elem(NFT_INET, set, mode);
+	size_t len = strlen(elem.set);
+
+	assert(len + 1 < sizeof(elem.set));
+	elem.set[len] = ip->family == AF_INET ? '4' : '6';
+	return elem;
+}
+
+static void put(struct nft_bytes *bytes, const void *field, size_t len)
+{
+	size_t padded = (len + ALIGN - 1) / ALIGN * ALIGN;
+
+	assert(bytes->len + padded <= sizeof(bytes->v));
+	memcpy(bytes->v + bytes->len, field, len);
+	bytes->len += padded;
+}
+
+static void put_port(struct nft_bytes *bytes, uint16_t port)
+{
+	uint16_t wire = htons(port);
+
+	put(bytes, &wire, sizeof(wire));
+}
+
+void nft_key_ip(struct nft_elem *elem, const struct hw_ip *ip)
+{
+	put(&elem->key, ip->bytes, ip_bits(ip) / 8);
+}
+
+void nft_key_network(struct nft_elem *elem, const struct hw_prefix *prefix)
+{
+	struct hw_ip first = prefix_network(prefix), last = prefix_last(prefix);
+
+	put(&elem->key, first.bytes, ip_bits(&first) / 8);
+	put(&elem->end, last.bytes, ip_bits(&last) / 8);
+}
+
+void nft_key_port(struct nft_elem *elem, uint16_t port)
+{
+	put_port(&elem->key, port);
+}
+
+void nft_key_proto(struct nft_elem *elem, uint8_t proto)
+{
+	put(&elem->key, &proto, sizeof(proto));
+}
+
+/* In our own order, as marks have it */
+void nft_key_number(struct nft_elem *elem, uint32_t number)
+{
+	put(&elem->key, &number, sizeof(number));
+}
+
+void nft_key_ifname(struct nft_elem *elem, const char *ifname)
+{
+	char field[IFNAMSIZ] = { 0 };
+
+	snprintf(field, sizeof(field), "%s", ifname);
+	put(&elem->key, field, sizeof(field));
+}
+
+void nft_key_mac(struct nft_elem *elem, const struct hw_mac *mac)
+{
+	put(&elem->key, mac->bytes, ETHER);
+}
+
+void nft_data_ip(struct nft_elem *elem, const struct hw_ip *ip)
+{
+	put(&elem->data, ip->bytes, ip_bits(ip) / 8);
+}
+
+void nft_data_port(struct nft_elem *elem, uint16_t port)
+{
+	put_port(&elem->data, port);
+}
+
+void nft_data_jump(struct nft_elem *elem, const char *chain)
+{
+	assert(strlen(chain) < sizeof(elem->chain));
+	memcpy(elem->chain, chain, strlen(chain) + 1);
+}
+
+void nft_data_goto(struct nft_elem *elem, const char *chain)
+{
+	nft_data_jump(elem, chain);
+	elem->is_goto = true;
+}
+
+/**
+ * nft_owner() - who owns the elements of an attachment
+ */
+void nft_owner(const char *network, const char *container_id, const char *ifname,
+	       char ret_owner[NFT_OWNER])
+{
+	const char *parts[] = { network, container_id, ifname };
+
+	hash_parts(parts, ARRAY_SIZE(parts), NFT_OWNER - 1, ret_owner);
+}
+
+/* ---- on the wire -------------------------------------------------------------------------- */
+
+static void encode_value(struct nlmsghdr *m, uint16_t type, const struct nft_bytes *bytes)
+{
+	struct nlattr *nest;
+
+	if (!bytes->len)
+		return;
+	nest = mnl_attr_nest_start(m, type);
+	mnl_attr_put(m, NFTA_DATA_VALUE, bytes->len, bytes->v);
+	mnl_attr_nest_end(m, nest);
+}
+
+static void encode_verdict(struct nlmsghdr *m, const struct nft_elem *elem)
+{
+	struct nlattr *data = mnl_attr_nest_start(m, NFTA_SET_ELEM_DATA);
+	struct nlattr *verdict = mnl_attr_nest_start(m, NFTA_DATA_VERDICT);
+	const struct nft_set *set = nft_set_find(elem->table, elem->set);
+	bool usual = set && set->usual && !elem->is_goto && str_equal(elem->chain, set->usual);
+	int code = usual ? NFT_CONTINUE : elem->is_goto ? NFT_GOTO : NFT_JUMP;
+
+	mnl_attr_put_u32(m, NFTA_VERDICT_CODE, htonl((uint32_t)code));
+	if (!usual)
+		mnl_attr_put_strz(m, NFTA_VERDICT_CHAIN, elem->chain);
+	mnl_attr_nest_end(m, verdict);
+	mnl_attr_nest_end(m, data);
+}
+
+static void encode_owner(struct nlmsghdr *m, const char *owner)
+{
+	uint8_t comment[2 + NFT_OWNER] = { COMMENT, NFT_OWNER };
+
+	memcpy(comment + 2, owner, NFT_OWNER);
+	mnl_attr_put(m, NFTA_SET_ELEM_USERDATA, sizeof(comment), comment);
+}
+
+/**
+ * nft_elem_encode() - the attributes of a message about one element
+ * @owner: NULL: of a message that asks or deletes, with the key only
+ */
+void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char *owner)
+{
+	struct nlattr *list, *item;
+
+	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_TABLE, NFT_TABLE);
+	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_SET, elem->set);
+	list = mnl_attr_nest_start(m, NFTA_SET_ELEM_LIST_ELEMENTS);
+	item = mnl_attr_nest_start(m, NFTA_LIST_ELEM);
+	encode_value(m, NFTA_SET_ELEM_KEY, &elem->key);
+	encode_value(m, NFTA_SET_ELEM_KEY_END, &elem->end);
+	if (owner && *elem->chain)
+		encode_verdict(m, elem);
+	else if (owner)
+		encode_value(m, NFTA_SET_ELEM_DATA, &elem->data);
+	if (owner && elem->mode != NFT_SHARED)
+		encode_owner(m, owner);
+	mnl_attr_nest_end(m, item);
+	mnl_attr_nest_end(m, list);
+}
+
+static void decode_bytes(const struct nlattr *attr, struct nft_bytes *ret)
+{
+	size_t len = mnl_attr_get_payload_len(attr);
+
+	if (len > sizeof(ret->v))
+		return;
+	memcpy(ret->v, mnl_attr_get_payload(attr), len);
+	ret->len = (uint8_t)((len + ALIGN - 1) / ALIGN * ALIGN);
+}
+
+static void decode_verdict(const struct nlattr *verdict, struct nft_elem *ret)
+{
+	const struct nft_set *set = nft_set_find(ret->table, ret->set);
+	const char *chain = set ? str_or(set->usual, "") : "";
+	int len = (int)strlen(chain);
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, verdict) {
+		if (mnl_attr_get_type(attr) == NFTA_VERDICT_CHAIN) {
+			chain = mnl_attr_get_str(attr);
+			len = mnl_attr_get_payload_len(attr);
+		} else if (mnl_attr_get_type(attr) == NFTA_VERDICT_CODE) {
+			ret->is_goto = (int)ntohl(mnl_attr_get_u32(attr)) == NFT_GOTO;
+		}
+	}
+	snprintf(ret->chain, sizeof(ret->chain), "%.*s", len, chain);
+}
+
+static void decode_data(const struct nlattr *nest, struct nft_bytes *ret, struct nft_elem *elem)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		if (mnl_attr_get_type(attr) == NFTA_DATA_VALUE)
+			decode_bytes(attr, ret);
+		else if (mnl_attr_get_type(attr) == NFTA_DATA_VERDICT)
+			decode_verdict(attr, elem);
+	}
+}
+
+/* A comment of another form is not ours: it stays "". */
+static void decode_owner(const struct nlattr *attr, char ret_owner[NFT_OWNER])
+{
+	const uint8_t *comment = mnl_attr_get_payload(attr);
+
+	if (mnl_attr_get_payload_len(attr) == 2 + NFT_OWNER && comment[0] == COMMENT &&
+	    comment[1] == NFT_OWNER && comment[1 + NFT_OWNER] == '\0')
+		memcpy(ret_owner, comment + 2, NFT_OWNER);
+}
+
+/**
+ * nft_elem_decode() - an element of an answer; the set that it is in is in *ret_elem already
+ */
+void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, item) {
+		switch (mnl_attr_get_type(attr)) {
+		case NFTA_SET_ELEM_KEY:
+			decode_data(attr, &ret_elem->key, ret_elem);
+			break;
+		case NFTA_SET_ELEM_KEY_END:
+			decode_data(attr, &ret_elem->end, ret_elem);
+			break;
+		case NFTA_SET_ELEM_DATA:
+			decode_data(attr, &ret_elem->data, ret_elem);
+			break;
+		case NFTA_SET_ELEM_USERDATA:
+			decode_owner(attr, ret_elem->owner);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/**
+ * nft_elem_covers() - does the interval @a hold all of @b?
+ *
+ * Field by field, all of them addresses of one family.
+ */
+bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b)
+{
+	const struct nft_bytes *last = a->end.len ? &a->end : &a->key;
+	const struct nft_bytes *wanted = b->end.len ? &b->end : &b->key;
+	size_t field = str_ends(b->set, "6") ? 16 : 4;
+
+	if (a->key.len != b->key.len || last->len != wanted->len)
+		return false;
+	for (size_t i = 0; i + field <= b->key.len; i += field)
+		if (memcmp(a->key.v + i, b->key.v + i, field) > 0 ||
+		    memcmp(last->v + i, wanted->v + i, field) < 0)
+			return false;
+	return true;
+}
+
+/**
+ * nft_elem_same_data() - do both lead to the same?
+ */
+bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b)
+{
+	return a->data.len == b->data.len && !memcmp(a->data.v, b->data.v, a->data.len) &&
+	       str_equal(a->chain, b->chain) && a->is_goto == b->is_goto;
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/nft/rule.c - read the rules of one chain, whoever made them
+ *
+ * How:   a rule is a list of expressions, each a small step of a machine with
+ *        registers; iptables and nft write "load, mask, compare" one after the
+ *        other, so that what was loaded last is what is compared.
+ */
+#include "net/nft/rule.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/netfilter.h>
+#include <linux/netfilter/nf_tables.h>
+#include <linux/netfilter/nfnetlink.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "net/nft/wire.h"
+
+/* What a comparison would be about */
+enum loaded { NOTHING, MARK, SOURCE, TARGET };
+
+struct reader {
+	struct nft_rule rule;
+	uint8_t family;
+	enum loaded loaded;
+	uint32_t mask;
+};
+
+/**
+ * nft_attr_find() - an attribute of a nest
+ */
+const struct nlattr *nft_attr_find(const struct nlattr *nest, uint16_t type)
+{
+	const struct nlattr *attr;
+
+	if (nest)
+		mnl_attr_for_each_nested(attr, nest)
+			if (mnl_attr_get_type(attr) == type)
+				return attr;
+	return NULL;
+}
+
+/**
+ * nft_attr_number() - a number of a nest
+ */
+uint32_t nft_attr_number(const struct nlattr *nest, uint16_t type)
+{
+	const struct nlattr *attr = nft_attr_find(nest, type);
+
+	return attr && mnl_attr_get_payload_len(attr) >= sizeof(uint32_t)
+		       ? ntohl(mnl_attr_get_u32(attr))
+		       : UINT32_MAX;
+}
+
+/**
+ * nft_attr_data() - a value of a nest, such as is in a register
+ */
+struct nft_bytes nft_attr_data(const struct nlattr *nest, uint16_t type)
+{
+	const struct nlattr *attr = nft_attr_find(nft_attr_find(nest, type), NFTA_DATA_VALUE);
+	struct nft_bytes bytes = { 0 };
+
+	if (!attr || mnl_attr_get_payload_len(attr) > sizeof(bytes.v))
+		return bytes;
+	bytes.len = (uint8_t)mnl_attr_get_payload_len(attr);
+	memcpy(bytes.v, mnl_attr_get_payload(attr), bytes.len);
+	return bytes;
+}
+
+static uint32_t as_mark(const struct nft_bytes *bytes)
+{
+	uint32_t mark = 0;
+
+	memcpy(&mark, bytes->v, sizeof(mark));
+	return mark;
+}
+
+/* ---- expressions: false where one is not understood --------------------------------------- */
+
+static bool read_meta(struct reader *reader, const struct nlattr *expr)
+{
+	bool is_mark = nft_attr_number(expr, NFTA_META_KEY) == NFT_META_MARK &&
+		       nft_attr_find(expr, NFTA_META_DREG);
+
+	reader->loaded = is_mark ? MARK : NOTHING;
+	reader->mask = UINT32_MAX;
+	return is_mark;
+}
+
+static bool read_payload(struct reader *reader, const struct nlattr *expr)
+{
+	uint32_t source = reader->family == NFPROTO_IPV4 ? 12 : 8;
+	uint32_t len = reader->family == NFPROTO_IPV4 ? 4 : 16;
+	uint32_t at = nft_attr_number(expr, NFTA_PAYLOAD_OFFSET);
+
+	reader->loaded = NOTHING;
+	if (nft_attr_number(expr, NFTA_PAYLOAD_BASE) != NFT_PAYLOAD_NETWORK_HEADER ||
+	    nft_attr_number(expr, NFTA_PAYLOAD_LEN) != len || (at != source && at != source + len))
+		return false;
+	reader->loaded = at == source ? SOURCE : TARGET;
+	return true;
+}
+
+static bool read_bitwise(struct reader *reader, const struct nlattr *expr)
+{
+	struct nft_bytes mask = nft_attr_data(expr, NFTA_BITWISE_MASK),
+			 xor = nft_attr_data(expr, NFTA_BITWISE_XOR);
+
+	if (reader->loaded != MARK || mask.len != sizeof(uint32_t) || as_mark(&xor) != 0) {
+		reader->loaded = NOTHING;
+		return false;
+	}
+	reader->mask = as_mark(&mask);
+	return true;
+}
+
+static bool read_cmp(struct reader *reader, const struct nlattr *expr)
+{
+	struct nft_bytes value = nft_attr_data(expr, NFTA_CMP_DATA);
+
+	if (nft_attr_number(expr, NFTA_CMP_OP) != NFT_CMP_EQ)
+		return false;
+	switch (reader->loaded) {
+	case MARK:
+		reader->rule.mask = reader->mask;
+		reader->rule.mark = as_mark(&value);
+		return true;
+	case SOURCE:
+		reader->rule.source = value;
+		return true;
+	case TARGET:
+		reader->rule.target = value;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool read_immediate(struct reader *reader, const struct nlattr *expr)
+{
+	const struct nlattr *verdict =
+		nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
+	const struct nlattr *chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
+
+	if (!verdict)
+		return false;
+	reader->rule.verdict = (int)nft_attr_number(verdict, NFTA_VERDICT_CODE);
+	if (chain)
+		snprintf(reader->rule.chain, sizeof(reader->rule.chain), "%.*s",
+			 (int)mnl_attr_get_payload_len(chain), mnl_attr_get_str(chain));
+	return true;
+}
+
+static bool read_counter(struct reader *reader, const struct nlattr *expr)
+{
+	(void)reader;
+	(void)expr;
+	return true;
+}
+
+static bool read_reject(struct reader *reader, const struct nlattr *expr)
+{
+	(void)expr;
+	reader->rule.verdict = NFT_RULE_REJECTS;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	bool (*read)(struct reader *reader, const struct nlattr *expr);
+} expressions[] = {
+	{ "meta", read_meta },	   { "payload", read_payload },	    { "bitwise", read_bitwise },
+	{ "cmp", read_cmp },	   { "immediate", read_immediate }, { "counter", read_counter },
+	{ "reject", read_reject },
+};
+
+static void read_expression(struct reader *reader, const struct nlattr *item)
+{
+	const struct nlattr *name = nft_attr_find(item, NFTA_EXPR_NAME);
+
+	for (size_t i = 0; name && i < ARRAY_SIZE(expressions); i++)
+		if (!strncmp(mnl_attr_get_str(name), expressions[i].name,
+			     mnl_attr_get_payload_len(name)) &&
+		    expressions[i].read(reader, nft_attr_find(item, NFTA_EXPR_DATA)))
+			return;
+	reader->rule.others++;
+}
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
+struct walk {
+	nft_rule_each_fn *each;
+	void *ctx;
+};
+
+static int read_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	const struct walk *walk = ctx;
+	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
+	struct reader reader = { .rule.verdict = NFT_RULE_GOES_ON, .family = head->nfgen_family };
+	const struct nlattr *attr, *item;
+
+	mnl_attr_for_each(attr, m, sizeof(struct nfgenmsg)) {
+		if (mnl_attr_get_type(attr) == NFTA_RULE_HANDLE)
+			reader.rule.handle = mnl_attr_get_u64(attr);
+		else if (mnl_attr_get_type(attr) == NFTA_RULE_EXPRESSIONS)
+			reader.rule.steps = attr;
+	}
+	if (reader.rule.steps)
+		mnl_attr_for_each_nested(item, reader.rule.steps)
+			read_expression(&reader, item);
+	return walk->each(walk->ctx, &reader.rule, e);
+}
+
+/**
+ * nft_rule_each() - the rules of one chain, once all of them are read
+ * @each: must not ask the kernel itself; a negative return value ends it
+ */
+int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_fn *each, void *ctx,
+		  struct hw_err *e)
+{
+	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
+	struct walk walk = { each, ctx };
+	int r;
+
+	mnl_attr_put_strz(m, NFTA_RULE_TABLE, place->table);
+	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, place->chain);
+	e->msg[0] = '\0';
+	r = nft_ask(nft, m, read_rule, &walk, e);
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 && !*e->msg
+		       ? err_set(e, r, "list chain %s of table %s", place->chain, place->table)
+		       : r;
+}
+
+/** nft_rule_count() - for nft_rule_each(): how many there are */
+int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e)
+{
+	(void)rule;
+	(void)e;
+	++*(unsigned *)ctx;
+	return 0;
+}
+
+/** nft_rule_is_plain() - does it happen to every packet? */
+bool nft_rule_is_plain(const struct nft_rule *rule)
+{
+	return !rule->mask && !rule->source.len && !rule->target.len && !rule->others;
+}
+
+/** nft_rule_accepts_mark() - does it accept all that has this mark? */
+bool nft_rule_accepts_mark(const struct nft_rule *rule, uint32_t mark)
+{
+	return rule->verdict == NF_ACCEPT && rule->mask == mark && rule->mark == mark &&
+	       !rule->source.len && !rule->target.len && !rule->others;
+}

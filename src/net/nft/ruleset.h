@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/nft/ruleset.h - ruleset.nft and ruleset-bridge.nft, as tools/embed makes them
+ */
+#ifndef NET_NFT_RULESET_H
+#define NET_NFT_RULESET_H
+
+extern const char nft_ruleset[], nft_ruleset_bridge[];
+
+#endif

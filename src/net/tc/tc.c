@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/tc/tc.c - traffic control: buckets, root qdiscs, and all that comes in to another link
+ *
+ * How:   the messages that upstream's bandwidth plugin sends: a tbf, ingress
+ *        ffff:0, one u32 filter that matches everything with one mirred action.
+ * Not:   what is held back by subnets is in shape.c.
+ */
+#include "net/tc/tc.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linux/tc_act/tc_mirred.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/link/link.h"
+#include "net/rtnl.h"
+#include "net/tc/wire.h"
+
+#define TC_TICK_NS	  64 /* the kernel's PSCHED_SHIFT; /proc/net/psched says it, too */
+#define TC_NS		  1000000000
+#define TC_LATENCY_MS	  25
+#define TC_HANDLE_INGRESS TC_H_MAKE(TC_H_INGRESS, 0)
+
+static uint64_t tc_scale(uint64_t n, uint64_t by, uint64_t over)
+{
+	__extension__ unsigned __int128 product = (unsigned __int128)n * by / over;
+
+	return product > UINT64_MAX ? UINT64_MAX : (uint64_t)product;
+}
+
+static uint32_t tc_clamp(uint64_t n)
+{
+	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+}
+
+/* Ticks in which a packet of that MTU passes, with its header and a VLAN's, rounded up. */
+static uint64_t tc_ticks_of_packet(uint64_t rate, uint32_t mtu)
+{
+	return tc_scale((uint64_t)mtu + ETH_HLEN + 4, TC_NS / TC_TICK_NS, rate) + 1;
+}
+
+/**
+ * tc_tbf_from_bits() - a bucket from what a configuration says
+ * @rate:  bits per second, at least 8
+ * @burst: bits
+ * @mtu:   of the link
+ */
+struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu)
+{
+	uint64_t bytes = rate / 8 ? rate / 8 : 1;
+	uint64_t usec = tc_scale(burst / 8, 1000000, bytes); /* whole ones, as upstream counts */
+	uint64_t ticks = tc_scale(usec, 1000, TC_TICK_NS), least = tc_ticks_of_packet(bytes, mtu);
+
+	return (struct tc_tbf){
+		.rate = bytes,
+		.buffer = tc_clamp(ticks > least ? ticks : least),
+		.limit = tc_clamp(tc_scale(bytes, TC_LATENCY_MS, 1000) +
+				  (burst / 8 > mtu ? burst / 8 : mtu)),
+	};
+}
+
+/**
+ * tc_put_qdisc() - start a message about a qdisc of @link
+ */
+struct nlmsghdr *tc_put_qdisc(struct rtnl *nl, uint16_t type, uint16_t flags,
+			      const struct link *link, uint32_t parent, uint32_t handle,
+			      const char *what)
+{
+	struct tcmsg head = { .tcm_ifindex = link->index,
+			      .tcm_parent = parent,
+			      .tcm_handle = handle };
+
+	return rtnl_put(nl, type, flags, &head, sizeof(head), "%s of %s", what, link->name);
+}
+
+/**
+ * tc_put_tbf() - put "hold all that leaves the link to this rate" into the batch
+ */
+void tc_put_tbf(struct rtnl *nl, const struct link *link, const struct tc_tbf *tbf)
+{
+	struct tc_tbf_qopt parms = { .rate = tc_ratespec(tbf->rate),
+				     .limit = tbf->limit,
+				     .buffer = tbf->buffer };
+	struct nlmsghdr *m = tc_put_qdisc(nl, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, link,
+					  TC_H_ROOT, TC_HANDLE, "limit the rate");
+	struct nlattr *options;
+
+	mnl_attr_put_strz(m, TCA_KIND, "tbf");
+	options = mnl_attr_nest_start(m, TCA_OPTIONS);
+	mnl_attr_put(m, TCA_TBF_PARMS, sizeof(parms), &parms);
+	if (tbf->rate > UINT32_MAX)
+		mnl_attr_put_u64(m, TCA_TBF_RATE64, tbf->rate);
+	mnl_attr_nest_end(m, options);
+}
+
+/**
+ * tc_ratespec() - a rate for the kernel; what does not fit goes into an attribute of its own
+ */
+struct tc_ratespec tc_ratespec(uint64_t rate)
+{
+	return (struct tc_ratespec){ .rate = tc_clamp(rate), .linklayer = TC_LINKLAYER_ETHERNET };
+}
+
+/** tc_put_del_shape() - put "back to the default queue" into the batch, if the queue is ours */
+void tc_put_del_shape(struct rtnl *nl, const struct link *link)
+{
+	tc_put_qdisc(nl, RTM_DELQDISC, 0, link, TC_H_ROOT, TC_HANDLE, "delete the queue");
+}
+
+/** tc_put_ingress() - put "let filters see what comes in" into the batch */
+void tc_put_ingress(struct rtnl *nl, const struct link *link)
+{
+	struct nlmsghdr *m = tc_put_qdisc(nl, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, link,
+					  TC_H_INGRESS, TC_HANDLE_INGRESS, "add the ingress hook");
+
+	mnl_attr_put_strz(m, TCA_KIND, "ingress");
+}
+
+/** tc_put_del_ingress() - put "no more filters on what comes in" into the batch */
+void tc_put_del_ingress(struct rtnl *nl, const struct link *link)
+{
+	tc_put_qdisc(nl, RTM_DELQDISC, 0, link, TC_H_INGRESS, TC_HANDLE_INGRESS,
+		     "delete the ingress hook");
+}
+
+static void tc_put_mirred(struct nlmsghdr *m, const struct link *to)
+{
+	struct tc_mirred parms = { .action = TC_ACT_STOLEN,
+				   .eaction = TCA_EGRESS_REDIR,
+				   .ifindex = (uint32_t)to->index };
+	struct nlattr *actions = mnl_attr_nest_start(m, TCA_U32_ACT);
+	struct nlattr *first = mnl_attr_nest_start(m, 1);
+	struct nlattr *options;
+
+	mnl_attr_put_strz(m, TCA_ACT_KIND, "mirred");
+	options = mnl_attr_nest_start(m, TCA_ACT_OPTIONS);
+	mnl_attr_put(m, TCA_MIRRED_PARMS, sizeof(parms), &parms);
+	mnl_attr_nest_end(m, options);
+	mnl_attr_nest_end(m, first);
+	mnl_attr_nest_end(m, actions);
+}
+
+/** tc_put_redirect() - put "what comes in by @link leaves by @to" into the batch */
+void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link *to)
+{
+	struct tcmsg head = { .tcm_ifindex = link->index,
+			      .tcm_parent = TC_HANDLE_INGRESS,
+			      .tcm_info = TC_H_MAKE(1U << 16, htons(ETH_P_ALL)) };
+	struct tc_u32_sel sel = { .flags = TC_U32_TERMINAL, .nkeys = 1 };
+	/* behind it one key, which is all zero and matches everything */
+	uint8_t match[sizeof(sel) + sizeof(struct tc_u32_key)] = { 0 };
+	struct nlmsghdr *m =
+		rtnl_put(nl, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head),
+			 "redirect what comes in by %s to %s", link->name, to->name);
+	struct nlattr *options;
+
+	mnl_attr_put_strz(m, TCA_KIND, "u32");
+	options = mnl_attr_nest_start(m, TCA_OPTIONS);
+	mnl_attr_put_u32(m, TCA_U32_CLASSID, TC_H_MAKE(1U << 16, 1));
+	memcpy(match, &sel, sizeof(sel));
+	mnl_attr_put(m, TCA_U32_SEL, sizeof(match), match);
+	tc_put_mirred(m, to);
+	mnl_attr_nest_end(m, options);
+}
+
+/**
+ * tc_find_attr() - an attribute inside of another one; NULL: it is not there
+ */
+const struct nlattr *tc_find_attr(const struct nlattr *nest, uint16_t type)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, nest)
+		if (mnl_attr_get_type(attr) == type)
+			return attr;
+	return NULL;
+}
+
+static void tc_decode_tbf(const struct nlattr *options, struct tc_tbf *tbf)
+{
+	const struct nlattr *attr = tc_find_attr(options, TCA_TBF_PARMS);
+	const struct tc_tbf_qopt *parms;
+
+	if (!attr || mnl_attr_get_payload_len(attr) < sizeof(*parms))
+		return;
+	parms = mnl_attr_get_payload(attr);
+	*tbf = (struct tc_tbf){ .rate = parms->rate.rate,
+				.buffer = parms->buffer,
+				.limit = parms->limit };
+	attr = tc_find_attr(options, TCA_TBF_RATE64);
+	if (attr && mnl_attr_validate(attr, MNL_TYPE_U64) >= 0)
+		tbf->rate = mnl_attr_get_u64(attr);
+}
+
+static void tc_decode_options(const struct nlattr *options, struct tc_qdisc *qdisc)
+{
+	const struct nlattr *init;
+
+	if (str_equal(qdisc->kind, "tbf"))
+		tc_decode_tbf(options, &qdisc->tbf);
+	if (str_equal(qdisc->kind, "bfifo") &&
+	    mnl_attr_get_payload_len(options) >= sizeof(struct tc_fifo_qopt))
+		qdisc->tbf.limit =
+			((const struct tc_fifo_qopt *)mnl_attr_get_payload(options))->limit;
+	if (!str_equal(qdisc->kind, "htb"))
+		return;
+	init = tc_find_attr(options, TCA_HTB_INIT);
+	if (init && mnl_attr_get_payload_len(init) >= sizeof(struct tc_htb_glob))
+		qdisc->other = ((const struct tc_htb_glob *)mnl_attr_get_payload(init))->defcls;
+}
+
+static int tc_decode_qdisc(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	const struct tcmsg *head = mnl_nlmsg_get_payload(answer);
+	struct tc_qdisc *qdisc = ctx;
+	const struct nlattr *attr;
+
+	(void)e;
+	if (answer->nlmsg_type != RTM_NEWQDISC)
+		return 0;
+	qdisc->handle = head->tcm_handle;
+	mnl_attr_for_each(attr, answer, sizeof(*head)) {
+		if (mnl_attr_get_type(attr) == TCA_KIND)
+			rtnl_attr_text(attr, qdisc->kind, sizeof(qdisc->kind));
+		if (mnl_attr_get_type(attr) == TCA_OPTIONS)
+			tc_decode_options(attr, qdisc);
+	}
+	return 0;
+}
+
+/**
+ * tc_get_qdisc() - the qdisc at the root of a link, or below one of its classes
+ * @parent:    TC_H_ROOT, or the class
+ * @ret_qdisc: its .kind is "" when there is none, as on a link before it was first up
+ */
+int tc_get_qdisc(struct rtnl *nl, const struct link *link, uint32_t parent,
+		 struct tc_qdisc *ret_qdisc, struct hw_err *e)
+{
+	struct tc_qdisc qdisc = { 0 };
+	int r;
+
+	tc_put_qdisc(nl, RTM_GETQDISC, NLM_F_ECHO, link, parent, 0, "look at the queue");
+	r = rtnl_query(nl, tc_decode_qdisc, &qdisc, e);
+	if (r >= 0 || r == -ENOENT)
+		*ret_qdisc = qdisc;
+	return r == -ENOENT ? 0 : r;
+}
+
+/**
+ * tc_get_root() - the qdisc at the root of a link
+ */
+int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_qdisc,
+		struct hw_err *e)
+{
+	return tc_get_qdisc(nl, link, TC_H_ROOT, ret_qdisc, e);
+}
+
+/* TCA_OPTIONS { TCA_U32_ACT { 1 { TCA_ACT_OPTIONS { TCA_MIRRED_PARMS } } } } */
+static bool is_redirect(const struct nlattr *options, int to)
+{
+	static const uint16_t way[] = { TCA_U32_ACT, 1, TCA_ACT_OPTIONS, TCA_MIRRED_PARMS };
+	const struct tc_mirred *parms;
+
+	for (size_t i = 0; options && i < ARRAY_SIZE(way); i++)
+		options = tc_find_attr(options, way[i]);
+	if (!options || mnl_attr_get_payload_len(options) < sizeof(*parms))
+		return false;
+	parms = mnl_attr_get_payload(options);
+	return parms->eaction == TCA_EGRESS_REDIR && parms->ifindex == (uint32_t)to;
+}
+
+struct search {
+	int to;
+	struct tc_ingress found;
+};
+
+static int look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	struct search *search = ctx;
+	const struct nlattr *attr;
+	char kind[8] = "";
+
+	(void)e;
+	mnl_attr_for_each(attr, answer, sizeof(struct tcmsg)) {
+		if (mnl_attr_get_type(attr) == TCA_KIND)
+			rtnl_attr_text(attr, kind, sizeof(kind));
+		if (mnl_attr_get_type(attr) != TCA_OPTIONS)
+			continue;
+		if (is_redirect(attr, search->to))
+			search->found.redirected = true;
+		else if (!str_equal(kind, "u32") || tc_find_attr(attr, TCA_U32_SEL))
+			search->found.others++; /* and not just a table of u32 */
+	}
+	return 0;
+}
+
+/**
+ * tc_get_ingress() - what becomes of what comes in by a link
+ * @to: where it may be redirected to; index 0: to a link that is gone
+ */
+int tc_get_ingress(struct rtnl *nl, const struct link *link, const struct link *to,
+		   struct tc_ingress *ret_ingress, struct hw_err *e)
+{
+	struct tcmsg head = { .tcm_ifindex = link->index, .tcm_parent = TC_HANDLE_INGRESS };
+	struct search search = { .to = to->index };
+	struct tc_qdisc hook;
+
+	int r = tc_get_qdisc(nl, link, TC_H_INGRESS, &hook, e);
+	if (r >= 0 && *hook.kind) {
+		search.found.hook = true;
+		rtnl_put(nl, RTM_GETTFILTER, NLM_F_DUMP, &head, sizeof(head), "list filters of %s",
+			 link->name);
+		r = rtnl_query(nl, look_at_filter, &search, e);
+	}
+	if (r >= 0)
+		*ret_ingress = search.found;
+	return r;
+}
