@@ -12,8 +12,8 @@
 #include <hawser/cni.h>
 
 #include "base/mem.h"
-#include "cni/cache.h"
-#include "cni/conf.h"
+#include "cni/runtime/cache.h"
+#include "cni/runtime/conf.h"
 
 static const char *const plugin_dirs[] = { "/usr/lib/cni", NULL };
 

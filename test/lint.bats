@@ -63,13 +63,13 @@ refused() {
 }
 
 @test "lint: an include between neighbours without an arrow is refused" {
-	c_file src/cni/run.c '#include "net/link/link.h"'
-	refused arrows src/cni/run.c:2 "no arrow from src/cni to net"
+	c_file src/cni/runtime/run.c '#include "net/link/link.h"'
+	refused arrows src/cni/runtime/run.c:2 "no arrow from src/cni to net"
 }
 
 @test "lint: angle brackets do not hide an include against the arrows" {
-	c_file src/cni/run.c '#include <net/link/link.h>'
-	refused arrows src/cni/run.c:2 "no arrow from src/cni to net"
+	c_file src/cni/runtime/run.c '#include <net/link/link.h>'
+	refused arrows src/cni/runtime/run.c:2 "no arrow from src/cni to net"
 }
 
 @test "lint: an include without its folder is refused" {
@@ -94,8 +94,8 @@ refused() {
 }
 
 @test "lint: jansson outside base/json/value.c and base/json/field.c is refused" {
-	c_file src/cni/conf.c '#include <jansson.h>'
-	refused arrows src/cni/conf.c:2 "<jansson.h> is for"
+	c_file src/cni/runtime/conf.c '#include <jansson.h>'
+	refused arrows src/cni/runtime/conf.c:2 "<jansson.h> is for"
 }
 
 @test "lint: every banned call is refused, with what to use instead" {

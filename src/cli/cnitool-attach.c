@@ -19,8 +19,8 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cni/conf.h"
 #include "cni/result.h"
+#include "cni/runtime/conf.h"
 
 #define ID_DIGITS 20
 

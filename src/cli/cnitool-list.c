@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cni/conf.h"
+#include "cni/runtime/conf.h"
 #include "cni/version.h"
 
 /* ---- list ------------------------------------------------------------------------ */

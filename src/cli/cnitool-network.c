@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "cni/cache.h"
-#include "cni/conf.h"
+#include "cni/runtime/cache.h"
+#include "cni/runtime/conf.h"
 #include "cni/version.h"
 
 static size_t show_attachments(const struct hw_cached_list *list, const char *network)

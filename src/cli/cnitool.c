@@ -28,8 +28,8 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cni/cni.h"
-#include "cni/conf.h"
+#include "cni/runtime/cni.h"
+#include "cni/runtime/conf.h"
 
 #define CONF_DIR    "/etc/cni/net.d"
 #define PLUGIN_PATH "/opt/cni/bin"

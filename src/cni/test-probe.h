@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-#include "cni/skel.h"
+#include "cni/plugin/skel.h"
 
 #define OWN_NETNS "/proc/self/ns/net"
 

@@ -22,7 +22,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cni/conf.h"
+#include "cni/runtime/conf.h"
 #include "cri/network-status.h"
 
 #define SETTLE	 50   /* ms from the first event to the look */

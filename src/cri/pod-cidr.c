@@ -18,7 +18,7 @@
 
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cni/conf.h"
+#include "cni/runtime/conf.h"
 #include "cri/template.h"
 
 #define FILE_NAME "pod-cidr"

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cni/conf.h"
+#include "cni/runtime/conf.h"
 #include "plugins/bridge.h"
 
 #define VLAN_MAX 4094

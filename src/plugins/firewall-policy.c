@@ -16,7 +16,7 @@
 #include "base/errors.h"
 #include "base/str.h"
 #include "cni/lock.h"
-#include "cni/record.h"
+#include "cni/plugin/record.h"
 #include "net/nft/nft.h"
 #include "plugins/firewall.h"
 

@@ -20,7 +20,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "cni/lock.h"
-#include "cni/record.h"
+#include "cni/plugin/record.h"
 #include "plugins/host-local.h"
 #include "plugins/pool.h"
 

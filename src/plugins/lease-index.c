@@ -32,7 +32,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "cni/record.h"
+#include "cni/plugin/record.h"
 
 #define INDEX_DIR     ".hawser"
 #define INDEX_UP      "../../"

@@ -20,9 +20,9 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cni/conf.h"
+#include "cni/plugin/skel.h"
 #include "cni/result.h"
-#include "cni/skel.h"
+#include "cni/runtime/conf.h"
 #include "plugins/plugins.h"
 
 #define DEBUG_MAX (4 << 20)

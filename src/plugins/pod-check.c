@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cni/lock.h"
-#include "cni/record.h"
+#include "cni/plugin/record.h"
 #include "net/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/pod-link.h"

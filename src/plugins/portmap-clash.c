@@ -15,7 +15,7 @@
 #include "base/errors.h"
 #include "base/str.h"
 #include "cni/lock.h"
-#include "cni/record.h"
+#include "cni/plugin/record.h"
 #include "plugins/portmap.h"
 
 static const char *const sets[] = {

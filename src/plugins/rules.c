@@ -17,9 +17,9 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cni/attach.h"
 #include "cni/lock.h"
-#include "cni/record.h"
+#include "cni/plugin/attach.h"
+#include "cni/plugin/record.h"
 #include "net/nft/nft.h"
 
 static const char *const families[] = { [NFT_INET] = "inet", [NFT_BRIDGE] = "bridge" };

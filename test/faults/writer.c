@@ -15,8 +15,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cni/cache.h"
-#include "cni/record.h"
+#include "cni/plugin/record.h"
+#include "cni/runtime/cache.h"
 
 static const struct hw_attach attach = {
 	.size = sizeof(attach), .container_id = "c1", .netns = "/run/netns/c1", .ifname = "eth0"

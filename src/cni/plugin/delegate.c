@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/plugin/delegate.c - a plugin that calls another one, such as its IPAM
+ *
+ * What:  finds the plugin in CNI_PATH and runs it with the call's environment
+ *        (only the command differs) and input.
+ * How:   through the exec seam. Where the file found is the binary that is
+ *        running, and the binary has a plugin of that name, the seam's run() is
+ *        a function call instead of an exec; everything before and after it is
+ *        the same code, hence the same answer.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <hawser/plugin.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cni/plugin/skel.h"
+#include "cni/runtime/conf.h"
+#include "cni/runtime/exec.h"
+
+#define DELEGATE_TIMEOUT_MS (5 * 60 * 1000) /* longer than any runtime waits for us */
+
+struct inside {
+	const struct hw_plugin *plugin;
+	struct skel_request request;
+};
+
+/* hw_exec.run without an exec */
+static int run_inside(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
+{
+	struct inside *inside = ctx;
+	struct skel_reply reply;
+
+	inside->request.input = run->input;
+	inside->request.input_len = run->input_len;
+	(void)skel_call(inside->plugin, &inside->request, &reply, e);
+	free(reply.notice);
+	ret_ran->status = W_EXITCODE(reply.status, 0);
+	ret_ran->output = reply.output ? reply.output : str_copy("");
+	ret_ran->output_len = strlen(ret_ran->output);
+	return 0;
+}
+
+static const struct hw_plugin *find_sibling(const struct hw_plugin *const *siblings,
+					    const char *name)
+{
+	for (size_t i = 0; siblings && siblings[i]; i++)
+		if (str_equal(siblings[i]->name, name))
+			return siblings[i];
+	return NULL;
+}
+
+/* Two files are the same binary when device and inode are. What the kernel was asked to start is
+ * found sooner than /proc/self/exe; under another loader it is not us, nor is the latter. */
+static bool is_this_binary(const char *path)
+{
+	const char *self = (const char *)getauxval(AT_EXECFN);
+	struct stat own, found;
+
+	return self && stat(self, &own) == 0 && stat(path, &found) == 0 &&
+	       own.st_dev == found.st_dev && own.st_ino == found.st_ino;
+}
+
+static int find(const char *plugin, const char *path, char **ret_path, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
+
+	strings_split(path, ':', &dirs);
+	dirs.v = mem_resize(dirs.v, dirs.n + 1, sizeof(*dirs.v));
+	dirs.v[dirs.n] = NULL;
+	return exec_find(NULL, plugin, (const char *const *)dirs.v, ret_path, e);
+}
+
+/* The request that the delegate would read from its environment. */
+static struct skel_request request_of(const struct skel_frame *f, const struct exec_env *env)
+{
+	return (struct skel_request){
+		.command = env->command,
+		.container_id = env->container_id,
+		.netns = env->netns,
+		.ifname = env->ifname,
+		.args = env->args,
+		.path = env->path,
+		.netns_override = env->netns_override,
+		.netns_is_checked = true,
+		.state_dir = f->request->state_dir,
+		.siblings = f->request->siblings,
+	};
+}
+
+/* With the same input it would do the same again, and again. DEL and GC have nothing to do: no such
+ * ADD has ever worked. */
+static int refuse_itself(const char *plugin, const char *command, struct hw_err *e)
+{
+	if (str_equal(command, "DEL") || str_equal(command, "GC"))
+		return 0;
+	return err_cni(e, HW_CNI_INVALID_CONFIG, "plugin \"%s\" is told to call itself", plugin);
+}
+
+/**
+ * hw_delegate() - run another plugin with this call's environment and input
+ */
+int hw_delegate(struct hw_call *call, const char *plugin, const char *command, const char *input,
+		struct hw_result **ret_result, struct hw_err *e)
+{
+	const struct skel_frame *f = (const struct skel_frame *)call;
+	const struct hw_plugin *sibling = find_sibling(f->request->siblings, plugin);
+	autofree char *path = NULL, *output = NULL;
+	size_t len;
+
+	if (!input && str_equal(plugin, f->plugin->name))
+		return refuse_itself(plugin, command, e);
+	int r = find(plugin, call->path, &path, e);
+	if (r < 0)
+		return r;
+	struct exec_call run = {
+		.plugin = path,
+		.env = { command, call->container_id, call->netns, call->ifname, call->args,
+			 call->path, f->request->netns_override },
+		.input = input ? input : call->input,
+		.input_len = input ? strlen(input) : call->input_len,
+		.stderr_mode = HW_STDERR_THROUGH,
+		.stay = true, /* a runtime that gives up kills our group */
+		.cancel_fd = -1,
+		.deadline = time_deadline(DELEGATE_TIMEOUT_MS),
+	};
+	struct inside inside = { sibling, request_of(f, &run.env) };
+	const struct hw_exec without_exec = { sizeof(without_exec), &inside, NULL, run_inside };
+	if (sibling && is_this_binary(path))
+		run.exec = &without_exec;
+	r = exec_call(&run, &output, &len, e);
+	if (r < 0 || !ret_result)
+		return r;
+	return exec_result(output, len, call->version, ret_result, e);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/plugin/program.c - a plugin call as a program
+ *
+ * What:  the environment and standard input become a request, the reply goes to
+ *        the standard streams. -h says what the plugin is and how it is called.
+ * Rules: standard input is read only when the environment is in order: a plugin
+ *        started by hand does not hang.
+ */
+#include "cni/plugin/program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "cni/error.h"
+#include "cni/plugin/skel.h"
+#include "cni/runtime/cni.h"
+
+#define HEAP_FIRST (256 << 10) /* more than a call needs, so that the heap grows only once */
+
+static const char calling[] =
+	"A container runtime calls it with these environment variables and the network\n"
+	"configuration on standard input; the answer is JSON on standard output:\n"
+	"\n"
+	"  CNI_COMMAND      ADD, DEL, CHECK, GC, STATUS or VERSION\n"
+	"  CNI_CONTAINERID  the container's id\n"
+	"  CNI_NETNS        path of its network namespace\n"
+	"  CNI_IFNAME       name of the interface in it\n"
+	"  CNI_ARGS         further arguments, KEY=VALUE;...\n"
+	"  CNI_PATH         where plugins are, DIR:DIR...\n";
+
+static int help(const struct hw_plugin *plugin)
+{
+	printf("%s - %s\n\n%s", plugin->name, str_or(plugin->summary, "a CNI plugin"), calling);
+	if (plugin->fields) {
+		autofree char *doc = hw_field_document(plugin->fields);
+		printf("\nKeys of the configuration:\n\n%s", doc);
+	}
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int put(int fd, const char *text)
+{
+	struct hw_err e;
+
+	if (!text)
+		return 0;
+	return file_write_fd(fd, text, strlen(text), &e);
+}
+
+static int answer(const struct skel_reply *reply)
+{
+	if (put(STDERR_FILENO, reply->notice) < 0 || put(STDOUT_FILENO, reply->output) < 0)
+		return 1;
+	return reply->status;
+}
+
+/* The error as a runtime wants it, or for a person who started the plugin by hand. */
+static int refuse(const struct hw_err *e)
+{
+	struct skel_reply reply = { .status = 1 };
+	bool by_hand = str_empty(getenv("CNI_COMMAND"));
+	autofree char *text = by_hand ? str_printf("%s\n", e->msg) : error_format(e);
+
+	*(by_hand ? &reply.notice : &reply.output) = text;
+	return answer(&reply);
+}
+
+static int read_input(struct buf *ret_input, struct hw_err *e)
+{
+	int r = file_read_fd(STDIN_FILENO, VALUE_SIZE_MAX, ret_input, e);
+	if (r >= 0)
+		return 0;
+	autofree char *why = str_copy(e->msg);
+	return err_cni(e, HW_CNI_IO_FAILURE, "error reading from stdin: %s", why);
+}
+
+/**
+ * program_main() - a whole plugin program, of one or of many in a binary
+ */
+int program_main(int argc, char **argv, const struct hw_plugin *plugin,
+		 const struct hw_plugin *const *siblings)
+{
+	AUTO(skel_reply_done) struct skel_reply reply = { 0 };
+	AUTO(buf_done) struct buf input = { 0 };
+	struct skel_request request = {
+		.command = getenv("CNI_COMMAND"),
+		.container_id = getenv("CNI_CONTAINERID"),
+		.netns = getenv("CNI_NETNS"),
+		.ifname = getenv("CNI_IFNAME"),
+		.args = getenv("CNI_ARGS"),
+		.path = getenv("CNI_PATH"),
+		.netns_override = getenv("CNI_NETNS_OVERRIDE"),
+		.siblings = siblings,
+	};
+	struct hw_err e;
+
+	mallopt(M_TOP_PAD, HEAP_FIRST);
+	file_fill_standard(O_PATH);
+	value_seed();
+	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))
+		return help(plugin);
+	if (skel_wants_input(&request) && read_input(&input, &e) < 0)
+		return refuse(&e);
+	request.input = input.data;
+	request.input_len = input.len;
+	(void)skel_call(plugin, &request, &reply, &e);
+	return answer(&reply);
+}
+
+/**
+ * hw_plugin_main() - a whole plugin program
+ */
+int hw_plugin_main(int argc, char **argv, const struct hw_plugin *plugin)
+{
+	struct hw_plugin own;
+	struct hw_err e;
+
+	if (cni_copy_struct(&own, sizeof(own), plugin, "struct hw_plugin", &e) < 0)
+		return refuse(&e);
+	if (str_empty(own.name)) {
+		err_text(&e, -EINVAL, "struct hw_plugin.name is not set");
+		return refuse(&e);
+	}
+	return program_main(argc, argv, &own, NULL);
+}

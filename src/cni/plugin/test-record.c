@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/plugin/test-record.c - attachment records in real files
+ */
+#include "cni/plugin/record.h"
+
+#include "cni/test.h"
+
+#include <errno.h>
+#include <glob.h>
+
+static const struct record example = {
+	.plugin = (char *)"bridge",
+	.network = (char *)"net",
+	.container_id = (char *)"c1",
+	.ifname = (char *)"eth0",
+	.netns = (char *)"/run/netns/c1",
+	.netns_id = (char *)"4:4026531840",
+	.netns_override = true,
+	.args = (char *)"IP=10.0.0.1",
+	.config = (char *)"{\"name\":\"net\",\"x\":9007199254740993}",
+	.made = (char *)"{\"link\":\"veth1\"}",
+	.boot = (char *)"b",
+	.started = INT64_MAX,
+	.finished = 7,
+};
+
+static void save(const struct place *p, const struct record *r)
+{
+	struct hw_err e;
+
+	assert_ok(record_write(p->state, r, &e), e);
+}
+
+static int find(const struct place *p, const char *container_id, struct record *ret)
+{
+	struct hw_err e;
+	int r = record_read(p->state, "bridge", "net", container_id, "eth0", ret, &e);
+
+	if (r < 0)
+		fail_msg("%s", e.msg);
+	return r;
+}
+
+/* The file of the only record there is. */
+static char *only_file(const struct place *p)
+{
+	autofree char *pattern = str_printf("%s/attachments/bridge/*/*", p->state);
+	glob_t g;
+
+	assert_int_equal(glob(pattern, GLOB_PERIOD | GLOB_NOSORT, NULL, &g), 0);
+	char *file = NULL;
+	for (size_t i = 0; i < g.gl_pathc; i++)
+		if (!str_ends(g.gl_pathv[i], "/.") && !str_ends(g.gl_pathv[i], "/.."))
+			file = str_copy(g.gl_pathv[i]);
+	globfree(&g);
+	assert_non_null(file);
+	return file;
+}
+
+static void comes_back(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+
+	save(*state, &example);
+	assert_int_equal(find(*state, "c1", &r), 1);
+	assert_string_equal(r.plugin, example.plugin);
+	assert_string_equal(r.network, example.network);
+	assert_string_equal(r.container_id, example.container_id);
+	assert_string_equal(r.ifname, example.ifname);
+	assert_string_equal(r.netns, example.netns);
+	assert_string_equal(r.netns_id, example.netns_id);
+	assert_true(r.netns_override);
+	assert_string_equal(r.args, example.args);
+	assert_string_equal(r.config, example.config);
+	assert_string_equal(r.made, example.made);
+	assert_string_equal(r.boot, example.boot);
+	assert_int_equal(r.started, example.started);
+	assert_int_equal(r.finished, example.finished);
+}
+
+static void absent(void **state)
+{
+	struct record r;
+
+	assert_int_equal(find(*state, "c1", &r), 0);
+	save(*state, &example);
+	assert_int_equal(find(*state, "c2", &r), 0);
+}
+
+static void replaced(void **state)
+{
+	AUTO(record_done) struct record r = { 0 };
+	struct record newer = example;
+
+	newer.made = NULL;
+	newer.finished = 0;
+	save(*state, &example);
+	save(*state, &newer);
+	assert_int_equal(find(*state, "c1", &r), 1);
+	assert_null(r.made);
+	assert_int_equal(r.finished, 0);
+}
+
+static void nobody_else_reads_it(void **state)
+{
+	struct stat st;
+
+	save(*state, &example);
+	autofree char *file = only_file(*state);
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	*strrchr(file, '/') = '\0';
+	assert_int_equal(stat(file, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0700);
+}
+
+static void removed(void **state)
+{
+	const struct place *p = *state;
+	struct record r;
+	struct hw_err e;
+
+	save(p, &example);
+	for (int i = 0; i < 2; i++)
+		assert_ok(record_remove(p->state, "bridge", "net", "c1", "eth0", &e), e);
+	assert_int_equal(find(p, "c1", &r), 0);
+}
+
+/* What is written over the only record, and whether a record is still found. */
+static void spoil(const struct place *p, const char *text)
+{
+	autofree char *file = only_file(p);
+	struct hw_err e;
+
+	assert_ok(file_replace(AT_FDCWD, file, text, strlen(text), 0600, 0, &e), e);
+}
+
+static void torn(void **state)
+{
+	struct record r;
+
+	save(*state, &example);
+	spoil(*state, "");
+	assert_int_equal(find(*state, "c1", &r), 0);
+	spoil(*state, "{\"plugin\":\"bridge\",\"netw");
+	assert_int_equal(find(*state, "c1", &r), 0);
+	spoil(*state, "{\"plugin\":\"bridge\"}");
+	assert_int_equal(find(*state, "c1", &r), 0);
+}
+
+static void of_somebody_else(void **state)
+{
+	struct record r;
+
+	save(*state, &example);
+	spoil(*state, "{\"plugin\":\"bridge\",\"network\":\"net\",\"containerID\":\"c2\","
+		      "\"ifname\":\"eth0\",\"config\":{}}");
+	assert_int_equal(find(*state, "c1", &r), 0);
+	spoil(*state, "{\"plugin\":\"bridge\",\"network\":\"other\",\"containerID\":\"c1\","
+		      "\"ifname\":\"eth0\",\"config\":{}}");
+	assert_int_equal(find(*state, "c1", &r), 0);
+}
+
+static void any_names(void **state)
+{
+	const struct place *p = *state;
+	AUTO(record_done) struct record r = { 0 };
+	struct record odd = example;
+	struct hw_err e;
+
+	odd.network = (char *)"../../../x";
+	odd.container_id = (char *)"a/b";
+	odd.ifname = (char *)"..";
+	save(p, &odd);
+	assert_false(place_has(p, "x"));
+	assert_int_equal(record_read(p->state, "bridge", "../../../x", "a/b", "..", &r, &e), 1);
+}
+
+struct visit {
+	char seen[64];
+	const char *fail;
+	bool enough; /* is one */
+};
+
+static int visit(void *ctx, const struct record *r, struct hw_err *e)
+{
+	struct visit *v = ctx;
+	size_t n = strlen(v->seen);
+
+	snprintf(v->seen + n, sizeof(v->seen) - n, "%s ", r->container_id);
+	if (str_equal(r->container_id, v->fail))
+		return hw_err_text(e, -EIO, "no luck with %s", r->container_id);
+	return v->enough;
+}
+
+/* Return: as errors_end() */
+static int walk(const struct place *p, bool prune, struct visit *v, struct hw_err *e)
+{
+	struct errors errors = { 0 };
+
+	record_each(p->state, "bridge", "net", prune, visit, v, &errors);
+	return errors_end(&errors, e);
+}
+
+static void save_three(const struct place *p)
+{
+	struct record r = example;
+
+	save(p, &r);
+	r.container_id = (char *)"c2";
+	save(p, &r);
+	r.network = (char *)"other";
+	save(p, &r);
+}
+
+static void each_of_a_network(void **state)
+{
+	const struct place *p = *state;
+	struct visit v = { 0 };
+	struct hw_err e;
+
+	assert_ok(walk(p, false, &v, &e), e);
+	assert_string_equal(v.seen, "");
+	save_three(p);
+	assert_ok(walk(p, false, &v, &e), e);
+	assert_int_equal(strlen(v.seen), strlen("c1 c2 "));
+	assert_contains(v.seen, "c1 ");
+	assert_contains(v.seen, "c2 ");
+}
+
+static void each_goes_on(void **state)
+{
+	const struct place *p = *state;
+	struct visit v = { .fail = "c1" };
+	struct hw_err e;
+
+	save_three(p);
+	assert_int_equal(walk(p, false, &v, &e), -EIO);
+	assert_string_equal(e.msg, "no luck with c1");
+	assert_contains(v.seen, "c2 ");
+}
+
+static void each_of_all_ends(void **state)
+{
+	const struct place *p = *state;
+	struct visit all = { 0 }, one = { .enough = true };
+	struct errors errors = { 0 };
+	struct hw_err e;
+
+	save_three(p);
+	record_each_of(p->state, "bridge", visit, &all, &errors);
+	record_each_of(p->state, "bridge", visit, &one, &errors);
+	assert_ok(errors_end(&errors, &e), e);
+	assert_int_equal(strlen(all.seen), strlen("c1 c2 c2 "));
+	assert_int_equal(strlen(one.seen), strlen("c1 "));
+	/* that of one network is GC's, and leaves nothing out */
+	assert_ok(walk(p, false, &one, &e), e);
+	assert_int_equal(strlen(one.seen), strlen("c1 c1 c2 "));
+}
+
+static void prune(void **state)
+{
+	const struct place *p = *state;
+	struct visit v = { 0 };
+	struct hw_err e;
+
+	save(p, &example);
+	spoil(p, "{");
+	autofree char *file = only_file(p);
+	assert_ok(walk(p, false, &v, &e), e);
+	assert_int_equal(access(file, F_OK), 0);
+	assert_ok(walk(p, true, &v, &e), e);
+	assert_int_equal(access(file, F_OK), -1);
+	assert_string_equal(v.seen, "");
+}
+
+static void others_may_write(void **state)
+{
+	const struct place *p = *state;
+	struct hw_err e;
+
+	assert_ok(record_check_dir(p->state, &e), e);
+	save(p, &example);
+	assert_ok(record_check_dir(p->state, &e), e);
+	assert_int_equal(chmod(p->state, 01777), 0);
+	assert_int_equal(record_check_dir(p->state, &e), -EPERM);
+	assert_int_equal(chmod(p->state, 0755), 0);
+	assert_ok(record_check_dir(p->state, &e), e);
+	if (chown(p->state, 65534, 65534) < 0)
+		skip();
+	assert_int_equal(record_check_dir(p->state, &e), -EPERM);
+}
+
+static void boot(void **state)
+{
+	(void)state;
+	assert_int_equal(strlen(record_boot_id()), 36);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PLACE_TEST("record: what was written comes back", comes_back),
+		PLACE_TEST("record: there is none before the first write", absent),
+		PLACE_TEST("record: a second write replaces the first", replaced),
+		PLACE_TEST("record: only its owner can read it", nobody_else_reads_it),
+		PLACE_TEST("record: removing twice succeeds", removed),
+		PLACE_TEST("record: a torn file counts as none", torn),
+		PLACE_TEST("record: one that names another attachment counts as none",
+			   of_somebody_else),
+		PLACE_TEST("record: no name leads out of the directory", any_names),
+		PLACE_TEST("record: the walk sees each record of a network and no other",
+			   each_of_a_network),
+		PLACE_TEST("record: the walk goes on after an error and returns it", each_goes_on),
+		PLACE_TEST("record: the walk through all networks ends when enough is seen",
+			   each_of_all_ends),
+		PLACE_TEST("record: only a pruning walk removes what is no record", prune),
+		PLACE_TEST("record: a directory that others may write to is not believed",
+			   others_may_write),
+		{ "record: the boot has an id", boot },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

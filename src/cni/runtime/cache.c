@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/runtime/cache.c - what was attached, in libcni's own files
+ *
+ * What:  write, read and remove DIR/results/NETWORK-CONTAINER-IFNAME.
+ * How:   a table gives the keys in libcni's order; the configuration is in
+ *        base64, CNI_ARGS are pairs, the result is as the last plugin's
+ *        version has it. Files of before that format hold nothing but a
+ *        result.
+ * Rules: replaced atomically, without fsync: a power cut ends the containers
+ *        too. An empty file, which is what one leaves behind on some file
+ *        systems, counts as none.
+ *        Names with a slash are refused, for DEL does not check names and a
+ *        path must not lead elsewhere.
+ * Not:   cache-list.c looks at all files at once.
+ */
+#include "cni/runtime/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/buf.h"
+#include "base/json/field.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "cni/result.h"
+#include "cni/runtime/conf.h"
+
+#define CACHE_KIND "cniCacheV1"
+
+/* The file; entry.args and entry.config are made of, or made into, args and config. */
+struct cache_file {
+	struct hw_cached entry;
+	char *kind;
+	char *config; /* base64 */
+	char *args;   /* [["K","V"]] */
+};
+
+static const struct hw_field file_fields[] = {
+	{ "kind", HW_STRING, HW_AT(struct cache_file, kind), .flags = HW_ALWAYS },
+	{ "containerId", HW_STRING, HW_AT(struct cache_file, entry.container_id),
+	  .flags = HW_ALWAYS },
+	{ "config", HW_STRING, HW_AT(struct cache_file, config), .flags = HW_ALWAYS },
+	{ "ifName", HW_STRING, HW_AT(struct cache_file, entry.ifname), .flags = HW_ALWAYS },
+	{ "networkName", HW_STRING, HW_AT(struct cache_file, entry.network), .flags = HW_ALWAYS },
+	{ "netns", HW_STRING, HW_AT(struct cache_file, entry.netns) },
+	{ "cniArgs", HW_JSON, HW_AT(struct cache_file, args) },
+	{ "capabilityArgs", HW_JSON, HW_AT(struct cache_file, entry.capability_args) },
+	{ "result", HW_JSON, HW_AT(struct cache_file, entry.result) },
+	{ 0 },
+};
+
+/** cache_entry_done() - free what an entry holds, and zero it */
+void cache_entry_done(struct hw_cached *entry)
+{
+	free(entry->network);
+	free(entry->container_id);
+	free(entry->ifname);
+	free(entry->netns);
+	free(entry->capability_args);
+	free(entry->config);
+	free(entry->result);
+	field_map_free(&entry->args);
+	*entry = (struct hw_cached){ 0 };
+}
+
+/* ---- names --------------------------------------------------------------------- */
+
+/**
+ * cache_name() - the file name of an attachment
+ *
+ * Return: 0, -EINVAL when a name is missing or has a slash, or -ENAMETOOLONG
+ */
+int cache_name(const char *network, const char *container_id, const char *ifname, char **ret_name,
+	       struct hw_err *e)
+{
+	autofree char *name = NULL;
+
+	if (str_empty(network) || str_empty(container_id) || str_empty(ifname))
+		return err_text(e, -EINVAL,
+				"cache file path requires network name (\"%s\"), container ID "
+				"(\"%s\"), and interface name (\"%s\")",
+				str_or(network, ""), str_or(container_id, ""), str_or(ifname, ""));
+	name = str_printf("%s-%s-%s", network, container_id, ifname);
+	if (strchr(name, '/'))
+		return err_text(e, -EINVAL,
+				"cache file name \"%s\": a network, container ID or interface name "
+				"must not have a slash",
+				name);
+	if (strlen(name) > NAME_MAX)
+		return err_text(
+			e, -ENAMETOOLONG,
+			"cache file name \"%.60s...\" has %zu bytes, at most %d are "
+			"possible: network name, container ID or interface name is too long",
+			name, strlen(name), NAME_MAX);
+	*ret_name = take_ptr(name);
+	return 0;
+}
+
+/** cache_results_dir() - where the files are; freed by the caller */
+char *cache_results_dir(const char *dir)
+{
+	return str_printf("%s/results", dir);
+}
+
+/**
+ * cache_path() - the file of an attachment
+ *
+ * Return: 0, -EINVAL when a name is missing or has a slash, or -ENAMETOOLONG
+ */
+int cache_path(const char *dir, const char *network, const struct hw_attach *at, char **ret_path,
+	       struct hw_err *e)
+{
+	autofree char *name = NULL;
+	int r;
+
+	r = cache_name(network, at->container_id, at->ifname, &name, e);
+	if (r < 0)
+		return r;
+	*ret_path = str_printf("%s/results/%s", dir, name);
+	return 0;
+}
+
+/* ---- writing -------------------------------------------------------------------- */
+
+static char *args_format(const struct hw_attach *at)
+{
+	AUTO(value_free) struct value *args = value_new_array();
+
+	if (at->n_args == 0)
+		return NULL;
+	for (size_t i = 0; i < at->n_args; i++) {
+		struct value *pair = value_new_array();
+
+		value_append(pair, value_new_string(at->args[i][0]));
+		value_append(pair, value_new_string(at->args[i][1]));
+		value_append(args, pair);
+	}
+	return value_format(args, 0);
+}
+
+/* What came from a caller is checked before it is written for others; {} and NULL give NULL. */
+static int object_format(const char *json, const char *what, char **ret_json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r;
+
+	*ret_json = NULL;
+	if (!json)
+		return 0;
+	r = conf_parse_object(json, what, &v, e);
+	if (r < 0)
+		return r;
+	if (value_count(v) > 0)
+		*ret_json = value_format(v, 0);
+	return 0;
+}
+
+static int cache_format(const struct hw_conf *conf, const struct hw_attach *at, const char *result,
+			char **ret_text, struct hw_err *e)
+{
+	autofree char *config = base64_encode(conf->bytes, strlen(conf->bytes));
+	autofree char *args = args_format(at);
+	autofree char *capability_args = NULL;
+	autofree char *result_text = NULL;
+	struct cache_file file = { .kind = (char *)CACHE_KIND, .config = config, .args = args };
+	int r;
+
+	r = object_format(at->capability_args, "capability arguments", &capability_args, e);
+	if (r < 0)
+		return r;
+	r = object_format(result, "result", &result_text, e);
+	if (r < 0)
+		return r;
+	file.entry = (struct hw_cached){
+		.network = conf->name,
+		.container_id = (char *)at->container_id,
+		.ifname = (char *)at->ifname,
+		.netns = (char *)at->netns,
+		.capability_args = capability_args,
+		.result = result_text,
+	};
+	*ret_text = hw_field_encode(file_fields, &file, 0);
+	return 0;
+}
+
+/**
+ * cache_write() - remember an attachment
+ * @result_json: the last plugin's result; NULL: none
+ *
+ * The directory is made, for root only, when it is not there.
+ */
+int cache_write(const char *dir, const struct hw_conf *conf, const struct hw_attach *at,
+		const char *result_json, struct hw_err *e)
+{
+	autofree char *path = NULL;
+	autofree char *text = NULL;
+	autofree char *results = cache_results_dir(dir);
+	int r;
+
+	r = cache_path(dir, conf->name, at, &path, e);
+	if (r < 0)
+		return r;
+	r = cache_format(conf, at, result_json, &text, e);
+	if (r < 0)
+		return r;
+	if (strlen(text) > VALUE_SIZE_MAX)
+		return err_text(e, -EFBIG, "cache file %s would have more than %d bytes", path,
+				VALUE_SIZE_MAX);
+	r = file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
+	if (r != -ENOENT)
+		return r;
+	r = file_mkdirs(AT_FDCWD, results, 0700, e);
+	if (r < 0)
+		return r;
+	return file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
+}
+
+/* ---- reading -------------------------------------------------------------------- */
+
+/* Return: 1 with text, 0 when there is no file or nothing in it */
+static int cache_load(const char *path, struct buf *ret_text, struct hw_err *e)
+{
+	int r;
+
+	r = file_read(AT_FDCWD, path, VALUE_SIZE_MAX, ret_text, e);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	return ret_text->len > 0;
+}
+
+static int args_parse(const char *text, struct hw_map *ret_args, struct hw_err *e)
+{
+	AUTO(value_free) struct value *args = NULL;
+	struct hw_map *map = ret_args;
+	int r;
+
+	if (!text)
+		return 0;
+	r = value_parse(text, strlen(text), &args, e);
+	if (r < 0)
+		return r;
+	map->keys = mem_resize(NULL, value_count(args) + 1, sizeof(*map->keys));
+	map->values = mem_resize(NULL, value_count(args) + 1, sizeof(*map->values));
+	for (size_t i = 0; i < value_count(args); i++) {
+		const char *key = value_string(value_at(value_at(args, i), 0));
+		const char *arg = value_string(value_at(value_at(args, i), 1));
+
+		if (!key || !arg)
+			return err_text(e, -EINVAL, "cniArgs[%zu] is not a pair of strings", i);
+		map->keys[map->n] = str_copy(key);
+		map->values[map->n++] = str_copy(arg);
+	}
+	return 0;
+}
+
+static int config_parse(const char *text, char **ret_config, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf config = { 0 };
+
+	if (!base64_decode(str_or(text, ""), &config))
+		return err_text(e, -EINVAL, "config is not base64");
+	if (config.len > 0 && memchr(config.data, '\0', config.len))
+		return err_text(e, -EINVAL, "config has a NUL byte");
+	*ret_config = buf_take(&config);
+	return 0;
+}
+
+static int check_object(const struct value *v, const char *key, struct hw_err *e)
+{
+	const struct value *member = value_find(v, key);
+
+	if (!member || value_kind(member) == VALUE_OBJECT || value_kind(member) == VALUE_NULL)
+		return 0;
+	return err_text(e, -EINVAL, "%s: %s, want an object", key,
+			value_kind_name(value_kind(member)));
+}
+
+static bool is_ours(const struct value *v)
+{
+	return str_equal(value_string(value_find(v, "kind")), CACHE_KIND);
+}
+
+/* libcni before 1.2 did not write the netns down; the result tells where the interface is. */
+static char *sandbox_of(const struct value *result, const char *ifname)
+{
+	const struct value *ifaces = value_find(result, "interfaces");
+
+	for (size_t i = 0; i < value_count(ifaces); i++) {
+		const struct value *iface = value_at(ifaces, i);
+		const char *sandbox = value_string(value_find(iface, "sandbox"));
+
+		if (!str_empty(sandbox) &&
+		    str_equal(value_string(value_find(iface, "name")), ifname))
+			return str_copy(sandbox);
+	}
+	return NULL;
+}
+
+static int entry_decode(const struct value *v, struct hw_cached *ret_entry, struct hw_err *e)
+{
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	struct cache_file file = { 0 };
+	int r;
+
+	r = check_object(v, "capabilityArgs", e);
+	if (r == 0)
+		r = check_object(v, "result", e);
+	if (r == 0)
+		r = field_decode(file_fields, v, &file, e);
+	if (r < 0)
+		return r;
+	entry = file.entry;
+	file.entry = (struct hw_cached){ 0 };
+	r = args_parse(file.args, &entry.args, e);
+	if (r == 0)
+		r = config_parse(file.config, &entry.config, e);
+	hw_field_clear(file_fields, &file);
+	if (r < 0)
+		return r;
+	if (!entry.netns)
+		entry.netns = sandbox_of(value_find(v, "result"), entry.ifname);
+	*ret_entry = entry;
+	entry = (struct hw_cached){ 0 };
+	return 0;
+}
+
+/**
+ * cache_entry_parse() - a file's text into an entry
+ * @network: its name, for messages
+ *
+ * Return: 0, or -EINVAL with libcni's texts
+ */
+int cache_entry_parse(const struct buf *text, const char *network, struct hw_cached *ret_entry,
+		      struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r;
+
+	r = value_parse(text->data, text->len, &v, e);
+	if (r == 0 && !is_ours(v))
+		return err_text(e, -EINVAL, "read cached network \"%s\" config has wrong kind: %s",
+				network, str_or(value_string(value_find(v, "kind")), ""));
+	if (r == 0)
+		r = entry_decode(v, ret_entry, e);
+	if (r < 0)
+		return err_ctx(e, "failed to unmarshal cached network \"%s\" config", network);
+	return 0;
+}
+
+/* Names may have a '-', so ("a", "b-c") and ("a-b", "c") share a file: it is of who wrote it last. */
+static bool is_entry_of(const struct hw_cached *entry, const char *network,
+			const struct hw_attach *at)
+{
+	return str_equal(entry->network, network) &&
+	       str_equal(entry->container_id, at->container_id) &&
+	       str_equal(entry->ifname, at->ifname);
+}
+
+/**
+ * cache_read() - the whole entry of an attachment
+ *
+ * Return: 1, 0 when there is none, negative when it is damaged or of another kind
+ */
+int cache_read(const char *dir, const char *network, const struct hw_attach *at,
+	       struct hw_cached *ret_entry, struct hw_err *e)
+{
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
+	autofree char *path = NULL;
+	int r;
+
+	r = cache_path(dir, network, at, &path, e);
+	if (r < 0)
+		return r;
+	r = cache_load(path, &text, e);
+	if (r <= 0)
+		return r;
+	r = cache_entry_parse(&text, network, &entry, e);
+	if (r < 0)
+		return err_ctx(e, "cache file %s", path);
+	if (!is_entry_of(&entry, network, at))
+		return 0;
+	*ret_entry = entry;
+	entry = (struct hw_cached){ 0 };
+	return 1;
+}
+
+/* The result's text in either format; NULL when there is none. */
+static int result_text(const struct buf *text, const char *network, const struct hw_attach *at,
+		       char **ret_json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	int r;
+
+	r = value_parse(text->data, text->len, &v, e);
+	if (r < 0)
+		return r;
+	if (!is_ours(v)) {
+		*ret_json = str_ncopy(text->data, text->len);
+		return 0;
+	}
+	r = entry_decode(v, &entry, e);
+	if (r < 0)
+		return r;
+	if (is_entry_of(&entry, network, at))
+		*ret_json = take_ptr(entry.result);
+	return 0;
+}
+
+/**
+ * cache_result_parse() - the result of a file's text, in the network's version
+ *
+ * Return: 1 with it, 0 when the file has none or is another attachment's
+ */
+int cache_result_parse(const struct buf *text, const struct hw_conf *conf,
+		       const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
+{
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	autofree char *json = NULL;
+	int r;
+
+	r = result_text(text, conf->name, at, &json, e);
+	if (r < 0 || !json)
+		return r;
+	r = hw_result_parse(json, strlen(json), NULL, &result, e);
+	if (r < 0)
+		return r;
+	r = result_convert(result, conf->version, ret_result, e);
+	if (r < 0)
+		return err_ctx(e, "failed to convert cached result to config version \"%s\"",
+			       conf->version);
+	return 1;
+}
+
+/**
+ * cache_result() - the result of an attachment, in the network's version
+ *
+ * Return: 1 with it, 0 when there is none, negative when it is damaged or
+ *         cannot be converted
+ */
+int cache_result(const char *dir, const struct hw_conf *conf, const struct hw_attach *at,
+		 struct hw_result **ret_result, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	autofree char *path = NULL;
+	int r;
+
+	r = cache_path(dir, conf->name, at, &path, e);
+	if (r < 0)
+		return r;
+	r = cache_load(path, &text, e);
+	if (r <= 0)
+		return r;
+	r = cache_result_parse(&text, conf, at, ret_result, e);
+	if (r < 0)
+		return err_ctx(e, "cache file %s", path);
+	return r;
+}
+
+/**
+ * cache_remove() - forget an attachment; one that is not known is a success
+ */
+int cache_remove(const char *dir, const char *network, const struct hw_attach *at, struct hw_err *e)
+{
+	autofree char *path = NULL;
+	int r;
+
+	r = cache_path(dir, network, at, &path, e);
+	if (r < 0)
+		return r;
+	r = file_remove(AT_FDCWD, path, e);
+	if (r < 0)
+		return err_ctx(e, "cache file %s", path);
+	return 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/runtime/cni.c - struct hw_cni, and structs that can grow
+ *
+ * What:  copies what the caller wants of the library into one object.
+ * How:   a caller's struct starts with its size, which tells which members it
+ *        knows: those it lacks are zero, which is always the default.
+ * Rules: the object never changes after hw_cni_new().
+ */
+#include "cni/runtime/cni.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "cni/lock.h"
+#include "cni/runtime/cache.h"
+
+#define STRUCT_SIZE_MAX 4096 /* more was never set: whatever was on the stack */
+
+/**
+ * cni_copy_struct() - a caller's struct, whatever its age, as ours
+ * @to:   our struct, @size bytes, whose first member is its size
+ * @from: the caller's
+ * @what: its name for messages
+ *
+ * Return: 0, -EINVAL without a size or with one that no version can have,
+ * -E2BIG when a newer caller sets a member that we do not have
+ */
+int cni_copy_struct(void *to, size_t size, const void *from, const char *what, struct hw_err *e)
+{
+	const unsigned char *bytes = from;
+	size_t theirs;
+
+	memcpy(&theirs, from, sizeof(theirs));
+	if (theirs < sizeof(theirs) || theirs > STRUCT_SIZE_MAX)
+		return err_text(e, -EINVAL, "%s.size is not set", what);
+	for (size_t i = size; i < theirs; i++)
+		if (bytes[i])
+			return err_text(e, -E2BIG, "%s uses members that this library lacks", what);
+	memset(to, 0, size);
+	memcpy(to, from, theirs < size ? theirs : size);
+	memcpy(to, &size, sizeof(size));
+	return 0;
+}
+
+static void copy_dirs(struct hw_cni *cni, const char *const *dirs)
+{
+	AUTO(buf_done) struct buf path = { 0 };
+	size_t n = 0;
+
+	while (dirs && dirs[n])
+		n++;
+	cni->plugin_dirs = mem_resize(NULL, n + 1, sizeof(char *));
+	for (size_t i = 0; i < n; i++) {
+		cni->plugin_dirs[i] = str_copy(dirs[i]);
+		buf_printf(&path, "%s%s", i ? ":" : "", dirs[i]);
+	}
+	cni->plugin_dirs[n] = NULL;
+	cni->path = buf_take(&path);
+}
+
+int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni, struct hw_err *e)
+{
+	AUTO(hw_cni_free) struct hw_cni *cni = mem_new(sizeof(*cni));
+	struct hw_cni_options o;
+	int r;
+
+	r = cni_copy_struct(&o, sizeof(o), options, "struct hw_cni_options", e);
+	if (r < 0)
+		return r;
+	if (o.exec) {
+		r = cni_copy_struct(&cni->exec, sizeof(cni->exec), o.exec, "struct hw_exec", e);
+		if (r < 0)
+			return r;
+	}
+	copy_dirs(cni, o.plugin_dirs);
+	cni->cache_dir = str_copy(str_or(o.cache_dir, CACHE_DIR));
+	cni->state_dir = o.state_dir ? str_copy(o.state_dir) : lock_state_dir();
+	cni->stderr_mode = o.stderr_mode;
+	cni->lock_timeout_ms = o.lock_timeout_ms > 0 ? o.lock_timeout_ms : LOCK_TIMEOUT_MS;
+	cni->cancel_fd = o.cancel_fd > 0 ? o.cancel_fd : -1;
+	cni->timeout_ms = o.timeout_ms;
+	cni->damaged = o.damaged;
+	cni->damaged_ctx = o.damaged_ctx;
+	*ret_cni = take_ptr(cni);
+	return 0;
+}
+
+void hw_cni_free(struct hw_cni *cni)
+{
+	if (!cni)
+		return;
+	for (char **dir = cni->plugin_dirs; dir && *dir; dir++)
+		free(*dir);
+	free(cni->plugin_dirs);
+	free(cni->path);
+	free(cni->cache_dir);
+	free(cni->state_dir);
+	free(cni);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/runtime/exec.c - find a plugin, run it once, understand its answer
+ *
+ * What:  the default of the exec seam, and what libcni makes of a plugin's
+ *        output and exit status (facts 2.5, 2.6).
+ * How:   base/proc runs the program; a failure becomes the plugin's own error
+ *        object or one of libcni's texts.
+ * Rules: a plugin's output is bounded and its bytes are quoted before they
+ *        become part of a message.
+ */
+#include "cni/runtime/exec.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/json/value.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/os/file.h"
+#include "base/os/proc.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cni/error.h"
+#include "cni/runtime/cni.h"
+
+#define BUSY_FIRST_MS 10   /* ETXTBSY: the first wait, doubled each time */
+#define BUSY_TOTAL_MS 5000 /* as long as libcni's attempts take together */
+#define QUOTE_MAX     1000 /* bytes of a plugin's output in a message */
+
+/* ---- find ----------------------------------------------------------------- */
+
+static int not_found(const char *plugin, const char *const *dirs, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf list = { 0 };
+
+	for (size_t i = 0; dirs[i]; i++)
+		buf_printf(&list, "%s%s", i ? " " : "", dirs[i]);
+	return err_text(e, -ENOENT, "failed to find plugin \"%s\" in path [%s]", plugin,
+			str_or(list.data, ""));
+}
+
+int hw_exec_find(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
+		 struct hw_err *e)
+{
+	struct stat st;
+
+	(void)ctx;
+	if (str_empty(plugin))
+		return err_text(e, -EINVAL, "no plugin name provided");
+	if (strchr(plugin, '/'))
+		return err_text(e, -EINVAL, "invalid plugin name: %s", plugin);
+	if (!dirs || !dirs[0])
+		return err_text(e, -EINVAL, "no paths provided");
+	for (const char *const *dir = dirs; *dir; dir++) {
+		autofree char *path = NULL;
+
+		/* "a::b" must not run what lies in the current directory */
+		if (!**dir)
+			continue;
+		path = str_printf("%s/%s", *dir, plugin);
+		if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+			*ret_path = take_ptr(path);
+			return 0;
+		}
+	}
+	return not_found(plugin, dirs, e);
+}
+
+/**
+ * exec_find() - the path of a plugin, through the seam
+ * @exec:     whose find() to use; NULL, or without one: the default
+ * @plugin:   its name
+ * @dirs:     where to look, NULL at the end
+ * @ret_path: to be freed
+ *
+ * Return: 0, or a negative errno with libcni's text
+ */
+int exec_find(const struct hw_exec *exec, const char *plugin, const char *const *dirs,
+	      char **ret_path, struct hw_err *e)
+{
+	if (exec && exec->find)
+		return exec->find(exec->ctx, plugin, dirs, ret_path, e);
+	return hw_exec_find(NULL, plugin, dirs, ret_path, e);
+}
+
+/* ---- the default run -------------------------------------------------------- */
+
+/* A plugin that is just being installed cannot be executed yet: wait for its writer to close it. */
+static int run_when_written(const struct proc *p, struct proc_result *ret, struct hw_err *e)
+{
+	int64_t give_up = time_sooner(p->deadline, time_deadline(BUSY_TOTAL_MS));
+	struct pollfd cancel = { .fd = p->cancel_fd, .events = POLLIN };
+
+	for (int ms = BUSY_FIRST_MS;; ms *= 2) {
+		int r = proc_run(p, ret, e);
+		int left = time_left_ms(give_up);
+
+		if (r != -ETXTBSY || left == 0)
+			return r;
+		if (poll(&cancel, 1, ms < left ? ms : left) > 0)
+			return err_text(e, -ECANCELED, "cancelled");
+		if (time_is_over(p->deadline)) /* "busy" says more than "timed out" */
+			return r;
+	}
+}
+
+static int run_program(const struct hw_run *run, bool stay, struct hw_ran *ret_ran,
+		       struct hw_err *e)
+{
+	AUTO(proc_result_done) struct proc_result result = { 0 };
+	struct proc p = { 0 };
+	struct hw_run want;
+	int r;
+
+	r = cni_copy_struct(&want, sizeof(want), run, "struct hw_run", e);
+	if (r < 0)
+		return r;
+	if (ret_ran->size < sizeof(*ret_ran))
+		return err_text(e, -EINVAL, "struct hw_ran.size is not set");
+	p.path = want.plugin;
+	p.env = want.env;
+	p.input = want.input;
+	p.input_len = want.input_len;
+	p.stderr_through = want.stderr_through;
+	p.stay = stay;
+	p.cancel_fd = want.cancel_fd > 0 ? want.cancel_fd : -1;
+	p.deadline = want.deadline_ns ? want.deadline_ns : TIME_NEVER;
+	r = run_when_written(&p, &result, e);
+	if (r < 0)
+		return r;
+	ret_ran->status = result.status;
+	ret_ran->output_len = result.output.len;
+	ret_ran->output = buf_take(&result.output);
+	ret_ran->errors = NULL;
+	ret_ran->errors_len = 0;
+	if (!want.stderr_through) {
+		ret_ran->errors_len = result.errors.len;
+		ret_ran->errors = buf_take(&result.errors);
+	}
+	return 0;
+}
+
+int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
+{
+	(void)ctx;
+	return run_program(run, false, ret_ran, e);
+}
+
+/* ---- the environment ---------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	size_t at;
+} variables[] = {
+	{ "CNI_COMMAND", offsetof(struct exec_env, command) },
+	{ "CNI_CONTAINERID", offsetof(struct exec_env, container_id) },
+	{ "CNI_NETNS", offsetof(struct exec_env, netns) },
+	{ "CNI_ARGS", offsetof(struct exec_env, args) },
+	{ "CNI_IFNAME", offsetof(struct exec_env, ifname) },
+	{ "CNI_PATH", offsetof(struct exec_env, path) },
+	{ "CNI_NETNS_OVERRIDE", offsetof(struct exec_env, netns_override) },
+};
+
+/* Our environment with the CNI variables in it, by name: the last of duplicates stays. */
+static struct map *environment(const struct exec_env *env)
+{
+	struct map *all = map_new(free);
+
+	for (char **entry = environ; entry && *entry; entry++) {
+		autofree char *name = str_ncopy(*entry, strcspn(*entry, "="));
+
+		map_set(all, name, str_copy(*entry));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		const char *const *value = (const void *)((const char *)env + variables[i].at);
+
+		if (*value)
+			map_set(all, variables[i].name,
+				str_printf("%s=%s", variables[i].name, *value));
+	}
+	return all;
+}
+
+/* The values of the map as execve() wants them; they still belong to the map. */
+static const char **environment_list(const struct map *all)
+{
+	const char **list = mem_resize(NULL, map_count(all) + 1, sizeof(*list));
+	const char *name;
+	size_t n = 0;
+	void *entry;
+
+	for (size_t i = 0; map_next(all, &i, &name, &entry);)
+		list[n++] = entry;
+	list[n] = NULL;
+	return list;
+}
+
+/* ---- what the plugin said ------------------------------------------------------- */
+
+/* As Go's %q, cut off after QUOTE_MAX bytes. */
+static char *quote(const char *s, size_t len)
+{
+	static const char named[] = "\aa\bb\ff\nn\rr\tt\vv\"\"\\\\";
+	AUTO(buf_done) struct buf b = { 0 };
+
+	buf_putc(&b, '"');
+	for (size_t i = 0; i < len && i < QUOTE_MAX; i++) {
+		const char *name = s[i] ? strchr(named, s[i]) : NULL;
+
+		if (name && (name - named) % 2 == 0)
+			buf_printf(&b, "\\%c", name[1]);
+		else if (iscntrl((unsigned char)s[i]))
+			buf_printf(&b, "\\x%02x", (unsigned char)s[i]);
+		else
+			buf_putc(&b, s[i]);
+	}
+	buf_puts(&b, len > QUOTE_MAX ? "\"..." : "\"");
+	return buf_take(&b);
+}
+
+/* The plugin ran and failed: its own error object, or libcni's words for the lack of one. */
+static int plugin_failed(const struct hw_ran *ran, struct hw_err *e)
+{
+	autofree char *quoted = NULL;
+	struct hw_err not_json;
+	char why[64];
+
+	proc_status_format(ran->status, why, sizeof(why));
+	if (ran->output_len && error_parse(ran->output, ran->output_len, e, &not_json) >= 0)
+		return e->code;
+	if (ran->output_len) {
+		quoted = quote(ran->output, ran->output_len);
+		return err_cni(e, HW_CNI_UNKNOWN,
+			       "netplugin failed but error parsing its diagnostic message %s: %s",
+			       quoted, why);
+	}
+	if (ran->errors_len) {
+		quoted = quote(ran->errors, ran->errors_len);
+		return err_cni(e, HW_CNI_UNKNOWN, "netplugin failed: %s: %s", quoted, why);
+	}
+	return err_cni(e, HW_CNI_UNKNOWN, "netplugin failed with no error message: %s", why);
+}
+
+/* The plugin did not run to its end. */
+static int plugin_stopped(int r, int64_t started, struct hw_err *e)
+{
+	double seconds = (double)(time_now() - started) / 1e9;
+
+	switch (r) {
+	case -ETIMEDOUT:
+		return err_text(e, r,
+				"netplugin failed with no error message: timed out after %.1f s",
+				seconds);
+	case -ECANCELED:
+		return err_text(e, r,
+				"netplugin failed with no error message: cancelled after %.1f s",
+				seconds);
+	case -EFBIG:
+		return err_text(e, r,
+				"netplugin failed: it printed more than %d MiB and was killed",
+				PROC_OUTPUT_MAX >> 20);
+	default:
+		return err_ctx(e, "netplugin failed with no error message");
+	}
+}
+
+/* An ADD that exits 0 but prints an error object has failed all the same. */
+static bool is_error_object(const char *output, size_t len)
+{
+	static const char *const result_keys[] = { "interfaces", "ips",	   "ip4",
+						   "ip6",	 "routes", "dns" };
+	AUTO(value_free) struct value *v = NULL;
+	struct hw_err not_json;
+
+	if (value_parse(output, len, &v, &not_json) < 0 || value_kind(v) != VALUE_OBJECT)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(result_keys); i++)
+		if (value_find(v, result_keys[i]))
+			return false;
+	return value_int(value_find(v, "code")) && value_string(value_find(v, "msg"));
+}
+
+/* Our standard error may be a pipe that nobody reads any more: that must not end the host. */
+static void copy_to_stderr(const char *text, size_t len)
+{
+	sigset_t only_pipe, before, pending;
+	struct hw_err e;
+
+	sigemptyset(&only_pipe);
+	sigaddset(&only_pipe, SIGPIPE);
+	sigpending(&pending);
+	pthread_sigmask(SIG_BLOCK, &only_pipe, &before);
+	if (file_write_fd(STDERR_FILENO, text, len, &e) == -EPIPE &&
+	    !sigismember(&pending, SIGPIPE))
+		sigtimedwait(&only_pipe, NULL, &(struct timespec){ 0 });
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static int understand(const struct exec_call *call, struct hw_ran *ran, struct hw_err *e)
+{
+	if (ran->status)
+		return plugin_failed(ran, e);
+	if (str_equal(call->env.command, "ADD") && is_error_object(ran->output, ran->output_len))
+		return plugin_failed(ran, e);
+	if (call->stderr_mode == HW_STDERR_AFTER && ran->errors_len)
+		copy_to_stderr(ran->errors, ran->errors_len);
+	return 0;
+}
+
+/**
+ * exec_call() - run a plugin once
+ * @call:       what to run, and how
+ * @ret_output: what it printed, to be freed
+ * @ret_len:    its length
+ *
+ * Return: 0 when the plugin succeeded, or a negative errno with its error
+ */
+int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, struct hw_err *e)
+{
+	AUTO(map_free) struct map *all = environment(&call->env);
+	autofree const char **env = environment_list(all);
+	struct hw_ran ran = { .size = sizeof(ran) };
+	struct hw_run run = {
+		.size = sizeof(run),
+		.plugin = call->plugin,
+		.env = env,
+		.input = call->input,
+		.input_len = call->input_len,
+		.cancel_fd = call->cancel_fd,
+		.deadline_ns = call->deadline == TIME_NEVER ? 0 : call->deadline,
+		.stderr_through = call->stderr_mode == HW_STDERR_THROUGH,
+	};
+	bool own = call->exec && call->exec->run;
+	int64_t started = time_now();
+	int r;
+
+	r = own ? call->exec->run(call->exec->ctx, &run, &ran, e)
+		: run_program(&run, call->stay, &ran, e);
+	r = r < 0 ? plugin_stopped(r, started, e) : understand(call, &ran, e);
+	free(ran.errors);
+	if (r < 0) {
+		free(ran.output);
+		return r;
+	}
+	*ret_output = ran.output ? ran.output : str_copy("");
+	*ret_len = ran.output_len;
+	return 0;
+}
+
+/**
+ * exec_result() - what an ADD printed, as a result
+ * @output:     its standard output, @len bytes
+ * @version:    of the configuration, for an answer that carries none
+ * @ret_result: to be ended with hw_result_free()
+ *
+ * Return: 0, or a negative errno
+ */
+int exec_result(const char *output, size_t len, const char *version, struct hw_result **ret_result,
+		struct hw_err *e)
+{
+	if (len == 0)
+		return err_text(e, -EINVAL,
+				"failed to unmarshal raw result: unexpected end of JSON input");
+	return hw_result_parse(output, len, version, ret_result, e);
+}

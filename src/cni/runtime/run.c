@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cni/runtime/run.c - ADD, DEL and CHECK of a network for a container
+ *
+ * What:  libcni's AddNetworkList, DelNetworkList, CheckNetworkList and their
+ *        kin for a single plugin (facts 2.4, 2.8 to 2.10).
+ * How:   every plugin gets its configuration with the result of the one before
+ *        it; ADD and CHECK go forward, DEL backward; the first error ends it.
+ *        The last result is cached for the CHECKs and the DEL to come.
+ * Rules: nothing is run before every plugin was found and the names were
+ *        checked. ADD and DEL share the network's lock, which a GC has alone.
+ *        An ADD that failed is undone only when asked, and never where the
+ *        cache knows of an earlier ADD, whose attachment it would end.
+ */
+#include "cni/runtime/run.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "cni/lock.h"
+#include "cni/result.h"
+#include "cni/runtime/cache.h"
+#include "cni/runtime/cni.h"
+#include "cni/runtime/exec.h"
+#include "cni/version.h"
+
+#define UNDO_TIMEOUT_MS 60000 /* an undo has its own time: the call's own may be over */
+#define LOCK_SLICE_MS	100   /* how often a waiter looks at its cancel descriptor */
+
+/* ---- one call ---------------------------------------------------------------- */
+
+static int join_args(const struct hw_attach *at, char **ret_args, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	for (size_t i = 0; i < at->n_args; i++) {
+		const char *key = at->args[i][0], *value = at->args[i][1];
+
+		if (!key || !value)
+			return err_text(e, -EINVAL, "CNI_ARGS: pair %zu has no %s", i,
+					key ? "value" : "key");
+		buf_printf(&b, "%s%s=%s", i ? ";" : "", key, value);
+	}
+	*ret_args = buf_take(&b);
+	return 0;
+}
+
+/**
+ * run_init() - begin a call
+ * @at: the attachment; NULL for a call that has none
+ *
+ * Return: 0, or a negative errno when @at cannot be understood
+ */
+int run_init(struct run *run, const struct hw_cni *cni, const struct hw_conf *conf,
+	     const struct hw_attach *at, struct hw_err *e)
+{
+	const struct hw_attach none = { .size = sizeof(none),
+					.cancel_fd = cni->cancel_fd,
+					.timeout_ms = cni->timeout_ms };
+	int r;
+
+	*run = (struct run){ .cni = cni, .conf = conf };
+	r = cni_copy_struct(&run->at, sizeof(run->at), at ? at : &none, "struct hw_attach", e);
+	if (r < 0)
+		return r;
+	run->at.container_id = str_or(run->at.container_id, "");
+	run->at.netns = str_or(run->at.netns, "");
+	run->at.ifname = str_or(run->at.ifname, "");
+	run->cancel_fd = run->at.cancel_fd > 0 ? run->at.cancel_fd : -1;
+	run->deadline = time_deadline(run->at.timeout_ms);
+	return join_args(&run->at, &run->args, e);
+}
+
+/**
+ * run_done() - the end of a call
+ */
+void run_done(struct run *run)
+{
+	free(run->args);
+}
+
+static bool run_cancelled(const struct run *run)
+{
+	struct pollfd cancel = { .fd = run->cancel_fd, .events = POLLIN };
+
+	return poll(&cancel, 1, 0) > 0;
+}
+
+/* Has the call still time for one more plugin? */
+static int run_may_go_on(const struct run *run, struct hw_err *e)
+{
+	if (run_cancelled(run))
+		return err_text(e, -ECANCELED, "not started: the call was cancelled");
+	if (time_is_over(run->deadline))
+		return err_text(e, -ETIMEDOUT, "not started: the call ran out of time");
+	return 0;
+}
+
+/**
+ * run_lock() - wait for the network
+ * @exclusive: a GC; ADDs and DELs share it
+ * @ret_fd:    the lock, until it is closed
+ *
+ * Return: 0; CNI code 11 when the other side does not end in time; -ECANCELED
+ */
+int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *e)
+{
+	int64_t deadline = time_sooner(run->deadline, time_deadline(run->cni->lock_timeout_ms));
+	int r;
+
+	do {
+		int64_t slice = time_sooner(deadline, time_deadline(LOCK_SLICE_MS));
+
+		if (run_cancelled(run))
+			return err_text(e, -ECANCELED, "lock network \"%s\": cancelled",
+					run->conf->name);
+		r = lock_take(run->cni->state_dir, run->conf->name, RUN_TAKER, exclusive, slice,
+			      ret_fd, e);
+	} while (r < 0 && err_wire(e) == HW_CNI_TRY_AGAIN && !time_is_over(deadline));
+	return r;
+}
+
+/* ---- one plugin ---------------------------------------------------------------- */
+
+static int find_plugin(const struct run *run, size_t i, char **ret_path, struct hw_err *e)
+{
+	return exec_find(&run->cni->exec, run->conf->plugins[i].type,
+			 (const char *const *)run->cni->plugin_dirs, ret_path, e);
+}
+
+static int call_plugin(const struct run *run, size_t i, const char *path, const char *command,
+		       const struct conf_request *request, char **ret_output, size_t *ret_len,
+		       struct hw_err *e)
+{
+	autofree char *input = NULL;
+	int r;
+
+	r = run_may_go_on(run, e);
+	if (r >= 0)
+		r = conf_request(run->conf, i, request, &input, e);
+	if (r < 0)
+		return r;
+	return exec_call(
+		&(struct exec_call){
+			.exec = &run->cni->exec,
+			.plugin = path,
+			.env = { .command = command,
+				 .container_id = run->at.container_id,
+				 .netns = run->at.netns,
+				 .ifname = run->at.ifname,
+				 .args = run->args,
+				 .path = run->cni->path },
+			.input = input,
+			.input_len = strlen(input),
+			.stderr_mode = run->cni->stderr_mode,
+			.cancel_fd = run->cancel_fd,
+			.deadline = run->deadline,
+		},
+		ret_output, ret_len, e);
+}
+
+/**
+ * run_plugin() - find plugin @i of the network and run it
+ * @command:    CNI_COMMAND
+ * @request:    what goes into its configuration
+ * @ret_output: what it printed, to be freed
+ *
+ * Return: 0, or a negative errno with the plugin's error
+ */
+int run_plugin(const struct run *run, size_t i, const char *command,
+	       const struct conf_request *request, char **ret_output, size_t *ret_len,
+	       struct hw_err *e)
+{
+	autofree char *path = NULL;
+	int r;
+
+	r = find_plugin(run, i, &path, e);
+	if (r < 0)
+		return r;
+	return call_plugin(run, i, path, command, request, ret_output, ret_len, e);
+}
+
+/* The same where only success counts. */
+static int run_quietly(const struct run *run, size_t i, const char *command,
+		       const char *prev_result, struct hw_err *e)
+{
+	struct conf_request request = { .prev_result = prev_result,
+					.capability_args = run->at.capability_args };
+	autofree char *output = NULL;
+	size_t len;
+
+	return run_plugin(run, i, command, &request, &output, &len, e);
+}
+
+/* libcni says which plugin of a list failed; of a single plugin it says nothing. */
+static int name_plugin(const struct run *run, size_t i, const char *verb, struct hw_err *e)
+{
+	const struct conf_plugin *plugin = &run->conf->plugins[i];
+
+	if (!run->conf->list)
+		return e->code;
+	if (plugin->name)
+		return err_ctx(e, "plugin type=\"%s\" name=\"%s\" failed (%s)", plugin->type,
+			       plugin->name, verb);
+	return err_ctx(e, "plugin type=\"%s\" failed (%s)", plugin->type, verb);
+}
+
+/* ---- ADD ----------------------------------------------------------------------- */
+
+static int not_cached(const struct run *run, struct hw_err *e)
+{
+	return err_ctx(e, "failed to set network \"%s\" cached result", run->conf->name);
+}
+
+static int check_names(const struct run *run, struct hw_err *e)
+{
+	int r;
+
+	r = conf_check_container_id(run->at.container_id, e);
+	if (r >= 0)
+		r = conf_check_network_name(run->conf->name, e);
+	if (r >= 0)
+		r = conf_check_ifname(run->at.ifname, e);
+	return r;
+}
+
+static int check_capability_args(const char *json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+
+	return json ? conf_parse_object(json, "capability arguments", &v, e) : 0;
+}
+
+/* All that can be known to be wrong before anything is run. */
+static int prepare(const struct run *run, struct hw_strings *ret_paths, struct hw_err *e)
+{
+	autofree char *cache = NULL;
+
+	if (run->conf->n_plugins == 0)
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "network \"%s\" has no plugins",
+			       run->conf->name);
+	for (size_t i = 0; i < run->conf->n_plugins; i++) {
+		autofree char *path = NULL;
+
+		if (find_plugin(run, i, &path, e) < 0)
+			return name_plugin(run, i, "add", e);
+		strings_add(ret_paths, path);
+	}
+	if (check_names(run, e) < 0)
+		return name_plugin(run, 0, "add", e);
+	if (check_capability_args(run->at.capability_args, e) < 0)
+		return e->code;
+	/* names may be good for a network and still too long for a file */
+	if (cache_path(run->cni->cache_dir, run->conf->name, &run->at, &cache, e) < 0)
+		return not_cached(run, e);
+	return 0;
+}
+
+/* One plugin's ADD; *result is that of the plugin before it, and then its own. */
+static int add_plugin(const struct run *run, size_t i, const char *path, struct hw_result **result,
+		      struct hw_err *e)
+{
+	struct conf_request request = { .capability_args = run->at.capability_args };
+	struct hw_result *answer = NULL;
+	autofree char *output = NULL;
+	autofree char *prev = NULL;
+	size_t len;
+	int r;
+
+	if (*result) {
+		r = hw_result_format(*result, (*result)->version, 0, &prev, e);
+		if (r < 0)
+			return r;
+		request.prev_result = prev;
+	}
+	r = call_plugin(run, i, path, "ADD", &request, &output, &len, e);
+	if (r < 0)
+		return r;
+	r = exec_result(output, len, run->conf->version, &answer, e);
+	if (r < 0)
+		return r;
+	hw_result_free(*result);
+	*result = answer;
+	return 0;
+}
+
+static int add_list(const struct run *run, const struct hw_strings *paths,
+		    struct hw_result **result, struct hw_err *e)
+{
+	autofree char *json = NULL;
+	int r;
+
+	for (size_t i = 0; i < paths->n; i++)
+		if (add_plugin(run, i, paths->v[i], result, e) < 0)
+			return name_plugin(run, i, "add", e);
+	assert(*result); /* prepare() refuses a network without plugins */
+	r = hw_result_format(*result, (*result)->version, 0, &json, e);
+	if (r >= 0)
+		r = cache_write(run->cni->cache_dir, run->conf, &run->at, json, e);
+	return r < 0 ? not_cached(run, e) : 0;
+}
+
+static void add_detail(struct hw_err *e, const char *what, const char *text)
+{
+	err_details(e, "%s%s%s: %s", e->details, *e->details ? "; " : "", what, text);
+}
+
+/* End what a failed ADD has begun, as far as its result is known. */
+static void undo(struct run *run, const struct hw_result *result, struct hw_err *e)
+{
+	autofree char *prev = NULL;
+	struct hw_err why;
+
+	if (result && version_at_least(run->conf->version, "0.4.0"))
+		(void)hw_result_format(result, run->conf->version, 0, &prev, &why);
+	run->cancel_fd = -1;
+	run->deadline = time_deadline(UNDO_TIMEOUT_MS);
+	if (run_del(run, prev, &why) < 0)
+		add_detail(e, "undo", why.msg);
+}
+
+/* An earlier ADD without a DEL: its attachment may be in use. */
+static bool attached_before(const struct run *run)
+{
+	autofree char *path = NULL;
+	struct hw_err ignored;
+	struct stat st;
+
+	return cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0 &&
+	       stat(path, &st) == 0 && st.st_size > 0;
+}
+
+int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
+	   unsigned flags, struct hw_result **ret_result, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings paths = { 0 };
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	AUTO(run_done) struct run run = { 0 };
+	autoclose int lock = -1;
+	bool before;
+	int r;
+
+	if (flags & ~HW_ADD_UNDO)
+		return err_text(e, -EINVAL, "hw_add: flags 0x%x are not known",
+				flags & ~HW_ADD_UNDO);
+	r = run_init(&run, cni, conf, at, e);
+	if (r < 0)
+		return r;
+	r = prepare(&run, &paths, e);
+	if (r < 0)
+		return r;
+	r = run_lock(&run, false, &lock, e);
+	if (r < 0)
+		return r;
+	before = (flags & HW_ADD_UNDO) && attached_before(&run);
+	r = add_list(&run, &paths, &result, e);
+	if (r < 0) {
+		if (before)
+			add_detail(e, "not undone",
+				   "the cache knows an earlier ADD; run DEL first");
+		else if (flags & HW_ADD_UNDO)
+			undo(&run, result, e);
+		return r;
+	}
+	if (ret_result)
+		*ret_result = take_ptr(result);
+	return 0;
+}
+
+/* ---- DEL ----------------------------------------------------------------------- */
+
+/**
+ * run_del() - DEL of the whole network, last plugin first
+ * @prev_result: JSON text for all of them; NULL: none
+ *
+ * After a success the cache forgets the attachment; after an error it keeps
+ * it, so that DEL can be tried again.
+ *
+ * Return: 0, or a negative errno with the first error
+ */
+int run_del(const struct run *run, const char *prev_result, struct hw_err *e)
+{
+	struct hw_err ignored;
+
+	for (size_t i = run->conf->n_plugins; i-- > 0;)
+		if (run_quietly(run, i, "DEL", prev_result, e) < 0)
+			return name_plugin(run, i, "delete", e);
+	(void)cache_remove(run->cni->cache_dir, run->conf->name, &run->at, &ignored);
+	return 0;
+}
+
+static void report_damage(const struct run *run, const struct hw_err *why)
+{
+	autofree char *path = NULL;
+	struct hw_err ignored;
+
+	if (run->cni->damaged &&
+	    cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0)
+		run->cni->damaged(run->cni->damaged_ctx, path, why);
+}
+
+/**
+ * run_prev_result() - what a DEL can tell the plugins about the ADD
+ *
+ * A cache that is missing, damaged or cannot be converted is no reason to stop
+ * a DEL: the plugins then go by what they know.
+ *
+ * Return: JSON text in the network's version, to be freed; NULL: nothing
+ */
+char *run_prev_result(const struct run *run)
+{
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	struct hw_err why;
+	char *json = NULL;
+	int r;
+
+	if (!version_at_least(run->conf->version, "0.4.0"))
+		return NULL;
+	r = cache_result(run->cni->cache_dir, run->conf, &run->at, &result, &why);
+	if (r > 0)
+		r = hw_result_format(result, run->conf->version, 0, &json, &why);
+	if (r < 0)
+		report_damage(run, &why);
+	return json;
+}
+
+int hw_del(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
+	   struct hw_err *e)
+{
+	AUTO(run_done) struct run run = { 0 };
+	autofree char *prev = NULL;
+	autoclose int lock = -1;
+	int r;
+
+	r = run_init(&run, cni, conf, at, e);
+	if (r < 0)
+		return r;
+	r = run_lock(&run, false, &lock, e);
+	if (r < 0)
+		return r;
+	prev = run_prev_result(&run);
+	return run_del(&run, prev, e);
+}
+
+/* ---- CHECK --------------------------------------------------------------------- */
+
+static int cached_json(const struct run *run, char **ret_json, struct hw_err *e)
+{
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	int r;
+
+	r = cache_result(run->cni->cache_dir, run->conf, &run->at, &result, e);
+	if (r > 0)
+		r = hw_result_format(result, run->conf->version, 0, ret_json, e);
+	if (r < 0)
+		return err_ctx(e, "failed to get network \"%s\" cached result", run->conf->name);
+	return 0;
+}
+
+int hw_check(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
+	     struct hw_err *e)
+{
+	AUTO(run_done) struct run run = { 0 };
+	autofree char *prev = NULL;
+	int r;
+
+	r = run_init(&run, cni, conf, at, e);
+	if (r < 0)
+		return r;
+	if (!version_at_least(conf->version, "0.4.0"))
+		return err_text(e, -EOPNOTSUPP,
+				"configuration version \"%s\" does not support the CHECK command",
+				conf->version);
+	if (conf->disable_check)
+		return 0;
+	r = cached_json(&run, &prev, e);
+	for (size_t i = 0; r >= 0 && i < conf->n_plugins; i++)
+		r = run_quietly(&run, i, "CHECK", prev, e);
+	return r < 0 ? r : 0;
+}
