@@ -18,7 +18,7 @@ setup() {
 	c_file src/base/json/value.c '#include "base/buf.h"' '#include <jansson.h>'
 	c_file src/net/link/link.h 'struct buf;'
 	c_file src/net/link/link.c '#include "net/link/link.h"' '#include "base/buf.h"'
-	c_file src/plugins/bridge.c '#include "base/buf.h"' '#include "net/link/link.h"'
+	c_file src/plugins/bridge/bridge.c '#include "base/buf.h"' '#include "net/link/link.h"'
 	c_file examples/hello.c '#include <hawser/x.h>'
 }
 

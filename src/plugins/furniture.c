@@ -31,7 +31,7 @@
 #include "cni/lock.h"
 #include "net/link/link.h"
 #include "net/rtnl.h"
-#include "plugins/firewall.h"
+#include "plugins/firewall/firewall.h"
 
 #define NOTE_MAX    4096
 #define NAME_DIGITS 32

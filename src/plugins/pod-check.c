@@ -17,7 +17,7 @@
 #include "net/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/pod-link.h"
-#include "plugins/tuning-saved.h"
+#include "plugins/tuning/saved.h"
 
 static int find_pod_iface(const struct hw_call *call, const struct hw_iface **ret, struct hw_err *e)
 {

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/bridge/bridge.c - pods on a bridge of the host
+ *
+ * What:  a veth pair, one end the pod's interface, the other a port of a bridge
+ *        that is made when it is not there; addresses from IPAM; the bridge
+ *        itself as the pods' gateway if wanted.
+ * How:   what can be refused is refused first. Then the bridge, which is
+ *        furniture; the record; IPAM; the pair, both ends born where they
+ *        belong; the pod's interface. Nothing waits: a pair whose ends
+ *        are both up has its carrier at once, and addresses that IPAM hands out
+ *        once need no duplicate address detection.
+ * Rules: the bridge, its addresses and forwarding stay; all else belongs to the
+ *        attachment and goes with its DEL, which needs the record alone.
+ *        A previous result does not matter: this plugin begins a chain.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <hawser/plugin.h>
+
+#include "base/err.h"
+#include "base/ip.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cni/result.h"
+#include "net/iface.h"
+#include "net/link/bridge.h"
+#include "net/link/link.h"
+#include "net/rtnl.h"
+#include "plugins/bridge/bridge.h"
+#include "plugins/ipam.h"
+#include "plugins/plugins.h"
+#include "plugins/pod-link.h"
+
+#define POD_IFACE 2 /* after the bridge and the host's end */
+
+/* ---- ADD ------------------------------------------------------------------------ */
+
+static bool is_default(const struct hw_prefix *dst, int family)
+{
+	return dst->ip.family == family && dst->len == 0;
+}
+
+/* Of IPAM's routes the default one of that family, or a new one. */
+static struct hw_route *find_default_route(struct hw_result *result, int family)
+{
+	struct hw_route *route;
+
+	for (size_t i = 0; i < result->n_routes; i++)
+		if (is_default(&result->routes[i].dst, family))
+			return &result->routes[i];
+	route = hw_result_add_route(result);
+	route->dst.ip.family = (uint8_t)family;
+	return route;
+}
+
+/* Gateways that IPAM left out are the first address of the network. */
+static int complete_gateways(const struct bridge_conf *conf, struct hw_result *result,
+			     struct hw_err *e)
+{
+	char text[HW_PREFIX_TEXT];
+
+	for (size_t i = 0; i < result->n_ips; i++) {
+		struct hw_ipconf *ip = &result->ips[i];
+		struct hw_ip network = prefix_network(&ip->address);
+
+		if (!ip->gateway.family && !ip_next(&network, &ip->gateway))
+			return err_text(e, -EINVAL, "no room for a gateway in %s",
+					hw_prefix_format(&ip->address, text));
+		if (!conf->is_default_gateway)
+			continue;
+		struct hw_route *route = find_default_route(result, ip->address.ip.family);
+		if (!route->gw.family)
+			route->gw = ip->gateway;
+	}
+	return 0;
+}
+
+/* What the result says of addresses, and the host's part of it. */
+static int bridge_lease(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
+			struct link *ret_vlan_gateway, struct hw_err *e)
+{
+	const struct bridge_conf *conf = call->conf;
+
+	int r = ipam_add(call, &conf->ipam, POD_IFACE, e);
+	if (r < 0 || !call->result->n_ips || !bridge_conf_is_gateway(conf))
+		return r;
+	r = complete_gateways(conf, call->result, e);
+	if (r < 0)
+		return r;
+	if (!conf->vlan)
+		return bridge_ensure_gateways(nl, conf, call->result, bridge, e);
+	r = bridge_vlan_gateway(nl, conf, bridge, ret_vlan_gateway, e);
+	if (r < 0)
+		return r;
+	return bridge_ensure_gateways(nl, conf, call->result, ret_vlan_gateway, e);
+}
+
+/* Interfaces in upstream's order, with the addresses that they have now. */
+static int bridge_report(struct hw_call *call, const struct pod_link *l, const struct link *bridge,
+			 const struct link *vlan_gateway, struct hw_err *e)
+{
+	struct link now;
+
+	/* One that was there before us may take its address from its ports. */
+	int r = link_look(l->nl, bridge->name, &now, e);
+	if (r < 0)
+		return r;
+	pod_link_report(call, &now, NULL);
+	pod_link_report(call, &l->host, NULL);
+	pod_link_report(call, &l->pod, call->netns);
+	if (vlan_gateway->index)
+		pod_link_report(call, vlan_gateway, NULL);
+	return 0;
+}
+
+static int bridge_configure_pod(const struct hw_call *call, const struct pod_link *l,
+				struct hw_err *e)
+{
+	const struct bridge_conf *conf = call->conf;
+	struct iface_options options = {
+		.dad = conf->dad ? IFACE_DAD_ON : IFACE_DAD_OFF,
+		.notify = true,
+	};
+
+	if (conf->disable_container_interface)
+		return 0;
+	if (!str_empty(conf->ipam.type))
+		return iface_configure(l->pod_nl, l->netns_fd, &l->pod, call->result, &options, e);
+	link_set_up(l->pod_nl, &l->pod);
+	return rtnl_commit(l->pod_nl, e);
+}
+
+/* The pair, the port's VLANs, the pod's interface. */
+static int bridge_connect(struct hw_call *call, struct pod_link *l, const struct link *bridge,
+			  const struct hw_mac *mac, const struct link *vlan_gateway,
+			  struct hw_err *e)
+{
+	const struct bridge_conf *conf = call->conf;
+	struct pod_link_want want = {
+		.mtu = conf->mtu,
+		.mac = *mac,
+		.master = bridge->index,
+		.hairpin = conf->hairpin,
+		.isolated = conf->isolation,
+	};
+
+	int r = pod_link_make(l, call, &want, e);
+	if (r >= 0)
+		r = bridge_vlan_configure(l->nl, conf, &l->host, e);
+	if (r >= 0)
+		r = bridge_report(call, l, bridge, vlan_gateway, e);
+	return r < 0 ? r : bridge_configure_pod(call, l, e);
+}
+
+static int bridge_add(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
+	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
+	struct pod_link_made *made = call->made;
+	struct link bridge, vlan_gateway = { 0 };
+	struct hw_mac mac;
+
+	int r = bridge_conf_check(conf, e);
+	if (r >= 0)
+		r = bridge_conf_mac(call, &mac, e);
+	if (r >= 0)
+		r = pod_link_open(&l, call, e);
+	if (r >= 0 && bridge_vlan_wanted(conf))
+		r = bridge_vlan_supported(l.nl, e);
+	if (r >= 0)
+		r = pod_link_plan(&l, call, !str_empty(conf->ipam.type), e);
+	if (r >= 0)
+		r = bridge_ensure(l.nl, conf, &bridge, e);
+	if (r < 0)
+		return r;
+	made->filters = bridge.data.bridge.vlan_filtering;
+	hw_result_free(call->result);
+	call->result = hw_result_new();
+	r = bridge_lease(call, l.nl, &bridge, &vlan_gateway, e);
+	if (r >= 0)
+		r = bridge_connect(call, &l, &bridge, &mac, &vlan_gateway, e);
+	if (r >= 0)
+		r = pod_rules_add(call, &rules, &l.pod.mac, e);
+	if (r >= 0)
+		ipam_override_dns(call, &conf->dns);
+	return r;
+}
+
+/* ---- the other verbs ------------------------------------------------------------------- */
+
+static int bridge_del(struct hw_call *call, struct hw_err *e)
+{
+	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
+
+	return pod_link_end(call, &conf->ipam, &rules, e);
+}
+
+static int bridge_gc(struct hw_call *call, struct hw_err *e)
+{
+	const struct bridge_conf *conf = call->conf;
+
+	return ipam_pass(call, &conf->ipam, "GC", e);
+}
+
+static int unavailable(struct hw_err *e)
+{
+	autofree char *why = str_copy(e->msg);
+
+	return err_cni(e, HW_CNI_NOT_AVAILABLE, "%s", why);
+}
+
+static int bridge_status(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
+	struct link bridge;
+
+	int r = bridge_conf_check(conf, e);
+	if (r >= 0)
+		r = rtnl_open(-1, &nl, e);
+	if (r < 0)
+		return r;
+	if (bridge_vlan_wanted(conf) && bridge_vlan_supported(nl, e) < 0)
+		return unavailable(e);
+	r = bridge_find(nl, conf->bridge, &bridge, e);
+	if (r < 0 && r != -ENODEV)
+		return unavailable(e);
+	r = pod_rules_status(&rules, e);
+	return r < 0 ? r : ipam_pass(call, &conf->ipam, "STATUS", e);
+}
+
+const struct hw_plugin bridge_plugin = {
+	.size = sizeof(struct hw_plugin),
+	.name = "bridge",
+	.summary = "puts the pod on a bridge of the host",
+	.add = bridge_add,
+	.del = bridge_del,
+	.check = bridge_check,
+	.gc = bridge_gc,
+	.status = bridge_status,
+	.fields = bridge_fields,
+	.conf_size = sizeof(struct bridge_conf),
+	.record = true,
+	.made_fields = pod_link_made_fields,
+	.made_size = sizeof(struct pod_link_made),
+	.repair = pod_rules_repair,
+};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/bridge/furniture.c - the bridge itself, and the gateways' addresses on it
+ *
+ * What:  made by the first ADD, used by all, removed by `hawser-plugin uninstall`.
+ * How:   look first, so that the usual ADD changes nothing; what somebody else
+ *        has made meanwhile is as good as made by us.
+ * Rules: a bridge that we make has its MAC from the start: the kernel would give
+ *        it the lowest of its ports', which changes as pods come and go. One
+ *        that was there keeps what it has, pinned as upstream's plugin does.
+ */
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "base/err.h"
+#include "base/ip.h"
+#include "base/str.h"
+#include "net/addr.h"
+#include "net/rtnl.h"
+#include "net/sysctl.h"
+#include "plugins/bridge/bridge.h"
+#include "plugins/furniture.h"
+
+/* Of the range that everyone may use, and not of a group. */
+static struct hw_mac random_mac(void)
+{
+	struct hw_mac mac = { .len = 6 };
+
+	if (getrandom(mac.bytes, mac.len, 0) != mac.len)
+		return (struct hw_mac){ 0 };
+	mac.bytes[0] = (mac.bytes[0] & 0xfe) | 0x02;
+	return mac;
+}
+
+static int bridge_make(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
+		       struct hw_err *e)
+{
+	struct link_new new = {
+		.name = conf->bridge,
+		.kind = "bridge",
+		.mtu = conf->mtu > 0 ? (uint32_t)conf->mtu : 0,
+		.mac = random_mac(),
+		.data.bridge.vlan_filtering = bridge_vlan_wanted(conf),
+	};
+
+	int r = furniture_note("bridge", conf->bridge, &new.mac, e);
+	if (r < 0)
+		return r;
+	link_put_new(nl, &new);
+	r = rtnl_commit(nl, e);
+	if (r < 0 && r != -EEXIST)
+		return err_ctx(e, "could not add \"%s\"", conf->bridge);
+	r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	if (r < 0 || !memcmp(&new.mac, &ret_bridge->mac, sizeof(new.mac)))
+		return r;
+	/* Another ADD was faster, or the kernel chose. */
+	return furniture_note("bridge", conf->bridge, &ret_bridge->mac, e);
+}
+
+/**
+ * bridge_find() - the bridge, if there is one
+ */
+int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
+{
+	int r = link_get(nl, name, ret_bridge, e);
+	if (r < 0)
+		return r;
+	if (!str_equal(ret_bridge->kind, "bridge"))
+		return err_text(e, -EEXIST, "\"%s\" already exists but is not a bridge", name);
+	return 0;
+}
+
+/**
+ * bridge_ensure() - the bridge, there and up
+ */
+int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
+		  struct hw_err *e)
+{
+	struct hw_err ignored;
+
+	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	if (r == -ENODEV)
+		r = bridge_make(nl, conf, ret_bridge, e);
+	if (r < 0)
+		return r;
+	if (ret_bridge->accept_ra)
+		(void)sysctl_write_conf(-1, AF_INET6, conf->bridge, "accept_ra", "0", &ignored);
+	if (conf->promisc && !(ret_bridge->flags & IFF_PROMISC))
+		link_set_promisc(nl, ret_bridge, true);
+	if (!(ret_bridge->flags & IFF_UP))
+		link_set_up(nl, ret_bridge);
+	return rtnl_commit(nl, e);
+}
+
+/* ---- addresses ----------------------------------------------------------------------- */
+
+/* IPv4 has one address, IPv6 one for each network. */
+static bool is_in_the_way(const struct addr *there, const struct hw_prefix *wanted)
+{
+	return wanted->ip.family == AF_INET || prefix_overlaps(&there->prefix, wanted);
+}
+
+static int make_room(struct rtnl *nl, const struct link *link, const struct addr_list *list,
+		     const struct hw_prefix *wanted, bool force, struct hw_err *e)
+{
+	char text[HW_PREFIX_TEXT];
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (!is_in_the_way(&list->v[i], wanted))
+			continue;
+		if (!force)
+			return err_text(e, -EEXIST,
+					"\"%s\" already has an IP address different from %s",
+					link->name, hw_prefix_format(wanted, text));
+		addr_put_del(nl, link, &list->v[i].prefix);
+	}
+	int r = rtnl_commit(nl, e);
+	return r == -EADDRNOTAVAIL ? 0 : r; /* another ADD was faster */
+}
+
+static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const struct link *link,
+			  const struct hw_prefix *wanted, struct hw_err *e)
+{
+	AUTO(addr_list_done) struct addr_list list = { 0 };
+
+	int r = addr_get(nl, link, wanted->ip.family, &list, e);
+	if (r < 0 || addr_list_has(&list, wanted))
+		return r;
+	r = make_room(nl, link, &list, wanted, conf->force_address, e);
+	if (r < 0)
+		return r;
+	addr_put_add(nl, link, wanted, conf->dad ? 0 : IFA_F_NODAD);
+	r = rtnl_commit(nl, e);
+	if (r < 0 && r != -EEXIST)
+		return err_ctx(e, "could not add IP address to \"%s\"", link->name);
+	link_set_mac(nl, link, &link->mac);
+	r = rtnl_commit(nl, e);
+	return r < 0 ? err_ctx(e, "could not set bridge's mac") : 0;
+}
+
+/**
+ * bridge_ensure_gateways() - the gateways' addresses, and forwarding
+ * @link: the bridge, or the host's link in its VLAN
+ */
+int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,
+			   const struct hw_result *result, const struct link *link,
+			   struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < result->n_ips; i++) {
+		const struct hw_ipconf *ip = &result->ips[i];
+		struct hw_prefix gateway = { ip->gateway, ip->address.len };
+
+		r = ensure_address(nl, conf, link, &gateway, e);
+		if (r >= 0)
+			r = sysctl_enable_forwarding(nl, gateway.ip.family, e);
+		if (r < 0)
+			return err_ctx(e, "failed to set bridge addr");
+	}
+	return 0;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host-local/pool.h - what a configuration lets host-local hand out
+ *
+ * What:  the sets of ranges and the addresses asked for, gathered from all the
+ *        places where upstream takes them from, in its order and with its errors.
+ */
+#ifndef PLUGINS_HOST_LOCAL_POOL_H
+#define PLUGINS_HOST_LOCAL_POOL_H
+
+#include <hawser/plugin.h>
+
+#include "plugins/host-local/lease.h"
+#include "plugins/host-local/range.h"
+
+struct pool_conf {
+	struct pool_ipam {
+		struct range single; /* the older form: one range beside the other keys */
+		char *ranges;	     /* JSON: sets, each a list of ranges */
+		struct hw_list routes;
+		char *data_dir;
+		char *resolv_conf;
+	} ipam;
+	bool has_ipam;
+	struct pool_args {
+		struct pool_args_cni {
+			struct hw_strings ips;
+		} cni;
+	} args;
+	struct pool_runtime {
+		char *ranges; /* as ipam's */
+		struct hw_strings ips;
+	} runtime;
+};
+
+extern const struct hw_field pool_fields[];
+
+struct pool {
+	struct range_set *sets;
+	size_t n;
+	struct lease_list asked; /* in the order of asking */
+};
+
+/* @args: CNI_ARGS; @version: the configuration's cniVersion */
+int pool_init(struct pool *pool, const struct pool_conf *conf, const char *args,
+	      const char *version, struct hw_err *e);
+void pool_done(struct pool *pool);
+
+AUTO_VALUE_DEFINE(pool_done, struct pool);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host-local/range.c - the address ranges of host-local
+ */
+#include "plugins/host-local/range.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/ip.h"
+
+static bool range_has(const struct range *r, const struct hw_ip *ip)
+{
+	return hw_prefix_contains(&r->subnet, ip) &&
+	       (!r->start.family || ip_compare(ip, &r->start) >= 0) &&
+	       (!r->end.family || ip_compare(ip, &r->end) <= 0);
+}
+
+static bool range_overlaps(const struct range *a, const struct range *b)
+{
+	return range_has(a, &b->start) || range_has(a, &b->end) || range_has(b, &a->start) ||
+	       range_has(b, &a->end);
+}
+
+static void range_print(const struct range *r, struct buf *b)
+{
+	char start[HW_IP_TEXT], end[HW_IP_TEXT];
+
+	buf_printf(b, "%s-%s", hw_ip_format(&r->start, start), hw_ip_format(&r->end, end));
+}
+
+static int range_check_subnet(const struct range *r, struct hw_err *e)
+{
+	struct hw_ip network = prefix_network(&r->subnet);
+	char text[HW_PREFIX_TEXT];
+
+	if (!r->subnet.ip.family)
+		return err_text(e, -EINVAL, "IP <nil> not v4 nor v6");
+	if (r->subnet.len + 2u > ip_bits(&r->subnet.ip))
+		return err_text(e, -EINVAL, "Network %s too small to allocate from",
+				hw_prefix_format(&r->subnet, text));
+	if (!hw_ip_equal(&r->subnet.ip, &network))
+		return err_text(e, -EINVAL,
+				"Network has host bits set. For a subnet mask of length %d the "
+				"network address is %s",
+				r->subnet.len, hw_ip_format(&network, text));
+	return 0;
+}
+
+static int range_check_bound(const struct range *r, const char *name, const struct hw_ip *bound,
+			     struct hw_err *e)
+{
+	char text[HW_IP_TEXT], network[HW_PREFIX_TEXT];
+
+	if (range_has(r, bound))
+		return 0;
+	return err_text(e, -EINVAL, "%s %s not in network %s", name, hw_ip_format(bound, text),
+			hw_prefix_format(&r->subnet, network));
+}
+
+static int range_init(struct range *r, struct hw_err *e)
+{
+	struct hw_ip first;
+	int ret = range_check_subnet(r, e);
+
+	if (ret < 0)
+		return ret;
+	ip_next(&r->subnet.ip, &first); /* there is one: the subnet has four or more */
+	if (!r->gateway.family)
+		r->gateway = first;
+	if (r->start.family)
+		ret = range_check_bound(r, "RangeStart", &r->start, e);
+	else
+		r->start = first;
+	if (ret < 0)
+		return ret;
+	if (r->end.family)
+		return range_check_bound(r, "RangeEnd", &r->end, e);
+	r->end = prefix_last(&r->subnet);
+	if (r->end.family == AF_INET) /* the last is for broadcasts */
+		ip_prev(&r->end, &r->end);
+	return 0;
+}
+
+/**
+ * range_set_init() - check a set, and fill in what its ranges leave out
+ */
+int range_set_init(struct range_set *set, struct hw_err *e)
+{
+	if (set->n == 0)
+		return err_text(e, -EINVAL, "empty range set");
+	for (size_t i = 0; i < set->n; i++) {
+		int r = range_init(&set->v[i], e);
+		if (r < 0)
+			return r;
+		if (set->v[i].start.family != set->v[0].start.family)
+			return err_text(e, -EINVAL, "mixed address families");
+	}
+	for (size_t i = 0; i < set->n; i++)
+		for (size_t j = i + 1; j < set->n; j++) {
+			AUTO(buf_done) struct buf a = { 0 }, b = { 0 };
+
+			if (!range_overlaps(&set->v[i], &set->v[j]))
+				continue;
+			range_print(&set->v[i], &a);
+			range_print(&set->v[j], &b);
+			return err_text(e, -EINVAL, "subnets %s and %s overlap", a.data, b.data);
+		}
+	return 0;
+}
+
+/**
+ * range_set_overlaps() - is there an address that both sets have?
+ */
+bool range_set_overlaps(const struct range_set *a, const struct range_set *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t j = 0; j < b->n; j++)
+			if (range_overlaps(&a->v[i], &b->v[j]))
+				return true;
+	return false;
+}
+
+/**
+ * range_set_find() - the range that an address is in; NULL: none
+ */
+const struct range *range_set_find(const struct range_set *set, const struct hw_ip *ip)
+{
+	for (size_t i = 0; i < set->n; i++)
+		if (range_has(&set->v[i], ip))
+			return &set->v[i];
+	return NULL;
+}
+
+/**
+ * range_set_format() - a set as text
+ *
+ * Return: "A-B,C-D", to be freed by the caller
+ */
+char *range_set_format(const struct range_set *set)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	for (size_t i = 0; i < set->n; i++) {
+		if (i > 0)
+			buf_putc(&b, ',');
+		range_print(&set->v[i], &b);
+	}
+	return buf_take(&b);
+}
+
+/**
+ * range_walk_init() - begin a walk
+ * @last: the address handed out last; the walk begins behind it
+ */
+void range_walk_init(struct range_walk *w, const struct range_set *set, const struct hw_ip *last)
+{
+	const struct range *r = range_set_find(set, last);
+
+	*w = (struct range_walk){ .set = set };
+	if (r) {
+		w->at = (size_t)(r - set->v);
+		w->cur = *last;
+	}
+}
+
+static void range_walk_step(struct range_walk *w)
+{
+	const struct range *r = &w->set->v[w->at];
+
+	if (w->cur.family && ip_compare(&w->cur, &r->end) < 0) {
+		ip_next(&w->cur, &w->cur);
+		return;
+	}
+	if (w->cur.family)
+		w->at = (w->at + 1) % w->set->n;
+	w->cur = w->set->v[w->at].start;
+}
+
+/**
+ * range_walk_next() - go on to the next address, w->cur
+ *
+ * Return: its range; NULL when the walk is back where it began
+ */
+const struct range *range_walk_next(struct range_walk *w)
+{
+	for (;;) {
+		const struct range *r;
+
+		range_walk_step(w);
+		if (!w->first.family)
+			w->first = w->cur;
+		else if (hw_ip_equal(&w->cur, &w->first))
+			return NULL;
+		r = &w->set->v[w->at];
+		if (!hw_ip_equal(&w->cur, &r->gateway))
+			return r;
+	}
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/host-local/resolv.c - a resolv.conf as a result's dns
+ *
+ * As upstream reads it: # and ; begin a comment only at the start of a line, a
+ * nameserver and a domain are the first word, of several domains the last line
+ * counts, search and options take all words of all lines.
+ */
+#include "plugins/host-local/resolv.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/os/file.h"
+#include "base/str.h"
+
+#define RESOLV_MAX (1 << 20)
+#define BLANKS	   " \t\r\v\f"
+
+static void parse_line(char *line, struct hw_dns *dns)
+{
+	char *rest = line, *key = NULL, *word;
+
+	while ((word = strsep(&rest, BLANKS))) {
+		if (!*word)
+			continue;
+		if (!key && (*word == '#' || *word == ';'))
+			return;
+		if (!key) {
+			key = word;
+		} else if (str_equal(key, "search")) {
+			strings_add(&dns->search, word);
+		} else if (str_equal(key, "options")) {
+			strings_add(&dns->options, word);
+		} else if (str_equal(key, "nameserver")) {
+			strings_add(&dns->nameservers, word);
+			return;
+		} else if (str_equal(key, "domain")) {
+			free(dns->domain);
+			dns->domain = str_copy(word);
+			return;
+		}
+	}
+}
+
+/**
+ * resolv_parse() - all lines of a text
+ */
+void resolv_parse(char *text, struct hw_dns *dns)
+{
+	char *line;
+
+	while ((line = strsep(&text, "\n")))
+		parse_line(line, dns);
+}
+
+/**
+ * resolv_read() - all lines of a file
+ */
+int resolv_read(const char *path, struct hw_dns *dns, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+
+	int r = file_read(AT_FDCWD, path, RESOLV_MAX, &text, e);
+	if (r >= 0 && text.data)
+		resolv_parse(text.data, dns);
+	return r;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/portmap/conf.c - the configuration of portmap, and what it asks for
+ *
+ * How:   backend says which syntax conditions may have; all is done by our own
+ *        nftables rules. With externalSetMarkChain, too: we masquerade ourselves.
+ * Rules: what upstream's plugin refuses is refused with its text.
+ */
+#include <netinet/in.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/ip.h"
+#include "base/str.h"
+#include "plugins/portmap/portmap.h"
+
+#define AT(member)  HW_AT(struct portmap_conf, member)
+#define HAS(member) HW_HAS(struct portmap_conf, member)
+
+static const struct hw_field entry_fields[] = {
+	{ "hostPort", HW_INT, HW_AT(struct portmap_entry, host_port), .help = "port of the host" },
+	{ "containerPort", HW_INT, HW_AT(struct portmap_entry, pod_port),
+	  .help = "port of the pod" },
+	{ "protocol", HW_STRING, HW_AT(struct portmap_entry, protocol),
+	  .help = "tcp, udp or sctp" },
+	{ "hostIP", HW_STRING, HW_AT(struct portmap_entry, host_ip),
+	  .help = "address of the host; without: every one" },
+	{ 0 },
+};
+
+static const struct hw_field runtime_fields[] = {
+	{ "portMappings", HW_LIST, AT(entries), .sub = entry_fields,
+	  .size = sizeof(struct portmap_entry), .help = "which port leads where" },
+	{ 0 },
+};
+
+const struct hw_field portmap_fields[] = {
+	{ "backend", HW_STRING, AT(backend),
+	  .help = "iptables or nftables: the syntax that conditions must have; done by nftables in "
+		  "both cases" },
+	{ "snat", HW_BOOL, AT(snat), .def = "true",
+	  .help = "make host ports reachable for the pod itself, for pods of its network and by "
+		  "127.0.0.1: they are seen as the host" },
+	{ "masqAll", HW_BOOL, AT(masq_all), .help = "with snat: everybody is seen as the host" },
+	{ "markMasqBit", HW_INT, AT(mark_bit), .has = HAS(has_mark_bit), .def = "13",
+	  .help = "the bit of the packet mark that says so, 0 to 31" },
+	{ "externalSetMarkChain", HW_STRING, AT(external_chain), .has = HAS(has_external_chain),
+	  .help = "accepted: we masquerade ourselves, without this chain of iptables" },
+	{ "conditionsV4", HW_STRINGS, AT(cond4),
+	  .help = "which packets only: as in a rule of nft; of iptables -s, -d, -i, -o with !" },
+	{ "conditionsV6", HW_STRINGS, AT(cond6), .help = "the same for IPv6" },
+	{ "runtimeConfig", HW_OBJECT, 0, .sub = runtime_fields,
+	  .help = "what the runtime says (capability portMappings)" },
+	{ 0 },
+};
+
+const struct hw_field portmap_made_fields[] = {
+	{ "portMappings", HW_LIST, HW_AT(struct portmap_made, entries), .sub = entry_fields,
+	  .size = sizeof(struct portmap_entry) },
+	{ "pod4", HW_STRING, HW_AT(struct portmap_made, pod4) },
+	{ "pod6", HW_STRING, HW_AT(struct portmap_made, pod6) },
+	{ "snat", HW_BOOL, HW_AT(struct portmap_made, snat) },
+	{ "masqAll", HW_BOOL, HW_AT(struct portmap_made, masq_all) },
+	{ "markMasqBit", HW_INT, HW_AT(struct portmap_made, mark_bit) },
+	{ "conditionsV4", HW_STRING, HW_AT(struct portmap_made, cond4) },
+	{ "conditionsV6", HW_STRING, HW_AT(struct portmap_made, cond6) },
+	{ "earlier", HW_JSON, HW_AT(struct portmap_made, earlier) },
+	{ 0 },
+};
+
+/**
+ * portmap_made_done() - free what it holds
+ */
+void portmap_made_done(struct portmap_made *made)
+{
+	hw_field_clear(portmap_made_fields, made);
+}
+
+/* ---- one port -------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	uint8_t proto;
+} protocols[] = { { "tcp", IPPROTO_TCP }, { "udp", IPPROTO_UDP }, { "sctp", IPPROTO_SCTP } };
+
+static int parse_protocol(const char *name, uint8_t *ret_proto, struct hw_err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++)
+		if (strcasecmp(str_or(name, ""), protocols[i].name) == 0) {
+			*ret_proto = protocols[i].proto;
+			return 0;
+		}
+	return err_cni(e, HW_CNI_INVALID_CONFIG,
+		       "protocol \"%.50s\" of a port mapping is none of tcp, udp and sctp",
+		       str_or(name, ""));
+}
+
+/**
+ * portmap_port_parse() - understand one entry of portMappings
+ */
+int portmap_port_parse(const struct portmap_entry *entry, struct portmap_port *ret_port,
+		       struct hw_err *e)
+{
+	struct portmap_port port = { 0 };
+	int r;
+
+	if (entry->pod_port <= 0 || entry->pod_port > UINT16_MAX)
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "Invalid container port number: %d",
+			       entry->pod_port);
+	if (entry->host_port <= 0 || entry->host_port > UINT16_MAX)
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "Invalid host port number: %d",
+			       entry->host_port);
+	r = parse_protocol(entry->protocol, &port.proto, e);
+	if (r < 0)
+		return r;
+	if (!str_empty(entry->host_ip) && hw_ip_parse(entry->host_ip, &port.host, e) < 0)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "hostIP \"%.50s\" of a port mapping is no address", entry->host_ip);
+	port.host_port = (uint16_t)entry->host_port;
+	port.pod_port = (uint16_t)entry->pod_port;
+	port.family = port.host.family;
+	if (port.family && ip_is_unspecified(&port.host))
+		port.host = (struct hw_ip){ 0 };
+	*ret_port = port;
+	return 0;
+}
+
+/**
+ * portmap_applies() - does the entry lead to this address of the pod?
+ */
+bool portmap_applies(const struct portmap_entry *entry, const struct hw_prefix *pod,
+		     struct portmap_port *ret_port)
+{
+	struct hw_err torn;
+
+	return portmap_port_parse(entry, ret_port, &torn) >= 0 &&
+	       (!ret_port->family || ret_port->family == pod->ip.family);
+}
+
+/**
+ * portmap_pods() - the addresses of a pod, one per family
+ */
+size_t portmap_pods(const struct portmap_made *made, struct hw_prefix ret_pods[2])
+{
+	const char *texts[] = { made->pod4, made->pod6 };
+	struct hw_err torn;
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (texts[i] && hw_prefix_parse(texts[i], &ret_pods[n], &torn) >= 0)
+			n++;
+	return n;
+}
+
+/* ---- all together ------------------------------------------------------------------------------ */
+
+/* iptables' own keys with backend nftables, or the other way round */
+static int check_backend(const struct portmap_conf *conf, struct hw_err *e)
+{
+	bool nft = str_equal(conf->backend, "nftables");
+	const struct {
+		const char *key;
+		bool there, is_iptables;
+	} keys[] = {
+		{ "externalSetMarkChain", conf->has_external_chain, true },
+		{ "conditionsV4", conf->cond4.n && *conf->cond4.v[0],
+		  portmap_condition_is_iptables(&conf->cond4) },
+		{ "conditionsV6", conf->cond6.n && *conf->cond6.v[0],
+		  portmap_condition_is_iptables(&conf->cond6) },
+	};
+	AUTO(buf_done) struct buf wrong = { 0 };
+
+	if (str_empty(conf->backend))
+		return 0;
+	if (!nft && !str_equal(conf->backend, "iptables"))
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "unrecognized backend \"%.50s\"",
+			       conf->backend);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (keys[i].there && keys[i].is_iptables == nft)
+			buf_printf(&wrong, "%s%s", wrong.len ? " " : "", keys[i].key);
+	if (wrong.len)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "%s backend was requested but configuration contains %s-specific "
+			       "options [%s]",
+			       conf->backend, nft ? "iptables" : "nftables", wrong.data);
+	return 0;
+}
+
+/**
+ * portmap_conf_check() - refuse what upstream's plugin refuses, and what nobody understands
+ */
+int portmap_conf_check(const struct portmap_conf *conf, struct hw_err *e)
+{
+	const struct portmap_entry *entries = conf->entries.v;
+	struct portmap_port port;
+	int r = 0;
+
+	if (conf->has_mark_bit && conf->has_external_chain)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "Cannot specify externalSetMarkChain and markMasqBit");
+	if (conf->mark_bit < 0 || conf->mark_bit > 31)
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "MasqMarkBit must be between 0 and 31");
+	r = check_backend(conf, e);
+	for (size_t i = 0; r >= 0 && i < conf->entries.n; i++)
+		r = portmap_port_parse(&entries[i], &port, e);
+	return r;
+}
+
+/* On the same addresses of the host, of one family at least */
+static bool is_same_port(const struct portmap_port *a, const struct portmap_port *b)
+{
+	return a->proto == b->proto && a->host_port == b->host_port &&
+	       (!a->family || !b->family || a->family == b->family) &&
+	       hw_ip_equal(&a->host, &b->host);
+}
+
+/* Return: 1 when one of @n ports is the same */
+static int is_repeated(const struct portmap_entry *entry, const struct portmap_port *port,
+		       const struct portmap_port *ports, size_t n, struct hw_err *e)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!is_same_port(port, &ports[i]))
+			continue;
+		if (port->pod_port == ports[i].pod_port)
+			return 1;
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "host port %d/%s is to lead to port %d and to port %d of the pod",
+			       entry->host_port, entry->protocol, ports[i].pod_port,
+			       port->pod_port);
+	}
+	return 0;
+}
+
+/* Those of one family come after those of any, which they may repeat. */
+static int read_entries(const struct portmap_conf *conf, bool of_family, struct portmap_port *ports,
+			struct portmap_made *made, struct hw_err *e)
+{
+	const struct portmap_entry *in = conf->entries.v;
+	struct portmap_entry *out = made->entries.v;
+
+	for (size_t i = 0; i < conf->entries.n; i++) {
+		size_t n = made->entries.n;
+		int r = portmap_port_parse(&in[i], &ports[n], e);
+
+		if (r >= 0 && of_family != (ports[n].family != 0))
+			continue;
+		if (r >= 0)
+			r = is_repeated(&in[i], &ports[n], ports, n, e);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			continue;
+		out[n] =
+			(struct portmap_entry){ in[i].host_port, in[i].pod_port,
+						str_copy(in[i].protocol), str_copy(in[i].host_ip) };
+		made->entries.n++;
+	}
+	return 0;
+}
+
+static int read_all_entries(const struct portmap_conf *conf, struct portmap_made *made,
+			    struct hw_err *e)
+{
+	autofree struct portmap_port *ports = mem_new((conf->entries.n + 1) * sizeof(*ports));
+
+	made->entries.v = mem_new((conf->entries.n + 1) * sizeof(struct portmap_entry));
+	int r = read_entries(conf, false, ports, made, e);
+	return r < 0 ? r : read_entries(conf, true, ports, made, e);
+}
+
+/* The first of each family that is the pod's own, as far as the result tells */
+static void read_pods(const struct hw_call *call, struct portmap_made *made)
+{
+	const struct hw_result *prev = call->prev;
+	char text[HW_PREFIX_TEXT];
+
+	for (size_t i = 0; prev && i < prev->n_ips; i++) {
+		const struct hw_ipconf *ip = &prev->ips[i];
+		char **pod = ip->address.ip.family == AF_INET ? &made->pod4 : &made->pod6;
+		const struct hw_iface *iface = NULL;
+
+		if (ip->has_iface && ip->iface >= 0 && (size_t)ip->iface < prev->n_ifaces)
+			iface = &prev->ifaces[ip->iface];
+		if (*pod ||
+		    (iface && (!str_equal(iface->name, call->ifname) || str_empty(iface->sandbox))))
+			continue;
+		*pod = str_copy(hw_prefix_format(&ip->address, text));
+	}
+}
+
+/**
+ * portmap_conf_read() - what the pod is to have
+ * @made: empty before; what it holds then is to be freed by its fields in any case
+ */
+int portmap_conf_read(const struct hw_call *call, struct portmap_made *made, struct hw_err *e)
+{
+	const struct portmap_conf *conf = call->conf;
+
+	made->snat = conf->snat;
+	made->masq_all = conf->snat && conf->masq_all;
+	made->mark_bit = conf->mark_bit;
+	read_pods(call, made);
+	int r = read_all_entries(conf, made, e);
+	if (r < 0)
+		return r;
+	r = portmap_condition(&conf->cond4, AF_INET, &made->cond4, e);
+	if (r < 0)
+		return err_ctx(e, "conditionsV4");
+	r = portmap_condition(&conf->cond6, AF_INET6, &made->cond6, e);
+	return r < 0 ? err_ctx(e, "conditionsV6") : 0;
+}

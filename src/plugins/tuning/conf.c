@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/tuning/conf.c - what tuning is asked to change
+ *
+ * How:   for the hardware address the last of configuration, CNI_ARGS,
+ *        runtimeConfig and args.cni counts; for all else args.cni before the
+ *        configuration, sysctls one by one.
+ *        A key of a sysctl has all its dots turned into slashes before IFNAME
+ *        becomes the interface's name, so that a name with a dot stays whole.
+ * Rules: only what is under net/ can be changed, and only what the
+ *        administrator's list allows, where there is one: each line of it is a
+ *        regular expression (POSIX extended, and \d as in upstream's).
+ */
+#include "plugins/tuning/conf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json/value.h"
+#include "base/os/file.h"
+#include "base/str.h"
+
+#define ALLOWLIST     "/etc/cni/tuning/allowlist.conf"
+#define ALLOWLIST_MAX (1 << 20)
+
+#define KEY_FIELDS(type, member)                                                                   \
+	{ "sysctl", HW_MAP, HW_AT(type, member.sysctl),                                            \
+	  .help = "values by name, in the pod's namespace; IFNAME stands for the interface" },     \
+		{ "mac", HW_STRING, HW_AT(type, member.mac), .help = "hardware address" },         \
+		{ "promisc", HW_BOOL, HW_AT(type, member.promisc),                                 \
+		  .has = HW_HAS(type, member.has_promisc), .help = "take frames for anybody" },    \
+		{ "mtu",                                                                           \
+		  HW_INT,                                                                          \
+		  HW_AT(type, member.mtu),                                                         \
+		  .has = HW_HAS(type, member.has_mtu),                                             \
+		  .max = INT32_MAX,                                                                \
+		  .help = "largest packet; 0 leaves it" },                                         \
+		{ "allmulti", HW_BOOL, HW_AT(type, member.allmulti),                               \
+		  .has = HW_HAS(type, member.has_allmulti),                                        \
+		  .help = "take all multicast frames, or no longer" },                             \
+	{                                                                                          \
+		"txQLen", HW_INT, HW_AT(type, member.txqlen),                                      \
+			.has = HW_HAS(type, member.has_txqlen), .max = INT32_MAX,                  \
+			.help = "length of the transmit queue"                                     \
+	}
+
+struct alone {
+	struct tuning_keys keys;
+};
+
+static const struct hw_field tuning_args_cni_fields[] = {
+	KEY_FIELDS(struct alone, keys),
+	{ 0 },
+};
+
+static const struct hw_field tuning_args_fields[] = {
+	{ "cni", HW_OBJECT, HW_AT(struct tuning_args, cni), .sub = tuning_args_cni_fields,
+	  .help = "the same keys again; they count before the others" },
+	{ 0 },
+};
+
+static const struct hw_field tuning_runtime_fields[] = {
+	{ "mac", HW_STRING, HW_AT(struct tuning_runtime, mac),
+	  .help = "hardware address (capability mac)" },
+	{ 0 },
+};
+
+const struct hw_field tuning_fields[] = {
+	KEY_FIELDS(struct tuning_conf, keys),
+	{ "dataDir", HW_STRING, HW_AT(struct tuning_conf, data_dir), .def = "\"/run/cni/tuning\"",
+	  .help = "where the former values are kept" },
+	{ "args", HW_OBJECT, HW_AT(struct tuning_conf, args), .sub = tuning_args_fields },
+	{ "runtimeConfig", HW_OBJECT, HW_AT(struct tuning_conf, runtime),
+	  .sub = tuning_runtime_fields },
+	{ 0 },
+};
+
+/* ---- sysctls ---------------------------------------------------------------------------- */
+
+/* "net.ipv4.conf.IFNAME.x" to "net/ipv4/conf/eth0/x"; parts that are empty count for nothing. */
+static int sysctl_path_of(const char *key, const char *ifname, char **ret_path, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf named = { 0 }, path = { 0 };
+	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
+	autofree char *slashes = str_copy(key);
+	char *at;
+
+	for (char *c = slashes; *c; c++)
+		*c = *c == '.' ? '/' : *c;
+	at = strstr(slashes, "IFNAME");
+	buf_add(&named, slashes, at ? (size_t)(at - slashes) : strlen(slashes));
+	if (at)
+		buf_printf(&named, "%s%s", ifname, at + strlen("IFNAME"));
+	strings_split(str_or(named.data, ""), '/', &parts);
+	for (size_t i = 0; i < parts.n; i++)
+		if (!str_empty(parts.v[i]))
+			buf_printf(&path, "%s%s", path.len ? "/" : "", parts.v[i]);
+	if (!str_starts(str_or(path.data, ""), "net/"))
+		return err_text(e, -EINVAL, "invalid net sysctl key: \"%s\"",
+				str_or(named.data, ""));
+	*ret_path = buf_take(&path);
+	return 0;
+}
+
+static struct tuning_sysctl *find_sysctl(struct tuning *t, const char *key)
+{
+	for (size_t i = 0; i < t->n_sysctls; i++)
+		if (str_equal(t->sysctls[i].key, key))
+			return &t->sysctls[i];
+	return NULL;
+}
+
+static int add_sysctls(struct tuning *t, const struct hw_map *map, const char *ifname,
+		       struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < map->n; i++) {
+		struct tuning_sysctl *s = find_sysctl(t, map->keys[i]);
+
+		if (s) {
+			s->value = map->values[i];
+			continue;
+		}
+		t->sysctls = mem_resize(t->sysctls, t->n_sysctls + 1, sizeof(*s));
+		s = &t->sysctls[t->n_sysctls++];
+		*s = (struct tuning_sysctl){ .key = map->keys[i], .value = map->values[i] };
+		r = sysctl_path_of(s->key, ifname, &s->path, e);
+	}
+	return r;
+}
+
+/*
+ * Nothing that is read with a table can tell that a key was there twice, so this looks at the text
+ * once more. It is JSON, as others have found out before; only strings and depth matter.
+ */
+static const char *skip_string(const char *at, char **ret_text)
+{
+	const char *begin = ++at;
+
+	while (*at && *at != '"')
+		at += at[0] == '\\' && at[1] ? 2 : 1;
+	*ret_text = str_ncopy(begin, (size_t)(at - begin));
+	return *at ? at + 1 : at;
+}
+
+static int refuse_duplicates(const char *at, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings seen = { 0 };
+	bool inside = false;
+	int depth = 0;
+
+	while (*at) {
+		autofree char *text = NULL;
+
+		depth += *at == '{' || *at == '[';
+		depth -= *at == '}' || *at == ']';
+		if (*at != '"') {
+			at++;
+			continue;
+		}
+		at = skip_string(at, &text);
+		if (at[strspn(at, " \t\r\n")] != ':')
+			continue;
+		if (depth == 1)
+			inside = value_same_key(text, "sysctl");
+		else if (depth == 2 && inside && strings_has(&seen, text))
+			return err_text(e, -EINVAL,
+					"failed to load netconf: duplicated sysctl keys are not "
+					"allowed: \"%s\"",
+					text);
+		else if (depth == 2 && inside)
+			strings_add(&seen, text);
+	}
+	return 0;
+}
+
+/* ---- all together ------------------------------------------------------------------------- */
+
+static void take_keys(struct tuning *t, const struct tuning_keys *keys)
+{
+	if (keys->has_promisc)
+		t->promisc = keys->promisc;
+	if (keys->has_mtu)
+		t->mtu = keys->mtu;
+	if (keys->has_allmulti)
+		t->allmulti = keys->allmulti;
+	if (keys->has_txqlen)
+		t->txqlen = keys->txqlen;
+	t->has_allmulti |= keys->has_allmulti;
+	t->has_txqlen |= keys->has_txqlen;
+}
+
+static int choose_mac(struct tuning *t, const struct tuning_conf *conf, const char *args,
+		      struct hw_err *e)
+{
+	static const char *const keys[] = { "MAC", NULL };
+	AUTO(hw_strings_free) struct hw_strings values = { 0 };
+
+	int r = hw_args_parse(args, keys, &values, e);
+	if (r < 0)
+		return r;
+	const char *sources[] = { conf->args.cni.mac, conf->runtime.mac, values.v[0],
+				  conf->keys.mac };
+	for (size_t i = 0; i < ARRAY_SIZE(sources) && !t->mac_text; i++)
+		if (!str_empty(sources[i]))
+			t->mac_text = str_copy(sources[i]);
+	if (t->mac_text && hw_mac_parse(t->mac_text, &t->mac, e) < 0)
+		return err_ctx(e, "invalid args %s for MAC addr", t->mac_text);
+	return 0;
+}
+
+/**
+ * tuning_init() - what a call asks for, from all its sources
+ * @t: to be ended by tuning_done() in any case
+ */
+int tuning_init(struct tuning *t, const struct hw_call *call, struct hw_err *e)
+{
+	const struct tuning_conf *conf = call->conf;
+
+	*t = (struct tuning){ 0 };
+	int r = refuse_duplicates(call->input, e);
+	if (r >= 0)
+		r = choose_mac(t, conf, call->args, e);
+	if (r >= 0)
+		r = add_sysctls(t, &conf->keys.sysctl, call->ifname, e);
+	if (r >= 0)
+		r = add_sysctls(t, &conf->args.cni.sysctl, call->ifname, e);
+	take_keys(t, &conf->keys);
+	take_keys(t, &conf->args.cni);
+	return r;
+}
+
+/**
+ * tuning_done() - free what it holds
+ */
+void tuning_done(struct tuning *t)
+{
+	for (size_t i = 0; i < t->n_sysctls; i++)
+		free(t->sysctls[i].path);
+	free(t->sysctls);
+	free(t->mac_text);
+	*t = (struct tuning){ 0 };
+}
+
+/**
+ * tuning_has_attributes() - is the interface itself to be changed?
+ */
+bool tuning_has_attributes(const struct tuning *t)
+{
+	return t->mac.len || t->promisc || t->mtu || t->has_allmulti || t->has_txqlen;
+}
+
+/* ---- the administrator's list --------------------------------------------------------------- */
+
+/* Return: 1 when there is a list */
+static int read_allowed(struct hw_strings *ret_lines, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
+
+	int r = file_read(AT_FDCWD, ALLOWLIST, ALLOWLIST_MAX, &text, e);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	strings_split(str_or(text.data, ""), '\n', &lines);
+	for (size_t i = 0; i < lines.n; i++) {
+		char *line = lines.v[i] + strspn(lines.v[i], " \t\r");
+
+		for (size_t n = strlen(line); n > 0 && strchr(" \t\r", line[n - 1]); n--)
+			line[n - 1] = '\0';
+		if (*line)
+			strings_add(ret_lines, line);
+	}
+	return 1;
+}
+
+static int is_match(const char *pattern, const char *key, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf posix = { 0 };
+	regex_t re;
+
+	for (const char *c = pattern; *c; c++) {
+		if (c[0] == '\\' && c[1] == 'd') {
+			buf_puts(&posix, "[0-9]");
+			c++;
+		} else {
+			buf_putc(&posix, *c);
+			if (c[0] == '\\' && c[1])
+				buf_putc(&posix, *++c);
+		}
+	}
+	if (regcomp(&re, str_or(posix.data, ""), REG_EXTENDED | REG_NOSUB) != 0)
+		return err_text(e, -EINVAL, "%s: not a regular expression: %.200s", ALLOWLIST,
+				pattern);
+	int r = regexec(&re, key, 0, NULL, 0) == 0;
+	regfree(&re);
+	return r;
+}
+
+static int is_allowed(const char *key, const struct hw_strings *lines, struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < lines->n; i++)
+		r = is_match(lines->v[i], key, e);
+	return r;
+}
+
+static char *join(const struct hw_strings *lines)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	for (size_t i = 0; i < lines->n; i++)
+		buf_printf(&b, "%s%s", i ? " " : "", lines->v[i]);
+	return buf_take(&b);
+}
+
+/**
+ * tuning_check_allowed() - do all sysctls match the administrator's list?
+ */
+int tuning_check_allowed(const struct tuning *t, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
+	int r = t->n_sysctls ? read_allowed(&lines, e) : 0;
+
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; r > 0 && i < t->n_sysctls; i++) {
+		autofree char *list = join(&lines);
+
+		r = is_allowed(t->sysctls[i].key, &lines, e);
+		if (r == 0)
+			return err_text(e, -EPERM,
+					"Sysctl %s is not allowed. Only the following sysctls are "
+					"allowed: [%s]",
+					t->sysctls[i].key, list);
+	}
+	return r < 0 ? r : 0;
+}
