@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #define DEPTH 32
 

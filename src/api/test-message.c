@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "api/cri-v1.pb-c.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 static void there_and_back(void **state)
 {

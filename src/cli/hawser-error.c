@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/text.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 struct report {
 	char *code, *msg, *hint;

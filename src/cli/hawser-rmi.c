@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "cli/hawser.h"
 #include "cli/text.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 static int remove_image(struct cli *cli, const char *id, struct hw_err *e)
 {

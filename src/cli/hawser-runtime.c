@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cli/text.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #define TIMEOUT_SHORT 60
 #define TIMEOUT_LONG  3600

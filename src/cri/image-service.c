@@ -17,7 +17,7 @@
 #include "cri/daemon.h"
 #include "cri/pull-service.h"
 #include "cri/service.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #define STREAM_PIECE 200 /* images of one message */
 

@@ -12,7 +12,7 @@
 #include "cri/helper.h"
 #include "cri/pull-service.h"
 #include "image/load.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 static const char *format_of(const Hawser__V1__LoadRequest *first)
 {

@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #define CODES (STATUS_UNAUTHENTICATED + 1)
 

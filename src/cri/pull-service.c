@@ -22,7 +22,7 @@
 #include "cri/save-service.h"
 #include "cri/verify-service.h"
 #include "image/pull.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 /* ---- how pulls are done ------------------------------------------------------------- */
 

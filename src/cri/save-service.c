@@ -11,7 +11,7 @@
 #include "cri/daemon.h"
 #include "cri/helper.h"
 #include "image/save.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 static int send_piece(void *ctx, const void *data, size_t len, struct hw_err *e)
 {

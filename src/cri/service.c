@@ -11,7 +11,7 @@
 #include "api/call.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 struct service {
 	struct daemon *daemon;

@@ -24,7 +24,7 @@
 #include "image/pull.h"
 #include "image/reference.h"
 #include "image/verify.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 /* One call. */
 struct verifier {

@@ -13,7 +13,7 @@
 
 #include "base/list.h"
 #include "rpc/call.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 #include "rpc/workers.h"
 
 struct rpc_message {

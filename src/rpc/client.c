@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "rpc/grpc.h"
+#include "rpc/grpc/grpc.h"
 #include "rpc/socket.h"
 
 #define READ_SIZE (16 << 10)

@@ -6,7 +6,7 @@
  *        direction; several streams may be open at a time.
  * Rules: for one thread at a time. Every function waits at most until the
  *        deadline of its call (base/time.h). What the server says comes back as
- *        an error of HW_DOMAIN_GRPC (rpc/grpc-status.h) with the server's text.
+ *        an error of HW_DOMAIN_GRPC (rpc/grpc/status.h) with the server's text.
  *        A connection that was lost, or that the server drains, is made anew by
  *        the next call; no call is made twice.
  *

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #define COUNT_SIZE_MAX (32 << 20)
 

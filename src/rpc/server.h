@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "rpc/call.h"
-#include "rpc/grpc.h"
+#include "rpc/grpc/grpc.h"
 
 struct rpc_server;
 struct uv_loop_s;

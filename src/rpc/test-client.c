@@ -25,7 +25,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 #include "rpc/socket.h"
 
 #define LONG 60000 /* ms: reached only when something is broken */

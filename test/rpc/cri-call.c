@@ -16,7 +16,7 @@
 #include "api/cri-v1.pb-c.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #define TIMEOUT 60000 /* ms */
 

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "rpc/client.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #define SHOW 100
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/frame.c - messages in a stream of bytes: a flag, a length, the message
+ * rpc/grpc/frame.c - messages in a stream of bytes: a flag, a length, the message
  */
-#include "rpc/frame.h"
+#include "rpc/grpc/frame.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 void frame_done(struct frame *f)
 {

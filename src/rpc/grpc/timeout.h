@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/timeout.h - grpc-timeout: at most eight digits and a unit, "100m"
+ * rpc/grpc/timeout.h - grpc-timeout: at most eight digits and a unit, "100m"
  */
-#ifndef RPC_TIMEOUT_H
-#define RPC_TIMEOUT_H
+#ifndef RPC_GRPC_TIMEOUT_H
+#define RPC_GRPC_TIMEOUT_H
 
 #include <stdbool.h>
 #include <stdint.h>

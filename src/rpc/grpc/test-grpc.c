@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-grpc.c - a client and a server that are fed with each other's bytes
+ * rpc/grpc/test-grpc.c - a client and a server that are fed with each other's bytes
  *
  * How:   each side writes what happens to it into a text; pump() carries bytes
  *        to and fro until nobody has any. The clock is a number. Where our own
  *        client is too well-behaved, a bare nghttp2 session takes its place.
  */
-#include "rpc/grpc.h"
+#include "rpc/grpc/grpc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/header.c - the headers of one call that mean something to gRPC
+ * rpc/grpc/header.c - the headers of one call that mean something to gRPC
  *
  * How:   a table from names to what is kept of them. HTTP/2's own rules (lower
  *        case, order, doubled pseudo headers) are nghttp2's to enforce.
  */
-#include "rpc/header.h"
+#include "rpc/grpc/header.h"
 
 #include <string.h>
 
 #include "base/str.h"
 #include "base/time.h"
-#include "rpc/grpc-status.h"
-#include "rpc/timeout.h"
+#include "rpc/grpc/status.h"
+#include "rpc/grpc/timeout.h"
 
 #define HTTP_OK			200
 #define HTTP_METHOD_NOT_ALLOWED 405

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc.c - one gRPC connection, either side of it, without I/O
+ * rpc/grpc/grpc.c - one gRPC connection, either side of it, without I/O
  *
  * How:   an nghttp2 session; its callbacks find the call of a stream and hand
- *        on what came. The calls themselves are in grpc-call.c.
+ *        on what came. The calls themselves are in call.c.
  * Rules: windows are opened by hand. The connection's always, at once: one call
  *        whose owner is slow must not stop the others; a call's own as its
  *        messages are taken.
@@ -11,7 +11,7 @@
  *        end (its limits are on unless asked otherwise). Answers to a peer that
  *        does not read are counted here: grpc_is_full().
  */
-#include "rpc/grpc-call.h"
+#include "rpc/grpc/call.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc-status.h - how a gRPC call ended: a code, and a text for people
+ * rpc/grpc/status.h - how a gRPC call ended: a code, and a text for people
  *
  * What:  the codes; struct hw_err into a code and back; what an HTTP or HTTP/2
  *        error means as a code; the text as it travels in grpc-message.
  * Rules: in struct hw_err a code is e->wire in the domain HW_DOMAIN_GRPC; any
- *        other error has the code of its errno, from the one table in grpc-status.c.
+ *        other error has the code of its errno, from the one table in status.c.
  */
 #ifndef RPC_GRPC_STATUS_H
 #define RPC_GRPC_STATUS_H

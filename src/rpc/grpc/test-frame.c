@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-frame.c - messages cut out of bytes
+ * rpc/grpc/test-frame.c - messages cut out of bytes
  */
-#include "rpc/frame.h"
+#include "rpc/grpc/frame.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 static const uint8_t three[] = "\0\0\0\0\3abc"
 			       "\0\0\0\0\0"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-timeout.c - grpc-timeout, read and written
+ * rpc/grpc/test-timeout.c - grpc-timeout, read and written
  */
-#include "rpc/timeout.h"
+#include "rpc/grpc/timeout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

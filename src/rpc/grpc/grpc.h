@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc.h - one gRPC connection, either side of it, without I/O
+ * rpc/grpc/grpc.h - one gRPC connection, either side of it, without I/O
  *
  * What:  bytes in, events out, bytes to send out. HTTP/2 is nghttp2's; message
  *        framing, headers, deadlines, status and limits are added here.
@@ -20,8 +20,8 @@
  *	grpc_send, then grpc_finish           over     with the server's status
  *	over     nobody waits any more        grpc_cancel
  */
-#ifndef RPC_GRPC_H
-#define RPC_GRPC_H
+#ifndef RPC_GRPC_GRPC_H
+#define RPC_GRPC_GRPC_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 struct grpc;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc-call.c - one call on a gRPC connection: headers, messages, status
+ * rpc/grpc/call.c - one call on a gRPC connection: headers, messages, status
  *
  * How:   in: header fields and bytes come from grpc.c; frame.c cuts the bytes
  *        into messages, which go to the owner. out: messages wait in a queue that
@@ -19,7 +19,7 @@
  *        stream is gone already, which its close tells: their results are not
  *        looked at.
  */
-#include "rpc/grpc-call.h"
+#include "rpc/grpc/call.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -30,7 +30,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "rpc/timeout.h"
+#include "rpc/grpc/timeout.h"
 
 #define HTTP_OK 200
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-grpc-status.c - codes, and the text that travels with them
+ * rpc/grpc/test-grpc-status.c - codes, and the text that travels with them
  */
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

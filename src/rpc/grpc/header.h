@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/header.h - the headers of one call that mean something to gRPC
+ * rpc/grpc/header.h - the headers of one call that mean something to gRPC
  *
  * What:  takes the header fields of one direction as they come, trailers too,
  *        keeps what matters, and judges a request.
  * Rules: metadata of others (traceparent, user-agent) is counted and dropped.
  *        Starts with header_init().
  */
-#ifndef RPC_HEADER_H
-#define RPC_HEADER_H
+#ifndef RPC_GRPC_HEADER_H
+#define RPC_GRPC_HEADER_H
 
 #include <stdbool.h>
 #include <stddef.h>

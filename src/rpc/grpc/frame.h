@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/frame.h - messages in a stream of bytes: a flag, a length, the message
+ * rpc/grpc/frame.h - messages in a stream of bytes: a flag, a length, the message
  *
  * What:  cuts bytes, as they come, into messages. Length-Prefixed-Message of
  *        PROTOCOL-HTTP2.md: one byte that says "compressed", four of length, in
@@ -8,8 +8,8 @@
  * Rules: what a length claims is not believed: memory grows with the bytes that
  *        came. Starts zeroed except for max.
  */
-#ifndef RPC_FRAME_H
-#define RPC_FRAME_H
+#ifndef RPC_GRPC_FRAME_H
+#define RPC_GRPC_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/fuzz-grpc.c - any bytes, as a server or as a client gets them
+ * rpc/grpc/fuzz-grpc.c - any bytes, as a server or as a client gets them
  *
  * How:   the first byte chooses the side and what the owner of the calls does
  *        with them; of the rest, each piece begins with a byte that says how long
@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "rpc/grpc.h"
+#include "rpc/grpc/grpc.h"
 
 #define OWN_CALLS 3
 #define SECOND	  1000000000LL

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-header.c - what is kept of headers, and which requests are refused
+ * rpc/grpc/test-header.c - what is kept of headers, and which requests are refused
  */
-#include "rpc/header.h"
+#include "rpc/grpc/header.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/time.h"
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #define MOST 1000
 

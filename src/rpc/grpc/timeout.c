@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/timeout.c - grpc-timeout: at most eight digits and a unit, "100m"
+ * rpc/grpc/timeout.c - grpc-timeout: at most eight digits and a unit, "100m"
  */
-#include "rpc/timeout.h"
+#include "rpc/grpc/timeout.h"
 
 #include <inttypes.h>
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc-status.c - how a gRPC call ended: a code, and a text for people
+ * rpc/grpc/status.c - how a gRPC call ended: a code, and a text for people
  *
  * How:   tables. The one of errnos is read in both directions: the first row of
  *        a code is the errno that stands for it.
  */
-#include "rpc/grpc-status.h"
+#include "rpc/grpc/status.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc-call.h - what grpc.c, the connection, and grpc-call.c, one call, know of each other
+ * rpc/grpc/call.h - what grpc.c, the connection, and call.c, one call, know of each other
  *
  * A call lives as long as its HTTP/2 stream, which may be longer than its owner
  * is told of it: a refused one is never its owner's, a finished one still sends.
@@ -11,9 +11,9 @@
 #include <nghttp2/nghttp2.h>
 
 #include "base/list.h"
-#include "rpc/frame.h"
-#include "rpc/grpc.h"
-#include "rpc/header.h"
+#include "rpc/grpc/frame.h"
+#include "rpc/grpc/grpc.h"
+#include "rpc/grpc/header.h"
 
 #define GRPC_WINDOW   (1 << 20)		  /* what a peer may send of one call unasked */
 #define GRPC_WINDOWS  (8 << 20)		  /* of all calls together, on the way */
@@ -57,7 +57,7 @@ struct call {
 	char *text;
 };
 
-/* ---- grpc-call.c: called by the connection ------------------------------------------ */
+/* ---- call.c: called by the connection ------------------------------------------ */
 
 struct call *call_new(struct grpc *g);
 void call_free(struct call *c);
