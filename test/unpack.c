@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test/unpack.c - src/image/fetch on the command line, for test_unpack.py
+ * test/unpack.c - src/fetch on the command line, for test_unpack.py
  *
  *	unpack [OPTION...] ROOT <ARCHIVE      unpack; the result as JSON; with --below for
  *	                                      each layer below, inherit from them
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "image/fetch/inherit.h"
-#include "image/fetch/rebuild.h"
-#include "image/fetch/unpacker.h"
+#include "fetch/layer/rebuild.h"
+#include "fetch/unpack/implied.h"
+#include "fetch/unpacker.h"
 
 struct arguments {
 	struct unpacker unpacker;

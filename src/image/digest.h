@@ -4,7 +4,7 @@
  *
  * What:  check them as text, and make the SHA-256 kind of small things: a
  *        manifest, a configuration, a chain of layers.
- * Not:   layers, which are large, are hashed in image/fetch with OpenSSL.
+ * Not:   layers, which are large, are hashed in fetch with OpenSSL.
  */
 #ifndef IMAGE_DIGEST_H
 #define IMAGE_DIGEST_H

@@ -8,7 +8,7 @@
  *	ROOT/lock                  one instance at a time
  *	ROOT/images.db             what there is, with manifests and configurations
  *	ROOT/layers/HEX/root/      the files of a layer, as overlayfs wants them
- *	ROOT/layers/HEX/recipe     to make its archive again (image/fetch/recipe.h)
+ *	ROOT/layers/HEX/recipe     to make its archive again (fetch/recipe/recipe.h)
  *	ROOT/layers/HEX/blob       its archive as it came, where that is kept
  *	ROOT/tmp/N/                a layer that is being made
  *	ROOT/gone/N/               what is being deleted

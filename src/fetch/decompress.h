@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/decompress.h - the archive of a layer out of its blob: gzip, zstd or plain
+ *
+ * What:  bytes in, bytes out. What they are is seen from the first of them, as
+ *        every runtime does: media types are wrong too often.
+ * Rules: several gzip members or zstd frames are one stream. A stream that does
+ *        not end, or has something else behind it, is an error.
+ *        Memory is bounded: a zstd window of 128 MiB (as zstd's own default) is
+ *        the most that a blob can ask for.
+ */
+#ifndef FETCH_DECOMPRESS_H
+#define FETCH_DECOMPRESS_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+struct expand;
+
+struct expand *expand_new(int (*out)(void *ctx, const void *data, size_t len, struct hw_err *e),
+			  void *ctx);
+void expand_free(struct expand *x);
+int expand_feed(struct expand *x, const void *data, size_t len, struct hw_err *e);
+int expand_finish(struct expand *x, struct hw_err *e);
+
+AUTO_DEFINE(expand_free, struct expand);
+
+#endif

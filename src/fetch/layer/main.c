@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/layer/main.c - hawser-layer: what the daemon wants to know of a stored layer
+ *
+ * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/verify-report.h)
+ *        hawser-layer verify-blob DIR DIGEST  the same of the blob, where that was kept
+ *        hawser-layer archive DIR  prints the layer's archive, byte for byte
+ *        hawser-layer blob DIR DIGEST  prints it as it came, where that was kept
+ *        DIR has root/, recipe and perhaps blob, as image/store.h says. It is not for people.
+ * Rules: exit status 0, or 1 with the reason on standard error.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "fetch/layer/rebuild.h"
+#include "fetch/recipe/recipe.h"
+#include "fetch/sha256.h"
+#include "image/verify-report.h"
+
+#define CHUNK (256 << 10)
+
+struct layer {
+	int root, recipe;
+};
+
+static int open_layer(const char *dir, struct layer *ret, struct hw_err *e)
+{
+	autofree char *root = str_printf("%s/root", dir), *recipe = str_printf("%s/recipe", dir);
+
+	ret->recipe = -1;
+	ret->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (ret->root < 0)
+		return err_set(e, -errno, "open %s", root);
+	ret->recipe = open(recipe, O_RDONLY | O_CLOEXEC);
+	return ret->recipe < 0 ? err_set(e, -errno, "open %s", recipe) : 0;
+}
+
+/* ---- verify ------------------------------------------------------------------------- */
+
+/* Names come from archives and may be any bytes, a report is UTF-8. */
+static char *clean(const char *text)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	while (*text) {
+		size_t n = str_utf8(text);
+
+		if (n > 0)
+			buf_add(&b, text, n);
+		else
+			buf_printf(&b, "\\x%02x", (unsigned char)*text);
+		text += n ? n : 1;
+	}
+	return buf_take(&b);
+}
+
+static void note(struct verify_report *report, const char *path, const char *why)
+{
+	autofree char *text = str_printf("%s: %s", path, why);
+	autofree char *cleaned = clean(text);
+
+	report->n_damaged++;
+	if (report->damaged.n < VERIFY_NAMED_MAX)
+		strings_add(&report->damaged, cleaned);
+}
+
+static int on_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
+{
+	(void)e;
+	note(ctx, path, why);
+	return 0;
+}
+
+static int count_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+{
+	(void)ctx;
+	(void)data;
+	(void)len;
+	(void)e;
+	return 0;
+}
+
+static int count_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
+{
+	struct verify_report *report = ctx;
+
+	(void)e;
+	report->files++;
+	for (size_t i = 0; i < file->n_pieces; i++)
+		report->bytes += file->pieces[i].len;
+	return 0;
+}
+
+static int count_end(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
+{
+	(void)ctx;
+	(void)size;
+	(void)sum;
+	(void)e;
+	return 0;
+}
+
+/* A recipe that cannot be read is damage too. */
+static void look(const struct layer *layer, struct verify_report *report)
+{
+	static const struct recipe_sink counter = { count_other, count_file, count_end };
+	struct hw_err e;
+
+	if (recipe_read(layer->recipe, &counter, report, &e) < 0 ||
+	    lseek(layer->recipe, 0, SEEK_SET) < 0 ||
+	    rebuild_verify(layer->recipe, layer->root, on_damaged, report, &e) < 0)
+		note(report, "the recipe", e.msg);
+}
+
+static int print(const struct verify_report *report, struct hw_err *e)
+{
+	autofree char *json = hw_field_encode(verify_fields, report, 0);
+
+	return file_write_fd(STDOUT_FILENO, json, strlen(json), e);
+}
+
+static int verify(char **args, struct hw_err *e)
+{
+	AUTO(verify_report_done) struct verify_report report = { 0 };
+	struct layer layer;
+	int r = open_layer(args[0], &layer, e);
+
+	if (r < 0)
+		return r;
+	look(&layer, &report);
+	return print(&report, e);
+}
+
+/* ---- archive ------------------------------------------------------------------------ */
+
+static int archive(char **args, struct hw_err *e)
+{
+	struct layer layer;
+	int r = open_layer(args[0], &layer, e);
+
+	return r < 0 ? r : rebuild_archive(layer.recipe, layer.root, STDOUT_FILENO, e);
+}
+
+/* ---- blob --------------------------------------------------------------------------- */
+
+/* Return: bytes of it that went on, unless @out is -1; 0: the end */
+static ssize_t pass_some(int fd, int out, struct sha256 *hash, char *chunk, struct hw_err *e)
+{
+	ssize_t n;
+
+	do
+		n = read(fd, chunk, CHUNK);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_set(e, -errno, "read the blob");
+	sha256_add(hash, chunk, (size_t)n);
+	return out >= 0 && file_write_fd(out, chunk, (size_t)n, e) < 0 ? e->code : n;
+}
+
+/* Whether it is right is known at its end: -EBADMSG, it is not. */
+static int pass_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
+{
+	AUTO(sha256_free) struct sha256 *hash = sha256_new();
+	autofree char *path = str_printf("%s/blob", args[0]), *chunk = mem_new(CHUNK);
+	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint8_t sum[DIGEST_SIZE];
+	char digest[DIGEST_TEXT];
+	ssize_t n;
+
+	if (fd < 0)
+		return err_set(e, -errno, "open %s", path);
+	while ((n = pass_some(fd, out, hash, chunk, e)) > 0)
+		*ret_bytes += n;
+	if (n < 0)
+		return (int)n;
+	sha256_end(hash, sum);
+	digest_format(sum, digest);
+	if (!str_equal(digest, args[1]))
+		return err_text(e, -EBADMSG, "%s: its digest is %s", path, digest);
+	return 0;
+}
+
+static int blob(char **args, struct hw_err *e)
+{
+	int64_t bytes = 0;
+
+	return pass_blob(args, STDOUT_FILENO, &bytes, e);
+}
+
+static int verify_blob(char **args, struct hw_err *e)
+{
+	AUTO(verify_report_done) struct verify_report report = { .files = 1 };
+	int r = pass_blob(args, -1, &report.bytes, e);
+
+	if (r == -EBADMSG || r == -ENOENT || r == -EIO)
+		note(&report, "the blob that was kept", e->msg);
+	else if (r < 0)
+		return r;
+	return print(&report, e);
+}
+
+static const struct {
+	const char *name;
+	int n_args;
+	int (*run)(char **args, struct hw_err *e);
+} commands[] = {
+	{ "verify", 1, verify },
+	{ "verify-blob", 2, verify_blob },
+	{ "archive", 1, archive },
+	{ "blob", 2, blob },
+};
+
+int main(int argc, char **argv)
+{
+	struct hw_err e;
+
+	file_fill_standard(O_PATH);
+	for (size_t i = 0; argc > 2 && i < ARRAY_SIZE(commands); i++) {
+		if (!str_equal(argv[1], commands[i].name) || argc - 2 != commands[i].n_args)
+			continue;
+		if (commands[i].run(argv + 2, &e) == 0)
+			return EXIT_SUCCESS;
+		fprintf(stderr, "hawser-layer: %s\n", e.msg);
+		return EXIT_FAILURE;
+	}
+	fprintf(stderr,
+		"usage: hawser-layer verify|archive DIR, or blob|verify-blob DIR DIGEST; it is for "
+		"hawser-cri to start\n");
+	return EXIT_FAILURE;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/layer/verify-tree.c - is what lies below a root what an archive has put there?
+ *
+ * How:   the sink of a tar reader. A member is compared when it comes, except for
+ *        folders and whiteouts, which later members may change: those are compared
+ *        when all is known, on a walk through the tree. For that each name is
+ *        noted with the inode of its folder, since a member's path may lead
+ *        through links:
+ *
+ *	name is of       and is to be
+ *	WHITEOUT         a device 0:0
+ *	IMPLIED          a folder, with whatever it has from the layers below
+ *	FOLDER           a folder, as its last member has it
+ *	OTHER            there; it has been compared
+ */
+#include "fetch/layer/verify-tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/map.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "fetch/layer/verify-member.h"
+#include "fetch/tar/tar.h"
+#include "fetch/unpack/path.h"
+#include "fetch/unpack/tree.h"
+
+#define KEY (NAME_MAX + 32)
+
+enum kind { WHITEOUT, IMPLIED, FOLDER, OTHER };
+
+struct name {
+	enum kind kind; /* the greatest of those that were said */
+	bool hides;	/* a whiteout was one of them */
+	bool seen;
+	mode_t mode; /* of a folder */
+	uid_t uid;
+	gid_t gid;
+	char path[];
+};
+
+struct check {
+	int root;
+	check_damaged *damaged;
+	void *ctx;
+	struct tar *tar;
+	struct map *names;	   /* by key_of(): struct name */
+	struct map *ways;	   /* folders of members, whose own folders are noted */
+	struct map *opaque;	   /* inodes of folders */
+	struct name *top;	   /* the root, when a member speaks of it */
+	struct hw_strings folders; /* that are to be walked through */
+	/* the folder that was looked at last; -1: none */
+	int dir;
+	ino_t ino;
+	char dir_path[PATH_SIZE];
+	/* the member at hand; NULL: none */
+	const struct tar_entry *entry;
+	char path[PATH_SIZE];
+	bool told; /* it is damaged, and that was said */
+};
+
+static int tell(struct check *c, const char *path, const char *why, struct hw_err *e)
+{
+	return c->damaged(c->ctx, *path ? path : "/", why, e);
+}
+
+static int tell_member(struct check *c, const char *why, struct hw_err *e)
+{
+	c->told = true;
+	return tell(c, c->path, why, e);
+}
+
+/* ---- names that are to be there ------------------------------------------------ */
+
+static void key_of(ino_t folder, const char *name, char ret_key[KEY])
+{
+	snprintf(ret_key, KEY, "%llx/%s", (unsigned long long)folder, name);
+}
+
+static struct name *name_new(const char *path)
+{
+	struct name *n = mem_new(sizeof(*n) + strlen(path) + 1);
+
+	memcpy(n->path, path, strlen(path) + 1);
+	return n;
+}
+
+/* In the folder that was entered. */
+static struct name *note(struct check *c, const char *path, const char *name, enum kind kind)
+{
+	struct name *n;
+	char key[KEY];
+
+	key_of(c->ino, name, key);
+	n = map_find(c->names, key);
+	if (!n) {
+		n = name_new(path);
+		map_set(c->names, key, n);
+	}
+	if (kind > n->kind)
+		n->kind = kind;
+	n->hides = n->hides || kind == WHITEOUT;
+	return n;
+}
+
+static void note_folder(struct name *n, const struct tar_entry *entry)
+{
+	n->kind = FOLDER;
+	n->mode = entry->mode;
+	n->uid = entry->uid;
+	n->gid = entry->gid;
+}
+
+static int look_into(struct check *c, const char *path)
+{
+	struct stat st;
+
+	if (c->dir >= 0 && str_equal(c->dir_path, path))
+		return 0;
+	mem_close_fd(&c->dir);
+	c->dir = tree_open(c->root, path, O_PATH | O_DIRECTORY);
+	if (c->dir < 0 || fstat(c->dir, &st) < 0)
+		return c->dir < 0 ? c->dir : -errno;
+	c->ino = st.st_ino;
+	snprintf(c->dir_path, sizeof(c->dir_path), "%s", path);
+	return 0;
+}
+
+/* Folders on the way are implied, where no member speaks of them. */
+static int note_way(struct check *c, const char *path)
+{
+	int r = 0;
+
+	for (const char *p = path; r == 0 && *p; p += strspn(p, "/")) {
+		char part[PATH_SIZE], parent[PATH_SIZE];
+
+		p += strcspn(p, "/");
+		snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
+		path_parent(part, parent);
+		r = look_into(c, parent);
+		if (r == 0)
+			note(c, part, path_name(part), IMPLIED);
+	}
+	return r;
+}
+
+static int enter_parent(struct check *c)
+{
+	char parent[PATH_SIZE];
+	int r = 0;
+
+	path_parent(c->path, parent);
+	if (!map_find(c->ways, parent))
+		r = note_way(c, parent);
+	if (r < 0)
+		return r;
+	map_set(c->ways, parent, c);
+	return look_into(c, parent);
+}
+
+/* ---- a member ------------------------------------------------------------------- */
+
+static int check_member(struct check *c, struct hw_err *e)
+{
+	const char *name = path_name(c->path), *why;
+
+	if (c->entry->type == TAR_DIR) {
+		note_folder(note(c, c->path, name, FOLDER), c->entry);
+		return 0;
+	}
+	note(c, c->path, name, OTHER);
+	why = check_compare(c->root, c->dir, name, c->entry);
+	return why ? tell_member(c, why, e) : 0;
+}
+
+static int note_whiteout(struct check *c, struct hw_err *e)
+{
+	const char *name = NULL;
+	int r = path_hidden(c->path, &name, e);
+
+	if (r == 0)
+		note(c, c->path, name, WHITEOUT);
+	return r;
+}
+
+static void note_opaque(struct check *c)
+{
+	char key[KEY];
+
+	key_of(c->ino, "", key);
+	map_set(c->opaque, key, c);
+}
+
+static int check_entry(struct check *c, struct hw_err *e)
+{
+	enum path_kind kind = path_kind(c->path);
+
+	if (kind == PATH_AUFS)
+		return 0;
+	if (!*c->path) {
+		note_folder(c->top, c->entry);
+		return 0;
+	}
+	if (enter_parent(c) < 0)
+		return tell_member(c, "it is gone", e);
+	if (kind == PATH_WHITEOUT)
+		return note_whiteout(c, e);
+	if (kind == PATH_PLAIN)
+		return check_member(c, e);
+	note_opaque(c);
+	return 0;
+}
+
+/* ---- all the rest --------------------------------------------------------------- */
+
+static bool is_opaque(int dir, const char *name)
+{
+	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char value[2];
+
+	return fd >= 0 && fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && *value == 'y';
+}
+
+static const char *compare_folder(const struct check *c, const struct name *n, int dir,
+				  const char *name, const struct stat *st)
+{
+	char key[KEY];
+
+	if (!S_ISDIR(st->st_mode))
+		return "it is not a folder";
+	if (n->kind == FOLDER && (st->st_uid != n->uid || st->st_gid != n->gid))
+		return "its owner is not who it was";
+	if (n->kind == FOLDER && (st->st_mode & 07777) != n->mode)
+		return "its mode is not what it was";
+	key_of(st->st_ino, "", key);
+	if (is_opaque(dir, name) != (n->hides || map_find(c->opaque, key)))
+		return "what it hides of the layers below is not what it was";
+	return NULL;
+}
+
+static const char *compare_name(const struct check *c, struct name *n, int dir, const char *name)
+{
+	struct stat st;
+
+	if (!n)
+		return "it was not in the layer";
+	n->seen = true;
+	if (n->kind == OTHER)
+		return NULL;
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return "it is gone";
+	if (n->kind == WHITEOUT)
+		return tree_is_whiteout(&st) ? NULL : "it is not a whiteout";
+	return compare_folder(c, n, dir, name, &st);
+}
+
+static int take_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	struct check *c = ctx;
+	autofree char *path =
+		str_printf("%s%s%s", c->dir_path, *c->dir_path ? "/" : "", entry->name);
+	const char *why;
+	char key[KEY];
+
+	key_of(c->ino, entry->name, key);
+	why = compare_name(c, map_find(c->names, key), entry->dir, entry->name);
+	if (why)
+		return tell(c, path, why, e);
+	if (entry->type == DT_DIR)
+		strings_add(&c->folders, path);
+	return 0;
+}
+
+static int walk(struct check *c, struct hw_err *e)
+{
+	const char *why = compare_name(c, c->top, c->root, ".");
+	int r = why ? tell(c, "", why, e) : 0;
+
+	strings_add(&c->folders, "");
+	for (size_t i = 0; r == 0 && i < c->folders.n; i++) {
+		r = look_into(c, c->folders.v[i]);
+		r = r < 0 ? err_set(e, r, "open folder \"%.256s\"", c->folders.v[i])
+			  : file_walk(c->dir, ".", take_name, c, e);
+	}
+	return r;
+}
+
+static int tell_gone(struct check *c, struct hw_err *e)
+{
+	const char *key;
+	void *value;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && map_next(c->names, &i, &key, &value);) {
+		const struct name *n = value;
+
+		if (!n->seen && n->kind != OTHER && n->kind != IMPLIED)
+			r = tell(c, n->path, "it is gone", e);
+	}
+	return r;
+}
+
+/* ---- the archive ---------------------------------------------------------------- */
+
+static int take_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
+{
+	struct check *c = ctx;
+	int r = path_clean(entry->path, c->path, e);
+
+	c->entry = entry;
+	c->told = false;
+	return r < 0 ? r : check_entry(c, e);
+}
+
+static int take_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
+{
+	(void)ctx;
+	(void)offset;
+	(void)data;
+	(void)len;
+	(void)e;
+	return 0;
+}
+
+static int take_end(void *ctx, struct hw_err *e)
+{
+	struct check *c = ctx;
+
+	(void)e;
+	c->entry = NULL;
+	return 0;
+}
+
+static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+{
+	return take_data(ctx, 0, data, len, e);
+}
+
+static const struct tar_sink check_sink = { take_entry, take_data, take_end, take_other };
+
+/** check_new() - of which nothing is known yet */
+struct check *check_new(int root, check_damaged *damaged, void *ctx)
+{
+	struct check *c = mem_new(sizeof(*c));
+
+	c->root = root;
+	c->damaged = damaged;
+	c->ctx = ctx;
+	c->dir = -1;
+	c->tar = tar_new(&check_sink, c);
+	c->names = map_new(free);
+	c->ways = map_new(NULL);
+	c->opaque = map_new(NULL);
+	c->top = name_new("");
+	c->top->kind = IMPLIED;
+	return c;
+}
+
+/** check_free() - NULL is fine */
+void check_free(struct check *c)
+{
+	if (!c)
+		return;
+	mem_close_fd(&c->dir);
+	tar_free(c->tar);
+	map_free(c->names);
+	map_free(c->ways);
+	map_free(c->opaque);
+	hw_strings_free(&c->folders);
+	free(c->top);
+	free(c);
+}
+
+/** check_feed() - bytes of the archive that are not a file's data */
+int check_feed(struct check *c, const void *data, size_t len, struct hw_err *e)
+{
+	return tar_feed(c->tar, data, len, e);
+}
+
+/** check_file() - now a file's data would come: is it that of the member at hand? */
+int check_file(struct check *c, const struct recipe_file *file, struct hw_err *e)
+{
+	const struct tar_entry *entry = c->entry;
+
+	if (!entry || !str_equal(file->path, c->path) || file->n_pieces != entry->n_pieces ||
+	    memcmp(file->pieces, entry->pieces, entry->n_pieces * sizeof(*entry->pieces)) != 0)
+		return err_text(e, -EBADMSG, "the recipe has a file that the archive has not");
+	return c->told;
+}
+
+/** check_file_end() - it is over */
+int check_file_end(struct check *c, struct hw_err *e)
+{
+	return tar_skip(c->tar, e);
+}
+
+/** check_finish() - no more bytes come: tell of what is gone, and of what is too much */
+int check_finish(struct check *c, struct hw_err *e)
+{
+	int r = tar_finish(c->tar, e);
+
+	if (r == 0)
+		r = walk(c, e);
+	return r < 0 ? r : tell_gone(c, e);
+}

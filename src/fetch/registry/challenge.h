@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/registry/challenge.h - how a registry wants to be convinced (WWW-Authenticate)
+ */
+#ifndef FETCH_REGISTRY_CHALLENGE_H
+#define FETCH_REGISTRY_CHALLENGE_H
+
+#include <hawser/field.h>
+
+#include "base/mem.h"
+
+enum challenge_kind {
+	CHALLENGE_NONE,
+	CHALLENGE_BASIC,
+	CHALLENGE_BEARER,
+};
+
+struct challenge {
+	enum challenge_kind kind;
+	char *realm, *service, *scope; /* NULL: not said */
+};
+
+/* Of several the one that tells passwords to fewer: Bearer before Basic. */
+void challenge_choose(const struct hw_strings *headers, struct challenge *ret_challenge);
+void challenge_done(struct challenge *c);
+
+AUTO_VALUE_DEFINE(challenge_done, struct challenge);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/sha256.c - SHA-256 of what is large
+ */
+#include "fetch/sha256.h"
+
+#include <openssl/evp.h>
+
+struct sha256 {
+	EVP_MD *md;
+	EVP_MD_CTX *ctx;
+};
+
+/* A digest fails only for want of memory, or where SHA-256 is not there at all. */
+static void must(int ok)
+{
+	if (!ok)
+		mem_exhausted();
+}
+
+/** sha256_new() - a sum of nothing yet */
+struct sha256 *sha256_new(void)
+{
+	struct sha256 *h = mem_new(sizeof(*h));
+
+	h->md = EVP_MD_fetch(NULL, "SHA256", NULL);
+	h->ctx = EVP_MD_CTX_new();
+	must(h->md && h->ctx);
+	sha256_begin(h);
+	return h;
+}
+
+/** sha256_free() - free it */
+void sha256_free(struct sha256 *h)
+{
+	if (!h)
+		return;
+	EVP_MD_CTX_free(h->ctx);
+	EVP_MD_free(h->md);
+	free(h);
+}
+
+void sha256_begin(struct sha256 *h)
+{
+	must(EVP_DigestInit_ex2(h->ctx, h->md, NULL));
+}
+
+void sha256_add(struct sha256 *h, const void *data, size_t len)
+{
+	must(EVP_DigestUpdate(h->ctx, data, len));
+}
+
+void sha256_end(struct sha256 *h, uint8_t ret_sum[DIGEST_SIZE])
+{
+	must(EVP_DigestFinal_ex(h->ctx, ret_sum, NULL));
+	sha256_begin(h);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/supervisor.c - hawser-fetch's first process: who fetches, who unpacks, when
+ *
+ * How:   one loop over poll(). The states of layers are in supervisor-layer.h.
+ */
+#include "fetch/supervisor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "base/time.h"
+#include "fetch/fetcher.h"
+#include "fetch/receive-job.h"
+#include "fetch/supervisor-layer.h"
+#include "image/manifest.h"
+
+#define BLAME_MS 2000 /* to hear what the process that fetches has to say */
+
+/* Without its socket it ends by itself, should the kill fail; and without it so do those who
+ * unpack. */
+static void end_fetcher(struct conductor *c)
+{
+	mem_close_fd(&c->fetcher);
+	c->fetcher = -1;
+	if (c->fetcher_pid > 0) {
+		kill(c->fetcher_pid, SIGKILL);
+		while (waitpid(c->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	c->fetcher_pid = 0;
+}
+
+static void conductor_done(struct conductor *c)
+{
+	end_fetcher(c);
+	for (size_t i = 0; i < c->n; i++) {
+		layer_child_done(&c->layers[i].child);
+		unpacked_done(&c->layers[i].result);
+		mem_close_fd(&c->layers[i].root);
+	}
+	job_plan_done(&c->plan);
+	free(c->layers);
+	free(c->host);
+}
+AUTO_VALUE_DEFINE(conductor_done, struct conductor);
+
+/* ---- the process that fetches ---------------------------------------------- */
+
+/* Of the descriptors it keeps its socket, and where messages for people go. */
+static void be_fetcher(int socket)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int high = fcntl(socket, F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
+
+	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+	    dup2(high, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, ~0U, 0) < 0)
+		_exit(EXIT_FAILURE);
+	_exit(fetcher_run(STDERR_FILENO + 1));
+}
+
+static int start_fetcher(struct conductor *c, struct hw_err *e)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return err_set(e, -errno, "make a socket");
+	c->fetcher = pair[0];
+	c->fetcher_pid = fork();
+	if (c->fetcher_pid == 0)
+		be_fetcher(pair[1]);
+	close(pair[1]);
+	if (c->fetcher_pid >= 0)
+		return 0;
+	err_set(e, -errno, "fork");
+	close(take_fd(c->fetcher));
+	return e->code;
+}
+
+/* ---- what comes in --------------------------------------------------------- */
+
+static int plan_layer(struct layer *l, const struct job_layer *plan, struct hw_err *e)
+{
+	l->plan = plan;
+	l->state = plan->have ? DONE : WAITING;
+	layer_child_init(&l->child);
+	l->root = open(plan->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return l->root < 0 ? err_set(e, -errno, "open %s", plan->root) : 0;
+}
+
+static int take_plan(struct conductor *c, const struct job_message *m, struct hw_err *e)
+{
+	const struct job_layer *v;
+	int r;
+
+	if (m->type != JOB_PLAN || c->planned)
+		return err_text(e, -EBADMSG, "a message of type %d was not expected", m->type);
+	r = job_decode(m, job_plan_fields, &c->plan, e);
+	if (r < 0)
+		return err_ctx(e, "plan");
+	if (c->plan.layers.n > MANIFEST_ENTRIES_MAX)
+		return err_text(e, -EFBIG, "a plan of %zu layers", c->plan.layers.n);
+	c->planned = true;
+	c->layers = mem_new((c->plan.layers.n + 1) * sizeof(*c->layers));
+	v = c->plan.layers.v;
+	for (; r == 0 && c->n < c->plan.layers.n; c->n++)
+		r = plan_layer(&c->layers[c->n], &v[c->n], e);
+	return r < 0 ? r : conductor_go_on(c, NULL, e);
+}
+
+/* Return: 0; -EPIPE when the daemon has gone */
+static int from_daemon(struct conductor *c, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = job_receive(c->daemon, c->job->idle_ms, &m, e);
+
+	if (r == 0)
+		return err_text(e, -EPIPE, "the daemon has gone");
+	return r < 0 ? r : take_plan(c, &m, e);
+}
+
+static int take_fetched(struct conductor *c, const struct job_message *m, struct hw_err *e)
+{
+	AUTO(job_step_done) struct job_step step = { 0 };
+	int r = job_decode(m, job_step_fields, &step, e);
+
+	if (r < 0)
+		return r;
+	if (!c->layers || (size_t)step.layer >= c->n)
+		return err_text(e, -EBADMSG, "there is no layer %d", step.layer);
+	c->layers[step.layer].fetched = true;
+	r = job_send(c->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, c->job->idle_ms, e);
+	return r < 0 ? r : conductor_go_on(c, &c->layers[step.layer], e);
+}
+
+/* A broken pipe is the fault of the process that unpacks, and that one says why. */
+static int take_failed(struct conductor *c, const struct job_message *m, struct hw_err *e)
+{
+	int r = job_decode_failed(m, e);
+
+	if (r != -EPIPE)
+		return r;
+	c->broken = true;
+	return 0;
+}
+
+static void remember_host(struct conductor *c, const struct job_message *m)
+{
+	AUTO(job_resolved_done) struct job_resolved resolved = { 0 };
+	struct hw_err ignored;
+
+	if (job_decode(m, job_resolved_fields, &resolved, &ignored) == 0 && !c->host)
+		c->host = take_ptr(resolved.host);
+}
+
+static int take_message(struct conductor *c, const struct job_message *m, struct hw_err *e)
+{
+	switch (m->type) {
+	case JOB_FETCHED:
+		return take_fetched(c, m, e);
+	case JOB_FAILED:
+		return take_failed(c, m, e);
+	case JOB_RESOLVED:
+		remember_host(c, m);
+		break;
+	case JOB_MANIFEST:
+	case JOB_CONFIG:
+	case JOB_PROGRESS:
+		break;
+	default:
+		return err_text(e, -EBADMSG, "a message of type %d was not expected", m->type);
+	}
+	return job_send(c->daemon, m->type, m->data.data, m->data.len, -1, c->job->idle_ms, e);
+}
+
+static int from_fetcher(struct conductor *c, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = job_receive(c->fetcher, c->job->idle_ms, &m, e);
+
+	if (r == 0)
+		return err_text(e, -EIO, "%s %s: the process that fetches has died",
+				job_verb(c->job), c->job->reference);
+	return r < 0 ? r : take_message(c, &m, e);
+}
+
+/* Why a layer could not be unpacked may be that it was not fetched to its end: who fetches has said
+ * so before it closed the pipe, or has died. Else it is about to find the pipe broken. */
+static int blame(struct conductor *c, const struct layer *l, struct hw_err *e)
+{
+	struct pollfd poller = { .fd = c->fetcher, .events = POLLIN };
+	int64_t deadline = time_deadline(BLAME_MS);
+	struct hw_err first;
+	int r = conductor_layer_ctx(c, l, e);
+
+	while (!l->fetched && !c->broken && poll(&poller, 1, time_left_ms(deadline)) > 0) {
+		if (from_fetcher(c, &first) < 0) {
+			*e = first;
+			return first.code;
+		}
+	}
+	return r;
+}
+
+static int from_child(struct conductor *c, struct layer *l, struct hw_err *e)
+{
+	int r = layer_child_read(&l->child, &l->result, e);
+
+	if (r < 0)
+		return blame(c, l, e);
+	l->unpacked = l->unpacked || r > 0;
+	return conductor_go_on(c, l, e);
+}
+
+/* ---- the loop -------------------------------------------------------------- */
+
+enum { AT_DAEMON, AT_FETCHER, AT_CHILDREN, AT_END = AT_CHILDREN + JOB_PARALLEL_MAX };
+
+struct polls {
+	struct pollfd fds[AT_END];
+	struct layer *who[AT_END]; /* whose process it is */
+	size_t n;
+};
+
+static void fill_polls(const struct conductor *c, struct polls *p)
+{
+	p->n = AT_CHILDREN;
+	p->fds[AT_DAEMON] = (struct pollfd){ .fd = c->daemon, .events = POLLIN };
+	p->fds[AT_FETCHER] = (struct pollfd){ .fd = c->fetcher, .events = POLLIN };
+	for (size_t i = c->done; i < c->n && p->n < AT_END; i++) {
+		struct layer *l = &c->layers[i];
+
+		if (l->child.answer < 0)
+			continue;
+		p->fds[p->n] = (struct pollfd){ .fd = l->child.answer, .events = POLLIN };
+		p->who[p->n++] = l;
+	}
+}
+
+static int step(struct conductor *c, struct polls *p, struct hw_err *e)
+{
+	int r = 0;
+
+	fill_polls(c, p);
+	if (poll(p->fds, p->n, -1) < 0)
+		return errno == EINTR ? 0 : err_set(e, -errno, "wait for messages");
+	if (p->fds[AT_DAEMON].revents)
+		r = from_daemon(c, e);
+	if (r == 0 && p->fds[AT_FETCHER].revents)
+		r = from_fetcher(c, e);
+	for (size_t i = AT_CHILDREN; r == 0 && i < p->n; i++)
+		if (p->fds[i].revents)
+			r = from_child(c, p->who[i], e);
+	return r;
+}
+
+/* Whoever fetched, or was to, is not needed before there is a job; if there is nobody then, another
+ * one is started. */
+static int wait_for_job(struct conductor *c, struct job_message *m, struct job *job,
+			struct hw_err *e)
+{
+	for (;;) {
+		struct pollfd fds[] = { { .fd = c->daemon, .events = POLLIN },
+					{ .fd = c->fetcher, .events = POLLIN } };
+
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
+			return err_set(e, -errno, "wait for a job");
+		if (fds[1].revents)
+			end_fetcher(c);
+		else if (fds[0].revents)
+			return receive_job(c->daemon, m, job, e);
+	}
+}
+
+static int hand_on(struct conductor *c, struct job_message *m, struct hw_err *e)
+{
+	int r = c->fetcher < 0 ? start_fetcher(c, e) : 0;
+
+	if (r == 0)
+		r = job_send(c->fetcher, m->type, m->data.data, m->data.len, m->fd, c->job->idle_ms,
+			     e);
+	receive_job_forget(m);
+	return r < 0 ? err_ctx(e, "%s %s", job_verb(c->job), c->job->reference) : 0;
+}
+
+/* Return: 0 when all layers are there and the daemon knows; else why not */
+static int do_job(struct conductor *c, struct job_message *m, struct hw_err *e)
+{
+	struct polls polls;
+	int r = hand_on(c, m, e);
+
+	while (r == 0 && !(c->planned && c->done == c->n))
+		r = step(c, &polls, e);
+	return r < 0 ? r : job_send(c->daemon, JOB_DONE, "", 0, -1, c->job->idle_ms, e);
+}
+
+/** conductor_run() - wait for a job and do it */
+int conductor_run(int daemon)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	AUTO(job_done) struct job job = { 0 };
+	AUTO(conductor_done) struct conductor c = { .job = &job, .daemon = daemon, .fetcher = -1 };
+	struct hw_err e, ignored;
+
+	start_fetcher(&c, &ignored);
+	if (wait_for_job(&c, &m, &job, &e) < 0) {
+		if (e.code != -EPIPE) /* that nobody has one is no error */
+			fprintf(stderr, "hawser-fetch: %s\n", e.msg);
+		return 2;
+	}
+	if (do_job(&c, &m, &e) == 0)
+		return 0;
+	job_send_failed(daemon, &e, job.idle_ms, &ignored);
+	return 1;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/tar/fuzz-sums.h - blocks with the sum that a header must have
+ *
+ * Without it hardly any input would get beyond its first block.
+ */
+#ifndef FETCH_TAR_FUZZ_SUMS_H
+#define FETCH_TAR_FUZZ_SUMS_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fetch/tar/tar.h"
+
+#define SUM    8
+#define SUM_AT 148
+
+static inline void put_sums(uint8_t *data, size_t size)
+{
+	for (size_t at = 0; at + TAR_BLOCK <= size; at += TAR_BLOCK) {
+		unsigned int sum = 0;
+		char text[SUM + 1];
+
+		memset(data + at + SUM_AT, ' ', SUM);
+		for (size_t i = 0; i < TAR_BLOCK; i++)
+			sum += data[at + i];
+		if (sum == SUM * ' ') { /* zeros: the end of an archive */
+			memset(data + at + SUM_AT, 0, SUM);
+			continue;
+		}
+		snprintf(text, sizeof(text), "%06o", sum);
+		memcpy(data + at + SUM_AT, text, SUM - 1);
+	}
+}
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/tar/fuzz-tar.c - an archive from any bytes
+ *
+ * The sums of the blocks are put right first, or nothing would get far. Then it
+ * is read twice, all at once and in small pieces: both give the same members, data
+ * and other bytes together are the archive again, and each member is as the
+ * header of tar.h promises.
+ */
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "fetch/tar/fuzz-sums.h"
+#include "fetch/tar/tar.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct seen {
+	struct buf bytes;   /* of data and other bytes */
+	struct buf events;  /* as text */
+	int64_t size, last; /* of the member: its size, the end of its data so far */
+	bool inside;
+};
+
+static void check_entry(const struct tar_entry *entry)
+{
+	int64_t sum = 0;
+
+	assert(entry->path && entry->target && (entry->mode & ~07777u) == 0);
+	assert(entry->size >= 0 && entry->stored >= 0 && entry->stored <= entry->size);
+	assert(entry->uid != UINT32_MAX && entry->gid != UINT32_MAX);
+	assert(entry->type == TAR_FILE || entry->size == 0);
+	assert(entry->mtime.tv_nsec >= 0 && entry->mtime.tv_nsec < 1000000000);
+	for (size_t i = 0; i < entry->n_pieces; i++)
+		sum += entry->pieces[i].len;
+	assert(sum == entry->stored);
+}
+
+static int take_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
+{
+	struct seen *s = ctx;
+
+	(void)e;
+	assert(!s->inside);
+	check_entry(entry);
+	s->inside = true;
+	s->size = entry->size;
+	s->last = 0;
+	buf_printf(&s->events, "%d %s %s %o %u:%u %lld %zu %zu\n", entry->type, entry->path,
+		   entry->target, entry->mode, entry->uid, entry->gid, (long long)entry->size,
+		   entry->n_pieces, entry->n_xattrs);
+	return 0;
+}
+
+static int take_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
+{
+	struct seen *s = ctx;
+
+	(void)e;
+	assert(s->inside && len > 0 && offset >= s->last && offset + (int64_t)len <= s->size);
+	s->last = offset + (int64_t)len;
+	buf_add(&s->bytes, data, len);
+	return 0;
+}
+
+static int take_end(void *ctx, struct hw_err *e)
+{
+	struct seen *s = ctx;
+
+	(void)e;
+	assert(s->inside);
+	s->inside = false;
+	buf_puts(&s->events, "end\n");
+	return 0;
+}
+
+static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+{
+	struct seen *s = ctx;
+
+	(void)e;
+	assert(!s->inside);
+	buf_add(&s->bytes, data, len);
+	return 0;
+}
+
+static const struct tar_sink sink = { take_entry, take_data, take_end, take_other };
+
+static int read_archive(const uint8_t *data, size_t size, size_t chunk, struct seen *s)
+{
+	AUTO(tar_free) struct tar *t = tar_new(&sink, s);
+	struct hw_err e = { 0 };
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < size; at += chunk)
+		r = tar_feed(t, data + at, size - at < chunk ? size - at : chunk, &e);
+	if (r == 0) {
+		assert(s->bytes.len == size &&
+		       (size == 0 || memcmp(s->bytes.data, data, size) == 0));
+		r = tar_finish(t, &e);
+	}
+	assert(r == 0 || (e.code == r && e.msg[0]));
+	return r;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	autofree uint8_t *copy = mem_new(size + 1);
+	struct seen whole = { 0 }, bytes = { 0 };
+	int r;
+
+	if (size > 0)
+		memcpy(copy, data, size);
+	put_sums(copy, size);
+	r = read_archive(copy, size, size + 1, &whole);
+	assert(read_archive(copy, size, 61, &bytes) == r);
+	assert(whole.events.len == bytes.events.len);
+	assert(whole.events.len == 0 ||
+	       memcmp(whole.events.data, bytes.events.data, whole.events.len) == 0);
+	buf_done(&whole.bytes);
+	buf_done(&whole.events);
+	buf_done(&bytes.bytes);
+	buf_done(&bytes.events);
+	return 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/tar/number.c - numbers as archives write them
+ *
+ * What:  a field of a header is octal digits between spaces and NULs or, with
+ *        the first bit set, a number of base 256 (GNU), which may be negative;
+ *        PAX writes decimals, and times with a fraction.
+ * Rules: what is not a number, or does not fit into 64 bits, is refused.
+ */
+#include "fetch/tar/number.h"
+
+#include <string.h>
+
+#define BINARY 0x80 /* bit of a field's first byte */
+#define SIGN   0x40 /* bit after that */
+
+/* Two's complement, big endian; the first bit is not part of it. */
+static bool base256(const uint8_t *field, size_t width, int64_t *ret_n)
+{
+	uint8_t fill = field[0] & SIGN ? 0xff : 0;
+	uint64_t n = fill ? UINT64_MAX : 0;
+
+	for (size_t i = 0; i < width; i++) {
+		uint8_t byte =
+			i == 0 ? (uint8_t)((field[0] & ~BINARY) | (fill & BINARY)) : field[i];
+
+		if (n >> 55 != (fill ? 0x1ff : 0)) /* a bit that is not sign would be lost */
+			return false;
+		n = n << 8 | byte;
+	}
+	*ret_n = (int64_t)n;
+	return true;
+}
+
+static bool is_blank(uint8_t c)
+{
+	return c == ' ' || c == '\0';
+}
+
+/** tar_number() - a field of a header: octal or base 256; blank is 0 */
+bool tar_number(const uint8_t *field, size_t width, int64_t *ret_n)
+{
+	size_t i = 0;
+	int64_t n = 0;
+
+	if (width > 0 && field[0] & BINARY)
+		return base256(field, width, ret_n);
+	while (i < width && is_blank(field[i]))
+		i++;
+	for (; i < width && field[i] >= '0' && field[i] <= '7'; i++) {
+		if (n > INT64_MAX >> 3)
+			return false;
+		n = n << 3 | (field[i] - '0');
+	}
+	if (i < width && !is_blank(field[i]))
+		return false;
+	*ret_n = n;
+	return true;
+}
+
+/** tar_decimal() - digits only, at least one */
+bool tar_decimal(const char *s, size_t len, int64_t *ret_n)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, s[i] - '0', &n))
+			return false;
+	*ret_n = n;
+	return len > 0;
+}
+
+/* Nanoseconds of a fraction; further digits are cut off. */
+static bool fraction(const char *s, size_t len, long *ret_ns)
+{
+	long ns = 0, unit = 100000000;
+
+	for (size_t i = 0; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+		ns += (s[i] - '0') * unit;
+		unit /= 10;
+	}
+	*ret_ns = ns;
+	return true;
+}
+
+/** tar_time() - seconds, with or without a sign and a fraction */
+bool tar_time(const char *s, size_t len, struct timespec *ret_time)
+{
+	bool negative = len > 0 && s[0] == '-';
+	const char *dot;
+	int64_t seconds;
+	size_t whole;
+	long ns = 0;
+
+	s += negative;
+	len -= negative;
+	dot = memchr(s, '.', len);
+	whole = dot ? (size_t)(dot - s) : len;
+	if (!tar_decimal(s, whole, &seconds) || (dot && !fraction(dot + 1, len - whole - 1, &ns)))
+		return false;
+	if (negative) { /* -1.25 is two seconds before, and 0.75 after that */
+		seconds = -seconds - (ns > 0);
+		ns = ns > 0 ? 1000000000 - ns : 0;
+	}
+	*ret_time = (struct timespec){ .tv_sec = seconds, .tv_nsec = ns };
+	return true;
+}

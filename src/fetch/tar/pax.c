@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/tar/pax.c - what a PAX header says about the member behind it
+ *
+ * What:  records "LENGTH KEY=VALUE\n", where the length counts the whole
+ *        record. A table says which keys mean something; the others are skipped.
+ * Rules: an empty value takes back what was said before (POSIX pax, "pax
+ *        Extended Header"). No NUL in a path. Values of extended attributes are
+ *        bytes.
+ */
+#include "fetch/tar/pax.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "fetch/tar/number.h"
+
+#define XATTR	   "SCHILY.xattr."
+#define XATTRS_MAX 1024 /* of one member */
+
+struct record {
+	const char *key;
+	size_t key_len;
+	const char *value;
+	size_t len;
+};
+
+/* ---- values, each into the member at p --------------------------------------- */
+
+static bool take_text(void *p, const struct record *r)
+{
+	char **text = p;
+
+	if (memchr(r->value, '\0', r->len))
+		return false;
+	free(*text);
+	*text = r->len ? str_ncopy(r->value, r->len) : NULL;
+	return true;
+}
+
+static bool take_number(void *p, const struct record *r)
+{
+	if (r->len)
+		return tar_decimal(r->value, r->len, p);
+	*(int64_t *)p = -1;
+	return true;
+}
+
+static bool take_mtime(void *p, const struct record *r)
+{
+	struct pax *pax = p;
+
+	pax->has_mtime = r->len > 0;
+	return !r->len || tar_time(r->value, r->len, &pax->mtime);
+}
+
+static bool add_number(struct pax *pax, int64_t n, bool is_offset)
+{
+	if (is_offset) {
+		if (pax->n_pieces == TAR_HOLES_MAX)
+			return false;
+		pax->pieces = mem_resize(pax->pieces, pax->n_pieces + 1, sizeof(*pax->pieces));
+		pax->pieces[pax->n_pieces++] = (struct tar_piece){ n, -1 };
+		return true;
+	}
+	if (pax->n_pieces == 0 || pax->pieces[pax->n_pieces - 1].len != -1)
+		return false;
+	pax->pieces[pax->n_pieces - 1].len = n;
+	return true;
+}
+
+/* GNU.sparse 0.0: offset and length are records of their own, in turns */
+static bool take_offset(void *p, const struct record *r)
+{
+	struct pax *pax = p;
+	int64_t n;
+
+	pax->has_map = true;
+	return tar_decimal(r->value, r->len, &n) && add_number(pax, n, true);
+}
+
+static bool take_length(void *p, const struct record *r)
+{
+	int64_t n;
+
+	return tar_decimal(r->value, r->len, &n) && add_number(p, n, false);
+}
+
+/* GNU.sparse 0.1: "OFFSET,LENGTH,OFFSET,LENGTH" */
+static bool take_map(void *p, const struct record *r)
+{
+	const char *s = r->value, *end = r->value + r->len;
+	struct pax *pax = p;
+	bool is_offset = true;
+
+	pax->has_map = true;
+	pax->n_pieces = 0;
+	while (s < end) {
+		const char *comma = memchr(s, ',', (size_t)(end - s));
+		size_t n = comma ? (size_t)(comma - s) : (size_t)(end - s);
+		int64_t value;
+
+		if (!tar_decimal(s, n, &value) || !add_number(pax, value, is_offset))
+			return false;
+		is_offset = !is_offset;
+		s += n + (comma != NULL);
+	}
+	return is_offset;
+}
+
+static void xattr_set(struct tar_xattr *x, const char *value, size_t len)
+{
+	free(x->value);
+	x->value = mem_copy(value, len ? len : 1);
+	x->len = len;
+}
+
+static bool take_xattr(struct pax *pax, const struct record *r)
+{
+	autofree char *name = str_ncopy(r->key + strlen(XATTR), r->key_len - strlen(XATTR));
+
+	for (size_t i = 0; i < pax->n_xattrs; i++)
+		if (str_equal(pax->xattrs[i].name, name)) {
+			xattr_set(&pax->xattrs[i], r->value, r->len);
+			return true;
+		}
+	if (pax->n_xattrs == XATTRS_MAX || !*name)
+		return false;
+	pax->xattrs = mem_resize(pax->xattrs, pax->n_xattrs + 1, sizeof(*pax->xattrs));
+	pax->xattrs[pax->n_xattrs] = (struct tar_xattr){ .name = take_ptr(name) };
+	xattr_set(&pax->xattrs[pax->n_xattrs++], r->value, r->len);
+	return true;
+}
+
+/* ---- records --------------------------------------------------------------- */
+
+static const struct {
+	const char *key;
+	bool (*take)(void *p, const struct record *r);
+	size_t at; /* in struct pax */
+} keys[] = {
+	{ "path", take_text, offsetof(struct pax, path) },
+	{ "linkpath", take_text, offsetof(struct pax, target) },
+	{ "size", take_number, offsetof(struct pax, size) },
+	{ "uid", take_number, offsetof(struct pax, uid) },
+	{ "gid", take_number, offsetof(struct pax, gid) },
+	{ "mtime", take_mtime, 0 },
+	{ "GNU.sparse.major", take_number, offsetof(struct pax, sparse_major) },
+	{ "GNU.sparse.minor", take_number, offsetof(struct pax, sparse_minor) },
+	{ "GNU.sparse.name", take_text, offsetof(struct pax, sparse_path) },
+	{ "GNU.sparse.size", take_number, offsetof(struct pax, real_size) },
+	{ "GNU.sparse.realsize", take_number, offsetof(struct pax, real_size) },
+	{ "GNU.sparse.map", take_map, 0 },
+	{ "GNU.sparse.offset", take_offset, 0 },
+	{ "GNU.sparse.numbytes", take_length, 0 },
+};
+
+static bool key_is(const struct record *r, const char *key)
+{
+	return r->key_len == strlen(key) && memcmp(r->key, key, r->key_len) == 0;
+}
+
+static int take(struct pax *p, const struct record *r, struct hw_err *e)
+{
+	bool ok = true;
+
+	if (r->key_len >= strlen(XATTR) && memcmp(r->key, XATTR, strlen(XATTR)) == 0)
+		ok = take_xattr(p, r);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (key_is(r, keys[i].key))
+			ok = keys[i].take((char *)p + keys[i].at, r);
+	if (ok)
+		return 0;
+	return err_text(e, -EINVAL, "PAX record %.*s has a value that cannot be",
+			(int)(r->key_len < 64 ? r->key_len : 64), r->key);
+}
+
+/* Bytes of the record at data; 0: it is none. */
+static size_t record_parse(const char *data, size_t len, struct record *ret)
+{
+	const char *space = memchr(data, ' ', len < 20 ? len : 20), *end, *equals;
+	int64_t size;
+
+	if (!space || !tar_decimal(data, (size_t)(space - data), &size) ||
+	    size <= space - data + 1 || size > (int64_t)len || data[size - 1] != '\n')
+		return 0;
+	end = data + size - 1;
+	equals = memchr(space + 1, '=', (size_t)(end - space - 1));
+	if (!equals || equals == space + 1 || memchr(space + 1, '\0', (size_t)(equals - space - 1)))
+		return 0;
+	*ret = (struct record){ space + 1, (size_t)(equals - space - 1), equals + 1,
+				(size_t)(end - equals - 1) };
+	return (size_t)size;
+}
+
+/** pax_init() - nothing said yet */
+void pax_init(struct pax *p)
+{
+	*p = (struct pax){ .size = -1,
+			   .uid = -1,
+			   .gid = -1,
+			   .real_size = -1,
+			   .sparse_major = -1,
+			   .sparse_minor = -1 };
+}
+
+/** pax_done() - free what it holds; nothing is said any more */
+void pax_done(struct pax *p)
+{
+	for (size_t i = 0; i < p->n_xattrs; i++) {
+		free(p->xattrs[i].name);
+		free(p->xattrs[i].value);
+	}
+	free(p->xattrs);
+	free(p->pieces);
+	free(p->path);
+	free(p->target);
+	free(p->sparse_path);
+	pax_init(p);
+}
+
+/**
+ * pax_decode() - read the records of a PAX header
+ * @p: with what was said before
+ *
+ * Return: 0, or -EINVAL
+ */
+int pax_decode(struct pax *p, const char *data, size_t len, struct hw_err *e)
+{
+	while (len > 0) {
+		struct record record;
+		size_t n = record_parse(data, len, &record);
+		int r;
+
+		if (n == 0)
+			return err_text(e, -EINVAL, "a PAX header has a record that is none");
+		r = take(p, &record, e);
+		if (r < 0)
+			return r;
+		data += n;
+		len -= n;
+	}
+	if (p->n_pieces > 0 && p->pieces[p->n_pieces - 1].len < 0)
+		return err_text(e, -EINVAL, "a PAX header has half of a hole");
+	return 0;
+}
+
+/** pax_sparse() - in which of GNU's ways the file is sparse */
+enum pax_sparse pax_sparse(const struct pax *p)
+{
+	if (p->sparse_major == 1 && p->sparse_minor == 0)
+		return PAX_SPARSE_1;
+	if (p->sparse_major == 0 && (p->sparse_minor == 0 || p->sparse_minor == 1))
+		return PAX_SPARSE_0;
+	return p->sparse_major < 0 && p->has_map ? PAX_SPARSE_0 : PAX_SPARSE_NONE;
+}

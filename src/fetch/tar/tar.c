@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/tar/tar.c - a tar archive, without I/O: bytes in, members out
+ *
+ * How:   a state for what the next bytes are; each state takes what it can of
+ *        them.
+ *
+ *	state     next bytes                  then
+ *	HEADER    a block                     EXTRA, MAP_BLOCK, MAP_TEXT, DATA, HEADER
+ *	                                      again, or after two of zeros TRAILER
+ *	EXTRA     a PAX header or long name   HEADER
+ *	MAP_BLOCK more of an 'S' file's map   itself, DATA
+ *	MAP_TEXT  the map of a 1.0 file       itself, DATA
+ *	DATA      a file's                    PADDING
+ *	PADDING   to the end of a block       HEADER
+ *	TRAILER   anything
+ */
+#include "fetch/tar/tar.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "fetch/tar/header.h"
+#include "fetch/tar/pax.h"
+#include "fetch/tar/sparse.h"
+
+#define SIZE_LIMIT (INT64_MAX / 4) /* so that sums of a few sizes fit */
+
+enum state { HEADER, EXTRA, MAP_BLOCK, MAP_TEXT, DATA, PADDING, TRAILER };
+
+struct tar {
+	const struct tar_sink *sink;
+	void *ctx;
+	enum state state;
+	int64_t at; /* bytes taken */
+	uint8_t block[TAR_BLOCK];
+	size_t fill;	   /* of block */
+	bool had_zeros;	   /* one block of them */
+	int64_t left;	   /* bytes of this state that are to come */
+	struct buf extra;  /* a header's body */
+	char extra_flag;   /* 'x', 'g', 'L', 'K' */
+	size_t extra_len;  /* without padding */
+	bool pending;	   /* something was said about a member that has not come */
+	char *long_path;   /* from 'L' */
+	char *long_target; /* from 'K' */
+	struct pax pax;
+	struct tar_entry entry;
+	size_t piece;	  /* of entry.pieces, the one that comes */
+	int64_t piece_at; /* bytes of it that have come */
+	struct sparse_text map;
+};
+
+/** tar_new() - a reader; @sink and @ctx are borrowed */
+struct tar *tar_new(const struct tar_sink *sink, void *ctx)
+{
+	struct tar *t = mem_new(sizeof(*t));
+
+	t->sink = sink;
+	t->ctx = ctx;
+	pax_init(&t->pax);
+	sparse_text_init(&t->map);
+	return t;
+}
+
+/* What headers said about the next member, and the member itself. */
+static void forget(struct tar *t)
+{
+	free(take_ptr(t->long_path));
+	free(take_ptr(t->long_target));
+	free(t->entry.path);
+	free(t->entry.target);
+	free(t->entry.pieces);
+	t->entry = (struct tar_entry){ 0 };
+	t->pending = false;
+	pax_done(&t->pax);
+	sparse_text_done(&t->map);
+	sparse_text_init(&t->map);
+}
+
+/** tar_free() - free a reader */
+void tar_free(struct tar *t)
+{
+	if (!t)
+		return;
+	forget(t);
+	buf_done(&t->extra);
+	free(t);
+}
+
+/* ---- members --------------------------------------------------------------- */
+
+static const struct type {
+	char flag;
+	enum tar_type type;
+} types[] = {
+	{ '0', TAR_FILE },     { '\0', TAR_FILE },   { '7', TAR_FILE }, { 'S', TAR_FILE },
+	{ '1', TAR_HARDLINK }, { '2', TAR_SYMLINK }, { '3', TAR_CHAR }, { '4', TAR_BLOCKDEV },
+	{ '5', TAR_DIR },      { '6', TAR_FIFO },
+};
+
+static int find_type(char flag, const char *path, enum tar_type *ret_type, struct hw_err *e)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (types[i].flag != flag)
+			continue;
+		/* the oldest archives know a folder by its slash */
+		*ret_type = flag == '\0' && str_ends(path, "/") ? TAR_DIR : types[i].type;
+		return 0;
+	}
+	return err_text(e, -EOPNOTSUPP, "members of type 0x%02x are not supported", (uint8_t)flag);
+}
+
+/* Who owns it; -1 would mean "nobody in particular" to chown(). */
+static int check_owner(const char *name, int64_t id, struct hw_err *e)
+{
+	if (id >= 0 && id < UINT32_MAX)
+		return 0;
+	return err_text(e, -EINVAL, "%s %lld cannot be", name, (long long)id);
+}
+
+static int check_size(int64_t size, struct hw_err *e)
+{
+	if (size >= 0 && size <= SIZE_LIMIT)
+		return 0;
+	return err_text(e, -EINVAL, "a size of %lld bytes cannot be", (long long)size);
+}
+
+static int check_device(const struct header *h, struct hw_err *e)
+{
+	if (h->major >= 0 && h->major < 1 << 12 && h->minor >= 0 && h->minor < 1 << 20)
+		return 0;
+	return err_text(e, -EINVAL, "there is no device %lld:%lld", (long long)h->major,
+			(long long)h->minor);
+}
+
+static int64_t said(int64_t by_pax, int64_t by_header)
+{
+	return by_pax >= 0 ? by_pax : by_header;
+}
+
+static char *name_of(const char *by_gnu, const char *by_pax, const char *by_header)
+{
+	return str_copy(by_gnu ? by_gnu : by_pax ? by_pax : by_header);
+}
+
+/* Header and PAX together. */
+static int fill_entry(struct tar *t, const struct header *h, struct hw_err *e)
+{
+	struct tar_entry *entry = &t->entry;
+	int64_t uid = said(t->pax.uid, h->uid), gid = said(t->pax.gid, h->gid);
+	int r;
+
+	entry->path = name_of(t->long_path, t->pax.path, h->path);
+	entry->target = name_of(t->long_target, t->pax.target, h->target);
+	r = find_type(h->flag, entry->path, &entry->type, e);
+	if (r == 0)
+		r = check_owner("user", uid, e);
+	if (r == 0)
+		r = check_owner("group", gid, e);
+	if (r == 0 && (entry->type == TAR_CHAR || entry->type == TAR_BLOCKDEV))
+		r = check_device(h, e);
+	if (r < 0)
+		return r;
+	entry->mode = (mode_t)(h->mode & 07777);
+	entry->uid = (uid_t)uid;
+	entry->gid = (gid_t)gid;
+	entry->mtime = t->pax.has_mtime ? t->pax.mtime : (struct timespec){ .tv_sec = h->mtime };
+	entry->major = (unsigned int)h->major;
+	entry->minor = (unsigned int)h->minor;
+	entry->xattrs = t->pax.xattrs;
+	entry->n_xattrs = t->pax.n_xattrs;
+	return 0;
+}
+
+static int64_t padding(int64_t size)
+{
+	return (TAR_BLOCK - size % TAR_BLOCK) % TAR_BLOCK;
+}
+
+static int end_entry(struct tar *t, struct hw_err *e)
+{
+	int r = t->sink->end(t->ctx, e);
+
+	if (r < 0)
+		return r;
+	t->left = padding(t->entry.stored);
+	t->state = t->left > 0 ? PADDING : HEADER;
+	forget(t);
+	return 0;
+}
+
+/* All is known of it. */
+static int begin_entry(struct tar *t, struct hw_err *e)
+{
+	int r = t->sink->entry(t->ctx, &t->entry, e);
+
+	if (r < 0)
+		return r;
+	t->piece = 0;
+	t->piece_at = 0;
+	t->left = t->entry.stored;
+	t->state = DATA;
+	return t->left > 0 ? 0 : end_entry(t, e);
+}
+
+/* ---- sparse files ---------------------------------------------------------- */
+
+/* @r: from a map: an error, or 1 when more of it is in the next block */
+static int begin_sparse(struct tar *t, int r, struct hw_err *e)
+{
+	if (r == 1)
+		return 0;
+	if (r == 0)
+		r = check_size(t->entry.size, e);
+	if (r == 0)
+		r = sparse_check(&t->entry, e);
+	if (r < 0)
+		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
+	return begin_entry(t, e);
+}
+
+static int take_map_block(struct tar *t, const uint8_t *block, struct hw_err *e)
+{
+	return begin_sparse(t, sparse_take_block(&t->entry, block, e), e);
+}
+
+static int take_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
+{
+	return begin_sparse(t, sparse_take_text(&t->map, &t->entry, block, e), e);
+}
+
+static int begin_pax_sparse(struct tar *t, enum pax_sparse how, struct hw_err *e)
+{
+	if (t->pax.sparse_path) {
+		free(t->entry.path);
+		t->entry.path = str_copy(t->pax.sparse_path);
+	}
+	t->entry.size = said(t->pax.real_size, t->entry.stored);
+	if (how == PAX_SPARSE_0) {
+		t->entry.n_pieces = t->pax.n_pieces;
+		t->entry.pieces = take_ptr(t->pax.pieces);
+		t->pax.n_pieces = 0;
+		return begin_sparse(t, 0, e);
+	}
+	t->state = MAP_TEXT;
+	return 0;
+}
+
+/* ---- headers --------------------------------------------------------------- */
+
+static int begin_file(struct tar *t, const struct header *h, const uint8_t *block, struct hw_err *e)
+{
+	enum pax_sparse how = pax_sparse(&t->pax);
+	int r;
+
+	t->entry.stored = said(t->pax.size, h->size);
+	t->entry.size = t->entry.stored;
+	r = check_size(t->entry.stored, e);
+	if (r < 0)
+		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
+	if (h->flag == 'S') {
+		t->state = MAP_BLOCK;
+		return begin_sparse(t, sparse_take_header(&t->entry, block, e), e);
+	}
+	if (how != PAX_SPARSE_NONE)
+		return begin_pax_sparse(t, how, e);
+	if (t->entry.stored > 0)
+		sparse_add(&t->entry, 0, t->entry.stored);
+	return begin_entry(t, e);
+}
+
+static int begin_member(struct tar *t, const struct header *h, const uint8_t *block,
+			struct hw_err *e)
+{
+	int r = fill_entry(t, h, e);
+
+	if (r == 0 && h->size < 0)
+		r = check_size(h->size, e);
+	if (r < 0)
+		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
+	if (t->entry.type == TAR_FILE)
+		return begin_file(t, h, block, e);
+	return begin_entry(t, e);
+}
+
+static bool is_extra(char flag)
+{
+	return flag == 'x' || flag == 'g' || flag == 'L' || flag == 'K';
+}
+
+/* A name as GNU writes it; empty, it says nothing. */
+static void take_name(const struct buf *extra, size_t len, char **name)
+{
+	free(take_ptr(*name));
+	if (len > 0 && extra->data[0])
+		*name = str_ncopy(extra->data, len);
+}
+
+/* What was said before a member; a second PAX header takes the first one's place. */
+static int use_extra(struct tar *t, struct hw_err *e)
+{
+	int r = 0;
+
+	if (t->extra_flag == 'x') {
+		pax_done(&t->pax);
+		r = pax_decode(&t->pax, t->extra.data, t->extra_len, e);
+	} else if (t->extra_flag == 'L') {
+		take_name(&t->extra, t->extra_len, &t->long_path);
+	} else if (t->extra_flag == 'K') {
+		take_name(&t->extra, t->extra_len, &t->long_target);
+	}
+	buf_done(&t->extra);
+	t->state = HEADER;
+	return r < 0 ? err_ctx(e, "tar archive at byte %lld", (long long)t->at) : 0;
+}
+
+static int begin_extra(struct tar *t, const struct header *h, struct hw_err *e)
+{
+	if (h->size < 0 || h->size > TAR_EXTRA_MAX)
+		return err_text(e, -EINVAL, "tar header at byte %lld: %lld bytes are more than %d",
+				(long long)t->at, (long long)h->size, TAR_EXTRA_MAX);
+	buf_done(&t->extra);
+	t->extra_flag = h->flag;
+	t->pending = h->flag != 'g';
+	t->extra_len = (size_t)h->size;
+	t->left = h->size + padding(h->size);
+	t->state = EXTRA;
+	return t->left > 0 ? 0 : use_extra(t, e);
+}
+
+static int take_header(struct tar *t, const uint8_t *block, struct hw_err *e)
+{
+	struct header h;
+
+	if (header_is_zero(block)) {
+		t->state = t->had_zeros ? TRAILER : HEADER;
+		t->had_zeros = true;
+		return 0;
+	}
+	if (t->had_zeros)
+		return err_text(e, -EINVAL, "tar archive at byte %lld: it goes on after its end",
+				(long long)t->at);
+	if (header_decode(block, &h, e) < 0)
+		return err_ctx(e, "tar archive at byte %lld", (long long)t->at - TAR_BLOCK);
+	return is_extra(h.flag) ? begin_extra(t, &h, e) : begin_member(t, &h, block, e);
+}
+
+/* ---- bytes ----------------------------------------------------------------- */
+
+static size_t min_size(int64_t left, size_t len)
+{
+	return (uint64_t)left < len ? (size_t)left : len;
+}
+
+/* States that take whole blocks. Return: bytes taken. */
+static ssize_t feed_block(struct tar *t, const uint8_t *data, size_t len,
+			  int (*take)(struct tar *t, const uint8_t *block, struct hw_err *e),
+			  struct hw_err *e)
+{
+	size_t n = min_size((int64_t)(TAR_BLOCK - t->fill), len);
+	int r = t->sink->other(t->ctx, data, n, e);
+
+	if (r < 0)
+		return r;
+	memcpy(t->block + t->fill, data, n);
+	t->fill += n;
+	t->at += (int64_t)n;
+	if (t->fill == TAR_BLOCK) {
+		t->fill = 0;
+		r = take(t, t->block, e);
+	}
+	return r < 0 ? r : (ssize_t)n;
+}
+
+static ssize_t feed_extra(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
+{
+	size_t n = min_size(t->left, len);
+	int r = t->sink->other(t->ctx, data, n, e);
+
+	if (r < 0)
+		return r;
+	buf_add(&t->extra, data, n);
+	t->at += (int64_t)n;
+	t->left -= (int64_t)n;
+	if (t->left == 0)
+		r = use_extra(t, e);
+	return r < 0 ? r : (ssize_t)n;
+}
+
+static ssize_t feed_data(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
+{
+	const struct tar_piece *p = &t->entry.pieces[t->piece];
+	size_t n = min_size(p->len - t->piece_at, len);
+	int r = 0;
+
+	if (n > 0)
+		r = t->sink->data(t->ctx, p->offset + t->piece_at, data, n, e);
+	if (r < 0)
+		return r;
+	t->at += (int64_t)n;
+	t->left -= (int64_t)n;
+	t->piece_at += (int64_t)n;
+	if (t->piece_at == p->len) {
+		t->piece++;
+		t->piece_at = 0;
+	}
+	if (t->left == 0)
+		r = end_entry(t, e);
+	return r < 0 ? r : (ssize_t)n;
+}
+
+static ssize_t feed_padding(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
+{
+	size_t n = t->state == TRAILER ? len : min_size(t->left, len);
+	int r = t->sink->other(t->ctx, data, n, e);
+
+	if (r < 0)
+		return r;
+	t->at += (int64_t)n;
+	if (t->state == PADDING) {
+		t->left -= (int64_t)n;
+		t->state = t->left > 0 ? PADDING : HEADER;
+	}
+	return (ssize_t)n;
+}
+
+static ssize_t feed_some(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
+{
+	switch (t->state) {
+	case HEADER:
+		return feed_block(t, data, len, take_header, e);
+	case MAP_BLOCK:
+		return feed_block(t, data, len, take_map_block, e);
+	case MAP_TEXT:
+		return feed_block(t, data, len, take_map_text, e);
+	case EXTRA:
+		return feed_extra(t, data, len, e);
+	case DATA:
+		return feed_data(t, data, len, e);
+	default:
+		return feed_padding(t, data, len, e);
+	}
+}
+
+/**
+ * tar_feed() - take the next bytes of an archive
+ *
+ * After an error the reader is of no more use.
+ *
+ * Return: 0; -EINVAL: not an archive; -EOPNOTSUPP: a kind of member that is not
+ * known; or what the sink returned
+ */
+int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e)
+{
+	const uint8_t *p = data;
+
+	while (len > 0) {
+		ssize_t n = feed_some(t, p, len, e);
+
+		if (n < 0)
+			return (int)n;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/**
+ * tar_skip() - go on behind the data of the member at hand, none of which was fed
+ *
+ * Return: 0; -EINVAL: no data is to come; or what the sink's end() returned
+ */
+int tar_skip(struct tar *t, struct hw_err *e)
+{
+	if (t->state != DATA || t->left != t->entry.stored)
+		return err_text(e, -EINVAL, "tar archive at byte %lld: no data begins here",
+				(long long)t->at);
+	t->at += t->left;
+	return end_entry(t, e);
+}
+
+/**
+ * tar_finish() - no more bytes come
+ *
+ * Programs leave out the two blocks of zeros at the end, or even what fills the
+ * last block: that is no error, as in Go.
+ *
+ * Return: 0, or -EINVAL: it stops in the middle
+ */
+int tar_finish(struct tar *t, struct hw_err *e)
+{
+	if (t->state == TRAILER || t->state == PADDING ||
+	    (t->state == HEADER && t->fill == 0 && !t->pending))
+		return 0;
+	return err_text(e, -EINVAL, "the tar archive stops at byte %lld, in the middle of %.256s",
+			(long long)t->at, t->entry.path ? t->entry.path : "a header");
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/test-confine.c - what a confined process can still do, and what not
+ */
+#include "fetch/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "fetch/unpack/tree.h"
+
+/* Runs each() in a process that is confined to a new folder. Return: its exit status. */
+static int run_confined(int (*each)(int root))
+{
+	char path[] = "/tmp/test-confine.XXXXXX";
+	autoclose int root = -1;
+	struct hw_err e;
+	int status = -1;
+	pid_t pid;
+
+	assert_non_null(mkdtemp(path));
+	root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(root >= 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(confine(root, &e) < 0 ? 100 : each(root));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(remove_tree(AT_FDCWD, path, &e), 0);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void needs_root(void)
+{
+	if (geteuid() == 0)
+		return;
+	print_message("chroot() needs root\n");
+	skip();
+}
+
+static int see_outside(int root)
+{
+	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOENT)
+		return 1;
+	if (open("../../../../etc/passwd", O_RDONLY | O_CLOEXEC) >= 0)
+		return 2;
+	return openat(root, "../etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 ? 3 : 0;
+}
+
+static void outside(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined(see_outside), 0);
+}
+
+static int make_things(int root)
+{
+	int fd = openat(root, "f", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0 || write(fd, "x", 1) != 1 || fchown(fd, 5, 6) < 0 || fchmod(fd, 06755) < 0)
+		return 1;
+	if (mkdirat(root, "d", 0700) < 0 || linkat(root, "f", root, "d/l", 0) < 0)
+		return 2;
+	if (mknodat(root, "c", S_IFCHR | 0600, makedev(1, 3)) < 0)
+		return 3;
+	if (fsetxattr(root, TREE_OPAQUE, "y", 1, 0) < 0)
+		return 4;
+	return syncfs(root) < 0 ? 5 : 0;
+}
+
+static void things(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined(make_things), 0);
+}
+
+/* Nobody who is confined may have these. */
+static const long never[] = {
+	SYS_socket,
+	SYS_socketpair,
+	SYS_connect,
+	SYS_execve,
+	SYS_mount,
+	SYS_umount2,
+	SYS_unshare,
+	SYS_setns,
+	SYS_ptrace,
+	SYS_chroot,
+	SYS_bpf,
+	SYS_pivot_root,
+	SYS_open_tree,
+	SYS_fsopen,
+	SYS_kill,
+	SYS_ioctl,
+	SYS_keyctl,
+	SYS_memfd_create,
+	SYS_setuid,
+	SYS_setxattr,
+	SYS_reboot,
+	SYS_io_uring_setup,
+	SYS_init_module,
+	SYS_process_vm_readv,
+	SYS_open_by_handle_at,
+	SYS_name_to_handle_at,
+};
+
+/* The calls are made by number: the C library must not answer for the kernel. */
+static int try_calls(int root)
+{
+	(void)root;
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+		if (syscall(never[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
+			return (int)i + 10;
+	return syscall(SYS_clone, -1, 0, 0, 0, 0) != -1 || errno != ENOSYS ||
+	       syscall(SYS_clone3, -1, 0) != -1 || errno != ENOSYS;
+}
+
+static void calls(void **state)
+{
+	(void)state;
+	needs_root();
+	assert_int_equal(run_confined(try_calls), 0);
+}
+
+/* As src/image/job-wire.c does. */
+static ssize_t send_byte(int fd)
+{
+	char byte = 'x';
+	struct iovec iov = { &byte, 1 };
+
+	return sendmsg(fd, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, MSG_NOSIGNAL);
+}
+
+static void *be_a_thread(void *arg)
+{
+	return arg;
+}
+
+static int try_reading(void)
+{
+	int pair[2], file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
+	struct hw_err e;
+	pthread_t thread;
+	char byte;
+
+	if (file < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return 1;
+	if (confine_reader(&e) < 0)
+		return 2;
+	if (pread(file, &byte, 1, 0) != 1 || send_byte(pair[0]) != 1 ||
+	    read(pair[1], &byte, 1) != 1)
+		return 3;
+	if (pthread_create(&thread, NULL, be_a_thread, NULL) != 0 ||
+	    pthread_join(thread, NULL) != 0)
+		return 4;
+	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
+		return 5;
+	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
+		if (syscall(never[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
+			return (int)i + 10;
+	return 0;
+}
+
+static void reader(void **state)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(try_reading());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "confine: the root is the layer's, and there is nothing above it", outside },
+		{ "confine: files, devices and overlayfs's attributes can be made", things },
+		{ "confine: sockets, mounts, processes and the like do not exist", calls },
+		{ "confine: who reads an archive has threads and what is open, nothing else",
+		  reader },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/test-decompress.c - blobs in pieces of every size
+ */
+#include "fetch/decompress.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include "base/buf.h"
+
+#define SIZE (300 << 10) /* more than one piece of output */
+
+static void fill(struct buf *b)
+{
+	for (uint32_t i = 0, x = 1; i < SIZE; i++) {
+		x = x * 1103515245 + 12345;
+		buf_putc(b, (char)(i % 3 ? x >> 24 : 'a'));
+	}
+}
+
+static void add_gzip(struct buf *b, const char *data, size_t len)
+{
+	z_stream z = { 0 };
+
+	assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY),
+			 Z_OK);
+	z.next_in = (unsigned char *)data;
+	z.avail_in = (unsigned int)len;
+	z.avail_out = (unsigned int)deflateBound(&z, len);
+	z.next_out = (unsigned char *)buf_reserve(b, z.avail_out);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	buf_added(b, z.total_out);
+	deflateEnd(&z);
+}
+
+static void add_zstd(struct buf *b, const char *data, size_t len)
+{
+	size_t room = ZSTD_compressBound(len);
+	size_t n = ZSTD_compress(buf_reserve(b, room), room, data, len, 3);
+
+	assert_false(ZSTD_isError(n));
+	buf_added(b, n);
+}
+
+static void add_plain(struct buf *b, const char *data, size_t len)
+{
+	buf_add(b, data, len);
+}
+
+static int collect(void *ctx, const void *data, size_t len, struct hw_err *e)
+{
+	(void)e;
+	buf_add(ctx, data, len);
+	return 0;
+}
+
+/* Return: what the first call that failed said, or expand_finish() */
+static int expand_all(const struct buf *blob, size_t piece, struct buf *out)
+{
+	AUTO(expand_free) struct expand *x = expand_new(collect, out);
+	struct hw_err e;
+
+	for (size_t at = 0; at < blob->len; at += piece) {
+		size_t n = blob->len - at < piece ? blob->len - at : piece;
+		int r = expand_feed(x, blob->data + at, n, &e);
+
+		if (r < 0)
+			return r;
+	}
+	return expand_finish(x, &e);
+}
+
+static void (*const adds[])(struct buf *b, const char *data, size_t len) = { add_gzip, add_zstd,
+									     add_plain };
+
+static void pieces(void **state)
+{
+	static const size_t sizes[] = { 1, 3, 4, 5, 1000, 1 << 20 };
+	AUTO(buf_done) struct buf plain = { 0 };
+
+	(void)state;
+	fill(&plain);
+	for (size_t i = 0; i < ARRAY_SIZE(adds); i++) {
+		AUTO(buf_done) struct buf blob = { 0 };
+
+		adds[i](&blob, plain.data, 1000);
+		adds[i](&blob, plain.data + 1000, plain.len - 1000);
+		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
+			AUTO(buf_done) struct buf out = { 0 };
+
+			assert_int_equal(expand_all(&blob, sizes[k], &out), 0);
+			assert_int_equal(out.len, plain.len);
+			assert_memory_equal(out.data, plain.data, plain.len);
+		}
+	}
+}
+
+static void cut_off(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		AUTO(buf_done) struct buf blob = { 0 };
+
+		adds[i](&blob, "hello, this is a layer", 22);
+		for (size_t cut = 4; cut < blob.len; cut++) {
+			AUTO(buf_done) struct buf out = { 0 };
+			struct buf part = { blob.data, cut, 0 };
+
+			assert_int_equal(expand_all(&part, 7, &out), -EBADMSG);
+		}
+	}
+}
+
+static void small(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len < 4; len++) {
+		AUTO(buf_done) struct buf out = { 0 };
+		struct buf blob = { (char[]){ 'a', 'b', 'c', 0 }, len, 0 };
+
+		assert_int_equal(expand_all(&blob, 1, &out), 0);
+		assert_int_equal(out.len, len);
+	}
+}
+
+static int refuse(void *ctx, const void *data, size_t len, struct hw_err *e)
+{
+	(void)ctx;
+	(void)data;
+	(void)len;
+	return err_text(e, -EPIPE, "no more");
+}
+
+static void refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(adds); i++) {
+		AUTO(buf_done) struct buf plain = { 0 }, blob = { 0 };
+		AUTO(expand_free) struct expand *x = expand_new(refuse, NULL);
+		struct hw_err e;
+
+		fill(&plain);
+		adds[i](&blob, plain.data, plain.len);
+		assert_int_equal(expand_feed(x, blob.data, blob.len, &e), -EPIPE);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "expand: every format in pieces of every size, two streams in one", pieces, NULL,
+		  NULL, NULL },
+		{ "expand: a stream that is cut off anywhere is damaged", cut_off, NULL, NULL,
+		  NULL },
+		{ "expand: fewer bytes than tell a format are plain", small, NULL, NULL, NULL },
+		{ "expand: what the taker says is passed on", refused, NULL, NULL, NULL },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
