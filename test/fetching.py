@@ -3,7 +3,7 @@
 fetching.py - images made by hand, registries that serve them, and hawser-fetch: for test_fetch*.py
 
 What:  Image is an image as bytes; Server is a registry in Python that can be told to misbehave;
-       Puller plays the daemon's part of src/image/job.h: it starts hawser-fetch, gives it a job and
+       Puller plays the daemon's part of src/image/protocol/job.h: it starts hawser-fetch, gives it a job and
        a plan, and collects what it says.
 """
 import base64

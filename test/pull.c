@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test/pull.c - src/image/pull.h and load.h by commands on standard input, for test_pull.py
+ * test/pull.c - src/image/pull/pull.h and load.h by commands on standard input, for test_pull.py
  *
  *	pull [OPTION...] ROOT PROGRAM      the store is in ROOT, PROGRAM is hawser-fetch
  *
@@ -28,9 +28,9 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "image/load.h"
-#include "image/pull.h"
-#include "image/store.h"
+#include "image/archive/load.h"
+#include "image/pull/pull.h"
+#include "image/store/store.h"
 
 #define ASKERS	    64
 #define ARCHIVE_MAX (64 << 20)

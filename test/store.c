@@ -18,7 +18,7 @@
 
 #include "base/os/file.h"
 #include "base/str.h"
-#include "image/store.h"
+#include "image/store/store.h"
 
 #define MANIFEST "{}"
 

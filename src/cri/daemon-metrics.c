@@ -9,7 +9,7 @@
 
 #include "base/str.h"
 #include "cri/daemon-parts.h"
-#include "image/pull.h"
+#include "image/pull/pull.h"
 #include "rpc/socket.h"
 
 static void write_metrics(void *ctx, struct buf *b)

@@ -25,7 +25,7 @@
 #include "cri/daemon-parts.h"
 #include "cri/notify.h"
 #include "cri/pull-service.h"
-#include "image/pull.h"
+#include "image/pull/pull.h"
 #include "rpc/socket.h"
 
 static const struct {

@@ -20,7 +20,7 @@
 #include "cri/metrics.h"
 #include "cri/network.h"
 #include "cri/service.h"
-#include "image/store.h"
+#include "image/store/store.h"
 #include "rpc/server.h"
 
 #define DAEMON_SERVICES 4

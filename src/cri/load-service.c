@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "cri/helper.h"
 #include "cri/pull-service.h"
-#include "image/load.h"
+#include "image/archive/load.h"
 #include "rpc/grpc/status.h"
 
 static const char *format_of(const Hawser__V1__LoadRequest *first)

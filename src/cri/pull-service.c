@@ -21,7 +21,7 @@
 #include "cri/load-service.h"
 #include "cri/save-service.h"
 #include "cri/verify-service.h"
-#include "image/pull.h"
+#include "image/pull/pull.h"
 #include "rpc/grpc/status.h"
 
 /* ---- how pulls are done ------------------------------------------------------------- */

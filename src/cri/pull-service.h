@@ -6,7 +6,7 @@
 #define CRI_PULL_SERVICE_H
 
 #include "cri/daemon.h"
-#include "image/pull.h"
+#include "image/pull/pull.h"
 
 /* runtime.v1.ImageService/PullImage; the rest of that service is in image-service.c. */
 int pull_serve_cri(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,

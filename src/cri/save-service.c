@@ -10,7 +10,7 @@
 #include "api/hawser-v1.pb-c.h"
 #include "cri/daemon.h"
 #include "cri/helper.h"
-#include "image/save.h"
+#include "image/archive/save.h"
 #include "rpc/grpc/status.h"
 
 static int send_piece(void *ctx, const void *data, size_t len, struct hw_err *e)

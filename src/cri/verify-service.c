@@ -21,9 +21,9 @@
 #include "cri/daemon.h"
 #include "cri/helper.h"
 #include "image/config.h"
-#include "image/pull.h"
+#include "image/pull/pull.h"
 #include "image/reference.h"
-#include "image/verify.h"
+#include "image/store/verify.h"
 #include "rpc/grpc/status.h"
 
 /* One call. */

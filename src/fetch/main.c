@@ -4,7 +4,7 @@
  *
  * What:  the program that the daemon starts for each pull; it is not for people.
  *        Standard input is a socket, on which the job comes and the answers go
- *        (image/job.h). The image comes from a registry, or from an archive whose
+ *        (image/protocol/job.h). The image comes from a registry, or from an archive whose
  *        descriptor comes with the job.
  * Rules: it ends when the socket is closed. Exit status 0: the image is there;
  *        1: it is not, and the socket was told why; 2: there was no job.

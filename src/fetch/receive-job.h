@@ -5,7 +5,7 @@
 #ifndef FETCH_RECEIVE_JOB_H
 #define FETCH_RECEIVE_JOB_H
 
-#include "image/job.h"
+#include "image/protocol/job.h"
 
 /* However long it takes. @ret_message: as it came, with secrets (receive_job_forget()), and with the
  * archive's descriptor if there is one. Return: 0, or negative errno: -EPIPE nobody has one */

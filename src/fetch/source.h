@@ -19,8 +19,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "image/digest.h"
-#include "image/job.h"
 #include "image/manifest.h"
+#include "image/protocol/job.h"
 
 #define FOUND_DOCUMENTS_MAX 4
 

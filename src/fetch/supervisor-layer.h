@@ -23,8 +23,8 @@
 
 #include "base/err.h"
 #include "fetch/unpack-child.h"
-#include "image/job.h"
-#include "image/unpacked.h"
+#include "image/protocol/job.h"
+#include "image/protocol/unpacked.h"
 
 enum layer_state { WAITING, RUNNING, READY, AGAIN, KEPT, DONE };
 

@@ -144,7 +144,7 @@ static void calls(void **state)
 	assert_int_equal(run_confined(try_calls), 0);
 }
 
-/* As src/image/job-wire.c does. */
+/* As src/image/protocol/wire.c does. */
 static ssize_t send_byte(int fd)
 {
 	char byte = 'x';

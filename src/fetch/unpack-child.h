@@ -15,8 +15,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "image/job.h"
-#include "image/unpacked.h"
+#include "image/protocol/job.h"
+#include "image/protocol/unpacked.h"
 
 struct layer_child {
 	pid_t pid;  /* 0: not started, or gone */

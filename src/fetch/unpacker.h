@@ -15,7 +15,7 @@
 
 #include "base/err.h"
 #include "fetch/unpack/unpack.h"
-#include "image/unpacked.h"
+#include "image/protocol/unpacked.h"
 
 #define UNPACKER_CHUNK (256 << 10)
 

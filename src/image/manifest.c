@@ -14,7 +14,7 @@
 
 #include "base/str.h"
 #include "image/digest.h"
-#include "image/mount.h"
+#include "image/store/mount.h"
 
 #define OCI    "application/vnd.oci.image."
 #define DOCKER "application/vnd.docker."

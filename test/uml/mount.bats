@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# src/image/mount.c where overlayfs takes all layers in one page: before Linux 6.5.
+# src/image/store/mount.c where overlayfs takes all layers in one page: before Linux 6.5.
 load ../lib
 
 @test "mount: stacks of layers are mounted by a kernel without lowerdir+" {

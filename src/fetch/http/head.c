@@ -187,7 +187,7 @@ static void add_words(const struct http_answer *a, struct buf *text)
  * http_status_fail() - an answer as an error
  * @a: whose status is not 2xx
  *
- * Return: negative errno, see image/job.c for what it means; -EIO where there is none
+ * Return: negative errno, see image/protocol/job.c for what it means; -EIO where there is none
  */
 int http_status_fail(const struct http_answer *a, struct hw_err *e)
 {

@@ -2,11 +2,11 @@
 /*
  * fetch/layer/main.c - hawser-layer: what the daemon wants to know of a stored layer
  *
- * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/verify-report.h)
+ * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/protocol/verify-report.h)
  *        hawser-layer verify-blob DIR DIGEST  the same of the blob, where that was kept
  *        hawser-layer archive DIR  prints the layer's archive, byte for byte
  *        hawser-layer blob DIR DIGEST  prints it as it came, where that was kept
- *        DIR has root/, recipe and perhaps blob, as image/store.h says. It is not for people.
+ *        DIR has root/, recipe and perhaps blob, as image/store/store.h says. It is not for people.
  * Rules: exit status 0, or 1 with the reason on standard error.
  */
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "fetch/layer/rebuild.h"
 #include "fetch/recipe/recipe.h"
 #include "fetch/sha256.h"
-#include "image/verify-report.h"
+#include "image/protocol/verify-report.h"
 
 #define CHUNK (256 << 10)
 

@@ -24,8 +24,8 @@
 #include "fetch/registry/auth.h"
 #include "fetch/source.h"
 #include "image/digest.h"
-#include "image/job.h"
 #include "image/manifest.h"
+#include "image/protocol/job.h"
 #include "image/reference.h"
 
 struct endpoint {

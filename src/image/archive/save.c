@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/archive/save.c - images as one archive
+ *
+ *	oci-layout
+ *	blobs/sha256/HEX     layers, each once; configurations; manifests
+ *	index.json           of OCI: the manifests, with their names
+ *	manifest.json        of docker: the same by files
+ */
+#include "image/archive/save.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json/value.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "image/archive/save-layer.h"
+#include "image/reference.h"
+
+#define OCI   "application/vnd.oci.image."
+#define BLOCK 512
+
+struct saver {
+	struct store *store;
+	const struct save_how *how;
+	struct map *written; /* names of blobs */
+	struct value *index, *docker;
+};
+
+static void saver_done(struct saver *s)
+{
+	map_free(s->written);
+	value_free(s->index);
+	value_free(s->docker);
+}
+
+AUTO_VALUE_DEFINE(saver_done, struct saver);
+
+/* ---- tar ---------------------------------------------------------------------------- */
+
+/* POSIX's ustar; a size of more than its eleven digits as GNU and everybody reads it. */
+struct head {
+	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, link[100];
+	char magic[8], user[32], group[32], major[8], minor[8], prefix[155], rest[12];
+};
+
+_Static_assert(sizeof(struct head) == BLOCK, "a head is a block");
+
+static void set_size(struct head *h, int64_t size)
+{
+	if (size < INT64_C(1) << 33) {
+		snprintf(h->size, sizeof(h->size), "%011llo", (unsigned long long)size);
+		return;
+	}
+	h->size[0] = (char)0x80;
+	for (size_t i = sizeof(h->size) - 1; i > 0; i--, size >>= 8)
+		h->size[i] = (char)(size & 0xff);
+}
+
+static int write_head(struct saver *s, const char *name, int64_t size, struct hw_err *e)
+{
+	struct head h = { .mode = "0000644", .uid = "0000000", .gid = "0000000" };
+	const unsigned char *bytes = (const unsigned char *)&h;
+	unsigned sum = 0;
+
+	memcpy(h.name, name, strnlen(name, sizeof(h.name)));
+	set_size(&h, size);
+	memset(h.mtime, '0', sizeof(h.mtime) - 1);
+	memcpy(h.magic, "ustar\00000", sizeof(h.magic));
+	h.type = '0';
+	memset(h.sum, ' ', sizeof(h.sum)); /* while it is made */
+	for (size_t i = 0; i < sizeof(h); i++)
+		sum += bytes[i];
+	snprintf(h.sum, sizeof(h.sum) - 1, "%06o", sum);
+	return s->how->write(s->how->ctx, &h, sizeof(h), e);
+}
+
+static int write_padding(struct saver *s, int64_t size, struct hw_err *e)
+{
+	static const char zeros[BLOCK];
+	size_t rest = (size_t)(size % BLOCK);
+
+	return rest ? s->how->write(s->how->ctx, zeros, BLOCK - rest, e) : 0;
+}
+
+static int write_file(struct saver *s, const char *name, const char *data, size_t len,
+		      struct hw_err *e)
+{
+	int r = write_head(s, name, (int64_t)len, e);
+
+	if (r == 0 && len > 0)
+		r = s->how->write(s->how->ctx, data, len, e);
+	return r < 0 ? r : write_padding(s, (int64_t)len, e);
+}
+
+static int write_json(struct saver *s, const char *name, const struct value *v, struct hw_err *e)
+{
+	autofree char *text = value_format(v, 0);
+
+	return write_file(s, name, text, strlen(text), e);
+}
+
+static int write_end(struct saver *s, struct hw_err *e)
+{
+	static const char zeros[2 * BLOCK];
+
+	return s->how->write(s->how->ctx, zeros, sizeof(zeros), e);
+}
+
+/* ---- blobs -------------------------------------------------------------------------- */
+
+static char *blob_name(const char *digest)
+{
+	return str_printf("blobs/sha256/%s", digest + strlen("sha256:"));
+}
+
+/* Return: false: it is in the archive already */
+static bool is_new(struct saver *s, const char *name)
+{
+	if (map_find(s->written, name))
+		return false;
+	map_set(s->written, name, s);
+	return true;
+}
+
+static int write_layer(struct saver *s, const struct save_layer *layer, struct hw_err *e)
+{
+	autofree char *name = blob_name(layer->digest);
+	int r;
+
+	if (!is_new(s, name))
+		return 0;
+	r = write_head(s, name, layer->size, e);
+	if (r == 0)
+		r = save_layer(s->store, layer, s->how, e);
+	return r < 0 ? r : write_padding(s, layer->size, e);
+}
+
+static int write_blob(struct saver *s, const char *digest, const char *data, size_t len,
+		      struct hw_err *e)
+{
+	autofree char *name = blob_name(digest);
+
+	return is_new(s, name) ? write_file(s, name, data, len, e) : 0;
+}
+
+static struct value *describe(const char *media, const char *digest, int64_t size)
+{
+	struct value *v = value_new_object();
+
+	value_set(v, "mediaType", value_new_string(media));
+	value_set(v, "digest", value_new_string(digest));
+	value_set(v, "size", value_new_int(size));
+	return v;
+}
+
+/* ---- what there is ------------------------------------------------------------------ */
+
+static char *make_manifest(const char *id, size_t config_len, const struct save_layer *layers,
+			   size_t n)
+{
+	AUTO(value_free) struct value *manifest = value_new_object();
+	struct value *list = value_new_array();
+
+	for (size_t i = 0; i < n; i++)
+		value_append(list,
+			     describe(layers[i].media_type, layers[i].digest, layers[i].size));
+	value_set(manifest, "schemaVersion", value_new_int(2));
+	value_set(manifest, "mediaType", value_new_string(OCI "manifest.v1+json"));
+	value_set(manifest, "config", describe(OCI "config.v1+json", id, (int64_t)config_len));
+	value_set(manifest, "layers", list);
+	return value_format(manifest, 0);
+}
+
+/* The name as containerd and as OCI's tools look for it. */
+static struct value *make_names(const char *name)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+	struct value *names = value_new_object();
+	struct hw_err e;
+
+	value_set(names, "io.containerd.image.name", value_new_string(name));
+	if (reference_parse(name, &ref, &e) == 0 && ref.tag)
+		value_set(names, "org.opencontainers.image.ref.name", value_new_string(ref.tag));
+	return names;
+}
+
+/* An entry for each name; one without if there is none. */
+static void add_to_index(struct saver *s, const struct store_image *image, const char *manifest)
+{
+	size_t n = image->tags.n ? image->tags.n : 1;
+	char digest[DIGEST_TEXT];
+
+	digest_of(manifest, strlen(manifest), digest);
+	for (size_t i = 0; i < n; i++) {
+		struct value *entry =
+			describe(OCI "manifest.v1+json", digest, (int64_t)strlen(manifest));
+
+		if (image->tags.n)
+			value_set(entry, "annotations", make_names(image->tags.v[i]));
+		value_append(s->index, entry);
+	}
+}
+
+static void add_to_docker(struct saver *s, const struct store_image *image,
+			  const struct save_layer *layers, size_t n)
+{
+	autofree char *config = blob_name(image->id);
+	struct value *entry = value_new_object();
+	struct value *tags = value_new_array(), *files = value_new_array();
+
+	for (size_t i = 0; i < image->tags.n; i++)
+		value_append(tags, value_new_string(image->tags.v[i]));
+	for (size_t i = 0; i < n; i++) {
+		autofree char *name = blob_name(layers[i].digest);
+
+		value_append(files, value_new_string(name));
+	}
+	value_set(entry, "Config", value_new_string(config));
+	value_set(entry, "RepoTags", tags);
+	value_set(entry, "Layers", files);
+	value_append(s->docker, entry);
+}
+
+/* ---- images ------------------------------------------------------------------------- */
+
+static int write_image(struct saver *s, const struct store_image *image,
+		       const struct save_layer *layers, size_t n, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf config = { 0 };
+	autofree char *manifest = NULL;
+	char digest[DIGEST_TEXT];
+	int r = store_image_read(s->store, image->id, NULL, &config, e);
+
+	if (r <= 0)
+		return r < 0 ? r : err_text(e, -ENODATA, "it has gone meanwhile");
+	manifest = make_manifest(image->id, config.len, layers, n);
+	digest_of(manifest, strlen(manifest), digest);
+	r = 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = write_layer(s, &layers[i], e);
+	if (r == 0)
+		r = write_blob(s, image->id, config.data, config.len, e);
+	if (r == 0)
+		r = write_blob(s, digest, manifest, strlen(manifest), e);
+	add_to_index(s, image, manifest);
+	add_to_docker(s, image, layers, n);
+	return r;
+}
+
+static int save_image(struct saver *s, const struct store_image *image, struct hw_err *e)
+{
+	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s->store);
+	autofree struct store_layer *layers = NULL;
+	autofree struct save_layer *saved = NULL;
+	size_t n = 0;
+	int r = store_image_layers(s->store, image->id, &layers, &n, e);
+
+	for (size_t i = 0; r == 1 && i < n; i++)
+		r = store_hold_layer(hold, layers[i].chain_id, e);
+	if (r == 0)
+		r = err_text(e, -ENODATA, "it has lost a layer");
+	saved = mem_new((n + 1) * sizeof(*saved));
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = save_layer_look(s->store, &layers[i], &saved[i], e);
+	if (r >= 0)
+		r = write_image(s, image, saved, n, e);
+	return r < 0 ? err_ctx(e, "save image %s", image->id) : 0;
+}
+
+static int write_lists(struct saver *s, struct hw_err *e)
+{
+	AUTO(value_free) struct value *index = value_new_object();
+	int r;
+
+	value_set(index, "schemaVersion", value_new_int(2));
+	value_set(index, "mediaType", value_new_string(OCI "index.v1+json"));
+	value_set(index, "manifests", value_ref(s->index));
+	r = write_json(s, "index.json", index, e);
+	if (r == 0)
+		r = write_json(s, "manifest.json", s->docker, e);
+	return r < 0 ? r : write_end(s, e);
+}
+
+/**
+ * save_images() - write an archive of images
+ * @s:      the store
+ * @images: which
+ * @n:      of them
+ * @how:    where to
+ * @e:      the error
+ */
+int save_images(struct store *s, const struct store_image *const *images, size_t n,
+		const struct save_how *how, struct hw_err *e)
+{
+	static const char layout[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
+	AUTO(saver_done)
+	struct saver saver = {
+		.store = s,
+		.how = how,
+		.written = map_new(NULL),
+		.index = value_new_array(),
+		.docker = value_new_array(),
+	};
+	int r = write_file(&saver, "oci-layout", layout, strlen(layout), e);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = save_image(&saver, images[i], e);
+	return r < 0 ? r : write_lists(&saver, e);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/protocol/test-job.c - messages between the daemon and hawser-fetch
+ */
+#include "image/protocol/job.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include "base/str.h"
+
+#define WAIT_MS 20000
+
+static int setup(void **state)
+{
+	int *pair = mem_new(2 * sizeof(*pair));
+
+	*state = pair;
+	return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair);
+}
+
+static int teardown(void **state)
+{
+	int *pair = *state;
+
+	close(pair[0]);
+	close(pair[1]);
+	free(pair);
+	return 0;
+}
+
+static void round_trip(void **state)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	AUTO(job_step_done) struct job_step said = { 0 };
+	struct job_step step = { .layer = 7, .bytes = 1, .size = INT64_MAX };
+	int *pair = *state;
+	struct hw_err e;
+
+	assert_int_equal(
+		job_send_table(pair[0], JOB_PROGRESS, job_step_fields, &step, -1, WAIT_MS, &e), 0);
+	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 1);
+	assert_int_equal(m.type, JOB_PROGRESS);
+	assert_int_equal(m.fd, -1);
+	assert_int_equal(job_decode(&m, job_step_fields, &said, &e), 0);
+	assert_int_equal(said.layer, 7);
+	assert_true(said.size == INT64_MAX);
+}
+
+static void descriptors(void **state)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int *pair = *state, ends[2];
+	struct hw_err e;
+	char byte;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	assert_int_equal(job_send(pair[0], JOB_FETCH, "{}", 2, ends[1], WAIT_MS, &e), 0);
+	close(ends[1]);
+	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 1);
+	assert_true(m.fd >= 0);
+	assert_int_equal(write(m.fd, "x", 1), 1);
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	assert_int_equal(byte, 'x');
+	close(ends[0]);
+}
+
+static size_t count_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	size_t n = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void send_byte(int fd, char byte, const int along[2])
+{
+	union {
+		char space[CMSG_SPACE(2 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.space,
+			      .msg_controllen = CMSG_SPACE(2 * sizeof(int)) };
+
+	*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(2 * sizeof(int)),
+						 .cmsg_level = SOL_SOCKET,
+						 .cmsg_type = SCM_RIGHTS };
+	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), along, 2 * sizeof(int));
+	assert_int_equal(sendmsg(fd, &msg, 0), 1);
+}
+
+static void flood(void **state)
+{
+	static const char bytes[] = { 2, 0, 0, 0, JOB_CONFIG, '{', '}' };
+	struct job_message m = { .fd = -1 };
+	size_t before = count_descriptors();
+	int *pair = *state;
+	struct hw_err e;
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		send_byte(pair[0], bytes[i], pair);
+	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 1);
+	assert_int_equal(count_descriptors(), before + 1);
+	job_message_done(&m);
+	assert_int_equal(count_descriptors(), before);
+}
+
+static void nothing_more(void **state)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int *pair = *state;
+	struct hw_err e;
+
+	assert_int_equal(job_receive(pair[1], 1, &m, &e), -ETIMEDOUT);
+	shutdown(pair[0], SHUT_WR);
+	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 0);
+}
+
+/* Nobody reads: a part of it passes, and then no more. */
+static void broken_off(void **state)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	autofree char *data = mem_new(JOB_MESSAGE_MAX);
+	int *pair = *state;
+	struct hw_err e;
+
+	assert_int_equal(job_send(pair[0], JOB_CONFIG, data, JOB_MESSAGE_MAX, -1, 1, &e),
+			 -ETIMEDOUT);
+	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), -EPIPE);
+	assert_int_equal(job_send(pair[0], JOB_DONE, "", 0, -1, WAIT_MS, &e), -EPIPE);
+}
+
+static void no_messages(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+		int code;
+	} cases[] = {
+		{ "\x01", 1, -EPIPE },			 /* half a header */
+		{ "\x05\0\0\0\x04", 5, -EPIPE },	 /* nothing behind it */
+		{ "\x05\0\0\0\x04xy", 7, -EPIPE },	 /* too little */
+		{ "\0\0\0\0\0", 5, -EBADMSG },		 /* of type 0 */
+		{ "\0\0\0\0\x7f", 5, -EBADMSG },	 /* of a type that is none */
+		{ "\x01\0\x40\0\x04", 5, -EBADMSG },	 /* one byte too large */
+		{ "\xff\xff\xff\xff\x04", 5, -EBADMSG }, /* endless */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO(job_message_done) struct job_message m = { .fd = -1 };
+		struct hw_err e;
+		int pair[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+		assert_int_equal(write(pair[0], cases[i].bytes, cases[i].len), cases[i].len);
+		close(pair[0]);
+		assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), cases[i].code);
+		close(pair[1]);
+	}
+}
+
+static void errors(void **state)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int *pair = *state;
+	struct hw_err why, e;
+
+	err_text(&why, -ENODATA, "no\nsuch \x1b[1mimage");
+	assert_int_equal(job_send_failed(pair[0], &why, WAIT_MS, &e), 0);
+	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 1);
+	assert_int_equal(job_decode_failed(&m, &e), -ENODATA);
+	assert_string_equal(e.msg, "no such  [1mimage");
+	assert_int_equal(e.domain, HW_DOMAIN_GRPC);
+	assert_int_equal(e.wire, 5);
+	err_set(&why, -ENOENT, "open a file of ours");
+	assert_int_equal(job_meaning(&why), 13);
+}
+
+static void strange_errors(void **state)
+{
+	static const char *const cases[] = {
+		"",
+		"{}",
+		"[]",
+		"{\"code\":0,\"wire\":5,\"message\":\"x\"}",
+		"{\"code\":2,\"wire\":0,\"message\":\"x\"}",
+		"{\"code\":2,\"wire\":17,\"message\":\"x\"}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct job_message m = { .data = { (char *)cases[i], strlen(cases[i]), 0 } };
+		struct hw_err e;
+
+		assert_true(job_decode_failed(&m, &e) < 0);
+		assert_non_null(strstr(e.msg, "does not say why"));
+	}
+}
+
+static void secrets(void **state)
+{
+	AUTO(job_done) struct job job = { 0 };
+	struct hw_err e;
+	const char *text = "{\"reference\":\"a\",\"password\":[\"secret word\"]}";
+
+	(void)state;
+	assert_int_equal(hw_field_decode(job_fields, text, strlen(text), &job, &e), -EINVAL);
+	assert_null(strstr(e.msg, "secret word"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		{ "job: what was sent is received", round_trip, setup, teardown, NULL },
+		{ "job: a descriptor goes along", descriptors, setup, teardown, NULL },
+		{ "job: of more descriptors than one all others are closed", flood, setup, teardown,
+		  NULL },
+		{ "job: waiting has an end, and so has the other side", nothing_more, setup,
+		  teardown, NULL },
+		{ "job: behind half a message nothing can be sent", broken_off, setup, teardown,
+		  NULL },
+		{ "job: what is no message is refused", no_messages, NULL, NULL, NULL },
+		{ "job: an error arrives as one line, with its code", errors, setup, teardown,
+		  NULL },
+		{ "job: an error that says nothing is one", strange_errors, NULL, NULL, NULL },
+		{ "job: a password is not part of a message", secrets, NULL, NULL, NULL },
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

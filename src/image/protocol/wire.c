@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/protocol/wire.c - what the daemon and hawser-fetch say to each other: messages on a socket
+ *
+ * How:   waiting is poll()'s, so that every wait has its bound; a descriptor goes
+ *        along with the first byte of a message.
+ */
+#include "image/protocol/job.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/time.h"
+
+#define HEADER 5
+
+/** job_message_done() - free a message, and close what came along */
+void job_message_done(struct job_message *m)
+{
+	buf_done(&m->data);
+	mem_close_fd(&m->fd);
+}
+
+/* ---- sending --------------------------------------------------------------- */
+
+static int wait_for(int fd, short events, int idle_ms, struct hw_err *e)
+{
+	int64_t deadline = time_deadline(idle_ms);
+	struct pollfd poller = { .fd = fd, .events = events };
+	int r;
+
+	do {
+		r = poll(&poller, 1, time_left_ms(deadline));
+	} while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return err_set(e, -errno, "wait for a message");
+	if (r == 0)
+		return err_text(e, -ETIMEDOUT, "no message has passed for %d ms", idle_ms);
+	return 0;
+}
+
+/* A descriptor travels with a first byte. */
+static ssize_t send_some(int fd, struct iovec parts[2], int along)
+{
+	union {
+		char space[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = parts, .msg_iovlen = 2 };
+
+	if (along >= 0) {
+		msg.msg_control = control.space;
+		msg.msg_controllen = sizeof(control.space);
+		*CMSG_FIRSTHDR(&msg) = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+							 .cmsg_level = SOL_SOCKET,
+							 .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), &along, sizeof(along));
+	}
+	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void skip(struct iovec parts[2], size_t len)
+{
+	for (size_t i = 0; i < 2; i++) {
+		size_t n = len < parts[i].iov_len ? len : parts[i].iov_len;
+
+		parts[i].iov_base = (char *)parts[i].iov_base + n;
+		parts[i].iov_len -= n;
+		len -= n;
+	}
+}
+
+/* Return: 0; 1 when more is to be sent */
+static int send_next(int fd, struct iovec parts[2], int along, int idle_ms, struct hw_err *e)
+{
+	int r = wait_for(fd, POLLOUT, idle_ms, e);
+	ssize_t n = r < 0 ? 0 : send_some(fd, parts, along);
+
+	if (r < 0)
+		return r;
+	if (n < 0 && errno != EINTR && errno != EAGAIN)
+		return err_set(e, -errno, "send a message");
+	skip(parts, n > 0 ? (size_t)n : 0);
+	return parts[0].iov_len + parts[1].iov_len > 0;
+}
+
+/**
+ * job_send() - send a message
+ * @along:   a descriptor that goes with it, borrowed; -1: none
+ * @idle_ms: how long the other side may take to read a part of it
+ *
+ * Where it breaks off in the middle, nothing more can be sent: else the other side would wait for
+ * the rest, and take the next message for it.
+ *
+ * Return: 0, or negative errno; -ETIMEDOUT
+ */
+int job_send(int fd, enum job_type type, const void *data, size_t len, int along, int idle_ms,
+	     struct hw_err *e)
+{
+	unsigned char header[HEADER] = { (unsigned char)len, (unsigned char)(len >> 8),
+					 (unsigned char)(len >> 16), (unsigned char)(len >> 24),
+					 (unsigned char)type };
+	struct iovec parts[] = { { header, sizeof(header) }, { (void *)data, len } };
+	int r = 1;
+
+	if (len > JOB_MESSAGE_MAX)
+		return err_text(e, -EFBIG, "a message of %zu bytes is too large to be sent", len);
+	while (r > 0) {
+		bool begun = parts[0].iov_len < sizeof(header);
+
+		r = send_next(fd, parts, begun ? -1 : along, idle_ms, e);
+		if (r < 0 && begun)
+			shutdown(fd, SHUT_WR);
+	}
+	return r;
+}
+
+/* ---- receiving ------------------------------------------------------------- */
+
+/* One for a message; what more the other side sends is closed. */
+static void take_along(struct msghdr *msg, int *ret_fd)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int fd = -1;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return;
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (*ret_fd < 0)
+		*ret_fd = fd;
+	else
+		close(fd);
+}
+
+/* CMSG_SPACE() would have room for a second descriptor behind the first: with CMSG_LEN() the
+ * kernel keeps that one to itself. */
+static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
+{
+	struct iovec iov = { .iov_base = data, .iov_len = len };
+	union {
+		char space[CMSG_LEN(sizeof(int))];
+		struct cmsghdr align;
+	} control;
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.space,
+			      .msg_controllen = sizeof(control.space) };
+	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+	if (n >= 0)
+		take_along(&msg, ret_fd);
+	return n;
+}
+
+/* Return: 1; 0 when the other side has closed before the first byte */
+static int receive_all(int fd, char *data, size_t len, int idle_ms, int *ret_fd, struct hw_err *e)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		int r = wait_for(fd, POLLIN, idle_ms, e);
+		ssize_t n = r < 0 ? 0 : receive_some(fd, data + got, len - got, ret_fd);
+
+		if (r < 0)
+			return r;
+		if (n < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (n < 0 && errno != ECONNRESET)
+			return err_set(e, -errno, "receive a message");
+		if (n <= 0)
+			return got == 0 ? 0 : err_text(e, -EPIPE, "a message ends in its middle");
+		got += (size_t)n;
+	}
+	return 1;
+}
+
+static int receive(int fd, int idle_ms, struct job_message *m, struct hw_err *e)
+{
+	unsigned char h[HEADER];
+	size_t len;
+	int r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m->fd, e);
+
+	if (r <= 0)
+		return r;
+	len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
+	if (h[4] == JOB_NONE || h[4] >= JOB_TYPES)
+		return err_text(e, -EBADMSG, "a message of type %d is none", h[4]);
+	if (len > JOB_MESSAGE_MAX)
+		return err_text(e, -EBADMSG, "a message of %zu bytes is too large", len);
+	m->type = h[4];
+	r = receive_all(fd, buf_reserve(&m->data, len), len, idle_ms, &m->fd, e);
+	if (r == 0)
+		return err_text(e, -EPIPE, "a message ends behind its header");
+	buf_added(&m->data, len);
+	return r;
+}
+
+/**
+ * job_receive() - the next message
+ * @idle_ms:     how long to wait for a part of it; 0: for ever
+ * @ret_message: overwritten, when there is one
+ *
+ * Return: 1; 0 when the other side has closed; or negative errno: -ETIMEDOUT,
+ * -EBADMSG (it is none), -EPIPE (half a message)
+ */
+int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e)
+{
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = receive(fd, idle_ms, &m, e);
+
+	if (r <= 0)
+		return r;
+	*ret_message = m;
+	m = (struct job_message){ .fd = -1 };
+	return 1;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/store/snapshot.c - what readers see: a list of images that never changes
+ *
+ * How:   images are read from the database once and shared by all snapshots that
+ *        have them; a change reads those that it touched and makes a new list. The
+ *        list is made before the change is committed, so that nothing can fail
+ *        after it.
+ */
+#include "image/store/store.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "image/reference.h"
+#include "image/store/state.h"
+
+#define SNAPSHOT_ROOM 8 /* at first; a power of two */
+
+/* ---- images ------------------------------------------------------------------- */
+
+static void image_put(const struct store_image *shared)
+{
+	struct store_image *image = (struct store_image *)(uintptr_t)shared;
+
+	if (!image || __atomic_sub_fetch(&image->users, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	hw_strings_free(&image->tags);
+	hw_strings_free(&image->digests);
+	free(image->username);
+	free(image);
+}
+
+static const struct store_image *image_get(const struct store_image *shared)
+{
+	struct store_image *image = (struct store_image *)(uintptr_t)shared;
+
+	__atomic_add_fetch(&image->users, 1, __ATOMIC_RELAXED);
+	return image;
+}
+
+static struct store_image *image_from_row(struct db_query *q)
+{
+	struct store_image *image = mem_new(sizeof(*image));
+
+	image->users = 1;
+	snprintf(image->id, sizeof(image->id), "%s", db_text(q, 0));
+	snprintf(image->manifest, sizeof(image->manifest), "%s", db_text(q, 1));
+	image->has_uid = !db_is_null(q, 2);
+	image->uid = db_int(q, 2);
+	image->username = str_copy(db_text(q, 3));
+	image->size = db_int(q, 4) + db_int(q, 5);
+	image->damaged = db_int(q, 6) > 0;
+	return image;
+}
+
+static int image_read_names(struct store *s, struct store_image *image, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(s->db, "SELECT name FROM names WHERE image = ? ORDER BY name",
+			 DB_VALUES(DB_TEXT(image->id)), &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0) {
+		const char *name = db_text(&q, 0);
+
+		strings_add(strchr(name, '@') ? &image->digests : &image->tags, name);
+		image->pinned = image->pinned || strings_has(&s->pinned, name);
+	}
+	return r;
+}
+
+/* ---- snapshots ---------------------------------------------------------------- */
+
+static struct store_snapshot *snapshot_new(size_t room)
+{
+	struct store_snapshot *snap =
+		mem_new(sizeof(*snap) + room * sizeof(const struct store_image *));
+
+	snap->users = 1;
+	return snap;
+}
+
+const struct store_snapshot *store_snapshot_get(struct store *s)
+{
+	struct store_snapshot *snap;
+
+	pthread_mutex_lock(&s->publish);
+	snap = (struct store_snapshot *)(uintptr_t)s->snapshot;
+	__atomic_add_fetch(&snap->users, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&s->publish);
+	return snap;
+}
+
+void store_snapshot_put(const struct store_snapshot *shared)
+{
+	struct store_snapshot *snap = (struct store_snapshot *)(uintptr_t)shared;
+
+	if (!snap || __atomic_sub_fetch(&snap->users, 1, __ATOMIC_ACQ_REL) > 0)
+		return;
+	for (size_t i = 0; i < snap->n; i++)
+		image_put(snap->images[i]);
+	free(snap);
+}
+
+static int image_compare(const void *a, const void *b)
+{
+	const struct store_image *const *x = a, *const *y = b;
+
+	return strcmp((*x)->id, (*y)->id);
+}
+
+static void snapshot_add(struct store_snapshot **snap, const struct store_image *image)
+{
+	size_t n = (*snap)->n;
+
+	/* it doubles */
+	if (n >= SNAPSHOT_ROOM && (n & (n - 1)) == 0) {
+		*snap = mem_resize(*snap, 1,
+				   sizeof(**snap) + 2 * n * sizeof(const struct store_image *));
+	}
+	(*snap)->images[(*snap)->n++] = image;
+}
+
+#define IMAGE_COLUMNS                                                                              \
+	"id, manifest, uid, username, length(manifest_bytes) + length(config_bytes),"              \
+	" (SELECT ifnull(sum(l.disk), 0) FROM image_layers i JOIN layers l USING (chain)"          \
+	"  WHERE i.image = id),"                                                                   \
+	" (SELECT count(*) FROM image_layers i WHERE i.image = id"                                 \
+	"  AND NOT EXISTS (SELECT 1 FROM layers l WHERE l.chain = i.chain))"
+
+/* Each row is an image, and is added to the list. */
+static int images_read(struct store *s, struct db_query *q, struct store_snapshot **snap,
+		       struct hw_err *e)
+{
+	int r;
+
+	while ((r = db_step(q, e)) > 0) {
+		struct store_image *image = image_from_row(q);
+
+		snapshot_add(snap, image);
+		r = image_read_names(s, image, e);
+		if (r < 0)
+			break;
+	}
+	return r;
+}
+
+static const struct store_snapshot *snapshot_sorted(struct store_snapshot *snap)
+{
+	if (snap->n > 1)
+		qsort(snap->images, snap->n, sizeof(const struct store_image *), image_compare);
+	return snap;
+}
+
+static int image_read(struct store *s, const char *id, struct store_snapshot **snap,
+		      struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images WHERE id = ?",
+			 DB_VALUES(DB_TEXT(id)), &q, e);
+
+	return r < 0 ? r : images_read(s, &q, snap, e);
+}
+
+int store_draft_all(struct store *s, const struct store_snapshot **ret, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	struct store_snapshot *snap = snapshot_new(SNAPSHOT_ROOM);
+	int r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images", DB_NO_VALUES, &q, e);
+
+	if (r == 0)
+		r = images_read(s, &q, &snap, e);
+	if (r < 0)
+		store_snapshot_put(snap);
+	else
+		*ret = snapshot_sorted(snap);
+	return r;
+}
+
+int store_draft(struct store *s, const struct hw_strings *ids, const struct store_snapshot **ret,
+		struct hw_err *e)
+{
+	const struct store_snapshot *now = s->snapshot;
+	struct store_snapshot *snap = snapshot_new(now->n + ids->n + SNAPSHOT_ROOM);
+	int r = 0;
+
+	for (size_t i = 0; i < now->n; i++)
+		if (!strings_has(ids, now->images[i]->id))
+			snap->images[snap->n++] = image_get(now->images[i]);
+	for (size_t i = 0; r == 0 && i < ids->n; i++)
+		r = image_read(s, ids->v[i], &snap, e);
+	if (r < 0)
+		store_snapshot_put(snap);
+	else
+		*ret = snapshot_sorted(snap);
+	return r;
+}
+
+void store_publish(struct store *s, const struct store_snapshot **draft)
+{
+	const struct store_snapshot *before;
+
+	pthread_mutex_lock(&s->publish);
+	before = s->snapshot;
+	s->snapshot = take_ptr(*draft);
+	pthread_mutex_unlock(&s->publish);
+	store_snapshot_put(before);
+}
+
+/**
+ * store_pin() - show images of these names as pinned, and no others
+ *
+ * Return: 0, or why the images could not be read anew: then the next start shows it
+ */
+int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e)
+{
+	STORE_LOCKED(s);
+	const struct store_snapshot *draft = NULL;
+	int r;
+
+	hw_strings_free(&s->pinned);
+	for (size_t i = 0; i < names->n; i++)
+		strings_add(&s->pinned, names->v[i]);
+	r = store_draft_all(s, &draft, e);
+	if (r == 0)
+		store_publish(s, &draft);
+	return r;
+}
+
+/* ---- finding ------------------------------------------------------------------ */
+
+/* The name that the text stands for; of tag and digest the digest counts, as everywhere. */
+static char *complete_name(const char *text)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+	autofree char *name = NULL;
+	struct hw_err ignored;
+
+	/* an id, though it could be tag of an image called "sha256" */
+	if (digest_is_sha256(text))
+		return NULL;
+	if (reference_parse(text, &ref, &ignored) < 0)
+		return NULL;
+	name = reference_name(&ref);
+	return ref.digest ? str_printf("%s@%s", name, ref.digest)
+			  : str_printf("%s:%s", name, ref.tag);
+}
+
+static const struct store_image *find_name(const struct store_snapshot *snap, const char *text,
+					   bool damaged)
+{
+	autofree char *name = complete_name(text);
+
+	for (size_t i = 0; name && i < snap->n; i++) {
+		const struct store_image *image = snap->images[i];
+
+		if ((damaged || !image->damaged) &&
+		    (strings_has(&image->tags, name) || strings_has(&image->digests, name)))
+			return image;
+	}
+	return NULL;
+}
+
+static int find_id(const struct store_snapshot *snap, const char *text, bool damaged,
+		   const struct store_image **ret_image, struct hw_err *e)
+{
+	const char *hex = str_starts(text, "sha256:") ? text + strlen("sha256:") : text;
+	size_t len = strlen(hex);
+	const struct store_image *found = NULL;
+
+	for (size_t i = 0; len > 0 && i < snap->n; i++) {
+		const struct store_image *image = snap->images[i];
+
+		if (strncmp(image->id + strlen("sha256:"), hex, len) != 0 ||
+		    (image->damaged && !damaged))
+			continue;
+		if (found)
+			return err_text(e, -EINVAL,
+					"the ids of several images begin with \"%.80s\"", text);
+		found = image;
+	}
+	*ret_image = found;
+	return found ? 1 : 0;
+}
+
+int store_find(const struct store_snapshot *snap, const char *text, bool damaged,
+	       const struct store_image **ret_image, struct hw_err *e)
+{
+	const struct store_image *image = find_name(snap, text, damaged);
+
+	if (!image)
+		return find_id(snap, text, damaged, ret_image, e);
+	*ret_image = image;
+	return 1;
+}
+
+/** store_snapshot_find() - an image, by whatever it is called */
+int store_snapshot_find(const struct store_snapshot *snap, const char *text,
+			const struct store_image **ret_image, struct hw_err *e)
+{
+	return store_find(snap, text, false, ret_image, e);
+}

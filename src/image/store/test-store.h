@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/store/test-store.h - a store in a folder of its own, and small layers and images to put there
+ *
+ * Included after <cmocka.h>, by the tests of the store alone.
+ */
+#ifndef IMAGE_STORE_TEST_STORE_H
+#define IMAGE_STORE_TEST_STORE_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+/* cmocka.h needs the ones above */
+#include <cmocka.h>
+
+#include "base/os/file.h"
+#include "base/os/remove-tree.h"
+#include "base/str.h"
+#include "image/store/store.h"
+
+struct place {
+	char path[64];
+	struct store *store;
+};
+
+#define OK(call)                                                                                   \
+	do {                                                                                       \
+		struct hw_err e = { 0 };                                                           \
+		int result_ = (call);                                                              \
+		if (result_ < 0)                                                                   \
+			fail_msg("%s: %s", #call, e.msg);                                          \
+	} while (0)
+
+static inline void place_open(struct place *p)
+{
+	OK(store_open(p->path, &p->store, &e));
+}
+
+static inline void place_close(struct place *p)
+{
+	store_close(take_ptr(p->store));
+}
+
+static inline int place_make(void **state)
+{
+	struct place *p = mem_new(sizeof(*p));
+
+	*state = p;
+	snprintf(p->path, sizeof(p->path), "%.40s/store.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	if (!mkdtemp(p->path))
+		return -1;
+	place_open(p);
+	return 0;
+}
+
+static inline int place_remove(void **state)
+{
+	struct place *p = *state;
+	struct hw_err e;
+	int r;
+
+	place_close(p);
+	umount2(p->path, MNT_DETACH); /* some tests mount something there */
+	r = remove_tree(AT_FDCWD, p->path, &e);
+	free(p);
+	return r;
+}
+
+/* How many entries a folder of the store has. */
+static inline int count_in(const struct place *p, const char *folder)
+{
+	autofree char *path = str_printf("%s/%s", p->path, folder);
+	DIR *d = opendir(path);
+	int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n - 2; /* . and .. */
+}
+
+/* ---- layers ------------------------------------------------------------------- */
+
+/* A layer of one file, f, with this text; on top of the chain, which becomes its own. */
+struct sample {
+	struct store_stage *stage;
+	struct unpacked unpacked;
+	char chain[DIGEST_TEXT];
+};
+
+static inline void sample_write(struct sample *l, const char *text)
+{
+	OK(file_replace(l->stage->dir, "root/f", text, strlen(text), 0644, 0, &e));
+	OK(file_replace(l->stage->dir, "recipe", "recipe", 6, 0600, 0, &e));
+}
+
+static inline void sample_begin(struct place *p, const char *below, const char *text,
+				struct sample *ret)
+{
+	char diff_id[DIGEST_TEXT];
+
+	*ret = (struct sample){ 0 };
+	digest_of(text, strlen(text), diff_id);
+	digest_chain(below, diff_id, ret->chain);
+	ret->unpacked = (struct unpacked){ .diff_id = str_copy(diff_id),
+					   .archive = 1024,
+					   .content = (int64_t)strlen(text),
+					   .disk = 4096,
+					   .inodes = 1,
+					   .rebuildable = true };
+	OK(store_layer_begin(p->store, &ret->stage, &e));
+	sample_write(ret, text);
+}
+
+static inline struct store_new_layer sample_new(struct sample *l)
+{
+	return (struct store_new_layer){ .stage = l->stage,
+					 .chain_id = l->chain,
+					 .unpacked = &l->unpacked,
+					 .blob = l->unpacked.diff_id,
+					 .blob_size = 77 };
+}
+
+static inline void sample_end(struct sample *l)
+{
+	store_stage_free(take_ptr(l->stage));
+	unpacked_done(&l->unpacked);
+}
+
+static inline void add_layer(struct place *p, const char *below, const char *text,
+			     char ret_chain[DIGEST_TEXT])
+{
+	struct sample l;
+	struct store_new_layer layer;
+
+	sample_begin(p, below, text, &l);
+	layer = sample_new(&l);
+	OK(store_layers_commit(p->store, &layer, 1, &e));
+	memcpy(ret_chain, l.chain, DIGEST_TEXT);
+	sample_end(&l);
+}
+
+static inline bool has_layer(struct place *p, const char *chain)
+{
+	autofree char *file = str_printf("%s/layers/%s/root/f", p->path, chain + 7);
+	struct store_layer layer;
+	struct hw_err e = { 0 };
+	int r = store_layer_get(p->store, chain, &layer, &e);
+
+	assert_true(r >= 0);
+	assert_int_equal(access(file, F_OK) == 0, r > 0); /* both or none */
+	return r > 0;
+}
+
+/* ---- images ------------------------------------------------------------------- */
+
+/* The configuration of an image with layers of these texts. */
+static inline char *config_of(const char *user, const char *const *texts)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	buf_printf(&b,
+		   "{\"architecture\":\"amd64\",\"os\":\"linux\",\"config\":{\"User\":\"%s\"},"
+		   "\"rootfs\":{\"type\":\"layers\",\"diff_ids\":[",
+		   user);
+	for (size_t i = 0; texts[i]; i++) {
+		char diff_id[DIGEST_TEXT];
+
+		digest_of(texts[i], strlen(texts[i]), diff_id);
+		buf_printf(&b, "%s\"%s\"", i > 0 ? "," : "", diff_id);
+	}
+	buf_puts(&b, "]}}");
+	return buf_take(&b);
+}
+
+static inline int put_image(struct place *p, const char *user, const char *const *texts,
+			    const char *const *names, char ret_id[DIGEST_TEXT], struct hw_err *e)
+{
+	autofree char *config = config_of(user, texts);
+	struct store_new_image image = { .manifest = "{}",
+					 .manifest_len = 2,
+					 .config = config,
+					 .config_len = strlen(config),
+					 .names = names };
+
+	while (names && names[image.n_names])
+		image.n_names++;
+	return store_image_put(p->store, &image, ret_id, e);
+}
+
+/* With its layers. */
+static inline void add_image(struct place *p, const char *user, const char *const *texts,
+			     const char *const *names, char ret_id[DIGEST_TEXT])
+{
+	char chain[DIGEST_TEXT], below[DIGEST_TEXT];
+
+	for (size_t i = 0; texts[i]; i++) {
+		add_layer(p, i > 0 ? below : NULL, texts[i], chain);
+		memcpy(below, chain, sizeof(below));
+	}
+	OK(put_image(p, user, texts, names, ret_id, &e));
+}
+
+#define LIST(...)                                                                                  \
+	(const char *const[])                                                                      \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
+
+static inline size_t count_images(struct place *p)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(p->store);
+
+	return snap->n;
+}
+
+static inline int find(struct place *p, const char *text, char ret_id[DIGEST_TEXT])
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(p->store);
+	const struct store_image *image = NULL;
+	struct hw_err e = { 0 };
+	int r = store_snapshot_find(snap, text, &image, &e);
+
+	if (r > 0)
+		memcpy(ret_id, image->id, DIGEST_TEXT);
+	return r;
+}
+
+/* It is there and is this one. */
+static inline void assert_is(struct place *p, const char *text, const char *id)
+{
+	char found[DIGEST_TEXT] = "";
+
+	assert_int_equal(find(p, text, found), 1);
+	assert_string_equal(found, id);
+}
+
+#endif
