@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "cri/daemon-parts.h"
 #include "cri/pod-cidr.h"
-#include "cri/pull-service.h"
+#include "cri/service/pull.h"
 #include "image/reference.h"
 
 struct config *daemon_config(struct daemon *d)

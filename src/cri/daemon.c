@@ -24,7 +24,7 @@
 #include "base/time.h"
 #include "cri/daemon-parts.h"
 #include "cri/notify.h"
-#include "cri/pull-service.h"
+#include "cri/service/pull.h"
 #include "image/pull/pull.h"
 #include "rpc/socket.h"
 

@@ -15,11 +15,11 @@
 
 #include <uv.h>
 
-#include "cri/config.h"
+#include "cri/config/config.h"
 #include "cri/metrics-http.h"
 #include "cri/metrics.h"
 #include "cri/network.h"
-#include "cri/service.h"
+#include "cri/service/service.h"
 #include "image/store/store.h"
 #include "rpc/server.h"
 

@@ -19,8 +19,8 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "cri/config/flags.h"
 #include "cri/daemon.h"
-#include "cri/flags.h"
 
 /* Each layer of a pull has one open in the daemon. More would be slow for children that close all
  * that they might have. */

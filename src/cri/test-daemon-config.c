@@ -2,7 +2,7 @@
 /*
  * cri/test-daemon-config.c - files and flags that are taken, and what is said of those that are not
  */
-#include "cri/config.h"
+#include "cri/config/config.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cri/flags.h"
+#include "cri/config/flags.h"
 
 static char *directory;
 

@@ -2,7 +2,7 @@
 /*
  * image/credentials.h - who somebody is to a registry
  *
- * What:  what requests (cri/credentials.h) and files (fetch/registry/auth-file.h) say.
+ * What:  what requests (cri/service/credentials.h) and files (fetch/registry/auth-file.h) say.
  * Rules: secrets are overwritten before they are freed.
  */
 #ifndef IMAGE_CREDENTIALS_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/pull-service.h - pulls, asked for over CRI or hawser.v1
+ * cri/service/pull.h - pulls, asked for over CRI or hawser.v1
  */
-#ifndef CRI_PULL_SERVICE_H
-#define CRI_PULL_SERVICE_H
+#ifndef CRI_SERVICE_PULL_H
+#define CRI_SERVICE_PULL_H
 
 #include "cri/daemon.h"
 #include "image/pull/pull.h"
 
-/* runtime.v1.ImageService/PullImage; the rest of that service is in image-service.c. */
+/* runtime.v1.ImageService/PullImage; the rest of that service is in image.c. */
 int pull_serve_cri(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 		   struct hw_err *e);
 

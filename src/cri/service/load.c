@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/load-service.c - hawser.v1.Images/Load: images out of an archive
+ * cri/service/load.c - hawser.v1.Images/Load: images out of an archive
  *
  * How:   the archive is kept as it comes; when it has ended, it is loaded.
  */
-#include "cri/load-service.h"
+#include "cri/service/load.h"
 
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
-#include "cri/helper.h"
-#include "cri/pull-service.h"
+#include "cri/helper-program.h"
+#include "cri/service/pull.h"
 #include "image/archive/load.h"
 #include "rpc/grpc/status.h"
 

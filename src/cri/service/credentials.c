@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/credentials.c - who asks a registry, as requests of CRI and hawser.v1 say it
+ * cri/service/credentials.c - who asks a registry, as requests of CRI and hawser.v1 say it
  */
-#include "cri/credentials.h"
+#include "cri/service/credentials.h"
 
 #include <string.h>
 

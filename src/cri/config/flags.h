@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/flags.h - the command line of hawser-cri
+ * cri/config/flags.h - the command line of hawser-cri
  *
  * What:  a flag for each key of the configuration, from the same table, and a few
  *        that say what to do. A flag of a list may be given several times; all of
  *        them take the place of the file's list.
  */
-#ifndef CRI_FLAGS_H
-#define CRI_FLAGS_H
+#ifndef CRI_CONFIG_FLAGS_H
+#define CRI_CONFIG_FLAGS_H
 
 #include <stdbool.h>
 
-#include "cri/config.h"
+#include "cri/config/config.h"
 
 enum flags_do { FLAGS_SERVE, FLAGS_CHECK, FLAGS_PRINT, FLAGS_HELP, FLAGS_VERSION };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/verify-service.c - hawser.v1.Images/Verify: hash again what is stored
+ * cri/service/verify.c - hawser.v1.Images/Verify: hash again what is stored
  *
  * How:   layers are checked one after the other, each once for all images that share
  *        it. To repair, the image is pulled again by its digest, and what comes for a
  *        layer that is damaged takes its place. Nothing is given up before that.
  * Rules: a tag may be another image's by now: by a tag alone nothing is repaired.
  */
-#include "cri/verify-service.h"
+#include "cri/service/verify.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/daemon.h"
-#include "cri/helper.h"
+#include "cri/helper-program.h"
 #include "image/config.h"
 #include "image/pull/pull.h"
 #include "image/reference.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/daemon-service.c - hawser.v1.Daemon: what the daemon is
+ * cri/service/daemon.c - hawser.v1.Daemon: what the daemon is
  */
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "cri/daemon.h"
-#include "cri/service.h"
+#include "cri/service/service.h"
 
 static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
 		      struct hw_err *e)

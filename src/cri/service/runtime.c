@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/runtime-service.c - runtime.v1.RuntimeService: what the runtime is
+ * cri/service/runtime.c - runtime.v1.RuntimeService: what the runtime is
  *
  * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. The calls about
  *        pods and containers are not offered yet.
@@ -13,8 +13,8 @@
 #include "base/str.h"
 #include "cri/daemon.h"
 #include "cri/pod-cidr.h"
-#include "cri/programs.h"
-#include "cri/service.h"
+#include "cri/runtime-programs.h"
+#include "cri/service/service.h"
 
 #define KUBELET_API "0.1.0" /* what every runtime says here */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/helper.c - programs of ours that the daemon starts, by name
+ * cri/helper-program.c - programs of ours that the daemon starts, by name
  */
-#include "cri/helper.h"
+#include "cri/helper-program.h"
 
 #include <string.h>
 #include <unistd.h>

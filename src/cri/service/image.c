@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/image-service.c - runtime.v1.ImageService: images of the store as CRI's messages
+ * cri/service/image.c - runtime.v1.ImageService: images of the store as CRI's messages
  *
  * How:   lists are made from the store's snapshot: messages that point into it, so
  *        that a thousand images cost a few arrays and no copies of texts.
@@ -15,8 +15,8 @@
 #include "base/json/value.h"
 #include "base/str.h"
 #include "cri/daemon.h"
-#include "cri/pull-service.h"
-#include "cri/service.h"
+#include "cri/service/pull.h"
+#include "cri/service/service.h"
 #include "rpc/grpc/status.h"
 
 #define STREAM_PIECE 200 /* images of one message */

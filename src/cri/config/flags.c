@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/flags.c - the command line of hawser-cri
+ * cri/config/flags.c - the command line of hawser-cri
  *
  * How:   getopt_long() with options made from config_fields; a value is put where
  *        the file has it, as the type that the field has.
  */
-#include "cri/flags.h"
+#include "cri/config/flags.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/test-credentials.c - which of the given credentials count
+ * cri/service/test-credentials.c - which of the given credentials count
  */
-#include "cri/credentials.h"
+#include "cri/service/credentials.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

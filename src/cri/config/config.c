@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/config.c - what hawser-cri is told: a file, and flags of the same names
+ * cri/config/config.c - what hawser-cri is told: a file, and flags of the same names
  *
  * How:   the file becomes a tree, the flags are laid over it, the table decodes
  *        that; what the table cannot say is checked by the rows of checks[].
  *        Each error begins with the key, by which its line is found.
  */
-#include "cri/config.h"
+#include "cri/config/config.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/json/yaml.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cri/config-check.h"
+#include "cri/config/check.h"
 
 #define AT(member) HW_AT(struct config, member)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/load-service.h - hawser.v1.Images/Load: images out of an archive
+ * cri/service/load.h - hawser.v1.Images/Load: images out of an archive
  */
-#ifndef CRI_LOAD_SERVICE_H
-#define CRI_LOAD_SERVICE_H
+#ifndef CRI_SERVICE_LOAD_H
+#define CRI_SERVICE_LOAD_H
 
 #include "cri/daemon.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/programs.c - are the programs there that containers are run with?
+ * cri/runtime-programs.c - are the programs there that containers are run with?
  *
  * How:   looked for by name at each question, a few access() each: they may come and
  *        go with an upgrade.
  */
-#include "cri/programs.h"
+#include "cri/runtime-programs.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/config.h - what hawser-cri is told: a file, and flags of the same names
+ * cri/config/config.h - what hawser-cri is told: a file, and flags of the same names
  *
  * What:  read, check, print and compare configurations. One table, config_fields,
  *        says what there is; the flags, the help and the printed file come from it.
@@ -8,8 +8,8 @@
  *        It is shared between threads by references.
  *        An error names the file and the line, or the flag.
  */
-#ifndef CRI_CONFIG_H
-#define CRI_CONFIG_H
+#ifndef CRI_CONFIG_CONFIG_H
+#define CRI_CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/credentials.h - who asks a registry, as requests of CRI and hawser.v1 say it
+ * cri/service/credentials.h - who asks a registry, as requests of CRI and hawser.v1 say it
  *
  * Rules: of several kinds that a request has one is used: name and password, then
  *        an identity token, then both in one text (auth), then a registry's token.
  *        What is for another host is as if it were not there.
  */
-#ifndef CRI_CREDENTIALS_H
-#define CRI_CREDENTIALS_H
+#ifndef CRI_SERVICE_CREDENTIALS_H
+#define CRI_SERVICE_CREDENTIALS_H
 
 #include "base/err.h"
 #include "image/credentials.h"

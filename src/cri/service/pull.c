@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/pull-service.c - pulls, asked for over CRI or hawser.v1
+ * cri/service/pull.c - pulls, asked for over CRI or hawser.v1
  *
  * What:  PullImage, which says nothing until the image is there, and hawser.v1's
  *        Pull, which tells how far each layer is.
  * Rules: who hangs up, or is past his deadline, no longer wants the image.
  */
-#include "cri/pull-service.h"
+#include "cri/service/pull.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,11 +16,11 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cri/credentials.h"
-#include "cri/helper.h"
-#include "cri/load-service.h"
-#include "cri/save-service.h"
-#include "cri/verify-service.h"
+#include "cri/helper-program.h"
+#include "cri/service/credentials.h"
+#include "cri/service/load.h"
+#include "cri/service/save.h"
+#include "cri/service/verify.h"
 #include "image/pull/pull.h"
 #include "rpc/grpc/status.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service.h - a service of proto/, with functions for the calls that we offer
+ * cri/service/service.h - a service of proto/, with functions for the calls that we offer
  *
  * What:  makes the server's table of methods from the service's descriptor. A call
  *        is decoded before its function sees it, an error is logged after it, and
  *        what is logged meanwhile carries the call's id. A call that the descriptor
  *        has and the table has not is UNIMPLEMENTED by name.
  */
-#ifndef CRI_SERVICE_H
-#define CRI_SERVICE_H
+#ifndef CRI_SERVICE_SERVICE_H
+#define CRI_SERVICE_SERVICE_H
 
 #include <protobuf-c/protobuf-c.h>
 

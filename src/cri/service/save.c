@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/save-service.c - hawser.v1.Images/Save: images as an archive
+ * cri/service/save.c - hawser.v1.Images/Save: images as an archive
  *
  * What:  whatever format is asked for, the one archive that is both.
  */
-#include "cri/save-service.h"
+#include "cri/service/save.h"
 
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "cri/daemon.h"
-#include "cri/helper.h"
+#include "cri/helper-program.h"
 #include "image/archive/save.h"
 #include "rpc/grpc/status.h"
 

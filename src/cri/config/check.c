@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/config-check.c - what the table of a configuration cannot say
+ * cri/config/check.c - what the table of a configuration cannot say
  *
  * How:   a row per key: a function that looks at one text. What is parsed here is
  *        parsed by the same functions when it is used.
  */
-#include "cri/config-check.h"
+#include "cri/config/check.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service.c - a service of proto/, with functions for the calls that we offer
+ * cri/service/service.c - a service of proto/, with functions for the calls that we offer
  */
-#include "cri/service.h"
+#include "cri/service/service.h"
 
 #include <assert.h>
 #include <inttypes.h>
