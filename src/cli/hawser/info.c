@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-info.c - info and version: what is at the other end of the socket
+ * cli/hawser/info.c - info and version: what is at the other end of the socket
  *
  * How:   CRI's Version, Status and ImageFsInfo; Info of hawser.v1 where it is offered.
  */
@@ -11,7 +11,7 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/json.h"
 #include "cli/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-verify.c - image verify: is what is stored what was pulled?
+ * cli/hawser/verify.c - image verify: is what is stored what was pulled?
  *
  * How:   hawser.v1's Verify tells of each layer as it was read; so does this.
  * Rules: damage that is left makes the exit status 1.
@@ -12,7 +12,7 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/json.h"
 #include "cli/text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/cnitool.c - run CNI networks by hand
+ * cli/cnitool/cnitool.c - run CNI networks by hand
  *
  * What:  the program cnitool: upstream's commands add, check, del, gc, status,
  *        and list, validate, versions beside them.
@@ -11,7 +11,7 @@
  *        and pressing it again changes nothing about that.
  * Rules: exit status 0 or 1, as upstream's.
  */
-#include "cli/cnitool.h"
+#include "cli/cnitool/cnitool.h"
 
 #include <errno.h>
 #include <fcntl.h>

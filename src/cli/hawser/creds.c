@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-creds.c - name and password for a registry
+ * cli/hawser/creds.c - name and password for a registry
  *
  * What:  --creds USER:PASSWORD; --creds USER with the password from standard input
  *        or asked for on the terminal.
@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
 

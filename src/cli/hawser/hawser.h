@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser.h - what the commands of hawser share
+ * cli/hawser/hawser.h - what the commands of hawser share
  *
  * What:  one struct cli is made by main() and handed to the one command that runs.
  *        A command is a const struct in a file of its own, named in hawser.c.
@@ -8,8 +8,8 @@
  *        output, everything else to standard error; an error is printed once, by
  *        main(). What a runtime says is cleaned before it is shown (cli/text.h).
  */
-#ifndef CLI_HAWSER_H
-#define CLI_HAWSER_H
+#ifndef CLI_HAWSER_HAWSER_H
+#define CLI_HAWSER_HAWSER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,7 +63,7 @@ struct command {
 extern const struct command pull_command, images_command, rmi_command, inspect_command,
 	history_command, verify_command, load_command, save_command, info_command, version_command;
 
-/* ---- hawser-runtime.c: calls -------------------------------------------------------- */
+/* ---- runtime.c: calls -------------------------------------------------------- */
 
 int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e);
 int runtime_connect(struct cli *cli, struct hw_err *e);
@@ -83,19 +83,19 @@ bool is_unimplemented(const struct hw_err *e);
 int image_status(struct cli *cli, const char *image, bool verbose,
 		 struct Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
 
-/* ---- hawser-error.c ----------------------------------------------------------------- */
+/* ---- error.c ----------------------------------------------------------------- */
 
 void cli_report(const struct cli *cli, const struct hw_err *e);
 void cli_usage(const struct cli *cli, const char *msg, char *hint); /* frees the hint */
 
-/* ---- hawser-print.c ----------------------------------------------------------------- */
+/* ---- print.c ----------------------------------------------------------------- */
 
 void print_json(struct value *v);			    /* takes it */
 void print_field(const char *name, const char *value);	    /* "Name:    value", cleaned */
 void print_field_taken(const char *name, char *value);	    /* the same; frees it */
 void print_list(const char *name, char **values, size_t n); /* one per line */
 
-/* ---- hawser-creds.c ----------------------------------------------------------------- */
+/* ---- creds.c ----------------------------------------------------------------- */
 
 struct creds {
 	char *username, *password; /* NULL: none */

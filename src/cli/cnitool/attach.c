@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/cnitool-attach.c - add, check and del
+ * cli/cnitool/attach.c - add, check and del
  *
  * What:  the commands about one attachment: a network and a namespace.
  * How:   the container id comes from the namespace's absolute path, as
  *        upstream's does, so each tool finds the other's attachments.
  */
-#include "cli/cnitool.h"
+#include "cli/cnitool/cnitool.h"
 
 #include <errno.h>
 #include <stdio.h>

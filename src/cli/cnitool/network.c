@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/cnitool-network.c - gc and status
+ * cli/cnitool/network.c - gc and status
  *
  * What:  the commands about a network as a whole.
  * Rules: gc ends every attachment of the network, as upstream's does; where a
  *        person is at the terminal it lists them and asks first.
  */
-#include "cli/cnitool.h"
+#include "cli/cnitool/cnitool.h"
 
 #include <errno.h>
 #include <poll.h>

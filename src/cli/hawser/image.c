@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-image.c - image inspect, image history: what an image is made of
+ * cli/hawser/image.c - image inspect, image history: what an image is made of
  *
  * How:   CRI's ImageStatus, verbose; what the runtime gives as the image's
  *        configuration is decoded by cli/spec.
@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/json.h"
 #include "cli/spec.h"
 #include "cli/table.h"

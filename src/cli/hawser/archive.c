@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-archive.c - load and save: images as archives, in a file or a pipe
+ * cli/hawser/archive.c - load and save: images as archives, in a file or a pipe
  *
  * How:   hawser.v1 carries an archive in pieces; they pass through here as they are.
  * Rules: a file is complete or not there: it is written beside its name and renamed.
@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/json.h"
 #include "cli/meter.h"
 #include "cli/text.h"

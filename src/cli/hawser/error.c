@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-error.c - what went wrong, and what to do about it
+ * cli/hawser/error.c - what went wrong, and what to do about it
  *
  * What:  one error on standard error, with a hint where we know one.
  * How:   a table from kinds of errors to hints; the first that fits is taken.
  */
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-print.c - results on standard output
+ * cli/hawser/print.c - results on standard output
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/text.h"
 
 #define NAME_WIDTH 14

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser.c - the program for people: images of a container runtime
+ * cli/hawser/hawser.c - the program for people: images of a container runtime
  *
  * What:  a table of commands, each in its own file. What needs only CRI works with
  *        any runtime; what needs hawser.v1 says plainly when it is not offered.
@@ -8,7 +8,7 @@
  *        the command and reports its error once.
  * Rules: exit status 0 or 1.
  */
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-images.c - images: what the runtime has
+ * cli/hawser/images.c - images: what the runtime has
  *
  * What:  a row for each name of an image; one without a tag is shown by its digest,
  *        one without a name by its id alone.
@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/json.h"
 #include "cli/spec.h"
 #include "cli/table.h"

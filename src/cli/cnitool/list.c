@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/cnitool-list.c - list, validate and versions
+ * cli/cnitool/list.c - list, validate and versions
  *
  * What:  what is configured and what the plugins can do; nothing is attached.
  * How:   each answer is a struct with a field table, which makes the JSON; the
  *        same struct is printed as text.
  */
-#include "cli/cnitool.h"
+#include "cli/cnitool/cnitool.h"
 
 #include <errno.h>
 #include <stdio.h>

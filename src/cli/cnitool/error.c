@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/cnitool-error.c - what went wrong, with what, and what to do about it
+ * cli/cnitool/error.c - what went wrong, with what, and what to do about it
  *
  * What:  one error on standard error: the network, its file, the plugin, the
  *        message; then a hint where we know one.
  * How:   the library's texts are upstream's, so a hint may go by them.
  */
-#include "cli/cnitool.h"
+#include "cli/cnitool/cnitool.h"
 
 #include <errno.h>
 #include <stdio.h>

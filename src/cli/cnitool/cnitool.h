@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/cnitool.h - what the commands of cnitool share
+ * cli/cnitool/cnitool.h - what the commands of cnitool share
  *
  * One struct tool is made by main() and handed to the one command that runs.
  * Strings come from the command line and the environment and are borrowed.
  */
-#ifndef CLI_CNITOOL_H
-#define CLI_CNITOOL_H
+#ifndef CLI_CNITOOL_CNITOOL_H
+#define CLI_CNITOOL_CNITOOL_H
 
 #include <hawser/cni.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-runtime.c - calls to the runtime
+ * cli/hawser/runtime.c - calls to the runtime
  *
  * How:   the connection is made by the first call. A call of hawser.v1 that the
  *        runtime does not know is told in its name and version, asked for then.
  */
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-rmi.c - rmi: remove images
+ * cli/hawser/rmi.c - rmi: remove images
  *
  * What:  CRI removes an image with all its names, and an image that is not there
  *        is no error to it. Here it is one, since it is likely a slip of the hand,
@@ -13,7 +13,7 @@
 #include "base/errors.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/text.h"
 #include "rpc/grpc/status.h"
 

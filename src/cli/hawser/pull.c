@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser-pull.c - pull: an image from its registry
+ * cli/hawser/pull.c - pull: an image from its registry
  *
  * What:  with hawser-cri the progress of each layer, drawn in place on a terminal
  *        and else as a line for each change; with another runtime CRI's PullImage,
@@ -18,7 +18,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "cli/hawser.h"
+#include "cli/hawser/hawser.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
