@@ -16,9 +16,9 @@ setup() {
 	c_file include/hawser/x.h '#include <stddef.h>'
 	c_file src/base/buf.h '#include <hawser/x.h>'
 	c_file src/base/json/value.c '#include "base/buf.h"' '#include <jansson.h>'
-	c_file src/net/link/link.h 'struct buf;'
-	c_file src/net/link/link.c '#include "net/link/link.h"' '#include "base/buf.h"'
-	c_file src/plugins/bridge/bridge.c '#include "base/buf.h"' '#include "net/link/link.h"'
+	c_file src/net/rtnl/link.h 'struct buf;'
+	c_file src/net/rtnl/link.c '#include "net/rtnl/link.h"' '#include "base/buf.h"'
+	c_file src/plugins/bridge/bridge.c '#include "base/buf.h"' '#include "net/rtnl/link.h"'
 	c_file examples/hello.c '#include <hawser/x.h>'
 }
 
@@ -47,7 +47,7 @@ refused() {
 }
 
 @test "lint: the whole list of rules is run when none is named" {
-	c_file src/base/bad.h 'struct a x = atoi("1");' '#include "net/link/link.h"'
+	c_file src/base/bad.h 'struct a x = atoi("1");' '#include "net/rtnl/link.h"'
 	echo 'int x;' >src/base/bare.c
 	git add src/base/bare.c
 	run -1 lint
@@ -58,23 +58,23 @@ refused() {
 }
 
 @test "lint: an include against the arrows is refused" {
-	c_file src/base/str.c '#include "base/buf.h"' '#include "net/link/link.h"'
+	c_file src/base/str.c '#include "base/buf.h"' '#include "net/rtnl/link.h"'
 	refused arrows src/base/str.c:3 "no arrow from src/base to net"
 }
 
 @test "lint: an include between neighbours without an arrow is refused" {
-	c_file src/cni/runtime/run.c '#include "net/link/link.h"'
+	c_file src/cni/runtime/run.c '#include "net/rtnl/link.h"'
 	refused arrows src/cni/runtime/run.c:2 "no arrow from src/cni to net"
 }
 
 @test "lint: angle brackets do not hide an include against the arrows" {
-	c_file src/cni/runtime/run.c '#include <net/link/link.h>'
+	c_file src/cni/runtime/run.c '#include <net/rtnl/link.h>'
 	refused arrows src/cni/runtime/run.c:2 "no arrow from src/cni to net"
 }
 
 @test "lint: an include without its folder is refused" {
-	c_file src/net/addr.c '#include "link.h"'
-	refused arrows src/net/addr.c:2 "without its folder"
+	c_file src/net/rtnl/addr.c '#include "link.h"'
+	refused arrows src/net/rtnl/addr.c:2 "without its folder"
 }
 
 @test "lint: a folder that has no arrows is refused" {
@@ -128,11 +128,11 @@ refused() {
 }
 
 @test "lint: a header that does not compile alone is refused" {
-	c_file src/net/addr.h 'size_t addr_len(void);'
-	refused headers src/net/addr.h:1 "does not compile alone"
+	c_file src/net/rtnl/addr.h 'size_t addr_len(void);'
+	refused headers src/net/rtnl/addr.h:1 "does not compile alone"
 }
 
 @test "lint: a header that compiles with a warning is refused" {
-	c_file src/net/addr.h 'struct s { int a; struct t; };'
-	refused headers src/net/addr.h:1 "does not compile alone"
+	c_file src/net/rtnl/addr.h 'struct s { int a; struct t; };'
+	refused headers src/net/rtnl/addr.h:1 "does not compile alone"
 }

@@ -28,7 +28,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "net/netns.h"
-#include "net/rtnl.h"
+#include "net/rtnl/rtnl.h"
 
 #define SYSCTL_VALUE_MAX 65536 /* the longest are a page or two */
 #define NOT_TRIED	 (-2)  /* to have a procfs of our own */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "net/rtnl.h"
+#include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 
 #define FORWARDING "net/ipv4/conf/lo/forwarding"

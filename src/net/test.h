@@ -24,9 +24,9 @@
 
 #include <hawser/addr.h>
 
-#include "net/link/link.h"
 #include "net/netns.h"
-#include "net/rtnl.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
 
 static bool test_alone;
 

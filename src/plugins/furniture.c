@@ -29,8 +29,8 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"
-#include "net/link/link.h"
-#include "net/rtnl.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
 #include "plugins/firewall/firewall.h"
 
 #define NOTE_MAX    4096

@@ -19,10 +19,10 @@
 #include "base/ip.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/addr.h"
-#include "net/link/link.h"
 #include "net/netns.h"
-#include "net/rtnl.h"
+#include "net/rtnl/addr.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
 #include "plugins/plugins.h"
 
 /* Of an ADD, for its undoing. */

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "cni/lock.h"
 #include "cni/plugin/record.h"
-#include "net/rtnl.h"
+#include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/pod-link.h"
 #include "plugins/tuning/saved.h"

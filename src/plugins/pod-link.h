@@ -18,7 +18,7 @@
 #include <hawser/plugin.h>
 
 #include "base/mem.h"
-#include "net/link/link.h"
+#include "net/rtnl/link.h"
 
 struct ipam_conf;
 struct pod_rules;

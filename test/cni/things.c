@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "net/link/link.h"
-#include "net/rtnl.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
 
 const struct hw_field things_conf_fields[] = {
 	{ "directory", HW_STRING, HW_AT(struct things_conf, directory), HW_REQUIRED,

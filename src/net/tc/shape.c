@@ -30,8 +30,8 @@
 #include "base/ip.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/link/link.h"
-#include "net/rtnl.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
 #include "net/tc/wire.h"
 
 #define CLASS_HELD   (TC_HANDLE | 1)

@@ -20,8 +20,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/link/link.h"
-#include "net/rtnl.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
 #include "net/tc/wire.h"
 
 #define TC_TICK_NS	  64 /* the kernel's PSCHED_SHIFT; /proc/net/psched says it, too */

@@ -5,7 +5,7 @@
  * What:  hold what leaves a link to a rate, all of it or by subnets; an ingress
  *        hook with one filter that sends all that comes in to another link
  *        (an ifb).
- * Rules: tc_put_*() put their request into the batch of net/rtnl.h; nothing
+ * Rules: tc_put_*() put their request into the batch of net/rtnl/rtnl.h; nothing
  *        happens before rtnl_commit().
  *        Our root qdiscs have a handle of their own (TC_HANDLE), by which they
  *        are told from others: only they are ever deleted.

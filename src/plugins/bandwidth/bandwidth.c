@@ -24,7 +24,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/rtnl.h"
+#include "net/rtnl/rtnl.h"
 #include "plugins/bandwidth/bandwidth.h"
 #include "plugins/plugins.h"
 

@@ -8,7 +8,7 @@
 #include <hawser/plugin.h>
 
 #include "base/mem.h"
-#include "net/link/link.h"
+#include "net/rtnl/link.h"
 #include "net/tc/tc.h"
 
 struct rtnl;

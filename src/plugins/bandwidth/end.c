@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "net/netns.h"
-#include "net/rtnl.h"
+#include "net/rtnl/rtnl.h"
 #include "plugins/bandwidth/bandwidth.h"
 
 /* What is gone, or is not ours any more, needs no deleting. */

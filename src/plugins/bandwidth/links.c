@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "net/netns.h"
-#include "net/rtnl.h"
+#include "net/rtnl/rtnl.h"
 #include "plugins/bandwidth/bandwidth.h"
 
 /**

@@ -8,7 +8,7 @@
 
 #include <hawser/plugin.h>
 
-#include "net/link/link.h"
+#include "net/rtnl/link.h"
 #include "plugins/ipam.h"
 #include "plugins/pod-rules.h"
 

@@ -15,8 +15,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/link/bridge.h"
-#include "net/rtnl.h"
+#include "net/rtnl/bridge.h"
+#include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
 #include "plugins/furniture.h"
 

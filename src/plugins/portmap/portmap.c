@@ -18,9 +18,9 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "net/link/link.h"
-#include "net/route.h"
-#include "net/rtnl.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/route.h"
+#include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/plugins.h"
 #include "plugins/portmap/portmap.h"

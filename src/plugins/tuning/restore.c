@@ -8,9 +8,9 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "net/link/link.h"
 #include "net/netns.h"
-#include "net/rtnl.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 
 /* What is gone needs no restoring, and what the kernel refuses it will refuse again; all else may

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "net/link/link.h"
+#include "net/rtnl/link.h"
 #include "plugins/tuning/conf.h"
 
 #define TUNING_SAVED_MAX 65536

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/iface/iface.c - a pod's interface, from a CNI result
+ *
+ * What:  addresses, up and routes as a result says.
+ * How:   the sysctls that must be set before an address exists come first; then
+ *        everything goes into one batch, in the order that the kernel needs.
+ *        What the kernel is asked for and what check.c looks for is made
+ *        by the same function, iface_route().
+ * Rules: error texts begin as upstream's do.
+ */
+#include "net/iface/iface.h"
+
+#include <errno.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/ip.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/ip.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
+#include "net/netns.h"
+#include "net/rtnl/addr.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/route.h"
+#include "net/rtnl/rtnl.h"
+#include "net/sysctl.h"
+
+#define IFACE_DAD_MS	  5000 /* as upstream; the kernel takes one or two seconds */
+#define IFACE_DAD_STEP_MS 20
+
+/** iface_is_of() - is the address of the result meant for this link? */
+bool iface_is_of(const struct hw_result *result, const struct hw_ipconf *ip,
+		 const struct link *link)
+{
+	return ip->has_iface && ip->iface >= 0 && (size_t)ip->iface < result->n_ifaces &&
+	       str_equal(result->ifaces[ip->iface].name, link->name);
+}
+
+static int iface_refuse(const struct hw_result *result, const struct link *link, struct hw_err *e)
+{
+	char text[HW_PREFIX_TEXT];
+
+	if (result->n_ifaces == 0)
+		return err_text(e, -EINVAL, "no interfaces to configure");
+	for (size_t i = 0; i < result->n_ips; i++)
+		if (result->ips[i].has_iface && !iface_is_of(result, &result->ips[i], link))
+			return err_text(e, -EINVAL,
+					"failed to add IP addr %s to \"%s\": "
+					"invalid interface index",
+					hw_prefix_format(&result->ips[i].address, text),
+					link->name);
+	return 0;
+}
+
+/** iface_find_gateways() - what routes without a gateway get */
+struct iface_gateways iface_find_gateways(const struct hw_result *result)
+{
+	struct iface_gateways found = { 0 };
+
+	for (size_t i = 0; i < result->n_ips; i++) {
+		const struct hw_ip *gw = &result->ips[i].gateway;
+
+		if (!result->ips[i].has_iface)
+			continue;
+		if (gw->family == AF_INET && !found.v4.family)
+			found.v4 = *gw;
+		if (gw->family == AF_INET6 && !found.v6.family)
+			found.v6 = *gw;
+	}
+	return found;
+}
+
+static bool iface_has_ipv6(const struct hw_result *result)
+{
+	for (size_t i = 0; i < result->n_ips; i++)
+		if (result->ips[i].has_iface && result->ips[i].address.ip.family == AF_INET6)
+			return true;
+	return false;
+}
+
+/** iface_route() - a route of the result, with the gateway that it is meant to have */
+struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways)
+{
+	bool v4 = from->dst.ip.family == AF_INET;
+
+	return (struct route){
+		.dst = from->dst,
+		.gw = from->gw.family ? from->gw
+		      : v4	      ? gateways->v4
+				      : gateways->v6,
+		.table = from->has_table ? (uint32_t)from->table : RT_TABLE_MAIN,
+		.priority = (uint32_t)from->priority,
+		.mtu = (uint32_t)from->mtu,
+		.advmss = (uint32_t)from->advmss,
+		.scope = from->has_scope ? (uint8_t)from->scope : RT_SCOPE_UNIVERSE,
+	};
+}
+
+/* A runtime may have switched IPv6 off in every new namespace: an address means that it is wanted.
+ * A kernel without IPv6 says so when the address is added. */
+static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
+{
+	const char *const names[] = { "lo", link->name };
+	struct hw_err why;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		r = sysctl_write_conf(SYSCTL_POD, AF_INET6, names[i], "disable_ipv6", "0", &why);
+		if (r == -ENOENT)
+			return 0;
+		if (r >= 0)
+			continue;
+		*e = why;
+		return err_ctx(e, "failed to enable IPv6 for interface \"%s\"", names[i]);
+	}
+	r = sysctl_write_conf(SYSCTL_POD, AF_INET6, link->name, "keep_addr_on_down", "1", e);
+	return r < 0 ? r : 0;
+}
+
+/* Switching it off for the link-local address too is a nicety: where /proc/sys is read-only ours carry
+ * IFA_F_NODAD all the same. */
+static int iface_set_dad(const struct link *link, bool on, struct hw_err *e)
+{
+	struct hw_err why;
+	int r = 0;
+
+	if (on)
+		r = sysctl_write_conf(SYSCTL_POD, AF_INET6, link->name, "enhanced_dad", "1", &why);
+	if (r >= 0)
+		r = sysctl_write_conf(SYSCTL_POD, AF_INET6, link->name, "accept_dad",
+				      on ? "1" : "0", &why);
+	if (r >= 0 || r == -ENOENT)
+		return 0;
+	if (!on && (r == -EROFS || r == -EACCES || r == -EPERM)) {
+		log_debug("%s", why.msg);
+		return 0;
+	}
+	*e = why;
+	return r;
+}
+
+static int iface_set_sysctls(int netns_fd, const struct link *link, const struct hw_result *result,
+			     const struct iface_options *options, struct hw_err *e)
+{
+	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
+	bool dad = options->dad == IFACE_DAD_OFF || options->dad == IFACE_DAD_ON;
+	bool ipv6 = iface_has_ipv6(result);
+	int r;
+
+	if (!dad && !ipv6)
+		return 0;
+	r = netns_enter(netns_fd, &home, e);
+	if (r >= 0 && dad)
+		r = iface_set_dad(link, options->dad == IFACE_DAD_ON, e);
+	if (r >= 0 && ipv6)
+		r = iface_enable_ipv6(link, e);
+	return r;
+}
+
+/* The sysctl of that name. Those of IPv6 cannot be set by a message. */
+static void iface_put_arp_notify(struct rtnl *nl, const struct link *link)
+{
+	struct nlmsghdr *m = link_put_change(nl, link, 0, 0, "arp_notify 1");
+	struct nlattr *families = mnl_attr_nest_start(m, IFLA_AF_SPEC);
+	struct nlattr *inet = mnl_attr_nest_start(m, AF_INET);
+	struct nlattr *conf = mnl_attr_nest_start(m, IFLA_INET_CONF);
+
+	mnl_attr_put_u32(m, IPV4_DEVCONF_ARP_NOTIFY, 1);
+	mnl_attr_nest_end(m, conf);
+	mnl_attr_nest_end(m, inet);
+	mnl_attr_nest_end(m, families);
+}
+
+/* Addresses, up, routes: a gateway can be reached only when both others are done. */
+static void iface_put(struct rtnl *nl, const struct link *link, const struct hw_result *result,
+		      const struct iface_gateways *gateways, bool nodad)
+{
+	for (size_t i = 0; i < result->n_ips; i++) {
+		const struct hw_ipconf *ip = &result->ips[i];
+
+		if (ip->has_iface)
+			addr_put_add(nl, link, &ip->address,
+				     nodad && ip->address.ip.family == AF_INET6 ? IFA_F_NODAD : 0);
+	}
+	link_set_up(nl, link);
+	for (size_t i = 0; i < result->n_routes; i++) {
+		struct route route = iface_route(&result->routes[i], gateways);
+
+		route_put_add(nl, link, &route);
+	}
+}
+
+/** iface_refuse_duplicate() - -EADDRINUSE when another host was found to have the address */
+int iface_refuse_duplicate(const struct addr *a, const struct link *link, struct hw_err *e)
+{
+	char text[HW_IP_TEXT];
+
+	if (!(a->flags & IFA_F_DADFAILED))
+		return 0;
+	return err_text(e, -EADDRINUSE, "link %s has address %s in DADFAILED state", link->name,
+			hw_ip_format(&a->prefix.ip, text));
+}
+
+/* 1 while the kernel still asks whether somebody else has one of the addresses. */
+static int iface_is_tentative(struct rtnl *nl, const struct link *link, struct hw_err *e)
+{
+	AUTO(addr_list_done) struct addr_list list = { 0 };
+	int r = addr_get(nl, link, AF_INET6, &list, e), tentative = 0;
+
+	for (size_t i = 0; r >= 0 && i < list.n; i++) {
+		r = iface_refuse_duplicate(&list.v[i], link, e);
+		if (list.v[i].flags & IFA_F_TENTATIVE)
+			tentative = 1;
+	}
+	return r < 0 ? r : tentative;
+}
+
+/* On a link without a carrier nobody can be asked: that is for later, and no error. */
+static int iface_wait_dad(struct rtnl *nl, const struct link *link, struct hw_err *e)
+{
+	int64_t deadline = time_deadline(IFACE_DAD_MS);
+	struct link now;
+	int r;
+
+	for (;;) {
+		r = iface_is_tentative(nl, link, e);
+		if (r <= 0)
+			return r;
+		if (time_is_over(deadline))
+			break;
+		time_sleep(IFACE_DAD_STEP_MS);
+	}
+	r = link_get_index(nl, link->index, &now, e);
+	if (r < 0 || !(now.flags & IFF_RUNNING))
+		return r;
+	return err_text(e, -ETIMEDOUT, "timeout while waiting for addresses of %s to settle",
+			link->name);
+}
+
+/**
+ * iface_configure() - addresses, up, routes
+ * @nl:       a socket in the pod's namespace
+ * @netns_fd: the same namespace, for its sysctls
+ * @link:     the pod's interface, in that namespace; down or up
+ * @result:   its ips whose interface is @link (by name), and all its routes; a
+ *            route without a gateway gets that of the first address of its
+ *            family that has one
+ * @options:  NULL: none
+ *
+ * Everything that is there already is an error, as it is not ours.
+ */
+int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
+		    const struct hw_result *result, const struct iface_options *options,
+		    struct hw_err *e)
+{
+	static const struct iface_options none = { 0 };
+	struct iface_gateways gateways = iface_find_gateways(result);
+	enum iface_dad dad;
+	int r;
+
+	options = options ? options : &none;
+	dad = options->dad;
+	r = iface_refuse(result, link, e);
+	if (r >= 0)
+		r = iface_set_sysctls(netns_fd, link, result, options, e);
+	if (r < 0)
+		return r;
+	if (options->notify)
+		iface_put_arp_notify(nl, link);
+	iface_put(nl, link, result, &gateways, dad == IFACE_DAD_SKIP || dad == IFACE_DAD_OFF);
+	r = rtnl_commit(nl, e);
+	if (r >= 0 && gateways.v6.family && (dad == IFACE_DAD_ON || dad == IFACE_DAD_LEAVE))
+		r = iface_wait_dad(nl, link, e);
+	return r;
+}

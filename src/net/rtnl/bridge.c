@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/rtnl/bridge.c - ports of a bridge and their VLANs
+ *
+ * How:   a port's flags are the bridge's part of the link's own attributes, so
+ *        the port can be named instead of numbered, and be made in the same
+ *        batch. VLANs go through RTM_NEWVLAN and friends (Linux 5.6), which
+ *        take whole rows, and whose dump can be of one port; the older way
+ *        through RTM_GETLINK of the bridge family lists all ports of the host.
+ */
+#include "net/rtnl/bridge.h"
+
+#include <errno.h>
+#include <linux/if_bridge.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
+
+/** bridge_port_set() - put "set these flags of the port" into the batch */
+void bridge_port_set(struct rtnl *nl, const struct link *port, bool hairpin, bool isolated)
+{
+	struct nlmsghdr *m = link_put_change(nl, port, 0, 0, "hairpin %s, isolated %s",
+					     hairpin ? "on" : "off", isolated ? "on" : "off");
+	struct nlattr *info = mnl_attr_nest_start(m, IFLA_LINKINFO), *data;
+
+	mnl_attr_put_strz(m, IFLA_INFO_SLAVE_KIND, "bridge");
+	data = mnl_attr_nest_start(m, IFLA_INFO_SLAVE_DATA);
+	mnl_attr_put_u8(m, IFLA_BRPORT_MODE, hairpin);
+	mnl_attr_put_u8(m, IFLA_BRPORT_ISOLATED, isolated);
+	mnl_attr_nest_end(m, data);
+	mnl_attr_nest_end(m, info);
+}
+
+static uint16_t bridge_vlan_last(const struct bridge_vlan *vlan)
+{
+	return vlan->last ? vlan->last : vlan->id;
+}
+
+static void bridge_put_vlan(struct rtnl *nl, uint16_t type, const struct link *port,
+			    const struct bridge_vlan *vlan, const char *verb)
+{
+	struct br_vlan_msg head = { .family = AF_BRIDGE, .ifindex = port->index };
+	struct bridge_vlan_info info = { .vid = vlan->id };
+	uint16_t last = bridge_vlan_last(vlan);
+	struct nlattr *entry;
+	struct nlmsghdr *m;
+
+	if (vlan->pvid)
+		info.flags |= BRIDGE_VLAN_INFO_PVID;
+	if (vlan->untagged)
+		info.flags |= BRIDGE_VLAN_INFO_UNTAGGED;
+	m = rtnl_put(nl, type, 0, &head, sizeof(head), "%s VLAN %u-%u of port %s", verb, vlan->id,
+		     last, port->name);
+	entry = mnl_attr_nest_start(m, BRIDGE_VLANDB_ENTRY);
+	mnl_attr_put(m, BRIDGE_VLANDB_ENTRY_INFO, sizeof(info), &info);
+	if (last != vlan->id)
+		mnl_attr_put_u16(m, BRIDGE_VLANDB_ENTRY_RANGE, last);
+	mnl_attr_nest_end(m, entry);
+}
+
+/** bridge_vlan_add() - put "let the port carry these VLANs" into the batch */
+void bridge_vlan_add(struct rtnl *nl, const struct link *port, const struct bridge_vlan *vlan)
+{
+	bridge_put_vlan(nl, RTM_NEWVLAN, port, vlan, "add");
+}
+
+/** bridge_vlan_del() - put "take these VLANs off the port" into the batch */
+void bridge_vlan_del(struct rtnl *nl, const struct link *port, const struct bridge_vlan *vlan)
+{
+	bridge_put_vlan(nl, RTM_DELVLAN, port, vlan, "delete");
+}
+
+static void bridge_decode_vlan(const struct nlattr *entry, struct bridge_vlan_list *list)
+{
+	const struct bridge_vlan_info *info = NULL;
+	const struct nlattr *attr;
+	uint16_t last = 0;
+
+	mnl_attr_for_each_nested(attr, entry)
+		if (mnl_attr_get_type(attr) == BRIDGE_VLANDB_ENTRY_INFO &&
+		    mnl_attr_get_payload_len(attr) == sizeof(*info))
+			info = mnl_attr_get_payload(attr);
+		else if (mnl_attr_get_type(attr) == BRIDGE_VLANDB_ENTRY_RANGE)
+			last = rtnl_attr_number(attr);
+	if (!info)
+		return;
+	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
+	list->v[list->n++] = (struct bridge_vlan){
+		.id = info->vid,
+		.last = last ? last : info->vid,
+		.pvid = info->flags & BRIDGE_VLAN_INFO_PVID,
+		.untagged = info->flags & BRIDGE_VLAN_INFO_UNTAGGED,
+	};
+}
+
+static int bridge_collect_vlans(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	const struct nlattr *attr;
+
+	(void)e;
+	mnl_attr_for_each(attr, answer, sizeof(struct br_vlan_msg))
+		if (mnl_attr_get_type(attr) == BRIDGE_VLANDB_ENTRY)
+			bridge_decode_vlan(attr, ctx);
+	return 0;
+}
+
+/**
+ * bridge_vlan_get() - the VLANs of one port
+ * @ret_list: end with bridge_vlan_list_done()
+ */
+int bridge_vlan_get(struct rtnl *nl, const struct link *port, struct bridge_vlan_list *ret_list,
+		    struct hw_err *e)
+{
+	struct br_vlan_msg head = { .family = AF_BRIDGE, .ifindex = port->index };
+	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
+	int r;
+
+	rtnl_put(nl, RTM_GETVLAN, NLM_F_DUMP, &head, sizeof(head), "list VLANs of port %s",
+		 port->name);
+	r = rtnl_query(nl, bridge_collect_vlans, &list, e);
+	if (r < 0)
+		return r;
+	*ret_list = list;
+	list = (struct bridge_vlan_list){ 0 };
+	return 0;
+}
+
+/** bridge_vlan_list_has() - are all of these VLANs among them, with these flags? */
+bool bridge_vlan_list_has(const struct bridge_vlan_list *list, const struct bridge_vlan *vlan)
+{
+	unsigned next = vlan->id;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct bridge_vlan *v = &list->v[i];
+
+		if (v->id <= next && next <= v->last && v->pvid == vlan->pvid &&
+		    v->untagged == vlan->untagged)
+			next = v->last + 1;
+	}
+	return next > bridge_vlan_last(vlan);
+}
+
+/** bridge_vlan_list_done() - end of a list */
+void bridge_vlan_list_done(struct bridge_vlan_list *list)
+{
+	free(list->v);
+	*list = (struct bridge_vlan_list){ 0 };
+}
+
+/* Where bridges are a module that nobody has needed yet: a bridge with an impossible address makes
+ * the kernel load it, and is refused. */
+static void bridge_load_module(struct rtnl *nl)
+{
+	struct link_new bridge = { .name = "hawser", .kind = "bridge", .mac.len = 1 };
+	struct hw_err e;
+
+	link_put_new(nl, &bridge);
+	rtnl_commit(nl, &e);
+}
+
+/* lo is no port, and so the answer is an error either way. */
+static int bridge_probe_vlans(struct rtnl *nl)
+{
+	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
+	struct hw_err e;
+
+	return bridge_vlan_get(nl, &(struct link){ .index = 1, .name = "lo" }, &list, &e);
+}
+
+/** bridge_vlan_supported() - can this kernel's bridges tell VLANs apart? */
+int bridge_vlan_supported(struct rtnl *nl, struct hw_err *e)
+{
+	int r = bridge_probe_vlans(nl);
+
+	if (r == -EOPNOTSUPP) {
+		bridge_load_module(nl);
+		r = bridge_probe_vlans(nl);
+	}
+	if (r != -EOPNOTSUPP)
+		return 0;
+	return err_text(e, r,
+			"this kernel has no bridge VLAN filtering (CONFIG_BRIDGE_VLAN_FILTERING)");
+}
