@@ -18,10 +18,10 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "fetch/decompress.h"
+#include "fetch/codec/decompress.h"
 #include "fetch/http/http.h"
 #include "fetch/receive-job.h"
-#include "fetch/source.h"
+#include "fetch/source/source.h"
 #include "fetch/unpack/disk-space.h"
 
 #define PROGRESS_NS (200 * INT64_C(1000000)) /* between two messages about a layer */

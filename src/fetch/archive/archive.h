@@ -18,7 +18,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "fetch/source.h"
+#include "fetch/source/source.h"
 
 #define ARCHIVE_MEMBERS_MAX (1 << 14)
 #define ARCHIVE_PATH_MAX    1024 /* a longer one is nothing that an image has */

@@ -14,7 +14,7 @@
 #include "base/json/value.h"
 #include "base/str.h"
 #include "fetch/archive/archive.h"
-#include "fetch/sha256.h"
+#include "fetch/codec/sha256.h"
 #include "image/config.h"
 
 #define OCI "application/vnd.oci.image."

@@ -14,8 +14,8 @@
 
 #include "base/str.h"
 #include "fetch/archive/archive.h"
-#include "fetch/confine.h"
-#include "fetch/sha256.h"
+#include "fetch/codec/sha256.h"
+#include "fetch/confine/confine.h"
 #include "image/reference.h"
 
 #define INVALID_ARGUMENT 3 /* gRPC's */

@@ -19,9 +19,9 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "fetch/codec/sha256.h"
 #include "fetch/layer/rebuild.h"
 #include "fetch/recipe/recipe.h"
-#include "fetch/sha256.h"
 #include "image/protocol/verify-report.h"
 
 #define CHUNK (256 << 10)

@@ -15,9 +15,9 @@
 
 #include "base/mem.h"
 #include "base/os/file.h"
+#include "fetch/codec/sha256.h"
 #include "fetch/layer/verify-tree.h"
 #include "fetch/recipe/recipe.h"
-#include "fetch/sha256.h"
 #include "fetch/unpack/tree.h"
 
 #define CHUNK (256 << 10)

@@ -14,8 +14,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "fetch/tar/path.h"
 #include "fetch/unpack/member.h"
-#include "fetch/unpack/path.h"
 #include "fetch/unpack/tree.h"
 
 #define CAPABILITY "security.capability"

@@ -30,8 +30,8 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "fetch/layer/verify-member.h"
+#include "fetch/tar/path.h"
 #include "fetch/tar/tar.h"
-#include "fetch/unpack/path.h"
 #include "fetch/unpack/tree.h"
 
 #define KEY (NAME_MAX + 32)

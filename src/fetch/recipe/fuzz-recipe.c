@@ -18,7 +18,7 @@
 #include "fetch/layer/rebuild.h"
 #include "fetch/recipe/format.h"
 #include "fetch/recipe/recipe.h"
-#include "fetch/unpack/path.h"
+#include "fetch/tar/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

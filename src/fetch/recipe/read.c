@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "fetch/recipe/format.h"
 #include "fetch/recipe/recipe.h"
-#include "fetch/unpack/path.h"
+#include "fetch/tar/path.h"
 
 #define IN_SIZE (64 << 10)
 

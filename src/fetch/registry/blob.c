@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "fetch/codec/sha256.h"
 #include "fetch/http/ranges.h"
-#include "fetch/sha256.h"
 #include "image/digest.h"
 
 #define PARTS_AT_ONCE 3

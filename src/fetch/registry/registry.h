@@ -22,7 +22,7 @@
 #include "fetch/http/certs.h"
 #include "fetch/http/http.h"
 #include "fetch/registry/auth.h"
-#include "fetch/source.h"
+#include "fetch/source/source.h"
 #include "image/digest.h"
 #include "image/manifest.h"
 #include "image/protocol/job.h"

@@ -9,7 +9,7 @@
 #include "base/list.h"
 #include "fetch/registry/blob.h"
 #include "fetch/registry/registry.h"
-#include "fetch/source.h"
+#include "fetch/source/source.h"
 
 struct from_registry {
 	struct source source;

@@ -19,7 +19,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "fetch/unpack/path.h"
+#include "fetch/tar/path.h"
 
 #define PRIVATE_FILE   0600 /* until it is settled */
 #define PRIVATE_FOLDER 0700

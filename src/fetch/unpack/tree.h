@@ -18,7 +18,7 @@
 
 #include "base/err.h"
 #include "base/os/remove-tree.h"
-#include "fetch/unpack/path.h"
+#include "fetch/tar/path.h"
 
 #define TREE_OPAQUE "trusted.overlay.opaque"
 

@@ -17,12 +17,12 @@
 
 #include "base/map.h"
 #include "base/str.h"
+#include "fetch/codec/sha256.h"
 #include "fetch/recipe/recipe.h"
-#include "fetch/sha256.h"
+#include "fetch/tar/path.h"
 #include "fetch/tar/tar.h"
 #include "fetch/unpack/disk-space.h"
 #include "fetch/unpack/member.h"
-#include "fetch/unpack/path.h"
 
 #define LARGE	     (1 << 20)
 #define IMPLIED_MAX  100000

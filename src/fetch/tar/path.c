@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/path.c - paths of a layer's members
+ * fetch/tar/path.c - paths of a layer's members
  *
  * Rules: absolute paths are those of the container: they count from the root.
  *        ".." takes back the part before it, as in Go; where there is none to
  *        take back the path leaves the root and is refused.
  */
-#include "fetch/unpack/path.h"
+#include "fetch/tar/path.h"
 
 #include <errno.h>
 #include <string.h>

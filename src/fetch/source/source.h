@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/source.h - where the bytes of an image come from: a registry, or an archive
+ * fetch/source/source.h - where the bytes of an image come from: a registry, or an archive
  *
  * What:  two questions: what does the image consist of, and what are the bytes of
  *        this layer. The process that fetches (fetcher.h) asks them.
  * Rules: documents and blobs have the digest and the size that they should have, or
  *        there is an error. Bytes of a blob are handed on before that is known.
  */
-#ifndef FETCH_SOURCE_H
-#define FETCH_SOURCE_H
+#ifndef FETCH_SOURCE_SOURCE_H
+#define FETCH_SOURCE_SOURCE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/test-path.c - paths of members
+ * fetch/tar/test-path.c - paths of members
  */
-#include "fetch/unpack/path.h"
+#include "fetch/tar/path.h"
 
 #include <errno.h>
 #include <setjmp.h>

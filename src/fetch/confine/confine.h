@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine.h - a process that can do nothing but unpack, or read an archive
+ * fetch/confine/confine.h - a process that can do nothing but unpack, or read an archive
  *
  * What:  the process sees the layer's root as its own, keeps the capabilities
  *        that making files needs, and the system calls that unpacking makes: no
@@ -11,8 +11,8 @@
  *        A descriptor of another folder that is open then is a way out: there is
  *        none but the root's.
  */
-#ifndef FETCH_CONFINE_H
-#define FETCH_CONFINE_H
+#ifndef FETCH_CONFINE_CONFINE_H
+#define FETCH_CONFINE_CONFINE_H
 
 #include "base/err.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/sha256.h - SHA-256 of what is large
+ * fetch/codec/sha256.h - SHA-256 of what is large
  *
  * OpenSSL's uses the processor's own instructions, libmd's does not: a factor of
  * six. Only hawser-fetch has OpenSSL in it.
  */
-#ifndef FETCH_SHA256_H
-#define FETCH_SHA256_H
+#ifndef FETCH_CODEC_SHA256_H
+#define FETCH_CODEC_SHA256_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine.c - a process that can do nothing but unpack, or read an archive
+ * fetch/confine/confine.c - a process that can do nothing but unpack, or read an archive
  *
  * How:   chroot(), so that even a path that is looked up wrongly stays inside;
  *        capabilities; a seccomp filter, without which CAP_SYS_ADMIN, needed for
@@ -8,7 +8,7 @@
  *        list does not exist (ENOSYS): a C library of another year may try a
  *        newer one first.
  */
-#include "fetch/confine.h"
+#include "fetch/confine/confine.h"
 
 #include <errno.h>
 #include <linux/audit.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/decompress.h - the archive of a layer out of its blob: gzip, zstd or plain
+ * fetch/codec/decompress.h - the archive of a layer out of its blob: gzip, zstd or plain
  *
  * What:  bytes in, bytes out. What they are is seen from the first of them, as
  *        every runtime does: media types are wrong too often.
@@ -9,8 +9,8 @@
  *        Memory is bounded: a zstd window of 128 MiB (as zstd's own default) is
  *        the most that a blob can ask for.
  */
-#ifndef FETCH_DECOMPRESS_H
-#define FETCH_DECOMPRESS_H
+#ifndef FETCH_CODEC_DECOMPRESS_H
+#define FETCH_CODEC_DECOMPRESS_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/test-decompress.c - blobs in pieces of every size
+ * fetch/codec/test-decompress.c - blobs in pieces of every size
  */
-#include "fetch/decompress.h"
+#include "fetch/codec/decompress.h"
 
 #include <errno.h>
 #include <setjmp.h>

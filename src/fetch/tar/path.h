@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/path.h - paths of a layer's members
+ * fetch/tar/path.h - paths of a layer's members
  *
  * What:  as archives write them into a form that can be looked up below a
  *        root: relative, without empty parts, "." and "..".
  */
-#ifndef FETCH_UNPACK_PATH_H
-#define FETCH_UNPACK_PATH_H
+#ifndef FETCH_TAR_PATH_H
+#define FETCH_TAR_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/test-confine.c - what a confined process can still do, and what not
+ * fetch/confine/test-confine.c - what a confined process can still do, and what not
  */
-#include "fetch/confine.h"
+#include "fetch/confine/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>

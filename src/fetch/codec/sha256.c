@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/sha256.c - SHA-256 of what is large
+ * fetch/codec/sha256.c - SHA-256 of what is large
  */
-#include "fetch/sha256.h"
+#include "fetch/codec/sha256.h"
 
 #include <openssl/evp.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/resolve.c - what an image consists of: from a name to manifest and configuration
+ * fetch/source/resolve.c - what an image consists of: from a name to manifest and configuration
  *
  * How:   an index is asked for the manifest that fits the platform, which may be an
  *        index again.
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "fetch/source.h"
+#include "fetch/source/source.h"
 #include "image/config.h"
 
 /** found_done() - free what it holds */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/decompress.c - the archive of a layer out of its blob: gzip, zstd or plain
+ * fetch/codec/decompress.c - the archive of a layer out of its blob: gzip, zstd or plain
  */
-#include "fetch/decompress.h"
+#include "fetch/codec/decompress.h"
 
 #include <errno.h>
 #include <stdbool.h>
