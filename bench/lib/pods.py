@@ -22,7 +22,7 @@ IPAM = {"type": "host-local", "ranges": [[{"subnet": "10.88.0.0/16"}]],
 BRIDGE = {"bridge": "cni0", "isGateway": True, "ipam": IPAM}
 PTP = {"ipam": IPAM}
 
-QUEUES = 1      # of each end, as src/plugins/pod-link.c asks for: the floor asks for what we do
+QUEUES = 1      # of each end, as src/plugins/pod/link.c asks for: the floor asks for what we do
 
 numbers = itertools.count()
 

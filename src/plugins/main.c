@@ -17,9 +17,9 @@
 #include "cni/error.h"
 #include "cni/plugin/program.h"
 #include "cni/plugin/skel.h"
-#include "plugins/furniture.h"
 #include "plugins/install.h"
 #include "plugins/plugins.h"
+#include "plugins/pod/furniture.h"
 #include "plugins/rules.h"
 
 static const struct hw_plugin *const plugins[] = {

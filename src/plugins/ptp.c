@@ -29,11 +29,11 @@
 #include "net/rtnl/route.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
-#include "plugins/ipam.h"
 #include "plugins/plugins.h"
-#include "plugins/pod-check.h"
-#include "plugins/pod-link.h"
-#include "plugins/pod-rules.h"
+#include "plugins/pod/check.h"
+#include "plugins/pod/ipam.h"
+#include "plugins/pod/link.h"
+#include "plugins/pod/rules.h"
 
 #define POD_IFACE 1 /* after the host's end */
 

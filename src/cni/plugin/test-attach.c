@@ -4,7 +4,7 @@
  */
 #include "cni/plugin/attach.h"
 
-#include "cni/test-probe.h"
+#include "cni/plugin/test-probe.h"
 
 #include "base/time.h"
 #include "cni/lock.h"

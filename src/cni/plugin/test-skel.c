@@ -4,7 +4,7 @@
  */
 #include "cni/plugin/skel.h"
 
-#include "cni/test-probe.h"
+#include "cni/plugin/test-probe.h"
 
 /* ---- the environment ------------------------------------------------------- */
 

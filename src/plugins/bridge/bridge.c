@@ -29,9 +29,9 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/ipam.h"
 #include "plugins/plugins.h"
-#include "plugins/pod-link.h"
+#include "plugins/pod/ipam.h"
+#include "plugins/pod/link.h"
 
 #define POD_IFACE 2 /* after the bridge and the host's end */
 

@@ -9,8 +9,8 @@
 #include <hawser/plugin.h>
 
 #include "net/rtnl/link.h"
-#include "plugins/ipam.h"
-#include "plugins/pod-rules.h"
+#include "plugins/pod/ipam.h"
+#include "plugins/pod/rules.h"
 
 struct rtnl;
 

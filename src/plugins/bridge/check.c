@@ -15,8 +15,8 @@
 #include "net/rtnl/addr.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/pod-check.h"
-#include "plugins/pod-link.h"
+#include "plugins/pod/check.h"
+#include "plugins/pod/link.h"
 
 static const struct hw_iface *find_iface(const struct hw_result *result, const char *name)
 {

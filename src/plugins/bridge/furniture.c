@@ -22,7 +22,7 @@
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/furniture.h"
+#include "plugins/pod/furniture.h"
 
 /* Of the range that everyone may use, and not of a group. */
 static struct hw_mac random_mac(void)

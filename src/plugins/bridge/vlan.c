@@ -18,7 +18,7 @@
 #include "net/rtnl/bridge.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/furniture.h"
+#include "plugins/pod/furniture.h"
 
 #define VLAN_DEFAULT 1 /* of untagged frames at a trunk port */
 #define VLAN_MAX     4094

@@ -20,7 +20,7 @@
 #include "net/nft/rule.h"
 #include "plugins/firewall/firewall.h"
 #include "plugins/firewall/firewalld.h"
-#include "plugins/furniture.h"
+#include "plugins/pod/furniture.h"
 
 #define DEFAULT_BIT 12 /* its chain is in ruleset.nft */
 

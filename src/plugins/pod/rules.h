@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod-rules.h - what a pod has in nftables: ipMasq, macspoofchk
+ * plugins/pod/rules.h - what a pod has in nftables: ipMasq, macspoofchk
  *
  * What:  elements of our sets (net/nft/nft.h), which bridge and ptp need alike.
  * How:   the record says for which addresses, and for which hardware address;

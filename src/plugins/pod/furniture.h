@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/furniture.h - what is made once per host and stays
+ * plugins/pod/furniture.h - what is made once per host and stays
  *
  * What:  remembers what the plugins have made that belongs to no attachment (a
  *        bridge, its gateway on a VLAN, the firewall's rules in FORWARD), so that
  *        uninstall can remove just these.
  */
-#ifndef PLUGINS_FURNITURE_H
-#define PLUGINS_FURNITURE_H
+#ifndef PLUGINS_POD_FURNITURE_H
+#define PLUGINS_POD_FURNITURE_H
 
 #include <hawser/addr.h>
 #include <hawser/err.h>

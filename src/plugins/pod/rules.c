@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod-rules.c - what a pod has in nftables: ipMasq, macspoofchk
+ * plugins/pod/rules.c - what a pod has in nftables: ipMasq, macspoofchk
  */
-#include "plugins/pod-rules.h"
+#include "plugins/pod/rules.h"
 
 #include <errno.h>
 #include <linux/netfilter.h>
@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "net/nft/foreign.h"
 #include "net/nft/nft.h"
-#include "plugins/pod-link.h"
+#include "plugins/pod/link.h"
 
 /**
  * pod_rules_check_conf() - refuse what upstream's plugins refuse

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod-check.c - CHECK's part of the pair of links between a pod and the host
+ * plugins/pod/check.c - CHECK's part of the pair of links between a pod and the host
  */
-#include "plugins/pod-check.h"
+#include "plugins/pod/check.h"
 
 #include <errno.h>
 #include <net/ethernet.h>
@@ -16,7 +16,7 @@
 #include "cni/plugin/record.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
-#include "plugins/pod-link.h"
+#include "plugins/pod/link.h"
 #include "plugins/tuning/saved.h"
 
 static int find_pod_iface(const struct hw_call *call, const struct hw_iface **ret, struct hw_err *e)

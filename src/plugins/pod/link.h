@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod-link.h - the pair of links between a pod and the host
+ * plugins/pod/link.h - the pair of links between a pod and the host
  *
  * What:  a veth pair whose one end is the pod's interface: bridge and ptp make
  *        and delete it alike, and keep the same record of it.

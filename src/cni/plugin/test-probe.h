@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test-probe.h - calls of one plugin, `probe`, which notes how it was called and does as it is told
+ * cni/plugin/test-probe.h - calls of one plugin, `probe`, which notes how it was called and does as it is told
  */
-#ifndef CNI_TEST_PROBE_H
-#define CNI_TEST_PROBE_H
+#ifndef CNI_PLUGIN_TEST_PROBE_H
+#define CNI_PLUGIN_TEST_PROBE_H
 
 #include "cni/test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/ipam.c - what a main plugin does with its IPAM plugin
+ * plugins/pod/ipam.c - what a main plugin does with its IPAM plugin
  */
-#include "plugins/ipam.h"
+#include "plugins/pod/ipam.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod-check.h - CHECK's part of the pair of links between a pod and the host
+ * plugins/pod/check.h - CHECK's part of the pair of links between a pod and the host
  *
  * What:  compares both ends with what the result of the ADD and the
  *        configuration say; each difference has its own message.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/furniture.c - what is made once per host and stays
+ * plugins/pod/furniture.c - what is made once per host and stays
  *
  * How:   one small file per link, or pair of rules in a chain of iptables, in
  *        STATE/furniture, named by a hash of the name. /run is empty after a boot,
@@ -8,7 +8,7 @@
  * Rules: a link is removed only while it is of the kind that was noted, and has
  *        the hardware address; a bridge only when nothing is connected to it.
  */
-#include "plugins/furniture.h"
+#include "plugins/pod/furniture.h"
 
 #include <dirent.h>
 #include <errno.h>

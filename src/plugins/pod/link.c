@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod-link.c - the pair of links between a pod and the host
+ * plugins/pod/link.c - the pair of links between a pod and the host
  */
-#include "plugins/pod-link.h"
+#include "plugins/pod/link.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #include "net/rtnl/bridge.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
-#include "plugins/ipam.h"
-#include "plugins/pod-rules.h"
+#include "plugins/pod/ipam.h"
+#include "plugins/pod/rules.h"
 
 #define NAME_PREFIX "veth"
 #define NAME_DIGITS 8

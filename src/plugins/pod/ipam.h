@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/ipam.h - what a main plugin does with its IPAM plugin
+ * plugins/pod/ipam.h - what a main plugin does with its IPAM plugin
  *
  * What:  the keys "ipam" and "dns" of a configuration, the lease in a result,
  *        and the other verbs passed on.
  * Rules: without ipam.type nothing is passed on and nothing is an error; a
  *        plugin that needs addresses calls ipam_require() first.
  */
-#ifndef PLUGINS_IPAM_H
-#define PLUGINS_IPAM_H
+#ifndef PLUGINS_POD_IPAM_H
+#define PLUGINS_POD_IPAM_H
 
 #include <hawser/plugin.h>
 
