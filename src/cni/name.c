@@ -5,43 +5,46 @@
  * Rules: texts and CNI codes are upstream's.
  *        Lengths are in bytes; "$" is the true end, so a newline is refused.
  */
-#include "cni/runtime/conf.h"
+#include "cni/name.h"
 
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/str.h"
+
 #define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-/** conf_is_name() - does it match [a-zA-Z0-9][a-zA-Z0-9_.-]* ? */
-bool conf_is_name(const char *s)
+/** name_is_valid() - does it match [a-zA-Z0-9][a-zA-Z0-9_.-]* ? */
+bool name_is_valid(const char *s)
 {
 	return strspn(s, ALNUM) > 0 && s[strspn(s, ALNUM "_.-")] == '\0';
 }
 
 /**
- * conf_check_network_name() - may a network be called so?
+ * name_check_network() - may a network be called so?
  *
  * Return: 0, or an error with CNI code 7
  */
-int conf_check_network_name(const char *name, struct hw_err *e)
+int name_check_network(const char *name, struct hw_err *e)
 {
 	if (str_empty(name))
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "missing network name:");
-	if (conf_is_name(name))
+	if (name_is_valid(name))
 		return 0;
 	err_cni(e, HW_CNI_INVALID_CONFIG, "invalid characters found in network name");
 	return err_details(e, "%s", name);
 }
 
 /**
- * conf_check_container_id() - may a container be called so?
+ * name_check_container() - may a container be called so?
  *
  * Return: 0, or an error with CNI code 3 (missing) or 4
  */
-int conf_check_container_id(const char *id, struct hw_err *e)
+int name_check_container(const char *id, struct hw_err *e)
 {
 	if (str_empty(id))
 		return err_cni(e, HW_CNI_UNKNOWN_CONTAINER, "missing containerID");
-	if (conf_is_name(id))
+	if (name_is_valid(id))
 		return 0;
 	err_cni(e, HW_CNI_INVALID_ENV, "invalid characters in containerID");
 	return err_details(e, "%s", id);
@@ -87,11 +90,11 @@ static bool has_ifname_breaker(const char *s)
 }
 
 /**
- * conf_check_ifname() - may an interface be called so?
+ * name_check_ifname() - may an interface be called so?
  *
  * Return: 0, or an error with CNI code 4
  */
-int conf_check_ifname(const char *ifname, struct hw_err *e)
+int name_check_ifname(const char *ifname, struct hw_err *e)
 {
 	if (str_empty(ifname))
 		return err_cni(e, HW_CNI_INVALID_ENV, "interface name is empty");

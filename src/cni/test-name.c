@@ -2,7 +2,7 @@
 /*
  * cni/test-name.c - names of networks, containers and interfaces
  */
-#include "cni/runtime/conf.h"
+#include "cni/name.h"
 
 #include "cni/test.h"
 
@@ -44,7 +44,7 @@ static void network_names(void **state)
 	};
 
 	(void)state;
-	assert_names(conf_check_network_name, cases, ARRAY_SIZE(cases));
+	assert_names(name_check_network, cases, ARRAY_SIZE(cases));
 }
 
 static void container_ids(void **state)
@@ -61,10 +61,10 @@ static void container_ids(void **state)
 	struct hw_err e;
 
 	(void)state;
-	assert_names(conf_check_container_id, cases, ARRAY_SIZE(cases));
+	assert_names(name_check_container, cases, ARRAY_SIZE(cases));
 	memset(longest, 'a', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
-	assert_ok(conf_check_container_id(longest, &e), e);
+	assert_ok(name_check_container(longest, &e), e);
 }
 
 static void ifnames(void **state)
@@ -93,7 +93,7 @@ static void ifnames(void **state)
 	};
 
 	(void)state;
-	assert_names(conf_check_ifname, cases, ARRAY_SIZE(cases));
+	assert_names(name_check_ifname, cases, ARRAY_SIZE(cases));
 }
 
 int main(void)

@@ -14,7 +14,6 @@
 
 #include "base/str.h"
 #include "image/digest.h"
-#include "image/store/mount.h"
 
 #define OCI    "application/vnd.oci.image."
 #define DOCKER "application/vnd.docker."
@@ -328,9 +327,9 @@ int manifest_check_image(const struct manifest *m, struct hw_err *e)
 			e, -EOPNOTSUPP,
 			"it is an artifact and not an image: its configuration is \"%.256s\"",
 			str_or(m->config.media_type, ""));
-	if (m->layers.n > MOUNT_LAYERS_MAX)
+	if (m->layers.n > MANIFEST_LAYERS_MAX)
 		return err_text(e, -EFBIG, "it has %zu layers, and at most %d can be mounted",
-				m->layers.n, MOUNT_LAYERS_MAX);
+				m->layers.n, MANIFEST_LAYERS_MAX);
 	for (size_t i = 0; i < m->layers.n; i++) {
 		int r = manifest_layer_format(manifest_layer(m, i), &format, e);
 

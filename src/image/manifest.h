@@ -23,6 +23,7 @@
 #include "image/platform.h"
 
 #define MANIFEST_SIZE_MAX    (4 << 20) /* as distribution-spec has registries take at least */
+#define MANIFEST_LAYERS_MAX  500       /* that overlayfs can mount: OVL_MAX_STACK */
 #define MANIFEST_ENTRIES_MAX 1024      /* layers, or manifests of an index */
 
 enum manifest_kind {

@@ -16,8 +16,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/netconf.h>
-#include <linux/rtnetlink.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -28,7 +26,6 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "net/netns.h"
-#include "net/rtnl/rtnl.h"
 
 #define SYSCTL_VALUE_MAX 65536 /* the longest are a page or two */
 #define NOT_TRIED	 (-2)  /* to have a procfs of our own */
@@ -232,49 +229,4 @@ int sysctl_write_conf(int netns_fd, int family, const char *link, const char *ke
 	autofree char *name = sysctl_conf_name(family, link, key);
 
 	return sysctl_write(netns_fd, name, value, e);
-}
-
-static int sysctl_take_forwarding(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
-{
-	const struct nlattr *attr;
-	bool *on = ctx;
-
-	(void)e;
-	mnl_attr_for_each(attr, answer, sizeof(struct netconfmsg))
-		if (mnl_attr_get_type(attr) == NETCONFA_FORWARDING)
-			*on = rtnl_attr_number(attr) != 0;
-	return 0;
-}
-
-/* Where this cannot be told the file is asked, which says why. */
-static bool sysctl_is_forwarding(struct rtnl *nl, int family)
-{
-	struct netconfmsg head = { .ncm_family = (uint8_t)family };
-	struct hw_err ignored;
-	struct nlmsghdr *m;
-	bool on = false;
-
-	m = rtnl_put(nl, RTM_GETNETCONF, 0, &head, sizeof(head), "ask for forwarding");
-	mnl_attr_put_u32(m, NETCONFA_IFINDEX, (uint32_t)NETCONFA_IFINDEX_ALL);
-	return rtnl_query(nl, sysctl_take_forwarding, &on, &ignored) >= 0 && on;
-}
-
-/**
- * sysctl_enable_forwarding() - let the host forward packets
- * @nl:     a socket in the namespace where we are: asking by a message is cheaper
- *          than looking up the file
- * @family: AF_INET or AF_INET6
- *
- * Return: 0; 1 when it does already; or a negative errno
- */
-int sysctl_enable_forwarding(struct rtnl *nl, int family, struct hw_err *e)
-{
-	int r;
-
-	if (sysctl_is_forwarding(nl, family))
-		return 1;
-	r = family == AF_INET ? sysctl_write(-1, "net/ipv4/ip_forward", "1", e)
-			      : sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "1", e);
-	return r < 0 ? err_ctx(e, "enable forwarding of %s", family == AF_INET ? "IPv4" : "IPv6")
-		     : r;
 }

@@ -19,8 +19,6 @@
 
 #include "base/err.h"
 
-struct rtnl;
-
 #define SYSCTL_POD (-2)
 
 /* The value without its line end, to be freed by the caller. -ENOENT when there is no such file. */
@@ -37,8 +35,5 @@ int sysctl_read_conf(int netns_fd, int family, const char *link, const char *key
 		     struct hw_err *e);
 int sysctl_write_conf(int netns_fd, int family, const char *link, const char *key,
 		      const char *value, struct hw_err *e);
-
-/* Let the host forward packets of that family; 1 when it does already. nl: where we are */
-int sysctl_enable_forwarding(struct rtnl *nl, int family, struct hw_err *e);
 
 #endif

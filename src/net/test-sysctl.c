@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "net/iface/forwarding.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 
@@ -137,18 +138,18 @@ static void forwarding(void **state)
 	require_writable();
 	assert_int_equal(rtnl_open(-1, &nl, &e), 0);
 	assert_true(sysctl_write(-1, "net/ipv4/ip_forward", "0", &e) >= 0);
-	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET, &e), 0);
+	assert_int_equal(forwarding_enable(nl, AF_INET, &e), 0);
 	assert_value(-1, "net/ipv4/ip_forward", "1");
-	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET, &e), 1);
+	assert_int_equal(forwarding_enable(nl, AF_INET, &e), 1);
 	if (access("/proc/sys/net/ipv6", F_OK) < 0) {
-		assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), -ENOENT);
+		assert_int_equal(forwarding_enable(nl, AF_INET6, &e), -ENOENT);
 		assert_non_null(strstr(e.msg, "enable forwarding of IPv6: "));
 		return;
 	}
 	assert_true(sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "0", &e) >= 0);
-	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), 0);
+	assert_int_equal(forwarding_enable(nl, AF_INET6, &e), 0);
 	assert_value(-1, "net/ipv6/conf/all/forwarding", "1");
-	assert_int_equal(sysctl_enable_forwarding(nl, AF_INET6, &e), 1);
+	assert_int_equal(forwarding_enable(nl, AF_INET6, &e), 1);
 }
 
 int main(void)

@@ -17,10 +17,16 @@
 #include "cni/error.h"
 #include "cni/plugin/program.h"
 #include "cni/plugin/skel.h"
+#include "plugins/bandwidth/bandwidth.h"
+#include "plugins/bridge/bridge.h"
+#include "plugins/firewall/firewall.h"
+#include "plugins/host-local/host-local.h"
 #include "plugins/install.h"
 #include "plugins/plugins.h"
 #include "plugins/pod/furniture.h"
+#include "plugins/portmap/portmap.h"
 #include "plugins/rules.h"
+#include "plugins/tuning/conf.h"
 
 static const struct hw_plugin *const plugins[] = {
 	&bandwidth_plugin,
@@ -123,7 +129,7 @@ static int uninstall_furniture(void)
 {
 	struct hw_err e;
 
-	int r = furniture_remove(&e);
+	int r = furniture_remove(firewall_furniture_remove, &e);
 	if (r < 0)
 		return fail(&e);
 	int tables = rules_remove(&e);

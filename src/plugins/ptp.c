@@ -23,12 +23,12 @@
 #include "base/ip.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/iface/forwarding.h"
 #include "net/iface/iface.h"
 #include "net/rtnl/addr.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/route.h"
 #include "net/rtnl/rtnl.h"
-#include "net/sysctl.h"
 #include "plugins/plugins.h"
 #include "plugins/pod/check.h"
 #include "plugins/pod/ipam.h"
@@ -134,7 +134,7 @@ static int ptp_lease(struct hw_call *call, const struct pod_link *l, struct hw_e
 		if (!result->ips[i].gateway.family)
 			return err_text(e, -EINVAL, "IPAM plugin returned no gateway for %s",
 					hw_prefix_format(&result->ips[i].address, text));
-		r = sysctl_enable_forwarding(l->nl, result->ips[i].address.ip.family, e);
+		r = forwarding_enable(l->nl, result->ips[i].address.ip.family, e);
 		if (r < 0)
 			return err_ctx(e, "could not enable IP forwarding");
 	}

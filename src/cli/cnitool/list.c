@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "cni/name.h"
 #include "cni/runtime/conf.h"
 #include "cni/version.h"
 
@@ -69,7 +70,7 @@ static int examine(const struct tool *t, const struct hw_list *earlier, const st
 	const struct network *others = earlier->v;
 	int r;
 
-	r = conf_check_network_name(n->name, e);
+	r = name_check_network(n->name, e);
 	for (size_t i = 0; i < n->plugins.n && r >= 0; i++) {
 		autofree char *path = NULL;
 

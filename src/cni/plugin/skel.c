@@ -25,6 +25,7 @@
 #include "base/str.h"
 #include "cni/error.h"
 #include "cni/lock.h"
+#include "cni/name.h"
 #include "cni/plugin/attach.h"
 #include "cni/result.h"
 #include "cni/runtime/conf.h"
@@ -58,9 +59,9 @@ struct variable {
 
 /* After CNI_COMMAND, in the order in which they are looked at. */
 static const struct variable variables[] = {
-	{ "CNI_CONTAINERID", IN_REQUEST(container_id), ADD | CHECK | DEL, conf_check_container_id },
+	{ "CNI_CONTAINERID", IN_REQUEST(container_id), ADD | CHECK | DEL, name_check_container },
 	{ "CNI_NETNS", IN_REQUEST(netns), ADD | CHECK },
-	{ "CNI_IFNAME", IN_REQUEST(ifname), ADD | CHECK | DEL, conf_check_ifname },
+	{ "CNI_IFNAME", IN_REQUEST(ifname), ADD | CHECK | DEL, name_check_ifname },
 	{ "CNI_PATH", IN_REQUEST(path), ADD | CHECK | DEL | GC | STATUS },
 };
 
@@ -192,7 +193,7 @@ static int parse_name(struct skel_frame *f, struct hw_err *e)
 	}
 	if (str_empty(f->call.network))
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "missing network name");
-	return conf_check_network_name(f->call.network, e);
+	return name_check_network(f->call.network, e);
 }
 
 static int parse_version(struct skel_frame *f, struct hw_err *e)

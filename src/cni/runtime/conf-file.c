@@ -8,6 +8,7 @@
  *        on, and its error is returned only when nothing else is found. Where
  *        the broken file says the wanted name itself, that error is final.
  */
+#include "cni/name.h"
 #include "cni/runtime/conf.h"
 
 #include <dirent.h>
@@ -116,7 +117,7 @@ static int conf_add_side_plugins(struct hw_conf *conf, struct hw_err *e)
 	autofree char *dir = NULL;
 	int r;
 
-	if (!conf_is_name(conf->name))
+	if (!name_is_valid(conf->name))
 		return 0;
 	dir = slash ? str_printf("%.*s/%s", (int)(slash - conf->file), conf->file, conf->name)
 		    : str_copy(conf->name);

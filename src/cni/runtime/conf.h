@@ -37,12 +37,6 @@ struct hw_conf {
 	size_t n_plugins;
 };
 
-/* Code 7 for names, 3 and 4 for ids and interface names, texts as upstream's. */
-int conf_check_network_name(const char *name, struct hw_err *e);
-int conf_check_container_id(const char *id, struct hw_err *e);
-int conf_check_ifname(const char *ifname, struct hw_err *e);
-bool conf_is_name(const char *s);
-
 /* How a configuration is made; on failure what is filled so far stays, the name foremost. */
 struct hw_conf *conf_new(void);
 int conf_fill_list(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/str.h"
+#include "cni/name.h"
 #include "cni/runtime/conf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -71,9 +72,9 @@ static void fuzz_names(const char *text)
 {
 	struct hw_err e;
 
-	(void)conf_check_network_name(text, &e);
-	(void)conf_check_container_id(text, &e);
-	(void)conf_check_ifname(text, &e);
+	(void)name_check_network(text, &e);
+	(void)name_check_container(text, &e);
+	(void)name_check_ifname(text, &e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

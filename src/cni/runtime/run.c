@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cni/lock.h"
+#include "cni/name.h"
 #include "cni/result.h"
 #include "cni/runtime/cache.h"
 #include "cni/runtime/cni.h"
@@ -222,11 +223,11 @@ static int check_names(const struct run *run, struct hw_err *e)
 {
 	int r;
 
-	r = conf_check_container_id(run->at.container_id, e);
+	r = name_check_container(run->at.container_id, e);
 	if (r >= 0)
-		r = conf_check_network_name(run->conf->name, e);
+		r = name_check_network(run->conf->name, e);
 	if (r >= 0)
-		r = conf_check_ifname(run->at.ifname, e);
+		r = name_check_ifname(run->at.ifname, e);
 	return r;
 }
 

@@ -15,13 +15,14 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "image/manifest.h"
 
 #define MOUNT_PAGE     4096 /* what mount(2) copies of its options, with a NUL */
 #define MOUNT_NAME_MAX 256  /* what fsconfig() takes as a value, with its NUL */
 
 /* The layers that are seen, the highest first, as overlayfs wants them. */
 struct seen {
-	const char *paths[MOUNT_LAYERS_MAX];
+	const char *paths[MANIFEST_LAYERS_MAX];
 	size_t n;
 };
 
@@ -30,9 +31,9 @@ static int list_seen(const struct mount_stack *stack, struct seen *ret, struct h
 {
 	ret->n = 0;
 	for (size_t i = stack->n; i-- > 0;) {
-		if (ret->n == MOUNT_LAYERS_MAX)
+		if (ret->n == MANIFEST_LAYERS_MAX)
 			return err_text(e, -E2BIG, "%zu layers are more than overlayfs takes: %d",
-					stack->n, MOUNT_LAYERS_MAX);
+					stack->n, MANIFEST_LAYERS_MAX);
 		ret->paths[ret->n++] = stack->layers[i].path;
 		if (stack->layers[i].opaque)
 			break;
@@ -124,7 +125,7 @@ static int mount_new(const struct mount_stack *stack, const char *target, struct
 struct page {
 	const struct mount_stack *stack;
 	const char *target;
-	int fds[MOUNT_LAYERS_MAX + 2];
+	int fds[MANIFEST_LAYERS_MAX + 2];
 	size_t n;
 	struct buf options;
 	int error;

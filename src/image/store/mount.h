@@ -19,8 +19,6 @@
 #include "base/err.h"
 #include "image/store/store.h"
 
-#define MOUNT_LAYERS_MAX 500 /* of overlayfs, OVL_MAX_STACK */
-
 struct mount_layer {
 	const char *path; /* absolute */
 	bool opaque;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "image/manifest.h"
 #include "image/store/test-store.h"
 
 #define NAME "docker.io/library/busybox"
@@ -214,12 +215,12 @@ static void many_layers(void **state)
 	struct mount_stack stack;
 	struct hw_err why = { 0 };
 
-	scene_make(&s, *state, "many", MOUNT_LAYERS_MAX + 1);
+	scene_make(&s, *state, "many", MANIFEST_LAYERS_MAX + 1);
 	for (size_t way = 0; way < ARRAY_SIZE(ways); way++) {
 		stack = stack_of(&s, true);
 		assert_int_equal(ways[way](&stack, s.merged, &why), -E2BIG);
 		assert_string_equal(why.msg, "501 layers are more than overlayfs takes: 500");
-		stack.n = MOUNT_LAYERS_MAX;
+		stack.n = MANIFEST_LAYERS_MAX;
 		OK(ways[way](&stack, s.merged, &e));
 		assert_true(file_holds(&s, "all", "499"));
 		assert_true(file_holds(&s, "0", "0"));

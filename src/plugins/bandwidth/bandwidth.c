@@ -26,7 +26,6 @@
 #include "base/str.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bandwidth/bandwidth.h"
-#include "plugins/plugins.h"
 
 #define IFB_TXQLEN 1000
 #define IFB_QUEUES 1

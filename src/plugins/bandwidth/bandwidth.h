@@ -98,4 +98,6 @@ int bandwidth_end(const struct hw_call *call, const struct bandwidth_made *made,
 /* What upstream's plugin made. */
 int bandwidth_end_upstreams(const struct hw_call *call, struct hw_err *e);
 
+extern const struct hw_plugin bandwidth_plugin;
+
 #endif

@@ -29,7 +29,6 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/plugins.h"
 #include "plugins/pod/ipam.h"
 #include "plugins/pod/link.h"
 

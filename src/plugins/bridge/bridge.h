@@ -80,4 +80,6 @@ int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 
 int bridge_check(struct hw_call *call, struct hw_err *e);
 
+extern const struct hw_plugin bridge_plugin;
+
 #endif

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cni/runtime/conf.h"
+#include "cni/name.h"
 #include "plugins/bridge/bridge.h"
 
 #define VLAN_MAX 4094
@@ -104,7 +104,7 @@ static int check_name(const char *bridge, struct hw_err *e)
 {
 	struct hw_err why;
 
-	if (conf_check_ifname(bridge, &why) < 0)
+	if (name_check_ifname(bridge, &why) < 0)
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid bridge name \"%s\": %s", bridge,
 			       why.msg);
 	if (strchr(bridge, '%'))

@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/ip.h"
 #include "base/str.h"
+#include "net/iface/forwarding.h"
 #include "net/rtnl/addr.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
@@ -157,7 +158,7 @@ int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 
 		r = ensure_address(nl, conf, link, &gateway, e);
 		if (r >= 0)
-			r = sysctl_enable_forwarding(nl, gateway.ip.family, e);
+			r = forwarding_enable(nl, gateway.ip.family, e);
 		if (r < 0)
 			return err_ctx(e, "failed to set bridge addr");
 	}

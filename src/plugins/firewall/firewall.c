@@ -25,7 +25,6 @@
 #include "net/rtnl/rtnl.h"
 #include "plugins/firewall/firewall.h"
 #include "plugins/firewall/firewalld.h"
-#include "plugins/plugins.h"
 
 /* ---- ADD ----------------------------------------------------------------------------------- */
 

@@ -49,8 +49,9 @@ void firewall_policy_fill(struct nft_elems *elems, const struct firewall_made *m
 int firewall_policy_settle(struct nft *nft, const struct hw_call *call, const char *bridge,
 			   const char *policy, struct hw_err *e);
 
-#define FIREWALL_FURNITURE "iptables-rules"
 /* Of a note of that kind. Return: 1 when they were removed, 0 when gone; -EBUSY while pods need them */
 int firewall_furniture_remove(const char *note, struct hw_err *e);
+
+extern const struct hw_plugin firewall_plugin;
 
 #endif

@@ -102,7 +102,7 @@ static int open_family(struct nft *nft, size_t f, const struct firewall_made *ma
 	int r = forward_is_open(nft, &forward, e);
 	if (r != 0)
 		return r;
-	r = furniture_note(FIREWALL_FURNITURE, note, NULL, e);
+	r = furniture_note(FURNITURE_IPTABLES, note, NULL, e);
 	return r < 0 ? r : forward_open(nft, &forward, e);
 }
 

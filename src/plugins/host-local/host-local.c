@@ -31,7 +31,6 @@
 #include "base/str.h"
 #include "plugins/host-local/pool.h"
 #include "plugins/host-local/resolv.h"
-#include "plugins/plugins.h"
 
 #define HOST_LOCAL_DIR	 "/var/lib/cni/networks"
 #define HOST_LOCAL_TRIES 64 /* before the directory is read */

@@ -15,4 +15,6 @@ int host_local_open(const struct hw_call *call, enum lease_open how, struct leas
 int host_local_gc(struct hw_call *call, struct hw_err *e);
 int host_local_status(struct hw_call *call, struct hw_err *e);
 
+extern const struct hw_plugin host_local_plugin;
+
 #endif

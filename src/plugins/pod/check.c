@@ -17,7 +17,6 @@
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/pod/link.h"
-#include "plugins/tuning/saved.h"
 
 static int find_pod_iface(const struct hw_call *call, const struct hw_iface **ret, struct hw_err *e)
 {
@@ -83,7 +82,7 @@ int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct 
 static bool is_tuned(const struct hw_call *call)
 {
 	autofree char *saved =
-		str_printf(TUNING_DIR "/%s_%s.json", call->container_id, call->ifname);
+		str_printf(POD_TUNING_DIR "/%s_%s.json", call->container_id, call->ifname);
 	AUTO(record_done) struct record record = { 0 };
 	autofree char *state = lock_state_dir();
 	struct hw_err none;

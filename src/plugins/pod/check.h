@@ -10,6 +10,9 @@
 
 #include <hawser/plugin.h>
 
+/* Where tuning saves what it changes, unless its configuration names another folder */
+#define POD_TUNING_DIR "/run/cni/tuning"
+
 struct link;
 struct pod_link;
 

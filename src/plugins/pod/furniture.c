@@ -31,7 +31,6 @@
 #include "cni/lock.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
-#include "plugins/firewall/firewall.h"
 
 #define NOTE_MAX    4096
 #define NAME_DIGITS 32
@@ -126,6 +125,7 @@ static int remove_link(struct rtnl *nl, const struct note *note, struct hw_err *
 
 struct removal {
 	struct rtnl *nl;
+	int (*remove_rules)(const char *name, struct hw_err *e);
 	const char *kind; /* only these now */
 	int removed;
 	int first; /* error */
@@ -145,7 +145,7 @@ static int remove_one(struct removal *removal, const struct file_entry *entry, s
 		return file_remove(entry->dir, entry->name, e);
 	if (!str_equal(note.kind, removal->kind))
 		return 0;
-	r = str_equal(note.kind, FIREWALL_FURNITURE) ? firewall_furniture_remove(note.name, e)
+	r = str_equal(note.kind, FURNITURE_IPTABLES) ? removal->remove_rules(note.name, e)
 						     : remove_link(removal->nl, &note, e);
 	if (r > 0) {
 		printf("%s %s removed\n", note.kind, note.name);
@@ -210,17 +210,17 @@ static void remove_state(const char *state)
  *
  * Return: how many there were, or a negative errno; -EBUSY when a bridge has ports, which then stays
  */
-int furniture_remove(struct hw_err *e)
+int furniture_remove(int (*remove_rules)(const char *name, struct hw_err *e), struct hw_err *e)
 {
 	/* a veth may be a bridge's port */
-	static const char *const order[] = { "veth", "bridge", FIREWALL_FURNITURE };
+	static const char *const order[] = { "veth", "bridge", FURNITURE_IPTABLES };
 	autofree char *state = lock_state_dir();
 	autofree char *dir = str_printf("%s/furniture", state);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct hw_err why;
 
 	int r = rtnl_open(-1, &nl, e);
-	struct removal removal = { .nl = nl, .e = e };
+	struct removal removal = { .nl = nl, .remove_rules = remove_rules, .e = e };
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(order); i++) {
 		removal.kind = order[i];
 		(void)file_walk(AT_FDCWD, dir, remove_noted, &removal, &why);

@@ -22,7 +22,6 @@
 #include "net/rtnl/route.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
-#include "plugins/plugins.h"
 #include "plugins/portmap/portmap.h"
 
 /* ---- beside the rules ------------------------------------------------------------------------- */

@@ -164,4 +164,6 @@ int portmap_clash(struct nft *nft, const struct nft_elem *there, struct hw_err *
 
 int portmap_go_end(const struct hw_call *call, struct hw_err *e);
 
+extern const struct hw_plugin portmap_plugin;
+
 #endif

@@ -60,4 +60,6 @@ int tuning_check_allowed(const struct tuning *t, struct hw_err *e);
 
 AUTO_VALUE_DEFINE(tuning_done, struct tuning);
 
+extern const struct hw_plugin tuning_plugin;
+
 #endif

@@ -16,6 +16,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "net/rtnl/link.h"
+#include "plugins/pod/check.h"
 #include "plugins/tuning/conf.h"
 
 #define TUNING_SAVED_MAX 65536
@@ -35,7 +36,7 @@ static char *saved_dir(const struct hw_call *call)
 {
 	const struct tuning_conf *conf = call->conf;
 
-	return str_copy(str_empty(conf->data_dir) ? TUNING_DIR : conf->data_dir);
+	return str_copy(str_empty(conf->data_dir) ? POD_TUNING_DIR : conf->data_dir);
 }
 
 static char *saved_path(const struct hw_call *call)

@@ -12,8 +12,6 @@
 struct link;
 struct tuning;
 
-#define TUNING_DIR "/run/cni/tuning" /* unless the configuration says another */
-
 /* As upstream's file has them. */
 struct saved {
 	char *mac;

@@ -26,7 +26,6 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
-#include "plugins/plugins.h"
 #include "plugins/tuning/conf.h"
 #include "plugins/tuning/restore.h"
 #include "plugins/tuning/saved.h"

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * net/iface/forwarding.c - IP forwarding of the host
+ */
+#include "net/iface/forwarding.h"
+
+#include <errno.h>
+#include <linux/netconf.h>
+#include <linux/rtnetlink.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "net/rtnl/rtnl.h"
+#include "net/sysctl.h"
+
+static int decode_forwarding(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	const struct nlattr *attr;
+	bool *on = ctx;
+
+	(void)e;
+	mnl_attr_for_each(attr, answer, sizeof(struct netconfmsg))
+		if (mnl_attr_get_type(attr) == NETCONFA_FORWARDING)
+			*on = rtnl_attr_number(attr) != 0;
+	return 0;
+}
+
+/* Where this cannot be told the file is asked, which says why. */
+static bool is_forwarding(struct rtnl *nl, int family)
+{
+	struct netconfmsg head = { .ncm_family = (uint8_t)family };
+	struct hw_err ignored;
+	struct nlmsghdr *m;
+	bool on = false;
+
+	m = rtnl_put(nl, RTM_GETNETCONF, 0, &head, sizeof(head), "ask for forwarding");
+	mnl_attr_put_u32(m, NETCONFA_IFINDEX, (uint32_t)NETCONFA_IFINDEX_ALL);
+	return rtnl_query(nl, decode_forwarding, &on, &ignored) >= 0 && on;
+}
+
+/**
+ * forwarding_enable() - let the host forward packets
+ * @nl:     a socket in the namespace where we are: asking by a message is cheaper
+ *          than looking up the file
+ * @family: AF_INET or AF_INET6
+ *
+ * Return: 0; 1 when it does already; or a negative errno
+ */
+int forwarding_enable(struct rtnl *nl, int family, struct hw_err *e)
+{
+	int r;
+
+	if (is_forwarding(nl, family))
+		return 1;
+	r = family == AF_INET ? sysctl_write(-1, "net/ipv4/ip_forward", "1", e)
+			      : sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "1", e);
+	return r < 0 ? err_ctx(e, "enable forwarding of %s", family == AF_INET ? "IPv4" : "IPv6")
+		     : r;
+}
