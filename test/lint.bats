@@ -134,7 +134,7 @@ refused() {
 }
 
 @test "lint: a phrase that is broken over two lines of a comment is refused" {
-	c_file src/base/bad.c '/* The record is' ' * None of these. */'
+	c_file src/base/bad.c '/* The record is' ' * none of these. */'
 	refused phrases src/base/bad.c:2 'do not write "is none"'
 }
 
