@@ -9,7 +9,7 @@
  * Rules: the two locks are never held together. The handler of a unary call
  *        wakes the loop once, when it has ended: its answer waits for that.
  */
-#include "rpc/call-loop.h"
+#include "rpc/call-internal.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
  *        A handler is straight-line code that may block; it runs on a thread of
  *        rpc/workers, beside a loop that does the I/O.
  * How:   what comes from the peer and what goes to it meets in two short queues
- *        under the call's lock. The loop's side of them is call-loop.h.
+ *        under the call's lock. The loop's side of them is call-internal.h.
  * Rules: the call is valid until its handler returns. A wait ends when the call
  *        is over (cancelled by the client, past its deadline, connection lost),
  *        and when the peer does not move for the server's stall time.

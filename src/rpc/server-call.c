@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "rpc/server-loop.h"
+#include "rpc/server-internal.h"
 
 /* ---- from the connection to a thread ------------------------------------------------ */
 

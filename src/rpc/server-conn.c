@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/time.h"
-#include "rpc/server-loop.h"
+#include "rpc/server-internal.h"
 
 #define READ_SIZE  (64 << 10)
 #define WRITE_SIZE (64 << 10)

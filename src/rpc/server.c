@@ -17,7 +17,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "rpc/server-loop.h"
+#include "rpc/server-internal.h"
 
 #define IDLE_MS	     1000 /* that a connection without calls may live on when we stop */
 #define ACCEPT_BATCH 64

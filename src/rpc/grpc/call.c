@@ -19,7 +19,7 @@
  *        stream is gone already, which its close tells: their results are not
  *        looked at.
  */
-#include "rpc/grpc/call.h"
+#include "rpc/grpc/grpc-internal.h"
 
 #include <assert.h>
 #include <errno.h>

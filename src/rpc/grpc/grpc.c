@@ -11,7 +11,7 @@
  *        end (its limits are on unless asked otherwise). Answers to a peer that
  *        does not read are counted here: grpc_is_full().
  */
-#include "rpc/grpc/call.h"
+#include "rpc/grpc/grpc-internal.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/server-loop.h - what the parts of the server know of each other
+ * rpc/server-internal.h - what the parts of the server know of each other
  *
  *	server.c        sockets that listen, the timer, beginning and end
  *	server-conn.c   a connection: its descriptor and what could not be written yet
@@ -9,15 +9,15 @@
  * All of it is the loop's thread's. Each callback of the loop ends with
  * server_end_turn(), which writes what there is to write and closes what has ended.
  */
-#ifndef RPC_SERVER_LOOP_H
-#define RPC_SERVER_LOOP_H
+#ifndef RPC_SERVER_INTERNAL_H
+#define RPC_SERVER_INTERNAL_H
 
 #include <stdatomic.h>
 
 #include <uv.h>
 
 #include "base/list.h"
-#include "rpc/call-loop.h"
+#include "rpc/call-internal.h"
 #include "rpc/server.h"
 
 struct method {

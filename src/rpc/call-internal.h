@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/call-loop.h - the loop's side of a call: what server.c does with call.c
+ * rpc/call-internal.h - the loop's side of a call: what server.c does with call.c
  *
  * Rules: two hold a call: the loop, as long as there is a stream, and the
  *        handler, from rpc_call_dispatch() until the loop has seen that it
  *        ended. rpc_call_unref() is for the loop alone, so the count needs no lock.
  */
-#ifndef RPC_CALL_LOOP_H
-#define RPC_CALL_LOOP_H
+#ifndef RPC_CALL_INTERNAL_H
+#define RPC_CALL_INTERNAL_H
 
 #include <pthread.h>
 

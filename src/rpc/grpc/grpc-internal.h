@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/call.h - what grpc.c, the connection, and call.c, one call, know of each other
+ * rpc/grpc/grpc-internal.h - what grpc.c, the connection, and call.c, one call, know of each other
  *
  * A call lives as long as its HTTP/2 stream, which may be longer than its owner
  * is told of it: a refused one is never its owner's, a finished one still sends.
  */
-#ifndef RPC_GRPC_CALL_H
-#define RPC_GRPC_CALL_H
+#ifndef RPC_GRPC_GRPC_INTERNAL_H
+#define RPC_GRPC_GRPC_INTERNAL_H
 
 #include <nghttp2/nghttp2.h>
 
