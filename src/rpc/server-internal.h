@@ -2,8 +2,7 @@
 /*
  * rpc/server-internal.h - what the parts of the server know of each other
  *
- *	server.c        sockets that listen, the timer, beginning and end
- *	server-conn.c   a connection: its descriptor and what could not be written yet
+ *	server.c        sockets, the timer, beginning and end
  *	server-call.c   calls, to the threads and back
  *
  * All of it is the loop's thread's. Each callback of the loop ends with
@@ -63,14 +62,7 @@ struct rpc_server {
 
 /* ---- server.c ----------------------------------------------------------------------- */
 
-void server_wake_at(struct rpc_server *s, int64_t when);
-void server_end_turn(struct rpc_server *s);
-
-/* ---- server-conn.c ------------------------------------------------------------------ */
-
-void conn_new(struct rpc_server *s, int fd);
-void conn_mark(struct conn *c);	  /* to be settled at the end of this turn */
-void conn_settle(struct conn *c); /* write, look at the time, close what is at its end */
+void conn_mark(struct conn *c); /* to be settled at the end of this turn */
 
 /* ---- server-call.c ------------------------------------------------------------------ */
 
