@@ -134,9 +134,9 @@ def test_the_runtime_is_not_ready_without_its_programs(make, tmp_path):
     assert fields["status.conditions.0.type"] == "RuntimeReady"
     assert fields["status.conditions.0.status"] == "0"
     assert fields["status.conditions.0.reason"] == "RuntimeNotReady"
-    assert fields["status.conditions.0.message"] == "conmon is not in " + path
+    assert fields["status.conditions.0.message"] == "conmon not found in " + path
     (d.dir / "programs/crun").chmod(0o644)
-    assert d.call("Status")[1]["status.conditions.0.message"] == "crun is not in " + path
+    assert d.call("Status")[1]["status.conditions.0.message"] == "crun not found in " + path
 
 
 def test_info(make):

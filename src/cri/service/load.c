@@ -9,7 +9,7 @@
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
-#include "cri/helper-program.h"
+#include "cri/executables.h"
 #include "cri/service/pull.h"
 #include "image/archive/load.h"
 #include "rpc/grpc/status.h"
@@ -92,7 +92,7 @@ int load_serve(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 	AUTO(config_unref) struct config *c = daemon_config(d);
 	AUTO(api_free) Hawser__V1__LoadRequest *first = NULL;
 	AUTO(load_free) struct load *l = NULL;
-	autofree char *program = helper_find("hawser-fetch");
+	autofree char *program = executable_helper("hawser-fetch");
 	struct pull_options options = pull_options(c, program);
 	int r = receive(call, (ProtobufCMessage **)&first, e);
 

@@ -16,7 +16,7 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cri/helper-program.h"
+#include "cri/executables.h"
 #include "cri/service/credentials.h"
 #include "cri/service/load.h"
 #include "cri/service/save.h"
@@ -43,7 +43,7 @@ struct pull_options pull_options(const struct config *c, const char *program)
 
 struct puller *pull_start(struct store *store, const struct config *c)
 {
-	autofree char *program = helper_find("hawser-fetch");
+	autofree char *program = executable_helper("hawser-fetch");
 	struct pull_options options = pull_options(c, program);
 
 	return puller_new(store, &options);
@@ -51,7 +51,7 @@ struct puller *pull_start(struct store *store, const struct config *c)
 
 void pull_configure(struct puller *p, const struct config *c)
 {
-	autofree char *program = helper_find("hawser-fetch");
+	autofree char *program = executable_helper("hawser-fetch");
 	struct pull_options options = pull_options(c, program);
 
 	puller_set(p, &options);

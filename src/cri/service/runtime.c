@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "cri/daemon.h"
 #include "cri/pod-cidr.h"
-#include "cri/runtime-programs.h"
+#include "cri/executables.h"
 #include "cri/service/service.h"
 
 #define KUBELET_API "0.1.0" /* what every runtime says here */
@@ -95,7 +95,7 @@ static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse answer
 	Runtime__V1__RuntimeCondition conditions[2];
 	Runtime__V1__RuntimeCondition *condition_list[] = { &conditions[0], &conditions[1] };
 	Runtime__V1__RuntimeHandler *handler_list[] = { &handler };
-	autofree char *missing = programs_missing(), *network = NULL;
+	autofree char *missing = executables_missing(), *network = NULL;
 
 	if (!view->ready)
 		network = str_printf("Network plugin returns error: %s", view->message);

@@ -9,7 +9,7 @@
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "cri/daemon.h"
-#include "cri/helper-program.h"
+#include "cri/executables.h"
 #include "image/archive/save.h"
 #include "rpc/grpc/status.h"
 
@@ -44,7 +44,7 @@ int save_serve(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
 	autofree const struct store_image **images =
 		mem_new((asked->n_images + 1) * sizeof(struct store_image *));
-	autofree char *program = helper_find("hawser-layer");
+	autofree char *program = executable_helper("hawser-layer");
 	const struct save_how how = {
 		.program = program,
 		.cancel_fd = rpc_over_fd(call),

@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/daemon.h"
-#include "cri/helper-program.h"
+#include "cri/executables.h"
 #include "image/config.h"
 #include "image/pull/pull.h"
 #include "image/reference.h"
@@ -326,7 +326,7 @@ int verify_serve(struct daemon *d, struct rpc_call *call, const ProtobufCMessage
 		.daemon = d,
 		.call = call,
 		.repair = asked->repair,
-		.program = helper_find("hawser-layer"),
+		.program = executable_helper("hawser-layer"),
 		.reports = map_new(free_report),
 	};
 	int r = 0;
