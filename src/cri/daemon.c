@@ -11,8 +11,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,10 +24,11 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "cri/daemon-parts.h"
 #include "cri/notify.h"
+#include "cri/pod-cidr.h"
 #include "cri/service/pull.h"
 #include "image/pull/pull.h"
+#include "image/reference.h"
 #include "rpc/socket.h"
 
 static const struct {
@@ -37,6 +40,211 @@ static const struct {
 	{ &hawser__v1__daemon__descriptor, daemon_methods },
 	{ &hawser__v1__images__descriptor, hawser_image_methods },
 };
+
+/* ---- configuration ------------------------------------------------------------------ */
+
+struct config *daemon_config(struct daemon *d)
+{
+	struct config *c;
+
+	pthread_mutex_lock(&d->config_lock);
+	c = config_ref(d->config);
+	pthread_mutex_unlock(&d->config_lock);
+	return c;
+}
+
+/* ---- the network from a template ---------------------------------------------------- */
+
+int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e)
+{
+	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
+	int r;
+
+	if (str_empty(c->cni_conf_template) || str_empty(cidr))
+		return 0;
+	if (view->name && !str_ends(view->file, "/" POD_CIDR_CONFLIST)) {
+		log_event(LOG_DEBUG, "the template is not used: there is a network", "file",
+			  view->file, NULL);
+		return 0;
+	}
+	r = pod_cidr_render(cidr, c->cni_conf_template, c->cni_conf_dir, e);
+	if (r == 1)
+		log_event(LOG_INFO, "the network was made from the template", "cidr", cidr,
+			  "template", c->cni_conf_template, NULL);
+	return r < 0 ? r : 0;
+}
+
+/**
+ * daemon_render_again() - with the CIDR that is kept
+ */
+static void daemon_render_again(struct daemon *d)
+{
+	autofree char *cidr = NULL;
+	struct hw_err e;
+	int r;
+
+	pthread_mutex_lock(&d->cidr_lock);
+	r = pod_cidr_read(d->config->state, &cidr, &e);
+	if (r == 1)
+		r = daemon_render_network(d, cidr, &e);
+	pthread_mutex_unlock(&d->cidr_lock);
+	if (r < 0)
+		log_error("%s", e.msg);
+}
+
+/* ---- reloading --------------------------------------------------------------------- */
+
+/**
+ * daemon_pin_images() - by complete names
+ */
+static int daemon_pin_images(struct daemon *d, const struct config *c, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings names = { 0 };
+
+	for (size_t i = 0; i < c->pinned_images.n; i++) {
+		AUTO(reference_done) struct reference ref = { 0 };
+		autofree char *name = NULL;
+		int r = reference_parse(c->pinned_images.v[i], &ref, e);
+
+		if (r < 0)
+			return r;
+		name = reference_format(&ref);
+		strings_add(&names, name);
+	}
+	return store_pin(d->store, &names, e);
+}
+
+static void left_as_it_is(void *ctx, const char *name)
+{
+	(void)ctx;
+	log_event(LOG_WARN, "a new value needs a restart", "key", name, NULL);
+}
+
+static void set_level(const struct config *c)
+{
+	enum log_level level;
+
+	if (log_level_parse(c->log_level, &level))
+		log_set_level(level);
+}
+
+static bool same_pins(const struct config *a, const struct config *b)
+{
+	const struct hw_strings *left = &a->pinned_images, *right = &b->pinned_images;
+
+	if (left->n != right->n)
+		return false;
+	for (size_t i = 0; i < left->n; i++)
+		if (!str_equal(left->v[i], right->v[i]))
+			return false;
+	return true;
+}
+
+/**
+ * daemon_reload() - what a signal asks for
+ *
+ * A file that was there and is gone is an error: somebody is about to write it. Images
+ * are pinned anew only where that changes something, as the store may keep us waiting.
+ */
+static void daemon_reload(struct daemon *d)
+{
+	AUTO(config_unref) struct config *next = NULL, *old = NULL;
+	struct config_source source = d->source;
+	struct config *merged;
+	struct hw_err e;
+
+	source.must_exist |= !str_empty(d->config->file);
+	if (config_load(&source, &next, &e) < 0) {
+		log_error("the configuration stays as it was: %s", e.msg);
+		return;
+	}
+	merged = config_merge(d->config, next, left_as_it_is, NULL);
+	pthread_mutex_lock(&d->config_lock);
+	old = d->config;
+	d->config = merged;
+	pthread_mutex_unlock(&d->config_lock);
+	set_level(merged);
+	pull_configure(d->puller, merged);
+	if (!same_pins(old, merged) && daemon_pin_images(d, merged, &e) < 0)
+		log_error("pin images: %s", e.msg);
+	log_event(LOG_INFO, "the configuration was read again", "file", merged->file, NULL);
+}
+
+/* ---- metrics ------------------------------------------------------------------------ */
+
+static void write_metrics(void *ctx, struct buf *b)
+{
+	struct daemon *d = ctx;
+	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
+	struct rpc_stats stats = rpc_server_stats(d->server);
+	struct store_usage usage;
+	struct pull_counts pulls;
+
+	store_usage(d->store, &usage);
+	pull_counts(d->puller, &pulls);
+	metrics_calls(d->metrics, b);
+	metrics_number(b, "hawser_cri_connections", "gauge", "Clients.", stats.connections);
+	metrics_number(b, "hawser_cri_calls", "gauge", "Calls that are served.", stats.calls);
+	metrics_number(b, "hawser_cri_long_calls", "gauge", "Long ones of these.",
+		       stats.long_calls);
+	metrics_number(b, "hawser_pulls_total", "counter", "Pulls that ended well.",
+		       (int64_t)pulls.good);
+	metrics_number(b, "hawser_pulls_failed_total", "counter", "Pulls that did not.",
+		       (int64_t)pulls.failed);
+	metrics_number(b, "hawser_pulls", "gauge", "Pulls that run.", (int64_t)pulls.running);
+	metrics_number(b, "hawser_pulled_bytes_total", "counter", "Bytes of layers that came.",
+		       (int64_t)pulls.bytes);
+	metrics_number(b, "hawser_images", "gauge", "Images.", (int64_t)images->n);
+	metrics_number(b, "hawser_layers", "gauge", "Layers.", (int64_t)usage.layers);
+	metrics_number(b, "hawser_layer_bytes", "gauge", "Bytes of all layers.", usage.bytes);
+	metrics_process(b);
+	metrics_number(b, "process_start_time_seconds", "gauge", "Seconds since 1970.",
+		       d->started_at / 1000000000);
+}
+
+static int listen_tcp(const struct config_address *address, int *ret_fd, struct hw_err *e)
+{
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(address->port) };
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(address->port) };
+	bool is_v6 = address->ip.family == AF_INET6;
+	autoclose int fd =
+		socket(address->ip.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int on = 1;
+
+	memcpy(&v6.sin6_addr, address->ip.bytes, sizeof(v6.sin6_addr));
+	memcpy(&v4.sin_addr, address->ip.bytes, sizeof(v4.sin_addr));
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, is_v6 ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4,
+		 is_v6 ? sizeof(v6) : sizeof(v4)) < 0)
+		return err_set(e, -errno, "listen on port %d", address->port);
+	*ret_fd = take_fd(fd);
+	return 0;
+}
+
+/**
+ * daemon_start_metrics() - listen where the configuration says, if it does
+ */
+static int daemon_start_metrics(struct daemon *d, struct hw_err *e)
+{
+	const struct config *c = d->config;
+	struct config_address address;
+	struct socket_owner owner;
+	int fd = -1, r;
+
+	if (str_empty(c->metrics_address))
+		return 0;
+	r = config_address(c->metrics_address, &address, e);
+	if (r == 0)
+		r = config_owner(c->socket_owner, &owner, e);
+	if (r == 0 && address.path)
+		r = socket_listen(address.path, &owner, &fd, e);
+	else if (r == 0)
+		r = listen_tcp(&address, &fd, e);
+	if (r == 0)
+		r = metrics_http_new(&d->loop, fd, write_metrics, d, &d->http, e);
+	return r < 0 ? err_ctx(e, "metrics at %s", c->metrics_address) : 0;
+}
 
 /* ---- signals ------------------------------------------------------------------------ */
 

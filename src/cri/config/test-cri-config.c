@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/test-daemon-config.c - files and flags that are taken, and what is said of those that are not
+ * cri/config/test-cri-config.c - files and flags that are taken, and what is said of those that are not
  */
 #include "cri/config/config.h"
 
@@ -27,7 +27,7 @@ static char *directory;
 static int make_directory(void **state)
 {
 	(void)state;
-	directory = str_printf("%s/test-daemon-config-XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	directory = str_printf("%s/test-cri-config-XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
 	return mkdtemp(directory) ? 0 : -1;
 }
 
