@@ -26,8 +26,7 @@
 #include "base/time.h"
 #include "cri/notify.h"
 #include "cri/pod-cidr.h"
-#include "cri/service/pull.h"
-#include "image/pull/pull.h"
+#include "cri/service/services.h"
 #include "image/reference.h"
 #include "rpc/socket.h"
 
@@ -37,8 +36,8 @@ static const struct {
 } services[DAEMON_SERVICES] = {
 	{ &runtime__v1__runtime_service__descriptor, runtime_methods },
 	{ &runtime__v1__image_service__descriptor, image_methods },
-	{ &hawser__v1__daemon__descriptor, daemon_methods },
-	{ &hawser__v1__images__descriptor, hawser_image_methods },
+	{ &hawser__v1__daemon__descriptor, hawser_daemon_methods },
+	{ &hawser__v1__images__descriptor, hawser_images_methods },
 };
 
 /* ---- configuration ------------------------------------------------------------------ */
@@ -165,7 +164,7 @@ static void daemon_reload(struct daemon *d)
 	d->config = merged;
 	pthread_mutex_unlock(&d->config_lock);
 	set_level(merged);
-	pull_configure(d->puller, merged);
+	puller_set_config(d->puller, merged);
 	if (!same_pins(old, merged) && daemon_pin_images(d, merged, &e) < 0)
 		log_error("pin images: %s", e.msg);
 	log_event(LOG_INFO, "the configuration was read again", "file", merged->file, NULL);
@@ -360,7 +359,7 @@ static int start_store(struct daemon *d, struct hw_err *e)
 		r = daemon_pin_images(d, d->config, e);
 	if (r < 0)
 		return err_ctx(e, "root folder");
-	d->puller = pull_start(d->store, d->config);
+	d->puller = puller_new_from_config(d->store, d->config);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	d->sweeps = pthread_create(&d->sweeper, NULL, sweep, d) == 0;

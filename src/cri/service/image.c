@@ -15,8 +15,7 @@
 #include "base/json/value.h"
 #include "base/str.h"
 #include "cri/daemon.h"
-#include "cri/service/pull.h"
-#include "cri/service/service.h"
+#include "cri/service/services.h"
 #include "rpc/grpc/status.h"
 
 #define STREAM_PIECE 200 /* images of one message */
@@ -250,7 +249,7 @@ const struct service_method image_methods[] = {
 	{ "ListImages", serve_list, 0 },
 	{ "StreamImages", serve_stream, RPC_LONG | RPC_STREAM_OUT },
 	{ "ImageStatus", serve_status, 0 },
-	{ "PullImage", pull_serve_cri, RPC_LONG },
+	{ "PullImage", serve_pull_image, RPC_LONG },
 	{ "RemoveImage", serve_remove, RPC_LONG },
 	{ "ImageFsInfo", serve_fs_info, RPC_INSTANT },
 	{ 0 },

@@ -4,13 +4,13 @@
  *
  * How:   the archive is kept as it comes; when it has ended, it is loaded.
  */
-#include "cri/service/load.h"
+#include "cri/service/services.h"
 
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
+#include "cri/daemon.h"
 #include "cri/executables.h"
-#include "cri/service/pull.h"
 #include "image/archive/load.h"
 #include "rpc/grpc/status.h"
 
@@ -86,14 +86,14 @@ static int load(struct rpc_call *call, const Hawser__V1__LoadRequest *first, str
 	return r < 0 ? r : answer(call, &result, e);
 }
 
-int load_serve(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_load(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
 	AUTO(config_unref) struct config *c = daemon_config(d);
 	AUTO(api_free) Hawser__V1__LoadRequest *first = NULL;
 	AUTO(load_free) struct load *l = NULL;
 	autofree char *program = executable_helper("hawser-fetch");
-	struct pull_options options = pull_options(c, program);
+	struct pull_options options = pull_options_from_config(c, program);
 	int r = receive(call, (ProtobufCMessage **)&first, e);
 
 	(void)message;

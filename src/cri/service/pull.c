@@ -6,7 +6,7 @@
  *        Pull, which tells how far each layer is.
  * Rules: who hangs up, or is past his deadline, no longer wants the image.
  */
-#include "cri/service/pull.h"
+#include "cri/service/services.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,17 +16,14 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "cri/daemon.h"
 #include "cri/executables.h"
 #include "cri/service/credentials.h"
-#include "cri/service/load.h"
-#include "cri/service/save.h"
-#include "cri/service/verify.h"
-#include "image/pull/pull.h"
 #include "rpc/grpc/status.h"
 
 /* ---- how pulls are done ------------------------------------------------------------- */
 
-struct pull_options pull_options(const struct config *c, const char *program)
+struct pull_options pull_options_from_config(const struct config *c, const char *program)
 {
 	return (struct pull_options){
 		.program = program,
@@ -41,18 +38,18 @@ struct pull_options pull_options(const struct config *c, const char *program)
 	};
 }
 
-struct puller *pull_start(struct store *store, const struct config *c)
+struct puller *puller_new_from_config(struct store *store, const struct config *c)
 {
 	autofree char *program = executable_helper("hawser-fetch");
-	struct pull_options options = pull_options(c, program);
+	struct pull_options options = pull_options_from_config(c, program);
 
 	return puller_new(store, &options);
 }
 
-void pull_configure(struct puller *p, const struct config *c)
+void puller_set_config(struct puller *p, const struct config *c)
 {
 	autofree char *program = executable_helper("hawser-fetch");
-	struct pull_options options = pull_options(c, program);
+	struct pull_options options = pull_options_from_config(c, program);
 
 	puller_set(p, &options);
 }
@@ -82,8 +79,8 @@ static int run_pull(struct daemon *d, struct rpc_call *call, const struct creden
 	return r;
 }
 
-int pull_serve_cri(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
-		   struct hw_err *e)
+int serve_pull_image(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+		     struct hw_err *e)
 {
 	const Runtime__V1__PullImageRequest *asked = (const Runtime__V1__PullImageRequest *)message;
 	Runtime__V1__PullImageResponse answer = RUNTIME__V1__PULL_IMAGE_RESPONSE__INIT;
@@ -195,8 +192,8 @@ static int send_end(struct rpc_call *call, const char *reference, struct pull_re
 	return api_send(call, &answer.base, e);
 }
 
-static int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
-		      struct hw_err *e)
+int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+	       struct hw_err *e)
 {
 	const Hawser__V1__PullRequest *asked = (const Hawser__V1__PullRequest *)message;
 	AUTO(platform_done) struct platform platform = { 0 };
@@ -224,11 +221,3 @@ static int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 	free(progress.told);
 	return r < 0 ? r : send_end(call, request.reference, &result, e);
 }
-
-const struct service_method hawser_image_methods[] = {
-	{ "Load", load_serve, RPC_LONG | RPC_STREAM_IN },
-	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
-	{ "Save", save_serve, RPC_LONG | RPC_STREAM_OUT },
-	{ "Verify", verify_serve, RPC_LONG | RPC_STREAM_OUT },
-	{ 0 },
-};

@@ -12,9 +12,9 @@
 #include "api/cri-v1.pb-c.h"
 #include "base/str.h"
 #include "cri/daemon.h"
-#include "cri/pod-cidr.h"
 #include "cri/executables.h"
-#include "cri/service/service.h"
+#include "cri/pod-cidr.h"
+#include "cri/service/services.h"
 
 #define KUBELET_API "0.1.0" /* what every runtime says here */
 

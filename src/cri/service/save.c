@@ -4,7 +4,7 @@
  *
  * What:  whatever format is asked for, the one archive that is both.
  */
-#include "cri/service/save.h"
+#include "cri/service/services.h"
 
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
@@ -37,7 +37,7 @@ static int find_images(const struct store_snapshot *snap, const Hawser__V1__Save
 	return 0;
 }
 
-int save_serve(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_save(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
 	const Hawser__V1__SaveRequest *asked = (const Hawser__V1__SaveRequest *)message;

@@ -33,10 +33,4 @@ void service_free(struct service *s);
 /* For rpc_server_add(), whose ctx is the service. */
 const struct rpc_method *service_methods(const struct service *s);
 
-/* What there is. */
-extern const struct service_method runtime_methods[];	   /* runtime.v1.RuntimeService */
-extern const struct service_method image_methods[];	   /* runtime.v1.ImageService */
-extern const struct service_method hawser_image_methods[]; /* hawser.v1.Images */
-extern const struct service_method daemon_methods[];	   /* hawser.v1.Daemon */
-
 #endif

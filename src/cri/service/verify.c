@@ -7,7 +7,7 @@
  *        layer that is damaged takes its place. Nothing is given up before that.
  * Rules: a tag may be another image's by now: by a tag alone nothing is repaired.
  */
-#include "cri/service/verify.h"
+#include "cri/service/services.h"
 
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,6 @@
 #include "cri/daemon.h"
 #include "cri/executables.h"
 #include "image/config.h"
-#include "image/pull/pull.h"
 #include "image/reference.h"
 #include "image/store/verify.h"
 #include "rpc/grpc/status.h"
@@ -316,7 +315,7 @@ static int verify_named(struct verifier *v, const struct store_snapshot *snap,
 	return r;
 }
 
-int verify_serve(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_verify(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 		 struct hw_err *e)
 {
 	const Hawser__V1__VerifyRequest *asked = (const Hawser__V1__VerifyRequest *)message;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/daemon.c - hawser.v1.Daemon: what the daemon is
+ * cri/service/hawser.c - hawser.v1: the Daemon service, and the table of the Images service
  */
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include "api/call.h"
 #include "api/hawser-v1.pb-c.h"
 #include "cri/daemon.h"
-#include "cri/service/service.h"
+#include "cri/service/services.h"
 
 static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
 		      struct hw_err *e)
@@ -39,7 +39,15 @@ static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 	return api_send(call, &answer.base, e);
 }
 
-const struct service_method daemon_methods[] = {
+const struct service_method hawser_daemon_methods[] = {
 	{ "Info", serve_info, RPC_INSTANT },
+	{ 0 },
+};
+
+const struct service_method hawser_images_methods[] = {
+	{ "Load", serve_load, RPC_LONG | RPC_STREAM_IN },
+	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
+	{ "Save", serve_save, RPC_LONG | RPC_STREAM_OUT },
+	{ "Verify", serve_verify, RPC_LONG | RPC_STREAM_OUT },
 	{ 0 },
 };
