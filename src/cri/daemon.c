@@ -374,8 +374,8 @@ static int start_server(struct daemon *d, struct hw_err *e)
 	struct rpc_config config = RPC_CONFIG;
 	int r;
 
-	config.long_calls = (unsigned)d->config->long_calls;
-	config.ended = metrics_ended;
+	config.long_calls_max = (unsigned)d->config->long_calls;
+	config.finished = metrics_count_call;
 	config.ctx = d->metrics;
 	r = rpc_server_new(&d->loop, &config, &d->server, e);
 	for (size_t i = 0; r == 0 && i < DAEMON_SERVICES; i++) {

@@ -63,19 +63,19 @@ void metrics_add_methods(struct metrics *m, const struct rpc_method *methods)
 		map_set(m->methods, methods->path, mem_new(sizeof(struct counters)));
 }
 
-/** metrics_ended() - a call has; from any thread */
-void metrics_ended(void *ctx, const struct rpc_ended *ended)
+/** metrics_count_call() - a call has; from any thread */
+void metrics_count_call(void *ctx, const struct rpc_finished_call *call)
 {
 	struct metrics *m = ctx;
-	struct counters *c = map_find(m->methods, ended->path);
-	int64_t us = ended->ns / 1000;
+	struct counters *c = map_find(m->methods, call->path);
+	int64_t us = call->ns / 1000;
 	size_t i = 0;
 
 	if (!c)
 		c = &m->unknown;
 	while (i < ARRAY_SIZE(buckets) && us > buckets[i])
 		i++;
-	atomic_fetch_add_explicit(&c->codes[ended->code < CODES ? ended->code : STATUS_UNKNOWN], 1,
+	atomic_fetch_add_explicit(&c->codes[call->code < CODES ? call->code : STATUS_UNKNOWN], 1,
 				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->buckets[i], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->us, (uint64_t)us, memory_order_relaxed);
@@ -142,7 +142,7 @@ static void put_each(const struct metrics *m, struct buf *b,
 }
 
 /**
- * metrics_calls() - all that metrics_ended() has counted
+ * metrics_calls() - all that metrics_count_call() has counted
  */
 void metrics_calls(const struct metrics *m, struct buf *b)
 {

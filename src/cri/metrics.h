@@ -22,7 +22,7 @@ void metrics_free(struct metrics *m);
 void metrics_add_methods(struct metrics *m, const struct rpc_method *methods);
 
 /* For struct rpc_config: ctx is the metrics. */
-void metrics_ended(void *ctx, const struct rpc_ended *ended);
+void metrics_count_call(void *ctx, const struct rpc_finished_call *call);
 
 void metrics_calls(const struct metrics *m, struct buf *b);
 void metrics_process(struct buf *b);

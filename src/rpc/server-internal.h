@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/server-internal.h - what the parts of the server know of each other
+ * rpc/server-internal.h - structures shared by server.c (sockets) and server-call.c (calls)
  *
- *	server.c        sockets, the timer, beginning and end
- *	server-call.c   calls, to the threads and back
- *
- * All of it is the loop's thread's. Each callback of the loop ends with
- * server_end_turn(), which writes what there is to write and closes what has ended.
+ * Everything here is for the loop's thread, except for server_call_finished().
  */
 #ifndef RPC_SERVER_INTERNAL_H
 #define RPC_SERVER_INTERNAL_H
@@ -19,55 +15,59 @@
 #include "rpc/call-internal.h"
 #include "rpc/server.h"
 
-struct method {
+struct server_method {
 	const struct rpc_method *method;
 	void *ctx;
 };
 
 struct conn {
 	struct list link;
-	struct list dirty; /* in server.dirty: has to be settled this turn */
+	struct list flush_link; /* in server.to_flush */
 	struct rpc_server *server;
 	int fd;
 	uv_poll_t poll;
-	int events; /* that are polled for */
+	int events; /* polled for */
 	struct grpc *grpc;
-	struct buf out; /* what was not written yet: from out_at on */
+	struct buf out; /* output that is not written yet, from out_at on */
 	size_t out_at;
-	int64_t stalled; /* when out is given up; TIME_NEVER while there is none */
-	bool broken;
+	int64_t stall_at; /* when a peer that does not read is dropped; TIME_NEVER: unset */
+	bool broken;	  /* to be closed */
 };
 
 struct rpc_server {
 	struct rpc_config config;
 	uv_loop_t *loop;
-	uv_async_t async;
+	uv_async_t async; /* wakes the loop from other threads */
 	uv_timer_t timer;
-	int64_t next;	/* when the timer is wanted */
-	int64_t armed;	/* when it fires */
-	int64_t resume; /* when listeners that were paused go on */
+	int64_t wake_at;   /* when the timer is needed next */
+	int64_t timer_at;  /* when the timer is set to fire */
+	int64_t resume_at; /* when paused listeners accept again */
 	struct map *methods;
 	struct rpc_calls calls;
-	struct list listeners, conns, dirty;
+	struct list listeners, conns;
+	struct list to_flush; /* connections: see conn_schedule_flush() */
 	atomic_uint n_conns, n_calls, n_long;
 	uint64_t last_id;
-	/* from rpc_server_stop() on */
+	/* set by rpc_server_stop() */
 	bool stopping;
-	int64_t idle_at;       /* from then on connections without calls are closed */
-	int64_t stop_at;       /* and all others */
-	unsigned open_handles; /* async and timer */
+	int64_t close_idle_at; /* when connections without calls are closed */
+	int64_t close_all_at;  /* when all others are closed */
+	unsigned open_handles; /* of async and timer, while they are being closed */
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 };
 
 /* ---- server.c ----------------------------------------------------------------------- */
 
-void conn_mark(struct conn *c); /* to be settled at the end of this turn */
+/* Writes the connection's output, or closes the connection, at the end of the current callback of
+ * the loop. */
+void conn_schedule_flush(struct conn *c);
 
 /* ---- server-call.c ------------------------------------------------------------------ */
 
-extern const struct grpc_events server_events; /* their ctx is a struct conn */
-void server_collect(struct rpc_server *s);     /* what the threads have done since */
-void server_call_ended(void *ctx, struct rpc_call *call, enum status_code code);
+extern const struct grpc_events server_events;	 /* their ctx is a struct conn */
+void server_process_ready(struct rpc_server *s); /* processes the list of ready calls */
+/* For struct rpc_calls: reports a finished call to rpc_config.finished(). */
+void server_call_finished(void *ctx, struct rpc_call *call, enum status_code code);
 
 #endif

@@ -75,7 +75,7 @@ static int load(struct rpc_call *call, const Hawser__V1__LoadRequest *first, str
 		.format = format_of(first),
 		.names = (const char *const *)first->names,
 		.n_names = first->n_names,
-		.cancel_fd = rpc_over_fd(call),
+		.cancel_fd = rpc_cancel_fd(call),
 	};
 	int r = load_add(l, first->data.data, first->data.len, e);
 

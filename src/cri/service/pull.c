@@ -72,7 +72,7 @@ static int run_pull(struct daemon *d, struct rpc_call *call, const struct creden
 	request->identity_token = who.identity_token;
 	request->registry_token = who.registry_token;
 	request->deadline = rpc_deadline(call);
-	request->cancel_fd = rpc_over_fd(call);
+	request->cancel_fd = rpc_cancel_fd(call);
 	r = pull(d->puller, request, ret, e);
 	if (r == 0)
 		log_event(LOG_INFO, "pulled", "image", request->reference, "id", ret->id, NULL);

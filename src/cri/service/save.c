@@ -47,7 +47,7 @@ int serve_save(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 	autofree char *program = executable_helper("hawser-layer");
 	const struct save_how how = {
 		.program = program,
-		.cancel_fd = rpc_over_fd(call),
+		.cancel_fd = rpc_cancel_fd(call),
 		.deadline = rpc_deadline(call),
 		.write = send_piece,
 		.ctx = call,

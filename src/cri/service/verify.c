@@ -89,7 +89,7 @@ static int tell_lost(struct verifier *v, const char *id, struct hw_err *e)
 static int check_layer(struct verifier *v, const struct store_layer *layer,
 		       const struct verify_report **ret_report, struct hw_err *e)
 {
-	const struct verify_how how = { v->program, rpc_over_fd(v->call), rpc_deadline(v->call) };
+	const struct verify_how how = { v->program, rpc_cancel_fd(v->call), rpc_deadline(v->call) };
 	struct verify_report *report = map_find(v->reports, layer->chain_id);
 	int r = 0;
 
@@ -183,7 +183,7 @@ static int pull_again(struct verifier *v, const struct store_image *image, struc
 	AUTO(image_config_free) struct image_config *config = NULL;
 	struct pull_request request = {
 		.deadline = rpc_deadline(v->call),
-		.cancel_fd = rpc_over_fd(v->call),
+		.cancel_fd = rpc_cancel_fd(v->call),
 	};
 	struct pull_result result;
 	int r = read_config(v, image->id, &config, e);
@@ -200,7 +200,7 @@ static int pull_again(struct verifier *v, const struct store_image *image, struc
 				       image->id);
 		if (r == 0)
 			log_event(LOG_INFO, "repaired", "image", request.reference, NULL);
-		if (r == 0 || rpc_is_over(v->call) || time_is_over(request.deadline))
+		if (r == 0 || rpc_is_cancelled(v->call) || time_is_over(request.deadline))
 			break;
 	}
 	return r;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/grpc-internal.h - what grpc.c, the connection, and call.c, one call, know of each other
+ * rpc/grpc/grpc-internal.h - structures shared by grpc.c (connection) and call.c (one call)
  *
- * A call lives as long as its HTTP/2 stream, which may be longer than its owner
- * is told of it: a refused one is never its owner's, a finished one still sends.
+ * A struct call lives as long as its HTTP/2 stream. The owner knows it only while it is
+ * owned: a refused call never is, and a finished call is sent after its owner has
+ * forgotten it.
  */
 #ifndef RPC_GRPC_GRPC_INTERNAL_H
 #define RPC_GRPC_GRPC_INTERNAL_H
@@ -15,10 +16,10 @@
 #include "rpc/grpc/grpc.h"
 #include "rpc/grpc/header.h"
 
-#define GRPC_WINDOW   (1 << 20)		  /* what a peer may send of one call unasked */
-#define GRPC_WINDOWS  (8 << 20)		  /* of all calls together, on the way */
-#define GRPC_LINGER   (60 * 1000000000LL) /* ns that a finished call may take to be sent, at least */
-#define GRPC_TEXT_MAX 2048		  /* bytes of grpc-message, before it is encoded */
+#define GRPC_CALL_WINDOW (1 << 20) /* flow-control window of a call: bytes that may be in flight */
+#define GRPC_CONN_WINDOW (8 << 20) /* the same for the connection */
+#define GRPC_LINGER	 (60 * 1000000000LL) /* ns; least time for a finished call to be sent */
+#define GRPC_TEXT_MAX	 2048		     /* bytes of grpc-message before encoding */
 
 struct grpc {
 	nghttp2_session *session;
@@ -27,12 +28,12 @@ struct grpc {
 	const struct grpc_events *events;
 	void *ctx;
 	struct list calls;
-	size_t held;
-	int64_t now;	   /* as last told */
-	int64_t next;	   /* no deadline is sooner than this */
-	int64_t handshake; /* until then the peer has to have said something sensible */
+	size_t buffered;
+	int64_t now;	   /* from the last function that was given it */
+	int64_t next;	   /* lower bound of all deadlines */
+	int64_t handshake; /* deadline for the peer's SETTINGS; TIME_NEVER once received */
 	bool draining;
-	bool refused; /* the peer takes no new calls */
+	bool goaway_received; /* the peer accepts no new calls */
 	bool dead;
 };
 
@@ -42,30 +43,31 @@ struct call {
 	struct list link;
 	int32_t id;
 	bool owned;
-	struct header header; /* the peer's, trailers too */
+	struct grpc_header header; /* received, trailers included */
 
 	struct frame in;
-	unsigned waiting;  /* messages for grpc_taken() */
-	size_t unconsumed; /* bytes of the window that wait with them */
-	size_t held;	   /* this call's part of grpc.held */
+	unsigned unconsumed;	 /* messages that the owner has not consumed */
+	size_t unconsumed_bytes; /* of the window, returned when those are consumed */
+	size_t buffered;	 /* received bytes; counted in grpc.buffered */
 
-	struct list out;  /* struct message */
-	bool has_headers; /* server: the answer's are sent */
-	bool ending;	  /* after what is in out comes the end */
-	int64_t linger;	  /* server: then the peer has had its time to take the answer; 0: unset */
-	enum status_code code; /* server: of the trailers */
+	struct list out;       /* struct outgoing_message */
+	bool has_headers;      /* server: response headers were submitted */
+	bool ending;	       /* the stream ends after the messages in out */
+	int64_t linger;	       /* server: when a finished call is reset; 0 if unset */
+	enum status_code code; /* server: for the trailers */
 	char *text;
 };
 
-/* ---- call.c: called by the connection ------------------------------------------ */
+/* ---- call.c: called by the connection ----------------------------------------------- */
 
-struct call *call_new(struct grpc *g);
+struct call *call_new(struct grpc *g); /* not owned yet */
 void call_free(struct call *c);
-void call_request(struct call *c);  /* server: all headers are here */
-void call_response(struct call *c); /* client: all headers, or trailers, are here */
-void call_data(struct call *c, const uint8_t *data, size_t len);
-void call_half_closed(struct call *c); /* the peer sends no more */
-void call_over(struct call *c, enum status_code code, const char *text);
+void call_on_request_headers(struct call *c);  /* server: all headers are received */
+void call_on_response_headers(struct call *c); /* client: all headers or trailers are received */
+void call_on_data(struct call *c, const uint8_t *data, size_t len);
+void call_on_end_stream(struct call *c); /* the peer sends no more */
+/* Reports closed() to the owner, unless the call is no longer owned. */
+void call_close(struct call *c, enum status_code code, const char *text);
 void call_tick(struct call *c, int64_t now);
 
 /* ---- grpc.c: called by calls -------------------------------------------------------- */
