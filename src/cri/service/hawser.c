@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/hawser.c - hawser.v1: the Daemon service, and the table of the Images service
+ * cri/service/hawser.c - hawser.v1.Daemon, and the methods of hawser.v1.Images
  */
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@ static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
 	AUTO(config_unref) struct config *c = daemon_config(d);
 	struct rpc_stats stats = rpc_server_stats(d->server);
-	Hawser__V1__InfoResponse answer = HAWSER__V1__INFO_RESPONSE__INIT;
+	Hawser__V1__InfoResponse response = HAWSER__V1__INFO_RESPONSE__INIT;
 	char version[] = HAWSER_VERSION;
 	struct store_usage usage;
 	struct utsname kernel;
@@ -24,19 +24,19 @@ static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMe
 	(void)request;
 	uname(&kernel);
 	store_usage(d->store, &usage);
-	answer.version = version;
-	answer.started_at = d->started_at;
-	answer.pid = (uint32_t)getpid();
-	answer.root = c->root;
-	answer.state = c->state;
-	answer.config = c->file;
-	answer.images = images->n;
-	answer.layers = usage.layers;
-	answer.layer_bytes = (uint64_t)usage.bytes;
-	answer.long_calls = stats.long_calls;
-	answer.long_calls_max = (uint32_t)c->long_calls;
-	answer.kernel = kernel.release;
-	return api_send(call, &answer.base, e);
+	response.version = version;
+	response.started_at = d->started_at;
+	response.pid = (uint32_t)getpid();
+	response.root = c->root;
+	response.state = c->state;
+	response.config = c->file;
+	response.images = images->n;
+	response.layers = usage.layers;
+	response.layer_bytes = (uint64_t)usage.bytes;
+	response.long_calls = stats.long_calls;
+	response.long_calls_max = (uint32_t)c->long_calls;
+	response.kernel = kernel.release;
+	return api_send(call, &response.base, e);
 }
 
 const struct service_method hawser_daemon_methods[] = {
