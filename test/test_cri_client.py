@@ -138,7 +138,7 @@ def test_status(containerd):
 
 def test_images(containerd, tmp_path):
     ids = {}
-    for user in ("1234", "nobody"):
+    for user in ("1234", "alice"):
         name = "docker.io/library/of-%s:1" % user
         ids[name] = make_image(tmp_path / user, name, user)
         containerd.ctr("images", "import", "--snapshotter", "native", str(tmp_path / user))
@@ -153,9 +153,9 @@ def test_images(containerd, tmp_path):
     for name, image_id in ids.items():
         assert fields["images.%d.id" % where[name]] == image_id
         assert int(fields["images.%d.size" % where[name]]) > 0
-    number, name = (where["docker.io/library/of-%s:1" % user] for user in ("1234", "nobody"))
+    number, name = (where["docker.io/library/of-%s:1" % user] for user in ("1234", "alice"))
     assert fields["images.%d.uid.value" % number] == "1234"
-    assert fields["images.%d.username" % name] == "nobody"
+    assert fields["images.%d.username" % name] == "alice"
     assert "images.%d.uid.value" % name not in fields
 
 

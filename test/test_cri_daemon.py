@@ -27,7 +27,7 @@ from cridaemon import DAEMON, LONG, Daemon, field, fields_of, wait_until
 
 SOURCE = pathlib.Path(os.environ["HAWSER_SRC"])
 CONFLIST = '{"cniVersion": "1.0.0", "name": "%s", "plugins": [{"type": "bridge"}]}'
-TEMPLATE = """{"cniVersion": "1.0.0", "name": "made", "plugins": [{"type": "bridge",
+TEMPLATE = """{"cniVersion": "1.0.0", "name": "rendered", "plugins": [{"type": "bridge",
 "ipam": {"type": "host-local", "ranges": [{{range $i, $r := .PodCIDRRanges}}{{if $i}}, {{end}}
 [{"subnet": "{{$r}}"}]{{end}}], "routes": [{{range $i, $r := .Routes}}{{if $i}}, {{end}}
 {"dst": "{{$r}}"}{{end}}]}}]}"""
@@ -35,16 +35,16 @@ TEMPLATE = """{"cniVersion": "1.0.0", "name": "made", "plugins": [{"type": "brid
 
 @pytest.fixture
 def make(tmp_path):
-    made = []
+    daemons = []
 
     def make_one(*flags, name="one", **more):
         directory = tmp_path / name
         directory.mkdir(exist_ok=True)
-        made.append(Daemon(directory, *flags, **more))
-        return made[-1]
+        daemons.append(Daemon(directory, *flags, **more))
+        return daemons[-1]
 
     yield make_one
-    for d in made:
+    for d in daemons:
         if d.process:
             assert d.stop() == 0, d.log()
 
@@ -142,12 +142,12 @@ def test_the_runtime_is_not_ready_without_crun_and_conmon(make, tmp_path):
 def test_info(make):
     d = make().start()
     with d.dial() as channel:
-        answer = fields_of(channel.unary_unary("/hawser.v1.Daemon/Info")(b"", timeout=LONG))
-    assert answer[1] == "0.1.0" and answer[3] == d.process.pid
-    assert abs(answer[2] / 1e9 - time.time()) < LONG
-    assert answer[4] == str(d.dir / "root")
-    assert answer[5] == str(d.state) and answer[6] == str(d.config)
-    assert answer[11] == 512 and answer[12] == os.uname().release
+        response = fields_of(channel.unary_unary("/hawser.v1.Daemon/Info")(b"", timeout=LONG))
+    assert response[1] == "0.1.0" and response[3] == d.process.pid
+    assert abs(response[2] / 1e9 - time.time()) < LONG
+    assert response[4] == str(d.dir / "root")
+    assert response[5] == str(d.state) and response[6] == str(d.config)
+    assert response[11] == 512 and response[12] == os.uname().release
 
 
 def methods():
@@ -259,7 +259,7 @@ def with_status(d):
     """Configures a network of CNI 1.1.0 whose plugin is controlled by files in the daemon's directory."""
     (d.bin / "bridge").write_text(STATUS % {"dir": d.dir})
     (d.bin / "bridge").chmod(0o755)
-    (d.net / "10-net.conflist").write_text(CONFLIST.replace("1.0.0", "1.1.0") % "asked")
+    (d.net / "10-net.conflist").write_text(CONFLIST.replace("1.0.0", "1.1.0") % "polled")
 
 
 def test_network_readiness_follows_the_status_of_its_plugins(make):
@@ -269,13 +269,13 @@ def test_network_readiness_follows_the_status_of_its_plugins(make):
     d.start()
     wait_until(lambda: "the controller is away" in d.network()[1])
     ready, message = d.network()
-    assert not ready and message.startswith('Network plugin returns error: %s: network "asked": ' % (
+    assert not ready and message.startswith('Network plugin returns error: %s: network "polled": ' % (
         d.net / "10-net.conflist"))
     (d.dir / "away").unlink()
     wait_until(lambda: d.network() == (True, ""))
     (d.dir / "away").touch()
     wait_until(lambda: not d.network()[0])
-    (d.net / "10-net.conflist").write_text(CONFLIST % "not asked")
+    (d.net / "10-net.conflist").write_text(CONFLIST % "not polled")
     wait_until(lambda: d.network() == (True, ""))
     assert d.stop() == 0
 
@@ -499,10 +499,10 @@ class UnixHTTP(http.client.HTTPConnection):
 
 def get(connection, path="/metrics", method="GET"):
     connection.request(method, path)
-    answer = connection.getresponse()
-    text = answer.read().decode()
+    response = connection.getresponse()
+    text = response.read().decode()
     connection.close()
-    return answer.status, answer.getheader("content-type"), text
+    return response.status, response.getheader("content-type"), text
 
 
 def values(text):
@@ -585,10 +585,10 @@ def get_or_none(dial):
 
 
 def test_a_port_that_is_in_use(make):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = "127.0.0.1:%d" % taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = "127.0.0.1:%d" % listener.getsockname()[1]
         text = make("--metrics-address", address).refused()
     assert text.startswith("metrics at %s: " % address) and "Address already in use" in text
 

@@ -67,7 +67,7 @@ def images(d):
 
 
 def leftovers(d):
-    return [f for folder in ("tmp", "gone") for f in (d.dir / "root" / folder).iterdir()]
+    return [f for name in ("tmp", "gone") for f in (d.dir / "root" / name).iterdir()]
 
 
 def test_an_image_is_pulled_listed_and_removed(daemon, server):
@@ -81,9 +81,9 @@ def test_an_image_is_pulled_listed_and_removed(daemon, server):
     assert listed["id"] == image_id and int(listed["size"]) > 0
     assert listed["repo_tags.0"] == name and listed["repo_digests.0"] == by_digest
     assert listed["uid.value"] == "1002" and "username" not in listed
-    answers = [daemon.call("ImageStatus", spec(n)) for n in
+    responses = [daemon.call("ImageStatus", spec(n)) for n in
                (name, server.host + "/app", by_digest, image_id, image_id[7:], image_id[7:20])]
-    assert answers == [answers[0]] * 6 and answers[0][1]["image.id"] == image_id
+    assert responses == [responses[0]] * 6 and responses[0][1]["image.id"] == image_id
     assert daemon.call("ListImages", field(1, spec(name)))[1]["images.0.id"] == image_id
     assert daemon.call("ListImages", field(1, spec("other.example/x"))) == (0, {})
     verbose = daemon.call("ImageStatus", spec(name) + b"\x10\x01")[1]
@@ -167,15 +167,15 @@ def test_concurrent_removals_all_succeed(daemon, server):
 
 
 def test_images_are_streamed(daemon, server):
-    made = [image_with(label=str(i)) for i in range(5)]
-    for i, image in enumerate(made):
+    pulled = [image_with(label=str(i)) for i in range(5)]
+    for i, image in enumerate(pulled):
         server.add(image, "t%d" % i)
         assert pull(daemon, "%s/app:t%d" % (server.host, i))[0] == 0
     with daemon.dial() as channel:
         stream = channel.unary_stream("/runtime.v1.ImageService/StreamImages")
         whole = channel.unary_unary("/runtime.v1.ImageService/ListImages")(b"", timeout=LONG)
         assert b"".join(stream(b"", timeout=LONG)) == whole
-    assert set(images(daemon)) == {digest(i.config) for i in made}
+    assert set(images(daemon)) == {digest(i.config) for i in pulled}
 
 
 def test_pinned_images(daemon, server):
@@ -261,27 +261,27 @@ def test_pull_progress(daemon, server):
 
 def hang(server):
     """Blocks blobs of layers. Returns two events: a blob was requested; blobs are unblocked."""
-    asked, go = threading.Event(), threading.Event()
+    requested, unblock = threading.Event(), threading.Event()
 
     def before(handler):
         if "/blobs/" in handler.path and len(server.asked("/blobs/")) > 1:
-            asked.set()
-            go.wait(LONG)
+            requested.set()
+            unblock.wait(LONG)
         return False
     server.before = before
-    return asked, go
+    return requested, unblock
 
 
 def test_cancelling_the_call_ends_the_pull(daemon, server):
     server.add(image_with())
-    asked, go = hang(server)
+    requested, unblock = hang(server)
     with daemon.dial() as channel:
         call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
             spec(server.host + NAME), timeout=LONG)
-        assert asked.wait(LONG)
+        assert requested.wait(LONG)
         call.cancel()
         wait_until(lambda: leftovers(daemon) == [])
-    go.set()
+    unblock.set()
     assert images(daemon) == {}
     daemon.logged("call failed method=PullImage code=CANCELLED")
     server.before = lambda handler: False
@@ -290,27 +290,27 @@ def test_cancelling_the_call_ends_the_pull(daemon, server):
 
 def test_a_deadline_ends_the_pull(daemon, server):
     server.add(image_with())
-    asked, go = hang(server)
+    requested, unblock = hang(server)
     with daemon.dial() as channel:
         with pytest.raises(grpc.RpcError) as caught:
             channel.unary_unary("/runtime.v1.ImageService/PullImage")(
                 spec(server.host + NAME), timeout=2)
-    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED and asked.is_set()
-    go.set()
+    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED and requested.is_set()
+    unblock.set()
     wait_until(lambda: leftovers(daemon) == [])
 
 
 def test_the_daemon_stops_during_a_pull(daemon, server):
     server.add(image_with())
-    asked, go = hang(server)
+    requested, unblock = hang(server)
     with daemon.dial() as channel:
         call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
             spec(server.host + NAME), timeout=LONG)
-        assert asked.wait(LONG)
+        assert requested.wait(LONG)
         pid = daemon.process.pid
         assert daemon.stop() == 0
         assert call.exception(LONG) is not None
-    go.set()
+    unblock.set()
     assert not [p for p in os.listdir("/proc") if p.isdigit() and parent_of(p) == pid]
     server.before = lambda handler: False
     daemon.start()
@@ -321,8 +321,8 @@ def test_the_daemon_stops_during_a_pull(daemon, server):
 def test_complete_layers_survive_a_daemon_killed_during_a_pull(daemon, server):
     image = image_with()
     server.add(image)
-    go = threading.Event()
-    server.before = lambda h: h.path.endswith(digest(image.packed[1])) and not go.wait(LONG)
+    unblock = threading.Event()
+    server.before = lambda h: h.path.endswith(digest(image.packed[1])) and not unblock.wait(LONG)
     with daemon.dial() as channel:
         call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
             spec(server.host + NAME), timeout=LONG)
@@ -330,7 +330,7 @@ def test_complete_layers_survive_a_daemon_killed_during_a_pull(daemon, server):
         daemon.process.kill()
         daemon.process.wait(LONG)
         assert call.exception(LONG) is not None
-    go.set()
+    unblock.set()
     daemon.start()
     wait_until(lambda: leftovers(daemon) == [])
     assert images(daemon) == {}
@@ -340,13 +340,13 @@ def test_complete_layers_survive_a_daemon_killed_during_a_pull(daemon, server):
 
 def test_a_pull_from_a_silent_registry_fails_after_the_pull_timeout(daemon, server):
     server.add(image_with())
-    go = threading.Event()
-    server.before = lambda h: "/manifests/" in h.path and not go.wait(LONG)
+    unblock = threading.Event()
+    server.before = lambda h: "/manifests/" in h.path and not unblock.wait(LONG)
     assert daemon.stop() == 0
     daemon.command += ["--pull-timeout", "1"]
     daemon.start()
     status, text = pull(daemon, server.host + NAME)
-    go.set()
+    unblock.set()
     assert status == 1 and text.startswith("DEADLINE_EXCEEDED pull ") and server.host in text
 
 
@@ -361,33 +361,33 @@ def parent_of(pid):
 def test_a_pull_that_ends_while_draining_succeeds(daemon, server):
     image = image_with()
     server.add(image)
-    asked, go = hang(server)
+    requested, unblock = hang(server)
     assert daemon.stop() == 0
     daemon.command += ["--drain-timeout", str(LONG)]
     daemon.start()
     with daemon.dial() as channel:
         call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
             spec(server.host + NAME), timeout=LONG)
-        assert asked.wait(LONG)
+        assert requested.wait(LONG)
         daemon.process.terminate()
         daemon.logged("stopping signal=", 2)
-        go.set()
+        unblock.set()
         assert fields_of(call.result(LONG)) == {1: digest(image.config)}
     assert daemon.process.wait(LONG) == 0
     daemon.process = None
 
 
 def test_many_pulls_on_threads(daemon, server):
-    made = [image_with(label=str(i)) for i in range(4)]
-    for i, image in enumerate(made):
+    pulled = [image_with(label=str(i)) for i in range(4)]
+    for i, image in enumerate(pulled):
         server.add(image, "t%d" % i)
     with daemon.dial() as channel:
         method = channel.unary_unary("/runtime.v1.ImageService/PullImage")
         calls = [(i % 4, method.future(spec("%s/app:t%d" % (server.host, i % 4)), timeout=LONG))
                  for i in range(40)]
         for i, call in calls:
-            assert fields_of(call.result(LONG)) == {1: digest(made[i].config)}
-    assert set(images(daemon)) == {digest(i.config) for i in made}
+            assert fields_of(call.result(LONG)) == {1: digest(pulled[i].config)}
+    assert set(images(daemon)) == {digest(i.config) for i in pulled}
     assert len(list((daemon.dir / "root/layers").iterdir())) == 2
 
 

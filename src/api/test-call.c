@@ -33,16 +33,16 @@
 static int handle_version(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__VersionRequest *request = NULL;
-	Runtime__V1__VersionResponse answer = RUNTIME__V1__VERSION_RESPONSE__INIT;
+	Runtime__V1__VersionResponse response = RUNTIME__V1__VERSION_RESPONSE__INIT;
 	int r = api_receive(call, &runtime__v1__version_request__descriptor,
 			    (ProtobufCMessage **)&request, e);
 
 	(void)ctx;
 	if (r < 0)
 		return r;
-	answer.version = request->version;
-	answer.runtime_name = (char *)"sample";
-	return api_send(call, &answer.base, e);
+	response.version = request->version;
+	response.runtime_name = (char *)"sample";
+	return api_send(call, &response.base, e);
 }
 
 static int handle_status(struct rpc_call *call, void *ctx, struct hw_err *e)
@@ -57,14 +57,14 @@ static int handle_status(struct rpc_call *call, void *ctx, struct hw_err *e)
 static int handle_images(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	Runtime__V1__Image image = RUNTIME__V1__IMAGE__INIT, *images[] = { &image };
-	Runtime__V1__StreamImagesResponse answer = RUNTIME__V1__STREAM_IMAGES_RESPONSE__INIT;
+	Runtime__V1__StreamImagesResponse response = RUNTIME__V1__STREAM_IMAGES_RESPONSE__INIT;
 	int r = 0;
 
 	(void)ctx;
-	answer.n_images = 1;
-	answer.images = images;
+	response.n_images = 1;
+	response.images = images;
 	for (image.size = 0; r == 0 && image.size < 5; image.size++)
-		r = api_send(call, &answer.base, e);
+		r = api_send(call, &response.base, e);
 	return r;
 }
 
@@ -154,27 +154,27 @@ static int call_runtime(struct fixture *f, const char *method, const ProtobufCMe
 
 static void unary_call(void **state)
 {
-	AUTO(api_free) Runtime__V1__VersionResponse *answer = NULL;
+	AUTO(api_free) Runtime__V1__VersionResponse *response = NULL;
 	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
 	struct hw_err e;
 
 	request.version = (char *)"0.1.0";
 	assert_int_equal(
-		call_runtime(*state, "Version", &request.base, (ProtobufCMessage **)&answer, &e),
+		call_runtime(*state, "Version", &request.base, (ProtobufCMessage **)&response, &e),
 		0);
-	assert_string_equal(answer->version, "0.1.0");
-	assert_string_equal(answer->runtime_name, "sample");
-	assert_string_equal(answer->runtime_version, "");
+	assert_string_equal(response->version, "0.1.0");
+	assert_string_equal(response->runtime_name, "sample");
+	assert_string_equal(response->runtime_version, "");
 }
 
 static void invalid_string(void **state)
 {
-	ProtobufCMessage *answer;
+	ProtobufCMessage *response;
 	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
 	struct hw_err e;
 
 	request.version = (char *)"\xff";
-	assert_int_equal(call_runtime(*state, "Version", &request.base, &answer, &e), -EINVAL);
+	assert_int_equal(call_runtime(*state, "Version", &request.base, &response, &e), -EINVAL);
 	assert_string_equal(e.msg,
 			    "runtime.v1.VersionRequest.version: string is not UTF-8 or contains "
 			    "a NUL");
@@ -182,22 +182,22 @@ static void invalid_string(void **state)
 
 static void malformed_response(void **state)
 {
-	ProtobufCMessage *answer;
+	ProtobufCMessage *response;
 	Runtime__V1__StatusRequest request = RUNTIME__V1__STATUS_REQUEST__INIT;
 	struct hw_err e;
 
-	assert_int_equal(call_runtime(*state, "Status", &request.base, &answer, &e), -EINVAL);
+	assert_int_equal(call_runtime(*state, "Status", &request.base, &response, &e), -EINVAL);
 	assert_string_equal(
 		e.msg, "response of Status: runtime.v1.StatusResponse: malformed protobuf message");
 }
 
 static void unknown_method(void **state)
 {
-	ProtobufCMessage *answer;
+	ProtobufCMessage *response;
 	Runtime__V1__RuntimeConfigRequest request = RUNTIME__V1__RUNTIME_CONFIG_REQUEST__INIT;
 	struct hw_err e;
 
-	assert_int_equal(call_runtime(*state, "RuntimeConfig", &request.base, &answer, &e),
+	assert_int_equal(call_runtime(*state, "RuntimeConfig", &request.base, &response, &e),
 			 -ENOSYS);
 	assert_int_equal(e.wire, STATUS_UNIMPLEMENTED);
 }
@@ -216,12 +216,12 @@ static void stream_of_responses(void **state)
 					 &stream, &e),
 			 0);
 	do {
-		AUTO(api_free) Runtime__V1__StreamImagesResponse *answer = NULL;
+		AUTO(api_free) Runtime__V1__StreamImagesResponse *response = NULL;
 
 		r = api_stream_receive(stream, &runtime__v1__stream_images_response__descriptor,
-				       (ProtobufCMessage **)&answer, &e);
+				       (ProtobufCMessage **)&response, &e);
 		if (r == 1)
-			assert_true(answer->images[0]->size == n++);
+			assert_true(response->images[0]->size == n++);
 	} while (r == 1);
 	assert_int_equal(r, 0);
 	assert_int_equal(n, 5);

@@ -24,7 +24,7 @@ struct network_view {
 	unsigned int refs;
 	bool ready;
 	char *name;    /* NULL if no network is configured */
-	char *file;    /* that configures it; NULL if there is none */
+	char *file;    /* that configures it; NULL without a network */
 	char *message; /* why it is not ready; "" if it is */
 };
 

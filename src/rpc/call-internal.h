@@ -92,7 +92,7 @@ void rpc_call_end_request(struct rpc_call *call);
 void rpc_call_cancel(struct rpc_call *call, enum status_code code); /* informs the handler */
 void rpc_call_stream_sent(struct rpc_call *call); /* the stream has sent everything it was given */
 void rpc_call_run(struct rpc_call *call);	  /* runs the handler on the calling thread */
-/* Starts the handler on a thread. Return: false if there is none: see workers_run_short() */
+/* Starts the handler on a thread. Return: false as workers_run_short() */
 bool rpc_call_dispatch(struct rpc_call *call);
 /* Moves the response's messages to @out, an empty list. *ret_consumed is the number of request
  * messages that the handler has received since the last time. */

@@ -22,7 +22,7 @@
 #include "base/time.h"
 
 #define UNSENT_MAX    (256 << 10) /* bytes; rpc_send() blocks while more is unsent */
-#define LARGE_REQUEST (64 << 10)  /* bytes; the loop is told at once when it is consumed */
+#define LARGE_REQUEST (64 << 10)  /* bytes; the loop is notified at once when it is consumed */
 
 /* ---- functions for the loop --------------------------------------------------------- */
 

@@ -70,9 +70,9 @@ static int fixture_teardown(void **state)
 /* A unary call, after the test has written the server's bytes. */
 static enum status_code call_unary(struct fixture *f, int ms, struct hw_err *e)
 {
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct buf request = { 0 };
-	int r = rpc_client_call(f->client, "/a.B/C", &request, time_deadline(ms), &answer, e);
+	int r = rpc_client_call(f->client, "/a.B/C", &request, time_deadline(ms), &response, e);
 
 	return r < 0 ? status_of(e) : STATUS_OK;
 }
@@ -221,7 +221,7 @@ static void missing_status(void **state)
 static enum status_code call_with_frames(struct fixture *f, struct buf *frames, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	int r;
 
@@ -231,8 +231,8 @@ static enum status_code call_with_frames(struct fixture *f, struct buf *frames, 
 	buf_add(&b, frames->data, frames->len);
 	send_bytes(f, &b);
 	do {
-		buf_done(&answer);
-		r = rpc_stream_receive(stream, &answer, e);
+		buf_done(&response);
+		r = rpc_stream_receive(stream, &response, e);
 	} while (r == 1);
 	return r < 0 ? status_of(e) : STATUS_OK;
 }

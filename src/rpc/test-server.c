@@ -164,13 +164,13 @@ static int call_until(struct rpc_client *client, const char *method, const char 
 
 static enum status_code call_unary(struct rpc_client *client, const char *method, const char *text)
 {
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
-	if (call_until(client, method, text, time_deadline(LONG), &answer, &e) < 0)
+	if (call_until(client, method, text, time_deadline(LONG), &response, &e) < 0)
 		return status_of(&e);
 	if (str_equal(method, "Echo") || str_equal(method, "Now"))
-		assert_string_equal(answer.data, text);
+		assert_string_equal(response.data, text);
 	return STATUS_OK;
 }
 
@@ -225,7 +225,7 @@ static void unary_calls(void **state)
 {
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	struct fixture *f = *state;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
 	start_server(f, &defaults);
@@ -233,8 +233,8 @@ static void unary_calls(void **state)
 	assert_int_equal(call_unary(client, "Echo", "hello"), STATUS_OK);
 	assert_int_equal(call_unary(client, "Echo", ""), STATUS_OK);
 	assert_int_equal(call_unary(client, "Now", "here"), STATUS_OK);
-	assert_true(call_until(client, "Fail", "5 no \"such\" größe", time_deadline(LONG), &answer,
-			       &e) < 0);
+	assert_true(call_until(client, "Fail", "5 no \"such\" größe", time_deadline(LONG),
+			       &response, &e) < 0);
 	assert_int_equal(e.code, -ENOENT);
 	assert_int_equal(e.domain, HW_DOMAIN_GRPC);
 	assert_int_equal(e.wire, STATUS_NOT_FOUND);
@@ -265,7 +265,7 @@ static void instant_calls(void **state)
 	assert_int_equal(call_unary(client, "Echo", "still here"), STATUS_OK);
 }
 
-static void answers_stream(void **state)
+static void responses_stream(void **state)
 {
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
@@ -296,7 +296,7 @@ static void requests_stream(void **state)
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
 	start_server(f, &defaults);
@@ -310,10 +310,10 @@ static void requests_stream(void **state)
 		assert_int_equal(rpc_stream_send(stream, &message, &e), 0);
 	}
 	rpc_stream_end(stream);
-	assert_int_equal(rpc_stream_receive(stream, &answer, &e), 1);
-	assert_string_equal(answer.data, "300 30000000");
-	buf_done(&answer);
-	assert_int_equal(rpc_stream_receive(stream, &answer, &e), 0);
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
+	assert_string_equal(response.data, "300 30000000");
+	buf_done(&response);
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 0);
 }
 
 static void both_stream(void **state)
@@ -329,13 +329,13 @@ static void both_stream(void **state)
 	stream = open_stream(client, "Chat", NULL);
 	for (int i = 0; i < 100; i++) {
 		AUTO(buf_done) struct buf message = { 0 };
-		AUTO(buf_done) struct buf answer = { 0 };
+		AUTO(buf_done) struct buf response = { 0 };
 
 		buf_printf(&message, "%d", i);
 		assert_int_equal(rpc_stream_send(stream, &message, &e), 0);
-		assert_int_equal(rpc_stream_receive(stream, &answer, &e), 1);
+		assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
 		buf_printf(&message, "%d", i);
-		assert_string_equal(answer.data, message.data);
+		assert_string_equal(response.data, message.data);
 	}
 	rpc_stream_end(stream);
 	assert_int_equal(rpc_stream_receive(stream, &end, &e), 0);
@@ -345,7 +345,7 @@ static void message_sizes(void **state)
 {
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct buf request = { 0 };
 	struct hw_err e;
 
@@ -354,9 +354,9 @@ static void message_sizes(void **state)
 	memset(buf_reserve(&request, 16 << 20), 'z', 16 << 20);
 	buf_added(&request, 16 << 20);
 	assert_int_equal(rpc_client_call(client, "/sample.Sample/Echo", &request,
-					 time_deadline(LONG), &answer, &e),
+					 time_deadline(LONG), &response, &e),
 			 0);
-	assert_int_equal(answer.len, 16 << 20);
+	assert_int_equal(response.len, 16 << 20);
 	assert_int_equal(call_unary(client, "Count", "1 16777217"), STATUS_RESOURCE_EXHAUSTED);
 }
 
@@ -497,16 +497,16 @@ static void deadline(void **state)
 {
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
 	start_server(f, &defaults);
 	client = open_client(f);
-	assert_true(call_until(client, "Sleep", FOR_EVER, time_deadline(50), &answer, &e) < 0);
+	assert_true(call_until(client, "Sleep", FOR_EVER, time_deadline(50), &response, &e) < 0);
 	assert_int_equal(status_of(&e), STATUS_DEADLINE_EXCEEDED);
 	assert_int_equal(e.code, -ETIMEDOUT);
 	wait_for(&f->sample.cancelled, 1);
-	assert_true(call_until(client, "Echo", "x", time_now() - 1, &answer, &e) < 0);
+	assert_true(call_until(client, "Echo", "x", time_now() - 1, &response, &e) < 0);
 	assert_int_equal(status_of(&e), STATUS_DEADLINE_EXCEEDED);
 	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
 }
@@ -572,7 +572,7 @@ static void drain(void **state)
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct buf message = { 0 };
 	struct hw_err e;
 
@@ -588,10 +588,10 @@ static void drain(void **state)
 	buf_puts(&message, "last words");
 	assert_int_equal(rpc_stream_send(stream, &message, &e), 0);
 	rpc_stream_end(stream);
-	assert_int_equal(rpc_stream_receive(stream, &answer, &e), 1);
-	assert_string_equal(answer.data, "1 10");
-	buf_done(&answer);
-	assert_int_equal(rpc_stream_receive(stream, &answer, &e), 0);
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
+	assert_string_equal(response.data, "1 10");
+	buf_done(&response);
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 0);
 	pthread_join(f->thread, NULL);
 	assert_int_equal(f->sample.cancelled, 0);
 	rpc_server_free(take_ptr(f->server));
@@ -603,7 +603,7 @@ static void stop_without_draining(void **state)
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
 	start_server(f, &defaults);
@@ -611,7 +611,7 @@ static void stop_without_draining(void **state)
 	start_sleepers(f, client, &stream, 1);
 	stop_server(f);
 	assert_int_equal(f->sample.cancelled, 1);
-	assert_true(rpc_stream_receive(stream, &answer, &e) < 0);
+	assert_true(rpc_stream_receive(stream, &response, &e) < 0);
 	assert_int_equal(status_of(&e), STATUS_UNAVAILABLE);
 }
 
@@ -641,7 +641,7 @@ int main(void)
 		TEST("server: calls on threads and on the loop end with the right status",
 		     unary_calls),
 		TEST("server: an instant call may have a large request", instant_calls),
-		TEST("server: a thread streams responses while other calls work", answers_stream),
+		TEST("server: a thread streams responses while other calls work", responses_stream),
 		TEST("server: a thread receives a stream of requests", requests_stream),
 		TEST("server: a thread responds to each request of a stream at once", both_stream),
 		TEST("server: messages of 16 MiB through a thread, larger ones are refused",

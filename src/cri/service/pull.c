@@ -82,23 +82,25 @@ static int run_pull(struct daemon *d, struct rpc_call *call, const struct creden
 int serve_pull_image(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 		     struct hw_err *e)
 {
-	const Runtime__V1__PullImageRequest *asked = (const Runtime__V1__PullImageRequest *)message;
+	const Runtime__V1__PullImageRequest *received =
+		(const Runtime__V1__PullImageRequest *)message;
 	Runtime__V1__PullImageResponse response = RUNTIME__V1__PULL_IMAGE_RESPONSE__INIT;
-	struct pull_request request = { .reference = asked->image ? asked->image->image : "" };
+	struct pull_request request = { .reference =
+						received->image ? received->image->image : "" };
 	struct credentials_given given = { 0 };
 	struct pull_result result;
 	int r;
 
 	if (!*request.reference)
 		return status_set(e, STATUS_INVALID_ARGUMENT, "missing image name");
-	if (asked->auth)
+	if (received->auth)
 		given = (struct credentials_given){
-			.username = asked->auth->username,
-			.password = asked->auth->password,
-			.auth = asked->auth->auth,
-			.server_address = asked->auth->server_address,
-			.identity_token = asked->auth->identity_token,
-			.registry_token = asked->auth->registry_token,
+			.username = received->auth->username,
+			.password = received->auth->password,
+			.auth = received->auth->auth,
+			.server_address = received->auth->server_address,
+			.identity_token = received->auth->identity_token,
+			.registry_token = received->auth->registry_token,
 		};
 	r = run_pull(d, call, &given, &request, &result, e);
 	response.image_ref = result.id;
@@ -195,26 +197,26 @@ static int send_result(struct rpc_call *call, const char *reference, struct pull
 int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
-	const Hawser__V1__PullRequest *asked = (const Hawser__V1__PullRequest *)message;
+	const Hawser__V1__PullRequest *received = (const Hawser__V1__PullRequest *)message;
 	AUTO(platform_done) struct platform platform = { 0 };
 	struct pull_progress progress = { .call = call };
 	struct pull_request request = {
-		.reference = asked->image,
+		.reference = received->image,
 		.progress = send_progress,
 		.ctx = &progress,
 	};
 	struct credentials_given given = { 0 };
 	struct pull_result result;
-	int r = *asked->platform ? parse_platform(asked->platform, &platform, e) : 0;
+	int r = *received->platform ? parse_platform(received->platform, &platform, e) : 0;
 
-	if (*asked->platform)
+	if (*received->platform)
 		request.platform = &platform;
-	if (asked->credentials)
+	if (received->credentials)
 		given = (struct credentials_given){
-			.username = asked->credentials->username,
-			.password = asked->credentials->password,
-			.identity_token = asked->credentials->identity_token,
-			.registry_token = asked->credentials->registry_token,
+			.username = received->credentials->username,
+			.password = received->credentials->password,
+			.identity_token = received->credentials->identity_token,
+			.registry_token = received->credentials->registry_token,
 		};
 	if (r == 0)
 		r = run_pull(d, call, &given, &request, &result, e);

@@ -178,8 +178,8 @@ static int read_config(struct verifier *v, const char *id, struct image_config *
 	return image_config_parse(bytes.data, bytes.len, ret_config, e) < 0 ? e->code : 1;
 }
 
-/* A digest may be that of an index, so the platform selects the image. All names are tried in order,
- * because a registry may no longer exist. */
+/* A digest may be that of an index, so the platform selects the image. All names are tried, because
+ * a registry may no longer exist. */
 static int pull_again(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *config = NULL;

@@ -237,8 +237,8 @@ static char *truncate_text(const char *text)
 	return str_ncopy(text, n);
 }
 
-/* Server: ends the call with a status, after the queued messages. @http is the :status if no headers
- * were sent before. */
+/* Server: ends the call with a status, after the queued messages. @http is the :status, if no
+ * headers were sent before. */
 static void send_status(struct call *c, int http, enum status_code code, const char *text)
 {
 	c->code = code;

@@ -281,8 +281,8 @@ bool grpc_is_idle(const struct grpc *g)
 	return list_is_empty(&g->calls);
 }
 
-/* Frames of responses are bounded by the number of calls; more than that are answers to frames that
- * cost the peer nothing, such as calls that are refused. */
+/* Frames of accepted calls are bounded by their number. More frames than that are responses to what
+ * costs the peer nothing, such as pings and calls that are refused. */
 bool grpc_is_full(const struct grpc *g)
 {
 	return nghttp2_session_get_outbound_queue_size(g->session) > 2 * (size_t)g->limits.streams;

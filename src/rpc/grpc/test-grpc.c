@@ -206,15 +206,15 @@ static void unary(void **state)
 		struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
 
 		f->piece = pieces[i];
-		send_text(call, "ask");
+		send_text(call, "request");
 		grpc_end_request(call);
 		pump(f);
-		expect_log(&f->server, "begin /a.B/C\nmessage ask\nrequest end\n");
+		expect_log(&f->server, "begin /a.B/C\nmessage request\nrequest end\n");
 		assert_true(f->server.calls[i]->deadline == TIME_NEVER);
-		send_text(f->server.calls[i], "answer");
+		send_text(f->server.calls[i], "response");
 		grpc_finish(f->server.calls[i], STATUS_OK, "");
 		pump(f);
-		expect_log(&f->client, "message answer\nclosed OK \n");
+		expect_log(&f->client, "message response\nclosed OK \n");
 	}
 	expect_log(&f->server, "");
 }
@@ -328,7 +328,7 @@ static void slow_receiver(void **state)
 {
 	struct fixture *f = *state;
 	struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
-	size_t kept;
+	size_t received;
 	struct hw_err e;
 
 	f->client.slow = true;
@@ -338,11 +338,11 @@ static void slow_receiver(void **state)
 		assert_int_equal(send_size(f->server.calls[0], 100000, &e), 0);
 	grpc_finish(f->server.calls[0], STATUS_OK, "");
 	pump(f);
-	kept = f->client.bytes;
-	assert_true(kept > 0 && kept < 3 << 20);
+	received = f->client.bytes;
+	assert_true(received > 0 && received < 3 << 20);
 
 	f->client.slow = false;
-	for (size_t i = 0; i < kept / 100000; i++)
+	for (size_t i = 0; i < received / 100000; i++)
 		grpc_consumed(call);
 	pump(f);
 	assert_int_equal(f->client.bytes, 6400000);
@@ -763,7 +763,7 @@ int main(void)
 		TEST("grpc: requests that are not gRPC are refused as the specification requires",
 		     invalid_requests),
 		TEST("grpc: a malformed message ends its call only", malformed_messages),
-		TEST("grpc: a ping is answered", ping),
+		TEST("grpc: the server responds to a ping", ping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
