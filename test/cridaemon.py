@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-cridaemon.py - hawser-cri with folders of its own: for test_cri_daemon.py and test_cri_pull.py
+cridaemon.py - a hawser-cri daemon with its own directories, for tests
 
-What:  start, ask and stop the daemon. It is asked by cri-call, which shows answers a line per field,
-       or by Google's gRPC with bytes that field() and fields_of() make and read.
+What:  start, call and stop the daemon. Calls are made with cri-call, which prints one line per field
+       of the response, or with Google's gRPC and messages that field() encodes and fields_of()
+       decodes.
 """
 import os
 import pathlib
@@ -27,7 +28,7 @@ def wait_until(condition):
 
 
 class Daemon:
-    """hawser-cri with all its folders below one."""
+    """hawser-cri with all its directories below one."""
 
     def __init__(self, directory, *flags, config="", env=None, prefix=()):
         self.dir = directory
@@ -36,8 +37,8 @@ class Daemon:
         self.bin = directory / "bin"
         self.state = directory / "state"
         self.config = directory / "hawser.yaml"
-        for folder in (self.net, self.bin):
-            folder.mkdir(exist_ok=True)
+        for path in (self.net, self.bin):
+            path.mkdir(exist_ok=True)
         if not self.config.exists():
             self.config.write_text(config)
         self.command = [*prefix, DAEMON, "--config", self.config, "--root", directory / "root",
@@ -48,13 +49,13 @@ class Daemon:
         self.process = None
 
     def stand_ins(self):
-        """A folder of programs that the daemon wants to see and does not run yet."""
-        folder = self.dir / "programs"
-        folder.mkdir(exist_ok=True)
+        """A directory of programs that must exist for RuntimeReady and are not run yet."""
+        directory = self.dir / "programs"
+        directory.mkdir(exist_ok=True)
         for name in ("crun", "conmon"):
-            (folder / name).write_text("#!/bin/sh\n")
-            (folder / name).chmod(0o755)
-        return folder
+            (directory / name).write_text("#!/bin/sh\n")
+            (directory / name).chmod(0o755)
+        return directory
 
     def start(self, **more):
         with open(self.dir / "log", "ab") as log:
@@ -65,7 +66,7 @@ class Daemon:
         return self
 
     def refused(self):
-        """For one that cannot start. Returns what it says."""
+        """For a daemon that fails to start. Returns its error message."""
         done = subprocess.run(self.command, stderr=subprocess.PIPE, text=True, timeout=LONG,
                               env=self.env)
         assert done.returncode == 1
@@ -87,7 +88,7 @@ class Daemon:
         return status
 
     def call(self, method, request=b""):
-        """Exit status, and the answer's fields or the error."""
+        """Returns the exit status, and the response's fields or the error."""
         done = subprocess.run([CRI_CALL, self.socket, method, request.hex()],
                               stdout=subprocess.PIPE, text=True, timeout=2 * LONG)
         if done.returncode:
@@ -99,7 +100,7 @@ class Daemon:
                                      options=[("grpc.use_local_subchannel_pool", 1)])
 
     def network(self):
-        """NetworkReady, and why not."""
+        """Returns NetworkReady and, if it is false, its message."""
         fields = self.call("Status")[1]
         return (fields["status.conditions.1.status"] == "1",
                 fields.get("status.conditions.1.message", ""))
@@ -110,14 +111,14 @@ class Daemon:
 
 
 def field(number, data):
-    """A string or a message, in protobuf."""
+    """Encodes a field: a string or a message."""
     data = data.encode() if isinstance(data, str) else data
     assert len(data) < 128
     return bytes([number << 3 | 2, len(data)]) + data
 
 
 def fields_of(message):
-    """{number: value} of a message with varints and strings."""
+    """Decodes a message with varints and strings to {number: value}."""
     fields, at = {}, 0
 
     def varint():

@@ -2,9 +2,9 @@
 """
 test/test_cri_client.py - our client and our wire types against Debian's containerd
 
-What:  what containerd says over CRI, read with our descriptors, is compared with what is known
-       otherwise: from its own configuration, from ctr, and from the images that the test made.
-Not:   pods: they need a network and a pause image, and are a later part's.
+What:  responses of containerd over CRI, decoded with our descriptors, are compared with its
+       configuration, with the output of ctr, and with the images that the test has created.
+Not:   pods: they need a network and a pause image, and hawser-cri does not implement them yet.
 """
 import hashlib
 import io
@@ -54,7 +54,7 @@ class Containerd:
             time.sleep(0.05)
 
     def call(self, method, request=b""):
-        """Exit status, and the answer's fields."""
+        """Returns the exit status, and the response's fields or the error."""
         done = subprocess.run([CRI_CALL, self.socket, method, request.hex()],
                               stdout=subprocess.PIPE, text=True, timeout=2 * LONG)
         if done.returncode:
@@ -79,7 +79,7 @@ def containerd(tmp_path_factory):
 
 
 def string(number, text):
-    """A field of type string, or a message, in protobuf."""
+    """Encodes a field: a string or a message."""
     data = text if isinstance(text, bytes) else text.encode()
     assert len(data) < 128
     return bytes([number << 3 | 2, len(data)]) + data
@@ -90,7 +90,7 @@ def digest(data):
 
 
 def make_image(path, name, user):
-    """An OCI archive with one layer. Returns the digest of its configuration."""
+    """Creates an OCI archive with one layer. Returns the digest of its configuration."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
         tar.addfile(tarfile.TarInfo("empty"))
@@ -138,13 +138,13 @@ def test_status(containerd):
 
 def test_images(containerd, tmp_path):
     ids = {}
-    for user in ("1234", "nobody"):
+    for user in ("1234", "alice"):
         name = "docker.io/library/of-%s:1" % user
         ids[name] = make_image(tmp_path / user, name, user)
         containerd.ctr("images", "import", "--snapshotter", "native", str(tmp_path / user))
 
     def listed():
-        """The fields, and which element of images has which name: the order is any."""
+        """Returns the fields, and {name: index in images}: the order of images is undefined."""
         fields = containerd.call("ListImages")[1]
         return fields, {fields["images.%d.repo_tags.0" % i]: i for i in range(len(fields))
                         if "images.%d.repo_tags.0" % i in fields}
@@ -153,14 +153,14 @@ def test_images(containerd, tmp_path):
     for name, image_id in ids.items():
         assert fields["images.%d.id" % where[name]] == image_id
         assert int(fields["images.%d.size" % where[name]]) > 0
-    number, name = (where["docker.io/library/of-%s:1" % user] for user in ("1234", "nobody"))
+    number, name = (where["docker.io/library/of-%s:1" % user] for user in ("1234", "alice"))
     assert fields["images.%d.uid.value" % number] == "1234"
-    assert fields["images.%d.username" % name] == "nobody"
+    assert fields["images.%d.username" % name] == "alice"
     assert "images.%d.uid.value" % name not in fields
 
 
-def test_image_status(containerd):
-    """An image that is not there is no error."""
+def test_image_status_of_a_missing_image(containerd):
+    """A missing image is not an error."""
     none = string(1, string(1, "docker.io/library/none:1"))
     assert containerd.call("ImageStatus", none) == (0, {})
 

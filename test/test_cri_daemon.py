@@ -2,8 +2,8 @@
 """
 test/test_cri_daemon.py - the program hawser-cri: starting, status, reloading, stopping
 
-What:  a daemon per test, in folders of its own, asked by Google's gRPC (python3-grpcio) and by
-       cri-call, which shows answers a line per field.
+What:  one daemon per test, in its own directories, called with Google's gRPC (python3-grpcio) and
+       with cri-call.
 Not:   pulling images: test_cri_pull.py.
 """
 import concurrent.futures
@@ -27,7 +27,7 @@ from cridaemon import DAEMON, LONG, Daemon, field, fields_of, wait_until
 
 SOURCE = pathlib.Path(os.environ["HAWSER_SRC"])
 CONFLIST = '{"cniVersion": "1.0.0", "name": "%s", "plugins": [{"type": "bridge"}]}'
-TEMPLATE = """{"cniVersion": "1.0.0", "name": "made", "plugins": [{"type": "bridge",
+TEMPLATE = """{"cniVersion": "1.0.0", "name": "rendered", "plugins": [{"type": "bridge",
 "ipam": {"type": "host-local", "ranges": [{{range $i, $r := .PodCIDRRanges}}{{if $i}}, {{end}}
 [{"subnet": "{{$r}}"}]{{end}}], "routes": [{{range $i, $r := .Routes}}{{if $i}}, {{end}}
 {"dst": "{{$r}}"}{{end}}]}}]}"""
@@ -35,16 +35,16 @@ TEMPLATE = """{"cniVersion": "1.0.0", "name": "made", "plugins": [{"type": "brid
 
 @pytest.fixture
 def make(tmp_path):
-    made = []
+    daemons = []
 
     def make_one(*flags, name="one", **more):
         directory = tmp_path / name
         directory.mkdir(exist_ok=True)
-        made.append(Daemon(directory, *flags, **more))
-        return made[-1]
+        daemons.append(Daemon(directory, *flags, **more))
+        return daemons[-1]
 
     yield make_one
-    for d in made:
+    for d in daemons:
         if d.process:
             assert d.stop() == 0, d.log()
 
@@ -67,7 +67,7 @@ def test_help_and_version():
         assert "  " + flag + " " in text or "  " + flag + "\n" in text
 
 
-def test_the_manual_has_every_key():
+def test_the_manual_page_has_every_key():
     page = (SOURCE / "man/hawser-cri.8").read_text()
     keys = re.findall(r"^([a-z-]+):", run("--print-config")[1], re.M)
     assert len(keys) > 20 and re.findall(r"^\.It Cm ([a-z-]+)", page, re.M) == keys
@@ -99,7 +99,7 @@ def test_check_config(tmp_path):
     assert status == 1 and "No such file or directory" in errors
 
 
-# ---- what it says of itself ----------------------------------------------------------------
+# ---- status and information ----------------------------------------------------------------
 
 def test_version_and_configuration(make):
     d = make("--cgroup-driver", "systemd").start()
@@ -123,7 +123,7 @@ def test_status_verbose(make):
     assert "info.0.key" not in d.call("Status")[1]
 
 
-def test_the_runtime_is_not_ready_without_its_programs(make, tmp_path):
+def test_the_runtime_is_not_ready_without_crun_and_conmon(make, tmp_path):
     d = make().start()
     assert d.call("Status")[1]["status.conditions.0.status"] == "1"
     assert d.stop() == 0
@@ -134,20 +134,20 @@ def test_the_runtime_is_not_ready_without_its_programs(make, tmp_path):
     assert fields["status.conditions.0.type"] == "RuntimeReady"
     assert fields["status.conditions.0.status"] == "0"
     assert fields["status.conditions.0.reason"] == "RuntimeNotReady"
-    assert fields["status.conditions.0.message"] == "conmon is not in " + path
+    assert fields["status.conditions.0.message"] == "conmon not found in " + path
     (d.dir / "programs/crun").chmod(0o644)
-    assert d.call("Status")[1]["status.conditions.0.message"] == "crun is not in " + path
+    assert d.call("Status")[1]["status.conditions.0.message"] == "crun not found in " + path
 
 
 def test_info(make):
     d = make().start()
     with d.dial() as channel:
-        answer = fields_of(channel.unary_unary("/hawser.v1.Daemon/Info")(b"", timeout=LONG))
-    assert answer[1] == "0.1.0" and answer[3] == d.process.pid
-    assert abs(answer[2] / 1e9 - time.time()) < LONG
-    assert answer[4] == str(d.dir / "root")
-    assert answer[5] == str(d.state) and answer[6] == str(d.config)
-    assert answer[11] == 512 and answer[12] == os.uname().release
+        response = fields_of(channel.unary_unary("/hawser.v1.Daemon/Info")(b"", timeout=LONG))
+    assert response[1] == "0.1.0" and response[3] == d.process.pid
+    assert abs(response[2] / 1e9 - time.time()) < LONG
+    assert response[4] == str(d.dir / "root")
+    assert response[5] == str(d.state) and response[6] == str(d.config)
+    assert response[11] == 512 and response[12] == os.uname().release
 
 
 def methods():
@@ -157,17 +157,17 @@ def methods():
             yield service, method
 
 
-def test_calls_that_are_not_offered_are_named(make):
+def test_methods_that_are_not_implemented_are_named(make):
     d = make().start()
-    offered = {"Version", "Status", "RuntimeConfig", "UpdateRuntimeConfig"}
+    implemented = {"Version", "Status", "RuntimeConfig", "UpdateRuntimeConfig"}
     runtime = [m for s, m in methods() if s == "RuntimeService"]
     assert len(runtime) == 37
     with d.dial() as channel:
-        for method in set(runtime) - offered:
+        for method in set(runtime) - implemented:
             with pytest.raises(grpc.RpcError) as caught:
                 channel.unary_unary("/runtime.v1.RuntimeService/" + method)(b"", timeout=LONG)
             assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
-            assert caught.value.details() == "%s is not offered by hawser-cri 0.1.0" % method
+            assert caught.value.details() == "%s is not implemented by hawser-cri 0.1.0" % method
 
 
 def test_bad_requests_are_refused(make):
@@ -180,7 +180,7 @@ def test_bad_requests_are_refused(make):
             channel.unary_unary("/runtime.v1.ImageService/ImageStatus")(
                 field(1, field(1, b"\xff")), timeout=LONG)
         assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    d.logged("a call failed method=ImageStatus code=INVALID_ARGUMENT")
+    d.logged("call failed method=ImageStatus code=INVALID_ARGUMENT")
 
 
 # ---- images --------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def test_images_of_an_empty_store(make):
     assert d.call("ListImages") == (0, {})
     assert d.call("ImageStatus", busybox) == (0, {})
     assert d.call("RemoveImage", busybox) == (0, {})
-    assert d.call("ImageStatus") == (1, "INVALID_ARGUMENT the request names no image")
+    assert d.call("ImageStatus") == (1, "INVALID_ARGUMENT missing image name")
     status, fields = d.call("ImageFsInfo")
     assert status == 0 and fields["image_filesystems.0.fs_id.mountpoint"] == str(d.dir / "root")
     assert fields["image_filesystems.0.used_bytes.value"] == "0"
@@ -208,31 +208,31 @@ def test_a_newer_database_is_refused_and_left_alone(make):
         db.execute("PRAGMA user_version = 999999")
     db.close()
     before = file.read_bytes()
-    assert "root folder: " in d.refused()
+    assert "root directory: " in d.refused()
     assert file.read_bytes() == before
 
 
 # ---- the network ---------------------------------------------------------------------------
 
-def test_network_becomes_ready_and_ceases_to_be(make):
+def test_network_becomes_ready_and_not_ready_again(make):
     d = make().start()
     assert d.network() == (False, "Network plugin returns error: no net configurations found in "
                            "%s" % d.net)
     (d.net / "10-net.conflist").write_text(CONFLIST % "first")
-    d.logged("is not in")
-    assert d.network() == (False, 'Network plugin returns error: %s: plugin "bridge" is not in %s'
+    d.logged("not found in")
+    assert d.network() == (False, 'Network plugin returns error: %s: plugin "bridge" not found in %s'
                            % (d.net / "10-net.conflist", d.bin))
     d.add_plugin()
     wait_until(lambda: d.network() == (True, ""))
     (d.net / "05-broken.conflist").write_text("{")
     (d.net / "07-net.conflist").write_text(CONFLIST % "second")
-    d.logged("the network is ready network=second")
+    d.logged("network ready network=second")
     for file in d.net.iterdir():
         file.unlink()
     wait_until(lambda: not d.network()[0])
 
 
-def test_network_folder_is_moved_and_made_again(make):
+def test_network_directory_is_renamed_and_created_again(make):
     d = make().start()
     d.add_plugin()
     d.net.rename(d.dir / "away")
@@ -256,37 +256,37 @@ exit 1
 
 
 def with_status(d):
-    """A network of 1.1.0, whose plugin does as files in the daemon's folder say."""
+    """Configures a network of CNI 1.1.0 whose plugin is controlled by files in the daemon's directory."""
     (d.bin / "bridge").write_text(STATUS % {"dir": d.dir})
     (d.bin / "bridge").chmod(0o755)
-    (d.net / "10-net.conflist").write_text(CONFLIST.replace("1.0.0", "1.1.0") % "asked")
+    (d.net / "10-net.conflist").write_text(CONFLIST.replace("1.0.0", "1.1.0") % "polled")
 
 
-def test_plugins_are_asked_whether_the_network_is_ready(make):
+def test_network_readiness_follows_the_status_of_its_plugins(make):
     d = make()
     (d.dir / "away").touch()
     with_status(d)
     d.start()
     wait_until(lambda: "the controller is away" in d.network()[1])
     ready, message = d.network()
-    assert not ready and message.startswith('Network plugin returns error: %s: network "asked": ' % (
+    assert not ready and message.startswith('Network plugin returns error: %s: network "polled": ' % (
         d.net / "10-net.conflist"))
     (d.dir / "away").unlink()
     wait_until(lambda: d.network() == (True, ""))
     (d.dir / "away").touch()
     wait_until(lambda: not d.network()[0])
-    (d.net / "10-net.conflist").write_text(CONFLIST % "not asked")
+    (d.net / "10-net.conflist").write_text(CONFLIST % "not polled")
     wait_until(lambda: d.network() == (True, ""))
     assert d.stop() == 0
 
 
-def test_a_plugin_that_does_not_answer_holds_nobody_up(make):
+def test_a_plugin_that_hangs_does_not_block_the_daemon(make):
     d = make()
     (d.dir / "hang").touch()
     with_status(d)
     d.start()
     wait_until(lambda: (d.dir / "pid").exists() and (d.dir / "pid").read_text().strip())
-    assert d.network() == (False, "Network plugin returns error: its plugins have not answered to STATUS yet")
+    assert d.network() == (False, "Network plugin returns error: plugins have not answered STATUS yet")
     assert d.stop() == 0
     wait_until(lambda: not os.path.exists("/proc/" + (d.dir / "pid").read_text().strip()))
 
@@ -295,7 +295,7 @@ def cidr(text):
     return field(1, field(1, field(1, text)))
 
 
-def test_template_becomes_a_network(make):
+def test_template_is_rendered_to_a_network(make):
     d = make()
     (d.dir / "template").write_text(TEMPLATE)
     d.command += ["--cni-conf-template", d.dir / "template"]
@@ -309,7 +309,7 @@ def test_template_becomes_a_network(make):
     ipam = json.loads(file.read_text())["plugins"][0]["ipam"]
     assert ipam["ranges"] == [[{"subnet": "10.7.0.0/24"}], [{"subnet": "fd07::/64"}]]
     assert ipam["routes"] == [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]
-    # another CIDR, then a restart that finds the file gone
+    # another CIDR, then a restart after the file was deleted
     assert d.call("UpdateRuntimeConfig", cidr("10.8.0.0/24")) == (0, {})
     assert "10.8.0.0/24" in file.read_text()
     assert (d.state / "pod-cidr").read_text() == "10.8.0.0/24"
@@ -318,14 +318,14 @@ def test_template_becomes_a_network(make):
     d.start()
     wait_until(lambda: d.network()[0])
     assert "10.8.0.0/24" in file.read_text()
-    # somebody else's network comes first
+    # another network takes precedence
     (d.net / "00-other.conflist").write_text(CONFLIST % "other")
     d.logged("network=other")
     assert d.call("UpdateRuntimeConfig", cidr("10.9.0.0/24")) == (0, {})
     assert "10.8.0.0/24" in file.read_text()
 
 
-def test_template_and_cidr_that_are_wrong(make):
+def test_invalid_template_and_cidr(make):
     d = make()
     (d.dir / "template").write_text("{{.Nothing}}")
     d.command += ["--cni-conf-template", d.dir / "template"]
@@ -333,25 +333,25 @@ def test_template_and_cidr_that_are_wrong(make):
     status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0"))
     assert status == 1 and text.startswith('INVALID_ARGUMENT pod CIDR "10.7.0.0": ')
     status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0/24"))
-    assert (status, text) == (1, "INVALID_ARGUMENT network from template: %s: line 1: "
-                              "{{.Nothing}} is not known here" % (d.dir / "template"))
+    assert (status, text) == (1, "INVALID_ARGUMENT network template: %s: line 1: "
+                              "{{.Nothing}}: unknown value, or a list" % (d.dir / "template"))
     assert list(d.net.iterdir()) == []
 
 
 # ---- instances, sockets, systemd -----------------------------------------------------------
 
-def test_one_instance_per_state_folder(make):
+def test_one_instance_per_state_directory(make):
     d = make().start()
-    assert make().refused() == ("another hawser-cri runs with the state folder %s" % d.state)
+    assert make().refused() == ("another hawser-cri uses the state directory %s" % d.state)
     assert d.call("Version")[0] == 0
     other = make(name="other")
     other.command += ["--root", d.dir / "root"]
-    assert "root folder: " in other.refused()
+    assert "root directory: " in other.refused()
     make(name="two").start()
     assert d.call("Version")[0] == 0
 
 
-def test_a_socket_of_somebody_else_is_left_alone(make, tmp_path):
+def test_a_socket_of_another_process_is_left_alone(make, tmp_path):
     d = make().start()
     other = make("--metrics-address", "unix:%s" % (tmp_path / "m"), name="other")
     other.command[other.command.index("unix:" + other.socket)] = "unix:" + d.socket
@@ -360,7 +360,7 @@ def test_a_socket_of_somebody_else_is_left_alone(make, tmp_path):
     assert not (tmp_path / "m").exists()
 
 
-def test_a_killed_one_leaves_nothing_in_the_way(make):
+def test_starts_again_after_being_killed(make):
     d = make().start()
     d.process.kill()
     d.process.wait(LONG)
@@ -369,7 +369,7 @@ def test_a_killed_one_leaves_nothing_in_the_way(make):
     assert d.call("Version")[0] == 0
 
 
-def test_socket_has_its_owner(make):
+def test_socket_has_the_configured_owner(make):
     d = make("--socket-owner", "12").start()
     mode = os.stat(d.socket)
     assert stat.S_IMODE(mode.st_mode) == 0o600 and mode.st_uid == 12
@@ -379,28 +379,28 @@ def test_socket_has_its_owner(make):
 
 
 class Manager:
-    """Listens as systemd does for NOTIFY_SOCKET."""
+    """Receives notifications as systemd does on NOTIFY_SOCKET."""
 
     def __init__(self, address):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(address)
         self.socket.settimeout(LONG)
 
-    def told(self):
+    def receive(self):
         return self.socket.recv(4096).decode()
 
 
 @pytest.mark.parametrize("abstract", [False, True])
-def test_readiness_is_told(make, tmp_path, abstract):
+def test_systemd_is_notified(make, tmp_path, abstract):
     path = str(tmp_path / "notify")
     manager = Manager("\0" + path if abstract else path)
     d = make(env={"NOTIFY_SOCKET": "@" + path if abstract else path}).start()
-    assert manager.told() == "READY=1"
+    assert manager.receive() == "READY=1"
     d.signal(signal.SIGHUP)
-    assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", manager.told())
-    assert manager.told() == "READY=1"
+    assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", manager.receive())
+    assert manager.receive() == "READY=1"
     assert d.stop() == 0
-    assert manager.told() == "STOPPING=1"
+    assert manager.receive() == "STOPPING=1"
     manager.socket.close()
 
 
@@ -411,7 +411,7 @@ def test_socket_activation(make, tmp_path):
     listener.listen()
     d = make(prefix=["bash", "-c", 'exec 3<&%d; export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@"'
                      % listener.fileno(), "-"])
-    with_status(d)  # a plugin, which inherits what the daemon has
+    with_status(d)  # its plugin inherits the daemon's environment
     (d.bin / "bridge").write_text("#!/bin/sh\n[ ! -e %(dir)s/environment ] || exit 0\nenv >%(dir)s/new && mv %(dir)s/new %(dir)s/environment\n" % {"dir": d.dir})
     d.start(pass_fds=[listener.fileno()])
     assert not os.path.exists(d.socket)
@@ -424,7 +424,7 @@ def test_socket_activation(make, tmp_path):
     listener.close()
 
 
-def test_activation_with_something_else(make, tmp_path):
+def test_activation_with_invalid_descriptors(make, tmp_path):
     d = make(prefix=["bash", "-c", 'exec 3</dev/null; export LISTEN_PID=$$ LISTEN_FDS=1; '
                      'exec "$@"', "-"])
     assert "descriptor 3 of LISTEN_FDS: " in d.refused()
@@ -440,47 +440,47 @@ def test_reload(make):
     assert "served method=Version" not in d.log()
     d.config.write_text("log-level: debug\nlong-calls: 3\n")
     d.signal(signal.SIGHUP)
-    d.logged("the configuration was read again")
-    assert "a new value needs a restart key=long-calls" in d.log()
+    d.logged("configuration reloaded")
+    assert "changed key needs a restart key=long-calls" in d.log()
     d.call("Version")
     d.logged("served method=Version call=")
-    # flags still win: the listener and the folders are theirs
+    # flags still override the file: listener and directories
     assert "key=listen" not in d.log() and "key=root" not in d.log()
 
 
-def test_reload_of_a_broken_file_changes_nothing(make):
+def test_reload_of_an_invalid_file_changes_nothing(make):
     d = make(config="log-level: debug\n").start()
     d.config.write_text("log-level: error\nnonsense: 1\n")
     d.signal(signal.SIGHUP)
-    d.logged("the configuration stays as it was: %s: line 2: nonsense: unknown key" % d.config)
+    d.logged("reload failed, configuration unchanged: %s: line 2: nonsense: unknown key" % d.config)
     d.call("Version")
     d.logged("served method=Version call=")
 
 
-def test_reload_of_a_file_that_is_gone_changes_nothing(make):
+def test_reload_of_a_deleted_file_changes_nothing(make):
     d = make()
     at = d.command.index("--config")
     del d.command[at:at + 2]
-    usual = pathlib.Path("/etc/hawser/hawser.yaml")
-    usual.parent.mkdir(exist_ok=True)
-    usual.write_text("log-level: debug\n")
+    default = pathlib.Path("/etc/hawser/hawser.yaml")
+    default.parent.mkdir(exist_ok=True)
+    default.write_text("log-level: debug\n")
     d.start()
-    usual.unlink()
+    default.unlink()
     d.signal(signal.SIGHUP)
-    d.logged("the configuration stays as it was: ")
+    d.logged("reload failed, configuration unchanged: ")
     d.call("Version")
     d.logged("served method=Version call=")
 
 
-def test_log_as_json_has_the_call(make):
+def test_json_log_has_the_call_id(make):
     d = make("--log-format", "json", "--log-level", "debug")
     with open(d.dir / "log", "wb") as log:
         d.process = subprocess.Popen(d.command, stderr=log)
     d.logged('"msg":"ready"')
     d.call("ImageStatus")
-    d.logged("a call failed")
+    d.logged("call failed")
     lines = [json.loads(line) for line in d.log().splitlines()]
-    failed = [line for line in lines if line["msg"] == "a call failed"]
+    failed = [line for line in lines if line["msg"] == "call failed"]
     assert len(failed) == 1 and failed[0]["method"] == "ImageStatus"
     assert failed[0]["call"].isdigit() and failed[0]["program"] == "hawser-cri"
 
@@ -499,14 +499,14 @@ class UnixHTTP(http.client.HTTPConnection):
 
 def get(connection, path="/metrics", method="GET"):
     connection.request(method, path)
-    answer = connection.getresponse()
-    text = answer.read().decode()
+    response = connection.getresponse()
+    text = response.read().decode()
     connection.close()
-    return answer.status, answer.getheader("content-type"), text
+    return response.status, response.getheader("content-type"), text
 
 
 def values(text):
-    """{name with labels: number}, after a look at the format."""
+    """Returns {name with labels: number}; checks the format."""
     found, typed = {}, set()
     for line in text.splitlines():
         if line.startswith("#"):
@@ -535,7 +535,7 @@ def test_metrics_on_a_unix_socket(make, tmp_path):
     assert found["hawser_cri_call_seconds_bucket{" + service + 'Version",le="+Inf"}'] == 3
     assert found["hawser_images"] == 0 and found["process_threads"] >= 1
     assert found["process_resident_memory_bytes"] > 1 << 20
-    # with the connection that asked
+    # plus the connection of the request
     wait_until(lambda: len(os.listdir("/proc/%d/fd" % d.process.pid)) ==
                found["process_open_fds"] - 1)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
@@ -584,20 +584,20 @@ def get_or_none(dial):
         return None
 
 
-def test_a_port_that_is_taken(make):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        address = "127.0.0.1:%d" % taken.getsockname()[1]
+def test_a_port_that_is_in_use(make):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = "127.0.0.1:%d" % listener.getsockname()[1]
         text = make("--metrics-address", address).refused()
     assert text.startswith("metrics at %s: " % address) and "Address already in use" in text
 
 
-# ---- under load, and the end ---------------------------------------------------------------
+# ---- load and stopping ---------------------------------------------------------------------
 
 @pytest.mark.skipif(not shutil.which("h2load"), reason="nghttp2-client is not installed")
 @pytest.mark.parametrize("method", ["RuntimeService/Status", "ImageService/ListImages"])
-def test_many_calls_while_it_is_reloaded_on_threads(make, tmp_path, method):
+def test_many_calls_on_threads_during_reloads(make, tmp_path, method):
     d = make("--metrics-address", "unix:%s" % (tmp_path / "m")).start()
     d.add_plugin()
     (tmp_path / "body").write_bytes(bytes(5))
@@ -612,13 +612,13 @@ def test_many_calls_while_it_is_reloaded_on_threads(make, tmp_path, method):
         d.signal(signal.SIGHUP)
         assert get(UnixHTTP(str(tmp_path / "m")))[0] == 200
         rounds += 1
-        d.logged("the configuration was read again", rounds)
+        d.logged("configuration reloaded", rounds)
     assert "8000 succeeded, 0 failed, 0 errored, 0 timeout" in load.communicate()[0]
     assert d.call("Version")[0] == 0
 
 
-def test_clients_that_hang_do_not_delay_the_end(make):
-    d = make("--drain-timeout", "600").start()  # more than we wait
+def test_clients_that_hang_do_not_delay_stopping(make):
+    d = make("--drain-timeout", "600").start()  # longer than this test waits
     crowd = [socket.socket(socket.AF_UNIX) for _ in range(20)]
     for c in crowd:
         c.connect(d.socket)
@@ -629,7 +629,7 @@ def test_clients_that_hang_do_not_delay_the_end(make):
         c.close()
 
 
-def test_many_at_once_from_threads(make):
+def test_concurrent_calls_from_threads(make):
     d = make().start()
     with d.dial() as channel, concurrent.futures.ThreadPoolExecutor(8) as pool:
         def update(i):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/test_cri_pull.py - images through hawser-cri: pulled, listed, inspected, removed
+test/test_cri_pull.py - images through hawser-cri: pull, list, inspect, remove, verify, save
 
-How:   the registry is the one in Python of fetching.py; what it may do to hawser-fetch is in
-       test_fetch*.py, here is what a client of CRI and of hawser.v1 gets to see.
+How:   the registry is the Python server of fetching.py. This tests the responses to clients of CRI
+       and hawser.v1; how hawser-fetch handles registries is tested in test_fetch*.py.
 """
 import io
 import json
@@ -25,7 +25,7 @@ NAME = "/app:latest"
 
 
 def image_with(user="", label="x"):
-    """One whose id depends on the label."""
+    """An image whose ID depends on the label."""
     plain = Image()
     return Image(config=to_json({"os": "linux", "architecture": ARCHITECTURE,
                                  "config": {"User": user, "Labels": {"l": label}},
@@ -57,7 +57,7 @@ def pull(d, name, more=b""):
 
 
 def images(d):
-    """{id: fields} of all that are listed."""
+    """Returns {id: fields} of all listed images."""
     fields = d.call("ListImages")[1]
     found = {}
     for key, value in fields.items():
@@ -67,10 +67,10 @@ def images(d):
 
 
 def leftovers(d):
-    return [f for folder in ("tmp", "gone") for f in (d.dir / "root" / folder).iterdir()]
+    return [f for name in ("tmp", "gone") for f in (d.dir / "root" / name).iterdir()]
 
 
-def test_an_image_is_pulled_seen_and_removed(daemon, server):
+def test_an_image_is_pulled_listed_and_removed(daemon, server):
     image = image_with("1002")
     server.add(image)
     image_id = digest(image.config)
@@ -81,9 +81,9 @@ def test_an_image_is_pulled_seen_and_removed(daemon, server):
     assert listed["id"] == image_id and int(listed["size"]) > 0
     assert listed["repo_tags.0"] == name and listed["repo_digests.0"] == by_digest
     assert listed["uid.value"] == "1002" and "username" not in listed
-    answers = [daemon.call("ImageStatus", spec(n)) for n in
+    responses = [daemon.call("ImageStatus", spec(n)) for n in
                (name, server.host + "/app", by_digest, image_id, image_id[7:], image_id[7:20])]
-    assert answers == [answers[0]] * 6 and answers[0][1]["image.id"] == image_id
+    assert responses == [responses[0]] * 6 and responses[0][1]["image.id"] == image_id
     assert daemon.call("ListImages", field(1, spec(name)))[1]["images.0.id"] == image_id
     assert daemon.call("ListImages", field(1, spec("other.example/x"))) == (0, {})
     verbose = daemon.call("ImageStatus", spec(name) + b"\x10\x01")[1]
@@ -112,7 +112,7 @@ def test_images_survive_a_restart(daemon, server):
     assert images(daemon) == before
 
 
-def test_one_image_of_two_names(daemon, server):
+def test_one_image_with_two_names(daemon, server):
     image = image_with()
     server.add(image)
     server.add(image, "other")
@@ -125,7 +125,7 @@ def test_one_image_of_two_names(daemon, server):
     assert images(daemon) == {}
 
 
-def test_an_image_by_its_digest_has_no_tag(daemon, server):
+def test_an_image_pulled_by_digest_has_no_tag(daemon, server):
     image = image_with()
     server.add(image)
     index = index_of((image, {"os": "linux", "architecture": ARCHITECTURE}))
@@ -137,7 +137,7 @@ def test_an_image_by_its_digest_has_no_tag(daemon, server):
     assert not [k for k in listed if k.startswith("repo_tags") or k == "repo_digests.1"]
 
 
-def test_one_image_of_two_registries_and_a_mirror(daemon, server):
+def test_one_image_from_two_registries_and_a_mirror(daemon, server):
     image = image_with()
     server.add(image)
     other = Server()
@@ -167,15 +167,15 @@ def test_concurrent_removals_all_succeed(daemon, server):
 
 
 def test_images_are_streamed(daemon, server):
-    made = [image_with(label=str(i)) for i in range(5)]
-    for i, image in enumerate(made):
+    pulled = [image_with(label=str(i)) for i in range(5)]
+    for i, image in enumerate(pulled):
         server.add(image, "t%d" % i)
         assert pull(daemon, "%s/app:t%d" % (server.host, i))[0] == 0
     with daemon.dial() as channel:
         stream = channel.unary_stream("/runtime.v1.ImageService/StreamImages")
         whole = channel.unary_unary("/runtime.v1.ImageService/ListImages")(b"", timeout=LONG)
         assert b"".join(stream(b"", timeout=LONG)) == whole
-    assert set(images(daemon)) == {digest(i.config) for i in made}
+    assert set(images(daemon)) == {digest(i.config) for i in pulled}
 
 
 def test_pinned_images(daemon, server):
@@ -185,25 +185,25 @@ def test_pinned_images(daemon, server):
     assert listed["pinned"] == "0"
     daemon.config.write_text("pinned-images: [\"%s/app\"]\n" % server.host)
     daemon.signal(signal.SIGHUP)
-    daemon.logged("the configuration was read again")
+    daemon.logged("configuration reloaded")
     (listed,) = images(daemon).values()
     assert listed["pinned"] == "1"
 
 
-def test_an_image_that_is_not_there(daemon, server):
+def test_a_missing_image(daemon, server):
     status, text = pull(daemon, server.host + "/app:missing")
     assert status == 1 and text.startswith("NOT_FOUND ")
     assert server.host + "/app:missing" in text
     assert images(daemon) == {} and leftovers(daemon) == []
 
 
-def test_names_that_are_none(daemon):
-    assert pull(daemon, "") == (1, "INVALID_ARGUMENT the request names no image")
+def test_invalid_names(daemon):
+    assert pull(daemon, "") == (1, "INVALID_ARGUMENT missing image name")
     status, text = pull(daemon, "a//b")
     assert status == 1 and text.startswith('INVALID_ARGUMENT pull image "a//b": ')
 
 
-def test_a_registry_that_is_down(daemon, server):
+def test_an_unreachable_registry(daemon, server):
     host = server.host
     server.close()
     status, text = pull(daemon, host + NAME)
@@ -213,7 +213,7 @@ def test_a_registry_that_is_down(daemon, server):
 
 
 def guard(server, wanted):
-    """Whoever does not say this is refused."""
+    """Requests without this Authorization header are refused."""
     def before(handler):
         if handler.headers.get("Authorization") == wanted:
             return False
@@ -237,80 +237,80 @@ def test_credentials_of_the_request(daemon, server):
     assert status == 1
     assert pull(daemon, name, auth(server_address="http://" + server.host, **given))[0] == 0
     assert pull(daemon, name, auth(auth=basic("user", "secret word")[6:]))[0] == 0
-    # who has the image is not who may have it
+    # the image is in the store, but these credentials may not pull it
     assert pull(daemon, name, auth(username="user", password="wrong"))[0] == 1
     assert "secret word" not in daemon.log()
 
 
-def test_progress(daemon, server):
+def test_pull_progress(daemon, server):
     image = image_with()
     server.add(image)
     with daemon.dial() as channel:
         stream = channel.unary_stream("/hawser.v1.Images/Pull")
-        said = list(stream(field(1, server.host + NAME), timeout=LONG))
+        messages = list(stream(field(1, server.host + NAME), timeout=LONG))
         again = list(stream(field(1, server.host + NAME), timeout=LONG))
         with pytest.raises(grpc.RpcError) as caught:
             list(stream(field(1, server.host + NAME) + field(3, "nonsense"), timeout=LONG))
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    end = fields_of(said[-1])
+    end = fields_of(messages[-1])
     assert end == {2: digest(image.config), 3: server.host + "/app@" + digest(image.manifest)}
     assert fields_of(again[-1]) == end
     blobs = [digest(p).encode() for p in image.packed]
-    assert all(any(b in message for message in said[:-1]) for b in blobs)
+    assert all(any(b in message for message in messages[:-1]) for b in blobs)
 
 
 def hang(server):
-    """Blobs of layers do not come. Returns an event: somebody waits; another: they may come."""
-    asked, go = threading.Event(), threading.Event()
+    """Blocks blobs of layers. Returns two events: a blob was requested; blobs are unblocked."""
+    requested, unblock = threading.Event(), threading.Event()
 
     def before(handler):
         if "/blobs/" in handler.path and len(server.asked("/blobs/")) > 1:
-            asked.set()
-            go.wait(LONG)
+            requested.set()
+            unblock.wait(LONG)
         return False
     server.before = before
-    return asked, go
+    return requested, unblock
 
 
-def test_a_client_that_hangs_up_ends_the_pull(daemon, server):
+def test_cancelling_the_call_ends_the_pull(daemon, server):
     server.add(image_with())
-    asked, go = hang(server)
+    requested, unblock = hang(server)
     with daemon.dial() as channel:
         call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
             spec(server.host + NAME), timeout=LONG)
-        assert asked.wait(LONG)
+        assert requested.wait(LONG)
         call.cancel()
         wait_until(lambda: leftovers(daemon) == [])
-    go.set()
+    unblock.set()
     assert images(daemon) == {}
-    daemon.logged("a call failed method=PullImage code=CANCELLED")
+    daemon.logged("call failed method=PullImage code=CANCELLED")
     server.before = lambda handler: False
     assert pull(daemon, server.host + NAME)[0] == 0
 
 
 def test_a_deadline_ends_the_pull(daemon, server):
     server.add(image_with())
-    asked, go = hang(server)
+    requested, unblock = hang(server)
     with daemon.dial() as channel:
         with pytest.raises(grpc.RpcError) as caught:
             channel.unary_unary("/runtime.v1.ImageService/PullImage")(
                 spec(server.host + NAME), timeout=2)
-    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED and asked.is_set()
-    go.set()
+    assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED and requested.is_set()
+    unblock.set()
     wait_until(lambda: leftovers(daemon) == [])
 
 
-def test_the_daemon_stops_in_the_middle_of_a_pull(daemon, server):
+def test_the_daemon_stops_during_a_pull(daemon, server):
     server.add(image_with())
-    asked, go = hang(server)
+    requested, unblock = hang(server)
     with daemon.dial() as channel:
         call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
             spec(server.host + NAME), timeout=LONG)
-        assert asked.wait(LONG)
+        assert requested.wait(LONG)
         pid = daemon.process.pid
         assert daemon.stop() == 0
         assert call.exception(LONG) is not None
-    go.set()
+    unblock.set()
     assert not [p for p in os.listdir("/proc") if p.isdigit() and parent_of(p) == pid]
     server.before = lambda handler: False
     daemon.start()
@@ -318,11 +318,11 @@ def test_the_daemon_stops_in_the_middle_of_a_pull(daemon, server):
     assert pull(daemon, server.host + NAME)[0] == 0
 
 
-def test_killed_in_the_middle_of_a_pull_the_daemon_has_what_was_complete(daemon, server):
+def test_complete_layers_survive_a_daemon_killed_during_a_pull(daemon, server):
     image = image_with()
     server.add(image)
-    go = threading.Event()
-    server.before = lambda h: h.path.endswith(digest(image.packed[1])) and not go.wait(LONG)
+    unblock = threading.Event()
+    server.before = lambda h: h.path.endswith(digest(image.packed[1])) and not unblock.wait(LONG)
     with daemon.dial() as channel:
         call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
             spec(server.host + NAME), timeout=LONG)
@@ -330,7 +330,7 @@ def test_killed_in_the_middle_of_a_pull_the_daemon_has_what_was_complete(daemon,
         daemon.process.kill()
         daemon.process.wait(LONG)
         assert call.exception(LONG) is not None
-    go.set()
+    unblock.set()
     daemon.start()
     wait_until(lambda: leftovers(daemon) == [])
     assert images(daemon) == {}
@@ -338,15 +338,15 @@ def test_killed_in_the_middle_of_a_pull_the_daemon_has_what_was_complete(daemon,
     assert [len(server.asked(digest(p))) for p in image.packed] == [1, 2]
 
 
-def test_a_silent_registry_is_given_up_after_the_pull_timeout(daemon, server):
+def test_a_pull_from_a_silent_registry_fails_after_the_pull_timeout(daemon, server):
     server.add(image_with())
-    go = threading.Event()
-    server.before = lambda h: "/manifests/" in h.path and not go.wait(LONG)
+    unblock = threading.Event()
+    server.before = lambda h: "/manifests/" in h.path and not unblock.wait(LONG)
     assert daemon.stop() == 0
     daemon.command += ["--pull-timeout", "1"]
     daemon.start()
     status, text = pull(daemon, server.host + NAME)
-    go.set()
+    unblock.set()
     assert status == 1 and text.startswith("DEADLINE_EXCEEDED pull ") and server.host in text
 
 
@@ -358,40 +358,40 @@ def parent_of(pid):
         return None
 
 
-def test_a_pull_that_ends_in_time_is_answered(daemon, server):
+def test_a_pull_that_ends_while_draining_succeeds(daemon, server):
     image = image_with()
     server.add(image)
-    asked, go = hang(server)
+    requested, unblock = hang(server)
     assert daemon.stop() == 0
     daemon.command += ["--drain-timeout", str(LONG)]
     daemon.start()
     with daemon.dial() as channel:
         call = channel.unary_unary("/runtime.v1.ImageService/PullImage").future(
             spec(server.host + NAME), timeout=LONG)
-        assert asked.wait(LONG)
+        assert requested.wait(LONG)
         daemon.process.terminate()
         daemon.logged("stopping signal=", 2)
-        go.set()
+        unblock.set()
         assert fields_of(call.result(LONG)) == {1: digest(image.config)}
     assert daemon.process.wait(LONG) == 0
     daemon.process = None
 
 
 def test_many_pulls_on_threads(daemon, server):
-    made = [image_with(label=str(i)) for i in range(4)]
-    for i, image in enumerate(made):
+    pulled = [image_with(label=str(i)) for i in range(4)]
+    for i, image in enumerate(pulled):
         server.add(image, "t%d" % i)
     with daemon.dial() as channel:
         method = channel.unary_unary("/runtime.v1.ImageService/PullImage")
         calls = [(i % 4, method.future(spec("%s/app:t%d" % (server.host, i % 4)), timeout=LONG))
                  for i in range(40)]
         for i, call in calls:
-            assert fields_of(call.result(LONG)) == {1: digest(made[i].config)}
-    assert set(images(daemon)) == {digest(i.config) for i in made}
+            assert fields_of(call.result(LONG)) == {1: digest(pulled[i].config)}
+    assert set(images(daemon)) == {digest(i.config) for i in pulled}
     assert len(list((daemon.dir / "root/layers").iterdir())) == 2
 
 
-def test_an_image_has_more_layers_than_descriptors_are_allowed_at_start(tmp_path, server):
+def test_an_image_with_more_layers_than_the_initial_descriptor_limit(tmp_path, server):
     image = Image([member("f%d" % i) + END for i in range(150)])
     server.add(image)
     d = Daemon(tmp_path, "--plain-http", server.host, "--disk-reserve", "0",
@@ -400,15 +400,15 @@ def test_an_image_has_more_layers_than_descriptors_are_allowed_at_start(tmp_path
     assert d.stop() == 0
 
 
-# ---- verifying -----------------------------------------------------------------------------
+# ---- verify --------------------------------------------------------------------------------
 
 def verify(d, *names, repair=False):
-    """[(diff id, state, damaged)] as it is told."""
+    """Returns [(diff ID, state, damaged)] in the order of the responses."""
     request = b"".join(field(1, n) for n in names) + (b"\x10\x01" if repair else b"")
     with d.dial() as channel:
         stream = channel.unary_stream("/hawser.v1.Images/Verify")
-        said = [fields_of(m) for m in stream(request, timeout=LONG)]
-    return [(m.get(2, ""), m.get(3, 0), m.get(6, "")) for m in said]
+        messages = [fields_of(m) for m in stream(request, timeout=LONG)]
+    return [(m.get(2, ""), m.get(3, 0), m.get(6, "")) for m in messages]
 
 
 GOOD, DAMAGED, REPAIRED, NOT_CHECKED = range(4)
@@ -439,7 +439,7 @@ def test_damage_is_found_and_repaired(daemon, server):
     assert verify(daemon) == good and leftovers(daemon) == []
 
 
-def test_damage_of_an_image_for_another_machine_is_repaired(daemon, server):
+def test_damage_of_an_image_for_another_platform_is_repaired(daemon, server):
     other = Image(architecture="s390x")
     for image in other, image_with():
         server.add(image)
@@ -467,7 +467,7 @@ def test_damage_that_cannot_be_repaired(daemon, server):
     with pytest.raises(grpc.RpcError) as caught:
         verify(daemon, repair=True)
     assert server.host in caught.value.details()
-    # nothing is given up for that
+    # nothing is removed
     assert images(daemon) == before and file_of(daemon, "etc/name").read_bytes() == b"two"
     assert daemon.call("ImageStatus", spec(server.host + NAME))[1]["image.id"] == digest(image.config)
     assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED, GOOD]
@@ -477,13 +477,13 @@ def test_damage_that_cannot_be_repaired(daemon, server):
     assert images(daemon) == before and leftovers(daemon) == []
 
 
-def test_a_layer_that_was_lost_is_fetched_again(daemon, server):
+def test_a_missing_layer_is_fetched_again(daemon, server):
     server.add(image_with())
     assert pull(daemon, server.host + NAME)[0] == 0
     assert daemon.stop() == 0
     shutil.rmtree(file_of(daemon, "etc/name").parents[2])
     daemon.start()
-    # it is no longer said to be there
+    # the image is incomplete, so it is not reported
     assert daemon.call("ImageStatus", spec(server.host + NAME)) == (0, {})
     assert [m[1] for m in verify(daemon, server.host + NAME)] == [DAMAGED]
     assert [m[1] for m in verify(daemon, server.host + NAME, repair=True)] == [REPAIRED] * 2
@@ -499,26 +499,26 @@ def test_a_damaged_recipe_is_found(daemon, server):
     assert [m[1] for m in found] == [DAMAGED, GOOD] and found[0][2].startswith("the recipe: ")
 
 
-def test_what_cannot_be_checked_is_not_said_to_be_good(daemon, server):
+def test_a_layer_that_cannot_be_checked_is_reported_as_such(daemon, server):
     image = Image([member("a", data=b"1") + member("a", data=b"2") + END, member("b", data=b"b") + END])
     server.add(image)
     assert pull(daemon, server.host + NAME)[0] == 0
-    told = [(image.diff_ids[0], NOT_CHECKED, ""), (image.diff_ids[1], GOOD, "")]
-    assert verify(daemon) == told and verify(daemon, repair=True) == told
+    expected = [(image.diff_ids[0], NOT_CHECKED, ""), (image.diff_ids[1], GOOD, "")]
+    assert verify(daemon) == expected and verify(daemon, repair=True) == expected
 
 
-def test_verify_of_nothing(daemon):
+def test_verify_without_images(daemon):
     assert verify(daemon) == []
     with pytest.raises(grpc.RpcError) as caught:
         verify(daemon, "missing")
     assert caught.value.code() == grpc.StatusCode.NOT_FOUND
-    assert caught.value.details() == 'there is no image "missing"'
+    assert caught.value.details() == 'image "missing" not found'
 
 
-# ---- saving --------------------------------------------------------------------------------
+# ---- save ----------------------------------------------------------------------------------
 
 def save(d, *names):
-    """The archive, as bytes."""
+    """Returns the archive."""
     with d.dial() as channel:
         stream = channel.unary_stream("/hawser.v1.Images/Save")
         pieces = list(stream(b"".join(field(1, n) for n in names), timeout=LONG))
@@ -526,7 +526,7 @@ def save(d, *names):
 
 
 def data_of(message):
-    """Of a message whose one field is bytes with number 1."""
+    """The content of a message that has only a bytes field with number 1."""
     assert message[0] == 1 << 3 | 2
     at = 1
     while message[at] >= 0x80:
@@ -564,7 +564,7 @@ def test_images_are_saved(daemon, server):
 
 @pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")
 @pytest.mark.parametrize("kind", ["oci-archive", "docker-archive"])
-def test_skopeo_takes_what_is_saved(daemon, server, tmp_path, kind):
+def test_skopeo_reads_a_saved_archive(daemon, server, tmp_path, kind):
     image = image_with()
     server.add(image)
     assert pull(daemon, server.host + NAME)[0] == 0
@@ -577,22 +577,22 @@ def test_skopeo_takes_what_is_saved(daemon, server, tmp_path, kind):
     assert [m["digest"] for m in manifest["layers"]] == image.diff_ids
 
 
-def test_what_cannot_be_saved(daemon, server):
+def test_save_errors(daemon, server):
     server.add(image_with())
     assert pull(daemon, server.host + NAME)[0] == 0
     file_of(daemon, "etc/name").write_bytes(b"two")
     for names, code, text in (
-            ([], grpc.StatusCode.INVALID_ARGUMENT, "the request names no image"),
-            (["missing"], grpc.StatusCode.NOT_FOUND, 'there is no image "missing"'),
+            ([], grpc.StatusCode.INVALID_ARGUMENT, "missing image name"),
+            (["missing"], grpc.StatusCode.NOT_FOUND, 'image "missing" not found'),
             ([server.host + NAME], grpc.StatusCode.DATA_LOSS, "etc/name")):
         with pytest.raises(grpc.RpcError) as caught:
             save(daemon, *names)
         assert caught.value.code() == code and text in caught.value.details()
-    # an image whose members take each other's place
+    # a layer with duplicate members cannot be rebuilt from its files
     twice = Image([member("a", data=b"1") + member("a", data=b"2") + END])
     server.add(twice, "twice")
     assert pull(daemon, server.host + "/app:twice")[0] == 0
-    (blob,) = (daemon.dir / "root/layers").glob("*/blob")  # kept for that
+    (blob,) = (daemon.dir / "root/layers").glob("*/blob")  # stored because of that
     assert blob.read_bytes() in save(daemon, server.host + "/app:twice")
     blob.unlink()
     with pytest.raises(grpc.RpcError) as caught:
@@ -601,7 +601,7 @@ def test_what_cannot_be_saved(daemon, server):
     assert "read the blob that was kept: No such file" in caught.value.details()
 
 
-def test_a_client_that_hangs_up_ends_the_saving(daemon, server):
+def test_cancelling_the_call_ends_the_save(daemon, server):
     image = Image([member("large", data=os.urandom(64 << 20)) + END], packed=lambda data: data,
                   media="layer.v1.tar")
     server.add(image)
@@ -611,6 +611,6 @@ def test_a_client_that_hangs_up_ends_the_saving(daemon, server):
             field(1, server.host + NAME), timeout=LONG)
         next(stream)
         stream.cancel()
-    daemon.logged("a call failed method=Save code=CANCELLED")
+    daemon.logged("call failed method=Save code=CANCELLED")
     assert daemon.call("RemoveImage", spec(server.host + NAME)) == (0, {})
     assert leftovers(daemon) == []

@@ -152,7 +152,7 @@ def test_what_has_a_tag_alone_is_not_repaired(daemon):
     damaged.write_bytes(b"two")
     before = layers(daemon)
     status, _, errors = daemon.run("image", "verify", "--repair", NAME)
-    assert (status, errors) == (1, "hawser: image %s has no name with a digest to pull it by\n" % digest(image.config))
+    assert (status, errors) == (1, "hawser: image %s: cannot repair: no repository digest is known\n" % digest(image.config))
     assert layers(daemon) == before
     assert json.loads(daemon.run("images", "--json")[1])["images"][0]["id"] == digest(image.config)
 
@@ -408,7 +408,7 @@ def test_a_client_that_hangs_up(daemon):
     with daemon.dial() as channel:
         call = channel.stream_unary("/hawser.v1.Images/Load").future(pieces(), timeout=LONG)
         wait_until(call.done)
-    daemon.logged("a call failed method=Load code=CANCELLED")
+    daemon.logged("call failed method=Load code=CANCELLED")
     wait_until(lambda: not archives())
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Needs: no root
 """
-test/test_rpc.py - src/rpc and Google's gRPC (python3-grpcio), each as the other's client
+test/test_rpc.py - src/rpc against Google's gRPC (python3-grpcio), as server and as client
 
-What:  the sample service is served by ours and called by theirs, then served by theirs and called
-       by ours; then a client that sends broken frames, for a bounded time.
-How:   messages are plain bytes on both sides, so no protobuf is involved. Ours are the programs
-       of test/rpc. Under a sanitizer a report makes the server's exit status say so.
+What:  our server is called by grpcio, then our client calls a grpcio server; then clients that send
+       malformed or excessive frames to our server.
+How:   messages are plain bytes on both sides, so no protobuf is involved. Our side are the programs
+       of test/rpc. Under a sanitizer a report changes the server's exit status.
 """
 import concurrent.futures
 import os
@@ -30,7 +30,7 @@ LONG = 60  # s: reached only when something is broken
 FUZZ_SECONDS = 3
 
 
-# ---- ours serves, theirs calls -------------------------------------------------------------
+# ---- our server, grpcio clients ------------------------------------------------------------
 
 class Server:
     def __init__(self, path, *arguments, prefix=()):
@@ -40,7 +40,7 @@ class Server:
         assert self.process.stdout.readline() == "ready\n"
 
     def stop(self):
-        """Drain it. Returns its exit status."""
+        """Drains the server. Returns its exit status."""
         self.process.terminate()
         status = self.process.wait(LONG)
         self.process.stdout.close()
@@ -113,7 +113,7 @@ def test_grpcio_client_large_messages(channel):
     assert unary(channel, "Echo", large) == large
     code, text = error_of(unary, channel, "Echo", large + b"x")
     assert code == grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert text == "a message of 16777217 bytes is longer than the limit of 16777216"
+    assert text == "message too large: 16777217 bytes, limit 16777216"
     assert unary(channel, "Echo", b"after") == b"after"
 
 
@@ -129,7 +129,7 @@ def test_grpcio_client_streams(channel):
 
 
 def test_grpcio_client_compression_is_refused(server):
-    """As compression.md says: UNIMPLEMENTED, and what would be accepted."""
+    """As compression.md requires: UNIMPLEMENTED, and the encodings that are supported."""
     with dial(server) as c:
         code, text = error_of(unary, c, "Echo", b"x" * 10000,
                               compression=grpc.Compression.Gzip)
@@ -154,7 +154,7 @@ def test_grpcio_client_cancels(channel, server):
 
 
 def test_grpcio_client_threads_many_calls(channel):
-    """100 of them asleep on the one connection, 2000 short ones meanwhile."""
+    """100 sleeping calls and 2000 short ones on the same connection."""
     asleep = [channel.unary_unary(SERVICE + "Sleep").future(b"2000000", timeout=LONG)
               for _ in range(100)]
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
@@ -164,7 +164,7 @@ def test_grpcio_client_threads_many_calls(channel):
         call.cancel()
 
 
-def test_grpcio_client_threads_at_the_cap(tmp_path):
+def test_grpcio_client_threads_at_the_limit(tmp_path):
     s = Server(str(tmp_path / "capped"), "3")
     with dial(s) as c:
         endless = [c.unary_stream(SERVICE + "Count")(b"1000000000 1000", timeout=LONG)
@@ -187,7 +187,7 @@ def error_or_none(channel):
 
 
 def test_grpcio_client_keepalive_pings(server):
-    """Pings all the time, as a nervous client would send them."""
+    """Frequent pings do not end the connection."""
     options = {"grpc.keepalive_time_ms": 20, "grpc.keepalive_timeout_ms": 1000 * LONG,
                "grpc.http2.max_pings_without_data": 0,
                "grpc.keepalive_permit_without_calls": 1}
@@ -204,7 +204,7 @@ def test_grpcio_client_survives_a_drain(server, channel):
 
 
 def test_a_server_without_descriptors_recovers(tmp_path):
-    """What cannot be accepted waits, without the server running in circles, and then is."""
+    """Connections that cannot be accepted wait, without a busy loop in the server."""
     s = Server(str(tmp_path / "poor"), prefix=["prlimit", "--nofile=20"])
     crowd = [socket.socket(socket.AF_UNIX) for _ in range(40)]
     for c in crowd:
@@ -238,10 +238,10 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
-# ---- theirs serves, ours calls -------------------------------------------------------------
+# ---- grpcio server, our client -------------------------------------------------------------
 
 class Sample(grpc.GenericRpcHandler):
-    """The sample service once more, by other hands."""
+    """The sample service, implemented with grpcio."""
 
     def service(self, details):
         kinds = {"Echo": grpc.unary_unary_rpc_method_handler(self.echo),
@@ -312,22 +312,22 @@ def test_grpcio_server_streams(their_server):
     assert call(their_server, "Count", "40 200000") == (0, "@200000\n" * 40)
     assert call(their_server, "Sum", *["@100000"] * 100) == (0, "100 10000000\n")
     status, text = call(their_server, "Count", "2 17000000")
-    assert status == 1 and text.startswith("RESOURCE_EXHAUSTED a message of 17000000 bytes")
+    assert status == 1 and text.startswith("RESOURCE_EXHAUSTED message too large: 17000000 bytes")
 
 
-def test_grpcio_server_is_told_the_deadline(their_server):
+def test_grpcio_server_receives_the_deadline(their_server):
     status, text = call(their_server, "Left", "", ms=1000000)
     assert status == 0 and 1000 - LONG < int(text) <= 1000
-    status, text = call(their_server, "Sleep", "", ms=200)  # whoever notices it first says so
+    status, text = call(their_server, "Sleep", "", ms=200)  # client or server, whichever notices it first
     assert (status, text.lower()) == (1, "deadline_exceeded deadline exceeded\n")
 
 
-def test_nobody_serves(tmp_path):
-    status, text = call(str(tmp_path / "nobody"), "Echo", "x")
+def test_missing_socket(tmp_path):
+    status, text = call(str(tmp_path / "missing"), "Echo", "x")
     assert status == 1 and text.startswith("INTERNAL connect to ")
 
 
-# ---- broken frames -------------------------------------------------------------------------
+# ---- malformed and excessive frames --------------------------------------------------------
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -348,7 +348,7 @@ def request_headers(method):
 
 
 def conversation(r):
-    """What a client might say: calls, and frames that disturb them."""
+    """Frames of a client: calls, and frames that interfere with them."""
     out = [frame(4, 0, 0, b"")]
     for i in range(r.randint(1, 8)):
         stream = 2 * i + 1
@@ -380,7 +380,7 @@ def damaged(r, data):
     return bytes(data)
 
 
-def say(path, data, r):
+def send_frames(path, data, r):
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(0.02)
         try:
@@ -389,11 +389,11 @@ def say(path, data, r):
             if r.random() < 0.5:
                 s.recv(1 << 16)
         except OSError:
-            pass  # closed on us, as it should be
+            pass  # the server may close the connection
 
 
-def test_broken_frames_do_no_harm_to_other_threads(server, channel):
-    """A seed that fails is in the assertion's message; the server must be as before."""
+def test_malformed_frames_do_not_harm_other_threads(server, channel):
+    """The server keeps working. The assertion message has the seed that failed."""
     unary(channel, "Echo", b"x")
     descriptors = server.descriptors()
     end = time.monotonic() + FUZZ_SECONDS
@@ -401,7 +401,7 @@ def test_broken_frames_do_no_harm_to_other_threads(server, channel):
     while time.monotonic() < end:
         seed += 1
         r = random.Random(seed)
-        say(server.path, damaged(r, conversation(r)), r)
+        send_frames(server.path, damaged(r, conversation(r)), r)
         assert server.process.poll() is None, "seed %d killed the server" % seed
         if seed % 50 == 0:
             assert unary(channel, "Echo", b"alive") == b"alive", seed
@@ -410,7 +410,7 @@ def test_broken_frames_do_no_harm_to_other_threads(server, channel):
     assert seed > 20
 
 
-def test_reset_flood_ends_the_connection(server, channel):
+def test_reset_flood_closes_the_connection(server, channel):
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(LONG)
         s.connect(server.path)
@@ -426,8 +426,8 @@ def test_reset_flood_ends_the_connection(server, channel):
     assert unary(channel, "Echo", b"x") == b"x"
 
 
-def test_who_does_not_read_is_not_read_from(server, channel):
-    """Refusals of calls pile up for such a peer, so it has to wait at some time."""
+def test_server_stops_reading_from_a_client_that_does_not_read(server, channel):
+    """Responses to refused calls accumulate for such a client, so the server stops reading."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(2)
         s.connect(server.path)
@@ -449,8 +449,8 @@ def headers_of(s, n):
     return flags
 
 
-def test_answers_that_nobody_takes_are_bounded(server, channel):
-    """The window of each call is shut: answers stay with the server, up to its limit."""
+def test_unread_responses_are_bounded(server, channel):
+    """The window of each call is closed: the server buffers responses up to its limit."""
     message = bytes(1) + struct.pack(">I", 1 << 20) + bytes(1 << 20)
     parts = [message[at:at + 16384] for at in range(0, len(message), 16384)]
     with socket.socket(socket.AF_UNIX) as s:

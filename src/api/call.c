@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/call.c - calls with messages instead of bytes
+ * api/call.c - gRPC calls with protobuf-c messages
  */
 #include "api/call.h"
 
@@ -8,50 +8,37 @@
 
 #include "base/str.h"
 
-static char *path_of(const ProtobufCServiceDescriptor *service, const char *method)
+static char *method_path(const ProtobufCServiceDescriptor *service, const char *method)
 {
 	return str_printf("/%s/%s", service->name, method);
 }
 
-/**
- * api_call() - ask, and wait for the answer
- * @client:     the client
- * @service:    the generated descriptor
- * @method:     a name in it
- * @request:    of the method's type
- * @deadline:   TIME_NEVER: none
- * @ret_answer: of the method's type
- * @e:          the error
- */
 int api_call(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
 	     const char *method, const ProtobufCMessage *request, int64_t deadline,
-	     ProtobufCMessage **ret_answer, struct hw_err *e)
+	     ProtobufCMessage **ret_response, struct hw_err *e)
 {
 	const ProtobufCMethodDescriptor *m =
 		protobuf_c_service_descriptor_get_method_by_name(service, method);
-	autofree char *path = path_of(service, method);
-	AUTO(buf_done) struct buf answer = { 0 };
+	autofree char *path = method_path(service, method);
+	AUTO(buf_done) struct buf response = { 0 };
 	struct buf bytes;
 	int r;
 
 	assert(m && m->input == request->descriptor);
 	message_encode(request, &bytes);
-	r = rpc_client_call(client, path, &bytes, deadline, &answer, e);
+	r = rpc_client_call(client, path, &bytes, deadline, &response, e);
 	if (r < 0)
 		return r;
-	if (message_decode(m->output, &answer, MESSAGE_ANSWER_MAX, ret_answer, e) < 0)
-		return err_ctx(e, "answer to %s", method);
+	if (message_decode(m->output, &response, MESSAGE_RESPONSE_MAX, ret_response, e) < 0)
+		return err_ctx(e, "response of %s", method);
 	return 0;
 }
 
-/**
- * api_stream_open() - begin a call that streams
- */
 int api_stream_open(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
 		    const char *method, const ProtobufCMessage *request, int64_t deadline,
 		    struct rpc_stream **ret_stream, struct hw_err *e)
 {
-	autofree char *path = path_of(service, method);
+	autofree char *path = method_path(service, method);
 	struct buf bytes = { 0 };
 
 	assert(protobuf_c_service_descriptor_get_method_by_name(service, method));
@@ -76,7 +63,7 @@ int api_stream_receive(struct rpc_stream *stream, const ProtobufCMessageDescript
 
 	if (r != 1)
 		return r;
-	r = message_decode(type, &bytes, MESSAGE_ANSWER_MAX, ret_message, e);
+	r = message_decode(type, &bytes, MESSAGE_RESPONSE_MAX, ret_message, e);
 	return r < 0 ? r : 1;
 }
 

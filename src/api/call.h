@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/call.h - calls with messages instead of bytes
+ * api/call.h - gRPC calls with protobuf-c messages
  *
- * What:  both sides of rpc/ for protobuf-c's messages. A method is named by its
- *        service's descriptor and its name, which have its path and its types.
- * Rules: messages that come out belong to the caller: message_free(), or
- *        AUTO(api_free) on a variable of the generated type.
+ * What:  rpc/client and rpc/call with messages instead of bytes. A method is given by
+ *        the descriptor of its service and its name; these have its path and types.
+ * Rules: the caller frees returned messages with message_free(), or declares variables
+ *        of the generated type with AUTO(api_free).
  *
  *	AUTO(api_free) Runtime__V1__VersionResponse *version = NULL;
  *	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
@@ -22,32 +22,37 @@
 #include "rpc/call.h"
 #include "rpc/client.h"
 
-/* For AUTO(): of a variable of any message type. */
+/* For AUTO(): frees a variable of any message type. */
 static inline void auto_api_free(void *variable)
 {
 	message_free(*(ProtobufCMessage **)variable);
 }
 
-/* ---- the client's side -------------------------------------------------------------- */
+/* ---- client ------------------------------------------------------------------------- */
 
+/* A unary call. @request has the method's input type, *ret_response gets its output type. @deadline
+ * may be TIME_NEVER. */
 int api_call(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
 	     const char *method, const ProtobufCMessage *request, int64_t deadline,
-	     ProtobufCMessage **ret_answer, struct hw_err *e);
+	     ProtobufCMessage **ret_response, struct hw_err *e);
 
-/* A stream whose one request is @request, or, if that is NULL, follows with api_stream_send(). */
+/* Starts a call as rpc_stream_open() does. With @request NULL, api_stream_send() and
+ * rpc_stream_end() follow. */
 int api_stream_open(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
 		    const char *method, const ProtobufCMessage *request, int64_t deadline,
 		    struct rpc_stream **ret_stream, struct hw_err *e);
 int api_stream_send(struct rpc_stream *stream, const ProtobufCMessage *message, struct hw_err *e);
-/* Return: 1 a message; 0 the call has succeeded; else how it failed */
+/* Return: 1 if a message was received; 0 if the call has succeeded; else the error with which it
+ * failed */
 int api_stream_receive(struct rpc_stream *stream, const ProtobufCMessageDescriptor *type,
 		       ProtobufCMessage **ret_message, struct hw_err *e);
 
-/* ---- the handler's side ------------------------------------------------------------- */
+/* ---- handler of a call on the server ------------------------------------------------ */
 
-/* Return: as rpc_receive() */
+/* Return: as rpc_receive(); STATUS_INVALID_ARGUMENT if the message is malformed */
 int api_receive(struct rpc_call *call, const ProtobufCMessageDescriptor *type,
 		ProtobufCMessage **ret_message, struct hw_err *e);
+/* Return: as rpc_send() */
 int api_send(struct rpc_call *call, const ProtobufCMessage *message, struct hw_err *e);
 
 #endif

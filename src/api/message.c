@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/message.c - messages of protobuf-c to bytes and back, the bytes being a stranger's
+ * api/message.c - protobuf-c messages from and to untrusted bytes
  *
- * How:   check_message() walks the wire format with the descriptors beside it: no
- *        memory, each byte seen once. What it lets through protobuf-c unpacks.
- * Rules: nesting is as deep as the descriptors are; none of them holds itself,
- *        and DEPTH ends it if one ever does.
+ * How:   check_message() walks the wire format along the descriptors. It allocates
+ *        nothing and reads each byte once. protobuf-c unpacks what it accepts.
+ * Rules: nesting is as deep as the descriptors allow. None of them contains itself
+ *        today; DEPTH_MAX bounds the recursion if one ever does.
  */
 #include "api/message.h"
 
@@ -14,18 +14,18 @@
 #include "base/str.h"
 #include "rpc/grpc/status.h"
 
-#define DEPTH 32
+#define DEPTH_MAX 32
 
-/* The wire types; 3 and 4, groups, are of the past. */
+/* Wire types. 3 and 4 are groups, which are obsolete and rejected. */
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
-struct input {
+struct wire_input {
 	const uint8_t *at, *end;
-	size_t *left; /* fields that may still come, in all of the message */
+	size_t *left; /* fields that are still allowed in the whole message */
 	unsigned depth;
 };
 
-static bool take_varint(struct input *in, uint64_t *ret)
+static bool read_varint(struct wire_input *in, uint64_t *ret)
 {
 	uint64_t n = 0;
 
@@ -41,24 +41,25 @@ static bool take_varint(struct input *in, uint64_t *ret)
 	return false;
 }
 
-/* Past one value. Return: false: it ends behind the end, or is none */
-static bool take_value(struct input *in, unsigned wire, struct input *ret_value)
+/* Skips one value. *ret_value is set for all wire types but VARINT.
+ * Return: false if truncated or of an unsupported wire type */
+static bool read_value(struct wire_input *in, unsigned wire, struct wire_input *ret_value)
 {
 	uint64_t len = wire == FIXED64 ? 8 : 4, unused;
 
 	if (wire == VARINT)
-		return take_varint(in, &unused);
-	if (wire == BYTES && !take_varint(in, &len))
+		return read_varint(in, &unused);
+	if (wire == BYTES && !read_varint(in, &len))
 		return false;
 	if ((wire != BYTES && wire != FIXED64 && wire != FIXED32) ||
 	    len > (uint64_t)(in->end - in->at))
 		return false;
-	*ret_value = (struct input){ in->at, in->at + len, in->left, in->depth + 1 };
+	*ret_value = (struct wire_input){ in->at, in->at + len, in->left, in->depth + 1 };
 	in->at += len;
 	return true;
 }
 
-static bool is_text(const struct input *value)
+static bool is_utf8(const struct wire_input *value)
 {
 	const uint8_t *at = value->at;
 
@@ -72,40 +73,43 @@ static bool is_text(const struct input *value)
 	return true;
 }
 
-static int broken(const ProtobufCMessageDescriptor *type, const char *what, struct hw_err *e)
+static int decode_error(const ProtobufCMessageDescriptor *type, const char *what, struct hw_err *e)
 {
 	return status_set(e, STATUS_INVALID_ARGUMENT, "%s: %s", type->name, what);
 }
 
-static int check_message(const ProtobufCMessageDescriptor *type, struct input in, struct hw_err *e);
+static int check_message(const ProtobufCMessageDescriptor *type, struct wire_input in,
+			 struct hw_err *e);
 
 static int check_field(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *f,
-		       const struct input *value, struct hw_err *e)
+		       const struct wire_input *value, struct hw_err *e)
 {
-	if (f->type == PROTOBUF_C_TYPE_STRING && !is_text(value))
+	if (f->type == PROTOBUF_C_TYPE_STRING && !is_utf8(value))
 		return status_set(e, STATUS_INVALID_ARGUMENT,
-				  "%s.%s: not UTF-8, or a NUL in the text", type->name, f->name);
+				  "%s.%s: string is not UTF-8 or contains a NUL", type->name,
+				  f->name);
 	if (f->type == PROTOBUF_C_TYPE_MESSAGE)
 		return check_message(f->descriptor, *value, e);
 	return 0;
 }
 
-static int check_message(const ProtobufCMessageDescriptor *type, struct input in, struct hw_err *e)
+static int check_message(const ProtobufCMessageDescriptor *type, struct wire_input in,
+			 struct hw_err *e)
 {
 	int r = 0;
 
-	if (in.depth > DEPTH)
-		return broken(type, "too deep", e);
+	if (in.depth > DEPTH_MAX)
+		return decode_error(type, "message nested too deeply", e);
 	while (r == 0 && in.at < in.end) {
 		const ProtobufCFieldDescriptor *f;
-		struct input value = { 0 };
+		struct wire_input value = { 0 };
 		uint64_t tag;
 
-		if (!take_varint(&in, &tag) || tag >> 3 == 0 || tag > UINT32_MAX ||
-		    !take_value(&in, tag & 7, &value))
-			return broken(type, "not a protobuf message", e);
+		if (!read_varint(&in, &tag) || tag >> 3 == 0 || tag > UINT32_MAX ||
+		    !read_value(&in, tag & 7, &value))
+			return decode_error(type, "malformed protobuf message", e);
 		if ((*in.left)-- == 0)
-			return broken(type, "too many fields", e);
+			return decode_error(type, "too many fields", e);
 		f = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
 		if (f && (tag & 7) == BYTES)
 			r = check_field(type, f, &value, e);
@@ -113,11 +117,6 @@ static int check_message(const ProtobufCMessageDescriptor *type, struct input in
 	return r;
 }
 
-/**
- * message_encode() - a message as bytes
- * @message: ours
- * @ret:     overwritten
- */
 void message_encode(const ProtobufCMessage *message, struct buf *ret)
 {
 	struct buf b = { 0 };
@@ -128,26 +127,18 @@ void message_encode(const ProtobufCMessage *message, struct buf *ret)
 	*ret = b;
 }
 
-/**
- * message_decode() - bytes of somebody else as a message
- * @type:        what it should be
- * @bytes:       the bytes
- * @max:         fields that it may have: MESSAGE_REQUEST_MAX or MESSAGE_ANSWER_MAX
- * @ret_message: to be freed with message_free()
- * @e:           the error
- */
 int message_decode(const ProtobufCMessageDescriptor *type, const struct buf *bytes, size_t max,
 		   ProtobufCMessage **ret_message, struct hw_err *e)
 {
 	const uint8_t *data = (const uint8_t *)str_or(bytes->data, "");
 	ProtobufCMessage *message;
-	int r = check_message(type, (struct input){ data, data + bytes->len, &max, 0 }, e);
+	int r = check_message(type, (struct wire_input){ data, data + bytes->len, &max, 0 }, e);
 
 	if (r < 0)
 		return r;
 	message = protobuf_c_message_unpack(type, NULL, bytes->len, data);
 	if (!message)
-		return broken(type, "not a protobuf message", e);
+		return decode_error(type, "malformed protobuf message", e);
 	*ret_message = message;
 	return 0;
 }

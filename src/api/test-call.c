@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/test-call.c - calls with messages, over a real socket
+ * api/test-call.c - calls with messages over a real socket
  */
 #include "api/call.h"
 
@@ -28,21 +28,21 @@
 
 #define LONG 60000 /* ms: reached only when something is broken */
 
-/* ---- a runtime, of sorts ------------------------------------------------------------ */
+/* ---- a server with three methods ---------------------------------------------------- */
 
 static int handle_version(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__VersionRequest *request = NULL;
-	Runtime__V1__VersionResponse answer = RUNTIME__V1__VERSION_RESPONSE__INIT;
+	Runtime__V1__VersionResponse response = RUNTIME__V1__VERSION_RESPONSE__INIT;
 	int r = api_receive(call, &runtime__v1__version_request__descriptor,
 			    (ProtobufCMessage **)&request, e);
 
 	(void)ctx;
 	if (r < 0)
 		return r;
-	answer.version = request->version;
-	answer.runtime_name = (char *)"sample";
-	return api_send(call, &answer.base, e);
+	response.version = request->version;
+	response.runtime_name = (char *)"sample";
+	return api_send(call, &response.base, e);
 }
 
 static int handle_status(struct rpc_call *call, void *ctx, struct hw_err *e)
@@ -57,14 +57,14 @@ static int handle_status(struct rpc_call *call, void *ctx, struct hw_err *e)
 static int handle_images(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	Runtime__V1__Image image = RUNTIME__V1__IMAGE__INIT, *images[] = { &image };
-	Runtime__V1__StreamImagesResponse answer = RUNTIME__V1__STREAM_IMAGES_RESPONSE__INIT;
+	Runtime__V1__StreamImagesResponse response = RUNTIME__V1__STREAM_IMAGES_RESPONSE__INIT;
 	int r = 0;
 
 	(void)ctx;
-	answer.n_images = 1;
-	answer.images = images;
+	response.n_images = 1;
+	response.images = images;
 	for (image.size = 0; r == 0 && image.size < 5; image.size++)
-		r = api_send(call, &answer.base, e);
+		r = api_send(call, &response.base, e);
 	return r;
 }
 
@@ -75,7 +75,7 @@ static const struct rpc_method methods[] = {
 	{ 0 },
 };
 
-struct world {
+struct fixture {
 	char dir[64], path[80];
 	uv_loop_t loop;
 	uv_async_t stop;
@@ -86,139 +86,142 @@ struct world {
 
 static void on_stopped(void *ctx)
 {
-	struct world *w = ctx;
+	struct fixture *f = ctx;
 
-	uv_close((uv_handle_t *)&w->stop, NULL);
+	uv_close((uv_handle_t *)&f->stop, NULL);
 }
 
 static void on_stop(uv_async_t *async)
 {
-	struct world *w = async->data;
+	struct fixture *f = async->data;
 
-	rpc_server_stop(w->server, 0, on_stopped, w);
+	rpc_server_stop(f->server, 0, on_stopped, f);
 }
 
-static void *run(void *arg)
+static void *run_loop(void *arg)
 {
 	uv_run(arg, UV_RUN_DEFAULT);
 	return NULL;
 }
 
-static int world_make(void **state)
+static int fixture_setup(void **state)
 {
 	const struct socket_owner owner = { .mode = 0600, .uid = (uid_t)-1, .gid = (gid_t)-1 };
 	const struct rpc_config config = RPC_CONFIG;
-	struct world *w = mem_new(sizeof(*w));
+	struct fixture *f = mem_new(sizeof(*f));
 	struct hw_err e;
 	int fd;
 
-	snprintf(w->dir, sizeof(w->dir), "%.40s/api.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
-	if (!mkdtemp(w->dir) || uv_loop_init(&w->loop) < 0)
+	snprintf(f->dir, sizeof(f->dir), "%.40s/api.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	if (!mkdtemp(f->dir) || uv_loop_init(&f->loop) < 0)
 		return -1;
-	snprintf(w->path, sizeof(w->path), "%s/sock", w->dir);
-	uv_async_init(&w->loop, &w->stop, on_stop);
-	w->stop.data = w;
-	if (rpc_server_new(&w->loop, &config, &w->server, &e) < 0 ||
-	    socket_listen(w->path, &owner, &fd, &e) < 0 ||
-	    rpc_server_listen(w->server, fd, &e) < 0 ||
-	    rpc_client_open(w->path, &w->client, &e) < 0)
+	snprintf(f->path, sizeof(f->path), "%s/sock", f->dir);
+	uv_async_init(&f->loop, &f->stop, on_stop);
+	f->stop.data = f;
+	if (rpc_server_new(&f->loop, &config, &f->server, &e) < 0 ||
+	    socket_listen(f->path, &owner, &fd, &e) < 0 ||
+	    rpc_server_listen(f->server, fd, &e) < 0 ||
+	    rpc_client_open(f->path, &f->client, &e) < 0)
 		return -1;
-	rpc_server_add(w->server, methods, NULL);
-	*state = w;
-	return pthread_create(&w->thread, NULL, run, &w->loop);
+	rpc_server_add(f->server, methods, NULL);
+	*state = f;
+	return pthread_create(&f->thread, NULL, run_loop, &f->loop);
 }
 
-static int world_end(void **state)
+static int fixture_teardown(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	rpc_client_close(w->client);
-	uv_async_send(&w->stop);
-	pthread_join(w->thread, NULL);
-	rpc_server_free(w->server);
-	uv_loop_close(&w->loop);
-	unlink(w->path);
-	rmdir(w->dir);
-	free(w);
+	rpc_client_close(f->client);
+	uv_async_send(&f->stop);
+	pthread_join(f->thread, NULL);
+	rpc_server_free(f->server);
+	uv_loop_close(&f->loop);
+	unlink(f->path);
+	rmdir(f->dir);
+	free(f);
 	return 0;
 }
 
 /* ---- tests -------------------------------------------------------------------------- */
 
-static int ask(struct world *w, const char *method, const ProtobufCMessage *request,
-	       ProtobufCMessage **ret, struct hw_err *e)
+static int call_runtime(struct fixture *f, const char *method, const ProtobufCMessage *request,
+			ProtobufCMessage **ret, struct hw_err *e)
 {
-	return api_call(w->client, &runtime__v1__runtime_service__descriptor, method, request,
+	return api_call(f->client, &runtime__v1__runtime_service__descriptor, method, request,
 			time_deadline(LONG), ret, e);
 }
 
-static void asks(void **state)
+static void unary_call(void **state)
 {
-	AUTO(api_free) Runtime__V1__VersionResponse *answer = NULL;
+	AUTO(api_free) Runtime__V1__VersionResponse *response = NULL;
 	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
 	struct hw_err e;
 
 	request.version = (char *)"0.1.0";
-	assert_int_equal(ask(*state, "Version", &request.base, (ProtobufCMessage **)&answer, &e),
-			 0);
-	assert_string_equal(answer->version, "0.1.0");
-	assert_string_equal(answer->runtime_name, "sample");
-	assert_string_equal(answer->runtime_version, "");
+	assert_int_equal(
+		call_runtime(*state, "Version", &request.base, (ProtobufCMessage **)&response, &e),
+		0);
+	assert_string_equal(response->version, "0.1.0");
+	assert_string_equal(response->runtime_name, "sample");
+	assert_string_equal(response->runtime_version, "");
 }
 
-static void bad_text(void **state)
+static void invalid_string(void **state)
 {
-	ProtobufCMessage *answer;
+	ProtobufCMessage *response;
 	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
 	struct hw_err e;
 
 	request.version = (char *)"\xff";
-	assert_int_equal(ask(*state, "Version", &request.base, &answer, &e), -EINVAL);
-	assert_string_equal(e.msg, "runtime.v1.VersionRequest.version: not UTF-8, or a NUL in the "
-				   "text");
+	assert_int_equal(call_runtime(*state, "Version", &request.base, &response, &e), -EINVAL);
+	assert_string_equal(e.msg,
+			    "runtime.v1.VersionRequest.version: string is not UTF-8 or contains "
+			    "a NUL");
 }
 
-static void bad_answers(void **state)
+static void malformed_response(void **state)
 {
-	ProtobufCMessage *answer;
+	ProtobufCMessage *response;
 	Runtime__V1__StatusRequest request = RUNTIME__V1__STATUS_REQUEST__INIT;
 	struct hw_err e;
 
-	assert_int_equal(ask(*state, "Status", &request.base, &answer, &e), -EINVAL);
-	assert_string_equal(e.msg,
-			    "answer to Status: runtime.v1.StatusResponse: not a protobuf message");
+	assert_int_equal(call_runtime(*state, "Status", &request.base, &response, &e), -EINVAL);
+	assert_string_equal(
+		e.msg, "response of Status: runtime.v1.StatusResponse: malformed protobuf message");
 }
 
-static void not_offered(void **state)
+static void unknown_method(void **state)
 {
-	ProtobufCMessage *answer;
+	ProtobufCMessage *response;
 	Runtime__V1__RuntimeConfigRequest request = RUNTIME__V1__RUNTIME_CONFIG_REQUEST__INIT;
 	struct hw_err e;
 
-	assert_int_equal(ask(*state, "RuntimeConfig", &request.base, &answer, &e), -ENOSYS);
+	assert_int_equal(call_runtime(*state, "RuntimeConfig", &request.base, &response, &e),
+			 -ENOSYS);
 	assert_int_equal(e.wire, STATUS_UNIMPLEMENTED);
 }
 
-static void streams(void **state)
+static void stream_of_responses(void **state)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	Runtime__V1__StreamImagesRequest request = RUNTIME__V1__STREAM_IMAGES_REQUEST__INIT;
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 	uint64_t n = 0;
 	int r;
 
-	assert_int_equal(api_stream_open(w->client, &runtime__v1__image_service__descriptor,
+	assert_int_equal(api_stream_open(f->client, &runtime__v1__image_service__descriptor,
 					 "StreamImages", &request.base, time_deadline(LONG),
 					 &stream, &e),
 			 0);
 	do {
-		AUTO(api_free) Runtime__V1__StreamImagesResponse *answer = NULL;
+		AUTO(api_free) Runtime__V1__StreamImagesResponse *response = NULL;
 
 		r = api_stream_receive(stream, &runtime__v1__stream_images_response__descriptor,
-				       (ProtobufCMessage **)&answer, &e);
+				       (ProtobufCMessage **)&response, &e);
 		if (r == 1)
-			assert_true(answer->images[0]->size == n++);
+			assert_true(response->images[0]->size == n++);
 	} while (r == 1);
 	assert_int_equal(r, 0);
 	assert_int_equal(n, 5);
@@ -227,12 +230,13 @@ static void streams(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "call: a message goes there and another comes back", asks },
-		{ "call: the server refuses text that is none, and says where", bad_text },
-		{ "call: an answer that is no message is an error", bad_answers },
-		{ "call: a method that is not offered is told from one that failed", not_offered },
-		{ "call: messages stream", streams },
+		{ "call: a request message and its response", unary_call },
+		{ "call: the server rejects an invalid string and names its field",
+		  invalid_string },
+		{ "call: a malformed response is an error", malformed_response },
+		{ "call: an unknown method is UNIMPLEMENTED", unknown_method },
+		{ "call: a stream of messages", stream_of_responses },
 	};
 
-	return cmocka_run_group_tests(tests, world_make, world_end);
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

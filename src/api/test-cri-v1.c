@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/test-cri-v1.c - the compiled CRI is the one of the table, number by number
+ * api/test-cri-v1.c - proto/cri-v1.proto matches upstream's CRI definition
  *
- * How:   proto/cri-v1.tsv was taken from upstream's own file; the descriptors
- *        were compiled from ours. Every message and enum is found by walking
- *        from the two services, so both directions are looked at: each row has
- *        its descriptor, and there are as many descriptors as rows.
- *        Whether a call streams is not in a descriptor: for that the text of
- *        the .proto is asked.
+ * How:   proto/cri-v1.tsv was generated from upstream's file; the descriptors are
+ *        compiled from ours. All messages and enums are found by walking from the two
+ *        services. Each row must have its descriptor, and there must be as many
+ *        descriptors as rows.
+ *        A descriptor does not tell whether a call streams: that is searched for in
+ *        the text of the .proto file.
  */
 #include "api/cri-v1.pb-c.h"
 
@@ -29,7 +29,7 @@
 #define PACKAGE	 "runtime.v1."
 #define FILE_MAX (1 << 20)
 
-/* ---- what was compiled -------------------------------------------------------------- */
+/* ---- compiled descriptors ----------------------------------------------------------- */
 
 static const ProtobufCServiceDescriptor *const services[] = {
 	&runtime__v1__runtime_service__descriptor,
@@ -37,7 +37,7 @@ static const ProtobufCServiceDescriptor *const services[] = {
 };
 
 struct compiled {
-	struct map *messages; /* by name without the package; values are the descriptors */
+	struct map *messages; /* name without package to descriptor */
 	struct map *enums;
 };
 
@@ -53,8 +53,8 @@ static const char *short_name(const char *name)
 	return name + strlen(PACKAGE);
 }
 
-/* From here to everything that it holds; the nesting is a dozen deep at most. */
-static void walk(struct compiled *c, const ProtobufCMessageDescriptor *m)
+/* Adds a message and everything it contains; nesting is at most a dozen levels deep. */
+static void add_message(struct compiled *c, const ProtobufCMessageDescriptor *m)
 {
 	if (!is_map_entry(m)) {
 		if (map_find(c->messages, short_name(m->name)))
@@ -66,17 +66,17 @@ static void walk(struct compiled *c, const ProtobufCMessageDescriptor *m)
 		const ProtobufCEnumDescriptor *e = f->descriptor;
 
 		if (f->type == PROTOBUF_C_TYPE_MESSAGE)
-			walk(c, f->descriptor);
+			add_message(c, f->descriptor);
 		else if (f->type == PROTOBUF_C_TYPE_ENUM)
 			map_set(c->enums, short_name(e->name), (void *)e);
 	}
 }
 
-/* ---- what the table says ------------------------------------------------------------ */
+/* ---- table -------------------------------------------------------------------------- */
 
 enum { KIND, MESSAGE, FIELD, NUMBER, TYPE, LABEL, COLUMNS };
 
-struct world {
+struct fixture {
 	struct compiled compiled;
 	struct hw_strings lines;
 	char *proto;
@@ -93,50 +93,50 @@ static char *read_source(const char *name)
 	return buf_take(&text);
 }
 
-static int world_make(void **state)
+static int fixture_setup(void **state)
 {
-	struct world *w = mem_new(sizeof(*w));
+	struct fixture *fx = mem_new(sizeof(*fx));
 	autofree char *table = read_source("proto/cri-v1.tsv");
 
-	strings_split(table, '\n', &w->lines);
-	w->proto = read_source("proto/cri-v1.proto");
-	w->compiled.messages = map_new(NULL);
-	w->compiled.enums = map_new(NULL);
+	strings_split(table, '\n', &fx->lines);
+	fx->proto = read_source("proto/cri-v1.proto");
+	fx->compiled.messages = map_new(NULL);
+	fx->compiled.enums = map_new(NULL);
 	for (size_t s = 0; s < ARRAY_SIZE(services); s++) {
 		for (unsigned i = 0; i < services[s]->n_methods; i++) {
-			walk(&w->compiled, services[s]->methods[i].input);
-			walk(&w->compiled, services[s]->methods[i].output);
+			add_message(&fx->compiled, services[s]->methods[i].input);
+			add_message(&fx->compiled, services[s]->methods[i].output);
 		}
 	}
-	*state = w;
+	*state = fx;
 	return 0;
 }
 
-static int world_end(void **state)
+static int fixture_teardown(void **state)
 {
-	struct world *w = *state;
+	struct fixture *fx = *state;
 
-	hw_strings_free(&w->lines);
-	map_free(w->compiled.messages);
-	map_free(w->compiled.enums);
-	free(w->proto);
-	free(w);
+	hw_strings_free(&fx->lines);
+	map_free(fx->compiled.messages);
+	map_free(fx->compiled.enums);
+	free(fx->proto);
+	free(fx);
 	return 0;
 }
 
-/* Calls back for each row of a kind, and returns how many there were. */
-static size_t each_row(struct world *w, const char *kind,
-		       void (*check)(struct world *w, char *const *row))
+/* Calls check() for each row of a kind. Return: the number of rows */
+static size_t each_row(struct fixture *fx, const char *kind,
+		       void (*check)(struct fixture *fx, char *const *row))
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < w->lines.n; i++) {
+	for (size_t i = 0; i < fx->lines.n; i++) {
 		AUTO(hw_strings_free) struct hw_strings row = { 0 };
 
-		strings_split(w->lines.v[i], '\t', &row);
+		strings_split(fx->lines.v[i], '\t', &row);
 		if (row.n < COLUMNS || !str_equal(row.v[KIND], kind))
 			continue;
-		check(w, row.v);
+		check(fx, row.v);
 		n++;
 	}
 	return n;
@@ -160,12 +160,12 @@ static const ProtobufCMethodDescriptor *find_method(const char *service, const c
 	return NULL;
 }
 
-static void check_rpc(struct world *w, char *const *row)
+static void check_rpc(struct fixture *fx, char *const *row)
 {
 	const ProtobufCMethodDescriptor *m = find_method(row[MESSAGE], row[FIELD]);
 	autofree char *text = str_printf("rpc %s(", row[FIELD]);
 	autofree char *types = NULL;
-	const char *in_proto = strstr(w->proto, text), *stream, *end;
+	const char *in_proto = strstr(fx->proto, text), *stream, *end;
 
 	if (!m || !in_proto) {
 		fail_msg("no call %s.%s", row[MESSAGE], row[FIELD]);
@@ -188,27 +188,27 @@ static void has_every_call(void **state)
 
 /* ---- messages ----------------------------------------------------------------------- */
 
-static const ProtobufCMessageDescriptor *get_message(struct world *w, const char *name)
+static const ProtobufCMessageDescriptor *get_message(struct fixture *fx, const char *name)
 {
-	const ProtobufCMessageDescriptor *m = map_find(w->compiled.messages, name);
+	const ProtobufCMessageDescriptor *m = map_find(fx->compiled.messages, name);
 
 	if (!m)
 		fail_msg("no message %s", name);
 	return m;
 }
 
-static void check_message(struct world *w, char *const *row)
+static void check_message(struct fixture *fx, char *const *row)
 {
-	get_message(w, row[MESSAGE]);
+	get_message(fx, row[MESSAGE]);
 }
 
 static void has_every_message(void **state)
 {
-	struct world *w = *state;
-	size_t n = each_row(w, "message", check_message);
+	struct fixture *fx = *state;
+	size_t n = each_row(fx, "message", check_message);
 
 	assert_int_equal(n, 175);
-	assert_int_equal(map_count(w->compiled.messages), n);
+	assert_int_equal(map_count(fx->compiled.messages), n);
 }
 
 static const char *const scalars[] = {
@@ -218,7 +218,7 @@ static const char *const scalars[] = {
 	[PROTOBUF_C_TYPE_STRING] = "string", [PROTOBUF_C_TYPE_BYTES] = "bytes",
 };
 
-/* The type as the table writes it: an enum inside a message by its last name. */
+/* The type as the table writes it; an enum inside a message has only its last name. */
 static char *type_name(const ProtobufCFieldDescriptor *f)
 {
 	const ProtobufCMessageDescriptor *m = f->descriptor;
@@ -243,9 +243,9 @@ static const char *label_name(const ProtobufCFieldDescriptor *f)
 										 : "repeated";
 }
 
-static void check_field(struct world *w, char *const *row)
+static void check_field(struct fixture *fx, char *const *row)
 {
-	const ProtobufCMessageDescriptor *m = get_message(w, row[MESSAGE]);
+	const ProtobufCMessageDescriptor *m = get_message(fx, row[MESSAGE]);
 	const ProtobufCFieldDescriptor *f =
 		protobuf_c_message_descriptor_get_field_by_name(m, row[FIELD]);
 	autofree char *type = NULL;
@@ -265,12 +265,12 @@ static void check_field(struct world *w, char *const *row)
 
 static void has_every_field(void **state)
 {
-	struct world *w = *state;
-	size_t n = each_row(w, "field", check_field), compiled = 0;
+	struct fixture *fx = *state;
+	size_t n = each_row(fx, "field", check_field), compiled = 0;
 	const char *name;
 	void *m;
 
-	for (size_t i = 0; map_next(w->compiled.messages, &i, &name, &m);)
+	for (size_t i = 0; map_next(fx->compiled.messages, &i, &name, &m);)
 		compiled += ((const ProtobufCMessageDescriptor *)m)->n_fields;
 	assert_int_equal(n, 478);
 	assert_int_equal(compiled, n);
@@ -278,9 +278,9 @@ static void has_every_field(void **state)
 
 /* ---- enums -------------------------------------------------------------------------- */
 
-static void check_value(struct world *w, char *const *row)
+static void check_value(struct fixture *fx, char *const *row)
 {
-	const ProtobufCEnumDescriptor *e = map_find(w->compiled.enums, row[MESSAGE]);
+	const ProtobufCEnumDescriptor *e = map_find(fx->compiled.enums, row[MESSAGE]);
 	const ProtobufCEnumValue *v;
 
 	v = e ? protobuf_c_enum_descriptor_get_value_by_name(e, row[FIELD]) : NULL;
@@ -293,27 +293,26 @@ static void check_value(struct world *w, char *const *row)
 
 static void has_every_enum_value(void **state)
 {
-	struct world *w = *state;
-	size_t n = each_row(w, "enum_value", check_value), compiled = 0;
+	struct fixture *fx = *state;
+	size_t n = each_row(fx, "enum_value", check_value), compiled = 0;
 	const char *name;
 	void *e;
 
-	for (size_t i = 0; map_next(w->compiled.enums, &i, &name, &e);)
+	for (size_t i = 0; map_next(fx->compiled.enums, &i, &name, &e);)
 		compiled += ((const ProtobufCEnumDescriptor *)e)->n_value_names;
 	assert_int_equal(n, 95);
 	assert_int_equal(compiled, n);
-	assert_int_equal(map_count(w->compiled.enums), 11);
+	assert_int_equal(map_count(fx->compiled.enums), 11);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "cri-v1: has each of the 43 calls, with its messages", has_every_call },
-		{ "cri-v1: has each of the 175 messages and no other", has_every_message },
-		{ "cri-v1: has each of the 478 fields, with number, type and label",
-		  has_every_field },
-		{ "cri-v1: has each of the 95 values of enums", has_every_enum_value },
+		{ "cri-v1: has all 43 calls with their messages", has_every_call },
+		{ "cri-v1: has the 175 messages and no others", has_every_message },
+		{ "cri-v1: has all 478 fields with number, type and label", has_every_field },
+		{ "cri-v1: has all 95 enum values", has_every_enum_value },
 	};
 
-	return cmocka_run_group_tests(tests, world_make, world_end);
+	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

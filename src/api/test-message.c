@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/test-message.c - bytes that are messages, and bytes that are not
+ * api/test-message.c - decoding of valid and malformed messages
  */
 #include "api/message.h"
 
@@ -14,7 +14,7 @@
 #include "api/cri-v1.pb-c.h"
 #include "rpc/grpc/status.h"
 
-static void there_and_back(void **state)
+static void round_trip(void **state)
 {
 	AUTO(message_free) ProtobufCMessage *message = NULL;
 	Runtime__V1__PodSandboxConfig__LabelsEntry label =
@@ -59,14 +59,14 @@ static int decode(const char *data, size_t len, struct hw_err *e)
 
 #define DECODE(text, e) decode(text, sizeof(text) - 1, e)
 
-static void empty(void **state)
+static void empty_message(void **state)
 {
 	AUTO(message_free) ProtobufCMessage *message = NULL;
-	const struct buf nothing = { 0 };
+	const struct buf no_bytes = { 0 };
 	struct hw_err e;
 
 	(void)state;
-	assert_int_equal(message_decode(&runtime__v1__version_request__descriptor, &nothing,
+	assert_int_equal(message_decode(&runtime__v1__version_request__descriptor, &no_bytes,
 					MESSAGE_REQUEST_MAX, &message, &e),
 			 0);
 	assert_int_equal(DECODE("", &e), 0);
@@ -80,7 +80,7 @@ static void unknown_fields(void **state)
 	assert_int_equal(DECODE("\x0a\2ab\xa0\6\1\xaa\6\1\xff\xad\6\1\2\3\4", &e), 0);
 }
 
-static void not_text(void **state)
+static void invalid_strings(void **state)
 {
 	struct hw_err e;
 
@@ -88,23 +88,24 @@ static void not_text(void **state)
 	assert_int_equal(DECODE("\x0a\2\xc3\xb6", &e), 0);
 	assert_true(DECODE("\x0a\2\xc3\x28", &e) < 0);
 	assert_int_equal(status_of(&e), STATUS_INVALID_ARGUMENT);
-	assert_string_equal(e.msg,
-			    "runtime.v1.PodSandboxFilter.id: not UTF-8, or a NUL in the text");
+	assert_string_equal(
+		e.msg, "runtime.v1.PodSandboxFilter.id: string is not UTF-8 or contains a NUL");
 	assert_true(DECODE("\x0a\3a\0b", &e) < 0);
-	/* a character that would end in the next field */
+	/* a character that ends in the next field */
 	assert_true(DECODE("\x0a\1\xc3\x82\1\0", &e) < 0);
 	/* in the key of a map */
 	assert_true(DECODE("\x1a\3\x0a\1\xff", &e) < 0);
-	assert_string_equal(e.msg, "runtime.v1.PodSandboxFilter.LabelSelectorEntry.key: not UTF-8, "
-				   "or a NUL in the text");
+	assert_string_equal(e.msg,
+			    "runtime.v1.PodSandboxFilter.LabelSelectorEntry.key: string is not "
+			    "UTF-8 or contains a NUL");
 }
 
-static void not_protobuf(void **state)
+static void malformed_messages(void **state)
 {
 	struct hw_err e;
 
 	(void)state;
-	assert_true(DECODE("\x0a\5ab", &e) < 0); /* cut off */
+	assert_true(DECODE("\x0a\5ab", &e) < 0); /* truncated */
 	assert_int_equal(status_of(&e), STATUS_INVALID_ARGUMENT);
 	assert_true(DECODE("\x0a", &e) < 0);
 	assert_true(DECODE("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", &e) < 0);
@@ -131,12 +132,12 @@ static void too_many_fields(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "message: comes back as it was", there_and_back },
-		{ "message: nothing is a message whose fields are not set", empty },
-		{ "message: fields that nobody knows are skipped", unknown_fields },
-		{ "message: text that is no text is refused, wherever it is", not_text },
-		{ "message: what is no protobuf is refused", not_protobuf },
-		{ "message: a million elements in few bytes are refused", too_many_fields },
+		{ "message: decodes to what was encoded", round_trip },
+		{ "message: no bytes are a message without fields", empty_message },
+		{ "message: unknown fields are skipped", unknown_fields },
+		{ "message: an invalid string is rejected in any field", invalid_strings },
+		{ "message: malformed protobuf is rejected", malformed_messages },
+		{ "message: too many elements in few bytes are rejected", too_many_fields },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

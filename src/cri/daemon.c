@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/daemon.c - hawser-cri while it runs
+ * cri/daemon.c - the hawser-cri daemon
  *
- * How:   start() opens things in the order in which they need each other; whatever
- *        it came to, stop_loop() and done() end what is there. Signals arrive on the
- *        loop: TERM and INT drain, HUP reads the configuration again.
- * Rules: the socket appears, and READY=1 is said, when every call can be answered.
+ * How:   start_daemon() opens the parts in the order of their dependencies; if it fails,
+ *        close_handles() and daemon_done() close those that are open. Signals arrive on
+ *        the loop: TERM and INT drain and stop, HUP reloads the configuration.
+ * Rules: the socket appears, and READY=1 is sent, when every call can be served.
+ *        Only the loop's thread sets the configuration, under its lock; other threads
+ *        take references.
  */
 #include "cri/daemon.h"
 
@@ -22,10 +24,10 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "cri/daemon-parts.h"
 #include "cri/notify.h"
-#include "cri/service/pull.h"
-#include "image/pull/pull.h"
+#include "cri/pod-cidr.h"
+#include "cri/service/services.h"
+#include "image/reference.h"
 #include "rpc/socket.h"
 
 static const struct {
@@ -34,13 +36,127 @@ static const struct {
 } services[DAEMON_SERVICES] = {
 	{ &runtime__v1__runtime_service__descriptor, runtime_methods },
 	{ &runtime__v1__image_service__descriptor, image_methods },
-	{ &hawser__v1__daemon__descriptor, daemon_methods },
-	{ &hawser__v1__images__descriptor, hawser_image_methods },
+	{ &hawser__v1__daemon__descriptor, hawser_daemon_methods },
+	{ &hawser__v1__images__descriptor, hawser_images_methods },
 };
 
-/* ---- signals ------------------------------------------------------------------------ */
+/* ---- configuration ------------------------------------------------------------------ */
 
-static void stop_loop(struct daemon *d)
+struct config *daemon_config(struct daemon *d)
+{
+	struct config *c;
+
+	pthread_mutex_lock(&d->config_lock);
+	c = config_ref(d->config);
+	pthread_mutex_unlock(&d->config_lock);
+	return c;
+}
+
+static int pin_images(struct daemon *d, const struct config *c, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings names = { 0 };
+
+	for (size_t i = 0; i < c->pinned_images.n; i++) {
+		AUTO(reference_done) struct reference ref = { 0 };
+		autofree char *name = NULL;
+		int r = reference_parse(c->pinned_images.v[i], &ref, e);
+
+		if (r < 0)
+			return r;
+		name = reference_format(&ref);
+		strings_add(&names, name);
+	}
+	return store_pin(d->store, &names, e);
+}
+
+static bool same_strings(const struct hw_strings *a, const struct hw_strings *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (!str_equal(a->v[i], b->v[i]))
+			return false;
+	return true;
+}
+
+static void log_ignored_key(void *ctx, const char *name)
+{
+	(void)ctx;
+	log_event(LOG_WARN, "changed key needs a restart", "key", name, NULL);
+}
+
+/* On error the configuration does not change. A file that existed at the last load must still
+ * exist: it may be missing only because it is just being replaced. */
+static void reload_config(struct daemon *d)
+{
+	AUTO(config_unref) struct config *next = NULL, *old = NULL;
+	struct config_source source = d->source;
+	struct config *merged;
+	enum log_level level;
+	struct hw_err e;
+
+	source.must_exist |= !str_empty(d->config->file);
+	if (config_load(&source, &next, &e) < 0) {
+		log_error("reload failed, configuration unchanged: %s", e.msg);
+		return;
+	}
+	merged = config_merge(d->config, next, log_ignored_key, NULL);
+	pthread_mutex_lock(&d->config_lock);
+	old = d->config;
+	d->config = merged;
+	pthread_mutex_unlock(&d->config_lock);
+	if (log_level_parse(merged->log_level, &level))
+		log_set_level(level);
+	puller_set_config(d->puller, merged);
+	/* pinning may have to wait for the store */
+	if (!same_strings(&old->pinned_images, &merged->pinned_images) &&
+	    pin_images(d, merged, &e) < 0)
+		log_error("pin images: %s", e.msg);
+	log_event(LOG_INFO, "configuration reloaded", "file", merged->file, NULL);
+}
+
+/* ---- network from a template -------------------------------------------------------- */
+
+int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e)
+{
+	AUTO(config_unref) struct config *c = daemon_config(d);
+	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
+	int r;
+
+	if (str_empty(c->cni_conf_template) || str_empty(cidr))
+		return 0;
+	if (view->name && !str_ends(view->file, "/" POD_CIDR_CONFLIST)) {
+		log_event(LOG_DEBUG, "template not used, another network is configured", "file",
+			  view->file, NULL);
+		return 0;
+	}
+	r = pod_cidr_render(cidr, c->cni_conf_template, c->cni_conf_dir, e);
+	if (r == 1)
+		log_event(LOG_INFO, "network configuration generated from template", "cidr", cidr,
+			  "template", c->cni_conf_template, NULL);
+	return r < 0 ? r : 0;
+}
+
+/* Renders the template with the saved pod CIDR. */
+static void render_saved_cidr(struct daemon *d)
+{
+	autofree char *cidr = NULL;
+	struct hw_err e;
+	int r;
+
+	pthread_mutex_lock(&d->cidr_lock);
+	r = pod_cidr_read(d->config->state, &cidr, &e);
+	if (r == 1)
+		r = daemon_render_network(d, cidr, &e);
+	pthread_mutex_unlock(&d->cidr_lock);
+	if (r < 0)
+		log_error("%s", e.msg);
+}
+
+/* ---- stopping and signals ----------------------------------------------------------- */
+
+/* Closes the remaining handles of the loop, so that uv_run() returns. */
+static void close_handles(struct daemon *d)
 {
 	network_close(take_ptr(d->network));
 	metrics_http_close(take_ptr(d->http));
@@ -50,7 +166,7 @@ static void stop_loop(struct daemon *d)
 
 static void on_stopped(void *ctx)
 {
-	stop_loop(ctx);
+	close_handles(ctx);
 }
 
 static void unlink_socket(const char *listen)
@@ -62,12 +178,12 @@ static void unlink_socket(const char *listen)
 		unlink(address.path);
 }
 
-static void stop(struct daemon *d, int ms)
+static void stop_server(struct daemon *d, int drain_ms)
 {
 	d->stopping = true;
 	if (d->http)
 		unlink_socket(d->config->metrics_address);
-	rpc_server_stop(d->server, ms, on_stopped, d);
+	rpc_server_stop(d->server, drain_ms, on_stopped, d);
 }
 
 static void on_stop_signal(uv_signal_t *signal, int number)
@@ -80,7 +196,7 @@ static void on_stop_signal(uv_signal_t *signal, int number)
 	log_event(LOG_INFO, "stopping", "signal", strsignal(number), NULL);
 	if (!d->activated)
 		unlink_socket(d->config->listen);
-	stop(d, d->config->drain_timeout * 1000);
+	stop_server(d, d->config->drain_timeout * 1000);
 }
 
 static void on_reload_signal(uv_signal_t *signal, int number)
@@ -91,9 +207,9 @@ static void on_reload_signal(uv_signal_t *signal, int number)
 	if (d->stopping)
 		return;
 	notify_reloading();
-	daemon_reload(d);
-	network_look(d->network);
-	daemon_render_again(d);
+	reload_config(d);
+	network_update(d->network);
+	render_saved_cidr(d);
 	notify_send("READY=1");
 }
 
@@ -102,16 +218,16 @@ static void start_signals(struct daemon *d)
 	static const struct {
 		int number;
 		uv_signal_cb on;
-	} wanted[ARRAY_SIZE(d->signals)] = {
+	} handlers[ARRAY_SIZE(d->signals)] = {
 		{ SIGTERM, on_stop_signal },
 		{ SIGINT, on_stop_signal },
 		{ SIGHUP, on_reload_signal },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
 		uv_signal_init(&d->loop, &d->signals[i]);
 		d->signals[i].data = d;
-		uv_signal_start(&d->signals[i], wanted[i].on, wanted[i].number);
+		uv_signal_start(&d->signals[i], handlers[i].on, handlers[i].number);
 	}
 }
 
@@ -126,18 +242,17 @@ static int lock_state(struct daemon *d, struct hw_err *e)
 	if (r == 0)
 		r = file_lock(AT_FDCWD, path, true, time_now(), &d->lock_fd, e);
 	if (r == -ETIMEDOUT)
-		return err_text(e, -EBUSY, "another hawser-cri runs with the state folder %s",
-				state);
-	return r < 0 ? err_ctx(e, "state folder") : 0;
+		return err_text(e, -EBUSY, "another hawser-cri uses the state directory %s", state);
+	return r < 0 ? err_ctx(e, "state directory") : 0;
 }
 
-static void *sweep(void *ctx)
+static void *sweep_store(void *ctx)
 {
 	struct daemon *d = ctx;
 	struct hw_err e;
 
 	if (store_sweep(d->store, &e) < 0)
-		log_error("clear away what was incomplete: %s", e.msg);
+		log_error("remove incomplete and unused layers: %s", e.msg);
 	return NULL;
 }
 
@@ -149,16 +264,16 @@ static int start_store(struct daemon *d, struct hw_err *e)
 	if (r == 0)
 		r = store_open(d->config->root, &d->store, e);
 	if (r == 0)
-		r = daemon_pin_images(d, d->config, e);
+		r = pin_images(d, d->config, e);
 	if (r < 0)
-		return err_ctx(e, "root folder");
-	d->puller = pull_start(d->store, d->config);
+		return err_ctx(e, "root directory");
+	d->puller = puller_new_from_config(d->store, d->config);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	d->sweeps = pthread_create(&d->sweeper, NULL, sweep, d) == 0;
+	d->has_sweeper = pthread_create(&d->sweeper, NULL, sweep_store, d) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!d->sweeps)
-		sweep(d);
+	if (!d->has_sweeper)
+		sweep_store(d);
 	return 0;
 }
 
@@ -167,8 +282,8 @@ static int start_server(struct daemon *d, struct hw_err *e)
 	struct rpc_config config = RPC_CONFIG;
 	int r;
 
-	config.long_calls = (unsigned)d->config->long_calls;
-	config.ended = metrics_ended;
+	config.long_calls_max = (unsigned)d->config->long_calls;
+	config.finished = metrics_count_call;
 	config.ctx = d->metrics;
 	r = rpc_server_new(&d->loop, &config, &d->server, e);
 	for (size_t i = 0; r == 0 && i < DAEMON_SERVICES; i++) {
@@ -179,7 +294,57 @@ static int start_server(struct daemon *d, struct hw_err *e)
 	return r;
 }
 
-static int listen_ourselves(struct daemon *d, struct hw_err *e)
+static void write_metrics(void *ctx, struct buf *b)
+{
+	struct daemon *d = ctx;
+	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
+	struct rpc_stats stats = rpc_server_stats(d->server);
+	struct store_usage usage;
+	struct pull_counts pulls;
+
+	store_usage(d->store, &usage);
+	pull_counts(d->puller, &pulls);
+	metrics_format_calls(d->metrics, b);
+	metrics_format_number(b, "hawser_cri_connections", "gauge", "Open client connections.",
+			      stats.connections);
+	metrics_format_number(b, "hawser_cri_calls", "gauge", "Running calls.", stats.calls);
+	metrics_format_number(b, "hawser_cri_long_calls", "gauge", "Running long calls.",
+			      stats.long_calls);
+	metrics_format_number(b, "hawser_pulls_total", "counter", "Successful pulls.",
+			      (int64_t)pulls.good);
+	metrics_format_number(b, "hawser_pulls_failed_total", "counter", "Failed pulls.",
+			      (int64_t)pulls.failed);
+	metrics_format_number(b, "hawser_pulls", "gauge", "Running pulls.", (int64_t)pulls.running);
+	metrics_format_number(b, "hawser_pulled_bytes_total", "counter",
+			      "Downloaded bytes of layers.", (int64_t)pulls.bytes);
+	metrics_format_number(b, "hawser_images", "gauge", "Images.", (int64_t)images->n);
+	metrics_format_number(b, "hawser_layers", "gauge", "Layers.", (int64_t)usage.layers);
+	metrics_format_number(b, "hawser_layer_bytes", "gauge", "Bytes of all layers.",
+			      usage.bytes);
+	metrics_format_process(b);
+	metrics_format_number(b, "process_start_time_seconds", "gauge",
+			      "Start time in seconds since 1970.", d->started_at / 1000000000);
+}
+
+static int start_metrics(struct daemon *d, struct hw_err *e)
+{
+	const struct config *c = d->config;
+	struct config_address address;
+	struct socket_owner owner;
+	int r;
+
+	if (str_empty(c->metrics_address))
+		return 0;
+	r = config_address(c->metrics_address, &address, e);
+	if (r == 0)
+		r = config_owner(c->socket_owner, &owner, e);
+	if (r == 0)
+		r = metrics_http_open(&d->loop, &address, &owner, write_metrics, d, &d->http, e);
+	return r < 0 ? err_ctx(e, "metrics at %s", c->metrics_address) : 0;
+}
+
+/* Creates the configured socket, and its directory. */
+static int listen_configured(struct daemon *d, struct hw_err *e)
 {
 	struct config_address address;
 	struct socket_owner owner;
@@ -200,21 +365,9 @@ static int listen_ourselves(struct daemon *d, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "listen on %s", d->config->listen) : 0;
 }
 
-/* @n: of the sockets that we were given */
-static int start_listening(struct daemon *d, const int *fds, int n, struct hw_err *e)
-{
-	int r = 0;
-
-	if (n == 0)
-		return listen_ourselves(d, e);
-	d->activated = true;
-	for (int i = 0; r == 0 && i < n; i++)
-		r = rpc_server_listen(d->server, fds[i], e);
-	return r;
-}
-
-/* The sockets come first: that changes the environment, which is every thread's and child's. */
-static int start(struct daemon *d, struct hw_err *e)
+/* notify_sockets() comes first, because it changes the environment, which threads and children
+ * use. */
+static int start_daemon(struct daemon *d, struct hw_err *e)
 {
 	int fds[NOTIFY_FDS_MAX], n = notify_sockets(fds, e);
 	int r = n < 0 ? n : lock_state(d, e);
@@ -224,17 +377,22 @@ static int start(struct daemon *d, struct hw_err *e)
 	if (r == 0)
 		r = start_server(d, e);
 	if (r == 0)
-		r = daemon_start_metrics(d, e);
+		r = start_metrics(d, e);
 	if (r < 0)
 		return r;
 	d->network = network_new(&d->loop, d->config->cni_conf_dir, d->config->cni_bin_dir);
-	daemon_render_again(d);
-	return start_listening(d, fds, n, e);
+	render_saved_cidr(d);
+	if (n == 0)
+		return listen_configured(d, e);
+	d->activated = true;
+	for (int i = 0; r == 0 && i < n; i++)
+		r = rpc_server_listen(d->server, fds[i], e);
+	return r;
 }
 
-/* ---- the whole ---------------------------------------------------------------------- */
+/* ---- lifetime ----------------------------------------------------------------------- */
 
-static void init(struct daemon *d, const struct config_source *source, struct config *config)
+static void daemon_init(struct daemon *d, const struct config_source *source, struct config *config)
 {
 	struct timespec now;
 
@@ -252,16 +410,16 @@ static void init(struct daemon *d, const struct config_source *source, struct co
 	start_signals(d);
 }
 
-static void done(struct daemon *d)
+static void daemon_done(struct daemon *d)
 {
-	if (d->sweeps)
+	if (d->has_sweeper)
 		pthread_join(d->sweeper, NULL);
 	rpc_server_free(d->server);
 	for (size_t i = 0; i < DAEMON_SERVICES; i++)
 		service_free(d->services[i]);
 	puller_free(d->puller);
 	store_close(d->store);
-	uv_loop_close(&d->loop); /* no other thread is left to take its descriptors for others */
+	uv_loop_close(&d->loop); /* after the last thread, which could reuse its descriptors */
 	metrics_free(d->metrics);
 	config_unref(d->config);
 	pthread_mutex_destroy(&d->cidr_lock);
@@ -269,32 +427,24 @@ static void done(struct daemon *d)
 	mem_close_fd(&d->lock_fd);
 }
 
-/**
- * daemon_run() - from the first lock to the last
- * @source: where the configuration came from
- * @config: it
- * @e:      the error
- *
- * Return: 0 after a signal, or why it could not start
- */
 int daemon_run(const struct config_source *source, struct config *config, struct hw_err *e)
 {
 	struct daemon d;
 	int r;
 
-	init(&d, source, config);
-	r = start(&d, e);
+	daemon_init(&d, source, config);
+	r = start_daemon(&d, e);
 	if (r == 0) {
 		log_event(LOG_INFO, "ready", "version", HAWSER_VERSION, "listen",
 			  d.activated ? "LISTEN_FDS" : config->listen, "root", config->root,
 			  "state", config->state, NULL);
 		notify_send("READY=1");
 	} else if (d.server) {
-		stop(&d, 0);
+		stop_server(&d, 0);
 	} else {
-		stop_loop(&d);
+		close_handles(&d);
 	}
 	uv_run(&d.loop, UV_RUN_DEFAULT);
-	done(&d);
+	daemon_done(&d);
 	return r;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/daemon.h - hawser-cri while it runs: one object that owns all of it
+ * cri/daemon.h - the hawser-cri daemon: one object that owns all its parts
  *
- * Rules: what is not said to be locked is set before the first call and stays.
- *        The order of locks: cidr_lock, then config_lock; both are never held while
- *        somebody else is waited for.
+ * Rules: fields that are not marked as locked are set before the first call is served
+ *        and do not change.
+ *        Lock order: cidr_lock, then config_lock. config_lock is never held while
+ *        waiting.
  */
 #ifndef CRI_DAEMON_H
 #define CRI_DAEMON_H
@@ -30,15 +31,16 @@ struct puller;
 struct daemon {
 	struct config_source source; /* for a reload */
 	pthread_mutex_t config_lock;
-	struct config *config; /* locked */
+	struct config *config; /* locked; only the loop's thread changes it */
 	int64_t started_at;    /* ns since 1970 */
-	int lock_fd;	       /* of the state folder */
+	int lock_fd;	       /* of the state directory */
 	struct store *store;
 	struct puller *puller;
 	pthread_t sweeper;
-	bool sweeps;
-	pthread_mutex_t cidr_lock; /* one change of the pod CIDR at a time */
-	/* the loop's */
+	bool has_sweeper;
+	pthread_mutex_t
+		cidr_lock; /* held while the pod CIDR is changed and the template rendered */
+	/* for the loop's thread */
 	uv_loop_t loop;
 	uv_signal_t signals[3];
 	struct network *network;
@@ -46,18 +48,20 @@ struct daemon {
 	struct metrics_http *http;
 	struct rpc_server *server;
 	struct service *services[DAEMON_SERVICES];
-	bool activated; /* the socket is systemd's */
+	bool activated; /* systemd has passed the sockets */
 	bool stopping;
 };
 
-/* Serve until SIGTERM or SIGINT. @source stays valid; @config is the daemon's from now on. */
+/* Serves until SIGTERM or SIGINT. @source must stay valid; takes the reference to @config.
+ * Return: 0 after a signal, or why the daemon could not start */
 int daemon_run(const struct config_source *source, struct config *config, struct hw_err *e);
 
-/* The configuration of this moment: the caller's reference, from any thread. */
+/* The current configuration. From any thread. Return: a new reference */
 struct config *daemon_config(struct daemon *d);
 
-/* The network that the template makes, if there is a template, a pod CIDR and nobody else's
- * network. From any thread. */
+/* Generates the network configuration from the template for this pod CIDR. Does nothing if there is
+ * no template, @cidr is "", or another network is configured. From any thread; cidr_lock must be
+ * held. */
 int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * cri/main.c - the program hawser-cri
  *
- * What:  serves CRI v1 on a unix socket. Here: arguments, the log, and what a
- *        process must settle before it has threads.
- * Rules: exit status 0 after a signal, 1 after an error, which is told once.
+ * What:  parses arguments, starts the log, and sets what must be set before there are
+ *        threads. The daemon itself is daemon.c.
+ * Rules: exit status 0 after SIGTERM or SIGINT, 1 after an error, which is logged once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,31 +22,28 @@
 #include "cri/config/flags.h"
 #include "cri/daemon.h"
 
-/* Each layer of a pull has one open in the daemon. More would be slow for children that close all
- * that they might have. */
+/* Limit of open descriptors. The daemon has one open per layer of a pull. A higher limit would slow
+ * down children that close all possible descriptors. */
 #define DESCRIPTORS 65536
 
-/* An arena for each thread would keep what the thread has used, for good. */
+/* malloc arenas. One per thread would keep each thread's peak memory for good. */
 #define ARENAS 2
-
-static enum log_format choose_format(const char *name)
-{
-	if (str_equal(name, "json"))
-		return LOG_JSON;
-	if (str_equal(name, "journal") || (str_equal(name, "auto") && getenv("JOURNAL_STREAM")))
-		return LOG_JOURNAL;
-	return LOG_TEXT;
-}
 
 static void start_log(const struct config *c)
 {
+	bool auto_format = str_equal(c->log_format, "auto");
+	enum log_format format = LOG_TEXT;
 	enum log_level level = LOG_INFO;
 
+	if (str_equal(c->log_format, "json"))
+		format = LOG_JSON;
+	else if (str_equal(c->log_format, "journal") || (auto_format && getenv("JOURNAL_STREAM")))
+		format = LOG_JOURNAL;
 	log_level_parse(c->log_level, &level);
-	log_setup("hawser-cri", level, choose_format(c->log_format));
+	log_setup("hawser-cri", level, format);
 }
 
-static void raise_limit(void)
+static void raise_descriptor_limit(void)
 {
 	struct rlimit l;
 
@@ -56,65 +53,46 @@ static void raise_limit(void)
 	setrlimit(RLIMIT_NOFILE, &l);
 }
 
+/* Takes the reference to @config. */
 static int serve(const struct config_source *source, struct config *config, struct hw_err *e)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
 	start_log(config);
 	mallopt(M_ARENA_MAX, ARENAS);
-	raise_limit();
+	raise_descriptor_limit();
 	sigaction(SIGPIPE, &ignore, NULL);
 	umask(022);
 	return daemon_run(source, config, e);
 }
 
-static int print(const char *text)
+static int print(const char *text, struct hw_err *e)
 {
-	return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? -EIO : 0;
+	if (fputs(text, stdout) < 0 || fflush(stdout) != 0)
+		return err_set(e, -EIO, "write to standard output");
+	return 0;
 }
 
-static int print_config(const struct config *c)
-{
-	autofree char *text = config_format(c);
-
-	return print(text);
-}
-
-static int print_help(void)
-{
-	autofree char *text = flags_help();
-
-	return print(text);
-}
-
-static int with_config(const struct flags *flags, struct hw_err *e)
+static int run_action(const struct flags *flags, struct hw_err *e)
 {
 	const struct config_source source = { flags->file, flags->file_given, flags->values };
 	AUTO(config_unref) struct config *config = NULL;
-	int r = config_load(&source, &config, e);
-
-	if (r < 0 || flags->what == FLAGS_CHECK)
-		return r;
-	if (flags->what == FLAGS_SERVE)
-		return serve(&source, take_ptr(config), e);
-	r = print_config(config);
-	return r < 0 ? err_set(e, r, "print") : 0;
-}
-
-static int run(const struct flags *flags, struct hw_err *e)
-{
+	autofree char *text = NULL;
 	int r;
 
-	switch (flags->what) {
-	case FLAGS_HELP:
-		r = print_help();
-		return r < 0 ? err_set(e, r, "print") : 0;
-	case FLAGS_VERSION:
-		r = print("hawser-cri " HAWSER_VERSION "\n");
-		return r < 0 ? err_set(e, r, "print") : 0;
-	default:
-		return with_config(flags, e);
+	if (flags->action == FLAGS_VERSION)
+		return print("hawser-cri " HAWSER_VERSION "\n", e);
+	if (flags->action == FLAGS_HELP) {
+		text = flags_help();
+		return print(text, e);
 	}
+	r = config_load(&source, &config, e);
+	if (r < 0 || flags->action == FLAGS_CHECK)
+		return r;
+	if (flags->action == FLAGS_SERVE)
+		return serve(&source, take_ptr(config), e);
+	text = config_format(config);
+	return print(text, e);
 }
 
 int main(int argc, char **argv)
@@ -124,7 +102,7 @@ int main(int argc, char **argv)
 
 	file_fill_standard(O_RDWR);
 	value_seed();
-	if (flags_parse(argc, argv, &flags, &e) == 0 && run(&flags, &e) == 0)
+	if (flags_parse(argc, argv, &flags, &e) == 0 && run_action(&flags, &e) == 0)
 		return EXIT_SUCCESS;
 	log_error("%s", e.msg);
 	return EXIT_FAILURE;

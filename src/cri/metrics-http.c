@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/metrics-http.c - GET /metrics, and nothing else, over HTTP/1
+ * cri/metrics-http.c - an HTTP/1 server for GET /metrics
  *
- * How:   a client is read until its head ends, answered once, and closed. What it
- *        sends after that is thrown away.
+ * How:   reads from a client until the end of the request's head, sends one response,
+ *        and closes the connection. Anything after the head is ignored.
  */
 #include "cri/metrics-http.h"
 
+#include <errno.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <uv.h>
 
 #include "base/list.h"
 #include "base/str.h"
+#include "rpc/socket.h"
 
 #define CLIENTS_MAX 16
-#define HEAD_MAX    8192
-#define PATIENCE    10000 /* ms */
+#define HEAD_MAX    8192  /* bytes of a request */
+#define TIMEOUT	    10000 /* ms for a request and its response */
 
 struct metrics_http {
-	uv_pipe_t listener; /* libuv's pipes do for any stream socket */
+	uv_pipe_t listener; /* libuv's pipes work with any stream socket */
 	void (*write)(void *ctx, struct buf *b);
 	void *ctx;
 	struct list clients;
@@ -29,21 +33,22 @@ struct metrics_http {
 	bool closed;
 };
 
-struct client {
+struct http_client {
 	struct metrics_http *http;
 	uv_pipe_t stream;
 	uv_timer_t timer;
 	uv_write_t request;
-	struct buf head, answer;
-	bool answered;
+	struct buf head, response;
+	bool responded;
 	unsigned open_handles;
 	struct list link;
-	char room[1024];
+	char input[1024];
 };
 
-/* ---- answers ------------------------------------------------------------------------ */
+/* ---- responses ---------------------------------------------------------------------- */
 
-static void put_answer(struct buf *b, const char *status, const char *type, const struct buf *body)
+static void put_response(struct buf *b, const char *status, const char *type,
+			 const struct buf *body)
 {
 	buf_printf(b,
 		   "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
@@ -57,14 +62,12 @@ static void put_error(struct buf *b, const char *status)
 	AUTO(buf_done) struct buf body = { 0 };
 
 	buf_printf(&body, "%s\n", status);
-	put_answer(b, status, "text/plain", &body);
+	put_response(b, status, "text/plain", &body);
 }
 
-/**
- * metrics_http_answer() - to a head that is complete
- */
-void metrics_http_answer(const char *head, void (*write)(void *ctx, struct buf *b), void *ctx,
-			 struct buf *ret)
+/* @head: of a request, complete */
+static void make_response(const char *head, void (*write)(void *ctx, struct buf *b), void *ctx,
+			  struct buf *ret)
 {
 	size_t method = strcspn(head, " \r\n");
 	const char *path = head[method] == ' ' ? head + method + 1 : "";
@@ -79,7 +82,7 @@ void metrics_http_answer(const char *head, void (*write)(void *ctx, struct buf *
 		put_error(ret, "405 Method Not Allowed");
 	} else {
 		write(ctx, &body);
-		put_answer(ret, "200 OK", "text/plain; version=0.0.4; charset=utf-8", &body);
+		put_response(ret, "200 OK", "text/plain; version=0.0.4; charset=utf-8", &body);
 	}
 }
 
@@ -93,7 +96,7 @@ static void free_if_unused(struct metrics_http *http)
 
 static void on_client_closed(uv_handle_t *handle)
 {
-	struct client *c = handle->data;
+	struct http_client *c = handle->data;
 	struct metrics_http *http = c->http;
 
 	if (--c->open_handles > 0)
@@ -101,12 +104,12 @@ static void on_client_closed(uv_handle_t *handle)
 	list_remove(&c->link);
 	http->n_clients--;
 	buf_done(&c->head);
-	buf_done(&c->answer);
+	buf_done(&c->response);
 	free(c);
 	free_if_unused(http);
 }
 
-static void client_close(struct client *c)
+static void client_close(struct http_client *c)
 {
 	if (uv_is_closing((uv_handle_t *)&c->stream))
 		return;
@@ -125,37 +128,37 @@ static void on_written(uv_write_t *request, int status)
 	client_close(request->data);
 }
 
-static void answer(struct client *c)
+static void send_response(struct http_client *c)
 {
 	uv_buf_t out;
 
-	c->answered = true;
-	metrics_http_answer(c->head.data, c->http->write, c->http->ctx, &c->answer);
-	out = uv_buf_init(c->answer.data, (unsigned)c->answer.len);
+	c->responded = true;
+	make_response(c->head.data, c->http->write, c->http->ctx, &c->response);
+	out = uv_buf_init(c->response.data, (unsigned)c->response.len);
 	c->request.data = c;
 	if (uv_write(&c->request, (uv_stream_t *)&c->stream, &out, 1, on_written) < 0)
 		client_close(c);
 }
 
-static void on_room(uv_handle_t *handle, size_t wanted, uv_buf_t *ret)
+static void on_alloc(uv_handle_t *handle, size_t wanted, uv_buf_t *ret)
 {
-	struct client *c = handle->data;
+	struct http_client *c = handle->data;
 
 	(void)wanted;
-	*ret = uv_buf_init(c->room, sizeof(c->room));
+	*ret = uv_buf_init(c->input, sizeof(c->input));
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *data)
 {
-	struct client *c = stream->data;
+	struct http_client *c = stream->data;
 
-	if (n < 0 && !c->answered)
+	if (n < 0 && !c->responded)
 		client_close(c);
-	if (n <= 0 || c->answered)
+	if (n <= 0 || c->responded)
 		return;
 	buf_add(&c->head, data->base, (size_t)n);
 	if (strstr(c->head.data, "\r\n\r\n") || strstr(c->head.data, "\n\n"))
-		answer(c);
+		send_response(c);
 	else if (c->head.len > HEAD_MAX)
 		client_close(c);
 }
@@ -163,7 +166,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *data)
 static void on_connection(uv_stream_t *listener, int status)
 {
 	struct metrics_http *http = listener->data;
-	struct client *c;
+	struct http_client *c;
 
 	if (status < 0)
 		return;
@@ -176,23 +179,45 @@ static void on_connection(uv_stream_t *listener, int status)
 	list_append(&http->clients, &c->link);
 	http->n_clients++;
 	if (uv_accept(listener, (uv_stream_t *)&c->stream) < 0 || http->n_clients > CLIENTS_MAX ||
-	    uv_read_start((uv_stream_t *)&c->stream, on_room, on_read) < 0)
+	    uv_read_start((uv_stream_t *)&c->stream, on_alloc, on_read) < 0)
 		client_close(c);
 	else
-		uv_timer_start(&c->timer, on_timeout, PATIENCE, 0);
+		uv_timer_start(&c->timer, on_timeout, TIMEOUT, 0);
 }
 
-/* ---- the server --------------------------------------------------------------------- */
+/* ---- server ------------------------------------------------------------------------- */
 
-/**
- * metrics_http_new() - serve metrics on a socket
- */
-int metrics_http_new(struct uv_loop_s *loop, int fd, void (*write)(void *ctx, struct buf *b),
-		     void *ctx, struct metrics_http **ret_http, struct hw_err *e)
+static int listen_tcp(const struct config_address *address, int *ret_fd, struct hw_err *e)
 {
-	struct metrics_http *http = mem_new(sizeof(*http));
-	int r;
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(address->port) };
+	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(address->port) };
+	bool is_v6 = address->ip.family == AF_INET6;
+	autoclose int fd =
+		socket(address->ip.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int on = 1;
 
+	memcpy(&v6.sin6_addr, address->ip.bytes, sizeof(v6.sin6_addr));
+	memcpy(&v4.sin_addr, address->ip.bytes, sizeof(v4.sin_addr));
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    bind(fd, is_v6 ? (struct sockaddr *)&v6 : (struct sockaddr *)&v4,
+		 is_v6 ? sizeof(v6) : sizeof(v4)) < 0)
+		return err_set(e, -errno, "listen on port %d", address->port);
+	*ret_fd = take_fd(fd);
+	return 0;
+}
+
+int metrics_http_open(struct uv_loop_s *loop, const struct config_address *address,
+		      const struct socket_owner *owner, void (*write)(void *ctx, struct buf *b),
+		      void *ctx, struct metrics_http **ret_http, struct hw_err *e)
+{
+	struct metrics_http *http;
+	int fd = -1, r;
+
+	r = address->path ? socket_listen(address->path, owner, &fd, e)
+			  : listen_tcp(address, &fd, e);
+	if (r < 0)
+		return r;
+	http = mem_new(sizeof(*http));
 	*http = (struct metrics_http){ .write = write, .ctx = ctx };
 	list_init(&http->clients);
 	uv_pipe_init(loop, &http->listener, 0);
@@ -218,15 +243,11 @@ static void on_listener_closed(uv_handle_t *handle)
 	free_if_unused(http);
 }
 
-/**
- * metrics_http_close() - with all its clients
- * @http: NULL: nothing
- */
 void metrics_http_close(struct metrics_http *http)
 {
 	if (!http)
 		return;
-	list_for_each(struct client, c, &http->clients, link)
+	list_for_each(struct http_client, c, &http->clients, link)
 		client_close(c);
 	uv_close((uv_handle_t *)&http->listener, on_listener_closed);
 }

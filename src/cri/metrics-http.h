@@ -1,28 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/metrics-http.h - GET /metrics, and nothing else, over HTTP/1
+ * cri/metrics-http.h - an HTTP/1 server for GET /metrics
  *
- * Rules: for the loop's thread. A request is small and comes within ten seconds;
- *        every answer ends the connection; of more connections than CLIENTS_MAX the
- *        newest is closed.
+ * Rules: for the loop's thread. A request must be small and complete within ten
+ *        seconds; the connection is closed after the response. Connections over
+ *        CLIENTS_MAX are closed at once.
  */
 #ifndef CRI_METRICS_HTTP_H
 #define CRI_METRICS_HTTP_H
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "cri/config/config.h"
 
 struct metrics_http;
 struct uv_loop_s;
 
-/* @fd: listens, and is ours from now on. @write: appends the metrics. */
-int metrics_http_new(struct uv_loop_s *loop, int fd, void (*write)(void *ctx, struct buf *b),
-		     void *ctx, struct metrics_http **ret_http, struct hw_err *e);
-/* Its handles are closed by the loop, which frees it. */
+/* Listens on @address; @owner is for a unix socket. write() appends the metrics to its buffer. */
+int metrics_http_open(struct uv_loop_s *loop, const struct config_address *address,
+		      const struct socket_owner *owner, void (*write)(void *ctx, struct buf *b),
+		      void *ctx, struct metrics_http **ret_http, struct hw_err *e);
+/* Closes all connections too. The loop frees the object when its handles are closed. NULL is
+ * allowed. */
 void metrics_http_close(struct metrics_http *http);
-
-/* The answer to a request whose head is complete: for tests. */
-void metrics_http_answer(const char *head, void (*write)(void *ctx, struct buf *b), void *ctx,
-			 struct buf *ret);
 
 #endif

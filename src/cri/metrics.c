@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/metrics.c - numbers for Prometheus
+ * cri/metrics.c - counters of calls, and metrics in Prometheus' text format 0.0.4
  *
- * How:   an array of atomic counters per method. Names of the process's own
- *        numbers are those that Prometheus' client libraries use.
+ * How:   atomic counters per method. The metrics of the process have the names that
+ *        Prometheus' client libraries use.
  */
 #include "cri/metrics.h"
 
@@ -20,7 +20,7 @@
 
 #define CODES (STATUS_UNAUTHENTICATED + 1)
 
-/* Upper ends in microseconds; one more bucket has the rest. */
+/* Upper bounds of the buckets in microseconds; one more bucket has no bound. */
 static const int64_t buckets[] = {
 	500, 1000, 2500, 10000, 50000, 250000, 1000000, 5000000, 30000000, 120000000,
 };
@@ -32,7 +32,7 @@ struct counters {
 };
 
 struct metrics {
-	struct map *methods; /* "runtime.v1.RuntimeService/Version": struct counters */
+	struct map *methods; /* "/runtime.v1.RuntimeService/Version" to struct counters */
 	struct counters unknown;
 };
 
@@ -52,46 +52,40 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-/**
- * metrics_add_methods() - these will be counted by name
- * @m:       the metrics
- * @methods: end with { 0 }
- */
 void metrics_add_methods(struct metrics *m, const struct rpc_method *methods)
 {
 	for (; methods->path; methods++)
 		map_set(m->methods, methods->path, mem_new(sizeof(struct counters)));
 }
 
-/** metrics_ended() - a call has; from any thread */
-void metrics_ended(void *ctx, const struct rpc_ended *ended)
+void metrics_count_call(void *ctx, const struct rpc_finished_call *call)
 {
 	struct metrics *m = ctx;
-	struct counters *c = map_find(m->methods, ended->path);
-	int64_t us = ended->ns / 1000;
+	struct counters *c = map_find(m->methods, call->path);
+	int64_t us = call->ns / 1000;
 	size_t i = 0;
 
 	if (!c)
 		c = &m->unknown;
 	while (i < ARRAY_SIZE(buckets) && us > buckets[i])
 		i++;
-	atomic_fetch_add_explicit(&c->codes[ended->code < CODES ? ended->code : STATUS_UNKNOWN], 1,
+	atomic_fetch_add_explicit(&c->codes[call->code < CODES ? call->code : STATUS_UNKNOWN], 1,
 				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->buckets[i], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->us, (uint64_t)us, memory_order_relaxed);
 }
 
-/* ---- as text ------------------------------------------------------------------------ */
+/* ---- format ------------------------------------------------------------------------- */
 
-static void head(struct buf *b, const char *name, const char *type, const char *help)
+static void put_head(struct buf *b, const char *name, const char *type, const char *help)
 {
 	buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-void metrics_number(struct buf *b, const char *name, const char *type, const char *help,
-		    int64_t value)
+void metrics_format_number(struct buf *b, const char *name, const char *type, const char *help,
+			   int64_t value)
 {
-	head(b, name, type, help);
+	put_head(b, name, type, help);
 	buf_printf(b, "%s %" PRId64 "\n", name, value);
 }
 
@@ -141,14 +135,12 @@ static void put_each(const struct metrics *m, struct buf *b,
 	put(b, "unknown", &m->unknown);
 }
 
-/**
- * metrics_calls() - all that metrics_ended() has counted
- */
-void metrics_calls(const struct metrics *m, struct buf *b)
+void metrics_format_calls(const struct metrics *m, struct buf *b)
 {
-	head(b, "hawser_cri_calls_total", "counter", "Calls that have ended, by method and code.");
+	put_head(b, "hawser_cri_calls_total", "counter",
+		 "Finished calls by method and status code.");
 	put_each(m, b, put_codes);
-	head(b, "hawser_cri_call_seconds", "histogram", "How long they took.");
+	put_head(b, "hawser_cri_call_seconds", "histogram", "Duration of finished calls.");
 	put_each(m, b, put_histogram);
 }
 
@@ -165,7 +157,7 @@ static int64_t count_entries(const char *path)
 	return n - 2;
 }
 
-/* The second number of statm. */
+/* The second number in /proc/self/statm. */
 static int64_t resident_pages(void)
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
@@ -179,14 +171,13 @@ static int64_t resident_pages(void)
 	return words.n > 1 && str_to_int64(words.v[1], 0, INT64_MAX, &pages) ? pages : 0;
 }
 
-/**
- * metrics_process() - what the kernel knows of us
- */
-void metrics_process(struct buf *b)
+void metrics_format_process(struct buf *b)
 {
-	metrics_number(b, "process_threads", "gauge", "Threads.", count_entries("/proc/self/task"));
-	metrics_number(b, "process_open_fds", "gauge", "Open descriptors.",
-		       count_entries("/proc/self/fd") - 1);
-	metrics_number(b, "process_resident_memory_bytes", "gauge", "Memory that is resident.",
-		       resident_pages() * sysconf(_SC_PAGESIZE));
+	metrics_format_number(b, "process_threads", "gauge", "Threads.",
+			      count_entries("/proc/self/task"));
+	metrics_format_number(b, "process_open_fds", "gauge", "Open file descriptors.",
+			      count_entries("/proc/self/fd") - 1);
+	metrics_format_number(b, "process_resident_memory_bytes", "gauge",
+			      "Resident memory in bytes.",
+			      resident_pages() * sysconf(_SC_PAGESIZE));
 }

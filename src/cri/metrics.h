@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/metrics.h - numbers for Prometheus
+ * cri/metrics.h - counters of calls, and metrics in Prometheus' text format 0.0.4
  *
- * What:  calls by method and code, with how long they took; gauges of the process;
- *        and what others add, all in Prometheus' text format 0.0.4.
- * Rules: counting is for any thread and takes no lock. The methods are named before
- *        the first call.
+ * What:  counts calls by method and status code with their duration; formats these,
+ *        numbers of the process, and single numbers of the caller.
+ * Rules: counting is allowed from any thread and takes no lock. All methods are added
+ *        before the first call.
  */
 #ifndef CRI_METRICS_H
 #define CRI_METRICS_H
@@ -19,15 +19,17 @@ struct metrics;
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
+/* Methods to count by name; the table ends with { 0 }. Other methods are counted as "unknown". */
 void metrics_add_methods(struct metrics *m, const struct rpc_method *methods);
 
-/* For struct rpc_config: ctx is the metrics. */
-void metrics_ended(void *ctx, const struct rpc_ended *ended);
+/* For rpc_config.finished; ctx is the struct metrics. */
+void metrics_count_call(void *ctx, const struct rpc_finished_call *call);
 
-void metrics_calls(const struct metrics *m, struct buf *b);
-void metrics_process(struct buf *b);
-/* One number: @type is "gauge" or "counter". */
-void metrics_number(struct buf *b, const char *name, const char *type, const char *help,
-		    int64_t value);
+/* Each appends to @b. */
+void metrics_format_calls(const struct metrics *m, struct buf *b);
+void metrics_format_process(struct buf *b); /* threads, descriptors, memory */
+/* @type is "gauge" or "counter". */
+void metrics_format_number(struct buf *b, const char *name, const char *type, const char *help,
+			   int64_t value);
 
 #endif

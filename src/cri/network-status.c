@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network-status.c - what the plugins of a network say to STATUS
+ * cri/network-status.c - polls the plugins of a network with CNI's STATUS
  *
- * How:   a thread for each question; a uv_async tells the loop of its end. After an
- *        answer a timer asks again: soon while the network is not ready, later while
- *        it is.
+ * How:   one thread per STATUS, whose end is reported to the loop through uv_async.
+ *        Then a timer starts the next one: soon while the network is not ready, later
+ *        while it is.
  */
 #include "cri/network-status.h"
 
@@ -20,52 +20,52 @@
 #include "base/str.h"
 #include "cni/version.h"
 
-#define STACK	    (256 << 10)
-#define ANSWER_MS   10000
-#define AGAIN_BAD   1000
-#define AGAIN_READY 5000
+#define STACK	       (256 << 10)
+#define TIMEOUT_MS     10000
+#define POLL_FAILED_MS 1000
+#define POLL_READY_MS  5000
 
 struct network_status {
 	uv_async_t async;
 	uv_timer_t timer;
 	size_t open_handles;
 	const struct hw_strings *bin_dirs;
-	void (*told)(void *ctx);
+	void (*updated)(void *ctx);
 	void *ctx;
-	int cancel; /* eventfd */
-	/* the question */
-	struct hw_conf *conf; /* NULL: none */
+	int cancel_fd; /* eventfd */
+	/* the STATUS that runs, or ran last */
+	struct hw_conf *conf; /* NULL if there is no network to poll */
 	bool running;
 	pthread_t thread;
-	int code; /* the thread's, until it was joined */
+	int code; /* set by the thread, read after it is joined */
 	struct hw_err error;
-	bool changed; /* meanwhile */
+	bool has_next; /* network_status_set() was called: next replaces conf */
 	struct hw_conf *next;
-	/* the answer */
-	char *about; /* which network; NULL: there is none */
-	char *why;   /* it is not ready; NULL: it is */
+	/* the last result */
+	char *key;     /* the network it is about; NULL if there is no result */
+	char *message; /* why the network is not ready; NULL if it is */
 };
 
-static bool has_status(const struct hw_conf *conf)
+static bool supports_status(const struct hw_conf *conf)
 {
 	return conf && version_at_least(hw_conf_version(conf), "1.1.0");
 }
 
-static char *key_of(const struct hw_conf *conf)
+static char *network_key(const struct hw_conf *conf)
 {
 	return str_printf("%s: network \"%s\"", hw_conf_file(conf), hw_conf_name(conf));
 }
 
-/* ---- asking ------------------------------------------------------------------------- */
+/* ---- running ------------------------------------------------------------------------ */
 
-static int ask(const struct network_status *s, struct hw_err *e)
+static int run_status(const struct network_status *s, struct hw_err *e)
 {
 	autofree const char **dirs = mem_new((s->bin_dirs->n + 1) * sizeof(const char *));
 	struct hw_cni_options options = { .size = sizeof(options),
 					  .plugin_dirs = dirs,
 					  .stderr_mode = HW_STDERR_DROP,
-					  .cancel_fd = s->cancel,
-					  .timeout_ms = ANSWER_MS };
+					  .cancel_fd = s->cancel_fd,
+					  .timeout_ms = TIMEOUT_MS };
 	struct hw_cni *cni = NULL;
 	int r;
 
@@ -78,16 +78,16 @@ static int ask(const struct network_status *s, struct hw_err *e)
 	return r;
 }
 
-static void *be_thread(void *arg)
+static void *thread_main(void *arg)
 {
 	struct network_status *s = arg;
 
-	s->code = ask(s, &s->error);
+	s->code = run_status(s, &s->error);
 	uv_async_send(&s->async);
 	return NULL;
 }
 
-/* No signal of the daemon's is for this thread. */
+/* The new thread blocks all signals. */
 static int start_thread(struct network_status *s)
 {
 	pthread_attr_t attr;
@@ -98,7 +98,7 @@ static int start_thread(struct network_status *s)
 	pthread_attr_setstacksize(&attr, STACK);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&s->thread, &attr, be_thread, s);
+	r = pthread_create(&s->thread, &attr, thread_main, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return r;
@@ -106,32 +106,32 @@ static int start_thread(struct network_status *s)
 
 static void on_timer(uv_timer_t *timer);
 
-static void start(struct network_status *s)
+static void start_status(struct network_status *s)
 {
-	if (s->changed) {
+	if (s->has_next) {
 		hw_conf_free(s->conf);
 		s->conf = take_ptr(s->next);
-		s->changed = false;
+		s->has_next = false;
 	}
 	uv_timer_stop(&s->timer);
 	if (!s->conf)
 		return;
 	s->running = start_thread(s) == 0;
 	if (!s->running)
-		uv_timer_start(&s->timer, on_timer, AGAIN_BAD, 0);
+		uv_timer_start(&s->timer, on_timer, POLL_FAILED_MS, 0);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
-	start(timer->data);
+	start_status(timer->data);
 }
 
-/* ---- the answer --------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------ */
 
-static void forget(struct network_status *s)
+static void clear_result(struct network_status *s)
 {
-	free(take_ptr(s->about));
-	free(take_ptr(s->why));
+	free(take_ptr(s->key));
+	free(take_ptr(s->message));
 }
 
 static void on_async(uv_async_t *async)
@@ -142,60 +142,49 @@ static void on_async(uv_async_t *async)
 		return;
 	pthread_join(s->thread, NULL);
 	s->running = false;
-	if (s->changed) {
-		start(s);
+	if (s->has_next) {
+		start_status(s);
 		return;
 	}
-	forget(s);
-	s->about = key_of(s->conf);
+	clear_result(s);
+	s->key = network_key(s->conf);
 	if (s->code < 0)
-		s->why = str_printf("%s: %s", s->about, s->error.msg);
-	uv_timer_start(&s->timer, on_timer, s->why ? AGAIN_BAD : AGAIN_READY, 0);
-	s->told(s->ctx);
+		s->message = str_printf("%s: %s", s->key, s->error.msg);
+	uv_timer_start(&s->timer, on_timer, s->message ? POLL_FAILED_MS : POLL_READY_MS, 0);
+	s->updated(s->ctx);
 }
 
-/**
- * network_status_ask() - which network is there now
- */
-void network_status_ask(struct network_status *s, struct hw_conf *conf)
+void network_status_set(struct network_status *s, struct hw_conf *conf)
 {
 	hw_conf_free(s->next);
-	s->next = has_status(conf) ? conf : NULL;
+	s->next = supports_status(conf) ? conf : NULL;
 	if (!s->next)
 		hw_conf_free(conf);
-	s->changed = true;
+	s->has_next = true;
 	if (!s->running)
-		start(s);
+		start_status(s);
 }
 
-/**
- * network_status_why() - why it is not ready
- *
- * Return: NULL: it is, or cannot be asked
- */
-const char *network_status_why(const struct network_status *s, const struct hw_conf *conf)
+const char *network_status_error(const struct network_status *s, const struct hw_conf *conf)
 {
-	autofree char *key = key_of(conf);
+	autofree char *key = network_key(conf);
 
-	if (!has_status(conf))
+	if (!supports_status(conf))
 		return NULL;
-	return str_equal(key, s->about) ? s->why : "its plugins have not answered to STATUS yet";
+	return str_equal(key, s->key) ? s->message : "plugins have not answered STATUS yet";
 }
 
-/* ---- coming and going --------------------------------------------------------------- */
+/* ---- lifetime ----------------------------------------------------------------------- */
 
-/**
- * network_status_new() - nobody is asked yet
- */
 struct network_status *network_status_new(struct uv_loop_s *loop, const struct hw_strings *bin_dirs,
-					  void (*told)(void *ctx), void *ctx)
+					  void (*updated)(void *ctx), void *ctx)
 {
 	struct network_status *s = mem_new(sizeof(*s));
 
 	s->bin_dirs = bin_dirs;
-	s->told = told;
+	s->updated = updated;
 	s->ctx = ctx;
-	s->cancel = eventfd(0, EFD_CLOEXEC);
+	s->cancel_fd = eventfd(0, EFD_CLOEXEC);
 	uv_async_init(loop, &s->async, on_async);
 	uv_timer_init(loop, &s->timer);
 	s->async.data = s->timer.data = s;
@@ -209,21 +198,16 @@ static void on_closed(uv_handle_t *handle)
 
 	if (--s->open_handles > 0)
 		return;
-	forget(s);
+	clear_result(s);
 	hw_conf_free(s->conf);
 	hw_conf_free(s->next);
-	mem_close_fd(&s->cancel);
+	mem_close_fd(&s->cancel_fd);
 	free(s);
 }
 
-/**
- * network_status_close() - nobody wants to know any more
- *
- * A plugin that is running is killed.
- */
 void network_status_close(struct network_status *s)
 {
-	while (s->running && eventfd_write(s->cancel, 1) < 0 && errno == EINTR)
+	while (s->running && eventfd_write(s->cancel_fd, 1) < 0 && errno == EINTR)
 		;
 	if (s->running)
 		pthread_join(s->thread, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network-status.h - what the plugins of a network say to STATUS
+ * cri/network-status.h - polls the plugins of a network with CNI's STATUS
  *
- * What:  runs the verb STATUS of CNI 1.1 beside the loop, now and then for as long as
- *        there is a network that has it, and remembers the answer.
- * Rules: for the loop's thread. A plugin that does not answer is given up after ten
- *        seconds; nobody waits for one.
+ * What:  runs the verb STATUS of CNI 1.1 on a thread beside the loop, repeatedly while
+ *        the network supports it, and stores the result.
+ * Rules: for the loop's thread; no function waits for a plugin. A plugin that does not
+ *        answer within ten seconds is killed, and counts as failed.
  */
 #ifndef CRI_NETWORK_STATUS_H
 #define CRI_NETWORK_STATUS_H
@@ -16,16 +16,16 @@
 struct network_status;
 struct uv_loop_s;
 
-/* @bin_dirs: borrowed; told(ctx): there is an answer, or another one than before */
+/* @bin_dirs is borrowed. updated(ctx) is called after each STATUS. */
 struct network_status *network_status_new(struct uv_loop_s *loop, const struct hw_strings *bin_dirs,
-					  void (*told)(void *ctx), void *ctx);
-/* Its handles are closed by the loop, which frees it. */
+					  void (*updated)(void *ctx), void *ctx);
+/* Kills a running plugin. The loop frees the object when its handles are closed. */
 void network_status_close(struct network_status *s);
 
-/* This network is to be asked, at once and from now on. @conf: taken; NULL, or one before 1.1.0:
- * nobody is */
-void network_status_ask(struct network_status *s, struct hw_conf *conf);
-/* Why an ADD to this network would fail; NULL: it would not, as far as its plugins say. */
-const char *network_status_why(const struct network_status *s, const struct hw_conf *conf);
+/* Polls this network from now on, starting at once, instead of the one before. Takes @conf. With
+ * NULL, or a network before CNI 1.1.0, polling stops. */
+void network_status_set(struct network_status *s, struct hw_conf *conf);
+/* Return: why ADD to this network would fail; NULL if STATUS has succeeded or is not supported */
+const char *network_status_error(const struct network_status *s, const struct hw_conf *conf);
 
 #endif

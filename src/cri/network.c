@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network.c - is there a network for pods?
+ * cri/network.c - the pod network's configuration and whether it is ready
  *
- * How:   inotify, through libuv, on the folder of configurations and on those of
- *        plugins. An event starts a short timer, so that a burst of them is one
- *        look; a folder that cannot be watched, because it is missing or there are
- *        too many watches, is looked at every two seconds instead.
- *        A watch follows its folder where that is moved, and a new folder of the
- *        same name has none: so each look compares the two.
+ * How:   inotify, through libuv, on the directories of configurations and plugins. An
+ *        event starts a short timer, so that a burst of events causes one update.
+ *        While a directory cannot be watched, because it is missing or no watches are
+ *        left, there is an update every two seconds.
+ *        A watch follows its directory when that is renamed, and a new directory with
+ *        the same name is not watched: each update compares the two.
  */
 #include "cri/network.h"
 
@@ -25,14 +25,14 @@
 #include "cni/runtime/conf.h"
 #include "cri/network-status.h"
 
-#define SETTLE	 50   /* ms from the first event to the look */
-#define AGAIN	 2000 /* ms between looks without a watch */
+#define DELAY	 50   /* ms from the first event to the update */
+#define POLL	 2000 /* ms between updates if a directory is not watched */
 #define DIRS_MAX 16
 
 struct watch {
 	uv_fs_event_t event;
 	bool active;
-	dev_t dev; /* of the folder that is watched */
+	dev_t dev; /* of the watched directory */
 	ino_t ino;
 	const char *path;
 };
@@ -44,7 +44,7 @@ struct network {
 	char *conf_dir;
 	struct hw_strings bin_dirs;
 	struct network_status *status;
-	pthread_mutex_t lock; /* of the pointer */
+	pthread_mutex_t lock; /* of view, the pointer */
 	struct network_view *view;
 };
 
@@ -56,14 +56,14 @@ struct network_view *network_view_get(struct network *n)
 
 	pthread_mutex_lock(&n->lock);
 	view = n->view;
-	__atomic_add_fetch(&view->users, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&view->refs, 1, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&n->lock);
 	return view;
 }
 
 void network_view_put(struct network_view *view)
 {
-	if (!view || __atomic_sub_fetch(&view->users, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!view || __atomic_sub_fetch(&view->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	free(view->name);
 	free(view->file);
@@ -77,7 +77,7 @@ static bool same_view(const struct network_view *a, const struct network_view *b
 	       str_equal(a->message, b->message);
 }
 
-static void publish(struct network *n, struct network_view *view)
+static void publish_view(struct network *n, struct network_view *view)
 {
 	struct network_view *old = n->view;
 
@@ -90,13 +90,13 @@ static void publish(struct network *n, struct network_view *view)
 	pthread_mutex_unlock(&n->lock);
 	network_view_put(old);
 	if (view->ready)
-		log_event(LOG_INFO, "the network is ready", "network", view->name, "file",
-			  view->file, NULL);
+		log_event(LOG_INFO, "network ready", "network", view->name, "file", view->file,
+			  NULL);
 	else
-		log_event(LOG_WARN, "the network is not ready", "reason", view->message, NULL);
+		log_event(LOG_WARN, "network not ready", "reason", view->message, NULL);
 }
 
-/* ---- looking ------------------------------------------------------------------------ */
+/* ---- reading the configuration ------------------------------------------------------ */
 
 static bool has_plugin(const struct network *n, const char *type)
 {
@@ -109,8 +109,8 @@ static bool has_plugin(const struct network *n, const char *type)
 	return false;
 }
 
-/* NULL, or what is missing. */
-static char *missing_plugin(const struct network *n, const struct hw_conf *conf)
+/* Return: NULL if all plugins exist, else a message, allocated */
+static char *find_missing_plugin(const struct network *n, const struct hw_conf *conf)
 {
 	AUTO(buf_done) struct buf dirs = { 0 };
 
@@ -118,49 +118,49 @@ static char *missing_plugin(const struct network *n, const struct hw_conf *conf)
 		buf_printf(&dirs, "%s%s", i ? ":" : "", n->bin_dirs.v[i]);
 	for (size_t i = 0; i < hw_conf_count(conf); i++)
 		if (!has_plugin(n, hw_conf_type(conf, i)))
-			return str_printf("%s: plugin \"%s\" is not in %s", hw_conf_file(conf),
+			return str_printf("%s: plugin \"%s\" not found in %s", hw_conf_file(conf),
 					  hw_conf_type(conf, i), dirs.data);
 	return NULL;
 }
 
-/* @ret_conf: what was found and has all its plugins; NULL: nothing */
-static struct network_view *look(const struct network *n, struct hw_conf **ret_conf)
+/* *ret_conf is the network if it has all its plugins, else NULL. */
+static struct network_view *make_view(const struct network *n, struct hw_conf **ret_conf)
 {
 	struct network_view *view = mem_new(sizeof(*view));
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	struct hw_err e;
 
 	*ret_conf = NULL;
-	view->users = 1;
+	view->refs = 1;
 	if (hw_conf_load_first(n->conf_dir, NULL, NULL, &conf, &e) < 0) {
 		view->message = str_copy(e.msg);
 		return view;
 	}
 	view->name = str_copy(hw_conf_name(conf));
 	view->file = str_copy(hw_conf_file(conf));
-	view->message = missing_plugin(n, conf);
+	view->message = find_missing_plugin(n, conf);
 	if (view->message)
 		return view;
-	view->message = str_copy(str_or(network_status_why(n->status, conf), ""));
+	view->message = str_copy(str_or(network_status_error(n->status, conf), ""));
 	view->ready = !*view->message;
 	*ret_conf = take_ptr(conf);
 	return view;
 }
 
-/* The plugins have answered: the network is the same. */
+/* There is a new result of STATUS for the same network. */
 static void on_status(void *ctx)
 {
 	struct network *n = ctx;
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 
-	publish(n, look(n, &conf));
+	publish_view(n, make_view(n, &conf));
 }
 
 /* ---- watching ----------------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *timer)
 {
-	network_look(timer->data);
+	network_update(timer->data);
 }
 
 static void on_event(uv_fs_event_t *event, const char *name, int events, int status)
@@ -170,42 +170,39 @@ static void on_event(uv_fs_event_t *event, const char *name, int events, int sta
 	(void)name;
 	(void)events;
 	(void)status;
-	if (!uv_is_active((uv_handle_t *)&n->timer) || uv_timer_get_due_in(&n->timer) > SETTLE)
-		uv_timer_start(&n->timer, on_timer, SETTLE, 0);
+	if (!uv_is_active((uv_handle_t *)&n->timer) || uv_timer_get_due_in(&n->timer) > DELAY)
+		uv_timer_start(&n->timer, on_timer, DELAY, 0);
 }
 
-/* Return: false: it is not watched */
-static bool keep_watch(struct watch *w)
+/* Starts or renews the watch if necessary. Return: false if the directory is not watched */
+static bool update_watch(struct watch *w)
 {
 	struct stat st;
-	bool there = stat(w->path, &st) == 0;
+	bool exists = stat(w->path, &st) == 0;
 
-	if (w->active && there && st.st_dev == w->dev && st.st_ino == w->ino)
+	if (w->active && exists && st.st_dev == w->dev && st.st_ino == w->ino)
 		return true;
 	if (w->active)
 		uv_fs_event_stop(&w->event);
-	w->active = there && uv_fs_event_start(&w->event, on_event, w->path, 0) == 0;
-	w->dev = there ? st.st_dev : 0;
-	w->ino = there ? st.st_ino : 0;
+	w->active = exists && uv_fs_event_start(&w->event, on_event, w->path, 0) == 0;
+	w->dev = exists ? st.st_dev : 0;
+	w->ino = exists ? st.st_ino : 0;
 	return w->active;
 }
 
-/**
- * network_look() - what is there now
- */
-void network_look(struct network *n)
+void network_update(struct network *n)
 {
 	struct hw_conf *conf;
 	bool watched = true;
 
 	for (size_t i = 0; i < n->n_watches; i++)
-		watched &= keep_watch(&n->watches[i]);
-	publish(n, look(n, &conf));
-	network_status_ask(n->status, conf);
+		watched &= update_watch(&n->watches[i]);
+	publish_view(n, make_view(n, &conf));
+	network_status_set(n->status, conf);
 	if (watched)
 		uv_timer_stop(&n->timer);
 	else
-		uv_timer_start(&n->timer, on_timer, AGAIN, 0);
+		uv_timer_start(&n->timer, on_timer, POLL, 0);
 }
 
 static void add_watch(struct network *n, uv_loop_t *loop, const char *path)
@@ -221,14 +218,6 @@ static void add_watch(struct network *n, uv_loop_t *loop, const char *path)
 	n->open_handles++;
 }
 
-/**
- * network_new() - look, and watch
- * @loop:     that watches
- * @conf_dir: of configurations
- * @bin_dirs: of plugins, with colons between
- *
- * Return: to be ended with network_close()
- */
 struct network *network_new(struct uv_loop_s *loop, const char *conf_dir, const char *bin_dirs)
 {
 	struct network *n = mem_new(sizeof(*n));
@@ -238,15 +227,15 @@ struct network *network_new(struct uv_loop_s *loop, const char *conf_dir, const 
 	strings_split(bin_dirs, ':', &n->bin_dirs);
 	n->status = network_status_new(loop, &n->bin_dirs, on_status, n);
 	n->view = mem_new(sizeof(*n->view));
-	n->view->users = 1;
-	n->view->message = str_copy("not looked at yet");
+	n->view->refs = 1;
+	n->view->message = str_copy("not checked yet");
 	uv_timer_init(loop, &n->timer);
 	n->timer.data = n;
 	n->open_handles = 1;
 	add_watch(n, loop, n->conf_dir);
 	for (size_t i = 0; i < n->bin_dirs.n; i++)
 		add_watch(n, loop, n->bin_dirs.v[i]);
-	network_look(n);
+	network_update(n);
 	return n;
 }
 
@@ -263,10 +252,6 @@ static void on_closed(uv_handle_t *handle)
 	free(n);
 }
 
-/**
- * network_close() - nobody asks any more
- * @n: NULL: nothing
- */
 void network_close(struct network *n)
 {
 	if (!n)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/notify.c - the two things that systemd and a daemon say to each other
+ * cri/notify.c - systemd's protocols: socket activation and readiness notification
  *
- * How:   sd_listen_fds(3) and sd_notify(3) say what goes over the line; it is a
- *        few lines, and libsystemd would be more to load than all else of us.
+ * How:   as documented in sd_listen_fds(3) and sd_notify(3). Loading libsystemd would
+ *        cost more than these few lines.
  */
 #include "cri/notify.h"
 
@@ -22,7 +22,7 @@
 
 #define FIRST_FD 3
 
-static int take_socket(int fd, struct hw_err *e)
+static int prepare_socket(int fd, struct hw_err *e)
 {
 	int listens = 0, type = 0;
 	socklen_t size = sizeof(listens), type_size = sizeof(type);
@@ -32,19 +32,13 @@ static int take_socket(int fd, struct hw_err *e)
 		return err_set(e, -errno, "descriptor %d of LISTEN_FDS", fd);
 	if (!listens || type != SOCK_STREAM)
 		return err_text(e, -EINVAL,
-				"descriptor %d of LISTEN_FDS: not a stream socket that listens",
-				fd);
+				"descriptor %d of LISTEN_FDS: not a listening stream socket", fd);
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
 	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
 		return err_set(e, -errno, "descriptor %d of LISTEN_FDS", fd);
 	return 0;
 }
 
-/**
- * notify_sockets() - those that the environment says are ours
- * @fds: room for them
- * @e:   the error
- */
 int notify_sockets(int fds[NOTIFY_FDS_MAX], struct hw_err *e)
 {
 	long long pid = 0, n = 0;
@@ -55,10 +49,10 @@ int notify_sockets(int fds[NOTIFY_FDS_MAX], struct hw_err *e)
 	if (!ours || !count)
 		return 0;
 	if (!str_to_int64(count, 0, NOTIFY_FDS_MAX, &n))
-		return err_text(e, -EINVAL, "LISTEN_FDS=%.32s: not a number up to %d", count,
+		return err_text(e, -EINVAL, "LISTEN_FDS=%.32s: expected a number up to %d", count,
 				NOTIFY_FDS_MAX);
 	for (int i = 0; i < n; i++) {
-		int r = take_socket(FIRST_FD + i, e);
+		int r = prepare_socket(FIRST_FD + i, e);
 
 		if (r < 0)
 			return r;
@@ -70,10 +64,6 @@ int notify_sockets(int fds[NOTIFY_FDS_MAX], struct hw_err *e)
 	return (int)n;
 }
 
-/**
- * notify_send() - tell the service manager, if there is one
- * @text: lines of NAME=VALUE
- */
 void notify_send(const char *text)
 {
 	const char *path = str_or(getenv("NOTIFY_SOCKET"), "");
@@ -92,7 +82,6 @@ void notify_send(const char *text)
 			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len));
 }
 
-/** notify_reloading() - until the next READY=1 */
 void notify_reloading(void)
 {
 	autofree char *text = str_printf("RELOADING=1\nMONOTONIC_USEC=%" PRId64, time_now() / 1000);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/notify.h - the two things that systemd and a daemon say to each other
+ * cri/notify.h - systemd's protocols: socket activation and readiness notification
  *
- * What:  sockets that were opened for us (LISTEN_FDS), and how far we are
- *        (NOTIFY_SOCKET). Without systemd both are nothing.
+ * What:  sockets that systemd has opened for us (LISTEN_FDS), and state notifications
+ *        (NOTIFY_SOCKET). Without systemd neither does anything.
  */
 #ifndef CRI_NOTIFY_H
 #define CRI_NOTIFY_H
@@ -14,12 +14,13 @@
 
 #define NOTIFY_FDS_MAX 8
 
-/* Listening stream sockets that we were started with; they are CLOEXEC and do not block, and the
- * environment no longer names them. Return: how many; -EINVAL: one is something else */
+/* The listening stream sockets that the process was started with. They are set to CLOEXEC and
+ * non-blocking, and their variables are removed from the environment.
+ * Return: their number; -EINVAL if a descriptor is not such a socket */
 int notify_sockets(int fds[NOTIFY_FDS_MAX], struct hw_err *e);
 
-/* "READY=1", "STOPPING=1" ...; a manager that cannot be told is not waited for. */
+/* Sends lines of NAME=VALUE, such as "READY=1". Never blocks; errors are ignored. */
 void notify_send(const char *text);
-void notify_reloading(void);
+void notify_reloading(void); /* until the next READY=1 */
 
 #endif

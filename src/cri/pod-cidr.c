@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/pod-cidr.c - the addresses that kubelet gives this node's pods
+ * cri/pod-cidr.c - the pod CIDR that kubelet assigns to this node
  *
- * Rules: a template whose result is no network configuration changes nothing.
- *        Nothing is synced: what a power cut spoils is made again when kubelet tells
- *        the CIDR, which it does after each start.
+ * Rules: if the rendered template is not a valid network configuration, no file
+ *        changes. Files are not synced: kubelet sends the CIDR after each start, so
+ *        files that a power cut has damaged are written again.
  */
 #include "cri/pod-cidr.h"
 
@@ -23,22 +23,19 @@
 
 #define FILE_NAME "pod-cidr"
 #define CIDRS_MAX 16
-#define TEXT_MAX  4096 /* of all of them, as text */
+#define TEXT_MAX  4096
 
-/**
- * pod_cidr_parse() - each CIDR of a text with commas
- */
 int pod_cidr_parse(const char *text, struct hw_strings *ret_ranges, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings list = { 0 };
 	struct hw_prefix prefix;
 
 	if (strlen(text) > TEXT_MAX)
-		return err_text(e, -EINVAL, "pod CIDR: longer than %d bytes", TEXT_MAX);
+		return err_text(e, -EINVAL, "pod CIDR too long: limit %d bytes", TEXT_MAX);
 	if (*text)
 		strings_split(text, ',', &list);
 	if (list.n > CIDRS_MAX)
-		return err_text(e, -EINVAL, "pod CIDR: more than %d", CIDRS_MAX);
+		return err_text(e, -EINVAL, "too many pod CIDRs: limit %d", CIDRS_MAX);
 	for (size_t i = 0; i < list.n; i++)
 		if (hw_prefix_parse(list.v[i], &prefix, e) < 0)
 			return err_ctx(e, "pod CIDR \"%.100s\"", text);
@@ -52,13 +49,10 @@ int pod_cidr_save(const char *state, const char *text, struct hw_err *e)
 	autofree char *path = str_printf("%s/" FILE_NAME, state);
 
 	if (file_replace(AT_FDCWD, path, text, strlen(text), 0644, 0, e) < 0)
-		return err_ctx(e, "keep the pod CIDR");
+		return err_ctx(e, "save the pod CIDR");
 	return 0;
 }
 
-/**
- * pod_cidr_read() - what pod_cidr_save() has kept
- */
 int pod_cidr_read(const char *state, char **ret_text, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/" FILE_NAME, state);
@@ -76,12 +70,12 @@ int pod_cidr_read(const char *state, char **ret_text, struct hw_err *e)
 	return 1;
 }
 
-/* The default routes of the families that there are, IPv4 first. */
-static void make_routes(const struct hw_strings *ranges, struct hw_strings *routes)
+/* Adds a default route for each address family of the ranges, IPv4 first. */
+static void add_default_routes(const struct hw_strings *ranges, struct hw_strings *routes)
 {
 	static const struct {
 		int family;
-		const char *all;
+		const char *default_route;
 	} families[] = { { AF_INET, "0.0.0.0/0" }, { AF_INET6, "::/0" } };
 
 	for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
@@ -91,11 +85,11 @@ static void make_routes(const struct hw_strings *ranges, struct hw_strings *rout
 			found = (strchr(ranges->v[i], ':') ? AF_INET6 : AF_INET) ==
 				families[f].family;
 		if (found)
-			strings_add(routes, families[f].all);
+			strings_add(routes, families[f].default_route);
 	}
 }
 
-static int fill(const char *text, const char *file, struct buf *ret, struct hw_err *e)
+static int render_template(const char *text, const char *file, struct buf *ret, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings ranges = { 0 }, routes = { 0 };
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
@@ -107,37 +101,30 @@ static int fill(const char *text, const char *file, struct buf *ret, struct hw_e
 		r = file_read(AT_FDCWD, file, CONF_SIZE_MAX, &template, e);
 	if (r < 0)
 		return r;
-	make_routes(&ranges, &routes);
+	add_default_routes(&ranges, &routes);
 	data.pod_cidr = ranges.n ? ranges.v[0] : "";
 	if (template_render(str_or(template.data, ""), template.len, &data, ret, e) < 0)
 		return err_ctx(e, "%s", file);
 	if (hw_conf_parse(str_or(ret->data, ""), ret->len, &conf, e) < 0)
-		return err_ctx(e, "what %s makes of the pod CIDR %s", file, text);
+		return err_ctx(e, "%s rendered with pod CIDR %s", file, text);
 	return 0;
 }
 
-/**
- * pod_cidr_render() - the network configuration that a template makes
- * @text:          as kubelet says it
- * @template_file: its path
- * @conf_dir:      where the result goes
- * @e:             the error
- */
 int pod_cidr_render(const char *text, const char *template_file, const char *conf_dir,
 		    struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/" POD_CIDR_CONFLIST, conf_dir);
-	AUTO(buf_done) struct buf now = { 0 }, next = { 0 };
+	AUTO(buf_done) struct buf old = { 0 }, next = { 0 };
 	struct hw_err ignored;
-	int r = fill(text, template_file, &next, e);
+	int r = render_template(text, template_file, &next, e);
 
 	if (r < 0)
-		return err_ctx(e, "network from template");
-	if (file_read(AT_FDCWD, path, CONF_SIZE_MAX, &now, &ignored) == 0 && now.len == next.len &&
-	    memcmp(str_or(now.data, ""), str_or(next.data, ""), now.len) == 0)
+		return err_ctx(e, "network template");
+	if (file_read(AT_FDCWD, path, CONF_SIZE_MAX, &old, &ignored) == 0 && old.len == next.len &&
+	    memcmp(str_or(old.data, ""), str_or(next.data, ""), old.len) == 0)
 		return 0;
 	r = file_mkdirs(AT_FDCWD, conf_dir, 0755, e);
 	if (r == 0)
 		r = file_replace(AT_FDCWD, path, next.data, next.len, 0644, 0, e);
-	return r < 0 ? err_ctx(e, "network from template") : 1;
+	return r < 0 ? err_ctx(e, "network template") : 1;
 }

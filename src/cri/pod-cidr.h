@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/pod-cidr.h - the addresses that kubelet gives this node's pods
+ * cri/pod-cidr.h - the pod CIDR that kubelet assigns to this node
  *
- * What:  check what kubelet says, keep it in the state folder for the networks of
- *        pods, and fill the template of a network configuration with it.
+ * What:  parse it, save it in the state directory, and render the template of a
+ *        network configuration with it.
  */
 #ifndef CRI_POD_CIDR_H
 #define CRI_POD_CIDR_H
@@ -14,12 +14,13 @@
 
 #define POD_CIDR_CONFLIST "10-hawser.conflist"
 
-/* "10.1.0.0/24" or "10.1.0.0/24,fd00::/64"; "": none are known. */
+/* Parses CIDRs separated by commas, such as "10.1.0.0/24,fd00::/64"; "" gives none. */
 int pod_cidr_parse(const char *text, struct hw_strings *ret_ranges, struct hw_err *e);
 int pod_cidr_save(const char *state, const char *text, struct hw_err *e);
-/* Return: 1; 0: none is kept */
+/* Return: 1 if read, *ret_text is allocated; 0 if none was saved */
 int pod_cidr_read(const char *state, char **ret_text, struct hw_err *e);
-/* Write CONF_DIR/10-hawser.conflist, all or nothing. Return: 1; 0: it is there as it should be */
+/* Renders the template for the pod CIDR @text and replaces CONF_DIR/10-hawser.conflist atomically.
+ * Return: 1 if written; 0 if the file already has this content */
 int pod_cidr_render(const char *text, const char *template_file, const char *conf_dir,
 		    struct hw_err *e);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/test-template.c - templates, filled and refused, and the configuration they make
+ * cri/test-template.c - templates, valid and invalid, and the configuration rendered from them
  */
 #include "cri/template.h"
 
@@ -22,7 +22,7 @@
 #include "base/str.h"
 #include "cri/pod-cidr.h"
 
-/* As containerd's documentation has it. */
+/* From containerd's documentation. */
 static const char containerd[] =
 	"{\"cniVersion\": \"0.3.1\", \"name\": \"net\", \"plugins\": [{\"type\": \"bridge\",\n"
 	"\"ipam\": {\"type\": \"host-local\",\n"
@@ -43,7 +43,7 @@ static int render(const char *text, size_t n, struct buf *ret, struct hw_err *e)
 	return template_render(text, strlen(text), &data, ret, e);
 }
 
-static void gives(const char *text, size_t n, const char *expected)
+static void expect_output(const char *text, size_t n, const char *expected)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err e;
@@ -53,7 +53,7 @@ static void gives(const char *text, size_t n, const char *expected)
 	assert_string_equal(str_or(b.data, ""), expected);
 }
 
-static void refused(const char *text, const char *message)
+static void expect_error(const char *text, const char *message)
 {
 	struct buf b = { 0 };
 	struct hw_err e;
@@ -63,47 +63,48 @@ static void refused(const char *text, const char *message)
 	assert_null(b.data);
 }
 
-static void filled(void **state)
+static void valid_templates(void **state)
 {
 	(void)state;
-	gives("", 1, "");
-	gives("nothing { } to }} do", 1, "nothing { } to }} do");
-	gives("a {{.PodCIDR}} b {{ .PodCIDR }}", 1, "a 10.1.0.0/24 b 10.1.0.0/24");
-	gives("{{range .PodCIDRRanges}}<{{.}}>{{end}}", 2, "<10.1.0.0/24><fd00::/64>");
-	gives("{{range $r := .Routes}}<{{$r}} {{$.PodCIDR}}>{{end}}", 2,
-	      "<0.0.0.0/0 10.1.0.0/24><::/0 10.1.0.0/24>");
-	gives("{{range $i,$r:=.Routes}}{{$i}}={{$r}};{{end}}", 2, "0=0.0.0.0/0;1=::/0;");
-	gives("{{range .Routes}}x{{else}}none{{end}}.", 0, "none.");
-	gives("{{range .Routes}}x{{else}}none{{end}}.", 2, "xx.");
-	gives("{{if .PodCIDR}}yes{{else}}no{{end}}{{if .Routes}}!{{end}}", 0, "no");
-	gives("{{if .PodCIDR}}yes{{else}}no{{end}}{{if .Routes}}!{{end}}", 1, "yes!");
-	gives("a \n{{- /* words */ -}}\n b{{/* more */}}", 1, "ab");
-	gives("{{range .Routes}}{{range $x := $.PodCIDRRanges}}{{$x}} {{end}}{{.}}|{{end}}", 2,
-	      "10.1.0.0/24 fd00::/64 0.0.0.0/0|10.1.0.0/24 fd00::/64 ::/0|");
-	gives("{{if .Routes}}{{range .Routes}}{{if .}}a{{end}}{{end}}{{else}}{{.PodCIDR}}{{end}}",
-	      2, "aa");
+	expect_output("", 1, "");
+	expect_output("nothing { } to }} do", 1, "nothing { } to }} do");
+	expect_output("a {{.PodCIDR}} b {{ .PodCIDR }}", 1, "a 10.1.0.0/24 b 10.1.0.0/24");
+	expect_output("{{range .PodCIDRRanges}}<{{.}}>{{end}}", 2, "<10.1.0.0/24><fd00::/64>");
+	expect_output("{{range $r := .Routes}}<{{$r}} {{$.PodCIDR}}>{{end}}", 2,
+		      "<0.0.0.0/0 10.1.0.0/24><::/0 10.1.0.0/24>");
+	expect_output("{{range $i,$r:=.Routes}}{{$i}}={{$r}};{{end}}", 2, "0=0.0.0.0/0;1=::/0;");
+	expect_output("{{range .Routes}}x{{else}}none{{end}}.", 0, "none.");
+	expect_output("{{range .Routes}}x{{else}}none{{end}}.", 2, "xx.");
+	expect_output("{{if .PodCIDR}}yes{{else}}no{{end}}{{if .Routes}}!{{end}}", 0, "no");
+	expect_output("{{if .PodCIDR}}yes{{else}}no{{end}}{{if .Routes}}!{{end}}", 1, "yes!");
+	expect_output("a \n{{- /* words */ -}}\n b{{/* more */}}", 1, "ab");
+	expect_output("{{range .Routes}}{{range $x := $.PodCIDRRanges}}{{$x}} {{end}}{{.}}|{{end}}",
+		      2, "10.1.0.0/24 fd00::/64 0.0.0.0/0|10.1.0.0/24 fd00::/64 ::/0|");
+	expect_output(
+		"{{if .Routes}}{{range .Routes}}{{if .}}a{{end}}{{end}}{{else}}{{.PodCIDR}}{{end}}",
+		2, "aa");
 }
 
-static void broken(void **state)
+static void invalid_templates(void **state)
 {
 	(void)state;
-	refused("a\n{{.Pod", "line 2: {{ without }}");
-	refused("{{.PodCidr}}", "line 1: {{.PodCidr}} is not known here");
-	refused("\n\n{{range .Routes}}{{.PodCIDR}}{{end}}",
-		"line 3: {{.PodCIDR}} is not known here");
-	refused("{{$x}}", "line 1: {{$x}} is not known here");
-	refused("{{.Routes}}", "line 1: {{.Routes}} is not known here");
-	refused("{{range .PodCIDR}}{{end}}", "line 1: range over what is no list");
-	refused("{{range .Routes}}", "line 1: {{end}} is missing");
-	refused("{{end}}", "line 1: {{end}} or {{else}} of nothing");
-	refused("{{if .Routes}}{{else}}{{else}}{{end}}", "line 1: {{end}} is missing");
-	refused("{{if .Nothing}}{{end}}", "line 1: if of what is not known");
-	refused("{{printf \"%s\" .PodCIDR}}",
-		"line 1: expected a name, range, if, else or end between {{ and }}");
-	refused("{{}}", "line 1: expected a name, range, if, else or end between {{ and }}");
+	expect_error("a\n{{.Pod", "line 2: unterminated {{");
+	expect_error("{{.PodCidr}}", "line 1: {{.PodCidr}}: unknown value, or a list");
+	expect_error("\n\n{{range .Routes}}{{.PodCIDR}}{{end}}",
+		     "line 3: {{.PodCIDR}}: unknown value, or a list");
+	expect_error("{{$x}}", "line 1: {{$x}}: unknown value, or a list");
+	expect_error("{{.Routes}}", "line 1: {{.Routes}}: unknown value, or a list");
+	expect_error("{{range .PodCIDR}}{{end}}", "line 1: range: expected a list");
+	expect_error("{{range .Routes}}", "line 1: missing {{end}}");
+	expect_error("{{end}}", "line 1: unexpected {{end}} or {{else}}");
+	expect_error("{{if .Routes}}{{else}}{{else}}{{end}}", "line 1: missing {{end}}");
+	expect_error("{{if .Nothing}}{{end}}", "line 1: if: unknown value");
+	expect_error("{{printf \"%s\" .PodCIDR}}",
+		     "line 1: expected a name, range, if, else or end between {{ and }}");
+	expect_error("{{}}", "line 1: expected a name, range, if, else or end between {{ and }}");
 }
 
-static void endless(void **state)
+static void bounds(void **state)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	struct buf b = { 0 };
@@ -113,7 +114,7 @@ static void endless(void **state)
 	for (int i = 0; i < 15; i++)
 		buf_puts(&text, "{{range $.Routes}}{{range $.Routes}}");
 	assert_int_equal(render(text.data, 2, &b, &e), -EINVAL);
-	assert_string_equal(e.msg, "line 1: too deep");
+	assert_string_equal(e.msg, "line 1: blocks nested too deeply");
 	text.len = 0;
 	for (int i = 0; i < 13; i++)
 		buf_puts(&text, "{{range $.Routes}}{{$.PodCIDR}}{{$.PodCIDR}}{{$.PodCIDR}}");
@@ -122,7 +123,7 @@ static void endless(void **state)
 	assert_int_equal(render(text.data, 2, &b, &e), -EFBIG);
 }
 
-static void cidrs(void **state)
+static void pod_cidrs(void **state)
 {
 	AUTO(hw_strings_free) struct hw_strings parsed = { 0 };
 	struct hw_strings unused = { 0 };
@@ -138,18 +139,18 @@ static void cidrs(void **state)
 	assert_int_equal(pod_cidr_parse("10.1.0.0/24,", &unused, &e), -EINVAL);
 }
 
-static void put(const char *path, const char *text)
+static void write_file(const char *path, const char *text)
 {
 	struct hw_err e;
 
 	assert_int_equal(file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, &e), 0);
 }
 
-static void written(void **state)
+static void render_to_file(void **state)
 {
 	autofree char *dir =
 		str_printf("%s/test-template-XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
-	autofree char *template = NULL, *net = NULL, *list = NULL, *kept = NULL, *cidr = NULL;
+	autofree char *template = NULL, *net = NULL, *list = NULL, *saved = NULL, *cidr = NULL;
 	AUTO(buf_done) struct buf text = { 0 };
 	struct hw_err e;
 
@@ -158,17 +159,17 @@ static void written(void **state)
 	template = str_printf("%s/template", dir);
 	net = str_printf("%s/net.d", dir);
 	list = str_printf("%s/" POD_CIDR_CONFLIST, net);
-	kept = str_printf("%s/pod-cidr", dir);
-	put(template, containerd);
+	saved = str_printf("%s/pod-cidr", dir);
+	write_file(template, containerd);
 	assert_int_equal(pod_cidr_render("10.1.0.0/24,fd00::/64", template, net, &e), 1);
 	assert_int_equal(file_read(AT_FDCWD, list, 4096, &text, &e), 0);
 	assert_non_null(strstr(text.data, "[{\"subnet\": \"10.1.0.0/24\"}], [{\"subnet\": "
 					  "\"fd00::/64\"}]],\n\"routes\": [{\"dst\": "
 					  "\"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]"));
 	assert_int_equal(pod_cidr_render("10.1.0.0/24,fd00::/64", template, net, &e), 0);
-	put(template, "{\"name\": \"{{.PodCIDR}}\"}");
+	write_file(template, "{\"name\": \"{{.PodCIDR}}\"}");
 	assert_int_equal(pod_cidr_render("10.2.0.0/24", template, net, &e), -EINVAL);
-	assert_non_null(strstr(e.msg, "makes of the pod CIDR 10.2.0.0/24"));
+	assert_non_null(strstr(e.msg, "rendered with pod CIDR 10.2.0.0/24"));
 	buf_done(&text);
 	assert_int_equal(file_read(AT_FDCWD, list, 4096, &text, &e), 0);
 	assert_non_null(strstr(text.data, "10.1.0.0/24"));
@@ -179,7 +180,7 @@ static void written(void **state)
 	assert_string_equal(cidr, "10.1.0.0/24");
 	unlink(template);
 	unlink(list);
-	unlink(kept);
+	unlink(saved);
 	rmdir(net);
 	assert_int_equal(rmdir(dir), 0);
 }
@@ -187,12 +188,13 @@ static void written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "template: what containerd's templates use is filled as Go does", filled },
-		{ "template: all else is refused with its line", broken },
-		{ "template: depth and steps are bounded", endless },
-		{ "template: pod CIDRs are checked", cidrs },
-		{ "template: a configuration is written when it is one, else the old stays",
-		  written },
+		{ "template: the actions of containerd's templates work as in Go",
+		  valid_templates },
+		{ "template: anything else is an error with its line", invalid_templates },
+		{ "template: depth and steps are bounded", bounds },
+		{ "template: pod CIDRs are checked", pod_cidrs },
+		{ "template: a valid configuration is written, an invalid one changes nothing",
+		  render_to_file },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

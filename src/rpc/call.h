@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/call.h - a call, as the code that serves it sees it
+ * rpc/call.h - a gRPC call on the server, as its handler sees it
  *
- * What:  the request's messages, the answer's, and whether somebody still waits.
- *        A handler is straight-line code that may block; it runs on a thread of
- *        rpc/workers, beside a loop that does the I/O.
- * How:   what comes from the peer and what goes to it meets in two short queues
- *        under the call's lock. The loop's side of them is call-loop.h.
- * Rules: the call is valid until its handler returns. A wait ends when the call
- *        is over (cancelled by the client, past its deadline, connection lost),
- *        and when the peer does not move for the server's stall time.
+ * What:  receive the request's messages, send the response's, and find out whether
+ *        the client still waits. A handler is sequential code that may block; the
+ *        event loop of rpc/server does the I/O.
+ * How:   handler and loop exchange messages through two short queues under the call's
+ *        lock. The loop's side of them is call-internal.h.
+ * Rules: a call is valid until its handler returns.
+ *
+ * Words: A *short* call runs on a thread of a small pool, and waits in a queue if all
+ *        of them are busy. A *long* call (RPC_LONG) has a thread of its own; the number
+ *        of long calls is limited. An *instant* call (RPC_INSTANT) runs on the event
+ *        loop itself and must not block.
+ *        A call is *cancelled* when its client no longer waits for the response: the
+ *        client has cancelled it, its deadline has passed, the connection is lost, or
+ *        the server stops. The handler is not interrupted, but its waits in
+ *        rpc_receive() and rpc_send() fail.
+ *        A client is *stalled* when it neither sends nor reads what the handler waits
+ *        for; the wait fails after the server's stall time.
  *
  *	static int echo(struct rpc_call *call, void *ctx, struct hw_err *e)
  *	{
@@ -31,33 +40,37 @@
 struct rpc_call;
 
 enum rpc_flags {
-	RPC_LONG = 1 << 0,	 /* may take long: a thread of its own, not one of the pool */
-	RPC_STREAM_IN = 1 << 1,	 /* any number of requests; runs from the first header on */
-	RPC_STREAM_OUT = 1 << 2, /* any number of answers */
-	/* Waits for nothing, not even for a lock that somebody holds for long: runs on the loop.
-	 * For what is asked often and known already; no other flag goes with it. */
+	RPC_LONG = 1 << 0,
+	RPC_STREAM_IN = 1 << 1,	 /* any number of requests; starts when the headers are received */
+	RPC_STREAM_OUT = 1 << 2, /* any number of responses */
+	/* For frequent calls whose response is already known. The handler must not block, not even
+	 * on a lock that is held for long. Not combined with other flags. */
 	RPC_INSTANT = 1 << 3,
 };
 
 struct rpc_method {
 	const char *path; /* "/package.Service/Method" */
-	/* Return: 0, the call succeeded; else status_of(e) and e->msg are told to the client. */
+	/* Return: 0 if the call succeeded; otherwise the client gets status_of(e) and e->msg */
 	int (*handle)(struct rpc_call *call, void *ctx, struct hw_err *e);
-	unsigned flags;
+	unsigned flags; /* enum rpc_flags */
 };
 
-/* The next message of the request. Without RPC_STREAM_IN there is one, and it is here. Return: 1;
- * 0: there is no more; -ECANCELED, -ETIMEDOUT. *ret is overwritten. */
+/* Receives the next message of the request; *ret is overwritten. Without RPC_STREAM_IN there is
+ * exactly one message, and receiving it does not block.
+ * Return: 1 if received, 0 at the end of the request; an error (-ECANCELED, -ETIMEDOUT, ...) if the
+ * call is cancelled, -ETIMEDOUT if the client is stalled */
 int rpc_receive(struct rpc_call *call, struct buf *ret, struct hw_err *e);
-/* A message of the answer; its bytes are taken, also on failure. Waits while too much is unsent.
- * -EMSGSIZE, -ECANCELED, -ETIMEDOUT. Without RPC_STREAM_OUT it is called once. */
+/* Sends a message of the response; called once without RPC_STREAM_OUT. Takes the bytes, also on
+ * failure. Blocks while too much is unsent.
+ * Return: 0, -EMSGSIZE if the message is over the limit, and as rpc_receive() */
 int rpc_send(struct rpc_call *call, struct buf *message, struct hw_err *e);
 
-bool rpc_is_over(struct rpc_call *call); /* nobody waits for the answer any more */
-/* Readable once it is over: for poll(), and for proc.cancel_fd. It belongs to the call. */
-int rpc_over_fd(struct rpc_call *call);
-int64_t rpc_deadline(const struct rpc_call *call); /* TIME_NEVER: none */
-uint64_t rpc_id(const struct rpc_call *call);	   /* for logs; no two calls have the same */
+bool rpc_is_cancelled(struct rpc_call *call);
+/* Becomes readable when the call is cancelled: for poll() and proc.cancel_fd. Owned by the call.
+ * Return: -1 if no descriptor is available */
+int rpc_cancel_fd(struct rpc_call *call);
+int64_t rpc_deadline(const struct rpc_call *call); /* TIME_NEVER if the call has none */
+uint64_t rpc_id(const struct rpc_call *call);	   /* unique per server: for logs */
 const struct rpc_method *rpc_method(const struct rpc_call *call);
 
 #endif

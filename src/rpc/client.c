@@ -2,9 +2,9 @@
 /*
  * rpc/client.c - a gRPC client: blocking calls over a unix socket
  *
- * How:   whoever waits, for a message or for room, turns the crank: write what
- *        there is, poll, read, let time pass. Events of all streams are kept with
- *        the streams until somebody asks.
+ * How:   a function that waits drives the connection: it writes pending output, polls,
+ *        reads, and checks deadlines. What is received for other streams is stored
+ *        with them until their functions are called.
  */
 #include "rpc/client.h"
 
@@ -23,26 +23,26 @@
 
 #define READ_SIZE (16 << 10)
 
-struct message {
+struct received_message {
 	struct list link;
 	struct buf body;
 };
 
 struct rpc_client {
 	char *path;
-	int fd;		   /* -1: not connected */
-	struct grpc *grpc; /* NULL: not connected */
-	struct buf out;	   /* what was not written yet: from out_at on */
+	int fd;		   /* -1 if not connected */
+	struct grpc *grpc; /* NULL if not connected */
+	struct buf out;	   /* output that is not written yet, from out_at on */
 	size_t out_at;
 	unsigned streams;
 };
 
 struct rpc_stream {
 	struct rpc_client *client;
-	struct grpc_call *call; /* NULL: over */
-	struct list in;
-	unsigned n_in; /* messages that ever came */
-	bool unsent;   /* messages that are still with the connection */
+	struct grpc_call *call; /* NULL if closed; code and text say how */
+	struct list in;		/* struct received_message */
+	unsigned n_in;		/* messages received, in all */
+	bool unsent;		/* rpc_stream_send() waits for the sent event */
 	enum status_code code;
 	char *text;
 };
@@ -52,7 +52,7 @@ struct rpc_stream {
 static void on_message(void *ctx, struct grpc_call *call, struct buf *message)
 {
 	struct rpc_stream *stream = call->user;
-	struct message *m = mem_new(sizeof(*m));
+	struct received_message *m = mem_new(sizeof(*m));
 
 	(void)ctx;
 	m->body = *message;
@@ -69,7 +69,7 @@ static void on_sent(void *ctx, struct grpc_call *call)
 	stream->unsent = false;
 }
 
-static void on_over(void *ctx, struct grpc_call *call, enum status_code code, const char *text)
+static void on_closed(void *ctx, struct grpc_call *call, enum status_code code, const char *text)
 {
 	struct rpc_stream *stream = call->user;
 
@@ -81,13 +81,13 @@ static void on_over(void *ctx, struct grpc_call *call, enum status_code code, co
 
 static const struct grpc_events events = { .message = on_message,
 					   .sent = on_sent,
-					   .over = on_over };
+					   .closed = on_closed };
 
-/* ---- the connection ----------------------------------------------------------------- */
+/* ---- connection --------------------------------------------------------------------- */
 
 static void disconnect(struct rpc_client *client)
 {
-	grpc_free(client->grpc); /* ends the calls that are left */
+	grpc_free(client->grpc); /* closes the remaining calls */
 	client->grpc = NULL;
 	mem_close_fd(&client->fd);
 	client->fd = -1;
@@ -95,7 +95,7 @@ static void disconnect(struct rpc_client *client)
 	client->out_at = 0;
 }
 
-static int connect_anew(struct rpc_client *client, struct hw_err *e)
+static int reconnect(struct rpc_client *client, struct hw_err *e)
 {
 	static const struct grpc_limits limits = GRPC_LIMITS;
 	int r;
@@ -107,8 +107,8 @@ static int connect_anew(struct rpc_client *client, struct hw_err *e)
 	return r;
 }
 
-/* Write what the socket takes; the rest stays in out. */
-static void flush(struct rpc_client *client)
+/* Writes as much output as the socket accepts; the rest stays in out. */
+static void write_output(struct rpc_client *client)
 {
 	const uint8_t *data;
 	size_t len;
@@ -131,8 +131,8 @@ static void flush(struct rpc_client *client)
 	}
 }
 
-/* Return: whether the connection lives */
-static bool read_some(struct rpc_client *client)
+/* Return: false if the connection is lost */
+static bool read_input(struct rpc_client *client)
 {
 	uint8_t data[READ_SIZE];
 	ssize_t n = recv(client->fd, data, sizeof(data), 0);
@@ -143,8 +143,8 @@ static bool read_some(struct rpc_client *client)
 	return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* After flush(): wait for something to happen. What ends calls is told to them. */
-static void turn(struct rpc_client *client)
+/* Waits once, after write_output(). Closes calls if the connection is lost or their time is up. */
+static void wait_for_io(struct rpc_client *client)
 {
 	struct pollfd p = { .fd = client->fd, .events = POLLIN };
 	bool alive = true;
@@ -154,16 +154,13 @@ static void turn(struct rpc_client *client)
 	if (poll(&p, 1, time_left_ms(grpc_deadline(client->grpc))) < 0 && errno != EINTR)
 		alive = false;
 	if (alive && p.revents & (POLLIN | POLLHUP | POLLERR))
-		alive = read_some(client);
+		alive = read_input(client);
 	grpc_tick(client->grpc, time_now());
-	flush(client);
+	write_output(client);
 	if (!alive || grpc_is_done(client->grpc))
 		disconnect(client);
 }
 
-/**
- * rpc_client_open() - connect to a server
- */
 int rpc_client_open(const char *path, struct rpc_client **ret_client, struct hw_err *e)
 {
 	struct rpc_client *client = mem_new(sizeof(*client));
@@ -171,7 +168,7 @@ int rpc_client_open(const char *path, struct rpc_client **ret_client, struct hw_
 
 	client->path = str_copy(path);
 	client->fd = -1;
-	r = connect_anew(client, e);
+	r = reconnect(client, e);
 	if (r < 0)
 		rpc_client_close(client);
 	else
@@ -191,25 +188,15 @@ void rpc_client_close(struct rpc_client *client)
 
 /* ---- streams ------------------------------------------------------------------------ */
 
-static struct rpc_stream *stream_new(struct rpc_client *client)
-{
-	struct rpc_stream *stream = mem_new(sizeof(*stream));
-
-	stream->client = client;
-	list_init(&stream->in);
-	client->streams++;
-	return stream;
-}
-
-static int stream_start(struct rpc_stream *stream, const char *method, struct buf *request,
-			int64_t deadline, struct hw_err *e)
+static int start_call(struct rpc_stream *stream, const char *method, struct buf *request,
+		      int64_t deadline, struct hw_err *e)
 {
 	struct rpc_client *client = stream->client;
 	int64_t now = time_now();
 	int r = 0;
 
 	if (!client->grpc || (!grpc_is_usable(client->grpc) && client->streams == 1))
-		r = connect_anew(client, e);
+		r = reconnect(client, e);
 	if (r == 0)
 		r = grpc_start(client->grpc, method,
 			       deadline == TIME_NEVER ? TIME_NEVER : deadline - now, now, stream,
@@ -217,27 +204,22 @@ static int stream_start(struct rpc_stream *stream, const char *method, struct bu
 	if (r == 0 && request)
 		r = grpc_send(stream->call, request, e);
 	if (r == 0 && request)
-		grpc_end(stream->call);
+		grpc_end_request(stream->call);
 	if (r == 0)
-		flush(client);
+		write_output(client);
 	return r;
 }
 
-/**
- * rpc_stream_open() - begin a call
- * @client:     the client
- * @method:     "/package.Service/Method"
- * @request:    taken; NULL: a stream of them follows
- * @deadline:   of the whole call; TIME_NEVER: none
- * @ret_stream: the call
- * @e:          the error
- */
 int rpc_stream_open(struct rpc_client *client, const char *method, struct buf *request,
 		    int64_t deadline, struct rpc_stream **ret_stream, struct hw_err *e)
 {
-	AUTO(rpc_stream_free) struct rpc_stream *stream = stream_new(client);
-	int r = stream_start(stream, method, request, deadline, e);
+	AUTO(rpc_stream_free) struct rpc_stream *stream = mem_new(sizeof(*stream));
+	int r;
 
+	stream->client = client;
+	list_init(&stream->in);
+	client->streams++;
+	r = start_call(stream, method, request, deadline, e);
 	if (request)
 		buf_done(request);
 	if (r < 0)
@@ -249,13 +231,10 @@ int rpc_stream_open(struct rpc_client *client, const char *method, struct buf *r
 static int stream_error(const struct rpc_stream *stream, struct hw_err *e)
 {
 	if (stream->code == STATUS_OK)
-		return status_set(e, STATUS_UNKNOWN, "the server ended the call already");
+		return status_set(e, STATUS_UNKNOWN, "server has already ended the call");
 	return status_set(e, stream->code, "%s", stream->text);
 }
 
-/**
- * rpc_stream_send() - a message of the request
- */
 int rpc_stream_send(struct rpc_stream *stream, struct buf *message, struct hw_err *e)
 {
 	int r;
@@ -268,26 +247,23 @@ int rpc_stream_send(struct rpc_stream *stream, struct buf *message, struct hw_er
 	r = grpc_send(stream->call, message, e);
 	if (r < 0)
 		return r;
-	flush(stream->client);
+	write_output(stream->client);
 	while (stream->call && stream->unsent)
-		turn(stream->client);
+		wait_for_io(stream->client);
 	return stream->unsent ? stream_error(stream, e) : 0;
 }
 
-/**
- * rpc_stream_end() - the request is whole
- */
 void rpc_stream_end(struct rpc_stream *stream)
 {
 	if (!stream->call)
 		return;
-	grpc_end(stream->call);
-	flush(stream->client);
+	grpc_end_request(stream->call);
+	write_output(stream->client);
 }
 
 static bool take_message(struct list *in, struct buf *ret)
 {
-	list_for_each_safe(struct message, m, in, link) {
+	list_for_each_safe(struct received_message, m, in, link) {
 		list_remove(&m->link);
 		*ret = m->body;
 		free(m);
@@ -296,19 +272,16 @@ static bool take_message(struct list *in, struct buf *ret)
 	return false;
 }
 
-/**
- * rpc_stream_receive() - the next message of the answer, or the end
- */
 int rpc_stream_receive(struct rpc_stream *stream, struct buf *ret, struct hw_err *e)
 {
 	if (stream->call)
-		flush(stream->client);
+		write_output(stream->client);
 	while (stream->call && list_is_empty(&stream->in))
-		turn(stream->client);
+		wait_for_io(stream->client);
 	if (!take_message(&stream->in, ret))
 		return stream->code == STATUS_OK ? 0 : stream_error(stream, e);
 	if (stream->call)
-		grpc_taken(stream->call);
+		grpc_consumed(stream->call);
 	return 1;
 }
 
@@ -318,9 +291,9 @@ void rpc_stream_free(struct rpc_stream *stream)
 		return;
 	if (stream->call) {
 		grpc_cancel(stream->call);
-		flush(stream->client);
+		write_output(stream->client);
 	}
-	list_for_each_safe(struct message, m, &stream->in, link) {
+	list_for_each_safe(struct received_message, m, &stream->in, link) {
 		list_remove(&m->link);
 		buf_done(&m->body);
 		free(m);
@@ -330,35 +303,23 @@ void rpc_stream_free(struct rpc_stream *stream)
 	free(stream);
 }
 
-/* ---- one request, one answer -------------------------------------------------------- */
+/* ---- unary calls -------------------------------------------------------------------- */
 
-static int receive_one(struct rpc_stream *stream, struct buf *ret, struct hw_err *e)
-{
-	while (stream->call && stream->n_in < 2)
-		turn(stream->client);
-	if (stream->n_in > 1)
-		return status_set(e, STATUS_UNIMPLEMENTED, "the server gave more than one answer");
-	if (stream->code != STATUS_OK)
-		return stream_error(stream, e);
-	if (!take_message(&stream->in, ret))
-		return status_set(e, STATUS_UNIMPLEMENTED, "the server gave no answer");
-	return 0;
-}
-
-/**
- * rpc_client_call() - ask, and wait for the answer
- * @client:     the client
- * @method:     "/package.Service/Method"
- * @request:    its bytes are taken
- * @deadline:   TIME_NEVER: none
- * @ret_answer: the answer
- * @e:          the error
- */
 int rpc_client_call(struct rpc_client *client, const char *method, struct buf *request,
-		    int64_t deadline, struct buf *ret_answer, struct hw_err *e)
+		    int64_t deadline, struct buf *ret_response, struct hw_err *e)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	int r = rpc_stream_open(client, method, request, deadline, &stream, e);
 
-	return r < 0 ? r : receive_one(stream, ret_answer, e);
+	if (r < 0)
+		return r;
+	while (stream->call && stream->n_in < 2)
+		wait_for_io(client);
+	if (stream->n_in > 1)
+		return status_set(e, STATUS_UNIMPLEMENTED, "expected one response, got more");
+	if (stream->code != STATUS_OK)
+		return stream_error(stream, e);
+	if (!take_message(&stream->in, ret_response))
+		return status_set(e, STATUS_UNIMPLEMENTED, "expected one response, got none");
+	return 0;
 }

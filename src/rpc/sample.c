@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/sample.c - a service for tests and benchmarks
+ * rpc/sample.c - a gRPC service for tests and benchmarks
  */
 #include "rpc/sample.h"
 
@@ -14,8 +14,9 @@
 
 #define COUNT_SIZE_MAX (32 << 20)
 
-/* "a b" as two numbers. */
-static int get_numbers(struct rpc_call *call, long long *ret_a, long long *ret_b, struct hw_err *e)
+/* Parses the request "a" or "a b"; *ret_b is 0 if missing. */
+static int receive_numbers(struct rpc_call *call, long long *ret_a, long long *ret_b,
+			   struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
 	AUTO(buf_done) struct buf request = { 0 };
@@ -27,7 +28,9 @@ static int get_numbers(struct rpc_call *call, long long *ret_a, long long *ret_b
 	*ret_b = 0;
 	if (words.n > 2 || !str_to_int64(words.v[0], 0, INT32_MAX, ret_a) ||
 	    (words.n == 2 && !str_to_int64(words.v[1], 0, COUNT_SIZE_MAX, ret_b)))
-		return status_set(e, STATUS_INVALID_ARGUMENT, "not numbers: %s", request.data);
+		return status_set(e, STATUS_INVALID_ARGUMENT,
+				  "malformed request: expected one or two numbers, got %s",
+				  request.data);
 	return 0;
 }
 
@@ -62,7 +65,8 @@ static int sample_fail(struct rpc_call *call, void *ctx, struct hw_err *e)
 	if (space)
 		*space = '\0';
 	if (!space || !str_to_int64(request.data, 1, STATUS_UNAUTHENTICATED, &code))
-		return status_set(e, STATUS_INVALID_ARGUMENT, "not a code and a text");
+		return status_set(e, STATUS_INVALID_ARGUMENT,
+				  "malformed request: expected a code and a text");
 	return status_set(e, (enum status_code)code, "%s", space + 1);
 }
 
@@ -74,27 +78,27 @@ static int sample_mute(struct rpc_call *call, void *ctx, struct hw_err *e)
 	return 0;
 }
 
-static void end_long(struct rpc_call *call, struct sample *sample)
+static void count_end(struct rpc_call *call, struct sample_counts *counts)
 {
-	if (rpc_is_over(call))
-		sample->wasted++;
-	sample->ended++;
+	if (rpc_is_cancelled(call))
+		counts->cancelled++;
+	counts->ended++;
 }
 
 static int sample_sleep(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
-	struct pollfd over = { .fd = rpc_over_fd(call), .events = POLLIN };
-	struct sample *sample = ctx;
+	struct pollfd cancel = { .fd = rpc_cancel_fd(call), .events = POLLIN };
+	struct sample_counts *counts = ctx;
 	long long ms = 0, unused;
 	int r;
 
-	sample->begun++;
-	r = get_numbers(call, &ms, &unused, e);
+	counts->started++;
+	r = receive_numbers(call, &ms, &unused, e);
 	if (r == 0) {
-		poll(&over, 1, (int)ms);
+		poll(&cancel, 1, (int)ms);
 		r = send_text(call, "slept", e);
 	}
-	end_long(call, sample);
+	count_end(call, counts);
 	return r;
 }
 
@@ -109,26 +113,26 @@ static int send_size(struct rpc_call *call, size_t size, struct hw_err *e)
 
 static int sample_count(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
-	struct sample *sample = ctx;
+	struct sample_counts *counts = ctx;
 	long long n = 0, size;
 	int r;
 
-	sample->begun++;
-	r = get_numbers(call, &n, &size, e);
+	counts->started++;
+	r = receive_numbers(call, &n, &size, e);
 	for (long long i = 0; r == 0 && i < n; i++)
 		r = send_size(call, (size_t)size, e);
-	end_long(call, sample);
+	count_end(call, counts);
 	return r;
 }
 
 static int sample_sum(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
-	struct sample *sample = ctx;
+	struct sample_counts *counts = ctx;
 	size_t n = 0, bytes = 0;
 	char text[64];
 	int r;
 
-	sample->begun++;
+	counts->started++;
 	do {
 		AUTO(buf_done) struct buf message = { 0 };
 
@@ -139,16 +143,16 @@ static int sample_sum(struct rpc_call *call, void *ctx, struct hw_err *e)
 	snprintf(text, sizeof(text), "%zu %zu", n, bytes);
 	if (r == 0)
 		r = send_text(call, text, e);
-	end_long(call, sample);
+	count_end(call, counts);
 	return r;
 }
 
 static int sample_chat(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
-	struct sample *sample = ctx;
+	struct sample_counts *counts = ctx;
 	int r;
 
-	sample->begun++;
+	counts->started++;
 	do {
 		AUTO(buf_done) struct buf message = { 0 };
 
@@ -156,7 +160,7 @@ static int sample_chat(struct rpc_call *call, void *ctx, struct hw_err *e)
 		if (r == 1)
 			r = rpc_send(call, &message, e) < 0 ? e->code : 1;
 	} while (r == 1);
-	end_long(call, sample);
+	count_end(call, counts);
 	return r;
 }
 

@@ -1,96 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/server-call.c - calls, from connections to threads and back
+ * rpc/server-call.c - calls of the gRPC server: from connections to handlers and back
  *
- * How:   a call is made when its headers are here, and served when its request is:
- *        at once (instant), on the pool (short) or on a thread of its own (long).
- *        What its handler has done comes back over the list of ready calls.
+ * How:   a call is created when its headers are received. Its handler is started when
+ *        its request is complete, or at once if the request is a stream. What the
+ *        handler has done comes back through the list of ready calls.
  */
 #include "base/map.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "rpc/server-loop.h"
+#include "rpc/server-internal.h"
 
-/* ---- from the connection to a thread ------------------------------------------------ */
+/* ---- from the connection to the handler --------------------------------------------- */
 
-static void report(struct rpc_server *s, const char *path, uint64_t id, enum status_code code,
-		   int64_t began)
+static void report_finished(struct rpc_server *s, const char *path, uint64_t id,
+			    enum status_code code, int64_t started)
 {
-	const struct rpc_ended ended = {
-		.path = path, .id = id, .code = code, .ns = time_now() - began
+	const struct rpc_finished_call call = {
+		.path = path, .id = id, .code = code, .ns = time_now() - started
 	};
 
-	if (s->config.ended)
-		s->config.ended(s->config.ctx, &ended);
+	if (s->config.finished)
+		s->config.finished(s->config.ctx, &call);
 }
 
-/**
- * server_call_ended() - a handler has; from its thread
- */
-void server_call_ended(void *ctx, struct rpc_call *call, enum status_code code)
+void server_call_finished(void *ctx, struct rpc_call *call, enum status_code code)
 {
-	if (rpc_is_over(call))
-		code = call->over_code;
-	report(ctx, call->method->path, call->id, code, call->began);
+	if (rpc_is_cancelled(call))
+		code = call->cancel_code;
+	report_finished(ctx, call->method->path, call->id, code, call->started);
 }
 
-/* The stream is no longer the call's. */
-static void let_go(struct rpc_call *call)
+/* The stream is closed or finished: drops the loop's reference. */
+static void detach_stream(struct rpc_call *call)
 {
 	call->stream = NULL;
 	call->conn = NULL;
 	rpc_call_unref(call);
 }
 
-/* A call whose handler will not run. */
-static void refuse(struct rpc_server *s, struct rpc_call *call, enum status_code code,
-		   const char *text)
+/* Ends a call without running its handler. */
+static void refuse_call(struct rpc_server *s, struct rpc_call *call, enum status_code code,
+			const char *text)
 {
-	report(s, call->method->path, call->id, code, call->began);
+	report_finished(s, call->method->path, call->id, code, call->started);
 	grpc_finish(call->stream, code, text);
-	let_go(call);
+	detach_stream(call);
 }
-
-static void collect(struct rpc_server *s, struct rpc_call *call, bool done);
 
 static bool is_long(const struct rpc_call *call)
 {
 	return call->method->flags & RPC_LONG;
 }
 
-static void dispatch(struct rpc_server *s, struct rpc_call *call)
+static void process_call(struct rpc_server *s, struct rpc_call *call, bool done);
+
+static void start_handler(struct rpc_server *s, struct rpc_call *call)
 {
 	autofree char *text = NULL;
 
 	if (call->method->flags & RPC_INSTANT) {
 		s->n_calls++;
 		call->refs++;
-		rpc_call_serve(call);
-		collect(s, call, true);
+		rpc_call_run(call);
+		process_call(s, call, true);
 		return;
 	}
-	if (!(is_long(call) && s->n_long >= s->config.long_calls) && rpc_call_dispatch(call)) {
+	if (!(is_long(call) && s->n_long >= s->config.long_calls_max) && rpc_call_dispatch(call)) {
 		s->n_calls++;
 		s->n_long += is_long(call);
 		return;
 	}
-	text = is_long(call) ? str_printf("no thread for one more long call: %u run, %u may",
-					  s->n_long, s->config.long_calls)
-			     : str_printf("%u calls are waiting already", s->config.queue);
-	refuse(s, call, STATUS_RESOURCE_EXHAUSTED, text);
+	text = is_long(call) ? str_printf("no thread for another long call: %u running, limit %u",
+					  s->n_long, s->config.long_calls_max)
+			     : str_printf("call queue full: limit %u", s->config.queue_max);
+	refuse_call(s, call, STATUS_RESOURCE_EXHAUSTED, text);
 }
 
 static void on_begin(void *ctx, struct grpc_call *stream)
 {
 	struct conn *c = ctx;
 	struct rpc_server *s = c->server;
-	const struct method *m = map_find(s->methods, stream->path);
+	const struct server_method *m = map_find(s->methods, stream->path);
 	struct rpc_call *call;
 
 	if (!m) {
 		autofree char *text = str_printf("unknown method %s", stream->path);
 
-		report(s, "", ++s->last_id, STATUS_UNIMPLEMENTED, time_now());
+		report_finished(s, "", ++s->last_id, STATUS_UNIMPLEMENTED, time_now());
 		grpc_finish(stream, STATUS_UNIMPLEMENTED, text);
 		return;
 	}
@@ -101,7 +98,7 @@ static void on_begin(void *ctx, struct grpc_call *stream)
 	call->conn = c;
 	stream->user = call;
 	if (m->method->flags & RPC_STREAM_IN)
-		dispatch(s, call);
+		start_handler(s, call);
 }
 
 static void on_message(void *ctx, struct grpc_call *stream, struct buf *message)
@@ -110,54 +107,57 @@ static void on_message(void *ctx, struct grpc_call *stream, struct buf *message)
 	struct conn *c = ctx;
 
 	if (call->n_in > 0 && !(call->method->flags & RPC_STREAM_IN))
-		refuse(c->server, call, STATUS_UNIMPLEMENTED, "the method takes one request");
+		refuse_call(c->server, call, STATUS_UNIMPLEMENTED,
+			    "expected one request message, got more");
 	else
-		rpc_call_push(call, message);
+		rpc_call_add_message(call, message);
 }
 
-static void on_end(void *ctx, struct grpc_call *stream)
+static void on_request_end(void *ctx, struct grpc_call *stream)
 {
 	struct rpc_call *call = stream->user;
 	struct conn *c = ctx;
 
-	rpc_call_push_end(call);
+	rpc_call_end_request(call);
 	if (call->method->flags & RPC_STREAM_IN)
 		return;
 	if (call->n_in == 1)
-		dispatch(c->server, call);
+		start_handler(c->server, call);
 	else
-		refuse(c->server, call, STATUS_UNIMPLEMENTED, "the method takes one request");
+		refuse_call(c->server, call, STATUS_UNIMPLEMENTED,
+			    "expected one request message, got none");
 }
 
 static void on_sent(void *ctx, struct grpc_call *stream)
 {
 	(void)ctx;
-	rpc_call_sent(stream->user);
+	rpc_call_stream_sent(stream->user);
 }
 
-static void on_over(void *ctx, struct grpc_call *stream, enum status_code code, const char *text)
+static void on_closed(void *ctx, struct grpc_call *stream, enum status_code code, const char *text)
 {
 	struct rpc_call *call = stream->user;
 	struct conn *c = ctx;
 
 	(void)text;
-	if (call->refs > 1)
-		rpc_call_over(call, code);
+	if (call->refs > 1) /* the handler has been started */
+		rpc_call_cancel(call, code);
 	else
-		report(c->server, call->method->path, call->id, code, call->began);
-	let_go(call);
+		report_finished(c->server, call->method->path, call->id, code, call->started);
+	detach_stream(call);
 }
 
 const struct grpc_events server_events = {
 	.begin = on_begin,
 	.message = on_message,
-	.end = on_end,
+	.request_end = on_request_end,
 	.sent = on_sent,
-	.over = on_over,
+	.closed = on_closed,
 };
 
-/* ---- from the thread back to the connection ----------------------------------------- */
+/* ---- from the handler back to the connection ---------------------------------------- */
 
+/* Return: NULL if no call is ready */
 static struct rpc_call *next_ready(struct rpc_calls *calls, bool *ret_done)
 {
 	struct rpc_call *call = NULL;
@@ -180,45 +180,43 @@ static void send_messages(struct rpc_call *call, struct list *out)
 	list_for_each_safe(struct rpc_message, m, out, link) {
 		list_remove(&m->link);
 		if (call->stream && grpc_send(call->stream, &m->body, &e) < 0) {
-			rpc_call_over(call, status_of(&e));
+			rpc_call_cancel(call, status_of(&e));
 			grpc_finish(call->stream, status_of(&e), e.msg);
-			let_go(call);
+			detach_stream(call);
 		}
 		buf_done(&m->body);
 		free(m);
 	}
 }
 
-static void collect(struct rpc_server *s, struct rpc_call *call, bool done)
+/* @done: the handler has returned */
+static void process_call(struct rpc_server *s, struct rpc_call *call, bool done)
 {
 	struct list out = LIST_INIT(out);
-	unsigned taken;
+	unsigned consumed;
 
-	rpc_call_collect(call, &out, &taken);
-	while (call->stream && taken-- > 0)
-		grpc_taken(call->stream);
+	rpc_call_take_output(call, &out, &consumed);
+	while (call->stream && consumed-- > 0)
+		grpc_consumed(call->stream);
 	if (call->stream)
-		conn_mark(call->conn);
+		conn_schedule_flush(call->conn);
 	send_messages(call, &out);
 	if (!done)
 		return;
 	if (call->stream) {
 		grpc_finish(call->stream, call->code, str_or(call->text, ""));
-		let_go(call);
+		detach_stream(call);
 	}
 	s->n_calls--;
 	s->n_long -= is_long(call);
 	rpc_call_unref(call);
 }
 
-/**
- * server_collect() - what handlers have for their clients, and those that have ended
- */
-void server_collect(struct rpc_server *s)
+void server_process_ready(struct rpc_server *s)
 {
 	struct rpc_call *call;
 	bool done;
 
 	while ((call = next_ready(&s->calls, &done)))
-		collect(s, call, done);
+		process_call(s, call, done);
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/server.c - a gRPC server: sockets on a libuv loop, handlers on threads
+ * rpc/server.c - a gRPC server: sockets on a libuv loop
  *
- * How:   three kinds of things wake the loop: descriptors (here those that listen,
- *        in server-conn.c the connections), threads that have something for it
- *        (server-call.c, through uv_async), and one timer for all deadlines. It is
- *        set to the soonest, and when it fires everybody is asked.
+ * How:   three kinds of events wake the loop: listening sockets and connections are
+ *        readable or writable; threads have made calls ready (server-call.c, through
+ *        uv_async); the one timer for all deadlines fires. The timer is set to the
+ *        earliest deadline, and all connections are checked when it fires.
+ *        Output is written once per callback of the loop: callbacks schedule
+ *        connections for a flush, and end with flush_server().
+ * Rules: a connection is closed only by conn_flush(), never inside one of its own
+ *        events.
  */
 #include "rpc/server.h"
 
@@ -17,11 +21,13 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/time.h"
-#include "rpc/server-loop.h"
+#include "rpc/server-internal.h"
 
-#define IDLE_MS	     1000 /* that a connection without calls may live on when we stop */
+#define READ_SIZE    (64 << 10)
+#define WRITE_SIZE   (64 << 10)
+#define IDLE_MS	     1000 /* how long connections without calls stay open when we stop */
 #define ACCEPT_BATCH 64
-#define ACCEPT_PAUSE 100 /* ms, when there are no descriptors left */
+#define ACCEPT_PAUSE 100 /* ms, when no descriptors are left */
 
 struct listener {
 	struct list link;
@@ -30,41 +36,48 @@ struct listener {
 	uv_poll_t poll;
 };
 
-/* ---- a turn of the loop ------------------------------------------------------------- */
-
 static void on_timer(uv_timer_t *timer);
-static void check_stopped(struct rpc_server *s);
+static void conn_flush(struct conn *c);
 
-/**
- * server_wake_at() - something is to be done then
- */
-void server_wake_at(struct rpc_server *s, int64_t when)
+/* ---- callbacks of the loop ---------------------------------------------------------- */
+
+/* Sets the timer, at the end of the callback, to fire at @when or earlier. */
+static void wake_at(struct rpc_server *s, int64_t when)
 {
-	if (when < s->next)
-		s->next = when;
+	if (when < s->wake_at)
+		s->wake_at = when;
 }
 
-/**
- * server_end_turn() - the last thing of each callback
- */
-void server_end_turn(struct rpc_server *s)
+static void on_handle_closed(uv_handle_t *handle)
 {
-	list_for_each_safe(struct conn, c, &s->dirty, dirty)
-		conn_settle(c);
-	if (s->next < s->armed) {
-		s->armed = s->next;
-		uv_timer_start(&s->timer, on_timer, (uint64_t)time_left_ms(s->armed), 0);
+	struct rpc_server *s = handle->data;
+
+	if (--s->open_handles == 0)
+		s->stopped(s->stopped_ctx);
+}
+
+/* The last call of each callback of the loop. */
+static void flush_server(struct rpc_server *s)
+{
+	list_for_each_safe(struct conn, c, &s->to_flush, flush_link)
+		conn_flush(c);
+	if (s->wake_at < s->timer_at) {
+		s->timer_at = s->wake_at;
+		uv_timer_start(&s->timer, on_timer, (uint64_t)time_left_ms(s->timer_at), 0);
 	}
-	if (s->stopping)
-		check_stopped(s);
+	if (s->stopping && list_is_empty(&s->conns) && s->n_calls == 0 && s->open_handles == 0) {
+		s->open_handles = 2;
+		uv_close((uv_handle_t *)&s->async, on_handle_closed);
+		uv_close((uv_handle_t *)&s->timer, on_handle_closed);
+	}
 }
 
 static void on_async(uv_async_t *async)
 {
 	struct rpc_server *s = async->data;
 
-	server_collect(s);
-	server_end_turn(s);
+	server_process_ready(s);
+	flush_server(s);
 }
 
 static void wake_loop(void *ctx)
@@ -72,6 +85,138 @@ static void wake_loop(void *ctx)
 	struct rpc_server *s = ctx;
 
 	uv_async_send(&s->async);
+}
+
+/* ---- connections -------------------------------------------------------------------- */
+
+void conn_schedule_flush(struct conn *c)
+{
+	if (list_is_empty(&c->flush_link))
+		list_append(&c->server->to_flush, &c->flush_link);
+}
+
+static void free_handle_data(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static void conn_close(struct conn *c)
+{
+	grpc_free(c->grpc);
+	buf_done(&c->out);
+	list_remove(&c->link);
+	list_remove(&c->flush_link);
+	c->server->n_conns--;
+	/* before close(): uv_close() uses the descriptor, and another thread may get its number */
+	uv_close((uv_handle_t *)&c->poll, free_handle_data);
+	close(c->fd);
+}
+
+/* Fills c->out from the protocol if it is empty. Return: whether there is output */
+static bool conn_fill_output(struct conn *c)
+{
+	const uint8_t *data;
+	size_t n;
+
+	if (c->out.len > 0)
+		return true;
+	while (c->out.len < WRITE_SIZE && (n = grpc_output(c->grpc, &data)) > 0)
+		buf_add(&c->out, data, n);
+	return c->out.len > 0;
+}
+
+/* Return: false if the socket accepts no more, for now or (c->broken) for good */
+static bool conn_write(struct conn *c)
+{
+	ssize_t n = send(c->fd, c->out.data + c->out_at, c->out.len - c->out_at,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+
+	if (n < 0) {
+		c->broken = errno != EAGAIN && errno != EINTR;
+		return false;
+	}
+	c->stall_at = TIME_NEVER;
+	c->out_at += (size_t)n;
+	if (c->out_at < c->out.len)
+		return true;
+	buf_done(&c->out);
+	c->out_at = 0;
+	return true;
+}
+
+static void conn_read(struct conn *c)
+{
+	uint8_t data[READ_SIZE];
+	ssize_t n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
+	struct hw_err e;
+
+	/* after an error grpc_is_done() is true once its output is written */
+	if (n > 0)
+		(void)grpc_feed(c->grpc, data, (size_t)n, time_now(), &e);
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		c->broken = true;
+}
+
+static void on_conn(uv_poll_t *poll, int status, int events)
+{
+	struct conn *c = poll->data;
+
+	if (status < 0)
+		c->broken = true;
+	else if (events & UV_READABLE)
+		conn_read(c);
+	conn_schedule_flush(c);
+	flush_server(c->server);
+}
+
+static void conn_write_output(struct conn *c)
+{
+	int events = UV_READABLE;
+
+	while (conn_fill_output(c) && conn_write(c))
+		;
+	if (c->out.len > 0) {
+		events = grpc_is_full(c->grpc) ? UV_WRITABLE : UV_READABLE | UV_WRITABLE;
+		if (c->stall_at == TIME_NEVER)
+			c->stall_at = time_deadline(c->server->config.stall_ms);
+	}
+	wake_at(c->server, c->stall_at);
+	if (events != c->events)
+		uv_poll_start(&c->poll, events, on_conn);
+	c->events = events;
+}
+
+/* Writes output, then closes the connection if it has ended. */
+static void conn_flush(struct conn *c)
+{
+	list_remove(&c->flush_link);
+	if (!c->broken)
+		conn_write_output(c);
+	if (c->broken || (grpc_is_done(c->grpc) && c->out.len == 0))
+		conn_close(c);
+	else
+		wake_at(c->server, grpc_deadline(c->grpc));
+}
+
+/* Takes the descriptor. */
+static void conn_new(struct rpc_server *s, int fd)
+{
+	struct conn *c = mem_new(sizeof(*c));
+
+	if (uv_poll_init(s->loop, &c->poll, fd) < 0) {
+		close(fd);
+		free(c);
+		return;
+	}
+	c->server = s;
+	c->fd = fd;
+	c->stall_at = TIME_NEVER;
+	c->grpc = grpc_new(GRPC_SERVER, &s->config.limits, &server_events, c, time_now());
+	c->poll.data = c;
+	list_init(&c->flush_link);
+	list_append(&s->conns, &c->link);
+	s->n_conns++;
+	conn_schedule_flush(c);
 }
 
 /* ---- listening ---------------------------------------------------------------------- */
@@ -93,29 +238,19 @@ static void on_listen(uv_poll_t *poll, int status, int events)
 
 		if (fd < 0 && is_shortage(errno)) {
 			uv_poll_stop(poll);
-			s->resume = time_deadline(ACCEPT_PAUSE);
-			server_wake_at(s, s->resume);
+			s->resume_at = time_deadline(ACCEPT_PAUSE);
+			wake_at(s, s->resume_at);
 		}
 		if (fd < 0)
 			break;
-		if (s->n_conns < s->config.connections)
+		if (s->n_conns < s->config.connections_max)
 			conn_new(s, fd);
 		else
 			close(fd);
 	}
-	server_end_turn(s);
+	flush_server(s);
 }
 
-static void resume_listeners(struct rpc_server *s)
-{
-	s->resume = TIME_NEVER;
-	list_for_each(struct listener, l, &s->listeners, link)
-		uv_poll_start(&l->poll, UV_READABLE, on_listen);
-}
-
-/**
- * rpc_server_listen() - serve on one more socket
- */
 int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e)
 {
 	struct listener *l = mem_new(sizeof(*l));
@@ -124,7 +259,7 @@ int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e)
 	if (r < 0) {
 		free(l);
 		close(fd);
-		return err_set(e, r, "poll a listening socket");
+		return err_set(e, r, "poll listening socket");
 	}
 	l->server = s;
 	l->fd = fd;
@@ -134,63 +269,61 @@ int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e)
 	return 0;
 }
 
-/* ---- time --------------------------------------------------------------------------- */
+/* ---- timer -------------------------------------------------------------------------- */
 
 static void on_timer(uv_timer_t *timer)
 {
 	struct rpc_server *s = timer->data;
 	int64_t now = time_now();
 
-	s->next = s->armed = TIME_NEVER;
-	if (now >= s->resume)
-		resume_listeners(s);
-	server_wake_at(s, s->resume);
-	server_wake_at(s, s->idle_at > now ? s->idle_at : TIME_NEVER);
-	server_wake_at(s, s->stop_at > now ? s->stop_at : TIME_NEVER);
+	s->wake_at = s->timer_at = TIME_NEVER;
+	if (now >= s->resume_at) {
+		s->resume_at = TIME_NEVER;
+		list_for_each(struct listener, l, &s->listeners, link)
+			uv_poll_start(&l->poll, UV_READABLE, on_listen);
+	}
+	wake_at(s, s->resume_at);
+	wake_at(s, s->close_idle_at > now ? s->close_idle_at : TIME_NEVER);
+	wake_at(s, s->close_all_at > now ? s->close_all_at : TIME_NEVER);
 	list_for_each(struct conn, c, &s->conns, link) {
 		grpc_tick(c->grpc, now);
-		if (now >= c->stalled || now >= s->stop_at ||
-		    (now >= s->idle_at && grpc_is_idle(c->grpc)))
+		if (now >= c->stall_at || now >= s->close_all_at ||
+		    (now >= s->close_idle_at && grpc_is_idle(c->grpc)))
 			c->broken = true;
-		conn_mark(c);
+		conn_schedule_flush(c);
 	}
-	server_end_turn(s);
+	flush_server(s);
 }
 
-/* ---- beginning and end -------------------------------------------------------------- */
+/* ---- lifetime ----------------------------------------------------------------------- */
 
-/**
- * rpc_server_new() - a server that has no methods and no sockets yet
- * @loop:       to run on
- * @config:     copied
- * @ret_server: the server
- * @e:          the error
- */
 int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 		   struct rpc_server **ret_server, struct hw_err *e)
 {
-	const struct workers_limits limits = { .pool = config->pool, .queue = config->queue };
+	const struct workers_limits limits = { .pool = config->pool_threads,
+					       .queue = config->queue_max };
 	struct rpc_server *s = mem_new(sizeof(*s));
 	int r = uv_async_init(loop, &s->async, on_async);
 
 	if (r < 0) {
 		free(s);
-		return err_set(e, r, "make a server");
+		return err_set(e, r, "create gRPC server");
 	}
 	s->config = *config;
 	s->loop = loop;
-	s->next = s->armed = s->resume = s->idle_at = s->stop_at = TIME_NEVER;
+	s->wake_at = s->timer_at = s->resume_at = TIME_NEVER;
+	s->close_idle_at = s->close_all_at = TIME_NEVER;
 	uv_timer_init(loop, &s->timer);
 	s->async.data = s->timer.data = s;
 	list_init(&s->listeners);
 	list_init(&s->conns);
-	list_init(&s->dirty);
+	list_init(&s->to_flush);
 	s->methods = map_new(free);
 	s->calls = (struct rpc_calls){
 		.workers = workers_new(&limits),
 		.stall_ms = config->stall_ms,
 		.message_max = config->limits.message,
-		.ended = server_call_ended,
+		.finished = server_call_finished,
 		.wake = wake_loop,
 		.ctx = s,
 	};
@@ -200,74 +333,38 @@ int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 	return 0;
 }
 
-/**
- * rpc_server_add() - more methods
- */
 void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void *ctx)
 {
 	for (; methods->path; methods++) {
-		struct method *m = mem_new(sizeof(*m));
+		struct server_method *m = mem_new(sizeof(*m));
 
-		*m = (struct method){ .method = methods, .ctx = ctx };
+		*m = (struct server_method){ .method = methods, .ctx = ctx };
 		map_set(s->methods, methods->path, m);
 	}
 }
 
-static void on_listener_closed(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
-static void on_handle_closed(uv_handle_t *handle)
-{
-	struct rpc_server *s = handle->data;
-
-	if (--s->open_handles == 0)
-		s->stopped(s->stopped_ctx);
-}
-
-/* Nobody is connected and no handler runs: the rest goes, too. */
-static void check_stopped(struct rpc_server *s)
-{
-	if (!list_is_empty(&s->conns) || s->n_calls > 0 || s->open_handles > 0)
-		return;
-	s->open_handles = 2;
-	uv_close((uv_handle_t *)&s->async, on_handle_closed);
-	uv_close((uv_handle_t *)&s->timer, on_handle_closed);
-}
-
-/**
- * rpc_server_stop() - take no new calls, let those that run end
- * @s:       the server
- * @ms:      after which calls that still run are over
- * @stopped: called when all is quiet
- * @ctx:     for it
- */
 void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx)
 {
 	assert(!s->stopping);
 	s->stopping = true;
 	s->stopped = stopped;
 	s->stopped_ctx = ctx;
-	s->stop_at = ms > 0 ? time_deadline(ms) : time_now();
-	s->idle_at = time_sooner(s->stop_at, time_deadline(IDLE_MS));
-	s->resume = TIME_NEVER;
-	server_wake_at(s, s->idle_at);
+	s->close_all_at = ms > 0 ? time_deadline(ms) : time_now();
+	s->close_idle_at = time_sooner(s->close_all_at, time_deadline(IDLE_MS));
+	s->resume_at = TIME_NEVER;
+	wake_at(s, s->close_idle_at);
 	list_for_each_safe(struct listener, l, &s->listeners, link) {
 		list_remove(&l->link);
-		uv_close((uv_handle_t *)&l->poll, on_listener_closed);
+		uv_close((uv_handle_t *)&l->poll, free_handle_data);
 		close(l->fd);
 	}
 	list_for_each(struct conn, c, &s->conns, link) {
 		grpc_drain(c->grpc);
-		conn_mark(c);
+		conn_schedule_flush(c);
 	}
-	server_end_turn(s);
+	flush_server(s);
 }
 
-/**
- * rpc_server_free() - after it has stopped
- */
 void rpc_server_free(struct rpc_server *s)
 {
 	if (!s)
@@ -278,9 +375,6 @@ void rpc_server_free(struct rpc_server *s)
 	free(s);
 }
 
-/**
- * rpc_server_stats() - how much is going on; from any thread
- */
 struct rpc_stats rpc_server_stats(struct rpc_server *s)
 {
 	return (struct rpc_stats){

@@ -2,16 +2,16 @@
 /*
  * rpc/server.h - a gRPC server: sockets on a libuv loop, handlers on threads
  *
- * What:  accepts connections, finds the method of each call and lets its handler
- *        run (call.h): instant ones on the loop, short ones on a pool, long ones on
- *        threads of their own.
- * How:   the loop is the caller's and does all I/O; it waits for no handler, and
- *        a handler for no client but its own.
- * Rules: every function is for the loop's thread, rpc_server_stats() apart.
- *        The end is rpc_server_stop(), then, after stopped(), rpc_server_free(),
- *        and only then uv_loop_close().
- *        Too much of something is answered with RESOURCE_EXHAUSTED (calls) or
- *        closed at once (connections).
+ * What:  accepts connections, finds the method of each call and runs its handler
+ *        (call.h): instant calls on the loop, short calls on a pool of threads, long
+ *        calls on threads of their own.
+ * How:   the caller's loop does all I/O. It never waits for a handler, and a handler
+ *        waits for no client but its own.
+ * Rules: all functions except rpc_server_stats() are for the loop's thread.
+ *        To end a server: rpc_server_stop(); after stopped(), rpc_server_free(); only
+ *        then uv_loop_close().
+ *        Calls over a limit are answered with RESOURCE_EXHAUSTED; connections over
+ *        the limit are closed at once.
  */
 #ifndef RPC_SERVER_H
 #define RPC_SERVER_H
@@ -24,47 +24,49 @@
 struct rpc_server;
 struct uv_loop_s;
 
-/* One call that has ended, for metrics and logs. */
-struct rpc_ended {
-	const char *path; /* of the method; "" where there is none of that name */
+/* For metrics and logs. */
+struct rpc_finished_call {
+	const char *path; /* of the method; "" if the method is unknown */
 	uint64_t id;
-	enum status_code code; /* what the client was told, or why it could not be told */
-	int64_t ns;	       /* from its headers on */
+	enum status_code code; /* sent to the client, or why the call was cancelled */
+	int64_t ns;	       /* since its headers were received */
 };
 
 struct rpc_config {
 	struct grpc_limits limits; /* of a connection */
-	unsigned connections;
-	unsigned pool;	     /* threads for short calls */
-	unsigned queue;	     /* short calls that wait for them */
-	unsigned long_calls; /* at a time */
-	int stall_ms;	     /* after so long a peer that does not move is given up */
-	void (*ended)(void *ctx, const struct rpc_ended *ended); /* from any thread; may be NULL */
+	unsigned connections_max;
+	unsigned pool_threads;	 /* for short calls */
+	unsigned queue_max;	 /* short calls waiting for a thread */
+	unsigned long_calls_max; /* running at the same time */
+	int stall_ms;		 /* a client that makes no progress is dropped after this time */
+	/* Called from any thread; may be NULL. */
+	void (*finished)(void *ctx, const struct rpc_finished_call *call);
 	void *ctx;
 };
 
 #define RPC_CONFIG                                                                                 \
 	{                                                                                          \
-		.limits = GRPC_LIMITS, .connections = 256, .pool = 4, .queue = 1024,               \
-		.long_calls = 512, .stall_ms = 300000                                              \
+		.limits = GRPC_LIMITS, .connections_max = 256, .pool_threads = 4,                  \
+		.queue_max = 1024, .long_calls_max = 512, .stall_ms = 300000                       \
 	}
 
 struct rpc_stats {
 	unsigned connections;
-	unsigned calls;	     /* whose handler runs, or waits for a thread */
+	unsigned calls;	     /* whose handler runs or waits for a thread */
 	unsigned long_calls; /* of these */
 };
 
+/* A server without methods and sockets. @config is copied. */
 int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 		   struct rpc_server **ret_server, struct hw_err *e);
-/* More methods: a table that ends with { 0 } and stays where it is. ctx is for them. */
+/* Adds methods. The table ends with { 0 } and is not copied; ctx is passed to the handlers. */
 void rpc_server_add(struct rpc_server *s, const struct rpc_method *methods, void *ctx);
-/* Serve on a socket that listens and does not block; it is the server's from now on. */
+/* Serves on a listening, non-blocking socket. Takes the descriptor, also on failure. */
 int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e);
-/* No new calls. Those that run have @ms to end, then they are over; stopped(ctx) is called when the
- * last handler has returned. */
+/* Accepts no more calls. Calls that still run after @ms are cancelled; stopped(ctx) is called when
+ * the last handler has returned and all connections are closed. */
 void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx);
-void rpc_server_free(struct rpc_server *s);
-struct rpc_stats rpc_server_stats(struct rpc_server *s);
+void rpc_server_free(struct rpc_server *s);		 /* after stopped(); NULL is allowed */
+struct rpc_stats rpc_server_stats(struct rpc_server *s); /* from any thread */
 
 #endif

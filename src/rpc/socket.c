@@ -2,8 +2,8 @@
 /*
  * rpc/socket.c - unix sockets by path
  *
- * How:   a socket is made beside its place, .NAME~, and renamed into it once it
- *        listens and has its mode and owner.
+ * How:   a socket is created as .NAME~ in the same directory, and renamed when it has
+ *        its owner and mode and is listening.
  */
 #include "rpc/socket.h"
 
@@ -19,37 +19,30 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static int socket_address(const char *path, struct sockaddr_un *ret, struct hw_err *e)
+static int make_address(const char *path, struct sockaddr_un *ret, struct hw_err *e)
 {
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(ret->sun_path))
-		return err_text(e, -ENAMETOOLONG,
-				"the path of a socket has at most %zu characters: %s",
-				sizeof(ret->sun_path) - 1, path);
+		return err_text(e, -ENAMETOOLONG, "%s: socket path too long: %zu bytes, limit %zu",
+				path, strlen(path), sizeof(ret->sun_path) - 1);
 	memcpy(ret->sun_path, path, strlen(path));
 	return 0;
 }
 
-static int socket_open(int *ret_fd, struct hw_err *e)
+static int create_socket(int *ret_fd, struct hw_err *e)
 {
 	*ret_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	return *ret_fd < 0 ? err_set(e, -errno, "make a socket") : 0;
+	return *ret_fd < 0 ? err_set(e, -errno, "create socket") : 0;
 }
 
-/**
- * socket_connect() - call a server
- * @path:   of its socket
- * @ret_fd: connected; a unix socket is so at once, or -EAGAIN says that too many wait
- * @e:      the error
- */
 int socket_connect(const char *path, int *ret_fd, struct hw_err *e)
 {
 	struct sockaddr_un address;
 	autoclose int fd = -1;
-	int r = socket_address(path, &address, e);
+	int r = make_address(path, &address, e);
 
 	if (r == 0)
-		r = socket_open(&fd, e);
+		r = create_socket(&fd, e);
 	if (r < 0)
 		return r;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
@@ -64,11 +57,12 @@ static int check_unused(const char *path, struct hw_err *e)
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : err_set(e, -errno, "look at %s", path);
+		return errno == ENOENT ? 0 : err_set(e, -errno, "stat %s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_text(e, -EEXIST, "%s exists and is not a socket", path);
+		return err_text(e, -EEXIST, "%s: exists and is not a socket", path);
 	if (socket_connect(path, &fd, e) == 0 || e->code == -EAGAIN)
-		return err_text(e, -EADDRINUSE, "somebody else serves on %s", path);
+		return err_text(e, -EADDRINUSE, "%s: another process is listening on the socket",
+				path);
 	return 0;
 }
 
@@ -80,19 +74,20 @@ static char *temporary_path(const char *path)
 	return str_printf("%.*s.%s~", dir, path, path + dir);
 }
 
-/* The socket at @path, which is nobody's yet. */
-static int bind_as(int fd, const char *path, const struct socket_owner *owner, struct hw_err *e)
+/* Binds the socket to the temporary @path and listens. */
+static int bind_and_listen(int fd, const char *path, const struct socket_owner *owner,
+			   struct hw_err *e)
 {
 	struct sockaddr_un address;
-	int r = socket_address(path, &address, e);
+	int r = make_address(path, &address, e);
 
 	if (r < 0)
 		return r;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return err_set(e, -errno, "remove %s", path);
-	/* on Linux this is the mode of the file from its birth, and chmod() below only widens it */
+	/* on Linux bind() creates the file with the mode of fchmod(); chmod() only widens it */
 	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return err_set(e, -errno, "bind a socket to %s", path);
+		return err_set(e, -errno, "bind socket to %s", path);
 	if (chown(path, owner->uid, owner->gid) < 0 || chmod(path, owner->mode) < 0)
 		return err_set(e, -errno, "change owner and mode of %s", path);
 	if (listen(fd, SOMAXCONN) < 0)
@@ -100,13 +95,6 @@ static int bind_as(int fd, const char *path, const struct socket_owner *owner, s
 	return 0;
 }
 
-/**
- * socket_listen() - serve at a path
- * @path:   where
- * @owner:  whose, and who else may
- * @ret_fd: the socket
- * @e:      the error
- */
 int socket_listen(const char *path, const struct socket_owner *owner, int *ret_fd, struct hw_err *e)
 {
 	autofree char *temporary = temporary_path(path);
@@ -114,9 +102,9 @@ int socket_listen(const char *path, const struct socket_owner *owner, int *ret_f
 	int r = check_unused(path, e);
 
 	if (r == 0)
-		r = socket_open(&fd, e);
+		r = create_socket(&fd, e);
 	if (r == 0)
-		r = bind_as(fd, temporary, owner, e);
+		r = bind_and_listen(fd, temporary, owner, e);
 	if (r == 0 && rename(temporary, path) < 0)
 		r = err_set(e, -errno, "rename %s to %s", temporary, path);
 	if (r < 0) {

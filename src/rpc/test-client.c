@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-client.c - the client, and servers that are none
+ * rpc/test-client.c - the client with silent, lost and misbehaving servers
  *
- * How:   the test itself is the server: it accepts the client's connection, writes
- *        the bytes of its choice, and only then lets the client call. What good
- *        servers do is in test-server.c and test/test_rpc.py.
+ * How:   the test itself is the server: it accepts the client's connection and writes
+ *        bytes of its choice. Correct servers are in test-server.c and
+ *        test/test_rpc.py.
  */
 #include "rpc/client.h"
 
@@ -30,49 +30,49 @@
 
 #define LONG 60000 /* ms: reached only when something is broken */
 
-struct world {
+struct fixture {
 	char dir[64], path[80];
 	int listener, peer;
 	struct rpc_client *client;
 };
 
-static int world_make(void **state)
+static int fixture_setup(void **state)
 {
 	const struct socket_owner owner = { .mode = 0600, .uid = (uid_t)-1, .gid = (gid_t)-1 };
-	struct world *w = mem_new(sizeof(*w));
+	struct fixture *f = mem_new(sizeof(*f));
 	struct hw_err e;
 
-	snprintf(w->dir, sizeof(w->dir), "%.40s/client.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
-	if (!mkdtemp(w->dir))
+	snprintf(f->dir, sizeof(f->dir), "%.40s/client.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	if (!mkdtemp(f->dir))
 		return -1;
-	snprintf(w->path, sizeof(w->path), "%s/s", w->dir);
-	if (socket_listen(w->path, &owner, &w->listener, &e) < 0 ||
-	    rpc_client_open(w->path, &w->client, &e) < 0)
+	snprintf(f->path, sizeof(f->path), "%s/s", f->dir);
+	if (socket_listen(f->path, &owner, &f->listener, &e) < 0 ||
+	    rpc_client_open(f->path, &f->client, &e) < 0)
 		return -1;
-	w->peer = accept4(w->listener, NULL, NULL, SOCK_CLOEXEC);
-	*state = w;
-	return w->peer < 0 ? -1 : 0;
+	f->peer = accept4(f->listener, NULL, NULL, SOCK_CLOEXEC);
+	*state = f;
+	return f->peer < 0 ? -1 : 0;
 }
 
-static int world_end(void **state)
+static int fixture_teardown(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	rpc_client_close(w->client);
-	close(w->peer);
-	close(w->listener);
-	unlink(w->path);
-	rmdir(w->dir);
-	free(w);
+	rpc_client_close(f->client);
+	close(f->peer);
+	close(f->listener);
+	unlink(f->path);
+	rmdir(f->dir);
+	free(f);
 	return 0;
 }
 
-/* A call to whatever has been written. */
-static enum status_code call(struct world *w, int ms, struct hw_err *e)
+/* A unary call, after the test has written the server's bytes. */
+static enum status_code call_unary(struct fixture *f, int ms, struct hw_err *e)
 {
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct buf request = { 0 };
-	int r = rpc_client_call(w->client, "/a.B/C", &request, time_deadline(ms), &answer, e);
+	int r = rpc_client_call(f->client, "/a.B/C", &request, time_deadline(ms), &response, e);
 
 	return r < 0 ? status_of(e) : STATUS_OK;
 }
@@ -121,16 +121,17 @@ static void put_bytes(struct buf *b, uint8_t type, uint8_t flags, uint8_t stream
 	put_frame(b, type, flags, stream, &payload);
 }
 
-static void say(struct world *w, struct buf *b)
+static void send_bytes(struct fixture *f, struct buf *b)
 {
-	assert_int_equal(send(w->peer, b->data, b->len, MSG_NOSIGNAL), b->len);
+	assert_int_equal(send(f->peer, b->data, b->len, MSG_NOSIGNAL), b->len);
 }
 
 static const char *const fine[] = { ":status", "200", "content-type", "application/grpc", NULL };
 static const char *const ok[] = { "grpc-status", "0", NULL };
 
-/* SETTINGS, then these headers as the whole answer. */
-static enum status_code answered(struct world *w, const char *const *fields, struct hw_err *e)
+/* A call to which the server responds with SETTINGS and these headers only. */
+static enum status_code call_with_headers(struct fixture *f, const char *const *fields,
+					  struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
@@ -138,54 +139,54 @@ static enum status_code answered(struct world *w, const char *const *fields, str
 	struct buf request = { 0 };
 	int r;
 
-	/* the stream has to be there before it is answered */
+	/* the stream must exist before the server responds to it */
 	assert_int_equal(
-		rpc_stream_open(w->client, "/a.B/C", &request, time_deadline(LONG), &stream, e), 0);
+		rpc_stream_open(f->client, "/a.B/C", &request, time_deadline(LONG), &stream, e), 0);
 	put_bytes(&b, SETTINGS, 0, 0, NULL, 0);
 	put_headers(&b, END_STREAM, fields);
-	say(w, &b);
+	send_bytes(f, &b);
 	r = rpc_stream_receive(stream, &none, e);
 	return r < 0 ? status_of(e) : STATUS_OK;
 }
 
 /* ---- tests -------------------------------------------------------------------------- */
 
-static void silent(void **state)
+static void silent_server(void **state)
 {
 	struct hw_err e;
 
-	assert_int_equal(call(*state, 50, &e), STATUS_DEADLINE_EXCEEDED);
+	assert_int_equal(call_unary(*state, 50, &e), STATUS_DEADLINE_EXCEEDED);
 }
 
-static void gone(void **state)
+static void lost_server(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	shutdown(w->peer, SHUT_RDWR);
-	assert_int_equal(call(w, LONG, &e), STATUS_UNAVAILABLE);
-	assert_string_equal(e.msg, "the connection was lost");
+	shutdown(f->peer, SHUT_RDWR);
+	assert_int_equal(call_unary(f, LONG, &e), STATUS_UNAVAILABLE);
+	assert_string_equal(e.msg, "connection lost");
 }
 
 static void not_http2(void **state)
 {
 	AUTO(buf_done) struct buf b = { 0 };
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
 	buf_puts(&b, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
-	say(w, &b);
-	assert_int_equal(call(w, LONG, &e), STATUS_UNAVAILABLE);
+	send_bytes(f, &b);
+	assert_int_equal(call_unary(f, LONG, &e), STATUS_UNAVAILABLE);
 }
 
-static void other_answers(void **state)
+static void trailers_only(void **state)
 {
 	static const char *const failed[] = { ":status",	  "200",	 "content-type",
 					      "application/grpc", "grpc-status", "7",
 					      "grpc-message",	  "not%20you",	 NULL };
 	struct hw_err e;
 
-	assert_int_equal(answered(*state, failed, &e), STATUS_PERMISSION_DENIED);
+	assert_int_equal(call_with_headers(*state, failed, &e), STATUS_PERMISSION_DENIED);
 	assert_string_equal(e.msg, "not you");
 }
 
@@ -194,49 +195,49 @@ static void http_errors(void **state)
 	static const char *const busy[] = { ":status", "503", "content-type", "text/html", NULL };
 	struct hw_err e;
 
-	assert_int_equal(answered(*state, busy, &e), STATUS_UNAVAILABLE);
-	assert_string_equal(e.msg, "the answer is not gRPC: HTTP status 503");
+	assert_int_equal(call_with_headers(*state, busy, &e), STATUS_UNAVAILABLE);
+	assert_string_equal(e.msg, "not a gRPC response: HTTP status 503");
 }
 
-static void compressed_answers(void **state)
+static void compressed_response(void **state)
 {
 	static const char *const gzip[] = {
 		":status", "200", "content-type", "application/grpc", "grpc-encoding", "gzip", NULL
 	};
 	struct hw_err e;
 
-	assert_int_equal(answered(*state, gzip, &e), STATUS_INTERNAL);
+	assert_int_equal(call_with_headers(*state, gzip, &e), STATUS_INTERNAL);
 }
 
-static void no_status(void **state)
+static void missing_status(void **state)
 {
 	struct hw_err e;
 
-	assert_int_equal(answered(*state, fine, &e), STATUS_INTERNAL);
-	assert_string_equal(e.msg, "the server ended the call without a status");
+	assert_int_equal(call_with_headers(*state, fine, &e), STATUS_INTERNAL);
+	assert_string_equal(e.msg, "server closed the stream without a grpc-status");
 }
 
-/* What follows SETTINGS, and how the one call fares. */
-static enum status_code told(struct world *w, struct buf *frames, struct hw_err *e)
+/* A call to which the server responds with SETTINGS and these frames. */
+static enum status_code call_with_frames(struct fixture *f, struct buf *frames, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	int r;
 
 	assert_int_equal(
-		rpc_stream_open(w->client, "/a.B/C", NULL, time_deadline(LONG), &stream, e), 0);
+		rpc_stream_open(f->client, "/a.B/C", NULL, time_deadline(LONG), &stream, e), 0);
 	put_bytes(&b, SETTINGS, 0, 0, NULL, 0);
 	buf_add(&b, frames->data, frames->len);
-	say(w, &b);
+	send_bytes(f, &b);
 	do {
-		buf_done(&answer);
-		r = rpc_stream_receive(stream, &answer, e);
+		buf_done(&response);
+		r = rpc_stream_receive(stream, &response, e);
 	} while (r == 1);
 	return r < 0 ? status_of(e) : STATUS_OK;
 }
 
-static void cut_off(void **state)
+static void truncated_message(void **state)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err e;
@@ -244,8 +245,8 @@ static void cut_off(void **state)
 	put_headers(&b, 0, fine);
 	put_bytes(&b, DATA, 0, 1, "\0\0\0\0\5abc", 8);
 	put_headers(&b, END_STREAM, ok);
-	assert_int_equal(told(*state, &b, &e), STATUS_INTERNAL);
-	assert_string_equal(e.msg, "the stream ended within a message");
+	assert_int_equal(call_with_frames(*state, &b, &e), STATUS_INTERNAL);
+	assert_string_equal(e.msg, "stream ended in the middle of a message");
 }
 
 static void ends_early(void **state)
@@ -256,46 +257,47 @@ static void ends_early(void **state)
 	put_headers(&b, 0, fine);
 	put_bytes(&b, DATA, 0, 1, "\0\0\0\0\1a", 6);
 	put_headers(&b, END_STREAM, ok);
-	assert_int_equal(told(*state, &b, &e), STATUS_OK);
+	assert_int_equal(call_with_frames(*state, &b, &e), STATUS_OK);
 }
 
-static void resets(void **state)
+static void refused_stream(void **state)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err e;
 
 	put_bytes(&b, RST_STREAM, 0, 1, "\0\0\0\7", 4); /* REFUSED_STREAM */
-	assert_int_equal(told(*state, &b, &e), STATUS_UNAVAILABLE);
+	assert_int_equal(call_with_frames(*state, &b, &e), STATUS_UNAVAILABLE);
 }
 
-static void goes_away(void **state)
+static void goaway(void **state)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err e;
 
-	put_bytes(&b, GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0", 8); /* took no call */
-	assert_int_equal(told(*state, &b, &e), STATUS_UNAVAILABLE);
+	put_bytes(&b, GOAWAY, 0, 0, "\0\0\0\0\0\0\0\0", 8); /* no call was accepted */
+	assert_int_equal(call_with_frames(*state, &b, &e), STATUS_UNAVAILABLE);
 }
 
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
-		name, f, world_make, world_end, NULL                                               \
+		name, f, fixture_setup, fixture_teardown, NULL                                     \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("client: waits for a silent server until the deadline", silent),
-		TEST("client: a server that is gone is unavailable", gone),
-		TEST("client: so is one that does not speak HTTP/2", not_http2),
-		TEST("client: an answer of trailers alone is a status", other_answers),
-		TEST("client: an HTTP error is a status of its own", http_errors),
-		TEST("client: a compressed answer is an error", compressed_answers),
-		TEST("client: an answer without a status is an error", no_status),
-		TEST("client: so is one that ends within a message", cut_off),
-		TEST("client: a server may end a call whose request goes on", ends_early),
-		TEST("client: a call that the server refused has not been made", resets),
-		TEST("client: nor has one that a leaving server did not take", goes_away),
+		TEST("client: a silent server is waited for until the deadline", silent_server),
+		TEST("client: a lost server is UNAVAILABLE", lost_server),
+		TEST("client: a server that does not speak HTTP/2 is UNAVAILABLE", not_http2),
+		TEST("client: a Trailers-Only response is a status", trailers_only),
+		TEST("client: an HTTP error is converted to a status", http_errors),
+		TEST("client: a compressed response is an error", compressed_response),
+		TEST("client: a response without a status is an error", missing_status),
+		TEST("client: a response that ends in the middle of a message is an error",
+		     truncated_message),
+		TEST("client: a server may end a call before the request has ended", ends_early),
+		TEST("client: a call that the server refuses is UNAVAILABLE", refused_stream),
+		TEST("client: a call that a stopping server did not accept is UNAVAILABLE", goaway),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

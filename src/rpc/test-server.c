@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-server.c - the server and the client of this folder over real sockets
+ * rpc/test-server.c - server and client over real sockets
  *
- * How:   a server with the sample service runs on a thread of its own. Sleeping
- *        calls sleep until they are over, so nothing here depends on how fast a
- *        machine is; waiting is bounded by deadlines that only a failure reaches.
+ * How:   a server with the sample service runs on a thread of its own. Sleeping calls
+ *        sleep until they are cancelled, so the tests do not depend on the speed of
+ *        the machine; deadlines are reached only when a test fails.
  */
 #include "rpc/server.h"
 
@@ -38,9 +38,9 @@
 #define LONG	 60000	   /* ms: reached only when something is broken */
 #define FOR_EVER "2000000" /* ms */
 
-/* ---- a server ----------------------------------------------------------------------- */
+/* ---- fixture ------------------------------------------------------------------------ */
 
-struct world {
+struct fixture {
 	char dir[64];
 	char path[80];
 	pthread_t thread;
@@ -49,105 +49,105 @@ struct world {
 	int stop_ms;
 	atomic_bool stopped;
 	struct rpc_server *server;
-	struct sample sample;
-	atomic_uint ended[STATUS_UNAUTHENTICATED + 1]; /* calls, by code */
+	struct sample_counts sample;
+	atomic_uint finished[STATUS_UNAUTHENTICATED + 1]; /* calls, by code */
 };
 
-static void on_ended(void *ctx, const struct rpc_ended *ended)
+static void on_finished(void *ctx, const struct rpc_finished_call *call)
 {
-	struct world *w = ctx;
+	struct fixture *f = ctx;
 
-	w->ended[ended->code]++;
+	f->finished[call->code]++;
 }
 
 static void on_stopped(void *ctx)
 {
-	struct world *w = ctx;
+	struct fixture *f = ctx;
 
-	uv_close((uv_handle_t *)&w->stop, NULL);
+	uv_close((uv_handle_t *)&f->stop, NULL);
 }
 
 static void on_stop(uv_async_t *async)
 {
-	struct world *w = async->data;
+	struct fixture *f = async->data;
 
-	rpc_server_stop(w->server, w->stop_ms, on_stopped, w);
+	rpc_server_stop(f->server, f->stop_ms, on_stopped, f);
 }
 
-static void *run(void *arg)
+static void *run_loop(void *arg)
 {
-	struct world *w = arg;
+	struct fixture *f = arg;
 
-	uv_run(&w->loop, UV_RUN_DEFAULT);
-	w->stopped = true;
+	uv_run(&f->loop, UV_RUN_DEFAULT);
+	f->stopped = true;
 	return NULL;
 }
 
-static void serve(struct world *w, const struct rpc_config *config)
+static void start_server(struct fixture *f, const struct rpc_config *config)
 {
 	const struct socket_owner owner = { .mode = 0600, .uid = (uid_t)-1, .gid = (gid_t)-1 };
 	struct rpc_config c = *config;
 	struct hw_err e;
 	int fd;
 
-	c.ended = on_ended;
-	c.ctx = w;
-	w->stopped = false;
-	w->stop_ms = 0;
-	assert_int_equal(uv_loop_init(&w->loop), 0);
-	uv_async_init(&w->loop, &w->stop, on_stop);
-	w->stop.data = w;
-	if (rpc_server_new(&w->loop, &c, &w->server, &e) < 0 ||
-	    socket_listen(w->path, &owner, &fd, &e) < 0 || rpc_server_listen(w->server, fd, &e) < 0)
+	c.finished = on_finished;
+	c.ctx = f;
+	f->stopped = false;
+	f->stop_ms = 0;
+	assert_int_equal(uv_loop_init(&f->loop), 0);
+	uv_async_init(&f->loop, &f->stop, on_stop);
+	f->stop.data = f;
+	if (rpc_server_new(&f->loop, &c, &f->server, &e) < 0 ||
+	    socket_listen(f->path, &owner, &fd, &e) < 0 || rpc_server_listen(f->server, fd, &e) < 0)
 		fail_msg("%s", e.msg);
-	rpc_server_add(w->server, sample_methods, &w->sample);
-	assert_int_equal(pthread_create(&w->thread, NULL, run, w), 0);
+	rpc_server_add(f->server, sample_methods, &f->sample);
+	assert_int_equal(pthread_create(&f->thread, NULL, run_loop, f), 0);
 }
 
-static void stop(struct world *w)
+static void stop_server(struct fixture *f)
 {
-	uv_async_send(&w->stop);
-	pthread_join(w->thread, NULL);
-	rpc_server_free(w->server);
-	w->server = NULL;
-	assert_int_equal(uv_loop_close(&w->loop), 0);
-	assert_int_equal(w->sample.begun, w->sample.ended);
+	uv_async_send(&f->stop);
+	pthread_join(f->thread, NULL);
+	rpc_server_free(f->server);
+	f->server = NULL;
+	assert_int_equal(uv_loop_close(&f->loop), 0);
+	assert_int_equal(f->sample.started, f->sample.ended);
 }
 
-static int world_make(void **state)
+static int fixture_setup(void **state)
 {
-	struct world *w = mem_new(sizeof(*w));
+	struct fixture *f = mem_new(sizeof(*f));
 
-	snprintf(w->dir, sizeof(w->dir), "%.40s/server.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
-	if (!mkdtemp(w->dir))
+	snprintf(f->dir, sizeof(f->dir), "%.40s/server.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	if (!mkdtemp(f->dir))
 		return -1;
-	snprintf(w->path, sizeof(w->path), "%s/sock", w->dir);
-	*state = w;
+	snprintf(f->path, sizeof(f->path), "%s/sock", f->dir);
+	*state = f;
 	return 0;
 }
 
-static int world_end(void **state)
+static int fixture_teardown(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	if (w->server)
-		stop(w);
-	unlink(w->path);
-	rmdir(w->dir);
-	free(w);
+	if (f->server)
+		stop_server(f);
+	unlink(f->path);
+	rmdir(f->dir);
+	free(f);
 	return 0;
 }
 
-static const struct rpc_config usual = RPC_CONFIG;
+static const struct rpc_config defaults = RPC_CONFIG;
 
 /* ---- clients ------------------------------------------------------------------------ */
 
-static struct rpc_client *dial(struct world *w)
+static struct rpc_client *open_client(struct fixture *f)
 {
 	struct rpc_client *client = NULL;
 	struct hw_err e;
 
-	if (rpc_client_open(w->path, &client, &e) < 0)
+	if (rpc_client_open(f->path, &client, &e) < 0)
 		fail_msg("%s", e.msg);
 	return client;
 }
@@ -162,15 +162,15 @@ static int call_until(struct rpc_client *client, const char *method, const char 
 	return rpc_client_call(client, path, &request, deadline, ret, e);
 }
 
-static enum status_code call(struct rpc_client *client, const char *method, const char *text)
+static enum status_code call_unary(struct rpc_client *client, const char *method, const char *text)
 {
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
-	if (call_until(client, method, text, time_deadline(LONG), &answer, &e) < 0)
+	if (call_until(client, method, text, time_deadline(LONG), &response, &e) < 0)
 		return status_of(&e);
 	if (str_equal(method, "Echo") || str_equal(method, "Now"))
-		assert_string_equal(answer.data, text);
+		assert_string_equal(response.data, text);
 	return STATUS_OK;
 }
 
@@ -190,7 +190,7 @@ static struct rpc_stream *open_stream(struct rpc_client *client, const char *met
 	return stream;
 }
 
-/* Wait for a count that other threads change. */
+/* Waits for a counter that other threads change. */
 static void wait_for(atomic_uint *count, unsigned n)
 {
 	int64_t deadline = time_deadline(LONG);
@@ -200,20 +200,20 @@ static void wait_for(atomic_uint *count, unsigned n)
 	assert_true(*count >= n);
 }
 
-/* Sleeping calls on one connection; each is there once its handler runs. */
-static void sleepers_start(struct world *w, struct rpc_client *client, struct rpc_stream **streams,
-			   unsigned n)
+/* Starts sleeping calls on one connection and waits until all their handlers run. */
+static void start_sleepers(struct fixture *f, struct rpc_client *client,
+			   struct rpc_stream **streams, unsigned n)
 {
-	unsigned before = w->sample.begun;
+	unsigned before = f->sample.started;
 
 	for (unsigned i = 0; i < n; i++)
 		streams[i] = open_stream(client, "Sleep", FOR_EVER);
-	/* so that the client hears how many may be open at a time */
-	assert_int_equal(call(client, "Echo", "all sent"), STATUS_OK);
-	wait_for(&w->sample.begun, before + n);
+	/* so that the client receives the limit of concurrent calls */
+	assert_int_equal(call_unary(client, "Echo", "all sent"), STATUS_OK);
+	wait_for(&f->sample.started, before + n);
 }
 
-static void sleepers_end(struct rpc_stream **streams, unsigned n)
+static void cancel_sleepers(struct rpc_stream **streams, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		rpc_stream_free(streams[i]);
@@ -221,60 +221,61 @@ static void sleepers_end(struct rpc_stream **streams, unsigned n)
 
 /* ---- calls -------------------------------------------------------------------------- */
 
-static void calls(void **state)
+static void unary_calls(void **state)
 {
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	struct world *w = *state;
-	AUTO(buf_done) struct buf answer = { 0 };
+	struct fixture *f = *state;
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
-	serve(w, &usual);
-	client = dial(w);
-	assert_int_equal(call(client, "Echo", "hello"), STATUS_OK);
-	assert_int_equal(call(client, "Echo", ""), STATUS_OK);
-	assert_int_equal(call(client, "Now", "here"), STATUS_OK);
-	assert_true(call_until(client, "Fail", "5 no \"such\" größe", time_deadline(LONG), &answer,
-			       &e) < 0);
+	start_server(f, &defaults);
+	client = open_client(f);
+	assert_int_equal(call_unary(client, "Echo", "hello"), STATUS_OK);
+	assert_int_equal(call_unary(client, "Echo", ""), STATUS_OK);
+	assert_int_equal(call_unary(client, "Now", "here"), STATUS_OK);
+	assert_true(call_until(client, "Fail", "5 no \"such\" größe", time_deadline(LONG),
+			       &response, &e) < 0);
 	assert_int_equal(e.code, -ENOENT);
 	assert_int_equal(e.domain, HW_DOMAIN_GRPC);
 	assert_int_equal(e.wire, STATUS_NOT_FOUND);
 	assert_string_equal(e.msg, "no \"such\" größe");
-	assert_int_equal(call(client, "Nothing", ""), STATUS_UNIMPLEMENTED);
-	assert_int_equal(call(client, "Mute", ""), STATUS_INTERNAL);
-	assert_int_equal(call(client, "Sleep", "1"), STATUS_OK);
-	assert_int_equal(call(client, "Count", "2 10"), STATUS_UNIMPLEMENTED); /* two answers */
-	stop(w);
-	assert_int_equal(w->ended[STATUS_NOT_FOUND], 1);
-	assert_int_equal(w->ended[STATUS_UNIMPLEMENTED], 1);
-	assert_int_equal(w->ended[STATUS_INTERNAL], 1);
+	assert_int_equal(call_unary(client, "Nothing", ""), STATUS_UNIMPLEMENTED);
+	assert_int_equal(call_unary(client, "Mute", ""), STATUS_INTERNAL);
+	assert_int_equal(call_unary(client, "Sleep", "1"), STATUS_OK);
+	assert_int_equal(call_unary(client, "Count", "2 10"),
+			 STATUS_UNIMPLEMENTED); /* two responses */
+	stop_server(f);
+	assert_int_equal(f->finished[STATUS_NOT_FOUND], 1);
+	assert_int_equal(f->finished[STATUS_UNIMPLEMENTED], 1);
+	assert_int_equal(f->finished[STATUS_INTERNAL], 1);
 }
 
-static void instant(void **state)
+static void instant_calls(void **state)
 {
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	struct world *w = *state;
+	struct fixture *f = *state;
 	char large[200001];
 
 	memset(large, 'x', sizeof(large) - 1);
 	large[sizeof(large) - 1] = '\0';
-	serve(w, &usual);
-	client = dial(w);
+	start_server(f, &defaults);
+	client = open_client(f);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(call(client, "Now", large), STATUS_OK);
-	assert_int_equal(call(client, "Echo", "still here"), STATUS_OK);
+		assert_int_equal(call_unary(client, "Now", large), STATUS_OK);
+	assert_int_equal(call_unary(client, "Echo", "still here"), STATUS_OK);
 }
 
-static void answers_stream(void **state)
+static void responses_stream(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	size_t n = 0, bytes = 0;
 	struct hw_err e;
 	int r;
 
-	serve(w, &usual);
-	client = dial(w);
+	start_server(f, &defaults);
+	client = open_client(f);
 	stream = open_stream(client, "Count", "300 100000");
 	do {
 		AUTO(buf_done) struct buf message = { 0 };
@@ -283,7 +284,7 @@ static void answers_stream(void **state)
 		n += r == 1;
 		bytes += message.len;
 		if (n == 10)
-			assert_int_equal(call(client, "Echo", "meanwhile"), STATUS_OK);
+			assert_int_equal(call_unary(client, "Echo", "meanwhile"), STATUS_OK);
 	} while (r == 1);
 	assert_int_equal(r, 0);
 	assert_int_equal(n, 300);
@@ -292,14 +293,14 @@ static void answers_stream(void **state)
 
 static void requests_stream(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
-	serve(w, &usual);
-	client = dial(w);
+	start_server(f, &defaults);
+	client = open_client(f);
 	stream = open_stream(client, "Sum", NULL);
 	for (int i = 0; i < 300; i++) {
 		struct buf message = { 0 };
@@ -309,64 +310,64 @@ static void requests_stream(void **state)
 		assert_int_equal(rpc_stream_send(stream, &message, &e), 0);
 	}
 	rpc_stream_end(stream);
-	assert_int_equal(rpc_stream_receive(stream, &answer, &e), 1);
-	assert_string_equal(answer.data, "300 30000000");
-	buf_done(&answer);
-	assert_int_equal(rpc_stream_receive(stream, &answer, &e), 0);
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
+	assert_string_equal(response.data, "300 30000000");
+	buf_done(&response);
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 0);
 }
 
 static void both_stream(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	AUTO(buf_done) struct buf end = { 0 };
 	struct hw_err e;
 
-	serve(w, &usual);
-	client = dial(w);
+	start_server(f, &defaults);
+	client = open_client(f);
 	stream = open_stream(client, "Chat", NULL);
 	for (int i = 0; i < 100; i++) {
 		AUTO(buf_done) struct buf message = { 0 };
-		AUTO(buf_done) struct buf answer = { 0 };
+		AUTO(buf_done) struct buf response = { 0 };
 
 		buf_printf(&message, "%d", i);
 		assert_int_equal(rpc_stream_send(stream, &message, &e), 0);
-		assert_int_equal(rpc_stream_receive(stream, &answer, &e), 1);
+		assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
 		buf_printf(&message, "%d", i);
-		assert_string_equal(answer.data, message.data);
+		assert_string_equal(response.data, message.data);
 	}
 	rpc_stream_end(stream);
 	assert_int_equal(rpc_stream_receive(stream, &end, &e), 0);
 }
 
-static void sizes(void **state)
+static void message_sizes(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct buf request = { 0 };
 	struct hw_err e;
 
-	serve(w, &usual);
-	client = dial(w);
+	start_server(f, &defaults);
+	client = open_client(f);
 	memset(buf_reserve(&request, 16 << 20), 'z', 16 << 20);
 	buf_added(&request, 16 << 20);
 	assert_int_equal(rpc_client_call(client, "/sample.Sample/Echo", &request,
-					 time_deadline(LONG), &answer, &e),
+					 time_deadline(LONG), &response, &e),
 			 0);
-	assert_int_equal(answer.len, 16 << 20);
-	assert_int_equal(call(client, "Count", "1 16777217"), STATUS_RESOURCE_EXHAUSTED);
+	assert_int_equal(response.len, 16 << 20);
+	assert_int_equal(call_unary(client, "Count", "1 16777217"), STATUS_RESOURCE_EXHAUSTED);
 }
 
-/* ---- the model of threads ----------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------ */
 
 #define SLEEPERS 200
 #define DEAD	 50
 
-/* Clients that hang: silent, in the middle of a frame, and never reading their answers. */
-static void dead_start(struct world *w, int fds[DEAD], struct rpc_client **readers,
-		       struct rpc_stream **unread)
+/* Clients that hang: silent, in the middle of a frame, and never reading their responses. */
+static void start_dead_clients(struct fixture *f, int fds[DEAD], struct rpc_client **readers,
+			       struct rpc_stream **unread)
 {
 	static const char half[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 				   "\0\0\0\4\0\0\0\0\0" /* SETTINGS */
@@ -374,80 +375,81 @@ static void dead_start(struct world *w, int fds[DEAD], struct rpc_client **reade
 	struct hw_err e;
 
 	for (int i = 0; i < DEAD; i++) {
-		if (socket_connect(w->path, &fds[i], &e) < 0)
+		if (socket_connect(f->path, &fds[i], &e) < 0)
 			fail_msg("%s", e.msg);
 		if (i % 2 == 0)
 			assert_true(send(fds[i], half, sizeof(half) - 1, MSG_NOSIGNAL) > 0);
 	}
 	for (int i = 0; i < DEAD; i++) {
-		readers[i] = dial(w);
+		readers[i] = open_client(f);
 		unread[i] = open_stream(readers[i], "Count", "100 1000000");
 	}
 }
 
 static void sleeping_threads(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *sleeping = NULL, *client = NULL;
 	struct rpc_stream *sleepers[SLEEPERS], *unread[DEAD];
 	struct rpc_client *readers[DEAD];
 	int fds[DEAD];
 
-	serve(w, &usual);
-	sleeping = dial(w);
-	sleepers_start(w, sleeping, sleepers, SLEEPERS);
-	dead_start(w, fds, readers, unread);
-	wait_for(&w->sample.begun, SLEEPERS + DEAD);
+	start_server(f, &defaults);
+	sleeping = open_client(f);
+	start_sleepers(f, sleeping, sleepers, SLEEPERS);
+	start_dead_clients(f, fds, readers, unread);
+	wait_for(&f->sample.started, SLEEPERS + DEAD);
 
-	client = dial(w);
+	client = open_client(f);
 	for (int i = 0; i < 500; i++)
-		assert_int_equal(call(client, "Echo", "still there"), STATUS_OK);
-	assert_int_equal(w->sample.ended, 0);
-	assert_int_equal(rpc_server_stats(w->server).long_calls, SLEEPERS + DEAD);
-	/* those that said nothing may have been given up by now */
-	assert_in_range(rpc_server_stats(w->server).connections, DEAD + DEAD / 2 + 2, 2 * DEAD + 2);
+		assert_int_equal(call_unary(client, "Echo", "still there"), STATUS_OK);
+	assert_int_equal(f->sample.ended, 0);
+	assert_int_equal(rpc_server_stats(f->server).long_calls, SLEEPERS + DEAD);
+	/* silent ones may have reached the handshake timeout by now */
+	assert_in_range(rpc_server_stats(f->server).connections, DEAD + DEAD / 2 + 2, 2 * DEAD + 2);
 
-	sleepers_end(sleepers, SLEEPERS);
+	cancel_sleepers(sleepers, SLEEPERS);
 	for (int i = 0; i < DEAD; i++) {
 		rpc_stream_free(unread[i]);
 		rpc_client_close(readers[i]);
 		close(fds[i]);
 	}
-	wait_for(&w->sample.wasted, SLEEPERS + DEAD);
+	wait_for(&f->sample.cancelled, SLEEPERS + DEAD);
 }
 
-static void cap_of_threads(void **state)
+static void long_calls_limit(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	struct rpc_stream *sleepers[512];
 	int64_t deadline = time_deadline(LONG);
 
-	assert_int_equal(usual.long_calls, ARRAY_SIZE(sleepers));
-	serve(w, &usual);
-	client = dial(w);
-	sleepers_start(w, client, sleepers, ARRAY_SIZE(sleepers));
-	assert_int_equal(call(client, "Sleep", "0"), STATUS_RESOURCE_EXHAUSTED);
-	assert_int_equal(call(client, "Echo", "short ones go on"), STATUS_OK);
-	sleepers_end(sleepers, 1);
-	while (call(client, "Sleep", "0") == STATUS_RESOURCE_EXHAUSTED && !time_is_over(deadline))
+	assert_int_equal(defaults.long_calls_max, ARRAY_SIZE(sleepers));
+	start_server(f, &defaults);
+	client = open_client(f);
+	start_sleepers(f, client, sleepers, ARRAY_SIZE(sleepers));
+	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_RESOURCE_EXHAUSTED);
+	assert_int_equal(call_unary(client, "Echo", "short calls work"), STATUS_OK);
+	cancel_sleepers(sleepers, 1);
+	while (call_unary(client, "Sleep", "0") == STATUS_RESOURCE_EXHAUSTED &&
+	       !time_is_over(deadline))
 		time_sleep(1);
-	assert_int_equal(call(client, "Sleep", "0"), STATUS_OK);
-	sleepers_end(sleepers + 1, ARRAY_SIZE(sleepers) - 1);
+	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_OK);
+	cancel_sleepers(sleepers + 1, ARRAY_SIZE(sleepers) - 1);
 }
 
-static void *hammer(void *arg)
+static void *client_main(void *arg)
 {
-	struct world *w = arg;
+	struct fixture *f = arg;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	struct rpc_stream *stream;
 	struct hw_err e;
 
 	for (int i = 0; i < 100; i++) {
 		if (!client)
-			client = dial(w);
-		assert_int_equal(call(client, "Echo", "x"), STATUS_OK);
-		assert_int_equal(call(client, "Sleep", "0"), STATUS_OK);
+			client = open_client(f);
+		assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
+		assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_OK);
 		stream = open_stream(client, i % 2 ? "Count" : "Sleep", i % 2 ? "9 99999" : "9999");
 		if (i % 3 == 0) {
 			AUTO(buf_done) struct buf message = { 0 };
@@ -464,200 +466,205 @@ static void *hammer(void *arg)
 
 static void many_threads(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	pthread_t threads[8];
 
-	serve(w, &usual);
+	start_server(f, &defaults);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, hammer, w), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL, client_main, f), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
-	assert_true(w->ended[STATUS_OK] >= 1600);
+	assert_true(f->finished[STATUS_OK] >= 1600);
 }
 
 static void full_queue(void **state)
 {
-	struct rpc_config config = usual;
-	struct world *w = *state;
+	struct rpc_config config = defaults;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 
-	config.queue = 0; /* nobody may wait, so nobody is served */
-	serve(w, &config);
-	client = dial(w);
-	assert_int_equal(call(client, "Echo", "x"), STATUS_RESOURCE_EXHAUSTED);
-	assert_int_equal(call(client, "Now", "x"), STATUS_OK);
-	assert_int_equal(call(client, "Sleep", "0"), STATUS_OK);
+	config.queue_max = 0; /* no short call can be accepted */
+	start_server(f, &config);
+	client = open_client(f);
+	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_RESOURCE_EXHAUSTED);
+	assert_int_equal(call_unary(client, "Now", "x"), STATUS_OK);
+	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_OK);
 }
 
 /* ---- ends of calls ------------------------------------------------------------------ */
 
 static void deadline(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
-	serve(w, &usual);
-	client = dial(w);
-	assert_true(call_until(client, "Sleep", FOR_EVER, time_deadline(50), &answer, &e) < 0);
+	start_server(f, &defaults);
+	client = open_client(f);
+	assert_true(call_until(client, "Sleep", FOR_EVER, time_deadline(50), &response, &e) < 0);
 	assert_int_equal(status_of(&e), STATUS_DEADLINE_EXCEEDED);
 	assert_int_equal(e.code, -ETIMEDOUT);
-	wait_for(&w->sample.wasted, 1);
-	assert_true(call_until(client, "Echo", "x", time_now() - 1, &answer, &e) < 0);
+	wait_for(&f->sample.cancelled, 1);
+	assert_true(call_until(client, "Echo", "x", time_now() - 1, &response, &e) < 0);
 	assert_int_equal(status_of(&e), STATUS_DEADLINE_EXCEEDED);
-	assert_int_equal(call(client, "Echo", "x"), STATUS_OK);
+	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
 }
 
-static void vanished_client(void **state)
+static void cancelled_calls(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct rpc_client *client;
 	struct rpc_stream *stream;
 
-	serve(w, &usual);
-	client = dial(w);
-	sleepers_start(w, client, &stream, 1);
+	start_server(f, &defaults);
+	client = open_client(f);
+	start_sleepers(f, client, &stream, 1);
 	rpc_stream_free(stream);
-	wait_for(&w->sample.wasted, 1);
-	sleepers_start(w, client, &stream, 1);
+	wait_for(&f->sample.cancelled, 1);
+	start_sleepers(f, client, &stream, 1);
 	rpc_stream_free(stream);
 	rpc_client_close(client);
-	wait_for(&w->sample.wasted, 2);
+	wait_for(&f->sample.cancelled, 2);
 }
 
 static void stalled_client(void **state)
 {
-	struct rpc_config config = usual;
-	struct world *w = *state;
+	struct rpc_config config = defaults;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *reader = NULL, *writer = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *unread = NULL, *unsent = NULL;
 
 	config.stall_ms = 100;
-	serve(w, &config);
-	reader = dial(w);
-	writer = dial(w);
+	start_server(f, &config);
+	reader = open_client(f);
+	writer = open_client(f);
 	unread = open_stream(reader, "Count", "100 1000000");
 	unsent = open_stream(writer, "Sum", NULL);
-	assert_int_equal(call(writer, "Echo", "x"), STATUS_OK); /* writes the headers */
-	wait_for(&w->sample.ended, 2);
+	assert_int_equal(call_unary(writer, "Echo", "x"), STATUS_OK); /* writes the headers */
+	wait_for(&f->sample.ended, 2);
 }
 
-static void crowd(void **state)
+static void connection_limit(void **state)
 {
-	struct rpc_config config = usual;
-	struct world *w = *state;
+	struct rpc_config config = defaults;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	struct pollfd p = { .events = POLLIN };
 	struct hw_err e;
 	char c;
 
-	config.connections = 1;
-	serve(w, &config);
-	client = dial(w);
-	assert_int_equal(call(client, "Echo", "x"), STATUS_OK);
-	assert_int_equal(socket_connect(w->path, &p.fd, &e), 0);
+	config.connections_max = 1;
+	start_server(f, &config);
+	client = open_client(f);
+	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
+	assert_int_equal(socket_connect(f->path, &p.fd, &e), 0);
 	assert_int_equal(poll(&p, 1, LONG), 1);
 	assert_int_equal(recv(p.fd, &c, 1, 0), 0);
 	close(p.fd);
-	assert_int_equal(call(client, "Echo", "x"), STATUS_OK);
+	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
 }
 
 /* ---- ends of servers ---------------------------------------------------------------- */
 
 static void drain(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct buf message = { 0 };
 	struct hw_err e;
 
-	serve(w, &usual);
-	client = dial(w);
+	start_server(f, &defaults);
+	client = open_client(f);
 	stream = open_stream(client, "Sum", NULL);
-	assert_int_equal(call(client, "Echo", "x"), STATUS_OK);
-	w->stop_ms = LONG;
-	uv_async_send(&w->stop);
-	while (call(client, "Echo", "x") == STATUS_OK)
+	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
+	f->stop_ms = LONG;
+	uv_async_send(&f->stop);
+	while (call_unary(client, "Echo", "x") == STATUS_OK)
 		time_sleep(1);
-	assert_false(w->stopped);
+	assert_false(f->stopped);
 	buf_puts(&message, "last words");
 	assert_int_equal(rpc_stream_send(stream, &message, &e), 0);
 	rpc_stream_end(stream);
-	assert_int_equal(rpc_stream_receive(stream, &answer, &e), 1);
-	assert_string_equal(answer.data, "1 10");
-	buf_done(&answer);
-	assert_int_equal(rpc_stream_receive(stream, &answer, &e), 0);
-	pthread_join(w->thread, NULL);
-	assert_int_equal(w->sample.wasted, 0);
-	rpc_server_free(take_ptr(w->server));
-	assert_int_equal(uv_loop_close(&w->loop), 0);
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
+	assert_string_equal(response.data, "1 10");
+	buf_done(&response);
+	assert_int_equal(rpc_stream_receive(stream, &response, &e), 0);
+	pthread_join(f->thread, NULL);
+	assert_int_equal(f->sample.cancelled, 0);
+	rpc_server_free(take_ptr(f->server));
+	assert_int_equal(uv_loop_close(&f->loop), 0);
 }
 
-static void impatient_stop(void **state)
+static void stop_without_draining(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	AUTO(buf_done) struct buf answer = { 0 };
+	AUTO(buf_done) struct buf response = { 0 };
 	struct hw_err e;
 
-	serve(w, &usual);
-	client = dial(w);
-	sleepers_start(w, client, &stream, 1);
-	stop(w);
-	assert_int_equal(w->sample.wasted, 1);
-	assert_true(rpc_stream_receive(stream, &answer, &e) < 0);
+	start_server(f, &defaults);
+	client = open_client(f);
+	start_sleepers(f, client, &stream, 1);
+	stop_server(f);
+	assert_int_equal(f->sample.cancelled, 1);
+	assert_true(rpc_stream_receive(stream, &response, &e) < 0);
 	assert_int_equal(status_of(&e), STATUS_UNAVAILABLE);
 }
 
-static void restart(void **state)
+static void reconnects(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 
-	serve(w, &usual);
-	client = dial(w);
-	assert_int_equal(call(client, "Echo", "before"), STATUS_OK);
-	stop(w);
-	assert_int_equal(call(client, "Echo", "x"), STATUS_UNAVAILABLE);
-	assert_int_equal(call(client, "Echo", "x"), STATUS_UNAVAILABLE);
-	serve(w, &usual);
-	assert_int_equal(call(client, "Echo", "after"), STATUS_OK);
+	start_server(f, &defaults);
+	client = open_client(f);
+	assert_int_equal(call_unary(client, "Echo", "before"), STATUS_OK);
+	stop_server(f);
+	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_UNAVAILABLE);
+	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_UNAVAILABLE);
+	start_server(f, &defaults);
+	assert_int_equal(call_unary(client, "Echo", "after"), STATUS_OK);
 }
 
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
-		name, f, world_make, world_end, NULL                                               \
+		name, f, fixture_setup, fixture_teardown, NULL                                     \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("server: a thread serves each call, and each ends as it should", calls),
-		TEST("server: a large request is answered on the spot, too", instant),
-		TEST("server: answers stream from a thread, other calls go on meanwhile",
-		     answers_stream),
-		TEST("server: requests stream to a thread", requests_stream),
-		TEST("server: a thread that answers each request of a stream at once", both_stream),
-		TEST("server: messages of 16 MiB through a thread, and no larger ones", sizes),
-		TEST("server: 200 sleeping threads and dead clients leave short calls answered",
+		TEST("server: calls on threads and on the loop end with the right status",
+		     unary_calls),
+		TEST("server: an instant call may have a large request", instant_calls),
+		TEST("server: a thread streams responses while other calls work", responses_stream),
+		TEST("server: a thread receives a stream of requests", requests_stream),
+		TEST("server: a thread responds to each request of a stream at once", both_stream),
+		TEST("server: messages of 16 MiB through a thread, larger ones are refused",
+		     message_sizes),
+		TEST("server: short calls work beside 200 sleeping threads and dead clients",
 		     sleeping_threads),
-		TEST("server: at the cap of threads a long call is refused, a short one is not",
-		     cap_of_threads),
-		TEST("server: clients on 8 threads call, cancel and come and go", many_threads),
-		TEST("server: with a full queue for its threads a short call is refused",
+		TEST("server: at the limit of threads a long call is refused, a short one is not",
+		     long_calls_limit),
+		TEST("server: clients on 8 threads call, cancel, connect and disconnect",
+		     many_threads),
+		TEST("server: a short call is refused when the queue for the threads is full",
 		     full_queue),
-		TEST("server: past the deadline the client and the thread are told", deadline),
-		TEST("server: the thread of a client that left is told", vanished_client),
-		TEST("server: a thread waits only so long for a client that does not move",
+		TEST("server: client and handler's thread are informed of a missed deadline",
+		     deadline),
+		TEST("server: the handler's thread is informed when its client disconnects",
+		     cancelled_calls),
+		TEST("server: a thread waits for a stalled client for a limited time",
 		     stalled_client),
-		TEST("server: a connection too many is closed, threads or not", crowd),
-		TEST("server: draining waits for the threads that run", drain),
-		TEST("server: a stop without patience ends the threads' calls", impatient_stop),
-		TEST("server: a client calls its successor, threads and all", restart),
+		TEST("server: a connection over the limit is closed (threads)", connection_limit),
+		TEST("server: draining waits for running threads", drain),
+		TEST("server: a stop without draining cancels the calls of all threads",
+		     stop_without_draining),
+		TEST("server: a client reconnects to a restarted server (threads)", reconnects),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

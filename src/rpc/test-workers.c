@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-workers.c - jobs on threads
+ * rpc/test-workers.c - short and long jobs on threads
  */
 #include "rpc/workers.h"
 
@@ -23,8 +23,8 @@
 static atomic_uint running, done;
 static atomic_bool gate;
 
-/* Runs until the gate is open. */
-static void wait_at_gate(struct job *job)
+/* Runs until the gate is opened. */
+static void wait_at_gate(struct worker_job *job)
 {
 	int64_t deadline = time_deadline(LONG);
 
@@ -56,46 +56,46 @@ static void pool_and_queue(void **state)
 {
 	const struct workers_limits limits = { .pool = 3, .queue = 5 };
 	struct workers *w = workers_new(&limits);
-	struct job jobs[9];
+	struct worker_job jobs[9];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
 		jobs[i].run = wait_at_gate;
 	for (unsigned i = 0; i < 3; i++) {
-		assert_true(workers_short(w, &jobs[i]));
+		assert_true(workers_run_short(w, &jobs[i]));
 		wait_for(&running, i + 1);
 	}
 	for (size_t i = 3; i < 8; i++)
-		assert_true(workers_short(w, &jobs[i]));
-	assert_false(workers_short(w, &jobs[8]));
+		assert_true(workers_run_short(w, &jobs[i]));
+	assert_false(workers_run_short(w, &jobs[8]));
 	assert_int_equal(running, 3);
 	gate = true;
 	wait_for(&done, 8);
-	assert_true(workers_short(w, &jobs[8]));
+	assert_true(workers_run_short(w, &jobs[8]));
 	workers_free(w);
 	assert_int_equal(done, 9);
 }
 
-static void longs_beside_the_pool(void **state)
+static void long_jobs_beside_pool(void **state)
 {
 	const struct workers_limits limits = { .pool = 1, .queue = 1 };
 	struct workers *w = workers_new(&limits);
-	struct job jobs[20], last = { .run = wait_at_gate };
+	struct worker_job jobs[20], last = { .run = wait_at_gate };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
 		jobs[i].run = wait_at_gate;
-		assert_true(workers_long(w, &jobs[i]));
+		assert_true(workers_run_long(w, &jobs[i]));
 	}
 	wait_for(&running, 20);
-	assert_true(workers_short(w, &last));
+	assert_true(workers_run_short(w, &last));
 	wait_for(&running, 21);
 	gate = true;
-	workers_free(w); /* waits */
+	workers_free(w); /* waits for the jobs */
 	assert_int_equal(done, 21);
 }
 
-static void look_at_mask(struct job *job)
+static void check_signal_mask(struct worker_job *job)
 {
 	sigset_t mask;
 
@@ -105,16 +105,16 @@ static void look_at_mask(struct job *job)
 		done++;
 }
 
-static void no_signals(void **state)
+static void blocks_signals(void **state)
 {
 	const struct workers_limits limits = { .pool = 1, .queue = 1 };
-	struct job a = { .run = look_at_mask }, b = { .run = look_at_mask };
+	struct worker_job a = { .run = check_signal_mask }, b = { .run = check_signal_mask };
 	struct workers *w = workers_new(&limits);
 	sigset_t mask;
 
 	(void)state;
-	assert_true(workers_short(w, &a));
-	assert_true(workers_long(w, &b));
+	assert_true(workers_run_short(w, &a));
+	assert_true(workers_run_long(w, &b));
 	workers_free(w);
 	assert_int_equal(done, 2);
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
@@ -129,10 +129,12 @@ static void no_signals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("workers: short jobs share so many threads, and so many wait", pool_and_queue),
-		TEST("workers: each long job has a thread, and the end waits for them",
-		     longs_beside_the_pool),
-		TEST("workers: threads take no signals", no_signals),
+		TEST("workers: short jobs share the threads of the pool, and a limited number "
+		     "waits",
+		     pool_and_queue),
+		TEST("workers: each long job has a thread, and workers_free() waits for them",
+		     long_jobs_beside_pool),
+		TEST("workers: threads block all signals", blocks_signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/workers.c - threads for straight-line blocking code
+ * rpc/workers.c - threads for blocking code
  *
- * Rules: one lock for all counts and the queue; nothing is called with it held.
+ * Rules: one lock protects the counts and the queue; no job runs with it held.
  */
 #include "rpc/workers.h"
 
@@ -12,25 +12,22 @@
 
 #include "base/mem.h"
 
-#define STACK (256 << 10) /* virtual; a handler has a few struct hw_err on it */
+#define STACK (256 << 10) /* enough for a handler with several struct hw_err */
 
 struct workers {
 	struct workers_limits limits;
 	pthread_mutex_t lock;
-	pthread_cond_t work;  /* the queue has something, or stop */
-	pthread_cond_t ended; /* the last long job has */
+	pthread_cond_t work;	  /* the queue is not empty, or stop is set */
+	pthread_cond_t long_done; /* n_long became 0 */
 	struct list queue;
 	unsigned queued;
-	unsigned idle;	  /* threads of the pool that wait */
+	unsigned idle;	  /* threads of the pool that wait for a job */
 	unsigned started; /* threads of the pool */
-	unsigned longs;
+	unsigned n_long;  /* long jobs that run */
 	bool stop;
 	pthread_t pool[];
 };
 
-/**
- * workers_new() - no thread yet
- */
 struct workers *workers_new(const struct workers_limits *limits)
 {
 	struct workers *w = mem_new(sizeof(*w) + limits->pool * sizeof(w->pool[0]));
@@ -39,13 +36,10 @@ struct workers *workers_new(const struct workers_limits *limits)
 	list_init(&w->queue);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->work, NULL);
-	pthread_cond_init(&w->ended, NULL);
+	pthread_cond_init(&w->long_done, NULL);
 	return w;
 }
 
-/**
- * workers_free() - let every job end
- */
 void workers_free(struct workers *w)
 {
 	if (!w)
@@ -53,19 +47,19 @@ void workers_free(struct workers *w)
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
 	pthread_cond_broadcast(&w->work);
-	while (w->longs > 0)
-		pthread_cond_wait(&w->ended, &w->lock);
+	while (w->n_long > 0)
+		pthread_cond_wait(&w->long_done, &w->lock);
 	pthread_mutex_unlock(&w->lock);
 	for (unsigned i = 0; i < w->started; i++)
 		pthread_join(w->pool[i], NULL);
-	pthread_cond_destroy(&w->ended);
+	pthread_cond_destroy(&w->long_done);
 	pthread_cond_destroy(&w->work);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 }
 
-/* Signals are for the thread that called us first: the new one blocks them all. */
-static bool start_thread(void *(*run)(void *), void *arg, bool detached, pthread_t *ret_thread)
+/* The new thread blocks all signals, so that they go to the main thread. */
+static bool start_thread(void *(*entry)(void *), void *arg, bool detached, pthread_t *ret_thread)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
@@ -77,19 +71,19 @@ static bool start_thread(void *(*run)(void *), void *arg, bool detached, pthread
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(ret_thread, &attr, run, arg);
+	r = pthread_create(ret_thread, &attr, entry, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	return r == 0;
 }
 
-static void *run_pool(void *arg)
+static void *pool_main(void *arg)
 {
 	struct workers *w = arg;
 
 	pthread_mutex_lock(&w->lock);
 	for (;;) {
-		struct job *job;
+		struct worker_job *job;
 
 		while (list_is_empty(&w->queue) && !w->stop) {
 			w->idle++;
@@ -98,7 +92,7 @@ static void *run_pool(void *arg)
 		}
 		if (list_is_empty(&w->queue))
 			break;
-		job = list_entry(w->queue.next, struct job, link);
+		job = list_entry(w->queue.next, struct worker_job, link);
 		list_remove(&job->link);
 		w->queued--;
 		pthread_mutex_unlock(&w->lock);
@@ -109,58 +103,50 @@ static void *run_pool(void *arg)
 	return NULL;
 }
 
-static void *run_long(void *arg)
+static void *long_main(void *arg)
 {
-	struct job *job = arg;
+	struct worker_job *job = arg;
 	struct workers *w = job->workers;
 
 	job->run(job);
 	pthread_mutex_lock(&w->lock);
-	if (--w->longs == 0)
-		pthread_cond_signal(&w->ended);
+	if (--w->n_long == 0)
+		pthread_cond_signal(&w->long_done);
 	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
-/**
- * workers_short() - run a job on the pool, in its turn
- *
- * Where no thread can be started the ones that are there do the work.
- */
-bool workers_short(struct workers *w, struct job *job)
+bool workers_run_short(struct workers *w, struct worker_job *job)
 {
-	bool taken;
+	bool accepted;
 
 	pthread_mutex_lock(&w->lock);
 	assert(!w->stop);
 	if (w->idle <= w->queued && w->started < w->limits.pool &&
-	    start_thread(run_pool, w, false, &w->pool[w->started]))
+	    start_thread(pool_main, w, false, &w->pool[w->started]))
 		w->started++;
-	taken = w->started > 0 && w->queued < w->limits.queue;
-	if (taken) {
+	accepted = w->started > 0 && w->queued < w->limits.queue;
+	if (accepted) {
 		w->queued++;
 		list_append(&w->queue, &job->link);
 	}
 	pthread_mutex_unlock(&w->lock);
-	if (taken)
+	if (accepted)
 		pthread_cond_signal(&w->work);
-	return taken;
+	return accepted;
 }
 
-/**
- * workers_long() - run a job on a thread of its own
- */
-bool workers_long(struct workers *w, struct job *job)
+bool workers_run_long(struct workers *w, struct worker_job *job)
 {
 	pthread_t thread;
-	bool taken;
+	bool accepted;
 
 	pthread_mutex_lock(&w->lock);
 	assert(!w->stop);
 	job->workers = w;
-	taken = start_thread(run_long, job, true, &thread);
-	if (taken)
-		w->longs++;
+	accepted = start_thread(long_main, job, true, &thread);
+	if (accepted)
+		w->n_long++;
 	pthread_mutex_unlock(&w->lock);
-	return taken;
+	return accepted;
 }

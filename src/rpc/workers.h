@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/workers.h - threads for straight-line blocking code
+ * rpc/workers.h - threads for blocking code
  *
- * What:  short jobs share a small pool and wait in a queue for it; a long job
- *        has a thread of its own. How many of these there may be is for the
- *        caller to say, who knows when one has done what it was for.
- * How:   threads have small stacks and take no signals; those of the pool are
- *        started as they are needed and stay.
- * Rules: a job is its caller's, who keeps it alive until run() is called; run()
- *        may free it. All functions may be called from any thread.
+ * What:  short jobs wait in a queue for a thread of a small pool; a long job has a
+ *        thread of its own. The caller limits the number of long jobs.
+ * How:   threads have small stacks and block all signals. Those of the pool are
+ *        started when they are needed and stay until workers_free().
+ * Rules: the caller owns a job and keeps it alive until run() is called; run() may
+ *        free it. All functions may be called from any thread.
  */
 #ifndef RPC_WORKERS_H
 #define RPC_WORKERS_H
@@ -19,8 +18,8 @@
 
 struct workers;
 
-struct job {
-	void (*run)(struct job *job);
+struct worker_job {
+	void (*run)(struct worker_job *job);
 	/* private */
 	struct list link;
 	struct workers *workers;
@@ -28,14 +27,15 @@ struct job {
 
 struct workers_limits {
 	unsigned pool;	/* threads for short jobs */
-	unsigned queue; /* short jobs that wait */
+	unsigned queue; /* short jobs waiting for them */
 };
 
-struct workers *workers_new(const struct workers_limits *limits);
-void workers_free(struct workers *w); /* waits for every job, those in the queue too */
+struct workers *workers_new(const struct workers_limits *limits); /* starts no thread */
+void workers_free(struct workers *w); /* waits for all jobs, queued ones included */
 
-/* Return: false: the queue is full, or no thread can be made */
-bool workers_short(struct workers *w, struct job *job);
-bool workers_long(struct workers *w, struct job *job);
+/* Return: false if the queue is full or no thread could be started. A short job needs a new thread
+ * only if the pool has none. */
+bool workers_run_short(struct workers *w, struct worker_job *job);
+bool workers_run_long(struct workers *w, struct worker_job *job);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri-call SOCKET METHOD [REQUEST]: one unary call of CRI, its answer a line per field
+ * cri-call SOCKET METHOD [REQUEST]: makes one unary CRI call and prints the response
  *
- * REQUEST is the message as hex digits; without it nothing is set. Each line is
- * "path = value", such as "images.0.repo_tags.1 = a:b"; numbers count elements. A call
- * that fails ends with "CODE text" and exit status 1.
+ * REQUEST is the encoded message in hex digits, by default an empty message. The response
+ * is printed as one line "path = value" per field, such as "images.0.repo_tags.1 = a:b"
+ * with the index of each element. A call that fails prints "CODE text" and exits with
+ * status 1.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,14 +21,14 @@
 
 #define TIMEOUT 60000 /* ms */
 
-static void show_message(const ProtobufCMessage *m, const char *path);
+static void print_message(const ProtobufCMessage *m, const char *path);
 
-static void show_value(const ProtobufCFieldDescriptor *f, const void *value, const char *path)
+static void print_value(const ProtobufCFieldDescriptor *f, const void *value, const char *path)
 {
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_MESSAGE:
 		if (*(ProtobufCMessage *const *)value)
-			show_message(*(ProtobufCMessage *const *)value, path);
+			print_message(*(ProtobufCMessage *const *)value, path);
 		break;
 	case PROTOBUF_C_TYPE_STRING:
 		if (!str_empty(*(char *const *)value))
@@ -48,7 +49,7 @@ static void show_value(const ProtobufCFieldDescriptor *f, const void *value, con
 	}
 }
 
-static size_t size_of(const ProtobufCFieldDescriptor *f)
+static size_t element_size(const ProtobufCFieldDescriptor *f)
 {
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_BYTES:
@@ -65,40 +66,40 @@ static size_t size_of(const ProtobufCFieldDescriptor *f)
 	}
 }
 
-static void show_field(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
-		       const char *path)
+static void print_field(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f,
+			const char *path)
 {
 	const char *value = (const char *)m + f->offset;
 	size_t n;
 
 	if (f->label != PROTOBUF_C_LABEL_REPEATED) {
-		show_value(f, value, path);
+		print_value(f, value, path);
 		return;
 	}
 	n = *(const size_t *)((const char *)m + f->quantifier_offset);
 	for (size_t i = 0; i < n; i++) {
 		autofree char *element = str_printf("%s.%zu", path, i);
 
-		show_value(f, *(char *const *)value + i * size_of(f), element);
+		print_value(f, *(char *const *)value + i * element_size(f), element);
 	}
 }
 
-static void show_message(const ProtobufCMessage *m, const char *path)
+static void print_message(const ProtobufCMessage *m, const char *path)
 {
 	for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
 		const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
 		autofree char *field = str_printf("%s%s%s", path, *path ? "." : "", f->name);
 
-		show_field(m, f, field);
+		print_field(m, f, field);
 	}
 }
 
-static int from_hex(const char *text, struct buf *b, struct hw_err *e)
+static int decode_hex(const char *text, struct buf *b, struct hw_err *e)
 {
 	size_t len = strspn(text, "0123456789abcdef");
 
 	if (text[len] || len % 2)
-		return err_text(e, -EINVAL, "not pairs of hex digits: %s", text);
+		return err_text(e, -EINVAL, "invalid hex digits: %s", text);
 	for (; *text; text += 2) {
 		const char pair[] = { text[0], text[1], '\0' };
 
@@ -107,13 +108,13 @@ static int from_hex(const char *text, struct buf *b, struct hw_err *e)
 	return 0;
 }
 
-static int call(const char *path, const ProtobufCServiceDescriptor *service,
-		const ProtobufCMethodDescriptor *method, const char *hex, struct hw_err *e)
+static int call_method(const char *path, const ProtobufCServiceDescriptor *service,
+		       const ProtobufCMethodDescriptor *method, const char *hex, struct hw_err *e)
 {
-	AUTO(message_free) ProtobufCMessage *request = NULL, *answer = NULL;
+	AUTO(message_free) ProtobufCMessage *request = NULL, *response = NULL;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(buf_done) struct buf bytes = { 0 };
-	int r = from_hex(hex, &bytes, e);
+	int r = decode_hex(hex, &bytes, e);
 
 	if (r == 0)
 		r = message_decode(method->input, &bytes, MESSAGE_REQUEST_MAX, &request, e);
@@ -121,9 +122,9 @@ static int call(const char *path, const ProtobufCServiceDescriptor *service,
 		r = rpc_client_open(path, &client, e);
 	if (r == 0)
 		r = api_call(client, service, method->name, request, time_deadline(TIMEOUT),
-			     &answer, e);
+			     &response, e);
 	if (r == 0)
-		show_message(answer, "");
+		print_message(response, "");
 	return r;
 }
 
@@ -141,7 +142,7 @@ int main(int argc, char **argv)
 
 		if (!method)
 			continue;
-		if (call(argv[1], services[i], method, argc > 3 ? argv[3] : "", &e) == 0)
+		if (call_method(argv[1], services[i], method, argc > 3 ? argv[3] : "", &e) == 0)
 			return 0;
 		printf("%s %s\n", status_name((int)status_of(&e)), e.msg);
 		return 1;

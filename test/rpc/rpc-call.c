@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc-call SOCKET METHOD TIMEOUT-MS [MESSAGE...]: one call, its answers one per line
+ * rpc-call SOCKET METHOD TIMEOUT-MS [MESSAGE...]: makes one call, prints one response per line
  *
- * A MESSAGE is sent as it is; @N stands for N bytes of "x". Answers of more than 100
- * bytes are shown as their length, "@N". A call that fails ends with "CODE text" and
- * exit status 1.
+ * A MESSAGE is sent unchanged; @N stands for N bytes of "x". Responses of more than 100
+ * bytes are printed as their length, "@N". A call that fails prints "CODE text" and exits
+ * with status 1.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "rpc/client.h"
 #include "rpc/grpc/status.h"
 
-#define SHOW 100
+#define PRINT_MAX 100
 
 static void make_message(const char *text, struct buf *b)
 {
@@ -28,7 +28,7 @@ static void make_message(const char *text, struct buf *b)
 	}
 }
 
-static int send_all(struct rpc_stream *stream, char **messages, struct hw_err *e)
+static int send_messages(struct rpc_stream *stream, char **messages, struct hw_err *e)
 {
 	int r = 0;
 
@@ -42,7 +42,7 @@ static int send_all(struct rpc_stream *stream, char **messages, struct hw_err *e
 	return r;
 }
 
-static int show_all(struct rpc_stream *stream, struct hw_err *e)
+static int print_responses(struct rpc_stream *stream, struct hw_err *e)
 {
 	int r;
 
@@ -50,7 +50,7 @@ static int show_all(struct rpc_stream *stream, struct hw_err *e)
 		AUTO(buf_done) struct buf b = { 0 };
 
 		r = rpc_stream_receive(stream, &b, e);
-		if (r == 1 && b.len > SHOW)
+		if (r == 1 && b.len > PRINT_MAX)
 			printf("@%zu\n", b.len);
 		else if (r == 1)
 			printf("%s\n", str_or(b.data, ""));
@@ -58,7 +58,8 @@ static int show_all(struct rpc_stream *stream, struct hw_err *e)
 	return r;
 }
 
-static int call(const char *path, const char *method, int ms, char **messages, struct hw_err *e)
+static int make_call(const char *path, const char *method, int ms, char **messages,
+		     struct hw_err *e)
 {
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
@@ -67,8 +68,8 @@ static int call(const char *path, const char *method, int ms, char **messages, s
 	if (r == 0)
 		r = rpc_stream_open(client, method, NULL, time_deadline(ms), &stream, e);
 	if (r == 0)
-		r = send_all(stream, messages, e);
-	return r == 0 ? show_all(stream, e) : r;
+		r = send_messages(stream, messages, e);
+	return r == 0 ? print_responses(stream, e) : r;
 }
 
 int main(int argc, char **argv)
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: rpc-call SOCKET METHOD TIMEOUT-MS [MESSAGE...]\n");
 		return 2;
 	}
-	if (call(argv[1], argv[2], (int)ms, argv + 4, &e) == 0)
+	if (make_call(argv[1], argv[2], (int)ms, argv + 4, &e) == 0)
 		return 0;
 	printf("%s %s\n", status_name((int)status_of(&e)), e.msg);
 	return 1;

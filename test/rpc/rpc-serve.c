@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc-serve SOCKET [LONG-CALLS]: the sample service of src/rpc at a path
+ * rpc-serve SOCKET [LONG-CALLS]: serves the sample service of src/rpc on a unix socket
  *
- * Says "ready" once it can be called; SIGTERM drains it for two seconds. Its exit
- * status is 0 if every handler that began has ended.
+ * Prints "ready" when it accepts calls; SIGTERM drains it for up to two seconds. The exit
+ * status is 0 if every handler that was started has ended.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct program {
 	uv_loop_t loop;
 	uv_signal_t term;
 	struct rpc_server *server;
-	struct sample sample;
+	struct sample_counts sample;
 };
 
 static void on_stopped(void *ctx)
@@ -39,8 +39,8 @@ static void on_term(uv_signal_t *term, int number)
 	rpc_server_stop(p->server, DRAIN, on_stopped, p);
 }
 
-static int serve(struct program *p, const char *path, const struct rpc_config *config,
-		 struct hw_err *e)
+static int start_server(struct program *p, const char *path, const struct rpc_config *config,
+			struct hw_err *e)
 {
 	const struct socket_owner owner = { .mode = 0600, .uid = (uid_t)-1, .gid = (gid_t)-1 };
 	int fd, r;
@@ -63,15 +63,15 @@ int main(int argc, char **argv)
 {
 	struct rpc_config config = RPC_CONFIG;
 	struct program p = { 0 };
-	long long long_calls = config.long_calls;
+	long long long_calls = config.long_calls_max;
 	struct hw_err e;
 
 	if (argc < 2 || argc > 3 || (argc == 3 && !str_to_int64(argv[2], 0, 100000, &long_calls))) {
 		fprintf(stderr, "usage: rpc-serve SOCKET [LONG-CALLS]\n");
 		return 2;
 	}
-	config.long_calls = (unsigned)long_calls;
-	if (serve(&p, argv[1], &config, &e) < 0) {
+	config.long_calls_max = (unsigned)long_calls;
+	if (start_server(&p, argv[1], &config, &e) < 0) {
 		fprintf(stderr, "rpc-serve: %s\n", e.msg);
 		return 1;
 	}
@@ -81,5 +81,5 @@ int main(int argc, char **argv)
 	rpc_server_free(p.server);
 	uv_loop_close(&p.loop);
 	unlink(argv[1]);
-	return p.sample.begun == p.sample.ended ? 0 : 1;
+	return p.sample.started == p.sample.ended ? 0 : 1;
 }

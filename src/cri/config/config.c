@@ -1,79 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/config/config.c - what hawser-cri is told: a file, and flags of the same names
+ * cri/config/config.c - the configuration of hawser-cri: a YAML file, and flags of the same names
  *
- * How:   the file becomes a tree, the flags are laid over it, the table decodes
- *        that; what the table cannot say is checked by the rows of checks[].
- *        Each error begins with the key, by which its line is found.
+ * How:   the file is parsed into a tree, the flags override its keys, the table decodes
+ *        it. checks[] has what the table cannot express: a function per key. The same
+ *        functions parse a value when it is used.
+ *        Each error starts with the key, which is then used to find the line.
  */
 #include "cri/config/config.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include "base/buf.h"
+#include "base/ip.h"
 #include "base/json/field.h"
 #include "base/json/yaml.h"
+#include "base/log.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "cri/config/check.h"
+#include "image/reference.h"
 
 #define AT(member) HW_AT(struct config, member)
 
 const struct hw_field config_fields[] = {
 	{ "listen", HW_STRING, AT(listen), .def = "\"unix:/run/hawser/cri.sock\"",
-	  .help = "the socket of CRI; one that systemd passes comes before it" },
+	  .help = "socket for CRI; not used if systemd passes sockets" },
 	{ "socket-owner", HW_STRING, AT(socket_owner), .def = "\"\"",
-	  .help = "USER or USER:GROUP that may call there; empty: who starts the daemon" },
+	  .help = "USER or USER:GROUP that may connect; empty: the user that starts the daemon" },
 	{ "root", HW_STRING, AT(root), .def = "\"/var/lib/hawser\"",
-	  .help = "the folder of all that survives a reboot" },
+	  .help = "directory for data that survives a reboot" },
 	{ "state", HW_STRING, AT(state), .def = "\"/run/hawser\"",
-	  .help = "the folder of all that does not" },
+	  .help = "directory for data that does not survive a reboot" },
 	{ "cni-conf-dir", HW_STRING, AT(cni_conf_dir), .def = "\"/etc/cni/net.d\"",
-	  .help = "where the pods' network is configured" },
+	  .help = "directory of network configurations (CNI)" },
 	{ "cni-bin-dir", HW_STRING, AT(cni_bin_dir), .def = "\"/opt/cni/bin\"",
-	  .help = "where its plugins are; several folders with a colon between" },
+	  .help = "directories of CNI plugins, separated by colons" },
 	{ "cni-cache-dir", HW_STRING, AT(cni_cache_dir), .def = "\"/var/lib/cni\"",
-	  .help = "where the results of its plugins are kept" },
+	  .help = "directory where results of CNI plugins are stored" },
 	{ "cni-conf-template", HW_STRING, AT(cni_conf_template), .def = "\"\"",
-	  .help = "a file that becomes 10-hawser.conflist once kubelet tells the pod CIDR" },
+	  .help = "template for 10-hawser.conflist, used when kubelet sends the pod CIDR" },
 	{ "registry-mirror", HW_STRINGS, AT(registry_mirror), .def = "[]",
-	  .help = "HOST=URL: ask URL first for images of HOST; several are tried in order" },
+	  .help = "HOST=URL: try URL first for images of HOST; several are tried in order" },
 	{ "plain-http", HW_STRINGS, AT(plain_http), .def = "[]",
-	  .help = "HOST or HOST:PORT of a registry that is asked without TLS" },
+	  .help = "HOST or HOST:PORT of a registry that is used without TLS" },
 	{ "auth-file", HW_STRING, AT(auth_file), .def = "\"/etc/hawser/auth.json\"",
-	  .help = "credentials for registries, as docker's config.json has them" },
+	  .help = "credentials for registries, in the format of Docker's config.json" },
 	{ "certs-dir", HW_STRING, AT(certs_dir), .def = "\"/etc/containers/certs.d\"",
-	  .help = "certificates for registries, a folder per host" },
+	  .help = "certificates for registries, one directory per host" },
 	{ "decompression-limit", HW_INT64, AT(decompression_limit), .def = "68719476736",
-	  .min = 1 << 20, .max = -1, .help = "bytes that a layer may have when unpacked" },
+	  .min = 1 << 20, .max = -1, .help = "maximum size of an unpacked layer, in bytes" },
 	{ "disk-reserve", HW_INT64, AT(disk_reserve), .def = "67108864", .min = 0, .max = -1,
-	  .help = "bytes of the root folder's disk that a pull leaves free" },
+	  .help = "bytes that a pull leaves free on the file system of root" },
 	{ "pull-timeout", HW_INT, AT(pull_timeout), .def = "300", .min = 1, .max = 86400,
-	  .help = "seconds without progress after which a pull is given up" },
+	  .help = "seconds without progress after which a pull fails" },
 	{ "keep-blobs", HW_BOOL, AT(keep_blobs), .def = "false",
-	  .help = "keep layers also as they came, compressed; save then gives them so" },
+	  .help = "also keep layers compressed, as downloaded; save then writes them unchanged" },
 	{ "pinned-images", HW_STRINGS, AT(pinned_images), .def = "[]",
-	  .help = "names of images that kubelet's garbage collection leaves alone" },
+	  .help = "images that kubelet's garbage collection keeps" },
 	{ "cgroup-driver", HW_STRING, AT(cgroup_driver), .def = "\"auto\"",
-	  .help = "systemd or cgroupfs; auto: systemd where it runs" },
+	  .help = "systemd, cgroupfs or auto: systemd if it is running" },
 	{ "stream-address", HW_STRING, AT(stream_address), .def = "\"127.0.0.1:0\"",
-	  .help = "loopback address for exec, attach and port-forward, which come with pods" },
+	  .help = "loopback address for exec, attach and port-forward (not implemented yet)" },
 	{ "metrics-address", HW_STRING, AT(metrics_address), .def = "\"\"",
-	  .help = "unix:PATH or a loopback ADDRESS:PORT for Prometheus; empty: none" },
+	  .help = "unix:PATH or a loopback ADDRESS:PORT for Prometheus; empty: disabled" },
 	{ "long-calls", HW_INT, AT(long_calls), .def = "512", .min = 1, .max = 16384,
-	  .help = "pulls and other long calls at a time, each a thread" },
+	  .help = "maximum number of concurrent pulls and other long calls, one thread each" },
 	{ "drain-timeout", HW_INT, AT(drain_timeout), .def = "10", .min = 0, .max = 3600,
-	  .help = "seconds that calls have to end when the daemon is stopped" },
+	  .help = "seconds that running calls have to finish when the daemon stops" },
 	{ "log-level", HW_STRING, AT(log_level), .def = "\"info\"",
 	  .help = "error, warn, info or debug" },
 	{ "log-format", HW_STRING, AT(log_format), .def = "\"auto\"",
-	  .help = "text, json or journal; auto: journal under systemd, else text" },
+	  .help = "text, json, journal or auto: journal under systemd, else text" },
 	{ 0 },
 };
 
-/* What a running daemon can change. */
+/* Keys that can change while the daemon runs. */
 static const char *const reloadable[] = {
 	"cni-conf-template",   "registry-mirror", "plain-http",	   "auth-file",
 	"certs-dir",	       "disk-reserve",	  "pull-timeout",  "pinned-images",
@@ -88,7 +96,7 @@ static bool is_reloadable(const char *name)
 	return false;
 }
 
-/* One key of a configuration that was encoded: the caller's reference. */
+/* A key of an encoded configuration, or its default. Return: a new reference */
 static struct value *get_value(const struct value *object, const struct hw_field *f)
 {
 	struct value *v = value_get(object, f->name);
@@ -96,19 +104,254 @@ static struct value *get_value(const struct value *object, const struct hw_field
 	return v ? value_ref(v) : value_literal(f->def);
 }
 
-/* ---- loading ------------------------------------------------------------------------ */
+/* ---- values ------------------------------------------------------------------------- */
 
-static int read_file(const struct config_source *source, struct buf *ret_text, struct hw_err *e)
+static int parse_socket_path(const char *text, const char **ret_path, struct hw_err *e)
 {
-	int r = file_read(AT_FDCWD, source->file, YML_SIZE_MAX, ret_text, e);
+	/* "unix:/a", or "unix:///a" as kubelet writes it */
+	const char *path = text + strlen("unix:") + (str_starts(text, "unix:///") ? 2 : 0);
 
-	if (r == -ENOENT && !source->must_exist)
-		return 1;
-	return r < 0 ? err_ctx(e, "configuration") : 0;
+	if (path[0] != '/')
+		return err_text(e, -EINVAL, "%s: socket path must be absolute", text);
+	if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+		return err_text(e, -EINVAL, "%.200s: socket path too long", path);
+	*ret_path = path;
+	return 0;
 }
 
-/* The file's tree; an empty file is an empty object. */
-static int parse(const struct buf *text, struct value **ret_value, struct hw_err *e)
+static int parse_ip_and_port(const char *text, struct config_address *ret, struct hw_err *e)
+{
+	const char *colon = strrchr(text, ':');
+	bool brackets = text[0] == '[' && colon > text && colon[-1] == ']';
+	autofree char *host = NULL;
+	long long port;
+
+	if (!colon || !str_to_int64(colon + 1, 0, 65535, &port))
+		return err_text(e, -EINVAL, "%.200s: expected unix:PATH or ADDRESS:PORT", text);
+	host = str_ncopy(text + brackets, (size_t)(colon - text) - 2 * brackets);
+	if (hw_ip_parse(host, &ret->ip, e) < 0)
+		return e->code;
+	if (brackets != (ret->ip.family == AF_INET6))
+		return err_text(e, -EINVAL,
+				"%s: brackets are required for IPv6 and only there: [ADDRESS]:PORT",
+				text);
+	if (!ip_is_loopback(&ret->ip))
+		return err_text(e, -EINVAL, "%s: not a loopback address", text);
+	ret->path = NULL;
+	ret->port = (int)port;
+	return 0;
+}
+
+int config_address(const char *text, struct config_address *ret_address, struct hw_err *e)
+{
+	if (str_starts(text, "unix:"))
+		return parse_socket_path(text, &ret_address->path, e);
+	return parse_ip_and_port(text, ret_address, e);
+}
+
+static int find_user(const char *name, struct socket_owner *owner, struct hw_err *e)
+{
+	struct passwd entry, *found = NULL;
+	char room[4096];
+	long long n;
+
+	if (str_to_int64(name, 0, UINT32_MAX - 1, &n)) {
+		owner->uid = (uid_t)n;
+		return 0;
+	}
+	getpwnam_r(name, &entry, room, sizeof(room), &found);
+	if (!found)
+		return err_text(e, -EINVAL, "unknown user %.64s", name);
+	owner->uid = found->pw_uid;
+	return 0;
+}
+
+static int find_group(const char *name, struct socket_owner *owner, struct hw_err *e)
+{
+	struct group entry, *found = NULL;
+	char room[16384];
+	long long n;
+
+	if (str_to_int64(name, 0, UINT32_MAX - 1, &n)) {
+		owner->gid = (gid_t)n;
+		return 0;
+	}
+	getgrnam_r(name, &entry, room, sizeof(room), &found);
+	if (!found)
+		return err_text(e, -EINVAL, "unknown group %.64s", name);
+	owner->gid = found->gr_gid;
+	return 0;
+}
+
+int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err *e)
+{
+	const char *colon = strchr(text, ':');
+	autofree char *user = str_ncopy(text, colon ? (size_t)(colon - text) : strlen(text));
+	struct socket_owner owner = { .mode = colon ? 0660 : 0600, .uid = -1, .gid = -1 };
+	int r = 0;
+
+	if (*user)
+		r = find_user(user, &owner, e);
+	if (r == 0 && colon)
+		r = find_group(colon + 1, &owner, e);
+	if (r == 0)
+		*ret_owner = owner;
+	return r;
+}
+
+/* ---- checks ------------------------------------------------------------------------- */
+
+static int check_listen(const char *text, struct hw_err *e)
+{
+	struct config_address address;
+
+	if (!str_starts(text, "unix:"))
+		return err_text(e, -EINVAL, "%.200s: expected unix:PATH", text);
+	return config_address(text, &address, e);
+}
+
+static int check_owner(const char *text, struct hw_err *e)
+{
+	struct socket_owner owner;
+
+	return config_owner(text, &owner, e);
+}
+
+static int check_dir(const char *text, struct hw_err *e)
+{
+	return text[0] == '/' ? 0 : err_text(e, -EINVAL, "%.200s: path must be absolute", text);
+}
+
+static int check_optional_path(const char *text, struct hw_err *e)
+{
+	return *text ? check_dir(text, e) : 0;
+}
+
+static int check_dirs(const char *text, struct hw_err *e)
+{
+	AUTO(hw_strings_free) struct hw_strings list = { 0 };
+	int r = 0;
+
+	strings_split(text, ':', &list);
+	for (size_t i = 0; r == 0 && i < list.n; i++)
+		r = check_dir(list.v[i], e);
+	return r;
+}
+
+static int check_host(const char *text, struct hw_err *e)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+	autofree char *name = str_printf("%s/x/x", text);
+
+	if (reference_parse(name, &ref, e) < 0 || !str_equal(ref.domain, text))
+		return err_text(e, -EINVAL, "%.200s: invalid registry host", text);
+	return 0;
+}
+
+static int check_mirror(const char *text, struct hw_err *e)
+{
+	const char *equals = strchr(text, '=');
+	autofree char *host = NULL;
+
+	if (!equals || (!str_starts(equals + 1, "https://") && !str_starts(equals + 1, "http://")))
+		return err_text(e, -EINVAL, "%.200s: expected HOST=https://... or HOST=http://...",
+				text);
+	host = str_ncopy(text, (size_t)(equals - text));
+	return check_host(host, e);
+}
+
+static int check_image(const char *text, struct hw_err *e)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+
+	return reference_parse(text, &ref, e);
+}
+
+static int check_address(const char *text, struct hw_err *e)
+{
+	struct config_address address;
+
+	return *text ? config_address(text, &address, e) : 0;
+}
+
+static int check_word(const char *text, const char *const *words, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf all = { 0 };
+
+	for (size_t i = 0; words[i]; i++) {
+		if (str_equal(words[i], text))
+			return 0;
+		buf_printf(&all, "%s%s", i ? ", " : "", words[i]);
+	}
+	return err_text(e, -EINVAL, "%.200s: expected one of %s", text, all.data);
+}
+
+static int check_driver(const char *text, struct hw_err *e)
+{
+	return check_word(text, (const char *const[]){ "auto", "systemd", "cgroupfs", NULL }, e);
+}
+
+static int check_format(const char *text, struct hw_err *e)
+{
+	return check_word(text, (const char *const[]){ "auto", "text", "json", "journal", NULL },
+			  e);
+}
+
+static int check_level(const char *text, struct hw_err *e)
+{
+	enum log_level level;
+
+	if (log_level_parse(text, &level))
+		return 0;
+	return err_text(e, -EINVAL, "%.200s: expected one of error, warn, info, debug", text);
+}
+
+static const struct value_check {
+	const char *key;
+	int (*check)(const char *text, struct hw_err *e);
+} checks[] = {
+	{ "listen", check_listen },
+	{ "socket-owner", check_owner },
+	{ "root", check_dir },
+	{ "state", check_dir },
+	{ "cni-conf-dir", check_dir },
+	{ "cni-bin-dir", check_dirs },
+	{ "cni-cache-dir", check_dir },
+	{ "cni-conf-template", check_optional_path },
+	{ "registry-mirror", check_mirror },
+	{ "plain-http", check_host },
+	{ "auth-file", check_optional_path },
+	{ "certs-dir", check_optional_path },
+	{ "pinned-images", check_image },
+	{ "cgroup-driver", check_driver },
+	{ "stream-address", check_address },
+	{ "metrics-address", check_address },
+	{ "log-level", check_level },
+	{ "log-format", check_format },
+};
+
+static int check_field(const struct value_check *row, const struct config *c, struct hw_err *e)
+{
+	const struct hw_field *f = config_fields;
+	const struct hw_strings *list;
+	const char *member;
+
+	while (!str_equal(f->name, row->key))
+		f++;
+	member = (const char *)c + f->at;
+	if (f->type != HW_STRINGS)
+		return row->check(*(char *const *)member, e) < 0 ? err_ctx(e, "%s", row->key) : 0;
+	list = (const struct hw_strings *)member;
+	for (size_t i = 0; i < list->n; i++)
+		if (row->check(list->v[i], e) < 0)
+			return err_ctx(e, "%s[%zu]", row->key, i);
+	return 0;
+}
+
+/* ---- loading ------------------------------------------------------------------------ */
+
+/* Return: 0, *ret_value is an object; an empty file gives an empty object */
+static int parse_yaml(const struct buf *text, struct value **ret_value, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	int r = yml_parse(str_or(text->data, ""), text->len, &v, e);
@@ -120,35 +363,28 @@ static int parse(const struct buf *text, struct value **ret_value, struct hw_err
 		return 0;
 	}
 	if (value_kind(v) != VALUE_OBJECT)
-		return err_text(e, -EINVAL, "line 1: expected keys with values");
+		return err_text(e, -EINVAL, "line 1: expected a mapping of keys to values");
 	*ret_value = take_ptr(v);
 	return 0;
 }
 
-static void lay_over(struct value *object, const struct value *flags)
-{
-	struct value *v;
-	const char *key;
-
-	for (void *i = NULL; value_next(flags, &i, &key, &v);)
-		value_set(object, key, value_ref(v));
-}
-
-static int decode(const struct value *object, struct config **ret_config, struct hw_err *e)
+static int decode_config(const struct value *object, struct config **ret_config, struct hw_err *e)
 {
 	AUTO(config_unref) struct config *c = mem_new(sizeof(*c));
 	int r = field_decode(config_fields, object, c, e);
 
-	c->users = 1;
-	if (r == 0)
-		r = config_check(c, e);
+	c->refs = 1;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(checks); i++)
+		r = check_field(&checks[i], c, e);
 	if (r == 0)
 		*ret_config = take_ptr(c);
 	return r;
 }
 
-/* "--KEY: ..." if a flag has set what the error is about, else "FILE: line N: KEY: ...". */
-static int explain(const struct config_source *source, const struct buf *text, struct hw_err *e)
+/* Completes "KEY: ..." to "--KEY: ..." if a flag has set the key, else to
+ * "FILE: line N: KEY: ...". */
+static int add_location(const struct config_source *source, const struct buf *text,
+			struct hw_err *e)
 {
 	size_t len = strcspn(e->msg, ":[");
 	autofree char *key = str_ncopy(e->msg, len);
@@ -162,39 +398,33 @@ static int explain(const struct config_source *source, const struct buf *text, s
 		       yml_line(str_or(text->data, ""), text->len, e->msg));
 }
 
-/**
- * config_load() - the configuration that a file and flags make
- * @source:     where it comes from
- * @ret_config: the caller's reference
- * @e:          the error
- *
- * Return: 0, or why it cannot be used
- */
 int config_load(const struct config_source *source, struct config **ret_config, struct hw_err *e)
 {
 	AUTO(value_free) struct value *object = NULL;
 	AUTO(buf_done) struct buf text = { 0 };
-	int missing = read_file(source, &text, e);
-	int r = missing < 0 ? missing : parse(&text, &object, e);
+	struct value *v;
+	const char *key;
+	int r = file_read(AT_FDCWD, source->file, YML_SIZE_MAX, &text, e);
+	bool missing = r == -ENOENT && !source->must_exist;
 
-	if (r < 0)
-		return missing < 0 ? r : err_ctx(e, "%s", source->file);
+	if (r < 0 && !missing)
+		return err_ctx(e, "configuration");
+	if (parse_yaml(&text, &object, e) < 0)
+		return err_ctx(e, "%s", source->file);
 	r = field_known(config_fields, object, e);
 	if (r == 0 && source->flags)
-		lay_over(object, source->flags);
+		for (void *i = NULL; value_next(source->flags, &i, &key, &v);)
+			value_set(object, key, value_ref(v));
 	if (r == 0)
-		r = decode(object, ret_config, e);
+		r = decode_config(object, ret_config, e);
 	if (r < 0)
-		return explain(source, &text, e);
+		return add_location(source, &text, e);
 	(*ret_config)->file = str_copy(missing ? "" : source->file);
 	return 0;
 }
 
-/**
- * config_merge() - what a daemon that runs with @now makes of @next
- */
 struct config *config_merge(const struct config *now, const struct config *next,
-			    void (*left)(void *ctx, const char *name), void *ctx)
+			    void (*ignored)(void *ctx, const char *name), void *ctx)
 {
 	AUTO(value_free) struct value *old = field_encode(config_fields, now);
 	AUTO(value_free) struct value *new = field_encode(config_fields, next);
@@ -208,25 +438,25 @@ struct config *config_merge(const struct config *now, const struct config *next,
 
 		if (is_reloadable(f->name) || value_equal(was, is))
 			continue;
-		left(ctx, f->name);
+		ignored(ctx, f->name);
 		value_set(new, f->name, value_ref(was));
 	}
 	r = field_decode(config_fields, new, merged, &e);
 	assert(r == 0);
-	merged->users = 1;
+	merged->refs = 1;
 	merged->file = str_copy(next->file);
 	return merged;
 }
 
 struct config *config_ref(struct config *c)
 {
-	__atomic_add_fetch(&c->users, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
 	return c;
 }
 
 void config_unref(struct config *c)
 {
-	if (!c || __atomic_sub_fetch(&c->users, 1, __ATOMIC_ACQ_REL) > 0)
+	if (!c || __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	hw_field_clear(config_fields, c);
 	free(c->file);
@@ -235,8 +465,8 @@ void config_unref(struct config *c)
 
 /* ---- printing ----------------------------------------------------------------------- */
 
-/* JSON of one line is YAML. */
-static void print_value(struct buf *b, const struct hw_field *f, const struct value *v)
+/* JSON on one line is valid YAML. */
+static void format_value(struct buf *b, const struct hw_field *f, const struct value *v)
 {
 	autofree char *text = NULL;
 
@@ -253,24 +483,19 @@ static void print_value(struct buf *b, const struct hw_field *f, const struct va
 	}
 }
 
-/**
- * config_format() - every key with its value, and what it is for
- *
- * Return: the text, to be freed by the caller
- */
 char *config_format(const struct config *c)
 {
 	AUTO(value_free) struct value *object = field_encode(config_fields, c);
 	AUTO(buf_done) struct buf b = { 0 };
 
 	for (const struct hw_field *f = config_fields; f->type != HW_END; f++) {
-		AUTO(value_free) struct value *standard = value_literal(f->def);
+		AUTO(value_free) struct value *default_value = value_literal(f->def);
 		AUTO(value_free) struct value *v = get_value(object, f);
 
 		buf_printf(&b, "%s# %s\n", b.len ? "\n" : "", f->help);
-		if (!value_equal(v, standard))
+		if (!value_equal(v, default_value))
 			buf_printf(&b, "# default: %s\n", f->def);
-		print_value(&b, f, v);
+		format_value(&b, f, v);
 	}
 	return buf_take(&b);
 }

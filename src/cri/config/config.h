@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/config/config.h - what hawser-cri is told: a file, and flags of the same names
+ * cri/config/config.h - the configuration of hawser-cri: a YAML file, and flags of the same names
  *
- * What:  read, check, print and compare configurations. One table, config_fields,
- *        says what there is; the flags, the help and the printed file come from it.
- * Rules: a configuration that was loaded is complete, checked and never changes.
- *        It is shared between threads by references.
+ * What:  load, check, merge and print configurations. The table config_fields defines
+ *        the keys; the flags, the help and the printed file are generated from it.
+ * Rules: a loaded configuration is complete, checked and never changes. Threads share
+ *        it by reference counting.
  *        An error names the file and the line, or the flag.
  */
 #ifndef CRI_CONFIG_CONFIG_H
@@ -25,8 +25,8 @@
 #define CONFIG_FILE "/etc/hawser/hawser.yaml"
 
 struct config {
-	unsigned int users;
-	char *file; /* that was read; "": there was none */
+	unsigned int refs;
+	char *file; /* that was read; "" if it does not exist */
 	char *listen, *socket_owner;
 	char *root, *state;
 	char *cni_conf_dir, *cni_bin_dir, *cni_cache_dir, *cni_conf_template;
@@ -51,30 +51,34 @@ extern const struct hw_field config_fields[];
 /* Where a configuration comes from. */
 struct config_source {
 	const char *file;
-	bool must_exist;	   /* the file was asked for by name */
-	const struct value *flags; /* an object: keys that win over the file's */
+	bool must_exist;	   /* a missing file is an error */
+	const struct value *flags; /* an object: its keys override those of the file; may be NULL */
 };
 
 int config_load(const struct config_source *source, struct config **ret_config, struct hw_err *e);
-/* @next where it differs in what a running daemon can change, @now in the rest. left() is told each
- * name of the rest that differs. */
+/* For a reload: the values of @next for keys that can change while the daemon runs, those of @now
+ * for the others. Calls ignored() with each of the others that differs. */
 struct config *config_merge(const struct config *now, const struct config *next,
-			    void (*left)(void *ctx, const char *name), void *ctx);
+			    void (*ignored)(void *ctx, const char *name), void *ctx);
 struct config *config_ref(struct config *c);
-void config_unref(struct config *c);
+void config_unref(struct config *c); /* NULL is allowed */
 
-char *config_format(const struct config *c); /* YAML with comments, which reads back to the same */
+/* YAML with every key, its value and a comment; loading it gives the same configuration.
+ * Return: allocated */
+char *config_format(const struct config *c);
 
-/* ---- what the texts mean ---------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------- */
 
-/* An address to listen on: a path, or a number and a port of the loopback interface. */
+/* An address to listen on: a unix socket, or a loopback address and port. */
 struct config_address {
-	const char *path; /* in the text; NULL: ip and port */
+	const char *path; /* points into the parsed text; NULL: ip and port are used */
 	struct hw_ip ip;
 	int port;
 };
 
+/* Parses "unix:PATH" or "ADDRESS:PORT". */
 int config_address(const char *text, struct config_address *ret_address, struct hw_err *e);
+/* Parses "USER", "USER:GROUP" or "", names or numbers. With a group its members may connect too. */
 int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err *e);
 
 AUTO_DEFINE(config_unref, struct config);

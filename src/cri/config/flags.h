@@ -2,9 +2,9 @@
 /*
  * cri/config/flags.h - the command line of hawser-cri
  *
- * What:  a flag for each key of the configuration, from the same table, and a few
- *        that say what to do. A flag of a list may be given several times; all of
- *        them take the place of the file's list.
+ * What:  a flag for each key of the configuration, from the same table, and flags that
+ *        choose an action. The flag of a list may be given several times; the values
+ *        together replace the list of the file.
  */
 #ifndef CRI_CONFIG_FLAGS_H
 #define CRI_CONFIG_FLAGS_H
@@ -13,18 +13,19 @@
 
 #include "cri/config/config.h"
 
-enum flags_do { FLAGS_SERVE, FLAGS_CHECK, FLAGS_PRINT, FLAGS_HELP, FLAGS_VERSION };
+enum flags_action { FLAGS_SERVE, FLAGS_CHECK, FLAGS_PRINT, FLAGS_HELP, FLAGS_VERSION };
 
 struct flags {
-	enum flags_do what;
-	const char *file; /* of the arguments */
+	enum flags_action action;
+	const char *file; /* points into the arguments, or CONFIG_FILE */
 	bool file_given;
-	struct value *values; /* by key */
+	struct value *values; /* an object: key to value */
 };
 
+/* Parses the arguments of main(). *ret_flags is freed with flags_done(). */
 int flags_parse(int argc, char **argv, struct flags *ret_flags, struct hw_err *e);
 void flags_done(struct flags *flags);
-char *flags_help(void);
+char *flags_help(void); /* what --help prints, allocated */
 
 AUTO_VALUE_DEFINE(flags_done, struct flags);
 

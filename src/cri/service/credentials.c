@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/credentials.c - who asks a registry, as requests of CRI and hawser.v1 say it
+ * cri/service/credentials.c - credentials for a registry from requests of CRI and hawser.v1
  */
 #include "cri/service/credentials.h"
 
@@ -8,40 +8,29 @@
 
 #include "base/str.h"
 
-/* "https://index.docker.io/v1/", "registry:5000", "https://registry/v2": the host and port. */
-static char *host_of(const char *address)
-{
-	const char *scheme = strstr(address, "://");
-	const char *host = scheme ? scheme + strlen("://") : address;
-
-	return str_ncopy(host, strcspn(host, "/"));
-}
-
-static bool is_for(const char *address, const struct reference *ref)
+/* @address: "https://index.docker.io/v1/", "registry:5000", "https://registry/v2", or not given */
+static bool is_for_registry(const char *address, const struct reference *ref)
 {
 	autofree char *host = NULL;
+	const char *scheme;
 
 	if (str_empty(address))
 		return true;
-	host = host_of(address);
+	scheme = strstr(address, "://");
+	if (scheme)
+		address = scheme + strlen("://");
+	host = str_ncopy(address, strcspn(address, "/"));
 	return str_equal(host, ref->domain) || str_equal(host, reference_host(ref)) ||
 	       (str_equal(host, "index.docker.io") && str_equal(ref->domain, "docker.io"));
 }
 
-/**
- * credentials_choose() - of all that was given, what counts
- * @given:           by the request
- * @ref:             the image
- * @ret_credentials: to be ended with credentials_done(), on success
- * @e:               the error
- */
 int credentials_choose(const struct credentials_given *given, const struct reference *ref,
 		       struct credentials *ret_credentials, struct hw_err *e)
 {
 	struct credentials c = { 0 };
 	int r = 0;
 
-	if (!is_for(given->server_address, ref)) {
+	if (!is_for_registry(given->server_address, ref)) {
 		*ret_credentials = c;
 		return 0;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/credentials.h - who asks a registry, as requests of CRI and hawser.v1 say it
+ * cri/service/credentials.h - credentials for a registry from requests of CRI and hawser.v1
  *
- * Rules: of several kinds that a request has one is used: name and password, then
- *        an identity token, then both in one text (auth), then a registry's token.
- *        What is for another host is as if it were not there.
+ * Rules: a request may have several kinds of credentials. The first of these is used:
+ *        username and password, identity token, auth, registry token.
+ *        Credentials for another registry are ignored.
  */
 #ifndef CRI_SERVICE_CREDENTIALS_H
 #define CRI_SERVICE_CREDENTIALS_H
@@ -13,14 +13,16 @@
 #include "image/credentials.h"
 #include "image/reference.h"
 
-/* As the requests have it; "" or NULL: not given. */
+/* The fields of a request; "" or NULL if not given. */
 struct credentials_given {
 	const char *username, *password;
 	const char *auth;	    /* base64 of username:password */
-	const char *server_address; /* whom they are for; not given: whomever is asked */
+	const char *server_address; /* the registry; not given: any */
 	const char *identity_token, *registry_token;
 };
 
+/* @ref is the image to pull. *ret_credentials is empty if none apply; the caller frees it with
+ * credentials_done(). Return: 0, or -EINVAL if auth is malformed */
 int credentials_choose(const struct credentials_given *given, const struct reference *ref,
 		       struct credentials *ret_credentials, struct hw_err *e);
 

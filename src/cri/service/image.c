@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/image.c - runtime.v1.ImageService: images of the store as CRI's messages
+ * cri/service/image.c - runtime.v1.ImageService
  *
- * How:   lists are made from the store's snapshot: messages that point into it, so
- *        that a thousand images cost a few arrays and no copies of texts.
- * Rules: an image that is not there is no error for ImageStatus and RemoveImage.
+ * How:   lists are built from the store's snapshot. The messages point into it, so that
+ *        a thousand images cost a few arrays and no copied strings.
+ * Rules: ImageStatus and RemoveImage succeed if the image does not exist.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,15 +15,14 @@
 #include "base/json/value.h"
 #include "base/str.h"
 #include "cri/daemon.h"
-#include "cri/service/pull.h"
-#include "cri/service/service.h"
+#include "cri/service/services.h"
 #include "rpc/grpc/status.h"
 
-#define STREAM_PIECE 200 /* images of one message */
+#define IMAGES_PER_MESSAGE 200 /* of StreamImages */
 
 /* ---- images as messages ------------------------------------------------------------- */
 
-/* An image, with what its pointers point to. */
+/* An image message and the message it points to. */
 struct image_message {
 	Runtime__V1__Image image;
 	Runtime__V1__Int64Value uid;
@@ -48,7 +47,7 @@ static void set_image(struct image_message *m, const struct store_image *image)
 	}
 }
 
-/* Messages for some images of a snapshot, which stays as long as they do. */
+/* Messages for some images of a snapshot, which must be kept until they are sent. */
 struct image_list {
 	struct image_message *messages;
 	Runtime__V1__Image **pointers;
@@ -63,7 +62,7 @@ static void image_list_done(struct image_list *list)
 
 AUTO_VALUE_DEFINE(image_list_done, struct image_list);
 
-static void fill_list(const struct store_image *const *images, size_t n, struct image_list *ret)
+static void make_list(const struct store_image *const *images, size_t n, struct image_list *ret)
 {
 	ret->n = n;
 	ret->messages = mem_new((n + 1) * sizeof(*ret->messages));
@@ -74,26 +73,27 @@ static void fill_list(const struct store_image *const *images, size_t n, struct 
 	}
 }
 
-static const char *name_of(const Runtime__V1__ImageSpec *spec)
+static const char *image_name(const Runtime__V1__ImageSpec *spec)
 {
 	return spec ? spec->image : "";
 }
 
-static int check_name(const Runtime__V1__ImageSpec *spec, struct hw_err *e)
+static int check_image_name(const Runtime__V1__ImageSpec *spec, struct hw_err *e)
 {
-	if (*name_of(spec))
+	if (*image_name(spec))
 		return 0;
-	return status_set(e, STATUS_INVALID_ARGUMENT, "the request names no image");
+	return status_set(e, STATUS_INVALID_ARGUMENT, "missing image name");
 }
 
 /* ---- lists -------------------------------------------------------------------------- */
 
-/* All, or the one that the filter names. */
-static int choose(const struct store_snapshot *snap, const Runtime__V1__ImageFilter *filter,
-		  const struct store_image **one, const struct store_image *const **ret_images,
-		  size_t *ret_n, struct hw_err *e)
+/* All images, or the one that the filter names, for which @one is the storage. */
+static int apply_filter(const struct store_snapshot *snap, const Runtime__V1__ImageFilter *filter,
+			const struct store_image **one,
+			const struct store_image *const **ret_images, size_t *ret_n,
+			struct hw_err *e)
 {
-	const char *name = filter ? name_of(filter->image) : "";
+	const char *name = filter ? image_name(filter->image) : "";
 	int r;
 
 	*ret_images = snap->images;
@@ -106,51 +106,53 @@ static int choose(const struct store_snapshot *snap, const Runtime__V1__ImageFil
 	return r < 0 ? r : 0;
 }
 
-static int serve_list(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
-		      struct hw_err *e)
+static int serve_list_images(struct daemon *d, struct rpc_call *call,
+			     const ProtobufCMessage *request, struct hw_err *e)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
-	Runtime__V1__ListImagesResponse answer = RUNTIME__V1__LIST_IMAGES_RESPONSE__INIT;
+	Runtime__V1__ListImagesResponse response = RUNTIME__V1__LIST_IMAGES_RESPONSE__INIT;
 	AUTO(image_list_done) struct image_list list = { 0 };
 	const struct store_image *const *images, *one = NULL;
 	size_t n;
-	int r = choose(snap, ((const Runtime__V1__ListImagesRequest *)request)->filter, &one,
-		       &images, &n, e);
+	int r = apply_filter(snap, ((const Runtime__V1__ListImagesRequest *)request)->filter, &one,
+			     &images, &n, e);
 
 	if (r < 0)
 		return r;
-	fill_list(images, n, &list);
-	answer.n_images = list.n;
-	answer.images = list.pointers;
-	return api_send(call, &answer.base, e);
+	make_list(images, n, &list);
+	response.n_images = list.n;
+	response.images = list.pointers;
+	return api_send(call, &response.base, e);
 }
 
-static int serve_stream(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
-			struct hw_err *e)
+static int serve_stream_images(struct daemon *d, struct rpc_call *call,
+			       const ProtobufCMessage *request, struct hw_err *e)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
 	const struct store_image *const *images, *one = NULL;
 	size_t n;
-	int r = choose(snap, ((const Runtime__V1__StreamImagesRequest *)request)->filter, &one,
-		       &images, &n, e);
+	int r = apply_filter(snap, ((const Runtime__V1__StreamImagesRequest *)request)->filter,
+			     &one, &images, &n, e);
 
-	for (size_t i = 0; r == 0 && i < n; i += STREAM_PIECE) {
-		Runtime__V1__StreamImagesResponse answer =
+	for (size_t i = 0; r == 0 && i < n; i += IMAGES_PER_MESSAGE) {
+		Runtime__V1__StreamImagesResponse response =
 			RUNTIME__V1__STREAM_IMAGES_RESPONSE__INIT;
 		AUTO(image_list_done) struct image_list list = { 0 };
 
-		fill_list(images + i, n - i < STREAM_PIECE ? n - i : STREAM_PIECE, &list);
-		answer.n_images = list.n;
-		answer.images = list.pointers;
-		r = api_send(call, &answer.base, e);
+		make_list(images + i, n - i < IMAGES_PER_MESSAGE ? n - i : IMAGES_PER_MESSAGE,
+			  &list);
+		response.n_images = list.n;
+		response.images = list.pointers;
+		r = api_send(call, &response.base, e);
 	}
 	return r;
 }
 
 /* ---- one image ---------------------------------------------------------------------- */
 
-/* {"chainID": ..., "imageSpec": the configuration}: crictl shows it, and containerd has it so. */
-static int make_info(struct daemon *d, const char *id, char **ret_json, struct hw_err *e)
+/* As containerd: {"chainID": ..., "imageSpec": the configuration}, which crictl prints.
+ * Return: 1, *ret_json is allocated; 0 if the image was removed meanwhile */
+static int format_info(struct daemon *d, const char *id, char **ret_json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *object = value_new_object(), *config = NULL;
 	autofree struct store_layer *layers = NULL;
@@ -170,13 +172,13 @@ static int make_info(struct daemon *d, const char *id, char **ret_json, struct h
 	return 1;
 }
 
-static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
-			struct hw_err *e)
+static int serve_image_status(struct daemon *d, struct rpc_call *call,
+			      const ProtobufCMessage *message, struct hw_err *e)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
 	const Runtime__V1__ImageStatusRequest *request =
 		(const Runtime__V1__ImageStatusRequest *)message;
-	Runtime__V1__ImageStatusResponse answer = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INIT;
+	Runtime__V1__ImageStatusResponse response = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INIT;
 	Runtime__V1__ImageStatusResponse__InfoEntry entry =
 		RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
 	Runtime__V1__ImageStatusResponse__InfoEntry *entries[] = { &entry };
@@ -184,45 +186,45 @@ static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufC
 	struct image_message found;
 	autofree char *info = NULL;
 	char key[] = "info";
-	int r = check_name(request->image, e);
+	int r = check_image_name(request->image, e);
 
 	if (r == 0)
-		r = store_snapshot_find(snap, name_of(request->image), &image, e);
+		r = store_snapshot_find(snap, image_name(request->image), &image, e);
 	if (image) {
 		set_image(&found, image);
-		answer.image = &found.image;
-		r = request->verbose ? make_info(d, image->id, &info, e) : 0;
+		response.image = &found.image;
+		r = request->verbose ? format_info(d, image->id, &info, e) : 0;
 	}
 	if (r < 0)
 		return r;
 	if (info) {
 		entry.key = key;
 		entry.value = info;
-		answer.n_info = 1;
-		answer.info = entries;
+		response.n_info = 1;
+		response.info = entries;
 	}
-	return api_send(call, &answer.base, e);
+	return api_send(call, &response.base, e);
 }
 
-static int serve_remove(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
-			struct hw_err *e)
+static int serve_remove_image(struct daemon *d, struct rpc_call *call,
+			      const ProtobufCMessage *message, struct hw_err *e)
 {
 	const Runtime__V1__ImageSpec *spec =
 		((const Runtime__V1__RemoveImageRequest *)message)->image;
-	Runtime__V1__RemoveImageResponse answer = RUNTIME__V1__REMOVE_IMAGE_RESPONSE__INIT;
-	int r = check_name(spec, e);
+	Runtime__V1__RemoveImageResponse response = RUNTIME__V1__REMOVE_IMAGE_RESPONSE__INIT;
+	int r = check_image_name(spec, e);
 
 	if (r == 0)
-		r = store_image_remove(d->store, name_of(spec), e);
-	return r < 0 ? r : api_send(call, &answer.base, e);
+		r = store_image_remove(d->store, image_name(spec), e);
+	return r < 0 ? r : api_send(call, &response.base, e);
 }
 
-/* ---- the file system ---------------------------------------------------------------- */
+/* ---- file system -------------------------------------------------------------------- */
 
-static int serve_fs_info(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
-			 struct hw_err *e)
+static int serve_image_fs_info(struct daemon *d, struct rpc_call *call,
+			       const ProtobufCMessage *request, struct hw_err *e)
 {
-	Runtime__V1__ImageFsInfoResponse answer = RUNTIME__V1__IMAGE_FS_INFO_RESPONSE__INIT;
+	Runtime__V1__ImageFsInfoResponse response = RUNTIME__V1__IMAGE_FS_INFO_RESPONSE__INIT;
 	Runtime__V1__FilesystemIdentifier id = RUNTIME__V1__FILESYSTEM_IDENTIFIER__INIT;
 	Runtime__V1__FilesystemUsage usage = RUNTIME__V1__FILESYSTEM_USAGE__INIT;
 	Runtime__V1__UInt64Value bytes = RUNTIME__V1__UINT64_VALUE__INIT;
@@ -241,17 +243,17 @@ static int serve_fs_info(struct daemon *d, struct rpc_call *call, const Protobuf
 	usage.fs_id = &id;
 	usage.used_bytes = &bytes;
 	usage.inodes_used = &inodes;
-	answer.n_image_filesystems = answer.n_container_filesystems = 1;
-	answer.image_filesystems = answer.container_filesystems = list;
-	return api_send(call, &answer.base, e);
+	response.n_image_filesystems = response.n_container_filesystems = 1;
+	response.image_filesystems = response.container_filesystems = list;
+	return api_send(call, &response.base, e);
 }
 
 const struct service_method image_methods[] = {
-	{ "ListImages", serve_list, 0 },
-	{ "StreamImages", serve_stream, RPC_LONG | RPC_STREAM_OUT },
-	{ "ImageStatus", serve_status, 0 },
-	{ "PullImage", pull_serve_cri, RPC_LONG },
-	{ "RemoveImage", serve_remove, RPC_LONG },
-	{ "ImageFsInfo", serve_fs_info, RPC_INSTANT },
+	{ "ListImages", serve_list_images, 0 },
+	{ "StreamImages", serve_stream_images, RPC_LONG | RPC_STREAM_OUT },
+	{ "ImageStatus", serve_image_status, 0 },
+	{ "PullImage", serve_pull_image, RPC_LONG },
+	{ "RemoveImage", serve_remove_image, RPC_LONG },
+	{ "ImageFsInfo", serve_image_fs_info, RPC_INSTANT },
 	{ 0 },
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/pull.c - pulls, asked for over CRI or hawser.v1
+ * cri/service/pull.c - runtime.v1.ImageService/PullImage and hawser.v1.Images/Pull
  *
- * What:  PullImage, which says nothing until the image is there, and hawser.v1's
- *        Pull, which tells how far each layer is.
- * Rules: who hangs up, or is past his deadline, no longer wants the image.
+ * What:  PullImage responds when the image is in the store; Pull also streams the
+ *        progress of each layer.
+ * Rules: a call that is cancelled or past its deadline no longer takes part in the pull.
  */
-#include "cri/service/pull.h"
+#include "cri/service/services.h"
 
 #include <errno.h>
 #include <string.h>
@@ -16,17 +16,14 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cri/helper-program.h"
+#include "cri/daemon.h"
+#include "cri/executables.h"
 #include "cri/service/credentials.h"
-#include "cri/service/load.h"
-#include "cri/service/save.h"
-#include "cri/service/verify.h"
-#include "image/pull/pull.h"
 #include "rpc/grpc/status.h"
 
-/* ---- how pulls are done ------------------------------------------------------------- */
+/* ---- configuration ------------------------------------------------------------------ */
 
-struct pull_options pull_options(const struct config *c, const char *program)
+struct pull_options pull_options_from_config(const struct config *c, const char *program)
 {
 	return (struct pull_options){
 		.program = program,
@@ -41,88 +38,90 @@ struct pull_options pull_options(const struct config *c, const char *program)
 	};
 }
 
-struct puller *pull_start(struct store *store, const struct config *c)
+struct puller *puller_new_from_config(struct store *store, const struct config *c)
 {
-	autofree char *program = helper_find("hawser-fetch");
-	struct pull_options options = pull_options(c, program);
+	autofree char *program = executable_helper("hawser-fetch");
+	struct pull_options options = pull_options_from_config(c, program);
 
 	return puller_new(store, &options);
 }
 
-void pull_configure(struct puller *p, const struct config *c)
+void puller_set_config(struct puller *p, const struct config *c)
 {
-	autofree char *program = helper_find("hawser-fetch");
-	struct pull_options options = pull_options(c, program);
+	autofree char *program = executable_helper("hawser-fetch");
+	struct pull_options options = pull_options_from_config(c, program);
 
 	puller_set(p, &options);
 }
 
-/* ---- a pull ------------------------------------------------------------------------- */
+/* ---- PullImage ---------------------------------------------------------------------- */
 
 static int run_pull(struct daemon *d, struct rpc_call *call, const struct credentials_given *given,
 		    struct pull_request *request, struct pull_result *ret, struct hw_err *e)
 {
-	AUTO(credentials_done) struct credentials who = { 0 };
+	AUTO(credentials_done) struct credentials credentials = { 0 };
 	AUTO(reference_done) struct reference ref = { 0 };
 	int r = reference_parse(request->reference, &ref, e);
 
 	if (r == 0)
-		r = credentials_choose(given, &ref, &who, e);
+		r = credentials_choose(given, &ref, &credentials, e);
 	if (r < 0)
 		return err_ctx(e, "pull image \"%.256s\"", request->reference);
-	request->username = who.username;
-	request->password = who.password;
-	request->identity_token = who.identity_token;
-	request->registry_token = who.registry_token;
+	request->username = credentials.username;
+	request->password = credentials.password;
+	request->identity_token = credentials.identity_token;
+	request->registry_token = credentials.registry_token;
 	request->deadline = rpc_deadline(call);
-	request->cancel_fd = rpc_over_fd(call);
+	request->cancel_fd = rpc_cancel_fd(call);
 	r = pull(d->puller, request, ret, e);
 	if (r == 0)
 		log_event(LOG_INFO, "pulled", "image", request->reference, "id", ret->id, NULL);
 	return r;
 }
 
-int pull_serve_cri(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
-		   struct hw_err *e)
+int serve_pull_image(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+		     struct hw_err *e)
 {
-	const Runtime__V1__PullImageRequest *asked = (const Runtime__V1__PullImageRequest *)message;
-	Runtime__V1__PullImageResponse answer = RUNTIME__V1__PULL_IMAGE_RESPONSE__INIT;
-	struct pull_request request = { .reference = asked->image ? asked->image->image : "" };
+	const Runtime__V1__PullImageRequest *received =
+		(const Runtime__V1__PullImageRequest *)message;
+	Runtime__V1__PullImageResponse response = RUNTIME__V1__PULL_IMAGE_RESPONSE__INIT;
+	struct pull_request request = { .reference =
+						received->image ? received->image->image : "" };
 	struct credentials_given given = { 0 };
 	struct pull_result result;
 	int r;
 
 	if (!*request.reference)
-		return status_set(e, STATUS_INVALID_ARGUMENT, "the request names no image");
-	if (asked->auth)
+		return status_set(e, STATUS_INVALID_ARGUMENT, "missing image name");
+	if (received->auth)
 		given = (struct credentials_given){
-			.username = asked->auth->username,
-			.password = asked->auth->password,
-			.auth = asked->auth->auth,
-			.server_address = asked->auth->server_address,
-			.identity_token = asked->auth->identity_token,
-			.registry_token = asked->auth->registry_token,
+			.username = received->auth->username,
+			.password = received->auth->password,
+			.auth = received->auth->auth,
+			.server_address = received->auth->server_address,
+			.identity_token = received->auth->identity_token,
+			.registry_token = received->auth->registry_token,
 		};
 	r = run_pull(d, call, &given, &request, &result, e);
-	answer.image_ref = result.id;
-	return r < 0 ? r : api_send(call, &answer.base, e);
+	response.image_ref = result.id;
+	return r < 0 ? r : api_send(call, &response.base, e);
 }
 
-/* ---- with progress ------------------------------------------------------------------ */
+/* ---- progress ----------------------------------------------------------------------- */
 
-struct progress {
+struct pull_progress {
 	struct rpc_call *call;
-	struct pull_layer *told; /* what the client knows */
+	struct pull_layer *sent; /* layers as last sent to the client */
 	size_t n;
 };
 
-static bool is_news(const struct progress *p, size_t i, const struct pull_layer *layer)
+static bool has_changed(const struct pull_progress *p, size_t i, const struct pull_layer *layer)
 {
-	return i >= p->n || p->told[i].state != layer->state || p->told[i].bytes != layer->bytes ||
-	       p->told[i].size != layer->size;
+	return i >= p->n || p->sent[i].state != layer->state || p->sent[i].bytes != layer->bytes ||
+	       p->sent[i].size != layer->size;
 }
 
-static void set_layer(Hawser__V1__LayerProgress *m, const struct pull_layer *layer)
+static void set_layer_progress(Hawser__V1__LayerProgress *m, const struct pull_layer *layer)
 {
 	static const Hawser__V1__LayerProgress__State states[] = {
 		[PULL_WAITING] = HAWSER__V1__LAYER_PROGRESS__STATE__WAITING,
@@ -139,28 +138,28 @@ static void set_layer(Hawser__V1__LayerProgress *m, const struct pull_layer *lay
 	m->total_bytes = (uint64_t)layer->size;
 }
 
-/* A client that does not read is found out by the call's own end. */
-static void tell(void *ctx, const struct pull_layer *layers, size_t n)
+/* Sends the layers that have changed. Errors are ignored: the pull is cancelled with the call. */
+static void send_progress(void *ctx, const struct pull_layer *layers, size_t n)
 {
-	struct progress *p = ctx;
+	struct pull_progress *p = ctx;
 	autofree Hawser__V1__LayerProgress *messages = mem_new((n + 1) * sizeof(*messages));
 	autofree Hawser__V1__LayerProgress **list =
 		mem_new((n + 1) * sizeof(Hawser__V1__LayerProgress *));
-	Hawser__V1__PullProgress answer = HAWSER__V1__PULL_PROGRESS__INIT;
+	Hawser__V1__PullProgress response = HAWSER__V1__PULL_PROGRESS__INIT;
 	struct hw_err e;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!is_news(p, i, &layers[i]))
+		if (!has_changed(p, i, &layers[i]))
 			continue;
-		set_layer(&messages[i], &layers[i]);
-		list[answer.n_layers++] = &messages[i];
+		set_layer_progress(&messages[i], &layers[i]);
+		list[response.n_layers++] = &messages[i];
 	}
-	answer.layers = list;
-	if (answer.n_layers > 0)
-		api_send(p->call, &answer.base, &e);
-	p->told = mem_resize(p->told, n + 1, sizeof(*p->told));
+	response.layers = list;
+	if (response.n_layers > 0)
+		api_send(p->call, &response.base, &e);
+	p->sent = mem_resize(p->sent, n + 1, sizeof(*p->sent));
 	if (n > 0)
-		memcpy(p->told, layers, n * sizeof(*layers));
+		memcpy(p->sent, layers, n * sizeof(*layers));
 	p->n = n;
 }
 
@@ -179,10 +178,10 @@ static int parse_platform(const char *text, struct platform *ret, struct hw_err 
 	return 0;
 }
 
-static int send_end(struct rpc_call *call, const char *reference, struct pull_result *result,
-		    struct hw_err *e)
+static int send_result(struct rpc_call *call, const char *reference, struct pull_result *result,
+		       struct hw_err *e)
 {
-	Hawser__V1__PullProgress answer = HAWSER__V1__PULL_PROGRESS__INIT;
+	Hawser__V1__PullProgress response = HAWSER__V1__PULL_PROGRESS__INIT;
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL, *with_digest = NULL;
 
@@ -190,45 +189,37 @@ static int send_end(struct rpc_call *call, const char *reference, struct pull_re
 		return e->code;
 	name = reference_name(&ref);
 	with_digest = str_printf("%s@%s", name, result->digest);
-	answer.image_id = result->id;
-	answer.image_ref = with_digest;
-	return api_send(call, &answer.base, e);
+	response.image_id = result->id;
+	response.image_ref = with_digest;
+	return api_send(call, &response.base, e);
 }
 
-static int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
-		      struct hw_err *e)
+int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+	       struct hw_err *e)
 {
-	const Hawser__V1__PullRequest *asked = (const Hawser__V1__PullRequest *)message;
+	const Hawser__V1__PullRequest *received = (const Hawser__V1__PullRequest *)message;
 	AUTO(platform_done) struct platform platform = { 0 };
-	struct progress progress = { .call = call };
+	struct pull_progress progress = { .call = call };
 	struct pull_request request = {
-		.reference = asked->image,
-		.progress = tell,
+		.reference = received->image,
+		.progress = send_progress,
 		.ctx = &progress,
 	};
 	struct credentials_given given = { 0 };
 	struct pull_result result;
-	int r = *asked->platform ? parse_platform(asked->platform, &platform, e) : 0;
+	int r = *received->platform ? parse_platform(received->platform, &platform, e) : 0;
 
-	if (*asked->platform)
+	if (*received->platform)
 		request.platform = &platform;
-	if (asked->credentials)
+	if (received->credentials)
 		given = (struct credentials_given){
-			.username = asked->credentials->username,
-			.password = asked->credentials->password,
-			.identity_token = asked->credentials->identity_token,
-			.registry_token = asked->credentials->registry_token,
+			.username = received->credentials->username,
+			.password = received->credentials->password,
+			.identity_token = received->credentials->identity_token,
+			.registry_token = received->credentials->registry_token,
 		};
 	if (r == 0)
 		r = run_pull(d, call, &given, &request, &result, e);
-	free(progress.told);
-	return r < 0 ? r : send_end(call, request.reference, &result, e);
+	free(progress.sent);
+	return r < 0 ? r : send_result(call, request.reference, &result, e);
 }
-
-const struct service_method hawser_image_methods[] = {
-	{ "Load", load_serve, RPC_LONG | RPC_STREAM_IN },
-	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
-	{ "Save", save_serve, RPC_LONG | RPC_STREAM_OUT },
-	{ "Verify", verify_serve, RPC_LONG | RPC_STREAM_OUT },
-	{ 0 },
-};

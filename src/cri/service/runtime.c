@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/runtime.c - runtime.v1.RuntimeService: what the runtime is
+ * cri/service/runtime.c - runtime.v1.RuntimeService
  *
- * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. The calls about
- *        pods and containers are not offered yet.
- * Rules: all but the last are answered on the loop, from what is known.
+ * What:  Version, Status, RuntimeConfig and UpdateRuntimeConfig. The methods for pods
+ *        and containers are not implemented yet.
  */
 #include <unistd.h>
 
@@ -12,14 +11,14 @@
 #include "api/cri-v1.pb-c.h"
 #include "base/str.h"
 #include "cri/daemon.h"
+#include "cri/executables.h"
 #include "cri/pod-cidr.h"
-#include "cri/runtime-programs.h"
-#include "cri/service/service.h"
+#include "cri/service/services.h"
 
-#define KUBELET_API "0.1.0" /* what every runtime says here */
+#define KUBELET_API "0.1.0" /* all runtimes return this version */
 
 /* protobuf-c's strings are not const, but it does not write to them. */
-static char *text(const char *s)
+static char *no_const(const char *s)
 {
 	return (char *)s;
 }
@@ -27,21 +26,21 @@ static char *text(const char *s)
 static int serve_version(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
 			 struct hw_err *e)
 {
-	Runtime__V1__VersionResponse answer = RUNTIME__V1__VERSION_RESPONSE__INIT;
+	Runtime__V1__VersionResponse response = RUNTIME__V1__VERSION_RESPONSE__INIT;
 
 	(void)d;
 	(void)request;
-	answer.version = text(KUBELET_API);
-	answer.runtime_name = text("hawser");
-	answer.runtime_version = text(HAWSER_VERSION);
-	answer.runtime_api_version = text("v1");
-	return api_send(call, &answer.base, e);
+	response.version = no_const(KUBELET_API);
+	response.runtime_name = no_const("hawser");
+	response.runtime_version = no_const(HAWSER_VERSION);
+	response.runtime_api_version = no_const("v1");
+	return api_send(call, &response.base, e);
 }
 
 /* ---- Status ------------------------------------------------------------------------- */
 
-/* Which keys critest and people look for. */
-static char *config_info(const struct config *c)
+/* stateDir and rootDir are for critest. */
+static char *format_config_info(const struct config *c)
 {
 	AUTO(value_free) struct value *object = value_new_object();
 	autofree char *keys = hw_field_encode(config_fields, c, 0);
@@ -53,7 +52,7 @@ static char *config_info(const struct config *c)
 	return value_format(object, 0);
 }
 
-static char *network_info(const struct network_view *view)
+static char *format_network_info(const struct network_view *view)
 {
 	AUTO(value_free) struct value *object = value_new_object();
 
@@ -64,38 +63,40 @@ static char *network_info(const struct network_view *view)
 	return value_format(object, 0);
 }
 
-static void set_pair(Runtime__V1__StatusResponse__InfoEntry *entry, const char *key, char *value)
+static void set_info_entry(Runtime__V1__StatusResponse__InfoEntry *entry, const char *key,
+			   char *value)
 {
 	runtime__v1__status_response__info_entry__init(entry);
-	entry->key = text(key);
+	entry->key = no_const(key);
 	entry->value = value;
 }
 
-/* @why: NULL: it is ready */
+/* @message: why the condition is false; NULL if it is true */
 static void set_condition(Runtime__V1__RuntimeCondition *condition, const char *type,
-			  const char *reason, char *why)
+			  const char *reason, char *message)
 {
 	runtime__v1__runtime_condition__init(condition);
-	condition->type = text(type);
-	condition->status = !why;
-	if (!why)
+	condition->type = no_const(type);
+	condition->status = !message;
+	if (!message)
 		return;
-	condition->reason = text(reason);
-	condition->message = why;
+	condition->reason = no_const(reason);
+	condition->message = message;
 }
 
-/* The one handler that there is by default; it promises nothing. */
-static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse answer,
+/* Reports the default runtime handler, without optional features. */
+static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse response,
 		       const struct network_view *view, struct hw_err *e)
 {
-	Runtime__V1__RuntimeHandlerFeatures none = RUNTIME__V1__RUNTIME_HANDLER_FEATURES__INIT;
+	Runtime__V1__RuntimeHandlerFeatures handler_features =
+		RUNTIME__V1__RUNTIME_HANDLER_FEATURES__INIT;
 	Runtime__V1__RuntimeHandler handler = RUNTIME__V1__RUNTIME_HANDLER__INIT;
 	Runtime__V1__RuntimeFeatures features = RUNTIME__V1__RUNTIME_FEATURES__INIT;
 	Runtime__V1__RuntimeStatus status = RUNTIME__V1__RUNTIME_STATUS__INIT;
 	Runtime__V1__RuntimeCondition conditions[2];
 	Runtime__V1__RuntimeCondition *condition_list[] = { &conditions[0], &conditions[1] };
 	Runtime__V1__RuntimeHandler *handler_list[] = { &handler };
-	autofree char *missing = programs_missing(), *network = NULL;
+	autofree char *missing = executables_missing(), *network = NULL;
 
 	if (!view->ready)
 		network = str_printf("Network plugin returns error: %s", view->message);
@@ -103,12 +104,12 @@ static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse answer
 	set_condition(&conditions[1], "NetworkReady", "NetworkPluginNotReady", network);
 	status.n_conditions = ARRAY_SIZE(condition_list);
 	status.conditions = condition_list;
-	handler.features = &none;
-	answer.status = &status;
-	answer.n_runtime_handlers = ARRAY_SIZE(handler_list);
-	answer.runtime_handlers = handler_list;
-	answer.features = &features;
-	return api_send(call, &answer.base, e);
+	handler.features = &handler_features;
+	response.status = &status;
+	response.n_runtime_handlers = ARRAY_SIZE(handler_list);
+	response.runtime_handlers = handler_list;
+	response.features = &features;
+	return api_send(call, &response.base, e);
 }
 
 static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
@@ -116,20 +117,20 @@ static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufC
 {
 	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
 	AUTO(config_unref) struct config *c = daemon_config(d);
-	Runtime__V1__StatusResponse answer = RUNTIME__V1__STATUS_RESPONSE__INIT;
-	Runtime__V1__StatusResponse__InfoEntry pairs[2];
-	Runtime__V1__StatusResponse__InfoEntry *list[] = { &pairs[0], &pairs[1] };
+	Runtime__V1__StatusResponse response = RUNTIME__V1__STATUS_RESPONSE__INIT;
+	Runtime__V1__StatusResponse__InfoEntry entries[2];
+	Runtime__V1__StatusResponse__InfoEntry *list[] = { &entries[0], &entries[1] };
 	autofree char *config = NULL, *network = NULL;
 
 	if (((const Runtime__V1__StatusRequest *)request)->verbose) {
-		config = config_info(c);
-		network = network_info(view);
-		set_pair(&pairs[0], "config", config);
-		set_pair(&pairs[1], "network", network);
-		answer.n_info = ARRAY_SIZE(list);
-		answer.info = list;
+		config = format_config_info(c);
+		network = format_network_info(view);
+		set_info_entry(&entries[0], "config", config);
+		set_info_entry(&entries[1], "network", network);
+		response.n_info = ARRAY_SIZE(list);
+		response.info = list;
 	}
-	return send_status(call, answer, view, e);
+	return send_status(call, response, view, e);
 }
 
 /* ---- configuration ------------------------------------------------------------------ */
@@ -145,18 +146,18 @@ static int serve_runtime_config(struct daemon *d, struct rpc_call *call,
 				const ProtobufCMessage *request, struct hw_err *e)
 {
 	AUTO(config_unref) struct config *c = daemon_config(d);
-	Runtime__V1__RuntimeConfigResponse answer = RUNTIME__V1__RUNTIME_CONFIG_RESPONSE__INIT;
+	Runtime__V1__RuntimeConfigResponse response = RUNTIME__V1__RUNTIME_CONFIG_RESPONSE__INIT;
 	Runtime__V1__LinuxRuntimeConfiguration linux_config =
 		RUNTIME__V1__LINUX_RUNTIME_CONFIGURATION__INIT;
 
 	(void)request;
 	linux_config.cgroup_driver = uses_systemd(c) ? RUNTIME__V1__CGROUP_DRIVER__SYSTEMD
 						     : RUNTIME__V1__CGROUP_DRIVER__CGROUPFS;
-	answer.linux = &linux_config;
-	return api_send(call, &answer.base, e);
+	response.linux = &linux_config;
+	return api_send(call, &response.base, e);
 }
 
-static int set_cidr(struct daemon *d, const char *cidr, struct hw_err *e)
+static int set_pod_cidr(struct daemon *d, const char *cidr, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
 	AUTO(config_unref) struct config *c = daemon_config(d);
@@ -172,23 +173,23 @@ static int set_cidr(struct daemon *d, const char *cidr, struct hw_err *e)
 	return r;
 }
 
-static int serve_update(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
-			struct hw_err *e)
+static int serve_update_runtime_config(struct daemon *d, struct rpc_call *call,
+				       const ProtobufCMessage *request, struct hw_err *e)
 {
-	Runtime__V1__UpdateRuntimeConfigResponse answer =
+	Runtime__V1__UpdateRuntimeConfigResponse response =
 		RUNTIME__V1__UPDATE_RUNTIME_CONFIG_RESPONSE__INIT;
 	const Runtime__V1__RuntimeConfig *config =
 		((const Runtime__V1__UpdateRuntimeConfigRequest *)request)->runtime_config;
 	const char *cidr = config && config->network_config ? config->network_config->pod_cidr : "";
-	int r = *cidr ? set_cidr(d, cidr, e) : 0;
+	int r = *cidr ? set_pod_cidr(d, cidr, e) : 0;
 
-	return r < 0 ? r : api_send(call, &answer.base, e);
+	return r < 0 ? r : api_send(call, &response.base, e);
 }
 
 const struct service_method runtime_methods[] = {
 	{ "Version", serve_version, RPC_INSTANT },
 	{ "Status", serve_status, RPC_INSTANT },
 	{ "RuntimeConfig", serve_runtime_config, RPC_INSTANT },
-	{ "UpdateRuntimeConfig", serve_update, 0 },
+	{ "UpdateRuntimeConfig", serve_update_runtime_config, 0 },
 	{ 0 },
 };

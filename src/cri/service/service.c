@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/service.c - a service of proto/, with functions for the calls that we offer
+ * cri/service/service.c - a gRPC service from its protobuf descriptor and a table of methods
  */
 #include "cri/service/service.h"
 
@@ -16,28 +16,28 @@
 struct service {
 	struct daemon *daemon;
 	const ProtobufCServiceDescriptor *descriptor;
-	struct rpc_method *methods;	       /* as in the descriptor, then { 0 } */
-	const struct service_method **offered; /* beside them; NULL: it is not */
+	struct rpc_method *methods;		   /* in the descriptor's order, then { 0 } */
+	const struct service_method **implemented; /* in the same order; NULL if not implemented */
 };
 
-static int run(struct service *s, size_t i, struct rpc_call *call, struct hw_err *e)
+static int serve_method(struct service *s, size_t i, struct rpc_call *call, struct hw_err *e)
 {
-	const struct service_method *offered = s->offered[i];
+	const struct service_method *method = s->implemented[i];
 	AUTO(message_free) ProtobufCMessage *request = NULL;
 	int r;
 
-	if (!offered)
-		return status_set(e, STATUS_UNIMPLEMENTED, "%s is not offered by hawser-cri %s",
+	if (!method)
+		return status_set(e, STATUS_UNIMPLEMENTED, "%s is not implemented by hawser-cri %s",
 				  s->descriptor->methods[i].name, HAWSER_VERSION);
-	if (!(offered->flags & RPC_STREAM_IN)) {
+	if (!(method->flags & RPC_STREAM_IN)) {
 		r = api_receive(call, s->descriptor->methods[i].input, &request, e);
 		if (r < 0)
 			return r;
 	}
-	return offered->serve(s->daemon, call, request, e);
+	return method->serve(s->daemon, call, request, e);
 }
 
-static int dispatch(struct rpc_call *call, void *ctx, struct hw_err *e)
+static int handle_call(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	struct service *s = ctx;
 	size_t i = (size_t)(rpc_method(call) - s->methods);
@@ -46,17 +46,18 @@ static int dispatch(struct rpc_call *call, void *ctx, struct hw_err *e)
 
 	snprintf(id, sizeof(id), "%" PRIu64, rpc_id(call));
 	log_context("call", id);
-	r = run(s, i, call, e);
+	r = serve_method(s, i, call, e);
 	if (r < 0 && status_of(e) != STATUS_UNIMPLEMENTED)
-		log_event(LOG_INFO, "a call failed", "method", s->descriptor->methods[i].name,
-			  "code", status_name((int)status_of(e)), "error", e->msg, NULL);
+		log_event(LOG_INFO, "call failed", "method", s->descriptor->methods[i].name, "code",
+			  status_name((int)status_of(e)), "error", e->msg, NULL);
 	else
-		log_event(LOG_DEBUG, "served", "method", s->descriptor->methods[i].name, NULL);
+		log_event(LOG_DEBUG, "call served", "method", s->descriptor->methods[i].name, NULL);
 	log_context(NULL, NULL);
 	return r < 0 ? r : 0;
 }
 
-static const struct service_method *find(const struct service_method *methods, const char *name)
+static const struct service_method *find_method(const struct service_method *methods,
+						const char *name)
 {
 	for (; methods->name; methods++)
 		if (str_equal(methods->name, name))
@@ -64,12 +65,6 @@ static const struct service_method *find(const struct service_method *methods, c
 	return NULL;
 }
 
-/**
- * service_new() - the server's table of methods
- * @d:          for the functions
- * @descriptor: generated from proto/
- * @methods:    those that are offered
- */
 struct service *service_new(struct daemon *d, const ProtobufCServiceDescriptor *descriptor,
 			    const struct service_method *methods)
 {
@@ -78,15 +73,15 @@ struct service *service_new(struct daemon *d, const ProtobufCServiceDescriptor *
 
 	*s = (struct service){ .daemon = d, .descriptor = descriptor };
 	s->methods = mem_new((n + 1) * sizeof(*s->methods));
-	s->offered = mem_new(n * sizeof(const struct service_method *));
+	s->implemented = mem_new(n * sizeof(const struct service_method *));
 	for (unsigned i = 0; i < n; i++) {
 		const char *name = descriptor->methods[i].name;
 
-		s->offered[i] = find(methods, name);
+		s->implemented[i] = find_method(methods, name);
 		s->methods[i] = (struct rpc_method){
 			.path = str_printf("/%s/%s", descriptor->name, name),
-			.handle = dispatch,
-			.flags = s->offered[i] ? s->offered[i]->flags : RPC_INSTANT,
+			.handle = handle_call,
+			.flags = s->implemented[i] ? s->implemented[i]->flags : RPC_INSTANT,
 		};
 	}
 	for (; methods->name; methods++)
@@ -101,7 +96,7 @@ void service_free(struct service *s)
 	for (struct rpc_method *m = s->methods; m->path; m++)
 		free((char *)m->path);
 	free(s->methods);
-	free(s->offered);
+	free(s->implemented);
 	free(s);
 }
 

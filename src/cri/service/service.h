@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/service.h - a service of proto/, with functions for the calls that we offer
+ * cri/service/service.h - a gRPC service from its protobuf descriptor and a table of methods
  *
- * What:  makes the server's table of methods from the service's descriptor. A call
- *        is decoded before its function sees it, an error is logged after it, and
- *        what is logged meanwhile carries the call's id. A call that the descriptor
- *        has and the table has not is UNIMPLEMENTED by name.
+ * What:  creates the server's table of methods. Each request is decoded before its
+ *        function is called, failed calls are logged, and log lines written meanwhile
+ *        carry the call's ID. A method of the descriptor that is not in the table
+ *        fails with UNIMPLEMENTED.
  */
 #ifndef CRI_SERVICE_SERVICE_H
 #define CRI_SERVICE_SERVICE_H
@@ -20,23 +20,18 @@ struct service;
 
 struct service_method {
 	const char *name; /* in the descriptor */
-	/* @request: NULL with RPC_STREAM_IN. The answer is sent with api_send(). */
+	/* @request is the decoded message; NULL with RPC_STREAM_IN. The function sends the response
+	 * with api_send(). */
 	int (*serve)(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
 		     struct hw_err *e);
 	unsigned flags; /* enum rpc_flags */
 };
 
-/* @methods ends with { 0 }. */
+/* @methods ends with { 0 }; all its names must be in the descriptor. */
 struct service *service_new(struct daemon *d, const ProtobufCServiceDescriptor *descriptor,
 			    const struct service_method *methods);
 void service_free(struct service *s);
-/* For rpc_server_add(), whose ctx is the service. */
+/* The table for rpc_server_add(), to be added with the service as ctx. */
 const struct rpc_method *service_methods(const struct service *s);
-
-/* What there is. */
-extern const struct service_method runtime_methods[];	   /* runtime.v1.RuntimeService */
-extern const struct service_method image_methods[];	   /* runtime.v1.ImageService */
-extern const struct service_method hawser_image_methods[]; /* hawser.v1.Images */
-extern const struct service_method daemon_methods[];	   /* hawser.v1.Daemon */
 
 #endif

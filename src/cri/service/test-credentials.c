@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/test-credentials.c - which of the given credentials count
+ * cri/service/test-credentials.c - which credentials of a request are used
  */
 #include "cri/service/credentials.h"
 
@@ -15,8 +15,9 @@
 
 #include "base/str.h"
 
-/* What is chosen, as "user/password/identity/registry". */
-static void chooses(const struct credentials_given *given, const char *image, const char *expected)
+/* @expected: "user/password/identity/registry" */
+static void expect_chosen(const struct credentials_given *given, const char *image,
+			  const char *expected)
 {
 	AUTO(credentials_done) struct credentials c = { 0 };
 	AUTO(reference_done) struct reference ref = { 0 };
@@ -30,7 +31,7 @@ static void chooses(const struct credentials_given *given, const char *image, co
 	assert_string_equal(text, expected);
 }
 
-static void order(void **state)
+static void precedence(void **state)
 {
 	struct credentials_given given = {
 		.username = "u",
@@ -42,18 +43,18 @@ static void order(void **state)
 	};
 
 	(void)state;
-	chooses(&given, "busybox", "u/p/-/-");
+	expect_chosen(&given, "busybox", "u/p/-/-");
 	given.username = "";
-	chooses(&given, "busybox", "-/-/i/-");
+	expect_chosen(&given, "busybox", "-/-/i/-");
 	given.identity_token = NULL;
-	chooses(&given, "busybox", "a/b:c/-/-");
+	expect_chosen(&given, "busybox", "a/b:c/-/-");
 	given.auth = "";
-	chooses(&given, "busybox", "-/-/-/r");
+	expect_chosen(&given, "busybox", "-/-/-/r");
 	given.registry_token = "";
-	chooses(&given, "busybox", "-/-/-/-");
+	expect_chosen(&given, "busybox", "-/-/-/-");
 }
 
-static void hosts(void **state)
+static void registries(void **state)
 {
 	struct credentials_given given = { .username = "u", .password = "p" };
 	static const struct {
@@ -73,7 +74,7 @@ static void hosts(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		given.server_address = rows[i].address;
-		chooses(&given, rows[i].image, rows[i].same ? "u/p/-/-" : "-/-/-/-");
+		expect_chosen(&given, rows[i].image, rows[i].same ? "u/p/-/-" : "-/-/-/-");
 	}
 }
 
@@ -85,7 +86,7 @@ static void auth(void **state)
 
 	(void)state;
 	/* "u:p" and three NULs */
-	chooses(&(struct credentials_given){ .auth = "dTpwAAAA" }, "busybox", "u/p/-/-");
+	expect_chosen(&(struct credentials_given){ .auth = "dTpwAAAA" }, "busybox", "u/p/-/-");
 	assert_int_equal(reference_parse("busybox", &ref, &e), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct credentials c = { 0 };
@@ -100,9 +101,9 @@ static void auth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "credentials: of several kinds the first counts", order },
-		{ "credentials: those for another host are not used", hosts },
-		{ "credentials: auth is a name and a password, or refused", auth },
+		{ "credentials: the first of several kinds is used", precedence },
+		{ "credentials: those for another registry are ignored", registries },
+		{ "credentials: auth is decoded to name and password, or rejected", auth },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

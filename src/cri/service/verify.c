@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/verify.c - hawser.v1.Images/Verify: hash again what is stored
+ * cri/service/verify.c - hawser.v1.Images/Verify: check stored layers, and repair them
  *
- * How:   layers are checked one after the other, each once for all images that share
- *        it. To repair, the image is pulled again by its digest, and what comes for a
- *        layer that is damaged takes its place. Nothing is given up before that.
- * Rules: a tag may be another image's by now: by a tag alone nothing is repaired.
+ * How:   layers are verified one after the other, each once for all images that share
+ *        it. To repair an image it is pulled again by its digest, and the pulled layers
+ *        replace the damaged ones. Nothing is removed before that.
+ * Rules: a tag may have moved to another image since: images are repaired by digest
+ *        only.
  */
-#include "cri/service/verify.h"
+#include "cri/service/services.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,20 +20,19 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/daemon.h"
-#include "cri/helper-program.h"
+#include "cri/executables.h"
 #include "image/config.h"
-#include "image/pull/pull.h"
 #include "image/reference.h"
 #include "image/store/verify.h"
 #include "rpc/grpc/status.h"
 
-/* One call. */
+/* The state of one call. */
 struct verifier {
 	struct daemon *daemon;
 	struct rpc_call *call;
 	bool repair;
 	char *program;
-	struct map *reports; /* chain id: struct verify_report */
+	struct map *reports; /* chain ID to struct verify_report */
 };
 
 static void free_report(void *report)
@@ -50,39 +50,40 @@ static void verifier_done(struct verifier *v)
 
 AUTO_VALUE_DEFINE(verifier_done, struct verifier);
 
-/* ---- answers ------------------------------------------------------------------------ */
+/* ---- responses ---------------------------------------------------------------------- */
 
-static int tell(struct verifier *v, const char *id, const char *diff_id,
-		Hawser__V1__VerifyResponse__State state, const struct verify_report *report,
-		struct hw_err *e)
+static int send_state(struct verifier *v, const char *id, const char *diff_id,
+		      Hawser__V1__VerifyResponse__State state, const struct verify_report *report,
+		      struct hw_err *e)
 {
-	Hawser__V1__VerifyResponse answer = HAWSER__V1__VERIFY_RESPONSE__INIT;
+	Hawser__V1__VerifyResponse response = HAWSER__V1__VERIFY_RESPONSE__INIT;
 
-	answer.image_id = (char *)id;
-	answer.diff_id = (char *)diff_id;
-	answer.state = state;
-	answer.files = (uint64_t)report->files;
-	answer.bytes = (uint64_t)report->bytes;
-	answer.n_damaged = report->damaged.n;
-	answer.damaged = report->damaged.v;
-	return api_send(v->call, &answer.base, e);
+	response.image_id = (char *)id;
+	response.diff_id = (char *)diff_id;
+	response.state = state;
+	response.files = (uint64_t)report->files;
+	response.bytes = (uint64_t)report->bytes;
+	response.n_damaged = report->damaged.n;
+	response.damaged = report->damaged.v;
+	return api_send(v->call, &response.base, e);
 }
 
-static Hawser__V1__VerifyResponse__State state_of(const struct store_layer *layer,
-						  const struct verify_report *report,
-						  Hawser__V1__VerifyResponse__State good)
+/* @good: the state of a layer without damage */
+static Hawser__V1__VerifyResponse__State layer_state(const struct store_layer *layer,
+						     const struct verify_report *report,
+						     Hawser__V1__VerifyResponse__State good)
 {
 	if (report->n_damaged > 0)
 		return HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
 	return layer->rebuildable ? good : HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
 }
 
-static int tell_lost(struct verifier *v, const char *id, struct hw_err *e)
+static int send_lost_layer(struct verifier *v, const char *id, struct hw_err *e)
 {
-	char text[] = "a layer has been lost", *list[] = { text };
+	char text[] = "a layer is missing", *list[] = { text };
 	const struct verify_report report = { .n_damaged = 1, .damaged = { list, 1 } };
 
-	return tell(v, id, "", HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED, &report, e);
+	return send_state(v, id, "", HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED, &report, e);
 }
 
 /* ---- one layer ---------------------------------------------------------------------- */
@@ -90,7 +91,7 @@ static int tell_lost(struct verifier *v, const char *id, struct hw_err *e)
 static int check_layer(struct verifier *v, const struct store_layer *layer,
 		       const struct verify_report **ret_report, struct hw_err *e)
 {
-	const struct verify_how how = { v->program, rpc_over_fd(v->call), rpc_deadline(v->call) };
+	const struct verify_how how = { v->program, rpc_cancel_fd(v->call), rpc_deadline(v->call) };
 	struct verify_report *report = map_find(v->reports, layer->chain_id);
 	int r = 0;
 
@@ -107,7 +108,7 @@ static int check_layer(struct verifier *v, const struct store_layer *layer,
 	return 0;
 }
 
-/* Hold the layers of an image while they are read. Return: as store_image_layers() */
+/* Holds the layers of an image while they are read. Return: as store_image_layers() */
 static int hold_layers(struct verifier *v, const char *id, struct store_hold *hold,
 		       struct store_layer **ret_layers, size_t *ret_n, struct hw_err *e)
 {
@@ -120,8 +121,8 @@ static int hold_layers(struct verifier *v, const char *id, struct store_hold *ho
 
 /* ---- one image ---------------------------------------------------------------------- */
 
-/* Tell of each layer; those that are damaged, if they are to be repaired, later.
- * Return: how many those are, or as hold_layers() failed */
+/* Verifies all layers and sends their states; with v->repair, the states of damaged layers are sent
+ * after the repair. Return: the number of layers to repair; *ret_lost: a layer is missing */
 static int check_image(struct verifier *v, const char *id, bool *ret_lost, struct hw_err *e)
 {
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(v->daemon->store);
@@ -138,10 +139,10 @@ static int check_image(struct verifier *v, const char *id, bool *ret_lost, struc
 			return e->code;
 		if (report->n_damaged > 0 && v->repair)
 			damaged++;
-		else if (tell(v, id, layers[i].diff_id,
-			      state_of(&layers[i], report,
-				       HAWSER__V1__VERIFY_RESPONSE__STATE__GOOD),
-			      report, e) < 0)
+		else if (send_state(v, id, layers[i].diff_id,
+				    layer_state(&layers[i], report,
+						HAWSER__V1__VERIFY_RESPONSE__STATE__GOOD),
+				    report, e) < 0)
 			return e->code;
 	}
 	return r < 0 ? r : damaged;
@@ -154,9 +155,9 @@ static bool is_damaged(const struct verifier *v, const struct store_layer *layer
 	return report && report->n_damaged > 0;
 }
 
-/* A pull is to fetch them. */
-static int doubt_damaged(struct verifier *v, const struct store_layer *layers, size_t n,
-			 struct hw_err *e)
+/* Marks damaged layers, so that the next pull fetches them again. */
+static int mark_damaged(struct verifier *v, const struct store_layer *layers, size_t n,
+			struct hw_err *e)
 {
 	for (size_t i = 0; i < n; i++)
 		if (is_damaged(v, &layers[i]) &&
@@ -165,7 +166,7 @@ static int doubt_damaged(struct verifier *v, const struct store_layer *layers, s
 	return 0;
 }
 
-/* Return: 1, 0: it has been removed meanwhile */
+/* Return: 1; 0 if the image was removed meanwhile */
 static int read_config(struct verifier *v, const char *id, struct image_config **ret_config,
 		       struct hw_err *e)
 {
@@ -177,14 +178,14 @@ static int read_config(struct verifier *v, const char *id, struct image_config *
 	return image_config_parse(bytes.data, bytes.len, ret_config, e) < 0 ? e->code : 1;
 }
 
-/* The digest may be that of an index, so it has to be said which of its images is meant. Of several
- * names one may be of a registry that is gone. */
+/* A digest may be that of an index, so the platform selects the image. All names are tried, because
+ * a registry may no longer exist. */
 static int pull_again(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *config = NULL;
 	struct pull_request request = {
 		.deadline = rpc_deadline(v->call),
-		.cancel_fd = rpc_over_fd(v->call),
+		.cancel_fd = rpc_cancel_fd(v->call),
 	};
 	struct pull_result result;
 	int r = read_config(v, image->id, &config, e);
@@ -197,17 +198,17 @@ static int pull_again(struct verifier *v, const struct store_image *image, struc
 		r = pull(v->daemon->puller, &request, &result, e);
 		if (r == 0 && !str_equal(result.id, image->id))
 			r = status_set(e, STATUS_FAILED_PRECONDITION,
-				       "%s is another image now than %s", request.reference,
-				       image->id);
+				       "%s: image ID mismatch: got %s, want %s", request.reference,
+				       result.id, image->id);
 		if (r == 0)
 			log_event(LOG_INFO, "repaired", "image", request.reference, NULL);
-		if (r == 0 || rpc_is_over(v->call) || time_is_over(request.deadline))
+		if (r == 0 || rpc_is_cancelled(v->call) || time_is_over(request.deadline))
 			break;
 	}
 	return r;
 }
 
-static int repair(struct verifier *v, const struct store_image *image, struct hw_err *e)
+static int repair_image(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
 	autofree struct store_layer *layers = NULL;
 	size_t n = 0;
@@ -215,10 +216,11 @@ static int repair(struct verifier *v, const struct store_image *image, struct hw
 
 	if (image->digests.n == 0)
 		return status_set(e, STATUS_FAILED_PRECONDITION,
-				  "image %s has no name with a digest to pull it by", image->id);
+				  "image %s: cannot repair: no repository digest is known",
+				  image->id);
 	r = store_image_layers(v->daemon->store, image->id, &layers, &n, e);
 	if (r >= 0)
-		r = doubt_damaged(v, layers, n, e);
+		r = mark_damaged(v, layers, n, e);
 	if (r == 0)
 		r = pull_again(v, image, e);
 	for (size_t i = 0; i < n; i++)
@@ -226,8 +228,8 @@ static int repair(struct verifier *v, const struct store_image *image, struct hw
 	return r;
 }
 
-/* Of what was damaged, what it is now. */
-static int tell_repaired(struct verifier *v, const char *id, bool all, struct hw_err *e)
+/* Verifies the damaged layers again, or all of them, and sends their states. */
+static int send_repaired(struct verifier *v, const char *id, bool all, struct hw_err *e)
 {
 	autofree struct store_layer *layers = NULL;
 	size_t n = 0;
@@ -240,16 +242,17 @@ static int tell_repaired(struct verifier *v, const char *id, bool all, struct hw
 			continue;
 		free_report(map_take(v->reports, layers[i].chain_id));
 		if (check_layer(v, &layers[i], &report, e) < 0 ||
-		    tell(v, id, layers[i].diff_id,
-			 state_of(&layers[i], report, HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED),
-			 report, e) < 0)
+		    send_state(v, id, layers[i].diff_id,
+			       layer_state(&layers[i], report,
+					   HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED),
+			       report, e) < 0)
 			return e->code;
 	}
 	return r < 0 ? r : 0;
 }
 
-/* Has it been removed meanwhile? */
-static bool is_gone(struct verifier *v, const char *id)
+/* Whether the image was removed meanwhile. */
+static bool is_removed(struct verifier *v, const char *id)
 {
 	AUTO(store_snapshot_put)
 	const struct store_snapshot *snap = store_snapshot_get(v->daemon->store);
@@ -267,19 +270,19 @@ static int verify_image(struct verifier *v, const struct store_image *image, str
 
 	if (r < 0)
 		return r;
-	if (lost && is_gone(v, image->id))
+	if (lost && is_removed(v, image->id))
 		return 0;
 	if (lost && !v->repair)
-		return tell_lost(v, image->id, e);
+		return send_lost_layer(v, image->id, e);
 	if (r == 0 && !lost)
 		return 0;
-	r = repair(v, image, e);
-	return r < 0 ? r : tell_repaired(v, image->id, lost, e);
+	r = repair_image(v, image, e);
+	return r < 0 ? r : send_repaired(v, image->id, lost, e);
 }
 
-/* ---- the call ----------------------------------------------------------------------- */
+/* ---- method ------------------------------------------------------------------------- */
 
-/* Those that have lost something are not found by the store, but have their names. */
+/* store_snapshot_find() does not find images with missing layers: search their names, too. */
 static const struct store_image *find_image(const struct store_snapshot *snap, const char *text)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
@@ -301,38 +304,38 @@ static const struct store_image *find_image(const struct store_snapshot *snap, c
 }
 
 static int verify_named(struct verifier *v, const struct store_snapshot *snap,
-			const Hawser__V1__VerifyRequest *asked, struct hw_err *e)
+			const Hawser__V1__VerifyRequest *request, struct hw_err *e)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < asked->n_images; i++) {
-		const struct store_image *image = find_image(snap, asked->images[i]);
+	for (size_t i = 0; r == 0 && i < request->n_images; i++) {
+		const struct store_image *image = find_image(snap, request->images[i]);
 
 		if (!image)
-			return status_set(e, STATUS_NOT_FOUND, "there is no image \"%.256s\"",
-					  asked->images[i]);
+			return status_set(e, STATUS_NOT_FOUND, "image \"%.256s\" not found",
+					  request->images[i]);
 		r = verify_image(v, image, e);
 	}
 	return r;
 }
 
-int verify_serve(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
+int serve_verify(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 		 struct hw_err *e)
 {
-	const Hawser__V1__VerifyRequest *asked = (const Hawser__V1__VerifyRequest *)message;
+	const Hawser__V1__VerifyRequest *request = (const Hawser__V1__VerifyRequest *)message;
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
 	AUTO(verifier_done)
 	struct verifier v = {
 		.daemon = d,
 		.call = call,
-		.repair = asked->repair,
-		.program = helper_find("hawser-layer"),
+		.repair = request->repair,
+		.program = executable_helper("hawser-layer"),
 		.reports = map_new(free_report),
 	};
 	int r = 0;
 
-	if (asked->n_images > 0)
-		return verify_named(&v, snap, asked, e);
+	if (request->n_images > 0)
+		return verify_named(&v, snap, request, e);
 	for (size_t i = 0; r == 0 && i < snap->n; i++)
 		r = verify_image(&v, snap->images[i], e);
 	return r;

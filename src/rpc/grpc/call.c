@@ -2,24 +2,23 @@
 /*
  * rpc/grpc/call.c - one call on a gRPC connection: headers, messages, status
  *
- * How:   in: header fields and bytes come from grpc.c; frame.c cuts the bytes
- *        into messages, which go to the owner. out: messages wait in a queue that
- *        nghttp2 asks for as the peer's windows allow; behind the last of them
- *        comes END_STREAM (client) or the trailers (server).
+ * How:   in: grpc.c passes on header fields and bytes; frame.c splits the bytes into
+ *        messages, which go to the owner. out: messages wait in a queue that
+ *        nghttp2 reads as the peer's windows allow; after the last message comes
+ *        END_STREAM (client) or the trailers (server).
  *
- *	a server's call	            owned   has_headers   ending
- *	headers are coming          no      no            no
+ *	state of a server's call    owned   has_headers   ending
+ *	receiving headers           no      no            no
  *	running                     yes     once it sent  no
- *	refused, failed, finished   no      as before     yes     trailers are on their way
+ *	refused, failed, finished   no      unchanged     yes      trailers are submitted
  *
- * Rules: what came of a call and is not taken counts for limits.held, and stops
- *        counting when the call is no longer its owner's. So does what a server
- *        has for a peer that does not take it, until it is taken.
- *        nghttp2's submit functions fail only for lack of memory or because the
- *        stream is gone already, which its close tells: their results are not
- *        looked at.
+ * Rules: received bytes count for limits.buffered until their messages are consumed
+ *        or the call is no longer owned; on a server, so do queued messages until
+ *        nghttp2 has read them.
+ *        Results of nghttp2's submit functions are ignored: they fail only if memory
+ *        is exhausted or the stream is closed, and then on_close() follows.
  */
-#include "rpc/grpc/call.h"
+#include "rpc/grpc/grpc-internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,12 +33,12 @@
 
 #define HTTP_OK 200
 
-struct message {
+struct outgoing_message {
 	struct list link;
 	uint8_t prefix[FRAME_PREFIX];
 	struct buf body;
-	size_t at;   /* how much of both is sent */
-	size_t held; /* its part of grpc.held */
+	size_t at;	 /* how many bytes of both are sent */
+	size_t buffered; /* counted in grpc.buffered */
 };
 
 static struct call *call_of(struct grpc_call *pub)
@@ -47,11 +46,8 @@ static struct call *call_of(struct grpc_call *pub)
 	return list_entry(pub, struct call, pub);
 }
 
-/* ---- birth and end ------------------------------------------------------------------ */
+/* ---- lifetime ----------------------------------------------------------------------- */
 
-/**
- * call_new() - a call that is nobody's yet
- */
 struct call *call_new(struct grpc *g)
 {
 	struct call *c = mem_new(sizeof(*c));
@@ -59,15 +55,15 @@ struct call *call_new(struct grpc *g)
 	c->grpc = g;
 	c->pub.deadline = TIME_NEVER;
 	c->in.max = g->limits.message;
-	header_init(&c->header);
+	grpc_header_init(&c->header);
 	list_init(&c->out);
 	list_append(&g->calls, &c->link);
 	return c;
 }
 
-static void message_free(struct call *c, struct message *m)
+static void message_free(struct call *c, struct outgoing_message *m)
 {
-	c->grpc->held -= m->held;
+	c->grpc->buffered -= m->buffered;
 	list_remove(&m->link);
 	buf_done(&m->body);
 	free(m);
@@ -75,41 +71,38 @@ static void message_free(struct call *c, struct message *m)
 
 static void drop_output(struct call *c)
 {
-	list_for_each_safe(struct message, m, &c->out, link)
+	list_for_each_safe(struct outgoing_message, m, &c->out, link)
 		message_free(c, m);
 }
 
-/* No longer the owner's: what it holds is dropped, what still comes is not looked at. */
+/* The owner forgets the call: unconsumed input is dropped, later input is ignored. */
 static void disown(struct call *c)
 {
 	c->owned = false;
-	c->grpc->held -= c->held;
-	c->held = 0;
+	c->grpc->buffered -= c->buffered;
+	c->buffered = 0;
 	frame_next(&c->in);
-	if (c->unconsumed > 0)
-		nghttp2_session_consume_stream(c->grpc->session, c->id, c->unconsumed);
-	c->unconsumed = 0;
+	if (c->unconsumed_bytes > 0)
+		nghttp2_session_consume_stream(c->grpc->session, c->id, c->unconsumed_bytes);
+	c->unconsumed_bytes = 0;
 }
 
-/**
- * call_over() - the end, if it is not the owner's own doing: tell it
- */
-void call_over(struct call *c, enum status_code code, const char *text)
+void call_close(struct call *c, enum status_code code, const char *text)
 {
 	const struct grpc_events *events = c->grpc->events;
 
 	if (!c->owned)
 		return;
 	disown(c);
-	if (events->over)
-		events->over(c->grpc->ctx, &c->pub, code, text);
+	if (events->closed)
+		events->closed(c->grpc->ctx, &c->pub, code, text);
 }
 
 void call_free(struct call *c)
 {
 	drop_output(c);
 	frame_done(&c->in);
-	header_done(&c->header);
+	grpc_header_done(&c->header);
 	list_remove(&c->link);
 	free(c->text);
 	free((char *)c->pub.path);
@@ -118,7 +111,7 @@ void call_free(struct call *c)
 
 /* ---- sending ------------------------------------------------------------------------ */
 
-static nghttp2_nv field(const char *name, const char *value)
+static nghttp2_nv make_field(const char *name, const char *value)
 {
 	return (nghttp2_nv){ .name = (uint8_t *)name,
 			     .value = (uint8_t *)value,
@@ -126,15 +119,16 @@ static nghttp2_nv field(const char *name, const char *value)
 			     .valuelen = strlen(value) };
 }
 
-/* Fills grpc-status and, if there is a text, grpc-message. Return: how many */
-static size_t status_fields(const struct call *c, char number[12], struct buf *text, nghttp2_nv *nv)
+/* Sets grpc-status and, if there is a text, grpc-message. Return: the number of fields */
+static size_t make_status_fields(const struct call *c, char number[12], struct buf *text,
+				 nghttp2_nv *nv)
 {
 	snprintf(number, 12, "%d", c->code);
-	nv[0] = field("grpc-status", number);
+	nv[0] = make_field("grpc-status", number);
 	if (str_empty(c->text))
 		return 1;
 	status_text_encode(c->text, text);
-	nv[1] = field("grpc-message", text->data);
+	nv[1] = make_field("grpc-message", text->data);
 	return 2;
 }
 
@@ -143,13 +137,13 @@ static void send_trailers(struct call *c)
 	AUTO(buf_done) struct buf text = { 0 };
 	char number[12];
 	nghttp2_nv nv[2];
-	size_t n = status_fields(c, number, &text, nv);
+	size_t n = make_status_fields(c, number, &text, nv);
 
 	nghttp2_submit_trailer(c->grpc->session, c->id, nv, n);
 }
 
-/* Of the prefix, or of the body behind it, as much as fits. */
-static size_t copy_message(struct message *m, uint8_t *to, size_t room)
+/* Copies as much as fits: of the prefix if it is not sent yet, else of the body. */
+static size_t copy_message(struct outgoing_message *m, uint8_t *to, size_t room)
 {
 	bool in_prefix = m->at < FRAME_PREFIX;
 	size_t start = in_prefix ? 0 : FRAME_PREFIX;
@@ -164,12 +158,12 @@ static size_t copy_message(struct message *m, uint8_t *to, size_t room)
 	return n;
 }
 
-/* As much of the queue as fits. */
+/* Moves as much of the queue as fits to @to. */
 static size_t copy_output(struct call *c, uint8_t *to, size_t room)
 {
 	size_t done = 0;
 
-	list_for_each_safe(struct message, m, &c->out, link) {
+	list_for_each_safe(struct outgoing_message, m, &c->out, link) {
 		if (m->at < FRAME_PREFIX)
 			done += copy_message(m, to + done, room - done);
 		done += copy_message(m, to + done, room - done);
@@ -180,7 +174,7 @@ static size_t copy_output(struct call *c, uint8_t *to, size_t room)
 	return done;
 }
 
-/* nghttp2 asks for more bytes of the call. */
+/* nghttp2's read callback for the body of the request or response. */
 static ssize_t read_output(nghttp2_session *session, int32_t id, uint8_t *to, size_t room,
 			   uint32_t *flags, nghttp2_data_source *source, void *user)
 {
@@ -205,18 +199,19 @@ static ssize_t read_output(nghttp2_session *session, int32_t id, uint8_t *to, si
 	return n > 0 ? (ssize_t)n : NGHTTP2_ERR_DEFERRED;
 }
 
-/* Server: headers, then what is in the queue. */
+/* Server: submits the headers, followed by the queue. */
 static void send_headers(struct call *c)
 {
 	nghttp2_data_provider body = { .source.ptr = c, .read_callback = read_output };
-	nghttp2_nv nv[] = { field(":status", "200"), field("content-type", "application/grpc") };
+	nghttp2_nv nv[] = { make_field(":status", "200"),
+			    make_field("content-type", "application/grpc") };
 
 	c->has_headers = true;
 	nghttp2_submit_response(c->grpc->session, c->id, nv, ARRAY_SIZE(nv), &body);
 }
 
-/* Server: headers and trailers in one. */
-static void send_only_trailers(struct call *c, int http)
+/* Server: a Trailers-Only response, headers and status in one. */
+static void send_trailers_only(struct call *c, int http)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	char number[12], status[12];
@@ -224,16 +219,16 @@ static void send_only_trailers(struct call *c, int http)
 	size_t n = 0;
 
 	snprintf(status, sizeof(status), "%d", http);
-	nv[n++] = field(":status", status);
-	nv[n++] = field("content-type", "application/grpc");
+	nv[n++] = make_field(":status", status);
+	nv[n++] = make_field("content-type", "application/grpc");
 	if (c->code == STATUS_UNIMPLEMENTED)
-		nv[n++] = field("grpc-accept-encoding", "identity");
-	n += status_fields(c, number, &text, nv + n);
+		nv[n++] = make_field("grpc-accept-encoding", "identity");
+	n += make_status_fields(c, number, &text, nv + n);
 	nghttp2_submit_response(c->grpc->session, c->id, nv, n, NULL);
 }
 
-/* As much as grpc-message may hold, and no half character at its end. */
-static char *cut_text(const char *text)
+/* Copies at most GRPC_TEXT_MAX bytes, without splitting a UTF-8 character. */
+static char *truncate_text(const char *text)
 {
 	size_t n = strnlen(text, GRPC_TEXT_MAX);
 
@@ -242,11 +237,12 @@ static char *cut_text(const char *text)
 	return str_ncopy(text, n);
 }
 
-/* Server: this is how it ends, after what is queued. */
-static void answer(struct call *c, int http, enum status_code code, const char *text)
+/* Server: ends the call with a status, after the queued messages. @http is the :status, if no
+ * headers were sent before. */
+static void send_status(struct call *c, int http, enum status_code code, const char *text)
 {
 	c->code = code;
-	c->text = cut_text(text);
+	c->text = truncate_text(text);
 	c->ending = true;
 	grpc_wake_at(c->grpc, c->grpc->now + GRPC_LINGER);
 	if (c->has_headers)
@@ -254,42 +250,39 @@ static void answer(struct call *c, int http, enum status_code code, const char *
 	else if (!list_is_empty(&c->out))
 		send_headers(c);
 	else
-		send_only_trailers(c, http);
+		send_trailers_only(c, http);
 }
 
-static void reset(struct call *c, uint32_t error_code)
+static void reset_stream(struct call *c, uint32_t error_code)
 {
 	drop_output(c);
 	nghttp2_submit_rst_stream(c->grpc->session, NGHTTP2_FLAG_NONE, c->id, error_code);
 }
 
-/* Something is wrong with the call: its owner and the peer are told. */
-static void fail(struct call *c, const struct hw_err *e)
+/* Ends a call because of an error here: informs the owner and the peer. */
+static void fail_call(struct call *c, const struct hw_err *e)
 {
-	call_over(c, status_of(e), e->msg);
+	call_close(c, status_of(e), e->msg);
 	if (c->grpc->role == GRPC_CLIENT) {
-		reset(c, NGHTTP2_CANCEL);
+		reset_stream(c, NGHTTP2_CANCEL);
 		return;
 	}
 	drop_output(c);
 	if (!c->ending)
-		answer(c, HTTP_OK, status_of(e), e->msg);
+		send_status(c, HTTP_OK, status_of(e), e->msg);
 }
 
 /* ---- receiving ---------------------------------------------------------------------- */
 
-/**
- * call_request() - a server has all headers of a call
- */
-void call_request(struct call *c)
+void call_on_request_headers(struct call *c)
 {
 	struct grpc *g = c->grpc;
 	struct hw_err e;
 	int http;
 
 	c->pub.path = str_copy(str_or(c->header.path, ""));
-	if (header_check_request(&c->header, g->limits.header, &http, &e) < 0) {
-		answer(c, http, status_of(&e), e.msg);
+	if (grpc_header_check_request(&c->header, g->limits.header, &http, &e) < 0) {
+		send_status(c, http, status_of(&e), e.msg);
 		return;
 	}
 	if (c->header.timeout < TIME_NEVER - g->now)
@@ -299,147 +292,115 @@ void call_request(struct call *c)
 	g->events->begin(g->ctx, &c->pub);
 }
 
-/**
- * call_response() - a client has the headers of an answer, or its trailers
- */
-void call_response(struct call *c)
+void call_on_response_headers(struct call *c)
 {
-	const struct header *h = &c->header;
+	const struct grpc_header *h = &c->header;
 	struct hw_err e;
 
 	if (h->http >= 100 && h->http < HTTP_OK)
 		return;
 	if (h->size > c->grpc->limits.header)
 		status_set(&e, STATUS_RESOURCE_EXHAUSTED,
-			   "the answer's headers of %zu bytes are longer than the limit of %u",
-			   h->size, c->grpc->limits.header);
+			   "response headers too large: %zu bytes, limit %u", h->size,
+			   c->grpc->limits.header);
 	else if (h->status < 0 && (h->http != HTTP_OK || !h->is_grpc))
-		status_set(&e, status_from_http(h->http), "the answer is not gRPC: HTTP status %d",
+		status_set(&e, status_from_http(h->http), "not a gRPC response: HTTP status %d",
 			   h->http);
-	else if (header_check_encoding(h, &e) < 0)
+	else if (grpc_header_check_encoding(h, &e) < 0)
 		e.wire = STATUS_INTERNAL;
 	else
 		return;
-	fail(c, &e);
+	fail_call(c, &e);
 }
 
-/* Server: the request is whole. Client: here is the status. */
-static void end_of_input(struct call *c)
+/* Client: the trailers are received. A request that is still being sent is useless by now. */
+static void on_response_end(struct call *c)
 {
-	const struct header *h = &c->header;
+	const struct grpc_header *h = &c->header;
 
-	if (c->grpc->role == GRPC_SERVER) {
-		if (c->grpc->events->end)
-			c->grpc->events->end(c->grpc->ctx, &c->pub);
-		return;
-	}
 	if (h->status < 0)
-		call_over(c, STATUS_INTERNAL, "the server ended the call without a status");
+		call_close(c, STATUS_INTERNAL, "server closed the stream without a grpc-status");
 	else
-		call_over(c, (enum status_code)h->status, str_or(h->text, ""));
+		call_close(c, (enum status_code)h->status, str_or(h->text, ""));
 	if (!nghttp2_session_get_stream_local_close(c->grpc->session, c->id))
-		reset(c, NGHTTP2_NO_ERROR);
+		reset_stream(c, NGHTTP2_NO_ERROR);
 }
 
-/**
- * call_half_closed() - the peer sends no more
- */
-void call_half_closed(struct call *c)
+void call_on_end_stream(struct call *c)
 {
-	bool failed = c->grpc->role == GRPC_CLIENT && c->header.status > STATUS_OK;
+	bool is_client = c->grpc->role == GRPC_CLIENT;
 	struct hw_err e;
 
 	if (!c->owned)
 		return;
-	if (frame_is_between(&c->in) || failed) {
-		end_of_input(c);
-		return;
+	/* a server that reports an error may stop in the middle of a message */
+	if (!frame_is_between(&c->in) && !(is_client && c->header.status > STATUS_OK)) {
+		status_set(&e, STATUS_INTERNAL, "stream ended in the middle of a message");
+		fail_call(c, &e);
+	} else if (is_client) {
+		on_response_end(c);
+	} else if (c->grpc->events->request_end) {
+		c->grpc->events->request_end(c->grpc->ctx, &c->pub);
 	}
-	status_set(&e, STATUS_INTERNAL, "the stream ended within a message");
-	fail(c, &e);
 }
 
-static int hold(struct call *c, size_t len, struct hw_err *e)
+static int receive_messages(struct call *c, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	struct grpc *g = c->grpc;
+	int r = 0;
 
-	if (len > g->limits.held - g->held)
+	if (len > g->limits.buffered - g->buffered)
 		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
-				  "unfinished messages on one connection exceed %zu bytes",
-				  g->limits.held);
-	g->held += len;
-	c->held += len;
-	return 0;
-}
-
-static int cut(struct call *c, const uint8_t *data, size_t len, struct hw_err *e)
-{
-	struct grpc *g = c->grpc;
-	int r = hold(c, len, e);
-
+				  "received messages exceed the connection's buffer limit of %zu "
+				  "bytes",
+				  g->limits.buffered);
+	g->buffered += len;
+	c->buffered += len;
 	while (r >= 0 && len > 0 && c->owned) {
 		r = frame_feed(&c->in, &data, &len, e);
 		if (r != 1)
 			continue;
-		c->waiting++;
+		c->unconsumed++;
 		g->events->message(g->ctx, &c->pub, &c->in.message);
 		frame_next(&c->in);
 	}
 	return r;
 }
 
-/**
- * call_data() - some bytes of messages
- */
-void call_data(struct call *c, const uint8_t *data, size_t len)
+void call_on_data(struct call *c, const uint8_t *data, size_t len)
 {
 	struct hw_err e;
 
-	if (!c->owned || c->waiting == 0)
+	if (!c->owned || c->unconsumed == 0)
 		nghttp2_session_consume_stream(c->grpc->session, c->id, len);
 	else
-		c->unconsumed += len;
-	if (c->owned && cut(c, data, len, &e) < 0)
-		fail(c, &e);
+		c->unconsumed_bytes += len;
+	if (c->owned && receive_messages(c, data, len, &e) < 0)
+		fail_call(c, &e);
 }
 
-/**
- * call_tick() - what the time has come for
- *
- * A finished call whose peer does not take the answer is reset.
- */
+/* Besides the deadline: resets a finished call whose peer does not accept the response. */
 void call_tick(struct call *c, int64_t now)
 {
-	bool late = now >= c->pub.deadline;
 	struct hw_err e;
 
-	if (c->owned && late) {
+	if (c->owned && now >= c->pub.deadline) {
 		status_set(&e, STATUS_DEADLINE_EXCEEDED, "deadline exceeded");
-		fail(c, &e);
+		fail_call(c, &e);
 	}
 	if (c->grpc->role == GRPC_SERVER && c->ending) {
 		if (c->linger == 0)
 			c->linger = now + GRPC_LINGER;
 		else if (now >= c->linger)
-			reset(c, NGHTTP2_CANCEL);
+			reset_stream(c, NGHTTP2_CANCEL);
 		grpc_wake_at(c->grpc, c->linger);
 	} else if (c->owned) {
 		grpc_wake_at(c->grpc, c->pub.deadline);
 	}
 }
 
-/* ---- for owners --------------------------------------------------------------------- */
+/* ---- functions for owners ----------------------------------------------------------- */
 
-/**
- * grpc_start() - client: begin a call
- * @g:        the connection
- * @path:     "/package.Service/Method"
- * @timeout:  ns; TIME_NEVER: none. The server is told, and we keep it, too
- * @now:      the time
- * @user:     for the owner
- * @ret_call: the call; grpc_send() and grpc_end() come next
- * @e:        the error
- */
 int grpc_start(struct grpc *g, const char *path, int64_t timeout, int64_t now, void *user,
 	       struct grpc_call **ret_call, struct hw_err *e)
 {
@@ -447,14 +408,14 @@ int grpc_start(struct grpc *g, const char *path, int64_t timeout, int64_t now, v
 	nghttp2_data_provider body = { .source.ptr = c, .read_callback = read_output };
 	char text[TIMEOUT_TEXT];
 	nghttp2_nv nv[] = {
-		field(":method", "POST"),
-		field(":scheme", "http"),
-		field(":path", path),
-		field(":authority", "localhost"),
-		field("te", "trailers"),
-		field("content-type", "application/grpc"),
-		field("user-agent", "hawser/" HAWSER_VERSION),
-		field("grpc-timeout", timeout_format(timeout, text)),
+		make_field(":method", "POST"),
+		make_field(":scheme", "http"),
+		make_field(":path", path),
+		make_field(":authority", "localhost"),
+		make_field("te", "trailers"),
+		make_field("content-type", "application/grpc"),
+		make_field("user-agent", "hawser/" HAWSER_VERSION),
+		make_field("grpc-timeout", timeout_format(timeout, text)),
 	};
 	size_t n = ARRAY_SIZE(nv) - (timeout == TIME_NEVER);
 
@@ -462,7 +423,7 @@ int grpc_start(struct grpc *g, const char *path, int64_t timeout, int64_t now, v
 	c->id = grpc_is_usable(g) ? nghttp2_submit_request(g->session, NULL, nv, n, &body, c)
 				  : NGHTTP2_ERR_START_STREAM_NOT_ALLOWED;
 	if (c->id < 0) {
-		status_set(e, STATUS_UNAVAILABLE, "start a call: %s", nghttp2_strerror(c->id));
+		status_set(e, STATUS_UNAVAILABLE, "start call: %s", nghttp2_strerror(c->id));
 		call_free(c);
 		return e->code;
 	}
@@ -477,56 +438,47 @@ int grpc_start(struct grpc *g, const char *path, int64_t timeout, int64_t now, v
 	return 0;
 }
 
-/**
- * grpc_taken() - the messages that came are dealt with: open the peer's window again
- */
-void grpc_taken(struct grpc_call *call)
+void grpc_consumed(struct grpc_call *call)
 {
 	struct call *c = call_of(call);
 
-	if (c->waiting == 0 || --c->waiting > 0)
+	if (c->unconsumed == 0 || --c->unconsumed > 0)
 		return;
-	if (c->unconsumed > 0)
-		nghttp2_session_consume_stream(c->grpc->session, c->id, c->unconsumed);
-	c->unconsumed = 0;
-	c->grpc->held -= c->held - c->in.message.len;
-	c->held = c->in.message.len;
+	if (c->unconsumed_bytes > 0)
+		nghttp2_session_consume_stream(c->grpc->session, c->id, c->unconsumed_bytes);
+	c->unconsumed_bytes = 0;
+	c->grpc->buffered -= c->buffered - c->in.message.len;
+	c->buffered = c->in.message.len;
 }
 
-static int check_room(const struct grpc *g, size_t len, struct hw_err *e)
+static int check_limits(const struct grpc *g, size_t len, struct hw_err *e)
 {
 	if (len > g->limits.message)
 		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
-				  "a message of %zu bytes is longer than the limit of %u", len,
-				  g->limits.message);
-	if (g->role == GRPC_SERVER && len > g->limits.held - g->held)
+				  "message too large: %zu bytes, limit %u", len, g->limits.message);
+	if (g->role == GRPC_SERVER && len > g->limits.buffered - g->buffered)
 		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
-				  "answers that are not taken exceed %zu bytes on one connection",
-				  g->limits.held);
+				  "unsent responses exceed the connection's buffer limit of %zu "
+				  "bytes",
+				  g->limits.buffered);
 	return 0;
 }
 
-/**
- * grpc_send() - queue a message
- * @call:    the call; not after grpc_end()
- * @message: its bytes are taken over
- * @e:       the error
- */
 int grpc_send(struct grpc_call *call, struct buf *message, struct hw_err *e)
 {
 	struct call *c = call_of(call);
-	struct message *m;
+	struct outgoing_message *m;
 	int r;
 
 	assert(c->owned && !c->ending);
-	r = check_room(c->grpc, message->len, e);
+	r = check_limits(c->grpc, message->len, e);
 	if (r < 0) {
 		buf_done(message);
 		return r;
 	}
 	m = mem_new(sizeof(*m));
-	m->held = c->grpc->role == GRPC_SERVER ? message->len : 0;
-	c->grpc->held += m->held;
+	m->buffered = c->grpc->role == GRPC_SERVER ? message->len : 0;
+	c->grpc->buffered += m->buffered;
 	frame_prefix(m->prefix, message->len);
 	m->body = *message;
 	*message = (struct buf){ 0 };
@@ -538,10 +490,7 @@ int grpc_send(struct grpc_call *call, struct buf *message, struct hw_err *e)
 	return 0;
 }
 
-/**
- * grpc_end() - client: the request is whole
- */
-void grpc_end(struct grpc_call *call)
+void grpc_end_request(struct grpc_call *call)
 {
 	struct call *c = call_of(call);
 
@@ -549,29 +498,19 @@ void grpc_end(struct grpc_call *call)
 	nghttp2_session_resume_data(c->grpc->session, c->id);
 }
 
-/**
- * grpc_finish() - server: end the call, after the messages that were sent
- * @call: no longer the owner's afterwards
- * @code: how it ended
- * @text: for people; "" where there is nothing to say
- */
 void grpc_finish(struct grpc_call *call, enum status_code code, const char *text)
 {
 	struct call *c = call_of(call);
 
 	assert(c->owned && c->grpc->role == GRPC_SERVER);
 	disown(c);
-	answer(c, HTTP_OK, code, text);
+	send_status(c, HTTP_OK, code, text);
 }
 
-/**
- * grpc_cancel() - client: no more interest
- * @call: no longer the owner's afterwards
- */
 void grpc_cancel(struct grpc_call *call)
 {
 	struct call *c = call_of(call);
 
 	disown(c);
-	reset(c, NGHTTP2_CANCEL);
+	reset_stream(c, NGHTTP2_CANCEL);
 }

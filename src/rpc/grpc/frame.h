@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/frame.h - messages in a stream of bytes: a flag, a length, the message
+ * rpc/grpc/frame.h - length-prefixed messages in a byte stream
  *
- * What:  cuts bytes, as they come, into messages. Length-Prefixed-Message of
- *        PROTOCOL-HTTP2.md: one byte that says "compressed", four of length, in
- *        network order.
- * Rules: what a length claims is not believed: memory grows with the bytes that
- *        came. Starts zeroed except for max.
+ * What:  splits received bytes into messages. The format is Length-Prefixed-Message
+ *        of PROTOCOL-HTTP2.md: a compressed flag of one byte, the length in four
+ *        bytes in network order, the message.
+ * Rules: a large length alone allocates nothing: memory grows with the bytes
+ *        received. A struct frame starts zeroed except for max.
  */
 #ifndef RPC_GRPC_FRAME_H
 #define RPC_GRPC_FRAME_H
@@ -23,17 +23,25 @@
 struct frame {
 	uint32_t max; /* bytes of a message */
 	uint8_t prefix[FRAME_PREFIX];
-	size_t prefix_len;  /* how much of it is here */
-	struct buf message; /* how much of it is here */
+	size_t prefix_len;  /* bytes received of it */
+	struct buf message; /* received so far */
 };
 
 void frame_done(struct frame *f);
-void frame_prefix(uint8_t prefix[FRAME_PREFIX], size_t len); /* of a message to send */
-bool frame_is_between(const struct frame *f);		     /* messages: the stream may end here */
+/* Writes the prefix of a message of @len bytes, which the caller has bounded to 32 bits. */
+void frame_prefix(uint8_t prefix[FRAME_PREFIX], size_t len);
+/* Whether the stream may end here: no message is partly received. */
+bool frame_is_between(const struct frame *f);
 
-/* Take bytes off the front of *data. Return: 1 f->message is whole, take it, then call again; 0 all
- * bytes are used; else the error is a status: too long, or compressed though nobody said how. */
+/*
+ * Consumes bytes from the front of *data, updating *data and *len.
+ *
+ * Return: 1 if f->message is complete: the caller takes it, calls frame_next(), then frame_feed()
+ * again; 0 if all bytes were consumed; an error with a status code if the message is larger than
+ * the limit or compressed
+ */
 int frame_feed(struct frame *f, const uint8_t **data, size_t *len, struct hw_err *e);
-void frame_next(struct frame *f); /* after a whole message */
+/* Drops the complete message and expects the next prefix. */
+void frame_next(struct frame *f);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/fuzz-grpc.c - any bytes, as a server or as a client gets them
+ * rpc/grpc/fuzz-grpc.c - fuzz a gRPC connection, as server or client, with received bytes
  *
- * How:   the first byte chooses the side and what the owner of the calls does
- *        with them; of the rest, each piece begins with a byte that says how long
- *        it is and whether time passes. The preface and SETTINGS that a real
- *        peer begins with are given, so that the bytes get somewhere.
- * Rules: a call that began is over once, and only after that gone; what is held
- *        stays below the limit.
+ * How:   the first byte chooses the role and what the owner of the calls does with
+ *        them. The rest is a sequence of pieces; each starts with a byte that has
+ *        its length and whether time passes before it. The preface and SETTINGS of
+ *        a real peer are fed first, so that the fuzzer need not find them.
+ * Rules: each call that began is closed exactly once; buffered bytes stay below the
+ *        limit.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -24,27 +24,27 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { AS_CLIENT = 1, TAKE = 2, ANSWER = 4, FINISH = 8, CANCEL = 16 };
+enum { AS_CLIENT = 1, CONSUME = 2, RESPOND = 4, FINISH = 8, CANCEL = 16 };
 
-struct owner {
-	uint8_t does;
+struct fuzz_owner {
+	uint8_t actions;
 	size_t running;
 };
 
-static void maybe_answer(struct owner *o, struct grpc_call *call)
+static void maybe_respond(struct fuzz_owner *o, struct grpc_call *call)
 {
 	struct buf b = { 0 };
 	struct hw_err e;
 
-	if (!(o->does & ANSWER) || o->does & AS_CLIENT)
+	if (!(o->actions & RESPOND) || o->actions & AS_CLIENT)
 		return;
-	buf_puts(&b, "answer");
+	buf_puts(&b, "response");
 	grpc_send(call, &b, &e);
 }
 
 static void on_begin(void *ctx, struct grpc_call *call)
 {
-	struct owner *o = ctx;
+	struct fuzz_owner *o = ctx;
 
 	o->running++;
 	call->user = o;
@@ -53,32 +53,32 @@ static void on_begin(void *ctx, struct grpc_call *call)
 
 static void on_message(void *ctx, struct grpc_call *call, struct buf *message)
 {
-	struct owner *o = ctx;
+	struct fuzz_owner *o = ctx;
 
 	assert(call->user == o && message->len <= 1 << 16);
-	maybe_answer(o, call);
-	if (o->does & TAKE)
-		grpc_taken(call);
-	if (o->does & CANCEL && message->len % 3 == 1) {
+	maybe_respond(o, call);
+	if (o->actions & CONSUME)
+		grpc_consumed(call);
+	if (o->actions & CANCEL && message->len % 3 == 1) {
 		o->running--;
 		grpc_cancel(call);
 	}
 }
 
-static void on_end(void *ctx, struct grpc_call *call)
+static void on_request_end(void *ctx, struct grpc_call *call)
 {
-	struct owner *o = ctx;
+	struct fuzz_owner *o = ctx;
 
 	assert(call->user == o);
-	if (!(o->does & FINISH))
+	if (!(o->actions & FINISH))
 		return;
 	o->running--;
 	grpc_finish(call, STATUS_ABORTED, "enough\n");
 }
 
-static void on_over(void *ctx, struct grpc_call *call, enum status_code code, const char *text)
+static void on_closed(void *ctx, struct grpc_call *call, enum status_code code, const char *text)
 {
-	struct owner *o = ctx;
+	struct fuzz_owner *o = ctx;
 
 	(void)code;
 	assert(call->user == o && text);
@@ -87,7 +87,7 @@ static void on_over(void *ctx, struct grpc_call *call, enum status_code code, co
 }
 
 static const struct grpc_events events = {
-	.begin = on_begin, .message = on_message, .end = on_end, .over = on_over
+	.begin = on_begin, .message = on_message, .request_end = on_request_end, .closed = on_closed
 };
 
 static void drain_output(struct grpc *g)
@@ -98,20 +98,20 @@ static void drain_output(struct grpc *g)
 		;
 }
 
-static void begin(struct grpc *g, struct owner *o)
+static void start_connection(struct grpc *g, struct fuzz_owner *o)
 {
 	static const uint8_t settings[9] = { 0, 0, 0, NGHTTP2_SETTINGS };
 	struct grpc_call *call;
 	struct hw_err e;
 
-	if (!(o->does & AS_CLIENT)) {
+	if (!(o->actions & AS_CLIENT)) {
 		grpc_feed(g, NGHTTP2_CLIENT_MAGIC, NGHTTP2_CLIENT_MAGIC_LEN, 0, &e);
 		grpc_feed(g, settings, sizeof(settings), 0, &e);
 		return;
 	}
 	for (int i = 0; i < OWN_CALLS; i++) {
 		grpc_start(g, "/a.B/C", 20 * SECOND, 0, o, &call, &e);
-		grpc_end(call);
+		grpc_end_request(call);
 		o->running++;
 	}
 	drain_output(g);
@@ -121,15 +121,15 @@ static void begin(struct grpc *g, struct owner *o)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct grpc_limits limits = {
-		.streams = 8, .header = 1000, .message = 1 << 16, .held = 1 << 17
+		.streams = 8, .header = 1000, .message = 1 << 16, .buffered = 1 << 17
 	};
-	struct owner o = { .does = size > 0 ? data[0] : 0 };
-	struct grpc *g =
-		grpc_new(o.does & AS_CLIENT ? GRPC_CLIENT : GRPC_SERVER, &limits, &events, &o, 0);
+	struct fuzz_owner o = { .actions = size > 0 ? data[0] : 0 };
+	struct grpc *g = grpc_new(o.actions & AS_CLIENT ? GRPC_CLIENT : GRPC_SERVER, &limits,
+				  &events, &o, 0);
 	int64_t now = 0;
 	struct hw_err e;
 
-	begin(g, &o);
+	start_connection(g, &o);
 	for (size_t at = 1; at + 1 < size && !grpc_is_done(g);) {
 		size_t n = data[at] & 0x7f, left = size - at - 1;
 
@@ -138,7 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		n = n < left ? n : left;
 		grpc_feed(g, data + at + 1, n, now, &e);
 		drain_output(g);
-		assert(grpc_held(g) <= limits.held);
+		assert(grpc_buffered(g) <= limits.buffered);
 		at += n + 1;
 	}
 	grpc_free(g);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/header.h - the headers of one call that mean something to gRPC
+ * rpc/grpc/header.h - header fields of a gRPC call
  *
- * What:  takes the header fields of one direction as they come, trailers too,
- *        keeps what matters, and judges a request.
- * Rules: metadata of others (traceparent, user-agent) is counted and dropped.
- *        Starts with header_init().
+ * What:  collects the header fields of one direction of a call, trailers included,
+ *        keeps the values that gRPC defines, and checks a request's headers.
+ * Rules: other metadata (traceparent, user-agent) only counts for the size.
  */
 #ifndef RPC_GRPC_HEADER_H
 #define RPC_GRPC_HEADER_H
@@ -17,31 +16,35 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-struct header {
-	size_t size;	  /* so far, as HTTP/2 counts */
+struct grpc_header {
+	size_t size;	  /* of all fields so far, as HTTP/2 counts it */
 	bool is_post;	  /* :method */
 	bool is_grpc;	  /* content-type */
-	bool bad_timeout; /* grpc-timeout was there and made no sense */
-	char *path;	  /* NULL: none */
-	char *encoding;	  /* grpc-encoding, NULL: none */
-	int64_t timeout;  /* ns; TIME_NEVER: none */
-	int http;	  /* :status; 0: none */
-	int status;	  /* grpc-status; -1: none */
-	char *text;	  /* grpc-message, decoded; NULL: none */
+	bool bad_timeout; /* grpc-timeout was malformed */
+	char *path;	  /* :path; NULL if missing */
+	char *encoding;	  /* grpc-encoding; NULL if missing */
+	int64_t timeout;  /* grpc-timeout, ns; TIME_NEVER if missing */
+	int http;	  /* :status; 0 if missing or invalid */
+	int status;	  /* grpc-status; -1 if missing */
+	char *text;	  /* grpc-message, decoded; NULL if missing */
 };
 
-void header_init(struct header *h);
-void header_done(struct header *h);
-/* Strings end with a NUL. */
-void header_add(struct header *h, const char *name, size_t name_len, const char *value,
-		size_t value_len);
+void grpc_header_init(struct grpc_header *h);
+void grpc_header_done(struct grpc_header *h);
+/* Adds a field of the headers or trailers. Both strings are NUL terminated, the name is in lower
+ * case. A value that contains a NUL is counted and ignored. */
+void grpc_header_add(struct grpc_header *h, const char *name, size_t name_len, const char *value,
+		     size_t value_len);
 
-/* Is this a request that can be served? Return: 0; or an error with a status; *ret_http is the
- * :status to answer with, other than 200 where the peer does not even speak gRPC. */
-int header_check_request(const struct header *h, size_t size_max, int *ret_http, struct hw_err *e);
-/* The same of an answer's encoding. */
-int header_check_encoding(const struct header *h, struct hw_err *e);
+/* Checks whether a request can be served. @size_max bounds h->size. *ret_http is always set, to the
+ * :status of the response: 200, or an HTTP error if the request is not gRPC.
+ * Return: 0, or an error with a status code */
+int grpc_header_check_request(const struct grpc_header *h, size_t size_max, int *ret_http,
+			      struct hw_err *e);
+/* Only the identity encoding is supported. Return: 0, or STATUS_UNIMPLEMENTED as compression.md
+ * requires of a server */
+int grpc_header_check_encoding(const struct grpc_header *h, struct hw_err *e);
 
-AUTO_VALUE_DEFINE(header_done, struct header);
+AUTO_VALUE_DEFINE(grpc_header_done, struct grpc_header);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/status.c - how a gRPC call ended: a code, and a text for people
+ * rpc/grpc/status.c - gRPC status codes and messages
  *
- * How:   tables. The one of errnos is read in both directions: the first row of
- *        a code is the errno that stands for it.
+ * How:   tables. The errno table is used in both directions: the first row with a
+ *        status code has the errno for that code.
  */
 #include "rpc/grpc/status.h"
 
@@ -36,12 +36,12 @@ static const char *const names[] = {
 	[STATUS_UNAUTHENTICATED] = "UNAUTHENTICATED",
 };
 
-struct pair {
+struct status_mapping {
 	int64_t from;
 	enum status_code code;
 };
 
-static const struct pair errnos[] = {
+static const struct status_mapping errnos[] = {
 	{ ECANCELED, STATUS_CANCELLED },
 	{ EPROTO, STATUS_UNKNOWN },
 	{ EINVAL, STATUS_INVALID_ARGUMENT },
@@ -70,32 +70,29 @@ static const struct pair errnos[] = {
 	{ EKEYREJECTED, STATUS_UNAUTHENTICATED },
 };
 
-static const struct pair http[] = {
+static const struct status_mapping http[] = {
 	{ 400, STATUS_INTERNAL },	   { 401, STATUS_UNAUTHENTICATED },
 	{ 403, STATUS_PERMISSION_DENIED }, { 404, STATUS_UNIMPLEMENTED },
 	{ 429, STATUS_UNAVAILABLE },	   { 502, STATUS_UNAVAILABLE },
 	{ 503, STATUS_UNAVAILABLE },	   { 504, STATUS_UNAVAILABLE },
 };
 
-static const struct pair h2[] = {
+static const struct status_mapping h2[] = {
 	{ NGHTTP2_REFUSED_STREAM, STATUS_UNAVAILABLE },
 	{ NGHTTP2_CANCEL, STATUS_CANCELLED },
 	{ NGHTTP2_ENHANCE_YOUR_CALM, STATUS_RESOURCE_EXHAUSTED },
 	{ NGHTTP2_INADEQUATE_SECURITY, STATUS_PERMISSION_DENIED },
 };
 
-static enum status_code look_up(const struct pair *table, size_t n, int64_t from,
-				enum status_code otherwise)
+static enum status_code find_code(const struct status_mapping *table, size_t n, int64_t from,
+				  enum status_code fallback)
 {
 	for (size_t i = 0; i < n; i++)
 		if (table[i].from == from)
 			return table[i].code;
-	return otherwise;
+	return fallback;
 }
 
-/**
- * status_name() - a code as the specification writes it
- */
 const char *status_name(int code)
 {
 	return code >= 0 && (size_t)code < ARRAY_SIZE(names) ? names[code] : "UNKNOWN";
@@ -109,12 +106,6 @@ static int nearest_errno(enum status_code code)
 	return -EPROTO;
 }
 
-/**
- * status_set() - an error with a gRPC code
- * @e:    the error to fill
- * @code: any but STATUS_OK; one that is not in the enum counts as STATUS_UNKNOWN
- * @fmt:  the whole text
- */
 int status_set(struct hw_err *e, enum status_code code, const char *fmt, ...)
 {
 	char text[sizeof(e->msg)];
@@ -129,43 +120,25 @@ int status_set(struct hw_err *e, enum status_code code, const char *fmt, ...)
 	return e->code;
 }
 
-/**
- * status_of() - the code that tells an error to a peer
- *
- * A file or a program that is missing is our own trouble, and not what the peer has
- * asked for in vain: ENOENT alone is INTERNAL. The latter is status_set()'s NOT_FOUND,
- * or ENODATA.
- *
- * Return: never STATUS_OK
- */
 enum status_code status_of(const struct hw_err *e)
 {
 	if (e->domain == HW_DOMAIN_GRPC)
 		return e->wire > 0 ? (enum status_code)e->wire : STATUS_UNKNOWN;
 	if (e->code == -ENOENT)
 		return STATUS_INTERNAL;
-	return look_up(errnos, ARRAY_SIZE(errnos), -e->code, STATUS_INTERNAL);
+	return find_code(errnos, ARRAY_SIZE(errnos), -e->code, STATUS_INTERNAL);
 }
 
-/**
- * status_from_http() - what an answer that has no grpc-status means
- */
 enum status_code status_from_http(int status)
 {
-	return look_up(http, ARRAY_SIZE(http), status, STATUS_UNKNOWN);
+	return find_code(http, ARRAY_SIZE(http), status, STATUS_UNKNOWN);
 }
 
-/**
- * status_from_h2() - what the end of a stream without trailers means
- */
 enum status_code status_from_h2(uint32_t error_code)
 {
-	return look_up(h2, ARRAY_SIZE(h2), error_code, STATUS_INTERNAL);
+	return find_code(h2, ARRAY_SIZE(h2), error_code, STATUS_INTERNAL);
 }
 
-/**
- * status_text_encode() - a text as grpc-message wants it: printable ASCII
- */
 void status_text_encode(const char *text, struct buf *b)
 {
 	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
@@ -186,14 +159,6 @@ static int hex_digit(char c)
 	return (int)(at - digits < 16 ? at - digits : at - digits - 6);
 }
 
-/**
- * status_text_decode() - the text of a grpc-message
- *
- * As gRPC asks, a broken encoding is no error. A NUL would cut the text short,
- * so that one stays encoded.
- *
- * Return: allocated
- */
 char *status_text_decode(const char *value)
 {
 	AUTO(buf_done) struct buf b = { 0 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/status.h - how a gRPC call ended: a code, and a text for people
+ * rpc/grpc/status.h - gRPC status codes and messages
  *
- * What:  the codes; struct hw_err into a code and back; what an HTTP or HTTP/2
- *        error means as a code; the text as it travels in grpc-message.
- * Rules: in struct hw_err a code is e->wire in the domain HW_DOMAIN_GRPC; any
- *        other error has the code of its errno, from the one table in status.c.
+ * What:  conversion between struct hw_err and status codes; status codes for HTTP
+ *        and HTTP/2 errors; encoding of the grpc-message header.
+ * Rules: an error of the domain HW_DOMAIN_GRPC has its status code in e->wire. Any
+ *        other error is converted by its errno, with the one table in status.c.
  */
 #ifndef RPC_GRPC_STATUS_H
 #define RPC_GRPC_STATUS_H
@@ -36,18 +36,34 @@ enum status_code {
 	STATUS_UNAUTHENTICATED = 16,
 };
 
-const char *status_name(int code); /* "NOT_FOUND"; "UNKNOWN" for what is no code */
+/* The name in the specification, such as "NOT_FOUND"; "UNKNOWN" for an unknown code. */
+const char *status_name(int code);
 
-/* Return: the negative errno nearest to @code, which must not be STATUS_OK */
+/* Sets a gRPC error; the message is the formatted text, without an errno's text. An unknown code is
+ * stored as STATUS_UNKNOWN. STATUS_OK is not allowed.
+ * Return: the negative errno nearest to @code */
 int status_set(struct hw_err *e, enum status_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+/*
+ * The status code to send to a client for an error.
+ *
+ * A bare -ENOENT becomes STATUS_INTERNAL: it usually is a file or program that is missing on the
+ * server. An object that the client asked for and that does not exist is reported with
+ * status_set(STATUS_NOT_FOUND) or -ENODATA.
+ *
+ * Return: never STATUS_OK
+ */
 enum status_code status_of(const struct hw_err *e);
 
-/* gRPC's own tables: http-grpc-status-mapping.md, and "Errors" of PROTOCOL-HTTP2.md */
+/* For a response without grpc-status: http-grpc-status-mapping.md */
 enum status_code status_from_http(int status);
+/* For a stream that was reset before its trailers: section "Errors" of PROTOCOL-HTTP2.md */
 enum status_code status_from_h2(uint32_t error_code);
 
-void status_text_encode(const char *text, struct buf *b); /* percent-encoded, appended */
-char *status_text_decode(const char *value);		  /* what is no encoding stays as it is */
+/* Appends the text percent-encoded, as grpc-message requires: printable ASCII. */
+void status_text_encode(const char *text, struct buf *b);
+/* Invalid encoding is copied unchanged, as gRPC requires. "%00" is too: a NUL would truncate the
+ * text. Return: allocated */
+char *status_text_decode(const char *value);
 
 #endif

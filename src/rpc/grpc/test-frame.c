@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/test-frame.c - messages cut out of bytes
+ * rpc/grpc/test-frame.c - splitting bytes into messages
  */
 #include "rpc/grpc/frame.h"
 
@@ -19,8 +19,8 @@ static const uint8_t three[] = "\0\0\0\0\3abc"
 			       "\0\0\0\0\0"
 			       "\0\0\0\0\5hello";
 
-/* Feeds in pieces of so many bytes; the messages come out with a | behind each. */
-static char *cut_up(size_t piece)
+/* Feeds pieces of @piece bytes. Return: the messages, each followed by "|" */
+static char *feed_in_pieces(size_t piece)
 {
 	AUTO(buf_done) struct buf seen = { 0 };
 	struct frame f = { .max = 5 };
@@ -46,17 +46,17 @@ static char *cut_up(size_t piece)
 	return buf_take(&seen);
 }
 
-static void cuts(void **state)
+static void splits_messages(void **state)
 {
 	(void)state;
 	for (size_t piece = 1; piece < sizeof(three); piece++) {
-		autofree char *seen = cut_up(piece);
+		autofree char *seen = feed_in_pieces(piece);
 
 		assert_string_equal(seen, "abc||hello|");
 	}
 }
 
-static void expect(const char *prefix, int max, enum status_code code)
+static void expect_refusal(const char *prefix, int max, enum status_code code)
 {
 	const uint8_t *data = (const uint8_t *)prefix;
 	struct frame f = { .max = (uint32_t)max };
@@ -69,21 +69,21 @@ static void expect(const char *prefix, int max, enum status_code code)
 	frame_done(&f);
 }
 
-static void refuses_long_ones(void **state)
+static void refuses_large_messages(void **state)
 {
 	(void)state;
-	expect("\0\0\0\0\6", 5, STATUS_RESOURCE_EXHAUSTED);
-	expect("\0\377\377\377\377", 16 << 20, STATUS_RESOURCE_EXHAUSTED);
+	expect_refusal("\0\0\0\0\6", 5, STATUS_RESOURCE_EXHAUSTED);
+	expect_refusal("\0\377\377\377\377", 16 << 20, STATUS_RESOURCE_EXHAUSTED);
 }
 
-static void refuses_compressed_ones(void **state)
+static void refuses_compressed_messages(void **state)
 {
 	(void)state;
-	expect("\1\0\0\0\1", 5, STATUS_INTERNAL);
-	expect("\2\0\0\0\1", 5, STATUS_INTERNAL);
+	expect_refusal("\1\0\0\0\1", 5, STATUS_INTERNAL);
+	expect_refusal("\2\0\0\0\1", 5, STATUS_INTERNAL);
 }
 
-static void believes_no_length(void **state)
+static void allocates_for_received_bytes(void **state)
 {
 	static const uint8_t prefix[] = "\0\0\377\377\377x";
 	const uint8_t *data = prefix;
@@ -112,11 +112,12 @@ static void writes_prefixes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "frame: messages are the same however the bytes are cut", cuts },
-		{ "frame: a message over the limit is refused by its prefix", refuses_long_ones },
-		{ "frame: a compressed message is refused", refuses_compressed_ones },
-		{ "frame: memory follows the bytes, not the length they claim",
-		  believes_no_length },
+		{ "frame: messages are the same however the bytes are split", splits_messages },
+		{ "frame: a message over the limit is refused when its prefix is read",
+		  refuses_large_messages },
+		{ "frame: a compressed message is refused", refuses_compressed_messages },
+		{ "frame: memory grows with the bytes received, not with the length in the prefix",
+		  allocates_for_received_bytes },
 		{ "frame: a prefix is a flag and four bytes in network order", writes_prefixes },
 	};
 

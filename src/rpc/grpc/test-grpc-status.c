@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/test-grpc-status.c - codes, and the text that travels with them
+ * rpc/grpc/test-grpc-status.c - status codes and the encoding of messages
  */
 #include "rpc/grpc/status.h"
 
@@ -13,7 +13,7 @@
 
 #include <errno.h>
 
-static void there_and_back(void **state)
+static void codes_and_errnos(void **state)
 {
 	struct hw_err e;
 
@@ -28,7 +28,7 @@ static void there_and_back(void **state)
 	}
 }
 
-static void foreign_codes(void **state)
+static void unknown_codes(void **state)
 {
 	struct hw_err e;
 
@@ -53,11 +53,11 @@ static void other_domains(void **state)
 	assert_int_equal(status_of(&e), STATUS_INTERNAL);
 	err_set(&e, -ENOENT, "open /x");
 	assert_int_equal(status_of(&e), STATUS_INTERNAL);
-	err_text(&e, -ENODATA, "there is no x");
+	err_text(&e, -ENODATA, "x not found");
 	assert_int_equal(status_of(&e), STATUS_NOT_FOUND);
 }
 
-static void from_http(void **state)
+static void http_errors(void **state)
 {
 	(void)state;
 	assert_int_equal(status_from_http(404), STATUS_UNIMPLEMENTED);
@@ -81,7 +81,7 @@ static void encodes(void **state)
 	assert_string_equal(back, text);
 }
 
-static void decodes_anything(void **state)
+static void decodes_invalid_text(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "", "" },
@@ -109,12 +109,12 @@ static void decodes_anything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "status: every code is an errno, and that errno is the code", there_and_back },
-		{ "status: a code that is none counts as UNKNOWN", foreign_codes },
-		{ "status: errors of other domains have the code of their errno", other_domains },
-		{ "status: HTTP's and HTTP/2's errors have gRPC's codes", from_http },
-		{ "status: a text is percent-encoded and comes back", encodes },
-		{ "status: a broken encoding stays as it is", decodes_anything },
+		{ "status: every code converts to an errno and back", codes_and_errnos },
+		{ "status: an unknown code counts as UNKNOWN", unknown_codes },
+		{ "status: errors of other domains are converted by their errno", other_domains },
+		{ "status: HTTP and HTTP/2 errors have the codes that gRPC defines", http_errors },
+		{ "status: a text is percent-encoded and decoded", encodes },
+		{ "status: an invalid encoding is left unchanged", decodes_invalid_text },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

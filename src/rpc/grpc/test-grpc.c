@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/test-grpc.c - a client and a server that are fed with each other's bytes
+ * rpc/grpc/test-grpc.c - a gRPC client and server connected in memory
  *
- * How:   each side writes what happens to it into a text; pump() carries bytes
- *        to and fro until nobody has any. The clock is a number. Where our own
- *        client is too well-behaved, a bare nghttp2 session takes its place.
+ * How:   each side logs its events as text; pump() carries bytes in both directions
+ *        until neither side has output. The clock is a number. For requests that our
+ *        own client cannot send, a plain nghttp2 session replaces it.
  */
 #include "rpc/grpc/grpc.h"
 
@@ -27,22 +27,22 @@
 #define SECOND 1000000000LL
 #define CALLS  2048
 
-/* ---- two sides ---------------------------------------------------------------------- */
+/* ---- fixture ------------------------------------------------------------------------ */
 
 struct side {
 	struct grpc *grpc;
 	struct buf log;
-	struct grpc_call *calls[CALLS]; /* in the order they began; NULL: over */
+	struct grpc_call *calls[CALLS]; /* in the order they began; NULL if closed */
 	size_t n;
-	bool keep;    /* do not take messages */
+	bool slow;    /* does not consume messages */
 	size_t bytes; /* of all messages */
 };
 
-struct world {
+struct fixture {
 	struct side server, client;
-	nghttp2_session *raw; /* instead of client.grpc */
+	nghttp2_session *raw; /* replaces client.grpc */
 	int64_t now;
-	size_t piece; /* bytes that are carried at a time */
+	size_t piece; /* bytes fed at a time */
 	struct grpc_limits limits;
 };
 
@@ -64,16 +64,16 @@ static void on_message(void *ctx, struct grpc_call *call, struct buf *message)
 		buf_printf(&s->log, "message %s\n", str_or(message->data, ""));
 	else
 		buf_printf(&s->log, "message of %zu\n", message->len);
-	if (!s->keep)
-		grpc_taken(call);
+	if (!s->slow)
+		grpc_consumed(call);
 }
 
-static void on_end(void *ctx, struct grpc_call *call)
+static void on_request_end(void *ctx, struct grpc_call *call)
 {
 	struct side *s = ctx;
 
 	(void)call;
-	buf_puts(&s->log, "end\n");
+	buf_puts(&s->log, "request end\n");
 }
 
 static void on_sent(void *ctx, struct grpc_call *call)
@@ -84,94 +84,94 @@ static void on_sent(void *ctx, struct grpc_call *call)
 	buf_puts(&s->log, "sent\n");
 }
 
-static void on_over(void *ctx, struct grpc_call *call, enum status_code code, const char *text)
+static void on_closed(void *ctx, struct grpc_call *call, enum status_code code, const char *text)
 {
 	struct side *s = ctx;
 
-	buf_printf(&s->log, "over %s %s\n", status_name(code), text);
+	buf_printf(&s->log, "closed %s %s\n", status_name(code), text);
 	for (size_t i = 0; i < s->n; i++)
 		if (s->calls[i] == call)
 			s->calls[i] = NULL;
 }
 
 static const struct grpc_events server_events = {
-	.begin = on_begin, .message = on_message, .end = on_end, .over = on_over
+	.begin = on_begin, .message = on_message, .request_end = on_request_end, .closed = on_closed
 };
-static const struct grpc_events client_events = { .message = on_message, .over = on_over };
+static const struct grpc_events client_events = { .message = on_message, .closed = on_closed };
 static const struct grpc_events sent_events = {
-	.begin = on_begin, .message = on_message, .sent = on_sent, .over = on_over
+	.begin = on_begin, .message = on_message, .sent = on_sent, .closed = on_closed
 };
 
-static int world_make(void **state)
+static int fixture_setup(void **state)
 {
-	struct world *w = mem_new(sizeof(*w));
+	struct fixture *f = mem_new(sizeof(*f));
 
-	w->limits = (struct grpc_limits)GRPC_LIMITS;
-	w->piece = 4096;
-	w->now = 1000 * SECOND;
-	w->server.grpc = grpc_new(GRPC_SERVER, &w->limits, &server_events, &w->server, w->now);
-	w->client.grpc = grpc_new(GRPC_CLIENT, &w->limits, &client_events, &w->client, w->now);
-	*state = w;
+	f->limits = (struct grpc_limits)GRPC_LIMITS;
+	f->piece = 4096;
+	f->now = 1000 * SECOND;
+	f->server.grpc = grpc_new(GRPC_SERVER, &f->limits, &server_events, &f->server, f->now);
+	f->client.grpc = grpc_new(GRPC_CLIENT, &f->limits, &client_events, &f->client, f->now);
+	*state = f;
 	return 0;
 }
 
-static int world_end(void **state)
+static int fixture_teardown(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	grpc_free(w->server.grpc);
-	grpc_free(w->client.grpc);
-	nghttp2_session_del(w->raw);
-	buf_done(&w->server.log);
-	buf_done(&w->client.log);
-	free(w);
+	grpc_free(f->server.grpc);
+	grpc_free(f->client.grpc);
+	nghttp2_session_del(f->raw);
+	buf_done(&f->server.log);
+	buf_done(&f->client.log);
+	free(f);
 	return 0;
 }
 
-/* With a server of other limits or events. */
-static void restart_server(struct world *w, const struct grpc_events *events)
+/* Replaces the server by one with the current limits and these events. */
+static void restart_server(struct fixture *f, const struct grpc_events *events)
 {
-	grpc_free(w->server.grpc);
-	w->server.grpc = grpc_new(GRPC_SERVER, &w->limits, events, &w->server, w->now);
+	grpc_free(f->server.grpc);
+	f->server.grpc = grpc_new(GRPC_SERVER, &f->limits, events, &f->server, f->now);
 }
 
-/* Return: whether there was something to carry */
-static bool carry(struct world *w, struct side *from, struct side *to)
+/* Return: whether there was output */
+static bool carry_output(struct fixture *f, struct side *from, struct side *to)
 {
 	const uint8_t *data;
 	struct hw_err e;
 	size_t len = grpc_output(from->grpc, &data);
 
 	for (size_t at = 0, n; at < len; at += n) {
-		n = len - at < w->piece ? len - at : w->piece;
-		if (grpc_feed(to->grpc, data + at, n, w->now, &e) < 0)
+		n = len - at < f->piece ? len - at : f->piece;
+		if (grpc_feed(to->grpc, data + at, n, f->now, &e) < 0)
 			buf_printf(&to->log, "failed %s\n", e.msg);
 	}
 	return len > 0;
 }
 
-static void pump(struct world *w)
+static void pump(struct fixture *f)
 {
 	bool moved;
 
 	do {
-		moved = carry(w, &w->client, &w->server);
-		moved = carry(w, &w->server, &w->client) || moved;
+		moved = carry_output(f, &f->client, &f->server);
+		moved = carry_output(f, &f->server, &f->client) || moved;
 	} while (moved);
 }
 
-static void expect(struct side *s, const char *text)
+static void expect_log(struct side *s, const char *text)
 {
 	assert_string_equal(str_or(s->log.data, ""), text);
 	buf_done(&s->log);
 }
 
-static struct grpc_call *start(struct world *w, const char *path, int64_t timeout)
+static struct grpc_call *start_call(struct fixture *f, const char *path, int64_t timeout)
 {
-	struct side *s = &w->client;
+	struct side *s = &f->client;
 	struct hw_err e;
 
-	if (grpc_start(s->grpc, path, timeout, w->now, NULL, &s->calls[s->n], &e) < 0)
+	if (grpc_start(s->grpc, path, timeout, f->now, NULL, &s->calls[s->n], &e) < 0)
 		fail_msg("%s", e.msg);
 	return s->calls[s->n++];
 }
@@ -200,398 +200,399 @@ static int send_size(struct grpc_call *call, size_t size, struct hw_err *e)
 static void unary(void **state)
 {
 	static const size_t pieces[] = { 1, 7, 9000 };
-	struct world *w = *state;
+	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
-		struct grpc_call *call = start(w, "/a.B/C", TIME_NEVER);
+		struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
 
-		w->piece = pieces[i];
-		send_text(call, "ask");
-		grpc_end(call);
-		pump(w);
-		expect(&w->server, "begin /a.B/C\nmessage ask\nend\n");
-		assert_true(w->server.calls[i]->deadline == TIME_NEVER);
-		send_text(w->server.calls[i], "answer");
-		grpc_finish(w->server.calls[i], STATUS_OK, "");
-		pump(w);
-		expect(&w->client, "message answer\nover OK \n");
+		f->piece = pieces[i];
+		send_text(call, "request");
+		grpc_end_request(call);
+		pump(f);
+		expect_log(&f->server, "begin /a.B/C\nmessage request\nrequest end\n");
+		assert_true(f->server.calls[i]->deadline == TIME_NEVER);
+		send_text(f->server.calls[i], "response");
+		grpc_finish(f->server.calls[i], STATUS_OK, "");
+		pump(f);
+		expect_log(&f->client, "message response\nclosed OK \n");
 	}
-	expect(&w->server, "");
+	expect_log(&f->server, "");
 }
 
 static void streams(void **state)
 {
-	struct world *w = *state;
-	struct grpc_call *call = start(w, "/a.B/Both", TIME_NEVER);
+	struct fixture *f = *state;
+	struct grpc_call *call = start_call(f, "/a.B/Both", TIME_NEVER);
 
 	send_text(call, "one");
-	pump(w);
+	pump(f);
 	send_text(call, "");
 	send_text(call, "three");
-	pump(w);
-	expect(&w->server, "begin /a.B/Both\nmessage one\nmessage \nmessage three\n");
-	send_text(w->server.calls[0], "1");
-	pump(w);
-	expect(&w->client, "message 1\n");
-	grpc_end(call);
-	send_text(w->server.calls[0], "2");
-	pump(w);
-	grpc_finish(w->server.calls[0], STATUS_DATA_LOSS, "no more");
-	pump(w);
-	expect(&w->server, "end\n");
-	expect(&w->client, "message 2\nover DATA_LOSS no more\n");
+	pump(f);
+	expect_log(&f->server, "begin /a.B/Both\nmessage one\nmessage \nmessage three\n");
+	send_text(f->server.calls[0], "1");
+	pump(f);
+	expect_log(&f->client, "message 1\n");
+	grpc_end_request(call);
+	send_text(f->server.calls[0], "2");
+	pump(f);
+	grpc_finish(f->server.calls[0], STATUS_DATA_LOSS, "no more");
+	pump(f);
+	expect_log(&f->server, "request end\n");
+	expect_log(&f->client, "message 2\nclosed DATA_LOSS no more\n");
 }
 
-static void fails(void **state)
+static void fails_with_status(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	start(w, "/a.B/C", TIME_NEVER);
-	pump(w);
-	grpc_finish(w->server.calls[0], STATUS_NOT_FOUND, "kein \"größeres\" 100 %\nBild");
-	pump(w);
-	expect(&w->client, "over NOT_FOUND kein \"größeres\" 100 %\nBild\n");
-	expect(&w->server, "begin /a.B/C\n");
+	start_call(f, "/a.B/C", TIME_NEVER);
+	pump(f);
+	grpc_finish(f->server.calls[0], STATUS_NOT_FOUND, "kein \"größeres\" 100 %\nBild");
+	pump(f);
+	expect_log(&f->client, "closed NOT_FOUND kein \"größeres\" 100 %\nBild\n");
+	expect_log(&f->server, "begin /a.B/C\n");
 }
 
-static void answers_before_the_end(void **state)
+static void responds_before_request_end(void **state)
 {
-	struct world *w = *state;
-	struct grpc_call *call = start(w, "/a.B/C", TIME_NEVER);
+	struct fixture *f = *state;
+	struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
 
 	send_text(call, "x");
-	pump(w);
-	send_text(w->server.calls[0], "enough");
-	grpc_finish(w->server.calls[0], STATUS_OK, "");
-	pump(w);
-	expect(&w->client, "message enough\nover OK \n");
-	expect(&w->server, "begin /a.B/C\nmessage x\n");
+	pump(f);
+	send_text(f->server.calls[0], "enough");
+	grpc_finish(f->server.calls[0], STATUS_OK, "");
+	pump(f);
+	expect_log(&f->client, "message enough\nclosed OK \n");
+	expect_log(&f->server, "begin /a.B/C\nmessage x\n");
 }
 
 static void large_messages(void **state)
 {
-	struct world *w = *state;
-	struct grpc_call *call = start(w, "/a.B/C", TIME_NEVER);
+	struct fixture *f = *state;
+	struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
 	struct hw_err e;
 
-	w->piece = 1 << 16;
+	f->piece = 1 << 16;
 	assert_int_equal(send_size(call, 16 << 20, &e), 0);
-	grpc_end(call);
-	pump(w);
-	expect(&w->server, "begin /a.B/C\nmessage of 16777216\nend\n");
-	assert_int_equal(send_size(w->server.calls[0], 16 << 20, &e), 0);
-	grpc_finish(w->server.calls[0], STATUS_OK, "");
-	pump(w);
-	expect(&w->client, "message of 16777216\nover OK \n");
-	assert_int_equal(grpc_held(w->server.grpc) + grpc_held(w->client.grpc), 0);
+	grpc_end_request(call);
+	pump(f);
+	expect_log(&f->server, "begin /a.B/C\nmessage of 16777216\nrequest end\n");
+	assert_int_equal(send_size(f->server.calls[0], 16 << 20, &e), 0);
+	grpc_finish(f->server.calls[0], STATUS_OK, "");
+	pump(f);
+	expect_log(&f->client, "message of 16777216\nclosed OK \n");
+	assert_int_equal(grpc_buffered(f->server.grpc) + grpc_buffered(f->client.grpc), 0);
 }
 
 static void too_large_messages(void **state)
 {
-	struct world *w = *state;
-	struct grpc_call *call = start(w, "/a.B/C", TIME_NEVER);
+	struct fixture *f = *state;
+	struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
 	struct hw_err e;
 
 	assert_int_equal(send_size(call, (16 << 20) + 1, &e), -EAGAIN);
 	assert_int_equal(status_of(&e), STATUS_RESOURCE_EXHAUSTED);
-	w->limits.message = 1000;
-	restart_server(w, &server_events);
+	f->limits.message = 1000;
+	restart_server(f, &server_events);
 	assert_int_equal(send_size(call, 1001, &e), 0);
-	pump(w);
-	expect(&w->server,
-	       "begin /a.B/C\nover RESOURCE_EXHAUSTED a message of 1001 bytes is longer "
-	       "than the limit of 1000\n");
-	expect(&w->client, "over RESOURCE_EXHAUSTED a message of 1001 bytes is longer than the "
-			   "limit of 1000\n");
+	pump(f);
+	expect_log(&f->server,
+		   "begin /a.B/C\nclosed RESOURCE_EXHAUSTED message too large: 1001 bytes, limit "
+		   "1000\n");
+	expect_log(&f->client, "closed RESOURCE_EXHAUSTED message too large: 1001 bytes, limit "
+			       "1000\n");
 }
 
-static void long_texts(void **state)
+static void truncates_text(void **state)
 {
 	AUTO(buf_done) struct buf text = { 0 };
-	struct world *w = *state;
+	struct fixture *f = *state;
 
 	buf_putc(&text, '%');
 	while (text.len < 10000)
 		buf_puts(&text, "ö");
-	start(w, "/a.B/C", TIME_NEVER);
-	pump(w);
-	grpc_finish(w->server.calls[0], STATUS_UNKNOWN, text.data);
-	pump(w);
+	start_call(f, "/a.B/C", TIME_NEVER);
+	pump(f);
+	grpc_finish(f->server.calls[0], STATUS_UNKNOWN, text.data);
+	pump(f);
 	text.data[2047] = '\0'; /* the character at 2047 would end at 2049 */
-	assert_int_equal(w->client.log.len, strlen("over UNKNOWN \n") + 2047);
-	assert_non_null(strstr(w->client.log.data, text.data));
+	assert_int_equal(f->client.log.len, strlen("closed UNKNOWN \n") + 2047);
+	assert_non_null(strstr(f->client.log.data, text.data));
 }
 
-/* ---- windows and limits ------------------------------------------------------------- */
+/* ---- flow control and limits -------------------------------------------------------- */
 
 static void slow_receiver(void **state)
 {
-	struct world *w = *state;
-	struct grpc_call *call = start(w, "/a.B/C", TIME_NEVER);
-	size_t kept;
+	struct fixture *f = *state;
+	struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
+	size_t received;
 	struct hw_err e;
 
-	w->client.keep = true;
-	w->piece = 1 << 16;
-	pump(w);
+	f->client.slow = true;
+	f->piece = 1 << 16;
+	pump(f);
 	for (int i = 0; i < 64; i++)
-		assert_int_equal(send_size(w->server.calls[0], 100000, &e), 0);
-	grpc_finish(w->server.calls[0], STATUS_OK, "");
-	pump(w);
-	kept = w->client.bytes;
-	assert_true(kept > 0 && kept < 3 << 20);
+		assert_int_equal(send_size(f->server.calls[0], 100000, &e), 0);
+	grpc_finish(f->server.calls[0], STATUS_OK, "");
+	pump(f);
+	received = f->client.bytes;
+	assert_true(received > 0 && received < 3 << 20);
 
-	w->client.keep = false;
-	for (size_t i = 0; i < kept / 100000; i++)
-		grpc_taken(call);
-	pump(w);
-	assert_int_equal(w->client.bytes, 6400000);
-	assert_null(w->client.calls[0]);
+	f->client.slow = false;
+	for (size_t i = 0; i < received / 100000; i++)
+		grpc_consumed(call);
+	pump(f);
+	assert_int_equal(f->client.bytes, 6400000);
+	assert_null(f->client.calls[0]);
 }
 
-static void slow_one_of_two(void **state)
+static void slow_call_beside_others(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	w->piece = 1 << 16;
-	w->client.keep = true;
+	f->piece = 1 << 16;
+	f->client.slow = true;
 	for (int i = 0; i < 12; i++)
-		start(w, "/a.B/Slow", TIME_NEVER);
-	pump(w);
+		start_call(f, "/a.B/Slow", TIME_NEVER);
+	pump(f);
 	for (int i = 0; i < 12; i++) {
 		for (int j = 0; j < 20; j++)
-			assert_int_equal(send_size(w->server.calls[i], 100000, &e), 0);
-		grpc_finish(w->server.calls[i], STATUS_OK, "");
+			assert_int_equal(send_size(f->server.calls[i], 100000, &e), 0);
+		grpc_finish(f->server.calls[i], STATUS_OK, "");
 	}
-	pump(w);
-	w->client.keep = false;
-	buf_done(&w->client.log);
-	start(w, "/a.B/Fast", TIME_NEVER);
-	pump(w);
-	send_text(w->server.calls[12], "here");
-	grpc_finish(w->server.calls[12], STATUS_OK, "");
-	pump(w);
-	expect(&w->client, "message here\nover OK \n");
+	pump(f);
+	f->client.slow = false;
+	buf_done(&f->client.log);
+	start_call(f, "/a.B/Fast", TIME_NEVER);
+	pump(f);
+	send_text(f->server.calls[12], "here");
+	grpc_finish(f->server.calls[12], STATUS_OK, "");
+	pump(f);
+	expect_log(&f->client, "message here\nclosed OK \n");
 }
 
-static void tells_when_sent(void **state)
+static void reports_sent(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	restart_server(w, &sent_events);
-	w->client.keep = true;
-	w->piece = 1 << 16;
-	start(w, "/a.B/C", TIME_NEVER);
-	pump(w);
-	assert_int_equal(send_size(w->server.calls[0], 4 << 20, &e), 0);
-	assert_int_equal(send_size(w->server.calls[0], 3 << 20, &e), 0);
-	pump(w);
-	expect(&w->server, "begin /a.B/C\n");
-	grpc_taken(w->client.calls[0]);
-	pump(w);
-	expect(&w->server, "sent\n");
+	restart_server(f, &sent_events);
+	f->client.slow = true;
+	f->piece = 1 << 16;
+	start_call(f, "/a.B/C", TIME_NEVER);
+	pump(f);
+	assert_int_equal(send_size(f->server.calls[0], 4 << 20, &e), 0);
+	assert_int_equal(send_size(f->server.calls[0], 3 << 20, &e), 0);
+	pump(f);
+	expect_log(&f->server, "begin /a.B/C\n");
+	grpc_consumed(f->client.calls[0]);
+	pump(f);
+	expect_log(&f->server, "sent\n");
 }
 
 static void bounded_memory(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	w->limits.held = 200000;
-	restart_server(w, &server_events);
-	w->server.keep = true;
+	f->limits.buffered = 200000;
+	restart_server(f, &server_events);
+	f->server.slow = true;
 	for (int i = 0; i < 3; i++)
-		assert_int_equal(send_size(start(w, "/a.B/C", TIME_NEVER), 90000, &e), 0);
-	pump(w);
-	assert_non_null(strstr(w->client.log.data, "over RESOURCE_EXHAUSTED unfinished messages on "
-						   "one connection exceed 200000 bytes\n"));
-	assert_true(grpc_held(w->server.grpc) <= 200000);
-	assert_true(grpc_held(w->server.grpc) >= 180000);
+		assert_int_equal(send_size(start_call(f, "/a.B/C", TIME_NEVER), 90000, &e), 0);
+	pump(f);
+	assert_non_null(strstr(f->client.log.data,
+			       "closed RESOURCE_EXHAUSTED received messages exceed the "
+			       "connection's buffer limit of 200000 bytes\n"));
+	assert_true(grpc_buffered(f->server.grpc) <= 200000);
+	assert_true(grpc_buffered(f->server.grpc) >= 180000);
 }
 
 static void many_calls(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	pump(w);
+	pump(f);
 	for (int i = 0; i < 1500; i++)
-		grpc_end(start(w, "/a.B/C", TIME_NEVER));
-	pump(w);
-	assert_int_equal(w->server.n, 1024); /* the others wait at the client */
-	for (size_t i = 0; i < w->server.n; i++) {
-		grpc_finish(w->server.calls[i], STATUS_OK, "");
-		pump(w);
+		grpc_end_request(start_call(f, "/a.B/C", TIME_NEVER));
+	pump(f);
+	assert_int_equal(f->server.n, 1024); /* the client queues the others */
+	for (size_t i = 0; i < f->server.n; i++) {
+		grpc_finish(f->server.calls[i], STATUS_OK, "");
+		pump(f);
 	}
-	assert_int_equal(w->server.n, 1500);
+	assert_int_equal(f->server.n, 1500);
 	for (size_t i = 0; i < 1500; i++)
-		assert_null(w->client.calls[i]);
+		assert_null(f->client.calls[i]);
 }
 
-/* ---- calls that end otherwise ------------------------------------------------------- */
+/* ---- calls and connections that end early ------------------------------------------- */
 
-static void cancelled(void **state)
+static void cancelled_call(void **state)
 {
-	struct world *w = *state;
-	struct grpc_call *call = start(w, "/a.B/C", TIME_NEVER);
+	struct fixture *f = *state;
+	struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
 
-	pump(w);
+	pump(f);
 	grpc_cancel(call);
-	pump(w);
-	expect(&w->server, "begin /a.B/C\nover CANCELLED cancelled by the client\n");
-	expect(&w->client, "");
+	pump(f);
+	expect_log(&f->server, "begin /a.B/C\nclosed CANCELLED cancelled by the client\n");
+	expect_log(&f->client, "");
 }
 
-static void tick(struct world *w, struct side *s)
+static void tick_side(struct fixture *f, struct side *s)
 {
-	assert_true(grpc_deadline(s->grpc) <= w->now);
-	grpc_tick(s->grpc, w->now);
+	assert_true(grpc_deadline(s->grpc) <= f->now);
+	grpc_tick(s->grpc, f->now);
 }
 
 static void server_deadline(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	start(w, "/a.B/C", 5 * SECOND);
-	pump(w);
-	assert_true(w->server.calls[0]->deadline == w->now + 5 * SECOND);
-	assert_int_equal(send_size(w->server.calls[0], 10, &e), 0);
-	pump(w);
-	buf_done(&w->client.log);
-	w->now += 5 * SECOND - 1;
-	grpc_tick(w->server.grpc, w->now);
-	expect(&w->server, "begin /a.B/C\n");
-	w->now++;
-	tick(w, &w->server);
-	expect(&w->server, "over DEADLINE_EXCEEDED deadline exceeded\n");
-	pump(w);
-	expect(&w->client, "over DEADLINE_EXCEEDED deadline exceeded\n");
+	start_call(f, "/a.B/C", 5 * SECOND);
+	pump(f);
+	assert_true(f->server.calls[0]->deadline == f->now + 5 * SECOND);
+	assert_int_equal(send_size(f->server.calls[0], 10, &e), 0);
+	pump(f);
+	buf_done(&f->client.log);
+	f->now += 5 * SECOND - 1;
+	grpc_tick(f->server.grpc, f->now);
+	expect_log(&f->server, "begin /a.B/C\n");
+	f->now++;
+	tick_side(f, &f->server);
+	expect_log(&f->server, "closed DEADLINE_EXCEEDED deadline exceeded\n");
+	pump(f);
+	expect_log(&f->client, "closed DEADLINE_EXCEEDED deadline exceeded\n");
 }
 
 static void client_deadline(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	start(w, "/a.B/Early", 5 * SECOND);
-	start(w, "/a.B/Late", 50 * SECOND);
-	pump(w);
-	w->now += 5 * SECOND;
-	tick(w, &w->client);
-	expect(&w->client, "over DEADLINE_EXCEEDED deadline exceeded\n");
-	pump(w);
-	expect(&w->server,
-	       "begin /a.B/Early\nbegin /a.B/Late\nover CANCELLED cancelled by the client\n");
-	assert_true(grpc_deadline(w->client.grpc) == w->now + 45 * SECOND);
+	start_call(f, "/a.B/Early", 5 * SECOND);
+	start_call(f, "/a.B/Late", 50 * SECOND);
+	pump(f);
+	f->now += 5 * SECOND;
+	tick_side(f, &f->client);
+	expect_log(&f->client, "closed DEADLINE_EXCEEDED deadline exceeded\n");
+	pump(f);
+	expect_log(&f->server,
+		   "begin /a.B/Early\nbegin /a.B/Late\nclosed CANCELLED cancelled by the client\n");
+	assert_true(grpc_deadline(f->client.grpc) == f->now + 45 * SECOND);
 }
 
-static void lost(void **state)
+static void lost_connection(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	start(w, "/a.B/C", TIME_NEVER);
-	pump(w);
-	grpc_free(w->server.grpc);
-	w->server.grpc = NULL;
-	grpc_free(w->client.grpc);
-	w->client.grpc = NULL;
-	expect(&w->server, "begin /a.B/C\nover UNAVAILABLE the connection was lost\n");
-	expect(&w->client, "over UNAVAILABLE the connection was lost\n");
+	start_call(f, "/a.B/C", TIME_NEVER);
+	pump(f);
+	grpc_free(f->server.grpc);
+	f->server.grpc = NULL;
+	grpc_free(f->client.grpc);
+	f->client.grpc = NULL;
+	expect_log(&f->server, "begin /a.B/C\nclosed UNAVAILABLE connection lost\n");
+	expect_log(&f->client, "closed UNAVAILABLE connection lost\n");
 }
 
-static void not_taken_answer(void **state)
+static void unread_response(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	w->client.keep = true;
-	start(w, "/a.B/C", TIME_NEVER);
-	pump(w);
+	f->client.slow = true;
+	start_call(f, "/a.B/C", TIME_NEVER);
+	pump(f);
 	for (int i = 0; i < 40; i++)
-		assert_int_equal(send_size(w->server.calls[0], 100000, &e), 0);
-	grpc_finish(w->server.calls[0], STATUS_OK, "");
-	pump(w);
+		assert_int_equal(send_size(f->server.calls[0], 100000, &e), 0);
+	grpc_finish(f->server.calls[0], STATUS_OK, "");
+	pump(f);
 	for (int i = 0; i < 3; i++) {
-		w->now += 60 * SECOND;
-		grpc_tick(w->server.grpc, w->now);
+		f->now += 60 * SECOND;
+		grpc_tick(f->server.grpc, f->now);
 	}
-	buf_done(&w->client.log);
-	pump(w);
-	expect(&w->client, "over CANCELLED CANCEL\n");
+	buf_done(&f->client.log);
+	pump(f);
+	expect_log(&f->client, "closed CANCELLED CANCEL\n");
 }
 
 static void drains(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	start(w, "/a.B/C", TIME_NEVER);
-	pump(w);
-	grpc_drain(w->server.grpc);
-	start(w, "/a.B/Late", TIME_NEVER); /* sent before the client can know */
-	pump(w);
-	expect(&w->server, "begin /a.B/C\nbegin /a.B/Late\n");
-	assert_false(grpc_is_usable(w->client.grpc));
-	assert_true(grpc_start(w->client.grpc, "/a.B/C", TIME_NEVER, w->now, NULL,
-			       &w->client.calls[2], &e) < 0);
+	start_call(f, "/a.B/C", TIME_NEVER);
+	pump(f);
+	grpc_drain(f->server.grpc);
+	start_call(f, "/a.B/Late", TIME_NEVER); /* sent before the client has received the GOAWAY */
+	pump(f);
+	expect_log(&f->server, "begin /a.B/C\nbegin /a.B/Late\n");
+	assert_false(grpc_is_usable(f->client.grpc));
+	assert_true(grpc_start(f->client.grpc, "/a.B/C", TIME_NEVER, f->now, NULL,
+			       &f->client.calls[2], &e) < 0);
 	assert_int_equal(status_of(&e), STATUS_UNAVAILABLE);
-	assert_false(grpc_is_done(w->server.grpc));
-	grpc_finish(w->server.calls[0], STATUS_OK, "");
-	grpc_finish(w->server.calls[1], STATUS_OK, "");
-	pump(w);
-	expect(&w->client, "over OK \nover OK \n");
-	assert_true(grpc_is_done(w->server.grpc));
-	assert_true(grpc_is_done(w->client.grpc));
+	assert_false(grpc_is_done(f->server.grpc));
+	grpc_finish(f->server.calls[0], STATUS_OK, "");
+	grpc_finish(f->server.calls[1], STATUS_OK, "");
+	pump(f);
+	expect_log(&f->client, "closed OK \nclosed OK \n");
+	assert_true(grpc_is_done(f->server.grpc));
+	assert_true(grpc_is_done(f->client.grpc));
 }
 
-static void drains_idle(void **state)
+static void drains_idle_connection(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	pump(w);
-	assert_false(grpc_is_done(w->server.grpc));
-	grpc_drain(w->server.grpc);
-	pump(w);
-	assert_true(grpc_is_done(w->server.grpc));
+	pump(f);
+	assert_false(grpc_is_done(f->server.grpc));
+	grpc_drain(f->server.grpc);
+	pump(f);
+	assert_true(grpc_is_done(f->server.grpc));
 }
 
 /* ---- peers that misbehave ----------------------------------------------------------- */
 
-static void silent(void **state)
+static void silent_peer(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	w->now += 10 * SECOND;
-	tick(w, &w->server);
-	assert_true(grpc_is_done(w->server.grpc));
+	f->now += 10 * SECOND;
+	tick_side(f, &f->server);
+	assert_true(grpc_is_done(f->server.grpc));
 }
 
 static void not_http2(void **state)
 {
 	static const char request[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
-	struct world *w = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	assert_true(grpc_feed(w->server.grpc, request, strlen(request), w->now, &e) < 0);
-	assert_true(grpc_is_done(w->server.grpc));
+	assert_true(grpc_feed(f->server.grpc, request, strlen(request), f->now, &e) < 0);
+	assert_true(grpc_is_done(f->server.grpc));
 }
 
 static void reset_flood(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	pump(w);
-	for (int i = 0; i < 2000 && grpc_is_usable(w->client.grpc); i++) {
-		struct grpc_call *call = start(w, "/a.B/C", TIME_NEVER);
+	pump(f);
+	for (int i = 0; i < 2000 && grpc_is_usable(f->client.grpc); i++) {
+		struct grpc_call *call = start_call(f, "/a.B/C", TIME_NEVER);
 
-		pump(w);
+		pump(f);
 		grpc_cancel(call);
-		pump(w);
-		w->client.n = w->server.n = 0;
+		pump(f);
+		f->client.n = f->server.n = 0;
 	}
-	assert_false(grpc_is_usable(w->client.grpc));
-	assert_true(grpc_is_done(w->server.grpc));
+	assert_false(grpc_is_usable(f->client.grpc));
+	assert_true(grpc_is_done(f->server.grpc));
 }
 
 static int raw_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
@@ -621,31 +622,31 @@ static int raw_frame(nghttp2_session *session, const nghttp2_frame *frame, void 
 	return 0;
 }
 
-static void raw_start(struct world *w)
+static void raw_start(struct fixture *f)
 {
 	nghttp2_session_callbacks *callbacks;
 
 	nghttp2_session_callbacks_new(&callbacks);
 	nghttp2_session_callbacks_set_on_header_callback(callbacks, raw_header);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, raw_frame);
-	nghttp2_session_client_new(&w->raw, callbacks, &w->client);
+	nghttp2_session_client_new(&f->raw, callbacks, &f->client);
 	nghttp2_session_callbacks_del(callbacks);
-	nghttp2_submit_settings(w->raw, NGHTTP2_FLAG_NONE, NULL, 0);
+	nghttp2_submit_settings(f->raw, NGHTTP2_FLAG_NONE, NULL, 0);
 }
 
-static void raw_pump(struct world *w)
+static void raw_pump(struct fixture *f)
 {
 	const uint8_t *data;
 	struct hw_err e;
 	ssize_t n, m;
 
 	do {
-		n = nghttp2_session_mem_send(w->raw, &data);
+		n = nghttp2_session_mem_send(f->raw, &data);
 		if (n > 0)
-			assert_int_equal(grpc_feed(w->server.grpc, data, (size_t)n, w->now, &e), 0);
-		m = (ssize_t)grpc_output(w->server.grpc, &data);
+			assert_int_equal(grpc_feed(f->server.grpc, data, (size_t)n, f->now, &e), 0);
+		m = (ssize_t)grpc_output(f->server.grpc, &data);
 		if (m > 0)
-			assert_int_equal(nghttp2_session_mem_recv(w->raw, data, (size_t)m), m);
+			assert_int_equal(nghttp2_session_mem_recv(f->raw, data, (size_t)m), m);
 	} while (n > 0 || m > 0);
 }
 
@@ -666,9 +667,9 @@ static ssize_t raw_body(nghttp2_session *session, int32_t id, uint8_t *to, size_
 		(uint8_t *)(name), (uint8_t *)(value), strlen(name), strlen(value), 0              \
 	}
 
-/* A request with these three headers and, unless NULL, seven bytes. */
-static void raw_request(struct world *w, const char *method, const char *type, const char *encoding,
-			const char *body)
+/* Sends a request with these headers and a body of seven bytes, or none if @body is NULL. */
+static void raw_request(struct fixture *f, const char *method, const char *type,
+			const char *encoding, const char *body)
 {
 	nghttp2_nv nv[] = {
 		NV(":method", method), NV(":scheme", "http"),	 NV(":path", "/a.B/C"),
@@ -676,90 +677,93 @@ static void raw_request(struct world *w, const char *method, const char *type, c
 	};
 	nghttp2_data_provider provider = { .source.ptr = (void *)body, .read_callback = raw_body };
 
-	assert_true(nghttp2_submit_request(w->raw, NULL, nv, ARRAY_SIZE(nv),
+	assert_true(nghttp2_submit_request(f->raw, NULL, nv, ARRAY_SIZE(nv),
 					   body ? &provider : NULL, NULL) > 0);
-	raw_pump(w);
+	raw_pump(f);
 }
 
-static void foreign_requests(void **state)
+static void invalid_requests(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	raw_start(w);
-	raw_request(w, "POST", "application/grpc", "gzip", NULL);
-	expect(&w->client, ":status: 200\ncontent-type: application/grpc\n"
-			   "grpc-accept-encoding: identity\ngrpc-status: 12\n"
-			   "grpc-message: grpc-encoding \"gzip\" is not supported, only "
-			   "\"identity\"\n");
-	raw_request(w, "GET", "application/grpc", "identity", NULL);
-	assert_non_null(strstr(w->client.log.data, ":status: 405\n"));
-	buf_done(&w->client.log);
-	raw_request(w, "POST", "text/html", "identity", NULL);
-	assert_non_null(strstr(w->client.log.data, ":status: 415\n"));
-	expect(&w->server, "");
+	raw_start(f);
+	raw_request(f, "POST", "application/grpc", "gzip", NULL);
+	expect_log(&f->client, ":status: 200\ncontent-type: application/grpc\n"
+			       "grpc-accept-encoding: identity\ngrpc-status: 12\n"
+			       "grpc-message: unsupported grpc-encoding \"gzip\", expected "
+			       "\"identity\"\n");
+	raw_request(f, "GET", "application/grpc", "identity", NULL);
+	assert_non_null(strstr(f->client.log.data, ":status: 405\n"));
+	buf_done(&f->client.log);
+	raw_request(f, "POST", "text/html", "identity", NULL);
+	assert_non_null(strstr(f->client.log.data, ":status: 415\n"));
+	expect_log(&f->server, "");
 }
 
-static void broken_bodies(void **state)
+static void malformed_messages(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	raw_start(w);
-	raw_request(w, "POST", "application/grpc", "identity", "\0\0\0\0\3ab");
-	expect(&w->server, "begin /a.B/C\nover INTERNAL the stream ended within a message\n");
-	raw_request(w, "POST", "application/grpc", "identity", "\1\0\0\0\2ab");
-	expect(&w->server, "begin /a.B/C\nover INTERNAL a message is marked as compressed, but "
-			   "grpc-encoding names no compression\n");
-	raw_request(w, "POST", "application/grpc", "identity", "\0\0\0\0\2ab");
-	expect(&w->server, "begin /a.B/C\nmessage ab\nend\n");
+	raw_start(f);
+	raw_request(f, "POST", "application/grpc", "identity", "\0\0\0\0\3ab");
+	expect_log(&f->server,
+		   "begin /a.B/C\nclosed INTERNAL stream ended in the middle of a message\n");
+	raw_request(f, "POST", "application/grpc", "identity", "\1\0\0\0\2ab");
+	expect_log(&f->server, "begin /a.B/C\nclosed INTERNAL message marked as compressed, but "
+			       "grpc-encoding is identity or missing\n");
+	raw_request(f, "POST", "application/grpc", "identity", "\0\0\0\0\2ab");
+	expect_log(&f->server, "begin /a.B/C\nmessage ab\nrequest end\n");
 }
 
 static void ping(void **state)
 {
-	struct world *w = *state;
+	struct fixture *f = *state;
 
-	raw_start(w);
-	nghttp2_submit_ping(w->raw, NGHTTP2_FLAG_NONE, (const uint8_t *)"are you?");
-	raw_pump(w);
-	expect(&w->client, "pong are you?\n");
+	raw_start(f);
+	nghttp2_submit_ping(f->raw, NGHTTP2_FLAG_NONE, (const uint8_t *)"are you?");
+	raw_pump(f);
+	expect_log(&f->client, "pong are you?\n");
 }
 
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
-		name, f, world_make, world_end, NULL                                               \
+		name, f, fixture_setup, fixture_teardown, NULL                                     \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("grpc: a unary call, however its bytes are cut", unary),
+		TEST("grpc: a unary call works however its bytes are split", unary),
 		TEST("grpc: streams in both directions", streams),
-		TEST("grpc: a failed call brings its code and its text", fails),
-		TEST("grpc: an answer may come before the request has ended",
-		     answers_before_the_end),
-		TEST("grpc: messages of 16 MiB, both ways", large_messages),
-		TEST("grpc: a message over the limit is refused, by the sender too",
+		TEST("grpc: a failed call has its code and text", fails_with_status),
+		TEST("grpc: a response may come before the request has ended",
+		     responds_before_request_end),
+		TEST("grpc: messages of 16 MiB in both directions", large_messages),
+		TEST("grpc: a message over the limit is refused by sender and receiver",
 		     too_large_messages),
-		TEST("grpc: a text longer than the limit is cut off", long_texts),
-		TEST("grpc: a receiver that takes nothing stops the sender", slow_receiver),
-		TEST("grpc: a slow call does not stop the others", slow_one_of_two),
-		TEST("grpc: a sender learns when all is sent", tells_when_sent),
-		TEST("grpc: unfinished messages of a connection are bounded", bounded_memory),
-		TEST("grpc: calls beyond the limit wait at the client", many_calls),
-		TEST("grpc: the server learns that a call was cancelled", cancelled),
-		TEST("grpc: the server keeps the deadline and says so", server_deadline),
-		TEST("grpc: the client keeps the deadline by itself", client_deadline),
-		TEST("grpc: a lost connection ends its calls on both sides", lost),
-		TEST("grpc: an answer that nobody takes is dropped after a while",
-		     not_taken_answer),
-		TEST("grpc: draining finishes what runs and takes nothing new", drains),
-		TEST("grpc: draining an idle connection ends it", drains_idle),
-		TEST("grpc: a peer that says nothing is given up", silent),
-		TEST("grpc: what is not HTTP/2 ends the connection", not_http2),
-		TEST("grpc: a flood of resets ends the connection", reset_flood),
-		TEST("grpc: requests that are not gRPC are refused as the specification says",
-		     foreign_requests),
-		TEST("grpc: broken messages end their call and no other", broken_bodies),
-		TEST("grpc: a ping is answered", ping),
+		TEST("grpc: a status text over the limit is truncated", truncates_text),
+		TEST("grpc: a receiver that consumes nothing stops the sender", slow_receiver),
+		TEST("grpc: a slow call does not block others", slow_call_beside_others),
+		TEST("grpc: the sender is informed when everything is sent", reports_sent),
+		TEST("grpc: unconsumed messages of a connection are bounded", bounded_memory),
+		TEST("grpc: the client queues calls beyond the limit", many_calls),
+		TEST("grpc: the server is informed when a call is cancelled", cancelled_call),
+		TEST("grpc: the server enforces the deadline and informs the client",
+		     server_deadline),
+		TEST("grpc: the client enforces the deadline itself", client_deadline),
+		TEST("grpc: a lost connection ends its calls on both sides", lost_connection),
+		TEST("grpc: a response that the client does not read is dropped after a while",
+		     unread_response),
+		TEST("grpc: draining finishes running calls and refuses new ones", drains),
+		TEST("grpc: draining an idle connection closes it", drains_idle_connection),
+		TEST("grpc: a silent peer is disconnected after the handshake timeout",
+		     silent_peer),
+		TEST("grpc: bytes that are not HTTP/2 close the connection", not_http2),
+		TEST("grpc: a flood of resets closes the connection", reset_flood),
+		TEST("grpc: requests that are not gRPC are refused as the specification requires",
+		     invalid_requests),
+		TEST("grpc: a malformed message ends its call only", malformed_messages),
+		TEST("grpc: the server responds to a ping", ping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

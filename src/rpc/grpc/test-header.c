@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/test-header.c - what is kept of headers, and which requests are refused
+ * rpc/grpc/test-header.c - parsed header fields, and requests that are refused
  */
 #include "rpc/grpc/header.h"
 
@@ -16,32 +16,32 @@
 #include "base/time.h"
 #include "rpc/grpc/status.h"
 
-#define MOST 1000
+#define HEADER_MAX 1000
 
-static void add(struct header *h, const char *name, const char *value)
+static void add_field(struct grpc_header *h, const char *name, const char *value)
 {
-	header_add(h, name, strlen(name), value, strlen(value));
+	grpc_header_add(h, name, strlen(name), value, strlen(value));
 }
 
-static void add_good(struct header *h)
+static void add_valid_request(struct grpc_header *h)
 {
-	header_init(h);
-	add(h, ":method", "POST");
-	add(h, ":path", "/a.B/C");
-	add(h, "content-type", "application/grpc");
+	grpc_header_init(h);
+	add_field(h, ":method", "POST");
+	add_field(h, ":path", "/a.B/C");
+	add_field(h, "content-type", "application/grpc");
 }
 
-/* A good request, one field added to it or replaced. */
-static void expect(const char *name, const char *value, int http, int code)
+/* Checks a valid request with one field added or replaced. */
+static void expect_status(const char *name, const char *value, int http, int code)
 {
-	AUTO(header_done) struct header h;
+	AUTO(grpc_header_done) struct grpc_header h;
 	struct hw_err e;
 	int ret_http;
 	int r;
 
-	add_good(&h);
-	add(&h, name, value);
-	r = header_check_request(&h, MOST, &ret_http, &e);
+	add_valid_request(&h);
+	add_field(&h, name, value);
+	r = grpc_header_check_request(&h, HEADER_MAX, &ret_http, &e);
 	assert_int_equal(r < 0 ? (int)status_of(&e) : STATUS_OK, code);
 	assert_int_equal(ret_http, http);
 }
@@ -49,41 +49,41 @@ static void expect(const char *name, const char *value, int http, int code)
 static void accepts(void **state)
 {
 	(void)state;
-	expect("te", "trailers", 200, STATUS_OK);
-	expect("content-type", "application/grpc+proto", 200, STATUS_OK);
-	expect("content-type", "application/grpc;charset=utf-8", 200, STATUS_OK);
-	expect("grpc-encoding", "identity", 200, STATUS_OK);
-	expect("grpc-timeout", "5S", 200, STATUS_OK);
-	expect("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", 200,
-	       STATUS_OK);
+	expect_status("te", "trailers", 200, STATUS_OK);
+	expect_status("content-type", "application/grpc+proto", 200, STATUS_OK);
+	expect_status("content-type", "application/grpc;charset=utf-8", 200, STATUS_OK);
+	expect_status("grpc-encoding", "identity", 200, STATUS_OK);
+	expect_status("grpc-timeout", "5S", 200, STATUS_OK);
+	expect_status("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", 200,
+		      STATUS_OK);
 }
 
 static void refuses(void **state)
 {
-	char large[MOST] = { 0 };
+	char large[HEADER_MAX] = { 0 };
 
 	(void)state;
 	memset(large, 'x', sizeof(large) - 1);
-	expect(":method", "GET", 405, STATUS_INTERNAL);
-	expect("content-type", "application/json", 415, STATUS_INTERNAL);
-	expect("content-type", "application/grpcx", 415, STATUS_INTERNAL);
-	expect("grpc-encoding", "gzip", 200, STATUS_UNIMPLEMENTED);
-	expect("grpc-timeout", "soon", 200, STATUS_INTERNAL);
-	expect("x-large", large, 200, STATUS_RESOURCE_EXHAUSTED);
+	expect_status(":method", "GET", 405, STATUS_INTERNAL);
+	expect_status("content-type", "application/json", 415, STATUS_INTERNAL);
+	expect_status("content-type", "application/grpcx", 415, STATUS_INTERNAL);
+	expect_status("grpc-encoding", "gzip", 200, STATUS_UNIMPLEMENTED);
+	expect_status("grpc-timeout", "soon", 200, STATUS_INTERNAL);
+	expect_status("x-large", large, 200, STATUS_RESOURCE_EXHAUSTED);
 }
 
-static void keeps_the_rest(void **state)
+static void stores_fields(void **state)
 {
-	AUTO(header_done) struct header h;
+	AUTO(grpc_header_done) struct grpc_header h;
 
 	(void)state;
-	add_good(&h);
+	add_valid_request(&h);
 	assert_int_equal(h.status, -1);
 	assert_true(h.timeout == TIME_NEVER);
-	add(&h, ":status", "200");
-	add(&h, "grpc-status", "5");
-	add(&h, "grpc-message", "no %22such%22 image");
-	add(&h, "grpc-timeout", "7S");
+	add_field(&h, ":status", "200");
+	add_field(&h, "grpc-status", "5");
+	add_field(&h, "grpc-message", "no %22such%22 image");
+	add_field(&h, "grpc-timeout", "7S");
 	assert_int_equal(h.http, 200);
 	assert_int_equal(h.status, STATUS_NOT_FOUND);
 	assert_string_equal(h.text, "no \"such\" image");
@@ -91,27 +91,27 @@ static void keeps_the_rest(void **state)
 	assert_true(h.timeout == 7000000000);
 }
 
-static void odd_statuses(void **state)
+static void invalid_values(void **state)
 {
-	AUTO(header_done) struct header h;
+	AUTO(grpc_header_done) struct grpc_header h;
 
 	(void)state;
-	header_init(&h);
-	add(&h, "grpc-status", "five");
+	grpc_header_init(&h);
+	add_field(&h, "grpc-status", "five");
 	assert_int_equal(h.status, STATUS_UNKNOWN);
-	add(&h, ":status", "1000");
+	add_field(&h, ":status", "1000");
 	assert_int_equal(h.http, 0);
-	header_add(&h, "grpc-message", 12, "a\0b", 3);
+	grpc_header_add(&h, "grpc-message", 12, "a\0b", 3);
 	assert_null(h.text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "header: requests as gRPC sends them are accepted", accepts },
-		{ "header: other requests are refused, each with its status", refuses },
-		{ "header: path, timeout, status and text are kept", keeps_the_rest },
-		{ "header: values that make no sense are not believed", odd_statuses },
+		{ "header: valid gRPC requests are accepted", accepts },
+		{ "header: other requests are refused with the right status", refuses },
+		{ "header: path, timeout, status and text are stored", stores_fields },
+		{ "header: invalid values are ignored", invalid_values },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/test-timeout.c - grpc-timeout, read and written
+ * rpc/grpc/test-timeout.c - parsing and formatting grpc-timeout
  */
 #include "rpc/grpc/timeout.h"
 
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-static void reads(void **state)
+static void parses(void **state)
 {
 	static const struct {
 		const char *text;
@@ -49,7 +49,7 @@ static void refuses(void **state)
 		assert_false(timeout_parse(bad[i], &ns));
 }
 
-static void writes(void **state)
+static void formats(void **state)
 {
 	static const struct {
 		int64_t ns;
@@ -85,10 +85,10 @@ static void never_shorter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "timeout: every unit is read", reads },
-		{ "timeout: what is not digits and a unit is refused", refuses },
-		{ "timeout: is written in the finest unit that fits eight digits", writes },
-		{ "timeout: is never written shorter than it is", never_shorter },
+		{ "timeout: every unit is parsed", parses },
+		{ "timeout: malformed values are refused", refuses },
+		{ "timeout: is formatted in the finest unit that fits eight digits", formats },
+		{ "timeout: is never rounded down", never_shorter },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/timeout.c - grpc-timeout: at most eight digits and a unit, "100m"
+ * rpc/grpc/timeout.c - the grpc-timeout header: at most eight digits and a unit, "100m"
  */
 #include "rpc/grpc/timeout.h"
 
@@ -12,10 +12,10 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-#define DIGITS 8
-#define MOST   99999999
+#define DIGITS_MAX 8
+#define NUMBER_MAX 99999999
 
-static const struct unit {
+static const struct {
 	char letter;
 	int64_t ns;
 } units[] = {
@@ -23,17 +23,12 @@ static const struct unit {
 	{ 'S', 1000000000 }, { 'M', 60000000000 }, { 'H', 3600000000000 },
 };
 
-/**
- * timeout_parse() - the value of a grpc-timeout header
- *
- * Return: false: not of that form
- */
 bool timeout_parse(const char *text, int64_t *ret_ns)
 {
 	size_t digits = strspn(text, "0123456789");
 	int64_t n = 0;
 
-	if (digits < 1 || digits > DIGITS || !text[digits] || text[digits + 1])
+	if (digits < 1 || digits > DIGITS_MAX || !text[digits] || text[digits + 1])
 		return false;
 	for (size_t i = 0; i < digits; i++)
 		n = n * 10 + (text[i] - '0');
@@ -46,13 +41,6 @@ bool timeout_parse(const char *text, int64_t *ret_ns)
 	return false;
 }
 
-/**
- * timeout_format() - a time as grpc-timeout
- * @ns:  what is over counts as the shortest that can be written
- * @buf: where the text goes
- *
- * Return: @buf
- */
 const char *timeout_format(int64_t ns, char buf[TIMEOUT_TEXT])
 {
 	size_t i = 0;
@@ -60,7 +48,7 @@ const char *timeout_format(int64_t ns, char buf[TIMEOUT_TEXT])
 
 	if (ns < 1)
 		ns = 1;
-	while (i + 1 < ARRAY_SIZE(units) && (ns - 1) / units[i].ns + 1 > MOST)
+	while (i + 1 < ARRAY_SIZE(units) && (ns - 1) / units[i].ns + 1 > NUMBER_MAX)
 		i++;
 	n = (ns - 1) / units[i].ns + 1;
 	snprintf(buf, TIMEOUT_TEXT, "%" PRId64 "%c", n, units[i].letter);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/test-daemon-config.c - files and flags that are taken, and what is said of those that are not
+ * cri/config/test-cri-config.c - configuration files and flags, valid and invalid
  */
 #include "cri/config/config.h"
 
@@ -24,10 +24,10 @@
 
 static char *directory;
 
-static int make_directory(void **state)
+static int create_directory(void **state)
 {
 	(void)state;
-	directory = str_printf("%s/test-daemon-config-XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	directory = str_printf("%s/test-cri-config-XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
 	return mkdtemp(directory) ? 0 : -1;
 }
 
@@ -54,7 +54,7 @@ static int load_flags(const char *path, const char *const *words, struct config 
 	return config_load(&(struct config_source){ path, false, flags.values }, ret, e);
 }
 
-/* @yaml: the file; NULL: there is none */
+/* @yaml: the content of the file; NULL if the file does not exist */
 static int load(const char *yaml, const char *const *words, struct config **ret, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/h.yaml", directory);
@@ -77,8 +77,8 @@ static struct config *must_load(const char *yaml, const char *const *words)
 	return c;
 }
 
-/* The message, with the file called FILE. */
-static void refused(const char *yaml, const char *const *words, const char *message)
+/* Compares the message, with the path of the file replaced by FILE. */
+static void expect_error(const char *yaml, const char *const *words, const char *message)
 {
 	autofree char *path = str_printf("%s/h.yaml", directory);
 	struct config *c = NULL;
@@ -111,7 +111,7 @@ static void defaults(void **state)
 	assert_string_equal(empty->root, "/var/lib/hawser");
 }
 
-static void flags_win(void **state)
+static void flags_override(void **state)
 {
 	static const char file[] = "root: /file\nlong-calls: 7\n"
 				   "plain-http: [one.example, two.example]\nstate: /file\n";
@@ -130,54 +130,55 @@ static void flags_win(void **state)
 	assert_string_equal(c->log_level, "debug");
 }
 
-static void wrong_files(void **state)
+static void invalid_files(void **state)
 {
 	(void)state;
-	refused("root: /a\ncolour: red\n", NULL, "FILE: line 2: colour: unknown key");
-	refused("Root: /a\n", NULL, "FILE: line 1: Root: unknown key");
-	refused("\nlong-calls: many\n", NULL,
-		"FILE: line 2: long-calls: expected a number, got a string");
-	refused("long-calls: 0\n", NULL, "FILE: line 1: long-calls: 0 is not in 1..16384");
-	refused("root: /a\nroot: /b\n", NULL,
-		"FILE: line 2, column 1: root: this key is there twice");
-	refused("- a\n", NULL, "FILE: line 1: expected keys with values");
-	refused("root: relative\n", NULL, "FILE: line 1: root: relative: a path begins with /");
-	refused("listen: /run/x\n", NULL, "FILE: line 1: listen: /run/x: expected unix:PATH");
-	refused("registry-mirror:\n- docker.io=https://a\n- docker.io\n", NULL,
-		"FILE: line 3: registry-mirror[1]: docker.io: expected HOST=URL, with https:// or "
-		"http:// before the URL");
-	refused("plain-http: [\"a b\"]\n", NULL,
-		"FILE: line 1: plain-http[0]: a b: not the host of a registry");
-	refused("metrics-address: 0.0.0.0:9100\n", NULL,
-		"FILE: line 1: metrics-address: 0.0.0.0:9100: not an address of the loopback "
-		"interface");
-	refused("metrics-address: nonsense\n", NULL,
-		"FILE: line 1: metrics-address: nonsense: expected unix:PATH or ADDRESS:PORT");
-	refused("log-level: loud\n", NULL,
-		"FILE: line 1: log-level: loud: not one of error, warn, info, debug");
-	refused("cgroup-driver: no\n", NULL,
-		"FILE: line 1: cgroup-driver: no: not one of auto, systemd, cgroupfs");
-	refused("socket-owner: no-such-user\n", NULL,
-		"FILE: line 1: socket-owner: there is no user no-such-user");
-	refused("cni-bin-dir: /a:b\n", NULL, "FILE: line 1: cni-bin-dir: b: a path begins with /");
+	expect_error("root: /a\ncolour: red\n", NULL, "FILE: line 2: colour: unknown key");
+	expect_error("Root: /a\n", NULL, "FILE: line 1: Root: unknown key");
+	expect_error("\nlong-calls: many\n", NULL,
+		     "FILE: line 2: long-calls: expected a number, got a string");
+	expect_error("long-calls: 0\n", NULL, "FILE: line 1: long-calls: 0 is not in 1..16384");
+	expect_error("root: /a\nroot: /b\n", NULL,
+		     "FILE: line 2, column 1: root: this key is there twice");
+	expect_error("- a\n", NULL, "FILE: line 1: expected a mapping of keys to values");
+	expect_error("root: relative\n", NULL,
+		     "FILE: line 1: root: relative: path must be absolute");
+	expect_error("listen: /run/x\n", NULL, "FILE: line 1: listen: /run/x: expected unix:PATH");
+	expect_error("registry-mirror:\n- docker.io=https://a\n- docker.io\n", NULL,
+		     "FILE: line 3: registry-mirror[1]: docker.io: expected HOST=https://... or "
+		     "HOST=http://...");
+	expect_error("plain-http: [\"a b\"]\n", NULL,
+		     "FILE: line 1: plain-http[0]: a b: invalid registry host");
+	expect_error("metrics-address: 0.0.0.0:9100\n", NULL,
+		     "FILE: line 1: metrics-address: 0.0.0.0:9100: not a loopback address");
+	expect_error("metrics-address: nonsense\n", NULL,
+		     "FILE: line 1: metrics-address: nonsense: expected unix:PATH or ADDRESS:PORT");
+	expect_error("log-level: loud\n", NULL,
+		     "FILE: line 1: log-level: loud: expected one of error, warn, info, debug");
+	expect_error("cgroup-driver: no\n", NULL,
+		     "FILE: line 1: cgroup-driver: no: expected one of auto, systemd, cgroupfs");
+	expect_error("socket-owner: no-such-user\n", NULL,
+		     "FILE: line 1: socket-owner: unknown user no-such-user");
+	expect_error("cni-bin-dir: /a:b\n", NULL,
+		     "FILE: line 1: cni-bin-dir: b: path must be absolute");
 }
 
-static void wrong_flags(void **state)
+static void invalid_flags(void **state)
 {
 	(void)state;
-	refused("root: /a\n", (const char *const[]){ "--root", "b", NULL },
-		"--root: b: a path begins with /");
-	refused("", (const char *const[]){ "--long-calls", "many", NULL },
-		"--long-calls: expected a number, got many");
-	refused("", (const char *const[]){ "--long-calls", "0", NULL },
-		"--long-calls: 0 is not in 1..16384");
-	refused("", (const char *const[]){ "--plain-http", "a b", NULL },
-		"--plain-http[0]: a b: not the host of a registry");
-	refused("", (const char *const[]){ "--root", NULL }, "--root: a value is missing");
-	refused("", (const char *const[]){ "--colour=red", NULL },
-		"unknown flag --colour=red; --help lists them");
-	refused("", (const char *const[]){ "word", NULL },
-		"unknown argument word; --help lists the flags");
+	expect_error("root: /a\n", (const char *const[]){ "--root", "b", NULL },
+		     "--root: b: path must be absolute");
+	expect_error("", (const char *const[]){ "--long-calls", "many", NULL },
+		     "--long-calls: expected a number, got many");
+	expect_error("", (const char *const[]){ "--long-calls", "0", NULL },
+		     "--long-calls: 0 is not in 1..16384");
+	expect_error("", (const char *const[]){ "--plain-http", "a b", NULL },
+		     "--plain-http[0]: a b: invalid registry host");
+	expect_error("", (const char *const[]){ "--root", NULL }, "--root: missing value");
+	expect_error("", (const char *const[]){ "--colour=red", NULL },
+		     "unknown flag --colour=red; see --help");
+	expect_error("", (const char *const[]){ "word", NULL },
+		     "unknown argument word; see --help");
 }
 
 static void missing_file(void **state)
@@ -192,7 +193,7 @@ static void missing_file(void **state)
 			    "configuration: open /nonexistent/h.yaml: No such file or directory");
 }
 
-static void printed(void **state)
+static void print_and_load(void **state)
 {
 	static const char file[] = "root: \"/with \\\"quotes\\\" and \\u00e9\"\n"
 				   "registry-mirror: [docker.io=http://m:5000]\nlong-calls: 9\n";
@@ -214,25 +215,25 @@ static void printed(void **state)
 	}
 }
 
-static void note(void *ctx, const char *name)
+static void append_name(void *ctx, const char *name)
 {
 	buf_printf(ctx, "%s ", name);
 }
 
-static void merged(void **state)
+static void reload(void **state)
 {
 	AUTO(config_unref) struct config *now = must_load("root: /a\nlog-level: warn\n", NULL);
 	AUTO(config_unref)
 	struct config *next = must_load("root: /b\nmetrics-address: unix:/m\nlog-level: debug\n"
 					"plain-http: [h.example]\n",
 					NULL);
-	AUTO(buf_done) struct buf left = { 0 };
-	AUTO(config_unref) struct config *c = config_merge(now, next, note, &left);
+	AUTO(buf_done) struct buf ignored = { 0 };
+	AUTO(config_unref) struct config *c = config_merge(now, next, append_name, &ignored);
 	AUTO(buf_done) struct buf none = { 0 };
-	AUTO(config_unref) struct config *same = config_merge(now, now, note, &none);
+	AUTO(config_unref) struct config *same = config_merge(now, now, append_name, &none);
 
 	(void)state;
-	assert_string_equal(left.data, "root metrics-address ");
+	assert_string_equal(ignored.data, "root metrics-address ");
 	assert_string_equal(c->root, "/a");
 	assert_string_equal(c->metrics_address, "");
 	assert_string_equal(c->log_level, "debug");
@@ -276,22 +277,24 @@ static void owners(void **state)
 	assert_int_equal(config_owner("12:34", &o, &e), 0);
 	assert_true(o.mode == 0660 && o.uid == 12 && o.gid == 34);
 	assert_int_equal(config_owner("root:no-such-group", &o, &e), -EINVAL);
-	assert_string_equal(e.msg, "there is no group no-such-group");
+	assert_string_equal(e.msg, "unknown group no-such-group");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "config: without a file, or with an empty one, there are defaults", defaults },
-		{ "config: flags win over the file, lists as a whole", flags_win },
-		{ "config: an error in the file has its line", wrong_files },
-		{ "config: an error in a flag names the flag", wrong_flags },
-		{ "config: a file that was asked for must be there", missing_file },
-		{ "config: what is printed has every key and reads back the same", printed },
-		{ "config: a reload changes what can change and names the rest", merged },
-		{ "config: addresses are paths, or of the loopback interface", addresses },
-		{ "config: owners of the socket by name and by number", owners },
+		{ "config: without a file or with an empty file, all values are defaults",
+		  defaults },
+		{ "config: flags override the file, lists as a whole", flags_override },
+		{ "config: an error in the file has its line", invalid_files },
+		{ "config: an error in a flag names the flag", invalid_flags },
+		{ "config: a file given by --config must exist", missing_file },
+		{ "config: the printed configuration has every key and loads again",
+		  print_and_load },
+		{ "config: a reload changes reloadable keys and reports the others", reload },
+		{ "config: addresses are socket paths or loopback addresses", addresses },
+		{ "config: socket owners by name and by number", owners },
 	};
 
-	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+	return cmocka_run_group_tests(tests, create_directory, remove_directory);
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/executables.c - paths of the programs that the daemon starts
+ */
+#include "cri/executables.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+static const char *const external[] = {
+	"crun",	  /* runs containers */
+	"conmon", /* watches them */
+};
+
+char *executable_helper(const char *name)
+{
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	autofree char *beside = NULL;
+	char *slash;
+
+	self[n > 0 ? n : 0] = '\0';
+	slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	beside = str_printf("%s/%s", self, name);
+	if (access(beside, X_OK) == 0)
+		return take_ptr(beside);
+	return str_printf("%s/../libexec/hawser/%s", self, name);
+}
+
+static bool is_in(const struct hw_strings *dirs, const char *name)
+{
+	for (size_t i = 0; i < dirs->n; i++) {
+		autofree char *path = str_printf("%s/%s", dirs->v[i], name);
+
+		if (*dirs->v[i] == '/' && access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+char *executables_missing(void)
+{
+	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
+	const char *path = str_or(getenv("PATH"), DEFAULT_PATH);
+
+	strings_split(path, ':', &dirs);
+	for (size_t i = 0; i < ARRAY_SIZE(external); i++)
+		if (!is_in(&dirs, external[i]))
+			return str_printf("%s not found in %s", external[i], path);
+	return NULL;
+}

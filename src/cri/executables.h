@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/executables.h - paths of the programs that the daemon starts
+ *
+ * What:  our own helper programs (hawser-fetch, hawser-layer), and the external
+ *        programs that run containers (crun, conmon).
+ */
+#ifndef CRI_EXECUTABLES_H
+#define CRI_EXECUTABLES_H
+
+/* The path of one of our helper programs: in our own directory if it is there (build tree), else in
+ * ../libexec/hawser (installed). The file may be missing: starting it then fails.
+ * Return: allocated, never NULL */
+char *executable_helper(const char *name);
+
+/* Searches $PATH for the external programs at every call, because upgrades replace them.
+ * Return: NULL if all of them exist, else a message that names the first missing one and $PATH, to
+ * be freed by the caller */
+char *executables_missing(void);
+
+#endif

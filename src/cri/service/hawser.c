@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cri/service/hawser.c - hawser.v1.Daemon, and the methods of hawser.v1.Images
+ */
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "api/call.h"
+#include "api/hawser-v1.pb-c.h"
+#include "cri/daemon.h"
+#include "cri/service/services.h"
+
+static int serve_info(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+		      struct hw_err *e)
+{
+	AUTO(store_snapshot_put) const struct store_snapshot *images = store_snapshot_get(d->store);
+	AUTO(config_unref) struct config *c = daemon_config(d);
+	struct rpc_stats stats = rpc_server_stats(d->server);
+	Hawser__V1__InfoResponse response = HAWSER__V1__INFO_RESPONSE__INIT;
+	char version[] = HAWSER_VERSION;
+	struct store_usage usage;
+	struct utsname kernel;
+
+	(void)request;
+	uname(&kernel);
+	store_usage(d->store, &usage);
+	response.version = version;
+	response.started_at = d->started_at;
+	response.pid = (uint32_t)getpid();
+	response.root = c->root;
+	response.state = c->state;
+	response.config = c->file;
+	response.images = images->n;
+	response.layers = usage.layers;
+	response.layer_bytes = (uint64_t)usage.bytes;
+	response.long_calls = stats.long_calls;
+	response.long_calls_max = (uint32_t)c->long_calls;
+	response.kernel = kernel.release;
+	return api_send(call, &response.base, e);
+}
+
+const struct service_method hawser_daemon_methods[] = {
+	{ "Info", serve_info, RPC_INSTANT },
+	{ 0 },
+};
+
+const struct service_method hawser_images_methods[] = {
+	{ "Load", serve_load, RPC_LONG | RPC_STREAM_IN },
+	{ "Pull", serve_pull, RPC_LONG | RPC_STREAM_OUT },
+	{ "Save", serve_save, RPC_LONG | RPC_STREAM_OUT },
+	{ "Verify", serve_verify, RPC_LONG | RPC_STREAM_OUT },
+	{ 0 },
+};
