@@ -34,10 +34,6 @@ int cache_remove(const char *dir, const char *network, const struct hw_attach *a
 int cache_sweep(const char *dir, struct hw_err *e);
 void cache_entry_done(struct hw_cached *entry);
 
-/* What cache.c and cache-list.c share: names and texts, without files. */
-int cache_name(const char *network, const char *container_id, const char *ifname, char **ret_name,
-	       struct hw_err *e);
-char *cache_results_dir(const char *dir);
 int cache_entry_parse(const struct buf *text, const char *network, struct hw_cached *ret_entry,
 		      struct hw_err *e);
 int cache_result_parse(const struct buf *text, const struct hw_conf *conf,
