@@ -43,7 +43,7 @@ static int take_lock(const struct skel_frame *f, bool exclusive, int *ret_fd, st
 {
 	int ms = f->request->lock_timeout_ms ? f->request->lock_timeout_ms : LOCK_TIMEOUT_MS;
 
-	return lock_take(f->state_dir, f->call.network, f->plugin->name, exclusive,
+	return lock_acquire(f->state_dir, f->call.network, f->plugin->name, exclusive,
 			 time_deadline(ms), ret_fd, e);
 }
 
@@ -537,7 +537,7 @@ static int repair_one(const struct repair *repair, const struct repair_one *one,
 	AUTO(record_done) struct record now = { 0 };
 	autoclose int lock = -1;
 
-	int r = lock_take(repair->state_dir, one->network, one->plugin->name, true,
+	int r = lock_acquire(repair->state_dir, one->network, one->plugin->name, true,
 			  time_deadline(LOCK_TIMEOUT_MS), &lock, e);
 	if (r >= 0)
 		r = record_read(repair->state_dir, one->plugin->name, one->network,

@@ -303,12 +303,12 @@ static void gc_waits(void **state)
 	struct hw_err e;
 
 	add(f, "c1");
-	assert_ok(lock_take(f->place->state, "net", "probe", false, TIME_NEVER, &lock, &e), e);
+	assert_ok(lock_acquire(f->place->state, "net", "probe", false, TIME_NEVER, &lock, &e), e);
 	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_TRY_AGAIN);
 	succeed(f, "DEL", CONF("1.1.0"));
 	close(take_fd(lock));
-	assert_ok(lock_take(f->place->state, "net", "probe", true, TIME_NEVER, &lock, &e), e);
+	assert_ok(lock_acquire(f->place->state, "net", "probe", true, TIME_NEVER, &lock, &e), e);
 	assert_int_equal(call(f, "ADD", CONF("1.1.0")), -1);
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_TRY_AGAIN);
 }

@@ -121,7 +121,7 @@ int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *
 		if (run_cancelled(run))
 			return err_text(e, -ECANCELED, "lock network \"%s\": cancelled",
 					run->conf->name);
-		r = lock_take(run->cni->state_dir, run->conf->name, RUN_TAKER, exclusive, slice,
+		r = lock_acquire(run->cni->state_dir, run->conf->name, RUN_LOCK_HOLDER, exclusive, slice,
 			      ret_fd, e);
 	} while (r < 0 && err_wire(e) == HW_CNI_TRY_AGAIN && !time_is_over(deadline));
 	return r;

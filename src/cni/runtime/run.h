@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "cni/runtime/conf.h"
 
-#define RUN_TAKER "libhawser" /* of the network's lock */
+#define RUN_LOCK_HOLDER "libhawser" /* of the network's lock */
 
 struct run {
 	const struct hw_cni *cni;

@@ -307,7 +307,7 @@ static void waits_in_vain(void **state)
 	autoclose int lock = -1;
 
 	add(&f, f.conf, "c1");
-	assert_ok(lock_take(f.p->state, "n", RUN_TAKER, false, TIME_NEVER, &lock, &f.e), f.e);
+	assert_ok(lock_acquire(f.p->state, "n", RUN_LOCK_HOLDER, false, TIME_NEVER, &lock, &f.e), f.e);
 	assert_true(hw_gc(f.cni, f.conf, NULL, 0, &f.e) < 0);
 	assert_int_equal(hw_err_wire(&f.e), HW_CNI_TRY_AGAIN);
 	assert_notes(f.p, "");
@@ -317,7 +317,7 @@ static void waits_in_vain(void **state)
 /* How many descriptors of a process lead to the network's lock. */
 static int lock_openers(const struct place *p, pid_t pid)
 {
-	autofree char *start = str_printf("%s/locks/" RUN_TAKER "-", p->state);
+	autofree char *start = str_printf("%s/locks/" RUN_LOCK_HOLDER "-", p->state);
 	autofree char *path = str_printf("/proc/%d/fd", pid);
 	DIR *fds = opendir(path);
 	struct dirent *entry;
@@ -370,7 +370,7 @@ static void added_meanwhile(void **state)
 	add(&f, f.conf, "c1");
 	add(&f, f.conf, "c2");
 	/* an ADD is running: GC has to wait, and others may still begin */
-	assert_ok(lock_take(f.p->state, "n", RUN_TAKER, false, TIME_NEVER, &running, &f.e), f.e);
+	assert_ok(lock_acquire(f.p->state, "n", RUN_LOCK_HOLDER, false, TIME_NEVER, &running, &f.e), f.e);
 	assert_int_equal(pthread_create(&thread, NULL, collect, &c), 0);
 	await_lock_openers(f.p, getpid(), 2);
 	add(&f, f.conf, "c3");

@@ -549,7 +549,7 @@ static void waits_for_a_gc(void **state)
 	autoclose int gc = -1;
 	int cancel[2];
 
-	assert_ok(lock_take(f.p->state, "n", RUN_TAKER, true, TIME_NEVER, &gc, &f.e), f.e);
+	assert_ok(lock_acquire(f.p->state, "n", RUN_LOCK_HOLDER, true, TIME_NEVER, &gc, &f.e), f.e);
 	assert_true(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e) < 0);
 	assert_int_equal(hw_err_wire(&f.e), HW_CNI_TRY_AGAIN);
 	assert_true(hw_del(f.cni, f.conf, &f.at, &f.e) < 0);
