@@ -399,7 +399,7 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	mkdir -m 1777 open
 	HAWSER_STATE=$PWD/open run record ADD c1
 	[ "$status" = 1 ]
-	[[ "$(jq -r .msg <<<"$output")" == "$PWD/open holds attachment records and can be written by others: "* ]]
+	[[ "$(jq -r .msg <<<"$output")" == "$PWD/open contains attachment records but is writable by other users: "* ]]
 	[ -z "$(listing open)" ]
 	[ -z "$(things)" ]
 }
