@@ -3,10 +3,10 @@
  * cli/cnitool/verbs.c - the commands that run a network's plugins
  *
  * What:  add, check and del for one attachment; gc and status for a network.
- * How:   the container id comes from the namespace's absolute path, as
- *        upstream's does, so each tool finds the other's attachments.
- * Rules: gc ends every attachment of the network, as upstream's does; where a
- *        person is at the terminal it lists them and asks first.
+ * How:   the container ID is derived from the namespace's absolute path as by
+ *        upstream's cnitool, so each finds the attachments of the other.
+ * Rules: gc deletes every attachment of the network, as upstream's does. On a
+ *        terminal it lists them and asks first.
  */
 #include "cli/cnitool/cnitool.h"
 
@@ -29,29 +29,22 @@
 
 #define ID_DIGITS 20
 
-struct attachment {
+struct tool_attachment {
 	struct hw_attach at;
 	char id[sizeof("cnitool-") + ID_DIGITS];
-	struct hw_strings pairs;      /* of CNI_ARGS, cut at '=' */
+	struct hw_strings pairs;      /* of CNI_ARGS, each split at '=' by a NUL */
 	const char *(*key_values)[2]; /* into pairs */
 };
 
-static void attachment_done(struct attachment *a)
+static void tool_attachment_done(struct tool_attachment *a)
 {
 	hw_strings_free(&a->pairs);
 	free(a->key_values);
 }
 
-AUTO_VALUE_DEFINE(attachment_done, struct attachment);
+AUTO_VALUE_DEFINE(tool_attachment_done, struct tool_attachment);
 
-/* Drop the last "/name" of a path; "/.." is "/". */
-static void drop_last(struct buf *path)
-{
-	while (path->len > 0 && path->data[--path->len] != '/')
-		;
-}
-
-/* As Go's filepath.Clean() of an absolute path: by the text alone, links are not followed. */
+/* As Go's filepath.Clean() of an absolute path, without following symbolic links. */
 static char *clean_path(const char *path)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -60,7 +53,8 @@ static char *clean_path(const char *path)
 		size_t n = strcspn(path, "/");
 
 		if (n == 2 && str_starts(path, "..")) {
-			drop_last(&b);
+			while (b.len > 0 && b.data[--b.len] != '/')
+				;
 		} else if (n > 0 && !(n == 1 && *path == '.')) {
 			buf_putc(&b, '/');
 			buf_add(&b, path, n);
@@ -79,7 +73,7 @@ static int absolute_path(const char *path, char **ret_path, struct hw_err *e)
 	autofree char *cwd = NULL;
 
 	if (*path != '/') {
-		cwd = get_current_dir_name(); /* $PWD where it is right, as Go's os.Getwd() */
+		cwd = get_current_dir_name(); /* $PWD if it is valid, as Go's os.Getwd() */
 		if (!cwd)
 			return err_set(e, -errno, "get the working directory");
 		joined = str_printf("%s/%s", cwd, path);
@@ -89,7 +83,7 @@ static int absolute_path(const char *path, char **ret_path, struct hw_err *e)
 	return 0;
 }
 
-static int cut_pair(char *pair, const char **ret_key_value, struct hw_err *e)
+static int split_pair(char *pair, const char **ret_key_value, struct hw_err *e)
 {
 	char *value = strchr(pair, '=');
 
@@ -101,7 +95,7 @@ static int cut_pair(char *pair, const char **ret_key_value, struct hw_err *e)
 	return 0;
 }
 
-static int attachment_args(struct attachment *a, const char *args, struct hw_err *e)
+static int set_args(struct tool_attachment *a, const char *args, struct hw_err *e)
 {
 	int r = 0;
 
@@ -110,14 +104,14 @@ static int attachment_args(struct attachment *a, const char *args, struct hw_err
 	strings_split(args, ';', &a->pairs);
 	a->key_values = mem_resize(NULL, a->pairs.n, sizeof(*a->key_values));
 	for (size_t i = 0; i < a->pairs.n && r >= 0; i++)
-		r = cut_pair(a->pairs.v[i], a->key_values[i], e);
+		r = split_pair(a->pairs.v[i], a->key_values[i], e);
 	a->at.args = (const char *const(*)[2])a->key_values;
 	a->at.n_args = a->pairs.n;
 	return r;
 }
 
-/* The library reads them only for plugins that declare capabilities: a slip would go unnoticed. */
-static int attachment_capabilities(struct attachment *a, const char *json, struct hw_err *e)
+/* Checked here for every command; the library checks them only in ADD. */
+static int set_capability_args(struct tool_attachment *a, const char *json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	int r;
@@ -128,14 +122,15 @@ static int attachment_capabilities(struct attachment *a, const char *json, struc
 	if (r < 0)
 		return err_ctx(e, "CAP_ARGS");
 	if (value_kind(v) != VALUE_OBJECT)
-		return err_text(e, -EINVAL, "CAP_ARGS: %s, want an object",
+		return err_text(e, -EINVAL, "CAP_ARGS: expected an object, got %s",
 				value_kind_name(value_kind(v)));
 	a->at.capability_args = json;
 	return 0;
 }
 
-/* From the words of the command: NETWORK NETNS. */
-static int attachment_init(struct attachment *a, struct tool *t, char **args, struct hw_err *e)
+/* @args: NETWORK NETNS */
+static int tool_attachment_init(struct tool_attachment *a, struct tool *t, char **args,
+				struct hw_err *e)
 {
 	char digits[ID_DIGITS + 1];
 	int r;
@@ -144,9 +139,9 @@ static int attachment_init(struct attachment *a, struct tool *t, char **args, st
 	if (r >= 0)
 		r = absolute_path(args[1], &t->netns, e);
 	if (r >= 0)
-		r = attachment_args(a, t->args, e);
+		r = set_args(a, t->args, e);
 	if (r >= 0)
-		r = attachment_capabilities(a, t->capability_args, e);
+		r = set_capability_args(a, t->capability_args, e);
 	if (r < 0)
 		return r;
 	hash_hex(t->netns, ID_DIGITS, digits);
@@ -160,7 +155,7 @@ static int attachment_init(struct attachment *a, struct tool *t, char **args, st
 	return 0;
 }
 
-/* The bytes that upstream's prints: no newline at the end, except for a person's sake. */
+/* The same bytes as upstream's, without final newline; with one on a terminal. */
 static int print_result(const struct hw_result *result, struct hw_err *e)
 {
 	autofree char *json = NULL;
@@ -172,18 +167,17 @@ static int print_result(const struct hw_result *result, struct hw_err *e)
 	if (r >= 0 && isatty(STDOUT_FILENO))
 		r = file_write_fd(STDOUT_FILENO, "\n", 1, e);
 	if (r < 0)
-		return err_ctx(e, "attached, but the result cannot be printed");
+		return err_ctx(e, "attached, but the result could not be printed");
 	return 0;
 }
 
-/** tool_add() - attach, and print the result */
 int tool_add(struct tool *t, char **args, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
-	AUTO(attachment_done) struct attachment a = { 0 };
+	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
 	int r;
 
-	r = attachment_init(&a, t, args, e);
+	r = tool_attachment_init(&a, t, args, e);
 	if (r >= 0)
 		r = hw_add(t->cni, t->conf, &a.at, HW_ADD_UNDO, &result, e);
 	if (r < 0)
@@ -191,26 +185,24 @@ int tool_add(struct tool *t, char **args, struct hw_err *e)
 	return print_result(result, e);
 }
 
-/** tool_check() - is the attachment as add made it? */
 int tool_check(struct tool *t, char **args, struct hw_err *e)
 {
-	AUTO(attachment_done) struct attachment a = { 0 };
+	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
 	int r;
 
-	t->bare = true;
-	r = attachment_init(&a, t, args, e);
+	t->name_plugin = true;
+	r = tool_attachment_init(&a, t, args, e);
 	if (r < 0)
 		return r;
 	return hw_check(t->cni, t->conf, &a.at, e);
 }
 
-/** tool_del() - detach */
 int tool_del(struct tool *t, char **args, struct hw_err *e)
 {
-	AUTO(attachment_done) struct attachment a = { 0 };
+	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
 	int r;
 
-	r = attachment_init(&a, t, args, e);
+	r = tool_attachment_init(&a, t, args, e);
 	if (r < 0)
 		return r;
 	return hw_del(t->cni, t->conf, &a.at, e);
@@ -218,7 +210,7 @@ int tool_del(struct tool *t, char **args, struct hw_err *e)
 
 /* ---- gc and status ------------------------------------------------------------------ */
 
-static size_t show_attachments(const struct hw_cached_list *list, const char *network)
+static size_t print_attachments(const struct hw_cached_list *list, const char *network)
 {
 	size_t n = 0;
 
@@ -235,8 +227,8 @@ static size_t show_attachments(const struct hw_cached_list *list, const char *ne
 	return n;
 }
 
-/* One line from the terminal; Ctrl-C is a no. */
-static bool answered_yes(const struct tool *t)
+/* Reads one character from the terminal; Ctrl-C means no. */
+static bool read_yes(const struct tool *t)
 {
 	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 				{ .fd = t->cancel_fd, .events = POLLIN } };
@@ -249,7 +241,7 @@ static bool answered_yes(const struct tool *t)
 	return answer == 'y' || answer == 'Y';
 }
 
-static int confirm(const struct tool *t, struct hw_err *e)
+static int confirm_gc(const struct tool *t, struct hw_err *e)
 {
 	AUTO(hw_cached_list_free) struct hw_cached_list list = { 0 };
 	size_t n;
@@ -260,24 +252,22 @@ static int confirm(const struct tool *t, struct hw_err *e)
 	r = hw_cached_attachments(t->cni, NULL, NULL, NULL, &list, e);
 	if (r < 0)
 		return r;
-	n = show_attachments(&list, hw_conf_name(t->conf));
+	n = print_attachments(&list, hw_conf_name(t->conf));
 	if (n == 0 && !version_at_least(hw_conf_version(t->conf), "1.1.0"))
 		return 0;
 	if (n == 0)
-		fprintf(stderr, "the cache knows none of network \"%s\", its plugins may\n",
+		fprintf(stderr,
+			"no attachments of network \"%s\" in the cache, but plugins may have "
+			"some\n",
 			hw_conf_name(t->conf));
-	fprintf(stderr, "end %s? [y/N] ", n == 1 ? "it" : "all of them");
-	if (!answered_yes(t))
-		return err_text(e, -EPERM, "nothing was changed");
+	fprintf(stderr, "delete %s? [y/N] ", n == 1 ? "it" : "all");
+	if (!read_yes(t))
+		return err_text(e, -EPERM, "not confirmed, nothing was changed");
 	return 0;
 }
 
-/**
- * tool_gc() - end every attachment of the network
- *
- * The plugins are told that none is valid, so that they also end what was
- * never cached; upstream's gives them no list, which leaves it to them.
- */
+/* Passes an empty list of valid attachments, so that plugins also delete what is not in the cache;
+ * upstream passes no list. */
 int tool_gc(struct tool *t, char **args, struct hw_err *e)
 {
 	static const struct hw_valid none[1];
@@ -285,18 +275,17 @@ int tool_gc(struct tool *t, char **args, struct hw_err *e)
 
 	r = tool_load(t, args[0], e);
 	if (r >= 0)
-		r = confirm(t, e);
+		r = confirm_gc(t, e);
 	if (r < 0)
 		return r;
 	return hw_gc(t->cni, t->conf, none, 0, e);
 }
 
-/** tool_status() - could an ADD work now? */
 int tool_status(struct tool *t, char **args, struct hw_err *e)
 {
 	int r;
 
-	t->bare = true;
+	t->name_plugin = true;
 	r = tool_load(t, args[0], e);
 	if (r < 0)
 		return r;
