@@ -172,8 +172,7 @@ int main(void)
 		  refuses_other_json },
 		{ "error: a text that is too long is truncated between characters",
 		  truncates_between_characters },
-		{ "error: formatted with four spaces, without final newline, details only if "
-		  "present",
+		{ "error: formatted with four spaces, no final newline, details if present",
 		  writes_as_skel_does },
 		{ "error: an error without CNI code is formatted with code 999",
 		  writes_999_for_a_plain_error },

@@ -377,8 +377,7 @@ int main(void)
 		{ "result: an unknown target version is refused", unknown_target },
 		{ "result: a missing target version is 0.1.0", missing_target_version },
 		{ "result: a missing address is omitted", omits_missing_address },
-		{ "result: an old result may lack addresses, a newer one without cannot be "
-		  "converted to it",
+		{ "result: without address, a newer result cannot be converted to an old version",
 		  old_without_address },
 		{ "result: an IPv4-mapped address is IPv4", mapped_is_ip4 },
 		{ "result: a copy shares nothing with the original", copy_is_independent },

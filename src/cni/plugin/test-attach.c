@@ -478,11 +478,9 @@ int main(void)
 		TEST("attach: a plugin with records needs no del()", recorded_without_del),
 		TEST("attach: repair reads each record again before it repairs",
 		     repair_reads_record_again),
-		TEST("attach: a pod whose second ADD was killed is repaired, and kept without a "
-		     "list",
+		TEST("attach: a pod whose second ADD was killed is repaired, and kept by GC",
 		     repeated_add_killed),
-		TEST("attach: repair starts with pods whose namespace exists and ends with the "
-		     "newest",
+		TEST("attach: repair starts with existing namespaces and ends with the newest",
 		     repair_existing_netns_first),
 	};
 

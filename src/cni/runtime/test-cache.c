@@ -625,8 +625,7 @@ int main(void)
 		PLACE_TEST("cache: the result is converted to the network's version, or an error",
 			   converts_result),
 		PLACE_TEST("cache: a file with only a result can be read", reads_legacy),
-		PLACE_TEST("cache: a missing file, an empty file and a missing result count as not "
-			   "found",
+		PLACE_TEST("cache: a missing or empty file or result counts as not found",
 			   missing_entries),
 		PLACE_TEST("cache: an error names a damaged file, which can be removed",
 			   damaged_files),

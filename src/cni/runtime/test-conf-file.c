@@ -350,8 +350,7 @@ int main(void)
 		PLACE_TEST("conf: lists come before single plugins, each in name order",
 			   load_order),
 		PLACE_TEST("conf: a name that no file has is not found", load_not_found),
-		PLACE_TEST("conf: an invalid file does not hide others, and is named if nothing is "
-			   "found",
+		PLACE_TEST("conf: an invalid file hides no other, and is named if nothing is found",
 			   invalid_file_is_skipped),
 		PLACE_TEST("conf: an invalid file with the wanted name is an error",
 			   invalid_file_of_that_name),
@@ -361,8 +360,7 @@ int main(void)
 			   load_first_none),
 		PLACE_TEST("conf: the file extension distinguishes a list from a single plugin",
 			   extension_decides),
-		PLACE_TEST("conf: plugins of the network's directory are appended unless only "
-			   "inlined ones are wanted",
+		PLACE_TEST("conf: plugins of the network's directory are appended by default",
 			   extra_plugins),
 		PLACE_TEST("conf: a list may have all its plugins in the network's directory",
 			   extra_plugins_only),
