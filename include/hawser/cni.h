@@ -139,7 +139,7 @@ HW_PUBLIC const char *hw_conf_name(const struct hw_conf *conf);
  * hw_conf_version() - the spec version of a network
  *
  * Return: cniVersion, or the highest supported version of cniVersion and
- * cniVersions; "" if there is none
+ * cniVersions; "" if the configuration has neither
  */
 HW_PUBLIC const char *hw_conf_version(const struct hw_conf *conf);
 
@@ -419,7 +419,7 @@ HW_PUBLIC int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
  * hw_cached_result() - the result of an ADD, in the network's version
  * @ret_result: freed with hw_result_free()
  *
- * Return: 1 with a result, 0 with NULL if there is none, negative on error
+ * Return: 1 if found, 0 with *ret_result NULL if not, negative on error
  */
 HW_PUBLIC int hw_cached_result(const struct hw_cni *cni, const struct hw_conf *conf,
 			       const struct hw_attach *at, struct hw_result **ret_result,
@@ -447,7 +447,7 @@ struct hw_cached_list {
  * hw_cached_config() - the configuration and arguments of an ADD
  * @ret_list: freed with hw_cached_list_free()
  *
- * Return: 1 with one entry, 0 with an empty list if there is none, negative on
+ * Return: 1 with one entry if found, 0 with an empty list if not, negative on
  * error
  */
 HW_PUBLIC int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,

@@ -23,7 +23,7 @@ static const char *const versions[] = {
 };
 static const enum version_family families[] = {
 	VERSION_FAMILY_IP4, VERSION_FAMILY_IP4, VERSION_FAMILY_IPS, VERSION_FAMILY_IPS,
-	VERSION_FAMILY_IPS, VERSION_FAMILY_V1, VERSION_FAMILY_V1,
+	VERSION_FAMILY_IPS, VERSION_FAMILY_V1,	VERSION_FAMILY_V1,
 };
 _Static_assert(ARRAY_SIZE(families) + 1 == ARRAY_SIZE(versions), "one family for each version");
 

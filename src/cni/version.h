@@ -19,7 +19,7 @@ enum version_family {
 	VERSION_FAMILY_NONE, /* not one of hw_versions() */
 	VERSION_FAMILY_IP4,  /* 0.1.0 0.2.0: ip4, ip6 */
 	VERSION_FAMILY_IPS,  /* 0.3.0 0.3.1 0.4.0: interfaces, ips with version */
-	VERSION_FAMILY_V1,  /* 1.0.0 1.1.0 */
+	VERSION_FAMILY_V1,   /* 1.0.0 1.1.0 */
 };
 
 enum version_family version_family(const char *version);

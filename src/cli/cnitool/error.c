@@ -45,7 +45,7 @@ static char *hint_missing_netns(const struct tool *t)
 			  t->netns);
 }
 
-/* Return: the hint, or NULL if there is none */
+/* Return: the hint, or NULL */
 static char *find_hint(const struct tool *t, const struct hw_err *e)
 {
 	if (strstr(e->msg, "failed to find plugin") || strstr(e->msg, "no paths provided"))

@@ -50,7 +50,7 @@ int record_write(const char *state_dir, const struct record *r, struct hw_err *e
 int record_read(const char *state_dir, const char *plugin, const char *network,
 		const char *container_id, const char *ifname, struct record *ret_record,
 		struct hw_err *e);
-/* Removes a record; succeeds if there is none. */
+/* Removes a record; succeeds if it does not exist. */
 int record_remove(const char *state_dir, const char *plugin, const char *network,
 		  const char *container_id, const char *ifname, struct hw_err *e);
 /* Return: true if any plugin has a record of this interface of the container in another network */

@@ -63,7 +63,7 @@ struct skel_frame {
 	char *state_dir; /* NULL without .record */
 	struct value *config;
 	struct hw_result *prev;
-	struct record record; /* as on disk; .plugin is NULL if there is none */
+	struct record record; /* as on disk; .plugin is NULL without one */
 	void *earlier;	      /* call.earlier, described by .made_fields */
 };
 

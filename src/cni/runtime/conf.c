@@ -383,7 +383,7 @@ int conf_parse_object(const char *json, const char *what, struct value **ret_obj
 	return 0;
 }
 
-/* Sets runtimeConfig to the capability arguments that the plugin declares. If there are none, a
+/* Sets runtimeConfig to the capability arguments that the plugin declares. Without any, a
  * runtimeConfig of the configuration file stays, as with libcni. */
 static int set_runtime_config(struct value *request, const struct conf_plugin *plugin,
 			      const char *capability_args, struct hw_err *e)

@@ -33,7 +33,7 @@ struct exec_call {
 };
 
 /*
- * Finds a plugin with exec->find(), or with hw_exec_find() if there is none.
+ * Finds a plugin with exec->find(), or with hw_exec_find() if it is NULL.
  * @exec:     may be NULL
  * @dirs:     directories to search, NULL at the end
  * @ret_path: freed by the caller
