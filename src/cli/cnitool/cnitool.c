@@ -170,7 +170,7 @@ static void handle_signal(int signal_number)
 	errno = saved;
 }
 
-/* Handlers instead of blocked signals and a signalfd: plugins would inherit the signal mask. */
+/* The handler writes to an eventfd, which libhawser polls as cancel descriptor. */
 static int catch_signals(struct tool *t, struct hw_err *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };

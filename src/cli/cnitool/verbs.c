@@ -83,31 +83,24 @@ static int absolute_path(const char *path, char **ret_path, struct hw_err *e)
 	return 0;
 }
 
-static int split_pair(char *pair, const char **ret_key_value, struct hw_err *e)
-{
-	char *value = strchr(pair, '=');
-
-	if (!value || value == pair || !value[1] || strchr(value + 1, '='))
-		return err_text(e, -EINVAL, "invalid CNI_ARGS pair \"%s\"", pair);
-	*value = '\0';
-	ret_key_value[0] = pair;
-	ret_key_value[1] = value + 1;
-	return 0;
-}
-
 static int set_args(struct tool_attachment *a, const char *args, struct hw_err *e)
 {
-	int r = 0;
-
 	if (str_empty(args))
 		return 0;
 	strings_split(args, ';', &a->pairs);
 	a->key_values = mem_resize(NULL, a->pairs.n, sizeof(*a->key_values));
-	for (size_t i = 0; i < a->pairs.n && r >= 0; i++)
-		r = split_pair(a->pairs.v[i], a->key_values[i], e);
+	for (size_t i = 0; i < a->pairs.n; i++) {
+		char *pair = a->pairs.v[i], *value = strchr(pair, '=');
+
+		if (!value || value == pair || !value[1] || strchr(value + 1, '='))
+			return err_text(e, -EINVAL, "invalid CNI_ARGS pair \"%s\"", pair);
+		*value = '\0';
+		a->key_values[i][0] = pair;
+		a->key_values[i][1] = value + 1;
+	}
 	a->at.args = (const char *const(*)[2])a->key_values;
 	a->at.n_args = a->pairs.n;
-	return r;
+	return 0;
 }
 
 /* Checked here for every command; the library checks them only in ADD. */

@@ -120,7 +120,7 @@ static bool is_of_this_boot(const struct record *r)
 }
 
 /* Return: 1 if the path leads to the namespace of the ADD, 0 if not or if it does not exist, or a
- * negative errno if the path cannot be read */
+ * negative errno if stat() fails otherwise */
 static int is_same_netns(const struct record *r, const char *path, struct hw_err *e)
 {
 	autofree char *now = NULL;

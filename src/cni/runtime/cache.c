@@ -256,7 +256,7 @@ static int check_object(const struct value *v, const char *key, struct hw_err *e
 			value_kind_name(value_kind(member)));
 }
 
-/* false: written before there was this format, and only a result */
+/* false for a file of an old libcni, which contains only a result */
 static bool has_cache_kind(const struct value *v)
 {
 	return str_equal(value_string(value_find(v, "kind")), CACHE_KIND);
