@@ -385,7 +385,7 @@ dad_of_pod() {
 		call DEL c1 one "$(</tmp/conf)"
 		call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
 		run call STATUS "" "" "$(</tmp/conf)"
-		fails_with 7 "*call itself"
+		fails_with 7 "*delegate to itself"
 	done
 }
 
