@@ -133,12 +133,6 @@ static void print_help(FILE *out)
 		options_help);
 }
 
-static void print_command_help(const struct command *c)
-{
-	printf("usage: cnitool [OPTIONS] %s %s\n\n%s: %s\n\n%s\n%s", c->name, c->args, c->name,
-	       c->summary, c->help, options_help);
-}
-
 static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
@@ -219,28 +213,22 @@ static int find_plugin(void *ctx, const char *plugin, const char *const *dirs, c
 	return hw_exec_find(NULL, plugin, dirs, ret_path, e);
 }
 
-static void split_plugin_path(struct tool *t)
-{
-	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
-
-	strings_split(t->plugin_path, ':', &parts);
-	for (size_t i = 0; i < parts.n; i++)
-		if (*parts.v[i])
-			strings_add(&t->plugin_dirs, parts.v[i]);
-	strings_add(&t->plugin_dirs, NULL);
-	t->plugin_dirs.n--;
-}
-
 static int tool_open(struct tool *t, struct hw_err *e)
 {
 	const struct hw_exec exec = { .size = sizeof(exec), .ctx = t, .find = find_plugin };
 	struct hw_cni_options o = { .size = sizeof(o), .exec = &exec };
+	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
 	int r;
 
 	r = catch_signals(t, e);
 	if (r < 0)
 		return r;
-	split_plugin_path(t);
+	strings_split(t->plugin_path, ':', &dirs);
+	for (size_t i = 0; i < dirs.n; i++)
+		if (*dirs.v[i])
+			strings_add(&t->plugin_dirs, dirs.v[i]);
+	strings_add(&t->plugin_dirs, NULL);
+	t->plugin_dirs.n--;
 	o.plugin_dirs = (const char *const *)t->plugin_dirs.v;
 	o.cache_dir = t->cache_dir;
 	o.cancel_fd = t->cancel_fd;
@@ -272,25 +260,14 @@ int tool_print(char *text, struct hw_err *e)
 
 /* ---- options ---------------------------------------------------------------------- */
 
-static bool read_timeout(struct tool *t, const char *text)
-{
-	long long seconds;
-
-	if (!str_to_int64(text, 0, INT_MAX / 1000, &seconds)) {
-		fprintf(stderr, "cnitool: --timeout: expected a number of seconds, got \"%s\"\n",
-			text);
-		return false;
-	}
-	t->timeout_ms = seconds * 1000;
-	return true;
-}
-
 struct info_options {
 	bool help, version;
 };
 
 static bool read_option(struct tool *t, int option, struct info_options *info)
 {
+	long long seconds;
+
 	switch (option) {
 	case 'i':
 		t->ifname = optarg;
@@ -305,7 +282,14 @@ static bool read_option(struct tool *t, int option, struct info_options *info)
 		t->cache_dir = optarg;
 		return true;
 	case OPT_TIMEOUT:
-		return read_timeout(t, optarg);
+		if (!str_to_int64(optarg, 0, INT_MAX / 1000, &seconds)) {
+			fprintf(stderr,
+				"cnitool: --timeout: expected a number of seconds, got \"%s\"\n",
+				optarg);
+			return false;
+		}
+		t->timeout_ms = seconds * 1000;
+		return true;
 	case OPT_JSON:
 		return t->json = true;
 	case OPT_NAMES:
@@ -320,16 +304,6 @@ static bool read_option(struct tool *t, int option, struct info_options *info)
 		fputs("hint: cnitool --help lists the options\n", stderr);
 		return false;
 	}
-}
-
-static bool read_options(struct tool *t, int argc, char **argv, struct info_options *info)
-{
-	int option;
-
-	while ((option = getopt_long(argc, argv, "i:yhV", options, NULL)) >= 0)
-		if (!read_option(t, option, info))
-			return false;
-	return true;
 }
 
 /* ---- main ----------------------------------------------------------------------- */
@@ -362,7 +336,8 @@ static int show_help(const char *command)
 	if (command && !c)
 		return report_unknown_command(command);
 	if (c)
-		print_command_help(c);
+		printf("usage: cnitool [OPTIONS] %s %s\n\n%s: %s\n\n%s\n%s", c->name, c->args,
+		       c->name, c->summary, c->help, options_help);
 	else
 		print_help(stdout);
 	return EXIT_SUCCESS;
@@ -374,10 +349,12 @@ static int run_cnitool(int argc, char **argv)
 	struct info_options info = { 0 };
 	const struct command *c;
 	char **args;
+	int option;
 
 	read_environment(&t);
-	if (!read_options(&t, argc, argv, &info))
-		return EXIT_FAILURE;
+	while ((option = getopt_long(argc, argv, "i:yhV", options, NULL)) >= 0)
+		if (!read_option(&t, option, &info))
+			return EXIT_FAILURE;
 	args = argv + optind;
 	if (info.version)
 		return puts("cnitool (hawser) " HAWSER_VERSION) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

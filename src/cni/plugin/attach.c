@@ -383,21 +383,14 @@ struct record_gc {
 	int64_t called; /* when GC was called */
 };
 
-static bool is_valid(const struct hw_call *call, const struct record *r)
-{
-	for (size_t i = 0; i < call->n_valid; i++)
-		if (str_equal(call->valid[i].container_id, r->container_id) &&
-		    str_equal(call->valid[i].ifname, r->ifname))
-			return true;
-	return false;
-}
-
 static bool is_kept(const struct record_gc *gc, const struct record *r)
 {
 	const struct hw_call *call = &gc->f->call;
 
-	if (is_valid(call, r))
-		return true;
+	for (size_t i = 0; i < call->n_valid; i++)
+		if (str_equal(call->valid[i].container_id, r->container_id) &&
+		    str_equal(call->valid[i].ifname, r->ifname))
+			return true;
 	if (!is_of_this_boot(r))
 		return false;
 	if (r->finished >= gc->called || r->started >= gc->called)

@@ -77,15 +77,6 @@ static int report_error(const struct hw_err *e)
 	return write_reply(&reply);
 }
 
-static int read_input(struct buf *ret_input, struct hw_err *e)
-{
-	int r = file_read_fd(STDIN_FILENO, VALUE_SIZE_MAX, ret_input, e);
-	if (r >= 0)
-		return 0;
-	autofree char *why = str_copy(e->msg);
-	return err_cni(e, HW_CNI_IO_FAILURE, "error reading from stdin: %s", why);
-}
-
 int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 		 const struct hw_plugin *const *siblings)
 {
@@ -108,8 +99,13 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 	value_seed();
 	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))
 		return print_help(plugin);
-	if (skel_wants_input(&request) && read_input(&input, &e) < 0)
+	if (skel_wants_input(&request) &&
+	    file_read_fd(STDIN_FILENO, VALUE_SIZE_MAX, &input, &e) < 0) {
+		autofree char *why = str_copy(e.msg);
+
+		err_cni(&e, HW_CNI_IO_FAILURE, "error reading from stdin: %s", why);
 		return report_error(&e);
+	}
 	request.input = input.data;
 	request.input_len = input.len;
 	(void)skel_call(plugin, &request, &reply, &e);

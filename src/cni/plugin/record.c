@@ -207,27 +207,19 @@ struct record_walk {
 	struct errors *errors;
 };
 
-static int visit_file(const struct file_entry *entry, const struct record_walk *walk,
-		      struct hw_err *e)
+/* Return: 1 if the callback ends the walk */
+static int visit_until_stopped(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	AUTO(record_done) struct record record = { 0 };
+	const struct record_walk *walk = ctx;
 	int r = 0;
 
 	if (!file_is_temporary(entry->name))
 		r = read_file(entry->dir, entry->name, &record, e);
 	if (r > 0)
-		return walk->each(walk->ctx, &record, e);
-	if (r == 0 && walk->prune)
-		return file_remove(entry->dir, entry->name, e);
-	return r;
-}
-
-/* Return: 1 if the callback ends the walk */
-static int visit_until_stopped(void *ctx, const struct file_entry *entry, struct hw_err *e)
-{
-	const struct record_walk *walk = ctx;
-
-	int r = visit_file(entry, walk, e);
+		r = walk->each(walk->ctx, &record, e);
+	else if (r == 0 && walk->prune)
+		r = file_remove(entry->dir, entry->name, e);
 	if (r < 0)
 		errors_add(walk->errors, e);
 	return r > 0;

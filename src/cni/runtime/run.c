@@ -340,20 +340,11 @@ int run_del(const struct run *run, const char *prev_result, struct hw_err *e)
 	return 0;
 }
 
-static void report_damaged_cache(const struct run *run, const struct hw_err *why)
-{
-	autofree char *path = NULL;
-	struct hw_err ignored;
-
-	if (run->cni->damaged &&
-	    cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0)
-		run->cni->damaged(run->cni->damaged_ctx, path, why);
-}
-
 char *run_prev_result(const struct run *run)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
-	struct hw_err why;
+	autofree char *path = NULL;
+	struct hw_err why, ignored;
 	char *json = NULL;
 	int r;
 
@@ -362,8 +353,9 @@ char *run_prev_result(const struct run *run)
 	r = cache_result(run->cni->cache_dir, run->conf, &run->at, &result, &why);
 	if (r > 0)
 		r = hw_result_format(result, run->conf->version, 0, &json, &why);
-	if (r < 0)
-		report_damaged_cache(run, &why);
+	if (r < 0 && run->cni->damaged &&
+	    cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0)
+		run->cni->damaged(run->cni->damaged_ctx, path, &why);
 	return json;
 }
 
