@@ -521,7 +521,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	lacks "[y/N]"
 }
 
-# What attachments leave behind, without the furniture of Go's plugins.
+# What attachments leave behind, without the furniture of upstream's plugins.
 leftovers() {
 	ip -o link | grep veth || true
 	iptables-save -t nat | grep -E 'CNI-DN-|CNI-[0-9a-f]{24}' || true
@@ -529,7 +529,7 @@ leftovers() {
 	find /var/lib/cni/networks -name '10.*' 2>/dev/null || true
 }
 
-@test "cnitool: a chain of our loopback and Go's bridge, host-local and portmap in 0.4.0 and 1.0.0" {
+@test "cnitool: our loopback with upstream's bridge, host-local and portmap in 0.4.0 and 1.0.0" {
 	need_go_plugins bridge host-local portmap
 	need iptables
 	export CAP_ARGS='{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]}'
