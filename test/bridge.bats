@@ -380,12 +380,12 @@ dad_of_pod() {
 @test "bridge: a plugin that is its own IPAM is refused, and DEL and GC find nothing to do" {
 	for type in bridge ptp; do
 		run try_add '{"cniVersion":"1.1.0"}' "{\"type\":\"$type\"}"
-		fails_with 7 "plugin \"$type\" is told to call itself"
+		fails_with 7 "plugin \"$type\" cannot delegate to itself"
 		only_furniture
 		call DEL c1 one "$(</tmp/conf)"
 		call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
 		run call STATUS "" "" "$(</tmp/conf)"
-		fails_with 7 "*call itself"
+		fails_with 7 "*delegate to itself"
 	done
 }
 

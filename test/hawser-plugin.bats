@@ -359,7 +359,7 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	ip link add "$link" type bridge
 	run record ADD c1
 	[ "$status" = 1 ]
-	[[ "$(jq -r .msg <<<"$output")" == "make link $link: "* ]]
+	[[ "$(jq -r .msg <<<"$output")" == "create link $link: "* ]]
 	[ "$(records)" = 0 ]
 	[ "$(things)" = "$link" ]
 	: >/tmp/file
@@ -376,7 +376,7 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	before=$(things)
 	run record ADD c1
 	[ "$status" = 1 ]
-	[ "$(jq -r .msg <<<"$output")" = "container c1 has interface eth0 already" ]
+	[ "$(jq -r .msg <<<"$output")" = "container c1 already has interface eth0" ]
 	[ "$before" = "$(things)" ]
 	record CHECK c1
 }
@@ -399,7 +399,7 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	mkdir -m 1777 open
 	HAWSER_STATE=$PWD/open run record ADD c1
 	[ "$status" = 1 ]
-	[[ "$(jq -r .msg <<<"$output")" == "$PWD/open holds attachment records and can be written by others: "* ]]
+	[[ "$(jq -r .msg <<<"$output")" == "$PWD/open contains attachment records but is writable by other users: "* ]]
 	[ -z "$(listing open)" ]
 	[ -z "$(things)" ]
 }
