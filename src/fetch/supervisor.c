@@ -2,7 +2,19 @@
 /*
  * fetch/supervisor.c - hawser-fetch's first process: who fetches, who unpacks, when
  *
- * How:   one loop over poll(). The states of layers are in supervisor-layer.h.
+ * How:   one loop over poll(). Each layer has a state:
+ *
+ *	state      meaning                                  next
+ *	WAITING    not begun                                RUNNING, when there is room
+ *	RUNNING    is fetched and unpacked at once          READY, when both have ended well
+ *	READY      complete by itself                       DONE or AGAIN, when all below are
+ *	AGAIN      cannot be rebuilt: fetched once more,    KEPT
+ *	           for its blob to be kept
+ *	KEPT       the blob is there                        DONE
+ *	DONE       the daemon knows
+ *
+ * The last is gone to in the order of layers, since folders inherit from those below
+ * (implied.h).
  */
 #include "fetch/supervisor.h"
 
@@ -22,10 +34,40 @@
 #include "base/time.h"
 #include "fetch/fetcher.h"
 #include "fetch/receive-job.h"
-#include "fetch/supervisor-layer.h"
+#include "fetch/unpack-child.h"
+#include "fetch/unpack/implied.h"
 #include "image/manifest.h"
+#include "image/protocol/job.h"
+#include "image/protocol/unpacked.h"
 
 #define BLAME_MS 2000 /* to hear what the process that fetches has to say */
+
+enum layer_state { WAITING, RUNNING, READY, AGAIN, KEPT, DONE };
+
+struct layer {
+	const struct job_layer *plan;
+	int root; /* O_PATH: once it is DONE, the daemon may give it another name */
+	enum layer_state state;
+	bool fetched, unpacked;
+	bool has_blob; /* it is kept */
+	struct layer_child child;
+	struct unpacked result;
+};
+
+struct conductor {
+	const struct job *job;
+	int daemon;  /* borrowed */
+	int fetcher; /* socket to the process that fetches */
+	pid_t fetcher_pid;
+	char *host; /* that the image comes from, once it is known */
+	bool planned;
+	struct job_plan plan;
+	struct layer *layers;
+	size_t n;
+	size_t done; /* so many are DONE: the lowest ones */
+	int running;
+	bool broken; /* a pipe: a process that unpacks has failed */
+};
 
 /* Without its socket it ends by itself, should the kill fail; and without it so do those who
  * unpack. */
@@ -54,6 +96,149 @@ static void conductor_done(struct conductor *c)
 	free(c->host);
 }
 AUTO_VALUE_DEFINE(conductor_done, struct conductor);
+
+/* Which layer an error is about. */
+static int conductor_layer_ctx(const struct conductor *c, const struct layer *l, struct hw_err *e)
+{
+	return err_ctx(e, "%s %s from %s: layer with diff id %s", job_verb(c->job),
+		       c->job->reference, str_or(c->host, "its registry"), l->plan->diff_id);
+}
+
+/* Where nobody listens any more, its last words say why, or that there are none. */
+static int say_layer(struct conductor *c, enum job_type type, size_t i, int along, struct hw_err *e)
+{
+	struct job_step step = { .layer = (int)i };
+	int r = job_send_table(c->fetcher, type, job_step_fields, &step, along, c->job->idle_ms, e);
+
+	return r == -EPIPE ? 0 : r;
+}
+
+/* The next time that it is fetched, its blob is kept. */
+static int keep_blob(struct conductor *c, size_t i, struct hw_err *e)
+{
+	struct layer *l = &c->layers[i];
+	autoclose int fd =
+		open(l->plan->blob, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_set(e, -errno, "make %s", l->plan->blob);
+	l->has_blob = true;
+	return say_layer(c, JOB_BLOB, i, fd, e);
+}
+
+static int start_layer(struct conductor *c, size_t i, struct hw_err *e)
+{
+	struct layer *l = &c->layers[i];
+	autoclose int archive = -1;
+	int r = layer_child_start(&l->child, c->job, l->plan, &archive, e);
+
+	if (r == 0 && c->job->keep_blobs && l->plan->blob)
+		r = keep_blob(c, i, e);
+	if (r == 0)
+		r = say_layer(c, JOB_FETCH, i, archive, e);
+	l->state = RUNNING;
+	c->running++;
+	return r < 0 ? conductor_layer_ctx(c, l, e) : 0;
+}
+
+/* Only for the blob: nobody unpacks it this time. */
+static int start_again(struct conductor *c, size_t i, struct hw_err *e)
+{
+	autoclose int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int r = null < 0 ? err_set(e, -errno, "open /dev/null") : keep_blob(c, i, e);
+
+	c->layers[i].fetched = false;
+	c->layers[i].state = AGAIN;
+	return r < 0 ? r : say_layer(c, JOB_FETCH, i, null, e);
+}
+
+static int start_layers(struct conductor *c, struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = c->done; r == 0 && i < c->n && c->running < c->job->parallel; i++)
+		if (c->layers[i].state == WAITING)
+			r = start_layer(c, i, e);
+	return r;
+}
+
+static int inherit_layer(const struct conductor *c, size_t i, struct hw_err *e)
+{
+	struct layer *l = &c->layers[i];
+	autoclose int root = -1;
+	autofree int *below = NULL;
+	int r;
+
+	if (l->result.implied.n == 0 || i == 0)
+		return 0;
+	root = open(l->plan->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root < 0)
+		return err_set(e, -errno, "open %s", l->plan->root);
+	below = mem_new(i * sizeof(*below));
+	for (size_t k = 0; k < i; k++)
+		below[k] = c->layers[i - 1 - k].root;
+	r = inherit(root, &l->result.implied, below, i, e);
+	if (r > 0)
+		l->result.rebuildable = false;
+	return r < 0 ? r : 0;
+}
+
+static int tell_layer(const struct conductor *c, size_t i, struct hw_err *e)
+{
+	autofree char *json = unpacked_encode(&c->layers[i].result);
+	struct job_step step = { .layer = (int)i, .unpacked = json };
+
+	return job_send_table(c->daemon, JOB_LAYER, job_step_fields, &step, -1, c->job->idle_ms, e);
+}
+
+/* Return: 1 when the daemon knows of it, 0 when it is not complete yet */
+static int finish_layer(struct conductor *c, size_t i, struct hw_err *e)
+{
+	struct layer *l = &c->layers[i];
+	int r = 0;
+
+	if (l->state == DONE)
+		return 1;
+	if (l->state == READY)
+		r = inherit_layer(c, i, e);
+	if (r == 0 && l->state == READY && !l->result.rebuildable && !l->has_blob && l->plan->blob)
+		r = start_again(c, i, e);
+	if (r < 0)
+		return conductor_layer_ctx(c, l, e);
+	if (l->state != READY && l->state != KEPT)
+		return 0;
+	l->state = DONE;
+	hw_strings_free(&l->result.implied); /* the daemon has no use for them */
+	r = tell_layer(c, i, e);
+	return r < 0 ? r : 1;
+}
+
+static int finish_layers(struct conductor *c, struct hw_err *e)
+{
+	for (; c->done < c->n; c->done++) {
+		int r = finish_layer(c, c->done, e);
+
+		if (r <= 0)
+			return r;
+	}
+	return 0;
+}
+
+/* After anything has changed: finish what is ready, start what there is room for. @l, which may be
+ * NULL, has come further. */
+static int conductor_go_on(struct conductor *c, struct layer *l, struct hw_err *e)
+{
+	int r = 0;
+
+	if (l && l->state == RUNNING && l->fetched && l->unpacked) {
+		l->state = READY;
+		c->running--;
+	}
+	if (l && l->state == AGAIN && l->fetched)
+		l->state = KEPT;
+	r = finish_layers(c, e);
+	return r < 0 ? r : start_layers(c, e);
+}
 
 /* ---- the process that fetches ---------------------------------------------- */
 
