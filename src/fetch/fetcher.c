@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,7 +21,6 @@
 #include "base/time.h"
 #include "fetch/codec/decompress.h"
 #include "fetch/http/http.h"
-#include "fetch/receive-job.h"
 #include "fetch/source/source.h"
 #include "fetch/unpack/disk-space.h"
 
@@ -46,6 +46,40 @@ struct work {
 	int64_t got, told_at;
 	struct expand *expand;
 };
+
+/* ---- the job --------------------------------------------------------------- */
+
+static int decode_job(const struct job_message *m, struct job *job, struct hw_err *e)
+{
+	int r;
+
+	if (m->type != JOB_JOB)
+		return err_text(e, -EBADMSG, "a message of type %d is no job", m->type);
+	r = job_decode(m, job_fields, job, e);
+	if (r == 0 && (job->image > 0) != (m->fd >= 0))
+		r = err_text(e, -EINVAL,
+			     "an image of an archive, and none, or the other way round");
+	return r;
+}
+
+/** receive_job() - from the daemon, or from the supervisor */
+int receive_job(int socket, struct job_message *ret_message, struct job *ret_job, struct hw_err *e)
+{
+	int r = job_receive(socket, 0, ret_message, e);
+
+	if (r == 0)
+		return err_text(e, -EPIPE, "nobody has a job");
+	if (r > 0)
+		r = decode_job(ret_message, ret_job, e);
+	return r < 0 ? err_ctx(e, "job") : 0;
+}
+
+/** receive_job_forget() - the text of it */
+void receive_job_forget(struct job_message *m)
+{
+	if (m->data.data)
+		explicit_bzero(m->data.data, m->data.len);
+}
 
 /* ---- the user -------------------------------------------------------------- */
 

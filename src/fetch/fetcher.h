@@ -13,7 +13,15 @@
 #ifndef FETCH_FETCHER_H
 #define FETCH_FETCHER_H
 
+#include "image/protocol/job.h"
+
 /* Return: the exit status of the process */
 int fetcher_run(int socket);
+
+/* Of the supervisor too: wait for a job. */
+/* However long it takes. @ret_message: as it came, with secrets (receive_job_forget()), and with the
+ * archive's descriptor if there is one. Return: 0, or negative errno: -EPIPE nobody has one */
+int receive_job(int socket, struct job_message *ret_message, struct job *ret_job, struct hw_err *e);
+void receive_job_forget(struct job_message *m);
 
 #endif

@@ -33,7 +33,6 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "fetch/fetcher.h"
-#include "fetch/receive-job.h"
 #include "fetch/unpack-child.h"
 #include "fetch/unpack/implied.h"
 #include "image/manifest.h"
