@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/source/resolve.c - what an image consists of: from a name to manifest and configuration
+ * fetch/source/source.c - what an image consists of: from a name to manifest and configuration
  *
  * How:   an index is asked for the manifest that fits the platform, which may be an
  *        index again.
  */
+#include "fetch/source/source.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/str.h"
-#include "fetch/source/source.h"
 #include "image/config.h"
 
 /** found_done() - free what it holds */
