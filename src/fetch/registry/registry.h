@@ -50,7 +50,6 @@ struct patience {
 
 int registry_new(const struct job *job, struct registry **ret_registry, struct hw_err *e);
 void registry_free(struct registry *r);
-int registry_find(struct registry *r, struct http *h, struct found *ret_found, struct hw_err *e);
 
 /* Ask once; a stream is not begun again. @ret_answer is written also with an error, so that
  * registry_wait() can do as it says. */

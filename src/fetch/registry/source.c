@@ -4,9 +4,12 @@
  *
  * How:   a thread uses a connection while it has work, and leaves it for the next.
  */
+#include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/list.h"
+#include "base/str.h"
 #include "fetch/registry/blob.h"
 #include "fetch/registry/registry.h"
 #include "fetch/source/source.h"
@@ -47,6 +50,90 @@ static void line_give(struct from_registry *s, struct line *line)
 	pthread_mutex_lock(&s->lock);
 	list_append(&s->idle, &line->link);
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* Whom to ask, and how. */
+struct asking {
+	const struct registry *registry;
+	const struct endpoint *endpoint;
+	struct http *http;
+};
+
+static int ask(const struct asking *a, struct http_question *q, struct http_answer *answer,
+	       struct hw_err *e)
+{
+	struct patience p = { 0 };
+	int code;
+
+	do {
+		code = registry_try(a->endpoint, a->http, q, answer, e);
+	} while (code < 0 && registry_wait(a->registry, &p, code, answer));
+	return code;
+}
+
+static int get(void *ctx, const char *kind, const char *name, struct buf *ret_body, char **ret_type,
+	       struct hw_err *e)
+{
+	const struct asking *a = ctx;
+	AUTO(http_answer_done) struct http_answer answer = { 0 };
+	autofree char *url = str_printf("%s/%s/%s", a->endpoint->base, kind, name);
+	struct http_question q = { .url = url, .max = MANIFEST_SIZE_MAX };
+	int code;
+
+	if (str_equal(kind, "manifests"))
+		q.accept = manifest_accept;
+	code = ask(a, &q, &answer, e);
+	if (code < 0)
+		return code;
+	*ret_body = answer.body;
+	answer.body = (struct buf){ 0 };
+	if (ret_type)
+		*ret_type = take_ptr(answer.content_type);
+	return 0;
+}
+
+static int find_on(const struct registry *r, const struct endpoint *ep, struct http *h,
+		   struct found *f, struct hw_err *e)
+{
+	struct asking a = { r, ep, h };
+	struct found_from from = { get, &a, &r->job->known };
+	int code = found_walk(f, &from, reference_version(&r->ref), -1, &r->job->platform, e);
+
+	f->host = ep->host;
+	return code < 0 ? err_ctx(e, "pull %s from %s", r->job->reference, ep->host) : 0;
+}
+
+/*
+ * registry_find() - ask for the image, mirrors first
+ * @ret_found: overwritten, on success only
+ *
+ * Return: 0, or the registry's own error, with those of its mirrors before it in the
+ * message
+ */
+static int registry_find(struct registry *r, struct http *h, struct found *ret_found,
+			 struct hw_err *e)
+{
+	AUTO(buf_done) struct buf before = { 0 };
+	int code = -EINVAL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		AUTO(found_done) struct found f = { .endpoint = i };
+
+		code = find_on(r, &r->endpoints[i], h, &f, e);
+		if (code == 0) {
+			*ret_found = f;
+			f = (struct found){ 0 };
+			return 0;
+		}
+		if (i + 1 < r->n)
+			buf_printf(&before, "; before that, mirror: %.400s", e->msg);
+	}
+	if (before.len > 0) {
+		autofree char *own = str_copy(e->msg);
+
+		return err_text(e, code, "%s%s", own, before.data);
+	}
+	return code;
 }
 
 static int find(struct source *source, struct found *ret_found, struct hw_err *e)
