@@ -16,7 +16,6 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "fetch/layer/rebuild.h"
-#include "fetch/recipe/format.h"
 #include "fetch/recipe/recipe.h"
 #include "fetch/tar/path.h"
 

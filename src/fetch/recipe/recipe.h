@@ -28,6 +28,8 @@
 #include "fetch/tar/tar.h"
 #include "image/digest.h"
 
+#define RECIPE_OTHER_MAX (64 << 10) /* bytes in one record */
+
 /* ---- writing --------------------------------------------------------------- */
 
 struct recipe;
