@@ -47,5 +47,5 @@ int main(int argc, char **argv)
 	file_fill_standard(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 	raise_limit();
-	return conductor_run(STDIN_FILENO);
+	return supervisor_run(STDIN_FILENO);
 }

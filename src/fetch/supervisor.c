@@ -49,11 +49,11 @@ struct layer {
 	enum layer_state state;
 	bool fetched, unpacked;
 	bool has_blob; /* it is kept */
-	struct layer_child child;
+	struct unpack_child child;
 	struct unpacked result;
 };
 
-struct conductor {
+struct supervisor {
 	const struct job *job;
 	int daemon;  /* borrowed */
 	int fetcher; /* socket to the process that fetches */
@@ -70,100 +70,101 @@ struct conductor {
 
 /* Without its socket it ends by itself, should the kill fail; and without it so do those who
  * unpack. */
-static void end_fetcher(struct conductor *c)
+static void end_fetcher(struct supervisor *s)
 {
-	mem_close_fd(&c->fetcher);
-	c->fetcher = -1;
-	if (c->fetcher_pid > 0) {
-		kill(c->fetcher_pid, SIGKILL);
-		while (waitpid(c->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
+	mem_close_fd(&s->fetcher);
+	s->fetcher = -1;
+	if (s->fetcher_pid > 0) {
+		kill(s->fetcher_pid, SIGKILL);
+		while (waitpid(s->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	c->fetcher_pid = 0;
+	s->fetcher_pid = 0;
 }
 
-static void conductor_done(struct conductor *c)
+static void supervisor_done(struct supervisor *s)
 {
-	end_fetcher(c);
-	for (size_t i = 0; i < c->n; i++) {
-		layer_child_done(&c->layers[i].child);
-		unpacked_done(&c->layers[i].result);
-		mem_close_fd(&c->layers[i].root);
+	end_fetcher(s);
+	for (size_t i = 0; i < s->n; i++) {
+		unpack_child_done(&s->layers[i].child);
+		unpacked_done(&s->layers[i].result);
+		mem_close_fd(&s->layers[i].root);
 	}
-	job_plan_done(&c->plan);
-	free(c->layers);
-	free(c->host);
+	job_plan_done(&s->plan);
+	free(s->layers);
+	free(s->host);
 }
-AUTO_VALUE_DEFINE(conductor_done, struct conductor);
+AUTO_VALUE_DEFINE(supervisor_done, struct supervisor);
 
 /* Which layer an error is about. */
-static int conductor_layer_ctx(const struct conductor *c, const struct layer *l, struct hw_err *e)
+static int add_layer_context(const struct supervisor *s, const struct layer *l, struct hw_err *e)
 {
-	return err_ctx(e, "%s %s from %s: layer with diff id %s", job_verb(c->job),
-		       c->job->reference, str_or(c->host, "its registry"), l->plan->diff_id);
+	return err_ctx(e, "%s %s from %s: layer with diff id %s", job_verb(s->job),
+		       s->job->reference, str_or(s->host, "its registry"), l->plan->diff_id);
 }
 
 /* Where nobody listens any more, its last words say why, or that there are none. */
-static int say_layer(struct conductor *c, enum job_type type, size_t i, int along, struct hw_err *e)
+static int say_layer(struct supervisor *s, enum job_type type, size_t i, int along,
+		     struct hw_err *e)
 {
 	struct job_step step = { .layer = (int)i };
-	int r = job_send_table(c->fetcher, type, job_step_fields, &step, along, c->job->idle_ms, e);
+	int r = job_send_table(s->fetcher, type, job_step_fields, &step, along, s->job->idle_ms, e);
 
 	return r == -EPIPE ? 0 : r;
 }
 
 /* The next time that it is fetched, its blob is kept. */
-static int keep_blob(struct conductor *c, size_t i, struct hw_err *e)
+static int keep_blob(struct supervisor *s, size_t i, struct hw_err *e)
 {
-	struct layer *l = &c->layers[i];
+	struct layer *l = &s->layers[i];
 	autoclose int fd =
 		open(l->plan->blob, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return err_set(e, -errno, "make %s", l->plan->blob);
 	l->has_blob = true;
-	return say_layer(c, JOB_BLOB, i, fd, e);
+	return say_layer(s, JOB_BLOB, i, fd, e);
 }
 
-static int start_layer(struct conductor *c, size_t i, struct hw_err *e)
+static int start_layer(struct supervisor *s, size_t i, struct hw_err *e)
 {
-	struct layer *l = &c->layers[i];
+	struct layer *l = &s->layers[i];
 	autoclose int archive = -1;
-	int r = layer_child_start(&l->child, c->job, l->plan, &archive, e);
+	int r = unpack_child_start(&l->child, s->job, l->plan, &archive, e);
 
-	if (r == 0 && c->job->keep_blobs && l->plan->blob)
-		r = keep_blob(c, i, e);
+	if (r == 0 && s->job->keep_blobs && l->plan->blob)
+		r = keep_blob(s, i, e);
 	if (r == 0)
-		r = say_layer(c, JOB_FETCH, i, archive, e);
+		r = say_layer(s, JOB_FETCH, i, archive, e);
 	l->state = RUNNING;
-	c->running++;
-	return r < 0 ? conductor_layer_ctx(c, l, e) : 0;
+	s->running++;
+	return r < 0 ? add_layer_context(s, l, e) : 0;
 }
 
 /* Only for the blob: nobody unpacks it this time. */
-static int start_again(struct conductor *c, size_t i, struct hw_err *e)
+static int start_again(struct supervisor *s, size_t i, struct hw_err *e)
 {
 	autoclose int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	int r = null < 0 ? err_set(e, -errno, "open /dev/null") : keep_blob(c, i, e);
+	int r = null < 0 ? err_set(e, -errno, "open /dev/null") : keep_blob(s, i, e);
 
-	c->layers[i].fetched = false;
-	c->layers[i].state = AGAIN;
-	return r < 0 ? r : say_layer(c, JOB_FETCH, i, null, e);
+	s->layers[i].fetched = false;
+	s->layers[i].state = AGAIN;
+	return r < 0 ? r : say_layer(s, JOB_FETCH, i, null, e);
 }
 
-static int start_layers(struct conductor *c, struct hw_err *e)
+static int start_layers(struct supervisor *s, struct hw_err *e)
 {
 	int r = 0;
 
-	for (size_t i = c->done; r == 0 && i < c->n && c->running < c->job->parallel; i++)
-		if (c->layers[i].state == WAITING)
-			r = start_layer(c, i, e);
+	for (size_t i = s->done; r == 0 && i < s->n && s->running < s->job->parallel; i++)
+		if (s->layers[i].state == WAITING)
+			r = start_layer(s, i, e);
 	return r;
 }
 
-static int inherit_layer(const struct conductor *c, size_t i, struct hw_err *e)
+static int inherit_layer(const struct supervisor *s, size_t i, struct hw_err *e)
 {
-	struct layer *l = &c->layers[i];
+	struct layer *l = &s->layers[i];
 	autoclose int root = -1;
 	autofree int *below = NULL;
 	int r;
@@ -175,47 +176,47 @@ static int inherit_layer(const struct conductor *c, size_t i, struct hw_err *e)
 		return err_set(e, -errno, "open %s", l->plan->root);
 	below = mem_new(i * sizeof(*below));
 	for (size_t k = 0; k < i; k++)
-		below[k] = c->layers[i - 1 - k].root;
+		below[k] = s->layers[i - 1 - k].root;
 	r = inherit(root, &l->result.implied, below, i, e);
 	if (r > 0)
 		l->result.rebuildable = false;
 	return r < 0 ? r : 0;
 }
 
-static int tell_layer(const struct conductor *c, size_t i, struct hw_err *e)
+static int tell_layer(const struct supervisor *s, size_t i, struct hw_err *e)
 {
-	autofree char *json = unpacked_encode(&c->layers[i].result);
+	autofree char *json = unpacked_encode(&s->layers[i].result);
 	struct job_step step = { .layer = (int)i, .unpacked = json };
 
-	return job_send_table(c->daemon, JOB_LAYER, job_step_fields, &step, -1, c->job->idle_ms, e);
+	return job_send_table(s->daemon, JOB_LAYER, job_step_fields, &step, -1, s->job->idle_ms, e);
 }
 
 /* Return: 1 when the daemon knows of it, 0 when it is not complete yet */
-static int finish_layer(struct conductor *c, size_t i, struct hw_err *e)
+static int finish_layer(struct supervisor *s, size_t i, struct hw_err *e)
 {
-	struct layer *l = &c->layers[i];
+	struct layer *l = &s->layers[i];
 	int r = 0;
 
 	if (l->state == DONE)
 		return 1;
 	if (l->state == READY)
-		r = inherit_layer(c, i, e);
+		r = inherit_layer(s, i, e);
 	if (r == 0 && l->state == READY && !l->result.rebuildable && !l->has_blob && l->plan->blob)
-		r = start_again(c, i, e);
+		r = start_again(s, i, e);
 	if (r < 0)
-		return conductor_layer_ctx(c, l, e);
+		return add_layer_context(s, l, e);
 	if (l->state != READY && l->state != KEPT)
 		return 0;
 	l->state = DONE;
 	hw_strings_free(&l->result.implied); /* the daemon has no use for them */
-	r = tell_layer(c, i, e);
+	r = tell_layer(s, i, e);
 	return r < 0 ? r : 1;
 }
 
-static int finish_layers(struct conductor *c, struct hw_err *e)
+static int finish_layers(struct supervisor *s, struct hw_err *e)
 {
-	for (; c->done < c->n; c->done++) {
-		int r = finish_layer(c, c->done, e);
+	for (; s->done < s->n; s->done++) {
+		int r = finish_layer(s, s->done, e);
 
 		if (r <= 0)
 			return r;
@@ -225,18 +226,18 @@ static int finish_layers(struct conductor *c, struct hw_err *e)
 
 /* After anything has changed: finish what is ready, start what there is room for. @l, which may be
  * NULL, has come further. */
-static int conductor_go_on(struct conductor *c, struct layer *l, struct hw_err *e)
+static int advance_layers(struct supervisor *s, struct layer *l, struct hw_err *e)
 {
 	int r = 0;
 
 	if (l && l->state == RUNNING && l->fetched && l->unpacked) {
 		l->state = READY;
-		c->running--;
+		s->running--;
 	}
 	if (l && l->state == AGAIN && l->fetched)
 		l->state = KEPT;
-	r = finish_layers(c, e);
-	return r < 0 ? r : start_layers(c, e);
+	r = finish_layers(s, e);
+	return r < 0 ? r : start_layers(s, e);
 }
 
 /* ---- the process that fetches ---------------------------------------------- */
@@ -253,21 +254,21 @@ static void be_fetcher(int socket)
 	_exit(fetcher_run(STDERR_FILENO + 1));
 }
 
-static int start_fetcher(struct conductor *c, struct hw_err *e)
+static int start_fetcher(struct supervisor *s, struct hw_err *e)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return err_set(e, -errno, "make a socket");
-	c->fetcher = pair[0];
-	c->fetcher_pid = fork();
-	if (c->fetcher_pid == 0)
+	s->fetcher = pair[0];
+	s->fetcher_pid = fork();
+	if (s->fetcher_pid == 0)
 		be_fetcher(pair[1]);
 	close(pair[1]);
-	if (c->fetcher_pid >= 0)
+	if (s->fetcher_pid >= 0)
 		return 0;
 	err_set(e, -errno, "fork");
-	close(take_fd(c->fetcher));
+	close(take_fd(s->fetcher));
 	return e->code;
 }
 
@@ -277,85 +278,85 @@ static int plan_layer(struct layer *l, const struct job_layer *plan, struct hw_e
 {
 	l->plan = plan;
 	l->state = plan->have ? DONE : WAITING;
-	layer_child_init(&l->child);
+	unpack_child_init(&l->child);
 	l->root = open(plan->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return l->root < 0 ? err_set(e, -errno, "open %s", plan->root) : 0;
 }
 
-static int take_plan(struct conductor *c, const struct job_message *m, struct hw_err *e)
+static int take_plan(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	const struct job_layer *v;
 	int r;
 
-	if (m->type != JOB_PLAN || c->planned)
+	if (m->type != JOB_PLAN || s->planned)
 		return err_text(e, -EBADMSG, "a message of type %d was not expected", m->type);
-	r = job_decode(m, job_plan_fields, &c->plan, e);
+	r = job_decode(m, job_plan_fields, &s->plan, e);
 	if (r < 0)
 		return err_ctx(e, "plan");
-	if (c->plan.layers.n > MANIFEST_ENTRIES_MAX)
-		return err_text(e, -EFBIG, "a plan of %zu layers", c->plan.layers.n);
-	c->planned = true;
-	c->layers = mem_new((c->plan.layers.n + 1) * sizeof(*c->layers));
-	v = c->plan.layers.v;
-	for (; r == 0 && c->n < c->plan.layers.n; c->n++)
-		r = plan_layer(&c->layers[c->n], &v[c->n], e);
-	return r < 0 ? r : conductor_go_on(c, NULL, e);
+	if (s->plan.layers.n > MANIFEST_ENTRIES_MAX)
+		return err_text(e, -EFBIG, "a plan of %zu layers", s->plan.layers.n);
+	s->planned = true;
+	s->layers = mem_new((s->plan.layers.n + 1) * sizeof(*s->layers));
+	v = s->plan.layers.v;
+	for (; r == 0 && s->n < s->plan.layers.n; s->n++)
+		r = plan_layer(&s->layers[s->n], &v[s->n], e);
+	return r < 0 ? r : advance_layers(s, NULL, e);
 }
 
 /* Return: 0; -EPIPE when the daemon has gone */
-static int from_daemon(struct conductor *c, struct hw_err *e)
+static int from_daemon(struct supervisor *s, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(c->daemon, c->job->idle_ms, &m, e);
+	int r = job_receive(s->daemon, s->job->idle_ms, &m, e);
 
 	if (r == 0)
 		return err_text(e, -EPIPE, "the daemon has gone");
-	return r < 0 ? r : take_plan(c, &m, e);
+	return r < 0 ? r : take_plan(s, &m, e);
 }
 
-static int take_fetched(struct conductor *c, const struct job_message *m, struct hw_err *e)
+static int take_fetched(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
 	int r = job_decode(m, job_step_fields, &step, e);
 
 	if (r < 0)
 		return r;
-	if (!c->layers || (size_t)step.layer >= c->n)
+	if (!s->layers || (size_t)step.layer >= s->n)
 		return err_text(e, -EBADMSG, "there is no layer %d", step.layer);
-	c->layers[step.layer].fetched = true;
-	r = job_send(c->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, c->job->idle_ms, e);
-	return r < 0 ? r : conductor_go_on(c, &c->layers[step.layer], e);
+	s->layers[step.layer].fetched = true;
+	r = job_send(s->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, s->job->idle_ms, e);
+	return r < 0 ? r : advance_layers(s, &s->layers[step.layer], e);
 }
 
 /* A broken pipe is the fault of the process that unpacks, and that one says why. */
-static int take_failed(struct conductor *c, const struct job_message *m, struct hw_err *e)
+static int take_failed(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	int r = job_decode_failed(m, e);
 
 	if (r != -EPIPE)
 		return r;
-	c->broken = true;
+	s->broken = true;
 	return 0;
 }
 
-static void remember_host(struct conductor *c, const struct job_message *m)
+static void remember_host(struct supervisor *s, const struct job_message *m)
 {
 	AUTO(job_resolved_done) struct job_resolved resolved = { 0 };
 	struct hw_err ignored;
 
-	if (job_decode(m, job_resolved_fields, &resolved, &ignored) == 0 && !c->host)
-		c->host = take_ptr(resolved.host);
+	if (job_decode(m, job_resolved_fields, &resolved, &ignored) == 0 && !s->host)
+		s->host = take_ptr(resolved.host);
 }
 
-static int take_message(struct conductor *c, const struct job_message *m, struct hw_err *e)
+static int take_message(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	switch (m->type) {
 	case JOB_FETCHED:
-		return take_fetched(c, m, e);
+		return take_fetched(s, m, e);
 	case JOB_FAILED:
-		return take_failed(c, m, e);
+		return take_failed(s, m, e);
 	case JOB_RESOLVED:
-		remember_host(c, m);
+		remember_host(s, m);
 		break;
 	case JOB_MANIFEST:
 	case JOB_CONFIG:
@@ -364,31 +365,31 @@ static int take_message(struct conductor *c, const struct job_message *m, struct
 	default:
 		return err_text(e, -EBADMSG, "a message of type %d was not expected", m->type);
 	}
-	return job_send(c->daemon, m->type, m->data.data, m->data.len, -1, c->job->idle_ms, e);
+	return job_send(s->daemon, m->type, m->data.data, m->data.len, -1, s->job->idle_ms, e);
 }
 
-static int from_fetcher(struct conductor *c, struct hw_err *e)
+static int from_fetcher(struct supervisor *s, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(c->fetcher, c->job->idle_ms, &m, e);
+	int r = job_receive(s->fetcher, s->job->idle_ms, &m, e);
 
 	if (r == 0)
 		return err_text(e, -EIO, "%s %s: the process that fetches has died",
-				job_verb(c->job), c->job->reference);
-	return r < 0 ? r : take_message(c, &m, e);
+				job_verb(s->job), s->job->reference);
+	return r < 0 ? r : take_message(s, &m, e);
 }
 
 /* Why a layer could not be unpacked may be that it was not fetched to its end: who fetches has said
  * so before it closed the pipe, or has died. Else it is about to find the pipe broken. */
-static int blame(struct conductor *c, const struct layer *l, struct hw_err *e)
+static int blame(struct supervisor *s, const struct layer *l, struct hw_err *e)
 {
-	struct pollfd poller = { .fd = c->fetcher, .events = POLLIN };
+	struct pollfd poller = { .fd = s->fetcher, .events = POLLIN };
 	int64_t deadline = time_deadline(BLAME_MS);
 	struct hw_err first;
-	int r = conductor_layer_ctx(c, l, e);
+	int r = add_layer_context(s, l, e);
 
-	while (!l->fetched && !c->broken && poll(&poller, 1, time_left_ms(deadline)) > 0) {
-		if (from_fetcher(c, &first) < 0) {
+	while (!l->fetched && !s->broken && poll(&poller, 1, time_left_ms(deadline)) > 0) {
+		if (from_fetcher(s, &first) < 0) {
 			*e = first;
 			return first.code;
 		}
@@ -396,14 +397,14 @@ static int blame(struct conductor *c, const struct layer *l, struct hw_err *e)
 	return r;
 }
 
-static int from_child(struct conductor *c, struct layer *l, struct hw_err *e)
+static int from_child(struct supervisor *s, struct layer *l, struct hw_err *e)
 {
-	int r = layer_child_read(&l->child, &l->result, e);
+	int r = unpack_child_read(&l->child, &l->result, e);
 
 	if (r < 0)
-		return blame(c, l, e);
+		return blame(s, l, e);
 	l->unpacked = l->unpacked || r > 0;
-	return conductor_go_on(c, l, e);
+	return advance_layers(s, l, e);
 }
 
 /* ---- the loop -------------------------------------------------------------- */
@@ -416,13 +417,13 @@ struct polls {
 	size_t n;
 };
 
-static void fill_polls(const struct conductor *c, struct polls *p)
+static void fill_polls(const struct supervisor *s, struct polls *p)
 {
 	p->n = AT_CHILDREN;
-	p->fds[AT_DAEMON] = (struct pollfd){ .fd = c->daemon, .events = POLLIN };
-	p->fds[AT_FETCHER] = (struct pollfd){ .fd = c->fetcher, .events = POLLIN };
-	for (size_t i = c->done; i < c->n && p->n < AT_END; i++) {
-		struct layer *l = &c->layers[i];
+	p->fds[AT_DAEMON] = (struct pollfd){ .fd = s->daemon, .events = POLLIN };
+	p->fds[AT_FETCHER] = (struct pollfd){ .fd = s->fetcher, .events = POLLIN };
+	for (size_t i = s->done; i < s->n && p->n < AT_END; i++) {
+		struct layer *l = &s->layers[i];
 
 		if (l->child.answer < 0)
 			continue;
@@ -431,78 +432,79 @@ static void fill_polls(const struct conductor *c, struct polls *p)
 	}
 }
 
-static int step(struct conductor *c, struct polls *p, struct hw_err *e)
+static int step(struct supervisor *s, struct polls *p, struct hw_err *e)
 {
 	int r = 0;
 
-	fill_polls(c, p);
+	fill_polls(s, p);
 	if (poll(p->fds, p->n, -1) < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for messages");
 	if (p->fds[AT_DAEMON].revents)
-		r = from_daemon(c, e);
+		r = from_daemon(s, e);
 	if (r == 0 && p->fds[AT_FETCHER].revents)
-		r = from_fetcher(c, e);
+		r = from_fetcher(s, e);
 	for (size_t i = AT_CHILDREN; r == 0 && i < p->n; i++)
 		if (p->fds[i].revents)
-			r = from_child(c, p->who[i], e);
+			r = from_child(s, p->who[i], e);
 	return r;
 }
 
 /* Whoever fetched, or was to, is not needed before there is a job; if there is nobody then, another
  * one is started. */
-static int wait_for_job(struct conductor *c, struct job_message *m, struct job *job,
+static int wait_for_job(struct supervisor *s, struct job_message *m, struct job *job,
 			struct hw_err *e)
 {
 	for (;;) {
-		struct pollfd fds[] = { { .fd = c->daemon, .events = POLLIN },
-					{ .fd = c->fetcher, .events = POLLIN } };
+		struct pollfd fds[] = { { .fd = s->daemon, .events = POLLIN },
+					{ .fd = s->fetcher, .events = POLLIN } };
 
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for a job");
 		if (fds[1].revents)
-			end_fetcher(c);
+			end_fetcher(s);
 		else if (fds[0].revents)
-			return receive_job(c->daemon, m, job, e);
+			return receive_job(s->daemon, m, job, e);
 	}
 }
 
-static int hand_on(struct conductor *c, struct job_message *m, struct hw_err *e)
+static int hand_on(struct supervisor *s, struct job_message *m, struct hw_err *e)
 {
-	int r = c->fetcher < 0 ? start_fetcher(c, e) : 0;
+	int r = s->fetcher < 0 ? start_fetcher(s, e) : 0;
 
 	if (r == 0)
-		r = job_send(c->fetcher, m->type, m->data.data, m->data.len, m->fd, c->job->idle_ms,
+		r = job_send(s->fetcher, m->type, m->data.data, m->data.len, m->fd, s->job->idle_ms,
 			     e);
 	receive_job_forget(m);
-	return r < 0 ? err_ctx(e, "%s %s", job_verb(c->job), c->job->reference) : 0;
+	return r < 0 ? err_ctx(e, "%s %s", job_verb(s->job), s->job->reference) : 0;
 }
 
 /* Return: 0 when all layers are there and the daemon knows; else why not */
-static int do_job(struct conductor *c, struct job_message *m, struct hw_err *e)
+static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
 {
 	struct polls polls;
-	int r = hand_on(c, m, e);
+	int r = hand_on(s, m, e);
 
-	while (r == 0 && !(c->planned && c->done == c->n))
-		r = step(c, &polls, e);
-	return r < 0 ? r : job_send(c->daemon, JOB_DONE, "", 0, -1, c->job->idle_ms, e);
+	while (r == 0 && !(s->planned && s->done == s->n))
+		r = step(s, &polls, e);
+	return r < 0 ? r : job_send(s->daemon, JOB_DONE, "", 0, -1, s->job->idle_ms, e);
 }
 
-/** conductor_run() - wait for a job and do it */
-int conductor_run(int daemon)
+/** supervisor_run() - wait for a job and do it */
+int supervisor_run(int daemon)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	AUTO(job_done) struct job job = { 0 };
-	AUTO(conductor_done) struct conductor c = { .job = &job, .daemon = daemon, .fetcher = -1 };
+	AUTO(supervisor_done)
+	struct supervisor s = { .job = &job, .daemon = daemon, .fetcher = -1 };
 	struct hw_err e, ignored;
 
-	start_fetcher(&c, &ignored);
-	if (wait_for_job(&c, &m, &job, &e) < 0) {
+	start_fetcher(&s, &ignored);
+	if (wait_for_job(&s, &m, &job, &e) < 0) {
 		if (e.code != -EPIPE) /* that nobody has one is no error */
 			fprintf(stderr, "hawser-fetch: %s\n", e.msg);
 		return 2;
 	}
-	if (do_job(&c, &m, &e) == 0)
+	if (do_job(&s, &m, &e) == 0)
 		return 0;
 	job_send_failed(daemon, &e, job.idle_ms, &ignored);
 	return 1;

@@ -17,6 +17,6 @@
 #define FETCH_SUPERVISOR_H
 
 /* Do the job that comes from the daemon. Return: the exit status of the process */
-int conductor_run(int daemon);
+int supervisor_run(int daemon);
 
 #endif

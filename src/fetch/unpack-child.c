@@ -25,14 +25,14 @@
 /* The child's descriptors, from here on; beyond them all are closed. */
 enum { FD_ARCHIVE = 3, FD_ANSWER, FD_ROOT, FD_RECIPE, FD_END };
 
-/** layer_child_init() - not started */
-void layer_child_init(struct layer_child *c)
+/** unpack_child_init() - not started */
+void unpack_child_init(struct unpack_child *c)
 {
-	*c = (struct layer_child){ .answer = -1 };
+	*c = (struct unpack_child){ .answer = -1 };
 }
 
-/** layer_child_done() - end it, whatever it does */
-void layer_child_done(struct layer_child *c)
+/** unpack_child_done() - end it, whatever it does */
+void unpack_child_done(struct unpack_child *c)
 {
 	if (c->pid > 0) {
 		kill(c->pid, SIGKILL);
@@ -41,7 +41,7 @@ void layer_child_done(struct layer_child *c)
 	}
 	mem_close_fd(&c->answer);
 	buf_done(&c->said);
-	layer_child_init(c);
+	unpack_child_init(c);
 }
 
 /* ---- in the child ---------------------------------------------------------- */
@@ -130,12 +130,12 @@ static int ends_open(struct ends *s, const struct job_layer *layer, struct hw_er
 }
 
 /**
- * layer_child_start() - start it
+ * unpack_child_start() - start it
  *
  * Return: 0, or negative errno
  */
-int layer_child_start(struct layer_child *c, const struct job *job, const struct job_layer *layer,
-		      int *ret_archive, struct hw_err *e)
+int unpack_child_start(struct unpack_child *c, const struct job *job, const struct job_layer *layer,
+		       int *ret_archive, struct hw_err *e)
 {
 	AUTO(ends_done) struct ends s = { { -1, -1 }, { -1, -1 }, -1, -1 };
 	int r = ends_open(&s, layer, e);
@@ -157,7 +157,7 @@ int layer_child_start(struct layer_child *c, const struct job *job, const struct
 	return 0;
 }
 
-static int decode(const struct layer_child *c, struct unpacked *ret_unpacked, struct hw_err *e)
+static int decode(const struct unpack_child *c, struct unpacked *ret_unpacked, struct hw_err *e)
 {
 	struct job_message m = { .fd = -1 };
 
@@ -175,8 +175,8 @@ static int decode(const struct layer_child *c, struct unpacked *ret_unpacked, st
 	return 1;
 }
 
-/** layer_child_read() - take what it says */
-int layer_child_read(struct layer_child *c, struct unpacked *ret_unpacked, struct hw_err *e)
+/** unpack_child_read() - take what it says */
+int unpack_child_read(struct unpack_child *c, struct unpacked *ret_unpacked, struct hw_err *e)
 {
 	ssize_t n = read(c->answer, buf_reserve(&c->said, READ_SIZE), READ_SIZE);
 	int r;
@@ -191,6 +191,6 @@ int layer_child_read(struct layer_child *c, struct unpacked *ret_unpacked, struc
 	if (n > 0)
 		return 0;
 	r = decode(c, ret_unpacked, e);
-	layer_child_done(c);
+	unpack_child_done(c);
 	return r;
 }

@@ -18,18 +18,18 @@
 #include "image/protocol/job.h"
 #include "image/protocol/unpacked.h"
 
-struct layer_child {
+struct unpack_child {
 	pid_t pid;  /* 0: not started, or gone */
 	int answer; /* to be polled; -1: none */
 	struct buf said;
 };
 
-void layer_child_init(struct layer_child *c);
-void layer_child_done(struct layer_child *c); /* kills it */
+void unpack_child_init(struct unpack_child *c);
+void unpack_child_done(struct unpack_child *c); /* kills it */
 /* @ret_archive: where to write the archive */
-int layer_child_start(struct layer_child *c, const struct job *job, const struct job_layer *layer,
-		      int *ret_archive, struct hw_err *e);
+int unpack_child_start(struct unpack_child *c, const struct job *job, const struct job_layer *layer,
+		       int *ret_archive, struct hw_err *e);
 /* Return: 1 when it has unpacked the layer, with *ret_unpacked; 0: not yet; or why it failed */
-int layer_child_read(struct layer_child *c, struct unpacked *ret_unpacked, struct hw_err *e);
+int unpack_child_read(struct unpack_child *c, struct unpacked *ret_unpacked, struct hw_err *e);
 
 #endif
