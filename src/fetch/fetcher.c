@@ -44,7 +44,7 @@ struct work {
 	int blob; /* a file for it as it comes; -1: none */
 	struct space space;
 	int64_t got, told_at;
-	struct expand *expand;
+	struct decompress *expand;
 };
 
 /* ---- the job --------------------------------------------------------------- */
@@ -191,7 +191,7 @@ static int take_bytes(void *ctx, const void *data, size_t len, struct hw_err *e)
 	int r = w->blob < 0 ? 0 : keep_bytes(w, data, len, e);
 
 	if (r == 0)
-		r = expand_feed(w->expand, data, len, e);
+		r = decompress_feed(w->expand, data, len, e);
 	w->got += (int64_t)len;
 	return r < 0 ? r : tell(w, e);
 }
@@ -199,12 +199,12 @@ static int take_bytes(void *ctx, const void *data, size_t len, struct hw_err *e)
 static int fetch_layer(struct work *w, struct hw_err *e)
 {
 	const struct fetcher *f = w->fetcher;
-	AUTO(expand_free) struct expand *expand = expand_new(write_pipe, w);
+	AUTO(decompress_free) struct decompress *expand = decompress_new(write_pipe, w);
 	int r;
 
 	w->expand = expand;
 	r = f->source->blob(f->source, &f->found, descriptor_of(w), take_bytes, w, e);
-	if (r == 0 && expand_finish(expand, e) < 0)
+	if (r == 0 && decompress_finish(expand, e) < 0)
 		r = err_ctx(e, "%s %s from %s: layer %s", job_verb(&f->job), f->job.reference,
 			    f->found.host, descriptor_of(w)->digest);
 	return r < 0 ? r : say_progress(w, JOB_FETCHED, e);

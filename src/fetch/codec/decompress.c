@@ -18,11 +18,11 @@
 struct format {
 	const char *name;
 	bool (*is)(const uint8_t magic[MAGIC]);
-	void (*begin)(struct expand *x);
-	int (*feed)(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e);
+	void (*begin)(struct decompress *x);
+	int (*feed)(struct decompress *x, const uint8_t *data, size_t len, struct hw_err *e);
 };
 
-struct expand {
+struct decompress {
 	int (*out)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
 	const struct format *format; /* NULL: too few bytes so far to tell */
@@ -35,7 +35,7 @@ struct expand {
 	uint8_t bytes[OUT_SIZE];
 };
 
-static int emit(struct expand *x, size_t len, struct hw_err *e)
+static int emit(struct decompress *x, size_t len, struct hw_err *e)
 {
 	return len > 0 ? x->out(x->ctx, x->bytes, len, e) : 0;
 }
@@ -47,7 +47,7 @@ static bool is_gzip(const uint8_t magic[MAGIC])
 	return magic[0] == 0x1f && magic[1] == 0x8b && magic[2] == 8;
 }
 
-static void begin_gzip(struct expand *x)
+static void begin_gzip(struct decompress *x)
 {
 	if (inflateInit2(&x->z, 16 + MAX_WBITS) != Z_OK)
 		mem_exhausted();
@@ -55,7 +55,7 @@ static void begin_gzip(struct expand *x)
 }
 
 /* Return: bytes taken of @data, or negative errno */
-static int step_gzip(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e)
+static int step_gzip(struct decompress *x, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	int z, r;
 
@@ -75,7 +75,7 @@ static int step_gzip(struct expand *x, const uint8_t *data, size_t len, struct h
 	return r < 0 ? r : (int)(len - x->z.avail_in);
 }
 
-static int feed_gzip(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e)
+static int feed_gzip(struct decompress *x, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	bool full = false;
 
@@ -100,7 +100,7 @@ static bool is_zstd(const uint8_t magic[MAGIC])
 	       ((magic[0] & 0xf0) == 0x50 && memcmp(magic + 1, "\x2a\x4d\x18", 3) == 0);
 }
 
-static void begin_zstd(struct expand *x)
+static void begin_zstd(struct decompress *x)
 {
 	x->zstd = ZSTD_createDStream();
 	if (!x->zstd)
@@ -108,7 +108,7 @@ static void begin_zstd(struct expand *x)
 	ZSTD_DCtx_setParameter(x->zstd, ZSTD_d_windowLogMax, WINDOW_LOG);
 }
 
-static int feed_zstd(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e)
+static int feed_zstd(struct decompress *x, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	ZSTD_inBuffer in = { data, len, 0 };
 	bool full = false;
@@ -138,12 +138,12 @@ static bool is_any(const uint8_t magic[MAGIC])
 	return true;
 }
 
-static void begin_plain(struct expand *x)
+static void begin_plain(struct decompress *x)
 {
 	(void)x;
 }
 
-static int feed_plain(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e)
+static int feed_plain(struct decompress *x, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	return len > 0 ? x->out(x->ctx, data, len, e) : 0;
 }
@@ -156,19 +156,20 @@ static const struct format formats[] = {
 
 /* ---- all of them ----------------------------------------------------------- */
 
-/** expand_new() - @out is called with the archive's bytes, in order */
-struct expand *expand_new(int (*out)(void *ctx, const void *data, size_t len, struct hw_err *e),
-			  void *ctx)
+/** decompress_new() - @out is called with the archive's bytes, in order */
+struct decompress *decompress_new(int (*out)(void *ctx, const void *data, size_t len,
+					     struct hw_err *e),
+				  void *ctx)
 {
-	struct expand *x = mem_new(sizeof(*x));
+	struct decompress *x = mem_new(sizeof(*x));
 
 	x->out = out;
 	x->ctx = ctx;
 	return x;
 }
 
-/** expand_free() - free it */
-void expand_free(struct expand *x)
+/** decompress_free() - free it */
+void decompress_free(struct decompress *x)
 {
 	if (!x)
 		return;
@@ -179,7 +180,7 @@ void expand_free(struct expand *x)
 }
 
 /* The first bytes decide, and are then fed like the others. */
-static int begin(struct expand *x, struct hw_err *e)
+static int begin(struct decompress *x, struct hw_err *e)
 {
 	for (size_t i = 0; !x->format; i++)
 		if (formats[i].is(x->magic))
@@ -189,11 +190,11 @@ static int begin(struct expand *x, struct hw_err *e)
 }
 
 /**
- * expand_feed() - take bytes of the blob
+ * decompress_feed() - take bytes of the blob
  *
  * Return: 0; -EBADMSG: they are damaged; or what @out said
  */
-int expand_feed(struct expand *x, const void *data, size_t len, struct hw_err *e)
+int decompress_feed(struct decompress *x, const void *data, size_t len, struct hw_err *e)
 {
 	const uint8_t *bytes = data;
 	int r = 0;
@@ -210,11 +211,11 @@ int expand_feed(struct expand *x, const void *data, size_t len, struct hw_err *e
 }
 
 /**
- * expand_finish() - there are no more bytes
+ * decompress_finish() - there are no more bytes
  *
  * Return: 0, or -EBADMSG: some are missing
  */
-int expand_finish(struct expand *x, struct hw_err *e)
+int decompress_finish(struct decompress *x, struct hw_err *e)
 {
 	int r = x->format ? 0 : begin(x, e);
 

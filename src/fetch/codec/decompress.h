@@ -17,14 +17,15 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-struct expand;
+struct decompress;
 
-struct expand *expand_new(int (*out)(void *ctx, const void *data, size_t len, struct hw_err *e),
-			  void *ctx);
-void expand_free(struct expand *x);
-int expand_feed(struct expand *x, const void *data, size_t len, struct hw_err *e);
-int expand_finish(struct expand *x, struct hw_err *e);
+struct decompress *decompress_new(int (*out)(void *ctx, const void *data, size_t len,
+					     struct hw_err *e),
+				  void *ctx);
+void decompress_free(struct decompress *x);
+int decompress_feed(struct decompress *x, const void *data, size_t len, struct hw_err *e);
+int decompress_finish(struct decompress *x, struct hw_err *e);
 
-AUTO_DEFINE(expand_free, struct expand);
+AUTO_DEFINE(decompress_free, struct decompress);
 
 #endif

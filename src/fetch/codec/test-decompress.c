@@ -63,20 +63,20 @@ static int collect(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return 0;
 }
 
-/* Return: what the first call that failed said, or expand_finish() */
+/* Return: what the first call that failed said, or decompress_finish() */
 static int expand_all(const struct buf *blob, size_t piece, struct buf *out)
 {
-	AUTO(expand_free) struct expand *x = expand_new(collect, out);
+	AUTO(decompress_free) struct decompress *x = decompress_new(collect, out);
 	struct hw_err e;
 
 	for (size_t at = 0; at < blob->len; at += piece) {
 		size_t n = blob->len - at < piece ? blob->len - at : piece;
-		int r = expand_feed(x, blob->data + at, n, &e);
+		int r = decompress_feed(x, blob->data + at, n, &e);
 
 		if (r < 0)
 			return r;
 	}
-	return expand_finish(x, &e);
+	return decompress_finish(x, &e);
 }
 
 static void (*const adds[])(struct buf *b, const char *data, size_t len) = { add_gzip, add_zstd,
@@ -145,12 +145,12 @@ static void refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(adds); i++) {
 		AUTO(buf_done) struct buf plain = { 0 }, blob = { 0 };
-		AUTO(expand_free) struct expand *x = expand_new(refuse, NULL);
+		AUTO(decompress_free) struct decompress *x = decompress_new(refuse, NULL);
 		struct hw_err e;
 
 		fill(&plain);
 		adds[i](&blob, plain.data, plain.len);
-		assert_int_equal(expand_feed(x, blob.data, blob.len, &e), -EPIPE);
+		assert_int_equal(decompress_feed(x, blob.data, blob.len, &e), -EPIPE);
 	}
 }
 
