@@ -31,7 +31,7 @@ struct fetcher {
 	struct job job;
 	int archive; /* that the image is in; -1: none */
 	struct source *source;
-	struct found found;
+	struct resolved_image found;
 	pthread_mutex_t lock; /* of sending */
 	int *blobs;	      /* files for layers, not yet in work; -1: none */
 };
@@ -280,7 +280,7 @@ static int work_start(struct fetcher *f, struct job_message *m, struct hw_err *e
 
 static int say_found(struct fetcher *f, struct hw_err *e)
 {
-	const struct found *found = &f->found;
+	const struct resolved_image *found = &f->found;
 	struct job_resolved resolved = { .digest = (char *)found->digest,
 					 .host = (char *)found->host,
 					 .names = found->names,
@@ -316,8 +316,8 @@ static int prepare(struct fetcher *f, struct hw_err *e)
 static int open_source(struct fetcher *f, struct hw_err *e)
 {
 	if (f->job.image == 0)
-		return source_registry(&f->job, &f->source, e);
-	f->source = source_archive(&f->job, f->archive);
+		return registry_source_new(&f->job, &f->source, e);
+	f->source = archive_source_new(&f->job, f->archive);
 	return 0;
 }
 

@@ -48,8 +48,9 @@ void archive_name_blob(struct archive *a, const char *digest, const char *path);
 const char *archive_blob_path(const struct archive *a, const char *digest, struct buf *space);
 
 /* What the job's image consists of, in either kind of archive; the names are as they are there. */
-int archive_find_oci(struct archive *a, const struct job *job, struct found *f, struct hw_err *e);
-int archive_find_docker(struct archive *a, const struct job *job, struct found *f,
+int archive_resolve_oci(struct archive *a, const struct job *job, struct resolved_image *f,
 			struct hw_err *e);
+int archive_resolve_docker(struct archive *a, const struct job *job, struct resolved_image *f,
+			   struct hw_err *e);
 
 #endif

@@ -195,12 +195,13 @@ static int make(struct archive *a, const struct image *image, struct made *ret, 
 	return 0;
 }
 
-/** archive_find_docker() - what an image of docker's archive consists of */
-int archive_find_docker(struct archive *a, const struct job *job, struct found *f, struct hw_err *e)
+/** archive_resolve_docker() - what an image of docker's archive consists of */
+int archive_resolve_docker(struct archive *a, const struct job *job, struct resolved_image *f,
+			   struct hw_err *e)
 {
 	AUTO(list_done) struct list list = { 0 };
 	AUTO(made_done) struct made made = { 0 };
-	struct found_from from = { get, &made };
+	struct document_source from = { get, &made };
 	char digest[DIGEST_TEXT];
 	const struct image *image;
 	int r = read_list(a, &list, e);
@@ -217,5 +218,5 @@ int archive_find_docker(struct archive *a, const struct job *job, struct found *
 	if (r < 0)
 		return r;
 	digest_of(made.manifest.data, made.manifest.len, digest);
-	return found_walk(f, &from, digest, -1, &job->platform, e);
+	return resolve_image(f, &from, digest, -1, &job->platform, e);
 }

@@ -49,7 +49,7 @@ static void make_archive(const char *data, size_t size, struct buf *tar)
 	}
 }
 
-static void check_found(const struct archive *a, const struct found *f, int64_t size)
+static void check_found(const struct archive *a, const struct resolved_image *f, int64_t size)
 {
 	assert(f->n_documents > 0 && f->manifest && f->manifest->kind == MANIFEST_IMAGE);
 	assert(f->images > 0 && f->config.len > 0);
@@ -66,11 +66,11 @@ static void check_found(const struct archive *a, const struct found *f, int64_t 
 }
 
 static void look(int fd, int64_t size,
-		 int (*find)(struct archive *a, const struct job *job, struct found *f,
+		 int (*find)(struct archive *a, const struct job *job, struct resolved_image *f,
 			     struct hw_err *e))
 {
 	AUTO(archive_free) struct archive *a = NULL;
-	AUTO(found_done) struct found f = { 0 };
+	AUTO(resolved_image_done) struct resolved_image f = { 0 };
 	char os[] = "linux", architecture[] = "amd64";
 	struct job job = { .image = 1, .platform = { .os = os, .architecture = architecture } };
 	struct hw_err e = { 0 };
@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(copy, data, size);
 	make_archive(copy, size, &tar);
 	assert(fd >= 0 && file_write_fd(fd, tar.data, tar.len, &e) == 0);
-	look(fd, (int64_t)tar.len, archive_find_oci);
-	look(fd, (int64_t)tar.len, archive_find_docker);
+	look(fd, (int64_t)tar.len, archive_resolve_oci);
+	look(fd, (int64_t)tar.len, archive_resolve_docker);
 	return 0;
 }

@@ -91,13 +91,14 @@ static int get(void *ctx, const char *kind, const char *name, struct buf *ret_bo
 	return archive_read(ctx, archive_blob_path(ctx, name, &space), ret_body, e);
 }
 
-/** archive_find_oci() - what an image of an OCI image layout consists of */
-int archive_find_oci(struct archive *a, const struct job *job, struct found *f, struct hw_err *e)
+/** archive_resolve_oci() - what an image of an OCI image layout consists of */
+int archive_resolve_oci(struct archive *a, const struct job *job, struct resolved_image *f,
+			struct hw_err *e)
 {
 	AUTO(buf_done) struct buf json = { 0 };
 	AUTO(manifest_free) struct manifest *index = NULL;
 	const struct descriptor *chosen = NULL;
-	struct found_from from = { get, a };
+	struct document_source from = { get, a };
 	int r = archive_read(a, "index.json", &json, e);
 
 	if (r == 0)
@@ -109,5 +110,5 @@ int archive_find_oci(struct archive *a, const struct job *job, struct found *f, 
 	if (!chosen)
 		return r;
 	add_names(index, chosen->digest, &f->names);
-	return found_walk(f, &from, chosen->digest, chosen->size, &job->platform, e);
+	return resolve_image(f, &from, chosen->digest, chosen->size, &job->platform, e);
 }

@@ -64,7 +64,7 @@ static int check_packing(int fd, struct hw_err *e)
 	return 0;
 }
 
-static int look_into(struct from_archive *s, struct found *f, struct hw_err *e)
+static int look_into(struct from_archive *s, struct resolved_image *f, struct hw_err *e)
 {
 	const struct job *job = s->source.job;
 	const char *format = str_or(job->format, "");
@@ -72,16 +72,16 @@ static int look_into(struct from_archive *s, struct found *f, struct hw_err *e)
 	bool is_docker = archive_find(s->archive, "manifest.json");
 
 	if (is_oci && !str_equal(format, "docker"))
-		return archive_find_oci(s->archive, job, f, e);
+		return archive_resolve_oci(s->archive, job, f, e);
 	if (is_docker && !str_equal(format, "oci"))
-		return archive_find_docker(s->archive, job, f, e);
+		return archive_resolve_docker(s->archive, job, f, e);
 	return refuse(e, str_empty(format)
 				 ? "it is neither an OCI image layout nor what docker save writes"
 				 : "it is of another format than was asked for");
 }
 
 /* The first of its names, if that can be one. */
-static void set_where(struct from_archive *s, const struct found *f)
+static void set_where(struct from_archive *s, const struct resolved_image *f)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL;
@@ -101,10 +101,10 @@ static int give_up(const struct from_archive *s, struct hw_err *e)
 	return s->source.job->keep_open ? 0 : confine_reader(e);
 }
 
-static int find(struct source *source, struct found *ret_found, struct hw_err *e)
+static int find(struct source *source, struct resolved_image *ret_found, struct hw_err *e)
 {
 	struct from_archive *s = (struct from_archive *)source;
-	AUTO(found_done) struct found f = { 0 };
+	AUTO(resolved_image_done) struct resolved_image f = { 0 };
 	int r = give_up(s, e);
 
 	if (r == 0)
@@ -118,7 +118,7 @@ static int find(struct source *source, struct found *ret_found, struct hw_err *e
 		return err_ctx(e, "load %s from %s", source->job->reference, s->where);
 	f.host = s->where;
 	*ret_found = f;
-	f = (struct found){ 0 };
+	f = (struct resolved_image){ 0 };
 	return 0;
 }
 
@@ -163,7 +163,7 @@ static int stream(const struct archive *a, const struct descriptor *d, struct pa
 	return str_equal(digest, d->digest) ? 0 : err_text(e, -EBADMSG, "its digest is %s", digest);
 }
 
-static int blob(struct source *source, const struct found *f, const struct descriptor *d,
+static int blob(struct source *source, const struct resolved_image *f, const struct descriptor *d,
 		int (*take)(void *ctx, const void *data, size_t len, struct hw_err *e), void *ctx,
 		struct hw_err *e)
 {
@@ -177,8 +177,8 @@ static int blob(struct source *source, const struct found *f, const struct descr
 		     : 0;
 }
 
-/** source_archive() - the file @fd */
-struct source *source_archive(const struct job *job, int fd)
+/** archive_source_new() - the file @fd */
+struct source *archive_source_new(const struct job *job, int fd)
 {
 	struct from_archive *s = mem_new(sizeof(*s));
 

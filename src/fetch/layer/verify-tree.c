@@ -86,7 +86,7 @@ static int tell_member(struct check *c, const char *why, struct hw_err *e)
 #define CAPABILITY "security.capability"
 
 /* What is looked at, and what it is to be. */
-struct found {
+struct verified_member {
 	int root, dir;
 	const char *name;
 	const struct tar_entry *entry;
@@ -111,7 +111,7 @@ static bool leads_to(int dir, const char *name, const char *target)
 	return n >= 0 && (size_t)n == strlen(target) && memcmp(got, target, (size_t)n) == 0;
 }
 
-static bool is_linked(const struct found *f)
+static bool is_linked(const struct verified_member *f)
 {
 	char path[PATH_SIZE];
 	struct hw_err ignored;
@@ -136,7 +136,7 @@ static bool has_xattr(int fd, const struct tar_xattr *x)
 }
 
 /* What the member has; and no power that it has not. */
-static bool xattrs_are_right(const struct found *f)
+static bool xattrs_are_right(const struct verified_member *f)
 {
 	autoclose int fd = openat(f->dir, f->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	bool powerful = false;
@@ -154,7 +154,7 @@ static bool xattrs_are_right(const struct found *f)
 }
 
 /* Return: what is wrong; NULL: nothing */
-static const char *compare_file(const struct found *f)
+static const char *compare_file(const struct verified_member *f)
 {
 	if (f->st.st_size < f->entry->size)
 		return "it is too short";
@@ -163,7 +163,7 @@ static const char *compare_file(const struct found *f)
 	return xattrs_are_right(f) ? NULL : "its extended attributes are not what they were";
 }
 
-static const char *compare(const struct found *f)
+static const char *compare(const struct verified_member *f)
 {
 	const struct tar_entry *entry = f->entry;
 
@@ -194,7 +194,7 @@ static const char *compare(const struct found *f)
  */
 static const char *check_compare(int root, int dir, const char *name, const struct tar_entry *entry)
 {
-	struct found f = { .root = root, .dir = dir, .name = name, .entry = entry };
+	struct verified_member f = { .root = root, .dir = dir, .name = name, .entry = entry };
 
 	return fstatat(dir, name, &f.st, AT_SYMLINK_NOFOLLOW) < 0 ? "it is gone" : compare(&f);
 }

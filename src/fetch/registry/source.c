@@ -93,11 +93,11 @@ static int get(void *ctx, const char *kind, const char *name, struct buf *ret_bo
 }
 
 static int find_on(const struct registry *r, const struct endpoint *ep, struct http *h,
-		   struct found *f, struct hw_err *e)
+		   struct resolved_image *f, struct hw_err *e)
 {
 	struct asking a = { r, ep, h };
-	struct found_from from = { get, &a, &r->job->known };
-	int code = found_walk(f, &from, reference_version(&r->ref), -1, &r->job->platform, e);
+	struct document_source from = { get, &a, &r->job->known };
+	int code = resolve_image(f, &from, reference_version(&r->ref), -1, &r->job->platform, e);
 
 	f->host = ep->host;
 	return code < 0 ? err_ctx(e, "pull %s from %s", r->job->reference, ep->host) : 0;
@@ -110,19 +110,19 @@ static int find_on(const struct registry *r, const struct endpoint *ep, struct h
  * Return: 0, or the registry's own error, with those of its mirrors before it in the
  * message
  */
-static int registry_find(struct registry *r, struct http *h, struct found *ret_found,
+static int registry_find(struct registry *r, struct http *h, struct resolved_image *ret_found,
 			 struct hw_err *e)
 {
 	AUTO(buf_done) struct buf before = { 0 };
 	int code = -EINVAL;
 
 	for (size_t i = 0; i < r->n; i++) {
-		AUTO(found_done) struct found f = { .endpoint = i };
+		AUTO(resolved_image_done) struct resolved_image f = { .endpoint = i };
 
 		code = find_on(r, &r->endpoints[i], h, &f, e);
 		if (code == 0) {
 			*ret_found = f;
-			f = (struct found){ 0 };
+			f = (struct resolved_image){ 0 };
 			return 0;
 		}
 		if (i + 1 < r->n)
@@ -136,7 +136,7 @@ static int registry_find(struct registry *r, struct http *h, struct found *ret_f
 	return code;
 }
 
-static int find(struct source *source, struct found *ret_found, struct hw_err *e)
+static int find(struct source *source, struct resolved_image *ret_found, struct hw_err *e)
 {
 	struct from_registry *s = (struct from_registry *)source;
 	struct line *line;
@@ -150,7 +150,7 @@ static int find(struct source *source, struct found *ret_found, struct hw_err *e
 	return r;
 }
 
-static int blob(struct source *source, const struct found *f, const struct descriptor *d,
+static int blob(struct source *source, const struct resolved_image *f, const struct descriptor *d,
 		int (*take)(void *ctx, const void *data, size_t len, struct hw_err *e), void *ctx,
 		struct hw_err *e)
 {
@@ -169,11 +169,11 @@ static int blob(struct source *source, const struct found *f, const struct descr
 }
 
 /**
- * source_registry() - the job's registry and its mirrors
+ * registry_source_new() - the job's registry and its mirrors
  *
  * Return: 0, or negative errno
  */
-int source_registry(const struct job *job, struct source **ret_source, struct hw_err *e)
+int registry_source_new(const struct job *job, struct source **ret_source, struct hw_err *e)
 {
 	struct from_registry *s;
 	struct registry *registry = NULL;

@@ -14,8 +14,8 @@
 #include "base/str.h"
 #include "image/config.h"
 
-/** found_done() - free what it holds */
-void found_done(struct found *f)
+/** resolved_image_done() - free what it holds */
+void resolved_image_done(struct resolved_image *f)
 {
 	for (size_t i = 0; i < f->n_documents; i++)
 		buf_done(&f->documents[i]);
@@ -43,7 +43,7 @@ static int check_document(const char *name, int64_t size, const struct buf *body
 	return 0;
 }
 
-static int get_document(const struct found_from *from, const char *kind, const char *name,
+static int get_document(const struct document_source *from, const char *kind, const char *name,
 			int64_t size, struct buf *ret_body, char **ret_type, struct hw_err *e)
 {
 	int r = from->get(from->ctx, kind, name, ret_body, ret_type, e);
@@ -53,7 +53,7 @@ static int get_document(const struct found_from *from, const char *kind, const c
 	return r < 0 ? err_ctx(e, "%s/%s", kind, name) : 0;
 }
 
-static bool is_known(const struct found_from *from, const char *digest, struct buf *ret_body)
+static bool is_known(const struct document_source *from, const char *digest, struct buf *ret_body)
 {
 	char known[DIGEST_TEXT];
 
@@ -71,7 +71,7 @@ static bool is_known(const struct found_from *from, const char *digest, struct b
 
 /* A document that another one has named by its digest. What the first one has named is of the same
  * repository: who may have that may have this. */
-static int get_named(const struct found_from *from, const char *kind, const char *digest,
+static int get_named(const struct document_source *from, const char *kind, const char *digest,
 		     int64_t size, struct buf *ret_body, char **ret_type, struct hw_err *e)
 {
 	if (is_known(from, digest, ret_body))
@@ -82,8 +82,8 @@ static int get_named(const struct found_from *from, const char *kind, const char
 }
 
 /* One more document, by the name of a tag or by its digest. */
-static int add_document(struct found *f, const struct found_from *from, const char *name,
-			int64_t size, struct hw_err *e)
+static int add_document(struct resolved_image *f, const struct document_source *from,
+			const char *name, int64_t size, struct hw_err *e)
 {
 	struct buf *bytes = &f->documents[f->n_documents++];
 	autofree char *type = NULL;
@@ -96,12 +96,13 @@ static int add_document(struct found *f, const struct found_from *from, const ch
 	return manifest_parse(str_or(bytes->data, ""), bytes->len, type, &f->manifest, e);
 }
 
-static int find_manifest(struct found *f, const struct found_from *from, const char *first,
-			 int64_t size, const struct platform *wanted, struct hw_err *e)
+static int find_manifest(struct resolved_image *f, const struct document_source *from,
+			 const char *first, int64_t size, const struct platform *wanted,
+			 struct hw_err *e)
 {
 	autofree char *name = str_copy(first);
 
-	while (f->n_documents < FOUND_DOCUMENTS_MAX) {
+	while (f->n_documents < RESOLVE_DOCUMENTS_MAX) {
 		const struct descriptor *chosen = NULL;
 		int r = add_document(f, from, name, size, e);
 
@@ -117,7 +118,7 @@ static int find_manifest(struct found *f, const struct found_from *from, const c
 		size = chosen->size;
 	}
 	return err_text(e, -EINVAL, "indexes in indexes, more than %d deep",
-			FOUND_DOCUMENTS_MAX - 1);
+			RESOLVE_DOCUMENTS_MAX - 1);
 }
 
 /* ---- the configuration ------------------------------------------------------ */
@@ -134,7 +135,8 @@ static int check_platform(const struct image_config *c, const struct platform *w
 	return err_text(e, -ENODATA, "no image for %s: it is for %.64s", want, is);
 }
 
-static int check_config(const struct found *f, const struct platform *wanted, struct hw_err *e)
+static int check_config(const struct resolved_image *f, const struct platform *wanted,
+			struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *c = NULL;
 	int r = image_config_parse(str_or(f->config.data, ""), f->config.len, &c, e);
@@ -145,13 +147,13 @@ static int check_config(const struct found *f, const struct platform *wanted, st
 }
 
 /**
- * found_walk() - find out what the image is
+ * resolve_image() - find out what the image is
  * @f: empty; may have a part of it when this fails
  *
  * Return: 0, or negative errno
  */
-int found_walk(struct found *f, const struct found_from *from, const char *name, int64_t size,
-	       const struct platform *wanted, struct hw_err *e)
+int resolve_image(struct resolved_image *f, const struct document_source *from, const char *name,
+		  int64_t size, const struct platform *wanted, struct hw_err *e)
 {
 	int r = find_manifest(f, from, name, size, wanted, e);
 

@@ -22,15 +22,15 @@
 #include "image/manifest.h"
 #include "image/protocol/job.h"
 
-#define FOUND_DOCUMENTS_MAX 4
+#define RESOLVE_DOCUMENTS_MAX 4
 
 /* What the reference stands for. */
-struct found {
+struct resolved_image {
 	size_t endpoint;	  /* of a registry: that has it */
 	const char *host;	  /* where it was found; the source's */
 	char digest[DIGEST_TEXT]; /* of the manifest or index that was asked for */
 	/* indexes, each naming the next, and at last the image's manifest */
-	struct buf documents[FOUND_DOCUMENTS_MAX];
+	struct buf documents[RESOLVE_DOCUMENTS_MAX];
 	size_t n_documents;
 	struct buf config;
 	struct manifest *manifest; /* the last of the documents */
@@ -39,12 +39,12 @@ struct found {
 	int images;		 /* that there are */
 };
 
-void found_done(struct found *f);
-AUTO_VALUE_DEFINE(found_done, struct found);
+void resolved_image_done(struct resolved_image *f);
+AUTO_VALUE_DEFINE(resolved_image_done, struct resolved_image);
 
 /* How documents are got. @kind: "manifests" or "blobs"; @name: a digest, or a registry's tag.
  * @ret_type: what it is said to be, may stay NULL. Whether it is the right one is not looked at. */
-struct found_from {
+struct document_source {
 	int (*get)(void *ctx, const char *kind, const char *name, struct buf *ret_body,
 		   char **ret_type, struct hw_err *e);
 	void *ctx;
@@ -53,22 +53,22 @@ struct found_from {
 
 /* From a name to the manifest that fits, through indexes, and its configuration. @size: of what
  * is named, -1: not known. */
-int found_walk(struct found *f, const struct found_from *from, const char *name, int64_t size,
-	       const struct platform *wanted, struct hw_err *e);
+int resolve_image(struct resolved_image *f, const struct document_source *from, const char *name,
+		  int64_t size, const struct platform *wanted, struct hw_err *e);
 
 struct source {
 	const struct job *job;
 	/* By a process without rights, once, before anything else. */
-	int (*find)(struct source *s, struct found *ret_found, struct hw_err *e);
+	int (*find)(struct source *s, struct resolved_image *ret_found, struct hw_err *e);
 	/* By any thread. */
-	int (*blob)(struct source *s, const struct found *f, const struct descriptor *d,
+	int (*blob)(struct source *s, const struct resolved_image *f, const struct descriptor *d,
 		    int (*take)(void *ctx, const void *data, size_t len, struct hw_err *e),
 		    void *ctx, struct hw_err *e);
 };
 
 /* By a process that may still read the host's files. They are never freed: threads use them until
  * the process ends. */
-int source_registry(const struct job *job, struct source **ret_source, struct hw_err *e);
-struct source *source_archive(const struct job *job, int fd); /* borrowed */
+int registry_source_new(const struct job *job, struct source **ret_source, struct hw_err *e);
+struct source *archive_source_new(const struct job *job, int fd); /* borrowed */
 
 #endif
