@@ -375,7 +375,7 @@ int fetcher_run(int socket)
 
 	f.socket = socket;
 	pthread_mutex_init(&f.lock, NULL);
-	http_warm();
+	http_preload();
 	if (get_job(&f, &e) == 0 && find(&f, &e) == 0 && serve(&f, &e) == 0)
 		return 0;
 	if (f.job.reference) /* else nobody has a job, and nobody listens */

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void feed_lines(struct http_answer *a, const char *text, size_t size)
+static void feed_lines(struct http_response *a, const char *text, size_t size)
 {
 	while (size > 0) {
 		const char *end = memchr(text, '\n', size);
@@ -25,7 +25,7 @@ static void feed_lines(struct http_answer *a, const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO(http_answer_done) struct http_answer a = { 0 };
+	AUTO(http_response_done) struct http_response a = { 0 };
 	AUTO(challenge_done) struct challenge c = { 0 };
 	struct hw_err e;
 
@@ -37,6 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(a.retry_after >= -1);
 	assert(a.status == 0 || (a.status >= 100 && a.status <= 999));
 	buf_add(&a.body, data, size);
-	assert(http_status_fail(&a, &e) < 0);
+	assert(http_status_error(&a, &e) < 0);
 	return 0;
 }

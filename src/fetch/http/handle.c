@@ -25,7 +25,7 @@ static void set_blob(CURL *curl, CURLoption option, const struct buf *b)
 }
 
 /* Authorities of a host are trusted besides the system's, which libcurl has as a folder. */
-static void set_tls(CURL *curl, const struct http *h, const struct place *p)
+static void set_tls(CURL *curl, const struct http *h, const struct url_origin *p)
 {
 	const struct certs_host *c = certs_find(h->certs, p->host, p->port);
 
@@ -36,7 +36,7 @@ static void set_tls(CURL *curl, const struct http *h, const struct place *p)
 	set_blob(curl, CURLOPT_SSLKEY_BLOB, &c->key);
 }
 
-static void set_bounds(CURL *curl, const struct http *h, const struct http_question *q)
+static void set_bounds(CURL *curl, const struct http *h, const struct http_request *q)
 {
 	long idle = h->idle_ms;
 
@@ -63,7 +63,7 @@ static void add_header(struct curl_slist **list, const char *name, const char *v
 	*list = longer;
 }
 
-static void set_range(CURL *curl, const struct http_question *q)
+static void set_range(CURL *curl, const struct http_request *q)
 {
 	char range[64];
 
@@ -102,7 +102,7 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sock
 }
 
 /** http_guard() - look at each address before a connection is made */
-void http_guard(CURL *curl, const struct http *h, struct http_guard *guard)
+void http_handle_guard(CURL *curl, const struct http *h, struct http_guard *guard)
 {
 	guard->on = guard->on && !h->proxied;
 	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, on_socket);
@@ -110,14 +110,15 @@ void http_guard(CURL *curl, const struct http *h, struct http_guard *guard)
 }
 
 /**
- * http_setup() - prepare a handle
+ * http_handle_prepare() - prepare a handle
  * @place:      of @url
  * @authorized: may be told the question's authorization
  *
  * Return: the headers, which the handle uses, to be freed behind it
  */
-struct curl_slist *http_setup(CURL *curl, const struct http *h, const struct http_question *q,
-			      const char *url, const struct place *place, bool authorized)
+struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
+				       const struct http_request *q, const char *url,
+				       const struct url_origin *place, bool authorized)
 {
 	struct curl_slist *headers = NULL;
 
@@ -146,8 +147,8 @@ static const struct {
 	{ CURLE_UNSUPPORTED_PROTOCOL, -EPROTO },  { CURLE_URL_MALFORMAT, -EPERM },
 };
 
-/** http_curl_fail() - an error of libcurl; @why: its own words, or "" */
-int http_curl_fail(CURLcode code, const char *why, struct hw_err *e)
+/** http_curl_error() - an error of libcurl; @why: its own words, or "" */
+int http_curl_error(CURLcode code, const char *why, struct hw_err *e)
 {
 	int r = -ECOMM;
 

@@ -27,11 +27,12 @@ struct http_guard {
 };
 
 /* @guard is borrowed while the question lasts */
-void http_guard(CURL *curl, const struct http *h, struct http_guard *guard);
+void http_handle_guard(CURL *curl, const struct http *h, struct http_guard *guard);
 
 /* Everything but callbacks. The list of headers is to be freed when it is done. */
-struct curl_slist *http_setup(CURL *curl, const struct http *h, const struct http_question *q,
-			      const char *url, const struct place *place, bool authorized);
-int http_curl_fail(CURLcode code, const char *why, struct hw_err *e);
+struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
+				       const struct http_request *q, const char *url,
+				       const struct url_origin *place, bool authorized);
+int http_curl_error(CURLcode code, const char *why, struct hw_err *e);
 
 #endif

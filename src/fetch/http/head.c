@@ -24,25 +24,25 @@
 
 /* ---- lines ----------------------------------------------------------------- */
 
-static void take_type(struct http_answer *a, const char *value)
+static void take_type(struct http_response *a, const char *value)
 {
 	free(a->content_type);
 	a->content_type = str_copy(value);
 }
 
-static void take_location(struct http_answer *a, const char *value)
+static void take_location(struct http_response *a, const char *value)
 {
 	free(a->location);
 	a->location = str_copy(value);
 }
 
-static void take_challenge(struct http_answer *a, const char *value)
+static void take_challenge(struct http_response *a, const char *value)
 {
 	if (a->challenges.n < CHALLENGES_MAX)
 		strings_add(&a->challenges, value);
 }
 
-static void take_length(struct http_answer *a, const char *value)
+static void take_length(struct http_response *a, const char *value)
 {
 	long long n;
 
@@ -51,7 +51,7 @@ static void take_length(struct http_answer *a, const char *value)
 }
 
 /* Seconds; a date, which is allowed too, counts as not said. */
-static void take_retry(struct http_answer *a, const char *value)
+static void take_retry(struct http_response *a, const char *value)
 {
 	long long n;
 
@@ -74,7 +74,7 @@ static bool take_number(const char **s, char end, int64_t *ret_n)
 }
 
 /* "bytes 0-99/1234" */
-static void take_range(struct http_answer *a, const char *value)
+static void take_range(struct http_response *a, const char *value)
 {
 	int64_t from, to, total;
 
@@ -90,7 +90,7 @@ static void take_range(struct http_answer *a, const char *value)
 
 static const struct {
 	const char *name;
-	void (*take)(struct http_answer *a, const char *value);
+	void (*take)(struct http_response *a, const char *value);
 } lines[] = {
 	{ "content-type", take_type },	   { "location", take_location },
 	{ "content-length", take_length }, { "www-authenticate", take_challenge },
@@ -98,18 +98,18 @@ static const struct {
 };
 
 /** http_head_reset() - forget what was said so far */
-void http_head_reset(struct http_answer *a)
+void http_head_reset(struct http_response *a)
 {
 	bool remote = a->remote;
 
-	http_answer_done(a);
-	*a = (struct http_answer){
+	http_response_done(a);
+	*a = (struct http_response){
 		.retry_after = -1, .length = -1, .from = -1, .total = -1, .remote = remote
 	};
 }
 
 /* "HTTP/1.1 200 OK"; what is none stays 0, which is no status that anybody takes */
-static void take_status(struct http_answer *a, const char *line)
+static void take_status(struct http_response *a, const char *line)
 {
 	autofree char *digits = NULL;
 	long long n;
@@ -122,7 +122,7 @@ static void take_status(struct http_answer *a, const char *line)
 }
 
 /** http_head_line() - take a line, with its end */
-void http_head_line(struct http_answer *a, const char *line, size_t len)
+void http_head_line(struct http_response *a, const char *line, size_t len)
 {
 	autofree char *text = NULL;
 	char *value;
@@ -147,8 +147,8 @@ void http_head_line(struct http_answer *a, const char *line, size_t len)
 			lines[i].take(a, value);
 }
 
-/** http_answer_done() - free what an answer holds */
-void http_answer_done(struct http_answer *a)
+/** http_response_done() - free what an answer holds */
+void http_response_done(struct http_response *a)
 {
 	free(a->url);
 	free(a->location);
@@ -168,7 +168,7 @@ static const struct {
 };
 
 /* {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */
-static void add_words(const struct http_answer *a, struct buf *text)
+static void add_words(const struct http_response *a, struct buf *text)
 {
 	AUTO(value_free) struct value *v = NULL;
 	struct hw_err ignored;
@@ -184,12 +184,12 @@ static void add_words(const struct http_answer *a, struct buf *text)
 }
 
 /**
- * http_status_fail() - an answer as an error
+ * http_status_error() - an answer as an error
  * @a: whose status is not 2xx
  *
  * Return: negative errno, see image/protocol/job.c for what it means; -EIO where there is none
  */
-int http_status_fail(const struct http_answer *a, struct hw_err *e)
+int http_status_error(const struct http_response *a, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	int r = -EIO;

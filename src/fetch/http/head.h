@@ -9,7 +9,7 @@
 
 #include "fetch/http/http.h"
 
-void http_head_reset(struct http_answer *a); /* also the body; not whom was asked */
-void http_head_line(struct http_answer *a, const char *line, size_t len);
+void http_head_reset(struct http_response *a); /* also the body; not whom was asked */
+void http_head_line(struct http_response *a, const char *line, size_t len);
 
 #endif

@@ -27,8 +27,8 @@
 /* One step of the way to an answer. */
 struct step {
 	struct http *http;
-	const struct http_question *q;
-	struct http_answer *answer;
+	const struct http_request *q;
+	struct http_response *answer;
 	bool began;  /* head() was called */
 	bool enough; /* of an error's body: the rest is not waited for */
 	struct http_guard guard;
@@ -88,7 +88,7 @@ static void set_calls(struct step *s)
 {
 	CURL *curl = s->http->curl;
 
-	http_guard(curl, s->http, &s->guard);
+	http_handle_guard(curl, s->http, &s->guard);
 	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(curl, CURLOPT_HEADERDATA, s);
 	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
@@ -105,13 +105,13 @@ static int step_fail(const struct step *s, CURLcode code, const char *url)
 				"refused: %.256s leads to this machine, and it was another one "
 				"that said to go there",
 				url);
-	return http_curl_fail(code, s->http->error, s->e);
+	return http_curl_error(code, s->http->error, s->e);
 }
 
-static int step_run(struct step *s, const char *url, const struct place *p, bool authorized)
+static int step_run(struct step *s, const char *url, const struct url_origin *p, bool authorized)
 {
 	struct http *h = s->http;
-	struct curl_slist *headers = http_setup(h->curl, h, s->q, url, p, authorized);
+	struct curl_slist *headers = http_handle_prepare(h->curl, h, s->q, url, p, authorized);
 	CURLcode code;
 
 	h->error[0] = '\0';
@@ -125,7 +125,7 @@ static int step_run(struct step *s, const char *url, const struct place *p, bool
 
 /* ---- the way to an answer -------------------------------------------------- */
 
-static bool is_redirect(const struct http_answer *a)
+static bool is_redirect(const struct http_response *a)
 {
 	static const int codes[] = { 301, 302, 303, 307, 308 };
 
@@ -148,7 +148,7 @@ static bool proxy_is_set(void)
 }
 
 /* By its address, which is a proxy's where there is one; then by its name. */
-static bool peer_is_remote(struct http *h, const struct place *p)
+static bool peer_is_remote(struct http *h, const struct url_origin *p)
 {
 	char *ip = NULL;
 
@@ -157,45 +157,45 @@ static bool peer_is_remote(struct http *h, const struct place *p)
 		return false;
 	if (!url_is_local_address(ip))
 		return true;
-	h->proxied = proxy_is_set() && !place_is_local(p);
+	h->proxied = proxy_is_set() && !url_origin_is_local(p);
 	return h->proxied;
 }
 
 /* Do we go there? What is posted is a secret of the first server's. */
-static int check_way(const struct http_question *q, const struct place *first,
-		     const struct place *here, bool remote, const char *url, struct hw_err *e)
+static int check_way(const struct http_request *q, const struct url_origin *first,
+		     const struct url_origin *here, bool remote, const char *url, struct hw_err *e)
 {
-	if (q->form && !place_equal(first, here))
+	if (q->form && !url_origin_equal(first, here))
 		return err_text(e, -EPERM, "refused: %.256s is another server, and gets no token",
 				url);
-	return place_check_way(first, here, remote, url, e);
+	return url_check_redirect(first, here, remote, url, e);
 }
 
 /* Each redirect is a step; what was said on the way there is forgotten. */
-static int walk(struct http *h, const struct http_question *q, struct http_answer *a,
+static int walk(struct http *h, const struct http_request *q, struct http_response *a,
 		struct hw_err *e)
 {
-	AUTO(place_done) struct place first = { 0 };
+	AUTO(url_origin_done) struct url_origin first = { 0 };
 	autofree char *url = str_copy(q->url);
-	int r = place_parse(url, &first, e);
+	int r = url_origin_parse(url, &first, e);
 
 	for (int i = 0; r == 0 && i <= REDIRECTS_MAX; i++) {
-		AUTO(place_done) struct place here = { 0 };
+		AUTO(url_origin_done) struct url_origin here = { 0 };
 		struct step s = { h, q, a, .guard.on = q->guarded || (i > 0 && a->remote), .e = e };
 
-		r = place_parse(url, &here, e);
+		r = url_origin_parse(url, &here, e);
 		if (r == 0 && i > 0)
 			r = check_way(q, &first, &here, a->remote, url, e);
 		if (r == 0)
 			r = certs_check(h->certs, here.host, here.port, e);
 		if (r == 0)
-			r = step_run(&s, url, &here, place_equal(&first, &here));
+			r = step_run(&s, url, &here, url_origin_equal(&first, &here));
 		if (r < 0)
 			return r;
 		if (i == 0)
 			a->remote = peer_is_remote(h, &first);
 		if (!is_redirect(a)) {
-			a->moved = !place_equal(&first, &here);
+			a->moved = !url_origin_equal(&first, &here);
 			a->url = take_ptr(url);
 			return 0;
 		}
@@ -208,16 +208,16 @@ static int walk(struct http *h, const struct http_question *q, struct http_answe
 }
 
 /**
- * http_ask() - ask, and follow redirects
+ * http_perform() - ask, and follow redirects
  *
  * Return: 0 when there is an answer, whatever its status; what a callback of the
  * question said; or -ECOMM (no connection), -ETIMEDOUT (it stands still), -EPROTO
  * (TLS), -EPERM (a redirect that is not followed), -EFBIG
  */
-int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret_answer,
-	     struct hw_err *e)
+int http_perform(struct http *h, const struct http_request *q, struct http_response *ret_answer,
+		 struct hw_err *e)
 {
-	AUTO(http_answer_done) struct http_answer a = { 0 };
+	AUTO(http_response_done) struct http_response a = { 0 };
 	int r;
 
 	http_head_reset(&a);
@@ -225,7 +225,7 @@ int http_ask(struct http *h, const struct http_question *q, struct http_answer *
 	if (r < 0)
 		return r;
 	*ret_answer = a;
-	a = (struct http_answer){ 0 };
+	a = (struct http_response){ 0 };
 	return 0;
 }
 
@@ -239,8 +239,8 @@ int http_global_init(struct hw_err *e)
 	return 0;
 }
 
-/** http_warm() - use the time before there is a job */
-void http_warm(void)
+/** http_preload() - use the time before there is a job */
+void http_preload(void)
 {
 	struct hw_err ignored;
 

@@ -26,7 +26,7 @@
 #include "base/mem.h"
 #include "fetch/http/certs.h"
 
-struct http_answer {
+struct http_response {
 	int status;
 	char *url;   /* that it came from, after redirects */
 	bool moved;  /* that is another server */
@@ -40,7 +40,7 @@ struct http_answer {
 	struct buf body;	      /* of a question that takes no stream, or of an error */
 };
 
-struct http_question {
+struct http_request {
 	const char *url;
 	const char *accept;	   /* NULL: anything */
 	const char *authorization; /* the header's value; NULL: none */
@@ -50,7 +50,7 @@ struct http_question {
 	int64_t first, last;	   /* last: -1 for the end */
 	size_t max;		   /* of the body that is kept */
 	/* instead: a stream. head() is called once, before data(), for an answer of 2xx */
-	int (*head)(void *ctx, const struct http_answer *answer, struct hw_err *e);
+	int (*head)(void *ctx, const struct http_response *answer, struct hw_err *e);
 	int (*data)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
 };
@@ -60,16 +60,16 @@ struct http;
 int http_global_init(struct hw_err *e); /* before threads */
 /* Have what libcurl prepares the first time behind us. What fails does so again when it is needed,
  * and is told then. */
-void http_warm(void);
+void http_preload(void);
 struct http *http_new(const struct certs *certs, int idle_ms);
 void http_free(struct http *h);
-int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret_answer,
-	     struct hw_err *e);
-void http_answer_done(struct http_answer *a);
-int http_status_fail(const struct http_answer *a, struct hw_err *e);
+int http_perform(struct http *h, const struct http_request *q, struct http_response *ret_answer,
+		 struct hw_err *e);
+void http_response_done(struct http_response *a);
+int http_status_error(const struct http_response *a, struct hw_err *e);
 bool http_may_retry(int r); /* of an error: may it go better the next time? */
 
 AUTO_DEFINE(http_free, struct http);
-AUTO_VALUE_DEFINE(http_answer_done, struct http_answer);
+AUTO_VALUE_DEFINE(http_response_done, struct http_response);
 
 #endif

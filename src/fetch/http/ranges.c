@@ -27,8 +27,8 @@ struct slot {
 
 struct ring {
 	struct http *http;
-	const struct http_parts *p;
-	struct place place;
+	const struct http_ranges *p;
+	struct url_origin place;
 	struct slot slots[SLOTS_MAX];
 	size_t n;
 	size_t head;  /* the slot whose part is next */
@@ -50,10 +50,10 @@ static size_t on_data(char *data, size_t size, size_t n, void *ctx)
 
 static int slot_start(struct ring *ring, struct slot *s, struct hw_err *e)
 {
-	const struct http_parts *p = ring->p;
-	struct http_question q = { .authorization = p->authorization,
-				   .ranged = true,
-				   .data = p->data };
+	const struct http_ranges *p = ring->p;
+	struct http_request q = { .authorization = p->authorization,
+				  .ranged = true,
+				  .data = p->data };
 
 	s->complete = false;
 	s->bytes.len = 0;
@@ -63,9 +63,9 @@ static int slot_start(struct ring *ring, struct slot *s, struct hw_err *e)
 	s->last = q.last = ring->next + p->part < p->end ? ring->next + p->part - 1 : p->end - 1;
 	ring->next = s->last + 1;
 	buf_reserve(&s->bytes, (size_t)(s->last - s->first + 1));
-	s->headers = http_setup(s->curl, ring->http, &q, p->url, &ring->place, true);
+	s->headers = http_handle_prepare(s->curl, ring->http, &q, p->url, &ring->place, true);
 	s->guard = (struct http_guard){ .on = p->guarded };
-	http_guard(s->curl, ring->http, &s->guard);
+	http_handle_guard(s->curl, ring->http, &s->guard);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_data);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
 	curl_easy_setopt(s->curl, CURLOPT_ERRORBUFFER, s->error);
@@ -92,13 +92,13 @@ static void ring_done(struct ring *ring)
 		curl_easy_cleanup(ring->slots[i].curl);
 		buf_done(&ring->slots[i].bytes);
 	}
-	place_done(&ring->place);
+	url_origin_done(&ring->place);
 }
 AUTO_VALUE_DEFINE(ring_done, struct ring);
 
 static int ring_start(struct ring *ring, struct hw_err *e)
 {
-	int r = place_parse(ring->p->url, &ring->place, e);
+	int r = url_origin_parse(ring->p->url, &ring->place, e);
 
 	if (!ring->http->multi)
 		ring->http->multi = curl_multi_init();
@@ -119,7 +119,7 @@ static int slot_ended(struct ring *ring, struct slot *s, CURLcode code, struct h
 {
 	slot_stop(ring, s);
 	if (code != CURLE_OK)
-		return http_curl_fail(code, s->error, e);
+		return http_curl_error(code, s->error, e);
 	if ((int64_t)s->bytes.len != s->last - s->first + 1)
 		return err_text(e, -ECOMM, "a part ends after %zu of %lld bytes", s->bytes.len,
 				(long long)(s->last - s->first + 1));
@@ -178,14 +178,14 @@ static int step(struct ring *ring, int64_t *at, struct hw_err *e)
 }
 
 /**
- * http_parts() - fetch all parts
+ * http_ranges() - fetch all parts
  *
  * Each handle has the bounds of time of every question, so this ends.
  *
- * Return: 0; what @data said; or -ECOMM and the like, as http_ask(), after some parts
+ * Return: 0; what @data said; or -ECOMM and the like, as http_perform(), after some parts
  * were handed on
  */
-int http_parts(struct http *h, const struct http_parts *p, struct hw_err *e)
+int http_fetch_ranges(struct http *h, const struct http_ranges *p, struct hw_err *e)
 {
 	AUTO(ring_done) struct ring ring = { .http = h, .p = p, .next = p->first };
 	int64_t at = p->first;

@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "fetch/http/http.h"
 
-struct http_parts {
+struct http_ranges {
 	const char *url;	   /* that has given a part before */
 	const char *authorization; /* NULL: none */
 	int64_t first, end;	   /* from the byte, and to before it */
@@ -28,6 +28,6 @@ struct http_parts {
 	void *ctx;
 };
 
-int http_parts(struct http *h, const struct http_parts *p, struct hw_err *e);
+int http_fetch_ranges(struct http *h, const struct http_ranges *p, struct hw_err *e);
 
 #endif

@@ -34,9 +34,9 @@ static void places(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(place_done) struct place p = { 0 };
+		AUTO(url_origin_done) struct url_origin p = { 0 };
 		struct hw_err e;
-		int r = place_parse(cases[i].url, &p, &e);
+		int r = url_origin_parse(cases[i].url, &p, &e);
 
 		assert_int_equal(r, cases[i].scheme ? 0 : -EPERM);
 		if (r < 0)
@@ -63,11 +63,11 @@ static void local(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(place_done) struct place p = { 0 };
+		AUTO(url_origin_done) struct url_origin p = { 0 };
 		struct hw_err e;
 
-		assert_int_equal(place_parse(cases[i].url, &p, &e), 0);
-		assert_int_equal(place_is_local(&p), cases[i].local);
+		assert_int_equal(url_origin_parse(cases[i].url, &p, &e), 0);
+		assert_int_equal(url_origin_is_local(&p), cases[i].local);
 	}
 }
 
@@ -89,12 +89,12 @@ static void ways(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(place_done) struct place from = { 0 }, to = { 0 };
+		AUTO(url_origin_done) struct url_origin from = { 0 }, to = { 0 };
 		struct hw_err e;
 
-		assert_int_equal(place_parse(cases[i].from, &from, &e), 0);
-		assert_int_equal(place_parse(cases[i].to, &to, &e), 0);
-		assert_int_equal(place_check_way(&from, &to, cases[i].remote, cases[i].to, &e),
+		assert_int_equal(url_origin_parse(cases[i].from, &from, &e), 0);
+		assert_int_equal(url_origin_parse(cases[i].to, &to, &e), 0);
+		assert_int_equal(url_check_redirect(&from, &to, cases[i].remote, cases[i].to, &e),
 				 cases[i].r);
 	}
 }

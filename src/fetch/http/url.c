@@ -42,14 +42,14 @@ static char *part(CURLU *u, CURLUPart what, unsigned int flags)
 }
 
 /**
- * place_parse() - the server of a URL
+ * url_origin_parse() - the server of a URL
  *
  * Return: 0, or -EPERM: it is no URL, or neither http nor https
  */
-int place_parse(const char *url, struct place *ret_place, struct hw_err *e)
+int url_origin_parse(const char *url, struct url_origin *ret_place, struct hw_err *e)
 {
 	AUTO(url_free) CURLU *u = url_new();
-	AUTO(place_done) struct place p = { 0 };
+	AUTO(url_origin_done) struct url_origin p = { 0 };
 
 	if (curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
 		return err_text(e, -EPERM, "\"%.256s\" is not a URL", url);
@@ -61,20 +61,20 @@ int place_parse(const char *url, struct place *ret_place, struct hw_err *e)
 	if (str_empty(p.host) || str_empty(p.port))
 		return err_text(e, -EPERM, "\"%.256s\" has no host", url);
 	*ret_place = p;
-	p = (struct place){ 0 };
+	p = (struct url_origin){ 0 };
 	return 0;
 }
 
-/** place_done() - free what it holds */
-void place_done(struct place *p)
+/** url_origin_done() - free what it holds */
+void url_origin_done(struct url_origin *p)
 {
 	free(p->scheme);
 	free(p->host);
 	free(p->port);
 }
 
-/** place_equal() - is it the same server? */
-bool place_equal(const struct place *a, const struct place *b)
+/** url_origin_equal() - is it the same server? */
+bool url_origin_equal(const struct url_origin *a, const struct url_origin *b)
 {
 	return str_equal(a->scheme, b->scheme) && strcasecmp(a->host, b->host) == 0 &&
 	       str_equal(a->port, b->port);
@@ -90,8 +90,8 @@ bool url_is_local_address(const char *address)
 	       (ip_is_loopback(&ip) || ip_is_unspecified(&ip));
 }
 
-/** place_is_local() - does its name say that it is on this machine? */
-bool place_is_local(const struct place *p)
+/** url_origin_is_local() - does its name say that it is on this machine? */
+bool url_origin_is_local(const struct url_origin *p)
 {
 	size_t len = strlen(p->host);
 	autofree char *bare =
@@ -102,7 +102,7 @@ bool place_is_local(const struct place *p)
 }
 
 /**
- * place_check_way() - do we go where we are sent?
+ * url_check_redirect() - do we go where we are sent?
  * @from:   who sends us
  * @remote: that server is not on this machine
  * @url:    of @to, for the error
@@ -111,13 +111,13 @@ bool place_is_local(const struct place *p)
  *
  * Return: 0, or -EPERM
  */
-int place_check_way(const struct place *from, const struct place *to, bool remote, const char *url,
-		    struct hw_err *e)
+int url_check_redirect(const struct url_origin *from, const struct url_origin *to, bool remote,
+		       const char *url, struct hw_err *e)
 {
 	if (str_equal(from->scheme, "https") && str_equal(to->scheme, "http"))
 		return err_text(e, -EPERM, "refused: the way to %.256s leads from https to http",
 				url);
-	if (remote && !place_is_local(from) && place_is_local(to))
+	if (remote && !url_origin_is_local(from) && url_origin_is_local(to))
 		return err_text(e, -EPERM,
 				"refused: %.256s leads to this machine, and it was another one "
 				"that said to go there",

@@ -91,9 +91,9 @@ static bool has_name(const struct credentials *c)
 	return !str_empty(c->username) || !str_empty(c->password);
 }
 
-static int refuse(const struct http_answer *refused, struct hw_err *e)
+static int refuse(const struct http_response *refused, struct hw_err *e)
 {
-	http_status_fail(refused, e);
+	http_status_error(refused, e);
 	return err_ctx(e, "it wants to know who we are");
 }
 
@@ -128,14 +128,14 @@ static char *token_form(const struct auth *a, const struct challenge *c)
 			  service, scope, token);
 }
 
-static int take_token(const struct http_answer *answer, char **ret_header, struct hw_err *e)
+static int take_token(const struct http_response *answer, char **ret_header, struct hw_err *e)
 {
 	struct token t = { 0 };
 	const char *text;
 	int r;
 
 	if (answer->status != 200)
-		return http_status_fail(answer, e);
+		return http_status_error(answer, e);
 	r = hw_field_decode(token_fields, str_or(answer->body.data, ""), answer->body.len, &t, e);
 	if (r < 0)
 		return err_ctx(e, "its answer");
@@ -151,37 +151,37 @@ static int take_token(const struct http_answer *answer, char **ret_header, struc
 
 static int check_realm(const struct auth *a, const char *realm, bool remote, struct hw_err *e)
 {
-	AUTO(place_done) struct place from = { 0 }, to = { 0 };
-	int r = place_parse(a->url, &from, e);
+	AUTO(url_origin_done) struct url_origin from = { 0 }, to = { 0 };
+	int r = url_origin_parse(a->url, &from, e);
 
 	if (r == 0)
-		r = place_parse(realm, &to, e);
-	return r < 0 ? r : place_check_way(&from, &to, remote, realm, e);
+		r = url_origin_parse(realm, &to, e);
+	return r < 0 ? r : url_check_redirect(&from, &to, remote, realm, e);
 }
 
 static int ask_for_token(const struct auth *a, struct http *h, const struct challenge *c,
 			 bool remote, char **ret_header, struct hw_err *e)
 {
-	AUTO(http_answer_done) struct http_answer answer = { 0 };
+	AUTO(http_response_done) struct http_response answer = { 0 };
 	bool oauth = !str_empty(a->credentials.identity_token);
 	autofree char *query = oauth ? NULL : token_query(a, c);
 	autofree char *form = oauth ? token_form(a, c) : NULL;
 	autofree char *who = !oauth && has_name(&a->credentials) ? basic(&a->credentials) : NULL;
-	struct http_question q = { .url = oauth ? c->realm : query,
-				   .form = form,
-				   .authorization = who,
-				   .guarded = remote,
-				   .max = TOKEN_ANSWER_MAX };
+	struct http_request q = { .url = oauth ? c->realm : query,
+				  .form = form,
+				  .authorization = who,
+				  .guarded = remote,
+				  .max = TOKEN_ANSWER_MAX };
 	int r = check_realm(a, c->realm, remote, e);
 
 	if (r == 0)
-		r = http_ask(h, &q, &answer, e);
+		r = http_perform(h, &q, &answer, e);
 	if (r == 0)
 		r = take_token(&answer, ret_header, e);
 	return r < 0 ? err_ctx(e, "token server %.256s", c->realm) : 0;
 }
 
-static int make_header(struct auth *a, struct http *h, const struct http_answer *refused,
+static int make_header(struct auth *a, struct http *h, const struct http_response *refused,
 		       char **ret_header, struct hw_err *e)
 {
 	AUTO(challenge_done) struct challenge c = { 0 };
@@ -208,7 +208,7 @@ static int make_header(struct auth *a, struct http *h, const struct http_answer 
  * Return: 0, or -EKEYREJECTED (nothing that we could send), or what the token server
  * said
  */
-int auth_renew(struct auth *a, struct http *h, const struct http_answer *refused,
+int auth_renew(struct auth *a, struct http *h, const struct http_response *refused,
 	       unsigned int number, struct hw_err *e)
 {
 	autofree char *header = NULL;

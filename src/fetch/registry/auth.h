@@ -29,7 +29,7 @@ void auth_free(struct auth *a);
 
 /* The header's value, to be freed, or NULL; and the number to give back to auth_renew(). */
 char *auth_header(struct auth *a, unsigned int *ret_number);
-int auth_renew(struct auth *a, struct http *h, const struct http_answer *refused,
+int auth_renew(struct auth *a, struct http *h, const struct http_response *refused,
 	       unsigned int number, struct hw_err *e);
 
 AUTO_DEFINE(auth_free, struct auth);

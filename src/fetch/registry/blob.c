@@ -66,7 +66,7 @@ static int hand_on(void *ctx, const void *data, size_t len, struct hw_err *e)
 }
 
 /* Before the first byte: what do we get? */
-static int look(void *ctx, const struct http_answer *a, struct hw_err *e)
+static int look(void *ctx, const struct http_response *a, struct hw_err *e)
 {
 	struct fetch *f = ctx;
 	int64_t total = a->status == 206 ? a->total : a->length;
@@ -83,11 +83,11 @@ static int look(void *ctx, const struct http_answer *a, struct hw_err *e)
 }
 
 /* The first question, or after something broke: the way through redirects and tokens. */
-static int ask(struct fetch *f, struct http_answer *answer, struct hw_err *e)
+static int ask(struct fetch *f, struct http_response *answer, struct hw_err *e)
 {
 	autofree char *url = str_printf("%s/blobs/%s", f->ep->base, f->b->descriptor->digest);
 	int64_t part = f->b->registry->job->part;
-	struct http_question q = { .url = url, .head = look, .data = hand_on, .ctx = f };
+	struct http_request q = { .url = url, .head = look, .data = hand_on, .ctx = f };
 
 	if (size_of(f) - f->at > part) {
 		q.ranged = true;
@@ -102,11 +102,11 @@ static int ask(struct fetch *f, struct http_answer *answer, struct hw_err *e)
 }
 
 /* The rest from where the first part came from. That it fails is no harm: ask() goes on. */
-static int get_parts(struct fetch *f, const struct http_answer *answer, struct hw_err *e)
+static int get_parts(struct fetch *f, const struct http_response *answer, struct hw_err *e)
 {
 	unsigned int number;
 	autofree char *header = answer->moved ? NULL : auth_header(f->ep->auth, &number);
-	struct http_parts p = {
+	struct http_ranges p = {
 		.url = answer->url,
 		.authorization = header,
 		.first = f->at,
@@ -118,7 +118,7 @@ static int get_parts(struct fetch *f, const struct http_answer *answer, struct h
 		.ctx = f,
 	};
 
-	return http_parts(f->b->http, &p, e);
+	return http_fetch_ranges(f->b->http, &p, e);
 }
 
 /* Until the end, or until this endpoint gives no more. */
@@ -128,7 +128,7 @@ static int fetch_from(struct fetch *f, struct hw_err *e)
 	int64_t renewed = f->at;
 
 	for (;;) {
-		AUTO(http_answer_done) struct http_answer answer = { 0 };
+		AUTO(http_response_done) struct http_response answer = { 0 };
 		int64_t before = f->at;
 		int r = ask(f, &answer, e);
 

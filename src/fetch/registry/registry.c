@@ -48,7 +48,7 @@ static char *mirror_url(const struct job *job, const char *text)
 	return url;
 }
 
-static char *host_of(const struct place *p)
+static char *host_of(const struct url_origin *p)
 {
 	bool usual = str_equal(p->port, str_equal(p->scheme, "https") ? "443" : "80");
 
@@ -58,9 +58,9 @@ static char *host_of(const struct place *p)
 static int add_mirror(struct registry *r, const char *text, struct hw_err *e)
 {
 	AUTO(credentials_done) struct credentials c = { 0 };
-	AUTO(place_done) struct place p = { 0 };
+	AUTO(url_origin_done) struct url_origin p = { 0 };
 	autofree char *url = mirror_url(r->job, text), *host = NULL;
-	int code = place_parse(url, &p, e);
+	int code = url_origin_parse(url, &p, e);
 
 	if (code < 0)
 		return err_ctx(e, "mirror");
@@ -145,7 +145,7 @@ void registry_free(struct registry *r)
 /* ---- asking ---------------------------------------------------------------- */
 
 /* A stranger, to whom we were redirected, gets no answer to "who are you?". */
-static bool may_renew(const struct http_answer *a)
+static bool may_renew(const struct http_response *a)
 {
 	return a->status == 401 && !a->moved;
 }
@@ -156,23 +156,23 @@ static bool may_renew(const struct http_answer *a)
  *
  * Return: 0 with a status of 2xx, or negative errno
  */
-int registry_try(const struct endpoint *ep, struct http *h, struct http_question *q,
-		 struct http_answer *ret_answer, struct hw_err *e)
+int registry_try(const struct endpoint *ep, struct http *h, struct http_request *q,
+		 struct http_response *ret_answer, struct hw_err *e)
 {
 	for (bool again = false;; again = true) {
 		unsigned int number;
 		autofree char *header = auth_header(ep->auth, &number);
 		int r;
 
-		http_answer_done(ret_answer);
-		*ret_answer = (struct http_answer){ .retry_after = -1 };
+		http_response_done(ret_answer);
+		*ret_answer = (struct http_response){ .retry_after = -1 };
 		q->authorization = header;
-		r = http_ask(h, q, ret_answer, e);
+		r = http_perform(h, q, ret_answer, e);
 		q->authorization = NULL;
 		if (r < 0 || ret_answer->status / 100 == 2)
 			return r;
 		if (again || !may_renew(ret_answer))
-			return http_status_fail(ret_answer, e);
+			return http_status_error(ret_answer, e);
 		r = auth_renew(ep->auth, h, ret_answer, number, e);
 		if (r < 0)
 			return r;
@@ -187,7 +187,7 @@ int registry_try(const struct endpoint *ep, struct http *h, struct http_question
  * Return: false when it is not, or has been tried or waited for often enough
  */
 bool registry_wait(const struct registry *r, struct patience *p, int error,
-		   const struct http_answer *answer)
+		   const struct http_response *answer)
 {
 	int64_t ms = (int64_t)BACKOFF_MS << (p->tries < 8 ? p->tries : 8);
 	int64_t most = r->job->idle_ms < PATIENCE_MS ? r->job->idle_ms : PATIENCE_MS;

@@ -53,11 +53,11 @@ void registry_free(struct registry *r);
 
 /* Ask once; a stream is not begun again. @ret_answer is written also with an error, so that
  * registry_wait() can do as it says. */
-int registry_try(const struct endpoint *ep, struct http *h, struct http_question *q,
-		 struct http_answer *ret_answer, struct hw_err *e);
+int registry_try(const struct endpoint *ep, struct http *h, struct http_request *q,
+		 struct http_response *ret_answer, struct hw_err *e);
 /* After an error: may it be tried again? Waits before it says so. */
 bool registry_wait(const struct registry *r, struct patience *p, int error,
-		   const struct http_answer *answer);
+		   const struct http_response *answer);
 
 AUTO_DEFINE(registry_free, struct registry);
 

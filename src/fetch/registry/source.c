@@ -59,7 +59,7 @@ struct asking {
 	struct http *http;
 };
 
-static int ask(const struct asking *a, struct http_question *q, struct http_answer *answer,
+static int ask(const struct asking *a, struct http_request *q, struct http_response *answer,
 	       struct hw_err *e)
 {
 	struct patience p = { 0 };
@@ -75,9 +75,9 @@ static int get(void *ctx, const char *kind, const char *name, struct buf *ret_bo
 	       struct hw_err *e)
 {
 	const struct asking *a = ctx;
-	AUTO(http_answer_done) struct http_answer answer = { 0 };
+	AUTO(http_response_done) struct http_response answer = { 0 };
 	autofree char *url = str_printf("%s/%s/%s", a->endpoint->base, kind, name);
-	struct http_question q = { .url = url, .max = MANIFEST_SIZE_MAX };
+	struct http_request q = { .url = url, .max = MANIFEST_SIZE_MAX };
 	int code;
 
 	if (str_equal(kind, "manifests"))

@@ -20,14 +20,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-struct place {
+struct fixture {
 	char path[64];
 	int top, root;
 };
 
 static int set_up(void **state)
 {
-	struct place *p = mem_new(sizeof(*p));
+	struct fixture *p = mem_new(sizeof(*p));
 
 	snprintf(p->path, sizeof(p->path), "/tmp/test-tree.XXXXXX");
 	assert_non_null(mkdtemp(p->path));
@@ -41,7 +41,7 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	struct place *p = *state;
+	struct fixture *p = *state;
 	struct hw_err e;
 
 	close(p->root);
@@ -55,7 +55,7 @@ static int tear_down(void **state)
 
 static void times(void **state)
 {
-	struct place *p = *state;
+	struct fixture *p = *state;
 	const struct timespec old[] = { { .tv_sec = 5 }, { .tv_sec = 5, .tv_nsec = 7 } };
 	struct hw_err e;
 	struct stat st;
@@ -86,7 +86,7 @@ static int count(void *ctx, const char *path, struct hw_err *e)
 
 static void implied(void **state)
 {
-	struct place *p = *state;
+	struct fixture *p = *state;
 	struct hw_err e;
 	struct tree t;
 	int n = 0;
@@ -104,7 +104,7 @@ static void implied(void **state)
 
 static void links(void **state)
 {
-	struct place *p = *state;
+	struct fixture *p = *state;
 	struct stat here, want;
 	struct hw_err e;
 	struct tree t;
@@ -124,7 +124,7 @@ static void links(void **state)
 
 static void removal(void **state)
 {
-	struct place *p = *state;
+	struct fixture *p = *state;
 	struct hw_err e;
 	struct tree t;
 
