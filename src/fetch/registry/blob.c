@@ -98,7 +98,7 @@ static int ask(struct fetch *f, struct http_response *answer, struct hw_err *e)
 	}
 	q.first = f->at;
 	f->parts = false;
-	return registry_try(f->ep, f->b->http, &q, answer, e);
+	return registry_request(f->ep, f->b->http, &q, answer, e);
 }
 
 /* The rest from where the first part came from. That it fails is no harm: ask() goes on. */
@@ -124,7 +124,7 @@ static int get_parts(struct fetch *f, const struct http_response *answer, struct
 /* Until the end, or until this endpoint gives no more. */
 static int fetch_from(struct fetch *f, struct hw_err *e)
 {
-	struct patience p = { 0 };
+	struct registry_retry p = { 0 };
 	int64_t renewed = f->at;
 
 	for (;;) {
@@ -142,10 +142,10 @@ static int fetch_from(struct fetch *f, struct hw_err *e)
 		if (r == -ETIMEDOUT && f->at - before >= MANY)
 			r = -ECOMM;
 		if (f->at - renewed >= MANY) {
-			p = (struct patience){ 0 };
+			p = (struct registry_retry){ 0 };
 			renewed = f->at;
 		}
-		if (!registry_wait(f->b->registry, &p, r, &answer))
+		if (!registry_backoff(f->b->registry, &p, r, &answer))
 			return r;
 	}
 }

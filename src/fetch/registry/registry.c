@@ -151,13 +151,13 @@ static bool may_renew(const struct http_response *a)
 }
 
 /**
- * registry_try() - ask once, with a new token where the registry wants one
+ * registry_request() - ask once, with a new token where the registry wants one
  * @q: its authorization is set here
  *
  * Return: 0 with a status of 2xx, or negative errno
  */
-int registry_try(const struct endpoint *ep, struct http *h, struct http_request *q,
-		 struct http_response *ret_answer, struct hw_err *e)
+int registry_request(const struct endpoint *ep, struct http *h, struct http_request *q,
+		     struct http_response *ret_answer, struct hw_err *e)
 {
 	for (bool again = false;; again = true) {
 		unsigned int number;
@@ -180,14 +180,14 @@ int registry_try(const struct endpoint *ep, struct http *h, struct http_request 
 }
 
 /**
- * registry_wait() - is it worth asking again?
+ * registry_backoff() - is it worth asking again?
  * @error:  that came of the last try
  * @answer: that came with it; may say when
  *
  * Return: false when it is not, or has been tried or waited for often enough
  */
-bool registry_wait(const struct registry *r, struct patience *p, int error,
-		   const struct http_response *answer)
+bool registry_backoff(const struct registry *r, struct registry_retry *p, int error,
+		      const struct http_response *answer)
 {
 	int64_t ms = (int64_t)BACKOFF_MS << (p->tries < 8 ? p->tries : 8);
 	int64_t most = r->job->idle_ms < PATIENCE_MS ? r->job->idle_ms : PATIENCE_MS;

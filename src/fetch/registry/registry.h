@@ -43,7 +43,7 @@ struct registry {
 };
 
 /* How often, and how long, a question was asked again. */
-struct patience {
+struct registry_retry {
 	int tries;
 	int64_t waited_ms;
 };
@@ -52,12 +52,12 @@ int registry_new(const struct job *job, struct registry **ret_registry, struct h
 void registry_free(struct registry *r);
 
 /* Ask once; a stream is not begun again. @ret_answer is written also with an error, so that
- * registry_wait() can do as it says. */
-int registry_try(const struct endpoint *ep, struct http *h, struct http_request *q,
-		 struct http_response *ret_answer, struct hw_err *e);
+ * registry_backoff() can do as it says. */
+int registry_request(const struct endpoint *ep, struct http *h, struct http_request *q,
+		     struct http_response *ret_answer, struct hw_err *e);
 /* After an error: may it be tried again? Waits before it says so. */
-bool registry_wait(const struct registry *r, struct patience *p, int error,
-		   const struct http_response *answer);
+bool registry_backoff(const struct registry *r, struct registry_retry *p, int error,
+		      const struct http_response *answer);
 
 AUTO_DEFINE(registry_free, struct registry);
 

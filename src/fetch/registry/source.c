@@ -62,12 +62,12 @@ struct asking {
 static int ask(const struct asking *a, struct http_request *q, struct http_response *answer,
 	       struct hw_err *e)
 {
-	struct patience p = { 0 };
+	struct registry_retry p = { 0 };
 	int code;
 
 	do {
-		code = registry_try(a->endpoint, a->http, q, answer, e);
-	} while (code < 0 && registry_wait(a->registry, &p, code, answer));
+		code = registry_request(a->endpoint, a->http, q, answer, e);
+	} while (code < 0 && registry_backoff(a->registry, &p, code, answer));
 	return code;
 }
 
