@@ -104,7 +104,8 @@ static int unpack(const struct arguments *a, struct hw_err *e)
 	int r = unpacker_run(&a->unpacker, &result, e);
 
 	if (r == 0)
-		r = inherit(a->unpacker.unpack.root, &result.implied, a->below, a->n_below, e);
+		r = implied_inherit(a->unpacker.unpack.root, &result.implied, a->below, a->n_below,
+				    e);
 	if (r < 0)
 		return r;
 	result.rebuildable = result.rebuildable && r == 0;

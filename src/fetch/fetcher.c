@@ -42,7 +42,7 @@ struct work {
 	int layer;
 	int pipe;
 	int blob; /* a file for it as it comes; -1: none */
-	struct space space;
+	struct disk_space space;
 	int64_t got, told_at;
 	struct decompress *expand;
 };
@@ -180,7 +180,7 @@ static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 
 static int keep_bytes(struct work *w, const void *data, size_t len, struct hw_err *e)
 {
-	int r = space_take(&w->space, (int64_t)len, e);
+	int r = disk_space_use(&w->space, (int64_t)len, e);
 
 	return r < 0 ? r : file_write_fd(w->blob, data, len, e);
 }
@@ -264,7 +264,7 @@ static int work_start(struct fetcher *f, struct job_message *m, struct hw_err *e
 			    .layer = layer,
 			    .pipe = take_fd(m->fd),
 			    .blob = take_fd(f->blobs[layer]) };
-	w->space = (struct space){ .fd = w->blob, .reserve = f->job.reserve };
+	w->space = (struct disk_space){ .fd = w->blob, .reserve = f->job.reserve };
 	r = -pthread_create(&thread, NULL, work_run, w);
 	if (r < 0) {
 		close(w->pipe);

@@ -177,7 +177,7 @@ static int inherit_layer(const struct supervisor *s, size_t i, struct hw_err *e)
 	below = mem_new(i * sizeof(*below));
 	for (size_t k = 0; k < i; k++)
 		below[k] = s->layers[i - 1 - k].root;
-	r = inherit(root, &l->result.implied, below, i, e);
+	r = implied_inherit(root, &l->result.implied, below, i, e);
 	if (r > 0)
 		l->result.rebuildable = false;
 	return r < 0 ? r : 0;

@@ -147,7 +147,7 @@ static bool xattrs_are_right(const struct verified_member *f)
 		const struct tar_xattr *x = &f->entry->xattrs[i];
 
 		powerful = powerful || str_equal(x->name, CAPABILITY);
-		if (make_sets_xattr(x->name) && !has_xattr(fd, x))
+		if (member_allows_xattr(x->name) && !has_xattr(fd, x))
 			return false;
 	}
 	return powerful || fgetxattr(fd, CAPABILITY, NULL, 0) < 0;

@@ -29,9 +29,9 @@ static uint64_t free_inodes(const struct statvfs *fs, int64_t reserve)
 {
 	uint64_t n = beyond(fs->f_favail, fs->f_files / INODES_SHARE);
 
-	if (reserve == 0 || fs->f_files == 0 || n > UINT64_MAX / SPACE_BLOCK)
+	if (reserve == 0 || fs->f_files == 0 || n > UINT64_MAX / DISK_SPACE_BLOCK)
 		return UINT64_MAX;
-	return n * SPACE_BLOCK;
+	return n * DISK_SPACE_BLOCK;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -40,11 +40,11 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /**
- * space_look() - is there room for so many bytes more, and what is to stay free?
+ * disk_space_check() - is there room for so many bytes more, and what is to stay free?
  *
  * Return: 0, or -ENOSPC
  */
-int space_look(struct space *s, int64_t bytes, struct hw_err *e)
+int disk_space_check(struct disk_space *s, int64_t bytes, struct hw_err *e)
 {
 	struct statvfs fs;
 	uint64_t room, inodes, left;
@@ -69,14 +69,14 @@ int space_look(struct space *s, int64_t bytes, struct hw_err *e)
 }
 
 /**
- * space_take() - so many bytes are about to be written
+ * disk_space_use() - so many bytes are about to be written
  *
  * Return: 0, or -ENOSPC
  */
-int space_take(struct space *s, int64_t bytes, struct hw_err *e)
+int disk_space_use(struct disk_space *s, int64_t bytes, struct hw_err *e)
 {
 	if (bytes > s->left)
-		return space_look(s, bytes, e);
+		return disk_space_check(s, bytes, e);
 	s->left -= bytes;
 	return 0;
 }

@@ -4,7 +4,7 @@
  *
  * What:  whoever writes says so before. What is free is looked at again when all
  *        that the last look found could be gone, and every 32 MiB.
- * Rules: a file that takes no bytes is counted as SPACE_BLOCK. With a reserve one
+ * Rules: a file that takes no bytes is counted as DISK_SPACE_BLOCK. With a reserve one
  *        of a hundred inodes stays free, too.
  */
 #ifndef FETCH_UNPACK_DISK_SPACE_H
@@ -14,15 +14,15 @@
 
 #include "base/err.h"
 
-#define SPACE_BLOCK 4096
+#define DISK_SPACE_BLOCK 4096
 
-struct space {
+struct disk_space {
 	int fd;		 /* anything on that disk; borrowed */
 	int64_t reserve; /* bytes that stay free */
 	int64_t left;	 /* bytes until the next look; 0: look at once */
 };
 
-int space_take(struct space *s, int64_t bytes, struct hw_err *e);
-int space_look(struct space *s, int64_t bytes, struct hw_err *e);
+int disk_space_use(struct disk_space *s, int64_t bytes, struct hw_err *e);
+int disk_space_check(struct disk_space *s, int64_t bytes, struct hw_err *e);
 
 #endif

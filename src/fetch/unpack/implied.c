@@ -303,7 +303,7 @@ static int inherit_one(struct inherit *h, const char *path, struct hw_err *e)
 }
 
 /**
- * inherit() - make implied folders what they are below
+ * implied_inherit() - make implied folders what they are below
  * @root:    of the layer
  * @implied: paths, from its struct unpacked
  * @below:   the layers below, @n_below of them, the uppermost first
@@ -313,8 +313,8 @@ static int inherit_one(struct inherit *h, const char *path, struct hw_err *e)
  * Return: 0; 1 when files have moved, so that the recipe no longer finds them; or
  * negative errno
  */
-int inherit(int root, const struct hw_strings *implied, const int *below, size_t n_below,
-	    struct hw_err *e)
+int implied_inherit(int root, const struct hw_strings *implied, const int *below, size_t n_below,
+		    struct hw_err *e)
 {
 	struct inherit h = { .root = root, .below = below, .n_below = n_below };
 	int r = 0;

@@ -19,7 +19,7 @@
 
 #include "base/err.h"
 
-int inherit(int root, const struct hw_strings *implied, const int *below, size_t n_below,
-	    struct hw_err *e);
+int implied_inherit(int root, const struct hw_strings *implied, const int *below, size_t n_below,
+		    struct hw_err *e);
 
 #endif

@@ -26,19 +26,20 @@
 
 /* ---- attributes ------------------------------------------------------------ */
 
-/** make_sets_xattr() - others would steer overlayfs, or the host's security modules */
-bool make_sets_xattr(const char *name)
+/** member_allows_xattr() - others would steer overlayfs, or the host's security modules */
+bool member_allows_xattr(const char *name)
 {
 	return str_equal(name, "security.capability") ||
 	       (str_starts(name, "user.") && !str_starts(name, "user.overlay."));
 }
 
-static int set_xattrs(struct make *m, int fd, const struct tar_entry *entry, struct hw_err *e)
+static int set_xattrs(struct member_writer *m, int fd, const struct tar_entry *entry,
+		      struct hw_err *e)
 {
 	for (size_t i = 0; i < entry->n_xattrs; i++) {
 		const struct tar_xattr *x = &entry->xattrs[i];
 
-		if (!make_sets_xattr(x->name))
+		if (!member_allows_xattr(x->name))
 			m->skipped++;
 		else if (fsetxattr(fd, x->name, x->value, x->len, 0) == 0)
 			continue;
@@ -51,11 +52,12 @@ static int set_xattrs(struct make *m, int fd, const struct tar_entry *entry, str
 }
 
 /**
- * make_settle() - give an open file or folder the attributes of its member
+ * member_set_attributes() - give an open file or folder the attributes of its member
  *
  * Return: 0, or negative errno
  */
-int make_settle(struct make *m, int fd, const struct tar_entry *entry, struct hw_err *e)
+int member_set_attributes(struct member_writer *m, int fd, const struct tar_entry *entry,
+			  struct hw_err *e)
 {
 	const struct timespec times[] = { entry->mtime, entry->mtime };
 	int r;
@@ -73,7 +75,7 @@ int make_settle(struct make *m, int fd, const struct tar_entry *entry, struct hw
 }
 
 /* The same for what cannot be opened: links, pipes, devices. */
-static int settle_name(struct make *m, const char *name, const struct tar_entry *entry,
+static int settle_name(struct member_writer *m, const char *name, const struct tar_entry *entry,
 		       struct hw_err *e)
 {
 	const struct timespec times[] = { entry->mtime, entry->mtime };
@@ -93,7 +95,7 @@ static int settle_name(struct make *m, const char *name, const struct tar_entry 
 
 /* Each returns a descriptor or 0, or negative errno: -EEXIST when something is in its place. */
 
-static int new_file(struct make *m, const char *name, const struct tar_entry *entry)
+static int new_file(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(m->tree.fd, name, flags, PRIVATE_FILE);
@@ -102,12 +104,12 @@ static int new_file(struct make *m, const char *name, const struct tar_entry *en
 	return fd < 0 ? -errno : fd;
 }
 
-static int new_symlink(struct make *m, const char *name, const struct tar_entry *entry)
+static int new_symlink(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
 	return symlinkat(entry->target, m->tree.fd, name) < 0 ? -errno : 0;
 }
 
-static int new_node(struct make *m, const char *name, const struct tar_entry *entry)
+static int new_node(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
 	mode_t kind = entry->type == TAR_FIFO	? S_IFIFO
 		      : entry->type == TAR_CHAR ? S_IFCHR
@@ -117,15 +119,16 @@ static int new_node(struct make *m, const char *name, const struct tar_entry *en
 	return mknodat(m->tree.fd, name, kind | PRIVATE_FILE, dev) < 0 ? -errno : 0;
 }
 
-static int new_dir(struct make *m, const char *name, const struct tar_entry *entry)
+static int new_dir(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
 	(void)entry;
-	return tree_make_dir(m->tree.fd, name, PRIVATE_FOLDER);
+	return tree_create_dir(m->tree.fd, name, PRIVATE_FOLDER);
 }
 
 /* Makes room for it when something is in its place. */
-static int make_new(struct make *m, const char *name, const struct tar_entry *entry,
-		    int (*make)(struct make *m, const char *name, const struct tar_entry *entry),
+static int make_new(struct member_writer *m, const char *name, const struct tar_entry *entry,
+		    int (*make)(struct member_writer *m, const char *name,
+				const struct tar_entry *entry),
 		    struct hw_err *e)
 {
 	struct stat st;
@@ -157,7 +160,7 @@ static int no_target(const char *target, struct hw_err *e)
 	return err_text(e, -EBADMSG, "target \"%.256s\" is not in the layer", target);
 }
 
-static int find_target(struct make *m, const char *target, struct link_target *ret,
+static int find_target(struct member_writer *m, const char *target, struct link_target *ret,
 		       struct hw_err *e)
 {
 	char parent[PATH_SIZE];
@@ -186,7 +189,7 @@ static bool is_same(int dir, const char *name, const struct stat *st)
 	       here.st_dev == st->st_dev;
 }
 
-static int make_hardlink(struct make *m, const char *name, const struct tar_entry *entry,
+static int make_hardlink(struct member_writer *m, const char *name, const struct tar_entry *entry,
 			 struct hw_err *e)
 {
 	struct link_target target = { .dir = -1 };
@@ -210,7 +213,7 @@ static int make_hardlink(struct make *m, const char *name, const struct tar_entr
 /* ---- members --------------------------------------------------------------- */
 
 /* What follows is often in the folder: it stays open. */
-static int make_dir(struct make *m, const char *name, const struct tar_entry *entry,
+static int make_dir(struct member_writer *m, const char *name, const struct tar_entry *entry,
 		    const char *path, struct hw_err *e)
 {
 	autoclose int fd = make_new(m, name, entry, new_dir, e);
@@ -218,15 +221,15 @@ static int make_dir(struct make *m, const char *name, const struct tar_entry *en
 
 	if (fd < 0)
 		return fd;
-	r = make_settle(m, fd, entry, e);
+	r = member_set_attributes(m, fd, entry, e);
 	if (r == 0)
 		r = tree_leave(&m->tree, e);
 	if (r == 0)
-		tree_move(&m->tree, take_fd(fd), path, &entry->mtime);
+		tree_enter_fd(&m->tree, take_fd(fd), path, &entry->mtime);
 	return r;
 }
 
-static int make_root(struct make *m, const struct tar_entry *entry, struct hw_err *e)
+static int make_root(struct member_writer *m, const struct tar_entry *entry, struct hw_err *e)
 {
 	int r;
 
@@ -234,13 +237,13 @@ static int make_root(struct make *m, const struct tar_entry *entry, struct hw_er
 		return err_text(e, -EINVAL, "the root is a folder and nothing else");
 	r = tree_enter(&m->tree, "", e);
 	if (r == 0)
-		r = make_settle(m, m->tree.fd, entry, e);
+		r = member_set_attributes(m, m->tree.fd, entry, e);
 	if (r == 0)
 		m->tree.mtime = entry->mtime;
 	return r;
 }
 
-static int make_in_folder(struct make *m, const struct tar_entry *entry, const char *path,
+static int make_in_folder(struct member_writer *m, const struct tar_entry *entry, const char *path,
 			  int *ret_fd, struct hw_err *e)
 {
 	const char *name = path_name(path);
@@ -262,7 +265,7 @@ static int make_in_folder(struct make *m, const struct tar_entry *entry, const c
 	}
 }
 
-static int enter_parent(struct make *m, const char *path, struct hw_err *e)
+static int enter_parent(struct member_writer *m, const char *path, struct hw_err *e)
 {
 	char parent[PATH_SIZE];
 
@@ -271,14 +274,14 @@ static int enter_parent(struct make *m, const char *path, struct hw_err *e)
 }
 
 /**
- * make_member() - make a member below the root
+ * member_create() - make a member below the root
  * @path:   of it, from path_clean()
  * @ret_fd: a file, open for writing, that is to be settled; -1: there is nothing to write
  *
  * Return: 0, or negative errno
  */
-int make_member(struct make *m, const struct tar_entry *entry, const char *path, int *ret_fd,
-		struct hw_err *e)
+int member_create(struct member_writer *m, const struct tar_entry *entry, const char *path,
+		  int *ret_fd, struct hw_err *e)
 {
 	int r;
 
@@ -300,13 +303,13 @@ static bool is_root(const struct tree *t)
 }
 
 /**
- * make_opaque() - nothing of the layers below is to be seen in a folder
+ * member_set_opaque() - nothing of the layers below is to be seen in a folder
  * @path: of the member that says so, in that folder
  *
  * Overlayfs does not look for the mark at a layer's root: m->opaque tells whoever
  * mounts it.
  */
-int make_opaque(struct make *m, const char *path, struct hw_err *e)
+int member_set_opaque(struct member_writer *m, const char *path, struct hw_err *e)
 {
 	int r = enter_parent(m, path, e);
 
@@ -329,10 +332,10 @@ static int hide_below(int dir, const char *name)
 }
 
 /**
- * make_whiteout() - something of the layers below is not to be seen
+ * member_create_whiteout() - something of the layers below is not to be seen
  * @path: of the member that says so: beside it, with .wh. before the name
  */
-int make_whiteout(struct make *m, const char *path, struct hw_err *e)
+int member_create_whiteout(struct member_writer *m, const char *path, struct hw_err *e)
 {
 	const char *name = NULL;
 	int r = path_hidden(path, &name, e);

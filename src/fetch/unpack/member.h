@@ -20,19 +20,20 @@
 #include "fetch/tar/tar.h"
 #include "fetch/unpack/tree.h"
 
-struct make {
+struct member_writer {
 	struct tree tree;
 	bool replaced;	 /* a member was made in the place of another */
 	bool opaque;	 /* the root itself is */
 	int64_t skipped; /* extended attributes that are not for us to set */
 };
 
-/* A file is left open in *ret_fd, to be written and given to make_settle(); else *ret_fd is -1. */
-int make_member(struct make *m, const struct tar_entry *entry, const char *path, int *ret_fd,
-		struct hw_err *e);
-int make_settle(struct make *m, int fd, const struct tar_entry *entry, struct hw_err *e);
-bool make_sets_xattr(const char *name); /* others are skipped */
-int make_whiteout(struct make *m, const char *path, struct hw_err *e);
-int make_opaque(struct make *m, const char *path, struct hw_err *e);
+/* A file is left open in *ret_fd, to be written and given to member_set_attributes(); else *ret_fd is -1. */
+int member_create(struct member_writer *m, const struct tar_entry *entry, const char *path,
+		  int *ret_fd, struct hw_err *e);
+int member_set_attributes(struct member_writer *m, int fd, const struct tar_entry *entry,
+			  struct hw_err *e);
+bool member_allows_xattr(const char *name); /* others are skipped */
+int member_create_whiteout(struct member_writer *m, const char *path, struct hw_err *e);
+int member_set_opaque(struct member_writer *m, const char *path, struct hw_err *e);
 
 #endif

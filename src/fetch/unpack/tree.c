@@ -69,12 +69,12 @@ void tree_done(struct tree *t)
 }
 
 /**
- * tree_move() - a folder is open already: work there
+ * tree_enter_fd() - a folder is open already: work there
  * @fd:    taken over
  * @path:  of it, from path_clean()
  * @mtime: that it has
  */
-void tree_move(struct tree *t, int fd, const char *path, const struct timespec *mtime)
+void tree_enter_fd(struct tree *t, int fd, const char *path, const struct timespec *mtime)
 {
 	tree_done(t);
 	t->fd = fd;
@@ -104,7 +104,7 @@ static int move_to(struct tree *t, const char *path)
 		return fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	tree_move(t, take_fd(fd), path, &st.st_mtim);
+	tree_enter_fd(t, take_fd(fd), path, &st.st_mtim);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static int remove_whiteout(int dir, const char *name)
 }
 
 /**
- * tree_make_dir() - make a folder, or open the one that is there
+ * tree_create_dir() - make a folder, or open the one that is there
  * @name: without a slash
  * @mode: of a new one
  *
@@ -127,7 +127,7 @@ static int remove_whiteout(int dir, const char *name)
  *
  * Return: its descriptor; -EEXIST: something else is there; or negative errno
  */
-int tree_make_dir(int dir, const char *name, mode_t mode)
+int tree_create_dir(int dir, const char *name, mode_t mode)
 {
 	autoclose int fd = -1;
 	int hides = remove_whiteout(dir, name);
@@ -147,7 +147,7 @@ int tree_make_dir(int dir, const char *name, mode_t mode)
 /* Makes a folder in the one that is worked in, and goes there. */
 static int make_implied(struct tree *t, const char *path, struct hw_err *e)
 {
-	autoclose int fd = tree_make_dir(t->fd, path_name(path), IMPLIED_MODE);
+	autoclose int fd = tree_create_dir(t->fd, path_name(path), IMPLIED_MODE);
 	struct stat st;
 	int r;
 
@@ -159,7 +159,7 @@ static int make_implied(struct tree *t, const char *path, struct hw_err *e)
 	if (r == 0)
 		r = tree_leave(t, e);
 	if (r == 0)
-		tree_move(t, take_fd(fd), path, &st.st_mtim);
+		tree_enter_fd(t, take_fd(fd), path, &st.st_mtim);
 	return r;
 }
 

@@ -37,10 +37,10 @@ void tree_init(struct tree *t, int root);
 void tree_done(struct tree *t);
 int tree_enter(struct tree *t, const char *path, struct hw_err *e);
 int tree_leave(struct tree *t, struct hw_err *e);
-void tree_move(struct tree *t, int fd, const char *path, const struct timespec *mtime);
+void tree_enter_fd(struct tree *t, int fd, const char *path, const struct timespec *mtime);
 
 bool tree_is_whiteout(const struct stat *st);
-int tree_make_dir(int dir, const char *name, mode_t mode);
+int tree_create_dir(int dir, const char *name, mode_t mode);
 int tree_open(int root, const char *path, int flags); /* a descriptor, or negative errno */
 
 #endif

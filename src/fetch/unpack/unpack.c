@@ -31,14 +31,14 @@
 struct unpack {
 	struct unpack_options options;
 	struct tar *tar;
-	struct make make;
+	struct member_writer make;
 	struct recipe *recipe; /* NULL: none */
 	struct sha256 *whole, *file;
 	struct map *implied;
 	size_t implied_size;
 	bool root_named;
 	int64_t archive, entries, content, disk, inodes;
-	struct space space;
+	struct disk_space space;
 	/* the member at hand */
 	const struct tar_entry *entry;
 	char path[PATH_SIZE];
@@ -61,7 +61,7 @@ static int count_entry(struct unpack *u, struct hw_err *e)
 	if (++u->entries > u->options.entries)
 		return err_text(e, -EFBIG, "the layer has more than %lld members",
 				(long long)u->options.entries);
-	return space_take(&u->space, SPACE_BLOCK, e);
+	return disk_space_use(&u->space, DISK_SPACE_BLOCK, e);
 }
 
 static int check_file(struct unpack *u, const struct tar_entry *entry, struct hw_err *e)
@@ -69,7 +69,7 @@ static int check_file(struct unpack *u, const struct tar_entry *entry, struct hw
 	if (entry->size > u->options.bytes) /* holes cost nothing here, but whoever copies it */
 		return err_text(e, -EFBIG, "a file of %lld bytes is larger than %lld",
 				(long long)entry->size, (long long)u->options.bytes);
-	return entry->stored >= LARGE ? space_look(&u->space, entry->stored, e) : 0;
+	return entry->stored >= LARGE ? disk_space_check(&u->space, entry->stored, e) : 0;
 }
 
 /* ---- folders that no member speaks of --------------------------------------- */
@@ -93,7 +93,7 @@ static int note_implied(void *ctx, const char *path, struct hw_err *e)
 		return err_text(e, -EFBIG, "too many folders have no member of their own");
 	map_set(u->implied, path, u);
 	u->inodes++;
-	u->disk += SPACE_BLOCK;
+	u->disk += DISK_SPACE_BLOCK;
 	return count_entry(u, e);
 }
 
@@ -111,7 +111,7 @@ static int settle_root(struct unpack *u, struct hw_err *e)
 	static const struct tar_entry plain = { .type = TAR_DIR, .mode = 0755 };
 	int fd;
 
-	return u->root_named ? 0 : make_member(&u->make, &plain, "", &fd, e);
+	return u->root_named ? 0 : member_create(&u->make, &plain, "", &fd, e);
 }
 
 /* ---- members --------------------------------------------------------------- */
@@ -121,14 +121,14 @@ static int make_plain(struct unpack *u, struct hw_err *e)
 	int r = check_file(u, u->entry, e);
 
 	if (r == 0)
-		r = make_member(&u->make, u->entry, u->path, &u->fd, e);
+		r = member_create(&u->make, u->entry, u->path, &u->fd, e);
 	if (r < 0)
 		return r;
 	note_named(u);
 	if (u->entry->type != TAR_HARDLINK)
 		u->inodes++;
 	if (u->entry->type == TAR_DIR)
-		u->disk += SPACE_BLOCK;
+		u->disk += DISK_SPACE_BLOCK;
 	return 0;
 }
 
@@ -141,9 +141,9 @@ static int make_entry(struct unpack *u, struct hw_err *e)
 	switch (path_kind(u->path)) {
 	case PATH_WHITEOUT:
 		u->inodes++;
-		return make_whiteout(&u->make, u->path, e);
+		return member_create_whiteout(&u->make, u->path, e);
 	case PATH_OPAQUE:
-		return make_opaque(&u->make, u->path, e);
+		return member_set_opaque(&u->make, u->path, e);
 	case PATH_AUFS:
 		return 0;
 	default:
@@ -183,7 +183,7 @@ static int write_at(int fd, int64_t offset, const char *data, size_t len)
 static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct unpack *u = ctx;
-	int r = u->recipe ? space_take(&u->space, (int64_t)len, e) : 0;
+	int r = u->recipe ? disk_space_use(&u->space, (int64_t)len, e) : 0;
 
 	return r == 0 && u->recipe ? recipe_other(u->recipe, data, len, e) : r;
 }
@@ -195,7 +195,7 @@ static int take_data(void *ctx, int64_t offset, const void *data, size_t len, st
 
 	if (u->fd < 0)
 		return take_other(u, data, len, e);
-	r = space_take(&u->space, (int64_t)len, e);
+	r = disk_space_use(&u->space, (int64_t)len, e);
 	if (r == 0) {
 		r = write_at(u->fd, offset, data, len);
 		if (r < 0)
@@ -226,11 +226,11 @@ static int end_file(struct unpack *u, int fd, struct hw_err *e)
 
 	if (r < 0)
 		return err_set(e, r, "set its size");
-	r = make_settle(&u->make, fd, entry, e);
+	r = member_set_attributes(&u->make, fd, entry, e);
 	if (r < 0)
 		return r;
 	u->content += entry->size;
-	u->disk += (entry->stored + SPACE_BLOCK - 1) / SPACE_BLOCK * SPACE_BLOCK;
+	u->disk += (entry->stored + DISK_SPACE_BLOCK - 1) / DISK_SPACE_BLOCK * DISK_SPACE_BLOCK;
 	if (entry->stored == 0)
 		return 0;
 	sha256_end(u->file, sum);
@@ -264,7 +264,7 @@ struct unpack *unpack_new(const struct unpack_options *options)
 	struct unpack *u = mem_new(sizeof(*u));
 
 	u->options = *options;
-	u->space = (struct space){ .fd = options->root, .reserve = options->reserve };
+	u->space = (struct disk_space){ .fd = options->root, .reserve = options->reserve };
 	u->fd = -1;
 	u->tar = tar_new(&unpack_sink, u);
 	u->whole = sha256_new();
