@@ -28,8 +28,8 @@ struct rebuild {
 	int64_t size;
 	struct sha256 *whole, *file;
 	char *chunk;
-	struct check *check; /* NULL: the archive is written */
-	check_damaged *damaged;
+	struct verify_tree *check; /* NULL: the archive is written */
+	verify_damaged *damaged;
 	void *ctx;
 };
 
@@ -44,7 +44,7 @@ static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct rebuild *b = ctx;
 
-	return b->check ? check_feed(b->check, data, len, e) : emit(b, data, len, e);
+	return b->check ? verify_tree_feed(b->check, data, len, e) : emit(b, data, len, e);
 }
 
 /* Return: 0, -EBADMSG when the file is too short, or another error of reading or writing */
@@ -157,7 +157,7 @@ static int read_file(struct rebuild *b, const struct recipe_file *file, struct h
 /* Unless something else is known to be wrong with it. */
 static int verify_file(struct rebuild *b, const struct recipe_file *file, struct hw_err *e)
 {
-	int r = check_file(b->check, file, e);
+	int r = verify_tree_file(b->check, file, e);
 
 	if (r < 0)
 		return r;
@@ -171,7 +171,7 @@ static int verify_file(struct rebuild *b, const struct recipe_file *file, struct
 		if (r < 0)
 			return err_ctx(e, "file \"%.256s\"", file->path);
 	}
-	return check_file_end(b->check, e);
+	return verify_tree_file_end(b->check, e);
 }
 
 static int take_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
@@ -191,7 +191,7 @@ static int take_end(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], str
 	uint8_t got[DIGEST_SIZE];
 
 	if (b->check)
-		return check_finish(b->check, e);
+		return verify_tree_finish(b->check, e);
 	sha256_end(b->whole, got);
 	if (b->size == size && memcmp(got, sum, sizeof(got)) == 0)
 		return 0;
@@ -237,9 +237,9 @@ int rebuild_archive(int recipe, int root, int out, struct hw_err *e)
  * Return: 0, whatever was found; -EBADMSG: the recipe itself is damaged; or what
  * @damaged returned
  */
-int rebuild_verify(int recipe, int root, check_damaged *damaged, void *ctx, struct hw_err *e)
+int rebuild_verify(int recipe, int root, verify_damaged *damaged, void *ctx, struct hw_err *e)
 {
-	AUTO(check_free) struct check *check = check_new(root, damaged, ctx);
+	AUTO(verify_tree_free) struct verify_tree *check = verify_tree_new(root, damaged, ctx);
 	struct rebuild b = {
 		.root = root, .out = -1, .check = check, .damaged = damaged, .ctx = ctx
 	};

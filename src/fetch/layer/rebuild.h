@@ -13,6 +13,6 @@ int rebuild_archive(int recipe, int root, int out, struct hw_err *e);
 
 /* Each file against its digest, and all that there is against the archive's members. @damaged is
  * called for every one that is not what it was; it may stop the check by a negative answer. */
-int rebuild_verify(int recipe, int root, check_damaged *damaged, void *ctx, struct hw_err *e);
+int rebuild_verify(int recipe, int root, verify_damaged *damaged, void *ctx, struct hw_err *e);
 
 #endif

@@ -50,9 +50,9 @@ struct name {
 	char path[];
 };
 
-struct check {
+struct verify_tree {
 	int root;
-	check_damaged *damaged;
+	verify_damaged *damaged;
 	void *ctx;
 	struct tar *tar;
 	struct map *names;	   /* by key_of(): struct name */
@@ -70,12 +70,12 @@ struct check {
 	bool told; /* it is damaged, and that was said */
 };
 
-static int tell(struct check *c, const char *path, const char *why, struct hw_err *e)
+static int tell(struct verify_tree *c, const char *path, const char *why, struct hw_err *e)
 {
 	return c->damaged(c->ctx, *path ? path : "/", why, e);
 }
 
-static int tell_member(struct check *c, const char *why, struct hw_err *e)
+static int tell_member(struct verify_tree *c, const char *why, struct hw_err *e)
 {
 	c->told = true;
 	return tell(c, c->path, why, e);
@@ -215,7 +215,7 @@ static struct name *name_new(const char *path)
 }
 
 /* In the folder that was entered. */
-static struct name *note(struct check *c, const char *path, const char *name, enum kind kind)
+static struct name *note(struct verify_tree *c, const char *path, const char *name, enum kind kind)
 {
 	struct name *n;
 	char key[KEY];
@@ -240,7 +240,7 @@ static void note_folder(struct name *n, const struct tar_entry *entry)
 	n->gid = entry->gid;
 }
 
-static int look_into(struct check *c, const char *path)
+static int look_into(struct verify_tree *c, const char *path)
 {
 	struct stat st;
 
@@ -256,7 +256,7 @@ static int look_into(struct check *c, const char *path)
 }
 
 /* Folders on the way are implied, where no member speaks of them. */
-static int note_way(struct check *c, const char *path)
+static int note_way(struct verify_tree *c, const char *path)
 {
 	int r = 0;
 
@@ -273,7 +273,7 @@ static int note_way(struct check *c, const char *path)
 	return r;
 }
 
-static int enter_parent(struct check *c)
+static int enter_parent(struct verify_tree *c)
 {
 	char parent[PATH_SIZE];
 	int r = 0;
@@ -289,7 +289,7 @@ static int enter_parent(struct check *c)
 
 /* ---- a member ------------------------------------------------------------------- */
 
-static int check_member(struct check *c, struct hw_err *e)
+static int check_member(struct verify_tree *c, struct hw_err *e)
 {
 	const char *name = path_name(c->path), *why;
 
@@ -302,7 +302,7 @@ static int check_member(struct check *c, struct hw_err *e)
 	return why ? tell_member(c, why, e) : 0;
 }
 
-static int note_whiteout(struct check *c, struct hw_err *e)
+static int note_whiteout(struct verify_tree *c, struct hw_err *e)
 {
 	const char *name = NULL;
 	int r = path_hidden(c->path, &name, e);
@@ -312,7 +312,7 @@ static int note_whiteout(struct check *c, struct hw_err *e)
 	return r;
 }
 
-static void note_opaque(struct check *c)
+static void note_opaque(struct verify_tree *c)
 {
 	char key[KEY];
 
@@ -320,7 +320,7 @@ static void note_opaque(struct check *c)
 	map_set(c->opaque, key, c);
 }
 
-static int check_entry(struct check *c, struct hw_err *e)
+static int check_entry(struct verify_tree *c, struct hw_err *e)
 {
 	enum path_kind kind = path_kind(c->path);
 
@@ -350,7 +350,7 @@ static bool is_opaque(int dir, const char *name)
 	return fd >= 0 && fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && *value == 'y';
 }
 
-static const char *compare_folder(const struct check *c, const struct name *n, int dir,
+static const char *compare_folder(const struct verify_tree *c, const struct name *n, int dir,
 				  const char *name, const struct stat *st)
 {
 	char key[KEY];
@@ -367,7 +367,8 @@ static const char *compare_folder(const struct check *c, const struct name *n, i
 	return NULL;
 }
 
-static const char *compare_name(const struct check *c, struct name *n, int dir, const char *name)
+static const char *compare_name(const struct verify_tree *c, struct name *n, int dir,
+				const char *name)
 {
 	struct stat st;
 
@@ -385,7 +386,7 @@ static const char *compare_name(const struct check *c, struct name *n, int dir, 
 
 static int take_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	struct check *c = ctx;
+	struct verify_tree *c = ctx;
 	autofree char *path =
 		str_printf("%s%s%s", c->dir_path, *c->dir_path ? "/" : "", entry->name);
 	const char *why;
@@ -400,7 +401,7 @@ static int take_name(void *ctx, const struct file_entry *entry, struct hw_err *e
 	return 0;
 }
 
-static int walk(struct check *c, struct hw_err *e)
+static int walk(struct verify_tree *c, struct hw_err *e)
 {
 	const char *why = compare_name(c, c->top, c->root, ".");
 	int r = why ? tell(c, "", why, e) : 0;
@@ -414,7 +415,7 @@ static int walk(struct check *c, struct hw_err *e)
 	return r;
 }
 
-static int tell_gone(struct check *c, struct hw_err *e)
+static int tell_gone(struct verify_tree *c, struct hw_err *e)
 {
 	const char *key;
 	void *value;
@@ -433,7 +434,7 @@ static int tell_gone(struct check *c, struct hw_err *e)
 
 static int take_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 {
-	struct check *c = ctx;
+	struct verify_tree *c = ctx;
 	int r = path_clean(entry->path, c->path, e);
 
 	c->entry = entry;
@@ -453,7 +454,7 @@ static int take_data(void *ctx, int64_t offset, const void *data, size_t len, st
 
 static int take_end(void *ctx, struct hw_err *e)
 {
-	struct check *c = ctx;
+	struct verify_tree *c = ctx;
 
 	(void)e;
 	c->entry = NULL;
@@ -467,10 +468,10 @@ static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 
 static const struct tar_sink check_sink = { take_entry, take_data, take_end, take_other };
 
-/** check_new() - of which nothing is known yet */
-struct check *check_new(int root, check_damaged *damaged, void *ctx)
+/** verify_tree_new() - of which nothing is known yet */
+struct verify_tree *verify_tree_new(int root, verify_damaged *damaged, void *ctx)
 {
-	struct check *c = mem_new(sizeof(*c));
+	struct verify_tree *c = mem_new(sizeof(*c));
 
 	c->root = root;
 	c->damaged = damaged;
@@ -485,8 +486,8 @@ struct check *check_new(int root, check_damaged *damaged, void *ctx)
 	return c;
 }
 
-/** check_free() - NULL is fine */
-void check_free(struct check *c)
+/** verify_tree_free() - NULL is fine */
+void verify_tree_free(struct verify_tree *c)
 {
 	if (!c)
 		return;
@@ -500,14 +501,14 @@ void check_free(struct check *c)
 	free(c);
 }
 
-/** check_feed() - bytes of the archive that are not a file's data */
-int check_feed(struct check *c, const void *data, size_t len, struct hw_err *e)
+/** verify_tree_feed() - bytes of the archive that are not a file's data */
+int verify_tree_feed(struct verify_tree *c, const void *data, size_t len, struct hw_err *e)
 {
 	return tar_feed(c->tar, data, len, e);
 }
 
-/** check_file() - now a file's data would come: is it that of the member at hand? */
-int check_file(struct check *c, const struct recipe_file *file, struct hw_err *e)
+/** verify_tree_file() - now a file's data would come: is it that of the member at hand? */
+int verify_tree_file(struct verify_tree *c, const struct recipe_file *file, struct hw_err *e)
 {
 	const struct tar_entry *entry = c->entry;
 
@@ -517,14 +518,14 @@ int check_file(struct check *c, const struct recipe_file *file, struct hw_err *e
 	return c->told;
 }
 
-/** check_file_end() - it is over */
-int check_file_end(struct check *c, struct hw_err *e)
+/** verify_tree_file_end() - it is over */
+int verify_tree_file_end(struct verify_tree *c, struct hw_err *e)
 {
 	return tar_skip(c->tar, e);
 }
 
-/** check_finish() - no more bytes come: tell of what is gone, and of what is too much */
-int check_finish(struct check *c, struct hw_err *e)
+/** verify_tree_finish() - no more bytes come: tell of what is gone, and of what is too much */
+int verify_tree_finish(struct verify_tree *c, struct hw_err *e)
 {
 	int r = tar_finish(c->tar, e);
 

@@ -17,19 +17,20 @@
 #include "fetch/recipe/recipe.h"
 
 /* Called for each that is not what it was; a negative answer ends the check. */
-typedef int check_damaged(void *ctx, const char *path, const char *why, struct hw_err *e);
+typedef int verify_damaged(void *ctx, const char *path, const char *why, struct hw_err *e);
 
-struct check;
+struct verify_tree;
 
-struct check *check_new(int root, check_damaged *damaged, void *ctx); /* root is borrowed */
-void check_free(struct check *c);
-int check_feed(struct check *c, const void *data, size_t len, struct hw_err *e);
+struct verify_tree *verify_tree_new(int root, verify_damaged *damaged,
+				    void *ctx); /* root is borrowed */
+void verify_tree_free(struct verify_tree *c);
+int verify_tree_feed(struct verify_tree *c, const void *data, size_t len, struct hw_err *e);
 /* The data of a file comes, which is not fed. Return: 1 when it was told of already; -EBADMSG: the
  * archive has none here, or another one */
-int check_file(struct check *c, const struct recipe_file *file, struct hw_err *e);
-int check_file_end(struct check *c, struct hw_err *e);
-int check_finish(struct check *c, struct hw_err *e);
+int verify_tree_file(struct verify_tree *c, const struct recipe_file *file, struct hw_err *e);
+int verify_tree_file_end(struct verify_tree *c, struct hw_err *e);
+int verify_tree_finish(struct verify_tree *c, struct hw_err *e);
 
-AUTO_DEFINE(check_free, struct check);
+AUTO_DEFINE(verify_tree_free, struct verify_tree);
 
 #endif
