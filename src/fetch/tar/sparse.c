@@ -71,8 +71,8 @@ static int take_pairs(struct tar_entry *entry, const uint8_t *p, size_t n, struc
 	return 0;
 }
 
-/** sparse_take_header() - the map begins in the header, which has the file's size too */
-int sparse_take_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
+/** sparse_parse_header() - the map begins in the header, which has the file's size too */
+int sparse_parse_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
 	int r = take_pairs(entry, block + FIRST_AT, FIRST_PAIRS, e);
 
@@ -83,8 +83,8 @@ int sparse_take_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], 
 	return block[FIRST_MORE] != '\0';
 }
 
-/** sparse_take_block() - the map goes on */
-int sparse_take_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
+/** sparse_parse_block() - the map goes on */
+int sparse_parse_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
 	int r = take_pairs(entry, block, BLOCK_PAIRS, e);
 
@@ -148,9 +148,9 @@ static int take_lines(struct sparse_text *s, struct tar_entry *entry, struct hw_
 	return 0;
 }
 
-/** sparse_take_text() - a block of a map as text; what fills the last one may be anything */
-int sparse_take_text(struct sparse_text *s, struct tar_entry *entry, const uint8_t block[TAR_BLOCK],
-		     struct hw_err *e)
+/** sparse_parse_text() - a block of a map as text; what fills the last one may be anything */
+int sparse_parse_text(struct sparse_text *s, struct tar_entry *entry,
+		      const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
 	int r;
 

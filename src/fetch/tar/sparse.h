@@ -26,10 +26,10 @@ void sparse_add(struct tar_entry *entry, int64_t offset, int64_t len);
 int sparse_check(const struct tar_entry *entry, struct hw_err *e);
 
 /* Each returns 1 when there is more to come, in the next block. */
-int sparse_take_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e);
-int sparse_take_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e);
-int sparse_take_text(struct sparse_text *s, struct tar_entry *entry, const uint8_t block[TAR_BLOCK],
-		     struct hw_err *e);
+int sparse_parse_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e);
+int sparse_parse_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e);
+int sparse_parse_text(struct sparse_text *s, struct tar_entry *entry,
+		      const uint8_t block[TAR_BLOCK], struct hw_err *e);
 
 void sparse_text_init(struct sparse_text *s);
 void sparse_text_done(struct sparse_text *s);

@@ -223,12 +223,12 @@ static int begin_sparse(struct tar *t, int r, struct hw_err *e)
 
 static int take_map_block(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
-	return begin_sparse(t, sparse_take_block(&t->entry, block, e), e);
+	return begin_sparse(t, sparse_parse_block(&t->entry, block, e), e);
 }
 
 static int take_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
-	return begin_sparse(t, sparse_take_text(&t->map, &t->entry, block, e), e);
+	return begin_sparse(t, sparse_parse_text(&t->map, &t->entry, block, e), e);
 }
 
 static int begin_pax_sparse(struct tar *t, enum pax_sparse how, struct hw_err *e)
@@ -262,7 +262,7 @@ static int begin_file(struct tar *t, const struct header *h, const uint8_t *bloc
 		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
 	if (h->flag == 'S') {
 		t->state = MAP_BLOCK;
-		return begin_sparse(t, sparse_take_header(&t->entry, block, e), e);
+		return begin_sparse(t, sparse_parse_header(&t->entry, block, e), e);
 	}
 	if (how != PAX_SPARSE_NONE)
 		return begin_pax_sparse(t, how, e);
