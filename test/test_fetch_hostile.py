@@ -411,12 +411,12 @@ def test_a_range_that_was_not_asked_for(server, puller):
     fails(puller, server.host, 15, "bytes from 0 on were asked for, not from 9", part=1000)
 
 
-PACKED = {"damaged gzip": (lambda a: gzip.compress(a)[:40] + b"\xff" * 40, "its gzip stream is damaged"),
-          "gzip without its end": (lambda a: gzip.compress(a)[:-6], "its gzip stream has no end"),
-          "gzip with a wrong sum": (lambda a: gzip.compress(a)[:-8] + b"\0" * 8, "its gzip stream is damaged"),
-          "gzip and something behind it": (lambda a: gzip.compress(a) + b"behind", "its gzip stream is damaged"),
-          "damaged zstd": (lambda a: b"\x28\xb5\x2f\xfd" + b"\xff" * 40, "its zstd stream is damaged"),
-          "zstd with a window of 2 GB": (lambda a: b"\x28\xb5\x2f\xfd\x00\xa8" + bytes(40), "its zstd stream is damaged"),
+PACKED = {"damaged gzip": (lambda a: gzip.compress(a)[:40] + b"\xff" * 40, "corrupt gzip stream"),
+          "gzip without its end": (lambda a: gzip.compress(a)[:-6], "truncated gzip stream"),
+          "gzip with a wrong sum": (lambda a: gzip.compress(a)[:-8] + b"\0" * 8, "corrupt gzip stream"),
+          "gzip and something behind it": (lambda a: gzip.compress(a) + b"behind", "corrupt gzip stream"),
+          "damaged zstd": (lambda a: b"\x28\xb5\x2f\xfd" + b"\xff" * 40, "corrupt zstd stream"),
+          "zstd with a window of 2 GB": (lambda a: b"\x28\xb5\x2f\xfd\x00\xa8" + bytes(40), "corrupt zstd stream"),
           "no archive": (lambda a: b"hello, this is no archive" * 100, "layer")}
 
 
