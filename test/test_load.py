@@ -264,7 +264,7 @@ def test_a_truncated_archive(daemon, tmp_path):
     file.write_bytes(data[:2000])
     said = daemon.refuses(b"", "DATA_LOSS", file)
     assert said.startswith("hawser: %s: load image 1 from the archive: " % file)
-    assert "the tar archive stops at byte 2000" in said
+    assert "truncated tar archive: ends at byte 2000" in said
     without_end = data[:data.index(b"index.json")]
     assert daemon.refuses(without_end, "INVALID_ARGUMENT").startswith("hawser: standard input: load image 1 ")
 

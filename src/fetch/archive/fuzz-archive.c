@@ -30,7 +30,7 @@ static void add_member(struct buf *tar, const char *name, const char *content, s
 	snprintf((char *)head + 124, 12, "%011zo", len);
 	memcpy(head + 257, magic, sizeof(magic));
 	head[156] = '0';
-	put_sums(head, sizeof(head));
+	fix_checksums(head, sizeof(head));
 	buf_add(tar, head, sizeof(head));
 	buf_add(tar, content, len);
 	buf_add(tar, zeros, (TAR_BLOCK - len % TAR_BLOCK) % TAR_BLOCK);

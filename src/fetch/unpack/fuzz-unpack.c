@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	set_up();
 	if (size > 0)
 		memcpy(copy, data, size);
-	put_sums(copy, size);
+	fix_checksums(copy, size);
 	assert(mkdirat(top, "root", 0755) == 0);
 	root = openat(top, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert(root >= 0);
