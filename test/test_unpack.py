@@ -493,7 +493,7 @@ def test_a_damaged_recipe_is_refused(layers):
     for damage in b"", whole[:10], whole[:-1], b"not a recipe", whole[:-4] + b"\0\0\0\0":
         layers.recipe.write_bytes(damage)
         for read in layers.rebuild, layers.verify:
-            with pytest.raises(Failed, match="the recipe is damaged"):
+            with pytest.raises(Failed, match="corrupt recipe"):
                 read()
     for at in range(0, len(whole), 20):
         layers.recipe.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
