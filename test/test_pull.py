@@ -415,7 +415,7 @@ def test_a_full_disk(server, start, tmp_path):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path / "store")], check=True)
     daemon = start()
     answer = daemon.pull(server.host + "/app")
-    assert answer[:3] == ["error", "28", "8"] and "there is no space for" in answer[3] and server.host in answer[3]
+    assert answer[:3] == ["error", "28", "8"] and "not enough disk space for" in answer[3] and server.host in answer[3]
     assert daemon.images() == [] and daemon.layers() == []
 
 
