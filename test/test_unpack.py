@@ -423,41 +423,41 @@ def test_damage_is_found_file_by_file(layers):
     (layers.root / ("x" * 200)).write_bytes(b"short")
     (layers.root / "f").unlink()
     (layers.root / "f").mkdir()
-    assert layers.verify() == ["a: its content is not what it was",
-                               "l/through: it is gone",
-                               "x" * 200 + ": it is too short", "f: it is not a file"]
-    with pytest.raises(Failed, match='file "a": its content is not what it was'):
+    assert layers.verify() == ["a: content changed",
+                               "l/through: missing",
+                               "x" * 200 + ": too short", "f: not a regular file"]
+    with pytest.raises(Failed, match='file "a": content changed'):
         layers.rebuild()
 
 
 OPAQUE = "trusted.overlay.opaque"
 CHANGES = {
-    "bytes behind the end": (lambda r: (r / "a").open("ab").write(b"more"), ["a: it is too long"]),
-    "something in an empty file": (lambda r: (r / "empty").write_bytes(b"x"), ["empty: it is too long"]),
-    "an empty file gone": (lambda r: (r / "empty").unlink(), ["empty: it is gone"]),
-    "something in a hole": (lambda r: write_at(r / "f", 5000, b"x"), ["f: its content is not what it was"]),
-    "a mode": (lambda r: (r / "a").chmod(0o4777), ["a: its mode is not what it was"]),
-    "an owner": (lambda r: os.chown(r / "empty", 1, 0), ["empty: its owner is not who it was"]),
+    "bytes behind the end": (lambda r: (r / "a").open("ab").write(b"more"), ["a: too long"]),
+    "something in an empty file": (lambda r: (r / "empty").write_bytes(b"x"), ["empty: too long"]),
+    "an empty file gone": (lambda r: (r / "empty").unlink(), ["empty: missing"]),
+    "something in a hole": (lambda r: write_at(r / "f", 5000, b"x"), ["f: content changed"]),
+    "a mode": (lambda r: (r / "a").chmod(0o4777), ["a: mode changed"]),
+    "an owner": (lambda r: os.chown(r / "empty", 1, 0), ["empty: owner changed"]),
     "a power": (lambda r: os.setxattr(r / "a", "security.capability", CAPABILITY),
-                ["a: its extended attributes are not what they were"]),
-    "a link": (lambda r: ((r / "s").unlink(), (r / "s").symlink_to("/etc/passwd")), ["s: it leads elsewhere"]),
+                ["a: extended attributes changed"]),
+    "a link": (lambda r: ((r / "s").unlink(), (r / "s").symlink_to("/etc/passwd")), ["s: link target changed"]),
     "a hard link": (lambda r: ((r / "b").unlink(), (r / "b").write_bytes(b"a" * 100000)),
-                    ["b: it is not the file that it was linked to"]),
-    "a device": (lambda r: ((r / "null").unlink(), os.mkfifo(r / "null")), ["null: it is of another kind"]),
-    "a folder's mode": (lambda r: (r / "dir").chmod(0o777), ["dir: its mode is not what it was"]),
-    "the root's mode": (lambda r: r.chmod(0o700), ["/: its mode is not what it was"]),
-    "an empty folder gone": (lambda r: (r / "void").rmdir(), ["void: it is gone"]),
+                    ["b: not a hard link to its target"]),
+    "a device": (lambda r: ((r / "null").unlink(), os.mkfifo(r / "null")), ["null: file type changed"]),
+    "a folder's mode": (lambda r: (r / "dir").chmod(0o777), ["dir: mode changed"]),
+    "the root's mode": (lambda r: r.chmod(0o700), ["/: mode changed"]),
+    "an empty folder gone": (lambda r: (r / "void").rmdir(), ["void: missing"]),
     "a folder made opaque": (lambda r: os.setxattr(r / "dir", OPAQUE, b"y"),
-                             ["dir: what it hides of the layers below is not what it was"]),
+                             ["dir: opaque attribute changed"]),
     "an opaque folder opened": (lambda r: os.removexattr(r / "hides", OPAQUE),
-                                ["hides: what it hides of the layers below is not what it was"]),
+                                ["hides: opaque attribute changed"]),
     "an implied folder a link": (lambda r: ((r / "implied").rename(r / "dir/i"), (r / "implied").symlink_to("dir/i")),
-                                 ["dir/i: it was not in the layer", "implied: it is not a folder"]),
-    "a whiteout gone": (lambda r: (r / "gone").unlink(), [".wh.gone: it is gone"]),
+                                 ["dir/i: not part of the layer", "implied: not a directory"]),
+    "a whiteout gone": (lambda r: (r / "gone").unlink(), [".wh.gone: missing"]),
     "a whiteout a file": (lambda r: ((r / "gone").unlink(), (r / "gone").write_bytes(b"")),
-                          ["gone: it is not a whiteout"]),
-    "a new file": (lambda r: (r / "dir/new").write_bytes(b"x"), ["dir/new: it was not in the layer"]),
-    "a new folder": (lambda r: (r / "implied/new").mkdir(), ["implied/new: it was not in the layer"]),
+                          ["gone: not a whiteout"]),
+    "a new file": (lambda r: (r / "dir/new").write_bytes(b"x"), ["dir/new: not part of the layer"]),
+    "a new folder": (lambda r: (r / "implied/new").mkdir(), ["implied/new: not part of the layer"]),
 }
 
 
