@@ -357,7 +357,7 @@ def test_an_archive_that_stops_coming_is_not_waited_for(layers):
     read, write = os.pipe()
     os.write(write, member("f", data=b"x"))
     with open(read, "rb") as pipe:
-        assert "no more of the layer has come for 100 ms" in layers.refused(pipe, "--idle", 100)
+        assert "layer data stalled for 100 ms" in layers.refused(pipe, "--idle", 100)
     os.close(write)
 
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/source.c - the bytes of an image, from a registry
+ * fetch/registry/source.c - a registry as source of an image
  *
- * How:   a thread uses a connection while it has work, and leaves it for the next.
+ * How:   the image is resolved at each endpoint in turn until one has all of its documents. A thread
+ *        takes a connection from the pool while it works, and puts it back for the next one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,175 +15,160 @@
 #include "fetch/registry/registry.h"
 #include "fetch/source/source.h"
 
-struct from_registry {
+struct registry_source {
 	struct source source;
 	struct registry *registry;
 	pthread_mutex_t lock;
-	struct list idle; /* of struct line */
+	struct list idle; /* of struct connection */
 };
 
-/* Connections that a thread uses while it has work. */
-struct line {
+/* ---- connections ----------------------------------------------------------- */
+
+struct connection {
 	struct list link;
 	struct http *http;
 };
 
-static struct line *line_take(struct from_registry *s)
+static struct connection *acquire_connection(struct registry_source *s)
 {
-	struct line *line = NULL;
+	struct connection *c = NULL;
 
 	pthread_mutex_lock(&s->lock);
 	if (!list_is_empty(&s->idle)) {
-		line = list_entry(s->idle.next, struct line, link);
-		list_remove(&line->link);
+		c = list_entry(s->idle.next, struct connection, link);
+		list_remove(&c->link);
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (line)
-		return line;
-	line = mem_new(sizeof(*line));
-	list_init(&line->link);
-	line->http = http_new(s->registry->certs, s->source.job->idle_ms);
-	return line;
+	if (c)
+		return c;
+	c = mem_new(sizeof(*c));
+	list_init(&c->link);
+	c->http = http_new(s->registry->certs, s->source.job->idle_ms);
+	return c;
 }
 
-static void line_give(struct from_registry *s, struct line *line)
+static void release_connection(struct registry_source *s, struct connection *c)
 {
 	pthread_mutex_lock(&s->lock);
-	list_append(&s->idle, &line->link);
+	list_append(&s->idle, &c->link);
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Whom to ask, and how. */
-struct asking {
+/* ---- documents ------------------------------------------------------------- */
+
+struct endpoint_documents {
 	const struct registry *registry;
 	const struct endpoint *endpoint;
 	struct http *http;
 };
 
-static int ask(const struct asking *a, struct http_request *q, struct http_response *answer,
-	       struct hw_err *e)
+static int get_document(void *ctx, const char *kind, const char *name, struct buf *ret_body,
+			char **ret_type, struct hw_err *e)
 {
-	struct registry_retry p = { 0 };
-	int code;
-
-	do {
-		code = registry_request(a->endpoint, a->http, q, answer, e);
-	} while (code < 0 && registry_backoff(a->registry, &p, code, answer));
-	return code;
-}
-
-static int get(void *ctx, const char *kind, const char *name, struct buf *ret_body, char **ret_type,
-	       struct hw_err *e)
-{
-	const struct asking *a = ctx;
-	AUTO(http_response_done) struct http_response answer = { 0 };
-	autofree char *url = str_printf("%s/%s/%s", a->endpoint->base, kind, name);
-	struct http_request q = { .url = url, .max = MANIFEST_SIZE_MAX };
+	const struct endpoint_documents *d = ctx;
+	AUTO(http_response_done) struct http_response response = { 0 };
+	autofree char *url = str_printf("%s/%s/%s", d->endpoint->base, kind, name);
+	struct http_request request = { .url = url, .body_max = MANIFEST_SIZE_MAX };
+	struct registry_retry retry = { 0 };
 	int code;
 
 	if (str_equal(kind, "manifests"))
-		q.accept = manifest_accept;
-	code = ask(a, &q, &answer, e);
+		request.accept = manifest_accept;
+	do {
+		code = registry_request(d->endpoint, d->http, &request, &response, e);
+	} while (code < 0 && registry_backoff(d->registry, &retry, code, &response));
 	if (code < 0)
 		return code;
-	*ret_body = answer.body;
-	answer.body = (struct buf){ 0 };
+	*ret_body = response.body;
+	response.body = (struct buf){ 0 };
 	if (ret_type)
-		*ret_type = take_ptr(answer.content_type);
+		*ret_type = take_ptr(response.content_type);
 	return 0;
 }
 
-static int find_on(const struct registry *r, const struct endpoint *ep, struct http *h,
-		   struct resolved_image *f, struct hw_err *e)
+static int resolve_at(const struct registry *r, const struct endpoint *ep, struct http *h,
+		      struct resolved_image *image, struct hw_err *e)
 {
-	struct asking a = { r, ep, h };
-	struct document_source from = { get, &a, &r->job->known };
-	int code = resolve_image(f, &from, reference_version(&r->ref), -1, &r->job->platform, e);
+	struct endpoint_documents documents = { r, ep, h };
+	struct document_source from = { get_document, &documents, &r->job->known };
+	int code =
+		resolve_image(image, &from, reference_version(&r->ref), -1, &r->job->platform, e);
 
-	f->host = ep->host;
+	image->host = ep->host;
 	return code < 0 ? err_ctx(e, "pull %s from %s", r->job->reference, ep->host) : 0;
 }
 
-/*
- * registry_find() - ask for the image, mirrors first
- * @ret_found: overwritten, on success only
- *
- * Return: 0, or the registry's own error, with those of its mirrors before it in the
- * message
- */
-static int registry_find(struct registry *r, struct http *h, struct resolved_image *ret_found,
-			 struct hw_err *e)
+/* Mirrors first. The error is that of the image's own registry, followed by those of the mirrors. */
+static int resolve_at_any(struct registry *r, struct http *h, struct resolved_image *ret_image,
+			  struct hw_err *e)
 {
-	AUTO(buf_done) struct buf before = { 0 };
+	AUTO(buf_done) struct buf mirror_errors = { 0 };
 	int code = -EINVAL;
 
 	for (size_t i = 0; i < r->n; i++) {
-		AUTO(resolved_image_done) struct resolved_image f = { .endpoint = i };
+		AUTO(resolved_image_done) struct resolved_image image = { .endpoint = i };
 
-		code = find_on(r, &r->endpoints[i], h, &f, e);
+		code = resolve_at(r, &r->endpoints[i], h, &image, e);
 		if (code == 0) {
-			*ret_found = f;
-			f = (struct resolved_image){ 0 };
+			*ret_image = image;
+			image = (struct resolved_image){ 0 };
 			return 0;
 		}
 		if (i + 1 < r->n)
-			buf_printf(&before, "; before that, mirror: %.400s", e->msg);
+			buf_printf(&mirror_errors, "; mirror: %.400s", e->msg);
 	}
-	if (before.len > 0) {
+	if (mirror_errors.len > 0) {
 		autofree char *own = str_copy(e->msg);
 
-		return err_text(e, code, "%s%s", own, before.data);
+		return err_text(e, code, "%s%s", own, mirror_errors.data);
 	}
 	return code;
 }
 
-static int find(struct source *source, struct resolved_image *ret_found, struct hw_err *e)
+/* ---- the source ------------------------------------------------------------ */
+
+static int resolve(struct source *source, struct resolved_image *ret_image, struct hw_err *e)
 {
-	struct from_registry *s = (struct from_registry *)source;
-	struct line *line;
+	struct registry_source *s = (struct registry_source *)source;
+	struct connection *c;
 	int r = http_global_init(e);
 
 	if (r < 0)
 		return r;
-	line = line_take(s);
-	r = registry_find(s->registry, line->http, ret_found, e);
-	line_give(s, line);
+	c = acquire_connection(s);
+	r = resolve_at_any(s->registry, c->http, ret_image, e);
+	release_connection(s, c);
 	return r;
 }
 
-static int blob(struct source *source, const struct resolved_image *f, const struct descriptor *d,
-		int (*take)(void *ctx, const void *data, size_t len, struct hw_err *e), void *ctx,
-		struct hw_err *e)
+static int fetch_blob(struct source *source, const struct resolved_image *image,
+		      const struct descriptor *d, source_write *write, void *ctx, struct hw_err *e)
 {
-	struct from_registry *s = (struct from_registry *)source;
-	struct line *line = line_take(s);
+	struct registry_source *s = (struct registry_source *)source;
+	struct connection *c = acquire_connection(s);
 	struct blob b = { .registry = s->registry,
-			  .http = line->http,
-			  .endpoint = f->endpoint,
+			  .http = c->http,
+			  .endpoint = image->endpoint,
 			  .descriptor = d,
-			  .data = take,
+			  .write = write,
 			  .ctx = ctx };
 	int r = blob_fetch(&b, e);
 
-	line_give(s, line);
+	release_connection(s, c);
 	return r;
 }
 
-/**
- * registry_source_new() - the job's registry and its mirrors
- *
- * Return: 0, or negative errno
- */
 int registry_source_new(const struct job *job, struct source **ret_source, struct hw_err *e)
 {
-	struct from_registry *s;
+	struct registry_source *s;
 	struct registry *registry = NULL;
 	int r = registry_new(job, &registry, e);
 
 	if (r < 0)
 		return r;
 	s = mem_new(sizeof(*s));
-	*s = (struct from_registry){ .source = { job, find, blob }, .registry = registry };
+	*s = (struct registry_source){ .source = { job, resolve, fetch_blob },
+				       .registry = registry };
 	pthread_mutex_init(&s->lock, NULL);
 	list_init(&s->idle);
 	*ret_source = &s->source;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/source/source.c - what an image consists of: from a name to manifest and configuration
+ * fetch/source/source.c - resolves an image: from a name to its manifest and configuration
  *
- * How:   an index is asked for the manifest that fits the platform, which may be an
- *        index again.
+ * How:   of an index the manifest for the platform is selected, which may be an index again.
  */
 #include "fetch/source/source.h"
 
@@ -14,14 +13,13 @@
 #include "base/str.h"
 #include "image/config.h"
 
-/** resolved_image_done() - free what it holds */
-void resolved_image_done(struct resolved_image *f)
+void resolved_image_done(struct resolved_image *image)
 {
-	for (size_t i = 0; i < f->n_documents; i++)
-		buf_done(&f->documents[i]);
-	buf_done(&f->config);
-	manifest_free(f->manifest);
-	hw_strings_free(&f->names);
+	for (size_t i = 0; i < image->n_documents; i++)
+		buf_done(&image->documents[i]);
+	buf_done(&image->config);
+	manifest_free(image->manifest);
+	hw_strings_free(&image->names);
 }
 
 /* ---- documents ------------------------------------------------------------- */
@@ -31,7 +29,7 @@ static int check_document(const char *name, int64_t size, const struct buf *body
 	char digest[DIGEST_TEXT];
 
 	if (size >= 0 && (int64_t)body->len != size)
-		return err_text(e, -EBADMSG, "it has %zu bytes and not %lld", body->len,
+		return err_text(e, -EBADMSG, "size mismatch: got %zu bytes, want %lld", body->len,
 				(long long)size);
 	if (!strchr(name, ':'))
 		return 0; /* a tag */
@@ -39,21 +37,11 @@ static int check_document(const char *name, int64_t size, const struct buf *body
 		return err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
 	digest_of(str_or(body->data, ""), body->len, digest);
 	if (!str_equal(digest, name))
-		return err_text(e, -EBADMSG, "its digest is %s", digest);
+		return err_text(e, -EBADMSG, "digest mismatch: got %s, want %s", digest, name);
 	return 0;
 }
 
-static int get_document(const struct document_source *from, const char *kind, const char *name,
-			int64_t size, struct buf *ret_body, char **ret_type, struct hw_err *e)
-{
-	int r = from->get(from->ctx, kind, name, ret_body, ret_type, e);
-
-	if (r == 0)
-		r = check_document(name, size, ret_body, e);
-	return r < 0 ? err_ctx(e, "%s/%s", kind, name) : 0;
-}
-
-static bool is_known(const struct document_source *from, const char *digest, struct buf *ret_body)
+static bool find_known(const struct document_source *from, const char *digest, struct buf *ret_body)
 {
 	char known[DIGEST_TEXT];
 
@@ -69,100 +57,89 @@ static bool is_known(const struct document_source *from, const char *digest, str
 	return false;
 }
 
-/* A document that another one has named by its digest. What the first one has named is of the same
- * repository: who may have that may have this. */
-static int get_named(const struct document_source *from, const char *kind, const char *digest,
-		     int64_t size, struct buf *ret_body, char **ret_type, struct hw_err *e)
+/*
+ * Only a document that another one names by digest may come from the known ones (@may_be_known): it
+ * is of the same repository, so a client that may read the first one may read this one.
+ */
+static int get_document(const struct document_source *from, const char *kind, const char *name,
+			int64_t size, bool may_be_known, struct buf *ret_body, char **ret_type,
+			struct hw_err *e)
 {
-	if (is_known(from, digest, ret_body))
-		return check_document(digest, size, ret_body, e) < 0
-			       ? err_ctx(e, "%s/%s", kind, digest)
-			       : 0;
-	return get_document(from, kind, digest, size, ret_body, ret_type, e);
+	int r = 0;
+
+	if (!may_be_known || !find_known(from, name, ret_body))
+		r = from->get(from->ctx, kind, name, ret_body, ret_type, e);
+	if (r == 0)
+		r = check_document(name, size, ret_body, e);
+	return r < 0 ? err_ctx(e, "%s/%s", kind, name) : 0;
 }
 
-/* One more document, by the name of a tag or by its digest. */
-static int add_document(struct resolved_image *f, const struct document_source *from,
-			const char *name, int64_t size, struct hw_err *e)
-{
-	struct buf *bytes = &f->documents[f->n_documents++];
-	autofree char *type = NULL;
-	int r = f->n_documents == 1 ? get_document(from, "manifests", name, size, bytes, &type, e)
-				    : get_named(from, "manifests", name, size, bytes, &type, e);
-
-	if (r < 0)
-		return r;
-	manifest_free(take_ptr(f->manifest));
-	return manifest_parse(str_or(bytes->data, ""), bytes->len, type, &f->manifest, e);
-}
-
-static int find_manifest(struct resolved_image *f, const struct document_source *from,
+static int find_manifest(struct resolved_image *image, const struct document_source *from,
 			 const char *first, int64_t size, const struct platform *wanted,
 			 struct hw_err *e)
 {
 	autofree char *name = str_copy(first);
 
-	while (f->n_documents < RESOLVE_DOCUMENTS_MAX) {
+	while (image->n_documents < RESOLVE_DOCUMENTS_MAX) {
+		struct buf *body = &image->documents[image->n_documents++];
 		const struct descriptor *chosen = NULL;
-		int r = add_document(f, from, name, size, e);
+		autofree char *type = NULL;
+		int r = get_document(from, "manifests", name, size, image->n_documents > 1, body,
+				     &type, e);
 
 		if (r < 0)
 			return r;
-		if (f->manifest->kind == MANIFEST_IMAGE)
-			return manifest_check_image(f->manifest, e);
-		r = manifest_choose(f->manifest, wanted, &chosen, e);
+		manifest_free(take_ptr(image->manifest));
+		r = manifest_parse(str_or(body->data, ""), body->len, type, &image->manifest, e);
+		if (r < 0)
+			return r;
+		if (image->manifest->kind == MANIFEST_IMAGE)
+			return manifest_check_image(image->manifest, e);
+		r = manifest_choose(image->manifest, wanted, &chosen, e);
 		if (r < 0)
 			return r;
 		free(name);
 		name = str_copy(chosen->digest);
 		size = chosen->size;
 	}
-	return err_text(e, -EINVAL, "indexes in indexes, more than %d deep",
+	return err_text(e, -EINVAL, "nested indexes, more than %d levels",
 			RESOLVE_DOCUMENTS_MAX - 1);
 }
 
 /* ---- the configuration ------------------------------------------------------ */
 
-static int check_platform(const struct image_config *c, const struct platform *wanted,
-			  struct hw_err *e)
-{
-	autofree char *is = NULL, *want = NULL;
-
-	if (str_empty(c->platform.architecture) || platform_rank(wanted, &c->platform) >= 0)
-		return 0;
-	is = platform_format(&c->platform);
-	want = platform_format(wanted);
-	return err_text(e, -ENODATA, "no image for %s: it is for %.64s", want, is);
-}
-
-static int check_config(const struct resolved_image *f, const struct platform *wanted,
+static int check_config(const struct resolved_image *image, const struct platform *wanted,
 			struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *c = NULL;
-	int r = image_config_parse(str_or(f->config.data, ""), f->config.len, &c, e);
+	autofree char *got = NULL, *want = NULL;
+	int r = image_config_parse(str_or(image->config.data, ""), image->config.len, &c, e);
 
 	if (r == 0)
-		r = image_config_check(c, f->manifest, e);
-	return r < 0 ? r : check_platform(c, wanted, e);
+		r = image_config_check(c, image->manifest, e);
+	if (r < 0)
+		return r;
+	if (str_empty(c->platform.architecture) || platform_rank(wanted, &c->platform) >= 0)
+		return 0;
+	got = platform_format(&c->platform);
+	want = platform_format(wanted);
+	return err_text(e, -ENODATA, "no image for %s: the image is for %.64s", want, got);
 }
 
-/**
- * resolve_image() - find out what the image is
- * @f: empty; may have a part of it when this fails
- *
- * Return: 0, or negative errno
- */
-int resolve_image(struct resolved_image *f, const struct document_source *from, const char *name,
-		  int64_t size, const struct platform *wanted, struct hw_err *e)
+int resolve_image(struct resolved_image *image, const struct document_source *from,
+		  const char *name, int64_t size, const struct platform *wanted, struct hw_err *e)
 {
-	int r = find_manifest(f, from, name, size, wanted, e);
+	const struct descriptor *config;
+	int r = find_manifest(image, from, name, size, wanted, e);
 
+	if (r < 0)
+		return r;
+	config = &image->manifest->config;
+	r = get_document(from, "blobs", config->digest, config->size, true, &image->config, NULL,
+			 e);
 	if (r == 0)
-		r = get_named(from, "blobs", f->manifest->config.digest, f->manifest->config.size,
-			      &f->config, NULL, e);
+		r = check_config(image, wanted, e);
 	if (r == 0)
-		r = check_config(f, wanted, e);
-	if (r == 0)
-		digest_of(f->documents[0].data, f->documents[0].len, f->digest);
+		digest_of(image->documents[0].data, image->documents[0].len, image->digest);
 	return r;
 }
