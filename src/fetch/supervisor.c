@@ -372,9 +372,9 @@ static int read_fetcher(struct supervisor *s, struct hw_err *e)
 /* ---- results of unpackers -------------------------------------------------- */
 
 /*
- * An unpacker may fail because the layer was not fetched completely. The fetcher has sent its error
- * before it closed the pipe, or has died; that error is the better one. Otherwise the fetcher is
- * about to find the pipe broken.
+ * An unpacker also fails if the layer was not fetched completely. The fetcher's error is the better
+ * one then: it was sent before the pipe was closed, or is an EOF. In all other cases the fetcher is
+ * about to report the broken pipe.
  */
 static int prefer_fetcher_error(struct supervisor *s, const struct layer_task *l, struct hw_err *e)
 {

@@ -212,8 +212,8 @@ static int move_content(struct inherit *h, const char *from, const char *to, str
 
 /* ---- links below ----------------------------------------------------------- */
 
-/* The target as a path from the root. Return: 1; 0: the target is invalid, the link itself, or inside
- * of it; or negative errno */
+/* The target as a path from the root. Return: 1; 0: the target is invalid, the link itself, or below
+ * it; or negative errno */
 static int read_target(int link, const char *path, char ret_to[PATH_SIZE])
 {
 	char target[PATH_SIZE], parent[PATH_SIZE];
