@@ -248,7 +248,7 @@ static void rename_paths(struct inherit *h, const char *from, const char *to)
 /* A layer below has a link in place of the directory. */
 static int follow_link(struct inherit *h, int link, const char *path, struct hw_err *e)
 {
-	char to[PATH_SIZE];
+	char to[PATH_SIZE] = "";
 	int r = read_target(link, path, to);
 
 	if (r < 0)
