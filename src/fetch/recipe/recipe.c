@@ -150,7 +150,7 @@ int recipe_end(struct recipe *r, int64_t size, const uint8_t sum[DIGEST_SIZE], s
 
 /* ---- reading --------------------------------------------------------------- */
 
-struct reader {
+struct recipe_reader {
 	int fd;
 	ZSTD_DCtx *zstd;
 	ZSTD_inBuffer in;
@@ -160,20 +160,20 @@ struct reader {
 	struct tar_piece *pieces;
 };
 
-static void reader_done(struct reader *r)
+static void recipe_reader_done(struct recipe_reader *r)
 {
 	ZSTD_freeDCtx(r->zstd);
 	buf_done(&r->record);
 	free(r->pieces);
 }
-AUTO_VALUE_DEFINE(reader_done, struct reader);
+AUTO_VALUE_DEFINE(recipe_reader_done, struct recipe_reader);
 
 static int set_corrupt(struct hw_err *e, const char *why)
 {
 	return err_text(e, -EBADMSG, "corrupt recipe: %s", why);
 }
 
-static int fill_input(struct reader *r, struct hw_err *e)
+static int fill_input(struct recipe_reader *r, struct hw_err *e)
 {
 	ssize_t n;
 
@@ -189,7 +189,7 @@ static int fill_input(struct reader *r, struct hw_err *e)
 }
 
 /* Decompresses once; may add nothing to @out. */
-static int decompress_some(struct reader *r, ZSTD_outBuffer *out, struct hw_err *e)
+static int decompress_some(struct recipe_reader *r, ZSTD_outBuffer *out, struct hw_err *e)
 {
 	size_t before = out->pos, left;
 
@@ -202,7 +202,7 @@ static int decompress_some(struct reader *r, ZSTD_outBuffer *out, struct hw_err 
 	return 0;
 }
 
-static int read_exactly(struct reader *r, void *data, size_t len, struct hw_err *e)
+static int read_exactly(struct recipe_reader *r, void *data, size_t len, struct hw_err *e)
 {
 	ZSTD_outBuffer out = { data, len, 0 };
 	int ret = 0;
@@ -212,7 +212,7 @@ static int read_exactly(struct reader *r, void *data, size_t len, struct hw_err 
 	return ret;
 }
 
-static int read_number(struct reader *r, int64_t max, int64_t *ret_n, struct hw_err *e)
+static int read_number(struct recipe_reader *r, int64_t max, int64_t *ret_n, struct hw_err *e)
 {
 	uint8_t bytes[8] = { 0 };
 	uint64_t n = 0;
@@ -229,7 +229,7 @@ static int read_number(struct reader *r, int64_t max, int64_t *ret_n, struct hw_
 }
 
 /* Reads a length and as many bytes into r->record. */
-static int read_bytes(struct reader *r, int64_t max, struct hw_err *e)
+static int read_bytes(struct recipe_reader *r, int64_t max, struct hw_err *e)
 {
 	int64_t len = 0;
 	int ret = read_number(r, max, &len, e);
@@ -243,7 +243,7 @@ static int read_bytes(struct reader *r, int64_t max, struct hw_err *e)
 	return ret;
 }
 
-static int read_pieces(struct reader *r, size_t *ret_n, struct hw_err *e)
+static int read_pieces(struct recipe_reader *r, size_t *ret_n, struct hw_err *e)
 {
 	int64_t n = 0;
 	int ret = read_number(r, TAR_HOLES_MAX, &n, e);
@@ -260,7 +260,8 @@ static int read_pieces(struct reader *r, size_t *ret_n, struct hw_err *e)
 	return ret;
 }
 
-static int read_file(struct reader *r, const struct recipe_sink *sink, void *ctx, struct hw_err *e)
+static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
+		     struct hw_err *e)
 {
 	struct recipe_file file = { 0 };
 	uint8_t sum[DIGEST_SIZE] = { 0 };
@@ -281,7 +282,8 @@ static int read_file(struct reader *r, const struct recipe_sink *sink, void *ctx
 }
 
 /* Nothing may follow the end record but zstd's checksum. */
-static int read_end(struct reader *r, const struct recipe_sink *sink, void *ctx, struct hw_err *e)
+static int read_end(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
+		    struct hw_err *e)
 {
 	uint8_t sum[DIGEST_SIZE] = { 0 };
 	char more;
@@ -300,7 +302,7 @@ static int read_end(struct reader *r, const struct recipe_sink *sink, void *ctx,
 	return sink->end(ctx, size, sum, e);
 }
 
-static int read_records(struct reader *r, const struct recipe_sink *sink, void *ctx,
+static int read_records(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
 			struct hw_err *e)
 {
 	for (;;) {
@@ -330,7 +332,7 @@ static int read_records(struct reader *r, const struct recipe_sink *sink, void *
 
 int recipe_read(int fd, const struct recipe_sink *sink, void *ctx, struct hw_err *e)
 {
-	AUTO(reader_done) struct reader r = { .fd = fd, .zstd = ZSTD_createDCtx() };
+	AUTO(recipe_reader_done) struct recipe_reader r = { .fd = fd, .zstd = ZSTD_createDCtx() };
 	char magic[sizeof(MAGIC) - 1] = "";
 	int ret;
 

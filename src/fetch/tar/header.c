@@ -29,16 +29,16 @@
 static const struct {
 	const char *name;
 	size_t at, len; /* in the block */
-	size_t member;	/* offset in struct header */
+	size_t member;	/* offset in struct tar_header */
 	bool of_device;
 } numbers[] = {
-	{ "mode", 100, 8, offsetof(struct header, mode), false },
-	{ "uid", 108, 8, offsetof(struct header, uid), false },
-	{ "gid", 116, 8, offsetof(struct header, gid), false },
-	{ "size", 124, 12, offsetof(struct header, size), false },
-	{ "mtime", 136, 12, offsetof(struct header, mtime), false },
-	{ "major number", 329, 8, offsetof(struct header, major), true },
-	{ "minor number", 337, 8, offsetof(struct header, minor), true },
+	{ "mode", 100, 8, offsetof(struct tar_header, mode), false },
+	{ "uid", 108, 8, offsetof(struct tar_header, uid), false },
+	{ "gid", 116, 8, offsetof(struct tar_header, gid), false },
+	{ "size", 124, 12, offsetof(struct tar_header, size), false },
+	{ "mtime", 136, 12, offsetof(struct tar_header, mtime), false },
+	{ "major number", 329, 8, offsetof(struct tar_header, major), true },
+	{ "minor number", 337, 8, offsetof(struct tar_header, minor), true },
 };
 
 enum format { POSIX, GNU, V7 };
@@ -51,7 +51,7 @@ static const struct {
 	[GNU] = { "ustar  \0", 8 },
 };
 
-bool header_is_zero(const uint8_t block[TAR_BLOCK])
+bool tar_header_is_zero(const uint8_t block[TAR_BLOCK])
 {
 	static const uint8_t zero[TAR_BLOCK];
 
@@ -98,9 +98,10 @@ static enum format format_of(const uint8_t *block)
 	return V7;
 }
 
-int header_decode(const uint8_t block[TAR_BLOCK], struct header *ret_header, struct hw_err *e)
+int tar_header_decode(const uint8_t block[TAR_BLOCK], struct tar_header *ret_header,
+		      struct hw_err *e)
 {
-	struct header h = { .flag = (char)block[FLAG] };
+	struct tar_header h = { .flag = (char)block[FLAG] };
 	char name[NAME_LEN + 1], prefix[PREFIX_LEN + 1] = "";
 	enum format format = format_of(block);
 
@@ -115,7 +116,7 @@ int header_decode(const uint8_t block[TAR_BLOCK], struct header *ret_header, str
 					numbers[i].name);
 	}
 	copy_text(block + NAME, NAME_LEN, name);
-	copy_text(block + LINK, HEADER_LINK_MAX, h.target);
+	copy_text(block + LINK, TAR_LINK_MAX, h.target);
 	if (format == POSIX || (format == GNU && has_stray_prefix(block)))
 		copy_text(block + PREFIX, PREFIX_LEN, prefix);
 	snprintf(h.path, sizeof(h.path), "%s%s%s", prefix, *prefix ? "/" : "", name);

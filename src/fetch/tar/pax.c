@@ -18,7 +18,7 @@
 #define XATTR	   "SCHILY.xattr."
 #define XATTRS_MAX 1024 /* of one member */
 
-struct record {
+struct pax_record {
 	const char *key;
 	size_t key_len;
 	const char *value;
@@ -27,7 +27,7 @@ struct record {
 
 /* ---- values: each parser writes to p, false: invalid -------------------------- */
 
-static bool parse_text(void *p, const struct record *r)
+static bool parse_text(void *p, const struct pax_record *r)
 {
 	char **text = p;
 
@@ -38,7 +38,7 @@ static bool parse_text(void *p, const struct record *r)
 	return true;
 }
 
-static bool parse_number(void *p, const struct record *r)
+static bool parse_number(void *p, const struct pax_record *r)
 {
 	if (r->len)
 		return tar_decimal(r->value, r->len, p);
@@ -46,7 +46,7 @@ static bool parse_number(void *p, const struct record *r)
 	return true;
 }
 
-static bool parse_mtime(void *p, const struct record *r)
+static bool parse_mtime(void *p, const struct pax_record *r)
 {
 	struct pax *pax = p;
 
@@ -70,7 +70,7 @@ static bool add_map_number(struct pax *pax, int64_t n, bool is_offset)
 }
 
 /* GNU.sparse 0.0: alternating records of offset and length */
-static bool parse_map_offset(void *p, const struct record *r)
+static bool parse_map_offset(void *p, const struct pax_record *r)
 {
 	struct pax *pax = p;
 	int64_t n;
@@ -79,7 +79,7 @@ static bool parse_map_offset(void *p, const struct record *r)
 	return tar_decimal(r->value, r->len, &n) && add_map_number(pax, n, true);
 }
 
-static bool parse_map_length(void *p, const struct record *r)
+static bool parse_map_length(void *p, const struct pax_record *r)
 {
 	int64_t n;
 
@@ -87,7 +87,7 @@ static bool parse_map_length(void *p, const struct record *r)
 }
 
 /* GNU.sparse 0.1: "OFFSET,LENGTH,OFFSET,LENGTH" */
-static bool parse_map(void *p, const struct record *r)
+static bool parse_map(void *p, const struct pax_record *r)
 {
 	const char *s = r->value, *end = r->value + r->len;
 	struct pax *pax = p;
@@ -115,7 +115,7 @@ static void set_xattr_value(struct tar_xattr *x, const char *value, size_t len)
 	x->len = len;
 }
 
-static bool add_xattr(struct pax *pax, const struct record *r)
+static bool add_xattr(struct pax *pax, const struct pax_record *r)
 {
 	autofree char *name = str_ncopy(r->key + strlen(XATTR), r->key_len - strlen(XATTR));
 
@@ -136,7 +136,7 @@ static bool add_xattr(struct pax *pax, const struct record *r)
 
 static const struct {
 	const char *key;
-	bool (*parse)(void *p, const struct record *r);
+	bool (*parse)(void *p, const struct pax_record *r);
 	size_t at; /* in struct pax */
 } keys[] = {
 	{ "path", parse_text, offsetof(struct pax, path) },
@@ -155,7 +155,7 @@ static const struct {
 	{ "GNU.sparse.numbytes", parse_map_length, 0 },
 };
 
-static int use_record(struct pax *p, const struct record *r, struct hw_err *e)
+static int use_record(struct pax *p, const struct pax_record *r, struct hw_err *e)
 {
 	bool ok = true;
 
@@ -172,7 +172,7 @@ static int use_record(struct pax *p, const struct record *r, struct hw_err *e)
 }
 
 /* Return: bytes of the record at @data; 0: malformed */
-static size_t parse_record(const char *data, size_t len, struct record *ret)
+static size_t parse_record(const char *data, size_t len, struct pax_record *ret)
 {
 	const char *space = memchr(data, ' ', len < 20 ? len : 20), *end, *equals;
 	int64_t size;
@@ -184,8 +184,8 @@ static size_t parse_record(const char *data, size_t len, struct record *ret)
 	equals = memchr(space + 1, '=', (size_t)(end - space - 1));
 	if (!equals || equals == space + 1 || memchr(space + 1, '\0', (size_t)(equals - space - 1)))
 		return 0;
-	*ret = (struct record){ space + 1, (size_t)(equals - space - 1), equals + 1,
-				(size_t)(end - equals - 1) };
+	*ret = (struct pax_record){ space + 1, (size_t)(equals - space - 1), equals + 1,
+				    (size_t)(end - equals - 1) };
 	return (size_t)size;
 }
 
@@ -216,7 +216,7 @@ void pax_done(struct pax *p)
 int pax_decode(struct pax *p, const char *data, size_t len, struct hw_err *e)
 {
 	while (len > 0) {
-		struct record record;
+		struct pax_record record;
 		size_t n = parse_record(data, len, &record);
 		int r;
 

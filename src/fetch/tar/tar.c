@@ -136,7 +136,7 @@ static char *select_name(const char *from_gnu, const char *from_pax, const char 
 }
 
 /* Combines the header with the extra headers before it. */
-static int fill_entry(struct tar *t, const struct header *h, struct hw_err *e)
+static int fill_entry(struct tar *t, const struct tar_header *h, struct hw_err *e)
 {
 	struct tar_entry *entry = &t->entry;
 	int64_t uid = pax_or(t->pax.uid, h->uid), gid = pax_or(t->pax.gid, h->gid);
@@ -242,7 +242,8 @@ static int begin_pax_sparse(struct tar *t, enum pax_sparse format, struct hw_err
 
 /* ---- headers --------------------------------------------------------------- */
 
-static int begin_file(struct tar *t, const struct header *h, const uint8_t *block, struct hw_err *e)
+static int begin_file(struct tar *t, const struct tar_header *h, const uint8_t *block,
+		      struct hw_err *e)
 {
 	enum pax_sparse format = pax_sparse(&t->pax);
 	int r;
@@ -263,7 +264,7 @@ static int begin_file(struct tar *t, const struct header *h, const uint8_t *bloc
 	return begin_entry(t, e);
 }
 
-static int begin_member(struct tar *t, const struct header *h, const uint8_t *block,
+static int begin_member(struct tar *t, const struct tar_header *h, const uint8_t *block,
 			struct hw_err *e)
 {
 	int r = fill_entry(t, h, e);
@@ -303,7 +304,7 @@ static int end_extra(struct tar *t, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "tar archive at byte %lld", (long long)t->at) : 0;
 }
 
-static int begin_extra(struct tar *t, const struct header *h, struct hw_err *e)
+static int begin_extra(struct tar *t, const struct tar_header *h, struct hw_err *e)
 {
 	if (h->size < 0 || h->size > TAR_EXTRA_MAX)
 		return err_text(e, -EINVAL,
@@ -321,9 +322,9 @@ static int begin_extra(struct tar *t, const struct header *h, struct hw_err *e)
 
 static int parse_header(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
-	struct header h;
+	struct tar_header h;
 
-	if (header_is_zero(block)) {
+	if (tar_header_is_zero(block)) {
 		t->state = t->had_zeros ? TRAILER : HEADER;
 		t->had_zeros = true;
 		return 0;
@@ -332,7 +333,7 @@ static int parse_header(struct tar *t, const uint8_t *block, struct hw_err *e)
 		return err_text(e, -EINVAL,
 				"tar archive at byte %lld: unexpected data after a zero block",
 				(long long)t->at);
-	if (header_decode(block, &h, e) < 0)
+	if (tar_header_decode(block, &h, e) < 0)
 		return err_ctx(e, "tar archive at byte %lld", (long long)t->at - TAR_BLOCK);
 	if (h.flag == 'x' || h.flag == 'g' || h.flag == 'L' || h.flag == 'K')
 		return begin_extra(t, &h, e);
