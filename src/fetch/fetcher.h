@@ -15,8 +15,8 @@
 
 #include "image/protocol/job.h"
 
-/* Serve one job on @socket until it is closed. Threads may still run when it returns, and use memory
- * that is not freed: the process must exit. Return: exit status of the process */
+/* Serve one job on @socket until it is closed. Threads may still run when it returns, and use
+ * memory that is not freed: the process must exit. Return: exit status of the process */
 int fetcher_run(int socket);
 
 /* Wait for a job without a timeout; also used by the supervisor. *ret_message: the message as

@@ -3,8 +3,8 @@
  * fetch/main.c - hawser-fetch: fetches one image and unpacks it, for the daemon
  *
  * What:  the daemon starts it for each pull and load; it is not for direct use. Standard input is a
- *        socket for the job and the results (image/protocol/job.h). The image comes from a registry,
- *        or from an archive whose descriptor comes with the job.
+ *        socket for the job and the results (image/protocol/job.h). The image comes from a
+ *        registry, or from an archive whose descriptor comes with the job.
  * Rules: exits when the socket is closed. Exit status 0: success; 1: failed, the reason was sent on
  *        the socket; 2: there was no job.
  */

@@ -104,7 +104,7 @@ static int add_layer_context(const struct supervisor *s, const struct layer_task
 		       s->job->reference, str_or(s->host, "the registry"), l->plan->diff_id);
 }
 
-/* A closed socket is not an error here: reading from it gives the fetcher's last message, or EOF. */
+/* A closed socket is not an error here: the next read gives the fetcher's last message or EOF. */
 static int send_to_fetcher(struct supervisor *s, enum job_type type, size_t i, int fd,
 			   struct hw_err *e)
 {

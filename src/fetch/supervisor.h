@@ -5,8 +5,8 @@
  * What:  starts the fetcher, and an unpacker for each layer that the daemon wants, a few at a time,
  *        with a pipe from the fetcher to the unpacker. Completes the layers in order and reports to
  *        the daemon.
- * Rules: of untrusted input it parses only the short messages of fetcher and unpackers; documents of
- *        the registry pass to the daemon unparsed.
+ * Rules: of untrusted input it parses only the short messages of fetcher and unpackers; documents
+ *        of the registry pass to the daemon unparsed.
  *        The fetcher is started before the job arrives, so that both have loaded their libraries by
  *        then.
  *        When the supervisor exits, the fetcher and the unpackers exit, too.

@@ -29,8 +29,8 @@ struct unpacker {
 
 /* Unpack a layer. The process stays confined: it must exit afterwards.
  * Return: 0; -EBADMSG: malformed archive, a member cannot be created, or diff ID mismatch;
- * -EOPNOTSUPP: unsupported member type; -EFBIG: a limit is exceeded; -ETIMEDOUT: no more bytes; or an
- * error of this machine */
+ * -EOPNOTSUPP: unsupported member type; -EFBIG: a limit is exceeded; -ETIMEDOUT: no more bytes; or
+ * an error of this machine */
 int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct hw_err *e);
 
 #endif

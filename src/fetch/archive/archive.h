@@ -28,8 +28,8 @@ struct archive_file {
 	int64_t at, size;
 };
 
-/* @fd: a file, read from its beginning; borrowed. Return: 0; -EINVAL, -EBADMSG: not a tar archive, or
- * malformed; -EFBIG: too many members; or negative errno */
+/* @fd: a file, read from its beginning; borrowed. Return: 0; -EINVAL, -EBADMSG: not a tar archive,
+ * or malformed; -EFBIG: too many members; or negative errno */
 int archive_open(int fd, struct archive **ret_archive, struct hw_err *e);
 void archive_free(struct archive *a);
 
@@ -43,8 +43,8 @@ int archive_read(const struct archive *a, const char *path, struct buf *ret, str
 int archive_stream(const struct archive *a, const struct archive_file *file, source_write *write,
 		   void *ctx, struct hw_err *e);
 
-/* The blob of @digest is in the file @path; the caller need not know that the digest is right. Blobs
- * without this have the name of an OCI image layout. */
+/* The blob of @digest is in the file @path; the caller need not know that the digest is right.
+ * Blobs without this have the name of an OCI image layout. */
 void archive_set_blob_path(struct archive *a, const char *digest, const char *path);
 /* Return: expected path of the blob; @space: for the text, to be freed by the caller */
 const char *archive_blob_path(const struct archive *a, const char *digest, struct buf *space);

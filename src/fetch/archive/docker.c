@@ -2,8 +2,8 @@
 /*
  * fetch/archive/docker.c - images in a docker save archive
  *
- * What:  manifest.json has, for each image, its names and the files of its configuration and layers.
- *        A manifest with digests is built from that.
+ * What:  manifest.json has, for each image, its names and the files of its configuration and
+ *        layers. A manifest with digests is built from that.
  * How:   the digest of an uncompressed layer is its diff ID, which the configuration has; it is
  *        verified when the layer is read. For a compressed layer the digest is computed here.
  */

@@ -2,10 +2,10 @@
 /*
  * fetch/archive/source.c - an archive as source of an image
  *
- * What:  the archive is a tar of an OCI image layout, a docker save archive, or both at once; then it
- *        is read as an OCI image layout.
- * Rules: the process needs only open descriptors and no network: it is confined before the first byte
- *        is read (confine.h).
+ * What:  the archive is a tar of an OCI image layout, a docker save archive, or both at once; then
+ *        it is read as an OCI image layout.
+ * Rules: the process needs only open descriptors and no network: it is confined before the first
+ *        byte is read (confine.h).
  */
 #include <errno.h>
 #include <stdio.h>

@@ -25,14 +25,14 @@ bool url_origin_equal(const struct url_origin *a, const struct url_origin *b);
 bool url_origin_is_local(const struct url_origin *o);
 
 /* Is a redirect allowed? Decides by scheme and host name; the address is checked when it connects
- * (struct http_guard). @remote: the server @from is not on this machine; @url: of @to, for the error.
- * Return: 0, or -EPERM */
+ * (struct http_guard). @remote: the server @from is not on this machine; @url: of @to, for the
+ * error. Return: 0, or -EPERM */
 int url_check_redirect(const struct url_origin *from, const struct url_origin *to, bool remote,
 		       const char *url, struct hw_err *e);
 /* Is it a loopback address, or 0.0.0.0 or ::, which also connect to this machine? */
 bool url_is_local_address(const char *address);
-/* The URL of a Location header, resolved relative to @base; an invalid one is returned unchanged. The
- * caller frees it. */
+/* The URL of a Location header, resolved relative to @base; an invalid one is returned unchanged.
+ * The caller frees it. */
 char *url_join(const char *base, const char *location);
 char *url_escape(const char *text); /* for a query; the caller frees it */
 

@@ -4,7 +4,7 @@
  *
  * What:  hawser-layer verify DIR              compare the files with the recipe, print a report
  *                                             (image/protocol/verify-report.h)
- *        hawser-layer verify-blob DIR DIGEST  compare the stored blob with its digest, print a report
+ *        hawser-layer verify-blob DIR DIGEST  the same for the stored blob and its digest
  *        hawser-layer archive DIR             rebuild the layer's archive, write it to stdout
  *        hawser-layer blob DIR DIGEST         write the stored blob to stdout
  *        DIR has root/, recipe and maybe blob, see image/store/store.h. Not for direct use.

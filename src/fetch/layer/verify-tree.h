@@ -2,9 +2,9 @@
 /*
  * fetch/layer/verify-tree.h - compares an unpacked layer with the members of its archive
  *
- * What:  reads the archive without the file data, which the caller compares, and reports each member
- *        that is missing or differs in type, mode, owner, size, target, or extended attributes of
- *        a file. At the end it reports files that are not in the archive.
+ * What:  reads the archive without the file data, which the caller compares, and reports each
+ *        member that is missing or differs in type, mode, owner, size, target, or extended
+ *        attributes of a file. At the end it reports files that are not in the archive.
  * Rules: changes nothing. Times are not compared. The archive must be rebuildable: no member
  *        replaces another one.
  */

@@ -31,8 +31,8 @@ void auth_free(struct auth *a); /* overwrites the credentials */
 char *auth_header(struct auth *a, unsigned int *ret_generation);
 /* Get a new header after the registry has refused one. @refused: the response, of status 401;
  * @generation: of the refused header; if it is not the latest one, another thread has already
- * renewed it. Return: 0; -EKEYREJECTED: no credentials that the registry accepts; or the error of the
- * token server */
+ * renewed it. Return: 0; -EKEYREJECTED: no credentials that the registry accepts; or the error of
+ * the token server */
 int auth_renew(struct auth *a, struct http *h, const struct http_response *refused,
 	       unsigned int generation, struct hw_err *e);
 

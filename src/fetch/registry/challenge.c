@@ -2,8 +2,8 @@
 /*
  * fetch/registry/challenge.c - WWW-Authenticate: how a registry wants to authenticate its clients
  *
- * How:   RFC 9110, section 11.6.1: a scheme, then NAME=VALUE or NAME="VALUE", separated by commas; a
- *        word without "=" after it is the next scheme.
+ * How:   RFC 9110, section 11.6.1: a scheme, then NAME=VALUE or NAME="VALUE", separated by commas;
+ *        a word without "=" after it is the next scheme.
  */
 #include "fetch/registry/challenge.h"
 

@@ -2,8 +2,8 @@
 /*
  * fetch/registry/registry.h - endpoints of an image: its mirrors and its registry
  *
- * What:  the endpoints of a reference, and requests to one of them in the OCI distribution protocol,
- *        which is also Docker's registry protocol v2, with authentication and retries.
+ * What:  the endpoints of a reference, and requests to one of them in the OCI distribution
+ *        protocol, which is also Docker's registry protocol v2, with authentication and retries.
  * Rules: credentials of the job are sent to the image's own registry only. A mirror gets the
  *        credentials that the auth file has for the mirror's host.
  *        Several threads may use a registry, each with its own struct http.

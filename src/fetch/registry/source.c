@@ -2,8 +2,8 @@
 /*
  * fetch/registry/source.c - a registry as source of an image
  *
- * How:   the image is resolved at each endpoint in turn until one has all of its documents. A thread
- *        takes a connection from the pool while it works, and puts it back for the next one.
+ * How:   the image is resolved at each endpoint in turn until one has all of its documents. A
+ *        thread takes a connection from the pool while it works, and puts it back for the next one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -98,7 +98,7 @@ static int resolve_at(const struct registry *r, const struct endpoint *ep, struc
 	return code < 0 ? err_ctx(e, "pull %s from %s", r->job->reference, ep->host) : 0;
 }
 
-/* Mirrors first. The error is that of the image's own registry, followed by those of the mirrors. */
+/* Mirrors first. The error is the one of the image's own registry, then those of the mirrors. */
 static int resolve_at_any(struct registry *r, struct http *h, struct resolved_image *ret_image,
 			  struct hw_err *e)
 {

@@ -47,8 +47,8 @@ AUTO_VALUE_DEFINE(resolved_image_done, struct resolved_image);
 
 /* Where documents come from. */
 struct document_source {
-	/* @kind: "manifests" or "blobs"; @name: a digest or a registry's tag; *ret_type: media type,
-	 * may stay NULL. The caller checks digest and size. */
+	/* @kind: "manifests" or "blobs"; @name: a digest or a registry's tag; *ret_type: media
+	 * type, may stay NULL. The caller checks digest and size. */
 	int (*get)(void *ctx, const char *kind, const char *name, struct buf *ret_body,
 		   char **ret_type, struct hw_err *e);
 	void *ctx;

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "fetch/tar/tar.h"
 
-/* GNU tar's sparse formats in PAX headers; the oldest format, 'S', is in the member's own header. */
+/* GNU tar's sparse formats in PAX headers; the oldest one, 'S', is in the member's own header. */
 enum pax_sparse {
 	PAX_SPARSE_NONE,
 	PAX_SPARSE_0, /* 0.0 and 0.1: the map is in the records */

@@ -199,7 +199,7 @@ static int begin_entry(struct tar *t, struct hw_err *e)
 
 /* ---- sparse files ---------------------------------------------------------- */
 
-/* @r: result of a sparse_parse_ function: an error, 0, or 1 if the map continues in the next block */
+/* @r: of a sparse_parse_ function: an error, 0, or 1 if the map continues in the next block */
 static int begin_sparse(struct tar *t, int r, struct hw_err *e)
 {
 	if (r == 1)

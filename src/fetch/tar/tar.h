@@ -80,13 +80,13 @@ struct tar;
 struct tar *tar_new(const struct tar_sink *sink, void *ctx); /* both are borrowed */
 void tar_free(struct tar *t);
 /* Read the next bytes of the archive. After an error the reader must not be used again.
- * Return: 0; -EINVAL: malformed archive; -EOPNOTSUPP: unsupported member type; or the sink's error */
+ * Return: 0; -EINVAL: malformed archive; -EOPNOTSUPP: unsupported type; or the sink's error */
 int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e);
 /* Skip the data of the current member; none of it may have been fed.
  * Return: 0; -EINVAL: the reader is not at the start of a member's data; or the error of end() */
 int tar_skip(struct tar *t, struct hw_err *e);
-/* The archive is complete. Missing zero blocks at the end, or missing padding of the last block, are
- * not an error, as in Go: some programs omit them. Return: 0, or -EINVAL: truncated */
+/* The archive is complete. Missing zero blocks at the end, or missing padding of the last block,
+ * are not an error, as in Go: some programs omit them. Return: 0, or -EINVAL: truncated */
 int tar_finish(struct tar *t, struct hw_err *e);
 
 AUTO_DEFINE(tar_free, struct tar);

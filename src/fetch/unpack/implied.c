@@ -188,9 +188,9 @@ static int add_path(void *ctx, const char *path, struct hw_err *e)
 }
 
 /*
- * Moves the content of directory @from to directory @to and removes @from, which is neither the root
- * nor a parent of @to. Directories in both are merged; of two files the moved one stays. Missing
- * directories of @to are created, and are implied directories, too.
+ * Moves the content of directory @from to directory @to and removes @from, which is neither the
+ * root nor a parent of @to. Directories in both are merged; of two files the moved one stays.
+ * Missing directories of @to are created, and are implied directories, too.
  */
 static int move_content(struct inherit *h, const char *from, const char *to, struct hw_err *e)
 {
@@ -212,8 +212,8 @@ static int move_content(struct inherit *h, const char *from, const char *to, str
 
 /* ---- links below ----------------------------------------------------------- */
 
-/* The target as a path from the root. Return: 1; 0: the target is invalid, the link itself, or below
- * it; or negative errno */
+/* The target as a path from the root. Return: 1; 0: the target is invalid, the link itself, or
+ * below it; or negative errno */
 static int read_target(int link, const char *path, char ret_to[PATH_SIZE])
 {
 	char target[PATH_SIZE], parent[PATH_SIZE];

@@ -20,8 +20,8 @@
 #include "base/err.h"
 
 /* Give implied directories the attributes that they have in the layers below. A directory that no
- * layer below has is left unchanged. @root: of the layer; @implied: paths, from its struct unpacked;
- * @below: roots of the @n_below layers below, topmost first.
+ * layer below has is left unchanged. @root: of the layer; @implied: paths, from its struct
+ * unpacked; @below: roots of the @n_below layers below, topmost first.
  * Return: 0; 1: files have moved, so the recipe no longer finds them; or negative errno */
 int implied_inherit(int root, const struct hw_strings *implied, const int *below, size_t n_below,
 		    struct hw_err *e);

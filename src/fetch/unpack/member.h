@@ -4,8 +4,8 @@
  *
  * What:  creates one member below a root, with owner, mode, extended attributes and times; and
  *        overlayfs's form of whiteouts and opaque directories.
- * Rules: a member replaces an existing file or tree of the same name, except that a directory over a
- *        directory only changes its attributes.
+ * Rules: a member replaces an existing file or tree of the same name, except that a directory over
+ *        a directory only changes its attributes.
  *        A whiteout applies to the layers below: it does not remove a member of its own layer,
  *        whichever comes first (OCI image-spec, layer.md).
  */
