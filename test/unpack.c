@@ -2,7 +2,7 @@
 /*
  * test/unpack.c - unpacks, rebuilds and verifies layers on the command line, for test_unpack.py
  *
- *	unpack [OPTION...] ROOT <ARCHIVE      unpack, print the result as JSON; --below DIR, once for
+ *	unpack [OPTION...] ROOT <ARCHIVE      unpack, print the result as JSON; --below DIR, for
  *	                                      each layer below: inherit from them
  *	unpack --rebuild RECIPE ROOT          write the archive to standard output
  *	unpack --verify RECIPE ROOT           print a line for each damaged file
