@@ -264,7 +264,7 @@ def test_a_truncated_archive(daemon, tmp_path):
     file.write_bytes(data[:2000])
     said = daemon.refuses(b"", "DATA_LOSS", file)
     assert said.startswith("hawser: %s: load image 1 from the archive: " % file)
-    assert "the tar archive stops at byte 2000" in said
+    assert "truncated tar archive: ends at byte 2000" in said
     without_end = data[:data.index(b"index.json")]
     assert daemon.refuses(without_end, "INVALID_ARGUMENT").startswith("hawser: standard input: load image 1 ")
 
@@ -274,7 +274,7 @@ def test_what_is_no_archive_of_images(daemon):
     assert "neither an OCI image layout nor" in daemon.refuses(tar(("a", b"b")), "INVALID_ARGUMENT")
     assert "not a tar header" in daemon.refuses(os.urandom(4096), "DATA_LOSS")
     assert "gzip -dc FILE" in daemon.refuses(gzip.compress(oci((Image(), NAME))), "INVALID_ARGUMENT")
-    assert "of another format" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--format", "docker")
+    assert "format mismatch: not an archive of format docker" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--format", "docker")
 
 
 @pytest.mark.parametrize("which", ["config", "manifest", "layer"])
@@ -301,19 +301,19 @@ def test_a_docker_archive_that_lies(daemon):
     listed = [{"Config": "c.json", "RepoTags": [NAME], "Layers": ["0", "1"]}]
     wrong = tar(("c.json", image.config), ("0", image.packed[0]), ("1", other.packed[0]),
                 ("manifest.json", to_json(listed)))
-    assert "its digest is " + other.diff_ids[0] in daemon.refuses(wrong, "DATA_LOSS")
+    assert "digest mismatch: got " + other.diff_ids[0] in daemon.refuses(wrong, "DATA_LOSS")
     listed[0]["Layers"] = ["../../etc/passwd", "/etc/passwd"]
     outside = tar(("c.json", image.config), ("manifest.json", to_json(listed)))
     assert "layer ../../etc/passwd is missing" in daemon.refuses(outside, "DATA_LOSS")
     listed[0]["Layers"] = ["0"]
     few = tar(("c.json", image.config), ("0", image.packed[0]), ("manifest.json", to_json(listed)))
-    assert "manifest.json has 1 layers, the configuration 2" in daemon.refuses(few, "DATA_LOSS")
+    assert "manifest.json has 1 layers, the configuration has 2" in daemon.refuses(few, "DATA_LOSS")
 
 
 @pytest.mark.parametrize("name", ["../out", "a/../../out", "/out"])
 def test_names_that_leave_the_archive(daemon, tmp_path, name):
     said = daemon.refuses(tar((name, b"x")), "DATA_LOSS")
-    assert 'member "%s" leaves the archive' % name in said
+    assert 'member "%s": path escapes the archive' % name in said
     assert not pathlib.Path("/out").exists()
 
 
@@ -338,7 +338,7 @@ def test_a_member_without_an_end(daemon):
     info = tarfile.TarInfo("endless")
     info.size = 1 << 60
     head = info.tobuf(tarfile.GNU_FORMAT)
-    assert "in the middle of endless" in daemon.refuses(head + bytes(1 << 20), "DATA_LOSS")
+    assert "inside endless" in daemon.refuses(head + bytes(1 << 20), "DATA_LOSS")
 
 
 def test_more_members_than_are_taken(daemon):
@@ -348,7 +348,7 @@ def test_more_members_than_are_taken(daemon):
 
 def test_a_document_that_is_too_large(daemon):
     data = tar(LAYOUT, ("index.json", bytes(5 << 20)))
-    assert "index.json has 5242880 bytes" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
+    assert "index.json is too large: 5242880 bytes" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
 
 
 def test_a_good_image_beside_a_bad_one(daemon):

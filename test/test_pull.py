@@ -162,7 +162,7 @@ def test_documents_that_are_there_have_to_have_the_size_that_is_said(server, sta
     assert wrong != image.manifest
     server.manifests["latest"] = (OCI + "manifest.v1+json", wrong)
     answer = daemon.pull(server.host + "/app")
-    assert answer[:3] == ["error", "74", "15"] and "it has %d bytes and not %d" % (size, size + 7) in answer[3]
+    assert answer[:3] == ["error", "74", "15"] and "size mismatch: got %d bytes, want %d" % (size, size + 7) in answer[3]
 
 
 def test_who_looks_into_the_database_takes_nothing_away(server, start):
@@ -415,7 +415,7 @@ def test_a_full_disk(server, start, tmp_path):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path / "store")], check=True)
     daemon = start()
     answer = daemon.pull(server.host + "/app")
-    assert answer[:3] == ["error", "28", "8"] and "there is no space for" in answer[3] and server.host in answer[3]
+    assert answer[:3] == ["error", "28", "8"] and "not enough disk space for" in answer[3] and server.host in answer[3]
     assert daemon.images() == [] and daemon.layers() == []
 
 
@@ -574,8 +574,8 @@ def test_the_daemon_killed_while_a_process_of_hawser_fetch_waits(server, start):
 
 
 @pytest.mark.parametrize("which, error", [(0, "hawser-fetch has died: signal: killed"),
-                                          (1, "the process that fetches has died"),
-                                          (2, "the process that unpacks it has died")])
+                                          (1, "fetcher exited unexpectedly"),
+                                          (2, "unpacker exited unexpectedly")])
 def test_a_process_of_hawser_fetch_killed_in_the_middle_of_a_layer(which, error, server, start):
     image = Image()
     server.add(image)
