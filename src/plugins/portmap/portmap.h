@@ -2,17 +2,14 @@
 /*
  * plugins/portmap/portmap.h - the parts of the portmap plugin
  *
- * conf.c  the configuration, and what it asks for
- * cond.c  conditions: nft's syntax, and iptables' translated
- * rules.c what a pod has in nftables
- * hold.c  a port on every address, or on some
- * share.c several attachments of one container with the same port
- * lock.c  one change at a time to the ports of a container
- * chain.c chains for conditions and mark bits
- * clash.c who has the port already
- * udp.c   what the kernel remembers of UDP ports
- * go.c    what Go's plugin left
- * portmap.c       the verbs
+ * conf.c      the configuration, and what it asks for
+ * condition.c conditions: nft's syntax, and iptables' translated
+ * rules.c     what a pod has in nftables
+ * owner.c     which attachment has a host port
+ * chain.c     chains for conditions and mark bits
+ * conflict.c  a host port that is taken
+ * upstream.c  what upstream's plugin left
+ * portmap.c   the verbs
  */
 #ifndef PLUGINS_PORTMAP_PORTMAP_H
 #define PLUGINS_PORTMAP_PORTMAP_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/clash.c - a host port that somebody else has: who, and what can be done
+ * plugins/portmap/conflict.c - a host port that somebody else has: who, and what can be done
  *
  * How:   the element in the way has its owner as a hash; the attachment records
  *        have the names behind it. This reads them all, but all is lost.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/cond.c - conditionsV4 and conditionsV6 as text for nft
+ * plugins/portmap/condition.c - conditionsV4 and conditionsV6 as text for nft
  *
  * How:   in nft's own syntax they are taken as they are. In that of iptables,
  *        which begins with - or !, what nft can say as well is translated.

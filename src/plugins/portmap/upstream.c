@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/go.c - remove what Go's portmap has made for a pod
+ * plugins/portmap/upstream.c - remove what Go's portmap has made for a pod
  *
  * What:  its chains of iptables, by their names, and its nftables rules, by
  *        their comment, which is the container's name.
