@@ -93,11 +93,6 @@ struct bandwidth_made {
 
 extern const struct hw_field bandwidth_made_fields[];
 
-/* Delete what an ADD made, as far as it is still there and ours. */
-int bandwidth_end(const struct hw_call *call, const struct bandwidth_made *made, struct hw_err *e);
-/* What upstream's plugin made. */
-int bandwidth_end_upstreams(const struct hw_call *call, struct hw_err *e);
-
 extern const struct hw_plugin bandwidth_plugin;
 
 #endif
