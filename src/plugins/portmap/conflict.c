@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/conflict.c - a host port that somebody else has: who, and what can be done
+ * plugins/portmap/conflict.c - error message for a host port that is taken
  *
- * How:   the element in the way has its owner as a hash; the attachment records
- *        have the names behind it. This reads them all, but all is lost.
+ * What:  names the container that has the port, and says how to free the port if
+ *        that container no longer exists.
+ * How:   the owner of an element is a hash; the attachment records have the names
+ *        behind it. All records are read, which is acceptable because the ADD fails
+ *        anyway.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,122 +21,108 @@
 #include "cni/plugin/record.h"
 #include "plugins/portmap/portmap.h"
 
+/* All sets whose elements belong to one host port */
 static const char *const sets[] = {
 	"port4",    "port6", "anyport4", "anyport6", "cond4",	 "cond6",   "anycond4",
 	"anycond6", "mark4", "mark6",	 "anymark4", "anymark6", "holder4", "holder6",
 };
 
-/* Where a key has its port: it is protocol, perhaps an address, port, perhaps a number. */
-static const uint8_t *port_of(const struct nft_elem *elem)
+/* The port in a key, which is: protocol, address in some sets, port, number in some sets. */
+static const uint8_t *key_port(const struct nft_elem *elem)
 {
-	bool anywhere = str_starts(elem->set, "any") || str_starts(elem->set, "holder") ||
-			str_starts(elem->set, "upto");
+	bool no_address = str_starts(elem->set, "any") || str_starts(elem->set, "holder") ||
+			  str_starts(elem->set, "upto");
 
-	return elem->key.v + 4 + (anywhere ? 0 : str_ends(elem->set, "6") ? 16 : 4);
+	return elem->key.v + 4 + (no_address ? 0 : str_ends(elem->set, "6") ? 16 : 4);
 }
 
 /* "8080/tcp" */
-static void format_port(const struct nft_elem *there, char buf[NFT_ELEM_TEXT])
+static void format_port(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
 {
-	const uint8_t *port = port_of(there);
+	const uint8_t *port = key_port(elem);
 	char text[NFT_ELEM_TEXT];
 
-	nft_elem_format(there, text);
+	nft_elem_format(elem, text);
 	snprintf(buf, NFT_ELEM_TEXT, "%u/%.*s", (unsigned)port[0] << 8 | port[1],
 		 (int)strcspn(text, " "), text);
 }
 
-/* ---- by its record ------------------------------------------------------------------------------- */
-
-struct search {
+struct owner_search {
 	const char *owner;
-	char *who; /* NULL: not found yet */
-	char *way_out;
+	char *found; /* NULL: not found yet */
 };
 
-static int look(void *ctx, const struct record *r, struct hw_err *e)
+static int compare_owner(void *ctx, const struct record *r, struct hw_err *e)
 {
-	struct search *search = ctx;
+	struct owner_search *search = ctx;
 	char owner[NFT_OWNER];
 
 	(void)e;
 	nft_owner(r->network, r->container_id, r->ifname, owner);
-	if (search->who || !str_equal(owner, search->owner))
+	if (search->found || !str_equal(owner, search->owner))
 		return 0;
-	search->who = str_printf(
-		"container %s, interface %s, of network %s%s", r->container_id, r->ifname,
-		r->network,
-		access(str_or(r->netns, ""), F_OK) < 0 ? ", whose network namespace is gone," : "");
-	search->way_out = str_printf("If it is dead: DEL with CNI_CONTAINERID=%s CNI_IFNAME=%s, or "
-				     "GC, on network %s frees the port",
-				     r->container_id, r->ifname, r->network);
+	search->found = str_printf(
+		"container %s, interface %s, network %s%s; if that container no longer exists, DEL "
+		"with CNI_CONTAINERID=%s CNI_IFNAME=%s, or GC, on network %s frees the port",
+		r->container_id, r->ifname, r->network,
+		access(str_or(r->netns, ""), F_OK) < 0 ? " (its network namespace no longer exists)"
+						       : "",
+		r->container_id, r->ifname, r->network);
 	return 0;
 }
 
-/* ---- without one --------------------------------------------------------------------------------- */
-
-struct leftovers {
-	const struct nft_elem *there;
-	struct buf commands;
+struct delete_commands {
+	const struct nft_elem *elem;
+	struct buf text;
 };
-
-static bool is_leftover(const struct nft_elem *elem, const struct nft_elem *there)
-{
-	return str_equal(elem->owner, there->owner) && elem->key.v[0] == there->key.v[0] &&
-	       !memcmp(port_of(elem), port_of(there), sizeof(uint16_t));
-}
 
 static int put_command(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
-	struct leftovers *left = ctx;
+	struct delete_commands *commands = ctx;
+	const struct nft_elem *taken = commands->elem;
 	struct nft_elem key = *elem;
 	char text[NFT_ELEM_TEXT];
 
 	(void)e;
-	if (!is_leftover(elem, left->there))
+	if (!str_equal(elem->owner, taken->owner) || elem->key.v[0] != taken->key.v[0] ||
+	    memcmp(key_port(elem), key_port(taken), sizeof(uint16_t)))
 		return 0;
 	key.data.len = 0;
 	key.chain[0] = '\0';
-	buf_printf(&left->commands, "%sdelete element inet hawser %s { %s }",
-		   left->commands.len ? "; " : "", elem->set, nft_elem_format(&key, text));
+	buf_printf(&commands->text, "%sdelete element inet hawser %s { %s }",
+		   commands->text.len ? "; " : "", elem->set, nft_elem_format(&key, text));
 	return 0;
 }
 
-/* All that its owner has for this port: one that is left would still lead somewhere. */
-static int clash_with_nobody(struct nft *nft, const struct nft_elem *there, const char *port,
-			     struct hw_err *e)
+/* Without a record, the message has the commands that delete all elements of the owner for this port. */
+static int conflict_without_record(struct nft *nft, const struct nft_elem *elem, const char *port,
+				   struct hw_err *e)
 {
-	struct leftovers left = { .there = there };
+	struct delete_commands commands = { .elem = elem };
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
-		r = nft_list(nft, there->table, sets[i], put_command, &left, e);
-	AUTO(buf_done) struct buf commands = left.commands;
+		r = nft_list(nft, elem->table, sets[i], put_command, &commands, e);
+	AUTO(buf_done) struct buf text = commands.text;
 	if (r < 0)
 		return r;
 	return err_text(e, -EADDRINUSE,
-			"host port %s is taken by somebody whose record is lost. If it is dead: "
-			"nft '%s' frees the port",
-			port, str_or(commands.data, ""));
+			"host port %s is taken by an attachment whose record is missing; if its "
+			"container no longer exists, this frees the port: nft '%s'",
+			port, str_or(text.data, ""));
 }
 
-/**
- * portmap_clash() - say who has the port
- * @there: the element that was in the way
- *
- * Return: -EADDRINUSE
- */
-int portmap_clash(struct nft *nft, const struct nft_elem *there, struct hw_err *e)
+int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e)
 {
 	autofree char *state = lock_state_dir();
-	struct search search = { .owner = there->owner };
-	struct errors unreadable = { 0 };
+	struct owner_search search = { .owner = elem->owner };
+	struct errors ignored = { 0 };
 	char port[NFT_ELEM_TEXT];
 
-	record_each_of(state, "portmap", look, &search, &unreadable);
-	autofree char *who = search.who, *way_out = search.way_out;
-	format_port(there, port);
-	if (!who)
-		return clash_with_nobody(nft, there, port, e);
-	return err_text(e, -EADDRINUSE, "host port %s is taken by %s. %s", port, who, way_out);
+	record_each_of(state, "portmap", compare_owner, &search, &ignored);
+	autofree char *found = search.found;
+	format_port(elem, port);
+	if (!found)
+		return conflict_without_record(nft, elem, port, e);
+	return err_text(e, -EADDRINUSE, "host port %s is taken by %s", port, found);
 }

@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/owner.c - a host port on every address, or on some
+ * plugins/portmap/owner.c - ownership of host ports
  *
- * What:  the two have different keys, so that the kernel does not see that they
- *        overlap. Who has a port on some address is numbered, in "holder4", and
- *        so is who waits for one that another attachment of its container has.
- * How:   whoever adds a port says, in the same transaction, which others must be
- *        absent.
- *        Where attachments of one container share a port "upto4" has one more
- *        element, with a number that nobody gets: without it no DEL has to find
- *        out whose attachments the holders are, for which it would read all records.
- * Rules: the numbers are found again on DEL; the record does not have them. Where
- *        somebody has emptied "upto4", a holder still tells that numbers go on.
+ * What:  a host port belongs to one container. It is mapped on one address of the
+ *        host or on every address. These have different keys in nftables, so the
+ *        kernel does not detect that they overlap: claims do.
+ *        Runtimes ask for the same host ports on each network of a container. The
+ *        first attachment owns a port; the others wait for it. On DEL of the owner,
+ *        the port is transferred to the oldest attachment that waits.
+ * How:   an attachment that maps a port on one address, or waits for a port, has a
+ *        claim: an element (protocol, port, number) of set holder4 or holder6.
+ *        Numbers start at 0. A number that was ever used is also in set upto4 or
+ *        upto6, without an owner; the list of claims ends at the first number that is
+ *        in neither set. An ADD names, in the same transaction, the elements that
+ *        must be absent.
+ *        The number SHARED in upto4 says that attachments of one container have shared
+ *        the port. Without it, DEL need not find out which attachments have claims,
+ *        for which it would have to read all records.
+ *        The owner of an element is a hash; the attachment records have the names
+ *        behind it. They are read only if an ADD meets an existing element, or if a
+ *        port is shared.
+ * Rules: a port is transferred in one transaction, so no other container can get it
+ *        in between. The lock keeps an attachment that waits from being deleted
+ *        meanwhile: attachments of a container are on different networks, so the
+ *        locks of networks do not exclude each other.
+ *        Numbers are not part of the record: DEL looks them up. If upto4 was flushed,
+ *        the claims themselves still show that the list continues.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,8 +44,130 @@
 #include "plugins/portmap/portmap.h"
 
 #define LOCKS  64
-#define SHARED UINT32_MAX
+#define SHARED UINT32_MAX /* a number that no claim gets */
 
+/* ---- locks --------------------------------------------------------------------------------------- */
+
+/* These are the innermost locks. Lock files are never deleted: a process that waits for a deleted file
+ * would not exclude one that creates it again. */
+static int acquire_lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
+{
+	autofree char *state = lock_state_dir();
+	autofree char *path = str_printf("%s/locks/portmap-%s", state, name);
+
+	int r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
+	if (r == -ETIMEDOUT)
+		return err_cni(
+			e, HW_CNI_TRY_AGAIN,
+			"timed out waiting for the lock on %s: another ADD or DEL is running",
+			what);
+	return r < 0 ? err_ctx(e, "lock %s", what) : 0;
+}
+
+/* Containers share 64 lock files, by a hash of the container ID. */
+int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e)
+{
+	autofree char *what = str_printf("the host ports of container %s", call->container_id);
+	char hash[9], name[16];
+
+	hash_hex(call->container_id, sizeof(hash) - 1, hash);
+	snprintf(name, sizeof(name), "container-%02lu", strtoul(hash, NULL, 16) % LOCKS);
+	return acquire_lock(name, what, ret_fd, e);
+}
+
+int portmap_lock_chains(int *ret_fd, struct hw_err *e)
+{
+	return acquire_lock("chains", "nftables chains for host ports", ret_fd, e);
+}
+
+/* ---- other attachments of the same container --------------------------------------------------- */
+
+void portmap_attachments_done(struct portmap_attachments *attachments)
+{
+	for (size_t i = 0; i < attachments->n; i++)
+		portmap_record_done(&attachments->v[i].record);
+	free(attachments->v);
+	*attachments = (struct portmap_attachments){ 0 };
+}
+
+static int append_attachment(void *ctx, const struct record *r, struct hw_err *e)
+{
+	struct portmap_batch *batch = ctx;
+	struct portmap_attachments *others = &batch->others;
+	struct portmap_attachment other = { .started = r->started };
+
+	nft_owner(r->network, r->container_id, r->ifname, other.owner);
+	if (!str_equal(r->container_id, batch->call->container_id) ||
+	    str_equal(other.owner, batch->elems.owner))
+		return 0;
+	if (r->made &&
+	    hw_field_decode(portmap_record_fields, r->made, strlen(r->made), &other.record, e) < 0)
+		return 0;
+	others->v = mem_resize(others->v, others->n + 1, sizeof(*others->v));
+	others->v[others->n++] = other;
+	return 0;
+}
+
+static int compare_started(const void *a, const void *b)
+{
+	int64_t first = ((const struct portmap_attachment *)a)->started;
+	int64_t second = ((const struct portmap_attachment *)b)->started;
+
+	return first < second ? -1 : first > second;
+}
+
+int portmap_attachments_read(struct portmap_batch *batch, struct hw_err *e)
+{
+	struct portmap_attachments *others = &batch->others;
+	autofree char *state = lock_state_dir();
+	struct errors unreadable = { 0 };
+
+	portmap_attachments_done(others);
+	record_each_of(state, "portmap", append_attachment, batch, &unreadable);
+	if (others->n)
+		qsort(others->v, others->n, sizeof(*others->v), compare_started);
+	int r = errors_end(&unreadable, e);
+	return r < 0 ? r : others->n > 0;
+}
+
+bool portmap_attachments_has(const struct portmap_attachments *attachments, const char *owner)
+{
+	for (size_t i = 0; i < attachments->n; i++)
+		if (str_equal(attachments->v[i].owner, owner))
+			return true;
+	return false;
+}
+
+/* ---- mappings ------------------------------------------------------------------------------------ */
+
+int portmap_find_mapping(struct nft *nft, const struct portmap_port *port,
+			 const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e)
+{
+	struct portmap_port any = { .proto = port->proto, .host_port = port->host_port };
+	struct nft_elem elem = portmap_port_elem("port", port, pod, NFT_OWNED);
+
+	int r = nft_get(nft, &elem, ret_elem, e);
+	if (r != 0 || !port->host.family)
+		return r;
+	elem = portmap_port_elem("port", &any, pod, NFT_OWNED);
+	return nft_get(nft, &elem, ret_elem, e);
+}
+
+int portmap_is_owned_by_container(const struct portmap_batch *batch,
+				  const struct portmap_port *port, const struct hw_prefix *pod,
+				  struct hw_err *e)
+{
+	struct nft_elem mapping;
+
+	if (!batch->others.n)
+		return 0;
+	int r = portmap_find_mapping(batch->nft, port, pod, &mapping, e);
+	return r <= 0 ? r : portmap_attachments_has(&batch->others, mapping.owner);
+}
+
+/* ---- claims -------------------------------------------------------------------------------------- */
+
+/* @set: "holder" or "upto" */
 static struct nft_elem number_elem(const char *set, const struct portmap_port *port,
 				   const struct hw_prefix *pod, enum nft_mode mode, uint32_t number)
 {
@@ -43,424 +179,222 @@ static struct nft_elem number_elem(const char *set, const struct portmap_port *p
 	return elem;
 }
 
-struct number {
-	bool given;	       /* "upto" has it */
-	bool held;	       /* "holder" has it */
-	struct nft_elem there; /* that holder */
+struct claim {
+	bool listed;	      /* the number is in "upto" */
+	bool held;	      /* the number is in "holder" */
+	struct nft_elem elem; /* in "holder", if held */
 };
 
-/* Return: 1 when it is one of the numbers, 0 when they have ended */
-static int look_at(const struct portmap_work *work, const struct portmap_port *port,
-		   const struct hw_prefix *pod, uint32_t number, struct number *ret,
-		   struct hw_err *e)
+/* Return: 1 if the number is part of the list of claims, 0 at its end */
+static int get_claim(const struct portmap_batch *batch, const struct portmap_port *port,
+		     const struct hw_prefix *pod, uint32_t number, struct claim *ret_claim,
+		     struct hw_err *e)
 {
 	struct nft_elem upto = number_elem("upto", port, pod, NFT_SHARED, number);
 	struct nft_elem holder = number_elem("holder", port, pod, NFT_OWNED, number);
 
-	int r = nft_get(work->nft, &upto, &ret->there, e);
-	ret->given = r > 0;
+	int r = nft_get(batch->nft, &upto, &ret_claim->elem, e);
+	ret_claim->listed = r > 0;
 	if (r >= 0)
-		r = nft_get(work->nft, &holder, &ret->there, e);
-	ret->held = r > 0;
-	return r < 0 ? r : ret->given || ret->held;
+		r = nft_get(batch->nft, &holder, &ret_claim->elem, e);
+	ret_claim->held = r > 0;
+	return r < 0 ? r : ret_claim->listed || ret_claim->held;
 }
 
-static bool is_ours(const struct portmap_work *work, const struct number *number)
+static bool is_own_claim(const struct portmap_batch *batch, const struct claim *claim)
 {
-	return number->held && str_equal(number->there.owner, work->elems.owner);
+	return claim->held && str_equal(claim->elem.owner, batch->elems.owner);
 }
 
-static void put_shared(struct portmap_work *work, const struct portmap_port *port,
-		       const struct hw_prefix *pod)
+static void put_shared_mark(struct portmap_batch *batch, const struct portmap_port *port,
+			    const struct hw_prefix *pod)
 {
-	nft_elems_add_once(&work->elems, number_elem("upto", port, pod, NFT_SHARED, SHARED));
+	nft_elems_add_once(&batch->elems, number_elem("upto", port, pod, NFT_SHARED, SHARED));
 }
 
-/* Return: 1, or 0 when attachments of one container have never shared it */
-static int is_shared(const struct portmap_work *work, const struct portmap_port *port,
-		     const struct hw_prefix *pod, struct hw_err *e)
+/* For a port on every address: other containers must not have a claim, nor get one meanwhile. */
+static int put_no_claims(struct portmap_batch *batch, const struct portmap_port *port,
+			 const struct hw_prefix *pod, struct hw_err *e)
 {
-	struct nft_elem shared = number_elem("upto", port, pod, NFT_SHARED, SHARED), there;
-
-	return nft_get(work->nft, &shared, &there, e);
-}
-
-/* For a port on every address: nobody else has it on some, and nobody begins to. */
-static int guard_any(struct portmap_work *work, const struct portmap_port *port,
-		     const struct hw_prefix *pod, struct hw_err *e)
-{
-	struct number there;
+	struct claim claim;
 	uint32_t number = 0;
 	int r;
 
-	for (; (r = look_at(work, port, pod, number, &there, e)) > 0; number++)
-		if (there.held && portmap_is_sibling(&work->siblings, there.there.owner))
-			put_shared(work, port, pod);
+	for (; (r = get_claim(batch, port, pod, number, &claim, e)) > 0; number++)
+		if (claim.held && portmap_attachments_has(&batch->others, claim.elem.owner))
+			put_shared_mark(batch, port, pod);
 		else
-			nft_elems_add(&work->elems,
+			nft_elems_add(&batch->elems,
 				      number_elem("holder", port, pod, NFT_ABSENT, number));
 	if (r >= 0)
-		nft_elems_add(&work->elems, number_elem("upto", port, pod, NFT_ABSENT, number));
+		nft_elems_add(&batch->elems, number_elem("upto", port, pod, NFT_ABSENT, number));
 	return r;
 }
 
-/* The first number that is free, or ours already */
-static int take_number(struct portmap_work *work, const struct portmap_port *port,
-		       const struct hw_prefix *pod, struct hw_err *e)
+/* With the first number that is free or already ours */
+static int put_own_claim(struct portmap_batch *batch, const struct portmap_port *port,
+			 const struct hw_prefix *pod, struct hw_err *e)
 {
 	for (uint32_t number = 0;; number++) {
-		struct number there;
+		struct claim claim;
 
-		int r = look_at(work, port, pod, number, &there, e);
+		int r = get_claim(batch, port, pod, number, &claim, e);
 		if (r < 0)
 			return r;
-		if (!there.given)
-			nft_elems_add_once(&work->elems,
+		if (!claim.listed)
+			nft_elems_add_once(&batch->elems,
 					   number_elem("upto", port, pod, NFT_SHARED, number));
-		if (there.held && !is_ours(work, &there))
+		if (claim.held && !is_own_claim(batch, &claim))
 			continue;
-		nft_elems_add_once(&work->elems,
+		nft_elems_add_once(&batch->elems,
 				   number_elem("holder", port, pod, NFT_EXCLUSIVE, number));
 		return 0;
 	}
 }
 
-/* For a port on some address: nobody else has it on every one, and we are numbered. */
-static int hold_some(struct portmap_work *work, const struct portmap_port *port,
-		     const struct hw_prefix *pod, struct hw_err *e)
+int portmap_put_claim(struct portmap_batch *batch, const struct portmap_port *port,
+		      const struct hw_prefix *pod, struct hw_err *e)
 {
 	struct portmap_port any = { .proto = port->proto, .host_port = port->host_port };
 
-	int r = portmap_is_siblings(work, &any, pod, e);
+	int r = portmap_is_owned_by_container(batch, port, pod, e);
+	if (r < 0)
+		return r;
+	if (r > 0) { /* wait for the port */
+		put_shared_mark(batch, port, pod);
+		return put_own_claim(batch, port, pod, e);
+	}
+	if (!port->host.family)
+		return put_no_claims(batch, port, pod, e);
+	/* On one address: other containers must not have the port on every address. */
+	r = portmap_is_owned_by_container(batch, &any, pod, e);
 	if (r < 0)
 		return r;
 	if (r == 0)
-		nft_elems_add(&work->elems, portmap_port_elem("port", &any, pod, NFT_ABSENT));
-	return take_number(work, port, pod, e);
+		nft_elems_add(&batch->elems, portmap_port_elem("port", &any, pod, NFT_ABSENT));
+	return put_own_claim(batch, port, pod, e);
 }
 
-/**
- * portmap_hold() - what must be there, and what must not, for the port to be ours
- */
-int portmap_hold(struct portmap_work *work, const struct portmap_port *port,
-		 const struct hw_prefix *pod, struct hw_err *e)
+int portmap_find_claims(struct portmap_batch *batch, const struct portmap_port *port,
+			const struct hw_prefix *pod, struct hw_err *e)
 {
-	int r = portmap_is_siblings(work, port, pod, e);
-
-	if (r < 0)
-		return r;
-	if (r > 0) {
-		put_shared(work, port, pod);
-		return take_number(work, port, pod, e);
-	}
-	return port->host.family ? hold_some(work, port, pod, e) : guard_any(work, port, pod, e);
-}
-
-/**
- * portmap_find_numbers() - all numbers of a port: what is not ours is not deleted
- */
-int portmap_find_numbers(struct portmap_work *work, const struct portmap_port *port,
-			 const struct hw_prefix *pod, struct hw_err *e)
-{
-	struct number there;
+	struct nft_elem mark = number_elem("upto", port, pod, NFT_SHARED, SHARED), found;
+	struct claim claim;
 	bool others = false;
 	int r;
 
-	for (uint32_t number = 0; (r = look_at(work, port, pod, number, &there, e)) > 0; number++)
-		if (is_ours(work, &there))
-			nft_elems_add_once(&work->elems,
+	for (uint32_t number = 0; (r = get_claim(batch, port, pod, number, &claim, e)) > 0;
+	     number++)
+		if (is_own_claim(batch, &claim))
+			nft_elems_add_once(&batch->elems,
 					   number_elem("holder", port, pod, NFT_OWNED, number));
 		else
-			others |= there.held;
+			others |= claim.held;
 	if (r >= 0 && others)
-		r = is_shared(work, port, pod, e);
-	work->shared |= r > 0;
+		r = nft_get(batch->nft, &mark, &found, e);
+	batch->shared |= r > 0;
 	return r;
 }
 
-/**
- * portmap_is_held() - have we a number, and is it found by those who look for it?
- *
- * Return: 1 or 0
- */
-int portmap_is_held(const struct portmap_work *work, const struct portmap_port *port,
-		    const struct hw_prefix *pod, struct hw_err *e)
+/* Do we have a claim that a walk through the listed numbers reaches? Return: 1 or 0 */
+static int has_listed_claim(const struct portmap_batch *batch, const struct portmap_port *port,
+			    const struct hw_prefix *pod, struct hw_err *e)
 {
-	struct number there;
+	struct claim claim;
 	int r;
 
-	for (uint32_t number = 0; (r = look_at(work, port, pod, number, &there, e)) > 0; number++)
-		if (!there.given || is_ours(work, &there))
-			return there.given;
+	for (uint32_t number = 0; (r = get_claim(batch, port, pod, number, &claim, e)) > 0;
+	     number++)
+		if (!claim.listed || is_own_claim(batch, &claim))
+			return claim.listed;
 	return r;
 }
 
-/**
- * portmap_is_others() - has somebody a number who is neither we nor a sibling that we know?
- *
- * Return: 1 or 0
- */
-int portmap_is_others(const struct portmap_work *work, const struct portmap_port *port,
-		      const struct hw_prefix *pod, struct hw_err *e)
+int portmap_check_claim(struct portmap_batch *batch, const struct portmap_port *port,
+			const struct hw_prefix *pod, struct hw_err *e)
 {
-	struct number there;
+	struct nft_elem first = number_elem("holder", port, pod, NFT_OWNED, 0);
+	char text[NFT_ELEM_TEXT];
+	int r = port->host.family ? 1 : portmap_is_owned_by_container(batch, port, pod, e);
+
+	if (r <= 0)
+		return r;
+	r = has_listed_claim(batch, port, pod, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return err_text(e, -ENOENT,
+			"nftables set %s lacks %s, or the same with another number; "
+			"hawser-plugin repair restores it",
+			first.set, nft_elem_format(&first, text));
+}
+
+int portmap_is_claimed_by_others(const struct portmap_batch *batch, const struct portmap_port *port,
+				 const struct hw_prefix *pod, struct hw_err *e)
+{
+	struct claim claim;
 	int r;
 
-	for (uint32_t number = 0; (r = look_at(work, port, pod, number, &there, e)) > 0; number++)
-		if (there.held && !is_ours(work, &there) &&
-		    !portmap_is_sibling(&work->siblings, there.there.owner))
+	for (uint32_t number = 0; (r = get_claim(batch, port, pod, number, &claim, e)) > 0;
+	     number++)
+		if (claim.held && !is_own_claim(batch, &claim) &&
+		    !portmap_attachments_has(&batch->others, claim.elem.owner))
 			return 1;
 	return r;
 }
 
-/**
- * portmap_hold_check() - has the port a number, if it needs one?
- */
-int portmap_hold_check(struct portmap_work *work, const struct portmap_port *port,
-		       const struct hw_prefix *pod, struct hw_err *e)
-{
-	struct nft_elem first = number_elem("holder", port, pod, NFT_OWNED, 0);
-	char text[NFT_ELEM_TEXT];
-	int r = port->host.family ? 1 : portmap_is_siblings(work, port, pod, e);
+/* ---- transfer ------------------------------------------------------------------------------------ */
 
-	if (r <= 0)
-		return r;
-	r = portmap_is_held(work, port, pod, e);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	return err_text(
-		e, -ENOENT,
-		"nftables set %s lacks %s, or another number; hawser-plugin repair restores it",
-		first.set, nft_elem_format(&first, text));
-}
-
-/*
- * plugins/portmap/share.c - several attachments of one container that publish the same port
- *
- * What:  a runtime asks for the same host ports on each network of a container.
- *        The first attachment has them; the others wait, with a number
- *        (hold.c), and on DEL the oldest of them gets them.
- * How:   an element in the way has its owner as a hash; the attachment records
- *        have the names behind it. They are read only when something is in the
- *        way, or a port is known to be shared.
- * Rules: a port changes hands in one transaction, so that nobody else gets it.
- *        lock.c keeps whoever waits from being deleted meanwhile.
- */
-
-/* ---- who they are -------------------------------------------------------------------------------- */
-
-/**
- * portmap_siblings_done() - free what is known of them
- */
-void portmap_siblings_done(struct portmap_siblings *siblings)
-{
-	for (size_t i = 0; i < siblings->n; i++)
-		portmap_made_done(&siblings->v[i].made);
-	free(siblings->v);
-	*siblings = (struct portmap_siblings){ 0 };
-}
-
-static int learn(void *ctx, const struct record *r, struct hw_err *e)
-{
-	struct portmap_work *work = ctx;
-	struct portmap_siblings *siblings = &work->siblings;
-	struct portmap_sibling sibling = { .started = r->started };
-
-	nft_owner(r->network, r->container_id, r->ifname, sibling.owner);
-	if (!str_equal(r->container_id, work->call->container_id) ||
-	    str_equal(sibling.owner, work->elems.owner))
-		return 0;
-	if (r->made &&
-	    hw_field_decode(portmap_made_fields, r->made, strlen(r->made), &sibling.made, e) < 0)
-		return 0;
-	siblings->v = mem_resize(siblings->v, siblings->n + 1, sizeof(*siblings->v));
-	siblings->v[siblings->n++] = sibling;
-	return 0;
-}
-
-static int compare(const void *a, const void *b)
-{
-	int64_t first = ((const struct portmap_sibling *)a)->started;
-	int64_t second = ((const struct portmap_sibling *)b)->started;
-
-	return first < second ? -1 : first > second;
-}
-
-/**
- * portmap_siblings_read() - the other attachments of this container, oldest first
- *
- * Return: 1; 0: there are none
- */
-int portmap_siblings_read(struct portmap_work *work, struct hw_err *e)
-{
-	autofree char *state = lock_state_dir();
-	struct errors unreadable = { 0 };
-
-	portmap_siblings_done(&work->siblings);
-	record_each_of(state, "portmap", learn, work, &unreadable);
-	if (work->siblings.n)
-		qsort(work->siblings.v, work->siblings.n, sizeof(*work->siblings.v), compare);
-	int r = errors_end(&unreadable, e);
-	return r < 0 ? r : work->siblings.n > 0;
-}
-
-/**
- * portmap_is_sibling() - does it belong to one of them, as far as they are known?
- */
-bool portmap_is_sibling(const struct portmap_siblings *siblings, const char *owner)
-{
-	for (size_t i = 0; i < siblings->n; i++)
-		if (str_equal(siblings->v[i].owner, owner))
-			return true;
-	return false;
-}
-
-/* ---- what they have ------------------------------------------------------------------------------ */
-
-/**
- * portmap_find_way() - what leads the port somewhere: itself, or the same on every address
- *
- * Return: 1; 0: it leads nowhere
- */
-int portmap_find_way(struct nft *nft, const struct portmap_port *port, const struct hw_prefix *pod,
-		     struct nft_elem *ret_there, struct hw_err *e)
-{
-	struct portmap_port any = { .proto = port->proto, .host_port = port->host_port };
-	struct nft_elem to = portmap_port_elem("port", port, pod, NFT_OWNED);
-
-	int r = nft_get(nft, &to, ret_there, e);
-	if (r != 0 || !port->host.family)
-		return r;
-	to = portmap_port_elem("port", &any, pod, NFT_OWNED);
-	return nft_get(nft, &to, ret_there, e);
-}
-
-/**
- * portmap_is_siblings() - is the port one that a sibling has?
- *
- * Return: 1; 0, too, as long as no siblings are known
- */
-int portmap_is_siblings(const struct portmap_work *work, const struct portmap_port *port,
-			const struct hw_prefix *pod, struct hw_err *e)
-{
-	struct nft_elem there;
-
-	if (!work->siblings.n)
-		return 0;
-	int r = portmap_find_way(work->nft, port, pod, &there, e);
-	return r <= 0 ? r : portmap_is_sibling(&work->siblings, there.owner);
-}
-
-/* ---- giving -------------------------------------------------------------------------------------- */
-
-struct gift {
-	struct portmap_work to;	      /* first: whoever gets one gets the other */
-	const char *from;	      /* the owner until now */
-	const struct nft_elems *keep; /* what he keeps; NULL: nothing */
+struct transfer {
+	struct portmap_batch to;      /* must be first: put_transferred() casts it */
+	const char *from;	      /* the owner so far */
+	const struct nft_elems *keep; /* not transferred; NULL: none */
 };
 
-static int put_gift(struct portmap_work *to, const struct portmap_port *port,
-		    const struct hw_prefix *pod, struct hw_err *e)
+static int put_transferred(struct portmap_batch *to, const struct portmap_port *port,
+			   const struct hw_prefix *pod, struct hw_err *e)
 {
-	const struct gift *gift = (const struct gift *)to;
-	struct nft_elem there;
+	const struct transfer *transfer = (const struct transfer *)to;
+	struct nft_elem mapping;
 
-	int r = portmap_find_way(to->nft, port, pod, &there, e);
-	if (r <= 0 || !str_equal(there.owner, gift->from) ||
-	    (gift->keep && nft_elems_has(gift->keep, &there)))
+	int r = portmap_find_mapping(to->nft, port, pod, &mapping, e);
+	if (r <= 0 || !str_equal(mapping.owner, transfer->from) ||
+	    (transfer->keep && nft_elems_has(transfer->keep, &mapping)))
 		return r;
-	r = portmap_is_held(to, port, pod, e);
+	r = has_listed_claim(to, port, pod, e);
 	if (r > 0)
-		portmap_put_way(to, port, pod, NFT_OWNED);
+		portmap_put_mapping(to, port, pod, NFT_OWNED);
 	return r;
 }
 
-static int add(struct portmap_work *to, struct hw_err *e)
+static int transfer_to(struct transfer *transfer, struct hw_err *e)
 {
-	const struct nft_elems *elems = &to->elems;
+	struct portmap_batch *to = &transfer->to;
 
-	int r = portmap_chains_make(to->nft, to->made, e);
-	return r < 0 ? r : nft_add(to->nft, elems->v, elems->n, elems->owner, NULL, e);
-}
-
-static int give(struct gift *gift, struct hw_err *e)
-{
-	struct portmap_work *to = &gift->to;
-
-	int r = portmap_for_ports(to, put_gift, e);
+	int r = portmap_for_each_port(to, put_transferred, e);
 	if (r < 0 || !to->elems.n)
 		return r;
-	r = add(to, e);
+	r = portmap_chains_create(to->nft, to->record, e);
 	if (r >= 0)
-		portmap_forget_udp(to);
+		r = nft_add(to->nft, to->elems.v, to->elems.n, to->elems.owner, NULL, e);
+	if (r >= 0)
+		portmap_flush_udp(to);
 	return r;
 }
 
-/**
- * portmap_hand_over() - give our ports to siblings who wait for them
- * @keep: those that we keep; NULL: none
- */
-int portmap_hand_over(struct portmap_work *work, const struct nft_elems *keep, struct hw_err *e)
+int portmap_transfer_ports(struct portmap_batch *batch, const struct nft_elems *keep,
+			   struct hw_err *e)
 {
-	int r = portmap_siblings_read(work, e);
+	int r = portmap_attachments_read(batch, e);
 
-	for (size_t i = 0; r >= 0 && i < work->siblings.n; i++) {
-		const struct portmap_sibling *sibling = &work->siblings.v[i];
-		struct gift gift = { .to = { .nft = work->nft, .made = &sibling->made },
-				     .from = work->elems.owner,
-				     .keep = keep };
+	for (size_t i = 0; r >= 0 && i < batch->others.n; i++) {
+		const struct portmap_attachment *other = &batch->others.v[i];
+		struct transfer transfer = { .to = { .nft = batch->nft, .record = &other->record },
+					     .from = batch->elems.owner,
+					     .keep = keep };
 
-		memcpy(gift.to.elems.owner, sibling->owner, NFT_OWNER);
-		r = give(&gift, e);
-		nft_elems_done(&gift.to.elems);
+		memcpy(transfer.to.elems.owner, other->owner, NFT_OWNER);
+		r = transfer_to(&transfer, e);
+		nft_elems_done(&transfer.to.elems);
 	}
 	return r;
-}
-
-/*
- * plugins/portmap/lock.c - one change at a time to the ports of a container
- *
- * What:  attachments of one container share host ports (share.c). They are
- *        of different networks, and the locks of networks do not keep them apart.
- * How:   flock() of one of 64 files, chosen by a hash of the container's id; it ends
- *        with the process that holds it.
- *        One more, for chains, is for all containers, and taken only where one
- *        has to be made.
- * Rules: the innermost locks, the one for chains last. The files stay: removing one
- *        that somebody waits for would split the lock in two.
- */
-static int lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
-{
-	autofree char *state = lock_state_dir();
-	autofree char *path = str_printf("%s/locks/portmap-%s", state, name);
-
-	int r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
-	if (r == -ETIMEDOUT)
-		return err_cni(e, HW_CNI_TRY_AGAIN,
-			       "%s are busy: gave up waiting for another ADD or DEL to end", what);
-	return r < 0 ? err_ctx(e, "lock %s", what) : 0;
-}
-
-/**
- * portmap_lock() - keep other attachments of this container from changing their ports
- * @ret_fd: the lock; closing it, or dying, releases it
- *
- * Return: 0, or a negative errno; CNI code 11 when others do not end
- */
-int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e)
-{
-	autofree char *what = str_printf("the host ports of container %s", call->container_id);
-	char hash[9], name[16];
-
-	hash_hex(call->container_id, sizeof(hash) - 1, hash);
-	snprintf(name, sizeof(name), "container-%02lu", strtoul(hash, NULL, 16) % LOCKS);
-	return lock(name, what, ret_fd, e);
-}
-
-/**
- * portmap_lock_chains() - keep everybody else from making chains
- */
-int portmap_lock_chains(int *ret_fd, struct hw_err *e)
-{
-	return lock("chains", "nftables chains for host ports", ret_fd, e);
 }
