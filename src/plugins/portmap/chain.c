@@ -45,7 +45,7 @@ static int has_rules(struct nft *nft, const char *chain, struct hw_err *e)
 	return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
-/* ---- conditions -------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 /* The chain is flushed first, so that it has one rule even if several processes create it. */
 static int create_condition_chain(struct nft *nft, const char *condition, const char *key,
@@ -83,7 +83,7 @@ static int check_condition_chain(struct nft *nft, const char *condition, struct 
 	return nft_check_chain(nft, NFT_INET, chain, e);
 }
 
-/* ---- mark bits --------------------------------------------------------------------------------- */
+/* ---- mark bits ------------------------------------------------------------------------------- */
 
 static const char *const mark_chains[] = { "snat", "snatall" };
 
@@ -176,7 +176,7 @@ static int check_mark_chains(struct nft *nft, const struct portmap_record *recor
 	return r < 0 ? r : 0;
 }
 
-/* ---- both ---------------------------------------------------------------------------------------- */
+/* ---- both ------------------------------------------------------------------------------------ */
 
 /* The chains of the default bit are part of ruleset.nft. */
 static bool needs_mark_chains(const struct portmap_record *record)

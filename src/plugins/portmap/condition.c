@@ -45,8 +45,9 @@ bool portmap_condition_is_iptables(const struct hw_strings *tokens)
 
 /* ---- nft syntax ------------------------------------------------------------------------------ */
 
-/* Words of statements that change packets or sets: nft accepts these before a verdict, but a condition
- * may only match. Counting and logging are allowed. Statements that end a rule are rejected by nft. */
+/* Words of statements that change packets or sets: nft accepts these before a verdict, but a
+ * condition may only match. Counting and logging are allowed. Statements that end a rule are
+ * rejected by nft. */
 static const char *const statements[] = { "add", "delete", "dup",      "fwd",	 "notrack", "reset",
 					  "set", "tproxy", "synproxy", "update", "vmap" };
 

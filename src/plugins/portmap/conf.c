@@ -133,7 +133,7 @@ bool portmap_entry_applies(const struct portmap_entry *entry, const struct hw_pr
 	       (!ret_port->family || ret_port->family == pod->ip.family);
 }
 
-/* ---- checking --------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 /* Reject iptables-specific keys with backend nftables, and the reverse. */
 static int check_backend(const struct portmap_conf *conf, struct hw_err *e)
@@ -184,7 +184,7 @@ int portmap_conf_check(const struct portmap_conf *conf, struct hw_err *e)
 	return r;
 }
 
-/* ---- the record ------------------------------------------------------------------------------- */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 size_t portmap_pod_addresses(const struct portmap_record *record, struct hw_prefix ret_pods[2])
 {
@@ -206,7 +206,8 @@ static bool is_same_port(const struct portmap_port *a, const struct portmap_port
 	       hw_ip_equal(&a->host, &b->host);
 }
 
-/* Return: 1 if one of the @n ports is the same mapping, 0 if not; an error if it has another target */
+/* Return: 1 if one of the @n ports is the same mapping, 0 if not; an error if it has another
+ * target */
 static int is_duplicate(const struct portmap_entry *entry, const struct portmap_port *port,
 			const struct portmap_port *ports, size_t n, struct hw_err *e)
 {
@@ -250,7 +251,8 @@ static int read_entries(const struct portmap_conf *conf, bool one_family,
 	return 0;
 }
 
-/* The pod's address is the first of its family that prevResult does not assign to another interface. */
+/* The pod's address is the first of its family that prevResult does not assign to another
+ * interface. */
 static void read_pod_addresses(const struct hw_call *call, struct portmap_record *record)
 {
 	const struct hw_result *prev = call->prev;

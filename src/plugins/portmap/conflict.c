@@ -94,7 +94,8 @@ static int put_command(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	return 0;
 }
 
-/* Without a record, the message has the commands that delete all elements of the owner for this port. */
+/* Without a record, the message has the commands that delete all elements of the owner for this
+ * port. */
 static int conflict_without_record(struct nft *nft, const struct nft_elem *elem, const char *port,
 				   struct hw_err *e)
 {

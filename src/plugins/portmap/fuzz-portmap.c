@@ -2,8 +2,8 @@
 /*
  * plugins/portmap/fuzz-portmap.c - fuzzer for the configuration of portmap
  *
- * For every configuration that is accepted: a condition cannot end the rule that it becomes part of, a
- * host port is mapped once, and encoding and decoding the record changes nothing.
+ * For every configuration that is accepted: a condition cannot end the rule that it becomes part
+ * of, a host port is mapped once, and encoding and decoding the record changes nothing.
  */
 #include <assert.h>
 #include <ctype.h>

@@ -46,10 +46,10 @@
 #define LOCKS  64
 #define SHARED UINT32_MAX /* a number that no claim gets */
 
-/* ---- locks --------------------------------------------------------------------------------------- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
-/* These are the innermost locks. Lock files are never deleted: a process that waits for a deleted file
- * would not exclude one that creates it again. */
+/* These are the innermost locks. Lock files are never deleted: a process that waits for a
+ * deleted file would not exclude one that creates it again. */
 static int acquire_lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
 {
 	autofree char *state = lock_state_dir();
@@ -80,7 +80,7 @@ int portmap_lock_chains(int *ret_fd, struct hw_err *e)
 	return acquire_lock("chains", "nftables chains for host ports", ret_fd, e);
 }
 
-/* ---- other attachments of the same container --------------------------------------------------- */
+/* ---- other attachments of the same container ------------------------------------------------- */
 
 void portmap_attachments_done(struct portmap_attachments *attachments)
 {
@@ -138,7 +138,7 @@ bool portmap_attachments_has(const struct portmap_attachments *attachments, cons
 	return false;
 }
 
-/* ---- mappings ------------------------------------------------------------------------------------ */
+/* ---- mappings -------------------------------------------------------------------------------- */
 
 int portmap_find_mapping(struct nft *nft, const struct portmap_port *port,
 			 const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e)
@@ -165,7 +165,7 @@ int portmap_is_owned_by_container(const struct portmap_batch *batch,
 	return r <= 0 ? r : portmap_attachments_has(&batch->others, mapping.owner);
 }
 
-/* ---- claims -------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 /* @set: "holder" or "upto" */
 static struct nft_elem number_elem(const char *set, const struct portmap_port *port,
@@ -342,7 +342,7 @@ int portmap_is_claimed_by_others(const struct portmap_batch *batch, const struct
 	return r;
 }
 
-/* ---- transfer ------------------------------------------------------------------------------------ */
+/* ---- transfer -------------------------------------------------------------------------------- */
 
 struct transfer {
 	struct portmap_batch to;      /* must be first: put_transferred() casts it */

@@ -25,7 +25,7 @@
 #include "net/sysctl.h"
 #include "plugins/portmap/portmap.h"
 
-/* ---- route_localnet --------------------------------------------------------------------------- */
+/* ---- route_localnet -------------------------------------------------------------------------- */
 
 /* Find the interface to the pod, if 127.0.0.1 is to reach the pod.
  * Return: 1 if found, 0 if route_localnet is not needed */
@@ -80,7 +80,7 @@ static int check_route_localnet(const struct portmap_record *record, struct hw_e
 			link.name);
 }
 
-/* ---- verbs -------------------------------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 static int portmap_add(struct hw_call *call, struct hw_err *e)
 {

@@ -21,7 +21,7 @@
 
 #define PORTMAP_BIT 13 /* of the packet mark, unless the configuration sets another */
 
-/* ---- configuration and record -------------------------------------------------------------- */
+/* ---- configuration and record ---------------------------------------------------------------- */
 
 /* One entry of runtimeConfig.portMappings, as configured */
 struct portmap_entry {
@@ -88,7 +88,7 @@ int portmap_condition(const struct hw_strings *tokens, int family, char **ret_te
 /* Are the conditions in iptables syntax? (The first word starts with - or !.) */
 bool portmap_condition_is_iptables(const struct hw_strings *tokens);
 
-/* ---- elements (rules.c) --------------------------------------------------------------------- */
+/* ---- elements (rules.c) ---------------------------------------------------------------------- */
 
 /* Other attachments of the same container, oldest first */
 struct portmap_attachments {
@@ -142,7 +142,7 @@ int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e);
  * An error is only logged: the entries expire when no packets come for a while. */
 void portmap_flush_udp(struct portmap_batch *batch);
 
-/* ---- ownership (owner.c) -------------------------------------------------------------------- */
+/* ---- ownership (owner.c) --------------------------------------------------------------------- */
 
 /* Acquire the lock on the host ports of a container, shared by all its attachments. close()
  * releases it. CNI code 11 after a timeout. */

@@ -55,7 +55,7 @@ int portmap_for_each_port(struct portmap_batch *batch, portmap_each_fn *each, st
 	return r < 0 ? r : 0;
 }
 
-/* ---- the pod's elements ------------------------------------------------------------------------ */
+/* ---- the pod's elements ---------------------------------------------------------------------- */
 
 struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *port,
 				  const struct hw_prefix *pod, enum nft_mode mode)
@@ -99,8 +99,8 @@ void portmap_put_mapping(struct portmap_batch *batch, const struct portmap_port 
 	}
 }
 
-/* The elements by which packets from the pod's own network are recognized; from the pod itself, if it
- * is alone in its network */
+/* The elements by which packets from the pod's own network are recognized; from the pod itself,
+ * if it is alone in its network */
 static void put_network(struct nft_elems *elems, const struct hw_prefix *pod)
 {
 	struct nft_elem self = nft_elem_for("self", &pod->ip, NFT_OWNED);
@@ -148,7 +148,7 @@ static int fill_batch(struct portmap_batch *batch, struct hw_err *e)
 	return portmap_for_each_port(batch, put_port, e);
 }
 
-/* ---- adding -------------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
 /* Return: 1 if the ADD can be tried again, 0 if another container has the port */
 static int can_retry(struct portmap_batch *batch, const struct nft_clash *clash, struct hw_err *e)
@@ -199,7 +199,7 @@ static int add_elements(struct portmap_batch *batch, struct hw_err *e)
 	return r;
 }
 
-/* ---- deleting ------------------------------------------------------------------------------------ */
+/* ---- deleting -------------------------------------------------------------------------------- */
 
 /* Delete the elements of the batch, except those in @keep (NULL: none). */
 static int delete_elements(struct portmap_batch *batch, const struct nft_elems *keep,
@@ -241,7 +241,7 @@ static void restore_previous(const struct portmap_batch *failed,
 		(void)delete_except(&batch, failed->record, &ignored);
 }
 
-/* ---- UDP ----------------------------------------------------------------------------------------- */
+/* ---- UDP ------------------------------------------------------------------------------------- */
 
 /* UDP has no connections: conntrack would keep using the old target for as long as packets come. */
 static int flush_udp_port(struct portmap_batch *batch, const struct portmap_port *port,
@@ -276,7 +276,7 @@ void portmap_flush_udp(struct portmap_batch *batch)
 	(void)portmap_for_each_port(batch, flush_udp_port, &ignored);
 }
 
-/* ---- used by the verbs --------------------------------------------------------------------------- */
+/* ---- used by the verbs ----------------------------------------------------------------------- */
 
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
 {
@@ -368,7 +368,8 @@ int portmap_rules_check(const struct hw_call *call, const struct portmap_record 
 		return r;
 	batch.nft = nft;
 	r = check_elements(&batch, e);
-	/* A port that seems to be another owner's may be that of another attachment of the container. */
+	/* A port that seems to be another owner's may be that of another attachment of the
+	 * container. */
 	if (r < 0 && portmap_attachments_read(&batch, &ignored) > 0)
 		r = check_elements(&batch, e);
 	return r < 0 ? r : portmap_chains_check(nft, record, e);
