@@ -3,7 +3,8 @@
 """
 test/firewalld.py FILE - simulates firewalld on the system bus, for test/firewall.bats
 
-What:  the three methods that the firewall plugin calls, with the replies and errors of firewalld 1.3.
+What:  the three methods that the firewall plugin calls, with the replies and errors of firewalld
+       1.3.
        The sources of the zones are written to FILE, one "ZONE SOURCE" per line. The zone "closed"
        rejects every call.
 """
@@ -34,6 +35,7 @@ class Firewalld(dbus.service.Object):
                                      for source, zone in sorted(self.zone_of.items())))
 
     def find_zone(self, zone, source):
+        """The zone that has the source, or None; zone is the one of the call."""
         if zone not in ZONES:
             raise FirewalldError("INVALID_ZONE: " + zone)
         if zone == "closed":
@@ -57,7 +59,8 @@ class Firewalld(dbus.service.Object):
         if not current:
             raise FirewalldError("UNKNOWN_SOURCE: '%s' is not in any zone" % source)
         if current != zone:
-            raise FirewalldError("ZONE_CONFLICT: remove_source(%s, %s): zoi='%s'" % (zone, source, current))
+            raise FirewalldError("ZONE_CONFLICT: remove_source(%s, %s): zoi='%s'" %
+                                 (zone, source, current))
         del self.zone_of[source]
         self.save()
         return zone

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bandwidth/links.c - the links at which a pod's bandwidth can be limited
+ * plugins/bandwidth/links.c - the links at which a pod's bandwidth is limited
  *
- * How:   the host's link is the other end of the pod's interface, where that has
- *        one; it must be in the previous result, as upstream demands. Else it is
- *        the link on the host that the previous result names, such as a tap;
- *        bridges and ifbs are not it.
+ * How:   the host's link is the peer of the pod's interface, if that has one; it must
+ *        be in prevResult, as upstream requires. Otherwise it is the first link on the
+ *        host that prevResult names and that is neither a bridge nor an ifb: a tap,
+ *        for example.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,9 +17,6 @@
 #include "net/rtnl/rtnl.h"
 #include "plugins/bandwidth/bandwidth.h"
 
-/**
- * bandwidth_open() - a socket on the host and one in the pod
- */
 int bandwidth_open(struct bandwidth_links *links, const struct hw_call *call, struct hw_err *e)
 {
 	int r = netns_open(call->netns, &links->netns_fd, e);
@@ -29,9 +26,6 @@ int bandwidth_open(struct bandwidth_links *links, const struct hw_call *call, st
 	return r < 0 ? r : rtnl_open(-1, &links->nl, e);
 }
 
-/**
- * bandwidth_close() - close what bandwidth_open() opened
- */
 void bandwidth_close(struct bandwidth_links *links)
 {
 	rtnl_close(links->nl);
@@ -39,15 +33,12 @@ void bandwidth_close(struct bandwidth_links *links)
 	mem_close_fd(&links->netns_fd);
 }
 
-/**
- * bandwidth_find_pod() - the pod's interface
- */
 int bandwidth_find_pod(struct bandwidth_links *links, const struct hw_call *call, struct hw_err *e)
 {
 	return links->pod.index ? 0 : link_get(links->pod_nl, call->ifname, &links->pod, e);
 }
 
-static bool is_on_host(const struct hw_result *result, const char *name)
+static bool has_host_iface(const struct hw_result *result, const char *name)
 {
 	for (size_t i = 0; i < result->n_ifaces; i++)
 		if (str_empty(result->ifaces[i].sandbox) && str_equal(result->ifaces[i].name, name))
@@ -60,7 +51,7 @@ static bool has_peer(const struct link *link)
 	return link->parent && (str_equal(link->kind, "veth") || str_equal(link->kind, "netkit"));
 }
 
-/* A link of that index may also be another one, when the peer is elsewhere. */
+/* If the peer is in another namespace, an unrelated link of the host may have its index. */
 static int find_peer(struct bandwidth_links *links, const struct hw_call *call, struct hw_err *e)
 {
 	struct link host;
@@ -71,15 +62,15 @@ static int find_peer(struct bandwidth_links *links, const struct hw_call *call, 
 				links->pod.parent);
 	if (r < 0)
 		return r;
-	if (!is_on_host(call->prev, host.name))
+	if (!has_host_iface(call->prev, host.name))
 		return err_text(e, -ENODEV, "no veth peer of container interface found in host ns");
 	links->host = host;
 	return 0;
 }
 
-/* Return: 1 with a link on the host that the result names, 0 without */
-static int find_named(struct bandwidth_links *links, const struct hw_result *result,
-		      struct hw_err *e)
+/* Return: 1 if found, 0 if not */
+static int find_host_link(struct bandwidth_links *links, const struct hw_result *result,
+			  struct hw_err *e)
 {
 	for (size_t i = 0; i < result->n_ifaces; i++) {
 		struct link link;
@@ -97,9 +88,6 @@ static int find_named(struct bandwidth_links *links, const struct hw_result *res
 	return 0;
 }
 
-/**
- * bandwidth_find_host() - the link on the host by which a pod is reached
- */
 int bandwidth_find_host(struct bandwidth_links *links, const struct hw_call *call, struct hw_err *e)
 {
 	struct hw_err why;
@@ -113,7 +101,7 @@ int bandwidth_find_host(struct bandwidth_links *links, const struct hw_call *cal
 	}
 	if (r >= 0 && has_peer(&links->pod))
 		return find_peer(links, call, e);
-	r = find_named(links, call->prev, e);
+	r = find_host_link(links, call->prev, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	if (links->pod.index)
@@ -122,11 +110,6 @@ int bandwidth_find_host(struct bandwidth_links *links, const struct hw_call *cal
 			why.msg);
 }
 
-/**
- * bandwidth_ifb_name() - what upstream calls the ifb of an attachment
- *
- * The interface's name does not matter to it.
- */
 char *bandwidth_ifb_name(const struct hw_call *call)
 {
 	autofree char *attachment = str_printf("%s%s", call->network, call->container_id);
