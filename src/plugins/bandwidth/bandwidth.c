@@ -26,11 +26,136 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/netns.h"
+#include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bandwidth/bandwidth.h"
 
+#define IFB_PREFIX "bwp"
+#define IFB_DIGITS 12
 #define IFB_TXQLEN 1000
 #define IFB_QUEUES 1
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+/* A pod's interface, and the link on the host to which it is connected */
+struct pod_links {
+	int netns_fd;
+	struct rtnl *nl, *pod_nl; /* sockets on the host and in the pod */
+	struct link host, pod;	  /* index 0: not looked up, or not found */
+};
+
+#define POD_LINKS_NONE                                                                             \
+	{                                                                                          \
+		.netns_fd = -1                                                                     \
+	}
+
+static int links_open(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+{
+	int r = netns_open(call->netns, &links->netns_fd, e);
+	if (r < 0)
+		return err_ctx(e, "failed to open netns \"%s\"", call->netns);
+	r = rtnl_open(links->netns_fd, &links->pod_nl, e);
+	return r < 0 ? r : rtnl_open(-1, &links->nl, e);
+}
+
+static void links_close(struct pod_links *links)
+{
+	rtnl_close(links->nl);
+	rtnl_close(links->pod_nl);
+	mem_close_fd(&links->netns_fd);
+}
+
+AUTO_VALUE_DEFINE(links_close, struct pod_links);
+
+static int find_pod_link(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+{
+	return links->pod.index ? 0 : link_get(links->pod_nl, call->ifname, &links->pod, e);
+}
+
+static bool has_host_iface(const struct hw_result *result, const char *name)
+{
+	for (size_t i = 0; i < result->n_ifaces; i++)
+		if (str_empty(result->ifaces[i].sandbox) && str_equal(result->ifaces[i].name, name))
+			return true;
+	return false;
+}
+
+static bool has_peer(const struct link *link)
+{
+	return link->parent && (str_equal(link->kind, "veth") || str_equal(link->kind, "netkit"));
+}
+
+/* If the peer is in another namespace, an unrelated link of the host may have its index. */
+static int find_peer(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+{
+	struct link host;
+
+	int r = link_get_index(links->nl, links->pod.parent, &host, e);
+	if (r == -ENODEV || (r >= 0 && host.parent != links->pod.index))
+		return err_text(e, -ENODEV, "veth peer with index %d is not in host ns",
+				links->pod.parent);
+	if (r < 0)
+		return r;
+	if (!has_host_iface(call->prev, host.name))
+		return err_text(e, -ENODEV, "no veth peer of container interface found in host ns");
+	links->host = host;
+	return 0;
+}
+
+/* Return: 1 if found, 0 if not */
+static int find_named_link(struct pod_links *links, const struct hw_result *result,
+			   struct hw_err *e)
+{
+	for (size_t i = 0; i < result->n_ifaces; i++) {
+		struct link link;
+
+		if (!str_empty(result->ifaces[i].sandbox) || str_empty(result->ifaces[i].name))
+			continue;
+		int r = link_get(links->nl, result->ifaces[i].name, &link, e);
+		if (r < 0 && r != -ENODEV)
+			return r;
+		if (r < 0 || str_equal(link.kind, "bridge") || str_equal(link.kind, "ifb"))
+			continue;
+		links->host = link;
+		return 1;
+	}
+	return 0;
+}
+
+/* The peer of the pod's interface, if it has one: it must be in prevResult, as upstream
+ * requires. Otherwise the first link on the host that prevResult names and that is neither a
+ * bridge nor an ifb: a tap, for example. */
+static int find_host_link(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+{
+	struct hw_err why;
+
+	if (!call->prev->n_ifaces)
+		return err_text(e, -EINVAL, "no interfaces provided");
+	int r = find_pod_link(links, call, &why);
+	if (r < 0 && r != -ENODEV) {
+		*e = why;
+		return r;
+	}
+	if (r >= 0 && has_peer(&links->pod))
+		return find_peer(links, call, e);
+	r = find_named_link(links, call->prev, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (links->pod.index)
+		err_text(&why, -ENODEV, "interface \"%s\" was not a veth interface", call->ifname);
+	return err_text(e, -ENODEV, "container interface %s has no veth peer: %s", call->ifname,
+			why.msg);
+}
+
+/* Upstream's name for the ifb of an attachment. It does not depend on the interface. */
+static char *upstream_ifb_name(const struct hw_call *call)
+{
+	autofree char *attachment = str_printf("%s%s", call->network, call->container_id);
+	char hex[IFB_DIGITS + 1];
+
+	hash_hex(attachment, IFB_DIGITS, hex);
+	return str_printf(IFB_PREFIX "%s", hex);
+}
 
 /* ---- deleting limits ------------------------------------------------------------------------- */
 
@@ -130,7 +255,7 @@ static int delete_limits(const struct hw_call *call, const struct bandwidth_reco
 /* Delete the ifb that upstream's plugin created. The kernel deletes the rest with the link. */
 static int delete_upstream(const struct hw_call *call, struct hw_err *e)
 {
-	autofree char *name = bandwidth_ifb_name(call);
+	autofree char *name = upstream_ifb_name(call);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link ifb;
 
@@ -144,21 +269,21 @@ static int delete_upstream(const struct hw_call *call, struct hw_err *e)
 
 /* ---- ADD ------------------------------------------------------------------------------------- */
 
-static int find_links(struct bandwidth_links *links, const struct bandwidth *b,
+static int find_links(struct pod_links *links, const struct bandwidth *b,
 		      const struct hw_call *call, struct hw_err *e)
 {
 	int r = 0;
 
 	if (b->ingress.rate || b->ifb)
-		r = bandwidth_find_host(links, call, e);
+		r = find_host_link(links, call, e);
 	if (r >= 0 && b->egress.rate && !b->ifb)
-		r = bandwidth_find_pod(links, call, e);
+		r = find_pod_link(links, call, e);
 	return r;
 }
 
 /* An ingress qdisc that an earlier ADD created will be deleted, and is no conflict. */
-static int refuse_ingress(const struct bandwidth_links *links,
-			  const struct bandwidth_record *earlier, struct hw_err *e)
+static int refuse_ingress(const struct pod_links *links, const struct bandwidth_record *earlier,
+			  struct hw_err *e)
 {
 	struct link none = { 0 };
 	struct tc_ingress ingress;
@@ -174,7 +299,7 @@ static int refuse_ingress(const struct bandwidth_links *links,
 /* The ifb has upstream's name, so that upstream's DEL finds it; if that name is in use, as with
  * a second interface of the pod, another one. Our DEL recognizes it by its MAC address, which is
  * a hash of the attachment. */
-static int record_ifb(struct bandwidth_record *record, const struct bandwidth_links *links,
+static int record_ifb(struct bandwidth_record *record, const struct pod_links *links,
 		      const struct hw_call *call, struct hw_err *e)
 {
 	const char *parts[] = { call->network, call->container_id, call->ifname };
@@ -185,7 +310,7 @@ static int record_ifb(struct bandwidth_record *record, const struct bandwidth_li
 	hash_parts(parts, ARRAY_SIZE(parts), IFB_DIGITS, hex);
 	record->ifb_mac =
 		str_printf("02:%.2s:%.2s:%.2s:%.2s:%.2s", hex, hex + 2, hex + 4, hex + 6, hex + 8);
-	record->ifb = bandwidth_ifb_name(call);
+	record->ifb = upstream_ifb_name(call);
 	if (earlier && str_equal(earlier->ifb, record->ifb))
 		return 0;
 	int r = link_get(links->nl, record->ifb, &found, e);
@@ -197,7 +322,7 @@ static int record_ifb(struct bandwidth_record *record, const struct bandwidth_li
 }
 
 static int fill_record(struct hw_call *call, const struct bandwidth *b,
-		       const struct bandwidth_links *links, struct hw_err *e)
+		       const struct pod_links *links, struct hw_err *e)
 {
 	struct bandwidth_record *record = call->made;
 	int r = 0;
@@ -216,7 +341,7 @@ static int fill_record(struct hw_call *call, const struct bandwidth *b,
 	return r;
 }
 
-static int create_ifb(const struct bandwidth_links *links, const struct bandwidth_record *record,
+static int create_ifb(const struct pod_links *links, const struct bandwidth_record *record,
 		      struct link *ret_link, struct hw_err *e)
 {
 	struct link_new new = { .name = record->ifb,
@@ -234,7 +359,7 @@ static int create_ifb(const struct bandwidth_links *links, const struct bandwidt
 }
 
 static int limit_egress(const struct bandwidth_record *record, const struct bandwidth *b,
-			const struct bandwidth_links *links, struct hw_err *e)
+			const struct pod_links *links, struct hw_err *e)
 {
 	struct tc_shape egress;
 	struct link ifb;
@@ -259,7 +384,7 @@ static int limit_egress(const struct bandwidth_record *record, const struct band
 /* An error in one direction does not stop the other: when limits are restored, some are better than
  * none. */
 static int apply_limits(const struct bandwidth_record *record, const struct bandwidth *b,
-			const struct bandwidth_links *links, struct hw_err *e)
+			const struct pod_links *links, struct hw_err *e)
 {
 	struct hw_err why;
 	int first = 0;
@@ -278,7 +403,7 @@ static int apply_limits(const struct bandwidth_record *record, const struct band
 
 /* Apply the limits of an earlier ADD again. A record of an old version does not have them. */
 static int apply_earlier(const struct hw_call *call, const struct bandwidth_record *earlier,
-			 struct bandwidth_links *links, struct hw_err *e)
+			 struct pod_links *links, struct hw_err *e)
 {
 	const struct bandwidth_conf asked = { .keys = earlier->asked };
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
@@ -292,8 +417,8 @@ static int apply_earlier(const struct hw_call *call, const struct bandwidth_reco
 
 /* Replace the limits of an earlier ADD, if there was one. If that fails, restore them: the
  * attachment continues to work as before. */
-static int replace_limits(struct hw_call *call, const struct bandwidth *b,
-			  struct bandwidth_links *links, struct hw_err *e)
+static int replace_limits(struct hw_call *call, const struct bandwidth *b, struct pod_links *links,
+			  struct hw_err *e)
 {
 	struct hw_err why;
 
@@ -314,7 +439,7 @@ static int replace_limits(struct hw_call *call, const struct bandwidth *b,
 
 static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(bandwidth_close) struct bandwidth_links links = BANDWIDTH_LINKS_NONE;
+	AUTO(links_close) struct pod_links links = POD_LINKS_NONE;
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
 	const struct bandwidth_record *record = call->made;
 
@@ -325,7 +450,7 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 		return r;
 	if (bandwidth_is_unlimited(&b))
 		return call->earlier ? delete_limits(call, call->earlier, e) : 0;
-	r = bandwidth_open(&links, call, e);
+	r = links_open(&links, call, e);
 	if (r >= 0)
 		r = find_links(&links, &b, call, e);
 	if (r >= 0)
@@ -359,8 +484,7 @@ static int check_limit(const struct hw_call *call, struct rtnl *nl, const struct
 }
 
 static int check_egress_by_ifb(const struct hw_call *call, const struct bandwidth *b,
-			       const struct bandwidth_links *links, const char *name,
-			       struct hw_err *e)
+			       const struct pod_links *links, const char *name, struct hw_err *e)
 {
 	struct tc_ingress ingress;
 	struct link ifb;
@@ -383,7 +507,7 @@ static int check_egress_by_ifb(const struct hw_call *call, const struct bandwidt
 }
 
 static int check_limits(const struct hw_call *call, const struct bandwidth *b,
-			const struct bandwidth_links *links, struct hw_err *e)
+			const struct pod_links *links, struct hw_err *e)
 {
 	const struct bandwidth_record *record = call->made;
 	autofree char *ifb = NULL;
@@ -397,7 +521,7 @@ static int check_limits(const struct hw_call *call, const struct bandwidth *b,
 	if (r < 0 || !b->egress.rate)
 		return r;
 	/* Without a record, upstream's plugin created the attachment. */
-	ifb = call->recorded ? str_copy(record->ifb) : bandwidth_ifb_name(call);
+	ifb = call->recorded ? str_copy(record->ifb) : upstream_ifb_name(call);
 	if (ifb)
 		return check_egress_by_ifb(call, b, links, ifb, e);
 	struct tc_shape egress = bandwidth_egress(b, &links->pod);
@@ -406,7 +530,7 @@ static int check_limits(const struct hw_call *call, const struct bandwidth *b,
 
 static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(bandwidth_close) struct bandwidth_links links = BANDWIDTH_LINKS_NONE;
+	AUTO(links_close) struct pod_links links = POD_LINKS_NONE;
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
 
 	int r = bandwidth_init(&b, call->conf, e);
@@ -415,7 +539,7 @@ static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 	if (r < 0 || bandwidth_is_unlimited(&b))
 		return r;
 	b.ifb |= !call->recorded;
-	r = bandwidth_open(&links, call, e);
+	r = links_open(&links, call, e);
 	if (r >= 0)
 		r = find_links(&links, &b, call, e);
 	return r < 0 ? r : check_limits(call, &b, &links, e);

@@ -4,7 +4,6 @@
  *
  * bandwidth.c  the CNI verbs
  * conf.c       configuration and attachment record, limits as traffic control shapes
- * links.c      the links at which a pod's bandwidth is limited
  */
 #ifndef PLUGINS_BANDWIDTH_BANDWIDTH_H
 #define PLUGINS_BANDWIDTH_BANDWIDTH_H
@@ -12,12 +11,9 @@
 #include <hawser/plugin.h>
 
 #include "base/mem.h"
-#include "net/rtnl/link.h"
 #include "net/tc/tc.h"
 
-struct rtnl;
-
-/* ---- configuration and record (conf.c) ------------------------------------------------------- */
+struct link;
 
 /* The configuration and runtimeConfig.bandwidth have the same keys. Ingress is traffic to the pod,
  * egress is traffic from the pod. */
@@ -73,37 +69,6 @@ struct tc_shape bandwidth_ingress(const struct bandwidth *b, const struct link *
 struct tc_shape bandwidth_egress(const struct bandwidth *b, const struct link *link);
 
 AUTO_VALUE_DEFINE(bandwidth_done, struct bandwidth);
-
-/* ---- links (links.c) ------------------------------------------------------------------------- */
-
-/* A pod's interface, and the link on the host to which it is connected */
-struct bandwidth_links {
-	int netns_fd;
-	struct rtnl *nl, *pod_nl; /* sockets on the host and in the pod */
-	struct link host, pod;	  /* index 0: not looked up, or not found */
-};
-
-#define BANDWIDTH_LINKS_NONE                                                                       \
-	{                                                                                          \
-		.netns_fd = -1                                                                     \
-	}
-
-/* Open the pod's namespace and both sockets. */
-int bandwidth_open(struct bandwidth_links *links, const struct hw_call *call, struct hw_err *e);
-void bandwidth_close(struct bandwidth_links *links);
-/* Fill links->pod, the interface in the pod. */
-int bandwidth_find_pod(struct bandwidth_links *links, const struct hw_call *call, struct hw_err *e);
-/* Fill links->host, the link on the host by which the pod is reached. */
-int bandwidth_find_host(struct bandwidth_links *links, const struct hw_call *call,
-			struct hw_err *e);
-
-#define IFB_PREFIX "bwp"
-#define IFB_DIGITS 12
-/* Upstream's name for the ifb of an attachment, which does not depend on the interface; free()
- * it. */
-char *bandwidth_ifb_name(const struct hw_call *call);
-
-AUTO_VALUE_DEFINE(bandwidth_close, struct bandwidth_links);
 
 extern const struct hw_plugin bandwidth_plugin;
 

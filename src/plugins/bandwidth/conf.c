@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/ip.h"
 #include "base/str.h"
+#include "net/rtnl/link.h"
 #include "plugins/bandwidth/bandwidth.h"
 
 #define SUBNETS_MAX 200 /* each is a filter, and packets are compared with one after the other */
