@@ -596,8 +596,8 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	fails_with "host port 8080/tcp is taken by container c2, *"
 }
 
-# leads: the IPv4 mappings and claims of all pods
-leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | paste -sd ' '; }
+# owned_ports: the IPv4 mappings and claims of all pods
+owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | paste -sd ' '; }
 
 @test "portmap: of two attachments of a container the first owns the port, and on its DEL the other gets it" {
 	pod c1 one
@@ -611,7 +611,7 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	run add c2 "$tcp"
 	fails_with "host port 8080/tcp is taken by container c1, *"
 	del c1
-	[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.8.0.2 . 80 "* ]]
+	[[ "$(owned_ports)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.8.0.2 . 80 "* ]]
 	[ "$(seen host one 127.0.0.1 tcp)" = 10.8.0.1 ]
 	[ "$(seen host one 192.0.2.1 udp)" = 192.0.2.1 ]
 	second CHECK c1 "$tcp" "$udp"
@@ -632,9 +632,9 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	add c1 "$tcp"
 	second ADD c1 "$tcp"
 	second ADD c1 "$tcp" # a repeated ADD has one claim
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
 	second DEL c1 "$tcp"
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
 	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
 	check c1 "$tcp"
 	del c1
@@ -681,7 +681,7 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	add c1 "$tcp" "$udp"
 	second ADD c1 "$tcp" "$udp"
 	add c1 "$udp"
-	[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.7.0.2 . 80 "* ]]
+	[[ "$(owned_ports)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.7.0.2 . 80 "* ]]
 	check c1 "$udp"
 	second CHECK c1 "$tcp" "$udp"
 	del c1
@@ -696,13 +696,13 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	second ADD c1
 	add c1 "$tcp"
 	second ADD c1 "$some"
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
 	second CHECK c1 "$some"
 	del c1
-	[ "$(leads)" = "holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
+	[ "$(owned_ports)" = "holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
 	second CHECK c1 "$some"
 	add c1 "$tcp"
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
 	second ADD c1 "$some"
 	check c1 "$tcp"
 	second CHECK c1 "$some"
@@ -733,12 +733,12 @@ call_c1() {
 		call_c1 ADD net0
 		call_c1 ADD net1 & first=$!
 		call_c1 DEL net0 & wait $! && wait $first
-		[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
+		[[ "$(owned_ports)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
 		call_c1 ADD net0
 		call_c1 ADD net2
 		call_c1 DEL net1 & first=$!
 		call_c1 DEL net0 & wait $! && wait $first
-		[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
+		[[ "$(owned_ports)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
 		call_c1 DEL net2
 		[ "$(ours)" = "[]" ]
 	done
@@ -755,7 +755,7 @@ call_c1() {
 	flock 7
 	second ADD c1 "$tcp" 7<&- & waiting=$!
 	add c2 "$udp"
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 anyport4 udp . 8080 : 10.7.0.3 . 80" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 anyport4 udp . 8080 : 10.7.0.3 . 80" ]
 	exec 7<&-
 	wait $waiting
 	second CHECK c1 "$tcp"
@@ -782,7 +782,7 @@ call_c1() {
 	run add c2 "$tcp"
 	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\)/\1/p' | bash
 	[ "$(ours | jq -r 'map(sub(" .*"; "")) | join(" ")')" = "port4 cond4 mark4 holder4" ]
-	[[ "$(leads)" == "holder4 udp . 8080 . 0 port4 udp . 192.0.2.3 . 8080 : "* ]]
+	[[ "$(owned_ports)" == "holder4 udp . 8080 . 0 port4 udp . 192.0.2.3 . 8080 : "* ]]
 	add c2 "$tcp"
 	[ "$(seen outside two 192.0.2.3 tcp)" = 192.0.2.2 ]
 }
@@ -850,7 +850,7 @@ call_c1() {
 	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	second ADD c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	del c1
-	[[ "$(leads)" == *" port4 tcp . 192.0.2.1 . 8080 : 10.8.0.2 . 80 "* ]]
+	[[ "$(owned_ports)" == *" port4 tcp . 192.0.2.1 . 8080 : 10.8.0.2 . 80 "* ]]
 }
 
 @test "portmap: GC deletes attachments that are no longer valid" {

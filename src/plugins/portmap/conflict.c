@@ -85,7 +85,7 @@ static int put_command(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 
 	(void)e;
 	if (!str_equal(elem->owner, taken->owner) || elem->key.v[0] != taken->key.v[0] ||
-	    memcmp(key_port(elem), key_port(taken), sizeof(uint16_t)))
+	    memcmp(key_port(elem), key_port(taken), sizeof(uint16_t)) != 0)
 		return 0;
 	key.data.len = 0;
 	key.chain[0] = '\0';

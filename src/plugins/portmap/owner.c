@@ -2,9 +2,9 @@
 /*
  * plugins/portmap/owner.c - ownership of host ports
  *
- * What:  a host port belongs to one container. It is mapped on one address of the
- *        host or on every address. These have different keys in nftables, so the
- *        kernel does not detect that they overlap: claims do.
+ * What:  on each address of the host, a port belongs to one container. A port is
+ *        mapped on one address or on every address. These have different keys in
+ *        nftables, so the kernel does not detect that they overlap: claims do.
  *        Runtimes ask for the same host ports on each network of a container. The
  *        first attachment owns a port; the others wait for it. On DEL of the owner,
  *        the port is transferred to the oldest attachment that waits.
@@ -22,8 +22,8 @@
  *        port is shared.
  * Rules: a port is transferred in one transaction, so no other container can get it
  *        in between. The lock keeps an attachment that waits from being deleted
- *        meanwhile: attachments of a container are on different networks, so the
- *        locks of networks do not exclude each other.
+ *        meanwhile. The lock of a network would not do: attachments of a container
+ *        are on different networks.
  *        Numbers are not part of the record: DEL looks them up. If upto4 was flushed,
  *        the claims themselves still show that the list continues.
  */
