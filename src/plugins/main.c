@@ -26,7 +26,7 @@
 #include "plugins/pod/furniture.h"
 #include "plugins/portmap/portmap.h"
 #include "plugins/rules.h"
-#include "plugins/tuning/conf.h"
+#include "plugins/tuning/tuning.h"
 
 static const struct hw_plugin *const plugins[] = {
 	&bandwidth_plugin,

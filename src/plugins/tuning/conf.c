@@ -11,7 +11,7 @@
  *        administrator's list allows, where there is one: each line of it is a
  *        regular expression (POSIX extended, and \d as in upstream's).
  */
-#include "plugins/tuning/conf.h"
+#include "plugins/tuning/tuning.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -26,9 +26,7 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
-#include "plugins/tuning/conf.h"
-#include "plugins/tuning/restore.h"
-#include "plugins/tuning/saved.h"
+#include "plugins/tuning/tuning.h"
 
 /* What the record says: former values of sysctls by their path. */
 struct tuning_made {
