@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugins/bridge/bridge.h - the parts of the bridge plugin: bridge.c (verbs), conf.c (its
- * configuration), furniture.c (the bridge itself), vlan.c, check.c
+ * configuration), device.c (the bridge itself), vlan.c, check.c
  */
 #ifndef PLUGINS_BRIDGE_BRIDGE_H
 #define PLUGINS_BRIDGE_BRIDGE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bridge/furniture.c - the bridge itself, and the gateways' addresses on it
+ * plugins/bridge/device.c - the bridge itself, and the gateways' addresses on it
  *
  * What:  made by the first ADD, used by all, removed by `hawser-plugin uninstall`.
  * How:   look first, so that the usual ADD changes nothing; what somebody else
