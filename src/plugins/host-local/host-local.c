@@ -22,6 +22,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <hawser/plugin.h>
 
@@ -50,6 +52,14 @@ static struct lease_owner owner_of(const struct hw_call *call)
 	return (struct lease_owner){ call->container_id, call->ifname };
 }
 
+/* The directory of all networks' leases. */
+static const char *host_local_dir(const struct hw_call *call)
+{
+	const struct pool_conf *conf = call->conf;
+
+	return str_empty(conf->ipam.data_dir) ? HOST_LOCAL_DIR : conf->ipam.data_dir;
+}
+
 /**
  * host_local_open() - the leases of a call's network
  */
@@ -59,30 +69,20 @@ int host_local_open(const struct hw_call *call, enum lease_open how, struct leas
 	return lease_open(store, host_local_dir(call), call->network, how, e);
 }
 
-/**
- * host_local_dir() - where the leases of all networks are
- */
-const char *host_local_dir(const struct hw_call *call)
-{
-	const struct pool_conf *conf = call->conf;
-
-	return str_empty(conf->ipam.data_dir) ? HOST_LOCAL_DIR : conf->ipam.data_dir;
-}
-
 /* ---- ADD ------------------------------------------------------------------------------- */
 
 struct adding {
 	struct hw_call *call;
 	struct lease_owner owner;
 	struct lease_store store;
-	struct lease_list held; /* by the same owner, from before */
+	struct ip_list held; /* by the same owner, from before */
 	struct pool pool;
 };
 
 static void adding_done(struct adding *a)
 {
 	lease_close(&a->store);
-	lease_list_done(&a->held);
+	ip_list_done(&a->held);
 	pool_done(&a->pool);
 }
 AUTO_VALUE_DEFINE(adding_done, struct adding);
@@ -108,7 +108,7 @@ static int take(struct adding *a, size_t set, const struct range *range, const s
 /* The first address asked for that the set has; it counts as given. */
 static bool next_asked(struct adding *a, size_t set, struct hw_ip *ret_ip)
 {
-	struct lease_list *asked = &a->pool.asked;
+	struct ip_list *asked = &a->pool.asked;
 
 	for (size_t i = 0; i < asked->n; i++) {
 		if (!range_set_find(&a->pool.sets[set], &asked->v[i]))
@@ -153,7 +153,7 @@ static int refuse_second(const struct adding *a, size_t set, struct hw_err *e)
 /* Round robin. Return: 1 when all are taken */
 static int take_free(struct adding *a, size_t set, struct hw_err *e)
 {
-	AUTO(lease_list_done) struct lease_list taken = { 0 };
+	AUTO(ip_list_done) struct ip_list taken = { 0 };
 	struct hw_ip last = lease_last(&a->store, set);
 	const struct range *range;
 	struct range_walk w;
@@ -167,7 +167,7 @@ static int take_free(struct adding *a, size_t set, struct hw_err *e)
 				break;
 			r = 1;
 		}
-		if (!lease_list_has(&taken, &w.cur))
+		if (!ip_list_has(&taken, &w.cur))
 			r = take(a, set, range, &w.cur, e);
 	}
 	return r;
@@ -187,7 +187,7 @@ static int take_any(struct adding *a, size_t set, struct hw_err *e)
 	return err_text(e, -EADDRNOTAVAIL, "no IP addresses available in range set: %s", ranges);
 }
 
-static int refuse_rest(const struct lease_list *asked, struct hw_err *e)
+static int refuse_rest(const struct ip_list *asked, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf list = { 0 };
 	char text[HW_IP_TEXT];
@@ -261,7 +261,7 @@ static int undo(const struct hw_call *call, struct lease_store *store, struct hw
 static int host_local_del(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(lease_close) struct lease_store store = LEASE_STORE;
-	AUTO(lease_list_done) struct lease_list known = { 0 };
+	AUTO(ip_list_done) struct ip_list known = { 0 };
 	const struct host_local_made *made = call->made;
 	struct lease_owner owner = owner_of(call);
 	bool undoing = str_equal(call->command, "ADD");
@@ -276,7 +276,7 @@ static int host_local_del(struct hw_call *call, struct hw_err *e)
 	if (undoing)
 		return undo(call, &store, e);
 	for (size_t i = 0; call->prev && i < call->prev->n_ips; i++)
-		lease_list_add(&known, &call->prev->ips[i].address.ip);
+		ip_list_add(&known, &call->prev->ips[i].address.ip);
 	return lease_end_all(&store, &owner, &known, e);
 }
 
@@ -326,6 +326,82 @@ static int host_local_check(struct hw_call *call, struct hw_err *e)
 				"host-local: Failed to find address added by container %s",
 				call->container_id);
 	return r < 0 ? r : check_known(call, &pool, &store, e);
+}
+
+/* ---- STATUS ---------------------------------------------------------------------------- */
+
+/* The directory, or what is there of the way to it. */
+static char *nearest(const char *path)
+{
+	/* a relative one begins where we are */
+	char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path), *slash;
+
+	while (access(dir, F_OK) < 0 && errno == ENOENT && (slash = strrchr(dir, '/')))
+		slash[slash == dir && slash[1]] = '\0';
+	return dir;
+}
+
+static int check_room(const char *path, struct hw_err *e)
+{
+	autofree char *dir = nearest(path);
+	struct statvfs fs;
+
+	if (access(dir, W_OK | X_OK) < 0)
+		return err_cni(e, HW_CNI_NOT_AVAILABLE, "leases cannot be written to %s: %s", path,
+			       strerror(errno));
+	if (statvfs(dir, &fs) < 0)
+		return 0;
+	if ((fs.f_blocks && !fs.f_bavail) || (fs.f_files && !fs.f_favail))
+		return err_cni(e, HW_CNI_NOT_AVAILABLE, "leases cannot be written to %s: %s", path,
+			       strerror(ENOSPC));
+	return 0;
+}
+
+static bool has_free(const struct range_set *set, const struct ip_list *taken,
+		     const struct ip_list *stale)
+{
+	struct hw_ip none = { 0 };
+	struct range_walk w;
+
+	range_walk_init(&w, set, &none);
+	while (range_walk_next(&w))
+		if (!ip_list_has(taken, &w.cur) || ip_list_has(stale, &w.cur))
+			return true;
+	return false;
+}
+
+static int check_sets(const struct pool *pool, const struct lease_store *store, struct hw_err *e)
+{
+	AUTO(ip_list_done) struct ip_list taken = { 0 }, stale = { 0 };
+
+	int r = lease_list(store, &taken, e);
+	if (r >= 0)
+		r = lease_list_stale(store, &stale, e);
+	for (size_t i = 0; r >= 0 && i < pool->n; i++) {
+		autofree char *ranges = range_set_format(&pool->sets[i]);
+
+		if (!has_free(&pool->sets[i], &taken, &stale))
+			r = err_cni(e, HW_CNI_NOT_AVAILABLE,
+				    "no IP addresses available in range set: %s", ranges);
+	}
+	return r;
+}
+
+static int host_local_status(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(lease_close) struct lease_store store = LEASE_STORE;
+	AUTO(pool_done) struct pool pool = { 0 };
+	autofree char *path = str_printf("%s/%s", host_local_dir(call), call->network);
+
+	int r = pool_init(&pool, call->conf, call->args, call->version, e);
+	if (r >= 0)
+		r = check_room(path, e);
+	if (r < 0)
+		return r;
+	r = host_local_open(call, LEASE_LOOK, &store, e);
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 ? r : check_sets(&pool, &store, e);
 }
 
 const struct hw_plugin host_local_plugin = {

@@ -5,7 +5,7 @@
  * What:  DATADIR/NETWORK/<address>, one file per lease with its owner in it,
  *        `lock` and `last_reserved_ip.<set>`, all as upstream's plugin writes and
  *        reads them, so that both can be used in turn on the same directory; and
- *        an index beside them (see lease-index.c), by which an owner's leases are
+ *        an index beside them (see index.c), by which an owner's leases are
  *        found without reading all files.
  * Rules: the O_EXCL of the lease's file is what keeps an address from being
  *        leased twice. Every change is made under the lock, which upstream takes
@@ -18,11 +18,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <hawser/addr.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "plugins/host-local/range.h"
 
 struct lease_owner {
 	const char *container_id, *ifname;
@@ -40,12 +42,6 @@ struct lease_store {
 	{                                                                                          \
 		.dir = -1, .lock = -1, .index = -1                                                 \
 	}
-
-/* Ascending; struct hw_ip. */
-struct lease_list {
-	struct hw_ip *v;
-	size_t n, room;
-};
 
 enum lease_open { LEASE_LOOK, LEASE_CHANGE, LEASE_MAKE }; /* MAKE: the directory too */
 
@@ -68,23 +64,22 @@ int lease_match(const struct lease_store *store, const struct hw_ip *ip,
 
 /* The owner's leases of this boot, by the index alone. */
 int lease_find(const struct lease_store *store, const struct lease_owner *owner,
-	       struct lease_list *ret_list, struct hw_err *e);
+	       struct ip_list *ret_list, struct hw_err *e);
 /* End one lease if it is the owner's. */
 int lease_end(struct lease_store *store, const struct lease_owner *owner, const struct hw_ip *ip,
 	      struct hw_err *e);
 /* End all the owner's leases: those of the index, those of @known that are the owner's, and without
  * @known those that a look into all files finds, unless the index is known to have them all. */
 int lease_end_all(struct lease_store *store, const struct lease_owner *owner,
-		  const struct lease_list *known, struct hw_err *e);
+		  const struct ip_list *known, struct hw_err *e);
 /* Is there any, as upstream looks for it: in the index, else in all files? 1: yes. */
 int lease_has_any(const struct lease_store *store, const struct lease_owner *owner,
 		  struct hw_err *e);
 
 /* All addresses that are taken: one walk through the directory. */
-int lease_list(const struct lease_store *store, struct lease_list *ret_list, struct hw_err *e);
+int lease_list(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e);
 /* Those of them that were leased by this machine before it was booted. */
-int lease_list_stale(const struct lease_store *store, struct lease_list *ret_list,
-		     struct hw_err *e);
+int lease_list_stale(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e);
 /* End those. Return: how many. */
 int lease_end_stale(struct lease_store *store, struct hw_err *e);
 
@@ -93,24 +88,22 @@ struct hw_ip lease_last(const struct lease_store *store, size_t set);
 int lease_set_last(const struct lease_store *store, size_t set, const struct hw_ip *ip,
 		   struct hw_err *e);
 
-/*
- * End every lease whose owner is not to be kept. With @known, which says that keep() knows all that
- * is valid, also finished ones of this boot and those without a place in the index. Kept in any case
- * is what has been leased since this was called.
- */
-struct lease_gc {
-	bool known;
-	bool (*keep)(void *ctx, const struct lease_owner *owner);
-	void *ctx;
-};
-int lease_gc(struct lease_store *store, const struct lease_gc *gc, struct hw_err *e);
+#define LEASE_TEXT_MAX 4096 /* of an id and an interface name */
 
-void lease_list_add(struct lease_list *list, const struct hw_ip *ip);
-bool lease_list_has(const struct lease_list *list, const struct hw_ip *ip); /* sorted */
-void lease_list_sort(struct lease_list *list);
-void lease_list_done(struct lease_list *list);
+struct lease_text {
+	char text[LEASE_TEXT_MAX];
+	struct lease_owner owner; /* no id: nobody can tell; "" and no ifname: empty */
+};
+
+/* Return: 1, 0 when nobody has the address, or a negative errno when that cannot be told now;
+ * @ret_st: its file, may be NULL */
+int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
+	       struct stat *ret_st);
+int lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip);
+/* Finds out whether the index has all leases: by reading them all. */
+int lease_look_at_index(struct lease_store *store, struct hw_err *e);
+int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e);
 
 AUTO_VALUE_DEFINE(lease_close, struct lease_store);
-AUTO_VALUE_DEFINE(lease_list_done, struct lease_list);
 
 #endif

@@ -94,7 +94,7 @@ static int ask(struct pool *pool, const char *text, struct hw_err *e)
 	for (size_t i = 0; i < pool->asked.n; i++)
 		if (hw_ip_equal(&pool->asked.v[i], &prefix.ip))
 			return 0;
-	lease_list_add(&pool->asked, &prefix.ip);
+	ip_list_add(&pool->asked, &prefix.ip);
 	return 0;
 }
 
@@ -232,6 +232,6 @@ void pool_done(struct pool *pool)
 	for (size_t i = 0; i < pool->n; i++)
 		free(pool->sets[i].v);
 	free(pool->sets);
-	lease_list_done(&pool->asked);
+	ip_list_done(&pool->asked);
 	*pool = (struct pool){ 0 };
 }

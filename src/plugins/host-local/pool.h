@@ -10,7 +10,6 @@
 
 #include <hawser/plugin.h>
 
-#include "plugins/host-local/lease.h"
 #include "plugins/host-local/range.h"
 
 struct pool_conf {
@@ -38,7 +37,7 @@ extern const struct hw_field pool_fields[];
 struct pool {
 	struct range_set *sets;
 	size_t n;
-	struct lease_list asked; /* in the order of asking */
+	struct ip_list asked; /* in the order of asking */
 };
 
 /* @args: CNI_ARGS; @version: the configuration's cniVersion */

@@ -5,6 +5,7 @@
 #include "plugins/host-local/range.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"
@@ -197,4 +198,49 @@ const struct range *range_walk_next(struct range_walk *w)
 		if (!hw_ip_equal(&w->cur, &r->gateway))
 			return r;
 	}
+}
+
+/* ---- lists of addresses ----- */
+
+static int compare(const void *a, const void *b)
+{
+	return ip_compare(a, b);
+}
+
+/**
+ * ip_list_add() - append an address
+ */
+void ip_list_add(struct ip_list *list, const struct hw_ip *ip)
+{
+	if (list->n == list->room) {
+		list->room = list->room ? 2 * list->room : 16;
+		list->v = mem_resize(list->v, list->room, sizeof(*list->v));
+	}
+	list->v[list->n++] = *ip;
+}
+
+/**
+ * ip_list_has() - is the address in the sorted list?
+ */
+bool ip_list_has(const struct ip_list *list, const struct hw_ip *ip)
+{
+	return list->n && bsearch(ip, list->v, list->n, sizeof(*list->v), compare);
+}
+
+/**
+ * ip_list_sort() - bring a list into order
+ */
+void ip_list_sort(struct ip_list *list)
+{
+	if (list->n > 1)
+		qsort(list->v, list->n, sizeof(*list->v), compare);
+}
+
+/**
+ * ip_list_done() - free what the list holds
+ */
+void ip_list_done(struct ip_list *list)
+{
+	free(list->v);
+	*list = (struct ip_list){ 0 };
 }

@@ -15,6 +15,7 @@
 #include <hawser/addr.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 struct range {
 	struct hw_prefix subnet;
@@ -44,5 +45,17 @@ struct range_walk {
 void range_walk_init(struct range_walk *w, const struct range_set *set, const struct hw_ip *last);
 /* The range of the next address, which is w->cur; NULL when all have been seen. */
 const struct range *range_walk_next(struct range_walk *w);
+
+struct ip_list {
+	struct hw_ip *v;
+	size_t n, room;
+};
+
+void ip_list_add(struct ip_list *list, const struct hw_ip *ip);
+bool ip_list_has(const struct ip_list *list, const struct hw_ip *ip); /* sorted */
+void ip_list_sort(struct ip_list *list);
+void ip_list_done(struct ip_list *list);
+
+AUTO_VALUE_DEFINE(ip_list_done, struct ip_list);
 
 #endif

@@ -8,7 +8,8 @@
 
 #include "cni/test.h"
 
-#include "plugins/host-local/lease-index.h"
+#include "plugins/host-local/host-local.h"
+#include "plugins/host-local/index.h"
 
 static const struct lease_owner alice = { "alice", "eth0" }, bob = { "bob", "eth0" };
 
@@ -42,7 +43,7 @@ static int take(struct lease_store *store, const struct lease_owner *owner, cons
 /* "10.1.0.2 10.1.0.3", of all leases or of one owner's by the index */
 static char *list(const struct lease_store *store, const struct lease_owner *owner)
 {
-	AUTO(lease_list_done) struct lease_list l = { 0 };
+	AUTO(ip_list_done) struct ip_list l = { 0 };
 	AUTO(buf_done) struct buf b = { 0 };
 	char text[HW_IP_TEXT];
 	struct hw_err e;
@@ -66,12 +67,12 @@ static void assert_list(const struct lease_store *store, const struct lease_owne
 
 static void end_all(struct lease_store *store, const struct lease_owner *owner, const char *known)
 {
-	AUTO(lease_list_done) struct lease_list l = { 0 };
+	AUTO(ip_list_done) struct ip_list l = { 0 };
 	struct hw_err e;
 
 	if (known) {
 		struct hw_ip address = ip(known);
-		lease_list_add(&l, &address);
+		ip_list_add(&l, &address);
 	}
 	assert_ok(lease_end_all(store, owner, &l, &e), e);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/lease-index.h - an owner's leases, found without reading all files
+ * plugins/host-local/index.h - an owner's leases, found without reading all files
  *
- * What it is and why upstream's plugin cannot make it wrong: see lease-index.c.
+ * What it is and why upstream's plugin cannot make it wrong: see index.c.
  */
-#ifndef PLUGINS_HOST_LOCAL_LEASE_INDEX_H
-#define PLUGINS_HOST_LOCAL_LEASE_INDEX_H
+#ifndef PLUGINS_HOST_LOCAL_INDEX_H
+#define PLUGINS_HOST_LOCAL_INDEX_H
 
 #include "plugins/host-local/lease.h"
 

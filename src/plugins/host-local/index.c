@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/lease-index.c - an owner's leases, found without reading all files
+ * plugins/host-local/index.c - an owner's leases, found without reading all files
  *
  * What:  .hawser/<machine>-<boot>/<hash of the owner>.<n> -> ../../<address>, a
  *        symbolic link per lease, n counting the owner's leases from 0.
@@ -18,7 +18,7 @@
  *        The folder's name tells what no pod can have survived: another boot of
  *        this machine. Without both ids nothing is ever taken for that.
  */
-#include "plugins/host-local/lease-index.h"
+#include "plugins/host-local/index.h"
 
 #include <errno.h>
 #include <fcntl.h>
