@@ -233,8 +233,7 @@ int main(void)
 			   list_owned),
 		PLACE_TEST("lease: an index entry counts only while its lease names the same owner",
 			   lease_changed_outside),
-		PLACE_TEST("lease: a scan finds leases without an index entry, and removes empty "
-			   "ones",
+		PLACE_TEST("lease: a scan finds unindexed leases and removes empty ones",
 			   release_without_index),
 		PLACE_TEST("lease: a lease is marked as finished when its ADD finishes, not before",
 			   finish),
