@@ -448,7 +448,7 @@ dad_of_pod() {
 
 @test "bridge: CHECK finds the bridge missing, replaced, down or with another MAC" {
 	add '{"isGateway":true}'
-	drifts "interface br7 has the MAC address 02:00:00:00:00:07, not *" ip link set br7 address 02:00:00:00:00:07
+	drifts "interface br7: MAC address mismatch: got 02:00:00:00:00:07, want *" ip link set br7 address 02:00:00:00:00:07
 	ip link set br7 address "$(result '.interfaces[0].mac')"
 	drifts "bridge br7 is down" ip link set br7 down
 	ip link set br7 up
@@ -486,11 +486,11 @@ dad_of_pod() {
 	port=$(result "$host_end")
 	drifts "host interface $port is down" ip link set "$port" down
 	ip link set "$port" up
-	drifts "host interface $port has MTU 1300, not 1400" ip link set "$port" mtu 1300
+	drifts "host interface $port: MTU mismatch: got 1300, want 1400" ip link set "$port" mtu 1300
 	ip link set "$port" mtu 1400
-	drifts "container interface eth0 has MTU 1300, not 1400" ip -n one link set eth0 mtu 1300
+	drifts "container interface eth0: MTU mismatch: got 1300, want 1400" ip -n one link set eth0 mtu 1300
 	ip -n one link set eth0 mtu 1400
-	drifts "interface eth0 has the MAC address 02:00:00:00:00:07, not *" ip -n one link set eth0 address 02:00:00:00:00:07
+	drifts "interface eth0: MAC address mismatch: got 02:00:00:00:00:07, want *" ip -n one link set eth0 address 02:00:00:00:00:07
 	ip -n one link set eth0 address "$(result '.interfaces[2].mac')"
 	drifts "interface eth0 is down" ip -n one link set eth0 down
 	ip -n one link set eth0 up
@@ -502,17 +502,17 @@ dad_of_pod() {
 @test "bridge: CHECK finds another MTU than the kernel's where none was configured" {
 	add '{}'
 	port=$(result "$host_end")
-	drifts "host interface $port has MTU 1300, not 1500" ip link set "$port" mtu 1300
+	drifts "host interface $port: MTU mismatch: got 1300, want 1500" ip link set "$port" mtu 1300
 	ip link set "$port" mtu 1500
-	drifts "container interface eth0 has MTU 1300, not 1500" ip -n one link set eth0 mtu 1300
+	drifts "container interface eth0: MTU mismatch: got 1300, want 1500" ip -n one link set eth0 mtu 1300
 }
 
 @test "bridge: CHECK finds sysctls of the pod's interface changed, unless by tuning" {
 	set_conf() { ip netns exec one sysctl -qw "net.$1"; }
 	add '{}' "$both"
-	drifts "container interface eth0 has arp_notify 0, not 1" set_conf ipv4.conf.eth0.arp_notify=0
+	drifts "container interface eth0: arp_notify mismatch: got 0, want 1" set_conf ipv4.conf.eth0.arp_notify=0
 	set_conf ipv4.conf.eth0.arp_notify=1
-	drifts "container interface eth0 has accept_dad 1, not 0" set_conf ipv6.conf.eth0.accept_dad=1
+	drifts "container interface eth0: accept_dad mismatch: got 1, want 0" set_conf ipv6.conf.eth0.accept_dad=1
 	set_conf ipv6.conf.eth0.accept_dad=0
 	with_result | jq -c '.type = "tuning" | .sysctl = {"net.ipv4.conf.eth0.arp_notify": "0"}' >/tmp/tuning
 	plugin=$plugins/tuning call ADD c1 one "$(</tmp/tuning)"
@@ -520,9 +520,9 @@ dad_of_pod() {
 	plugin=$plugins/tuning call DEL c1 one "$(</tmp/tuning)"
 	del
 	add '{"enabledad":true}' "$v6"
-	drifts "container interface eth0 has accept_dad 0, not 1" set_conf ipv6.conf.eth0.accept_dad=0
+	drifts "container interface eth0: accept_dad mismatch: got 0, want 1" set_conf ipv6.conf.eth0.accept_dad=0
 	set_conf ipv6.conf.eth0.accept_dad=1
-	drifts "container interface eth0 has enhanced_dad 0, not 1" set_conf ipv6.conf.eth0.enhanced_dad=0
+	drifts "container interface eth0: enhanced_dad mismatch: got 0, want 1" set_conf ipv6.conf.eth0.enhanced_dad=0
 }
 
 @test "bridge: CHECK does not mind what tuning changed, Go's or ours" {
@@ -545,7 +545,7 @@ dad_of_pod() {
 		ip -n one link set lost address 02:00:00:00:00:07
 		ip -n one link add eth0 address "$mac" type veth peer name peer
 	}
-	drifts "host interface * is not the other end of eth0" replace
+	drifts "host interface * is not the veth peer of eth0" replace
 }
 
 @test "bridge: CHECK finds addresses and routes gone, in the pod and on the bridge" {
@@ -564,7 +564,7 @@ dad_of_pod() {
 
 @test "bridge: CHECK finds forwarding switched off" {
 	add '{"isGateway":true}'
-	drifts "forwarding is switched off: net/ipv4/ip_forward is 0" sysctl -qw net.ipv4.ip_forward=0
+	drifts "forwarding is disabled: net/ipv4/ip_forward is 0" sysctl -qw net.ipv4.ip_forward=0
 }
 
 @test "bridge: CHECK asks IPAM too" {

@@ -377,7 +377,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 		add c1 one
 		mv /run/hawser/attachments /run/hawser/lost
 		run check
-		fails_with "there is no record of this attachment, nor does another plugin masquerade 10.7.0.2"
+		fails_with "no attachment record, and no rule of another plugin masquerades 10.7.0.2"
 		nft -f - <<-END
 			table inet cni_plugins_masquerade {
 				chain masq_checks {
@@ -395,7 +395,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	add c1 one
 	mv /run/hawser/attachments /run/hawser/lost
 	run check
-	fails_with "there is no record of this attachment, nor does another plugin look at its hardware address"
+	fails_with "no attachment record, and no rule of another plugin checks the MAC address"
 	nft 'table bridge nat { chain cni-br-iface-c1-eth0 { drop; }; }'
 	check
 }

@@ -204,11 +204,11 @@ nothing_left() {
 @test "ptp: CHECK finds either end missing, down, or with another MAC or MTU" {
 	add '{"mtu":1400}'
 	host=$(result '.interfaces[0].name')
-	drifts "host interface $host has MTU 1300, not 1400" ip link set "$host" mtu 1300
+	drifts "host interface $host: MTU mismatch: got 1300, want 1400" ip link set "$host" mtu 1300
 	ip link set "$host" mtu 1400
-	drifts "container interface eth0 has MTU 1300, not 1400" ip -n one link set eth0 mtu 1300
+	drifts "container interface eth0: MTU mismatch: got 1300, want 1400" ip -n one link set eth0 mtu 1300
 	ip -n one link set eth0 mtu 1400
-	drifts "interface eth0 has the MAC address 02:00:00:00:00:07, not *" ip -n one link set eth0 address 02:00:00:00:00:07
+	drifts "interface eth0: MAC address mismatch: got 02:00:00:00:00:07, want *" ip -n one link set eth0 address 02:00:00:00:00:07
 	ip -n one link set eth0 address "$(result '.interfaces[1].mac')"
 	drifts "host interface $host is down" ip link set "$host" down
 	ip link set "$host" up
@@ -238,7 +238,7 @@ nothing_left() {
 	ip -n one route add default via 10.7.0.1
 	drifts "*10.7.0.1/32*" ip -n one route del 10.7.0.1
 	ip -n one route add 10.7.0.1 dev eth0 scope link src 10.7.0.2
-	drifts "forwarding is switched off: net/ipv6/conf/all/forwarding is 0" sysctl -qw net.ipv6.conf.all.forwarding=0
+	drifts "forwarding is disabled: net/ipv6/conf/all/forwarding is 0" sysctl -qw net.ipv6.conf.all.forwarding=0
 	sysctl -qw net.ipv6.conf.all.forwarding=1
 	drifts "*fd07::2/64*" ip -n one addr del fd07::2/64 dev eth0
 }
