@@ -302,7 +302,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 		run check
 		fails_with "*hawser-plugin repair restores *"
 		run -0 hawser-plugin repair
-		[ "$output" = "1 attachment looked after" ]
+		[ "$output" = "rules of 1 attachment restored" ]
 		check
 		[ "$(nft list ruleset)" = "$before" ] || diff <(nft list ruleset) - <<<"$before"
 	done
@@ -317,7 +317,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	before=$(ours)
 	nft flush ruleset
 	run -0 hawser-plugin repair
-	[ "$output" = "2 attachments looked after" ]
+	[ "$output" = "rules of 2 attachments restored" ]
 	[ "$(ours)" = "$before" ]
 	run -0 hawser-plugin repair
 	[ "$(ours)" = "$before" ]
@@ -326,7 +326,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	cp /tmp/record "$record"
 	nft flush ruleset
 	run -0 hawser-plugin repair
-	[ "$output" = "1 attachment looked after" ]
+	[ "$output" = "rules of 1 attachment restored" ]
 	[ "$(ours)" = '["masq4 10.7.0.2","masq6 fd07::2"]' ]
 }
 
@@ -344,7 +344,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	cp /tmp/record "$record"
 	nft flush ruleset
 	run -0 hawser-plugin repair
-	[ "$output" = "1 attachment looked after" ]
+	[ "$output" = "rules of 1 attachment restored" ]
 	[ "$(ours)" = "$before" ]
 	del c1 one
 	[ "$(ours)" = "[]" ]
