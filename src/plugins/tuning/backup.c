@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/tuning/backup.c - the attributes that an interface had before tuning
+ * plugins/tuning/backup.c - the values before tuning: saved and restored
  *
- * DATADIR/<container>_<interface>.json, in upstream's form: an object with the
- * former values of just those attributes that were changed.
+ * What:  DATADIR/<container>_<interface>.json, in upstream's format: an object with
+ *        the former values of the attributes that were changed.
  */
 #include "plugins/tuning/tuning.h"
 
@@ -22,58 +22,52 @@
 #include "net/sysctl.h"
 #include "plugins/pod/check.h"
 
-#define TUNING_SAVED_MAX 65536
+#define BACKUP_MAX 65536
 
-static const struct hw_field saved_fields[] = {
-	{ "mac", HW_STRING, HW_AT(struct saved, mac) },
-	{ "promisc", HW_BOOL, HW_AT(struct saved, promisc),
-	  .has = HW_HAS(struct saved, has_promisc) },
-	{ "mtu", HW_INT, HW_AT(struct saved, mtu) },
-	{ "allmulti", HW_BOOL, HW_AT(struct saved, allmulti),
-	  .has = HW_HAS(struct saved, has_allmulti) },
-	{ "txQLen", HW_INT, HW_AT(struct saved, txqlen), .has = HW_HAS(struct saved, has_txqlen) },
+static const struct hw_field backup_fields[] = {
+	{ "mac", HW_STRING, HW_AT(struct tuning_backup, mac) },
+	{ "promisc", HW_BOOL, HW_AT(struct tuning_backup, promisc),
+	  .has = HW_HAS(struct tuning_backup, has_promisc) },
+	{ "mtu", HW_INT, HW_AT(struct tuning_backup, mtu) },
+	{ "allmulti", HW_BOOL, HW_AT(struct tuning_backup, allmulti),
+	  .has = HW_HAS(struct tuning_backup, has_allmulti) },
+	{ "txQLen", HW_INT, HW_AT(struct tuning_backup, txqlen),
+	  .has = HW_HAS(struct tuning_backup, has_txqlen) },
 	{ 0 },
 };
 
-static char *saved_dir(const struct hw_call *call)
+static const char *data_dir_of(const struct hw_call *call)
 {
 	const struct tuning_conf *conf = call->conf;
 
-	return str_copy(str_empty(conf->data_dir) ? POD_TUNING_DIR : conf->data_dir);
+	return str_empty(conf->data_dir) ? POD_TUNING_DIR : conf->data_dir;
 }
 
-static char *saved_path(const struct hw_call *call)
+static char *format_backup_path(const struct hw_call *call)
 {
-	autofree char *dir = saved_dir(call);
-
-	return str_printf("%s/%s_%s.json", dir, call->container_id, call->ifname);
+	return str_printf("%s/%s_%s.json", data_dir_of(call), call->container_id, call->ifname);
 }
 
-/**
- * saved_read() - what an earlier ADD saved
- *
- * Return: 1, 0 when there is no file
- */
-int saved_read(const struct hw_call *call, struct saved *ret, struct hw_err *e)
+int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
-	autofree char *path = saved_path(call);
-	struct hw_err torn;
+	autofree char *path = format_backup_path(call);
+	struct hw_err malformed;
 
-	*ret = (struct saved){ 0 };
-	int r = file_read(AT_FDCWD, path, TUNING_SAVED_MAX, &text, e);
+	*ret = (struct tuning_backup){ 0 };
+	int r = file_read(AT_FDCWD, path, BACKUP_MAX, &text, e);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	if (hw_field_decode(saved_fields, str_or(text.data, ""), text.len, ret, &torn) < 0)
-		*ret = (struct saved){ 0 };
+	if (hw_field_decode(backup_fields, str_or(text.data, ""), text.len, ret, &malformed) < 0)
+		*ret = (struct tuning_backup){ 0 };
 	return 1;
 }
 
-/* Indented by one space, as upstream does it. */
-static char *saved_format(const struct saved *s)
+/* Indented by one space, as by upstream. */
+static char *format_backup(const struct tuning_backup *backup)
 {
 	AUTO(buf_done) struct buf b = { 0 };
-	autofree char *json = hw_field_encode(saved_fields, s, HW_JSON_PRETTY);
+	autofree char *json = hw_field_encode(backup_fields, backup, HW_JSON_PRETTY);
 
 	for (const char *c = json; *c; c++) {
 		buf_putc(&b, *c);
@@ -83,130 +77,119 @@ static char *saved_format(const struct saved *s)
 	return buf_take(&b);
 }
 
-/**
- * saved_write() - save it, in upstream's place
- */
-int saved_write(const struct hw_call *call, const struct saved *s, struct hw_err *e)
+int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b, struct hw_err *e)
 {
-	autofree char *dir = saved_dir(call), *path = saved_path(call), *json = saved_format(s);
+	autofree char *path = format_backup_path(call), *json = format_backup(b);
 
-	int r = file_mkdirs(AT_FDCWD, dir, 0700, e);
+	int r = file_mkdirs(AT_FDCWD, data_dir_of(call), 0700, e);
 	if (r < 0)
 		return err_ctx(e, "failed to create backup directory");
 	return file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
 }
 
-/**
- * saved_remove() - forget it
- */
-int saved_remove(const struct hw_call *call, struct hw_err *e)
+int tuning_backup_remove(const struct hw_call *call, struct hw_err *e)
 {
-	autofree char *path = saved_path(call);
+	autofree char *path = format_backup_path(call);
 
 	return file_remove(AT_FDCWD, path, e) < 0 ? e->code : 0;
 }
 
-/**
- * saved_fill() - what there is now of what will be changed
- */
-void saved_fill(struct saved *s, const struct tuning *t, const struct link *link)
+void tuning_backup_fill(struct tuning_backup *b, const struct tuning *t, const struct link *link)
 {
 	char mac[HW_MAC_TEXT];
 
-	if (t->mac.len && !s->mac)
-		s->mac = str_copy(hw_mac_format(&link->mac, mac));
-	if (t->mtu && !s->mtu)
-		s->mtu = (int)link->mtu;
-	if (t->promisc && !s->has_promisc)
-		s->promisc = link->flags & IFF_PROMISC;
-	if (t->has_allmulti && !s->has_allmulti)
-		s->allmulti = link->flags & IFF_ALLMULTI;
-	if (t->has_txqlen && !s->has_txqlen)
-		s->txqlen = (int)link->txqlen;
-	s->has_promisc |= t->promisc;
-	s->has_allmulti |= t->has_allmulti;
-	s->has_txqlen |= t->has_txqlen;
+	if (t->mac.len && !b->mac)
+		b->mac = str_copy(hw_mac_format(&link->mac, mac));
+	if (t->mtu && !b->mtu)
+		b->mtu = (int)link->mtu;
+	if (t->promisc && !b->has_promisc)
+		b->promisc = link->flags & IFF_PROMISC;
+	if (t->has_allmulti && !b->has_allmulti)
+		b->allmulti = link->flags & IFF_ALLMULTI;
+	if (t->has_txqlen && !b->has_txqlen)
+		b->txqlen = (int)link->txqlen;
+	b->has_promisc |= t->promisc;
+	b->has_allmulti |= t->has_allmulti;
+	b->has_txqlen |= t->has_txqlen;
 }
 
-/**
- * saved_done() - free what it holds
- */
-void saved_done(struct saved *s)
+void tuning_backup_done(struct tuning_backup *b)
 {
-	hw_field_clear(saved_fields, s);
+	hw_field_clear(backup_fields, b);
 }
 
-/* ---- restore -------------------------------------------------------------------------------- */
+/* ---- restoring -------------------------------------------------------------------------------- */
 
-/* What is gone needs no restoring, and what the kernel refuses it will refuse again; all else may
- * pass, so the DEL fails and the next one goes on. */
-static int unless_final(int r)
+/* Returns 0 for errors that another DEL would meet again: the object no longer exists, or the kernel
+ * refuses the value. After any other error the DEL fails, and the next one tries again. */
+static int ignore_permanent(int r)
 {
-	static const int final[] = { ENOENT, ENODEV, EINVAL, ERANGE, EOPNOTSUPP, EACCES, EROFS };
+	static const int permanent[] = {
+		ENOENT, ENODEV, EINVAL, ERANGE, EOPNOTSUPP, EACCES, EROFS
+	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(final); i++)
-		if (r == -final[i])
+	for (size_t i = 0; i < ARRAY_SIZE(permanent); i++)
+		if (r == -permanent[i])
 			return 0;
 	return r < 0 ? r : 0;
 }
 
 static int restore_sysctls(int netns, const struct hw_map *former, struct hw_err *e)
 {
-	struct hw_err why;
-	int r = 0;
+	struct hw_err failed;
+	int ret = 0;
 
-	for (size_t i = former->n; i-- > 0;)
-		if (unless_final(sysctl_write(netns, former->keys[i], former->values[i], &why)) <
-			    0 &&
-		    r >= 0) {
-			*e = why;
-			r = why.code;
+	for (size_t i = former->n; i-- > 0;) {
+		int r = sysctl_write(netns, former->keys[i], former->values[i], &failed);
+
+		if (ignore_permanent(r) < 0 && ret >= 0) {
+			*e = failed;
+			ret = failed.code;
 		}
-	return r;
+	}
+	return ret;
 }
 
-/* Each on its own: one that the kernel refuses does not keep the others from being restored. */
-static int restore_link(int netns, const char *ifname, const struct saved *s, struct hw_err *e)
+/* Each attribute is a request of its own: if the kernel refuses one, the others are still restored. */
+static int restore_link(int netns, const char *ifname, const struct tuning_backup *b,
+			struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link link;
 	struct hw_mac mac;
-	struct hw_err none;
+	struct hw_err ignored;
 
 	int r = rtnl_open(netns, &nl, e);
 	if (r >= 0)
 		r = link_get(nl, ifname, &link, e);
 	if (r < 0)
-		return unless_final(r);
-	if (s->mtu > 0)
-		link_set_mtu(nl, &link, (uint32_t)s->mtu);
-	if (s->mac && hw_mac_parse(s->mac, &mac, &none) >= 0)
+		return ignore_permanent(r);
+	if (b->mtu > 0)
+		link_set_mtu(nl, &link, (uint32_t)b->mtu);
+	if (b->mac && hw_mac_parse(b->mac, &mac, &ignored) >= 0)
 		link_set_mac(nl, &link, &mac);
-	if (s->has_promisc)
-		link_set_promisc(nl, &link, s->promisc);
-	if (s->has_allmulti)
-		link_set_allmulti(nl, &link, s->allmulti);
-	if (s->has_txqlen && s->txqlen >= 0)
-		link_set_txqlen(nl, &link, (uint32_t)s->txqlen);
-	return unless_final(rtnl_commit(nl, e));
+	if (b->has_promisc)
+		link_set_promisc(nl, &link, b->promisc);
+	if (b->has_allmulti)
+		link_set_allmulti(nl, &link, b->allmulti);
+	if (b->has_txqlen && b->txqlen >= 0)
+		link_set_txqlen(nl, &link, (uint32_t)b->txqlen);
+	return ignore_permanent(rtnl_commit(nl, e));
 }
 
-/**
- * tuning_restore() - give back what is known; the one does not wait for the other
- */
-int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl, const struct saved *s,
-		   struct hw_err *e)
+int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl,
+		   const struct tuning_backup *b, struct hw_err *e)
 {
 	autoclose int netns = -1;
-	struct hw_err why;
+	struct hw_err failed;
 
 	int r = netns_open(call->netns, &netns, e);
 	if (r < 0)
-		return unless_final(r);
+		return ignore_permanent(r);
 	r = restore_sysctls(netns, sysctl, e);
-	if (restore_link(netns, call->ifname, s, &why) < 0 && r >= 0) {
-		*e = why;
-		r = why.code;
+	if (restore_link(netns, call->ifname, b, &failed) < 0 && r >= 0) {
+		*e = failed;
+		r = failed.code;
 	}
 	return r;
 }

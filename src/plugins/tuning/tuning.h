@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/tuning/tuning.h - what tuning is asked to change
+ * plugins/tuning/tuning.h - the parts of the tuning plugin: tuning.c (verbs), conf.c (what to
+ * change), backup.c (the former values)
  */
 #ifndef PLUGINS_TUNING_TUNING_H
 #define PLUGINS_TUNING_TUNING_H
@@ -11,7 +12,9 @@
 
 struct link;
 
-/* The same keys stand in the configuration and in args.cni; has_: the key was there. */
+/* ---- what to change: conf.c ------------------------------------------------------------- */
+
+/* The keys that both the configuration and args.cni have; has_: the key is present. */
 struct tuning_keys {
 	struct hw_map sysctl;
 	char *mac;
@@ -37,54 +40,63 @@ struct tuning_conf {
 extern const struct hw_field tuning_fields[];
 
 struct tuning_sysctl {
-	const char *key, *value;
-	char *path; /* relative to /proc/sys */
+	const char *key, *value; /* of the configuration */
+	char *path;		 /* relative to /proc/sys */
 };
 
-/* What results from all sources. Strings are the configuration's. */
+/* The changes, from all sources */
 struct tuning {
 	struct tuning_sysctl *sysctls;
 	size_t n_sysctls;
-	char *mac_text; /* NULL: none */
+	char *mac_text; /* NULL: unchanged */
 	struct hw_mac mac;
-	bool promisc;
-	int mtu; /* 0: none */
+	bool promisc; /* false: unchanged */
+	int mtu;      /* 0: unchanged */
 	bool has_allmulti, allmulti, has_txqlen;
 	int txqlen;
 };
 
-/* Of a call's configuration, CNI_ARGS, runtimeConfig and args. */
+/* Collect the changes from configuration, CNI_ARGS, runtimeConfig and args. @t borrows strings of the
+ * configuration; the caller calls tuning_done() also after a failure. */
 int tuning_init(struct tuning *t, const struct hw_call *call, struct hw_err *e);
 void tuning_done(struct tuning *t);
-bool tuning_has_attributes(const struct tuning *t); /* more than sysctls */
-/* Do all sysctls match the administrator's list, if there is one? */
+/* Is the interface itself changed, not only sysctls? */
+bool tuning_has_attributes(const struct tuning *t);
+/* -EPERM if a sysctl does not match the administrator's allowlist; without one all are allowed */
 int tuning_check_allowed(const struct tuning *t, struct hw_err *e);
 
 AUTO_VALUE_DEFINE(tuning_done, struct tuning);
 
-/* As upstream's file has them. */
-struct saved {
-	char *mac;
+/* ---- the former values: backup.c ----------------------------------------------------------- */
+
+/* Attributes of the interface before tuning, as in upstream's file */
+struct tuning_backup {
+	char *mac; /* NULL: not saved */
 	bool has_promisc, promisc;
-	int mtu;
+	int mtu; /* 0: not saved */
 	bool has_allmulti, allmulti;
 	bool has_txqlen;
 	int txqlen;
 };
 
-/* A file that is not there, or torn, says nothing. Return: 1 when there is one */
-int saved_read(const struct hw_call *call, struct saved *ret, struct hw_err *e);
-int saved_write(const struct hw_call *call, const struct saved *s, struct hw_err *e);
-int saved_remove(const struct hw_call *call, struct hw_err *e);
-/* What there is now of what will be changed, unless it says something already. */
-void saved_fill(struct saved *s, const struct tuning *t, const struct link *link);
-void saved_done(struct saved *s);
+/* Read the file of an earlier ADD; a malformed one counts as empty. Return: 1, or 0 if missing */
+int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, struct hw_err *e);
+int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b,
+			struct hw_err *e);
+int tuning_backup_remove(const struct hw_call *call, struct hw_err *e);
+/* Take the current values of the attributes that will be changed, unless @b already has them. */
+void tuning_backup_fill(struct tuning_backup *b, const struct tuning *t, const struct link *link);
+void tuning_backup_done(struct tuning_backup *b);
 
-AUTO_VALUE_DEFINE(saved_done, struct saved);
+/*
+ * Restore sysctls and attributes. Tries all of them, and returns the first error. A namespace,
+ * interface or sysctl that no longer exists, and a value that the kernel refuses, are not errors.
+ * @sysctl: former values by path
+ */
+int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl,
+		   const struct tuning_backup *b, struct hw_err *e);
 
-/* @sysctl: former values by their path. What is gone, or what the kernel refuses, is no error. */
-int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl, const struct saved *s,
-		   struct hw_err *e);
+AUTO_VALUE_DEFINE(tuning_backup_done, struct tuning_backup);
 
 extern const struct hw_plugin tuning_plugin;
 
