@@ -147,7 +147,7 @@ static int log_command(const char *path, const struct hw_call *call, struct hw_e
 	return write_file(path, json, e);
 }
 
-/* The value of DEBUG in CNI_ARGS; unchanged if there is none. */
+/* The value of DEBUG in CNI_ARGS; unchanged without it. */
 static int find_debug_argument(const char *args, char **ret_path, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings pairs = { 0 };

@@ -74,7 +74,7 @@ static int complete_gateways(const struct bridge_conf *conf, struct hw_result *r
 }
 
 /* Allocate addresses, and add the gateway addresses to the host.
- * @ret_vlan_gateway: index 0 if there is none */
+ * @ret_vlan_gateway: unchanged without a VLAN */
 static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
 			      struct link *ret_vlan_gateway, struct hw_err *e)
 {
