@@ -48,7 +48,7 @@ const struct hw_field bridge_fields[] = {
 	{ "isGateway", HW_BOOL, AT(is_gateway),
 	  .help = "add the gateway address to the bridge, and enable forwarding" },
 	{ "isDefaultGateway", HW_BOOL, AT(is_default_gateway),
-	  .help = "isGateway, and a default route of the pod by this gateway" },
+	  .help = "isGateway, and a default route of the pod via this gateway" },
 	{ "forceAddress", HW_BOOL, AT(force_address),
 	  .help = "replace a conflicting address of the bridge" },
 	{ "ipMasq", HW_BOOL, AT(ip_masq),
@@ -59,7 +59,7 @@ const struct hw_field bridge_fields[] = {
 	  .help = "MTU of the bridge, when it is created, and of the veth pair; 0: kernel "
 		  "default" },
 	{ "hairpinMode", HW_BOOL, AT(hairpin),
-	  .help = "send frames back out of the port that they came in by" },
+	  .help = "allow frames to leave by the port on which they arrived" },
 	{ "promiscMode", HW_BOOL, AT(promisc), .help = "set the bridge to promiscuous mode" },
 	{ "vlan", HW_INT, AT(vlan),
 	  .help = "VLAN ID of the pod's untagged frames, 1 to 4094; 0: none" },
