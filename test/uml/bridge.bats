@@ -91,12 +91,12 @@ drifts() {
 	add c1 one '{"vlan":100,"vlanTrunk":[{"minID":200,"maxID":210}]}'
 	bridge vlan del vid 205 dev "$(port c1)"
 	run call CHECK c1 one
-	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry the VLANs 200 to 210 tagged" ]
+	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLANs 200 to 210 tagged" ]
 	bridge vlan add vid 205 dev "$(port c1)"
 	call CHECK c1 one
 	bridge vlan add vid 300 dev "$(port c1)"
 	run call CHECK c1 one
-	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) carries 13 VLANs instead of 12" ]
+	[ "$(jq -r .msg <<<"$output")" = "port $(port c1): VLAN count mismatch: got 13, want 12" ]
 	bridge vlan del vid 300 dev "$(port c1)"
 	call CHECK c1 one
 	bridge vlan del vid 100 dev "$(port c1)"
@@ -116,17 +116,17 @@ drifts() {
 	add c1 one '{"vlan":100,"isGateway":true}'
 	drifts "bridge br7 does not filter VLANs" ip link set br7 type bridge vlan_filtering 0
 	ip link set br7 type bridge vlan_filtering 1
-	drifts "the gateway's interface br7.100 is down" ip link set br7.100 down
+	drifts "gateway interface br7.100 is down" ip link set br7.100 down
 	ip link set br7.100 up
 	gateway=$(ip -j link show br7.100 | jq -r '.[0].link')
 	drifts "port $gateway does not carry VLAN 100 untagged" bridge vlan del vid 100 dev "$gateway"
 	bridge vlan add vid 100 pvid untagged dev "$gateway"
-	drifts "port $gateway of the gateway's interface br7.100 is down" ip link set "$gateway" down
+	drifts "port $gateway of gateway interface br7.100 is down" ip link set "$gateway" down
 	ip link set "$gateway" up
-	drifts "the gateway's interface br7.100 is not connected to bridge br7" ip link set "$gateway" nomaster
+	drifts "gateway interface br7.100 is not connected to bridge br7" ip link set "$gateway" nomaster
 	ip link del br7.100
 	run call CHECK c1 one
-	[ "$(jq -r .msg <<<"$output")" = "the gateway's interface br7.100 is missing" ]
+	[ "$(jq -r .msg <<<"$output")" = "gateway interface br7.100 is missing" ]
 }
 
 links() { ip -j link | jq -r '.[].ifname' | sort; }
