@@ -230,7 +230,7 @@ int load_run(struct load *l, const struct load_request *request, struct load_res
 
 	if (r < 0) {
 		forget_layers(l);
-		e->wire = job_meaning(e);
+		e->wire = job_grpc_code(e);
 		e->domain = HW_DOMAIN_GRPC;
 		return r;
 	}

@@ -247,7 +247,7 @@ static void *shared_run(void *arg)
 		fetch_child_free(take_ptr(fetch));
 		pull_image_free(take_ptr(image));
 	}
-	job_forget(&s->job);
+	job_wipe(&s->job);
 	pull_image_free(image);
 	shared_tell(s);
 	fetch_child_free(fetch);
@@ -385,7 +385,7 @@ static int take_result(struct shared *s, struct pull_result *ret_result, struct 
 /* Kubelet knows this word, and shows it to people as the reason. */
 static int mean(struct hw_err *e)
 {
-	e->wire = job_meaning(e);
+	e->wire = job_grpc_code(e);
 	e->domain = HW_DOMAIN_GRPC;
 	return e->wire == UNAVAILABLE ? err_ctx(e, "RegistryUnavailable") : e->code;
 }
