@@ -2,7 +2,7 @@
 /*
  * fetch/layer/main.c - hawser-layer: what the daemon wants to know of a stored layer
  *
- * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/protocol/verify-report.h)
+ * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/protocol/unpacked.h)
  *        hawser-layer verify-blob DIR DIGEST  the same of the blob, where that was kept
  *        hawser-layer archive DIR  prints the layer's archive, byte for byte
  *        hawser-layer blob DIR DIGEST  prints it as it came, where that was kept
@@ -22,7 +22,7 @@
 #include "fetch/codec/sha256.h"
 #include "fetch/layer/rebuild.h"
 #include "fetch/recipe/recipe.h"
-#include "image/protocol/verify-report.h"
+#include "image/protocol/unpacked.h"
 
 #define CHUNK (256 << 10)
 

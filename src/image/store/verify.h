@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "image/protocol/verify-report.h"
+#include "image/protocol/unpacked.h"
 #include "image/store/store.h"
 
 struct verify_how {
