@@ -245,3 +245,81 @@ int store_image_put(struct store *s, const struct store_new_image *image, char r
 		memcpy(ret_id, p.id, DIGEST_TEXT);
 	return 0;
 }
+
+/* ---- removing ------------------------------------------------------------------ */
+
+static int delete_rows(struct store *s, const char *id, struct hw_err *e)
+{
+	static const char *const sql[] = {
+		"DELETE FROM names WHERE image = ?",
+		"DELETE FROM image_layers WHERE image = ?",
+		"DELETE FROM images WHERE id = ?",
+	};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sql); i++)
+		r = db_run(s->db, sql[i], DB_VALUES(DB_TEXT(id)), e);
+	return r;
+}
+
+static int remove_rows(struct store *s, const char *id, struct store_doomed *d, struct hw_err *e)
+{
+	AUTO(db_change_done) struct db_change change = { 0 };
+	AUTO(store_snapshot_put) const struct store_snapshot *draft = NULL;
+	AUTO(hw_strings_free) struct hw_strings chains = { 0 }, ids = { 0 };
+	int r = db_begin(s->db, &change, e);
+
+	strings_add(&ids, id);
+	if (r == 0)
+		r = store_image_chains(s, id, &chains, e);
+	if (r == 0)
+		r = store_list_left(s, false, &chains, e); /* whoever removes one wants room */
+	if (r == 0)
+		r = delete_rows(s, id, e);
+	if (r == 0)
+		r = store_give_back(s, &chains, d, e);
+	if (r == 0)
+		r = store_draft(s, &ids, &draft, e);
+	if (r == 0)
+		r = db_commit(&change, e);
+	if (r == 0)
+		store_publish(s, &draft);
+	return r;
+}
+
+static int remove_in_turn(struct store *s, const char *text, struct store_doomed *d,
+			  struct hw_err *e)
+{
+	STORE_LOCKED(s);
+	const struct store_image *image = NULL;
+	int r = store_find(s->snapshot, text, true, &image, e);
+
+	if (r <= 0)
+		return r < 0 ? r : 1;
+	r = remove_rows(s, image->id, d, e);
+	if (r == 0)
+		store_evict(s, d);
+	return r;
+}
+
+/**
+ * store_image_remove() - remove an image with all its names
+ *
+ * Return: 0; 1: there is none; or negative errno
+ */
+int store_image_remove(struct store *s, const char *text, struct hw_err *e)
+{
+	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
+	int r = remove_in_turn(s, text, &doomed, e);
+
+	if (r == -ENOSPC && store_unreserve(s)) {
+		store_doomed_done(&doomed);
+		doomed = (struct store_doomed){ 0 };
+		r = remove_in_turn(s, text, &doomed, e);
+	}
+	if (r == 0)
+		r = store_delete(s, &doomed, e);
+	if (r == 0)
+		store_reserve(s);
+	return r < 0 ? err_ctx(e, "remove image \"%.256s\"", text) : r;
+}

@@ -64,7 +64,6 @@ unsigned int store_number(struct store *s);
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers);
 int store_check_digest(const char *digest, struct hw_err *e); /* needs no lock */
 
-/* ---- reserve.c ---- */
 /* None of these needs the lock. */
 void store_reserve(struct store *s);
 bool store_unreserve(struct store *s); /* was there something to give up? then try again */
@@ -86,7 +85,7 @@ bool store_is_doubted(const struct store *s, const char *chain_id);
 int store_layer_images(struct store *s, const char *chain_id, struct hw_strings *ids,
 		       struct hw_err *e);
 
-/* ---- remove.c ---- */
+/* ---- prune.c ---- */
 /* Folders on their way out: first out of layers/ and tmp/, under the lock; then, without it,
  * deleted. */
 struct store_doomed {
@@ -110,7 +109,6 @@ int store_move_out(struct store *s, int from, const char *name, struct store_doo
 int store_trim_stale(struct store *s, struct hw_err *e);
 int store_delete(struct store *s, const struct store_doomed *d, struct hw_err *e);
 
-/* ---- hold.c ---- */
 bool store_is_held(const struct store *s, const char *chain_id);
 
 /* ---- image.c ---- */

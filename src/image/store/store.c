@@ -22,6 +22,8 @@
 #include "image/store/state.h"
 
 #define STORE_BUSY_MS 5000 /* somebody looks at the database with another program */
+#define RESERVE_NAME  "reserve"
+#define RESERVE_BYTES (2 << 20) /* the log grows to 1 MiB before it is written from the start */
 
 static const char *const store_schema[] = {
 	"CREATE TABLE layers (chain TEXT PRIMARY KEY, diff TEXT NOT NULL, blob TEXT NOT NULL,"
@@ -118,6 +120,29 @@ static int store_folders(struct store *s, struct hw_err *e)
 	if (r == 0 && fsync(s->dir) < 0)
 		r = err_set(e, -errno, "write %s to disk", s->root);
 	return r;
+}
+
+/* ---- reserve ------------------------------------------------------------------- */
+
+/*
+ * Why:   to remove an image, or even to look what there is, the database has to
+ *        write a little. On a full disk that fails, and the disk stays full.
+ * How:   a file that is good for nothing but its size. It is given up when there is
+ *        no space left, and made again as soon as there is.
+ */
+void store_reserve(struct store *s)
+{
+	autoclose int fd =
+		openat(s->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	/* best effort: what there is of it helps as well */
+	if (fd >= 0)
+		(void)!fallocate(fd, 0, 0, RESERVE_BYTES);
+}
+
+bool store_unreserve(struct store *s)
+{
+	return unlinkat(s->dir, RESERVE_NAME, 0) == 0;
 }
 
 /* ---- what is incomplete -------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/remove.c - images go, and layers that nobody needs any more with them
+ * image/store/prune.c - holds on layers, and removal of unused layers
  *
  * How:   first the rows, in one transaction; then the folders, by a rename each, to
  *        gone/; then, when others may go on, what is in there is deleted. Where it
@@ -111,82 +111,6 @@ int store_list_left(struct store *s, bool stale, struct hw_strings *chains, stru
 	return r;
 }
 
-static int delete_rows(struct store *s, const char *id, struct hw_err *e)
-{
-	static const char *const sql[] = {
-		"DELETE FROM names WHERE image = ?",
-		"DELETE FROM image_layers WHERE image = ?",
-		"DELETE FROM images WHERE id = ?",
-	};
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sql); i++)
-		r = db_run(s->db, sql[i], DB_VALUES(DB_TEXT(id)), e);
-	return r;
-}
-
-static int remove_rows(struct store *s, const char *id, struct store_doomed *d, struct hw_err *e)
-{
-	AUTO(db_change_done) struct db_change change = { 0 };
-	AUTO(store_snapshot_put) const struct store_snapshot *draft = NULL;
-	AUTO(hw_strings_free) struct hw_strings chains = { 0 }, ids = { 0 };
-	int r = db_begin(s->db, &change, e);
-
-	strings_add(&ids, id);
-	if (r == 0)
-		r = store_image_chains(s, id, &chains, e);
-	if (r == 0)
-		r = store_list_left(s, false, &chains, e); /* whoever removes one wants room */
-	if (r == 0)
-		r = delete_rows(s, id, e);
-	if (r == 0)
-		r = store_give_back(s, &chains, d, e);
-	if (r == 0)
-		r = store_draft(s, &ids, &draft, e);
-	if (r == 0)
-		r = db_commit(&change, e);
-	if (r == 0)
-		store_publish(s, &draft);
-	return r;
-}
-
-static int remove_in_turn(struct store *s, const char *text, struct store_doomed *d,
-			  struct hw_err *e)
-{
-	STORE_LOCKED(s);
-	const struct store_image *image = NULL;
-	int r = store_find(s->snapshot, text, true, &image, e);
-
-	if (r <= 0)
-		return r < 0 ? r : 1;
-	r = remove_rows(s, image->id, d, e);
-	if (r == 0)
-		store_evict(s, d);
-	return r;
-}
-
-/**
- * store_image_remove() - remove an image with all its names
- *
- * Return: 0; 1: there is none; or negative errno
- */
-int store_image_remove(struct store *s, const char *text, struct hw_err *e)
-{
-	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
-	int r = remove_in_turn(s, text, &doomed, e);
-
-	if (r == -ENOSPC && store_unreserve(s)) {
-		store_doomed_done(&doomed);
-		doomed = (struct store_doomed){ 0 };
-		r = remove_in_turn(s, text, &doomed, e);
-	}
-	if (r == 0)
-		r = store_delete(s, &doomed, e);
-	if (r == 0)
-		store_reserve(s);
-	return r < 0 ? err_ctx(e, "remove image \"%.256s\"", text) : r;
-}
-
 /* ---- what belongs to no image -------------------------------------------------- */
 
 static int list_unused(struct store *s, struct hw_strings *ret_chains, struct hw_err *e)
@@ -238,4 +162,132 @@ int store_trim(struct store *s, struct hw_err *e)
 int store_trim_stale(struct store *s, struct hw_err *e)
 {
 	return trim(s, true, e);
+}
+
+/* ---- holds --------------------------------------------------------------------- */
+
+struct held {
+	size_t holds;
+};
+
+struct store_hold {
+	struct store *store;
+	struct hw_strings chains; /* each once */
+};
+
+bool store_is_held(const struct store *s, const char *chain_id)
+{
+	return map_find(s->held, chain_id) != NULL;
+}
+
+/** store_hold_new() - a hold on nothing yet */
+struct store_hold *store_hold_new(struct store *s)
+{
+	struct store_hold *h = mem_new(sizeof(*h));
+
+	h->store = s;
+	return h;
+}
+
+static void hold_one(struct store_hold *h, const char *chain_id)
+{
+	struct held *held = map_find(h->store->held, chain_id);
+
+	if (strings_has(&h->chains, chain_id))
+		return;
+	if (!held) {
+		held = mem_new(sizeof(*held));
+		map_set(h->store->held, chain_id, held);
+	}
+	held->holds++;
+	strings_add(&h->chains, chain_id);
+}
+
+/** store_hold_layer() - a layer stays, if it is there or once it is, until the hold is freed */
+int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e)
+{
+	STORE_LOCKED(h->store);
+	int r = store_check_digest(chain_id, e);
+
+	if (r < 0)
+		return r;
+	hold_one(h, chain_id);
+	if (store_is_doubted(h->store, chain_id))
+		return 0;
+	return store_layer_exists(h->store, chain_id, e);
+}
+
+/* Those that nobody else holds. */
+static void let_go(struct store_hold *h, struct hw_strings *ret_free)
+{
+	for (size_t i = 0; i < h->chains.n; i++) {
+		const char *chain = h->chains.v[i];
+		struct held *held = map_find(h->store->held, chain);
+
+		if (--held->holds > 0)
+			continue;
+		free(map_take(h->store->held, chain));
+		strings_add(ret_free, chain);
+	}
+}
+
+/* Of those, the ones that were part of an image, and are no more; not the rest of this pull. */
+static int list_left(struct store *s, const struct hw_strings *chains, struct hw_strings *ret_left,
+		     struct hw_err *e)
+{
+	int64_t one = 0;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < chains->n; i++) {
+		r = db_get_int(s->db,
+			       "SELECT 1 FROM layers l WHERE l.chain = ? AND used = 1"
+			       " AND NOT EXISTS (SELECT 1 FROM image_layers i"
+			       "  WHERE i.chain = l.chain)",
+			       DB_VALUES(DB_TEXT(chains->v[i])), &one, e);
+		if (r > 0)
+			strings_add(ret_left, chains->v[i]);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int free_in_turn(struct store_hold *h, struct store_doomed *d, struct hw_err *e)
+{
+	STORE_LOCKED(h->store);
+	AUTO(db_change_done) struct db_change change = { 0 };
+	AUTO(hw_strings_free) struct hw_strings chains = { 0 }, left = { 0 };
+	int r;
+
+	let_go(h, &chains);
+	r = list_left(h->store, &chains, &left, e);
+	if (r == 0)
+		r = store_list_left(h->store, true, &left, e);
+	if (r < 0 || left.n == 0) /* as a rule: then nothing is written */
+		return r;
+	r = db_begin(h->store->db, &change, e);
+	if (r == 0)
+		r = store_give_back(h->store, &left, d, e);
+	if (r == 0)
+		r = db_commit(&change, e);
+	if (r == 0)
+		store_evict(h->store, d);
+	return r;
+}
+
+/**
+ * store_hold_free() - what it held is not needed any more
+ *
+ * Layers whose image was removed meanwhile are given back. Where that fails,
+ * they stay until store_trim().
+ */
+void store_hold_free(struct store_hold *h)
+{
+	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
+	struct hw_err e;
+
+	if (!h)
+		return;
+	if (free_in_turn(h, &doomed, &e) < 0 || store_delete(h->store, &doomed, &e) < 0)
+		log_debug("give back layers: %s", e.msg);
+	hw_strings_free(&h->chains);
+	free(h);
 }
