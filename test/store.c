@@ -76,7 +76,7 @@ static int put(struct store *s, char **args, struct hw_err *e)
 
 	if (r < 0)
 		return r;
-	return store_image_put(s,
+	return store_image_add(s,
 			       &(struct store_new_image){
 				       .manifest = MANIFEST,
 				       .manifest_len = strlen(MANIFEST),

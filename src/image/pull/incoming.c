@@ -363,7 +363,7 @@ int pull_image_put(struct pull_image *i, struct pull_result *ret_result, struct 
 		.names = (const char *const *)i->names.v,
 		.n_names = i->names.n,
 	};
-	int r = store_image_put(i->store, &new, i->result.id, e);
+	int r = store_image_add(i->store, &new, i->result.id, e);
 
 	if (r < 0)
 		return err_ctx(e, "%s %s from %s", job_verb(i->job), i->job->reference, i->host);
