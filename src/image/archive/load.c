@@ -13,9 +13,9 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "image/pull/names.h"
+#include "image/pull/incoming.h"
+#include "image/pull/make-job.h"
 #include "image/pull/session.h"
-#include "image/pull/settings.h"
 
 #define IMAGES_MAX	 256
 #define INVALID_ARGUMENT 3 /* gRPC's */

@@ -11,7 +11,128 @@
 #include "base/str.h"
 #include "image/config.h"
 #include "image/manifest.h"
-#include "image/pull/names.h"
+#include "image/reference.h"
+
+#define NAMES_MAX 256 /* of one image */
+
+/* ---- progress --- */
+
+/** board_init() - nothing is known yet */
+void board_init(struct board *b)
+{
+	*b = (struct board){ 0 };
+	pthread_mutex_init(&b->lock, NULL);
+}
+
+/** board_done() - free it */
+void board_done(struct board *b)
+{
+	pthread_mutex_destroy(&b->lock);
+	free(b->layers);
+}
+
+/** board_start() - the layers are known now */
+void board_start(struct board *b, const struct pull_layer *layers, size_t n)
+{
+	pthread_mutex_lock(&b->lock);
+	free(b->layers);
+	b->layers = mem_copy(layers, n * sizeof(*layers));
+	b->n = n;
+	pthread_mutex_unlock(&b->lock);
+}
+
+/** board_set() - one has got further; never back, and never beyond its size */
+void board_set(struct board *b, size_t layer, enum pull_state state, int64_t bytes)
+{
+	struct pull_layer *l = &b->layers[layer];
+
+	pthread_mutex_lock(&b->lock);
+	if (state > l->state)
+		l->state = state;
+	if (bytes > l->bytes)
+		l->bytes = bytes < l->size ? bytes : l->size;
+	pthread_mutex_unlock(&b->lock);
+}
+
+/** board_read() - a copy of what is known; 0: nothing yet, or there are no layers */
+size_t board_read(struct board *b, struct pull_layer **ret_layers)
+{
+	size_t n;
+
+	pthread_mutex_lock(&b->lock);
+	n = b->n;
+	*ret_layers = n > 0 ? mem_copy(b->layers, n * sizeof(*b->layers)) : NULL;
+	pthread_mutex_unlock(&b->lock);
+	return n;
+}
+
+/* ---- names --- */
+
+/**
+ * names_pulled() - the names of an image that was pulled
+ *
+ * By digest it has no tag, even if one was written there too: nobody has asked what
+ * it stands for.
+ *
+ * Return: 0; -EBADMSG: the reference has another digest
+ */
+int names_pulled(const char *reference, const char *digest, struct hw_strings *names,
+		 struct hw_err *e)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+	autofree char *name = NULL, *by_digest = NULL, *by_tag = NULL;
+	int r = reference_parse(reference, &ref, e);
+
+	if (r < 0)
+		return r;
+	if (ref.digest && !str_equal(ref.digest, digest))
+		return err_text(e, -EBADMSG, "the reference does not stand for %.128s", digest);
+	name = reference_name(&ref);
+	by_digest = str_printf("%s@%s", name, digest);
+	strings_add(names, by_digest);
+	if (ref.digest)
+		return 0;
+	by_tag = str_printf("%s:%s", name, ref.tag);
+	strings_add(names, by_tag);
+	return 0;
+}
+
+/** names_add() - one more, made complete */
+int names_add(struct hw_strings *names, const char *text, struct hw_err *e)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+	autofree char *name = NULL;
+	int r = reference_parse(text, &ref, e);
+
+	if (r < 0)
+		return r;
+	if (ref.digest)
+		return err_text(e, -EINVAL, "\"%.300s\": a digest is no name to be given", text);
+	name = reference_format(&ref);
+	if (!strings_has(names, name))
+		strings_add(names, name);
+	return 0;
+}
+
+/**
+ * names_loaded() - the names of an image that an archive has
+ *
+ * Tags alone: what a registry would give for a digest, an archive does not say.
+ *
+ * Return: 0, or -EINVAL, -EFBIG
+ */
+int names_loaded(const struct hw_strings *written, struct hw_strings *names, struct hw_err *e)
+{
+	int r = 0;
+
+	if (written->n > NAMES_MAX)
+		return err_text(e, -EFBIG, "%zu names are more than %d", written->n, NAMES_MAX);
+	for (size_t i = 0; r == 0 && i < written->n; i++)
+		r = names_add(names, written->v[i], e);
+	return r;
+}
+
+/* ---- the image --- */
 
 struct layer {
 	char chain_id[DIGEST_TEXT];

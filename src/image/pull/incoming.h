@@ -9,11 +9,34 @@
 #ifndef IMAGE_PULL_INCOMING_H
 #define IMAGE_PULL_INCOMING_H
 
+#include <pthread.h>
+
+#include <hawser/field.h>
+
 #include "base/err.h"
 #include "image/protocol/job.h"
-#include "image/pull/progress.h"
 #include "image/pull/pull.h"
 #include "image/store/store.h"
+
+struct board {
+	pthread_mutex_t lock;
+	struct pull_layer *layers;
+	size_t n;
+};
+
+void board_init(struct board *b);
+void board_done(struct board *b);
+void board_start(struct board *b, const struct pull_layer *layers, size_t n); /* copies */
+void board_set(struct board *b, size_t layer, enum pull_state state, int64_t bytes);
+size_t board_read(struct board *b, struct pull_layer **ret_layers); /* to be freed */
+
+/* @reference: that was pulled; @digest: what it stands for */
+int names_pulled(const char *reference, const char *digest, struct hw_strings *names,
+		 struct hw_err *e);
+/* @written: in the archive */
+int names_loaded(const struct hw_strings *written, struct hw_strings *names, struct hw_err *e);
+/* One that somebody gives, as people write it. -EINVAL: it is none, or has a digest in it */
+int names_add(struct hw_strings *names, const char *text, struct hw_err *e);
 
 struct pull_image;
 

@@ -26,9 +26,8 @@
 #include "base/time.h"
 #include "image/protocol/job.h"
 #include "image/pull/fetch-child.h"
-#include "image/pull/progress.h"
+#include "image/pull/make-job.h"
 #include "image/pull/session.h"
-#include "image/pull/settings.h"
 #include "image/reference.h"
 
 #define STACK	    (256 << 10)

@@ -16,7 +16,6 @@
 #include "image/protocol/job.h"
 #include "image/pull/fetch-child.h"
 #include "image/pull/incoming.h"
-#include "image/pull/progress.h"
 #include "image/pull/pull.h"
 #include "image/store/store.h"
 

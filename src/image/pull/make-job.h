@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/settings.h - from what was asked and configured to a job for hawser-fetch
+ * image/pull/make-job.h - from what was asked and configured to a job for hawser-fetch
  */
-#ifndef IMAGE_PULL_SETTINGS_H
-#define IMAGE_PULL_SETTINGS_H
+#ifndef IMAGE_PULL_MAKE_JOB_H
+#define IMAGE_PULL_MAKE_JOB_H
 
 #include "image/protocol/job.h"
 #include "image/pull/pull.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/settings.c - from what was asked and configured to a job for hawser-fetch
+ * image/pull/make-job.c - from what was asked and configured to a job for hawser-fetch
  */
-#include "image/pull/settings.h"
+#include "image/pull/make-job.h"
 
 #include <string.h>
 
