@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/make-job.h - from what was asked and configured to a job for hawser-fetch
+ * image/pull/make-job.h - jobs for hawser-fetch, from options and requests
  */
 #ifndef IMAGE_PULL_MAKE_JOB_H
 #define IMAGE_PULL_MAKE_JOB_H
@@ -11,24 +11,26 @@
 
 #define PULL_KEY (64 + 1)
 
-/* A copy of struct pull_options. */
-struct settings {
+/* A copy of struct pull_options that owns its strings. */
+struct pull_settings {
 	char *program, *auth_file, *certs_dir;
 	struct hw_strings mirrors, plain_http;
-	struct pull_options numbers; /* only those of its members that are numbers */
+	struct pull_options options; /* only the numbers and flags; the pointers are not used */
 };
 
-void settings_copy(const struct pull_options *from, struct settings *to);
-void settings_done(struct settings *s);
-void settings_job(const struct settings *s, const struct pull_request *request,
-		  const struct reference *ref, struct job *ret_job);
-/* @image: the first is 1; @format: "oci" or "docker"; NULL: either */
-void settings_load_job(const struct settings *s, int image, const char *format,
-		       struct job *ret_job);
+void pull_settings_copy(const struct pull_options *from, struct pull_settings *to);
+void pull_settings_done(struct pull_settings *s);
 
-AUTO_VALUE_DEFINE(settings_done, struct settings);
+AUTO_VALUE_DEFINE(pull_settings_done, struct pull_settings);
 
-/* Two requests with the same key may share a pull. No secret can be read from it. */
+void make_pull_job(const struct pull_settings *s, const struct pull_request *request,
+		   const struct reference *ref, struct job *ret_job);
+/* @image: position in the archive, from 1; @format: "oci" or "docker", or NULL to detect it */
+void make_load_job(const struct pull_settings *s, int image, const char *format,
+		   struct job *ret_job);
+
+/* A hash of reference, platform and credentials. Requests with the same key share a pull. It does
+ * not reveal secrets. */
 void pull_key(const struct pull_request *request, const struct reference *ref,
 	      char ret_key[PULL_KEY]);
 
