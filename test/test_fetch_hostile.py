@@ -254,7 +254,7 @@ MANIFESTS = {
     "schema 1": (b'{"schemaVersion":1,"name":"app","fsLayers":[]}', 9, "schema 1 is not supported"),
     "an artifact": (to_json({"schemaVersion": 2, "config": {"mediaType": "application/x", "digest": digest(b""), "size": 0},
                              "layers": []}), 9, "artifact, not a container image"),
-    "an index of nothing": (to_json({"schemaVersion": 2, "manifests": []}), 5, "no image for platform linux/" + ARCHITECTURE),
+    "an index of nothing": (to_json({"schemaVersion": 2, "manifests": []}), 5, "no image for linux/" + ARCHITECTURE),
     "a digest that is none": (to_json({"schemaVersion": 2, "config": {"digest": "sha256:../../x", "size": 1}, "layers": []}), 15, "config"),
     "a negative size": (to_json({"schemaVersion": 2, "config": {"digest": digest(b""), "size": -1}, "layers": []}), 15, "size"),
 }

@@ -231,7 +231,7 @@ static int error_no_platform(const struct manifest *index, const struct platform
 			at += (size_t)snprintf(offered + at, sizeof(offered) - at, "%s%.64s",
 					       at ? ", " : "", one);
 	}
-	return err_text(e, -ENODATA, "no image for platform %s, available: %s", want, offered);
+	return err_text(e, -ENODATA, "no image for %s, available: %s", want, offered);
 }
 
 int manifest_choose(const struct manifest *index, const struct platform *wanted,

@@ -205,11 +205,11 @@ static void test_choices(void **state)
 	assert_int_equal(choose(plain, "amd64", NULL, &e), 0);
 	assert_int_equal(choose(foreign, "amd64", NULL, &e), 1);
 	assert_int_equal(choose(several, "s390x", NULL, &e), -1);
-	assert_string_equal(e.msg, "no image for platform linux/s390x, available: linux/arm/v6, "
+	assert_string_equal(e.msg, "no image for linux/s390x, available: linux/arm/v6, "
 				   "linux/386, windows/amd64, linux/amd64, linux/arm64/v8, "
 				   "linux/amd64, linux/arm/v7");
 	assert_int_equal(choose(INDEX(""), "amd64", NULL, &e), -1);
-	assert_string_equal(e.msg, "no image for platform linux/amd64, available: none");
+	assert_string_equal(e.msg, "no image for linux/amd64, available: none");
 }
 
 static void test_artifacts(void **state)
