@@ -23,7 +23,7 @@ void meter_add(struct meter *m, uint64_t bytes)
 
 	m->done += bytes;
 	if (!m->what || (m->drawn_at && time_now() - m->drawn_at < REDRAW_NS) ||
-	    !terminal_is_live(STDERR_FILENO))
+	    !terminal_can_redraw(STDERR_FILENO))
 		return;
 	line = progress_bytes(m->what, m->done, m->total, terminal_width(STDERR_FILENO) - 1);
 	fprintf(stderr, CLEAR_LINE "%s", line);

@@ -54,7 +54,7 @@ static int ask(const char *username, char **ret, struct hw_err *e)
 	autofree char *user = text_clean(username);
 	autofree char *question = str_printf("password of %s: ", user);
 
-	if (terminal_ask_secret(question, ret, e) < 0)
+	if (terminal_read_secret(question, ret, e) < 0)
 		return err_ctx(e,
 			       "--creds %s has no password (--password-stdin reads it from "
 			       "standard input)",

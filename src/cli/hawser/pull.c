@@ -108,7 +108,7 @@ static int pull_hawser(struct cli *cli, const char *image, const struct creds *c
 	struct display d = { .silent = cli->quiet || cli->json };
 	int r;
 
-	d.live = !d.silent && terminal_is_live(STDERR_FILENO);
+	d.live = !d.silent && terminal_can_redraw(STDERR_FILENO);
 	credentials.username = creds->username;
 	credentials.password = creds->password;
 	request.image = (char *)image;
