@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,12 +20,50 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cli/hawser/hawser.h"
 #include "cli/json.h"
-#include "cli/meter.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 
-#define PIECE (256 << 10)
+#define PIECE	   (256 << 10)
+#define REDRAW_NS  (100 * 1000000)
+#define CLEAR_LINE "\r\033[K"
+
+struct meter {
+	const char *what;     /* NULL: nothing is shown */
+	uint64_t done, total; /* bytes; total 0: not known */
+	int64_t drawn_at;     /* 0: not yet */
+};
+
+/**
+ * meter_add() - some more bytes have passed
+ */
+static void meter_add(struct meter *m, uint64_t bytes)
+{
+	autofree char *line = NULL;
+
+	m->done += bytes;
+	if (!m->what || (m->drawn_at && time_now() - m->drawn_at < REDRAW_NS) ||
+	    !terminal_can_redraw(STDERR_FILENO))
+		return;
+	line = progress_bytes(m->what, m->done, m->total, terminal_width(STDERR_FILENO) - 1);
+	fprintf(stderr, CLEAR_LINE "%s", line);
+	m->drawn_at = time_now();
+}
+
+/**
+ * meter_end() - take the line away
+ */
+static void meter_end(struct meter *m)
+{
+	if (m->drawn_at)
+		fputs(CLEAR_LINE, stderr);
+	m->drawn_at = 0;
+}
+
+AUTO_VALUE_DEFINE(meter_end, struct meter);
 
 static int read_format(const char *word, Hawser__V1__ArchiveFormat *ret, struct hw_err *e)
 {

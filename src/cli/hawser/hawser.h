@@ -83,27 +83,14 @@ bool is_unimplemented(const struct hw_err *e);
 int image_status(struct cli *cli, const char *image, bool verbose,
 		 struct Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
 
-/* ---- error.c ----------------------------------------------------------------- */
+/* ---- output.c ---------------------------------------------------------------- */
 
 void cli_report(const struct cli *cli, const struct hw_err *e);
 void cli_usage(const struct cli *cli, const char *msg, char *hint); /* frees the hint */
-
-/* ---- print.c ----------------------------------------------------------------- */
 
 void print_json(struct value *v);			    /* takes it */
 void print_field(const char *name, const char *value);	    /* "Name:    value", cleaned */
 void print_field_taken(const char *name, char *value);	    /* the same; frees it */
 void print_list(const char *name, char **values, size_t n); /* one per line */
-
-/* ---- creds.c ----------------------------------------------------------------- */
-
-struct creds {
-	char *username, *password; /* NULL: none */
-};
-
-int creds_get(const struct cli *cli, struct creds *ret, struct hw_err *e);
-void creds_done(struct creds *creds);
-
-AUTO_VALUE_DEFINE(creds_done, struct creds);
 
 #endif

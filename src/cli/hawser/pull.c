@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/cri-v1.pb-c.h"
@@ -23,7 +24,8 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 
-#define FRAME_NS (50 * 1000000) /* between two frames, unless a state changes */
+#define SECRET_MAX (64 << 10)	  /* tokens are passwords, too */
+#define FRAME_NS   (50 * 1000000) /* between two frames, unless a state changes */
 
 struct display {
 	struct progress progress;
@@ -31,6 +33,90 @@ struct display {
 	bool live;
 	int64_t drawn_at;
 };
+
+/* ---- credentials --- */
+
+struct creds {
+	char *username, *password; /* NULL: none */
+};
+
+static void wipe(char *secret)
+{
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
+static void creds_done(struct creds *creds)
+{
+	wipe(creds->username);
+	wipe(creds->password);
+	*creds = (struct creds){ 0 };
+}
+
+AUTO_VALUE_DEFINE(creds_done, struct creds);
+
+/* All of it, without the newline that echo adds. */
+static int read_stdin(char **ret, struct hw_err *e)
+{
+	struct buf b = { 0 };
+	int r = file_read_fd(STDIN_FILENO, SECRET_MAX, &b, e);
+
+	if (r < 0)
+		return err_ctx(e, "read the password from standard input");
+	*ret = buf_take(&b);
+	(*ret)[strcspn(*ret, "\r\n")] = '\0';
+	if (**ret)
+		return 0;
+	wipe(take_ptr(*ret));
+	return err_text(e, -EINVAL, "--password-stdin: there is nothing on standard input");
+}
+
+static int ask(const char *username, char **ret, struct hw_err *e)
+{
+	autofree char *user = text_clean(username);
+	autofree char *question = str_printf("password of %s: ", user);
+
+	if (terminal_read_secret(question, ret, e) < 0)
+		return err_ctx(e,
+			       "--creds %s has no password (--password-stdin reads it from "
+			       "standard input)",
+			       user);
+	return 0;
+}
+
+/**
+ * creds_get() - what the options say, and what they leave open
+ * @cli: the program
+ * @ret: the credentials; members are NULL if there are none
+ * @e:   the error
+ */
+static int creds_get(const struct cli *cli, struct creds *ret, struct hw_err *e)
+{
+	const char *colon = cli->creds ? strchr(cli->creds, ':') : NULL;
+	int r = 0;
+
+	*ret = (struct creds){ 0 };
+	if (!cli->creds && cli->password_stdin)
+		return err_text(e, -EINVAL, "--password-stdin goes with --creds USER");
+	if (!cli->creds)
+		return 0;
+	if (colon == cli->creds || !*cli->creds)
+		return err_text(e, -EINVAL, "--creds wants USER or USER:PASSWORD");
+	if (colon && cli->password_stdin)
+		return err_text(e, -EINVAL, "--password-stdin, but --creds has a password, too");
+	ret->username =
+		colon ? str_ncopy(cli->creds, (size_t)(colon - cli->creds)) : str_copy(cli->creds);
+	if (colon)
+		ret->password = str_copy(colon + 1);
+	else if (cli->password_stdin)
+		r = read_stdin(&ret->password, e);
+	else
+		r = ask(ret->username, &ret->password, e);
+	if (r < 0)
+		creds_done(ret);
+	return r;
+}
 
 /* ---- the display ----------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/error.c - what went wrong, and what to do about it
+ * cli/hawser/output.c - what went wrong, and what to do about it
  *
  * What:  one error on standard error, with a hint where we know one.
  * How:   a table from kinds of errors to hints; the first that fits is taken.
@@ -131,4 +131,49 @@ void cli_usage(const struct cli *cli, const char *msg, char *hint)
 
 	print_report(cli, &r);
 	free(hint);
+}
+
+/* ---- results --- */
+
+#define NAME_WIDTH 14
+
+/**
+ * print_json() - a JSON value, which is freed
+ */
+void print_json(struct value *v)
+{
+	autofree char *text = value_format(v, HW_JSON_PRETTY);
+	autofree char *safe = text_json_safe(text);
+
+	printf("%s\n", safe);
+	value_free(v);
+}
+
+/**
+ * print_field() - a line of a description; nothing if there is no value
+ */
+void print_field(const char *name, const char *value)
+{
+	autofree char *clean = text_clean(value);
+
+	if (*clean)
+		printf("%-*s%s\n", NAME_WIDTH, name, clean);
+}
+
+/**
+ * print_field_taken() - the same of a value that is freed
+ */
+void print_field_taken(const char *name, char *value)
+{
+	print_field(name, value);
+	free(value);
+}
+
+/**
+ * print_list() - the name on the first line only
+ */
+void print_list(const char *name, char **values, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		print_field(i ? "" : name, values[i]);
 }
