@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/output.c - what went wrong, and what to do about it
+ * cli/hawser/output.c - errors with hints, and results
  *
- * What:  one error on standard error, with a hint where we know one.
- * How:   a table from kinds of errors to hints; the first that fits is taken.
+ * How:   a table maps kinds of errors to hints; the first match is used.
  */
 #include "cli/hawser/hawser.h"
 
@@ -16,54 +15,60 @@
 #include "cli/text.h"
 #include "rpc/grpc/status.h"
 
-struct report {
+#define NAME_WIDTH 14
+
+/* ---- errors ---------------------------------------------------------------------- */
+
+struct error_report {
 	char *code, *msg, *hint;
 };
 
 static const struct hw_field report_fields[] = {
-	{ "code", HW_STRING, HW_AT(struct report, code), .flags = HW_ALWAYS },
-	{ "msg", HW_STRING, HW_AT(struct report, msg), .flags = HW_ALWAYS },
-	{ "hint", HW_STRING, HW_AT(struct report, hint) },
+	{ "code", HW_STRING, HW_AT(struct error_report, code), .flags = HW_ALWAYS },
+	{ "msg", HW_STRING, HW_AT(struct error_report, msg), .flags = HW_ALWAYS },
+	{ "hint", HW_STRING, HW_AT(struct error_report, hint) },
 	{ 0 },
 };
 
-/* code: an errno where there was no connection, else a status of gRPC */
 static const struct hint {
-	enum trouble trouble;
-	int code;
-	const struct command *command; /* NULL: any */
+	enum error_source source;
+	int code;			   /* errno for ERROR_CONNECT, else gRPC status code */
+	const struct cli_command *command; /* NULL: any */
 	const char *text;
 } hints[] = {
-	{ TROUBLE_CONNECT, ENOENT, NULL,
-	  "is hawser-cri running? --runtime unix:PATH names the socket of another runtime" },
-	{ TROUBLE_CONNECT, ECONNREFUSED, NULL, "nobody listens there: is hawser-cri running?" },
-	{ TROUBLE_CONNECT, EACCES, NULL, "the socket is for its owner and root: run it as root" },
-	{ TROUBLE_CONNECT, EAGAIN, NULL, "too many wait there already: is the runtime stuck?" },
-	{ TROUBLE_NOT_OFFERED, STATUS_UNIMPLEMENTED, NULL,
-	  "it needs hawser-cri, of the version of this program or later" },
-	{ TROUBLE_CALL, STATUS_UNIMPLEMENTED, NULL,
-	  "does the runtime speak CRI v1? containerd does not where its CRI plugin is disabled" },
-	{ TROUBLE_CALL, STATUS_DEADLINE_EXCEEDED, NULL, "--timeout SECONDS gives it more time" },
-	{ TROUBLE_CALL, STATUS_UNAVAILABLE, &pull_command,
-	  "are the registry, and the runtime, reachable? Trying again may help" },
-	{ TROUBLE_CALL, STATUS_UNAVAILABLE, NULL,
-	  "the runtime went away, or is no runtime: is it running?" },
-	{ TROUBLE_CALL, STATUS_UNAUTHENTICATED, &pull_command,
-	  "--creds USER names a user of that registry; the password is asked for" },
-	{ TROUBLE_CALL, STATUS_PERMISSION_DENIED, &pull_command,
-	  "--creds USER names a user who may pull it; the password is asked for" },
-	{ TROUBLE_CALL, STATUS_NOT_FOUND, &pull_command,
-	  "are name and tag right? A registry may hide what needs --creds" },
-	{ TROUBLE_CALL, STATUS_NOT_FOUND, NULL, "\"hawser images\" lists those that are there" },
-	{ TROUBLE_CALL, STATUS_RESOURCE_EXHAUSTED, NULL,
-	  "the runtime has too much to do: try again" },
+	{ ERROR_CONNECT, ENOENT, NULL,
+	  "is hawser-cri running? Use --runtime unix:PATH for the socket of another runtime" },
+	{ ERROR_CONNECT, ECONNREFUSED, NULL,
+	  "no process listens on this socket: is hawser-cri running?" },
+	{ ERROR_CONNECT, EACCES, NULL,
+	  "only root and the owner of the socket may connect: run hawser as root" },
+	{ ERROR_CONNECT, EAGAIN, NULL, "the runtime does not accept connections: is it hanging?" },
+	{ ERROR_UNSUPPORTED, STATUS_UNIMPLEMENTED, NULL,
+	  "this requires hawser-cri, in the version of hawser or later" },
+	{ ERROR_CALL, STATUS_UNIMPLEMENTED, NULL,
+	  "does the runtime support CRI v1? containerd does not if its CRI plugin is disabled" },
+	{ ERROR_CALL, STATUS_DEADLINE_EXCEEDED, NULL,
+	  "use --timeout SECONDS for a longer timeout" },
+	{ ERROR_CALL, STATUS_UNAVAILABLE, &pull_command,
+	  "check that the registry and the runtime are reachable, and try again" },
+	{ ERROR_CALL, STATUS_UNAVAILABLE, NULL,
+	  "check that the runtime is running, and that this is the socket of a CRI runtime" },
+	{ ERROR_CALL, STATUS_UNAUTHENTICATED, &pull_command,
+	  "use --creds USER to log in to the registry; hawser asks for the password" },
+	{ ERROR_CALL, STATUS_PERMISSION_DENIED, &pull_command,
+	  "use --creds USER for a user who may pull the image; hawser asks for the password" },
+	{ ERROR_CALL, STATUS_NOT_FOUND, &pull_command,
+	  "check name and tag; a private image may need --creds USER" },
+	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser images\" for a list of images" },
+	{ ERROR_CALL, STATUS_RESOURCE_EXHAUSTED, NULL,
+	  "the runtime is busy or short of resources: try again later" },
 };
 
-static bool fits(const struct cli *cli, const struct hint *h, const struct hw_err *e)
+static bool hint_matches(const struct cli *cli, const struct hint *h, const struct hw_err *e)
 {
-	if (h->trouble != cli->trouble || (h->command && h->command != cli->command))
+	if (h->source != cli->error_source || (h->command && h->command != cli->command))
 		return false;
-	if (h->trouble == TROUBLE_CONNECT)
+	if (h->source == ERROR_CONNECT)
 		return e->code == -h->code;
 	return e->domain == HW_DOMAIN_GRPC && e->wire == h->code;
 }
@@ -71,13 +76,13 @@ static bool fits(const struct cli *cli, const struct hint *h, const struct hw_er
 static const char *find_hint(const struct cli *cli, const struct hw_err *e)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(hints); i++)
-		if (fits(cli, &hints[i], e))
+		if (hint_matches(cli, &hints[i], e))
 			return hints[i].text;
 	return NULL;
 }
 
-/* Several errors are several lines; no other control character is let through. */
-static void print_lines(const char *msg)
+/* A message may contain several errors, one per line. */
+static void print_message(const char *msg)
 {
 	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
 
@@ -90,56 +95,43 @@ static void print_lines(const char *msg)
 	}
 }
 
-static void print_json_line(const struct report *r)
-{
-	autofree char *json = hw_field_encode(report_fields, r, 0);
-	autofree char *safe = text_json_safe(json);
-
-	fprintf(stderr, "%s\n", safe);
-}
-
-/* The one place where an error is printed. */
-static void print_report(const struct cli *cli, const struct report *r)
+static void print_report(const struct cli *cli, const struct error_report *r)
 {
 	fflush(stdout);
 	if (cli->json) {
-		print_json_line(r);
+		autofree char *json = hw_field_encode(report_fields, r, 0);
+		autofree char *safe = text_json_safe(json);
+
+		fprintf(stderr, "%s\n", safe);
 		return;
 	}
-	print_lines(r->msg);
+	print_message(r->msg);
 	if (r->hint)
 		fprintf(stderr, "hint: %s\n", r->hint);
 }
 
-/** cli_report() - a command has failed */
-void cli_report(const struct cli *cli, const struct hw_err *e)
+void report_error(const struct cli *cli, const struct hw_err *e)
 {
-	int code = cli->trouble == TROUBLE_CONNECT ? STATUS_UNAVAILABLE : (int)status_of(e);
-	struct report r = { .code = (char *)status_name(code),
-			    .msg = (char *)e->msg,
-			    .hint = (char *)find_hint(cli, e) };
+	int code = cli->error_source == ERROR_CONNECT ? STATUS_UNAVAILABLE : (int)status_of(e);
+	struct error_report r = { .code = (char *)status_name(code),
+				  .msg = (char *)e->msg,
+				  .hint = (char *)find_hint(cli, e) };
 
 	print_report(cli, &r);
 }
 
-/** cli_usage() - the words are wrong; @hint is freed */
-void cli_usage(const struct cli *cli, const char *msg, char *hint)
+void report_usage_error(const struct cli *cli, const char *msg, char *hint)
 {
-	struct report r = { .code = (char *)status_name(STATUS_INVALID_ARGUMENT),
-			    .msg = (char *)msg,
-			    .hint = hint };
+	struct error_report r = { .code = (char *)status_name(STATUS_INVALID_ARGUMENT),
+				  .msg = (char *)msg,
+				  .hint = hint };
 
 	print_report(cli, &r);
 	free(hint);
 }
 
-/* ---- results --- */
+/* ---- results --------------------------------------------------------------------- */
 
-#define NAME_WIDTH 14
-
-/**
- * print_json() - a JSON value, which is freed
- */
 void print_json(struct value *v)
 {
 	autofree char *text = value_format(v, HW_JSON_PRETTY);
@@ -149,9 +141,6 @@ void print_json(struct value *v)
 	value_free(v);
 }
 
-/**
- * print_field() - a line of a description; nothing if there is no value
- */
 void print_field(const char *name, const char *value)
 {
 	autofree char *clean = text_clean(value);
@@ -160,18 +149,12 @@ void print_field(const char *name, const char *value)
 		printf("%-*s%s\n", NAME_WIDTH, name, clean);
 }
 
-/**
- * print_field_taken() - the same of a value that is freed
- */
-void print_field_taken(const char *name, char *value)
+void print_field_and_free(const char *name, char *value)
 {
 	print_field(name, value);
 	free(value);
 }
 
-/**
- * print_list() - the name on the first line only
- */
 void print_list(const char *name, char **values, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
