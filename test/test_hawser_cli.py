@@ -209,7 +209,7 @@ def image(image_id, tags=(), digests=(), size=1234567, more=()):
 
 def serve_list(runtime):
     all_images = [image(ID, ["zoo:2", "busybox:1"], [DIGEST], more=[(5, message((1, 1000)))]),
-                  image(OTHER, [], [DIGEST], 999, [(6, "nobody"), (8, 1)]),
+                  image(OTHER, [], [DIGEST], 999, [(6, "www-data"), (8, 1)]),
                   image("sha256:" + "ab" * 32, size=5 * 10**9)]
     runtime.methods["ListImages"] = lambda request, context: message(*((1, i) for i in all_images))
 
@@ -227,7 +227,7 @@ def test_images(runtime):
     images = json.loads(runtime.run("images", "--json")[1])["images"]
     assert images[0] == {"id": ID, "repoTags": ["zoo:2", "busybox:1"], "repoDigests": [DIGEST],
                          "size": 1234567, "uid": {"value": 1000}, "username": "", "pinned": False}
-    assert images[1]["username"] == "nobody" and images[1]["pinned"] is True
+    assert images[1]["username"] == "www-data" and images[1]["pinned"] is True
 
 
 def test_images_long(runtime):
@@ -236,7 +236,7 @@ def test_images_long(runtime):
     lines = runtime.run("images", "-l")[1].splitlines()
     assert lines[0].split() == ["IMAGE", "ID", "SIZE", "AGE", "USER", "PINNED"]
     assert lines[2].split() == ["busybox:1", "0123456789ab", "1.2", "MB", "12d", "1000"]
-    assert lines[3].split()[1:] == ["fedcba987654", "999", "B", "12d", "nobody", "yes"]
+    assert lines[3].split()[1:] == ["fedcba987654", "999", "B", "12d", "www-data", "yes"]
 
 
 def test_images_by_name(runtime):

@@ -39,7 +39,7 @@ struct display {
 /* ---- credentials --- */
 
 struct creds {
-	char *username, *password; /* NULL if there are none */
+	char *username, *password; /* NULL without --creds */
 };
 
 static void free_secret(char *secret)

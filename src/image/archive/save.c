@@ -65,7 +65,7 @@ AUTO_VALUE_DEFINE(saver_done, struct saver);
 
 /* ---- output of hawser-layer ------------------------------------------------ */
 
-/* Return: 1 if there is output to read; 0 if the child exited and there is none; -ECANCELED;
+/* Return: 1 if there is output to read; 0 if the child exited without more output; -ECANCELED;
  * -ETIMEDOUT */
 static int wait_for_output(int from, const struct child *child, const struct save_how *how,
 			   struct hw_err *e)

@@ -38,7 +38,7 @@ struct standby;
 struct standby *standby_new(int keep_ms);
 void standby_free(struct standby *s); /* no thread is in standby_keep() any more */
 
-/* Return: the standby process, now owned by the caller; NULL if there is none */
+/* Return: the standby process, now owned by the caller; NULL if no process is on standby */
 struct fetch_child *standby_take(struct standby *s);
 
 /* Start a standby process, and wait until it is taken, for at most keep_ms or until standby_stop().

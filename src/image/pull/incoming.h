@@ -32,7 +32,7 @@ struct pull_progress {
 void pull_progress_init(struct pull_progress *p);
 void pull_progress_done(struct pull_progress *p);
 /* Copy the layers into *ret_layers, to be freed by the caller. Return: their number; 0 if they are
- * not known yet or there are none */
+ * not known yet */
 size_t pull_progress_read(struct pull_progress *p, struct pull_layer **ret_layers);
 
 struct incoming;

@@ -203,7 +203,7 @@ static int timeout_ms(const struct job *job)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* Wait for one event and handle it; commit layers if there is none. */
+/* Wait for one event and handle it; if nothing is pending, commit complete layers instead. */
 static int process_event(struct session *s, struct hw_err *e)
 {
 	struct pollfd fds[] = {
