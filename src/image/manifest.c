@@ -161,8 +161,8 @@ static int check_descriptors(const struct hw_list *list, const char *name, struc
 	return 0;
 }
 
-static int parse(struct manifest *m, const char *json, size_t len, const char *content_type,
-		 struct hw_err *e)
+static int parse_manifest(struct manifest *m, const char *json, size_t len,
+			  const char *content_type, struct hw_err *e)
 {
 	int r;
 
@@ -193,7 +193,7 @@ int manifest_parse(const char *json, size_t len, const char *content_type,
 {
 	AUTO(manifest_free) struct manifest *m = mem_new(sizeof(*m));
 
-	if (parse(m, json, len, content_type, e) < 0)
+	if (parse_manifest(m, json, len, content_type, e) < 0)
 		return err_ctx(e, "manifest");
 	*ret_manifest = take_ptr(m);
 	return 0;

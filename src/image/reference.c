@@ -164,7 +164,7 @@ static void split_reference(const char *text, struct reference *ref)
 	split_name(name, ref);
 }
 
-static int parse(const char *text, struct reference *ref, struct hw_err *e)
+static int parse_text(const char *text, struct reference *ref, struct hw_err *e)
 {
 	if (!*text)
 		return err_text(e, -EINVAL, "empty reference");
@@ -180,7 +180,7 @@ int reference_parse(const char *text, struct reference *ret_ref, struct hw_err *
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 
-	if (parse(text, &ref, e) < 0)
+	if (parse_text(text, &ref, e) < 0)
 		return err_ctx(e, "image reference \"%.256s\"", text);
 	*ret_ref = ref;
 	ref = (struct reference){ 0 };

@@ -63,6 +63,19 @@ static void meter_end(struct meter *m)
 
 AUTO_VALUE_DEFINE(meter_end, struct meter);
 
+/* Not for a pipe: the program at its other end may write to the terminal, too. */
+static struct meter start_meter(const struct cli *cli, const char *what, int fd)
+{
+	struct stat st;
+
+	if (cli->json || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return (struct meter){ 0 };
+	return (struct meter){ .what = what, .total = (uint64_t)st.st_size };
+}
+
+/* ---- load ------------------------------------------------------------------------ */
+
+/* @word: value of --format, or NULL */
 static int parse_format(const char *word, Hawser__V1__ArchiveFormat *ret, struct hw_err *e)
 {
 	static const struct {
@@ -74,18 +87,15 @@ static int parse_format(const char *word, Hawser__V1__ArchiveFormat *ret, struct
 	};
 
 	*ret = HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_ANY;
-	for (size_t i = 0; word && i < ARRAY_SIZE(formats); i++) {
-		if (!str_equal(word, formats[i].name))
-			continue;
-		*ret = formats[i].format;
+	if (!word)
 		return 0;
-	}
-	return word ? err_text(e, -EINVAL, "invalid value \"%s\" for --format: want oci or docker",
-			       word)
-		    : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (str_equal(word, formats[i].name)) {
+			*ret = formats[i].format;
+			return 0;
+		}
+	return err_text(e, -EINVAL, "invalid value \"%s\" for --format: want oci or docker", word);
 }
-
-/* ---- load ------------------------------------------------------------------------ */
 
 static int open_input(const char *path, int *ret_fd, struct hw_err *e)
 {
@@ -109,16 +119,6 @@ static ssize_t read_piece(int fd, uint8_t *piece, struct hw_err *e)
 		n = read(fd, piece, PIECE);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? err_set(e, -errno, "read the archive") : n;
-}
-
-/* Not for a pipe: the program at its other end may write to the terminal, too. */
-static struct meter start_meter(const struct cli *cli, const char *what, int fd)
-{
-	struct stat st;
-
-	if (cli->json || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return (struct meter){ 0 };
-	return (struct meter){ .what = what, .total = (uint64_t)st.st_size };
 }
 
 static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd,

@@ -58,7 +58,7 @@ static int hex_digit(char c)
 }
 
 /* In place, because the text only gets shorter. Return: false if malformed */
-static bool unescape(char *path)
+static bool unescape_path(char *path)
 {
 	char *to = path;
 
@@ -93,7 +93,7 @@ int unpacked_decode(const char *json, size_t len, struct unpacked *ret_unpacked,
 		return err_text(e, -EINVAL, "diff_id: expected a SHA-256 digest, got \"%.80s\"",
 				u.diff_id);
 	for (size_t i = 0; i < u.implied.n; i++)
-		if (!unescape(u.implied.v[i]))
+		if (!unescape_path(u.implied.v[i]))
 			return err_text(e, -EINVAL, "implied[%zu]: malformed path", i);
 	*ret_unpacked = u;
 	u = (struct unpacked){ 0 };

@@ -156,7 +156,7 @@ static int trim_locked(struct store *s, bool stale_only, struct store_removal *r
 	return r < 0 ? r : remove_layers(s, &chains, removal, e);
 }
 
-static int trim(struct store *s, bool stale_only, struct hw_err *e)
+static int trim_layers(struct store *s, bool stale_only, struct hw_err *e)
 {
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	int r = trim_locked(s, stale_only, &removal, e);
@@ -166,12 +166,12 @@ static int trim(struct store *s, bool stale_only, struct hw_err *e)
 
 int store_trim(struct store *s, struct hw_err *e)
 {
-	return trim(s, false, e);
+	return trim_layers(s, false, e);
 }
 
 int store_trim_stale(struct store *s, struct hw_err *e)
 {
-	return trim(s, true, e);
+	return trim_layers(s, true, e);
 }
 
 /* ---- holds --------------------------------------------------------------------- */
