@@ -598,7 +598,7 @@ def test_save_errors(daemon, server):
     with pytest.raises(grpc.RpcError) as caught:
         save(daemon, server.host + "/app:twice")
     assert caught.value.code() == grpc.StatusCode.INTERNAL
-    assert "read the blob that was kept: No such file" in caught.value.details()
+    assert "read the stored blob: No such file" in caught.value.details()
 
 
 def test_cancelling_the_call_ends_the_save(daemon, server):

@@ -251,9 +251,9 @@ MANIFESTS = {
     "empty": (b"", 15, "manifest: "),
     "an array": (b"[]", 15, "manifest: "),
     "neither": (b'{"schemaVersion":2}', 15, "neither manifests nor config and layers"),
-    "schema 1": (b'{"schemaVersion":1,"name":"app","fsLayers":[]}', 9, "schema 1, which is not supported"),
+    "schema 1": (b'{"schemaVersion":1,"name":"app","fsLayers":[]}', 9, "schema 1 is not supported"),
     "an artifact": (to_json({"schemaVersion": 2, "config": {"mediaType": "application/x", "digest": digest(b""), "size": 0},
-                             "layers": []}), 9, "artifact and not an image"),
+                             "layers": []}), 9, "artifact, not a container image"),
     "an empty index": (to_json({"schemaVersion": 2, "manifests": []}), 5, "no image for linux/" + ARCHITECTURE),
     "a malformed digest": (to_json({"schemaVersion": 2, "config": {"digest": "sha256:../../x", "size": 1}, "layers": []}), 15, "config"),
     "a negative size": (to_json({"schemaVersion": 2, "config": {"digest": digest(b""), "size": -1}, "layers": []}), 15, "size"),
@@ -262,7 +262,7 @@ MANIFESTS = {
 
 def test_an_image_with_too_many_layers_is_not_fetched(server, puller):
     server.add(Image([END] * 501))
-    fails(puller, server.host, 8, "it has 501 layers, and at most 500 can be mounted")
+    fails(puller, server.host, 8, "too many layers to mount: got 501, want at most 500")
     assert len(server.requests) == 1
 
 
@@ -277,7 +277,7 @@ def test_an_index_without_the_platform(server, puller):
     image = Image(architecture="s390x")
     server.add(image)
     server.manifests["latest"] = (OCI + "index.v1+json", index_of((image, {"os": "linux", "architecture": "s390x"})))
-    fails(puller, server.host, 5, "which has: linux/s390x")
+    fails(puller, server.host, 5, "available: linux/s390x")
 
 
 def test_an_image_for_another_platform(server, puller):
@@ -324,7 +324,7 @@ def test_a_configuration_of_a_wrong_size(server, puller):
 
 @pytest.mark.parametrize("config, error", [(b"no JSON", "image configuration"), (b"[]", "image configuration"),
                                            (b'{"rootfs":{"diff_ids":["x"]}}', "diff_ids[0]"),
-                                           (b'{"rootfs":{"diff_ids":[]}}', "speaks of 0 layers, its manifest of 2")])
+                                           (b'{"rootfs":{"diff_ids":[]}}', "lists 0 layers, the manifest 2")])
 def test_an_invalid_configuration(config, error, server, puller):
     server.add(Image(config=config))
     fails(puller, server.host, 15, error)

@@ -3,7 +3,7 @@
  * fetch/layer/main.c - hawser-layer: verifies and rebuilds a stored layer, for the daemon
  *
  * What:  hawser-layer verify DIR              compare the files with the recipe, print a report
- *                                             (image/protocol/verify-report.h)
+ *                                             (image/protocol/unpacked.h)
  *        hawser-layer verify-blob DIR DIGEST  the same for the stored blob and its digest
  *        hawser-layer archive DIR             rebuild the layer's archive, write it to stdout
  *        hawser-layer blob DIR DIGEST         write the stored blob to stdout
@@ -23,7 +23,7 @@
 #include "fetch/codec/sha256.h"
 #include "fetch/layer/rebuild.h"
 #include "fetch/recipe/recipe.h"
-#include "image/protocol/verify-report.h"
+#include "image/protocol/unpacked.h"
 
 #define CHUNK (256 << 10)
 
