@@ -16,9 +16,7 @@
 
 #include "base/err.h"
 
-struct addr;
 struct link;
-struct route;
 struct rtnl;
 
 /*
@@ -50,18 +48,5 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
  * addresses and routes than those of the result do not matter. */
 int iface_check(struct rtnl *nl, const struct link *link, const struct hw_result *result,
 		struct hw_err *e);
-
-/* ---- what iface.c and check.c share ------------------------------- */
-
-/* The gateways that routes without one get: the first of each family. */
-struct iface_gateways {
-	struct hw_ip v4, v6;
-};
-
-bool iface_is_of(const struct hw_result *result, const struct hw_ipconf *ip,
-		 const struct link *link);
-struct iface_gateways iface_find_gateways(const struct hw_result *result);
-struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways);
-int iface_refuse_duplicate(const struct addr *a, const struct link *link, struct hw_err *e);
 
 #endif

@@ -21,11 +21,13 @@
 
 #include "base/hash.h"
 #include "base/ip.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define COMMENT 0 /* the type of nft's comments in userdata */
 #define ALIGN	4
 #define ETHER	6
+#define ROOM	16 /* of a list, in the beginning */
 
 /* Fields: 4 and 6 an address, p protocol, s port, i name of a link, m hardware address, n number;
  * v: a verdict. */
@@ -70,10 +72,7 @@ const struct nft_set nft_sets[] = {
 };
 /* clang-format on */
 
-/**
- * nft_set_find() - a set or map by its name
- */
-const struct nft_set *nft_set_find(enum nft_table table, const char *name)
+static const struct nft_set *set_find(enum nft_table table, const char *name)
 {
 	for (const struct nft_set *set = nft_sets; set->name; set++)
 		if (set->table == table && str_equal(set->name, name))
@@ -216,7 +215,7 @@ static void encode_verdict(struct nlmsghdr *m, const struct nft_elem *elem)
 {
 	struct nlattr *data = mnl_attr_nest_start(m, NFTA_SET_ELEM_DATA);
 	struct nlattr *verdict = mnl_attr_nest_start(m, NFTA_DATA_VERDICT);
-	const struct nft_set *set = nft_set_find(elem->table, elem->set);
+	const struct nft_set *set = set_find(elem->table, elem->set);
 	bool usual = set && set->usual && !elem->is_goto && str_equal(elem->chain, set->usual);
 	int code = usual ? NFT_CONTINUE : elem->is_goto ? NFT_GOTO : NFT_JUMP;
 
@@ -271,7 +270,7 @@ static void decode_bytes(const struct nlattr *attr, struct nft_bytes *ret)
 
 static void decode_verdict(const struct nlattr *verdict, struct nft_elem *ret)
 {
-	const struct nft_set *set = nft_set_find(ret->table, ret->set);
+	const struct nft_set *set = set_find(ret->table, ret->set);
 	const char *chain = set ? str_or(set->usual, "") : "";
 	int len = (int)strlen(chain);
 	const struct nlattr *attr;
@@ -363,4 +362,178 @@ bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b)
 {
 	return a->data.len == b->data.len && !memcmp(a->data.v, b->data.v, a->data.len) &&
 	       str_equal(a->chain, b->chain) && a->is_goto == b->is_goto;
+}
+
+/* ---- as text ---------------------------------------------------------------------------- */
+
+struct text {
+	char *buf;
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *fmt, ...)
+{
+	size_t room = NFT_ELEM_TEXT - text->len;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text->buf + text->len, room, fmt, ap);
+	va_end(ap);
+	text->len += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void add_proto(struct text *text, uint8_t proto)
+{
+	if (proto == IPPROTO_TCP)
+		add(text, "tcp");
+	else if (proto == IPPROTO_UDP)
+		add(text, "udp");
+	else if (proto == IPPROTO_SCTP)
+		add(text, "sctp");
+	else
+		add(text, "%u", proto);
+}
+
+/* The length of the network from @first to @last; the whole address for an empty @last */
+static unsigned prefix_len(const uint8_t *first, const uint8_t *last, unsigned bytes)
+{
+	unsigned bits = 0;
+
+	while (bits < bytes * 8 && !((first[bits / 8] ^ last[bits / 8]) & (0x80 >> bits % 8)))
+		bits++;
+	return bits;
+}
+
+static void add_ip(struct text *text, const uint8_t *first, const uint8_t *last, int family)
+{
+	struct hw_ip ip = { .family = (uint8_t)family };
+	unsigned bytes = family == AF_INET ? 4 : 16;
+	unsigned len = prefix_len(first, last, bytes);
+	char address[HW_IP_TEXT];
+
+	memcpy(ip.bytes, first, bytes);
+	add(text, "%s", hw_ip_format(&ip, address));
+	if (len < bytes * 8)
+		add(text, "/%u", len);
+}
+
+/* One field; return the room that it takes. */
+static size_t add_field(struct text *text, char type, const uint8_t *v, const uint8_t *end)
+{
+	struct hw_mac mac = { .len = 6 };
+	char address[HW_MAC_TEXT];
+
+	switch (type) {
+	case '4':
+		add_ip(text, v, end, AF_INET);
+		return 4;
+	case '6':
+		add_ip(text, v, end, AF_INET6);
+		return 16;
+	case 'p':
+		add_proto(text, v[0]);
+		return 4;
+	case 's':
+		add(text, "%u", (unsigned)v[0] << 8 | v[1]);
+		return 4;
+	case 'i':
+		add(text, "%.*s", IFNAMSIZ, (const char *)v);
+		return IFNAMSIZ;
+	case 'm':
+		memcpy(mac.bytes, v, mac.len);
+		add(text, "%s", hw_mac_format(&mac, address));
+		return 8;
+	default: /* numbers are in our own order */
+		add(text, "%u", *(const uint32_t *)v);
+		return 4;
+	}
+}
+
+static void add_fields(struct text *text, const char *types, const struct nft_bytes *bytes,
+		       const struct nft_bytes *end)
+{
+	const uint8_t *last = end->len ? end->v : bytes->v;
+	size_t at = 0;
+
+	for (; *types && at < bytes->len; types++) {
+		add(text, "%s", at ? " . " : "");
+		at += add_field(text, *types, bytes->v + at, last + at);
+	}
+}
+
+/**
+ * nft_elem_format() - an element as text
+ *
+ * Return: @buf
+ */
+const char *nft_elem_format(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
+{
+	const struct nft_set *set = set_find(elem->table, elem->set);
+	struct text text = { .buf = buf };
+
+	buf[0] = '\0';
+	if (!set)
+		return buf;
+	add_fields(&text, set->key, &elem->key, &elem->end);
+	if (*elem->chain)
+		add(&text, " : %s %s", elem->is_goto ? "goto" : "jump", elem->chain);
+	else if (elem->data.len) {
+		add(&text, " : ");
+		add_fields(&text, set->data, &elem->data, &elem->data);
+	}
+	return buf;
+}
+
+/* ---- lists ------------------------------------------------------------------------------ */
+
+/**
+ * nft_elems_done() - free what the list holds
+ */
+void nft_elems_done(struct nft_elems *elems)
+{
+	free(elems->v);
+	*elems = (struct nft_elems){ 0 };
+}
+
+/**
+ * nft_elems_add() - one more, whose key is complete
+ */
+void nft_elems_add(struct nft_elems *elems, struct nft_elem elem)
+{
+	if (elems->n == elems->room) {
+		elems->room = elems->room ? 2 * elems->room : ROOM;
+		elems->v = mem_resize(elems->v, elems->room, sizeof(*elems->v));
+	}
+	elems->v[elems->n++] = elem;
+}
+
+static bool is_same(const struct nft_elem *a, const struct nft_elem *b)
+{
+	return a->table == b->table && a->key.len == b->key.len &&
+	       !memcmp(a->key.v, b->key.v, a->key.len) && a->end.len == b->end.len &&
+	       !memcmp(a->end.v, b->end.v, a->end.len) && str_equal(a->set, b->set) &&
+	       (a->mode == NFT_ABSENT) == (b->mode == NFT_ABSENT);
+}
+
+/**
+ * nft_elems_has() - is an element of that set and key in the list?
+ *
+ * One that must be absent is another than the same that must be there.
+ */
+bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem)
+{
+	for (size_t i = 0; i < elems->n; i++)
+		if (is_same(&elems->v[i], elem))
+			return true;
+	return false;
+}
+
+/**
+ * nft_elems_add_once() - one more, unless it is in the list already
+ */
+void nft_elems_add_once(struct nft_elems *elems, struct nft_elem elem)
+{
+	if (!nft_elems_has(elems, &elem))
+		nft_elems_add(elems, elem);
 }

@@ -12,11 +12,9 @@
 struct nlmsghdr;
 struct nlattr;
 
-const struct nft_set *nft_set_find(enum nft_table table, const char *name);
 void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char *owner);
 void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem);
 bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b);
-int nft_has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e);
 bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b);
 
 #endif

@@ -19,7 +19,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/ip.h"
 #include "base/os/library.h"
 #include "base/str.h"
 #include "net/nft/elem.h"
@@ -132,10 +136,8 @@ static int count_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-/**
- * nft_has_rules() - has a chain of ours rules?
- */
-int nft_has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
+/* Has a chain of ours rules? */
+static int has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
 	unsigned n = 0;
@@ -150,7 +152,7 @@ int nft_has_rules(struct nft *nft, enum nft_table table, const char *chain, stru
 /* Return: 1 when the rules are there, and not just their empty chains */
 static int is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = nft_has_rules(nft, table, rules[table].witness, e);
+	int r = has_rules(nft, table, rules[table].witness, e);
 
 	if (r < 0 && nft_is_missing(nft))
 		return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
@@ -221,7 +223,7 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
  */
 int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
 {
-	int r = nft_has_rules(nft, table, chain, e);
+	int r = has_rules(nft, table, chain, e);
 
 	if (r == 0)
 		return err_text(e, -ENOENT,
@@ -297,7 +299,7 @@ static int has_newer(struct nft *nft, enum nft_table table, struct hw_err *e)
 
 	snprintf(chain, sizeof(chain), "version%u", newer);
 	int r = has_version(nft, table, newer, e);
-	return r != 0 ? r : nft_has_rules(nft, table, chain, e);
+	return r != 0 ? r : has_rules(nft, table, chain, e);
 }
 
 /* Return: 1; 0 when one of our chains lacks rules, or the set its number. Of a newer version we know
@@ -380,4 +382,65 @@ int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e)
 		return 0;
 	return r < 0 ? err_set(e, r, "delete nftables table %s " NFT_TABLE, rules[table].family)
 		     : 1;
+}
+
+/* ---- chains of networks --------------------------------------------------------------------- */
+
+#define TABLE "inet " NFT_TABLE
+
+static const char *const names[] = { [NFT_MASQ] = "masq", [NFT_NEAR] = "near" };
+
+/**
+ * nft_data_network() - lead to a chain of a network
+ */
+void nft_data_network(struct nft_elem *elem, enum nft_chain chain, const struct hw_prefix *prefix)
+{
+	struct hw_prefix network = { prefix_network(prefix), prefix->len };
+	char text[HW_PREFIX_TEXT], hash[17], name[NFT_NAME];
+
+	hash_hex(hw_prefix_format(&network, text), sizeof(hash) - 1, hash);
+	snprintf(name, sizeof(name), "%s_%s", names[chain], hash);
+	nft_data_jump(elem, name);
+	elem->network = network;
+}
+
+static void put_chain(struct buf *text, const struct nft_elem *elem)
+{
+	bool is_ip4 = elem->network.ip.family == AF_INET;
+	const char *family = is_ip4 ? "ip" : "ip6", *chain = elem->chain;
+	char network[HW_PREFIX_TEXT];
+
+	hw_prefix_format(&elem->network, network);
+	buf_printf(text, "add chain " TABLE " %s\nflush chain " TABLE " %s\n", chain, chain);
+	if (str_starts(chain, names[NFT_NEAR]))
+		buf_printf(text, "add rule " TABLE " %s %s saddr %s masquerade\n", chain, family,
+			   network);
+	else
+		buf_printf(text, "add rule " TABLE " %s %s daddr != %s %s daddr != %s masquerade\n",
+			   chain, family, network, family, is_ip4 ? "224.0.0.0/4" : "ff00::/8");
+}
+
+/**
+ * nft_repair_networks() - have the chains of networks to which elements lead
+ *
+ * Also where one is there, but empty: somebody has flushed the table, and whoever loaded its rules
+ * again knew of other networks only. However often this is done, each has its one rule.
+ */
+int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i].network.ip.family)
+			continue;
+		int r = has_rules(nft, v[i].table, v[i].chain, e);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			put_chain(&text, &v[i]);
+	}
+	if (!text.len)
+		return 0;
+	int r = nft_load(nft, NFT_INET, e);
+	return r < 0 ? r : nft_run(text.data, e);
 }
