@@ -43,7 +43,7 @@ static int pod_new(void **state)
 
 	*state = pod;
 	pod->netns_fd = -1;
-	if (!test_alone || unshare(CLONE_NEWNET) < 0)
+	if (!test_has_netns || unshare(CLONE_NEWNET) < 0)
 		return 0;
 	pod->netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(rtnl_open(-1, &pod->nl, &e), 0);
