@@ -2,8 +2,8 @@
 /*
  * net/rtnl/route.c - routes
  *
- * What:  add, replace and delete single routes.
- * Not:   lists of routes are in route-list.c.
+ * How:   lists come from a dump that the kernel filters by link, table and family.
+ *        Cached routes (RTM_F_CLONED) are not part of such a dump.
  */
 #include "net/rtnl/route.h"
 
@@ -19,7 +19,7 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 
-#define ROUTE_METRIC_V6 1024 /* IP6_RT_PRIO_USER, which the kernel keeps to itself */
+#define ROUTE_METRIC_V6 1024 /* IP6_RT_PRIO_USER, which is not in the kernel's public headers */
 
 static uint32_t route_table(uint32_t table)
 {
@@ -44,7 +44,6 @@ static const char *route_scope_name(uint8_t scope, char buf[8])
 	return buf;
 }
 
-/** route_format() - a route as upstream writes it in its errors; @link may be NULL */
 const char *route_format(const struct route *route, const struct link *link, char buf[ROUTE_TEXT])
 {
 	char dst[HW_PREFIX_TEXT], gw[HW_IP_TEXT], scope[8];
@@ -62,7 +61,7 @@ static void route_put_ip(struct nlmsghdr *m, uint16_t type, const struct hw_ip *
 		mnl_attr_put(m, type, ip_bits(ip) / 8, ip->bytes);
 }
 
-/* A gateway of the other family has an attribute of its own, a struct rtvia. */
+/* A gateway of the other family goes into a separate attribute, a struct rtvia. */
 static void route_put_gw(struct nlmsghdr *m, const struct route *route)
 {
 	uint16_t family = route->gw.family;
@@ -92,7 +91,6 @@ static void route_put_metrics(struct nlmsghdr *m, const struct route *route)
 	mnl_attr_nest_end(m, nest);
 }
 
-/* What a request to add and one to delete have in common. */
 static void route_put(struct rtnl *nl, uint16_t type, uint16_t flags, const struct link *link,
 		      const struct route *route, uint8_t proto, uint8_t kind, const char *verb)
 {
@@ -128,42 +126,27 @@ static void route_put_new(struct rtnl *nl, uint16_t flags, const struct link *li
 		  route->type ? route->type : RTN_UNICAST, verb);
 }
 
-/**
- * route_put_add() - put "add this route" into the batch
- * @link: its device; NULL for a route that has none
- *
- * Fails with -EEXIST when exactly this route is there. One to the same network
- * with another gateway stays beside it, as upstream has it.
- */
 void route_put_add(struct rtnl *nl, const struct link *link, const struct route *route)
 {
 	route_put_new(nl, 0, link, route, "add");
 }
 
-/** route_put_add_only() - as route_put_add(), but -EEXIST with any to that network and metric */
 void route_put_add_only(struct rtnl *nl, const struct link *link, const struct route *route)
 {
 	route_put_new(nl, NLM_F_EXCL, link, route, "add");
 }
 
-/** route_put_replace() - as route_put_add(), instead of the first one to that network and metric */
 void route_put_replace(struct rtnl *nl, const struct link *link, const struct route *route)
 {
 	route_put_new(nl, NLM_F_REPLACE, link, route, "replace");
 }
 
-/**
- * route_put_del() - put "delete this route" into the batch
- *
- * What is zero in @route matches any, but the scope: RT_SCOPE_NOWHERE does.
- * Fails with -ESRCH when there is none.
- */
 void route_put_del(struct rtnl *nl, const struct link *link, const struct route *route)
 {
 	route_put(nl, RTM_DELROUTE, 0, link, route, route->proto, route->type, "delete");
 }
 
-/* ---- lists of routes ------------------------------------------------------------------------ */
+/* ---- lists and lookups ---------------------------------------------------------------------- */
 
 static void route_decode_via(const struct nlattr *attr, struct hw_ip *ret_ip)
 {
@@ -228,7 +211,7 @@ static void route_append(struct route_list *list, const struct route *route)
 	list->v[list->n++] = *route;
 }
 
-/* One route for each next hop; they differ in device, gateway and flags. */
+/* Appends one route per next hop; they differ in device, gateway and flags. */
 static void route_append_hops(struct route_list *list, const struct route *route,
 			      const struct nlattr *multipath)
 {
@@ -292,7 +275,7 @@ static int route_get_family(struct rtnl *nl, const struct link *link, uint8_t fa
 	mnl_attr_put_u32(m, RTA_TABLE, table);
 	mnl_attr_put_u32(m, RTA_OIF, link->index);
 	r = rtnl_query(nl, route_collect, list, &why);
-	/* a table without routes may not exist; and a kernel may lack IPv6 */
+	/* the table may not exist, and the kernel may not support IPv6 */
 	if (r == -ENOENT || r == -EOPNOTSUPP)
 		return 0;
 	if (r < 0)
@@ -300,8 +283,8 @@ static int route_get_family(struct rtnl *nl, const struct link *link, uint8_t fa
 	return r;
 }
 
-/* A multipath route came with its hops on other links, too. */
-static void route_keep_link(struct route_list *list, int index)
+/* The dump of a link includes all next hops of a multipath route, also those on other links. */
+static void route_remove_other_links(struct route_list *list, int index)
 {
 	size_t n = 0;
 
@@ -311,12 +294,6 @@ static void route_keep_link(struct route_list *list, int index)
 	list->n = n;
 }
 
-/**
- * route_get() - the routes of one link in one table
- * @family:   AF_INET, AF_INET6 or AF_UNSPEC for both, IPv4 first
- * @table:    0: RT_TABLE_MAIN
- * @ret_list: end with route_list_done()
- */
 int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t table,
 	      struct route_list *ret_list, struct hw_err *e)
 {
@@ -327,34 +304,30 @@ int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t tab
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		if (family != AF_UNSPEC && family != families[i])
 			continue;
-		r = route_get_family(nl, link, families[i], table ? table : RT_TABLE_MAIN, &list,
-				     e);
+		r = route_get_family(nl, link, families[i], route_table(table), &list, e);
 		if (r < 0)
 			return r;
 	}
-	route_keep_link(&list, link->index);
+	route_remove_other_links(&list, link->index);
 	*ret_list = list;
 	list = (struct route_list){ 0 };
 	return 0;
 }
 
-/**
- * route_to() - the route that a packet to this address would take
- */
 int route_to(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route, struct hw_err *e)
 {
 	AUTO(route_list_done) struct route_list list = { 0 };
 	struct rtmsg head = { .rtm_family = dst->family, .rtm_dst_len = (uint8_t)ip_bits(dst) };
 	char text[HW_IP_TEXT];
-	struct nlmsghdr *m = rtnl_put(nl, RTM_GETROUTE, 0, &head, sizeof(head),
-				      "look for a route to %s", hw_ip_format(dst, text));
+	struct nlmsghdr *m = rtnl_put(nl, RTM_GETROUTE, 0, &head, sizeof(head), "find route to %s",
+				      hw_ip_format(dst, text));
 
 	mnl_attr_put(m, RTA_DST, ip_bits(dst) / 8, dst->bytes);
 	int r = rtnl_query(nl, route_collect, &list, e);
 	if (r < 0)
 		return r;
 	if (!list.n)
-		return err_set(e, -ENETUNREACH, "look for a route to %s", text);
+		return err_set(e, -ENETUNREACH, "find route to %s", text);
 	*ret_route = list.v[0];
 	return 0;
 }
@@ -364,28 +337,25 @@ static bool route_same_network(const struct hw_prefix *a, const struct hw_prefix
 	return a->len == b->len && hw_prefix_contains(a, &b->ip);
 }
 
-/* IPv6 writes its default metric out. */
+/* The kernel reports the default metric of IPv6 routes as 1024. */
 static uint32_t route_metric(const struct route *route)
 {
 	return route->priority || route->dst.ip.family == AF_INET ? route->priority
 								  : ROUTE_METRIC_V6;
 }
 
-/** route_find() - the first with the network, gateway, table and metric of @like */
 const struct route *route_find(const struct route_list *list, const struct route *like)
 {
 	for (size_t i = 0; i < list->n; i++) {
 		const struct route *r = &list->v[i];
 
 		if (route_same_network(&r->dst, &like->dst) && hw_ip_equal(&r->gw, &like->gw) &&
-		    r->table == (like->table ? like->table : RT_TABLE_MAIN) &&
-		    route_metric(r) == route_metric(like))
+		    r->table == route_table(like->table) && route_metric(r) == route_metric(like))
 			return r;
 	}
 	return NULL;
 }
 
-/** route_find_dst() - the first to that network */
 const struct route *route_find_dst(const struct route_list *list, const struct hw_prefix *dst)
 {
 	for (size_t i = 0; i < list->n; i++)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/rule.c - which routing table is asked for which packet
+ * net/rtnl/rule.c - policy routing rules: which routing table is used for which packets
  *
- * What:  add, delete and list rules.
- * How:   the kernel has no filter for a dump of rules, and there are few: those
- *        of other tables are left out here.
+ * How:   the kernel does not filter a dump of rules, and there are few of them:
+ *        rules of other tables are filtered out here.
  */
 #include "net/rtnl/rule.h"
 
@@ -52,13 +51,11 @@ static void rule_put(struct rtnl *nl, uint16_t type, uint16_t flags, const struc
 		mnl_attr_put_u8(m, FRA_PROTOCOL, rule->proto);
 }
 
-/** rule_put_add() - put "add this rule" into the batch; -EEXIST when it is there */
 void rule_put_add(struct rtnl *nl, const struct rule *rule)
 {
 	rule_put(nl, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, rule);
 }
 
-/** rule_put_del() - put "delete the first rule like this" into the batch; -ENOENT without one */
 void rule_put_del(struct rtnl *nl, const struct rule *rule)
 {
 	rule_put(nl, RTM_DELRULE, 0, rule);
@@ -123,11 +120,6 @@ static int rule_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err 
 	return 0;
 }
 
-/**
- * rule_get() - the rules of one family, in their order
- * @table:    only those that lead there; 0: all
- * @ret_list: end with rule_list_done()
- */
 int rule_get(struct rtnl *nl, int family, uint32_t table, struct rule_list *ret_list,
 	     struct hw_err *e)
 {
