@@ -74,9 +74,9 @@ static int look_at_chain(struct nft *nft, const struct forward *forward, struct 
 }
 
 /**
- * forward_is_open() - does FORWARD let the mark pass, or is there none?
+ * forward_has_rules() - does FORWARD let the mark pass, or is there none?
  */
-int forward_is_open(struct nft *nft, const struct forward *forward, struct hw_err *e)
+int forward_has_rules(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
 	struct look look;
 
@@ -215,9 +215,9 @@ static int open_once(struct nft *nft, const struct forward *forward, struct hw_e
 }
 
 /**
- * forward_open() - have both rules in FORWARD, if there is such a chain
+ * forward_add_rules() - have both rules in FORWARD, if there is such a chain
  */
-int forward_open(struct nft *nft, const struct forward *forward, struct hw_err *e)
+int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
 	int r = -ERESTART;
 
@@ -263,9 +263,9 @@ static int drop_admin_chain(struct nft *nft, const struct forward *forward, stru
 }
 
 /**
- * forward_close() - take both rules from FORWARD
+ * forward_remove_rules() - take both rules from FORWARD
  */
-int forward_close(struct nft *nft, const struct forward *forward, struct hw_err *e)
+int forward_remove_rules(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
 	struct nft_place place = in_filter(forward, "FORWARD");
 	struct look look;
@@ -316,9 +316,9 @@ static int look_for_gos(struct nft *nft, const struct hw_ip *ip, struct nft_plac
 }
 
 /**
- * forward_has_gos() - are the rules of Go's plugin for an address there?
+ * forward_has_upstream_rules() - are the rules of Go's plugin for an address there?
  */
-int forward_has_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
+int forward_has_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 {
 	struct nft_place place;
 	struct gos gos;
@@ -343,11 +343,11 @@ static int drop_gos_once(struct nft *nft, const struct hw_ip *ip, struct hw_err 
 }
 
 /**
- * forward_drop_gos() - remove the rules of chain CNI-FORWARD that are for one address
+ * forward_remove_upstream_rules() - remove the rules of chain CNI-FORWARD that are for one address
  *
  * Where somebody else has removed one of them meanwhile, nothing is: once more.
  */
-int forward_drop_gos(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
+int forward_remove_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 {
 	int r = -ENOENT;
 

@@ -4,7 +4,7 @@
  *
  * How:   every chain at the forward hook is asked for, and what it does to a packet
  *        with the mark (verdict.c). What iptables has is not looked at:
- *        there forward_open() puts its rule itself.
+ *        there forward_add_rules() puts its rule itself.
  * Rules: only what is certain is complained about. A rule that lets something pass,
  *        such as all of a bridge, may be just the one for the pods.
  */
@@ -170,14 +170,14 @@ static int judge(struct nft *nft, const struct chain *chain, uint32_t mark, bool
 }
 
 /**
- * forward_check_others() - does a native nftables chain drop what has the mark?
+ * forward_check_native() - does a native nftables chain drop what has the mark?
  *
  * Reads the names of all chains of the host. That IPv6 is dropped is no fault of a host whose pods
  * have none.
  *
  * Return: 0; -EPERM with the first that does; another negative errno
  */
-int forward_check_others(struct nft *nft, uint32_t mark, bool six, const char *skip,
+int forward_check_native(struct nft *nft, uint32_t mark, bool six, const char *skip,
 			 struct hw_err *e)
 {
 	AUTO(chains_done) struct chains chains = { .skip = skip };

@@ -60,14 +60,14 @@ static int is_open(struct nft *nft)
 {
 	struct hw_err e;
 
-	return forward_is_open(nft, &v4, &e);
+	return forward_has_rules(nft, &v4, &e);
 }
 
 static void let_through(struct nft *nft)
 {
 	struct hw_err e = { 0 };
 
-	forward_open(nft, &v4, &e);
+	forward_add_rules(nft, &v4, &e);
 	assert_string_equal(e.msg, "");
 	assert_int_equal(is_open(nft), 1);
 }
@@ -207,7 +207,7 @@ static void many_at_once_put_each_rule_once(void **state)
 			struct nft *own = NULL;
 			struct hw_err e;
 
-			_exit(nft_open(&own, &e) < 0 || forward_open(own, &v4, &e) < 0);
+			_exit(nft_open(&own, &e) < 0 || forward_add_rules(own, &v4, &e) < 0);
 		}
 	}
 	for (int i = 0; i < CROWD; i++) {
@@ -227,10 +227,10 @@ static void closing_takes_both_rules_and_the_empty_chain(void **state)
 	(void)state;
 	run("add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n");
 	let_through(nft);
-	assert_int_equal(forward_close(nft, &v4, &e), 1);
+	assert_int_equal(forward_remove_rules(nft, &v4, &e), 1);
 	assert_order(nft, "D");
 	assert_int_equal(nft_has_chain(nft, &admin, &e), 0);
-	assert_int_equal(forward_close(nft, &v4, &e), 0);
+	assert_int_equal(forward_remove_rules(nft, &v4, &e), 0);
 }
 
 static void an_administrators_chain_that_is_used_stays(void **state)
@@ -241,12 +241,12 @@ static void an_administrators_chain_that_is_used_stays(void **state)
 	(void)state;
 	let_through(nft);
 	run("add rule ip filter ADMIN ip saddr 10.0.0.1 drop\n");
-	assert_int_equal(forward_close(nft, &v4, &e), 1);
+	assert_int_equal(forward_remove_rules(nft, &v4, &e), 1);
 	assert_int_equal(nft_has_chain(nft, &admin, &e), 1);
 	run("flush chain ip filter ADMIN\n");
 	let_through(nft);
 	run("add rule ip filter FORWARD ip saddr 10.0.0.1 jump ADMIN\n");
-	assert_int_equal(forward_close(nft, &v4, &e), 1);
+	assert_int_equal(forward_remove_rules(nft, &v4, &e), 1);
 	assert_int_equal(nft_has_chain(nft, &admin, &e), 1);
 	assert_int_equal(count(nft, &chain), 1);
 }
@@ -259,20 +259,20 @@ static void a_native_chain_that_drops_is_named(void **state)
 	struct hw_err e = { 0 };
 
 	(void)state;
-	assert_int_equal(forward_check_others(nft, MARK, true, NULL, &e), 0);
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), 0);
 	run("add table ip6 mine\n"
 	    "add chain ip6 mine last { type filter hook forward priority 5; policy drop; }\n");
-	assert_int_equal(forward_check_others(nft, MARK, true, NULL, &e), -EPERM);
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), -EPERM);
 	assert_string_equal(e.msg,
 			    "nftables chain ip6 mine last drops what pods send; to let it pass: "
 			    "nft 'insert rule ip6 mine last meta mark & 0x1000 == 0x1000 accept'");
-	assert_int_equal(forward_check_others(nft, MARK, true, "mine", &e), 0);
+	assert_int_equal(forward_check_native(nft, MARK, true, "mine", &e), 0);
 	run("insert rule ip6 mine last meta mark & 0x1000 == 0x1000 accept\n");
-	assert_int_equal(forward_check_others(nft, MARK, true, NULL, &e), 0);
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), 0);
 	/* (what is marked otherwise may be marked so, too) */
-	assert_int_equal(forward_check_others(nft, 0x2000, true, NULL, &e), 0);
+	assert_int_equal(forward_check_native(nft, 0x2000, true, NULL, &e), 0);
 	run("flush chain ip6 mine last\n");
-	assert_int_equal(forward_check_others(nft, MARK, false, NULL, &e), 0);
+	assert_int_equal(forward_check_native(nft, MARK, false, NULL, &e), 0);
 }
 
 int main(void)

@@ -157,11 +157,11 @@ static int drop_chain_once(struct nft *nft, const struct nft_place *place,
 }
 
 /**
- * nft_foreign_drop_chain() - remove a pod's chain, and what leads to it
+ * nft_foreign_delete_chain() - remove a pod's chain, and what leads to it
  * @parents: chains of the same table that may, at most PARENTS_MAX; NULL at the end
  */
-int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
-			   const char *const *parents, struct hw_err *e)
+int nft_foreign_delete_chain(struct nft *nft, const struct nft_place *place,
+			     const char *const *parents, struct hw_err *e)
 {
 	int r = -ENOENT;
 
@@ -200,10 +200,10 @@ static int drop_rules(struct nft *nft, const struct nft_place *place, const char
 }
 
 /**
- * nft_foreign_has_rule() - has a pod a rule in a chain?
+ * nft_foreign_has_rule_containing() - has a pod a rule in a chain?
  */
-int nft_foreign_has_rule(struct nft *nft, const struct nft_place *place, const char *comment,
-			 struct hw_err *e)
+int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *place,
+				    const char *comment, struct hw_err *e)
 {
 	AUTO(search_done)
 	struct search found = { .text = comment, .len = strlen(comment), .in = NFTA_RULE_USERDATA };
@@ -215,21 +215,21 @@ int nft_foreign_has_rule(struct nft *nft, const struct nft_place *place, const c
 }
 
 /**
- * nft_foreign_drop_rules() - remove a pod's rules from a chain
+ * nft_foreign_delete_rules_containing() - remove a pod's rules from a chain
  */
-int nft_foreign_drop_rules(struct nft *nft, const struct nft_place *place, const char *comment,
-			   struct hw_err *e)
+int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_place *place,
+					const char *comment, struct hw_err *e)
 {
 	return drop_rules(nft, place, comment, strlen(comment), e);
 }
 
 /**
- * nft_foreign_drop_rules_of() - the same by the whole comment
+ * nft_foreign_delete_rules() - the same by the whole comment
  *
  * As nft writes it: its type, 0, its length, text with NUL.
  */
-int nft_foreign_drop_rules_of(struct nft *nft, const struct nft_place *place, const char *comment,
-			      struct hw_err *e)
+int nft_foreign_delete_rules(struct nft *nft, const struct nft_place *place, const char *comment,
+			     struct hw_err *e)
 {
 	size_t len = strlen(comment) + 1;
 	autofree char *userdata = mem_new(len + 2);

@@ -26,16 +26,16 @@ struct nft_place {
 /* Return: 1 when there is such a chain, 0 when not */
 int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e);
 /* Return: 1 when the chain has a rule whose comment has this text in it, 0 when not */
-int nft_foreign_has_rule(struct nft *nft, const struct nft_place *place, const char *comment,
-			 struct hw_err *e);
+int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *place,
+				    const char *comment, struct hw_err *e);
 /* The chain, and the rules of these others of its table that lead to it (NULL at the end). */
-int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
-			   const char *const *parents, struct hw_err *e);
+int nft_foreign_delete_chain(struct nft *nft, const struct nft_place *place,
+			     const char *const *parents, struct hw_err *e);
 /* The chain's rules whose comment has this text in it. */
-int nft_foreign_drop_rules(struct nft *nft, const struct nft_place *place, const char *comment,
-			   struct hw_err *e);
+int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_place *place,
+					const char *comment, struct hw_err *e);
 /* Those whose comment is this text. */
-int nft_foreign_drop_rules_of(struct nft *nft, const struct nft_place *place, const char *comment,
-			      struct hw_err *e);
+int nft_foreign_delete_rules(struct nft *nft, const struct nft_place *place, const char *comment,
+			     struct hw_err *e);
 
 #endif

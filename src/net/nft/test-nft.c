@@ -491,7 +491,7 @@ static void long_names(void **state)
 		memset(name, 'x', len);
 		name[len] = '\0';
 		assert_int_equal(nft_has_chain(nft, &place, &e), 0);
-		assert_int_equal(nft_foreign_drop_chain(nft, &place, parents, &e), 0);
+		assert_int_equal(nft_foreign_delete_chain(nft, &place, parents, &e), 0);
 	}
 }
 

@@ -194,7 +194,7 @@ static int end_unrecorded(struct hw_call *call, struct firewall_made *made, stru
 		r = nft_sweep(nft, NFT_INET, sets[i], owner, e);
 	for (size_t i = 0; r >= 0 && i < made->ips.n; i++)
 		if (hw_ip_parse(made->ips.v[i], &ip, &torn) >= 0)
-			r = forward_drop_gos(nft, &ip, e);
+			r = forward_remove_upstream_rules(nft, &ip, e);
 	return r;
 }
 
@@ -224,7 +224,7 @@ static int check_unrecorded(const struct hw_call *call, struct hw_err *e)
 	for (size_t i = 0; r >= 0 && i < call->prev->n_ips; i++) {
 		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
 
-		r = forward_has_gos(nft, ip, e);
+		r = forward_has_upstream_rules(nft, ip, e);
 		if (r == 0)
 			return err_text(
 				e, -ENOENT,
@@ -267,7 +267,7 @@ static int look_at_host(const struct firewall_conf *conf, bool firewalld_runs, s
 	if (r >= 0)
 		r = nft_list(nft, NFT_INET, "allow6", see, &six, e);
 	if (r >= 0)
-		r = forward_check_others(nft, 1U << conf->bit, six, skip, e);
+		r = forward_check_native(nft, 1U << conf->bit, six, skip, e);
 	if (r >= 0 && !firewalld_runs)
 		r = forward_check_legacy(1U << conf->bit, six, e);
 	return r;

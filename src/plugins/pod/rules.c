@@ -257,9 +257,9 @@ static int end_gos_masq(struct nft *nft, const struct gos *gos, struct hw_err *e
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(families); i++) {
 		struct nft_place place = { families[i], iptables_nat, gos->chain };
 
-		r = nft_foreign_drop_chain(nft, &place, parents, e);
+		r = nft_foreign_delete_chain(nft, &place, parents, e);
 	}
-	return r < 0 ? r : nft_foreign_drop_rules(nft, &rules, gos->comment, e);
+	return r < 0 ? r : nft_foreign_delete_rules_containing(nft, &rules, gos->comment, e);
 }
 
 static int end_gos_mac_check(struct nft *nft, const struct gos *gos, struct hw_err *e)
@@ -269,8 +269,8 @@ static int end_gos_mac_check(struct nft *nft, const struct gos *gos, struct hw_e
 	struct nft_place port = { NFPROTO_BRIDGE, "nat", gos->port };
 	struct nft_place mac = { NFPROTO_BRIDGE, "nat", gos->mac };
 
-	int r = nft_foreign_drop_chain(nft, &port, all, e);
-	return r < 0 ? r : nft_foreign_drop_chain(nft, &mac, one, e);
+	int r = nft_foreign_delete_chain(nft, &port, all, e);
+	return r < 0 ? r : nft_foreign_delete_chain(nft, &mac, one, e);
 }
 
 /* Return: 1 when they masquerade the pod's addresses of that family */
@@ -280,7 +280,7 @@ static int has_gos_masq(struct nft *nft, const struct gos *gos, int family, stru
 	struct nft_place rules = gos_rules();
 
 	int r = nft_has_chain(nft, &place, e);
-	return r != 0 ? r : nft_foreign_has_rule(nft, &rules, gos->comment, e);
+	return r != 0 ? r : nft_foreign_has_rule_containing(nft, &rules, gos->comment, e);
 }
 
 /* For CHECK without a record: they have made it, or the record is lost. */
