@@ -165,8 +165,8 @@ static void put_verdict(struct nlmsghdr *m, int verdict, const char *chain)
 static void put_rule(struct nft *nft, const struct forward *forward, uint64_t after, bool accepts)
 {
 	struct nlmsghdr *m =
-		nft_message(nft, NFT_MSG_NEWRULE, NLM_F_CREATE | (after ? NLM_F_APPEND : 0),
-			    family_of(forward->family));
+		nft_start_message(nft, NFT_MSG_NEWRULE, NLM_F_CREATE | (after ? NLM_F_APPEND : 0),
+				  family_of(forward->family));
 	struct nlattr *list;
 
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, "filter");
@@ -178,18 +178,18 @@ static void put_rule(struct nft *nft, const struct forward *forward, uint64_t af
 		put_mark_match(m, forward->mark);
 	put_verdict(m, accepts ? NF_ACCEPT : NFT_JUMP, accepts ? NULL : forward->admin);
 	mnl_attr_nest_end(m, list);
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 }
 
 /* Made, or left as it is */
 static void put_admin_chain(struct nft *nft, const struct forward *forward)
 {
 	struct nlmsghdr *m =
-		nft_message(nft, NFT_MSG_NEWCHAIN, NLM_F_CREATE, family_of(forward->family));
+		nft_start_message(nft, NFT_MSG_NEWCHAIN, NLM_F_CREATE, family_of(forward->family));
 
 	mnl_attr_put_strz(m, NFTA_CHAIN_TABLE, "filter");
 	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, forward->admin);
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------- */
@@ -199,19 +199,19 @@ static int open_once(struct nft *nft, const struct forward *forward, struct hw_e
 	uint32_t generation = 0;
 	struct look look;
 
-	int r = nft_generation(nft, &generation, e);
+	int r = nft_get_generation(nft, &generation, e);
 	if (r >= 0)
 		r = look_at_chain(nft, forward, &look, e);
 	if (r <= 0 || (look.jump && look.accept))
 		return r < 0 ? r : 0;
-	nft_begin(nft, generation);
+	nft_batch_begin(nft, generation);
 	put_admin_chain(nft, forward);
 	if (!look.accept)
 		put_rule(nft, forward, look.jump, true);
 	if (!look.jump)
 		put_rule(nft, forward, 0, false);
 	e->msg[0] = '\0';
-	return nft_commit(nft, e);
+	return nft_batch_commit(nft, e);
 }
 
 /**
@@ -235,11 +235,11 @@ static void put_delete(struct nft *nft, const struct nft_place *place, uint64_t 
 
 	if (!handle)
 		return;
-	m = nft_message(nft, NFT_MSG_DELRULE, 0, place->family);
+	m = nft_start_message(nft, NFT_MSG_DELRULE, 0, place->family);
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, place->table);
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, place->chain);
 	mnl_attr_put_u64(m, NFTA_RULE_HANDLE, handle);
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 	nft->deleted = true;
 }
 
@@ -253,12 +253,12 @@ static int drop_admin_chain(struct nft *nft, const struct forward *forward, stru
 	int r = nft_rule_each(nft, &place, nft_rule_count, &rules, e);
 	if (r < 0 || rules)
 		return r;
-	nft_begin(nft, 0);
-	m = nft_message(nft, NFT_MSG_DELCHAIN, 0, place.family);
+	nft_batch_begin(nft, 0);
+	m = nft_start_message(nft, NFT_MSG_DELCHAIN, 0, place.family);
 	mnl_attr_put_strz(m, NFTA_CHAIN_TABLE, place.table);
 	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, place.chain);
-	nft_put(nft, m);
-	r = nft_commit(nft, e);
+	nft_end_message(nft, m);
+	r = nft_batch_commit(nft, e);
 	return r == -ENOENT || r == -EBUSY ? 0 : r;
 }
 
@@ -273,11 +273,11 @@ int forward_remove_rules(struct nft *nft, const struct forward *forward, struct 
 	int r = look_at_chain(nft, forward, &look, e);
 	if (r <= 0 || (!look.jump && !look.accept))
 		return r < 0 ? r : 0;
-	nft_begin(nft, 0);
+	nft_batch_begin(nft, 0);
 	put_delete(nft, &place, look.jump);
 	put_delete(nft, &place, look.accept);
 	e->msg[0] = '\0';
-	r = nft_commit(nft, e);
+	r = nft_batch_commit(nft, e);
 	if (r >= 0)
 		r = drop_admin_chain(nft, forward, e);
 	if (r < 0 && !*e->msg)
@@ -335,11 +335,11 @@ static int drop_gos_once(struct nft *nft, const struct hw_ip *ip, struct hw_err 
 	int r = look_for_gos(nft, ip, &place, &gos, e);
 	if (r < 0 || !gos.n)
 		return r < 0 ? r : 0;
-	nft_begin(nft, 0);
+	nft_batch_begin(nft, 0);
 	for (size_t i = 0; i < gos.n; i++)
 		put_delete(nft, &place, gos.handles[i]);
 	e->msg[0] = '\0';
-	return nft_commit(nft, e);
+	return nft_batch_commit(nft, e);
 }
 
 /**

@@ -181,9 +181,9 @@ int forward_check_native(struct nft *nft, uint32_t mark, bool six, const char *s
 			 struct hw_err *e)
 {
 	AUTO(chains_done) struct chains chains = { .skip = skip };
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
 
-	int r = nft_ask(nft, m, take_chain, &chains, e);
+	int r = nft_send_request(nft, m, take_chain, &chains, e);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, r, "list nftables chains");
 	r = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/elem.c - one element: its key and data, on the wire and as text
+ * net/nft/elem.c - set elements: key, data, wire format, text, lists
  *
- * How:   a key is its fields one after the other, in network order, each padded
- *        to four bytes, as the kernel's registers have them. The owner is what
- *        nft calls a comment: userdata of type 0, its length, text with NUL.
+ * How:   a key is the sequence of its fields in network byte order, each padded
+ *        to four bytes, as in the kernel's registers. The owner is stored as
+ *        nft's comment: userdata of type 0, its length, text with NUL.
  */
 #include "net/nft/elem.h"
 
@@ -24,13 +24,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define COMMENT 0 /* the type of nft's comments in userdata */
+#define COMMENT 0 /* the userdata type of nft's comments */
 #define ALIGN	4
 #define ETHER	6
-#define ROOM	16 /* of a list, in the beginning */
+#define ROOM	16 /* initial room of a list */
 
-/* Fields: 4 and 6 an address, p protocol, s port, i name of a link, m hardware address, n number;
- * v: a verdict. */
+/* Field types: 4 and 6: IP address, p: protocol, s: port, i: interface name, m: MAC address,
+ * n: number, v: verdict */
 /* clang-format off */
 const struct nft_set nft_sets[] = {
 	{ NFT_INET, "version", "n", "" },
@@ -72,7 +72,7 @@ const struct nft_set nft_sets[] = {
 };
 /* clang-format on */
 
-static const struct nft_set *set_find(enum nft_table table, const char *name)
+static const struct nft_set *find_set(enum nft_table table, const char *name)
 {
 	for (const struct nft_set *set = nft_sets; set->name; set++)
 		if (set->table == table && str_equal(set->name, name))
@@ -80,11 +80,8 @@ static const struct nft_set *set_find(enum nft_table table, const char *name)
 	return NULL;
 }
 
-/* ---- filling one ------------------------------------------------------------------------ */
+/* ---- fill an element --------------------------------------------------------------------- */
 
-/**
- * nft_elem() - an element whose key is still empty
- */
 struct nft_elem nft_elem(enum nft_table table, const char *set, enum nft_mode mode)
 {
 	struct nft_elem elem = { .table = table, .mode = mode };
@@ -94,9 +91,6 @@ struct nft_elem nft_elem(enum nft_table table, const char *set, enum nft_mode mo
 	return elem;
 }
 
-/**
- * nft_elem_for() - the same in the set for an address' family
- */
 struct nft_elem nft_elem_for(const char *set, const struct hw_ip *ip, enum nft_mode mode)
 {
 	struct nft_elem elem = nft_elem(NFT_INET, set, mode);
@@ -107,7 +101,7 @@ struct nft_elem nft_elem_for(const char *set, const struct hw_ip *ip, enum nft_m
 	return elem;
 }
 
-static void put(struct nft_bytes *bytes, const void *field, size_t len)
+static void put_field(struct nft_bytes *bytes, const void *field, size_t len)
 {
 	size_t padded = (len + ALIGN - 1) / ALIGN * ALIGN;
 
@@ -120,20 +114,20 @@ static void put_port(struct nft_bytes *bytes, uint16_t port)
 {
 	uint16_t wire = htons(port);
 
-	put(bytes, &wire, sizeof(wire));
+	put_field(bytes, &wire, sizeof(wire));
 }
 
 void nft_key_ip(struct nft_elem *elem, const struct hw_ip *ip)
 {
-	put(&elem->key, ip->bytes, ip_bits(ip) / 8);
+	put_field(&elem->key, ip->bytes, ip_bits(ip) / 8);
 }
 
 void nft_key_network(struct nft_elem *elem, const struct hw_prefix *prefix)
 {
 	struct hw_ip first = prefix_network(prefix), last = prefix_last(prefix);
 
-	put(&elem->key, first.bytes, ip_bits(&first) / 8);
-	put(&elem->end, last.bytes, ip_bits(&last) / 8);
+	put_field(&elem->key, first.bytes, ip_bits(&first) / 8);
+	put_field(&elem->end, last.bytes, ip_bits(&last) / 8);
 }
 
 void nft_key_port(struct nft_elem *elem, uint16_t port)
@@ -143,13 +137,12 @@ void nft_key_port(struct nft_elem *elem, uint16_t port)
 
 void nft_key_proto(struct nft_elem *elem, uint8_t proto)
 {
-	put(&elem->key, &proto, sizeof(proto));
+	put_field(&elem->key, &proto, sizeof(proto));
 }
 
-/* In our own order, as marks have it */
 void nft_key_number(struct nft_elem *elem, uint32_t number)
 {
-	put(&elem->key, &number, sizeof(number));
+	put_field(&elem->key, &number, sizeof(number));
 }
 
 void nft_key_ifname(struct nft_elem *elem, const char *ifname)
@@ -157,17 +150,17 @@ void nft_key_ifname(struct nft_elem *elem, const char *ifname)
 	char field[IFNAMSIZ] = { 0 };
 
 	snprintf(field, sizeof(field), "%s", ifname);
-	put(&elem->key, field, sizeof(field));
+	put_field(&elem->key, field, sizeof(field));
 }
 
 void nft_key_mac(struct nft_elem *elem, const struct hw_mac *mac)
 {
-	put(&elem->key, mac->bytes, ETHER);
+	put_field(&elem->key, mac->bytes, ETHER);
 }
 
 void nft_data_ip(struct nft_elem *elem, const struct hw_ip *ip)
 {
-	put(&elem->data, ip->bytes, ip_bits(ip) / 8);
+	put_field(&elem->data, ip->bytes, ip_bits(ip) / 8);
 }
 
 void nft_data_port(struct nft_elem *elem, uint16_t port)
@@ -187,9 +180,6 @@ void nft_data_goto(struct nft_elem *elem, const char *chain)
 	elem->is_goto = true;
 }
 
-/**
- * nft_owner() - who owns the elements of an attachment
- */
 void nft_owner(const char *network, const char *container_id, const char *ifname,
 	       char ret_owner[NFT_OWNER])
 {
@@ -215,12 +205,13 @@ static void encode_verdict(struct nlmsghdr *m, const struct nft_elem *elem)
 {
 	struct nlattr *data = mnl_attr_nest_start(m, NFTA_SET_ELEM_DATA);
 	struct nlattr *verdict = mnl_attr_nest_start(m, NFTA_DATA_VERDICT);
-	const struct nft_set *set = set_find(elem->table, elem->set);
-	bool usual = set && set->usual && !elem->is_goto && str_equal(elem->chain, set->usual);
-	int code = usual ? NFT_CONTINUE : elem->is_goto ? NFT_GOTO : NFT_JUMP;
+	const struct nft_set *set = find_set(elem->table, elem->set);
+	bool is_default = set && set->default_chain && !elem->is_goto &&
+			  str_equal(elem->chain, set->default_chain);
+	int code = is_default ? NFT_CONTINUE : elem->is_goto ? NFT_GOTO : NFT_JUMP;
 
 	mnl_attr_put_u32(m, NFTA_VERDICT_CODE, htonl((uint32_t)code));
-	if (!usual)
+	if (!is_default)
 		mnl_attr_put_strz(m, NFTA_VERDICT_CHAIN, elem->chain);
 	mnl_attr_nest_end(m, verdict);
 	mnl_attr_nest_end(m, data);
@@ -234,10 +225,6 @@ static void encode_owner(struct nlmsghdr *m, const char *owner)
 	mnl_attr_put(m, NFTA_SET_ELEM_USERDATA, sizeof(comment), comment);
 }
 
-/**
- * nft_elem_encode() - the attributes of a message about one element
- * @owner: NULL: of a message that asks or deletes, with the key only
- */
 void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char *owner)
 {
 	struct nlattr *list, *item;
@@ -270,8 +257,8 @@ static void decode_bytes(const struct nlattr *attr, struct nft_bytes *ret)
 
 static void decode_verdict(const struct nlattr *verdict, struct nft_elem *ret)
 {
-	const struct nft_set *set = set_find(ret->table, ret->set);
-	const char *chain = set ? str_or(set->usual, "") : "";
+	const struct nft_set *set = find_set(ret->table, ret->set);
+	const char *chain = set ? str_or(set->default_chain, "") : "";
 	int len = (int)strlen(chain);
 	const struct nlattr *attr;
 
@@ -298,7 +285,7 @@ static void decode_data(const struct nlattr *nest, struct nft_bytes *ret, struct
 	}
 }
 
-/* A comment of another form is not ours: it stays "". */
+/* A comment of another format is not an owner: ret_owner stays "". */
 static void decode_owner(const struct nlattr *attr, char ret_owner[NFT_OWNER])
 {
 	const uint8_t *comment = mnl_attr_get_payload(attr);
@@ -308,9 +295,6 @@ static void decode_owner(const struct nlattr *attr, char ret_owner[NFT_OWNER])
 		memcpy(ret_owner, comment + 2, NFT_OWNER);
 }
 
-/**
- * nft_elem_decode() - an element of an answer; the set that it is in is in *ret_elem already
- */
 void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem)
 {
 	const struct nlattr *attr;
@@ -335,11 +319,6 @@ void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem)
 	}
 }
 
-/**
- * nft_elem_covers() - does the interval @a hold all of @b?
- *
- * Field by field, all of them addresses of one family.
- */
 bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b)
 {
 	const struct nft_bytes *last = a->end.len ? &a->end : &a->key;
@@ -355,9 +334,6 @@ bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b)
 	return true;
 }
 
-/**
- * nft_elem_same_data() - do both lead to the same?
- */
 bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b)
 {
 	return a->data.len == b->data.len && !memcmp(a->data.v, b->data.v, a->data.len) &&
@@ -366,12 +342,13 @@ bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b)
 
 /* ---- as text ---------------------------------------------------------------------------- */
 
-struct text {
+struct elem_text {
 	char *buf;
 	size_t len;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void add_text(struct elem_text *text, const char *fmt,
+							   ...)
 {
 	size_t room = NFT_ELEM_TEXT - text->len;
 	va_list ap;
@@ -383,19 +360,19 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
 	text->len += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static void add_proto(struct text *text, uint8_t proto)
+static void add_proto(struct elem_text *text, uint8_t proto)
 {
 	if (proto == IPPROTO_TCP)
-		add(text, "tcp");
+		add_text(text, "tcp");
 	else if (proto == IPPROTO_UDP)
-		add(text, "udp");
+		add_text(text, "udp");
 	else if (proto == IPPROTO_SCTP)
-		add(text, "sctp");
+		add_text(text, "sctp");
 	else
-		add(text, "%u", proto);
+		add_text(text, "%u", proto);
 }
 
-/* The length of the network from @first to @last; the whole address for an empty @last */
+/* The prefix length of the network from @first to @last */
 static unsigned prefix_len(const uint8_t *first, const uint8_t *last, unsigned bytes)
 {
 	unsigned bits = 0;
@@ -405,7 +382,7 @@ static unsigned prefix_len(const uint8_t *first, const uint8_t *last, unsigned b
 	return bits;
 }
 
-static void add_ip(struct text *text, const uint8_t *first, const uint8_t *last, int family)
+static void add_ip(struct elem_text *text, const uint8_t *first, const uint8_t *last, int family)
 {
 	struct hw_ip ip = { .family = (uint8_t)family };
 	unsigned bytes = family == AF_INET ? 4 : 16;
@@ -413,13 +390,13 @@ static void add_ip(struct text *text, const uint8_t *first, const uint8_t *last,
 	char address[HW_IP_TEXT];
 
 	memcpy(ip.bytes, first, bytes);
-	add(text, "%s", hw_ip_format(&ip, address));
+	add_text(text, "%s", hw_ip_format(&ip, address));
 	if (len < bytes * 8)
-		add(text, "/%u", len);
+		add_text(text, "/%u", len);
 }
 
-/* One field; return the room that it takes. */
-static size_t add_field(struct text *text, char type, const uint8_t *v, const uint8_t *end)
+/* Return: the size of the field, padded */
+static size_t add_field(struct elem_text *text, char type, const uint8_t *v, const uint8_t *end)
 {
 	struct hw_mac mac = { .len = 6 };
 	char address[HW_MAC_TEXT];
@@ -435,51 +412,46 @@ static size_t add_field(struct text *text, char type, const uint8_t *v, const ui
 		add_proto(text, v[0]);
 		return 4;
 	case 's':
-		add(text, "%u", (unsigned)v[0] << 8 | v[1]);
+		add_text(text, "%u", (unsigned)v[0] << 8 | v[1]);
 		return 4;
 	case 'i':
-		add(text, "%.*s", IFNAMSIZ, (const char *)v);
+		add_text(text, "%.*s", IFNAMSIZ, (const char *)v);
 		return IFNAMSIZ;
 	case 'm':
 		memcpy(mac.bytes, v, mac.len);
-		add(text, "%s", hw_mac_format(&mac, address));
+		add_text(text, "%s", hw_mac_format(&mac, address));
 		return 8;
-	default: /* numbers are in our own order */
-		add(text, "%u", *(const uint32_t *)v);
+	default: /* a number in host byte order */
+		add_text(text, "%u", *(const uint32_t *)v);
 		return 4;
 	}
 }
 
-static void add_fields(struct text *text, const char *types, const struct nft_bytes *bytes,
+static void add_fields(struct elem_text *text, const char *types, const struct nft_bytes *bytes,
 		       const struct nft_bytes *end)
 {
 	const uint8_t *last = end->len ? end->v : bytes->v;
 	size_t at = 0;
 
 	for (; *types && at < bytes->len; types++) {
-		add(text, "%s", at ? " . " : "");
+		add_text(text, "%s", at ? " . " : "");
 		at += add_field(text, *types, bytes->v + at, last + at);
 	}
 }
 
-/**
- * nft_elem_format() - an element as text
- *
- * Return: @buf
- */
 const char *nft_elem_format(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
 {
-	const struct nft_set *set = set_find(elem->table, elem->set);
-	struct text text = { .buf = buf };
+	const struct nft_set *set = find_set(elem->table, elem->set);
+	struct elem_text text = { .buf = buf };
 
 	buf[0] = '\0';
 	if (!set)
 		return buf;
 	add_fields(&text, set->key, &elem->key, &elem->end);
 	if (*elem->chain)
-		add(&text, " : %s %s", elem->is_goto ? "goto" : "jump", elem->chain);
+		add_text(&text, " : %s %s", elem->is_goto ? "goto" : "jump", elem->chain);
 	else if (elem->data.len) {
-		add(&text, " : ");
+		add_text(&text, " : ");
 		add_fields(&text, set->data, &elem->data, &elem->data);
 	}
 	return buf;
@@ -487,18 +459,12 @@ const char *nft_elem_format(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT]
 
 /* ---- lists ------------------------------------------------------------------------------ */
 
-/**
- * nft_elems_done() - free what the list holds
- */
 void nft_elems_done(struct nft_elems *elems)
 {
 	free(elems->v);
 	*elems = (struct nft_elems){ 0 };
 }
 
-/**
- * nft_elems_add() - one more, whose key is complete
- */
 void nft_elems_add(struct nft_elems *elems, struct nft_elem elem)
 {
 	if (elems->n == elems->room) {
@@ -508,7 +474,7 @@ void nft_elems_add(struct nft_elems *elems, struct nft_elem elem)
 	elems->v[elems->n++] = elem;
 }
 
-static bool is_same(const struct nft_elem *a, const struct nft_elem *b)
+static bool has_same_key(const struct nft_elem *a, const struct nft_elem *b)
 {
 	return a->table == b->table && a->key.len == b->key.len &&
 	       !memcmp(a->key.v, b->key.v, a->key.len) && a->end.len == b->end.len &&
@@ -516,22 +482,14 @@ static bool is_same(const struct nft_elem *a, const struct nft_elem *b)
 	       (a->mode == NFT_ABSENT) == (b->mode == NFT_ABSENT);
 }
 
-/**
- * nft_elems_has() - is an element of that set and key in the list?
- *
- * One that must be absent is another than the same that must be there.
- */
 bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem)
 {
 	for (size_t i = 0; i < elems->n; i++)
-		if (is_same(&elems->v[i], elem))
+		if (has_same_key(&elems->v[i], elem))
 			return true;
 	return false;
 }
 
-/**
- * nft_elems_add_once() - one more, unless it is in the list already
- */
 void nft_elems_add_once(struct nft_elems *elems, struct nft_elem elem)
 {
 	if (!nft_elems_has(elems, &elem))

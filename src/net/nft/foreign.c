@@ -63,8 +63,8 @@ static struct nlmsghdr *about_rules(struct nlmsghdr *m, const struct nft_place *
 static int search_chain(struct nft *nft, const struct nft_place *place, struct search *search,
 			struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
-	int r = nft_ask(nft, about_rules(m, place), search_rule, search, e);
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
+	int r = nft_send_request(nft, about_rules(m, place), search_rule, search, e);
 
 	return r == -ENOENT ? 0 : r;
 }
@@ -76,15 +76,15 @@ static int search_chain(struct nft *nft, const struct nft_place *place, struct s
  */
 int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, 0, place->family);
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, place->family);
 	int r;
 
 	if (strlen(place->chain) >= NFT_NAME_MAX)
 		return 0;
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	r = nft_ask(nft, m, NULL, NULL, e);
-	if (r == -ENOENT || (r < 0 && nft_is_missing(nft)))
+	r = nft_send_request(nft, m, NULL, NULL, e);
+	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
 	return r < 0 ? err_set(e, r, "look for chain %s of table %s", place->chain, place->table)
 		     : 1;
@@ -95,22 +95,22 @@ static void put_delete_rules(struct nft *nft, const struct nft_place *place,
 			     const struct search *found)
 {
 	for (size_t i = 0; i < (found ? found->n : 1); i++) {
-		struct nlmsghdr *m = nft_message(nft, NFT_MSG_DELRULE, 0, place->family);
+		struct nlmsghdr *m = nft_start_message(nft, NFT_MSG_DELRULE, 0, place->family);
 
 		about_rules(m, place);
 		if (found)
 			mnl_attr_put_u64(m, NFTA_RULE_HANDLE, found->handles[i]);
-		nft_put(nft, m);
+		nft_end_message(nft, m);
 	}
 }
 
 static void put_delete_chain(struct nft *nft, const struct nft_place *place)
 {
-	struct nlmsghdr *m = nft_message(nft, NFT_MSG_DELCHAIN, 0, place->family);
+	struct nlmsghdr *m = nft_start_message(nft, NFT_MSG_DELCHAIN, 0, place->family);
 
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 }
 
 /* Return: -ENOENT when somebody else has removed some of it since we looked: nothing was done */
@@ -118,7 +118,7 @@ static int commit(struct nft *nft, const struct nft_place *place, struct hw_err 
 {
 	nft->deleted = true;
 	e->msg[0] = '\0';
-	int r = nft_commit(nft, e);
+	int r = nft_batch_commit(nft, e);
 	if (r >= 0 || r == -ENOENT || *e->msg)
 		return r;
 	return err_set(e, r, "clean chain %s of table %s", place->chain, place->table);
@@ -144,7 +144,7 @@ static int drop_chain_once(struct nft *nft, const struct nft_place *place,
 					    .in = NFTA_RULE_EXPRESSIONS };
 		r = search_chain(nft, &parent, &found[n], e);
 	}
-	nft_begin(nft, 0);
+	nft_batch_begin(nft, 0);
 	for (size_t i = 0; i < n; i++) {
 		struct nft_place parent = { place->family, place->table, parents[i] };
 
@@ -184,7 +184,7 @@ static int drop_rules_once(struct nft *nft, const struct nft_place *place, const
 		return err_set(e, r, "list chain %s of table %s", place->chain, place->table);
 	if (!found.n)
 		return 0;
-	nft_begin(nft, 0);
+	nft_batch_begin(nft, 0);
 	put_delete_rules(nft, place, &found);
 	return commit(nft, place, e);
 }
@@ -209,7 +209,7 @@ int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *pla
 	struct search found = { .text = comment, .len = strlen(comment), .in = NFTA_RULE_USERDATA };
 
 	int r = search_chain(nft, place, &found, e);
-	if (r < 0 && !nft_is_missing(nft))
+	if (r < 0 && !nft_is_unsupported(nft))
 		return err_set(e, r, "list chain %s of table %s", place->chain, place->table);
 	return found.n > 0;
 }

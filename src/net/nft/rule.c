@@ -222,14 +222,14 @@ static int read_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_fn *each, void *ctx,
 		  struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
 	struct walk walk = { each, ctx };
 	int r;
 
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, place->table);
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, place->chain);
 	e->msg[0] = '\0';
-	r = nft_ask(nft, m, read_rule, &walk, e);
+	r = nft_send_request(nft, m, read_rule, &walk, e);
 	if (r == -ENOENT)
 		return 0;
 	return r < 0 && !*e->msg
