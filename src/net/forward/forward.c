@@ -53,7 +53,7 @@ static int look_at_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e
 		return 0;
 	if (nft_rule_accepts_mark(rule, look->forward->mark))
 		look->accept = rule->handle;
-	else if (rule->verdict == NFT_JUMP && nft_rule_is_plain(rule) &&
+	else if (rule->verdict == NFT_JUMP && nft_rule_is_unconditional(rule) &&
 		 str_equal(rule->chain, look->forward->admin))
 		look->jump = rule->handle;
 	return 0;

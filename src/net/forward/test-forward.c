@@ -86,7 +86,7 @@ static int note_order(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 	(void)e;
 	if (nft_rule_accepts_mark(rule, MARK))
 		what = 'A';
-	else if (*rule->chain && nft_rule_is_plain(rule))
+	else if (*rule->chain && nft_rule_is_unconditional(rule))
 		what = 'j';
 	else if (rule->verdict == NF_DROP)
 		what = 'D';

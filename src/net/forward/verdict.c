@@ -277,8 +277,8 @@ static int read_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 
 	(void)e;
 	load_unknown(&reader);
-	if (rule->steps)
-		mnl_attr_for_each_nested(item, rule->steps)
+	if (rule->expressions)
+		mnl_attr_for_each_nested(item, rule->expressions)
 			read_expression(&reader, item);
 	if (reader.step.match == NEVER || (!reader.step.ends && !reader.step.chain)) {
 		free(reader.step.chain);
