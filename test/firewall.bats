@@ -818,16 +818,16 @@ start_real_firewalld() {
 		nft "table inet mine { chain shut { log; drop; }; chain some { ct state established accept; }; chain onward { type filter hook forward priority 0; $chain }; }"
 		run ! reaches one outside 192.0.2.2
 		run status
-		fails_with "nftables chain inet mine onward drops what pods send; to let it pass: nft '*'"
+		fails_with "nftables chain inet mine onward drops pod traffic; to accept it: nft '*'"
 		[ "$(jq .code <<<"$output")" = 50 ]
-		eval "$(jq -r .msg <<<"$output" | sed 's/.*to let it pass: //')"
+		eval "$(jq -r .msg <<<"$output" | sed 's/.*to accept it: //')"
 		status
 		reaches one outside 192.0.2.2
 		nft delete table inet mine
 	done
 	nft 'table ip early { chain onward { type filter hook forward priority -150; policy drop; }; }'
 	run status
-	fails_with "nftables chain ip early onward drops * at priority -150, before *: give it a priority above -5"
+	fails_with "nftables chain ip early onward drops * at priority -150, before *: give the chain a priority above -5"
 }
 
 legacy_drops() { # and nothing that the chains do beside lets a pod's packet pass
@@ -855,9 +855,9 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 	pod c1 one
 	for tables in iptables-legacy ip6tables-legacy; do
 		run status
-		fails_with "$tables drops what pods send; to let it pass: $tables -I FORWARD *"
+		fails_with "$tables drops pod traffic; to accept it: $tables -I FORWARD *"
 		[ "$(jq .code <<<"$output")" = 50 ]
-		eval "$(jq -r .msg <<<"$output" | sed 's/.*to let it pass: //')"
+		eval "$(jq -r .msg <<<"$output" | sed 's/.*to accept it: //')"
 		[ $tables = iptables-legacy ] || reaches one outside fd99::2
 	done
 	status
@@ -867,7 +867,7 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 	for target in DROP REJECT; do
 		iptables-legacy -I FORWARD -j $target
 		run status
-		fails_with "iptables-legacy drops what pods send; *"
+		fails_with "iptables-legacy drops pod traffic; *"
 		iptables-legacy -D FORWARD 1
 		status
 	done
@@ -882,7 +882,7 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 		"FORWARD -m mark --mark 0x1000/0x1000 -m limit --limit 1/s -j ACCEPT" "EMPTY -i br0 -j ACCEPT" \
 		"FORWARD -g OTHER" "FORWARD -m conntrack --ctstate NEW,RELATED -j ACCEPT"; do
 		run status
-		fails_with "iptables-legacy drops what pods send; *"
+		fails_with "iptables-legacy drops pod traffic; *"
 		# shellcheck disable=SC2086 # words
 		iptables-legacy -A $rule
 		status
@@ -949,14 +949,14 @@ maze() {
 	nft flush chain inet mine l6
 	nft delete rule inet mine l0 handle "$(nft -aj list chain inet mine l0 | jq '[.nftables[].rule.handle? // empty][0]')"
 	run status
-	fails_with "nftables chain inet mine onward drops what pods send; *"
+	fails_with "nftables chain inet mine onward drops pod traffic; *"
 }
 
 @test "STATUS: iptables-legacy whose chains lead to each other in millions of ways is not complained about" {
 	need iptables-legacy iptables-legacy-restore
 	iptables-legacy -P FORWARD DROP || skip "the kernel has no iptables-legacy"
 	run status
-	fails_with "iptables-legacy drops what pods send; *"
+	fails_with "iptables-legacy drops pod traffic; *"
 	iptables-legacy-restore <<-END
 		*filter
 		:FORWARD DROP
@@ -968,7 +968,7 @@ maze() {
 	CNI_COMMAND=STATUS timeout 20 "$plugins/firewall" <<<'{"cniVersion":"1.1.0","name":"net","type":"firewall"}'
 	iptables-legacy -F L3
 	run status
-	fails_with "iptables-legacy drops what pods send; *"
+	fails_with "iptables-legacy drops pod traffic; *"
 }
 
 @test "STATUS: that IPv6 is dropped matters once a pod has it" {
@@ -981,7 +981,7 @@ maze() {
 	status
 	add c1 one
 	run status
-	fails_with "nftables chain * drops what pods send; *"
+	fails_with "nftables chain * drops pod traffic; *"
 }
 
 @test "STATUS: without what loads our rules it is not available, until they are there" {
