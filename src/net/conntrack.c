@@ -142,7 +142,8 @@ static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t 
 	return conntrack_exchange(socket, m, entries);
 }
 
-/* By its complete tuple, and the ID that distinguishes it from a later entry with the same tuple. */
+/* By its complete tuple, and the ID that distinguishes it from a later entry with the same
+ * tuple. */
 static int conntrack_delete_entry(struct mnl_socket *socket, const struct nlmsghdr *entry,
 				  uint8_t family)
 {

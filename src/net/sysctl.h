@@ -4,8 +4,8 @@
  *
  * How:   /proc/sys/net shows the namespace of the task that opens the file, so
  *        the file is opened inside the namespace of netns_fd. -1 is the current
- *        namespace; SYSCTL_POD is the current namespace too, for a caller that
- *        has entered a pod's to set several.
+ *        namespace; SYSCTL_POD is the current namespace too, for a caller
+ *        that has entered a pod's namespace to set several.
  * Rules: for single-threaded programs (see net/netns.h).
  *        A name is relative to /proc/sys with "/" between its parts, such as
  *        "net/ipv4/ip_forward". If its first separator is ".", dots and slashes

@@ -37,7 +37,7 @@ static struct nft_place filter_chain(const struct forward *forward, const char *
 	return (struct nft_place){ nf_family(forward->family), "filter", chain };
 }
 
-/* ---- find the rules ------------------------------------------------------------------------ */
+/* ---- find the rules ---------------------------------------------------------------------- */
 
 struct forward_rules {
 	const struct forward *forward;
@@ -83,7 +83,7 @@ int forward_has_rules(struct nft *nft, const struct forward *forward, struct hw_
 	return rules.jump && rules.accept;
 }
 
-/* ---- rules in the format of iptables ------------------------------------------------------------ */
+/* ---- rules in the format of iptables ----------------------------------------------------- */
 
 struct expr_nest {
 	struct nlattr *item, *data;
@@ -189,7 +189,7 @@ static void put_admin_chain(struct nft *nft, const struct forward *forward)
 	nft_end_message(nft, m);
 }
 
-/* ---- add and remove ------------------------------------------------------------------------------ */
+/* ---- add and remove ---------------------------------------------------------------------- */
 
 static int add_rules_once(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
@@ -276,7 +276,7 @@ int forward_remove_rules(struct nft *nft, const struct forward *forward, struct 
 	return r < 0 ? r : 1;
 }
 
-/* ---- upstream's rules ------------------------------------------------------------------------------ */
+/* ---- upstream's rules -------------------------------------------------------------------- */
 
 struct upstream_rules {
 	const struct hw_ip *ip;

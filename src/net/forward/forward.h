@@ -28,15 +28,18 @@ struct forward {
 
 /* Return: 1 if both rules exist, or there is no FORWARD chain; 0 if not; or a negative errno */
 int forward_has_rules(struct nft *nft, const struct forward *forward, struct hw_err *e);
-/* Add the missing rules, both at the top if neither exists. Without a FORWARD chain nothing is done. */
+/* Add the missing rules, both at the top if neither exists. Without a FORWARD chain nothing is
+ * done. */
 int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_err *e);
 /* Remove both rules, and the administrator's chain if it is empty.
  * Return: 1, 0 if there was nothing to remove, or a negative errno */
 int forward_remove_rules(struct nft *nft, const struct forward *forward, struct hw_err *e);
 
-/* Check for a native nftables chain at the forward hook that certainly drops packets with the mark.
+/* Check for a native nftables chain at the forward hook that certainly drops packets with the
+ * mark.
  * six: check IPv6, too; skip: a table to ignore, may be NULL.
- * Return: 0; -EPERM with the name of the first such chain and the remedy; or another negative errno */
+ * Return: 0; -EPERM with the name of the first such chain and the remedy; or another negative
+ * errno */
 int forward_check_native(struct nft *nft, uint32_t mark, bool six, const char *skip,
 			 struct hw_err *e);
 /* The same for iptables-legacy, to which hawser adds no rules. */

@@ -68,7 +68,7 @@ static bool has_filter_table(const struct legacy_family *legacy)
 	return strings_has(&lines, "filter");
 }
 
-/* ---- entries --------------------------------------------------------------------------------- */
+/* ---- entries ----------------------------------------------------------------------------- */
 
 enum { ACCEPT = -NF_ACCEPT - 1, DROP = -NF_DROP - 1 }; /* verdicts; XT_RETURN is a third one */
 
@@ -144,7 +144,7 @@ static bool never_accepts(const char *name)
 	return false;
 }
 
-/* ---- chains ------------------------------------------------------------------------------------ */
+/* ---- chains ------------------------------------------------------------------------------ */
 
 static bool may_pass(struct legacy_table *table, size_t at, unsigned depth);
 
@@ -200,7 +200,7 @@ static bool may_pass(struct legacy_table *table, size_t at, unsigned depth)
 	return true;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ------------------------------------------------------------------------------ */
 
 /* Return: 1 if FORWARD certainly drops packets of pods, 0 if not, or a negative errno */
 static int is_dropping(const struct legacy_family *legacy, int fd)

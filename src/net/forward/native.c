@@ -60,7 +60,7 @@ static const char *family_name(uint8_t family)
 	}
 }
 
-/* ---- list the chains ------------------------------------------------------------------------ */
+/* ---- list the chains --------------------------------------------------------------------- */
 
 static void decode_name(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT])
 {
@@ -130,9 +130,10 @@ static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-/* ---- evaluate them ---------------------------------------------------------------------------- */
+/* ---- evaluate them ----------------------------------------------------------------------- */
 
-/* Return: 1 if packets of pods of that family are certainly dropped, 0 if not, or a negative errno */
+/* Return: 1 if packets of pods of that family are certainly dropped, 0 if not, or a negative
+ * errno */
 static int is_dropping(struct nft *nft, const struct base_chain *chain, uint8_t family,
 		       uint32_t mark, struct hw_err *e)
 {

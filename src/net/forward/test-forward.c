@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/forward/test-forward.c - rules in the FORWARD chain of iptables, each test in its own namespace
+ * net/forward/test-forward.c - the FORWARD chain of iptables, each test in its own namespace
  */
 #include "net/test.h"
 
@@ -218,7 +218,7 @@ static void concurrent_adds(void **state)
 	assert_order(nft, "jA");
 }
 
-/* ---- remove ------------------------------------------------------------------------------- */
+/* ---- remove ------------------------------------------------------------------------------ */
 
 static void remove_rules_and_empty_chain(void **state)
 {
@@ -252,7 +252,7 @@ static void used_admin_chain_stays(void **state)
 	assert_int_equal(count_rules(nft, &chain), 1);
 }
 
-/* ---- native chains -------------------------------------------------------------------------- */
+/* ---- native chains ----------------------------------------------------------------------- */
 
 static void native_chain_that_drops(void **state)
 {

@@ -37,7 +37,7 @@ struct known_value {
 	uint8_t known[NFT_KEY_MAX], value[NFT_KEY_MAX]; /* mask of known bits, their values */
 };
 
-/* The effect of a rule that may decide */
+/* The effect of a rule that may end or leave the chain */
 struct rule_effect {
 	enum match match;
 	unsigned verdicts; /* FORWARD_MAY_... */
@@ -65,7 +65,7 @@ struct effect_reader {
 	struct rule_effect effect;
 };
 
-/* ---- conditions ----------------------------------------------------------------------------- */
+/* ---- conditions -------------------------------------------------------------------------- */
 
 static void load_bits(struct effect_reader *reader, uint32_t known, uint32_t value)
 {
@@ -175,7 +175,7 @@ static void read_condition(struct effect_reader *reader, const struct nlattr *ex
 	load_unknown(reader);
 }
 
-/* ---- verdicts ------------------------------------------------------------------------------- */
+/* ---- verdicts ---------------------------------------------------------------------------- */
 
 static void set_target(struct effect_reader *reader, const struct nlattr *verdict, bool is_goto)
 {
@@ -294,7 +294,7 @@ static int read_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 	return 0;
 }
 
-/* ---- chains --------------------------------------------------------------------------------- */
+/* ---- chains ------------------------------------------------------------------------------ */
 
 struct evaluation {
 	struct nft *nft;

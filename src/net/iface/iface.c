@@ -104,8 +104,8 @@ static struct route iface_route(const struct hw_route *from, const struct iface_
 	};
 }
 
-/* A runtime may have disabled IPv6 in new namespaces; an IPv6 address in the result overrides that. On
- * a kernel without IPv6 (-ENOENT) adding the address will fail with a better error. */
+/* A runtime may have disabled IPv6 in new namespaces; an IPv6 address in the result overrides
+ * that. On a kernel without IPv6 (-ENOENT) adding the address will fail with a better error. */
 static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 {
 	const char *const names[] = { "lo", link->name };
@@ -271,7 +271,7 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 	return r;
 }
 
-/* ---- CHECK ---------------------------------------------------------------------------------- */
+/* ---- CHECK ------------------------------------------------------------------------------- */
 
 static int iface_check_addr(const struct addr_list *list, const struct link *link,
 			    const struct hw_prefix *want, struct hw_err *e)

@@ -19,9 +19,9 @@ struct link;
 struct rtnl;
 
 /*
- * Duplicate address detection of IPv6 addresses, which takes a second or two per link. Without it an
- * address is usable at once (IFA_F_NODAD). That is safe if no other host can have the address: if
- * IPAM allocates each address of the link only once, or if the link has only two ends.
+ * Duplicate address detection of IPv6 addresses, which takes a second or two per link. Without it
+ * an address is usable at once (IFA_F_NODAD). That is safe if no other host can have the address:
+ * if IPAM allocates each address of the link only once, or if the link has only two ends.
  *
  *			IFA_F_NODAD	accept_dad	wait for the end	used for
  *	IFACE_DAD_SKIP	yes		unchanged	no			ptp
@@ -40,8 +40,8 @@ struct iface_options {
  * Set addresses, up and routes.
  * nl, netns_fd: the pod's namespace
  * link:     the pod's interface in that namespace; up or down
- * result:   its ips whose interface is link (by name), and all its routes; a route without a gateway
- *           gets that of the first address of its family that has one
+ * result:   its ips whose interface is link (by name), and all its routes; a route without a
+ *           gateway gets that of the first address of its family that has one
  * options:  NULL: defaults
  * Existing addresses and routes are an error, as another program has set them.
  */
@@ -52,9 +52,9 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 /*
  * Compare an interface with the result that was given to iface_configure().
  * link: as the kernel has it now
- * Checks that the interface is up, has each address with its prefix length and a route to the network
- * of each, and has each route with gateway, table, metric, scope, MTU and advertised MSS. Additional
- * addresses and routes are ignored. Each difference has its own message.
+ * Checks that the interface is up, has each address with its prefix length and a route to the
+ * network of each, and has each route with gateway, table, metric, scope, MTU and advertised MSS.
+ * Additional addresses and routes are ignored. Each difference has its own message.
  */
 int iface_check(struct rtnl *nl, const struct link *link, const struct hw_result *result,
 		struct hw_err *e);

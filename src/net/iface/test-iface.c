@@ -20,7 +20,7 @@
 #include "net/rtnl/route.h"
 #include "net/sysctl.h"
 
-struct pod {
+struct test_pod {
 	struct rtnl *nl;
 	int netns_fd;
 	struct link link;
@@ -30,7 +30,7 @@ struct pod {
 	struct hw_result result;
 };
 
-static struct link get_eth0(const struct pod *pod)
+static struct link get_eth0(const struct test_pod *pod)
 {
 	return test_link(pod->nl, "eth0");
 }
@@ -38,7 +38,7 @@ static struct link get_eth0(const struct pod *pod)
 /* Disables IPv6 for new links, so that the tests see it being enabled. */
 static int pod_new(void **state)
 {
-	struct pod *pod = mem_new(sizeof(*pod));
+	struct test_pod *pod = mem_new(sizeof(*pod));
 	struct hw_err e;
 
 	*state = pod;
@@ -64,7 +64,7 @@ static int pod_new(void **state)
 
 static int pod_free(void **state)
 {
-	struct pod *pod = *state;
+	struct test_pod *pod = *state;
 
 	rtnl_close(pod->nl);
 	mem_close_fd(&pod->netns_fd);
@@ -72,9 +72,9 @@ static int pod_free(void **state)
 	return 0;
 }
 
-static struct pod *require_pod(void **state)
+static struct test_pod *require_pod(void **state)
 {
-	struct pod *pod = *state;
+	struct test_pod *pod = *state;
 
 	if (pod->netns_fd < 0) {
 		print_message("not permitted to create a network namespace\n");
@@ -83,9 +83,9 @@ static struct pod *require_pod(void **state)
 	return pod;
 }
 
-static struct pod *require_pod_with_ipv6(void **state)
+static struct test_pod *require_pod_with_ipv6(void **state)
 {
-	struct pod *pod = require_pod(state);
+	struct test_pod *pod = require_pod(state);
 
 	if (access("/proc/sys/net/ipv6/conf/all/disable_ipv6", W_OK) < 0) {
 		print_message("no IPv6, or /proc/sys is read-only\n");
@@ -94,7 +94,7 @@ static struct pod *require_pod_with_ipv6(void **state)
 	return pod;
 }
 
-static void add_ip(struct pod *pod, const char *address, const char *gateway)
+static void add_ip(struct test_pod *pod, const char *address, const char *gateway)
 {
 	pod->ips[pod->result.n_ips++] =
 		(struct hw_ipconf){ .has_iface = true,
@@ -103,7 +103,7 @@ static void add_ip(struct pod *pod, const char *address, const char *gateway)
 				    .gateway = gateway ? test_ip(gateway) : (struct hw_ip){ 0 } };
 }
 
-static struct hw_route *add_route(struct pod *pod, const char *dst, const char *gw)
+static struct hw_route *add_route(struct test_pod *pod, const char *dst, const char *gw)
 {
 	struct hw_route *route = &pod->routes[pod->result.n_routes++];
 
@@ -112,7 +112,7 @@ static struct hw_route *add_route(struct pod *pod, const char *dst, const char *
 	return route;
 }
 
-static void configure(struct pod *pod, enum iface_dad dad)
+static void configure(struct test_pod *pod, enum iface_dad dad)
 {
 	struct iface_options options = { .dad = dad, .notify = true };
 	struct hw_err e = { 0 };
@@ -131,7 +131,7 @@ static void assert_sysctl(int family, const char *key, const char *want)
 	assert_string_equal(value, want);
 }
 
-static void assert_check(struct pod *pod, const char *message)
+static void assert_check(struct test_pod *pod, const char *message)
 {
 	struct link link = get_eth0(pod);
 	struct hw_err e = { 0 };
@@ -143,7 +143,7 @@ static void assert_check(struct pod *pod, const char *message)
 
 static void both_families(void **state)
 {
-	struct pod *pod = require_pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	AUTO(route_list_done) struct route_list routes = { 0 };
 	struct hw_err e;
@@ -180,7 +180,7 @@ static void both_families(void **state)
 
 static void ipv6_stays_disabled(void **state)
 {
-	struct pod *pod = require_pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 
 	add_ip(pod, "10.1.2.3/24", NULL);
 	configure(pod, IFACE_DAD_SKIP);
@@ -191,7 +191,7 @@ static void ipv6_stays_disabled(void **state)
 
 static void duplicate_address_detection(void **state)
 {
-	struct pod *pod = require_pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	struct hw_err e;
 
@@ -208,7 +208,7 @@ static void duplicate_address_detection(void **state)
 /* The peer is in the same namespace and has the same address. */
 static void duplicate_address(void **state)
 {
-	struct pod *pod = require_pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 	struct link peer = test_link(pod->nl, "peer");
 	struct hw_err e;
 
@@ -225,7 +225,7 @@ static void duplicate_address(void **state)
 
 static void no_carrier(void **state)
 {
-	struct pod *pod = require_pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 	struct link peer = test_link(pod->nl, "peer");
 
 	link_set_down(pod->nl, &peer);
@@ -236,7 +236,7 @@ static void no_carrier(void **state)
 }
 
 /* Compares only the beginning: the kernel's text after it differs between versions. */
-static void assert_rejected(struct pod *pod, int code, const char *beginning)
+static void assert_rejected(struct test_pod *pod, int code, const char *beginning)
 {
 	struct hw_err e = { 0 };
 
@@ -248,7 +248,7 @@ static void assert_rejected(struct pod *pod, int code, const char *beginning)
 
 static void bad_results(void **state)
 {
-	struct pod *pod = require_pod(state);
+	struct test_pod *pod = require_pod(state);
 
 	add_ip(pod, "10.1.2.3/24", NULL);
 	pod->ips[0].iface = 2;
@@ -267,7 +267,7 @@ static void bad_results(void **state)
 
 static void address_without_interface(void **state)
 {
-	struct pod *pod = require_pod(state);
+	struct test_pod *pod = require_pod(state);
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	struct hw_err e;
 
@@ -281,7 +281,7 @@ static void address_without_interface(void **state)
 
 static void existing_address(void **state)
 {
-	struct pod *pod = require_pod(state);
+	struct test_pod *pod = require_pod(state);
 
 	add_ip(pod, "10.1.2.3/24", NULL);
 	addr_put_add(pod->nl, &pod->link, &pod->ips[0].address, 0);
@@ -296,7 +296,7 @@ static void existing_address(void **state)
 
 static void other_table(void **state)
 {
-	struct pod *pod = require_pod(state);
+	struct test_pod *pod = require_pod(state);
 	struct hw_route *route;
 
 	add_ip(pod, "10.1.2.3/24", "10.1.2.1");
@@ -319,7 +319,7 @@ static void other_table(void **state)
 
 static void check_finds_address_drift(void **state)
 {
-	struct pod *pod = require_pod(state);
+	struct test_pod *pod = require_pod(state);
 	struct hw_prefix longer = test_prefix("10.1.2.3/25");
 
 	add_ip(pod, "10.1.2.3/24", "10.1.2.1");
@@ -343,7 +343,7 @@ static void check_finds_address_drift(void **state)
 
 static void check_finds_route_drift(void **state)
 {
-	struct pod *pod = require_pod(state);
+	struct test_pod *pod = require_pod(state);
 	struct route route = { .dst = test_prefix("0.0.0.0/0"), .gw = test_ip("10.1.2.2") };
 	struct route connected = { .dst = test_prefix("10.1.2.0/24"), .scope = RT_SCOPE_NOWHERE };
 

@@ -188,7 +188,7 @@ void nft_owner(const char *network, const char *container_id, const char *ifname
 	hash_parts(parts, ARRAY_SIZE(parts), NFT_OWNER - 1, ret_owner);
 }
 
-/* ---- on the wire -------------------------------------------------------------------------- */
+/* ---- on the wire ------------------------------------------------------------------------- */
 
 static void encode_value(struct nlmsghdr *m, uint16_t type, const struct nft_bytes *bytes)
 {

@@ -17,7 +17,8 @@ struct nlattr;
 void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char *owner);
 /* Decode an element of a reply; table and set must be in *ret_elem already. */
 void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem);
-/* Does the interval a contain b? Compares field by field; all fields are addresses of one family. */
+/* Does the interval a contain b? Compares field by field; all fields are addresses of one
+ * family. */
 bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b);
 /* Do both have the same data or verdict? */
 bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b);

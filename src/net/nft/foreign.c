@@ -108,7 +108,8 @@ static void put_delete_chain(struct nft *nft, const struct nft_place *place)
 	nft_end_message(nft, m);
 }
 
-/* -ENOENT: another process has deleted some of the objects since they were read; nothing was done */
+/* -ENOENT: another process has deleted some of the objects since they were read; nothing was
+ * done */
 static int commit_deletion(struct nft *nft, const struct nft_place *place, struct hw_err *e)
 {
 	nft->deleted = true;

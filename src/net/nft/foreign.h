@@ -26,7 +26,8 @@ struct nft_place {
 /* Return: 1 if the chain exists, 0 if not (also if its name is too long for the kernel), or a
  * negative errno */
 int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e);
-/* Return: 1 if the chain has a rule whose comment contains this text, 0 if not, or a negative errno */
+/* Return: 1 if the chain has a rule whose comment contains this text, 0 if not, or a negative
+ * errno */
 int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *place,
 				    const char *comment, struct hw_err *e);
 /* Delete a chain, and the rules that jump to it in the chains parents of the same table: at most 4,

@@ -107,7 +107,7 @@ int nft_run(const char *commands, struct hw_err *e)
 	return nft_run_get_output(commands, NULL, e);
 }
 
-/* ---- rules -------------------------------------------------------------------------------- */
+/* ---- rules ------------------------------------------------------------------------------- */
 
 static const struct ruleset {
 	const char *family;
@@ -223,7 +223,7 @@ int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, st
 	return r < 0 ? r : 0;
 }
 
-/* ---- check and repair ---------------------------------------------------------------------- */
+/* ---- check and repair -------------------------------------------------------------------- */
 
 #define CHAINS_MAX 64
 
@@ -238,8 +238,8 @@ struct chain_counts {
 };
 
 /*
- * Relies on the format of ruleset.nft: "chain x {" at the end of a line begins a chain with rules, and
- * each rule is a line that is indented by two tabs.
+ * Relies on the format of ruleset.nft: "chain x {" at the end of a line begins a chain with rules,
+ * and each rule is a line that is indented by two tabs.
  */
 static void count_wanted_rules(const char *text, struct chain_counts *ret_chains)
 {
@@ -292,8 +292,8 @@ static int has_newer(struct nft *nft, enum nft_table table, struct hw_err *e)
 	return r != 0 ? r : has_rules(nft, table, chain, e);
 }
 
-/* Return: 1; 0 if a chain lacks rules, or the set "version" lacks its number; or a negative errno. Of
- * a newer version only the presence is checked. */
+/* Return: 1; 0 if a chain lacks rules, or the set "version" lacks its number; or a negative
+ * errno. Of a newer version only the presence is checked. */
 static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	struct chain_counts chains = { 0 };
@@ -358,7 +358,7 @@ int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e)
 		     : 1;
 }
 
-/* ---- chains of networks --------------------------------------------------------------------- */
+/* ---- chains of networks ------------------------------------------------------------------ */
 
 #define TABLE "inet " NFT_TABLE
 
@@ -391,9 +391,9 @@ static void add_chain_commands(struct buf *text, const struct nft_elem *elem)
 			   chain, family, network, family, is_ip4 ? "224.0.0.0/4" : "ff00::/8");
 }
 
-/* An existing chain may be empty: another program has flushed the table, and the process that loaded
- * the rules again needed other networks. The commands flush the chain first, so it always has exactly
- * one rule. */
+/* An existing chain may be empty: another program has flushed the table, and the process that
+ * loaded the rules again needed other networks. The commands flush the chain first, so it always
+ * has exactly one rule. */
 int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };

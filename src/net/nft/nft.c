@@ -293,7 +293,7 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	return r;
 }
 
-/* ---- delete and check --------------------------------------------------------------------- */
+/* ---- delete and check -------------------------------------------------------------------- */
 
 static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 		    struct nft_elem *there, struct hw_err *e)

@@ -60,9 +60,9 @@ enum nft_mode {
 	NFT_EXCLUSIVE, /* an element of another owner makes the whole call fail with -EEXIST */
 	NFT_ABSENT,    /* as NFT_EXCLUSIVE, but the element is not added: the transaction succeeds
 			* only if no other owner has it */
-	NFT_SHARED, /* the element has no owner and is never deleted. A network inside an existing
-			* one is not added; a wider network replaces the existing elements that contain
-			* its first or last address, and other networks inside it may remain */
+	NFT_SHARED,    /* the element has no owner and is never deleted. A network inside an
+			* existing one is not added; a wider network replaces the elements that
+			* contain its first or last address, and others inside it may remain */
 };
 
 /* Chains that exist per network of pods */
@@ -84,9 +84,8 @@ struct nft_elem {
 	struct nft_bytes data;	   /* of a map */
 	char chain[NFT_NAME];	   /* of a verdict map: the target; "": no verdict */
 	bool is_goto;		   /* goto, not jump */
-	struct hw_prefix
-		network;       /* of a network's chain, so that nft_add() can create it; else 0 */
-	char owner[NFT_OWNER]; /* of an element that was read; "": no owner */
+	struct hw_prefix network;  /* of the network whose chain it is; else empty */
+	char owner[NFT_OWNER];	   /* of an element that was read; "": no owner */
 };
 
 /* Every set and map of the rules with the types of its fields; the last entry has no name. */
@@ -94,10 +93,9 @@ struct nft_set {
 	enum nft_table table;
 	const char *name;
 	const char *key, *data;
-	const char
-		*default_chain; /* of a verdict map: the chain to which the rule that uses the map
-				    * jumps after "continue". An element that jumps there is stored
-				    * as "continue"; ruleset.nft says why. NULL: none */
+	/* Of a verdict map: the chain to which the rule that uses the map jumps after "continue".
+	 * An element that jumps there is stored as "continue"; ruleset.nft says why. NULL: none */
+	const char *default_chain;
 };
 extern const struct nft_set nft_sets[];
 
@@ -152,7 +150,8 @@ AUTO_VALUE_DEFINE(nft_elems_done, struct nft_elems);
 
 /* ---- the kernel ---------------------------------------------------------------------- */
 
-/* A socket in the current namespace. On a kernel without netfilter this succeeds, and requests fail. */
+/* A socket in the current namespace. On a kernel without netfilter this succeeds, and requests
+ * fail. */
 int nft_open(struct nft **ret_nft, struct hw_err *e);
 /* If elements were deleted, a helper process holds the socket a little longer (net/sender.h): the
  * last close() blocks until the kernel has freed the deleted objects. */
@@ -167,7 +166,8 @@ struct nft_clash {
 };
 
 /* Add all elements or, with an error, none. ret_clash (may be NULL) is set with -EEXIST.
- * Return: 0, -EEXIST, -ENOENT if the chain of a verdict does not exist, or another negative errno */
+ * Return: 0, -EEXIST, -ENOENT if the chain of a verdict does not exist, or another negative
+ * errno */
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct nft_clash *ret_clash, struct hw_err *e);
 /* Delete the elements that still have this owner. Missing elements and rules are not an error. */
@@ -198,20 +198,20 @@ int nft_list(struct nft *nft, enum nft_table table, const char *set,
 int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* For STATUS. Return: 0 if the rules are loaded, or libnftables is installed to load them */
 int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e);
-/* Load the rules again if another program has flushed chains of them, or the set of their version. A
- * missing table is not an error: nft_add() loads it when needed. */
+/* Load the rules again if another program has flushed chains of them, or the set of their
+ * version. A missing table is not an error: nft_add() loads it when needed. */
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* Return: 0, or -ENOENT if the table is missing or a chain lacks rules */
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* The same for a chain that is not in the ruleset file. Return: 0, or -ENOENT if it has no rules */
 int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e);
-/* Create the chains of networks to which these elements jump, if they are missing or empty; nft_add()
- * calls it. */
+/* Create the chains of networks to which these elements jump, if they are missing or empty;
+ * nft_add() calls it. */
 int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e);
 /* Delete a table. Return: 1 if deleted, 0 if it did not exist, or a negative errno */
 int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e);
-/* Run nft commands as one transaction with libnftables, which reads all tables of the host: for rare
- * actions only. The text must not contain unchecked input. */
+/* Run nft commands as one transaction with libnftables, which reads all tables of the host: for
+ * rare actions only. The text must not contain unchecked input. */
 int nft_run(const char *commands, struct hw_err *e);
 /* The same for commands with output, which the caller frees. */
 int nft_run_get_output(const char *commands, char **ret_output, struct hw_err *e);

@@ -69,7 +69,7 @@ static uint32_t bytes_to_mark(const struct nft_bytes *bytes)
 	return mark;
 }
 
-/* ---- expressions: each reader returns false if it does not understand one ------------------- */
+/* ---- expressions: each reader returns false if it does not understand one ---------------- */
 
 static bool read_meta(struct rule_reader *reader, const struct nlattr *expr)
 {
@@ -180,7 +180,7 @@ static void read_expression(struct rule_reader *reader, const struct nlattr *ite
 	reader->rule.unknown++;
 }
 
-/* ---- rules ---------------------------------------------------------------------------------- */
+/* ---- rules ------------------------------------------------------------------------------- */
 
 struct rule_callback {
 	nft_rule_each_fn *each;

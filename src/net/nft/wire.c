@@ -32,7 +32,7 @@ int nft_open(struct nft **ret_nft, struct hw_err *e)
 	int on = 1;
 
 	nft->socket = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
-	/* without netfilter requests fail later: there may be none */
+	/* Requests fail later, if there are any. */
 	if (!nft->socket && errno == EPROTONOSUPPORT) {
 		*ret_nft = take_ptr(nft);
 		return 0;
@@ -62,7 +62,7 @@ void nft_close(struct nft *nft)
 	free(nft);
 }
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------- */
 
 uint8_t nft_family(enum nft_table table)
 {
@@ -111,7 +111,7 @@ struct nlmsghdr *nft_start_request(struct nft *nft, uint16_t type, uint16_t flag
 	return nft_start_message(nft, type, flags, family);
 }
 
-/* Return: 1 if a datagram was read, 0 if there is none, or a negative errno */
+/* Return: 1 if a datagram was read, 0 if the queue is empty, or a negative errno */
 static int receive_datagram(struct nft *nft)
 {
 	struct sockaddr_nl from = { 0 };

@@ -3,7 +3,7 @@
  * net/nft/wire.h - nftables netlink messages, requests and batches; internal to net
  *
  * What:  a request is sent alone and has replies. A batch of messages is one
- *        transaction: the kernel executes all of it or nothing.
+ *        transaction: the kernel executes it completely or not at all.
  */
 #ifndef NET_NFT_WIRE_H
 #define NET_NFT_WIRE_H
@@ -46,11 +46,11 @@ void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name);
 int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *each, void *ctx,
 		     struct hw_err *e);
 
-/* Start a batch. generation: the batch fails unless this is still the current generation, as read by
- * nft_get_generation(); 0: any */
+/* Start a batch. generation: the batch fails unless this is still the current generation, as read
+ * by nft_get_generation(); 0: any */
 void nft_batch_begin(struct nft *nft, uint32_t generation);
-/* Send the batch. Return: 0 or the kernel's error; -ERESTART if the generation has changed; -ENOBUFS
- * if there were errors of which some are lost. *e is set only if the socket failed */
+/* Send the batch. Return: 0 or the kernel's error; -ERESTART if the generation has changed;
+ * -ENOBUFS if there were errors of which some are lost. *e is set only if the socket failed */
 int nft_batch_commit(struct nft *nft, struct hw_err *e);
 
 /* The generation number, which changes with every change of the ruleset; in network byte order, as

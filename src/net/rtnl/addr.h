@@ -33,8 +33,8 @@ struct addr_list {
 	size_t n;
 };
 
-/* The addresses of one link, in the kernel's order. family: AF_INET, AF_INET6, or AF_UNSPEC for both,
- * IPv4 first. The caller frees the list with addr_list_done(). */
+/* The addresses of one link, in the kernel's order. family: AF_INET, AF_INET6, or AF_UNSPEC for
+ * both, IPv4 first. The caller frees the list with addr_list_done(). */
 int addr_get(struct rtnl *nl, const struct link *link, int family, struct addr_list *ret_list,
 	     struct hw_err *e);
 /* Is this address, with this prefix length, in the list? */

@@ -153,7 +153,8 @@ static void bridge_load_module(struct rtnl *nl)
 	rtnl_commit(nl, &e);
 }
 
-/* lo is not a port, so the request fails in any case; the errno tells whether VLANs are supported. */
+/* lo is not a port, so the request fails in any case; the errno tells whether VLANs are
+ * supported. */
 static int bridge_probe_vlans(struct rtnl *nl)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };

@@ -167,7 +167,7 @@ static void kind_decode_vxlan(const struct nlattr *attr, struct link *link)
 	}
 }
 
-/* The kernel omits owner and group if there is none; its own value for that is -1, too. */
+/* The kernel omits owner and group if they are not set; its own value for that is -1, too. */
 static void kind_decode_tun(const struct nlattr *attr, struct link *link)
 {
 	switch (mnl_attr_get_type(attr)) {

@@ -376,7 +376,8 @@ int link_delete_now(struct rtnl *nl, const char *name, struct hw_err *e)
 	return r == -ENODEV ? 0 : r;
 }
 
-/* An ioctl() that needs no lock: the deletion holds the lock long after the link has disappeared. */
+/* An ioctl() that needs no lock: the deletion holds the lock long after the link has
+ * disappeared. */
 static bool link_is_deleted(const struct rtnl *nl, const struct link *link)
 {
 	struct ifreq request = { .ifr_ifindex = link->index };

@@ -63,8 +63,7 @@ struct link {
 	int parent_nsid;       /* ID of the parent's namespace; -1: the same namespace */
 	bool ipv6;	       /* the kernel has IPv6, and it is not disabled on this link */
 	bool accept_ra;	       /* the sysctl of that name is not 0 */
-	unsigned
-		promiscuity; /* number of users that need promiscuous mode, such as bridges and tcpdump */
+	unsigned promiscuity;  /* number of users of promiscuous mode, such as tcpdump */
 	union kind_data data;
 };
 
@@ -77,10 +76,10 @@ struct link_new {
 	int txqlen;	 /* -1: length 0 */
 	uint32_t queues; /* in each direction */
 	uint32_t group;
-	int parent; /* index of the lower link of a macvlan, ipvlan, vlan or vxlan */
-	int master; /* index; must be 0 for a veth's peer, the kernel does not support it */
-	int netns_fd; /* the link's namespace, if it differs from that of the socket and the parent; else 0 */
-	bool up;		     /* must be false for a veth's peer */
+	int parent;   /* index of the lower link of a macvlan, ipvlan, vlan or vxlan */
+	int master;   /* index; must be 0 for a veth's peer, the kernel does not support it */
+	int netns_fd; /* namespace of the new link; 0: that of the socket. The parent stays there */
+	bool up;      /* must be false for a veth's peer */
 	const struct link_new *peer; /* veth: the other end; its kind is ignored */
 	union kind_data data;
 };
@@ -88,9 +87,9 @@ struct link_new {
 /* Return: 0, -ENODEV if there is no such link, or another negative errno */
 int link_get(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e);
 int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_err *e);
-/* Reads only name, index and MAC address, by ioctl(): link_get() waits for the lock that every change
- * of a link on the machine holds, this does not. Use it for a link that is known to exist: for an
- * unknown name the kernel would try to load a module. Return: as link_get() */
+/* Reads only name, index and MAC address, by ioctl(): link_get() waits for the lock that every
+ * change of a link on the machine holds, this does not. Use it for a link that is known to exist:
+ * for an unknown name the kernel would try to load a module. Return: as link_get() */
 int link_look(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e);
 
 /* Create a link. The batch fails with -EEXIST if the name is taken, and with -EOPNOTSUPP and the

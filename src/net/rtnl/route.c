@@ -146,7 +146,7 @@ void route_put_del(struct rtnl *nl, const struct link *link, const struct route 
 	route_put(nl, RTM_DELROUTE, 0, link, route, route->proto, route->type, "delete");
 }
 
-/* ---- lists and lookups ---------------------------------------------------------------------- */
+/* ---- lists and lookups ------------------------------------------------------------------- */
 
 static void route_decode_via(const struct nlattr *attr, struct hw_ip *ret_ip)
 {

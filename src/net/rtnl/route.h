@@ -59,20 +59,21 @@ struct route_list {
  * replace: replaces the first route to dst with this metric, or adds one; an existing route is not
  *      an error.
  * del: deletes the first route that matches the nonzero members and the scope; fails with -ESRCH if
- *      there is none. */
+ *      no route matches. */
 void route_put_add(struct rtnl *nl, const struct link *link, const struct route *route);
 void route_put_add_only(struct rtnl *nl, const struct link *link, const struct route *route);
 void route_put_replace(struct rtnl *nl, const struct link *link, const struct route *route);
 void route_put_del(struct rtnl *nl, const struct link *link, const struct route *route);
 
-/* The routes of one link in one table. family: AF_INET, AF_INET6, or AF_UNSPEC for both, IPv4 first.
- * table: 0 is RT_TABLE_MAIN; a table that does not exist is empty. A route with several next hops is
- * listed once for each that uses the link. The caller frees the list with route_list_done(). */
+/* The routes of one link in one table. family: AF_INET, AF_INET6, or AF_UNSPEC for both, IPv4
+ * first.
+ * table: 0 is RT_TABLE_MAIN; a table that does not exist is empty. A route with several next hops
+ * is listed once for each that uses the link. The caller frees the list with route_list_done(). */
 int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t table,
 	      struct route_list *ret_list, struct hw_err *e);
 
-/* The route of a packet from this host to dst. Return: 0, or a negative errno such as -ENETUNREACH or
- * -EHOSTUNREACH if there is no route */
+/* The route of a packet from this host to dst. Return: 0, or a negative errno such as
+ * -ENETUNREACH or -EHOSTUNREACH if there is no route */
 int route_to(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route, struct hw_err *e);
 
 /* The first route with the dst, gw, table and priority of like, or NULL */

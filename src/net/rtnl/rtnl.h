@@ -50,11 +50,11 @@ int rtnl_fd(const struct rtnl *nl); /* for ioctl() */
 struct nlmsghdr *rtnl_put(struct rtnl *nl, uint16_t type, uint16_t flags, const void *head,
 			  size_t head_len, const char *what, ...)
 	__attribute__((format(printf, 6, 7)));
-/* Send the batch and wait until the kernel has executed it. The batch is empty afterwards, also after
- * a failure. Return: 0, or the error of the first request that failed. */
+/* Send the batch and wait until the kernel has executed it. The batch is empty afterwards, also
+ * after a failure. Return: 0, or the error of the first request that failed. */
 int rtnl_commit(struct rtnl *nl, struct hw_err *e);
-/* As rtnl_commit(), and call each() for every message of the replies, once all of them have arrived.
- * A negative return value of each() ends the loop and is returned. */
+/* As rtnl_commit(), and call each() for every message of the replies, once all of them have
+ * arrived. A negative return value of each() ends the loop and is returned. */
 int rtnl_query(struct rtnl *nl,
 	       int (*each)(void *ctx, const struct nlmsghdr *answer, struct hw_err *e), void *ctx,
 	       struct hw_err *e);

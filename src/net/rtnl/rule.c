@@ -92,7 +92,7 @@ static void rule_decode_attr(const struct nlattr *attr, struct rule *rule)
 	}
 }
 
-struct rule_search {
+struct rule_filter {
 	uint32_t table;
 	struct rule_list list;
 };
@@ -100,8 +100,8 @@ struct rule_search {
 static int rule_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
 	const struct fib_rule_hdr *head = mnl_nlmsg_get_payload(answer);
-	struct rule_search *search = ctx;
-	struct rule_list *list = &search->list;
+	struct rule_filter *filter = ctx;
+	struct rule_list *list = &filter->list;
 	struct rule rule = { .family = head->family,
 			     .src.len = head->src_len,
 			     .dst.len = head->dst_len,
@@ -113,7 +113,7 @@ static int rule_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err 
 		return 0;
 	mnl_attr_for_each(attr, answer, sizeof(*head))
 		rule_decode_attr(attr, &rule);
-	if (search->table && rule.table != search->table)
+	if (filter->table && rule.table != filter->table)
 		return 0;
 	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
 	list->v[list->n++] = rule;
@@ -124,15 +124,15 @@ int rule_get(struct rtnl *nl, int family, uint32_t table, struct rule_list *ret_
 	     struct hw_err *e)
 {
 	struct fib_rule_hdr head = { .family = family };
-	struct rule_search search = { .table = table };
+	struct rule_filter filter = { .table = table };
 	int r;
 
 	rtnl_put(nl, RTM_GETRULE, NLM_F_DUMP, &head, sizeof(head), "list routing rules");
-	r = rtnl_query(nl, rule_collect, &search, e);
+	r = rtnl_query(nl, rule_collect, &filter, e);
 	if (r < 0)
-		rule_list_done(&search.list);
+		rule_list_done(&filter.list);
 	else
-		*ret_list = search.list;
+		*ret_list = filter.list;
 	return r;
 }
 

@@ -37,7 +37,8 @@ struct rule_list {
 
 /* The request fails with -EEXIST if exactly this rule exists. */
 void rule_put_add(struct rtnl *nl, const struct rule *rule);
-/* Deletes the first rule with all nonzero members; the request fails with -ENOENT if none matches. */
+/* Deletes the first rule with all nonzero members; the request fails with -ENOENT if none
+ * matches. */
 void rule_put_del(struct rtnl *nl, const struct rule *rule);
 
 /* The rules in their order. family: AF_INET or AF_INET6; table: only rules with this table, 0: all

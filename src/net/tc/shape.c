@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/tc/shape.c - shape the egress of a link to a rate: all of it, or by subnets
+ * net/tc/shape.c - shape the egress of a link to a rate, in total or by subnets
  *
  * What:  without subnets a tbf. With them
  *
@@ -42,7 +42,7 @@
 #define QUEUE_MIN    (2U * 80 * 1024)
 #define WORDS_MAX    4 /* 32-bit words of an address */
 
-/* ---- filters -------------------------------------------------------------------------------- */
+/* ---- filters ----------------------------------------------------------------------------- */
 
 /* A u32 selector with its keys, as in a message */
 union u32_selector {
@@ -110,7 +110,7 @@ static void put_filter(struct rtnl *nl, const struct link *link, const struct tc
 	mnl_attr_nest_end(m, options);
 }
 
-/* ---- htb --------------------------------------------------------------------------------------- */
+/* ---- htb --------------------------------------------------------------------------------- */
 
 static uint32_t default_class(const struct tc_shape *shape)
 {
@@ -177,7 +177,7 @@ void tc_put_shape(struct rtnl *nl, const struct link *link, const struct tc_shap
 		put_filter(nl, link, shape, &shape->subnets[i]);
 }
 
-/* ---- check ------------------------------------------------------------------------------------- */
+/* ---- check ------------------------------------------------------------------------------- */
 
 static int decode_class(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {

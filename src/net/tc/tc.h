@@ -2,7 +2,7 @@
 /*
  * net/tc/tc.h - traffic control for limiting a pod's bandwidth
  *
- * What:  shape the egress of a link to a rate, all of it or by subnets; an
+ * What:  shape the egress of a link to a rate, in total or by subnets; an
  *        ingress hook with one filter that redirects all ingress to another link
  *        (an ifb).
  * Rules: tc_put_*() add their request to the batch of net/rtnl/rtnl.h; nothing
@@ -57,23 +57,23 @@ struct tc_ingress {
 	size_t others;	 /* number of other filters */
 };
 
-/* A bucket from the values of a configuration (rate: bits per second, at least 8; burst: bits; mtu:
- * of the link), with upstream's latency of 25 ms. A bucket smaller than a packet of that MTU would
- * let nothing through and is enlarged. The kernel's bucket is limited to 274 seconds: below 44 bit/s
- * packets of 1500 bytes never pass. */
+/* A bucket from the values of a configuration (rate: bits per second, at least 8; burst: bits;
+ * mtu: of the link), with upstream's latency of 25 ms. A bucket smaller than a packet of that MTU
+ * would let nothing through and is enlarged. The kernel's bucket is limited to 274 seconds: below
+ * 44 bit/s packets of 1500 bytes never pass. */
 struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu);
 
 /* Fails with -EEXIST if the link has a root qdisc other than the default one. */
 void tc_put_shape(struct rtnl *nl, const struct link *link, const struct tc_shape *shape);
-/* Delete the root qdisc if it is hawser's; fails with -EINVAL if it is not, with -ENOENT if there is
- * none. */
+/* Delete the root qdisc if it is hawser's; fails with -EINVAL if it is not, with -ENOENT if the
+ * link has no qdisc. */
 void tc_put_del_shape(struct rtnl *nl, const struct link *link);
 /* Return: 0 if the link is shaped as by tc_put_shape(), or an error with the difference */
 int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_shape *shape,
 		   struct hw_err *e);
 
-/* The ingress hook, handle ffff:0. Adding fails with -EEXIST if it exists. Deleting also deletes its
- * filters, and fails with -ENOENT or -EINVAL if it does not exist. */
+/* The ingress hook, handle ffff:0. Adding fails with -EEXIST if it exists. Deleting also deletes
+ * its filters, and fails with -ENOENT or -EINVAL if it does not exist. */
 void tc_put_ingress(struct rtnl *nl, const struct link *link);
 void tc_put_del_ingress(struct rtnl *nl, const struct link *link);
 /* Redirect all ingress of link to the egress of to; needs the ingress hook. */
@@ -82,7 +82,7 @@ void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link
 int tc_get_ingress(struct rtnl *nl, const struct link *link, const struct link *to,
 		   struct tc_ingress *ret_ingress, struct hw_err *e);
 
-/* The root qdisc; its kind is "" if there is none, as on a link that has never been up. */
+/* The root qdisc; its kind is "" if the link has no qdisc, as on a link that has never been up. */
 int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_qdisc,
 		struct hw_err *e);
 
