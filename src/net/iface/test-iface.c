@@ -381,8 +381,7 @@ int main(void)
 		POD_TEST("iface: both families with routes, MTU and default gateways",
 			 both_families),
 		POD_TEST("iface: without an IPv6 address IPv6 stays disabled", ipv6_stays_disabled),
-		POD_TEST("iface: with duplicate address detection no address is tentative at the "
-			 "end",
+		POD_TEST("iface: with duplicate address detection no address stays tentative",
 			 duplicate_address_detection),
 		POD_TEST("iface: a duplicate address is an error", duplicate_address),
 		POD_TEST("iface: without a carrier duplicate address detection is not waited for",
@@ -393,9 +392,9 @@ int main(void)
 		POD_TEST("iface: an existing address and an unreachable gateway are errors",
 			 existing_address),
 		POD_TEST("iface: routes in other tables are added and checked", other_table),
-		POD_TEST("iface: CHECK finds missing and changed addresses, and an interface that "
-			 "is down",
-			 check_finds_address_drift),
+		POD_TEST(
+			"iface: CHECK finds missing and changed addresses, and a link that is down",
+			check_finds_address_drift),
 		POD_TEST("iface: CHECK finds missing and changed routes", check_finds_route_drift),
 	};
 

@@ -619,8 +619,7 @@ int main(void)
 		{ "nft: adding the first element loads the rules", first_element },
 		{ "nft: deleting a missing element succeeds, and adding reloads flushed rules",
 		  delete_missing },
-		{ "nft: an element of another owner is replaced, and its former owner cannot "
-		  "delete it",
+		{ "nft: an element of another owner is replaced, and belongs to the new one",
 		  replace_owner },
 		{ "nft: a host port of another owner is not replaced, and the whole batch fails",
 		  exclusive_port },

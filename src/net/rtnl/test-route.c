@@ -278,8 +278,7 @@ int main(void)
 		  second_gateway },
 		{ "route: each next hop is listed as a route, except those on other links",
 		  ipv6_next_hops },
-		{ "route: only routes of the given link and table are listed, none of a missing "
-		  "table",
+		{ "route: only routes of the given link and table are listed",
 		  filter_by_link_and_table },
 		{ "route: delete matches any scope with NOWHERE, and only the given protocol",
 		  delete_by_scope_and_proto },
