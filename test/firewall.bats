@@ -819,16 +819,16 @@ start_real_firewalld() {
 		nft "table inet mine { chain shut { log; drop; }; chain some { ct state established accept; }; chain onward { type filter hook forward priority 0; $chain }; }"
 		run ! reaches one outside 192.0.2.2
 		run status
-		fails_with "nftables chain inet mine onward drops what pods send; to let it pass: nft '*'"
+		fails_with "nftables chain inet mine onward drops pod traffic; to accept it: nft '*'"
 		[ "$(jq .code <<<"$output")" = 50 ]
-		eval "$(jq -r .msg <<<"$output" | sed 's/.*to let it pass: //')"
+		eval "$(jq -r .msg <<<"$output" | sed 's/.*to accept it: //')"
 		status
 		reaches one outside 192.0.2.2
 		nft delete table inet mine
 	done
 	nft 'table ip early { chain onward { type filter hook forward priority -150; policy drop; }; }'
 	run status
-	fails_with "nftables chain ip early onward drops * at priority -150, before *: give it a priority above -5"
+	fails_with "nftables chain ip early onward drops * at priority -150, before *: give the chain a priority above -5"
 }
 
 # legacy_drops: iptables-legacy drops packets of pods, with several rules that do not accept them
@@ -857,9 +857,9 @@ legacy_drops() {
 	pod c1 one
 	for tables in iptables-legacy ip6tables-legacy; do
 		run status
-		fails_with "$tables drops what pods send; to let it pass: $tables -I FORWARD *"
+		fails_with "$tables drops pod traffic; to accept it: $tables -I FORWARD *"
 		[ "$(jq .code <<<"$output")" = 50 ]
-		eval "$(jq -r .msg <<<"$output" | sed 's/.*to let it pass: //')"
+		eval "$(jq -r .msg <<<"$output" | sed 's/.*to accept it: //')"
 		[ $tables = iptables-legacy ] || reaches one outside fd99::2
 	done
 	status
@@ -869,7 +869,7 @@ legacy_drops() {
 	for target in DROP REJECT; do
 		iptables-legacy -I FORWARD -j $target
 		run status
-		fails_with "iptables-legacy drops what pods send; *"
+		fails_with "iptables-legacy drops pod traffic; *"
 		iptables-legacy -D FORWARD 1
 		status
 	done
@@ -884,7 +884,7 @@ legacy_drops() {
 		"FORWARD -m mark --mark 0x1000/0x1000 -m limit --limit 1/s -j ACCEPT" "EMPTY -i br0 -j ACCEPT" \
 		"FORWARD -g OTHER" "FORWARD -m conntrack --ctstate NEW,RELATED -j ACCEPT"; do
 		run status
-		fails_with "iptables-legacy drops what pods send; *"
+		fails_with "iptables-legacy drops pod traffic; *"
 		# shellcheck disable=SC2086 # words
 		iptables-legacy -A $rule
 		status
@@ -951,14 +951,14 @@ maze() {
 	nft flush chain inet mine l6
 	nft delete rule inet mine l0 handle "$(nft -aj list chain inet mine l0 | jq '[.nftables[].rule.handle? // empty][0]')"
 	run status
-	fails_with "nftables chain inet mine onward drops what pods send; *"
+	fails_with "nftables chain inet mine onward drops pod traffic; *"
 }
 
 @test "STATUS: succeeds with iptables-legacy chains with millions of paths" {
 	need iptables-legacy iptables-legacy-restore
 	iptables-legacy -P FORWARD DROP || skip "the kernel has no iptables-legacy"
 	run status
-	fails_with "iptables-legacy drops what pods send; *"
+	fails_with "iptables-legacy drops pod traffic; *"
 	iptables-legacy-restore <<-END
 		*filter
 		:FORWARD DROP
@@ -970,7 +970,7 @@ maze() {
 	CNI_COMMAND=STATUS timeout 20 "$plugins/firewall" <<<'{"cniVersion":"1.1.0","name":"net","type":"firewall"}'
 	iptables-legacy -F L3
 	run status
-	fails_with "iptables-legacy drops what pods send; *"
+	fails_with "iptables-legacy drops pod traffic; *"
 }
 
 @test "STATUS: a chain that drops IPv6 matters once a pod has an IPv6 address" {
@@ -983,7 +983,7 @@ maze() {
 	status
 	add c1 one
 	run status
-	fails_with "nftables chain * drops what pods send; *"
+	fails_with "nftables chain * drops pod traffic; *"
 }
 
 @test "STATUS: fails without libnftables unless our rules are loaded" {

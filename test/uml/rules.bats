@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# What needs nftables, on a kernel that has none
+# Plugins that need nftables, on a kernel without it
 load ../lib
 
 conf='{"cniVersion":"1.1.0","name":"net","type":"bridge","bridge":"br7","ipMasq":true,
@@ -13,14 +13,14 @@ call() {
 		"$HAWSER_BUILD/cni/bridge" <<<"$conf"
 }
 
-@test "uml: without nftables rules, repair and uninstall find nothing to do" {
+@test "uml: without nftables, rules, repair and uninstall find nothing to do" {
 	! nft list tables >/dev/null 2>&1 || skip "this kernel has nftables"
 	[ "$(hawser-plugin rules --json)" = "[]" ]
 	hawser-plugin repair
 	[ "$(hawser-plugin uninstall)" = "nothing to remove" ]
 }
 
-@test "uml: without nftables ipMasq is not available, and ADD leaves nothing" {
+@test "uml: without nftables, ipMasq is unavailable and ADD leaves nothing" {
 	! nft list tables >/dev/null 2>&1 || skip "this kernel has nftables"
 	ip netns add one
 	run call STATUS

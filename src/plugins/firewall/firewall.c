@@ -263,7 +263,7 @@ static int delete_without_record(struct hw_call *call, struct firewall_record *r
 		r = nft_sweep(nft, NFT_INET, sets[i], owner, e);
 	for (size_t i = 0; r >= 0 && i < record->ips.n; i++)
 		if (hw_ip_parse(record->ips.v[i], &ip, &ignored) >= 0)
-			r = forward_drop_gos(nft, &ip, e);
+			r = forward_remove_upstream_rules(nft, &ip, e);
 	return r;
 }
 
@@ -293,7 +293,7 @@ static int check_without_record(const struct hw_call *call, struct hw_err *e)
 	for (size_t i = 0; r >= 0 && i < call->prev->n_ips; i++) {
 		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
 
-		r = forward_has_gos(nft, ip, e);
+		r = forward_has_upstream_rules(nft, ip, e);
 		if (r == 0)
 			return err_text(e, -ENOENT,
 					"no record of this attachment, and no rules of upstream's "
@@ -335,7 +335,7 @@ static int check_host(const struct firewall_conf *conf, bool firewalld_runs, str
 	if (r >= 0)
 		r = nft_list(nft, NFT_INET, "allow6", set_found, &has_ipv6, e);
 	if (r >= 0)
-		r = forward_check_others(nft, 1U << conf->bit, has_ipv6, skip, e);
+		r = forward_check_native(nft, 1U << conf->bit, has_ipv6, skip, e);
 	if (r >= 0 && !firewalld_runs)
 		r = forward_check_legacy(1U << conf->bit, has_ipv6, e);
 	return r;

@@ -100,11 +100,11 @@ static int open_family(struct nft *nft, size_t f, const struct firewall_record *
 	struct forward forward = { families[f].family, record->admin, 1U << record->bit };
 	autofree char *note = str_printf("%s %s %d", families[f].name, record->admin, record->bit);
 
-	int r = forward_is_open(nft, &forward, e);
+	int r = forward_has_rules(nft, &forward, e);
 	if (r != 0)
 		return r;
 	r = furniture_note(FURNITURE_IPTABLES, note, NULL, e);
-	return r < 0 ? r : forward_open(nft, &forward, e);
+	return r < 0 ? r : forward_add_rules(nft, &forward, e);
 }
 
 /* For each family of which the pod has an address */
@@ -149,7 +149,7 @@ int firewall_furniture_remove(const char *note, struct hw_err *e)
 		if (!str_equal(families[f].name, words.v[0]))
 			continue;
 		r = nft_list(nft, NFT_INET, families[f].set, refuse_address, NULL, e);
-		return r < 0 ? r : forward_close(nft, &forward, e);
+		return r < 0 ? r : forward_remove_rules(nft, &forward, e);
 	}
 	return r < 0 ? r : 0;
 }

@@ -223,9 +223,10 @@ static int delete_upstream_masq(struct nft *nft, const struct upstream_names *na
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(families); i++) {
 		struct nft_place place = { families[i], iptables_nat, names->chain };
 
-		r = nft_foreign_drop_chain(nft, &place, parents, e);
+		r = nft_foreign_delete_chain(nft, &place, parents, e);
 	}
-	return r < 0 ? r : nft_foreign_drop_rules(nft, &upstream_masq, names->comment, e);
+	return r < 0 ? r
+		     : nft_foreign_delete_rules_containing(nft, &upstream_masq, names->comment, e);
 }
 
 static int delete_upstream_mac_check(struct nft *nft, const struct upstream_names *names,
@@ -236,8 +237,8 @@ static int delete_upstream_mac_check(struct nft *nft, const struct upstream_name
 	struct nft_place port = { NFPROTO_BRIDGE, "nat", names->port };
 	struct nft_place mac = { NFPROTO_BRIDGE, "nat", names->mac };
 
-	int r = nft_foreign_drop_chain(nft, &port, port_parents, e);
-	return r < 0 ? r : nft_foreign_drop_chain(nft, &mac, mac_parents, e);
+	int r = nft_foreign_delete_chain(nft, &port, port_parents, e);
+	return r < 0 ? r : nft_foreign_delete_chain(nft, &mac, mac_parents, e);
 }
 
 /* Return: 1 if rules of upstream masquerade the pod's addresses of that family, 0 if not */
@@ -247,7 +248,7 @@ static int has_upstream_masq(struct nft *nft, const struct upstream_names *names
 	struct nft_place place = { families[family == AF_INET6], iptables_nat, names->chain };
 
 	int r = nft_has_chain(nft, &place, e);
-	return r != 0 ? r : nft_foreign_has_rule(nft, &upstream_masq, names->comment, e);
+	return r != 0 ? r : nft_foreign_has_rule_containing(nft, &upstream_masq, names->comment, e);
 }
 
 /* Upstream's plugin made the attachment, or the record is lost. */

@@ -35,9 +35,9 @@ static int delete_iptables_chains(struct nft *nft, const struct hw_call *call, s
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		snprintf(chain, sizeof(chain), "%s%s", kinds[i].prefix, hash);
 		for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++)
-			r = nft_foreign_drop_chain(nft,
-						   &(struct nft_place){ families[f], "nat", chain },
-						   kinds[i].parents, e);
+			r = nft_foreign_delete_chain(
+				nft, &(struct nft_place){ families[f], "nat", chain },
+				kinds[i].parents, e);
 	}
 	return r;
 }
@@ -49,7 +49,7 @@ static int delete_nftables_rules(struct nft *nft, const struct hw_call *call, st
 
 	for (size_t i = 0; i < ARRAY_SIZE(chains); i++)
 		for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++)
-			r = nft_foreign_drop_rules_of(
+			r = nft_foreign_delete_rules(
 				nft, &(struct nft_place){ families[f], "cni_hostport", chains[i] },
 				call->container_id, e);
 	return r;
