@@ -222,15 +222,15 @@ static void counts_errors_that_do_not_fit(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "err: a system error ends with the errno's text", sets_errno_text },
+		{ "err: a system error ends with the errno text", sets_errno_text },
 		{ "err: a new error overwrites the previous one completely", clears_the_rest },
 		{ "err: an errno without a text is printed as a number", names_unknown_errno },
 		{ "err: a text that is too long keeps the errno text", keeps_the_reason },
 		{ "err: context is put in front, code and details are kept",
 		  puts_context_in_front },
-		{ "err: the error's own texts may be arguments", context_may_alias },
+		{ "err: the error's own texts may be used as arguments", context_may_alias },
 		{ "err: context that does not fit truncates the end", context_is_cut },
-		{ "err: each CNI code has its errno", maps_cni_codes },
+		{ "err: each CNI code is mapped to an errno", maps_cni_codes },
 		{ "err: a code of another domain is not a CNI code",
 		  other_domains_have_no_cni_code },
 		{ "err: message and details are joined as libcni does", formats_as_libcni },
