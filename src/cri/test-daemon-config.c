@@ -137,7 +137,7 @@ static void wrong_files(void **state)
 	refused("Root: /a\n", NULL, "FILE: line 1: Root: unknown key");
 	refused("\nlong-calls: many\n", NULL,
 		"FILE: line 2: long-calls: expected a number, got a string");
-	refused("long-calls: 0\n", NULL, "FILE: line 1: long-calls: 0 is not in 1..16384");
+	refused("long-calls: 0\n", NULL, "FILE: line 1: long-calls: 0 is out of range 1..16384");
 	refused("root: /a\nroot: /b\n", NULL,
 		"FILE: line 2, column 1: root: this key is there twice");
 	refused("- a\n", NULL, "FILE: line 1: expected keys with values");
@@ -170,7 +170,7 @@ static void wrong_flags(void **state)
 	refused("", (const char *const[]){ "--long-calls", "many", NULL },
 		"--long-calls: expected a number, got many");
 	refused("", (const char *const[]){ "--long-calls", "0", NULL },
-		"--long-calls: 0 is not in 1..16384");
+		"--long-calls: 0 is out of range 1..16384");
 	refused("", (const char *const[]){ "--plain-http", "a b", NULL },
 		"--plain-http[0]: a b: not the host of a registry");
 	refused("", (const char *const[]){ "--root", NULL }, "--root: a value is missing");
