@@ -301,8 +301,7 @@ static void not_a_database(void **state)
 static void another_handle_writes(void **state)
 {
 	AUTO(db_close)
-	struct db *db = open_db(state, &options_v1),
-		  *other = open_db(state, &options_v1);
+	struct db *db = open_db(state, &options_v1), *other = open_db(state, &options_v1);
 	AUTO(db_change_done) struct db_change change = { 0 }, second_change = { 0 };
 	struct hw_err e;
 

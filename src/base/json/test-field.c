@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/test-field.c - field tables: decoding as Go's encoding/json does, encoding, documentation
+ * base/json/test-field.c - field tables: decoding as Go's encoding/json, encoding, documentation
  */
 #include "base/json/field.h"
 

@@ -298,8 +298,8 @@ static void write_comma_locale(const char *dir)
 {
 	static const struct {
 		uint32_t magic, count, at[6];
-		char data
-			[20]; /* decimal point, thousands separator; both as wide characters; codeset */
+		/* decimal point, thousands separator, both again as wide characters, codeset */
+		char data[20];
 	} locale = { 0x20031115 ^ LC_NUMERIC,
 		     6,
 		     { 32, 34, 35, 36, 40, 44 },

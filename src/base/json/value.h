@@ -31,7 +31,8 @@
 struct value;
 
 /* Seeds the hash tables from the random bytes that the kernel gives every process; saves a read of
- * /dev/urandom. For the start of main() only: the library must not change a host program's jansson. */
+ * /dev/urandom. For the start of main() only: the library must not change the jansson of a host
+ * program. */
 void value_seed(void);
 
 enum value_kind {
@@ -50,7 +51,7 @@ int value_parse(const char *json, size_t len, struct value **ret_value, struct h
 /* Parses trusted text: a constant, or output of value_format(). No limits; malformed text is a
  * programming error and aborts. */
 struct value *value_literal(const char *json);
-/* flags: HW_JSON_PRETTY, HW_JSON_SORTED. Return: the text, without a newline at its end, to be freed
+/* flags: HW_JSON_PRETTY, HW_JSON_SORTED. Return: the text, without a newline at the end, to be freed
  * by the caller */
 char *value_format(const struct value *v, unsigned flags);
 void value_free(struct value *v); /* accepts NULL */

@@ -262,7 +262,7 @@ int file_remove(int dir, const char *path, struct hw_err *e)
 	return err_set(e, -errno, "remove %s", path);
 }
 
-/* SIOCGSKNS is faster than /proc, where the entries of a new process must be created first. /proc is
+/* SIOCGSKNS is faster than /proc, whose entries for a new process must be created first. /proc is
  * the fallback for callers without CAP_NET_ADMIN. */
 int file_own_netns(void)
 {

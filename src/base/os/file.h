@@ -16,9 +16,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Reads a whole regular file. Return: 0; -ENOENT if it does not exist; -EFBIG if it has more than
- * max bytes; -EISDIR or -EINVAL if it is not a regular file. *ret is written on success only, without freeing
- * its old contents. */
+/* Reads a whole regular file. *ret is written on success only; its old contents are not freed.
+ * Return: 0; -ENOENT if it does not exist; -EFBIG if it has more than max bytes; -EISDIR or -EINVAL
+ * if it is not a regular file */
 int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e);
 /* The same for a descriptor of any kind, up to EOF. */
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
