@@ -278,7 +278,8 @@ struct hw_cni_options {
 	size_t size;
 	const char *const *plugin_dirs; /* NULL at the end */
 	const char *cache_dir;		/* NULL: /var/lib/cni */
-	/* For locks; NULL: $HAWSER_STATE, else /run/hawser, or $XDG_RUNTIME_DIR/hawser if not root */
+	/* For locks. NULL: $HAWSER_STATE, else /run/hawser, or $XDG_RUNTIME_DIR/hawser without
+	 * root */
 	const char *state_dir;
 	const struct hw_exec *exec; /* NULL: fork and exec */
 	enum hw_stderr stderr_mode;

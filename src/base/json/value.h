@@ -51,8 +51,8 @@ int value_parse(const char *json, size_t len, struct value **ret_value, struct h
 /* Parses trusted text: a constant, or output of value_format(). No limits; malformed text is a
  * programming error and aborts. */
 struct value *value_literal(const char *json);
-/* flags: HW_JSON_PRETTY, HW_JSON_SORTED. Return: the text, without a newline at the end, to be freed
- * by the caller */
+/* flags: HW_JSON_PRETTY, HW_JSON_SORTED. Return: the text, without a newline at the end; to be
+ * freed by the caller */
 char *value_format(const struct value *v, unsigned flags);
 void value_free(struct value *v); /* accepts NULL */
 struct value *value_ref(struct value *v);

@@ -27,7 +27,8 @@
 int yml_parse(const char *text, size_t len, struct value **ret_value, struct hw_err *e);
 /* Finds the line of the value that a message of base/json/field.h is about, such as
  * "plugins[1].mtu: expected ...". @text must be accepted by yml_parse().
- * Return: the line, from 1; if the value is not in the text, the line of its nearest parent, or 1 */
+ * Return: the line, from 1; if the value is not in the text, the line of its nearest parent, else
+ * 1 */
 size_t yml_line(const char *text, size_t len, const char *message);
 
 #endif
