@@ -138,8 +138,7 @@ static void wrong_files(void **state)
 	refused("\nlong-calls: many\n", NULL,
 		"FILE: line 2: long-calls: expected a number, got a string");
 	refused("long-calls: 0\n", NULL, "FILE: line 1: long-calls: 0 is out of range 1..16384");
-	refused("root: /a\nroot: /b\n", NULL,
-		"FILE: line 2, column 1: duplicate key root");
+	refused("root: /a\nroot: /b\n", NULL, "FILE: line 2, column 1: duplicate key root");
 	refused("- a\n", NULL, "FILE: line 1: expected keys with values");
 	refused("root: relative\n", NULL, "FILE: line 1: root: relative: a path begins with /");
 	refused("listen: /run/x\n", NULL, "FILE: line 1: listen: /run/x: expected unix:PATH");

@@ -152,7 +152,7 @@ bool db_is_null(struct db_query *q, int column)
 int db_run(struct db *db, const char *sql, const struct db_value *values, size_t n,
 	   struct hw_err *e)
 {
-	AUTO(db_query_done) struct db_query q = { 0 };
+	AUTO(db_query_done) struct db_query q = { .db = db };
 	int r = db_query(db, sql, values, n, &q, e);
 
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
@@ -168,7 +168,7 @@ int64_t db_changes(struct db *db)
 int db_get_int(struct db *db, const char *sql, const struct db_value *values, size_t n,
 	       int64_t *ret_number, struct hw_err *e)
 {
-	AUTO(db_query_done) struct db_query q = { 0 };
+	AUTO(db_query_done) struct db_query q = { .db = db };
 	int r = db_query(db, sql, values, n, &q, e);
 
 	if (r == 0)

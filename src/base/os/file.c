@@ -225,7 +225,7 @@ static int is_same_file(int dir, const char *path, int fd, struct hw_err *e)
 	return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-/* ENOTDIR: a file is in the place of the directory. */
+/* ENOTDIR: the parent is not a directory. */
 static bool is_absent(int error)
 {
 	return error == ENOENT || error == ENOTDIR;
