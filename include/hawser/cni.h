@@ -207,7 +207,7 @@ struct hw_run {
 	const char *input;	/* standard input */
 	size_t input_len;
 	int cancel_fd;	     /* the call is cancelled when this becomes readable; 0 or -1: none */
-	bool stderr_through; /* the plugin writes to our standard error; else it is collected */
+	bool stderr_through; /* standard error is the caller's; else it is collected */
 	int64_t deadline_ns; /* CLOCK_MONOTONIC; 0: none */
 };
 
@@ -268,10 +268,11 @@ HW_PUBLIC int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *re
 
 struct hw_cni;
 
+/* The standard error of plugins. */
 enum hw_stderr {
-	HW_STDERR_AFTER,   /* copied to ours after a success, as in libcni */
-	HW_STDERR_THROUGH, /* the plugin writes directly to ours */
-	HW_STDERR_DROP,
+	HW_STDERR_AFTER,   /* copied to the caller's after a success, as in libcni */
+	HW_STDERR_THROUGH, /* the plugin writes directly to the caller's */
+	HW_STDERR_DROP,	   /* discarded */
 };
 
 struct hw_cni_options {

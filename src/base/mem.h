@@ -58,7 +58,7 @@ void mem_close_fd(int *fd);	    /* for autoclose; keeps errno */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* None of them returns NULL, also not for a size of 0. */
+/* These never return NULL, not even for a size of 0. */
 void *mem_new(size_t size); /* zeroed */
 /* An array of n elements of the given size; p may be NULL. New elements are not initialised.
  * An overflow of n * size aborts. */
