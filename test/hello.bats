@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# examples/hello, a plugin outside of our tree: built from an installed copy through pkg-config
+# examples/hello, a plugin outside our tree: built against an installed copy through pkg-config
 # shellcheck disable=SC2154 # stderr comes from run
 load lib
 bats_require_minimum_version 1.5.0
@@ -21,13 +21,13 @@ setup() {
 	unset CNI_COMMAND CNI_ARGS CNI_NETNS_OVERRIDE
 }
 
-# call VERB [CONTAINER [MORE [DIRECTORY]]]: MORE is further members of the configuration
+# call VERB [CONTAINER [MEMBERS [DIRECTORY]]]: MEMBERS are added to the configuration
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=${2-c1} CNI_NETNS=/nowhere CNI_IFNAME=eth0 CNI_PATH=/nowhere "$hello" \
 		<<<"{\"cniVersion\":\"1.1.0\",\"name\":\"net\",\"directory\":\"${4-$PWD/greetings}\"${3:+,$3}}"
 }
 
-@test "hello: is sixty lines and knows nothing but the public headers" {
+@test "hello: has at most sixty lines and includes only public headers" {
 	[ "$(wc -l <"$HAWSER_SRC/examples/hello/hello.c")" -le 60 ]
 	diff - <(grep '^#include' "$HAWSER_SRC/examples/hello/hello.c" | grep -v '<[a-z]*\.h>') <<-END
 		#include <hawser/plugin.h>
@@ -35,7 +35,7 @@ call() {
 	ldd "$hello" | grep -q "libhawser.so.0 => $DESTDIR"
 }
 
-@test "hello: ADD greets, CHECK finds it, DEL takes it away" {
+@test "hello: ADD writes a greeting, CHECK finds it, DEL removes it" {
 	run call ADD
 	[ "$status" = 0 ]
 	[ "$(jq -c . <<<"$output")" = '{"cniVersion":"1.1.0"}' ]
@@ -49,20 +49,20 @@ call() {
 	[[ "$(jq -r .msg <<<"$output")" == *"/greetings/c1-eth0: No such file or directory" ]]
 }
 
-@test "hello: the result of the plugin before it is passed on" {
+@test "hello: the result of the previous plugin is passed on" {
 	run call ADD c1 '"word":"hi","prevResult":{"ips":[{"address":"10.1.2.3/24"}]}'
 	[ "$(jq -c . <<<"$output")" = '{"cniVersion":"1.1.0","ips":[{"address":"10.1.2.3/24"}]}' ]
 	[ "$(<greetings/c1-eth0)" = "hi c1" ]
 }
 
-@test "hello: GC ends what is no longer valid, without a line in the plugin" {
+@test "hello: GC removes invalid attachments without code in the plugin" {
 	call ADD c1
 	call ADD c2
 	call GC "" '"cni.dev/valid-attachments":[{"containerID":"c2","ifname":"eth0"}]'
 	[ "$(ls greetings)" = c2-eth0 ]
 }
 
-@test "hello: errors are error objects" {
+@test "hello: errors are printed as CNI error objects" {
 	run call ADD c1 "" /nowhere
 	[ "$status" = 1 ]
 	[ "$(jq -r .msg <<<"$output")" = "write /nowhere/c1-eth0: No such file or directory" ]

@@ -1,15 +1,15 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The cache is Go's: podman (Go's libcni) and our library read each other's files. With podman's own
-# containers, networks and Debian's Go plugins.
+# The cache has upstream's format: podman (with upstream's libcni) and our library read each other's
+# files. Uses podman's own containers and networks, and Debian's upstream plugins.
 load lib
 
 setup() {
 	need podman crun conmon busybox iptables jq
 	need_go_plugins bridge host-local portmap
-	# crun refuses cgroup v1 with a cgroup2 mount that holds controllers beside it; the mount
-	# namespace is this test's own.
+	# crun rejects cgroup v1 beside a cgroup2 mount with controllers. This changes only the mount
+	# namespace of the test.
 	umount /sys/fs/cgroup/unified 2>/dev/null || true
 	mkdir -p /tmp/rootfs/bin /tmp/net.d
 	cp "$(command -v busybox)" /tmp/rootfs/bin/sleep
@@ -43,7 +43,7 @@ teardown() { pod rm -f -t 0 one >/dev/null 2>&1 || true; }
 
 pod() { podman --root /tmp/pr --runroot /tmp/prr --storage-driver vfs "$@"; }
 
-nothing_left() {
+assert_nothing_left() {
 	[ -z "$(ls /var/lib/cni/results)" ]
 	[ -z "$(find /var/lib/cni/networks/demo -name '10.77.0.*')" ]
 	left=$(
@@ -53,21 +53,21 @@ nothing_left() {
 	[ -z "$left" ]
 }
 
-@test "interchange: podman tears down with a cache file that we wrote in place of its own" {
+@test "interchange: podman removes a container with a cache file that we rewrote" {
 	before=$(jq -S . "/var/lib/cni/results/demo-$id-eth0")
 	inode=$(stat -c %i "/var/lib/cni/results/demo-$id-eth0")
 	run "$HAWSER_BUILD/test/interchange" rewrite "$id"
 	[ "$output" = "1 attachments" ]
 	[ "$(stat -c %i "/var/lib/cni/results/demo-$id-eth0")" != "$inode" ]
-	# podman's libcni does not write the netns down; ours does.
+	# podman's libcni does not store the netns; ours does.
 	diff <(echo "$before") <(jq -S 'del(.netns)' "/var/lib/cni/results/demo-$id-eth0")
 	pod rm -f -t 0 one
-	nothing_left
+	assert_nothing_left
 }
 
-@test "interchange: our DEL works from the cache that podman wrote, and podman is content" {
+@test "interchange: our DEL works with the cache that podman wrote, and podman rm succeeds after it" {
 	run "$HAWSER_BUILD/test/interchange" del "$id"
 	[ "$output" = "1 attachments" ]
-	nothing_left
+	assert_nothing_left
 	pod rm -f -t 0 one
 }

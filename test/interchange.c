@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interchange.c - our library on another runtime's cache (test/interchange.bats)
+ * interchange.c - our library working with the cache of another runtime (test/interchange.bats)
  *
  * usage: interchange rewrite CONTAINER    read its cache files, remove them, write them again
- *        interchange del CONTAINER        detach it, knowing nothing but the cache
+ *        interchange del CONTAINER        detach it, using only the cache
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 
 static const char *const plugin_dirs[] = { "/usr/lib/cni", NULL };
 
-/* What the ADD was called with, borrowed from the entry. */
-static struct hw_attach attach_of(const struct hw_cached *entry, const char *(*pairs)[2])
+/* The arguments of the ADD, borrowed from the entry. */
+static struct hw_attach attach_from_cache(const struct hw_cached *entry, const char *(*pairs)[2])
 {
 	for (size_t i = 0; i < entry->args.n; i++) {
 		pairs[i][0] = entry->args.keys[i];
@@ -35,8 +35,9 @@ static struct hw_attach attach_of(const struct hw_cached *entry, const char *(*p
 	};
 }
 
-static int rewrite(const struct hw_cni *cni, const struct hw_conf *conf,
-		   const struct hw_cached *entry, const struct hw_attach *at, struct hw_err *e)
+static int rewrite_entry(const struct hw_cni *cni, const struct hw_conf *conf,
+			 const struct hw_cached *entry, const struct hw_attach *at,
+			 struct hw_err *e)
 {
 	int r;
 
@@ -47,28 +48,28 @@ static int rewrite(const struct hw_cni *cni, const struct hw_conf *conf,
 	return cache_write(CACHE_DIR, conf, at, entry->result, e);
 }
 
-static int detach(const struct hw_cni *cni, const struct hw_conf *conf,
-		  const struct hw_cached *entry, const struct hw_attach *at, struct hw_err *e)
+static int detach_entry(const struct hw_cni *cni, const struct hw_conf *conf,
+			const struct hw_cached *entry, const struct hw_attach *at, struct hw_err *e)
 {
 	(void)entry;
 	return hw_del(cni, conf, at, e);
 }
 
-static int for_entry(const struct hw_cni *cni, const struct hw_cached *entry,
-		     int (*act)(const struct hw_cni *, const struct hw_conf *,
-				const struct hw_cached *, const struct hw_attach *,
-				struct hw_err *),
-		     struct hw_err *e)
+static int process_entry(const struct hw_cni *cni, const struct hw_cached *entry,
+			 int (*action)(const struct hw_cni *, const struct hw_conf *,
+				       const struct hw_cached *, const struct hw_attach *,
+				       struct hw_err *),
+			 struct hw_err *e)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	autofree const char *(*pairs)[2] = mem_new((entry->args.n + 1) * sizeof(*pairs));
-	struct hw_attach at = attach_of(entry, pairs);
+	struct hw_attach at = attach_from_cache(entry, pairs);
 	int r;
 
 	r = hw_conf_parse(entry->config, strlen(entry->config), &conf, e);
 	if (r < 0)
 		return r;
-	return act(cni, conf, entry, &at, e);
+	return action(cni, conf, entry, &at, e);
 }
 
 int main(int argc, char **argv)
@@ -85,7 +86,8 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = hw_cached_attachments(cni, argv[2], NULL, NULL, &list, &e);
 	for (size_t i = 0; r >= 0 && i < list.n; i++)
-		r = for_entry(cni, &list.v[i], strcmp(argv[1], "del") == 0 ? detach : rewrite, &e);
+		r = process_entry(cni, &list.v[i],
+				  strcmp(argv[1], "del") == 0 ? detach_entry : rewrite_entry, &e);
 	hw_cni_free(cni);
 	if (r < 0)
 		fprintf(stderr, "interchange: %s\n", e.msg);

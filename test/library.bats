@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# libhawser as others get it: installed, found through pkg-config, showing nothing but hw_
+# libhawser as installed: found through pkg-config, exporting only hw_ symbols
 
 load lib
 
@@ -19,26 +19,26 @@ setup_file() {
 		/usr/bin/python3 -c 'import json, sys
 print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "b_sanitize"))')
 	[ "$SANITIZE" = none ] || export CFLAGS="-g -fsanitize=$SANITIZE" LDFLAGS="-fsanitize=$SANITIZE"
-	# Only our own .pc file names paths of the installation; those of Debian are as they are.
+	# Only our own .pc file gets DESTDIR in its paths; those of Debian stay unchanged.
 	export PC LIBDIR MAN SANITIZE PKG_CONFIG_PATH="$BATS_FILE_TMPDIR/pc" LD_LIBRARY_PATH="$LIBDIR"
 	mkdir "$PKG_CONFIG_PATH"
 	sed "s|^prefix=|&$DESTDIR|" "$PC" >"$PKG_CONFIG_PATH/hawser.pc"
 }
 
-# functions that the installed headers declare
+# declared: the functions that the installed headers declare
 declared() {
 	cat "$DESTDIR"/*/*/include/hawser/*.h "$DESTDIR"/*/include/hawser/*.h 2>/dev/null |
 		tr '\n' ' ' | grep -o 'HW_PUBLIC[^;(]*hw_[a-z_0-9]*(' | grep -o 'hw_[a-z_0-9]*(' | tr -d '(' | sort -u
 }
 
-# shown FILE: its defined global symbols
-shown() {
+# exported FILE NM-OPTION...: its defined global symbols
+exported() {
 	nm "${@:2}" --defined-only "$1" | awk 'NF == 3 { sub(/@.*/, "", $3); print $3 }' |
 		grep -v '^HAWSER_0$' | sort -u
 }
 
-# a network of one shell plugin
-network() {
+# create_network: a network with one plugin, a shell script
+create_network() {
 	mkdir -p bin conf
 	cat >bin/shell <<'END'
 #!/bin/sh
@@ -50,13 +50,13 @@ END
 	echo '{"cniVersion":"1.0.0","name":"net","plugins":[{"type":"shell"}]}' >conf/net.conflist
 }
 
-# example MAKE-ARGUMENT...: build and run examples/run-network in a directory of its own
-example() {
+# build_and_run_example MAKE-ARGUMENT...: build a copy of examples/run-network and run it
+build_and_run_example() {
 	cp -r "$HAWSER_SRC/examples/run-network" example
 	cd example || return
 	make clean
 	make "$@"
-	network
+	create_network
 	CNI_PATH=$PWD/bin CNI_CACHE=$PWD/cache ./run-network conf net /ns >output
 	diff output - <<-END
 		attached to net
@@ -71,18 +71,18 @@ example() {
 	END
 }
 
-@test "library: the shared library shows what the headers declare and nothing else" {
-	diff <(declared) <(shown "$LIBDIR/libhawser.so" -D)
+@test "library: the shared library exports exactly what the headers declare" {
+	diff <(declared) <(exported "$LIBDIR/libhawser.so" -D)
 }
 
-@test "library: the static library shows what the headers declare and nothing else" {
-	diff <(declared) <(shown "$LIBDIR/libhawser.a" -g)
+@test "library: the static library exports exactly what the headers declare" {
+	diff <(declared) <(exported "$LIBDIR/libhawser.a" -g)
 }
 
-@test "library: the shared library carries its soname and needs only what it must" {
+@test "library: the shared library has its soname and only the expected dependencies" {
 	readelf -d "$LIBDIR/libhawser.so" >dynamic
 	grep -F 'Library soname: [libhawser.so.0]' dynamic
-	# aside from a sanitizer's own library, and the half of libc that knows of threads' variables
+	# except a sanitizer's own library, and ld-linux, which is linked for thread-local variables
 	diff <(sed -n 's/.*Shared library: \[\(.*\)\]/\1/p' dynamic | grep -v -e 'san\.so' -e '^ld-linux' | sort) - <<-END
 		libc.so.6
 		libjansson.so.4
@@ -94,7 +94,7 @@ example() {
 	diff <(declared) <(find "$MAN" -name 'hw_*.3' -printf '%f\n' | sed 's/\.3$//' | sort)
 }
 
-@test "library: an undocumented function or parameter fails the build of the pages" {
+@test "library: an undocumented function or parameter fails the build of the reference pages" {
 	printf '/**\n * hw_a() - a\n */\nHW_PUBLIC void hw_a(int x);\nHW_PUBLIC int hw_b(void);\n' >bad.h
 	run "$HAWSER_SRC/tools/mandoc-from-headers" --date today . bad.h
 	[ "$status" = 1 ]
@@ -102,16 +102,16 @@ example() {
 	[[ "$output" == *"hw_b: no kernel-doc comment"* ]]
 }
 
-@test "library: the example builds through pkg-config and runs, shared" {
-	example
+@test "library: the example builds through pkg-config and runs with the shared library" {
+	build_and_run_example
 	ldd run-network | grep -F "$LIBDIR/libhawser.so.0"
 }
 
-@test "library: the example builds through pkg-config and runs, with the library inside" {
+@test "library: the example builds through pkg-config and runs with the static library" {
 	mkdir only
 	cp "$LIBDIR/libhawser.a" only
 	sed "s|^libdir=.*|libdir=$PWD/only|" "$PKG_CONFIG_PATH/hawser.pc" >only/hawser.pc
-	PKG_CONFIG_PATH=$PWD/only example PKG_CONFIG="pkg-config --static"
+	PKG_CONFIG_PATH=$PWD/only build_and_run_example PKG_CONFIG="pkg-config --static"
 	run ldd run-network
 	[[ "$output" != *libhawser* ]]
 }

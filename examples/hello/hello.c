@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hello.c - a CNI plugin that leaves a greeting for each container in a directory */
+/* hello.c - a CNI plugin that writes a greeting for each container into a directory */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@ struct hello_conf {
 };
 
 static const struct hw_field hello_fields[] = {
-	{ "directory", HW_STRING, HW_AT(struct hello_conf, dir), HW_REQUIRED, .help = "to use" },
-	{ "word", HW_STRING, HW_AT(struct hello_conf, word), .def = "\"hello\"", .help = "to say" },
+	{ "directory", HW_STRING, HW_AT(struct hello_conf, dir), HW_REQUIRED, .help = "target" },
+	{ "word", HW_STRING, HW_AT(struct hello_conf, word), .def = "\"hello\"", .help = "text" },
 	{ 0 },
 };
 
@@ -25,7 +25,7 @@ static const char *path_of(const struct hw_call *call)
 	return path;
 }
 
-/* call->result starts as what the plugin before us made; what we leave alone is passed on. */
+/* call->result starts as the result of the previous plugin; we pass it on unchanged. */
 static int hello_add(struct hw_call *call, struct hw_err *e)
 {
 	FILE *f = fopen(path_of(call), "we");
@@ -38,8 +38,8 @@ static int hello_add(struct hw_call *call, struct hw_err *e)
 
 static int hello_del(struct hw_call *call, struct hw_err *e)
 {
-	bool left = unlink(path_of(call)) < 0 && errno != ENOENT;
-	return left ? hw_err_set(e, -errno, "remove %s", path_of(call)) : 0;
+	bool failed = unlink(path_of(call)) < 0 && errno != ENOENT;
+	return failed ? hw_err_set(e, -errno, "remove %s", path_of(call)) : 0;
 }
 
 static int hello_check(struct hw_call *call, struct hw_err *e)
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 {
 	static const struct hw_plugin hello = {
 		sizeof(hello),		"hello",
-		"leaves a greeting",	.add = hello_add,
+		"writes a greeting",	.add = hello_add,
 		.del = hello_del,	.check = hello_check,
 		.fields = hello_fields, .conf_size = sizeof(struct hello_conf),
 		.record = true

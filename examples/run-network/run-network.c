@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run-network.c - attach a network namespace to a CNI network, look at it, detach it */
+/* run-network.c - attach a network namespace to a CNI network, check it, detach it */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include <hawser/cni.h>
 
-/* The library has no signal handlers; a descriptor that becomes readable stops a call. */
-static int stop_descriptor(void)
+/* The library has no signal handlers; a descriptor that becomes readable cancels a call. */
+static int open_cancel_fd(void)
 {
 	sigset_t set;
 
@@ -19,7 +19,8 @@ static int stop_descriptor(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static int run(struct hw_cni *cni, struct hw_conf *conf, struct hw_attach *at, struct hw_err *e)
+static int attach_and_detach(struct hw_cni *cni, struct hw_conf *conf, struct hw_attach *at,
+			     struct hw_err *e)
 {
 	struct hw_result *result;
 	char text[HW_PREFIX_TEXT];
@@ -36,7 +37,7 @@ static int run(struct hw_cni *cni, struct hw_conf *conf, struct hw_attach *at, s
 	r = hw_check(cni, conf, at, e);
 	if (r == 0)
 		printf("checked\n");
-	at->cancel_fd = -1; /* what was attached is detached, whatever comes */
+	at->cancel_fd = -1; /* a cancel must not stop the DEL */
 	if (hw_del(cni, conf, at, e) < 0)
 		return e->code;
 	printf("detached\n");
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
 	struct hw_attach at = { .size = sizeof(at),
 				.container_id = "run-network",
 				.ifname = "eth0",
-				.cancel_fd = stop_descriptor(),
+				.cancel_fd = open_cancel_fd(),
 				.timeout_ms = 30000 };
 	struct hw_conf *conf = NULL;
 	struct hw_cni *cni = NULL;
@@ -69,7 +70,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = hw_cni_new(&options, &cni, &e);
 	if (r == 0)
-		r = run(cni, conf, &at, &e);
+		r = attach_and_detach(cni, conf, &at, &e);
 	if (r < 0)
 		fprintf(stderr, "%s: %s\n", argv[0], hw_err_format(&e, text, sizeof(text)));
 	hw_cni_free(cni);

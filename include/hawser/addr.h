@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hawser/addr.h - IP addresses, prefixes and hardware addresses as values
+ * hawser/addr.h - IP addresses, prefixes and MAC addresses
  *
- * What:  plain structs, copied by assignment; text in and out as Go's net
- *        package reads and writes it, including what it refuses.
- * Rules: an IPv4-mapped IPv6 address is IPv4 from the moment it is parsed.
- *        A zeroed struct is "no address".
+ * What:  plain structs, copied by assignment. They are parsed and formatted as by
+ *        Go's net package, which also decides what is rejected.
+ * Rules: an IPv4-mapped IPv6 address is parsed as IPv4. A zeroed struct is "no
+ *        address".
  */
 #ifndef HAWSER_ADDR_H
 #define HAWSER_ADDR_H
@@ -21,90 +21,97 @@ extern "C" {
 #endif
 
 struct hw_ip {
-	uint8_t family;	   /* 0: none, AF_INET or AF_INET6 */
+	uint8_t family;	   /* AF_INET, AF_INET6, or 0: no address */
 	uint8_t bytes[16]; /* network order; IPv4 uses the first 4 */
 };
 
-/* An address with its network: 10.2.3.1/24 keeps its host bits. */
+/* An address with a prefix length. Host bits are kept: 10.2.3.1/24. */
 struct hw_prefix {
 	struct hw_ip ip;
 	uint8_t len;
 };
 
 struct hw_mac {
-	uint8_t len; /* 0: none; 6, 8 or 20 */
+	uint8_t len; /* 6, 8, 20, or 0: no address */
 	uint8_t bytes[20];
 };
 
-#define HW_IP_TEXT     46 /* room for any address and its NUL */
+#define HW_IP_TEXT     46 /* buffer sizes for the longest text and a NUL */
 #define HW_PREFIX_TEXT 50
 #define HW_MAC_TEXT    60
 
 /**
- * hw_ip_parse() - an address from text
- * @text:   "10.0.0.1", "fe80::1"; no zone, no leading zeros
+ * hw_ip_parse() - parse an IP address
+ * @text:   "10.0.0.1", "fe80::1"; no zone, no leading zeros in IPv4
  * @ret_ip: the address
+ *
+ * Return: 0, or -EINVAL
  */
 HW_PUBLIC int hw_ip_parse(const char *text, struct hw_ip *ret_ip, struct hw_err *e);
 /**
- * hw_ip_format() - an address as text
+ * hw_ip_format() - format an IP address
  * @ip:  the address
- * @buf: where the text goes
+ * @buf: receives the text
  *
  * Return: @buf; "" for no address
  */
 HW_PUBLIC const char *hw_ip_format(const struct hw_ip *ip, char buf[HW_IP_TEXT]);
 /**
- * hw_prefix_parse() - an address with its prefix length from text
- * @text:       "10.2.3.1/24"; the length is needed, host bits are kept
+ * hw_prefix_parse() - parse an IP address with a prefix length
+ * @text:       "10.2.3.1/24"; the length is required, host bits are kept
  * @ret_prefix: address and length
+ *
+ * Return: 0, or -EINVAL
  */
 HW_PUBLIC int hw_prefix_parse(const char *text, struct hw_prefix *ret_prefix, struct hw_err *e);
 /**
- * hw_prefix_format() - a prefix as text
+ * hw_prefix_format() - format an IP address with a prefix length
  * @prefix: address and length
- * @buf:    where the text goes
+ * @buf:    receives the text
  *
  * Return: @buf; "" for no address
  */
 HW_PUBLIC const char *hw_prefix_format(const struct hw_prefix *prefix, char buf[HW_PREFIX_TEXT]);
 /**
- * hw_mac_parse() - a hardware address from text
- * @text:    6, 8 or 20 bytes in hex, parted by ":" or "-", or by "." after each two
+ * hw_mac_parse() - parse a MAC address
+ * @text:    6, 8 or 20 bytes in hex, separated by ":" or "-", or by "." after every two bytes, or
+ *           not separated
  * @ret_mac: the address
+ *
+ * Return: 0, or -EINVAL
  */
 HW_PUBLIC int hw_mac_parse(const char *text, struct hw_mac *ret_mac, struct hw_err *e);
 /**
- * hw_mac_format() - a hardware address as text, lower case with colons
+ * hw_mac_format() - format a MAC address, lower case with colons
  * @mac: the address
- * @buf: where the text goes
+ * @buf: receives the text
  *
  * Return: @buf; "" for no address
  */
 HW_PUBLIC const char *hw_mac_format(const struct hw_mac *mac, char buf[HW_MAC_TEXT]);
 
 /**
- * hw_ip_equal() - are two addresses the same?
- * @a: one of them
- * @b: the other
+ * hw_ip_equal() - compare two IP addresses
+ * @a: the first address
+ * @b: the second address
  *
- * Return: true when both are the same address, or both none
+ * Return: true if both are the same address, or both are no address
  */
 HW_PUBLIC bool hw_ip_equal(const struct hw_ip *a, const struct hw_ip *b);
 /**
- * hw_prefix_equal() - are two prefixes the same, host bits included?
- * @a: one of them
- * @b: the other
+ * hw_prefix_equal() - compare two prefixes, including host bits
+ * @a: the first prefix
+ * @b: the second prefix
  *
- * Return: true when address and length are the same
+ * Return: true if address and length are the same
  */
 HW_PUBLIC bool hw_prefix_equal(const struct hw_prefix *a, const struct hw_prefix *b);
 /**
- * hw_prefix_contains() - is the address inside the prefix's network?
- * @prefix: the network; its host bits do not matter
+ * hw_prefix_contains() - check if an address is in the network of a prefix
+ * @prefix: the network; its host bits are ignored
  * @ip:     the address
  *
- * Return: true when it is; false too when the families differ
+ * Return: true if it is; false if it is not or the families differ
  */
 HW_PUBLIC bool hw_prefix_contains(const struct hw_prefix *prefix, const struct hw_ip *ip);
 

@@ -129,14 +129,14 @@ HW_PUBLIC int hw_conf_to_list(const struct hw_conf *plugin, struct hw_conf **ret
 HW_PUBLIC void hw_conf_free(struct hw_conf *conf);
 
 /**
- * hw_conf_name() - the name of a network
+ * hw_conf_name() - get the name of a network
  *
  * Return: the name, "" if it has none; valid as long as @conf
  */
 HW_PUBLIC const char *hw_conf_name(const struct hw_conf *conf);
 
 /**
- * hw_conf_version() - the spec version of a network
+ * hw_conf_version() - get the spec version of a network
  *
  * Return: cniVersion, or the highest supported version of cniVersion and
  * cniVersions; "" if the configuration has neither
@@ -189,7 +189,7 @@ HW_PUBLIC size_t hw_conf_count(const struct hw_conf *conf);
  * hw_conf_type() - the type of one of a network's plugins
  * @i: index in the list, from 0
  *
- * Return: the name of its program; NULL beyond the last
+ * Return: the name of the plugin's program; NULL beyond the last
  */
 HW_PUBLIC const char *hw_conf_type(const struct hw_conf *conf, size_t i);
 
@@ -203,11 +203,11 @@ HW_PUBLIC const char *hw_conf_plugin(const struct hw_conf *conf, size_t i);
 
 /* ---- finding and running plugins ---------------------------------------- */
 
-/* One run of a plugin. */
+/* One execution of a plugin. */
 struct hw_run {
 	size_t size;
 	const char *plugin;	/* path, as find() returned it */
-	const char *const *env; /* "K=V", NULL at the end: the whole environment */
+	const char *const *env; /* the complete environment: "K=V", NULL at the end */
 	const char *input;	/* standard input */
 	size_t input_len;
 	int cancel_fd;	     /* readable: stop; 0 or -1: none */
@@ -229,7 +229,7 @@ struct hw_ran {
 struct hw_exec {
 	size_t size;
 	void *ctx;
-	/* Return: 0 and the plugin's path in @ret_path (malloc()ed) */
+	/* Return: 0 with the plugin's path in @ret_path (malloc()ed), or a negative errno */
 	int (*find)(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
 		    struct hw_err *e);
 	/* Return: 0 if the plugin ran, whatever its exit status */
@@ -251,7 +251,7 @@ HW_PUBLIC int hw_exec_find(void *ctx, const char *plugin, const char *const *dir
 			   struct hw_err *e);
 
 /**
- * hw_exec_run() - the default run(): fork and exec
+ * hw_exec_run() - execute a plugin; the default run()
  * @ctx:     not used
  * @run:     the plugin, its environment and input
  * @ret_ran: status and output; the caller sets .size before, and frees output and
@@ -267,10 +267,11 @@ HW_PUBLIC int hw_exec_find(void *ctx, const char *plugin, const char *const *dir
 HW_PUBLIC int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran,
 			  struct hw_err *e);
 
-/* ---- running ------------------------------------------------------------ */
+/* ---- attaching and detaching containers ----------------------------------- */
 
 struct hw_cni;
 
+/* The standard error of plugins. */
 enum hw_stderr {
 	HW_STDERR_AFTER,   /* copied to ours after a success, as with libcni */
 	HW_STDERR_THROUGH, /* inherited */
@@ -323,8 +324,8 @@ struct hw_attach {
 	const char *const (*args)[2]; /* CNI_ARGS pairs */
 	size_t n_args;
 	const char *capability_args; /* JSON object; NULL: none */
-	int cancel_fd;		     /* readable: stop; 0 or -1: none */
-	int timeout_ms;		     /* for the whole call; 0: none */
+	int cancel_fd;	/* the call is cancelled when this becomes readable; 0 or -1: none */
+	int timeout_ms; /* for the whole call; 0: none */
 };
 
 enum {

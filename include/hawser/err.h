@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hawser/err.h - one error, on the caller's stack, with nothing to free
+ * hawser/err.h - errors on the caller's stack, with nothing to free
  *
  * What:  every function that can fail takes a struct hw_err * as its last
  *        argument and returns a negative errno; the text is in e->msg.
- * Rules: the pointer is never NULL; the struct is written only on failure,
- *        so it needs no initialisation before a call.
+ * Rules: the pointer must not be NULL. The struct is written only on failure, so
+ *        it needs no initialisation before a call.
  */
 #ifndef HAWSER_ERR_H
 #define HAWSER_ERR_H
@@ -16,10 +16,10 @@
 extern "C" {
 #endif
 
-/* What the shared library shows; everything else in it is hidden. */
+/* The symbols that the shared library exports. */
 #define HW_PUBLIC __attribute__((visibility("default")))
 
-/* Whose code hw_err.wire is: a CNI 7 must not read as a gRPC 7. */
+/* The protocol that hw_err.wire belongs to: CNI code 7 must not be read as gRPC code 7. */
 enum hw_domain {
 	HW_DOMAIN_NONE,
 	HW_DOMAIN_CNI,
@@ -46,17 +46,17 @@ enum hw_cni_code {
 
 struct hw_err {
 	int code;	       /* negative errno */
-	enum hw_domain domain; /* whose code wire is */
-	int wire;	       /* that domain's own code */
-	char msg[2048];	       /* what was being done, to what, why it failed */
-	char details[2048];    /* more of the same, or "" */
+	enum hw_domain domain; /* protocol of wire */
+	int wire;	       /* error code of that protocol */
+	char msg[2048];	       /* what failed, on which object, and why */
+	char details[2048];    /* further explanation, or "" */
 };
 
 /**
- * hw_err_set() - an error that a system call reported
+ * hw_err_set() - set an error that a system call reported
  * @e:   the error to fill
  * @r:   negative errno
- * @fmt: what was being done; ": " and the errno's text are added
+ * @fmt: what failed; ": " and the text of the errno are appended
  *
  * Return: @r
  */
@@ -64,10 +64,10 @@ HW_PUBLIC int hw_err_set(struct hw_err *e, int r, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /**
- * hw_err_text() - an error in our own words
+ * hw_err_text() - set an error with a text of its own
  * @e:   the error to fill
  * @r:   negative errno, for programs
- * @fmt: the whole text, for people
+ * @fmt: the complete text, for people
  *
  * Return: @r
  */
@@ -75,20 +75,20 @@ HW_PUBLIC int hw_err_text(struct hw_err *e, int r, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /**
- * hw_err_cni() - an error with a CNI code
+ * hw_err_cni() - set an error with a CNI code
  * @e:    the error to fill
- * @wire: the CNI code, enum hw_cni_code or a plugin's own from 100 on
- * @fmt:  the whole text
+ * @wire: the CNI code: enum hw_cni_code, or a plugin's own code from 100 on
+ * @fmt:  the complete text
  *
- * Return: the negative errno nearest to @wire
+ * Return: the negative errno that is closest to @wire
  */
 HW_PUBLIC int hw_err_cni(struct hw_err *e, int wire, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /**
- * hw_err_details() - add details to an error just set
+ * hw_err_details() - set the details of an error
  * @e:   the error
- * @fmt: the details; they replace those there were, and may be made of them
+ * @fmt: the details; they replace the existing ones, which may be used as arguments
  *
  * Return: e->code
  */
@@ -96,9 +96,9 @@ HW_PUBLIC int hw_err_details(struct hw_err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * hw_err_ctx() - put what was being done in front: "CONTEXT: MSG"
+ * hw_err_ctx() - add context in front of the message: "CONTEXT: MSG"
  * @e:   the error
- * @fmt: what was being done
+ * @fmt: the context
  *
  * Return: e->code
  */
@@ -106,17 +106,17 @@ HW_PUBLIC int hw_err_ctx(struct hw_err *e, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * hw_err_wire() - the CNI code of an error, whatever set it
+ * hw_err_wire() - get the CNI code of an error
  *
- * Return: e->wire in the CNI domain, else HW_CNI_INTERNAL
+ * Return: e->wire if the error has a CNI code, else HW_CNI_INTERNAL
  */
 HW_PUBLIC int hw_err_wire(const struct hw_err *e);
 
 /**
- * hw_err_format() - "msg" or "msg; details", as libcni prints an error object
+ * hw_err_format() - format an error as libcni prints it: "msg" or "msg; details"
  * @e:    the error
- * @buf:  where the text goes, cut off where it does not fit
- * @size: of @buf
+ * @buf:  receives the text, truncated if it does not fit
+ * @size: size of @buf
  *
  * Return: @buf
  */

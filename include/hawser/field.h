@@ -2,19 +2,19 @@
 /*
  * hawser/field.h - JSON objects described by const tables
  *
- * What:  a table says which key goes to which member of a C struct; one table
- *        decodes, checks, fills in defaults, encodes and documents.
+ * What:  a table maps keys to members of a C struct. The same table decodes,
+ *        checks, sets defaults, encodes and documents.
  * Rules: keys match as in Go's encoding/json: exact or case-folded, the last
  *        duplicate wins, null leaves the default, a wrong type is an error,
  *        unknown keys are ignored or kept (HW_REST).
- *        What decoding allocates is freed by hw_field_clear() with the table.
+ *        hw_field_clear() frees what decoding allocated.
  *
  *	struct greet { char *word; int times; };
  *	static const struct hw_field greet_fields[] = {
  *		{ "word", HW_STRING, HW_AT(struct greet, word), .flags = HW_REQUIRED,
- *		  .help = "what to say" },
+ *		  .help = "the greeting" },
  *		{ "times", HW_INT, HW_AT(struct greet, times), .def = "1", .min = 1, .max = 9,
- *		  .help = "how often" },
+ *		  .help = "number of greetings" },
  *		{ 0 },
  *	};
  */
@@ -33,22 +33,22 @@ extern "C" {
 #endif
 
 enum hw_type {
-	HW_END,	      /* of the table */
+	HW_END,	      /* end of the table */
 	HW_BOOL,      /* bool */
-	HW_BOOL_TEXT, /* bool; "true" and "false" as text, in any case, are taken too */
+	HW_BOOL_TEXT, /* bool; the strings "true" and "false", in any case, are accepted too */
 	HW_INT,	      /* int */
 	HW_INT64,     /* int64_t */
 	HW_UINT32,    /* uint32_t */
 	HW_STRING,    /* char * */
-	HW_IP,	      /* struct hw_ip; "" is none */
+	HW_IP,	      /* struct hw_ip; "" is no address */
 	HW_PREFIX,    /* struct hw_prefix */
 	HW_STRINGS,   /* struct hw_strings */
 	HW_MAP,	      /* struct hw_map: an object whose values are strings */
-	HW_FLAGS,     /* struct hw_strings: an object of bools; the true keys, in order */
+	HW_FLAGS,     /* struct hw_strings: an object of bools; the keys that are true, in order */
 	HW_OBJECT,    /* a struct described by .sub */
 	HW_LIST,      /* struct hw_list of structs described by .sub; null entries are dropped */
 	HW_JSON,      /* char *: any value, as compact JSON text */
-	HW_REST,      /* char *: an object of all keys that no other entry names, in order */
+	HW_REST,      /* char *: an object of all unknown keys, in order, as JSON text */
 };
 
 struct hw_strings {
@@ -68,9 +68,9 @@ struct hw_list {
 };
 
 enum {
-	HW_REQUIRED = 1 << 0, /* decoding fails without it (absent, null or "") */
-	HW_ALWAYS = 1 << 1,   /* encoded even when zero or empty */
-	HW_SECRET = 1 << 2,   /* never part of a message or of printed configuration */
+	HW_REQUIRED = 1 << 0, /* decoding fails if it is absent, null or "" */
+	HW_ALWAYS = 1 << 1,   /* encoded even if zero or empty */
+	HW_SECRET = 1 << 2,   /* never shown in a message or in printed configuration */
 };
 
 #define HW_AT(type, member)  offsetof(type, member)
@@ -79,12 +79,14 @@ enum {
 struct hw_field {
 	const char *name;
 	enum hw_type type;
-	size_t at; /* HW_AT(): the member that holds it */
+	size_t at; /* HW_AT(): the member that holds the value */
 	unsigned flags;
-	size_t has;		    /* HW_HAS(): a bool member, "the key was there"; 0: none.
-					 * With it, encoding goes by that bool and not by zero. */
-	int64_t min, max;	    /* limits of a number, inclusive; both 0, or max below
-					 * min: the type's own */
+	/* HW_HAS(): a bool member, true if the key was present. It then decides whether the key is
+	 * encoded. 0: none */
+	size_t has;
+	/* Limits of a number, inclusive. Both 0: the limits of the type. max below min: only min
+	 * applies. */
+	int64_t min, max;
 	const char *def;	    /* default, as JSON text */
 	const struct hw_field *sub; /* HW_OBJECT, HW_LIST */
 	size_t size;		    /* HW_LIST: sizeof the struct that sub describes */
@@ -92,39 +94,41 @@ struct hw_field {
 };
 
 enum {
-	HW_JSON_PRETTY = 1 << 0, /* four spaces, as Go's plugins print */
+	HW_JSON_PRETTY = 1 << 0, /* indented by four spaces, as upstream plugins print */
 	HW_JSON_SORTED = 1 << 1, /* keys in byte order at every level */
 };
 
 /**
  * hw_strings_free() - free the strings and empty the list
- * @strings: the list; the struct itself, which may be on the stack, is not freed
+ * @strings: the list; the struct itself is not freed; may be NULL
  */
 HW_PUBLIC void hw_strings_free(struct hw_strings *strings);
 
 /**
- * hw_field_decode() - JSON text into a struct
- * @table: ends with { 0 }
- * @json:  the text, @len bytes, an object
- * @out:   the struct; overwritten, not cleared, first
+ * hw_field_decode() - decode JSON text into a struct
+ * @table: the field table; ends with { 0 }
+ * @json:  the text of an object, @len bytes
+ * @out:   the struct; its old contents are overwritten without being freed
  *
  * On failure @out holds nothing that needs hw_field_clear().
  *
- * Return: 0, or -EINVAL with the path of the offending key in the message
+ * Return: 0; -EINVAL with the path of the invalid key in the message; -EFBIG if
+ * the text is too large or nested too deeply
  */
 HW_PUBLIC int hw_field_decode(const struct hw_field *table, const char *json, size_t len, void *out,
 			      struct hw_err *e);
 
 /**
- * hw_field_encode() - a struct into JSON text
- * @table: ends with { 0 }
+ * hw_field_encode() - encode a struct as JSON text
+ * @table: the field table; ends with { 0 }
  * @in:    the struct
  * @flags: HW_JSON_PRETTY, HW_JSON_SORTED
  *
- * Keys in the order of the table, those of HW_REST last. What is zero or empty
- * is left out, unless it has HW_ALWAYS, .has or another default.
- * The text in HW_JSON and HW_REST members must be JSON. An object that may be
- * absent but has required keys needs .has, or its defaults are written alone.
+ * Keys are in the order of the table, those of HW_REST are last. Zero and empty
+ * values are left out, unless the field has HW_ALWAYS, .has or a default that is
+ * not empty. The text in HW_JSON and HW_REST members must be JSON. An optional
+ * object with required keys needs .has, else its defaults would be encoded
+ * without the required keys.
  *
  * Return: the text, to be freed by the caller
  */
@@ -132,16 +136,16 @@ HW_PUBLIC char *hw_field_encode(const struct hw_field *table, const void *in, un
 
 /**
  * hw_field_clear() - free what decoding allocated, and zero the members
- * @table: that the struct was decoded with
+ * @table: the table that the struct was decoded with
  * @out:   the struct
  */
 HW_PUBLIC void hw_field_clear(const struct hw_field *table, void *out);
 
 /**
- * hw_field_document() - the table as text for people
- * @table: ends with { 0 }
+ * hw_field_document() - format a table as documentation
+ * @table: the field table; ends with { 0 }
  *
- * One entry per key: name, type, default, limits, help; nested tables indented.
+ * One line per key: name, type, limits, default, help; nested tables are indented.
  *
  * Return: the text, to be freed by the caller
  */

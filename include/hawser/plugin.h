@@ -83,7 +83,7 @@ struct hw_plugin {
 	int (*gc)(struct hw_call *call, struct hw_err *e); /* called after the GC of .record */
 	int (*status)(struct hw_call *call, struct hw_err *e);
 	int (*version)(struct hw_call *call,
-		       struct hw_err *e);   /* sets reply; NULL: the list below */
+		       struct hw_err *e);   /* sets reply; NULL: prints .versions */
 	const char *const *versions;	    /* NULL at the end; NULL: all of hw_versions() */
 	const struct hw_field *fields;	    /* describe its configuration */
 	size_t conf_size;		    /* size of the struct that they describe */
@@ -130,7 +130,7 @@ HW_PUBLIC int hw_args_parse(const char *args, const char *const *keys,
  * @input:      configuration for the plugin; NULL: the call's own
  * @ret_result: for ADD only, else NULL
  *
- * Return: 0, or the plugin's own error with its code and details
+ * Return: 0, or the plugin's error with its code and details
  */
 HW_PUBLIC int hw_delegate(struct hw_call *call, const char *plugin, const char *command,
 			  const char *input, struct hw_result **ret_result, struct hw_err *e);

@@ -91,21 +91,21 @@ HW_PUBLIC struct hw_result *hw_result_copy(const struct hw_result *result);
 /**
  * hw_result_add_iface() - append an interface
  *
- * Return: the zeroed entry, valid until the next one is appended
+ * Return: the zeroed entry; valid until the next one is appended
  */
 HW_PUBLIC struct hw_iface *hw_result_add_iface(struct hw_result *result);
 
 /**
  * hw_result_add_ip() - append an address
  *
- * Return: the zeroed entry, valid until the next one is appended
+ * Return: the zeroed entry; valid until the next one is appended
  */
 HW_PUBLIC struct hw_ipconf *hw_result_add_ip(struct hw_result *result);
 
 /**
  * hw_result_add_route() - append a route
  *
- * Return: the zeroed entry, valid until the next one is appended
+ * Return: the zeroed entry; valid until the next one is appended
  */
 HW_PUBLIC struct hw_route *hw_result_add_route(struct hw_result *result);
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/base64.c - bytes as text (RFC 4648 section 4, with padding)
- *
- * Rules: decoding takes exactly one text for each string of bytes: white
- *        space, missing padding and stray bits behind the last byte are
- *        refused.
+ * base/base64.c - base64 encoding (RFC 4648 section 4, with padding)
  */
 #include "base/base64.h"
 
@@ -13,11 +9,6 @@
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/**
- * base64_encode() - bytes to text
- *
- * Return: the text, to be freed by the caller
- */
 char *base64_encode(const void *data, size_t len)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -36,7 +27,7 @@ char *base64_encode(const void *data, size_t len)
 	return buf_take(&b);
 }
 
-/* Four characters to one, two or three bytes; 0 when they are not right. */
+/* Return: the number of bytes that the four characters encode, 1 to 3; 0 if they are invalid */
 static size_t decode_quad(const char *in, bool last, unsigned char out[3])
 {
 	size_t n = last && in[3] == '=' ? (in[2] == '=' ? 1 : 2) : 3;
@@ -56,12 +47,6 @@ static size_t decode_quad(const char *in, bool last, unsigned char out[3])
 	return n;
 }
 
-/**
- * base64_decode() - text to bytes
- * @ret_data: written on success only
- *
- * Return: false when the text is not what base64_encode() could have made
- */
 bool base64_decode(const char *text, struct buf *ret_data)
 {
 	AUTO(buf_done) struct buf b = { 0 };

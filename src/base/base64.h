@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/base64.h - bytes as text (RFC 4648 section 4, with padding)
+ * base/base64.h - base64 encoding (RFC 4648 section 4, with padding)
  */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H
@@ -10,8 +10,10 @@
 
 #include "base/buf.h"
 
+/* Return: the text, to be freed by the caller */
 char *base64_encode(const void *data, size_t len);
-/* Return: false when the text is not what base64_encode() could have made */
+/* Decodes canonical base64 only: white space, missing padding and non-zero bits after the last
+ * byte are rejected. Return: false for any other text, with *ret_data unchanged */
 bool base64_decode(const char *text, struct buf *ret_data);
 
 #endif

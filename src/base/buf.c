@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/buf.c - a growing byte buffer, always NUL terminated
+ * base/buf.c - growing byte buffer, always NUL-terminated
  */
 #include "base/buf.h"
 
@@ -19,12 +19,6 @@ void buf_done(struct buf *b)
 	*b = (struct buf){ 0 };
 }
 
-/**
- * buf_reserve() - make room at the end
- * @len: bytes, to which a NUL is always added
- *
- * Return: where to write; valid until the buffer is next changed
- */
 char *buf_reserve(struct buf *b, size_t len)
 {
 	size_t need, room = b->room ? b->room : BUF_FIRST_ROOM;
@@ -41,7 +35,6 @@ char *buf_reserve(struct buf *b, size_t len)
 	return b->data + b->len;
 }
 
-/** buf_added() - count @len bytes, written where buf_reserve() said, as contents */
 void buf_added(struct buf *b, size_t len)
 {
 	assert(b->len + len < b->room);

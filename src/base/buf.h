@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/buf.h - a growing byte buffer, always NUL terminated
+ * base/buf.h - growing byte buffer, always NUL-terminated
  *
  *	AUTO(buf_done) struct buf b = { 0 };
  *	buf_printf(&b, "%s=%d", k, n);
@@ -15,9 +15,9 @@
 #include "base/mem.h"
 
 struct buf {
-	char *data; /* NULL while empty and never written */
+	char *data; /* NULL until the first write */
 	size_t len;
-	size_t room;
+	size_t room; /* allocated bytes */
 };
 
 void buf_done(struct buf *b);
@@ -26,9 +26,15 @@ void buf_puts(struct buf *b, const char *s);
 void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-char *buf_reserve(struct buf *b, size_t len); /* room for len more; then buf_added() */
-void buf_added(struct buf *b, size_t len);    /* so many of the reserved bytes were written */
-char *buf_take(struct buf *b);		      /* the text, "" when empty; b is empty after */
+
+/* Allocates room for len more bytes and a NUL. After writing some of them, call buf_added().
+ * Return: where to write; valid until the next change of the buffer */
+char *buf_reserve(struct buf *b, size_t len);
+/* Appends the first len of the reserved bytes to the contents. */
+void buf_added(struct buf *b, size_t len);
+
+/* Empties the buffer. Return: its text, "" if it was empty; to be freed by the caller */
+char *buf_take(struct buf *b);
 
 AUTO_VALUE_DEFINE(buf_done, struct buf);
 

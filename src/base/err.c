@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/err.c - one error, on the caller's stack
+ * base/err.c - errors on the caller's stack, and several errors joined into one
  *
- * What:  fill a struct hw_err and put context in front of it on the way up.
- * Rules: every text is formatted aside first, so that an argument may point
- *        into the error that is being written. What does not fit is cut off;
- *        the reason that the kernel gave is kept.
- *        The errno texts are glibc's untranslated ones: a host program's locale
- *        does not show in our errors, and no buffer is shared between threads.
+ * What:  fill a struct hw_err, add context in front of its message on the way up,
+ *        and join several errors into one.
+ * Rules: every text is formatted into a separate buffer first, so an argument may
+ *        point into the error that is being written. A text that is too long is
+ *        truncated, but the errno text at its end is kept.
+ *        The errno texts are glibc's untranslated ones: they do not depend on the
+ *        host program's locale and use no buffer shared between threads.
  */
 #include "base/err.h"
 
@@ -62,7 +63,7 @@ int hw_err_text(struct hw_err *e, int r, const char *fmt, ...)
 	return err_fill(e, r, HW_DOMAIN_NONE, 0, text);
 }
 
-static int err_of_cni(int wire)
+static int errno_from_cni(int wire)
 {
 	static const struct {
 		int wire;
@@ -95,7 +96,7 @@ int hw_err_cni(struct hw_err *e, int wire, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return err_fill(e, err_of_cni(wire), HW_DOMAIN_CNI, wire, text);
+	return err_fill(e, errno_from_cni(wire), HW_DOMAIN_CNI, wire, text);
 }
 
 int hw_err_details(struct hw_err *e, const char *fmt, ...)
@@ -138,4 +139,40 @@ const char *hw_err_format(const struct hw_err *e, char *buf, size_t size)
 {
 	snprintf(buf, size, "%s%s%s", e->msg, e->details[0] ? "; " : "", e->details);
 	return buf;
+}
+
+#define ERRORS_TAIL sizeof("\nand 18446744073709551615 more")
+
+void errors_add(struct errors *errors, const struct hw_err *e)
+{
+	char text[sizeof(e->msg) + sizeof(e->details)];
+	char *msg = errors->all.msg;
+	size_t at, room;
+
+	err_format(e, text, sizeof(text));
+	if (errors->n++ == 0) {
+		errors->all = *e;
+		errors->all.details[0] = '\0';
+		snprintf(msg, sizeof(e->msg) - ERRORS_TAIL, "%s", text);
+		return;
+	}
+	at = strlen(msg);
+	room = sizeof(e->msg) - ERRORS_TAIL - at;
+	if (strlen(text) + sizeof("\n") > room)
+		errors->left_out++;
+	else
+		snprintf(msg + at, room, "\n%s", text);
+}
+
+int errors_end(const struct errors *errors, struct hw_err *e)
+{
+	size_t at;
+
+	if (errors->n == 0)
+		return 0;
+	*e = errors->all;
+	at = strlen(e->msg);
+	if (errors->left_out)
+		snprintf(e->msg + at, sizeof(e->msg) - at, "\nand %zu more", errors->left_out);
+	return e->code;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/err.h - the short names, used inside, of <hawser/err.h>
+ * base/err.h - errors: internal short names of <hawser/err.h>, and several errors joined into one
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
+#include <stddef.h>
+
 #include <hawser/err.h>
 
 #ifdef __clang_analyzer__
-/* A static analyser does not see that these return an error and never 0: say so. */
+/* Tells the static analyzer that these functions return an error, never 0. */
 static inline int err_negative(int r)
 {
 	return r < 0 ? r : -1;
@@ -27,5 +29,20 @@ static inline int err_negative(int r)
 #endif
 #define err_wire   hw_err_wire
 #define err_format hw_err_format
+
+/*
+ * Collects errors for work that continues after a failure. All errors are reported together, one
+ * per line, with the code of the first. Starts zeroed and needs no cleanup. Errors that do not fit
+ * into a struct hw_err are counted: "and 3 more".
+ */
+struct errors {
+	size_t n, left_out;
+	struct hw_err all;
+};
+
+void errors_add(struct errors *errors, const struct hw_err *e); /* message and details */
+/* Return: 0 if no error was added, with *e unchanged; else the code of the first error, with all
+ * messages in *e */
+int errors_end(const struct errors *errors, struct hw_err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/fuzz-ip.c - an address that is read is written in a form that reads as the same address
+ * base/fuzz-ip.c - an address that was parsed and formatted parses to the same address
  */
 #include <assert.h>
 #include <stdint.h>

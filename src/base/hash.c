@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/hash.c - SHA-512 of names from outside, as short lowercase hex
+ * base/hash.c - SHA-512 of names, as truncated lowercase hex
  */
 #include "base/hash.h"
 
@@ -11,7 +11,7 @@
 
 #include <sha512.h>
 
-static void hash_format(const uint8_t *digest, size_t digits, char *ret_hex)
+static void format_hex(const uint8_t *digest, size_t digits, char *ret_hex)
 {
 	assert(digits <= HASH_HEX_MAX);
 	for (size_t i = 0; i < digits; i++)
@@ -19,11 +19,6 @@ static void hash_format(const uint8_t *digest, size_t digits, char *ret_hex)
 	ret_hex[digits] = '\0';
 }
 
-/**
- * hash_hex() - of one string, without its NUL
- * @digits:  at most HASH_HEX_MAX
- * @ret_hex: @digits + 1 bytes
- */
 void hash_hex(const char *s, size_t digits, char *ret_hex)
 {
 	uint8_t digest[SHA512_DIGEST_LENGTH];
@@ -32,10 +27,9 @@ void hash_hex(const char *s, size_t digits, char *ret_hex)
 	SHA512Init(&ctx);
 	SHA512Update(&ctx, (const uint8_t *)s, strlen(s));
 	SHA512Final(digest, &ctx);
-	hash_format(digest, digits, ret_hex);
+	format_hex(digest, digits, ret_hex);
 }
 
-/** hash_parts() - of several strings, each with its NUL; otherwise as hash_hex() */
 void hash_parts(const char *const *parts, size_t n, size_t digits, char *ret_hex)
 {
 	uint8_t digest[SHA512_DIGEST_LENGTH];
@@ -45,5 +39,5 @@ void hash_parts(const char *const *parts, size_t n, size_t digits, char *ret_hex
 	for (size_t i = 0; i < n; i++)
 		SHA512Update(&ctx, (const uint8_t *)parts[i], strlen(parts[i]) + 1);
 	SHA512Final(digest, &ctx);
-	hash_format(digest, digits, ret_hex);
+	format_hex(digest, digits, ret_hex);
 }

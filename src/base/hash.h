@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/hash.h - SHA-512 of names from outside, as short lowercase hex
+ * base/hash.h - SHA-512 of names, as truncated lowercase hex
  *
- * hash_hex() is over exactly one string, as upstream's names are made.
- * hash_parts() is over several, each ended by a NUL, so that ("ab","c") and
- * ("a","bc") differ.
+ * For file and kernel object names that are derived from untrusted input.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -13,8 +11,11 @@
 
 #define HASH_HEX_MAX 128
 
-/* Writes the first digits hex digits and a NUL. */
+/* Both write the first digits hex digits, at most HASH_HEX_MAX, and a NUL. */
+
+/* Hash of one string without its NUL, as upstream derives its names. */
 void hash_hex(const char *s, size_t digits, char *ret_hex);
+/* Hash of n strings, each with its NUL, so that ("ab","c") and ("a","bc") differ. */
 void hash_parts(const char *const *parts, size_t n, size_t digits, char *ret_hex);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/list.h - an intrusive, doubly linked list
+ * base/list.h - intrusive doubly linked list
  *
- *	struct job { struct list link; ... };
- *	struct list jobs = LIST_INIT(jobs);
- *	list_append(&jobs, &job->link);
- *	list_for_each(struct job, j, &jobs, link) ...
+ *	struct item { struct list link; ... };
+ *	struct list items = LIST_INIT(items);
+ *	list_append(&items, &item->link);
+ *	list_for_each(struct item, i, &items, link) ...
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
@@ -51,7 +51,7 @@ static inline void list_prepend(struct list *l, struct list *item)
 	list_insert_before(l->next, item);
 }
 
-/* Unlinking twice is harmless. */
+/* Removing an item twice is harmless. */
 static inline void list_remove(struct list *item)
 {
 	item->prev->next = item->next;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/log.c - one line per event, on standard error
+ * base/log.c - logging to standard error, one line per event
  *
- * How:   a line is built in memory and goes out in one write(), so lines of
- *        several threads or processes do not mix. Texts come from anywhere:
- *        control characters are escaped in every format, so nobody can forge a
- *        line or move a terminal's cursor; JSON gets U+FFFD where a text is not
- *        UTF-8.
+ * How:   a line is built in memory and written with one write(), so lines of
+ *        several threads or processes do not mix. Texts may be untrusted input:
+ *        control characters are escaped in every format, so that they can
+ *        neither forge a line nor move a terminal's cursor. In JSON, invalid
+ *        UTF-8 is replaced by U+FFFD.
  */
 #include "base/log.h"
 
@@ -41,7 +41,6 @@ static _Thread_local struct {
 	const char *key, *value;
 } context;
 
-/** log_setup() - @program is borrowed for good: a string constant */
 void log_setup(const char *program, enum log_level level, enum log_format format)
 {
 	setup.program = program;
@@ -54,7 +53,6 @@ void log_set_level(enum log_level level)
 	setup.level = level;
 }
 
-/** log_level_parse() - "error", "warn", "info" or "debug" */
 bool log_level_parse(const char *text, enum log_level *ret_level)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(levels); i++) {
@@ -100,7 +98,7 @@ static void put_json_pair(struct buf *b, const char *key, const char *value)
 	put_json_string(b, value);
 }
 
-/* Control characters as \n, \t or \x1b; the rest as it is. */
+/* Escapes control characters as \n, \t or \x1b, and @also_escaped with a backslash. */
 static void put_text(struct buf *b, const char *text, const char *also_escaped)
 {
 	for (const char *s = text; *s; s++) {
@@ -129,8 +127,8 @@ static void put_text_pair(struct buf *b, const char *key, const char *value)
 		buf_putc(b, '"');
 }
 
-/* UTC with microseconds, as RFC 3339 has it. */
-static const char *log_time(char *text, size_t size)
+/* UTC with microseconds (RFC 3339). */
+static const char *format_now(char *text, size_t size)
 {
 	struct timespec now;
 	struct tm tm;
@@ -162,7 +160,7 @@ static void put_head(struct buf *b, enum log_level level, const char *msg)
 	char now[40];
 
 	if (setup.format == LOG_JSON) {
-		put_json_pair(b, "time", log_time(now, sizeof(now)));
+		put_json_pair(b, "time", format_now(now, sizeof(now)));
 		put_json_pair(b, "level", levels[level].name);
 		put_json_pair(b, "program", setup.program);
 		put_json_pair(b, "msg", msg);
@@ -171,13 +169,13 @@ static void put_head(struct buf *b, enum log_level level, const char *msg)
 	if (setup.format == LOG_JOURNAL)
 		buf_printf(b, "<%d>", levels[level].priority);
 	else
-		buf_printf(b, "%s %s %s: ", log_time(now, sizeof(now)), levels[level].name,
+		buf_printf(b, "%s %s %s: ", format_now(now, sizeof(now)), levels[level].name,
 			   setup.program);
 	put_text(b, msg, "");
 }
 
-/* A line that cannot be written has nobody to be told to. */
-static void put_line(struct buf *b)
+/* Write errors are ignored: there is no other place to report them. */
+static void write_line(struct buf *b)
 {
 	int saved = errno;
 	ssize_t n;
@@ -191,7 +189,6 @@ static void put_line(struct buf *b)
 	errno = saved;
 }
 
-/** log_event() - a message with pairs; errno is kept */
 void log_event(enum log_level level, const char *msg, ...)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -205,10 +202,9 @@ void log_event(enum log_level level, const char *msg, ...)
 	while ((key = va_arg(ap, const char *)))
 		put_pair(&b, key, str_or(va_arg(ap, const char *), ""));
 	va_end(ap);
-	put_line(&b);
+	write_line(&b);
 }
 
-/** log_printf() - a message as printf() makes it; errno is kept */
 void log_printf(enum log_level level, const char *fmt, ...)
 {
 	AUTO(buf_done) struct buf b = { 0 }, msg = { 0 };
@@ -220,5 +216,5 @@ void log_printf(enum log_level level, const char *fmt, ...)
 	buf_vprintf(&msg, fmt, ap);
 	va_end(ap);
 	put_head(&b, level, msg.data);
-	put_line(&b);
+	write_line(&b);
 }

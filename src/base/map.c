@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/map.c - strings to pointers, by hash, iterated in insertion order
+ * base/map.c - hash map from strings to pointers, iterated in insertion order
  *
- * How:   entries stand in an array in the order they came; a table of indices
+ * How:   entries are stored in an array in insertion order. A table of indices
  *        into it, twice as long, is probed linearly from the key's hash.
- *        A removed entry keeps its place with a NULL key, so that probing goes
- *        on past it; the places are collected when the array is full.
+ *        A removed entry keeps its place with a NULL key, so that probing
+ *        continues past it; removed entries are dropped when the array is full.
  */
 #include "base/map.h"
 
@@ -16,7 +16,7 @@
 
 #define MAP_FIRST_ROOM 8
 
-struct entry {
+struct map_entry {
 	char *key; /* NULL: removed */
 	void *value;
 	uint32_t hash;
@@ -24,15 +24,15 @@ struct entry {
 
 struct map {
 	void (*free_value)(void *value);
-	struct entry *entries;
-	size_t used;   /* places taken, removed ones included */
-	size_t count;  /* of entries that are there */
+	struct map_entry *entries;
+	size_t used;   /* entries, including removed ones */
+	size_t count;  /* entries, without removed ones */
 	size_t room;   /* a power of two, or 0 */
-	size_t *slots; /* 2 * room; 1 + index into entries, 0: free */
+	size_t *slots; /* 2 * room; 1 + index into entries, 0: unused */
 };
 
 /* FNV-1a */
-static uint32_t map_hash(const char *key)
+static uint32_t hash_key(const char *key)
 {
 	uint32_t h = 2166136261U;
 
@@ -41,7 +41,6 @@ static uint32_t map_hash(const char *key)
 	return h;
 }
 
-/** map_new() - an empty map; @free_value may be NULL */
 struct map *map_new(void (*free_value)(void *value))
 {
 	struct map *m = mem_new(sizeof(*m));
@@ -64,15 +63,15 @@ void map_free(struct map *m)
 	free(m);
 }
 
-static struct entry *map_entry(const struct map *m, const char *key)
+static struct map_entry *find_entry(const struct map *m, const char *key)
 {
 	size_t mask = 2 * m->room - 1;
-	uint32_t hash = map_hash(key);
+	uint32_t hash = hash_key(key);
 
 	if (m->room == 0)
 		return NULL;
 	for (size_t s = hash & mask; m->slots[s]; s = (s + 1) & mask) {
-		struct entry *entry = &m->entries[m->slots[s] - 1];
+		struct map_entry *entry = &m->entries[m->slots[s] - 1];
 
 		if (entry->key && entry->hash == hash && str_equal(entry->key, key))
 			return entry;
@@ -80,7 +79,7 @@ static struct entry *map_entry(const struct map *m, const char *key)
 	return NULL;
 }
 
-static void map_index(struct map *m, size_t i)
+static void add_to_index(struct map *m, size_t i)
 {
 	size_t mask = 2 * m->room - 1, s = m->entries[i].hash & mask;
 
@@ -89,8 +88,8 @@ static void map_index(struct map *m, size_t i)
 	m->slots[s] = i + 1;
 }
 
-/* Drop removed entries; double the room when more than half of it is in use. */
-static void map_make_room(struct map *m)
+/* Drops removed entries, and doubles the room if at least half of it is still in use. */
+static void make_room(struct map *m)
 {
 	size_t kept = 0;
 
@@ -105,19 +104,19 @@ static void map_make_room(struct map *m)
 	m->slots = mem_resize(m->slots, 2 * m->room, sizeof(*m->slots));
 	memset(m->slots, 0, 2 * m->room * sizeof(*m->slots));
 	for (size_t i = 0; i < kept; i++)
-		map_index(m, i);
+		add_to_index(m, i);
 }
 
 void *map_find(const struct map *m, const char *key)
 {
-	struct entry *entry = map_entry(m, key);
+	struct map_entry *entry = find_entry(m, key);
 
 	return entry ? entry->value : NULL;
 }
 
 void map_set(struct map *m, const char *key, void *value)
 {
-	struct entry *entry = map_entry(m, key);
+	struct map_entry *entry = find_entry(m, key);
 
 	if (entry) {
 		if (m->free_value && entry->value != value)
@@ -126,16 +125,16 @@ void map_set(struct map *m, const char *key, void *value)
 		return;
 	}
 	if (m->used == m->room)
-		map_make_room(m);
+		make_room(m);
 	m->entries[m->used] =
-		(struct entry){ .key = str_copy(key), .value = value, .hash = map_hash(key) };
-	map_index(m, m->used++);
+		(struct map_entry){ .key = str_copy(key), .value = value, .hash = hash_key(key) };
+	add_to_index(m, m->used++);
 	m->count++;
 }
 
 void *map_take(struct map *m, const char *key)
 {
-	struct entry *entry = map_entry(m, key);
+	struct map_entry *entry = find_entry(m, key);
 
 	if (!entry)
 		return NULL;
@@ -152,7 +151,7 @@ size_t map_count(const struct map *m)
 bool map_next(const struct map *m, size_t *i, const char **ret_key, void **ret_value)
 {
 	while (*i < m->used) {
-		const struct entry *entry = &m->entries[(*i)++];
+		const struct map_entry *entry = &m->entries[(*i)++];
 
 		if (!entry->key)
 			continue;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/mem.h - owned pointers and descriptors; allocation that cannot fail
+ * base/mem.h - ownership of pointers and descriptors; allocation that aborts on failure
  *
- * What:  cleanup attributes for locals, take_ptr() and take_fd() to hand over,
- *        allocators that abort with one line when there is no memory (sizes
- *        from outside are bounded before they get here).
+ * What:  cleanup attributes for locals, take_ptr() and take_fd() to transfer
+ *        ownership, and allocators.
+ * Rules: out of memory is one line on standard error and abort(). Sizes from
+ *        untrusted input must be bounded by the caller before they get here.
  *
  *	autofree char *path = str_printf("%s/x", dir);
  *	autoclose int fd = -1;
@@ -17,15 +18,15 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-_Noreturn void mem_exhausted(void);
-void mem_free_ptr(void *p); /* of a pointer variable */
-void mem_close_fd(int *fd); /* of a descriptor variable; keeps errno */
+_Noreturn void mem_exhausted(void); /* prints "hawser: out of memory" and aborts */
+void mem_free_ptr(void *p);	    /* for autofree: p points to a pointer variable */
+void mem_close_fd(int *fd);	    /* for autoclose; keeps errno */
 
 #define autofree  __attribute__((cleanup(mem_free_ptr)))
 #define autoclose __attribute__((cleanup(mem_close_fd)))
 
-/* AUTO(f): calls f(x) at the end of scope, for any destructor that takes NULL.
- * Each destructor is announced once, after its declaration: AUTO_DEFINE(f, type); */
+/* AUTO(f): calls f(x) at the end of the scope, for any destructor that accepts NULL.
+ * Declare each destructor once, after its prototype: AUTO_DEFINE(f, type); */
 #define AUTO(f) __attribute__((cleanup(auto_##f)))
 #define AUTO_DEFINE(f, type)                                                                       \
 	static inline __attribute__((unused)) void auto_##f(type **p)                              \
@@ -57,8 +58,11 @@ void mem_close_fd(int *fd); /* of a descriptor variable; keeps errno */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-void *mem_new(size_t size);			  /* zeroed */
-void *mem_resize(void *p, size_t n, size_t size); /* n elements of size; overflow aborts */
+/* These never return NULL, not even for a size of 0. */
+void *mem_new(size_t size); /* zeroed */
+/* An array of n elements of the given size; p may be NULL. New elements are not initialised.
+ * An overflow of n * size aborts. */
+void *mem_resize(void *p, size_t n, size_t size);
 void *mem_copy(const void *p, size_t size);
 
 #endif

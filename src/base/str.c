@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/str.c - small questions about strings, and strings that are allocated
+ * base/str.c - string helpers and struct hw_strings
  */
 #include "base/str.h"
 
@@ -12,7 +12,6 @@ char *str_copy(const char *s)
 	return s ? mem_copy(s, strlen(s) + 1) : NULL;
 }
 
-/** str_ncopy() - the first @n bytes of @s, or fewer when it ends earlier */
 char *str_ncopy(const char *s, size_t n)
 {
 	size_t len = strnlen(s, n);
@@ -65,13 +64,7 @@ bool str_ends(const char *s, const char *suffix)
 	return len >= end && memcmp(s + len - end, suffix, end) == 0;
 }
 
-/**
- * str_to_int64() - a decimal number
- * @s:     NULL and "" are no number
- * @ret_n: written only when it is one
- *
- * strtoll() would also take leading blanks, a plus sign and a tail.
- */
+/* strtoll() would also accept leading blanks, a plus sign and trailing text. */
 bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
 {
 	bool negative = s && *s == '-';
@@ -84,7 +77,7 @@ bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
 	for (; *s; s++) {
 		if (*s < '0' || *s > '9')
 			return false;
-		/* counted downwards, because the range is larger there */
+		/* negative, because LLONG_MIN has no positive counterpart */
 		if (__builtin_mul_overflow(n, 10, &n) || __builtin_sub_overflow(n, *s - '0', &n))
 			return false;
 	}
@@ -96,10 +89,7 @@ bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
 	return true;
 }
 
-/**
- * str_utf8() - the length of a character (RFC 3629, table of section 4)
- * @s: ends with a NUL somewhere; a NUL itself is a character of one byte
- */
+/* RFC 3629, table of section 4 */
 size_t str_utf8(const char *s)
 {
 	const unsigned char *u = (const unsigned char *)s;
@@ -116,7 +106,7 @@ size_t str_utf8(const char *s)
 	return len;
 }
 
-static void strings_adopt(struct hw_strings *list, char *s)
+static void append_owned(struct hw_strings *list, char *s)
 {
 	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
 	list->v[list->n++] = s;
@@ -124,7 +114,7 @@ static void strings_adopt(struct hw_strings *list, char *s)
 
 void strings_add(struct hw_strings *list, const char *s)
 {
-	strings_adopt(list, str_copy(s));
+	append_owned(list, str_copy(s));
 }
 
 bool strings_has(const struct hw_strings *list, const char *s)
@@ -135,10 +125,6 @@ bool strings_has(const struct hw_strings *list, const char *s)
 	return false;
 }
 
-/**
- * strings_split() - the parts of a string
- * @ret_list: overwritten; n separators make n + 1 parts, empty ones included
- */
 void strings_split(const char *s, char separator, struct hw_strings *ret_list)
 {
 	struct hw_strings list = { 0 };
@@ -146,7 +132,7 @@ void strings_split(const char *s, char separator, struct hw_strings *ret_list)
 	for (;;) {
 		const char *end = strchrnul(s, separator);
 
-		strings_adopt(&list, str_ncopy(s, (size_t)(end - s)));
+		append_owned(&list, str_ncopy(s, (size_t)(end - s)));
 		if (!*end)
 			break;
 		s = end + 1;

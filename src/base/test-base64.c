@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-base64.c - bytes as text and back
+ * base/test-base64.c - base64 encoding and decoding
  */
 #include "base/base64.h"
 
@@ -63,7 +63,7 @@ static void keeps_every_byte(void **state)
 	assert_memory_equal(b.data, all, sizeof(all));
 }
 
-static void refuses_other_text(void **state)
+static void rejects_other_text(void **state)
 {
 	static const char *const wrong[] = {
 		"Z",	    "Zg",	 "Zg=",	 "Zg==Zg==", "Z===", "====", "Zm9v\n",
@@ -83,11 +83,11 @@ static void refuses_other_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "base64: the vectors of RFC 4648 are encoded", encodes_the_vectors },
-		{ "base64: the vectors of RFC 4648 are decoded", decodes_the_vectors },
+		{ "base64: the test vectors of RFC 4648 are encoded", encodes_the_vectors },
+		{ "base64: the test vectors of RFC 4648 are decoded", decodes_the_vectors },
 		{ "base64: every byte survives encoding and decoding", keeps_every_byte },
-		{ "base64: missing padding, white space and stray bits are refused",
-		  refuses_other_text },
+		{ "base64: missing padding, white space and stray bits are rejected",
+		  rejects_other_text },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-buf.c - the growing buffer
+ * base/test-buf.c - growing byte buffer
  */
 #include "base/buf.h"
 
@@ -25,7 +25,7 @@ static void grows(void **state)
 	assert_int_equal(strlen(b.data), 10000);
 }
 
-static void takes_any_bytes(void **state)
+static void holds_any_bytes(void **state)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 
@@ -61,7 +61,7 @@ static void reserved_room_counts_when_added(void **state)
 	assert_int_equal(b.len, 3);
 }
 
-static void hands_over_text(void **state)
+static void take_returns_the_text(void **state)
 {
 	struct buf b = { 0 };
 	autofree char *empty = buf_take(&b);
@@ -79,11 +79,13 @@ static void hands_over_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "buf: grows byte by byte and stays terminated", grows },
-		{ "buf: holds any bytes, NULs included", takes_any_bytes },
-		{ "buf: prints texts longer than its room", prints_long_texts },
-		{ "buf: reserved bytes count only once added", reserved_room_counts_when_added },
-		{ "buf: hands over its text, an empty one too", hands_over_text },
+		{ "buf: grows byte by byte and stays NUL-terminated", grows },
+		{ "buf: holds any bytes, NULs included", holds_any_bytes },
+		{ "buf: prints a text that is longer than its room", prints_long_texts },
+		{ "buf: reserved bytes count only after buf_added()",
+		  reserved_room_counts_when_added },
+		{ "buf: buf_take() returns the text, \"\" for an empty buffer",
+		  take_returns_the_text },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-err.c - errors on the caller's stack
+ * base/test-err.c - errors on the caller's stack, and several errors joined into one
  */
 #include "base/err.h"
 
@@ -14,7 +14,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* As it is after somebody else's use. */
+#include "base/str.h"
+
+/* An error struct with arbitrary old contents. */
 static struct hw_err used_error(void)
 {
 	struct hw_err e;
@@ -40,7 +42,7 @@ static void clears_the_rest(void **state)
 
 	(void)state;
 	err_cni(&e, HW_CNI_INVALID_NETNS, "bad netns");
-	err_details(&e, "%s is not one", "/x");
+	err_details(&e, "%s is not a namespace", "/x");
 	err_text(&e, -EINVAL, "own words");
 	assert_string_equal(e.msg, "own words");
 	assert_string_equal(e.details, "");
@@ -134,7 +136,7 @@ static void maps_cni_codes(void **state)
 	}
 }
 
-static void wire_is_cnis_only(void **state)
+static void other_domains_have_no_cni_code(void **state)
 {
 	struct hw_err e;
 
@@ -159,19 +161,83 @@ static void formats_as_libcni(void **state)
 	assert_string_equal(err_format(&e, buf, 5), "msg;");
 }
 
+static void add(struct errors *errors, const char *msg, const char *details)
+{
+	struct hw_err e;
+
+	err_cni(&e, errors->n ? 50 : 11, "%s", msg);
+	err_details(&e, "%s", details);
+	errors_add(errors, &e);
+}
+
+static void no_errors_is_success(void **state)
+{
+	struct errors errors = { 0 };
+	struct hw_err e = { .code = 1 };
+
+	(void)state;
+	assert_int_equal(errors_end(&errors, &e), 0);
+	assert_int_equal(e.code, 1);
+}
+
+static void joins_one_per_line(void **state)
+{
+	struct errors errors = { 0 };
+	struct hw_err e;
+
+	(void)state;
+	add(&errors, "first", "why");
+	assert_int_equal(errors_end(&errors, &e), -EAGAIN);
+	assert_string_equal(e.msg, "first; why");
+	add(&errors, "second", "");
+	add(&errors, "third", "too");
+	assert_int_equal(errors_end(&errors, &e), -EAGAIN);
+	assert_string_equal(e.msg, "first; why\nsecond\nthird; too");
+	assert_string_equal(e.details, "");
+	assert_int_equal(err_wire(&e), 11);
+}
+
+static void counts_errors_that_do_not_fit(void **state)
+{
+	struct errors errors = { 0 };
+	struct hw_err e;
+	char wide[2040];
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		add(&errors, "0123456789", "");
+	assert_int_equal(errors_end(&errors, &e), -EAGAIN);
+	assert_true(str_starts(e.msg, "0123456789\n0123456789\n"));
+	assert_true(str_ends(e.msg, "\n0123456789\nand 817 more"));
+
+	memset(wide, 'x', sizeof(wide));
+	wide[sizeof(wide) - 1] = '\0';
+	errors = (struct errors){ 0 };
+	for (int i = 0; i < 3; i++)
+		add(&errors, wide, wide);
+	assert_int_equal(errors_end(&errors, &e), -EAGAIN);
+	assert_true(str_ends(e.msg, "x\nand 2 more"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "err: a system error ends with the errno's text", sets_errno_text },
-		{ "err: a new error leaves nothing of the one before", clears_the_rest },
-		{ "err: an errno without a text is given by number", names_unknown_errno },
-		{ "err: a text that is too long keeps the reason", keeps_the_reason },
-		{ "err: context goes in front, code and details stay", puts_context_in_front },
-		{ "err: the error's own texts may be arguments", context_may_alias },
-		{ "err: context that does not fit cuts the end off", context_is_cut },
-		{ "err: each CNI code has its errno", maps_cni_codes },
-		{ "err: another domain's code is no CNI code", wire_is_cnis_only },
+		{ "err: a system error ends with the errno text", sets_errno_text },
+		{ "err: a new error overwrites the previous one completely", clears_the_rest },
+		{ "err: an errno without a text is printed as a number", names_unknown_errno },
+		{ "err: a text that is too long keeps the errno text", keeps_the_reason },
+		{ "err: context is put in front, code and details are kept",
+		  puts_context_in_front },
+		{ "err: the error's own texts may be used as arguments", context_may_alias },
+		{ "err: context that does not fit truncates the end", context_is_cut },
+		{ "err: each CNI code is mapped to an errno", maps_cni_codes },
+		{ "err: a code of another domain is not a CNI code",
+		  other_domains_have_no_cni_code },
 		{ "err: message and details are joined as libcni does", formats_as_libcni },
+		{ "errors: no errors is a success", no_errors_is_success },
+		{ "errors: all errors are reported, one per line, with the first one's code",
+		  joins_one_per_line },
+		{ "errors: errors that do not fit are counted", counts_errors_that_do_not_fit },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

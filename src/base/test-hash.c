@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-hash.c - SHA-512 in hex, against names that upstream makes
+ * base/test-hash.c - SHA-512 in hex, compared with names that upstream derives
  */
 #include "base/hash.h"
 
@@ -13,12 +13,12 @@
 
 #include <string.h>
 
-static void makes_upstreams_names(void **state)
+static void derives_upstream_names(void **state)
 {
 	char hex[HASH_HEX_MAX + 1];
 
 	(void)state;
-	/* ipmasq's chain, nftables' comment and cnitool's container id */
+	/* chain name of ipmasq, comment in nftables, container ID of cnitool */
 	hash_hex("mynetc1", 24, hex);
 	assert_string_equal(hex, "f0bca4ac77cde1bf2f3da5df");
 	hash_hex("mynet", 16, hex);
@@ -39,7 +39,7 @@ static void is_sha512(void **state)
 			    "2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f");
 }
 
-static void cuts_at_any_digit(void **state)
+static void truncates_at_any_digit(void **state)
 {
 	char hex[HASH_HEX_MAX + 1];
 
@@ -69,10 +69,11 @@ static void parts_are_separate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "hash: makes the names that upstream makes", makes_upstreams_names },
+		{ "hash: derives the same names as upstream", derives_upstream_names },
 		{ "hash: is SHA-512", is_sha512 },
-		{ "hash: is cut after any number of digits", cuts_at_any_digit },
-		{ "hash: the same bytes in other parts differ", parts_are_separate },
+		{ "hash: can be truncated after any number of digits", truncates_at_any_digit },
+		{ "hash: the same bytes in different parts give different hashes",
+		  parts_are_separate },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

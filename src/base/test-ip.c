@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-ip.c - addresses, prefixes and hardware addresses
+ * base/test-ip.c - IP addresses, prefixes and MAC addresses
  *
- * What Go's net package reads, refuses and prints is in test/data/go-net.tsv.
+ * The results of Go's net package, to compare with, are in test/data/go-net.tsv.
  */
 #include "base/ip.h"
 
@@ -22,9 +22,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* ---- Go's answers ---------------------------------------------------------- */
+/* ---- comparison with Go ----------------------------------------------------- */
 
-static const char *ip_answer(const char *text, char *buf)
+static const char *reformat_ip(const char *text, char *buf)
 {
 	struct hw_ip ip;
 	struct hw_err e;
@@ -32,7 +32,7 @@ static const char *ip_answer(const char *text, char *buf)
 	return hw_ip_parse(text, &ip, &e) < 0 ? "-" : hw_ip_format(&ip, buf);
 }
 
-static const char *prefix_answer(const char *text, char *buf)
+static const char *reformat_prefix(const char *text, char *buf)
 {
 	struct hw_prefix prefix;
 	struct hw_err e;
@@ -40,7 +40,7 @@ static const char *prefix_answer(const char *text, char *buf)
 	return hw_prefix_parse(text, &prefix, &e) < 0 ? "-" : hw_prefix_format(&prefix, buf);
 }
 
-static const char *mac_answer(const char *text, char *buf)
+static const char *reformat_mac(const char *text, char *buf)
 {
 	struct hw_mac mac;
 	struct hw_err e;
@@ -50,20 +50,20 @@ static const char *mac_answer(const char *text, char *buf)
 
 static const struct {
 	const char *kind;
-	const char *(*answer)(const char *text, char *buf);
-} kinds[] = { { "ip", ip_answer }, { "cidr", prefix_answer }, { "mac", mac_answer } };
+	const char *(*reformat)(const char *text, char *buf);
+} kinds[] = { { "ip", reformat_ip }, { "cidr", reformat_prefix }, { "mac", reformat_mac } };
 
-static const char *answer(const char *kind, const char *text, char *buf)
+static const char *reformat(const char *kind, const char *text, char *buf)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (str_equal(kinds[i].kind, kind))
-			return kinds[i].answer(text, buf);
+			return kinds[i].reformat(text, buf);
 	fail_msg("unknown kind %s", kind);
 	return NULL;
 }
 
-/* GO_NET_TSV names another, longer table. */
-static FILE *open_answers(void)
+/* GO_NET_TSV can name a longer table. */
+static FILE *open_go_results(void)
 {
 	autofree char *path =
 		str_printf("%s/test/data/go-net.tsv", str_or(getenv("HAWSER_SRC"), "."));
@@ -73,7 +73,7 @@ static FILE *open_answers(void)
 
 static void agrees_with_go(void **state)
 {
-	FILE *f = open_answers();
+	FILE *f = open_go_results();
 	char kind[8], text[128], expected[128], buf[HW_MAC_TEXT];
 	size_t seen = 0, wrong = 0;
 	autofree char *line = NULL;
@@ -88,11 +88,11 @@ static void agrees_with_go(void **state)
 			continue;
 		assert_int_equal(
 			sscanf(line, "%7[^\t]\t%127[^\t]\t%127[^\n]", kind, text, expected), 3);
-		got = answer(kind, text, buf);
+		got = reformat(kind, text, buf);
 		seen++;
 		if (str_equal(got, expected))
 			continue;
-		print_message("%s \"%s\": Go says %s, we say %s\n", kind, text, expected, got);
+		print_message("%s \"%s\": got %s, Go has %s\n", kind, text, got, expected);
 		wrong++;
 	}
 	fclose(f);
@@ -100,7 +100,7 @@ static void agrees_with_go(void **state)
 	assert_true(seen > 500);
 }
 
-/* ---- text beyond Go's table -------------------------------------------------- */
+/* ---- text not in the table ---------------------------------------------------- */
 
 static struct hw_ip ip(const char *text)
 {
@@ -129,7 +129,7 @@ static void assert_ip(const struct hw_ip *got, const char *expected)
 	assert_string_equal(hw_ip_format(got, buf), expected);
 }
 
-static void refuses_with_gos_words(void **state)
+static void fails_with_go_text(void **state)
 {
 	struct hw_prefix p = { .len = 77 };
 	struct hw_ip a = { .family = 77 };
@@ -148,7 +148,7 @@ static void refuses_with_gos_words(void **state)
 	assert_int_equal(m.len, 77);
 }
 
-static void refuses_empty_and_endless(void **state)
+static void rejects_empty_and_very_long(void **state)
 {
 	autofree char *zeros = str_printf("%070000d", 0);
 	autofree char *long_prefix = str_printf("10.0.0.1/%s", zeros);
@@ -157,11 +157,11 @@ static void refuses_empty_and_endless(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		assert_string_equal(kinds[i].answer("", buf), "-");
-		assert_string_equal(kinds[i].answer(zeros, buf), "-");
+		assert_string_equal(kinds[i].reformat("", buf), "-");
+		assert_string_equal(kinds[i].reformat(zeros, buf), "-");
 	}
-	assert_string_equal(mac_answer(mac, buf), "-");
-	assert_string_equal(prefix_answer(long_prefix, buf), "10.0.0.1/0");
+	assert_string_equal(reformat_mac(mac, buf), "-");
+	assert_string_equal(reformat_prefix(long_prefix, buf), "10.0.0.1/0");
 }
 
 static void mapped_is_ipv4(void **state)
@@ -190,7 +190,7 @@ static void mapped_prefix(void **state)
 	assert_int_equal(hw_prefix_parse("::ffff:10.1.2.3/0", &p, &e), -EINVAL);
 }
 
-static void none_is_empty_text(void **state)
+static void no_address_is_empty_text(void **state)
 {
 	struct hw_prefix p = { 0 };
 	struct hw_mac m = { 0 };
@@ -209,12 +209,13 @@ static void longest_texts_fit(void **state)
 	char buf[HW_MAC_TEXT];
 
 	(void)state;
-	assert_string_equal(prefix_answer("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128", buf),
-			    "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128");
-	assert_string_equal(prefix_answer("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128", buf),
+	assert_string_equal(reformat_prefix("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128", buf),
 			    "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128");
 	assert_string_equal(
-		mac_answer("00-01-02-03-04-05-06-07-08-09-0A-0B-0C-0D-0E-0F-10-11-12-13", buf),
+		reformat_prefix("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128", buf),
+		"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128");
+	assert_string_equal(
+		reformat_mac("00-01-02-03-04-05-06-07-08-09-0A-0B-0C-0D-0E-0F-10-11-12-13", buf),
 		"00:01:02:03:04:05:06:07:08:09:0a:0b:0c:0d:0e:0f:10:11:12:13");
 }
 
@@ -302,7 +303,7 @@ static void contains(void **state)
 	assert_false(hw_prefix_contains(&none, &none.ip));
 }
 
-static void impossible_length_contains_nothing(void **state)
+static void invalid_length_contains_nothing(void **state)
 {
 	struct hw_prefix p = prefix("10.0.0.1/32");
 
@@ -386,7 +387,7 @@ static void adds(void **state)
 	static const struct {
 		const char *ip;
 		uint64_t n;
-		const char *sum; /* NULL: there is none */
+		const char *sum; /* NULL: overflow */
 	} rows[] = {
 		{ "10.0.0.1", 0, "10.0.0.1" },
 		{ "10.0.0.255", 257, "10.0.2.0" },
@@ -454,7 +455,7 @@ static void bits(void **state)
 	assert_int_equal(ip_bits(&six), 128);
 }
 
-static void tells_kinds_of_addresses(void **state)
+static void classifies_addresses(void **state)
 {
 	enum { LOOP = 1, ZERO = 2, MULTI = 4, LINK = 8 };
 	static const struct {
@@ -508,32 +509,33 @@ static void tells_kinds_of_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "ip: addresses, prefixes and MACs are read, refused and written as by Go",
+		{ "ip: addresses, prefixes and MACs are parsed, rejected and formatted as by Go",
 		  agrees_with_go },
-		{ "ip: a refusal has Go's words and writes nothing", refuses_with_gos_words },
-		{ "ip: empty and endless texts are refused", refuses_empty_and_endless },
+		{ "ip: a failure has Go's text and leaves the output unchanged",
+		  fails_with_go_text },
+		{ "ip: empty and very long texts are rejected", rejects_empty_and_very_long },
 		{ "ip: an IPv4-mapped address is IPv4", mapped_is_ipv4 },
-		{ "ip: an IPv4-mapped prefix is IPv4, and refused below 96 bits", mapped_prefix },
-		{ "ip: no address is written as nothing", none_is_empty_text },
-		{ "ip: the longest texts fit", longest_texts_fit },
+		{ "ip: an IPv4-mapped prefix is IPv4, and rejected below 96 bits", mapped_prefix },
+		{ "ip: no address is formatted as an empty text", no_address_is_empty_text },
+		{ "ip: the longest texts fit the buffers", longest_texts_fit },
 		{ "ip: IPv4 sorts before IPv6, then byte by byte", orders_by_family_then_bytes },
 		{ "ip: only the first four bytes of an IPv4 address count",
 		  bytes_beyond_ipv4_do_not_count },
-		{ "ip: prefixes are equal when address and length are",
+		{ "ip: prefixes are equal if address and length are equal",
 		  prefixes_are_equal_with_their_length },
-		{ "ip: a prefix contains what shares its network and family", contains },
-		{ "ip: a prefix with an impossible length contains nothing",
-		  impossible_length_contains_nothing },
-		{ "ip: prefixes overlap when one holds the other", overlaps },
+		{ "ip: a prefix contains the addresses of its network and family", contains },
+		{ "ip: a prefix with an invalid length contains nothing",
+		  invalid_length_contains_nothing },
+		{ "ip: prefixes overlap if one contains the other", overlaps },
 		{ "ip: next and previous carry over bytes", steps_over_bytes },
-		{ "ip: there is nothing before the first and after the last address",
+		{ "ip: the first address has no previous one, the last one no next",
 		  stops_at_the_ends },
 		{ "ip: adding a number carries, and fails beyond the last address", adds },
 		{ "ip: the result may be the operand", adds_in_place },
-		{ "ip: the first and the last address of a network", first_and_last },
-		{ "ip: an address has 32, 128 or no bits", bits },
-		{ "ip: loopback, unspecified, multicast and link-local are told apart",
-		  tells_kinds_of_addresses },
+		{ "ip: the first and the last address of a network are computed", first_and_last },
+		{ "ip: an address has 32 or 128 bits, no address has 0", bits },
+		{ "ip: loopback, unspecified, multicast and link-local are recognised",
+		  classifies_addresses },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

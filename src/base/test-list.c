@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-list.c - the intrusive list
+ * base/test-list.c - intrusive doubly linked list
  */
 #include "base/list.h"
 
@@ -75,7 +75,7 @@ static void removes(void **state)
 	assert_true(list_is_empty(&l));
 }
 
-static void frees_while_walking(void **state)
+static void frees_while_iterating(void **state)
 {
 	struct list l = LIST_INIT(l);
 
@@ -100,8 +100,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "list: appending, prepending and inserting keep the order", keeps_order },
-		{ "list: an entry can be removed twice, and put back", removes },
-		{ "list: entries can be freed while walking", frees_while_walking },
+		{ "list: an entry can be removed twice and added again", removes },
+		{ "list: entries can be freed while iterating", frees_while_iterating },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

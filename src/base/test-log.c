@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-log.c - log lines, as they arrive on standard error
+ * base/test-log.c - log lines on standard error
  */
 #include "base/log.h"
 
@@ -25,7 +25,7 @@
 
 #define STAMP "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6}Z"
 
-/* Standard error goes into a pipe between the two. */
+/* Redirects standard error into a pipe between capture_begin() and capture_end(). */
 struct capture {
 	int read_fd;
 	int stderr_fd;
@@ -114,7 +114,7 @@ static void writes_json(void **state)
 	assert_string_equal(value_string(value_get(v, "k\x01")), "\xc3\xa9\x7f");
 }
 
-static void replaces_what_is_not_utf8(void **state)
+static void replaces_invalid_utf8(void **state)
 {
 	static const char *const bad[] = { "\xff",	   "\xc3",	   "\xc0\xaf",
 					   "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80",
@@ -148,7 +148,7 @@ static void a_text_cannot_forge_a_line(void **state)
 	assert_string_equal(text, "<3>a\\n<0>b\\x0d\\x1b[2J\\t\n<3>m k\\n=v\\nw\n");
 }
 
-static void drops_what_is_not_wanted(void **state)
+static void drops_lines_below_the_level(void **state)
 {
 	autofree char *text = NULL;
 	struct capture c = capture_begin();
@@ -200,7 +200,7 @@ static void keeps_errno(void **state)
 	log_setup("prog", LOG_INFO, LOG_TEXT);
 	close(STDERR_FILENO);
 	errno = ENOTTY;
-	log_error("nobody hears this");
+	log_error("not written");
 	assert_int_equal(errno, ENOTTY);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
@@ -236,7 +236,7 @@ static void changes_the_level(void **state)
 	assert_string_equal(text, "<6>after\n");
 }
 
-static void knows_the_levels(void **state)
+static void parses_levels(void **state)
 {
 	enum log_level level = LOG_DEBUG;
 
@@ -252,15 +252,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "log: text has time, level, program, message and pairs", writes_text },
-		{ "log: the journal gets priorities", writes_for_the_journal },
-		{ "log: JSON lines are read back as they were", writes_json },
-		{ "log: what is not UTF-8 is replaced in JSON", replaces_what_is_not_utf8 },
+		{ "log: lines for the journal have priorities", writes_for_the_journal },
+		{ "log: JSON lines can be parsed and keep every character", writes_json },
+		{ "log: invalid UTF-8 is replaced in JSON", replaces_invalid_utf8 },
 		{ "log: a text cannot forge a line", a_text_cannot_forge_a_line },
-		{ "log: what is below the level is dropped", drops_what_is_not_wanted },
+		{ "log: lines below the level are dropped", drops_lines_below_the_level },
 		{ "log: lines of threads do not mix", lines_of_threads_do_not_mix },
-		{ "log: errno is kept", keeps_errno },
-		{ "log: levels are known by name", knows_the_levels },
-		{ "log: a thread's context is on each of its lines", context_is_on_each_line },
+		{ "log: errno is preserved", keeps_errno },
+		{ "log: levels are parsed by name", parses_levels },
+		{ "log: a thread's context is added to each of its lines",
+		  context_is_on_each_line },
 		{ "log: the level can be changed", changes_the_level },
 	};
 

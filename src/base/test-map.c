@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-map.c - strings to pointers
+ * base/test-map.c - hash map from strings to pointers
  */
 #include "base/map.h"
 
@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-static char *walk(const struct map *m)
+static char *format_entries(const struct map *m)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	const char *key;
@@ -28,7 +28,7 @@ static char *walk(const struct map *m)
 	return buf_take(&b);
 }
 
-static void finds_what_was_set(void **state)
+static void finds_values(void **state)
 {
 	AUTO(map_free) struct map *m = map_new(NULL);
 	char key[] = "a", one[] = "1", two[] = "2";
@@ -54,15 +54,15 @@ static void keeps_insertion_order(void **state)
 	map_set(m, "a", str_copy("2"));
 	map_set(m, "m", str_copy("3"));
 	map_set(m, "z", str_copy("4"));
-	before = walk(m);
+	before = format_entries(m);
 	assert_string_equal(before, "z=4 a=2 m=3 ");
 	free(map_take(m, "z"));
 	map_set(m, "z", str_copy("5"));
-	after = walk(m);
+	after = format_entries(m);
 	assert_string_equal(after, "a=2 m=3 z=5 ");
 }
 
-static void hands_over(void **state)
+static void take_removes_the_key(void **state)
 {
 	AUTO(map_free) struct map *m = map_new(free);
 	autofree char *value = NULL;
@@ -76,7 +76,7 @@ static void hands_over(void **state)
 	assert_int_equal(map_count(m), 0);
 }
 
-/* A window of 50 keys moves over 20000: the places of removed keys are used again. */
+/* A window of 50 keys moves over 20000 keys: the places of removed keys are reused. */
 static void survives_many_changes(void **state)
 {
 	AUTO(map_free) struct map *m = map_new(free);
@@ -100,10 +100,10 @@ static void survives_many_changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "map: finds what was set under a copy of the key", finds_what_was_set },
-		{ "map: is walked in the order of insertion", keeps_insertion_order },
-		{ "map: hands a value over and forgets it", hands_over },
-		{ "map: stays right over many changes", survives_many_changes },
+		{ "map: finds values by a copy of the key", finds_values },
+		{ "map: is iterated in insertion order", keeps_insertion_order },
+		{ "map: map_take() returns the value and removes the key", take_removes_the_key },
+		{ "map: stays correct over many changes", survives_many_changes },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

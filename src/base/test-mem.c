@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-mem.c - owned pointers and descriptors
+ * base/test-mem.c - ownership of pointers and descriptors, allocation
  */
 #include "base/mem.h"
 
@@ -35,7 +35,7 @@ static void closes_at_end_of_scope(void **state)
 	assert_int_equal(fcntl(number, F_GETFD), -1);
 }
 
-static void takes_over(void **state)
+static void transfers_ownership(void **state)
 {
 	autofree char *p = mem_copy("abc", 4);
 	autofree char *q = take_ptr(p);
@@ -74,12 +74,12 @@ static void resizes(void **state)
 	assert_non_null(v);
 }
 
-static void calls_destructor(void *p)
+static void count_calls(void *p)
 {
 	if (p)
 		*(int *)p += 1;
 }
-AUTO_DEFINE(calls_destructor, void);
+AUTO_DEFINE(count_calls, void);
 
 static void destructor_runs_once(void **state)
 {
@@ -87,8 +87,8 @@ static void destructor_runs_once(void **state)
 
 	(void)state;
 	{
-		AUTO(calls_destructor) void *p = &called;
-		AUTO(calls_destructor) void *none = NULL;
+		AUTO(count_calls) void *p = &called;
+		AUTO(count_calls) void *none = NULL;
 
 		(void)p;
 		(void)none;
@@ -96,8 +96,8 @@ static void destructor_runs_once(void **state)
 	assert_int_equal(called, 1);
 }
 
-/* What a process that runs @run() writes to standard error before it aborts. */
-static size_t last_words(void (*run)(void), char *text, size_t size)
+/* Runs @f in a child process, which must abort. Returns what it wrote to standard error. */
+static size_t stderr_of_abort(void (*f)(void), char *text, size_t size)
 {
 	int fds[2], status;
 	ssize_t n;
@@ -112,7 +112,7 @@ static size_t last_words(void (*run)(void), char *text, size_t size)
 		sigaction(SIGABRT, &by_default, NULL);
 		setrlimit(RLIMIT_CORE, &no_core);
 		dup2(fds[1], STDERR_FILENO);
-		run();
+		f();
 		_exit(0);
 	}
 	close(fds[1]);
@@ -125,7 +125,7 @@ static size_t last_words(void (*run)(void), char *text, size_t size)
 	return strlen(text);
 }
 
-static void ask_for_too_much(void)
+static void allocate_too_much(void)
 {
 	volatile size_t n = SIZE_MAX / 2;
 
@@ -137,7 +137,7 @@ static void overflow_aborts(void **state)
 	char text[256];
 
 	(void)state;
-	last_words(ask_for_too_much, text, sizeof(text));
+	stderr_of_abort(allocate_too_much, text, sizeof(text));
 	assert_string_equal(text, "hawser: out of memory\n");
 }
 
@@ -146,11 +146,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "mem: a descriptor is closed at the end of scope, errno kept",
 		  closes_at_end_of_scope },
-		{ "mem: what was taken over is not freed twice", takes_over },
+		{ "mem: ownership that was transferred is released once", transfers_ownership },
 		{ "mem: new memory is zeroed, and never NULL", new_memory_is_zeroed },
 		{ "mem: an array grows and shrinks", resizes },
-		{ "mem: a destructor runs once, and takes NULL", destructor_runs_once },
-		{ "mem: a size that overflows is one line and abort()", overflow_aborts },
+		{ "mem: a destructor runs once, and accepts NULL", destructor_runs_once },
+		{ "mem: a size that overflows prints one line and aborts", overflow_aborts },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

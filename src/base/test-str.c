@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-str.c - strings and lists of them
+ * base/test-str.c - string helpers and struct hw_strings
  */
 #include "base/str.h"
 
@@ -39,7 +39,7 @@ static void compares(void **state)
 	assert_string_equal(str_or("", "x"), "");
 }
 
-static void knows_both_ends(void **state)
+static void finds_prefix_and_suffix(void **state)
 {
 	(void)state;
 	assert_true(str_starts("abc", "ab") && str_starts("abc", ""));
@@ -49,7 +49,7 @@ static void knows_both_ends(void **state)
 	assert_false(str_ends("a.conflist", ".conf"));
 }
 
-static void reads_numbers(void **state)
+static void parses_numbers(void **state)
 {
 	static const struct {
 		const char *text;
@@ -71,7 +71,7 @@ static void reads_numbers(void **state)
 	}
 }
 
-static void refuses_what_is_no_number(void **state)
+static void rejects_invalid_numbers(void **state)
 {
 	static const char *const bad[] = {
 		NULL,
@@ -136,7 +136,7 @@ static void holds_strings(void **state)
 	hw_strings_free(NULL);
 }
 
-static void knows_utf8(void **state)
+static void recognises_utf8(void **state)
 {
 	static const struct {
 		const char *s;
@@ -165,15 +165,16 @@ static void knows_utf8(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "str: copies end with a NUL, and NULL stays NULL", copies },
+		{ "str: copies are NUL-terminated, the copy of NULL is NULL", copies },
 		{ "str: NULL equals only NULL", compares },
-		{ "str: prefix and suffix may be the whole or nothing", knows_both_ends },
-		{ "str: decimal numbers are read to the limits of 64 bits", reads_numbers },
-		{ "str: blanks, signs, tails and overflows are no numbers",
-		  refuses_what_is_no_number },
-		{ "str: characters of UTF-8 are known from other bytes", knows_utf8 },
+		{ "str: prefix and suffix may be empty or the whole string",
+		  finds_prefix_and_suffix },
+		{ "str: decimal numbers are parsed up to the limits of 64 bits", parses_numbers },
+		{ "str: blanks, plus signs, trailing text and overflows are rejected",
+		  rejects_invalid_numbers },
+		{ "str: valid UTF-8 characters are recognised", recognises_utf8 },
 		{ "str: splitting keeps empty parts", splits },
-		{ "str: a list of strings copies what it is given", holds_strings },
+		{ "str: a list of strings copies its entries", holds_strings },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

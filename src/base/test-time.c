@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-time.c - deadlines
+ * base/test-time.c - clocks and deadlines
  *
- * Only what holds on a machine of any speed.
+ * Rules: no assertion depends on the speed of the machine.
  */
 #include "base/time.h"
 
@@ -15,7 +15,7 @@
 
 #include <limits.h>
 
-static void goes_forward(void **state)
+static void clocks_advance(void **state)
 {
 	int64_t before = time_now(), boot = time_boot();
 
@@ -26,7 +26,7 @@ static void goes_forward(void **state)
 	assert_true(boot >= before);
 }
 
-static void no_deadline_is_never_over(void **state)
+static void never_is_never_over(void **state)
 {
 	(void)state;
 	assert_true(time_deadline(0) == TIME_NEVER);
@@ -51,7 +51,7 @@ static void deadline_passes(void **state)
 static void rounds_up_and_clamps(void **state)
 {
 	(void)state;
-	/* half a second from now is 500 ms or less, but never 0 while it is not over */
+	/* at most 500 ms are left of half a second */
 	assert_in_range(time_left_ms(time_now() + 500000000), 0, 500);
 	assert_int_equal(time_left_ms(TIME_NEVER - 1), INT_MAX);
 	assert_int_equal(time_left_ms(0), 0);
@@ -60,10 +60,10 @@ static void rounds_up_and_clamps(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "time: the clocks go forward", goes_forward },
-		{ "time: no deadline is never over", no_deadline_is_never_over },
+		{ "time: the clocks advance", clocks_advance },
+		{ "time: TIME_NEVER is never over", never_is_never_over },
 		{ "time: a deadline passes", deadline_passes },
-		{ "time: what is left fits poll()", rounds_up_and_clamps },
+		{ "time: the time left is rounded up and fits poll()", rounds_up_and_clamps },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #define NS_PER_MS  INT64_C(1000000)
 #define NS_PER_SEC INT64_C(1000000000)
 
-static int64_t time_of(clockid_t clock)
+static int64_t read_clock(clockid_t clock)
 {
 	struct timespec ts;
 
@@ -21,12 +21,12 @@ static int64_t time_of(clockid_t clock)
 
 int64_t time_now(void)
 {
-	return time_of(CLOCK_MONOTONIC);
+	return read_clock(CLOCK_MONOTONIC);
 }
 
 int64_t time_boot(void)
 {
-	return time_of(CLOCK_BOOTTIME);
+	return read_clock(CLOCK_BOOTTIME);
 }
 
 int64_t time_deadline(int ms)
@@ -57,7 +57,6 @@ int time_left_ms(int64_t deadline)
 	return left > INT_MAX ? INT_MAX : (int)left;
 }
 
-/** time_sleep() - sleep for the whole of @ms, whatever signals arrive */
 void time_sleep(int ms)
 {
 	int64_t end = time_now() + ms * NS_PER_MS;

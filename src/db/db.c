@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * db/db.c - open a database, bring its schema up to date; transactions
+ * db/db.c - SQLite databases: schema migration, statements, transactions
  *
- * How:   the version is PRAGMA user_version, which is read before anything is
- *        written. Each migration and its version are one transaction.
- *        Write-ahead log; small caches, since the daemons are to be small.
+ * How:   the schema version is PRAGMA user_version, which is read before anything
+ *        is written. Each migration and its version number are one transaction.
+ *        The journal is a write-ahead log. Caches are small, to keep the daemon's
+ *        memory small.
  */
 #include "db/db.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "base/str.h"
-#include "db/handle.h"
 
 #define DB_MODE 0600
 
-/* By the primary code; what is not here is our own mistake. */
+struct db {
+	sqlite3 *handle;
+	char *path;
+};
+
+/* By primary result code. All others are programming errors. */
 static const struct {
 	int code;
 	int error;
@@ -37,7 +45,7 @@ static int db_errno(struct db *db, int code)
 	if (primary == SQLITE_NOMEM)
 		mem_exhausted();
 	if (code == SQLITE_IOERR_SHMSIZE)
-		return ENOSPC; /* the index of the log could not grow */
+		return ENOSPC; /* the shared-memory file of the log could not grow */
 	if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && system > 0)
 		return system;
 	for (size_t i = 0; i < ARRAY_SIZE(db_errors); i++)
@@ -46,33 +54,171 @@ static int db_errno(struct db *db, int code)
 	return EINVAL;
 }
 
-int db_failed(struct db *db, int code, const char *what, struct hw_err *e)
+/* Fails with SQLite's last error of this handle: "PATH: ACTION: message". */
+static int db_error(struct db *db, int code, const char *action, struct hw_err *e)
 {
 	int error = db_errno(db, code);
-	const char *why = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
+	const char *message = db->handle ? sqlite3_errmsg(db->handle) : sqlite3_errstr(code);
 
-	return err_text(e, -error, "%s: %.128s: %s", db->path, what, why);
+	return err_text(e, -error, "%s: %.128s: %s", db->path, action, message);
+}
+
+/* Runs any number of statements without parameters. */
+static int db_exec(struct db *db, const char *sql, struct hw_err *e)
+{
+	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+
+	return code == SQLITE_OK ? 0 : db_error(db, code, sql, e);
+}
+
+/* ---- statements --------------------------------------------------------------- */
+
+static int bind_value(sqlite3_stmt *stmt, int at, const struct db_value *v)
+{
+	switch (v->data || v->kind == DB_KIND_INT ? v->kind : DB_KIND_NULL) {
+	case DB_KIND_INT:
+		return sqlite3_bind_int64(stmt, at, v->number);
+	case DB_KIND_TEXT:
+		return sqlite3_bind_text64(stmt, at, v->data, strlen(v->data), SQLITE_STATIC,
+					   SQLITE_UTF8);
+	case DB_KIND_BLOB:
+		return sqlite3_bind_blob64(stmt, at, v->data, v->len, SQLITE_STATIC);
+	default:
+		return sqlite3_bind_null(stmt, at);
+	}
+}
+
+int db_query(struct db *db, const char *sql, const struct db_value *values, size_t n,
+	     struct db_query *ret_query, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { .db = db };
+	int code = sqlite3_prepare_v2(db->handle, sql, -1, &q.stmt, NULL);
+
+	if (code != SQLITE_OK)
+		return db_error(db, code, sql, e);
+	if ((size_t)sqlite3_bind_parameter_count(q.stmt) != n)
+		return err_text(e, -EINVAL,
+				"%s: %s: parameter count mismatch: got %zu values, want %d",
+				db->path, sql, n, sqlite3_bind_parameter_count(q.stmt));
+	for (size_t i = 0; i < n; i++) {
+		code = bind_value(q.stmt, (int)i + 1, &values[i]);
+		if (code != SQLITE_OK)
+			return db_error(db, code, sql, e);
+	}
+	*ret_query = (struct db_query){ db, take_ptr(q.stmt) };
+	return 0;
+}
+
+int db_step(struct db_query *q, struct hw_err *e)
+{
+	int code = sqlite3_step(q->stmt);
+
+	if (code == SQLITE_ROW)
+		return 1;
+	return code == SQLITE_DONE ? 0 : db_error(q->db, code, sqlite3_sql(q->stmt), e);
+}
+
+void db_query_done(struct db_query *q)
+{
+	sqlite3_finalize(q->stmt);
+	q->stmt = NULL;
+}
+
+int64_t db_int(struct db_query *q, int column)
+{
+	return sqlite3_column_int64(q->stmt, column);
+}
+
+const char *db_text(struct db_query *q, int column)
+{
+	const unsigned char *text = sqlite3_column_text(q->stmt, column);
+
+	return text ? (const char *)text : "";
+}
+
+const void *db_blob(struct db_query *q, int column, size_t *ret_len)
+{
+	const void *data = sqlite3_column_blob(q->stmt, column);
+
+	*ret_len = (size_t)sqlite3_column_bytes(q->stmt, column);
+	return data;
+}
+
+bool db_is_null(struct db_query *q, int column)
+{
+	return sqlite3_column_type(q->stmt, column) == SQLITE_NULL;
+}
+
+int db_run(struct db *db, const char *sql, const struct db_value *values, size_t n,
+	   struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { .db = db };
+	int r = db_query(db, sql, values, n, &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		;
+	return r;
+}
+
+int64_t db_changes(struct db *db)
+{
+	return sqlite3_changes64(db->handle);
+}
+
+int db_get_int(struct db *db, const char *sql, const struct db_value *values, size_t n,
+	       int64_t *ret_number, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { .db = db };
+	int r = db_query(db, sql, values, n, &q, e);
+
+	if (r == 0)
+		r = db_step(&q, e);
+	if (r > 0)
+		*ret_number = db_int(&q, 0);
+	return r;
+}
+
+/* ---- transactions ------------------------------------------------------------- */
+
+int db_begin(struct db *db, struct db_change *ret_change, struct hw_err *e)
+{
+	int r = db_exec(db, "BEGIN IMMEDIATE", e);
+
+	if (r == 0)
+		ret_change->db = db;
+	return r;
+}
+
+int db_commit(struct db_change *c, struct hw_err *e)
+{
+	int r = db_exec(c->db, "COMMIT", e);
+
+	if (r == 0)
+		c->db = NULL;
+	return r;
+}
+
+void db_change_done(struct db_change *c)
+{
+	/* after some errors SQLite has rolled back already */
+	if (c->db && !sqlite3_get_autocommit(c->db->handle))
+		sqlite3_exec(c->db->handle, "ROLLBACK", NULL, NULL, NULL);
+	c->db = NULL;
 }
 
 /* ---- opening ------------------------------------------------------------------ */
 
-/* SQLite would make it readable for everybody. */
-static int db_make_file(const char *path, struct hw_err *e)
+/* SQLite would create a file that all users can read. Closes the descriptor before SQLite opens the
+ * file, as closing it later would release SQLite's locks. */
+static int create_file(const char *path, struct hw_err *e)
 {
 	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
 
 	return fd < 0 ? err_set(e, -errno, "open %s", path) : 0;
 }
 
-static int db_pragma(struct db *db, const char *text, struct hw_err *e)
-{
-	int code = sqlite3_exec(db->handle, text, NULL, NULL, NULL);
-
-	return code == SQLITE_OK ? 0 : db_failed(db, code, text, e);
-}
-
-static int db_version(struct db *db, const struct db_options *options, size_t *ret_version,
-		      struct hw_err *e)
+static int check_version(struct db *db, const struct db_options *options, size_t *ret_version,
+			 struct hw_err *e)
 {
 	int64_t version = 0;
 	int r = db_get_int(db, "PRAGMA user_version", DB_NO_VALUES, &version, e);
@@ -80,114 +226,100 @@ static int db_version(struct db *db, const struct db_options *options, size_t *r
 	if (r < 0)
 		return r;
 	if (version < 0 || (uint64_t)version > options->n_migrations) {
-		/* closing must not write either */
+		/* closing must not write to the file either */
 		sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 		return err_text(e, -ENOTSUP,
-				"%s: its schema has version %lld, but this program knows only up "
-				"to %zu: was it written by a newer one?",
+				"%s: unsupported schema version %lld: this program supports "
+				"versions up to %zu; was it written by a newer program?",
 				db->path, (long long)version, options->n_migrations);
 	}
 	*ret_version = (size_t)version;
 	return 0;
 }
 
-static int db_set_up(struct db *db, const struct db_options *options, struct hw_err *e)
+static int configure(struct db *db, const struct db_options *options, struct hw_err *e)
 {
-	int r = db_pragma(db,
-			  "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
-			  "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256;",
-			  e);
+	int r = db_exec(db,
+			"PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
+			"PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256;",
+			e);
 
 	if (r < 0)
 		return r;
-	return db_pragma(
+	return db_exec(
 		db, options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
 		e);
 }
 
-static int db_migrate_one(struct db *db, const char *sql, size_t version, struct hw_err *e)
-{
-	AUTO(db_change_done) struct db_change change = { 0 };
-	char stamp[64];
-	int r = db_begin(db, &change, e);
-
-	snprintf(stamp, sizeof(stamp), "PRAGMA user_version = %zu", version);
-	if (r == 0)
-		r = db_pragma(db, sql, e);
-	if (r == 0)
-		r = db_pragma(db, stamp, e);
-	if (r == 0)
-		r = db_commit(&change, e);
-	return r;
-}
-
-static int db_migrate(struct db *db, const struct db_options *options, size_t version,
-		      struct hw_err *e)
+static int migrate(struct db *db, const struct db_options *options, size_t version,
+		   struct hw_err *e)
 {
 	for (; version < options->n_migrations; version++) {
-		int r = db_migrate_one(db, options->migrations[version], version + 1, e);
+		AUTO(db_change_done) struct db_change change = { 0 };
+		char set_version[64];
+		int r = db_begin(db, &change, e);
 
+		snprintf(set_version, sizeof(set_version), "PRAGMA user_version = %zu",
+			 version + 1);
+		if (r == 0)
+			r = db_exec(db, options->migrations[version], e);
+		if (r == 0)
+			r = db_exec(db, set_version, e);
+		if (r == 0)
+			r = db_commit(&change, e);
 		if (r < 0)
-			return err_ctx(e, "bring the schema to version %zu", version + 1);
+			return err_ctx(e, "migrate the schema to version %zu", version + 1);
 	}
 	return 0;
 }
 
-static int db_open_handle(struct db *db, const char *path, int flags, int busy_ms, struct hw_err *e)
+static int open_handle(struct db *db, const char *path, int flags, int busy_ms, struct hw_err *e)
 {
 	int code;
 
 	db->path = str_copy(path);
 	code = sqlite3_open_v2(path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK)
-		return db_failed(db, code, "open", e);
+		return db_error(db, code, "open", e);
 	sqlite3_extended_result_codes(db->handle, 1);
 	sqlite3_busy_timeout(db->handle, busy_ms);
 	return 0;
 }
 
-/**
- * db_open() - open a database, or make it, and bring its schema up to date
- *
- * Return: 0; -ENOTSUP: written by a newer program, and not touched; -EUCLEAN: it is
- * none, or damaged; or negative errno
- */
 int db_open(const char *path, const struct db_options *options, struct db **ret_db,
 	    struct hw_err *e)
 {
 	AUTO(db_close) struct db *db = NULL;
 	size_t version = 0;
-	int r = db_make_file(path, e);
+	int r = create_file(path, e);
 
 	if (r < 0)
 		return r;
 	db = mem_new(sizeof(*db));
-	r = db_open_handle(db, path, SQLITE_OPEN_READWRITE, options->busy_ms, e);
+	r = open_handle(db, path, SQLITE_OPEN_READWRITE, options->busy_ms, e);
 	if (r == 0)
-		r = db_version(db, options, &version, e);
+		r = check_version(db, options, &version, e);
 	if (r == 0)
-		r = db_set_up(db, options, e);
+		r = configure(db, options, e);
 	if (r == 0)
-		r = db_migrate(db, options, version, e);
+		r = migrate(db, options, version, e);
 	if (r == 0)
 		*ret_db = take_ptr(db);
 	return r;
 }
 
-/** db_open_reader() - to read what others have committed; close it before the first */
 int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e)
 {
 	AUTO(db_close) struct db *db = mem_new(sizeof(*db));
-	int r = db_open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
+	int r = open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
 
 	if (r == 0)
-		r = db_pragma(db, "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY", e);
+		r = db_exec(db, "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY", e);
 	if (r == 0)
 		*ret_db = take_ptr(db);
 	return r;
 }
 
-/** db_close() - close it; NULL is fine */
 void db_close(struct db *db)
 {
 	if (!db)
@@ -195,35 +327,4 @@ void db_close(struct db *db)
 	sqlite3_close(db->handle);
 	free(db->path);
 	free(db);
-}
-
-/* ---- transactions ------------------------------------------------------------- */
-
-/** db_begin() - nobody else writes until it has ended */
-int db_begin(struct db *db, struct db_change *ret_change, struct hw_err *e)
-{
-	int r = db_pragma(db, "BEGIN IMMEDIATE", e);
-
-	if (r == 0)
-		ret_change->db = db;
-	return r;
-}
-
-/** db_commit() - all of it counts; on failure none of it does, once the change is done */
-int db_commit(struct db_change *c, struct hw_err *e)
-{
-	int r = db_pragma(c->db, "COMMIT", e);
-
-	if (r == 0)
-		c->db = NULL;
-	return r;
-}
-
-/** db_change_done() - roll back what was not committed */
-void db_change_done(struct db_change *c)
-{
-	/* after some errors SQLite has done it already */
-	if (c->db && !sqlite3_get_autocommit(c->db->handle))
-		sqlite3_exec(c->db->handle, "ROLLBACK", NULL, NULL, NULL);
-	c->db = NULL;
 }

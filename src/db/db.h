@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * db/db.h - a file of tables: SQLite, opened, brought up to date, asked
+ * db/db.h - SQLite databases: schema migration, statements, transactions
  *
- * What:  open a database and migrate its schema; run statements with values;
- *        transactions that are rolled back unless they were committed.
- * Rules: a database is used by one thread at a time: its owner has a lock.
- *        Text that a row gives is valid until the next db_step() or db_query_done().
- *        Errors carry a negative errno: -ENOSPC, -EBUSY, -EUCLEAN (damaged) ...
+ * What:  open a database and migrate its schema; run statements with parameters;
+ *        transactions that are rolled back unless they are committed.
+ * Rules: a handle is used by one thread at a time: its owner must hold a lock.
+ *        Text and blobs of a row are valid until the next db_step() or
+ *        db_query_done(). Functions that return int return 0 or a negative errno
+ *        where not stated otherwise: -ENOSPC, -EBUSY (locked by another handle),
+ *        -EUCLEAN (damaged), -EEXIST (constraint), -EINVAL (wrong statement) ...
  *
  *	AUTO(db_query_done) struct db_query q = { 0 };
  *	r = db_query(db, "SELECT size FROM files WHERE name = ?", DB_VALUES(DB_TEXT(name)), &q, e);
@@ -26,21 +28,24 @@
 struct db;
 
 struct db_options {
-	/* The statements that lead from schema version i to i + 1. A new file has version 0. What
-	 * has been released is never changed: another entry is added. */
+	/* migrations[i] has the statements that change schema version i to i + 1. A new file has
+	 * version 0. A released migration must never be changed: add another one. */
 	const char *const *migrations;
 	size_t n_migrations;
-	bool durable; /* a commit is on disk when it returns; else it may be lost by a power cut */
-	int busy_ms;  /* to wait for another process */
+	bool durable; /* a commit is on disk when it returns; else a power cut may lose it */
+	int busy_ms;  /* to wait for a lock of another handle or process */
 };
 
-/* -ENOTSUP: its schema is newer than the last migration; then nothing was changed. */
+/* Opens a database, creating it with mode 0600 if needed, and migrates its schema.
+ * Return: 0; -ENOTSUP if its schema is newer than the last migration: then the file is unchanged;
+ * -EUCLEAN if it is damaged or not a database */
 int db_open(const char *path, const struct db_options *options, struct db **ret_db,
 	    struct hw_err *e);
-/* Another handle of a database that this process has open, for another thread to read with. (To open
- * and close the file in any other way would take away SQLite's locks on it: they are of the process.) */
+/* Opens another, read-only handle of a database that this process has open, for another thread.
+ * Close it before the first handle. (Any other way to open and close the file in this process would
+ * release SQLite's locks, because POSIX locks belong to the process.) */
 int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e);
-void db_close(struct db *db); /* every query is done */
+void db_close(struct db *db); /* accepts NULL; all queries must be done */
 
 AUTO_DEFINE(db_close, struct db);
 
@@ -51,7 +56,7 @@ enum db_kind { DB_KIND_NULL, DB_KIND_INT, DB_KIND_TEXT, DB_KIND_BLOB };
 struct db_value {
 	enum db_kind kind;
 	int64_t number;
-	const void *data; /* NULL: NULL */
+	const void *data; /* a NULL pointer is SQL's NULL */
 	size_t len;
 };
 
@@ -61,7 +66,7 @@ struct db_value {
 #define DB_BLOB(p, size)  { .kind = DB_KIND_BLOB, .data = (p), .len = (size) }
 #define DB_NULL		  { .kind = DB_KIND_NULL }
 /* clang-format on */
-/* The values of a statement's "?", in order; borrowed until the query is done. */
+/* The values for each "?" of a statement, in order; borrowed until the query is done. */
 #define DB_VALUES(...)                                                                             \
 	(const struct db_value[]){ __VA_ARGS__ },                                                  \
 		sizeof((const struct db_value[]){ __VA_ARGS__ }) / sizeof(struct db_value)
@@ -72,34 +77,39 @@ struct db_query {
 	struct sqlite3_stmt *stmt;
 };
 
+/* Prepares a statement and binds its values; db_step() runs it. */
 int db_query(struct db *db, const char *sql, const struct db_value *values, size_t n,
 	     struct db_query *ret_query, struct hw_err *e);
-int db_step(struct db_query *q, struct hw_err *e); /* 1: there is a row; 0: no more */
+/* Advances to the next row. Return: 1 if there is a row; 0 after the last */
+int db_step(struct db_query *q, struct hw_err *e);
 void db_query_done(struct db_query *q);
 
 AUTO_VALUE_DEFINE(db_query_done, struct db_query);
 
-/* Of the row, by column from 0. NULL is 0 and "". */
+/* Columns of the current row, counted from 0. SQL's NULL is read as 0 and "". */
 int64_t db_int(struct db_query *q, int column);
 const char *db_text(struct db_query *q, int column);
 const void *db_blob(struct db_query *q, int column, size_t *ret_len);
 bool db_is_null(struct db_query *q, int column);
 
-/* A statement without rows. Return: 0, or negative errno */
+/* Runs a statement and ignores its rows. */
 int db_run(struct db *db, const char *sql, const struct db_value *values, size_t n,
 	   struct hw_err *e);
-int64_t db_changes(struct db *db); /* rows that the last statement changed */
-/* The first column of the first row. Return: 1; 0: there is none */
+int64_t db_changes(struct db *db); /* number of rows that the last statement changed */
+/* Reads the first column of the first row. Return: 1; 0 if there is no row, with *ret_number
+ * unchanged */
 int db_get_int(struct db *db, const char *sql, const struct db_value *values, size_t n,
 	       int64_t *ret_number, struct hw_err *e);
 
 /* ---- transactions ------------------------------------------------------------ */
 
 struct db_change {
-	struct db *db; /* NULL: ended */
+	struct db *db; /* NULL: committed or not begun */
 };
 
+/* Begins a transaction. Other handles and processes cannot write until it ends. */
 int db_begin(struct db *db, struct db_change *ret_change, struct hw_err *e);
+/* If it fails, call db_change_done() to roll back. */
 int db_commit(struct db_change *c, struct hw_err *e);
 void db_change_done(struct db_change *c); /* rolls back unless committed */
 

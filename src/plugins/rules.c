@@ -12,7 +12,6 @@
 #include <stdio.h>
 
 #include "base/err.h"
-#include "base/errors.h"
 #include "base/json/value.h"
 #include "base/map.h"
 #include "base/mem.h"

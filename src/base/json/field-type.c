@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/field-type.c - the types that a member of a field table can have
+ * base/json/field-type.c - the types of field tables
  *
- * What:  one row per enum hw_type: how wide the member is, what its empty value
- *        looks like in JSON, and the functions that decode, encode and clear it.
- * Rules: decode finds the member zeroed and leaves in it only what clear frees,
- *        also when it fails; encode says NULL for what need not be said.
- *        Null entries of lists are dropped; null in a map is "", as in Go.
- * Not:   which keys there are, defaults and what is required: field.c.
+ * What:  one row per enum hw_type: the size of the member, its empty value in
+ *        JSON, and the functions that decode, encode and clear it.
+ * Rules: null entries of lists are dropped; null in a map is "", as in Go.
+ * Not:   keys, defaults and required keys: field.c.
  */
 #include "base/json/field-type.h"
 
@@ -24,71 +22,63 @@
 
 /* ---- errors ---------------------------------------------------------------- */
 
-static void where_format(const struct field_where *w, struct buf *b)
+static void format_path(const struct field_path *path, struct buf *b)
 {
-	if (!w)
+	if (!path)
 		return;
-	where_format(w->up, b);
-	if (!w->key)
-		buf_printf(b, "[%zu]", w->index);
+	format_path(path->up, b);
+	if (!path->key)
+		buf_printf(b, "[%zu]", path->index);
 	else
-		buf_printf(b, "%s%s", b->len ? "." : "", w->key);
+		buf_printf(b, "%s%s", b->len ? "." : "", path->key);
 }
 
-/**
- * field_fail() - an error about one value: "plugins[1].mtu: WHAT"
- * @w: where it is; NULL: the outermost, which has no path
- *
- * Return: -EINVAL
- */
-int field_fail(const struct field_where *w, struct hw_err *e, const char *what)
+int field_fail(const struct field_path *path, struct hw_err *e, const char *problem)
 {
-	AUTO(buf_done) struct buf path = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
 
-	where_format(w, &path);
-	if (path.len > 0)
-		return err_text(e, -EINVAL, "%.256s: %s", path.data, what);
-	return err_text(e, -EINVAL, "%s", what);
+	format_path(path, &text);
+	if (text.len > 0)
+		return err_text(e, -EINVAL, "%.256s: %s", text.data, problem);
+	return err_text(e, -EINVAL, "%s", problem);
 }
 
-static int fail_kind(const struct field_where *w, const char *expected, const struct value *v,
-		     struct hw_err *e)
+static int fail_expected(const struct field_path *path, const char *expected, const struct value *v,
+			 struct hw_err *e)
 {
-	autofree char *what =
+	autofree char *problem =
 		str_printf("expected %s, got %s", expected, value_kind_name(value_kind(v)));
 
-	return field_fail(w, e, what);
+	return field_fail(path, e, problem);
 }
 
-/** field_expect() - 0 if the value is of that kind, else the error that it is not */
-int field_expect(const struct field_where *w, enum value_kind kind, const struct value *v,
+int field_expect(const struct field_path *path, enum value_kind kind, const struct value *v,
 		 struct hw_err *e)
 {
 	if (value_kind(v) == kind)
 		return 0;
-	return fail_kind(w, value_kind_name(kind), v, e);
+	return fail_expected(path, value_kind_name(kind), v, e);
 }
 
-/* The text of an error that may quote the value. */
-static int fail_quoting(const struct field_where *w, const char *what, struct hw_err *e)
+/* @problem quotes the value, so it is not shown if the value is a secret. */
+static int fail_quoting(const struct field_path *path, const char *problem, struct hw_err *e)
 {
-	return field_fail(w, e,
-			  w->field->flags & HW_SECRET ? "has a value that is not valid" : what);
+	return field_fail(path, e, path->field->flags & HW_SECRET ? "invalid value" : problem);
 }
 
 /* ---- booleans and numbers --------------------------------------------------- */
 
-static int decode_bool(const struct field_where *w, const struct value *v, void *p,
+static int decode_bool(const struct field_path *path, const struct value *v, void *p,
 		       struct hw_err *e)
 {
-	const char *text = w->field->type == HW_BOOL_TEXT ? value_string(v) : NULL;
+	const char *text = path->field->type == HW_BOOL_TEXT ? value_string(v) : NULL;
 
 	if (text && (strcasecmp(text, "true") == 0 || strcasecmp(text, "false") == 0)) {
 		*(bool *)p = strcasecmp(text, "true") == 0;
 		return 0;
 	}
 	*(bool *)p = value_bool(v);
-	return field_expect(w, VALUE_BOOL, v, e);
+	return field_expect(path, VALUE_BOOL, v, e);
 }
 
 static struct value *encode_bool(const struct hw_field *f, const void *p)
@@ -97,67 +87,60 @@ static struct value *encode_bool(const struct hw_field *f, const void *p)
 	return *(const bool *)p ? value_new_bool(true) : NULL;
 }
 
-/** field_limits() - what a number may be, both inclusive */
 void field_limits(const struct hw_field *f, int64_t *ret_min, int64_t *ret_max)
 {
-	bool own = f->min == 0 && f->max == 0;
+	bool unset = f->min == 0 && f->max == 0;
 
-	*ret_min = own ? field_types[f->type].min : f->min;
-	*ret_max = own || f->max < f->min ? field_types[f->type].max : f->max;
+	*ret_min = unset ? field_types[f->type].min : f->min;
+	*ret_max = unset || f->max < f->min ? field_types[f->type].max : f->max;
 }
 
-static void number_store(const struct hw_field *f, int64_t n, void *p)
+static int decode_number(const struct field_path *path, const struct value *v, void *p,
+			 struct hw_err *e)
 {
+	const struct hw_field *f = path->field;
+	autofree char *problem = NULL;
+	int64_t n = value_int(v), min, max;
+
+	if (value_kind(v) == VALUE_REAL)
+		return fail_expected(path, "a whole number", v, e);
+	if (value_kind(v) != VALUE_INT)
+		return field_expect(path, VALUE_INT, v, e);
+	field_limits(f, &min, &max);
+	if (n < min || n > max) {
+		problem = str_printf("%" PRId64 " is out of range %" PRId64 "..%" PRId64, n, min,
+				     max);
+		return fail_quoting(path, problem, e);
+	}
 	if (f->type == HW_INT)
 		*(int *)p = n;
 	else if (f->type == HW_UINT32)
 		*(uint32_t *)p = n;
 	else
 		*(int64_t *)p = n;
-}
-
-static int64_t number_load(const struct hw_field *f, const void *p)
-{
-	if (f->type == HW_INT)
-		return *(const int *)p;
-	if (f->type == HW_UINT32)
-		return *(const uint32_t *)p;
-	return *(const int64_t *)p;
-}
-
-static int decode_number(const struct field_where *w, const struct value *v, void *p,
-			 struct hw_err *e)
-{
-	autofree char *what = NULL;
-	int64_t n = value_int(v), min, max;
-
-	if (value_kind(v) == VALUE_REAL)
-		return fail_kind(w, "a whole number", v, e);
-	if (value_kind(v) != VALUE_INT)
-		return field_expect(w, VALUE_INT, v, e);
-	field_limits(w->field, &min, &max);
-	if (n < min || n > max) {
-		what = str_printf("%" PRId64 " is not in %" PRId64 "..%" PRId64, n, min, max);
-		return fail_quoting(w, what, e);
-	}
-	number_store(w->field, n, p);
 	return 0;
 }
 
 static struct value *encode_number(const struct hw_field *f, const void *p)
 {
-	int64_t n = number_load(f, p);
+	int64_t n;
 
+	if (f->type == HW_INT)
+		n = *(const int *)p;
+	else if (f->type == HW_UINT32)
+		n = *(const uint32_t *)p;
+	else
+		n = *(const int64_t *)p;
 	return n ? value_new_int(n) : NULL;
 }
 
-/* ---- strings and what is written as one -------------------------------------- */
+/* ---- strings and addresses --------------------------------------------------- */
 
-static int decode_string(const struct field_where *w, const struct value *v, void *p,
+static int decode_string(const struct field_path *path, const struct value *v, void *p,
 			 struct hw_err *e)
 {
 	*(char **)p = str_copy(value_string(v));
-	return field_expect(w, VALUE_STRING, v, e);
+	return field_expect(path, VALUE_STRING, v, e);
 }
 
 static struct value *encode_string(const struct hw_field *f, const void *p)
@@ -174,20 +157,20 @@ static void clear_string(const struct hw_field *f, void *p)
 	free(*(char **)p);
 }
 
-static int decode_ip(const struct field_where *w, const struct value *v, void *p, struct hw_err *e)
+static int decode_ip(const struct field_path *path, const struct value *v, void *p,
+		     struct hw_err *e)
 {
 	const char *text = value_string(v);
 
 	if (!text)
-		return field_expect(w, VALUE_STRING, v, e);
-	/* as Go's net.IP */
-	if (w->field->type == HW_IP && !*text)
-		return 0;
-	if (w->field->type == HW_IP ? hw_ip_parse(text, p, e) < 0
-				    : hw_prefix_parse(text, p, e) < 0) {
-		autofree char *what = str_copy(e->msg);
+		return field_expect(path, VALUE_STRING, v, e);
+	if (path->field->type == HW_IP && !*text)
+		return 0; /* no address, as in Go's net.IP */
+	if (path->field->type == HW_IP ? hw_ip_parse(text, p, e) < 0
+				       : hw_prefix_parse(text, p, e) < 0) {
+		autofree char *problem = str_copy(e->msg);
 
-		return fail_quoting(w, what, e);
+		return fail_quoting(path, problem, e);
 	}
 	return 0;
 }
@@ -205,13 +188,13 @@ static struct value *encode_ip(const struct hw_field *f, const void *p)
 
 /* ---- lists and maps of strings ------------------------------------------------ */
 
-static int decode_strings(const struct field_where *w, const struct value *v, void *p,
+static int decode_strings(const struct field_path *path, const struct value *v, void *p,
 			  struct hw_err *e)
 {
-	int r = field_expect(w, VALUE_ARRAY, v, e);
+	int r = field_expect(path, VALUE_ARRAY, v, e);
 
 	for (size_t i = 0; r == 0 && i < value_count(v); i++) {
-		struct field_where entry = { .up = w, .index = i };
+		struct field_path entry = { .up = path, .index = i };
 		const struct value *s = value_at(v, i);
 
 		if (value_kind(s) == VALUE_NULL)
@@ -243,15 +226,15 @@ static void clear_strings(const struct hw_field *f, void *p)
 	hw_strings_free(p);
 }
 
-static int decode_flags(const struct field_where *w, const struct value *v, void *p,
+static int decode_flags(const struct field_path *path, const struct value *v, void *p,
 			struct hw_err *e)
 {
-	int r = field_expect(w, VALUE_OBJECT, v, e);
+	int r = field_expect(path, VALUE_OBJECT, v, e);
 	struct value *flag;
 	const char *key;
 
 	for (void *i = NULL; r == 0 && value_next(v, &i, &key, &flag);) {
-		struct field_where entry = { .up = w, .key = key };
+		struct field_path entry = { .up = path, .key = key };
 
 		if (value_kind(flag) != VALUE_NULL)
 			r = field_expect(&entry, VALUE_BOOL, flag, e);
@@ -275,10 +258,11 @@ static struct value *encode_flags(const struct hw_field *f, const void *p)
 	return object;
 }
 
-static int decode_map(const struct field_where *w, const struct value *v, void *p, struct hw_err *e)
+static int decode_map(const struct field_path *path, const struct value *v, void *p,
+		      struct hw_err *e)
 {
 	struct hw_map *map = p;
-	int r = field_expect(w, VALUE_OBJECT, v, e);
+	int r = field_expect(path, VALUE_OBJECT, v, e);
 	struct value *member;
 	const char *key;
 
@@ -287,7 +271,7 @@ static int decode_map(const struct field_where *w, const struct value *v, void *
 	map->keys = mem_resize(NULL, value_count(v), sizeof(*map->keys));
 	map->values = mem_resize(NULL, value_count(v), sizeof(*map->values));
 	for (void *i = NULL; value_next(v, &i, &key, &member); map->n++) {
-		struct field_where entry = { .up = w, .key = key };
+		struct field_path entry = { .up = path, .key = key };
 
 		if (value_kind(member) != VALUE_NULL)
 			r = field_expect(&entry, VALUE_STRING, member, e);
@@ -313,7 +297,6 @@ static struct value *encode_map(const struct hw_field *f, const void *p)
 	return object;
 }
 
-/** field_map_free() - free the strings of a map and empty it */
 void field_map_free(struct hw_map *map)
 {
 	for (size_t i = 0; i < map->n; i++) {
@@ -331,12 +314,12 @@ static void clear_map(const struct hw_field *f, void *p)
 	field_map_free(p);
 }
 
-/* ---- structs in structs --------------------------------------------------------- */
+/* ---- nested structs -------------------------------------------------------------- */
 
-static int decode_object(const struct field_where *w, const struct value *v, void *p,
+static int decode_object(const struct field_path *path, const struct value *v, void *p,
 			 struct hw_err *e)
 {
-	return field_decode_at(w, w->field->sub, v, p, e);
+	return field_decode_at(path, path->field->sub, v, p, e);
 }
 
 static struct value *encode_object(const struct hw_field *f, const void *p)
@@ -354,22 +337,22 @@ static void clear_object(const struct hw_field *f, void *p)
 	hw_field_clear(f->sub, p);
 }
 
-static int decode_list(const struct field_where *w, const struct value *v, void *p,
+static int decode_list(const struct field_path *path, const struct value *v, void *p,
 		       struct hw_err *e)
 {
 	struct hw_list *list = p;
-	int r = field_expect(w, VALUE_ARRAY, v, e);
+	int r = field_expect(path, VALUE_ARRAY, v, e);
 
 	if (r < 0 || value_count(v) == 0)
 		return r;
-	list->v = mem_new(value_count(v) * w->field->size);
+	list->v = mem_new(value_count(v) * path->field->size);
 	for (size_t i = 0; i < value_count(v); i++) {
-		struct field_where entry = { .up = w, .index = i };
+		struct field_path entry = { .up = path, .index = i };
 
 		if (value_kind(value_at(v, i)) == VALUE_NULL)
 			continue;
-		r = field_decode_at(&entry, w->field->sub, value_at(v, i),
-				    (char *)list->v + list->n * w->field->size, e);
+		r = field_decode_at(&entry, path->field->sub, value_at(v, i),
+				    (char *)list->v + list->n * path->field->size, e);
 		if (r < 0)
 			return r;
 		list->n++;
@@ -399,12 +382,12 @@ static void clear_list(const struct hw_field *f, void *p)
 	free(list->v);
 }
 
-/* ---- JSON as it is ---------------------------------------------------------------- */
+/* ---- any JSON --------------------------------------------------------------------- */
 
-static int decode_json(const struct field_where *w, const struct value *v, void *p,
+static int decode_json(const struct field_path *path, const struct value *v, void *p,
 		       struct hw_err *e)
 {
-	(void)w;
+	(void)path;
 	(void)e;
 	*(char **)p = value_format(v, 0);
 	return 0;
@@ -418,7 +401,7 @@ static struct value *encode_json(const struct hw_field *f, const void *p)
 	return text ? value_literal(text) : NULL;
 }
 
-/* ---- the types -------------------------------------------------------------------- */
+/* ---- table of types ---------------------------------------------------------------- */
 
 const struct field_type field_types[] = {
 	[HW_BOOL] = { "boolean", sizeof(bool), decode_bool, encode_bool, "false" },

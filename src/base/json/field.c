@@ -3,12 +3,13 @@
  * base/json/field.c - JSON objects described by const tables
  *
  * What:  decode, encode, clear and document a struct by its table.
- * How:   walks the table; what a member of a type is, field-type.c knows.
- *        Decoding carries the way down (struct field_where), so that an error
- *        can name its key in full.
- * Rules: every member is zeroed, then gets its default, then what the key
- *        says; what fails half way is cleared on the spot, by whoever made it.
- *        An object that is absent gets its defaults but misses nothing.
+ * How:   iterates over the table; field-type.c has the operations of each type.
+ *        Decoding passes the path (struct field_path) down, so that an error can
+ *        name the full path of its key.
+ * Rules: every member is zeroed; then it gets the value of its key, or its default.
+ *        A function that fails clears what it decoded before it returns.
+ *        An object that is absent gets its defaults; its required keys are not
+ *        required then.
  */
 #include "base/json/field.h"
 
@@ -21,12 +22,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-static void *member(const struct hw_field *f, void *out)
+static void *member_of(const struct hw_field *f, void *out)
 {
 	return (char *)out + f->at;
 }
 
-static const void *const_member(const struct hw_field *f, const void *in)
+static const void *const_member_of(const struct hw_field *f, const void *in)
 {
 	return (const char *)in + f->at;
 }
@@ -44,43 +45,36 @@ static bool get_has(const struct hw_field *f, const void *in)
 	return *(const bool *)((const char *)in + f->has - 1);
 }
 
-/* Zero all members, without freeing what they held. */
+/* Does not free the old contents. */
 static void zero_table(const struct hw_field *table, void *out)
 {
 	for (const struct hw_field *f = table; f->type != HW_END; f++) {
 		set_has(f, out, false);
 		if (f->type == HW_OBJECT)
-			zero_table(f->sub, member(f, out));
+			zero_table(f->sub, member_of(f, out));
 		else
-			memset(member(f, out), 0, field_types[f->type].size);
+			memset(member_of(f, out), 0, field_types[f->type].size);
 	}
 }
 
-static void default_member(const struct hw_field *f, void *out);
-
-static void default_table(const struct hw_field *table, void *out)
-{
-	for (const struct hw_field *f = table; f->type != HW_END; f++)
-		default_member(f, out);
-}
-
-static void default_member(const struct hw_field *f, void *out)
+static void set_default(const struct hw_field *f, void *out)
 {
 	AUTO(value_free) struct value *v = NULL;
-	struct field_where w = { .field = f, .key = f->name };
+	struct field_path path = { .field = f, .key = f->name };
 	struct hw_err e;
 	int r;
 
 	if (f->def) {
 		v = value_literal(f->def);
-		r = field_types[f->type].decode(&w, v, member(f, out), &e);
+		r = field_types[f->type].decode(&path, v, member_of(f, out), &e);
 		assert(r == 0);
 	} else if (f->type == HW_OBJECT) {
-		default_table(f->sub, member(f, out));
+		for (const struct hw_field *sub = f->sub; sub->type != HW_END; sub++)
+			set_default(sub, member_of(f, out));
 	}
 }
 
-static bool is_named(const struct hw_field *table, const char *key)
+static bool is_known_key(const struct hw_field *table, const char *key)
 {
 	for (const struct hw_field *f = table; f->type != HW_END; f++)
 		if (f->type != HW_REST && value_same_key(f->name, key))
@@ -95,65 +89,54 @@ static void decode_rest(const struct hw_field *table, const struct value *v, cha
 	const char *key;
 
 	for (void *i = NULL; value_next(v, &i, &key, &other);)
-		if (!is_named(table, key))
+		if (!is_known_key(table, key))
 			value_set(rest, key, value_ref(other));
 	if (value_count(rest) > 0)
 		*ret_text = value_format(rest, 0);
 }
 
-static int decode_member(const struct field_where *up, const struct hw_field *f,
+static int decode_member(const struct field_path *up, const struct hw_field *f,
 			 const struct value *object, void *out, struct hw_err *e)
 {
-	struct field_where w = { .up = up, .field = f, .key = f->name };
+	struct field_path path = { .up = up, .field = f, .key = f->name };
 	const struct value *v = value_find(object, f->name);
-	bool there = v && value_kind(v) != VALUE_NULL;
+	bool present = v && value_kind(v) != VALUE_NULL;
 
-	if (f->flags & HW_REQUIRED && !there)
-		return field_fail(&w, e, "is required");
+	if (f->flags & HW_REQUIRED && !present)
+		return field_fail(&path, e, "required key is missing");
 	if (f->flags & HW_REQUIRED && str_equal(value_string(v), ""))
-		return field_fail(&w, e, "must not be empty");
-	if (!there) {
-		default_member(f, out);
+		return field_fail(&path, e, "must not be empty");
+	if (!present) {
+		set_default(f, out);
 		return 0;
 	}
 	set_has(f, out, true);
-	return field_types[f->type].decode(&w, v, member(f, out), e);
+	return field_types[f->type].decode(&path, v, member_of(f, out), e);
 }
 
-/**
- * field_decode_at() - decode one object, outermost or inside of another
- * @w: where it is, for messages; NULL: the outermost
- *
- * Return: 0, or -EINVAL with nothing left in @out
- */
-int field_decode_at(const struct field_where *w, const struct hw_field *table,
+int field_decode_at(const struct field_path *path, const struct hw_field *table,
 		    const struct value *v, void *out, struct hw_err *e)
 {
-	int r = field_expect(w, VALUE_OBJECT, v, e);
+	int r = field_expect(path, VALUE_OBJECT, v, e);
 
 	zero_table(table, out);
 	for (const struct hw_field *f = table; r == 0 && f->type != HW_END; f++) {
 		if (f->type == HW_REST)
-			decode_rest(table, v, member(f, out));
+			decode_rest(table, v, member_of(f, out));
 		else
-			r = decode_member(w, f, v, out, e);
+			r = decode_member(path, f, v, out, e);
 	}
 	if (r < 0)
 		hw_field_clear(table, out);
 	return r;
 }
 
-/**
- * field_decode() - a value that is already read into a struct
- *
- * Return: 0, or -EINVAL with the path of the offending key in the message;
- *         then @out holds nothing that needs hw_field_clear()
- */
 int field_decode(const struct hw_field *table, const struct value *v, void *out, struct hw_err *e)
 {
 	return field_decode_at(NULL, table, v, out, e);
 }
 
+/* HW_REST accepts any key. */
 static const struct hw_field *find_field(const struct hw_field *table, const char *key)
 {
 	for (const struct hw_field *f = table; f->type != HW_END; f++)
@@ -162,27 +145,8 @@ static const struct hw_field *find_field(const struct hw_field *table, const cha
 	return NULL;
 }
 
-static int known_at(const struct field_where *up, const struct hw_field *table,
-		    const struct value *v, struct hw_err *e);
-
-static int known_member(const struct field_where *w, const struct value *v, struct hw_err *e)
-{
-	int r = 0;
-
-	if (w->field->type == HW_OBJECT && value_kind(v) == VALUE_OBJECT)
-		return known_at(w, w->field->sub, v, e);
-	if (w->field->type != HW_LIST || value_kind(v) != VALUE_ARRAY)
-		return 0;
-	for (size_t i = 0; r == 0 && i < value_count(v); i++) {
-		struct field_where entry = { .up = w, .index = i };
-
-		r = known_at(&entry, w->field->sub, value_at(v, i), e);
-	}
-	return r;
-}
-
-static int known_at(const struct field_where *up, const struct hw_field *table,
-		    const struct value *v, struct hw_err *e)
+static int check_known_keys(const struct field_path *up, const struct hw_field *table,
+			    const struct value *v, struct hw_err *e)
 {
 	struct value *child;
 	const char *key;
@@ -191,23 +155,27 @@ static int known_at(const struct field_where *up, const struct hw_field *table,
 	if (value_kind(v) != VALUE_OBJECT)
 		return 0;
 	for (void *i = NULL; r == 0 && value_next(v, &i, &key, &child);) {
-		struct field_where w = { .up = up, .field = find_field(table, key), .key = key };
+		struct field_path path = { .up = up, .field = find_field(table, key), .key = key };
 
-		r = w.field ? known_member(&w, child, e) : field_fail(&w, e, "unknown key");
+		if (!path.field) {
+			r = field_fail(&path, e, "unknown key");
+		} else if (path.field->type == HW_OBJECT) {
+			r = check_known_keys(&path, path.field->sub, child, e);
+		} else if (path.field->type == HW_LIST && value_kind(child) == VALUE_ARRAY) {
+			for (size_t n = 0; r == 0 && n < value_count(child); n++) {
+				struct field_path entry = { .up = &path, .index = n };
+
+				r = check_known_keys(&entry, path.field->sub, value_at(child, n),
+						     e);
+			}
+		}
 	}
 	return r;
 }
 
-/**
- * field_known() - are all keys of an object, and of those in it, in the table?
- *
- * Values of a wrong type are for field_decode() to find.
- *
- * Return: 0, or -EINVAL with the path of the first unknown key in the message
- */
 int field_known(const struct hw_field *table, const struct value *v, struct hw_err *e)
 {
-	return known_at(NULL, table, v, e);
+	return check_known_keys(NULL, table, v, e);
 }
 
 int hw_field_decode(const struct hw_field *table, const char *json, size_t len, void *out,
@@ -227,18 +195,18 @@ void hw_field_clear(const struct hw_field *table, void *out)
 {
 	for (const struct hw_field *f = table; f->type != HW_END; f++)
 		if (field_types[f->type].clear)
-			field_types[f->type].clear(f, member(f, out));
+			field_types[f->type].clear(f, member_of(f, out));
 	zero_table(table, out);
 }
 
 /* ---- encoding ---------------------------------------------------------------------- */
 
-/* May it be left out when empty? Not where leaving it out means something else. */
+/* May the member be left out if it is empty? Not if decoding would then give another value. */
 static bool can_omit(const struct hw_field *f)
 {
-	bool same = !f->def || str_equal(f->def, field_types[f->type].empty);
+	bool default_is_empty = !f->def || str_equal(f->def, field_types[f->type].empty);
 
-	return same && !f->has && !(f->flags & HW_ALWAYS);
+	return default_is_empty && !f->has && !(f->flags & HW_ALWAYS);
 }
 
 static struct value *encode_member(const struct hw_field *f, const void *in)
@@ -247,7 +215,7 @@ static struct value *encode_member(const struct hw_field *f, const void *in)
 
 	if (f->has && !get_has(f, in))
 		return NULL;
-	v = field_types[f->type].encode(f, const_member(f, in));
+	v = field_types[f->type].encode(f, const_member_of(f, in));
 	return v || can_omit(f) ? v : value_literal(field_types[f->type].empty);
 }
 
@@ -258,15 +226,10 @@ static void encode_rest(const struct hw_field *table, const char *text, struct v
 	const char *key;
 
 	for (void *i = NULL; value_next(rest, &i, &key, &v);)
-		if (!is_named(table, key))
+		if (!is_known_key(table, key))
 			value_set(object, key, value_ref(v));
 }
 
-/**
- * field_encode() - a struct into an object, keys in the order of the table
- *
- * Return: the object; the caller's reference
- */
 struct value *field_encode(const struct hw_field *table, const void *in)
 {
 	struct value *object = value_new_object();
@@ -279,7 +242,7 @@ struct value *field_encode(const struct hw_field *table, const void *in)
 	}
 	for (const struct hw_field *f = table; f->type != HW_END; f++)
 		if (f->type == HW_REST)
-			encode_rest(table, *(char *const *)const_member(f, in), object);
+			encode_rest(table, *(char *const *)const_member_of(f, in), object);
 	return object;
 }
 
@@ -292,40 +255,30 @@ char *hw_field_encode(const struct hw_field *table, const void *in, unsigned fla
 
 /* ---- documentation ------------------------------------------------------------------ */
 
-static void document_limits(const struct hw_field *f, struct buf *b)
-{
-	int64_t min, max;
-
-	if (f->min == 0 && f->max == 0)
-		return;
-	field_limits(f, &min, &max);
-	if (max == field_types[f->type].max)
-		buf_printf(b, " from %" PRId64, min);
-	else
-		buf_printf(b, " %" PRId64 "..%" PRId64, min, max);
-}
-
-static void document_field(const struct hw_field *f, struct buf *b)
-{
-	buf_printf(b, "`%s` (%s", f->name, field_types[f->type].name);
-	document_limits(f, b);
-	if (f->flags & HW_REQUIRED)
-		buf_puts(b, ", required");
-	if (f->def)
-		buf_printf(b, ", default %s", f->def);
-	buf_putc(b, ')');
-	if (f->help)
-		buf_printf(b, ": %s", f->help);
-	buf_putc(b, '\n');
-}
-
 static void document_table(const struct hw_field *table, int indent, struct buf *b)
 {
 	for (const struct hw_field *f = table; f->type != HW_END; f++) {
+		const struct field_type *type = &field_types[f->type];
+		int64_t min, max;
+
 		if (f->type == HW_REST)
 			continue;
-		buf_printf(b, "%*s", indent, "");
-		document_field(f, b);
+		buf_printf(b, "%*s`%s` (%s", indent, "", f->name, type->name);
+		if (f->min != 0 || f->max != 0) {
+			field_limits(f, &min, &max);
+			if (max == type->max)
+				buf_printf(b, " from %" PRId64, min);
+			else
+				buf_printf(b, " %" PRId64 "..%" PRId64, min, max);
+		}
+		if (f->flags & HW_REQUIRED)
+			buf_puts(b, ", required");
+		if (f->def)
+			buf_printf(b, ", default %s", f->def);
+		buf_putc(b, ')');
+		if (f->help)
+			buf_printf(b, ": %s", f->help);
+		buf_putc(b, '\n');
 		if (f->sub)
 			document_table(f->sub, indent + 4, b);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/fuzz-field.c - a table with every type in it, decoded, encoded and decoded again
+ * base/json/fuzz-field.c - a table with every type, decoded, encoded and decoded again
  *
- * What is read and what was written from it must encode to the same text; what
- * is refused must be refused with a message and leave nothing to free.
+ * A struct and its encoding, decoded again, must encode to the same text. Rejected
+ * input must fail with a message and leave nothing to free.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -14,13 +14,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct inner {
+struct fuzz_inner {
 	char *name;
 	int n;
 	struct hw_strings words;
 };
 
-struct outer {
+struct fuzz_outer {
 	bool b, text_bool, has_wide;
 	int n;
 	int64_t wide;
@@ -30,41 +30,42 @@ struct outer {
 	struct hw_prefix prefix;
 	struct hw_strings strings, flags;
 	struct hw_map map;
-	struct inner object;
+	struct fuzz_inner object;
 	struct hw_list list;
 };
 
 static const struct hw_field inner_fields[] = {
-	{ "name", HW_STRING, HW_AT(struct inner, name), .flags = HW_REQUIRED },
-	{ "n", HW_INT, HW_AT(struct inner, n), .def = "3", .min = 1, .max = 9 },
-	{ "words", HW_STRINGS, HW_AT(struct inner, words), .def = "[\"a\"]" },
+	{ "name", HW_STRING, HW_AT(struct fuzz_inner, name), .flags = HW_REQUIRED },
+	{ "n", HW_INT, HW_AT(struct fuzz_inner, n), .def = "3", .min = 1, .max = 9 },
+	{ "words", HW_STRINGS, HW_AT(struct fuzz_inner, words), .def = "[\"a\"]" },
 	{ 0 },
 };
 
 static const struct hw_field outer_fields[] = {
-	{ "b", HW_BOOL, HW_AT(struct outer, b) },
-	{ "t", HW_BOOL_TEXT, HW_AT(struct outer, text_bool) },
-	{ "n", HW_INT, HW_AT(struct outer, n) },
-	{ "wide", HW_INT64, HW_AT(struct outer, wide), .has = HW_HAS(struct outer, has_wide) },
-	{ "u", HW_UINT32, HW_AT(struct outer, u) },
-	{ "s", HW_STRING, HW_AT(struct outer, s), .flags = HW_ALWAYS },
-	{ "ip", HW_IP, HW_AT(struct outer, ip) },
-	{ "prefix", HW_PREFIX, HW_AT(struct outer, prefix) },
-	{ "strings", HW_STRINGS, HW_AT(struct outer, strings) },
-	{ "map", HW_MAP, HW_AT(struct outer, map) },
-	{ "flags", HW_FLAGS, HW_AT(struct outer, flags) },
-	{ "object", HW_OBJECT, HW_AT(struct outer, object), .sub = inner_fields },
-	{ "list", HW_LIST, HW_AT(struct outer, list), .sub = inner_fields,
-	  .size = sizeof(struct inner) },
-	{ "json", HW_JSON, HW_AT(struct outer, json) },
-	{ "*", HW_REST, HW_AT(struct outer, rest) },
+	{ "b", HW_BOOL, HW_AT(struct fuzz_outer, b) },
+	{ "t", HW_BOOL_TEXT, HW_AT(struct fuzz_outer, text_bool) },
+	{ "n", HW_INT, HW_AT(struct fuzz_outer, n) },
+	{ "wide", HW_INT64, HW_AT(struct fuzz_outer, wide),
+	  .has = HW_HAS(struct fuzz_outer, has_wide) },
+	{ "u", HW_UINT32, HW_AT(struct fuzz_outer, u) },
+	{ "s", HW_STRING, HW_AT(struct fuzz_outer, s), .flags = HW_ALWAYS },
+	{ "ip", HW_IP, HW_AT(struct fuzz_outer, ip) },
+	{ "prefix", HW_PREFIX, HW_AT(struct fuzz_outer, prefix) },
+	{ "strings", HW_STRINGS, HW_AT(struct fuzz_outer, strings) },
+	{ "map", HW_MAP, HW_AT(struct fuzz_outer, map) },
+	{ "flags", HW_FLAGS, HW_AT(struct fuzz_outer, flags) },
+	{ "object", HW_OBJECT, HW_AT(struct fuzz_outer, object), .sub = inner_fields },
+	{ "list", HW_LIST, HW_AT(struct fuzz_outer, list), .sub = inner_fields,
+	  .size = sizeof(struct fuzz_inner) },
+	{ "json", HW_JSON, HW_AT(struct fuzz_outer, json) },
+	{ "*", HW_REST, HW_AT(struct fuzz_outer, rest) },
 	{ 0 },
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	autofree char *first = NULL, *second = NULL, *pretty = NULL;
-	struct outer out;
+	struct fuzz_outer out;
 	struct hw_err e;
 	int r;
 
@@ -76,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pretty = hw_field_encode(outer_fields, &out, HW_JSON_PRETTY | HW_JSON_SORTED);
 	hw_field_clear(outer_fields, &out);
 
-	/* an object that was absent is written with its defaults, but without its name */
+	/* fails if the object was absent: it is encoded with its defaults, but without its name */
 	if (hw_field_decode(outer_fields, first, strlen(first), &out, &e) < 0)
 		return 0;
 	second = hw_field_encode(outer_fields, &out, 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/fuzz-yaml.c - any text as YAML, then what was read as JSON, which is YAML again
+ * base/json/fuzz-yaml.c - text parsed as YAML, formatted as JSON, and parsed as YAML again
  *
- * What is taken must mean the same as its own JSON text, where that is YAML (it has
- * no long keys, no control characters); every key must be found on a line of the
- * text; what is refused must be refused with a message.
+ * Both values must be equal, unless the JSON text is not valid YAML (long keys,
+ * control characters). yml_line() must return a line of the text for every key.
+ * Rejected input must fail with a message.
  */
 #include <assert.h>
 #include <stdint.h>

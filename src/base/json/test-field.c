@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/test-field.c - tables decode as Go's encoding/json, check, default, encode and document
+ * base/json/test-field.c - field tables: decoding as Go's encoding/json, encoding, documentation
  */
 #include "base/json/field.h"
 
@@ -17,19 +17,19 @@
 
 #include "base/str.h"
 
-struct port {
+struct test_port {
 	int number;
 	char *protocol;
 	struct hw_ip host;
 };
 
-struct lease {
+struct test_lease {
 	char *type;
 	int seconds;
-	struct port port;
+	struct test_port port;
 };
 
-struct conf {
+struct test_conf {
 	bool enabled, text_bool, has_wide;
 	int mtu, at_least;
 	int64_t wide;
@@ -39,57 +39,58 @@ struct conf {
 	struct hw_prefix subnet;
 	struct hw_strings servers, capabilities;
 	struct hw_map labels;
-	struct lease lease;
+	struct test_lease lease;
 	struct hw_list ports;
 	int pin; /* secret */
 };
 
 static const struct hw_field port_fields[] = {
-	{ "number", HW_INT, HW_AT(struct port, number), .flags = HW_REQUIRED, .min = 1,
+	{ "number", HW_INT, HW_AT(struct test_port, number), .flags = HW_REQUIRED, .min = 1,
 	  .max = 65535, .help = "Port." },
-	{ "protocol", HW_STRING, HW_AT(struct port, protocol), .def = "\"tcp\"" },
-	{ "host", HW_IP, HW_AT(struct port, host) },
+	{ "protocol", HW_STRING, HW_AT(struct test_port, protocol), .def = "\"tcp\"" },
+	{ "host", HW_IP, HW_AT(struct test_port, host) },
 	{ 0 },
 };
 
 static const struct hw_field lease_fields[] = {
-	{ "type", HW_STRING, HW_AT(struct lease, type), .flags = HW_REQUIRED },
-	{ "seconds", HW_INT, HW_AT(struct lease, seconds), .def = "60" },
-	{ "port", HW_OBJECT, HW_AT(struct lease, port), .sub = port_fields },
+	{ "type", HW_STRING, HW_AT(struct test_lease, type), .flags = HW_REQUIRED },
+	{ "seconds", HW_INT, HW_AT(struct test_lease, seconds), .def = "60" },
+	{ "port", HW_OBJECT, HW_AT(struct test_lease, port), .sub = port_fields },
 	{ 0 },
 };
 
 static const struct hw_field fields[] = {
-	{ "type", HW_STRING, HW_AT(struct conf, type), .help = "Name of the plugin." },
-	{ "enabled", HW_BOOL, HW_AT(struct conf, enabled), .def = "true" },
-	{ "textBool", HW_BOOL_TEXT, HW_AT(struct conf, text_bool) },
-	{ "mtu", HW_INT, HW_AT(struct conf, mtu), .min = 0, .max = 65535, .def = "0",
+	{ "type", HW_STRING, HW_AT(struct test_conf, type), .help = "Name of the plugin." },
+	{ "enabled", HW_BOOL, HW_AT(struct test_conf, enabled), .def = "true" },
+	{ "textBool", HW_BOOL_TEXT, HW_AT(struct test_conf, text_bool) },
+	{ "mtu", HW_INT, HW_AT(struct test_conf, mtu), .min = 0, .max = 65535, .def = "0",
 	  .help = "MTU of the pod's interface." },
-	{ "atLeast", HW_INT, HW_AT(struct conf, at_least), .min = 5, .def = "5" },
-	{ "wide", HW_INT64, HW_AT(struct conf, wide), .has = HW_HAS(struct conf, has_wide) },
-	{ "mark", HW_UINT32, HW_AT(struct conf, mark) },
-	{ "*", HW_REST, HW_AT(struct conf, rest) },
-	{ "secret", HW_STRING, HW_AT(struct conf, secret), .flags = HW_SECRET },
-	{ "pin", HW_INT, HW_AT(struct conf, pin), .flags = HW_SECRET, .max = 9 },
-	{ "gateway", HW_IP, HW_AT(struct conf, gateway) },
-	{ "subnet", HW_PREFIX, HW_AT(struct conf, subnet) },
-	{ "servers", HW_STRINGS, HW_AT(struct conf, servers) },
-	{ "labels", HW_MAP, HW_AT(struct conf, labels) },
-	{ "capabilities", HW_FLAGS, HW_AT(struct conf, capabilities) },
-	{ "lease", HW_OBJECT, HW_AT(struct conf, lease), .sub = lease_fields },
-	{ "ports", HW_LIST, HW_AT(struct conf, ports), .sub = port_fields,
-	  .size = sizeof(struct port), .help = "Ports to open." },
-	{ "json", HW_JSON, HW_AT(struct conf, json) },
+	{ "atLeast", HW_INT, HW_AT(struct test_conf, at_least), .min = 5, .def = "5" },
+	{ "wide", HW_INT64, HW_AT(struct test_conf, wide),
+	  .has = HW_HAS(struct test_conf, has_wide) },
+	{ "mark", HW_UINT32, HW_AT(struct test_conf, mark) },
+	{ "*", HW_REST, HW_AT(struct test_conf, rest) },
+	{ "secret", HW_STRING, HW_AT(struct test_conf, secret), .flags = HW_SECRET },
+	{ "pin", HW_INT, HW_AT(struct test_conf, pin), .flags = HW_SECRET, .max = 9 },
+	{ "gateway", HW_IP, HW_AT(struct test_conf, gateway) },
+	{ "subnet", HW_PREFIX, HW_AT(struct test_conf, subnet) },
+	{ "servers", HW_STRINGS, HW_AT(struct test_conf, servers) },
+	{ "labels", HW_MAP, HW_AT(struct test_conf, labels) },
+	{ "capabilities", HW_FLAGS, HW_AT(struct test_conf, capabilities) },
+	{ "lease", HW_OBJECT, HW_AT(struct test_conf, lease), .sub = lease_fields },
+	{ "ports", HW_LIST, HW_AT(struct test_conf, ports), .sub = port_fields,
+	  .size = sizeof(struct test_port), .help = "Ports to open." },
+	{ "json", HW_JSON, HW_AT(struct test_conf, json) },
 	{ 0 },
 };
 
-static void clear(struct conf *c)
+static void clear(struct test_conf *c)
 {
 	hw_field_clear(fields, c);
 }
-AUTO_VALUE_DEFINE(clear, struct conf);
+AUTO_VALUE_DEFINE(clear, struct test_conf);
 
-static void decode(const char *json, struct conf *ret)
+static void decode(const char *json, struct test_conf *ret)
 {
 	struct hw_err e;
 
@@ -98,7 +99,7 @@ static void decode(const char *json, struct conf *ret)
 		fail_msg("%s: %s", json, e.msg);
 }
 
-static bool is_cleared(const struct conf *c)
+static bool is_cleared(const struct test_conf *c)
 {
 	static const struct hw_ip no_ip;
 
@@ -108,16 +109,16 @@ static bool is_cleared(const struct conf *c)
 	       !c->has_wide && hw_ip_equal(&c->gateway, &no_ip);
 }
 
-static void assert_refused(const char *json, const char *message)
+static void assert_rejected(const char *json, const char *message)
 {
 	struct hw_err e;
-	struct conf c;
+	struct test_conf c;
 	int r;
 
 	memset(&c, 0xaa, sizeof(c));
 	r = hw_field_decode(fields, json, strlen(json), &c, &e);
 	if (r != -EINVAL)
-		fail_msg("%s: %d", json, r);
+		fail_msg("%s: got %d", json, r);
 	assert_string_equal(e.msg, message);
 	assert_true(is_cleared(&c));
 }
@@ -126,8 +127,8 @@ static void assert_refused(const char *json, const char *message)
 
 static void decodes_every_type(void **state)
 {
-	AUTO(clear) struct conf c;
-	struct port *ports;
+	AUTO(clear) struct test_conf c;
+	struct test_port *ports;
 	char buf[HW_PREFIX_TEXT];
 
 	(void)state;
@@ -167,7 +168,7 @@ static void decodes_every_type(void **state)
 
 static void absent_gets_the_default(void **state)
 {
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 
 	(void)state;
 	decode("{}", &c);
@@ -185,7 +186,7 @@ static void absent_gets_the_default(void **state)
 
 static void null_is_absent(void **state)
 {
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 
 	(void)state;
 	decode("{\"type\":null,\"enabled\":null,\"atLeast\":null,\"wide\":null,\"gateway\":null,"
@@ -201,9 +202,9 @@ static void null_is_absent(void **state)
 	assert_null(c.rest);
 }
 
-static void absent_object_misses_nothing(void **state)
+static void absent_object_needs_no_required_keys(void **state)
 {
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 
 	(void)state;
 	decode("{}", &c);
@@ -214,14 +215,14 @@ static void absent_object_misses_nothing(void **state)
 
 static void null_inside(void **state)
 {
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 
 	(void)state;
 	decode("{\"ports\":[null,{\"number\":1},null,{\"number\":2}],\"servers\":[null,\"a\",null],"
 	       "\"labels\":{\"k\":null},\"capabilities\":{\"x\":null,\"y\":true}}",
 	       &c);
 	assert_int_equal(c.ports.n, 2);
-	assert_int_equal(((struct port *)c.ports.v)[1].number, 2);
+	assert_int_equal(((struct test_port *)c.ports.v)[1].number, 2);
 	assert_int_equal(c.servers.n, 1);
 	assert_string_equal(c.servers.v[0], "a");
 	assert_int_equal(c.labels.n, 1);
@@ -231,7 +232,7 @@ static void null_inside(void **state)
 
 static void keys_fold(void **state)
 {
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 
 	(void)state;
 	decode("{\"MTU\":1,\"Type\":\"x\",\"atleast\":7,\"mtu\":2,\"Mtu\":3}", &c);
@@ -243,7 +244,7 @@ static void keys_fold(void **state)
 
 static void rest_keeps_order(void **state)
 {
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 
 	(void)state;
 	decode("{\"z\":1,\"type\":\"x\",\"a\":{\"y\":[null,1.5],\"b\":2},\"MTU\":3,\"m\":null,"
@@ -266,27 +267,27 @@ static void bool_as_text(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		AUTO(clear) struct conf c;
+		AUTO(clear) struct test_conf c;
 
 		decode(rows[i].json, &c);
 		assert_int_equal(c.text_bool, rows[i].is);
 	}
-	assert_refused("{\"textBool\":\"yes\"}", "textBool: expected a boolean, got a string");
-	assert_refused("{\"textBool\":\"\"}", "textBool: expected a boolean, got a string");
-	assert_refused("{\"enabled\":\"true\"}", "enabled: expected a boolean, got a string");
+	assert_rejected("{\"textBool\":\"yes\"}", "textBool: expected a boolean, got a string");
+	assert_rejected("{\"textBool\":\"\"}", "textBool: expected a boolean, got a string");
+	assert_rejected("{\"enabled\":\"true\"}", "enabled: expected a boolean, got a string");
 }
 
-static void empty_ip_is_none(void **state)
+static void empty_ip_is_no_address(void **state)
 {
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 
 	(void)state;
 	decode("{\"gateway\":\"\"}", &c);
 	assert_int_equal(c.gateway.family, 0);
-	assert_refused("{\"subnet\":\"\"}", "subnet: invalid CIDR address: ");
+	assert_rejected("{\"subnet\":\"\"}", "subnet: invalid CIDR address: ");
 }
 
-/* ---- what is refused --------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------ */
 
 static void wrong_types(void **state)
 {
@@ -316,37 +317,37 @@ static void wrong_types(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_refused(rows[i][0], rows[i][1]);
+		assert_rejected(rows[i][0], rows[i][1]);
 }
 
 static void no_fraction_or_exponent(void **state)
 {
-	static const char said[] =
+	static const char message[] =
 		"mtu: expected a whole number, got a number with fraction or exponent";
 
 	(void)state;
-	assert_refused("{\"mtu\":1.5}", said);
-	assert_refused("{\"mtu\":1.0}", said);
-	assert_refused("{\"mtu\":1e3}", said);
+	assert_rejected("{\"mtu\":1.5}", message);
+	assert_rejected("{\"mtu\":1.0}", message);
+	assert_rejected("{\"mtu\":1e3}", message);
 }
 
 static void limits(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "{\"mtu\":-1}", "mtu: -1 is not in 0..65535" },
-		{ "{\"mtu\":65536}", "mtu: 65536 is not in 0..65535" },
-		{ "{\"mark\":-1}", "mark: -1 is not in 0..4294967295" },
-		{ "{\"mark\":4294967296}", "mark: 4294967296 is not in 0..4294967295" },
-		{ "{\"atLeast\":4}", "atLeast: 4 is not in 5..2147483647" },
-		{ "{\"atLeast\":2147483648}", "atLeast: 2147483648 is not in 5..2147483647" },
+		{ "{\"mtu\":-1}", "mtu: -1 is out of range 0..65535" },
+		{ "{\"mtu\":65536}", "mtu: 65536 is out of range 0..65535" },
+		{ "{\"mark\":-1}", "mark: -1 is out of range 0..4294967295" },
+		{ "{\"mark\":4294967296}", "mark: 4294967296 is out of range 0..4294967295" },
+		{ "{\"atLeast\":4}", "atLeast: 4 is out of range 5..2147483647" },
+		{ "{\"atLeast\":2147483648}", "atLeast: 2147483648 is out of range 5..2147483647" },
 		{ "{\"lease\":{\"type\":\"x\",\"seconds\":-2147483649}}",
-		  "lease.seconds: -2147483649 is not in -2147483648..2147483647" },
+		  "lease.seconds: -2147483649 is out of range -2147483648..2147483647" },
 	};
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_refused(rows[i][0], rows[i][1]);
+		assert_rejected(rows[i][0], rows[i][1]);
 	decode("{\"mtu\":65535,\"atLeast\":2147483647,\"mark\":0,"
 	       "\"lease\":{\"type\":\"x\",\"seconds\":-2147483648}}",
 	       &c);
@@ -357,52 +358,53 @@ static void limits(void **state)
 static void required(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "{\"lease\":{}}", "lease.type: is required" },
-		{ "{\"lease\":{\"type\":null}}", "lease.type: is required" },
+		{ "{\"lease\":{}}", "lease.type: required key is missing" },
+		{ "{\"lease\":{\"type\":null}}", "lease.type: required key is missing" },
 		{ "{\"lease\":{\"type\":\"\"}}", "lease.type: must not be empty" },
-		{ "{\"lease\":{\"type\":\"x\",\"port\":{}}}", "lease.port.number: is required" },
-		{ "{\"ports\":[{\"number\":1},{}]}", "ports[1].number: is required" },
+		{ "{\"lease\":{\"type\":\"x\",\"port\":{}}}",
+		  "lease.port.number: required key is missing" },
+		{ "{\"ports\":[{\"number\":1},{}]}", "ports[1].number: required key is missing" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		assert_refused(rows[i][0], rows[i][1]);
+		assert_rejected(rows[i][0], rows[i][1]);
 }
 
-/* The index is that of the text, also behind a null entry that is dropped. */
+/* The index is that of the text, also after a null entry that is dropped. */
 static void names_the_whole_path(void **state)
 {
 	(void)state;
-	assert_refused("{\"ports\":[{\"number\":1},null,{\"number\":\"x\"}]}",
-		       "ports[2].number: expected a number, got a string");
-	assert_refused("{\"lease\":{\"type\":\"x\",\"port\":{\"number\":1,\"host\":\"1.2.3\"}}}",
-		       "lease.port.host: invalid IP address: 1.2.3");
-	assert_refused("{\"subnet\":\"10.0.0.1\"}", "subnet: invalid CIDR address: 10.0.0.1");
+	assert_rejected("{\"ports\":[{\"number\":1},null,{\"number\":\"x\"}]}",
+			"ports[2].number: expected a number, got a string");
+	assert_rejected("{\"lease\":{\"type\":\"x\",\"port\":{\"number\":1,\"host\":\"1.2.3\"}}}",
+			"lease.port.host: invalid IP address: 1.2.3");
+	assert_rejected("{\"subnet\":\"10.0.0.1\"}", "subnet: invalid CIDR address: 10.0.0.1");
 }
 
 static void secrets_are_not_quoted(void **state)
 {
 	(void)state;
-	assert_refused("{\"pin\":1234}", "pin: has a value that is not valid");
-	assert_refused("{\"secret\":1234}", "secret: expected a string, got a number");
+	assert_rejected("{\"pin\":1234}", "pin: invalid value");
+	assert_rejected("{\"secret\":1234}", "secret: expected a string, got a number");
 }
 
-/* Every allocating type is decoded before the last key fails: the sanitizer sees what is left. */
+/* Every allocating type is decoded before the last key fails: a sanitizer detects leaks. */
 static void failure_frees_everything(void **state)
 {
 	(void)state;
-	assert_refused("{\"type\":\"t\",\"secret\":\"s\",\"more\":1,\"servers\":[\"a\"],"
-		       "\"labels\":{\"k\":\"v\"},\"capabilities\":{\"x\":true},"
-		       "\"lease\":{\"type\":\"l\",\"port\":{\"number\":1,\"protocol\":\"p\"}},"
-		       "\"ports\":[{\"number\":1,\"protocol\":\"tcp\"},"
-		       "{\"number\":2,\"protocol\":\"udp\",\"host\":7}]}",
-		       "ports[1].host: expected a string, got a number");
+	assert_rejected("{\"type\":\"t\",\"secret\":\"s\",\"more\":1,\"servers\":[\"a\"],"
+			"\"labels\":{\"k\":\"v\"},\"capabilities\":{\"x\":true},"
+			"\"lease\":{\"type\":\"l\",\"port\":{\"number\":1,\"protocol\":\"p\"}},"
+			"\"ports\":[{\"number\":1,\"protocol\":\"tcp\"},"
+			"{\"number\":2,\"protocol\":\"udp\",\"host\":7}]}",
+			"ports[1].host: expected a string, got a number");
 }
 
-static void refuses_text_that_is_not_json(void **state)
+static void rejects_malformed_json(void **state)
 {
 	struct hw_err e;
-	struct conf c;
+	struct test_conf c;
 
 	(void)state;
 	memset(&c, 0xaa, sizeof(c));
@@ -415,7 +417,7 @@ static void refuses_text_that_is_not_json(void **state)
 
 static void assert_encodes(const char *json, const char *expected)
 {
-	AUTO(clear) struct conf c;
+	AUTO(clear) struct test_conf c;
 	autofree char *text = NULL;
 
 	decode(json, &c);
@@ -442,7 +444,7 @@ static void encodes_in_table_order(void **state)
 		"\"json\":{\"b\":1.5,\"a\":[]},\"zz\":1,\"aa\":null}");
 }
 
-static void omits_the_empty(void **state)
+static void omits_empty_values(void **state)
 {
 	(void)state;
 	assert_encodes("{\"type\":\"\",\"mtu\":0,\"mark\":0,\"gateway\":\"\",\"servers\":[],"
@@ -450,8 +452,8 @@ static void omits_the_empty(void **state)
 		       "{\"enabled\":true,\"atLeast\":5," DEFAULTS "}");
 }
 
-/* Left out, it would come back as its default. */
-static void keeps_the_empty_that_differs_from_its_default(void **state)
+/* If it was left out, it would be decoded as its default. */
+static void keeps_empty_values_that_differ_from_the_default(void **state)
 {
 	(void)state;
 	assert_encodes("{\"enabled\":false,\"lease\":{\"type\":\"x\",\"seconds\":0}}",
@@ -459,9 +461,9 @@ static void keeps_the_empty_that_differs_from_its_default(void **state)
 		       "\"lease\":{\"type\":\"x\",\"seconds\":0,\"port\":{\"protocol\":\"tcp\"}}}");
 }
 
-static void has_decides(void **state)
+static void has_member_decides(void **state)
 {
-	struct conf c = { .has_wide = false, .wide = 7, .enabled = true, .at_least = 5 };
+	struct test_conf c = { .has_wide = false, .wide = 7, .enabled = true, .at_least = 5 };
 	autofree char *without = hw_field_encode(fields, &c, 0), *with = NULL;
 
 	(void)state;
@@ -472,7 +474,7 @@ static void has_decides(void **state)
 	assert_non_null(strstr(with, "\"wide\":0"));
 }
 
-struct all {
+struct test_all {
 	bool b;
 	int n;
 	char *s, *json;
@@ -480,34 +482,35 @@ struct all {
 	struct hw_prefix prefix;
 	struct hw_strings strings, flags;
 	struct hw_map map;
-	struct port object;
+	struct test_port object;
 	struct hw_list list;
 };
 
 static const struct hw_field plain_fields[] = {
-	{ "number", HW_INT, HW_AT(struct port, number) },
+	{ "number", HW_INT, HW_AT(struct test_port, number) },
 	{ 0 },
 };
 
 static const struct hw_field always_fields[] = {
-	{ "b", HW_BOOL, HW_AT(struct all, b), .flags = HW_ALWAYS },
-	{ "n", HW_INT, HW_AT(struct all, n), .flags = HW_ALWAYS },
-	{ "s", HW_STRING, HW_AT(struct all, s), .flags = HW_ALWAYS },
-	{ "ip", HW_IP, HW_AT(struct all, ip), .flags = HW_ALWAYS },
-	{ "prefix", HW_PREFIX, HW_AT(struct all, prefix), .flags = HW_ALWAYS },
-	{ "strings", HW_STRINGS, HW_AT(struct all, strings), .flags = HW_ALWAYS },
-	{ "map", HW_MAP, HW_AT(struct all, map), .flags = HW_ALWAYS },
-	{ "flags", HW_FLAGS, HW_AT(struct all, flags), .flags = HW_ALWAYS },
-	{ "object", HW_OBJECT, HW_AT(struct all, object), .flags = HW_ALWAYS, .sub = plain_fields },
-	{ "list", HW_LIST, HW_AT(struct all, list), .flags = HW_ALWAYS, .sub = plain_fields,
-	  .size = sizeof(struct port) },
-	{ "json", HW_JSON, HW_AT(struct all, json), .flags = HW_ALWAYS },
+	{ "b", HW_BOOL, HW_AT(struct test_all, b), .flags = HW_ALWAYS },
+	{ "n", HW_INT, HW_AT(struct test_all, n), .flags = HW_ALWAYS },
+	{ "s", HW_STRING, HW_AT(struct test_all, s), .flags = HW_ALWAYS },
+	{ "ip", HW_IP, HW_AT(struct test_all, ip), .flags = HW_ALWAYS },
+	{ "prefix", HW_PREFIX, HW_AT(struct test_all, prefix), .flags = HW_ALWAYS },
+	{ "strings", HW_STRINGS, HW_AT(struct test_all, strings), .flags = HW_ALWAYS },
+	{ "map", HW_MAP, HW_AT(struct test_all, map), .flags = HW_ALWAYS },
+	{ "flags", HW_FLAGS, HW_AT(struct test_all, flags), .flags = HW_ALWAYS },
+	{ "object", HW_OBJECT, HW_AT(struct test_all, object), .flags = HW_ALWAYS,
+	  .sub = plain_fields },
+	{ "list", HW_LIST, HW_AT(struct test_all, list), .flags = HW_ALWAYS, .sub = plain_fields,
+	  .size = sizeof(struct test_port) },
+	{ "json", HW_JSON, HW_AT(struct test_all, json), .flags = HW_ALWAYS },
 	{ 0 },
 };
 
-static void always_is_always(void **state)
+static void always_encodes_empty_values(void **state)
 {
-	struct all a = { 0 };
+	struct test_all a = { 0 };
 	autofree char *text = hw_field_encode(always_fields, &a, 0);
 
 	(void)state;
@@ -516,11 +519,11 @@ static void always_is_always(void **state)
 				  "\"list\":[],\"json\":null}");
 }
 
-/* The same table without its flags. */
+/* The same table without HW_ALWAYS. */
 static void object_without_members_is_empty(void **state)
 {
 	struct hw_field table[ARRAY_SIZE(always_fields)];
-	struct all a = { 0 };
+	struct test_all a = { 0 };
 	autofree char *text = NULL;
 
 	(void)state;
@@ -534,7 +537,7 @@ static void object_without_members_is_empty(void **state)
 static void rest_does_not_override(void **state)
 {
 	char rest[] = "{\"TYPE\":\"other\",\"x\":1}", type[] = "mine";
-	struct conf c = { .type = type, .rest = rest, .enabled = true, .at_least = 5 };
+	struct test_conf c = { .type = type, .rest = rest, .enabled = true, .at_least = 5 };
 	autofree char *text = hw_field_encode(fields, &c, 0);
 
 	(void)state;
@@ -545,14 +548,14 @@ static void rest_does_not_override(void **state)
 
 static void encodes_pretty_and_sorted(void **state)
 {
-	struct all a = { .n = 1, .b = true };
+	struct test_all a = { .n = 1, .b = true };
 	autofree char *text = NULL;
 
 	(void)state;
 	text = hw_field_encode(
 		&(const struct hw_field[]){
-			{ "n", HW_INT, HW_AT(struct all, n) },
-			{ "b", HW_BOOL, HW_AT(struct all, b) },
+			{ "n", HW_INT, HW_AT(struct test_all, n) },
+			{ "b", HW_BOOL, HW_AT(struct test_all, b) },
 			{ 0 },
 		}[0],
 		&a, HW_JSON_PRETTY | HW_JSON_SORTED);
@@ -561,7 +564,7 @@ static void encodes_pretty_and_sorted(void **state)
 
 static void clears_twice(void **state)
 {
-	struct conf c;
+	struct test_conf c;
 
 	(void)state;
 	decode("{\"type\":\"t\",\"servers\":[\"a\"],\"ports\":[{\"number\":1}],\"x\":1}", &c);
@@ -612,34 +615,37 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "field: every type is decoded", decodes_every_type },
 		{ "field: an absent key gets its default", absent_gets_the_default },
-		{ "field: null is as absent", null_is_absent },
-		{ "field: an absent object gets its defaults and misses nothing",
-		  absent_object_misses_nothing },
-		{ "field: null entries of lists are dropped, null in maps is empty", null_inside },
+		{ "field: null counts as absent", null_is_absent },
+		{ "field: an absent object gets its defaults and needs no required keys",
+		  absent_object_needs_no_required_keys },
+		{ "field: null entries of lists are dropped, null in maps is an empty string",
+		  null_inside },
 		{ "field: keys match in any case, the last one wins", keys_fold },
 		{ "field: unknown keys are kept in order", rest_keeps_order },
-		{ "field: a boolean may be text only where the table says so", bool_as_text },
-		{ "field: an empty address is none, an empty prefix is refused", empty_ip_is_none },
-		{ "field: a wrong type is refused by its path", wrong_types },
-		{ "field: 1.0 and 1e3 are refused as whole numbers", no_fraction_or_exponent },
-		{ "field: limits are inclusive; without them the type's own hold", limits },
-		{ "field: a required key may not be absent, null or empty", required },
+		{ "field: a boolean may be text only with HW_BOOL_TEXT", bool_as_text },
+		{ "field: an empty address is no address, an empty prefix is rejected",
+		  empty_ip_is_no_address },
+		{ "field: a wrong type is rejected, with its path", wrong_types },
+		{ "field: 1.0 and 1e3 are rejected as whole numbers", no_fraction_or_exponent },
+		{ "field: limits are inclusive; the default limits are those of the type", limits },
+		{ "field: a required key must not be absent, null or empty", required },
 		{ "field: an error names the whole path", names_the_whole_path },
 		{ "field: a secret is not quoted in an error", secrets_are_not_quoted },
-		{ "field: a failure frees what was decoded before", failure_frees_everything },
-		{ "field: text that is not JSON leaves nothing to clear",
-		  refuses_text_that_is_not_json },
-		{ "field: encoded in the order of the table, unknown keys last",
+		{ "field: a failure frees everything that was decoded before",
+		  failure_frees_everything },
+		{ "field: malformed JSON leaves nothing to clear", rejects_malformed_json },
+		{ "field: keys are encoded in the order of the table, unknown keys last",
 		  encodes_in_table_order },
-		{ "field: what is zero or empty is left out", omits_the_empty },
-		{ "field: an empty value that differs from its default is written",
-		  keeps_the_empty_that_differs_from_its_default },
-		{ "field: with a has member, that decides what is written", has_decides },
-		{ "field: with HW_ALWAYS the empty of every type is written", always_is_always },
-		{ "field: without it none is, nor an object that has nothing to say",
+		{ "field: zero and empty values are left out", omits_empty_values },
+		{ "field: an empty value that differs from its default is encoded",
+		  keeps_empty_values_that_differ_from_the_default },
+		{ "field: a has member decides whether the key is encoded", has_member_decides },
+		{ "field: with HW_ALWAYS empty values of every type are encoded",
+		  always_encodes_empty_values },
+		{ "field: without HW_ALWAYS empty values and empty objects are left out",
 		  object_without_members_is_empty },
 		{ "field: an unknown key never overrides a known one", rest_does_not_override },
-		{ "field: pretty and sorted", encodes_pretty_and_sorted },
+		{ "field: output can be pretty and sorted", encodes_pretty_and_sorted },
 		{ "field: clearing twice is harmless", clears_twice },
 		{ "field: the table documents itself", documents },
 	};

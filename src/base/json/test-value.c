@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/test-value.c - JSON is read within bounds, kept as it came, written as Go writes it
+ * base/json/test-value.c - parsing JSON within limits, and formatting it as Go does
  */
 #include "base/json/value.h"
 
@@ -32,8 +32,8 @@ static struct value *parse(const char *json)
 	return v;
 }
 
-/* What a text reads as, compact again. */
-static void assert_reads(const char *json, const char *expected)
+/* Parses a text and formats it compactly. */
+static void assert_formats_as(const char *json, const char *expected)
 {
 	AUTO(value_free) struct value *v = parse(json);
 	autofree char *text = value_format(v, 0);
@@ -41,26 +41,26 @@ static void assert_reads(const char *json, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void assert_keeps(const char *json)
+static void assert_unchanged(const char *json)
 {
-	assert_reads(json, json);
+	assert_formats_as(json, json);
 }
 
-static void assert_refused(const char *json, size_t len, int r, const char *says)
+static void assert_rejected(const char *json, size_t len, int r, const char *text)
 {
 	struct value *v = (struct value *)8;
 	struct hw_err e;
 	int got = value_parse(json, len, &v, &e);
 
 	if (got != r)
-		fail_msg("%.60s: %d, not %d", json, got, r);
-	if (!strstr(e.msg, says))
-		fail_msg("%.60s: \"%s\" does not say \"%s\"", json, e.msg, says);
+		fail_msg("%.60s: got %d, want %d", json, got, r);
+	if (!strstr(e.msg, text))
+		fail_msg("%.60s: \"%s\" does not contain \"%s\"", json, e.msg, text);
 	assert_null(strchr(e.msg, '\n'));
 	assert_true(v == (struct value *)8);
 }
 
-/* ---- bounds ------------------------------------------------------------------ */
+/* ---- limits ------------------------------------------------------------------ */
 
 static char *nested(size_t depth, const char *open, const char *shut)
 {
@@ -73,19 +73,19 @@ static char *nested(size_t depth, const char *open, const char *shut)
 	return buf_take(&b);
 }
 
-static void bounds_depth(void **state)
+static void limits_depth(void **state)
 {
-	autofree char *most = nested(VALUE_DEPTH_MAX, "[", "]");
-	autofree char *more = nested(VALUE_DEPTH_MAX + 1, "[", "]");
+	autofree char *deepest = nested(VALUE_DEPTH_MAX, "[", "]");
+	autofree char *too_deep = nested(VALUE_DEPTH_MAX + 1, "[", "]");
 	autofree char *bomb = nested(VALUE_SIZE_MAX / 2, "[", "]");
 	autofree char *objects = nested(VALUE_DEPTH_MAX + 1, "{\"a\":", "}");
 
 	(void)state;
-	assert_keeps(most);
-	assert_refused(more, strlen(more), -EFBIG, "deeper than 64");
-	assert_refused(bomb, strlen(bomb), -EFBIG, "deeper than 64");
-	assert_refused(objects, strlen(objects), -EFBIG, "deeper than 64");
-	assert_refused(bomb, VALUE_DEPTH_MAX + 1, -EFBIG, "deeper than 64");
+	assert_unchanged(deepest);
+	assert_rejected(too_deep, strlen(too_deep), -EFBIG, "deeper than 64");
+	assert_rejected(bomb, strlen(bomb), -EFBIG, "deeper than 64");
+	assert_rejected(objects, strlen(objects), -EFBIG, "deeper than 64");
+	assert_rejected(bomb, VALUE_DEPTH_MAX + 1, -EFBIG, "deeper than 64");
 }
 
 static void strings_have_no_depth(void **state)
@@ -100,10 +100,10 @@ static void strings_have_no_depth(void **state)
 	for (int i = 0; i < 200; i++)
 		buf_puts(&b, "[],{},");
 	buf_puts(&b, "\"]]]\"]");
-	assert_keeps(b.data);
+	assert_unchanged(b.data);
 }
 
-static void bounds_size(void **state)
+static void limits_size(void **state)
 {
 	autofree char *text = mem_new(VALUE_SIZE_MAX + 2);
 	AUTO(value_free) struct value *v = NULL;
@@ -113,11 +113,11 @@ static void bounds_size(void **state)
 	memset(text, ' ', VALUE_SIZE_MAX + 1);
 	text[0] = '7';
 	assert_int_equal(value_parse(text, VALUE_SIZE_MAX, &v, &e), 0);
-	assert_refused(text, VALUE_SIZE_MAX + 1, -EFBIG, "larger than 4194304");
+	assert_rejected(text, VALUE_SIZE_MAX + 1, -EFBIG, "larger than 4194304");
 }
 
-/* An empty object costs 2 bytes here and hundreds in memory. */
-static void bounds_count(void **state)
+/* An empty object is 2 bytes of text, but hundreds of bytes in memory. */
+static void limits_count(void **state)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	AUTO(value_free) struct value *v = NULL;
@@ -131,12 +131,12 @@ static void bounds_count(void **state)
 	assert_int_equal(value_parse(b.data, b.len, &v, &e), 0);
 	b.len--;
 	buf_puts(&b, ",0]");
-	assert_refused(b.data, b.len, -EFBIG, "more than 262144 values");
+	assert_rejected(b.data, b.len, -EFBIG, "more than 262144 values");
 }
 
-/* ---- what is refused ------------------------------------------------------------ */
+/* ---- rejected texts -------------------------------------------------------------- */
 
-static void refuses_what_go_refuses(void **state)
+static void rejects_what_go_rejects(void **state)
 {
 	static const char *const wrong[] = {
 		" ",
@@ -202,22 +202,22 @@ static void refuses_what_go_refuses(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-		assert_refused(wrong[i], strlen(wrong[i]), -EINVAL, "not JSON");
-	assert_refused("", 0, -EINVAL, "empty");
+		assert_rejected(wrong[i], strlen(wrong[i]), -EINVAL, "malformed JSON");
+	assert_rejected("", 0, -EINVAL, "empty");
 }
 
-static void refuses_nul(void **state)
+static void rejects_nul(void **state)
 {
 	(void)state;
-	assert_refused("{}\0", 3, -EINVAL, "not JSON");
-	assert_refused("\0{}", 3, -EINVAL, "not JSON");
-	assert_refused("{\"a\":\"b\0c\"}", 11, -EINVAL, "not JSON");
-	assert_refused("{\"a\0b\":1}", 9, -EINVAL, "not JSON");
-	assert_refused("\"\\u0000\"", 8, -EINVAL, "not JSON");
-	assert_refused("{\"\\u0000\":1}", 12, -EINVAL, "not JSON");
+	assert_rejected("{}\0", 3, -EINVAL, "malformed JSON");
+	assert_rejected("\0{}", 3, -EINVAL, "malformed JSON");
+	assert_rejected("{\"a\":\"b\0c\"}", 11, -EINVAL, "malformed JSON");
+	assert_rejected("{\"a\0b\":1}", 9, -EINVAL, "malformed JSON");
+	assert_rejected("\"\\u0000\"", 8, -EINVAL, "malformed JSON");
+	assert_rejected("{\"\\u0000\":1}", 12, -EINVAL, "malformed JSON");
 }
 
-static void refuses_what_is_not_utf8(void **state)
+static void rejects_invalid_utf8(void **state)
 {
 	static const char *const wrong[] = {
 		"\"\xff\"",
@@ -236,7 +236,7 @@ static void refuses_what_is_not_utf8(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-		assert_refused(wrong[i], strlen(wrong[i]), -EINVAL, "not JSON");
+		assert_rejected(wrong[i], strlen(wrong[i]), -EINVAL, "malformed JSON");
 }
 
 static void names_line_and_column(void **state)
@@ -244,7 +244,7 @@ static void names_line_and_column(void **state)
 	static const char text[] = "{\n  \"a\": 1,\n  \"b\": nope\n}";
 
 	(void)state;
-	assert_refused(text, strlen(text), -EINVAL, "line 3, column 11");
+	assert_rejected(text, strlen(text), -EINVAL, "line 3, column 11");
 }
 
 static void does_not_quote_strings(void **state)
@@ -261,27 +261,28 @@ static void does_not_quote_strings(void **state)
 	assert_null(strstr(e.msg, "hunter2"));
 }
 
-/* ---- what is kept ---------------------------------------------------------------- */
+/* ---- accepted texts -------------------------------------------------------------- */
 
 static void keeps_integers(void **state)
 {
 	(void)state;
-	assert_keeps("[9223372036854775807,-9223372036854775808,9007199254740993,0]");
-	assert_reads("-0", "0");
-	assert_refused("9223372036854775808", 19, -EINVAL, "the number is too large");
-	assert_refused("-9223372036854775809", 20, -EINVAL, "the number is too large");
+	assert_unchanged("[9223372036854775807,-9223372036854775808,9007199254740993,0]");
+	assert_formats_as("-0", "0");
+	assert_rejected("9223372036854775808", 19, -EINVAL, "number out of range");
+	assert_rejected("-9223372036854775809", 20, -EINVAL, "number out of range");
 }
 
 static void keeps_reals(void **state)
 {
 	(void)state;
-	assert_keeps("[0.1,1.5,-2.25,3.141592653589793,1.7976931348623157e+308,2.2250738585072014e-"
-		     "308]");
-	assert_reads("[1.0,1e3,-0.0,1E-7,100000000000000000000.0,0.30000000000000004]",
-		     "[1.0,1000.0,-0.0,1e-07,1e+20,0.30000000000000004]");
+	assert_unchanged(
+		"[0.1,1.5,-2.25,3.141592653589793,1.7976931348623157e+308,2.2250738585072014e-"
+		"308]");
+	assert_formats_as("[1.0,1e3,-0.0,1E-7,100000000000000000000.0,0.30000000000000004]",
+			  "[1.0,1000.0,-0.0,1e-07,1e+20,0.30000000000000004]");
 }
 
-static void real_is_no_integer(void **state)
+static void real_is_not_an_integer(void **state)
 {
 	AUTO(value_free) struct value *v = parse("[1,1.0,1e3]");
 
@@ -292,33 +293,34 @@ static void real_is_no_integer(void **state)
 	assert_int_equal(value_int(value_at(v, 2)), 0);
 }
 
-/* A locale that has a decimal comma and nothing else, in the format of glibc. */
+/* Creates a locale that has only a decimal comma, in the format of glibc. */
 static void write_comma_locale(const char *dir)
 {
 	static const struct {
 		uint32_t magic, count, at[6];
-		char data[20]; /* decimal point, no thousands; both again as wide ones; codeset */
+		/* decimal point, thousands separator, both again as wide characters, codeset */
+		char data[20];
 	} locale = { 0x20031115 ^ LC_NUMERIC,
 		     6,
 		     { 32, 34, 35, 36, 40, 44 },
 		     ",\0\0\0,\0\0\0\0\0\0\0UTF-8" };
-	autofree char *folder = str_printf("%s/comma", dir);
-	autofree char *file = str_printf("%s/LC_NUMERIC", folder);
+	autofree char *directory = str_printf("%s/comma", dir);
+	autofree char *file = str_printf("%s/LC_NUMERIC", directory);
 	FILE *f;
 
-	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(mkdir(directory, 0700), 0);
 	f = fopen(file, "we");
 	assert_non_null(f);
 	assert_int_equal(fwrite(&locale, sizeof(locale), 1, f), 1);
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(setenv("LOCPATH", dir, 1), 0);
 	if (!setlocale(LC_NUMERIC, "comma"))
-		fail_msg("this libc does not take the locale that was made for it");
+		fail_msg("this libc does not accept the generated locale");
 	remove(file);
-	remove(folder);
+	remove(directory);
 }
 
-/* A host program may have set one in which 0.1 is printed as 0,1. */
+/* A host program may have set a locale in which 0.1 is printed as 0,1. */
 static void ignores_the_locale(void **state)
 {
 	char dir[] = "/tmp/hawser-value-XXXXXX", text[8];
@@ -329,26 +331,26 @@ static void ignores_the_locale(void **state)
 	rmdir(dir);
 	snprintf(text, sizeof(text), "%g", 0.5);
 	assert_string_equal(text, "0,5");
-	assert_keeps("[0.1,1.0,1e+20,1.5e-07]");
+	assert_unchanged("[0.1,1.0,1e+20,1.5e-07]");
 	setlocale(LC_NUMERIC, "C");
 }
 
 static void keeps_key_order(void **state)
 {
 	(void)state;
-	assert_keeps("{\"z\":1,\"a\":{\"y\":2,\"b\":3},\"m\":[{\"d\":4,\"c\":5}]}");
+	assert_unchanged("{\"z\":1,\"a\":{\"y\":2,\"b\":3},\"m\":[{\"d\":4,\"c\":5}]}");
 }
 
 static void last_duplicate_wins(void **state)
 {
 	(void)state;
-	assert_reads("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}");
+	assert_formats_as("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}");
 }
 
 static void unescapes(void **state)
 {
 	(void)state;
-	assert_reads("\"\\u00e9\\ud83d\\ude00\\/\\u0041\"", "\"\xc3\xa9\xf0\x9f\x98\x80/A\"");
+	assert_formats_as("\"\\u00e9\\ud83d\\ude00\\/\\u0041\"", "\"\xc3\xa9\xf0\x9f\x98\x80/A\"");
 }
 
 static void reads_any_kind(void **state)
@@ -371,13 +373,13 @@ static void reads_any_kind(void **state)
 	}
 }
 
-/* ---- writing ---------------------------------------------------------------------- */
+/* ---- formatting ------------------------------------------------------------------- */
 
 static void escapes_as_go(void **state)
 {
 	(void)state;
-	assert_reads("\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\\u0020\\u007f/\"",
-		     "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f \x7f/\"");
+	assert_formats_as("\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f\\u0020\\u007f/\"",
+			  "\"\\\"\\\\\\b\\f\\n\\r\\t\\u0001\\u001f \x7f/\"");
 }
 
 static void writes_pretty(void **state)
@@ -497,12 +499,12 @@ static void setters_take_over(void **state)
 	value_append(array, value_new_null());
 	value_append(array, value_new_bool(false));
 	value_append(array, value_ref(shared));
-	value_set(v, "gone", value_new_int(1));
+	value_set(v, "removed", value_new_int(1));
 	value_set(v, "n", value_new_int(INT64_MIN));
 	value_set(v, "list", array);
 	value_set(v, "n", value_new_int(2));
-	value_remove(v, "gone");
-	value_remove(v, "never there");
+	value_remove(v, "removed");
+	value_remove(v, "missing");
 	text = value_format(v, 0);
 	assert_string_equal(text, "{\"n\":2,\"list\":[null,false,\"s\"]}");
 	assert_string_equal(value_string(shared), "s");
@@ -531,7 +533,7 @@ static void equal_in_any_order(void **state)
 	assert_false(value_equal(a, c));
 }
 
-static void asks_the_wrong_kind(void **state)
+static void getters_of_the_wrong_kind(void **state)
 {
 	AUTO(value_free) struct value *v = parse("[\"1\",1,true,null,{\"a\":1}]");
 	void *i = NULL;
@@ -556,34 +558,37 @@ static void asks_the_wrong_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "value: 64 levels are read, 65 and a depth bomb are refused", bounds_depth },
-		{ "value: brackets in strings have no depth", strings_have_no_depth },
-		{ "value: 4 MiB are read, a byte more is refused", bounds_size },
-		{ "value: the number of values is bounded", bounds_count },
-		{ "value: what Go refuses is refused", refuses_what_go_refuses },
-		{ "value: NUL is refused, as a byte and as an escape", refuses_nul },
-		{ "value: what is not UTF-8 is refused", refuses_what_is_not_utf8 },
-		{ "value: a refusal names line and column", names_line_and_column },
-		{ "value: a refusal does not quote strings", does_not_quote_strings },
+		{ "value: 64 levels are parsed, 65 and a depth bomb are rejected", limits_depth },
+		{ "value: brackets in strings do not count as depth", strings_have_no_depth },
+		{ "value: 4 MiB are parsed, one byte more is rejected", limits_size },
+		{ "value: the number of values is limited", limits_count },
+		{ "value: texts that Go rejects are rejected", rejects_what_go_rejects },
+		{ "value: NUL is rejected, as a byte and as an escape", rejects_nul },
+		{ "value: invalid UTF-8 is rejected", rejects_invalid_utf8 },
+		{ "value: an error names line and column", names_line_and_column },
+		{ "value: an error does not quote strings", does_not_quote_strings },
 		{ "value: integers keep their 64 bits", keeps_integers },
-		{ "value: reals are written in their shortest form and stay reals", keeps_reals },
-		{ "value: 1.0 and 1e3 are no integers", real_is_no_integer },
-		{ "value: the host's locale does not matter", ignores_the_locale },
+		{ "value: reals are formatted in their shortest form and stay reals", keeps_reals },
+		{ "value: 1.0 and 1e3 are not integers", real_is_not_an_integer },
+		{ "value: the host's locale has no effect", ignores_the_locale },
 		{ "value: keys keep their order", keeps_key_order },
 		{ "value: the last duplicate wins", last_duplicate_wins },
-		{ "value: escapes are read", unescapes },
-		{ "value: any kind of value may stand alone", reads_any_kind },
+		{ "value: escapes are decoded", unescapes },
+		{ "value: a text may be a value of any kind", reads_any_kind },
 		{ "value: strings are escaped as by Go", escapes_as_go },
-		{ "value: pretty is four spaces, as Go's MarshalIndent", writes_pretty },
-		{ "value: sorted is by bytes at every level", writes_sorted },
-		{ "value: wrong bytes in our own text become U+FFFD", repairs_our_own_text },
-		{ "value: what is UTF-8 is left as it is", leaves_utf8_alone },
-		{ "value: find folds case as Go and takes the last", finds_as_go },
-		{ "value: only letters fold", folds_letters_only },
-		{ "value: setters take over what they are given", setters_take_over },
-		{ "value: a copy shares nothing", copies_are_deep },
-		{ "value: objects are equal in any order, arrays in one", equal_in_any_order },
-		{ "value: the wrong kind answers with nothing", asks_the_wrong_kind },
+		{ "value: pretty is indented by four spaces, as by Go's MarshalIndent",
+		  writes_pretty },
+		{ "value: sorted is in byte order at every level", writes_sorted },
+		{ "value: invalid bytes in our own text become U+FFFD", repairs_our_own_text },
+		{ "value: valid UTF-8 is not changed", leaves_utf8_alone },
+		{ "value: find folds case as Go does and returns the last match", finds_as_go },
+		{ "value: only letters are folded", folds_letters_only },
+		{ "value: setters take over the reference", setters_take_over },
+		{ "value: a copy shares nothing with the original", copies_are_deep },
+		{ "value: the order of keys is ignored in comparisons, that of arrays is not",
+		  equal_in_any_order },
+		{ "value: getters return a zero value for the wrong kind",
+		  getters_of_the_wrong_kind },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/yaml.c - YAML text as the trees of base/json/value.h
+ * base/json/yaml.c - YAML parsed into the values of base/json/value.h
  *
- * How:   libyaml's events, and a function per kind of node that calls itself for
- *        what is inside, at most VALUE_DEPTH_MAX deep. The way to the node at hand is
- *        kept as text, written as base/json/field.h does in its messages: reading the
- *        document once more with a message to compare finds a line, and no line
- *        needs to be kept.
+ * How:   recursive descent over libyaml's events, at most VALUE_DEPTH_MAX deep. The
+ *        path of the current node is kept as text, in the form that base/json/field.h
+ *        uses in its messages. To find the line of an error, yml_line() parses the
+ *        document again and compares the paths with the message, so no line numbers
+ *        need to be stored.
  */
 #include "base/json/yaml.h"
 
@@ -19,47 +19,47 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-struct reader {
+struct yaml_reader {
 	yaml_parser_t parser;
-	yaml_event_t event; /* the last one */
+	yaml_event_t event; /* the current one */
 	size_t count;	    /* members of all arrays and objects */
 	unsigned depth;
-	struct buf path;
-	const char *message; /* yml_line(): what is looked for; NULL: nothing is */
-	size_t best;	     /* length of the path that fits it best so far */
-	size_t line;	     /* where that is */
+	struct buf path;     /* of the current node */
+	const char *message; /* yml_line(): the message to find the line of; else NULL */
+	size_t best;	     /* length of the longest path so far that the message begins with */
+	size_t line;	     /* line of the node with that path */
 };
 
-static void reader_init(struct reader *r, const char *text, size_t len)
+static void reader_init(struct yaml_reader *r, const char *text, size_t len)
 {
-	*r = (struct reader){ .line = 1 };
+	*r = (struct yaml_reader){ .line = 1 };
 	if (!yaml_parser_initialize(&r->parser))
 		mem_exhausted();
 	yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, len);
 }
 
-static void reader_done(struct reader *r)
+static void reader_done(struct yaml_reader *r)
 {
 	yaml_event_delete(&r->event);
 	yaml_parser_delete(&r->parser);
 	buf_done(&r->path);
 }
 
-AUTO_VALUE_DEFINE(reader_done, struct reader);
+AUTO_VALUE_DEFINE(reader_done, struct yaml_reader);
 
-static int fail_at(const yaml_mark_t *mark, int code, const char *what, struct hw_err *e)
+static int fail_at(const yaml_mark_t *mark, int code, const char *problem, struct hw_err *e)
 {
 	return err_text(e, code, "line %zu, column %zu: %s", mark->line + 1, mark->column + 1,
-			what);
+			problem);
 }
 
-static int fail(const struct reader *r, int code, const char *what, struct hw_err *e)
+static int fail(const struct yaml_reader *r, int code, const char *problem, struct hw_err *e)
 {
-	return fail_at(&r->event.start_mark, code, what, e);
+	return fail_at(&r->event.start_mark, code, problem, e);
 }
 
-static int next(struct reader *r, struct hw_err *e)
+static int next_event(struct yaml_reader *r, struct hw_err *e)
 {
 	yaml_event_delete(&r->event);
 	if (yaml_parser_parse(&r->parser, &r->event))
@@ -67,7 +67,8 @@ static int next(struct reader *r, struct hw_err *e)
 	memset(&r->event, 0, sizeof(r->event));
 	if (r->parser.error == YAML_MEMORY_ERROR)
 		mem_exhausted();
-	return fail_at(&r->parser.problem_mark, -EINVAL, str_or(r->parser.problem, "not YAML"), e);
+	return fail_at(&r->parser.problem_mark, -EINVAL,
+		       str_or(r->parser.problem, "malformed YAML"), e);
 }
 
 /* ---- scalars -------------------------------------------------------------------------- */
@@ -80,7 +81,7 @@ static bool is_one_of(const char *text, const char *const *words)
 	return false;
 }
 
-/* Decimal, and written as everybody does: others read 010 as eight. */
+/* Decimal without leading zeros: some parsers read 010 as octal. */
 static bool is_number(const char *text, long long *ret_n)
 {
 	const char *digits = text + (*text == '-');
@@ -88,7 +89,7 @@ static bool is_number(const char *text, long long *ret_n)
 	return (*digits != '0' || !digits[1]) && str_to_int64(text, INT64_MIN, INT64_MAX, ret_n);
 }
 
-static struct value *plain(const char *text)
+static struct value *value_from_plain(const char *text)
 {
 	static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
 	static const char *const trues[] = { "true", "True", "TRUE", NULL };
@@ -102,21 +103,21 @@ static struct value *plain(const char *text)
 	return is_number(text, &n) ? value_new_int(n) : value_new_string(text);
 }
 
-static int check_tag(const struct reader *r, const yaml_char_t *tag, struct hw_err *e)
+static int check_tag(const struct yaml_reader *r, const yaml_char_t *tag, struct hw_err *e)
 {
 	if (!tag || str_equal((const char *)tag, YAML_STR_TAG) || str_equal((const char *)tag, "!"))
 		return 0;
-	return fail(r, -EINVAL, "tags are not taken", e);
+	return fail(r, -EINVAL, "tags are not supported", e);
 }
 
-static int check_scalar(const struct reader *r, struct hw_err *e)
+static int check_scalar(const struct yaml_reader *r, struct hw_err *e)
 {
 	if (memchr(r->event.data.scalar.value, '\0', r->event.data.scalar.length))
-		return fail(r, -EINVAL, "a NUL in the text", e);
+		return fail(r, -EINVAL, "NUL character in text", e);
 	return check_tag(r, r->event.data.scalar.tag, e);
 }
 
-static int read_scalar(struct reader *r, struct value **ret_value, struct hw_err *e)
+static int read_scalar(struct yaml_reader *r, struct value **ret_value, struct hw_err *e)
 {
 	const char *text = (const char *)r->event.data.scalar.value;
 	int result = check_scalar(r, e);
@@ -124,7 +125,7 @@ static int read_scalar(struct reader *r, struct value **ret_value, struct hw_err
 	if (result < 0)
 		return result;
 	if (r->event.data.scalar.plain_implicit)
-		*ret_value = plain(text);
+		*ret_value = value_from_plain(text);
 	else
 		*ret_value = value_new_string(text);
 	return 0;
@@ -132,8 +133,8 @@ static int read_scalar(struct reader *r, struct value **ret_value, struct hw_err
 
 /* ---- lists and objects ------------------------------------------------------------------ */
 
-/* Is this node on the way to the one that the message is about? */
-static void look(struct reader *r)
+/* Remembers the line of this node if the message begins with its path. */
+static void match_message(struct yaml_reader *r)
 {
 	const char *end;
 
@@ -147,62 +148,63 @@ static void look(struct reader *r)
 	r->line = r->event.start_mark.line + 1;
 }
 
-static int read_node(struct reader *r, struct value **ret_value, struct hw_err *e);
+static int read_node(struct yaml_reader *r, struct value **ret_value, struct hw_err *e);
 
-static int count_member(struct reader *r, struct hw_err *e)
+static int count_member(struct yaml_reader *r, struct hw_err *e)
 {
 	return ++r->count > VALUE_COUNT_MAX ? fail(r, -EFBIG, "too many members", e) : 0;
 }
 
-static void leave(struct reader *r, size_t len)
+static void truncate_path(struct yaml_reader *r, size_t len)
 {
 	r->path.len = len;
 	if (r->path.data)
 		r->path.data[len] = '\0';
 }
 
-static int read_list(struct reader *r, struct value *list, struct hw_err *e)
+static int read_list(struct yaml_reader *r, struct value *list, struct hw_err *e)
 {
 	size_t len = r->path.len;
-	int result = next(r, e);
+	int result = next_event(r, e);
 
 	while (result == 0 && r->event.type != YAML_SEQUENCE_END_EVENT) {
 		struct value *v = NULL;
 
 		buf_printf(&r->path, "[%zu]", value_count(list));
-		look(r);
+		match_message(r);
 		result = count_member(r, e);
 		if (result == 0)
 			result = read_node(r, &v, e);
-		leave(r, len);
+		truncate_path(r, len);
 		if (result < 0)
 			break;
 		value_append(list, v);
-		result = next(r, e);
+		result = next_event(r, e);
 	}
 	return result;
 }
 
-static int read_key(struct reader *r, const struct value *object, char **ret_key, struct hw_err *e)
+static int read_key(struct yaml_reader *r, const struct value *object, char **ret_key,
+		    struct hw_err *e)
 {
 	const char *key = (const char *)r->event.data.scalar.value;
 	int result;
 
 	if (r->event.type != YAML_SCALAR_EVENT)
-		return fail(r, -EINVAL, "a key must be text", e);
+		return fail(r, -EINVAL, "key must be a string", e);
 	result = check_scalar(r, e);
 	if (result < 0)
 		return result;
 	if (value_get(object, key)) {
-		autofree char *what = str_printf("%.256s: this key is there twice", key);
+		autofree char *problem = str_printf("duplicate key %.256s", key);
 
-		return fail(r, -EINVAL, what, e);
+		return fail(r, -EINVAL, problem, e);
 	}
 	*ret_key = str_copy(key);
 	return 0;
 }
 
-static int read_member(struct reader *r, struct value *object, struct hw_err *e)
+static int read_member(struct yaml_reader *r, struct value *object, struct hw_err *e)
 {
 	autofree char *key = NULL;
 	struct value *v = NULL;
@@ -211,10 +213,10 @@ static int read_member(struct reader *r, struct value *object, struct hw_err *e)
 	if (result < 0)
 		return result;
 	buf_printf(&r->path, "%s%s", r->path.len ? "." : "", key);
-	look(r);
+	match_message(r);
 	result = count_member(r, e);
 	if (result == 0)
-		result = next(r, e);
+		result = next_event(r, e);
 	if (result == 0)
 		result = read_node(r, &v, e);
 	if (result == 0)
@@ -222,48 +224,40 @@ static int read_member(struct reader *r, struct value *object, struct hw_err *e)
 	return result;
 }
 
-static int read_object(struct reader *r, struct value *object, struct hw_err *e)
+static int read_object(struct yaml_reader *r, struct value *object, struct hw_err *e)
 {
 	size_t len = r->path.len;
-	int result = next(r, e);
+	int result = next_event(r, e);
 
 	while (result == 0 && r->event.type != YAML_MAPPING_END_EVENT) {
 		result = read_member(r, object, e);
-		leave(r, len);
+		truncate_path(r, len);
 		if (result == 0)
-			result = next(r, e);
+			result = next_event(r, e);
 	}
 	return result;
 }
 
-static int read_inside(struct reader *r, struct value *container, struct hw_err *e)
-{
-	bool list = r->event.type == YAML_SEQUENCE_START_EVENT;
-	const yaml_char_t *tag =
-		list ? r->event.data.sequence_start.tag : r->event.data.mapping_start.tag;
-	int result = check_tag(r, tag, e);
-
-	if (result < 0)
-		return result;
-	if (++r->depth > VALUE_DEPTH_MAX)
-		return fail(r, -EFBIG, "too deep", e);
-	result = list ? read_list(r, container, e) : read_object(r, container, e);
-	r->depth--;
-	return result;
-}
-
-/* The node that the last event begins. */
-static int read_node(struct reader *r, struct value **ret_value, struct hw_err *e)
+/* Reads the node that begins with the current event. */
+static int read_node(struct yaml_reader *r, struct value **ret_value, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
+	bool is_list = r->event.type == YAML_SEQUENCE_START_EVENT;
 	int result;
 
 	if (r->event.type == YAML_ALIAS_EVENT)
-		return fail(r, -EINVAL, "aliases are not taken", e);
+		return fail(r, -EINVAL, "aliases are not supported", e);
 	if (r->event.type == YAML_SCALAR_EVENT)
 		return read_scalar(r, ret_value, e);
-	v = r->event.type == YAML_SEQUENCE_START_EVENT ? value_new_array() : value_new_object();
-	result = read_inside(r, v, e);
+	result = check_tag(
+		r, is_list ? r->event.data.sequence_start.tag : r->event.data.mapping_start.tag, e);
+	if (result < 0)
+		return result;
+	if (++r->depth > VALUE_DEPTH_MAX)
+		return fail(r, -EFBIG, "nested too deeply", e);
+	v = is_list ? value_new_array() : value_new_object();
+	result = is_list ? read_list(r, v, e) : read_object(r, v, e);
+	r->depth--;
 	if (result == 0)
 		*ret_value = take_ptr(v);
 	return result;
@@ -271,20 +265,20 @@ static int read_node(struct reader *r, struct value **ret_value, struct hw_err *
 
 /* ---- documents -------------------------------------------------------------------------- */
 
-/* Past events of no interest, to the first node or the end. */
-static int next_node(struct reader *r, struct hw_err *e)
+/* Skips to the beginning of a node or the end of the stream. */
+static int next_node(struct yaml_reader *r, struct hw_err *e)
 {
 	int result;
 
 	do
-		result = next(r, e);
+		result = next_event(r, e);
 	while (result == 0 && (r->event.type == YAML_STREAM_START_EVENT ||
 			       r->event.type == YAML_DOCUMENT_START_EVENT ||
 			       r->event.type == YAML_DOCUMENT_END_EVENT));
 	return result;
 }
 
-static int read_document(struct reader *r, struct value **ret_value, struct hw_err *e)
+static int read_document(struct yaml_reader *r, struct value **ret_value, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	int result = next_node(r, e);
@@ -300,41 +294,25 @@ static int read_document(struct reader *r, struct value **ret_value, struct hw_e
 	if (result < 0)
 		return result;
 	if (r->event.type != YAML_STREAM_END_EVENT)
-		return fail(r, -EINVAL, "a second document", e);
+		return fail(r, -EINVAL, "more than one document", e);
 	*ret_value = take_ptr(v);
 	return 0;
 }
 
-/**
- * yml_parse() - one document
- * @text:      of @len bytes
- * @ret_value: the caller's reference
- * @e:         the error
- *
- * Return: 0; -EINVAL: not what is taken here; -EFBIG: too much of it
- */
 int yml_parse(const char *text, size_t len, struct value **ret_value, struct hw_err *e)
 {
-	AUTO(reader_done) struct reader r;
+	AUTO(reader_done) struct yaml_reader r;
 
 	reader_init(&r, text, len);
 	if (len > YML_SIZE_MAX)
-		return err_text(e, -EFBIG, "more than %d bytes", YML_SIZE_MAX);
+		return err_text(e, -EFBIG, "YAML is larger than %d bytes", YML_SIZE_MAX);
 	return read_document(&r, ret_value, e);
 }
 
-/**
- * yml_line() - where the value is that a message is about
- * @text:    that yml_parse() has taken
- * @len:     of it
- * @message: begins with the value's path
- *
- * Return: the line, 1 if nothing of the path is there
- */
 size_t yml_line(const char *text, size_t len, const char *message)
 {
 	AUTO(value_free) struct value *v = NULL;
-	AUTO(reader_done) struct reader r;
+	AUTO(reader_done) struct yaml_reader r;
 	struct hw_err e;
 
 	reader_init(&r, text, len);

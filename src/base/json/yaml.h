@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/yaml.h - YAML text as the trees of base/json/value.h
+ * base/json/yaml.h - YAML parsed into the values of base/json/value.h
  *
- * What:  one document of YAML, for the same tables that decode JSON. An error that
- *        base/json/field.h finds in the tree gets its line with yml_line().
- * Rules: bounded in size, depth and members before anything is allocated; no
- *        aliases, no tags but !!str, no key twice, one document.
- *        Plain words are null, true, false or a decimal number where YAML 1.2 says so
- *        and every reader agrees; all else, such as yes, 0755 and 1.10, is text.
- *        The names here are yml_: yaml_ is libyaml's.
+ * What:  parses one YAML document for the same field tables that decode JSON. For
+ *        an error that base/json/field.h reports, yml_line() finds the line.
+ * Rules: size, depth and number of members are bounded before anything is
+ *        allocated. Aliases, tags other than !!str, duplicate keys and further
+ *        documents are rejected.
+ *        A plain scalar is null, true, false or a decimal integer only where YAML
+ *        1.2 says so and all YAML parsers agree; everything else, such as yes, 0755
+ *        and 1.10, is a string.
+ *        The prefix is yml_, because yaml_ is libyaml's.
  */
 #ifndef BASE_JSON_YAML_H
 #define BASE_JSON_YAML_H
@@ -20,10 +22,13 @@
 
 #define YML_SIZE_MAX (1 << 20)
 
-/* An empty document is null. -EINVAL, -EFBIG with line and column in the message. */
+/* An empty document is null. Return: 0 with a value owned by the caller; -EINVAL if the text is
+ * malformed or unsupported YAML, -EFBIG if it exceeds a limit; the message has line and column */
 int yml_parse(const char *text, size_t len, struct value **ret_value, struct hw_err *e);
-/* The line, from 1 on, of the value that a message of base/json/field.h begins with, such as
- * "plugins[1].mtu: expected ..."; of what is around it, if it is not there itself. */
+/* Finds the line of the value that a message of base/json/field.h is about, such as
+ * "plugins[1].mtu: expected ...". @text must be accepted by yml_parse().
+ * Return: the line, from 1; if the value is not in the text, the line of its nearest parent, else
+ * 1 */
 size_t yml_line(const char *text, size_t len, const char *message);
 
 #endif

@@ -1,41 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/child.c - a program of ours, in whatever process we are a guest of
+ * base/os/child.c - child processes that do not disturb the host program
  *
- * The difficulty: an exit status goes to whoever of the parent process waits
- * first, and to nobody when the parent ignores SIGCHLD. The host program may
- * loop on waitpid(-1) in another thread, do so in a signal handler, or have set
- * SIGCHLD to be ignored, and none of that is ours to change. A child made with
- * clone() and exit signal 0 is invisible to all of these, but execve() turns it
- * into an ordinary child again (execve(2): "the termination signal is reset to
- * SIGCHLD").
+ * The problem: the kernel gives an exit status to the first thread of the parent
+ * process that waits, and discards it when the parent ignores SIGCHLD. The host
+ * program may call waitpid(-1) in another thread or in a signal handler, or may
+ * ignore SIGCHLD, and we must not change any of that. A child created by clone()
+ * with exit signal 0 is invisible to all of these, but execve() makes it an
+ * ordinary child again (execve(2): "the termination signal is reset to SIGCHLD").
  *
- * So there are two ways:
+ * So there are two modes:
  *
- *   alone   No other thread, and SIGCHLD at its default: nobody can take the
- *           status. The program is our own child. This is the way of all our
- *           short-lived programs, and the fast one.
+ *   direct   The process has no other thread, and SIGCHLD has its default
+ *            disposition: nothing else can take the status. The program is our
+ *            own child. All our short-lived programs use this mode; it is faster.
  *
- *   minded  Otherwise a minder stands between: a process that shares our memory,
- *           has exit signal 0 and never executes anything, so the host neither
- *           sees nor reaps it. It starts the program, waits for it and leaves
- *           the status in memory.
+ *   watched  Otherwise a watcher process stands between us and the program. It
+ *            shares our memory, has exit signal 0 and never calls execve(), so
+ *            the host neither sees nor reaps it. It starts the program, waits for
+ *            it and stores the status in memory.
  *
- *	caller ── pthread ─► thread ── clone(VM, VFORK) ─► minder ── posix_spawn ─► program
- *	  ▲ end (eventfd) ◄──── resumed when the minder is gone ◄── waitpid ◄──────────┘
+ *	caller ── pthread ─► thread ── clone(VM, VFORK) ─► watcher ── posix_spawn ─► program
+ *	  ▲ end (eventfd) ◄──── resumes when the watcher exits ◄── waitpid ◄───────────┘
  *	  └ stop (eventfd) ─────────────────────────────────► kill(-program)
  *
- * Why sharing the memory is safe: CLONE_VFORK suspends the thread for as long as
- * the minder lives, so the minder is the only one that runs on that thread's
- * stack, errno and other thread-local data; it takes no lock, and allocates
- * nothing, so it can be killed at any moment without harm. All signals are blocked in
- * the thread and so in the minder: no handler of the host runs there, and a
- * Ctrl-C for the host's process group passes it by. Its table of descriptors is
- * a copy, of which it closes all but its own two: it keeps nothing of the host's
- * open. Nothing is copied, whatever the size of the host.
+ * Why sharing the memory is safe: CLONE_VFORK suspends the thread while the
+ * watcher lives, so only the watcher uses that thread's stack, errno and other
+ * thread-local data. It takes no lock and allocates nothing, so killing it at any
+ * moment does no harm. All signals are blocked in the thread and therefore in the
+ * watcher: no signal handler of the host runs there, and a Ctrl-C for the host's
+ * process group does not affect it. It has a copy of the descriptor table and
+ * closes everything except its own two descriptors, so it keeps none of the
+ * host's descriptors open. No memory is copied, however large the host is.
  *
- * Killing by process group number is safe both ways, because the number cannot
- * be used again before the one who kills has waited.
+ * Killing by process group ID is safe in both modes: the ID cannot be reused
+ * before the process that kills has waited for the program.
  */
 #include "base/os/child.h"
 
@@ -59,24 +58,24 @@
 
 #include "base/mem.h"
 
-#define MINDER_STACK (32 << 10)
-#define STAT_FLAGS   7	/* which field they are after the name, proc(5) */
-#define SPAWN_TRIES  32 /* each within microseconds of a signal */
+#define WATCHER_STACK (32 << 10)
+#define STAT_FLAGS    7	 /* position of the flags after the name in /proc/PID/stat, proc(5) */
+#define SPAWN_TRIES   32 /* each one is repeated only after a signal within microseconds */
 
-/* clone() by the name that ThreadSanitizer leaves alone: it takes clone() for a fork(). */
+/* The name of clone() that ThreadSanitizer does not intercept: it treats clone() as fork(). */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 struct child {
 	const struct child_start *start; /* borrowed until child_wait() */
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
-	int end_fd;    /* alone: a pidfd; minded: an eventfd */
-	pid_t program; /* alone */
+	int end_fd;    /* direct: a pidfd; watched: an eventfd */
+	pid_t program; /* direct mode only */
 
-	bool minded;
+	bool watched;
 	pthread_t thread;
 	int stop_fd; /* an eventfd */
-	int error;   /* why there is no status, positive */
+	int error;   /* positive errno if there is no status */
 	int status;
 };
 
@@ -92,58 +91,47 @@ static void child_free(struct child *c)
 }
 AUTO_DEFINE(child_free, struct child);
 
-/* The host's descriptors are not for our programs, whether CLOEXEC or not. */
-static int child_files(posix_spawn_file_actions_t *files, const struct child_start *start)
-{
-	int r = posix_spawn_file_actions_adddup2(files, start->in, STDIN_FILENO);
-
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(files, start->out, STDOUT_FILENO);
-	if (r == 0)
-		r = posix_spawn_file_actions_adddup2(files, start->err, STDERR_FILENO);
-	if (r == 0)
-		r = posix_spawn_file_actions_addclosefrom_np(files, STDERR_FILENO + 1);
-	return r;
-}
-
-/* A process group of its own unless it is to stay, no signal ignored, none blocked. */
-static void child_attributes(posix_spawnattr_t *attr, bool stay)
-{
-	short group = stay ? 0 : POSIX_SPAWN_SETPGROUP;
-	sigset_t all, none;
-
-	sigfillset(&all);
-	sigemptyset(&none);
-	posix_spawnattr_setflags(attr, group | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-	posix_spawnattr_setpgroup(attr, 0);
-	posix_spawnattr_setsigdefault(attr, &all);
-	posix_spawnattr_setsigmask(attr, &none);
-}
-
 static struct child *child_new(const struct child_start *start)
 {
 	struct child *c = mem_new(sizeof(*c));
+	short group = start->stay ? 0 : POSIX_SPAWN_SETPGROUP;
+	sigset_t all, none;
+	int r;
 
 	*c = (struct child){ .start = start, .end_fd = -1, .stop_fd = -1 };
 	posix_spawn_file_actions_init(&c->files);
+	r = posix_spawn_file_actions_adddup2(&c->files, start->in, STDIN_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(&c->files, start->out, STDOUT_FILENO);
+	if (r == 0)
+		r = posix_spawn_file_actions_adddup2(&c->files, start->err, STDERR_FILENO);
+	/* the host's descriptors are not inherited, with or without CLOEXEC */
+	if (r == 0)
+		r = posix_spawn_file_actions_addclosefrom_np(&c->files, STDERR_FILENO + 1);
+	if (r != 0)
+		mem_exhausted(); /* all descriptors are valid, so there is no other reason */
+
+	sigfillset(&all);
+	sigemptyset(&none);
 	posix_spawnattr_init(&c->attr);
-	child_attributes(&c->attr, start->stay);
-	if (child_files(&c->files, start) != 0)
-		mem_exhausted(); /* all the numbers are valid, so it can be nothing else */
+	posix_spawnattr_setflags(&c->attr, group | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+	posix_spawnattr_setpgroup(&c->attr, 0);
+	posix_spawnattr_setsigdefault(&c->attr, &all);
+	posix_spawnattr_setsigmask(&c->attr, &none);
 	return c;
 }
 
-static void wait_for(pid_t pid, int options, int *ret_status)
+static void wait_for_exit(pid_t pid, int options, int *ret_status)
 {
 	while (waitpid(pid, ret_status, options) < 0 && errno == EINTR)
 		;
 }
 
 /*
- * Whether what was to be a program died before: the flags in /proc/PID/stat tell, whether or not the
- * kernel has finished with it. Return: false where that cannot be read
+ * Did the process die before it executed the program? The flags in /proc/PID/stat tell, also while
+ * the process is still exiting. Return: false if they cannot be read
  */
-static bool died_unborn(pid_t pid)
+static bool died_before_exec(pid_t pid)
 {
 	const unsigned long exiting = 0x4, not_executed = 0x40; /* PF_EXITING, PF_FORKNOEXEC */
 	char path[32], text[512];
@@ -163,18 +151,21 @@ static bool died_unborn(pid_t pid)
 	return field && (~strtoul(field, NULL, 10) & (exiting | not_executed)) == 0;
 }
 
-/* SIGCHLD, which says that the program has ended already, is none that ends it. */
-static bool is_signalled(void)
+/* SIGCHLD does not count: it only says that the program has ended already. */
+static bool has_pending_signal(void)
 {
-	sigset_t came;
+	sigset_t pending;
 
-	return sigpending(&came) == 0 && sigdelset(&came, SIGCHLD) == 0 && !sigisemptyset(&came);
+	return sigpending(&pending) == 0 && sigdelset(&pending, SIGCHLD) == 0 &&
+	       !sigisemptyset(&pending);
 }
 
 /*
- * Returns once the program is executed, or an errno, positive, when it cannot be. A Ctrl-C for our
- * process group is not meant for a program that leaves it, but ends it if it comes just before that.
- * We have got the same signal then; and the program is started again.
+ * Return: 0 once the program is executed, or a positive errno
+ *
+ * A Ctrl-C for our process group must not reach a program that leads its own group, but it kills
+ * the new process if it arrives just before that process leaves ours. We get the same signal, so we
+ * notice and start the program again.
  */
 static int child_spawn(const struct child *c, pid_t *ret_pid)
 {
@@ -188,16 +179,16 @@ static int child_spawn(const struct child *c, pid_t *ret_pid)
 		error = posix_spawn(ret_pid, start->path, &c->files, &c->attr,
 				    (char *const *)start->argv,
 				    start->env ? (char *const *)start->env : environ);
-		if (error || start->stay || !is_signalled() || !died_unborn(*ret_pid))
+		if (error || start->stay || !has_pending_signal() || !died_before_exec(*ret_pid))
 			break;
-		wait_for(*ret_pid, 0, NULL);
+		wait_for_exit(*ret_pid, 0, NULL);
 		error = EINTR;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return error;
 }
 
-/* One that left its group is still ours to kill. */
+/* Also kills the program itself, which may have left its group. */
 static void kill_program(const struct child *c, pid_t program)
 {
 	if (!c->start->stay)
@@ -205,7 +196,7 @@ static void kill_program(const struct child *c, pid_t program)
 	kill(program, SIGKILL);
 }
 
-static bool is_alone(void)
+static bool can_wait_directly(void)
 {
 	struct sigaction sa;
 
@@ -213,7 +204,7 @@ static bool is_alone(void)
 	       sa.sa_handler == SIG_DFL && !(sa.sa_flags & SA_NOCLDWAIT);
 }
 
-static int start_alone(struct child *c, struct hw_err *e)
+static int start_direct(struct child *c, struct hw_err *e)
 {
 	int r = child_spawn(c, &c->program);
 
@@ -221,22 +212,22 @@ static int start_alone(struct child *c, struct hw_err *e)
 		return err_set(e, -r, "execute %s", c->start->path);
 	c->end_fd = pidfd_open(c->program, 0);
 	if (c->end_fd < 0) {
-		r = err_set(e, -errno, "watch %s", c->start->path);
+		r = err_set(e, -errno, "open a pidfd of %s", c->start->path);
 		kill_program(c, c->program);
-		wait_for(c->program, 0, NULL);
+		wait_for_exit(c->program, 0, NULL);
 		return r;
 	}
 	return 0;
 }
 
-/* ---- in the minder: no locks, no allocation ------------------------------------------------- */
+/* ---- in the watcher: no locks, no allocation ------------------------------------------------ */
 
-static void mind(const struct child *c, pid_t program)
+static void watch_program(const struct child *c, pid_t program)
 {
 	int stop_fd = c->stop_fd;
 	struct pollfd fds[2] = { { .fd = stop_fd, .events = POLLIN }, { .events = POLLIN } };
 
-	/* none of the host's descriptors stays open here */
+	/* closes the copies of the host's descriptors */
 	if (stop_fd > 0)
 		close_range(0, (unsigned)stop_fd - 1, 0);
 	close_range((unsigned)stop_fd + 1, ~0U, 0);
@@ -251,19 +242,19 @@ static void mind(const struct child *c, pid_t program)
 	}
 }
 
-static int minder_main(void *arg)
+static int watcher_main(void *arg)
 {
 	struct sigaction by_default = { .sa_handler = SIG_DFL };
 	struct child *c = arg;
 	pid_t program;
 	int error;
 
-	/* CLONE_VM without CLONE_SIGHAND: this is the minder's own disposition */
+	/* CLONE_VM without CLONE_SIGHAND: this changes the disposition of the watcher only */
 	sigaction(SIGCHLD, &by_default, NULL);
 	error = child_spawn(c, &program);
 	if (error == 0) {
-		mind(c, program);
-		wait_for(program, 0, &c->status);
+		watch_program(c, program);
+		wait_for_exit(program, 0, &c->status);
 	}
 	c->error = error;
 	return 0;
@@ -271,53 +262,46 @@ static int minder_main(void *arg)
 
 /* ---- in the thread -------------------------------------------------------------------------- */
 
-static void *minder_thread(void *arg)
+static void *watcher_thread(void *arg)
 {
-	_Alignas(16) char stack[MINDER_STACK];
+	_Alignas(16) char stack[WATCHER_STACK];
 	struct child *c = arg;
-	pid_t minder;
+	pid_t watcher;
 
-	c->error = ECHILD; /* stands when somebody kills the minder */
-	minder = __clone(minder_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, c);
-	if (minder < 0)
+	c->error = ECHILD; /* remains if another process kills the watcher */
+	watcher = __clone(watcher_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, c);
+	if (watcher < 0)
 		c->error = errno;
 	else
-		wait_for(minder, __WALL, NULL);
+		wait_for_exit(watcher, __WALL, NULL);
 	eventfd_write(c->end_fd, 1);
 	return NULL;
 }
 
 /* ---- in the caller -------------------------------------------------------------------------- */
 
-static int start_minded(struct child *c, struct hw_err *e)
+static int start_watched(struct child *c, struct hw_err *e)
 {
 	sigset_t all, before;
 	int r;
 
-	c->minded = true;
+	c->watched = true;
 	c->end_fd = eventfd(0, EFD_CLOEXEC);
 	c->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (c->end_fd < 0 || c->stop_fd < 0)
-		return err_set(e, -errno, "watch %s", c->start->path);
+		return err_set(e, -errno, "create an eventfd to watch %s", c->start->path);
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&c->thread, NULL, minder_thread, c);
+	r = pthread_create(&c->thread, NULL, watcher_thread, c);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r > 0 ? err_set(e, -r, "start a thread to run %s", c->start->path) : 0;
 }
 
-/**
- * child_start() - start a program
- * @start: with what it points to, must last until child_wait()
- *
- * Return: 0, or a negative errno. That the program cannot be executed is said
- * here or by child_wait().
- */
 int child_start(const struct child_start *start, struct child **ret_child, struct hw_err *e)
 {
 	AUTO(child_free) struct child *c = child_new(start);
-	int r = is_alone() ? start_alone(c, e) : start_minded(c, e);
+	int r = can_wait_directly() ? start_direct(c, e) : start_watched(c, e);
 
 	if (r == 0)
 		*ret_child = take_ptr(c);
@@ -331,7 +315,7 @@ int child_fd(const struct child *c)
 
 void child_kill(struct child *c)
 {
-	if (c->minded)
+	if (c->watched)
 		eventfd_write(c->stop_fd, 1);
 	else
 		kill_program(c, c->program);
@@ -341,10 +325,10 @@ int child_wait(struct child *child, int *ret_status, struct hw_err *e)
 {
 	AUTO(child_free) struct child *c = child;
 
-	if (c->minded)
+	if (c->watched)
 		pthread_join(c->thread, NULL);
 	else
-		wait_for(c->program, 0, &c->status);
+		wait_for_exit(c->program, 0, &c->status);
 	if (c->error)
 		return err_set(e, -c->error, "execute %s", c->start->path);
 	*ret_status = c->status;

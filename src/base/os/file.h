@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/file.h - whole files: bounded reads, atomic replacement, locks, walks
+ * base/os/file.h - files: bounded reads, atomic replacement, locks, directory walks
  *
- * Paths are relative to a directory descriptor (AT_FDCWD for none). All
- * descriptors are CLOEXEC.
+ * Paths are relative to a directory descriptor (AT_FDCWD: the working directory). All descriptors
+ * are CLOEXEC. Where not stated otherwise, functions return 0 or a negative errno.
  */
 #ifndef BASE_OS_FILE_H
 #define BASE_OS_FILE_H
@@ -16,47 +16,56 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The whole of a regular file; more than max bytes is -EFBIG. -ENOENT comes back as such. *ret is
- * overwritten, on success only. */
+/* Reads a whole regular file. *ret is written on success only; its old contents are not freed.
+ * Return: 0; -ENOENT if it does not exist; -EFBIG if it has more than max bytes; -EISDIR or -EINVAL
+ * if it is not a regular file */
 int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e);
-/* The same from a descriptor of any kind, to its end. */
+/* The same for a descriptor of any kind, up to EOF. */
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
-/* /dev/null, opened with @flags, for each of 0, 1 and 2 that is closed: else the next file that is
- * opened would be taken for it. With O_PATH using it fails as before. */
-void file_fill_standard(int flags);
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
-/* This thread's network namespace, opened; -1 with errno. */
+
+/* Opens /dev/null with @flags as each of 0, 1 and 2 that is closed, else the next opened file would
+ * get that number and be used as standard input or output. With O_PATH, reads and writes still fail
+ * as on a closed descriptor. */
+void file_fill_standard(int flags);
+/* Return: a descriptor of this thread's network namespace; -1 with errno */
 int file_own_netns(void);
 
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */
 
-/* Write a temporary file beside it, then rename: readers see all of the old or all of the new. The
- * mode is exact, whatever the umask. A writer that dies leaves .NAME~, which file_is_temporary()
- * knows and which the next file_replace() or file_remove() of that path clears away. */
+/* Replaces a file atomically: readers see either the complete old or the complete new contents. The
+ * mode is set exactly, independent of the umask. On failure the old file is unchanged, except that
+ * with FILE_SYNC the new file may be in place while the fsync of its directory failed.
+ * The data is first written to a temporary file .NAME~ beside it. If the writer dies, that file is
+ * left behind; the next file_replace() or file_remove() of the same path, or file_sweep(), removes
+ * it. */
 int file_replace(int dir, const char *path, const void *data, size_t len, mode_t mode,
 		 unsigned flags, struct hw_err *e);
-bool file_is_temporary(const char *name);
+bool file_is_temporary(const char *name); /* is it of the form .NAME~? @name has no directory */
+/* Removes every .NAME~ of a directory whose writer is dead. A missing directory is success. */
+int file_sweep(int dir, const char *path, struct hw_err *e);
 
-int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e); /* mkdir -p */
-/* Absent is success; returns 1 when there was nothing. Clears away .NAME~ too. */
+/* mkdir -p; an existing directory keeps its mode. */
+int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e);
+/* Removes a file and its .NAME~. Return: 0; 1 if the file did not exist */
 int file_remove(int dir, const char *path, struct hw_err *e);
 
-/* Open (and make) the file, then flock() it; exclusive or shared. -ETIMEDOUT at the deadline. */
+/* Opens a file, creating it if needed, and locks it with flock(). Closing *ret_fd releases the
+ * lock. The locked file is the one that has this path at that moment, even if it was removed or
+ * replaced during the wait. Return: 0; -ETIMEDOUT if the deadline passed */
 int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *ret_fd,
 	      struct hw_err *e);
 
-/* Calls back for each entry except . and .., in byte order. A positive answer ends the walk and is
- * returned, a negative one too. -ENOENT when the directory is missing. */
 struct file_entry {
-	int dir; /* its directory */
+	int dir; /* descriptor of the directory */
 	const char *name;
 	unsigned char type; /* DT_REG, DT_DIR, DT_LNK ...; never DT_UNKNOWN */
 };
+/* Calls each() for each entry of a directory except . and .., in byte order of the names. A return
+ * value other than 0 stops the walk. Return: the last return value of each(); -ENOENT if the
+ * directory does not exist */
 int file_walk(int dir, const char *path,
 	      int (*each)(void *ctx, const struct file_entry *entry, struct hw_err *e), void *ctx,
 	      struct hw_err *e);
-
-/* Remove every .NAME~ of a directory whose writer is dead. */
-int file_sweep(int dir, const char *path, struct hw_err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/library.c - a shared library that is opened only when it is needed
+ * base/os/library.c - shared libraries that are loaded only when needed
  */
 #include "base/os/library.h"
 
@@ -10,9 +10,6 @@
 
 #include "base/err.h"
 
-/**
- * library_open() - open it, and find all of its functions that are asked for
- */
 int library_open(const char *file, const struct library_symbol *symbols, void *ret_functions,
 		 void **ret_handle, struct hw_err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/library.h - a shared library that is opened only when it is needed
+ * base/os/library.h - shared libraries that are loaded only when needed
  */
 #ifndef BASE_OS_LIBRARY_H
 #define BASE_OS_LIBRARY_H
@@ -9,13 +9,14 @@
 
 #include <hawser/err.h>
 
-/* One of its functions, and the member of a struct that shall point to it; the last has no name */
+/* A function of the library, and where its address goes. A table ends with a NULL name. */
 struct library_symbol {
 	const char *name;
-	size_t at;
+	size_t at; /* offset of the member of *ret_functions */
 };
 
-/* Return: 0, with what dlclose() wants in *ret_handle; -ELIBACC with the loader's words */
+/* Loads a library and looks up all symbols. Return: 0, with a handle for dlclose() in *ret_handle;
+ * -ELIBACC with the dynamic loader's message if the library or a symbol is missing */
 int library_open(const char *file, const struct library_symbol *symbols, void *ret_functions,
 		 void **ret_handle, struct hw_err *e);
 

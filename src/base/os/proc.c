@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/proc.c - run a program and wait for it, within bounds
+ * base/os/proc.c - run a program to its end, with bounded time and output
  *
- * How:   standard input is a memory file that holds all of the input, so it
- *        can neither block us nor raise SIGPIPE. The two outputs are pipes, read
- *        until the program ends; what is in them at that moment is still read,
- *        and what a grandchild may write later is not waited for.
+ * How:   standard input is a memory file that holds the whole input, so it can
+ *        neither block us nor raise SIGPIPE. The two outputs are pipes, read until
+ *        the program ends. Then the bytes that are already in the pipes are read,
+ *        but later output of a grandchild is not waited for.
  *
- *	what happens while it runs	what is done		outcome
- *	it ends				read the rest		0, its status
+ *	event while the program runs	action			result
+ *	the program ends		read the rest		0 and its status
  *	the deadline passes		kill the group, wait	-ETIMEDOUT
  *	cancel_fd is readable		kill the group, wait	-ECANCELED
- *	too much on an output		kill the group, wait	-EFBIG
+ *	too much output			kill the group, wait	-EFBIG
  *
- * Not:   whose child it is, and how its status reaches us: child.c.
+ * Not:   how the child is created and its status obtained: child.c.
  */
 #include "base/os/proc.h"
 
@@ -38,42 +38,42 @@
 #define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
 #endif
 
-/* One of the two outputs. */
-struct sink {
+struct output_pipe {
 	const char *name;
 	int read_fd, write_fd;
 	struct buf buf;
 };
 
-/* The program's ends of the pipes stay open here until it has ended: child.h wants them to last,
- * and the end of the output is not what we wait for. */
-struct run {
+/* The program's ends of the pipes stay open here until it has ended: child_start() borrows them,
+ * and we do not wait for EOF. */
+struct proc_run {
 	const struct proc *p;
 	const char *argv[2];
 	size_t max;
 	int input_fd;
-	struct sink output, errors;
+	struct output_pipe output, errors;
 	struct child_start start;
 	struct child *child;
 };
 
-static void sink_done(struct sink *sink)
+static void output_done(struct output_pipe *out)
 {
-	mem_close_fd(&sink->read_fd);
-	mem_close_fd(&sink->write_fd);
-	buf_done(&sink->buf);
+	mem_close_fd(&out->read_fd);
+	mem_close_fd(&out->write_fd);
+	buf_done(&out->buf);
 }
 
-static void run_done(struct run *run)
+static void run_done(struct proc_run *run)
 {
 	mem_close_fd(&run->input_fd);
-	sink_done(&run->output);
-	sink_done(&run->errors);
+	output_done(&run->output);
+	output_done(&run->errors);
 }
-AUTO_VALUE_DEFINE(run_done, struct run);
+AUTO_VALUE_DEFINE(run_done, struct proc_run);
 
-/* A host that has closed its standard descriptors gets low numbers for new ones. */
-static int fd_move_up(int *fd)
+/* In a host that has closed its standard descriptors, new descriptors get their numbers: moves such
+ * a descriptor up. Return: the new descriptor, or -1 with errno */
+static int move_above_stdio(int *fd)
 {
 	int up;
 
@@ -92,99 +92,99 @@ static int input_open(const struct proc *p, int *ret_fd, struct hw_err *e)
 
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("input", MFD_CLOEXEC);
-	if (fd_move_up(&fd) < 0)
-		return err_set(e, -errno, "make the input of %s", p->path);
+	if (move_above_stdio(&fd) < 0)
+		return err_set(e, -errno, "create the standard input of %s", p->path);
 	if (p->input_len > 0)
 		r = file_write_fd(fd, p->input, p->input_len, e);
 	if (r < 0)
-		return err_ctx(e, "make the input of %s", p->path);
+		return err_ctx(e, "create the standard input of %s", p->path);
 	lseek(fd, 0, SEEK_SET);
 	*ret_fd = take_fd(fd);
 	return 0;
 }
 
-/* Only our end is non-blocking: the program would notice. */
-static int sink_open(struct sink *sink, struct hw_err *e)
+/* Only our end is non-blocking: the program must not notice a difference. */
+static int output_open(struct output_pipe *out, struct hw_err *e)
 {
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return err_set(e, -errno, "make a pipe");
-	sink->read_fd = fds[0];
-	sink->write_fd = fds[1];
-	if (fcntl(sink->read_fd, F_SETFL, O_NONBLOCK) < 0 || fd_move_up(&sink->write_fd) < 0)
-		return err_set(e, -errno, "make a pipe");
+		return err_set(e, -errno, "create a pipe");
+	out->read_fd = fds[0];
+	out->write_fd = fds[1];
+	if (fcntl(out->read_fd, F_SETFL, O_NONBLOCK) < 0 || move_above_stdio(&out->write_fd) < 0)
+		return err_set(e, -errno, "create a pipe");
 	return 0;
 }
 
-/* At most @len bytes. Return: how many were there, or a negative errno. */
-static int sink_read(struct sink *sink, size_t len, const struct run *run, struct hw_err *e)
+/* Reads at most @len bytes. Return: the number of bytes, or a negative errno */
+static int output_read(struct output_pipe *out, size_t len, const struct proc_run *run,
+		       struct hw_err *e)
 {
-	ssize_t n = read(sink->read_fd, buf_reserve(&sink->buf, len), len);
+	ssize_t n = read(out->read_fd, buf_reserve(&out->buf, len), len);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return 0;
 	if (n < 0)
-		return err_set(e, -errno, "read the %s of %s", sink->name, run->p->path);
-	buf_added(&sink->buf, (size_t)n);
-	if (sink->buf.len > run->max)
-		return err_text(e, -EFBIG, "%s wrote more than %zu bytes to its %s", run->p->path,
-				run->max, sink->name);
+		return err_set(e, -errno, "read the %s of %s", out->name, run->p->path);
+	buf_added(&out->buf, (size_t)n);
+	if (out->buf.len > run->max)
+		return err_text(e, -EFBIG, "%s: more than %zu bytes on %s", run->p->path, run->max,
+				out->name);
 	return (int)n;
 }
 
-/* What the program left in the pipe; what comes after that is a grandchild's. */
-static int sink_drain(struct sink *sink, const struct run *run, struct hw_err *e)
+/* Reads the bytes that are in the pipe now. Later ones can only come from a grandchild. */
+static int output_drain(struct output_pipe *out, const struct proc_run *run, struct hw_err *e)
 {
 	int left = 0, r;
 
-	if (sink->read_fd < 0 || ioctl(sink->read_fd, FIONREAD, &left) < 0)
+	if (out->read_fd < 0 || ioctl(out->read_fd, FIONREAD, &left) < 0)
 		return 0;
 	for (; left > 0; left -= r) {
-		r = sink_read(sink, (size_t)left, run, e);
+		r = output_read(out, (size_t)left, run, e);
 		if (r <= 0)
 			return r;
 	}
 	return 0;
 }
 
-enum { AT_END, AT_OUTPUT, AT_ERRORS, AT_CANCEL, AT_COUNT };
+enum { FDS_END, FDS_OUTPUT, FDS_ERRORS, FDS_CANCEL, FDS_COUNT };
 
-/* Return: 1 when the program has ended, 0 to go on, negative to kill it. */
-static int run_step(struct run *run, struct hw_err *e)
+/* Return: 1 if the program has ended, 0 to continue, a negative errno if it must be killed */
+static int poll_once(struct proc_run *run, struct hw_err *e)
 {
-	struct pollfd fds[AT_COUNT] = {
-		[AT_END] = { .fd = child_fd(run->child), .events = POLLIN },
-		[AT_OUTPUT] = { .fd = run->output.read_fd, .events = POLLIN },
-		[AT_ERRORS] = { .fd = run->errors.read_fd, .events = POLLIN },
-		[AT_CANCEL] = { .fd = run->p->cancel_fd, .events = POLLIN },
+	struct pollfd fds[FDS_COUNT] = {
+		[FDS_END] = { .fd = child_fd(run->child), .events = POLLIN },
+		[FDS_OUTPUT] = { .fd = run->output.read_fd, .events = POLLIN },
+		[FDS_ERRORS] = { .fd = run->errors.read_fd, .events = POLLIN },
+		[FDS_CANCEL] = { .fd = run->p->cancel_fd, .events = POLLIN },
 	};
-	int r = poll(fds, AT_COUNT, time_left_ms(run->p->deadline));
+	int r = poll(fds, FDS_COUNT, time_left_ms(run->p->deadline));
 
 	if (r < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for %s", run->p->path);
-	if (fds[AT_END].revents)
+	if (fds[FDS_END].revents)
 		return 1;
-	if (fds[AT_CANCEL].revents)
-		return err_text(e, -ECANCELED, "%s was killed: cancelled", run->p->path);
+	if (fds[FDS_CANCEL].revents)
+		return err_text(e, -ECANCELED, "%s: cancelled, killed", run->p->path);
 	if (time_is_over(run->p->deadline))
-		return err_text(e, -ETIMEDOUT, "%s was killed: it did not end in the time allowed",
-				run->p->path);
-	if (fds[AT_OUTPUT].revents)
-		r = sink_read(&run->output, PROC_READ_STEP, run, e);
-	if (r >= 0 && fds[AT_ERRORS].revents)
-		r = sink_read(&run->errors, PROC_READ_STEP, run, e);
+		return err_text(e, -ETIMEDOUT, "%s: timed out, killed", run->p->path);
+	if (fds[FDS_OUTPUT].revents)
+		r = output_read(&run->output, PROC_READ_STEP, run, e);
+	if (r >= 0 && fds[FDS_ERRORS].revents)
+		r = output_read(&run->errors, PROC_READ_STEP, run, e);
 	return r < 0 ? r : 0;
 }
 
-/* Until the program has ended by itself or was killed. */
-static int run_until_end(struct run *run, int *ret_status, struct hw_err *e)
+/* Waits until the program has ended by itself, or kills it. */
+static int wait_until_end(struct proc_run *run, int *ret_status, struct hw_err *e)
 {
 	struct hw_err ignored;
 	int r = 0;
 
 	while (r == 0)
-		r = run_step(run, e);
+		r = poll_once(run, e);
 	if (r < 0) {
 		child_kill(run->child);
 		child_wait(run->child, ret_status, &ignored);
@@ -192,34 +192,27 @@ static int run_until_end(struct run *run, int *ret_status, struct hw_err *e)
 	}
 	r = child_wait(run->child, ret_status, e);
 	if (r == 0)
-		r = sink_drain(&run->output, run, e);
+		r = output_drain(&run->output, run, e);
 	if (r == 0)
-		r = sink_drain(&run->errors, run, e);
+		r = output_drain(&run->errors, run, e);
 	return r;
 }
 
-/* Nothing is started after the deadline or when it is already cancelled. */
-static int run_may_start(const struct proc *p, struct hw_err *e)
-{
-	struct pollfd cancel = { .fd = p->cancel_fd, .events = POLLIN };
-
-	if (time_is_over(p->deadline))
-		return err_text(e, -ETIMEDOUT, "%s was not started: the time allowed is over",
-				p->path);
-	if (p->cancel_fd >= 0 && poll(&cancel, 1, 0) > 0)
-		return err_text(e, -ECANCELED, "%s was not started: cancelled", p->path);
-	return 0;
-}
-
-static int run_start(struct run *run, struct hw_err *e)
+static int start_program(struct proc_run *run, struct hw_err *e)
 {
 	const struct proc *p = run->p;
-	int r = input_open(p, &run->input_fd, e);
+	struct pollfd cancel = { .fd = p->cancel_fd, .events = POLLIN };
+	int r;
 
+	if (time_is_over(p->deadline))
+		return err_text(e, -ETIMEDOUT, "%s: timed out, not started", p->path);
+	if (p->cancel_fd >= 0 && poll(&cancel, 1, 0) > 0)
+		return err_text(e, -ECANCELED, "%s: cancelled, not started", p->path);
+	r = input_open(p, &run->input_fd, e);
 	if (r == 0)
-		r = sink_open(&run->output, e);
+		r = output_open(&run->output, e);
 	if (r == 0 && !p->stderr_through)
-		r = sink_open(&run->errors, e);
+		r = output_open(&run->errors, e);
 	if (r < 0)
 		return r;
 	run->start = (struct child_start){
@@ -234,14 +227,10 @@ static int run_start(struct run *run, struct hw_err *e)
 	return child_start(&run->start, &run->child, e);
 }
 
-/**
- * proc_run() - run a program to its end
- * @ret: overwritten, on success only; end it with proc_result_done()
- */
 int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 {
 	AUTO(run_done)
-	struct run run = {
+	struct proc_run run = {
 		.p = p,
 		.argv = { p->path, NULL },
 		.max = p->output_max ? p->output_max : PROC_OUTPUT_MAX,
@@ -249,12 +238,10 @@ int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 		.output = { .name = "standard output", .read_fd = -1, .write_fd = -1 },
 		.errors = { .name = "standard error", .read_fd = -1, .write_fd = -1 },
 	};
-	int status, r = run_may_start(p, e);
+	int status, r = start_program(&run, e);
 
 	if (r == 0)
-		r = run_start(&run, e);
-	if (r == 0)
-		r = run_until_end(&run, &status, e);
+		r = wait_until_end(&run, &status, e);
 	if (r < 0)
 		return r;
 	*ret = (struct proc_result){ status, run.output.buf, run.errors.buf };
@@ -268,12 +255,6 @@ void proc_result_done(struct proc_result *r)
 	buf_done(&r->errors);
 }
 
-/**
- * proc_status_format() - an exit status in Go's words
- *
- * Return: @buf with "exit status 1", "signal: killed" or
- * "signal: segmentation fault (core dumped)"
- */
 const char *proc_status_format(int status, char *buf, size_t size)
 {
 	const char *name;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/remove-tree.c - a folder goes, with all that is in it
+ * base/os/remove-tree.c - remove a directory with all its contents
+ *
+ * How:   depth first. An archive can create directories deeper than descriptors
+ *        or stack allow to descend: a directory below DEPTH_MAX others is moved up
+ *        to the top directory, and emptied from there.
  */
 #include "base/os/remove-tree.h"
 
@@ -14,15 +18,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define FOLDER	  (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-#define DEPTH_MAX 16 /* a descriptor and 32 KiB each */
+#define DEPTH_MAX 16 /* each level costs a descriptor and 32 KiB */
 
-static bool is_dots(const char *name)
-{
-	return str_equal(name, ".") || str_equal(name, "..");
-}
+struct tree_removal {
+	int top;	   /* descriptor of the directory to remove */
+	unsigned int next; /* number of the next name to try in it */
+	unsigned int depth;
+};
 
-/* Return: 0, or -ENOTEMPTY: a folder with something in it */
+/* Return: 0, also if it does not exist; -ENOTEMPTY for a directory that is not empty; or another
+ * negative errno */
 static int remove_one(int dir, const char *name)
 {
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
@@ -32,14 +37,7 @@ static int remove_one(int dir, const char *name)
 	return unlinkat(dir, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
-struct removal {
-	int top;	   /* the folder that is to go */
-	unsigned int next; /* for a name that is free there */
-	unsigned int depth;
-};
-
-/* A folder that is deep inside goes up to the top, under a name that is free there. */
-static int lift(struct removal *rm, int dir, const char *name)
+static int move_to_top(struct tree_removal *rm, int dir, const char *name)
 {
 	char free_name[32];
 
@@ -51,56 +49,47 @@ static int lift(struct removal *rm, int dir, const char *name)
 	return -errno;
 }
 
-static int empty(struct removal *rm, int dir, const char *name);
+static int remove_contents(struct tree_removal *rm, int dir, const char *name);
 
-static int remove_any(struct removal *rm, int dir, const char *name)
+static int remove_entry(struct tree_removal *rm, int dir, const char *name)
 {
 	int r = remove_one(dir, name);
 
 	if (r != -ENOTEMPTY)
 		return r;
 	if (rm->depth == DEPTH_MAX)
-		return lift(rm, dir, name);
+		return move_to_top(rm, dir, name);
 	rm->depth++;
-	r = empty(rm, dir, name);
+	r = remove_contents(rm, dir, name);
 	rm->depth--;
 	if ((r == -EMFILE || r == -ENFILE) && rm->depth > 0)
-		return lift(rm, dir, name);
+		return move_to_top(rm, dir, name);
 	return r < 0 ? r : remove_one(dir, name);
 }
 
-static int empty(struct removal *rm, int dir, const char *name)
+static int remove_contents(struct tree_removal *rm, int dir, const char *name)
 {
-	autoclose int fd = openat(dir, name, FOLDER | O_NOFOLLOW);
+	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 	int r = 0;
 
 	if (!d)
 		return -errno;
-	fd = -1; /* it is d's now */
+	take_fd(fd); /* d owns it now */
 	while (r == 0 && (errno = 0, entry = readdir(d)))
-		if (!is_dots(entry->d_name))
-			r = remove_any(rm, dirfd(d), entry->d_name);
+		if (!str_equal(entry->d_name, ".") && !str_equal(entry->d_name, ".."))
+			r = remove_entry(rm, dirfd(d), entry->d_name);
 	if (r == 0 && errno)
 		r = -errno;
 	closedir(d);
 	return r;
 }
 
-/**
- * remove_tree() - remove a folder and all that is in it, or whatever else it is
- * @name: without a slash
- *
- * An archive can make folders deeper than there are descriptors or stack to
- * follow: those below DEPTH_MAX others are lifted to the top, and emptied there.
- *
- * Return: 0 (also when there was nothing), or negative errno
- */
 int remove_tree(int dir, const char *name, struct hw_err *e)
 {
 	autoclose int top = -1;
-	struct removal rm = { 0 };
+	struct tree_removal rm = { 0 };
 	int r = remove_one(dir, name);
 
 	if (r == -ENOTEMPTY) {
@@ -108,8 +97,9 @@ int remove_tree(int dir, const char *name, struct hw_err *e)
 		r = top < 0 ? -errno : -ENOTEMPTY;
 	}
 	rm.top = top;
-	while (r == -ENOTEMPTY) { /* what was lifted may have come behind the reader */
-		r = empty(&rm, dir, name);
+	/* repeated, because readdir() may not return an entry that was moved up meanwhile */
+	while (r == -ENOTEMPTY) {
+		r = remove_contents(&rm, dir, name);
 		if (r == 0)
 			r = remove_one(dir, name);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/test-file.c - whole files, locks and walks, in a directory of their own
+ * base/os/test-file.c - files, locks and directory walks
  */
 #include "base/os/file.h"
 
@@ -28,23 +28,22 @@
 #include "base/str.h"
 #include "base/time.h"
 
-/* Each test has an empty directory, open as *state. */
-struct place {
+/* Each test has an empty directory of its own, open as fd. */
+struct file_fixture {
 	char path[64];
 	int fd;
 };
 
-static int place_make(void **state)
+static int fixture_setup(void **state)
 {
-	struct place *place = mem_new(sizeof(*place));
+	struct file_fixture *f = mem_new(sizeof(*f));
 
-	snprintf(place->path, sizeof(place->path), "%.40s/file.XXXXXX",
-		 str_or(getenv("TMPDIR"), "/tmp"));
-	if (!mkdtemp(place->path))
+	snprintf(f->path, sizeof(f->path), "%.40s/file.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	if (!mkdtemp(f->path))
 		return -1;
-	place->fd = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	*state = place;
-	return place->fd < 0 ? -1 : 0;
+	f->fd = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*state = f;
+	return f->fd < 0 ? -1 : 0;
 }
 
 static int remove_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
@@ -57,25 +56,25 @@ static int remove_entry(void *ctx, const struct file_entry *entry, struct hw_err
 	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
 }
 
-static int place_remove(void **state)
+static int fixture_teardown(void **state)
 {
-	struct place *place = *state;
+	struct file_fixture *f = *state;
 	struct hw_err e;
-	int r = file_walk(place->fd, ".", remove_entry, NULL, &e);
+	int r = file_walk(f->fd, ".", remove_entry, NULL, &e);
 
-	if (rmdir(place->path) < 0)
+	if (rmdir(f->path) < 0)
 		r = -1;
-	close(place->fd);
-	free(place);
+	close(f->fd);
+	free(f);
 	return r;
 }
 
-static int dir_of(void **state)
+static int fixture_dir(void **state)
 {
-	return ((struct place *)*state)->fd;
+	return ((struct file_fixture *)*state)->fd;
 }
 
-static void put(int dir, const char *name, const char *text)
+static void write_text(int dir, const char *name, const char *text)
 {
 	struct hw_err e;
 
@@ -116,13 +115,13 @@ static void reads_up_to_the_limit(void **state)
 {
 	AUTO(buf_done) struct buf b = { 0 }, none = { 0 };
 	struct hw_err e;
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 
-	put(dir, "f", "0123456789");
+	write_text(dir, "f", "0123456789");
 	assert_int_equal(file_read(dir, "f", 10, &b, &e), 0);
 	assert_string_equal(b.data, "0123456789");
 	assert_int_equal(file_read(dir, "f", 9, &none, &e), -EFBIG);
-	assert_string_equal(e.msg, "read f: more than 9 bytes");
+	assert_string_equal(e.msg, "read f: larger than 9 bytes");
 	assert_null(none.data);
 }
 
@@ -133,16 +132,16 @@ static void reads_large_files(void **state)
 	struct hw_err e;
 
 	memset(text, 't', sizeof(text) - 1);
-	put(dir_of(state), "f", text);
-	assert_int_equal(file_read(dir_of(state), "f", sizeof(text) - 1, &b, &e), 0);
+	write_text(fixture_dir(state), "f", text);
+	assert_int_equal(file_read(fixture_dir(state), "f", sizeof(text) - 1, &b, &e), 0);
 	assert_int_equal(b.len, sizeof(text) - 1);
 	assert_int_equal(strlen(b.data), b.len);
 }
 
-static void says_what_cannot_be_read(void **state)
+static void names_unreadable_files(void **state)
 {
 	AUTO(buf_done) struct buf b = { 0 };
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
 	assert_int_equal(file_read(dir, "none", 10, &b, &e), -ENOENT);
@@ -173,12 +172,12 @@ static void reads_a_pipe_to_its_end(void **state)
 
 static void replaces(void **state)
 {
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 	struct stat st;
 	mode_t before = umask(0077);
 
-	put(dir, "f", "old");
+	write_text(dir, "f", "old");
 	assert_int_equal(file_replace(dir, "f", "new", 3, 0644, FILE_SYNC, &e), 0);
 	umask(before);
 	assert_holds(dir, "f", "new");
@@ -191,15 +190,15 @@ static void replaces(void **state)
 
 static void replaces_below_a_directory(void **state)
 {
-	struct place *place = *state;
-	autofree char *path = str_printf("%s/sub/f", place->path);
+	struct file_fixture *f = *state;
+	autofree char *path = str_printf("%s/sub/f", f->path);
 	struct hw_err e;
 
-	assert_int_equal(file_replace(place->fd, "sub/f", "x", 1, 0600, 0, &e), -ENOENT);
+	assert_int_equal(file_replace(f->fd, "sub/f", "x", 1, 0600, 0, &e), -ENOENT);
 	assert_true(str_starts(e.msg, "write sub/f: open sub/.f~: "));
-	assert_int_equal(mkdirat(place->fd, "sub", 0700), 0);
+	assert_int_equal(mkdirat(f->fd, "sub", 0700), 0);
 	assert_int_equal(file_replace(AT_FDCWD, path, "x", 1, 0600, FILE_SYNC, &e), 0);
-	assert_holds(place->fd, "sub/f", "x");
+	assert_holds(f->fd, "sub/f", "x");
 }
 
 static void replaces_the_longest_name(void **state)
@@ -208,13 +207,13 @@ static void replaces_the_longest_name(void **state)
 
 	memset(name, 'n', NAME_MAX);
 	name[NAME_MAX] = '\0';
-	put(dir_of(state), name, "x");
-	assert_holds(dir_of(state), name, "x");
+	write_text(fixture_dir(state), name, "x");
+	assert_holds(fixture_dir(state), name, "x");
 }
 
 static void failure_leaves_nothing(void **state)
 {
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
 	assert_int_equal(mkdirat(dir, "f", 0700), 0);
@@ -222,7 +221,7 @@ static void failure_leaves_nothing(void **state)
 	assert_int_equal(count_entries(dir), 1);
 }
 
-static void *replace_often(void *arg)
+static void *replace_repeatedly(void *arg)
 {
 	char text[5000];
 	struct hw_err e;
@@ -236,6 +235,7 @@ static void *replace_often(void *arg)
 	return NULL;
 }
 
+/* The file must come from one writer only. */
 static void assert_one_letter(int dir)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -248,13 +248,13 @@ static void assert_one_letter(int dir)
 
 static void readers_see_whole_files(void **state)
 {
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	pthread_t writers[2];
 	void *failed;
 
-	replace_often(&dir);
+	replace_repeatedly(&dir);
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&writers[i], NULL, replace_often, &dir), 0);
+		assert_int_equal(pthread_create(&writers[i], NULL, replace_repeatedly, &dir), 0);
 	for (int i = 0; i < 200; i++)
 		assert_one_letter(dir);
 	for (int i = 0; i < 2; i++) {
@@ -264,7 +264,7 @@ static void readers_see_whole_files(void **state)
 	assert_int_equal(count_entries(dir), 1);
 }
 
-static void knows_temporary_files(void **state)
+static void recognises_temporary_names(void **state)
 {
 	(void)state;
 	assert_true(file_is_temporary(".f~"));
@@ -276,7 +276,7 @@ static void knows_temporary_files(void **state)
 	assert_false(file_is_temporary(""));
 }
 
-/* Stands for a writer that died. */
+/* Leaves what a dead writer leaves. */
 static void leave_temporary(int dir, const char *name)
 {
 	autoclose int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -284,48 +284,48 @@ static void leave_temporary(int dir, const char *name)
 	assert_int_equal(write(fd, "half a text", 11), 11);
 }
 
-static void dead_writers_file_is_used_again(void **state)
+static void file_of_dead_writer_is_reused(void **state)
 {
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 
 	leave_temporary(dir, ".f~");
-	put(dir, "f", "new");
+	write_text(dir, "f", "new");
 	assert_holds(dir, "f", "new");
 	assert_int_equal(count_entries(dir), 1);
 }
 
-static void dead_writers_file_is_removed(void **state)
+static void file_of_dead_writer_is_removed(void **state)
 {
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
-	put(dir, "f", "");
+	write_text(dir, "f", "");
 	leave_temporary(dir, ".f~");
 	assert_int_equal(file_remove(dir, "f", &e), 0);
 	assert_int_equal(count_entries(dir), 0);
 }
 
-static void living_writers_file_stays(void **state)
+static void file_of_living_writer_is_kept(void **state)
 {
 	autoclose int writer = -1;
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
-	put(dir, "f", "");
+	write_text(dir, "f", "");
 	assert_int_equal(file_lock(dir, ".f~", true, TIME_NEVER, &writer, &e), 0);
 	assert_int_equal(file_remove(dir, "f", &e), 0);
 	assert_int_equal(faccessat(dir, ".f~", F_OK, 0), 0);
 }
 
-static void sweep_leaves_the_living(void **state)
+static void sweep_keeps_files_of_living_writers(void **state)
 {
 	autoclose int writer = -1;
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
-	put(dir, "f", "");
+	write_text(dir, "f", "");
 	leave_temporary(dir, ".f~");
-	leave_temporary(dir, ".gone~");
+	leave_temporary(dir, ".removed~");
 	assert_int_equal(file_lock(dir, ".g~", true, TIME_NEVER, &writer, &e), 0);
 	assert_int_equal(file_sweep(dir, ".", &e), 0);
 	assert_int_equal(count_entries(dir), 2);
@@ -336,7 +336,7 @@ static void sweep_leaves_the_living(void **state)
 
 enum { FULL_OK, FULL_CANNOT, FULL_BAD };
 
-/* In a process with a small disk of its own. */
+/* Runs in a child process, with a small file system mounted on @path. */
 static int replace_on_full_disk(const char *path)
 {
 	static char text[256 << 10];
@@ -361,16 +361,16 @@ static int replace_on_full_disk(const char *path)
 
 static void full_disk_leaves_the_old_file(void **state)
 {
-	struct place *place = *state;
+	struct file_fixture *f = *state;
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0)
-		_exit(replace_on_full_disk(place->path));
+		_exit(replace_on_full_disk(f->path));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	if (WEXITSTATUS(status) == FULL_CANNOT) {
-		print_message("cannot mount a small disk here\n");
+		print_message("cannot mount a tmpfs\n");
 		skip();
 	}
 	assert_int_equal(WEXITSTATUS(status), FULL_OK);
@@ -378,28 +378,28 @@ static void full_disk_leaves_the_old_file(void **state)
 
 /* ---- directories and removal ---------------------------------------------------- */
 
-static void makes_directories(void **state)
+static void creates_directories(void **state)
 {
-	struct place *place = *state;
-	autofree char *path = str_printf("%s//x///y/", place->path);
+	struct file_fixture *f = *state;
+	autofree char *path = str_printf("%s//x///y/", f->path);
 	struct hw_err e;
 	struct stat st;
 
-	assert_int_equal(file_mkdirs(place->fd, "a/b/c", 0750, &e), 0);
-	assert_int_equal(file_mkdirs(place->fd, "a/b/c", 0700, &e), 0);
-	assert_int_equal(fstatat(place->fd, "a/b", &st, 0), 0);
+	assert_int_equal(file_mkdirs(f->fd, "a/b/c", 0750, &e), 0);
+	assert_int_equal(file_mkdirs(f->fd, "a/b/c", 0700, &e), 0);
+	assert_int_equal(fstatat(f->fd, "a/b", &st, 0), 0);
 	assert_int_equal(st.st_mode & 0700, 0700);
 	assert_int_equal(file_mkdirs(AT_FDCWD, path, 0700, &e), 0);
-	assert_int_equal(fstatat(place->fd, "x/y", &st, 0), 0);
+	assert_int_equal(fstatat(f->fd, "x/y", &st, 0), 0);
 	assert_int_equal(file_mkdirs(AT_FDCWD, "/", 0700, &e), 0);
 }
 
-static void a_file_is_no_directory(void **state)
+static void file_in_place_of_a_directory(void **state)
 {
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
-	put(dir, "f", "");
+	write_text(dir, "f", "");
 	assert_int_equal(file_mkdirs(dir, "f", 0700, &e), -ENOTDIR);
 	assert_int_equal(file_mkdirs(dir, "f/g/h", 0700, &e), -ENOTDIR);
 	assert_int_equal(file_mkdirs(dir, "", 0700, &e), -ENOENT);
@@ -407,14 +407,14 @@ static void a_file_is_no_directory(void **state)
 
 static void removes(void **state)
 {
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
-	put(dir, "f", "");
+	write_text(dir, "f", "");
 	assert_int_equal(file_remove(dir, "f", &e), 0);
 	assert_int_equal(file_remove(dir, "f", &e), 1);
 	assert_int_equal(file_remove(dir, "no/f", &e), 1);
-	put(dir, "f", "");
+	write_text(dir, "f", "");
 	assert_int_equal(file_remove(dir, "f/g", &e), 1);
 	assert_int_equal(mkdirat(dir, "d", 0700), 0);
 	assert_int_equal(file_remove(dir, "d", &e), -EISDIR);
@@ -425,22 +425,22 @@ static void removes(void **state)
 static void exclusive_lock_waits_until_the_deadline(void **state)
 {
 	autoclose int first = -1, second = -1;
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
 	assert_int_equal(file_lock(dir, "l", true, TIME_NEVER, &first, &e), 0);
 	assert_int_equal(file_lock(dir, "l", true, time_deadline(20), &second, &e), -ETIMEDOUT);
 	assert_int_equal(file_lock(dir, "l", false, time_deadline(1), &second, &e), -ETIMEDOUT);
 	assert_int_equal(second, -1);
-	assert_string_equal(e.msg, "lock l: others held it all the time");
+	assert_string_equal(e.msg, "lock l: timed out waiting for the lock");
 	close(take_fd(first));
 	assert_int_equal(file_lock(dir, "l", true, time_deadline(10000), &second, &e), 0);
 }
 
-static void shared_locks_stand_together(void **state)
+static void shared_locks_do_not_conflict(void **state)
 {
 	autoclose int first = -1, second = -1, third = -1;
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
 	assert_int_equal(file_lock(dir, "l", false, TIME_NEVER, &first, &e), 0);
@@ -449,37 +449,37 @@ static void shared_locks_stand_together(void **state)
 	assert_true(fcntl(first, F_GETFD) & FD_CLOEXEC);
 }
 
-struct holder {
+struct lock_holder {
 	int dir;
 	int fd;
-	bool replaced;
+	bool removed;
 };
 
-/* Removes the file that others wait for, makes a new one and lets go of the old. */
-static void *replace_lock_file(void *arg)
+/* Removes the lock file while another thread waits for it, then releases the lock. */
+static void *remove_lock_file(void *arg)
 {
-	struct holder *h = arg;
+	struct lock_holder *h = arg;
 	struct hw_err e;
 
 	time_sleep(20);
-	h->replaced = file_remove(h->dir, "l", &e) == 0;
+	h->removed = file_remove(h->dir, "l", &e) == 0;
 	close(h->fd);
 	return NULL;
 }
 
-static void lock_is_on_the_file_of_that_name(void **state)
+static void lock_is_on_the_current_file(void **state)
 {
 	autoclose int fd = -1;
-	struct holder h = { .dir = dir_of(state) };
+	struct lock_holder h = { .dir = fixture_dir(state) };
 	struct stat ours, there;
 	pthread_t thread;
 	struct hw_err e;
 
 	assert_int_equal(file_lock(h.dir, "l", true, TIME_NEVER, &h.fd, &e), 0);
-	assert_int_equal(pthread_create(&thread, NULL, replace_lock_file, &h), 0);
+	assert_int_equal(pthread_create(&thread, NULL, remove_lock_file, &h), 0);
 	assert_int_equal(file_lock(h.dir, "l", true, time_deadline(30000), &fd, &e), 0);
 	pthread_join(thread, NULL);
-	assert_true(h.replaced);
+	assert_true(h.removed);
 	assert_int_equal(fstat(fd, &ours), 0);
 	assert_int_equal(fstatat(h.dir, "l", &there, 0), 0);
 	assert_int_equal(ours.st_ino, there.st_ino);
@@ -490,13 +490,13 @@ static void lock_needs_a_directory(void **state)
 	struct hw_err e;
 	int fd = -1;
 
-	assert_int_equal(file_lock(dir_of(state), "no/l", true, TIME_NEVER, &fd, &e), -ENOENT);
+	assert_int_equal(file_lock(fixture_dir(state), "no/l", true, TIME_NEVER, &fd, &e), -ENOENT);
 	assert_string_equal(e.msg, "open no/l: No such file or directory");
 }
 
-/* ---- walking -------------------------------------------------------------------- */
+/* ---- directory walks ------------------------------------------------------------- */
 
-static int note_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int append_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	(void)e;
 	buf_printf(ctx, "%s:%d ", entry->name, entry->type);
@@ -507,17 +507,17 @@ static void walks_in_byte_order(void **state)
 {
 	AUTO(buf_done) struct buf seen = { 0 };
 	autofree char *want = NULL;
-	int dir = dir_of(state);
+	int dir = fixture_dir(state);
 	struct hw_err e;
 
-	put(dir, "b", "");
-	put(dir, "B", "");
-	put(dir, "10", "");
-	put(dir, "9", "");
-	put(dir, "\xc3\xa9", "");
+	write_text(dir, "b", "");
+	write_text(dir, "B", "");
+	write_text(dir, "10", "");
+	write_text(dir, "9", "");
+	write_text(dir, "\xc3\xa9", "");
 	assert_int_equal(symlinkat("b", dir, "link"), 0);
 	assert_int_equal(mkdirat(dir, ".d", 0700), 0);
-	assert_int_equal(file_walk(dir, ".", note_entry, &seen, &e), 0);
+	assert_int_equal(file_walk(dir, ".", append_entry, &seen, &e), 0);
 	want = str_printf(".d:%d 10:%d 9:%d B:%d b:%d link:%d \xc3\xa9:%d ", DT_DIR, DT_REG, DT_REG,
 			  DT_REG, DT_REG, DT_LNK, DT_REG);
 	assert_string_equal(seen.data, want);
@@ -536,14 +536,14 @@ static int refuse(void *ctx, const struct file_entry *entry, struct hw_err *e)
 	return err_text(e, -EPERM, "not %s", entry->name);
 }
 
-static void answers_end_the_walk(void **state)
+static void return_value_stops_the_walk(void **state)
 {
-	int dir = dir_of(state), n = 0;
+	int dir = fixture_dir(state), n = 0;
 	struct hw_err e;
 
-	put(dir, "1", "");
-	put(dir, "2", "");
-	put(dir, "3", "");
+	write_text(dir, "1", "");
+	write_text(dir, "2", "");
+	write_text(dir, "3", "");
 	assert_int_equal(file_walk(dir, ".", stop_at_two, &n, &e), 7);
 	assert_int_equal(n, 2);
 	assert_int_equal(file_walk(dir, ".", refuse, NULL, &e), -EPERM);
@@ -552,63 +552,62 @@ static void answers_end_the_walk(void **state)
 
 static void walks_only_directories(void **state)
 {
-	int dir = dir_of(state), n = 0;
+	int dir = fixture_dir(state), n = 0;
 	struct hw_err e;
 
-	put(dir, "f", "");
+	write_text(dir, "f", "");
 	assert_int_equal(file_walk(dir, "none", count_entry, &n, &e), -ENOENT);
 	assert_string_equal(e.msg, "open directory none: No such file or directory");
 	assert_int_equal(file_walk(dir, "f", count_entry, &n, &e), -ENOTDIR);
 	assert_int_equal(n, 0);
 }
 
-#define IN_PLACE(sentence, function)                                                               \
+#define TEST(sentence, function)                                                                   \
 	{                                                                                          \
-		sentence, function, place_make, place_remove, NULL                                 \
+		sentence, function, fixture_setup, fixture_teardown, NULL                          \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		IN_PLACE("file: a file of just the limit is read, one byte more is refused",
-			 reads_up_to_the_limit),
-		IN_PLACE("file: a large file is read whole", reads_large_files),
-		IN_PLACE("file: missing files, directories and FIFOs are named in the error",
-			 says_what_cannot_be_read),
-		IN_PLACE("file: a pipe is read to its end", reads_a_pipe_to_its_end),
-		IN_PLACE("file: replacing sets contents and mode, and leaves one file", replaces),
-		IN_PLACE("file: a path below a directory is replaced there",
-			 replaces_below_a_directory),
-		IN_PLACE("file: the longest possible name can be replaced",
-			 replaces_the_longest_name),
-		IN_PLACE("file: a failed replacement leaves no temporary file",
-			 failure_leaves_nothing),
-		IN_PLACE("file: readers beside two writers see whole files only",
-			 readers_see_whole_files),
-		IN_PLACE("file: what a dead writer left is used by the next one",
-			 dead_writers_file_is_used_again),
-		IN_PLACE("file: what a dead writer left goes with the file",
-			 dead_writers_file_is_removed),
-		IN_PLACE("file: removing a file does not disturb one who is writing it",
-			 living_writers_file_stays),
-		IN_PLACE("file: a sweep removes what dead writers left, and nothing else",
-			 sweep_leaves_the_living),
-		IN_PLACE("file: temporary names are told from others", knows_temporary_files),
-		IN_PLACE("file: a full disk leaves the old file and nothing else",
-			 full_disk_leaves_the_old_file),
-		IN_PLACE("file: directories are made with all above them", makes_directories),
-		IN_PLACE("file: a file in the way of a directory is an error",
-			 a_file_is_no_directory),
-		IN_PLACE("file: removing what is not there succeeds", removes),
-		IN_PLACE("file: an exclusive lock keeps others out until the deadline",
-			 exclusive_lock_waits_until_the_deadline),
-		IN_PLACE("file: shared locks stand together", shared_locks_stand_together),
-		IN_PLACE("file: a lock on a file that was removed is taken again",
-			 lock_is_on_the_file_of_that_name),
-		IN_PLACE("file: a lock in a missing directory is an error", lock_needs_a_directory),
-		IN_PLACE("file: a walk is in byte order and knows every type", walks_in_byte_order),
-		IN_PLACE("file: an answer other than 0 ends the walk", answers_end_the_walk),
-		IN_PLACE("file: only directories are walked", walks_only_directories),
+		TEST("file: a file of exactly the limit is read, one byte more is rejected",
+		     reads_up_to_the_limit),
+		TEST("file: a large file is read completely", reads_large_files),
+		TEST("file: missing files, directories and FIFOs are named in the error",
+		     names_unreadable_files),
+		TEST("file: a pipe is read up to EOF", reads_a_pipe_to_its_end),
+		TEST("file: replacing sets contents and mode, and leaves no other file", replaces),
+		TEST("file: a path below a directory is replaced there",
+		     replaces_below_a_directory),
+		TEST("file: the longest possible name can be replaced", replaces_the_longest_name),
+		TEST("file: a failed replacement leaves no temporary file", failure_leaves_nothing),
+		TEST("file: readers beside two writers see complete files only",
+		     readers_see_whole_files),
+		TEST("file: the temporary file of a dead writer is reused by the next one",
+		     file_of_dead_writer_is_reused),
+		TEST("file: the temporary file of a dead writer is removed with the file",
+		     file_of_dead_writer_is_removed),
+		TEST("file: removing a file does not disturb a process that is writing it",
+		     file_of_living_writer_is_kept),
+		TEST("file: a sweep removes only temporary files of dead writers",
+		     sweep_keeps_files_of_living_writers),
+		TEST("file: temporary names are recognised", recognises_temporary_names),
+		TEST("file: a full disk keeps the old file and leaves no other",
+		     full_disk_leaves_the_old_file),
+		TEST("file: directories are created with all their parents", creates_directories),
+		TEST("file: a file in place of a directory is an error",
+		     file_in_place_of_a_directory),
+		TEST("file: removing a missing file succeeds", removes),
+		TEST("file: an exclusive lock keeps others out until the deadline",
+		     exclusive_lock_waits_until_the_deadline),
+		TEST("file: shared locks do not conflict", shared_locks_do_not_conflict),
+		TEST("file: a lock on a file that was removed is acquired again",
+		     lock_is_on_the_current_file),
+		TEST("file: a lock in a missing directory is an error", lock_needs_a_directory),
+		TEST("file: a walk is in byte order and reports every type", walks_in_byte_order),
+		TEST("file: a return value other than 0 stops the walk",
+		     return_value_stops_the_walk),
+		TEST("file: a walk of anything but a directory fails", walks_only_directories),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

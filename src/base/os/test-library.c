@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/test-library.c - functions of the C library, opened once more
+ * base/os/test-library.c - loading the C library a second time
  */
 #include "base/os/library.h"
 
@@ -41,7 +41,7 @@ static void functions_are_found(void **state)
 	dlclose(handle);
 }
 
-static void missing_is_told(void **state)
+static void missing_symbol_fails(void **state)
 {
 	static const struct library_symbol none[] = { { 0 } };
 	static const struct library_symbol unknown[] = { { "no_such_function", 0 }, { 0 } };
@@ -59,10 +59,10 @@ static void missing_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "library: functions are found, and put where they belong", functions_are_found,
+		{ "library: functions are found and stored in the struct", functions_are_found,
 		  NULL, NULL, NULL },
-		{ "library: what is missing is told, and nothing stays open", missing_is_told, NULL,
-		  NULL, NULL },
+		{ "library: a missing library or function is named in the error",
+		  missing_symbol_fails, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/test-proc-guest.c - programs of ours in hosts of all kinds
+ * base/os/test-proc-guest.c - running programs inside different kinds of host programs
  */
 #include "base/os/test-proc.h"
 
@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/prctl.h>
 
-static void descriptors_of_the_host_stay_here(void **state)
+static void descriptors_are_not_inherited(void **state)
 {
 	/* ls itself opens the directory as 3 */
 	int a = open("/dev/null", O_RDONLY), b = dup(a);
@@ -30,13 +30,13 @@ static void signals_are_at_their_defaults(void **state)
 	sigemptyset(&usr2);
 	sigaddset(&usr2, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &usr2, &mask);
-	/* of the ones that glibc keeps for itself, 32 and 33, posix_spawn() leaves something */
+	/* posix_spawn() does not reset signals 32 and 33, which glibc reserves for itself */
 	assert_script(state,
 		      &(struct script){ .text = "set -- $(sed -n 's/^Sig[BI][lg][kn]://p' "
 						"/proc/self/status); "
 						"echo $((0x$1)) $((0x$2 & 0x7fffffff))" },
 		      "0 0\n", "", 0);
-	/* and the host's are as they were */
+	/* the host's own are unchanged */
 	sigaction(SIGPIPE, &before[0], &now);
 	assert_ptr_equal(now.sa_handler, SIG_IGN);
 	sigaction(SIGUSR1, &before[1], NULL);
@@ -53,13 +53,13 @@ static void program_leads_its_own_group(void **state)
 		      "own\n", "", 0);
 }
 
-static void heard(int signal_number)
+static void ignore_signal(int signal_number)
 {
 	(void)signal_number;
 }
 
-/* Ctrl-C for the whole group, more often than a person can, until it is killed. */
-static pid_t press_ctrl_c(void)
+/* Starts a process that sends SIGINT to the whole group all the time, until it is killed. */
+static pid_t start_sending_sigint(void)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	pid_t pid = fork();
@@ -74,15 +74,15 @@ static pid_t press_ctrl_c(void)
 	}
 }
 
-static void signal_for_our_group_spares_it(void **state)
+static void sigint_for_our_group_does_not_reach_it(void **state)
 {
-	const struct sigaction hear = { .sa_handler = heard, .sa_flags = SA_RESTART };
+	const struct sigaction hear = { .sa_handler = ignore_signal, .sa_flags = SA_RESTART };
 	struct sigaction before;
 	pid_t pid;
 
-	setpgid(0, 0); /* not for those who run this test */
+	setpgid(0, 0); /* keeps the signals away from the test runner */
 	sigaction(SIGINT, &hear, &before);
-	pid = press_ctrl_c();
+	pid = start_sending_sigint();
 	assert_true(pid > 0);
 	for (int i = 0; i < 30; i++)
 		assert_script(state, &(struct script){ .text = "echo alive" }, "alive\n", "", 0);
@@ -100,16 +100,16 @@ static void program_may_stay_in_our_group(void **state)
 						"echo $group",
 					.stay = true },
 		      ours, "", 0);
-	/* and dies alone */
+	/* and only the program is killed */
 	assert_script_fails(state,
 			    &(struct script){ .text = "exec 9>lock; flock 9; exec sleep 1000",
 					      .timeout_ms = 300,
 					      .stay = true },
-			    -ETIMEDOUT, "/bin/sh was killed: it did not end in the time allowed");
+			    -ETIMEDOUT, "/bin/sh: timed out, killed");
 	assert_false(is_lock_held(state, LONG));
 }
 
-static void host_may_have_closed_its_own(void **state)
+static void host_has_closed_its_stdio(void **state)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	const struct script script = { .text = "cat; echo err >&2", .input = "in" };
@@ -130,7 +130,7 @@ static void host_may_have_closed_its_own(void **state)
 	assert_string_equal(result.errors.data, "err\n");
 }
 
-/* SIGCHLD as the host has it, for the length of a block. */
+/* Restores the host's disposition of SIGCHLD at the end of a block. */
 struct sigchld {
 	struct sigaction before;
 };
@@ -153,7 +153,7 @@ static void host_ignores_sigchld(void **state)
 	assert_ptr_equal(now.sa_handler, SIG_IGN);
 }
 
-static void host_wants_no_zombies(void **state)
+static void host_sets_nocldwait(void **state)
 {
 	AUTO(sigchld_restore) struct sigchld s;
 	struct sigaction no_wait = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT };
@@ -229,8 +229,8 @@ struct worker {
 	pthread_t thread;
 };
 
-/* Return: NULL when all was right. */
-static void *work(void *arg)
+/* Return: NULL on success */
+static void *run_programs(void *arg)
 {
 	struct worker *w = arg;
 	autofree char *text = str_printf("cat; exit %d", w->number);
@@ -255,7 +255,8 @@ static void many_threads_run_programs(void **state)
 
 	for (int i = 0; i < 8; i++) {
 		workers[i] = (struct worker){ .state = state, .number = i };
-		assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+		assert_int_equal(
+			pthread_create(&workers[i].thread, NULL, run_programs, &workers[i]), 0);
 	}
 	for (int i = 0; i < 8; i++) {
 		pthread_join(workers[i].thread, &wrong);
@@ -263,7 +264,7 @@ static void many_threads_run_programs(void **state)
 	}
 }
 
-static void *wake_often(void *arg)
+static void *send_signals(void *arg)
 {
 	struct reaper *r = arg;
 
@@ -274,13 +275,13 @@ static void *wake_often(void *arg)
 	return NULL;
 }
 
-static void host_handles_signals_meanwhile(void **state)
+static void host_handles_signals(void **state)
 {
-	struct sigaction hear = { .sa_handler = heard }, before;
+	struct sigaction hear = { .sa_handler = ignore_signal }, before;
 	struct reaper r = { 0 };
 
 	sigaction(SIGUSR1, &hear, &before);
-	assert_int_equal(pthread_create(&r.thread, NULL, wake_often, &r), 0);
+	assert_int_equal(pthread_create(&r.thread, NULL, send_signals, &r), 0);
 	for (int i = 0; i < 20; i++)
 		assert_script(state, &(struct script){ .text = "cat; exit 2", .input = "x" }, "x",
 			      "", 2 << 8);
@@ -289,31 +290,34 @@ static void host_handles_signals_meanwhile(void **state)
 	sigaction(SIGUSR1, &before, NULL);
 }
 
-/* Alone first: once there was a thread, glibc does not call the process single-threaded again. */
-#define EACH_WAY(TEST, END)                                                                        \
-	TEST("descriptors of the host are not passed on" END, descriptors_of_the_host_stay_here),  \
-		TEST("signals are at their defaults, the host's untouched" END,                    \
+/* Without threads first: glibc never again treats a process as single-threaded after it had one. */
+#define IN_EACH_MODE(TEST, END)                                                                    \
+	TEST("the host's descriptors are not inherited" END, descriptors_are_not_inherited),       \
+		TEST("signals have their defaults, the host's are unchanged" END,                  \
 		     signals_are_at_their_defaults),                                               \
-		TEST("the program leads its own group" END, program_leads_its_own_group),          \
-		TEST("a Ctrl-C for our group spares it" END, signal_for_our_group_spares_it),      \
-		TEST("the program may stay in our group" END, program_may_stay_in_our_group),      \
-		TEST("the host may have closed standard input and output" END,                     \
-		     host_may_have_closed_its_own),                                                \
+		TEST("the program leads its own process group" END, program_leads_its_own_group),  \
+		TEST("a Ctrl-C for our process group does not reach it" END,                       \
+		     sigint_for_our_group_does_not_reach_it),                                      \
+		TEST("the program may stay in our process group" END,                              \
+		     program_may_stay_in_our_group),                                               \
+		TEST("the host may have closed its standard descriptors" END,                      \
+		     host_has_closed_its_stdio),                                                   \
 		TEST("the status is right when SIGCHLD is ignored" END, host_ignores_sigchld),     \
-		TEST("the status is right when zombies are not wanted" END,                        \
-		     host_wants_no_zombies),                                                       \
-		TEST("the status is right when a handler reaps" END, host_reaps_in_a_handler)
+		TEST("the status is right when the host sets SA_NOCLDWAIT" END,                    \
+		     host_sets_nocldwait),                                                         \
+		TEST("the status is right when a signal handler reaps" END,                        \
+		     host_reaps_in_a_handler)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		EACH_WAY(ALONE, ""),
-		EACH_WAY(WITH_THREAD, ", beside a thread"),
-		ALONE("the host may loop on waitpid(-1)", host_loops_on_waitpid),
-		ALONE("the host may loop on waitpid(-1) with __WALL",
-		      host_loops_on_waitpid_for_all),
-		ALONE("eight threads run programs at once", many_threads_run_programs),
-		ALONE("signals may arrive all the time", host_handles_signals_meanwhile),
+		IN_EACH_MODE(WITHOUT_THREAD, ""),
+		IN_EACH_MODE(WITH_THREAD, ", with another thread"),
+		WITHOUT_THREAD("the host may loop on waitpid(-1)", host_loops_on_waitpid),
+		WITHOUT_THREAD("the host may loop on waitpid(-1) with __WALL",
+			       host_loops_on_waitpid_for_all),
+		WITHOUT_THREAD("eight threads run programs at once", many_threads_run_programs),
+		WITHOUT_THREAD("the host may receive signals all the time", host_handles_signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/test-proc.c - what goes into a program, what comes out, and when it is over
+ * base/os/test-proc.c - input, output, exit status and limits of a program
  */
 #include "base/os/test-proc.h"
 
@@ -15,9 +15,9 @@ static int run_path(const char *path, struct proc_result *ret, struct hw_err *e)
 	return proc_run(&p, ret, e);
 }
 
-/* ---- what goes in and comes out -------------------------------------------------------- */
+/* ---- environment, input and output ------------------------------------------------------ */
 
-static void environment_is_just_what_was_given(void **state)
+static void environment_is_exactly_as_given(void **state)
 {
 	static const char *const env[] = { "A=1", "B=x y", NULL };
 	AUTO(proc_result_done) struct proc_result result = { 0 };
@@ -32,13 +32,13 @@ static void environment_is_just_what_was_given(void **state)
 	assert_script(state, &(struct script){ .text = "printf %s $PROC_TEST" }, "ours", "", 0);
 }
 
-static void make_file(void **state, const char *name, const char *text, mode_t mode, char **path)
+static void create_file(void **state, const char *name, const char *text, mode_t mode, char **path)
 {
-	struct place *place = *state;
+	struct proc_fixture *f = *state;
 	struct hw_err e;
 
-	assert_int_equal(file_replace(place->dir, name, text, strlen(text), mode, 0, &e), 0);
-	*path = str_printf("%s/%s", place->path, name);
+	assert_int_equal(file_replace(f->dir, name, text, strlen(text), mode, 0, &e), 0);
+	*path = str_printf("%s/%s", f->path, name);
 }
 
 static void path_is_the_first_argument(void **state)
@@ -47,7 +47,7 @@ static void path_is_the_first_argument(void **state)
 	autofree char *path = NULL, *want = NULL;
 	struct hw_err e;
 
-	make_file(state, "p", "#!/bin/sh\necho \"$0 $#\"\n", 0700, &path);
+	create_file(state, "p", "#!/bin/sh\necho \"$0 $#\"\n", 0700, &path);
 	assert_int_equal(run_path(path, &result, &e), 0);
 	want = str_printf("%s 0\n", path);
 	assert_string_equal(result.output.data, want);
@@ -113,48 +113,48 @@ static void group_dies_at_the_deadline(void **state)
 	assert_script_fails(state,
 			    &(struct script){ .text = "exec 9>lock; flock 9; sleep 1000 & wait",
 					      .timeout_ms = 300 },
-			    -ETIMEDOUT, "/bin/sh was killed: it did not end in the time allowed");
+			    -ETIMEDOUT, "/bin/sh: timed out, killed");
 	assert_false(is_lock_held(state, LONG));
 }
 
-static void output_does_not_stretch_the_deadline(void **state)
+static void output_does_not_extend_the_deadline(void **state)
 {
 	assert_script_fails(state,
 			    &(struct script){ .text = "while :; do echo x; sleep 0.01; done",
 					      .timeout_ms = 200 },
-			    -ETIMEDOUT, "/bin/sh was killed: it did not end in the time allowed");
+			    -ETIMEDOUT, "/bin/sh: timed out, killed");
 }
 
 static void group_dies_on_cancel(void **state)
 {
-	struct place *place = *state;
+	struct proc_fixture *f = *state;
 	autoclose int fd = -1;
 
-	/* the script itself says that it is ready to be cancelled */
-	assert_int_equal(mkfifoat(place->dir, "ready", 0600), 0);
-	fd = openat(place->dir, "ready", O_RDWR | O_CLOEXEC);
+	/* the script itself makes the cancel descriptor readable when it is ready */
+	assert_int_equal(mkfifoat(f->dir, "ready", 0600), 0);
+	fd = openat(f->dir, "ready", O_RDWR | O_CLOEXEC);
 	assert_script_fails(state,
 			    &(struct script){ .text = "exec 9>lock; flock 9; sleep 1000 & "
 						      "echo >ready; wait",
 					      .cancel_fd = fd },
-			    -ECANCELED, "/bin/sh was killed: cancelled");
+			    -ECANCELED, "/bin/sh: cancelled, killed");
 	assert_false(is_lock_held(state, LONG));
 }
 
 static void nothing_starts_too_late(void **state)
 {
-	struct place *place = *state;
+	struct proc_fixture *f = *state;
 	const struct script script = { .text = "echo >started",
 				       .cancel_fd = eventfd(1, EFD_CLOEXEC) };
 	struct proc p = { .path = "/bin/true", .cancel_fd = -1, .deadline = time_now() };
 	struct proc_result result;
 	struct hw_err e;
 
-	assert_script_fails(state, &script, -ECANCELED, "/bin/sh was not started: cancelled");
-	assert_int_equal(faccessat(place->dir, "started", F_OK, 0), -1);
+	assert_script_fails(state, &script, -ECANCELED, "/bin/sh: cancelled, not started");
+	assert_int_equal(faccessat(f->dir, "started", F_OK, 0), -1);
 	close(script.cancel_fd);
 	assert_int_equal(proc_run(&p, &result, &e), -ETIMEDOUT);
-	assert_string_equal(e.msg, "/bin/true was not started: the time allowed is over");
+	assert_string_equal(e.msg, "/bin/true: timed out, not started");
 }
 
 static void output_is_bounded(void **state)
@@ -162,9 +162,9 @@ static void output_is_bounded(void **state)
 	assert_script(state, &(struct script){ .text = "printf 12345", .output_max = 5 }, "12345",
 		      "", 0);
 	assert_script_fails(state, &(struct script){ .text = "printf 123456", .output_max = 5 },
-			    -EFBIG, "/bin/sh wrote more than 5 bytes to its standard output");
+			    -EFBIG, "/bin/sh: more than 5 bytes on standard output");
 	assert_script_fails(state, &(struct script){ .text = "yes >&2", .output_max = 5 }, -EFBIG,
-			    "/bin/sh wrote more than 5 bytes to its standard error");
+			    "/bin/sh: more than 5 bytes on standard error");
 }
 
 static void endless_output_is_bounded_in_memory(void **state)
@@ -174,15 +174,15 @@ static void endless_output_is_bounded_in_memory(void **state)
 	getrusage(RUSAGE_SELF, &before);
 	assert_script_fails(
 		state, &(struct script){ .text = "exec 9>lock; flock 9; head -c 100M /dev/zero" },
-		-EFBIG, "/bin/sh wrote more than 4194304 bytes to its standard output");
+		-EFBIG, "/bin/sh: more than 4194304 bytes on standard output");
 	getrusage(RUSAGE_SELF, &after);
 	assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 50 << 10); /* KiB */
 	assert_false(is_lock_held(state, LONG));
 }
 
-/* ---- what a program leaves behind -------------------------------------------------------- */
+/* ---- background processes of a program --------------------------------------------------- */
 
-/* A background process keeps standard output and the lock; its pid is the output. */
+/* The background process keeps standard output and the lock open; the script prints its pid. */
 static void background_process_survives(void **state)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
@@ -199,7 +199,7 @@ static void background_process_survives(void **state)
 	assert_false(is_lock_held(state, LONG));
 }
 
-static void talkative_grandchild_does_not_hold_us(void **state)
+static void writing_grandchild_does_not_delay_us(void **state)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	const struct script script = { .text = "exec 9>lock; flock 9; yes 2>&- & echo $! >&2" };
@@ -207,7 +207,7 @@ static void talkative_grandchild_does_not_hold_us(void **state)
 	struct hw_err e;
 	int r = run_script(state, &script, &result, &e);
 
-	/* it may have written too much before the shell ended, and is dead then */
+	/* it may have written too much before the shell ended; then it was killed */
 	if (r == -EFBIG)
 		return;
 	assert_int_equal(r, 0);
@@ -217,9 +217,9 @@ static void talkative_grandchild_does_not_hold_us(void **state)
 	assert_false(is_lock_held(state, LONG));
 }
 
-/* ---- what cannot be executed --------------------------------------------------------------- */
+/* ---- programs that cannot be executed ------------------------------------------------------ */
 
-static void assert_cannot_run(const char *path, int code)
+static void assert_cannot_execute(const char *path, int code)
 {
 	struct proc_result result;
 	struct hw_err e;
@@ -229,27 +229,27 @@ static void assert_cannot_run(const char *path, int code)
 	assert_non_null(strstr(e.msg, path));
 }
 
-static void failure_to_execute_is_told_exactly(void **state)
+static void failure_to_execute_has_its_errno(void **state)
 {
 	autofree char *busy = NULL, *plain = NULL, *garbage = NULL, *no_interpreter = NULL;
 	autoclose int writer = -1;
 
-	make_file(state, "busy", "#!/bin/sh\n", 0700, &busy);
+	create_file(state, "busy", "#!/bin/sh\n", 0700, &busy);
 	writer = open(busy, O_WRONLY | O_CLOEXEC);
-	assert_cannot_run(busy, -ETXTBSY);
-	make_file(state, "plain", "#!/bin/sh\n", 0600, &plain);
-	assert_cannot_run(plain, -EACCES);
-	make_file(state, "garbage", "garbage", 0700, &garbage);
-	assert_cannot_run(garbage, -ENOEXEC);
-	make_file(state, "no-interpreter", "#!/no/such/program\n", 0700, &no_interpreter);
-	assert_cannot_run(no_interpreter, -ENOENT);
-	assert_cannot_run("/no/such/program", -ENOENT);
-	assert_cannot_run("/tmp", -EACCES);
+	assert_cannot_execute(busy, -ETXTBSY);
+	create_file(state, "plain", "#!/bin/sh\n", 0600, &plain);
+	assert_cannot_execute(plain, -EACCES);
+	create_file(state, "garbage", "garbage", 0700, &garbage);
+	assert_cannot_execute(garbage, -ENOEXEC);
+	create_file(state, "no-interpreter", "#!/no/such/program\n", 0700, &no_interpreter);
+	assert_cannot_execute(no_interpreter, -ENOENT);
+	assert_cannot_execute("/no/such/program", -ENOENT);
+	assert_cannot_execute("/tmp", -EACCES);
 }
 
 /* ---- texts ---------------------------------------------------------------------------------- */
 
-static void status_is_told_as_by_go(void **state)
+static void status_is_formatted_as_by_go(void **state)
 {
 	static const struct {
 		int status;
@@ -273,36 +273,38 @@ static void status_is_told_as_by_go(void **state)
 	assert_string_equal(proc_status_format(SIGSEGV | 0x80, buf, 12), "signal: seg");
 }
 
-/* Alone first: once there was a thread, glibc does not call the process single-threaded again. */
-#define EACH_WAY(TEST, END)                                                                        \
-	TEST("the environment is just what was given" END, environment_is_just_what_was_given),    \
+/* Without threads first: glibc never again treats a process as single-threaded after it had one. */
+#define IN_EACH_MODE(TEST, END)                                                                    \
+	TEST("the environment is exactly as given" END, environment_is_exactly_as_given),          \
 		TEST("the path is the first argument" END, path_is_the_first_argument),            \
-		TEST("a large input arrives whole, an empty one too" END, input_arrives_whole),    \
-		TEST("input need not be read" END, input_need_not_be_read),                        \
-		TEST("both outputs are kept apart" END, both_outputs_are_kept_apart),              \
-		TEST("standard error can pass through" END, errors_can_pass_through),              \
-		TEST("the status is the program's" END, status_is_the_programs),                   \
-		TEST("the whole group dies at the deadline" END, group_dies_at_the_deadline),      \
-		TEST("steady output does not stretch the deadline" END,                            \
-		     output_does_not_stretch_the_deadline),                                        \
-		TEST("the whole group dies on cancel" END, group_dies_on_cancel),                  \
-		TEST("nothing starts after deadline or cancel" END, nothing_starts_too_late),      \
-		TEST("more output than allowed is an error" END, output_is_bounded),               \
-		TEST("100 MB of output are bounded in memory" END,                                 \
+		TEST("a large input and an empty input arrive completely" END,                     \
+		     input_arrives_whole),                                                         \
+		TEST("the program need not read its input" END, input_need_not_be_read),           \
+		TEST("both outputs are kept separate" END, both_outputs_are_kept_apart),           \
+		TEST("standard error can be passed through" END, errors_can_pass_through),         \
+		TEST("the exit status is returned" END, status_is_the_programs),                   \
+		TEST("the whole process group is killed at the deadline" END,                      \
+		     group_dies_at_the_deadline),                                                  \
+		TEST("continuous output does not extend the deadline" END,                         \
+		     output_does_not_extend_the_deadline),                                         \
+		TEST("the whole process group is killed on cancel" END, group_dies_on_cancel),     \
+		TEST("nothing is started after deadline or cancel" END, nothing_starts_too_late),  \
+		TEST("more output than the limit is an error" END, output_is_bounded),             \
+		TEST("100 MB of output do not use 100 MB of memory" END,                           \
 		     endless_output_is_bounded_in_memory),                                         \
-		TEST("a background process survives and does not hold us" END,                     \
+		TEST("a background process survives and does not delay us" END,                    \
 		     background_process_survives),                                                 \
-		TEST("a grandchild that goes on writing does not hold us" END,                     \
-		     talkative_grandchild_does_not_hold_us),                                       \
-		TEST("why a program cannot be executed is told exactly" END,                       \
-		     failure_to_execute_is_told_exactly)
+		TEST("a grandchild that keeps writing does not delay us" END,                      \
+		     writing_grandchild_does_not_delay_us),                                        \
+		TEST("a program that cannot be executed fails with its errno" END,                 \
+		     failure_to_execute_has_its_errno)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		ALONE("a status is told in Go's words", status_is_told_as_by_go),
-		EACH_WAY(ALONE, ""),
-		EACH_WAY(WITH_THREAD, ", beside a thread"),
+		WITHOUT_THREAD("a status is formatted as by Go", status_is_formatted_as_by_go),
+		IN_EACH_MODE(WITHOUT_THREAD, ""),
+		IN_EACH_MODE(WITH_THREAD, ", with another thread"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/test-proc.h - what the tests of programs that we run share
+ * base/os/test-proc.h - fixtures for the tests of base/os/proc.c and child.c
  *
- * How:   every test can be run alone and beside an idle thread, because child.c
- *        has a way for each. After each of them no descriptor and no child may be
- *        left. Waiting is bounded by deadlines that only a failure reaches.
+ * How:   every test can be run without and with an idle thread, because child.c
+ *        has a mode for each. After a test no descriptor and no child may be left.
+ *        Every wait has a deadline that is reached only on failure.
  */
 #ifndef BASE_OS_TEST_PROC_H
 #define BASE_OS_TEST_PROC_H
@@ -33,11 +33,11 @@
 #include "base/str.h"
 #include "base/time.h"
 
-#define LONG 60000 /* ms: reached only when something is broken */
+#define LONG 60000 /* ms: reached only on failure */
 
-/* ---- a place for files, and what must be as before afterwards ---------------------- */
+/* ---- a temporary directory, and a check for leaks ---------------------------------- */
 
-struct place {
+struct proc_fixture {
 	char path[64];
 	int dir;
 	int n_fds;
@@ -61,19 +61,18 @@ static inline int count_fds(void)
 	return file_walk(AT_FDCWD, "/proc/self/fd", count_entry, &n, &e) < 0 ? -1 : n;
 }
 
-static inline int place_make(void **state)
+static inline int fixture_setup(void **state)
 {
-	struct place *place = mem_new(sizeof(*place));
+	struct proc_fixture *f = mem_new(sizeof(*f));
 
-	place->n_fds = count_fds();
-	place->thread_end = -1;
-	snprintf(place->path, sizeof(place->path), "%.40s/proc.XXXXXX",
-		 str_or(getenv("TMPDIR"), "/tmp"));
-	if (!mkdtemp(place->path))
+	f->n_fds = count_fds();
+	f->thread_end = -1;
+	snprintf(f->path, sizeof(f->path), "%.40s/proc.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
+	if (!mkdtemp(f->path))
 		return -1;
-	place->dir = open(place->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	*state = place;
-	return place->dir < 0 ? -1 : 0;
+	f->dir = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*state = f;
+	return f->dir < 0 ? -1 : 0;
 }
 
 static inline int remove_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
@@ -82,22 +81,22 @@ static inline int remove_entry(void *ctx, const struct file_entry *entry, struct
 	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
 }
 
-static inline int place_remove(void **state)
+static inline int fixture_teardown(void **state)
 {
-	struct place *place = *state;
+	struct proc_fixture *f = *state;
 	struct hw_err e;
-	int n_fds = place->n_fds, r = file_walk(place->dir, ".", remove_entry, NULL, &e);
+	int n_fds = f->n_fds, r = file_walk(f->dir, ".", remove_entry, NULL, &e);
 
-	close(place->dir);
-	if (rmdir(place->path) < 0)
+	close(f->dir);
+	if (rmdir(f->path) < 0)
 		r = -1;
-	free(place);
+	free(f);
 	if (count_fds() != n_fds) {
-		print_error("a descriptor is left\n");
+		print_error("a descriptor was leaked\n");
 		r = -1;
 	}
 	if (waitpid(-1, NULL, WNOHANG | __WALL) != -1 || errno != ECHILD) {
-		print_error("a child is left\n");
+		print_error("a child process was leaked\n");
 		r = -1;
 	}
 	return r;
@@ -105,32 +104,32 @@ static inline int place_remove(void **state)
 
 static inline void *idle(void *arg)
 {
-	struct place *place = arg;
+	struct proc_fixture *f = arg;
 	eventfd_t n;
 
-	eventfd_read(place->thread_end, &n);
+	eventfd_read(f->thread_end, &n);
 	return NULL;
 }
 
-static inline int place_make_with_thread(void **state)
+static inline int fixture_setup_with_thread(void **state)
 {
-	struct place *place;
+	struct proc_fixture *f;
 
-	if (place_make(state) < 0)
+	if (fixture_setup(state) < 0)
 		return -1;
-	place = *state;
-	place->thread_end = eventfd(0, EFD_CLOEXEC);
-	return pthread_create(&place->thread, NULL, idle, place) == 0 ? 0 : -1;
+	f = *state;
+	f->thread_end = eventfd(0, EFD_CLOEXEC);
+	return pthread_create(&f->thread, NULL, idle, f) == 0 ? 0 : -1;
 }
 
-static inline int place_remove_with_thread(void **state)
+static inline int fixture_teardown_with_thread(void **state)
 {
-	struct place *place = *state;
+	struct proc_fixture *f = *state;
 
-	eventfd_write(place->thread_end, 1);
-	pthread_join(place->thread, NULL);
-	close(place->thread_end);
-	return place_remove(state);
+	eventfd_write(f->thread_end, 1);
+	pthread_join(f->thread, NULL);
+	close(f->thread_end);
+	return fixture_teardown(state);
 }
 
 /* ---- running a shell script --------------------------------------------------------- */
@@ -145,12 +144,12 @@ struct script {
 	bool stderr_through, stay;
 };
 
-/* Its working directory is the test's place. */
+/* The script runs in the temporary directory. */
 static inline int run_script(void **state, const struct script *script, struct proc_result *ret,
 			     struct hw_err *e)
 {
-	struct place *place = *state;
-	autofree char *text = str_printf("cd %s && %s", place->path, script->text);
+	struct proc_fixture *f = *state;
+	autofree char *text = str_printf("cd %s && %s", f->path, script->text);
 	const char *const argv[] = { "sh", "-c", text, NULL };
 	struct proc p = {
 		.path = "/bin/sh",
@@ -192,26 +191,27 @@ static inline void assert_script_fails(void **state, const struct script *script
 	assert_null(result.output.data);
 }
 
-/* The script holds a lock that all its processes share; true when one of them lives. */
+/* A script that locks "lock" shares the lock with all its processes: it is held while one of them
+ * lives. */
 static inline bool is_lock_held(void **state, int wait_ms)
 {
-	struct place *place = *state;
+	struct proc_fixture *f = *state;
 	autoclose int fd = -1;
 	struct hw_err e;
 
-	return file_lock(place->dir, "lock", true, time_deadline(wait_ms), &fd, &e) < 0;
+	return file_lock(f->dir, "lock", true, time_deadline(wait_ms), &fd, &e) < 0;
 }
 
-/* ---- a test ------------------------------------------------------------------------------ */
+/* ---- entries of the table of tests ------------------------------------------------------- */
 
-#define ALONE(sentence, function)                                                                  \
+#define WITHOUT_THREAD(sentence, function)                                                         \
 	{                                                                                          \
-		"proc: " sentence, function, place_make, place_remove, NULL                        \
+		"proc: " sentence, function, fixture_setup, fixture_teardown, NULL                 \
 	}
 #define WITH_THREAD(sentence, function)                                                            \
 	{                                                                                          \
-		"proc: " sentence, function, place_make_with_thread, place_remove_with_thread,     \
-			NULL                                                                       \
+		"proc: " sentence, function, fixture_setup_with_thread,                            \
+			fixture_teardown_with_thread, NULL                                         \
 	}
 
 #endif

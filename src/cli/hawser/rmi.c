@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "api/cri-v1.pb-c.h"
-#include "base/errors.h"
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/hawser/hawser.h"

@@ -13,7 +13,6 @@
 #include <hawser/plugin.h>
 
 #include "base/err.h"
-#include "base/errors.h"
 #include "base/mem.h"
 
 struct record {

@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "base/errors.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "cni/runtime/cache.h"
 #include "cni/runtime/cni.h"

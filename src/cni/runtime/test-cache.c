@@ -105,7 +105,7 @@ static void refuses_invalid_json(void **state)
 	assert_int_equal(cache_write(p->cache, conf, &at, NULL, &e), -EINVAL);
 	assert_starts(e.msg, "capability arguments: expected an object, got an array");
 	assert_int_equal(cache_write(p->cache, conf, &attach, "{", &e), -EINVAL);
-	assert_starts(e.msg, "result: not JSON");
+	assert_starts(e.msg, "result: malformed JSON");
 	assert_false(place_has(p, FILE));
 }
 

@@ -281,7 +281,7 @@ static void extra_plugins_only(void **state)
 	place_write(p, "n/1.conf", "{}", 0644);
 	assert_open_refused(p, "n.conflist", "n/1.conf: error parsing configuration: missing");
 	place_write(p, "n/1.conf", "{", 0644);
-	assert_open_refused(p, "n.conflist", "n/1.conf: not JSON");
+	assert_open_refused(p, "n.conflist", "n/1.conf: malformed JSON");
 	place_write(p, "n/1.conf", "{\"type\":\"a\"}", 0644);
 	assert_ok(hw_conf_open(path, &conf, &e), e);
 	assert_int_equal(hw_conf_count(conf), 1);
@@ -315,7 +315,7 @@ static void special_files(void **state)
 	memset(large, ' ', CONF_SIZE_MAX + 1);
 	place_write(p, "large.conflist", large, 0644);
 	assert_open_refused(p, "empty.conflist", "the file is empty");
-	assert_open_refused(p, "space.conflist", "not JSON");
+	assert_open_refused(p, "space.conflist", "malformed JSON");
 	assert_open_refused(p, "dir.conflist", "Is a directory");
 	assert_open_refused(p, "fifo.conflist", "not a regular file");
 	assert_open_refused(p, "large.conflist", "more than 1048576 bytes");

@@ -30,8 +30,8 @@ static void list_errors(void **state)
 {
 #define LIST "error parsing configuration list: "
 	static const char *const cases[][2] = {
-		{ "", LIST "not JSON" },
-		{ "{", LIST "not JSON" },
+		{ "", LIST "malformed JSON" },
+		{ "{", LIST "malformed JSON" },
 		{ "[]", LIST "expected an object, got an array" },
 		{ "null", LIST "expected an object, got null" },
 		{ "{" PLUGINS "}", LIST "no name" },
@@ -193,7 +193,7 @@ static void single_plugin(void **state)
 static void plugin_errors(void **state)
 {
 	static const char *const cases[][2] = {
-		{ "", "error parsing configuration: not JSON" },
+		{ "", "error parsing configuration: malformed JSON" },
 		{ "[]", "error parsing configuration: " },
 		{ "{}", "error parsing configuration: missing 'type'" },
 		{ NETWORK, "error parsing configuration: missing 'type' ('plugins' found" },
@@ -322,11 +322,11 @@ static void request_errors(void **state)
 
 	(void)state;
 	assert_true(conf_request(conf, 0, &not_json, &json, &e) < 0);
-	assert_starts(e.msg, "capability arguments: not JSON");
+	assert_starts(e.msg, "capability arguments: malformed JSON");
 	assert_true(conf_request(conf, 0, &list, &json, &e) < 0);
 	assert_starts(e.msg, "capability arguments: expected an object, got an array");
 	assert_true(conf_request(conf, 0, &prev, &json, &e) < 0);
-	assert_starts(e.msg, "previous result: not JSON");
+	assert_starts(e.msg, "previous result: malformed JSON");
 	assert_null(json);
 }
 

@@ -206,7 +206,7 @@ static void arguments_are_checked_first(void **state)
 	assert_string_equal(f.e.msg, "capability arguments: expected an object, got an array");
 	f.at.capability_args = "{\"mac\":";
 	assert_int_equal(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), -EINVAL);
-	assert_contains(f.e.msg, "capability arguments: not JSON");
+	assert_contains(f.e.msg, "capability arguments: malformed JSON");
 	f.at.capability_args = NULL;
 	f.at.args = pair;
 	f.at.n_args = 2;

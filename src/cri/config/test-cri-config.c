@@ -137,9 +137,9 @@ static void invalid_files(void **state)
 	expect_error("Root: /a\n", NULL, "FILE: line 1: Root: unknown key");
 	expect_error("\nlong-calls: many\n", NULL,
 		     "FILE: line 2: long-calls: expected a number, got a string");
-	expect_error("long-calls: 0\n", NULL, "FILE: line 1: long-calls: 0 is not in 1..16384");
-	expect_error("root: /a\nroot: /b\n", NULL,
-		     "FILE: line 2, column 1: root: this key is there twice");
+	expect_error("long-calls: 0\n", NULL,
+		     "FILE: line 1: long-calls: 0 is out of range 1..16384");
+	expect_error("root: /a\nroot: /b\n", NULL, "FILE: line 2, column 1: duplicate key root");
 	expect_error("- a\n", NULL, "FILE: line 1: expected a mapping of keys to values");
 	expect_error("root: relative\n", NULL,
 		     "FILE: line 1: root: relative: path must be absolute");
@@ -171,7 +171,7 @@ static void invalid_flags(void **state)
 	expect_error("", (const char *const[]){ "--long-calls", "many", NULL },
 		     "--long-calls: expected a number, got many");
 	expect_error("", (const char *const[]){ "--long-calls", "0", NULL },
-		     "--long-calls: 0 is not in 1..16384");
+		     "--long-calls: 0 is out of range 1..16384");
 	expect_error("", (const char *const[]){ "--plain-http", "a b", NULL },
 		     "--plain-http[0]: a b: invalid registry host");
 	expect_error("", (const char *const[]){ "--root", NULL }, "--root: missing value");

@@ -14,7 +14,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/errors.h"
 #include "base/str.h"
 #include "cni/lock.h"
 #include "cni/plugin/record.h"

@@ -15,7 +15,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/errors.h"
 #include "base/str.h"
 #include "cni/lock.h"
 #include "cni/plugin/record.h"

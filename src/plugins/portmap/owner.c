@@ -34,7 +34,6 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "base/errors.h"
 #include "base/hash.h"
 #include "base/os/file.h"
 #include "base/str.h"
