@@ -412,7 +412,7 @@ def test_a_client_that_disconnects(daemon):
     wait_until(lambda: not archives())
 
 
-def status_of(pid):
+def status_from_err(pid):
     text = pathlib.Path("/proc/%d/status" % pid).read_text()
     return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
 
@@ -430,10 +430,10 @@ def test_the_process_that_reads_the_archive_has_no_privileges(tmp_path):
             pass
         # now it waits for the PLAN message
         (reader,) = subprocess.run(["pgrep", "-P", str(fetch.pid)], check=True, capture_output=True).stdout.split()
-        status = status_of(int(reader))
+        status = status_from_err(int(reader))
         assert status["Uid"].split() == status["Gid"].split() == ["54321"] * 4
         assert (status["CapPrm"], status["CapEff"], status["NoNewPrivs"]) == ("0" * 16, "0" * 16, "1")
-        filters = int(status["Seccomp_filters"]) - int(status_of(fetch.pid)["Seccomp_filters"])
+        filters = int(status["Seccomp_filters"]) - int(status_from_err(fetch.pid)["Seccomp_filters"])
         assert filters == (0 if SANITIZED else 1)
         assert sorted(os.listdir("/proc/%d/fd" % int(reader))) == ["0", "1", "2", "3", "4"]
     assert fetch.wait(LONG) == 1

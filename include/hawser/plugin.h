@@ -11,7 +11,7 @@
  *        With .record, each attachment has a record until del() has succeeded,
  *        and GC calls del() for each recorded attachment that is not valid; the
  *        plugin needs no code for it. The record is first written before add()
- *        runs; with .made_fields, when add() calls hw_record_save().
+ *        runs; with .created_fields, when add() calls hw_record_save().
  * Rules: a verb that is NULL succeeds and prints nothing.
  *        On DEL, a prevResult that cannot be parsed counts as missing.
  *        For GC, del() gets the configuration and arguments of the ADD, and its
@@ -63,13 +63,13 @@ struct hw_call {
 	const struct hw_valid *valid; /* GC: attachments to keep; NULL: the runtime sent no list */
 	size_t n_valid;
 
-	void *made;	     /* described by .made_fields; see hw_record_save() */
-	const void *earlier; /* ADD: made of an earlier ADD of this attachment; NULL: none */
+	void *created;	     /* described by .created_fields; see hw_record_save() */
+	const void *earlier; /* ADD: what an earlier ADD of this attachment created; NULL: no earlier ADD */
 
 	char *reply;	 /* printed unchanged instead of the result; malloc()ed */
 	int exit_status; /* of a successful call */
 
-	bool recorded; /* there is a record of this attachment, and made is its content */
+	bool recorded; /* there is a record of this attachment, and created is its content */
 };
 
 /* Grows at its end; members that an older plugin does not have are 0. */
@@ -88,10 +88,10 @@ struct hw_plugin {
 	const struct hw_field *fields;	    /* describe its configuration */
 	size_t conf_size;		    /* size of the struct that they describe */
 	bool record;			    /* keep attachment records */
-	const struct hw_field *made_fields; /* describe what the plugin adds to a record */
-	size_t made_size;
+	const struct hw_field *created_fields; /* describe what the plugin adds to a record */
+	size_t created_size;
 	/* Restores what a record names and another program has removed: `hawser-plugin repair`.
-	 * Like del(), it must work with call->made alone. */
+	 * Like del(), it must work with call->created alone. */
 	int (*repair)(struct hw_call *call, struct hw_err *e);
 };
 
@@ -138,10 +138,10 @@ HW_PUBLIC int hw_delegate(struct hw_call *call, const char *plugin, const char *
 /* ---- attachment records ------------------------------------------------------- */
 
 /**
- * hw_record_save() - write call->made to the attachment record
+ * hw_record_save() - write call->created to the attachment record
  *
  * For ADD, before the kernel is changed. The record is replaced atomically. On
- * DEL and CHECK call->made is what was last saved; if call->recorded is false
+ * DEL and CHECK call->created is what was last saved; if call->recorded is false
  * there is no record, and it is zero.
  *
  * Return: 0, or a negative errno; -EINVAL if the call has no record, for example

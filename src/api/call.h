@@ -37,7 +37,7 @@ int api_call(struct rpc_client *client, const ProtobufCServiceDescriptor *servic
 	     ProtobufCMessage **ret_response, struct hw_err *e);
 
 /* Starts a call as rpc_stream_open() does. With @request NULL, api_stream_send() and
- * rpc_stream_end() follow. */
+ * rpc_stream_end_request() follow. */
 int api_stream_open(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
 		    const char *method, const ProtobufCMessage *request, int64_t deadline,
 		    struct rpc_stream **ret_stream, struct hw_err *e);

@@ -64,7 +64,7 @@ static bool is_utf8(const struct wire_input *value)
 	const uint8_t *at = value->at;
 
 	while (at < value->end) {
-		size_t n = *at ? str_utf8((const char *)at) : 0;
+		size_t n = *at ? str_utf8_len((const char *)at) : 0;
 
 		if (n == 0 || n > (size_t)(value->end - at))
 			return false;
@@ -123,7 +123,7 @@ void message_encode(const ProtobufCMessage *message, struct buf *ret)
 	size_t len = protobuf_c_message_get_packed_size(message);
 
 	protobuf_c_message_pack(message, (uint8_t *)buf_reserve(&b, len));
-	buf_added(&b, len);
+	buf_commit(&b, len);
 	*ret = b;
 }
 

@@ -87,7 +87,7 @@ static void invalid_strings(void **state)
 	(void)state;
 	assert_int_equal(DECODE("\x0a\2\xc3\xb6", &e), 0);
 	assert_true(DECODE("\x0a\2\xc3\x28", &e) < 0);
-	assert_int_equal(status_of(&e), STATUS_INVALID_ARGUMENT);
+	assert_int_equal(status_from_err(&e), STATUS_INVALID_ARGUMENT);
 	assert_string_equal(
 		e.msg, "runtime.v1.PodSandboxFilter.id: string is not UTF-8 or contains a NUL");
 	assert_true(DECODE("\x0a\3a\0b", &e) < 0);
@@ -106,7 +106,7 @@ static void malformed_messages(void **state)
 
 	(void)state;
 	assert_true(DECODE("\x0a\5ab", &e) < 0); /* truncated */
-	assert_int_equal(status_of(&e), STATUS_INVALID_ARGUMENT);
+	assert_int_equal(status_from_err(&e), STATUS_INVALID_ARGUMENT);
 	assert_true(DECODE("\x0a", &e) < 0);
 	assert_true(DECODE("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\1", &e) < 0);
 	assert_true(DECODE("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", &e) < 0);

@@ -35,7 +35,7 @@ char *buf_reserve(struct buf *b, size_t len)
 	return b->data + b->len;
 }
 
-void buf_added(struct buf *b, size_t len)
+void buf_commit(struct buf *b, size_t len)
 {
 	assert(b->len + len < b->room);
 	b->len += len;
@@ -48,7 +48,7 @@ void buf_add(struct buf *b, const void *data, size_t len)
 
 	if (len > 0)
 		memcpy(end, data, len);
-	buf_added(b, len);
+	buf_commit(b, len);
 }
 
 void buf_puts(struct buf *b, const char *s)
@@ -82,7 +82,7 @@ void buf_vprintf(struct buf *b, const char *fmt, va_list ap)
 		mem_exhausted();
 
 	vsnprintf(buf_reserve(b, (size_t)n), (size_t)n + 1, fmt, ap);
-	buf_added(b, (size_t)n);
+	buf_commit(b, (size_t)n);
 }
 
 char *buf_take(struct buf *b)

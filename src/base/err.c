@@ -164,7 +164,7 @@ void errors_add(struct errors *errors, const struct hw_err *e)
 		snprintf(msg + at, room, "\n%s", text);
 }
 
-int errors_end(const struct errors *errors, struct hw_err *e)
+int errors_result(const struct errors *errors, struct hw_err *e)
 {
 	size_t at;
 

@@ -43,6 +43,6 @@ struct errors {
 void errors_add(struct errors *errors, const struct hw_err *e); /* message and details */
 /* Return: 0 if no error was added, with *e unchanged; else the code of the first error, with all
  * messages in *e */
-int errors_end(const struct errors *errors, struct hw_err *e);
+int errors_result(const struct errors *errors, struct hw_err *e);
 
 #endif

@@ -75,7 +75,7 @@ static void put_json_string(struct buf *b, const char *text)
 
 	buf_putc(b, '"');
 	while (*s) {
-		size_t len = str_utf8((const char *)s);
+		size_t len = str_utf8_len((const char *)s);
 
 		if (len == 0)
 			buf_puts(b, "\\ufffd");

@@ -90,7 +90,7 @@ bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
 }
 
 /* RFC 3629, table of section 4 */
-size_t str_utf8(const char *s)
+size_t str_utf8_len(const char *s)
 {
 	const unsigned char *u = (const unsigned char *)s;
 	size_t len = u[0] < 0x80 ? 1 : u[0] < 0xc2 ? 0 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;

@@ -33,7 +33,7 @@ bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
 
 /* Length in bytes of the UTF-8 character at s, which must be NUL-terminated; 0 if it is not valid
  * UTF-8. A NUL is a character of one byte. */
-size_t str_utf8(const char *s);
+size_t str_utf8_len(const char *s);
 
 /* struct hw_strings */
 void strings_add(struct hw_strings *list, const char *s); /* copies */

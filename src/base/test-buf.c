@@ -55,9 +55,9 @@ static void reserved_room_counts_when_added(void **state)
 
 	(void)state;
 	memset(end, 'r', 100);
-	buf_added(&b, 3);
+	buf_commit(&b, 3);
 	assert_string_equal(b.data, "rrr");
-	buf_added(&b, 0);
+	buf_commit(&b, 0);
 	assert_int_equal(b.len, 3);
 }
 
@@ -82,7 +82,7 @@ int main(void)
 		{ "buf: grows byte by byte and stays NUL-terminated", grows },
 		{ "buf: holds any bytes, NULs included", holds_any_bytes },
 		{ "buf: prints a text that is longer than its room", prints_long_texts },
-		{ "buf: reserved bytes count only after buf_added()",
+		{ "buf: reserved bytes count only after buf_commit()",
 		  reserved_room_counts_when_added },
 		{ "buf: buf_take() returns the text, \"\" for an empty buffer",
 		  take_returns_the_text },

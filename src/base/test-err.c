@@ -176,7 +176,7 @@ static void no_errors_is_success(void **state)
 	struct hw_err e = { .code = 1 };
 
 	(void)state;
-	assert_int_equal(errors_end(&errors, &e), 0);
+	assert_int_equal(errors_result(&errors, &e), 0);
 	assert_int_equal(e.code, 1);
 }
 
@@ -187,11 +187,11 @@ static void joins_one_per_line(void **state)
 
 	(void)state;
 	add(&errors, "first", "why");
-	assert_int_equal(errors_end(&errors, &e), -EAGAIN);
+	assert_int_equal(errors_result(&errors, &e), -EAGAIN);
 	assert_string_equal(e.msg, "first; why");
 	add(&errors, "second", "");
 	add(&errors, "third", "too");
-	assert_int_equal(errors_end(&errors, &e), -EAGAIN);
+	assert_int_equal(errors_result(&errors, &e), -EAGAIN);
 	assert_string_equal(e.msg, "first; why\nsecond\nthird; too");
 	assert_string_equal(e.details, "");
 	assert_int_equal(err_wire(&e), 11);
@@ -206,7 +206,7 @@ static void counts_errors_that_do_not_fit(void **state)
 	(void)state;
 	for (int i = 0; i < 1000; i++)
 		add(&errors, "0123456789", "");
-	assert_int_equal(errors_end(&errors, &e), -EAGAIN);
+	assert_int_equal(errors_result(&errors, &e), -EAGAIN);
 	assert_true(str_starts(e.msg, "0123456789\n0123456789\n"));
 	assert_true(str_ends(e.msg, "\n0123456789\nand 817 more"));
 
@@ -215,7 +215,7 @@ static void counts_errors_that_do_not_fit(void **state)
 	errors = (struct errors){ 0 };
 	for (int i = 0; i < 3; i++)
 		add(&errors, wide, wide);
-	assert_int_equal(errors_end(&errors, &e), -EAGAIN);
+	assert_int_equal(errors_result(&errors, &e), -EAGAIN);
 	assert_true(str_ends(e.msg, "x\nand 2 more"));
 }
 

@@ -159,7 +159,7 @@ static void recognises_utf8(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
-		assert_int_equal(str_utf8(cases[i].s), cases[i].len);
+		assert_int_equal(str_utf8_len(cases[i].s), cases[i].len);
 }
 
 int main(void)

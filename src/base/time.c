@@ -34,12 +34,12 @@ int64_t time_deadline(int ms)
 	return ms > 0 ? time_now() + ms * NS_PER_MS : TIME_NEVER;
 }
 
-int64_t time_sooner(int64_t a, int64_t b)
+int64_t time_earlier(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
 }
 
-bool time_is_over(int64_t deadline)
+bool time_has_passed(int64_t deadline)
 {
 	return deadline != TIME_NEVER && time_now() >= deadline;
 }

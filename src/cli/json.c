@@ -69,7 +69,7 @@ static struct value *convert_field(const ProtobufCFieldDescriptor *f, const void
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_MESSAGE:
 		message = *(ProtobufCMessage *const *)at;
-		return message ? json_of(message) : NULL;
+		return message ? message_to_json(message) : NULL;
 	case PROTOBUF_C_TYPE_STRING:
 		return value_new_string(str_or(*(char *const *)at, ""));
 	case PROTOBUF_C_TYPE_BYTES:
@@ -143,7 +143,7 @@ static struct value *convert_repeated(const ProtobufCMessage *m, const ProtobufC
 	return all;
 }
 
-struct value *json_of(const ProtobufCMessage *message)
+struct value *message_to_json(const ProtobufCMessage *message)
 {
 	struct value *object = value_new_object();
 

@@ -16,6 +16,6 @@
 
 #include "base/json/value.h"
 
-struct value *json_of(const ProtobufCMessage *message);
+struct value *message_to_json(const ProtobufCMessage *message);
 
 #endif

@@ -16,7 +16,7 @@
 
 static void assert_json(const ProtobufCMessage *message, const char *expected)
 {
-	AUTO(value_free) struct value *v = json_of(message);
+	AUTO(value_free) struct value *v = message_to_json(message);
 	autofree char *text = value_format(v, 0);
 
 	assert_string_equal(text, expected);

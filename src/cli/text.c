@@ -46,7 +46,7 @@ char *text_clean(const char *s)
 	AUTO(buf_done) struct buf b = { 0 };
 
 	for (s = str_or(s, ""); *s;) {
-		size_t len = str_utf8(s);
+		size_t len = str_utf8_len(s);
 		uint32_t c = len ? code_point(s, len) : 0;
 
 		if (c == '\n' || c == '\t')
@@ -65,7 +65,7 @@ char *text_json_safe(const char *s)
 	AUTO(buf_done) struct buf b = { 0 };
 
 	while (*s) {
-		size_t len = str_utf8(s);
+		size_t len = str_utf8_len(s);
 		uint32_t c = len ? code_point(s, len) : 0xfffd;
 
 		if (c != '\n' && (is_control(c) || is_layout(c) || c == 0xfffd))
@@ -90,7 +90,7 @@ char *text_short_id(const char *id)
 
 static size_t next_character(const char *s)
 {
-	size_t len = str_utf8(s);
+	size_t len = str_utf8_len(s);
 
 	return len ? len : 1;
 }

@@ -22,7 +22,7 @@
 
 #define LOCK_HASH_DIGITS 32
 
-char *lock_state_dir(void)
+char *state_dir_default(void)
 {
 	const char *dir = getenv("HAWSER_STATE");
 

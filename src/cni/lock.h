@@ -22,7 +22,7 @@
  *
  * Return: the path, freed by the caller
  */
-char *lock_state_dir(void);
+char *state_dir_default(void);
 
 /*
  * Acquires the lock of a network.

@@ -126,7 +126,7 @@ static void forbidden_state(void **state)
 
 static bool uses_own_runtime_dir(const struct place *p)
 {
-	autofree char *dir = lock_state_dir();
+	autofree char *dir = state_dir_default();
 
 	(void)p;
 	return str_equal(dir, "/run/user/7/hawser");
@@ -137,12 +137,12 @@ static void state_dir_choice(void **state)
 	autofree char *set = NULL, *unset = NULL;
 
 	setenv("HAWSER_STATE", "/somewhere", 1);
-	set = lock_state_dir();
+	set = state_dir_default();
 	assert_string_equal(set, "/somewhere");
 	unsetenv("HAWSER_STATE");
 	setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
 	assert_true(holds_without_root(*state, uses_own_runtime_dir));
-	unset = lock_state_dir();
+	unset = state_dir_default();
 	assert_string_equal(unset, geteuid() == 0 ? "/run/hawser" : "/run/user/7/hawser");
 }
 

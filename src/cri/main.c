@@ -100,7 +100,7 @@ int main(int argc, char **argv)
 	AUTO(flags_done) struct flags flags = { 0 };
 	struct hw_err e;
 
-	file_fill_standard(O_RDWR);
+	file_open_missing_stdio(O_RDWR);
 	value_seed();
 	if (flags_parse(argc, argv, &flags, &e) == 0 && run_action(&flags, &e) == 0)
 		return EXIT_SUCCESS;

@@ -180,7 +180,7 @@ int db_get_int(struct db *db, const char *sql, const struct db_value *values, si
 
 /* ---- transactions ------------------------------------------------------------- */
 
-int db_begin(struct db *db, struct db_change *ret_change, struct hw_err *e)
+int db_begin(struct db *db, struct db_transaction *ret_change, struct hw_err *e)
 {
 	int r = db_exec(db, "BEGIN IMMEDIATE", e);
 
@@ -189,7 +189,7 @@ int db_begin(struct db *db, struct db_change *ret_change, struct hw_err *e)
 	return r;
 }
 
-int db_commit(struct db_change *c, struct hw_err *e)
+int db_commit(struct db_transaction *c, struct hw_err *e)
 {
 	int r = db_exec(c->db, "COMMIT", e);
 
@@ -198,7 +198,7 @@ int db_commit(struct db_change *c, struct hw_err *e)
 	return r;
 }
 
-void db_change_done(struct db_change *c)
+void db_transaction_done(struct db_transaction *c)
 {
 	/* after some errors SQLite has rolled back already */
 	if (c->db && !sqlite3_get_autocommit(c->db->handle))
@@ -255,7 +255,7 @@ static int migrate(struct db *db, const struct db_options *options, size_t versi
 		   struct hw_err *e)
 {
 	for (; version < options->n_migrations; version++) {
-		AUTO(db_change_done) struct db_change change = { 0 };
+		AUTO(db_transaction_done) struct db_transaction change = { 0 };
 		char set_version[64];
 		int r = db_begin(db, &change, e);
 

@@ -103,16 +103,16 @@ int db_get_int(struct db *db, const char *sql, const struct db_value *values, si
 
 /* ---- transactions ------------------------------------------------------------ */
 
-struct db_change {
+struct db_transaction {
 	struct db *db; /* NULL: committed or not begun */
 };
 
 /* Begins a transaction. Other handles and processes cannot write until it ends. */
-int db_begin(struct db *db, struct db_change *ret_change, struct hw_err *e);
-/* If it fails, call db_change_done() to roll back. */
-int db_commit(struct db_change *c, struct hw_err *e);
-void db_change_done(struct db_change *c); /* rolls back unless committed */
+int db_begin(struct db *db, struct db_transaction *ret_change, struct hw_err *e);
+/* If it fails, call db_transaction_done() to roll back. */
+int db_commit(struct db_transaction *c, struct hw_err *e);
+void db_transaction_done(struct db_transaction *c); /* rolls back unless committed */
 
-AUTO_VALUE_DEFINE(db_change_done, struct db_change);
+AUTO_VALUE_DEFINE(db_transaction_done, struct db_transaction);
 
 #endif

@@ -166,7 +166,7 @@ static void change_is_rolled_back(void **state)
 	struct hw_err e;
 
 	{
-		AUTO(db_change_done) struct db_change change = { 0 };
+		AUTO(db_transaction_done) struct db_transaction change = { 0 };
 
 		assert_int_equal(db_begin(db, &change, &e), 0);
 		run_sql(db, "INSERT INTO t VALUES ('a', 1, NULL)");
@@ -174,7 +174,7 @@ static void change_is_rolled_back(void **state)
 	}
 	assert_int_equal(get_int(db, "SELECT count(*) FROM t"), 0);
 	{
-		AUTO(db_change_done) struct db_change change = { 0 };
+		AUTO(db_transaction_done) struct db_transaction change = { 0 };
 
 		assert_int_equal(db_begin(db, &change, &e), 0);
 		run_sql(db, "INSERT INTO t VALUES ('a', 1, NULL)");
@@ -302,7 +302,7 @@ static void another_handle_writes(void **state)
 {
 	AUTO(db_close)
 	struct db *db = open_db(state, &options_v1), *other = open_db(state, &options_v1);
-	AUTO(db_change_done) struct db_change change = { 0 }, second_change = { 0 };
+	AUTO(db_transaction_done) struct db_transaction change = { 0 }, second_change = { 0 };
 	struct hw_err e;
 
 	assert_int_equal(db_begin(db, &change, &e), 0);
@@ -338,7 +338,7 @@ static void killed_writer(void **state)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		struct db_change change = { 0 };
+		struct db_transaction change = { 0 };
 
 		db = open_db(state, &options_v1);
 		run_sql(db, "INSERT INTO t VALUES ('a', 1, NULL)");

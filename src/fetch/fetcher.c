@@ -28,7 +28,7 @@
 
 struct fetcher {
 	int socket;
-	struct job job;
+	struct fetch_job job;
 	int archive; /* with the image; -1: from a registry */
 	struct source *source;
 	struct resolved_image image;
@@ -49,7 +49,7 @@ struct layer_fetch {
 
 /* ---- the job --------------------------------------------------------------- */
 
-static int decode_job(const struct job_message *m, struct job *job, struct hw_err *e)
+static int decode_job(const struct job_message *m, struct fetch_job *job, struct hw_err *e)
 {
 	int r;
 
@@ -62,7 +62,8 @@ static int decode_job(const struct job_message *m, struct job *job, struct hw_er
 	return r;
 }
 
-int receive_job(int socket, struct job_message *ret_message, struct job *ret_job, struct hw_err *e)
+int receive_job(int socket, struct job_message *ret_message, struct fetch_job *ret_job,
+		struct hw_err *e)
 {
 	int r = job_receive(socket, 0, ret_message, e);
 

@@ -22,7 +22,8 @@ int fetcher_run(int socket);
 /* Wait for a job without a timeout; also used by the supervisor. *ret_message: the message as
  * received, with secrets (erase_job_message()) and with the archive's descriptor if there is one.
  * Return: 0; -EPIPE: the socket was closed; or negative errno */
-int receive_job(int socket, struct job_message *ret_message, struct job *ret_job, struct hw_err *e);
+int receive_job(int socket, struct job_message *ret_message, struct fetch_job *ret_job,
+		struct hw_err *e);
 /* Overwrite the content of a message that contains secrets. */
 void erase_job_message(struct job_message *m);
 

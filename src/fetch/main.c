@@ -44,7 +44,7 @@ int main(int argc, char **argv)
 		      stderr);
 		return 2;
 	}
-	file_fill_standard(O_PATH);
+	file_open_missing_stdio(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
 	raise_file_limit();
 	return supervisor_run(STDIN_FILENO);

@@ -36,7 +36,7 @@
 #include "fetch/unpack/implied.h"
 #include "image/manifest.h"
 #include "image/protocol/job.h"
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 
 #define FETCHER_ERROR_MS 2000 /* to wait for an error of the fetcher after one of an unpacker */
 
@@ -53,7 +53,7 @@ struct layer_task {
 };
 
 struct supervisor {
-	const struct job *job;
+	const struct fetch_job *job;
 	int daemon;  /* socket; borrowed */
 	int fetcher; /* socket; -1: not running */
 	pid_t fetcher_pid;
@@ -435,7 +435,7 @@ static int handle_events(struct supervisor *s, struct hw_err *e)
 }
 
 /* A fetcher that exits before there is a job is ignored: do_job() starts another one. */
-static int wait_for_job(struct supervisor *s, struct job_message *m, struct job *job,
+static int wait_for_job(struct supervisor *s, struct job_message *m, struct fetch_job *job,
 			struct hw_err *e)
 {
 	for (;;) {
@@ -470,7 +470,7 @@ static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
 int supervisor_run(int daemon)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	AUTO(job_done) struct job job = { 0 };
+	AUTO(job_done) struct fetch_job job = { 0 };
 	AUTO(supervisor_done)
 	struct supervisor s = { .job = &job, .daemon = daemon, .fetcher = -1 };
 	struct hw_err e, ignored;

@@ -70,19 +70,19 @@ static int send_result(char type, const char *json)
 }
 
 /* Return: exit status of the process */
-static int run_unpacker(const struct job *job, const struct job_layer *layer)
+static int run_unpacker(const struct fetch_job *job, const struct job_layer *layer)
 {
 	AUTO(unpacked_done) struct unpacked result = { 0 };
 	struct unpacker p = {
 		.archive = FD_ARCHIVE,
 		.chunk = UNPACKER_CHUNK,
 		.idle_ms = 0, /* the fetcher has a timeout, and reports a better error */
-		.open = job->keep_open,
+		.open = job->unconfined,
 		.diff_id = layer->diff_id,
 		.unpack = { .root = FD_ROOT,
 			    .recipe = FD_RECIPE,
-			    .bytes = job->bytes,
-			    .entries = job->entries,
+			    .bytes = job->layer_bytes_max,
+			    .entries = job->layer_entries_max,
 			    .reserve = job->reserve },
 	};
 	autofree char *json = NULL;
@@ -130,8 +130,8 @@ static int child_fds_open(struct child_fds *f, const struct job_layer *layer, st
 	return 0;
 }
 
-int unpack_child_start(struct unpack_child *c, const struct job *job, const struct job_layer *layer,
-		       int *ret_archive, struct hw_err *e)
+int unpack_child_start(struct unpack_child *c, const struct fetch_job *job,
+		       const struct job_layer *layer, int *ret_archive, struct hw_err *e)
 {
 	AUTO(child_fds_done) struct child_fds f = { { -1, -1 }, { -1, -1 }, -1, -1 };
 	int r = child_fds_open(&f, layer, e);
@@ -181,7 +181,7 @@ int unpack_child_read(struct unpack_child *c, struct unpacked *ret_unpacked, str
 		return 0;
 	if (n < 0)
 		return err_set(e, -errno, "read from the unpacker");
-	buf_added(&c->received, (size_t)n);
+	buf_commit(&c->received, (size_t)n);
 	if (c->received.len > JOB_MESSAGE_MAX)
 		return err_text(e, -EFBIG, "result of the unpacker is larger than %d bytes",
 				JOB_MESSAGE_MAX);

@@ -15,7 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "image/protocol/job.h"
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 
 struct unpack_child {
 	pid_t pid;  /* 0: not running */
@@ -26,8 +26,8 @@ struct unpack_child {
 void unpack_child_init(struct unpack_child *c);
 void unpack_child_done(struct unpack_child *c); /* kills the process */
 /* *ret_archive: pipe to write the layer's archive to. Return: 0, or negative errno */
-int unpack_child_start(struct unpack_child *c, const struct job *job, const struct job_layer *layer,
-		       int *ret_archive, struct hw_err *e);
+int unpack_child_start(struct unpack_child *c, const struct fetch_job *job,
+		       const struct job_layer *layer, int *ret_archive, struct hw_err *e);
 /* Return: 1: unpacked, *ret_unpacked is set; 0: not finished yet; or the unpacker's error */
 int unpack_child_read(struct unpack_child *c, struct unpacked *ret_unpacked, struct hw_err *e);
 

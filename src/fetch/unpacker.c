@@ -22,7 +22,7 @@ static ssize_t read_some(const struct unpacker *p, char *bytes, struct hw_err *e
 	for (;;) {
 		int ready = poll(&poller, 1, time_left_ms(deadline));
 
-		if (ready == 0 && time_is_over(deadline))
+		if (ready == 0 && time_has_passed(deadline))
 			return err_text(e, -ETIMEDOUT, "layer data stalled for %d ms", p->idle_ms);
 		if (ready < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for layer data");

@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "fetch/unpack/unpack.h"
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 
 #define UNPACKER_CHUNK (256 << 10)
 

@@ -38,7 +38,7 @@ static void fuzz_manifest(const char *text, size_t size)
 		assert(e.code < 0 && e.msg[0] && !m);
 		return;
 	}
-	platform_own(&own);
+	platform_of_host(&own);
 	check_descriptors(&m->layers);
 	check_descriptors(&m->manifests);
 	if (m->kind == MANIFEST_INDEX && manifest_choose(m, &own, &chosen, &e) == 0)

@@ -133,7 +133,7 @@ int platform_rank(const struct platform *wanted, const struct platform *offered)
 	return str_equal(w.name, o.name) && str_equal(w.variant, o.variant) ? 0 : PLATFORM_NONE;
 }
 
-void platform_own(struct platform *ret_platform)
+void platform_of_host(struct platform *ret_platform)
 {
 	struct utsname u = { 0 };
 	struct platform machine;

@@ -22,7 +22,7 @@ extern const struct hw_field platform_fields[];
 
 #define PLATFORM_NONE (-1)
 
-void platform_own(struct platform *ret_platform); /* of this machine; for platform_done() */
+void platform_of_host(struct platform *ret_platform); /* of this machine; for platform_done() */
 void platform_done(struct platform *p);
 /* Return: OS/ARCHITECTURE or OS/ARCHITECTURE/VARIANT, to be freed by the caller */
 char *platform_format(const struct platform *p);

@@ -159,7 +159,7 @@ static void test_limits(void **state)
 	buf_puts(&many, "]}");
 	assert_int_equal(manifest_parse(many.data, many.len, NULL, &m, &e), -EFBIG);
 	memset(buf_reserve(&large, MANIFEST_SIZE_MAX + 1), ' ', MANIFEST_SIZE_MAX + 1);
-	buf_added(&large, MANIFEST_SIZE_MAX + 1);
+	buf_commit(&large, MANIFEST_SIZE_MAX + 1);
 	assert_int_equal(manifest_parse(large.data, large.len, NULL, &m, &e), -EFBIG);
 	assert_non_null(strstr(e.msg, "size is 4194305 bytes, want at most 4194304"));
 }

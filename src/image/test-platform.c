@@ -125,7 +125,7 @@ static void test_own(void **state)
 	struct utsname u;
 
 	(void)state;
-	platform_own(&p);
+	platform_of_host(&p);
 	assert_int_equal(uname(&u), 0);
 	autofree char *text = platform_format(&p);
 	if (str_equal(u.machine, "x86_64"))

@@ -118,7 +118,7 @@ static int conntrack_exchange(struct mnl_socket *socket, const struct nlmsghdr *
 
 		if (n < 0)
 			return -errno;
-		buf_added(entries, MNL_ALIGN(n));
+		buf_commit(entries, MNL_ALIGN(n));
 		for (; mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left)) {
 			if (m->nlmsg_type == NLMSG_DONE)
 				return 0;

@@ -51,7 +51,7 @@ int netns_find(const char *path, int *ret_fd, struct hw_err *e)
 
 int netns_enter(int fd, struct netns_home *home, struct hw_err *e)
 {
-	autoclose int here = file_own_netns();
+	autoclose int here = file_open_own_netns();
 
 	if (here < 0)
 		return err_set(e, -errno, "open our own network namespace");

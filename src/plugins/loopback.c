@@ -25,7 +25,7 @@
 #include "net/rtnl/rtnl.h"
 #include "plugins/plugins.h"
 
-/* hw_call.made, for the undo of a failed ADD. Never recorded. */
+/* hw_call.created, for the undo of a failed ADD. Never recorded. */
 struct loopback_undo {
 	bool was_up;
 };
@@ -87,7 +87,7 @@ static void report_lo(const struct hw_call *call, const struct link *lo,
 
 static int loopback_add(struct hw_call *call, struct hw_err *e)
 {
-	struct loopback_undo *undo = call->made;
+	struct loopback_undo *undo = call->created;
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link lo;
@@ -109,7 +109,7 @@ static int loopback_add(struct hw_call *call, struct hw_err *e)
 
 static int loopback_del(struct hw_call *call, struct hw_err *e)
 {
-	const struct loopback_undo *undo = call->made;
+	const struct loopback_undo *undo = call->created;
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
 	struct link lo;
@@ -162,5 +162,5 @@ const struct hw_plugin loopback_plugin = {
 	.add = loopback_add,
 	.del = loopback_del,
 	.check = loopback_check,
-	.made_size = sizeof(struct loopback_undo),
+	.created_size = sizeof(struct loopback_undo),
 };

@@ -329,7 +329,7 @@ const struct hw_plugin ptp_plugin = {
 	.fields = ptp_fields,
 	.conf_size = sizeof(struct ptp_conf),
 	.record = true,
-	.made_fields = pod_link_record_fields,
-	.made_size = sizeof(struct pod_link_record),
+	.created_fields = pod_link_record_fields,
+	.created_size = sizeof(struct pod_link_record),
 	.repair = pod_rules_repair,
 };

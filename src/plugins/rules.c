@@ -54,13 +54,13 @@ static int add_owner(void *ctx, const struct record *r, struct hw_err *e)
 
 static int read_owners(const struct hw_plugin *const *plugins, struct map *owners, struct hw_err *e)
 {
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	struct errors errors = { 0 };
 
 	for (size_t i = 0; plugins[i]; i++)
 		if (plugins[i]->record)
-			record_each_of(state, plugins[i]->name, add_owner, owners, &errors);
-	return errors_end(&errors, e);
+			record_each_of_plugin(state, plugins[i]->name, add_owner, owners, &errors);
+	return errors_result(&errors, e);
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */
@@ -136,7 +136,7 @@ int rules_list(const struct hw_plugin *const *plugins, bool json, struct hw_err 
 
 int rules_repair(const struct hw_plugin *const *plugins, struct hw_err *e)
 {
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	AUTO(nft_close) struct nft *nft = NULL;
 	struct errors errors = { 0 };
 
@@ -150,7 +150,7 @@ int rules_repair(const struct hw_plugin *const *plugins, struct hw_err *e)
 	if (r < 0)
 		return r;
 	int repaired = attach_repair(plugins, state, &errors);
-	r = errors_end(&errors, e);
+	r = errors_result(&errors, e);
 	return r < 0 ? r : repaired;
 }
 
@@ -176,7 +176,7 @@ int rules_remove(struct hw_err *e)
 	for (const struct nft_set *set = nft_sets; r >= 0 && set->name; set++)
 		r = nft_list(nft, set->table, set->name, refuse_owned, NULL, e);
 	for (size_t table = 0; r >= 0 && table < ARRAY_SIZE(families); table++) {
-		r = nft_remove(nft, (enum nft_table)table, e);
+		r = nft_delete_table(nft, (enum nft_table)table, e);
 		if (r > 0)
 			printf("nftables table %s hawser removed\n", families[table]);
 		removed += r > 0;

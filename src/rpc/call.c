@@ -163,7 +163,7 @@ void rpc_call_run(struct rpc_call *call)
 		r = status_set(&e, STATUS_INTERNAL, "%s: handler sent no response",
 			       call->method->path);
 	if (r < 0) {
-		call->code = status_of(&e);
+		call->code = status_from_err(&e);
 		call->text = str_copy(e.msg);
 	}
 	call->calls->finished(call->calls->ctx, call, call->code);

@@ -50,7 +50,7 @@ enum rpc_flags {
 
 struct rpc_method {
 	const char *path; /* "/package.Service/Method" */
-	/* Return: 0 if the call succeeded; otherwise the client gets status_of(e) and e->msg */
+	/* Return: 0 if the call succeeded; otherwise the client gets status_from_err(e) and e->msg */
 	int (*handle)(struct rpc_call *call, void *ctx, struct hw_err *e);
 	unsigned flags; /* enum rpc_flags */
 };

@@ -253,7 +253,7 @@ int rpc_stream_send(struct rpc_stream *stream, struct buf *message, struct hw_er
 	return stream->unsent ? stream_error(stream, e) : 0;
 }
 
-void rpc_stream_end(struct rpc_stream *stream)
+void rpc_stream_end_request(struct rpc_stream *stream)
 {
 	if (!stream->call)
 		return;

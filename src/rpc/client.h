@@ -36,7 +36,7 @@ void rpc_client_close(struct rpc_client *client); /* after its streams are freed
 int rpc_client_call(struct rpc_client *client, const char *method, struct buf *request,
 		    int64_t deadline, struct buf *ret_response, struct hw_err *e);
 
-/* Starts a call; parameters as above. With @request NULL, rpc_stream_send() and rpc_stream_end()
+/* Starts a call; parameters as above. With @request NULL, rpc_stream_send() and rpc_stream_end_request()
  * follow. */
 int rpc_stream_open(struct rpc_client *client, const char *method, struct buf *request,
 		    int64_t deadline, struct rpc_stream **ret_stream, struct hw_err *e);
@@ -44,7 +44,7 @@ int rpc_stream_open(struct rpc_client *client, const char *method, struct buf *r
  * has admitted all of them; the last may still wait for the socket. If the server has ended the
  * call, the error is its status. */
 int rpc_stream_send(struct rpc_stream *stream, struct buf *message, struct hw_err *e);
-void rpc_stream_end(struct rpc_stream *stream); /* no more messages of the request follow */
+void rpc_stream_end_request(struct rpc_stream *stream); /* no more messages of the request follow */
 /* Return: 1 if a message was received, *ret is overwritten; 0 if the call has succeeded; else the
  * error with which it failed */
 int rpc_stream_receive(struct rpc_stream *stream, struct buf *ret, struct hw_err *e);

@@ -107,7 +107,7 @@ static int send_size(struct rpc_call *call, size_t size, struct hw_err *e)
 	struct buf b = { 0 };
 
 	memset(buf_reserve(&b, size), 'x', size);
-	buf_added(&b, size);
+	buf_commit(&b, size);
 	return rpc_send(call, &b, e);
 }
 

@@ -180,8 +180,8 @@ static void send_messages(struct rpc_call *call, struct list *out)
 	list_for_each_safe(struct rpc_message, m, out, link) {
 		list_remove(&m->link);
 		if (call->stream && grpc_send(call->stream, &m->body, &e) < 0) {
-			rpc_call_cancel(call, status_of(&e));
-			grpc_finish(call->stream, status_of(&e), e.msg);
+			rpc_call_cancel(call, status_from_err(&e));
+			grpc_finish(call->stream, status_from_err(&e), e.msg);
 			detach_stream(call);
 		}
 		buf_done(&m->body);

@@ -350,7 +350,7 @@ void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), v
 	s->stopped = stopped;
 	s->stopped_ctx = ctx;
 	s->close_all_at = ms > 0 ? time_deadline(ms) : time_now();
-	s->close_idle_at = time_sooner(s->close_all_at, time_deadline(IDLE_MS));
+	s->close_idle_at = time_earlier(s->close_all_at, time_deadline(IDLE_MS));
 	s->resume_at = TIME_NEVER;
 	wake_at(s, s->close_idle_at);
 	list_for_each_safe(struct listener, l, &s->listeners, link) {

@@ -74,7 +74,7 @@ static enum status_code call_unary(struct fixture *f, int ms, struct hw_err *e)
 	struct buf request = { 0 };
 	int r = rpc_client_call(f->client, "/a.B/C", &request, time_deadline(ms), &response, e);
 
-	return r < 0 ? status_of(e) : STATUS_OK;
+	return r < 0 ? status_from_err(e) : STATUS_OK;
 }
 
 /* ---- frames ------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static enum status_code call_with_headers(struct fixture *f, const char *const *
 	put_headers(&b, END_STREAM, fields);
 	send_bytes(f, &b);
 	r = rpc_stream_receive(stream, &none, e);
-	return r < 0 ? status_of(e) : STATUS_OK;
+	return r < 0 ? status_from_err(e) : STATUS_OK;
 }
 
 /* ---- tests -------------------------------------------------------------------------- */
@@ -234,7 +234,7 @@ static enum status_code call_with_frames(struct fixture *f, struct buf *frames, 
 		buf_done(&response);
 		r = rpc_stream_receive(stream, &response, e);
 	} while (r == 1);
-	return r < 0 ? status_of(e) : STATUS_OK;
+	return r < 0 ? status_from_err(e) : STATUS_OK;
 }
 
 static void truncated_message(void **state)

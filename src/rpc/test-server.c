@@ -168,7 +168,7 @@ static enum status_code call_unary(struct rpc_client *client, const char *method
 	struct hw_err e;
 
 	if (call_until(client, method, text, time_deadline(LONG), &response, &e) < 0)
-		return status_of(&e);
+		return status_from_err(&e);
 	if (str_equal(method, "Echo") || str_equal(method, "Now"))
 		assert_string_equal(response.data, text);
 	return STATUS_OK;
@@ -195,7 +195,7 @@ static void wait_for(atomic_uint *count, unsigned n)
 {
 	int64_t deadline = time_deadline(LONG);
 
-	while (*count < n && !time_is_over(deadline))
+	while (*count < n && !time_has_passed(deadline))
 		time_sleep(1);
 	assert_true(*count >= n);
 }
@@ -306,10 +306,10 @@ static void requests_stream(void **state)
 		struct buf message = { 0 };
 
 		memset(buf_reserve(&message, 100000), 'y', 100000);
-		buf_added(&message, 100000);
+		buf_commit(&message, 100000);
 		assert_int_equal(rpc_stream_send(stream, &message, &e), 0);
 	}
-	rpc_stream_end(stream);
+	rpc_stream_end_request(stream);
 	assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
 	assert_string_equal(response.data, "300 30000000");
 	buf_done(&response);
@@ -337,7 +337,7 @@ static void both_stream(void **state)
 		buf_printf(&message, "%d", i);
 		assert_string_equal(response.data, message.data);
 	}
-	rpc_stream_end(stream);
+	rpc_stream_end_request(stream);
 	assert_int_equal(rpc_stream_receive(stream, &end, &e), 0);
 }
 
@@ -352,7 +352,7 @@ static void message_sizes(void **state)
 	start_server(f, &defaults);
 	client = open_client(f);
 	memset(buf_reserve(&request, 16 << 20), 'z', 16 << 20);
-	buf_added(&request, 16 << 20);
+	buf_commit(&request, 16 << 20);
 	assert_int_equal(rpc_client_call(client, "/sample.Sample/Echo", &request,
 					 time_deadline(LONG), &response, &e),
 			 0);
@@ -432,7 +432,7 @@ static void long_calls_limit(void **state)
 	assert_int_equal(call_unary(client, "Echo", "short calls work"), STATUS_OK);
 	cancel_sleepers(sleepers, 1);
 	while (call_unary(client, "Sleep", "0") == STATUS_RESOURCE_EXHAUSTED &&
-	       !time_is_over(deadline))
+	       !time_has_passed(deadline))
 		time_sleep(1);
 	assert_int_equal(call_unary(client, "Sleep", "0"), STATUS_OK);
 	cancel_sleepers(sleepers + 1, ARRAY_SIZE(sleepers) - 1);
@@ -503,11 +503,11 @@ static void deadline(void **state)
 	start_server(f, &defaults);
 	client = open_client(f);
 	assert_true(call_until(client, "Sleep", FOR_EVER, time_deadline(50), &response, &e) < 0);
-	assert_int_equal(status_of(&e), STATUS_DEADLINE_EXCEEDED);
+	assert_int_equal(status_from_err(&e), STATUS_DEADLINE_EXCEEDED);
 	assert_int_equal(e.code, -ETIMEDOUT);
 	wait_for(&f->sample.cancelled, 1);
 	assert_true(call_until(client, "Echo", "x", time_now() - 1, &response, &e) < 0);
-	assert_int_equal(status_of(&e), STATUS_DEADLINE_EXCEEDED);
+	assert_int_equal(status_from_err(&e), STATUS_DEADLINE_EXCEEDED);
 	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_OK);
 }
 
@@ -587,7 +587,7 @@ static void drain(void **state)
 	assert_false(f->stopped);
 	buf_puts(&message, "last words");
 	assert_int_equal(rpc_stream_send(stream, &message, &e), 0);
-	rpc_stream_end(stream);
+	rpc_stream_end_request(stream);
 	assert_int_equal(rpc_stream_receive(stream, &response, &e), 1);
 	assert_string_equal(response.data, "1 10");
 	buf_done(&response);
@@ -612,7 +612,7 @@ static void stop_without_draining(void **state)
 	stop_server(f);
 	assert_int_equal(f->sample.cancelled, 1);
 	assert_true(rpc_stream_receive(stream, &response, &e) < 0);
-	assert_int_equal(status_of(&e), STATUS_UNAVAILABLE);
+	assert_int_equal(status_from_err(&e), STATUS_UNAVAILABLE);
 }
 
 static void reconnects(void **state)

@@ -30,7 +30,7 @@ static void wait_at_gate(struct worker_job *job)
 
 	(void)job;
 	running++;
-	while (!gate && !time_is_over(deadline))
+	while (!gate && !time_has_passed(deadline))
 		time_sleep(1);
 	done++;
 }
@@ -39,7 +39,7 @@ static void wait_for(atomic_uint *count, unsigned n)
 {
 	int64_t deadline = time_deadline(LONG);
 
-	while (*count < n && !time_is_over(deadline))
+	while (*count < n && !time_has_passed(deadline))
 		time_sleep(1);
 	assert_int_equal(*count, n);
 }

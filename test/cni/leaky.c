@@ -9,7 +9,7 @@
 
 static int add(struct hw_call *call, struct hw_err *e)
 {
-	struct things *made = call->made;
+	struct things *made = call->created;
 
 	made->link = things_link_name(call);
 	int r = hw_record_save(call, e);
@@ -33,8 +33,8 @@ static const struct hw_plugin plugin = {
 	.fields = things_conf_fields,
 	.conf_size = sizeof(struct things_conf),
 	.record = true,
-	.made_fields = things_fields,
-	.made_size = sizeof(struct things),
+	.created_fields = things_fields,
+	.created_size = sizeof(struct things),
 };
 
 int main(int argc, char **argv)

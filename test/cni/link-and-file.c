@@ -13,7 +13,7 @@
 
 static int add(struct hw_call *call, struct hw_err *e)
 {
-	struct things *made = call->made;
+	struct things *made = call->created;
 
 	if (call->earlier)
 		return err_text(e, -EEXIST, "container %s already has interface %s",
@@ -40,8 +40,8 @@ static const struct hw_plugin plugin = {
 	.fields = things_conf_fields,
 	.conf_size = sizeof(struct things_conf),
 	.record = true,
-	.made_fields = things_fields,
-	.made_size = sizeof(struct things),
+	.created_fields = things_fields,
+	.created_size = sizeof(struct things),
 };
 
 int main(int argc, char **argv)

@@ -88,7 +88,7 @@ int things_create_file(const char *path, struct hw_err *e)
 
 int things_add_result(struct hw_call *call, struct hw_err *e)
 {
-	const struct things *made = call->made;
+	const struct things *made = call->created;
 
 	hw_result_add_iface(call->result)->name = str_copy(made->link);
 	/* With an address the result can be converted to every version. */
@@ -97,7 +97,7 @@ int things_add_result(struct hw_call *call, struct hw_err *e)
 
 int things_delete(struct hw_call *call, struct hw_err *e)
 {
-	const struct things *made = call->made;
+	const struct things *made = call->created;
 	int r = 0;
 
 	if (made->link)
@@ -109,7 +109,7 @@ int things_delete(struct hw_call *call, struct hw_err *e)
 
 int things_check(struct hw_call *call, struct hw_err *e)
 {
-	const struct things *made = call->made;
+	const struct things *made = call->created;
 
 	if (!made->link || !if_nametoindex(made->link))
 		return err_text(e, -ENODEV, "link %s does not exist", str_or(made->link, "?"));

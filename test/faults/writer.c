@@ -63,7 +63,7 @@ static int record_save(const char *dir, const char *text, struct hw_err *e)
 		.ifname = (char *)attach.ifname,
 		.netns = (char *)attach.netns,
 		.config = (char *)conf_json,
-		.made = made,
+		.created = made,
 	};
 
 	return record_write(dir, &r, e);
@@ -75,7 +75,7 @@ static int record_load(const char *dir, char **ret_text, struct hw_err *e)
 	int r = record_read(dir, "writer", "net", attach.container_id, attach.ifname, &record, e);
 
 	if (r > 0)
-		*ret_text = take_ptr(record.made);
+		*ret_text = take_ptr(record.created);
 	return r;
 }
 

@@ -144,7 +144,7 @@ int main(int argc, char **argv)
 			continue;
 		if (call_method(argv[1], services[i], method, argc > 3 ? argv[3] : "", &e) == 0)
 			return 0;
-		printf("%s %s\n", status_name((int)status_of(&e)), e.msg);
+		printf("%s %s\n", status_name((int)status_from_err(&e)), e.msg);
 		return 1;
 	}
 	fprintf(stderr, "usage: cri-call SOCKET METHOD [REQUEST]\n");

@@ -22,7 +22,7 @@ static void make_message(const char *text, struct buf *b)
 
 	if (text[0] == '@' && str_to_int64(text + 1, 0, 64 << 20, &n)) {
 		memset(buf_reserve(b, (size_t)n), 'x', (size_t)n);
-		buf_added(b, (size_t)n);
+		buf_commit(b, (size_t)n);
 	} else {
 		buf_puts(b, text);
 	}
@@ -38,7 +38,7 @@ static int send_messages(struct rpc_stream *stream, char **messages, struct hw_e
 		make_message(*messages, &b);
 		r = rpc_stream_send(stream, &b, e);
 	}
-	rpc_stream_end(stream);
+	rpc_stream_end_request(stream);
 	return r;
 }
 
@@ -83,6 +83,6 @@ int main(int argc, char **argv)
 	}
 	if (make_call(argv[1], argv[2], (int)ms, argv + 4, &e) == 0)
 		return 0;
-	printf("%s %s\n", status_name((int)status_of(&e)), e.msg);
+	printf("%s %s\n", status_name((int)status_from_err(&e)), e.msg);
 	return 1;
 }

@@ -77,7 +77,7 @@ static void set_default(const struct hw_field *f, void *out)
 static bool is_known_key(const struct hw_field *table, const char *key)
 {
 	for (const struct hw_field *f = table; f->type != HW_END; f++)
-		if (f->type != HW_REST && value_same_key(f->name, key))
+		if (f->type != HW_REST && value_keys_match(f->name, key))
 			return true;
 	return false;
 }
@@ -173,7 +173,7 @@ static int check_known_keys(const struct field_path *up, const struct hw_field *
 	return r;
 }
 
-int field_known(const struct hw_field *table, const struct value *v, struct hw_err *e)
+int field_check_known(const struct hw_field *table, const struct value *v, struct hw_err *e)
 {
 	return check_known_keys(NULL, table, v, e);
 }

@@ -18,7 +18,7 @@ struct value *field_encode(const struct hw_field *table, const void *in);
 /* Checks that every key of an object and of the objects in it is in the table, with exactly the
  * same case. For files that people write. Values of a wrong type are left to field_decode().
  * Return: 0; -EINVAL with the path of the first unknown key in the message */
-int field_known(const struct hw_field *table, const struct value *v, struct hw_err *e);
+int field_check_known(const struct hw_field *table, const struct value *v, struct hw_err *e);
 void field_map_free(struct hw_map *map); /* frees the strings and empties the map */
 
 #endif

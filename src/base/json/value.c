@@ -73,7 +73,7 @@ static size_t utf8_span(const char *s)
 	size_t i = 0, size = 1;
 
 	for (; s[i] && size; i += size)
-		size = str_utf8(s + i);
+		size = str_utf8_len(s + i);
 	return i;
 }
 
@@ -469,7 +469,7 @@ static int fold_next(const char **s)
 	return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
 }
 
-bool value_same_key(const char *a, const char *b)
+bool value_keys_match(const char *a, const char *b)
 {
 	while (*a && *b)
 		if (fold_next(&a) != fold_next(&b))
@@ -483,7 +483,7 @@ struct value *value_find(const struct value *object, const char *key)
 	const char *k;
 
 	for (void *i = NULL; value_next(object, &i, &k, &v);)
-		if (value_same_key(k, key))
+		if (value_keys_match(k, key))
 			found = v;
 	return found;
 }

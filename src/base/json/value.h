@@ -78,7 +78,7 @@ struct value *value_get(const struct value *object, const char *key); /* exact; 
 /* The member that Go's encoding/json would decode into a field of this name: the last one whose key
  * is equal after case folding. NULL: not found */
 struct value *value_find(const struct value *object, const char *key);
-bool value_same_key(const char *a, const char *b); /* as value_find() compares */
+bool value_keys_match(const char *a, const char *b); /* as value_find() compares */
 void value_set(struct value *object, const char *key, struct value *v); /* adds or replaces */
 void value_remove(struct value *object, const char *key); /* a missing key is ignored */
 /* for (void *i = NULL; value_next(object, &i, &key, &v);) ...

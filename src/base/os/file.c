@@ -50,7 +50,7 @@ static int read_all(int fd, const char *name, size_t max, struct buf *ret, struc
 			return err_set(e, -errno, "read %s", name);
 		if (n == 0)
 			break;
-		buf_added(&b, (size_t)n);
+		buf_commit(&b, (size_t)n);
 		if (b.len > max)
 			return err_text(e, -EFBIG, "read %s: larger than %zu bytes", name, max);
 	}
@@ -81,7 +81,7 @@ int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e)
 	return read_all(fd, "input", max, ret, e);
 }
 
-void file_fill_standard(int flags)
+void file_open_missing_stdio(int flags)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
@@ -264,7 +264,7 @@ int file_remove(int dir, const char *path, struct hw_err *e)
 
 /* SIOCGSKNS is faster than /proc, whose entries for a new process must be created first. /proc is
  * the fallback for callers without CAP_NET_ADMIN. */
-int file_own_netns(void)
+int file_open_own_netns(void)
 {
 	autoclose int any = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int fd = any < 0 ? -1 : ioctl(any, SIOCGSKNS);

@@ -27,9 +27,9 @@ int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
 /* Opens /dev/null with @flags as each of 0, 1 and 2 that is closed, else the next opened file would
  * get that number and be used as standard input or output. With O_PATH, reads and writes still fail
  * as on a closed descriptor. */
-void file_fill_standard(int flags);
+void file_open_missing_stdio(int flags);
 /* Return: a descriptor of this thread's network namespace; -1 with errno */
-int file_own_netns(void);
+int file_open_own_netns(void);
 
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */
 

@@ -127,7 +127,7 @@ static int output_read(struct output_pipe *out, size_t len, const struct proc_ru
 		return 0;
 	if (n < 0)
 		return err_set(e, -errno, "read the %s of %s", out->name, run->p->path);
-	buf_added(&out->buf, (size_t)n);
+	buf_commit(&out->buf, (size_t)n);
 	if (out->buf.len > run->max)
 		return err_text(e, -EFBIG, "%s: more than %zu bytes on %s", run->p->path, run->max,
 				out->name);
@@ -168,7 +168,7 @@ static int poll_once(struct proc_run *run, struct hw_err *e)
 		return 1;
 	if (fds[FDS_CANCEL].revents)
 		return err_text(e, -ECANCELED, "%s: cancelled, killed", run->p->path);
-	if (time_is_over(run->p->deadline))
+	if (time_has_passed(run->p->deadline))
 		return err_text(e, -ETIMEDOUT, "%s: timed out, killed", run->p->path);
 	if (fds[FDS_OUTPUT].revents)
 		r = output_read(&run->output, PROC_READ_STEP, run, e);
@@ -204,7 +204,7 @@ static int start_program(struct proc_run *run, struct hw_err *e)
 	struct pollfd cancel = { .fd = p->cancel_fd, .events = POLLIN };
 	int r;
 
-	if (time_is_over(p->deadline))
+	if (time_has_passed(p->deadline))
 		return err_text(e, -ETIMEDOUT, "%s: timed out, not started", p->path);
 	if (p->cancel_fd >= 0 && poll(&cancel, 1, 0) > 0)
 		return err_text(e, -ECANCELED, "%s: cancelled, not started", p->path);

@@ -374,7 +374,7 @@ static int run_cnitool(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	file_fill_standard(O_RDWR);
+	file_open_missing_stdio(O_RDWR);
 	value_seed();
 	int status = run_cnitool(argc, argv);
 	if (fflush(stdout) == 0)

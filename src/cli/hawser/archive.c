@@ -139,7 +139,7 @@ static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd
 		meter_add(&meter, (uint64_t)n);
 	} while (r == 0 && n > 0);
 	if (r == 0)
-		rpc_stream_end(stream);
+		rpc_stream_end_request(stream);
 	return r;
 }
 
@@ -207,7 +207,7 @@ static int run_load(struct cli *cli, char **args, struct hw_err *e)
 		return err_ctx(e, "%s", is_stdin ? "standard input" : args[0]);
 	}
 	if (cli->json)
-		print_json(json_of(&answer->base));
+		print_json(message_to_json(&answer->base));
 	for (size_t i = 0; i < answer->n_images && !cli->json; i++)
 		print_loaded(answer->images[i]);
 	return 0;

@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 	int status;
 
-	file_fill_standard(O_RDWR);
+	file_open_missing_stdio(O_RDWR);
 	value_seed();
 	sigaction(SIGPIPE, &ignore, NULL); /* report EPIPE like any other error */
 	status = parse_and_run(argc, argv);

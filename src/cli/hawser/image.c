@@ -95,7 +95,7 @@ static struct value *make_inspect_json(const Runtime__V1__ImageStatusResponse *s
 {
 	struct value *v = value_new_object();
 
-	value_set(v, "image", json_of(&status->image->base));
+	value_set(v, "image", message_to_json(&status->image->base));
 	value_set(v, "info", spec_info(status));
 	return v;
 }

@@ -179,7 +179,7 @@ static int run_images(struct cli *cli, char **args, struct hw_err *e)
 	if (rows.n)
 		qsort(rows.v, rows.n, sizeof(*rows.v), compare_rows);
 	if (cli->json)
-		print_json(json_of(&list->base));
+		print_json(message_to_json(&list->base));
 	else if (cli->quiet)
 		print_ids(list);
 	else if (cli->names_only)

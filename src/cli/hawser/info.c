@@ -41,7 +41,7 @@ static void print_versions_json(const Runtime__V1__VersionResponse *version)
 
 	value_set(v, "hawser", value_new_string(HAWSER_VERSION));
 	if (version)
-		value_set(v, "runtime", json_of(&version->base));
+		value_set(v, "runtime", message_to_json(&version->base));
 	print_json(v);
 }
 
@@ -160,11 +160,11 @@ static void print_info_json(const struct runtime_info *i)
 {
 	struct value *v = value_new_object();
 
-	value_set(v, "version", json_of(&i->version->base));
-	value_set(v, "status", json_of(&i->status->base));
-	value_set(v, "imageFsInfo", json_of(&i->storage->base));
+	value_set(v, "version", message_to_json(&i->version->base));
+	value_set(v, "status", message_to_json(&i->status->base));
+	value_set(v, "imageFsInfo", message_to_json(&i->storage->base));
 	if (i->daemon)
-		value_set(v, "daemon", json_of(&i->daemon->base));
+		value_set(v, "daemon", message_to_json(&i->daemon->base));
 	print_json(v);
 }
 

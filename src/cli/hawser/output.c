@@ -112,7 +112,8 @@ static void print_report(const struct cli *cli, const struct error_report *r)
 
 void report_error(const struct cli *cli, const struct hw_err *e)
 {
-	int code = cli->error_source == ERROR_CONNECT ? STATUS_UNAVAILABLE : (int)status_of(e);
+	int code =
+		cli->error_source == ERROR_CONNECT ? STATUS_UNAVAILABLE : (int)status_from_err(e);
 	struct error_report r = { .code = (char *)status_name(code),
 				  .msg = (char *)e->msg,
 				  .hint = (char *)find_hint(cli, e) };

@@ -54,7 +54,7 @@ static int find_and_remove(struct cli *cli, const char *image, struct value *rem
 	int r = image_status(cli, image, false, &status, e);
 
 	if (r < 0)
-		return cli->force && status_of(e) == STATUS_NOT_FOUND ? 0 : r;
+		return cli->force && status_from_err(e) == STATUS_NOT_FOUND ? 0 : r;
 	r = remove_image(cli, status->image->id, e);
 	if (r < 0)
 		return err_ctx(e, "remove image \"%s\"", image);
@@ -78,7 +78,7 @@ static int run_rmi(struct cli *cli, char **args, struct hw_err *e)
 		print_json(all);
 	else
 		value_free(all);
-	return errors_end(&errors, e);
+	return errors_result(&errors, e);
 }
 
 static const struct option_entry options[] = {

@@ -52,7 +52,7 @@ static void add_layer(struct verify_totals *totals, const struct cli *cli,
 	totals->repaired += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED;
 	totals->unchecked += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
 	if (cli->json)
-		value_append(totals->list, json_of(&layer->base));
+		value_append(totals->list, message_to_json(&layer->base));
 	else
 		print_layer(layer);
 }

@@ -21,7 +21,7 @@
  *        it is killed, the record is unfinished but has the time of the
  *        earlier ADD: the pod still works.
  *        The record is first written when add() calls hw_record_save(), or
- *        before add() if the plugin has no .made_fields.
+ *        before add() if the plugin has no .created_fields.
  * Rules: GC keeps attachments whose ADD started or finished after GC was
  *        called. It reads the clock before it waits for the lock. While it
  *        holds the lock no ADD runs, so an older unfinished record belongs to
@@ -103,12 +103,13 @@ static int remove_record(const struct skel_frame *f, struct hw_err *e)
 }
 
 /* Decodes what the ADD created; leaves *made empty if an incompatible version wrote it. */
-static void decode_made(const struct hw_plugin *plugin, const struct record *r, void *made)
+static void decode_created(const struct hw_plugin *plugin, const struct record *r, void *made)
 {
 	struct hw_err e;
 
-	if (plugin->made_fields && r->made)
-		(void)hw_field_decode(plugin->made_fields, r->made, strlen(r->made), made, &e);
+	if (plugin->created_fields && r->created)
+		(void)hw_field_decode(plugin->created_fields, r->created, strlen(r->created), made,
+				      &e);
 }
 
 /* true also if the boot ID is unknown: GC must not delete attachments in use. */
@@ -162,7 +163,7 @@ static int call_recorded(const struct hw_plugin *plugin, const struct skel_reque
 
 	AUTO(skel_frame_done) struct skel_frame f;
 	skel_frame_init(&f, plugin, &request);
-	decode_made(plugin, r, f.call.made);
+	decode_created(plugin, r, f.call.created);
 	f.call.recorded = true;
 	ret = skel_frame_parse(&f, e);
 	if (ret >= 0)
@@ -192,9 +193,9 @@ int hw_record_save(struct hw_call *call, struct hw_err *e)
 	if (!f->record.plugin)
 		return err_text(e, -EINVAL, "plugin %s: no record can be saved during %s",
 				f->plugin->name, call->command);
-	if (f->plugin->made_fields) {
-		free(f->record.made);
-		f->record.made = hw_field_encode(f->plugin->made_fields, call->made, 0);
+	if (f->plugin->created_fields) {
+		free(f->record.created);
+		f->record.created = hw_field_encode(f->plugin->created_fields, call->created, 0);
 	}
 	call->recorded = true;
 	return record_write(f->state_dir, &f->record, e);
@@ -268,8 +269,8 @@ static int check_earlier_add(struct skel_frame *f, struct record *ret_record, st
 		return r;
 	if (!found.finished || !is_of_this_boot(&found))
 		return delete_recorded(f, &found, e);
-	f->earlier = mem_new(f->plugin->made_size);
-	decode_made(f->plugin, &found, f->earlier);
+	f->earlier = mem_new(f->plugin->created_size);
+	decode_created(f->plugin, &found, f->earlier);
 	f->call.earlier = f->earlier;
 	*ret_record = found;
 	found = (struct record){ 0 };
@@ -297,7 +298,7 @@ static int add_again(struct skel_frame *f, const struct record *earlier, struct 
 static int add_first(struct skel_frame *f, struct hw_err *e)
 {
 	int r = init_record(f, e);
-	if (r >= 0 && !f->plugin->made_fields)
+	if (r >= 0 && !f->plugin->created_fields)
 		r = hw_record_save(&f->call, e);
 	if (r < 0)
 		return r;
@@ -329,7 +330,7 @@ static int load_record(struct skel_frame *f, struct hw_err *e)
 {
 	int r = read_record(f, &f->record, e);
 	if (r > 0)
-		decode_made(f->plugin, &f->record, f->call.made);
+		decode_created(f->plugin, &f->record, f->call.created);
 	f->call.recorded = r > 0;
 	return r;
 }
@@ -418,12 +419,12 @@ int attach_gc(struct skel_frame *f, struct hw_err *e)
 		int r = lock_network(f, true, &lock, e);
 		if (r < 0)
 			return r;
-		record_each(f->state_dir, f->plugin->name, f->call.network, true, gc_record, &gc,
-			    &errors);
+		record_each_of_network(f->state_dir, f->plugin->name, f->call.network, true,
+				       gc_record, &gc, &errors);
 	}
 	if (f->plugin->gc && f->plugin->gc(&f->call, e) < 0)
 		errors_add(&errors, e);
-	return errors_end(&errors, e);
+	return errors_result(&errors, e);
 }
 
 /* ---- repair ------------------------------------------------------------------------- */
@@ -546,7 +547,8 @@ int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
 	for (size_t i = 0; plugins[i]; i++) {
 		list.plugin = plugins[i];
 		if (plugins[i]->repair)
-			record_each_of(state_dir, plugins[i]->name, list_record, &list, errors);
+			record_each_of_plugin(state_dir, plugins[i]->name, list_record, &list,
+					      errors);
 	}
 	if (list.n)
 		qsort(list.v, list.n, sizeof(*list.v), compare_finished);

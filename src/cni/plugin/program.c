@@ -95,7 +95,7 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 	struct hw_err e;
 
 	mallopt(M_TOP_PAD, HEAP_PAD);
-	file_fill_standard(O_PATH);
+	file_open_missing_stdio(O_PATH);
 	value_seed();
 	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))
 		return print_help(plugin);

@@ -39,7 +39,7 @@ const struct hw_field record_fields[] = {
 	{ "netnsOverride", HW_BOOL, HW_AT(struct record, netns_override) },
 	{ "args", HW_STRING, HW_AT(struct record, args) },
 	{ "config", HW_JSON, HW_AT(struct record, config), HW_REQUIRED },
-	{ "made", HW_JSON, HW_AT(struct record, made) },
+	{ "made", HW_JSON, HW_AT(struct record, created) },
 	{ "boot", HW_STRING, HW_AT(struct record, boot) },
 	{ "started", HW_INT64, HW_AT(struct record, started) },
 	{ "finished", HW_INT64, HW_AT(struct record, finished) },
@@ -256,9 +256,10 @@ static void walk_dir(const char *dir,
 	errors_add(walk->errors, &e);
 }
 
-void record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
-		 int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
-		 struct errors *errors)
+void record_each_of_network(const char *state_dir, const char *plugin, const char *network,
+			    bool prune,
+			    int (*each)(void *ctx, const struct record *r, struct hw_err *e),
+			    void *ctx, struct errors *errors)
 {
 	autofree char *dir = network_dir(state_dir, plugin, network);
 	struct record_walk walk = { .prune = prune, .each = each, .ctx = ctx, .errors = errors };
@@ -266,9 +267,9 @@ void record_each(const char *state_dir, const char *plugin, const char *network,
 	walk_dir(dir, visit_all, &walk);
 }
 
-void record_each_of(const char *state_dir, const char *plugin,
-		    int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
-		    struct errors *errors)
+void record_each_of_plugin(const char *state_dir, const char *plugin,
+			   int (*each)(void *ctx, const struct record *r, struct hw_err *e),
+			   void *ctx, struct errors *errors)
 {
 	autofree char *dir = str_printf("%s/attachments/%s", state_dir, plugin);
 	struct record_walk walk = { .each = each, .ctx = ctx, .errors = errors };

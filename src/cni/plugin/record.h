@@ -25,7 +25,7 @@ struct record {
 	bool netns_override;
 	char *args;	  /* CNI_ARGS of the ADD */
 	char *config;	  /* JSON object: standard input of the ADD */
-	char *made;	  /* JSON object described by .made_fields of the plugin; NULL: none */
+	char *created;	  /* JSON object described by .created_fields of the plugin; NULL: none */
 	char *boot;	  /* boot ID of the kernel; a record of another boot is stale */
 	int64_t started;  /* CLOCK_BOOTTIME, ns */
 	int64_t finished; /* 0: the ADD has not finished */
@@ -60,14 +60,15 @@ bool record_in_other_network(const char *state_dir, const char *network, const c
  * walk.
  * @prune: remove damaged records and temporary files of writers that died; no writer may run meanwhile
  */
-void record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
-		 int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
-		 struct errors *errors);
+void record_each_of_network(const char *state_dir, const char *plugin, const char *network,
+			    bool prune,
+			    int (*each)(void *ctx, const struct record *r, struct hw_err *e),
+			    void *ctx, struct errors *errors);
 /* The same for all networks of a plugin, without pruning. A positive return value of @each ends the
  * walk. */
-void record_each_of(const char *state_dir, const char *plugin,
-		    int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
-		    struct errors *errors);
+void record_each_of_plugin(const char *state_dir, const char *plugin,
+			   int (*each)(void *ctx, const struct record *r, struct hw_err *e),
+			   void *ctx, struct errors *errors);
 /* Frees the content of a record. */
 void record_done(struct record *r);
 

@@ -299,11 +299,11 @@ void skel_frame_init(struct skel_frame *f, const struct hw_plugin *plugin,
 			.netns_override = str_equal(override, "1") || !strcasecmp(override, "true"),
 			.input = str_or(request->input, ""),
 			.input_len = request->input ? request->input_len : 0,
-			.made = plugin->made_size ? mem_new(plugin->made_size) : NULL,
+			.created = plugin->created_size ? mem_new(plugin->created_size) : NULL,
 		},
 	};
 	if (plugin->record)
-		f->state_dir = state_dir ? str_copy(state_dir) : lock_state_dir();
+		f->state_dir = state_dir ? str_copy(state_dir) : state_dir_default();
 }
 
 static void free_fields(const struct hw_field *table, void *p)
@@ -318,8 +318,8 @@ void skel_frame_done(struct skel_frame *f)
 	struct valid_attachments a = { .list = { (void *)f->call.valid, f->call.n_valid } };
 
 	free_fields(f->plugin->fields, (void *)f->call.conf);
-	free_fields(f->plugin->made_fields, f->call.made);
-	free_fields(f->plugin->made_fields, f->earlier);
+	free_fields(f->plugin->created_fields, f->call.created);
+	free_fields(f->plugin->created_fields, f->earlier);
 	hw_field_clear(gc_fields, &a);
 	hw_result_free(f->prev);
 	hw_result_free(f->call.result);
@@ -377,7 +377,7 @@ static int check_netns(const struct skel_frame *f, struct hw_err *e)
 	if (f->call.netns_override || f->request->netns_is_checked || str_empty(f->call.netns) ||
 	    stat(f->call.netns, &theirs) < 0)
 		return 0;
-	fd = file_own_netns();
+	fd = file_open_own_netns();
 	if (fd < 0 || fstat(fd, &own) < 0) {
 		err_set(e, -errno, "get plugin's netns failed");
 		return set_cni_code(e, HW_CNI_INVALID_NETNS);

@@ -22,7 +22,7 @@
 struct skel_request {
 	const char *command, *container_id, *netns, *ifname, *args, *path, *netns_override;
 	bool netns_is_checked; /* netns is known not to be the plugin's own */
-	const char *state_dir; /* NULL: lock_state_dir() */
+	const char *state_dir; /* NULL: state_dir_default() */
 	int lock_timeout_ms;   /* 0: LOCK_TIMEOUT_MS */
 	const char *input;
 	size_t input_len;
@@ -64,7 +64,7 @@ struct skel_frame {
 	struct value *config;
 	struct hw_result *prev;
 	struct record record; /* as on disk; .plugin is NULL without one */
-	void *earlier;	      /* call.earlier, described by .made_fields */
+	void *earlier;	      /* call.earlier, described by .created_fields */
 };
 
 /* Begins a call; @plugin and @request must outlive the frame. */

@@ -84,7 +84,7 @@ static void record_from_add_to_del(void **state)
 	f->request.args = "A=b";
 	expect_success(f, "ADD", CONF("1.1.0"));
 	assert_true(has_record(f, "c1", &r));
-	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
+	assert_string_equal(r.created, "{\"link\":\"veth1\"}");
 	assert_string_equal(r.config, CONF("1.1.0"));
 	assert_string_equal(r.args, "A=b");
 	assert_true(r.started > 0 && r.finished >= r.started);
@@ -134,10 +134,10 @@ static void failed_add(void **state)
 	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_true(has_record(f, "c1", &r));
 	assert_int_equal(r.finished, 0);
-	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
+	assert_string_equal(r.created, "{\"link\":\"veth1\"}");
 }
 
-/* Without .made_fields the plugin may have created anything, so the record is written first. */
+/* Without .created_fields the plugin may have created anything, so the record is written first. */
 static void record_before_add(void **state)
 {
 	AUTO(record_done) struct record r = { 0 };
@@ -147,7 +147,7 @@ static void record_before_add(void **state)
 	probe.add_fails = probe.del_fails = EIO;
 	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_false(has_record(f, "c1", NULL));
-	plugin.made_fields = NULL;
+	plugin.created_fields = NULL;
 	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_true(has_record(f, "c1", &r));
 	assert_int_equal(r.finished, 0);
@@ -174,13 +174,13 @@ static void repeated_add_fails(void **state)
 	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_calls("ADD-again c1 eth0 netns=/nowhere made=;");
 	assert_true(has_record(f, "c1", &r));
-	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
+	assert_string_equal(r.created, "{\"link\":\"veth1\"}");
 	assert_true(r.finished > 0);
 	record_done(&r);
 	probe.add_fails = 0;
 	expect_success(f, "ADD", CONF("1.1.0"));
 	assert_true(has_record(f, "c1", &r));
-	assert_string_equal(r.made, "{\"link\":\"veth2\"}");
+	assert_string_equal(r.created, "{\"link\":\"veth2\"}");
 }
 
 static void after_a_crash(void **state)
@@ -350,8 +350,8 @@ static struct fixture *repair_fixture;
 
 static void set_other_link(struct record *r)
 {
-	free(r->made);
-	r->made = str_copy("{\"link\":\"veth2\"}");
+	free(r->created);
+	r->created = str_copy("{\"link\":\"veth2\"}");
 }
 
 static int probe_repair(struct hw_call *call, struct hw_err *e)
@@ -375,7 +375,7 @@ static void repair(struct fixture *f, int wanted)
 	struct hw_err e;
 
 	assert_int_equal(attach_repair(plugins, f->place->state, &errors), wanted);
-	assert_ok(errors_end(&errors, &e), e);
+	assert_ok(errors_result(&errors, &e), e);
 }
 
 static void repair_reads_record_again(void **state)
@@ -454,7 +454,7 @@ int main(void)
 		TEST("attach: a record exists from ADD to DEL", record_from_add_to_del),
 		TEST("attach: CHECK gets the content of the record", check_sees_record),
 		TEST("attach: a failed ADD leaves a record only if its undo failed", failed_add),
-		TEST("attach: with made_fields the record is written when the plugin saves it",
+		TEST("attach: with created_fields the record is written when the plugin saves it",
 		     record_before_add),
 		TEST("attach: a failed DEL keeps the record", failed_del),
 		TEST("attach: DEL uses a netns path only if it is still the same namespace",

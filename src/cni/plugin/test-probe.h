@@ -34,7 +34,7 @@ static struct {
 
 static inline void probe_log(const struct hw_call *call, const char *verb)
 {
-	const struct probe_made *made = call->made;
+	const struct probe_made *made = call->created;
 	const struct probe_conf *conf = call->conf;
 	autofree char *before = probe.calls;
 
@@ -47,7 +47,7 @@ static inline void probe_log(const struct hw_call *call, const char *verb)
 
 static inline int probe_add(struct hw_call *call, struct hw_err *e)
 {
-	struct probe_made *made = call->made;
+	struct probe_made *made = call->created;
 
 	probe_log(call, call->earlier ? "ADD-again" : "ADD");
 	if (probe.save) {
@@ -93,7 +93,7 @@ static const struct hw_field probe_fields[] = {
 	{ 0 },
 };
 
-static const struct hw_field made_fields[] = {
+static const struct hw_field created_fields[] = {
 	{ "link", HW_STRING, HW_AT(struct probe_made, link) },
 	{ 0 },
 };
@@ -134,8 +134,8 @@ static inline int setup(void **state)
 		.gc = probe_gc,
 		.fields = probe_fields,
 		.conf_size = sizeof(struct probe_conf),
-		.made_fields = made_fields,
-		.made_size = sizeof(struct probe_made),
+		.created_fields = created_fields,
+		.created_size = sizeof(struct probe_made),
 	};
 	memset(&probe, 0, sizeof(probe));
 	*state = f;

@@ -19,7 +19,7 @@ static const struct record example = {
 	.netns_override = true,
 	.args = (char *)"IP=10.0.0.1",
 	.config = (char *)"{\"name\":\"net\",\"x\":9007199254740993}",
-	.made = (char *)"{\"link\":\"veth1\"}",
+	.created = (char *)"{\"link\":\"veth1\"}",
 	.boot = (char *)"b",
 	.started = INT64_MAX,
 	.finished = 7,
@@ -73,7 +73,7 @@ static void read_after_write(void **state)
 	assert_true(r.netns_override);
 	assert_string_equal(r.args, example.args);
 	assert_string_equal(r.config, example.config);
-	assert_string_equal(r.made, example.made);
+	assert_string_equal(r.created, example.created);
 	assert_string_equal(r.boot, example.boot);
 	assert_int_equal(r.started, example.started);
 	assert_int_equal(r.finished, example.finished);
@@ -93,12 +93,12 @@ static void replaced(void **state)
 	AUTO(record_done) struct record r = { 0 };
 	struct record newer = example;
 
-	newer.made = NULL;
+	newer.created = NULL;
 	newer.finished = 0;
 	save(*state, &example);
 	save(*state, &newer);
 	assert_int_equal(find(*state, "c1", &r), 1);
-	assert_null(r.made);
+	assert_null(r.created);
 	assert_int_equal(r.finished, 0);
 }
 
@@ -194,13 +194,13 @@ static int visit(void *ctx, const struct record *r, struct hw_err *e)
 	return v->stop;
 }
 
-/* Return: as errors_end() */
+/* Return: as errors_result() */
 static int walk(const struct place *p, bool prune, struct visit *v, struct hw_err *e)
 {
 	struct errors errors = { 0 };
 
-	record_each(p->state, "bridge", "net", prune, visit, v, &errors);
-	return errors_end(&errors, e);
+	record_each_of_network(p->state, "bridge", "net", prune, visit, v, &errors);
+	return errors_result(&errors, e);
 }
 
 static void save_three(const struct place *p)
@@ -249,12 +249,12 @@ static void each_of_plugin_stops(void **state)
 	struct hw_err e;
 
 	save_three(p);
-	record_each_of(p->state, "bridge", visit, &all, &errors);
-	record_each_of(p->state, "bridge", visit, &one, &errors);
-	assert_ok(errors_end(&errors, &e), e);
+	record_each_of_plugin(p->state, "bridge", visit, &all, &errors);
+	record_each_of_plugin(p->state, "bridge", visit, &one, &errors);
+	assert_ok(errors_result(&errors, &e), e);
 	assert_int_equal(strlen(all.seen), strlen("c1 c2 c2 "));
 	assert_int_equal(strlen(one.seen), strlen("c1 "));
-	/* record_each(), which GC uses, cannot be stopped */
+	/* record_each_of_network(), which GC uses, cannot be stopped */
 	assert_ok(walk(p, false, &one, &e), e);
 	assert_int_equal(strlen(one.seen), strlen("c1 c1 c2 "));
 }

@@ -72,7 +72,7 @@ int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni, st
 	}
 	set_plugin_dirs(cni, o.plugin_dirs);
 	cni->cache_dir = str_copy(str_or(o.cache_dir, CACHE_DIR));
-	cni->state_dir = o.state_dir ? str_copy(o.state_dir) : lock_state_dir();
+	cni->state_dir = o.state_dir ? str_copy(o.state_dir) : state_dir_default();
 	cni->stderr_mode = o.stderr_mode;
 	cni->lock_timeout_ms = o.lock_timeout_ms > 0 ? o.lock_timeout_ms : LOCK_TIMEOUT_MS;
 	cni->cancel_fd = o.cancel_fd > 0 ? o.cancel_fd : -1;

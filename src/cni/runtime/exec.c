@@ -80,7 +80,7 @@ int exec_find(const struct hw_exec *exec, const char *plugin, const char *const 
 /* A plugin that is being installed cannot be executed (ETXTBSY) until its writer closes it: retry. */
 static int run_with_busy_retry(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 {
-	int64_t retry_until = time_sooner(p->deadline, time_deadline(BUSY_TOTAL_MS));
+	int64_t retry_until = time_earlier(p->deadline, time_deadline(BUSY_TOTAL_MS));
 	struct pollfd cancel = { .fd = p->cancel_fd, .events = POLLIN };
 
 	for (int ms = BUSY_FIRST_MS;; ms *= 2) {
@@ -91,7 +91,7 @@ static int run_with_busy_retry(const struct proc *p, struct proc_result *ret, st
 			return r;
 		if (poll(&cancel, 1, ms < left ? ms : left) > 0)
 			return err_text(e, -ECANCELED, "cancelled");
-		if (time_is_over(p->deadline)) /* ETXTBSY says more than ETIMEDOUT */
+		if (time_has_passed(p->deadline)) /* ETXTBSY says more than ETIMEDOUT */
 			return r;
 	}
 }

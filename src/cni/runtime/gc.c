@@ -145,5 +145,5 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 	if (cache_sweep(cni->cache_dir, e) < 0)
 		errors_add(&gc.errors, e);
 	gc_plugins(&gc, &run);
-	return errors_end(&gc.errors, e);
+	return errors_result(&gc.errors, e);
 }

@@ -87,18 +87,18 @@ static bool is_cancelled(const struct run *run)
 
 int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *e)
 {
-	int64_t deadline = time_sooner(run->deadline, time_deadline(run->cni->lock_timeout_ms));
+	int64_t deadline = time_earlier(run->deadline, time_deadline(run->cni->lock_timeout_ms));
 	int r;
 
 	do {
-		int64_t slice = time_sooner(deadline, time_deadline(LOCK_SLICE_MS));
+		int64_t slice = time_earlier(deadline, time_deadline(LOCK_SLICE_MS));
 
 		if (is_cancelled(run))
 			return err_text(e, -ECANCELED, "lock network \"%s\": cancelled",
 					run->conf->name);
 		r = lock_acquire(run->cni->state_dir, run->conf->name, RUN_LOCK_HOLDER, exclusive,
 				 slice, ret_fd, e);
-	} while (r < 0 && err_wire(e) == HW_CNI_TRY_AGAIN && !time_is_over(deadline));
+	} while (r < 0 && err_wire(e) == HW_CNI_TRY_AGAIN && !time_has_passed(deadline));
 	return r;
 }
 
@@ -119,7 +119,7 @@ static int call_plugin(const struct run *run, size_t i, const char *path, const 
 
 	if (is_cancelled(run))
 		return err_text(e, -ECANCELED, "not started: the call was cancelled");
-	if (time_is_over(run->deadline))
+	if (time_has_passed(run->deadline))
 		return err_text(e, -ETIMEDOUT, "not started: the call timed out");
 	r = conf_request(run->conf, i, request, &input, e);
 	if (r < 0)

@@ -340,7 +340,7 @@ static void await_lock_openers(const struct place *p, pid_t pid, int n)
 	int64_t deadline = time_deadline(20000);
 
 	while (lock_openers(p, pid) < n) {
-		assert_false(time_is_over(deadline));
+		assert_false(time_has_passed(deadline));
 		time_sleep(5);
 	}
 }

@@ -411,7 +411,7 @@ int config_load(const struct config_source *source, struct config **ret_config, 
 		return err_ctx(e, "configuration");
 	if (parse_yaml(&text, &object, e) < 0)
 		return err_ctx(e, "%s", source->file);
-	r = field_known(config_fields, object, e);
+	r = field_check_known(config_fields, object, e);
 	if (r == 0 && source->flags)
 		for (void *i = NULL; value_next(source->flags, &i, &key, &v);)
 			value_set(object, key, value_ref(v));

@@ -52,7 +52,7 @@ static void make_options(struct option *options)
 static bool is_utf8(const char *text)
 {
 	while (*text) {
-		size_t n = str_utf8(text);
+		size_t n = str_utf8_len(text);
 
 		if (n == 0)
 			return false;

@@ -51,7 +51,7 @@ void puller_set_config(struct puller *p, const struct config *c)
 	autofree char *program = executable_helper("hawser-fetch");
 	struct pull_options options = pull_options_from_config(c, program);
 
-	puller_set(p, &options);
+	puller_set_options(p, &options);
 }
 
 /* ---- PullImage ---------------------------------------------------------------------- */

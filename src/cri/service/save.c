@@ -46,7 +46,7 @@ int serve_save(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 	autofree const struct store_image **images =
 		mem_new((request->n_images + 1) * sizeof(struct store_image *));
 	autofree char *program = executable_helper("hawser-layer");
-	const struct save_how how = {
+	const struct save_options how = {
 		.program = program,
 		.cancel_fd = rpc_cancel_fd(call),
 		.deadline = rpc_deadline(call),

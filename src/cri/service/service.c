@@ -47,9 +47,9 @@ static int handle_call(struct rpc_call *call, void *ctx, struct hw_err *e)
 	snprintf(id, sizeof(id), "%" PRIu64, rpc_id(call));
 	log_context("call", id);
 	r = serve_method(s, i, call, e);
-	if (r < 0 && status_of(e) != STATUS_UNIMPLEMENTED)
+	if (r < 0 && status_from_err(e) != STATUS_UNIMPLEMENTED)
 		log_event(LOG_INFO, "call failed", "method", s->descriptor->methods[i].name, "code",
-			  status_name((int)status_of(e)), "error", e->msg, NULL);
+			  status_name((int)status_from_err(e)), "error", e->msg, NULL);
 	else
 		log_event(LOG_DEBUG, "call served", "method", s->descriptor->methods[i].name, NULL);
 	log_context(NULL, NULL);

@@ -91,7 +91,8 @@ static int send_lost_layer(struct verifier *v, const char *id, struct hw_err *e)
 static int check_layer(struct verifier *v, const struct store_layer *layer,
 		       const struct verify_report **ret_report, struct hw_err *e)
 {
-	const struct verify_how how = { v->program, rpc_cancel_fd(v->call), rpc_deadline(v->call) };
+	const struct verify_options how = { v->program, rpc_cancel_fd(v->call),
+					    rpc_deadline(v->call) };
 	struct verify_report *report = map_find(v->reports, layer->chain_id);
 	int r = 0;
 
@@ -202,7 +203,7 @@ static int pull_again(struct verifier *v, const struct store_image *image, struc
 				       result.id, image->id);
 		if (r == 0)
 			log_event(LOG_INFO, "repaired", "image", request.reference, NULL);
-		if (r == 0 || rpc_is_cancelled(v->call) || time_is_over(request.deadline))
+		if (r == 0 || rpc_is_cancelled(v->call) || time_has_passed(request.deadline))
 			break;
 	}
 	return r;

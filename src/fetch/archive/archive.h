@@ -50,9 +50,9 @@ void archive_set_blob_path(struct archive *a, const char *digest, const char *pa
 const char *archive_blob_path(const struct archive *a, const char *digest, struct buf *space);
 
 /* Resolve the job's image. image->names are as in the archive. */
-int archive_resolve_oci(struct archive *a, const struct job *job, struct resolved_image *image,
-			struct hw_err *e);
-int archive_resolve_docker(struct archive *a, const struct job *job, struct resolved_image *image,
-			   struct hw_err *e);
+int archive_resolve_oci(struct archive *a, const struct fetch_job *job,
+			struct resolved_image *image, struct hw_err *e);
+int archive_resolve_docker(struct archive *a, const struct fetch_job *job,
+			   struct resolved_image *image, struct hw_err *e);
 
 #endif

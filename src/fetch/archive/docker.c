@@ -201,8 +201,8 @@ static int build_documents(struct archive *a, const struct docker_image *image,
 	return 0;
 }
 
-int archive_resolve_docker(struct archive *a, const struct job *job, struct resolved_image *image,
-			   struct hw_err *e)
+int archive_resolve_docker(struct archive *a, const struct fetch_job *job,
+			   struct resolved_image *image, struct hw_err *e)
 {
 	AUTO(docker_manifest_done) struct docker_manifest manifest = { 0 };
 	AUTO(docker_documents_done) struct docker_documents documents = { 0 };

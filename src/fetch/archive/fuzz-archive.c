@@ -66,13 +66,14 @@ static void check_image(const struct archive *a, const struct resolved_image *im
 }
 
 static void resolve(int fd, int64_t size,
-		    int (*resolve_format)(struct archive *a, const struct job *job,
+		    int (*resolve_format)(struct archive *a, const struct fetch_job *job,
 					  struct resolved_image *image, struct hw_err *e))
 {
 	AUTO(archive_free) struct archive *a = NULL;
 	AUTO(resolved_image_done) struct resolved_image image = { 0 };
 	char os[] = "linux", architecture[] = "amd64";
-	struct job job = { .image = 1, .platform = { .os = os, .architecture = architecture } };
+	struct fetch_job job = { .image = 1,
+				 .platform = { .os = os, .architecture = architecture } };
 	struct hw_err e = { 0 };
 
 	if (archive_open(fd, &a, &e) == 0 && resolve_format(a, &job, &image, &e) == 0)

@@ -51,7 +51,7 @@ static bool is_first_of_digest(const struct descriptor *v, size_t i)
 }
 
 /* Finds the job's image and counts all. *ret_chosen stays NULL on an error. */
-static int choose_image(const struct manifest *index, const struct job *job,
+static int choose_image(const struct manifest *index, const struct fetch_job *job,
 			const struct descriptor **ret_chosen, int *ret_n, struct hw_err *e)
 {
 	const struct descriptor *v = index->manifests.v, *any;
@@ -93,8 +93,8 @@ static int get_document(void *ctx, const char *kind, const char *name, struct bu
 	return archive_read(ctx, archive_blob_path(ctx, name, &space), ret_body, e);
 }
 
-int archive_resolve_oci(struct archive *a, const struct job *job, struct resolved_image *image,
-			struct hw_err *e)
+int archive_resolve_oci(struct archive *a, const struct fetch_job *job,
+			struct resolved_image *image, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf json = { 0 };
 	AUTO(manifest_free) struct manifest *index = NULL;

@@ -67,7 +67,7 @@ static int reject_compressed(int fd, struct hw_err *e)
 static int resolve_by_format(struct archive_source *s, struct resolved_image *image,
 			     struct hw_err *e)
 {
-	const struct job *job = s->source.job;
+	const struct fetch_job *job = s->source.job;
 	const char *format = str_or(job->format, "");
 	char why[128];
 
@@ -103,7 +103,7 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 	int r = 0;
 
 	sha256_free(sha256_new()); /* the first use of OpenSSL reads its configuration file */
-	if (!source->job->keep_open)
+	if (!source->job->unconfined)
 		r = confine_reader(e);
 	if (r == 0)
 		r = reject_compressed(s->fd, e);
@@ -176,7 +176,7 @@ static int fetch_blob(struct source *source, const struct resolved_image *image,
 		     : 0;
 }
 
-struct source *archive_source_new(const struct job *job, int fd)
+struct source *archive_source_new(const struct fetch_job *job, int fd)
 {
 	struct archive_source *s = mem_new(sizeof(*s));
 

@@ -38,7 +38,7 @@ static void add_gzip(struct buf *b, const char *data, size_t len)
 	z.avail_out = (unsigned int)deflateBound(&z, len);
 	z.next_out = (unsigned char *)buf_reserve(b, z.avail_out);
 	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-	buf_added(b, z.total_out);
+	buf_commit(b, z.total_out);
 	deflateEnd(&z);
 }
 
@@ -48,7 +48,7 @@ static void add_zstd(struct buf *b, const char *data, size_t len)
 	size_t n = ZSTD_compress(buf_reserve(b, room), room, data, len, 3);
 
 	assert_false(ZSTD_isError(n));
-	buf_added(b, n);
+	buf_commit(b, n);
 }
 
 static void add_plain(struct buf *b, const char *data, size_t len)

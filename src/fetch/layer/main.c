@@ -3,7 +3,7 @@
  * fetch/layer/main.c - hawser-layer: verifies and rebuilds a stored layer, for the daemon
  *
  * What:  hawser-layer verify DIR              compare the files with the recipe, print a report
- *                                             (image/protocol/unpacked.h)
+ *                                             (image/protocol/layer-report.h)
  *        hawser-layer verify-blob DIR DIGEST  the same for the stored blob and its digest
  *        hawser-layer archive DIR             rebuild the layer's archive, write it to stdout
  *        hawser-layer blob DIR DIGEST         write the stored blob to stdout
@@ -23,7 +23,7 @@
 #include "fetch/codec/sha256.h"
 #include "fetch/layer/rebuild.h"
 #include "fetch/recipe/recipe.h"
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 
 #define CHUNK (256 << 10)
 
@@ -51,7 +51,7 @@ static char *escape_invalid_utf8(const char *text)
 	AUTO(buf_done) struct buf b = { 0 };
 
 	while (*text) {
-		size_t n = str_utf8(text);
+		size_t n = str_utf8_len(text);
 
 		if (n > 0)
 			buf_add(&b, text, n);
@@ -209,7 +209,7 @@ int main(int argc, char **argv)
 {
 	struct hw_err e;
 
-	file_fill_standard(O_PATH);
+	file_open_missing_stdio(O_PATH);
 	for (size_t i = 0; argc > 2 && i < ARRAY_SIZE(commands); i++) {
 		if (!str_equal(argv[1], commands[i].name) || argc - 2 != commands[i].n_args)
 			continue;

@@ -239,7 +239,7 @@ static int read_bytes(struct recipe_reader *r, int64_t max, struct hw_err *e)
 	r->record.len = 0;
 	ret = read_exactly(r, buf_reserve(&r->record, (size_t)len), (size_t)len, e);
 	if (ret == 0)
-		buf_added(&r->record, (size_t)len);
+		buf_commit(&r->record, (size_t)len);
 	return ret;
 }
 

@@ -86,7 +86,7 @@ static int on_head(void *ctx, const struct http_response *response, struct hw_er
 static int request_rest(struct transfer *t, struct http_response *response, struct hw_err *e)
 {
 	autofree char *url = str_printf("%s/blobs/%s", t->ep->base, t->b->descriptor->digest);
-	int64_t part = t->b->registry->job->part;
+	int64_t part = t->b->registry->job->request_bytes;
 	struct http_request request = {
 		.url = url, .first = t->at, .on_head = on_head, .on_data = on_data, .ctx = t
 	};
@@ -113,7 +113,7 @@ static int fetch_ranges(struct transfer *t, const struct http_response *response
 		.authorization = header,
 		.first = t->at,
 		.end = size_of(t),
-		.size = t->b->registry->job->part,
+		.size = t->b->registry->job->request_bytes,
 		.parallel = PARALLEL_RANGES,
 		.forbid_loopback = response->cross_origin && response->remote,
 		.on_data = on_data,

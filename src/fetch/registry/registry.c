@@ -18,7 +18,7 @@
 
 /* ---- endpoints ------------------------------------------------------------- */
 
-static const char *scheme_for(const struct job *job, const char *host)
+static const char *scheme_for(const struct fetch_job *job, const char *host)
 {
 	return strings_has(&job->plain_http, host) ? "http" : "https";
 }
@@ -36,7 +36,7 @@ static void add_endpoint(struct registry *r, const char *url, char *host, struct
 }
 
 /* Without a suffix "/", "/v2" or "/v2/". */
-static char *mirror_url(const struct job *job, const char *text)
+static char *mirror_url(const struct fetch_job *job, const char *text)
 {
 	autofree char *host = str_ncopy(text, strcspn(text, "/"));
 	char *url = strstr(text, "://") ? str_copy(text)
@@ -76,7 +76,7 @@ static int add_mirror(struct registry *r, const char *text, struct hw_err *e)
 
 static int add_own_registry(struct registry *r, struct hw_err *e)
 {
-	const struct job *job = r->job;
+	const struct fetch_job *job = r->job;
 	AUTO(credentials_done)
 	struct credentials c = { str_copy(job->username), str_copy(job->password),
 				 str_copy(job->identity_token), str_copy(job->registry_token) };
@@ -92,7 +92,7 @@ static int add_own_registry(struct registry *r, struct hw_err *e)
 	return code;
 }
 
-int registry_new(const struct job *job, struct registry **ret_registry, struct hw_err *e)
+int registry_new(const struct fetch_job *job, struct registry **ret_registry, struct hw_err *e)
 {
 	AUTO(registry_free) struct registry *r = mem_new(sizeof(*r));
 	int code;

@@ -34,7 +34,7 @@ struct endpoint {
 };
 
 struct registry {
-	const struct job *job;
+	const struct fetch_job *job;
 	struct reference ref;
 	struct certs *certs;
 	struct endpoint *endpoints; /* in the order of use; the image's own registry is the last */
@@ -48,7 +48,7 @@ struct registry_retry {
 };
 
 /* Reads the files that the job names: certificates, keys and credentials. @job is borrowed. */
-int registry_new(const struct job *job, struct registry **ret_registry, struct hw_err *e);
+int registry_new(const struct fetch_job *job, struct registry **ret_registry, struct hw_err *e);
 void registry_free(struct registry *r);
 
 /* Send a request once, or a second time with a new token if the registry demands one. Sets

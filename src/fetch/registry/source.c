@@ -90,7 +90,7 @@ static int resolve_at(const struct registry *r, const struct endpoint *ep, struc
 		      struct resolved_image *image, struct hw_err *e)
 {
 	struct endpoint_documents documents = { r, ep, h };
-	struct document_source from = { get_document, &documents, &r->job->known };
+	struct document_source from = { get_document, &documents, &r->job->known_documents };
 	int code =
 		resolve_image(image, &from, reference_version(&r->ref), -1, &r->job->platform, e);
 
@@ -158,7 +158,7 @@ static int fetch_blob(struct source *source, const struct resolved_image *image,
 	return r;
 }
 
-int registry_source_new(const struct job *job, struct source **ret_source, struct hw_err *e)
+int registry_source_new(const struct fetch_job *job, struct source **ret_source, struct hw_err *e)
 {
 	struct registry_source *s;
 	struct registry *registry = NULL;

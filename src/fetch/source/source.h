@@ -62,7 +62,7 @@ int resolve_image(struct resolved_image *image, const struct document_source *fr
 		  const char *name, int64_t size, const struct platform *wanted, struct hw_err *e);
 
 struct source {
-	const struct job *job;
+	const struct fetch_job *job;
 	/* Called once, before fetch_blob(), by a process that has dropped its privileges. */
 	int (*resolve)(struct source *s, struct resolved_image *ret_image, struct hw_err *e);
 	/* Called by any thread. */
@@ -73,7 +73,7 @@ struct source {
 
 /* To be called while the process may still read the host's files: certificates and credentials. A
  * source is never freed: threads use it until the process exits. @job is borrowed. */
-int registry_source_new(const struct job *job, struct source **ret_source, struct hw_err *e);
-struct source *archive_source_new(const struct job *job, int fd); /* @fd is borrowed */
+int registry_source_new(const struct fetch_job *job, struct source **ret_source, struct hw_err *e);
+struct source *archive_source_new(const struct fetch_job *job, int fd); /* @fd is borrowed */
 
 #endif

@@ -99,13 +99,13 @@ static void add_member(struct buf *b, char flag, const char *name, const char *t
 	buf_add(b, block, TAR_BLOCK);
 	buf_add(b, data, len);
 	memset(buf_reserve(b, TAR_BLOCK), 0, TAR_BLOCK);
-	buf_added(b, (TAR_BLOCK - len % TAR_BLOCK) % TAR_BLOCK);
+	buf_commit(b, (TAR_BLOCK - len % TAR_BLOCK) % TAR_BLOCK);
 }
 
 static void add_zeros(struct buf *b, size_t n)
 {
 	memset(buf_reserve(b, n), 0, n);
-	buf_added(b, n);
+	buf_commit(b, n);
 }
 
 static int read_all(const struct buf *archive, size_t chunk, struct recorder *s, struct hw_err *e)

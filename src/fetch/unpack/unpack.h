@@ -22,7 +22,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 
 #define UNPACK_BYTES_MAX   (INT64_C(64) << 30)
 #define UNPACK_ENTRIES_MAX 1000000

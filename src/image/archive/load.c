@@ -28,7 +28,7 @@ struct load {
 
 /* An image whose layers are in the store, and the objects that it borrows. */
 struct loaded_image {
-	struct job job;
+	struct fetch_job job;
 	struct pull_progress progress;
 	struct incoming *image;
 };

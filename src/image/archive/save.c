@@ -49,7 +49,7 @@ struct layer_blob {
 
 struct saver {
 	struct store *store;
-	const struct save_how *how;
+	const struct save_options *how;
 	struct map *written; /* names of blobs in the archive */
 	struct value *index, *docker;
 };
@@ -67,7 +67,7 @@ AUTO_VALUE_DEFINE(saver_done, struct saver);
 
 /* Return: 1 if there is output to read; 0 if the child exited without more output; -ECANCELED;
  * -ETIMEDOUT */
-static int wait_for_output(int from, const struct child *child, const struct save_how *how,
+static int wait_for_output(int from, const struct child *child, const struct save_options *how,
 			   struct hw_err *e)
 {
 	struct pollfd fds[] = { { .fd = from, .events = POLLIN },
@@ -89,7 +89,7 @@ static int wait_for_output(int from, const struct child *child, const struct sav
 
 /* The tar header with the size was written before, so the output must have exactly @size bytes. */
 static int copy_output(int from, const struct child *child, int64_t size,
-		       const struct save_how *how, struct hw_err *e)
+		       const struct save_options *how, struct hw_err *e)
 {
 	autofree char *chunk = mem_new(CHUNK);
 	int64_t got = 0;
@@ -129,7 +129,7 @@ static int error_from_exit(int status, int errors, struct hw_err *e)
 }
 
 /* The descriptors stay open until the child has exited: it is not known when it has got them. */
-static int run_hawser_layer(const char *const *argv, int64_t size, const struct save_how *how,
+static int run_hawser_layer(const char *const *argv, int64_t size, const struct save_options *how,
 			    struct hw_err *e)
 {
 	autoclose int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -204,7 +204,7 @@ static int choose_blob(struct store *s, const struct store_layer *layer,
 
 /* Writes exactly blob->size bytes, or fails. */
 static int write_blob_data(struct store *s, const struct layer_blob *blob,
-			   const struct save_how *how, struct hw_err *e)
+			   const struct save_options *how, struct hw_err *e)
 {
 	const struct store_layer *layer = blob->layer;
 	autofree char *dir =
@@ -461,7 +461,7 @@ static int write_indexes(struct saver *s, struct hw_err *e)
 }
 
 int save_images(struct store *s, const struct store_image *const *images, size_t n,
-		const struct save_how *how, struct hw_err *e)
+		const struct save_options *how, struct hw_err *e)
 {
 	static const char layout[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
 	AUTO(saver_done)

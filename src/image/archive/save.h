@@ -18,7 +18,7 @@
 #include "base/err.h"
 #include "image/store/store.h"
 
-struct save_how {
+struct save_options {
 	const char *program; /* path of hawser-layer */
 	int cancel_fd;	     /* cancel when readable; or -1 */
 	int64_t deadline;    /* see time.h */
@@ -34,6 +34,6 @@ struct save_how {
  * a layer is damaged; -ECANCELED; -ETIMEDOUT; or another negative errno
  */
 int save_images(struct store *s, const struct store_image *const *images, size_t n,
-		const struct save_how *how, struct hw_err *e);
+		const struct save_options *how, struct hw_err *e);
 
 #endif

@@ -16,49 +16,51 @@
 
 #define SECRET(name, text)                                                                         \
 	{                                                                                          \
-#name, HW_STRING, HW_AT(struct job, name), .flags = HW_SECRET, .help = text        \
+#name, HW_STRING, HW_AT(struct fetch_job, name), .flags = HW_SECRET, .help = text  \
 	}
 
 const struct hw_field job_fields[] = {
-	{ "reference", HW_STRING, HW_AT(struct job, reference), .flags = HW_REQUIRED,
+	{ "reference", HW_STRING, HW_AT(struct fetch_job, reference), .flags = HW_REQUIRED,
 	  .help = "complete reference of the image" },
-	{ "image", HW_INT, HW_AT(struct job, image), .min = 0, .max = INT32_MAX,
+	{ "image", HW_INT, HW_AT(struct fetch_job, image), .min = 0, .max = INT32_MAX,
 	  .help = "position of the image in the archive, from 1; 0: from a registry" },
-	{ "format", HW_STRING, HW_AT(struct job, format),
+	{ "format", HW_STRING, HW_AT(struct fetch_job, format),
 	  .help = "format of the archive: oci or docker" },
-	{ "platform", HW_OBJECT, HW_AT(struct job, platform), .sub = platform_fields,
+	{ "platform", HW_OBJECT, HW_AT(struct fetch_job, platform), .sub = platform_fields,
 	  .help = "platform to run on" },
-	{ "known", HW_STRINGS, HW_AT(struct job, known), .help = "documents already in the store" },
+	{ "known", HW_STRINGS, HW_AT(struct fetch_job, known_documents),
+	  .help = "documents already in the store" },
 	SECRET(username, "user name for the registry"),
 	SECRET(password, "password for the registry"),
 	SECRET(identity_token, "OAuth2 refresh token"),
 	SECRET(registry_token, "bearer token"),
-	{ "auth_file", HW_STRING, HW_AT(struct job, auth_file),
+	{ "auth_file", HW_STRING, HW_AT(struct fetch_job, auth_file),
 	  .help = "file like Docker's config.json" },
-	{ "certs_dir", HW_STRING, HW_AT(struct job, certs_dir),
+	{ "certs_dir", HW_STRING, HW_AT(struct fetch_job, certs_dir),
 	  .help = "directory with a subdirectory for each host" },
-	{ "mirrors", HW_STRINGS, HW_AT(struct job, mirrors),
+	{ "mirrors", HW_STRINGS, HW_AT(struct fetch_job, mirrors),
 	  .help = "URLs tried before the registry" },
-	{ "plain_http", HW_STRINGS, HW_AT(struct job, plain_http), .help = "hosts without TLS" },
-	{ "idle_ms", HW_INT, HW_AT(struct job, idle_ms), .def = "60000", .min = 1, .max = 86400000,
-	  .help = "timeout without progress" },
-	{ "retries", HW_INT, HW_AT(struct job, retries), .def = "4", .min = 0, .max = 100,
+	{ "plain_http", HW_STRINGS, HW_AT(struct fetch_job, plain_http),
+	  .help = "hosts without TLS" },
+	{ "idle_ms", HW_INT, HW_AT(struct fetch_job, idle_ms), .def = "60000", .min = 1,
+	  .max = 86400000, .help = "timeout without progress" },
+	{ "retries", HW_INT, HW_AT(struct fetch_job, retries), .def = "4", .min = 0, .max = 100,
 	  .flags = HW_ALWAYS, .help = "retries after temporary errors" },
-	{ "bytes", HW_INT64, HW_AT(struct job, bytes), .def = "68719476736", .min = 1,
-	  .max = INT64_MAX, .help = "size limit of an unpacked layer" },
-	{ "entries", HW_INT64, HW_AT(struct job, entries), .def = "1000000", .min = 1,
-	  .max = INT64_MAX, .help = "limit of files, directories, ... in a layer" },
-	{ "reserve", HW_INT64, HW_AT(struct job, reserve), .min = 0, .max = INT64_MAX,
+	{ "bytes", HW_INT64, HW_AT(struct fetch_job, layer_bytes_max), .def = "68719476736",
+	  .min = 1, .max = INT64_MAX, .help = "size limit of an unpacked layer" },
+	{ "entries", HW_INT64, HW_AT(struct fetch_job, layer_entries_max), .def = "1000000",
+	  .min = 1, .max = INT64_MAX, .help = "limit of files, directories, ... in a layer" },
+	{ "reserve", HW_INT64, HW_AT(struct fetch_job, reserve), .min = 0, .max = INT64_MAX,
 	  .help = "bytes of the file system to keep free" },
-	{ "parallel", HW_INT, HW_AT(struct job, parallel), .def = "3", .min = 1,
+	{ "parallel", HW_INT, HW_AT(struct fetch_job, parallel), .def = "3", .min = 1,
 	  .max = JOB_PARALLEL_MAX, .help = "layers fetched at a time" },
-	{ "part", HW_INT64, HW_AT(struct job, part), .def = "1048576", .min = 1, .max = 16 << 20,
-	  .help = "bytes of a blob per request" },
-	{ "uid", HW_UINT32, HW_AT(struct job, uid), .def = "65534",
+	{ "part", HW_INT64, HW_AT(struct fetch_job, request_bytes), .def = "1048576", .min = 1,
+	  .max = 16 << 20, .help = "bytes of a blob per request" },
+	{ "uid", HW_UINT32, HW_AT(struct fetch_job, uid), .def = "65534",
 	  .help = "user ID of the fetcher" },
-	{ "keep_blobs", HW_BOOL, HW_AT(struct job, keep_blobs),
+	{ "keep_blobs", HW_BOOL, HW_AT(struct fetch_job, keep_blobs),
 	  .help = "keep the blobs even of layers that can be rebuilt" },
-	{ "keep_open", HW_BOOL, HW_AT(struct job, keep_open),
+	{ "keep_open", HW_BOOL, HW_AT(struct fetch_job, unconfined),
 	  .help = "do not confine the unpacker" },
 	{ 0 },
 };
@@ -115,22 +117,22 @@ const struct hw_field job_failed_fields[] = {
 	{ 0 },
 };
 
-const char *job_verb(const struct job *job)
+const char *job_verb(const struct fetch_job *job)
 {
 	return job->image > 0 ? "load" : "pull";
 }
 
-void job_wipe(struct job *job)
+void job_wipe(struct fetch_job *job)
 {
 	struct credentials c = { job->username, job->password, job->identity_token,
 				 job->registry_token };
 
 	credentials_done(&c);
 	job->username = job->password = job->identity_token = job->registry_token = NULL;
-	hw_strings_free(&job->known);
+	hw_strings_free(&job->known_documents);
 }
 
-void job_done(struct job *job)
+void job_done(struct fetch_job *job)
 {
 	job_wipe(job);
 	hw_field_clear(job_fields, job);

@@ -66,7 +66,7 @@ enum job_type {
 };
 
 /* JOB */
-struct job {
+struct fetch_job {
 	char *reference; /* complete: docker.io/library/busybox:latest; for archives "image 1" */
 	/* Position, from 1, of the image in the archive whose descriptor came with the job; 0: the
 	 * image comes from a registry. */
@@ -75,7 +75,7 @@ struct job {
 	struct platform platform;
 	/* Manifests and configurations that are already in the store. They are not downloaded again;
 	 * the reference is always resolved again. */
-	struct hw_strings known;
+	struct hw_strings known_documents;
 	/* Credentials for the registry of the reference; mirrors never get them. */
 	char *username, *password;
 	char *identity_token; /* OAuth2 refresh token */
@@ -86,16 +86,16 @@ struct job {
 	struct hw_strings mirrors;    /* URLs, tried before the registry */
 	struct hw_strings plain_http; /* hosts without TLS */
 	/* limits */
-	int idle_ms;	 /* without, or almost without, received bytes */
-	int retries;	 /* after temporary errors */
-	int64_t bytes;	 /* of an unpacked layer */
-	int64_t entries; /* files, directories, ... of a layer */
-	int64_t reserve; /* bytes of the file system to keep free */
-	int parallel;	 /* layers fetched at a time */
-	int64_t part;	 /* bytes of a blob per request */
-	uint32_t uid;	 /* of the fetcher */
-	bool keep_blobs; /* keep the blobs even of layers that can be rebuilt */
-	bool keep_open;	 /* do not confine the unpacker: for sanitizers */
+	int idle_ms;		   /* without, or almost without, received bytes */
+	int retries;		   /* after temporary errors */
+	int64_t layer_bytes_max;   /* of an unpacked layer */
+	int64_t layer_entries_max; /* files, directories, ... of a layer */
+	int64_t reserve;	   /* bytes of the file system to keep free */
+	int parallel;		   /* layers fetched at a time */
+	int64_t request_bytes;	   /* bytes of a blob per request */
+	uint32_t uid;		   /* of the fetcher */
+	bool keep_blobs;	   /* keep the blobs even of layers that can be rebuilt */
+	bool unconfined;	   /* do not confine the unpacker: for sanitizers */
 };
 
 /* PLAN: an entry for each layer of the manifest, the lowest first */
@@ -135,14 +135,14 @@ struct job_failed {
 };
 
 /* "pull" or "load", for messages. */
-const char *job_verb(const struct job *job);
+const char *job_verb(const struct fetch_job *job);
 
 extern const struct hw_field job_fields[], job_plan_fields[], job_resolved_fields[],
 	job_step_fields[], job_failed_fields[];
 
-void job_done(struct job *job);
+void job_done(struct fetch_job *job);
 /* Once the job is done only its name is needed: wipe the secrets, free the known documents. */
-void job_wipe(struct job *job);
+void job_wipe(struct fetch_job *job);
 void job_plan_done(struct job_plan *plan);
 void job_resolved_done(struct job_resolved *resolved);
 void job_step_done(struct job_step *step);
@@ -182,7 +182,7 @@ int job_grpc_code(const struct hw_err *e);
 /* Decode the error of a FAILED message into @e. Return: its negative errno; -EINVAL: malformed */
 int job_decode_failed(const struct job_message *m, struct hw_err *e);
 
-AUTO_VALUE_DEFINE(job_done, struct job);
+AUTO_VALUE_DEFINE(job_done, struct fetch_job);
 AUTO_VALUE_DEFINE(job_plan_done, struct job_plan);
 AUTO_VALUE_DEFINE(job_resolved_done, struct job_resolved);
 AUTO_VALUE_DEFINE(job_step_done, struct job_step);

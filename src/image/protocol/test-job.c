@@ -215,7 +215,7 @@ static void test_malformed_errors(void **state)
 
 static void test_secrets(void **state)
 {
-	AUTO(job_done) struct job job = { 0 };
+	AUTO(job_done) struct fetch_job job = { 0 };
 	struct hw_err e;
 	const char *text = "{\"reference\":\"a\",\"password\":[\"secret word\"]}";
 

@@ -184,7 +184,7 @@ int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_
 		return err_text(e, -EPIPE, "truncated message: got 0 of %zu bytes", len);
 	if (r < 0)
 		return r;
-	buf_added(&m.data, len);
+	buf_commit(&m.data, len);
 	*ret_message = m;
 	m = (struct job_message){ .fd = -1 };
 	return 1;

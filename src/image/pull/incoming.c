@@ -26,7 +26,7 @@ struct incoming_layer {
 
 struct incoming {
 	struct store *store;
-	const struct job *job;
+	const struct fetch_job *job;
 	struct pull_progress *progress;
 	struct pull_result result;
 	char *host;
@@ -40,7 +40,7 @@ struct incoming {
 	size_t n;
 };
 
-struct incoming *incoming_new(struct store *store, const struct job *job,
+struct incoming *incoming_new(struct store *store, const struct fetch_job *job,
 			      struct pull_progress *progress)
 {
 	struct incoming *in = mem_new(sizeof(*in));

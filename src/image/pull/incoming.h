@@ -38,7 +38,7 @@ size_t pull_progress_read(struct pull_progress *p, struct pull_layer **ret_layer
 struct incoming;
 
 /* The arguments are borrowed. */
-struct incoming *incoming_new(struct store *store, const struct job *job,
+struct incoming *incoming_new(struct store *store, const struct fetch_job *job,
 			      struct pull_progress *progress);
 void incoming_free(struct incoming *in); /* with the stages and their files */
 

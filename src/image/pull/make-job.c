@@ -35,7 +35,8 @@ void pull_settings_copy(const struct pull_options *from, struct pull_settings *t
 }
 
 /* Mirrors are configured as HOST=URL. */
-static void add_mirrors(const struct pull_settings *s, const struct reference *ref, struct job *job)
+static void add_mirrors(const struct pull_settings *s, const struct reference *ref,
+			struct fetch_job *job)
 {
 	for (size_t i = 0; i < s->mirrors.n; i++) {
 		const char *text = s->mirrors.v[i];
@@ -50,7 +51,7 @@ static void add_mirrors(const struct pull_settings *s, const struct reference *r
 static void copy_platform(const struct platform *p, struct platform *ret_platform)
 {
 	if (!p)
-		platform_own(ret_platform);
+		platform_of_host(ret_platform);
 	else
 		*ret_platform = (struct platform){ str_copy(p->os), str_copy(p->architecture),
 						   str_copy(p->variant) };
@@ -58,7 +59,7 @@ static void copy_platform(const struct platform *p, struct platform *ret_platfor
 
 /* Takes ownership of @reference. */
 static void init_job(const struct pull_settings *s, char *reference,
-		     const struct platform *platform, struct job *job)
+		     const struct platform *platform, struct fetch_job *job)
 {
 	struct hw_err ignored;
 
@@ -68,14 +69,15 @@ static void init_job(const struct pull_settings *s, char *reference,
 	job->reference = reference;
 	copy_platform(platform, &job->platform);
 	job->idle_ms = s->options.idle_ms > 0 ? s->options.idle_ms : job->idle_ms;
-	job->bytes = s->options.layer_bytes > 0 ? s->options.layer_bytes : job->bytes;
+	job->layer_bytes_max =
+		s->options.layer_bytes > 0 ? s->options.layer_bytes : job->layer_bytes_max;
 	job->reserve = s->options.reserve;
 	job->keep_blobs = s->options.keep_blobs;
 	job->uid = s->options.uid > 0 ? s->options.uid : job->uid;
 }
 
 void make_pull_job(const struct pull_settings *s, const struct pull_request *request,
-		   const struct reference *ref, struct job *job)
+		   const struct reference *ref, struct fetch_job *job)
 {
 	init_job(s, reference_format(ref), request->platform, job);
 	job->username = str_copy(request->username);
@@ -88,7 +90,8 @@ void make_pull_job(const struct pull_settings *s, const struct pull_request *req
 	add_mirrors(s, ref, job);
 }
 
-void make_load_job(const struct pull_settings *s, int image, const char *format, struct job *job)
+void make_load_job(const struct pull_settings *s, int image, const char *format,
+		   struct fetch_job *job)
 {
 	init_job(s, str_printf("image %d", image), NULL, job);
 	job->image = image;

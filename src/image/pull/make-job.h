@@ -24,10 +24,10 @@ void pull_settings_done(struct pull_settings *s);
 AUTO_VALUE_DEFINE(pull_settings_done, struct pull_settings);
 
 void make_pull_job(const struct pull_settings *s, const struct pull_request *request,
-		   const struct reference *ref, struct job *ret_job);
+		   const struct reference *ref, struct fetch_job *ret_job);
 /* @image: position in the archive, from 1; @format: "oci" or "docker", or NULL to detect it */
 void make_load_job(const struct pull_settings *s, int image, const char *format,
-		   struct job *ret_job);
+		   struct fetch_job *ret_job);
 
 /* A hash of reference, platform and credentials. Requests with the same key share a pull. It does
  * not reveal secrets. */

@@ -56,7 +56,7 @@ struct shared_pull {
 	struct puller *puller;
 	char key[PULL_KEY];
 	char *program;
-	struct job job;
+	struct fetch_job job;
 	unsigned int requests, users; /* users: requests and the thread */
 	int done_fd, cancel_fd;	      /* eventfd */
 	bool done;
@@ -82,7 +82,7 @@ struct puller *puller_new(struct store *store, const struct pull_options *option
 	return p;
 }
 
-void puller_set(struct puller *p, const struct pull_options *options)
+void puller_set_options(struct puller *p, const struct pull_options *options)
 {
 	struct pull_settings next, old;
 
@@ -196,7 +196,7 @@ static void publish_result(struct shared_pull *s)
 }
 
 /* Documents that are in the store need not be fetched: most tags have not changed. */
-static void add_known_documents(struct store *store, struct job *job)
+static void add_known_documents(struct store *store, struct fetch_job *job)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
 	AUTO(buf_done) struct buf manifest = { 0 }, config = { 0 };
@@ -206,8 +206,8 @@ static void add_known_documents(struct store *store, struct job *job)
 	if (store_snapshot_find(snap, job->reference, &image, &ignored) > 0 &&
 	    store_image_read(store, image->id, &manifest, &config, &ignored) > 0 &&
 	    manifest.len + config.len < KNOWN_MAX) {
-		strings_add(&job->known, manifest.data);
-		strings_add(&job->known, config.data);
+		strings_add(&job->known_documents, manifest.data);
+		strings_add(&job->known_documents, config.data);
 	}
 }
 
@@ -349,7 +349,7 @@ static int wait_until_done(const struct pull_request *request, struct shared_pul
 	for (;;) {
 		int64_t until = request->progress ? time_deadline(PROGRESS_MS) : TIME_NEVER;
 		int n = poll(fds, ARRAY_SIZE(fds),
-			     time_left_ms(time_sooner(until, request->deadline)));
+			     time_left_ms(time_earlier(until, request->deadline)));
 
 		if (n < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for a pull");
@@ -358,7 +358,7 @@ static int wait_until_done(const struct pull_request *request, struct shared_pul
 			return 0;
 		if (n > 0 && fds[1].revents)
 			return err_text(e, -ECANCELED, "pull %s: cancelled", s->job.reference);
-		if (time_is_over(request->deadline))
+		if (time_has_passed(request->deadline))
 			return err_text(e, -ETIMEDOUT, "pull %s: deadline exceeded",
 					s->job.reference);
 	}

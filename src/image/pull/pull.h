@@ -49,7 +49,7 @@ struct puller;
 /* The store is borrowed, the options are copied. */
 struct puller *puller_new(struct store *store, const struct pull_options *options);
 /* Change the options of pulls that start from now on. */
-void puller_set(struct puller *p, const struct pull_options *options);
+void puller_set_options(struct puller *p, const struct pull_options *options);
 /* Cancels running pulls and waits for them. No thread may be in pull() any more. NULL is allowed. */
 void puller_free(struct puller *p);
 

@@ -194,7 +194,7 @@ static int receive_message(struct session *s, struct hw_err *e)
 
 /* How long hawser-fetch may send nothing. It has its own timeout, idle_ms, for each registry and
  * mirror and reports it; so this is only reached if it hangs. */
-static int timeout_ms(const struct job *job)
+static int timeout_ms(const struct fetch_job *job)
 {
 	int64_t ms = 2 * (int64_t)job->idle_ms * (int64_t)(job->mirrors.n + 1);
 

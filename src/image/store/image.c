@@ -176,7 +176,7 @@ static bool is_stored(const struct addition *a)
 static int add_locked(struct addition *a, struct hw_err *e)
 {
 	STORE_LOCKED(a->s);
-	AUTO(db_change_done) struct db_change change = { 0 };
+	AUTO(db_transaction_done) struct db_transaction change = { 0 };
 	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
 	int r;
 
@@ -243,7 +243,7 @@ static int delete_rows(struct store *s, const char *id, struct store_removal *re
 		"DELETE FROM image_layers WHERE image = ?",
 		"DELETE FROM images WHERE id = ?",
 	};
-	AUTO(db_change_done) struct db_change change = { 0 };
+	AUTO(db_transaction_done) struct db_transaction change = { 0 };
 	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
 	AUTO(hw_strings_free) struct hw_strings chains = { 0 }, ids = { 0 };
 	int r = db_begin(s->db, &change, e);

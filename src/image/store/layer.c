@@ -405,7 +405,7 @@ static int update_images(struct commit *c, const char *chain_id, struct hw_err *
 
 static int insert_rows(struct commit *c, struct hw_err *e)
 {
-	AUTO(db_change_done) struct db_change change = { 0 };
+	AUTO(db_transaction_done) struct db_transaction change = { 0 };
 	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
 	int r = db_begin(c->s->db, &change, e);
 

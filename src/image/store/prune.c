@@ -131,7 +131,7 @@ static int list_unused(struct store *s, struct hw_strings *ret_chains, struct hw
 static int remove_layers(struct store *s, const struct hw_strings *chains,
 			 struct store_removal *removal, struct hw_err *e)
 {
-	AUTO(db_change_done) struct db_change change = { 0 };
+	AUTO(db_transaction_done) struct db_transaction change = { 0 };
 	int r;
 
 	if (chains->n == 0)

@@ -37,7 +37,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "image/digest.h"
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 
 struct store;
 
@@ -135,7 +135,7 @@ struct store_layer {
 	int64_t content; /* bytes of all files */
 	int64_t disk;	 /* bytes on disk, with recipe and blob */
 	int64_t inodes;
-	bool rebuildable, opaque; /* see image/protocol/unpacked.h */
+	bool rebuildable, opaque; /* see image/protocol/layer-report.h */
 	bool blob_kept;
 };
 

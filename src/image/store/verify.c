@@ -22,7 +22,7 @@ static void add_report(struct verify_report *to, const struct verify_report *mor
 		strings_add(&to->damaged, more->damaged.v[i]);
 }
 
-static int run_hawser_layer(const char *const *argv, const struct verify_how *how,
+static int run_hawser_layer(const char *const *argv, const struct verify_options *how,
 			    struct verify_report *report, struct hw_err *e)
 {
 	const struct proc proc = {
@@ -50,7 +50,7 @@ static int run_hawser_layer(const char *const *argv, const struct verify_how *ho
 	return r;
 }
 
-int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_how *how,
+int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_options *how,
 		 struct verify_report *ret_report, struct hw_err *e)
 {
 	autofree char *dir =

@@ -15,10 +15,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 #include "image/store/store.h"
 
-struct verify_how {
+struct verify_options {
 	const char *program; /* path of hawser-layer */
 	int cancel_fd;	     /* cancel when readable; or -1 */
 	int64_t deadline;    /* see time.h */
@@ -26,7 +26,7 @@ struct verify_how {
 
 /* The caller holds the layer. Return: 0 with a report, for verify_report_done(); -ECANCELED;
  * -ETIMEDOUT; or another error if the layer could not be read */
-int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_how *how,
+int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_options *how,
 		 struct verify_report *ret_report, struct hw_err *e);
 
 #endif

@@ -32,9 +32,9 @@ static uint8_t nf_family(int family)
 	return family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6;
 }
 
-static struct nft_place filter_chain(const struct forward *forward, const char *chain)
+static struct nft_chain_ref filter_chain(const struct forward *forward, const char *chain)
 {
-	return (struct nft_place){ nf_family(forward->family), "filter", chain };
+	return (struct nft_chain_ref){ nf_family(forward->family), "filter", chain };
 }
 
 /* ---- find the rules ---------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static int match_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 static int find_rules(struct nft *nft, const struct forward *forward,
 		      struct forward_rules *ret_rules, struct hw_err *e)
 {
-	struct nft_place place = filter_chain(forward, "FORWARD");
+	struct nft_chain_ref place = filter_chain(forward, "FORWARD");
 
 	*ret_rules = (struct forward_rules){ .forward = forward };
 	int r = nft_has_chain(nft, &place, e);
@@ -223,7 +223,7 @@ int forward_add_rules(struct nft *nft, const struct forward *forward, struct hw_
 	return r < 0 ? r : 0;
 }
 
-static void put_delete(struct nft *nft, const struct nft_place *place, uint64_t handle)
+static void put_delete(struct nft *nft, const struct nft_chain_ref *place, uint64_t handle)
 {
 	struct nlmsghdr *m;
 
@@ -240,7 +240,7 @@ static void put_delete(struct nft *nft, const struct nft_place *place, uint64_t 
 /* It stays if it has rules, or if other rules jump to it (-EBUSY). */
 static int delete_admin_chain(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
-	struct nft_place place = filter_chain(forward, forward->admin);
+	struct nft_chain_ref place = filter_chain(forward, forward->admin);
 	struct nlmsghdr *m;
 	unsigned n = 0;
 
@@ -258,7 +258,7 @@ static int delete_admin_chain(struct nft *nft, const struct forward *forward, st
 
 int forward_remove_rules(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
-	struct nft_place place = filter_chain(forward, "FORWARD");
+	struct nft_chain_ref place = filter_chain(forward, "FORWARD");
 	struct forward_rules rules;
 
 	int r = find_rules(nft, forward, &rules, e);
@@ -297,10 +297,11 @@ static int match_upstream_rule(void *ctx, const struct nft_rule *rule, struct hw
 	return 0;
 }
 
-static int find_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct nft_place *ret_place,
-			       struct upstream_rules *ret_rules, struct hw_err *e)
+static int find_upstream_rules(struct nft *nft, const struct hw_ip *ip,
+			       struct nft_chain_ref *ret_place, struct upstream_rules *ret_rules,
+			       struct hw_err *e)
 {
-	*ret_place = (struct nft_place){ nf_family(ip->family), "filter", "CNI-FORWARD" };
+	*ret_place = (struct nft_chain_ref){ nf_family(ip->family), "filter", "CNI-FORWARD" };
 	*ret_rules = (struct upstream_rules){ .ip = ip };
 	int r = nft_has_chain(nft, ret_place, e);
 	return r <= 0 ? r : nft_rule_each(nft, ret_place, match_upstream_rule, ret_rules, e);
@@ -308,7 +309,7 @@ static int find_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct n
 
 int forward_has_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 {
-	struct nft_place place;
+	struct nft_chain_ref place;
 	struct upstream_rules rules;
 
 	int r = find_upstream_rules(nft, ip, &place, &rules, e);
@@ -317,7 +318,7 @@ int forward_has_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct h
 
 static int remove_upstream_rules_once(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 {
-	struct nft_place place;
+	struct nft_chain_ref place;
 	struct upstream_rules rules;
 
 	int r = find_upstream_rules(nft, ip, &place, &rules, e);

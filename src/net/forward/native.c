@@ -137,7 +137,7 @@ static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 static int is_dropping(struct nft *nft, const struct base_chain *chain, uint8_t family,
 		       uint32_t mark, struct hw_err *e)
 {
-	struct nft_place place = { chain->family, chain->table, chain->name };
+	struct nft_chain_ref place = { chain->family, chain->table, chain->name };
 	struct forward_packet packet = { family, mark, chain->priority > OUR_PRIORITY };
 
 	if (chain->family != NFPROTO_INET && chain->family != family)

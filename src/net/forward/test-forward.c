@@ -20,8 +20,8 @@
 #define MARK	  0x1000
 
 static const struct forward v4 = { AF_INET, "ADMIN", MARK };
-static const struct nft_place chain = { NFPROTO_IPV4, "filter", "FORWARD" };
-static const struct nft_place admin = { NFPROTO_IPV4, "filter", "ADMIN" };
+static const struct nft_chain_ref chain = { NFPROTO_IPV4, "filter", "FORWARD" };
+static const struct nft_chain_ref admin = { NFPROTO_IPV4, "filter", "ADMIN" };
 
 static void run_nft(const char *commands)
 {
@@ -48,7 +48,7 @@ static struct nft *open_nft(void)
 	return nft;
 }
 
-static unsigned count_rules(struct nft *nft, const struct nft_place *place)
+static unsigned count_rules(struct nft *nft, const struct nft_chain_ref *place)
 {
 	struct hw_err e;
 	unsigned n = 0;

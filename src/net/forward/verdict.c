@@ -298,7 +298,7 @@ static int read_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 
 struct evaluation {
 	struct nft *nft;
-	const struct nft_place *place; /* the first chain */
+	const struct nft_chain_ref *place; /* the first chain */
 	const struct forward_packet *packet;
 	unsigned chains; /* number of chains read so far */
 };
@@ -322,7 +322,7 @@ static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned d
 			  struct hw_err *e)
 {
 	AUTO(rule_effects_done) struct rule_effects effects = { .packet = eval->packet };
-	struct nft_place place = { eval->place->family, eval->place->table, chain };
+	struct nft_chain_ref place = { eval->place->family, eval->place->table, chain };
 	int verdicts = 0;
 
 	if (eval->chains >= CHAINS_MAX || depth > DEPTH_MAX)
@@ -341,7 +341,7 @@ static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned d
 	return r < 0 ? r : verdicts | FORWARD_MAY_RETURN;
 }
 
-int forward_evaluate_chain(struct nft *nft, const struct nft_place *place,
+int forward_evaluate_chain(struct nft *nft, const struct nft_chain_ref *place,
 			   const struct forward_packet *packet, struct hw_err *e)
 {
 	struct evaluation eval = { nft, place, packet, 0 };

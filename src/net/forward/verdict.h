@@ -14,7 +14,7 @@
 #include "base/err.h"
 
 struct nft;
-struct nft_place;
+struct nft_chain_ref;
 
 struct forward_packet {
 	uint8_t family; /* NFPROTO_IPV4, NFPROTO_IPV6 */
@@ -30,7 +30,7 @@ enum {
 };
 
 /* Reads at most 256 chains. Return: FORWARD_MAY_... bits, or a negative errno */
-int forward_evaluate_chain(struct nft *nft, const struct nft_place *place,
+int forward_evaluate_chain(struct nft *nft, const struct nft_chain_ref *place,
 			   const struct forward_packet *packet, struct hw_err *e);
 
 #endif

@@ -129,7 +129,7 @@ static int announce_send(int netns_fd, const struct link *link, const void *fram
 	return r < 0 ? err_set(e, r, "start sender process") : 0;
 }
 
-void announce(int netns_fd, const struct link *link, const struct hw_ip *ip)
+void announce_address(int netns_fd, const struct link *link, const struct hw_ip *ip)
 {
 	char text[HW_IP_TEXT];
 	struct hw_err e;

@@ -16,6 +16,6 @@
 struct link;
 
 /* netns_fd: the link's namespace; -1: the current one. A link without a MAC address is ignored. */
-void announce(int netns_fd, const struct link *link, const struct hw_ip *ip);
+void announce_address(int netns_fd, const struct link *link, const struct hw_ip *ip);
 
 #endif

@@ -234,7 +234,7 @@ static int iface_wait_dad(struct rtnl *nl, const struct link *link, struct hw_er
 		r = iface_is_tentative(nl, link, e);
 		if (r <= 0)
 			return r;
-		if (time_is_over(deadline))
+		if (time_has_passed(deadline))
 			break;
 		time_sleep(IFACE_DAD_STEP_MS);
 	}

@@ -54,7 +54,7 @@ static void wait_for_mac(struct rtnl *nl, int index, const struct hw_ip *ip, uin
 		time_sleep(1);
 		put_neigh(nl, RTM_GETNEIGH, 0, index, ip);
 		assert_int_equal(rtnl_query(nl, copy_mac, ret_mac, &e), 0);
-	} while (memcmp(ret_mac, wrong_mac, 6) == 0 && !time_is_over(deadline));
+	} while (memcmp(ret_mac, wrong_mac, 6) == 0 && !time_has_passed(deadline));
 }
 
 static void check_announcement(const char *text, const char *neighbour)
@@ -74,7 +74,7 @@ static void check_announcement(const char *text, const char *neighbour)
 	mnl_attr_put(put_neigh(nl, RTM_NEWNEIGH, NLM_F_CREATE, other.index, &ip), NDA_LLADDR, 6,
 		     wrong_mac);
 	test_commit(nl);
-	announce(fd, &mine, &ip);
+	announce_address(fd, &mine, &ip);
 	wait_for_mac(nl, other.index, &ip, mac);
 	assert_memory_equal(mac, mine.mac.bytes, 6);
 }
@@ -103,8 +103,8 @@ static void link_without_mac(void **state)
 
 	(void)state;
 	test_require_netns();
-	announce(-1, &(struct link){ .name = "nosuch", .index = 4711, .mac.len = 6 }, &ip);
-	announce(-1, &(struct link){ .name = "lo", .index = 1 }, &ip);
+	announce_address(-1, &(struct link){ .name = "nosuch", .index = 4711, .mac.len = 6 }, &ip);
+	announce_address(-1, &(struct link){ .name = "lo", .index = 1 }, &ip);
 }
 
 int main(void)

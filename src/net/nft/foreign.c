@@ -54,15 +54,15 @@ static int search_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-static struct nlmsghdr *put_chain_names(struct nlmsghdr *m, const struct nft_place *place)
+static struct nlmsghdr *put_chain_names(struct nlmsghdr *m, const struct nft_chain_ref *place)
 {
 	nft_put_name(m, NFTA_RULE_TABLE, place->table);
 	nft_put_name(m, NFTA_RULE_CHAIN, place->chain);
 	return m;
 }
 
-static int search_chain(struct nft *nft, const struct nft_place *place, struct rule_search *search,
-			struct hw_err *e)
+static int search_chain(struct nft *nft, const struct nft_chain_ref *place,
+			struct rule_search *search, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
 	int r = nft_send_request(nft, put_chain_names(m, place), search_rule, search, e);
@@ -70,7 +70,7 @@ static int search_chain(struct nft *nft, const struct nft_place *place, struct r
 	return r == -ENOENT ? 0 : r;
 }
 
-int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e)
+int nft_has_chain(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, place->family);
 	int r;
@@ -86,7 +86,7 @@ int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err 
 }
 
 /* Deletes the found rules; all rules of the chain if @found is NULL */
-static void put_delete_rules(struct nft *nft, const struct nft_place *place,
+static void put_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
 			     const struct rule_search *found)
 {
 	for (size_t i = 0; i < (found ? found->n : 1); i++) {
@@ -99,7 +99,7 @@ static void put_delete_rules(struct nft *nft, const struct nft_place *place,
 	}
 }
 
-static void put_delete_chain(struct nft *nft, const struct nft_place *place)
+static void put_delete_chain(struct nft *nft, const struct nft_chain_ref *place)
 {
 	struct nlmsghdr *m = nft_start_message(nft, NFT_MSG_DELCHAIN, 0, place->family);
 
@@ -110,7 +110,7 @@ static void put_delete_chain(struct nft *nft, const struct nft_place *place)
 
 /* -ENOENT: another process has deleted some of the objects since they were read; nothing was
  * done */
-static int commit_deletion(struct nft *nft, const struct nft_place *place, struct hw_err *e)
+static int commit_deletion(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
 {
 	nft->deleted = true;
 	e->msg[0] = '\0';
@@ -120,7 +120,7 @@ static int commit_deletion(struct nft *nft, const struct nft_place *place, struc
 	return err_set(e, r, "delete rules of chain %s of table %s", place->chain, place->table);
 }
 
-static int delete_chain_once(struct nft *nft, const struct nft_place *place,
+static int delete_chain_once(struct nft *nft, const struct nft_chain_ref *place,
 			     const char *const *parents, struct hw_err *e)
 {
 	struct rule_search found[PARENTS_MAX] = { 0 };
@@ -130,7 +130,7 @@ static int delete_chain_once(struct nft *nft, const struct nft_place *place,
 	if (r <= 0)
 		return r;
 	for (; r >= 0 && n < PARENTS_MAX && parents[n]; n++) {
-		struct nft_place parent = { place->family, place->table, parents[n] };
+		struct nft_chain_ref parent = { place->family, place->table, parents[n] };
 
 		found[n] = (struct rule_search){ .text = place->chain,
 						 .len = strlen(place->chain) + 1,
@@ -139,7 +139,7 @@ static int delete_chain_once(struct nft *nft, const struct nft_place *place,
 	}
 	nft_batch_begin(nft, 0);
 	for (size_t i = 0; i < n; i++) {
-		struct nft_place parent = { place->family, place->table, parents[i] };
+		struct nft_chain_ref parent = { place->family, place->table, parents[i] };
 
 		put_delete_rules(nft, &parent, &found[i]);
 		search_done(&found[i]);
@@ -150,7 +150,7 @@ static int delete_chain_once(struct nft *nft, const struct nft_place *place,
 		     : commit_deletion(nft, place, e);
 }
 
-int nft_foreign_delete_chain(struct nft *nft, const struct nft_place *place,
+int nft_foreign_delete_chain(struct nft *nft, const struct nft_chain_ref *place,
 			     const char *const *parents, struct hw_err *e)
 {
 	int r = -ENOENT;
@@ -160,7 +160,7 @@ int nft_foreign_delete_chain(struct nft *nft, const struct nft_place *place,
 	return r == -ENOENT ? 0 : r;
 }
 
-static int delete_rules_once(struct nft *nft, const struct nft_place *place, const char *text,
+static int delete_rules_once(struct nft *nft, const struct nft_chain_ref *place, const char *text,
 			     size_t len, struct hw_err *e)
 {
 	AUTO(search_done)
@@ -179,7 +179,7 @@ static int delete_rules_once(struct nft *nft, const struct nft_place *place, con
 	return commit_deletion(nft, place, e);
 }
 
-static int delete_rules(struct nft *nft, const struct nft_place *place, const char *text,
+static int delete_rules(struct nft *nft, const struct nft_chain_ref *place, const char *text,
 			size_t len, struct hw_err *e)
 {
 	int r = -ENOENT;
@@ -189,7 +189,7 @@ static int delete_rules(struct nft *nft, const struct nft_place *place, const ch
 	return r == -ENOENT ? 0 : r;
 }
 
-int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *place,
+int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_chain_ref *place,
 				    const char *comment, struct hw_err *e)
 {
 	AUTO(search_done)
@@ -203,15 +203,15 @@ int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *pla
 	return found.n > 0;
 }
 
-int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_place *place,
+int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_chain_ref *place,
 					const char *comment, struct hw_err *e)
 {
 	return delete_rules(nft, place, comment, strlen(comment), e);
 }
 
 /* A comment as nft stores it: type 0, its length, text with NUL */
-int nft_foreign_delete_rules(struct nft *nft, const struct nft_place *place, const char *comment,
-			     struct hw_err *e)
+int nft_foreign_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
+			     const char *comment, struct hw_err *e)
 {
 	size_t len = strlen(comment) + 1;
 	autofree char *userdata = mem_new(len + 2);

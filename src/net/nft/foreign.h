@@ -17,7 +17,7 @@
 struct nft;
 
 /* A chain of any table; family: NFPROTO_... */
-struct nft_place {
+struct nft_chain_ref {
 	uint8_t family;
 	const char *table;
 	const char *chain;
@@ -25,20 +25,20 @@ struct nft_place {
 
 /* Return: 1 if the chain exists, 0 if not (also if its name is too long for the kernel), or a
  * negative errno */
-int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e);
+int nft_has_chain(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e);
 /* Return: 1 if the chain has a rule whose comment contains this text, 0 if not, or a negative
  * errno */
-int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *place,
+int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_chain_ref *place,
 				    const char *comment, struct hw_err *e);
 /* Delete a chain, and the rules that jump to it in the chains parents of the same table: at most 4,
  * terminated by NULL. */
-int nft_foreign_delete_chain(struct nft *nft, const struct nft_place *place,
+int nft_foreign_delete_chain(struct nft *nft, const struct nft_chain_ref *place,
 			     const char *const *parents, struct hw_err *e);
 /* Delete the rules of a chain whose comment contains this text. */
-int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_place *place,
+int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_chain_ref *place,
 					const char *comment, struct hw_err *e);
 /* Delete the rules of a chain whose comment equals this text. */
-int nft_foreign_delete_rules(struct nft *nft, const struct nft_place *place, const char *comment,
-			     struct hw_err *e);
+int nft_foreign_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
+			     const char *comment, struct hw_err *e);
 
 #endif

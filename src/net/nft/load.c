@@ -211,7 +211,8 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
+int nft_check_chain_rules(struct nft *nft, enum nft_table table, const char *chain,
+			  struct hw_err *e)
 {
 	int r = has_rules(nft, table, chain, e);
 
@@ -342,7 +343,7 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 	return r < 0 && !nft_is_unsupported(nft) ? r : 0;
 }
 
-int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e)
+int nft_delete_table(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	struct nlmsghdr *m;
 
@@ -362,9 +363,10 @@ int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e)
 
 #define TABLE "inet " NFT_TABLE
 
-static const char *const chain_prefixes[] = { [NFT_MASQ] = "masq", [NFT_NEAR] = "near" };
+static const char *const chain_prefixes[] = { [NFT_MASQ] = "masq", [NFT_HAIRPIN] = "near" };
 
-void nft_data_network(struct nft_elem *elem, enum nft_chain chain, const struct hw_prefix *prefix)
+void nft_data_network_chain(struct nft_elem *elem, enum nft_chain chain,
+			    const struct hw_prefix *prefix)
 {
 	struct hw_prefix network = { prefix_network(prefix), prefix->len };
 	char text[HW_PREFIX_TEXT], hash[17], name[NFT_NAME];
@@ -383,7 +385,7 @@ static void add_chain_commands(struct buf *text, const struct nft_elem *elem)
 
 	hw_prefix_format(&elem->network, network);
 	buf_printf(text, "add chain " TABLE " %s\nflush chain " TABLE " %s\n", chain, chain);
-	if (str_starts(chain, chain_prefixes[NFT_NEAR]))
+	if (str_starts(chain, chain_prefixes[NFT_HAIRPIN]))
 		buf_printf(text, "add rule " TABLE " %s %s saddr %s masquerade\n", chain, family,
 			   network);
 	else

@@ -158,7 +158,7 @@ static void put_del(struct nft *nft, const struct nft_elem *elem)
 /* Keeps an element that is as wanted and replaces one that is not.
  * Return: the number of elements added, or -EEXIST */
 static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
-			     const struct existing *existing, struct nft_clash *ret_clash,
+			     const struct existing *existing, struct nft_conflict *ret_clash,
 			     struct hw_err *e)
 {
 	const struct nft_elem *there = &existing->first;
@@ -167,7 +167,7 @@ static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i
 
 	if (is_others && (v[i].mode == NFT_EXCLUSIVE || v[i].mode == NFT_ABSENT)) {
 		if (ret_clash)
-			*ret_clash = (struct nft_clash){ i, *there };
+			*ret_clash = (struct nft_conflict){ i, *there };
 		return err_text(e, -EEXIST, "nftables set %s already has %s, owner: %s", v[i].set,
 				nft_elem_format(there, text),
 				*there->owner ? there->owner : "none");
@@ -181,7 +181,7 @@ static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i
 }
 
 static int add_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-		    struct existing *existing, struct nft_clash *ret_clash, struct hw_err *e)
+		    struct existing *existing, struct nft_conflict *ret_clash, struct hw_err *e)
 {
 	uint32_t generation = 0;
 	int changes = 0;
@@ -202,7 +202,7 @@ static int add_once(struct nft *nft, const struct nft_elem *v, size_t n, const c
 }
 
 static int add_after_reading(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-			     struct nft_clash *ret_clash, struct hw_err *e)
+			     struct nft_conflict *ret_clash, struct hw_err *e)
 {
 	autofree struct existing *existing = mem_resize(NULL, n, sizeof(*existing));
 	int r = -ERESTART;
@@ -270,7 +270,7 @@ static int load_rules_for(struct nft *nft, const struct nft_elem *v, size_t n, b
 }
 
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-	    struct nft_clash *ret_clash, struct hw_err *e)
+	    struct nft_conflict *ret_clash, struct hw_err *e)
 {
 	char text[NFT_ELEM_TEXT];
 	int r = 0;
@@ -342,8 +342,8 @@ static int collect_owned(void *ctx, const struct nft_elem *elem, struct hw_err *
 	return 0;
 }
 
-int nft_sweep(struct nft *nft, enum nft_table table, const char *set, const char *owner,
-	      struct hw_err *e)
+int nft_del_owned(struct nft *nft, enum nft_table table, const char *set, const char *owner,
+		  struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems found = { 0 };
 
@@ -372,7 +372,8 @@ static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *
 				elem->set, nft_elem_format(&there, text),
 				*there.owner ? there.owner : "none", nft_elem_format(elem, want),
 				elem->mode == NFT_SHARED ? "none" : owner);
-	return elem->network.ip.family ? nft_check_chain(nft, elem->table, elem->chain, e) : 0;
+	return elem->network.ip.family ? nft_check_chain_rules(nft, elem->table, elem->chain, e)
+				       : 0;
 }
 
 int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,

@@ -67,8 +67,8 @@ enum nft_mode {
 
 /* Chains that exist per network of pods */
 enum nft_chain {
-	NFT_MASQ, /* masquerades traffic to other networks */
-	NFT_NEAR, /* masquerades traffic from the network itself */
+	NFT_MASQ,    /* masquerades traffic to other networks */
+	NFT_HAIRPIN, /* masquerades traffic from the network itself */
 };
 
 struct nft_bytes {
@@ -121,7 +121,8 @@ void nft_data_port(struct nft_elem *elem, uint16_t port);
 void nft_data_jump(struct nft_elem *elem, const char *chain);
 void nft_data_goto(struct nft_elem *elem, const char *chain);
 /* Jump to the chain of a network, which nft_add() creates if needed. */
-void nft_data_network(struct nft_elem *elem, enum nft_chain chain, const struct hw_prefix *prefix);
+void nft_data_network_chain(struct nft_elem *elem, enum nft_chain chain,
+			    const struct hw_prefix *prefix);
 
 /* The owner of the elements of an attachment: a hash of its identity */
 void nft_owner(const char *network, const char *container_id, const char *ifname,
@@ -160,7 +161,7 @@ void nft_close(struct nft *nft);
 struct mnl_socket *nft_socket(struct nft *nft);
 
 /* The conflict with an NFT_EXCLUSIVE element: its index in v, and the existing element */
-struct nft_clash {
+struct nft_conflict {
 	size_t index;
 	struct nft_elem there;
 };
@@ -169,14 +170,14 @@ struct nft_clash {
  * Return: 0, -EEXIST, -ENOENT if the chain of a verdict does not exist, or another negative
  * errno */
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-	    struct nft_clash *ret_clash, struct hw_err *e);
+	    struct nft_conflict *ret_clash, struct hw_err *e);
 /* Delete the elements that still have this owner. Missing elements and rules are not an error. */
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e);
 /* Delete all elements of a set that have this owner, by listing the whole set: for a DEL without an
  * attachment record. */
-int nft_sweep(struct nft *nft, enum nft_table table, const char *set, const char *owner,
-	      struct hw_err *e);
+int nft_del_owned(struct nft *nft, enum nft_table table, const char *set, const char *owner,
+		  struct hw_err *e);
 /* For CHECK: do all elements exist with this owner and data, and the rules that use them?
  * Return: 0, -ENOENT if an element or a rule is missing, -ESTALE if an element has another owner or
  * other data, or another negative errno */
@@ -204,12 +205,13 @@ int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* Return: 0, or -ENOENT if the table is missing or a chain lacks rules */
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* The same for a chain that is not in the ruleset file. Return: 0, or -ENOENT if it has no rules */
-int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e);
+int nft_check_chain_rules(struct nft *nft, enum nft_table table, const char *chain,
+			  struct hw_err *e);
 /* Create the chains of networks to which these elements jump, if they are missing or empty;
  * nft_add() calls it. */
 int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e);
 /* Delete a table. Return: 1 if deleted, 0 if it did not exist, or a negative errno */
-int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e);
+int nft_delete_table(struct nft *nft, enum nft_table table, struct hw_err *e);
 /* Run nft commands as one transaction with libnftables, which reads all tables of the host: for
  * rare actions only. The text must not contain unchecked input. */
 int nft_run(const char *commands, struct hw_err *e);

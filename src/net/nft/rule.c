@@ -207,8 +207,8 @@ static int read_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return callback->each(callback->ctx, &reader.rule, e);
 }
 
-int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_fn *each, void *ctx,
-		  struct hw_err *e)
+int nft_rule_each(struct nft *nft, const struct nft_chain_ref *place, nft_rule_each_fn *each,
+		  void *ctx, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
 	struct rule_callback callback = { each, ctx };

@@ -34,8 +34,8 @@ typedef int nft_rule_each_fn(void *ctx, const struct nft_rule *rule, struct hw_e
 
 /* Call each() for the rules of a chain in their order, once all have been read; a missing chain is
  * empty. each() must not send requests; a negative return value ends the loop and is returned. */
-int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_fn *each, void *ctx,
-		  struct hw_err *e);
+int nft_rule_each(struct nft *nft, const struct nft_chain_ref *place, nft_rule_each_fn *each,
+		  void *ctx, struct hw_err *e);
 /* An each() that counts the rules in *(unsigned *)ctx */
 int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e);
 /* Does the rule accept all packets with this mark, without another condition? */

@@ -54,7 +54,7 @@ static struct nft_elem masq_network_elem(const char *network)
 	struct nft_elem elem = nft_elem_for("masq", &prefix.ip, NFT_OWNED);
 
 	nft_key_ip(&elem, &prefix.ip);
-	nft_data_network(&elem, NFT_MASQ, &prefix);
+	nft_data_network_chain(&elem, NFT_MASQ, &prefix);
 	return elem;
 }
 
@@ -175,7 +175,7 @@ static void exclusive_port(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct nft_elem wanted[] = { masq_elem("10.1.2.4"), port_elem(8080, "10.1.2.4", 80) };
-	struct nft_clash clash;
+	struct nft_conflict clash;
 	char text[NFT_ELEM_TEXT];
 	struct hw_err e;
 
@@ -446,7 +446,7 @@ static void many_ports(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
-	struct nft_clash clash;
+	struct nft_conflict clash;
 	struct hw_err e = { 0 };
 
 	(void)state;
@@ -486,7 +486,7 @@ static void long_names(void **state)
 	static const char *const parents[] = { "PREROUTING", NULL };
 	AUTO(nft_close) struct nft *nft = open_nft();
 	char name[4001];
-	struct nft_place place = { NFPROTO_BRIDGE, "nat", name };
+	struct nft_chain_ref place = { NFPROTO_BRIDGE, "nat", name };
 	struct hw_err e = { 0 };
 
 	(void)state;

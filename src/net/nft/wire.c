@@ -91,7 +91,7 @@ static struct nlmsghdr *put_header(struct nft *nft, uint16_t type, uint16_t flag
 void nft_end_message(struct nft *nft, const struct nlmsghdr *m)
 {
 	assert(m->nlmsg_len <= MESSAGE_MAX);
-	buf_added(&nft->out, MNL_ALIGN(m->nlmsg_len));
+	buf_commit(&nft->out, MNL_ALIGN(m->nlmsg_len));
 }
 
 void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name)
@@ -126,7 +126,7 @@ static int receive_datagram(struct nft *nft)
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	if (from.nl_pid == 0)
-		buf_added(&nft->in, MNL_ALIGN((size_t)n));
+		buf_commit(&nft->in, MNL_ALIGN((size_t)n));
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : 1;
 }
 

@@ -212,7 +212,7 @@ int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_
 		ret_link, e);
 }
 
-int link_look(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)
+int link_get_brief(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)
 {
 	struct ifreq request = { 0 };
 	struct link link = { 0 };
@@ -363,7 +363,7 @@ static void link_put_delete(struct rtnl *nl, const struct link *link)
 		mnl_attr_put_strz(m, IFLA_IFNAME, link->name);
 }
 
-int link_delete_now(struct rtnl *nl, const char *name, struct hw_err *e)
+int link_delete_sync(struct rtnl *nl, const char *name, struct hw_err *e)
 {
 	struct link link = { 0 };
 	int r;
@@ -394,7 +394,7 @@ static int link_wait_deleted(struct rtnl *nl, const struct link *link, struct hw
 	int64_t deadline = time_deadline(LINK_DELETE_MS);
 	int r = 1;
 
-	while (r > 0 && !time_is_over(deadline)) {
+	while (r > 0 && !time_has_passed(deadline)) {
 		if (link_is_deleted(nl, link))
 			return 0;
 		r = rtnl_finish(nl, LINK_POLL_US, e);

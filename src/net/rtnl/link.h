@@ -90,7 +90,7 @@ int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_
 /* Reads only name, index and MAC address, by ioctl(): link_get() waits for the lock that every
  * change of a link on the machine holds, this does not. Use it for a link that is known to exist:
  * for an unknown name the kernel would try to load a module. Return: as link_get() */
-int link_look(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e);
+int link_get_brief(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e);
 
 /* Create a link. The batch fails with -EEXIST if the name is taken, and with -EOPNOTSUPP and the
  * kernel's text if the kernel does not support the kind. */
@@ -119,8 +119,8 @@ struct nlmsghdr *link_put_change(struct rtnl *nl, const struct link *link, unsig
 
 /* Delete a link; a missing link counts as deleted. link_delete() returns as soon as the link cannot
  * be found any more and leaves the kernel's cleanup, tens of milliseconds, to a helper process
- * (net/sender.h). link_delete_now() waits for the cleanup. */
+ * (net/sender.h). link_delete_sync() waits for the cleanup. */
 int link_delete(struct rtnl *nl, const char *name, struct hw_err *e);
-int link_delete_now(struct rtnl *nl, const char *name, struct hw_err *e);
+int link_delete_sync(struct rtnl *nl, const char *name, struct hw_err *e);
 
 #endif

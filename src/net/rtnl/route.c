@@ -314,7 +314,8 @@ int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t tab
 	return 0;
 }
 
-int route_to(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route, struct hw_err *e)
+int route_lookup(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route,
+		 struct hw_err *e)
 {
 	AUTO(route_list_done) struct route_list list = { 0 };
 	struct rtmsg head = { .rtm_family = dst->family, .rtm_dst_len = (uint8_t)ip_bits(dst) };

@@ -74,7 +74,8 @@ int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t tab
 
 /* The route of a packet from this host to dst. Return: 0, or a negative errno such as
  * -ENETUNREACH or -EHOSTUNREACH if there is no route */
-int route_to(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route, struct hw_err *e);
+int route_lookup(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route,
+		 struct hw_err *e);
 
 /* The first route with the dst, gw, table and priority of like, or NULL */
 const struct route *route_find(const struct route_list *list, const struct route *like);

@@ -289,7 +289,7 @@ static void delete_both_ends(void **state)
 static void delete_and_wait(void **state)
 {
 	(void)state;
-	check_delete(link_delete_now);
+	check_delete(link_delete_sync);
 }
 
 static void delete_fails(void **state)
@@ -300,7 +300,7 @@ static void delete_fails(void **state)
 	(void)state;
 	assert_int_equal(link_delete(nl, "lo", &e), -EOPNOTSUPP);
 	assert_string_equal(e.msg, "delete interface lo: Operation not supported");
-	assert_int_equal(link_delete_now(nl, "lo", &e), -EOPNOTSUPP);
+	assert_int_equal(link_delete_sync(nl, "lo", &e), -EOPNOTSUPP);
 }
 
 /* The helper process starts in this namespace, but must delete in that of the socket. */
@@ -419,12 +419,12 @@ static void look_without_lock(void **state)
 	struct hw_err e;
 
 	(void)state;
-	assert_int_equal(link_look(nl, "br0", &link, &e), 0);
+	assert_int_equal(link_get_brief(nl, "br0", &link, &e), 0);
 	assert_string_equal(link.name, "br0");
 	assert_int_equal(link.index, bridge.index);
 	assert_int_equal(link.mac.len, bridge.mac.len);
 	assert_memory_equal(link.mac.bytes, bridge.mac.bytes, bridge.mac.len);
-	assert_int_equal(link_look(nl, "nosuch", &link, &e), -ENODEV);
+	assert_int_equal(link_get_brief(nl, "nosuch", &link, &e), -ENODEV);
 	assert_string_equal(e.msg, "read index of interface nosuch: No such device");
 	assert_int_equal(link.index, bridge.index);
 }

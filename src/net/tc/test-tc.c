@@ -223,7 +223,7 @@ static void ingress_hook(void **state)
 	assert_true(ingress.hook && ingress.redirected && !ingress.others);
 	assert_int_equal(tc_get_ingress(nl, &link, &deleted, &ingress, &e), 0);
 	assert_true(ingress.hook && !ingress.redirected && ingress.others == 1);
-	assert_int_equal(link_delete_now(nl, "g0", &e), 0);
+	assert_int_equal(link_delete_sync(nl, "g0", &e), 0);
 	assert_int_equal(tc_get_ingress(nl, &link, &deleted, &ingress, &e), 0);
 	assert_true(ingress.hook && ingress.redirected && !ingress.others);
 }

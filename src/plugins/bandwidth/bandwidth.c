@@ -324,7 +324,7 @@ static int record_ifb(struct bandwidth_record *record, const struct pod_links *l
 static int fill_record(struct hw_call *call, const struct bandwidth *b,
 		       const struct pod_links *links, struct hw_err *e)
 {
-	struct bandwidth_record *record = call->made;
+	struct bandwidth_record *record = call->created;
 	int r = 0;
 
 	bandwidth_to_keys(b, &record->asked);
@@ -426,10 +426,10 @@ static int replace_limits(struct hw_call *call, const struct bandwidth *b, struc
 	if (r >= 0)
 		r = hw_record_save(call, e);
 	if (r >= 0)
-		r = apply_limits(call->made, b, links, e);
+		r = apply_limits(call->created, b, links, e);
 	if (r >= 0 || !call->earlier)
 		return r;
-	int restored = delete_limits(call, call->made, &why);
+	int restored = delete_limits(call, call->created, &why);
 	if (restored >= 0)
 		restored = apply_earlier(call, call->earlier, links, &why);
 	if (restored < 0)
@@ -441,7 +441,7 @@ static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(links_close) struct pod_links links = POD_LINKS_NONE;
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
-	const struct bandwidth_record *record = call->made;
+	const struct bandwidth_record *record = call->created;
 
 	int r = bandwidth_init(&b, call->conf, e);
 	if (r >= 0 && !call->prev)
@@ -509,7 +509,7 @@ static int check_egress_by_ifb(const struct hw_call *call, const struct bandwidt
 static int check_limits(const struct hw_call *call, const struct bandwidth *b,
 			const struct pod_links *links, struct hw_err *e)
 {
-	const struct bandwidth_record *record = call->made;
+	const struct bandwidth_record *record = call->created;
 	autofree char *ifb = NULL;
 	int r = 0;
 
@@ -547,7 +547,7 @@ static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 
 static int bandwidth_del(struct hw_call *call, struct hw_err *e)
 {
-	return call->recorded ? delete_limits(call, call->made, e) : delete_upstream(call, e);
+	return call->recorded ? delete_limits(call, call->created, e) : delete_upstream(call, e);
 }
 
 static int bandwidth_status(struct hw_call *call, struct hw_err *e)
@@ -573,6 +573,6 @@ const struct hw_plugin bandwidth_plugin = {
 	.fields = bandwidth_fields,
 	.conf_size = sizeof(struct bandwidth_conf),
 	.record = true,
-	.made_fields = bandwidth_record_fields,
-	.made_size = sizeof(struct bandwidth_record),
+	.created_fields = bandwidth_record_fields,
+	.created_size = sizeof(struct bandwidth_record),
 };

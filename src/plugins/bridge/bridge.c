@@ -101,7 +101,7 @@ static int report_ifaces(struct hw_call *call, const struct pod_link *l, const s
 	struct link now;
 
 	/* An existing bridge may take its MAC address from its ports. */
-	int r = link_look(l->nl, bridge->name, &now, e);
+	int r = link_get_brief(l->nl, bridge->name, &now, e);
 	if (r < 0)
 		return r;
 	pod_link_report(call, &now, NULL);
@@ -153,7 +153,7 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct bridge_conf *conf = call->conf;
 	struct pod_rules rules = bridge_conf_rules(conf);
-	struct pod_link_record *record = call->made;
+	struct pod_link_record *record = call->created;
 	struct link bridge, vlan_gateway = { 0 };
 	struct hw_mac mac;
 
@@ -241,7 +241,7 @@ const struct hw_plugin bridge_plugin = {
 	.fields = bridge_fields,
 	.conf_size = sizeof(struct bridge_conf),
 	.record = true,
-	.made_fields = pod_link_record_fields,
-	.made_size = sizeof(struct pod_link_record),
+	.created_fields = pod_link_record_fields,
+	.created_size = sizeof(struct pod_link_record),
 	.repair = pod_rules_repair,
 };

@@ -30,7 +30,7 @@ static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link
 			struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
-	const struct pod_link_record *record = call->made;
+	const struct pod_link_record *record = call->created;
 	const struct hw_iface *iface = find_iface(call->prev, conf->bridge);
 	bool promisc;
 

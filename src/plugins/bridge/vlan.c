@@ -220,7 +220,7 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 					.mtu = bridge->mtu,
 					.up = true };
 
-		r = furniture_note("veth", name, NULL, e);
+		r = furniture_record("veth", name, NULL, e);
 		if (r < 0)
 			return r;
 		link_put_new(nl, &new);

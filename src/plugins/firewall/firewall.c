@@ -154,7 +154,7 @@ static int record_bridge(struct firewall_record *record, const struct firewall_c
 static int fill_record(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_conf *conf = call->conf;
-	struct firewall_record *record = call->made;
+	struct firewall_record *record = call->created;
 
 	int r = check_conf(conf, e);
 	if (r >= 0 && !call->prev)
@@ -175,7 +175,7 @@ static int fill_record(struct hw_call *call, struct hw_err *e)
 /* The bridge may have had another policy before. */
 static int delete_stale_policy(struct hw_call *call, struct hw_err *e)
 {
-	const struct firewall_record *record = call->made;
+	const struct firewall_record *record = call->created;
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	if (!call->prev->n_ifaces || !str_empty(call->prev->ifaces[0].sandbox) ||
@@ -192,7 +192,7 @@ static void restore_earlier(struct hw_call *call, struct hw_err *e)
 {
 	struct hw_err why;
 
-	if (firewall_rules_remove(call, call->made, call->earlier, &why) < 0)
+	if (firewall_rules_remove(call, call->created, call->earlier, &why) < 0)
 		err_details(e, "remove the new rules: %s", why.msg);
 	if (firewall_rules_add(call, call->earlier, &why) < 0)
 		err_details(e, "restore the earlier rules: %s", why.msg);
@@ -207,11 +207,11 @@ static int firewall_add(struct hw_call *call, struct hw_err *e)
 	/* An address can be in one zone of firewalld only, so it is removed from the earlier one
 	 * first. */
 	if (call->earlier)
-		r = firewall_rules_remove(call, call->earlier, call->made, e);
+		r = firewall_rules_remove(call, call->earlier, call->created, e);
 	if (r >= 0)
 		r = hw_record_save(call, e);
 	if (r >= 0)
-		r = firewall_rules_add(call, call->made, e);
+		r = firewall_rules_add(call, call->created, e);
 	if (r >= 0)
 		r = delete_stale_policy(call, e);
 	if (r < 0 && call->earlier)
@@ -260,7 +260,7 @@ static int delete_without_record(struct hw_call *call, struct firewall_record *r
 	if (r >= 0)
 		r = firewall_rules_remove(call, record, NULL, e);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
-		r = nft_sweep(nft, NFT_INET, sets[i], owner, e);
+		r = nft_del_owned(nft, NFT_INET, sets[i], owner, e);
 	for (size_t i = 0; r >= 0 && i < record->ips.n; i++)
 		if (hw_ip_parse(record->ips.v[i], &ip, &ignored) >= 0)
 			r = forward_remove_upstream_rules(nft, &ip, e);
@@ -270,7 +270,7 @@ static int delete_without_record(struct hw_call *call, struct firewall_record *r
 static int firewall_del(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_conf *conf = call->conf;
-	struct firewall_record *record = call->made;
+	struct firewall_record *record = call->created;
 	struct hw_err ignored;
 
 	if (call->recorded)
@@ -311,7 +311,7 @@ static int firewall_check(struct hw_call *call, struct hw_err *e)
 		return err_text(e, -EINVAL, "missing prevResult from earlier plugin");
 	if (r >= 0 && !call->recorded)
 		return check_without_record(call, e);
-	return r < 0 ? r : firewall_rules_check(call, call->made, e);
+	return r < 0 ? r : firewall_rules_check(call, call->created, e);
 }
 
 static int set_found(void *ctx, const struct nft_elem *elem, struct hw_err *e)
@@ -363,7 +363,7 @@ static int firewall_status(struct hw_call *call, struct hw_err *e)
 
 static int firewall_repair(struct hw_call *call, struct hw_err *e)
 {
-	return firewall_rules_add(call, call->made, e);
+	return firewall_rules_add(call, call->created, e);
 }
 
 static const char *const firewall_versions[] = { "0.4.0", "1.0.0", "1.1.0", NULL };
@@ -380,7 +380,7 @@ const struct hw_plugin firewall_plugin = {
 	.fields = firewall_fields,
 	.conf_size = sizeof(struct firewall_conf),
 	.record = true,
-	.made_fields = firewall_record_fields,
-	.made_size = sizeof(struct firewall_record),
+	.created_fields = firewall_record_fields,
+	.created_size = sizeof(struct firewall_record),
 	.repair = firewall_repair,
 };

@@ -70,11 +70,12 @@ static int search_record(void *ctx, const struct record *r, struct hw_err *e)
 	const struct hw_call *call = search->call;
 	struct firewall_record record = { 0 };
 
-	if (!r->made ||
+	if (!r->created ||
 	    (str_equal(r->network, call->network) &&
 	     str_equal(r->container_id, call->container_id) && str_equal(r->ifname, call->ifname)))
 		return 0;
-	int decoded = hw_field_decode(firewall_record_fields, r->made, strlen(r->made), &record, e);
+	int decoded =
+		hw_field_decode(firewall_record_fields, r->created, strlen(r->created), &record, e);
 	for (size_t i = 0; decoded >= 0 && i < ARRAY_SIZE(policies); i++)
 		search->found[i] |= str_equal(record.bridge, search->bridge) &&
 				    str_equal(record.policy, policies[i]);
@@ -86,13 +87,13 @@ static int search_record(void *ctx, const struct record *r, struct hw_err *e)
  * unreadable. */
 static void find_stale(struct nft_elems *stale, struct policy_search *search, const char *policy)
 {
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	struct errors errors = { 0 };
 	struct hw_err ignored;
 	bool open = str_empty(policy);
 
-	record_each_of(state, "firewall", search_record, search, &errors);
-	if (errors_end(&errors, &ignored) < 0)
+	record_each_of_plugin(state, "firewall", search_record, search, &errors);
+	if (errors_result(&errors, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
 		open &= !search->found[i];

@@ -56,7 +56,7 @@ static void put_elements(struct nft_elems *elems, const struct hw_call *call,
 static int has_mark_chain(struct nft *nft, int bit, struct hw_err *e)
 {
 	char chain[NFT_NAME];
-	struct nft_place place = { NFPROTO_INET, "hawser", chain };
+	struct nft_chain_ref place = { NFPROTO_INET, "hawser", chain };
 	unsigned rules = 0;
 
 	mark_chain(bit, chain);
@@ -103,7 +103,7 @@ static int open_family(struct nft *nft, size_t f, const struct firewall_record *
 	int r = forward_has_rules(nft, &forward, e);
 	if (r != 0)
 		return r;
-	r = furniture_note(FURNITURE_IPTABLES, note, NULL, e);
+	r = furniture_record(FURNITURE_IPTABLES, note, NULL, e);
 	return r < 0 ? r : forward_add_rules(nft, &forward, e);
 }
 

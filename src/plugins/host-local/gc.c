@@ -276,7 +276,7 @@ int host_local_gc(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
 	AUTO(map_free) struct map *listed = map_new(NULL);
-	autofree char *state_dir = lock_state_dir();
+	autofree char *state_dir = state_dir_default();
 	autofree char *records = str_printf("%s/attachments", state_dir);
 	struct gc_validity v = { call->network, listed, state_dir };
 	struct lease_gc_options options = { call->valid, is_valid, &v };

@@ -37,7 +37,7 @@
 #define HOST_LOCAL_DIR	 "/var/lib/cni/networks"
 #define HOST_LOCAL_TRIES 64 /* before the directory is read */
 
-/* hw_call.made: the addresses that an ADD has leased so far, for its undo. Never recorded. */
+/* hw_call.created: the addresses that an ADD has leased so far, for its undo. Never recorded. */
 struct host_local_undo {
 	struct hw_strings addresses;
 };
@@ -87,7 +87,7 @@ AUTO_VALUE_DEFINE(allocation_done, struct allocation);
 static int allocate_address(struct allocation *a, size_t set, const struct range *range,
 			    const struct hw_ip *ip, struct hw_err *e)
 {
-	struct host_local_undo *undo = a->call->made;
+	struct host_local_undo *undo = a->call->created;
 	char text[HW_IP_TEXT];
 
 	int r = lease_allocate(&a->store, &a->owner, ip, e);
@@ -230,7 +230,7 @@ static int host_local_add(struct hw_call *call, struct hw_err *e)
 
 static int undo_add(const struct hw_call *call, struct lease_store *store, struct hw_err *e)
 {
-	const struct host_local_undo *undo = call->made;
+	const struct host_local_undo *undo = call->created;
 	struct lease_owner owner = owner_of(call);
 	struct hw_ip ip;
 	int r = 0;
@@ -247,7 +247,7 @@ static int host_local_del(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
 	AUTO(ip_list_done) struct ip_list known = { 0 };
-	const struct host_local_undo *undo = call->made;
+	const struct host_local_undo *undo = call->created;
 	struct lease_owner owner = owner_of(call);
 	bool undoing = str_equal(call->command, "ADD");
 
@@ -402,6 +402,6 @@ const struct hw_plugin host_local_plugin = {
 	.status = host_local_status,
 	.fields = pool_fields,
 	.conf_size = sizeof(struct pool_conf),
-	.made_fields = host_local_undo_fields,
-	.made_size = sizeof(struct host_local_undo),
+	.created_fields = host_local_undo_fields,
+	.created_size = sizeof(struct host_local_undo),
 };

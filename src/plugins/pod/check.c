@@ -45,7 +45,7 @@ static int find_pod_iface(const struct hw_call *call, const struct hw_iface **re
 /* The interface that the record names; without a record the first one of the host in the result. */
 static const struct hw_iface *find_host_iface(const struct hw_call *call, const char *bridge)
 {
-	const struct pod_link_record *record = call->made;
+	const struct pod_link_record *record = call->created;
 
 	for (size_t i = 0; i < call->prev->n_ifaces; i++) {
 		const struct hw_iface *iface = &call->prev->ifaces[i];
@@ -80,7 +80,7 @@ static bool is_tuned(const struct hw_call *call)
 	autofree char *saved =
 		str_printf(POD_TUNING_DIR "/%s_%s.json", call->container_id, call->ifname);
 	AUTO(record_done) struct record record = { 0 };
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	struct hw_err ignored;
 
 	return access(saved, F_OK) == 0 ||

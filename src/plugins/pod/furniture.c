@@ -54,7 +54,7 @@ static void furniture_entry_done(struct furniture_entry *note)
 }
 AUTO_VALUE_DEFINE(furniture_entry_done, struct furniture_entry);
 
-int furniture_note(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e)
+int furniture_record(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e)
 {
 	char mac_text[HW_MAC_TEXT] = "";
 
@@ -62,7 +62,7 @@ int furniture_note(const char *kind, const char *name, const struct hw_mac *mac,
 		hw_mac_format(mac, mac_text);
 	struct furniture_entry note = { (char *)kind, (char *)name, mac_text };
 	autofree char *json = hw_field_encode(entry_fields, &note, 0);
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	autofree char *dir = str_printf("%s/furniture", state);
 	char hex[NAME_DIGITS + 1];
 
@@ -116,7 +116,7 @@ static int remove_link(struct rtnl *nl, const struct furniture_entry *note, stru
 	if (r > 0)
 		return err_text(e, -EBUSY, "bridge %s still has ports", note->name);
 	if (r >= 0)
-		r = link_delete_now(nl, note->name, e);
+		r = link_delete_sync(nl, note->name, e);
 	return r < 0 ? r : 1;
 }
 
@@ -205,7 +205,7 @@ int furniture_remove(int (*remove_rules)(const char *name, struct hw_err *e), st
 {
 	/* A veth may be a port of a bridge. */
 	static const char *const order[] = { "veth", "bridge", FURNITURE_IPTABLES };
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	autofree char *dir = str_printf("%s/furniture", state);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct hw_err ignored;

@@ -19,7 +19,8 @@
  * @kind: "bridge" or "veth", the kind of a link, or FURNITURE_IPTABLES
  * @mac:  MAC address of the link; NULL: any
  */
-int furniture_note(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e);
+int furniture_record(const char *kind, const char *name, const struct hw_mac *mac,
+		     struct hw_err *e);
 
 /*
  * Remove all objects that have a note, and print each to standard output; then remove unused locks

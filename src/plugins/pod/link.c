@@ -106,7 +106,7 @@ static int choose_name(const struct pod_link *l, const struct hw_call *call, cha
 
 int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct hw_err *e)
 {
-	struct pod_link_record *record = call->made;
+	struct pod_link_record *record = call->created;
 	autofree char *host = NULL;
 
 	int r = choose_name(l, call, &host, e);
@@ -130,7 +130,7 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 static int create_pair(struct pod_link *l, const struct hw_call *call,
 		       const struct pod_link_options *options, struct hw_err *e)
 {
-	struct pod_link_record *record = call->made;
+	struct pod_link_record *record = call->created;
 	uint32_t mtu = options->mtu > 0 ? (uint32_t)options->mtu : 0;
 	struct link_new pod = {
 		.name = call->ifname,
@@ -159,7 +159,7 @@ static int create_pair(struct pod_link *l, const struct hw_call *call,
 static int create_under_next_name(struct pod_link *l, struct hw_call *call,
 				  const struct pod_link_options *options, struct hw_err *e)
 {
-	struct pod_link_record *record = call->made;
+	struct pod_link_record *record = call->created;
 	int r = -EEXIST;
 
 	for (unsigned i = 1; r == -EEXIST && i < NAME_TRIES; i++) {
@@ -178,7 +178,7 @@ static int create_under_next_name(struct pod_link *l, struct hw_call *call,
 int pod_link_create(struct pod_link *l, struct hw_call *call,
 		    const struct pod_link_options *options, struct hw_err *e)
 {
-	const struct pod_link_record *record = call->made;
+	const struct pod_link_record *record = call->created;
 	struct hw_err ignored;
 	int r = 0;
 
@@ -191,9 +191,9 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 		r = create_under_next_name(l, call, options, e);
 	if (r < 0)
 		return r == -EEXIST ? r : err_ctx(e, "failed to make veth pair");
-	r = link_look(l->nl, record->host, &l->host, e);
+	r = link_get_brief(l->nl, record->host, &l->host, e);
 	if (r >= 0)
-		r = link_look(l->pod_nl, call->ifname, &l->pod, e);
+		r = link_get_brief(l->pod_nl, call->ifname, &l->pod, e);
 	if (r < 0)
 		return r;
 	(void)sysctl_write_conf(-1, AF_INET6, l->host.name, "accept_ra", "0", &ignored);
@@ -247,7 +247,7 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
  */
 static int delete_pair(const struct hw_call *call, struct hw_err *e)
 {
-	const struct pod_link_record *record = call->made;
+	const struct pod_link_record *record = call->created;
 	bool undo = str_equal(call->command, "ADD");
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 
@@ -268,7 +268,7 @@ static int delete_pair(const struct hw_call *call, struct hw_err *e)
 /* The undo of an ADD that did not call IPAM, or did not find it, does not need it. */
 static int release_lease(struct hw_call *call, const struct ipam_conf *ipam, struct hw_err *e)
 {
-	const struct pod_link_record *record = call->made;
+	const struct pod_link_record *record = call->created;
 	bool undo = str_equal(call->command, "ADD");
 
 	if (undo && !record->leased)

@@ -24,7 +24,7 @@ struct ipam_conf;
 struct pod_rules;
 struct rtnl;
 
-/* hw_call.made of bridge and ptp: their part of the attachment record */
+/* hw_call.created of bridge and ptp: their part of the attachment record */
 struct pod_link_record {
 	char *host;		/* name of the host end */
 	bool leased;		/* IPAM was called for addresses */

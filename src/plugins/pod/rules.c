@@ -54,7 +54,7 @@ static void add_masq(struct nft_elems *elems, const struct hw_prefix *address)
 	if (address->len == ip_bits(&address->ip))
 		nft_data_jump(&pod, "masqall");
 	else
-		nft_data_network(&pod, NFT_MASQ, address);
+		nft_data_network_chain(&pod, NFT_MASQ, address);
 	nft_elems_add_once(elems, pod);
 }
 
@@ -96,7 +96,7 @@ AUTO_VALUE_DEFINE(link_record_done, struct pod_link_record);
 static void add_recorded(struct nft_elems *elems, const struct hw_call *call)
 {
 	AUTO(link_record_done) struct pod_link_record earlier = { 0 };
-	const struct pod_link_record *record = call->made;
+	const struct pod_link_record *record = call->created;
 	struct hw_err malformed;
 
 	add_elems(elems, call, record);
@@ -142,7 +142,7 @@ int pod_rules_add(struct hw_call *call, const struct pod_rules *rules, const str
 {
 	AUTO(nft_elems_done) struct nft_elems old = { 0 }, new = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
-	struct pod_link_record *record = call->made;
+	struct pod_link_record *record = call->created;
 	char prefix[HW_PREFIX_TEXT], text[HW_MAC_TEXT];
 	int r = 0;
 
@@ -194,8 +194,8 @@ AUTO_VALUE_DEFINE(upstream_names_done, struct upstream_names);
 
 static const char iptables_nat[] = "nat";
 static const uint8_t families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
-static const struct nft_place upstream_masq = { NFPROTO_INET, "cni_plugins_masquerade",
-						"masq_checks" };
+static const struct nft_chain_ref upstream_masq = { NFPROTO_INET, "cni_plugins_masquerade",
+						    "masq_checks" };
 
 static struct upstream_names upstream_names(const struct hw_call *call)
 {
@@ -221,7 +221,7 @@ static int delete_upstream_masq(struct nft *nft, const struct upstream_names *na
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(families); i++) {
-		struct nft_place place = { families[i], iptables_nat, names->chain };
+		struct nft_chain_ref place = { families[i], iptables_nat, names->chain };
 
 		r = nft_foreign_delete_chain(nft, &place, parents, e);
 	}
@@ -234,8 +234,8 @@ static int delete_upstream_mac_check(struct nft *nft, const struct upstream_name
 {
 	static const char *const port_parents[] = { "PREROUTING", NULL };
 	const char *const mac_parents[] = { names->port, NULL };
-	struct nft_place port = { NFPROTO_BRIDGE, "nat", names->port };
-	struct nft_place mac = { NFPROTO_BRIDGE, "nat", names->mac };
+	struct nft_chain_ref port = { NFPROTO_BRIDGE, "nat", names->port };
+	struct nft_chain_ref mac = { NFPROTO_BRIDGE, "nat", names->mac };
 
 	int r = nft_foreign_delete_chain(nft, &port, port_parents, e);
 	return r < 0 ? r : nft_foreign_delete_chain(nft, &mac, mac_parents, e);
@@ -245,7 +245,7 @@ static int delete_upstream_mac_check(struct nft *nft, const struct upstream_name
 static int has_upstream_masq(struct nft *nft, const struct upstream_names *names, int family,
 			     struct hw_err *e)
 {
-	struct nft_place place = { families[family == AF_INET6], iptables_nat, names->chain };
+	struct nft_chain_ref place = { families[family == AF_INET6], iptables_nat, names->chain };
 
 	int r = nft_has_chain(nft, &place, e);
 	return r != 0 ? r : nft_foreign_has_rule_containing(nft, &upstream_masq, names->comment, e);
@@ -257,7 +257,7 @@ static int check_unrecorded(const struct hw_call *call, const struct pod_rules *
 {
 	AUTO(upstream_names_done) struct upstream_names names = upstream_names(call);
 	AUTO(nft_close) struct nft *nft = NULL;
-	struct nft_place port = { NFPROTO_BRIDGE, "nat", names.port };
+	struct nft_chain_ref port = { NFPROTO_BRIDGE, "nat", names.port };
 
 	int r = nft_open(&nft, e);
 	for (size_t i = 0; rules->masq && r >= 0 && i < call->prev->n_ips; i++) {
@@ -292,15 +292,15 @@ static int delete_unrecorded(const struct hw_call *call, const struct pod_rules 
 	nft_owner(call->network, call->container_id, call->ifname, owner);
 	int r = nft_open(&nft, e);
 	if (r >= 0 && rules->masq)
-		r = nft_sweep(nft, NFT_INET, "masq4", owner, e);
+		r = nft_del_owned(nft, NFT_INET, "masq4", owner, e);
 	if (r >= 0 && rules->masq)
-		r = nft_sweep(nft, NFT_INET, "masq6", owner, e);
+		r = nft_del_owned(nft, NFT_INET, "masq6", owner, e);
 	if (r >= 0 && rules->masq)
 		r = delete_upstream_masq(nft, &names, e);
 	if (r >= 0 && rules->mac_check)
-		r = nft_sweep(nft, NFT_BRIDGE, "mac_checked", owner, e);
+		r = nft_del_owned(nft, NFT_BRIDGE, "mac_checked", owner, e);
 	if (r >= 0 && rules->mac_check)
-		r = nft_sweep(nft, NFT_BRIDGE, "mac_ok", owner, e);
+		r = nft_del_owned(nft, NFT_BRIDGE, "mac_ok", owner, e);
 	if (r >= 0 && rules->mac_check)
 		r = delete_upstream_mac_check(nft, &names, e);
 	return r;
@@ -329,7 +329,7 @@ int pod_rules_check(struct hw_call *call, const struct pod_rules *rules, struct 
 
 	if (!call->recorded && (rules->masq || rules->mac_check))
 		return check_unrecorded(call, rules, e);
-	add_elems(&elems, call, call->made);
+	add_elems(&elems, call, call->created);
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);

@@ -40,7 +40,7 @@ void portmap_mark_chain(const struct portmap_record *record, char ret_chain[PORT
 /* Return: 1 if the chain has rules, 0 if it is missing or empty */
 static int has_rules(struct nft *nft, const char *chain, struct hw_err *e)
 {
-	int r = nft_check_chain(nft, NFT_INET, chain, e);
+	int r = nft_check_chain_rules(nft, NFT_INET, chain, e);
 
 	return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
@@ -80,7 +80,7 @@ static int check_condition_chain(struct nft *nft, const char *condition, struct 
 	if (!condition)
 		return 0;
 	portmap_condition_chain(condition, chain);
-	return nft_check_chain(nft, NFT_INET, chain, e);
+	return nft_check_chain_rules(nft, NFT_INET, chain, e);
 }
 
 /* ---- mark bits ------------------------------------------------------------------------------- */
@@ -104,7 +104,7 @@ static int compare_mark(void *ctx, const struct nft_rule *rule, struct hw_err *e
 /* Return: 1 if "snatbits" has the rule of the bit, 0 if not */
 static int has_snatbits_rule(struct nft *nft, int bit, struct hw_err *e)
 {
-	const struct nft_place place = { NFPROTO_INET, "hawser", "snatbits" };
+	const struct nft_chain_ref place = { NFPROTO_INET, "hawser", "snatbits" };
 	struct mark_search search = { .mark = 1U << bit };
 
 	int r = nft_rule_each(nft, &place, compare_mark, &search, e);
@@ -165,7 +165,7 @@ static int check_mark_chains(struct nft *nft, const struct portmap_record *recor
 	char chain[PORTMAP_CHAIN];
 
 	portmap_mark_chain(record, chain);
-	int r = nft_check_chain(nft, NFT_INET, chain, e);
+	int r = nft_check_chain_rules(nft, NFT_INET, chain, e);
 	if (r >= 0)
 		r = has_snatbits_rule(nft, record->mark_bit, e);
 	if (r == 0)

@@ -114,12 +114,12 @@ static int conflict_without_record(struct nft *nft, const struct nft_elem *elem,
 
 int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e)
 {
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	struct owner_search search = { .owner = elem->owner };
 	struct errors ignored = { 0 };
 	char port[NFT_ELEM_TEXT];
 
-	record_each_of(state, "portmap", compare_owner, &search, &ignored);
+	record_each_of_plugin(state, "portmap", compare_owner, &search, &ignored);
 	autofree char *found = search.found;
 	format_port(elem, port);
 	if (!found)

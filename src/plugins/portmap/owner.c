@@ -51,7 +51,7 @@
  * deleted file would not exclude one that creates it again. */
 static int acquire_lock(const char *name, const char *what, int *ret_fd, struct hw_err *e)
 {
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	autofree char *path = str_printf("%s/locks/portmap-%s", state, name);
 
 	int r = file_lock(AT_FDCWD, path, true, time_deadline(LOCK_TIMEOUT_MS), ret_fd, e);
@@ -99,8 +99,8 @@ static int append_attachment(void *ctx, const struct record *r, struct hw_err *e
 	if (!str_equal(r->container_id, batch->call->container_id) ||
 	    str_equal(other.owner, batch->elems.owner))
 		return 0;
-	if (r->made &&
-	    hw_field_decode(portmap_record_fields, r->made, strlen(r->made), &other.record, e) < 0)
+	if (r->created && hw_field_decode(portmap_record_fields, r->created, strlen(r->created),
+					  &other.record, e) < 0)
 		return 0;
 	others->v = mem_resize(others->v, others->n + 1, sizeof(*others->v));
 	others->v[others->n++] = other;
@@ -118,14 +118,14 @@ static int compare_started(const void *a, const void *b)
 int portmap_attachments_read(struct portmap_batch *batch, struct hw_err *e)
 {
 	struct portmap_attachments *others = &batch->others;
-	autofree char *state = lock_state_dir();
+	autofree char *state = state_dir_default();
 	struct errors unreadable = { 0 };
 
 	portmap_attachments_done(others);
-	record_each_of(state, "portmap", append_attachment, batch, &unreadable);
+	record_each_of_plugin(state, "portmap", append_attachment, batch, &unreadable);
 	if (others->n)
 		qsort(others->v, others->n, sizeof(*others->v), compare_started);
-	int r = errors_end(&unreadable, e);
+	int r = errors_result(&unreadable, e);
 	return r < 0 ? r : others->n > 0;
 }
 

@@ -43,7 +43,7 @@ static int find_pod_link(const struct portmap_record *record, struct link *ret_l
 	int r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
-	return route_to(nl, &pod.ip, &route, &ignored) >= 0 &&
+	return route_lookup(nl, &pod.ip, &route, &ignored) >= 0 &&
 	       link_get_index(nl, route.oif, ret_link, &ignored) >= 0;
 }
 
@@ -84,7 +84,7 @@ static int check_route_localnet(const struct portmap_record *record, struct hw_e
 
 static int portmap_add(struct hw_call *call, struct hw_err *e)
 {
-	struct portmap_record *record = call->made;
+	struct portmap_record *record = call->created;
 	autoclose int lock = -1;
 
 	int r = portmap_conf_check(call->conf, e);
@@ -118,7 +118,7 @@ static int portmap_add(struct hw_call *call, struct hw_err *e)
 static int portmap_del(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(portmap_record_done) struct portmap_record from_conf = { 0 };
-	const struct portmap_record *record = call->recorded ? call->made : &from_conf;
+	const struct portmap_record *record = call->recorded ? call->created : &from_conf;
 	const struct portmap_conf *conf = call->conf;
 	autoclose int lock = -1;
 	struct hw_err ignored;
@@ -182,7 +182,7 @@ static int portmap_repair(struct hw_call *call, struct hw_err *e)
 	int r = portmap_lock(call, &lock, e);
 	if (r >= 0)
 		r = portmap_rules_add(call, e);
-	return r < 0 ? r : enable_route_localnet(call->made, e);
+	return r < 0 ? r : enable_route_localnet(call->created, e);
 }
 
 const struct hw_plugin portmap_plugin = {
@@ -197,6 +197,6 @@ const struct hw_plugin portmap_plugin = {
 	.fields = portmap_fields,
 	.conf_size = sizeof(struct portmap_conf),
 	.record = true,
-	.made_fields = portmap_record_fields,
-	.made_size = sizeof(struct portmap_record),
+	.created_fields = portmap_record_fields,
+	.created_size = sizeof(struct portmap_record),
 };

@@ -125,7 +125,7 @@ struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *po
 void portmap_put_mapping(struct portmap_batch *batch, const struct portmap_port *port,
 			 const struct hw_prefix *pod, enum nft_mode mode);
 
-/* Add the elements of call->made, then delete those of call->earlier that are no longer needed.
+/* Add the elements of call->created, then delete those of call->earlier that are no longer needed.
  * If that fails, the elements of call->earlier are restored as far as possible. */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
 /* Delete the elements of the record, and of record->earlier, that this attachment still owns. */

@@ -117,7 +117,7 @@ static void put_network(struct nft_elems *elems, const struct hw_prefix *pod)
 	nft_key_network(&own, pod);
 	nft_elems_add_once(elems, own);
 	nft_key_ip(&near, &pod->ip);
-	nft_data_network(&near, NFT_NEAR, pod);
+	nft_data_network_chain(&near, NFT_HAIRPIN, pod);
 	nft_elems_add_once(elems, near);
 }
 
@@ -151,7 +151,8 @@ static int fill_batch(struct portmap_batch *batch, struct hw_err *e)
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 /* Return: 1 if the ADD can be tried again, 0 if another container has the port */
-static int can_retry(struct portmap_batch *batch, const struct nft_clash *clash, struct hw_err *e)
+static int can_retry(struct portmap_batch *batch, const struct nft_conflict *clash,
+		     struct hw_err *e)
 {
 	const struct nft_elem *wanted = &batch->elems.v[clash->index];
 	bool is_number = (wanted->mode == NFT_EXCLUSIVE && str_starts(wanted->set, "holder")) ||
@@ -166,7 +167,7 @@ static int can_retry(struct portmap_batch *batch, const struct nft_clash *clash,
 /* Return: 0, 1 to try again, or a negative errno */
 static int try_add(struct portmap_batch *batch, struct hw_err *e)
 {
-	struct nft_clash clash = { 0 };
+	struct nft_conflict clash = { 0 };
 
 	int r = fill_batch(batch, e);
 	if (r >= 0)
@@ -280,7 +281,7 @@ void portmap_flush_udp(struct portmap_batch *batch)
 
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
 {
-	const struct portmap_record *record = call->made, *earlier = call->earlier;
+	const struct portmap_record *record = call->created, *earlier = call->earlier;
 	AUTO(nft_close) struct nft *nft = NULL;
 	AUTO(batch_done) struct portmap_batch batch;
 
@@ -341,7 +342,7 @@ int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e)
 	nft_owner(call->network, call->container_id, call->ifname, owner);
 	int r = nft_open(&nft, e);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
-		r = nft_sweep(nft, NFT_INET, sets[i], owner, e);
+		r = nft_del_owned(nft, NFT_INET, sets[i], owner, e);
 	return r;
 }
 

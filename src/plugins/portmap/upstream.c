@@ -36,7 +36,7 @@ static int delete_iptables_chains(struct nft *nft, const struct hw_call *call, s
 		snprintf(chain, sizeof(chain), "%s%s", kinds[i].prefix, hash);
 		for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++)
 			r = nft_foreign_delete_chain(
-				nft, &(struct nft_place){ families[f], "nat", chain },
+				nft, &(struct nft_chain_ref){ families[f], "nat", chain },
 				kinds[i].parents, e);
 	}
 	return r;
@@ -50,7 +50,8 @@ static int delete_nftables_rules(struct nft *nft, const struct hw_call *call, st
 	for (size_t i = 0; i < ARRAY_SIZE(chains); i++)
 		for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++)
 			r = nft_foreign_delete_rules(
-				nft, &(struct nft_place){ families[f], "cni_hostport", chains[i] },
+				nft,
+				&(struct nft_chain_ref){ families[f], "cni_hostport", chains[i] },
 				call->container_id, e);
 	return r;
 }

@@ -167,7 +167,7 @@ static int refuse_duplicates(const char *at, struct hw_err *e)
 		if (at[strspn(at, " \t\r\n")] != ':')
 			continue;
 		if (depth == 1)
-			inside = value_same_key(text, "sysctl");
+			inside = value_keys_match(text, "sysctl");
 		else if (depth == 2 && inside && strings_has(&seen, text))
 			return err_text(e, -EINVAL,
 					"failed to load netconf: duplicated sysctl keys are not "

@@ -28,7 +28,7 @@
 #include "net/sysctl.h"
 #include "plugins/tuning/tuning.h"
 
-/* hw_call.made: our part of the attachment record */
+/* hw_call.created: our part of the attachment record */
 struct tuning_record {
 	struct hw_map sysctl; /* former values by path */
 };
@@ -115,7 +115,7 @@ static int read_former(struct tuning_former *f, const struct hw_call *call,
 static int record_sysctls(struct hw_call *call, const struct tuning_former *f, struct hw_err *e)
 {
 	const struct tuning_record *earlier = call->earlier;
-	struct tuning_record *record = call->made;
+	struct tuning_record *record = call->created;
 
 	for (size_t i = 0; earlier && i < earlier->sysctl.n; i++)
 		add_value(&record->sysctl, earlier->sysctl.keys[i], earlier->sysctl.values[i]);
@@ -223,7 +223,7 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 
 static int tuning_del(struct hw_call *call, struct hw_err *e)
 {
-	const struct tuning_record *record = call->made;
+	const struct tuning_record *record = call->created;
 	AUTO(tuning_backup_done) struct tuning_backup backup = { 0 };
 
 	int r = tuning_backup_read(call, &backup, e);
@@ -326,6 +326,6 @@ const struct hw_plugin tuning_plugin = {
 	.fields = tuning_fields,
 	.conf_size = sizeof(struct tuning_conf),
 	.record = true,
-	.made_fields = tuning_record_fields,
-	.made_size = sizeof(struct tuning_record),
+	.created_fields = tuning_record_fields,
+	.created_size = sizeof(struct tuning_record),
 };

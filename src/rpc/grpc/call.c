@@ -262,14 +262,14 @@ static void reset_stream(struct call *c, uint32_t error_code)
 /* Ends a call because of an error here: informs the owner and the peer. */
 static void fail_call(struct call *c, const struct hw_err *e)
 {
-	call_close(c, status_of(e), e->msg);
+	call_close(c, status_from_err(e), e->msg);
 	if (c->grpc->role == GRPC_CLIENT) {
 		reset_stream(c, NGHTTP2_CANCEL);
 		return;
 	}
 	drop_output(c);
 	if (!c->ending)
-		send_status(c, HTTP_OK, status_of(e), e->msg);
+		send_status(c, HTTP_OK, status_from_err(e), e->msg);
 }
 
 /* ---- receiving ---------------------------------------------------------------------- */
@@ -282,7 +282,7 @@ void call_on_request_headers(struct call *c)
 
 	c->pub.path = str_copy(str_or(c->header.path, ""));
 	if (grpc_header_check_request(&c->header, g->limits.header, &http, &e) < 0) {
-		send_status(c, http, status_of(&e), e.msg);
+		send_status(c, http, status_from_err(&e), e.msg);
 		return;
 	}
 	if (c->header.timeout < TIME_NEVER - g->now)

@@ -234,7 +234,7 @@ int64_t grpc_deadline(const struct grpc *g)
 
 void grpc_wake_at(struct grpc *g, int64_t deadline)
 {
-	g->next = time_sooner(g->next, deadline);
+	g->next = time_earlier(g->next, deadline);
 }
 
 void grpc_tick(struct grpc *g, int64_t now)

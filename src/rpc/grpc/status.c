@@ -120,7 +120,7 @@ int status_set(struct hw_err *e, enum status_code code, const char *fmt, ...)
 	return e->code;
 }
 
-enum status_code status_of(const struct hw_err *e)
+enum status_code status_from_err(const struct hw_err *e)
 {
 	if (e->domain == HW_DOMAIN_GRPC)
 		return e->wire > 0 ? (enum status_code)e->wire : STATUS_UNKNOWN;

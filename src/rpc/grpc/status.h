@@ -53,7 +53,7 @@ int status_set(struct hw_err *e, enum status_code code, const char *fmt, ...)
  *
  * Return: never STATUS_OK
  */
-enum status_code status_of(const struct hw_err *e);
+enum status_code status_from_err(const struct hw_err *e);
 
 /* For a response without grpc-status: http-grpc-status-mapping.md */
 enum status_code status_from_http(int status);

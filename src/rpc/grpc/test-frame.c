@@ -64,7 +64,7 @@ static void expect_refusal(const char *prefix, int max, enum status_code code)
 	struct hw_err e;
 
 	assert_true(frame_feed(&f, &data, &len, &e) < 0);
-	assert_int_equal(status_of(&e), code);
+	assert_int_equal(status_from_err(&e), code);
 	assert_int_equal(f.message.room, 0);
 	frame_done(&f);
 }

@@ -20,9 +20,10 @@ static void codes_and_errnos(void **state)
 	(void)state;
 	for (int code = STATUS_CANCELLED; code <= STATUS_UNAUTHENTICATED; code++) {
 		assert_true(status_set(&e, code, "x") < 0);
-		assert_int_equal(status_of(&e), code);
+		assert_int_equal(status_from_err(&e), code);
 		e.domain = HW_DOMAIN_NONE; /* by its errno alone */
-		assert_int_equal(status_of(&e), code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code);
+		assert_int_equal(status_from_err(&e),
+				 code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code);
 		err_ctx(&e, "pull \"%s\"", "busybox");
 		assert_string_equal(e.msg, "pull \"busybox\": x");
 	}
@@ -34,7 +35,7 @@ static void unknown_codes(void **state)
 
 	(void)state;
 	status_set(&e, (enum status_code)99, "odd");
-	assert_int_equal(status_of(&e), STATUS_UNKNOWN);
+	assert_int_equal(status_from_err(&e), STATUS_UNKNOWN);
 	assert_string_equal(status_name(99), "UNKNOWN");
 	assert_string_equal(status_name(-1), "UNKNOWN");
 	assert_string_equal(status_name(5), "NOT_FOUND");
@@ -46,15 +47,15 @@ static void other_domains(void **state)
 
 	(void)state;
 	err_cni(&e, HW_CNI_INVALID_CONFIG, "no such key");
-	assert_int_equal(status_of(&e), STATUS_INVALID_ARGUMENT);
+	assert_int_equal(status_from_err(&e), STATUS_INVALID_ARGUMENT);
 	err_set(&e, -ENOSPC, "write /x");
-	assert_int_equal(status_of(&e), STATUS_RESOURCE_EXHAUSTED);
+	assert_int_equal(status_from_err(&e), STATUS_RESOURCE_EXHAUSTED);
 	err_set(&e, -EXDEV, "rename /x");
-	assert_int_equal(status_of(&e), STATUS_INTERNAL);
+	assert_int_equal(status_from_err(&e), STATUS_INTERNAL);
 	err_set(&e, -ENOENT, "open /x");
-	assert_int_equal(status_of(&e), STATUS_INTERNAL);
+	assert_int_equal(status_from_err(&e), STATUS_INTERNAL);
 	err_text(&e, -ENODATA, "x not found");
-	assert_int_equal(status_of(&e), STATUS_NOT_FOUND);
+	assert_int_equal(status_from_err(&e), STATUS_NOT_FOUND);
 }
 
 static void http_errors(void **state)

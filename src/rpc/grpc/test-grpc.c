@@ -191,7 +191,7 @@ static int send_size(struct grpc_call *call, size_t size, struct hw_err *e)
 	struct buf b = { 0 };
 
 	memset(buf_reserve(&b, size), 'x', size);
-	buf_added(&b, size);
+	buf_commit(&b, size);
 	return grpc_send(call, &b, e);
 }
 
@@ -293,7 +293,7 @@ static void too_large_messages(void **state)
 	struct hw_err e;
 
 	assert_int_equal(send_size(call, (16 << 20) + 1, &e), -EAGAIN);
-	assert_int_equal(status_of(&e), STATUS_RESOURCE_EXHAUSTED);
+	assert_int_equal(status_from_err(&e), STATUS_RESOURCE_EXHAUSTED);
 	f->limits.message = 1000;
 	restart_server(f, &server_events);
 	assert_int_equal(send_size(call, 1001, &e), 0);
@@ -536,7 +536,7 @@ static void drains(void **state)
 	assert_false(grpc_is_usable(f->client.grpc));
 	assert_true(grpc_start(f->client.grpc, "/a.B/C", TIME_NEVER, f->now, NULL,
 			       &f->client.calls[2], &e) < 0);
-	assert_int_equal(status_of(&e), STATUS_UNAVAILABLE);
+	assert_int_equal(status_from_err(&e), STATUS_UNAVAILABLE);
 	assert_false(grpc_is_done(f->server.grpc));
 	grpc_finish(f->server.calls[0], STATUS_OK, "");
 	grpc_finish(f->server.calls[1], STATUS_OK, "");

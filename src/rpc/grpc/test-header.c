@@ -42,7 +42,7 @@ static void expect_status(const char *name, const char *value, int http, int cod
 	add_valid_request(&h);
 	add_field(&h, name, value);
 	r = grpc_header_check_request(&h, HEADER_MAX, &ret_http, &e);
-	assert_int_equal(r < 0 ? (int)status_of(&e) : STATUS_OK, code);
+	assert_int_equal(r < 0 ? (int)status_from_err(&e) : STATUS_OK, code);
 	assert_int_equal(ret_http, http);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/unpacked.h - reports about a layer: properties when unpacked, result of verifying
+ * image/protocol/layer-report.h - reports about a layer: properties when unpacked, result of verifying
  *
  * What:  struct unpacked is sent by hawser-fetch when it has unpacked a layer;
  *        struct verify_report is printed by hawser-layer when it has verified one.
  *        Both are JSON, by the field tables here.
  */
-#ifndef IMAGE_PROTOCOL_UNPACKED_H
-#define IMAGE_PROTOCOL_UNPACKED_H
+#ifndef IMAGE_PROTOCOL_LAYER_REPORT_H
+#define IMAGE_PROTOCOL_LAYER_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/unpacked.c - reports about a layer: properties when unpacked, result of verifying
+ * image/protocol/layer-report.c - reports about a layer: properties when unpacked, result of verifying
  */
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 
 #include <errno.h>
 

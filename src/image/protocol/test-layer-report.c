@@ -2,7 +2,7 @@
 /*
  * image/protocol/test-unpacked.c - report about an unpacked layer
  */
-#include "image/protocol/unpacked.h"
+#include "image/protocol/layer-report.h"
 
 #include <errno.h>
 #include <setjmp.h>
