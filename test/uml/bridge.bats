@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# bridge: VLANs, which need a kernel that filters them
+# test/uml/bridge.bats - VLANs of the bridge plugin, which need VLAN filtering in the kernel
 bats_require_minimum_version 1.5.0
 load ../lib
 
@@ -21,7 +21,7 @@ teardown() {
 	rm -rf /run/hawser /var/lib/cni/networks
 }
 
-# add CONTAINER NETNS JSON: an ADD with these keys; what it says is in /tmp/CONTAINER.result
+# add CONTAINER NETNS JSON: ADD with these keys; the result is written to /tmp/CONTAINER.result
 add() {
 	jq -c '{cniVersion:"1.1.0",name:"net",type:"bridge",bridge:"br7",
 		ipam:{type:"host-local",subnet:"10.7.0.0/24"}} + .' <<<"$3" >"/tmp/$1.conf"
@@ -34,7 +34,7 @@ call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=/run/netns/$3 CNI_IFNAME=eth0 "$plugins/bridge" <<<"$conf"
 }
 port() { jq -r '.interfaces[1].name' "/tmp/$1.result"; }
-# vlans LINK: "100 PVID untagged" and so on, one per line
+# vlans LINK: the VLANs of a port, one per line: "100 PVID Egress Untagged"
 vlans() {
 	bridge -j vlan show dev "$1" | jq -r '.[].vlans[] | [.vlan, .vlanEnd // empty, .flags[]?] | join(" ")'
 }
@@ -47,7 +47,7 @@ except ConnectionRefusedError:
 	pass' "$2"
 }
 
-# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
+# drifts MESSAGE COMMAND...: CHECK succeeds before COMMAND and fails with MESSAGE after it
 drifts() {
 	local message=$1
 	shift
@@ -67,7 +67,7 @@ drifts() {
 	run ! ip -n one link show eth0
 }
 
-@test "bridge: preserveDefaultVlan keeps the default VLAN beside it" {
+@test "bridge: preserveDefaultVlan keeps the default VLAN on the port" {
 	add c1 one '{"vlan":100,"preserveDefaultVlan":true}'
 	[ "$(vlans "$(port c1)")" = $'1 Egress Untagged\n100 PVID Egress Untagged' ]
 	call CHECK c1 one
@@ -79,7 +79,7 @@ drifts() {
 	call CHECK c1 one
 }
 
-@test "bridge: a trunk of all VLANs beside one that is untagged" {
+@test "bridge: a trunk of all VLANs, one of them untagged" {
 	add c1 one '{"vlan":5,"vlanTrunk":[{"minID":1,"maxID":4094}]}'
 	[ "$(vlans "$(port c1)" | wc -l)" = 4094 ]
 	vlans "$(port c1)" | grep -qx '5 PVID Egress Untagged'
@@ -87,7 +87,7 @@ drifts() {
 	call DEL c1 one
 }
 
-@test "bridge: CHECK finds VLANs of the port changed" {
+@test "bridge: CHECK detects changed VLANs of the port" {
 	add c1 one '{"vlan":100,"vlanTrunk":[{"minID":200,"maxID":210}]}'
 	bridge vlan del vid 205 dev "$(port c1)"
 	run call CHECK c1 one
@@ -104,7 +104,7 @@ drifts() {
 	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLAN 100 untagged" ]
 }
 
-@test "bridge: a bridge that did not filter before is used as it is, and CHECK knows it" {
+@test "bridge: an existing bridge without VLAN filtering is not changed, and CHECK accepts it" {
 	ip link add br7 type bridge
 	add c1 one '{"vlan":100}'
 	[ "$(ip -d -j link show br7 | jq '.[0].linkinfo.info_data.vlan_filtering')" = 0 ]
@@ -112,7 +112,7 @@ drifts() {
 	call DEL c1 one
 }
 
-@test "bridge: CHECK finds VLAN filtering switched off, and the VLAN's gateway down or detached" {
+@test "bridge: CHECK detects disabled VLAN filtering, and a VLAN gateway that is down or detached" {
 	add c1 one '{"vlan":100,"isGateway":true}'
 	drifts "bridge br7 does not filter VLANs" ip link set br7 type bridge vlan_filtering 0
 	ip link set br7 type bridge vlan_filtering 1
@@ -131,7 +131,7 @@ drifts() {
 
 links() { ip -j link | jq -r '.[].ifname' | sort; }
 
-@test "bridge: pods of one VLAN reach each other and its gateway, those of another do not" {
+@test "bridge: pods of one VLAN reach each other and the gateway, pods of another VLAN do not" {
 	links >/tmp/links
 	add c1 one '{"vlan":100,"isGateway":true}'
 	add c2 two '{"vlan":100,"isGateway":true}'
@@ -144,13 +144,13 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	call DEL c2 two
 	add c2 two '{"vlan":200}'
 	run ! reaches one 10.7.0.4
-	# furniture, made once
+	# the gateway's veth pair is furniture: DEL does not delete it
 	call DEL c1 one
 	call DEL c2 two
 	ip link show br7.100
 	run hawser-plugin uninstall
 	[ "$output" = $'veth br7.100 removed\nbridge br7 removed' ]
-	# what DEL began the kernel may still be finishing
+	# the kernel deletes veth pairs asynchronously
 	for ((i = 0; i < 500; i++)); do
 		left=$(links | comm -13 /tmp/links -)
 		[ -n "$left" ] || break
@@ -159,7 +159,7 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	[ -z "$left" ]
 }
 
-@test "bridge: ADDs at once where nothing exists yet share the gateway of their VLAN" {
+@test "bridge: the first ADDs of a VLAN in parallel share its gateway" {
 	for i in {1..8}; do ip netns add "p$i"; done
 	for i in {1..8}; do
 		add "p$i" "p$i" '{"vlan":100,"isGateway":true}' &

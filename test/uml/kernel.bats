@@ -1,16 +1,16 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The second kernel offers what the tests beside this file rely on, and is really another one.
+# test/uml/kernel.bats - the second kernel has the features that the tests in this folder need
 load ../lib
 
-@test "uml: every link kind can be made" {
+@test "uml: every link kind can be created" {
 	ip link add parent type dummy
 	ip link set parent up
 	for kind in bridge macvlan "ipvlan mode l2" "vlan id 5" ifb "vrf table 9"; do
 		on=()
 		case $kind in *vlan*) on=(link parent) ;; esac
-		# shellcheck disable=SC2086 # a kind and its options
+		# shellcheck disable=SC2086 # $kind is a kind with options
 		ip link add "${on[@]}" name one type $kind
 		ip link del one
 	done
@@ -27,7 +27,7 @@ load ../lib
 	ip link del br0
 }
 
-@test "uml: a namespace has a network and sysctls of its own" {
+@test "uml: a network namespace has its own sysctls" {
 	ip netns add pod
 	ip netns exec pod sysctl -qw net.ipv4.ip_default_ttl=77
 	[ "$(cat /proc/sys/net/ipv4/ip_default_ttl)" = 64 ]
@@ -35,7 +35,7 @@ load ../lib
 	ip netns del pod
 }
 
-@test "uml: what the tests may write to is empty and goes away" {
+@test "uml: the directories that tests write to are empty and on tmpfs" {
 	[ -z "$(find /etc/cni /var/lib/cni -mindepth 1)" ]
 	for dir in /run /tmp /etc/cni /var/lib/cni; do
 		[ "$(stat -f -c %T "$dir")" = tmpfs ]

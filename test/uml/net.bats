@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The unit tests of the kernel layer, where nothing has to be skipped.
+# test/uml/net.bats - unit tests of src/net; this kernel has all features, so none may be skipped
 load ../lib
 
 # none_skipped NAME: all tests of test-NAME run and pass
@@ -12,22 +12,22 @@ none_skipped() {
 	[[ $output != *SKIPPED* ]]
 }
 
-@test "uml: links can be made, changed and deleted" {
+@test "uml: links can be created, changed and deleted" {
 	none_skipped link
 }
 
-@test "uml: every link kind is made as asked and read back" {
+@test "uml: every link kind is created with its options and read back" {
 	none_skipped kind
 }
 
-@test "uml: bridge ports carry the VLANs they are given" {
+@test "uml: bridge ports carry the configured VLANs" {
 	none_skipped bridge
 }
 
-@test "uml: neighbours learn what is announced" {
+@test "uml: neighbours learn announced addresses" {
 	none_skipped announce
 }
 
-@test "uml: batches and dumps" {
+@test "uml: rtnetlink batches and dumps" {
 	none_skipped rtnl
 }
