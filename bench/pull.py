@@ -104,7 +104,7 @@ def in_store(place, where, directory, registry_host, name, size):
             subprocess.run(client.pull(name), check=True, stdout=subprocess.DEVNULL)
         yield from pairs(place, f"pull of a present image, {where}", name, Cri(ours), clients,
                          present=True)
-        yield Pair(f"pull of a present image, no hawser-fetch waiting, {where}", peer="containerd",
+        yield Pair(f"pull of a present image, cold start, {where}", peer="containerd",
                    ours_run=cold(place, Cri(ours), name),
                    peer_run=series(place, clients["containerd"], name, present=True))
 

@@ -28,7 +28,7 @@ def under_load(place):
     serve, sockets = place.build / "test/rpc/rpc-serve", (place.dir / "loaded", place.dir / "idle")
     with serving(place.build, sockets[0], serve, sockets[0]), \
             serving(place.build, sockets[1], serve, sockets[1]):
-        yield Pair("call beside 200 sleeping calls, 50 stalled clients", peer="no other calls",
+        yield Pair("call under load: 200 sleeping, 50 stalled", peer="no other calls",
                    command=[place.build / "bench/bench-rpc", "{samples}", 1, 200, sockets[0], ECHO,
                             sockets[1], ECHO],
                    aim=Aim(more_ms=10), samples=5 * place.samples)
