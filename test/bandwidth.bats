@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# bandwidth: the queues that an ADD makes, what CHECK finds, DEL after anything. How exact the rates are
-# is measured in bench/; the wide table of configurations is in test/differential.
-# shellcheck disable=SC2030,SC2031 # a test is a shell of its own
+# The bandwidth plugin: the queues that ADD creates, CHECK, and DEL in all states. bench/ measures how exact
+# the rates are; test/differential has the table of configurations.
+# shellcheck disable=SC2030,SC2031 # each test is its own shell
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -19,7 +19,7 @@ setup() {
 	pair host0 eth0
 }
 
-pair() { # HOST POD: a pair of links between the host and the pod
+pair() { # HOST POD: a veth pair between the host and the pod
 	ip link add "$1" address 02:00:00:00:00:02 mtu 1450 type veth \
 		peer name "$2" address 02:00:00:00:00:01 mtu 1450 netns one
 	ip link set "$1" up
@@ -29,40 +29,40 @@ pair() { # HOST POD: a pair of links between the host and the pod
 teardown() {
 	local link
 	for link in $(ip -j link | jq -r '.[].ifname | select(. != "lo")'); do
-		ip link del "$link" 2>/dev/null || true # the other end may have taken it along
+		ip link del "$link" 2>/dev/null || true # may already be deleted with its peer
 	done
 	ip netns del one 2>/dev/null || true
 	rm -rf /run/hawser
 }
 
-# ---- words ---------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------
 
 in='"ingressRate":8000000,"ingressBurst":800000'
 out='"egressRate":16000000,"egressBurst":1600000'
 
-# call VERB KEYS: the plugin; KEYS are JSON members
+# call VERB KEYS: call the plugin; KEYS are JSON members
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=${ID:-c1} CNI_NETNS=${NETNS-/run/netns/one} CNI_IFNAME=${IFNAME:-eth0} \
 		CNI_PATH=$plugins "${plugin:-$plugins/bandwidth}" <<<"{\"cniVersion\":\"${VERSION:-1.0.0}\",
 		\"name\":\"net\",\"type\":\"bandwidth\"${2:+,$2}${PREVIOUS-,\"prevResult\":$previous}}"
 }
-go() { plugin=$GO_PLUGINS/bandwidth call "$@"; }
+upstream() { plugin=$GO_PLUGINS/bandwidth call "$@"; }
 
-# queue LINK [-n NETNS]: what is at its root
+# queue LINK [-n NETNS]: its root qdisc
 queue() {
 	tc "${@:2}" -j qdisc show dev "$1" root | jq -r '.[0] | if .kind == "tbf" then
 		"tbf \(.handle) \(.options.rate) \(.options.burst) \(.options.lat)" else .kind end'
 }
-has_hook() { tc qdisc show dev host0 | grep -q ingress; }
-# nothing_left: no attachment has left anything
+has_ingress() { tc qdisc show dev host0 | grep -q ingress; }
+# nothing_left: all attachments were deleted completely
 nothing_left() {
 	[ "$(queue host0)" = noqueue ]
 	[ "$(queue eth0 -n one)" = noqueue ]
-	run ! has_hook
+	run ! has_ingress
 	[ -z "$(ip -o link show type ifb)" ]
 	[ -z "$(find /run/hawser/attachments -type f)" ]
 }
-# drifts KEYS MESSAGE COMMAND...: CHECK finds what COMMAND did
+# drifts KEYS MESSAGE COMMAND...: CHECK succeeds, and fails with MESSAGE after COMMAND
 drifts() {
 	local keys=$1 message=$2
 	call CHECK "$keys"
@@ -71,7 +71,7 @@ drifts() {
 	fails_with 999 "$message"
 }
 
-# ask ADDRESS [BYTES]: a datagram from the pod to the host and back
+# ask ADDRESS [BYTES]: send a datagram from the pod to the host and back
 ask() {
 	rm -f /tmp/server
 	timeout 10 python3 -c '
@@ -92,7 +92,7 @@ s.recv(2000)' "$1" "${2:-100}"
 
 # ---- ADD and DEL -------------------------------------------------------------------------
 
-@test "bandwidth: ADD limits both directions, each where it leaves, and hands the result on" {
+@test "bandwidth: ADD limits both directions and returns prevResult" {
 	[ "$(call ADD "$in,$out" | jq -S .)" = "$(jq -S . <<<"$previous")" ]
 	[ "$(queue host0)" = "tbf 6877: 1000000 100000 25000" ]
 	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
@@ -101,7 +101,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: one direction alone touches one link alone" {
+@test "bandwidth: a limit for one direction changes one link only" {
 	call ADD "$in"
 	[ "$(queue eth0 -n one)" = noqueue ]
 	call CHECK "$in"
@@ -113,7 +113,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: without a limit the result is handed on and nothing is made" {
+@test "bandwidth: without a limit ADD returns prevResult and changes nothing" {
 	for keys in '' '"ingressRate":0,"ingressBurst":0' '"runtimeConfig":{"bandwidth":{}}' '"runtimeConfig":{"bandwidth":null}'; do
 		[ "$(call ADD "$keys" | jq -S .)" = "$(jq -S . <<<"$previous")" ]
 		call CHECK "$keys"
@@ -123,22 +123,22 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: the queue on the host is the one that Go's makes" {
+@test "bandwidth: the queue on the host is the same as upstream's" {
 	need_go_plugins bandwidth
 	for keys in "$in" '"ingressRate":123456789,"ingressBurst":1234567' '"ingressRate":80000000000,"ingressBurst":8000000000'; do
 		tc qdisc del dev host0 root || true
-		go ADD "$keys"
+		upstream ADD "$keys"
 		theirs=$(tc -j qdisc show dev host0 root | jq -c '.[0].options')
-		call CHECK "$keys" # of an attachment that it knows nothing of
+		call CHECK "$keys" # without a record
 		tc qdisc del dev host0 root
 		call ADD "$keys"
 		[ "$(tc -j qdisc show dev host0 root | jq -c '.[0].options')" = "$theirs" ]
-		go CHECK "$keys"
+		upstream CHECK "$keys"
 		call DEL "$keys"
 	done
 }
 
-@test "bandwidth: what the runtime asks for a direction counts before the configuration" {
+@test "bandwidth: the runtime's limits for a direction override the configuration" {
 	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"ingressRate":24000000,"ingressBurst":2400000}}'
 	call ADD "$keys"
 	[ "$(queue host0)" = "tbf 6877: 3000000 300000 25000" ]
@@ -146,7 +146,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	call CHECK "$keys"
 	call DEL "$keys"
 	nothing_left
-	# both directions; a 0 is what runtimes write for none; subnets, and where
+	# both directions; 0 for no limit, as runtimes write it; subnets and egress
 	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"ingressRate":24000000,"ingressBurst":2400000,"egressRate":32000000,
 		"egressBurst":3200000}}'
 	call ADD "$keys"
@@ -167,9 +167,9 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: with egress ifb what the pod sends is limited on the host, as Go's does it" {
+@test "bandwidth: with egress ifb the pod's traffic is limited on the host, as upstream does" {
 	need_go_plugins bandwidth
-	kind() { tc filter show dev host0 ingress | grep -c "mirred (Egress Redirect to device $1) stolen"; }
+	redirections() { tc filter show dev host0 ingress | grep -c "mirred (Egress Redirect to device $1) stolen"; }
 	keys="$out"',"egress":"ifb"'
 	call ADD "$keys" >/tmp/result
 	[ "$(queue eth0 -n one)" = noqueue ]
@@ -177,18 +177,18 @@ s.recv(2000)' "$1" "${2:-100}"
 	[ "$ifb" = "bwp$(printf netc1 | sha512sum | cut -c 1-12)" ]
 	[ "$(ip -j link show "$ifb" | jq -r '.[] | .address, .mtu')" = "$(jq -r '.interfaces[3].mac' /tmp/result)"$'\n1450' ]
 	[ "$(queue "$ifb")" = "tbf 6877: 2000000 200000 25000" ]
-	[ "$(kind "$ifb")" = 1 ]
+	[ "$(redirections "$ifb")" = 1 ]
 	PREVIOUS=,\"prevResult\":$(</tmp/result) call CHECK "$keys"
-	PREVIOUS=,\"prevResult\":$(</tmp/result) go CHECK "$keys"
+	PREVIOUS=,\"prevResult\":$(</tmp/result) upstream CHECK "$keys"
 	call DEL "$keys"
 	nothing_left
 	call ADD '"runtimeConfig":{"bandwidth":{'"$keys}}"
-	[ "$(kind "$ifb")" = 1 ]
+	[ "$(redirections "$ifb")" = 1 ]
 	call DEL
 	nothing_left
 }
 
-@test "bandwidth: two interfaces of one pod have an ifb each" {
+@test "bandwidth: two interfaces of one pod have one ifb each" {
 	pair host1 eth1
 	keys="$out"',"egress":"ifb"'
 	call ADD "$keys" >/dev/null
@@ -204,7 +204,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: an interface without another end can send limited; on the host any link that is named will do" {
+@test "bandwidth: an interface without peer works for egress, and any named link of the host for ingress" {
 	ip -n one link set eth0 name veth
 	ip -n one link add eth0 link veth type macvlan
 	ip -n one link set eth0 up
@@ -217,7 +217,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	call ADD "$in"
 	[ "$(queue tap0)" = "tbf 6877: 1000000 100000 25000" ]
 	call CHECK "$in"
-	drifts "$in" "interface tap0 has no rate limit of ours*" tc qdisc del dev tap0 root
+	drifts "$in" "interface tap0 has no rate limit of hawser*" tc qdisc del dev tap0 root
 	call DEL "$in"
 	PREVIOUS=",\"prevResult\":${previous//host0/nosuch0}"
 	run call ADD "$in"
@@ -226,7 +226,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	fails_with 999 "container interface eth0 has no veth peer: *"
 }
 
-@test "bandwidth: a burst that no packet fits into is one packet" {
+@test "bandwidth: a burst smaller than a packet counts as one packet" {
 	keys='"ingressRate":8000000,"ingressBurst":8'
 	call ADD "$keys"
 	ip addr add 10.1.2.1/24 dev host0
@@ -235,7 +235,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	call CHECK "$keys"
 }
 
-@test "bandwidth: in every spec version that has previous results" {
+@test "bandwidth: works in every spec version that has prevResult" {
 	old='{"interfaces":[{"name":"host0"},{"name":"eth0","sandbox":"/run/netns/one"}],
 		"ips":[{"version":"4","interface":1,"address":"10.1.2.3/24"}]}'
 	for version in 0.3.0 0.3.1 0.4.0 1.0.0 1.1.0; do
@@ -248,7 +248,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	fails_with 1 "*incompatible CNI versions*"
 }
 
-@test "bandwidth: bad configurations are refused, and nothing is changed" {
+@test "bandwidth: invalid configurations are rejected, and nothing is changed" {
 	run call ADD '"ingressRate":8'
 	fails_with 7 "if rate is set, burst must also be set"
 	run call ADD '"egressBurst":8'
@@ -264,9 +264,9 @@ s.recv(2000)' "$1" "${2:-100}"
 	run call ADD "$in"',"shapedSubnets":["10.0.0.0/33"]'
 	fails_with 7 'bad subnet "10.0.0.0/33" provided, details *'
 	run call ADD "$in"',"shapedSubnets":'"$(seq -f '"10.0.%.0f.0/24"' 201 | jq -s .)"
-	fails_with 7 '201 subnets, and 200 is the most'
+	fails_with 7 'too many subnets: got 201, at most 200'
 	run call ADD "$in"',"egress":"police"'
-	fails_with 7 'egress is "police", and can be "pod" or "ifb"'
+	fails_with 7 'invalid egress "police": want "pod" or "ifb"'
 	PREVIOUS="" run call ADD "$in"
 	fails_with 999 "must be called as chained plugin"
 	PREVIOUS="" run call ADD
@@ -287,7 +287,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: a queue of somebody else is left alone" {
+@test "bandwidth: a queue of another program is not changed" {
 	tc qdisc add dev host0 root handle 1: htb
 	run call ADD "$in,$out"
 	fails_with 999 "limit the rate of host0: *"
@@ -295,8 +295,8 @@ s.recv(2000)' "$1" "${2:-100}"
 	tc qdisc del dev host0 root
 	tc qdisc add dev host0 ingress
 	run call ADD "$out"',"egress":"ifb"'
-	fails_with 999 "somebody else has filters on what comes in by host0: there is an ingress qdisc"
-	has_hook
+	fails_with 999 "interface host0 already has an ingress qdisc"
+	has_ingress
 	tc qdisc del dev host0 ingress
 	call ADD "$in"
 	tc qdisc replace dev host0 root handle 1: htb
@@ -306,7 +306,7 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-@test "bandwidth: ADD twice: the second takes the place of the first" {
+@test "bandwidth: a second ADD replaces the limits of the first" {
 	call ADD "$in,$out"
 	call ADD "$in"',"egressRate":8000000,"egressBurst":800000,"egress":"ifb"' >/tmp/result
 	[ "$(queue eth0 -n one)" = noqueue ]
@@ -318,24 +318,24 @@ s.recv(2000)' "$1" "${2:-100}"
 	nothing_left
 }
 
-# what is limited, and how
+# limits: print all limits
 limits() {
 	local link
-	echo "$(queue host0), $(queue eth0 -n one), $(has_hook && echo hook)"
+	echo "$(queue host0), $(queue eth0 -n one), $(has_ingress && echo ingress)"
 	for link in $(ip -j link show type ifb | jq -r '.[].ifname'); do echo "$link $(queue "$link")"; done
 	tc filter show dev host0
 	tc -n one filter show dev eth0
 }
 
-@test "bandwidth: ADD again that fails leaves the limits of the first" {
+@test "bandwidth: a failed repeated ADD leaves the limits of the first" {
 	faster='"ingressRate":80000000,"ingressBurst":8000000,"egressRate":80000000,"egressBurst":8000000'
 	for keys in "$in" "$out" "$in,$out" "$in,$out"',"unshapedSubnets":["10.0.0.0/8","fd00::/8"]'; do
 		call ADD "$keys" >/dev/null
 		before=$(limits)
-		# seen before anything is changed: a hook, no such rate, no such link
+		# errors before anything is changed: an ingress qdisc, an invalid rate, a missing link
 		tc qdisc add dev host0 ingress
 		run call ADD "$faster"',"egress":"ifb"'
-		fails_with 999 "somebody else has filters *"
+		fails_with 999 "interface host0 already has an ingress qdisc"
 		tc qdisc del dev host0 ingress
 		run call ADD '"ingressRate":1'
 		fails_with 7 "if rate is set, burst must also be set"
@@ -346,7 +346,7 @@ limits() {
 		call DEL "$keys"
 		nothing_left
 	done
-	# seen in the middle: a queue of somebody else
+	# an error in the middle: a queue of another program
 	for first in "$out" "$out"',"shapedSubnets":["10.0.0.0/8"]' "$out"',"egress":"ifb"'; do
 		call ADD "$first" >/dev/null
 		tc qdisc add dev host0 root handle 1: htb
@@ -363,14 +363,14 @@ limits() {
 	call ADD "$in,$out" >/dev/null
 	tc qdisc replace dev host0 root handle 1: htb
 	run call ADD "$faster"
-	[[ "$(jq -r .details <<<"$output")" == "the limits before cannot be restored: limit the rate of host0: "* ]]
+	[[ "$(jq -r .details <<<"$output")" == "restore the earlier limits: limit the rate of host0: "* ]]
 	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
 	tc qdisc del dev host0 root
 	call DEL "$in,$out"
 	nothing_left
 }
 
-@test "bandwidth: ADD again by ifb keeps the name of the ifb" {
+@test "bandwidth: a repeated ADD keeps the name of the ifb" {
 	call ADD "$out"',"egress":"ifb"' | jq -r '.interfaces[3].name' >/tmp/name
 	call ADD "$in,$out"',"egress":"ifb"' | jq -r '.interfaces[3].name' | diff /tmp/name -
 	call CHECK "$in,$out"',"egress":"ifb"'
@@ -378,7 +378,7 @@ limits() {
 	nothing_left
 }
 
-@test "bandwidth: DEL twice, with the namespace gone, with none named, with the links gone" {
+@test "bandwidth: DEL succeeds twice, without namespace, and after the links were deleted" {
 	for keys in "$in,$out" "$in,$out"',"egress":"ifb"'; do
 		call ADD "$keys" >/dev/null
 		call DEL "$keys"
@@ -387,7 +387,7 @@ limits() {
 		call ADD "$keys" >/dev/null
 		NETNS="" call DEL "$keys"
 		[ "$(queue host0)" = noqueue ]
-		tc -n one qdisc del dev eth0 root || true # of a namespace that is not named
+		tc -n one qdisc del dev eth0 root || true # DEL could not reach the namespace
 		nothing_left
 		call ADD "$keys" >/dev/null
 		ip link del host0
@@ -404,22 +404,22 @@ limits() {
 	done
 }
 
-@test "bandwidth: DEL removes the ifb that Go's plugin made, and Go's DEL ours" {
+@test "bandwidth: DEL removes the ifb of upstream's plugin, and upstream's DEL removes ours" {
 	need_go_plugins bandwidth
-	go ADD "$in,$out" >/tmp/result
+	upstream ADD "$in,$out" >/tmp/result
 	PREVIOUS=,\"prevResult\":$(</tmp/result) call CHECK "$in,$out"
 	call DEL "$in,$out"
 	[ -z "$(ip -o link show type ifb)" ]
 	ip link del host0
 	pair host0 eth0
 	call ADD "$in,$out"',"egress":"ifb"'
-	go DEL "$in,$out"
+	upstream DEL "$in,$out"
 	[ -z "$(ip -o link show type ifb)" ]
 	call DEL "$in,$out"
 	nothing_left
 }
 
-@test "bandwidth: a link under the ifb's name that is not ours stays" {
+@test "bandwidth: DEL leaves a link that has the ifb's name and is not ours" {
 	name=bwp$(printf netc1 | sha512sum | cut -c 1-12)
 	ip link add "$name" type veth peer name other
 	call DEL "$out"
@@ -434,43 +434,43 @@ limits() {
 
 # ---- CHECK, GC, STATUS ---------------------------------------------------------------------
 
-@test "bandwidth: CHECK finds either queue removed or changed" {
+@test "bandwidth: CHECK finds a removed or changed queue" {
 	change() { tc "${@:2}" qdisc change dev "$1" root handle 6877: tbf rate "$rate" burst "$burst" limit "$limit"; }
 	call ADD "$in,$out"
 	rate=8mbit burst=100000 limit=125000
 	change host0
 	call CHECK "$in,$out"
-	rate=9mbit drifts "$in,$out" "Rate doesn't match: interface host0 is limited to 1125000 bytes/s, not 1000000" change host0
+	rate=9mbit drifts "$in,$out" "Rate doesn't match: interface host0 is limited to 1125000 bytes/s, want 1000000" change host0
 	change host0
-	limit=5000 drifts "$in,$out" "Limit doesn't match: on interface host0 5000 bytes may wait, not 125000" change host0
+	limit=5000 drifts "$in,$out" "Limit doesn't match: interface host0 queues up to 5000 bytes, want 125000" change host0
 	change host0
 	burst=90000 drifts "$in,$out" "Buffer doesn't match: interface host0 *" change host0
 	change host0
-	drifts "$in,$out" "interface host0 has no rate limit of ours: its queue is noqueue" tc qdisc del dev host0 root
+	drifts "$in,$out" "interface host0 has no rate limit of hawser: root qdisc is noqueue" tc qdisc del dev host0 root
 	call DEL "$in,$out"
 	call ADD "$in,$out"
-	drifts "$in,$out" "interface eth0 has no rate limit of ours: its queue is noqueue" tc -n one qdisc del dev eth0 root
+	drifts "$in,$out" "interface eth0 has no rate limit of hawser: root qdisc is noqueue" tc -n one qdisc del dev eth0 root
 	call DEL "$in,$out"
 	nothing_left
 }
 
-@test "bandwidth: CHECK finds the ifb gone, down, unlimited, or nothing redirected to it" {
+@test "bandwidth: CHECK finds a missing, down or unlimited ifb, and a missing redirection" {
 	keys="$in,$out"',"egress":"ifb"'
 	call ADD "$keys" >/tmp/result
 	ifb=$(jq -r '.interfaces[3].name' /tmp/result)
 	drifts "$keys" "ifb device $ifb is down" ip link set "$ifb" down
 	ip link set "$ifb" up
-	drifts "$keys" "what comes in by host0 is not redirected to $ifb" tc qdisc del dev host0 ingress
+	drifts "$keys" "packets received on host0 are not redirected to $ifb" tc qdisc del dev host0 ingress
 	call ADD "$keys" >/tmp/result
-	drifts "$keys" "interface $ifb has no rate limit of ours*" tc qdisc del dev "$ifb" root
-	drifts_not() { run call CHECK "$keys"; fails_with 999 "get ifb device: $ifb is missing"; }
+	drifts "$keys" "interface $ifb has no rate limit of hawser*" tc qdisc del dev "$ifb" root
 	ip link del "$ifb"
-	drifts_not
+	run call CHECK "$keys"
+	fails_with 999 "get ifb device: $ifb is missing"
 	call DEL "$keys"
 	nothing_left
 }
 
-@test "bandwidth: GC ends exactly the attachments that are not valid any more" {
+@test "bandwidth: GC deletes exactly the attachments that are no longer valid" {
 	export VERSION=1.1.0
 	call ADD "$in,$out"',"egress":"ifb"' >/dev/null
 	gc() { PREVIOUS="" call GC "$in,$out,\"cni.dev/valid-attachments\":[$1]"; }
@@ -483,7 +483,7 @@ limits() {
 	nothing_left
 }
 
-@test "bandwidth: STATUS refuses what ADD would" {
+@test "bandwidth: STATUS rejects the configurations that ADD rejects" {
 	export VERSION=1.1.0 PREVIOUS=""
 	call STATUS "$in,$out"
 	run call STATUS '"ingressRate":8'
@@ -492,10 +492,10 @@ limits() {
 
 # ---- subnets ---------------------------------------------------------------------------------
 
-# sent LINK [-n NETNS]: bytes that have passed its class of limited traffic
+# sent LINK [-n NETNS]: bytes that passed its class for limited traffic
 sent() { tc "${@:2}" -s class show dev "$1" | awk '/^class htb 6877:1 /{ours = 1} ours && /Sent/ {print $2; exit}'; }
 
-# reach ADDRESS...: from the pod to the host and back: was it limited, on the way there and back?
+# reach ADDRESS...: send a datagram to each address and back; print 1 for each direction that was limited, else 0
 reach() {
 	local address there back
 
@@ -503,7 +503,7 @@ reach() {
 		there=$(sent eth0 -n one) back=$(sent host0)
 		ask "$address" 1000
 		there=$(($(sent eth0 -n one) - there)) back=$(($(sent host0) - back))
-		# the kernel's own packets are small
+		# packets of the kernel itself are small
 		echo "$address $((there > 1000)) $((back > 1000))"
 	done
 }
@@ -517,10 +517,10 @@ addresses() {
 	ip -n one addr add fd01::3/64 dev eth0 nodad
 	ip -n one route add default via 10.1.2.1
 	ip -n one route add default via fd01::1
-	reach 10.1.2.1 10.1.3.1 fd01::1 fd02::1 >/dev/null # neighbours are known
+	reach 10.1.2.1 10.1.3.1 fd01::1 fd02::1 >/dev/null # resolve the neighbours first
 }
 
-@test "bandwidth: what the pod exchanges with unshaped subnets is not limited, the rest is" {
+@test "bandwidth: unshapedSubnets excludes traffic with these subnets" {
 	keys="$in,$out"',"unshapedSubnets":["10.1.2.77/24","fd01::/64","10.1.2.0/24"]'
 	call ADD "$keys"
 	call CHECK "$keys"
@@ -533,7 +533,7 @@ fd02::1 1 1" ]
 	nothing_left
 }
 
-@test "bandwidth: only what the pod exchanges with shaped subnets is limited" {
+@test "bandwidth: shapedSubnets limits traffic with these subnets only" {
 	keys="$in,$out"',"runtimeConfig":{"bandwidth":{"shapedSubnets":["10.1.3.0/24","fd02::/64"]}},"unshapedSubnets":["::/0"]'
 	call ADD "$keys"
 	call CHECK "$keys"
@@ -547,7 +547,7 @@ fd02::1 1 1" ]
 	nothing_left
 }
 
-@test "bandwidth: beside subnets that are free, a stream of large packets gets through a slow limit" {
+@test "bandwidth: with unshapedSubnets a stream of large packets passes a low limit" {
 	keys='"ingressRate":10000000,"ingressBurst":200000,"unshapedSubnets":["192.0.2.0/24"]'
 	call ADD "$keys"
 	ip addr add 10.1.2.1/24 dev host0
@@ -569,7 +569,7 @@ socket.create_connection(("10.1.2.3", 7777)).sendall(bytes(1000000))'
 	[ "$(tail -n 1 /tmp/server)" = 1000000 ]
 }
 
-@test "bandwidth: subnets with an ifb" {
+@test "bandwidth: shapedSubnets works with an ifb" {
 	keys="$out"',"egress":"ifb","shapedSubnets":["10.1.3.0/24"]'
 	ifb=$(call ADD "$keys" | jq -r '.interfaces[3].name')
 	call CHECK "$keys"

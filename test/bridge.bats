@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# bridge: what an ADD makes and says, beside Debian's Go bridge where that can do it too; what CHECK
-# finds; DEL after anything. The wide table of configurations is in test/differential.
+# bridge: effect and result of ADD, compared with upstream's plugin (Debian's) where it supports the
+# same; what CHECK finds; DEL in any state. The full table of configurations is in test/differential.
 bats_require_minimum_version 1.5.0
 load lib
 load pod
@@ -26,14 +26,14 @@ teardown() {
 	rm -rf /var/lib/cni/networks
 }
 
-# ---- words ---------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------
 
 v4='{"type":"host-local","subnet":"10.7.0.0/24"}'
 v6='{"type":"host-local","subnet":"fd07::/64"}'
 both='{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]]}'
 static='{"type":"static","addresses":[{"address":"10.7.0.9/24"}]}'
 
-# conf JSON [IPAM]: a configuration with these keys; conf with IPAM "" has none
+# conf JSON [IPAM]: print a configuration with these keys; l2 JSON: one without IPAM
 conf() {
 	jq -c --argjson ipam "${2-$v4}" '{cniVersion:"1.0.0",name:"net",type:"bridge",bridge:"br7",ipam:$ipam} + .' <<<"$1"
 }
@@ -41,14 +41,14 @@ l2() { jq -c 'del(.ipam)' <<<"$(conf "$1")"; }
 
 links() { ip -j link | jq -r '.[].ifname' | sort; }
 records() { find /run/hawser/attachments -type f 2>/dev/null; }
-# only_furniture: no attachment has left anything
+# only_furniture: assert that only the bridge is left
 only_furniture() {
 	[ "$(links)" = $'br7\nlo' ]
 	[ -z "$(leases)" ]
 	[ -z "$(records)" ]
 }
 
-# reaches FROM ADDRESS: does the host at ADDRESS answer netns FROM? A refusal is an answer.
+# reaches FROM ADDRESS: does ADDRESS answer netns FROM? A refused connection is an answer.
 reaches() {
 	ip netns exec "$1" python3 -c '
 import socket, sys
@@ -60,7 +60,7 @@ except ConnectionRefusedError:
 
 # ---- ADD ---------------------------------------------------------------------------------
 
-@test "bridge: ADD gives the pod an address and a port, and says so as upstream does" {
+@test "bridge: ADD gives the pod an address and a port, and has upstream's result" {
 	add '{"isDefaultGateway":true}'
 	[ "$(jq -c '.interfaces[].mac = "M"' /tmp/result)" = '{"cniVersion":"1.0.0","interfaces":[{"mac":"M","name":"br7"},{"mac":"M","name":"'"$(result "$host_end")"'"},{"mac":"M","name":"eth0","sandbox":"/run/netns/one"}],"ips":[{"address":"10.7.0.2/24","gateway":"10.7.0.1","interface":2}],"routes":[{"dst":"0.0.0.0/0","gw":"10.7.0.1"}]}' ]
 	for i in 0 1; do
@@ -75,16 +75,16 @@ except ConnectionRefusedError:
 	only_furniture
 }
 
-@test "bridge: both ends have one queue, as many as the kernel uses anyway" {
+@test "bridge: both ends of the pair have one queue" {
 	add '{}'
 	[ "$(ip -d -j link show "$(result "$host_end")" | jq '.[0].num_tx_queues, .[0].num_rx_queues' | xargs)" = "1 1" ]
 	[ "$(ip -n one -d -j link show eth0 | jq '.[0].num_tx_queues, .[0].num_rx_queues' | xargs)" = "1 1" ]
 }
 
-@test "bridge: pods reach each other and the bridge at once, over IPv4 and IPv6" {
+@test "bridge: pods reach each other and the bridge right after ADD, over IPv4 and IPv6" {
 	add '{"isDefaultGateway":true}' "$both"
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
-	# the first packet to each, without a second try
+	# the first packet to each must arrive: no retry
 	reaches one 10.7.0.1
 	reaches one fd07::1
 	talks one "$(jq -r '.ips[0].address | split("/")[0]' /tmp/second)"
@@ -95,7 +95,7 @@ except ConnectionRefusedError:
 	only_furniture
 }
 
-@test "bridge: IPv6 alone has its address without waiting, usable at once" {
+@test "bridge: an IPv6 address is usable right after ADD, without waiting" {
 	add '{"isDefaultGateway":true}' "$v6"
 	[ "$(result '.ips[0].address')" = fd07::2/64 ]
 	[ -z "$(ip -n one -6 addr show tentative)" ]
@@ -107,7 +107,7 @@ except ConnectionRefusedError:
 	only_furniture
 }
 
-@test "bridge: enabledad does the detection, and waits for it" {
+@test "bridge: enabledad enables duplicate address detection and waits for it" {
 	add '{"isDefaultGateway":true,"enabledad":true}' "$v6"
 	[ "$(ip netns exec one cat /proc/sys/net/ipv6/conf/eth0/accept_dad)" = 1 ]
 	[ -z "$(ip -n one -6 addr show tentative to fd07::/64)" ]
@@ -115,7 +115,7 @@ except ConnectionRefusedError:
 	check
 }
 
-# dad_of_pod STRACE-ARGUMENT...: an ADD traced into /tmp/trace; then accept_dad of the pod's interface
+# dad_of_pod STRACE-ARGUMENT...: trace an ADD into /tmp/trace, and print accept_dad of the interface
 dad_of_pod() {
 	printf '#!/bin/sh\nASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 exec strace -f -o /tmp/trace %s "%s"\n' \
 		"$*" "$plugins/bridge" >/tmp/traced
@@ -125,17 +125,17 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: what it looks up for a pod the kernel does not keep in /proc, where it would slow the next" {
+@test "bridge: sysctls are accessed through a procfs mount of its own, so that /proc does not grow" {
 	need strace
 	[ "$(dad_of_pod -e trace=openat)" = 0 ]
 	grep '"sys/net/ipv6/conf/eth0/accept_dad"' /tmp/trace
 	run ! grep '"/proc/sys/net/ipv6/conf/eth0' /tmp/trace
-	# where it may have no procfs of its own, it takes the one that is there
+	# if it cannot mount procfs, it uses the existing mount
 	[ "$(dad_of_pod -e trace=openat,fsopen -e inject=fsopen:error=EPERM)" = 0 ]
 	grep '"/proc/sys/net/ipv6/conf/eth0/accept_dad"' /tmp/trace
 }
 
-@test "bridge: in every spec version ADD and DEL do their work" {
+@test "bridge: ADD and DEL work in every spec version" {
 	for version in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0 1.1.0; do
 		add '{"cniVersion":"'$version'","isGateway":true}' "$static"
 		[ "$(result .cniVersion)" = "$version" ]
@@ -145,7 +145,7 @@ dad_of_pod() {
 	done
 }
 
-@test "bridge: isGateway without a gateway from IPAM takes the first address of the network" {
+@test "bridge: isGateway without a gateway from IPAM uses the first address of the network" {
 	add '{"isGateway":true}' "$static"
 	[ "$(result '.ips[0].gateway')" = 10.7.0.1 ]
 	[ "$(result .routes)" = null ]
@@ -161,7 +161,7 @@ dad_of_pod() {
 	check
 }
 
-@test "bridge: without isGateway the bridge has no address and nothing is forwarded" {
+@test "bridge: without isGateway the bridge has no address and forwarding stays disabled" {
 	echo 0 >/proc/sys/net/ipv4/ip_forward
 	add '{}'
 	[ -z "$(ip -4 addr show br7)" ]
@@ -169,7 +169,7 @@ dad_of_pod() {
 	check
 }
 
-@test "bridge: without ipam the pod has its interface up and no address" {
+@test "bridge: without ipam the pod's interface is up and has no address" {
 	l2 '{}' >/tmp/conf
 	call ADD c1 one "$(</tmp/conf)" >/tmp/result
 	[ "$(result .ips)" = null ]
@@ -179,7 +179,7 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: disableContainerInterface leaves it down; with ipam it is refused" {
+@test "bridge: disableContainerInterface leaves the interface down; with ipam it is refused" {
 	l2 '{"disableContainerInterface":true}' >/tmp/conf
 	call ADD c1 one "$(</tmp/conf)" >/tmp/result
 	run ! grep -q UP <(ip -n one link show eth0)
@@ -189,7 +189,7 @@ dad_of_pod() {
 	fails_with 7 "cannot use IPAM when DisableContainerInterface flag is set"
 }
 
-@test "bridge: mtu is that of the bridge and of both ends" {
+@test "bridge: mtu is set on the bridge and on both ends" {
 	add '{"mtu":1400}'
 	ip link show br7 | grep -q 'mtu 1400'
 	ip link show "$(result "$host_end")" | grep -q 'mtu 1400'
@@ -197,7 +197,7 @@ dad_of_pod() {
 	check
 }
 
-@test "bridge: the MAC of runtimeConfig wins over args, and that over CNI_ARGS" {
+@test "bridge: the MAC address of runtimeConfig overrides args, and that overrides CNI_ARGS" {
 	mac() { ip -n one -j link show eth0 | jq -r '.[].address'; }
 	export CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAME=x;MAC=02:00:00:00:00:01"
 	add '{}'
@@ -213,7 +213,7 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: the configuration's dns replaces that of IPAM, as a whole" {
+@test "bridge: the configuration's dns replaces IPAM's dns as a whole" {
 	printf 'nameserver 10.0.0.53\nsearch a.test\n' >/tmp/resolv.conf
 	ipam='{"type":"host-local","subnet":"10.7.0.0/24","resolvConf":"/tmp/resolv.conf"}'
 	add '{}' "$ipam"
@@ -226,7 +226,7 @@ dad_of_pod() {
 	[ "$(result .dns)" = null ]
 }
 
-@test "bridge: hairpinMode and portIsolation are flags of the port, promiscMode of the bridge" {
+@test "bridge: hairpinMode and portIsolation are set on the port, promiscMode on the bridge" {
 	add '{"hairpinMode":true,"portIsolation":true}'
 	bridge -d link show dev "$(result "$host_end")" | grep -q 'hairpin on'
 	bridge -d link show dev "$(result "$host_end")" | grep -q 'isolated on'
@@ -238,14 +238,14 @@ dad_of_pod() {
 	check
 }
 
-@test "bridge: isolated pods do not reach each other, but the bridge" {
+@test "bridge: isolated pods reach the bridge, but not each other" {
 	add '{"isGateway":true,"portIsolation":true}'
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
 	reaches one 10.7.0.1
 	run ! reaches one 10.7.0.3
 }
 
-@test "bridge: the MAC of a bridge that we make stays, whatever ports come and go" {
+@test "bridge: the MAC address of a bridge that we created does not change with its ports" {
 	add '{}'
 	mac=$(result '.interfaces[0].mac')
 	ip link add other type veth peer name peer
@@ -258,7 +258,7 @@ dad_of_pod() {
 	[ "$check_mac" = "$mac" ]
 }
 
-@test "bridge: a bridge that is there is used as it is, and its MAC pinned with the address" {
+@test "bridge: an existing bridge is used unchanged, and its MAC address is fixed" {
 	ip link add br7 type bridge
 	add '{"isGateway":true,"mtu":1400}'
 	ip link show br7 | grep -q UP
@@ -268,15 +268,15 @@ dad_of_pod() {
 	ip link set other address 02:00:00:00:00:00 master br7
 	[ "$(ip -j link show br7 | jq -r '.[].address')" = "$mac" ]
 	ip link del other
-	# it is not ours to remove
+	# an existing bridge is not removed
 	del
 	hawser-plugin uninstall
 	ip link show br7
 }
 
-# ---- refused -----------------------------------------------------------------------------------
+# ---- refusals ----------------------------------------------------------------------------------
 
-@test "bridge: bad configurations are refused with upstream's texts, and nothing is changed" {
+@test "bridge: invalid configurations are refused with upstream's texts, and nothing is changed" {
 	refused() { # CODE MESSAGE JSON
 		run call ADD c1 one "$(conf "$3")"
 		fails_with "$1" "$2"
@@ -303,7 +303,7 @@ dad_of_pod() {
 	[ -z "$(leases)" ]
 }
 
-@test "bridge: a kernel without VLAN filtering is told plainly, by ADD and by STATUS" {
+@test "bridge: ADD and STATUS report a kernel without VLAN filtering" {
 	ip link add other type bridge
 	run ip link set other type bridge vlan_filtering 1
 	bridge vlan show dev other 2>/dev/null | grep -q PVID && skip "this kernel filters VLANs"
@@ -316,7 +316,7 @@ dad_of_pod() {
 	[ "$(links)" = $'lo\nother' ]
 }
 
-@test "bridge: a link of that name that is no bridge is refused, by ADD and by STATUS" {
+@test "bridge: ADD and STATUS refuse an existing link that is not a bridge" {
 	ip link add br7 type veth peer name other
 	run try_add '{}'
 	fails_with 999 '"br7" already exists but is not a bridge'
@@ -325,7 +325,7 @@ dad_of_pod() {
 	fails_with 50 '"br7" already exists but is not a bridge'
 }
 
-@test "bridge: an address of the bridge that is in the way is an error, unless forceAddress" {
+@test "bridge: a conflicting address of the bridge is an error, unless forceAddress is set" {
 	ip link add br7 type bridge
 	ip addr add 10.8.0.1/24 dev br7
 	run try_add '{"isGateway":true}'
@@ -337,7 +337,7 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: of IPv6 only an address of the same network is in the way" {
+@test "bridge: with IPv6 only an address of the same network conflicts" {
 	ip link add br7 type bridge
 	ip addr add fd08::1/64 dev br7
 	add '{"isGateway":true}' "$v6"
@@ -350,7 +350,7 @@ dad_of_pod() {
 	del
 }
 
-@test "bridge: CNI_IFNAME that is taken is refused, and nothing is changed" {
+@test "bridge: an existing interface named CNI_IFNAME is refused, and nothing is changed" {
 	ip -n one link add eth0 type veth peer name other
 	before=$(given one)
 	run try_add '{"isGateway":true}'
@@ -361,7 +361,7 @@ dad_of_pod() {
 	[ "$(given one)" = "$before" ]
 }
 
-@test "bridge: IPAM that fails, or that gives no address, leaves nothing behind" {
+@test "bridge: if IPAM fails or returns no address, nothing is left behind" {
 	run try_add '{}' '{"type":"nosuch"}'
 	fails_with 999 'failed to find plugin "nosuch"*'
 	mkdir /tmp/ipam
@@ -377,19 +377,19 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: a plugin that is its own IPAM is refused, and DEL and GC find nothing to do" {
+@test "bridge: a plugin that is its own IPAM is refused by ADD; DEL and GC succeed" {
 	for type in bridge ptp; do
 		run try_add '{"cniVersion":"1.1.0"}' "{\"type\":\"$type\"}"
-		fails_with 7 "plugin \"$type\" is told to call itself"
+		fails_with 7 "plugin \"$type\" cannot delegate to itself"
 		only_furniture
 		call DEL c1 one "$(</tmp/conf)"
 		call GC "" "" "$(jq -c '."cni.dev/valid-attachments" = []' /tmp/conf)"
 		run call STATUS "" "" "$(</tmp/conf)"
-		fails_with 7 "*call itself"
+		fails_with 7 "*delegate to itself"
 	done
 }
 
-@test "bridge: a netns that is not there is refused" {
+@test "bridge: a netns that does not exist is refused" {
 	run call ADD c1 nosuch "$(conf '{}')"
 	fails_with 999 'failed to open netns "/run/netns/nosuch": failed to Statfs*'
 	[ "$(links)" = lo ]
@@ -397,7 +397,7 @@ dad_of_pod() {
 
 # ---- ADD twice ------------------------------------------------------------------------------------
 
-@test "bridge: ADD twice: the second is refused and the first stays" {
+@test "bridge: a second ADD is refused and the first stays" {
 	add '{"isGateway":true}'
 	before=$(given; given one; leases)
 	run call ADD c1 one "$(</tmp/conf)"
@@ -408,7 +408,7 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: ADD again after the pod lost its interface takes over what is left" {
+@test "bridge: a second ADD after the pod lost its interface replaces the first" {
 	add '{}' "$static"
 	ip -n one link set eth0 name lost
 	call ADD c1 one "$(</tmp/conf)" >/tmp/result
@@ -418,7 +418,7 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: where the name of the host end is taken the next one is used" {
+@test "bridge: if the name of the host end is taken, the next one is used" {
 	add '{}'
 	name=$(result "$host_end")
 	del
@@ -434,21 +434,21 @@ dad_of_pod() {
 
 # ---- CHECK ------------------------------------------------------------------------------------------
 
-@test "bridge: CHECK without a previous result says so" {
+@test "bridge: CHECK without a previous result fails" {
 	add '{}'
 	run call CHECK c1 one "$(</tmp/conf)"
 	fails_with 999 "Required prevResult missing"
 }
 
-@test "bridge: CHECK in another namespace than that of ADD says so" {
+@test "bridge: CHECK in a namespace other than that of ADD fails" {
 	add '{}'
 	run call CHECK c1 two "$(with_result)"
 	fails_with 999 "Sandbox in prevResult /run/netns/one doesn't match configured netns: /run/netns/two"
 }
 
-@test "bridge: CHECK finds the bridge missing, replaced, down or with another MAC" {
+@test "bridge: CHECK finds the bridge missing, replaced, down or with a wrong MAC address" {
 	add '{"isGateway":true}'
-	drifts "interface br7 has the MAC address 02:00:00:00:00:07, not *" ip link set br7 address 02:00:00:00:00:07
+	drifts "interface br7: MAC address mismatch: got 02:00:00:00:00:07, want *" ip link set br7 address 02:00:00:00:00:07
 	ip link set br7 address "$(result '.interfaces[0].mac')"
 	drifts "bridge br7 is down" ip link set br7 down
 	ip link set br7 up
@@ -459,7 +459,7 @@ dad_of_pod() {
 	fails_with 999 '"br7" already exists but is not a bridge'
 }
 
-@test "bridge: CHECK finds promiscuous mode switched on or off" {
+@test "bridge: CHECK finds promiscuous mode enabled or disabled" {
 	add '{}'
 	drifts "bridge br7 is promiscuous" ip link set br7 promisc on
 	del
@@ -481,16 +481,16 @@ dad_of_pod() {
 	drifts "host interface $port is not a port of bridge br7" ip link set "$port" nomaster
 }
 
-@test "bridge: CHECK finds either end missing, down, or with another MAC or MTU" {
+@test "bridge: CHECK finds either end missing, down, or with a wrong MAC address or MTU" {
 	add '{"mtu":1400}'
 	port=$(result "$host_end")
 	drifts "host interface $port is down" ip link set "$port" down
 	ip link set "$port" up
-	drifts "host interface $port has MTU 1300, not 1400" ip link set "$port" mtu 1300
+	drifts "host interface $port: MTU mismatch: got 1300, want 1400" ip link set "$port" mtu 1300
 	ip link set "$port" mtu 1400
-	drifts "container interface eth0 has MTU 1300, not 1400" ip -n one link set eth0 mtu 1300
+	drifts "container interface eth0: MTU mismatch: got 1300, want 1400" ip -n one link set eth0 mtu 1300
 	ip -n one link set eth0 mtu 1400
-	drifts "interface eth0 has the MAC address 02:00:00:00:00:07, not *" ip -n one link set eth0 address 02:00:00:00:00:07
+	drifts "interface eth0: MAC address mismatch: got 02:00:00:00:00:07, want *" ip -n one link set eth0 address 02:00:00:00:00:07
 	ip -n one link set eth0 address "$(result '.interfaces[2].mac')"
 	drifts "interface eth0 is down" ip -n one link set eth0 down
 	ip -n one link set eth0 up
@@ -499,20 +499,20 @@ dad_of_pod() {
 	drifts "host interface $port is missing" ip link del "$port"
 }
 
-@test "bridge: CHECK finds another MTU than the kernel's where none was configured" {
+@test "bridge: CHECK finds an MTU other than the kernel's default if none is configured" {
 	add '{}'
 	port=$(result "$host_end")
-	drifts "host interface $port has MTU 1300, not 1500" ip link set "$port" mtu 1300
+	drifts "host interface $port: MTU mismatch: got 1300, want 1500" ip link set "$port" mtu 1300
 	ip link set "$port" mtu 1500
-	drifts "container interface eth0 has MTU 1300, not 1500" ip -n one link set eth0 mtu 1300
+	drifts "container interface eth0: MTU mismatch: got 1300, want 1500" ip -n one link set eth0 mtu 1300
 }
 
-@test "bridge: CHECK finds sysctls of the pod's interface changed, unless by tuning" {
+@test "bridge: CHECK finds changed sysctls of the pod's interface, unless tuning changed them" {
 	set_conf() { ip netns exec one sysctl -qw "net.$1"; }
 	add '{}' "$both"
-	drifts "container interface eth0 has arp_notify 0, not 1" set_conf ipv4.conf.eth0.arp_notify=0
+	drifts "container interface eth0: arp_notify mismatch: got 0, want 1" set_conf ipv4.conf.eth0.arp_notify=0
 	set_conf ipv4.conf.eth0.arp_notify=1
-	drifts "container interface eth0 has accept_dad 1, not 0" set_conf ipv6.conf.eth0.accept_dad=1
+	drifts "container interface eth0: accept_dad mismatch: got 1, want 0" set_conf ipv6.conf.eth0.accept_dad=1
 	set_conf ipv6.conf.eth0.accept_dad=0
 	with_result | jq -c '.type = "tuning" | .sysctl = {"net.ipv4.conf.eth0.arp_notify": "0"}' >/tmp/tuning
 	plugin=$plugins/tuning call ADD c1 one "$(</tmp/tuning)"
@@ -520,12 +520,12 @@ dad_of_pod() {
 	plugin=$plugins/tuning call DEL c1 one "$(</tmp/tuning)"
 	del
 	add '{"enabledad":true}' "$v6"
-	drifts "container interface eth0 has accept_dad 0, not 1" set_conf ipv6.conf.eth0.accept_dad=0
+	drifts "container interface eth0: accept_dad mismatch: got 0, want 1" set_conf ipv6.conf.eth0.accept_dad=0
 	set_conf ipv6.conf.eth0.accept_dad=1
-	drifts "container interface eth0 has enhanced_dad 0, not 1" set_conf ipv6.conf.eth0.enhanced_dad=0
+	drifts "container interface eth0: enhanced_dad mismatch: got 0, want 1" set_conf ipv6.conf.eth0.enhanced_dad=0
 }
 
-@test "bridge: CHECK does not mind what tuning changed, Go's or ours" {
+@test "bridge: CHECK accepts what tuning changed, upstream's or ours" {
 	need_go_plugins tuning
 	for tuning in "$GO_PLUGINS/tuning" "$plugins/tuning"; do
 		add '{"mtu":1400}'
@@ -537,7 +537,7 @@ dad_of_pod() {
 	done
 }
 
-@test "bridge: CHECK finds a link in the place of the pod's interface that is not its own" {
+@test "bridge: CHECK finds another link under the name of the pod's interface" {
 	add '{}'
 	mac=$(result '.interfaces[2].mac')
 	replace() {
@@ -545,10 +545,10 @@ dad_of_pod() {
 		ip -n one link set lost address 02:00:00:00:00:07
 		ip -n one link add eth0 address "$mac" type veth peer name peer
 	}
-	drifts "host interface * is not the other end of eth0" replace
+	drifts "host interface * is not the veth peer of eth0" replace
 }
 
-@test "bridge: CHECK finds addresses and routes gone, in the pod and on the bridge" {
+@test "bridge: CHECK finds missing addresses and routes, in the pod and on the bridge" {
 	add '{"isDefaultGateway":true}' "$both"
 	drifts "*10.7.0.2/24*" ip -n one addr del 10.7.0.2/24 dev eth0
 	ip -n one addr add 10.7.0.2/24 dev eth0
@@ -562,12 +562,12 @@ dad_of_pod() {
 	drifts "interface br7 lacks the address fd07::1/64" ip addr del fd07::1/64 dev br7
 }
 
-@test "bridge: CHECK finds forwarding switched off" {
+@test "bridge: CHECK finds forwarding disabled" {
 	add '{"isGateway":true}'
-	drifts "forwarding is switched off: net/ipv4/ip_forward is 0" sysctl -qw net.ipv4.ip_forward=0
+	drifts "forwarding is disabled: net/ipv4/ip_forward is 0" sysctl -qw net.ipv4.ip_forward=0
 }
 
-@test "bridge: CHECK asks IPAM too" {
+@test "bridge: CHECK calls IPAM" {
 	add '{}'
 	drifts "*" rm /var/lib/cni/networks/net/10.7.0.2
 }
@@ -581,7 +581,7 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: DEL with the namespace gone, or with none named, releases all" {
+@test "bridge: DEL with a deleted namespace, or without one, removes everything" {
 	add '{}'
 	ip netns del one
 	del
@@ -593,7 +593,7 @@ dad_of_pod() {
 	run ! ip -n one link show eth0
 }
 
-@test "bridge: DEL with the bridge gone succeeds" {
+@test "bridge: DEL with a deleted bridge succeeds" {
 	add '{"isGateway":true}'
 	ip link del br7
 	del
@@ -607,14 +607,14 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: DEL without a record finds the pod's interface" {
+@test "bridge: DEL without a record deletes the pod's interface" {
 	add '{}'
 	rm -r /run/hawser/attachments
 	call DEL c1 one "$(</tmp/conf)"
 	only_furniture
 }
 
-@test "bridge: DEL finds the pair though somebody renamed its host end" {
+@test "bridge: DEL deletes a pair whose host end was renamed" {
 	add '{}'
 	ip link set "$(result "$host_end")" down name renamed
 	del
@@ -627,7 +627,7 @@ dad_of_pod() {
 	ip -n one link show eth0
 }
 
-@test "bridge: DEL after a failed ADD on a taken name leaves what an other attachment has there" {
+@test "bridge: DEL after a refused ADD keeps the interface of another attachment" {
 	add '{}'
 	before=$(given one)
 	run call ADD c1 one "$(conf '{"name":"second"}')"
@@ -638,7 +638,7 @@ dad_of_pod() {
 	check
 }
 
-@test "bridge: ADD twice where the record was lost: the second is refused and the first stays" {
+@test "bridge: a second ADD without a record is refused and the first stays" {
 	add '{}'
 	rm -rf /run/hawser
 	run call ADD c1 one "$(</tmp/conf)"
@@ -646,7 +646,7 @@ dad_of_pod() {
 	check
 }
 
-@test "bridge: DEL after an ADD that was killed leaves a link that has the name of its host end alone" {
+@test "bridge: DEL after a killed ADD keeps an existing link with the name of the host end" {
 	add '{}'
 	host=$(result "$host_end")
 	del
@@ -664,7 +664,7 @@ dad_of_pod() {
 	ip link show "$host"
 }
 
-@test "bridge: an ADD that fails leaves a link that has the name of its host end alone" {
+@test "bridge: a failed ADD keeps an existing link with the name of the host end" {
 	add '{}'
 	host=$(result "$host_end")
 	del
@@ -674,7 +674,7 @@ dad_of_pod() {
 	ip link show "$host"
 }
 
-@test "bridge: DEL succeeds where the namespace was unmounted and its file is still there" {
+@test "bridge: DEL succeeds if the namespace was unmounted and its file still exists" {
 	add '{}'
 	umount -l /run/netns/one
 	del
@@ -694,7 +694,7 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: DEL does not touch another pod that is behind the netns path by now" {
+@test "bridge: DEL does not change another pod that now has the netns path" {
 	add '{}'
 	call ADD c2 two "$(</tmp/conf)" >/dev/null
 	ip link del "$(result "$host_end")"
@@ -708,7 +708,7 @@ dad_of_pod() {
 	rm /run/netns/one
 }
 
-@test "bridge: DEL ends an attachment that Go's plugin made, and Go's DEL one of ours" {
+@test "bridge: our DEL works on upstream's attachments, and the reverse" {
 	need_go_plugins bridge host-local
 	ip link add br7 type bridge
 	conf '{"isGateway":true}' "$both" >/tmp/conf
@@ -725,9 +725,9 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: ADD does and says what Go's does" {
+@test "bridge: ADD has upstream's effect and result" {
 	need_go_plugins bridge host-local
-	state() { # of both sides of an attachment, without what is random
+	state() { # of both sides of an attachment, without random values
 		{
 			ip -j addr show br7
 			ip -n one -j addr show eth0
@@ -736,18 +736,18 @@ dad_of_pod() {
 		} | jq -S '[.[] | del(.address, .ifindex, .link_index, .txqlen, .addr_info[]?.nodad, .addr_info[]?.tentative) |
 			.addr_info? |= [.[]? | select(.scope == "global")]]'
 	}
-	meaning() { # without what is random; Debian's writes an empty dns
+	normalize() { # without random values; Debian's version prints an empty dns
 		jq -S '.interfaces[].mac = "M" | .interfaces[1].name = "H" | if .dns == {} then del(.dns) else . end'
 	}
 	for json in '{}' '{"isGateway":true}' '{"isDefaultGateway":true,"mtu":1400,"hairpinMode":true}'; do
 		conf "$json" "$both" >/tmp/conf
-		go ADD c1 one "$(</tmp/conf)" | meaning >/tmp/go
+		go ADD c1 one "$(</tmp/conf)" | normalize >/tmp/go
 		state >/tmp/go-state
 		go DEL c1 one "$(</tmp/conf)"
 		ip link del br7
 		rm -r /var/lib/cni/networks
 		add "$json" "$both"
-		meaning </tmp/result | diff /tmp/go -
+		normalize </tmp/result | diff /tmp/go -
 		state | diff /tmp/go-state -
 		del
 		ip link del br7
@@ -755,9 +755,9 @@ dad_of_pod() {
 	done
 }
 
-# ---- GC, STATUS, many at once -----------------------------------------------------------------------------
+# ---- GC, STATUS, concurrency -----------------------------------------------------------------------------
 
-@test "bridge: GC ends exactly the attachments that are not valid any more" {
+@test "bridge: GC deletes exactly the attachments that are no longer valid" {
 	add '{"cniVersion":"1.1.0","isGateway":true}'
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
 	gc() { call GC "" "" "$(jq -c ".\"cni.dev/valid-attachments\" = $1" /tmp/conf)"; }
@@ -771,7 +771,7 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: GC against ADDs that are under way ends none of them by half" {
+@test "bridge: GC beside running ADDs deletes none of them in part" {
 	conf '{"cniVersion":"1.1.0","isGateway":true}' >/tmp/conf
 	for i in {1..30}; do ip netns add "p$i"; done
 	for i in {1..30}; do
@@ -789,7 +789,7 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: STATUS asks IPAM, and is content with a host where nothing is" {
+@test "bridge: STATUS calls IPAM, and succeeds on a host without the bridge" {
 	call STATUS "" "" "$(conf '{"cniVersion":"1.1.0","isGateway":true}')"
 	[ "$(links)" = lo ]
 	run call STATUS "" "" "$(conf '{"cniVersion":"1.1.0"}' '{"type":"nosuch"}')"
@@ -798,7 +798,7 @@ dad_of_pod() {
 	fails_with 7 "cannot set hairpin mode*"
 }
 
-@test "bridge: neither ADD nor DEL lists more than the bridge's addresses, and ptp not even that" {
+@test "bridge: ADD and DEL list nothing but the bridge's addresses, and those of ptp nothing" {
 	need strace
 	conf '{"isGateway":true}' "$both" >/tmp/conf
 	for i in {1..5}; do ip netns add "p$i" && call ADD "p$i" "p$i" "$(</tmp/conf)"; done
@@ -817,10 +817,10 @@ dad_of_pod() {
 	done
 	cat /tmp/lists
 	[ "$(grep -c 'RTM_GETADDR.*ifa_index=if_nametoindex("br7")' /tmp/lists)" = 2 ] # of each family
-	[ "$(wc -l </tmp/lists)" = 2 ] # no folder either but that of the index: "." and ".." and this boot's
+	[ "$(wc -l </tmp/lists)" = 2 ] # and no directory but that of the index: ".", ".." and this boot's
 }
 
-@test "bridge: forty ADDs at once where nothing exists, then forty DELs, leave only furniture" {
+@test "bridge: forty concurrent first ADDs, then forty concurrent DELs, leave only furniture" {
 	conf '{"isDefaultGateway":true}' "$both" >/tmp/conf
 	for i in {1..40}; do ip netns add "p$i"; done
 	for i in {1..40}; do
@@ -839,7 +839,7 @@ dad_of_pod() {
 	only_furniture
 }
 
-@test "bridge: uninstall removes the bridge, and not while pods are on it" {
+@test "bridge: uninstall removes the bridge, but not while it has ports" {
 	add '{"isGateway":true}'
 	run hawser-plugin uninstall
 	[ "$status" = 1 ]
@@ -853,7 +853,7 @@ dad_of_pod() {
 	[[ "$output" == "nothing to remove"* ]]
 }
 
-@test "bridge: uninstall leaves a bridge alone that somebody else made in the place of ours" {
+@test "bridge: uninstall keeps a bridge that was created after ours was deleted" {
 	add '{}'
 	del
 	ip link del br7

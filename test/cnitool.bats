@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# cnitool as a person uses it: with a plugin that is a shell script, with ours, with Debian's Go ones.
+# cnitool with a shell script as plugin, with our plugins and with Debian's Go plugins.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -11,7 +11,7 @@ setup() {
 	mkdir -p /etc/cni/net.d /tmp/plugins
 	ip netns add pod
 	export CNI_PATH=/tmp/plugins:$HAWSER_BUILD/cni:$GO_PLUGINS
-	# Notes how it was called, makes /tmp/made, then does what "mode" in its configuration says.
+	# Logs its calls, creates /tmp/made, then does what "mode" in its configuration says.
 	cat >/tmp/plugins/script <<-'SCRIPT'
 	#!/bin/bash
 	input=$(cat)
@@ -40,14 +40,14 @@ teardown() {
 	ip netns del pod 2>/dev/null || true
 }
 
-# network NAME VERSION PLUGIN...: write its configuration
+# network NAME VERSION PLUGIN...: write the configuration of a network
 network() {
 	local IFS=,
 	echo "{\"cniVersion\":\"$2\",\"name\":\"$1\",\"plugins\":[${*:3}]}" \
 		>"/etc/cni/net.d/10-$1.conflist"
 }
 
-# scripted [VERB MODE]: the shell script's configuration
+# scripted [VERB MODE]: the configuration of the shell script
 scripted() { echo "{\"type\":\"script\",\"mode\":{${1:+\"$1\":\"$2\"}}}"; }
 
 nothing_left() {
@@ -58,12 +58,12 @@ nothing_left() {
 
 has() { [[ "$output" == *"$1"* ]] || { echo "no \"$1\" in: $output"; return 1; }; }
 lacks() { [[ "$output" != *"$1"* ]] || { echo "\"$1\" in: $output"; return 1; }; }
-fails() { # COMMAND...: it must exit with 1
+fails() { # COMMAND...: must exit with 1
 	run "$@"
 	[ "$status" = 1 ]
 }
 
-@test "cnitool: the container id is upstream's, made of the absolute path of the namespace" {
+@test "cnitool: the container ID is derived from the absolute path of the namespace, as upstream's" {
 	network demo 1.0.0 "$(scripted)"
 	cnitool add demo /var/run/netns/testing >/dev/null
 	(cd /var/run && cnitool del demo ./netns//x/../testing/.)
@@ -71,14 +71,14 @@ fails() { # COMMAND...: it must exit with 1
 DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 }
 
-@test "cnitool: a relative path is taken from the directory as the shell names it" {
+@test "cnitool: a relative path is resolved from the shell's working directory" {
 	network demo 1.0.0 "$(scripted)"
 	mkdir -p /tmp/real && ln -sfn /tmp/real /tmp/link
 	(cd /tmp/link && cnitool add demo ns >/dev/null)
 	[ "$(cut -d' ' -f3 /tmp/calls)" = /tmp/link/ns ]
 }
 
-@test "cnitool: add prints the result with four spaces and no newline at its end" {
+@test "cnitool: add prints the result with four spaces and without final newline" {
 	network demo 1.0.0 "$(scripted)"
 	cnitool add demo /run/netns/pod >/tmp/out
 	printf '{\n    "cniVersion": "1.0.0",\n    "ips": [\n        {\n            "address": "10.1.2.3/24"\n        }\n    ]\n}' |
@@ -106,7 +106,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[ "$(cut -d' ' -f4 /tmp/calls | tail -n 2 | xargs)" = "net2 eth0" ]
 }
 
-@test "cnitool: bad CNI_ARGS, CAP_ARGS and interface names are refused before anything runs" {
+@test "cnitool: invalid CNI_ARGS, CAP_ARGS and interface names are refused before anything runs" {
 	network demo 1.0.0 "$(scripted)"
 	for args in A A= =1 'A=1;' 'A=1=2'; do
 		CNI_ARGS=$args fails cnitool add demo /run/netns/pod
@@ -121,7 +121,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[ ! -e /tmp/calls ]
 }
 
-@test "cnitool: a failing plugin is named with network, file and its message, and undone" {
+@test "cnitool: an error names network, file and plugin, and the ADD is undone" {
 	network demo 1.0.0 '{"type":"loopback"}' "$(scripted ADD fail)"
 	fails cnitool add demo /run/netns/pod
 	[ "$output" = 'cnitool: network "demo" (/etc/cni/net.d/10-demo.conflist): plugin type="script" failed (add): it broke; badly' ]
@@ -129,7 +129,7 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	[ "$(cut -d' ' -f1 /tmp/calls | xargs)" = "ADD DEL" ]
 }
 
-@test "cnitool: check and status name the plugin, too" {
+@test "cnitool: errors of check and status name the plugin, too" {
 	network demo 1.1.0 '{"type":"loopback"}' '{"type":"script","mode":{"CHECK":"fail","STATUS":"busy"}}'
 	cnitool add demo /run/netns/pod >/dev/null
 	fails cnitool check demo /run/netns/pod
@@ -158,12 +158,12 @@ DEL cnitool-77383ca0a0715733ca6f /var/run/netns/testing" ]
 	network demo 1.0.0 "$(scripted ADD hang)"
 	fails cnitool add demo /run/netns/pod --timeout 1
 	has "timed out after"
-	has "hint: --timeout SECONDS gives it more time"
+	has "hint: --timeout SECONDS sets a longer timeout"
 	nothing_left
 }
 
-# interrupt SIGNAL-OR-KEY COMMAND...: start it on a terminal of its own, interrupt it twice once the
-# plugin hangs, print what it wrote, and exit with its status
+# interrupt SIGNAL-OR-KEY COMMAND...: run COMMAND on a terminal of its own, interrupt it twice once the
+# plugin hangs, print its output, and exit with its status
 interrupt() {
 	rm -f /tmp/hangs
 	/usr/bin/python3 - "$@" <<-'PYTHON'
@@ -193,7 +193,7 @@ interrupt() {
 	PYTHON
 }
 
-@test "cnitool: Ctrl-C ends the plugin and the attachment is undone, pressed twice as well" {
+@test "cnitool: Ctrl-C kills the plugin and undoes the attachment, even if pressed twice" {
 	network demo 1.0.0 "$(scripted)" "$(scripted ADD hang)"
 	for how in ctrl-c SIGTERM SIGHUP; do
 		fails interrupt "$how" cnitool --timeout 30 add demo /run/netns/pod
@@ -204,7 +204,7 @@ interrupt() {
 	run ! pgrep -f "sleep 1000"
 }
 
-@test "cnitool: interrupted between two plugins, and again while it undoes" {
+@test "cnitool: an interrupt between two plugins, and another during the undo, leave nothing" {
 	network demo 1.0.0 '{"type":"script","mode":{"ADD":"interrupt","DEL":"interrupt"}}' "$(scripted)"
 	fails cnitool add demo /run/netns/pod
 	has "cancel"
@@ -213,15 +213,15 @@ interrupt() {
 	[ "$(cut -d' ' -f1 /tmp/calls | xargs)" = "ADD DEL DEL" ]
 }
 
-@test "cnitool: interrupted before the first plugin nothing is run" {
+@test "cnitool: an interrupt before the first plugin runs nothing" {
 	network demo 1.0.0 "$(scripted)"
 	cnitool add demo /run/netns/pod >/dev/null
 	cnitool del demo /run/netns/pod
 	rm /tmp/calls
 	exec {gc}<>/run/hawser/locks/libhawser-*
-	flock "$gc" # as a GC would
+	flock "$gc" # as a GC does
 	cnitool add demo /run/netns/pod >/tmp/out 2>&1 {gc}<&- &
-	# it has its handlers by now
+	# wait until it has installed its handlers
 	until ((0x$(awk '/^SigCgt/ { print $2 }' "/proc/$!/status") & 1 << 14)); do sleep 0.01; done
 	kill -TERM $!
 	status=0
@@ -247,20 +247,20 @@ interrupt() {
 @test "cnitool: a result that cannot be written is an error" {
 	network demo 1.0.0 "$(scripted)"
 	fails bash -c "cnitool add demo /run/netns/pod >/dev/full"
-	has "attached, but the result cannot be printed"
+	has "attached, but the result could not be printed"
 	mkfifo /tmp/fifo
-	# shellcheck disable=SC2094 # a pipe that nobody reads
+	# shellcheck disable=SC2094 # a pipe without a reader
 	exec {read}<>/tmp/fifo {write}>/tmp/fifo {read}<&-
 	fails bash -c "cnitool add demo /run/netns/pod >&$write"
 	exec {write}>&-
-	has "attached, but the result cannot be printed: write: Broken pipe"
+	has "attached, but the result could not be printed: write: Broken pipe"
 	for command in list "list --names" "list --json" help "help gc" --version; do
 		fails bash -c "cnitool $command >/dev/full"
 		has "No space left on device"
 	done
 }
 
-@test "cnitool: with standard input, output and error closed it works all the same" {
+@test "cnitool: closed standard input, output and error do no harm" {
 	network demo 1.0.0 "$(scripted)"
 	cnitool add demo /run/netns/pod <&- >&- 2>&-
 	[ -e /tmp/made ]
@@ -273,18 +273,18 @@ interrupt() {
 	network demo 1.0.0 '{"type":"nosuch"}'
 	fails cnitool add demo /run/netns/pod --cni-path /tmp/a:/tmp/b
 	has 'failed to find plugin "nosuch" in path [/tmp/a /tmp/b]'
-	has "hint: set CNI_PATH to the directories that hold the plugins; now /tmp/a:/tmp/b"
+	has "hint: set CNI_PATH to the directories with the plugins; now /tmp/a:/tmp/b"
 	fails cnitool add other /run/netns/pod
 	has 'network "other": no net configuration with name "other" in /etc/cni/net.d'
-	has 'hint: NETCONFPATH'
+	has 'hint: set NETCONFPATH'
 	NETCONFPATH=/tmp/nosuch fails cnitool add demo /run/netns/pod
 	has "no net configurations found in /tmp/nosuch"
 	network demo 1.0.0 '{"type":"loopback"}'
 	fails cnitool add demo /run/netns/nosuch
-	has 'make it with "ip netns add nosuch"'
+	has 'create it with "ip netns add nosuch"'
 }
 
-@test "cnitool: without CNI_PATH plugins are looked for in /opt/cni/bin" {
+@test "cnitool: without CNI_PATH plugins are searched in /opt/cni/bin" {
 	network demo 1.0.0 "$(scripted)"
 	mkdir -p /opt/cni/bin
 	cp /tmp/plugins/script /opt/cni/bin/script
@@ -294,7 +294,7 @@ interrupt() {
 	has "in path [/opt/cni/bin]"
 }
 
-@test "cnitool: an unknown command, option or too few words is an error with usage" {
+@test "cnitool: an unknown command or option and too few arguments are errors with usage" {
 	fails cnitool frobnicate demo /run/netns/pod
 	has 'unknown command "frobnicate"'
 	has "commands are add check del"
@@ -305,17 +305,17 @@ interrupt() {
 	fails cnitool add --frob demo /run/netns/pod
 	has "--help"
 	fails cnitool add --timeout soon demo /run/netns/pod
-	has "--timeout wants seconds"
+	has "--timeout: expected a number of seconds"
 }
 
-@test "cnitool: words beyond the namespace are ignored, as upstream does, but said so" {
+@test "cnitool: extra arguments are ignored, as upstream does, with a message" {
 	network demo 1.0.0 "$(scripted)"
 	run cnitool del demo /run/netns/pod more
 	[ "$status" = 0 ]
-	[ "$output" = 'cnitool: "more" is ignored' ]
+	[ "$output" = 'cnitool: extra argument "more" is ignored' ]
 }
 
-@test "cnitool: help for every command, and for all of them" {
+@test "cnitool: there is help for every command, and a summary of all" {
 	run cnitool --help
 	[ "$status" = 0 ]
 	all=$output
@@ -326,12 +326,12 @@ interrupt() {
 		[[ "$help" == *"  cnitool $command"* || "$help" == *"&& cnitool $command"* ]]
 		[ "$help" = "$(cnitool $command --help)" ]
 	done
-	[[ "$(cnitool help gc)" == *"end EVERY attachment of a network"* ]]
+	[[ "$(cnitool help gc)" == *"delete EVERY attachment of a network"* ]]
 	fails cnitool help frobnicate
 	[[ "$(cnitool --version)" == "cnitool (hawser) "* ]]
 }
 
-# bad_file NAME TEXT: a configuration of this text must be refused, with the file's name and TEXT
+# bad_file NAME TEXT: the file NAME must be refused with an error that contains NAME and TEXT
 bad_file() {
 	fails cnitool add demo /run/netns/pod --conf-dir /tmp/conf
 	has "/tmp/conf/$1"
@@ -344,14 +344,14 @@ bad_file() {
 	nothing_left
 }
 
-@test "cnitool: a bad configuration is refused with the name of its file and the reason" {
+@test "cnitool: an invalid configuration is refused with the name of its file and the reason" {
 	mkdir -p /tmp/conf && cd /tmp/conf
 	: >empty.conflist
 	bad_file empty.conflist "the file is empty"
 	echo 'hello' >text.conflist
 	bad_file text.conflist "error parsing configuration list"
 	echo '[]' >list.conflist
-	bad_file list.conflist "want an object"
+	bad_file list.conflist "expected an object"
 	{ echo '{"name":"demo","plugins":[{"type":"script","x":"'; head -c 104857600 /dev/zero | tr '\0' x; echo '"}]}'; } >large.conflist
 	bad_file large.conflist "too large"
 	{ echo -n '{"name":"demo","cniVersion":"1.0.0","plugins":[{"type":"script","x":'; printf '[%.0s' {1..100000}; } >deep.conflist
@@ -374,7 +374,7 @@ bad_file() {
 	bad_file utf8.conflist "error parsing configuration list"
 }
 
-@test "cnitool: a plugin name with a slash, a plugin that is not there and bad names are refused" {
+@test "cnitool: plugin names with a slash, missing plugins and invalid names are refused" {
 	network demo 1.0.0 '{"type":"../plugins/script"}'
 	fails cnitool add demo /run/netns/pod
 	has "(/etc/cni/net.d/10-demo.conflist)"
@@ -392,7 +392,7 @@ bad_file() {
 	network demo 9.9.9 '{"type":"loopback"}'
 	fails cnitool add demo /run/netns/pod
 	has 'incompatible CNI versions; config is "9.9.9"'
-	has 'hint: "cnitool versions demo" shows what its plugins support'
+	has 'hint: "cnitool versions demo" prints the versions that its plugins support'
 	fails cnitool validate demo
 	has 'plugin loopback does not support config version "9.9.9"'
 }
@@ -410,13 +410,13 @@ bad_file() {
 	has "/tmp/file"
 	need setpriv
 	mkdir -p /tmp/closed && chmod 700 /tmp/closed
-	cp "$HAWSER_BUILD/bin/cnitool" /tmp/cnitool # the build need not be readable for others
+	cp "$HAWSER_BUILD/bin/cnitool" /tmp/cnitool # other users may be unable to read the build
 	fails setpriv --reuid 65534 --regid 65534 --clear-groups /tmp/cnitool list --conf-dir /tmp/closed
 	has "/tmp/closed: Permission denied"
 	has "hint: run it as root"
 }
 
-@test "cnitool: list shows every file, valid or why not, as text, names and JSON" {
+@test "cnitool: list shows every file with its state, as text, names and JSON" {
 	network demo 1.0.0 '{"type":"loopback"}' "$(scripted)"
 	network gone 0.4.0 '{"type":"nosuch"}'
 	echo '{' >/etc/cni/net.d/05-broken.conflist
@@ -429,17 +429,17 @@ bad_file() {
 	grep -q '^single  *0.1.0  *script  */etc/cni/net.d/30-single.conf  *valid$' <<<"$output"
 	grep -q '^gone .* failed to find plugin "nosuch"' <<<"$output"
 	grep -q '^- .*/05-broken.conflist  *error parsing configuration list' <<<"$output"
-	grep -q '^demo .*/00-demo.json  *hidden by the same name in /etc/cni/net.d/10-demo.conflist' <<<"$output"
+	grep -q '^demo .*/00-demo.json  *hidden by the network of the same name in /etc/cni/net.d/10-demo.conflist' <<<"$output"
 	[ "$(cnitool list --names | xargs)" = "demo single" ]
 	[ "$(cnitool list --json | jq -c '[.networks[] | [.name, .valid]]')" = \
 		'[["",false],["demo",true],["gone",false],["demo",false],["single",true]]' ]
 	[ ! -e /tmp/calls ]
 	run cnitool list --conf-dir /tmp/nosuch
 	[ "$status" = 0 ]
-	has "no networks are configured in /tmp/nosuch"
+	has "no networks found in /tmp/nosuch"
 }
 
-@test "cnitool: validate says version, plugins and capabilities" {
+@test "cnitool: validate prints version, plugins and capabilities" {
 	network demo 1.0.0 '{"type":"loopback"}' '{"type":"script","capabilities":{"ips":true,"mac":false}}'
 	run cnitool validate demo
 	[ "$status" = 0 ]
@@ -461,7 +461,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	has 'no net configuration with name "nosuch"'
 }
 
-@test "cnitool: gc ends every attachment of the network and no other's" {
+@test "cnitool: gc deletes every attachment of the network and no other" {
 	network demo 1.1.0 '{"type":"loopback"}' "$(scripted)"
 	network other 1.1.0 '{"type":"loopback"}'
 	cnitool add demo /run/netns/pod >/dev/null
@@ -475,7 +475,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	[ -z "$(ls /var/lib/cni/results)" ]
 }
 
-@test "cnitool: gc also ends what no cache knows, by the plugin's record" {
+@test "cnitool: gc also deletes attachments that are not in the cache, by the plugin's record" {
 	export CNI_PATH=$HAWSER_BUILD/test/cni
 	network demo 1.1.0 '{"type":"link-and-file","directory":"/tmp/linked"}'
 	cnitool add demo /run/netns/pod >/dev/null
@@ -508,12 +508,12 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	nothing_left
 }
 
-@test "cnitool: gc on a terminal asks also where only the plugins could know of attachments" {
+@test "cnitool: gc on a terminal asks even if the cache has no attachments" {
 	need script
 	network demo 1.1.0 "$(scripted)"
 	run script -qec "cnitool gc demo" /dev/null <<<n
 	[ "$status" = 1 ]
-	has 'the cache knows none of network "demo", its plugins may'
+	has 'no attachments of network "demo" in the cache, but plugins may have some'
 	[ ! -e /tmp/calls ]
 	network demo 1.0.0 "$(scripted)"
 	run script -qec "cnitool gc demo" /dev/null </dev/null
@@ -521,7 +521,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	lacks "[y/N]"
 }
 
-# What attachments leave; Go's furniture aside.
+# What attachments leave behind, without the furniture of upstream's plugins.
 leftovers() {
 	ip -o link | grep veth || true
 	iptables-save -t nat | grep -E 'CNI-DN-|CNI-[0-9a-f]{24}' || true
@@ -529,11 +529,11 @@ leftovers() {
 	find /var/lib/cni/networks -name '10.*' 2>/dev/null || true
 }
 
-@test "cnitool: a chain of our loopback and Go's bridge, host-local and portmap in 0.4.0 and 1.0.0" {
+@test "cnitool: our loopback with upstream's bridge, host-local and portmap in 0.4.0 and 1.0.0" {
 	need_go_plugins bridge host-local portmap
 	need iptables
 	export CAP_ARGS='{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp"}]}'
-	# Where there is an ip6tables, CHECK of portmap 1.1.1 looks there for the rules of IPv4, too.
+	# If ip6tables exists, CHECK of portmap 1.1.1 also expects the IPv4 rules there.
 	mkdir -p /tmp/path /tmp/loopback
 	ln -sf "$(command -v iptables)" "$HAWSER_BUILD/bin/cnitool" /tmp/path
 	ln -sf "$HAWSER_BUILD/cni/loopback" /tmp/loopback
@@ -553,20 +553,20 @@ leftovers() {
 		ip -n pod addr del "$address" dev eth0
 		fails cnitool check demo /run/netns/pod
 		has 'plugin "bridge"'
-		ip -n pod addr add "$address" dev eth0 # Go's DEL undoes ipMasq by what it finds there
+		ip -n pod addr add "$address" dev eth0 # upstream's DEL of ipMasq needs the address
 		cnitool del demo /run/netns/pod
 		cnitool del demo /run/netns/pod
 		[ -z "$(leftovers)" ]
 	done
 }
 
-@test "cnitool: what was attached is ended after the namespace is gone" {
+@test "cnitool: del works after the namespace was deleted" {
 	need_go_plugins bridge host-local
 	network demo 1.0.0 '{"type":"loopback"}' '{"type":"bridge","bridge":"demo0","ipam":{"type":"host-local","subnet":"10.99.0.0/24"}}'
 	cnitool add demo /run/netns/pod >/dev/null
 	ip netns del pod
 	cnitool del demo /run/netns/pod
-	# the kernel ends the links of a namespace some time after its last reference
+	# the kernel deletes the links of a namespace some time after its last reference
 	for _ in $(seq 100); do
 		[ -n "$(ip -o link show type veth)" ] || break
 		sleep 0.1
@@ -575,7 +575,7 @@ leftovers() {
 	[ -z "$(leftovers)" ]
 }
 
-@test "cnitool: a 1.1.0 chain of ours for every command" {
+@test "cnitool: every command works with a 1.1.0 chain of our plugins" {
 	network demo 1.1.0 '{"type":"loopback"}' '{"type":"noop"}'
 	cnitool status demo
 	cnitool add demo /run/netns/pod >/dev/null
@@ -585,7 +585,7 @@ leftovers() {
 	run ! grep -q UP <(ip -n pod link show lo)
 }
 
-@test "cnitool: noop reports what it is told to" {
+@test "cnitool: noop reports the result and error of its debug file" {
 	network demo 1.0.0 '{"type":"noop"}'
 	echo '{"ReportResult":"{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"10.1.2.3/24\"}]}"}' >/tmp/debug
 	CNI_ARGS=DEBUG=/tmp/debug run cnitool add demo /run/netns/pod
@@ -597,7 +597,7 @@ leftovers() {
 	[ "$(jq -c '[.code,.plugin]' <<<"$output")" = '[42,"noop"]' ]
 }
 
-@test "cnitool: another cache directory is used by all commands" {
+@test "cnitool: --cache-dir is used by all commands" {
 	network demo 1.1.0 "$(scripted)"
 	cnitool --cache-dir /tmp/cache add demo /run/netns/pod >/dev/null
 	[ -n "$(ls /tmp/cache/results)" ]
@@ -607,7 +607,7 @@ leftovers() {
 	[ ! -e /tmp/made ]
 }
 
-# complete WORD...: what bash would offer after "cnitool WORD..."; the last word is being typed
+# complete_words WORD...: the completions of "cnitool WORD..."; the last word is being typed
 complete_words() {
 	bash -c 'source "$HAWSER_SRC/completions/cnitool"; COMP_WORDS=(cnitool "$@")
 		COMP_CWORD=$#; _cnitool; echo "${COMPREPLY[@]}"' - "$@"
@@ -624,7 +624,7 @@ complete_words() {
 	[ "$(complete_words add --ti)" = --timeout ]
 }
 
-@test "cnitool: the man page and the completion have every command and option of the help" {
+@test "cnitool: the man page and the completion contain every command and option of the help" {
 	for word in $(cnitool --help | grep -oE '^  [a-z]+ ' | sort -u); do
 		grep -qw "Cm.* $word" "$HAWSER_SRC/man/cnitool.1"
 		grep -qw "$word" "$HAWSER_SRC/completions/cnitool"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# Many attachments at once, and machines in trouble: a full disk, a clock that was set back. Whole
-# plugins in a network on a bridge and one of point-to-point links, both dual stack.
+# Many attachments at once, full disks, and a clock that was set back; with the plugins bridge and ptp,
+# both dual stack.
 bats_require_minimum_version 1.5.0
 load lib
 load state
@@ -34,7 +34,7 @@ teardown() {
 # pods FROM TO: namespaces pFROM to pTO
 pods() { seq -f 'netns add p%.0f' "$1" "$2" | ip -batch -; }
 
-# call VERB TYPE N [MORE]: pod N on the network of that type; MORE is further JSON members
+# call VERB TYPE N [MORE]: run plugin TYPE for pod N; MORE: additional members of the configuration
 call() {
 	local conf=conf_$2
 	CNI_COMMAND=$1 CNI_CONTAINERID=c$3 CNI_NETNS=/run/netns/p$3 CNI_IFNAME=eth0 \
@@ -47,7 +47,7 @@ check() { call CHECK "$1" "$2" "\"prevResult\": $(<"result.$2")"; }
 gc() { call GC "$1" 0 "\"cni.dev/valid-attachments\": [${2-}]"; }
 type_of() { [ $(($1 % 2)) = 0 ] && echo bridge || echo ptp; }
 
-# at_once COMMAND N...: COMMAND N in the background for each; all of them must succeed
+# at_once COMMAND N...: run COMMAND N for each N at the same time; all must succeed
 at_once() {
 	local command=$1 n bad=0
 	local -A pids
@@ -64,7 +64,7 @@ at_once() {
 
 addresses() { jq -r '.ips[].address' result.*; }
 
-# left: what attachments have, and nothing else: links, leases, records, processes
+# left: print the links, leases and records of attachments
 left() {
 	settle bridge ptp
 	ip -br link show type veth
@@ -78,9 +78,9 @@ state() {
 	state_mounts
 }
 
-# ---- crowds ----------------------------------------------------------------------------
+# ---- many at once ---------------------------------------------------------------------
 
-@test "concurrent: forty ADDs at once where nothing exists yet, on two networks, forty DELs, uninstall" {
+@test "concurrent: forty first ADDs at once on two networks, forty DELs and uninstall leave nothing" {
 	each_add() { add "$(type_of "$1")" "$1"; }
 	each_check() { check "$(type_of "$1")" "$1"; }
 	each_del() { del "$(type_of "$1")" "$1"; }
@@ -92,13 +92,13 @@ state() {
 	at_once each_del {1..40}
 	[ -z "$(left)" ]
 	"$HAWSER_BUILD/bin/hawser-plugin" uninstall
-	rm -r /var/lib/cni/networks # locks, and which address was last
+	rm -r /var/lib/cni/networks # lock files and last addresses
 	forwarding='forward\|conf/all/accept_redirects'
 	diff -U0 <(grep -v "$forwarding" before) <(state | grep -v "$forwarding")
 }
 
 @test "concurrent: ADD and DEL of 200 pods at once, mixed, leave nothing" {
-	# each of them its own way: to the end, twice, interrupted by a DEL (and may then fail), ...
+	# ADD and DEL; twice; ADD with a DEL at the same time (may fail); two DELs; without namespace
 	life() {
 		local type
 		type=$(type_of "$1")
@@ -117,7 +117,7 @@ state() {
 	[ -z "$(ip route show proto 104)" ]
 }
 
-# waits_for LOCK TYPE: a plugin of that type has it open
+# waits_for LOCK TYPE: a process of plugin TYPE has the file LOCK open
 waits_for() {
 	local fd
 	for fd in /proc/[0-9]*/fd/*; do
@@ -126,7 +126,7 @@ waits_for() {
 	return 1
 }
 
-# hold TYPE COMMAND...: while GC of that network was called and waits, as for an ADD that runs
+# hold TYPE COMMAND...: run COMMAND while a GC of that network waits for the lock, as for a running ADD
 hold() {
 	local type=$1 lock gc
 	shift
@@ -145,7 +145,7 @@ hold() {
 	wait "$gc" || { cat gc.output; return 1; }
 }
 
-@test "concurrent: GC with an empty list ends what there was and keeps 50 ADDs that run meanwhile" {
+@test "concurrent: GC with an empty list deletes existing attachments and keeps 50 ADDs that run meanwhile" {
 	need flock
 	pods 1 60
 	for type in bridge ptp; do
@@ -163,7 +163,7 @@ hold() {
 	done
 }
 
-@test "concurrent: GCs that know all that is valid, among ADDs and DELs, do not disturb them" {
+@test "concurrent: GCs with a complete list of valid attachments do not disturb ADDs and DELs" {
 	valid=$(for i in {1..40}; do echo "{\"containerID\": \"c$i\", \"ifname\": \"eth0\"}"; done | paste -sd ,)
 	life() {
 		case $1 in
@@ -176,9 +176,9 @@ hold() {
 	[ -z "$(left)" ]
 }
 
-# ---- trouble --------------------------------------------------------------------------
+# ---- full disks and clocks ----------------------------------------------------------------
 
-# full_disk DIRECTORY COMMAND: a small file system there, with no room for a byte after COMMAND
+# full_disk DIRECTORY COMMAND: mount a small file system, run COMMAND, then fill it completely
 full_disk() {
 	mkdir -p "$1"
 	mount -t tmpfs -o mode=700,size=64k,nr_inodes=64 full "$1"
@@ -186,7 +186,7 @@ full_disk() {
 	dd if=/dev/zero of="$1/ballast" bs=4k 2>/dev/null || true
 }
 
-@test "trouble: with the disk full under the leases ADD says so and leaves nothing, DEL and GC work" {
+@test "full disk: with no space for leases ADD fails and leaves nothing, DEL and GC work" {
 	pods 1 3
 	for type in bridge ptp; do
 		first() { add "$type" 1 && add "$type" 2 && del "$type" 2; }
@@ -210,7 +210,7 @@ full_disk() {
 	done
 }
 
-@test "trouble: with the disk full under the records ADD says so and leaves nothing, DEL and GC work" {
+@test "full disk: with no space for records ADD fails and leaves nothing, DEL and GC work" {
 	pods 1 2
 	for type in bridge ptp; do
 		first() { add "$type" 1; }
@@ -229,25 +229,25 @@ full_disk() {
 	done
 }
 
-# yesterday COMMAND...: with the clock set back by ten years; the one that only goes forward, which the
-# machine's own clock does not touch, goes on
+# yesterday COMMAND...: run COMMAND with the wall clock set back by ten years; the monotonic clock is
+# not changed
 yesterday() {
 	local lib
 	lib=$(find /usr/lib -name libfaketime.so.1 -print -quit)
 	[ -n "$lib" ] || skip "libfaketime is not installed"
-	# a sanitizer comes first
+	# a sanitizer's library must be preloaded first
 	LD_PRELOAD="$(ldd "$HAWSER_BUILD/cni/bridge" | awk '/lib[at]san/ { print $3 }') $lib" \
 		FAKETIME=-10y DONT_FAKE_MONOTONIC=1 "$@"
 }
 
-@test "trouble: a clock that is set back changes nothing" {
+@test "clock: a clock that is set back changes nothing" {
 	pods 1 4
 	for type in bridge ptp; do
 		add "$type" 1
 		yesterday add "$type" 2
 		yesterday check "$type" 1
 		check "$type" 2
-		# whatever the clock says: what was added before the GC and is not valid goes, all else stays
+		# GC deletes what was added before it and is not valid, whatever the wall clock says
 		gc "$type" '{"containerID": "c2", "ifname": "eth0"}'
 		run ! check "$type" 1
 		check "$type" 2

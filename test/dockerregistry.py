@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-dockerregistry.py - Debian's docker-registry on loopback, and an image of umoci and skopeo for it
+dockerregistry.py - Debian's docker-registry on loopback, and an image for it
 
-What:  docker_registry() runs one; make_layout() makes an image, push() puts it there.
+What:  docker_registry() runs it; make_layout() creates an image with umoci, push() pushes it with skopeo.
 """
 import contextlib
 import json
@@ -36,12 +36,12 @@ def listens(host):
 
 @contextlib.contextmanager
 def docker_registry(path, auth=None, tls=None):
-    """Its HOST:PORT. auth and tls are parts of its configuration."""
+    """Runs a registry; its HOST:PORT. auth and tls are sections of its configuration."""
     host = "127.0.0.1:%d" % free_port()
     http = {"addr": host, **({"tls": tls} if tls else {})}
     config = {"version": "0.1", "storage": {"filesystem": {"rootdirectory": str(path / "data")}},
               "http": http, **({"auth": auth} if auth else {})}
-    (path / "registry.yml").write_text(json.dumps(config))  # which is YAML, too
+    (path / "registry.yml").write_text(json.dumps(config))  # JSON is valid YAML
     with open(path / "registry.log", "wb") as log:
         process = subprocess.Popen(["docker-registry", "serve", str(path / "registry.yml")], stdout=log,
                                    stderr=log)
@@ -57,7 +57,7 @@ def docker_registry(path, auth=None, tls=None):
 
 
 def make_layout(path):
-    """An OCI layout with busybox in it, by umoci."""
+    """An OCI layout with busybox in it, created by umoci."""
     bundle = path / "bundle"
 
     def umoci(*args):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The networks in examples/ are fit for use as they stand, and each plugin has one in its manual page.
+# The networks in examples/ work without changes, and each plugin has one in its manual page.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -27,14 +27,14 @@ networks() { jq -r .name /etc/cni/net.d/*.conflist; }
 	done
 }
 
-@test "examples: every file is a network of its own, and valid" {
+@test "examples: every file is a valid network with a unique name" {
 	[ "$(networks | sort | uniq -d)" = "" ]
 	for network in $(networks); do
 		cnitool validate "$network"
 	done
 }
 
-@test "examples: a pod can be attached to each, checked and detached, and nothing is left" {
+@test "examples: a pod can be attached to, checked in and detached from each network; nothing is left" {
 	for network in $(networks); do
 		cnitool add "$network" /run/netns/pod
 		cnitool check "$network" /run/netns/pod
@@ -46,7 +46,7 @@ networks() { jq -r .name /etc/cni/net.d/*.conflist; }
 	done
 }
 
-@test "examples: every plugin has a manual page with its keys and its example" {
+@test "examples: every plugin has a manual page with all its keys and its example" {
 	for plugin in $(plugins); do
 		page=$HAWSER_BUILD/man/hawser-plugin-$plugin.7
 		for key in $(hawser-plugin "$plugin" --help | grep -oE '^ *`[^`]+`' | tr -d '` '); do

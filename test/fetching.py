@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-fetching.py - images made by hand, registries that serve them, and hawser-fetch: for test_fetch*.py
+fetching.py - generated images, a registry that serves them, and hawser-fetch: for test_fetch*.py
 
-What:  Image is an image as bytes; Server is a registry in Python that can be told to misbehave;
-       Puller plays the daemon's part of src/image/protocol/job.h: it starts hawser-fetch, gives it a job and
-       a plan, and collects what it says.
+What:  Image is an image as bytes; Server is a registry in Python that can be made to misbehave;
+       Puller is the daemon's side of src/image/protocol/job.h: it starts hawser-fetch, sends a job and
+       a plan, and collects the messages.
 """
 import base64
 import gzip
@@ -28,7 +28,7 @@ FETCH = os.environ.get("HAWSER_BUILD", "build") + "/bin/hawser-fetch"
 (JOB, PLAN, FETCH_LAYER, RESOLVED, MANIFEST, CONFIG, PROGRESS, FETCHED, LAYER, DONE, FAILED) = range(1, 12)
 OCI = "application/vnd.oci.image."
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-WAIT = 60  # seconds; a test that takes so long has failed
+WAIT = 60  # seconds; a test that takes longer has failed
 
 
 def digest(data):
@@ -71,7 +71,7 @@ def index_of(*images_and_platforms):
 
 
 class Server:
-    """A registry. `before` may answer a request itself: it is called with the handler and says whether it did."""
+    """A registry. `before` is called with the handler of each request; it may answer it and then returns True."""
 
     def __init__(self, tls=None, address="127.0.0.1", ranges=True):
         self.before = lambda handler: False
@@ -112,7 +112,7 @@ class Server:
         self.blobs.update(image.blobs)
 
     def asked(self, part):
-        """The requests whose path has this in it."""
+        """The requests whose path contains this."""
         return [r for r in self.requests if part in r[1]]
 
     def serve(self, handler):
@@ -145,15 +145,15 @@ class Server:
 
 
 class Failed(Exception):
-    """What a FAILED message said; code is errno, wire is gRPC's."""
+    """A FAILED message; code is errno, wire is the gRPC code."""
 
-    def __init__(self, said):
-        super().__init__(said["message"])
-        self.code, self.wire = said["code"], said["wire"]
+    def __init__(self, message):
+        super().__init__(message["message"])
+        self.code, self.wire = message["code"], message["wire"]
 
 
 class Puller:
-    """The daemon's side. Each pull has a folder of its own below `path`."""
+    """The daemon's side. Each pull has its own directories below `path`."""
 
     def __init__(self, path, **job):
         self.path = pathlib.Path(path)
@@ -165,8 +165,7 @@ class Puller:
         ours.settimeout(WAIT)
         process = subprocess.Popen([FETCH], stdin=theirs, stdout=theirs, start_new_session=True)
         theirs.close()
-        told = {**self.job, "reference": reference, **job, "keep_open": SANITIZED}
-        self.send(ours, JOB, told)
+        self.send(ours, JOB, {**self.job, "reference": reference, **job, "keep_open": SANITIZED})
         return ours, process
 
     @staticmethod
@@ -201,48 +200,48 @@ class Puller:
         return layers
 
     def pull(self, reference, have=None, **job):
-        """All that was said, as a dict; Failed when it failed."""
+        """All messages of hawser-fetch, as a dict. Raises Failed."""
         sock, process = self.start(reference, **job)
-        said = {"progress": [], "layers": {}}
+        result = {"progress": [], "layers": {}}
         try:
             while True:
                 kind, data = self.receive(sock)
                 if kind is None:
-                    raise AssertionError("hawser-fetch went without a word")
+                    raise AssertionError("hawser-fetch closed the socket without a message")
                 if kind == FAILED:
                     raise Failed(json.loads(data))
                 if kind == DONE:
                     break
-                self.take(sock, said, kind, data, have or {})
+                self.handle_message(sock, result, kind, data, have or {})
         finally:
             sock.close()
             try:
-                said["status"] = process.wait(WAIT)
+                result["status"] = process.wait(WAIT)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise
-        assert said["status"] == 0
-        return said
+        assert result["status"] == 0
+        return result
 
-    def take(self, sock, said, kind, data, have):
+    def handle_message(self, sock, result, kind, data, have):
         if kind == RESOLVED:
-            said["resolved"] = json.loads(data)
+            result["resolved"] = json.loads(data)
         elif kind == MANIFEST:
-            said["manifest"] = data
+            result["manifest"] = data
         elif kind == CONFIG:
-            said["config"] = data
-            said["plan"] = self.plan(data, have)
-            self.send(sock, PLAN, {"layers": said["plan"]})
+            result["config"] = data
+            result["plan"] = self.plan(data, have)
+            self.send(sock, PLAN, {"layers": result["plan"]})
         elif kind == PROGRESS:
-            said["progress"].append(json.loads(data))
+            result["progress"].append(json.loads(data))
         elif kind == LAYER:
             step = json.loads(data)
-            said["layers"][step["layer"]] = step["unpacked"]
+            result["layers"][step["layer"]] = step["unpacked"]
         else:
-            raise AssertionError("a message of type %d" % kind)
+            raise AssertionError("unexpected message of type %d" % kind)
 
-    def file(self, said, layer, path):
-        return (pathlib.Path(said["plan"][layer]["root"]) / path).read_bytes()
+    def file(self, result, layer, path):
+        return (pathlib.Path(result["plan"][layer]["root"]) / path).read_bytes()
 
 
 def basic(user, password):
@@ -250,7 +249,7 @@ def basic(user, password):
 
 
 def make_authority(path, name="127.0.0.1"):
-    """A certificate authority, and a server's certificate of it: the folder has ca.crt, server.pem."""
+    """Creates a directory with a certificate authority (ca.crt) and its server certificate (server.pem)."""
     path = pathlib.Path(path)
     path.mkdir(parents=True, exist_ok=True)
 
@@ -258,11 +257,11 @@ def make_authority(path, name="127.0.0.1"):
         subprocess.run(["openssl", *args], cwd=path, check=True, capture_output=True)
     openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=test authority",
             "-keyout", "ca.key", "-out", "ca.crt")
-    for who in "server", "client":
+    for role in "server", "client":
         (path / "ext").write_text("subjectAltName=IP:%s" % name)
-        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=" + who, "-keyout", who + ".key", "-out", who + ".csr")
-        openssl("x509", "-req", "-in", who + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
-                "-days", "2", "-extfile", "ext", "-out", who + ".crt")
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=" + role, "-keyout", role + ".key", "-out", role + ".csr")
+        openssl("x509", "-req", "-in", role + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+                "-days", "2", "-extfile", "ext", "-out", role + ".crt")
     (path / "server.pem").write_text((path / "server.key").read_text() + (path / "server.crt").read_text())
     return path
 

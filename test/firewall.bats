@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# firewall: who gets through a host whose iptables forwards nothing, by real sockets in namespaces;
-# the two rules in FORWARD, which iptables must take for its own; ingressPolicy; firewalld, of which
-# firewalld.py plays the part on a bus of its own; what CHECK finds and puts back; Go's leftovers.
+# The firewall plugin: real sockets in namespaces on a host whose iptables forwards nothing; the two rules in
+# FORWARD, which iptables must treat as its own; ingressPolicy; firewalld, simulated by firewalld.py on a
+# private bus; CHECK and repair; removal of rules of upstream's plugin.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -13,7 +13,7 @@ plugins=$HAWSER_BUILD/cni
 setup() {
 	local netns
 	need ip jq nft iptables ip6tables python3
-	# whether an address is somebody else's already takes longer to ask than reaches() has patience
+	# duplicate address detection takes longer than the timeout of reaches()
 	sysctl -qw net.ipv6.conf.default.accept_dad=0
 	for netns in one two outside; do ip netns add $netns; done
 	ip link add wire type veth peer name eth0 netns outside
@@ -46,15 +46,15 @@ teardown() {
 	nft flush ruleset
 }
 
-# ---- words ---------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------
 
-# call VERB CONTAINER NETNS CONF: of the plugin in $plugin
+# call VERB CONTAINER NETNS CONF: call the plugin in $plugin
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=${3:+/run/netns/$3} CNI_IFNAME=eth0 \
 		"${plugin:-$plugins/firewall}" <<<"$4"
 }
 
-# attach CONTAINER NETNS [NETWORK BRIDGE NUMBER]: a pod on a bridge, without the firewall
+# attach CONTAINER NETNS [NETWORK BRIDGE NUMBER]: attach a pod to a bridge, without the firewall
 attach() {
 	plugin=$plugins/bridge call ADD "$1" "$2" '{"cniVersion":"1.0.0","name":"'"${3-net}"'","type":"bridge",
 		"bridge":"'"${4-br0}"'","isGateway":true,"ipam":{"type":"host-local",
@@ -62,7 +62,7 @@ attach() {
 		"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}' >"/tmp/result.$1"
 }
 
-# conf [JSON] [CONTAINER]: a configuration with these keys, and the result of that container
+# conf [JSON] [CONTAINER]: a configuration with these keys, and the result of the container
 conf() {
 	jq -nc --argjson keys "${1:-{\}}" --slurpfile prev "/tmp/result.${2-c1}" '{cniVersion:"1.0.0",name:"net",
 		type:"firewall"} + $keys + {prevResult:$prev[0]}'
@@ -79,12 +79,12 @@ drop_all() {
 	ip6tables -P FORWARD DROP
 }
 
-# rules_of: what iptables-save says, without comments and numbers of packets
+# rules_of: filter the output of iptables-save: no comments, no packet counters
 rules_of() { sed -e '/^#/d' -e 's/ \[[0-9]*:[0-9]*\]$//'; }
 
 ready() { timeout 20 sh -c 'until grep -qs ready /tmp/ready; do sleep 0.01; done'; }
 
-# traced CALLS COMMAND...: with those system calls of the plugin in /tmp/trace
+# traced CALLS COMMAND...: run COMMAND and trace these system calls of the plugin to /tmp/trace
 traced() {
 	local calls=$1
 	shift
@@ -95,7 +95,7 @@ traced() {
 	ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 plugin=/tmp/firewall "$@"
 }
 
-# reaches FROM TO ADDRESS: one packet from netns FROM to TO at ADDRESS, and one back
+# reaches FROM TO ADDRESS: send one packet from netns FROM to ADDRESS in TO, and receive the reply
 reaches() {
 	rm -f /tmp/ready
 	ip netns exec "$2" timeout 20 python3 -c '
@@ -131,7 +131,7 @@ two_rules=$'-A FORWARD -j CNI-ADMIN\n-A FORWARD -m mark --mark 0x1000/0x1000 -j 
 
 # ---- traffic ---------------------------------------------------------------------------
 
-@test "firewall: on a host that forwards nothing pods reach out, and nobody reaches them unasked" {
+@test "firewall: on a host that forwards nothing pods can open connections, but accept none" {
 	drop_all
 	attach c1 one
 	run ! reaches one outside 192.0.2.2
@@ -147,7 +147,7 @@ two_rules=$'-A FORWARD -j CNI-ADMIN\n-A FORWARD -m mark --mark 0x1000/0x1000 -j 
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: what comes by somebody's translation reaches the pod" {
+@test "firewall: connections that another program forwards by DNAT reach the pod" {
 	drop_all
 	pod c1 one
 	nft 'table ip nat2 { chain pre { type nat hook prerouting priority -90;
@@ -174,7 +174,7 @@ for tries in range(20):
 	wait $!
 }
 
-@test "firewall: the result is the earlier one, in every version" {
+@test "firewall: ADD returns prevResult, in every version" {
 	for version in 0.4.0 1.0.0 1.1.0; do
 		jq '.cniVersion = "'$version'"' >/tmp/result.c1 <<-'END'
 			{"interfaces":[{"name":"eth0","sandbox":"/x"}],
@@ -191,10 +191,10 @@ for tries in range(20):
 
 # ---- FORWARD -----------------------------------------------------------------------------
 
-# the kernel's steps of all rules, without what they have counted
+# steps: filter the expressions of all rules, without their counters
 steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 
-@test "firewall: two rules in FORWARD, however many pods there are, and as iptables makes them" {
+@test "firewall: FORWARD has two rules for any number of pods, the same as iptables adds" {
 	drop_all
 	for n in 1 2 3; do
 		ip netns add "p$n"
@@ -213,18 +213,18 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(forward)" = "$two_rules" ]
 }
 
-@test "firewall: iptables -S, -L, -C, -D, save and restore go on working without complaint" {
+@test "firewall: iptables -S, -L, -C, -D, save and restore work with our rules" {
 	drop_all
 	pod c1 one
 	for tables in iptables ip6tables; do
-		$tables -S >/tmp/s 2>/tmp/complaints
-		$tables -nvL >/tmp/l 2>>/tmp/complaints
-		$tables-save >/tmp/save 2>>/tmp/complaints
-		[ ! -s /tmp/complaints ]
+		$tables -S >/tmp/s 2>/tmp/warnings
+		$tables -nvL >/tmp/l 2>>/tmp/warnings
+		$tables-save >/tmp/save 2>>/tmp/warnings
+		[ ! -s /tmp/warnings ]
 		$tables -C FORWARD -j CNI-ADMIN
 		$tables -C FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
 		$tables-restore </tmp/save
-		# (but for the numbers of packets, which a host has by itself)
+		# (without packet counters, which change by themselves)
 		diff <(rules_of </tmp/save) <($tables-save | rules_of)
 	done
 	reaches one outside 192.0.2.2
@@ -235,7 +235,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ -z "$(forward)" ]
 }
 
-@test "firewall: ADD and CHECK put the rules back after iptables -F, or what is missing of them" {
+@test "firewall: ADD and CHECK restore missing rules in FORWARD" {
 	drop_all
 	pod c1 one
 	iptables -F
@@ -269,12 +269,12 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(iptables -S CNI-ADMIN | sed 1d)" = "-A CNI-ADMIN -s $(address c1 0)/32 -j DROP" ]
 	for name in "" -x "a b" ACCEPT 12345678901234567890123456789; do
 		run add c1 one '{"iptablesAdminChainName":"'"$name"'"}'
-		fails_with "iptablesAdminChainName \"$name\" cannot be the name of a chain"
+		fails_with "iptablesAdminChainName \"$name\" is not a valid chain name"
 		[ "$(jq .code <<<"$output")" = 7 ]
 	done
 }
 
-@test "firewall: a jump that stands behind the rule that accepts does not count" {
+@test "firewall: a jump to the administrator's chain after the accepting rule does not count" {
 	drop_all
 	iptables -N CNI-ADMIN
 	iptables -A FORWARD -m mark --mark 0x1000/0x1000 -j ACCEPT
@@ -286,7 +286,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(forward)" = "$before" ]
 }
 
-@test "firewall: rules that only look like ours are not taken for them" {
+@test "firewall: rules that only resemble ours do not count" {
 	drop_all
 	iptables -N CNI-ADMIN
 	for rule in "-p tcp -m mark --mark 0x1000/0x1000 -j ACCEPT" "-m mark --mark 0x1000/0x3000 -j ACCEPT" \
@@ -301,7 +301,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(forward | wc -l)" = 12 ]
 }
 
-@test "firewall: without iptables nothing is made of it, and of a family without addresses neither" {
+@test "firewall: FORWARD is not created, and gets no rules for a family without addresses" {
 	pod c1 one
 	[ "$(nft list tables)" = "table inet hawser" ]
 	reaches one outside 192.0.2.2
@@ -312,7 +312,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ -z "$(forward6)" ]
 }
 
-@test "firewall: another mark bit, beside the usual one" {
+@test "firewall: another mark bit works beside the default one" {
 	drop_all
 	pod c1 one '{"forwardMarkBit":7}'
 	pod c2 two
@@ -332,7 +332,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	fails_with "*forwardMarkBit*"
 }
 
-@test "firewall: twenty first ADDs at once put each rule once" {
+@test "firewall: twenty concurrent first ADDs add each rule once" {
 	drop_all
 	for i in {1..20}; do
 		jq -nc '{cniVersion:"1.0.0",interfaces:[{name:"eth0",sandbox:"/x"}],
@@ -348,7 +348,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "uninstall: the rules stay while pods need them, then go, and of others' nothing goes" {
+@test "uninstall: the rules stay while pods need them, and only ours are removed" {
 	drop_all
 	iptables -A FORWARD -i lo -j DROP
 	jq -nc '{cniVersion:"1.0.0",ips:[{address:"10.8.0.2/24"},{address:"fd08::2/64"}]}' >/tmp/result.c1
@@ -356,8 +356,8 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	add c1 one '{"iptablesAdminChainName":"MINE","forwardMarkBit":3}'
 	iptables -A MINE -i lo -j DROP
 	run -1 hawser-plugin uninstall
-	[[ $output == *"pods still need to be let through FORWARD: 10.8.0.2 "* ]] ||
-		[[ $output == *"pods still need to be let through FORWARD: fd08::2 "* ]]
+	[[ $output == *"rules in FORWARD are still needed by a pod: 10.8.0.2 "* ]] ||
+		[[ $output == *"rules in FORWARD are still needed by a pod: fd08::2 "* ]]
 	[ "$(forward | wc -l)" = 5 ]
 	check c1 one
 	del c1 one
@@ -374,7 +374,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 
 # ---- records ---------------------------------------------------------------------------------
 
-@test "firewall: CHECK finds lost elements; repair puts everything back" {
+@test "firewall: CHECK finds lost elements, and repair restores everything" {
 	drop_all
 	pod c1 one '{"ingressPolicy":"same-bridge"}'
 	before=$(nft -s list ruleset)
@@ -394,7 +394,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	reaches one outside 192.0.2.2
 }
 
-@test "firewall: DEL needs neither result nor namespace, and can be done again; GC is as good" {
+@test "firewall: DEL needs neither prevResult nor namespace and can be repeated; GC does the same" {
 	drop_all
 	pod c1 one
 	pod c2 two
@@ -405,14 +405,14 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	call GC "" "" '{"cniVersion":"1.1.0","name":"net","type":"firewall","cni.dev/valid-attachments":[]}'
 	[ "$(ours)" = "[]" ]
 	[ -z "$(find /run/hawser/attachments/firewall -type f)" ]
-	# with the record lost, by the owner
+	# without the record, elements are found by their owner
 	add c1 one
 	rm -r /run/hawser/attachments/firewall
 	call DEL c1 "" '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: an address that another pod had is taken over, and that one's DEL leaves it" {
+@test "firewall: a pod takes over the address of another pod, whose late DEL leaves it" {
 	drop_all
 	pod c1 one
 	cp /tmp/result.c1 /tmp/result.c2
@@ -424,7 +424,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: ADD again with other addresses forgets the former ones" {
+@test "firewall: a repeated ADD with other addresses removes the earlier ones" {
 	pod c1 one
 	jq '.ips |= [.[0]]' /tmp/result.c1 >/tmp/less
 	mv /tmp/less /tmp/result.c1
@@ -435,7 +435,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: ADD again that fails leaves all as it was, and what both have is never missing" {
+@test "firewall: a failed repeated ADD changes nothing, and common elements are never deleted" {
 	start_bus with-firewalld
 	drop_all
 	pod c1 one '{"backend":"iptables"}'
@@ -451,13 +451,13 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	for keys in '{"firewalldZone":"nowhere"}' '{"firewalldZone":"closed","forwardMarkBit":5}'; do
 		run add c1 one "$keys"
 		fails_with "failed to add the address 10.7.0.2/32 to * zone: *"
-		[[ "$(jq -r .details <<<"$output")" == @(null|"some of it may be left: "*closed) ]]
+		[[ "$(jq -r .details <<<"$output")" == @(null|"remove the new rules: "*closed) ]]
 		[ "$(ours)" = "$before" ]
 		[ ! -s /tmp/zones ]
 		call CHECK c1 one "$(conf '{"backend":"iptables"}')"
 	done
 	reaches one outside 192.0.2.2
-	# from one zone to another, and to one that there is not
+	# from one zone to another, and to one that does not exist
 	add c1 one
 	add c1 one '{"firewalldZone":"public"}'
 	[ "$(grep -c public /tmp/zones)" = 3 ]
@@ -470,7 +470,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: ADD again with another mark bit" {
+@test "firewall: a repeated ADD can change the mark bit" {
 	drop_all
 	pod c1 one
 	add c1 one '{"forwardMarkBit":9}'
@@ -481,7 +481,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	reaches one outside 192.0.2.2
 }
 
-@test "firewall: a previous result that has an address twice" {
+@test "firewall: a prevResult may contain an address twice" {
 	jq -nc '{cniVersion:"1.0.0",ips:[{address:"10.8.0.2/24"},{address:"10.8.0.2/24"}]}' >/tmp/result.c1
 	add c1 one
 	check c1 one
@@ -489,7 +489,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewall: where somebody has emptied the chain of the mark, ADD fills it" {
+@test "firewall: ADD restores a flushed chain of the mark" {
 	drop_all
 	pod c1 one
 	nft flush chain inet hawser allow12
@@ -503,14 +503,14 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	reaches two outside 192.0.2.2
 }
 
-@test "firewall: portmap's mark bit is refused" {
+@test "firewall: portmap's mark bit is rejected" {
 	attach c1 one
 	run add c1 one '{"forwardMarkBit":13}'
 	fails_with "forwardMarkBit 13 is *portmap*"
 	[ "$(jq .code <<<"$output")" = 7 ]
 }
 
-@test "firewall: refused: no earlier result, an unknown ingressPolicy" {
+@test "firewall: a missing prevResult and an unknown ingressPolicy are rejected" {
 	run call ADD c1 one '{"cniVersion":"1.0.0","name":"net","type":"firewall"}'
 	fails_with "missing prevResult from earlier plugin"
 	attach c1 one
@@ -526,7 +526,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 
 # ---- ingressPolicy -----------------------------------------------------------------------------
 
-@test "ingressPolicy: same-bridge: nothing between bridges that have a policy, all else is forwarded" {
+@test "ingressPolicy: same-bridge drops packets between bridges with a policy, and nothing else" {
 	ip netns add three
 	ip netns add four
 	attach c1 one
@@ -545,7 +545,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	reaches outside one "$(address c1 0)"
 	reaches one outside 192.0.2.2
 	check c1 one
-	# one element per bridge, which stays
+	# one element per bridge, which is not deleted
 	add c2 two '{"ingressPolicy":"same-bridge"}'
 	[ "$(nft -j list set inet hawser protected | jq -c '.nftables[1].set.elem')" = '["br0","br3"]' ]
 	for c in c1 c2 c3; do del $c one; done
@@ -553,7 +553,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	[ "$(nft -j list set inet hawser protected | jq -c '.nftables[1].set.elem')" = '["br0","br3"]' ]
 }
 
-@test "ingressPolicy: isolated: nothing between pods of the bridge either" {
+@test "ingressPolicy: isolated also drops packets between pods of the bridge" {
 	attach c1 one
 	attach c2 two
 	sysctl -qw net.bridge.bridge-nf-call-iptables=1 net.bridge.bridge-nf-call-ip6tables=1 ||
@@ -566,7 +566,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 	check c1 one
 }
 
-@test "ingressPolicy: open is as good as none" {
+@test "ingressPolicy: open counts as no policy" {
 	attach c1 one
 	add c1 one '{"ingressPolicy":"open"}'
 	[ "$(hawser-plugin rules --json | jq -c '[.[].set] - ["version"]')" = '["allow4","allow6"]' ]
@@ -574,7 +574,7 @@ steps() { grep '^  \[' | sed 's/pkts.*bytes [0-9]*/-/'; }
 
 bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("protected|samebridge|isolated")) | .set]'; }
 
-@test "ingressPolicy: another one holds as soon as no pod has the former, and open is none" {
+@test "ingressPolicy: ADD deletes the elements of a policy that no pod has any more" {
 	attach c1 one
 	attach c2 two
 	add c1 one '{"ingressPolicy":"isolated"}'
@@ -598,7 +598,7 @@ bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("prote
 	[ "$(bridges)" = '[]' ]
 }
 
-@test "ingressPolicy: where pods of several policies share a bridge, ADD does not read all records" {
+@test "ingressPolicy: ADD does not read all records if pods of several policies share a bridge" {
 	need strace
 	attach c1 one
 	for i in {2..9}; do
@@ -607,16 +607,16 @@ bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("prote
 	done
 	for policy in open same-bridge; do
 		traced openat add c1 one '{"ingressPolicy":"'$policy'"}'
-		# its own twice, and one that says "isolated"
+		# its own record twice, and one with "isolated"
 		[ "$(grep -cE 'openat\([0-9]+, "[0-9a-f]{16,}", [^)]*\) = [0-9]' /tmp/trace)" -le 4 ]
 		[[ "$(bridges)" == *isolated* ]]
 	done
-	# what nobody has any more still goes
+	# a policy that no pod has any more is still deleted
 	add c1 one
 	[ "$(bridges)" = '["protected","isolated"]' ]
 }
 
-@test "ingressPolicy: of a link that is no bridge the elements go with the pod" {
+@test "ingressPolicy: DEL deletes the elements of an interface that is not a bridge" {
 	jq -n '{cniVersion:"1.0.0",interfaces:[{name:"wire"},{name:"eth0",sandbox:"/x"}],
 		ips:[{interface:1,address:"10.8.0.2/24"}]}' >/tmp/result.c1
 	add c1 one '{"ingressPolicy":"same-bridge"}'
@@ -631,7 +631,7 @@ bridges() { hawser-plugin rules --json | jq -c '[.[] | select(.set | test("prote
 
 # ---- firewalld ------------------------------------------------------------------------------------
 
-# A bus of its own, and on it, with an argument, firewalld
+# start_bus [ANY]: start a private bus; with an argument, start firewalld.py on it
 start_bus() {
 	need dbus-daemon
 	/usr/bin/python3 -c 'import dbus, gi' 2>/dev/null || skip "python3-dbus and python3-gi are not installed"
@@ -641,7 +641,7 @@ start_bus() {
 	[ -z "${1-}" ] || start_firewalld
 }
 
-# A socket of a bus that is no more
+# leave_dead_bus: create the socket of a bus that is not running
 leave_dead_bus() {
 	export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/tmp/bus
 	rm -f /tmp/bus
@@ -658,7 +658,7 @@ start_firewalld() {
 	return 1
 }
 
-@test "firewalld: the addresses are in its zone from ADD to DEL, and FORWARD is left alone" {
+@test "firewalld: the addresses are in the zone from ADD to DEL, and FORWARD is not changed" {
 	start_bus with-firewalld
 	drop_all
 	pod c1 one
@@ -675,7 +675,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: is not asked with the backend iptables, or where it does not run" {
+@test "firewalld: not used with backend iptables, or if it is not running" {
 	start_bus
 	drop_all
 	pod c1 one
@@ -688,10 +688,10 @@ start_firewalld() {
 	[ ! -s /tmp/zones ]
 }
 
-@test "firewalld: ADD refuses where it cannot be done, and leaves nothing" {
+@test "firewalld: ADD fails if the addresses cannot be added, and leaves nothing" {
 	attach c1 one
 	run add c1 one '{"backend":"firewalld"}'
-	fails_with "firewalld is asked for, but there is no system bus"
+	fails_with "backend is firewalld, but there is no system bus"
 	start_bus
 	run add c1 one '{"backend":"firewalld"}'
 	fails_with "failed to add the address 10.7.0.2/32 to trusted zone: *"
@@ -702,7 +702,7 @@ start_firewalld() {
 	[ -z "$(find /run/hawser/attachments/firewall -type f)" ]
 }
 
-@test "firewalld: CHECK finds a source that is gone, repair puts it back" {
+@test "firewalld: CHECK finds a missing source, and repair restores it" {
 	start_bus with-firewalld
 	pod c1 one
 	dbus-send --bus="$DBUS_SYSTEM_BUS_ADDRESS" --print-reply --dest=org.fedoraproject.FirewallD1 \
@@ -717,13 +717,13 @@ start_firewalld() {
 		[ "$status" = 0 ] || break
 		sleep 0.01
 	done
-	fails_with "firewalld, which had the pod's addresses, does not run"
+	fails_with "firewalld is not running, but the pod's addresses belong in its zone trusted"
 	sed -i '$d' /tmp/bus.pids
 	del c1 one
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: at a socket where nobody listens ADD and DEL knock twice, and go on without" {
+@test "firewalld: ADD and DEL try a dead bus socket twice, and continue without firewalld" {
 	need strace
 	leave_dead_bus
 	attach c1 one
@@ -736,7 +736,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: with record and result lost DEL knows the addresses by their owner" {
+@test "firewalld: without record and prevResult DEL finds the addresses by their owner" {
 	start_bus with-firewalld
 	pod c1 one
 	pod c2 two
@@ -748,7 +748,7 @@ start_firewalld() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "firewalld: a late DEL leaves an address that is another pod's by now" {
+@test "firewalld: a late DEL leaves an address that belongs to another pod" {
 	start_bus with-firewalld
 	pod c1 one
 	cp /tmp/result.c1 /tmp/result.c2
@@ -760,7 +760,7 @@ start_firewalld() {
 	[ ! -s /tmp/zones ]
 }
 
-@test "firewalld: what Go's plugin put into a zone is taken out" {
+@test "firewalld: DEL removes sources that upstream's plugin added" {
 	need_go_plugins firewall
 	start_bus with-firewalld
 	attach c1 one
@@ -770,7 +770,8 @@ start_firewalld() {
 	[ ! -s /tmp/zones ]
 }
 
-# Not installed, which would start it on the machine itself: tools/unpack has it.
+# start_real_firewalld: start the firewalld that tools/unpack unpacks. The package is not installed: that would
+# start it on the machine itself.
 start_real_firewalld() {
 	local peers=$HAWSER_SRC/build-peers
 
@@ -790,7 +791,7 @@ start_real_firewalld() {
 	return 1
 }
 
-@test "firewalld: the real one lets pods through" {
+@test "firewalld: the real daemon lets pods through" {
 	start_real_firewalld
 	status
 	attach c1 one
@@ -806,7 +807,7 @@ start_real_firewalld() {
 
 # ---- STATUS -----------------------------------------------------------------------------------------
 
-@test "STATUS: a native chain that drops is named, with the line that helps" {
+@test "STATUS: names a native chain that drops packets of pods, with the rule to add" {
 	status
 	drop_all
 	status
@@ -818,19 +819,20 @@ start_real_firewalld() {
 		nft "table inet mine { chain shut { log; drop; }; chain some { ct state established accept; }; chain onward { type filter hook forward priority 0; $chain }; }"
 		run ! reaches one outside 192.0.2.2
 		run status
-		fails_with "nftables chain inet mine onward drops what pods send; to let it pass: nft '*'"
+		fails_with "nftables chain inet mine onward drops pod traffic; to accept it: nft '*'"
 		[ "$(jq .code <<<"$output")" = 50 ]
-		eval "$(jq -r .msg <<<"$output" | sed 's/.*to let it pass: //')"
+		eval "$(jq -r .msg <<<"$output" | sed 's/.*to accept it: //')"
 		status
 		reaches one outside 192.0.2.2
 		nft delete table inet mine
 	done
 	nft 'table ip early { chain onward { type filter hook forward priority -150; policy drop; }; }'
 	run status
-	fails_with "nftables chain ip early onward drops * at priority -150, before *: give it a priority above -5"
+	fails_with "nftables chain ip early onward drops * at priority -150, before *: give the chain a priority above -5"
 }
 
-legacy_drops() { # and nothing that the chains do beside lets a pod's packet pass
+# legacy_drops: iptables-legacy drops packets of pods, with several rules that do not accept them
+legacy_drops() {
 	local tables
 
 	need iptables-legacy ip6tables-legacy
@@ -850,30 +852,30 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 	done
 }
 
-@test "STATUS: iptables-legacy that drops is named, with the line that helps" {
+@test "STATUS: names iptables-legacy if it drops packets of pods, with the rule to add" {
 	legacy_drops
 	pod c1 one
 	for tables in iptables-legacy ip6tables-legacy; do
 		run status
-		fails_with "$tables drops what pods send; to let it pass: $tables -I FORWARD *"
+		fails_with "$tables drops pod traffic; to accept it: $tables -I FORWARD *"
 		[ "$(jq .code <<<"$output")" = 50 ]
-		eval "$(jq -r .msg <<<"$output" | sed 's/.*to let it pass: //')"
+		eval "$(jq -r .msg <<<"$output" | sed 's/.*to accept it: //')"
 		[ $tables = iptables-legacy ] || reaches one outside fd99::2
 	done
 	status
 	reaches one outside 192.0.2.2
-	# whatever stands behind a rule that drops all
+	# rules after one that drops everything do not matter
 	for tables in iptables-legacy ip6tables-legacy; do $tables -P FORWARD ACCEPT; done
 	for target in DROP REJECT; do
 		iptables-legacy -I FORWARD -j $target
 		run status
-		fails_with "iptables-legacy drops what pods send; *"
+		fails_with "iptables-legacy drops pod traffic; *"
 		iptables-legacy -D FORWARD 1
 		status
 	done
 }
 
-@test "STATUS: iptables-legacy that may let pods pass is not complained about" {
+@test "STATUS: succeeds if iptables-legacy may let pods through" {
 	legacy_drops
 	ip6tables-legacy -P FORWARD ACCEPT
 	iptables-legacy -A EMPTY -i x -j RETURN
@@ -882,7 +884,7 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 		"FORWARD -m mark --mark 0x1000/0x1000 -m limit --limit 1/s -j ACCEPT" "EMPTY -i br0 -j ACCEPT" \
 		"FORWARD -g OTHER" "FORWARD -m conntrack --ctstate NEW,RELATED -j ACCEPT"; do
 		run status
-		fails_with "iptables-legacy drops what pods send; *"
+		fails_with "iptables-legacy drops pod traffic; *"
 		# shellcheck disable=SC2086 # words
 		iptables-legacy -A $rule
 		status
@@ -895,7 +897,7 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 	status
 }
 
-@test "STATUS: chains that drop something else, elsewhere or nothing are not complained about" {
+@test "STATUS: succeeds with chains that drop other packets, at other hooks, or nothing" {
 	nft 'table inet mine { chain onward { type filter hook forward priority 0; ip daddr 10.9.9.9 drop; iifname "x" drop; };
 		chain in { type filter hook input priority 0; policy drop; };
 		chain other { drop; }; }'
@@ -904,7 +906,7 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 	status '"forwardMarkBit":3'
 }
 
-@test "STATUS: a chain that may let pods pass is not complained about" {
+@test "STATUS: succeeds with a chain that may let pods through" {
 	for chain in 'ct state established,related accept; iifname "cni0" accept; oifname "cni0" accept;' 'jump some;' \
 		'iifname "cni0" goto some; drop;' 'meta mark & 0xf000 != 0 accept;' 'ct state vmap { new : accept };' \
 		'meta mark & 0x1000 != 0 goto pass;' 'ip saddr 10.0.0.0/8 log accept;' 'ct state new accept;' \
@@ -919,7 +921,7 @@ legacy_drops() { # and nothing that the chains do beside lets a pod's packet pas
 	status
 }
 
-# maze DEPTH JUMPS FORMAT: rules by which one chain leads to the next in several ways
+# maze DEPTH JUMPS FORMAT: rules with several jumps from each chain to the next
 maze() {
 	local depth jumps
 	for ((depth = 0; depth < $1; depth++)); do
@@ -930,7 +932,7 @@ maze() {
 	done
 }
 
-@test "STATUS: of chains that lead to each other in thousands of ways some are read, and nothing is certain" {
+@test "STATUS: stops reading chains with thousands of paths, and then succeeds" {
 	need strace
 	nft -f - <<-END
 		table inet mine {
@@ -941,22 +943,22 @@ maze() {
 	END
 	traced sendto,sendmsg status
 	[ "$(grep -c 'send.*(' /tmp/trace)" -lt 300 ]
-	# what may pass already needs no further look
+	# reading stops at a rule that may accept
 	nft insert rule inet mine l0 iifname cni0 accept
 	traced sendto,sendmsg status
 	[ "$(grep -c 'send.*(' /tmp/trace)" -lt 20 ]
-	# a smaller one is read to its end
+	# a smaller ruleset is read completely
 	nft flush chain inet mine l6
 	nft delete rule inet mine l0 handle "$(nft -aj list chain inet mine l0 | jq '[.nftables[].rule.handle? // empty][0]')"
 	run status
-	fails_with "nftables chain inet mine onward drops what pods send; *"
+	fails_with "nftables chain inet mine onward drops pod traffic; *"
 }
 
-@test "STATUS: iptables-legacy whose chains lead to each other in millions of ways is not complained about" {
+@test "STATUS: succeeds with iptables-legacy chains with millions of paths" {
 	need iptables-legacy iptables-legacy-restore
 	iptables-legacy -P FORWARD DROP || skip "the kernel has no iptables-legacy"
 	run status
-	fails_with "iptables-legacy drops what pods send; *"
+	fails_with "iptables-legacy drops pod traffic; *"
 	iptables-legacy-restore <<-END
 		*filter
 		:FORWARD DROP
@@ -968,10 +970,10 @@ maze() {
 	CNI_COMMAND=STATUS timeout 20 "$plugins/firewall" <<<'{"cniVersion":"1.1.0","name":"net","type":"firewall"}'
 	iptables-legacy -F L3
 	run status
-	fails_with "iptables-legacy drops what pods send; *"
+	fails_with "iptables-legacy drops pod traffic; *"
 }
 
-@test "STATUS: that IPv6 is dropped matters once a pod has it" {
+@test "STATUS: a chain that drops IPv6 matters once a pod has an IPv6 address" {
 	nft 'table ip6 mine { chain onward { type filter hook forward priority 0; policy drop; }; }'
 	nft 'table inet both { chain onward { type filter hook forward priority 0; policy drop; ip saddr 10.0.0.0/8 accept; }; }'
 	status
@@ -981,12 +983,12 @@ maze() {
 	status
 	add c1 one
 	run status
-	fails_with "nftables chain * drops what pods send; *"
+	fails_with "nftables chain * drops pod traffic; *"
 }
 
-@test "STATUS: without what loads our rules it is not available, until they are there" {
+@test "STATUS: fails without libnftables unless our rules are loaded" {
 	library=$(ldconfig -p | awk '$1 == "libnftables.so.1" { print $NF; exit }')
-	mount --bind /dev/null "$library" || skip "nothing can be mounted over libnftables"
+	mount --bind /dev/null "$library" || skip "cannot mount over libnftables"
 	run status
 	umount "$library"
 	fails_with "load libnftables: *"
@@ -998,11 +1000,11 @@ maze() {
 	[ "$status" = 0 ]
 }
 
-@test "STATUS: the configuration, and firewalld where it is asked for" {
+@test "STATUS: checks the configuration, and firewalld if it is the backend" {
 	run status '"ingressPolicy":"shut"'
 	fails_with 'unknown ingress policy: "shut"'
 	run status '"backend":"firewalld"'
-	fails_with "firewalld does not run"
+	fails_with "firewalld is not running"
 	[ "$(jq .code <<<"$output")" = 50 ]
 	start_bus with-firewalld
 	nft 'table inet firewalld { chain filter_FORWARD { type filter hook forward priority 10; reject; }; }'
@@ -1012,9 +1014,9 @@ maze() {
 	fails_with "nftables chain inet firewalld filter_FORWARD drops *"
 }
 
-# ---- Go's plugin ---------------------------------------------------------------------------------------
+# ---- upstream's plugin ---------------------------------------------------------------------------------
 
-@test "firewall: DEL removes what Go's plugin made, and nothing of its other pods" {
+@test "firewall: DEL removes what upstream's plugin added for this pod, and nothing else" {
 	need_go_plugins firewall
 	drop_all
 	attach c1 one
@@ -1027,14 +1029,14 @@ maze() {
 	check c1 one
 	iptables -D CNI-FORWARD -s 10.7.0.2/32 -j ACCEPT
 	run check c1 one
-	fails_with "there is no record of this attachment, nor are there rules of another plugin for 10.7.0.2"
+	fails_with "no record of this attachment, and no rules of upstream's firewall plugin for 10.7.0.2"
 	del c1 one
 	iptables-save | grep -v '^#' | sed 's/\[.*\]//' | diff /tmp/before -
 	ip6tables-save | grep -v '^#' | sed 's/\[.*\]//' | diff /tmp/before6 -
 	reaches two outside 192.0.2.2
 }
 
-@test "firewall: beside Go's plugin on the same host each lets its own pods through" {
+@test "firewall: works beside upstream's plugin on the same host" {
 	need_go_plugins firewall
 	drop_all
 	attach c1 one

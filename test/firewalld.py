@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-test/firewalld.py FILE: plays firewalld's part on the system bus, for test/firewall.bats
+test/firewalld.py FILE - simulates firewalld on the system bus, for test/firewall.bats
 
-What:  the three calls that the firewall plugin makes, answered as firewalld 1.3 answers them; the
-       zones' sources are in FILE, "ZONE SOURCE" a line. The zone "closed" denies everything.
+What:  the three methods that the firewall plugin calls, with the replies and errors of firewalld
+       1.3.
+       The sources of the zones are written to FILE, one "ZONE SOURCE" per line. The zone "closed"
+       rejects every call.
 """
 import pathlib
 import sys
@@ -18,7 +20,7 @@ NAME = "org.fedoraproject.FirewallD1"
 ZONES = ("trusted", "public", "closed")
 
 
-class Refused(dbus.DBusException):
+class FirewalldError(dbus.DBusException):
     _dbus_error_name = NAME + ".Exception"
 
 
@@ -28,47 +30,49 @@ class Firewalld(dbus.service.Object):
         self.file = pathlib.Path(path)
         self.zone_of = {}
 
-    def keep(self):
+    def save(self):
         self.file.write_text("".join("%s %s\n" % (zone, source)
                                      for source, zone in sorted(self.zone_of.items())))
 
-    def look(self, zone, source):
+    def find_zone(self, zone, source):
+        """The zone that has the source, or None; zone is the one of the call."""
         if zone not in ZONES:
-            raise Refused("INVALID_ZONE: " + zone)
+            raise FirewalldError("INVALID_ZONE: " + zone)
         if zone == "closed":
-            raise Refused("NOT_AUTHORIZED: " + zone)
+            raise FirewalldError("NOT_AUTHORIZED: " + zone)
         return self.zone_of.get(source)
 
     @dbus.service.method(NAME + ".zone", in_signature="ss", out_signature="s")
     def addSource(self, zone, source):
-        there = self.look(zone, source)
-        if there == zone:
-            raise Refused("ZONE_ALREADY_SET: '%s' already bound to '%s'" % (source, zone))
-        if there:
-            raise Refused("ZONE_CONFLICT: '%s' already bound to '%s'" % (source, there))
+        current = self.find_zone(zone, source)
+        if current == zone:
+            raise FirewalldError("ZONE_ALREADY_SET: '%s' already bound to '%s'" % (source, zone))
+        if current:
+            raise FirewalldError("ZONE_CONFLICT: '%s' already bound to '%s'" % (source, current))
         self.zone_of[source] = zone
-        self.keep()
+        self.save()
         return zone
 
     @dbus.service.method(NAME + ".zone", in_signature="ss", out_signature="s")
     def removeSource(self, zone, source):
-        there = self.look(zone, source)
-        if not there:
-            raise Refused("UNKNOWN_SOURCE: '%s' is not in any zone" % source)
-        if there != zone:
-            raise Refused("ZONE_CONFLICT: remove_source(%s, %s): zoi='%s'" % (zone, source, there))
+        current = self.find_zone(zone, source)
+        if not current:
+            raise FirewalldError("UNKNOWN_SOURCE: '%s' is not in any zone" % source)
+        if current != zone:
+            raise FirewalldError("ZONE_CONFLICT: remove_source(%s, %s): zoi='%s'" %
+                                 (zone, source, current))
         del self.zone_of[source]
-        self.keep()
+        self.save()
         return zone
 
     @dbus.service.method(NAME + ".zone", in_signature="ss", out_signature="b")
     def querySource(self, zone, source):
-        return self.look(zone, source) == zone
+        return self.find_zone(zone, source) == zone
 
 
 dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
 system = dbus.SystemBus()
 firewalld = Firewalld(system, sys.argv[1])
 name = dbus.service.BusName(NAME, system)
-firewalld.keep()
+firewalld.save()
 GLib.MainLoop().run()

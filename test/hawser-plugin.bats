@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# hawser-plugin as a program: how a plugin is chosen, what it says to people, install and uninstall;
-# and the attachment record through a real plugin of ours, link-and-file.
+# hawser-plugin as a program: choice of the plugin, help, install and uninstall; and attachment records,
+# with the test plugin link-and-file.
 # shellcheck disable=SC2154 # stderr and stderr_lines come from run
 load lib
 bats_require_minimum_version 1.5.0
@@ -29,16 +29,16 @@ call() {
 		"$1" <<<"${4:-$conf}"
 }
 
-# What is in a directory: names, and where links lead
+# listing DIR: names, types and link targets
 listing() { find "$1" -mindepth 1 -printf '%P %y %l\n' | sort; }
 
-# silence: open a standard input that never ends and says nothing, as $silent
+# silence: open a standard input without data and without EOF, as $silent
 silence() {
 	mkfifo silence
 	exec {silent}<>silence
 }
 
-# ---- choosing -----------------------------------------------------------------------
+# ---- choice of the plugin -----------------------------------------------------------------------
 
 @test "hawser-plugin: the plugin is chosen by the name of the link, or by the first argument" {
 	run --separate-stderr call "$HAWSER_BUILD/cni/noop" ADD
@@ -56,22 +56,22 @@ silence() {
 	done
 }
 
-@test "hawser-plugin: a plugin that it does not have is an error that names those it has" {
+@test "hawser-plugin: the error for an unknown plugin lists the known ones" {
 	run --separate-stderr "$program" nosuch
 	[ "$status" = 1 ]
 	[ -z "$output" ]
-	[[ "$stderr" == 'hawser-plugin: no plugin "nosuch" in hawser-plugin '*'; it has '*loopback*noop* ]]
+	[[ "$stderr" == 'hawser-plugin: unknown plugin "nosuch": hawser-plugin '*' has '*loopback*noop* ]]
 }
 
-@test "hawser-plugin: a runtime gets that error as JSON" {
+@test "hawser-plugin: a runtime gets the error for an unknown plugin as JSON" {
 	ln -s "$program" nosuch
 	run --separate-stderr call ./nosuch ADD
 	[ "$status" = 1 ]
 	[ "$(jq .code <<<"$output")" = 999 ]
-	[[ "$(jq -r .msg <<<"$output")" == 'no plugin "nosuch" in '* ]]
+	[[ "$(jq -r .msg <<<"$output")" == 'unknown plugin "nosuch": '* ]]
 }
 
-@test "hawser-plugin: without arguments, with wrong ones or with --help it prints its usage" {
+@test "hawser-plugin: without arguments, with wrong ones or with --help it prints the usage" {
 	run --separate-stderr "$program"
 	[ "$status" = 1 ]
 	[[ "$stderr" == usage:* ]]
@@ -88,15 +88,15 @@ silence() {
 	[[ "$output" == "hawser-plugin "[0-9]* ]]
 }
 
-@test "hawser-plugin: list --json says what each plugin supports" {
+@test "hawser-plugin: list --json has the supported versions of each plugin" {
 	"$program" list --json | jq -e '.[] | select(.name == "loopback") |
 		.supportedVersions == ["0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"] and
 		(.summary | length > 0)'
 }
 
-# ---- a plugin in people's hands --------------------------------------------------------
+# ---- a plugin started by hand --------------------------------------------------------
 
-@test "plugin: started by hand it says what it is on standard error, and does not wait for input" {
+@test "plugin: without CNI_COMMAND it prints name and versions on standard error, without reading input" {
 	silence
 	for argument in "" version --version; do
 		# shellcheck disable=SC2086 # no argument
@@ -115,7 +115,7 @@ silence() {
 	[ "$(jq .code <<<"$output")" = 4 ]
 }
 
-@test "plugin: --help says what it is for and documents its configuration" {
+@test "plugin: --help describes the plugin and its configuration keys" {
 	for option in --help -h; do
 		run --separate-stderr "$HAWSER_BUILD/cni/noop" $option
 		[ "$status" = 0 ]
@@ -142,7 +142,7 @@ silence() {
 	[ "$(jq .code <<<"$output")" = 5 ]
 }
 
-@test "plugin: a failed write of the answer is a failure" {
+@test "plugin: fails if the result cannot be written" {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	full() { call "$HAWSER_BUILD/cni/noop" ADD >/dev/full; }
 	run full
@@ -151,7 +151,7 @@ silence() {
 
 # ---- install -----------------------------------------------------------------------------
 
-@test "install: puts a copy and a relative link per plugin into a new directory" {
+@test "install: creates the directory, a copy and a relative link per plugin" {
 	"$program" install a/b
 	cmp "$program" a/b/hawser-plugin
 	[ "$(stat -c %a a/b/hawser-plugin)" = 755 ]
@@ -160,7 +160,7 @@ silence() {
 	[ "$output" = '{}' ]
 }
 
-@test "install: a second time changes nothing, from the installed copy too" {
+@test "install: a second install changes nothing, also from the installed copy" {
 	"$program" install dir
 	before=$(listing dir; stat -c %i dir/noop)
 	"$program" install dir
@@ -168,7 +168,7 @@ silence() {
 	[ "$before" = "$(listing dir; stat -c %i dir/noop)" ]
 }
 
-@test "install: replaces an older copy while it is running" {
+@test "install: replaces an older copy that is running" {
 	"$program" install dir
 	silence
 	CNI_COMMAND=DEL CNI_CONTAINERID=c CNI_IFNAME=e CNI_PATH=/x dir/noop <&"$silent" &
@@ -178,29 +178,29 @@ silence() {
 	cmp "$program" dir/hawser-plugin
 }
 
-@test "install: foreign files are named and nothing at all is changed" {
+@test "install: refuses and lists foreign files, and changes nothing" {
 	mkdir dir
 	echo foreign >dir/loopback
 	ln -s /usr/lib/cni/bridge dir/noop
 	before=$(listing dir)
 	run --separate-stderr "$program" install dir
 	[ "$status" = 1 ]
-	[ "$stderr" = "hawser-plugin: install into dir: dir has its own loopback, noop; --force replaces them" ]
+	[ "$stderr" = "hawser-plugin: install into dir: dir already contains loopback, noop (use --force to replace)" ]
 	[ "$before" = "$(listing dir)" ]
 }
 
-@test "install: a hawser-plugin that is none of ours is foreign" {
+@test "install: a file named hawser-plugin without our mark is foreign" {
 	mkdir dir
 	echo '#!/bin/sh' >dir/hawser-plugin
 	run --separate-stderr "$program" install dir
 	[ "$status" = 1 ]
-	[ "$stderr" = "hawser-plugin: install into dir: dir has its own hawser-plugin; --force replaces them" ]
+	[ "$stderr" = "hawser-plugin: install into dir: dir already contains hawser-plugin (use --force to replace)" ]
 	[ "$(listing dir)" = "hawser-plugin f " ]
 	"$program" install dir --force
 	cmp "$program" dir/hawser-plugin
 }
 
-@test "install: what a killed one left is used or cleared away" {
+@test "install: temporary files of a killed install are used or removed" {
 	mkdir dir
 	ln -s hawser-plugin dir/.noop~
 	ln -s elsewhere dir/.loopback~
@@ -211,7 +211,7 @@ silence() {
 	cmp "$program" dir/hawser-plugin
 }
 
-@test "install: several at once do not disturb each other" {
+@test "install: concurrent installs succeed" {
 	for _ in 1 2 3 4 5; do
 		rm -rf dir
 		pids=()
@@ -224,7 +224,7 @@ silence() {
 	done
 }
 
-@test "install: through a link it copies the binary, also onto another file system" {
+@test "install: copies the binary, not the link that it was started by, also to another file system" {
 	ln -s "$program" link
 	mkdir other
 	mount -t tmpfs none other
@@ -244,18 +244,18 @@ silence() {
 	before=$(listing dir)
 	run --separate-stderr "$program" install --force dir
 	[ "$status" = 1 ]
-	[ "$stderr" = "hawser-plugin: install into dir: dir has its own noop" ]
+	[ "$stderr" = "hawser-plugin: install into dir: dir already contains noop" ]
 	[ "$before" = "$(listing dir)" ]
 }
 
-@test "install: links to a hawser-plugin elsewhere are ours to replace" {
+@test "install: replaces links to a hawser-plugin in another directory" {
 	mkdir dir
 	ln -s ../../bin/hawser-plugin dir/loopback
 	"$program" install dir
 	[ "$(readlink dir/loopback)" = hawser-plugin ]
 }
 
-@test "install: where it cannot write it says why" {
+@test "install: reports why it cannot write" {
 	echo >file
 	run --separate-stderr "$program" install file/dir
 	[ "$status" = 1 ]
@@ -268,16 +268,16 @@ silence() {
 	[[ "$stderr" == "hawser-plugin: install into dir: "*"Read-only file system" ]]
 }
 
-@test "install: without /proc it says what it cannot read" {
+@test "install: without /proc reports what it cannot read" {
 	# shellcheck disable=SC2016 # the inner shell expands it
 	run --separate-stderr unshare -m sh -c 'mount -t tmpfs none /proc && exec "$1" install dir' - "$program"
 	[ "$status" = 1 ]
-	# (the sanitizers have a word of their own to say without /proc)
+	# (the sanitizers print a warning of their own without /proc)
 	[[ "$stderr" == *"hawser-plugin: install into dir: open /proc/self/exe: No such file or directory"* ]]
 	[ -z "$(listing dir)" ]
 }
 
-@test "hawser-plugin: output that is lost is a failure" {
+@test "hawser-plugin: commands fail if their output cannot be written" {
 	[ -c /dev/full ] || skip "there is no /dev/full"
 	lost() { "$program" "$@" >/dev/full; }
 	for command in list "list --json" --help --version; do
@@ -288,7 +288,7 @@ silence() {
 	done
 }
 
-@test "install: make install has the program in bin and links to it in lib/hawser/cni" {
+@test "install: make install puts the program into bin and links to it into lib/hawser/cni" {
 	install_hawser
 	links=$(find "$DESTDIR" -path '*/lib/hawser/cni')
 	diff <("$program" list | cut -d ' ' -f 1 | sort) <(ls "$links")
@@ -310,20 +310,20 @@ noop l /elsewhere/hawser-plugin" ]
 	"$program" uninstall dir
 }
 
-@test "uninstall: a hawser-plugin without links beside it stays" {
+@test "uninstall: keeps a hawser-plugin without links to it" {
 	mkdir dir
 	cp "$program" dir
 	"$program" uninstall dir
 	[ -x dir/hawser-plugin ]
 }
 
-@test "uninstall: without a directory there is nothing to do" {
+@test "uninstall: without a directory it has nothing to remove on a clean host" {
 	run "$program" uninstall
 	[ "$status" = 0 ]
 	[[ "$output" == "nothing to remove"* ]]
 }
 
-# ---- the record, with real links and files ---------------------------------------------------
+# ---- attachment records, with real links and files ---------------------------------------------------
 
 links() { ip -j link show type bridge | jq -r '.[].ifname' | sort; }
 # record VERB [CONTAINER [MORE]]
@@ -335,7 +335,7 @@ things() { links; find /tmp/things -type f -printf '%f\n' 2>/dev/null | sort; }
 records() { find /run/hawser/attachments -type f | wc -l; }
 valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"ifname\":\"eth0\"\}}]"; }
 
-@test "record: ADD makes, CHECK finds, DEL removes, GC ends what is not valid" {
+@test "record: ADD creates, CHECK finds, DEL removes, GC removes invalid attachments" {
 	record ADD c1
 	record ADD c2
 	[ "$(links | wc -l)" = 2 ]
@@ -359,7 +359,7 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	ip link add "$link" type bridge
 	run record ADD c1
 	[ "$status" = 1 ]
-	[[ "$(jq -r .msg <<<"$output")" == "make link $link: "* ]]
+	[[ "$(jq -r .msg <<<"$output")" == "create link $link: "* ]]
 	[ "$(records)" = 0 ]
 	[ "$(things)" = "$link" ]
 	: >/tmp/file
@@ -371,23 +371,23 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	[ -z "$(things)" ]
 }
 
-@test "record: a second ADD is refused and the first attachment stays as it was" {
+@test "record: a second ADD is refused and leaves the first attachment unchanged" {
 	record ADD c1
 	before=$(things)
 	run record ADD c1
 	[ "$status" = 1 ]
-	[ "$(jq -r .msg <<<"$output")" = "container c1 has interface eth0 already" ]
+	[ "$(jq -r .msg <<<"$output")" = "container c1 already has interface eth0" ]
 	[ "$before" = "$(things)" ]
 	record CHECK c1
 }
 
-@test "record: DEL works from the record when the configuration has moved on" {
+@test "record: DEL works from the record after the configuration has changed" {
 	record ADD c1
 	call "$test_plugin" DEL c1 '{"cniVersion":"1.1.0","name":"net","directory":"/elsewhere"}'
 	[ -z "$(things)" ]
 }
 
-@test "record: where the kernel does not say which boot it is, GC ends nothing that lives" {
+@test "record: without a boot ID GC removes no live attachment" {
 	record ADD c1
 	mount --bind /dev/null /proc/sys/kernel/random/boot_id
 	record GC ""
@@ -395,16 +395,16 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	record CHECK c1
 }
 
-@test "record: HAWSER_STATE that others can write to is refused" {
+@test "record: a HAWSER_STATE that other users can write to is refused" {
 	mkdir -m 1777 open
 	HAWSER_STATE=$PWD/open run record ADD c1
 	[ "$status" = 1 ]
-	[[ "$(jq -r .msg <<<"$output")" == "$PWD/open holds attachment records and can be written by others: "* ]]
+	[[ "$(jq -r .msg <<<"$output")" == "$PWD/open contains attachment records but is writable by other users: "* ]]
 	[ -z "$(listing open)" ]
 	[ -z "$(things)" ]
 }
 
-@test "record: HAWSER_STATE says where records and locks are" {
+@test "record: HAWSER_STATE is the directory of records and locks" {
 	HAWSER_STATE=$PWD/state record ADD c1
 	[ "$(find state/attachments -type f | wc -l)" = 1 ]
 	[ ! -e /run/hawser ]
@@ -412,9 +412,9 @@ valid() { echo "\"cni.dev/valid-attachments\":[${1:+{\"containerID\":\"$1\",\"if
 	[ -z "$(things)" ]
 }
 
-# ---- for people -------------------------------------------------------------------------------
+# ---- completion and man page -------------------------------------------------------------------------------
 
-# complete_words WORD...: what bash would offer after "hawser-plugin WORD..."
+# complete_words WORD...: completions of "hawser-plugin WORD..."
 complete_words() {
 	bash -c 'source "$HAWSER_SRC/completions/hawser-plugin"; COMP_WORDS=(hawser-plugin "$@")
 		COMP_CWORD=$#; _hawser_plugin; echo "${COMPREPLY[@]}"' - "$@"

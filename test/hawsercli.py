@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-hawsercli.py - the program hawser, and a runtime in Python for it: for test_hawser_*.py
+hawsercli.py - helpers for test_hawser_*.py: run the program hawser, and a fake runtime in Python
 
-What:  hawser() runs the program; on_terminal() runs it with a terminal of a given size; Runtime
-       serves what a test tells it to, with Google's gRPC and messages made by message().
+What:  hawser() runs the program; Terminal runs it on a terminal of a given size; Runtime serves the
+       methods that a test defines, with Google's gRPC and messages built by message().
 """
 import concurrent.futures
 import errno
@@ -20,30 +20,30 @@ import time
 import grpc
 
 HAWSER = pathlib.Path(os.environ["HAWSER_BUILD"]) / "bin/hawser"
-LONG = 60  # s: reached only when something is broken
+LONG = 60  # seconds; reached only if a test fails
 
 
 def environment(**more):
-    steering = ("TERM", "NO_COLOR", "CONTAINER_RUNTIME_ENDPOINT")
-    env = {k: v for k, v in os.environ.items() if k not in steering}
+    ignored = ("TERM", "NO_COLOR", "CONTAINER_RUNTIME_ENDPOINT")
+    env = {k: v for k, v in os.environ.items() if k not in ignored}
     return {**env, **more}
 
 
 def hawser(*words, stdin=b"", text=True, **more):
-    """Exit status, standard output and standard error."""
+    """Return: exit status, standard output, standard error"""
     done = subprocess.run([HAWSER, *words], input=stdin, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=2 * LONG, env=environment(**more))
     out = done.stdout.decode() if text else done.stdout
     return done.returncode, out, done.stderr.decode()
 
 
-def be_the_terminal_of(fd):
+def set_controlling_terminal(fd):
     os.setsid()
     fcntl.ioctl(fd, termios.TIOCSCTTY, 0)
 
 
 class Terminal:
-    """hawser with a terminal as all three of its descriptors."""
+    """hawser with a terminal as standard input, output and error."""
 
     def __init__(self, *words, columns=80, rows=24, **env):
         self.fd, theirs = pty.openpty()
@@ -51,12 +51,12 @@ class Terminal:
         self.process = subprocess.Popen(
             [HAWSER, *words], stdin=theirs, stdout=theirs, stderr=theirs,
             env=environment(**{"TERM": "xterm", **env}),
-            preexec_fn=lambda: be_the_terminal_of(theirs))
+            preexec_fn=lambda: set_controlling_terminal(theirs))
         os.close(theirs)
         self.shown = ""
 
     def read_some(self):
-        """Whether there may be more."""
+        """Return: False at the end"""
         assert select.select([self.fd], [], [], LONG)[0]
         try:
             data = os.read(self.fd, 65536)
@@ -77,7 +77,7 @@ class Terminal:
         os.write(self.fd, text.encode())
 
     def end(self):
-        """Exit status, and all that was shown."""
+        """Return: exit status, everything that was shown"""
         while self.read_some():
             pass
         os.close(self.fd)
@@ -93,7 +93,7 @@ def varint(n):
 
 
 def message(*fields):
-    """A protobuf message of (number, value): an int, or text, or bytes, or a message."""
+    """Encode a protobuf message from (number, value) pairs; a value is an int, str, bytes or message."""
     data = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -105,7 +105,7 @@ def message(*fields):
 
 
 def fields(data):
-    """[(number, value)] of a message; what is not a number is bytes."""
+    """Decode a protobuf message into (number, value) pairs; a value is an int or bytes."""
     at, found = 0, []
 
     def number():
@@ -130,7 +130,7 @@ def fields(data):
 
 
 class Runtime(grpc.GenericRpcHandler):
-    """Serves methods by name: each a function of the request (or requests) and the context."""
+    """Serves methods by name; each is a function of the request (or requests) and the context."""
 
     CRI = "/runtime.v1."
     STREAM_IN = ("Load",)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# host-local beside Debian's Go host-local, on directories of their own and on a shared one; then what
-# ours does beyond: an index, GC, STATUS, leases of earlier boots.
+# host-local compared with upstream's plugin (Debian's), on separate directories and on a shared one;
+# then what only ours has: an index, GC, STATUS, leases of earlier boots.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -16,7 +16,7 @@ setup() {
 	echo 0123456789abcdef0123456789abcdef >/etc/machine-id
 }
 
-# call PLUGIN VERB ID IPAM [MORE]: run a plugin; MORE is further JSON members
+# call PLUGIN VERB ID IPAM [MORE]: run a plugin; MORE: additional JSON members
 call() {
 	CNI_COMMAND=$2 CNI_CONTAINERID=$3 CNI_NETNS=/run/netns/nosuch CNI_IFNAME=${IFNAME:-eth0} \
 		CNI_ARGS=${ARGS:-} CNI_PATH=$HAWSER_BUILD/cni \
@@ -28,45 +28,45 @@ del() { call "$ours" DEL "$@"; }
 gc() { VERSION=1.1.0 call "$ours" GC "" "$@"; } # IPAM [MORE]
 ips() { jq -r '.ips[].address'; }
 
-# traced STRACE-ARGUMENT...: a leak sanitizer does not work under strace
+# traced STRACE-ARGUMENT...: run strace; without the leak sanitizer, which does not work under it
 traced() { ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 strace -o /tmp/trace "$@"; }
 
-# held [DIR]: the leases
+# held [DIR]: list the leases
 held() {
 	find "${1:-$leases}" -maxdepth 1 -type f ! -name lock ! -name 'last_reserved_ip*' -printf '%f\n' | sort
 }
 
 entries() { find "$leases/.hawser" -type l | wc -l; }
 
-# Debian's prints an empty dns in 1.0.0 and keys in another order; newer ones do as ours.
-meaning() { jq -S 'if .dns == {} then del(.dns) else . end'; }
+# Debian's version prints an empty dns in 1.0.0, and the keys in another order; newer versions do not.
+normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
-# same ID IPAM-KEYS [MORE]: both say the same, each on a directory of its own
+# same ID IPAM-KEYS [MORE]: ADD of both plugins, on separate directories, has the same result and files
 same() {
-	call "$go" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/go\"}" "${3:-}" | meaning >/tmp/go
-	call "$ours" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/ours\"}" "${3:-}" | meaning >/tmp/ours
+	call "$go" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/go\"}" "${3:-}" | normalize >/tmp/go
+	call "$ours" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/ours\"}" "${3:-}" | normalize >/tmp/ours
 	diff /tmp/go /tmp/ours
 	diff <(held /tmp/data/go/net) <(held /tmp/data/ours/net)
 	diff <(cd /tmp/data/go/net && cat last*) <(cd /tmp/data/ours/net && cat last*)
 }
 
-# same_error IPAM [MORE]: both refuse with the same text
+# same_error IPAM [MORE]: ADD of both plugins fails with the same message
 same_error() {
 	run call "$go" ADD c1 "$@"
 	[ "$status" = 1 ]
-	theirs=$(jq -r .msg <<<"$output")
+	expected=$(jq -r .msg <<<"$output")
 	run call "$ours" ADD c1 "$@"
 	[ "$status" = 1 ]
-	echo "go:   $theirs" && echo "ours: $(jq -r .msg <<<"$output")"
-	[ "$(jq -r .msg <<<"$output")" = "$theirs" ]
+	echo "upstream: $expected" && echo "ours:     $(jq -r .msg <<<"$output")"
+	[ "$(jq -r .msg <<<"$output")" = "$expected" ]
 }
 
 small='{"ranges":[[{"subnet":"10.1.0.0/29"}]]}' # .2 to .6
 dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 
-# ---- beside Go's ---------------------------------------------------------------------------
+# ---- compared with upstream ------------------------------------------------------------------
 
-@test "host-local: ADD answers as Go's and leaves the same files, for each form of ranges" {
+@test "host-local: ADD has upstream's result and files, for each form of ranges" {
 	need_go_plugins host-local
 	n=0
 	while read -r keys; do
@@ -88,7 +88,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$n" = 8 ]
 }
 
-@test "host-local: ADD answers as Go's in all versions that Debian's has" {
+@test "host-local: ADD has upstream's result in all versions that Debian's plugin supports" {
 	need_go_plugins host-local
 	for VERSION in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0; do
 		rm -rf /tmp/data
@@ -96,7 +96,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	done
 }
 
-@test "host-local: round robin goes on behind the last, over ranges and around, as Go's" {
+@test "host-local: round robin starts after the last address and wraps around, as upstream" {
 	need_go_plugins host-local
 	keys='"ranges":[[{"subnet":"10.1.0.0/29"},{"subnet":"10.2.0.0/30"}]]'
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
@@ -106,7 +106,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	done
 }
 
-@test "host-local: addresses asked for in CNI_ARGS, args and runtimeConfig are given as by Go's" {
+@test "host-local: addresses requested in CNI_ARGS, args and runtimeConfig are allocated as by upstream" {
 	need_go_plugins host-local
 	keys='"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]'
 	ARGS='IP=10.1.0.50' same a "$keys"
@@ -118,7 +118,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	ARGS='IP=' same g "$keys"
 }
 
-@test "host-local: runtimeConfig.ipRanges come before all other sets, as Go's" {
+@test "host-local: runtimeConfig.ipRanges come before all other sets, as upstream" {
 	need_go_plugins host-local
 	for id in a b; do
 		same "$id" '"subnet":"10.1.0.0/24","ranges":[[{"subnet":"10.2.0.0/24"}]]' \
@@ -126,7 +126,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	done
 }
 
-@test "host-local: resolvConf becomes dns, as Go's" {
+@test "host-local: resolvConf becomes dns, as upstream" {
 	need_go_plugins host-local
 	printf '# one\n;two\n  nameserver 10.0.0.1 x\nnameserver\tfd00::1\nnameserver\ndomain a\ndomain b c\nsearch x  y\nsearch z\noptions ndots:2 rotate # no\nsortlist 1\n' >/tmp/resolv
 	same a '"subnet":"10.1.0.0/24","resolvConf":"/tmp/resolv"'
@@ -135,7 +135,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ ! -e "$leases" ]
 }
 
-@test "host-local: each refusal of a configuration has Go's text" {
+@test "host-local: each invalid configuration has upstream's error text" {
 	need_go_plugins host-local
 	same_error ""
 	same_error '{}'
@@ -156,7 +156,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	ARGS='IP=nonsense' same_error "$small"
 }
 
-@test "host-local: each refusal of an address has Go's text, and leaves nothing" {
+@test "host-local: each refused address has upstream's error text, and nothing is left behind" {
 	need_go_plugins host-local
 	ARGS='IP=10.1.0.1' same_error "$small"
 	ARGS='IP=10.9.0.1' same_error "$small"
@@ -171,9 +171,9 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(held | wc -l)" = 5 ]
 }
 
-# ---- on the same directory as Go's -----------------------------------------------------------
+# ---- on the same directory as upstream -------------------------------------------------------
 
-@test "host-local: what Go's leased our DEL ends and our CHECK finds, and the other way round" {
+@test "host-local: our DEL and CHECK work on upstream's leases, and the reverse" {
 	need_go_plugins host-local
 	call "$go" ADD a "$dual"
 	call "$ours" CHECK a "$dual"
@@ -187,7 +187,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(entries)" = 0 ]
 }
 
-@test "host-local: what Go's leased is found through prevResult, without reading other leases" {
+@test "host-local: DEL finds upstream's leases by prevResult, without reading other leases" {
 	need_go_plugins host-local
 	need strace
 	call "$go" ADD a "$dual" >/tmp/a
@@ -198,21 +198,21 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	run ! grep -E '10\.1\.0\.[345]|fd00::[345]' /tmp/trace
 }
 
-@test "host-local: DEL without prevResult ends what Go's leased to the same attachment before our ADD" {
+@test "host-local: DEL without prevResult also releases what upstream leased to the same attachment" {
 	need_go_plugins host-local
 	need strace
-	scans() { # ID: does its DEL read the lease of another?
+	scans() { # ID: does its DEL read other leases?
 		CNI_COMMAND=DEL CNI_CONTAINERID=$1 CNI_IFNAME=eth0 CNI_PATH=/x traced -e openat "$ours" \
 			<<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$small}"
 		grep -q "\"$(held)\"" /tmp/trace
 	}
 	call "$go" ADD b "$small"
 	call "$go" ADD a "$small"
-	add a "$small" # Go's would read all leases, and refuse
+	add a "$small" # upstream would read all leases, and refuse
 	[ "$(held | wc -l)" = 3 ]
 	del a "$small"
 	[ "$(held)" = 10.1.0.2 ]
-	# the index has all leases, and knows it, until Go's makes one
+	# the index is known to be complete until upstream makes a lease
 	del b "$small"
 	add c "$small"
 	add d "$small"
@@ -221,7 +221,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	add e "$small"
 	del e "$small"
 	[ "$(held | wc -l)" = 1 ]
-	# as from the start in a directory of our own
+	# the same in a directory that our plugin created
 	rm -r "$leases"
 	add c "$small"
 	add d "$small"
@@ -232,7 +232,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	scans d
 }
 
-@test "host-local: our ADD refuses a second one, and leaves the first its lease" {
+@test "host-local: a second ADD of an attachment is refused, and the first keeps its lease" {
 	add a "$dual"
 	run add a "$dual"
 	fails_with "failed to allocate for range 0: 10.1.0.2 has been allocated to a, duplicate allocation is not allowed"
@@ -245,7 +245,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	fails_with "failed to allocate for range 0: 10.1.0.3 has been allocated to a, duplicate allocation is not allowed"
 }
 
-@test "host-local: 100 ADDs at once, of both plugins in turn, lease 100 addresses" {
+@test "host-local: 100 concurrent ADDs, of both plugins in turn, lease 100 addresses" {
 	need_go_plugins host-local
 	for i in $(seq 100); do
 		plugin=$ours
@@ -266,10 +266,10 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	rm /tmp/r*
 }
 
-@test "host-local: nothing of the index counts as a lease to Go's" {
+@test "host-local: upstream takes no index entry for a lease" {
 	need_go_plugins host-local
 	add a "$small"
-	rm "$leases/10.1.0.2" # as people do
+	rm "$leases/10.1.0.2" # by hand
 	run call "$go" CHECK a "$small"
 	[ "$status" = 1 ]
 	call "$go" ADD a "$small"
@@ -278,7 +278,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ -z "$(held)" ]
 }
 
-@test "host-local: a lease with only the id, as old versions wrote it, is the container's" {
+@test "host-local: a lease with only a container ID, as old versions wrote it, belongs to that container" {
 	mkdir -p "$leases"
 	printf a >"$leases/10.1.0.2"
 	printf ' a\r\n' >"$leases/10.1.0.3"
@@ -288,7 +288,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(held)" = 10.1.0.4 ]
 }
 
-# ---- beyond ------------------------------------------------------------------------------------
+# ---- only ours -----------------------------------------------------------------------------------
 
 @test "host-local: DEL succeeds twice, without the directory, without prevResult and with other ranges" {
 	del a "$small"
@@ -302,7 +302,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ -z "$(held)" ]
 }
 
-@test "host-local: a DEL whose lease somebody else has by now leaves that one alone" {
+@test "host-local: DEL keeps an address that has a new owner" {
 	add a "$small"
 	echo -n $'b\r\neth0' >"$leases/10.1.0.2"
 	del a "$small"
@@ -310,8 +310,8 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(entries)" = 0 ]
 }
 
-@test "host-local: an ADD that runs out of addresses half way gives back what it has" {
-	few='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/30"}]]}' # one in the second
+@test "host-local: an ADD that finds only some of its addresses releases them" {
+	few='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/30"}]]}' # one address in the second set
 	add a "$few"
 	run add b "$few"
 	fails_with 999 "failed to allocate for range 1: no IP addresses available in range set: 10.2.0.1-10.2.0.2"
@@ -319,7 +319,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(entries)" = 2 ]
 }
 
-@test "host-local: a container's ID is as long as it may be, or refused" {
+@test "host-local: a container ID that is too long is refused" {
 	id=$(printf 'a%.0s' {1..2000})
 	add "$id" '{"subnet":"10.1.0.0/24"}'
 	del "$id" '{"subnet":"10.1.0.0/24"}'
@@ -330,7 +330,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ -z "$(held)" ]
 }
 
-@test "host-local: nothing outside of the directory is written, whatever leads there" {
+@test "host-local: symbolic links in the directory are not followed for writing" {
 	mkdir -p "$leases"
 	echo precious >/tmp/precious
 	ln -s /tmp/precious "$leases/last_reserved_ip.0"
@@ -342,7 +342,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ -z "$(held)" ]
 }
 
-@test "host-local: on a full disk ADD says so and leaves nothing" {
+@test "host-local: on a full disk ADD fails with ENOSPC and leaves nothing behind" {
 	mkdir -p /var/lib/cni/networks
 	mount -t tmpfs -o nr_inodes=100,size=64k full /var/lib/cni/networks
 	add a "$small"
@@ -353,23 +353,23 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[[ "$(jq -r .msg <<<"$output")" == *"lease 10.1.0.3 in $leases: "*"No space left on device" ]]
 	[ "$(held)" = "$before" ]
 	VERSION=1.1.0 run call "$ours" STATUS "" "$small"
-	fails_with 50 "leases cannot be written to $leases: No space left on device"
+	fails_with 50 "cannot write leases to $leases: No space left on device"
 	del a "$small"
 	[ -z "$(held)" ]
 	umount /var/lib/cni/networks
 }
 
-@test "host-local: CHECK finds a lease that is gone, or another's" {
+@test "host-local: CHECK finds a lease that is missing or has another owner" {
 	add a "$dual" >/tmp/a
 	check() { run call "$ours" CHECK a "$dual" "\"prevResult\":$(cat /tmp/a)"; }
 	check
 	[ "$status" = 0 ]
 	rm "$leases/fd00::2"
 	check
-	fails_with "host-local: fd00::2 is not leased to anybody"
+	fails_with "host-local: address fd00::2 is not leased"
 	echo -n $'b\r\neth0' >"$leases/fd00::2"
 	check
-	fails_with "host-local: fd00::2 is leased to another"
+	fails_with "host-local: address fd00::2 is leased to another attachment"
 	rm "$leases/10.1.0.2"
 	check
 	fails_with "host-local: Failed to find address added by container a"
@@ -378,7 +378,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	fails_with "host-local: Failed to find address added by container a"
 }
 
-@test "host-local: STATUS tells when a set has nothing left" {
+@test "host-local: STATUS fails if a set has no free address" {
 	status() { VERSION=1.1.0 run call "$ours" STATUS "" "$small"; }
 	status
 	[ "$status" = 0 ]
@@ -393,15 +393,15 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$status" = 1 ]
 }
 
-@test "host-local: STATUS tells when the directory cannot be written" {
+@test "host-local: STATUS fails if the directory cannot be written" {
 	mkdir -p /tmp/data/ro
 	mount -t tmpfs -o ro ro /tmp/data/ro
 	VERSION=1.1.0 run call "$ours" STATUS "" '{"subnet":"10.1.0.0/24","dataDir":"/tmp/data/ro/a/b"}'
 	umount /tmp/data/ro
-	fails_with 50 "leases cannot be written to /tmp/data/ro/a/b/net: Read-only file system"
+	fails_with 50 "cannot write leases to /tmp/data/ro/a/b/net: Read-only file system"
 }
 
-@test "host-local: a dataDir that is relative is one, for STATUS too" {
+@test "host-local: a relative dataDir works, for STATUS too" {
 	cd "$BATS_TEST_TMPDIR"
 	relative='{"subnet":"10.1.0.0/24","dataDir":"data/deep"}'
 	VERSION=1.1.0 call "$ours" STATUS "" "$relative"
@@ -412,13 +412,13 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ -z "$(held data/deep/net)" ]
 }
 
-@test "host-local: GC ends what is not valid, Go's and ours, and keeps the rest" {
+@test "host-local: GC releases invalid leases, upstream's and ours, and keeps the others" {
 	for id in a b; do add "$id" "$dual"; done
 	IFNAME=eth1 add a "$dual"
 	if [ -x "$go" ]; then for id in c d; do call "$go" ADD "$id" "$dual"; done; fi
 	printf old1 >"$leases/10.1.0.100"
 	printf old2 >"$leases/10.1.0.101"
-	: >"$leases/10.1.0.102" # a writer that died
+	: >"$leases/10.1.0.102" # by a writer that was killed
 	gc "$dual" '"cni.dev/valid-attachments":[{"containerID":"a","ifname":"eth0"},{"containerID":"c","ifname":"eth0"},{"containerID":"old1","ifname":"x"}]'
 	[ -z "$(held | grep -v -x -e 10.1.0.2 -e fd00::2 -e 10.1.0.5 -e fd00::5 -e 10.1.0.100)" ]
 	[ "$(held | wc -l)" = "$([ -x "$go" ] && echo 5 || echo 3)" ]
@@ -426,12 +426,12 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	call "$ours" CHECK a "$dual"
 }
 
-@test "host-local: GC without a list ends only what is surely nobody's" {
+@test "host-local: GC without a list releases only leases of killed ADDs" {
 	add a "$small"
-	echo -n $'b\r\neth0' >"$leases/10.1.0.3" # who knows
+	echo -n $'b\r\neth0' >"$leases/10.1.0.3" # an owner without an index entry
 	: >"$leases/10.1.0.4"
 	[ "$(add dead "$small" | ips)" = 10.1.0.5/29 ]
-	find "$leases/.hawser" -lname ../../10.1.0.5 -exec touch -h {} + # as before it was done
+	find "$leases/.hawser" -lname ../../10.1.0.5 -exec touch -h {} + # as before the ADD finished
 	gc "$small"
 	[ "$(held | tr '\n' ' ')" = "10.1.0.2 10.1.0.3 " ]
 }
@@ -448,10 +448,10 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	[ "$(held)" = 10.1.0.2 ]
 }
 
-# lockers: how many processes have the lock's file open
+# lockers: how many processes have the lock file open
 lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 
-@test "host-local: GC with an empty list ends what there was and keeps 50 ADDs that run meanwhile" {
+@test "host-local: GC with an empty list keeps the leases of 50 ADDs that run at the same time" {
 	for id in x y z; do add "$id" "$dual"; done
 	exec {lock}>"$leases/lock"
 	flock "$lock"
@@ -472,7 +472,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	rm /tmp/r*
 }
 
-@test "host-local: 40 GCs with an empty list among 40 ADDs and DELs end in an empty directory" {
+@test "host-local: 40 GCs with an empty list beside 40 ADDs and DELs end in an empty directory" {
 	for i in $(seq 40); do
 		{ add "c$i" "$dual" >/dev/null && del "c$i" "$dual"; } &
 		gc "$dual" '"cni.dev/valid-attachments":[]' &
@@ -482,11 +482,11 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(entries)" = 0 ]
 }
 
-@test "host-local: a full set takes back what this machine leased before it was booted" {
+@test "host-local: a full set releases what this machine leased before its last boot" {
 	for i in 1 2 3 4 5; do add "c$i" "$small"; done
 	boot=$(ls "$leases/.hawser")
 	mv "$leases/.hawser/$boot" "$leases/.hawser/${boot%%-*}-00000000-0000-0000-0000-000000000000"
-	rm "$leases/10.1.0.3" && echo -n $'other\r\neth0' >"$leases/10.1.0.3" # Go's since the boot
+	rm "$leases/10.1.0.3" && echo -n $'other\r\neth0' >"$leases/10.1.0.3" # by upstream since the boot
 	VERSION=1.1.0 call "$ours" STATUS "" "$small"
 	add new "$small"
 	[ "$(held | wc -l)" = 2 ]
@@ -494,13 +494,13 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(ls "$leases/.hawser")" = "$boot" ]
 }
 
-@test "host-local: what its owner has leased anew since the boot is not taken back" {
+@test "host-local: a lease that its owner made again since the boot is kept" {
 	add c1 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
 	boot=$(ls "$leases/.hawser")
 	for old in 00000000-0000-0000-0000-000000000000 ffffffff-ffff-ffff-ffff-ffffffffffff; do
 		cp -a "$leases/.hawser/$boot" "$leases/.hawser/${boot%%-*}-$old"
 	done
-	rm -r "$leases/.hawser/$boot" "$leases/10.1.0.1" # a DEL that was killed on its way
+	rm -r "$leases/.hawser/$boot" "$leases/10.1.0.1" # a DEL that was killed in between
 	ARGS=IP=10.1.0.1 add c1 '{"subnet":"10.1.0.0/30","gateway":"10.9.0.1"}'
 	VERSION=1.1.0 call "$ours" GC "" '{"subnet":"10.1.0.0/30"}'
 	[ "$(held)" = 10.1.0.1 ]
@@ -514,7 +514,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(cat "$leases/10.1.0.1")" = $'c1\r\neth0' ]
 }
 
-@test "host-local: leases of another machine on a shared directory are not taken back" {
+@test "host-local: leases of another machine on a shared directory are kept" {
 	for i in 1 2 3 4 5; do add "c$i" "$small"; done
 	boot=$(ls "$leases/.hawser")
 	mv "$leases/.hawser/$boot" "$leases/.hawser/00000000-11111111-1111-1111-1111-111111111111"
@@ -524,7 +524,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(held | wc -l)" = 5 ]
 }
 
-@test "host-local: without a machine id nothing is taken back, but GC works" {
+@test "host-local: without a machine ID a full set releases nothing, but GC works" {
 	rm /etc/machine-id
 	for i in 1 2 3 4 5; do add "c$i" "$small"; done
 	mv "$leases"/.hawser/* "$leases/.hawser/-11111111-1111-1111-1111-111111111111"
@@ -536,7 +536,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ "$(held)" = 10.1.0.4 ]
 }
 
-@test "host-local: DEL and ADD of the same attachment after a boot" {
+@test "host-local: ADD and DEL of the same attachment work after a boot" {
 	add a "$dual"
 	boot=$(ls "$leases/.hawser")
 	mv "$leases/.hawser/$boot" "$leases/.hawser/${boot%%-*}-00000000-0000-0000-0000-000000000000"
@@ -550,7 +550,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 @test "host-local: a clock that is set back changes nothing" {
 	faketime=$(find /usr/lib -name libfaketime.so.1 | head -1)
 	[ -n "$faketime" ] || skip "libfaketime is not installed"
-	faketime="$(ldd "$ours" | awk '/lib[at]san/ { print $3 }') $faketime" # a sanitizer comes first
+	faketime="$(ldd "$ours" | awk '/lib[at]san/ { print $3 }') $faketime" # a sanitizer must be first
 	add a "$small"
 	LD_PRELOAD=$faketime FAKETIME=-10y DONT_FAKE_MONOTONIC=1 add b "$small"
 	gc "$small" '"cni.dev/valid-attachments":[{"containerID":"b","ifname":"eth0"}]'
@@ -559,7 +559,7 @@ lockers() { find /proc/[0-9]*/fd -lname "$leases/lock" 2>/dev/null | wc -l; }
 	[ -z "$(held)" ]
 }
 
-# fill N: leases 10.1.0.2 and on, owner c<n>, without the index
+# fill N [LAST]: create leases from 10.1.0.2 on, of owner c<n>, without the index
 fill() {
 	mkdir -p "$leases"
 	python3 - "$1" "$leases" <<-'END'
@@ -571,7 +571,7 @@ fill() {
 	printf %s "${2:-10.1.0.1}" >"$leases/last_reserved_ip.0"
 }
 
-# opened VERB ID: how many files the call opens below the leases
+# opened VERB ID: how many files the call opens, from the first one below the leases on
 opened() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=/x CNI_IFNAME=eth0 CNI_PATH=/x \
 		traced -e trace=openat,getdents64 "$ours" <<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$large}" >/tmp/out
@@ -586,7 +586,7 @@ large='{"ranges":[[{"subnet":"10.1.0.0/16"}]]}'
 	[ "$(opened ADD new)" -lt 12 ]
 	[ "$(ips </tmp/out)" = 10.1.234.98/16 ]
 	run ! grep getdents /tmp/trace
-	touch -d @77777777 "$leases" # as if all of them were in the index
+	touch -d @77777777 "$leases" # marks the index as complete
 	[ "$(opened DEL new)" -lt 12 ]
 	[ "$(held | wc -l)" = 60000 ]
 }
@@ -598,7 +598,7 @@ large='{"ranges":[[{"subnet":"10.1.0.0/16"}]]}'
 	[ "$(ips </tmp/out)" = 10.1.234.98/16 ]
 }
 
-@test "host-local: a /16 with one address left in the middle gives that one, then none" {
+@test "host-local: a /16 with one free address in the middle allocates it, then fails" {
 	need strace
 	fill 65533 10.1.255.254
 	rm "$leases/10.1.100.7"

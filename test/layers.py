@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-layers.py - archives made by hand, and what they become: for test_unpack*.py
+layers.py - generated archives, and how they are unpacked: for test_unpack*.py
 
-What:  member() is one member of an archive, byte for byte as asked, be it sensible or not;
-       Layers unpacks an archive into a folder of its own, beside files that nothing may touch;
-       tree() is everything there is to know of a folder.
+What:  member() is one member of an archive, valid or not;
+       Layers unpacks an archive into a directory, beside files that must not change;
+       tree() has all attributes of the files in a directory.
 """
 import hashlib
 import json
@@ -14,7 +14,7 @@ import stat
 import subprocess
 
 UNPACK = os.environ.get("HAWSER_BUILD", "build") + "/test/unpack"
-# Whatever comes, this much memory is enough, and so are few system calls; a sanitizer needs more.
+# No archive needs more memory, or more system calls than the seccomp filter allows; a sanitizer does.
 SANITIZED = "ASAN_OPTIONS" in os.environ
 BOUNDED = [] if SANITIZED else ["prlimit", "--data=%d" % (16 << 20)]
 BLOCK = 512
@@ -26,7 +26,7 @@ def octal(n, width):
 
 
 def base256(n, width):
-    """GNU's numbers, negative ones too."""
+    """A number in GNU's base-256 form; may be negative."""
     raw = bytearray((n & ((1 << 8 * width) - 1)).to_bytes(width, "big"))
     raw[0] |= 0x80
     return bytes(raw)
@@ -38,7 +38,7 @@ def number(n, width):
 
 def header(name, kind=b"0", size=0, mode=0o644, uid=0, gid=0, mtime=1700000000, link=b"",
            major=0, minor=0, magic=b"ustar\x0000", more=b""):
-    """A block with the right sum; numbers may be bytes, as they are to stand there."""
+    """A header block with a correct checksum; numbers may be bytes, which are used unchanged."""
     block = (name.ljust(100, b"\0") + number(mode, 8) + number(uid, 8) + number(gid, 8)
              + number(size, 12) + number(mtime, 12) + b" " * 8 + kind + link.ljust(100, b"\0")
              + magic + bytes(64) + number(major, 8) + number(minor, 8) + more)
@@ -72,7 +72,7 @@ def hardlink(name, link, **keys):
 
 
 def pax(**records):
-    """A PAX header; the keys' underscores stand for dots, values are text or bytes."""
+    """A PAX header; two underscores in a key stand for a dot, values are text or bytes."""
     return pax_records([(k.replace("__", "."), v) for k, v in records.items()])
 
 
@@ -107,12 +107,12 @@ def entry(path, ignore):
 
 
 def tree(root, ignore=()):
-    """{path: everything about it}; "." is the folder itself."""
+    """{path: all its attributes}; "." is the directory itself."""
     root = pathlib.Path(root)
     found = {".": entry(root, ignore)}
-    for folder_, folders, files in os.walk(root):
-        for name in folders + files:
-            path = pathlib.Path(folder_) / name
+    for directory, directories, files in os.walk(root):
+        for name in directories + files:
+            path = pathlib.Path(directory) / name
             found[str(path.relative_to(root))] = entry(path, ignore)
     return found
 
@@ -135,7 +135,7 @@ class Failed(Exception):
 
 
 class Layers:
-    """A place for layers: root, where they go, and outside, where nothing may change."""
+    """Directories for a layer: root, where it is unpacked, and outside, where nothing may change."""
 
     def __init__(self, top):
         self.top = top
@@ -159,7 +159,7 @@ class Layers:
         return done.stdout
 
     def unpack(self, data, *options, root=None, end=END):
-        """The result; nothing outside has changed, whatever happens."""
+        """The result. Checks that nothing outside has changed, also after an error."""
         if isinstance(data, bytes):
             data += end
         try:
@@ -170,12 +170,12 @@ class Layers:
             self.check_outside()
 
     def refused(self, data, *options, **keys):
-        """The error."""
+        """The error of an archive that must be refused."""
         try:
             result = self.unpack(data, *options, **keys)
         except Failed as failed:
             return str(failed)
-        raise AssertionError("taken: %s" % result)
+        raise AssertionError("not refused: %s" % result)
 
     def check_outside(self):
         assert tree(self.outside) == self.before

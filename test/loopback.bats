@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# loopback beside Debian's Go loopback, each in a namespace of its own; then what ours does beyond.
+# loopback compared with upstream's plugin (Debian's), each in a namespace of its own; then what only
+# ours does.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -19,7 +20,7 @@ teardown() {
 	ip netns del two 2>/dev/null || true
 }
 
-# call PLUGIN VERB NETNS VERSION [MORE]: run a plugin; MORE is further JSON members
+# call PLUGIN VERB NETNS VERSION [MORE]: run a plugin; MORE: additional JSON members
 call() {
 	CNI_COMMAND=$2 CNI_CONTAINERID=c1 CNI_NETNS=$3 CNI_IFNAME=eth0 CNI_PATH=$HAWSER_BUILD/cni \
 		"$1" <<<"{\"cniVersion\":\"$4\",\"name\":\"net\",\"type\":\"loopback\"${5:+,$5}}"
@@ -27,15 +28,15 @@ call() {
 
 state() { ip -n "$1" -j addr | jq -S .; }
 
-# What Go's prints is always shaped like 1.0.0, whatever version it says (a row in
-# docs/compatibility.md), so the comparison is of what is said, not of how.
-meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else . end'; }
+# Upstream prints the format of 1.0.0 under any version (see docs/compatibility.md). This removes the
+# differences of format.
+normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else . end'; }
 
-@test "loopback: ADD and DEL do and say the same as Go's in 0.3.0 to 1.0.0" {
+@test "loopback: ADD and DEL have upstream's effect and result in 0.3.0 to 1.0.0" {
 	need_go_plugins loopback
 	for version in 0.3.0 0.3.1 0.4.0 1.0.0; do
-		call "$go" ADD /run/netns/one "$version" | sed s/one/two/ | meaning >/tmp/one
-		call "$ours" ADD /run/netns/two "$version" | meaning >/tmp/two
+		call "$go" ADD /run/netns/one "$version" | sed s/one/two/ | normalize >/tmp/one
+		call "$ours" ADD /run/netns/two "$version" | normalize >/tmp/two
 		diff /tmp/one /tmp/two
 		diff <(state one) <(state two)
 		call "$go" DEL /run/netns/one "$version"
@@ -44,7 +45,7 @@ meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else 
 	done
 }
 
-@test "loopback: ADD in 0.1.0 and 0.2.0 has the same effect as Go's, and a result of that version" {
+@test "loopback: ADD in 0.1.0 and 0.2.0 has upstream's effect, and a result of that version" {
 	need_go_plugins loopback
 	for version in 0.1.0 0.2.0; do
 		call "$go" ADD /run/netns/one "$version"
@@ -84,7 +85,7 @@ meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else 
 }' ]
 }
 
-@test "loopback: after another plugin the result passes through" {
+@test "loopback: the result of a previous plugin is passed on" {
 	previous='{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","mac":"02:00:00:00:00:01"}],
 		"ips":[{"interface":0,"address":"10.1.2.3/24","gateway":"10.1.2.1"}]}'
 	run call "$ours" ADD /run/netns/one 1.0.0 "\"prevResult\":$previous"
@@ -93,7 +94,7 @@ meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else 
 	ip -n one link show lo | grep -q UP
 }
 
-@test "loopback: DEL twice, with the namespace gone, and without one succeeds" {
+@test "loopback: DEL succeeds twice, with a deleted namespace, and without one" {
 	call "$ours" ADD /run/netns/one 1.1.0
 	call "$ours" DEL /run/netns/one 1.1.0
 	call "$ours" DEL /run/netns/one 1.1.0
@@ -102,13 +103,13 @@ meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else 
 	call "$ours" DEL "" 1.1.0
 }
 
-@test "loopback: ADD to a namespace that is not there says so" {
+@test "loopback: ADD to a namespace that does not exist fails" {
 	run call "$ours" ADD /run/netns/nosuch 1.1.0
 	[ "$status" = 1 ]
 	[[ "$(jq -r .msg <<<"$output")" == 'failed to Statfs "/run/netns/nosuch": '* ]]
 }
 
-@test "loopback: a file that is no namespace is refused, as Go does it" {
+@test "loopback: a file that is not a namespace is refused, as by upstream" {
 	touch /tmp/file
 	for verb in ADD CHECK; do
 		run call "$ours" "$verb" /tmp/file 1.0.0 '"prevResult":{"cniVersion":"1.0.0"}'
@@ -116,7 +117,7 @@ meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else 
 	done
 }
 
-@test "loopback: DEL of a namespace of which only the file is left succeeds" {
+@test "loopback: DEL succeeds if only the file of the namespace is left" {
 	touch /run/netns/left
 	[ -z "$(call "$ours" DEL /run/netns/left 1.0.0)" ]
 	need_go_plugins loopback
@@ -124,7 +125,7 @@ meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else 
 	[[ "$(jq -r .msg <<<"$output")" == 'unknown FS magic on "/run/netns/left": '* ]]
 }
 
-@test "loopback: an address that is not a loopback one is an error, v4 and v6" {
+@test "loopback: a non-loopback address is an error, v4 and v6" {
 	ip -n one addr add 10.1.2.3/24 dev lo
 	run call "$ours" ADD /run/netns/one 1.1.0
 	fails_with 'loopback interface found with non-loopback address "10.1.2.3"'
@@ -133,14 +134,14 @@ meaning() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) else 
 	fails_with 'loopback interface found with non-loopback address "fd00::1"'
 }
 
-@test "loopback: a failed ADD leaves lo as it was, down" {
+@test "loopback: a failed ADD leaves lo down if it was down" {
 	ip -n one addr add 10.1.2.3/24 dev lo
 	run call "$ours" ADD /run/netns/one 1.1.0
 	[ "$status" = 1 ]
 	run ! grep -q UP <(ip -n one link show lo)
 }
 
-@test "loopback: a failed ADD leaves lo as it was, up" {
+@test "loopback: a failed ADD leaves lo up if it was up" {
 	call "$ours" ADD /run/netns/one 1.1.0
 	ip -n one addr add 10.1.2.3/24 dev lo
 	run call "$ours" ADD /run/netns/one 1.1.0
@@ -176,13 +177,13 @@ check() { call "$ours" CHECK /run/netns/one 1.1.0 '"prevResult":{"cniVersion":"1
 	fails_with 'loopback interface lacks address "::1/128"'
 }
 
-@test "loopback: CHECK does not ask for ::1 where IPv6 is switched off" {
+@test "loopback: CHECK does not require ::1 if IPv6 is disabled" {
 	ip netns exec one sysctl -qw net.ipv6.conf.lo.disable_ipv6=1
 	call "$ours" ADD /run/netns/one 1.1.0
 	check
 }
 
-@test "loopback: CHECK does not mind what the pod added to its lo" {
+@test "loopback: CHECK accepts addresses that the pod added to lo" {
 	call "$ours" ADD /run/netns/one 1.1.0
 	ip -n one addr add 10.1.2.3/32 dev lo
 	check

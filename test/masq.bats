@@ -1,14 +1,14 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# ipMasq of bridge and ptp: whom the other side sees, by real sockets in namespaces; what CHECK finds
-# and `hawser-plugin repair` puts back; what Go's plugins left; macspoofchk.
+# ipMasq of bridge and ptp: which source address a server sees, with real sockets in namespaces; what
+# CHECK finds and `hawser-plugin repair` restores; rules of upstream's plugins; macspoofchk.
 bats_require_minimum_version 1.5.0
 load lib
 
 plugins=$HAWSER_BUILD/cni
 
-# The host, 192.0.2.1 and fd99::1, has a neighbour, "outside", which knows no way back to pods.
+# The host, 192.0.2.1 and fd99::1, has a neighbour, "outside", without routes to pods.
 setup() {
 	local netns
 	need ip jq nft python3
@@ -32,12 +32,12 @@ teardown() {
 	nft flush ruleset
 }
 
-# ---- words ---------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------
 
 both='{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]],
 	"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}'
 
-# conf TYPE [JSON]: a configuration of this plugin with ipMasq and these keys
+# conf TYPE [JSON]: write a configuration of this plugin, with ipMasq and these keys
 conf() {
 	jq -c --arg type "$1" --argjson ipam "$both" '{cniVersion:"1.1.0",name:"net",type:$type,isGateway:true,
 		ipMasq:true,ipam:$ipam} + .' <<<"${2-{\}}" >/tmp/conf
@@ -54,7 +54,7 @@ check() { call CHECK c1 one "$(with_result c1)"; }
 del() { call DEL "$1" "$2" "$(with_result "$1")"; }
 address() { jq -r ".ips[$2].address | split(\"/\")[0]" "/tmp/result.$1"; } # CONTAINER 0|1: v4 or v6
 
-# seen FROM TO ADDRESS PROTOCOL: the source address that a server in netns TO sees of netns FROM
+# seen FROM TO ADDRESS PROTOCOL: print the source address of netns FROM that a server in netns TO sees
 seen() {
 	rm -f /tmp/seen
 	ip netns exec "$2" timeout 30 python3 -c '
@@ -86,7 +86,7 @@ assert s.recv(9) == b"hello"' "$3" "$4" || { kill $!; return 1; }
 	tail -n 1 /tmp/seen
 }
 
-# packet FROM ADDRESS: the source of a single UDP packet from netns FROM that gets outside, if it does
+# packet FROM ADDRESS: send one UDP packet from netns FROM; print its source as seen outside, if it is
 packet() {
 	rm -f /tmp/seen
 	ip netns exec outside timeout 20 python3 -c '
@@ -108,15 +108,15 @@ s.sendto(b"x", (sys.argv[1], 7777))' "$2"
 	sed 1d /tmp/seen
 }
 
-# elements MAP: its keys
+# elements MAP: list its keys; ours: all elements with an owner
 elements() { hawser-plugin rules --json | jq -c --arg map "$1" '[.[] | select(.set == $map) | .element | split(" : ")[0]] | sort'; }
 ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner) | .set + " " + (.element | split(" : ")[0])] | sort'; }
-# networks: how many have their chain
+# networks: count the chains of networks
 networks() { nft list table inet hawser | grep -c 'chain masq_'; }
 
 # ---- traffic ---------------------------------------------------------------------------
 
-# traffic TYPE: the outside sees the host, pods see each other
+# traffic TYPE: an outside server sees the host's address, pods see each other's
 traffic() {
 	local proto
 	conf "$1"
@@ -134,15 +134,15 @@ traffic() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: bridge: the outside sees the host, pods see each other" {
+@test "masq: bridge: an outside server sees the host's address, pods see each other's" {
 	traffic bridge
 }
 
-@test "masq: ptp: the outside sees the host, pods see each other" {
+@test "masq: ptp: an outside server sees the host's address, pods see each other's" {
 	traffic ptp
 }
 
-@test "masq: after DEL the address is masqueraded no more, and others still are" {
+@test "masq: after DEL the address is no longer masqueraded, and others still are" {
 	conf bridge
 	add c1 one
 	add c2 two
@@ -156,8 +156,8 @@ traffic() {
 	[ "$(packet two 192.0.2.2)" = 192.0.2.1 ]
 }
 
-# A router for one group, as long as its socket is open: from LINK to wire
-route_multicast() { # LINK SOURCE GROUP
+# route_multicast LINK SOURCE GROUP: route one group from LINK to wire, for ten seconds
+route_multicast() {
 	python3 -c '
 import socket, struct, sys, time
 s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_IGMP)
@@ -175,8 +175,8 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	done
 }
 
-@test "masq: multicast keeps its source" {
-	conf ptp # the kernel itself keeps multicast from a bridge as it is
+@test "masq: multicast packets keep their source address" {
+	conf ptp # (the kernel itself does not change multicast from a bridge)
 	add c1 one
 	route_multicast "$(jq -r '.interfaces[0].name' /tmp/result.c1)" "$(address c1 0)" 239.1.1.1
 	[ "$(packet one 239.1.1.1)" = "$(address c1 0)" ]
@@ -186,7 +186,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 
 # ---- elements ------------------------------------------------------------------------------
 
-@test "masq: one element per address and one chain per network, whatever the backend is called" {
+@test "masq: one element per address and one chain per network, with any backend" {
 	for backend in '' nftables iptables; do
 		conf bridge "{\"ipMasqBackend\":\"$backend\"}"
 		add c1 one
@@ -202,14 +202,14 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	run call ADD c1 one "$(</tmp/conf)"
 	fails_with 'unknown ipmasq backend "pf"'
 	[ "$(jq .code <<<"$output")" = 7 ]
-	# one comment per element, and no name from outside
+	# one comment per element, and no name of the runtime
 	conf bridge
 	add c1 one
 	nft list map inet hawser masq4 | grep -qE '10\.7\.0\.2 comment "[0-9a-f]{16}"'
 	[ -z "$(nft list ruleset | grep -E 'c1|eth0|"net"')" ]
 }
 
-@test "masq: an address that another pod had is taken over, and that one's DEL leaves it" {
+@test "masq: ADD takes over an address of another pod, whose DEL then keeps the element" {
 	static='{"ipam":{"type":"static","addresses":[{"address":"10.7.0.9/24","gateway":"10.7.0.1"}],
 		"routes":[{"dst":"0.0.0.0/0"}]}}'
 	conf bridge "$static"
@@ -224,7 +224,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: networks inside of each other: a pod's own is its own, while the others come and go" {
+@test "masq: with overlapping networks each pod has the chain of its own network" {
 	conf bridge '{"ipam":{"type":"host-local","subnet":"10.7.0.0/24","routes":[{"dst":"0.0.0.0/0"}]}}'
 	add c1 one
 	ip addr add 10.7.9.1/24 dev wire
@@ -245,7 +245,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	check_narrow
 }
 
-@test "masq: one pod with addresses of networks inside of each other" {
+@test "masq: one pod may have addresses of overlapping networks" {
 	conf bridge '{"isGateway":false,"ipam":{"type":"static","addresses":[{"address":"10.7.0.5/24"},{"address":"10.7.1.5/16"},
 		{"address":"10.7.0.6/24"},{"address":"fd07::5/64"},{"address":"fd07:0:0:1::5/48"}]}}'
 	add c1 one
@@ -259,7 +259,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: GC ends the elements of what is not valid any more" {
+@test "masq: GC deletes the elements of invalid attachments" {
 	conf bridge
 	add c1 one
 	add c2 two
@@ -267,7 +267,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(elements masq4)" = '["10.7.0.3"]' ]
 }
 
-@test "masq: forty first ADDs at once, then forty DELs, leave rules that are there once and no element" {
+@test "masq: forty concurrent first ADDs, then forty DELs, leave one copy of the rules and no element" {
 	conf ptp
 	for i in {1..40}; do ip netns add "p$i"; done
 	for i in {1..40}; do
@@ -288,28 +288,28 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 
 # ---- CHECK and repair ----------------------------------------------------------------------
 
-@test "masq: CHECK finds flushed rules, emptied chains and a lost element; repair puts all back" {
+@test "masq: CHECK finds flushed rules and chains and a missing element; repair restores them" {
 	conf bridge '{"macspoofchk":true}'
 	add c1 one
 	before=$(nft list ruleset)
 	check
-	for harm in "flush ruleset" "flush table inet hawser" "delete table bridge hawser" \
+	for damage in "flush ruleset" "flush table inet hawser" "delete table bridge hawser" \
 		"delete element inet hawser masq4 { 10.7.0.2 }" "delete element inet hawser masq6 { fd07::2 }" \
 		"flush chain inet hawser $(nft list map inet hawser masq4 | grep -o 'masq_[0-9a-f]*')" \
 		"flush chain inet hawser postrouting" "flush chain inet hawser guard" "flush chain inet hawser hairpin" \
 		"flush set bridge hawser mac_ok" "flush chain bridge hawser prerouting"; do
-		nft "$harm"
+		nft "$damage"
 		run check
 		fails_with "*hawser-plugin repair restores *"
 		run -0 hawser-plugin repair
-		[ "$output" = "1 attachment looked after" ]
+		[ "$output" = "rules of 1 attachment restored" ]
 		check
 		[ "$(nft list ruleset)" = "$before" ] || diff <(nft list ruleset) - <<<"$before"
 	done
 	[ "$(seen one outside 192.0.2.2 tcp)" = 192.0.2.1 ]
 }
 
-@test "masq: repair looks after every pod whose ADD has ended well, and no other" {
+@test "masq: repair restores the elements of every finished ADD, and of no other" {
 	conf bridge
 	add c1 one
 	conf ptp
@@ -317,7 +317,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	before=$(ours)
 	nft flush ruleset
 	run -0 hawser-plugin repair
-	[ "$output" = "2 attachments looked after" ]
+	[ "$output" = "rules of 2 attachments restored" ]
 	[ "$(ours)" = "$before" ]
 	run -0 hawser-plugin repair
 	[ "$(ours)" = "$before" ]
@@ -326,11 +326,11 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	cp /tmp/record "$record"
 	nft flush ruleset
 	run -0 hawser-plugin repair
-	[ "$output" = "1 attachment looked after" ]
+	[ "$output" = "rules of 1 attachment restored" ]
 	[ "$(ours)" = '["masq4 10.7.0.2","masq6 fd07::2"]' ]
 }
 
-@test "masq: a pod whose second ADD was killed is repaired by what the first one made, and DEL ends all" {
+@test "masq: after a killed second ADD repair restores the elements of the first, and DEL deletes all" {
 	conf ptp
 	add c1 one
 	before=$(ours)
@@ -344,15 +344,15 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	cp /tmp/record "$record"
 	nft flush ruleset
 	run -0 hawser-plugin repair
-	[ "$output" = "1 attachment looked after" ]
+	[ "$output" = "rules of 1 attachment restored" ]
 	[ "$(ours)" = "$before" ]
 	del c1 one
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: repair leaves a live pod's address to it, whatever a dead one's record says" {
+@test "masq: repair keeps the owner of an address that also is in records of dead pods" {
 	static='{"ipam":{"type":"static","addresses":[{"address":"10.7.0.9/24"}]},"isGateway":false}'
-	for i in {1..6}; do # in whatever order the directory has them
+	for i in {1..6}; do # several, because the order of the directory is random
 		conf bridge "$static"
 		add "dead$i" one
 		ip netns del one
@@ -361,8 +361,8 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	conf ptp "$(jq -c '.ipam.addresses[0].gateway = "10.7.0.1"' <<<"$static")"
 	add c2 two
 	hawser-plugin rules | grep -qE '^inet +masq4 +10\.7\.0\.9 .*c2 eth0 of network net$'
-	for harm in "flush ruleset" "flush table inet hawser" "flush map inet hawser masq4"; do
-		nft "$harm"
+	for damage in "flush ruleset" "flush table inet hawser" "flush map inet hawser masq4"; do
+		nft "$damage"
 		hawser-plugin repair
 		hawser-plugin rules | grep -qE '^inet +masq4 +10\.7\.0\.9 .*c2 eth0 of network net$'
 	done
@@ -371,13 +371,13 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(elements masq4)" = '["10.7.0.9"]' ]
 }
 
-@test "masq: CHECK without a record fails, unless Go's plugin has made it" {
+@test "masq: CHECK without a record fails, unless upstream's rules exist" {
 	for type in bridge ptp; do
 		conf $type
 		add c1 one
 		mv /run/hawser/attachments /run/hawser/lost
 		run check
-		fails_with "there is no record of this attachment, nor does another plugin masquerade 10.7.0.2"
+		fails_with "no attachment record, and no rule of another plugin masquerades 10.7.0.2"
 		nft -f - <<-END
 			table inet cni_plugins_masquerade {
 				chain masq_checks {
@@ -395,12 +395,12 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	add c1 one
 	mv /run/hawser/attachments /run/hawser/lost
 	run check
-	fails_with "there is no record of this attachment, nor does another plugin look at its hardware address"
+	fails_with "no attachment record, and no rule of another plugin checks the MAC address"
 	nft 'table bridge nat { chain cni-br-iface-c1-eth0 { drop; }; }'
 	check
 }
 
-@test "masq: a container's name that is longer than a chain's may be" {
+@test "masq: DEL works with container IDs longer than a chain name" {
 	conf bridge '{"macspoofchk":true}'
 	for length in 200 240 250 255 400 1000; do
 		id=$(printf 'c%.0s' $(seq $length))
@@ -408,7 +408,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	done
 }
 
-@test "masq: DEL by somebody who may not is an error, and can be repeated" {
+@test "masq: DEL without CAP_NET_ADMIN fails, and can be repeated" {
 	conf bridge
 	add c1 one
 	CNI_COMMAND=DEL CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth0 run -1 setpriv \
@@ -419,24 +419,24 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ "$(ours)" = "[]" ]
 }
 
-@test "masq: CHECK finds an element that is somebody else's" {
+@test "masq: CHECK finds an element with another owner" {
 	conf bridge
 	add c1 one
 	nft 'delete element inet hawser masq4 { 10.7.0.2 }; add element inet hawser masq4 { 10.7.0.2 : continue }'
 	run check
-	fails_with "nftables set masq4 has 10.7.0.2 : jump masqall for somebody else, without an owner"
+	fails_with "nftables set masq4: element mismatch: got 10.7.0.2 : jump masqall, owner none, want 10.7.0.2 *, owner *"
 }
 
-@test "masq: ADD after somebody flushed all rules, or our chains, brings them back" {
+@test "masq: ADD restores flushed rules and chains" {
 	conf bridge
 	add c1 one
-	for harm in "flush table inet hawser" "flush ruleset"; do
-		nft "$harm"
+	for damage in "flush table inet hawser" "flush ruleset"; do
+		nft "$damage"
 		add c2 two
 		[ "$(nft list chain inet hawser postrouting | grep -c masqall)" = 2 ]
 		[ "$(nft list chain inet hawser guard | grep -c drop)" = 1 ]
 		[ "$(seen two outside 192.0.2.2 tcp)" = 192.0.2.1 ]
-		nft "$harm"
+		nft "$damage"
 		del c2 two
 	done
 	nft flush ruleset
@@ -446,7 +446,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	del c2 two
 }
 
-@test "masq: other people's rules stay as they are" {
+@test "masq: foreign rules are not changed" {
 	nft 'table inet other { chain postrouting { type nat hook postrouting priority 90; ip saddr 10.9.0.0/16 accept; }; }'
 	nft list table inet other >/tmp/other
 	conf bridge
@@ -458,7 +458,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	nft list table inet other | diff /tmp/other -
 }
 
-@test "rules: each element with the pod that it belongs to" {
+@test "rules: lists each element with its pod" {
 	conf bridge '{"macspoofchk":true}'
 	add c1 one
 	host=$(jq -r '.interfaces[1].name' /tmp/result.c1)
@@ -468,7 +468,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	hawser-plugin rules | grep -qE '^inet   masq4 +10\.7\.0\.2 : jump masq_[0-9a-f]{16} +c1 eth0 of network net$'
 }
 
-@test "uninstall: our tables stay while pods need them, and go with the bridge then" {
+@test "uninstall: refuses to remove tables that pods use, then removes them" {
 	conf ptp
 	add c1 one
 	run -1 hawser-plugin uninstall
@@ -481,7 +481,7 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	[ ! -e /run/hawser ]
 }
 
-@test "masq: where libnftables is missing ADD and STATUS say so, until the rules are there" {
+@test "masq: without libnftables ADD and STATUS fail, unless the rules are already loaded" {
 	library=$(ldconfig -p | awk '$1 == "libnftables.so.1" { print $NF; exit }')
 	for type in bridge ptp; do
 		conf $type
@@ -506,31 +506,31 @@ time.sleep(10)' "$1" "$2" "$3" >/tmp/router 3>&- &
 	done
 }
 
-# ---- Go's plugins ----------------------------------------------------------------------------
+# ---- upstream's plugins ----------------------------------------------------------------------------
 
-# The chains and rules of Go's plugin for one pod, iptables' own tables aside
-gos() {
+# upstream_rules: count the iptables lines of upstream's plugin, IPv4 and IPv6
+upstream_rules() {
 	iptables-save -t nat | grep -c 'CNI-' || true
 	ip6tables-save -t nat | grep -c 'CNI-' || true
 }
 
-@test "masq: DEL removes what Go's plugin made through iptables, and nothing of its other pods" {
+@test "masq: DEL removes upstream's iptables rules of the pod, and keeps those of other pods" {
 	need iptables ip6tables
 	need_go_plugins bridge host-local
 	conf bridge '{"cniVersion":"1.0.0"}'
 	plugin=$GO_PLUGINS/bridge add c2 two
-	before=$(gos)
+	before=$(upstream_rules)
 	iptables -t nat -A POSTROUTING -s 10.99.0.0/16 -j ACCEPT
 	plugin=$GO_PLUGINS/bridge add c1 one
-	[ "$(gos)" != "$before" ]
+	[ "$(upstream_rules)" != "$before" ]
 	del c1 one
-	[ "$(gos)" = "$before" ]
+	[ "$(upstream_rules)" = "$before" ]
 	iptables -t nat -C POSTROUTING -s 10.99.0.0/16 -j ACCEPT
 	plugin=$GO_PLUGINS/bridge del c2 two
-	[ "$(gos)" = $'0\n0' ]
+	[ "$(upstream_rules)" = $'0\n0' ]
 }
 
-@test "masq: DEL removes what Go's plugin made through nftables, and nothing of its other pods" {
+@test "masq: DEL removes upstream's nftables rules of the pod, and keeps those of other pods" {
 	conf bridge
 	nft -f - <<-END
 		table inet cni_plugins_masquerade {
@@ -551,7 +551,7 @@ gos() {
 
 # ---- macspoofchk -------------------------------------------------------------------------------
 
-@test "macspoofchk: a pod that takes another MAC address is heard no more, until it has its own again" {
+@test "macspoofchk: frames with another source MAC address are dropped" {
 	conf bridge '{"macspoofchk":true}'
 	add c1 one
 	add c2 two
@@ -569,7 +569,7 @@ gos() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "macspoofchk: a pod that DEL could not part from its link is still looked at" {
+@test "macspoofchk: a DEL that cannot delete the link keeps the elements" {
 	need strace
 	conf bridge '{"macspoofchk":true}'
 	failed=0
@@ -589,7 +589,7 @@ gos() {
 	[ "$failed" != 0 ]
 }
 
-@test "macspoofchk: without addresses, too" {
+@test "macspoofchk: works without IPAM" {
 	conf bridge '{"macspoofchk":true,"ipMasq":false,"ipam":{}}'
 	add c1 one
 	[ "$(ours | jq length)" = 2 ]
@@ -599,7 +599,7 @@ gos() {
 	[ -z "$(nft list tables inet)" ]
 }
 
-@test "macspoofchk: DEL removes what Go's plugin made" {
+@test "macspoofchk: DEL removes upstream's rules" {
 	need_go_plugins bridge
 	conf bridge '{"cniVersion":"1.0.0","macspoofchk":true,"ipMasq":false,"ipam":{}}'
 	plugin=$GO_PLUGINS/bridge add c2 two

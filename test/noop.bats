@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# noop's contract, that of upstream's test plugin: what it reports, and what it is told to answer.
+# noop has the contract of upstream's test plugin: what it reports, and how it replies.
 # shellcheck disable=SC2154 # stderr comes from run
 load lib
 bats_require_minimum_version 1.5.0
@@ -14,22 +14,22 @@ setup() {
 	args=""
 }
 
-# call VERB [MORE [VERSION]]: MORE is further members of the configuration
+# call VERB [MORE [VERSION]]: MORE: additional members of the configuration
 call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=c1 CNI_NETNS=/some/netns CNI_IFNAME=eth0 CNI_PATH=/some/path \
 		CNI_ARGS=$args "$HAWSER_BUILD/cni/noop" < <(printf '%s' "$(conf "${2-}" "${3-}")")
 }
 conf() { echo "{\"cniVersion\":\"${2:-1.1.0}\",\"name\":\"net\"${1:+,$1}}"; }
 
-# told JSON: what the debug file says, which CNI_ARGS then names
-told() {
+# debug_file JSON: write the debug file, and name it in CNI_ARGS
+debug_file() {
 	echo "$1" >"$debug"
 	args="DEBUG=$debug"
 }
 
 verbs="ADD CHECK DEL GC STATUS"
 
-@test "noop: without a debug file every verb prints {} and says so" {
+@test "noop: without a debug file every verb prints {} and a notice" {
 	for verb in $verbs; do
 		run --separate-stderr call "$verb"
 		[ "$status" = 0 ]
@@ -38,9 +38,9 @@ verbs="ADD CHECK DEL GC STATUS"
 	done
 }
 
-@test "noop: the debug file tells how the plugin was called, byte for byte" {
+@test "noop: the debug file receives how the plugin was called, byte for byte" {
 	for verb in $verbs; do
-		told '{"ReportResult":"{}"}'
+		debug_file '{"ReportResult":"{}"}'
 		CNI_NETNS_OVERRIDE=yes call "$verb" '"x":1'
 		[ "$(stat -c %a "$debug")" = 600 ]
 		diff - <(jq -S . "$debug") <<-END
@@ -53,52 +53,52 @@ verbs="ADD CHECK DEL GC STATUS"
 	done
 }
 
-@test "noop: the configuration may name the debug file, CNI_ARGS comes first" {
+@test "noop: the configuration may name the debug file; CNI_ARGS takes precedence" {
 	echo '{"ReportResult":"{\"a\":1}"}' >one
 	run call DEL "\"debugFile\":\"$PWD/one\""
 	[ "$output" = '{"a":1}' ]
-	told '{"ReportResult":"{\"b\":2}"}'
+	debug_file '{"ReportResult":"{\"b\":2}"}'
 	run call DEL "\"debugFile\":\"$PWD/one\""
 	[ "$output" = '{"b":2}' ]
 }
 
-@test "noop: a result is printed exactly as it was given" {
-	told '{"ReportResult":" any < bytes \" \u0001 at all\n"}'
+@test "noop: a result is printed exactly as the debug file has it" {
+	debug_file '{"ReportResult":" any < bytes \" \u0001 at all\n"}'
 	call ADD >out
 	printf ' any < bytes " \001 at all\n' | cmp - out
 }
 
-@test "noop: an error has the code it was given, or 999" {
-	told '{"ReportError":"banana","ReportResult":"{}"}'
+@test "noop: an error has the code of the debug file, or 999" {
+	debug_file '{"ReportError":"banana","ReportResult":"{}"}'
 	run call ADD
 	[ "$status" = 1 ]
 	[ "$output" = '{
     "code": 999,
     "msg": "banana"
 }' ]
-	told '{"ReportError":"banana","ReportErrorCode":77}'
+	debug_file '{"ReportError":"banana","ReportErrorCode":77}'
 	run call DEL
 	[ "$(jq .code <<<"$output")" = 77 ]
 }
 
 @test "noop: a failed ADD is recorded as an ADD and not undone" {
-	told '{"ReportError":"banana"}'
+	debug_file '{"ReportError":"banana"}'
 	echo '[]' >log
 	run call ADD "\"commandLog\":\"$PWD/log\""
 	[ "$(jq -r .Command "$debug")" = ADD ]
 	[ "$(jq -c 'map(.Command)' log)" = '["ADD"]' ]
 }
 
-@test "noop: text for standard error goes there" {
-	told '{"ReportStderr":"some output\n"}'
+@test "noop: ReportStderr is printed on standard error" {
+	debug_file '{"ReportStderr":"some output\n"}'
 	run --separate-stderr call CHECK
 	[ "$status" = 0 ]
 	[ -z "$output" ]
 	[ "$stderr" = "some output" ]
 }
 
-@test "noop: the command log grows by each call" {
-	told '{"ReportResult":"{}"}'
+@test "noop: each call is appended to the command log" {
+	debug_file '{"ReportResult":"{}"}'
 	: >log
 	for verb in $verbs; do
 		call "$verb" "\"commandLog\":\"$PWD/log\""
@@ -108,42 +108,42 @@ verbs="ADD CHECK DEL GC STATUS"
 }
 
 @test "noop: PASSTHROUGH prints prevResult in the configuration's version" {
-	told '{"ReportResult":"PASSTHROUGH"}'
+	debug_file '{"ReportResult":"PASSTHROUGH"}'
 	prev='"prevResult":{"cniVersion":"0.3.1","ips":[{"version":"4","address":"10.1.2.3/24"}]}'
 	run call ADD "$prev" 0.4.0
 	[ "$(jq -c . <<<"$output")" = \
 		'{"cniVersion":"0.4.0","ips":[{"version":"4","address":"10.1.2.3/24"}],"dns":{}}' ]
 }
 
-@test "noop: INJECT-DNS does so with a name server" {
-	told '{"ReportResult":"INJECT-DNS"}'
+@test "noop: INJECT-DNS prints prevResult with another name server" {
+	debug_file '{"ReportResult":"INJECT-DNS"}'
 	run call ADD '"prevResult":{"ips":[{"address":"10.1.2.3/24"}],"dns":{"nameservers":["9.9.9.9"],"domain":"d"}}'
 	[ "$(jq -c .dns <<<"$output")" = '{"domain":"d","nameservers":["1.2.3.4"]}' ]
 	[ "$(jq -r '.ips[0].address' <<<"$output")" = 10.1.2.3/24 ]
 }
 
-@test "noop: an exit status comes after the result" {
-	told '{"ReportResult":"{\"a\":1}","ExitWithCode":3}'
+@test "noop: ExitWithCode sets the exit status, after the result is printed" {
+	debug_file '{"ReportResult":"{\"a\":1}","ExitWithCode":3}'
 	run call ADD
 	[ "$status" = 3 ]
 	[ "$output" = '{"a":1}' ]
 }
 
-@test "noop: VERSION has a version that nobody else has, or what the debug file says" {
+@test "noop: VERSION has an extra version, or those of the debug file" {
 	run env CNI_COMMAND=VERSION "$HAWSER_BUILD/cni/noop"
 	[ "$output" = '{"cniVersion":"1.1.0","supportedVersions":["0.-42.0","0.1.0","0.2.0","0.3.0","0.3.1","0.4.0","1.0.0","1.1.0"]}' ]
-	told '{"ReportVersionSupport":["9.8.7","foo"]}'
+	debug_file '{"ReportVersionSupport":["9.8.7","foo"]}'
 	run call VERSION
 	[ "$output" = '{"cniVersion":"1.1.0","supportedVersions":["9.8.7","foo"]}' ]
-	told '{"ReportVersionSupport":[]}'
+	debug_file '{"ReportVersionSupport":[]}'
 	run call VERSION
 	[ "$output" = '{"cniVersion":"1.1.0","supportedVersions":[]}' ]
-	told '{"ReportVersionSupport":null}'
+	debug_file '{"ReportVersionSupport":null}'
 	run call VERSION
 	[[ "$output" == *'"0.-42.0"'* ]]
 }
 
-@test "noop: its own version is really supported" {
+@test "noop: the extra version is supported by ADD" {
 	run --separate-stderr call ADD "" 0.-42.0
 	[ "$output" = '{}' ]
 	run call ADD "" 0.-43.0
@@ -151,7 +151,7 @@ verbs="ADD CHECK DEL GC STATUS"
 }
 
 @test "noop: the debug file keeps ReportVersionSupport" {
-	told '{"ReportVersionSupport":["9.8.7"]}'
+	debug_file '{"ReportVersionSupport":["9.8.7"]}'
 	call DEL
 	[ "$(jq -c .ReportVersionSupport "$debug")" = '["9.8.7"]' ]
 }
@@ -170,7 +170,7 @@ verbs="ADD CHECK DEL GC STATUS"
 	run call ADD
 	[ "$status" = 1 ]
 	[[ "$(jq -r .msg <<<"$output")" == *"/nowhere/debug: No such file or directory" ]]
-	told '{'
+	debug_file '{'
 	run call ADD
 	[ "$status" = 1 ]
 	[[ "$(jq -r .msg <<<"$output")" == "$debug: "* ]]

@@ -1,10 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# Whole chains by cnitool, after which everything that can be seen is as it was: the network, sysctls,
-# nftables, processes, mounts, and files below /run/hawser, /run/cni and /var/lib/cni. Each test does it
-# on a bridge and on point-to-point links, both dual stack with tuning behind them. What stays on
-# purpose (furniture) was made by an ADD and a DEL before; `uninstall` removes that, too.
+# Whole chains run by cnitool leave the machine unchanged: network, sysctls, nftables, processes, mounts,
+# and files below /run/hawser, /run/cni and /var/lib/cni. Each test runs with a bridge and with ptp, both
+# dual stack and followed by tuning. Furniture, which stays on purpose, was created by an ADD and a DEL
+# before the test; `uninstall` removes it.
 bats_require_minimum_version 1.5.0
 load lib
 load state
@@ -16,7 +16,7 @@ setup() {
 	network bridge "$on_bridge"
 	network ptp "" "$other"
 	ip netns add pod
-	virgin=$(state)
+	initial=$(state)
 	for net in bridge ptp; do
 		cnitool add "$net" /run/netns/pod >/dev/null
 		cnitool del "$net" /run/netns/pod
@@ -37,7 +37,7 @@ dual='[[{"subnet": "10.1.2.0/24"}], [{"subnet": "fd00:1::/64"}]]'
 other='[[{"subnet": "10.1.3.0/24"}], [{"subnet": "fd00:3::/64"}]]'
 on_bridge='"bridge": "br0", "isDefaultGateway": true, "hairpinMode": true, "macspoofchk": true,'
 
-# network NAME KEYS [RANGES]: of the plugin of that name
+# network NAME KEYS [RANGES]: write a network of the plugin of that name
 network() {
 	cat >"$NETCONFPATH/$1.conflist" <<-END
 		{ "cniVersion": "1.1.0", "name": "$1", "plugins": [
@@ -55,24 +55,24 @@ state() {
 	state_mounts
 }
 
-# settle_all: what a DEL leaves to the background is done, and its processes are gone
+# settle_all: wait for the background work of DELs, and for their processes to exit
 settle_all() {
 	settle bridge ptp host-local tuning cnitool
 }
 
-# unchanged: everything is as before
+# unchanged: assert that the state is as before the test
 unchanged() {
 	settle_all
 	state | diff -U0 "$BATS_TEST_TMPDIR/before" -
 }
 
-# unchanged_without_pod: the same, of what is not in the namespace that was deleted
+# unchanged_without_pod: the same, without the deleted namespace
 unchanged_without_pod() {
 	settle_all
 	diff -U0 <(grep -v '^/pod \|^sysctl pod/\|netns' "$BATS_TEST_TMPDIR/before") <(state | grep -v netns)
 }
 
-on_each() { # COMMAND...: with net set to each network
+on_each() { # COMMAND...: run it with net set to each network
 	for net in bridge ptp; do
 		echo "# $net"
 		"$@"
@@ -83,19 +83,19 @@ add() { cnitool add "${1:-$net}" /run/netns/pod >/dev/null; }
 del() { cnitool del "${1:-$net}" /run/netns/pod; }
 check() { cnitool check "${1:-$net}" /run/netns/pod; }
 
-# by_plugin TYPE VERB [NETNS]: one of the chain by hand, with no result from before
+# by_plugin TYPE VERB [NETNS]: call one plugin of the chain directly, without prevResult
 by_plugin() {
 	jq -c --arg type "$1" '{cniVersion, name} + (.plugins[] | select(.type == $type))' \
 		"$NETCONFPATH/$net.conflist" |
 		CNI_COMMAND=$2 CNI_CONTAINERID=$container CNI_NETNS=${3-/run/netns/pod} CNI_IFNAME=eth0 \
 			"$HAWSER_BUILD/cni/$1"
 }
-# as cnitool makes it from the path
+# as cnitool derives it from the path
 container=cnitool-$(printf %s /run/netns/pod | sha512sum | cut -c 1-20)
 
 del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 
-# ---- DEL after anything -----------------------------------------------------------------
+# ---- DEL in any state -------------------------------------------------------------------
 
 @test "nothing left: ADD, CHECK and DEL" {
 	each() { add && check && del && unchanged; }
@@ -107,12 +107,12 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL of what never was" {
+@test "nothing left: DEL without an ADD" {
 	each() { del && unchanged; }
 	on_each each
 }
 
-@test "nothing left: DEL with no cached result" {
+@test "nothing left: DEL without a cached result" {
 	each() {
 		add
 		rm -r /var/lib/cni/results
@@ -122,19 +122,19 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL with no record" {
+@test "nothing left: DEL without a record" {
 	each() {
 		add
 		rm -r /run/hawser/attachments
 		del
-		# only the record knew of a sysctl that is not the interface's
+		# only the record had the former value of a sysctl that does not belong to the interface
 		ip netns exec pod sysctl -qw net.core.somaxconn=4096
 		unchanged
 	}
 	on_each each
 }
 
-@test "nothing left: DEL with neither" {
+@test "nothing left: DEL without record and cached result" {
 	each() {
 		add
 		rm -r /run/hawser/attachments /var/lib/cni/results
@@ -145,7 +145,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL with the netns path empty" {
+@test "nothing left: DEL with an empty netns path" {
 	each() {
 		add
 		rm -r /var/lib/cni/results
@@ -156,7 +156,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL with the namespace gone" {
+@test "nothing left: DEL with a deleted namespace" {
 	each() {
 		add
 		ip netns del pod
@@ -167,18 +167,18 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: DEL with the bridge gone" {
+@test "nothing left: DEL with a deleted bridge" {
 	add bridge
 	ip link del br0
 	del bridge
 	[ -z "$(ip link show type veth)" ]
 	[ -z "$(find /run/hawser/attachments /var/lib/cni/networks/bridge/.hawser ! -type d)" ]
-	add bridge # and another one makes it again
+	add bridge # another ADD creates it again
 	check bridge
 	del bridge
 }
 
-@test "nothing left: DEL of the one when both are there leaves the other" {
+@test "nothing left: DEL of one attachment keeps the other" {
 	cnitool add bridge /run/netns/pod >/dev/null
 	CNI_IFNAME=eth1 cnitool add ptp /run/netns/pod >/dev/null
 	CNI_IFNAME=eth1 cnitool del ptp /run/netns/pod
@@ -189,10 +189,10 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 
 # ---- ADDs that fail ------------------------------------------------------------------------
 
-@test "nothing left: ADD twice: the second is refused, the first stays and goes with its DEL" {
+@test "nothing left: a second ADD is refused, and DEL deletes the first" {
 	each() {
 		add
-		run ! by_plugin "$net" ADD # (cnitool would undo by DEL what it could not add)
+		run ! by_plugin "$net" ADD # (cnitool would undo a failed ADD by a DEL)
 		check
 		del
 		unchanged
@@ -200,8 +200,8 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: CNI_IFNAME is taken" {
-	# (a veth that nobody has a record of would be taken for one that Go's plugin has made, as by Go's)
+@test "nothing left: an interface named CNI_IFNAME exists" {
+	# (a veth without a record counts as made by upstream's plugin, and DEL would delete it)
 	ip -n pod link add eth0 type bridge
 	settle_all
 	state >"$BATS_TEST_TMPDIR/before"
@@ -223,7 +223,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: a range is exhausted half-way through dual stack" {
+@test "nothing left: a dual-stack ADD finds no free IPv6 address" {
 	one_v6='[[{"subnet": "10.1.2.0/24"}], [{"subnet": "fd00:1::/64", "rangeStart": "fd00:1::7",
 		"rangeEnd": "fd00:1::7"}]]'
 	ip netns add other
@@ -244,7 +244,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 
 # ---- GC, uninstall ----------------------------------------------------------------------------
 
-@test "nothing left: GC ends what has no DEL" {
+@test "nothing left: GC without DEL" {
 	each() {
 		add
 		cnitool --yes gc "$net"
@@ -253,15 +253,15 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	on_each each
 }
 
-@test "nothing left: uninstall removes furniture too" {
+@test "nothing left: uninstall removes furniture" {
 	forwarding='forward\|conf/all/accept_redirects'
 	each() { add && del; }
 	on_each each
 	settle_all
 	"$HAWSER_BUILD/bin/hawser-plugin" uninstall
-	# host-local's lock stays with its last_reserved_ip, as upstream's does; and forwarding, with what the
-	# kernel changes along with it
+	# host-local's lock stays with its last_reserved_ip, as upstream's does; so does forwarding, with the
+	# sysctls that the kernel changes together with it
 	rm /var/lib/cni/networks/{bridge,ptp}/lock
-	diff -U0 <(grep -v "$forwarding" <<<"$virgin") <(state | grep -v "$forwarding")
+	diff -U0 <(grep -v "$forwarding" <<<"$initial") <(state | grep -v "$forwarding")
 	[ ! -e /run/hawser ]
 }

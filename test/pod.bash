@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# pod.bash: words for tests of a plugin that gives a pod its interface. $pod_plugin names it, $plugins
-# is where ours are, and conf JSON [IPAM] makes a configuration: all three are the test file's.
+# test/pod.bash - helpers for tests of a plugin that creates a pod's interface
+#
+# The test file defines $pod_plugin, the name of the plugin, $plugins, the directory of our plugins, and
+# conf JSON [IPAM], which prints a configuration.
 # shellcheck disable=SC2154
 
-# call VERB CONTAINER NETNS CONF: the plugin; NETNS is a name, a path or ""
+# call VERB CONTAINER NETNS CONF: call the plugin; NETNS is a name, a path or ""
 call() {
 	local netns=$3
 	case $netns in "" | /*) ;; *) netns=/run/netns/$netns ;; esac
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=$netns CNI_IFNAME=eth0 "${plugin:-$plugins/$pod_plugin}" <<<"$4"
 }
+# go ...: the same for upstream's plugin
 go() { plugin=$GO_PLUGINS/$pod_plugin call "$@"; }
 
-# add JSON [IPAM]: ADD container c1 in netns one; what it says is in /tmp/result
+# try_add JSON [IPAM]: ADD container c1 in netns one
+# add JSON [IPAM]: the same, with the result in /tmp/result
 try_add() {
 	conf "$@" >/tmp/conf
 	call ADD c1 one "$(</tmp/conf)"
@@ -24,7 +28,7 @@ with_result() { jq -c --slurpfile prev /tmp/result '.prevResult = $prev[0]' /tmp
 check() { call CHECK c1 one "$(with_result)"; }
 del() { call DEL c1 "${1-one}" "$(with_result)"; }
 
-# drifts MESSAGE COMMAND...: CHECK finds what COMMAND did
+# drifts MESSAGE COMMAND...: CHECK succeeds, and fails with MESSAGE after COMMAND
 drifts() {
 	local message=$1
 	shift
@@ -34,12 +38,13 @@ drifts() {
 	fails_with 999 "$message"
 }
 
-leases() { # addresses that are taken
+# leases: the allocated addresses
+leases() {
 	find /var/lib/cni/networks/net -type f \( -name '*.*.*.*' -o -name '*:*' \) -printf '%f\n' 2>/dev/null |
 		sort
 }
 
-# talks FROM ADDRESS: can netns FROM reach a server of netns two at ADDRESS, by TCP?
+# talks FROM ADDRESS: netns FROM can reach a TCP server in netns two at ADDRESS
 talks() {
 	rm -f /tmp/server
 	ip netns exec two timeout 10 python3 -c '
@@ -54,7 +59,8 @@ print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")"
 	wait
 }
 
-# end_pods: their links and namespaces; a namespace's own end takes a while, and its links with it
+# end_pods: delete the links and namespaces of all pods. The kernel deletes the links of a deleted namespace
+# later, so they are deleted first.
 end_pods() {
 	local link netns
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# Debian's podman on our plugins alone: a network as `podman network create` writes it (bridge with
-# ipMasq, portmap, firewall, tuning), containers that talk, published ports, and nothing left.
+# Debian's podman with our plugins only: a network as `podman network create` writes it (bridge with
+# ipMasq, portmap, firewall, tuning), connections between containers, published ports, and cleanup.
 bats_require_minimum_version 1.5.0
 load lib
 load state
@@ -10,13 +10,13 @@ load state
 setup() {
 	need podman crun conmon busybox nft
 	export CONTAINERS_CONF=/tmp/containers.conf CONTAINERS_STORAGE_CONF=/tmp/storage.conf
-	[ -e /tmp/before ] || prepare # not setup_file: that can skip nothing
+	[ -e /tmp/before ] || prepare # not in setup_file, which cannot skip tests
 }
 
-# prepare: a network, a host beyond this one, and how everything looks after a container's life
+# prepare: create networks and a second host, run one container, and save the state after it
 prepare() {
-	# crun refuses cgroup v1 with a cgroup2 mount that holds controllers beside it; the mount
-	# namespace is this file's own.
+	# crun refuses cgroup v1 if a cgroup2 mount with controllers exists, too. Each test file has its
+	# own mount namespace.
 	umount /sys/fs/cgroup/unified 2>/dev/null || true
 	cat >"$CONTAINERS_CONF" <<-CONF
 	[network]
@@ -45,21 +45,20 @@ prepare() {
 	podman load -q -i /tmp/image.tar
 	podman network create --subnet 10.77.0.0/24 --ipv6 --subnet fd00:77::/64 demo
 	podman network create --subnet 10.78.0.0/24 demo2
-	serve one --network demo2 -p 8080:80 # with all that stays once it is made
+	serve one --network demo2 -p 8080:80 # creates everything that stays after DEL
 	podman rm -f -t 0 one
 	settle bridge portmap firewall tuning host-local
 	calm /tmp/before
 }
 
-# nothing_left: everything is as it was without a container
+# nothing_left: the state is the same as before the first container
 nothing_left() {
 	settle bridge portmap firewall tuning host-local
 	state | diff -U0 /tmp/before -
 }
 
-# Nothing of a container is left, whatever the test was about.
 teardown() {
-	[ -e /tmp/before ] || return 0 # it was skipped, or failed
+	[ -e /tmp/before ] || return 0 # prepare skipped or failed
 	podman rm -f -t 0 --all >/dev/null 2>&1 || true
 	nothing_left
 }
@@ -71,8 +70,8 @@ state() {
 	rules
 }
 
-# rules: all of nftables but "upto4", where numbers stay once they were needed. After a flush chains and
-# elements come in another order, which means nothing; the rules of a chain are a line of their own.
+# rules: all of nftables except set "upto4", whose elements are never deleted. Chains and elements are sorted,
+# because their order changes after a flush; the rules of each chain are one line.
 rules() {
 	nft --json --stateless list ruleset |
 		jq -cS '[.nftables[] | select((.metainfo or .set.name == "upto4") | not) | del(.. | .handle?) |
@@ -81,7 +80,7 @@ rules() {
 			(.[] | select(.rule | not))' | sort
 }
 
-# serve NAME [OPTION...]: a container that answers on port 80
+# serve NAME [OPTION...]: start a container with a web server on port 80
 serve() {
 	podman run -d --cgroups=disabled --network demo --name "$@" hawser.test/busybox:1 \
 		/bin/httpd -f -p 80 -h /www
@@ -97,16 +96,16 @@ ready() {
 	return 1
 }
 
-# address NAME, address6 NAME: of a container
+# address NAME, address6 NAME: the addresses of a container
 address() { podman inspect "$1" --format '{{.NetworkSettings.Networks.demo.IPAddress}}'; }
 address6() { podman inspect "$1" --format '{{.NetworkSettings.Networks.demo.GlobalIPv6Address}}'; }
 
-# who ADDRESS PORT [COMMAND...]: as whom the server there sees COMMAND's network
+# who ADDRESS PORT [COMMAND...]: the source address that the server there sees; COMMAND selects the namespace
 who() {
 	printf 'GET /cgi-bin/who HTTP/1.0\r\n\r\n' | timeout 10 "${@:3}" busybox nc "$1" "$2" | tail -n 1
 }
 
-# seen AS ADDRESS PORT [COMMAND...]
+# seen AS ADDRESS PORT [COMMAND...]: the server there sees the source address AS
 seen() {
 	local as
 	as=$(who "${@:2}")
@@ -114,7 +113,7 @@ seen() {
 	[ "$as" = "$1" ]
 }
 
-@test "podman: containers reach each other as themselves, and the outside as the host" {
+@test "podman: containers reach each other with their own addresses, and other hosts with the host's" {
 	serve one
 	serve two
 	seen "$(address one)" "$(address two)" 80 podman exec -i one
@@ -123,7 +122,7 @@ seen() {
 	seen 192.0.2.1 192.0.2.2 80 podman exec -i one
 }
 
-@test "podman: a published port answers on localhost, to the outside and to containers" {
+@test "podman: a published port is reachable on localhost, from other hosts and from containers" {
 	serve one -p 8080:80
 	serve two
 	seen 10.77.0.1 127.0.0.1 8080
@@ -135,10 +134,10 @@ seen() {
 	[ -z "$(who 192.0.2.1 8080)" ]
 }
 
-# one_of WORD WORD...: the first is one of the others
+# one_of WORD WORD...: is the first word one of the others?
 one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 
-@test "podman: a container on two networks has its published port as long as it is on one" {
+@test "podman: a container on two networks keeps its published port when it leaves one" {
 	serve one --network demo2 -p 8080:80
 	one_of "$(who 127.0.0.1 8080)" 10.77.0.1 10.78.0.1
 	seen 192.0.2.2 192.0.2.1 8080 ip netns exec outside
@@ -156,7 +155,7 @@ one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 	[ -z "$(who 192.0.2.1 8080)" ]
 }
 
-@test "podman: network reload brings back what somebody else flushed" {
+@test "podman: network reload restores flushed rules" {
 	serve one --network demo2 -p 8080:80
 	nft flush ruleset
 	podman network reload one
@@ -164,7 +163,7 @@ one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 	seen 192.0.2.1 192.0.2.2 80 podman exec -i one
 }
 
-@test "podman: stop frees everything but the container, start takes it up again" {
+@test "podman: stop deletes all network state, and start creates it again" {
 	serve one -p 8080:80
 	podman stop -t 0 one
 	nothing_left

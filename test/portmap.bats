@@ -1,19 +1,20 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# portmap: which ports lead where, for whom and on which conditions; whose port it is; what CHECK finds
-# and repair puts back; what Go's plugin left. Who sees whom in all directions: test_traffic.py.
+# The portmap plugin: forwarding with all options, ownership of host ports, CHECK, repair, and removal of
+# rules of upstream's plugin. Connectivity in all directions is in test_traffic.py.
 bats_require_minimum_version 1.5.0
 load lib
 
 plugins=$HAWSER_BUILD/cni
 
-# The host, 192.0.2.1, 192.0.2.3 and fd99::1, has a neighbour, "outside", which routes to pods by it.
+# The host has the addresses 192.0.2.1, 192.0.2.3 and fd99::1. Its neighbour "outside" has a route to the
+# pods through it.
 setup() {
 	local netns
 	need ip jq nft python3
 	for netns in one two outside; do ip netns add $netns; done
-	bridged_too 0
+	set_bridge_nf 0
 	ip link set lo up
 	ip link add wire type veth peer name eth0 netns outside
 	ip addr add 192.0.2.1/24 dev wire
@@ -38,35 +39,36 @@ teardown() {
 	nft flush ruleset
 }
 
-# bridged_too 0|1: do rules see what a bridge sends from port to port? By default, where br_netfilter is
-# loaded, they do.
-bridged_too() {
+# set_bridge_nf 0|1: whether rules see packets that a bridge forwards between its ports. They do by default
+# if br_netfilter is loaded.
+set_bridge_nf() {
 	local file
 	for file in /proc/sys/net/bridge/bridge-nf-call-ip{,6}tables; do
 		[ ! -e "$file" ] || echo "$1" >"$file"
 	done
 }
 
-# ---- words ---------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------
 
 tcp='{"hostPort":8080,"containerPort":80,"protocol":"tcp"}'
 udp='{"hostPort":8080,"containerPort":80,"protocol":"udp"}'
 
-# conf [JSON]: portmap's configuration with these keys
+# conf [JSON]: write a portmap configuration with these keys
 conf() { jq -c '{cniVersion:"1.1.0",name:"net",type:"portmap"} + .' <<<"${1-{\}}" >/tmp/conf; }
 
 call() { # PLUGIN VERB CONTAINER NETNS CONF
 	CNI_COMMAND=$2 CNI_CONTAINERID=$3 CNI_NETNS=${4:+/run/netns/$4} CNI_IFNAME=${ifname-eth0} "$plugins/$1" <<<"$5"
 }
 
-# pod CONTAINER NETNS: attach it to a bridge; c1 gets .2, c2 .3
+# pod CONTAINER NETNS: attach a pod to a bridge; the first gets .2, the second .3
 pod() {
 	call bridge ADD "$1" "$2" '{"cniVersion":"1.1.0","name":"net","type":"bridge","isGateway":true,
 		"ipam":{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]],
 		"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}}' >"/tmp/net.$1"
 }
 
-# second VERB CONTAINER [MAPPING...]: the same, or portmap, for its eth1 on another network
+# second VERB CONTAINER [MAPPING...]: call bridge for the container's eth1 on a second network; with mappings,
+# call portmap for it
 second() {
 	local network='{"cniVersion":"1.1.0","name":"net2","type":"bridge","bridge":"cni1","isGateway":true,
 		"ipam":{"type":"host-local","subnet":"10.8.0.0/24"}}'
@@ -75,7 +77,7 @@ second() {
 	ifname=eth1 call portmap "$1" "$2" "$(netns "$2")" "$(conf=/tmp/conf.2 prev=/tmp/net.$2.2 with "${@:2}")"
 }
 
-# with CONTAINER MAPPING...: the configuration with its result and these mappings
+# with CONTAINER MAPPING...: the configuration with the container's result and these mappings
 with() {
 	local container=$1
 	shift
@@ -120,30 +122,30 @@ END
 
 in_netns() { if [ "$1" = host ]; then "${@:2}"; else ip netns exec "$@"; fi; }
 
-# seen FROM TO ADDRESS PROTOCOL [PORT [POD-PORT]]: whom a server in TO sees when FROM asks ADDRESS
-# unseen ...: it sees nobody
-patience=8
+# seen FROM TO ADDRESS PROTOCOL [PORT [POD-PORT]]: the source address that a server in TO sees when FROM
+# connects to ADDRESS
+# unseen ...: the server in TO gets nothing
+seconds=8
 seen() {
 	local status=0
 	rm -f /tmp/seen
-	in_netns "$2" timeout 20 python3 -IS "$BATS_FILE_TMPDIR/serve" "${6-80}" "$4" "$patience" >/tmp/seen 2>&1 &
+	in_netns "$2" timeout 20 python3 -IS "$BATS_FILE_TMPDIR/serve" "${6-80}" "$4" "$seconds" >/tmp/seen 2>&1 &
 	until [ -s /tmp/seen ]; do sleep 0.01; done
-	in_netns "$1" timeout 20 python3 -IS "$BATS_FILE_TMPDIR/ask" "$3" "${5-8080}" "$4" "$patience" 2>/dev/null || status=1
-	wait $! || true # the next one wants the same port
+	in_netns "$1" timeout 20 python3 -IS "$BATS_FILE_TMPDIR/ask" "$3" "${5-8080}" "$4" "$seconds" 2>/dev/null || status=1
+	wait $! || true # the next server uses the same port
 	sed 1d /tmp/seen
 	return $status
 }
-unseen() { ! patience=0.7 seen "$@"; }
+unseen() { ! seconds=0.7 seen "$@"; }
 
-# ports: of those, what belongs to ports, and not to the pod
-ports() { ours | jq -c 'map(select(startswith("near") | not))'; }
-# ours: all elements that somebody owns
+# ours: all elements with an owner, except those of near4 and near6
 ours() { hawser-plugin rules --json | jq -c '[.[] | select(.owner and (.set | startswith("near") | not)) | .set + " " + .element]'; }
-near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("near")) | .element | split(" ")[0]]'; } # who has neighbours
+# near: the pods in near4 and near6
+near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("near")) | .element | split(" ")[0]]'; }
 
 # ---- ADD ---------------------------------------------------------------------------------
 
-@test "portmap: ADD passes the result on, and the host port leads to the pod" {
+@test "portmap: ADD returns prevResult, and the host port reaches the pod" {
 	pod c1 one
 	add c1 "$tcp" "$udp" >/tmp/result
 	diff <(jq -S . /tmp/result) <(jq -S . /tmp/net.c1)
@@ -157,14 +159,14 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: sctp" {
+@test "portmap: SCTP host ports work" {
 	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)' || skip "this kernel has no SCTP"
 	pod c1 one
 	add c1 '{"hostPort":9,"containerPort":80,"protocol":"sctp"}'
 	[ "$(seen outside one 192.0.2.1 sctp 9)" = 192.0.2.2 ]
 }
 
-@test "portmap: without mappings nothing is touched, and no record kept" {
+@test "portmap: without mappings ADD changes nothing and keeps no record" {
 	pod c1 one
 	add c1 >/tmp/result
 	diff <(jq -S . /tmp/result) <(jq -S . /tmp/net.c1)
@@ -174,11 +176,11 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ ! -e /run/hawser/attachments/portmap ] || [ -z "$(find /run/hawser/attachments/portmap -type f ! -name lock)" ]
 }
 
-@test "portmap: elements and not rules" {
+@test "portmap: a pod adds elements, not rules" {
 	pod c1 one
 	add c1 "$tcp"
 	nft list ruleset | grep -cE '^\s+(chain|meta|ct|ip|dnat|fib)' >/tmp/lines
-	[ "$(ports)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80","anymark4 tcp . 8080 : jump snat13","anymark6 tcp . 8080 : jump snat13"]' ]
+	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80","anymark4 tcp . 8080 : jump snat13","anymark6 tcp . 8080 : jump snat13"]' ]
 	[ "$(near)" = '["10.7.0.2","fd07::2"]' ]
 	pod c2 two
 	add c2 '{"hostPort":81,"containerPort":81,"protocol":"sctp"}' '{"hostPort":82,"containerPort":81,"protocol":"UDP"}'
@@ -189,20 +191,20 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(near)" = '["10.7.0.3","fd07::3"]' ]
 }
 
-@test "portmap: a thousand ports" {
+@test "portmap: a pod can have a thousand ports" {
 	pod c1 one
 	jq -c '.prevResult = $prev[0] | .runtimeConfig.portMappings = [range(1000) |
 		{hostPort: (. + 20000), containerPort: (. + 1), protocol: ("tcp", "udp")}]' \
 		--slurpfile prev /tmp/net.c1 /tmp/conf >/tmp/conf.many
 	call portmap ADD c1 one "$(</tmp/conf.many)" >/dev/null
-	[ "$(ports | jq length)" = 8000 ]
+	[ "$(ours | jq length)" = 8000 ]
 	call portmap CHECK c1 one "$(</tmp/conf.many)"
 	[ "$(seen outside one 192.0.2.1 udp 20999 1000)" = 192.0.2.2 ]
 	call portmap DEL c1 one "$(</tmp/conf.many)"
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: what cannot be understood is refused, as upstream does" {
+@test "portmap: invalid configurations are rejected" {
 	pod c1 one
 	while IFS='|' read -r keys mapping message; do
 		conf "$keys"
@@ -214,11 +216,11 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 		{}|{"hostPort":80,"containerPort":-1,"protocol":"tcp"}|Invalid container port number: -1
 		{}|{"hostPort":65536,"containerPort":80,"protocol":"tcp"}|Invalid host port number: 65536
 		{}|{"hostPort":80,"containerPort":70000,"protocol":"tcp"}|Invalid container port number: 70000
-		{}|{"hostPort":80,"containerPort":80,"protocol":"icmp"}|protocol "icmp" of a port mapping is none of tcp, udp and sctp
-		{}|{"hostPort":80,"containerPort":80}|protocol "" of a port mapping is none of tcp, udp and sctp
-		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp","hostIP":"nowhere"}|hostIP "nowhere" of a port mapping is no address
-		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp"},{"hostPort":80,"containerPort":81,"protocol":"TCP"}|host port 80/TCP is to lead to port 80 and to port 81 of the pod
-		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp","hostIP":"::"},{"hostPort":80,"containerPort":81,"protocol":"tcp"}|host port 80/tcp is to lead to port 81 and to port 80 of the pod
+		{}|{"hostPort":80,"containerPort":80,"protocol":"icmp"}|unsupported protocol "icmp" in port mapping: want tcp, udp or sctp
+		{}|{"hostPort":80,"containerPort":80}|unsupported protocol "" in port mapping: want tcp, udp or sctp
+		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp","hostIP":"nowhere"}|invalid hostIP "nowhere" in port mapping
+		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp"},{"hostPort":80,"containerPort":81,"protocol":"TCP"}|host port 80/TCP is mapped to two container ports: 80 and 81
+		{}|{"hostPort":80,"containerPort":80,"protocol":"tcp","hostIP":"::"},{"hostPort":80,"containerPort":81,"protocol":"tcp"}|host port 80/tcp is mapped to two container ports: 81 and 80
 		{"markMasqBit":32}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|MasqMarkBit must be between 0 and 31
 		{"markMasqBit":-1}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|MasqMarkBit must be between 0 and 31
 		{"markMasqBit":3,"externalSetMarkChain":"X"}|{"hostPort":80,"containerPort":80,"protocol":"tcp"}|Cannot specify externalSetMarkChain and markMasqBit
@@ -229,26 +231,26 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ -z "$(nft list tables)" ]
 }
 
-@test "portmap: it must stand in a chain" {
+@test "portmap: ADD and CHECK need a prevResult" {
 	run call portmap ADD c1 one "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
 	fails_with "must be called as chained plugin"
 	run call portmap CHECK c1 one "$(jq -c ".runtimeConfig.portMappings = [$tcp]" /tmp/conf)"
 	fails_with "Required prevResult missing"
 }
 
-@test "portmap: the same mapping twice is one, and either backend will do" {
+@test "portmap: a repeated mapping counts once, with either backend" {
 	pod c1 one
 	for backend in iptables nftables; do
 		conf "{\"backend\":\"$backend\"}"
 		add c1 "$tcp" "$tcp"
 		check c1 "$tcp" "$tcp"
-		[ "$(ports | jq length)" = 4 ]
+		[ "$(ours | jq length)" = 4 ]
 		[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 		del c1 "$tcp"
 	done
 }
 
-@test "portmap: a mapping of one family beside the same of any is one, in either order" {
+@test "portmap: a mapping for one family that repeats one for both counts once, in any order" {
 	pod c1 one
 	every=("$tcp" "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"::\"\}}")
 	for order in "0 1 2" "1 2 0" "2 0 1"; do
@@ -256,7 +258,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 		for i in $order; do mappings+=("${every[i]}"); done
 		add c1 "${mappings[@]}"
 		check c1 "${mappings[@]}"
-		[ "$(ports | jq length)" = 4 ]
+		[ "$(ours | jq length)" = 4 ]
 		del c1 "${mappings[@]}"
 		[ "$(ours)" = "[]" ]
 	done
@@ -269,7 +271,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours | jq -c 'map(select(startswith("anyport")))')" = '["anyport4 tcp . 8080 : 10.9.0.3 . 80","anyport6 tcp . 8080 : fd09::4 . 80"]' ]
 }
 
-@test "portmap: ADD on top of an earlier one leaves what is asked for now" {
+@test "portmap: a repeated ADD replaces the ports of the first" {
 	pod c1 one
 	add c1 "$tcp" '{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.1"}'
 	add c1 "$udp" '{"hostPort":81,"containerPort":81,"protocol":"tcp","hostIP":"192.0.2.3"}'
@@ -278,7 +280,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: an ADD on top of an earlier one, wherever it is killed, leaves nothing that DEL does not know" {
+@test "portmap: DEL removes everything after a repeated ADD was killed at any point" {
 	pod c1 one
 	add c1 "$tcp" '{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.1"}'
 	del c1
@@ -302,7 +304,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 
 # ---- host addresses ---------------------------------------------------------------------------
 
-@test "portmap: a host address is honoured, and unspecified is every one of its family" {
+@test "portmap: hostIP selects an address, and an unspecified one every address of its family" {
 	pod c1 one
 	add c1 '{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}' \
 		'{"hostPort":8081,"containerPort":80,"protocol":"tcp","hostIP":"0.0.0.0"}' \
@@ -318,7 +320,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(seen outside one fd99::1 tcp 8083)" = fd99::2 ]
 }
 
-@test "portmap: what is not for the host is left alone" {
+@test "portmap: packets to other hosts are not forwarded to the pod" {
 	pod c1 one
 	add c1 "$tcp" "$udp"
 	pod c2 two
@@ -329,7 +331,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	done
 }
 
-@test "portmap: 127.0.0.1 works, and is guarded against all but the host" {
+@test "portmap: 127.0.0.1 works from the host, and pods cannot reach it" {
 	pod c1 one
 	add c1 "$tcp"
 	[ "$(cat /proc/sys/net/ipv4/conf/cni0/route_localnet)" = 1 ]
@@ -343,19 +345,19 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	unseen one host 127.0.0.1 tcp 7070 7070
 }
 
-# ---- who is masqueraded --------------------------------------------------------------------------
+# ---- masquerading --------------------------------------------------------------------------------
 
-@test "portmap: snat false leaves everybody's address, and route_localnet, alone" {
+@test "portmap: snat false changes neither source addresses nor route_localnet" {
 	conf '{"snat":false}'
 	pod c1 one
 	add c1 "$tcp"
 	[ "$(cat /proc/sys/net/ipv4/conf/cni0/route_localnet)" = 0 ]
-	[ "$(ports)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80"]' ]
+	[ "$(ours)" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80","anyport6 tcp . 8080 : fd07::2 . 80"]' ]
 	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 	unseen host one 127.0.0.1 tcp
 }
 
-@test "portmap: masqAll makes everybody look like the host, at host ports only" {
+@test "portmap: with masqAll the pod sees only the host's address, at host ports only" {
 	conf '{"masqAll":true}'
 	pod c1 one
 	add c1 "$tcp" "$udp"
@@ -369,7 +371,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: a pod reaches its own host port, and its neighbour's, and is seen as the host" {
+@test "portmap: a pod reaches its own and its neighbour's host port with the host's address" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp" "$udp"
@@ -383,7 +385,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	done
 }
 
-@test "portmap: a pod of a network around the pod's own is no neighbour, and is seen as itself" {
+@test "portmap: a pod of an enclosing network keeps its source address" {
 	pod c1 one
 	add c1 "$tcp"
 	call ptp ADD c2 two '{"cniVersion":"1.1.0","name":"net","type":"ptp","ipam":{"type":"static",
@@ -401,9 +403,9 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	check c2 "${tcp/8080/8081}"
 }
 
-@test "portmap: where rules see bridged frames, too, hairpinMode makes that work" {
+@test "portmap: with br_netfilter, hairpinMode lets a pod reach its own host port" {
 	[ -e /proc/sys/net/bridge ] || skip "br_netfilter is not loaded"
-	bridged_too 1
+	set_bridge_nf 1
 	pod c1 one
 	pod c2 two
 	ip link set "$(jq -r '.interfaces[1].name' /tmp/net.c1)" type bridge_slave hairpin on
@@ -411,7 +413,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	for from in one two; do [ "$(seen $from one 192.0.2.1 tcp)" = 10.7.0.1 ]; done
 }
 
-@test "portmap: another mark bit, with and without masqAll, does the same; its chains are made once" {
+@test "portmap: another mark bit works, with and without masqAll, and its chains are created once" {
 	pod c1 one
 	pod c2 two
 	for bit in 0 5 31; do
@@ -430,7 +432,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(nft list chain inet hawser snatbits | grep -c jump)" = 3 ]
 }
 
-@test "portmap: externalSetMarkChain is accepted, and we masquerade ourselves" {
+@test "portmap: externalSetMarkChain is accepted, and portmap masquerades without it" {
 	conf '{"externalSetMarkChain":"KUBE-MARK-MASQ"}'
 	pod c1 one
 	add c1 "$tcp"
@@ -439,7 +441,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 
 # ---- conditions -------------------------------------------------------------------------------------
 
-@test "portmap: conditions in the syntax of nft and of iptables" {
+@test "portmap: conditions in nft and iptables syntax work" {
 	pod c1 one
 	while IFS='|' read -r conditions outside host; do
 		conf "{\"conditionsV4\":$conditions}"
@@ -471,7 +473,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: pods with the same conditions share a chain, with others they do not" {
+@test "portmap: pods with the same conditions share a chain, others do not" {
 	pod c1 one
 	pod c2 two
 	conf '{"conditionsV4":["-s","192.0.2.2"],"conditionsV6":["ip6 saddr fd99::2"]}'
@@ -487,7 +489,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(seen outside two fd99::1 udp)" = fd99::2 ]
 }
 
-@test "portmap: other conditions of iptables, and what is more than a condition, are refused" {
+@test "portmap: unsupported iptables conditions and nft statements are rejected" {
 	pod c1 one
 	while IFS='|' read -r conditions message; do
 		conf "{\"conditionsV4\":$conditions}"
@@ -497,36 +499,36 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 		run call portmap STATUS "" "" "$(</tmp/conf)"
 		[[ $message != failed* ]] || [ "$status" = 1 ]
 	done <<-'END'
-		["-m","mark","--mark","1"]|failed to parse config: conditionsV4: of iptables' conditions only -s, -d, -i and -o, each with a value, are understood; write "-m mark --mark 1" in nft's syntax
-		["-s"]|failed to parse config: conditionsV4: of iptables' conditions only *
-		["!"]|failed to parse config: conditionsV4: of iptables' conditions only *
-		["-s","somewhere"]|failed to parse config: conditionsV4: a condition has "somewhere", which is no IPv4 address or network
-		["-s","fd00::1"]|failed to parse config: conditionsV4: a condition has "fd00::1", which is no IPv4 address or network
-		["-i","eth0\"; flush ruleset"]|failed to parse config: conditionsV4: a condition has *
-		["ip saddr 10.0.0.1; flush ruleset"]|failed to parse config: conditionsV4: a condition may not have ";" in it: *
-		["ip saddr 10.0.0.1\nflush ruleset"]|failed to parse config: conditionsV4: a condition may not have "?" in it: *
-		["meta mark set 0x1"]|failed to parse config: conditionsV4: a condition may not do anything, as "set" does: *
-		["ip saddr vmap { 192.0.2.9 : drop }"]|failed to parse config: conditionsV4: a condition may not do anything, as "vmap" does: *
+		["-m","mark","--mark","1"]|failed to parse config: conditionsV4: unsupported iptables condition: only -s, -d, -i and -o, each with a value, are supported; write "-m mark --mark 1" in nft syntax
+		["-s"]|failed to parse config: conditionsV4: unsupported iptables condition: only *
+		["!"]|failed to parse config: conditionsV4: unsupported iptables condition: only *
+		["-s","somewhere"]|failed to parse config: conditionsV4: invalid IPv4 address or network "somewhere" in a condition
+		["-s","fd00::1"]|failed to parse config: conditionsV4: invalid IPv4 address or network "fd00::1" in a condition
+		["-i","eth0\"; flush ruleset"]|failed to parse config: conditionsV4: invalid interface name *
+		["ip saddr 10.0.0.1; flush ruleset"]|failed to parse config: conditionsV4: character ";" is not allowed in a condition: *
+		["ip saddr 10.0.0.1\nflush ruleset"]|failed to parse config: conditionsV4: character "?" is not allowed in a condition: *
+		["meta mark set 0x1"]|failed to parse config: conditionsV4: statement "set" is not allowed in a condition: *
+		["ip saddr vmap { 192.0.2.9 : drop }"]|failed to parse config: conditionsV4: statement "vmap" is not allowed in a condition: *
 		["ip","saddr","10.0.0.1","drop"]|conditionsV4 "ip saddr 10.0.0.1 drop": nft: *
-		["} flush ruleset {"]|failed to parse config: conditionsV4: a condition has quotes or braces that do not match: *
+		["} flush ruleset {"]|failed to parse config: conditionsV4: unbalanced quotes or braces in a condition: *
 		["nonsense"]|conditionsV4 "nonsense": nft: *
 	END
 	[ "$(ours)" = "[]" ]
 	[ -z "$(nft list chains inet | grep cond_)" ]
 }
 
-# ---- whose port it is ---------------------------------------------------------------------------------
+# ---- ownership ----------------------------------------------------------------------------------------
 
-@test "portmap: a host port that another pod has is refused, with its name and the way out" {
+@test "portmap: a host port of another pod is refused, with the owner and how to free the port" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp"
 	run add c2 "$udp" "$tcp"
-	fails_with "host port 8080/tcp is taken by container c1, interface eth0, of network net. If it is dead: DEL with CNI_CONTAINERID=c1 CNI_IFNAME=eth0, or GC, on network net frees the port"
+	fails_with "host port 8080/tcp is taken by container c1, interface eth0, network net; if that container no longer exists, DEL with CNI_CONTAINERID=c1 CNI_IFNAME=eth0, or GC, on network net frees the port"
 	[ "$(ours | jq -c 'map(select(startswith("anyport4")))')" = '["anyport4 tcp . 8080 : 10.7.0.2 . 80"]' ]
 	ip netns del one
 	run add c2 "$tcp"
-	fails_with "host port 8080/tcp is taken by container c1, interface eth0, of network net, whose network namespace is gone,. *"
+	fails_with "host port 8080/tcp is taken by container c1, interface eth0, network net (its network namespace no longer exists); *"
 	call portmap GC "" "" "$(jq -c '."cni.dev/valid-attachments" = [{containerID:"c2",ifname:"eth0"}]' /tmp/conf)"
 	add c2 "$tcp"
 	[ "$(seen outside two 192.0.2.1 tcp)" = 192.0.2.2 ]
@@ -534,7 +536,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	check c2 "$tcp"
 }
 
-@test "portmap: every address and some address overlap, whoever comes first" {
+@test "portmap: a port on every address conflicts with the same port on one address, in either order" {
 	some='{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
 	pod c1 one
 	pod c2 two
@@ -561,7 +563,7 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: families and protocols are apart, and a pod may have a port on every address and on one" {
+@test "portmap: families and protocols are independent, and a pod may have a port on every address and on one" {
 	pod c1 one
 	pod c2 two
 	add c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
@@ -572,12 +574,12 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	check c1 "${tcp/\}/,\"hostIP\":\"0.0.0.0\"\}}" "${tcp/\}/,\"hostIP\":\"127.0.0.1\"\}}" "$udp"
 }
 
-@test "portmap: a pod that has a port on every address and on one leaves nothing" {
+@test "portmap: DEL of a pod with a port on every address and on one leaves nothing" {
 	some='{"hostPort":8080,"containerPort":81,"protocol":"tcp","hostIP":"192.0.2.1"}'
 	pod c1 one
 	pod c2 two
 	for first in "$tcp" "$some"; do
-		mappings=("$first" "$tcp" "$some") # the same twice is one
+		mappings=("$first" "$tcp" "$some") # a repeated mapping counts once
 		add c1 "${mappings[@]}"
 		add c1 "${mappings[@]}"
 		check c1 "${mappings[@]}"
@@ -594,10 +596,10 @@ near() { hawser-plugin rules --json | jq -c '[.[] | select(.set | startswith("ne
 	fails_with "host port 8080/tcp is taken by container c2, *"
 }
 
-# leads: where ports lead, and who waits for one
-leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | paste -sd ' '; }
+# owned_ports: the IPv4 mappings and claims of all pods
+owned_ports() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | paste -sd ' '; }
 
-@test "portmap: of two attachments of a container the first has the port, and on its DEL the other gets it" {
+@test "portmap: of two attachments of a container the first owns the port, and on its DEL the other gets it" {
 	pod c1 one
 	pod c2 two
 	second ADD c1
@@ -609,7 +611,7 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	run add c2 "$tcp"
 	fails_with "host port 8080/tcp is taken by container c1, *"
 	del c1
-	[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.8.0.2 . 80 "* ]]
+	[[ "$(owned_ports)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.8.0.2 . 80 "* ]]
 	[ "$(seen host one 127.0.0.1 tcp)" = 10.8.0.1 ]
 	[ "$(seen host one 192.0.2.1 udp)" = 192.0.2.1 ]
 	second CHECK c1 "$tcp" "$udp"
@@ -623,23 +625,23 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: DEL of the attachment that waits for a port leaves it to the other" {
+@test "portmap: DEL of an attachment that waits for a port leaves the port to its owner" {
 	pod c1 one
 	pod c2 two
 	second ADD c1
 	add c1 "$tcp"
 	second ADD c1 "$tcp"
-	second ADD c1 "$tcp" # once more: it waits only once
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
+	second ADD c1 "$tcp" # a repeated ADD has one claim
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
 	second DEL c1 "$tcp"
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80" ]
 	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
 	check c1 "$tcp"
 	del c1
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: the attachment that waits for a port gets it on its own conditions" {
+@test "portmap: a transferred port has the conditions of its new owner" {
 	pod c1 one
 	second ADD c1
 	add c1 "$tcp"
@@ -655,7 +657,7 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: repair puts back the ports of two attachments of a container" {
+@test "portmap: repair restores the ports of two attachments of a container" {
 	pod c1 one
 	second ADD c1
 	add c1 "$tcp"
@@ -673,13 +675,13 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: an ADD on top of another hands over the ports that it asks for no more" {
+@test "portmap: a repeated ADD transfers the ports that it no longer asks for" {
 	pod c1 one
 	second ADD c1
 	add c1 "$tcp" "$udp"
 	second ADD c1 "$tcp" "$udp"
 	add c1 "$udp"
-	[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.7.0.2 . 80 "* ]]
+	[[ "$(owned_ports)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80 anyport4 udp . 8080 : 10.7.0.2 . 80 "* ]]
 	check c1 "$udp"
 	second CHECK c1 "$tcp" "$udp"
 	del c1
@@ -687,20 +689,20 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: every address and some address, of two attachments of a container" {
+@test "portmap: two attachments of a container share a port on every address and on one" {
 	some='{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
 	pod c1 one
 	pod c2 two
 	second ADD c1
 	add c1 "$tcp"
 	second ADD c1 "$some"
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0" ]
 	second CHECK c1 "$some"
 	del c1
-	[ "$(leads)" = "holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
+	[ "$(owned_ports)" = "holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
 	second CHECK c1 "$some"
 	add c1 "$tcp"
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 holder4 tcp . 8080 . 0 port4 tcp . 192.0.2.3 . 8080 : 10.8.0.2 . 80" ]
 	second ADD c1 "$some"
 	check c1 "$tcp"
 	second CHECK c1 "$some"
@@ -712,13 +714,14 @@ leads() { ours | jq -r '.[] | select(test("^(any)?port4|^holder4"))' | sort | pa
 	[ "$(ours)" = "[]" ]
 }
 
-# sibling VERB NETWORK: c1 with $tcp on a network, from a file: nothing but portmap takes time
-sibling() {
+# call_c1 VERB NETWORK: call portmap for c1 with $tcp on a network; the configuration is in a file, so that
+# only portmap takes time
+call_c1() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth${2#net} "$plugins/portmap" \
 		<"/tmp/conf.$2" >/dev/null
 }
 
-@test "portmap: attachments of one container that come and go at the same time lose no port" {
+@test "portmap: concurrent ADD and DEL of attachments of one container lose no port" {
 	pod c1 one
 	second ADD c1
 	with c1 "$tcp" | jq -c '.name = "net0"' >/tmp/conf.net0
@@ -727,23 +730,23 @@ sibling() {
 			sub(\"^eth1\"; \"eth${network#net}\")" >/tmp/conf.$network
 	done
 	for _ in {1..40}; do
-		sibling ADD net0
-		sibling ADD net1 & first=$!
-		sibling DEL net0 & wait $! && wait $first
-		[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
-		sibling ADD net0
-		sibling ADD net2
-		sibling DEL net1 & first=$!
-		sibling DEL net0 & wait $! && wait $first
-		[[ "$(leads)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
-		sibling DEL net2
+		call_c1 ADD net0
+		call_c1 ADD net1 & first=$!
+		call_c1 DEL net0 & wait $! && wait $first
+		[[ "$(owned_ports)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
+		call_c1 ADD net0
+		call_c1 ADD net2
+		call_c1 DEL net1 & first=$!
+		call_c1 DEL net0 & wait $! && wait $first
+		[[ "$(owned_ports)" == "anyport4 tcp . 8080 : 10.8.0.2 . 80"* ]]
+		call_c1 DEL net2
 		[ "$(ours)" = "[]" ]
 	done
 	run -0 find /run/hawser/locks -name 'portmap-container-*'
 	[ "${#lines[@]}" = 1 ]
 }
 
-@test "portmap: who does not end lets other attachments of the container wait, and those of others go on" {
+@test "portmap: a blocked ADD delays other attachments of the container, but not other containers" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp"
@@ -752,39 +755,39 @@ sibling() {
 	flock 7
 	second ADD c1 "$tcp" 7<&- & waiting=$!
 	add c2 "$udp"
-	[ "$(leads)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 anyport4 udp . 8080 : 10.7.0.3 . 80" ]
+	[ "$(owned_ports)" = "anyport4 tcp . 8080 : 10.7.0.2 . 80 anyport4 udp . 8080 : 10.7.0.3 . 80" ]
 	exec 7<&-
 	wait $waiting
 	second CHECK c1 "$tcp"
 }
 
-@test "portmap: whose record is lost is named by the elements to delete" {
+@test "portmap: a conflict with an attachment without record lists the elements to delete" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp"
 	rm -rf /run/hawser/attachments/portmap
 	run add c2 "$tcp"
-	fails_with "host port 8080/tcp is taken by somebody whose record is lost. If it is dead: nft 'delete element inet hawser anyport4 { tcp . 8080 }; delete element inet hawser anyport6 { tcp . 8080 }; delete element inet hawser anymark4 { tcp . 8080 }; delete element inet hawser anymark6 { tcp . 8080 }' frees the port"
-	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\) frees.*/\1/p' | bash
-	[ "$(ports)" = "[]" ]
+	fails_with "host port 8080/tcp is taken by an attachment whose record is missing; if its container no longer exists, this frees the port: nft 'delete element inet hawser anyport4 { tcp . 8080 }; delete element inet hawser anyport6 { tcp . 8080 }; delete element inet hawser anymark4 { tcp . 8080 }; delete element inet hawser anymark6 { tcp . 8080 }'"
+	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\)/\1/p' | bash
+	[ "$(ours)" = "[]" ]
 	add c2 "$tcp"
 }
 
-@test "portmap: that frees ports on some addresses with their conditions, too, and no other" {
+@test "portmap: the listed commands free ports on one address with their conditions, and no other port" {
 	pod c1 one
 	pod c2 two
 	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'
 	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.3\"\}}" "${tcp/\}/,\"hostIP\":\"fd99::1\"\}}" "${udp/\}/,\"hostIP\":\"192.0.2.3\"\}}"
 	rm -rf /run/hawser/attachments/portmap
 	run add c2 "$tcp"
-	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\) frees.*/\1/p' | bash
-	[ "$(ports | jq -r 'map(sub(" .*"; "")) | join(" ")')" = "port4 cond4 mark4 holder4" ]
-	[[ "$(leads)" == "holder4 udp . 8080 . 0 port4 udp . 192.0.2.3 . 8080 : "* ]]
+	jq -r .msg <<<"$output" | sed -n 's/.*: \(nft .*\)/\1/p' | bash
+	[ "$(ours | jq -r 'map(sub(" .*"; "")) | join(" ")')" = "port4 cond4 mark4 holder4" ]
+	[[ "$(owned_ports)" == "holder4 udp . 8080 . 0 port4 udp . 192.0.2.3 . 8080 : "* ]]
 	add c2 "$tcp"
 	[ "$(seen outside two 192.0.2.3 tcp)" = 192.0.2.2 ]
 }
 
-@test "portmap: of forty who want the same port one gets it, and some addresses never meet every address" {
+@test "portmap: of forty concurrent ADDs one gets the port on every address, or thirty get it on their own" {
 	pod c1 one
 	for i in {1..40}; do
 		cp /tmp/net.c1 "/tmp/net.p$i"
@@ -821,7 +824,7 @@ sibling() {
 	[ "$(ours)" = "[]" ]
 }
 
-@test "portmap: DEL without record and result leaves nothing that has the pod's address" {
+@test "portmap: DEL without record and prevResult leaves no element with the pod's address" {
 	conf '{"masqAll":true}'
 	jq -cn '{cniVersion:"1.1.0",interfaces:[{name:"eth0",sandbox:"/run/netns/one"}],
 		ips:[{interface:0,address:"10.9.0.3/32"},{interface:0,address:"fd09::3/128"}]}' >/tmp/net.c1
@@ -835,22 +838,22 @@ sibling() {
 	diff <(ours) /tmp/net.others
 }
 
-@test "portmap: DEL reads no other records where no attachments of one container share a port" {
+@test "portmap: DEL reads no other records unless attachments of one container share a port" {
 	pod c1 one
 	pod c2 two
 	second ADD c1
 	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	add c2 "${tcp/\}/,\"hostIP\":\"192.0.2.3\"\}}"
-	mkdir -p /run/hawser/attachments/portmap/some/00000000000000000000000000000000 # nobody can read that
+	mkdir -p /run/hawser/attachments/portmap/some/00000000000000000000000000000000 # not a readable record
 	del c1
 	rm -r /run/hawser/attachments/portmap/some
 	add c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	second ADD c1 "${tcp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	del c1
-	[[ "$(leads)" == *" port4 tcp . 192.0.2.1 . 8080 : 10.8.0.2 . 80 "* ]]
+	[[ "$(owned_ports)" == *" port4 tcp . 192.0.2.1 . 8080 : 10.8.0.2 . 80 "* ]]
 }
 
-@test "portmap: GC ends what is not valid any more" {
+@test "portmap: GC deletes attachments that are no longer valid" {
 	pod c1 one
 	pod c2 two
 	add c1 "$tcp"
@@ -859,7 +862,7 @@ sibling() {
 	[ "$(ours | jq -c 'map(select(startswith("anyport4")))')" = '["anyport4 udp . 8080 : 10.7.0.3 . 80"]' ]
 }
 
-@test "portmap: what the kernel remembers of a UDP port is forgotten on ADD and on DEL" {
+@test "portmap: ADD and DEL flush the conntrack entries of UDP ports" {
 	pod c1 one
 	pod c2 two
 	sees() { ip netns exec outside timeout 20 python3 -c '
@@ -871,7 +874,7 @@ s.sendto(b"x", ("192.0.2.1", 8080))
 try:
     print(s.recv(9).decode())
 except TimeoutError:
-    print("nobody")'; }
+    print("no answer")'; }
 	for netns in one two; do
 		ip netns exec $netns timeout 30 python3 -c '
 import socket, sys
@@ -882,49 +885,49 @@ while True:
     s.sendto(sys.argv[1].encode(), s.recvfrom(9)[1])' $netns &
 		until [ -e /tmp/ready.$netns ]; do sleep 0.01; done
 	done
-	[ "$(sees)" = nobody ] # and the kernel remembers that it is the host's
+	[ "$(sees)" = "no answer" ] # and conntrack has an entry for the host
 	add c1 "$udp"
 	[ "$(sees)" = one ]
 	del c1
-	[ "$(sees)" = nobody ]
+	[ "$(sees)" = "no answer" ]
 	add c2 "$udp"
 	[ "$(sees)" = two ]
 	kill "$(jobs -p | head -n 1)" "$(jobs -p | tail -n 1)"
 	rm -f /tmp/ready.*
 }
 
-remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; }
+has_udp_entry() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; }
 
-@test "portmap: an ADD that fails leaves alone what the kernel remembers of another's UDP port" {
-	[ -e /proc/net/nf_conntrack ] || skip "this kernel does not show what it remembers"
+@test "portmap: a failed ADD keeps the conntrack entries of another pod's UDP port" {
+	[ -e /proc/net/nf_conntrack ] || skip "this kernel has no /proc/net/nf_conntrack"
 	pod c1 one
 	pod c2 two
 	add c1 "$udp"
 	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 8080))'
-	remembers_udp
+	has_udp_entry
 	run add c2 "$udp"
 	fails_with "host port 8080/udp is taken by *"
-	remembers_udp
-	run add c2 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}" # an address of those that are another's
+	has_udp_entry
+	run add c2 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}" # one address of a port that another pod has on every address
 	fails_with "host port 8080/udp is taken by *"
-	remembers_udp
+	has_udp_entry
 	del c1
-	run ! remembers_udp
+	run ! has_udp_entry
 	add c1 "${udp/\}/,\"hostIP\":\"192.0.2.1\"\}}"
 	python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.1", 8080))'
-	run add c2 "$udp" # every address, and one of them is another's
+	run add c2 "$udp" # every address, of which another pod has one
 	fails_with "host port 8080/udp is taken by *"
-	remembers_udp
+	has_udp_entry
 	del c1
-	run ! remembers_udp
+	run ! has_udp_entry
 }
 
-@test "portmap: CHECK finds that 127.0.0.1 leads nowhere, and repair mends it" {
+@test "portmap: CHECK finds that route_localnet is off, and repair restores it" {
 	pod c1 one
 	add c1 "$tcp"
 	echo 0 >/proc/sys/net/ipv4/conf/cni0/route_localnet
 	run check c1 "$tcp"
-	fails_with "route_localnet of cni0 is off, *"
+	fails_with "route_localnet is off on interface cni0, *"
 	echo 1 >/proc/sys/net/ipv4/conf/all/route_localnet
 	check c1 "$tcp"
 	echo 0 >/proc/sys/net/ipv4/conf/all/route_localnet
@@ -933,7 +936,7 @@ remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	[ "$(seen host one 127.0.0.1 tcp)" = 10.7.0.1 ]
 }
 
-@test "portmap: CHECK finds what is missing, changed or another's; repair puts it back" {
+@test "portmap: CHECK finds missing and changed elements, and repair restores them" {
 	pod c1 one
 	conf '{"conditionsV4":["iifname \"wire\""],"markMasqBit":5}'
 	some='{"hostPort":81,"containerPort":80,"protocol":"tcp","hostIP":"192.0.2.3"}'
@@ -957,7 +960,7 @@ remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	[ "$(seen outside one 192.0.2.1 tcp)" = 192.0.2.2 ]
 }
 
-@test "portmap: after a flush of our rules an ADD fills the chains to which it leads" {
+@test "portmap: after a flush of our rules ADD creates the chains that it jumps to" {
 	pod c1 one
 	pod c2 two
 	other='{"hostPort":81,"containerPort":80,"protocol":"tcp"}'
@@ -966,7 +969,7 @@ remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	nft flush table inet hawser
 	add c2 "$other"
 	check c2 "$other"
-	check c1 "$tcp" # has the same
+	check c1 "$tcp" # uses the same chains
 	[ "$(seen outside two 192.0.2.1 tcp 81)" = 192.0.2.2 ]
 	conf '{"markMasqBit":7}'
 	add c2 "$other"
@@ -975,20 +978,20 @@ remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	check c2 "$other"
 	conf '{"conditionsV4":["iifname \"wire\""],"markMasqBit":5}'
 	run check c1 "$tcp"
-	fails_with "chain snatbits * has no rule for bit 5 any more; hawser-plugin repair restores it"
+	fails_with "nftables chain inet hawser snatbits has no rule for mark bit 5; hawser-plugin repair restores it"
 	run -0 hawser-plugin repair
 	check c1 "$tcp"
 	[ "$(nft list chain inet hawser snatbits | grep -c jump)" = 2 ]
 }
 
-@test "portmap: nobody runs libnftables for conditions and marks that are there" {
+@test "portmap: existing chains for conditions and marks are used without libnftables" {
 	library=$(ldconfig -p | awk '$1 == "libnftables.so.1" { print $NF; exit }')
 	pod c1 one
 	pod c2 two
 	second ADD c1
 	conf '{"conditionsV4":["ip saddr 192.0.2.2"],"conditionsV6":["ip6 saddr fd99::2"],"markMasqBit":5}'
 	add c1 "$tcp"
-	second ADD c1 "$tcp" # makes the chain of its network, and waits
+	second ADD c1 "$tcp" # creates the chain of its network, and waits
 	second DEL c1 "$tcp"
 	mount --bind /dev/null "$library"
 	{ add c2 "$udp" && second ADD c1 "$tcp" && hawser-plugin repair; } || { umount "$library" && false; }
@@ -997,7 +1000,7 @@ remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	second CHECK c1 "$tcp"
 }
 
-@test "portmap: STATUS is about the configuration and the kernel" {
+@test "portmap: STATUS checks the configuration and the kernel" {
 	call portmap STATUS "" "" "$(</tmp/conf)"
 	conf '{"markMasqBit":99}'
 	run call portmap STATUS "" "" "$(</tmp/conf)"
@@ -1005,13 +1008,13 @@ remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	[ -z "$(nft list tables)" ]
 }
 
-@test "portmap: STATUS and ADD tell it when libnftables is missing, and that is no error of the conditions" {
+@test "portmap: STATUS and ADD report a missing libnftables, not invalid conditions" {
 	library=$(ldconfig -p | awk '$1 == "libnftables.so.1" { print $NF; exit }')
 	pod c1 one
 	mount --bind /dev/null "$library"
 	run call portmap STATUS "" "" "$(</tmp/conf)"
 	umount "$library"
-	fails_with "no host ports: load libnftables: *"
+	fails_with "host ports are not available: load libnftables: *"
 	code 50
 	add c1 "$udp"
 	conf '{"conditionsV4":["ip saddr 192.0.2.2"]}'
@@ -1022,9 +1025,9 @@ remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	code 999
 }
 
-# ---- Go's plugin ------------------------------------------------------------------------------------------
+# ---- upstream's plugin ------------------------------------------------------------------------------------
 
-@test "portmap: DEL removes what Go's plugin made through iptables, and nothing of its other pods" {
+@test "portmap: DEL removes what upstream's plugin added through iptables for this pod, and nothing else" {
 	need iptables ip6tables
 	need_go_plugins portmap
 	pod c1 one
@@ -1040,7 +1043,7 @@ remembers_udp() { grep -q '^ipv4 .* udp .* dport=8080 ' /proc/net/nf_conntrack; 
 	plugins=$GO_PLUGINS del c2 "$udp"
 }
 
-@test "portmap: DEL removes what Go's plugin made through nftables, and nothing of its other pods" {
+@test "portmap: DEL removes what upstream's plugin added through nftables for this pod, and nothing else" {
 	nft -f - <<-'END'
 		table ip cni_hostport {
 			chain hostports {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# ptp: what an ADD makes and says, beside Debian's Go ptp where that can do it too; what CHECK finds;
-# DEL after anything. The wide table of configurations is in test/differential.
+# ptp: effect and result of ADD, compared with upstream's plugin (Debian's) where it supports the same;
+# what CHECK finds; DEL in any state. The full table of configurations is in test/differential.
 bats_require_minimum_version 1.5.0
 load lib
 load pod
@@ -22,19 +22,19 @@ teardown() {
 	rm -rf /run/hawser /var/lib/cni/networks
 }
 
-# ---- words ---------------------------------------------------------------------------
+# ---- helpers -------------------------------------------------------------------------
 
 v4='{"type":"host-local","subnet":"10.7.0.0/24"}'
 both='{"type":"host-local","ranges":[[{"subnet":"10.7.0.0/24"}],[{"subnet":"fd07::/64"}]],
 	"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}'
 static='{"type":"static","addresses":[{"address":"10.7.0.9/24","gateway":"10.7.0.1"}]}'
 
-# conf JSON [IPAM]: a configuration with these keys
+# conf JSON [IPAM]: print a configuration with these keys
 conf() {
 	jq -c --argjson ipam "${2-$v4}" '{cniVersion:"1.0.0",name:"net",type:"ptp",ipam:$ipam} + .' <<<"$1"
 }
 
-# nothing_left: no attachment has left anything
+# nothing_left: assert that no attachment has left anything behind
 nothing_left() {
 	[ "$(ip -j link | jq -r '.[].ifname')" = lo ]
 	[ -z "$(ip route; ip -6 route)" ]
@@ -44,7 +44,7 @@ nothing_left() {
 
 # ---- ADD and DEL -------------------------------------------------------------------------
 
-@test "ptp: ADD connects pod and host, and says so as upstream does" {
+@test "ptp: ADD connects pod and host, and has upstream's result" {
 	add '{}' "$both"
 	host=$(result '.interfaces[0].name')
 	[ "$(jq -c '.interfaces[].mac = "M"' /tmp/result)" = '{"cniVersion":"1.0.0","interfaces":[{"mac":"M","name":"'"$host"'"},{"mac":"M","name":"eth0","sandbox":"/run/netns/one"}],"ips":[{"address":"10.7.0.2/24","gateway":"10.7.0.1","interface":1},{"address":"fd07::2/64","gateway":"fd07::1","interface":1}],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]}' ]
@@ -65,7 +65,7 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: pods reach each other through the host at once, over IPv4 and IPv6" {
+@test "ptp: pods reach each other through the host right after ADD, over IPv4 and IPv6" {
 	add '{}' "$both"
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
 	talks one "$(jq -r '.ips[0].address | split("/")[0]' /tmp/second)"
@@ -75,9 +75,9 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: ADD does and says what Go's does" {
+@test "ptp: ADD has upstream's effect and result" {
 	need_go_plugins ptp host-local
-	state() { # without what is random
+	state() { # without random values
 		ip -n one -j addr show eth0 | jq -S '[.[] | del(.address, .ifindex, .link_index, .txqlen) |
 			.addr_info |= [.[] | select(.scope == "global") | del(.nodad)]]'
 		for family in -4 -6; do
@@ -85,24 +85,24 @@ nothing_left() {
 			ip -j $family route | jq -S '[.[] | select(.dst != "fe80::/64") | del(.dev, .protocol)]'
 		done
 	}
-	meaning() { # without what is random; Debian's writes an empty dns
+	normalize() { # without random values; Debian's version prints an empty dns
 		jq -S '.interfaces[].mac = "M" | .interfaces[0].name = "H" | if .dns == {} then del(.dns) else . end'
 	}
 	for json in '{}' '{"mtu":1400,"dns":{"nameservers":["10.0.0.53"]}}'; do
 		conf "$json" "$both" >/tmp/conf
-		go ADD c1 one "$(</tmp/conf)" | meaning >/tmp/go
+		go ADD c1 one "$(</tmp/conf)" | normalize >/tmp/go
 		state >/tmp/go-state
 		go DEL c1 one "$(</tmp/conf)"
 		rm -r /var/lib/cni/networks
 		add "$json" "$both"
-		meaning </tmp/result | diff /tmp/go -
+		normalize </tmp/result | diff /tmp/go -
 		state | diff /tmp/go-state -
 		del
 		rm -r /var/lib/cni/networks
 	done
 }
 
-@test "ptp: in every spec version ADD and DEL do their work" {
+@test "ptp: ADD and DEL work in every spec version" {
 	for version in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0 1.1.0; do
 		add '{"cniVersion":"'$version'"}' "$static"
 		[ "$(result .cniVersion)" = "$version" ]
@@ -112,7 +112,7 @@ nothing_left() {
 	done
 }
 
-@test "ptp: several addresses, of one network or of two" {
+@test "ptp: several addresses of one network or of two work" {
 	add '{}' '{"type":"static","addresses":[{"address":"10.7.0.8/24","gateway":"10.7.0.1"},
 		{"address":"10.7.0.9/24","gateway":"10.7.0.1"},{"address":"fd07::8/64","gateway":"fd07::1"},
 		{"address":"fd07::9/64","gateway":"fd07::1"}]}'
@@ -125,7 +125,7 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: bad configurations are refused, and nothing is changed" {
+@test "ptp: invalid configurations are refused, and nothing is changed" {
 	run try_add '{"ipMasq":true,"ipMasqBackend":"pf"}'
 	fails_with 7 'unknown ipmasq backend "pf"'
 	run call ADD c1 one '{"cniVersion":"1.0.0","name":"net","type":"ptp"}'
@@ -141,7 +141,7 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: ADD twice: the second is refused and the first stays" {
+@test "ptp: a second ADD is refused and the first stays" {
 	add '{}'
 	before=$(given; given one; leases)
 	run call ADD c1 one "$(</tmp/conf)"
@@ -150,7 +150,7 @@ nothing_left() {
 	check
 }
 
-@test "ptp: a route that something else left for the pod's address is replaced" {
+@test "ptp: an existing route to the pod's address is replaced" {
 	ip link add other type veth peer name peer
 	ip link set other up
 	ip route add 10.7.0.2 dev other scope host
@@ -163,7 +163,7 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: DEL twice, with the namespace gone, with none named, without record or result" {
+@test "ptp: DEL succeeds twice, with a deleted namespace, without one, without record or result" {
 	add '{}'
 	del
 	del
@@ -183,7 +183,7 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: DEL ends an attachment that Go's plugin made, and Go's DEL one of ours" {
+@test "ptp: our DEL works on upstream's attachments, and the reverse" {
 	need_go_plugins ptp host-local
 	conf '{}' "$both" >/tmp/conf
 	go ADD c1 one "$(</tmp/conf)" >/tmp/result
@@ -201,14 +201,14 @@ nothing_left() {
 
 # ---- CHECK, GC, STATUS ---------------------------------------------------------------------
 
-@test "ptp: CHECK finds either end missing, down, or with another MAC or MTU" {
+@test "ptp: CHECK finds either end missing, down, or with a wrong MAC address or MTU" {
 	add '{"mtu":1400}'
 	host=$(result '.interfaces[0].name')
-	drifts "host interface $host has MTU 1300, not 1400" ip link set "$host" mtu 1300
+	drifts "host interface $host: MTU mismatch: got 1300, want 1400" ip link set "$host" mtu 1300
 	ip link set "$host" mtu 1400
-	drifts "container interface eth0 has MTU 1300, not 1400" ip -n one link set eth0 mtu 1300
+	drifts "container interface eth0: MTU mismatch: got 1300, want 1400" ip -n one link set eth0 mtu 1300
 	ip -n one link set eth0 mtu 1400
-	drifts "interface eth0 has the MAC address 02:00:00:00:00:07, not *" ip -n one link set eth0 address 02:00:00:00:00:07
+	drifts "interface eth0: MAC address mismatch: got 02:00:00:00:00:07, want *" ip -n one link set eth0 address 02:00:00:00:00:07
 	ip -n one link set eth0 address "$(result '.interfaces[1].mac')"
 	drifts "host interface $host is down" ip link set "$host" down
 	ip link set "$host" up
@@ -220,7 +220,7 @@ nothing_left() {
 	drifts "host interface $host is missing" ip link del "$host"
 }
 
-@test "ptp: CHECK finds addresses and routes gone, in the pod and on the host" {
+@test "ptp: CHECK finds missing addresses and routes, in the pod and on the host" {
 	add '{}' "$both"
 	host=$(result '.interfaces[0].name')
 	drifts "interface $host lacks the route 10.7.0.2/32*" ip route del 10.7.0.2
@@ -238,19 +238,19 @@ nothing_left() {
 	ip -n one route add default via 10.7.0.1
 	drifts "*10.7.0.1/32*" ip -n one route del 10.7.0.1
 	ip -n one route add 10.7.0.1 dev eth0 scope link src 10.7.0.2
-	drifts "forwarding is switched off: net/ipv6/conf/all/forwarding is 0" sysctl -qw net.ipv6.conf.all.forwarding=0
+	drifts "forwarding is disabled: net/ipv6/conf/all/forwarding is 0" sysctl -qw net.ipv6.conf.all.forwarding=0
 	sysctl -qw net.ipv6.conf.all.forwarding=1
 	drifts "*fd07::2/64*" ip -n one addr del fd07::2/64 dev eth0
 }
 
-@test "ptp: CHECK asks IPAM, and for a previous result" {
+@test "ptp: CHECK calls IPAM, and requires a previous result" {
 	add '{}'
 	run call CHECK c1 one "$(</tmp/conf)"
 	fails_with 999 "Required prevResult missing"
 	drifts "*" rm /var/lib/cni/networks/net/10.7.0.2
 }
 
-@test "ptp: GC ends exactly the attachments that are not valid any more" {
+@test "ptp: GC deletes exactly the attachments that are no longer valid" {
 	add '{"cniVersion":"1.1.0"}'
 	call ADD c2 two "$(</tmp/conf)" >/tmp/second
 	gc() { call GC "" "" "$(jq -c ".\"cni.dev/valid-attachments\" = $1" /tmp/conf)"; }
@@ -262,7 +262,7 @@ nothing_left() {
 	nothing_left
 }
 
-@test "ptp: STATUS asks IPAM" {
+@test "ptp: STATUS calls IPAM" {
 	call STATUS "" "" "$(conf '{"cniVersion":"1.1.0"}')"
 	run call STATUS "" "" "$(conf '{"cniVersion":"1.1.0"}' '{"type":"nosuch"}')"
 	fails_with 999 'failed to find plugin "nosuch"*'
@@ -270,7 +270,7 @@ nothing_left() {
 	fails_with 7 "no plugin name provided"
 }
 
-@test "ptp: forty ADDs at once where nothing exists, then forty DELs, leave nothing" {
+@test "ptp: forty concurrent first ADDs, then forty concurrent DELs, leave nothing behind" {
 	conf '{}' "$both" >/tmp/conf
 	for i in {1..40}; do ip netns add "p$i"; done
 	for i in {1..40}; do

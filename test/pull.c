@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test/pull.c - src/image/pull/pull.h and load.h by commands on standard input, for test_pull.py
+ * test/pull.c - pull and load images, controlled by commands on standard input, for test_pull.py
  *
- *	pull [OPTION...] ROOT PROGRAM      the store is in ROOT, PROGRAM is hawser-fetch
+ *	pull [OPTION...] ROOT PROGRAM      ROOT: directory of the store; PROGRAM: hawser-fetch
  *
- *	pull ID REFERENCE [USER PASSWORD]  begin one, on a thread: ID is a number below 64
- *	cancel ID                          its asker goes away
- *	join ID                            wait for it: "ID ok IMAGE DIGEST", or
+ * Commands, and what they print:
+ *
+ *	pull ID REFERENCE [USER PASSWORD]  start a pull in a thread; ID is a number below 64
+ *	cancel ID                          cancel its request
+ *	join ID                            wait for it: "ID ok IMAGE DIGEST" or
  *	                                   "ID error ERRNO GRPC MESSAGE"
- *	load ID FILE                       an archive, at once: "ID ok NUMBER" of images, or
+ *	load ID FILE                       load an archive: "ID ok NUMBER_OF_IMAGES" or
  *	                                   "ID error" as above
- *	images                             "NAME... ID" for each, then "end"
- *	remove ID REFERENCE                an image: "removed"; ID is any number
+ *	images                             "NAME... ID" for each image, then "end"
+ *	remove ID REFERENCE                remove an image: "removed"; ID is ignored
  *	usage                              "LAYERS BYTES"
- *	rest                               a moment, for what goes on in the background
- *
- * Answers are lines on standard output.
+ *	rest                               sleep, so that background work can finish
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -32,11 +32,11 @@
 #include "image/pull/pull.h"
 #include "image/store/store.h"
 
-#define ASKERS	    64
+#define REQUESTS    64
 #define ARCHIVE_MAX (64 << 20)
 #define REST_MS	    100
 
-struct asker {
+struct request {
 	pthread_t thread;
 	int cancel;
 	char *reference, *username, *password;
@@ -48,51 +48,51 @@ struct asker {
 static struct store *store;
 static struct puller *puller;
 static struct pull_options options;
-static struct asker askers[ASKERS];
+static struct request requests[REQUESTS];
 
-static void *ask(void *arg)
+static void *pull_thread(void *arg)
 {
-	struct asker *a = arg;
-	struct pull_request request = { .reference = a->reference,
-					.username = a->username,
-					.password = a->password,
-					.deadline = TIME_NEVER,
-					.cancel_fd = a->cancel };
+	struct request *r = arg;
+	struct pull_request pull_request = { .reference = r->reference,
+					     .username = r->username,
+					     .password = r->password,
+					     .deadline = TIME_NEVER,
+					     .cancel_fd = r->cancel };
 
-	a->code = pull(puller, &request, &a->result, &a->e);
+	r->code = pull(puller, &pull_request, &r->result, &r->e);
 	return NULL;
 }
 
-static void do_pull(struct asker *a, char **words)
+static void do_pull(struct request *r, char **words)
 {
-	*a = (struct asker){ .reference = str_copy(words[2]),
-			     .username = str_copy(words[3]),
-			     .password = str_copy(words[4]) };
-	a->cancel = eventfd(0, EFD_CLOEXEC);
-	if (pthread_create(&a->thread, NULL, ask, a) != 0)
+	*r = (struct request){ .reference = str_copy(words[2]),
+			       .username = str_copy(words[3]),
+			       .password = str_copy(words[4]) };
+	r->cancel = eventfd(0, EFD_CLOEXEC);
+	if (pthread_create(&r->thread, NULL, pull_thread, r) != 0)
 		exit(3);
 }
 
-static void do_cancel(struct asker *a, char **words)
+static void do_cancel(struct request *r, char **words)
 {
 	(void)words;
-	eventfd_write(a->cancel, 1);
+	eventfd_write(r->cancel, 1);
 }
 
-static void do_join(struct asker *a, char **words)
+static void do_join(struct request *r, char **words)
 {
-	pthread_join(a->thread, NULL);
-	close(a->cancel);
-	free(a->reference);
-	free(a->username);
-	free(a->password);
-	if (a->code == 0)
-		printf("%s ok %s %s\n", words[1], a->result.id, a->result.digest);
+	pthread_join(r->thread, NULL);
+	close(r->cancel);
+	free(r->reference);
+	free(r->username);
+	free(r->password);
+	if (r->code == 0)
+		printf("%s ok %s %s\n", words[1], r->result.id, r->result.digest);
 	else
-		printf("%s error %d %d %s\n", words[1], -a->code, a->e.wire, a->e.msg);
+		printf("%s error %d %d %s\n", words[1], -r->code, r->e.wire, r->e.msg);
 }
 
-static int load(const char *file, struct load_result *ret, struct hw_err *e)
+static int load_file(const char *file, struct load_result *ret, struct hw_err *e)
 {
 	AUTO(load_free) struct load *l = NULL;
 	AUTO(buf_done) struct buf data = { 0 };
@@ -105,29 +105,29 @@ static int load(const char *file, struct load_result *ret, struct hw_err *e)
 	return r < 0 ? r : load_run(l, &(struct load_request){ .cancel_fd = -1 }, ret, e);
 }
 
-static void do_load(struct asker *a, char **words)
+static void do_load(struct request *r, char **words)
 {
 	AUTO(load_result_done) struct load_result result = { 0 };
 
-	a->code = load(words[2], &result, &a->e);
-	if (a->code == 0)
+	r->code = load_file(words[2], &result, &r->e);
+	if (r->code == 0)
 		printf("%s ok %zu\n", words[1], result.n);
 	else
-		printf("%s error %d %d %s\n", words[1], -a->code, a->e.wire, a->e.msg);
+		printf("%s error %d %d %s\n", words[1], -r->code, r->e.wire, r->e.msg);
 }
 
-static void do_rest(struct asker *a, char **words)
+static void do_rest(struct request *r, char **words)
 {
-	(void)a;
+	(void)r;
 	(void)words;
 	time_sleep(REST_MS);
 }
 
-static void do_images(struct asker *a, char **words)
+static void do_images(struct request *r, char **words)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
 
-	(void)a;
+	(void)r;
 	(void)words;
 	for (size_t i = 0; i < snap->n; i++) {
 		const struct store_image *image = snap->images[i];
@@ -141,19 +141,19 @@ static void do_images(struct asker *a, char **words)
 	puts("end");
 }
 
-static void do_remove(struct asker *a, char **words)
+static void do_remove(struct request *r, char **words)
 {
 	struct hw_err e;
 
-	(void)a;
+	(void)r;
 	puts(store_image_remove(store, words[2], &e) == 0 ? "removed" : "not removed");
 }
 
-static void do_usage(struct asker *a, char **words)
+static void do_usage(struct request *r, char **words)
 {
 	struct store_usage usage;
 
-	(void)a;
+	(void)r;
 	(void)words;
 	store_usage(store, &usage);
 	printf("%zu %lld\n", usage.layers, (long long)usage.bytes);
@@ -161,14 +161,14 @@ static void do_usage(struct asker *a, char **words)
 
 static const struct {
 	const char *name;
-	void (*run)(struct asker *a, char **words);
+	void (*run)(struct request *r, char **words);
 } commands[] = {
 	{ "pull", do_pull },	 { "cancel", do_cancel }, { "join", do_join },
 	{ "images", do_images }, { "usage", do_usage },	  { "rest", do_rest },
 	{ "remove", do_remove }, { "load", do_load },
 };
 
-static void run(char *line)
+static void run_command(char *line)
 {
 	char *words[6] = { 0 };
 	long long id = 0;
@@ -179,15 +179,15 @@ static void run(char *line)
 		if (*line)
 			*line++ = '\0';
 	}
-	if (words[1] && !str_to_int64(words[1], 0, ASKERS - 1, &id))
+	if (words[1] && !str_to_int64(words[1], 0, REQUESTS - 1, &id))
 		exit(2);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (str_equal(words[0], commands[i].name))
-			commands[i].run(&askers[id], words);
+			commands[i].run(&requests[id], words);
 	fflush(stdout);
 }
 
-static const struct option names[] = {
+static const struct option long_options[] = {
 	{ "mirror", required_argument, NULL, 'm' },
 	{ "plain-http", required_argument, NULL, 'p' },
 	{ "auth-file", required_argument, NULL, 'a' },
@@ -196,15 +196,15 @@ static const struct option names[] = {
 	{ 0 },
 };
 
-static void parse(int argc, char **argv, struct pull_options *o, struct hw_strings *mirrors,
-		  struct hw_strings *plain)
+static void parse_options(int argc, char **argv, struct pull_options *o, struct hw_strings *mirrors,
+			  struct hw_strings *plain)
 {
 	long long n;
 	int c;
 
 	o->mirrors = mirrors;
 	o->plain_http = plain;
-	while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "", long_options, NULL)) >= 0) {
 		if (c == 'm')
 			strings_add(mirrors, optarg);
 		else if (c == 'p')
@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 	char line[4096];
 	struct hw_err e;
 
-	parse(argc, argv, &options, &mirrors, &plain);
+	parse_options(argc, argv, &options, &mirrors, &plain);
 	if (store_open(argv[optind], &store, &e) < 0) {
 		fprintf(stderr, "%s\n", e.msg);
 		return 1;
@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", e.msg);
 	puller = puller_new(store, &options);
 	while (fgets(line, sizeof(line), stdin))
-		run(line);
+		run_command(line);
 	puller_free(puller);
 	store_close(store);
 	return 0;

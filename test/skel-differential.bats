@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The plugin side of the protocol beside Go's: the same bad input to Debian's loopback (of plugins
-# 1.1.1, spec 1.0.0) and to ours must give the same exit status, code, text and details. What differs
-# on purpose is a row in docs/compatibility.md and is said here where it shows.
+# The plugin side of the protocol compared with upstream's: the same invalid input to Debian's loopback
+# (plugins 1.1.1, spec 1.0.0) and to ours must give the same exit status, code, text and details.
+# Intended differences are rows of docs/compatibility.md and are tested at the end.
 # shellcheck disable=SC2030,SC2031 # each test has its own conf
 load lib
 
@@ -21,7 +21,7 @@ teardown() {
 	ip netns del pod
 }
 
-# call PLUGIN [NAME=VALUE...]: run it as for ADD, with $conf, and with that changed in its environment
+# call PLUGIN [NAME=VALUE...]: run PLUGIN for ADD with $conf and these changes of the environment
 call() {
 	local plugin=$1
 	shift
@@ -29,7 +29,7 @@ call() {
 		CNI_NETNS=/run/netns/pod CNI_IFNAME=eth0 CNI_PATH=/x "$@" "$plugin" <<<"$conf"
 }
 
-# same [NAME=VALUE...]: the answers and the exit status are the same bytes, and $output is one of them
+# same [NAME=VALUE...]: replies and exit status of both plugins are equal; $output is the reply
 same() {
 	local theirs their_status
 	run call "$go" "$@"
@@ -39,7 +39,8 @@ same() {
 	[ "$their_status" = "$status" ]
 }
 
-# same_start TEXT [NAME=VALUE...]: as same, but the text behind TEXT is the JSON library's own
+# same_start TEXT [NAME=VALUE...]: as same, but only the start of the message is compared: the rest comes
+# from the JSON library
 same_start() {
 	local start=$1 theirs
 	shift
@@ -54,7 +55,7 @@ same_start() {
 
 failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 
-@test "skel: missing variables are reported as Go's skel does" {
+@test "skel: missing variables are reported as by upstream's skel" {
 	for verb in ADD CHECK DEL; do
 		for missing in CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_PATH; do
 			[ "$verb $missing" != "DEL CNI_NETNS" ] || continue
@@ -66,28 +67,28 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	done
 }
 
-@test "skel: bad container ids are refused as Go's skel does" {
+@test "skel: invalid container IDs are refused as by upstream's skel" {
 	for id in -c .c _c 'c/1' 'c 1' $'c\n' 'cä'; do
 		same "CNI_CONTAINERID=$id"
 		failed 4
 	done
 }
 
-@test "skel: bad interface names are refused as Go's skel does" {
+@test "skel: invalid interface names are refused as by upstream's skel" {
 	for name in . .. a/b a:b 'a b' $'a\tb' $'a\xc2\xa0b' $'a\xe2\x80\xafb' 0123456789abcdef ääääääää; do
 		same "CNI_IFNAME=$name"
 		failed 4
 	done
 }
 
-@test "skel: unknown verbs are refused as Go's skel does" {
+@test "skel: unknown verbs are refused as by upstream's skel" {
 	for verb in add FOO "ADD " version; do
 		same "CNI_COMMAND=$verb"
 		failed 4
 	done
 }
 
-@test "skel: configurations that are no object with a name are refused as Go's skel does" {
+@test "skel: malformed configurations and missing names are refused as by upstream's skel" {
 	for conf in '' '{' '[]' 'x' '"x"' '{"name":1}' '{"name":{}}' '{"name":"net"} x' '{"name":"net",}' \
 		"{'name':'net'}"; do
 		same_start "error unmarshall network config: "
@@ -100,12 +101,12 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	done
 }
 
-@test "skel: versions are refused as Go's skel does" {
+@test "skel: unsupported versions are refused as by upstream's skel" {
 	for version in 2.0.0 1.0 1.0.0.0 x 0.3.2; do
 		conf="{\"cniVersion\":\"$version\",\"name\":\"net\"}"
 		for verb in ADD DEL; do
 			run call "$go" CNI_COMMAND=$verb
-			# Debian's does not know 1.1.0
+			# Debian's does not support 1.1.0
 			theirs=${output/'\"1.0.0\"]'/'\"1.0.0\" \"1.1.0\"]'}
 			run call "$ours" CNI_COMMAND=$verb
 			[ "$theirs" = "$output" ]
@@ -128,7 +129,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	failed 6
 }
 
-@test "skel: keys are found in any case, and the last duplicate counts" {
+@test "skel: keys are case-insensitive, and the last duplicate counts" {
 	conf='{"CNIVERSION":"1.0.0","Name":"net"}'
 	same CNI_COMMAND=DEL
 	[ "$status" = 0 ]
@@ -137,7 +138,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	[ "$status" = 0 ]
 }
 
-@test "skel: a namespace that is not there is the plugin's to complain about" {
+@test "skel: a missing namespace is reported by the plugin, not by skel" {
 	same_start 'failed to Statfs "/nowhere": ' CNI_NETNS=/nowhere
 	same CNI_COMMAND=DEL CNI_NETNS=/nowhere
 	[ "$status" = 0 ]
@@ -145,7 +146,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	[ "$status" = 0 ]
 }
 
-@test "skel: VERSION answers in the same form" {
+@test "skel: the reply to VERSION has the same format" {
 	run call "$go" CNI_COMMAND=VERSION
 	theirs=$output
 	run call "$ours" CNI_COMMAND=VERSION
@@ -153,7 +154,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	[ "$(jq -c '.supportedVersions + ["1.1.0"]' <<<"$theirs")" = "$(jq -c .supportedVersions <<<"$output")" ]
 }
 
-@test "skel: by hand, both say what they are on standard error and succeed" {
+@test "skel: without CNI_COMMAND both print name and versions on standard error and succeed" {
 	for plugin in "$go" "$ours"; do
 		run env -u CNI_COMMAND "$plugin"
 		[ "$status" = 0 ]
@@ -163,9 +164,9 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	done
 }
 
-# ---- where we differ: rows of docs/compatibility.md ------------------------------------
+# ---- intended differences: rows of docs/compatibility.md --------------------------------
 
-@test "skel: its own namespace is refused before anything is done" {
+@test "skel: the plugin's own namespace is refused before anything is done" {
 	ip netns exec pod ip link set lo down
 	run ip netns exec pod env CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/pod CNI_IFNAME=eth0 \
 		CNI_PATH=/x "$ours" <<<"$conf"
@@ -177,7 +178,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	[ "$status" = 0 ]
 }
 
-@test "skel: a wrong value is reported before a missing one (newer upstream)" {
+@test "skel: an invalid value is reported before a missing one (newer upstream)" {
 	run call "$ours" CNI_CONTAINERID=-c CNI_IFNAME= CNI_PATH=
 	failed 4
 	[ "$(jq -r .msg <<<"$output")" = "invalid characters in containerID" ]

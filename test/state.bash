@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# test/state.bash - everything that an operation could leave behind
+# test/state.bash - functions that print the state of the system, to find leftovers of an operation
 #
-# What:  each state_ function prints one kind of thing, in an order that does not change; fault
-#        scenarios (state()) and bats files call those that matter to them, before and after.
-# Rules: what differs by itself from one moment to the next (interface numbers, link-local
-#        addresses, times) is not printed. Directories are furniture and are not printed either,
-#        nor is what a scenario does not name: lock files stay, on purpose, and stay empty.
+# What:  each state_ function prints one kind of object, in a stable order. Fault scenarios (in
+#        state()) and bats files compare the output before and after an operation.
+# Rules: values that change by themselves (interface indexes, link-local addresses, times) are not
+#        printed, nor are directories, which stay as furniture. Lock files stay on purpose, and are
+#        always empty.
 
-# state_links [NETNS...]: links with their addresses, of this namespace and of the named ones
+# state_links [NETNS...]: links with their addresses, in this namespace and in the named ones
 state_links() {
 	local ns all name addresses address
 
 	for ns in "" "$@"; do
-		all=$(ip ${ns:+-n "$ns"} -br address) # not <(ip): that may outlive the loop
+		all=$(ip ${ns:+-n "$ns"} -br address) # not <(ip), which may outlive the loop
 		while read -r name _ addresses; do
 			printf 'link %s/%s' "$ns" "$name"
 			for address in $addresses; do
@@ -25,8 +25,8 @@ state_links() {
 	done
 }
 
-# state_kernel [NETNS...]: links, addresses, routes, rules, neighbours, qdiscs and sysctls, of this
-# namespace and of the named ones
+# state_kernel [NETNS...]: links, addresses, routes, rules, neighbours, qdiscs and sysctls, in this
+# namespace and in the named ones
 state_kernel() {
 	local ns
 
@@ -49,7 +49,7 @@ state_kernel() {
 	"$HAWSER_BUILD/test/sysctls" "$@"
 }
 
-# settle NAME...: wait until nothing of these names runs any more
+# settle NAME...: wait until no process with one of these names is running
 settle() {
 	local name comm
 
@@ -66,8 +66,8 @@ settle() {
 	return 1
 }
 
-# calm FILE: the state in FILE, once it has stopped changing: of a new link or address the kernel does
-# a part later
+# calm FILE: write the state to FILE once it has stopped changing. The kernel completes new links and
+# addresses later.
 calm() {
 	state >"$1"
 	for _ in {1..50}; do
@@ -76,11 +76,11 @@ calm() {
 		! cmp -s "$1" "$1.next" || return 0
 		mv "$1.next" "$1"
 	done
-	echo "the state does not come to rest"
+	echo "the state keeps changing"
 	return 1
 }
 
-# state_files PATH...: everything below that is not a directory, with what is in it
+# state_files PATH...: all files below that are not directories, with checksums of their content
 state_files() {
 	local type mode path all there=() files=()
 
@@ -107,7 +107,7 @@ state_nft() {
 	nft --stateless list ruleset
 }
 
-# state_processes: what runs in this pid namespace, by name
+# state_processes: names of the processes in this pid namespace, without zombies
 state_processes() {
 	local stat line all=()
 
@@ -119,7 +119,7 @@ state_processes() {
 	printf '%s\n' "${all[@]}" | sort
 }
 
-# state_mounts: where something is mounted
+# state_mounts: all mount points
 state_mounts() {
 	local where all=()
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# static beside Debian's Go static; then what ours does beyond.
+# static compared with upstream's plugin (Debian's); then what only ours does.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -10,31 +10,31 @@ go=$GO_PLUGINS/static
 
 setup() { need jq; }
 
-# call PLUGIN VERB VERSION IPAM [MORE]: run a plugin; MORE is further JSON members
+# call PLUGIN VERB VERSION IPAM [MORE]: run a plugin; MORE: additional JSON members
 call() {
 	CNI_COMMAND=$2 CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/nosuch CNI_IFNAME=eth0 \
 		CNI_ARGS=${ARGS:-} CNI_PATH=$HAWSER_BUILD/cni \
 		"$1" <<<"{\"cniVersion\":\"$3\",\"name\":\"net\",\"type\":\"x\"${4:+,\"ipam\":$4}${5:+,$5}}"
 }
 
-# Debian's prints an empty dns in 1.0.0 and keys in another order; newer ones do as ours.
-meaning() { jq -S 'if .dns == {} then del(.dns) else . end'; }
+# Debian's version prints an empty dns in 1.0.0, and the keys in another order; newer versions do not.
+normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
-# same VERSION IPAM [MORE]: both say the same
+# same VERSION IPAM [MORE]: ADD of both plugins has the same result
 same() {
-	call "$go" ADD "$@" | meaning >/tmp/go
-	call "$ours" ADD "$@" | meaning >/tmp/ours
+	call "$go" ADD "$@" | normalize >/tmp/go
+	call "$ours" ADD "$@" | normalize >/tmp/ours
 	diff /tmp/go /tmp/ours
 }
 
-# same_error VERSION IPAM [MORE]: both refuse with the same text
+# same_error VERSION IPAM [MORE]: ADD of both plugins fails with the same message
 same_error() {
 	run call "$go" ADD "$@"
 	[ "$status" = 1 ]
-	theirs=$(jq -r .msg <<<"$output")
+	expected=$(jq -r .msg <<<"$output")
 	run call "$ours" ADD "$@"
 	[ "$status" = 1 ]
-	[ "$(jq -r .msg <<<"$output")" = "$theirs" ]
+	[ "$(jq -r .msg <<<"$output")" = "$expected" ]
 }
 
 one='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1"}]}'
@@ -42,7 +42,7 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	"routes":[{"dst":"0.0.0.0/0"},{"dst":"192.168.0.0/16","gw":"10.1.0.9"},{"dst":"::/0","gw":"fd00::1"}],
 	"dns":{"nameservers":["10.1.0.1"],"domain":"example.org","search":["a","b"],"options":["ndots:2"]}}'
 
-@test "static: ADD answers as Go's does in all versions that Debian's has" {
+@test "static: ADD has upstream's result in all versions that Debian's plugin supports" {
 	need_go_plugins static
 	for version in 0.1.0 0.2.0 0.3.0 0.3.1 0.4.0 1.0.0; do
 		same "$version" "$one"
@@ -51,7 +51,7 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	same 1.0.0 '{"type":"static"}'
 }
 
-@test "static: addresses of CNI_ARGS come behind those of the configuration, with their gateways" {
+@test "static: addresses of CNI_ARGS follow those of the configuration, with their gateways" {
 	need_go_plugins static
 	ARGS='IP=10.9.0.5/24;GATEWAY=10.9.0.1' same 1.0.0 "$one"
 	ARGS='IP=10.9.0.5/24, fd00:9::5/64;GATEWAY=10.9.0.1,fd00:9::1' same 1.0.0 '{"type":"static"}'
@@ -68,7 +68,7 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	same 1.0.0 "$both" '"args":{"cni":{"ips":[]}},"runtimeConfig":{}'
 }
 
-@test "static: every refusal has upstream's text" {
+@test "static: each error has upstream's text" {
 	need_go_plugins static
 	same_error 1.0.0 ""
 	same_error 1.0.0 '{"addresses":[{"address":"10.1.0.5"}]}'
@@ -82,19 +82,19 @@ both='{"type":"static","addresses":[{"address":"10.1.0.5/24","gateway":"10.1.0.1
 	same 0.3.0 "$two"
 }
 
-@test "static: GATEWAY of CNI_ARGS is also that of a configured address in whose network it is" {
+@test "static: GATEWAY of CNI_ARGS is also set for configured addresses whose network contains it" {
 	ARGS='GATEWAY=10.1.0.254' run call "$ours" ADD 1.0.0 \
 		'{"addresses":[{"address":"10.1.0.5/24"},{"address":"10.2.0.5/24"}]}'
 	[ "$(jq -c '[.ips[].gateway]' <<<"$output")" = '["10.1.0.254",null]' ]
 }
 
-@test "static: the result does not repeat what came before" {
+@test "static: the result does not contain prevResult" {
 	previous='"prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.3.0.5/24"}],"interfaces":[{"name":"x"}]}'
 	run call "$ours" ADD 1.0.0 "$one" "$previous"
 	[ "$(jq -c '[.interfaces, .ips[].address]' <<<"$output")" = '[null,"10.1.0.5/24"]' ]
 }
 
-@test "static: DEL, GC and STATUS succeed silently; DEL does not even need a configuration" {
+@test "static: DEL, GC and STATUS succeed silently; DEL also with an invalid configuration" {
 	[ -z "$(call "$ours" DEL 1.1.0 '{"addresses":7}')" ]
 	[ -z "$(call "$ours" GC 1.1.0 "$one" '"cni.dev/valid-attachments":[]')" ]
 	[ -z "$(call "$ours" STATUS 1.1.0 "$one")" ]

@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/store-power.bats - the image store after real power cuts: a second kernel with a disk of its
-# own is switched off, and what it had not written is lost
+# test/store-power.bats - image store after power cuts: a virtual machine with its own disk is
+# switched off, and data that it had not written to disk is lost
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -13,34 +13,34 @@ setup() {
 	mke2fs -q -t ext4 "$disk"
 }
 
-# machine COMMAND...: boot it, with test/uml/power
+# machine COMMAND...: boot the virtual machine and run test/uml/power in it
 machine() {
 	"$HAWSER_SRC/test/uml/run" -d "$disk" "$HAWSER_SRC/test/uml/power" "$@"
 }
 
-@test "store: what was said to be stored is there after a power cut" {
-	run -124 machine answer # it has not come to an end
+@test "store: an image that was reported as stored survives a power cut" {
+	run -124 machine answer # switched off before it exits
 	run -0 machine check
 	[ "${lines[*]}" = "docker.io/library/new:latest docker.io/library/old:latest" ] ||
 		[ "${lines[*]}" = "docker.io/library/old:latest docker.io/library/new:latest" ]
 }
 
-@test "store: a power cut at any step leaves a store that is whole" {
+@test "store: a power cut at any step leaves a consistent store" {
 	run -0 machine count
 	[ "${#lines[@]}" -ge 6 ]
 	points=("${lines[@]}")
 	for point in "${points[@]}"; do
 		echo "before $point"
-		# shellcheck disable=SC2086 # a name and a number
+		# shellcheck disable=SC2086 # a system call and its number
 		run -124 machine cut $point
 		[[ $output != *done* ]]
-		[[ $output == *"/old:latest"* ]] # of the cut before
+		[[ $output == *"/old:latest"* ]] # checks the store after the previous cut
 	done
 	run -0 machine check
 	[[ $output == *"/old:latest"* ]]
 }
 
-@test "store: a layer that was not written to disk is noticed after a power cut" {
+@test "store: a layer that was not synced to disk is detected after a power cut" {
 	run -124 machine answer strace -f -o /dev/null -e inject=syncfs:retval=0
 	run -1 machine check
 	[[ $output == *"is not whole" ]]

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test/store.c - src/image/store on the command line, for faults and test_store.py
+ * test/store.c - command line of src/image/store, for test/faults and test_store.py
  *
- *	store ROOT put NAME TEXT...   an image whose layers have one file each, with a text
- *	store ROOT remove NAME        an image, and every layer that nobody needs
- *	store ROOT trim               every layer that nobody needs
- *	store ROOT list               a line for each image, and one for each of its layers;
- *	                              fails where an image lacks one
+ *	store ROOT put NAME TEXT...   add an image; each layer has one file with a TEXT
+ *	store ROOT remove NAME        remove an image and all unused layers
+ *	store ROOT trim               remove all unused layers
+ *	store ROOT list               print a line for each image and for each of its layers;
+ *	                              fails if an image lacks a layer
  *
- * Says "done" on standard output as soon as it is; an error is a line on standard error, and
- * 1 as exit status.
+ * Prints "done" when the operation is complete. Errors go to standard error, with exit status 1.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,10 +21,10 @@
 
 #define MANIFEST "{}"
 
-/* ---- putting ------------------------------------------------------------------- */
+/* ---- put ----------------------------------------------------------------------- */
 
-static int make_layer(struct store *s, const char *text, const char *chain, const char *diff_id,
-		      struct hw_err *e)
+static int add_layer(struct store *s, const char *text, const char *chain, const char *diff_id,
+		     struct hw_err *e)
 {
 	AUTO(store_stage_free) struct store_stage *stage = NULL;
 	struct unpacked unpacked = { .diff_id = (char *)diff_id,
@@ -46,8 +45,8 @@ static int make_layer(struct store *s, const char *text, const char *chain, cons
 	return r < 0 ? r : store_layers_commit(s, &layer, 1, e);
 }
 
-static int make_layers(struct store *s, struct store_hold *hold, char **texts, struct buf *config,
-		       struct hw_err *e)
+static int add_layers(struct store *s, struct store_hold *hold, char **texts, struct buf *config,
+		      struct hw_err *e)
 {
 	char chain[DIGEST_TEXT] = "", below[DIGEST_TEXT] = "", diff_id[DIGEST_TEXT];
 	int r = 0;
@@ -60,23 +59,23 @@ static int make_layers(struct store *s, struct store_hold *hold, char **texts, s
 		buf_printf(config, "%s\"%s\"", i > 0 ? "," : "", diff_id);
 		r = store_hold_layer(hold, chain, e);
 		if (r == 0)
-			r = make_layer(s, texts[i], chain, diff_id, e);
+			r = add_layer(s, texts[i], chain, diff_id, e);
 		memcpy(below, chain, sizeof(below));
 	}
 	buf_puts(config, "]}}");
 	return r;
 }
 
-static int put(struct store *s, char **args, struct hw_err *e)
+static int put_image(struct store *s, char **args, struct hw_err *e)
 {
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s);
 	AUTO(buf_done) struct buf config = { 0 };
 	autofree char *tag = str_printf("docker.io/library/%s:latest", args[0]);
-	int r = make_layers(s, hold, args + 1, &config, e);
+	int r = add_layers(s, hold, args + 1, &config, e);
 
 	if (r < 0)
 		return r;
-	return store_image_put(s,
+	return store_image_add(s,
 			       &(struct store_new_image){
 				       .manifest = MANIFEST,
 				       .manifest_len = strlen(MANIFEST),
@@ -88,7 +87,7 @@ static int put(struct store *s, char **args, struct hw_err *e)
 			       NULL, e);
 }
 
-/* ---- the rest ------------------------------------------------------------------ */
+/* ---- remove, trim, list -------------------------------------------------------- */
 
 static int remove_image(struct store *s, char **args, struct hw_err *e)
 {
@@ -97,7 +96,7 @@ static int remove_image(struct store *s, char **args, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-static int trim(struct store *s, char **args, struct hw_err *e)
+static int trim_store(struct store *s, char **args, struct hw_err *e)
 {
 	(void)args;
 	return store_trim(s, e);
@@ -110,7 +109,7 @@ static int list_image(struct store *s, const struct store_image *image, struct h
 	int r = store_image_layers(s, image->id, &layers, &n, e);
 
 	if (r == 0)
-		return err_text(e, -EBADMSG, "image %s is not whole", image->id);
+		return err_text(e, -EBADMSG, "image %s is incomplete", image->id);
 	printf("image %s %s %lld\n", image->id, image->tags.n > 0 ? image->tags.v[0] : "-",
 	       (long long)image->size);
 	for (size_t i = 0; i < n; i++)
@@ -118,7 +117,7 @@ static int list_image(struct store *s, const struct store_image *image, struct h
 	return r;
 }
 
-static int list(struct store *s, char **args, struct hw_err *e)
+static int list_images(struct store *s, char **args, struct hw_err *e)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(s);
 	struct store_usage usage;
@@ -133,18 +132,18 @@ static int list(struct store *s, char **args, struct hw_err *e)
 	return r;
 }
 
-static const struct command {
+static const struct store_command {
 	const char *name;
 	int args;
 	int (*run)(struct store *s, char **args, struct hw_err *e);
 } commands[] = {
-	{ "put", 2, put },
+	{ "put", 2, put_image },
 	{ "remove", 1, remove_image },
-	{ "trim", 0, trim },
-	{ "list", 0, list },
+	{ "trim", 0, trim_store },
+	{ "list", 0, list_images },
 };
 
-static const struct command *command_find(int argc, char **argv)
+static const struct store_command *find_command(int argc, char **argv)
 {
 	for (size_t i = 0; argc > 2 && i < ARRAY_SIZE(commands); i++)
 		if (str_equal(commands[i].name, argv[2]) && argc - 3 >= commands[i].args)
@@ -154,7 +153,7 @@ static const struct command *command_find(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	const struct command *command = command_find(argc, argv);
+	const struct store_command *command = find_command(argc, argv);
 	struct store *s = NULL;
 	struct hw_err e;
 	int r;
@@ -169,7 +168,7 @@ int main(int argc, char **argv)
 	if (r == 0)
 		r = command->run(s, argv + 3, &e);
 	if (r >= 0 && (puts("done") < 0 || fflush(stdout) != 0))
-		r = err_set(&e, -EIO, "write");
+		r = err_set(&e, -EIO, "write to standard output");
 	store_close(s);
 	if (r < 0)
 		fprintf(stderr, "store: %s\n", e.msg);

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/test_containerd.py - containerd on our plugins alone, by CRI as a kubelet, and by ctr
+test/test_containerd.py - containerd with our plugins only, through CRI and ctr
 
-What:  pods that talk, host ports, shaped traffic; containerd restarted, and killed with all that it
-       ran; 200 pods come and gone. After each test nothing is left: no link, lease, record, cached
-       result, namespace, process or nft element that was not there before it.
-How:   Debian's containerd and runc, with an image made here; the plugins are in /opt/cni/bin and
-       the network is in /etc/cni/net.d, where containerd looks for them by itself.
-Env:   HAWSER_CONTAINERD, a folder with another containerd; HAWSER_CRICTL, to talk to it by that
-       program (test/conformance).
+What:  connections between pods, host ports, bandwidth limits; containerd restarted, and killed with
+       all its processes; 200 pods created and removed. After each test there is no new link, lease,
+       record, cached result, namespace, process or nft element.
+How:   Debian's containerd and runc, with an image created here; the plugins are in /opt/cni/bin and
+       the network is in /etc/cni/net.d, the default directories of containerd.
+Env:   HAWSER_CONTAINERD: a directory with another containerd; HAWSER_CRICTL: the crictl program to
+       use instead of our client (test/conformance).
 """
 import concurrent.futures
 import difflib
@@ -69,26 +69,27 @@ def shell(script):
                           stdout=subprocess.PIPE).stdout
 
 
-def until(what, value=True, seconds=20):
-    """Call what() until it returns value; what it returned last."""
+def until(function, value=True, seconds=20):
+    """Call the function until it returns value, or time is up. Returns its last return value."""
     end = time.monotonic() + seconds
-    while (got := what()) != value and time.monotonic() < end:
+    while (got := function()) != value and time.monotonic() < end:
         time.sleep(0.05)
     return got
 
 
-def calm():
-    """The state, once it has stopped changing: of a DEL a part is done after it."""
+def steady_state():
+    """The state once it has stopped changing: a part of DEL is done in the background."""
     for _ in range(100):
         before = shell(STATE)
         time.sleep(0.2)
         if before == shell(STATE):
             return before
-    raise AssertionError("the state does not come to rest")
+    raise AssertionError("the state keeps changing")
 
 
 def who(address, port=80, netns=None):
-    """As whom the server there sees this host, or its netns; "" if it does not."""
+    """The source address that the server there sees, for a request from this host or from one of
+    its namespaces; "" without an answer."""
     prefix = ["ip", "netns", "exec", netns] if netns else []
     answer = subprocess.run(prefix + ["timeout", "10", "busybox", "nc", address, str(port)],
                             input=b"GET /cgi-bin/who HTTP/1.0\r\n\r\n", stdout=subprocess.PIPE)
@@ -96,7 +97,7 @@ def who(address, port=80, netns=None):
 
 
 class Containerd:
-    """The daemon, and what it was told to run."""
+    """The daemon and its pods."""
 
     def __init__(self):
         pathlib.Path("/tmp/config.toml").write_text(CONFIG)
@@ -120,7 +121,7 @@ class Containerd:
         self.daemon.wait(20)
 
     def kill_all(self):
-        """The daemon, its shims and what they run, at once, and the pods' namespaces."""
+        """Kill the daemon, its shims and their tasks at once, and delete the pods' namespaces."""
         tasks = shell("ctr -n k8s.io tasks list | awk '/RUNNING/ { print $2 }'").split()
         shims = shell("ps -o ppid= -p " + ",".join(tasks)).split()
         for pid in {self.daemon.pid, *map(int, shims + tasks)}:
@@ -151,7 +152,7 @@ class Pod:
         assert until(lambda: bool(who(self.address)))
 
     def who(self, address, port=80):
-        """As whom the server there sees this pod."""
+        """The source address that the server there sees, for a request from this pod."""
         ask = "printf 'GET /cgi-bin/who HTTP/1.0\\r\\n\\r\\n' | nc -w 5 %s %d" % (address, port)
         return self.cri.exec(self.container, ["/bin/sh", "-c", ask]).strip().rpartition("\n")[2]
 
@@ -160,7 +161,7 @@ class Pod:
 def daemon():
     shell(OUTSIDE)
     containerd = Containerd()
-    pod = Pod(containerd, "first", ports=[(8080, 80)])  # what belongs to no pod is made, and stays
+    pod = Pod(containerd, "first", ports=[(8080, 80)])  # creates everything that stays
     containerd.cri.remove_pod(pod.id)
     yield containerd
     containerd.stop()
@@ -169,8 +170,8 @@ def daemon():
 
 @pytest.fixture
 def containerd(daemon):
-    """With nothing running, before the test and after."""
-    before = calm()
+    """The daemon, without pods before and after the test."""
+    before = steady_state()
     yield daemon
     for pod in daemon.cri.pods():
         daemon.cri.remove_pod(pod)
@@ -179,14 +180,14 @@ def containerd(daemon):
     assert after == before, "\n".join(left)
 
 
-def test_pods_reach_each_other_as_themselves_and_the_outside_as_the_host(containerd):
+def test_pods_reach_each_other_with_their_own_address_and_others_with_the_hosts(containerd):
     one, two = Pod(containerd, "one"), Pod(containerd, "two")
     assert one.who(two.address) == one.address
     assert two.who(one.address6) == two.address6
     assert one.who("192.0.2.2") == "192.0.2.1"
 
 
-def test_a_host_port_answers_on_localhost_to_the_outside_and_to_pods(containerd):
+def test_a_host_port_is_reachable_on_localhost_from_outside_and_from_pods(containerd):
     one, two = Pod(containerd, "one", ports=[(8080, 80)]), Pod(containerd, "two")
     assert who("127.0.0.1", 8080) == "10.88.0.1"
     assert who("192.0.2.1", 8080) == "192.0.2.1"
@@ -197,7 +198,7 @@ def test_a_host_port_answers_on_localhost_to_the_outside_and_to_pods(containerd)
     assert who("192.0.2.1", 8080) == ""
 
 
-def test_a_pod_is_shaped_as_its_annotations_say(containerd):
+def test_annotations_of_a_pod_limit_its_bandwidth(containerd):
     Pod(containerd, "one", annotations=[("kubernetes.io/ingress-bandwidth", "10M"),
                                         ("kubernetes.io/egress-bandwidth", "10M")])
     assert "tbf" in shell("tc qdisc show") and "rate 10Mbit" in shell("tc qdisc show")
@@ -215,14 +216,14 @@ def test_pods_survive_a_restart_of_containerd(containerd, number):
     assert three.who(one.address) == three.address
 
 
-def test_pods_that_died_with_containerd_are_cleaned_up(containerd):
+def test_pods_that_were_killed_with_containerd_are_cleaned_up(containerd):
     Pod(containerd, "one", ports=[(8080, 80)])
     containerd.kill_all()
     containerd.start()
     assert until(containerd.cri.ready), containerd.tail()
 
 
-def test_ctr_run_cni_in_the_foreground(containerd):
+def test_ctr_run_with_cni_works_in_the_foreground(containerd):
     one = Pod(containerd, "one")
     ask = "printf 'GET /cgi-bin/who HTTP/1.0\\r\\n\\r\\n' | nc -w 5 %s 80" % one.address
     seen = shell("ctr run --rm --cni --cgroup %s/ctr %s ctr /bin/sh -c '%s'"
@@ -231,8 +232,8 @@ def test_ctr_run_cni_in_the_foreground(containerd):
 
 
 def test_200_pods_leave_nothing(containerd):
-    def life(number):
-        """Of every five pods one has a host port; of every two one is removed without a stop."""
+    def run_and_remove(number):
+        """Every fifth pod has a host port; every second pod is removed without a stop."""
         ports = [(10000 + number, 80)] if number % 5 == 0 else []
         pod = containerd.cri.run_pod(cri.pod_config("pod%d" % number, ports))
         assert containerd.cri.addresses(pod)
@@ -241,4 +242,4 @@ def test_200_pods_leave_nothing(containerd):
         containerd.cri.remove_pod(pod)
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        list(pool.map(life, range(200)))
+        list(pool.map(run_and_remove, range(200)))

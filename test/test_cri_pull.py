@@ -496,7 +496,7 @@ def test_a_damaged_recipe_is_found(daemon, server):
     recipe = file_of(daemon, "etc/name").parents[2] / "recipe"
     recipe.write_bytes(recipe.read_bytes()[:-4])
     found = verify(daemon)
-    assert [m[1] for m in found] == [DAMAGED, GOOD] and found[0][2].startswith("the recipe: ")
+    assert [m[1] for m in found] == [DAMAGED, GOOD] and found[0][2].startswith("recipe: ")
 
 
 def test_a_layer_that_cannot_be_checked_is_reported_as_such(daemon, server):
@@ -598,7 +598,7 @@ def test_save_errors(daemon, server):
     with pytest.raises(grpc.RpcError) as caught:
         save(daemon, server.host + "/app:twice")
     assert caught.value.code() == grpc.StatusCode.INTERNAL
-    assert "read the blob that was kept: No such file" in caught.value.details()
+    assert "read the stored blob: No such file" in caught.value.details()
 
 
 def test_cancelling_the_call_ends_the_save(daemon, server):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_fetch.py - hawser-fetch pulls images: from Debian's docker-registry and from one in Python
+test_fetch.py - hawser-fetch pulls images from a registry in Python
 
-The registries that mean harm are in test_fetch_hostile.py.
+Hostile registries are in test_fetch_hostile.py.
 """
 import gzip
 import os
@@ -36,14 +36,14 @@ def puller(tmp_path, server):
 def test_an_image_of_two_layers_is_fetched_and_unpacked(server, puller):
     image = Image()
     server.add(image)
-    said = puller.pull(server.host + "/app:latest")
-    assert said["manifest"] == image.manifest and said["config"] == image.config
-    assert said["resolved"] == {"digest": digest(image.manifest), "host": server.host}
-    assert puller.file(said, 0, "etc/name") == b"one" and puller.file(said, 1, "etc/more") == b"two"
-    assert [said["layers"][i]["diff_id"] for i in (0, 1)] == image.diff_ids
+    result = puller.pull(server.host + "/app:latest")
+    assert result["manifest"] == image.manifest and result["config"] == image.config
+    assert result["resolved"] == {"digest": digest(image.manifest), "host": server.host}
+    assert puller.file(result, 0, "etc/name") == b"one" and puller.file(result, 1, "etc/more") == b"two"
+    assert [result["layers"][i]["diff_id"] for i in (0, 1)] == image.diff_ids
 
 
-def test_an_image_without_layers(server, puller):
+def test_an_image_without_layers_is_pulled(server, puller):
     image = Image(archives=[])
     server.add(image)
     assert puller.pull(server.host + "/app:latest")["layers"] == {}
@@ -54,87 +54,87 @@ PACKED = {"gzip": (gzip.compress, "layer.v1.tar+gzip"),
           "plain": (bytes, "layer.v1.tar"),
           "two gzip members": (lambda a: gzip.compress(a[:700]) + gzip.compress(a[700:]), "layer.v1.tar+gzip"),
           "two zstd frames": (lambda a: zstd(a[:700]) + zstd(a[700:]), "layer.v1.tar+zstd"),
-          "zstd behind a frame to be skipped": (lambda a: b"\x50\x2a\x4d\x18\x04\x00\x00\x00skip" + zstd(a), "layer.v1.tar+zstd"),
-          "gzip called zstd": (gzip.compress, "layer.v1.tar+zstd")}
+          "zstd after a skippable frame": (lambda a: b"\x50\x2a\x4d\x18\x04\x00\x00\x00skip" + zstd(a), "layer.v1.tar+zstd"),
+          "gzip with the media type of zstd": (gzip.compress, "layer.v1.tar+zstd")}
 
 
 @pytest.mark.parametrize("how", PACKED)
-def test_a_layer_packed_as(how, server, puller):
+def test_a_layer_compressed_as(how, server, puller):
     packed, media = PACKED[how]
     image = Image([member("f", data=bytes(range(256)) * 64) + END], packed=packed, media=media)
     server.add(image)
-    said = puller.pull(server.host + "/app:latest")
-    assert puller.file(said, 0, "f") == bytes(range(256)) * 64
+    result = puller.pull(server.host + "/app:latest")
+    assert puller.file(result, 0, "f") == bytes(range(256)) * 64
 
 
-def test_of_an_index_the_manifest_for_the_platform_is_taken(server, puller):
+def test_the_manifest_for_the_platform_is_selected_from_an_index(server, puller):
     image, other = Image(), Image(architecture="s390x")
     for i in image, other:
         server.add(i)
     index = index_of((other, {"os": "linux", "architecture": "s390x"}),
                      (image, {"os": "linux", "architecture": ARCHITECTURE}))
     server.manifests["latest"] = (OCI + "index.v1+json", index)
-    said = puller.pull(server.host + "/app:latest")
-    assert said["resolved"]["digest"] == digest(index) and said["manifest"] == image.manifest
+    result = puller.pull(server.host + "/app:latest")
+    assert result["resolved"]["digest"] == digest(index) and result["manifest"] == image.manifest
 
 
-def test_by_digest(server, puller):
+def test_an_image_is_pulled_by_digest(server, puller):
     image = Image()
     server.add(image)
-    said = puller.pull("%s/app@%s" % (server.host, digest(image.manifest)))
-    assert said["resolved"]["digest"] == digest(image.manifest)
+    result = puller.pull("%s/app@%s" % (server.host, digest(image.manifest)))
+    assert result["resolved"]["digest"] == digest(image.manifest)
 
 
-def test_layers_that_are_there_are_inherited_from_and_not_fetched(server, puller, tmp_path):
+def test_existing_layers_are_not_fetched_but_inherited_from(server, puller, tmp_path):
     lower = folder("d", mode=0o700, uid=7) + END
     image = Image([lower, member("d/f", data=b"x") + END])
     server.add(image)
     root = tmp_path / "lower"
     (root / "d").mkdir(parents=True)
     os.chmod(root / "d", 0o710)
-    said = puller.pull(server.host + "/app:latest", have={image.diff_ids[0]: str(root)})
-    assert list(said["layers"]) == [1] and not server.asked(digest(image.packed[0]))
-    assert stat.S_IMODE(os.stat(said["plan"][1]["root"] + "/d").st_mode) == 0o710
+    result = puller.pull(server.host + "/app:latest", have={image.diff_ids[0]: str(root)})
+    assert list(result["layers"]) == [1] and not server.asked(digest(image.packed[0]))
+    assert stat.S_IMODE(os.stat(result["plan"][1]["root"] + "/d").st_mode) == 0o710
 
 
-def test_folders_inherit_from_layers_of_the_same_pull(server, puller):
+def test_directories_inherit_from_layers_of_the_same_pull(server, puller):
     image = Image([folder("d", mode=0o700, uid=7) + END, member("d/f", data=b"x") + END])
     server.add(image)
-    said = puller.pull(server.host + "/app:latest")
-    st = os.stat(said["plan"][1]["root"] + "/d")
+    result = puller.pull(server.host + "/app:latest")
+    st = os.stat(result["plan"][1]["root"] + "/d")
     assert (stat.S_IMODE(st.st_mode), st.st_uid) == (0o700, 7)
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", "caf\u00e9".encode(), b"100%41", b'"\\\n'])
-def test_folders_inherit_whatever_the_bytes_of_their_names(name, server, puller):
+def test_directories_with_any_name_inherit(name, server, puller):
     server.add(Image([folder(name, mode=0o710, uid=7) + END, member(name + b"/file", data=b"x") + END]))
-    said = puller.pull(server.host + "/app:latest")
-    above = os.stat(said["plan"][1]["root"].encode() + b"/" + name)
+    result = puller.pull(server.host + "/app:latest")
+    above = os.stat(result["plan"][1]["root"].encode() + b"/" + name)
     assert (above.st_uid, stat.S_IMODE(above.st_mode)) == (7, 0o710)
 
 
-def test_folders_that_no_member_speaks_of_are_not_told_to_the_daemon(server, puller):
+def test_implied_directories_are_not_sent_to_the_daemon(server, puller):
     server.add(Image([member("a/file") + END, member("b/file") + END]))
     layers = puller.pull(server.host + "/app:latest")["layers"]
     assert [layers[i]["inodes"] for i in range(2)] == [2, 2] and not layers[0]["implied"] and not layers[1]["implied"]
 
 
-def test_thirty_layers_come_in_their_order(server, puller):
+def test_thirty_layers_are_reported_in_order(server, puller):
     image = Image([member("f%d" % i, data=b"x" * i) + END for i in range(30)])
     server.add(image)
-    said = puller.pull(server.host + "/app:latest")
-    assert list(said["layers"]) == list(range(30))
+    result = puller.pull(server.host + "/app:latest")
+    assert list(result["layers"]) == list(range(30))
 
 
-def test_the_process_that_fetches_has_no_rights(server, puller):
+def test_the_fetcher_has_no_privileges(server, puller):
     image, seen = Image(), {}
 
-    def look(handler):
+    def record_processes(handler):
         for pid in subprocess.run(["pgrep", "-x", "hawser-fetch"], stdout=subprocess.PIPE, check=True).stdout.split():
             text = pathlib.Path("/proc/%d/status" % int(pid)).read_text()
             seen[int(pid)] = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
         return False
-    server.before = look
+    server.before = record_processes
     server.add(image)
     puller.pull(server.host + "/app:latest", uid=54321)
     ours = [s for s in seen.values() if s["Uid"].split() == ["54321"] * 4]
@@ -143,7 +143,7 @@ def test_the_process_that_fetches_has_no_rights(server, puller):
     assert ours[0]["Gid"].split() == ["54321"] * 4 and ours[0]["Groups"].strip() == ""
 
 
-# ---- large layers, and connections that break ---------------------------------------------------
+# ---- large layers and broken connections --------------------------------------------------------
 
 NOISE = random.Random(1).randbytes(3_000_000)
 
@@ -152,39 +152,39 @@ def noisy_image():
     return Image([member("noise", data=NOISE) + END], packed=bytes, media="layer.v1.tar")
 
 
-def test_a_large_layer_comes_in_parts(server, puller):
+def test_a_large_layer_is_fetched_in_ranges(server, puller):
     image = noisy_image()
     server.add(image)
-    said = puller.pull(server.host + "/app:latest", part=500_000)
+    result = puller.pull(server.host + "/app:latest", part=500_000)
     ranges = [r[2].get("Range") for r in server.asked(digest(image.packed[0]))]
     assert len(ranges) == 7 and sorted(ranges)[0] == "bytes=0-499999" and "bytes=3000000-3001855" in ranges
-    assert puller.file(said, 0, "noise") == NOISE
-    assert said["progress"][-1]["bytes"] == said["progress"][-1]["size"] == len(image.packed[0])
+    assert puller.file(result, 0, "noise") == NOISE
+    assert result["progress"][-1]["bytes"] == result["progress"][-1]["size"] == len(image.packed[0])
 
 
-def test_a_server_without_ranges_is_no_harm(puller, server):
+def test_a_server_without_ranges_works(puller, server):
     image = noisy_image()
     server.add(image)
     server.ranges = False
-    said = puller.pull(server.host + "/app:latest", part=500_000)
-    assert len(server.asked(digest(image.packed[0]))) == 1 and puller.file(said, 0, "noise") == NOISE
+    result = puller.pull(server.host + "/app:latest", part=500_000)
+    assert len(server.asked(digest(image.packed[0]))) == 1 and puller.file(result, 0, "noise") == NOISE
 
 
 def cut_after(server, blob, size, times):
-    """The connection breaks after so many bytes of an answer, so many times."""
+    """The connection breaks after `size` bytes of the body, for `times` requests."""
     left = [times]
 
     def before(handler):
         if not handler.path.endswith(digest(blob)) or left[0] == 0:
             return False
         left[0] -= 1
-        handler.wfile = Cut(handler.wfile, size)
+        handler.wfile = CutFile(handler.wfile, size)
         server.answer_blob(handler, blob)
         return True
     server.before = before
 
 
-class Cut:
+class CutFile:
     def __init__(self, file, size):
         self.file, self.size = file, size
 
@@ -200,26 +200,26 @@ class Cut:
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_stream_that_breaks_goes_on_where_it_was(ranges, server, puller):
+def test_a_broken_transfer_resumes(ranges, server, puller):
     image = noisy_image()
     server.add(image)
     server.ranges = ranges
     cut_after(server, image.packed[0], 1_000_000, 2)
-    said = puller.pull(server.host + "/app:latest", part=16 << 20)
+    result = puller.pull(server.host + "/app:latest", part=16 << 20)
     asked = [r[2].get("Range") for r in server.asked(digest(image.packed[0]))]
     assert len(asked) == 3 and asked[0] is None and asked[1].startswith("bytes=")
-    assert puller.file(said, 0, "noise") == NOISE
+    assert puller.file(result, 0, "noise") == NOISE
 
 
-def test_parts_that_break_are_asked_for_again(server, puller):
+def test_broken_ranges_are_requested_again(server, puller):
     image = noisy_image()
     server.add(image)
     cut_after(server, image.packed[0], 100_000, 4)
-    said = puller.pull(server.host + "/app:latest", part=500_000)
-    assert puller.file(said, 0, "noise") == NOISE
+    result = puller.pull(server.host + "/app:latest", part=500_000)
+    assert puller.file(result, 0, "noise") == NOISE
 
 
-def test_a_server_that_is_busy_for_a_while_is_asked_again(server, puller):
+def test_a_busy_server_is_retried(server, puller):
     image = Image()
     server.add(image)
     statuses = [429, 503, 500]
@@ -237,54 +237,54 @@ def mirror():
     s.close()
 
 
-def test_a_mirror_is_asked_first_and_the_registry_not_at_all(server, mirror, puller):
+def test_a_mirror_is_used_instead_of_the_registry(server, mirror, puller):
     image = Image()
     mirror.add(image)
-    said = puller.pull("registry.example/app:latest", mirrors=[mirror.url])
-    assert said["resolved"]["host"] == mirror.host and not server.requests
+    result = puller.pull("registry.example/app:latest", mirrors=[mirror.url])
+    assert result["resolved"]["host"] == mirror.host and not server.requests
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "/v2", "/v2/"])
-def test_the_url_of_a_mirror_may_end_with(suffix, mirror, puller):
+def test_the_url_of_a_mirror_may_have_the_suffix(suffix, mirror, puller):
     mirror.add(Image())
     puller.pull("registry.example/app:latest", mirrors=[mirror.url + suffix])
     assert mirror.requests[0][1] == "/v2/app/manifests/latest"
 
 
-def test_when_a_mirror_has_it_not_the_next_is_asked(server, mirror, puller):
+def test_without_the_image_on_a_mirror_the_next_endpoint_is_used(server, mirror, puller):
     server.add(Image())
-    said = puller.pull(server.host + "/app:latest", mirrors=["http://127.0.0.1:1", mirror.url], retries=0)
-    assert said["resolved"]["host"] == server.host and mirror.requests
+    result = puller.pull(server.host + "/app:latest", mirrors=["http://127.0.0.1:1", mirror.url], retries=0)
+    assert result["resolved"]["host"] == server.host and mirror.requests
 
 
-def test_a_layer_that_a_mirror_has_not_comes_from_the_registry(server, mirror, puller):
+def test_a_layer_missing_on_a_mirror_comes_from_the_registry(server, mirror, puller):
     image = Image()
     server.add(image)
     mirror.add(image)
     del mirror.blobs[digest(image.packed[1])]
-    said = puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
-    assert said["resolved"]["host"] == mirror.host and len(server.requests) == 1
-    assert puller.file(said, 1, "etc/more") == b"two"
+    result = puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
+    assert result["resolved"]["host"] == mirror.host and len(server.requests) == 1
+    assert puller.file(result, 1, "etc/more") == b"two"
 
 
-def test_a_layer_of_which_a_mirror_has_something_else_comes_from_the_registry(server, mirror, puller):
+def test_a_layer_with_wrong_content_on_a_mirror_comes_from_the_registry(server, mirror, puller):
     image = Image()
     server.add(image)
     mirror.add(image)
     mirror.blobs[digest(image.packed[0])] = b"<html>come back later</html>"
-    said = puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
-    assert said["resolved"]["host"] == mirror.host and len(server.requests) == 1
-    assert puller.file(said, 0, "etc/name") == b"one"
+    result = puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
+    assert result["resolved"]["host"] == mirror.host and len(server.requests) == 1
+    assert puller.file(result, 0, "etc/name") == b"one"
 
 
-def test_the_error_tells_of_mirrors_too(server, mirror, puller):
+def test_the_error_includes_those_of_mirrors(server, mirror, puller):
     with pytest.raises(Failed) as failed:
         puller.pull(server.host + "/app:latest", mirrors=[mirror.url])
     assert str(failed.value).startswith("pull %s/app:latest from %s: " % (server.host, server.host))
     assert "mirror: pull %s/app:latest from %s: " % (server.host, mirror.host) in str(failed.value)
 
 
-def test_credentials_of_the_job_are_not_for_mirrors(server, mirror, puller):
+def test_credentials_of_the_job_are_not_sent_to_mirrors(server, mirror, puller):
     mirror.add(Image())
     mirror.before = lambda h: h.headers.get("Authorization") is None and mirror.answer(
         h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_fetch_auth.py - hawser-fetch and registries that want to know who asks, or are asked by TLS
+test_fetch_auth.py - hawser-fetch and registries with authentication or TLS
 
 Also here: Debian's docker-registry, with images that skopeo pushed.
 """
@@ -26,7 +26,7 @@ def server():
 
 @pytest.fixture
 def tokens():
-    """A token server: it gives the token "t1", then "t2" and so on to whom `accept` takes."""
+    """A token server: gives the tokens "t1", "t2" and so on if `accept` returns True."""
     s = Server()
     s.count = 0
     s.accept = lambda authorization, form: True
@@ -35,7 +35,7 @@ def tokens():
         form = handler.rfile.read(int(handler.headers.get("Content-Length", 0))).decode()
         s.forms = getattr(s, "forms", []) + [form]
         if not s.accept(handler.headers.get("Authorization"), form):
-            return s.answer(handler, 401, b'{"message":"who is that?"}')
+            return s.answer(handler, 401, b'{"message":"unknown user"}')
         s.count += 1
         return s.answer(handler, 200, json.dumps({"token": "t%d" % s.count}).encode())
     s.before = before
@@ -48,17 +48,17 @@ def puller(tmp_path, server):
     return Puller(tmp_path, plain_http=[server.host], retries=0)
 
 
-def wants_basic(server, user, password):
+def require_basic(server, user, password):
     server.before = lambda h: h.headers.get("Authorization") != basic(user, password) and server.answer(
         h, 401, headers={"WWW-Authenticate": 'Basic realm="registry"'})
 
 
-def wants_token(server, tokens, good=lambda token: True, scope=',scope="repository:app:pull"'):
+def require_token(server, tokens, is_valid=lambda token: True, scope=',scope="repository:app:pull"'):
     challenge = 'Bearer realm="%s/token",service="the registry"%s' % (tokens.url, scope)
 
     def before(handler):
         kind, _, token = handler.headers.get("Authorization", "").partition(" ")
-        if kind == "Bearer" and good(token):
+        if kind == "Bearer" and is_valid(token):
             return False
         return server.answer(handler, 401, headers={"WWW-Authenticate": challenge})
     server.before = before
@@ -66,24 +66,24 @@ def wants_token(server, tokens, good=lambda token: True, scope=',scope="reposito
 
 # ---- Basic -------------------------------------------------------------------------------------
 
-def test_name_and_password_are_sent_when_they_are_wanted(server, puller):
-    wants_basic(server, "me", "my:word")
+def test_username_and_password_are_sent_on_demand(server, puller):
+    require_basic(server, "me", "my:word")
     puller.pull(server.host + "/app:latest", username="me", password="my:word")
     assert "Authorization" not in server.requests[0][2]
     assert server.requests[1][2]["Authorization"] == basic("me", "my:word")
 
 
 def test_a_wrong_password_is_sent_once(server, puller):
-    wants_basic(server, "me", "right")
+    require_basic(server, "me", "right")
     with pytest.raises(Failed) as failed:
         puller.pull(server.host + "/app:latest", username="me", password="wrong")
-    assert failed.value.wire == 16 and "the server says 401" in str(failed.value) and server.host in str(failed.value)
+    assert failed.value.wire == 16 and "HTTP status 401" in str(failed.value) and server.host in str(failed.value)
     assert len(server.requests) == 2 and "wrong" not in str(failed.value)
 
 
-def test_without_a_password_the_error_says_what_is_missing(server, puller):
-    wants_basic(server, "me", "right")
-    with pytest.raises(Failed, match="it wants to know who we are: the server says 401") as failed:
+def test_without_a_password_the_error_says_that_authentication_is_required(server, puller):
+    require_basic(server, "me", "right")
+    with pytest.raises(Failed, match="authentication required: HTTP status 401") as failed:
         puller.pull(server.host + "/app:latest")
     assert failed.value.wire == 16
 
@@ -93,7 +93,7 @@ AUTH_KEYS = ["{host}", "http://{host}", "https://{host}/v2/", "{host}/app", "htt
 
 @pytest.mark.parametrize("key", AUTH_KEYS)
 def test_an_auth_file_with_the_key(key, server, puller, tmp_path):
-    wants_basic(server, "me", "word")
+    require_basic(server, "me", "word")
     code = base64.b64encode(b"me:word").decode()
     path = tmp_path / "auth.json"
     path.write_text(json.dumps({"auths": {"other.example": {"auth": "eDp5"}, key.format(host=server.host): {"auth": code}}}))
@@ -101,8 +101,8 @@ def test_an_auth_file_with_the_key(key, server, puller, tmp_path):
     puller.pull(server.host + "/app:latest", auth_file=str(path))
 
 
-def test_of_two_keys_in_an_auth_file_the_longer_counts(server, puller, tmp_path):
-    wants_basic(server, "me", "word")
+def test_the_longer_of_two_keys_in_an_auth_file_counts(server, puller, tmp_path):
+    require_basic(server, "me", "word")
     path = tmp_path / "auth.json"
     path.write_text(json.dumps({"auths": {server.host + "/app": {"username": "me", "password": "word"},
                                           server.host: {"auth": "eDp5"}}}))
@@ -110,21 +110,21 @@ def test_of_two_keys_in_an_auth_file_the_longer_counts(server, puller, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["{", '{"auths":{"HOST":{"auth":"***"}}}', '{"auths":{"HOST":{"auth":"eHk="}}}'])
-def test_a_broken_auth_file_is_named(text, server, puller, tmp_path):
+def test_a_malformed_auth_file_is_named_in_the_error(text, server, puller, tmp_path):
     path = tmp_path / "auth.json"
     path.write_text(text.replace("HOST", server.host))
     with pytest.raises(Failed, match="credentials for .* in " + str(path)):
         puller.pull(server.host + "/app:latest", auth_file=str(path))
 
 
-def test_an_auth_file_that_is_not_there_has_nothing(server, puller, tmp_path):
+def test_a_missing_auth_file_is_ignored(server, puller, tmp_path):
     puller.pull(server.host + "/app:latest", auth_file=str(tmp_path / "missing"))
 
 
 # ---- tokens ------------------------------------------------------------------------------------
 
-def test_a_token_is_asked_for_once(server, tokens, puller):
-    wants_token(server, tokens)
+def test_a_token_is_requested_once(server, tokens, puller):
+    require_token(server, tokens)
     puller.pull(server.host + "/app:latest")
     query = urllib.parse.parse_qs(tokens.requests[0][1].partition("?")[2])
     assert query == {"service": ["the registry"], "scope": ["repository:app:pull"]}
@@ -132,41 +132,41 @@ def test_a_token_is_asked_for_once(server, tokens, puller):
     assert server.requests[1][2]["Authorization"] == "Bearer t1"
 
 
-def test_the_token_server_gets_name_and_password_and_the_registry_does_not(server, tokens, puller):
-    wants_token(server, tokens)
+def test_username_and_password_are_sent_to_the_token_server_only(server, tokens, puller):
+    require_token(server, tokens)
     tokens.accept = lambda authorization, form: authorization == basic("me", "word")
     puller.pull(server.host + "/app:latest", username="me", password="word")
     assert "account=me" in tokens.requests[0][1]
     assert not any("Basic" in r[2].get("Authorization", "") for r in server.requests)
 
 
-def test_a_challenge_without_a_scope(server, tokens, puller):
-    wants_token(server, tokens, scope="")
+def test_a_challenge_without_a_scope_gets_a_default_scope(server, tokens, puller):
+    require_token(server, tokens, scope="")
     puller.pull(server.host + "/app:latest")
     assert "scope=repository%3Aapp%3Apull" in tokens.requests[0][1]
 
 
-def test_a_token_that_has_expired_is_renewed(server, tokens, puller):
+def test_an_expired_token_is_renewed(server, tokens, puller):
     uses = {}
 
-    def good(token):
+    def is_valid(token):
         uses[token] = uses.get(token, 0) + 1
         return uses[token] <= 2
-    wants_token(server, tokens, good)
+    require_token(server, tokens, is_valid)
     puller.pull(server.host + "/app:latest", parallel=1)
     assert tokens.count == 2
 
 
-def test_an_identity_token_is_changed_for_another(server, tokens, puller):
-    wants_token(server, tokens)
+def test_an_identity_token_is_exchanged_for_a_token(server, tokens, puller):
+    require_token(server, tokens)
     tokens.accept = lambda authorization, form: urllib.parse.parse_qs(form) == {
         "grant_type": ["refresh_token"], "client_id": ["hawser"], "service": ["the registry"],
         "scope": ["repository:app:pull"], "refresh_token": ["a&b"]}
     puller.pull(server.host + "/app:latest", identity_token="a&b")
 
 
-def sends_on(tokens, status, url):
-    """The token server says to go elsewhere, with the form that it was sent."""
+def redirect_form(tokens, status, url):
+    """The token server redirects the POST request."""
     def before(handler):
         handler.rfile.read(int(handler.headers["Content-Length"]))
         return tokens.answer(handler, status, headers={"Location": url})
@@ -174,49 +174,49 @@ def sends_on(tokens, status, url):
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_an_identity_token_is_not_sent_on_to_another_server(status, server, tokens, puller):
-    wants_token(server, tokens)
+def test_an_identity_token_is_not_redirected_to_another_server(status, server, tokens, puller):
+    require_token(server, tokens)
     thief = Server()
     thief.before = lambda h: thief.answer(h, 200, b'{"token":"t1"}')
-    tokens.before = sends_on(tokens, status, thief.url + "/token")
-    with pytest.raises(Failed, match="refused: %s/token is another server" % thief.url) as failed:
+    tokens.before = redirect_form(tokens, status, thief.url + "/token")
+    with pytest.raises(Failed, match="refusing redirect of credentials to another server: %s/token" % thief.url) as failed:
         puller.pull(server.host + "/app:latest", identity_token="secret")
     thief.close()
     assert failed.value.wire == 9 and not thief.requests
 
 
-def test_an_identity_token_may_go_elsewhere_on_its_own_server(server, tokens, puller):
-    wants_token(server, tokens)
-    give, move = tokens.before, sends_on(tokens, 307, "/oauth")
+def test_an_identity_token_may_be_redirected_on_its_own_server(server, tokens, puller):
+    require_token(server, tokens)
+    give, move = tokens.before, redirect_form(tokens, 307, "/oauth")
     tokens.before = lambda h: give(h) if h.path == "/oauth" else move(h)
     puller.pull(server.host + "/app:latest", identity_token="secret")
     assert "refresh_token=secret" in tokens.forms[-1]
 
 
-def test_a_registry_token_is_used_as_it_is(server, tokens, puller):
-    wants_token(server, tokens, lambda token: token == "mine")
+def test_a_registry_token_is_used_unchanged(server, tokens, puller):
+    require_token(server, tokens, lambda token: token == "mine")
     puller.pull(server.host + "/app:latest", registry_token="mine")
     assert not tokens.requests
 
 
-def test_registries_that_refuse_every_token_are_not_asked_for_ever(server, tokens, puller):
-    wants_token(server, tokens, lambda token: False)
-    with pytest.raises(Failed, match="the server says 401") as failed:
+def test_a_registry_that_refuses_every_token_is_not_retried_forever(server, tokens, puller):
+    require_token(server, tokens, lambda token: False)
+    with pytest.raises(Failed, match="HTTP status 401") as failed:
         puller.pull(server.host + "/app:latest")
     assert failed.value.wire == 16 and len(server.requests) == 2 and len(tokens.requests) == 1
 
 
-def test_token_servers_that_refuse_are_named(server, tokens, puller):
-    wants_token(server, tokens)
+def test_a_token_server_that_refuses_is_named_in_the_error(server, tokens, puller):
+    require_token(server, tokens)
     tokens.accept = lambda authorization, form: False
-    with pytest.raises(Failed, match=r"token server http://.*/token: the server says 401 \(who is that\?\)") as failed:
+    with pytest.raises(Failed, match=r"token server http://.*/token: HTTP status 401 \(unknown user\)") as failed:
         puller.pull(server.host + "/app:latest")
     assert failed.value.wire == 16
 
 
 @pytest.mark.parametrize("answer", [b"", b"no JSON", b"{}", b'{"token":""}', b'{"token":"a\\r\\nX: y"}', b'{"token":7}'])
-def test_a_token_server_that_answers(answer, server, tokens, puller):
-    wants_token(server, tokens)
+def test_a_token_server_with_the_invalid_response(answer, server, tokens, puller):
+    require_token(server, tokens)
     tokens.before = lambda h: tokens.answer(h, 200, answer)
     with pytest.raises(Failed, match="token server") as failed:
         puller.pull(server.host + "/app:latest")
@@ -224,22 +224,22 @@ def test_a_token_server_that_answers(answer, server, tokens, puller):
 
 
 @pytest.mark.parametrize("header, error", [
-    ('Bearer realm="file:///etc/passwd"', "neither http nor https"),
+    ('Bearer realm="file:///etc/passwd"', "unsupported scheme in URL"),
     ('Bearer realm="nothing"', "nothing"),
-    ('Bearer service="x"', "it wants to know who we are"),
-    ('Negotiate', "it wants to know who we are"),
-    ('Bearer realm="', "it wants to know who we are"),
-    ('', "it wants to know who we are"),
+    ('Bearer service="x"', "authentication required"),
+    ('Negotiate', "authentication required"),
+    ('Bearer realm="', "authentication required"),
+    ('', "authentication required"),
 ])
-def test_a_challenge_that_leads_nowhere(header, error, server, puller):
+def test_a_challenge_that_cannot_be_met(header, error, server, puller):
     server.before = lambda h: server.answer(h, 401, headers={"WWW-Authenticate": header})
     with pytest.raises(Failed, match=error):
         puller.pull(server.host + "/app:latest", username="me", password="word")
     assert not any("Authorization" in r[2] for r in server.requests)
 
 
-def test_of_several_challenges_the_one_with_a_token_is_answered(server, tokens, puller):
-    wants_token(server, tokens)
+def test_of_several_challenges_bearer_is_used(server, tokens, puller):
+    require_token(server, tokens)
     before = server.before
 
     def both(handler):
@@ -268,25 +268,25 @@ def secure(authority):
 
 
 def certs_for(tmp_path, host, authority, *files):
-    folder = tmp_path / "certs.d" / host
-    folder.mkdir(parents=True)
+    directory = tmp_path / "certs.d" / host
+    directory.mkdir(parents=True)
     for source, name in files:
-        (folder / name).write_bytes((authority / source).read_bytes())
-        (folder / name).chmod(0o600)
+        (directory / name).write_bytes((authority / source).read_bytes())
+        (directory / name).chmod(0o600)
     return str(tmp_path / "certs.d")
 
 
-def test_a_certificate_of_an_authority_in_the_hosts_folder(secure, authority, tmp_path):
+def test_an_authority_in_the_hosts_directory_is_trusted(secure, authority, tmp_path):
     certs = certs_for(tmp_path, secure.host, authority, ("ca.crt", "ca.crt"))
     Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 
 
-def test_a_folder_of_the_host_without_its_port(secure, authority, tmp_path):
+def test_the_hosts_directory_may_be_without_the_port(secure, authority, tmp_path):
     certs = certs_for(tmp_path, "127.0.0.1", authority, ("ca.crt", "ca.crt"))
     Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 
 
-def test_a_certificate_of_nobody_we_know_is_refused_at_once(secure, tmp_path):
+def test_a_certificate_of_an_unknown_authority_is_refused_at_once(secure, tmp_path):
     with pytest.raises(Failed, match="from %s: .*certificate" % secure.host) as failed:
         Puller(tmp_path).pull(secure.host + "/app:latest")
     assert failed.value.wire == 14 and not secure.requests
@@ -302,7 +302,7 @@ def test_a_certificate_for_another_host_is_refused(tmp_path):
     assert failed.value.wire == 14
 
 
-def test_our_own_certificate_is_shown(authority, tmp_path):
+def test_a_client_certificate_is_sent(authority, tmp_path):
     server = Server(tls=tls_context(authority, want_client=True))
     server.add(Image())
     certs = certs_for(tmp_path, server.host, authority, ("ca.crt", "ca.crt"), ("client.crt", "me.cert"), ("client.key", "me.key"))
@@ -310,21 +310,21 @@ def test_our_own_certificate_is_shown(authority, tmp_path):
     server.close()
 
 
-def test_a_certificate_without_its_key_is_named(secure, authority, tmp_path):
+def test_a_client_certificate_without_its_key_is_named_in_the_error(secure, authority, tmp_path):
     certs = certs_for(tmp_path, secure.host, authority, ("client.crt", "me.cert"))
     with pytest.raises(Failed, match="certificates of %s: .*me.key" % secure.host):
         Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 
 
-def test_what_is_wrong_with_certificates_of_others_is_no_matter(secure, authority, tmp_path):
+def test_invalid_certificates_of_other_hosts_are_ignored(secure, authority, tmp_path):
     certs = certs_for(tmp_path, secure.host, authority, ("ca.crt", "ca.crt"))
     certs_for(tmp_path, "other.example", authority, ("client.crt", "me.cert"))
-    for name in "000.example", "gone.example":
+    for name in "000.example", "dangling.example":
         (pathlib.Path(certs) / name).symlink_to("nowhere")
     Puller(tmp_path, certs_dir=certs).pull(secure.host + "/app:latest")
 
 
-def test_plain_http_is_not_spoken_unless_it_is_allowed(server, tmp_path):
+def test_plain_http_is_not_used_unless_it_is_allowed(server, tmp_path):
     with pytest.raises(Failed) as failed:
         Puller(tmp_path, retries=0).pull(server.host + "/app:latest")
     assert failed.value.wire == 14 and not server.requests
@@ -349,14 +349,14 @@ def registry(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["oci", "v2s2"])
-def test_an_image_that_skopeo_pushed_to_docker_registry(kind, registry, tmp_path):
+def test_an_image_pushed_by_skopeo_to_docker_registry_is_pulled(kind, registry, tmp_path):
     source = make_layout(tmp_path)
     push(source, "%s/busybox:one" % registry, "--format", kind)
     puller = Puller(tmp_path, plain_http=[registry])
-    said = puller.pull(registry + "/busybox:one", part=300_000)
-    assert puller.file(said, 0, "bin/busybox") == pathlib.Path("/bin/busybox").read_bytes()
-    assert os.readlink(said["plan"][0]["root"] + "/bin/sh") == "busybox"
-    assert said["resolved"]["digest"] == digest(said["manifest"])
-    with pytest.raises(Failed, match=r"pull .*/busybox:two from .*: the server says 404 \(manifest unknown") as failed:
+    result = puller.pull(registry + "/busybox:one", part=300_000)
+    assert puller.file(result, 0, "bin/busybox") == pathlib.Path("/bin/busybox").read_bytes()
+    assert os.readlink(result["plan"][0]["root"] + "/bin/sh") == "busybox"
+    assert result["resolved"]["digest"] == digest(result["manifest"])
+    with pytest.raises(Failed, match=r"pull .*/busybox:two from .*: HTTP status 404 \(manifest unknown") as failed:
         puller.pull(registry + "/busybox:two")
     assert failed.value.wire == 5

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_fetch_hostile.py - hawser-fetch and registries that are broken, or mean harm
+test_fetch_hostile.py - hawser-fetch and broken or hostile registries
 
-Each has its error, with the image and the host in it, in bounded time and memory.
+Each case fails with its own error, which names the image and the host, in bounded time and memory.
 """
 import gzip
 import os
@@ -49,7 +49,7 @@ def puller(tmp_path, server, remote):
 
 
 def fails(puller, host, wire, error, name="app:latest", **job):
-    """The error, which has the right code and names image and host."""
+    """The error text of a pull that must fail with this gRPC code; it names the image and the host."""
     with pytest.raises(Failed) as failed:
         puller.pull(host + "/" + name, **job)
     text = str(failed.value)
@@ -58,33 +58,33 @@ def fails(puller, host, wire, error, name="app:latest", **job):
     return text
 
 
-# ---- what a server answers ----------------------------------------------------------------------
+# ---- responses of a server ----------------------------------------------------------------------
 
 STATUSES = {400: 15, 401: 16, 403: 7, 404: 5, 405: 13, 408: 14, 410: 5, 429: 8, 451: 7, 500: 14, 503: 14, 304: 13, 204: 15}
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_status(status, server, puller):
+def test_http_status(status, server, puller):
     server.before = lambda h: server.answer(h, status, headers={"Retry-After": "0"})
-    fails(puller, server.host, STATUSES[status], "" if status == 204 else "the server says %d" % status)
+    fails(puller, server.host, STATUSES[status], "" if status == 204 else "HTTP status %d" % status)
     again = 2 if status in (408, 429, 500, 503) else 1
     assert len(server.requests) == again
 
 
-def test_a_layer_that_is_not_there(server, puller):
+def test_a_missing_layer(server, puller):
     image = Image()
     server.add(image)
     del server.blobs[digest(image.packed[1])]
-    fails(puller, server.host, 5, "layer %s: the server says 404 (nothing of that name)" % digest(image.packed[1]))
+    fails(puller, server.host, 5, "layer %s: HTTP status 404 (nothing of that name)" % digest(image.packed[1]))
 
 
-def test_a_layer_whose_link_leads_nowhere_is_damaged_and_not_missing(server, puller):
+def test_a_layer_with_a_dangling_hard_link_is_damaged_and_not_missing(server, puller):
     server.add(Image([hardlink("h", "none") + END]))
     fails(puller, server.host, 15, 'member "h": target "none" is not in the layer')
 
 
 @pytest.mark.parametrize("what", ["/manifests/", "/blobs/"])
-def test_an_error_whose_words_have_no_end_is_still_that_error(what, server, puller):
+def test_an_error_with_an_endless_body_is_still_that_error(what, server, puller):
     server.add(Image())
     sent = []
 
@@ -94,61 +94,61 @@ def test_an_error_whose_words_have_no_end_is_still_that_error(what, server, pull
         handler.send_response(404)
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
-        while True:  # until the other end has gone
+        while True:  # until the client closes the connection
             sent.append(handler.wfile.write(b"10000\r\n" + b"x" * 65536 + b"\r\n"))
     server.before = before
-    fails(puller, server.host, 5, "the server says 404")
+    fails(puller, server.host, 5, "HTTP status 404")
     assert sent and len(sent) < 1000
 
 
-BAD = {"a hard link to a folder": folder("d") + hardlink("h", "d"),
+BAD = {"a hard link to a directory": folder("d") + hardlink("h", "d"),
        "a file in a file": member("f") + member("f/g"),
-       "a file behind links in a circle": symlink("l", "l") + member("l/f"),
+       "a file through a loop of links": symlink("l", "l") + member("l/f"),
        "a name of 300 letters": pax(path="n" * 300) + member("f")}
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_an_archive_that_cannot_be_unpacked_is_damaged_because_of(what, server, puller):
+def test_an_archive_is_damaged_if_it_has(what, server, puller):
     server.add(Image([BAD[what] + END]))
     fails(puller, server.host, 15, "layer")
 
 
 @pytest.fixture
-def lack_processes(tmp_path, monkeypatch):
-    """lack_processes(WHEN): hawser-fetch does not get those. (Whom strace has, LeakSanitizer cannot look at.)"""
-    def make(when):
+def fail_fork(tmp_path, monkeypatch):
+    """fail_fork(WHEN): strace fails these fork() calls of hawser-fetch. (LeakSanitizer does not work under strace.)"""
+    def write_script(when):
         script = tmp_path / "fetch"
         script.write_text("#!/bin/sh\nexport ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0\nexec strace -o /dev/null -e inject=clone,clone3,fork,vfork:error=EAGAIN:when=%s %s\n" % (
             when, fetching.FETCH))
         script.chmod(0o755)
         monkeypatch.setattr(fetching, "FETCH", str(script))
-    return make
+    return write_script
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
-def test_that_there_was_no_process_before_there_was_a_job_does_not_matter(server, puller, lack_processes):
+def test_a_failed_fork_before_the_job_is_retried(server, puller, fail_fork):
     server.add(Image())
-    lack_processes("1")
+    fail_fork("1")
     puller.pull(server.host + "/app:latest")
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="no strace")
 @pytest.mark.parametrize("which", ["1..2", "2"])
-def test_that_there_are_no_more_processes_is_not_the_registrys_fault(which, server, puller, lack_processes):
+def test_a_failed_fork_is_reported_as_resource_exhausted(which, server, puller, fail_fork):
     server.add(Image())
-    lack_processes(which)
+    fail_fork(which)
     with pytest.raises(Failed, match="pull %s/app:latest.*: fork: " % server.host) as failed:
         puller.pull(server.host + "/app:latest")
     assert failed.value.wire == 8
 
 
-def test_a_server_that_says_come_back_tomorrow_is_not_waited_for(server, puller):
+def test_a_retry_after_of_a_day_is_not_waited_for(server, puller):
     server.before = lambda h: server.answer(h, 429, headers={"Retry-After": "86400"})
-    fails(puller, server.host, 8, "the server says 429", retries=4)
+    fails(puller, server.host, 8, "HTTP status 429", retries=4)
     assert len(server.requests) == 1
 
 
-def test_nobody_listens(server, puller):
+def test_a_port_without_a_listener(server, puller):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         host = "127.0.0.1:%d" % s.getsockname()[1]
@@ -160,7 +160,7 @@ def test_a_name_that_does_not_resolve(puller):
 
 
 def raw(answer):
-    """A server that says just that, whatever it is asked, and hangs up."""
+    """A server that sends just these bytes for each request and closes the connection."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve():
@@ -182,14 +182,14 @@ ANSWERS = {
     "another protocol": b"SSH-2.0-OpenSSH\r\n",
     "a status of letters": b"HTTP/1.1 abc\r\n\r\n",
     "a negative length": b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
-    "half of it": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+    "a truncated body": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
     "a chunk of letters": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     "an endless header": b"HTTP/1.1 200 OK\r\nX: " + b"y" * 400000 + b"\r\n\r\n",
 }
 
 
 @pytest.mark.parametrize("what", ANSWERS)
-def test_instead_of_an_answer(what, puller):
+def test_a_malformed_response(what, puller):
     listener, host = raw(ANSWERS[what])
     with pytest.raises(Failed) as failed:
         puller.pull(host + "/app:latest", plain_http=[host], retries=0)
@@ -197,7 +197,7 @@ def test_instead_of_an_answer(what, puller):
     assert failed.value.wire in (13, 14, 15) and "from " + host in str(failed.value)
 
 
-def test_a_server_that_sends_a_byte_now_and_then_is_given_up(server, puller):
+def test_a_server_that_sends_single_bytes_times_out(server, puller):
     def drip(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", "1000")
@@ -216,7 +216,7 @@ def test_a_server_that_sends_a_byte_now_and_then_is_given_up(server, puller):
     gone.set()
 
 
-def test_a_layer_that_stands_still_is_given_up(server, puller):
+def test_a_stalled_layer_times_out(server, puller):
     image = Image()
     server.add(image)
     gone = threading.Event()
@@ -243,7 +243,7 @@ def test_a_manifest_of_100_mb_is_not_read(server, puller):
             handler.wfile.write(b" " * (1 << 20))
         return True
     server.before = before
-    fails(puller, server.host, 8, "the answer is larger than 4194304 bytes")
+    fails(puller, server.host, 8, "response too large: more than 4194304 bytes")
 
 
 MANIFESTS = {
@@ -251,41 +251,41 @@ MANIFESTS = {
     "empty": (b"", 15, "manifest: "),
     "an array": (b"[]", 15, "manifest: "),
     "neither": (b'{"schemaVersion":2}', 15, "neither manifests nor config and layers"),
-    "schema 1": (b'{"schemaVersion":1,"name":"app","fsLayers":[]}', 9, "schema 1, which is not supported"),
+    "schema 1": (b'{"schemaVersion":1,"name":"app","fsLayers":[]}', 9, "schema 1 is not supported"),
     "an artifact": (to_json({"schemaVersion": 2, "config": {"mediaType": "application/x", "digest": digest(b""), "size": 0},
-                             "layers": []}), 9, "artifact and not an image"),
-    "an index of nothing": (to_json({"schemaVersion": 2, "manifests": []}), 5, "no image for linux/" + ARCHITECTURE),
-    "a digest that is none": (to_json({"schemaVersion": 2, "config": {"digest": "sha256:../../x", "size": 1}, "layers": []}), 15, "config"),
+                             "layers": []}), 9, "artifact, not a container image"),
+    "an empty index": (to_json({"schemaVersion": 2, "manifests": []}), 5, "no image for linux/" + ARCHITECTURE),
+    "a malformed digest": (to_json({"schemaVersion": 2, "config": {"digest": "sha256:../../x", "size": 1}, "layers": []}), 15, "config"),
     "a negative size": (to_json({"schemaVersion": 2, "config": {"digest": digest(b""), "size": -1}, "layers": []}), 15, "size"),
 }
 
 
-def test_more_layers_than_can_be_mounted_are_not_fetched(server, puller):
+def test_an_image_with_too_many_layers_is_not_fetched(server, puller):
     server.add(Image([END] * 501))
-    fails(puller, server.host, 8, "it has 501 layers, and at most 500 can be mounted")
+    fails(puller, server.host, 8, "too many layers to mount: got 501, want at most 500")
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("what", MANIFESTS)
-def test_manifest(what, server, puller):
+def test_an_invalid_manifest(what, server, puller):
     data, wire, error = MANIFESTS[what]
     server.before = lambda h: server.answer(h, 200, data)
     fails(puller, server.host, wire, error)
 
 
-def test_an_index_without_our_platform(server, puller):
+def test_an_index_without_the_platform(server, puller):
     image = Image(architecture="s390x")
     server.add(image)
     server.manifests["latest"] = (OCI + "index.v1+json", index_of((image, {"os": "linux", "architecture": "s390x"})))
-    fails(puller, server.host, 5, "which has: linux/s390x")
+    fails(puller, server.host, 5, "available: linux/s390x")
 
 
-def test_an_image_for_another_machine(server, puller):
+def test_an_image_for_another_platform(server, puller):
     server.add(Image(architecture="s390x"))
-    fails(puller, server.host, 5, "it is for linux/s390x")
+    fails(puller, server.host, 5, "the image is for linux/s390x")
 
 
-def test_an_index_in_itself_for_ever(server, puller):
+def test_endlessly_nested_indexes(server, puller):
     def before(handler):
         name = handler.path.split("/")[-1]
         depth = before.names.index(name) if name in before.names else 0
@@ -296,65 +296,65 @@ def test_an_index_in_itself_for_ever(server, puller):
             {"mediaType": OCI + "index.v1+json", "digest": digest(documents[0]), "size": len(documents[0])}]}))
     before.documents, before.names = documents, [digest(d) for d in documents]
     server.before = before
-    fails(puller, server.host, 15, "more than 3 deep")
+    fails(puller, server.host, 15, "nested indexes, more than 3 levels")
     assert len(server.requests) == 4
 
 
-def test_a_manifest_with_another_digest(server, puller):
+def test_a_manifest_with_a_wrong_digest(server, puller):
     image = Image()
     server.add(image)
     name = "app@" + digest(image.manifest)
     server.manifests[digest(image.manifest)] = (OCI + "manifest.v1+json", image.manifest + b" ")
-    fails(puller, server.host, 15, "its digest is " + digest(image.manifest + b" "), name=name)
+    fails(puller, server.host, 15, "digest mismatch: got " + digest(image.manifest + b" "), name=name)
 
 
-def test_a_configuration_with_another_digest(server, puller):
+def test_a_configuration_with_a_wrong_digest(server, puller):
     image = Image()
     server.add(image)
     server.blobs[digest(image.config)] = image.config.replace(b"linux", b"minix")
-    fails(puller, server.host, 15, "its digest is ")
+    fails(puller, server.host, 15, "digest mismatch: got ")
 
 
-def test_a_configuration_that_is_longer_than_it_should_be(server, puller):
+def test_a_configuration_of_a_wrong_size(server, puller):
     image = Image()
     server.add(image)
     server.blobs[digest(image.config)] = image.config + b" "
-    fails(puller, server.host, 15, "it has %d bytes and not %d" % (len(image.config) + 1, len(image.config)))
+    fails(puller, server.host, 15, "size mismatch: got %d bytes, want %d" % (len(image.config) + 1, len(image.config)))
 
 
 @pytest.mark.parametrize("config, error", [(b"no JSON", "image configuration"), (b"[]", "image configuration"),
                                            (b'{"rootfs":{"diff_ids":["x"]}}', "diff_ids[0]"),
-                                           (b'{"rootfs":{"diff_ids":[]}}', "speaks of 0 layers, its manifest of 2")])
-def test_a_configuration_that_is_none(config, error, server, puller):
+                                           (b'{"rootfs":{"diff_ids":[]}}', "lists 0 layers, the manifest 2")])
+def test_an_invalid_configuration(config, error, server, puller):
     server.add(Image(config=config))
     fails(puller, server.host, 15, error)
 
 
 # ---- layers --------------------------------------------------------------------------------------
 
-def swap(server, image, data):
-    """The registry has other bytes for the first layer."""
+def replace_layer(server, image, data):
+    """Replaces the first layer in the registry."""
     server.add(image)
     server.blobs[digest(image.packed[0])] = data
 
 
-def test_a_layer_with_another_digest(server, puller):
+def test_a_layer_with_a_wrong_digest(server, puller):
     image = Image()
     other = bytearray(image.packed[0])
-    other[4] ^= 1  # the time in gzip's header: what is in it is as it was
-    swap(server, image, bytes(other))
-    fails(puller, server.host, 15, "layer %s: its digest is %s" % (digest(image.packed[0]), digest(bytes(other))))
+    other[4] ^= 1  # the time in gzip's header: the content is unchanged
+    replace_layer(server, image, bytes(other))
+    fails(puller, server.host, 15, "layer %s: digest mismatch: got %s" % (digest(image.packed[0]), digest(bytes(other))))
 
 
 @pytest.mark.parametrize("more", [-1, 1])
-def test_a_layer_of_another_length(more, server, puller):
+def test_a_layer_with_a_wrong_content_length(more, server, puller):
     image = Image()
     data = image.packed[0][:-1] if more < 0 else image.packed[0] + b"x"
-    swap(server, image, data)
-    fails(puller, server.host, 15, "it has %d bytes, and %d in its manifest" % (len(data), len(image.packed[0])))
+    replace_layer(server, image, data)
+    fails(puller, server.host, 15, "size mismatch: got %d bytes, want %d" % (len(data), len(image.packed[0])))
 
 
-def test_a_layer_that_is_longer_and_does_not_say_so(server, puller):
+def test_a_layer_that_is_too_long_without_a_content_length(server, puller):
     image = Image()
     server.add(image)
 
@@ -368,10 +368,10 @@ def test_a_layer_that_is_longer_and_does_not_say_so(server, puller):
         handler.close_connection = True
         return True
     server.before = before
-    fails(puller, server.host, 15, "longer than the %d bytes" % len(image.packed[0]))
+    fails(puller, server.host, 15, "size mismatch: got more than the %d bytes wanted" % len(image.packed[0]))
 
 
-def test_a_layer_that_always_breaks_off_at_once(server, puller):
+def test_a_layer_whose_transfer_always_breaks_at_once(server, puller):
     image = Image()
     server.add(image)
 
@@ -385,7 +385,7 @@ def test_a_layer_that_always_breaks_off_at_once(server, puller):
     assert len(server.asked(digest(image.packed[0]))) == 2
 
 
-def test_a_layer_that_breaks_off_after_each_byte_is_given_up(server, puller):
+def test_a_layer_whose_transfer_breaks_after_each_byte_fails(server, puller):
     image = Image([member("f", data=os.urandom(5000)) + END], packed=bytes)
     server.add(image)
 
@@ -402,39 +402,39 @@ def test_a_layer_that_breaks_off_after_each_byte_is_given_up(server, puller):
     assert len(server.asked(digest(image.packed[0]))) == 3
 
 
-def test_a_range_that_was_not_asked_for(server, puller):
+def test_a_range_that_was_not_requested(server, puller):
     image = Image([member("f", data=os.urandom(5000)) + END], packed=bytes)
     server.add(image)
     real = Server.answer_blob
     server.answer_blob = lambda h, data: (real(server, h, data) if data == image.config else server.answer(
         h, 206, data[9:1009], {"Content-Range": "bytes 9-1008/%d" % len(data)}))
-    fails(puller, server.host, 15, "bytes from 0 on were asked for, not from 9", part=1000)
+    fails(puller, server.host, 15, "range mismatch: got bytes from 9, want from 0", part=1000)
 
 
-PACKED = {"damaged gzip": (lambda a: gzip.compress(a)[:40] + b"\xff" * 40, "its gzip stream is damaged"),
-          "gzip without its end": (lambda a: gzip.compress(a)[:-6], "its gzip stream has no end"),
-          "gzip with a wrong sum": (lambda a: gzip.compress(a)[:-8] + b"\0" * 8, "its gzip stream is damaged"),
-          "gzip and something behind it": (lambda a: gzip.compress(a) + b"behind", "its gzip stream is damaged"),
-          "damaged zstd": (lambda a: b"\x28\xb5\x2f\xfd" + b"\xff" * 40, "its zstd stream is damaged"),
-          "zstd with a window of 2 GB": (lambda a: b"\x28\xb5\x2f\xfd\x00\xa8" + bytes(40), "its zstd stream is damaged"),
-          "no archive": (lambda a: b"hello, this is no archive" * 100, "layer")}
+PACKED = {"corrupt gzip": (lambda a: gzip.compress(a)[:40] + b"\xff" * 40, "corrupt gzip stream"),
+          "truncated gzip": (lambda a: gzip.compress(a)[:-6], "truncated gzip stream"),
+          "gzip with a wrong checksum": (lambda a: gzip.compress(a)[:-8] + b"\0" * 8, "corrupt gzip stream"),
+          "gzip with trailing data": (lambda a: gzip.compress(a) + b"behind", "corrupt gzip stream"),
+          "corrupt zstd": (lambda a: b"\x28\xb5\x2f\xfd" + b"\xff" * 40, "corrupt zstd stream"),
+          "zstd with a window of 2 GB": (lambda a: b"\x28\xb5\x2f\xfd\x00\xa8" + bytes(40), "corrupt zstd stream"),
+          "not an archive": (lambda a: b"hello, this is no archive" * 100, "layer")}
 
 
 @pytest.mark.parametrize("what", PACKED)
-def test_layer_of(what, server, puller):
+def test_a_layer_of(what, server, puller):
     packed, error = PACKED[what]
     server.add(Image([member("f", data=b"x" * 5000) + END], packed=packed))
     fails(puller, server.host, 15, error)
 
 
-def test_a_layer_with_another_diff_id(server, puller):
+def test_a_layer_with_a_wrong_diff_id(server, puller):
     image = Image()
     config = image.config.replace(image.diff_ids[1].encode(), digest(b"").encode())
     server.add(Image(config=config))
     fails(puller, server.host, 15, digest(b""))
 
 
-def test_a_layer_that_grows_beyond_the_limit(server, puller):
+def test_a_layer_larger_than_the_limit(server, puller):
     server.add(Image([member("bomb", data=bytes(20 << 20)) + END]))
     fails(puller, server.host, 8, "layer", bytes=1 << 20)
 
@@ -444,7 +444,7 @@ def test_a_layer_with_more_members_than_the_limit(server, puller):
     fails(puller, server.host, 8, "layer", entries=100)
 
 
-def test_space_that_is_to_stay_free_is_not_filled_by_a_blob_that_is_kept(server, remote, puller, tmp_path):
+def test_the_disk_reserve_is_not_used_by_a_stored_blob(server, remote, puller, tmp_path):
     image = Image([member("f", data=os.urandom(3 << 20)) + END], packed=bytes)
     server.add(image)
     remote.add(image)
@@ -453,7 +453,7 @@ def test_space_that_is_to_stay_free_is_not_filled_by_a_blob_that_is_kept(server,
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "small", small], check=True)
     puller.plan = lambda config, have: [dict(p, blob=str(small / "blob")) for p in Puller.plan(puller, config, have)]
     try:
-        with pytest.raises(Failed, match="there is no space for .* 3145728 are to stay free") as failed:
+        with pytest.raises(Failed, match="not enough disk space for .* 3145728 bytes reserved") as failed:
             puller.pull(server.host + "/app:latest", keep_blobs=True, reserve=3 << 20, mirrors=[remote.url])
         kept = (small / "blob").stat().st_size
     finally:
@@ -464,14 +464,14 @@ def test_space_that_is_to_stay_free_is_not_filled_by_a_blob_that_is_kept(server,
 # ---- redirects -----------------------------------------------------------------------------------
 
 def redirect(server, image, url, status=307):
-    """Blobs are elsewhere."""
+    """Requests of blobs are redirected."""
     server.add(image)
     server.before = lambda h: "/blobs/" in h.path and server.answer(
         h, status, headers={"Location": url.format(name=h.path.split("/")[-1])})
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_to_another_server_takes_no_authorization_there(status, server, remote, puller):
+def test_a_redirect_to_another_server_sends_no_authorization(status, server, remote, puller):
     image = Image()
     redirect(server, image, remote.url + "/store/blobs/{name}?sign=1", status)
     remote.add(image)
@@ -482,7 +482,7 @@ def test_a_redirect_to_another_server_takes_no_authorization_there(status, serve
     assert len(remote.requests) == 3 and not any("Authorization" in r[2] for r in remote.requests)
 
 
-def test_parts_come_from_where_the_first_was_redirected_to(server, remote, puller):
+def test_ranges_are_requested_from_the_target_of_the_first_redirect(server, remote, puller):
     image = Image([member("f", data=os.urandom(50_000)) + END], packed=bytes)
     redirect(server, image, remote.url + "/store/blobs/{name}")
     remote.add(image)
@@ -490,11 +490,11 @@ def test_parts_come_from_where_the_first_was_redirected_to(server, remote, pulle
     assert len(server.asked(digest(image.packed[0]))) == 1 and len(remote.asked(digest(image.packed[0]))) == 6
 
 
-def test_a_stranger_who_asks_who_we_are_gets_no_answer(server, remote, puller):
+def test_the_target_of_a_redirect_gets_no_credentials(server, remote, puller):
     image = Image()
     redirect(server, image, remote.url + "/store/blobs/{name}")
     remote.before = lambda h: remote.answer(h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
-    fails(puller, server.host, 16, "the server says 401", username="me", password="word")
+    fails(puller, server.host, 16, "HTTP status 401", username="me", password="word")
     assert not any("Authorization" in r[2] for r in remote.requests)
 
 
@@ -502,31 +502,31 @@ def test_a_stranger_who_asks_who_we_are_gets_no_answer(server, remote, puller):
                                  "http://[::1]:{port}/x", "http://0.0.0.0:{port}/x/blobs/{name}",
                                  "http://[::ffff:127.0.0.1]:{port}/x", "http://here.example:{port}/x/blobs/{name}",
                                  "http://2130706433:{port}/x/blobs/{name}", "http://0177.1:{port}/x/blobs/{name}"])
-def test_a_redirect_from_elsewhere_to_this_machine_is_refused(url, server, remote, puller, hosts):
+def test_a_redirect_from_a_remote_server_to_loopback_is_refused(url, server, remote, puller, hosts):
     image = Image()
     hosts("127.0.0.1 here.example")
     server.add(image)
     redirect(remote, image, url.replace("{port}", server.host.split(":")[1]))
-    fails(puller, remote.host, 9, "leads to this machine")
+    fails(puller, remote.host, 9, "refusing redirect to loopback address")
     assert not server.requests
 
 
 @pytest.fixture
 def proxy(monkeypatch):
-    """A proxy on this machine, which has what all servers have."""
+    """A proxy on this machine that serves all hosts itself."""
     s = Server()
     monkeypatch.setenv("http_proxy", s.url)
     yield s
     s.close()
 
 
-def test_a_redirect_to_this_machine_is_refused_behind_a_proxy_on_it_too(proxy, server, puller):
+def test_a_redirect_to_loopback_is_refused_behind_a_local_proxy(proxy, server, puller):
     redirect(proxy, Image(), server.url + "/x/blobs/{name}")
-    fails(puller, "registry.example", 9, "leads to this machine", plain_http=["registry.example"])
+    fails(puller, "registry.example", 9, "refusing redirect to loopback address", plain_http=["registry.example"])
     assert not proxy.asked(server.host)
 
 
-def test_behind_a_proxy_on_this_machine_redirects_are_followed(proxy, puller):
+def test_redirects_are_followed_behind_a_local_proxy(proxy, puller):
     image = Image([member("f", data=os.urandom(50_000)) + END], packed=bytes)
     redirect(proxy, image, "http://store.example/x/blobs/{name}")
     blobs = proxy.before
@@ -537,7 +537,7 @@ def test_behind_a_proxy_on_this_machine_redirects_are_followed(proxy, puller):
 
 @pytest.fixture
 def hosts():
-    """Adds a line to /etc/hosts, which in the sandbox is a copy."""
+    """Adds a line to /etc/hosts, which is a copy in the sandbox."""
     with open("/etc/hosts", encoding="utf-8") as file:
         before = file.read()
 
@@ -549,11 +549,11 @@ def hosts():
         file.write(before)
 
 
-@pytest.mark.parametrize("url, error", [("file:///etc/passwd", "is neither http nor https"),
-                                        ("ftp://127.0.0.1/x", "is neither http nor https"),
-                                        ("gopher://127.0.0.1/x", "is neither http nor https"),
-                                        ("http://", "is not a URL")])
-def test_a_redirect_to_something_else_is_refused(url, error, server, puller):
+@pytest.mark.parametrize("url, error", [("file:///etc/passwd", "unsupported scheme in URL"),
+                                        ("ftp://127.0.0.1/x", "unsupported scheme in URL"),
+                                        ("gopher://127.0.0.1/x", "unsupported scheme in URL"),
+                                        ("http://", "invalid URL")])
+def test_a_redirect_to_an_invalid_url_is_refused(url, error, server, puller):
     redirect(server, Image(), url)
     fails(puller, server.host, 9, error)
 
@@ -561,31 +561,31 @@ def test_a_redirect_to_something_else_is_refused(url, error, server, puller):
 def test_a_redirect_from_https_to_http_is_refused(server, puller, tmp_path):
     authority = make_authority(tmp_path / "ca")
     secure = Server(tls=tls_context(authority))
-    folder = tmp_path / "certs.d" / secure.host
-    folder.mkdir(parents=True)
-    (folder / "ca.crt").write_bytes((authority / "ca.crt").read_bytes())
+    certs = tmp_path / "certs.d" / secure.host
+    certs.mkdir(parents=True)
+    (certs / "ca.crt").write_bytes((authority / "ca.crt").read_bytes())
     redirect(secure, Image(), server.url + "/blobs/{name}")
-    fails(puller, secure.host, 9, "leads from https to http", certs_dir=str(tmp_path / "certs.d"))
+    fails(puller, secure.host, 9, "refusing redirect from https to http", certs_dir=str(tmp_path / "certs.d"))
     secure.close()
     assert not server.requests
 
 
-def test_a_circle_of_redirects_has_an_end(server, puller):
+def test_a_loop_of_redirects_fails(server, puller):
     server.before = lambda h: server.answer(h, 302, headers={"Location": "/v2/again"})
-    fails(puller, server.host, 9, "more than 5 redirects")
+    fails(puller, server.host, 9, "too many redirects: more than 5")
     assert len(server.requests) == 6
 
 
-def test_a_token_server_on_this_machine_is_refused_to_others(server, remote, puller):
+def test_a_loopback_token_server_of_a_remote_registry_is_refused(server, remote, puller):
     remote.before = lambda h: remote.answer(h, 401, headers={"WWW-Authenticate": 'Bearer realm="%s/token"' % server.url})
-    fails(puller, remote.host, 9, "leads to this machine", username="me", password="word")
+    fails(puller, remote.host, 9, "refusing redirect to loopback address", username="me", password="word")
     assert not server.requests
 
 
-# ---- the daemon's end ----------------------------------------------------------------------------
+# ---- the daemon ----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"reference":"a b"}', b'{"reference":"app","idle_ms":0}'])
-def test_a_job_that_is_none(data, puller):
+def test_an_invalid_job(data, puller):
     left, right = socket.socketpair()
     left.settimeout(WAIT)
     process = subprocess.Popen([os.environ.get("HAWSER_BUILD", "build") + "/bin/hawser-fetch"], stdin=right, stderr=subprocess.PIPE)
@@ -596,7 +596,7 @@ def test_a_job_that_is_none(data, puller):
     left.close()
 
 
-def test_it_ends_when_the_daemon_goes(server, puller):
+def test_hawser_fetch_exits_when_the_daemon_closes_the_socket(server, puller):
     image, asked, gone = Image(), threading.Event(), threading.Event()
     server.add(image)
 

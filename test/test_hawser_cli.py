@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Needs: no root
 """
-test/test_hawser_cli.py - the program hawser: its words, its output, its errors
+test/test_hawser_cli.py - the program hawser: arguments, output, errors
 
-How:   the runtime is one in Python (hawsercli.py) that says what a test wants, so that hawser.v1
-       can be tried call by call, and a runtime that means no good. Real ones: test_hawser_runtimes.py.
+How:   the runtime is a fake in Python (hawsercli.py) that returns what a test needs, also malicious
+       responses. test_hawser_runtimes.py tests with real runtimes.
 """
 import datetime
 import json
@@ -47,7 +47,7 @@ def ago(**span):
     return then.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# ---- words ---------------------------------------------------------------------------------
+# ---- arguments -----------------------------------------------------------------------------
 
 def commands():
     text = hawser("--help")[1].partition("commands:\n")[2].partition("\n\n")[0]
@@ -65,7 +65,7 @@ def test_help():
     for command in commands():
         status, text, errors = hawser("help", *command.split())
         assert (status, errors) == (0, "")
-        assert text.startswith("usage: hawser [OPTIONS] %s " % command) and "\noptions:\n" in text
+        assert text.startswith("usage: hawser [OPTIONS] " + command) and "\noptions:\n" in text
         assert hawser(*command.split(), "--help") == (0, text, "")
         assert all(len(line) <= 100 for line in text.splitlines())
     assert hawser("--help") == hawser("help")
@@ -78,31 +78,31 @@ def test_version_option():
     assert hawser("pull", "-V") == (0, "hawser 0.1.0\n", "")
 
 
-@pytest.mark.parametrize("words, says", [
+@pytest.mark.parametrize("words, expected", [
     (["bogus"], 'unknown command "bogus"'),
     (["image"], 'unknown command "image"'),
     (["help", "bogus"], 'unknown command "bogus"'),
-    (["--bogus", "images"], "--bogus is no option here"),
-    (["images", "--repair"], "--repair is no option here"),
-    (["images", "a", "b"], "there is too much behind the command"),
-    (["rmi"], "something is missing behind the command"),
-    (["images", "--timeout", "soon"], '--timeout wants seconds, not "soon"'),
-    (["images", "--runtime"], "--runtime wants a value"),
-    (["images", "--runtime", "tcp:1"], "--runtime wants the path of a socket"),
-    (["pull", "a", "--password-stdin"], "--password-stdin goes with --creds USER"),
-    (["pull", "a", "--creds", ":x"], "--creds wants USER or USER:PASSWORD"),
-    (["pull", "a", "--creds", "u:x", "--password-stdin"], "--creds has a password, too"),
-    (["save", "a", "--format", "zip"], '--format is oci or docker, not "zip"'),
+    (["--bogus", "images"], "unknown option --bogus"),
+    (["images", "--repair"], "unknown option --repair"),
+    (["images", "a", "b"], "too many arguments"),
+    (["rmi"], "missing argument"),
+    (["images", "--timeout", "soon"], 'invalid value "soon" for --timeout: want seconds'),
+    (["images", "--runtime"], "option --runtime requires a value"),
+    (["images", "--runtime", "tcp:1"], 'invalid value "tcp:1" for --runtime: want the path of a socket'),
+    (["pull", "a", "--password-stdin"], "--password-stdin requires --creds USER"),
+    (["pull", "a", "--creds", ":x"], "invalid value for --creds: want USER or USER:PASSWORD"),
+    (["pull", "a", "--creds", "u:x", "--password-stdin"], "--password-stdin conflicts with the password in --creds"),
+    (["save", "a", "--format", "zip"], 'invalid value "zip" for --format: want oci or docker'),
 ])
-def test_wrong_words(words, says):
+def test_usage_errors(words, expected):
     status, text, errors = hawser(*words)
     assert (status, text) == (1, "") and errors.startswith("hawser: ")
-    assert says in errors.splitlines()[0]
+    assert expected in errors.splitlines()[0]
     error = json.loads(hawser("--json", *words)[2])
-    assert says in error["msg"] and error["code"] == "INVALID_ARGUMENT"
+    assert expected in error["msg"] and error["code"] == "INVALID_ARGUMENT"
 
 
-def test_the_manual_has_every_word():
+def test_the_manual_describes_all_commands_and_options():
     page = (SOURCE / "man/hawser.1").read_text()
     for command in commands():
         assert re.search(r"^\.It Cm %s\b" % command, page, re.M), command
@@ -111,7 +111,7 @@ def test_the_manual_has_every_word():
 
 
 def complete(*words):
-    """What bash would offer after these; the last is being typed."""
+    """The completions of bash for a command line; the last word is incomplete."""
     script = """source "$HAWSER_SRC/completions/hawser"; COMP_WORDS=(hawser "$@")
                 COMP_CWORD=$#; _hawser; echo "${COMPREPLY[@]}" """
     return subprocess.run(["bash", "-c", script, "bash", *words], stdout=subprocess.PIPE, check=True,
@@ -119,7 +119,7 @@ def complete(*words):
                           ).stdout.split()
 
 
-def test_completion_has_every_word(runtime):
+def test_completion_of_all_commands_and_options(runtime):
     firsts = {command.split()[0] for command in commands()}
     assert set(complete("")) == firsts | {"help"}
     assert complete("image", "") == ["inspect", "history", "verify"]
@@ -130,20 +130,20 @@ def test_completion_has_every_word(runtime):
     given = ["--runtime", "unix:" + runtime.path]
     assert complete(*given, "rmi", "busy") == ["busybox:1"]
     assert complete(*given, "image", "inspect", "busy") == ["busybox:1"]
-    given = ["--runtime", "unix", ":", runtime.path]  # as bash splits it
+    given = ["--runtime", "unix", ":", runtime.path]  # bash splits words at colons
     assert complete(*given, "rmi", "busybox", ":", "") == ["1"]
     assert complete(*given, "rmi", "busybox", ":") == ["1"]
     assert complete(*given, "rmi", "x", "zoo") == ["zoo:2"]
     assert complete("save", "--format", "") == ["oci", "docker"]
 
 
-# ---- no runtime ----------------------------------------------------------------------------
+# ---- connection errors ---------------------------------------------------------------------
 
 def test_no_socket(tmp_path):
     status, text, errors = hawser("--runtime", "unix:%s/none" % tmp_path, "images")
     assert (status, text) == (1, "")
     assert errors == ("hawser: list images: connect to %s/none: No such file or directory\n"
-                      "hint: is hawser-cri running? --runtime unix:PATH names the socket of another"
+                      "hint: is hawser-cri running? Use --runtime unix:PATH for the socket of another"
                       " runtime\n" % tmp_path)
     status, text, errors = hawser("--json", "--runtime", "%s/none" % tmp_path, "images")
     assert (status, text) == (1, "")
@@ -151,43 +151,43 @@ def test_no_socket(tmp_path):
     assert error["code"] == "UNAVAILABLE" and "hawser-cri" in error["hint"]
 
 
-def test_nobody_listens(tmp_path):
+def test_connection_refused(tmp_path):
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(tmp_path / "dead"))
     errors = hawser("--runtime", "unix://%s/dead" % tmp_path, "info")[2]
-    assert "Connection refused\nhint: nobody listens there: is hawser-cri running?\n" in errors
+    assert "Connection refused\nhint: no process listens on this socket: is hawser-cri running?\n" in errors
 
 
-def test_runtime_of_the_environment(runtime, tmp_path):
+def test_runtime_from_the_environment(runtime, tmp_path):
     endpoint = {"CONTAINER_RUNTIME_ENDPOINT": "unix://" + runtime.path}
     assert "fake" in hawser("version", **endpoint)[1]
-    # what the command says wins
+    # the option has priority
     other = tmp_path / "other.sock"
     assert str(other) in hawser("--runtime", "unix:%s" % other, "version", **endpoint)[2]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be somebody else")
-def test_not_allowed(runtime, tmp_path):
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to run as another user")
+def test_permission_denied(runtime, tmp_path):
     os.chmod(runtime.path, 0o600)
-    for folder in (tmp_path, *tmp_path.parents):
-        if folder.stat().st_uid == 0 and not folder.stat().st_mode & 0o001:
-            os.chmod(folder, 0o711)
+    for parent in (tmp_path, *tmp_path.parents):
+        if parent.stat().st_uid == 0 and not parent.stat().st_mode & 0o001:
+            os.chmod(parent, 0o711)
     done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", HAWSER, "--runtime",
                            "unix:" + runtime.path, "images"], stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
-    assert "Permission denied\nhint: the socket is for its owner and root: run it as root\n" in done.stderr
+    assert "Permission denied\nhint: only root and the owner of the socket may connect: run hawser as root\n" in done.stderr
 
 
-def test_silent_runtime(tmp_path):
-    """One that takes the connection and says nothing: --timeout ends it."""
+def test_runtime_that_does_not_respond(tmp_path):
+    """The runtime accepts the connection and sends nothing."""
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(tmp_path / "silent"))
         s.listen()
         status, _, errors = hawser("--runtime", "unix:%s/silent" % tmp_path, "--timeout", "1", "images")
-    assert status == 1 and "hint: --timeout SECONDS gives it more time\n" in errors
+    assert status == 1 and "hint: use --timeout SECONDS for a longer timeout\n" in errors
 
 
-def test_runtime_that_is_none(tmp_path):
+def test_server_that_is_not_a_runtime(tmp_path):
     def serve(s):
         with s.accept()[0] as c:
             c.sendall(b"SSH-2.0-no\r\n" * 10)
@@ -209,7 +209,7 @@ def image(image_id, tags=(), digests=(), size=1234567, more=()):
 
 def serve_list(runtime):
     all_images = [image(ID, ["zoo:2", "busybox:1"], [DIGEST], more=[(5, message((1, 1000)))]),
-                  image(OTHER, [], [DIGEST], 999, [(6, "nobody"), (8, 1)]),
+                  image(OTHER, [], [DIGEST], 999, [(6, "www-data"), (8, 1)]),
                   image("sha256:" + "ab" * 32, size=5 * 10**9)]
     runtime.methods["ListImages"] = lambda request, context: message(*((1, i) for i in all_images))
 
@@ -227,7 +227,7 @@ def test_images(runtime):
     images = json.loads(runtime.run("images", "--json")[1])["images"]
     assert images[0] == {"id": ID, "repoTags": ["zoo:2", "busybox:1"], "repoDigests": [DIGEST],
                          "size": 1234567, "uid": {"value": 1000}, "username": "", "pinned": False}
-    assert images[1]["username"] == "nobody" and images[1]["pinned"] is True
+    assert images[1]["username"] == "www-data" and images[1]["pinned"] is True
 
 
 def test_images_long(runtime):
@@ -236,7 +236,7 @@ def test_images_long(runtime):
     lines = runtime.run("images", "-l")[1].splitlines()
     assert lines[0].split() == ["IMAGE", "ID", "SIZE", "AGE", "USER", "PINNED"]
     assert lines[2].split() == ["busybox:1", "0123456789ab", "1.2", "MB", "12d", "1000"]
-    assert lines[3].split()[1:] == ["fedcba987654", "999", "B", "12d", "nobody", "yes"]
+    assert lines[3].split()[1:] == ["fedcba987654", "999", "B", "12d", "www-data", "yes"]
 
 
 def test_images_by_name(runtime):
@@ -255,7 +255,7 @@ def test_images_fit_the_terminal(runtime):
     assert lines[3].startswith("example.com/app...  ") and lines[3].endswith("fedcba987654   999 B")
 
 
-def test_what_a_runtime_says_cannot_touch_the_terminal(runtime):
+def test_escape_sequences_from_the_runtime_are_replaced(runtime):
     evil = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202ename\r\n"
     runtime.methods["ListImages"] = lambda request, context: message((1, image(evil, [evil], [evil])))
     runtime.methods["ImageStatus"] = lambda request, context: fail(context, "INTERNAL", evil)
@@ -266,7 +266,7 @@ def test_what_a_runtime_says_cannot_touch_the_terminal(runtime):
     assert json.loads(runtime.run("images", "--json")[1])["images"][0]["id"] == evil
 
 
-def test_output_that_nobody_reads(runtime):
+def test_standard_output_that_cannot_be_written(runtime):
     serve_list(runtime)
     with open("/dev/full", "wb") as full:
         done = subprocess.run([HAWSER, "--runtime", runtime.path, "images"], stdout=full,
@@ -298,9 +298,9 @@ def test_rmi(runtime):
     assert removed == [ID]
     status, text, errors = runtime.run("rmi", "none", "stuck", "a:1")
     assert status == 1 and text.endswith("removed  %s\n" % ID)
-    assert errors == ('hawser: image "none": there is none of that name\n'
+    assert errors == ('hawser: image "none": not found\n'
                       'hawser: remove image "stuck": in use by c1\n'
-                      'hint: "hawser images" lists those that are there\n')
+                      'hint: run "hawser images" for a list of images\n')
     assert runtime.run("rmi", "-f", "none") == (0, "", "")
     assert json.loads(runtime.run("rmi", "--json", "a:1")[1]) == {"removed": [ID]}
 
@@ -337,7 +337,7 @@ def test_inspect(runtime):
         "user          7\n"
         "entrypoint    /bin/sh -c\n"
         "command       \"echo hi\"\n"
-        "folder        /w\n"
+        "working dir   /w\n"
         "stop signal   SIGINT\n"
         "environment   A=b\n"
         "              C=d\n"
@@ -357,14 +357,14 @@ def test_inspect_without_configuration(runtime):
     assert status == 0 and text.endswith("pinned        no\n")
     status, text, errors = runtime.run("image", "history", "a:1")
     assert (status, text) == (1, "")
-    assert errors == 'hawser: image "a:1": the runtime does not tell the image\'s configuration\n'
+    assert errors == 'hawser: image "a:1": the runtime does not report the image configuration\n'
 
 
-def test_inspect_nonsense(runtime):
+def test_inspect_malformed_configuration(runtime):
     serve_status(runtime, {"config": {"Env": 5}})
     status, text, errors = runtime.run("image", "inspect", "a:1")
     assert (status, text) == (1, "") and "Env" in errors
-    assert 'image "a:1": the image\'s configuration: ' in errors
+    assert 'image "a:1": image configuration: ' in errors
 
 
 def test_history(runtime):
@@ -408,7 +408,7 @@ def serve_pull(runtime, seen=None):
     runtime.methods["Pull"] = serve
 
 
-def test_pull_plain(runtime):
+def test_pull_without_a_terminal(runtime):
     serve_pull(runtime)
     assert runtime.run("pull", "app") == (0, DIGEST + "\n", (
         "aaaaaaaaaaaa  waiting      4.0 MB\n"
@@ -421,7 +421,7 @@ def test_pull_plain(runtime):
         "image": "app", "imageId": ID, "imageRef": DIGEST}
 
 
-def test_pull_live(runtime):
+def test_pull_on_a_terminal(runtime):
     serve_pull(runtime)
     status, shown = runtime.terminal("pull", "app").end()
     assert status == 0 and shown.endswith("2 of 2 layers, 4.0 MB / 4.0 MB\x1b[K\n\x1b[J" + DIGEST + "\n")
@@ -434,7 +434,7 @@ def test_pull_live(runtime):
 
 
 @pytest.mark.parametrize("env", [{"TERM": "dumb"}, {"TERM": ""}, {"NO_COLOR": "1"}])
-def test_pull_on_a_terminal_without_escapes(runtime, env):
+def test_pull_on_a_terminal_without_escape_sequences(runtime, env):
     serve_pull(runtime)
     status, shown = runtime.terminal("pull", "app", **env).end()
     assert status == 0 and ESCAPE not in shown
@@ -447,30 +447,30 @@ def test_pull_that_fails(runtime):
         fail(context, code, "registry.example says no")
 
     runtime.methods["Pull"] = serve
-    for code, hint in (("UNAUTHENTICATED", "--creds USER"), ("NOT_FOUND", "are name and tag right?"),
+    for code, hint in (("UNAUTHENTICATED", "--creds USER"), ("NOT_FOUND", "check name and tag"),
                        ("UNAVAILABLE", "reachable"), ("PERMISSION_DENIED", "--creds USER")):
         status, text, errors = runtime.run("pull", "app:1")
         assert (status, text) == (1, "")
-        said = errors.splitlines()[-2:]
-        assert said[0] == 'hawser: pull "app:1": registry.example says no'
-        assert said[1].startswith("hint: ") and hint in said[1]
+        lines = errors.splitlines()[-2:]
+        assert lines[0] == 'hawser: pull "app:1": registry.example says no'
+        assert lines[1].startswith("hint: ") and hint in lines[1]
 
 
-def test_pull_without_an_answer(runtime):
+def test_pull_without_a_result(runtime):
     runtime.methods["Pull"] = lambda request, context: iter([message(layer("a", DONE))])
     status, text, errors = runtime.run("pull", "app")
     assert (status, text) == (1, "")
-    assert errors.endswith('hawser: pull "app": the runtime did not say which image it is\n')
+    assert errors.endswith('hawser: pull "app": the runtime returned no image ID\n')
 
 
-def test_pull_of_endless_layers(runtime):
+def test_pull_of_too_many_layers(runtime):
     def serve(request, context):
         for i in range(5000):
             yield message((1, message((1, "sha256:%d" % i))))
 
     runtime.methods["Pull"] = serve
     status, _, errors = runtime.run("pull", "app")
-    assert status == 1 and errors.endswith("the runtime tells of more than 4096 layers\n")
+    assert status == 1 and errors.endswith("too many layers: the runtime reported more than 4096\n")
 
 
 def credentials(request):
@@ -488,7 +488,7 @@ def test_pull_options(runtime):
     runtime.run("pull", "app")
     assert 2 not in dict(fields(seen[2]))
     status, _, errors = runtime.run("pull", "app", "--creds", "ann", "--password-stdin")
-    assert status == 1 and "there is nothing on standard input" in errors
+    assert status == 1 and "--password-stdin: standard input is empty" in errors
     assert len(seen) == 3
 
 
@@ -496,18 +496,18 @@ def test_pull_asks_for_the_password(runtime):
     seen = []
     serve_pull(runtime, seen)
     t = runtime.terminal("pull", "-q", "app", "--creds", "ann")
-    t.wait_for("password of ann: ")
+    t.wait_for("Password for ann: ")
     assert not t.echoes()
     t.type("hidden\n")
     status, shown = t.end()
-    assert (status, shown) == (0, "password of ann: \n%s\n" % ID)
+    assert (status, shown) == (0, "Password for ann: \n%s\n" % ID)
     assert credentials(seen[0]) == {1: "ann", 2: "hidden"}
 
 
-def test_pull_interrupted_at_the_password_leaves_the_echo_on(runtime):
+def test_ctrl_c_at_the_password_prompt_restores_the_echo(runtime):
     serve_pull(runtime)
     t = runtime.terminal("pull", "app", "--creds", "ann")
-    t.wait_for("password of ann: ")
+    t.wait_for("Password for ann: ")
     assert not t.echoes()
     t.type("\x03")
     while t.read_some():
@@ -523,7 +523,7 @@ def test_pull_without_a_terminal_for_the_password(runtime):
     assert done.returncode == 1 and "--password-stdin reads it from standard input" in done.stderr
 
 
-def test_pull_by_cri(runtime):
+def test_pull_with_cri(runtime):
     seen = []
 
     def serve(request, context):
@@ -538,7 +538,7 @@ def test_pull_by_cri(runtime):
         "image": "app", "imageId": ID, "imageRef": ""}
     status, text, errors = runtime.run("pull", "app", "--platform", "linux/arm64")
     assert (status, text) == (1, "")
-    assert errors.startswith("hawser: --platform: not offered by fake 7.1\nhint: it needs hawser-cri")
+    assert errors.startswith("hawser: --platform: not supported by fake 7.1\nhint: this requires hawser-cri")
     assert len(seen) == 2
 
 
@@ -581,7 +581,7 @@ def test_load_that_fails(runtime, tmp_path):
     status, text, errors = runtime.run("load", stdin=b"x" * 5_000_000)
     assert (status, text, errors) == (1, "", "hawser: standard input: no archive\n")
     status, shown = runtime.terminal("load").end()
-    assert status == 1 and "not from a terminal" in shown
+    assert status == 1 and "cannot read an archive from a terminal" in shown
 
 
 def serve_save(runtime, archive, seen=None, error=None):
@@ -609,10 +609,10 @@ def test_save(runtime, tmp_path):
     assert runtime.run("save", "-o", "/dev/null", "a:1") == (0, "", "")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     status, shown = runtime.terminal("save", "a:1").end()
-    assert status == 1 and "not to a terminal" in shown
+    assert status == 1 and "cannot write an archive to a terminal" in shown
 
 
-def test_save_that_fails_leaves_the_file_as_it_was(runtime, tmp_path):
+def test_save_that_fails_does_not_change_the_file(runtime, tmp_path):
     serve_save(runtime, b"x" * 1_000_000, error="layer lost")
     file = tmp_path / "out/a.tar"
     file.parent.mkdir()
@@ -629,7 +629,7 @@ def test_save_that_fails_leaves_the_file_as_it_was(runtime, tmp_path):
     assert done.returncode == 1 and "write the archive: " in done.stderr
 
 
-def test_save_interrupted_leaves_nothing(runtime, tmp_path):
+def test_save_that_is_interrupted_leaves_no_file(runtime, tmp_path):
     arrived, over = threading.Event(), threading.Event()
 
     def serve(request, context):
@@ -648,7 +648,7 @@ def test_save_interrupted_leaves_nothing(runtime, tmp_path):
     assert over.wait(LONG) and os.listdir(tmp_path / "out") == []
 
 
-def test_archives_on_a_terminal(runtime, tmp_path):
+def test_progress_of_archives_on_a_terminal(runtime, tmp_path):
     archive, file = b"x" * 2_000_000, tmp_path / "a.tar"
     file.write_bytes(archive)
     serve_load(runtime, [])
@@ -703,7 +703,7 @@ def test_verify(runtime):
     assert "111111111111  unknown  " in text
 
 
-# ---- info, version, and what is not offered ------------------------------------------------
+# ---- info, version, unsupported calls ------------------------------------------------------
 
 def serve_info(runtime):
     condition = message((1, "RuntimeReady"), (2, 1))
@@ -722,7 +722,7 @@ def test_info(runtime):
              "socket        " + runtime.path + "\n"
              "RuntimeReady  yes\n"
              "NetworkReady  no: NetworkPluginNotReady: no network\n"
-             "images in     /var/lib/fake (5.0 kB)\n")
+             "image store   /var/lib/fake (5.0 kB)\n")
     assert runtime.run("info") == (0, plain, "")
     value = json.loads(runtime.run("info", "--json")[1])
     assert sorted(value) == ["imageFsInfo", "status", "version"]
@@ -732,12 +732,12 @@ def test_info(runtime):
         (1, "7.1"), (2, started), (3, 42), (4, "/r"), (5, "/s"), (7, 2), (8, 9), (9, 7000), (10, 1),
         (11, 512), (12, "6.1"))
     assert runtime.run("info") == (0, plain + (
-        "process       42, for 3h\n"
-        "images        2 of 9 layers, 7.0 kB\n"
+        "process       42, running for 3h\n"
+        "images        2, with 9 layers (7.0 kB)\n"
         "root          /r\n"
         "state         /s\n"
         "config        none\n"
-        "long calls    1 of at most 512\n"
+        "long calls    1, at most 512\n"
         "kernel        6.1\n"), "")
     assert json.loads(runtime.run("info", "--json")[1])["daemon"]["pid"] == 42
 
@@ -752,22 +752,22 @@ def test_version(runtime, tmp_path):
 
 
 def test_runtime_without_cri(runtime):
-    """As containerd is where its CRI plugin is disabled."""
+    """Like containerd with its CRI plugin disabled."""
     for words in (["images"], ["pull", "a"], ["image", "inspect", "a"]):
         status, text, errors = runtime.run(*words)
         assert (status, text) == (1, "")
-        assert "\nhint: does the runtime speak CRI v1? " in errors
+        assert "\nhint: does the runtime support CRI v1? " in errors
     del runtime.methods["Version"]
     errors = runtime.run("save", "a")[2]
-    assert errors.startswith("hawser: save: not offered by the runtime at %s\n" % runtime.path)
+    assert errors.startswith("hawser: save: not supported by the runtime at %s\n" % runtime.path)
 
 
 @pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"]])
-def test_not_offered(runtime, words):
+def test_call_that_is_not_supported(runtime, words):
     name = " ".join(w for w in words if w != "a")
     status, text, errors = runtime.run(*words, stdin=b"x")
     assert (status, text) == (1, "")
-    assert errors == ("hawser: %s: not offered by fake 7.1\nhint: it needs hawser-cri, of the version"
-                      " of this program or later\n" % name)
+    assert errors == ("hawser: %s: not supported by fake 7.1\nhint: this requires hawser-cri, in the version"
+                      " of hawser or later\n" % name)
     error = json.loads(runtime.run("--json", *words, stdin=b"x")[2])
     assert error["code"] == "UNIMPLEMENTED"

@@ -2,10 +2,10 @@
 """
 test/test_hawser_runtimes.py - the program hawser with real runtimes: Debian's containerd, hawser-cri
 
-What:  the same commands with both, where CRI is enough; the refusal of the rest by containerd; the
+What:  commands that need only CRI with both runtimes; the error of other commands with containerd; the
        progress of a pull with hawser-cri.
-How:   images come from the registry in Python of fetching.py, and once from Debian's docker-registry,
-       made by umoci and brought by skopeo.
+How:   images come from the Python registry in fetching.py, and once from Debian's docker-registry,
+       created with umoci and pushed with skopeo.
 """
 import json
 import re
@@ -31,7 +31,7 @@ SPEC = {"os": "linux", "architecture": ARCHITECTURE, "created": "2020-02-03T04:0
 
 
 class HeadServer(Server):
-    """One that answers HEAD, too: containerd asks so first."""
+    """A server that supports HEAD, which containerd uses first."""
 
     def __init__(self):
         super().__init__()
@@ -79,13 +79,13 @@ def daemon(tmp_path_factory, server):
 
 @pytest.fixture(params=["containerd", "daemon"])
 def run(request, server):
-    """Runs hawser with one of the runtimes. The server behaves."""
+    """A function that runs hawser with one of the runtimes."""
     socket = request.getfixturevalue(request.param).socket
     server.before = lambda handler: False
     return lambda *words, **more: hawser("--runtime", "unix:" + socket, *words, **more)
 
 
-def test_an_image_comes_and_goes(run, server, image):
+def test_pull_list_inspect_and_remove_an_image(run, server, image):
     name, image_id = server.host + "/app:latest", digest(image.config)
     status, text, errors = run("pull", name)
     assert status == 0, errors
@@ -117,7 +117,7 @@ def test_an_image_comes_and_goes(run, server, image):
     assert status == 0, errors
     assert "untagged %s\n" % name in text and text.endswith("removed  %s\n" % image_id)
     status, _, errors = run("rmi", name)
-    assert status == 1 and "there is none of that name\nhint: " in errors
+    assert status == 1 and ": not found\nhint: " in errors
     assert run("rmi", "-f", name) == (0, "", "")
     assert run("images", "-q", name) == (0, "", "")
 
@@ -137,27 +137,27 @@ def test_a_pull_with_credentials(run, server):
     assert (status, text) == (1, "") and name in errors and "wrong" not in errors
 
 
-def test_a_pull_of_nothing(run, server):
+def test_pull_an_image_that_does_not_exist(run, server):
     status, text, errors = run("pull", server.host + "/app:none")
     assert (status, text) == (1, "") and server.host + "/app:none" in errors
-    assert "hint: are name and tag right?" in errors
+    assert "hint: check name and tag" in errors
 
 
 def test_info_and_version(run):
     status, text, errors = run("info")
     assert (status, errors) == (0, "")
     assert "\nRuntimeReady  yes\n" in text and "\nNetworkReady  no: " in text
-    assert re.search(r"^images in     /\S+ \([0-9.]+ [kMG]?B\)$", text, re.M)
+    assert re.search(r"^image store   /\S+ \([0-9.]+ [kMG]?B\)$", text, re.M)
     status, version, _ = run("version")
     assert status == 0 and text.startswith(version)
 
 
 @pytest.mark.parametrize("words", [["load"], ["save", "a"], ["image", "verify"]])
-def test_containerd_does_not_offer(containerd, words):
+def test_containerd_does_not_support(containerd, words):
     version = containerd.ctr("version").split("Server:")[1].split("Version:")[1].split()[0]
     status, text, errors = hawser("--runtime", "unix:" + containerd.socket, *words, stdin=b"x")
     assert (status, text) == (1, "")
-    assert errors.startswith("hawser: %s: not offered by containerd %s\n" % (
+    assert errors.startswith("hawser: %s: not supported by containerd %s\n" % (
         " ".join(w for w in words if w != "a"), version))
 
 
@@ -175,13 +175,13 @@ def test_progress(daemon, server, image):
     assert hawser("--runtime", "unix:" + daemon.socket, "rmi", name)[0] == 0
 
 
-def test_hawser_cri_tells_of_itself(daemon):
+def test_info_of_hawser_cri(daemon):
     text = hawser("--runtime", "unix:" + daemon.socket, "info")[1]
-    assert "process       %d, for " % daemon.process.pid in text
+    assert "process       %d, running for " % daemon.process.pid in text
     assert "root          %s\n" % (daemon.dir / "root") in text
 
 
-def test_an_image_of_umoci_and_skopeo(registry, containerd, tmp_path):
+def test_an_image_created_with_umoci(registry, containerd, tmp_path):
     source, name = make_layout(tmp_path), "%s/busybox:one" % registry
     subprocess.run(["umoci", "config", "--image", source[4:], "--config.cmd", "/bin/sh", "--config.user",
                     "daemon"], check=True)
@@ -227,15 +227,15 @@ def test_verify_and_repair(daemon, server, image):
     assert run("rmi", name)[0] == 0
 
 
-@pytest.mark.parametrize("trouble", ["it has gone", "it says nothing"])
-def test_an_image_with_several_names_is_repaired_by_any(trouble, server, image, tmp_path):
+@pytest.mark.parametrize("failure", ["not found", "no response"])
+def test_repair_tries_all_names_of_an_image(failure, server, image, tmp_path):
     daemon = Daemon(tmp_path, "--plain-http", server.host, "--disk-reserve", "0", "--pull-timeout", "2").start()
     over = threading.Event()
 
     def answer(handler):
         if "a-first" not in handler.path:
             return False
-        if trouble == "it has gone":
+        if failure == "not found":
             return server.answer(handler, 404) or True
         over.wait(60)
         return setattr(handler, "close_connection", True) or True
@@ -259,7 +259,7 @@ def test_an_image_with_several_names_is_repaired_by_any(trouble, server, image, 
 
 @pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")
 @pytest.mark.parametrize("format", ["oci", "docker"])
-def test_skopeo_reads_what_is_saved(daemon, server, image, tmp_path, format):
+def test_skopeo_reads_a_saved_archive(daemon, server, image, tmp_path, format):
     name, file = server.host + "/app:latest", tmp_path / "saved.tar"
 
     def run(*words, **more):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_keep_blobs.py - layers that are kept as they came, and hawser save of them
+test_keep_blobs.py - stored blobs of layers, and hawser save of them
 
-What:  with keep-blobs, and without it for a layer that cannot be made again from its files, the blob
-       stays in the store, and save writes it as it is.
+What:  with keep-blobs, or if a layer cannot be rebuilt from its files, the blob is stored and save
+       writes it unchanged.
 """
 import io
 import json
@@ -36,7 +36,7 @@ def start(tmp_path, server):
     assert daemons[0].stop() == 0, daemons[0].log()
 
 
-def kept(daemon):
+def stored_blobs(daemon):
     return sorted(p.read_bytes() for p in (daemon.dir / "root/layers").glob("*/blob"))
 
 
@@ -46,7 +46,7 @@ def files_of(archive):
 
 
 def check_round_trip(run, server, image, blobs):
-    """What is saved has these blobs as layers, and is the same image again."""
+    """The saved archive has these blobs as layers, and loads as the same image."""
     name = server.host + "/app:latest"
     status, saved, errors = run("save", name, text=False)
     assert status == 0, errors
@@ -66,38 +66,38 @@ def check_round_trip(run, server, image, blobs):
         assert run("rmi", name)[0] == 0
 
 
-def test_blobs_are_kept_where_the_configuration_says_so(server, start):
+def test_blobs_are_stored_with_keep_blobs(server, start):
     image = Image()
     server.add(image)
     daemon, run = start(config="keep-blobs: true\n")
     assert run("pull", server.host + "/app")[0] == 0
-    assert kept(daemon) == sorted(image.packed)
+    assert stored_blobs(daemon) == sorted(image.packed)
     check_round_trip(run, server, image, image.packed)
 
 
-def test_without_it_layers_are_made_again(server, start):
+def test_layers_are_rebuilt_without_keep_blobs(server, start):
     image = Image()
     server.add(image)
     daemon, run = start()
     assert run("pull", server.host + "/app")[0] == 0
-    assert kept(daemon) == []
+    assert stored_blobs(daemon) == []
     files = files_of(run("save", server.host + "/app", text=False)[1])
     archives = [files["blobs/sha256/" + d[7:]] for d in image.diff_ids]
     assert [digest(a) for a in archives] == image.diff_ids
     check_round_trip(run, server, image, archives)
 
 
-def test_a_layer_that_cannot_be_made_again_is_saved_as_it_came(server, start):
+def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_saved_unchanged(server, start):
     plain = member("g") + END
     image = Image([member("f", data=b"old") + member("f", data=b"new") + END, plain])
     server.add(image)
     daemon, run = start()
     assert run("pull", server.host + "/app")[0] == 0
-    assert kept(daemon) == [image.packed[0]]
+    assert stored_blobs(daemon) == [image.packed[0]]
     check_round_trip(run, server, image, [image.packed[0], plain])
 
 
-def test_a_blob_that_is_not_what_it_was(server, start, tmp_path):
+def test_a_damaged_or_missing_blob_is_detected_and_repaired(server, start, tmp_path):
     image = Image()
     server.add(image)
     daemon, run = start(config="keep-blobs: true\n")
@@ -105,19 +105,19 @@ def test_a_blob_that_is_not_what_it_was(server, start, tmp_path):
     for path in (daemon.dir / "root/layers").glob("*/blob"):
         path.write_bytes(bytes(path.stat().st_size))
     status, text, _ = run("image", "verify")
-    assert status == 1 and text.count("the blob that was kept: ") == 2 and "its digest is" in text
+    assert status == 1 and text.count("stored blob: ") == 2 and "digest mismatch" in text
     status, _, errors = run("save", "-o", tmp_path / "out.tar", server.host + "/app")
-    assert status == 1 and "its digest is" in errors and not (tmp_path / "out.tar").exists()
+    assert status == 1 and "digest mismatch" in errors and not (tmp_path / "out.tar").exists()
     for path in (daemon.dir / "root/layers").glob("*/blob"):
         path.unlink()
     status, _, errors = run("save", "-o", tmp_path / "out.tar", server.host + "/app")
-    assert status == 1 and "read the blob that was kept: No such file" in errors
+    assert status == 1 and "read the stored blob: No such file" in errors
     assert "code=INTERNAL" in daemon.log().splitlines()[-1]
     assert run("image", "verify", "--repair")[0] == 0
-    assert kept(daemon) == sorted(image.packed)
+    assert stored_blobs(daemon) == sorted(image.packed)
 
 
-def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_looked_at(server, start):
+def test_verify_checks_the_blob_of_a_layer_that_cannot_be_rebuilt(server, start):
     image = Image([member("f", data=b"old") + member("f", data=b"new") + END, member("g") + END])
     server.add(image)
     daemon, run = start()
@@ -126,4 +126,4 @@ def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_looked_at(server, start):
     (blob,) = (daemon.dir / "root/layers").glob("*/blob")
     blob.write_bytes(bytes(blob.stat().st_size))
     status, text, _ = run("image", "verify")
-    assert status == 1 and "the blob that was kept: " in text
+    assert status == 1 and "stored blob: " in text

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_load.py - hawser load: images out of archives, into hawser-cri
+test_load.py - hawser load: load images from archives into hawser-cri
 
-What:  what hawser save, skopeo and podman-like tools write comes back as the same image, from a file
-       and from a pipe; archives that are broken or hostile are refused, and nothing of them stays.
-How:   archives by hand, with Python's tarfile; skopeo makes others out of them.
+What:  archives of hawser save, skopeo and podman-like tools are loaded as the same image, from a file
+       and from a pipe; malformed and hostile archives are rejected, and nothing of them is left.
+How:   archives are created with Python's tarfile; skopeo converts some of them.
 """
 import gzip
 import io
@@ -30,7 +30,7 @@ LAYOUT = ("oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
 
 
 def tar(*members):
-    """An archive of (name, bytes), or of tarfile's own members."""
+    """An archive of (name, bytes) pairs or TarInfo objects."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as t:
         for m in members:
@@ -65,7 +65,7 @@ def oci(*images_and_names):
 
 
 def docker(*images_and_names, layer="%s/layer.tar", more=()):
-    """As docker save wrote it before it knew OCI."""
+    """An archive in the old format of docker save, without OCI layout."""
     files, listed = {}, []
     for i, names in images_and_names:
         paths = [layer % d[7:] for d in i.diff_ids]
@@ -89,22 +89,22 @@ class Runtime(Daemon):
         return [(i["id"], i.get("names", [])) for i in json.loads(text)["images"]]
 
     def refuses(self, data, code, *words):
-        """What it says. Nothing stays: neither images, nor layers, nor files, nor processes."""
+        """The load fails with this code and leaves nothing behind. Return: the error message"""
         status, text, errors = self.run("load", *words, stdin=data)
         assert (status, text) == (1, ""), errors
-        assert self.left() == []
+        assert self.leftovers() == []
         assert "method=Load code=%s " % code in self.log().splitlines()[-1]
         return errors.splitlines()[0]
 
-    def left(self):
+    def leftovers(self):
         root = self.dir / "root"
         assert self.run("images", "-q") == (0, "", "")
         return [*root.glob("layers/*"), *root.glob("tmp/*"), *root.glob("gone/*")]
 
-    def empty(self):
+    def remove_all(self):
         for line in self.run("images", "-q")[1].split():
             assert self.run("rmi", line)[0] == 0
-        assert self.left() == []
+        assert self.leftovers() == []
 
 
 @pytest.fixture(scope="module")
@@ -116,27 +116,27 @@ def runtime(tmp_path_factory):
 
 @pytest.fixture
 def daemon(runtime):
-    runtime.empty()
+    runtime.remove_all()
     yield runtime
-    runtime.empty()
+    runtime.remove_all()
 
 
 def layers(daemon):
-    """Every layer's files, by the name of its folder."""
+    """The content of all files of all layers, by path."""
     root = daemon.dir / "root/layers"
     return {str(p.relative_to(root)): p.read_bytes() for p in root.glob("*/root/**/*") if p.is_file()}
 
 
-# ---- good ones -----------------------------------------------------------------------------------
+# ---- valid archives ------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("format", ["oci", "docker"])
-def test_what_was_saved_is_loaded_as_the_same_image(daemon, tmp_path, format):
+def test_a_saved_image_is_loaded_as_the_same_image(daemon, tmp_path, format):
     image, file = Image(), tmp_path / "saved.tar"
     assert daemon.load(oci((image, NAME))) == [(digest(image.config), [NAME])]
     before = layers(daemon)
     assert len(before) == 2
     assert daemon.run("save", "-o", file, NAME) == (0, "", "")
-    daemon.empty()
+    daemon.remove_all()
     status, text, errors = daemon.run("load", "--format", format, file)
     assert (status, text) == (0, "loaded %s (%s)\n" % (NAME, digest(image.config)[7:19])), errors
     assert layers(daemon) == before
@@ -144,8 +144,8 @@ def test_what_was_saved_is_loaded_as_the_same_image(daemon, tmp_path, format):
     assert daemon.run("save", NAME, text=False) == (0, file.read_bytes(), "")
 
 
-def test_what_has_a_tag_alone_is_not_repaired(daemon):
-    """A registry may have another image by that tag."""
+def test_an_image_without_a_digest_is_not_repaired(daemon):
+    """The registry may have a different image with the same tag."""
     image = Image()
     daemon.load(oci((image, NAME)))
     damaged = daemon.dir / "root/layers" / image.diff_ids[0][7:] / "root/etc/name"
@@ -157,7 +157,7 @@ def test_what_has_a_tag_alone_is_not_repaired(daemon):
     assert json.loads(daemon.run("images", "--json")[1])["images"][0]["id"] == digest(image.config)
 
 
-def test_from_a_pipe(daemon):
+def test_an_archive_from_a_pipe(daemon):
     image = Image()
     saver = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     loader = subprocess.Popen([HAWSER, "--runtime", "unix:" + daemon.socket, "load"], stdin=saver.stdout,
@@ -169,7 +169,7 @@ def test_from_a_pipe(daemon):
 
 @pytest.mark.skipif(not shutil.which("skopeo"), reason="skopeo is not installed")
 @pytest.mark.parametrize("format", ["oci-archive", "docker-archive"])
-def test_what_skopeo_writes(daemon, tmp_path, format):
+def test_archives_of_skopeo(daemon, tmp_path, format):
     image, layout, file = Image(), tmp_path / "layout", tmp_path / "archive.tar"
     with tarfile.open(fileobj=io.BytesIO(oci((image, "one")))) as t:
         t.extractall(layout)
@@ -186,13 +186,13 @@ def test_docker_archives(daemon):
     image = plain()
     expected = [(digest(image.config), ["docker.io/library/app:latest", "example.com/a/b:2"])]
     assert daemon.load(docker((image, ["app", "example.com/a/b:2"]))) == expected
-    daemon.empty()
-    packed = Image()  # not docker's, but others'
+    daemon.remove_all()
+    packed = Image()  # compressed layers: not written by docker, but by other tools
     assert daemon.load(docker((packed, None), layer="%s.tar.gz")) == [(digest(packed.config), [])]
     assert daemon.run("images", "-q")[1].strip() == digest(packed.config)
 
 
-def test_a_link_stands_for_another_layer(daemon):
+def test_a_link_to_another_layer(daemon):
     image = plain()
     first, second = ("%s/layer.tar" % d[7:] for d in image.diff_ids)
     link, hard = tarfile.TarInfo(first), tarfile.TarInfo(second)
@@ -204,7 +204,7 @@ def test_a_link_stands_for_another_layer(daemon):
     assert daemon.load(data) == [(digest(image.config), [NAME])]
 
 
-def test_names(daemon):
+def test_names_from_the_archive_and_from_the_command_line(daemon):
     image = Image()
     data = tar(LAYOUT, *blobs(image), index(entry(image, "b:2"), entry(image, "latest"),
                                             entry(image, None, annotations={
@@ -212,7 +212,7 @@ def test_names(daemon):
                                                 "org.opencontainers.image.ref.name": "3"})))
     both = ["docker.io/library/b:2", "docker.io/library/c:3"]
     assert daemon.load(data) == [(digest(image.config), both)]
-    daemon.empty()
+    daemon.remove_all()
     names = ["localhost/x:latest", NAME]
     assert daemon.load(data, "--name", "localhost/x", "--name", NAME) == [(digest(image.config), names)]
     assert sorted(daemon.run("images", "--names")[1].split()) == sorted(names)
@@ -225,12 +225,12 @@ def test_two_images_in_one_archive(daemon):
         assert daemon.load(data) == [(digest(i.config), ["docker.io/library/%s:1" % n])
                                      for i, n in ((a, "a"), (b, "b"))]
         assert len(list((daemon.dir / "root/layers").iterdir())) == 2
-        daemon.empty()
-    assert "which is to get the name" in daemon.refuses(oci((a, "a:1"), (b, "b:1")),
+        daemon.remove_all()
+    assert "cannot set a name: the archive has 2 images, want 1" in daemon.refuses(oci((a, "a:1"), (b, "b:1")),
                                                         "INVALID_ARGUMENT", "--name", NAME)
 
 
-def test_an_index_is_asked_for_this_machine(daemon):
+def test_the_image_for_this_platform_is_chosen_from_an_index(daemon):
     image, other = Image(), Image(architecture="s390x")
     nested = index_of((other, {"os": "linux", "architecture": "s390x"}),
                       (image, {"os": "linux", "architecture": json.loads(image.config)["architecture"]}))
@@ -238,11 +238,11 @@ def test_an_index_is_asked_for_this_machine(daemon):
                     "annotations": {"org.opencontainers.image.ref.name": NAME}}
     data = tar(LAYOUT, *blobs(image), blob(nested), index(nested_entry))
     assert daemon.load(data) == [(digest(image.config), [NAME])]
-    daemon.empty()
+    daemon.remove_all()
     assert "no image for linux/" in daemon.refuses(oci((other, NAME)), "NOT_FOUND")
 
 
-def test_an_image_that_is_there(daemon):
+def test_an_image_that_exists(daemon):
     image = Image()
     assert daemon.load(oci((image, NAME))) == daemon.load(oci((image, NAME)))
     daemon.load(oci((image, "example.com/app:2")))
@@ -256,7 +256,7 @@ def test_progress_on_a_terminal(daemon, tmp_path):
     assert status == 0 and "loading" in shown and "loaded " + NAME in shown
 
 
-# ---- bad ones ------------------------------------------------------------------------------------
+# ---- invalid archives ----------------------------------------------------------------------------
 
 def test_a_truncated_archive(daemon, tmp_path):
     image = plain(member("x", data=os.urandom(10000)) + END)
@@ -264,21 +264,21 @@ def test_a_truncated_archive(daemon, tmp_path):
     file.write_bytes(data[:2000])
     said = daemon.refuses(b"", "DATA_LOSS", file)
     assert said.startswith("hawser: %s: load image 1 from the archive: " % file)
-    assert "the tar archive stops at byte 2000" in said
+    assert "truncated tar archive: ends at byte 2000" in said
     without_end = data[:data.index(b"index.json")]
     assert daemon.refuses(without_end, "INVALID_ARGUMENT").startswith("hawser: standard input: load image 1 ")
 
 
-def test_what_is_no_archive_of_images(daemon):
+def test_files_that_are_not_image_archives(daemon):
     assert "is empty" in daemon.refuses(b"", "INVALID_ARGUMENT")
     assert "neither an OCI image layout nor" in daemon.refuses(tar(("a", b"b")), "INVALID_ARGUMENT")
     assert "not a tar header" in daemon.refuses(os.urandom(4096), "DATA_LOSS")
     assert "gzip -dc FILE" in daemon.refuses(gzip.compress(oci((Image(), NAME))), "INVALID_ARGUMENT")
-    assert "of another format" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--format", "docker")
+    assert "format mismatch: not an archive of format docker" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--format", "docker")
 
 
 @pytest.mark.parametrize("which", ["config", "manifest", "layer"])
-def test_a_wrong_digest(daemon, which):
+def test_a_digest_mismatch(daemon, which):
     image = Image()
     wrong = {"config": image.config, "manifest": image.manifest, "layer": image.packed[1]}[which]
     changed = [(n, bytes([*d[:-1], d[-1] ^ 1]) if d == wrong else d) for n, d in blobs(image)]
@@ -296,28 +296,28 @@ def test_a_missing_blob(daemon, which):
     assert "(%s)" % NAME in said and digest(gone)[7:] in said and said.endswith("is missing")
 
 
-def test_a_docker_archive_that_lies(daemon):
+def test_a_docker_archive_with_wrong_layers(daemon):
     image, other = plain(), plain(member("x", data=b"y") + END)
     listed = [{"Config": "c.json", "RepoTags": [NAME], "Layers": ["0", "1"]}]
     wrong = tar(("c.json", image.config), ("0", image.packed[0]), ("1", other.packed[0]),
                 ("manifest.json", to_json(listed)))
-    assert "its digest is " + other.diff_ids[0] in daemon.refuses(wrong, "DATA_LOSS")
+    assert "digest mismatch: got " + other.diff_ids[0] in daemon.refuses(wrong, "DATA_LOSS")
     listed[0]["Layers"] = ["../../etc/passwd", "/etc/passwd"]
     outside = tar(("c.json", image.config), ("manifest.json", to_json(listed)))
     assert "layer ../../etc/passwd is missing" in daemon.refuses(outside, "DATA_LOSS")
     listed[0]["Layers"] = ["0"]
     few = tar(("c.json", image.config), ("0", image.packed[0]), ("manifest.json", to_json(listed)))
-    assert "manifest.json has 1 layers, the configuration 2" in daemon.refuses(few, "DATA_LOSS")
+    assert "manifest.json has 1 layers, the configuration has 2" in daemon.refuses(few, "DATA_LOSS")
 
 
 @pytest.mark.parametrize("name", ["../out", "a/../../out", "/out"])
-def test_names_that_leave_the_archive(daemon, tmp_path, name):
+def test_member_names_outside_the_archive(daemon, tmp_path, name):
     said = daemon.refuses(tar((name, b"x")), "DATA_LOSS")
-    assert 'member "%s" leaves the archive' % name in said
+    assert 'member "%s": path escapes the archive' % name in said
     assert not pathlib.Path("/out").exists()
 
 
-def test_links_in_a_circle_or_to_the_outside(daemon):
+def test_links_in_a_loop_or_to_the_outside(daemon):
     image = plain()
     for target in ("b", "../../../etc/passwd", "/etc/passwd"):
         a, b = tarfile.TarInfo("a"), tarfile.TarInfo("b")
@@ -328,30 +328,30 @@ def test_links_in_a_circle_or_to_the_outside(daemon):
         assert "layer a is missing" in daemon.refuses(data, "DATA_LOSS")
 
 
-def test_a_name_that_is_none(daemon):
+def test_an_invalid_image_name(daemon):
     said = daemon.refuses(oci((Image(), "UPPER:case")), "DATA_LOSS")
     assert "UPPER:case" in said
     assert "UPPER" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--name", "UPPER")
 
 
-def test_a_member_without_an_end(daemon):
+def test_a_truncated_member_of_huge_size(daemon):
     info = tarfile.TarInfo("endless")
     info.size = 1 << 60
     head = info.tobuf(tarfile.GNU_FORMAT)
-    assert "in the middle of endless" in daemon.refuses(head + bytes(1 << 20), "DATA_LOSS")
+    assert "inside endless" in daemon.refuses(head + bytes(1 << 20), "DATA_LOSS")
 
 
-def test_more_members_than_are_taken(daemon):
+def test_too_many_members(daemon):
     data = b"".join(member("m%d" % i) for i in range(16385)) + END
     assert "more than 16384 members" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
 
 
 def test_a_document_that_is_too_large(daemon):
     data = tar(LAYOUT, ("index.json", bytes(5 << 20)))
-    assert "index.json has 5242880 bytes" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
+    assert "index.json is too large: 5242880 bytes" in daemon.refuses(data, "RESOURCE_EXHAUSTED")
 
 
-def test_a_good_image_beside_a_bad_one(daemon):
+def test_a_valid_image_beside_an_invalid_one(daemon):
     a, b = Image(), Image([member("b") + END])
     data = tar(LAYOUT, *blobs(a), index(entry(a, "a:1"), entry(b, "b:1")))
     assert "load image 2 from the archive (docker.io/library/b:1)" in daemon.refuses(data, "DATA_LOSS")
@@ -364,7 +364,7 @@ def test_a_hostile_layer(daemon):
     assert image.diff_ids[0] in said and not before.exists()
 
 
-def test_no_space_is_told_before_the_archive_has_ended(tmp_path):
+def test_a_full_disk_is_reported_before_the_end_of_the_archive(tmp_path):
     room = os.statvfs(tmp_path)
     free = room.f_bavail * room.f_frsize
     (tmp_path / "d").mkdir()
@@ -375,15 +375,15 @@ def test_no_space_is_told_before_the_archive_has_ended(tmp_path):
     feeder = subprocess.Popen(["cat"], stdin=zeros, stdout=loader.stdin)
     loader.stdin.close()
     errors = loader.stderr.read().decode()
-    assert loader.wait() == 1 and "there is no space for it" in errors, errors
+    assert loader.wait() == 1 and "not enough disk space for the archive" in errors, errors
     feeder.wait()
     zeros.close()
-    assert d.left() == []
+    assert d.leftovers() == []
     assert "RESOURCE_EXHAUSTED" in d.log()
     assert d.stop() == 0, d.log()
 
 
-# ---- while it runs -------------------------------------------------------------------------------
+# ---- during a load -------------------------------------------------------------------------------
 
 def piece(data):
     """A LoadRequest with this data."""
@@ -393,7 +393,7 @@ def piece(data):
     return b"\x1a" + head + bytes([size]) + data
 
 
-def test_a_client_that_hangs_up(daemon):
+def test_a_client_that_disconnects(daemon):
     def archives():
         fds = pathlib.Path("/proc/%d/fd" % daemon.process.pid)
         return [fd for fd in fds.iterdir() if os.readlink(fd).endswith("/archive (deleted)")]
@@ -401,7 +401,7 @@ def test_a_client_that_hangs_up(daemon):
     def pieces():
         yield piece(oci((Image(), NAME))[:1000])
         wait_until(archives)
-        assert daemon.left() == []  # the archive has no name while it comes
+        assert daemon.leftovers() == []  # the archive is an unnamed file
         call.cancel()
         yield piece(b"")
 
@@ -417,7 +417,7 @@ def status_of(pid):
     return dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
 
 
-def test_who_reads_the_archive_has_no_rights(tmp_path):
+def test_the_process_that_reads_the_archive_has_no_privileges(tmp_path):
     (tmp_path / "a.tar").write_bytes(oci((Image(), NAME)))
     job = to_json({"reference": "image 1", "image": 1, "uid": 54321, "keep_open": SANITIZED,
                    "platform": {"os": "linux", "architecture": ARCHITECTURE}})
@@ -428,7 +428,7 @@ def test_who_reads_the_archive_has_no_rights(tmp_path):
         socket.send_fds(ours, [struct.pack("<IB", len(job), JOB) + job], [file.fileno()])
         while Puller.receive(ours)[0] != CONFIG:
             pass
-        # it waits to be told where layers go
+        # now it waits for the PLAN message
         (reader,) = subprocess.run(["pgrep", "-P", str(fetch.pid)], check=True, capture_output=True).stdout.split()
         status = status_of(int(reader))
         assert status["Uid"].split() == status["Gid"].split() == ["54321"] * 4

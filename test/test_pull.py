@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_pull.py - pulls into the store: shared, cancelled, with other credentials, and with a bad hawser-fetch
+test_pull.py - pulls into the store: sharing, cancellation, credentials, failures of hawser-fetch
 """
 import contextlib
 import os
@@ -22,48 +22,50 @@ PULL = os.environ.get("HAWSER_BUILD", "build") + "/test/pull"
 
 
 class Daemon:
-    """test/pull.c with a store."""
+    """The program test/pull.c with a store."""
 
     def __init__(self, root, *options, program=FETCH):
         self.root = pathlib.Path(root)
+        self.killed = False
         self.process = subprocess.Popen([PULL, *options, str(root), str(program)], text=True, bufsize=1,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def tell(self, *words):
+    def send(self, *words):
         self.process.stdin.write(" ".join(map(str, words)) + "\n")
 
-    def ask(self, *words):
-        self.tell(*words)
+    def command(self, *words):
+        self.send(*words)
         return self.process.stdout.readline().rstrip("\n")
 
     def join(self, number):
-        return self.ask("join", number).split(" ", 4)[1:]
+        return self.command("join", number).split(" ", 4)[1:]
 
     def pull(self, *words):
-        self.tell("pull", 0, *words)
+        self.send("pull", 0, *words)
         return self.join(0)
 
     def images(self):
-        self.tell("images")
+        self.send("images")
         return [line.split() for line in iter(lambda: self.process.stdout.readline().rstrip("\n"), "end")]
 
     def close(self):
-        """Its exit status."""
+        """Return: the exit status"""
         self.process.stdin.close()
         return self.process.wait(WAIT)
 
     def kill(self):
-        """As a power cut does."""
+        """Kill the process, as a crash would."""
+        self.killed = True
         self.process.kill()
         self.process.wait(WAIT)
 
     def wait_for_layers(self, count):
-        """Until the store has so many."""
+        """Wait until the store has `count` layers."""
         for _ in range(WAIT * 20):
-            if self.ask("usage").split()[0] == str(count):
+            if self.command("usage").split()[0] == str(count):
                 return
             time.sleep(0.05)
-        raise AssertionError("the store has %s layers" % self.ask("usage"))
+        raise AssertionError("the store has %s layers" % self.command("usage"))
 
     def leftovers(self):
         return sorted(os.listdir(self.root / "tmp")) + sorted(os.listdir(self.root / "gone"))
@@ -81,7 +83,7 @@ def server():
 
 @pytest.fixture
 def start(tmp_path, server):
-    """start(...) is a Daemon; at the end none of hawser-fetch and no folder of a stage is left."""
+    """start(...) returns a Daemon. At the end no process of hawser-fetch and no stage is left."""
     daemons = []
 
     def make(*options, **keys):
@@ -89,33 +91,33 @@ def start(tmp_path, server):
         return daemons[-1]
     yield make
     for daemon in daemons:
-        if daemon.process.returncode is None:  # else it was killed
+        if not daemon.killed:
             assert daemon.close() == 0
             assert daemon.leftovers() == []
-    for _ in range(WAIT * 20):  # a killed process takes a moment to go
+    for _ in range(WAIT * 20):  # a killed process needs a moment to disappear
         if not pids():
             break
         time.sleep(0.05)
     assert pids() == []
 
 
-def chain(image):
+def upper_chain_id(image):
     return digest((image.diff_ids[0] + " " + image.diff_ids[1]).encode()).removeprefix("sha256:")
 
 
-def test_an_image_gets_its_names_and_its_layers_their_places(server, start):
+def test_image_names_and_layers_are_stored(server, start):
     image = Image()
     server.add(image)
     daemon = start()
     assert daemon.pull(server.host + "/app") == ["ok", digest(image.config), digest(image.manifest)]
     name = server.host + "/app"
     assert daemon.images() == [[name + ":latest", name + "@" + digest(image.manifest), digest(image.config)]]
-    assert daemon.layers() == sorted([image.diff_ids[0].removeprefix("sha256:"), chain(image)])
-    assert (daemon.root / "layers" / chain(image) / "root/etc/more").read_bytes() == b"two"
-    assert (daemon.root / "layers" / chain(image) / "recipe").stat().st_size > 0
+    assert daemon.layers() == sorted([image.diff_ids[0].removeprefix("sha256:"), upper_chain_id(image)])
+    assert (daemon.root / "layers" / upper_chain_id(image) / "root/etc/more").read_bytes() == b"two"
+    assert (daemon.root / "layers" / upper_chain_id(image) / "recipe").stat().st_size > 0
 
 
-def test_by_digest_an_image_has_no_tag(server, start):
+def test_an_image_pulled_by_digest_gets_no_tag(server, start):
     image = Image()
     server.add(image)
     daemon = start()
@@ -124,7 +126,7 @@ def test_by_digest_an_image_has_no_tag(server, start):
     assert daemon.images() == [[name, digest(image.config)]]
 
 
-def test_layers_that_are_there_are_not_fetched_again(server, start):
+def test_existing_layers_are_not_fetched_again(server, start):
     image = Image()
     server.add(image)
     daemon = start()
@@ -134,7 +136,7 @@ def test_layers_that_are_there_are_not_fetched_again(server, start):
     assert [r[1] for r in server.requests] == ["/v2/app/manifests/latest"]
 
 
-def test_documents_that_are_there_are_not_fetched_again(server, start):
+def test_existing_documents_are_not_fetched_again(server, start):
     image, other = Image(), Image([member("new") + END, member("newer") + END])
     daemon = start()
 
@@ -152,7 +154,7 @@ def test_documents_that_are_there_are_not_fetched_again(server, start):
     assert [len(server.asked(digest(d))) for d in (other.manifest, other.config, *other.packed)] == 4 * [1]
 
 
-def test_documents_that_are_there_have_to_have_the_size_that_is_said(server, start):
+def test_existing_documents_must_have_the_expected_size(server, start):
     image = Image()
     server.add(image)
     daemon = start()
@@ -162,11 +164,11 @@ def test_documents_that_are_there_have_to_have_the_size_that_is_said(server, sta
     assert wrong != image.manifest
     server.manifests["latest"] = (OCI + "manifest.v1+json", wrong)
     answer = daemon.pull(server.host + "/app")
-    assert answer[:3] == ["error", "74", "15"] and "it has %d bytes and not %d" % (size, size + 7) in answer[3]
+    assert answer[:3] == ["error", "74", "15"] and "size mismatch: got %d bytes, want %d" % (size, size + 7) in answer[3]
 
 
-def test_who_looks_into_the_database_takes_nothing_away(server, start):
-    """The last process that closes it removes its log: that must not be somebody else."""
+def test_another_program_may_open_the_database(server, start):
+    """SQLite removes the log with the last connection: that must not be the other program's."""
     server.add(Image())
     daemon = start()
     assert daemon.pull(server.host + "/app")[0] == "ok"
@@ -180,7 +182,7 @@ def test_who_looks_into_the_database_takes_nothing_away(server, start):
     assert len(start().images()) == 2
 
 
-def test_also_for_what_is_there_the_registry_is_asked(server, start):
+def test_the_registry_is_asked_even_if_the_image_exists(server, start):
     image = Image()
     server.add(image)
     daemon = start()
@@ -192,28 +194,28 @@ def test_also_for_what_is_there_the_registry_is_asked(server, start):
 
 def blob_of(daemon, diff_id):
     path = daemon.root / "layers" / diff_id.removeprefix("sha256:") / "blob"
-    return path.read_bytes() if path.exists() else None
+    return path.read_bytes() if path.exists() else b""
 
 
-def test_blobs_are_kept_where_that_is_wanted(server, start):
+def test_blobs_are_stored_with_keep_blobs(server, start):
     image = Image()
     server.add(image)
     daemon = start("--keep-blobs")
     assert daemon.pull(server.host + "/app")[0] == "ok"
-    assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, chain(image)) == image.packed[1]
+    assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, upper_chain_id(image)) == image.packed[1]
     assert len(server.asked(digest(image.packed[0]))) == 1
 
 
-def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_kept(server, start):
+def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_stored(server, start):
     image = Image([member("f", data=b"old") + member("f", data=b"new") + END, member("g") + END])
     server.add(image)
     daemon = start()
     assert daemon.pull(server.host + "/app")[0] == "ok"
-    assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, chain(image)) is None
+    assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, upper_chain_id(image)) == b""
 
 
 class Gate:
-    """Layers wait until it is opened; `waiting` is set when the first one does."""
+    """Requests for layers wait until `open` is set; `waiting` is set when the first one waits."""
 
     def __init__(self, server, image, layers=slice(None)):
         self.open, self.waiting = threading.Event(), threading.Event()
@@ -227,49 +229,49 @@ class Gate:
         return False
 
 
-def test_forty_askers_cause_one_pull(server, start):
+def test_forty_requests_cause_one_pull(server, start):
     image = Image()
     server.add(image)
     gate = Gate(server, image)
     daemon = start()
     for i in range(40):
-        daemon.tell("pull", i, server.host + "/app")
+        daemon.send("pull", i, server.host + "/app")
     assert gate.waiting.wait(WAIT)
     gate.open.set()
     assert {tuple(daemon.join(i)) for i in range(40)} == {("ok", digest(image.config), digest(image.manifest))}
     assert len(server.asked("/manifests/")) == 1
 
 
-def test_a_pull_goes_on_while_one_asker_is_left(server, start):
+def test_a_pull_continues_while_one_request_is_left(server, start):
     image = Image()
     server.add(image)
     gate = Gate(server, image)
     daemon = start()
-    daemon.tell("pull", 1, server.host + "/app")
-    daemon.tell("pull", 2, server.host + "/app")
+    daemon.send("pull", 1, server.host + "/app")
+    daemon.send("pull", 2, server.host + "/app")
     assert gate.waiting.wait(WAIT)
-    daemon.tell("cancel", 1)
+    daemon.send("cancel", 1)
     assert daemon.join(1)[:3] == ["error", "125", "1"]
     gate.open.set()
     assert daemon.join(2)[0] == "ok"
 
 
-def test_a_pull_ends_with_its_last_asker(server, start):
+def test_a_pull_is_cancelled_with_its_last_request(server, start):
     image = Image()
     server.add(image)
     gate = Gate(server, image)
     daemon = start()
     for i in 1, 2:
-        daemon.tell("pull", i, server.host + "/app")
+        daemon.send("pull", i, server.host + "/app")
     assert gate.waiting.wait(WAIT)
     for i in 1, 2:
-        daemon.tell("cancel", i)
+        daemon.send("cancel", i)
         assert daemon.join(i)[:3] == ["error", "125", "1"]
     gate.open.set()
     assert daemon.images() == []
 
 
-def test_other_credentials_are_another_pull_and_get_what_the_registry_gives_them(server, start):
+def test_requests_with_different_credentials_do_not_share_a_pull(server, start):
     image = Image()
     server.add(image)
     gate = Gate(server, image)
@@ -280,10 +282,10 @@ def test_other_credentials_are_another_pull_and_get_what_the_registry_gives_them
         return gate.hold(handler)
     server.before = guard
     daemon = start()
-    daemon.tell("pull", 1, server.host + "/app", "alice", "secret")
+    daemon.send("pull", 1, server.host + "/app", "alice", "secret")
     assert gate.waiting.wait(WAIT)
-    for who in ("bob", "secret"), ("alice", "guess"), ():
-        daemon.tell("pull", 2, server.host + "/app", *who)
+    for credentials in ("bob", "secret"), ("alice", "guess"), ():
+        daemon.send("pull", 2, server.host + "/app", *credentials)
         answer = daemon.join(2)
         assert answer[:3] == ["error", "129", "16"] and server.host in answer[3]
     gate.open.set()
@@ -291,7 +293,7 @@ def test_other_credentials_are_another_pull_and_get_what_the_registry_gives_them
     assert daemon.pull(server.host + "/app", "bob", "secret")[:3] == ["error", "129", "16"]
 
 
-def test_layers_of_a_pull_that_broke_off_are_there_for_the_next(server, start):
+def test_layers_of_an_interrupted_pull_are_used_by_the_next(server, start):
     image = Image()
     server.add(image)
     upper = server.blobs.pop(digest(image.packed[1]))
@@ -306,13 +308,13 @@ def test_layers_of_a_pull_that_broke_off_are_there_for_the_next(server, start):
     assert len(server.asked("/blobs/" + digest(image.packed[0]))) == 1
 
 
-def test_layers_of_a_pull_of_which_one_is_missing_are_there_for_the_next(server, start):
+def test_layers_of_a_pull_with_a_missing_blob_are_used_by_the_next(server, start):
     image = Image()
     server.add(image)
     upper = server.blobs.pop(digest(image.packed[1]))
     gate = Gate(server, image, slice(1, 2))
     daemon = start()
-    daemon.tell("pull", 1, server.host + "/app")
+    daemon.send("pull", 1, server.host + "/app")
     daemon.wait_for_layers(1)
     gate.open.set()
     assert daemon.join(1)[:3] == ["error", "61", "5"]
@@ -322,17 +324,17 @@ def test_layers_of_a_pull_of_which_one_is_missing_are_there_for_the_next(server,
 
 
 def three_layers():
-    """The folders of the upper ones are as the lowest has them."""
+    """The upper layers contain the directory of the lowest without listing it in the archive."""
     return Image([folder("etc", mode=0o710) + member("etc/a", data=b"a") + END,
                   member("etc/b", data=b"b") + END, member("etc/c", data=b"c") + END])
 
 
-def test_a_layer_is_in_the_store_while_those_above_are_fetched(server, start):
+def test_a_layer_is_stored_while_upper_layers_are_fetched(server, start):
     image = three_layers()
     server.add(image)
     gate = Gate(server, image, slice(2, 3))
     daemon = start()
-    daemon.tell("pull", 1, server.host + "/app")
+    daemon.send("pull", 1, server.host + "/app")
     daemon.wait_for_layers(2)
     assert daemon.images() == []
     gate.open.set()
@@ -342,12 +344,12 @@ def test_a_layer_is_in_the_store_while_those_above_are_fetched(server, start):
     assert [stat.S_IMODE((r / "etc").stat().st_mode) for r in roots] == 3 * [0o710]
 
 
-def test_killed_in_the_middle_of_a_pull_the_daemon_has_the_complete_layers_again(server, start):
+def test_complete_layers_survive_a_kill_of_the_daemon(server, start):
     image = three_layers()
     server.add(image)
     gate = Gate(server, image, slice(2, 3))
     daemon = start()
-    daemon.tell("pull", 1, server.host + "/app")
+    daemon.send("pull", 1, server.host + "/app")
     daemon.wait_for_layers(2)
     daemon.kill()
     gate.open.set()
@@ -357,23 +359,23 @@ def test_killed_in_the_middle_of_a_pull_the_daemon_has_the_complete_layers_again
     assert [len(server.asked("/blobs/" + digest(p))) for p in image.packed] == [1, 1, 2]
 
 
-def test_layers_of_a_pull_that_goes_on_stay_when_an_image_is_removed(server, start):
+def test_layers_of_a_running_pull_stay_when_an_image_is_removed(server, start):
     image, other = three_layers(), Image()
     server.add(image)
     gate = Gate(server, image, slice(2, 3))
     daemon = start()
     server.add(other, tag="other")
     assert daemon.pull(server.host + "/app:other")[0] == "ok"
-    daemon.tell("pull", 1, server.host + "/app")
+    daemon.send("pull", 1, server.host + "/app")
     daemon.wait_for_layers(4)
-    assert daemon.ask("remove", 0, server.host + "/app:other") == "removed"
+    assert daemon.command("remove", 0, server.host + "/app:other") == "removed"
     assert len(daemon.layers()) == 2
     gate.open.set()
     assert daemon.join(1)[0] == "ok"
 
 
 class Silence:
-    """A registry that takes a request whose path ends so, and says no more."""
+    """The registry does not respond to requests for a path that ends with `end`."""
 
     def __init__(self, server, end):
         self.over = threading.Event()
@@ -381,7 +383,7 @@ class Silence:
 
 
 @pytest.mark.parametrize("what", ["/manifests/latest", "config", "layer"])
-def test_a_registry_that_is_silent_is_given_up(what, server, start):
+def test_a_registry_that_does_not_respond_times_out(what, server, start):
     image = Image()
     server.add(image)
     silence = Silence(server, {"config": digest(image.config), "layer": digest(image.packed[1])}.get(what, what))
@@ -392,7 +394,7 @@ def test_a_registry_that_is_silent_is_given_up(what, server, start):
     assert daemon.images() == []
 
 
-def test_a_registry_that_is_silent_is_given_up_and_the_next_is_asked(server, start):
+def test_after_a_timeout_the_next_registry_is_tried(server, start):
     image = Image()
     server.add(image)
     mirror = Server()
@@ -403,7 +405,7 @@ def test_a_registry_that_is_silent_is_given_up_and_the_next_is_asked(server, sta
     mirror.close()
 
 
-def test_a_reference_that_is_none(server, start):
+def test_a_malformed_reference(server, start):
     answer = start().pull(server.host + "/Not:a:name")
     assert answer[:3] == ["error", "22", "3"]
 
@@ -415,11 +417,11 @@ def test_a_full_disk(server, start, tmp_path):
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path / "store")], check=True)
     daemon = start()
     answer = daemon.pull(server.host + "/app")
-    assert answer[:3] == ["error", "28", "8"] and "there is no space for" in answer[3] and server.host in answer[3]
+    assert answer[:3] == ["error", "28", "8"] and "not enough disk space for" in answer[3] and server.host in answer[3]
     assert daemon.images() == [] and daemon.layers() == []
 
 
-def test_where_there_is_no_room_what_another_pull_left_goes(server, start, tmp_path):
+def test_on_a_full_disk_layers_of_failed_pulls_are_removed(server, start, tmp_path):
     noise = random.Random(1)
     left = Image([member("f", data=noise.randbytes(8 << 20)) + END, member("g") + END])
     large = Image([member("f", data=noise.randbytes(18 << 20)) + END])
@@ -430,7 +432,7 @@ def test_where_there_is_no_room_what_another_pull_left_goes(server, start, tmp_p
     (tmp_path / "store").mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(tmp_path / "store")], check=True)
     daemon = start()
-    daemon.tell("pull", 1, server.host + "/app")
+    daemon.send("pull", 1, server.host + "/app")
     daemon.wait_for_layers(1)
     gate.open.set()
     assert daemon.join(1)[0] == "error" and len(daemon.layers()) == 1
@@ -439,41 +441,41 @@ def test_where_there_is_no_room_what_another_pull_left_goes(server, start, tmp_p
     assert daemon.pull(server.host + "/app:large")[0] == "ok"
 
 
-# ---- a hawser-fetch that is not as it should be ------------------------------------------------
+# ---- failures of hawser-fetch ------------------------------------------------------------------
 
 def script(path, text):
     path.write_text("#!/usr/bin/python3\n"
                     "import os, socket, struct, sys, json, hashlib\n"
                     "s = socket.socket(fileno=0)\n"
-                    "def say(kind, data): s.sendall(struct.pack('<IB', len(data), kind) + data)\n" + text)
+                    "def send(kind, data): s.sendall(struct.pack('<IB', len(data), kind) + data)\n" + text)
     path.chmod(0o755)
     return path
 
 
 BAD = {
-    "dies at once": ("sys.exit(3)", "hawser-fetch has died: exit status 3"),
-    "is killed": ("os.kill(os.getpid(), 9)", "hawser-fetch has died: signal: killed"),
-    "sends nonsense": ("s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')", "a message of "),
-    "sends an endless message": ("s.sendall(struct.pack('<IB', 0xffffffff, 4))", "a message of 4294967295 bytes is too large"),
-    "sends half a message": ("s.sendall(struct.pack('<IB', 100, 4) + b'x'); s.shutdown(1)", "a message ends in its middle"),
-    "is done with nothing": ("say(10, b'')", "a message of type 10 was not to be sent now"),
-    "lies about the reference": ("say(4, b'{\"digest\":\"sha256:1\",\"host\":\"h\"}')", "does not stand for sha256:1"),
-    "sends another document": ("say(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); say(5, b'{}')",
-                               "was not asked for"),
-    "closes its socket in the middle and stays": (
-        "import time; say(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
-        "os.close(0); os.close(1); time.sleep(1000)", "hawser-fetch has died: signal: killed"),
-    "dies in the middle of a message": (
-        "say(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
-        "s.sendall(struct.pack('<IB', 100, 5) + b'x'); sys.exit(0)", "a message ends in its middle"),
-    "fails and does not say why": ("say(11, b'[]')", "has failed and does not say why"),
-    "fails with control characters": ("say(11, json.dumps({'code': 2, 'wire': 5, 'message': 'a\\nb\\x1b[1m'}).encode())",
+    "exits at once": ("sys.exit(3)", "hawser-fetch exited unexpectedly: exit status 3"),
+    "is killed": ("os.kill(os.getpid(), 9)", "hawser-fetch exited unexpectedly: signal: killed"),
+    "sends garbage": ("s.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n')", "unknown message type 47"),
+    "sends a huge message": ("s.sendall(struct.pack('<IB', 0xffffffff, 4))", "message too large: got 4294967295 bytes, want at most 4194304"),
+    "sends a truncated message": ("s.sendall(struct.pack('<IB', 100, 4) + b'x'); s.shutdown(1)", "truncated message: got 1 of 100 bytes"),
+    "sends DONE too early": ("send(10, b'')", "unexpected message of type 10"),
+    "sends an invalid digest": ("send(4, b'{\"digest\":\"sha256:1\",\"host\":\"h\"}')", 'resolved to an invalid SHA-256 digest: "sha256:1"'),
+    "sends an unexpected document": ("send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); send(5, b'{}')",
+                               "unexpected document sha256:"),
+    "closes its socket and does not exit": (
+        "import time; send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
+        "os.close(0); os.close(1); time.sleep(1000)", "hawser-fetch exited unexpectedly: signal: killed"),
+    "exits in the middle of a message": (
+        "send(4, json.dumps({'digest': 'sha256:' + 64 * 'a', 'host': 'h'}).encode()); "
+        "s.sendall(struct.pack('<IB', 100, 5) + b'x'); sys.exit(0)", "truncated message: got 1 of 100 bytes"),
+    "sends a malformed error": ("send(11, b'[]')", "malformed FAILED message"),
+    "sends an error with control characters": ("send(11, json.dumps({'code': 2, 'wire': 5, 'message': 'a\\nb\\x1b[1m'}).encode())",
                                       "a b [1m"),
 }
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_hawser_fetch(what, server, start, tmp_path):
+def test_hawser_fetch_that(what, server, start, tmp_path):
     text, error = BAD[what]
     daemon = start(program=script(tmp_path / "fetch", text))
     answer = daemon.pull(server.host + "/app")
@@ -481,10 +483,10 @@ def test_hawser_fetch(what, server, start, tmp_path):
     assert daemon.images() == [] and daemon.layers() == []
 
 
-def test_hawser_fetch_that_is_stuck_is_given_up(server, start, tmp_path):
+def test_hawser_fetch_that_hangs_is_killed(server, start, tmp_path):
     daemon = start("--idle", "200", program=script(tmp_path / "fetch", "import time; time.sleep(1000)"))
     answer = daemon.pull(server.host + "/app")
-    assert answer[:3] == ["error", "110", "4"] and "hawser-fetch has said nothing for 1 s" in answer[3]
+    assert answer[:3] == ["error", "110", "4"] and "hawser-fetch stalled: no message for 1 s" in answer[3]
     assert daemon.images() == [] and daemon.layers() == []
 
 
@@ -494,13 +496,13 @@ def test_hawser_fetch_cannot_be_started(server, start, tmp_path):
 
 
 def pids():
-    """Of hawser-fetch, the oldest first: who conducts, who fetches, and those who unpack."""
+    """Process IDs of hawser-fetch, the oldest first: supervisor, fetcher, unpackers."""
     found = subprocess.run(["pgrep", "-x", "hawser-fetch"], stdout=subprocess.PIPE, check=False)
     return [int(pid) for pid in found.stdout.split()]
 
 
 def wait_for_pids(count):
-    """Until there are so many, which stay: those of a pull that has ended take a moment to go."""
+    """Wait until there are `count` processes that stay: those of a finished pull need a moment to exit."""
     before = None
     for _ in range(WAIT * 5):
         now = pids()
@@ -512,7 +514,7 @@ def wait_for_pids(count):
     return now
 
 
-def test_processes_of_hawser_fetch_wait_for_the_next_pull(server, start):
+def test_a_standby_hawser_fetch_is_used_by_the_next_pull(server, start):
     image = Image()
     server.add(image)
     daemon = start()
@@ -521,7 +523,7 @@ def test_processes_of_hawser_fetch_wait_for_the_next_pull(server, start):
     other = three_layers()
     server.add(other)
     gate = Gate(server, other)
-    daemon.tell("pull", 1, server.host + "/app")
+    daemon.send("pull", 1, server.host + "/app")
     assert gate.waiting.wait(WAIT)
     assert pids()[:2] == waiting
     gate.open.set()
@@ -530,7 +532,7 @@ def test_processes_of_hawser_fetch_wait_for_the_next_pull(server, start):
 
 
 @pytest.mark.parametrize("which, left", [(0, 0), (1, 1)])
-def test_a_process_of_hawser_fetch_killed_while_it_waits(which, left, server, start):
+def test_a_standby_process_that_was_killed_is_replaced(which, left, server, start):
     server.add(Image())
     daemon = start()
     daemon.pull(server.host + "/app")
@@ -540,8 +542,8 @@ def test_a_process_of_hawser_fetch_killed_while_it_waits(which, left, server, st
 
 
 @pytest.mark.parametrize("reads", [0, 1, 100])
-def test_a_process_of_hawser_fetch_that_waited_and_goes_when_it_is_needed(reads, server, start, tmp_path):
-    """The second that is started reads so many bytes of its job."""
+def test_a_standby_process_that_exits_when_it_gets_a_job_is_replaced(reads, server, start, tmp_path):
+    """The second process reads `reads` bytes of its job and exits."""
     server.add(Image())
     program = tmp_path / "fetch"
     program.write_text("""#!/bin/sh
@@ -559,12 +561,12 @@ exec %(fetch)s
         if (tmp_path / "log").read_text() == "\n\n":
             break
         time.sleep(0.2)
-    time.sleep(0.5)  # for python
+    time.sleep(0.5)  # until Python has started
     assert daemon.pull(server.host + "/app")[0] == "ok"
     assert len((tmp_path / "log").read_text()) >= 3
 
 
-def test_the_daemon_killed_while_a_process_of_hawser_fetch_waits(server, start):
+def test_a_standby_process_exits_when_the_daemon_is_killed(server, start):
     server.add(Image())
     daemon = start()
     daemon.pull(server.host + "/app")
@@ -573,15 +575,15 @@ def test_the_daemon_killed_while_a_process_of_hawser_fetch_waits(server, start):
     wait_for_pids(0)
 
 
-@pytest.mark.parametrize("which, error", [(0, "hawser-fetch has died: signal: killed"),
-                                          (1, "the process that fetches has died"),
-                                          (2, "the process that unpacks it has died")])
-def test_a_process_of_hawser_fetch_killed_in_the_middle_of_a_layer(which, error, server, start):
+@pytest.mark.parametrize("which, error", [(0, "hawser-fetch exited unexpectedly: signal: killed"),
+                                          (1, "fetcher exited unexpectedly"),
+                                          (2, "unpacker exited unexpectedly")])
+def test_a_process_killed_while_a_layer_is_fetched(which, error, server, start):
     image = Image()
     server.add(image)
     gate = Gate(server, image)
     daemon = start()
-    daemon.tell("pull", 1, server.host + "/app")
+    daemon.send("pull", 1, server.host + "/app")
     assert gate.waiting.wait(WAIT)
     os.kill(pids()[which], signal.SIGKILL)
     answer = daemon.join(1)

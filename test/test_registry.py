@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_registry.py - hawser-cri and a docker-registry that lets in only whom it knows
+test_registry.py - hawser-cri and a docker-registry that requires authentication
 
-What:  TLS with an authority of its own, and name and password; and tokens, which a server in Python gives
-       to whom it knows, signed as docker-registry wants them.
+What:  username and password over TLS with a private certificate authority; and tokens of a token server in
+       Python, signed as docker-registry requires.
 """
 import base64
 import crypt
@@ -32,20 +32,20 @@ def layout(tmp_path):
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts hawser-cri with the flags, and gives a function that runs hawser with it."""
+    """Starts hawser-cri with the given flags; returns a function that runs the command hawser with it."""
     daemons = []
 
-    def make(*flags):
+    def start_daemon(*flags):
         (tmp_path / "daemon").mkdir()
         daemons.append(Daemon(tmp_path / "daemon", "--disk-reserve", "0", *flags).start())
         return lambda *words: hawser("--runtime", "unix:" + daemons[0].socket, *words)
-    yield make
+    yield start_daemon
     for d in daemons:
         assert d.stop() == 0, d.log()
 
 
 def check_pulls(run, name):
-    """With the password, not without it, and not with another."""
+    """A pull succeeds with the right password, and fails with a wrong one and without one."""
     status, _, errors = run("pull", name)
     assert status != 0 and name in errors and "401" in errors, errors
     status, _, errors = run("pull", "--creds", USER + ":wrong", name)
@@ -55,11 +55,11 @@ def check_pulls(run, name):
     assert status == 0, errors
     assert text.startswith(name.rpartition(":")[0] + "@sha256:")
     assert run("images", "--names")[1] == name + "\n"
-    # what is there is no secret to the node, but each asker has to show that he may have it
+    # an image in the store does not make a pull without credentials succeed
     assert run("pull", name)[0] != 0
 
 
-def test_basic_and_tls(layout, start, tmp_path):
+def test_pull_with_a_password_over_tls(layout, start, tmp_path):
     authority = make_authority(tmp_path / "authority")
     (tmp_path / "htpasswd").write_text("%s:%s\n" % (USER, crypt.crypt(
         PASSWORD, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=1 << 4))))
@@ -82,7 +82,7 @@ def text64(data):
 
 
 def make_token(authority, scopes):
-    """A JWT that lets do what the scopes (TYPE:NAME:ACTION,...) say."""
+    """A JWT that grants the scopes (TYPE:NAME:ACTION,...)."""
     der = subprocess.run(["openssl", "x509", "-in", authority / "server.crt", "-outform", "DER"], check=True,
                          capture_output=True).stdout
     parts = [scope.split(":") for scope in scopes]
@@ -90,10 +90,10 @@ def make_token(authority, scopes):
     head = {"alg": "RS256", "typ": "JWT", "x5c": [base64.b64encode(der).decode()]}
     claims = {"iss": "test", "sub": USER, "aud": "registry", "nbf": now - 60, "exp": now + 300, "access": [
         {"type": kind, "name": name, "actions": actions.split(",")} for kind, name, actions in parts]}
-    said = ".".join(text64(json.dumps(part).encode()) for part in (head, claims))
+    signed = ".".join(text64(json.dumps(part).encode()) for part in (head, claims))
     signature = subprocess.run(["openssl", "dgst", "-sha256", "-sign", authority / "server.key"],
-                               input=said.encode(), check=True, capture_output=True).stdout
-    return said + "." + text64(signature)
+                               input=signed.encode(), check=True, capture_output=True).stdout
+    return signed + "." + text64(signature)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def tokens(tmp_path):
 
     def before(handler):
         if handler.headers.get("Authorization") != basic(USER, PASSWORD):
-            return s.answer(handler, 401, b'{"message":"who is that?"}')
+            return s.answer(handler, 401, b'{"message":"unknown user"}')
         scopes = urllib.parse.parse_qs(urllib.parse.urlsplit(handler.path).query).get("scope", [])
         return s.answer(handler, 200, json.dumps({"token": make_token(s.authority, scopes)}).encode())
     s.before = before
@@ -111,7 +111,7 @@ def tokens(tmp_path):
     s.close()
 
 
-def test_tokens(layout, tokens, start, tmp_path):
+def test_pull_with_tokens(layout, tokens, start, tmp_path):
     with docker_registry(tmp_path, {"token": {
             "realm": tokens.url + "/token", "service": "registry", "issuer": "test",
             "rootcertbundle": str(tokens.authority / "ca.crt")}}) as host:
@@ -119,5 +119,5 @@ def test_tokens(layout, tokens, start, tmp_path):
         tokens.requests.clear()
         check_pulls(start("--plain-http", host), host + "/busybox:one")
         asked = {urllib.parse.unquote(path.partition("?")[2]) for _, path, _ in tokens.requests}
-        question = "service=registry&scope=repository:busybox:pull"
-        assert asked == {question, question + "&account=" + USER}
+        query = "service=registry&scope=repository:busybox:pull"
+        assert asked == {query, query + "&account=" + USER}

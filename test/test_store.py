@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_store.py - the image store writes to disk in the right order
+test_store.py - the image store syncs to disk in the right order
 
-What:  a kill never shows a missing sync, so this reads the order from a trace of the system
-       calls: whatever a rename shows was written to disk before, and what was answered is on disk.
-How:   strace of test/store, and of a whole pull with test/pull; complaints() knows the rules. That
-       it would notice a missing sync is shown by taking each away: strace's injection answers a
-       call without making it.
+What:  killing a process does not reveal a missing sync, so the tests check the order in a trace of
+       the system calls: a layer is synced before it is renamed into place, and all changes are on
+       disk before success is reported.
+How:   strace of test/store, and of a whole pull with test/pull; find_violations() has the rules. To
+       prove that it detects a missing sync, strace suppresses each sync in turn: the call returns
+       success without being executed.
 """
 import os
 import pathlib
@@ -36,39 +37,39 @@ FORKS = ("fork", "vfork", "clone", "clone3")
 
 
 class Call:
-    """One system call that was really made, and did not fail."""
+    """A system call that was executed and succeeded."""
 
     def __init__(self, pid, name, args, result):
         self.pid = pid
         self.name = name
         self.args = args
         self.result = result
-        data = name in ("write", "pwrite64")  # what is quoted is no name then
+        data = name in ("write", "pwrite64")  # then the quoted text is not a file name
         self.paths = [FD.match(args)[2]] if data else [path for _, path in FD.findall(args)]
         self.names = [] if data else re.findall(r'"([^"]*)"', args)
 
     def path(self, i=0):
-        """Of the i-th descriptor, with the name that follows it, if one does."""
+        """Path of the i-th descriptor, joined with the name that follows it, if any."""
         path = self.paths[i] if len(self.paths) > i else ""
         return os.path.join(path, self.names[i]) if len(self.names) > i else path
 
     def changes(self):
         return self.name in CHANGES and (self.name != "openat" or "O_CREAT" in self.args)
 
-    def shows(self, root):
-        """Does it rename something into layers/?"""
+    def publishes(self, root):
+        """Is this a rename into layers/?"""
         return self.name in ("renameat", "renameat2") and self.paths[1] == "%s/layers" % root
 
     def stage(self, root):
-        """The folder in tmp/ in which it changes something."""
+        """The directory in tmp/ in which the call changes something, or None."""
         path = self.path()
         inside = path.startswith("%s/tmp/" % root) and self.changes()
         return path[len("%s/tmp/" % root):].split("/")[0] if inside else None
 
 
-def whole_lines(text):
-    """Each call of a process in one line: strace cuts them when processes run side by side. A sync
-    is where it began, since it is good for what was there then; others are where they ended."""
+def join_lines(text):
+    """Join calls that strace split because processes ran in parallel. A sync is placed where it began,
+    because it covers the writes up to then; other calls are placed where they ended."""
     begun, lines = {}, []
     for line in text.splitlines():
         pid, rest = line.split(maxsplit=1)
@@ -86,15 +87,15 @@ def whole_lines(text):
 
 
 def parse(text):
-    """The calls of a trace, in order; without those that failed or were only pretended."""
-    found = [(pid, CALL.match(line)) for pid, line in whole_lines(text)]
+    """The calls of a trace, in order, without those that failed or were suppressed."""
+    found = [(pid, CALL.match(line)) for pid, line in join_lines(text)]
     return [Call(pid, m[1], m[2], m[3]) for pid, m in found
             if m and int(m[3]) >= 0 and "INJECTED" not in m[4]]
 
 
 def unpackers(calls, root):
-    """Which process unpacks into which stage: it is started when the recipe has been made. It is
-    confined, and has its own names for files."""
+    """Map process IDs of unpackers to stages: an unpacker is started after its recipe was created. It is
+    confined, so its paths are different."""
     last, found = {}, {}
     for call in calls:
         if call.path().endswith("/recipe") and call.stage(root):
@@ -104,7 +105,7 @@ def unpackers(calls, root):
     return found
 
 
-def makers(calls, root):
+def stages_of(calls, root):
     """For each call the stage in which it changes something, or None."""
     pids = unpackers(calls, root)
     return [pids.get(c.pid) if c.pid in pids and c.changes() and c.path().startswith("/") else c.stage(root)
@@ -112,13 +113,13 @@ def makers(calls, root):
 
 
 def trace(root, program, *command, inject=None, commands=""):
-    """The system calls of a program, as text."""
+    """Run a program with strace. Return: the trace"""
     out = root.parent / "trace"
     args = ["strace", "-f", "-y", "-s", "256", "-o", str(out),
             "-e", "trace=" + ",".join(sorted({*CHANGES, *SYNCS, *FORKS}))]
     if inject:
         args += ["-e", "inject=%s:retval=0:when=%s" % inject]
-    # whoever is traced cannot look for leaks
+    # the leak detector does not work under ptrace
     env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
     done = subprocess.run([*args, program, *command], text=True, check=False, input=commands,
                           env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -132,39 +133,39 @@ def put(root, inject=None):
     return trace(root, STORE, str(root), *PUT, inject=inject)
 
 
-def answer(calls):
-    """Where the program says that it is done."""
+def index_of_answer(calls):
+    """The index of the call that reports success."""
     return next(i for i, c in enumerate(calls) if c.name == "write" and ANSWERED.search(c.args))
 
 
-def shown(calls, root):
+def renames(calls, root):
     """The indexes of the renames into layers/."""
-    return [i for i, call in enumerate(calls) if call.shows(root)]
+    return [i for i, call in enumerate(calls) if call.publishes(root)]
 
 
-def complaints(text, root):
-    """What is wrong with the order of a trace."""
+def find_violations(text, root):
+    """Violations of the order of syncs in a trace."""
     calls = parse(text)
-    end = answer(calls)
+    end = index_of_answer(calls)
     log = "%s/images.db-wal" % root
-    stages = makers(calls, root)
+    stages = stages_of(calls, root)
     wrong = []
-    for i in shown(calls, root):
+    for i in renames(calls, root):
         last = max(k for k in range(i) if stages[k] == calls[i].names[0])
         if not any(c.name == "syncfs" for c in calls[last:i]):
-            wrong.append("a layer is shown before it is on disk")
+            wrong.append("layer renamed before it was synced")
         row = next(k for k in range(i, end) if calls[k].path() == log and calls[k].changes())
         if not any(c.name == "fsync" and c.paths == ["%s/layers" % root] for c in calls[i:row]):
-            wrong.append("a row is written before the folder of the layers is on disk")
+            wrong.append("row written before layers/ was synced")
     rows = [k for k in range(end) if calls[k].path() == log and calls[k].changes()]
     if not any(c.name in SYNCS and c.paths == [log] for c in calls[max(rows):end]):
-        wrong.append("the answer comes before the rows are on disk")
+        wrong.append("success reported before the rows were synced")
     return wrong
 
 
 @pytest.fixture(name="root")
 def fixture_root(tmp_path):
-    """A store that has an image already, so that what is seen is not its making."""
+    """A store that exists and contains an image, so that traces do not include its creation."""
     root = tmp_path / "root"
     subprocess.run([STORE, str(root), "put", "old", "one"], check=True, stdout=subprocess.DEVNULL)
     return pathlib.Path(os.path.realpath(root))
@@ -178,18 +179,18 @@ def fixture_registry():
     server.close()
 
 
-def test_layers_are_on_disk_before_they_are_shown(root):
+def test_layers_are_synced_before_they_are_renamed(root):
     text = put(root)
-    assert len(shown(parse(text), root)) == 2
-    assert complaints(text, root) == []
+    assert len(renames(parse(text), root)) == 2
+    assert find_violations(text, root) == []
 
 
-def test_the_rows_of_a_removal_are_on_disk_before_the_answer_and_before_the_files_go(root):
+def test_removal_syncs_the_rows_before_it_moves_files_and_reports_success(root):
     subprocess.run([STORE, str(root), *PUT], check=True, stdout=subprocess.DEVNULL)
     text = trace(root, STORE, str(root), "remove", "new")
     calls = parse(text)
     log = "%s/images.db-wal" % root
-    assert complaints(text, root) == []
+    assert find_violations(text, root) == []
     moved = [i for i, c in enumerate(calls)
              if c.name == "renameat" and c.paths[1] == "%s/gone" % root]
     assert len(moved) == 2
@@ -199,9 +200,9 @@ def test_the_rows_of_a_removal_are_on_disk_before_the_answer_and_before_the_file
 
 
 def syncs_of(calls, root):
-    """(call, its number among its kind, what is synced) of each sync before the answer."""
+    """For each sync before the answer: its name, its number among calls of this name, what it syncs."""
     counts = {}
-    end = answer(calls)
+    end = index_of_answer(calls)
     for call in calls[:end]:
         if call.name not in SYNCS:
             continue
@@ -209,21 +210,21 @@ def syncs_of(calls, root):
         yield call.name, counts[call.name], os.path.relpath(call.paths[0], root).split("/")[0]
 
 
-def test_a_sync_that_is_taken_away_is_noticed(root, tmp_path):
+def test_a_suppressed_sync_is_detected(root, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(root, copy)
     syncs = list(syncs_of(parse(put(root)), root))
     assert {what for _, _, what in syncs} >= {"tmp", "layers", "images.db-wal"}
-    noticed = set()
+    detected = set()
     for name, number, what in syncs:
         again = tmp_path / "again"
         shutil.rmtree(again, ignore_errors=True)
         shutil.copytree(copy, again)
-        if complaints(put(again, inject=(name, number)), again):
-            noticed.add(what)
-        else:  # SQLite's own order is its own affair, but for the last one
-            assert what not in ("tmp", "layers"), "%s %d was not missed" % (name, number)
-    assert noticed == {"tmp", "layers", "images.db-wal"}
+        if find_violations(put(again, inject=(name, number)), again):
+            detected.add(what)
+        else:  # of the syncs inside SQLite only the last one is checked
+            assert what not in ("tmp", "layers"), "suppressed %s %d was not detected" % (name, number)
+    assert detected == {"tmp", "layers", "images.db-wal"}
 
 
 def pull(root, host, inject=None):
@@ -231,14 +232,14 @@ def pull(root, host, inject=None):
                  commands="pull 0 %s/image\njoin 0\n" % host)
 
 
-def test_a_pull_is_on_disk_before_it_is_shown(root, registry):
+def test_a_pull_syncs_layers_before_they_are_renamed(root, registry):
     text = pull(root, registry.host)
     calls = parse(text)
-    assert len(shown(calls, root)) == 2
-    assert sorted(unpackers(calls, root).values()) == sorted(calls[i].names[0] for i in shown(calls, root))
-    assert complaints(text, root) == []
+    assert len(renames(calls, root)) == 2
+    assert sorted(unpackers(calls, root).values()) == sorted(calls[i].names[0] for i in renames(calls, root))
+    assert find_violations(text, root) == []
 
 
-def test_a_pull_that_does_not_wait_for_the_disk_is_noticed(root, registry):
+def test_a_pull_without_syncfs_is_detected(root, registry):
     text = pull(root, registry.host, inject=("syncfs", "1+"))
-    assert complaints(text, root) == 2 * ["a layer is shown before it is on disk"]
+    assert find_violations(text, root) == 2 * ["layer renamed before it was synced"]

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/test_traffic.py - who reaches whom, and whom the other side sees: ours and Go's side by side
+test/test_traffic.py - connectivity and source addresses between all places, ours beside upstream
 
 What:  two hosts, each a namespace with its own pods and a neighbour; one has our plugins, the other
-       Debian's Go plugins. Every row of MATRIX is one question, from one place to an address and a
-       port, asked by tcp and udp, IPv4 and IPv6. The answer is which server got it
-       and the source address that it saw.
-How:   all sockets belong to this process, which makes each in its namespace; all questions are
-       asked at the same time. A question is answered only when the answer came back.
+       Debian's package of upstream's plugins. Every row of MATRIX is one request, from one place to
+       an address and a port, sent by TCP and UDP, IPv4 and IPv6. The answer is which server received
+       it and the source address that it saw.
+How:   all sockets belong to this process, which creates each in its namespace; all requests are
+       sent at the same time. A request counts as answered only when the reply came back.
        Pods a and b are on one bridge with ipMasq, c on another without, p and q are ptp with ipMasq,
        d and e on a bridge and f on another, both with ingressPolicy same-bridge; g and h on one
        with ingressPolicy isolated.
-Rules: our answers are those in MATRIX. Go's are the same, except for what DIFFERENT names, each with
-       its reason, as docs/compatibility.md has it.
+Rules: our answers are those in MATRIX. Upstream's are the same, except for the rows in DIFFERENT,
+       each with its reason, as in docs/compatibility.md.
 """
 import concurrent.futures
 import ctypes
@@ -30,16 +30,16 @@ import time
 import pytest
 
 OURS = pathlib.Path(os.environ["HAWSER_BUILD"]) / "cni"
-GO = pathlib.Path("/usr/lib/cni")
+UPSTREAM = pathlib.Path("/usr/lib/cni")
 for program in ("ip", "nft"):
     if not shutil.which(program):
         pytest.skip(program + " is not installed", allow_module_level=True)
 
-SILENCE = 1.5  # seconds in which whoever is not to be answered could have been
-PATIENCE = 20  # for those who are
-AGAIN = 0.5  # a lost datagram is sent again
+SILENCE = 1.5  # seconds to wait for answers that must not come
+TIMEOUT = 20  # seconds to wait for those that must
+RESEND = 0.5  # seconds after which a lost datagram is sent again
 
-# ---- what there is -----------------------------------------------------------------------------
+# ---- pods and networks --------------------------------------------------------------------------
 
 
 def network(name, number, kind="bridge", masq=True, policy=None, hairpin=False):
@@ -80,8 +80,8 @@ PLACES = {"localhost": ("127.0.0.1", "::1"), "host": ("192.0.2.1", "fd99::1"),
           "gateway3": ("10.3.0.1", "fd03::1")}
 NAMES = {address: name for name, both in PLACES.items() for address in both}
 
-# from, to which address, port : which server sees whom; "-": nobody answers. Behind a / what is
-# different where rules see bridged frames.
+# from, to address, port : which server sees which source; "-": no answer. After a /: the answer if
+# rules see bridged frames.
 MATRIX = """
     host     localhost  8080   a sees bridge1    # host to a port on localhost
     host     localhost  8083   p sees gateway3
@@ -96,7 +96,7 @@ MATRIX = """
     outside  host       8085   d sees outside
     outside  a          80     a sees outside    # outside to a pod, directly
     outside  a          8080   -
-    outside  host       80     host sees outside # a service of the host is not in the way
+    outside  host       80     host sees outside # a service of the host itself
     a        host       8080   a sees bridge1    # pod to its own host port
     a        bridge1    8080   a sees bridge1
     c        host       8082   c sees bridge2
@@ -119,13 +119,13 @@ MATRIX = """
     p        outside    80     outside sees host
     d        outside    80     outside sees host
     c        outside    80     outside sees c    # and without
-    a        outside    8080   outside sees host # foreign addresses are not ours, whatever the port
+    a        outside    8080   outside sees host # other hosts, at the number of a host port
     b        outside    8080   outside sees host
     c        outside    8080   outside sees c
     host     outside    8080   outside sees host
     a        c          8080   -
     host     localhost  80     host sees localhost
-    a        localhost  80     -                 # 127/8 is the host's, though a routes it
+    a        localhost  80     -                 # 127/8 of the host, with a route in a
     d        f          80     -                 # networks with ingressPolicy
     f        d          80     -
     d        host       8087   -
@@ -150,14 +150,14 @@ MATRIX = """
     g        host       8088   -
     """
 
-# (to, port, family): what cannot be answered at all
+# (to, port, family): requests that cannot be answered
 IMPOSSIBLE = {("localhost", 8080, "v6"), ("localhost", 8083, "v6")}  # nothing leaves ::1
 
-# (from, to, port, family, protocol): what Go's plugins do, and why ours do not
+# (from, to, port, family, protocol): the answer with upstream's plugins, and why ours differ
 DIFFERENT = {
     ("a", "localhost", 80, "v4", "tcp"): (
         "host sees a", "route_localnet, which a host port on localhost needs, lets pods in to what "
-        "listens on 127/8; ours has a rule against it"),
+        "listens on 127/8; ours drop these packets"),
 }
 
 
@@ -167,14 +167,14 @@ def rows():
         yield words[0], words[1], int(words[2]), " ".join(words[3:])
 
 
-def questions(host):
-    """Every question: (from, to, port, family, protocol), and our answer."""
+def requests(host):
+    """Every request: (from, to, port, family, protocol), and our answer."""
     missing = PODS.keys() - host.pods
     ports = {PODS[pod][2] for pod in missing}
     for source, target, port, answer in rows():
         if port in ports or {source, target} & missing:
             continue
-        answer = answer.split(" / ")[-1 if host.bridged_too else 0]
+        answer = answer.split(" / ")[-1 if host.bridge_nf else 0]
         for family in ("v4", "v6"):
             right = "-" if (target, port, family) in IMPOSSIBLE else answer
             for protocol in ("tcp", "udp"):
@@ -191,13 +191,13 @@ def run(command, **more):
 class Host:
     """One side: namespaces NAME, NAME-outside and NAME-POD."""
 
-    def __init__(self, name, plugins, bridged_too):
-        self.name, self.plugins, self.bridged_too = name, plugins, bridged_too
-        self.networks = networks(hairpin=bridged_too)
+    def __init__(self, name, plugins, bridge_nf):
+        self.name, self.plugins, self.bridge_nf = name, plugins, bridge_nf
+        self.networks = networks(hairpin=bridge_nf)
         self.results = {}
         for netns in (name, name + "-outside", *(f"{name}-{pod}" for pod in PODS)):
             run(f"ip netns add {netns}")
-        self.pods = [pod for pod in PODS if plugins == OURS or self.knows(pod)]
+        self.pods = [pod for pod in PODS if plugins == OURS or self.supports(pod)]
         for command in f"""
                 ip -n {name} link set lo up
                 ip -n {name} link add wire type veth peer name eth0 netns {name}-outside
@@ -212,15 +212,16 @@ class Host:
                 """.strip().splitlines():
             run(command)
         for kind in ("iptables", "ip6tables"):
-            self.execute(f"[ ! -e /proc/sys/net/bridge ] || echo {int(bridged_too)} "
+            self.execute(f"[ ! -e /proc/sys/net/bridge ] || echo {int(bridge_nf)} "
                          f">/proc/sys/net/bridge/bridge-nf-call-{kind}")
 
     def execute(self, script):
         return subprocess.run(["ip", "netns", "exec", self.name, "sh", "-c", script], check=True,
                               capture_output=True, text=True).stdout
 
-    def knows(self, pod):
-        """Older versions of Go's firewall plugin have fewer policies; of nothing it makes no rules."""
+    def supports(self, pod):
+        """Does the firewall plugin support the pod's ingressPolicy? Older versions of upstream have
+        fewer. The result of this ADD has no addresses, so that it adds no rules."""
         nothing = {"cniVersion": "1.0.0", "interfaces": [{"name": "lo"}]}
         for plugin in self.networks[PODS[pod][0]]:
             if plugin["type"] == "firewall":
@@ -290,7 +291,7 @@ def setns(path):
 
 
 class Sockets:
-    """Makes sockets in other namespaces; they stay there. To be used with "with"."""
+    """Creates sockets in other namespaces. A context manager, which closes them."""
 
     def __enter__(self):
         self.home = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -317,8 +318,8 @@ def plain(address):
     return str(ipaddress.ip_address(address).ipv4_mapped or address) if ":" in address else address
 
 
-class Asked:
-    """Every question at once, on one host. An answer is "SERVER SOURCE", as the server sends it."""
+class Requests:
+    """Sends all requests of one host at once. A server replies with "SERVER SOURCE"."""
 
     def __init__(self, host, sockets):
         self.host, self.sockets = host, sockets
@@ -350,77 +351,77 @@ class Asked:
         _, source = one.recvfrom(9)
         one.sendto(f"{place} {plain(source[0])}".encode(), source)
 
-    def ask(self, question):
-        source, target, port, family, protocol = question
+    def send(self, request):
+        source, target, port, family, protocol = request
         address = PLACES[target][family == "v6"]
         one = self.sockets.make(self.host.netns(source), protocol,
                                 socket.AF_INET6 if family == "v6" else socket.AF_INET)
-        self.watch(one, lambda: self.answered(question, one))
+        self.watch(one, lambda: self.receive(request, one))
         error = one.connect_ex((address, port))
         if protocol == "udp" and error == 0:
-            return question, one
+            return request, one
         if error not in (0, errno.EINPROGRESS):
             self.selector.unregister(one)
         return None
 
-    def answered(self, question, one):
+    def receive(self, request, one):
         try:
             answer = one.recv(99).decode()
-        except OSError:  # refused, or unreachable: as good as silence
+        except OSError:  # refused or unreachable: counts as no answer
             return
         finally:
-            if question[4] == "tcp":
+            if request[4] == "tcp":
                 self.selector.unregister(one)
         if answer:
             server, source = answer.split()
-            self.answers[question] = f"{server} sees {NAMES.get(source, source)}"
+            self.answers[request] = f"{server} sees {NAMES.get(source, source)}"
 
     def send_again(self, datagrams):
-        for question, one in datagrams:
-            if question not in self.answers:
+        for request, one in datagrams:
+            if request not in self.answers:
                 try:
                     one.send(b"x")
                 except OSError:
                     pass
 
-    def all(self):
-        right = dict(questions(self.host))
-        wanted = {question for question, answer in right.items() if answer != "-"}
-        datagrams = [asked for asked in map(self.ask, right) if asked]
+    def run(self):
+        right = dict(requests(self.host))
+        wanted = {request for request, answer in right.items() if answer != "-"}
+        datagrams = [sent for sent in map(self.send, right) if sent]
         begin = time.monotonic()
         again = begin
-        while time.monotonic() < begin + PATIENCE:
+        while time.monotonic() < begin + TIMEOUT:
             if time.monotonic() > begin + SILENCE and wanted <= self.answers.keys():
                 break
             if time.monotonic() >= again:
                 self.send_again(datagrams)
-                again = time.monotonic() + AGAIN
+                again = time.monotonic() + RESEND
             for key, _ in self.selector.select(0.1):
                 key.data()
-        return {question: self.answers.get(question, "-") for question in right}
+        return {request: self.answers.get(request, "-") for request in right}
 
 
-# ---- tests ----------------------------------------------------------------------------------------
+# ---- tests ----------------------------------------------------------------------------------
 
 
 def sides():
-    go = all((GO / name).exists() for name in ("bridge", "ptp", "portmap", "firewall"))
-    return ("ours", "go") if go and shutil.which("iptables") else ("ours",)
+    upstream = all((UPSTREAM / name).exists() for name in ("bridge", "ptp", "portmap", "firewall"))
+    return ("ours", "upstream") if upstream and shutil.which("iptables") else ("ours",)
 
 
-@pytest.fixture(scope="module", params=[False, True], ids=["routed", "bridged-too"])
+@pytest.fixture(scope="module", params=[False, True], ids=["routed", "bridge-nf"])
 def answers(request):
-    """What every question is answered, by side; with and without rules that see bridged frames."""
+    """All answers, by side; with and without rules that see bridged frames."""
     if request.param and not os.path.exists("/proc/sys/net/bridge"):
         pytest.skip("br_netfilter is not loaded")
-    hosts = {side: Host(f"{side}{int(request.param)}", OURS if side == "ours" else GO,
+    hosts = {side: Host(f"{side}{int(request.param)}", OURS if side == "ours" else UPSTREAM,
                         request.param) for side in sides()}
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(Host.add, hosts.values()))
     found = {}
     for side, host in hosts.items():
         with Sockets() as sockets:
-            found[side] = Asked(host, sockets).all()
+            found[side] = Requests(host, sockets).run()
     yield hosts, found
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(Host.delete, hosts.values()))
@@ -429,27 +430,27 @@ def answers(request):
 
 
 def compare(expected, found):
-    wrong = [f"{' '.join(map(str, question))}: {found[question]}, not {answer}"
-             for question, answer in expected.items() if found[question] != answer]
+    wrong = [f"{' '.join(map(str, request))}: {found[request]}, not {answer}"
+             for request, answer in expected.items() if found[request] != answer]
     if wrong:
         pytest.fail("\n".join(wrong), pytrace=False)
 
 
-def test_traffic_ours_is_as_the_matrix_says(answers):
+def test_our_traffic_is_as_in_the_matrix(answers):
     hosts, found = answers
-    compare(dict(questions(hosts["ours"])), found["ours"])
+    compare(dict(requests(hosts["ours"])), found["ours"])
 
 
-def test_traffic_gos_differs_only_in_named_rows(answers):
+def test_upstreams_traffic_differs_only_in_the_named_rows(answers):
     hosts, found = answers
-    if "go" not in found:
+    if "upstream" not in found:
         pytest.skip("containernetworking-plugins is not installed")
     expected = {}
-    for question, answer in questions(hosts["go"]):
-        expected[question] = DIFFERENT.get(question, (answer,))[0]
-    compare(expected, found["go"])
+    for request, answer in requests(hosts["upstream"]):
+        expected[request] = DIFFERENT.get(request, (answer,))[0]
+    compare(expected, found["upstream"])
 
 
-def test_traffic_check_is_content_with_what_was_measured(answers):
+def test_check_succeeds_after_the_traffic(answers):
     hosts, _ = answers
     hosts["ours"].check()

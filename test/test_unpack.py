@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test_unpack.py - layers as folders: what members become, beside GNU tar and umoci
+test_unpack.py - unpacking of layers, compared with GNU tar and umoci
 
-The layers that mean harm are in test_unpack_hostile.py.
+Hostile layers are in test_unpack_hostile.py.
 """
 import hashlib
 import io
@@ -19,7 +19,7 @@ import pytest
 from layers import (BLOCK, END, Failed, Layers, base256, folder, hardlink, header, is_opaque, is_whiteout,
                     member, names, padded, pax, pax_records, symlink, tree, xattrs)
 
-# cap_net_raw=ep, as the kernel keeps it
+# cap_net_raw=ep, in the kernel's format
 CAPABILITY = bytes.fromhex("0100000200200000000000000000000000000000")
 
 
@@ -28,7 +28,7 @@ def layers(tmp_path):
     return Layers(tmp_path)
 
 
-def look(layers, path):
+def lstat(layers, path):
     return os.lstat(layers.root / path)
 
 
@@ -36,79 +36,79 @@ def look(layers, path):
 
 def test_a_file_has_its_content_owner_mode_and_time(layers):
     result = layers.unpack(member("f", data=b"hello", mode=0o640, uid=12, gid=34, mtime=99))
-    st = look(layers, "f")
+    st = lstat(layers, "f")
     assert (layers.root / "f").read_bytes() == b"hello"
     assert (st.st_uid, st.st_gid, st.st_mode, st.st_mtime) == (12, 34, stat.S_IFREG | 0o640, 99)
     assert result["content"] == 5 and result["inodes"] == 1 and result["rebuildable"]
 
 
 @pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6711, 0o1777, 0o0, 0o7777])
-def test_set_user_id_and_its_like_survive_the_change_of_owner(layers, mode):
+def test_set_user_id_bits_survive_the_change_of_owner(layers, mode):
     layers.unpack(member("f", data=b"x", mode=mode, uid=5, gid=6)
                   + folder("d", mode=mode, uid=5, gid=6))
-    assert stat.S_IMODE(look(layers, "f").st_mode) == mode
-    assert stat.S_IMODE(look(layers, "d").st_mode) == mode
+    assert stat.S_IMODE(lstat(layers, "f").st_mode) == mode
+    assert stat.S_IMODE(lstat(layers, "d").st_mode) == mode
 
 
-def test_the_umask_changes_nothing(layers):
+def test_the_umask_is_ignored(layers):
     before = os.umask(0o777)
     try:
         layers.unpack(folder("d", mode=0o777) + member("d/f", mode=0o666))
     finally:
         os.umask(before)
-    assert stat.S_IMODE(look(layers, "d").st_mode) == 0o777
-    assert stat.S_IMODE(look(layers, "d/f").st_mode) == 0o666
+    assert stat.S_IMODE(lstat(layers, "d").st_mode) == 0o777
+    assert stat.S_IMODE(lstat(layers, "d/f").st_mode) == 0o666
 
 
-def test_a_group_that_is_handed_down_does_not_replace_the_own(layers):
+def test_a_set_group_id_directory_does_not_change_the_group_of_its_files(layers):
     layers.unpack(folder("d", mode=0o2755, gid=7) + member("d/f", gid=0) + folder("d/e"))
-    assert look(layers, "d/f").st_gid == 0 and look(layers, "d/e").st_gid == 0
-    assert stat.S_IMODE(look(layers, "d/e").st_mode) == 0o755
+    assert lstat(layers, "d/f").st_gid == 0 and lstat(layers, "d/e").st_gid == 0
+    assert stat.S_IMODE(lstat(layers, "d/e").st_mode) == 0o755
 
 
-def test_folders_keep_their_times_whatever_comes_later(layers):
+def test_directories_keep_their_times(layers):
     layers.unpack(folder(".", mtime=1) + folder("a", mtime=2) + folder("a/b", mtime=3)
                   + member("a/b/f", data=b"x") + member("a/g") + folder("c", mtime=4)
                   + member("a/b/h") + symlink("a/l", "x") + hardlink("c/h", "a/g")
                   + member("c/.wh.x"))
-    assert [look(layers, p).st_mtime for p in (".", "a", "a/b", "c")] == [1, 2, 3, 4]
+    assert [lstat(layers, p).st_mtime for p in (".", "a", "a/b", "c")] == [1, 2, 3, 4]
 
 
-def test_times_have_nanoseconds_and_may_lie_before_1970(layers):
+def test_times_have_nanoseconds_and_may_be_before_1970(layers):
     layers.unpack(pax(mtime="1.123456789012") + member("a") + pax(mtime="-1.25") + member("b")
                   + member("c", mtime=base256(-10, 12)) + pax(mtime="12") + symlink("l", "x"))
-    assert look(layers, "a").st_mtime_ns == 1123456789
-    assert look(layers, "b").st_mtime_ns == -1250000000
-    assert look(layers, "c").st_mtime_ns == -10 * 10**9
-    assert look(layers, "l").st_mtime_ns == 12 * 10**9
+    assert lstat(layers, "a").st_mtime_ns == 1123456789
+    assert lstat(layers, "b").st_mtime_ns == -1250000000
+    assert lstat(layers, "c").st_mtime_ns == -10 * 10**9
+    assert lstat(layers, "l").st_mtime_ns == 12 * 10**9
 
 
-def test_times_that_no_file_system_has_are_no_error(layers):
+def test_times_out_of_range_are_clamped(layers):
     layers.unpack(member("a", mtime=base256(2**62, 12)) + folder("d", mtime=base256(-2**63, 12))
                   + member("d/f") + pax(mtime="-9223372036854775807.5") + symlink("l", "x"))
-    assert look(layers, "a").st_mtime > 2**31 and look(layers, "l").st_mtime < 0
+    assert lstat(layers, "a").st_mtime > 2**31 and lstat(layers, "l").st_mtime < 0
 
 
-def test_links_devices_and_pipes(layers):
+def test_links_devices_and_fifos(layers):
     layers.unpack(member("f", data=b"x") + hardlink("h", "/f") + symlink("s", "../../etc/passwd", uid=3)
                   + member("c", b"3", major=1, minor=3, mode=0o666, uid=1) + member("b", b"4", major=259, minor=70000)
                   + member("p", b"6", mode=0o622))
-    assert look(layers, "f").st_ino == look(layers, "h").st_ino
-    assert os.readlink(layers.root / "s") == "../../etc/passwd" and look(layers, "s").st_uid == 3
-    assert look(layers, "c").st_rdev == os.makedev(1, 3)
-    assert look(layers, "c").st_mode == stat.S_IFCHR | 0o666
-    assert look(layers, "b").st_rdev == os.makedev(259, 70000) and stat.S_ISBLK(look(layers, "b").st_mode)
-    assert look(layers, "p").st_mode == stat.S_IFIFO | 0o622
+    assert lstat(layers, "f").st_ino == lstat(layers, "h").st_ino
+    assert os.readlink(layers.root / "s") == "../../etc/passwd" and lstat(layers, "s").st_uid == 3
+    assert lstat(layers, "c").st_rdev == os.makedev(1, 3)
+    assert lstat(layers, "c").st_mode == stat.S_IFCHR | 0o666
+    assert lstat(layers, "b").st_rdev == os.makedev(259, 70000) and stat.S_ISBLK(lstat(layers, "b").st_mode)
+    assert lstat(layers, "p").st_mode == stat.S_IFIFO | 0o622
 
 
-def test_capabilities_survive_what_takes_them_away(layers):
+def test_file_capabilities_survive_writing_and_chown(layers):
     layers.unpack(pax(SCHILY__xattr__security__capability=CAPABILITY)
                   + member("f", data=b"x", uid=5, mode=0o4755) + member("g", data=b"x"))
     assert xattrs(layers.root / "f") == {"security.capability": CAPABILITY}
     assert xattrs(layers.root / "g") == {}
 
 
-def test_attributes_of_users_are_bytes(layers):
+def test_user_attributes_may_be_any_bytes(layers):
     value = bytes(range(256))
     result = layers.unpack(pax(SCHILY__xattr__user__x=value, SCHILY__xattr__user__empty="")
                            + folder("d"))
@@ -117,18 +117,18 @@ def test_attributes_of_users_are_bytes(layers):
     assert xattrs(layers.root / "d") == {"user.x": value, "user.empty": b""}
 
 
-def test_folders_that_no_member_speaks_of_are_made_and_told(layers):
+def test_implied_directories_are_created_and_listed(layers):
     result = layers.unpack(member("a/b/c", data=b"x") + member("a/d") + folder("a/b", mode=0o700)
                            + member("e/.wh.f"))
     assert result["implied"] == ["", "a", "e"]
-    assert look(layers, "a").st_mode == stat.S_IFDIR | 0o755
-    assert look(layers, "a/b").st_mode == stat.S_IFDIR | 0o700
+    assert lstat(layers, "a").st_mode == stat.S_IFDIR | 0o755
+    assert lstat(layers, "a/b").st_mode == stat.S_IFDIR | 0o700
 
 
 def test_the_root_has_the_attributes_of_its_member(layers):
     for name in ".", "./", "/", "":
         layers.unpack(folder(name, mode=0o711, uid=9, mtime=5) + member("f"))
-        st = look(layers, ".")
+        st = lstat(layers, ".")
         assert (stat.S_IMODE(st.st_mode), st.st_uid, st.st_mtime) == (0o711, 9, 5)
 
 
@@ -137,10 +137,10 @@ def test_the_later_of_two_members_of_one_path_wins(layers):
     assert (layers.root / "f").read_bytes() == b"new" and not result["rebuildable"]
 
 
-def test_a_folder_twice_is_one_folder_with_the_later_attributes(layers):
+def test_a_directory_twice_has_the_later_attributes(layers):
     result = layers.unpack(folder("d", mode=0o700) + member("d/f") + folder("d", mode=0o755))
     assert names(layers.root) == ["d", "d/f"] and result["rebuildable"]
-    assert stat.S_IMODE(look(layers, "d").st_mode) == 0o755
+    assert stat.S_IMODE(lstat(layers, "d").st_mode) == 0o755
 
 
 # ---- names, numbers and formats ----------------------------------------------------------------
@@ -159,7 +159,7 @@ def test_long_names(layers, how):
     assert (layers.root / LONG).read_bytes() == b"1" and (layers.root / "y").exists()
 
 
-def test_an_empty_header_takes_back_what_was_said(layers):
+def test_an_empty_header_removes_an_earlier_one(layers):
     layers.unpack(pax(path="a") + member("x", b"x") + member("b")
                   + member("././@LongLink", b"L", b"c") + member("././@LongLink", b"L", b"\0")
                   + member("d") + member("././@LongLink", b"L", b"e") + member("x", b"L")
@@ -173,45 +173,45 @@ def test_long_targets(layers):
     assert os.readlink(layers.root / "a") == os.readlink(layers.root / "b") == LONG
 
 
-def test_a_prefix_goes_before_the_name_in_ustar_only(layers):
+def test_only_ustar_headers_have_a_prefix(layers):
     times = b"14000000000\0" * 2
     layers.unpack(header(b"f", more=b"dir/sub") + header(b"g", more=times, magic=b"ustar  \0")
                   + header(b"h", more=b"dir", magic=bytes(8)))
     assert names(layers.root) == ["dir", "dir/sub", "dir/sub/f", "g", "h"]
 
 
-def test_a_prefix_that_old_go_put_where_gnu_has_times_is_one(layers):
+def test_a_prefix_in_a_gnu_header_written_by_old_go_is_used(layers):
     layers.unpack(header(b"f", more=b"dir/sub", magic=b"ustar  \0"))
     assert names(layers.root) == ["dir", "dir/sub", "dir/sub/f"]
 
 
-def test_numbers_in_every_notation(layers):
+def test_numbers_in_every_format(layers):
     layers.unpack(member("a", uid=base256(4000000000, 8), gid=b"   17\0  ", mtime=b"17 " + bytes(9))
                   + pax(uid="3000000000", gid="5") + member("b", uid=1, gid=1)
                   + member("c", data=b"12345", size=base256(5, 12)))
-    assert (look(layers, "a").st_uid, look(layers, "a").st_gid) == (4000000000, 15)
-    assert (look(layers, "b").st_uid, look(layers, "b").st_gid) == (3000000000, 5)
-    assert look(layers, "a").st_mtime == 15 and look(layers, "c").st_size == 5
+    assert (lstat(layers, "a").st_uid, lstat(layers, "a").st_gid) == (4000000000, 15)
+    assert (lstat(layers, "b").st_uid, lstat(layers, "b").st_gid) == (3000000000, 5)
+    assert lstat(layers, "a").st_mtime == 15 and lstat(layers, "c").st_size == 5
 
 
-def test_a_pax_size_counts(layers):
+def test_a_pax_size_overrides_that_of_the_header(layers):
     data = pax(size="700") + header(b"f", size=0) + padded(b"x" * 700) + member("g")
     layers.unpack(data)
-    assert look(layers, "f").st_size == 700 and names(layers.root) == ["f", "g"]
+    assert lstat(layers, "f").st_size == 700 and names(layers.root) == ["f", "g"]
 
 
-def test_global_headers_and_an_empty_value_say_nothing(layers):
+def test_global_headers_and_empty_values_are_ignored(layers):
     layers.unpack(member("x", b"g", b"15 path=global\n") + member("a")
                   + pax_records([("path", "b"), ("path", "")]) + member("c"))
     assert names(layers.root) == ["a", "c"]
 
 
-def test_the_oldest_archives_know_a_folder_by_its_slash(layers):
+def test_a_name_with_a_slash_at_its_end_is_a_directory_in_v7_archives(layers):
     layers.unpack(member("d/", b"\0") + member("f", b"\0", b"x") + member("g", b"7", b"y"))
-    assert stat.S_ISDIR(look(layers, "d").st_mode) and stat.S_ISREG(look(layers, "f").st_mode)
+    assert stat.S_ISDIR(lstat(layers, "d").st_mode) and stat.S_ISREG(lstat(layers, "f").st_mode)
 
 
-def test_signed_sums_of_old_programs_are_right(layers):
+def test_signed_checksums_of_old_programs_are_accepted(layers):
     block = bytearray(header("é".encode()))
     total = sum(b if b < 128 else b - 256 for b in block[:148] + b" " * 8 + block[156:])
     block[148:156] = b"%06o\0 " % total
@@ -219,7 +219,7 @@ def test_signed_sums_of_old_programs_are_right(layers):
     assert names(layers.root) == ["é"]
 
 
-def test_bytes_may_come_in_pieces_of_any_size(layers, tmp_path):
+def test_reads_of_any_size_give_the_same_result(layers, tmp_path):
     data = (pax(path="p/q", mtime="1.5") + member("f", data=b"x" * 1300) + folder("d")
             + member("././@LongLink", b"L", b"l/" * 300 + b"m") + member("g", data=b"y" * 512)
             + pax(GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize="9000",
@@ -240,7 +240,7 @@ def test_bytes_may_come_in_pieces_of_any_size(layers, tmp_path):
 # ---- sparse files ------------------------------------------------------------------------------
 
 def old_sparse(pieces, size, data):
-    """GNU's oldest form: four pieces in the header, 21 in each block after it."""
+    """GNU's oldest format: four pieces in the header, 21 in each block after it."""
     def table(part, n):
         return b"".join(b"%011o\0%011o\0" % p for p in part).ljust(24 * n, b"\0")
     more = bytes(41) + table(pieces[:4], 4) + (b"\1" if pieces[4:] else b"\0") + b"%011o\0" % size
@@ -275,49 +275,49 @@ def test_sparse_files_have_their_holes(layers, form):
         want[offset:offset + length] = DATA[i * 100:(i + 1) * 100]
     layers.unpack(SPARSE[form] + member("g", data=b"behind"))
     assert (layers.root / "f").read_bytes() == want
-    assert look(layers, "f").st_blocks * 512 < 1 << 19
+    assert lstat(layers, "f").st_blocks * 512 < 1 << 19
     assert (layers.root / "g").read_bytes() == b"behind"
     assert layers.rebuild() == SPARSE[form] + member("g", data=b"behind") + END
 
 
-def test_what_fills_a_map_may_be_anything(layers):
+def test_padding_of_a_sparse_map_may_be_anything(layers):
     data = (pax(GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize="9000")
             + member("f", data=b"1\n4096\n5\n".ljust(BLOCK, b"\n") + b"12345"))
     layers.unpack(data)
     assert (layers.root / "f").read_bytes() == bytes(4096) + b"12345" + bytes(9000 - 4101)
 
 
-def test_a_piece_without_length_marks_the_end(layers):
+def test_an_empty_piece_marks_the_end(layers):
     data = pax(GNU__sparse__map="0,1,1000000,0", GNU__sparse__size="1000000") + member("f", data=b"x")
     layers.unpack(data)
-    assert look(layers, "f").st_size == 1000000
+    assert lstat(layers, "f").st_size == 1000000
 
 
 def test_a_file_that_is_one_hole(layers):
     layers.unpack(pax(GNU__sparse__map="", GNU__sparse__size="1000000") + member("f"))
-    assert (look(layers, "f").st_size, look(layers, "f").st_blocks) == (1000000, 0)
+    assert (lstat(layers, "f").st_size, lstat(layers, "f").st_blocks) == (1000000, 0)
 
 
-# ---- what a layer takes away -------------------------------------------------------------------
+# ---- whiteouts ---------------------------------------------------------------------------------
 
-def test_a_whiteout_is_a_device_that_overlayfs_knows(layers):
+def test_a_whiteout_is_a_device_0_0(layers):
     layers.unpack(folder("d") + member("d/.wh.gone") + member(".wh.a b"))
     assert is_whiteout(layers.root / "d/gone") and is_whiteout(layers.root / "a b")
 
 
-def test_an_opaque_folder_has_the_attribute_that_overlayfs_knows(layers):
+def test_an_opaque_directory_has_overlayfs_attribute(layers):
     layers.unpack(folder("d") + member("d/f") + member("d/.wh..wh..opq") + member("e/.wh..wh..opq"))
     assert is_opaque(layers.root / "d") and is_opaque(layers.root / "e")
     assert names(layers.root) == ["d", "d/f", "e"]
 
 
-def test_a_root_that_hides_all_below_is_told(layers):
+def test_an_opaque_root_is_reported(layers):
     for data in member(".wh..wh..opq"), symlink("l", "/") + member("l/.wh..wh..opq"):
         assert layers.unpack(data)["opaque"]
     assert not layers.unpack(member("d/.wh..wh..opq"))["opaque"]
 
 
-def test_a_whiteout_leaves_what_its_own_layer_has(layers):
+def test_a_whiteout_does_not_remove_members_of_its_own_layer(layers):
     new = member("f", data=b"new") + folder("d") + member("d/g", data=b"new")
     gone = member(".wh.f") + member(".wh.d")
     for data in new + gone, gone + new, gone + member("f", data=b"new") + member("d/g", data=b"new"):
@@ -329,7 +329,7 @@ def test_a_whiteout_leaves_what_its_own_layer_has(layers):
         assert result["rebuildable"]
 
 
-def test_notes_of_aufs_to_itself_are_left_out(layers):
+def test_aufs_metadata_is_ignored(layers):
     data = (folder(".wh..wh.plnk") + member(".wh..wh.plnk/1.2", data=b"x")
             + member(".wh..wh.aufs", data=b"y") + member("f"))
     layers.unpack(data)
@@ -337,9 +337,10 @@ def test_notes_of_aufs_to_itself_are_left_out(layers):
     assert layers.rebuild() == data + END
 
 
-# ---- folders of the layers below ---------------------------------------------------------------
+# ---- directories of the layers below -----------------------------------------------------------
 
-def put(layers, name, data, *below):
+def unpack_over(layers, name, data, *below):
+    """Unpacks into a directory of this name; {path: (mode, uid)} of its directories."""
     root = layers.root / name
     root.mkdir()
     layers.unpack(data, *["--below=%s" % (layers.root / b) for b in below], root=root)
@@ -347,27 +348,27 @@ def put(layers, name, data, *below):
             for p in names(root) + ["."] if os.path.isdir(root / p)}
 
 
-def test_an_implied_folder_is_as_it_is_below(layers):
-    put(layers, "0", folder(".", mode=0o711) + folder("tmp", mode=0o1777) + folder("a", uid=7)
+def test_an_implied_directory_has_the_attributes_of_the_one_below(layers):
+    unpack_over(layers, "0", folder(".", mode=0o711) + folder("tmp", mode=0o1777) + folder("a", uid=7)
         + folder("a/b", mode=0o700))
-    put(layers, "1", member("a/b/x"), "0")
-    got = put(layers, "2", member("tmp/f") + member("a/b/f") + member("new/f"), "1", "0")
+    unpack_over(layers, "1", member("a/b/x"), "0")
+    got = unpack_over(layers, "2", member("tmp/f") + member("a/b/f") + member("new/f"), "1", "0")
     assert got == {".": ("0o711", 0), "tmp": ("0o1777", 0), "a": ("0o755", 7),
                    "a/b": ("0o700", 0), "new": ("0o755", 0)}
 
 
-def test_an_implied_folder_is_new_where_the_one_below_is_hidden(layers):
-    put(layers, "0", folder("a", uid=7) + folder("a/b", uid=7) + folder("c", uid=7)
+def test_an_implied_directory_is_new_if_the_one_below_is_hidden(layers):
+    unpack_over(layers, "0", folder("a", uid=7) + folder("a/b", uid=7) + folder("c", uid=7)
         + folder("d", uid=7) + folder("e", uid=7))
-    put(layers, "1", folder("a") + member("a/.wh..wh..opq") + member(".wh.c") + member("d"), "0")
-    got = put(layers, "2", member("a/b/f") + member("c/f") + member("d/f") + member(".wh.e")
+    unpack_over(layers, "1", folder("a") + member("a/.wh..wh..opq") + member(".wh.c") + member("d"), "0")
+    got = unpack_over(layers, "2", member("a/b/f") + member("c/f") + member("d/f") + member(".wh.e")
               + member("e/f"), "1", "0")
     assert set(uid for _, uid in got.values()) == {0}
     assert set(got) == {".", "a", "a/b", "c", "d", "e"}
 
 
-def test_files_behind_a_link_of_the_layer_below_go_where_it_leads(layers):
-    put(layers, "0", folder("usr", uid=3) + folder("usr/bin", uid=7) + member("usr/bin/old")
+def test_files_move_to_the_target_of_a_link_in_the_layer_below(layers):
+    unpack_over(layers, "0", folder("usr", uid=3) + folder("usr/bin", uid=7) + member("usr/bin/old")
         + symlink("bin", "usr/bin") + symlink("sbin", "/bin") + folder("usr/lib", uid=8)
         + folder("usr/lib/x", uid=9) + symlink("usr/lib64", "../usr/lib"))
     root = layers.root / "1"
@@ -381,9 +382,9 @@ def test_files_behind_a_link_of_the_layer_below_go_where_it_leads(layers):
     assert not result["rebuildable"]
 
 
-def test_of_two_files_the_one_behind_the_link_stays(layers):
-    put(layers, "0", symlink("a", "b") + folder("b"))
-    put(layers, "1", folder("b") + member("b/f", data=b"1") + folder("b/d") + member("b/d/g", data=b"2")
+def test_a_moved_file_replaces_an_existing_one(layers):
+    unpack_over(layers, "0", symlink("a", "b") + folder("b"))
+    unpack_over(layers, "1", folder("b") + member("b/f", data=b"1") + folder("b/d") + member("b/d/g", data=b"2")
         + member("a/f", data=b"3") + member("a/d/h", data=b"4") + symlink("a/d/g", "x"), "0")
     root = layers.root / "1"
     assert names(root) == ["b", "b/d", "b/d/g", "b/d/h", "b/f"]
@@ -391,9 +392,9 @@ def test_of_two_files_the_one_behind_the_link_stays(layers):
 
 
 @pytest.mark.parametrize("target", ["a", "a/b", ".", "../../..", "b/../a"])
-def test_links_below_that_lead_nowhere_else_move_nothing_out(layers, target):
-    put(layers, "0", symlink("a", target))
-    put(layers, "1", member("a/b/c", data=b"x"), "0")
+def test_a_link_below_to_itself_or_outside_moves_nothing_outside(layers, target):
+    unpack_over(layers, "0", symlink("a", target))
+    unpack_over(layers, "1", member("a/b/c", data=b"x"), "0")
     assert any((layers.root / "1" / p).exists() for p in ("a/b/c", "b/c"))
 
 
@@ -407,7 +408,7 @@ def sample():
 
 
 @pytest.mark.parametrize("end", [END, b"", bytes(512), END + bytes(8192), END + b"anything"])
-def test_an_archive_is_written_again_byte_for_byte(layers, end):
+def test_an_archive_is_rebuilt_byte_for_byte(layers, end):
     result = layers.unpack(sample(), end=end)
     assert result["rebuildable"]
     again = layers.rebuild()
@@ -423,41 +424,41 @@ def test_damage_is_found_file_by_file(layers):
     (layers.root / ("x" * 200)).write_bytes(b"short")
     (layers.root / "f").unlink()
     (layers.root / "f").mkdir()
-    assert layers.verify() == ["a: its content is not what it was",
-                               "l/through: it is gone",
-                               "x" * 200 + ": it is too short", "f: it is not a file"]
-    with pytest.raises(Failed, match='file "a": its content is not what it was'):
+    assert layers.verify() == ["a: content changed",
+                               "l/through: missing",
+                               "x" * 200 + ": too short", "f: not a regular file"]
+    with pytest.raises(Failed, match='file "a": content changed'):
         layers.rebuild()
 
 
 OPAQUE = "trusted.overlay.opaque"
 CHANGES = {
-    "bytes behind the end": (lambda r: (r / "a").open("ab").write(b"more"), ["a: it is too long"]),
-    "something in an empty file": (lambda r: (r / "empty").write_bytes(b"x"), ["empty: it is too long"]),
-    "an empty file gone": (lambda r: (r / "empty").unlink(), ["empty: it is gone"]),
-    "something in a hole": (lambda r: write_at(r / "f", 5000, b"x"), ["f: its content is not what it was"]),
-    "a mode": (lambda r: (r / "a").chmod(0o4777), ["a: its mode is not what it was"]),
-    "an owner": (lambda r: os.chown(r / "empty", 1, 0), ["empty: its owner is not who it was"]),
-    "a power": (lambda r: os.setxattr(r / "a", "security.capability", CAPABILITY),
-                ["a: its extended attributes are not what they were"]),
-    "a link": (lambda r: ((r / "s").unlink(), (r / "s").symlink_to("/etc/passwd")), ["s: it leads elsewhere"]),
+    "bytes after the end": (lambda r: (r / "a").open("ab").write(b"more"), ["a: too long"]),
+    "bytes in an empty file": (lambda r: (r / "empty").write_bytes(b"x"), ["empty: too long"]),
+    "an empty file deleted": (lambda r: (r / "empty").unlink(), ["empty: missing"]),
+    "bytes in a hole": (lambda r: write_at(r / "f", 5000, b"x"), ["f: content changed"]),
+    "a mode": (lambda r: (r / "a").chmod(0o4777), ["a: mode changed"]),
+    "an owner": (lambda r: os.chown(r / "empty", 1, 0), ["empty: owner changed"]),
+    "a capability": (lambda r: os.setxattr(r / "a", "security.capability", CAPABILITY),
+                ["a: extended attributes changed"]),
+    "a link": (lambda r: ((r / "s").unlink(), (r / "s").symlink_to("/etc/passwd")), ["s: link target changed"]),
     "a hard link": (lambda r: ((r / "b").unlink(), (r / "b").write_bytes(b"a" * 100000)),
-                    ["b: it is not the file that it was linked to"]),
-    "a device": (lambda r: ((r / "null").unlink(), os.mkfifo(r / "null")), ["null: it is of another kind"]),
-    "a folder's mode": (lambda r: (r / "dir").chmod(0o777), ["dir: its mode is not what it was"]),
-    "the root's mode": (lambda r: r.chmod(0o700), ["/: its mode is not what it was"]),
-    "an empty folder gone": (lambda r: (r / "void").rmdir(), ["void: it is gone"]),
-    "a folder made opaque": (lambda r: os.setxattr(r / "dir", OPAQUE, b"y"),
-                             ["dir: what it hides of the layers below is not what it was"]),
-    "an opaque folder opened": (lambda r: os.removexattr(r / "hides", OPAQUE),
-                                ["hides: what it hides of the layers below is not what it was"]),
-    "an implied folder a link": (lambda r: ((r / "implied").rename(r / "dir/i"), (r / "implied").symlink_to("dir/i")),
-                                 ["dir/i: it was not in the layer", "implied: it is not a folder"]),
-    "a whiteout gone": (lambda r: (r / "gone").unlink(), [".wh.gone: it is gone"]),
-    "a whiteout a file": (lambda r: ((r / "gone").unlink(), (r / "gone").write_bytes(b"")),
-                          ["gone: it is not a whiteout"]),
-    "a new file": (lambda r: (r / "dir/new").write_bytes(b"x"), ["dir/new: it was not in the layer"]),
-    "a new folder": (lambda r: (r / "implied/new").mkdir(), ["implied/new: it was not in the layer"]),
+                    ["b: not a hard link to its target"]),
+    "a device": (lambda r: ((r / "null").unlink(), os.mkfifo(r / "null")), ["null: file type changed"]),
+    "a directory's mode": (lambda r: (r / "dir").chmod(0o777), ["dir: mode changed"]),
+    "the root's mode": (lambda r: r.chmod(0o700), ["/: mode changed"]),
+    "an empty directory deleted": (lambda r: (r / "void").rmdir(), ["void: missing"]),
+    "a directory made opaque": (lambda r: os.setxattr(r / "dir", OPAQUE, b"y"),
+                             ["dir: opaque attribute changed"]),
+    "an opaque directory made transparent": (lambda r: os.removexattr(r / "hides", OPAQUE),
+                                ["hides: opaque attribute changed"]),
+    "an implied directory replaced by a link": (lambda r: ((r / "implied").rename(r / "dir/i"), (r / "implied").symlink_to("dir/i")),
+                                 ["dir/i: not part of the layer", "implied: not a directory"]),
+    "a whiteout deleted": (lambda r: (r / "gone").unlink(), [".wh.gone: missing"]),
+    "a whiteout replaced by a file": (lambda r: ((r / "gone").unlink(), (r / "gone").write_bytes(b"")),
+                          ["gone: not a whiteout"]),
+    "a new file": (lambda r: (r / "dir/new").write_bytes(b"x"), ["dir/new: not part of the layer"]),
+    "a new directory": (lambda r: (r / "implied/new").mkdir(), ["implied/new: not part of the layer"]),
 }
 
 
@@ -474,7 +475,7 @@ def everything():
             + member(".wh..wh.aufs/note", data=b"n") + pax(SCHILY__xattr__user__x="y") + member("attributed"))
 
 
-def test_what_was_not_changed_is_not_damaged(layers):
+def test_an_unchanged_layer_is_not_damaged(layers):
     layers.unpack(everything())
     assert layers.verify() == []
 
@@ -487,13 +488,13 @@ def test_every_change_is_found(layers, what):
     assert sorted(layers.verify()) == damage
 
 
-def test_a_damaged_recipe_is_refused(layers):
+def test_a_corrupt_recipe_is_refused(layers):
     layers.unpack(sample())
     whole = layers.recipe.read_bytes()
     for damage in b"", whole[:10], whole[:-1], b"not a recipe", whole[:-4] + b"\0\0\0\0":
         layers.recipe.write_bytes(damage)
         for read in layers.rebuild, layers.verify:
-            with pytest.raises(Failed, match="the recipe is damaged"):
+            with pytest.raises(Failed, match="corrupt recipe"):
                 read()
     for at in range(0, len(whole), 20):
         layers.recipe.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
@@ -501,10 +502,10 @@ def test_a_damaged_recipe_is_refused(layers):
             layers.rebuild()
 
 
-# ---- beside others -----------------------------------------------------------------------------
+# ---- compared with other programs --------------------------------------------------------------
 
 def make_image_like(top):
-    """A tree with all that images have, and some of this machine's own files."""
+    """A tree with all file types of images, and some files of this machine."""
     for path in "/etc", "/usr/share/perl5":
         if os.path.isdir(path):
             subprocess.run(["cp", "-a", "--parents", path, top], stderr=subprocess.DEVNULL)
@@ -537,7 +538,7 @@ def image_like(tmp_path_factory):
     return top
 
 
-def test_a_tree_comes_back_as_it_went(layers, image_like):
+def test_a_packed_tree_is_unpacked_unchanged(layers, image_like):
     data = subprocess.run(["tar", "--format=posix", "--xattrs", "--xattrs-include=*", "--sparse",
                            "-C", image_like, "-cf", "-", "."], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
@@ -554,7 +555,7 @@ def test_a_tree_comes_back_as_it_went(layers, image_like):
     ["--format=posix", "--sparse", "--sparse-version=1.0", "--xattrs", "--xattrs-include=*"],
     ["--format=gnu", "-b1"], ["--format=pax", "--pax-option=globexthdr.name=x,comment=y"],
 ])
-def test_what_gnu_tar_unpacks_we_unpack_the_same(layers, image_like, tmp_path, options):
+def test_unpacking_gives_the_same_as_gnu_tar(layers, image_like, tmp_path, options):
     data = subprocess.run(["tar", *options, "-C", image_like, "-cf", "-", "."],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     theirs = layers.root / "theirs"
@@ -570,7 +571,7 @@ def test_what_gnu_tar_unpacks_we_unpack_the_same(layers, image_like, tmp_path, o
 
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
-def test_what_python_packs_we_unpack(layers, image_like, form):
+def test_archives_of_python_are_unpacked(layers, image_like, form):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=form) as archive:
         for path in "bin", "tmp", "null", "pipe", "link", "etc":
@@ -615,12 +616,12 @@ IMAGE = [
     + member(".wh.both") + folder("both") + member("both/new", data=b"n") + member("l2", data=b"x")
     + hardlink("l3", "l2"),
     folder("a", mode=0o711) + member("a/f", data=b"again") + folder("file")
-    + member("file/x", data=b"folder now") + member("l", data=b"file now") + member("b", data=b"f"),
+    + member("file/x", data=b"directory now") + member("l", data=b"file now") + member("b", data=b"f"),
 ]
 
 
 def umoci(layers, *archives):
-    """The root that umoci makes of an image of these layers."""
+    """The root of an image of these layers, unpacked by umoci."""
     layout, bundle = layers.root / "layout", layers.root / "bundle"
     make_layout(layout, archives)
     subprocess.run(["umoci", "unpack", "--image", "%s:x" % layout, bundle], check=True,
@@ -632,17 +633,17 @@ needs_umoci = pytest.mark.skipif(not shutil.which("umoci"), reason="umoci is not
 
 
 @needs_umoci
-def test_layers_under_overlayfs_are_what_umoci_makes_of_the_image(layers):
+def test_layers_under_overlayfs_are_the_same_as_umoci_unpacks(layers):
     theirs = umoci(layers, *[data + END for data in IMAGE])
-    folders = []
+    roots = []
     for i, data in enumerate(IMAGE):
         here = str(layers.root / str(i))
         os.mkdir(here)
-        layers.unpack(data, *["--below=" + f for f in folders], root=here)
-        folders.insert(0, here)
+        layers.unpack(data, *["--below=" + f for f in roots], root=here)
+        roots.insert(0, here)
     merged = layers.root / "merged"
     merged.mkdir()
-    subprocess.run(["mount", "-t", "overlay", "overlay", "-o", "lowerdir=" + ":".join(folders),
+    subprocess.run(["mount", "-t", "overlay", "overlay", "-o", "lowerdir=" + ":".join(roots),
                     merged], check=True)
     try:
         assert tree(merged, {"links"}) == tree(theirs, {"links"})
@@ -656,7 +657,7 @@ def test_layers_under_overlayfs_are_what_umoci_makes_of_the_image(layers):
     ["--format=posix", "--sparse", "--sparse-version=0.1"],
     ["--format=posix", "--sparse", "--xattrs", "--xattrs-include=*"],
 ])
-def test_what_umoci_unpacks_we_unpack_the_same(layers, image_like, options):
+def test_unpacking_gives_the_same_as_umoci(layers, image_like, options):
     data = subprocess.run(["tar", *options, "-C", image_like, "-cf", "-", "."],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     ours = layers.root / "ours"

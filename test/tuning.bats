@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# tuning beside Debian's Go tuning, each on a veth in a namespace of its own; then what ours does
-# beyond: former sysctls, CHECK of every attribute, DEL when half of it is gone.
+# tuning compared with upstream's plugin (Debian's), each on a veth in a namespace of its own; then what
+# only ours does: former sysctls, CHECK of every attribute, DEL with half of the state missing.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -29,26 +29,26 @@ previous='"prevResult":{"cniVersion":"1.0.0","interfaces":[{"name":"peer","mac":
 	{"name":"eth0","mac":"02:00:00:00:00:01","sandbox":"/run/netns/x"}],
 	"ips":[{"interface":1,"address":"10.1.2.3/24"}]}'
 
-# call PLUGIN VERB NETNS KEYS: run a plugin; KEYS are JSON members
+# call PLUGIN VERB NETNS KEYS: run a plugin; KEYS: JSON members
 call() {
 	CNI_COMMAND=$2 CNI_CONTAINERID=c1 CNI_NETNS=${3:+/run/netns/$3} CNI_IFNAME=eth0 \
 		CNI_ARGS=${ARGS:-} CNI_PATH=$HAWSER_BUILD/cni \
 		"$1" <<<"{\"cniVersion\":\"${VERSION:-1.0.0}\",\"name\":\"net\",\"type\":\"tuning\",$previous${4:+,$4}}"
 }
 
-# state NETNS: what tuning can change
+# state NETNS: print what tuning can change
 state() {
 	ip -n "$1" -j -d link show eth0 | jq -c '.[] | {address, mtu, txqlen, promiscuity, flags}'
 	ip netns exec "$1" sysctl net.core.somaxconn net.ipv4.conf.eth0.log_martians \
 		net.ipv4.ip_local_port_range
 }
 
-meaning() { jq -S 'if .dns == {} then del(.dns) else . end'; }
+normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
-# same KEYS: both do and say the same
+# same KEYS: ADD of both plugins has the same result and effect
 same() {
-	call "$go" ADD one "$1" | meaning >/tmp/go
-	call "$ours" ADD two "$1" | meaning >/tmp/ours
+	call "$go" ADD one "$1" | normalize >/tmp/go
+	call "$ours" ADD two "$1" | normalize >/tmp/ours
 	diff /tmp/go /tmp/ours
 	diff <(state one) <(state two)
 }
@@ -58,7 +58,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	"sysctl":{"net.core.somaxconn":"500","net.ipv4.conf.IFNAME.log_martians":"1",
 		"net.ipv4.ip_local_port_range":"2000 3000"}'
 
-@test "tuning: ADD does and says the same as Go's, attribute by attribute and all at once" {
+@test "tuning: ADD has upstream's effect and result, for each attribute and for all at once" {
 	need_go_plugins tuning
 	for keys in '"mac":"02:00:00:00:00:99"' '"mtu":1300' '"promisc":true' '"allmulti":true' \
 		'"sysctl":{"net.core.somaxconn":"500"}' "$everything" ''; do
@@ -68,7 +68,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	done
 }
 
-@test "tuning: the file of former values is Go's, byte for byte" {
+@test "tuning: the file of former values is upstream's, byte for byte" {
 	need_go_plugins tuning
 	call "$go" ADD one "$everything"
 	mv "$saved" /tmp/go
@@ -77,7 +77,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ "$(stat -c %a "$saved")" = 600 ]
 }
 
-@test "tuning: each restores what the other changed" {
+@test "tuning: our DEL restores what upstream changed, and the reverse" {
 	need_go_plugins tuning
 	keys='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true'
 	before=$(state one)
@@ -93,7 +93,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ ! -e "$saved" ]
 }
 
-@test "tuning: the last of configuration, CNI_ARGS, runtimeConfig and args gives the hardware address" {
+@test "tuning: the MAC address is the last of configuration, CNI_ARGS, runtimeConfig and args" {
 	mac() { ip -n one -j link show eth0 | jq -r '.[].address'; }
 	add() { # MAC KEYS
 		run call "$ours" ADD one "$2"
@@ -111,7 +111,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	ARGS='MAC=02:00:00:00:01:02' add 02:00:00:00:01:04 "$conf,$runtime,$args"
 }
 
-@test "tuning: args change everything else, sysctls one by one, also where the configuration has none" {
+@test "tuning: args override all other keys, sysctls one by one, also without sysctls in the configuration" {
 	call "$ours" ADD one '"mtu":1400,"sysctl":{"net.core.somaxconn":"500","net.ipv4.conf.IFNAME.log_martians":"1"},
 		"args":{"cni":{"mtu":1300,"txQLen":77,"promisc":true,"allmulti":true,
 			"sysctl":{"net.core.somaxconn":"600"}}}'
@@ -123,7 +123,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[[ $output == *'somaxconn = 700'* ]]
 }
 
-@test "tuning: DEL restores sysctls and the length of the queue, too" {
+@test "tuning: DEL also restores sysctls and the length of the transmit queue" {
 	before=$(state one)
 	call "$ours" ADD one "$everything,\"txQLen\":77"
 	[ "$(state one)" != "$before" ]
@@ -152,18 +152,18 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	[ -z "$(find /run/hawser/attachments -type f)" ]
 }
 
-@test "tuning: a MAC of another length than the interface's is refused, and nothing is changed" {
+@test "tuning: a MAC address of the wrong length is refused, and nothing is changed" {
 	before=$(state one)
 	for mac in 02:00:00:00:00:00:00:99 02:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:00:99; do
 		run call "$ours" ADD one "\"mac\":\"$mac\",\"mtu\":1400,\"sysctl\":{\"net.core.somaxconn\":\"500\"}"
-		fails_with "invalid args $mac for MAC addr: interface eth0 has addresses of 6 bytes"
+		fails_with "invalid args $mac for MAC addr: interface eth0 has MAC addresses of 6 bytes"
 		[ "$(jq .code <<<"$output")" = 7 ]
 		[ "$(state one)" = "$before" ]
 	done
 	[ ! -e "$saved" ]
 }
 
-@test "tuning: a second ADD that fails gives back what it changed, and DEL all" {
+@test "tuning: a second ADD that fails restores what it changed, and DEL restores everything" {
 	before=$(state one)
 	for first in '"mtu":1400,"sysctl":{"net.core.somaxconn":"500"}' '"sysctl":{"net.core.somaxconn":"500"}'; do
 		call "$ours" ADD one "$first"
@@ -192,7 +192,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	call "$ours" DEL "" "$everything"
 }
 
-@test "tuning: each refusal has upstream's text" {
+@test "tuning: each error has upstream's text" {
 	run call "$ours" ADD one '"sysctl":{"kernel.hostname":"x"}'
 	fails_with 'invalid net sysctl key: "kernel/hostname"'
 	run call "$ours" ADD one '"sysctl":{"net/../kernel/hostname":"x"}'
@@ -208,11 +208,11 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	fails_with "Required prevResult missing"
 }
 
-@test "tuning: a key twice in another object is nobody's business" {
+@test "tuning: duplicate keys in other objects are accepted" {
 	call "$ours" ADD one '"x":{"a":"1","a":"2"},"args":{"cni":{}},"sysctl":{"net.core.somaxconn":"500"}'
 }
 
-@test "tuning: only what the administrator's list allows" {
+@test "tuning: only sysctls of the administrator's allowlist are allowed" {
 	mkdir -p /etc/cni/tuning
 	printf '^net\\.core\\.\\w+$\n\n   ^net.ipv4.conf.IFNAME.[a-z_]*$  \n^net.ipv6.x\\d$\n' >/etc/cni/tuning/allowlist.conf
 	call "$ours" ADD one '"sysctl":{"net.core.somaxconn":"500","net.ipv4.conf.IFNAME.log_martians":"1"}'
@@ -223,7 +223,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	call "$ours" ADD two '"mtu":1400'
 }
 
-@test "tuning: a name with a dot in it is whole where IFNAME stands for it" {
+@test "tuning: IFNAME may stand for a name that contains a dot" {
 	ip -n one link set eth0 down
 	ip -n one link set eth0 name eth.5
 	CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_NETNS=/run/netns/one CNI_IFNAME=eth.5 CNI_PATH=/x "$ours" \
@@ -233,7 +233,7 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 
 @test "tuning: CHECK finds each attribute and each sysctl that was changed back" {
 	keys="$everything,\"txQLen\":77"
-	drift() { # MESSAGE COMMAND...: make the change, then look
+	drift() { # MESSAGE COMMAND...: make a change, then CHECK
 		call "$ours" ADD one "$keys"
 		call "$ours" CHECK one "$keys"
 		message=$1
@@ -261,19 +261,19 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	fails_with "Cannot find container link eth0"
 }
 
-@test "tuning: CHECK reads a value of several numbers as the kernel means it, and a MAC in any case" {
+@test "tuning: CHECK ignores white space between numbers, and the case of a MAC address" {
 	keys='"mac":"02:00:00:00:00:AB","sysctl":{"net.ipv4.ip_local_port_range":"2000   3000"}'
 	call "$ours" ADD one "$keys"
 	call "$ours" CHECK one "$keys"
 }
 
-@test "tuning: CHECK does not mind that somebody watches the interface" {
+@test "tuning: CHECK accepts an interface that another program made promiscuous" {
 	call "$ours" ADD one '"mtu":1400'
 	ip -n one link set eth0 promisc on
 	call "$ours" CHECK one '"mtu":1400'
 }
 
-@test "tuning: GC restores what is no longer valid and keeps the rest" {
+@test "tuning: GC restores invalid attachments and keeps the others" {
 	before=$(state one)
 	VERSION=1.1.0 call "$ours" ADD one "$everything"
 	VERSION=1.1.0 call "$ours" GC "" '"cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth0"}]'

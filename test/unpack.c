@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test/unpack.c - src/fetch on the command line, for test_unpack.py
+ * test/unpack.c - unpacks, rebuilds and verifies layers on the command line, for test_unpack.py
  *
- *	unpack [OPTION...] ROOT <ARCHIVE      unpack; the result as JSON; with --below for
- *	                                      each layer below, inherit from them
- *	unpack --rebuild RECIPE ROOT          the archive again, to standard output
- *	unpack --verify RECIPE ROOT           a line for each damaged file
+ *	unpack [OPTION...] ROOT <ARCHIVE      unpack, print the result as JSON; --below DIR, for
+ *	                                      each layer below: inherit from them
+ *	unpack --rebuild RECIPE ROOT          write the archive to standard output
+ *	unpack --verify RECIPE ROOT           print a line for each damaged file
  *
- * An error is a line on standard error, and 1 as exit status.
+ * On failure an error is printed to standard error, and the exit status is 1; 2: usage.
  */
 #include <fcntl.h>
 #include <getopt.h>
@@ -35,7 +35,7 @@ static const struct option names[] = {
 	{ "idle", required_argument, NULL, 'i' },    { 0 },
 };
 
-static int64_t number(const char *text)
+static int64_t parse_number(const char *text)
 {
 	long long n = 0;
 
@@ -51,23 +51,23 @@ static void add_below(struct arguments *a, const char *path)
 	a->below[a->n_below++] = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-static void parse(int argc, char **argv, struct arguments *a)
+static void parse_arguments(int argc, char **argv, struct arguments *a)
 {
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", names, NULL)) >= 0) {
 		switch (c) {
 		case 'b':
-			a->unpacker.unpack.bytes = number(optarg);
+			a->unpacker.unpack.bytes = parse_number(optarg);
 			break;
 		case 'n':
-			a->unpacker.unpack.entries = number(optarg);
+			a->unpacker.unpack.entries = parse_number(optarg);
 			break;
 		case 'r':
-			a->unpacker.unpack.reserve = number(optarg);
+			a->unpacker.unpack.reserve = parse_number(optarg);
 			break;
 		case 'c':
-			a->unpacker.chunk = (size_t)number(optarg);
+			a->unpacker.chunk = (size_t)parse_number(optarg);
 			break;
 		case 'o':
 			a->recipe = optarg;
@@ -85,7 +85,7 @@ static void parse(int argc, char **argv, struct arguments *a)
 			a->unpacker.open = true;
 			break;
 		case 'i':
-			a->unpacker.idle_ms = (int)number(optarg);
+			a->unpacker.idle_ms = (int)parse_number(optarg);
 			break;
 		case 'B':
 			add_below(a, optarg);
@@ -98,13 +98,14 @@ static void parse(int argc, char **argv, struct arguments *a)
 		exit(2);
 }
 
-static int unpack(const struct arguments *a, struct hw_err *e)
+static int unpack_layer(const struct arguments *a, struct hw_err *e)
 {
 	AUTO(unpacked_done) struct unpacked result = { 0 };
 	int r = unpacker_run(&a->unpacker, &result, e);
 
 	if (r == 0)
-		r = inherit(a->unpacker.unpack.root, &result.implied, a->below, a->n_below, e);
+		r = implied_inherit(a->unpacker.unpack.root, &result.implied, a->below, a->n_below,
+				    e);
 	if (r < 0)
 		return r;
 	result.rebuildable = result.rebuildable && r == 0;
@@ -113,7 +114,7 @@ static int unpack(const struct arguments *a, struct hw_err *e)
 	return 0;
 }
 
-static int say_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
+static int print_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -121,7 +122,7 @@ static int say_damaged(void *ctx, const char *path, const char *why, struct hw_e
 	return 0;
 }
 
-static int run(struct arguments *a, const char *root, struct hw_err *e)
+static int run_command(struct arguments *a, const char *root, struct hw_err *e)
 {
 	const char *recipe = a->rebuild ? a->rebuild : a->verify;
 	autoclose int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -132,14 +133,14 @@ static int run(struct arguments *a, const char *root, struct hw_err *e)
 	else if (a->recipe)
 		fd = open(a->recipe, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (dir < 0 || ((recipe || a->recipe) && fd < 0))
-		return err_text(e, -1, "cannot open the root or the recipe");
+		return err_text(e, -1, "open the root or the recipe");
 	if (a->rebuild)
 		return rebuild_archive(fd, dir, STDOUT_FILENO, e);
 	if (a->verify)
-		return rebuild_verify(fd, dir, say_damaged, NULL, e);
+		return rebuild_verify(fd, dir, print_damaged, NULL, e);
 	a->unpacker.unpack.root = dir;
 	a->unpacker.unpack.recipe = fd;
-	return unpack(a, e);
+	return unpack_layer(a, e);
 }
 
 int main(int argc, char **argv)
@@ -154,8 +155,8 @@ int main(int argc, char **argv)
 	};
 	struct hw_err e;
 
-	parse(argc, argv, &a);
-	if (run(&a, argv[optind], &e) == 0)
+	parse_arguments(argc, argv, &a);
+	if (run_command(&a, argv[optind], &e) == 0)
 		return 0;
 	fprintf(stderr, "%s\n", e.msg);
 	return 1;

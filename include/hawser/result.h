@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hawser/result.h - what an ADD answers
+ * hawser/result.h - CNI results
  *
- * What:  one model for the results of all spec versions (that of 1.1.0), read
- *        from and written in any of the seven.
- * Rules: a result is made by hw_result_new() or hw_result_parse() and ended by
- *        hw_result_free(), which frees every string in it; strings put into it
- *        by hand are malloc()ed. struct hw_result may grow at its end, its
- *        arrays' entries into what they reserve, which is zero until then.
+ * What:  one data model, that of spec 1.1.0, for results of all versions;
+ *        results are parsed from and formatted in any of the seven.
+ * Rules: a result is created by hw_result_new() or hw_result_parse() and freed
+ *        by hw_result_free(), with every string in it; strings that the caller
+ *        adds must be malloc()ed. Later versions may add members at the end of
+ *        struct hw_result, and use the reserved members of array entries,
+ *        which are zero until then.
  */
 #ifndef HAWSER_RESULT_H
 #define HAWSER_RESULT_H
@@ -23,7 +24,7 @@ extern "C" {
 struct hw_iface {
 	char *name;
 	char *mac;
-	char *sandbox;	   /* netns path; NULL: on the host */
+	char *sandbox;	   /* path of the network namespace; NULL: the host's */
 	int mtu;	   /* 1.1.0 */
 	char *socket_path; /* 1.1.0 */
 	char *pci_id;	   /* 1.1.0 */
@@ -55,7 +56,7 @@ struct hw_dns {
 };
 
 struct hw_result {
-	char *version; /* the spec version it was written in */
+	char *version; /* spec version of the text it was parsed from; NULL: none */
 	struct hw_iface *ifaces;
 	size_t n_ifaces;
 	struct hw_ipconf *ips;
@@ -66,23 +67,24 @@ struct hw_result {
 };
 
 /**
- * hw_result_new() - an empty result
+ * hw_result_new() - create an empty result
  *
- * Return: the result, to be ended with hw_result_free()
+ * Return: the result, freed with hw_result_free()
  */
 HW_PUBLIC struct hw_result *hw_result_new(void);
 
 /**
- * hw_result_free() - the end of a result and of every string in it
+ * hw_result_free() - free a result and every string in it
  * @result: may be NULL
  */
 HW_PUBLIC void hw_result_free(struct hw_result *result);
 
 /**
- * hw_result_copy() - a result of one's own
- * @result: the one to copy
+ * hw_result_copy() - copy a result
+ * @result: the result to copy
  *
- * Return: the copy, to be ended with hw_result_free()
+ * Return: the copy, which shares no memory with @result; freed with
+ * hw_result_free()
  */
 HW_PUBLIC struct hw_result *hw_result_copy(const struct hw_result *result);
 
@@ -108,40 +110,47 @@ HW_PUBLIC struct hw_ipconf *hw_result_add_ip(struct hw_result *result);
 HW_PUBLIC struct hw_route *hw_result_add_route(struct hw_result *result);
 
 /**
- * hw_result_parse() - read a result
- * @json:       the text, @len bytes
- * @version:    what to assume when it carries no cniVersion; NULL or "": 0.1.0
- * @ret_result: to be ended with hw_result_free()
+ * hw_result_parse() - parse a result
+ * @json:       the text, @len bytes; null is an empty result, as with libcni
+ * @version:    assumed if the text has no cniVersion; NULL or "": 0.1.0
+ * @ret_result: freed with hw_result_free()
  *
- * Return: 0, or a negative errno (unknown version, wrong types)
+ * Return: 0, or a negative errno (malformed JSON, unsupported version, wrong
+ * type of a key)
  */
 HW_PUBLIC int hw_result_parse(const char *json, size_t len, const char *version,
 			      struct hw_result **ret_result, struct hw_err *e);
 
 /**
- * hw_result_format() - write a result in a given version
- * @version:  the target; "" or NULL is 0.1.0
- * @flags:    HW_JSON_PRETTY
- * @ret_json: the text, to be freed by the caller
+ * hw_result_format() - format a result in a given version
+ * @version:  NULL or "": 0.1.0
+ * @flags:    HW_JSON_PRETTY, or 0
+ * @ret_json: the text, freed by the caller
  *
- * Loses what the target cannot say; fails where nothing would be left
- * ("cannot convert: no valid IP addresses").
+ * What the version cannot express is dropped.
+ *
+ * Return: 0; -EINVAL if the version is not supported, or if it requires an
+ * address and the result has none ("cannot convert: no valid IP addresses")
  */
 HW_PUBLIC int hw_result_format(const struct hw_result *result, const char *version, unsigned flags,
 			       char **ret_json, struct hw_err *e);
 
 /**
- * hw_versions() - the spec versions of this library
+ * hw_versions() - the spec versions that this library supports
  *
  * Return: the versions, oldest first, NULL at the end; constant
  */
 HW_PUBLIC const char *const *hw_versions(void);
 
 /**
- * hw_version_compare() - order two spec versions ("" is 0.1.0)
- * @a:         one of them
- * @b:         the other
- * @ret_order: less than, equal to or greater than 0
+ * hw_version_compare() - compare two spec versions
+ * @a:         first version; NULL or "": 0.1.0
+ * @b:         second version; NULL or "": 0.1.0
+ * @ret_order: less than, equal to or greater than 0, as with strcmp()
+ *
+ * Unsupported versions can be compared, too.
+ *
+ * Return: 0; -EINVAL if one of them is not up to three numbers separated by dots
  */
 HW_PUBLIC int hw_version_compare(const char *a, const char *b, int *ret_order, struct hw_err *e);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/json.c - messages as JSON, for --json
+ * cli/json.c - protobuf messages as JSON, for --json
  */
 #include "cli/json.h"
 
@@ -13,8 +13,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* repo_tags: repoTags */
-static char *key_of(const char *name)
+/* "repo_tags" becomes "repoTags". */
+static char *make_key(const char *name)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 
@@ -27,7 +27,7 @@ static char *key_of(const char *name)
 	return buf_take(&b);
 }
 
-static struct value *of_unsigned(uint64_t n)
+static struct value *convert_unsigned(uint64_t n)
 {
 	autofree char *text = NULL;
 
@@ -37,32 +37,32 @@ static struct value *of_unsigned(uint64_t n)
 	return value_new_string(text);
 }
 
-static struct value *of_double(double d)
+static struct value *convert_double(double d)
 {
 	autofree char *text = str_printf("%.17g", d);
 	struct value *v = NULL;
 	struct hw_err e;
 
-	/* JSON has no NaN and no infinity */
+	/* JSON has no NaN and no infinity: those become strings */
 	return value_parse(text, strlen(text), &v, &e) == 0 ? v : value_new_string(text);
 }
 
-static struct value *of_enum(const ProtobufCEnumDescriptor *type, int n)
+static struct value *convert_enum(const ProtobufCEnumDescriptor *type, int n)
 {
 	const ProtobufCEnumValue *known = protobuf_c_enum_descriptor_get_value(type, n);
 
 	return known ? value_new_string(known->name) : value_new_int(n);
 }
 
-static struct value *of_bytes(const ProtobufCBinaryData *bytes)
+static struct value *convert_bytes(const ProtobufCBinaryData *bytes)
 {
 	autofree char *text = base64_encode(bytes->data, bytes->len);
 
 	return value_new_string(text);
 }
 
-/* Return: NULL for a message that is absent */
-static struct value *of_value(const ProtobufCFieldDescriptor *f, const void *at)
+/* Return: NULL if the field is an absent message */
+static struct value *convert_field(const ProtobufCFieldDescriptor *f, const void *at)
 {
 	const ProtobufCMessage *message;
 
@@ -73,25 +73,25 @@ static struct value *of_value(const ProtobufCFieldDescriptor *f, const void *at)
 	case PROTOBUF_C_TYPE_STRING:
 		return value_new_string(str_or(*(char *const *)at, ""));
 	case PROTOBUF_C_TYPE_BYTES:
-		return of_bytes(at);
+		return convert_bytes(at);
 	case PROTOBUF_C_TYPE_BOOL:
 		return value_new_bool(*(const protobuf_c_boolean *)at);
 	case PROTOBUF_C_TYPE_ENUM:
-		return of_enum(f->descriptor, *(const int *)at);
+		return convert_enum(f->descriptor, *(const int *)at);
 	case PROTOBUF_C_TYPE_INT64:
 		return value_new_int(*(const int64_t *)at);
 	case PROTOBUF_C_TYPE_UINT64:
-		return of_unsigned(*(const uint64_t *)at);
+		return convert_unsigned(*(const uint64_t *)at);
 	case PROTOBUF_C_TYPE_UINT32:
 		return value_new_int(*(const uint32_t *)at);
 	case PROTOBUF_C_TYPE_DOUBLE:
-		return of_double(*(const double *)at);
+		return convert_double(*(const double *)at);
 	default: /* CRI and hawser.v1 have no other type */
 		return value_new_int(*(const int32_t *)at);
 	}
 }
 
-static size_t size_of(const ProtobufCFieldDescriptor *f)
+static size_t element_size(const ProtobufCFieldDescriptor *f)
 {
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_BYTES:
@@ -108,7 +108,7 @@ static size_t size_of(const ProtobufCFieldDescriptor *f)
 	}
 }
 
-/* protobuf-c does not say which messages are the entries of a map; protoc names them so. */
+/* protobuf-c does not mark the entries of a map; protoc names their type like this. */
 static bool is_map(const ProtobufCFieldDescriptor *f)
 {
 	const ProtobufCMessageDescriptor *type = f->descriptor;
@@ -123,39 +123,36 @@ static void add_entry(struct value *object, const ProtobufCMessage *entry)
 {
 	const ProtobufCFieldDescriptor *fields = entry->descriptor->fields;
 	const char *key = *(char *const *)((const char *)entry + fields[0].offset);
-	struct value *v = of_value(&fields[1], (const char *)entry + fields[1].offset);
+	struct value *v = convert_field(&fields[1], (const char *)entry + fields[1].offset);
 
 	value_set(object, str_or(key, ""), v ? v : value_new_null());
 }
 
-static struct value *of_repeated(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
+static struct value *convert_repeated(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
 {
 	struct value *all = is_map(f) ? value_new_object() : value_new_array();
 	size_t n = *(const size_t *)((const char *)m + f->quantifier_offset);
 	const char *at = *(char *const *)((const char *)m + f->offset);
 
-	for (size_t i = 0; i < n; i++, at += size_of(f)) {
+	for (size_t i = 0; i < n; i++, at += element_size(f)) {
 		if (is_map(f))
 			add_entry(all, *(ProtobufCMessage *const *)at);
 		else
-			value_append(all, of_value(f, at));
+			value_append(all, convert_field(f, at));
 	}
 	return all;
 }
 
-/**
- * json_of() - a message as a JSON object
- */
 struct value *json_of(const ProtobufCMessage *message)
 {
 	struct value *object = value_new_object();
 
 	for (unsigned i = 0; i < message->descriptor->n_fields; i++) {
 		const ProtobufCFieldDescriptor *f = &message->descriptor->fields[i];
-		autofree char *key = key_of(f->name);
+		autofree char *key = make_key(f->name);
 		struct value *v = f->label == PROTOBUF_C_LABEL_REPEATED
-					  ? of_repeated(message, f)
-					  : of_value(f, (const char *)message + f->offset);
+					  ? convert_repeated(message, f)
+					  : convert_field(f, (const char *)message + f->offset);
 
 		if (v)
 			value_set(object, key, v);

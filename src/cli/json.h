@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/json.h - messages as JSON, for --json
+ * cli/json.h - protobuf messages as JSON, for --json
  *
- * What:  any message of src/api, by its descriptor: keys as protobuf's JSON has
- *        them (repoTags), enum values by name, maps as objects, bytes as base64.
- * Rules: numbers are numbers, also those of 64 bits, unlike protobuf's JSON. What
- *        has its default is there all the same, so that a program finds the key;
- *        only a message that is absent is not.
+ * What:  converts any message of src/api by its descriptor. Keys are as in
+ *        protobuf's JSON mapping (repoTags), enum values are names, maps are
+ *        objects, bytes are base64.
+ * Rules: unlike in protobuf's JSON mapping, 64-bit numbers are numbers, and fields
+ *        with default values are present, so that programs always find the key.
+ *        Only absent messages are omitted.
  */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H

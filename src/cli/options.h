@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/options.h - options of a command line, described by const tables
+ * cli/options.h - command-line options, described by const tables
  *
- * What:  a table says which option goes to which member of a struct; it reads the
- *        command line and prints the help.
- * Rules: what the command line holds is borrowed; options_done() frees the lists.
+ * What:  a table maps options to members of a struct. It is used to parse the command
+ *        line and to print the help.
+ * Rules: strings are borrowed from the command line; options_done() frees the lists.
  *
  *	static const struct option_entry entries[] = {
- *		{ "quiet", 'q', OPTION_FLAG, offsetof(struct x, quiet), .help = "ids only" },
+ *		{ "quiet", 'q', OPTION_FLAG, offsetof(struct x, quiet), .help = "print only IDs" },
  *		{ 0 },
  *	};
  */
@@ -23,24 +23,28 @@
 enum option_kind {
 	OPTION_FLAG,	/* bool */
 	OPTION_TEXT,	/* const char * */
-	OPTION_TEXTS,	/* struct hw_strings: may be given more than once */
-	OPTION_SECONDS, /* int, 0 and more */
+	OPTION_TEXTS,	/* struct hw_strings: may be repeated */
+	OPTION_SECONDS, /* int, not negative */
 };
 
 struct option_entry {
-	const char *name; /* NULL: end of the table */
-	char letter;	  /* 0: none */
+	const char *name; /* NULL ends the table */
+	char letter;	  /* or 0 */
 	enum option_kind kind;
 	size_t at;
-	const char *value; /* what it is called in the help; NULL for a flag */
+	const char *value; /* name of the value in the help; NULL for a flag */
 	const char *help;
 };
 
-/* The tables are read as one; a NULL ends them, and a table may be given as NULL with others
- * before it only. Stops at the first word that is no option if @first_word, else at the end, the
- * words then being last. *ret_next: the first word. */
-int options_read(const struct option_entry *const *tables, int argc, char **argv, bool first_word,
+/*
+ * Parse options. @tables is a list of tables that ends with NULL. argv[0] is skipped. If
+ * @stop_at_word, parsing stops at the first argument that is not an option; else argv is reordered
+ * so that such arguments come last. *ret_next is the index of the first of them.
+ * Return: 0 or -EINVAL
+ */
+int options_read(const struct option_entry *const *tables, int argc, char **argv, bool stop_at_word,
 		 void *out, int *ret_next, struct hw_err *e);
+/* Print a line for each option. */
 void options_help(const struct option_entry *table, FILE *out);
 void options_done(const struct option_entry *const *tables, void *out);
 

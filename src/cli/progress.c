@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/progress.c - how far a pull is, layer by layer
+ * cli/progress.c - progress of pulls and archives as text
  */
 #include "cli/progress.h"
 
@@ -30,12 +30,12 @@ static const char *state_name(enum progress_state state)
 	return (size_t)state < ARRAY_SIZE(states) ? states[state] : "busy";
 }
 
-static bool is_over(const struct progress_layer *layer)
+static bool is_finished(const struct progress_layer *layer)
 {
 	return layer->state == PROGRESS_DONE || layer->state == PROGRESS_PRESENT;
 }
 
-/* ---- what is known --------------------------------------------------------------- */
+/* ---- state ----------------------------------------------------------------------- */
 
 static struct progress_layer *find_layer(const struct progress *p, const char *digest)
 {
@@ -52,26 +52,20 @@ static struct progress_layer *add_layer(struct progress *p, const char *digest)
 	return &p->layers[p->n++];
 }
 
-/**
- * progress_update() - the runtime tells of a layer
- * @p:     what is known
- * @layer: what it says; copied
- * @e:     the error
- */
 int progress_update(struct progress *p, const struct progress_layer *layer, struct hw_err *e)
 {
 	struct progress_layer *known = find_layer(p, layer->digest);
-	bool is_new = !known || known->state != layer->state;
+	bool changed = !known || known->state != layer->state;
 
 	if (!known && p->n == PROGRESS_LAYERS_MAX)
-		return err_text(e, -E2BIG, "the runtime tells of more than %d layers",
+		return err_text(e, -E2BIG, "too many layers: the runtime reported more than %d",
 				PROGRESS_LAYERS_MAX);
 	if (!known)
 		known = add_layer(p, layer->digest);
 	known->state = layer->state;
 	known->done = layer->done;
 	known->total = layer->total;
-	return is_new;
+	return changed;
 }
 
 void progress_done(struct progress *p)
@@ -91,13 +85,13 @@ static char *format_bytes(const struct progress_layer *layer)
 
 	if (!layer->total)
 		return layer->done ? str_copy(done) : str_copy("");
-	if (is_over(layer) || layer->state == PROGRESS_WAITING)
+	if (is_finished(layer) || layer->state == PROGRESS_WAITING)
 		return str_copy(total);
 	return str_printf("%s / %s", done, total);
 }
 
-/* "[====>     ]": as many signs as @width */
-static void put_bar(struct buf *b, const struct progress_layer *layer, size_t width)
+/* "[====>     ]", @width characters */
+static void add_bar(struct buf *b, const struct progress_layer *layer, size_t width)
 {
 	double part = layer->done < layer->total ? (double)layer->done / (double)layer->total : 1;
 	size_t inner = width - 2, full = (size_t)(part * (double)inner);
@@ -108,10 +102,10 @@ static void put_bar(struct buf *b, const struct progress_layer *layer, size_t wi
 	buf_putc(b, ']');
 }
 
-/* @head and what is known of the bytes, with a bar between them where there is room */
+/* @head and the bytes, with a bar between them if there is space */
 static char *format_line(const char *head, const struct progress_layer *layer, size_t width)
 {
-	bool has_bar = layer->total && !is_over(layer) && layer->state != PROGRESS_WAITING;
+	bool has_bar = layer->total && !is_finished(layer) && layer->state != PROGRESS_WAITING;
 	autofree char *bytes = format_bytes(layer);
 	size_t taken = strlen(head) + strlen(bytes) + 4;
 	size_t room = width > taken ? width - taken : 0;
@@ -120,18 +114,13 @@ static char *format_line(const char *head, const struct progress_layer *layer, s
 	buf_puts(&b, head);
 	if (has_bar && room >= BAR_MIN) {
 		buf_puts(&b, "  ");
-		put_bar(&b, layer, room < BAR_MAX ? room : BAR_MAX);
+		add_bar(&b, layer, room < BAR_MAX ? room : BAR_MAX);
 	}
 	if (*bytes)
 		buf_printf(&b, "  %s", bytes);
 	return width ? text_cut(b.data, width) : buf_take(&b);
 }
 
-/**
- * progress_line() - a layer in one line
- * @layer: the layer
- * @width: that the line may have; 0: any, and without a bar
- */
 char *progress_line(const struct progress_layer *layer, size_t width)
 {
 	autofree char *id = text_short_id(layer->digest);
@@ -140,13 +129,6 @@ char *progress_line(const struct progress_layer *layer, size_t width)
 	return format_line(head, layer, width);
 }
 
-/**
- * progress_bytes() - an archive on its way, in one line
- * @what:  is being done
- * @done:  so many bytes
- * @total: of so many; 0: not known
- * @width: as above
- */
 char *progress_bytes(const char *what, uint64_t done, uint64_t total, size_t width)
 {
 	const struct progress_layer all = { .state = PROGRESS_DOWNLOADING,
@@ -156,70 +138,60 @@ char *progress_bytes(const char *what, uint64_t done, uint64_t total, size_t wid
 	return format_line(what, &all, width);
 }
 
-/**
- * progress_summary() - all layers in one line
- */
 char *progress_summary(const struct progress *p)
 {
 	struct progress_layer sum = { .state = PROGRESS_DOWNLOADING };
 	autofree char *bytes = NULL;
-	size_t over = 0;
+	size_t finished = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct progress_layer *layer = &p->layers[i];
 
-		over += is_over(layer);
+		finished += is_finished(layer);
 		if (layer->state == PROGRESS_PRESENT)
 			continue;
-		sum.done += is_over(layer) ? layer->total : layer->done;
+		sum.done += is_finished(layer) ? layer->total : layer->done;
 		sum.total += layer->total;
 	}
 	bytes = format_bytes(&sum);
-	return str_printf("%zu of %zu layers%s%s", over, p->n, *bytes ? ", " : "", bytes);
+	return str_printf("%zu of %zu layers%s%s", finished, p->n, *bytes ? ", " : "", bytes);
 }
 
 /* ---- frames ---------------------------------------------------------------------- */
 
-static void put_line(struct buf *out, const char *line)
+static void add_line(struct buf *out, const char *line)
 {
 	buf_printf(out, "%s" CLEAR_LINE "\n", line);
 }
 
-/* Return: how many lines; with @all false those that are over are left out */
-static size_t put_layers(const struct progress *p, size_t width, size_t most, bool all,
+/* Add at most @max layers; without finished ones unless @all. Return: number of lines */
+static size_t add_layers(const struct progress *p, size_t width, size_t max, bool all,
 			 struct buf *out)
 {
 	size_t lines = 0;
 
-	for (size_t i = 0; i < p->n && lines < most; i++) {
+	for (size_t i = 0; i < p->n && lines < max; i++) {
 		autofree char *line = NULL;
 
-		if (!all && is_over(&p->layers[i]))
+		if (!all && is_finished(&p->layers[i]))
 			continue;
 		line = progress_line(&p->layers[i], width);
-		put_line(out, line);
+		add_line(out, line);
 		lines++;
 	}
 	return lines;
 }
 
-/**
- * progress_frame() - what to write to draw the present state
- * @p:      what is known, and how many lines the last frame had
- * @width:  of the terminal
- * @height: of the terminal; the frame stays below it, so that its begin can be reached
- * @out:    appended to
- */
 void progress_frame(struct progress *p, size_t width, size_t height, struct buf *out)
 {
-	size_t most = height > 3 ? height - 2 : 1; /* a summary, and the line of the cursor */
+	size_t max = height > 3 ? height - 2 : 1; /* without summary and line of the cursor */
 	autofree char *summary = progress_summary(p);
 	autofree char *cut = text_cut(summary, width);
 
 	if (p->drawn)
 		buf_printf(out, "\r" CURSOR_UP, p->drawn);
-	p->drawn = put_layers(p, width, most, p->n <= most, out);
-	put_line(out, cut);
+	p->drawn = add_layers(p, width, max, p->n <= max, out);
+	add_line(out, cut);
 	p->drawn++;
 	buf_puts(out, CLEAR_DOWN);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/progress.h - how far a pull is, layer by layer
+ * cli/progress.h - progress of pulls and archives as text
  *
- * What:  keeps what the runtime last said of each layer and makes text of it: a
- *        line per layer that is drawn over again and again on a terminal, or a
- *        line for each change of state elsewhere. Nothing is written here.
- * Rules: the layers are the runtime's word, so there is a limit to them.
+ * What:  keeps the last state of each layer and formats it: on a terminal a frame
+ *        with a line per layer, which is redrawn in place; else a line for each
+ *        change of state. Nothing is written here.
+ * Rules: layers are reported by the runtime, so their number is limited.
  */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
@@ -19,7 +19,7 @@
 
 #define PROGRESS_LAYERS_MAX 4096
 
-/* As hawser.v1 has them. */
+/* The values of hawser.v1. */
 enum progress_state {
 	PROGRESS_WAITING,
 	PROGRESS_DOWNLOADING,
@@ -31,24 +31,26 @@ enum progress_state {
 struct progress_layer {
 	char *digest;
 	enum progress_state state;
-	uint64_t done, total; /* bytes; total 0: not known */
+	uint64_t done, total; /* bytes; total 0: unknown */
 };
 
 struct progress {
 	struct progress_layer *layers;
 	size_t n;
-	size_t drawn; /* lines of the last frame */
+	size_t drawn; /* lines in the last frame */
 };
 
-/* Return: 1 its state is new, 0 not; -E2BIG */
+/* Update a layer, which is copied. Return: 1 if its state changed, 0 if not; -E2BIG: too many layers */
 int progress_update(struct progress *p, const struct progress_layer *layer, struct hw_err *e);
-/* "0123456789ab  downloading  [====>      ]  1.2 MB / 4.0 MB" */
+/* A layer as one line of at most @width characters; 0: no limit and no bar:
+ * "0123456789ab  downloading  [====>      ]  1.2 MB / 4.0 MB" */
 char *progress_line(const struct progress_layer *layer, size_t width);
+/* All layers in one line: "2 of 3 layers, 1.5 kB / 4.0 kB" */
 char *progress_summary(const struct progress *p);
-/* "loading  [====>      ]  1.2 MB / 4.0 MB"; total 0: not known, no bar */
+/* "loading  [====>      ]  1.2 MB / 4.0 MB"; @total 0: unknown, no bar */
 char *progress_bytes(const char *what, uint64_t done, uint64_t total, size_t width);
-/* What draws the layers over those of the last frame; those that are done go first if there are
- * more than fit. */
+/* Append the text that redraws the layers over the last frame. If they do not fit into the height of
+ * the terminal, finished layers are omitted: the cursor cannot move above the screen. */
 void progress_frame(struct progress *p, size_t width, size_t height, struct buf *out);
 void progress_done(struct progress *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/spec.c - the configuration of an image, as runtimes give it in verbose answers
+ * cli/spec.c - image configuration in the verbose ImageStatus of a runtime
  */
 #include "cli/spec.h"
 
@@ -59,26 +59,20 @@ static const char *find_info(const Runtime__V1__ImageStatusResponse *status, con
 	return NULL;
 }
 
-/**
- * spec_read() - an image's configuration out of a verbose answer
- */
 int spec_read(const Runtime__V1__ImageStatusResponse *status, struct spec *ret, struct hw_err *e)
 {
 	const char *text = find_info(status, "info");
 	AUTO(value_free) struct value *info = NULL;
 	const struct value *spec;
-	int r;
 
-	if (!text)
-		return err_text(e, -ENODATA, "the runtime does not tell the image's configuration");
-	r = value_parse(text, strlen(text), &info, e);
-	if (r < 0)
-		return err_ctx(e, "what the runtime tells of the image");
-	spec = value_get(info, "imageSpec");
+	if (text && value_parse(text, strlen(text), &info, e) < 0)
+		return err_ctx(e, "verbose status of the image");
+	spec = text ? value_get(info, "imageSpec") : NULL;
 	if (!spec)
-		return err_text(e, -ENODATA, "the runtime does not tell the image's configuration");
-	r = field_decode(spec_fields, spec, ret, e);
-	return r < 0 ? err_ctx(e, "the image's configuration") : 0;
+		return err_text(e, -ENODATA, "the runtime does not report the image configuration");
+	if (field_decode(spec_fields, spec, ret, e) < 0)
+		return err_ctx(e, "image configuration");
+	return 0;
 }
 
 void spec_done(struct spec *spec)
@@ -86,9 +80,6 @@ void spec_done(struct spec *spec)
 	hw_field_clear(spec_fields, spec);
 }
 
-/**
- * spec_age() - how long ago that was
- */
 char *spec_age(const char *created)
 {
 	int64_t then;
@@ -96,9 +87,6 @@ char *spec_age(const char *created)
 	return text_time(created, &then) ? text_age((int64_t)time(NULL) - then) : str_copy("");
 }
 
-/**
- * spec_info() - info, for --json
- */
 struct value *spec_info(const Runtime__V1__ImageStatusResponse *status)
 {
 	struct value *all = value_new_object();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/spec.h - the configuration of an image, as runtimes give it in verbose answers
+ * cli/spec.h - image configuration in the verbose ImageStatus of a runtime
  *
- * What:  info["info"] of ImageStatus is JSON with imageSpec, the OCI image
- *        configuration: so do hawser-cri, containerd and CRI-O.
+ * What:  info["info"] of ImageStatus is JSON that contains imageSpec, the OCI image
+ *        configuration. This is the same in hawser-cri, containerd and CRI-O.
  */
 #ifndef CLI_SPEC_H
 #define CLI_SPEC_H
@@ -29,20 +29,20 @@ struct spec {
 		char *user, *working_dir, *stop_signal;
 		struct hw_strings env, entrypoint, cmd;
 		struct hw_map labels;
-		char *ports, *volumes; /* JSON objects; what matters are the keys */
+		char *ports, *volumes; /* JSON objects, of which the keys matter */
 	} config;
 	struct spec_rootfs {
 		struct hw_strings diff_ids;
 	} rootfs;
-	struct hw_list history; /* struct spec_step, the oldest first */
+	struct hw_list history; /* of struct spec_step, the oldest first */
 };
 
-/* -ENODATA: the runtime does not tell */
+/* Return: 0; -ENODATA: the runtime does not report it; -EINVAL: malformed */
 int spec_read(const struct Runtime__V1__ImageStatusResponse *status, struct spec *ret,
 	      struct hw_err *e);
 void spec_done(struct spec *spec);
-char *spec_age(const char *created); /* "12d"; "" when that is no time */
-/* info with the texts in it that are JSON as JSON */
+char *spec_age(const char *created); /* "12d"; "" if malformed */
+/* The info map as a JSON object; values that are JSON are parsed, others are strings. */
 struct value *spec_info(const struct Runtime__V1__ImageStatusResponse *status);
 
 AUTO_VALUE_DEFINE(spec_done, struct spec);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/table.c - rows under headings, each column as wide as it needs
+ * cli/table.c - tables with headings and aligned columns
  */
 #include "cli/table.h"
 
@@ -14,11 +14,8 @@
 #include "cli/text.h"
 
 #define GAP	  2
-#define CUT_LEAST 8 /* a column is not cut below this */
+#define CUT_LEAST 8 /* columns are not shortened below this */
 
-/**
- * table_add() - the next cell, from left to right, row by row
- */
 void table_add(struct table *t, char *cell)
 {
 	t->cells = mem_resize(t->cells, t->n_cells + 1, sizeof(*t->cells));
@@ -35,7 +32,7 @@ void table_done(struct table *t)
 	t->n_cells = 0;
 }
 
-static void measure(const struct table *t, size_t *widths)
+static void measure_columns(const struct table *t, size_t *widths)
 {
 	for (size_t i = 0; i < t->n_columns; i++)
 		widths[i] = text_width(t->columns[i].heading);
@@ -47,8 +44,8 @@ static void measure(const struct table *t, size_t *widths)
 	}
 }
 
-/* Return: the widest column that may lose a character, or NULL */
-static size_t *find_cut(const struct table *t, size_t *widths)
+/* Return: the width of the widest column that may be shortened, or NULL */
+static size_t *find_widest(const struct table *t, size_t *widths)
 {
 	size_t *found = NULL;
 
@@ -58,18 +55,18 @@ static size_t *find_cut(const struct table *t, size_t *widths)
 	return found;
 }
 
-static void fit(const struct table *t, size_t *widths, size_t room)
+static void shorten_columns(const struct table *t, size_t *widths, size_t max)
 {
 	size_t total = (t->n_columns - 1) * GAP;
 	size_t *cut;
 
 	for (size_t i = 0; i < t->n_columns; i++)
 		total += widths[i];
-	for (; total > room && (cut = find_cut(t, widths)); total--)
+	for (; total > max && (cut = find_widest(t, widths)); total--)
 		--*cut;
 }
 
-static void put_cell(struct buf *b, const char *text, size_t width, bool right, bool last)
+static void add_cell(struct buf *b, const char *text, size_t width, bool right, bool last)
 {
 	autofree char *cut = text_cut(text, width);
 	int padding = (int)(width - text_width(cut));
@@ -81,11 +78,6 @@ static void put_cell(struct buf *b, const char *text, size_t width, bool right, 
 	buf_printf(b, last ? "\n" : "%*s", GAP, "");
 }
 
-/**
- * table_format() - the whole table as text
- * @t:     the table, its last row complete
- * @width: of the terminal; 0: any
- */
 char *table_format(const struct table *t, size_t width)
 {
 	autofree size_t *widths = mem_new(t->n_columns * sizeof(*widths));
@@ -93,19 +85,16 @@ char *table_format(const struct table *t, size_t width)
 	size_t n = t->n_columns;
 
 	assert(n && t->n_cells % n == 0);
-	measure(t, widths);
+	measure_columns(t, widths);
 	if (width)
-		fit(t, widths, width);
+		shorten_columns(t, widths, width);
 	for (size_t i = 0; i < n; i++)
-		put_cell(&b, t->columns[i].heading, widths[i], t->columns[i].right, i + 1 == n);
+		add_cell(&b, t->columns[i].heading, widths[i], t->columns[i].right, i + 1 == n);
 	for (size_t i = 0; i < t->n_cells; i++)
-		put_cell(&b, t->cells[i], widths[i % n], t->columns[i % n].right, i % n + 1 == n);
+		add_cell(&b, t->cells[i], widths[i % n], t->columns[i % n].right, i % n + 1 == n);
 	return buf_take(&b);
 }
 
-/**
- * table_print() - the table on a stream, made to fit if that is a terminal
- */
 void table_print(const struct table *t, FILE *out)
 {
 	autofree char *text = table_format(t, terminal_width(fileno(out)));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/table.h - rows under headings, each column as wide as it needs
+ * cli/table.h - tables with headings and aligned columns
  *
  *	static const struct table_column columns[] = { { "NAME", .cut = true }, { "SIZE", .right = true } };
  *	AUTO(table_done) struct table t = TABLE(columns);
@@ -9,9 +9,9 @@
  *	table_add(&t, text_size(size));
  *	table_print(&t, stdout);
  *
- * Rules: cells are added row by row and are taken; they are cleaned (cli/text.h).
- *        On a terminal a line that is too long loses characters in the columns that
- *        may be cut, the widest first; elsewhere nothing is cut.
+ * Rules: cells are added row by row. The table takes ownership and replaces control
+ *        characters (cli/text.h). On a terminal, lines that are too long are
+ *        shortened in the columns with .cut, the widest first; else nothing is cut.
  */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H
@@ -24,8 +24,8 @@
 
 struct table_column {
 	const char *heading;
-	bool right; /* numbers */
-	bool cut;
+	bool right; /* align right, for numbers */
+	bool cut;   /* may be shortened on a terminal */
 };
 
 struct table {
@@ -40,9 +40,9 @@ struct table {
 		.columns = (array), .n_columns = ARRAY_SIZE(array)                                 \
 	}
 
-void table_add(struct table *t, char *cell);		 /* NULL: "" */
-char *table_format(const struct table *t, size_t width); /* 0: as wide as it is */
-void table_print(const struct table *t, FILE *out);
+void table_add(struct table *t, char *cell);		 /* takes ownership; NULL: "" */
+char *table_format(const struct table *t, size_t width); /* 0: no limit */
+void table_print(const struct table *t, FILE *out);	 /* fits if @out is a terminal */
 void table_done(struct table *t);
 
 AUTO_VALUE_DEFINE(table_done, struct table);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/terminal.h - what is at the other end of a descriptor
+ * cli/terminal.h - terminal size, capabilities, and password prompt
  */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
@@ -10,11 +10,12 @@
 
 #include "base/err.h"
 
-size_t terminal_width(int fd);	/* columns; 0: no terminal */
-size_t terminal_height(int fd); /* rows; 0: no terminal */
-/* May escape sequences be written? Not if NO_COLOR is set, TERM is "dumb" or absent. */
-bool terminal_is_live(int fd);
-/* Ask on the terminal, without echo, for a text of at most 1023 bytes; to be freed. */
-int terminal_ask_secret(const char *question, char **ret_secret, struct hw_err *e);
+size_t terminal_width(int fd);	/* columns; 0 if not a terminal */
+size_t terminal_height(int fd); /* rows; 0 if not a terminal */
+/* Can text be redrawn in place? Not if NO_COLOR is set, or TERM is "dumb" or not set. */
+bool terminal_can_redraw(int fd);
+/* Print a prompt on the terminal and read a line of at most 1023 bytes without echo; the caller frees
+ * it. Return: 0; -ENXIO: no terminal; -EINTR: interrupted by a signal; -ETIMEDOUT */
+int terminal_read_secret(const char *prompt, char **ret_secret, struct hw_err *e);
 
 #endif

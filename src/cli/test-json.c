@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/test-json.c - messages as JSON
+ * cli/test-json.c - protobuf messages as JSON
  */
 #include "cli/json.h"
 
@@ -22,7 +22,7 @@ static void assert_json(const ProtobufCMessage *message, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-static void keeps_defaults(void **state)
+static void test_defaults(void **state)
 {
 	Runtime__V1__Image image = RUNTIME__V1__IMAGE__INIT;
 
@@ -31,7 +31,7 @@ static void keeps_defaults(void **state)
 				 "\"username\":\"\",\"pinned\":false}");
 }
 
-static void nests(void **state)
+static void test_nesting(void **state)
 {
 	Runtime__V1__Int64Value uid = RUNTIME__V1__INT64_VALUE__INIT;
 	Runtime__V1__Image image = RUNTIME__V1__IMAGE__INIT, *images[] = { &image };
@@ -53,7 +53,7 @@ static void nests(void **state)
 		    "\"pinned\":true}]}");
 }
 
-static void knows_maps(void **state)
+static void test_maps(void **state)
 {
 	Runtime__V1__ImageStatusResponse__InfoEntry entry =
 		RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
@@ -69,7 +69,7 @@ static void knows_maps(void **state)
 	assert_json(&status.base, "{\"info\":{\"k_k\":\"v\"}}");
 }
 
-static void names_enums(void **state)
+static void test_enums(void **state)
 {
 	Hawser__V1__VerifyResponse layer = HAWSER__V1__VERIFY_RESPONSE__INIT;
 
@@ -84,7 +84,7 @@ static void names_enums(void **state)
 				 "\"files\":0,\"bytes\":1,\"damaged\":[]}");
 }
 
-static void encodes_bytes(void **state)
+static void test_bytes(void **state)
 {
 	Hawser__V1__SaveResponse piece = HAWSER__V1__SAVE_RESPONSE__INIT;
 	uint8_t data[] = { 0, 0xff, 'x' };
@@ -97,12 +97,12 @@ static void encodes_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "json: every key is there, but for messages that are absent", keeps_defaults },
-		{ "json: messages and lists nest, and 64 bits stay numbers", nests },
-		{ "json: a map is an object", knows_maps },
-		{ "json: an enum is a name; what has none, and what JSON cannot hold, is kept",
-		  names_enums },
-		{ "json: bytes are base64", encodes_bytes },
+		{ "json: all fields are present, except absent messages", test_defaults },
+		{ "json: messages and lists nest, and 64-bit values are numbers", test_nesting },
+		{ "json: a map is an object", test_maps },
+		{ "json: an enum is a name, unknown values and large numbers are kept",
+		  test_enums },
+		{ "json: bytes are base64", test_bytes },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

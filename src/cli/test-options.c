@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/test-options.c - command lines read by tables
+ * cli/test-options.c - parsing of command-line options
  */
 #include "cli/options.h"
 
@@ -13,7 +13,7 @@
 
 #include "base/str.h"
 
-struct given {
+struct test_options {
 	bool quiet;
 	const char *output;
 	struct hw_strings names;
@@ -21,28 +21,30 @@ struct given {
 };
 
 static const struct option_entry common[] = {
-	{ "timeout", 0, OPTION_SECONDS, offsetof(struct given, timeout), "SECONDS", "how long" },
-	{ "quiet", 'q', OPTION_FLAG, offsetof(struct given, quiet), NULL, "say less" },
+	{ "timeout", 0, OPTION_SECONDS, offsetof(struct test_options, timeout), "SECONDS",
+	  "how long" },
+	{ "quiet", 'q', OPTION_FLAG, offsetof(struct test_options, quiet), NULL, "say less" },
 	{ 0 },
 };
 
 static const struct option_entry own[] = {
-	{ "output", 'o', OPTION_TEXT, offsetof(struct given, output), "FILE", "where" },
-	{ "name", 0, OPTION_TEXTS, offsetof(struct given, names), "NAME", "what" },
+	{ "output", 'o', OPTION_TEXT, offsetof(struct test_options, output), "FILE", "where" },
+	{ "name", 0, OPTION_TEXTS, offsetof(struct test_options, names), "NAME", "what" },
 	{ 0 },
 };
 
 static const struct option_entry *const tables[] = { common, own, NULL };
 
-#define READ(first_word, ...)                                                                      \
+#define READ(stop_at_word, ...)                                                                    \
 	({                                                                                         \
 		char *argv_[] = { (char *)"x", __VA_ARGS__, NULL };                                \
-		options_read(tables, ARRAY_SIZE(argv_) - 1, argv_, first_word, &given, &next, &e); \
+		options_read(tables, ARRAY_SIZE(argv_) - 1, argv_, stop_at_word, &given, &next,    \
+			     &e);                                                                  \
 	})
 
-static void reads_all_kinds(void **state)
+static void test_all_kinds(void **state)
 {
-	struct given given = { 0 };
+	struct test_options given = { 0 };
 	struct hw_err e;
 	int next;
 
@@ -60,9 +62,9 @@ static void reads_all_kinds(void **state)
 	assert_int_equal(given.names.n, 0);
 }
 
-static void stops_at_a_word(void **state)
+static void test_stop_at_word(void **state)
 {
-	struct given given = { 0 };
+	struct test_options given = { 0 };
 	struct hw_err e;
 	int next;
 
@@ -74,31 +76,34 @@ static void stops_at_a_word(void **state)
 	assert_int_equal(next, 2);
 }
 
-static void refuses(void **state)
+static void test_errors(void **state)
 {
-	struct given given = { 0 };
+	struct test_options given = { 0 };
 	struct hw_err e;
 	int next;
 
 	(void)state;
 	assert_true(READ(false, (char *)"--bogus") < 0);
-	assert_string_equal(e.msg, "--bogus is no option here");
+	assert_string_equal(e.msg, "unknown option --bogus");
 	assert_true(READ(false, (char *)"-z") < 0);
-	assert_string_equal(e.msg, "-z is no option here");
+	assert_string_equal(e.msg, "unknown option -z");
 	assert_true(READ(false, (char *)"-o") < 0);
-	assert_string_equal(e.msg, "-o wants a value");
+	assert_string_equal(e.msg, "option -o requires a value");
 	assert_true(READ(false, (char *)"--output") < 0);
-	assert_string_equal(e.msg, "--output wants a value");
+	assert_string_equal(e.msg, "option --output requires a value");
 	assert_true(READ(false, (char *)"--timeout", (char *)"soon") < 0);
-	assert_string_equal(e.msg, "--timeout wants seconds, not \"soon\"");
+	assert_string_equal(e.msg, "invalid value \"soon\" for --timeout: want seconds");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "options: flags, texts, lists and seconds go to their members", reads_all_kinds },
-		{ "options: reading can stop at the first word", stops_at_a_word },
-		{ "options: what is unknown, unfinished or no number is named", refuses },
+		{ "options: flags, texts, lists and seconds are stored in their members",
+		  test_all_kinds },
+		{ "options: parsing can stop at the first argument that is not an option",
+		  test_stop_at_word },
+		{ "options: an error names the option that is unknown, incomplete or invalid",
+		  test_errors },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

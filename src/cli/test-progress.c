@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/test-progress.c - lines and frames of a pull
+ * cli/test-progress.c - progress of pulls and archives as text
  */
 #include "cli/progress.h"
 
@@ -30,7 +30,7 @@ static void update(struct progress *p, const char *name, enum progress_state sta
 	assert_int_equal(progress_update(p, &layer, &e), expected);
 }
 
-static void knows_changes(void **state)
+static void test_changes(void **state)
 {
 	AUTO(progress_done) struct progress p = { 0 };
 
@@ -43,7 +43,7 @@ static void knows_changes(void **state)
 	assert_int_equal(p.layers[0].done, 5);
 }
 
-static void is_bounded(void **state)
+static void test_limit(void **state)
 {
 	AUTO(progress_done) struct progress p = { 0 };
 	struct hw_err e;
@@ -58,7 +58,7 @@ static void is_bounded(void **state)
 	}
 }
 
-static void draws_lines(void **state)
+static void test_lines(void **state)
 {
 	static const struct {
 		struct progress_layer layer;
@@ -97,7 +97,7 @@ static void draws_lines(void **state)
 	}
 }
 
-static void draws_bytes(void **state)
+static void test_bytes(void **state)
 {
 	autofree char *half = progress_bytes("loading", 1000, 2000, 40);
 	autofree char *unknown = progress_bytes("saving", 1000, 0, 40);
@@ -109,7 +109,7 @@ static void draws_bytes(void **state)
 	assert_string_equal(narrow, "loading  ...");
 }
 
-static void sums_up(void **state)
+static void test_summary(void **state)
 {
 	AUTO(progress_done) struct progress p = { 0 };
 	autofree char *none = progress_summary(&p), *some = NULL;
@@ -123,7 +123,7 @@ static void sums_up(void **state)
 	assert_string_equal(some, "2 of 3 layers, 1.5 kB / 4.0 kB");
 }
 
-static void draws_over(void **state)
+static void test_redraw(void **state)
 {
 	AUTO(progress_done) struct progress p = { 0 };
 	AUTO(buf_done) struct buf first = { 0 }, second = { 0 };
@@ -139,8 +139,8 @@ static void draws_over(void **state)
 	assert_string_equal(second.data + 5, first.data);
 }
 
-/* A frame that is higher than the terminal could not be drawn over. */
-static void stays_on_the_screen(void **state)
+/* A frame that is higher than the terminal could not be redrawn. */
+static void test_height(void **state)
 {
 	AUTO(progress_done) struct progress p = { 0 };
 
@@ -166,14 +166,14 @@ static void stays_on_the_screen(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "progress: a change of state is told from a change of bytes", knows_changes },
-		{ "progress: a runtime cannot tell of layers without end", is_bounded },
-		{ "progress: a line fits its width, with a bar where there is room", draws_lines },
-		{ "progress: an archive has a line, and a bar if its size is known", draws_bytes },
-		{ "progress: the summary leaves out what was there before", sums_up },
-		{ "progress: a frame is drawn over the one before", draws_over },
-		{ "progress: a frame stays on the screen, and shows what is not done",
-		  stays_on_the_screen },
+		{ "progress: changes of state and changes of bytes are distinguished",
+		  test_changes },
+		{ "progress: the number of layers is limited", test_limit },
+		{ "progress: a line fits the width, with a bar if there is space", test_lines },
+		{ "progress: an archive has a bar if its size is known", test_bytes },
+		{ "progress: the summary does not count bytes of present layers", test_summary },
+		{ "progress: a frame is drawn over the previous one", test_redraw },
+		{ "progress: a frame fits the height and shows unfinished layers", test_height },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/test-spec.c - images' configurations in the answers of runtimes
+ * cli/test-spec.c - image configuration in the verbose ImageStatus of a runtime
  */
 #include "cli/spec.h"
 
@@ -17,7 +17,7 @@
 
 typedef Runtime__V1__ImageStatusResponse__InfoEntry info_entry;
 
-/* What spec_read() makes of info[@key] = @text. */
+/* Call spec_read() with info[@key] = @text. */
 static int read_spec(const char *key, const char *text, struct spec *ret, struct hw_err *e)
 {
 	info_entry entry = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT,
@@ -31,7 +31,7 @@ static int read_spec(const char *key, const char *text, struct spec *ret, struct
 	return spec_read(&status, ret, e);
 }
 
-static void reads_all(void **state)
+static void test_all_fields(void **state)
 {
 	static const char text[] =
 		"{\"chainID\":\"c\",\"imageSpec\":{\"created\":\"2020-01-02T03:04:05Z\","
@@ -58,8 +58,8 @@ static void reads_all(void **state)
 	assert_true(!steps[0].empty_layer && steps[1].empty_layer);
 }
 
-/* As Go writes what is empty. */
-static void takes_nulls(void **state)
+/* Go writes empty values as null. */
+static void test_nulls(void **state)
 {
 	AUTO(spec_done) struct spec spec = { 0 };
 	struct hw_err e;
@@ -74,16 +74,16 @@ static void takes_nulls(void **state)
 	assert_int_equal(spec.history.n, 0);
 }
 
-static void says_what_is_missing(void **state)
+static void test_errors(void **state)
 {
 	static const struct {
 		const char *key, *text;
 		int code;
 		const char *msg;
 	} cases[] = {
-		{ "other", "{}", -ENODATA, "the runtime does not tell the image's configuration" },
-		{ "info", "{}", -ENODATA, "the runtime does not tell the image's configuration" },
-		{ "info", "[]", -ENODATA, "the runtime does not tell the image's configuration" },
+		{ "other", "{}", -ENODATA, "the runtime does not report the image configuration" },
+		{ "info", "{}", -ENODATA, "the runtime does not report the image configuration" },
+		{ "info", "[]", -ENODATA, "the runtime does not report the image configuration" },
 		{ "info", "{", -EINVAL, NULL },
 		{ "info", "{\"imageSpec\":[]}", -EINVAL, NULL },
 		{ "info", "{\"imageSpec\":{\"config\":{\"Cmd\":\"sh\"}}}", -EINVAL, NULL },
@@ -100,7 +100,7 @@ static void says_what_is_missing(void **state)
 	}
 }
 
-static void keeps_what_is_no_json(void **state)
+static void test_info(void **state)
 {
 	info_entry json = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
 	info_entry text = RUNTIME__V1__IMAGE_STATUS_RESPONSE__INFO_ENTRY__INIT;
@@ -121,7 +121,7 @@ static void keeps_what_is_no_json(void **state)
 	assert_string_equal(formatted, "{\"a\":{\"b\":[1]},\"t\":\"not {\"}");
 }
 
-static void tells_ages(void **state)
+static void test_ages(void **state)
 {
 	autofree char *none = spec_age(NULL), *bad = spec_age("soon");
 	autofree char *future = spec_age("9999-01-01T00:00:00Z");
@@ -135,12 +135,12 @@ static void tells_ages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "spec: a configuration is read as containerd and hawser-cri give it", reads_all },
-		{ "spec: null is as good as nothing", takes_nulls },
-		{ "spec: what is missing or broken is said", says_what_is_missing },
-		{ "spec: info that is JSON becomes JSON, and other text stays text",
-		  keeps_what_is_no_json },
-		{ "spec: an age is of a time, and of nothing else", tells_ages },
+		{ "spec: a configuration of containerd and hawser-cri is decoded",
+		  test_all_fields },
+		{ "spec: null is the same as absent", test_nulls },
+		{ "spec: a missing or malformed configuration is an error", test_errors },
+		{ "spec: values of info that are JSON are parsed, others stay strings", test_info },
+		{ "spec: a malformed time has no age", test_ages },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

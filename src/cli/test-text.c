@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/test-text.c - sizes, ages, ids and text that is safe to show
+ * cli/test-text.c - human-readable sizes, ages and IDs, and text that is safe to print
  */
 #include "cli/text.h"
 
@@ -15,7 +15,7 @@
 
 #include "base/mem.h"
 
-static void formats_sizes(void **state)
+static void test_sizes(void **state)
 {
 	static const struct {
 		uint64_t bytes;
@@ -39,7 +39,7 @@ static void formats_sizes(void **state)
 	}
 }
 
-static void formats_ages(void **state)
+static void test_ages(void **state)
 {
 	static const struct {
 		int64_t seconds;
@@ -60,7 +60,7 @@ static void formats_ages(void **state)
 	}
 }
 
-static void reads_times(void **state)
+static void test_times(void **state)
 {
 	static const struct {
 		const char *text;
@@ -92,7 +92,7 @@ static void reads_times(void **state)
 	assert_false(text_time(NULL, &seconds));
 }
 
-static void cleans(void **state)
+static void test_clean(void **state)
 {
 	static const struct {
 		const char *dirty, *clean;
@@ -120,7 +120,7 @@ static void cleans(void **state)
 	}
 }
 
-static void escapes_in_json(void **state)
+static void test_json_safe(void **state)
 {
 	autofree char *text = text_json_safe("{\n \"a\": \"\xc2\x9bx\x7f\xe2\x80\xae ü\"}");
 
@@ -128,7 +128,7 @@ static void escapes_in_json(void **state)
 	assert_string_equal(text, "{\n \"a\": \"\\u009bx\\u007f\\u202e ü\"}");
 }
 
-static void shortens_ids(void **state)
+static void test_short_ids(void **state)
 {
 	autofree char *full = text_short_id("sha256:0123456789abcdef0123");
 	autofree char *bare = text_short_id("0123456789abcdef"), *little = text_short_id("ab");
@@ -141,7 +141,7 @@ static void shortens_ids(void **state)
 	assert_string_equal(evil, "?[2Jabc");
 }
 
-static void cuts(void **state)
+static void test_cut(void **state)
 {
 	autofree char *fits = text_cut("größe", 5), *cut = text_cut("größer als", 7);
 	autofree char *tiny = text_cut("abcdef", 2), *none = text_cut("abcdef", 0);
@@ -157,14 +157,13 @@ static void cuts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "text: sizes have one unit and round up into the next", formats_sizes },
-		{ "text: ages have one unit, and the future is now", formats_ages },
-		{ "text: times of RFC 3339 are read, with zone and fraction, and nothing else",
-		  reads_times },
-		{ "text: control characters and broken bytes are not shown", cleans },
-		{ "text: control characters that JSON may hold are escaped", escapes_in_json },
-		{ "text: an id is shown by 12 digits without its algorithm", shortens_ids },
-		{ "text: a text is cut between characters", cuts },
+		{ "text: sizes have one unit and are rounded to the next", test_sizes },
+		{ "text: ages have one unit, negative ages are 0s", test_ages },
+		{ "text: RFC 3339 times are parsed, others are rejected", test_times },
+		{ "text: control characters and invalid UTF-8 are replaced", test_clean },
+		{ "text: control characters in JSON are escaped", test_json_safe },
+		{ "text: a short ID is 12 digits without the algorithm", test_short_ids },
+		{ "text: text is cut between characters", test_cut },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/text.c - values as people read them: sizes, ages, short ids, clean text
+ * cli/text.c - human-readable sizes, ages and IDs, and text that is safe to print
  */
 #include "cli/text.h"
 
@@ -17,7 +17,7 @@
 #define DAY	 86400
 #define YEAR	 (365 * DAY)
 
-/* ---- clean text ------------------------------------------------------------------ */
+/* ---- safe text ------------------------------------------------------------------- */
 
 static uint32_t code_point(const char *s, size_t len)
 {
@@ -34,16 +34,13 @@ static bool is_control(uint32_t c)
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f);
 }
 
-/* What changes the order or the lines of the text around it: U+200E.. and friends. */
+/* Characters that change the order or the line breaks of the text around them. */
 static bool is_layout(uint32_t c)
 {
 	return c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
 	       (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
-/**
- * text_clean() - a stranger's text, safe to show on a terminal
- */
 char *text_clean(const char *s)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -63,11 +60,6 @@ char *text_clean(const char *s)
 	return buf_take(&b);
 }
 
-/**
- * text_json_safe() - JSON text that a terminal shows as it is
- *
- * A writer of JSON escapes what is below U+0020; these are control characters too.
- */
 char *text_json_safe(const char *s)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -85,9 +77,6 @@ char *text_json_safe(const char *s)
 	return buf_take(&b);
 }
 
-/**
- * text_short_id() - enough of an id to tell it from others
- */
 char *text_short_id(const char *id)
 {
 	autofree char *clean = text_clean(id);
@@ -106,9 +95,6 @@ static size_t next_character(const char *s)
 	return len ? len : 1;
 }
 
-/**
- * text_width() - how many characters a clean text has
- */
 size_t text_width(const char *s)
 {
 	size_t n = 0;
@@ -118,9 +104,6 @@ size_t text_width(const char *s)
 	return n;
 }
 
-/**
- * text_cut() - at most so many characters of a text
- */
 char *text_cut(const char *s, size_t width)
 {
 	const char *end = s, *dots = width < 3 ? "" : "...";
@@ -135,9 +118,6 @@ char *text_cut(const char *s, size_t width)
 
 /* ---- numbers --------------------------------------------------------------------- */
 
-/**
- * text_size() - bytes for people, three digits or so
- */
 char *text_size(uint64_t bytes)
 {
 	static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
@@ -146,7 +126,7 @@ char *text_size(uint64_t bytes)
 
 	if (bytes < 1000)
 		return str_printf("%u B", (unsigned)bytes);
-	/* 999950 is 1.0 MB already */
+	/* 999950 is rounded to 1.0 MB */
 	while (i + 1 < ARRAY_SIZE(units) && bytes >= unit * 1000 - unit / 20) {
 		unit *= 1000;
 		i++;
@@ -154,9 +134,6 @@ char *text_size(uint64_t bytes)
 	return str_printf("%.1f %s", (double)bytes / (double)unit, units[i]);
 }
 
-/**
- * text_age() - a time span in its largest unit
- */
 char *text_age(int64_t seconds)
 {
 	static const struct {
@@ -175,7 +152,7 @@ char *text_age(int64_t seconds)
 	return str_printf("%lld%c", (long long)(seconds / spans[i].unit), spans[i].letter);
 }
 
-/* "Z", "+02:00" or "-02:00", and nothing behind it */
+/* Accepts "Z", "+02:00" and "-02:00". */
 static bool parse_zone(const char *s, int64_t *ret_seconds)
 {
 	static const char shape[] = "+dd:dd";
@@ -195,11 +172,6 @@ static bool parse_zone(const char *s, int64_t *ret_seconds)
 	return true;
 }
 
-/**
- * text_time() - a point in time, written as RFC 3339 has it
- * @rfc3339:     "2026-11-15T12:00:00.5+01:00"
- * @ret_seconds: since 1970; a fraction is dropped
- */
 bool text_time(const char *rfc3339, int64_t *ret_seconds)
 {
 	struct tm tm = { 0 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/text.h - values as people read them: sizes, ages, short ids, clean text
+ * cli/text.h - human-readable sizes, ages and IDs, and text that is safe to print
  *
- * What:  every string of a runtime passes text_clean() before it reaches a
- *        terminal: it might move the cursor, change colours or hide what follows.
- * Rules: strings that come out are allocated. A width counts characters, not bytes.
+ * What:  every string from a runtime must pass text_clean() before it is printed:
+ *        escape sequences could move the cursor, change colours or hide text.
+ * Rules: returned strings are freed by the caller. Widths are in characters.
  */
 #ifndef CLI_TEXT_H
 #define CLI_TEXT_H
@@ -15,14 +15,17 @@
 
 #include "base/buf.h"
 
-char *text_clean(const char *s);     /* NULL: ""; each byte that cannot be shown is a "?" */
-char *text_json_safe(const char *s); /* JSON text without raw control characters */
-char *text_short_id(const char *id); /* "sha256:0123..." to 12 digits */
-char *text_size(uint64_t bytes);     /* "12.3 MB": powers of 1000 */
-char *text_age(int64_t seconds);     /* "45s", "3m", "5h", "12d", "3y"; the future is "0s" */
-size_t text_width(const char *s);    /* of clean text */
-char *text_cut(const char *s, size_t width); /* "..." where something is missing */
-/* RFC 3339, as in an image's configuration: seconds since 1970 */
+/* Newlines and tabs become spaces; other control characters, bidirectional formatting characters and
+ * invalid UTF-8 become "?". NULL: "" */
+char *text_clean(const char *s);
+char *text_json_safe(const char *s);	     /* escape the control characters that JSON allows */
+char *text_short_id(const char *id);	     /* first 12 digits of "sha256:0123...", cleaned */
+char *text_size(uint64_t bytes);	     /* "12.3 MB": powers of 1000 */
+char *text_age(int64_t seconds);	     /* "45s", "3m", "5h", "12d", "3y"; negative: "0s" */
+size_t text_width(const char *s);	     /* of cleaned text */
+char *text_cut(const char *s, size_t width); /* ends with "..." if shortened */
+/* Parse RFC 3339, as in "2026-11-15T12:00:00.5+01:00", into seconds since 1970; fractions are dropped.
+ * Return: false if malformed */
 bool text_time(const char *rfc3339, int64_t *ret_seconds);
 
 #endif

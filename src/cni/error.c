@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/error.c - the error object that a plugin prints, both ways
+ * cni/error.c - CNI error objects as JSON
  *
- * What:  {"code": 7, "msg": "...", "details": "..."} into struct hw_err and out
- *        of it (spec 1.1.0 "Error").
- * Rules: reading is as forgiving as libcni's: any key may be missing, unknown
- *        ones are ignored, only a wrong type is refused. A text that does not
- *        fit is cut between two characters.
+ * What:  converts {"code": 7, "msg": "...", "details": "..."} to struct hw_err
+ *        and back (spec 1.1.0 "Error").
+ * Rules: parsing is as lenient as libcni's: any key may be missing, unknown
+ *        keys are ignored, only a wrong type is rejected. Texts that are too
+ *        long for struct hw_err are truncated between two UTF-8 characters.
  */
 #include "cni/error.h"
 
@@ -33,8 +33,8 @@ static const struct hw_field wire_error_fields[] = {
 	{ 0 },
 };
 
-/* How much of s fits into size bytes with its NUL, in whole characters. */
-static int fit(const char *s, size_t size)
+/* Return: how many bytes of s fit into a buffer of size with its NUL, in whole UTF-8 characters */
+static int truncated_len(const char *s, size_t size)
 {
 	size_t n = strnlen(s, size);
 
@@ -45,13 +45,6 @@ static int fit(const char *s, size_t size)
 	return n;
 }
 
-/**
- * error_parse() - what a plugin printed when it failed
- * @json:    its stdout, @len bytes
- * @ret_err: its error, in the CNI domain
- *
- * Return: 0, or a negative errno in @e when the text is not an error object
- */
 int error_parse(const char *json, size_t len, struct hw_err *ret_err, struct hw_err *e)
 {
 	struct wire_error wire;
@@ -63,17 +56,12 @@ int error_parse(const char *json, size_t len, struct hw_err *ret_err, struct hw_
 		return r;
 	msg = str_or(wire.msg, "");
 	details = str_or(wire.details, "");
-	err_cni(ret_err, wire.code, "%.*s", fit(msg, sizeof(ret_err->msg)), msg);
-	err_details(ret_err, "%.*s", fit(details, sizeof(ret_err->details)), details);
+	err_cni(ret_err, wire.code, "%.*s", truncated_len(msg, sizeof(ret_err->msg)), msg);
+	err_details(ret_err, "%.*s", truncated_len(details, sizeof(ret_err->details)), details);
 	hw_field_clear(wire_error_fields, &wire);
 	return 0;
 }
 
-/**
- * error_format() - what a plugin prints when it fails
- *
- * Return: the text, four spaces, no newline at its end; to be freed by the caller
- */
 char *error_format(const struct hw_err *err)
 {
 	struct wire_error wire = {

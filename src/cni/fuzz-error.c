@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/fuzz-error.c - what a plugin printed is read or refused; what was read can be written again
+ * cni/fuzz-error.c - fuzzer: an error object that is accepted survives formatting and parsing
  */
 #include <assert.h>
 #include <stdint.h>

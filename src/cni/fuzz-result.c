@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/fuzz-result.c - a result from any bytes, in every version and back
+ * cni/fuzz-result.c - fuzzer: results, converted to every version and back
  *
- * What is written in a version reads as that version, and written again it is
- * the same text; a copy is written as its original.
+ * A result formatted in a version is parsed as that version, and formatted
+ * again gives the same text. A copy has the same text as its original.
  */
 #include <assert.h>
 #include <stdint.h>

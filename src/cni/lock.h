@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/lock.h - GC on one side, ADD and DEL on the other
+ * cni/lock.h - the lock between GC and ADD or DEL of a network
  *
- * One file per (network, taker) under STATE/locks; the taker is libhawser or a
- * plugin by name, so nobody waits for a lock that its caller holds. ADD and DEL
- * share it, GC has it alone; waiting ends at a deadline with CNI code 11.
+ * There is one lock file per network and holder. A holder is libhawser or a
+ * plugin, by name, so a plugin never waits for the lock of the runtime that
+ * started it. ADD and DEL share the lock, GC holds it exclusively.
  */
 #ifndef CNI_LOCK_H
 #define CNI_LOCK_H
@@ -16,9 +16,26 @@
 
 #define LOCK_TIMEOUT_MS 60000
 
-/* $HAWSER_STATE, else /run/hawser, for others than root $XDG_RUNTIME_DIR/hawser; to be freed */
+/*
+ * The default directory for locks and records: $HAWSER_STATE; else $XDG_RUNTIME_DIR/hawser for users
+ * other than root, who cannot write below /run; else /run/hawser.
+ *
+ * Return: the path, freed by the caller
+ */
 char *lock_state_dir(void);
-int lock_take(const char *state_dir, const char *network, const char *taker, bool exclusive,
-	      int64_t deadline, int *ret_fd, struct hw_err *e);
+
+/*
+ * Acquires the lock of a network.
+ * @state_dir: created if missing
+ * @network:   any text
+ * @holder:    "libhawser", or the plugin's name
+ * @exclusive: for GC; false: shared, for ADD and DEL
+ * @deadline:  when to stop waiting
+ * @ret_fd:    the lock; closing it, or the end of the process, releases it
+ *
+ * Return: 0, or a negative errno; CNI code 11 at the deadline
+ */
+int lock_acquire(const char *state_dir, const char *network, const char *holder, bool exclusive,
+		 int64_t deadline, int *ret_fd, struct hw_err *e);
 
 #endif

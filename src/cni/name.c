@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/name.c - may a network, a container, an interface be called so?
+ * cni/name.c - validation of network names, container IDs and interface names
  *
- * Rules: texts and CNI codes are upstream's.
- *        Lengths are in bytes; "$" is the true end, so a newline is refused.
+ * Rules: error texts and CNI codes are upstream's. Lengths are in bytes. A
+ *        trailing newline is rejected.
  */
 #include "cni/name.h"
 
@@ -14,17 +14,11 @@
 
 #define ALNUM "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-/** name_is_valid() - does it match [a-zA-Z0-9][a-zA-Z0-9_.-]* ? */
 bool name_is_valid(const char *s)
 {
 	return strspn(s, ALNUM) > 0 && s[strspn(s, ALNUM "_.-")] == '\0';
 }
 
-/**
- * name_check_network() - may a network be called so?
- *
- * Return: 0, or an error with CNI code 7
- */
 int name_check_network(const char *name, struct hw_err *e)
 {
 	if (str_empty(name))
@@ -35,11 +29,6 @@ int name_check_network(const char *name, struct hw_err *e)
 	return err_details(e, "%s", name);
 }
 
-/**
- * name_check_container() - may a container be called so?
- *
- * Return: 0, or an error with CNI code 3 (missing) or 4
- */
 int name_check_container(const char *id, struct hw_err *e)
 {
 	if (str_empty(id))
@@ -50,10 +39,10 @@ int name_check_container(const char *id, struct hw_err *e)
 	return err_details(e, "%s", id);
 }
 
-/* What Unicode calls white space (Go's unicode.IsSpace), and the two that the kernel refuses. */
-static bool has_ifname_breaker(const char *s)
+/* Unicode white space (Go's unicode.IsSpace), and '/' and ':', which the kernel rejects. */
+static bool has_forbidden_char(const char *s)
 {
-	static const char *const breakers[] = {
+	static const char *const forbidden[] = {
 		"/",
 		":",
 		" ",
@@ -65,7 +54,7 @@ static bool has_ifname_breaker(const char *s)
 		"\xc2\x85",	/* U+0085 next line */
 		"\xc2\xa0",	/* U+00A0 no-break space */
 		"\xe1\x9a\x80", /* U+1680 ogham space mark */
-		"\xe2\x80\x80", /* U+2000 to U+200A: quads and spaces of some width */
+		"\xe2\x80\x80", /* U+2000 to U+200A: spaces of various widths */
 		"\xe2\x80\x81",
 		"\xe2\x80\x82",
 		"\xe2\x80\x83",
@@ -83,17 +72,12 @@ static bool has_ifname_breaker(const char *s)
 		"\xe3\x80\x80", /* U+3000 ideographic space */
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(breakers); i++)
-		if (strstr(s, breakers[i]))
+	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
+		if (strstr(s, forbidden[i]))
 			return true;
 	return false;
 }
 
-/**
- * name_check_ifname() - may an interface be called so?
- *
- * Return: 0, or an error with CNI code 4
- */
 int name_check_ifname(const char *ifname, struct hw_err *e)
 {
 	if (str_empty(ifname))
@@ -104,7 +88,7 @@ int name_check_ifname(const char *ifname, struct hw_err *e)
 	}
 	if (str_equal(ifname, ".") || str_equal(ifname, ".."))
 		return err_cni(e, HW_CNI_INVALID_ENV, "interface name is . or ..");
-	if (has_ifname_breaker(ifname))
+	if (has_forbidden_char(ifname))
 		return err_cni(e, HW_CNI_INVALID_ENV,
 			       "interface name contains / or : or whitespace characters");
 	return 0;

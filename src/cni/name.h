@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/name.h - valid names of networks, containers and interfaces
+ * cni/name.h - validation of network names, container IDs and interface names
  */
 #ifndef CNI_NAME_H
 #define CNI_NAME_H
@@ -9,10 +9,12 @@
 
 #include "base/err.h"
 
-/* Code 7 for names, 3 and 4 for ids and interface names, texts as upstream's. */
-int name_check_network(const char *name, struct hw_err *e);
-int name_check_container(const char *id, struct hw_err *e);
-int name_check_ifname(const char *ifname, struct hw_err *e);
+/* Return: true if @s matches [a-zA-Z0-9][a-zA-Z0-9_.-]* */
 bool name_is_valid(const char *s);
+
+/* Each returns 0, or a negative errno with upstream's text and this CNI code: */
+int name_check_network(const char *name, struct hw_err *e);  /* 7 */
+int name_check_container(const char *id, struct hw_err *e);  /* 3 if missing, else 4 */
+int name_check_ifname(const char *ifname, struct hw_err *e); /* 4 */
 
 #endif

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/result.c - what an ADD answers, in all seven spec versions
+ * cni/result.c - CNI results as JSON, in all seven spec versions
  *
- * What:  read a result of any version into struct hw_result, write it in any.
- * How:   one field table per family of versions. That of 1.x describes struct
- *        hw_result itself; the older ones differ in a few places, for which
- *        there are small structs of the older shape:
+ * What:  parses a result of any version into struct hw_result and formats it
+ *        in any version.
+ * How:   one field table per family of versions with the same format. The
+ *        table of 1.x describes struct hw_result itself; the older families
+ *        have small structs for the places where they differ:
  *
- *	family  versions           shape
+ *	family  versions           format
  *	IP4     0.1.0 0.2.0        ip4 and ip6, each with gateway and routes
  *	IPS     0.3.0 0.3.1 0.4.0  interfaces, ips with a version, routes
- *	ONE     1.0.0 1.1.0        the same without version; more about interfaces
+ *	V1      1.0.0 1.1.0        the same without version; more interface fields
  *
- *        So every pair of versions is one decode and one encode.
- * Rules: keys come in upstream's order: that of the tables, and sorted at
- *        every level in family ONE.
- *        An address or destination that is not there is left out, not written
- *        as "<nil>" as Go does.
- *        The newer members of a route are written in family IPS too, as
+ *        Converting between any two versions is one decode and one encode.
+ * Rules: keys are in upstream's order: the order of the tables; in family V1
+ *        sorted at every level.
+ *        Missing addresses and destinations are omitted; upstream writes
+ *        "<nil>".
+ *        The 1.1.0 members of a route are written in family IPS too, as
  *        upstream does: a later plugin of the chain may need them.
  */
 #include "cni/result.h"
@@ -34,11 +35,11 @@
 #include "base/str.h"
 #include "cni/version.h"
 
-/* The tables use each pair in struct hw_result as a struct hw_list. */
+/* The tables access each such pair of members as a struct hw_list. */
 #define ASSERT_LIST(type, list, count)                                                             \
 	_Static_assert(offsetof(type, count) - offsetof(type, list) ==                             \
 			       offsetof(struct hw_list, n),                                        \
-		       #list " and " #count " are laid out as a struct hw_list")
+		       #list " and " #count " must have the layout of struct hw_list")
 ASSERT_LIST(struct hw_result, ifaces, n_ifaces);
 ASSERT_LIST(struct hw_result, ips, n_ips);
 ASSERT_LIST(struct hw_result, routes, n_routes);
@@ -54,21 +55,22 @@ const struct hw_field result_dns_fields[] = {
 };
 
 const struct hw_field result_route_fields[] = {
-	{ "dst", HW_PREFIX, HW_AT(struct hw_route, dst), .help = "where it leads" },
+	{ "dst", HW_PREFIX, HW_AT(struct hw_route, dst), .help = "destination network" },
 	{ "gw", HW_IP, HW_AT(struct hw_route, gw),
-	  .help = "the next hop; without it the gateway of the address" },
-	{ "mtu", HW_INT, HW_AT(struct hw_route, mtu), .help = "largest packet on the way" },
+	  .help = "next hop; default: the gateway of the address" },
+	{ "mtu", HW_INT, HW_AT(struct hw_route, mtu), .help = "MTU of the route" },
 	{ "advmss", HW_INT, HW_AT(struct hw_route, advmss),
-	  .help = "TCP segment size to announce" },
-	{ "priority", HW_INT, HW_AT(struct hw_route, priority), .help = "metric; lower wins" },
+	  .help = "TCP maximum segment size to advertise" },
+	{ "priority", HW_INT, HW_AT(struct hw_route, priority),
+	  .help = "metric; the lowest is preferred" },
 	{ "table", HW_INT, HW_AT(struct hw_route, table), .has = HW_HAS(struct hw_route, has_table),
-	  .help = "routing table; without it main" },
+	  .help = "routing table; default: main" },
 	{ "scope", HW_INT, HW_AT(struct hw_route, scope), .has = HW_HAS(struct hw_route, has_scope),
-	  .help = "scope; without it universe" },
+	  .help = "scope; default: universe" },
 	{ 0 },
 };
 
-/* ---- family ONE: struct hw_result itself ----------------------------------- */
+/* ---- family V1: struct hw_result itself ------------------------------------ */
 
 static const struct hw_field iface_fields[] = {
 	{ "name", HW_STRING, HW_AT(struct hw_iface, name), .flags = HW_ALWAYS },
@@ -88,7 +90,7 @@ static const struct hw_field ipconf_fields[] = {
 	{ 0 },
 };
 
-static const struct hw_field one_fields[] = {
+static const struct hw_field v1_fields[] = {
 	{ "cniVersion", HW_STRING, HW_AT(struct hw_result, version) },
 	{ "interfaces", HW_LIST, HW_AT(struct hw_result, ifaces), .sub = iface_fields,
 	  .size = sizeof(struct hw_iface) },
@@ -100,23 +102,23 @@ static const struct hw_field one_fields[] = {
 	{ 0 },
 };
 
-static int one_decode(const struct value *v, struct hw_result *result, struct hw_err *e)
+static int v1_decode(const struct value *v, struct hw_result *result, struct hw_err *e)
 {
-	return field_decode(one_fields, v, result, e);
+	return field_decode(v1_fields, v, result, e);
 }
 
-static int one_encode(const struct hw_result *result, const char *version, struct value **ret_value,
-		      struct hw_err *e)
+static int v1_encode(const struct hw_result *result, const char *version, struct value **ret_value,
+		     struct hw_err *e)
 {
 	struct hw_result labelled = *result;
 
 	(void)e;
 	labelled.version = (char *)version;
-	*ret_value = field_encode(one_fields, &labelled);
+	*ret_value = field_encode(v1_fields, &labelled);
 	return 0;
 }
 
-/* ---- family IPS: interfaces say less, addresses say their version ------------- */
+/* ---- family IPS: fewer interface fields, addresses with a version -------------- */
 
 struct ips_ipconf {
 	char *version;
@@ -125,7 +127,7 @@ struct ips_ipconf {
 
 struct ips_result {
 	struct hw_result base;
-	struct hw_list ips; /* of struct ips_ipconf, in place of base's own */
+	struct hw_list ips; /* of struct ips_ipconf; replaces base.ips */
 };
 
 static const struct hw_field ips_iface_fields[] = {
@@ -176,11 +178,6 @@ static int ips_decode(const struct value *v, struct hw_result *result, struct hw
 	return 0;
 }
 
-static const char *ip_version(const struct hw_ipconf *conf)
-{
-	return conf->address.ip.family == AF_INET ? "4" : "6";
-}
-
 static int ips_encode(const struct hw_result *result, const char *version, struct value **ret_value,
 		      struct hw_err *e)
 {
@@ -190,17 +187,19 @@ static int ips_encode(const struct hw_result *result, const char *version, struc
 	(void)e;
 	old.base.version = (char *)version;
 	for (size_t i = 0; i < result->n_ips; i++) {
+		bool ipv4 = result->ips[i].address.ip.family == AF_INET;
+
 		ips[i].conf = result->ips[i];
-		ips[i].version = (char *)ip_version(&result->ips[i]);
+		ips[i].version = (char *)(ipv4 ? "4" : "6");
 	}
 	*ret_value = field_encode(ips_fields, &old);
 	return 0;
 }
 
-/* ---- family IP4: one address of each kind ------------------------------------- */
+/* ---- family IP4: one address of each IP version --------------------------------- */
 
 struct ip4_part {
-	bool there;
+	bool present;
 	struct hw_prefix ip;
 	struct hw_ip gateway;
 	struct hw_route *routes;
@@ -231,9 +230,9 @@ static const struct hw_field ip4_part_fields[] = {
 static const struct hw_field ip4_fields[] = {
 	{ "cniVersion", HW_STRING, HW_AT(struct ip4_result, version) },
 	{ "ip4", HW_OBJECT, HW_AT(struct ip4_result, ip4), .sub = ip4_part_fields,
-	  .has = HW_HAS(struct ip4_result, ip4.there) },
+	  .has = HW_HAS(struct ip4_result, ip4.present) },
 	{ "ip6", HW_OBJECT, HW_AT(struct ip4_result, ip6), .sub = ip4_part_fields,
-	  .has = HW_HAS(struct ip4_result, ip6.there) },
+	  .has = HW_HAS(struct ip4_result, ip6.present) },
 	{ "dns", HW_OBJECT, HW_AT(struct ip4_result, dns), .sub = result_dns_fields,
 	  .flags = HW_ALWAYS },
 	{ 0 },
@@ -243,7 +242,7 @@ static void ip4_part_to_result(const struct ip4_part *part, struct hw_result *re
 {
 	struct hw_ipconf *ip;
 
-	if (!part->there)
+	if (!part->present)
 		return;
 	ip = hw_result_add_ip(result);
 	ip->address = part->ip;
@@ -268,18 +267,18 @@ static int ip4_decode(const struct value *v, struct hw_result *result, struct hw
 	return 0;
 }
 
-/* The first address of the family, and every route of it. */
+/* The first address and all routes of an address family. */
 static struct ip4_part ip4_part_of_result(const struct hw_result *result, int family)
 {
 	struct ip4_part part = { 0 };
 
-	for (size_t i = 0; i < result->n_ips && !part.there; i++) {
+	for (size_t i = 0; i < result->n_ips && !part.present; i++) {
 		const struct hw_ipconf *ip = &result->ips[i];
 
 		if (ip->address.ip.family == family)
 			part = (struct ip4_part){ true, ip->address, ip->gateway, NULL, 0 };
 	}
-	if (!part.there)
+	if (!part.present)
 		return part;
 	part.routes = mem_new((result->n_routes + 1) * sizeof(*part.routes));
 	for (size_t i = 0; i < result->n_routes; i++)
@@ -298,8 +297,8 @@ static int ip4_encode(const struct hw_result *result, const char *version, struc
 		.dns = result->dns,
 	};
 
-	/* one that was read as such may be without: libcni passes it on as it is */
-	if (!old.ip4.there && !old.ip6.there &&
+	/* A result parsed from this family may have no address: libcni passes it through. */
+	if (!old.ip4.present && !old.ip6.present &&
 	    !(result->version && version_family(result->version) == VERSION_FAMILY_IP4))
 		return err_text(e, -EINVAL, "cannot convert: no valid IP addresses");
 	*ret_value = field_encode(ip4_fields, &old);
@@ -308,9 +307,9 @@ static int ip4_encode(const struct hw_result *result, const char *version, struc
 	return 0;
 }
 
-/* ---- all of them -------------------------------------------------------------- */
+/* ---- all families --------------------------------------------------------------- */
 
-static const struct family {
+static const struct result_family {
 	int (*decode)(const struct value *v, struct hw_result *result, struct hw_err *e);
 	int (*encode)(const struct hw_result *result, const char *version, struct value **ret_value,
 		      struct hw_err *e);
@@ -318,50 +317,35 @@ static const struct family {
 } result_families[] = {
 	[VERSION_FAMILY_IP4] = { ip4_decode, ip4_encode },
 	[VERSION_FAMILY_IPS] = { ips_decode, ips_encode },
-	[VERSION_FAMILY_ONE] = { one_decode, one_encode, HW_JSON_SORTED },
+	[VERSION_FAMILY_V1] = { v1_decode, v1_encode, HW_JSON_SORTED },
 };
 
-/**
- * hw_result_new() - an empty result
- */
 struct hw_result *hw_result_new(void)
 {
 	return mem_new(sizeof(struct hw_result));
 }
 
-/**
- * hw_result_free() - end a result and every string in it
- * @result: may be NULL
- */
 void hw_result_free(struct hw_result *result)
 {
 	if (!result)
 		return;
-	hw_field_clear(one_fields, result);
+	hw_field_clear(v1_fields, result);
 	free(result);
 }
 
-/**
- * hw_result_copy() - a result of the same content that shares nothing
- */
 struct hw_result *hw_result_copy(const struct hw_result *result)
 {
-	AUTO(value_free) struct value *v = field_encode(one_fields, result);
+	AUTO(value_free) struct value *v = field_encode(v1_fields, result);
 	struct hw_result *copy = hw_result_new();
 	struct hw_err e;
 	int r;
 
-	/* What a table wrote, it can read. */
-	r = field_decode(one_fields, v, copy, &e);
+	/* A table can always decode what it encoded. */
+	r = field_decode(v1_fields, v, copy, &e);
 	assert(r == 0);
 	return copy;
 }
 
-/**
- * hw_result_add_iface() - append an interface
- *
- * Return: the zeroed entry, valid until the next append
- */
 struct hw_iface *hw_result_add_iface(struct hw_result *result)
 {
 	size_t i = result->n_ifaces++;
@@ -371,11 +355,6 @@ struct hw_iface *hw_result_add_iface(struct hw_result *result)
 	return &result->ifaces[i];
 }
 
-/**
- * hw_result_add_ip() - append an address
- *
- * Return: the zeroed entry, valid until the next append
- */
 struct hw_ipconf *hw_result_add_ip(struct hw_result *result)
 {
 	size_t i = result->n_ips++;
@@ -385,11 +364,6 @@ struct hw_ipconf *hw_result_add_ip(struct hw_result *result)
 	return &result->ips[i];
 }
 
-/**
- * hw_result_add_route() - append a route
- *
- * Return: the zeroed entry, valid until the next append
- */
 struct hw_route *hw_result_add_route(struct hw_result *result)
 {
 	size_t i = result->n_routes++;
@@ -399,7 +373,8 @@ struct hw_route *hw_result_add_route(struct hw_result *result)
 	return &result->routes[i];
 }
 
-static int result_read(const char *json, size_t len, struct value **ret_value, struct hw_err *e)
+/* A top-level null is an empty result, as for libcni. */
+static int parse_object(const char *json, size_t len, struct value **ret_value, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	int r;
@@ -412,21 +387,22 @@ static int result_read(const char *json, size_t len, struct value **ret_value, s
 		v = value_new_object();
 	}
 	if (value_kind(v) != VALUE_OBJECT)
-		return err_text(e, -EINVAL, "failed to unmarshal raw result: %s is not an object",
+		return err_text(e, -EINVAL,
+				"failed to unmarshal raw result: expected an object, got %s",
 				value_kind_name(value_kind(v)));
 	*ret_value = take_ptr(v);
 	return 0;
 }
 
-/* The version that the text carries, else the assumed one; valid as long as both. */
-static int result_version(const struct value *v, const char *assumed, const char **ret_version,
-			  struct hw_err *e)
+/* The object's cniVersion, else the assumed one; borrowed from @v or @assumed. */
+static int get_version(const struct value *v, const char *assumed, const char **ret_version,
+		       struct hw_err *e)
 {
 	const struct value *version = value_find(v, "cniVersion");
 
 	if (version && value_kind(version) != VALUE_STRING && value_kind(version) != VALUE_NULL)
 		return err_text(e, -EINVAL,
-				"decoding version from network result: %s, want a string",
+				"decoding version from network result: expected a string, got %s",
 				value_kind_name(value_kind(version)));
 	*ret_version = version ? value_string(version) : NULL;
 	if (str_empty(*ret_version))
@@ -434,22 +410,22 @@ static int result_version(const struct value *v, const char *assumed, const char
 	return 0;
 }
 
-/* ips[].interface counts interfaces: one that is null keeps its place as an empty one. */
-static void result_keep_places(struct value *v)
+/* ips[].interface is an index into interfaces: null entries become empty ones to keep their place. */
+static void replace_null_interfaces(struct value *v)
 {
 	const struct value *old = value_find(v, "interfaces");
-	struct value *kept;
+	struct value *list;
 
 	if (!old || value_kind(old) != VALUE_ARRAY)
 		return;
-	kept = value_new_array();
+	list = value_new_array();
 	for (size_t i = 0; i < value_count(old); i++) {
 		struct value *entry = value_at(old, i);
 
-		value_append(kept, value_kind(entry) == VALUE_NULL ? value_new_object()
+		value_append(list, value_kind(entry) == VALUE_NULL ? value_new_object()
 								   : value_ref(entry));
 	}
-	value_set(v, "interfaces", kept);
+	value_set(v, "interfaces", list);
 }
 
 static int result_decode(struct value *v, const char *version, struct hw_result **ret_result,
@@ -462,7 +438,7 @@ static int result_decode(struct value *v, const char *version, struct hw_result 
 
 	if (family == VERSION_FAMILY_NONE)
 		return err_text(e, -EINVAL, "unsupported CNI result version \"%s\"", version);
-	result_keep_places(v);
+	replace_null_interfaces(v);
 	r = result_families[family].decode(v, result, e);
 	if (r < 0)
 		return err_ctx(e, "result of version %s", label);
@@ -472,13 +448,6 @@ static int result_decode(struct value *v, const char *version, struct hw_result 
 	return 0;
 }
 
-/**
- * hw_result_parse() - read a result
- * @json:    the text, @len bytes; null is an empty result, as for libcni
- * @version: what to assume when it carries no cniVersion; NULL or "": 0.1.0
- *
- * Return: 0, or a negative errno (unknown version, wrong types)
- */
 int hw_result_parse(const char *json, size_t len, const char *version,
 		    struct hw_result **ret_result, struct hw_err *e)
 {
@@ -486,52 +455,32 @@ int hw_result_parse(const char *json, size_t len, const char *version,
 	const char *own;
 	int r;
 
-	r = result_read(json, len, &v, e);
+	r = parse_object(json, len, &v, e);
 	if (r < 0)
 		return r;
-	r = result_version(v, version, &own, e);
+	r = get_version(v, version, &own, e);
 	if (r < 0)
 		return r;
 	return result_decode(v, own, ret_result, e);
 }
 
-/* "[0.3.0 0.3.1 0.4.0]" */
-static char *family_versions(enum version_family family)
-{
-	AUTO(buf_done) struct buf b = { 0 };
-	const char *separator = "[";
-
-	for (const char *const *v = hw_versions(); *v; v++) {
-		if (version_family(*v) != family)
-			continue;
-		buf_printf(&b, "%s%s", separator, *v);
-		separator = " ";
-	}
-	buf_putc(&b, ']');
-	return buf_take(&b);
-}
-
 static int check_same_family(const char *version, const char *conf_version, struct hw_err *e)
 {
 	enum version_family family = version_family(conf_version);
-	autofree char *supported = NULL;
+	AUTO(buf_done) struct buf supported = { 0 };
 
 	if (family == VERSION_FAMILY_NONE)
 		return err_text(e, -EINVAL, "unsupported CNI result version \"%s\"", conf_version);
 	if (version_family(version) == family)
 		return 0;
-	supported = family_versions(family);
-	return err_text(e, -EINVAL, "result type supports %s but unmarshalled CNIVersion is \"%s\"",
-			supported, version);
+	for (const char *const *v = hw_versions(); *v; v++)
+		if (version_family(*v) == family)
+			buf_printf(&supported, "%s%s", supported.len ? " " : "", *v);
+	return err_text(e, -EINVAL,
+			"result type supports [%s] but unmarshalled CNIVersion is \"%s\"",
+			supported.data, version);
 }
 
-/**
- * result_parse_prev() - read a plugin's prevResult
- * @conf_version: the configuration's; assumed when the result carries none, and
- *                else of the same family
- *
- * Return: 0, or -EINVAL with "could not parse prevResult: ..."
- */
 int result_parse_prev(const char *json, size_t len, const char *conf_version,
 		      struct hw_result **ret_result, struct hw_err *e)
 {
@@ -539,9 +488,9 @@ int result_parse_prev(const char *json, size_t len, const char *conf_version,
 	const char *own;
 	int r;
 
-	r = result_read(json, len, &v, e);
+	r = parse_object(json, len, &v, e);
 	if (r == 0)
-		r = result_version(v, conf_version, &own, e);
+		r = get_version(v, conf_version, &own, e);
 	if (r == 0)
 		r = check_same_family(own, conf_version, e);
 	if (r == 0)
@@ -551,18 +500,11 @@ int result_parse_prev(const char *json, size_t len, const char *conf_version,
 	return 0;
 }
 
-/**
- * hw_result_format() - write a result in a given version
- * @version: the target; "" or NULL is 0.1.0
- * @flags:   HW_JSON_PRETTY
- *
- * Return: 0, or -EINVAL when the version is not known or cannot say anything of it
- */
 int hw_result_format(const struct hw_result *result, const char *version, unsigned flags,
 		     char **ret_json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
-	const struct family *family;
+	const struct result_family *family;
 	int r;
 
 	version = version_or_oldest(version);
@@ -577,10 +519,6 @@ int hw_result_format(const struct hw_result *result, const char *version, unsign
 	return 0;
 }
 
-/**
- * result_convert() - a copy with what a version can say
- * @version: the target; "" or NULL is 0.1.0
- */
 int result_convert(const struct hw_result *result, const char *version,
 		   struct hw_result **ret_result, struct hw_err *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/result.h - results from the inside
+ * cni/result.h - internal functions for CNI results
  *
- * Public functions are in <hawser/result.h>.
+ * The public functions are in <hawser/result.h>.
  */
 #ifndef CNI_RESULT_H
 #define CNI_RESULT_H
@@ -12,15 +12,27 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* The objects "dns" (struct hw_dns) and of "routes" (struct hw_route), also in configurations. */
+/* The object "dns" (struct hw_dns) and the entries of "routes" (struct hw_route), which plugins'
+ * configurations also use. */
 extern const struct hw_field result_dns_fields[];
 extern const struct hw_field result_route_fields[];
 
-/* A plugin's prevResult: its version must be of the configuration's family. */
+/*
+ * Parses the prevResult of a plugin's configuration.
+ * @conf_version: cniVersion of the configuration, assumed if the result has none; otherwise both must
+ *                be of one family
+ *
+ * Return: 0, or -EINVAL with "could not parse prevResult: ..."
+ */
 int result_parse_prev(const char *json, size_t len, const char *conf_version,
 		      struct hw_result **ret_result, struct hw_err *e);
 
-/* A copy as it is after being written in @version and read back: without what that cannot say. */
+/*
+ * Copies a result, formatting it in @version (NULL or "": 0.1.0) and parsing it again: what @version
+ * cannot express is dropped.
+ *
+ * Return: 0, or -EINVAL as hw_result_format()
+ */
 int result_convert(const struct hw_result *result, const char *version,
 		   struct hw_result **ret_result, struct hw_err *e);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test-data.h - files of test/data for the unit tests
+ * cni/test-data.h - access to test/data for unit tests
  */
 #ifndef CNI_TEST_DATA_H
 #define CNI_TEST_DATA_H
@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "cni/test.h"
 
-/* Its path; the tree is $HAWSER_SRC, or where the test was started. */
+/* The source tree is $HAWSER_SRC, or the current directory. */
 static inline char *test_data_path(const char *name)
 {
 	return str_printf("%s/test/data/%s", str_or(getenv("HAWSER_SRC"), "."), name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test-error.c - error objects are read as libcni reads them, written as skel writes them
+ * cni/test-error.c - tests of CNI error objects
  */
 #include "cni/error.h"
 
@@ -39,7 +39,7 @@ static void reads_all_three(void **state)
 	assert_string_equal(err.details, "no type");
 }
 
-static void tolerates_missing_keys(void **state)
+static void accepts_missing_keys(void **state)
 {
 	struct hw_err err, e;
 
@@ -66,7 +66,7 @@ static void keeps_the_code_of_a_plugin(void **state)
 	assert_int_equal(err.wire, 2147483647);
 }
 
-static void refuses_what_is_no_error_object(void **state)
+static void refuses_other_json(void **state)
 {
 	static const char *const wrong[] = {
 		"",
@@ -93,14 +93,14 @@ static void refuses_what_is_no_error_object(void **state)
 		err.wire = -5;
 		e.msg[0] = '\0';
 		if (parse(wrong[i], &err, &e) != -EINVAL)
-			fail_msg("\"%s\" was taken", wrong[i]);
+			fail_msg("\"%s\" was accepted", wrong[i]);
 		assert_int_equal(err.wire, -5);
 		assert_true(strlen(e.msg) > 0);
 	}
 }
 
-/* The text is longer than a struct hw_err can hold, by characters of two bytes. */
-static void cuts_between_characters(void **state)
+/* Both texts are longer than struct hw_err, in characters of two bytes. */
+static void truncates_between_characters(void **state)
 {
 	AUTO(buf_done) struct buf json = { 0 };
 	struct hw_err err, e;
@@ -150,7 +150,7 @@ static void writes_999_for_a_plain_error(void **state)
 	assert_string_equal(text, "{\n    \"code\": 999,\n    \"msg\": \"no such bridge\"\n}");
 }
 
-static void writes_json_whatever_the_bytes(void **state)
+static void writes_json_for_any_bytes(void **state)
 {
 	autofree char *text = NULL;
 	struct hw_err err, back, e;
@@ -165,18 +165,19 @@ static void writes_json_whatever_the_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "error: code, msg and details are read", reads_all_three },
-		{ "error: missing keys and null read as zero and empty", tolerates_missing_keys },
+		{ "error: code, msg and details are parsed", reads_all_three },
+		{ "error: missing keys and null mean zero and empty", accepts_missing_keys },
 		{ "error: a plugin's own code is kept", keeps_the_code_of_a_plugin },
-		{ "error: what is not an error object is refused and writes nothing",
-		  refuses_what_is_no_error_object },
-		{ "error: a text that is too long is cut between characters",
-		  cuts_between_characters },
-		{ "error: written with four spaces, no newline, details only when there are some",
+		{ "error: anything but an error object is refused and writes nothing",
+		  refuses_other_json },
+		{ "error: a text that is too long is truncated between characters",
+		  truncates_between_characters },
+		{ "error: formatted with four spaces, no final newline, details if present",
 		  writes_as_skel_does },
-		{ "error: a plain error is written with code 999", writes_999_for_a_plain_error },
-		{ "error: a message that is not UTF-8 is still written as JSON",
-		  writes_json_whatever_the_bytes },
+		{ "error: an error without CNI code is formatted with code 999",
+		  writes_999_for_a_plain_error },
+		{ "error: a message that is not UTF-8 is still formatted as JSON",
+		  writes_json_for_any_bytes },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

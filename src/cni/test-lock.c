@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test-lock.c - the lock between GC and the others, with real files
+ * cni/test-lock.c - tests of the lock between GC and ADD or DEL
  */
 #include "cni/lock.h"
 
@@ -14,43 +14,43 @@
 
 #define SOON time_deadline(50)
 
-static void shared_together(void **state)
+static void adds_share(void **state)
 {
 	const struct place *p = *state;
 	autoclose int a = -1, b = -1;
 	struct hw_err e;
 
-	assert_ok(lock_take(p->state, "n", "libhawser", false, SOON, &a, &e), e);
-	assert_ok(lock_take(p->state, "n", "libhawser", false, SOON, &b, &e), e);
+	assert_ok(lock_acquire(p->state, "n", "libhawser", false, SOON, &a, &e), e);
+	assert_ok(lock_acquire(p->state, "n", "libhawser", false, SOON, &b, &e), e);
 }
 
-static void gc_alone(void **state)
+static void gc_excludes(void **state)
 {
 	const struct place *p = *state;
 	autoclose int add = -1, gc = -1;
 	struct hw_err e;
 
-	assert_ok(lock_take(p->state, "n", "libhawser", false, SOON, &add, &e), e);
-	assert_true(lock_take(p->state, "n", "libhawser", true, SOON, &gc, &e) < 0);
+	assert_ok(lock_acquire(p->state, "n", "libhawser", false, SOON, &add, &e), e);
+	assert_true(lock_acquire(p->state, "n", "libhawser", true, SOON, &gc, &e) < 0);
 	assert_int_equal(hw_err_wire(&e), HW_CNI_TRY_AGAIN);
-	assert_string_equal(e.msg, "network \"n\" is busy: gave up waiting for its ADDs and DELs "
-				   "to end");
+	assert_string_equal(e.msg, "network \"n\" is busy: timed out waiting for running ADDs "
+				   "and DELs");
 	assert_int_equal(gc, -1);
 	close(take_fd(add));
-	assert_ok(lock_take(p->state, "n", "libhawser", true, SOON, &gc, &e), e);
-	assert_true(lock_take(p->state, "n", "libhawser", false, SOON, &add, &e) < 0);
-	assert_string_equal(e.msg, "network \"n\" is busy: gave up waiting for a GC to end");
+	assert_ok(lock_acquire(p->state, "n", "libhawser", true, SOON, &gc, &e), e);
+	assert_true(lock_acquire(p->state, "n", "libhawser", false, SOON, &add, &e) < 0);
+	assert_string_equal(e.msg, "network \"n\" is busy: timed out waiting for a running GC");
 }
 
-static void others_do_not_wait(void **state)
+static void other_locks(void **state)
 {
 	const struct place *p = *state;
 	autoclose int a = -1, b = -1, c = -1;
 	struct hw_err e;
 
-	assert_ok(lock_take(p->state, "n", "libhawser", true, SOON, &a, &e), e);
-	assert_ok(lock_take(p->state, "n", "bridge", true, SOON, &b, &e), e);
-	assert_ok(lock_take(p->state, "m", "libhawser", true, SOON, &c, &e), e);
+	assert_ok(lock_acquire(p->state, "n", "libhawser", true, SOON, &a, &e), e);
+	assert_ok(lock_acquire(p->state, "n", "bridge", true, SOON, &b, &e), e);
+	assert_ok(lock_acquire(p->state, "m", "libhawser", true, SOON, &c, &e), e);
 }
 
 static void any_network_name(void **state)
@@ -59,8 +59,8 @@ static void any_network_name(void **state)
 	autoclose int a = -1, b = -1;
 	struct hw_err e;
 
-	assert_ok(lock_take(p->state, "../../x", "libhawser", true, SOON, &a, &e), e);
-	assert_ok(lock_take(p->state, "", "libhawser", true, SOON, &b, &e), e);
+	assert_ok(lock_acquire(p->state, "../../x", "libhawser", true, SOON, &a, &e), e);
+	assert_ok(lock_acquire(p->state, "", "libhawser", true, SOON, &b, &e), e);
 	assert_false(place_has(p, "x"));
 }
 
@@ -73,13 +73,13 @@ static void dead_holder(void **state)
 	int status;
 
 	if (child == 0)
-		_exit(lock_take(p->state, "n", "libhawser", true, SOON, &lock, &e) < 0);
+		_exit(lock_acquire(p->state, "n", "libhawser", true, SOON, &lock, &e) < 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
-	assert_ok(lock_take(p->state, "n", "libhawser", true, SOON, &lock, &e), e);
+	assert_ok(lock_acquire(p->state, "n", "libhawser", true, SOON, &lock, &e), e);
 }
 
-static void no_room_for_locks(void **state)
+static void no_state_dir(void **state)
 {
 	const struct place *p = *state;
 	autofree char *dir = str_printf("%s/file/deep", p->dir);
@@ -87,30 +87,30 @@ static void no_room_for_locks(void **state)
 	struct hw_err e;
 
 	place_write(p, "file", "", 0600);
-	assert_int_equal(lock_take(dir, "n", "libhawser", false, SOON, &fd, &e), -ENOTDIR);
+	assert_int_equal(lock_acquire(dir, "n", "libhawser", false, SOON, &fd, &e), -ENOTDIR);
 	assert_starts(e.msg, "lock network \"n\": ");
 	assert_contains(e.msg, dir);
 	assert_int_equal(fd, -1);
 }
 
-/* Asks the question in a process that is not root. */
-static bool holds_without_root(const struct place *p, bool (*question)(const struct place *p))
+/* Return: the value of check() in a process that is not root */
+static bool holds_without_root(const struct place *p, bool (*check)(const struct place *p))
 {
 	pid_t child = fork();
 	int status;
 
 	if (child == 0)
-		_exit((geteuid() == 0 && setresuid(65534, 65534, 65534) < 0) || !question(p));
+		_exit((geteuid() == 0 && setresuid(65534, 65534, 65534) < 0) || !check(p));
 	assert_int_equal(waitpid(child, &status, 0), child);
 	return status == 0;
 }
 
-static bool is_told_what_to_set(const struct place *p)
+static bool gets_hint(const struct place *p)
 {
 	int fd = -1;
 	struct hw_err e;
 
-	return lock_take(p->state, "n", "libhawser", false, SOON, &fd, &e) == -EACCES &&
+	return lock_acquire(p->state, "n", "libhawser", false, SOON, &fd, &e) == -EACCES &&
 	       strstr(e.details, "HAWSER_STATE");
 }
 
@@ -118,9 +118,9 @@ static void forbidden_state(void **state)
 {
 	const struct place *p = *state;
 
-	/* a test that is not root itself owns the place: close it */
+	/* if the test itself does not run as root, it owns the directory: forbid access */
 	assert_int_equal(chmod(p->dir, 0), 0);
-	assert_true(holds_without_root(p, is_told_what_to_set));
+	assert_true(holds_without_root(p, gets_hint));
 	assert_int_equal(chmod(p->dir, 0700), 0);
 }
 
@@ -154,7 +154,7 @@ static mode_t mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
-static void only_the_owner(void **state)
+static void directory_modes(void **state)
 {
 	const struct place *p = *state;
 	autofree char *locks = str_printf("%s/locks", p->state);
@@ -163,15 +163,14 @@ static void only_the_owner(void **state)
 	struct hw_err e;
 	int r;
 
-	r = lock_take(p->state, "n", "libhawser", true, SOON, &a, &e);
+	r = lock_acquire(p->state, "n", "libhawser", true, SOON, &a, &e);
 	umask(before);
 	assert_ok(r, e);
 	assert_int_equal(mode_of(p->state), 0700);
 	assert_int_equal(mode_of(locks), 0700);
 }
 
-/* What somebody put in the place of a lock is not followed. */
-static void link_for_a_lock(void **state)
+static void symbolic_link(void **state)
 {
 	const struct place *p = *state;
 	autofree char *lock = NULL;
@@ -179,29 +178,29 @@ static void link_for_a_lock(void **state)
 	char hash[32 + 1];
 	struct hw_err e;
 
-	assert_ok(lock_take(p->state, "n", "libhawser", true, SOON, &fd, &e), e);
+	assert_ok(lock_acquire(p->state, "n", "libhawser", true, SOON, &fd, &e), e);
 	close(take_fd(fd));
 	hash_hex("n", 32, hash);
 	lock = str_printf("%s/locks/libhawser-%s", p->state, hash);
 	assert_int_equal(unlink(lock), 0);
 	assert_int_equal(symlink("../../elsewhere", lock), 0);
-	assert_int_equal(lock_take(p->state, "n", "libhawser", true, SOON, &fd, &e), -ELOOP);
+	assert_int_equal(lock_acquire(p->state, "n", "libhawser", true, SOON, &fd, &e), -ELOOP);
 	assert_contains(e.msg, lock);
 	assert_false(place_has(p, "elsewhere"));
 }
 
 static const struct CMUnitTest tests[] = {
-	PLACE_TEST("lock: ADDs share a network", shared_together),
-	PLACE_TEST("lock: GC has a network alone, and says 11 when it waits in vain", gc_alone),
-	PLACE_TEST("lock: another taker or network does not wait", others_do_not_wait),
-	PLACE_TEST("lock: a network's name may hold anything", any_network_name),
-	PLACE_TEST("lock: a holder that died holds nothing", dead_holder),
-	PLACE_TEST("lock: a state directory that cannot be made is named", no_room_for_locks),
-	PLACE_TEST("lock: where writing is forbidden the error says what to set", forbidden_state),
-	PLACE_TEST("lock: its directories are for the owner only, whatever the umask",
-		   only_the_owner),
-	PLACE_TEST("lock: a symbolic link in the place of a lock is refused", link_for_a_lock),
-	PLACE_TEST("lock: the state directory of root and of others", state_dir_choice),
+	PLACE_TEST("lock: ADDs share the lock of a network", adds_share),
+	PLACE_TEST("lock: GC excludes ADD and DEL, and fails with code 11 on timeout", gc_excludes),
+	PLACE_TEST("lock: other holders and other networks do not wait", other_locks),
+	PLACE_TEST("lock: a network name may contain any character", any_network_name),
+	PLACE_TEST("lock: a dead holder does not block", dead_holder),
+	PLACE_TEST("lock: an error names the state directory that cannot be created", no_state_dir),
+	PLACE_TEST("lock: a permission error says what to set", forbidden_state),
+	PLACE_TEST("lock: directories have mode 0700 whatever the umask", directory_modes),
+	PLACE_TEST("lock: a symbolic link instead of a lock file is refused", symbolic_link),
+	PLACE_TEST("lock: the default state directory of root and of other users",
+		   state_dir_choice),
 };
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test-name.c - names of networks, containers and interfaces
+ * cni/test-name.c - tests of network names, container IDs and interface names
  */
 #include "cni/name.h"
 
@@ -69,7 +69,7 @@ static void container_ids(void **state)
 
 static void ifnames(void **state)
 {
-	static const char breaker[] = "interface name contains / or : or whitespace characters";
+	static const char forbidden[] = "interface name contains / or : or whitespace characters";
 	static const struct name_case cases[] = {
 		{ "eth0", 0 },
 		{ "123456789012345", 0 },
@@ -81,15 +81,15 @@ static void ifnames(void **state)
 		  "interface name should be less than 16 characters" },
 		{ ".", HW_CNI_INVALID_ENV, "interface name is . or ..", "" },
 		{ "..", HW_CNI_INVALID_ENV, "interface name is . or ..", "" },
-		{ "a/b", HW_CNI_INVALID_ENV, breaker, "" },
-		{ "a:b", HW_CNI_INVALID_ENV, breaker, "" },
-		{ "a b", HW_CNI_INVALID_ENV, breaker, "" },
-		{ "a\v", HW_CNI_INVALID_ENV, breaker, "" },
-		{ "a\xc2\xa0", HW_CNI_INVALID_ENV, breaker, "" },
-		{ "\xc2\x85", HW_CNI_INVALID_ENV, breaker, "" },
-		{ "a\xe2\x80\x83z", HW_CNI_INVALID_ENV, breaker, "" },
-		{ "\xe2\x80\xaf", HW_CNI_INVALID_ENV, breaker, "" },
-		{ "\xe3\x80\x80", HW_CNI_INVALID_ENV, breaker, "" },
+		{ "a/b", HW_CNI_INVALID_ENV, forbidden, "" },
+		{ "a:b", HW_CNI_INVALID_ENV, forbidden, "" },
+		{ "a b", HW_CNI_INVALID_ENV, forbidden, "" },
+		{ "a\v", HW_CNI_INVALID_ENV, forbidden, "" },
+		{ "a\xc2\xa0", HW_CNI_INVALID_ENV, forbidden, "" },
+		{ "\xc2\x85", HW_CNI_INVALID_ENV, forbidden, "" },
+		{ "a\xe2\x80\x83z", HW_CNI_INVALID_ENV, forbidden, "" },
+		{ "\xe2\x80\xaf", HW_CNI_INVALID_ENV, forbidden, "" },
+		{ "\xe3\x80\x80", HW_CNI_INVALID_ENV, forbidden, "" },
 	};
 
 	(void)state;
@@ -99,9 +99,9 @@ static void ifnames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "conf: network names as upstream checks them", network_names },
-		{ "conf: container ids as upstream checks them, of any length", container_ids },
-		{ "conf: interface names as upstream checks them, Unicode white space too",
+		{ "name: network names are checked as by upstream", network_names },
+		{ "name: container IDs of any length are checked as by upstream", container_ids },
+		{ "name: interface names are checked as by upstream, including Unicode white space",
 		  ifnames },
 	};
 

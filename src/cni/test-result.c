@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test-result.c - results of all versions, read and written
+ * cni/test-result.c - tests of CNI results
  *
- * test/data/libcni/results.json holds what libcni itself makes of some results,
- * for each pair of versions; ours must be the same to the byte.
+ * test/data/libcni/results.json contains some results as converted by libcni
+ * for each pair of versions; ours must be the same byte for byte.
  */
 #include "cni/result.h"
 
@@ -16,7 +16,7 @@
 #include "cni/test.h"
 #include "cni/version.h"
 
-#define PAIRS_MIN 196 /* 4 results in 7 versions, each in 7 */
+#define PAIRS_MIN 196 /* 4 results in 7 versions, each converted to 7 */
 
 static struct hw_result *parse(const char *json, const char *version)
 {
@@ -36,7 +36,7 @@ static char *format(const struct hw_result *result, const char *version, unsigne
 	return json;
 }
 
-/* Parses, writes in the target version, compares. */
+/* Parses, formats in the target version, compares. */
 static void assert_becomes(const char *json, const char *version, const char *target,
 			   const char *want)
 {
@@ -52,12 +52,12 @@ static void assert_refused(const char *json, const char *version, const char *pa
 	struct hw_err e;
 
 	if (hw_result_parse(json, strlen(json), version, &result, &e) >= 0)
-		fail_msg("was taken: %s", json);
+		fail_msg("was accepted: %s", json);
 	assert_contains(e.msg, part);
 	assert_null(result);
 }
 
-/* ---- as libcni ---------------------------------------------------------------- */
+/* ---- comparison with libcni ---------------------------------------------------- */
 
 static const char *member(const struct value *object, const char *key)
 {
@@ -101,7 +101,7 @@ static void as_libcni(void **state)
 		assert_pair(value_get(data, "texts"), value_at(pairs, i));
 }
 
-/* ---- reading ------------------------------------------------------------------- */
+/* ---- parsing ------------------------------------------------------------------- */
 
 static void assumes_version(void **state)
 {
@@ -148,8 +148,8 @@ static void unknown_keys(void **state)
 		       "{\"cniVersion\":\"1.1.0\",\"ips\":[{\"address\":\"10.0.0.1/8\"}]}");
 }
 
-/* A plugin that prints ip4 in a 1.0.0 result says nothing that 1.0.0 knows. */
-static void families_apart(void **state)
+/* ip4 is not a key of version 1.0.0, and mtu not one of 0.4.0. */
+static void keys_of_other_family(void **state)
 {
 	(void)state;
 	assert_becomes("{\"cniVersion\":\"1.0.0\",\"ip4\":{\"ip\":\"10.0.0.1/8\"}}", NULL, "1.0.0",
@@ -159,16 +159,16 @@ static void families_apart(void **state)
 		       "{\"cniVersion\":\"1.1.0\",\"interfaces\":[{\"name\":\"a\"}]}");
 }
 
-static void refuses(void **state)
+static void refuses_malformed(void **state)
 {
 	(void)state;
 	assert_refused("{\"cniVersion\":\"0.5.0\"}", NULL,
 		       "unsupported CNI result version \"0.5.0\"");
 	assert_refused("{}", "9.9.9", "unsupported CNI result version \"9.9.9\"");
-	assert_refused("{\"cniVersion\":1}", NULL, "a number");
+	assert_refused("{\"cniVersion\":1}", NULL, "expected a string, got a number");
 	assert_refused("", "1.0.0", "failed to unmarshal raw result: ");
 	assert_refused("{\"ips\":", "1.0.0", "failed to unmarshal raw result: ");
-	assert_refused("[]", "1.0.0", "not an object");
+	assert_refused("[]", "1.0.0", "expected an object, got an array");
 	assert_refused("{\"ips\":{}}", "1.0.0", "ips");
 	assert_refused("{\"ips\":[{\"address\":\"10.0.0.1\"}]}", "1.0.0", "ips[0].address");
 	assert_refused("{\"ips\":[{\"address\":\"10.0.0.1/8\",\"interface\":\"0\"}]}", "0.4.0",
@@ -179,7 +179,7 @@ static void refuses(void **state)
 	assert_refused("{\"dns\":{\"search\":\"x\"}}", "1.1.0", "dns.search");
 }
 
-/* ---- writing -------------------------------------------------------------------- */
+/* ---- formatting ----------------------------------------------------------------- */
 
 static void unknown_target(void **state)
 {
@@ -193,7 +193,7 @@ static void unknown_target(void **state)
 	assert_null(json);
 }
 
-static void no_target(void **state)
+static void missing_target_version(void **state)
 {
 	(void)state;
 	assert_becomes("{\"cniVersion\":\"1.0.0\",\"ips\":[{\"address\":\"10.0.0.1/8\"}]}", NULL,
@@ -201,8 +201,8 @@ static void no_target(void **state)
 		       "{\"cniVersion\":\"0.1.0\",\"ip4\":{\"ip\":\"10.0.0.1/8\"},\"dns\":{}}");
 }
 
-/* What there is no address for is left out: Go writes "<nil>", which nobody can read back. */
-static void no_nil(void **state)
+/* Upstream writes "<nil>", which cannot be parsed. */
+static void omits_missing_address(void **state)
 {
 	(void)state;
 	assert_becomes("{\"ips\":[{\"gateway\":\"10.0.0.1\"}],\"routes\":[{\"gw\":\"10.0.0.1\"}]}",
@@ -231,9 +231,9 @@ static void mapped_is_ip4(void **state)
 		       "\"10.0.0.1/8\"}],\"dns\":{}}");
 }
 
-/* ---- by hand ---------------------------------------------------------------------- */
+/* ---- construction and copies -------------------------------------------------------- */
 
-static struct hw_result *made_by_hand(void)
+static struct hw_result *build_result(void)
 {
 	struct hw_result *result = hw_result_new();
 	struct hw_iface *iface;
@@ -256,9 +256,9 @@ static struct hw_result *made_by_hand(void)
 	return result;
 }
 
-static void copies(void **state)
+static void copy_is_independent(void **state)
 {
-	AUTO(hw_result_free) struct hw_result *result = made_by_hand();
+	AUTO(hw_result_free) struct hw_result *result = build_result();
 	AUTO(hw_result_free) struct hw_result *copy = NULL;
 	autofree char *before = format(result, "1.1.0", 0), *after = NULL;
 
@@ -278,7 +278,7 @@ static void copies(void **state)
 				   "\"routes\":[{\"dst\":\"0.0.0.0/0\",\"table\":0}]}");
 }
 
-static void copies_empty(void **state)
+static void copies_empty_entries(void **state)
 {
 	AUTO(hw_result_free) struct hw_result *result = hw_result_new();
 	AUTO(hw_result_free) struct hw_result *copy = NULL;
@@ -292,8 +292,8 @@ static void copies_empty(void **state)
 	hw_result_free(NULL);
 }
 
-/* A netns path is any bytes; JSON is not. */
-static void wrong_bytes(void **state)
+/* A netns path may have any bytes, JSON must be UTF-8. */
+static void invalid_utf8(void **state)
 {
 	AUTO(hw_result_free) struct hw_result *result = hw_result_new();
 	AUTO(hw_result_free) struct hw_result *copy = NULL;
@@ -308,7 +308,7 @@ static void wrong_bytes(void **state)
 
 /* ---- prevResult -------------------------------------------------------------------- */
 
-static void prev_takes_family(void **state)
+static void prev_of_same_family(void **state)
 {
 	static const struct {
 		const char *conf, *json, *version;
@@ -332,7 +332,7 @@ static void prev_takes_family(void **state)
 	}
 }
 
-static void prev_refuses_other(void **state)
+static void prev_of_other_family(void **state)
 {
 	static const struct {
 		const char *conf, *json, *text;
@@ -363,7 +363,7 @@ static void prev_refuses_other(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "result: every pair of versions is converted as libcni does, to the byte",
+		{ "result: every pair of versions is converted as by libcni, byte for byte",
 		  as_libcni },
 		{ "result: without a version the given one is assumed, else 0.1.0",
 		  assumes_version },
@@ -371,21 +371,21 @@ int main(void)
 		{ "result: null entries are dropped, a null interface keeps its place",
 		  null_entries },
 		{ "result: unknown keys are ignored and case is folded", unknown_keys },
-		{ "result: keys of another family are not read", families_apart },
-		{ "result: an unknown version and wrong types are refused, with the key's path",
-		  refuses },
+		{ "result: keys of another family are ignored", keys_of_other_family },
+		{ "result: an unknown version and wrong types are refused with the path of the key",
+		  refuses_malformed },
 		{ "result: an unknown target version is refused", unknown_target },
-		{ "result: no target version is 0.1.0", no_target },
-		{ "result: an address that is not there is left out", no_nil },
-		{ "result: an old one without addresses stays, a newer one cannot become old",
+		{ "result: a missing target version is 0.1.0", missing_target_version },
+		{ "result: a missing address is omitted", omits_missing_address },
+		{ "result: without address, a newer result cannot be converted to an old version",
 		  old_without_address },
 		{ "result: an IPv4-mapped address is IPv4", mapped_is_ip4 },
-		{ "result: a copy shares nothing with the original", copies },
-		{ "result: a result with empty entries can be copied", copies_empty },
-		{ "result: bytes that are not UTF-8 are replaced", wrong_bytes },
+		{ "result: a copy shares nothing with the original", copy_is_independent },
+		{ "result: a result with empty entries can be copied", copies_empty_entries },
+		{ "result: bytes that are not UTF-8 are replaced", invalid_utf8 },
 		{ "result: a prevResult may have any version of the configuration's family",
-		  prev_takes_family },
-		{ "result: a prevResult of another family is refused", prev_refuses_other },
+		  prev_of_same_family },
+		{ "result: a prevResult of another family is refused", prev_of_other_family },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test-version.c - the order and the families of spec versions
+ * cni/test-version.c - tests of spec versions
  */
 #include "cni/version.h"
 
@@ -18,7 +18,7 @@ static void lists_seven(void **state)
 	assert_null(v[ARRAY_SIZE(want)]);
 }
 
-static void orders(void **state)
+static void compares_numbers(void **state)
 {
 	static const struct {
 		const char *a, *b;
@@ -40,7 +40,7 @@ static void orders(void **state)
 	}
 }
 
-static void refuses(void **state)
+static void refuses_malformed(void **state)
 {
 	static const char *const wrong[] = { "1.0.0.0", "1.0.0.", "a",		 "1.x.0",
 					     "1..0",	"1.",	  ".1",		 " 1",
@@ -51,7 +51,7 @@ static void refuses(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		if (hw_version_compare(wrong[i], "1.0.0", &order, &e) == 0)
-			fail_msg("\"%s\" was taken", wrong[i]);
+			fail_msg("\"%s\" was accepted", wrong[i]);
 		assert_contains(e.msg, wrong[i]);
 		assert_true(hw_version_compare("1.0.0", wrong[i], &order, &e) < 0);
 		assert_int_equal(order, 77);
@@ -67,8 +67,8 @@ static void knows_families(void **state)
 	assert_int_equal(version_family("0.2.0"), VERSION_FAMILY_IP4);
 	assert_int_equal(version_family("0.3.0"), VERSION_FAMILY_IPS);
 	assert_int_equal(version_family("0.4.0"), VERSION_FAMILY_IPS);
-	assert_int_equal(version_family("1.0.0"), VERSION_FAMILY_ONE);
-	assert_int_equal(version_family("1.1.0"), VERSION_FAMILY_ONE);
+	assert_int_equal(version_family("1.0.0"), VERSION_FAMILY_V1);
+	assert_int_equal(version_family("1.1.0"), VERSION_FAMILY_V1);
 	assert_int_equal(version_family("1.1"), VERSION_FAMILY_NONE);
 	assert_int_equal(version_family("0.5.0"), VERSION_FAMILY_NONE);
 	assert_int_equal(version_family("2.0.0"), VERSION_FAMILY_NONE);
@@ -88,10 +88,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "version: all seven are listed, oldest first", lists_seven },
-		{ "version: numbers are ordered, missing parts are 0, none is 0.1.0", orders },
-		{ "version: four parts and what is not a number are refused", refuses },
-		{ "version: each has its family by exact text", knows_families },
-		{ "version: at least", at_least },
+		{ "version: comparison is numeric, a missing part is 0, a missing version is 0.1.0",
+		  compares_numbers },
+		{ "version: four parts and parts that are not numbers are refused",
+		  refuses_malformed },
+		{ "version: the family is found by exact text", knows_families },
+		{ "version: a minimum version is compared", at_least },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

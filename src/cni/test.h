@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/test.h - what the unit tests that run plugins share
+ * cni/test.h - helpers for unit tests that run plugins
  *
- * A struct place is a directory of its own for one test, with folders for
- * plugins, cache and state. Plugins are shell scripts: they find the place in
- * $D, and what they say with `note` is read back with place_notes().
+ * A struct place is a temporary directory for one test, with directories for
+ * plugins, cache and state. Plugins are shell scripts: $D is the temporary
+ * directory, and place_notes() returns what they wrote with `note`.
  */
 #ifndef CNI_TEST_H
 #define CNI_TEST_H
@@ -31,7 +31,7 @@
 #include "base/os/file.h"
 #include "base/str.h"
 
-/* A test with a place of its own: PLACE_TEST("run: a sentence", function) */
+/* A test with its own struct place: PLACE_TEST("run: a sentence", function) */
 #define PLACE_TEST(sentence, f)                                                                    \
 	{                                                                                          \
 		sentence, f, place_setup, place_teardown, NULL                                     \
@@ -84,7 +84,7 @@ static inline void place_write(const struct place *p, const char *name, const ch
 	assert_int_equal(file_replace(AT_FDCWD, path, text, strlen(text), mode, 0, &e), 0);
 }
 
-/* A plugin whose body is shell. */
+/* Writes a plugin as a shell script; $N is its name. */
 static inline void place_plugin(const struct place *p, const char *name, const char *body)
 {
 	autofree char *file = str_printf("bin/%s", name);
@@ -95,7 +95,7 @@ static inline void place_plugin(const struct place *p, const char *name, const c
 	place_write(p, file, text, 0755);
 }
 
-/* What a file of the place holds; "" when there is none. */
+/* Return: the content of a file; "" if it does not exist */
 static inline char *place_read(const struct place *p, const char *name)
 {
 	autofree char *path = str_printf("%s/%s", p->dir, name);
@@ -106,7 +106,7 @@ static inline char *place_read(const struct place *p, const char *name)
 	return buf_take(&b);
 }
 
-/* All notes of the plugins since the last call. */
+/* Return: all notes of the plugins since the last call */
 static inline char *place_notes(const struct place *p)
 {
 	autofree char *path = str_printf("%s/notes", p->dir);
@@ -130,7 +130,7 @@ static inline bool place_has(const struct place *p, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-/* The library with all its folders in the place. */
+/* Options with all directories inside the place. */
 static inline struct hw_cni_options place_options(const struct place *p)
 {
 	return (struct hw_cni_options){

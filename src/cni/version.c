@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/version.c - the seven spec versions and what each of them allows
+ * cni/version.c - CNI spec versions: order and result format
  *
- * What:  order versions as libcni does, and know the result family of each.
- * Rules: a version is known by its exact text; ordering also takes those that
- *        are not known ("0.9", "2.0.0"), as a configuration may name them.
+ * What:  compares versions as libcni does; maps each version to the format of
+ *        its results.
+ * Rules: a supported version is matched by its exact text. Comparison also
+ *        accepts unsupported versions ("0.9", "2.0.0"), because configurations
+ *        may contain them.
  */
 #include "cni/version.h"
 
@@ -21,32 +23,20 @@ static const char *const versions[] = {
 };
 static const enum version_family families[] = {
 	VERSION_FAMILY_IP4, VERSION_FAMILY_IP4, VERSION_FAMILY_IPS, VERSION_FAMILY_IPS,
-	VERSION_FAMILY_IPS, VERSION_FAMILY_ONE, VERSION_FAMILY_ONE,
+	VERSION_FAMILY_IPS, VERSION_FAMILY_V1,	VERSION_FAMILY_V1,
 };
 _Static_assert(ARRAY_SIZE(families) + 1 == ARRAY_SIZE(versions), "one family for each version");
 
-/**
- * hw_versions() - the spec versions of this library, oldest first, NULL at the end
- */
 const char *const *hw_versions(void)
 {
 	return versions;
 }
 
-/**
- * version_or_oldest() - what a cniVersion means
- * @version: NULL and "" are 0.1.0, as a configuration without it is
- */
 const char *version_or_oldest(const char *version)
 {
 	return str_empty(version) ? VERSION_OLDEST : version;
 }
 
-/**
- * version_family() - the shape of a version's results
- *
- * Return: VERSION_FAMILY_NONE when the version is not one of hw_versions()
- */
 enum version_family version_family(const char *version)
 {
 	version = version_or_oldest(version);
@@ -56,7 +46,7 @@ enum version_family version_family(const char *version)
 	return VERSION_FAMILY_NONE;
 }
 
-/* Up to three numbers; those that are missing are 0. */
+/* Up to three numbers separated by dots; missing ones are 0. */
 static int version_parse(const char *version, int ret_parts[3], struct hw_err *e)
 {
 	const char *p = version = version_or_oldest(version);
@@ -79,13 +69,6 @@ static int version_parse(const char *version, int ret_parts[3], struct hw_err *e
 	return 0;
 }
 
-/**
- * hw_version_compare() - order two spec versions
- * @a:         NULL and "" are 0.1.0
- * @ret_order: less than, equal to or greater than 0
- *
- * Return: 0, or -EINVAL when one of them is not up to three numbers
- */
 int hw_version_compare(const char *a, const char *b, int *ret_order, struct hw_err *e)
 {
 	int left[3], right[3], order = 0;
@@ -103,15 +86,10 @@ int hw_version_compare(const char *a, const char *b, int *ret_order, struct hw_e
 	return 0;
 }
 
-/**
- * version_at_least() - may what came with @than be used?
- *
- * Return: false too when one of them is not a version
- */
-bool version_at_least(const char *version, const char *than)
+bool version_at_least(const char *version, const char *minimum)
 {
 	struct hw_err e;
 	int order;
 
-	return hw_version_compare(version, than, &order, &e) == 0 && order >= 0;
+	return hw_version_compare(version, minimum, &order, &e) == 0 && order >= 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/fetcher.c - the process that talks to registries, or reads an archive
+ * fetch/fetcher.c - the fetcher: the process that talks to registries, or reads an archive
  */
 #include "fetch/fetcher.h"
 
@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,7 +21,6 @@
 #include "base/time.h"
 #include "fetch/codec/decompress.h"
 #include "fetch/http/http.h"
-#include "fetch/receive-job.h"
 #include "fetch/source/source.h"
 #include "fetch/unpack/disk-space.h"
 
@@ -29,55 +29,87 @@
 struct fetcher {
 	int socket;
 	struct job job;
-	int archive; /* that the image is in; -1: none */
+	int archive; /* with the image; -1: from a registry */
 	struct source *source;
-	struct found found;
-	pthread_mutex_t lock; /* of sending */
-	int *blobs;	      /* files for layers, not yet in work; -1: none */
+	struct resolved_image image;
+	pthread_mutex_t lock; /* of messages on socket */
+	int *blobs; /* for each layer a file for its blob, until it is fetched; -1: none */
 };
 
-/* A layer that is being fetched. */
-struct work {
+/* A layer that is being fetched, by a thread of its own. */
+struct layer_fetch {
 	struct fetcher *fetcher;
 	int layer;
-	int pipe;
-	int blob; /* a file for it as it comes; -1: none */
-	struct space space;
-	int64_t got, told_at;
-	struct expand *expand;
+	int pipe; /* to the unpacker */
+	int blob; /* file for the blob; -1: none */
+	struct disk_space space;
+	int64_t received, reported_at;
+	struct decompress *decompress;
 };
 
-/* ---- the user -------------------------------------------------------------- */
+/* ---- the job --------------------------------------------------------------- */
 
-static int limit(int resource, rlim_t most, struct hw_err *e)
+static int decode_job(const struct job_message *m, struct job *job, struct hw_err *e)
 {
-	struct rlimit l = { most, most };
+	int r;
+
+	if (m->type != JOB_JOB)
+		return err_text(e, -EBADMSG, "unexpected message of type %d", m->type);
+	r = job_decode(m, job_fields, job, e);
+	if (r == 0 && (job->image > 0) != (m->fd >= 0))
+		r = err_text(e, -EINVAL,
+			     "job has an archive image but no file descriptor, or the reverse");
+	return r;
+}
+
+int receive_job(int socket, struct job_message *ret_message, struct job *ret_job, struct hw_err *e)
+{
+	int r = job_receive(socket, 0, ret_message, e);
+
+	if (r == 0)
+		return err_text(e, -EPIPE, "connection closed before a job was received");
+	if (r > 0)
+		r = decode_job(ret_message, ret_job, e);
+	return r < 0 ? err_ctx(e, "job") : 0;
+}
+
+void erase_job_message(struct job_message *m)
+{
+	if (m->data.data)
+		explicit_bzero(m->data.data, m->data.len);
+}
+
+/* ---- privileges ------------------------------------------------------------ */
+
+static int set_limit(int resource, rlim_t max, struct hw_err *e)
+{
+	struct rlimit l = { max, max };
 
 	if (setrlimit(resource, &l) < 0)
-		return err_set(e, -errno, "set a limit");
+		return err_set(e, -errno, "set a resource limit");
 	return 0;
 }
 
-/* From root to anyone else all capabilities are lost, and nothing brings them back. */
-static int become(uint32_t uid, struct hw_err *e)
+/* Switching from root to another user drops all capabilities, permanently. */
+static int drop_privileges(uint32_t uid, struct hw_err *e)
 {
-	int r = limit(RLIMIT_CORE, 0, e);
+	int r = set_limit(RLIMIT_CORE, 0, e);
 
 	if (r < 0)
 		return r;
 	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
 			       setresuid(uid, uid, uid) < 0))
-		return err_set(e, -errno, "become user %u", uid);
+		return err_set(e, -errno, "switch to user %u", uid);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 	    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-		return err_set(e, -errno, "give up what is not needed");
+		return err_set(e, -errno, "drop privileges");
 	return 0;
 }
 
 /* ---- messages -------------------------------------------------------------- */
 
-static int say(struct fetcher *f, enum job_type type, const struct hw_field *table, const void *in,
-	       struct hw_err *e)
+static int send_message(struct fetcher *f, enum job_type type, const struct hw_field *table,
+			const void *in, struct hw_err *e)
 {
 	int r;
 
@@ -87,127 +119,129 @@ static int say(struct fetcher *f, enum job_type type, const struct hw_field *tab
 	return r;
 }
 
-/* Who cannot say it ends: that is seen, too. */
-static void say_failed(struct fetcher *f, const struct hw_err *why)
+/* If the error cannot be sent, the process exits, which the supervisor notices. */
+static void send_error(struct fetcher *f, const struct hw_err *error)
 {
 	struct hw_err ignored;
 
 	pthread_mutex_lock(&f->lock);
-	if (job_send_failed(f->socket, why, f->job.idle_ms, &ignored) < 0)
+	if (job_send_failed(f->socket, error, f->job.idle_ms, &ignored) < 0)
 		_exit(EXIT_FAILURE);
 	pthread_mutex_unlock(&f->lock);
 }
 
-static const struct descriptor *descriptor_of(const struct work *w)
+static const struct descriptor *descriptor_of(const struct layer_fetch *l)
 {
-	return manifest_layer(w->fetcher->found.manifest, (size_t)w->layer);
+	return manifest_layer(l->fetcher->image.manifest, (size_t)l->layer);
 }
 
-static int say_progress(struct work *w, enum job_type type, struct hw_err *e)
+/* @type: JOB_PROGRESS or JOB_FETCHED */
+static int report(struct layer_fetch *l, enum job_type type, struct hw_err *e)
 {
-	struct job_step step = { .layer = w->layer,
-				 .bytes = w->got,
-				 .size = descriptor_of(w)->size };
+	struct job_step step = { .layer = l->layer,
+				 .bytes = l->received,
+				 .size = descriptor_of(l)->size };
 
-	w->told_at = time_now();
-	return say(w->fetcher, type, job_step_fields, &step, e);
+	l->reported_at = time_now();
+	return send_message(l->fetcher, type, job_step_fields, &step, e);
 }
 
-/* Every now and then. */
-static int tell(struct work *w, struct hw_err *e)
+static int report_progress(struct layer_fetch *l, struct hw_err *e)
 {
-	return time_now() - w->told_at < PROGRESS_NS ? 0 : say_progress(w, JOB_PROGRESS, e);
+	return time_now() - l->reported_at < PROGRESS_NS ? 0 : report(l, JOB_PROGRESS, e);
 }
 
 /* ---- one layer ------------------------------------------------------------- */
 
-/* A little that is fetched may be much to be unpacked: that is progress, too. */
+/* Reports progress, too: a few compressed bytes may take long to unpack. */
 static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
-	struct work *w = ctx;
+	struct layer_fetch *l = ctx;
+	int idle_ms = l->fetcher->job.idle_ms;
 	const char *p = data;
 
 	while (len > 0) {
-		struct pollfd poller = { .fd = w->pipe, .events = POLLOUT };
-		ssize_t n = write(w->pipe, p, len);
+		struct pollfd poller = { .fd = l->pipe, .events = POLLOUT };
+		ssize_t n = write(l->pipe, p, len);
 
 		if (n < 0 && errno == EAGAIN) {
-			if (poll(&poller, 1, w->fetcher->job.idle_ms) == 0)
-				return err_text(e, -ETIMEDOUT, "nobody unpacks it");
+			if (poll(&poller, 1, idle_ms) == 0)
+				return err_text(e, -ETIMEDOUT, "unpacker stalled for %d ms",
+						idle_ms);
 			continue;
 		}
 		if (n < 0 && errno != EINTR)
-			return err_set(e, -errno, "pass it on");
+			return err_set(e, -errno, "write to the unpacker");
 		p += n > 0 ? n : 0;
 		len -= n > 0 ? (size_t)n : 0;
 	}
-	return tell(w, e);
+	return report_progress(l, e);
 }
 
-static int keep_bytes(struct work *w, const void *data, size_t len, struct hw_err *e)
+static int on_blob_data(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
-	int r = space_take(&w->space, (int64_t)len, e);
+	struct layer_fetch *l = ctx;
+	int r = 0;
 
-	return r < 0 ? r : file_write_fd(w->blob, data, len, e);
-}
-
-static int take_bytes(void *ctx, const void *data, size_t len, struct hw_err *e)
-{
-	struct work *w = ctx;
-	int r = w->blob < 0 ? 0 : keep_bytes(w, data, len, e);
-
+	if (l->blob >= 0)
+		r = disk_space_use(&l->space, (int64_t)len, e);
+	if (r == 0 && l->blob >= 0)
+		r = file_write_fd(l->blob, data, len, e);
 	if (r == 0)
-		r = expand_feed(w->expand, data, len, e);
-	w->got += (int64_t)len;
-	return r < 0 ? r : tell(w, e);
+		r = decompress_feed(l->decompress, data, len, e);
+	l->received += (int64_t)len;
+	return r < 0 ? r : report_progress(l, e);
 }
 
-static int fetch_layer(struct work *w, struct hw_err *e)
+static int fetch_layer(struct layer_fetch *l, struct hw_err *e)
 {
-	const struct fetcher *f = w->fetcher;
-	AUTO(expand_free) struct expand *expand = expand_new(write_pipe, w);
+	const struct fetcher *f = l->fetcher;
+	AUTO(decompress_free) struct decompress *decompress = decompress_new(write_pipe, l);
 	int r;
 
-	w->expand = expand;
-	r = f->source->blob(f->source, &f->found, descriptor_of(w), take_bytes, w, e);
-	if (r == 0 && expand_finish(expand, e) < 0)
+	l->decompress = decompress;
+	r = f->source->fetch_blob(f->source, &f->image, descriptor_of(l), on_blob_data, l, e);
+	if (r == 0 && decompress_finish(decompress, e) < 0)
 		r = err_ctx(e, "%s %s from %s: layer %s", job_verb(&f->job), f->job.reference,
-			    f->found.host, descriptor_of(w)->digest);
-	return r < 0 ? r : say_progress(w, JOB_FETCHED, e);
+			    f->image.host, descriptor_of(l)->digest);
+	return r < 0 ? r : report(l, JOB_FETCHED, e);
 }
 
-static void *work_run(void *arg)
+static void *run_layer_fetch(void *arg)
 {
-	struct work *w = arg;
+	struct layer_fetch *l = arg;
 	struct hw_err e;
 
-	if (fetch_layer(w, &e) < 0)
-		say_failed(w->fetcher, &e);
-	close(w->pipe);
-	mem_close_fd(&w->blob);
-	free(w);
+	if (fetch_layer(l, &e) < 0)
+		send_error(l->fetcher, &e);
+	close(l->pipe);
+	mem_close_fd(&l->blob);
+	free(l);
 	return NULL;
 }
 
-/* Which layer a message is about, that has a descriptor for it. */
-static int layer_of(const struct fetcher *f, const struct job_message *m, int *ret_layer,
-		    struct hw_err *e)
+/* ---- requests of the supervisor --------------------------------------------- */
+
+/* Of a message with a descriptor. */
+static int decode_layer_number(const struct fetcher *f, const struct job_message *m, int *ret_layer,
+			       struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
 	int r = job_decode(m, job_step_fields, &step, e);
 
 	if (r < 0)
 		return r;
-	if (m->fd < 0 || (size_t)step.layer >= f->found.manifest->layers.n)
-		return err_text(e, -EINVAL, "there is no layer %d, or nowhere to put it",
+	if (m->fd < 0 || (size_t)step.layer >= f->image.manifest->layers.n)
+		return err_text(e, -EINVAL, "invalid layer number %d, or no descriptor",
 				step.layer);
 	*ret_layer = step.layer;
 	return 0;
 }
 
-static int take_blob(struct fetcher *f, struct job_message *m, struct hw_err *e)
+/* JOB_BLOB */
+static int store_blob_file(struct fetcher *f, struct job_message *m, struct hw_err *e)
 {
-	int layer = 0, r = layer_of(f, m, &layer, e);
+	int layer = 0, r = decode_layer_number(f, m, &layer, e);
 
 	if (r < 0)
 		return r;
@@ -216,91 +250,34 @@ static int take_blob(struct fetcher *f, struct job_message *m, struct hw_err *e)
 	return 0;
 }
 
-static int work_start(struct fetcher *f, struct job_message *m, struct hw_err *e)
+/* JOB_FETCH */
+static int start_layer_fetch(struct fetcher *f, struct job_message *m, struct hw_err *e)
 {
-	struct work *w;
+	struct layer_fetch *l;
 	pthread_t thread;
-	int layer = 0, r = layer_of(f, m, &layer, e);
+	int layer = 0, r = decode_layer_number(f, m, &layer, e);
 
 	if (r < 0)
 		return r;
 	fcntl(m->fd, F_SETFL, O_NONBLOCK);
-	w = mem_new(sizeof(*w));
-	*w = (struct work){ .fetcher = f,
-			    .layer = layer,
-			    .pipe = take_fd(m->fd),
-			    .blob = take_fd(f->blobs[layer]) };
-	w->space = (struct space){ .fd = w->blob, .reserve = f->job.reserve };
-	r = -pthread_create(&thread, NULL, work_run, w);
+	l = mem_new(sizeof(*l));
+	*l = (struct layer_fetch){ .fetcher = f,
+				   .layer = layer,
+				   .pipe = take_fd(m->fd),
+				   .blob = take_fd(f->blobs[layer]) };
+	l->space = (struct disk_space){ .fd = l->blob, .reserve = f->job.reserve };
+	r = -pthread_create(&thread, NULL, run_layer_fetch, l);
 	if (r < 0) {
-		close(w->pipe);
-		mem_close_fd(&w->blob);
-		free(w);
+		close(l->pipe);
+		mem_close_fd(&l->blob);
+		free(l);
 		return err_set(e, r, "start a thread");
 	}
 	pthread_detach(thread);
 	return 0;
 }
 
-/* ---- the process ----------------------------------------------------------- */
-
-static int say_found(struct fetcher *f, struct hw_err *e)
-{
-	const struct found *found = &f->found;
-	struct job_resolved resolved = { .digest = (char *)found->digest,
-					 .host = (char *)found->host,
-					 .names = found->names,
-					 .images = found->images };
-	int r = say(f, JOB_RESOLVED, job_resolved_fields, &resolved, e);
-
-	for (size_t i = 0; r == 0 && i < found->n_documents; i++)
-		r = job_send(f->socket, JOB_MANIFEST, found->documents[i].data,
-			     found->documents[i].len, -1, f->job.idle_ms, e);
-	if (r == 0)
-		r = job_send(f->socket, JOB_CONFIG, found->config.data, found->config.len, -1,
-			     f->job.idle_ms, e);
-	return r;
-}
-
-/* From here on no file is written that is larger than a layer. */
-static int prepare(struct fetcher *f, struct hw_err *e)
-{
-	size_t n = f->found.manifest->layers.n;
-	int64_t most = 0;
-
-	f->blobs = mem_new((n + 1) * sizeof(*f->blobs));
-	for (size_t i = 0; i < n; i++) {
-		int64_t size = manifest_layer(f->found.manifest, i)->size;
-
-		f->blobs[i] = -1;
-		most = size > most ? size : most;
-	}
-	return limit(RLIMIT_FSIZE, (rlim_t)most, e);
-}
-
-/* Files of the host are read before the process becomes somebody else. */
-static int open_source(struct fetcher *f, struct hw_err *e)
-{
-	if (f->job.image == 0)
-		return source_registry(&f->job, &f->source, e);
-	f->source = source_archive(&f->job, f->archive);
-	return 0;
-}
-
-static int find(struct fetcher *f, struct hw_err *e)
-{
-	int r = open_source(f, e);
-
-	if (r == 0)
-		r = become(f->job.uid, e);
-	if (r == 0)
-		r = f->source->find(f->source, &f->found, e);
-	if (r == 0)
-		r = prepare(f, e);
-	return r < 0 ? r : say_found(f, e);
-}
-
-static int serve(struct fetcher *f, struct hw_err *e)
+static int serve_requests(struct fetcher *f, struct hw_err *e)
 {
 	for (;;) {
 		AUTO(job_message_done) struct job_message m = { .fd = -1 };
@@ -309,31 +286,79 @@ static int serve(struct fetcher *f, struct hw_err *e)
 		if (r <= 0)
 			return r;
 		if (m.type != JOB_FETCH && m.type != JOB_BLOB)
-			return err_text(e, -EBADMSG, "a message of type %d is not for us", m.type);
-		r = m.type == JOB_FETCH ? work_start(f, &m, e) : take_blob(f, &m, e);
+			return err_text(e, -EBADMSG, "unexpected message of type %d", m.type);
+		r = m.type == JOB_FETCH ? start_layer_fetch(f, &m, e) : store_blob_file(f, &m, e);
 		if (r < 0)
 			return r;
 	}
 }
+
+/* ---- the process ----------------------------------------------------------- */
 
 static int get_job(struct fetcher *f, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int r = receive_job(f->socket, &m, &f->job, e);
 
-	receive_job_forget(&m);
+	erase_job_message(&m);
 	f->archive = r < 0 ? -1 : take_fd(m.fd);
 	if (r < 0 && f->job.reference)
 		return err_ctx(e, "%s %s", job_verb(&f->job), f->job.reference);
 	return r;
 }
 
-/**
- * fetcher_run() - be the process that fetches, until the socket is closed
- *
- * Threads may still run when it returns: what they work with is not freed, and the
- * process ends.
- */
+/* Limits file sizes to that of the largest layer. */
+static int prepare_blobs(struct fetcher *f, struct hw_err *e)
+{
+	size_t n = f->image.manifest->layers.n;
+	int64_t largest = 0;
+
+	f->blobs = mem_new((n + 1) * sizeof(*f->blobs));
+	for (size_t i = 0; i < n; i++) {
+		int64_t size = manifest_layer(f->image.manifest, i)->size;
+
+		f->blobs[i] = -1;
+		largest = size > largest ? size : largest;
+	}
+	return set_limit(RLIMIT_FSIZE, (rlim_t)largest, e);
+}
+
+static int send_image(struct fetcher *f, struct hw_err *e)
+{
+	const struct resolved_image *image = &f->image;
+	struct job_resolved resolved = { .digest = (char *)image->digest,
+					 .host = (char *)image->host,
+					 .names = image->names,
+					 .images = image->images };
+	int r = send_message(f, JOB_RESOLVED, job_resolved_fields, &resolved, e);
+
+	for (size_t i = 0; r == 0 && i < image->n_documents; i++)
+		r = job_send(f->socket, JOB_MANIFEST, image->documents[i].data,
+			     image->documents[i].len, -1, f->job.idle_ms, e);
+	if (r == 0)
+		r = job_send(f->socket, JOB_CONFIG, image->config.data, image->config.len, -1,
+			     f->job.idle_ms, e);
+	return r;
+}
+
+/* The host's files are read before privileges are dropped, and the network is used afterwards. */
+static int resolve_and_send_image(struct fetcher *f, struct hw_err *e)
+{
+	int r = 0;
+
+	if (f->job.image == 0)
+		r = registry_source_new(&f->job, &f->source, e);
+	else
+		f->source = archive_source_new(&f->job, f->archive);
+	if (r == 0)
+		r = drop_privileges(f->job.uid, e);
+	if (r == 0)
+		r = f->source->resolve(f->source, &f->image, e);
+	if (r == 0)
+		r = prepare_blobs(f, e);
+	return r < 0 ? r : send_image(f, e);
+}
+
 int fetcher_run(int socket)
 {
 	static struct fetcher f;
@@ -341,10 +366,11 @@ int fetcher_run(int socket)
 
 	f.socket = socket;
 	pthread_mutex_init(&f.lock, NULL);
-	http_warm();
-	if (get_job(&f, &e) == 0 && find(&f, &e) == 0 && serve(&f, &e) == 0)
+	http_preload();
+	if (get_job(&f, &e) == 0 && resolve_and_send_image(&f, &e) == 0 &&
+	    serve_requests(&f, &e) == 0)
 		return 0;
-	if (f.job.reference) /* else nobody has a job, and nobody listens */
-		say_failed(&f, &e);
+	if (f.job.reference) /* otherwise there was no job, and no receiver of the error */
+		send_error(&f, &e);
 	return 1;
 }

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/fetcher.h - the process that talks to registries, or reads an archive
+ * fetch/fetcher.h - the fetcher: the process that talks to registries, or reads an archive
  *
- * What:  waits for the job; finds the image, says what it consists of, and then
- *        fetches the layers that it is asked for, each on a thread of its own, into
- *        the pipe that came with the question (image/protocol/job.h).
- * Rules: files of the host are read first; then the process becomes a user of its
- *        own, without capabilities; of files it can write what it is given.
- *        A failure is said before the pipe is closed, so that whoever reads the
- *        pipe's end can know of it.
+ * What:  waits for the job, resolves the image and sends its documents; then fetches the requested
+ *        layers, each in its own thread, into the pipe that came with the request
+ *        (image/protocol/job.h).
+ * Rules: it reads the host's files first, then switches to an unprivileged user without
+ *        capabilities. It writes only to descriptors that it received.
+ *        An error is sent before the pipe is closed, so that it arrives before the unpacker's error
+ *        about a truncated archive.
  */
 #ifndef FETCH_FETCHER_H
 #define FETCH_FETCHER_H
 
-/* Return: the exit status of the process */
+#include "image/protocol/job.h"
+
+/* Serve one job on @socket until it is closed. Threads may still run when it returns, and use
+ * memory that is not freed: the process must exit. Return: exit status of the process */
 int fetcher_run(int socket);
+
+/* Wait for a job without a timeout; also used by the supervisor. *ret_message: the message as
+ * received, with secrets (erase_job_message()) and with the archive's descriptor if there is one.
+ * Return: 0; -EPIPE: the socket was closed; or negative errno */
+int receive_job(int socket, struct job_message *ret_message, struct job *ret_job, struct hw_err *e);
+/* Overwrite the content of a message that contains secrets. */
+void erase_job_message(struct job_message *m);
 
 #endif

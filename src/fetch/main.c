@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/main.c - hawser-fetch: fetch one image and unpack it
+ * fetch/main.c - hawser-fetch: fetches one image and unpacks it, for the daemon
  *
- * What:  the program that the daemon starts for each pull; it is not for people.
- *        Standard input is a socket, on which the job comes and the answers go
- *        (image/protocol/job.h). The image comes from a registry, or from an archive whose
- *        descriptor comes with the job.
- * Rules: it ends when the socket is closed. Exit status 0: the image is there;
- *        1: it is not, and the socket was told why; 2: there was no job.
+ * What:  the daemon starts it for each pull and load; it is not for direct use. Standard input is a
+ *        socket for the job and the results (image/protocol/job.h). The image comes from a
+ *        registry, or from an archive whose descriptor comes with the job.
+ * Rules: exits when the socket is closed. Exit status 0: success; 1: failed, the reason was sent on
+ *        the socket; 2: there was no job.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -20,8 +19,8 @@
 #include "base/str.h"
 #include "fetch/supervisor.h"
 
-/* A folder for each layer may be open at once. */
-static void raise_limit(void)
+/* The supervisor holds a directory open for each layer. */
+static void raise_file_limit(void)
 {
 	struct rlimit l;
 
@@ -40,12 +39,13 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (fstat(STDIN_FILENO, &in) < 0 || !S_ISSOCK(in.st_mode)) {
-		fputs("hawser-fetch: standard input is no socket; it is for hawser-cri to start\n",
+		fputs("hawser-fetch: standard input is not a socket; hawser-cri starts this "
+		      "program, it is not for direct use\n",
 		      stderr);
 		return 2;
 	}
 	file_fill_standard(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	raise_limit();
-	return conductor_run(STDIN_FILENO);
+	raise_file_limit();
+	return supervisor_run(STDIN_FILENO);
 }

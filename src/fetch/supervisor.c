@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/supervisor.c - hawser-fetch's first process: who fetches, who unpacks, when
+ * fetch/supervisor.c - the supervisor: hawser-fetch's first process
  *
- * How:   one loop over poll(). The states of layers are in supervisor-layer.h.
+ * How:   one loop over poll(). Each layer has a state:
+ *
+ *	state      meaning                                next state
+ *	PENDING    not started                            RUNNING, when fewer than job.parallel run
+ *	RUNNING    being fetched and unpacked             READY, when both have succeeded
+ *	READY      unpacked                               DONE or REFETCH, when all below are DONE
+ *	REFETCH    not rebuildable: being fetched again   REFETCHED
+ *	           to store its blob
+ *	REFETCHED  the blob is stored                     DONE
+ *	DONE       reported to the daemon
+ *
+ * Layers become DONE in order, since implied directories inherit from the layers below (implied.h).
  */
 #include "fetch/supervisor.h"
 
@@ -21,44 +32,209 @@
 #include "base/str.h"
 #include "base/time.h"
 #include "fetch/fetcher.h"
-#include "fetch/receive-job.h"
-#include "fetch/supervisor-layer.h"
+#include "fetch/unpack-child.h"
+#include "fetch/unpack/implied.h"
 #include "image/manifest.h"
+#include "image/protocol/job.h"
+#include "image/protocol/unpacked.h"
 
-#define BLAME_MS 2000 /* to hear what the process that fetches has to say */
+#define FETCHER_ERROR_MS 2000 /* to wait for an error of the fetcher after one of an unpacker */
 
-/* Without its socket it ends by itself, should the kill fail; and without it so do those who
- * unpack. */
-static void end_fetcher(struct conductor *c)
+enum layer_state { PENDING, RUNNING, READY, REFETCH, REFETCHED, DONE };
+
+struct layer_task {
+	const struct job_layer *plan;
+	int root; /* O_PATH: the daemon may rename the directory once the layer is DONE */
+	enum layer_state state;
+	bool fetched, unpacked;
+	bool has_blob; /* the blob is stored */
+	struct unpack_child child;
+	struct unpacked result;
+};
+
+struct supervisor {
+	const struct job *job;
+	int daemon;  /* socket; borrowed */
+	int fetcher; /* socket; -1: not running */
+	pid_t fetcher_pid;
+	char *host; /* where the image comes from; NULL: not known yet */
+	bool has_plan;
+	struct job_plan plan;
+	struct layer_task *layers;
+	size_t n;
+	size_t done; /* the lowest layers, which are DONE */
+	int running;
+	bool pipe_broke; /* to an unpacker, which will report the reason */
+};
+
+/* The kill is only faster: without its socket the fetcher exits, and without its pipe an unpacker
+ * does. */
+static void stop_fetcher(struct supervisor *s)
 {
-	mem_close_fd(&c->fetcher);
-	c->fetcher = -1;
-	if (c->fetcher_pid > 0) {
-		kill(c->fetcher_pid, SIGKILL);
-		while (waitpid(c->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
+	mem_close_fd(&s->fetcher);
+	s->fetcher = -1;
+	if (s->fetcher_pid > 0) {
+		kill(s->fetcher_pid, SIGKILL);
+		while (waitpid(s->fetcher_pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	c->fetcher_pid = 0;
+	s->fetcher_pid = 0;
 }
 
-static void conductor_done(struct conductor *c)
+static void supervisor_done(struct supervisor *s)
 {
-	end_fetcher(c);
-	for (size_t i = 0; i < c->n; i++) {
-		layer_child_done(&c->layers[i].child);
-		unpacked_done(&c->layers[i].result);
-		mem_close_fd(&c->layers[i].root);
+	stop_fetcher(s);
+	for (size_t i = 0; i < s->n; i++) {
+		unpack_child_done(&s->layers[i].child);
+		unpacked_done(&s->layers[i].result);
+		mem_close_fd(&s->layers[i].root);
 	}
-	job_plan_done(&c->plan);
-	free(c->layers);
-	free(c->host);
+	job_plan_done(&s->plan);
+	free(s->layers);
+	free(s->host);
 }
-AUTO_VALUE_DEFINE(conductor_done, struct conductor);
+AUTO_VALUE_DEFINE(supervisor_done, struct supervisor);
 
-/* ---- the process that fetches ---------------------------------------------- */
+/* ---- starting layers ------------------------------------------------------- */
 
-/* Of the descriptors it keeps its socket, and where messages for people go. */
-static void be_fetcher(int socket)
+static int add_layer_context(const struct supervisor *s, const struct layer_task *l,
+			     struct hw_err *e)
+{
+	return err_ctx(e, "%s %s from %s: layer with diff ID %s", job_verb(s->job),
+		       s->job->reference, str_or(s->host, "the registry"), l->plan->diff_id);
+}
+
+/* A closed socket is not an error here: the next read gives the fetcher's last message or EOF. */
+static int send_to_fetcher(struct supervisor *s, enum job_type type, size_t i, int fd,
+			   struct hw_err *e)
+{
+	struct job_step step = { .layer = (int)i };
+	int r = job_send_table(s->fetcher, type, job_step_fields, &step, fd, s->job->idle_ms, e);
+
+	return r == -EPIPE ? 0 : r;
+}
+
+/* The fetcher writes the blob to the file when it fetches the layer the next time. */
+static int send_blob_file(struct supervisor *s, size_t i, struct hw_err *e)
+{
+	struct layer_task *l = &s->layers[i];
+	autoclose int fd =
+		open(l->plan->blob, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_set(e, -errno, "create %s", l->plan->blob);
+	l->has_blob = true;
+	return send_to_fetcher(s, JOB_BLOB, i, fd, e);
+}
+
+static int start_layer(struct supervisor *s, size_t i, struct hw_err *e)
+{
+	struct layer_task *l = &s->layers[i];
+	autoclose int archive = -1;
+	int r = unpack_child_start(&l->child, s->job, l->plan, &archive, e);
+
+	if (r == 0 && s->job->keep_blobs && l->plan->blob)
+		r = send_blob_file(s, i, e);
+	if (r == 0)
+		r = send_to_fetcher(s, JOB_FETCH, i, archive, e);
+	l->state = RUNNING;
+	s->running++;
+	return r < 0 ? add_layer_context(s, l, e) : 0;
+}
+
+static int start_layers(struct supervisor *s, struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = s->done; r == 0 && i < s->n && s->running < s->job->parallel; i++)
+		if (s->layers[i].state == PENDING)
+			r = start_layer(s, i, e);
+	return r;
+}
+
+/* Only the blob is wanted: the archive goes to /dev/null. */
+static int refetch_layer(struct supervisor *s, size_t i, struct hw_err *e)
+{
+	autoclose int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int r = null < 0 ? err_set(e, -errno, "open /dev/null") : send_blob_file(s, i, e);
+
+	s->layers[i].fetched = false;
+	s->layers[i].state = REFETCH;
+	return r < 0 ? r : send_to_fetcher(s, JOB_FETCH, i, null, e);
+}
+
+/* ---- completing layers ----------------------------------------------------- */
+
+static int inherit_implied(const struct supervisor *s, size_t i, struct hw_err *e)
+{
+	struct layer_task *l = &s->layers[i];
+	autoclose int root = -1;
+	autofree int *below = NULL;
+	int r;
+
+	if (l->result.implied.n == 0 || i == 0)
+		return 0;
+	root = open(l->plan->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (root < 0)
+		return err_set(e, -errno, "open %s", l->plan->root);
+	below = mem_new(i * sizeof(*below));
+	for (size_t k = 0; k < i; k++)
+		below[k] = s->layers[i - 1 - k].root;
+	r = implied_inherit(root, &l->result.implied, below, i, e);
+	if (r > 0)
+		l->result.rebuildable = false;
+	return r < 0 ? r : 0;
+}
+
+/* Return: 1: DONE; 0: not complete yet */
+static int complete_layer(struct supervisor *s, size_t i, struct hw_err *e)
+{
+	struct layer_task *l = &s->layers[i];
+	autofree char *json = NULL;
+	struct job_step step = { .layer = (int)i };
+	int r = 0;
+
+	if (l->state == DONE)
+		return 1;
+	if (l->state == READY)
+		r = inherit_implied(s, i, e);
+	if (r == 0 && l->state == READY && !l->result.rebuildable && !l->has_blob && l->plan->blob)
+		r = refetch_layer(s, i, e);
+	if (r < 0)
+		return add_layer_context(s, l, e);
+	if (l->state != READY && l->state != REFETCHED)
+		return 0;
+	l->state = DONE;
+	hw_strings_free(&l->result.implied); /* the daemon does not need them */
+	step.unpacked = json = unpacked_encode(&l->result);
+	r = job_send_table(s->daemon, JOB_LAYER, job_step_fields, &step, -1, s->job->idle_ms, e);
+	return r < 0 ? r : 1;
+}
+
+/* Called after each event. @l: the layer that has changed, may be NULL. */
+static int advance_layers(struct supervisor *s, struct layer_task *l, struct hw_err *e)
+{
+	if (l && l->state == RUNNING && l->fetched && l->unpacked) {
+		l->state = READY;
+		s->running--;
+	}
+	if (l && l->state == REFETCH && l->fetched)
+		l->state = REFETCHED;
+	for (; s->done < s->n; s->done++) {
+		int r = complete_layer(s, s->done, e);
+
+		if (r < 0)
+			return r;
+		if (r == 0)
+			break;
+	}
+	return start_layers(s, e);
+}
+
+/* ---- the fetcher ----------------------------------------------------------- */
+
+/* Keeps only its socket and standard error. */
+static _Noreturn void run_fetcher_child(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int high = fcntl(socket, F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
@@ -69,142 +245,146 @@ static void be_fetcher(int socket)
 	_exit(fetcher_run(STDERR_FILENO + 1));
 }
 
-static int start_fetcher(struct conductor *c, struct hw_err *e)
+static int start_fetcher(struct supervisor *s, struct hw_err *e)
 {
 	int pair[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, -errno, "make a socket");
-	c->fetcher = pair[0];
-	c->fetcher_pid = fork();
-	if (c->fetcher_pid == 0)
-		be_fetcher(pair[1]);
+		return err_set(e, -errno, "create a socket pair");
+	s->fetcher = pair[0];
+	s->fetcher_pid = fork();
+	if (s->fetcher_pid == 0)
+		run_fetcher_child(pair[1]);
 	close(pair[1]);
-	if (c->fetcher_pid >= 0)
+	if (s->fetcher_pid >= 0)
 		return 0;
 	err_set(e, -errno, "fork");
-	close(take_fd(c->fetcher));
+	close(take_fd(s->fetcher));
 	return e->code;
 }
 
-/* ---- what comes in --------------------------------------------------------- */
+/* ---- messages of the daemon ------------------------------------------------ */
 
-static int plan_layer(struct layer *l, const struct job_layer *plan, struct hw_err *e)
+static int init_layer(struct layer_task *l, const struct job_layer *plan, struct hw_err *e)
 {
 	l->plan = plan;
-	l->state = plan->have ? DONE : WAITING;
-	layer_child_init(&l->child);
+	l->state = plan->have ? DONE : PENDING;
+	unpack_child_init(&l->child);
 	l->root = open(plan->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return l->root < 0 ? err_set(e, -errno, "open %s", plan->root) : 0;
 }
 
-static int take_plan(struct conductor *c, const struct job_message *m, struct hw_err *e)
+static int use_plan(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	const struct job_layer *v;
 	int r;
 
-	if (m->type != JOB_PLAN || c->planned)
-		return err_text(e, -EBADMSG, "a message of type %d was not expected", m->type);
-	r = job_decode(m, job_plan_fields, &c->plan, e);
+	if (m->type != JOB_PLAN || s->has_plan)
+		return err_text(e, -EBADMSG, "unexpected message of type %d", m->type);
+	r = job_decode(m, job_plan_fields, &s->plan, e);
 	if (r < 0)
 		return err_ctx(e, "plan");
-	if (c->plan.layers.n > MANIFEST_ENTRIES_MAX)
-		return err_text(e, -EFBIG, "a plan of %zu layers", c->plan.layers.n);
-	c->planned = true;
-	c->layers = mem_new((c->plan.layers.n + 1) * sizeof(*c->layers));
-	v = c->plan.layers.v;
-	for (; r == 0 && c->n < c->plan.layers.n; c->n++)
-		r = plan_layer(&c->layers[c->n], &v[c->n], e);
-	return r < 0 ? r : conductor_go_on(c, NULL, e);
+	if (s->plan.layers.n > MANIFEST_ENTRIES_MAX)
+		return err_text(e, -EFBIG, "plan has %zu layers, at most %d are supported",
+				s->plan.layers.n, MANIFEST_ENTRIES_MAX);
+	s->has_plan = true;
+	s->layers = mem_new((s->plan.layers.n + 1) * sizeof(*s->layers));
+	v = s->plan.layers.v;
+	for (; r == 0 && s->n < s->plan.layers.n; s->n++)
+		r = init_layer(&s->layers[s->n], &v[s->n], e);
+	return r < 0 ? r : advance_layers(s, NULL, e);
 }
 
-/* Return: 0; -EPIPE when the daemon has gone */
-static int from_daemon(struct conductor *c, struct hw_err *e)
+/* Return: 0; -EPIPE: the daemon has closed the socket; or negative errno */
+static int read_daemon(struct supervisor *s, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(c->daemon, c->job->idle_ms, &m, e);
+	int r = job_receive(s->daemon, s->job->idle_ms, &m, e);
 
 	if (r == 0)
-		return err_text(e, -EPIPE, "the daemon has gone");
-	return r < 0 ? r : take_plan(c, &m, e);
+		return err_text(e, -EPIPE, "connection closed by the daemon");
+	return r < 0 ? r : use_plan(s, &m, e);
 }
 
-static int take_fetched(struct conductor *c, const struct job_message *m, struct hw_err *e)
+/* ---- messages of the fetcher ----------------------------------------------- */
+
+static int on_fetched(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
 	int r = job_decode(m, job_step_fields, &step, e);
 
 	if (r < 0)
 		return r;
-	if (!c->layers || (size_t)step.layer >= c->n)
-		return err_text(e, -EBADMSG, "there is no layer %d", step.layer);
-	c->layers[step.layer].fetched = true;
-	r = job_send(c->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, c->job->idle_ms, e);
-	return r < 0 ? r : conductor_go_on(c, &c->layers[step.layer], e);
+	if (!s->layers || (size_t)step.layer >= s->n)
+		return err_text(e, -EBADMSG, "invalid layer number %d", step.layer);
+	s->layers[step.layer].fetched = true;
+	r = job_send(s->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, s->job->idle_ms, e);
+	return r < 0 ? r : advance_layers(s, &s->layers[step.layer], e);
 }
 
-/* A broken pipe is the fault of the process that unpacks, and that one says why. */
-static int take_failed(struct conductor *c, const struct job_message *m, struct hw_err *e)
+static int on_failed(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	int r = job_decode_failed(m, e);
 
 	if (r != -EPIPE)
 		return r;
-	c->broken = true;
+	s->pipe_broke = true;
 	return 0;
 }
 
-static void remember_host(struct conductor *c, const struct job_message *m)
+static void remember_host(struct supervisor *s, const struct job_message *m)
 {
 	AUTO(job_resolved_done) struct job_resolved resolved = { 0 };
 	struct hw_err ignored;
 
-	if (job_decode(m, job_resolved_fields, &resolved, &ignored) == 0 && !c->host)
-		c->host = take_ptr(resolved.host);
+	if (job_decode(m, job_resolved_fields, &resolved, &ignored) == 0 && !s->host)
+		s->host = take_ptr(resolved.host);
 }
 
-static int take_message(struct conductor *c, const struct job_message *m, struct hw_err *e)
+static int read_fetcher(struct supervisor *s, struct hw_err *e)
 {
-	switch (m->type) {
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	int r = job_receive(s->fetcher, s->job->idle_ms, &m, e);
+
+	if (r == 0)
+		return err_text(e, -EIO, "%s %s: fetcher exited unexpectedly", job_verb(s->job),
+				s->job->reference);
+	if (r < 0)
+		return r;
+	switch (m.type) {
 	case JOB_FETCHED:
-		return take_fetched(c, m, e);
+		return on_fetched(s, &m, e);
 	case JOB_FAILED:
-		return take_failed(c, m, e);
+		return on_failed(s, &m, e);
 	case JOB_RESOLVED:
-		remember_host(c, m);
+		remember_host(s, &m);
 		break;
 	case JOB_MANIFEST:
 	case JOB_CONFIG:
 	case JOB_PROGRESS:
 		break;
 	default:
-		return err_text(e, -EBADMSG, "a message of type %d was not expected", m->type);
+		return err_text(e, -EBADMSG, "unexpected message of type %d", m.type);
 	}
-	return job_send(c->daemon, m->type, m->data.data, m->data.len, -1, c->job->idle_ms, e);
+	return job_send(s->daemon, m.type, m.data.data, m.data.len, -1, s->job->idle_ms, e);
 }
 
-static int from_fetcher(struct conductor *c, struct hw_err *e)
-{
-	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(c->fetcher, c->job->idle_ms, &m, e);
+/* ---- results of unpackers -------------------------------------------------- */
 
-	if (r == 0)
-		return err_text(e, -EIO, "%s %s: the process that fetches has died",
-				job_verb(c->job), c->job->reference);
-	return r < 0 ? r : take_message(c, &m, e);
-}
-
-/* Why a layer could not be unpacked may be that it was not fetched to its end: who fetches has said
- * so before it closed the pipe, or has died. Else it is about to find the pipe broken. */
-static int blame(struct conductor *c, const struct layer *l, struct hw_err *e)
+/*
+ * An unpacker also fails if the layer was not fetched completely. The fetcher's error is the better
+ * one then: it was sent before the pipe was closed, or is an EOF. In all other cases the fetcher is
+ * about to report the broken pipe.
+ */
+static int prefer_fetcher_error(struct supervisor *s, const struct layer_task *l, struct hw_err *e)
 {
-	struct pollfd poller = { .fd = c->fetcher, .events = POLLIN };
-	int64_t deadline = time_deadline(BLAME_MS);
+	struct pollfd poller = { .fd = s->fetcher, .events = POLLIN };
+	int64_t deadline = time_deadline(FETCHER_ERROR_MS);
 	struct hw_err first;
-	int r = conductor_layer_ctx(c, l, e);
+	int r = add_layer_context(s, l, e);
 
-	while (!l->fetched && !c->broken && poll(&poller, 1, time_left_ms(deadline)) > 0) {
-		if (from_fetcher(c, &first) < 0) {
+	while (!l->fetched && !s->pipe_broke && poll(&poller, 1, time_left_ms(deadline)) > 0) {
+		if (read_fetcher(s, &first) < 0) {
 			*e = first;
 			return first.code;
 		}
@@ -212,113 +392,96 @@ static int blame(struct conductor *c, const struct layer *l, struct hw_err *e)
 	return r;
 }
 
-static int from_child(struct conductor *c, struct layer *l, struct hw_err *e)
+static int read_unpacker(struct supervisor *s, struct layer_task *l, struct hw_err *e)
 {
-	int r = layer_child_read(&l->child, &l->result, e);
+	int r = unpack_child_read(&l->child, &l->result, e);
 
 	if (r < 0)
-		return blame(c, l, e);
+		return prefer_fetcher_error(s, l, e);
 	l->unpacked = l->unpacked || r > 0;
-	return conductor_go_on(c, l, e);
+	return advance_layers(s, l, e);
 }
 
 /* ---- the loop -------------------------------------------------------------- */
 
-enum { AT_DAEMON, AT_FETCHER, AT_CHILDREN, AT_END = AT_CHILDREN + JOB_PARALLEL_MAX };
+enum { AT_DAEMON, AT_FETCHER, AT_UNPACKERS, AT_END = AT_UNPACKERS + JOB_PARALLEL_MAX };
 
-struct polls {
-	struct pollfd fds[AT_END];
-	struct layer *who[AT_END]; /* whose process it is */
-	size_t n;
-};
-
-static void fill_polls(const struct conductor *c, struct polls *p)
+static int handle_events(struct supervisor *s, struct hw_err *e)
 {
-	p->n = AT_CHILDREN;
-	p->fds[AT_DAEMON] = (struct pollfd){ .fd = c->daemon, .events = POLLIN };
-	p->fds[AT_FETCHER] = (struct pollfd){ .fd = c->fetcher, .events = POLLIN };
-	for (size_t i = c->done; i < c->n && p->n < AT_END; i++) {
-		struct layer *l = &c->layers[i];
-
-		if (l->child.answer < 0)
-			continue;
-		p->fds[p->n] = (struct pollfd){ .fd = l->child.answer, .events = POLLIN };
-		p->who[p->n++] = l;
-	}
-}
-
-static int step(struct conductor *c, struct polls *p, struct hw_err *e)
-{
+	struct pollfd fds[AT_END] = {
+		[AT_DAEMON] = { .fd = s->daemon, .events = POLLIN },
+		[AT_FETCHER] = { .fd = s->fetcher, .events = POLLIN },
+	};
+	struct layer_task *layers[AT_END] = { NULL }; /* of the unpackers in fds */
+	size_t n = AT_UNPACKERS;
 	int r = 0;
 
-	fill_polls(c, p);
-	if (poll(p->fds, p->n, -1) < 0)
+	for (size_t i = s->done; i < s->n && n < AT_END; i++) {
+		if (s->layers[i].child.result < 0)
+			continue;
+		fds[n] = (struct pollfd){ .fd = s->layers[i].child.result, .events = POLLIN };
+		layers[n++] = &s->layers[i];
+	}
+	if (poll(fds, n, -1) < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for messages");
-	if (p->fds[AT_DAEMON].revents)
-		r = from_daemon(c, e);
-	if (r == 0 && p->fds[AT_FETCHER].revents)
-		r = from_fetcher(c, e);
-	for (size_t i = AT_CHILDREN; r == 0 && i < p->n; i++)
-		if (p->fds[i].revents)
-			r = from_child(c, p->who[i], e);
+	if (fds[AT_DAEMON].revents)
+		r = read_daemon(s, e);
+	if (r == 0 && fds[AT_FETCHER].revents)
+		r = read_fetcher(s, e);
+	for (size_t i = AT_UNPACKERS; r == 0 && i < n; i++)
+		if (fds[i].revents)
+			r = read_unpacker(s, layers[i], e);
 	return r;
 }
 
-/* Whoever fetched, or was to, is not needed before there is a job; if there is nobody then, another
- * one is started. */
-static int wait_for_job(struct conductor *c, struct job_message *m, struct job *job,
+/* A fetcher that exits before there is a job is ignored: do_job() starts another one. */
+static int wait_for_job(struct supervisor *s, struct job_message *m, struct job *job,
 			struct hw_err *e)
 {
 	for (;;) {
-		struct pollfd fds[] = { { .fd = c->daemon, .events = POLLIN },
-					{ .fd = c->fetcher, .events = POLLIN } };
+		struct pollfd fds[] = { { .fd = s->daemon, .events = POLLIN },
+					{ .fd = s->fetcher, .events = POLLIN } };
 
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for a job");
 		if (fds[1].revents)
-			end_fetcher(c);
+			stop_fetcher(s);
 		else if (fds[0].revents)
-			return receive_job(c->daemon, m, job, e);
+			return receive_job(s->daemon, m, job, e);
 	}
 }
 
-static int hand_on(struct conductor *c, struct job_message *m, struct hw_err *e)
+/* Return: 0: all layers are complete and reported; or negative errno */
+static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
 {
-	int r = c->fetcher < 0 ? start_fetcher(c, e) : 0;
+	int r = s->fetcher < 0 ? start_fetcher(s, e) : 0;
 
 	if (r == 0)
-		r = job_send(c->fetcher, m->type, m->data.data, m->data.len, m->fd, c->job->idle_ms,
+		r = job_send(s->fetcher, m->type, m->data.data, m->data.len, m->fd, s->job->idle_ms,
 			     e);
-	receive_job_forget(m);
-	return r < 0 ? err_ctx(e, "%s %s", job_verb(c->job), c->job->reference) : 0;
+	erase_job_message(m);
+	if (r < 0)
+		return err_ctx(e, "%s %s", job_verb(s->job), s->job->reference);
+	while (r == 0 && !(s->has_plan && s->done == s->n))
+		r = handle_events(s, e);
+	return r < 0 ? r : job_send(s->daemon, JOB_DONE, "", 0, -1, s->job->idle_ms, e);
 }
 
-/* Return: 0 when all layers are there and the daemon knows; else why not */
-static int do_job(struct conductor *c, struct job_message *m, struct hw_err *e)
-{
-	struct polls polls;
-	int r = hand_on(c, m, e);
-
-	while (r == 0 && !(c->planned && c->done == c->n))
-		r = step(c, &polls, e);
-	return r < 0 ? r : job_send(c->daemon, JOB_DONE, "", 0, -1, c->job->idle_ms, e);
-}
-
-/** conductor_run() - wait for a job and do it */
-int conductor_run(int daemon)
+int supervisor_run(int daemon)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	AUTO(job_done) struct job job = { 0 };
-	AUTO(conductor_done) struct conductor c = { .job = &job, .daemon = daemon, .fetcher = -1 };
+	AUTO(supervisor_done)
+	struct supervisor s = { .job = &job, .daemon = daemon, .fetcher = -1 };
 	struct hw_err e, ignored;
 
-	start_fetcher(&c, &ignored);
-	if (wait_for_job(&c, &m, &job, &e) < 0) {
-		if (e.code != -EPIPE) /* that nobody has one is no error */
+	start_fetcher(&s, &ignored);
+	if (wait_for_job(&s, &m, &job, &e) < 0) {
+		if (e.code != -EPIPE) /* the daemon had no job: not an error */
 			fprintf(stderr, "hawser-fetch: %s\n", e.msg);
 		return 2;
 	}
-	if (do_job(&c, &m, &e) == 0)
+	if (do_job(&s, &m, &e) == 0)
 		return 0;
 	job_send_failed(daemon, &e, job.idle_ms, &ignored);
 	return 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack-child.c - a process that unpacks one layer, seen from outside
+ * fetch/unpack-child.c - starts an unpacker and reads its result
  */
 #include "fetch/unpack-child.h"
 
@@ -17,66 +17,66 @@
 #include "base/str.h"
 #include "fetch/unpacker.h"
 
-#define PIPE_SIZE     (1 << 20)
-#define READ_SIZE     (64 << 10)
-#define SAID_UNPACKED 'u'
-#define SAID_FAILED   'f'
+#define PIPE_SIZE	(1 << 20)
+#define READ_SIZE	(64 << 10)
+#define RESULT_UNPACKED 'u'
+#define RESULT_FAILED	'f'
+#define GRPC_INTERNAL	13
 
-/* The child's descriptors, from here on; beyond them all are closed. */
-enum { FD_ARCHIVE = 3, FD_ANSWER, FD_ROOT, FD_RECIPE, FD_END };
+/* Descriptors of the child; all others are closed. */
+enum { FD_ARCHIVE = 3, FD_RESULT, FD_ROOT, FD_RECIPE, FD_END };
 
-/** layer_child_init() - not started */
-void layer_child_init(struct layer_child *c)
+void unpack_child_init(struct unpack_child *c)
 {
-	*c = (struct layer_child){ .answer = -1 };
+	*c = (struct unpack_child){ .result = -1 };
 }
 
-/** layer_child_done() - end it, whatever it does */
-void layer_child_done(struct layer_child *c)
+void unpack_child_done(struct unpack_child *c)
 {
 	if (c->pid > 0) {
 		kill(c->pid, SIGKILL);
 		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}
-	mem_close_fd(&c->answer);
-	buf_done(&c->said);
-	layer_child_init(c);
+	mem_close_fd(&c->result);
+	buf_done(&c->received);
+	unpack_child_init(c);
 }
 
 /* ---- in the child ---------------------------------------------------------- */
 
-static bool take_descriptors(const int from[FD_END - FD_ARCHIVE])
+static bool move_descriptors(const int from[FD_END - FD_ARCHIVE])
 {
 	int high[FD_END - FD_ARCHIVE];
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	bool taken = true;
+	bool ok = true;
 
 	for (int i = 0; i < FD_END - FD_ARCHIVE; i++)
 		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, FD_END);
 	for (int i = 0; i < FD_END - FD_ARCHIVE; i++)
-		taken = taken && dup2(high[i], FD_ARCHIVE + i) >= 0;
-	return taken && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
+		ok = ok && dup2(high[i], FD_ARCHIVE + i) >= 0;
+	return ok && dup2(null, STDIN_FILENO) >= 0 && dup2(null, STDOUT_FILENO) >= 0 &&
 	       close_range(FD_END, ~0U, 0) == 0;
 }
 
-static int answer(char what, const char *json)
+static int send_result(char type, const char *json)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_err ignored;
 
-	buf_putc(&b, what);
+	buf_putc(&b, type);
 	buf_puts(&b, json);
-	return file_write_fd(FD_ANSWER, b.data, b.len, &ignored) < 0;
+	return file_write_fd(FD_RESULT, b.data, b.len, &ignored) < 0;
 }
 
-static int unpack(const struct job *job, const struct job_layer *layer)
+/* Return: exit status of the process */
+static int run_unpacker(const struct job *job, const struct job_layer *layer)
 {
 	AUTO(unpacked_done) struct unpacked result = { 0 };
 	struct unpacker p = {
 		.archive = FD_ARCHIVE,
 		.chunk = UNPACKER_CHUNK,
-		.idle_ms = 0, /* whoever fetches has a limit, and says what is wrong */
+		.idle_ms = 0, /* the fetcher has a timeout, and reports a better error */
 		.open = job->keep_open,
 		.diff_id = layer->diff_id,
 		.unpack = { .root = FD_ROOT,
@@ -90,55 +90,51 @@ static int unpack(const struct job *job, const struct job_layer *layer)
 
 	if (unpacker_run(&p, &result, &e) == 0) {
 		json = unpacked_encode(&result);
-		return answer(SAID_UNPACKED, json);
+		return send_result(RESULT_UNPACKED, json);
 	}
-	json = hw_field_encode(job_failed_fields, &(struct job_failed){ -e.code, 13, e.msg }, 0);
-	answer(SAID_FAILED, json);
+	json = hw_field_encode(job_failed_fields,
+			       &(struct job_failed){ -e.code, GRPC_INTERNAL, e.msg }, 0);
+	send_result(RESULT_FAILED, json);
 	return 1;
 }
 
-/* ---- from outside ---------------------------------------------------------- */
+/* ---- in the supervisor ------------------------------------------------------ */
 
-struct ends {
-	int archive[2], answer[2], root, recipe;
+struct child_fds {
+	int archive[2], result[2], root, recipe;
 };
 
-static void ends_done(struct ends *s)
+static void child_fds_done(struct child_fds *f)
 {
-	mem_close_fd(&s->archive[0]);
-	mem_close_fd(&s->archive[1]);
-	mem_close_fd(&s->answer[0]);
-	mem_close_fd(&s->answer[1]);
-	mem_close_fd(&s->root);
-	mem_close_fd(&s->recipe);
+	mem_close_fd(&f->archive[0]);
+	mem_close_fd(&f->archive[1]);
+	mem_close_fd(&f->result[0]);
+	mem_close_fd(&f->result[1]);
+	mem_close_fd(&f->root);
+	mem_close_fd(&f->recipe);
 }
-AUTO_VALUE_DEFINE(ends_done, struct ends);
+AUTO_VALUE_DEFINE(child_fds_done, struct child_fds);
 
-static int ends_open(struct ends *s, const struct job_layer *layer, struct hw_err *e)
+static int child_fds_open(struct child_fds *f, const struct job_layer *layer, struct hw_err *e)
 {
-	if (pipe2(s->archive, O_CLOEXEC) < 0 || pipe2(s->answer, O_CLOEXEC) < 0)
-		return err_set(e, -errno, "make a pipe");
-	fcntl(s->archive[1], F_SETPIPE_SZ, PIPE_SIZE); /* faster, where it is allowed */
-	s->root = open(layer->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (s->root < 0)
+	if (pipe2(f->archive, O_CLOEXEC) < 0 || pipe2(f->result, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "create a pipe");
+	fcntl(f->archive[1], F_SETPIPE_SZ, PIPE_SIZE); /* only for speed: may fail */
+	f->root = open(layer->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (f->root < 0)
 		return err_set(e, -errno, "open %s", layer->root);
-	s->recipe = open(str_or(layer->recipe, ""),
+	f->recipe = open(str_or(layer->recipe, ""),
 			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (s->recipe < 0)
-		return err_set(e, -errno, "make %s", str_or(layer->recipe, "the recipe"));
+	if (f->recipe < 0)
+		return err_set(e, -errno, "create %s", str_or(layer->recipe, "the recipe"));
 	return 0;
 }
 
-/**
- * layer_child_start() - start it
- *
- * Return: 0, or negative errno
- */
-int layer_child_start(struct layer_child *c, const struct job *job, const struct job_layer *layer,
-		      int *ret_archive, struct hw_err *e)
+int unpack_child_start(struct unpack_child *c, const struct job *job, const struct job_layer *layer,
+		       int *ret_archive, struct hw_err *e)
 {
-	AUTO(ends_done) struct ends s = { { -1, -1 }, { -1, -1 }, -1, -1 };
-	int r = ends_open(&s, layer, e);
+	AUTO(child_fds_done) struct child_fds f = { { -1, -1 }, { -1, -1 }, -1, -1 };
+	int r = child_fds_open(&f, layer, e);
 
 	if (r < 0)
 		return r;
@@ -147,50 +143,51 @@ int layer_child_start(struct layer_child *c, const struct job *job, const struct
 		return err_set(e, -errno, "fork");
 	if (c->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-		const int mine[] = { s.archive[0], s.answer[1], s.root, s.recipe };
+		const int kept[] = { f.archive[0], f.result[1], f.root, f.recipe };
 
-		_exit(take_descriptors(mine) ? unpack(job, layer) : EXIT_FAILURE);
+		_exit(move_descriptors(kept) ? run_unpacker(job, layer) : EXIT_FAILURE);
 	}
-	fcntl(s.answer[0], F_SETFL, O_NONBLOCK);
-	c->answer = take_fd(s.answer[0]);
-	*ret_archive = take_fd(s.archive[1]);
+	fcntl(f.result[0], F_SETFL, O_NONBLOCK);
+	c->result = take_fd(f.result[0]);
+	*ret_archive = take_fd(f.archive[1]);
 	return 0;
 }
 
-static int decode(const struct layer_child *c, struct unpacked *ret_unpacked, struct hw_err *e)
+static int decode_result(const struct buf *received, struct unpacked *ret_unpacked,
+			 struct hw_err *e)
 {
 	struct job_message m = { .fd = -1 };
 
-	if (c->said.len == 0)
-		return err_text(e, -EIO, "the process that unpacks it has died");
-	m.data = (struct buf){ .data = c->said.data + 1, .len = c->said.len - 1 };
-	if (c->said.data[0] == SAID_FAILED) {
+	if (received->len == 0)
+		return err_text(e, -EIO, "unpacker exited unexpectedly");
+	m.data = (struct buf){ .data = received->data + 1, .len = received->len - 1 };
+	if (received->data[0] == RESULT_FAILED) {
 		int r = job_decode_failed(&m, e);
 
-		e->domain = HW_DOMAIN_NONE; /* what it means is seen from errno */
+		e->domain = HW_DOMAIN_NONE; /* the gRPC code is derived from errno */
 		return r;
 	}
 	if (unpacked_decode(m.data.data, m.data.len, ret_unpacked, e) < 0)
-		return err_ctx(e, "what the process that unpacks it says");
+		return err_ctx(e, "result of the unpacker");
 	return 1;
 }
 
-/** layer_child_read() - take what it says */
-int layer_child_read(struct layer_child *c, struct unpacked *ret_unpacked, struct hw_err *e)
+int unpack_child_read(struct unpack_child *c, struct unpacked *ret_unpacked, struct hw_err *e)
 {
-	ssize_t n = read(c->answer, buf_reserve(&c->said, READ_SIZE), READ_SIZE);
+	ssize_t n = read(c->result, buf_reserve(&c->received, READ_SIZE), READ_SIZE);
 	int r;
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n < 0)
-		return err_set(e, -errno, "read from the process that unpacks");
-	buf_added(&c->said, (size_t)n);
-	if (c->said.len > JOB_MESSAGE_MAX)
-		return err_text(e, -EFBIG, "the process that unpacks says too much");
+		return err_set(e, -errno, "read from the unpacker");
+	buf_added(&c->received, (size_t)n);
+	if (c->received.len > JOB_MESSAGE_MAX)
+		return err_text(e, -EFBIG, "result of the unpacker is larger than %d bytes",
+				JOB_MESSAGE_MAX);
 	if (n > 0)
 		return 0;
-	r = decode(c, ret_unpacked, e);
-	layer_child_done(c);
+	r = decode_result(&c->received, ret_unpacked, e);
+	unpack_child_done(c);
 	return r;
 }

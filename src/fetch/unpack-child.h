@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack-child.h - a process that unpacks one layer, seen from outside
+ * fetch/unpack-child.h - starts an unpacker and reads its result
  *
- * What:  start it, with the pipe to write the archive to; take what it says.
- * How:   a fork without exec: nothing of this process is secret to it but the
- *        descriptors, of which it keeps its own. What it found out is JSON on a
- *        pipe, behind one letter: 'u' for unpacked.h's, 'f' for a failure.
+ * How:   fork() without exec: the child inherits the supervisor's memory, and closes all
+ *        descriptors but its own. The result is JSON on a pipe, after one letter: 'u' for struct
+ *        unpacked, 'f' for an error.
  */
 #ifndef FETCH_UNPACK_CHILD_H
 #define FETCH_UNPACK_CHILD_H
@@ -18,18 +17,18 @@
 #include "image/protocol/job.h"
 #include "image/protocol/unpacked.h"
 
-struct layer_child {
-	pid_t pid;  /* 0: not started, or gone */
-	int answer; /* to be polled; -1: none */
-	struct buf said;
+struct unpack_child {
+	pid_t pid;  /* 0: not running */
+	int result; /* pipe, to poll for reading; -1: not running */
+	struct buf received;
 };
 
-void layer_child_init(struct layer_child *c);
-void layer_child_done(struct layer_child *c); /* kills it */
-/* @ret_archive: where to write the archive */
-int layer_child_start(struct layer_child *c, const struct job *job, const struct job_layer *layer,
-		      int *ret_archive, struct hw_err *e);
-/* Return: 1 when it has unpacked the layer, with *ret_unpacked; 0: not yet; or why it failed */
-int layer_child_read(struct layer_child *c, struct unpacked *ret_unpacked, struct hw_err *e);
+void unpack_child_init(struct unpack_child *c);
+void unpack_child_done(struct unpack_child *c); /* kills the process */
+/* *ret_archive: pipe to write the layer's archive to. Return: 0, or negative errno */
+int unpack_child_start(struct unpack_child *c, const struct job *job, const struct job_layer *layer,
+		       int *ret_archive, struct hw_err *e);
+/* Return: 1: unpacked, *ret_unpacked is set; 0: not finished yet; or the unpacker's error */
+int unpack_child_read(struct unpack_child *c, struct unpacked *ret_unpacked, struct hw_err *e);
 
 #endif

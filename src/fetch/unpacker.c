@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpacker.c - the process that unpacks a layer
+ * fetch/unpacker.c - the unpacker: the process that unpacks one layer
  */
 #include "fetch/unpacker.h"
 
@@ -12,7 +12,7 @@
 #include "base/time.h"
 #include "fetch/confine/confine.h"
 
-/* Return: bytes read; 0 at the end; -ETIMEDOUT when none come */
+/* Return: bytes read; 0: EOF; -ETIMEDOUT; or negative errno */
 static ssize_t read_some(const struct unpacker *p, char *bytes, struct hw_err *e)
 {
 	int64_t deadline = time_deadline(p->idle_ms);
@@ -23,33 +23,33 @@ static ssize_t read_some(const struct unpacker *p, char *bytes, struct hw_err *e
 		int ready = poll(&poller, 1, time_left_ms(deadline));
 
 		if (ready == 0 && time_is_over(deadline))
-			return err_text(e, -ETIMEDOUT, "no more of the layer has come for %d ms",
-					p->idle_ms);
+			return err_text(e, -ETIMEDOUT, "layer data stalled for %d ms", p->idle_ms);
 		if (ready < 0 && errno != EINTR)
-			return err_set(e, -errno, "wait for the layer");
+			return err_set(e, -errno, "wait for layer data");
 		if (ready <= 0)
 			continue;
 		n = read(p->archive, bytes, p->chunk);
 		if (n >= 0)
 			return n;
 		if (errno != EINTR && errno != EAGAIN)
-			return err_set(e, -errno, "read the layer");
+			return err_set(e, -errno, "read layer data");
 	}
 }
 
-/* A member that cannot be made is the archive's fault, but for these. */
-static int blame(int r, struct hw_err *e)
+/* An error of unpacking is caused by the archive (-EBADMSG), except for those that this machine or
+ * our limits cause. */
+static int classify_error(int r, struct hw_err *e)
 {
-	static const int ours[] = { EAGAIN, EDQUOT, EFBIG,  EIO,	EMFILE,
-				    ENFILE, ENOMEM, ENOSPC, EOPNOTSUPP, EROFS };
+	static const int local[] = { EAGAIN, EDQUOT, EFBIG,  EIO,	 EMFILE,
+				     ENFILE, ENOMEM, ENOSPC, EOPNOTSUPP, EROFS };
 
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		if (r == -ours[i])
+	for (size_t i = 0; i < ARRAY_SIZE(local); i++)
+		if (r == -local[i])
 			return r;
 	return e->code = -EBADMSG;
 }
 
-static int feed_all(const struct unpacker *p, struct unpack *u, struct hw_err *e)
+static int unpack_all(const struct unpacker *p, struct unpack *u, struct hw_err *e)
 {
 	autofree char *bytes = mem_new(p->chunk);
 
@@ -61,29 +61,19 @@ static int feed_all(const struct unpacker *p, struct unpack *u, struct hw_err *e
 			return (int)n;
 		r = unpack_feed(u, bytes, (size_t)n, e);
 		if (r < 0)
-			return blame(r, e);
+			return classify_error(r, e);
 	}
 }
 
-/**
- * unpacker_run() - unpack a layer, for the rest of this process's life
- *
- * What reads files of the host, unpack_new(), is done before the process is
- * confined.
- *
- * Return: 0; -EBADMSG: the archive is not as it should be, or cannot be made; -EOPNOTSUPP:
- * it has what is not supported; -EFBIG: it is too large; -ETIMEDOUT: its bytes stopped
- * coming; or what is wrong with this machine
- */
 int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct hw_err *e)
 {
-	AUTO(unpack_free) struct unpack *u = unpack_new(&p->unpack);
+	AUTO(unpack_free) struct unpack *u = unpack_new(&p->unpack); /* before confine() */
 	int r = p->open ? 0 : confine(p->unpack.root, e);
 
 	if (r == 0)
-		r = feed_all(p, u, e);
+		r = unpack_all(p, u, e);
 	if (r < 0)
 		return r;
 	r = unpack_finish(u, p->diff_id, ret_unpacked, e);
-	return r < 0 ? blame(r, e) : 0;
+	return r < 0 ? classify_error(r, e) : 0;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpacker.h - the process that unpacks a layer
+ * fetch/unpacker.h - the unpacker: the process that unpacks one layer
  *
- * What:  reads the archive from a pipe, to its end, and unpacks it, confined to
- *        the layer's root (confine.h).
- * Rules: descriptors of other folders are closed before. A writer that sends
- *        nothing for too long is not waited for.
+ * What:  reads an archive from a pipe to its end and unpacks it, confined to the layer's root
+ *        (confine.h).
+ * Rules: the caller closes all descriptors of other directories before.
  */
 #ifndef FETCH_UNPACKER_H
 #define FETCH_UNPACKER_H
@@ -20,14 +19,18 @@
 #define UNPACKER_CHUNK (256 << 10)
 
 struct unpacker {
-	int archive;	     /* to read it from */
-	size_t chunk;	     /* at once, at most */
-	int idle_ms;	     /* to wait for the next bytes; 0: for ever */
-	bool open;	     /* not confined, for tests under a sanitizer */
-	const char *diff_id; /* that it must have; NULL: any */
+	int archive;	     /* to read from */
+	size_t chunk;	     /* bytes of one read, at most */
+	int idle_ms;	     /* timeout for the next bytes; 0: none */
+	bool open;	     /* do not confine: for tests with a sanitizer */
+	const char *diff_id; /* expected; NULL: any */
 	struct unpack_options unpack;
 };
 
+/* Unpack a layer. The process stays confined: it must exit afterwards.
+ * Return: 0; -EBADMSG: malformed archive, a member cannot be created, or diff ID mismatch;
+ * -EOPNOTSUPP: unsupported member type; -EFBIG: a limit is exceeded; -ETIMEDOUT: no more bytes; or
+ * an error of this machine */
 int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct hw_err *e);
 
 #endif

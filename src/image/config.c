@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/config.c - an image's configuration: how its containers start, what its layers are
+ * image/config.c - OCI image configuration
  *
- * How:   a field table; volumes and ports are objects of which only the keys
- *        mean something, so they are decoded as JSON and taken apart here.
+ * How:   a field table. Volumes and ports are JSON objects of which only the keys
+ *        matter, so the table keeps them as JSON and add_keys() lists their keys.
  */
 #include "image/config.h"
 
@@ -13,61 +13,62 @@
 #include "base/json/value.h"
 #include "base/str.h"
 
-/* The objects inside of the document; the outer struct is what others see. */
+/* The decoded document. Callers see only the config member, which must be the first. */
 struct document {
 	struct image_config config;
 	char *volumes, *ports; /* JSON */
 };
 
 static const struct hw_field step_fields[] = {
-	{ "created", HW_STRING, HW_AT(struct image_step, created), .help = "when" },
-	{ "created_by", HW_STRING, HW_AT(struct image_step, created_by), .help = "the command" },
-	{ "author", HW_STRING, HW_AT(struct image_step, author), .help = "who" },
-	{ "comment", HW_STRING, HW_AT(struct image_step, comment), .help = "a note" },
+	{ "created", HW_STRING, HW_AT(struct image_step, created), .help = "time of creation" },
+	{ "created_by", HW_STRING, HW_AT(struct image_step, created_by), .help = "build command" },
+	{ "author", HW_STRING, HW_AT(struct image_step, author), .help = "author" },
+	{ "comment", HW_STRING, HW_AT(struct image_step, comment), .help = "comment" },
 	{ "empty_layer", HW_BOOL, HW_AT(struct image_step, empty_layer),
-	  .help = "it has no layer" },
+	  .help = "the step added no layer" },
 	{ 0 },
 };
 
 static const struct hw_field start_fields[] = {
-	{ "User", HW_STRING, HW_AT(struct document, config.user), .help = "whom to run as" },
+	{ "User", HW_STRING, HW_AT(struct document, config.user), .help = "user to run as" },
 	{ "WorkingDir", HW_STRING, HW_AT(struct document, config.working_dir),
-	  .help = "where to start" },
+	  .help = "working directory" },
 	{ "StopSignal", HW_STRING, HW_AT(struct document, config.stop_signal),
-	  .help = "how to end it" },
-	{ "Env", HW_STRINGS, HW_AT(struct document, config.env), .help = "NAME=VALUE" },
-	{ "Entrypoint", HW_STRINGS, HW_AT(struct document, config.entrypoint),
-	  .help = "the program" },
-	{ "Cmd", HW_STRINGS, HW_AT(struct document, config.cmd), .help = "its arguments" },
-	{ "Volumes", HW_JSON, HW_AT(struct document, volumes), .help = "paths of data" },
-	{ "ExposedPorts", HW_JSON, HW_AT(struct document, ports), .help = "where it listens" },
-	{ "Labels", HW_MAP, HW_AT(struct document, config.labels), .help = "notes" },
+	  .help = "signal that stops the container" },
+	{ "Env", HW_STRINGS, HW_AT(struct document, config.env),
+	  .help = "environment, NAME=VALUE" },
+	{ "Entrypoint", HW_STRINGS, HW_AT(struct document, config.entrypoint), .help = "program" },
+	{ "Cmd", HW_STRINGS, HW_AT(struct document, config.cmd), .help = "arguments" },
+	{ "Volumes", HW_JSON, HW_AT(struct document, volumes), .help = "paths of volumes" },
+	{ "ExposedPorts", HW_JSON, HW_AT(struct document, ports), .help = "ports, as in 80/tcp" },
+	{ "Labels", HW_MAP, HW_AT(struct document, config.labels), .help = "labels" },
 	{ 0 },
 };
 
 static const struct hw_field rootfs_fields[] = {
 	{ "diff_ids", HW_STRINGS, HW_AT(struct document, config.diff_ids),
-	  .help = "digests of the unpacked layers, the lowest first" },
+	  .help = "digests of the uncompressed layers, the lowest first" },
 	{ 0 },
 };
 
-/* The inner objects fill the same struct: their offsets are from its beginning. */
+/* The inner objects are at offset 0 because they fill the same struct. */
 static const struct hw_field document_fields[] = {
-	{ "created", HW_STRING, HW_AT(struct document, config.created), .help = "when" },
-	{ "author", HW_STRING, HW_AT(struct document, config.author), .help = "who" },
+	{ "created", HW_STRING, HW_AT(struct document, config.created),
+	  .help = "time of creation" },
+	{ "author", HW_STRING, HW_AT(struct document, config.author), .help = "author" },
 	{ "os", HW_STRING, HW_AT(struct document, config.platform.os), .help = "operating system" },
 	{ "architecture", HW_STRING, HW_AT(struct document, config.platform.architecture),
-	  .help = "processor" },
+	  .help = "architecture, as in Go" },
 	{ "variant", HW_STRING, HW_AT(struct document, config.platform.variant),
-	  .help = "of the processor" },
+	  .help = "variant of the architecture" },
 	{ "config", HW_OBJECT, 0, .sub = start_fields, .help = "how a container starts" },
-	{ "rootfs", HW_OBJECT, 0, .sub = rootfs_fields, .help = "what it is made of" },
+	{ "rootfs", HW_OBJECT, 0, .sub = rootfs_fields, .help = "layers" },
 	{ "history", HW_LIST, HW_AT(struct document, config.history), .sub = step_fields,
-	  .size = sizeof(struct image_step), .help = "how it was made" },
+	  .size = sizeof(struct image_step), .help = "build history" },
 	{ 0 },
 };
 
-/* Adds the keys of an object of objects: {"/data":{}}. */
+/* Add the keys of an object such as {"/data":{}} to a list. */
 static int add_keys(const char *name, const char *json, struct hw_strings *list, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
@@ -94,65 +95,49 @@ static int check_diff_ids(const struct image_config *c, struct hw_err *e)
 		if (digest_check(c->diff_ids.v[i], e) < 0)
 			return err_ctx(e, "rootfs.diff_ids[%zu]", i);
 		if (!digest_is_sha256(c->diff_ids.v[i]))
-			return err_text(e, -EOPNOTSUPP, "rootfs.diff_ids[%zu]: %s is not SHA-256",
+			return err_text(e, -EOPNOTSUPP,
+					"rootfs.diff_ids[%zu]: unsupported digest %s, want sha256",
 					i, c->diff_ids.v[i]);
 	}
 	return 0;
 }
 
-static int parse(struct document *d, const char *json, size_t len, struct hw_err *e)
-{
-	int r = hw_field_decode(document_fields, json, len, d, e);
-
-	if (r >= 0)
-		r = add_keys("Volumes", d->volumes, &d->config.volumes, e);
-	if (r >= 0)
-		r = add_keys("ExposedPorts", d->ports, &d->config.ports, e);
-	return r < 0 ? r : check_diff_ids(&d->config, e);
-}
-
-/**
- * image_config_parse() - read an image's configuration
- * @json: the bytes, @len of them, just as they came: their digest is the image's id
- *
- * Return: 0, or -EINVAL, -EFBIG, -EOPNOTSUPP
- */
 int image_config_parse(const char *json, size_t len, struct image_config **ret_config,
 		       struct hw_err *e)
 {
 	struct document *d = mem_new(sizeof(*d));
-	int r = parse(d, json, len, e);
+	AUTO(image_config_free) struct image_config *c = &d->config;
+	int r = hw_field_decode(document_fields, json, len, d, e);
 
-	if (r < 0) {
-		image_config_free(&d->config);
+	if (r >= 0)
+		r = add_keys("Volumes", d->volumes, &c->volumes, e);
+	if (r >= 0)
+		r = add_keys("ExposedPorts", d->ports, &c->ports, e);
+	if (r >= 0)
+		r = check_diff_ids(c, e);
+	if (r < 0)
 		return err_ctx(e, "image configuration");
-	}
-	digest_of(json, len, d->config.id);
-	*ret_config = &d->config;
+	digest_of(json, len, c->id);
+	*ret_config = take_ptr(c);
 	return 0;
 }
 
-/** image_config_free() - free a configuration */
 void image_config_free(struct image_config *c)
 {
 	if (!c)
 		return;
 	hw_strings_free(&c->volumes);
 	hw_strings_free(&c->ports);
-	hw_field_clear(document_fields, c);
+	hw_field_clear(document_fields, c); /* c is the start of a struct document */
 	free(c);
 }
 
-/**
- * image_config_check() - does it go with this manifest?
- *
- * Return: 0, or -EINVAL
- */
 int image_config_check(const struct image_config *c, const struct manifest *m, struct hw_err *e)
 {
 	if (c->diff_ids.n != m->layers.n)
 		return err_text(e, -EINVAL,
-				"the image configuration speaks of %zu layers, its manifest of %zu",
+				"layer count mismatch: the image configuration lists %zu layers, "
+				"the manifest %zu",
 				c->diff_ids.n, m->layers.n);
 	return 0;
 }
@@ -164,13 +149,6 @@ static char *user_part(const struct image_config *c)
 	return str_ncopy(user, strcspn(user, ":"));
 }
 
-/**
- * image_config_uid() - the user's number, where the image names one
- *
- * What stands before the colon decides: "1003:www" is 1003.
- *
- * Return: whether there is one; the user may be a name instead, or nothing
- */
 bool image_config_uid(const struct image_config *c, int64_t *ret_uid)
 {
 	autofree char *user = user_part(c);
@@ -182,11 +160,6 @@ bool image_config_uid(const struct image_config *c, int64_t *ret_uid)
 	return true;
 }
 
-/**
- * image_config_username() - the user's name, where the image has one and not a number
- *
- * Return: the name, to be freed by the caller; NULL: none
- */
 char *image_config_username(const struct image_config *c)
 {
 	autofree char *user = user_part(c);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/credentials.h - who somebody is to a registry
+ * image/credentials.h - credentials for a registry
  *
- * What:  what requests (cri/service/credentials.h) and files (fetch/registry/auth-file.h) say.
+ * What:  taken from CRI requests (cri/service/credentials.h) and from files
+ *        (fetch/registry/auth-file.h).
  * Rules: secrets are overwritten before they are freed.
  */
 #ifndef IMAGE_CREDENTIALS_H
@@ -13,7 +14,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* NULL: none */
+/* Each member may be NULL. */
 struct credentials {
 	char *username, *password;
 	char *identity_token; /* an OAuth2 refresh token */
@@ -21,7 +22,12 @@ struct credentials {
 };
 
 bool credentials_empty(const struct credentials *c);
+/*
+ * Decode the "auth" value of a request or file, base64 of "USER:PASSWORD". NUL bytes after the text
+ * are ignored: some tools append them. @c must be empty. Return: 0; -EINVAL: malformed
+ */
 int credentials_decode(struct credentials *c, const char *auth, struct hw_err *e);
+/* Overwrite and free. */
 void credentials_done(struct credentials *c);
 
 AUTO_VALUE_DEFINE(credentials_done, struct credentials);

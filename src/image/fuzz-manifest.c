@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fuzz-manifest.c - manifests, indexes and configurations from any bytes
+ * image/fuzz-manifest.c - fuzzer for manifests, indexes and configurations
  *
- * What is taken has valid digests throughout, and something to choose or to
- * unpack, or an error that says why not.
+ * A document is either rejected with an error or has valid digests throughout.
  */
 #include <assert.h>
 #include <stdint.h>

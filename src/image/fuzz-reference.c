@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/fuzz-reference.c - a reference from any bytes
+ * image/fuzz-reference.c - fuzzer for image references
  *
- * What is taken is complete, and taken again as it is printed.
+ * An accepted reference is complete, and its text form parses to the same reference.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/platform.c - for which machines an image is
+ * image/platform.c - platforms of images and machines
  *
- * How:   a variant becomes a number, its level: v7 is 700, v8.2 is 802. A
- *        machine runs its own level and lower ones, best the nearest; after
- *        those the architecture before it. The order is containerd's:
+ * How:   a variant becomes a number, its level: v7 is 700, v8.2 is 802. A machine
+ *        runs images of its own level and below; the nearest level is best. The
+ *        older architecture that it also runs comes last. This is the order of
+ *        containerd:
  *
  *	amd64/vN   amd64/vN ... amd64/v1, 386
  *	arm64/v9.N arm64/v9.N ... v9.0, v8.(N+5) ... v8.0, then as arm/v8
@@ -23,14 +24,15 @@
 const struct hw_field platform_fields[] = {
 	{ "os", HW_STRING, HW_AT(struct platform, os), .help = "operating system" },
 	{ "architecture", HW_STRING, HW_AT(struct platform, architecture),
-	  .help = "processor, in Go's words" },
-	{ "variant", HW_STRING, HW_AT(struct platform, variant), .help = "of the processor" },
+	  .help = "architecture, as in Go" },
+	{ "variant", HW_STRING, HW_AT(struct platform, variant),
+	  .help = "variant of the architecture" },
 	{ 0 },
 };
 
-/* Other words for the same, and the level where no variant is given. */
+/* Names of the same architecture, and the default level. */
 static const struct architecture {
-	const char *word, *name;
+	const char *alias, *name;
 	int level;
 } architectures[] = {
 	{ "amd64", "amd64", 100 }, { "x86_64", "amd64", 100 },	{ "x86-64", "amd64", 100 },
@@ -42,15 +44,15 @@ static const struct architecture {
 #define LEVEL_V5 500
 #define LEVEL_V8 800
 #define LEVEL_V9 900
-#define OLDER	 10000 /* worse than any level of the same architecture */
+#define OLDER	 10000 /* rank of an older architecture; worse than any level of the same one */
 
 struct machine {
 	const char *name;
 	const char *variant;
-	int level; /* -1: of a variant that is not a level */
+	int level; /* -1: the variant is not a level */
 };
 
-/* "v8", "8" and "v8.2"; -1: something else */
+/* Accepts "v8", "8" and "v8.2". Return: the level, or -1 */
 static int level_parse(const char *s)
 {
 	int level;
@@ -72,7 +74,7 @@ static struct machine machine_of(const struct platform *p)
 	struct machine m = { str_or(p->architecture, ""), str_or(p->variant, ""), 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(architectures); i++)
-		if (strcasecmp(m.name, architectures[i].word) == 0) {
+		if (strcasecmp(m.name, architectures[i].alias) == 0) {
 			m.name = architectures[i].name;
 			m.level = architectures[i].level;
 			if (*m.variant && m.level)
@@ -92,27 +94,27 @@ static int rank_arm64(int wanted, int offered)
 	if (offered < LEVEL_V8)
 		return PLATFORM_NONE;
 	if (wanted >= LEVEL_V9 && offered < LEVEL_V9) {
-		int like = wanted - LEVEL_V9 + LEVEL_V8 + 5; /* v9.0 left v8 at v8.5 */
-		return offered <= like ? wanted - LEVEL_V9 + 1 + like - offered : PLATFORM_NONE;
+		int v8_level = wanted - LEVEL_V9 + LEVEL_V8 + 5; /* v9.0 includes v8.5 */
+
+		return offered <= v8_level ? wanted - LEVEL_V9 + 1 + v8_level - offered
+					   : PLATFORM_NONE;
 	}
 	return offered <= wanted ? wanted - offered : PLATFORM_NONE;
-}
-
-static int older(int rank)
-{
-	return rank < 0 ? rank : rank + OLDER;
 }
 
 static int rank_levels(const struct machine *wanted, const struct machine *offered)
 {
 	bool same = str_equal(wanted->name, offered->name);
+	int rank;
 
 	if (str_equal(wanted->name, "arm"))
 		return same ? rank_arm(wanted->level, offered->level) : PLATFORM_NONE;
 	if (str_equal(wanted->name, "arm64") && same)
 		return rank_arm64(wanted->level, offered->level);
-	if (str_equal(wanted->name, "arm64") && str_equal(offered->name, "arm"))
-		return older(rank_arm(LEVEL_V8, offered->level));
+	if (str_equal(wanted->name, "arm64") && str_equal(offered->name, "arm")) {
+		rank = rank_arm(LEVEL_V8, offered->level);
+		return rank < 0 ? rank : rank + OLDER;
+	}
 	if (str_equal(wanted->name, "amd64") && same && offered->level <= wanted->level)
 		return wanted->level - offered->level;
 	if (str_equal(wanted->name, "amd64") && str_equal(offered->name, "386"))
@@ -120,13 +122,6 @@ static int rank_levels(const struct machine *wanted, const struct machine *offer
 	return PLATFORM_NONE;
 }
 
-/**
- * platform_rank() - how well an image for one platform runs on another
- * @wanted:  what the machine is
- * @offered: what the image is for
- *
- * Return: 0 for the same, more for what is further away; PLATFORM_NONE: not at all
- */
 int platform_rank(const struct platform *wanted, const struct platform *offered)
 {
 	struct machine w = machine_of(wanted), o = machine_of(offered);
@@ -138,7 +133,6 @@ int platform_rank(const struct platform *wanted, const struct platform *offered)
 	return str_equal(w.name, o.name) && str_equal(w.variant, o.variant) ? 0 : PLATFORM_NONE;
 }
 
-/** platform_own() - the platform of this machine */
 void platform_own(struct platform *ret_platform)
 {
 	struct utsname u = { 0 };
@@ -152,17 +146,11 @@ void platform_own(struct platform *ret_platform)
 	};
 }
 
-/** platform_done() - free what a platform holds */
 void platform_done(struct platform *p)
 {
 	hw_field_clear(platform_fields, p);
 }
 
-/**
- * platform_format() - OS/ARCHITECTURE or OS/ARCHITECTURE/VARIANT
- *
- * Return: the text, to be freed by the caller
- */
 char *platform_format(const struct platform *p)
 {
 	return str_printf("%s/%s%s%s", str_or(p->os, ""), str_or(p->architecture, ""),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/platform.h - for which machines an image is
+ * image/platform.h - platforms of images and machines
  *
- * What:  decode a platform, name this machine's, and say how well an offered
- *        one runs on a wanted one.
+ * What:  operating system, architecture and variant; the platform of this machine;
+ *        how well an image for one platform runs on another.
  */
 #ifndef IMAGE_PLATFORM_H
 #define IMAGE_PLATFORM_H
@@ -14,17 +14,22 @@
 
 struct platform {
 	char *os;	    /* "linux" */
-	char *architecture; /* Go's words: "amd64", "arm64" */
-	char *variant;	    /* "v8"; NULL or "": the usual one */
+	char *architecture; /* as in Go: "amd64", "arm64" */
+	char *variant;	    /* "v8"; NULL or "": the default of the architecture */
 };
 
 extern const struct hw_field platform_fields[];
 
 #define PLATFORM_NONE (-1)
 
-void platform_own(struct platform *ret_platform); /* for platform_done() */
+void platform_own(struct platform *ret_platform); /* of this machine; for platform_done() */
 void platform_done(struct platform *p);
-char *platform_format(const struct platform *p); /* "linux/arm/v7" */
+/* Return: OS/ARCHITECTURE or OS/ARCHITECTURE/VARIANT, to be freed by the caller */
+char *platform_format(const struct platform *p);
+/*
+ * How well an image for platform @offered runs on a machine of platform @wanted. Return: 0 if they
+ * are the same, a larger number the worse the match is; PLATFORM_NONE if it does not run at all
+ */
 int platform_rank(const struct platform *wanted, const struct platform *offered);
 
 AUTO_VALUE_DEFINE(platform_done, struct platform);

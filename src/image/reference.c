@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/reference.c - the name of an image, as people write it
+ * image/reference.c - image references
  *
- * How:   cut at the first '@', '/' and ':' into digest, domain, path and tag;
- *        then each is checked by itself. Grammar (Go's distribution/reference):
+ * How:   split at the first '@', '/' and ':' into digest, domain, path and tag;
+ *        then check each part. The grammar of Go's distribution/reference:
  *
  *	domain     = ( label *( "." label ) / "[" 1*( hex / ":" ) "]" ) [ ":" 1*digit ]
  *	label      = letter or digit, with "-" inside
@@ -11,9 +11,9 @@
  *	component  = 1*alnum *( ( "." / "_" / "__" / 1*"-" ) 1*alnum )      lower case
  *	tag        = ( alnum / "_" ) *127( alnum / "_" / "." / "-" )
  *
- * Rules: what stands before the first '/' is a domain when it has a dot, a colon
- *        or an upper case letter in it, or is "localhost"; else it is part of a
- *        path at docker.io.
+ * Rules: the part before the first '/' is a domain if it contains a dot, a colon
+ *        or an upper case letter, or is "localhost"; else it belongs to a path at
+ *        docker.io.
  */
 #include "image/reference.h"
 
@@ -28,10 +28,10 @@
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-#define TEXT_MAX 1024 /* of a whole reference; the longest digest has 135 */
+#define TEXT_MAX 1024 /* of a whole reference; a digest has at most 135 characters */
 #define HUB	 "docker.io"
 
-static bool only(const char *s, const char *allowed)
+static bool has_only(const char *s, const char *allowed)
 {
 	return s[strspn(s, allowed)] == '\0';
 }
@@ -64,7 +64,7 @@ static bool domain_is_valid(const char *s)
 	const char *bracket = strchr(s, ']');
 	const char *port = strchr(bracket ? bracket : s, ':');
 
-	if (port && (!port[1] || !only(port + 1, DIGITS)))
+	if (port && (!port[1] || !has_only(port + 1, DIGITS)))
 		return false;
 	return host_is_valid(s, port ? (size_t)(port - s) : strlen(s));
 }
@@ -76,8 +76,8 @@ static bool looks_like_domain(const char *s)
 
 /* ---- path and tag ---------------------------------------------------------- */
 
-/* Bytes of the separator at s; 0: there is none. */
-static size_t separator(const char *s)
+/* Length of the separator at s; 0 if there is no valid one. */
+static size_t separator_length(const char *s)
 {
 	if (*s == '-')
 		return strspn(s, "-");
@@ -90,45 +90,45 @@ static bool path_is_valid(const char *s)
 {
 	for (;;) {
 		size_t n = strspn(s, LOWER DIGITS);
-		size_t between;
+		size_t skip;
 
 		if (n == 0)
 			return false;
 		s += n;
 		if (*s == '\0')
 			return true;
-		between = *s == '/' ? 1 : separator(s);
-		if (between == 0)
+		skip = *s == '/' ? 1 : separator_length(s);
+		if (skip == 0)
 			return false;
-		s += between;
+		s += skip;
 	}
 }
 
 static bool tag_is_valid(const char *s)
 {
-	return *s && *s != '.' && *s != '-' && only(s, DIGITS LOWER UPPER "_.-") &&
+	return *s && *s != '.' && *s != '-' && has_only(s, DIGITS LOWER UPPER "_.-") &&
 	       strlen(s) <= REFERENCE_TAG_MAX;
 }
 
-/* ---- the whole ------------------------------------------------------------- */
+/* ---- whole references ------------------------------------------------------ */
 
-static int check(const struct reference *ref, struct hw_err *e)
+static int check_parts(const struct reference *ref, struct hw_err *e)
 {
 	if (!domain_is_valid(ref->domain))
-		return err_text(e, -EINVAL, "\"%s\" is not a registry", ref->domain);
+		return err_text(e, -EINVAL, "invalid registry \"%s\"", ref->domain);
 	if (strpbrk(ref->path, UPPER))
 		return err_text(e, -EINVAL, "repository name \"%s\" must be lowercase", ref->path);
 	if (!path_is_valid(ref->path))
-		return err_text(e, -EINVAL, "\"%s\" is not a repository name", ref->path);
+		return err_text(e, -EINVAL, "invalid repository name \"%s\"", ref->path);
 	if (strlen(ref->path) > REFERENCE_PATH_MAX)
-		return err_text(e, -EINVAL, "repository name has more than %d characters",
+		return err_text(e, -EINVAL, "repository name is longer than %d characters",
 				REFERENCE_PATH_MAX);
 	if (ref->tag && !tag_is_valid(ref->tag))
-		return err_text(e, -EINVAL, "\"%s\" is not a tag", ref->tag);
+		return err_text(e, -EINVAL, "invalid tag \"%s\"", ref->tag);
 	return ref->digest ? digest_check(ref->digest, e) : 0;
 }
 
-/* name: domain and path, or path alone */
+/* @name: DOMAIN/PATH or PATH */
 static void split_name(const char *name, struct reference *ref)
 {
 	const char *slash = strchr(name, '/');
@@ -146,7 +146,7 @@ static void split_name(const char *name, struct reference *ref)
 		ref->path = str_copy(name);
 }
 
-static void split(const char *text, struct reference *ref)
+static void split_reference(const char *text, struct reference *ref)
 {
 	const char *at = strchr(text, '@');
 	autofree char *name = at ? str_ncopy(text, (size_t)(at - text)) : str_copy(text);
@@ -164,38 +164,29 @@ static void split(const char *text, struct reference *ref)
 	split_name(name, ref);
 }
 
-static int parse(const char *text, struct reference *ref, struct hw_err *e)
+static int parse_text(const char *text, struct reference *ref, struct hw_err *e)
 {
 	if (!*text)
-		return err_text(e, -EINVAL, "it is empty");
+		return err_text(e, -EINVAL, "empty reference");
 	if (strlen(text) > TEXT_MAX)
-		return err_text(e, -EINVAL, "it has more than %d characters", TEXT_MAX);
-	if (strlen(text) == 64 && only(text, DIGITS "abcdef"))
-		return err_text(e, -EINVAL, "64 hex digits are the id of an image, not a name");
-	split(text, ref);
-	return check(ref, e);
+		return err_text(e, -EINVAL, "longer than %d characters", TEXT_MAX);
+	if (strlen(text) == 64 && has_only(text, DIGITS "abcdef"))
+		return err_text(e, -EINVAL, "64 hex digits are an image ID, not a reference");
+	split_reference(text, ref);
+	return check_parts(ref, e);
 }
 
-/**
- * reference_parse() - read a reference, and fill in what it leaves out
- * @text:    HOST/PATH:TAG@DIGEST or parts of it
- * @ret_ref: for reference_done()
- *
- * Return: 0, or -EINVAL with what is wrong with it
- */
 int reference_parse(const char *text, struct reference *ret_ref, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
-	int r = parse(text, &ref, e);
 
-	if (r < 0)
+	if (parse_text(text, &ref, e) < 0)
 		return err_ctx(e, "image reference \"%.256s\"", text);
 	*ret_ref = ref;
 	ref = (struct reference){ 0 };
 	return 0;
 }
 
-/** reference_done() - free what a reference holds */
 void reference_done(struct reference *ref)
 {
 	free(ref->domain);
@@ -205,34 +196,22 @@ void reference_done(struct reference *ref)
 	*ref = (struct reference){ 0 };
 }
 
-/**
- * reference_name() - domain and path, the name that tags and digests of an image share
- *
- * Return: the text, to be freed by the caller
- */
 char *reference_name(const struct reference *ref)
 {
 	return str_printf("%s/%s", ref->domain, ref->path);
 }
 
-/**
- * reference_format() - all that a reference has
- *
- * Return: the text, to be freed by the caller; reference_parse() makes the same of it
- */
 char *reference_format(const struct reference *ref)
 {
 	return str_printf("%s/%s%s%s%s%s", ref->domain, ref->path, ref->tag ? ":" : "",
 			  str_or(ref->tag, ""), ref->digest ? "@" : "", str_or(ref->digest, ""));
 }
 
-/** reference_version() - the digest, which is exact, or else the tag */
 const char *reference_version(const struct reference *ref)
 {
 	return ref->digest ? ref->digest : ref->tag;
 }
 
-/** reference_host() - where the registry is: docker.io is a name only */
 const char *reference_host(const struct reference *ref)
 {
 	return str_equal(ref->domain, HUB) ? "registry-1." HUB : ref->domain;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/reference.h - the name of an image, as people write it
+ * image/reference.h - image references
  *
- * What:  HOST/PATH:TAG@DIGEST, where all but the path may be left out, made
- *        complete as Docker and Kubernetes do: "busybox" is
+ * What:  parse HOST/PATH:TAG@DIGEST, where only the path is required, and fill in
+ *        the defaults of Docker and Kubernetes: "busybox" stands for
  *        "docker.io/library/busybox:latest".
- * Rules: what is taken and what is refused is what Go's distribution/reference
- *        takes and refuses.
+ * Rules: accepts and rejects the same references as Go's distribution/reference.
  *
  *	AUTO(reference_done) struct reference ref = { 0 };
  *	r = reference_parse("localhost:5000/app", &ref, e);
@@ -23,17 +22,22 @@
 struct reference {
 	char *domain; /* "docker.io", "localhost:5000", "[::1]:5000" */
 	char *path;   /* "library/busybox" */
-	char *tag;    /* NULL: none, then there is a digest */
-	char *digest; /* NULL: none */
+	char *tag;    /* NULL only if there is a digest */
+	char *digest; /* or NULL */
 };
 
+/* Parse a reference and fill in the defaults. Return: 0 or -EINVAL */
 int reference_parse(const char *text, struct reference *ret_ref, struct hw_err *e);
 void reference_done(struct reference *ref);
 
-char *reference_format(const struct reference *ref);	    /* all that it has */
-char *reference_name(const struct reference *ref);	    /* domain and path */
-const char *reference_version(const struct reference *ref); /* what to ask a registry for */
-const char *reference_host(const struct reference *ref);    /* whom to ask */
+/* DOMAIN/PATH:TAG@DIGEST, to be freed by the caller; reference_parse() accepts it. */
+char *reference_format(const struct reference *ref);
+/* DOMAIN/PATH, to be freed by the caller: the part that all tags and digests of an image share. */
+char *reference_name(const struct reference *ref);
+/* The digest, because it is exact, or else the tag. */
+const char *reference_version(const struct reference *ref);
+/* The host of the registry: docker.io is only a name and is served by another host. */
+const char *reference_host(const struct reference *ref);
 
 AUTO_VALUE_DEFINE(reference_done, struct reference);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/test-config.c - configurations of images
+ * image/test-config.c - parsing of image configurations
  */
 #include "image/config.h"
 
@@ -38,7 +38,7 @@ static struct image_config *parse(const char *json)
 	return c;
 }
 
-static void everything(void **state)
+static void test_all_fields(void **state)
 {
 	AUTO(image_config_free) struct image_config *c = parse(whole);
 	const struct image_step *steps = c->history.v;
@@ -65,7 +65,7 @@ static void everything(void **state)
 	assert_true(steps[1].empty_layer);
 }
 
-static void absent(void **state)
+static void test_absent_fields(void **state)
 {
 	AUTO(image_config_free) struct image_config *none = parse("{}");
 	AUTO(image_config_free)
@@ -82,7 +82,7 @@ static void absent(void **state)
 	assert_null(image_config_username(none));
 }
 
-static void users(void **state)
+static void test_users(void **state)
 {
 	static const struct {
 		const char *user;
@@ -118,7 +118,7 @@ static void users(void **state)
 	}
 }
 
-static void refusals(void **state)
+static void test_rejected(void **state)
 {
 	static const char *const v[][2] = {
 		{ "<html>", "image configuration: " },
@@ -128,7 +128,8 @@ static void refusals(void **state)
 		{ "{\"config\":{\"Volumes\":[\"/a\"]}}", "config.Volumes: expected an object" },
 		{ "{\"config\":{\"ExposedPorts\":1}}", "config.ExposedPorts: expected an object" },
 		{ "{\"rootfs\":{\"diff_ids\":[\"x\"]}}", "rootfs.diff_ids[0]: digest \"x\"" },
-		{ "{\"rootfs\":{\"diff_ids\":[\"sha512:" A64 A64 "\"]}}", "is not SHA-256" },
+		{ "{\"rootfs\":{\"diff_ids\":[\"sha512:" A64 A64 "\"]}}",
+		  "unsupported digest sha512" },
 		{ "{\"history\":{}}", "history" },
 	};
 
@@ -144,7 +145,7 @@ static void refusals(void **state)
 	}
 }
 
-static void layers(void **state)
+static void test_layer_count(void **state)
 {
 	AUTO(image_config_free) struct image_config *c = parse(whole);
 	struct manifest one = { .layers.n = 1 }, two = { .layers.n = 2 };
@@ -153,18 +154,21 @@ static void layers(void **state)
 	(void)state;
 	assert_int_equal(image_config_check(c, &one, &e), 0);
 	assert_int_equal(image_config_check(c, &two, &e), -EINVAL);
-	assert_string_equal(e.msg, "the image configuration speaks of 1 layers, its manifest of 2");
+	assert_string_equal(
+		e.msg,
+		"layer count mismatch: the image configuration lists 1 layers, the manifest 2");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "config: what an image says of itself; its id is the digest of the bytes",
-		  everything },
-		{ "config: what is absent or null is empty", absent },
-		{ "config: a user is a number or a name, by what stands before the colon", users },
-		{ "config: what is none is refused, with a reason", refusals },
-		{ "config: it has as many layers as the manifest", layers },
+		{ "config: all fields are decoded, the image ID is the digest of the bytes",
+		  test_all_fields },
+		{ "config: absent and null fields are empty", test_absent_fields },
+		{ "config: the part of the user before the colon is a number or a name",
+		  test_users },
+		{ "config: a malformed configuration is rejected with a reason", test_rejected },
+		{ "config: the number of layers must match the manifest", test_layer_count },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/test-digest.c - digests of small things; their text is tested with references
+ * image/test-digest.c - SHA-256 digests and chain IDs; test-reference.c tests the text form
  */
 #include "image/digest.h"
 
@@ -14,7 +14,7 @@
 #define EMPTY "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 #define ABC   "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
-static void sums(void **state)
+static void test_digest_of(void **state)
 {
 	char text[DIGEST_TEXT];
 	struct hw_err e;
@@ -30,7 +30,7 @@ static void sums(void **state)
 	assert_false(digest_is_sha256("sha512:abc"));
 }
 
-static void chains(void **state)
+static void test_chain_ids(void **state)
 {
 	char first[DIGEST_TEXT], second[DIGEST_TEXT], want[DIGEST_TEXT];
 
@@ -45,9 +45,9 @@ static void chains(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "digest: SHA-256 of bytes, as text", sums },
-		{ "digest: the chain id of a first layer is its diff id, then they are hashed",
-		  chains },
+		{ "digest: SHA-256 of bytes as text", test_digest_of },
+		{ "digest: the chain ID of the lowest layer is its diff ID, above it is a hash",
+		  test_chain_ids },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

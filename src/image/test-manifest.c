@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/test-manifest.c - manifests and indexes, and what goes by their name
+ * image/test-manifest.c - parsing of manifests and indexes
  */
 #include "image/manifest.h"
 
@@ -38,7 +38,7 @@ static struct manifest *parse(const char *json, const char *type)
 	return m;
 }
 
-static void images(void **state)
+static void test_images(void **state)
 {
 	AUTO(manifest_free) struct manifest *oci = parse(IMAGE, OCI "manifest.v1+json");
 	AUTO(manifest_free)
@@ -65,7 +65,7 @@ static void images(void **state)
 	assert_int_equal(format, LAYER_TAR);
 }
 
-static void content_types(void **state)
+static void test_content_types(void **state)
 {
 	static const char *const v[] = {
 		OCI "manifest.v1+json; charset=utf-8",
@@ -87,7 +87,7 @@ static void content_types(void **state)
 	assert_int_equal(manifest_kind_of(NULL), MANIFEST_NONE);
 }
 
-static void refusals(void **state)
+static void test_rejected(void **state)
 {
 	static const struct {
 		const char *json, *type;
@@ -99,20 +99,25 @@ static void refusals(void **state)
 		{ "[]", NULL, -EINVAL, "manifest: " },
 		{ "{}", NULL, -EOPNOTSUPP, "schemaVersion 0" },
 		{ "{\"schemaVersion\":3}", NULL, -EOPNOTSUPP, "schemaVersion 3" },
-		{ "{\"schemaVersion\":1,\"fsLayers\":[]}", NULL, -EOPNOTSUPP, "old schema 1" },
-		{ IMAGE, DOCKER "distribution.manifest.v1+prettyjws", -EOPNOTSUPP, "old schema 1" },
-		{ "not JSON", DOCKER "distribution.manifest.v1+json", -EOPNOTSUPP, "old schema 1" },
+		{ "{\"schemaVersion\":1,\"fsLayers\":[]}", NULL, -EOPNOTSUPP,
+		  "schema 1 is not supported" },
+		{ IMAGE, DOCKER "distribution.manifest.v1+prettyjws", -EOPNOTSUPP,
+		  "schema 1 is not supported" },
+		{ "not JSON", DOCKER "distribution.manifest.v1+json", -EOPNOTSUPP,
+		  "schema 1 is not supported" },
 		{ "{\"schemaVersion\":2}", NULL, -EINVAL, "neither" },
 		{ "{\"schemaVersion\":2," CONFIG "}", NULL, -EINVAL, "neither" },
 		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[],\"manifests\":[]}", NULL, -EINVAL,
 		  "both manifests and layers" },
-		{ IMAGE, OCI "index.v1+json", -EINVAL, "was sent as " OCI "index" },
-		{ INDEX(""), OCI "manifest.v1+json", -EINVAL, "was sent as " OCI "manifest" },
+		{ IMAGE, OCI "index.v1+json", -EINVAL,
+		  "does not match its Content-Type " OCI "index" },
+		{ INDEX(""), OCI "manifest.v1+json", -EINVAL,
+		  "does not match its Content-Type " OCI "manifest" },
 		{ "{\"schemaVersion\":2,\"mediaType\":\"" OCI "index.v1+json\"," CONFIG
 		  ",\"layers\":[]}",
-		  NULL, -EINVAL, "says that it is " OCI "index" },
+		  NULL, -EINVAL, "does not match its media type " OCI "index" },
 		{ "{\"schemaVersion\":2,\"mediaType\":\"x/y\"," CONFIG ",\"layers\":[]}", NULL,
-		  -EOPNOTSUPP, "\"x/y\" is not supported" },
+		  -EOPNOTSUPP, "unsupported media type \"x/y\"" },
 		{ "{\"schemaVersion\":2," CONFIG ",\"layers\":[{\"digest\":\"sha256:a\","
 		  "\"size\":1}]}",
 		  NULL, -EINVAL, "layers[0]: digest" },
@@ -141,7 +146,7 @@ static void refusals(void **state)
 	}
 }
 
-static void bounds(void **state)
+static void test_limits(void **state)
 {
 	AUTO(buf_done) struct buf many = { 0 }, large = { 0 };
 	struct manifest *m = NULL;
@@ -156,10 +161,10 @@ static void bounds(void **state)
 	memset(buf_reserve(&large, MANIFEST_SIZE_MAX + 1), ' ', MANIFEST_SIZE_MAX + 1);
 	buf_added(&large, MANIFEST_SIZE_MAX + 1);
 	assert_int_equal(manifest_parse(large.data, large.len, NULL, &m, &e), -EFBIG);
-	assert_non_null(strstr(e.msg, "4194305 bytes are more than 4194304"));
+	assert_non_null(strstr(e.msg, "size is 4194305 bytes, want at most 4194304"));
 }
 
-/* The index of the entry that is chosen; -1: none, and the error has @e */
+/* Return: the position of the chosen entry; -1 and an error in @e if no entry matches */
 static int choose(const char *json, const char *architecture, const char *variant, struct hw_err *e)
 {
 	AUTO(manifest_free) struct manifest *m = parse(json, NULL);
@@ -172,7 +177,7 @@ static int choose(const char *json, const char *architecture, const char *varian
 	return (int)(chosen - (const struct descriptor *)m->manifests.v);
 }
 
-static void choices(void **state)
+static void test_choices(void **state)
 {
 	static const char several[] = INDEX(
 		ENTRY("linux", "arm", ",\"variant\":\"v6\"") "," ENTRY("linux", "386", "") "," ENTRY(
@@ -200,15 +205,14 @@ static void choices(void **state)
 	assert_int_equal(choose(plain, "amd64", NULL, &e), 0);
 	assert_int_equal(choose(foreign, "amd64", NULL, &e), 1);
 	assert_int_equal(choose(several, "s390x", NULL, &e), -1);
-	assert_string_equal(e.msg,
-			    "no image for linux/s390x in the index, which has: linux/arm/v6, "
-			    "linux/386, windows/amd64, linux/amd64, linux/arm64/v8, "
-			    "linux/amd64, linux/arm/v7");
+	assert_string_equal(e.msg, "no image for linux/s390x, available: linux/arm/v6, "
+				   "linux/386, windows/amd64, linux/amd64, linux/arm64/v8, "
+				   "linux/amd64, linux/arm/v7");
 	assert_int_equal(choose(INDEX(""), "amd64", NULL, &e), -1);
-	assert_string_equal(e.msg, "no image for linux/amd64 in the index, which has: none");
+	assert_string_equal(e.msg, "no image for linux/amd64, available: none");
 }
 
-static void artifacts(void **state)
+static void test_artifacts(void **state)
 {
 	AUTO(manifest_free)
 	struct manifest *artifact = parse(
@@ -223,20 +227,21 @@ static void artifacts(void **state)
 
 	(void)state;
 	assert_int_equal(manifest_check_image(artifact, &e), -EOPNOTSUPP);
-	assert_non_null(strstr(e.msg, "an artifact and not an image"));
+	assert_non_null(strstr(e.msg, "artifact, not a container image"));
 	assert_int_equal(manifest_check_image(encrypted, &e), -EOPNOTSUPP);
-	assert_non_null(strstr(e.msg, "tar+gzip+encrypted\" is not supported"));
+	assert_non_null(
+		strstr(e.msg, "unsupported media type \"" OCI "layer.v1.tar+gzip+encrypted\""));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "manifest: OCI's and Docker's images", images },
-		{ "manifest: a content type that says nothing is no contradiction", content_types },
-		{ "manifest: what is none is refused, with a reason", refusals },
-		{ "manifest: its size and the number of its entries are bounded", bounds },
-		{ "manifest: the entry of an index that fits best is chosen", choices },
-		{ "manifest: artifacts and encrypted layers are not images", artifacts },
+		{ "manifest: OCI and Docker images are parsed", test_images },
+		{ "manifest: an unspecific Content-Type is ignored", test_content_types },
+		{ "manifest: a malformed manifest is rejected with a reason", test_rejected },
+		{ "manifest: size and number of entries are limited", test_limits },
+		{ "manifest: the best matching entry of an index is chosen", test_choices },
+		{ "manifest: artifacts and encrypted layers are rejected", test_artifacts },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/test-platform.c - which platforms run on which
+ * image/test-platform.c - platforms: which image runs on which machine
  */
 #include "image/platform.h"
 
@@ -16,8 +16,8 @@
 
 #include "base/str.h"
 
-/* "linux/arm/v7"; what is not there stays NULL */
-static struct platform platform(const char *text)
+/* Parse "linux/arm/v7"; missing parts stay NULL. */
+static struct platform parse_platform(const char *text)
 {
 	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
 
@@ -31,12 +31,12 @@ static struct platform platform(const char *text)
 
 static int rank(const char *wanted, const char *offered)
 {
-	AUTO(platform_done) struct platform w = platform(wanted), o = platform(offered);
+	AUTO(platform_done) struct platform w = parse_platform(wanted), o = parse_platform(offered);
 
 	return platform_rank(&w, &o);
 }
 
-static void orders(void **state)
+static void test_order(void **state)
 {
 	static const struct {
 		const char *wanted;
@@ -73,7 +73,7 @@ static void orders(void **state)
 	}
 }
 
-static void words(void **state)
+static void test_aliases(void **state)
 {
 	static const char *const same[][2] = {
 		{ "linux/amd64", "linux/x86_64" },
@@ -92,7 +92,7 @@ static void words(void **state)
 		assert_int_equal(rank(same[i][0], same[i][1]), 0);
 }
 
-static void others(void **state)
+static void test_mismatches(void **state)
 {
 	static const char *const none[][2] = {
 		{ "linux/amd64", "windows/amd64" },
@@ -119,7 +119,7 @@ static void others(void **state)
 			fail_msg("%s on %s", none[i][1], none[i][0]);
 }
 
-static void own(void **state)
+static void test_own(void **state)
 {
 	AUTO(platform_done) struct platform p = { 0 };
 	struct utsname u;
@@ -139,10 +139,12 @@ static void own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "platform: the nearest level comes first, then the older architecture", orders },
-		{ "platform: other words for the same are the same", words },
-		{ "platform: a newer level or another architecture does not fit", others },
-		{ "platform: this machine has one", own },
+		{ "platform: the nearest level is best, an older architecture is last",
+		  test_order },
+		{ "platform: aliases of an architecture are the same platform", test_aliases },
+		{ "platform: a newer level or a different architecture does not match",
+		  test_mismatches },
+		{ "platform: this machine has a platform", test_own },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

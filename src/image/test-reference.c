@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/test-reference.c - what references mean, and which are refused
+ * image/test-reference.c - parsing of image references
  *
- * A row for each rule of the grammar in reference.c, and for each way to break it.
+ * The tables have a row for each rule of the grammar in reference.c, and for each way to break it.
  */
 #include "image/reference.h"
 
@@ -21,7 +21,7 @@
 #define F32 "ffffffffffffffffffffffffffffffff"
 #define F64 F32 F32
 
-static void assert_means(const char *text, const char *want)
+static void assert_parses_as(const char *text, const char *want)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	struct hw_err e = { 0 };
@@ -32,19 +32,19 @@ static void assert_means(const char *text, const char *want)
 	assert_string_equal(got, want);
 }
 
-static void assert_refused(const char *text, const char *why)
+static void assert_rejected(const char *text, const char *why)
 {
 	struct reference ref = { 0 };
 	struct hw_err e = { 0 };
 
 	if (reference_parse(text, &ref, &e) != -EINVAL)
-		fail_msg("\"%s\" was taken", text);
+		fail_msg("\"%s\" was accepted", text);
 	if (!strstr(e.msg, why))
 		fail_msg("\"%s\": \"%s\" is not in \"%s\"", text, why, e.msg);
 	assert_null(ref.domain);
 }
 
-static void names(void **state)
+static void test_names(void **state)
 {
 	static const char *const v[][2] = {
 		{ "nginx", "docker.io/library/nginx:latest" },
@@ -78,10 +78,10 @@ static void names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		assert_means(v[i][0], v[i][1]);
+		assert_parses_as(v[i][0], v[i][1]);
 }
 
-static void hosts(void **state)
+static void test_hosts(void **state)
 {
 	static const char *const v[][2] = {
 		{ "localhost/web", "localhost/web:latest" },
@@ -108,10 +108,10 @@ static void hosts(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		assert_means(v[i][0], v[i][1]);
+		assert_parses_as(v[i][0], v[i][1]);
 }
 
-static void digests(void **state)
+static void test_digests(void **state)
 {
 	static const char *const v[][2] = {
 		{ "nginx@sha256:" F64, "docker.io/library/nginx@sha256:" F64 },
@@ -126,71 +126,71 @@ static void digests(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		assert_means(v[i][0], v[i][1]);
+		assert_parses_as(v[i][0], v[i][1]);
 	assert_int_equal(reference_parse("nginx:1@sha256:" F64, &ref, &e), 0);
 	assert_string_equal(ref.tag, "1");
 	assert_string_equal(reference_version(&ref), "sha256:" F64);
 }
 
-static void refusals(void **state)
+static void test_rejected(void **state)
 {
 	static const char *const v[][2] = {
-		{ "", "it is empty" },
+		{ "", "empty reference" },
 		{ F64, "64 hex digits" },
-		{ ":x", "\"library/\" is not a repository name" },
-		{ "@sha256:" F64, "\"library/\" is not a repository name" },
-		{ "/", "\"/\" is not a repository name" },
-		{ "/web", "not a repository name" },
-		{ "web/", "not a repository name" },
-		{ "team//web", "not a repository name" },
-		{ "docker.io/", "\"library/\" is not a repository name" },
-		{ "quay.io//web", "not a repository name" },
-		{ "https://quay.io/web", "\"https:\" is not a registry" },
+		{ ":x", "invalid repository name \"library/\"" },
+		{ "@sha256:" F64, "invalid repository name \"library/\"" },
+		{ "/", "invalid repository name \"/\"" },
+		{ "/web", "invalid repository name" },
+		{ "web/", "invalid repository name" },
+		{ "team//web", "invalid repository name" },
+		{ "docker.io/", "invalid repository name \"library/\"" },
+		{ "quay.io//web", "invalid repository name" },
+		{ "https://quay.io/web", "invalid registry \"https:\"" },
 		{ "Web", "must be lowercase" },
 		{ "node7:1/Team/web", "must be lowercase" },
-		{ "team/we$b/x", "not a repository name" },
-		{ " web", "not a repository name" },
-		{ "web ", "not a repository name" },
-		{ "web\n", "not a repository name" },
-		{ "w..b", "not a repository name" },
-		{ "w___b", "not a repository name" },
-		{ "w._b", "not a repository name" },
-		{ "web-", "not a repository name" },
-		{ "-web", "not a repository name" },
-		{ ".web", "not a repository name" },
-		{ "../web", "\"..\" is not a registry" },
-		{ "team/../web", "not a repository name" },
-		{ "a-b.c_d/web", "\"a-b.c_d\" is not a registry" },
-		{ "-a.example/web", "not a registry" },
-		{ "a-.example/web", "not a registry" },
-		{ ".example/web", "not a registry" },
-		{ "example./web", "not a registry" },
-		{ "node7:/web", "not a registry" },
-		{ "node7:x/web", "not a registry" },
-		{ "node7:1:2/web", "not a registry" },
-		{ "\xc3\xa9.example/web", "not a registry" },
-		{ "\xc3\xa9", "not a repository name" },
-		{ "[fd00::7]", "not a repository name" },
-		{ "[fd00::7]:32000", "not a repository name" },
-		{ "[fd00::7%25eth1]/web", "not a registry" },
-		{ "[fd00::7%eth1]:1/web", "not a registry" },
-		{ "[]:1/web", "not a registry" },
-		{ "[::7/web", "not a registry" },
-		{ "[::7]x/web", "not a registry" },
-		{ "web:", "\"\" is not a tag" },
-		{ "web:x:y", "\"x:y\" is not a tag" },
-		{ "web:-x", "not a tag" },
-		{ "web:.x", "not a tag" },
-		{ "web:x/y/z", "not a registry" },
-		{ "quay.io/web:x/y", "not a tag" },
-		{ "web:x y", "not a tag" },
+		{ "team/we$b/x", "invalid repository name" },
+		{ " web", "invalid repository name" },
+		{ "web ", "invalid repository name" },
+		{ "web\n", "invalid repository name" },
+		{ "w..b", "invalid repository name" },
+		{ "w___b", "invalid repository name" },
+		{ "w._b", "invalid repository name" },
+		{ "web-", "invalid repository name" },
+		{ "-web", "invalid repository name" },
+		{ ".web", "invalid repository name" },
+		{ "../web", "invalid registry \"..\"" },
+		{ "team/../web", "invalid repository name" },
+		{ "a-b.c_d/web", "invalid registry \"a-b.c_d\"" },
+		{ "-a.example/web", "invalid registry" },
+		{ "a-.example/web", "invalid registry" },
+		{ ".example/web", "invalid registry" },
+		{ "example./web", "invalid registry" },
+		{ "node7:/web", "invalid registry" },
+		{ "node7:x/web", "invalid registry" },
+		{ "node7:1:2/web", "invalid registry" },
+		{ "\xc3\xa9.example/web", "invalid registry" },
+		{ "\xc3\xa9", "invalid repository name" },
+		{ "[fd00::7]", "invalid repository name" },
+		{ "[fd00::7]:32000", "invalid repository name" },
+		{ "[fd00::7%25eth1]/web", "invalid registry" },
+		{ "[fd00::7%eth1]:1/web", "invalid registry" },
+		{ "[]:1/web", "invalid registry" },
+		{ "[::7/web", "invalid registry" },
+		{ "[::7]x/web", "invalid registry" },
+		{ "web:", "invalid tag \"\"" },
+		{ "web:x:y", "invalid tag \"x:y\"" },
+		{ "web:-x", "invalid tag" },
+		{ "web:.x", "invalid tag" },
+		{ "web:x/y/z", "invalid registry" },
+		{ "quay.io/web:x/y", "invalid tag" },
+		{ "web:x y", "invalid tag" },
 		{ "web@", "unknown algorithm" },
 		{ "web@x", "unknown algorithm" },
 		{ "web@sha256", "unknown algorithm" },
-		{ "web@sha256:", "has 0 digits instead of 64" },
-		{ "web@sha256:" F32, "has 32 digits instead of 64" },
-		{ "web@sha256:" F64 "f", "has 65 digits instead of 64" },
-		{ "web@sha512:" F64, "has 64 digits instead of 128" },
+		{ "web@sha256:", "got 0 hex digits, want 64" },
+		{ "web@sha256:" F32, "got 32 hex digits, want 64" },
+		{ "web@sha256:" F64 "f", "got 65 hex digits, want 64" },
+		{ "web@sha512:" F64, "got 64 hex digits, want 128" },
 		{ "web@sha256:" F32 "ABCDEFABCDEFABCDEFABCDEFABCDEFAB", "lower case" },
 		{ "web@sha3:" F64, "unknown algorithm" },
 		{ "web@md5:" F32, "unknown algorithm" },
@@ -199,7 +199,7 @@ static void refusals(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++)
-		assert_refused(v[i][0], v[i][1]);
+		assert_rejected(v[i][0], v[i][1]);
 }
 
 /* "a/a/a...:x" with @n characters in its path */
@@ -224,20 +224,20 @@ static char *long_tag(size_t n)
 	return buf_take(&b);
 }
 
-static void lengths(void **state)
+static void test_lengths(void **state)
 {
 	autofree char *path = long_path(255), *longer_path = long_path(257);
 	autofree char *tag = long_tag(128), *longer_tag = long_tag(129), *whole = long_tag(2000);
 
 	(void)state;
-	assert_means(path, path);
-	assert_refused(longer_path, "more than 255 characters");
-	assert_means(tag, tag);
-	assert_refused(longer_tag, "not a tag");
-	assert_refused(whole, "more than 1024 characters");
+	assert_parses_as(path, path);
+	assert_rejected(longer_path, "longer than 255 characters");
+	assert_parses_as(tag, tag);
+	assert_rejected(longer_tag, "invalid tag");
+	assert_rejected(whole, "longer than 1024 characters");
 }
 
-static void parts(void **state)
+static void test_parts(void **state)
 {
 	AUTO(reference_done) struct reference hub = { 0 }, own = { 0 };
 	struct hw_err e;
@@ -256,13 +256,12 @@ static void parts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "reference: a name gets docker.io, library and latest", names },
-		{ "reference: localhost, ports and addresses are hosts", hosts },
-		{ "reference: a digest comes without a default tag, and beside a given one",
-		  digests },
-		{ "reference: what breaks the grammar is refused, with a reason", refusals },
-		{ "reference: path, tag and whole have limits", lengths },
-		{ "reference: name, host and version", parts },
+		{ "reference: a short name gets docker.io, library and latest", test_names },
+		{ "reference: localhost, host:port and IP addresses are hosts", test_hosts },
+		{ "reference: a digest gets no default tag, but keeps a given one", test_digests },
+		{ "reference: a malformed reference is rejected with a reason", test_rejected },
+		{ "reference: the lengths of path, tag and reference are limited", test_lengths },
+		{ "reference: name, host and version", test_parts },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

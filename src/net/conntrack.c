@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/conntrack.c - forget connections that the kernel follows
+ * net/conntrack.c - delete connection tracking entries
  *
- * What:  delete every entry that has a given tuple.
- * How:   Linux 6.11 and later: one message, and the kernel compares. Before that
- *        a tuple in such a message must be complete (-EINVAL), but a dump can be
- *        limited to a part of one (5.8): what it lists is deleted one by one.
- *        With IPv6 addresses that way is taken always, and they are compared
- *        here: the kernel's filter takes those that differ for those that match.
- *        The socket is the caller's: one that is opened and closed after elements of
- *        nftables were deleted would wait for their end (net/nft/nft.h).
- * Rules: an entry that ends while we look is as good as deleted.
+ * How:   Linux 6.11 and later delete by a partial tuple in one request. Older
+ *        kernels require a complete tuple there (-EINVAL), but filter a dump by
+ *        a partial one (5.8): the listed entries are deleted one by one.
+ *        Tuples with IPv6 addresses always go through a dump, and the addresses
+ *        are compared here: the kernel's filter inverts that comparison.
+ * Rules: an entry that expires between dump and deletion counts as deleted.
  */
 #include "net/conntrack.h"
 
@@ -27,18 +24,18 @@
 #include "base/ip.h"
 #include "base/mem.h"
 
-#define CONNTRACK_PATIENCE_MS 10000
+#define CONNTRACK_TIMEOUT_MS  10000
 #define CONNTRACK_MESSAGE_MAX 1024
 #define CONNTRACK_RECEIVE_MAX 32768
 
-/* Bits of CTA_FILTER_ORIG_FLAGS, which the kernel's headers do not name: what is compared. */
+/* Bits of CTA_FILTER_ORIG_FLAGS, the members to compare; the kernel's headers do not name them. */
 #define CONNTRACK_SRC	   (1U << 0)
 #define CONNTRACK_DST	   (1U << 1)
 #define CONNTRACK_PROTO	   (1U << 3)
 #define CONNTRACK_SRC_PORT (1U << 4)
 #define CONNTRACK_DST_PORT (1U << 5)
 
-/* version 1 makes the kernel look at the family when it deletes. */
+/* With version 1 the kernel compares the family when it deletes. */
 static struct nlmsghdr *conntrack_start(char *buf, uint16_t type, uint16_t flags, uint8_t family)
 {
 	struct nlmsghdr *m = mnl_nlmsg_put_header(buf);
@@ -100,16 +97,19 @@ static int conntrack_wait(struct mnl_socket *socket)
 	int r;
 
 	do
-		r = poll(&in, 1, CONNTRACK_PATIENCE_MS);
+		r = poll(&in, 1, CONNTRACK_TIMEOUT_MS);
 	while (r < 0 && errno == EINTR);
 	return r > 0 ? 0 : r == 0 ? -ETIMEDOUT : -errno;
 }
 
-/* Everything up to the answer that ends a request is appended to *entries. */
-static int conntrack_receive(struct mnl_socket *socket, struct buf *entries)
+/* Sends a request and appends the replies to *entries, up to the one that ends it. */
+static int conntrack_exchange(struct mnl_socket *socket, const struct nlmsghdr *request,
+			      struct buf *entries)
 {
 	int r;
 
+	if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
+		return -errno;
 	while ((r = conntrack_wait(socket)) == 0) {
 		char *data = buf_reserve(entries, CONNTRACK_RECEIVE_MAX);
 		ssize_t n = mnl_socket_recvfrom(socket, data, CONNTRACK_RECEIVE_MAX);
@@ -129,13 +129,6 @@ static int conntrack_receive(struct mnl_socket *socket, struct buf *entries)
 	return r;
 }
 
-static int conntrack_ask(struct mnl_socket *socket, const struct nlmsghdr *m, struct buf *entries)
-{
-	if (mnl_socket_sendto(socket, m, m->nlmsg_len) < 0)
-		return -errno;
-	return conntrack_receive(socket, entries);
-}
-
 static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t flags,
 			     const struct conntrack_tuple *tuple, struct buf *entries)
 {
@@ -146,10 +139,11 @@ static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t 
 		conntrack_put_tuple(m, tuple);
 		conntrack_put_filter(m, tuple);
 	}
-	return conntrack_ask(socket, m, entries);
+	return conntrack_exchange(socket, m, entries);
 }
 
-/* By its whole tuple, and the number that tells it from a successor with the same. */
+/* By its complete tuple, and the ID that distinguishes it from a later entry with the same
+ * tuple. */
 static int conntrack_delete_entry(struct mnl_socket *socket, const struct nlmsghdr *entry,
 				  uint8_t family)
 {
@@ -166,7 +160,7 @@ static int conntrack_delete_entry(struct mnl_socket *socket, const struct nlmsgh
 			mnl_attr_put_check(m, sizeof(buf), attr->nla_type, len,
 					   mnl_attr_get_payload(attr));
 	}
-	r = conntrack_ask(socket, m, &none);
+	r = conntrack_exchange(socket, m, &none);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -188,7 +182,7 @@ static bool conntrack_is_ip(const struct nlattr *attr, const struct hw_ip *want)
 		memcmp(mnl_attr_get_payload(attr), want->bytes, ip_bits(want) / 8) == 0);
 }
 
-/* The addresses only: protocol and ports are those that were asked for. */
+/* Compares the addresses only: protocol and ports were filtered by the kernel. */
 static bool conntrack_matches(const struct nlmsghdr *entry, const struct conntrack_tuple *tuple)
 {
 	bool v4 = tuple->family == AF_INET;
@@ -205,67 +199,51 @@ static bool conntrack_matches(const struct nlmsghdr *entry, const struct conntra
 			       &tuple->dst);
 }
 
-static int conntrack_delete_entries(struct mnl_socket *socket, const struct buf *entries,
-				    const struct conntrack_tuple *tuple)
-{
-	const struct nlmsghdr *m = (const struct nlmsghdr *)entries->data;
-	int left = (int)entries->len, r = 0;
-
-	for (; r >= 0 && m && mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left))
-		if (conntrack_matches(m, tuple))
-			r = conntrack_delete_entry(socket, m, tuple->family);
-	return r;
-}
-
-static int conntrack_refuse(const struct conntrack_tuple *tuple, struct hw_err *e)
+static int conntrack_check_tuple(const struct conntrack_tuple *tuple, struct hw_err *e)
 {
 	if (tuple->family != AF_INET && tuple->family != AF_INET6)
-		return err_text(e, -EINVAL, "forget connections: no address family");
+		return err_text(e, -EINVAL, "delete conntrack entries: missing address family");
 	if ((tuple->sport || tuple->dport) && !tuple->proto)
-		return err_text(e, -EINVAL, "forget connections: a port needs a protocol");
+		return err_text(e, -EINVAL, "delete conntrack entries: port without a protocol");
 	if (!tuple->src.family && !tuple->dst.family && !tuple->sport && !tuple->dport)
-		return err_text(e, -EINVAL, "forget connections: no address and no port");
+		return err_text(e, -EINVAL,
+				"delete conntrack entries: neither address nor port given");
 	return 0;
 }
 
-/**
- * conntrack_flush_each() - what conntrack_flush() does where the kernel cannot
- *
- * A dump of what matches, then one request for each.
- */
-int conntrack_flush_each(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
-			 struct hw_err *e)
+int conntrack_flush_by_dump(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
+			    struct hw_err *e)
 {
 	AUTO(buf_done) struct buf entries = { 0 };
-	struct conntrack_tuple asked = *tuple;
-	int r = conntrack_refuse(tuple, e);
+	struct conntrack_tuple filter = *tuple;
+	const struct nlmsghdr *m;
+	int left, r = conntrack_check_tuple(tuple, e);
 
 	if (r < 0 || !socket)
 		return r;
 	if (tuple->family == AF_INET6)
-		asked.src = asked.dst = (struct hw_ip){ 0 };
-	r = conntrack_request(socket, IPCTNL_MSG_CT_GET, NLM_F_DUMP, &asked, &entries);
-	if (r >= 0)
-		r = conntrack_delete_entries(socket, &entries, tuple);
-	return r < 0 ? err_set(e, r, "forget connections one by one") : 0;
+		filter.src = filter.dst = (struct hw_ip){ 0 };
+	r = conntrack_request(socket, IPCTNL_MSG_CT_GET, NLM_F_DUMP, &filter, &entries);
+	m = (const struct nlmsghdr *)entries.data;
+	left = (int)entries.len;
+	for (; r >= 0 && m && mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left))
+		if (conntrack_matches(m, tuple))
+			r = conntrack_delete_entry(socket, m, tuple->family);
+	return r < 0 ? err_set(e, r, "delete conntrack entries one by one") : 0;
 }
 
-/**
- * conntrack_flush() - forget all connections with these addresses and ports
- * @tuple: of the first packet, before translation; zero parts are not compared
- */
 int conntrack_flush(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
 		    struct hw_err *e)
 {
 	AUTO(buf_done) struct buf none = { 0 };
-	int r = conntrack_refuse(tuple, e);
+	int r = conntrack_check_tuple(tuple, e);
 
 	if (r < 0 || !socket)
 		return r;
 	if (tuple->family == AF_INET6 && (tuple->src.family || tuple->dst.family))
-		return conntrack_flush_each(socket, tuple, e);
+		return conntrack_flush_by_dump(socket, tuple, e);
 	r = conntrack_request(socket, IPCTNL_MSG_CT_DELETE, NLM_F_ACK, tuple, &none);
 	if (r == -EINVAL)
-		return conntrack_flush_each(socket, tuple, e);
-	return r < 0 && r != -ENOENT ? err_set(e, r, "forget connections") : 0;
+		return conntrack_flush_by_dump(socket, tuple, e);
+	return r < 0 && r != -ENOENT ? err_set(e, r, "delete conntrack entries") : 0;
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/conntrack.h - forget connections that the kernel follows
+ * net/conntrack.h - delete connection tracking entries
  *
- * What:  delete every entry that has a given tuple, such as those of UDP to a
- *        host port which now leads to another pod.
- * How:   one message, and the kernel compares; kernels before 6.11, and all
- *        of them for IPv6 addresses, list those that match first.
+ * What:  delete all entries with a given tuple, such as those of UDP to a host
+ *        port that now leads to another pod.
  */
 #ifndef NET_CONNTRACK_H
 #define NET_CONNTRACK_H
@@ -18,20 +16,25 @@
 
 struct mnl_socket;
 
-/* Of the first packet's direction, before translation. What is zero is not compared. */
+/* Addresses and ports of a connection's first packet, before translation. Zero members are not
+ * compared. */
 struct conntrack_tuple {
-	uint8_t family; /* AF_INET or AF_INET6: needed */
-	uint8_t proto;	/* IPPROTO_...; needed for ports */
+	uint8_t family; /* AF_INET or AF_INET6: required */
+	uint8_t proto;	/* IPPROTO_...; required with a port */
 	struct hw_ip src, dst;
-	uint16_t sport, dport; /* host order */
+	uint16_t sport, dport; /* host byte order */
 };
 
-/* By a socket of NETLINK_NETFILTER, nft_socket() for instance; NULL: this kernel has none and follows
- * nothing. No such entry is a success; -EINVAL for a tuple that would be everything. */
+/* socket: a bound NETLINK_NETFILTER socket such as nft_socket(); NULL: the kernel has no netfilter
+ * and there is nothing to delete. A socket that is opened and closed here after nftables elements
+ * were deleted would block in close() (net/nft/nft.h), therefore the caller's is used.
+ * Return: 0, also if no entry matched; -EINVAL for an incomplete tuple, or one with neither address
+ * nor port; or another negative errno. */
 int conntrack_flush(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
 		    struct hw_err *e);
-/* The second way, for tests. */
-int conntrack_flush_each(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
-			 struct hw_err *e);
+/* The same by listing the entries and deleting them one by one, as conntrack_flush() does for older
+ * kernels; exported for tests. */
+int conntrack_flush_by_dump(struct mnl_socket *socket, const struct conntrack_tuple *tuple,
+			    struct hw_err *e);
 
 #endif

@@ -2,11 +2,9 @@
 /*
  * net/netns.c - network namespaces by path
  *
- * What:  open a namespace safely, step into it and back.
- * How:   a namespace file lives on nsfs (a bind mount) or on procfs; anything
- *        else is refused before it is opened, as a path from outside may be a
- *        FIFO or a device.
- * Rules: a thread that cannot get home again must not go on in a pod: abort.
+ * How:   a namespace file is on nsfs (a bind mount) or on procfs; any other
+ *        file is refused before it is opened, as an untrusted path may lead to
+ *        a FIFO or a device.
  */
 #include "net/netns.h"
 
@@ -21,14 +19,6 @@
 #include "base/log.h"
 #include "base/os/file.h"
 
-/**
- * netns_open() - a descriptor of the namespace at @path
- *
- * Texts are upstream's (facts 4.0.1).
- *
- * Return: 0, -ENOENT when there is no such path, -EINVAL when it is no namespace, or another negative
- * errno
- */
 int netns_open(const char *path, int *ret_fd, struct hw_err *e)
 {
 	struct statfs fs;
@@ -47,14 +37,8 @@ int netns_open(const char *path, int *ret_fd, struct hw_err *e)
 	return 0;
 }
 
-/**
- * netns_find() - the namespace at @path, if there is still one
- *
- * A namespace is bound to an empty file: when it is unmounted, by a reboot or
- * by hand, the file may stay. Upstream's plugins then fail for ever.
- *
- * Return: 1, 0 when there is none, or a negative errno
- */
+/* A namespace is mounted on an empty file. After an unmount, by a reboot or by hand, the file may
+ * remain; upstream's DEL then fails forever. */
 int netns_find(const char *path, int *ret_fd, struct hw_err *e)
 {
 	if (!*path)
@@ -65,13 +49,6 @@ int netns_find(const char *path, int *ret_fd, struct hw_err *e)
 	return r < 0 ? r : 1;
 }
 
-/**
- * netns_enter() - move this thread into a network namespace
- * @fd:   the namespace
- * @home: where netns_leave() will go back to
- *
- * Return: 0, or a negative errno and the thread is where it was
- */
 int netns_enter(int fd, struct netns_home *home, struct hw_err *e)
 {
 	autoclose int here = file_own_netns();
@@ -84,7 +61,6 @@ int netns_enter(int fd, struct netns_home *home, struct hw_err *e)
 	return 0;
 }
 
-/** netns_leave() - back to where netns_enter() was called; twice is harmless */
 void netns_leave(struct netns_home *home)
 {
 	if (home->fd < 0)

@@ -2,10 +2,10 @@
 /*
  * net/netns.h - network namespaces by path
  *
- * What:  open a namespace safely, step into it and back.
+ * What:  open a namespace safely; enter it and return.
  * Rules: setns() moves the calling thread alone, so only single-threaded
- *        programs (plugins) use netns_enter(); a daemon sends a child or a
- *        dedicated thread. Descriptors are CLOEXEC and belong to the caller.
+ *        programs (plugins) use netns_enter(); a daemon uses a child process or
+ *        a dedicated thread. Descriptors are CLOEXEC and belong to the caller.
  */
 #ifndef NET_NETNS_H
 #define NET_NETNS_H
@@ -13,14 +13,16 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-/* -ENOENT when the path is not there, -EINVAL when it is no namespace. */
+/* Return: 0, -ENOENT if the path does not exist, -EINVAL if it is not a namespace, or another
+ * negative errno. The error texts are upstream's (facts 4.0.1). */
 int netns_open(const char *path, int *ret_fd, struct hw_err *e);
-/* For DEL. Return: 1 with the namespace, 0 when it is already gone, or was never given. */
+/* For DEL. Return: 1 with the namespace; 0 if the path is empty, does not exist, or is not a
+ * namespace any more; or a negative errno. */
 int netns_find(const char *path, int *ret_fd, struct hw_err *e);
 
-/* Where netns_enter() came from; the cleanup attribute leads back. */
+/* The namespace that netns_enter() left; netns_leave() returns to it. */
 struct netns_home {
-	int fd; /* -1: nowhere to go */
+	int fd; /* -1: netns_enter() was not called, or failed */
 };
 
 /*
@@ -31,7 +33,11 @@ struct netns_home {
 	{                                                                                          \
 		.fd = -1                                                                           \
 	}
+/* Move this thread into the namespace fd. Return: 0, or a negative errno and the thread has not
+ * moved. */
 int netns_enter(int fd, struct netns_home *home, struct hw_err *e);
+/* Return to the namespace of before netns_enter(); calling it twice is harmless. Aborts when it
+ * fails: the program must not continue in a pod's namespace. */
 void netns_leave(struct netns_home *home);
 
 AUTO_VALUE_DEFINE(netns_leave, struct netns_home);

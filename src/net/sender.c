@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/sender.c - let a process of its own send a datagram, or hold a socket
+ * net/sender.c - a helper process that sends a datagram or keeps a socket open
  *
  * How:   caller ── clone(VM, VFORK) ─► starter ── fork ─► sender
  *
- *        The starter is gone at once, so the sender belongs to init (or to the
- *        subreaper that the runtime is): it outlives us, and leaves no zombie
- *        if we outlive it. The starter shares our memory while we stand still,
- *        and has no exit signal: a host that waits for all its children, or
- *        ignores SIGCHLD, does not see it (base/os/child.c says why that matters).
- *        A socket to hold is given to the next sender, which has one more
- *        descriptor then and costs nothing. When none comes, a process that
- *        only sleeps gets it at our exit.
- * Rules: the sender keeps nothing else of ours open: no pipe that a runtime reads
- *        until its end, no lock. It is outside of our session and process group,
- *        so no terminal and no kill of the group reaches it. It calls nothing but
- *        the kernel, as other threads may have been anywhere when it was copied.
+ *        The starter exits at once, so the sender is reparented to init (or to
+ *        the runtime, if that is a subreaper): it outlives the caller, and
+ *        leaves no zombie if the caller outlives it. The starter shares the
+ *        caller's memory while the caller is suspended, and has no exit signal:
+ *        a host process that waits for all its children, or ignores SIGCHLD,
+ *        does not see it (base/os/child.c says why that matters).
+ *        Sockets to hold are passed to the next sender as extra descriptors,
+ *        which costs nothing. If there is no next sender, a process that only
+ *        sleeps gets them when the caller exits.
+ * Rules: the sender keeps no other descriptor of the caller open: no pipe that a
+ *        runtime reads until EOF, no lock. It has its own session and process
+ *        group, so no terminal and no kill of the group reaches it. It makes
+ *        system calls only, as other threads may have held any lock when it was
+ *        forked.
  */
 #include "net/sender.h"
 
@@ -31,11 +33,11 @@
 #include <unistd.h>
 
 #define SENDER_STACK	(16 << 10)
-#define SENDER_HOLD_MS	20 /* ours is closed long before that */
+#define SENDER_HOLD_MS	20 /* the caller has exited long before that */
 #define SENDER_HELD_MAX 4
-#define SENDER_HELD_MIN 16
+#define SENDER_HELD_MIN 16 /* above the few descriptor numbers that a sender uses */
 
-/* clone() by the name that ThreadSanitizer leaves alone: it takes clone() for a fork(). */
+/* clone() by a name that ThreadSanitizer does not intercept: it treats clone() as fork(). */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 struct sender {
@@ -44,14 +46,14 @@ struct sender {
 	size_t len;
 };
 
-/* What is to be held: duplicates, out of the way of the few numbers that a sender uses. */
+/* Duplicates of the sockets to hold */
 static struct {
 	pthread_mutex_t lock;
 	int fds[SENDER_HELD_MAX];
 	int n;
 } held = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* What is done before the send is manners: the send must happen. */
+/* The send must happen even if one of the steps before it fails. */
 static _Noreturn void sender_run(const struct sender *s)
 {
 	int fd = s->fd < 0 ? STDIN_FILENO : dup2(s->fd, STDIN_FILENO), failed, next = 1;
@@ -94,14 +96,8 @@ static int sender_clone(struct sender *s)
 	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EINTR;
 }
 
-static void sender_let_go(void)
-{
-	while (held.n > 0)
-		close(held.fds[--held.n]);
-}
-
-/* With all signals blocked no handler of the host runs in the processes between, and the wait is not
- * interrupted. */
+/* With all signals blocked no signal handler of the host process runs in the starter or the sender,
+ * and waitpid() is not interrupted. */
 static int sender_launch(struct sender *s)
 {
 	sigset_t all, before;
@@ -111,16 +107,13 @@ static int sender_launch(struct sender *s)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_mutex_lock(&held.lock);
 	r = sender_clone(s);
-	if (r >= 0)
-		sender_let_go();
+	while (r >= 0 && held.n > 0)
+		close(held.fds[--held.n]);
 	pthread_mutex_unlock(&held.lock);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return r;
 }
 
-/**
- * sender_start() - send @data on the socket @fd without waiting for it
- */
 int sender_start(int fd, const void *data, size_t len)
 {
 	struct sender s = { .fd = fd, .data = data, .len = len };
@@ -128,11 +121,6 @@ int sender_start(int fd, const void *data, size_t len)
 	return sender_launch(&s);
 }
 
-/**
- * sender_hold() - let our close() of @fd not be the last
- *
- * Where that cannot be, it is, and waits.
- */
 void sender_hold(int fd)
 {
 	pthread_mutex_lock(&held.lock);
@@ -142,8 +130,8 @@ void sender_hold(int fd)
 	pthread_mutex_unlock(&held.lock);
 }
 
-/* At our exit, when no sender has come. */
-__attribute__((destructor)) static void sender_hold_on(void)
+/* Sockets that no sender has taken over yet */
+__attribute__((destructor)) static void sender_hold_at_exit(void)
 {
 	struct sender s = { .fd = -1 };
 

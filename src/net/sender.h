@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/sender.h - let a process of its own send a datagram, or hold a socket
+ * net/sender.h - a helper process that sends a datagram or keeps a socket open
  *
- * The kernel carries out a netlink request while its sender is inside send().
- * Where that takes long and nobody needs to see the end of it, another process
- * sends; the answer comes to the socket, which is ours as well.
- * And whoever closes a netfilter socket last waits for the end of what was
- * deleted: another process can be that one.
+ * The kernel executes a netlink request while the sender is inside send(). Where
+ * that takes long and the caller does not need the end of it, a helper process
+ * sends the request; the reply arrives at the socket, which the caller shares.
+ * The last close() of a netfilter socket blocks until the kernel has freed the
+ * deleted objects: a helper process can be the one that closes last.
  */
 #ifndef NET_SENDER_H
 #define NET_SENDER_H
 
 #include <stddef.h>
 
-/* 0, or a negative errno and nothing will be sent. Nobody has to wait for the process. */
+/* Send data on the socket fd from a helper process and return at once. The caller need not wait for
+ * that process. Return: 0, or a negative errno and nothing will be sent. */
 int sender_start(int fd, const void *data, size_t len);
-/* Let our close() of a socket not be the last: it is held by the next sender, or by a process that
- * begins when we exit. */
+/* Keep a duplicate of fd open, so that the caller's close() is not the last one and does not block.
+ * The next helper process inherits it; if none is started, one is started at exit to hold it
+ * briefly. Failure is ignored: the caller's close() then blocks. */
 void sender_hold(int fd);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/sysctl.c - the files under /proc/sys
+ * net/sysctl.c - read and write sysctls, the files under /proc/sys
  *
- * What:  read a value, write one unless it is there already.
- * How:   the file is opened inside the namespace, and once for both: to look it up
- *        is the expensive part. Only what cannot be read and written is opened
- *        twice.
- *        The kernel keeps what was looked up below a /proc, those of all namespaces
- *        under the same names: every pod would make it slower for the next. So
- *        pods' files are looked up below a procfs of our own, which is mounted
- *        nowhere and goes with us.
+ * How:   a file is opened once for reading and writing, as the path lookup is the
+ *        expensive part.
+ *        The kernel caches path lookups below a procfs mount, and entries of all
+ *        namespaces share the same names: with every pod the lookups of the next
+ *        one get slower. Files of pods are therefore looked up below a private
+ *        procfs, which is mounted nowhere and disappears with the process.
  */
 #include "net/sysctl.h"
 
@@ -28,9 +26,9 @@
 #include "net/netns.h"
 
 #define SYSCTL_VALUE_MAX 65536 /* the longest are a page or two */
-#define NOT_TRIED	 (-2)  /* to have a procfs of our own */
+#define NOT_TRIED	 (-2)  /* to mount a private procfs */
 
-/* Parts that lead somewhere else than down are refused. */
+/* Rejects parts that do not descend: empty, "." and "..". */
 static bool sysctl_is_name(const char *name)
 {
 	for (const char *part = name;; part++) {
@@ -45,7 +43,7 @@ static bool sysctl_is_name(const char *name)
 	}
 }
 
-/* The path under /proc/sys, as sysctl(8) reads a name; NULL when it is none. */
+/* The path under /proc/sys, with the rules of sysctl(8); NULL if the name is invalid. */
 static char *sysctl_path(const char *name)
 {
 	const char *first = strpbrk(name, "./");
@@ -73,7 +71,7 @@ static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_
 	return 0;
 }
 
-static int sysctl_make_proc(void)
+static int sysctl_mount_proc(void)
 {
 	autoclose int fs = fsopen("proc", FSOPEN_CLOEXEC);
 
@@ -82,13 +80,13 @@ static int sysctl_make_proc(void)
 	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
 }
 
-/* @pod: below our own procfs, where we may have one */
+/* @pod: below the private procfs, if it can be mounted */
 static int sysctl_open(const char *path, bool pod, int flags)
 {
 	static int proc = NOT_TRIED;
 
 	if (pod && proc == NOT_TRIED)
-		proc = sysctl_make_proc();
+		proc = sysctl_mount_proc();
 	flags |= O_CLOEXEC | O_NOFOLLOW;
 	return pod && proc >= 0 ? openat(proc, path + strlen("/proc/"), flags) : open(path, flags);
 }
@@ -102,7 +100,7 @@ static int sysctl_read_file(const char *path, bool pod, char **ret_value, struct
 	return sysctl_read_fd(fd, path, ret_value, e);
 }
 
-/* One write(), at the start: the kernel takes a value whole. */
+/* One write() at offset 0: the kernel accepts a value only as a whole. */
 static int sysctl_write_fd(int fd, const char *path, const char *value, struct hw_err *e)
 {
 	if (fd < 0 || pwrite(fd, value, strlen(value), 0) < 0)
@@ -110,8 +108,9 @@ static int sysctl_write_fd(int fd, const char *path, const char *value, struct h
 	return 0;
 }
 
-/* Some files can be written only; then there is nothing to compare with. */
-static int sysctl_update_apart(const char *path, bool pod, const char *value, struct hw_err *e)
+/* For a file that cannot be opened for both reading and writing. One that cannot be read is written
+ * without a comparison. */
+static int sysctl_update_fallback(const char *path, bool pod, const char *value, struct hw_err *e)
 {
 	autofree char *old = NULL;
 	autoclose int fd = -1;
@@ -135,7 +134,7 @@ static int sysctl_update_file(const char *path, bool pod, const char *value, str
 	int r;
 
 	if (fd < 0)
-		return sysctl_update_apart(path, pod, value, e);
+		return sysctl_update_fallback(path, pod, value, e);
 	r = sysctl_read_fd(fd, path, &old, e);
 	if (r < 0)
 		return r;
@@ -147,12 +146,6 @@ static int sysctl_enter(int netns_fd, struct netns_home *home, struct hw_err *e)
 	return netns_fd < 0 ? 0 : netns_enter(netns_fd, home, e);
 }
 
-/**
- * sysctl_read() - the value of a sysctl
- * @netns_fd:  the namespace to look in; -1 is where we are, SYSCTL_POD too
- * @name:      "net/ipv4/ip_forward" or "net.ipv4.ip_forward"
- * @ret_value: without its line end; to be freed by the caller
- */
 int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
@@ -165,13 +158,6 @@ int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err 
 	return r < 0 ? r : sysctl_read_file(path, netns_fd != -1, ret_value, e);
 }
 
-/**
- * sysctl_write() - set a sysctl
- * @netns_fd: the namespace to set it in; -1 is where we are, SYSCTL_POD too
- * @name:     as for sysctl_read()
- *
- * Return: 0; 1 when it had that value and was not written; or a negative errno
- */
 int sysctl_write(int netns_fd, const char *name, const char *value, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
@@ -191,7 +177,6 @@ static const char *sysctl_skip_space(const char *s)
 	return s;
 }
 
-/** sysctl_equal() - are two values the same, word by word? */
 bool sysctl_equal(const char *a, const char *b)
 {
 	a = sysctl_skip_space(a);
@@ -207,13 +192,12 @@ bool sysctl_equal(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* Starts with "net/", so a dot in the link's name stays one. */
+/* The first separator is a slash, so dots in the link's name are not swapped. */
 static char *sysctl_conf_name(int family, const char *link, const char *key)
 {
 	return str_printf("net/%s/conf/%s/%s", family == AF_INET ? "ipv4" : "ipv6", link, key);
 }
 
-/** sysctl_read_conf() - sysctl_read() of a link's IPv4 or IPv6 setting */
 int sysctl_read_conf(int netns_fd, int family, const char *link, const char *key, char **ret_value,
 		     struct hw_err *e)
 {
@@ -222,7 +206,6 @@ int sysctl_read_conf(int netns_fd, int family, const char *link, const char *key
 	return sysctl_read(netns_fd, name, ret_value, e);
 }
 
-/** sysctl_write_conf() - sysctl_write() of a link's IPv4 or IPv6 setting */
 int sysctl_write_conf(int netns_fd, int family, const char *link, const char *key,
 		      const char *value, struct hw_err *e)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/test-conntrack.c - entries of the real connection tracking
+ * net/test-conntrack.c - delete entries of the kernel's connection tracking
  *
- * They are made by the messages with which conntrackd copies them to another
- * host, so no packets need flow.
+ * Entries are created by the messages with which conntrackd copies them to
+ * another host, so no packets are needed.
  */
 #include "net/test.h"
 
@@ -41,7 +41,7 @@ static void require_netfilter(void)
 	skip();
 }
 
-static struct nlmsghdr *start(char *buf, uint16_t type, uint16_t flags, uint8_t family)
+static struct nlmsghdr *start_message(char *buf, uint16_t type, uint16_t flags, uint8_t family)
 {
 	struct nlmsghdr *m = mnl_nlmsg_put_header(buf);
 	struct nfgenmsg *head;
@@ -70,8 +70,8 @@ static void put_tuple(struct nlmsghdr *m, uint16_t type, const struct conntrack_
 	mnl_attr_nest_end(m, tuple);
 }
 
-/* One entry of UDP. */
-static void make(const char *src, uint16_t sport, const char *dst, uint16_t dport)
+/* One UDP entry. */
+static void add_entry(const char *src, uint16_t sport, const char *dst, uint16_t dport)
 {
 	char buf[ROOM] __attribute__((aligned(MNL_ALIGNTO)));
 	struct mnl_socket *socket = open_socket();
@@ -88,7 +88,7 @@ static void make(const char *src, uint16_t sport, const char *dst, uint16_t dpor
 	int error;
 
 	t.family = back.family = t.src.family;
-	m = start(buf, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, t.family);
+	m = start_message(buf, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK, t.family);
 	put_tuple(m, CTA_TUPLE_ORIG, &t);
 	put_tuple(m, CTA_TUPLE_REPLY, &back);
 	mnl_attr_put_u32(m, CTA_TIMEOUT, htonl(600));
@@ -99,16 +99,16 @@ static void make(const char *src, uint16_t sport, const char *dst, uint16_t dpor
 	error = ((struct nlmsgerr *)mnl_nlmsg_get_payload(m))->error;
 	assert_int_not_equal(error, -EEXIST);
 	if (error < 0) {
-		print_message("cannot make conntrack entries: %s\n", strerror(-error));
+		print_message("cannot create conntrack entries: %s\n", strerror(-error));
 		skip();
 	}
 }
 
-static int count(uint8_t family)
+static int count_entries(uint8_t family)
 {
 	char buf[ROOM] __attribute__((aligned(MNL_ALIGNTO)));
 	struct mnl_socket *socket = open_socket();
-	struct nlmsghdr *m = start(buf, IPCTNL_MSG_CT_GET, NLM_F_DUMP, family);
+	struct nlmsghdr *m = start_message(buf, IPCTNL_MSG_CT_GET, NLM_F_DUMP, family);
 	bool done = false;
 	int entries = 0, n;
 
@@ -140,7 +140,7 @@ static void flush(flush_function *f, const struct conntrack_tuple *tuple)
 		mnl_socket_close(socket);
 }
 
-static void by_parts(flush_function *f)
+static void check_partial_tuples(flush_function *f)
 {
 	struct conntrack_tuple port = { .family = AF_INET, .proto = IPPROTO_UDP, .dport = 53 };
 	struct conntrack_tuple source = { .family = AF_INET, .src = test_ip("10.1.2.4") };
@@ -152,44 +152,44 @@ static void by_parts(flush_function *f)
 	assert_int_equal(unshare(CLONE_NEWNET), 0);
 	flush(f, &port);
 	require_netfilter();
-	make("10.1.2.3", 1001, "192.0.2.1", 53);
-	make("10.1.2.4", 1001, "192.0.2.1", 53);
-	make("10.1.2.4", 1002, "192.0.2.1", 54);
-	make("10.1.2.5", 53, "192.0.2.1", 55);
-	make("fd00::3", 1001, "fd00::1", 53);
-	make("fd00::3", 1002, "fd00::1", 53);
-	make("fd00::3", 1001, "fd00::2", 53);
-	assert_int_equal(count(AF_INET), 4);
+	add_entry("10.1.2.3", 1001, "192.0.2.1", 53);
+	add_entry("10.1.2.4", 1001, "192.0.2.1", 53);
+	add_entry("10.1.2.4", 1002, "192.0.2.1", 54);
+	add_entry("10.1.2.5", 53, "192.0.2.1", 55);
+	add_entry("fd00::3", 1001, "fd00::1", 53);
+	add_entry("fd00::3", 1002, "fd00::1", 53);
+	add_entry("fd00::3", 1001, "fd00::2", 53);
+	assert_int_equal(count_entries(AF_INET), 4);
 	flush(f, &port);
-	assert_int_equal(count(AF_INET), 2);
-	assert_int_equal(count(AF_INET6), 3);
+	assert_int_equal(count_entries(AF_INET), 2);
+	assert_int_equal(count_entries(AF_INET6), 3);
 	flush(f, &source);
-	assert_int_equal(count(AF_INET), 1);
+	assert_int_equal(count_entries(AF_INET), 1);
 	flush(f, &source);
-	assert_int_equal(count(AF_INET), 1);
+	assert_int_equal(count_entries(AF_INET), 1);
 	flush(f, &both);
-	assert_int_equal(count(AF_INET6), 2);
-	make("fd00::3", 1001, "fd00::1", 53); /* so this was the one */
+	assert_int_equal(count_entries(AF_INET6), 2);
+	add_entry("fd00::3", 1001, "fd00::1", 53); /* succeeds because that entry was deleted */
 	flush(f, &(struct conntrack_tuple){ .family = AF_INET6, .src = test_ip("fd00::4") });
-	assert_int_equal(count(AF_INET6), 3);
+	assert_int_equal(count_entries(AF_INET6), 3);
 	flush(f, &(struct conntrack_tuple){ .family = AF_INET6, .src = test_ip("fd00::3") });
 	flush(f, &(struct conntrack_tuple){ .family = AF_INET, .dst = test_ip("192.0.2.1") });
-	assert_int_equal(count(AF_INET) + count(AF_INET6), 0);
+	assert_int_equal(count_entries(AF_INET) + count_entries(AF_INET6), 0);
 }
 
-static void at_once(void **state)
+static void flush_in_one_request(void **state)
 {
 	(void)state;
-	by_parts(conntrack_flush);
+	check_partial_tuples(conntrack_flush);
 }
 
-static void one_by_one(void **state)
+static void flush_by_dump(void **state)
 {
 	(void)state;
-	by_parts(conntrack_flush_each);
+	check_partial_tuples(conntrack_flush_by_dump);
 }
 
-static void not_everything(void **state)
+static void tuple_without_address_or_port(void **state)
 {
 	struct hw_err e;
 
@@ -206,7 +206,7 @@ static void not_everything(void **state)
 		conntrack_flush(NULL, &(struct conntrack_tuple){ .family = AF_INET, .dport = 53 },
 				&e),
 		-EINVAL);
-	assert_string_equal(e.msg, "forget connections: a port needs a protocol");
+	assert_string_equal(e.msg, "delete conntrack entries: port without a protocol");
 	assert_int_equal(conntrack_flush(NULL, &(struct conntrack_tuple){ .dport = 53 }, &e),
 			 -EINVAL);
 }
@@ -214,9 +214,11 @@ static void not_everything(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "conntrack: entries with the port or address go, others stay", at_once },
-		{ "conntrack: the same one by one, as older kernels need it", one_by_one },
-		{ "conntrack: a tuple that is everything is refused", not_everything },
+		{ "conntrack: entries with the port or address are deleted, others stay",
+		  flush_in_one_request },
+		{ "conntrack: entries are deleted one by one on older kernels", flush_by_dump },
+		{ "conntrack: a tuple without address and port is rejected",
+		  tuple_without_address_or_port },
 	};
 
 	return cmocka_run_group_tests_name("conntrack", tests, test_enter, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/test-netns.c - namespaces: what is opened, and that we come home
+ * net/test-netns.c - open, enter and leave network namespaces
  */
 #include "net/netns.h"
 
@@ -14,8 +14,8 @@
 
 #include "net/test.h"
 
-/* cmocka catches it to report a failed test */
-static void signal_default(int number)
+/* cmocka catches signals to report a failed test */
+static void reset_signal(int number)
 {
 	const struct sigaction by_default = { .sa_handler = SIG_DFL };
 
@@ -30,7 +30,7 @@ static ino_t own_inode(void)
 	return st.st_ino;
 }
 
-static void our_own_can_be_opened(void **state)
+static void own_namespace(void **state)
 {
 	autoclose int fd = -1;
 	struct stat st;
@@ -66,7 +66,7 @@ static void not_a_namespace(void **state)
 	assert_int_equal(fd, -7);
 }
 
-static void gone_is_no_error(void **state)
+static void find_missing_namespace(void **state)
 {
 	autoclose int fd = -1;
 	struct hw_err e;
@@ -81,7 +81,7 @@ static void gone_is_no_error(void **state)
 	assert_true(fd >= 0);
 }
 
-static void no_way_home(void **state)
+static void leave_fails(void **state)
 {
 	struct netns_home home = { .fd = open("/dev/null", O_RDONLY | O_CLOEXEC) };
 	int status;
@@ -94,7 +94,7 @@ static void no_way_home(void **state)
 		struct rlimit no_core = { 0 };
 
 		setrlimit(RLIMIT_CORE, &no_core);
-		signal_default(SIGABRT);
+		reset_signal(SIGABRT);
 		netns_leave(&home);
 		_exit(0);
 	}
@@ -103,7 +103,7 @@ static void no_way_home(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
-static void there_and_back(void **state)
+static void enter_and_leave(void **state)
 {
 	autoclose int fd = -1;
 	ino_t home_inode = own_inode();
@@ -121,7 +121,7 @@ static void there_and_back(void **state)
 	assert_int_equal(own_inode(), home_inode);
 }
 
-static void not_a_netns_cannot_be_entered(void **state)
+static void enter_other_namespace_type(void **state)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
 	autoclose int fd = -1;
@@ -153,14 +153,15 @@ static void socket_in_another_namespace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "netns: our own namespace can be opened", our_own_can_be_opened },
+		{ "netns: the own namespace can be opened", own_namespace },
 		{ "netns: a missing path is ENOENT", missing_path },
-		{ "netns: a file that is no namespace is refused", not_a_namespace },
-		{ "netns: one that is gone is found to be none", gone_is_no_error },
-		{ "netns: who cannot get home again goes no further", no_way_home },
-		{ "netns: entering and leaving ends where it began", there_and_back },
+		{ "netns: a file that is not a namespace is refused", not_a_namespace },
+		{ "netns: find returns 0 for a namespace that does not exist",
+		  find_missing_namespace },
+		{ "netns: the process aborts if it cannot leave a namespace", leave_fails },
+		{ "netns: leave returns to the namespace of before enter", enter_and_leave },
 		{ "netns: a namespace of another type cannot be entered",
-		  not_a_netns_cannot_be_entered },
+		  enter_other_namespace_type },
 		{ "netns: a socket opened in another namespace stays there",
 		  socket_in_another_namespace },
 	};

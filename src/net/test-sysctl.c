@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/test-sysctl.c - files under the real /proc/sys
+ * net/test-sysctl.c - read and write files under the kernel's /proc/sys
  */
 #include "net/test.h"
 
@@ -68,7 +68,7 @@ static void dots_and_slashes(void **state)
 	assert_value(-1, "net/ipv4/conf/dot.ted/arp_notify", "1");
 }
 
-static void names_that_lead_away(void **state)
+static void invalid_names(void **state)
 {
 	static const char *const names[] = { "",
 					     "/",
@@ -156,13 +156,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "sysctl: a value is written only when it differs", writes_when_different },
-		{ "sysctl: dots and slashes change places when a dot comes first",
+		{ "sysctl: dots and slashes are swapped if the first separator is a dot",
 		  dots_and_slashes },
-		{ "sysctl: names that lead elsewhere are refused", names_that_lead_away },
-		{ "sysctl: the value is that of the namespace", in_another_namespace },
-		{ "sysctl: values of several words are compared by words",
+		{ "sysctl: names with empty parts, . or .. are rejected", invalid_names },
+		{ "sysctl: reads and writes act on the given namespace", in_another_namespace },
+		{ "sysctl: values of several words are compared word by word",
 		  values_of_several_words },
-		{ "sysctl: forwarding is switched on once", forwarding },
+		{ "sysctl: forwarding is enabled only if it is off", forwarding },
 	};
 
 	return cmocka_run_group_tests_name("sysctl", tests, test_enter, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/test.h - what the unit tests of this folder share
+ * net/test.h - helpers of the unit tests in this folder
  *
- * Every test program moves into a new network namespace of its own first; where
- * that is not allowed its tests are skipped.
+ * Every test program first moves into a new network namespace; if that is not
+ * permitted, its tests are skipped.
  */
 #ifndef NET_TEST_H
 #define NET_TEST_H
@@ -28,25 +28,25 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 
-static bool test_alone;
+static bool test_has_netns;
 
 static int test_enter(void **state)
 {
 	(void)state;
-	test_alone = unshare(CLONE_NEWNET) == 0;
+	test_has_netns = unshare(CLONE_NEWNET) == 0;
 	return 0;
 }
 
-/* The test ends here when it has no namespace of its own. */
+/* Skips the test if the program has no network namespace of its own. */
 static inline void test_require_netns(void)
 {
-	if (!test_alone) {
-		print_message("not allowed to make a network namespace\n");
+	if (!test_has_netns) {
+		print_message("not permitted to create a network namespace\n");
 		skip();
 	}
 }
 
-/* A socket in the namespace of the test. */
+/* A socket in the test's namespace. */
 static inline struct rtnl *test_rtnl(void)
 {
 	struct rtnl *nl = NULL;
@@ -57,7 +57,7 @@ static inline struct rtnl *test_rtnl(void)
 	return nl;
 }
 
-/* Put "make the pair NAME and PEER" into the batch. */
+/* Add the creation of a veth pair to the batch. */
 static inline void test_put_veth(struct rtnl *nl, const char *name, const char *peer)
 {
 	struct link_new other = { .name = peer };
@@ -66,7 +66,7 @@ static inline void test_put_veth(struct rtnl *nl, const char *name, const char *
 	link_put_new(nl, &pair);
 }
 
-/* A namespace of its own, held by its descriptor; the caller's is not left. */
+/* A new namespace, which exists as long as its descriptor; the caller stays in its own. */
 static inline int test_new_netns(void)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
@@ -81,7 +81,7 @@ static inline int test_new_netns(void)
 	return fd;
 }
 
-/* A link that is there. */
+/* An existing link. */
 static inline struct link test_link(struct rtnl *nl, const char *name)
 {
 	struct link link;
@@ -91,7 +91,7 @@ static inline struct link test_link(struct rtnl *nl, const char *name)
 	return link;
 }
 
-/* What was put works; the message that it failed with is shown otherwise. */
+/* Commits the batch; a failure shows the error text. */
 static inline void test_commit(struct rtnl *nl)
 {
 	struct hw_err e = { 0 };
@@ -100,7 +100,7 @@ static inline void test_commit(struct rtnl *nl)
 	assert_string_equal(e.msg, "");
 }
 
-/* A pair of links, both ends in the namespace of the test and up. */
+/* A veth pair with both ends up and in the test's namespace. */
 static inline struct link test_pair(struct rtnl *nl, const char *name, const char *peer)
 {
 	struct link link, other;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/install.c - hawser-plugin and its links in a directory of plugins
+ * plugins/install.c - installation of hawser-plugin and its links in a plugin directory
  *
- * What:  DIR/hawser-plugin, a copy of the running binary, and one relative link
- *        to it per plugin.
- * How:   first everything is looked at, then changed: a refusal changes
- *        nothing. Each file and link takes its place by rename(), so that a
- *        runtime finds the old or the new one at any instant.
- * Rules: ours is a link whose target is named hawser-plugin, and a file of that
- *        name that holds our mark. Anything else is foreign: replaced only by
- *        force, never removed.
+ * What:  DIR/hawser-plugin, a copy of the running binary, and one relative
+ *        symbolic link to it per plugin.
+ * How:   all names are checked before anything is changed. Each file and link is
+ *        put in place by rename(), so that a runtime finds the old or the new
+ *        one at any time.
+ * Rules: ours are links whose target is named hawser-plugin, and a file of that
+ *        name that contains our mark. Anything else is foreign: replaced only
+ *        with --force, never removed.
  */
 #include "plugins/install.h"
 
@@ -30,10 +30,16 @@
 #define BINARY	   "hawser-plugin"
 #define BINARY_MAX (64 << 20)
 
-/* Every hawser-plugin has this inside, and nothing else has. */
+/* Every hawser-plugin binary contains this text. */
 static const char mark[] = "hawser-plugin: CNI plugins, all in one binary";
 
-enum state { ABSENT, RIGHT, OURS, FOREIGN, DIRECTORY };
+enum install_state {
+	ABSENT,
+	CURRENT, /* exactly the link that install creates */
+	OURS,
+	FOREIGN,
+	DIRECTORY,
+};
 
 static bool has_mark(int dir, const char *name)
 {
@@ -44,8 +50,7 @@ static bool has_mark(int dir, const char *name)
 	       memmem(b.data, b.len, mark, sizeof(mark));
 }
 
-/* What is at this place? RIGHT: the very link that we would make. */
-static enum state look(int dir, const char *name, bool binary)
+static enum install_state get_state(int dir, const char *name, bool binary)
 {
 	char target[PATH_MAX];
 	struct stat st;
@@ -61,20 +66,20 @@ static enum state look(int dir, const char *name, bool binary)
 		return FOREIGN;
 	target[n] = '\0';
 	if (!binary && str_equal(target, BINARY))
-		return RIGHT;
+		return CURRENT;
 	return str_equal(basename(target), BINARY) ? OURS : FOREIGN;
 }
 
-/* Names all that stand in the way at once. */
-static int check_places(int dir, const char *path, bool force,
-			const struct hw_plugin *const *plugins, struct hw_err *e)
+/* The error lists all names that are in use. */
+static int check_names(int dir, const char *path, bool force,
+		       const struct hw_plugin *const *plugins, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf foreign = { 0 };
 	bool directory = false;
 
 	for (size_t i = 0; i == 0 || plugins[i - 1]; i++) {
 		const char *name = i == 0 ? BINARY : plugins[i - 1]->name;
-		enum state state = look(dir, name, i == 0);
+		enum install_state state = get_state(dir, name, i == 0);
 
 		if (state == DIRECTORY || (state == FOREIGN && !force))
 			buf_printf(&foreign, "%s%s", foreign.len ? ", " : "", name);
@@ -82,18 +87,18 @@ static int check_places(int dir, const char *path, bool force,
 	}
 	if (!foreign.len)
 		return 0;
-	return err_text(e, -EEXIST, "%s has its own %s%s", path, foreign.data,
-			directory ? "" : "; --force replaces them");
+	return err_text(e, -EEXIST, "%s already contains %s%s", path, foreign.data,
+			directory ? "" : " (use --force to replace)");
 }
 
-static int put_binary(int dir, struct hw_err *e)
+static int install_binary(int dir, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
-	struct stat own, there;
+	struct stat own, existing;
 
 	if (stat("/proc/self/exe", &own) == 0 &&
-	    fstatat(dir, BINARY, &there, AT_SYMLINK_NOFOLLOW) == 0 && own.st_dev == there.st_dev &&
-	    own.st_ino == there.st_ino)
+	    fstatat(dir, BINARY, &existing, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    own.st_dev == existing.st_dev && own.st_ino == existing.st_ino)
 		return 0;
 	int r = file_read(AT_FDCWD, "/proc/self/exe", BINARY_MAX, &b, e);
 	if (r < 0)
@@ -101,20 +106,20 @@ static int put_binary(int dir, struct hw_err *e)
 	return file_replace(dir, BINARY, b.data, b.len, 0755, FILE_SYNC, e);
 }
 
-/* Whoever else installs here makes the same link, under the same name at first: it does not matter
- * whose is put in its place, nor whether its maker was killed before that. */
-static int put_link(int dir, const char *name, struct hw_err *e)
+/* A concurrent or killed install creates the same link under the same temporary name, so either one
+ * may be renamed. */
+static int install_link(int dir, const char *name, struct hw_err *e)
 {
 	autofree char *temporary = str_printf(".%s~", name);
 
-	if (look(dir, name, false) == RIGHT)
+	if (get_state(dir, name, false) == CURRENT)
 		return 0;
-	if (look(dir, temporary, false) != RIGHT)
+	if (get_state(dir, temporary, false) != CURRENT)
 		(void)unlinkat(dir, temporary, 0);
 	if (symlinkat(BINARY, dir, temporary) < 0 && errno != EEXIST)
-		return err_set(e, -errno, "make the link %s", name);
-	if (renameat(dir, temporary, dir, name) < 0 && look(dir, name, false) != RIGHT) {
-		err_set(e, -errno, "put the link %s in its place", name);
+		return err_set(e, -errno, "create link %s", name);
+	if (renameat(dir, temporary, dir, name) < 0 && get_state(dir, name, false) != CURRENT) {
+		err_set(e, -errno, "rename link %s", name);
 		(void)unlinkat(dir, temporary, 0);
 		return e->code;
 	}
@@ -127,12 +132,6 @@ static int open_dir(const char *path, int *ret_fd, struct hw_err *e)
 	return *ret_fd < 0 ? err_set(e, -errno, "open %s", path) : 0;
 }
 
-/**
- * install_into() - put this binary and a link per plugin into a directory
- * @force: replace foreign files
- *
- * Return: 0, or a negative errno; -EEXIST and nothing changed when foreign files are in the way
- */
 int install_into(const char *dir, bool force, const struct hw_plugin *const *plugins,
 		 struct hw_err *e)
 {
@@ -142,11 +141,11 @@ int install_into(const char *dir, bool force, const struct hw_plugin *const *plu
 	if (r >= 0)
 		r = open_dir(dir, &fd, e);
 	if (r >= 0)
-		r = check_places(fd, dir, force, plugins, e);
+		r = check_names(fd, dir, force, plugins, e);
 	if (r >= 0)
-		r = put_binary(fd, e);
+		r = install_binary(fd, e);
 	for (size_t i = 0; r >= 0 && plugins[i]; i++)
-		r = put_link(fd, plugins[i]->name, e);
+		r = install_link(fd, plugins[i]->name, e);
 	return r < 0 ? err_ctx(e, "install into %s", dir) : 0;
 }
 
@@ -154,20 +153,12 @@ static int remove_link(void *ctx, const struct file_entry *entry, struct hw_err 
 {
 	int *links = ctx;
 
-	if (look(entry->dir, entry->name, false) != RIGHT)
+	if (get_state(entry->dir, entry->name, false) != CURRENT)
 		return 0;
 	++*links;
 	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
 }
 
-/**
- * install_remove() - remove the links that lead to the directory's hawser-plugin, and that
- *
- * Also those of plugins that this version does not have. A directory without such links keeps its
- * hawser-plugin: it was not put there by install.
- *
- * Return: how many links there were, or a negative errno
- */
 int install_remove(const char *dir, struct hw_err *e)
 {
 	autoclose int fd = -1;
@@ -176,7 +167,7 @@ int install_remove(const char *dir, struct hw_err *e)
 	int r = open_dir(dir, &fd, e);
 	if (r >= 0)
 		r = file_walk(fd, ".", remove_link, &links, e);
-	if (r >= 0 && links && look(fd, BINARY, true) == OURS)
+	if (r >= 0 && links && get_state(fd, BINARY, true) == OURS)
 		r = file_remove(fd, BINARY, e);
 	return r < 0 ? err_ctx(e, "uninstall from %s", dir) : links;
 }

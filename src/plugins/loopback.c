@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/loopback.c - the interface lo of a pod
+ * plugins/loopback.c - plugin loopback: the interface lo of a pod
  *
- * What:  ADD sets lo up, DEL sets it down, CHECK looks whether it is up and has
- *        its addresses. CNI_IFNAME is ignored: it is always lo.
- * How:   lo is born with the namespace and dies with it, so there is nothing to
- *        write down, nothing that GC could collect (no .gc) and nothing that
- *        could keep an ADD from working (no .status): both are successes.
- *        After another plugin of a chain the result passes through unchanged.
- * Rules: a failed ADD leaves a lo up that was up before: a pod may be using it.
+ * What:  ADD sets lo up, DEL sets it down, CHECK verifies that it is up and has
+ *        its addresses. CNI_IFNAME is ignored: the interface is always lo.
+ * How:   lo exists as long as its namespace. So there is nothing to record,
+ *        nothing for GC to collect (no .gc), and nothing that could make an ADD
+ *        fail later (no .status): both succeed. In a chain the result of the
+ *        previous plugin is passed on unchanged.
+ * Rules: a failed ADD leaves lo up if it was up before: the pod may be using it.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -25,18 +25,17 @@
 #include "net/rtnl/rtnl.h"
 #include "plugins/plugins.h"
 
-/* Of an ADD, for its undoing. */
-struct loopback_made {
+/* hw_call.made, for the undo of a failed ADD. Never recorded. */
+struct loopback_undo {
 	bool was_up;
 };
 
-/* A socket inside the namespace, and its lo. */
-static int loopback_enter(int netns, struct rtnl **ret_nl, struct link *ret_lo, struct hw_err *e)
+/* Open a socket inside the namespace, and get its lo. */
+static int open_lo(int netns, struct rtnl **ret_nl, struct link *ret_lo, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
-	int r;
 
-	r = rtnl_open(netns, &nl, e);
+	int r = rtnl_open(netns, &nl, e);
 	if (r >= 0)
 		r = link_get(nl, "lo", ret_lo, e);
 	if (r >= 0)
@@ -44,17 +43,16 @@ static int loopback_enter(int netns, struct rtnl **ret_nl, struct link *ret_lo, 
 	return r;
 }
 
-static int loopback_open(const char *netns, struct rtnl **ret_nl, struct link *ret_lo,
-			 struct hw_err *e)
+static int open_lo_by_path(const char *netns, struct rtnl **ret_nl, struct link *ret_lo,
+			   struct hw_err *e)
 {
 	autoclose int fd = -1;
-	int r;
 
-	r = netns_open(netns, &fd, e);
-	return r < 0 ? r : loopback_enter(fd, ret_nl, ret_lo, e);
+	int r = netns_open(netns, &fd, e);
+	return r < 0 ? r : open_lo(fd, ret_nl, ret_lo, e);
 }
 
-static int loopback_refuse_others(const struct addr_list *list, struct hw_err *e)
+static int refuse_other_addresses(const struct addr_list *list, struct hw_err *e)
 {
 	char text[HW_IP_TEXT];
 
@@ -67,8 +65,8 @@ static int loopback_refuse_others(const struct addr_list *list, struct hw_err *e
 }
 
 /* The first address of each family, as upstream reports them. */
-static void loopback_report(const struct hw_call *call, const struct link *lo,
-			    const struct addr_list *list)
+static void report_lo(const struct hw_call *call, const struct link *lo,
+		      const struct addr_list *list)
 {
 	struct hw_iface *iface = hw_result_add_iface(call->result);
 	char mac[HW_MAC_TEXT];
@@ -89,53 +87,50 @@ static void loopback_report(const struct hw_call *call, const struct link *lo,
 
 static int loopback_add(struct hw_call *call, struct hw_err *e)
 {
-	struct loopback_made *made = call->made;
+	struct loopback_undo *undo = call->made;
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link lo;
-	int r;
 
-	r = loopback_open(call->netns, &nl, &lo, e);
+	int r = open_lo_by_path(call->netns, &nl, &lo, e);
 	if (r < 0)
 		return r;
-	made->was_up = lo.flags & IFF_UP;
+	undo->was_up = lo.flags & IFF_UP;
 	link_set_up(nl, &lo);
 	r = rtnl_commit(nl, e);
 	if (r >= 0)
 		r = addr_get(nl, &lo, AF_UNSPEC, &list, e);
 	if (r >= 0)
-		r = loopback_refuse_others(&list, e);
+		r = refuse_other_addresses(&list, e);
 	if (r >= 0 && !call->prev)
-		loopback_report(call, &lo, &list);
+		report_lo(call, &lo, &list);
 	return r;
 }
 
 static int loopback_del(struct hw_call *call, struct hw_err *e)
 {
-	const struct loopback_made *made = call->made;
+	const struct loopback_undo *undo = call->made;
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
 	struct link lo;
-	int r;
 
-	if (made->was_up)
+	if (undo->was_up)
 		return 0;
-	r = netns_find(call->netns, &fd, e);
+	int r = netns_find(call->netns, &fd, e);
 	if (r <= 0)
 		return r;
-	r = loopback_enter(fd, &nl, &lo, e);
+	r = open_lo(fd, &nl, &lo, e);
 	if (r < 0)
 		return r;
 	link_set_down(nl, &lo);
 	return rtnl_commit(nl, e);
 }
 
-static int loopback_need(const struct addr_list *list, const char *text, struct hw_err *e)
+static int require_address(const struct addr_list *list, const char *text, struct hw_err *e)
 {
 	struct hw_prefix prefix;
-	int r;
 
-	r = hw_prefix_parse(text, &prefix, e);
+	int r = hw_prefix_parse(text, &prefix, e);
 	if (r < 0 || addr_list_has(list, &prefix))
 		return r;
 	return err_text(e, -ENOENT, "loopback interface lacks address \"%s\"", text);
@@ -146,18 +141,17 @@ static int loopback_check(struct hw_call *call, struct hw_err *e)
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link lo;
-	int r;
 
-	r = loopback_open(call->netns, &nl, &lo, e);
+	int r = open_lo_by_path(call->netns, &nl, &lo, e);
 	if (r < 0)
 		return r;
 	if (!(lo.flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "loopback interface is down");
 	r = addr_get(nl, &lo, AF_UNSPEC, &list, e);
 	if (r >= 0)
-		r = loopback_need(&list, "127.0.0.1/8", e);
+		r = require_address(&list, "127.0.0.1/8", e);
 	if (r >= 0 && lo.ipv6)
-		r = loopback_need(&list, "::1/128", e);
+		r = require_address(&list, "::1/128", e);
 	return r;
 }
 
@@ -168,5 +162,5 @@ const struct hw_plugin loopback_plugin = {
 	.add = loopback_add,
 	.del = loopback_del,
 	.check = loopback_check,
-	.made_size = sizeof(struct loopback_made),
+	.made_size = sizeof(struct loopback_undo),
 };

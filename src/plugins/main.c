@@ -2,8 +2,9 @@
 /*
  * plugins/main.c - hawser-plugin: all plugins in one binary
  *
- * What:  the plugin is chosen by the name under which the binary was started,
- *        or by its first argument; the rest are commands for people.
+ * What:  the plugin is chosen by the name under which the binary was started, or
+ *        by the first argument; all other arguments are commands for
+ *        administrators.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,7 @@
 #include "plugins/pod/furniture.h"
 #include "plugins/portmap/portmap.h"
 #include "plugins/rules.h"
-#include "plugins/tuning/conf.h"
+#include "plugins/tuning/tuning.h"
 
 static const struct hw_plugin *const plugins[] = {
 	&bandwidth_plugin,
@@ -43,25 +44,27 @@ static const struct hw_plugin *const plugins[] = {
 };
 
 static const char usage[] =
-	"usage: hawser-plugin PLUGIN [--help]     run a plugin, or say what it is\n"
-	"       hawser-plugin list [--json]       the plugins of this binary\n"
+	"usage: hawser-plugin PLUGIN [--help]     run a plugin, or describe it\n"
+	"       hawser-plugin list [--json]       list the plugins of this binary\n"
 	"       hawser-plugin install DIR [--force]\n"
-	"                                         copy it to DIR, with a link per plugin\n"
-	"       hawser-plugin uninstall           remove what plugins have made and left: "
+	"                                         copy this binary to DIR, with a link per plugin\n"
+	"       hawser-plugin uninstall           remove what plugins created once per host: "
 	"bridges,\n"
 	"                                         nftables tables\n"
-	"       hawser-plugin uninstall DIR       remove that copy and the links\n"
-	"       hawser-plugin rules [--json]      what is in our nftables tables, and whose it is\n"
-	"       hawser-plugin repair              put back what somebody has flushed from them\n"
+	"       hawser-plugin uninstall DIR       remove the copy and the links from DIR\n"
+	"       hawser-plugin rules [--json]      list the elements of our nftables tables and "
+	"their\n"
+	"                                         owners\n"
+	"       hawser-plugin repair              restore deleted nftables rules and elements\n"
 	"       hawser-plugin --help | --version\n";
 
-static int fail(const struct hw_err *e)
+static int print_error(const struct hw_err *e)
 {
 	fprintf(stderr, "hawser-plugin: %s\n", e->msg);
 	return 1;
 }
 
-static int wrong_usage(void)
+static int print_usage_error(void)
 {
 	fputs(usage, stderr);
 	return 1;
@@ -75,7 +78,7 @@ static const struct hw_plugin *find_plugin(const char *name)
 	return NULL;
 }
 
-static int list_json(void)
+static int print_list_json(void)
 {
 	AUTO(value_free) struct value *list = value_new_array();
 
@@ -98,9 +101,9 @@ static int list_json(void)
 static int command_list(int argc, char **argv)
 {
 	if (argc == 2 && str_equal(argv[1], "--json"))
-		return list_json();
+		return print_list_json();
 	if (argc != 1)
-		return wrong_usage();
+		return print_usage_error();
 	for (size_t i = 0; plugins[i]; i++)
 		printf("%-12s %s\n", plugins[i]->name, plugins[i]->summary);
 	return 0;
@@ -116,13 +119,13 @@ static int command_install(int argc, char **argv)
 		if (str_equal(argv[i], "--force"))
 			force = true;
 		else if (dir || argv[i][0] == '-')
-			return wrong_usage();
+			return print_usage_error();
 		else
 			dir = argv[i];
 	}
 	if (!dir)
-		return wrong_usage();
-	return install_into(dir, force, plugins, &e) < 0 ? fail(&e) : 0;
+		return print_usage_error();
+	return install_into(dir, force, plugins, &e) < 0 ? print_error(&e) : 0;
 }
 
 static int uninstall_furniture(void)
@@ -131,12 +134,12 @@ static int uninstall_furniture(void)
 
 	int r = furniture_remove(firewall_furniture_remove, &e);
 	if (r < 0)
-		return fail(&e);
+		return print_error(&e);
 	int tables = rules_remove(&e);
 	if (tables < 0)
-		return fail(&e);
+		return print_error(&e);
 	if (r + tables == 0)
-		puts("nothing to remove: the plugins have left nothing on the host");
+		puts("nothing to remove");
 	return 0;
 }
 
@@ -145,12 +148,12 @@ static int command_uninstall(int argc, char **argv)
 	struct hw_err e;
 
 	if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
-		return wrong_usage();
+		return print_usage_error();
 	if (argc == 1)
 		return uninstall_furniture();
 	int r = install_remove(argv[1], &e);
 	if (r < 0)
-		return fail(&e);
+		return print_error(&e);
 	printf("%d link%s removed from %s\n", r, r == 1 ? "" : "s", argv[1]);
 	return 0;
 }
@@ -161,8 +164,8 @@ static int command_rules(int argc, char **argv)
 	struct hw_err e;
 
 	if (argc != 1 && !json)
-		return wrong_usage();
-	return rules_list(plugins, json, &e) < 0 ? fail(&e) : 0;
+		return print_usage_error();
+	return rules_list(plugins, json, &e) < 0 ? print_error(&e) : 0;
 }
 
 static int command_repair(int argc, char **argv)
@@ -171,11 +174,11 @@ static int command_repair(int argc, char **argv)
 
 	(void)argv;
 	if (argc != 1)
-		return wrong_usage();
+		return print_usage_error();
 	int r = rules_repair(plugins, &e);
 	if (r < 0)
-		return fail(&e);
-	printf("%d attachment%s looked after\n", r, r == 1 ? "" : "s");
+		return print_error(&e);
+	printf("rules of %d attachment%s restored\n", r, r == 1 ? "" : "s");
 	return 0;
 }
 
@@ -209,7 +212,7 @@ static const struct command {
 	{ "--version", command_version },
 };
 
-/* What was printed is said only now to have been lost. */
+/* Output that could not be written shows only when it is flushed. */
 static int run_command(const struct command *command, int argc, char **argv)
 {
 	struct hw_err e;
@@ -218,22 +221,22 @@ static int run_command(const struct command *command, int argc, char **argv)
 	if (fflush(stdout) == 0)
 		return status;
 	err_set(&e, -errno, "write to standard output");
-	return fail(&e);
+	return print_error(&e);
 }
 
-/* A runtime reads standard output, a person standard error. */
-static int no_such_plugin(const char *name)
+/* For a runtime a CNI error on standard output, for an administrator a line on standard error. */
+static int refuse_unknown(const char *name)
 {
-	AUTO(buf_done) struct buf there = { 0 };
+	AUTO(buf_done) struct buf names = { 0 };
 	struct hw_err e;
 
 	for (size_t i = 0; plugins[i]; i++)
-		buf_printf(&there, "%s%s", i ? ", " : "", plugins[i]->name);
+		buf_printf(&names, "%s%s", i ? ", " : "", plugins[i]->name);
 	err_cni(&e, HW_CNI_INTERNAL,
-		"no plugin \"%s\" in hawser-plugin " HAWSER_VERSION "; it has %s", name,
-		str_or(there.data, "none"));
+		"unknown plugin \"%s\": hawser-plugin " HAWSER_VERSION " has %s", name,
+		str_or(names.data, "none"));
 	if (!getenv("CNI_COMMAND"))
-		return fail(&e);
+		return print_error(&e);
 	autofree char *json = error_format(&e);
 	fputs(json, stdout);
 	return 1;
@@ -247,12 +250,13 @@ int main(int argc, char **argv)
 	if (plugin)
 		return program_main(argc, argv, plugin, plugins);
 	if (argc < 2)
-		return str_equal(name, "hawser-plugin") ? wrong_usage() : no_such_plugin(name);
+		return str_equal(name, "hawser-plugin") ? print_usage_error()
+							: refuse_unknown(name);
 	plugin = find_plugin(argv[1]);
 	if (plugin)
 		return program_main(argc - 1, argv + 1, plugin, plugins);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (str_equal(commands[i].name, argv[1]))
 			return run_command(&commands[i], argc - 1, argv + 1);
-	return no_such_plugin(argv[1]);
+	return refuse_unknown(argv[1]);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/noop.c - does nothing, and tells or answers what a test wants
+ * plugins/noop.c - plugin noop: upstream's test plugin
  *
- * What:  upstream's test plugin. A debug file, named by DEBUG in CNI_ARGS or by
- *        debugFile in the configuration, says how to answer; how the plugin was
- *        called is written back into it. Without one: {}.
+ * What:  replies as a debug file says, and writes into it how it was called. The
+ *        file is named by DEBUG in CNI_ARGS, or by debugFile in the
+ *        configuration. Without one the reply is {}.
  * How:   ADD, DEL, CHECK, GC and STATUS are one function.
  */
 #include <errno.h>
@@ -34,21 +34,22 @@ struct noop_conf {
 
 static const struct hw_field noop_fields[] = {
 	{ "debugFile", HW_STRING, HW_AT(struct noop_conf, debug_file),
-	  .help = "how to answer, and how the plugin was called; DEBUG in CNI_ARGS comes first" },
+	  .help = "the debug file: how to reply, and how the plugin was called; DEBUG in CNI_ARGS "
+		  "takes precedence" },
 	{ "commandLog", HW_STRING, HW_AT(struct noop_conf, command_log),
-	  .help = "a file with a JSON list, to which each call is added" },
+	  .help = "a file with a JSON list; each call is appended" },
 	{ 0 },
 };
 
 static const char *const noop_versions[] = { "0.-42.0", "0.1.0", "0.2.0", "0.3.0", "0.3.1",
 					     "0.4.0",	"1.0.0", "1.1.0", NULL };
 
-/* The debug file, in upstream's spelling and order. */
-struct debug {
+/* The debug file, with upstream's keys in upstream's order. */
+struct noop_debug {
 	char *result;
 	char *error;
 	int error_code;
-	char *errors; /* for standard error */
+	char *stderr_text;
 	bool has_versions;
 	struct hw_strings versions;
 	int exit_code;
@@ -57,25 +58,25 @@ struct debug {
 };
 
 static const struct hw_field debug_fields[] = {
-	{ "ReportResult", HW_STRING, HW_AT(struct debug, result), HW_ALWAYS },
-	{ "ReportError", HW_STRING, HW_AT(struct debug, error), HW_ALWAYS },
-	{ "ReportErrorCode", HW_INT, HW_AT(struct debug, error_code), HW_ALWAYS },
-	{ "ReportStderr", HW_STRING, HW_AT(struct debug, errors), HW_ALWAYS },
-	{ "ReportVersionSupport", HW_STRINGS, HW_AT(struct debug, versions),
-	  .has = HW_HAS(struct debug, has_versions) },
-	{ "ExitWithCode", HW_INT, HW_AT(struct debug, exit_code), HW_ALWAYS },
-	{ "Command", HW_STRING, HW_AT(struct debug, command), HW_ALWAYS },
-	{ "CmdArgs", HW_JSON, HW_AT(struct debug, args) },
+	{ "ReportResult", HW_STRING, HW_AT(struct noop_debug, result), HW_ALWAYS },
+	{ "ReportError", HW_STRING, HW_AT(struct noop_debug, error), HW_ALWAYS },
+	{ "ReportErrorCode", HW_INT, HW_AT(struct noop_debug, error_code), HW_ALWAYS },
+	{ "ReportStderr", HW_STRING, HW_AT(struct noop_debug, stderr_text), HW_ALWAYS },
+	{ "ReportVersionSupport", HW_STRINGS, HW_AT(struct noop_debug, versions),
+	  .has = HW_HAS(struct noop_debug, has_versions) },
+	{ "ExitWithCode", HW_INT, HW_AT(struct noop_debug, exit_code), HW_ALWAYS },
+	{ "Command", HW_STRING, HW_AT(struct noop_debug, command), HW_ALWAYS },
+	{ "CmdArgs", HW_JSON, HW_AT(struct noop_debug, args) },
 	{ 0 },
 };
 
-static void debug_done(struct debug *d)
+static void debug_done(struct noop_debug *d)
 {
 	hw_field_clear(debug_fields, d);
 }
-AUTO_VALUE_DEFINE(debug_done, struct debug);
+AUTO_VALUE_DEFINE(debug_done, struct noop_debug);
 
-static int debug_read(const char *path, struct debug *ret, struct hw_err *e)
+static int read_debug(const char *path, struct noop_debug *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 
@@ -91,8 +92,8 @@ static int write_file(const char *path, const char *text, struct hw_err *e)
 	return file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
 }
 
-/* How we were called, as Go prints its skel.CmdArgs. */
-static struct value *cmd_args(const struct hw_call *call)
+/* How the plugin was called, as upstream prints its skel.CmdArgs. */
+static struct value *encode_cmd_args(const struct hw_call *call)
 {
 	struct value *v = value_new_object();
 	autofree char *input = base64_encode(call->input, call->input_len);
@@ -109,10 +110,10 @@ static struct value *cmd_args(const struct hw_call *call)
 	return v;
 }
 
-static int debug_write(const char *path, struct debug *d, const struct hw_call *call,
+static int write_debug(const char *path, struct noop_debug *d, const struct hw_call *call,
 		       struct hw_err *e)
 {
-	AUTO(value_free) struct value *args = cmd_args(call);
+	AUTO(value_free) struct value *args = encode_cmd_args(call);
 
 	free(d->command);
 	d->command = str_copy(call->command);
@@ -136,18 +137,18 @@ static int log_command(const char *path, const struct hw_call *call, struct hw_e
 	if (!list)
 		list = value_new_array();
 	if (value_kind(list) != VALUE_ARRAY)
-		return err_text(e, -EINVAL, "%s holds %s, not a list", path,
+		return err_text(e, -EINVAL, "%s: expected a list, got %s", path,
 				value_kind_name(value_kind(list)));
 	struct value *entry = value_new_object();
 	value_set(entry, "Command", value_new_string(call->command));
-	value_set(entry, "CmdArgs", cmd_args(call));
+	value_set(entry, "CmdArgs", encode_cmd_args(call));
 	value_append(list, entry);
 	autofree char *json = value_format(list, 0);
 	return write_file(path, json, e);
 }
 
-/* DEBUG's value, NULL when it is not among the pairs */
-static int debug_argument(const char *args, char **ret_path, struct hw_err *e)
+/* The value of DEBUG in CNI_ARGS; unchanged without it. */
+static int find_debug_argument(const char *args, char **ret_path, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings pairs = { 0 };
 
@@ -172,7 +173,7 @@ static int debug_argument(const char *args, char **ret_path, struct hw_err *e)
 	return 0;
 }
 
-/* prevResult in the configuration's version, perhaps with a name server of ours */
+/* Reply with prevResult in the configuration's version. @inject_dns: with another name server */
 static int pass_through(struct hw_call *call, bool inject_dns, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
@@ -190,12 +191,12 @@ static int pass_through(struct hw_call *call, bool inject_dns, struct hw_err *e)
 	return 0;
 }
 
-static int answer(struct hw_call *call, const struct debug *d, struct hw_err *e)
+static int set_reply(struct hw_call *call, const struct noop_debug *d, struct hw_err *e)
 {
 	const char *result = str_or(d->result, "");
 	int r = 0;
 
-	fputs(str_or(d->errors, ""), stderr);
+	fputs(str_or(d->stderr_text, ""), stderr);
 	if (!str_empty(d->error))
 		return err_cni(e, d->error_code ? d->error_code : HW_CNI_INTERNAL, "%s", d->error);
 	if (str_equal(result, "PASSTHROUGH") || str_equal(result, "INJECT-DNS"))
@@ -210,10 +211,10 @@ static int answer(struct hw_call *call, const struct debug *d, struct hw_err *e)
 static int noop_call(struct hw_call *call, struct hw_err *e)
 {
 	const struct noop_conf *conf = call->conf;
-	AUTO(debug_done) struct debug debug = { 0 };
+	AUTO(debug_done) struct noop_debug debug = { 0 };
 	autofree char *argument = NULL;
 
-	int r = debug_argument(call->args, &argument, e);
+	int r = find_debug_argument(call->args, &argument, e);
 	if (r < 0)
 		return r;
 	const char *path = argument ? argument : str_or(conf->debug_file, "");
@@ -222,15 +223,15 @@ static int noop_call(struct hw_call *call, struct hw_err *e)
 		call->reply = str_copy("{}");
 		return 0;
 	}
-	r = debug_read(path, &debug, e);
+	r = read_debug(path, &debug, e);
 	if (r >= 0)
-		r = debug_write(path, &debug, call, e);
+		r = write_debug(path, &debug, call, e);
 	if (r >= 0 && !str_empty(conf->command_log))
 		r = log_command(conf->command_log, call, e);
-	return r < 0 ? r : answer(call, &debug, e);
+	return r < 0 ? r : set_reply(call, &debug, e);
 }
 
-/* A failed ADD made nothing, and its undoing is not a DEL that a test called for. */
+/* An undo does nothing: a failed ADD has created nothing, and the test did not call DEL. */
 static int noop_del(struct hw_call *call, struct hw_err *e)
 {
 	return str_equal(call->command, "ADD") ? 0 : noop_call(call, e);
@@ -238,12 +239,12 @@ static int noop_del(struct hw_call *call, struct hw_err *e)
 
 static int noop_version(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(debug_done) struct debug debug = { 0 };
+	AUTO(debug_done) struct noop_debug debug = { 0 };
 	autofree char *path = NULL;
 
-	int r = debug_argument(call->args, &path, e);
+	int r = find_debug_argument(call->args, &path, e);
 	if (r >= 0 && path)
-		r = debug_read(path, &debug, e);
+		r = read_debug(path, &debug, e);
 	if (r < 0)
 		return r;
 	if (debug.has_versions)
@@ -257,7 +258,7 @@ static int noop_version(struct hw_call *call, struct hw_err *e)
 const struct hw_plugin noop_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "noop",
-	.summary = "does nothing; answers as a debug file says, for tests",
+	.summary = "does nothing; replies as a debug file says, for tests",
 	.add = noop_call,
 	.del = noop_del,
 	.check = noop_call,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/plugins.h - the plugins that are a single file
+ * plugins/plugins.h - the plugins that consist of a single file
  */
 #ifndef PLUGINS_PLUGINS_H
 #define PLUGINS_PLUGINS_H

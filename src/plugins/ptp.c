@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/ptp.c - a pod and the host, connected by a pair of links
+ * plugins/ptp.c - plugin ptp: connects the pod and the host by a veth pair
  *
- * What:  a veth pair without a bridge: the host routes each pod's address to
- *        the pod's link, and the pod everything to the host.
- * How:   the pod thinks that its gateway is at the other end and its network
- *        behind it: instead of the route to the network that the kernel makes
- *        with the address there are a route to the gateway on the link and one
- *        to the network through it. The host's end has the gateway's address.
- * Rules: the host's routes carry our protocol number and go with the link.
- *        Only the two of them are on the link, so that no address can be a
- *        duplicate and nothing has to wait for finding out.
+ * What:  a veth pair without a bridge: the host routes each pod's addresses to
+ *        the pair, and the pod routes everything to the host.
+ * How:   the host end has the gateway's address. In the pod the route to the
+ *        network that the kernel adds with the address is replaced by a route to
+ *        the gateway on the link, and one to the network via the gateway.
+ * Rules: the host's routes carry our protocol number; the kernel deletes them
+ *        together with the link. Only pod and host are on the link, so
+ *        duplicate address detection is not needed.
  */
 #include <errno.h>
 #include <linux/if_addr.h>
@@ -35,7 +34,7 @@
 #include "plugins/pod/link.h"
 #include "plugins/pod/rules.h"
 
-#define POD_IFACE 1 /* after the host's end */
+#define POD_IFACE 1 /* index in the result: after the host end */
 
 struct ptp_conf {
 	bool ip_masq;
@@ -47,14 +46,15 @@ struct ptp_conf {
 
 static const struct hw_field ptp_fields[] = {
 	{ "ipMasq", HW_BOOL, HW_AT(struct ptp_conf, ip_masq),
-	  .help = "give what the pod sends to other networks the host's address" },
+	  .help = "masquerade the pod's traffic to other networks" },
 	{ "ipMasqBackend", HW_STRING, HW_AT(struct ptp_conf, ip_masq_backend),
-	  .help = "iptables or nftables; done by nftables in both cases" },
-	{ "mtu", HW_INT, HW_AT(struct ptp_conf, mtu), .help = "MTU of the pair; 0: the kernel's" },
+	  .help = "iptables or nftables; nftables is used in both cases" },
+	{ "mtu", HW_INT, HW_AT(struct ptp_conf, mtu),
+	  .help = "MTU of the veth pair; 0: kernel default" },
 	{ "ipam", HW_OBJECT, HW_AT(struct ptp_conf, ipam), .sub = ipam_fields,
-	  .help = "who gives the pod its addresses; needed" },
+	  .help = "IPAM plugin; required" },
 	{ "dns", HW_OBJECT, HW_AT(struct ptp_conf, dns), .sub = ipam_dns_fields,
-	  .help = "for the result, instead of IPAM's" },
+	  .help = "DNS settings of the result, instead of IPAM's" },
 	{ 0 },
 };
 
@@ -63,7 +63,7 @@ static struct pod_rules ptp_rules(const struct ptp_conf *conf)
 	return (struct pod_rules){ .masq = conf->ip_masq, .backend = conf->ip_masq_backend };
 }
 
-static int ptp_conf_check(const struct ptp_conf *conf, struct hw_err *e)
+static int check_conf(const struct ptp_conf *conf, struct hw_err *e)
 {
 	struct pod_rules rules = ptp_rules(conf);
 
@@ -71,36 +71,36 @@ static int ptp_conf_check(const struct ptp_conf *conf, struct hw_err *e)
 	return r < 0 ? r : ipam_require(&conf->ipam, e);
 }
 
-/* ---- what is where -------------------------------------------------------------------- */
+/* ---- routes --------------------------------------------------------------------------------- */
 
-static struct hw_prefix alone(const struct hw_ip *ip)
+static struct hw_prefix host_prefix(const struct hw_ip *ip)
 {
 	return (struct hw_prefix){ *ip, (uint8_t)ip_bits(ip) };
 }
 
-/* In the pod: the gateway is on the link. */
-static struct route to_gateway(const struct hw_ipconf *ip)
+/* In the pod: to the gateway, on the link. */
+static struct route gateway_route(const struct hw_ipconf *ip)
 {
-	return (struct route){ .dst = alone(&ip->gateway),
+	return (struct route){ .dst = host_prefix(&ip->gateway),
 			       .scope = RT_SCOPE_LINK,
 			       .src = ip->address.ip };
 }
 
-/* In the pod: the network is behind the gateway. */
-static struct route to_network(const struct hw_ipconf *ip)
+/* In the pod: to the network, via the gateway. */
+static struct route network_route(const struct hw_ipconf *ip)
 {
 	return (struct route){ .dst = ip->address, .gw = ip->gateway, .src = ip->address.ip };
 }
 
-/* On the host: the pod is on the link. */
-static struct route to_pod(const struct hw_ipconf *ip)
+/* On the host: to the pod, on the link. */
+static struct route pod_route(const struct hw_ipconf *ip)
 {
-	return (struct route){ .dst = alone(&ip->address.ip),
+	return (struct route){ .dst = host_prefix(&ip->address.ip),
 			       .scope = RT_SCOPE_HOST,
 			       .proto = ROUTE_PROTO_HAWSER };
 }
 
-/* Several addresses may have the same gateway. */
+/* False if an earlier address of the result has the same gateway. */
 static bool is_new_gateway(const struct hw_result *result, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
@@ -109,7 +109,8 @@ static bool is_new_gateway(const struct hw_result *result, size_t index)
 	return true;
 }
 
-/* Or be of the same network; a network of one address has no route of its own. */
+/* False if an earlier address is in the same network, or if the network is a single address, which
+ * needs no route. */
 static bool is_new_network(const struct hw_result *result, size_t index)
 {
 	const struct hw_prefix *address = &result->ips[index].address;
@@ -123,7 +124,7 @@ static bool is_new_network(const struct hw_result *result, size_t index)
 
 /* ---- ADD ----------------------------------------------------------------------------------- */
 
-static int ptp_lease(struct hw_call *call, const struct pod_link *l, struct hw_err *e)
+static int allocate_addresses(struct hw_call *call, const struct pod_link *l, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
 	const struct hw_result *result = call->result;
@@ -141,15 +142,16 @@ static int ptp_lease(struct hw_call *call, const struct pod_link *l, struct hw_e
 	return r;
 }
 
-static int ptp_route_pod(const struct pod_link *l, const struct hw_result *result, struct hw_err *e)
+static int add_pod_routes(const struct pod_link *l, const struct hw_result *result,
+			  struct hw_err *e)
 {
 	for (size_t i = 0; i < result->n_ips; i++) {
 		const struct hw_ipconf *ip = &result->ips[i];
-		struct route kernels = { .dst = ip->address, .scope = RT_SCOPE_NOWHERE };
-		struct route gateway = to_gateway(ip), network = to_network(ip);
+		struct route kernel_route = { .dst = ip->address, .scope = RT_SCOPE_NOWHERE };
+		struct route gateway = gateway_route(ip), network = network_route(ip);
 
 		if (is_new_network(result, i))
-			route_put_del(l->pod_nl, &l->pod, &kernels);
+			route_put_del(l->pod_nl, &l->pod, &kernel_route);
 		if (is_new_gateway(result, i))
 			route_put_add(l->pod_nl, &l->pod, &gateway);
 		if (is_new_network(result, i))
@@ -158,14 +160,14 @@ static int ptp_route_pod(const struct pod_link *l, const struct hw_result *resul
 	return rtnl_commit(l->pod_nl, e);
 }
 
-/* A route that an unclean end left for the address leads nowhere now: replace it. */
-static int ptp_route_host(const struct pod_link *l, const struct hw_result *result,
-			  struct hw_err *e)
+/* Replaces a route to the address that a crash may have left. */
+static int add_host_routes(const struct pod_link *l, const struct hw_result *result,
+			   struct hw_err *e)
 {
 	for (size_t i = 0; i < result->n_ips; i++) {
 		const struct hw_ipconf *ip = &result->ips[i];
-		struct hw_prefix gateway = alone(&ip->gateway);
-		struct route pod = to_pod(ip);
+		struct hw_prefix gateway = host_prefix(&ip->gateway);
+		struct route pod = pod_route(ip);
 
 		if (is_new_gateway(result, i))
 			addr_put_add(l->nl, &l->host, &gateway, IFA_F_NODAD);
@@ -174,30 +176,30 @@ static int ptp_route_host(const struct pod_link *l, const struct hw_result *resu
 	return rtnl_commit(l->nl, e);
 }
 
-static int ptp_connect(struct hw_call *call, struct pod_link *l, struct hw_err *e)
+static int connect_pod(struct hw_call *call, struct pod_link *l, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
-	const struct pod_link_want want = { .mtu = conf->mtu };
+	const struct pod_link_options link_options = { .mtu = conf->mtu };
 	const struct iface_options options = { .dad = IFACE_DAD_SKIP };
 
-	int r = pod_link_make(l, call, &want, e);
+	int r = pod_link_create(l, call, &link_options, e);
 	if (r < 0)
 		return r;
 	pod_link_report(call, &l->host, NULL);
 	pod_link_report(call, &l->pod, call->netns);
 	r = iface_configure(l->pod_nl, l->netns_fd, &l->pod, call->result, &options, e);
 	if (r >= 0)
-		r = ptp_route_pod(l, call->result, e);
-	return r < 0 ? r : ptp_route_host(l, call->result, e);
+		r = add_pod_routes(l, call->result, e);
+	return r < 0 ? r : add_host_routes(l, call->result, e);
 }
 
 static int ptp_add(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct ptp_conf *conf = call->conf;
 	struct pod_rules rules = ptp_rules(conf);
 
-	int r = ptp_conf_check(conf, e);
+	int r = check_conf(conf, e);
 	if (r >= 0)
 		r = pod_link_open(&l, call, e);
 	if (r >= 0)
@@ -206,9 +208,9 @@ static int ptp_add(struct hw_call *call, struct hw_err *e)
 		return r;
 	hw_result_free(call->result);
 	call->result = hw_result_new();
-	r = ptp_lease(call, &l, e);
+	r = allocate_addresses(call, &l, e);
 	if (r >= 0)
-		r = ptp_connect(call, &l, e);
+		r = connect_pod(call, &l, e);
 	if (r >= 0)
 		r = pod_rules_add(call, &rules, &l.pod.mac, e);
 	if (r >= 0)
@@ -218,8 +220,8 @@ static int ptp_add(struct hw_call *call, struct hw_err *e)
 
 /* ---- CHECK --------------------------------------------------------------------------------- */
 
-static int need_route(const struct route_list *list, const struct route *want,
-		      const struct link *link, struct hw_err *e)
+static int require_route(const struct route_list *list, const struct route *want,
+			 const struct link *link, struct hw_err *e)
 {
 	char text[ROUTE_TEXT];
 
@@ -229,7 +231,7 @@ static int need_route(const struct route_list *list, const struct route *want,
 			route_format(want, link, text));
 }
 
-static int ptp_check_pod(const struct pod_link *l, const struct hw_result *prev, struct hw_err *e)
+static int check_pod(const struct pod_link *l, const struct hw_result *prev, struct hw_err *e)
 {
 	AUTO(route_list_done) struct route_list list = { 0 };
 
@@ -237,18 +239,18 @@ static int ptp_check_pod(const struct pod_link *l, const struct hw_result *prev,
 	if (r >= 0)
 		r = route_get(l->pod_nl, &l->pod, AF_UNSPEC, 0, &list, e);
 	for (size_t i = 0; r >= 0 && i < prev->n_ips; i++) {
-		struct route gateway = to_gateway(&prev->ips[i]);
-		struct route network = to_network(&prev->ips[i]);
+		struct route gateway = gateway_route(&prev->ips[i]);
+		struct route network = network_route(&prev->ips[i]);
 
 		if (is_new_gateway(prev, i))
-			r = need_route(&list, &gateway, &l->pod, e);
+			r = require_route(&list, &gateway, &l->pod, e);
 		if (r >= 0 && is_new_network(prev, i))
-			r = need_route(&list, &network, &l->pod, e);
+			r = require_route(&list, &network, &l->pod, e);
 	}
 	return r;
 }
 
-static int ptp_check_host(const struct pod_link *l, const struct hw_result *prev, struct hw_err *e)
+static int check_host(const struct pod_link *l, const struct hw_result *prev, struct hw_err *e)
 {
 	AUTO(route_list_done) struct route_list routes = { 0 };
 	AUTO(addr_list_done) struct addr_list addresses = { 0 };
@@ -258,68 +260,67 @@ static int ptp_check_host(const struct pod_link *l, const struct hw_result *prev
 	if (r >= 0)
 		r = route_get(l->nl, &l->host, AF_UNSPEC, 0, &routes, e);
 	for (size_t i = 0; r >= 0 && i < prev->n_ips; i++) {
-		struct hw_prefix gateway = alone(&prev->ips[i].gateway);
-		struct route pod = to_pod(&prev->ips[i]);
+		struct hw_prefix gateway = host_prefix(&prev->ips[i].gateway);
+		struct route pod = pod_route(&prev->ips[i]);
 
 		if (!addr_list_has(&addresses, &gateway))
 			return err_text(e, -EADDRNOTAVAIL, "interface %s lacks the address %s",
 					l->host.name, hw_prefix_format(&gateway, text));
-		r = need_route(&routes, &pod, &l->host, e);
+		r = require_route(&routes, &pod, &l->host, e);
 	}
 	return r < 0 ? r : pod_check_forwarding(prev, e);
 }
 
 static int ptp_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct ptp_conf *conf = call->conf;
 	struct pod_rules rules = ptp_rules(conf);
 
-	int r = ptp_conf_check(conf, e);
+	int r = check_conf(conf, e);
 	if (r >= 0)
-		r = ipam_pass(call, &conf->ipam, "CHECK", e);
+		r = ipam_delegate(call, &conf->ipam, "CHECK", e);
 	if (r >= 0)
-		r = pod_check(&l, call, NULL, conf->mtu, e);
+		r = pod_check_pair(&l, call, NULL, conf->mtu, e);
 	if (r >= 0)
-		r = ptp_check_pod(&l, call->prev, e);
+		r = check_pod(&l, call->prev, e);
 	if (r >= 0)
-		r = ptp_check_host(&l, call->prev, e);
+		r = check_host(&l, call->prev, e);
 	return r < 0 ? r : pod_rules_check(call, &rules, e);
 }
 
-/* ---- the other verbs -------------------------------------------------------------------------- */
+/* ---- other verbs -------------------------------------------------------------------------- */
 
 static int ptp_del(struct hw_call *call, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
 	struct pod_rules rules = ptp_rules(conf);
 
-	return pod_link_end(call, &conf->ipam, &rules, e);
+	return pod_link_teardown(call, &conf->ipam, &rules, e);
 }
 
 static int ptp_gc(struct hw_call *call, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
 
-	return ipam_pass(call, &conf->ipam, "GC", e);
+	return ipam_delegate(call, &conf->ipam, "GC", e);
 }
 
 static int ptp_status(struct hw_call *call, struct hw_err *e)
 {
 	const struct ptp_conf *conf = call->conf;
-
 	struct pod_rules rules = ptp_rules(conf);
 
-	int r = ptp_conf_check(conf, e);
+	int r = check_conf(conf, e);
 	if (r >= 0)
 		r = pod_rules_status(&rules, e);
-	return r < 0 ? r : ipam_pass(call, &conf->ipam, "STATUS", e);
+	return r < 0 ? r : ipam_delegate(call, &conf->ipam, "STATUS", e);
 }
 
 const struct hw_plugin ptp_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "ptp",
-	.summary = "connects the pod and the host by a pair of links, and routes",
+	.summary = "connects the pod and the host by a veth pair, and routes",
 	.add = ptp_add,
 	.del = ptp_del,
 	.check = ptp_check,
@@ -328,7 +329,7 @@ const struct hw_plugin ptp_plugin = {
 	.fields = ptp_fields,
 	.conf_size = sizeof(struct ptp_conf),
 	.record = true,
-	.made_fields = pod_link_made_fields,
-	.made_size = sizeof(struct pod_link_made),
+	.made_fields = pod_link_record_fields,
+	.made_size = sizeof(struct pod_link_record),
 	.repair = pod_rules_repair,
 };

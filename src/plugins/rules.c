@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/rules.c - our nftables rules, for people: list, repair, remove
+ * plugins/rules.c - commands of hawser-plugin for our nftables rules: list, repair, remove
  *
- * What:  an element carries its owner as a hash; the attachment records have the
- *        names behind it.
- * Rules: repair needs nothing but the records; it can be run at any time.
+ * How:   the owner of an element is a hash; the attachment records have the names
+ *        behind it.
+ * Rules: repair needs only the records, and can be run at any time.
  */
 #include "plugins/rules.h"
 
@@ -24,64 +24,65 @@
 
 static const char *const families[] = { [NFT_INET] = "inet", [NFT_BRIDGE] = "bridge" };
 
-/* ---- who owns what ------------------------------------------------------------------------ */
+/* ---- owners ---------------------------------------------------------------------------------- */
 
-struct pod {
+struct owner_names {
 	char *network, *container_id, *ifname;
 };
 
-static void pod_free(void *p)
+static void names_free(void *p)
 {
-	struct pod *pod = p;
+	struct owner_names *names = p;
 
-	free(pod->network);
-	free(pod->container_id);
-	free(pod->ifname);
-	free(pod);
+	free(names->network);
+	free(names->container_id);
+	free(names->ifname);
+	free(names);
 }
 
-static int learn(void *ctx, const struct record *r, struct hw_err *e)
+static int add_owner(void *ctx, const struct record *r, struct hw_err *e)
 {
-	struct pod *pod = mem_new(sizeof(*pod));
+	struct owner_names *names = mem_new(sizeof(*names));
 	char owner[NFT_OWNER];
 
 	(void)e;
-	*pod = (struct pod){ str_copy(r->network), str_copy(r->container_id), str_copy(r->ifname) };
+	*names = (struct owner_names){ str_copy(r->network), str_copy(r->container_id),
+				       str_copy(r->ifname) };
 	nft_owner(r->network, r->container_id, r->ifname, owner);
-	map_set(ctx, owner, pod);
+	map_set(ctx, owner, names);
 	return 0;
 }
 
-static int learn_owners(const struct hw_plugin *const *plugins, struct map *owners,
-			struct hw_err *e)
+static int read_owners(const struct hw_plugin *const *plugins, struct map *owners, struct hw_err *e)
 {
 	autofree char *state = lock_state_dir();
 	struct errors errors = { 0 };
 
 	for (size_t i = 0; plugins[i]; i++)
 		if (plugins[i]->record)
-			record_each_of(state, plugins[i]->name, learn, owners, &errors);
+			record_each_of(state, plugins[i]->name, add_owner, owners, &errors);
 	return errors_end(&errors, e);
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-struct listing {
+struct element_list {
 	const struct map *owners;
-	struct value *json; /* NULL: print */
+	struct value *json; /* append to this array; NULL: print */
 };
 
-static void print_elem(const struct nft_elem *elem, const char *text, const struct pod *pod)
+static void print_elem(const struct nft_elem *elem, const char *text,
+		       const struct owner_names *names)
 {
 	printf("%-6s %-11s %-40s ", families[elem->table], elem->set, text);
-	if (pod)
-		printf("%s %s of network %s\n", pod->container_id, pod->ifname, pod->network);
+	if (names)
+		printf("%s %s of network %s\n", names->container_id, names->ifname, names->network);
 	else
 		puts(*elem->owner ? elem->owner : "-");
 }
 
-static void append_elem(struct value *list, const struct nft_elem *elem, const char *text,
-			const struct pod *pod)
+static void append_elem(struct value *array, const struct nft_elem *elem, const char *text,
+			const struct owner_names *names)
 {
 	struct value *entry = value_new_object();
 
@@ -90,56 +91,50 @@ static void append_elem(struct value *list, const struct nft_elem *elem, const c
 	value_set(entry, "element", value_new_string(text));
 	if (*elem->owner)
 		value_set(entry, "owner", value_new_string(elem->owner));
-	if (pod) {
-		value_set(entry, "network", value_new_string(pod->network));
-		value_set(entry, "containerID", value_new_string(pod->container_id));
-		value_set(entry, "ifname", value_new_string(pod->ifname));
+	if (names) {
+		value_set(entry, "network", value_new_string(names->network));
+		value_set(entry, "containerID", value_new_string(names->container_id));
+		value_set(entry, "ifname", value_new_string(names->ifname));
 	}
-	value_append(list, entry);
+	value_append(array, entry);
 }
 
 static int list_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
-	const struct listing *listing = ctx;
-	const struct pod *pod = map_find(listing->owners, elem->owner);
+	const struct element_list *list = ctx;
+	const struct owner_names *names = map_find(list->owners, elem->owner);
 	char text[NFT_ELEM_TEXT];
 
 	(void)e;
 	nft_elem_format(elem, text);
-	if (listing->json)
-		append_elem(listing->json, elem, text, pod);
+	if (list->json)
+		append_elem(list->json, elem, text, names);
 	else
-		print_elem(elem, text, pod);
+		print_elem(elem, text, names);
 	return 0;
 }
 
-/**
- * rules_list() - every element of ours, and the pod that it belongs to
- */
 int rules_list(const struct hw_plugin *const *plugins, bool json, struct hw_err *e)
 {
-	AUTO(map_free) struct map *owners = map_new(pod_free);
-	AUTO(value_free) struct value *list = value_new_array();
+	AUTO(map_free) struct map *owners = map_new(names_free);
+	AUTO(value_free) struct value *array = value_new_array();
 	AUTO(nft_close) struct nft *nft = NULL;
-	struct listing listing = { owners, json ? list : NULL };
+	struct element_list list = { owners, json ? array : NULL };
 
-	int r = learn_owners(plugins, owners, e);
+	int r = read_owners(plugins, owners, e);
 	if (r >= 0)
 		r = nft_open(&nft, e);
 	for (const struct nft_set *set = nft_sets; r >= 0 && set->name; set++)
-		r = nft_list(nft, set->table, set->name, list_elem, &listing, e);
+		r = nft_list(nft, set->table, set->name, list_elem, &list, e);
 	if (r < 0 || !json)
 		return r;
-	autofree char *text = value_format(list, HW_JSON_PRETTY);
+	autofree char *text = value_format(array, HW_JSON_PRETTY);
 	puts(text);
 	return 0;
 }
 
 /* ---- repair ---------------------------------------------------------------------------------- */
 
-/**
- * rules_repair() - the rules where they are gone, then each attachment's elements
- */
 int rules_repair(const struct hw_plugin *const *plugins, struct hw_err *e)
 {
 	autofree char *state = lock_state_dir();
@@ -173,9 +168,6 @@ static int refuse_owned(void *ctx, const struct nft_elem *elem, struct hw_err *e
 			families[elem->table], elem->set, nft_elem_format(elem, text));
 }
 
-/**
- * rules_remove() - delete our tables, unless pods need them
- */
 int rules_remove(struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;

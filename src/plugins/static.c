@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/static.c - addresses that the configuration itself names
+ * plugins/static.c - IPAM plugin static: addresses from the configuration itself
  *
- * What:  ADD answers with the addresses, routes and dns that it is given. There
- *        is no state: DEL and GC have nothing to do.
- * How:   the addresses are those of ipam.addresses and behind them those of
- *        CNI_ARGS; args.cni.ips replaces all of these, runtimeConfig.ips all
- *        before it. A GATEWAY of CNI_ARGS is that of every address in whose
- *        network it is; upstream means that too, but looks before it has read
- *        the addresses of the configuration.
+ * What:  ADD replies with the addresses, routes and dns of its configuration.
+ *        There is no state: DEL and GC have nothing to do.
+ * How:   the addresses are those of ipam.addresses, followed by those of
+ *        CNI_ARGS; args.cni.ips replaces all of these, and runtimeConfig.ips all
+ *        of the above. A GATEWAY in CNI_ARGS becomes the gateway of every address
+ *        whose network contains it. Upstream intends the same, but sets it before
+ *        it has read the addresses of the configuration.
  */
 #include <errno.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static const struct hw_field static_address_fields[] = {
 
 static const struct hw_field static_ipam_fields[] = {
 	{ "addresses", HW_LIST, HW_AT(struct static_ipam, addresses), .sub = static_address_fields,
-	  .size = sizeof(struct static_address), .help = "what the interface gets" },
+	  .size = sizeof(struct static_address), .help = "addresses of the interface" },
 	{ "routes", HW_LIST, HW_AT(struct static_ipam, routes), .sub = result_route_fields,
 	  .size = sizeof(struct hw_route), .help = "copied to the result" },
 	{ "dns", HW_OBJECT, HW_AT(struct static_ipam, dns), .sub = result_dns_fields,
@@ -88,20 +88,21 @@ static const struct hw_field static_fields[] = {
 	{ 0 },
 };
 
-/* ---- which addresses ----------------------------------------------------------------- */
+/* ---- addresses ------------------------------------------------------------------------- */
 
+/* @error: start of the message if @text is not an address with a prefix length */
 static int add_address(struct hw_result *result, const char *text, const struct hw_ip *gateway,
-		       const char *wrong, struct hw_err *e)
+		       const char *error, struct hw_err *e)
 {
 	struct hw_prefix prefix;
 
 	if (hw_prefix_parse(text, &prefix, e) < 0)
-		return err_text(e, -EINVAL, "%s in CIDR notation, got: '%.100s'", wrong, text);
+		return err_text(e, -EINVAL, "%s in CIDR notation, got: '%.100s'", error, text);
 	*hw_result_add_ip(result) = (struct hw_ipconf){ .address = prefix, .gateway = *gateway };
 	return 0;
 }
 
-static char *trimmed(const char *text)
+static char *trim_blanks(const char *text)
 {
 	size_t len;
 
@@ -111,10 +112,10 @@ static char *trimmed(const char *text)
 	return str_ncopy(text, len);
 }
 
-/* One after the other of a list "a,b"; an item without the blanks around it. */
-static int each_item(struct hw_result *result, const char *list,
-		     int (*each)(struct hw_result *result, const char *item, struct hw_err *e),
-		     struct hw_err *e)
+/* Calls back for each item of a list "a, b", without the blanks around it. */
+static int for_each_item(struct hw_result *result, const char *list,
+			 int (*each)(struct hw_result *result, const char *item, struct hw_err *e),
+			 struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings items = { 0 };
 	int r = 0;
@@ -123,7 +124,7 @@ static int each_item(struct hw_result *result, const char *list,
 		return 0;
 	strings_split(list, ',', &items);
 	for (size_t i = 0; r >= 0 && i < items.n; i++) {
-		autofree char *item = trimmed(items.v[i]);
+		autofree char *item = trim_blanks(items.v[i]);
 
 		r = each(result, item, e);
 	}
@@ -148,18 +149,6 @@ static int set_gateway(struct hw_result *result, const char *item, struct hw_err
 	return 0;
 }
 
-static int add_configured(struct hw_result *result, const struct static_conf *conf,
-			  struct hw_err *e)
-{
-	const struct static_address *v = conf->ipam.addresses.v;
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < conf->ipam.addresses.n; i++)
-		r = add_address(result, str_or(v[i].address, ""), &v[i].gateway,
-				"the 'address' field is expected to be", e);
-	return r;
-}
-
 static int add_from_args(struct hw_result *result, const char *args, struct hw_err *e)
 {
 	static const char *const keys[] = { "IP", "GATEWAY", NULL };
@@ -167,14 +156,15 @@ static int add_from_args(struct hw_result *result, const char *args, struct hw_e
 
 	int r = hw_args_parse(args, keys, &values, e);
 	if (r >= 0)
-		r = each_item(result, values.v[0], add_item, e);
+		r = for_each_item(result, values.v[0], add_item, e);
 	if (r >= 0)
-		r = each_item(result, values.v[1], set_gateway, e);
+		r = for_each_item(result, values.v[1], set_gateway, e);
 	return r;
 }
 
-/* Instead of those that are there, if there are any in the list. */
-static int replace(struct hw_result *result, const struct hw_strings *ips, struct hw_err *e)
+/* Replace all addresses by those of the list, unless the list is empty. */
+static int replace_addresses(struct hw_result *result, const struct hw_strings *ips,
+			     struct hw_err *e)
 {
 	int r = 0;
 
@@ -186,39 +176,37 @@ static int replace(struct hw_result *result, const struct hw_strings *ips, struc
 	return r;
 }
 
-static int check_families(const struct hw_result *result, const char *version, struct hw_err *e)
-{
-	size_t v4 = 0;
-
-	for (size_t i = 0; i < result->n_ips; i++)
-		v4 += result->ips[i].address.ip.family == AF_INET;
-	if ((v4 > 1 || result->n_ips - v4 > 1) && !version_at_least(version, "0.3.0"))
-		return err_text(e, -EINVAL,
-				"CNI version %s does not support more than 1 address per family",
-				version);
-	return 0;
-}
-
-/* The addresses of a call, from all its sources. */
-static int gather(const struct hw_call *call, struct hw_result *result, struct hw_err *e)
+/* Collect the addresses of a call from all sources. */
+static int collect_addresses(const struct hw_call *call, struct hw_result *result, struct hw_err *e)
 {
 	const struct static_conf *conf = call->conf;
+	const struct static_address *v = conf->ipam.addresses.v;
+	size_t v4 = 0;
+	int r = 0;
 
 	if (!conf->has_ipam)
 		return err_text(e, -EINVAL, "IPAM config missing 'ipam' key");
-	int r = add_configured(result, conf, e);
+	for (size_t i = 0; r >= 0 && i < conf->ipam.addresses.n; i++)
+		r = add_address(result, str_or(v[i].address, ""), &v[i].gateway,
+				"the 'address' field is expected to be", e);
 	if (r >= 0)
 		r = add_from_args(result, call->args, e);
 	if (r >= 0)
-		r = replace(result, &conf->args.cni.ips, e);
+		r = replace_addresses(result, &conf->args.cni.ips, e);
 	if (r >= 0)
-		r = replace(result, &conf->runtime.ips, e);
-	if (r >= 0)
-		r = check_families(result, call->version, e);
-	return r;
+		r = replace_addresses(result, &conf->runtime.ips, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < result->n_ips; i++)
+		v4 += result->ips[i].address.ip.family == AF_INET;
+	if ((v4 > 1 || result->n_ips - v4 > 1) && !version_at_least(call->version, "0.3.0"))
+		return err_text(e, -EINVAL,
+				"CNI version %s does not support more than 1 address per family",
+				call->version);
+	return 0;
 }
 
-/* ---- the verbs ------------------------------------------------------------------------- */
+/* ---- verbs ------------------------------------------------------------------------- */
 
 static void copy_strings(struct hw_strings *to, const struct hw_strings *from)
 {
@@ -226,7 +214,7 @@ static void copy_strings(struct hw_strings *to, const struct hw_strings *from)
 		strings_add(to, from->v[i]);
 }
 
-/* An IPAM plugin answers with its own part alone, whatever came before it. */
+/* The result of an IPAM plugin contains only its own part: the previous result is dropped. */
 static int static_add(struct hw_call *call, struct hw_err *e)
 {
 	const struct static_ipam *ipam = &((const struct static_conf *)call->conf)->ipam;
@@ -240,7 +228,7 @@ static int static_add(struct hw_call *call, struct hw_err *e)
 	copy_strings(&result->dns.search, &ipam->dns.search);
 	copy_strings(&result->dns.options, &ipam->dns.options);
 	result->dns.domain = str_copy(ipam->dns.domain);
-	return gather(call, result, e);
+	return collect_addresses(call, result, e);
 }
 
 static int check_address(const struct hw_call *call, const struct hw_ipconf *want, struct hw_err *e)
@@ -248,11 +236,11 @@ static int check_address(const struct hw_call *call, const struct hw_ipconf *wan
 	char text[HW_IP_TEXT];
 
 	for (size_t i = 0; i < call->prev->n_ips; i++) {
-		const struct hw_ipconf *there = &call->prev->ips[i];
+		const struct hw_ipconf *ip = &call->prev->ips[i];
 
-		if (!hw_ip_equal(&there->address.ip, &want->address.ip))
+		if (!hw_ip_equal(&ip->address.ip, &want->address.ip))
 			continue;
-		if (!want->gateway.family || hw_ip_equal(&there->gateway, &want->gateway))
+		if (!want->gateway.family || hw_ip_equal(&ip->gateway, &want->gateway))
 			return 0;
 		return err_text(e, -EINVAL, "static: Failed to match addr %s on interface %s",
 				hw_ip_format(&want->address.ip, text), call->ifname);
@@ -265,7 +253,7 @@ static int static_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *want = hw_result_new();
 
-	int r = gather(call, want, e);
+	int r = collect_addresses(call, want, e);
 	if (r < 0)
 		return r;
 	if (!call->prev)
@@ -279,13 +267,13 @@ static int static_status(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *want = hw_result_new();
 
-	return gather(call, want, e);
+	return collect_addresses(call, want, e);
 }
 
 const struct hw_plugin static_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "static",
-	.summary = "gives the addresses that the configuration names",
+	.summary = "replies with the addresses that the configuration contains",
 	.add = static_add,
 	.check = static_check,
 	.status = static_status,

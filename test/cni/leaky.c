@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/leaky.c - link-and-file with a mistake in it
+ * cni/leaky.c - test plugin: link-and-file with a bug
  *
- * What:  the file is made before its name is written down: killed in between,
- *        it stays behind for good. The fault harness must notice.
+ * What:  creates the file before its name is in the record. If it is killed in
+ *        between, the file is never deleted. The fault tests must detect that.
  */
 #include "things.h"
 
@@ -14,21 +14,21 @@ static int add(struct hw_call *call, struct hw_err *e)
 	made->link = things_link_name(call);
 	int r = hw_record_save(call, e);
 	if (r >= 0)
-		r = things_make_link(made->link, e);
+		r = things_create_link(made->link, e);
 	made->file = things_file_name(call);
 	if (r >= 0)
-		r = things_make_file(made->file, e);
+		r = things_create_file(made->file, e);
 	if (r >= 0)
 		r = hw_record_save(call, e);
-	return r < 0 ? r : things_report(call, e);
+	return r < 0 ? r : things_add_result(call, e);
 }
 
 static const struct hw_plugin plugin = {
 	.size = sizeof(plugin),
 	.name = "leaky",
-	.summary = "makes a link and a file, and may forget the file, for tests",
+	.summary = "creates a link and a file, and may leak the file; for tests",
 	.add = add,
-	.del = things_remove,
+	.del = things_delete,
 	.check = things_check,
 	.fields = things_conf_fields,
 	.conf_size = sizeof(struct things_conf),

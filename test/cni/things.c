@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/things.c - what the test plugins make: a link on the host and a file
+ * cni/things.c - the objects that the test plugins create: a link and a file
  */
 #include "things.h"
 
@@ -19,7 +19,7 @@
 
 const struct hw_field things_conf_fields[] = {
 	{ "directory", HW_STRING, HW_AT(struct things_conf, directory), HW_REQUIRED,
-	  .help = "where the file goes; made where it is missing" },
+	  .help = "directory of the file; created if missing" },
 	{ 0 },
 };
 
@@ -46,7 +46,7 @@ char *things_file_name(const struct hw_call *call)
 			  call->ifname);
 }
 
-int things_make_link(const char *name, struct hw_err *e)
+int things_create_link(const char *name, struct hw_err *e)
 {
 	const struct ifinfomsg head = { .ifi_family = AF_UNSPEC };
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
@@ -55,7 +55,7 @@ int things_make_link(const char *name, struct hw_err *e)
 	if (r < 0)
 		return r;
 	struct nlmsghdr *m = rtnl_put(nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &head,
-				      sizeof(head), "make link %s", name);
+				      sizeof(head), "create link %s", name);
 	mnl_attr_put_strz(m, IFLA_IFNAME, name);
 	struct nlattr *info = mnl_attr_nest_start(m, IFLA_LINKINFO);
 	mnl_attr_put_strz(m, IFLA_INFO_KIND, "bridge");
@@ -63,7 +63,7 @@ int things_make_link(const char *name, struct hw_err *e)
 	return rtnl_commit(nl, e);
 }
 
-static int remove_link(const char *name, struct hw_err *e)
+static int delete_link(const char *name, struct hw_err *e)
 {
 	const struct ifinfomsg head = { .ifi_family = AF_UNSPEC };
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
@@ -72,13 +72,13 @@ static int remove_link(const char *name, struct hw_err *e)
 	if (r < 0)
 		return r;
 	struct nlmsghdr *m =
-		rtnl_put(nl, RTM_DELLINK, 0, &head, sizeof(head), "remove link %s", name);
+		rtnl_put(nl, RTM_DELLINK, 0, &head, sizeof(head), "delete link %s", name);
 	mnl_attr_put_strz(m, IFLA_IFNAME, name);
 	r = rtnl_commit(nl, e);
 	return r == -ENODEV ? 0 : r;
 }
 
-int things_make_file(const char *path, struct hw_err *e)
+int things_create_file(const char *path, struct hw_err *e)
 {
 	autofree char *dir = str_ncopy(path, strrchr(path, '/') - path);
 
@@ -86,22 +86,22 @@ int things_make_file(const char *path, struct hw_err *e)
 	return r < 0 ? r : file_replace(AT_FDCWD, path, "", 0, 0644, 0, e);
 }
 
-int things_report(struct hw_call *call, struct hw_err *e)
+int things_add_result(struct hw_call *call, struct hw_err *e)
 {
 	const struct things *made = call->made;
 
 	hw_result_add_iface(call->result)->name = str_copy(made->link);
-	/* An address, so that the result can be said in every version. */
+	/* With an address the result can be converted to every version. */
 	return hw_prefix_parse("192.0.2.1/24", &hw_result_add_ip(call->result)->address, e);
 }
 
-int things_remove(struct hw_call *call, struct hw_err *e)
+int things_delete(struct hw_call *call, struct hw_err *e)
 {
 	const struct things *made = call->made;
 	int r = 0;
 
 	if (made->link)
-		r = remove_link(made->link, e);
+		r = delete_link(made->link, e);
 	if (r >= 0 && made->file)
 		r = file_remove(AT_FDCWD, made->file, e);
 	return r < 0 ? r : 0;
@@ -112,8 +112,8 @@ int things_check(struct hw_call *call, struct hw_err *e)
 	const struct things *made = call->made;
 
 	if (!made->link || !if_nametoindex(made->link))
-		return err_text(e, -ENODEV, "the link %s is gone", str_or(made->link, "?"));
+		return err_text(e, -ENODEV, "link %s does not exist", str_or(made->link, "?"));
 	if (!made->file || access(made->file, F_OK) < 0)
-		return err_text(e, -ENOENT, "the file %s is gone", str_or(made->file, "?"));
+		return err_text(e, -ENOENT, "file %s does not exist", str_or(made->file, "?"));
 	return 0;
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/runtimes/cri.py - the part of CRI that the tests speak, as a kubelet would
+test/runtimes/cri.py - CRI client for the tests, in the role of a kubelet
 
-What:  Cri: pods and containers of a runtime's socket. A method per call, with and returning plain
-       Python values; a refused call is a grpc.RpcError with the runtime's words. Crictl: the same
-       methods by that program.
-How:   MESSAGES has the fields that are used, with the numbers of runtime.v1's api.proto; what a
-       runtime sends beyond them is ignored, as protobuf wants it. No code is generated.
+What:  class Cri: pods and containers through the socket of a runtime. Each method is one operation
+       with plain Python values; a failed call raises grpc.RpcError with the runtime's message.
+       class Crictl: the same methods through the program crictl.
+How:   MESSAGES has the fields that are used, with the numbers of runtime.v1's api.proto. protobuf
+       ignores other fields that a runtime sends. No code is generated.
 """
 import contextlib
 import json
@@ -18,13 +18,13 @@ try:
     import grpc
     from google.protobuf import descriptor_pb2, message_factory
 except ImportError:
-    grpc = None  # and there is no Cri; Crictl needs neither
+    grpc = None  # Cri cannot be used; Crictl needs neither
 
 NEEDED = {"RuntimeReady", "NetworkReady"}
 IMAGE = "hawser.test/busybox:1"
-CGROUP = "/hawser-test-%s" % uuid.uuid4().hex[:8]  # cgroups are the machine's
+CGROUP = "/hawser-test-%s" % uuid.uuid4().hex[:8]  # cgroups are shared with the machine
 
-# MESSAGE: FIELD NUMBER TYPE, ...; a type with [] is repeated, a map is of strings.
+# MESSAGE: FIELD NUMBER TYPE, ... A type with [] is repeated; a map is from string to string.
 MESSAGES = """
 PortMapping: container_port 2 int32, host_port 3 int32
 PodSandboxMetadata: name 1 string, uid 2 string, namespace 3 string
@@ -94,7 +94,7 @@ def add_field(message, name, number, kind):
 
 
 def pod_config(name, ports=(), annotations=()):
-    """ports: (host port, container port) each, annotations: (key, value) each."""
+    """ports: pairs (host port, container port); annotations: pairs (key, value)."""
     return {"metadata": {"name": name, "uid": name, "namespace": "default"},
             "port_mappings": [{"host_port": h, "container_port": c} for h, c in ports],
             "annotations": dict(annotations), "linux": {"cgroup_parent": CGROUP}}
@@ -118,7 +118,7 @@ class Cri:
         return rpc(request, timeout=60)
 
     def ready(self):
-        """Whether runtime and network are, and our image is there to make pods from."""
+        """Are the runtime and its network ready, and is our image loaded?"""
         try:
             status = self.call("Status").status
             image = self.call("ImageStatus", "ImageService", image={"image": IMAGE}).image
@@ -137,7 +137,7 @@ class Cri:
         return container
 
     def exec(self, container, command):
-        """What the command prints."""
+        """Run a command in the container. Returns its standard output."""
         answer = self.call("ExecSync", container_id=container, cmd=command, timeout=20)
         return answer.stdout.decode()
 
@@ -145,7 +145,7 @@ class Cri:
         return [p.id for p in self.call("ListPodSandbox").items]
 
     def addresses(self, pod):
-        """Of a pod that runs; none of one that does not."""
+        """The addresses of a running pod; [] if it is not running."""
         status = self.call("PodSandboxStatus", pod_sandbox_id=pod).status
         network = status.network
         return [] if status.state else [network.ip] + [a.ip for a in network.additional_ips]
@@ -154,12 +154,12 @@ class Cri:
         self.call("StopPodSandbox", pod_sandbox_id=pod)
 
     def remove_pod(self, pod):
-        """Stops it, too, if need be."""
+        """Remove a pod, and stop it before if it is running."""
         self.call("RemovePodSandbox", pod_sandbox_id=pod)
 
 
 class Crictl:
-    """The same by crictl, of which nothing is known but its command line."""
+    """The same methods through the command line of crictl."""
 
     def __init__(self, program, socket):
         self.command = [program, "--config", "/dev/null", "--runtime-endpoint", "unix://" + socket,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/uml/bridge.bats - VLANs of the bridge plugin, which need VLAN filtering in the kernel
+# VLANs of the bridge plugin, on a kernel with bridge VLAN filtering
 bats_require_minimum_version 1.5.0
 load ../lib
 
@@ -21,7 +21,7 @@ teardown() {
 	rm -rf /run/hawser /var/lib/cni/networks
 }
 
-# add CONTAINER NETNS JSON: ADD with these keys; the result is written to /tmp/CONTAINER.result
+# add CONTAINER NETNS JSON: an ADD with these keys; its result is in /tmp/CONTAINER.result
 add() {
 	jq -c '{cniVersion:"1.1.0",name:"net",type:"bridge",bridge:"br7",
 		ipam:{type:"host-local",subnet:"10.7.0.0/24"}} + .' <<<"$3" >"/tmp/$1.conf"
@@ -34,7 +34,7 @@ call() {
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=/run/netns/$3 CNI_IFNAME=eth0 "$plugins/bridge" <<<"$conf"
 }
 port() { jq -r '.interfaces[1].name' "/tmp/$1.result"; }
-# vlans LINK: the VLANs of a port, one per line: "100 PVID Egress Untagged"
+# vlans LINK: "100 PVID untagged" and so on, one per line
 vlans() {
 	bridge -j vlan show dev "$1" | jq -r '.[].vlans[] | [.vlan, .vlanEnd // empty, .flags[]?] | join(" ")'
 }
@@ -47,7 +47,7 @@ except ConnectionRefusedError:
 	pass' "$2"
 }
 
-# drifts MESSAGE COMMAND...: CHECK succeeds before COMMAND and fails with MESSAGE after it
+# drifts MESSAGE COMMAND...: CHECK succeeds, and fails with MESSAGE after COMMAND
 drifts() {
 	local message=$1
 	shift
@@ -58,7 +58,7 @@ drifts() {
 	[ "$(jq -r .msg <<<"$output")" = "$message" ]
 }
 
-@test "bridge: vlan is the port's only VLAN, untagged, on a bridge that filters" {
+@test "bridge: vlan is the port's only VLAN, untagged, on a bridge with VLAN filtering" {
 	add c1 one '{"vlan":100}'
 	[ "$(ip -d -j link show br7 | jq '.[0].linkinfo.info_data.vlan_filtering')" = 1 ]
 	[ "$(vlans "$(port c1)")" = "100 PVID Egress Untagged" ]
@@ -67,7 +67,7 @@ drifts() {
 	run ! ip -n one link show eth0
 }
 
-@test "bridge: preserveDefaultVlan keeps the default VLAN on the port" {
+@test "bridge: preserveDefaultVlan keeps the default VLAN" {
 	add c1 one '{"vlan":100,"preserveDefaultVlan":true}'
 	[ "$(vlans "$(port c1)")" = $'1 Egress Untagged\n100 PVID Egress Untagged' ]
 	call CHECK c1 one
@@ -79,7 +79,7 @@ drifts() {
 	call CHECK c1 one
 }
 
-@test "bridge: a trunk of all VLANs, one of them untagged" {
+@test "bridge: a trunk of all VLANs together with an untagged one" {
 	add c1 one '{"vlan":5,"vlanTrunk":[{"minID":1,"maxID":4094}]}'
 	[ "$(vlans "$(port c1)" | wc -l)" = 4094 ]
 	vlans "$(port c1)" | grep -qx '5 PVID Egress Untagged'
@@ -87,16 +87,16 @@ drifts() {
 	call DEL c1 one
 }
 
-@test "bridge: CHECK detects changed VLANs of the port" {
+@test "bridge: CHECK finds changed VLANs of the port" {
 	add c1 one '{"vlan":100,"vlanTrunk":[{"minID":200,"maxID":210}]}'
 	bridge vlan del vid 205 dev "$(port c1)"
 	run call CHECK c1 one
-	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry the VLANs 200 to 210 tagged" ]
+	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) does not carry VLANs 200 to 210 tagged" ]
 	bridge vlan add vid 205 dev "$(port c1)"
 	call CHECK c1 one
 	bridge vlan add vid 300 dev "$(port c1)"
 	run call CHECK c1 one
-	[ "$(jq -r .msg <<<"$output")" = "port $(port c1) carries 13 VLANs instead of 12" ]
+	[ "$(jq -r .msg <<<"$output")" = "port $(port c1): VLAN count mismatch: got 13, want 12" ]
 	bridge vlan del vid 300 dev "$(port c1)"
 	call CHECK c1 one
 	bridge vlan del vid 100 dev "$(port c1)"
@@ -112,21 +112,21 @@ drifts() {
 	call DEL c1 one
 }
 
-@test "bridge: CHECK detects disabled VLAN filtering, and a VLAN gateway that is down or detached" {
+@test "bridge: CHECK finds VLAN filtering disabled, and the VLAN's gateway down or detached" {
 	add c1 one '{"vlan":100,"isGateway":true}'
 	drifts "bridge br7 does not filter VLANs" ip link set br7 type bridge vlan_filtering 0
 	ip link set br7 type bridge vlan_filtering 1
-	drifts "the gateway's interface br7.100 is down" ip link set br7.100 down
+	drifts "gateway interface br7.100 is down" ip link set br7.100 down
 	ip link set br7.100 up
 	gateway=$(ip -j link show br7.100 | jq -r '.[0].link')
 	drifts "port $gateway does not carry VLAN 100 untagged" bridge vlan del vid 100 dev "$gateway"
 	bridge vlan add vid 100 pvid untagged dev "$gateway"
-	drifts "port $gateway of the gateway's interface br7.100 is down" ip link set "$gateway" down
+	drifts "port $gateway of gateway interface br7.100 is down" ip link set "$gateway" down
 	ip link set "$gateway" up
-	drifts "the gateway's interface br7.100 is not connected to bridge br7" ip link set "$gateway" nomaster
+	drifts "gateway interface br7.100 is not connected to bridge br7" ip link set "$gateway" nomaster
 	ip link del br7.100
 	run call CHECK c1 one
-	[ "$(jq -r .msg <<<"$output")" = "the gateway's interface br7.100 is missing" ]
+	[ "$(jq -r .msg <<<"$output")" = "gateway interface br7.100 is missing" ]
 }
 
 links() { ip -j link | jq -r '.[].ifname' | sort; }
@@ -144,13 +144,13 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	call DEL c2 two
 	add c2 two '{"vlan":200}'
 	run ! reaches one 10.7.0.4
-	# the gateway's veth pair is furniture: DEL does not delete it
+	# the gateway's interface is furniture: created once per host
 	call DEL c1 one
 	call DEL c2 two
 	ip link show br7.100
 	run hawser-plugin uninstall
 	[ "$output" = $'veth br7.100 removed\nbridge br7 removed' ]
-	# the kernel deletes veth pairs asynchronously
+	# the kernel may still be deleting links after DEL has returned
 	for ((i = 0; i < 500; i++)); do
 		left=$(links | comm -13 /tmp/links -)
 		[ -n "$left" ] || break
@@ -159,7 +159,7 @@ links() { ip -j link | jq -r '.[].ifname' | sort; }
 	[ -z "$left" ]
 }
 
-@test "bridge: the first ADDs of a VLAN in parallel share its gateway" {
+@test "bridge: concurrent first ADDs share the gateway of their VLAN" {
 	for i in {1..8}; do ip netns add "p$i"; done
 	for i in {1..8}; do
 		add "p$i" "p$i" '{"vlan":100,"isGateway":true}' &

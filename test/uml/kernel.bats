@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/uml/kernel.bats - the second kernel has the features that the tests in this folder need
+# The second kernel has the features that the other tests in this directory need.
 load ../lib
 
 @test "uml: every link kind can be created" {
@@ -10,7 +10,7 @@ load ../lib
 	for kind in bridge macvlan "ipvlan mode l2" "vlan id 5" ifb "vrf table 9"; do
 		on=()
 		case $kind in *vlan*) on=(link parent) ;; esac
-		# shellcheck disable=SC2086 # $kind is a kind with options
+		# shellcheck disable=SC2086 # a kind and its options
 		ip link add "${on[@]}" name one type $kind
 		ip link del one
 	done
@@ -27,7 +27,7 @@ load ../lib
 	ip link del br0
 }
 
-@test "uml: a network namespace has its own sysctls" {
+@test "uml: a namespace has its own network and sysctls" {
 	ip netns add pod
 	ip netns exec pod sysctl -qw net.ipv4.ip_default_ttl=77
 	[ "$(cat /proc/sys/net/ipv4/ip_default_ttl)" = 64 ]
@@ -35,7 +35,7 @@ load ../lib
 	ip netns del pod
 }
 
-@test "uml: the directories that tests write to are empty and on tmpfs" {
+@test "uml: writable directories are empty and temporary" {
 	[ -z "$(find /etc/cni /var/lib/cni -mindepth 1)" ]
 	for dir in /run /tmp /etc/cni /var/lib/cni; do
 		[ "$(stat -f -c %T "$dir")" = tmpfs ]

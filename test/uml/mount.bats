@@ -1,11 +1,10 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/uml/mount.bats - src/image/store/mount.c on a kernel older than Linux 6.5, whose overlayfs takes
-# all layers in one page of options
+# src/image/store/mount.c before Linux 6.5, where the options of overlayfs must fit one page
 load ../lib
 
-@test "mount: stacks of layers can be mounted by a kernel without lowerdir+" {
+@test "mount: stacks of layers are mounted on a kernel without lowerdir+" {
 	[ "$(printf '%s\n' "$(uname -r)" 6.5 | sort -V | head -n 1)" != 6.5 ] ||
 		skip "the second kernel is not older than Linux 6.5"
 	"$HAWSER_BUILD/src/test-mount"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/uml/net.bats - unit tests of src/net; this kernel has all features, so none may be skipped
+# Unit tests of src/net on a kernel on which none of them is skipped
 load ../lib
 
 # none_skipped NAME: all tests of test-NAME run and pass
@@ -20,14 +20,14 @@ none_skipped() {
 	none_skipped kind
 }
 
-@test "uml: bridge ports carry the configured VLANs" {
+@test "uml: VLANs can be added to bridge ports" {
 	none_skipped bridge
 }
 
-@test "uml: neighbours learn announced addresses" {
+@test "uml: neighbours learn announced MAC addresses" {
 	none_skipped announce
 }
 
-@test "uml: rtnetlink batches and dumps" {
+@test "uml: rtnetlink batches and dumps work" {
 	none_skipped rtnl
 }

@@ -2,14 +2,15 @@
 /*
  * cli/cnitool/cnitool.c - run CNI networks by hand
  *
- * What:  the program cnitool: upstream's commands add, check, del, gc, status,
- *        and list, validate, versions beside them.
- * How:   a const table of commands; main() reads options and environment into
- *        a struct tool, runs one command and reports its error once.
- *        Ctrl-C makes a descriptor readable that libhawser watches while a
- *        plugin runs: the plugin is ended, a half-made attachment is undone,
- *        and pressing it again changes nothing about that.
- * Rules: exit status 0 or 1, as upstream's.
+ * What:  the program cnitool: upstream's commands add, check, del, gc and
+ *        status, and in addition list, validate and versions.
+ * How:   a const table of commands. main() reads options and environment into
+ *        a struct tool, runs one command and reports its error.
+ *        On Ctrl-C the signal handler makes a descriptor readable, which
+ *        libhawser polls while a plugin runs: the plugin is killed and an
+ *        incomplete attachment is undone. A second Ctrl-C does not interrupt
+ *        the undo.
+ * Rules: the exit status is 0 or 1, as upstream's.
  */
 #include "cli/cnitool/cnitool.h"
 
@@ -45,37 +46,40 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "add", "NETWORK NETNS", 2, 2, tool_add, "attach a network namespace to a network",
-	  "Runs the network's plugins in order and prints the result as JSON. When one of them\n"
-	  "fails, or after Ctrl-C, what was made is undone.\n\n"
+	  "Runs the network's plugins in order and prints the result as JSON. If a plugin fails,\n"
+	  "and on Ctrl-C, the attachment is undone.\n\n"
 	  "  ip netns add pod && cnitool add demo /run/netns/pod\n"
 	  "  CAP_ARGS='{\"portMappings\":[{\"hostPort\":8080,\"containerPort\":80,"
 	  "\"protocol\":\"tcp\"}]}' \\\n"
 	  "      cnitool add demo /run/netns/pod\n" },
-	{ "check", "NETWORK NETNS", 2, 2, tool_check, "is the attachment as add made it?",
-	  "Prints nothing and succeeds when it is; says what is not. Needs version 0.4.0.\n\n"
+	{ "check", "NETWORK NETNS", 2, 2, tool_check, "check an attachment",
+	  "Succeeds and prints nothing if the attachment is still as add created it; otherwise\n"
+	  "prints the difference. The network's version must be 0.4.0 or later.\n\n"
 	  "  cnitool check demo /run/netns/pod\n" },
 	{ "del", "NETWORK NETNS", 2, 2, tool_del, "detach a network namespace",
-	  "Succeeds too when the attachment or the namespace is already gone.\n\n"
+	  "Succeeds also if the attachment or the namespace no longer exists.\n\n"
 	  "  cnitool del demo /run/netns/pod\n" },
-	{ "gc", "NETWORK", 1, 2, tool_gc, "end EVERY attachment of a network",
-	  "Detaches every container that the cache remembers for this network, whoever attached\n"
-	  "it, then lets the plugins clean up what is left. On a terminal it lists them and asks\n"
-	  "first; --yes answers.\n\n"
+	{ "gc", "NETWORK", 1, 2, tool_gc, "delete EVERY attachment of a network",
+	  "Detaches every container in the cache of this network, including those that other\n"
+	  "programs attached, then tells the plugins to delete everything else. On a terminal it\n"
+	  "lists the attachments and asks for confirmation; --yes skips the question.\n\n"
 	  "  cnitool gc demo\n" },
-	{ "status", "NETWORK", 1, 2, tool_status, "could a container be attached now?",
-	  "Asks each plugin of a network of version 1.1.0 or later.\n\n"
+	{ "status", "NETWORK", 1, 2, tool_status, "check that a network is ready",
+	  "Succeeds if containers can be attached now. Runs each plugin of the network with\n"
+	  "STATUS if the network's version is 1.1.0 or later.\n\n"
 	  "  cnitool status demo && echo ready\n" },
-	{ "list", "", 0, 0, tool_list, "the networks that are configured, valid or why not",
-	  "--names prints just the names of those that can be used.\n\n"
+	{ "list", "", 0, 0, tool_list, "list the configured networks",
+	  "Shows version, plugins and file of each network, and what is wrong with invalid ones.\n"
+	  "--names prints only the names of the valid ones.\n\n"
 	  "  cnitool list\n"
 	  "  cnitool list --json | jq '.networks[] | select(.valid)'\n" },
-	{ "validate", "NETWORK", 1, 1, tool_validate,
-	  "is every plugin there, and of the right version?",
-	  "Runs each plugin of the network with VERSION; nothing is attached.\n\n"
+	{ "validate", "NETWORK", 1, 1, tool_validate, "check the plugins of a network",
+	  "Checks that every plugin is installed and supports the network's version. Runs the\n"
+	  "plugins with VERSION; nothing is attached.\n\n"
 	  "  cnitool validate demo\n" },
 	{ "versions", "PLUGIN|NETWORK", 1, 1, tool_versions,
-	  "the CNI versions that a plugin supports",
-	  "For a network, those of each of its plugins.\n\n"
+	  "print the CNI versions that a plugin supports",
+	  "For a network, prints the versions of each of its plugins.\n\n"
 	  "  cnitool versions bridge\n" },
 };
 
@@ -98,17 +102,17 @@ static const struct option options[] = {
 static const char options_help[] =
 	"options:\n"
 	"  -i, --ifname NAME      interface inside the namespace (CNI_IFNAME, " IFNAME ")\n"
-	"      --cni-path DIRS    where plugins are, a:b:c (CNI_PATH, " PLUGIN_PATH ")\n"
-	"      --conf-dir DIR     where networks are (NETCONFPATH, " CONF_DIR ")\n"
-	"      --cache-dir DIR    where attachments are remembered (/var/lib/cni)\n"
+	"      --cni-path DIRS    plugin directories, a:b:c (CNI_PATH, " PLUGIN_PATH ")\n"
+	"      --conf-dir DIR     directory of networks (NETCONFPATH, " CONF_DIR ")\n"
+	"      --cache-dir DIR    cache of attachments (/var/lib/cni)\n"
 	"      --timeout SECONDS  for the whole command; 0: none (300)\n"
-	"      --json             output and errors for programs\n"
-	"      --names            list: names only\n"
+	"      --json             print output and errors as JSON\n"
+	"      --names            list: print names only\n"
 	"  -y, --yes              gc: do not ask\n"
-	"  -h, --help             this, or help for a command\n"
-	"  -V, --version\n"
+	"  -h, --help             print this help, or that of a command\n"
+	"  -V, --version          print the version\n"
 	"environment:\n"
-	"  CNI_PATH NETCONFPATH CNI_IFNAME   as the options above\n"
+	"  CNI_PATH NETCONFPATH CNI_IFNAME   see the options above\n"
 	"  CNI_ARGS                          K=V;K=V for the plugins\n"
 	"  CAP_ARGS                          JSON object of capability arguments\n";
 
@@ -117,7 +121,7 @@ static const char options_help[] =
 static void print_help(FILE *out)
 {
 	fputs("usage: cnitool [OPTIONS] COMMAND NETWORK [NETNS]\n\n"
-	      "Runs CNI networks by hand: attaches network namespaces and detaches them.\n\n"
+	      "Runs CNI networks by hand: attaches and detaches network namespaces.\n\n"
 	      "commands:\n",
 	      out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
@@ -125,13 +129,8 @@ static void print_help(FILE *out)
 
 		fprintf(out, "%*s%s\n", 27 - width, "", commands[i].summary);
 	}
-	fprintf(out, "\n%s\n\"cnitool help COMMAND\" says more.\n", options_help);
-}
-
-static void print_command_help(const struct command *c)
-{
-	printf("usage: cnitool [OPTIONS] %s %s\n\n%s: %s\n\n%s\n%s", c->name, c->args, c->name,
-	       c->summary, c->help, options_help);
+	fprintf(out, "\n%s\n\"cnitool help COMMAND\" prints the help of a command.\n",
+		options_help);
 }
 
 static const struct command *find_command(const char *name)
@@ -142,7 +141,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static int unknown_command(const char *name)
+static int report_unknown_command(const char *name)
 {
 	fprintf(stderr, "cnitool: unknown command \"%s\"\nhint: commands are", name);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
@@ -155,7 +154,7 @@ static int unknown_command(const char *name)
 
 static int cancel_event = -1;
 
-static void cancel(int signal_number)
+static void handle_signal(int signal_number)
 {
 	static const uint64_t one = 1;
 	int saved = errno;
@@ -165,32 +164,32 @@ static void cancel(int signal_number)
 	errno = saved;
 }
 
-/* A handler, not a blocked signal: plugins, and daemons they leave, inherit the latter. */
+/* The handler writes to an eventfd, which libhawser polls as cancel descriptor. */
 static int catch_signals(struct tool *t, struct hw_err *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = cancel, .sa_flags = SA_RESTART }, old;
+	struct sigaction action = { .sa_handler = handle_signal, .sa_flags = SA_RESTART }, old;
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
-	sigaction(SIGPIPE, &ignore, NULL); /* that nobody reads is an error like any other */
+	sigaction(SIGPIPE, &ignore, NULL); /* a closed pipe is reported as a write error */
 	t->cancel_fd = cancel_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cancel_event < 0)
 		return err_set(e, -errno, "eventfd");
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		sigaction(signals[i], NULL, &old);
-		if (old.sa_handler != SIG_IGN) /* nohup, or in the background */
+		if (old.sa_handler != SIG_IGN) /* ignored by nohup, or in the background */
 			sigaction(signals[i], &action, NULL);
 	}
 	return 0;
 }
 
-/* ---- the tool -------------------------------------------------------------------- */
+/* ---- struct tool ------------------------------------------------------------------ */
 
-static const char *env_or(const char *name, const char *otherwise)
+static const char *env_or(const char *name, const char *def)
 {
 	const char *value = getenv(name);
 
-	return str_empty(value) ? otherwise : value;
+	return str_empty(value) ? def : value;
 }
 
 static void read_environment(struct tool *t)
@@ -203,39 +202,33 @@ static void read_environment(struct tool *t)
 	t->timeout_ms = TIMEOUT_S * 1000;
 }
 
-/* Remembers the name, so that an error can say which plugin it was about. */
+/* Keeps the name of the plugin for error messages. */
 static int find_plugin(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
 		       struct hw_err *e)
 {
 	struct tool *t = ctx;
 
-	if (t->bare)
+	if (t->name_plugin)
 		snprintf(t->plugin, sizeof(t->plugin), "%s", plugin);
 	return hw_exec_find(NULL, plugin, dirs, ret_path, e);
-}
-
-static void split_plugin_path(struct tool *t)
-{
-	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
-
-	strings_split(t->plugin_path, ':', &parts);
-	for (size_t i = 0; i < parts.n; i++)
-		if (*parts.v[i])
-			strings_add(&t->plugin_dirs, parts.v[i]);
-	strings_add(&t->plugin_dirs, NULL);
-	t->plugin_dirs.n--;
 }
 
 static int tool_open(struct tool *t, struct hw_err *e)
 {
 	const struct hw_exec exec = { .size = sizeof(exec), .ctx = t, .find = find_plugin };
 	struct hw_cni_options o = { .size = sizeof(o), .exec = &exec };
+	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
 	int r;
 
 	r = catch_signals(t, e);
 	if (r < 0)
 		return r;
-	split_plugin_path(t);
+	strings_split(t->plugin_path, ':', &dirs);
+	for (size_t i = 0; i < dirs.n; i++)
+		if (*dirs.v[i])
+			strings_add(&t->plugin_dirs, dirs.v[i]);
+	strings_add(&t->plugin_dirs, NULL);
+	t->plugin_dirs.n--;
 	o.plugin_dirs = (const char *const *)t->plugin_dirs.v;
 	o.cache_dir = t->cache_dir;
 	o.cancel_fd = t->cancel_fd;
@@ -251,14 +244,12 @@ static void tool_close(struct tool *t)
 	free(t->netns);
 }
 
-/** tool_load() - find the network that the command is about */
 int tool_load(struct tool *t, const char *network, struct hw_err *e)
 {
 	t->network = network;
 	return hw_conf_load(t->conf_dir, network, &t->conf, e);
 }
 
-/** tool_print() - @text and a newline on standard output; frees it */
 int tool_print(char *text, struct hw_err *e)
 {
 	autofree char *line = str_printf("%s\n", text);
@@ -269,24 +260,14 @@ int tool_print(char *text, struct hw_err *e)
 
 /* ---- options ---------------------------------------------------------------------- */
 
-static bool read_timeout(struct tool *t, const char *text)
-{
-	long long seconds;
-
-	if (!str_to_int64(text, 0, INT_MAX / 1000, &seconds)) {
-		fprintf(stderr, "cnitool: --timeout wants seconds, not \"%s\"\n", text);
-		return false;
-	}
-	t->timeout_ms = seconds * 1000;
-	return true;
-}
-
-struct wishes {
+struct info_options {
 	bool help, version;
 };
 
-static bool read_option(struct tool *t, int option, struct wishes *w)
+static bool read_option(struct tool *t, int option, struct info_options *info)
 {
+	long long seconds;
+
 	switch (option) {
 	case 'i':
 		t->ifname = optarg;
@@ -301,7 +282,14 @@ static bool read_option(struct tool *t, int option, struct wishes *w)
 		t->cache_dir = optarg;
 		return true;
 	case OPT_TIMEOUT:
-		return read_timeout(t, optarg);
+		if (!str_to_int64(optarg, 0, INT_MAX / 1000, &seconds)) {
+			fprintf(stderr,
+				"cnitool: --timeout: expected a number of seconds, got \"%s\"\n",
+				optarg);
+			return false;
+		}
+		t->timeout_ms = seconds * 1000;
+		return true;
 	case OPT_JSON:
 		return t->json = true;
 	case OPT_NAMES:
@@ -309,23 +297,13 @@ static bool read_option(struct tool *t, int option, struct wishes *w)
 	case 'y':
 		return t->yes = true;
 	case 'h':
-		return w->help = true;
+		return info->help = true;
 	case 'V':
-		return w->version = true;
+		return info->version = true;
 	default:
 		fputs("hint: cnitool --help lists the options\n", stderr);
 		return false;
 	}
-}
-
-static bool read_options(struct tool *t, int argc, char **argv, struct wishes *w)
-{
-	int option;
-
-	while ((option = getopt_long(argc, argv, "i:yhV", options, NULL)) >= 0)
-		if (!read_option(t, option, w))
-			return false;
-	return true;
 }
 
 /* ---- main ----------------------------------------------------------------------- */
@@ -340,8 +318,8 @@ static int run_command(struct tool *t, const struct command *c, int argc, char *
 			c->args, c->name);
 		return EXIT_FAILURE;
 	}
-	for (int i = c->max_args; i < argc; i++) /* upstream's takes them, too */
-		fprintf(stderr, "cnitool: \"%s\" is ignored\n", argv[i]);
+	for (int i = c->max_args; i < argc; i++) /* upstream ignores them silently */
+		fprintf(stderr, "cnitool: extra argument \"%s\" is ignored\n", argv[i]);
 	r = tool_open(t, &e);
 	if (r >= 0)
 		r = c->run(t, argv, &e);
@@ -356,46 +334,49 @@ static int show_help(const char *command)
 	const struct command *c = find_command(command);
 
 	if (command && !c)
-		return unknown_command(command);
+		return report_unknown_command(command);
 	if (c)
-		print_command_help(c);
+		printf("usage: cnitool [OPTIONS] %s %s\n\n%s: %s\n\n%s\n%s", c->name, c->args,
+		       c->name, c->summary, c->help, options_help);
 	else
 		print_help(stdout);
 	return EXIT_SUCCESS;
 }
 
-static int run(int argc, char **argv)
+static int run_cnitool(int argc, char **argv)
 {
 	struct tool t = { .cancel_fd = -1 };
-	struct wishes wishes = { 0 };
+	struct info_options info = { 0 };
 	const struct command *c;
-	char **words;
+	char **args;
+	int option;
 
 	read_environment(&t);
-	if (!read_options(&t, argc, argv, &wishes))
-		return EXIT_FAILURE;
-	words = argv + optind;
-	if (wishes.version)
+	while ((option = getopt_long(argc, argv, "i:yhV", options, NULL)) >= 0)
+		if (!read_option(&t, option, &info))
+			return EXIT_FAILURE;
+	args = argv + optind;
+	if (info.version)
 		return puts("cnitool (hawser) " HAWSER_VERSION) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-	if (str_equal(words[0], "help"))
-		return show_help(words[1]);
-	if (wishes.help)
-		return show_help(words[0]);
-	if (!words[0]) {
+	if (str_equal(args[0], "help"))
+		return show_help(args[1]);
+	if (info.help)
+		return show_help(args[0]);
+	if (!args[0]) {
 		print_help(stderr);
 		return EXIT_FAILURE;
 	}
-	c = find_command(words[0]);
+	c = find_command(args[0]);
 	if (!c)
-		return unknown_command(words[0]);
-	return run_command(&t, c, argc - optind - 1, words + 1);
+		return report_unknown_command(args[0]);
+	return run_command(&t, c, argc - optind - 1, args + 1);
 }
 
 int main(int argc, char **argv)
 {
 	file_fill_standard(O_RDWR);
 	value_seed();
-	int status = run(argc, argv);
+	int status = run_cnitool(argc, argv);
 	if (fflush(stdout) == 0)
 		return status;
 	fprintf(stderr, "cnitool: write to standard output: %s\n", strerrordesc_np(errno));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/cnitool/cnitool.h - what the commands of cnitool share
+ * cli/cnitool/cnitool.h - options and commands of cnitool
  *
- * One struct tool is made by main() and handed to the one command that runs.
- * Strings come from the command line and the environment and are borrowed.
+ * main() fills one struct tool and passes it to the command. Its strings come
+ * from the command line and the environment and are borrowed.
  */
 #ifndef CLI_CNITOOL_CNITOOL_H
 #define CLI_CNITOOL_CNITOOL_H
@@ -13,7 +13,7 @@
 #include "base/err.h"
 
 struct tool {
-	/* how it was called */
+	/* options and environment */
 	const char *conf_dir;	     /* --conf-dir, NETCONFPATH */
 	const char *plugin_path;     /* --cni-path, CNI_PATH */
 	const char *cache_dir;	     /* --cache-dir; NULL: the library's */
@@ -23,20 +23,20 @@ struct tool {
 	int timeout_ms;		     /* --timeout; 0: none */
 	bool json, names, yes;
 
-	/* made from it */
+	/* derived from them */
 	struct hw_strings plugin_dirs; /* plugin_path without empty parts, NULL at the end */
 	struct hw_cni *cni;
-	int cancel_fd; /* readable after Ctrl-C */
+	int cancel_fd; /* becomes readable on Ctrl-C */
 
-	/* what an error would be about */
+	/* context for error messages */
 	const char *network;
 	struct hw_conf *conf;
 	char *netns;
-	bool bare;	 /* the library does not say which plugin failed: remember it */
-	char plugin[64]; /* the one that was looked for last */
+	bool name_plugin; /* the library's errors do not name the plugin: use .plugin */
+	char plugin[64];  /* the last plugin that was searched for */
 };
 
-/* args: what follows the command, NULL at the end; as many as its table entry asks for */
+/* The commands. @args: the arguments after the command, as many as its table entry requires */
 int tool_add(struct tool *t, char **args, struct hw_err *e);
 int tool_check(struct tool *t, char **args, struct hw_err *e);
 int tool_del(struct tool *t, char **args, struct hw_err *e);
@@ -46,11 +46,11 @@ int tool_list(struct tool *t, char **args, struct hw_err *e);
 int tool_validate(struct tool *t, char **args, struct hw_err *e);
 int tool_versions(struct tool *t, char **args, struct hw_err *e);
 
-/* The network by its name; t->conf, freed by main(). */
+/* Loads the network into t->conf, which main() frees. */
 int tool_load(struct tool *t, const char *network, struct hw_err *e);
-/* Prints JSON text, or another text, with a newline, and frees it. */
+/* Writes @text and a newline to standard output, and frees it. */
 int tool_print(char *text, struct hw_err *e);
-/* Writes the error for people, or with --json for programs, to standard error. */
+/* Writes an error to standard error: as text with a hint, or as JSON with --json. */
 void tool_report(const struct tool *t, const struct hw_err *e);
 
 #endif

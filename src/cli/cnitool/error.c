@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/cnitool/error.c - what went wrong, with what, and what to do about it
+ * cli/cnitool/error.c - error messages with a hint
  *
- * What:  one error on standard error: the network, its file, the plugin, the
- *        message; then a hint where we know one.
- * How:   the library's texts are upstream's, so a hint may go by them.
+ * What:  prints an error to standard error: network, file, plugin, message,
+ *        and a hint if there is one.
+ * How:   some hints are chosen by the text of the message, which is upstream's
+ *        and does not change.
  */
 #include "cli/cnitool/cnitool.h"
 
@@ -17,80 +18,72 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-struct report {
+struct tool_error {
 	int code;
 	char *msg, *details;
 	char *network, *file, *plugin, *hint;
 };
 
-static const struct hw_field report_fields[] = {
-	{ "code", HW_INT, HW_AT(struct report, code), .flags = HW_ALWAYS },
-	{ "msg", HW_STRING, HW_AT(struct report, msg), .flags = HW_ALWAYS },
-	{ "details", HW_STRING, HW_AT(struct report, details) },
-	{ "network", HW_STRING, HW_AT(struct report, network) },
-	{ "file", HW_STRING, HW_AT(struct report, file) },
-	{ "plugin", HW_STRING, HW_AT(struct report, plugin) },
-	{ "hint", HW_STRING, HW_AT(struct report, hint) },
+static const struct hw_field error_fields[] = {
+	{ "code", HW_INT, HW_AT(struct tool_error, code), .flags = HW_ALWAYS },
+	{ "msg", HW_STRING, HW_AT(struct tool_error, msg), .flags = HW_ALWAYS },
+	{ "details", HW_STRING, HW_AT(struct tool_error, details) },
+	{ "network", HW_STRING, HW_AT(struct tool_error, network) },
+	{ "file", HW_STRING, HW_AT(struct tool_error, file) },
+	{ "plugin", HW_STRING, HW_AT(struct tool_error, plugin) },
+	{ "hint", HW_STRING, HW_AT(struct tool_error, hint) },
 	{ 0 },
 };
 
-static bool says(const struct hw_err *e, const char *text)
-{
-	return strstr(e->msg, text) != NULL;
-}
-
-static bool netns_is_missing(const struct tool *t)
-{
-	return t->netns && access(t->netns, F_OK) < 0 && errno == ENOENT;
-}
-
-static char *hint_netns(const struct tool *t)
+static char *hint_missing_netns(const struct tool *t)
 {
 	if (str_starts(t->netns, "/run/netns/") || str_starts(t->netns, "/var/run/netns/"))
-		return str_printf("there is no namespace %s; make it with \"ip netns add %s\"",
+		return str_printf("namespace %s does not exist; create it with \"ip netns add %s\"",
 				  t->netns, strrchr(t->netns, '/') + 1);
-	return str_printf("there is no namespace %s; \"ip netns add NAME\" makes /run/netns/NAME",
+	return str_printf("namespace %s does not exist; \"ip netns add NAME\" creates "
+			  "/run/netns/NAME",
 			  t->netns);
 }
 
-/* Return: the hint, or NULL when the message has to speak for itself */
+/* Return: the hint, or NULL */
 static char *find_hint(const struct tool *t, const struct hw_err *e)
 {
-	if (says(e, "failed to find plugin") || says(e, "no paths provided"))
-		return str_printf("set CNI_PATH to the directories that hold the plugins; now %s",
+	if (strstr(e->msg, "failed to find plugin") || strstr(e->msg, "no paths provided"))
+		return str_printf("set CNI_PATH to the directories with the plugins; now %s",
 				  t->plugin_path);
-	if (says(e, "no net configuration"))
-		return str_printf("NETCONFPATH says where networks are configured, now %s; "
-				  "\"cnitool list\" shows what is there",
+	if (strstr(e->msg, "no net configuration"))
+		return str_printf("set NETCONFPATH to the directory with the networks, now %s; "
+				  "\"cnitool list\" lists them",
 				  t->conf_dir);
-	if (netns_is_missing(t))
-		return hint_netns(t);
+	if (t->netns && access(t->netns, F_OK) < 0 && errno == ENOENT)
+		return hint_missing_netns(t);
 	if (e->code == -ECANCELED)
-		return str_copy("interrupted; \"cnitool del\" removes whatever may be left");
+		return str_copy("interrupted; \"cnitool del\" removes anything that is left");
 	if (e->code == -ETIMEDOUT)
-		return str_copy("--timeout SECONDS gives it more time");
+		return str_copy("--timeout SECONDS sets a longer timeout");
 	if (err_wire(e) == HW_CNI_TRY_AGAIN)
-		return str_copy("somebody else is working on it: try again");
+		return str_copy("another process is using the network; try again");
 	if (err_wire(e) == HW_CNI_INCOMPATIBLE_VERSION && t->network)
-		return str_printf("\"cnitool versions %s\" shows what its plugins support",
-				  t->network);
+		return str_printf(
+			"\"cnitool versions %s\" prints the versions that its plugins support",
+			t->network);
 	if ((e->code == -EPERM || e->code == -EACCES) && geteuid() != 0)
 		return str_copy("run it as root");
 	return NULL;
 }
 
-/* ADD and DEL say which plugin failed, as upstream's do: plugin type="T" failed (add): ... */
+/* The errors of ADD and DEL name the plugin: plugin type="T" failed (add): ... */
 static char *find_plugin(const struct tool *t, const struct hw_err *e)
 {
-	static const char before[] = "plugin type=\"";
-	const char *at = strstr(e->msg, before);
+	static const char prefix[] = "plugin type=\"";
+	const char *at = strstr(e->msg, prefix);
 
 	if (at)
-		return str_ncopy(at + strlen(before), strcspn(at + strlen(before), "\""));
+		return str_ncopy(at + strlen(prefix), strcspn(at + strlen(prefix), "\""));
 	return *t->plugin ? str_copy(t->plugin) : NULL;
 }
 
-static void print_for_people(const struct report *r, const char *message)
+static void print_text(const struct tool_error *r, const char *message)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 
@@ -109,11 +102,10 @@ static void print_for_people(const struct report *r, const char *message)
 	fputs(b.data, stderr);
 }
 
-/** tool_report() - the one place where an error is printed */
 void tool_report(const struct tool *t, const struct hw_err *e)
 {
 	char message[sizeof(e->msg) + sizeof(e->details)];
-	struct report r = {
+	struct tool_error r = {
 		.code = err_wire(e),
 		.msg = str_copy(e->msg),
 		.details = str_copy(e->details),
@@ -124,11 +116,11 @@ void tool_report(const struct tool *t, const struct hw_err *e)
 	};
 
 	if (t->json) {
-		autofree char *json = hw_field_encode(report_fields, &r, 0);
+		autofree char *json = hw_field_encode(error_fields, &r, 0);
 
 		fprintf(stderr, "%s\n", json);
 	} else {
-		print_for_people(&r, err_format(e, message, sizeof(message)));
+		print_text(&r, err_format(e, message, sizeof(message)));
 	}
-	hw_field_clear(report_fields, &r);
+	hw_field_clear(error_fields, &r);
 }

@@ -2,9 +2,9 @@
 /*
  * cli/cnitool/list.c - list, validate and versions
  *
- * What:  what is configured and what the plugins can do; nothing is attached.
- * How:   each answer is a struct with a field table, which makes the JSON; the
- *        same struct is printed as text.
+ * What:  shows the configured networks and the versions of plugins; changes
+ *        nothing.
+ * How:   the output is a struct, printed as text, or as JSON by a field table.
  */
 #include "cli/cnitool/cnitool.h"
 
@@ -21,30 +21,30 @@
 
 /* ---- list ------------------------------------------------------------------------ */
 
-struct network {
+struct network_info {
 	char *name;
 	char *version;
 	struct hw_strings plugins;
 	struct hw_strings capabilities;
 	char *file;
 	bool valid;
-	char *why; /* not valid */
+	char *error; /* NULL: valid */
 };
 
 static const struct hw_field network_fields[] = {
-	{ "name", HW_STRING, HW_AT(struct network, name), .flags = HW_ALWAYS },
-	{ "cniVersion", HW_STRING, HW_AT(struct network, version), .flags = HW_ALWAYS },
-	{ "plugins", HW_STRINGS, HW_AT(struct network, plugins), .flags = HW_ALWAYS },
-	{ "capabilities", HW_STRINGS, HW_AT(struct network, capabilities) },
-	{ "file", HW_STRING, HW_AT(struct network, file), .flags = HW_ALWAYS },
-	{ "valid", HW_BOOL, HW_AT(struct network, valid), .flags = HW_ALWAYS },
-	{ "error", HW_STRING, HW_AT(struct network, why) },
+	{ "name", HW_STRING, HW_AT(struct network_info, name), .flags = HW_ALWAYS },
+	{ "cniVersion", HW_STRING, HW_AT(struct network_info, version), .flags = HW_ALWAYS },
+	{ "plugins", HW_STRINGS, HW_AT(struct network_info, plugins), .flags = HW_ALWAYS },
+	{ "capabilities", HW_STRINGS, HW_AT(struct network_info, capabilities) },
+	{ "file", HW_STRING, HW_AT(struct network_info, file), .flags = HW_ALWAYS },
+	{ "valid", HW_BOOL, HW_AT(struct network_info, valid), .flags = HW_ALWAYS },
+	{ "error", HW_STRING, HW_AT(struct network_info, error) },
 	{ 0 },
 };
 
 static const struct hw_field list_fields[] = {
 	{ "networks", HW_LIST, 0, .flags = HW_ALWAYS, .sub = network_fields,
-	  .size = sizeof(struct network) },
+	  .size = sizeof(struct network_info) },
 	{ 0 },
 };
 
@@ -55,7 +55,7 @@ static void networks_done(struct hw_list *networks)
 
 AUTO_VALUE_DEFINE(networks_done, struct hw_list);
 
-static void describe(const struct hw_conf *conf, struct network *n)
+static void fill_info(const struct hw_conf *conf, struct network_info *n)
 {
 	n->name = str_copy(hw_conf_name(conf));
 	n->version = str_copy(version_or_oldest(hw_conf_version(conf)));
@@ -63,11 +63,11 @@ static void describe(const struct hw_conf *conf, struct network *n)
 		strings_add(&n->plugins, hw_conf_type(conf, i));
 }
 
-/* Everything that can be told without running a plugin. */
-static int examine(const struct tool *t, const struct hw_list *earlier, const struct network *n,
-		   struct hw_err *e)
+/* All checks that do not run a plugin. @earlier: the networks that come first in a search by name */
+static int check_network(const struct tool *t, const struct hw_list *earlier,
+			 const struct network_info *n, struct hw_err *e)
 {
-	const struct network *others = earlier->v;
+	const struct network_info *others = earlier->v;
 	int r;
 
 	r = name_check_network(n->name, e);
@@ -79,11 +79,12 @@ static int examine(const struct tool *t, const struct hw_list *earlier, const st
 	}
 	for (size_t i = 0; i < earlier->n && r >= 0; i++)
 		if (str_equal(others[i].name, n->name))
-			r = err_text(e, -EEXIST, "hidden by the same name in %s", others[i].file);
+			r = err_text(e, -EEXIST, "hidden by the network of the same name in %s",
+				     others[i].file);
 	return r;
 }
 
-/* The library begins with the file's name, which has a column of its own here. */
+/* Removes the prefix with the file name, which has its own column. */
 static const char *without_file(const char *msg, const char *file)
 {
 	size_t n = strlen(file);
@@ -94,23 +95,23 @@ static const char *without_file(const char *msg, const char *file)
 static void add_network(const struct tool *t, const char *file, struct hw_list *networks)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
-	struct network n = { .file = str_copy(file) };
+	struct network_info n = { .file = str_copy(file) };
 	struct hw_err why;
 	int r;
 
 	r = hw_conf_open(file, &conf, &why);
 	if (r >= 0) {
-		describe(conf, &n);
-		r = examine(t, networks, &n, &why);
+		fill_info(conf, &n);
+		r = check_network(t, networks, &n, &why);
 	}
 	n.valid = r >= 0;
 	if (!n.valid)
-		n.why = str_copy(without_file(why.msg, file));
+		n.error = str_copy(without_file(why.msg, file));
 	networks->v = mem_resize(networks->v, networks->n + 1, sizeof(n));
-	memcpy((struct network *)networks->v + networks->n++, &n, sizeof(n));
+	memcpy((struct network_info *)networks->v + networks->n++, &n, sizeof(n));
 }
 
-/* In the order in which a network is looked for by its name. */
+/* In the order of the search by name. */
 static int find_networks(const struct tool *t, struct hw_list *networks, struct hw_err *e)
 {
 	static const char *const extensions[][3] = { { ".conflist" }, { ".conf", ".json" } };
@@ -137,7 +138,7 @@ static char *join(const struct hw_strings *list)
 	return buf_take(&b);
 }
 
-static int at_least(int width, const char *text)
+static int max_width(int width, const char *text)
 {
 	int len = strlen(text);
 
@@ -146,15 +147,15 @@ static int at_least(int width, const char *text)
 
 static void print_table(const struct hw_list *networks)
 {
-	const struct network *v = networks->v;
+	const struct network_info *v = networks->v;
 	int name = 7, plugins = 7, file = 4;
 
 	for (size_t i = 0; i < networks->n; i++) {
 		autofree char *joined = join(&v[i].plugins);
 
-		name = at_least(name, str_or(v[i].name, "-"));
-		plugins = at_least(plugins, joined);
-		file = at_least(file, v[i].file);
+		name = max_width(name, str_or(v[i].name, "-"));
+		plugins = max_width(plugins, joined);
+		file = max_width(file, v[i].file);
 	}
 	if (networks->n > 0)
 		printf("%-*s  VERSION  %-*s  %-*s  STATE\n", name, "NETWORK", plugins, "PLUGINS",
@@ -164,20 +165,19 @@ static void print_table(const struct hw_list *networks)
 
 		printf("%-*s  %-7s  %-*s  %-*s  %s\n", name, str_or(v[i].name, "-"),
 		       str_or(v[i].version, "-"), plugins, joined, file, v[i].file,
-		       v[i].valid ? "valid" : v[i].why);
+		       v[i].valid ? "valid" : v[i].error);
 	}
 }
 
 static void print_names(const struct hw_list *networks)
 {
-	const struct network *v = networks->v;
+	const struct network_info *v = networks->v;
 
 	for (size_t i = 0; i < networks->n; i++)
 		if (v[i].valid)
 			puts(v[i].name);
 }
 
-/** tool_list() - the networks found, in which files, valid or why not */
 int tool_list(struct tool *t, char **args, struct hw_err *e)
 {
 	AUTO(networks_done) struct hw_list networks = { 0 };
@@ -194,13 +194,13 @@ int tool_list(struct tool *t, char **args, struct hw_err *e)
 	else
 		print_table(&networks);
 	if (networks.n == 0 && !t->names)
-		fprintf(stderr, "cnitool: no networks are configured in %s\n", t->conf_dir);
+		fprintf(stderr, "cnitool: no networks found in %s\n", t->conf_dir);
 	return 0;
 }
 
 /* ---- validate ---------------------------------------------------------------------- */
 
-static char *describe_valid(const struct network *n)
+static char *format_valid(const struct network_info *n)
 {
 	autofree char *capabilities = join(&n->capabilities);
 	autofree char *plugins = join(&n->plugins);
@@ -210,10 +210,9 @@ static char *describe_valid(const struct network *n)
 			  capabilities);
 }
 
-/** tool_validate() - is every plugin there, and does it support the network's version? */
 int tool_validate(struct tool *t, char **args, struct hw_err *e)
 {
-	struct network n = { .valid = true };
+	struct network_info n = { .valid = true };
 	char *text;
 	int r;
 
@@ -222,29 +221,29 @@ int tool_validate(struct tool *t, char **args, struct hw_err *e)
 		r = hw_validate(t->cni, t->conf, NULL, &n.capabilities, e);
 	if (r < 0)
 		return r;
-	describe(t->conf, &n);
+	fill_info(t->conf, &n);
 	n.file = str_copy(hw_conf_file(t->conf));
-	text = t->json ? hw_field_encode(network_fields, &n, HW_JSON_PRETTY) : describe_valid(&n);
+	text = t->json ? hw_field_encode(network_fields, &n, HW_JSON_PRETTY) : format_valid(&n);
 	hw_field_clear(network_fields, &n);
 	return tool_print(text, e);
 }
 
 /* ---- versions ---------------------------------------------------------------------- */
 
-struct plugin {
+struct plugin_info {
 	char *type;
 	struct hw_strings versions;
 };
 
 static const struct hw_field plugin_fields[] = {
-	{ "type", HW_STRING, HW_AT(struct plugin, type) },
-	{ "versions", HW_STRINGS, HW_AT(struct plugin, versions), .flags = HW_ALWAYS },
+	{ "type", HW_STRING, HW_AT(struct plugin_info, type) },
+	{ "versions", HW_STRINGS, HW_AT(struct plugin_info, versions), .flags = HW_ALWAYS },
 	{ 0 },
 };
 
 static const struct hw_field plugins_fields[] = {
 	{ "plugins", HW_LIST, 0, .flags = HW_ALWAYS, .sub = plugin_fields,
-	  .size = sizeof(struct plugin) },
+	  .size = sizeof(struct plugin_info) },
 	{ 0 },
 };
 
@@ -258,7 +257,7 @@ AUTO_VALUE_DEFINE(plugins_done, struct hw_list);
 static int add_versions(const struct tool *t, const char *type, struct hw_list *plugins,
 			struct hw_err *e)
 {
-	struct plugin p = { 0 };
+	struct plugin_info p = { 0 };
 	int r;
 
 	r = hw_plugin_versions(t->cni, type, &p.versions, e);
@@ -266,11 +265,11 @@ static int add_versions(const struct tool *t, const char *type, struct hw_list *
 		return r;
 	p.type = str_copy(type);
 	plugins->v = mem_resize(plugins->v, plugins->n + 1, sizeof(p));
-	memcpy((struct plugin *)plugins->v + plugins->n++, &p, sizeof(p));
+	memcpy((struct plugin_info *)plugins->v + plugins->n++, &p, sizeof(p));
 	return 0;
 }
 
-/* A plugin of that name comes before a network of that name. */
+/* If both a plugin and a network have the name, the plugin is used. */
 static int find_versions(struct tool *t, const char *name, struct hw_list *plugins,
 			 struct hw_err *e)
 {
@@ -279,7 +278,7 @@ static int find_versions(struct tool *t, const char *name, struct hw_list *plugi
 	struct hw_err no_plugin, no_network;
 	int r = 0;
 
-	t->bare = true;
+	t->name_plugin = true;
 	if (hw_exec_find(NULL, name, dirs, &path, &no_plugin) >= 0)
 		return add_versions(t, name, plugins, e);
 	if (hw_conf_load(t->conf_dir, name, &t->conf, &no_network) < 0)
@@ -292,7 +291,7 @@ static int find_versions(struct tool *t, const char *name, struct hw_list *plugi
 
 static void print_versions(const struct hw_list *plugins)
 {
-	const struct plugin *v = plugins->v;
+	const struct plugin_info *v = plugins->v;
 
 	for (size_t i = 0; i < plugins->n; i++) {
 		printf("%s:", v[i].type);
@@ -302,7 +301,6 @@ static void print_versions(const struct hw_list *plugins)
 	}
 }
 
-/** tool_versions() - the spec versions of a plugin, or of a network's plugins */
 int tool_versions(struct tool *t, char **args, struct hw_err *e)
 {
 	AUTO(plugins_done) struct hw_list plugins = { 0 };

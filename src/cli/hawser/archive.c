@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/archive.c - load and save: images as archives, in a file or a pipe
+ * cli/hawser/archive.c - load and save: images in archives, from a file or a pipe
  *
- * How:   hawser.v1 carries an archive in pieces; they pass through here as they are.
- * Rules: a file is complete or not there: it is written beside its name and renamed.
- *        An archive is neither read from nor written to a terminal.
+ * How:   hawser.v1 transfers an archive in pieces, which are copied unchanged.
+ * Rules: save never leaves an incomplete file: it writes to a temporary file in the
+ *        same directory and renames it. Archives are neither read from nor written
+ *        to a terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,14 +21,62 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cli/hawser/hawser.h"
 #include "cli/json.h"
-#include "cli/meter.h"
+#include "cli/progress.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 
-#define PIECE (256 << 10)
+#define PIECE	   (256 << 10)
+#define REDRAW_NS  (100 * 1000000)
+#define CLEAR_LINE "\r\033[K"
 
-static int read_format(const char *word, Hawser__V1__ArchiveFormat *ret, struct hw_err *e)
+/* ---- progress line ---------------------------------------------------------------- */
+
+/* A line on standard error that is redrawn in place, and cleared at the end. */
+struct meter {
+	const char *what;     /* "loading"; NULL: show nothing */
+	uint64_t done, total; /* bytes; total 0: unknown */
+	int64_t drawn_at;     /* 0: not drawn yet */
+};
+
+static void meter_add(struct meter *m, uint64_t bytes)
+{
+	autofree char *line = NULL;
+
+	m->done += bytes;
+	if (!m->what || (m->drawn_at && time_now() - m->drawn_at < REDRAW_NS) ||
+	    !terminal_can_redraw(STDERR_FILENO))
+		return;
+	line = progress_bytes(m->what, m->done, m->total, terminal_width(STDERR_FILENO) - 1);
+	fprintf(stderr, CLEAR_LINE "%s", line);
+	m->drawn_at = time_now();
+}
+
+static void meter_end(struct meter *m)
+{
+	if (m->drawn_at)
+		fputs(CLEAR_LINE, stderr);
+	m->drawn_at = 0;
+}
+
+AUTO_VALUE_DEFINE(meter_end, struct meter);
+
+/* Not for a pipe: the program at its other end may write to the terminal, too. */
+static struct meter start_meter(const struct cli *cli, const char *what, int fd)
+{
+	struct stat st;
+
+	if (cli->json || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return (struct meter){ 0 };
+	return (struct meter){ .what = what, .total = (uint64_t)st.st_size };
+}
+
+/* ---- load ------------------------------------------------------------------------ */
+
+/* @word: value of --format, or NULL */
+static int parse_format(const char *word, Hawser__V1__ArchiveFormat *ret, struct hw_err *e)
 {
 	static const struct {
 		const char *name;
@@ -36,16 +87,15 @@ static int read_format(const char *word, Hawser__V1__ArchiveFormat *ret, struct 
 	};
 
 	*ret = HAWSER__V1__ARCHIVE_FORMAT__ARCHIVE_ANY;
-	for (size_t i = 0; word && i < ARRAY_SIZE(formats); i++) {
-		if (!str_equal(word, formats[i].name))
-			continue;
-		*ret = formats[i].format;
+	if (!word)
 		return 0;
-	}
-	return word ? err_text(e, -EINVAL, "--format is oci or docker, not \"%s\"", word) : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		if (str_equal(word, formats[i].name)) {
+			*ret = formats[i].format;
+			return 0;
+		}
+	return err_text(e, -EINVAL, "invalid value \"%s\" for --format: want oci or docker", word);
 }
-
-/* ---- load ------------------------------------------------------------------------ */
 
 static int open_input(const char *path, int *ret_fd, struct hw_err *e)
 {
@@ -55,12 +105,12 @@ static int open_input(const char *path, int *ret_fd, struct hw_err *e)
 	}
 	if (isatty(STDIN_FILENO))
 		return err_text(e, -EINVAL,
-				"load reads an archive from a file or a pipe, not from a terminal");
+				"cannot read an archive from a terminal: use a file or a pipe");
 	*ret_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	return *ret_fd < 0 ? err_set(e, -errno, "read from standard input") : 0;
 }
 
-/* Return: how many bytes were read; 0: the end */
+/* Return: number of bytes; 0 at the end */
 static ssize_t read_piece(int fd, uint8_t *piece, struct hw_err *e)
 {
 	ssize_t n;
@@ -71,20 +121,10 @@ static ssize_t read_piece(int fd, uint8_t *piece, struct hw_err *e)
 	return n < 0 ? err_set(e, -errno, "read the archive") : n;
 }
 
-/* The other end of a pipe may have something to say on the terminal, too: no meter then. */
-static struct meter meter_for(const struct cli *cli, const char *what, int fd)
-{
-	struct stat st;
-
-	if (cli->json || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return (struct meter){ 0 };
-	return (struct meter){ .what = what, .total = (uint64_t)st.st_size };
-}
-
 static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd,
 			Hawser__V1__LoadRequest *request, struct hw_err *e)
 {
-	AUTO(meter_end) struct meter meter = meter_for(cli, "loading", fd);
+	AUTO(meter_end) struct meter meter = start_meter(cli, "loading", fd);
 	autofree uint8_t *piece = mem_new(PIECE);
 	ssize_t n;
 	int r;
@@ -103,9 +143,9 @@ static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd
 	return r;
 }
 
-/* One message, and then the end: only that tells whether it succeeded. */
-static int receive_loaded(struct rpc_stream *stream, Hawser__V1__LoadResponse **ret,
-			  struct hw_err *e)
+/* The response, and then the end of the stream, which has the status. */
+static int receive_response(struct rpc_stream *stream, Hawser__V1__LoadResponse **ret,
+			    struct hw_err *e)
 {
 	const ProtobufCMessageDescriptor *type = &hawser__v1__load_response__descriptor;
 	AUTO(message_free) ProtobufCMessage *answer = NULL, *more = NULL;
@@ -114,7 +154,7 @@ static int receive_loaded(struct rpc_stream *stream, Hawser__V1__LoadResponse **
 	if (r < 0)
 		return r;
 	if (!answer)
-		return err_text(e, -EPROTO, "the runtime did not say what it has loaded");
+		return err_text(e, -EPROTO, "the runtime returned no result");
 	r = api_stream_receive(stream, type, &more, e);
 	if (r < 0)
 		return r;
@@ -122,15 +162,15 @@ static int receive_loaded(struct rpc_stream *stream, Hawser__V1__LoadResponse **
 	return 0;
 }
 
-static int upload(struct cli *cli, int fd, Hawser__V1__LoadRequest *request,
-		  Hawser__V1__LoadResponse **ret, struct hw_err *e)
+static int load_archive(struct cli *cli, int fd, Hawser__V1__LoadRequest *request,
+			Hawser__V1__LoadResponse **ret, struct hw_err *e)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	int r = hawser_stream(cli, "Load", NULL, &stream, e);
 
 	if (r == 0)
 		r = send_archive(cli, stream, fd, request, e);
-	return r < 0 ? r : receive_loaded(stream, ret, e);
+	return r < 0 ? r : receive_response(stream, ret, e);
 }
 
 static void print_loaded(const Hawser__V1__LoadedImage *image)
@@ -146,61 +186,52 @@ static void print_loaded(const Hawser__V1__LoadedImage *image)
 	}
 }
 
-static void print_all(const struct cli *cli, const Hawser__V1__LoadResponse *answer)
-{
-	if (cli->json)
-		print_json(json_of(&answer->base));
-	for (size_t i = 0; i < answer->n_images && !cli->json; i++)
-		print_loaded(answer->images[i]);
-}
-
-/* The runtime knows what is wrong, but not with which file. */
-static int load_failed(struct cli *cli, const char *path, struct hw_err *e)
-{
-	bool is_stdin = !path || str_equal(path, "-");
-
-	if (is_unimplemented(e))
-		return hawser_failed(cli, cli->command->name, e);
-	return err_ctx(e, "%s", is_stdin ? "standard input" : path);
-}
-
-static int load(struct cli *cli, char **args, struct hw_err *e)
+static int run_load(struct cli *cli, char **args, struct hw_err *e)
 {
 	Hawser__V1__LoadRequest request = HAWSER__V1__LOAD_REQUEST__INIT;
 	AUTO(api_free) Hawser__V1__LoadResponse *answer = NULL;
+	bool is_stdin = !args[0] || str_equal(args[0], "-");
 	autoclose int fd = -1;
 	int r;
 
-	request.names = cli->name.v;
-	request.n_names = cli->name.n;
-	r = read_format(cli->format, &request.format, e);
+	request.names = cli->load_names.v;
+	request.n_names = cli->load_names.n;
+	r = parse_format(cli->format, &request.format, e);
 	if (r == 0)
 		r = open_input(args[0], &fd, e);
 	if (r < 0)
 		return r;
-	if (upload(cli, fd, &request, &answer, e) < 0)
-		return load_failed(cli, args[0], e);
-	print_all(cli, answer);
+	if (load_archive(cli, fd, &request, &answer, e) < 0) {
+		if (is_unimplemented(e))
+			return hawser_failed(cli, cli->command->name, e);
+		return err_ctx(e, "%s", is_stdin ? "standard input" : args[0]);
+	}
+	if (cli->json)
+		print_json(json_of(&answer->base));
+	for (size_t i = 0; i < answer->n_images && !cli->json; i++)
+		print_loaded(answer->images[i]);
 	return 0;
 }
 
 static const struct option_entry load_options[] = {
-	{ "name", 0, OPTION_TEXTS, offsetof(struct cli, name), "NAME",
-	  "instead of the names in the archive" },
+	{ "name", 0, OPTION_TEXTS, offsetof(struct cli, load_names), "NAME",
+	  "name of the image, repeatable (default: as in the archive)" },
 	{ "format", 0, OPTION_TEXT, offsetof(struct cli, format), "oci|docker",
-	  "of the archive (found out)" },
+	  "format of the archive (default: detect it)" },
 	{ 0 },
 };
 
-const struct command load_command = {
+const struct cli_command load_command = {
 	.name = "load",
 	.args = "[FILE]",
 	.max_args = 1,
 	.is_long = true,
-	.run = load,
-	.summary = "images out of an archive",
-	.help = "Reads a tar of an OCI image layout, or what docker save writes, from FILE\n"
-		"or from standard input.\n\n"
+	.run = run_load,
+	.summary = "load images from an archive",
+	.help = "The archive is read from FILE or from standard input. It is a tar archive of\n"
+		"an OCI image layout, or written by docker save; it must not be compressed.\n"
+		"Either all its images are loaded, or none.\n\n"
+		"examples:\n"
 		"  hawser load tool.tar\n"
 		"  podman save busybox | hawser load --name localhost/busybox:1\n",
 	.options = load_options,
@@ -210,20 +241,19 @@ const struct command load_command = {
 
 struct output {
 	int fd;
-	const char *path; /* NULL: a descriptor that was there before, or no regular file */
+	const char *path; /* NULL: standard output or a special file */
 };
 
-/* Beside the file; a handler removes it when Ctrl-C ends us. */
+/* Path of the temporary file. It is global because the signal handler removes the file. */
 static char partial[4096];
 
 static void remove_partial(int signal_number)
 {
-	(void)signal_number;
 	unlink(partial);
 	_exit(128 + signal_number);
 }
 
-static void catch_signals(void)
+static void remove_partial_on_signals(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	const struct sigaction action = { .sa_handler = remove_partial };
@@ -254,7 +284,7 @@ static int open_partial(const char *path, struct output *out, struct hw_err *e)
 	out->fd = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (out->fd < 0)
 		return err_set(e, -errno, "write %s", path);
-	catch_signals();
+	remove_partial_on_signals();
 	out->path = path;
 	return 0;
 }
@@ -264,8 +294,8 @@ static int open_output(const char *path, struct output *out, struct hw_err *e)
 	if (!path || str_equal(path, "-")) {
 		if (isatty(STDOUT_FILENO))
 			return err_text(e, -EINVAL,
-					"save writes an archive to a file (--output FILE) or a "
-					"pipe, not to a terminal");
+					"cannot write an archive to a terminal: use --output "
+					"FILE or a pipe");
 		out->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
 	} else if (is_special(path)) {
 		out->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -275,7 +305,7 @@ static int open_output(const char *path, struct output *out, struct hw_err *e)
 	return out->fd < 0 ? err_set(e, -errno, "write %s", str_or(path, "to standard output")) : 0;
 }
 
-/* Only a whole archive gets the file's name. */
+/* @r: the result so far; only a complete archive is renamed to its path. */
 static int close_output(struct output *out, int r, struct hw_err *e)
 {
 	if (r == 0 && out->path && fsync(out->fd) < 0)
@@ -294,7 +324,7 @@ static int close_output(struct output *out, int r, struct hw_err *e)
 static int receive_archive(const struct cli *cli, struct rpc_stream *stream, int fd,
 			   struct hw_err *e)
 {
-	AUTO(meter_end) struct meter meter = meter_for(cli, "saving", fd);
+	AUTO(meter_end) struct meter meter = start_meter(cli, "saving", fd);
 	int r;
 
 	do {
@@ -310,8 +340,8 @@ static int receive_archive(const struct cli *cli, struct rpc_stream *stream, int
 	return r;
 }
 
-static int download(struct cli *cli, const Hawser__V1__SaveRequest *request, int fd,
-		    struct hw_err *e)
+static int save_archive(struct cli *cli, const Hawser__V1__SaveRequest *request, int fd,
+			struct hw_err *e)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
 	int r = hawser_stream(cli, "Save", &request->base, &stream, e);
@@ -321,7 +351,7 @@ static int download(struct cli *cli, const Hawser__V1__SaveRequest *request, int
 	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;
 }
 
-static int save(struct cli *cli, char **args, struct hw_err *e)
+static int run_save(struct cli *cli, char **args, struct hw_err *e)
 {
 	Hawser__V1__SaveRequest request = HAWSER__V1__SAVE_REQUEST__INIT;
 	struct output out = { .fd = -1 };
@@ -330,31 +360,33 @@ static int save(struct cli *cli, char **args, struct hw_err *e)
 	request.images = args;
 	while (args[request.n_images])
 		request.n_images++;
-	r = read_format(cli->format, &request.format, e);
+	r = parse_format(cli->format, &request.format, e);
 	if (r == 0)
 		r = open_output(cli->output, &out, e);
 	if (r < 0)
 		return r;
-	return close_output(&out, download(cli, &request, out.fd, e), e);
+	return close_output(&out, save_archive(cli, &request, out.fd, e), e);
 }
 
 static const struct option_entry save_options[] = {
 	{ "output", 'o', OPTION_TEXT, offsetof(struct cli, output), "FILE",
-	  "instead of standard output" },
+	  "write to FILE instead of standard output" },
 	{ "format", 0, OPTION_TEXT, offsetof(struct cli, format), "oci|docker",
-	  "of the archive (oci)" },
+	  "format of the archive (default: oci)" },
 	{ 0 },
 };
 
-const struct command save_command = {
+const struct cli_command save_command = {
 	.name = "save",
 	.args = "IMAGE...",
 	.min_args = 1,
 	.max_args = -1,
 	.is_long = true,
-	.run = save,
-	.summary = "images into an archive",
-	.help = "Writes one archive with all of them. A file is complete or not there.\n\n"
+	.run = run_save,
+	.summary = "save images to an archive",
+	.help = "All images are written to one archive, on standard output or to a file. A\n"
+		"file is never left incomplete.\n\n"
+		"examples:\n"
 		"  hawser save -o tool.tar example.com/tool:1\n"
 		"  hawser save --format docker busybox | docker load\n",
 	.options = save_options,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/image.c - image inspect, image history: what an image is made of
+ * cli/hawser/image.c - image inspect, image history: configuration of an image
  *
- * How:   CRI's ImageStatus, verbose; what the runtime gives as the image's
- *        configuration is decoded by cli/spec.
+ * How:   CRI's verbose ImageStatus; cli/spec decodes the configuration in it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,11 +25,11 @@ static void print_image(const Runtime__V1__Image *image)
 	print_field("id", image->id);
 	print_list("names", image->repo_tags, image->n_repo_tags);
 	print_list("digests", image->repo_digests, image->n_repo_digests);
-	print_field_taken("size", text_size(image->size));
+	print_field_and_free("size", text_size(image->size));
 	print_field("pinned", image->pinned ? "yes" : "no");
 }
 
-/* As a shell would take it, more or less: words with blanks in quotes. */
+/* Like in a shell: words with blanks are quoted. */
 static char *join_words(const struct hw_strings *words)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -60,8 +59,8 @@ static void print_keys(const char *name, const char *json)
 static void print_labels(const struct hw_map *labels)
 {
 	for (size_t i = 0; i < labels->n; i++)
-		print_field_taken(i ? "" : "labels",
-				  str_printf("%s=%s", labels->keys[i], labels->values[i]));
+		print_field_and_free(i ? "" : "labels",
+				     str_printf("%s=%s", labels->keys[i], labels->values[i]));
 }
 
 static void print_created(const char *created)
@@ -69,21 +68,21 @@ static void print_created(const char *created)
 	autofree char *age = spec_age(created);
 
 	if (*age)
-		print_field_taken("created", str_printf("%s (%s ago)", created, age));
+		print_field_and_free("created", str_printf("%s (%s ago)", created, age));
 }
 
 static void print_spec(const struct spec *spec)
 {
 	print_created(spec->created);
 	if (!str_empty(spec->os))
-		print_field_taken("platform",
-				  str_printf("%s/%s%s%s", spec->os, str_or(spec->architecture, ""),
-					     str_empty(spec->variant) ? "" : "/",
-					     str_or(spec->variant, "")));
+		print_field_and_free("platform", str_printf("%s/%s%s%s", spec->os,
+							    str_or(spec->architecture, ""),
+							    str_empty(spec->variant) ? "" : "/",
+							    str_or(spec->variant, "")));
 	print_field("user", spec->config.user);
-	print_field_taken("entrypoint", join_words(&spec->config.entrypoint));
-	print_field_taken("command", join_words(&spec->config.cmd));
-	print_field("folder", spec->config.working_dir);
+	print_field_and_free("entrypoint", join_words(&spec->config.entrypoint));
+	print_field_and_free("command", join_words(&spec->config.cmd));
+	print_field("working dir", spec->config.working_dir);
 	print_field("stop signal", spec->config.stop_signal);
 	print_list("environment", spec->config.env.v, spec->config.env.n);
 	print_keys("ports", spec->config.ports);
@@ -92,7 +91,7 @@ static void print_spec(const struct spec *spec)
 	print_list("layers", spec->rootfs.diff_ids.v, spec->rootfs.diff_ids.n);
 }
 
-static struct value *inspect_json(const Runtime__V1__ImageStatusResponse *status)
+static struct value *make_inspect_json(const Runtime__V1__ImageStatusResponse *status)
 {
 	struct value *v = value_new_object();
 
@@ -101,7 +100,7 @@ static struct value *inspect_json(const Runtime__V1__ImageStatusResponse *status
 	return v;
 }
 
-static int inspect(struct cli *cli, char **args, struct hw_err *e)
+static int run_inspect(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
 	AUTO(spec_done) struct spec spec = { 0 };
@@ -110,7 +109,7 @@ static int inspect(struct cli *cli, char **args, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (cli->json) {
-		print_json(inspect_json(status));
+		print_json(make_inspect_json(status));
 		return 0;
 	}
 	r = spec_read(status, &spec, e);
@@ -121,15 +120,16 @@ static int inspect(struct cli *cli, char **args, struct hw_err *e)
 	return 0;
 }
 
-const struct command inspect_command = {
+const struct cli_command inspect_command = {
 	.name = "image inspect",
 	.args = "IMAGE",
 	.min_args = 1,
 	.max_args = 1,
-	.run = inspect,
-	.summary = "what an image is and how it starts",
-	.help = "With --json all that the runtime tells; info.info.imageSpec is the image's\n"
-		"own configuration.\n\n"
+	.run = run_inspect,
+	.summary = "show an image and its configuration",
+	.help = "With --json everything that the runtime reports is printed; the configuration\n"
+		"of the image is info.info.imageSpec.\n\n"
+		"examples:\n"
 		"  hawser image inspect busybox\n"
 		"  hawser image inspect --json busybox | jq .info.info.imageSpec.config.Env\n",
 };
@@ -143,7 +143,7 @@ static const struct table_column history_columns[] = {
 	{ "COMMENT", .cut = true },
 };
 
-/* The layer of each step: those that made none have no number. */
+/* The latest first. */
 static void add_steps(struct table *t, const struct spec *spec)
 {
 	const struct spec_step *steps = spec->history.v;
@@ -163,7 +163,7 @@ static void add_steps(struct table *t, const struct spec *spec)
 	}
 }
 
-static struct value *step_json(const struct spec_step *step, const char *diff_id)
+static struct value *make_step_json(const struct spec_step *step, const char *diff_id)
 {
 	struct value *v = value_new_object();
 
@@ -174,8 +174,8 @@ static struct value *step_json(const struct spec_step *step, const char *diff_id
 	return v;
 }
 
-/* The oldest first, as in the image. */
-static struct value *history_json(const struct spec *spec)
+/* The oldest first, as in the configuration. */
+static struct value *make_history_json(const struct spec *spec)
 {
 	struct value *all = value_new_object(), *list = value_new_array();
 	const struct spec_step *steps = spec->history.v;
@@ -186,13 +186,13 @@ static struct value *history_json(const struct spec *spec)
 
 		if (!steps[i].empty_layer && layer < spec->rootfs.diff_ids.n)
 			diff_id = spec->rootfs.diff_ids.v[layer++];
-		value_append(list, step_json(&steps[i], diff_id));
+		value_append(list, make_step_json(&steps[i], diff_id));
 	}
 	value_set(all, "history", list);
 	return all;
 }
 
-static int history(struct cli *cli, char **args, struct hw_err *e)
+static int run_history(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
 	AUTO(table_done) struct table t = TABLE(history_columns);
@@ -205,7 +205,7 @@ static int history(struct cli *cli, char **args, struct hw_err *e)
 	if (r < 0)
 		return err_ctx(e, "image \"%s\"", args[0]);
 	if (cli->json) {
-		print_json(history_json(&spec));
+		print_json(make_history_json(&spec));
 		return 0;
 	}
 	add_steps(&t, &spec);
@@ -213,13 +213,14 @@ static int history(struct cli *cli, char **args, struct hw_err *e)
 	return 0;
 }
 
-const struct command history_command = {
+const struct cli_command history_command = {
 	.name = "image history",
 	.args = "IMAGE",
 	.min_args = 1,
 	.max_args = 1,
-	.run = history,
-	.summary = "the steps that made an image",
-	.help = "The latest first. A step that changed no file has no layer.\n\n"
+	.run = run_history,
+	.summary = "show the build history of an image",
+	.help = "The latest step is first. A step that changed no files has no layer.\n\n"
+		"examples:\n"
 		"  hawser image history busybox\n",
 };

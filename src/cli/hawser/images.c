@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/images.c - images: what the runtime has
+ * cli/hawser/images.c - images: list images
  *
- * What:  a row for each name of an image; one without a tag is shown by its digest,
- *        one without a name by its id alone.
- * How:   CRI's list has no times; --long asks for each image's configuration.
+ * What:  a row for each name of an image. An image without a tag is shown with its
+ *        digest, an image without a name with its ID only.
+ * How:   CRI's ListImages has no creation times; --long requests the configuration
+ *        of each image.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static void add_image(struct rows *rows, const Runtime__V1__Image *image)
 		add_row(rows, image, str_copy(image->repo_digests[i]));
 }
 
-static int by_name(const void *a, const void *b)
+static int compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
 	int order = strcmp(x->name, y->name);
@@ -73,8 +74,8 @@ static int by_name(const void *a, const void *b)
 
 /* ---- output ---------------------------------------------------------------------- */
 
-/* "NAME@sha256:0123456789ab": a whole digest would fill the line */
-static char *show_name(const char *name)
+/* A digest is shortened: "NAME@sha256:0123456789ab" */
+static char *format_name(const char *name)
 {
 	const char *digest = strchr(name, '@');
 	const char *colon = digest ? strchr(digest, ':') : NULL;
@@ -88,15 +89,15 @@ static char *show_name(const char *name)
 	return str_printf("%.*s%s", (int)(colon + 1 - name), name, id);
 }
 
-static char *show_user(const Runtime__V1__Image *image)
+static char *format_user(const Runtime__V1__Image *image)
 {
 	if (image->uid)
 		return str_printf("%lld", (long long)image->uid->value);
 	return str_copy(image->username);
 }
 
-/* An image may go while we look: then its age is not known. */
-static char *find_age(struct cli *cli, const Runtime__V1__Image *image)
+/* Return: "" if unknown, for example because the image was removed meanwhile */
+static char *get_age(struct cli *cli, const Runtime__V1__Image *image)
 {
 	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
 	AUTO(spec_done) struct spec spec = { 0 };
@@ -112,18 +113,18 @@ static void print_rows(struct cli *cli, const struct rows *rows)
 {
 	AUTO(table_done) struct table t = TABLE(columns);
 
-	if (!cli->more)
+	if (!cli->long_format)
 		t.n_columns = COLUMNS_SHORT;
 	for (size_t i = 0; i < rows->n; i++) {
 		const Runtime__V1__Image *image = rows->v[i].image;
 
-		table_add(&t, show_name(rows->v[i].name));
+		table_add(&t, format_name(rows->v[i].name));
 		table_add(&t, text_short_id(image->id));
 		table_add(&t, text_size(image->size));
-		if (!cli->more)
+		if (!cli->long_format)
 			continue;
-		table_add(&t, find_age(cli, image));
-		table_add(&t, show_user(image));
+		table_add(&t, get_age(cli, image));
+		table_add(&t, format_user(image));
 		table_add(&t, str_copy(image->pinned ? "yes" : ""));
 	}
 	table_print(&t, stdout);
@@ -148,7 +149,7 @@ static void print_names(const struct rows *rows)
 	}
 }
 
-/* ---- the command ----------------------------------------------------------------- */
+/* ---- command --------------------------------------------------------------------- */
 
 static int list_images(struct cli *cli, const char *image, Runtime__V1__ListImagesResponse **ret,
 		       struct hw_err *e)
@@ -165,7 +166,7 @@ static int list_images(struct cli *cli, const char *image, Runtime__V1__ListImag
 	return image_call(cli, "ListImages", &request.base, ret, e);
 }
 
-static int images(struct cli *cli, char **args, struct hw_err *e)
+static int run_images(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__ListImagesResponse *list = NULL;
 	AUTO(rows_done) struct rows rows = { 0 };
@@ -176,12 +177,12 @@ static int images(struct cli *cli, char **args, struct hw_err *e)
 	for (size_t i = 0; i < list->n_images; i++)
 		add_image(&rows, list->images[i]);
 	if (rows.n)
-		qsort(rows.v, rows.n, sizeof(*rows.v), by_name);
+		qsort(rows.v, rows.n, sizeof(*rows.v), compare_rows);
 	if (cli->json)
 		print_json(json_of(&list->base));
 	else if (cli->quiet)
 		print_ids(list);
-	else if (cli->names)
+	else if (cli->names_only)
 		print_names(&rows);
 	else
 		print_rows(cli, &rows);
@@ -189,19 +190,22 @@ static int images(struct cli *cli, char **args, struct hw_err *e)
 }
 
 static const struct option_entry options[] = {
-	{ "long", 'l', OPTION_FLAG, offsetof(struct cli, more), NULL, "age, user and pinned, too" },
-	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "only the whole ids" },
-	{ "names", 0, OPTION_FLAG, offsetof(struct cli, names), NULL, "only the names" },
+	{ "long", 'l', OPTION_FLAG, offsetof(struct cli, long_format), NULL,
+	  "show age, user and whether the image is pinned, too" },
+	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "print only image IDs" },
+	{ "names", 0, OPTION_FLAG, offsetof(struct cli, names_only), NULL, "print only names" },
 	{ 0 },
 };
 
-const struct command images_command = {
+const struct cli_command images_command = {
 	.name = "images",
 	.args = "[IMAGE]",
 	.max_args = 1,
-	.run = images,
-	.summary = "list the images that are there",
-	.help = "A row for each name, or that one image only.\n\n"
+	.run = run_images,
+	.summary = "list images",
+	.help = "There is a row for each name of an image. With IMAGE only that image is "
+		"listed.\n\n"
+		"examples:\n"
 		"  hawser images\n"
 		"  hawser images --json | jq '.images[] | select(.size > 1e8) | .id'\n",
 	.options = options,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/info.c - info and version: what is at the other end of the socket
+ * cli/hawser/info.c - info, version: state and version of the runtime
  *
- * How:   CRI's Version, Status and ImageFsInfo; Info of hawser.v1 where it is offered.
+ * How:   CRI's Version, Status and ImageFsInfo; Info of hawser.v1 if it is supported.
  */
 #include <stdio.h>
 #include <time.h>
@@ -31,8 +31,8 @@ static void print_versions(const Runtime__V1__VersionResponse *v)
 	print_field("hawser", HAWSER_VERSION);
 	if (!v)
 		return;
-	print_field_taken("runtime", str_printf("%s %s", v->runtime_name, v->runtime_version));
-	print_field_taken("api", str_printf("CRI %s", v->runtime_api_version));
+	print_field_and_free("runtime", str_printf("%s %s", v->runtime_name, v->runtime_version));
+	print_field_and_free("api", str_printf("CRI %s", v->runtime_api_version));
 }
 
 static void print_versions_json(const Runtime__V1__VersionResponse *version)
@@ -45,8 +45,8 @@ static void print_versions_json(const Runtime__V1__VersionResponse *version)
 	print_json(v);
 }
 
-/* Our own is told whether or not the runtime answers. */
-static int version(struct cli *cli, char **args, struct hw_err *e)
+/* The version of hawser is printed even if the runtime does not respond. */
+static int run_version(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__VersionResponse *answer = NULL;
 	int r = get_version(cli, &answer, e);
@@ -59,35 +59,36 @@ static int version(struct cli *cli, char **args, struct hw_err *e)
 	return r;
 }
 
-const struct command version_command = {
+const struct cli_command version_command = {
 	.name = "version",
 	.args = "",
-	.run = version,
-	.summary = "of this program and of the runtime",
-	.help = "hawser --version asks no runtime.\n\n"
+	.run = run_version,
+	.summary = "show the versions of hawser and the runtime",
+	.help = "Use hawser --version to print only the version of hawser.\n\n"
+		"examples:\n"
 		"  hawser version --runtime unix:/run/containerd/containerd.sock\n",
 };
 
 /* ---- info ------------------------------------------------------------------------ */
 
-struct facts {
+struct runtime_info {
 	Runtime__V1__VersionResponse *version;
 	Runtime__V1__StatusResponse *status;
 	Runtime__V1__ImageFsInfoResponse *storage;
-	Hawser__V1__InfoResponse *daemon; /* NULL: not offered */
+	Hawser__V1__InfoResponse *daemon; /* NULL: not supported */
 };
 
-static void facts_done(struct facts *f)
+static void runtime_info_done(struct runtime_info *i)
 {
-	auto_api_free(&f->version);
-	auto_api_free(&f->status);
-	auto_api_free(&f->storage);
-	auto_api_free(&f->daemon);
+	auto_api_free(&i->version);
+	auto_api_free(&i->status);
+	auto_api_free(&i->storage);
+	auto_api_free(&i->daemon);
 }
 
-AUTO_VALUE_DEFINE(facts_done, struct facts);
+AUTO_VALUE_DEFINE(runtime_info_done, struct runtime_info);
 
-static int get_daemon(struct cli *cli, Hawser__V1__InfoResponse **ret, struct hw_err *e)
+static int get_daemon_info(struct cli *cli, Hawser__V1__InfoResponse **ret, struct hw_err *e)
 {
 	Hawser__V1__InfoRequest request = HAWSER__V1__INFO_REQUEST__INIT;
 	int r = runtime_connect(cli, e);
@@ -98,18 +99,18 @@ static int get_daemon(struct cli *cli, Hawser__V1__InfoResponse **ret, struct hw
 	return r < 0 && is_unimplemented(e) ? 0 : r;
 }
 
-static int collect(struct cli *cli, struct facts *f, struct hw_err *e)
+static int get_runtime_info(struct cli *cli, struct runtime_info *i, struct hw_err *e)
 {
 	Runtime__V1__StatusRequest status = RUNTIME__V1__STATUS_REQUEST__INIT;
 	Runtime__V1__ImageFsInfoRequest storage = RUNTIME__V1__IMAGE_FS_INFO_REQUEST__INIT;
-	int r = get_version(cli, &f->version, e);
+	int r = get_version(cli, &i->version, e);
 
 	if (r == 0)
-		r = runtime_call(cli, "Status", &status.base, &f->status, e);
+		r = runtime_call(cli, "Status", &status.base, &i->status, e);
 	if (r == 0)
-		r = image_call(cli, "ImageFsInfo", &storage.base, &f->storage, e);
+		r = image_call(cli, "ImageFsInfo", &storage.base, &i->storage, e);
 	if (r == 0)
-		r = get_daemon(cli, &f->daemon, e);
+		r = get_daemon_info(cli, &i->daemon, e);
 	return r;
 }
 
@@ -119,10 +120,10 @@ static void print_conditions(const Runtime__V1__RuntimeStatus *status)
 		const Runtime__V1__RuntimeCondition *c = status->conditions[i];
 		autofree char *name = text_clean(c->type);
 
-		print_field_taken(name, c->status ? str_copy("yes")
-						  : str_printf("no: %s%s%s", c->reason,
-							       str_empty(c->message) ? "" : ": ",
-							       c->message));
+		print_field_and_free(name, c->status ? str_copy("yes")
+						     : str_printf("no: %s%s%s", c->reason,
+								  str_empty(c->message) ? "" : ": ",
+								  c->message));
 	}
 }
 
@@ -132,8 +133,8 @@ static void print_storage(const Runtime__V1__ImageFsInfoResponse *storage)
 		const Runtime__V1__FilesystemUsage *fs = storage->image_filesystems[i];
 		autofree char *size = text_size(fs->used_bytes ? fs->used_bytes->value : 0);
 
-		print_field_taken(
-			"images in",
+		print_field_and_free(
+			"image store",
 			str_printf("%s (%s)", fs->fs_id ? fs->fs_id->mountpoint : "?", size));
 	}
 }
@@ -143,58 +144,59 @@ static void print_daemon(const Hawser__V1__InfoResponse *d)
 	autofree char *age = text_age((int64_t)time(NULL) - d->started_at / NS);
 	autofree char *size = text_size(d->layer_bytes);
 
-	print_field_taken("process", str_printf("%u, for %s", d->pid, age));
-	print_field_taken("images",
-			  str_printf("%llu of %llu layers, %s", (unsigned long long)d->images,
-				     (unsigned long long)d->layers, size));
+	print_field_and_free("process", str_printf("%u, running for %s", d->pid, age));
+	print_field_and_free("images", str_printf("%llu, with %llu layers (%s)",
+						  (unsigned long long)d->images,
+						  (unsigned long long)d->layers, size));
 	print_field("root", d->root);
 	print_field("state", d->state);
 	print_field("config", str_empty(d->config) ? "none" : d->config);
-	print_field_taken("long calls",
-			  str_printf("%u of at most %u", d->long_calls, d->long_calls_max));
+	print_field_and_free("long calls",
+			     str_printf("%u, at most %u", d->long_calls, d->long_calls_max));
 	print_field("kernel", d->kernel);
 }
 
-static void print_info_json(const struct facts *f)
+static void print_info_json(const struct runtime_info *i)
 {
 	struct value *v = value_new_object();
 
-	value_set(v, "version", json_of(&f->version->base));
-	value_set(v, "status", json_of(&f->status->base));
-	value_set(v, "imageFsInfo", json_of(&f->storage->base));
-	if (f->daemon)
-		value_set(v, "daemon", json_of(&f->daemon->base));
+	value_set(v, "version", json_of(&i->version->base));
+	value_set(v, "status", json_of(&i->status->base));
+	value_set(v, "imageFsInfo", json_of(&i->storage->base));
+	if (i->daemon)
+		value_set(v, "daemon", json_of(&i->daemon->base));
 	print_json(v);
 }
 
-static int info(struct cli *cli, char **args, struct hw_err *e)
+static int run_info(struct cli *cli, char **args, struct hw_err *e)
 {
-	AUTO(facts_done) struct facts f = { 0 };
-	int r = collect(cli, &f, e);
+	AUTO(runtime_info_done) struct runtime_info i = { 0 };
+	int r = get_runtime_info(cli, &i, e);
 
 	(void)args;
 	if (r < 0)
 		return r;
 	if (cli->json) {
-		print_info_json(&f);
+		print_info_json(&i);
 		return 0;
 	}
-	print_versions(f.version);
+	print_versions(i.version);
 	print_field("socket", cli->socket);
-	print_conditions(f.status->status);
-	print_storage(f.storage);
-	if (f.daemon)
-		print_daemon(f.daemon);
+	print_conditions(i.status->status);
+	print_storage(i.storage);
+	if (i.daemon)
+		print_daemon(i.daemon);
 	return 0;
 }
 
-const struct command info_command = {
+const struct cli_command info_command = {
 	.name = "info",
 	.args = "",
-	.run = info,
-	.summary = "the runtime: is it ready, what does it hold?",
-	.help = "With hawser-cri also its process, folders and numbers of images and\n"
-		"layers.\n\n"
+	.run = run_info,
+	.summary = "show the state of the runtime",
+	.help = "Shows whether the runtime and its network are ready, and the size of the image\n"
+		"store. With hawser-cri also process, directories, images and layers.\n\n"
+		"examples:\n"
 		"  hawser info\n"
 		"  hawser info --json | jq .status.status.conditions\n",
 };

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/pull.c - pull: an image from its registry
+ * cli/hawser/pull.c - pull: pull an image from its registry
  *
- * What:  with hawser-cri the progress of each layer, drawn in place on a terminal
- *        and else as a line for each change; with another runtime CRI's PullImage,
- *        which is silent until it is over.
- * How:   hawser.v1 is tried first; UNIMPLEMENTED costs nothing and leads to CRI.
- * Rules: progress goes to standard error, the image's name and id to standard output.
+ * What:  with hawser-cri, shows the progress of each layer: redrawn in place on a
+ *        terminal, else a line for each change. Other runtimes are used with CRI's
+ *        PullImage, which reports no progress.
+ * How:   hawser.v1 is tried first; if the runtime does not implement it, CRI.
+ * Rules: progress goes to standard error, name and ID of the image to standard
+ *        output. Passwords are wiped before their memory is freed, and never
+ *        printed.
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "api/cri-v1.pb-c.h"
@@ -23,18 +26,100 @@
 #include "cli/terminal.h"
 #include "cli/text.h"
 
-#define FRAME_NS (50 * 1000000) /* between two frames, unless a state changes */
+#define SECRET_MAX (64 << 10)	  /* a password may be a long token */
+#define FRAME_NS   (50 * 1000000) /* between frames, unless a state changes */
 
 struct display {
 	struct progress progress;
 	bool silent; /* --quiet, --json */
-	bool live;
+	bool redraw; /* in place, on a terminal */
 	int64_t drawn_at;
 };
 
-/* ---- the display ----------------------------------------------------------------- */
+/* ---- credentials --- */
 
-static void draw(struct display *d)
+struct creds {
+	char *username, *password; /* NULL without --creds */
+};
+
+static void free_secret(char *secret)
+{
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
+static void creds_done(struct creds *creds)
+{
+	free_secret(creds->username);
+	free_secret(creds->password);
+	*creds = (struct creds){ 0 };
+}
+
+AUTO_VALUE_DEFINE(creds_done, struct creds);
+
+/* Without the newline that echo adds. */
+static int read_password_from_stdin(char **ret, struct hw_err *e)
+{
+	struct buf b = { 0 };
+	int r = file_read_fd(STDIN_FILENO, SECRET_MAX, &b, e);
+
+	if (r < 0)
+		return err_ctx(e, "read the password from standard input");
+	*ret = buf_take(&b);
+	(*ret)[strcspn(*ret, "\r\n")] = '\0';
+	if (**ret)
+		return 0;
+	free_secret(take_ptr(*ret));
+	return err_text(e, -EINVAL, "--password-stdin: standard input is empty");
+}
+
+static int prompt_for_password(const char *username, char **ret, struct hw_err *e)
+{
+	autofree char *user = text_clean(username);
+	autofree char *prompt = str_printf("Password for %s: ", user);
+
+	if (terminal_read_secret(prompt, ret, e) < 0)
+		return err_ctx(e,
+			       "ask for the password of %s (--password-stdin reads it from "
+			       "standard input)",
+			       user);
+	return 0;
+}
+
+/* Get the credentials from the options; ask for a missing password. */
+static int get_creds(const struct cli *cli, struct creds *ret, struct hw_err *e)
+{
+	const char *colon = cli->creds ? strchr(cli->creds, ':') : NULL;
+	int r = 0;
+
+	*ret = (struct creds){ 0 };
+	if (!cli->creds && cli->password_stdin)
+		return err_text(e, -EINVAL, "--password-stdin requires --creds USER");
+	if (!cli->creds)
+		return 0;
+	if (colon == cli->creds || !*cli->creds)
+		return err_text(e, -EINVAL,
+				"invalid value for --creds: want USER or USER:PASSWORD");
+	if (colon && cli->password_stdin)
+		return err_text(e, -EINVAL,
+				"--password-stdin conflicts with the password in --creds");
+	ret->username =
+		colon ? str_ncopy(cli->creds, (size_t)(colon - cli->creds)) : str_copy(cli->creds);
+	if (colon)
+		ret->password = str_copy(colon + 1);
+	else if (cli->password_stdin)
+		r = read_password_from_stdin(&ret->password, e);
+	else
+		r = prompt_for_password(ret->username, &ret->password, e);
+	if (r < 0)
+		creds_done(ret);
+	return r;
+}
+
+/* ---- progress -------------------------------------------------------------------- */
+
+static void redraw(struct display *d)
 {
 	AUTO(buf_done) struct buf frame = { 0 };
 	struct hw_err ignored;
@@ -45,14 +130,8 @@ static void draw(struct display *d)
 	d->drawn_at = time_now();
 }
 
-static void show_plain(const struct progress_layer *layer)
-{
-	autofree char *line = progress_line(layer, 0);
-
-	fprintf(stderr, "%s\n", line);
-}
-
-static int show(struct display *d, const Hawser__V1__PullProgress *message, struct hw_err *e)
+static int show_progress(struct display *d, const Hawser__V1__PullProgress *message,
+			 struct hw_err *e)
 {
 	bool changed = false;
 
@@ -65,18 +144,21 @@ static int show(struct display *d, const Hawser__V1__PullProgress *message, stru
 		if (r < 0)
 			return r;
 		changed |= r;
-		if (r && !d->silent && !d->live)
-			show_plain(&layer);
+		if (r && !d->silent && !d->redraw) {
+			autofree char *line = progress_line(&layer, 0);
+
+			fprintf(stderr, "%s\n", line);
+		}
 	}
-	if (d->live && (changed || time_now() - d->drawn_at >= FRAME_NS))
-		draw(d);
+	if (d->redraw && (changed || time_now() - d->drawn_at >= FRAME_NS))
+		redraw(d);
 	return 0;
 }
 
-/* ---- by hawser.v1 ---------------------------------------------------------------- */
+/* ---- hawser.v1 ------------------------------------------------------------------- */
 
-static int follow(struct rpc_stream *stream, struct display *d, char **ret_id, char **ret_ref,
-		  struct hw_err *e)
+static int receive_progress(struct rpc_stream *stream, struct display *d, char **ret_id,
+			    char **ret_ref, struct hw_err *e)
 {
 	int r;
 
@@ -87,7 +169,7 @@ static int follow(struct rpc_stream *stream, struct display *d, char **ret_id, c
 				       (ProtobufCMessage **)&message, e);
 		if (r <= 0)
 			return r;
-		r = show(d, message, e);
+		r = show_progress(d, message, e);
 		if (r < 0)
 			return r;
 		if (str_empty(message->image_id))
@@ -108,7 +190,7 @@ static int pull_hawser(struct cli *cli, const char *image, const struct creds *c
 	struct display d = { .silent = cli->quiet || cli->json };
 	int r;
 
-	d.live = !d.silent && terminal_is_live(STDERR_FILENO);
+	d.redraw = !d.silent && terminal_can_redraw(STDERR_FILENO);
 	credentials.username = creds->username;
 	credentials.password = creds->password;
 	request.image = (char *)image;
@@ -116,14 +198,14 @@ static int pull_hawser(struct cli *cli, const char *image, const struct creds *c
 	request.credentials = creds->username ? &credentials : NULL;
 	r = hawser_stream(cli, "Pull", &request.base, &stream, e);
 	if (r == 0)
-		r = follow(stream, &d, ret_id, ret_ref, e);
-	if (d.live && d.progress.n)
-		draw(&d);
+		r = receive_progress(stream, &d, ret_id, ret_ref, e);
+	if (d.redraw && d.progress.n)
+		redraw(&d);
 	progress_done(&d.progress);
 	return r;
 }
 
-/* ---- by CRI ---------------------------------------------------------------------- */
+/* ---- CRI ------------------------------------------------------------------------- */
 
 static int pull_cri(struct cli *cli, const char *image, const struct creds *creds, char **ret_id,
 		    struct hw_err *e)
@@ -145,7 +227,7 @@ static int pull_cri(struct cli *cli, const char *image, const struct creds *cred
 	return r;
 }
 
-/* ---- the command ----------------------------------------------------------------- */
+/* ---- command --------------------------------------------------------------------- */
 
 static void print_result(const struct cli *cli, const char *image, const char *id, const char *ref)
 {
@@ -163,11 +245,11 @@ static void print_result(const struct cli *cli, const char *image, const char *i
 	print_json(v);
 }
 
-static int pull(struct cli *cli, char **args, struct hw_err *e)
+static int run_pull(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(creds_done) struct creds creds = { 0 };
 	autofree char *id = NULL, *ref = NULL;
-	int r = creds_get(cli, &creds, e);
+	int r = get_creds(cli, &creds, e);
 
 	if (r < 0)
 		return r;
@@ -177,7 +259,7 @@ static int pull(struct cli *cli, char **args, struct hw_err *e)
 	if (r < 0 && is_unimplemented(e))
 		r = pull_cri(cli, args[0], &creds, &id, e);
 	if (r == 0 && str_empty(id))
-		r = err_text(e, -EPROTO, "the runtime did not say which image it is");
+		r = err_text(e, -EPROTO, "the runtime returned no image ID");
 	if (r < 0)
 		return err_ctx(e, "pull \"%s\"", args[0]);
 	print_result(cli, args[0], id, ref);
@@ -186,28 +268,28 @@ static int pull(struct cli *cli, char **args, struct hw_err *e)
 
 static const struct option_entry options[] = {
 	{ "creds", 0, OPTION_TEXT, offsetof(struct cli, creds), "USER[:PASSWORD]",
-	  "for the registry; the password is asked for if missing" },
+	  "log in to the registry; hawser asks for a missing password" },
 	{ "password-stdin", 0, OPTION_FLAG, offsetof(struct cli, password_stdin), NULL,
 	  "read the password from standard input" },
 	{ "platform", 0, OPTION_TEXT, offsetof(struct cli, platform), "OS/ARCH[/VARIANT]",
-	  "another than the runtime's own" },
-	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "only the id" },
+	  "pull for this platform (default: that of the runtime)" },
+	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "print only the image ID" },
 	{ 0 },
 };
 
-const struct command pull_command = {
+const struct cli_command pull_command = {
 	.name = "pull",
 	.args = "IMAGE",
 	.min_args = 1,
 	.max_args = 1,
 	.is_long = true,
-	.run = pull,
-	.summary = "fetch an image from its registry",
-	.help = "Shows how far each layer is: in place on a terminal, else a line for each\n"
-		"change, always on standard error. The image's name with its digest goes to\n"
-		"standard output. A name is read as Docker and Kubernetes do: \"busybox\" is\n"
-		"docker.io/library/busybox:latest. A password on the command line can be\n"
-		"seen by other users of this host.\n\n"
+	.run = run_pull,
+	.summary = "pull an image from its registry",
+	.help = "The progress of each layer is shown on standard error, the name of the image\n"
+		"with its digest is printed on standard output. Names are completed as in\n"
+		"Docker and Kubernetes: \"busybox\" is docker.io/library/busybox:latest.\n"
+		"A password on the command line is visible to other users of this host.\n\n"
+		"examples:\n"
 		"  hawser pull registry.k8s.io/pause:3.10\n"
 		"  hawser pull --creds ann --password-stdin example.com/tool:1 < secret\n",
 	.options = options,

@@ -2,10 +2,10 @@
 /*
  * cli/hawser/rmi.c - rmi: remove images
  *
- * What:  CRI removes an image with all its names, and an image that is not there
- *        is no error to it. Here it is one, since it is likely a slip of the hand,
- *        unless --force says that it is not.
- * Rules: one that cannot be removed does not keep the others.
+ * What:  removes images with all their names. CRI ignores images that do not exist;
+ *        here they are an error, because the name is probably misspelled, unless
+ *        --force is given.
+ * Rules: if an image cannot be removed, the others are removed nevertheless.
  */
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ static int remove_image(struct cli *cli, const char *id, struct hw_err *e)
 	return image_call(cli, "RemoveImage", &request.base, &answer, e);
 }
 
-static void print_names(char **names, size_t n)
+static void print_untagged(char **names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		autofree char *name = text_clean(names[i]);
@@ -41,13 +41,14 @@ static void print_removed(const Runtime__V1__Image *image)
 {
 	autofree char *id = text_clean(image->id);
 
-	print_names(image->repo_tags, image->n_repo_tags);
-	print_names(image->repo_digests, image->n_repo_digests);
+	print_untagged(image->repo_tags, image->n_repo_tags);
+	print_untagged(image->repo_digests, image->n_repo_digests);
 	printf("removed  %s\n", id);
 }
 
-/* @removed: NULL, or the ids for --json */
-static int remove_one(struct cli *cli, const char *image, struct value *removed, struct hw_err *e)
+/* @removed: list of IDs, for --json */
+static int find_and_remove(struct cli *cli, const char *image, struct value *removed,
+			   struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
 	int r = image_status(cli, image, false, &status, e);
@@ -64,14 +65,14 @@ static int remove_one(struct cli *cli, const char *image, struct value *removed,
 	return 0;
 }
 
-static int rmi(struct cli *cli, char **args, struct hw_err *e)
+static int run_rmi(struct cli *cli, char **args, struct hw_err *e)
 {
 	struct value *removed = value_new_array(), *all = value_new_object();
 	struct errors errors = { 0 };
 
 	value_set(all, "removed", removed);
 	for (; *args; args++)
-		if (remove_one(cli, *args, removed, e) < 0)
+		if (find_and_remove(cli, *args, removed, e) < 0)
 			errors_add(&errors, e);
 	if (cli->json)
 		print_json(all);
@@ -82,19 +83,20 @@ static int rmi(struct cli *cli, char **args, struct hw_err *e)
 
 static const struct option_entry options[] = {
 	{ "force", 'f', OPTION_FLAG, offsetof(struct cli, force), NULL,
-	  "an image that is not there is no error" },
+	  "ignore images that do not exist" },
 	{ 0 },
 };
 
-const struct command rmi_command = {
+const struct cli_command rmi_command = {
 	.name = "rmi",
 	.args = "IMAGE...",
 	.min_args = 1,
 	.max_args = -1,
-	.run = rmi,
+	.run = run_rmi,
 	.summary = "remove images",
-	.help = "An image goes with all its names, whichever was given. Ids, and beginnings\n"
-		"of ids, are taken too.\n\n"
+	.help = "An image is removed with all its names. IMAGE is a name, an ID, or a prefix of\n"
+		"an ID.\n\n"
+		"examples:\n"
 		"  hawser rmi busybox:1.36 0123456789ab\n",
 	.options = options,
 };

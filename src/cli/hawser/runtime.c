@@ -2,8 +2,8 @@
 /*
  * cli/hawser/runtime.c - calls to the runtime
  *
- * How:   the connection is made by the first call. A call of hawser.v1 that the
- *        runtime does not know is told in its name and version, asked for then.
+ * How:   the first call connects. If the runtime does not support a call of hawser.v1,
+ *        the error names the runtime and its version, which are requested then.
  */
 #include "cli/hawser/hawser.h"
 
@@ -20,12 +20,6 @@
 #define TIMEOUT_SHORT 60
 #define TIMEOUT_LONG  3600
 
-/**
- * runtime_socket() - where the runtime listens
- * @runtime:  "unix:/path", "unix:///path" or "/path"
- * @ret_path: a part of it
- * @e:        the error
- */
 int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e)
 {
 	static const char *const prefixes[] = { "unix://", "unix:", "" };
@@ -39,25 +33,19 @@ int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e)
 		return 0;
 	}
 	return err_text(e, -EINVAL,
-			"--runtime wants the path of a socket, such as "
-			"unix:/run/hawser/cri.sock, not \"%s\"",
+			"invalid value \"%s\" for --runtime: want the path of a socket, such as "
+			"unix:/run/hawser/cri.sock",
 			runtime);
 }
 
-/**
- * runtime_connect() - be connected, if we are not
- */
 int runtime_connect(struct cli *cli, struct hw_err *e)
 {
 	int r = cli->client ? 0 : rpc_client_open(cli->socket, &cli->client, e);
 
-	cli->trouble = r < 0 ? TROUBLE_CONNECT : TROUBLE_CALL;
+	cli->error_source = r < 0 ? ERROR_CONNECT : ERROR_CALL;
 	return r;
 }
 
-/**
- * runtime_deadline() - until when a call that begins now may take
- */
 int64_t runtime_deadline(const struct cli *cli)
 {
 	int seconds = cli->timeout;
@@ -67,8 +55,9 @@ int64_t runtime_deadline(const struct cli *cli)
 	return time_deadline(seconds * 1000);
 }
 
-static int call(struct cli *cli, const ProtobufCServiceDescriptor *service, const char *method,
-		const ProtobufCMessage *request, void *ret_answer, struct hw_err *e)
+static int call_method(struct cli *cli, const ProtobufCServiceDescriptor *service,
+		       const char *method, const ProtobufCMessage *request, void *ret_answer,
+		       struct hw_err *e)
 {
 	int r = runtime_connect(cli, e);
 
@@ -78,32 +67,20 @@ static int call(struct cli *cli, const ProtobufCServiceDescriptor *service, cons
 			(ProtobufCMessage **)ret_answer, e);
 }
 
-/**
- * runtime_call() - a call of CRI's RuntimeService
- */
 int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		 void *ret_answer, struct hw_err *e)
 {
-	return call(cli, &runtime__v1__runtime_service__descriptor, method, request, ret_answer, e);
+	return call_method(cli, &runtime__v1__runtime_service__descriptor, method, request,
+			   ret_answer, e);
 }
 
-/**
- * image_call() - a call of CRI's ImageService
- */
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 	       void *ret_answer, struct hw_err *e)
 {
-	return call(cli, &runtime__v1__image_service__descriptor, method, request, ret_answer, e);
+	return call_method(cli, &runtime__v1__image_service__descriptor, method, request,
+			   ret_answer, e);
 }
 
-/**
- * image_status() - what the runtime knows of an image
- * @cli:     the program
- * @image:   a name, or an id or the beginning of one
- * @verbose: with its configuration
- * @ret:     the answer; its image is there
- * @e:       the error
- */
 int image_status(struct cli *cli, const char *image, bool verbose,
 		 Runtime__V1__ImageStatusResponse **ret, struct hw_err *e)
 {
@@ -119,17 +96,13 @@ int image_status(struct cli *cli, const char *image, bool verbose,
 	if (r < 0)
 		return err_ctx(e, "image \"%s\"", image);
 	if (!answer->image)
-		return status_set(e, STATUS_NOT_FOUND, "image \"%s\": there is none of that name",
-				  image);
+		return status_set(e, STATUS_NOT_FOUND, "image \"%s\": not found", image);
 	*ret = take_ptr(answer);
 	return 0;
 }
 
 /* ---- hawser.v1 ------------------------------------------------------------------- */
 
-/**
- * hawser_stream() - begin a call of hawser.v1.Images
- */
 int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e)
 {
@@ -141,22 +114,11 @@ int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *r
 	return r;
 }
 
-/**
- * is_unimplemented() - did the runtime say that it does not know the call?
- */
 bool is_unimplemented(const struct hw_err *e)
 {
 	return e->domain == HW_DOMAIN_GRPC && e->wire == STATUS_UNIMPLEMENTED;
 }
 
-/**
- * hawser_failed() - a call of hawser.v1 has failed: because the runtime does not know it?
- * @cli:  the program
- * @what: was asked for
- * @e:    the error
- *
- * Return: e->code
- */
 int hawser_failed(struct cli *cli, const char *what, struct hw_err *e)
 {
 	Runtime__V1__VersionRequest request = RUNTIME__V1__VERSION_REQUEST__INIT;
@@ -167,10 +129,10 @@ int hawser_failed(struct cli *cli, const char *what, struct hw_err *e)
 	if (!is_unimplemented(e))
 		return e->code;
 	r = runtime_call(cli, "Version", &request.base, &version, &ignored);
-	cli->trouble = TROUBLE_NOT_OFFERED;
+	cli->error_source = ERROR_UNSUPPORTED;
 	if (r < 0)
-		return status_set(e, STATUS_UNIMPLEMENTED, "%s: not offered by the runtime at %s",
+		return status_set(e, STATUS_UNIMPLEMENTED, "%s: not supported by the runtime at %s",
 				  what, cli->socket);
-	return status_set(e, STATUS_UNIMPLEMENTED, "%s: not offered by %s %s", what,
+	return status_set(e, STATUS_UNIMPLEMENTED, "%s: not supported by %s %s", what,
 			  version->runtime_name, version->runtime_version);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/verify.c - image verify: is what is stored what was pulled?
+ * cli/hawser/verify.c - image verify: verify the stored files of images
  *
- * How:   hawser.v1's Verify tells of each layer as it was read; so does this.
- * Rules: damage that is left makes the exit status 1.
+ * How:   hawser.v1's Verify reports each layer when it was read.
+ * Rules: the exit status is 1 if damage remains.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "cli/json.h"
 #include "cli/text.h"
 
-struct tally {
+struct verify_totals {
 	size_t layers, damaged, repaired, unchecked;
 	struct value *list; /* for --json */
 };
@@ -28,7 +28,7 @@ static const char *state_name(int state)
 	return (size_t)state < ARRAY_SIZE(names) ? names[state] : "?";
 }
 
-/* A line as soon as it is known: reading all may take minutes. */
+/* Flushed for each layer: verifying all images may take minutes. */
 static void print_layer(const Hawser__V1__VerifyResponse *layer)
 {
 	autofree char *image = text_short_id(layer->image_id), *id = text_short_id(layer->diff_id);
@@ -44,20 +44,21 @@ static void print_layer(const Hawser__V1__VerifyResponse *layer)
 	fflush(stdout);
 }
 
-static void count(struct tally *tally, const struct cli *cli,
-		  const Hawser__V1__VerifyResponse *layer)
+static void add_layer(struct verify_totals *totals, const struct cli *cli,
+		      const Hawser__V1__VerifyResponse *layer)
 {
-	tally->layers++;
-	tally->damaged += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
-	tally->repaired += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED;
-	tally->unchecked += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
+	totals->layers++;
+	totals->damaged += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
+	totals->repaired += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED;
+	totals->unchecked += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
 	if (cli->json)
-		value_append(tally->list, json_of(&layer->base));
+		value_append(totals->list, json_of(&layer->base));
 	else
 		print_layer(layer);
 }
 
-static int follow(struct cli *cli, struct rpc_stream *stream, struct tally *tally, struct hw_err *e)
+static int receive_layers(struct cli *cli, struct rpc_stream *stream, struct verify_totals *totals,
+			  struct hw_err *e)
 {
 	int r;
 
@@ -68,11 +69,12 @@ static int follow(struct cli *cli, struct rpc_stream *stream, struct tally *tall
 				       (ProtobufCMessage **)&layer, e);
 		if (r <= 0)
 			return r;
-		count(tally, cli, layer);
+		add_layer(totals, cli, layer);
 	}
 }
 
-static int ask(struct cli *cli, char **args, struct tally *tally, struct hw_err *e)
+static int verify_images(struct cli *cli, char **args, struct verify_totals *totals,
+			 struct hw_err *e)
 {
 	Hawser__V1__VerifyRequest request = HAWSER__V1__VERIFY_REQUEST__INIT;
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
@@ -84,55 +86,58 @@ static int ask(struct cli *cli, char **args, struct tally *tally, struct hw_err 
 	request.repair = cli->repair;
 	r = hawser_stream(cli, "Verify", &request.base, &stream, e);
 	if (r == 0)
-		r = follow(cli, stream, tally, e);
+		r = receive_layers(cli, stream, totals, e);
 	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;
 }
 
-static void print_tally(const struct tally *tally)
+static void print_totals(const struct verify_totals *totals)
 {
-	printf("%zu layers, %zu damaged, %zu repaired", tally->layers, tally->damaged,
-	       tally->repaired);
-	if (tally->unchecked > 0)
-		printf(", %zu not checked", tally->unchecked);
+	printf("%zu layers, %zu damaged, %zu repaired", totals->layers, totals->damaged,
+	       totals->repaired);
+	if (totals->unchecked > 0)
+		printf(", %zu not checked", totals->unchecked);
 	putchar('\n');
 }
 
-static int verify(struct cli *cli, char **args, struct hw_err *e)
+static int run_verify(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(value_free) struct value *all = value_new_object();
-	struct tally tally = { .list = value_new_array() };
+	struct verify_totals totals = { .list = value_new_array() };
 	int r;
 
-	value_set(all, "layers", tally.list);
-	r = ask(cli, args, &tally, e);
+	value_set(all, "layers", totals.list);
+	r = verify_images(cli, args, &totals, e);
 	if (r < 0)
 		return r;
 	if (cli->json)
 		print_json(take_ptr(all));
 	else
-		print_tally(&tally);
-	if (!tally.damaged)
+		print_totals(&totals);
+	if (!totals.damaged)
 		return 0;
-	return err_text(e, -EBADMSG, "%zu of %zu layers are damaged%s", tally.damaged, tally.layers,
+	return err_text(e, -EBADMSG, "%zu of %zu layers are damaged%s", totals.damaged,
+			totals.layers,
 			cli->repair ? " and could not be repaired" : "; --repair pulls them again");
 }
 
 static const struct option_entry options[] = {
 	{ "repair", 0, OPTION_FLAG, offsetof(struct cli, repair), NULL,
-	  "pull again what is damaged, and only that" },
+	  "pull damaged layers again" },
 	{ 0 },
 };
 
-const struct command verify_command = {
+const struct cli_command verify_command = {
 	.name = "image verify",
 	.args = "[IMAGE...]",
 	.max_args = -1,
 	.is_long = true,
-	.run = verify,
-	.summary = "read stored images again and compare",
-	.help = "Every file of every layer is hashed and compared with what was unpacked;\n"
-		"without IMAGE those of all images. Exit status 1 if damage is left.\n"
-		"Of a layer that has some of its files twice it cannot be known.\n\n"
+	.run = run_verify,
+	.summary = "verify the stored files of images",
+	.help = "Hashes every file of every layer and compares it with the file that was\n"
+		"unpacked. Without IMAGE all images are verified. The exit status is 1 if\n"
+		"damage remains. Layers whose archive contains a file twice cannot be\n"
+		"verified: their state is \"unknown\".\n\n"
+		"examples:\n"
 		"  hawser image verify\n"
 		"  hawser image verify --repair busybox\n",
 	.options = options,

@@ -2,8 +2,8 @@
 /*
  * cni/plugin/args.c - CNI_ARGS: "KEY=VALUE;KEY=VALUE"
  *
- * As Go's plugins read it: exactly one = in each pair (so no ; at the end), the
- * case of keys counts, IgnoreUnknown is known to everybody.
+ * Parsed as by upstream's plugins: each pair has exactly one '=', so a trailing
+ * ';' is an error; keys are case-sensitive; IgnoreUnknown is always a known key.
  */
 #include <errno.h>
 #include <string.h>
@@ -31,21 +31,21 @@ static int parse_bool(const char *pair, const char *text, bool *ret, struct hw_e
 	return 0;
 }
 
-struct parse {
+struct args_parser {
 	const char *const *keys;
 	struct hw_strings values;
 	bool ignore_unknown;
 	struct buf unknown;
 };
 
-static void parse_done(struct parse *p)
+static void args_parser_done(struct args_parser *p)
 {
 	hw_strings_free(&p->values);
 	buf_done(&p->unknown);
 }
-AUTO_VALUE_DEFINE(parse_done, struct parse);
+AUTO_VALUE_DEFINE(args_parser_done, struct args_parser);
 
-static int parse_pair(struct parse *p, const char *pair, struct hw_err *e)
+static int parse_pair(struct args_parser *p, const char *pair, struct hw_err *e)
 {
 	const char *value = strchr(pair, '=');
 
@@ -66,13 +66,10 @@ static int parse_pair(struct parse *p, const char *pair, struct hw_err *e)
 	return 0;
 }
 
-/**
- * hw_args_parse() - decode CNI_ARGS as Go's plugins do
- */
 int hw_args_parse(const char *args, const char *const *keys, struct hw_strings *ret_values,
 		  struct hw_err *e)
 {
-	AUTO(parse_done) struct parse p = { .keys = keys };
+	AUTO(args_parser_done) struct args_parser p = { .keys = keys };
 	AUTO(hw_strings_free) struct hw_strings pairs = { 0 };
 
 	while (keys[p.values.n])

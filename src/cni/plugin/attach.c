@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/attach.c - what stands around a plugin's verbs
+ * cni/plugin/attach.c - a plugin's verbs with undo, attachment records and locks
  *
- * What:  a failed ADD is undone by the plugin's own DEL. For a plugin with
- *        .record: the attachment record, the locks between GC and ADD or DEL,
- *        and the GC itself.
- * How:   the life of a record, by what is found when a verb begins:
+ * What:  a failed ADD is undone by the plugin's own DEL. A plugin with .record
+ *        also gets attachment records, the lock between GC and ADD or DEL, and
+ *        a complete GC.
+ * How:   what a verb does depends on the record that it finds:
  *
- *	found             ADD                        DEL            GC, unless valid
- *	none              write it, unfinished       del() anyway   -
- *	unfinished        del() it, then as none     del(), remove  del(), remove
- *	  .. on top       del() it, then as none     del(), remove  del(), remove; not
- *	                                                            without a list
- *	finished          keep it; add() may refuse  del(), remove  del(), remove
- *	of another boot   as unfinished              del(), remove  del(), remove
+ *	found             ADD                          DEL            GC, unless valid
+ *	no record         write it, unfinished         del()          -
+ *	unfinished        del() it, then as no record  del(), remove  del(), remove
+ *	  after an        del() it, then as no record  del(), remove  del(), remove, if the
+ *	  earlier ADD                                                 runtime sent a list
+ *	finished          keep it; add() may refuse    del(), remove  del(), remove
+ *	of another boot   as unfinished                del(), remove  del(), remove
  *
- *        ADD ends with the record finished, or with its DEL done and the record
- *        gone, or (DEL failed, process killed) with it unfinished.
- *        On top of a finished one it ends with either of the two; killed there the
- *        record is unfinished, but says that there was an earlier one: the pod lives.
- *        It is first written when the plugin says what it is about to make, and
- *        before add() where the plugin never says.
- * Rules: GC keeps what began or finished after it was called: it reads the
- *        clock before it waits for the lock, and since nobody else is inside
- *        once it has the lock, an older unfinished record is a dead ADD's.
- *        A netns path is believed only while it leads to the namespace that it
- *        led to at ADD: /proc/PID/ns/net may be somebody else's by now.
+ *        After ADD the record is finished, or removed (ADD failed, DEL
+ *        succeeded), or unfinished (DEL failed, or the process was killed).
+ *        An ADD repeated on a finished one leaves either record, finished. If
+ *        it is killed, the record is unfinished but has the time of the
+ *        earlier ADD: the pod still works.
+ *        The record is first written when add() calls hw_record_save(), or
+ *        before add() if the plugin has no .made_fields.
+ * Rules: GC keeps attachments whose ADD started or finished after GC was
+ *        called. It reads the clock before it waits for the lock. While it
+ *        holds the lock no ADD runs, so an older unfinished record belongs to
+ *        a dead ADD.
+ *        A recorded netns path is used only if it still leads to the namespace
+ *        of the ADD: /proc/PID/ns/net may belong to another process by now.
  */
 #include "cni/plugin/attach.h"
 
@@ -39,17 +41,17 @@
 #include "base/time.h"
 #include "cni/lock.h"
 
-static int take_lock(const struct skel_frame *f, bool exclusive, int *ret_fd, struct hw_err *e)
+static int lock_network(const struct skel_frame *f, bool exclusive, int *ret_fd, struct hw_err *e)
 {
 	int ms = f->request->lock_timeout_ms ? f->request->lock_timeout_ms : LOCK_TIMEOUT_MS;
 
-	return lock_take(f->state_dir, f->call.network, f->plugin->name, exclusive,
-			 time_deadline(ms), ret_fd, e);
+	return lock_acquire(f->state_dir, f->call.network, f->plugin->name, exclusive,
+			    time_deadline(ms), ret_fd, e);
 }
 
 /* ---- records -------------------------------------------------------------------- */
 
-/* "DEVICE:INODE", or "" when the path leads nowhere */
+/* "DEVICE:INODE", or "" if the path does not exist */
 static int netns_id(const char *path, char **ret_id, struct hw_err *e)
 {
 	struct stat st;
@@ -60,12 +62,12 @@ static int netns_id(const char *path, char **ret_id, struct hw_err *e)
 	else if (errno == ENOENT || errno == ENOTDIR)
 		*ret_id = str_copy("");
 	else
-		return err_set(e, -errno, "look at namespace %s", path);
+		return err_set(e, -errno, "stat namespace %s", path);
 	return 0;
 }
 
-/* Begins the record of an ADD. */
-static int begin_record(struct skel_frame *f, struct hw_err *e)
+/* Fills the record of an ADD; does not write it. */
+static int init_record(struct skel_frame *f, struct hw_err *e)
 {
 	autofree char *id = NULL;
 
@@ -100,7 +102,7 @@ static int remove_record(const struct skel_frame *f, struct hw_err *e)
 			     f->call.ifname, e);
 }
 
-/* What a record says was made; one that an older table wrote counts as saying nothing. */
+/* Decodes what the ADD created; leaves *made empty if an incompatible version wrote it. */
 static void decode_made(const struct hw_plugin *plugin, const struct record *r, void *made)
 {
 	struct hw_err e;
@@ -109,7 +111,7 @@ static void decode_made(const struct hw_plugin *plugin, const struct record *r, 
 		(void)hw_field_decode(plugin->made_fields, r->made, strlen(r->made), made, &e);
 }
 
-/* Where the kernel does not say which boot it is, nothing is stale: a GC must not end the living. */
+/* true also if the boot ID is unknown: GC must not delete attachments in use. */
 static bool is_of_this_boot(const struct record *r)
 {
 	const char *boot = record_boot_id();
@@ -117,9 +119,9 @@ static bool is_of_this_boot(const struct record *r)
 	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
 }
 
-/* Does a path lead to the namespace that the ADD worked in? 0: elsewhere, or nowhere; or a negative
- * errno, where that cannot be told now. */
-static int is_its_netns(const struct record *r, const char *path, struct hw_err *e)
+/* Return: 1 if the path leads to the namespace of the ADD, 0 if not or if it does not exist, or a
+ * negative errno if stat() fails otherwise */
+static int is_same_netns(const struct record *r, const char *path, struct hw_err *e)
 {
 	autofree char *now = NULL;
 
@@ -127,26 +129,26 @@ static int is_its_netns(const struct record *r, const char *path, struct hw_err 
 	return ret < 0 ? ret : !str_empty(now) && str_equal(now, r->netns_id) && is_of_this_boot(r);
 }
 
-/* When the attachment was last complete; 0: never */
-static int64_t when_done(const struct record *r)
+/* When an ADD of the attachment last finished; 0: never. */
+static int64_t last_finished(const struct record *r)
 {
 	return r->finished ? r->finished : r->earlier;
 }
 
-/* A plugin that keeps records but has nothing to remove needs no DEL. */
+/* A plugin with records but nothing to delete needs no del(). */
 static int call_del(const struct hw_plugin *plugin, struct hw_call *call, struct hw_err *e)
 {
 	return plugin->del ? plugin->del(call, e) : 0;
 }
 
-/* Run something on what a record says, as the runtime would have called DEL. */
+/* Calls @run with the arguments of a record, as if the runtime had called DEL. */
 static int call_recorded(const struct hw_plugin *plugin, const struct skel_request *like,
 			 const struct record *r, int (*run)(struct skel_frame *f, struct hw_err *e),
 			 struct hw_err *e)
 {
 	struct skel_request request = *like;
 
-	int ret = is_its_netns(r, r->netns, e);
+	int ret = is_same_netns(r, r->netns, e);
 	if (ret < 0)
 		return ret;
 	request.netns = ret ? r->netns : "";
@@ -168,30 +170,28 @@ static int call_recorded(const struct hw_plugin *plugin, const struct skel_reque
 	return ret < 0 ? ret : run(&f, e);
 }
 
-static int end_and_forget(struct skel_frame *f, struct hw_err *e)
+static int delete_and_remove_record(struct skel_frame *f, struct hw_err *e)
 {
 	int r = call_del(f->plugin, &f->call, e);
 
 	return r < 0 ? r : remove_record(f, e);
 }
 
-static int end_recorded(const struct skel_frame *f, const struct record *r, struct hw_err *e)
+static int delete_recorded(const struct skel_frame *f, const struct record *r, struct hw_err *e)
 {
-	if (call_recorded(f->plugin, f->request, r, end_and_forget, e) < 0)
-		return err_ctx(e, "end container %s interface %s", r->container_id, r->ifname);
+	if (call_recorded(f->plugin, f->request, r, delete_and_remove_record, e) < 0)
+		return err_ctx(e, "delete attachment of container %s interface %s", r->container_id,
+			       r->ifname);
 	return 0;
 }
 
-/**
- * hw_record_save() - write call->made down, before the kernel is changed
- */
 int hw_record_save(struct hw_call *call, struct hw_err *e)
 {
 	struct skel_frame *f = (struct skel_frame *)call;
 
 	if (!f->record.plugin)
-		return err_text(e, -EINVAL, "%s keeps no record during %s", f->plugin->name,
-				call->command);
+		return err_text(e, -EINVAL, "plugin %s: no record can be saved during %s",
+				f->plugin->name, call->command);
 	if (f->plugin->made_fields) {
 		free(f->record.made);
 		f->record.made = hw_field_encode(f->plugin->made_fields, call->made, 0);
@@ -207,15 +207,15 @@ static int add_detail(struct hw_err *e, const char *what, const struct hw_err *w
 	return err_details(e, "%s%s%s: %s", e->details, *e->details ? "; " : "", what, why->msg);
 }
 
-/* Keeps the first error; what went wrong while undoing goes to its details. */
-static int undo(struct skel_frame *f, struct hw_err *e)
+/* Keeps the error of the ADD; an error of the undo is added to its details. */
+static int undo_add(struct skel_frame *f, struct hw_err *e)
 {
-	struct hw_err again;
+	struct hw_err why;
 
-	int r = call_del(f->plugin, &f->call, &again);
+	int r = call_del(f->plugin, &f->call, &why);
 	if (r >= 0 && f->plugin->record)
-		r = remove_record(f, &again);
-	return r < 0 ? add_detail(e, "undo also failed", &again) : e->code;
+		r = remove_record(f, &why);
+	return r < 0 ? add_detail(e, "undo also failed", &why) : e->code;
 }
 
 static int call_add(struct skel_frame *f, struct hw_err *e)
@@ -226,8 +226,8 @@ static int call_add(struct skel_frame *f, struct hw_err *e)
 	return f->plugin->add(call, e);
 }
 
-/* In the version that was asked for */
-static int answer(struct skel_frame *f, struct hw_err *e)
+/* Formats the result in the configuration's version, unless the plugin set its own reply. */
+static int format_reply(struct skel_frame *f, struct hw_err *e)
 {
 	struct hw_call *call = &f->call;
 
@@ -236,9 +236,9 @@ static int answer(struct skel_frame *f, struct hw_err *e)
 	return hw_result_format(call->result, call->version, HW_JSON_PRETTY, &call->reply, e);
 }
 
-static int answer_and_finish(struct skel_frame *f, struct hw_err *e)
+static int finish_add(struct skel_frame *f, struct hw_err *e)
 {
-	int r = answer(f, e);
+	int r = format_reply(f, e);
 
 	f->record.finished = time_boot();
 	f->record.earlier = 0;
@@ -250,17 +250,16 @@ static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
 	int r = call_add(f, e);
 
 	if (r >= 0)
-		r = answer(f, e);
-	return r < 0 ? undo(f, e) : 0;
+		r = format_reply(f, e);
+	return r < 0 ? undo_add(f, e) : 0;
 }
 
 /*
- * What a finished ADD of the same attachment left is the plugin's to see, what
- * an unfinished one left is ended.
+ * Deletes an unfinished earlier ADD of the same attachment; passes a finished one to the plugin.
  *
- * Return: 1 when there is a finished one, which is then in @ret_record
+ * Return: 1 with the record of a finished one, else 0
  */
-static int look_for_earlier(struct skel_frame *f, struct record *ret_record, struct hw_err *e)
+static int check_earlier_add(struct skel_frame *f, struct record *ret_record, struct hw_err *e)
 {
 	AUTO(record_done) struct record found = { 0 };
 
@@ -268,7 +267,7 @@ static int look_for_earlier(struct skel_frame *f, struct record *ret_record, str
 	if (r <= 0)
 		return r;
 	if (!found.finished || !is_of_this_boot(&found))
-		return end_recorded(f, &found, e);
+		return delete_recorded(f, &found, e);
 	f->earlier = mem_new(f->plugin->made_size);
 	decode_made(f->plugin, &found, f->earlier);
 	f->call.earlier = f->earlier;
@@ -277,27 +276,27 @@ static int look_for_earlier(struct skel_frame *f, struct record *ret_record, str
 	return 1;
 }
 
-/* On top of a finished attachment nothing is undone: that would end the earlier one. Where add() fails
- * it has put back what the earlier record says, as far as that can be; there is nothing which that
- * record does not name. Where it does not fail all is as the record that it saved itself says. */
+/* ADD repeated on a finished one. A failure is not undone, because the undo would delete the earlier
+ * attachment: an add() that fails here has itself restored what the earlier record names and created
+ * nothing else. After a success the record that add() saved is the valid one. */
 static int add_again(struct skel_frame *f, const struct record *earlier, struct hw_err *e)
 {
-	struct hw_err again;
+	struct hw_err why;
 
-	int r = begin_record(f, e);
+	int r = init_record(f, e);
 	f->record.earlier = earlier->finished;
 	if (r >= 0)
 		r = call_add(f, e);
 	if (r >= 0)
-		return answer_and_finish(f, e);
-	if (record_write(f->state_dir, earlier, &again) < 0)
-		add_detail(e, "the earlier record is lost", &again);
+		return finish_add(f, e);
+	if (record_write(f->state_dir, earlier, &why) < 0)
+		add_detail(e, "failed to restore the record of the earlier ADD", &why);
 	return r;
 }
 
 static int add_first(struct skel_frame *f, struct hw_err *e)
 {
-	int r = begin_record(f, e);
+	int r = init_record(f, e);
 	if (r >= 0 && !f->plugin->made_fields)
 		r = hw_record_save(&f->call, e);
 	if (r < 0)
@@ -305,13 +304,10 @@ static int add_first(struct skel_frame *f, struct hw_err *e)
 	f->call.recorded = true;
 	r = call_add(f, e);
 	if (r >= 0)
-		r = answer_and_finish(f, e);
-	return r < 0 ? undo(f, e) : 0;
+		r = finish_add(f, e);
+	return r < 0 ? undo_add(f, e) : 0;
 }
 
-/**
- * attach_add() - ADD: all of it, or nothing and the first error
- */
 int attach_add(struct skel_frame *f, struct hw_err *e)
 {
 	AUTO(record_done) struct record earlier = { 0 };
@@ -319,15 +315,15 @@ int attach_add(struct skel_frame *f, struct hw_err *e)
 
 	if (!f->plugin->record)
 		return add_unrecorded(f, e);
-	int r = take_lock(f, false, &lock, e);
+	int r = lock_network(f, false, &lock, e);
 	if (r >= 0)
-		r = look_for_earlier(f, &earlier, e);
+		r = check_earlier_add(f, &earlier, e);
 	if (r < 0)
 		return r;
 	return r ? add_again(f, &earlier, e) : add_first(f, e);
 }
 
-/* ---- the other verbs ---------------------------------------------------------------- */
+/* ---- DEL, CHECK and STATUS ------------------------------------------------------------ */
 
 static int load_record(struct skel_frame *f, struct hw_err *e)
 {
@@ -338,42 +334,36 @@ static int load_record(struct skel_frame *f, struct hw_err *e)
 	return r;
 }
 
-/* May DEL touch what is in the runtime's namespace? Where there is no record another program may
- * have made the attachment, unless the interface is known to be that of another network. */
-static int may_enter(const struct skel_frame *f, struct hw_err *e)
+/* Return: 1 if DEL may use the namespace of the call. Without a record another program may have created
+ * the attachment, unless there is a record of the interface in another network. */
+static int may_use_netns(const struct skel_frame *f, struct hw_err *e)
 {
 	const struct hw_call *call = &f->call;
 
 	if (call->recorded)
-		return is_its_netns(&f->record, call->netns, e);
-	return !record_is_elsewhere(f->state_dir, call->network, call->container_id, call->ifname);
+		return is_same_netns(&f->record, call->netns, e);
+	return !record_in_other_network(f->state_dir, call->network, call->container_id,
+					call->ifname);
 }
 
-/**
- * attach_del() - DEL, with what the record says was made
- */
 int attach_del(struct skel_frame *f, struct hw_err *e)
 {
 	autoclose int lock = -1;
 
 	if (!f->plugin->record)
 		return call_del(f->plugin, &f->call, e);
-	int r = take_lock(f, false, &lock, e);
+	int r = lock_network(f, false, &lock, e);
 	if (r >= 0)
 		r = load_record(f, e);
 	if (r >= 0)
-		r = may_enter(f, e);
+		r = may_use_netns(f, e);
 	if (r < 0)
 		return r;
 	if (r == 0)
 		f->call.netns = "";
-	r = call_del(f->plugin, &f->call, e);
-	return r < 0 ? r : remove_record(f, e);
+	return delete_and_remove_record(f, e);
 }
 
-/**
- * attach_check() - CHECK, with what the record says was made
- */
 int attach_check(struct skel_frame *f, struct hw_err *e)
 {
 	int r = f->plugin->record ? load_record(f, e) : 0;
@@ -381,9 +371,6 @@ int attach_check(struct skel_frame *f, struct hw_err *e)
 	return r < 0 ? r : f->plugin->check(&f->call, e);
 }
 
-/**
- * attach_status() - STATUS
- */
 int attach_status(struct skel_frame *f, struct hw_err *e)
 {
 	return f->plugin->status(&f->call, e);
@@ -391,67 +378,48 @@ int attach_status(struct skel_frame *f, struct hw_err *e)
 
 /* ---- GC ----------------------------------------------------------------------------- */
 
-struct sweep {
+struct record_gc {
 	const struct skel_frame *f;
-	int64_t called;
+	int64_t called; /* when GC was called */
 };
 
-static bool is_valid(const struct hw_call *call, const struct record *r)
+static bool is_kept(const struct record_gc *gc, const struct record *r)
 {
+	const struct hw_call *call = &gc->f->call;
+
 	for (size_t i = 0; i < call->n_valid; i++)
 		if (str_equal(call->valid[i].container_id, r->container_id) &&
 		    str_equal(call->valid[i].ifname, r->ifname))
 			return true;
-	return false;
-}
-
-static bool is_kept(const struct sweep *sweep, const struct record *r)
-{
-	const struct hw_call *call = &sweep->f->call;
-
-	if (is_valid(call, r))
-		return true;
 	if (!is_of_this_boot(r))
 		return false;
-	if (r->finished >= sweep->called || r->started >= sweep->called)
+	if (r->finished >= gc->called || r->started >= gc->called)
 		return true;
-	/* Where the runtime did not say what is valid only dead ADDs are surely nobody's. */
-	return !call->valid && when_done(r);
+	/* Without a list of valid attachments only those of dead ADDs are certainly unused. */
+	return !call->valid && last_finished(r);
 }
 
-static int sweep_record(void *ctx, const struct record *r, struct hw_err *e)
+static int gc_record(void *ctx, const struct record *r, struct hw_err *e)
 {
-	const struct sweep *sweep = ctx;
+	const struct record_gc *gc = ctx;
 
-	if (!str_equal(r->network, sweep->f->call.network) || is_kept(sweep, r))
+	if (!str_equal(r->network, gc->f->call.network) || is_kept(gc, r))
 		return 0;
-	return end_recorded(sweep->f, r, e);
+	return delete_recorded(gc->f, r, e);
 }
 
-static void gc_records(struct skel_frame *f, int64_t called, struct errors *errors)
-{
-	struct sweep sweep = { f, called };
-
-	record_each(f->state_dir, f->plugin->name, f->call.network, true, sweep_record, &sweep,
-		    errors);
-}
-
-/**
- * attach_gc() - GC: end what is recorded and not valid, then the plugin's own
- *
- * Both parts run whatever the other does; all errors are told, one per line.
- */
 int attach_gc(struct skel_frame *f, struct hw_err *e)
 {
 	autoclose int lock = -1;
-	int64_t called = time_boot();
+	struct record_gc gc = { f, time_boot() };
 	struct errors errors = { 0 };
 
 	if (f->plugin->record) {
-		int r = take_lock(f, true, &lock, e);
+		int r = lock_network(f, true, &lock, e);
 		if (r < 0)
 			return r;
-		gc_records(f, called, &errors);
+		record_each(f->state_dir, f->plugin->name, f->call.network, true, gc_record, &gc,
+			    &errors);
 	}
 	if (f->plugin->gc && f->plugin->gc(&f->call, e) < 0)
 		errors_add(&errors, e);
@@ -460,103 +428,104 @@ int attach_gc(struct skel_frame *f, struct hw_err *e)
 
 /* ---- repair ------------------------------------------------------------------------- */
 
-/* Which attachments there are, by the time at which they were done; what their records say is read
- * when it is their turn. */
-struct repair {
+/* The attachments to repair. The list has only their names; each record is read again, under the lock,
+ * when the attachment is repaired. */
+struct repair_list {
 	const char *state_dir;
-	const struct hw_plugin *plugin; /* whose records are being read */
-	struct repair_one {
+	const struct hw_plugin *plugin; /* of the records being listed */
+	struct repair_item {
 		const struct hw_plugin *plugin;
 		char *network, *container_id, *ifname;
-		int64_t done;
+		int64_t finished;
 	} * v;
 	size_t n;
 };
 
-static void repair_done(struct repair *repair)
+static void repair_list_done(struct repair_list *list)
 {
-	for (size_t i = 0; i < repair->n; i++) {
-		free(repair->v[i].network);
-		free(repair->v[i].container_id);
-		free(repair->v[i].ifname);
+	for (size_t i = 0; i < list->n; i++) {
+		free(list->v[i].network);
+		free(list->v[i].container_id);
+		free(list->v[i].ifname);
 	}
-	free(repair->v);
+	free(list->v);
 }
-AUTO_VALUE_DEFINE(repair_done, struct repair);
+AUTO_VALUE_DEFINE(repair_list_done, struct repair_list);
 
-static bool is_repaired(const struct record *r)
+static bool needs_repair(const struct record *r)
 {
-	return when_done(r) && is_of_this_boot(r);
+	return last_finished(r) && is_of_this_boot(r);
 }
 
-static int note_record(void *ctx, const struct record *r, struct hw_err *e)
+static int list_record(void *ctx, const struct record *r, struct hw_err *e)
 {
-	struct repair *repair = ctx;
+	struct repair_list *list = ctx;
 
 	(void)e;
-	if (!is_repaired(r))
+	if (!needs_repair(r))
 		return 0;
-	repair->v = mem_resize(repair->v, repair->n + 1, sizeof(*repair->v));
-	repair->v[repair->n++] = (struct repair_one){
-		.plugin = repair->plugin,
+	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
+	list->v[list->n++] = (struct repair_item){
+		.plugin = list->plugin,
 		.network = str_copy(r->network),
 		.container_id = str_copy(r->container_id),
 		.ifname = str_copy(r->ifname),
-		.done = when_done(r),
+		.finished = last_finished(r),
 	};
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_finished(const void *a, const void *b)
 {
-	int64_t first = ((const struct repair_one *)a)->done;
-	int64_t second = ((const struct repair_one *)b)->done;
+	int64_t first = ((const struct repair_item *)a)->finished;
+	int64_t second = ((const struct repair_item *)b)->finished;
 
 	return (first > second) - (first < second);
 }
 
 typedef int repair_fn(struct skel_frame *f, struct hw_err *e);
 
-static int repair_any(struct skel_frame *f, struct hw_err *e)
+static int repair_attachment(struct skel_frame *f, struct hw_err *e)
 {
 	int r = f->plugin->repair(&f->call, e);
 
 	return r < 0 ? r : 1;
 }
 
-static int repair_living(struct skel_frame *f, struct hw_err *e)
+/* call_recorded() sets netns only if the namespace still exists. */
+static int repair_if_netns_exists(struct skel_frame *f, struct hw_err *e)
 {
-	return str_empty(f->call.netns) ? 0 : repair_any(f, e);
+	return str_empty(f->call.netns) ? 0 : repair_attachment(f, e);
 }
 
-/* With the lock there is no ADD or DEL of it; a record that is gone meanwhile was a DEL's. */
-static int repair_one(const struct repair *repair, const struct repair_one *one, repair_fn *run,
-		      struct hw_err *e)
+/* The lock excludes ADD and DEL; if the record no longer exists, a DEL has removed it meanwhile. */
+static int repair_one(const struct repair_list *list, const struct repair_item *item,
+		      repair_fn *repair, struct hw_err *e)
 {
-	struct skel_request request = { .state_dir = repair->state_dir };
+	struct skel_request request = { .state_dir = list->state_dir };
 	AUTO(record_done) struct record now = { 0 };
 	autoclose int lock = -1;
 
-	int r = lock_take(repair->state_dir, one->network, one->plugin->name, true,
-			  time_deadline(LOCK_TIMEOUT_MS), &lock, e);
+	int r = lock_acquire(list->state_dir, item->network, item->plugin->name, true,
+			     time_deadline(LOCK_TIMEOUT_MS), &lock, e);
 	if (r >= 0)
-		r = record_read(repair->state_dir, one->plugin->name, one->network,
-				one->container_id, one->ifname, &now, e);
+		r = record_read(list->state_dir, item->plugin->name, item->network,
+				item->container_id, item->ifname, &now, e);
 	if (r > 0)
-		r = is_repaired(&now) ? call_recorded(one->plugin, &request, &now, run, e) : 0;
+		r = needs_repair(&now) ? call_recorded(item->plugin, &request, &now, repair, e) : 0;
 	return r < 0 ? err_ctx(e, "repair container %s interface %s of network %s",
-			       one->container_id, one->ifname, one->network)
+			       item->container_id, item->ifname, item->network)
 		     : r;
 }
 
-/* @errors: NULL: they are not told */
-static int repair_all(const struct repair *repair, repair_fn *run, struct errors *errors)
+/* @errors: NULL to ignore them */
+static int repair_all(const struct repair_list *list, repair_fn *repair, struct errors *errors)
 {
 	struct hw_err e;
 	int repaired = 0;
 
-	for (size_t i = 0; i < repair->n; i++) {
-		int r = repair_one(repair, &repair->v[i], run, &e);
+	for (size_t i = 0; i < list->n; i++) {
+		int r = repair_one(list, &list->v[i], repair, &e);
 
 		if (r >= 0)
 			repaired += r;
@@ -566,29 +535,21 @@ static int repair_all(const struct repair *repair, repair_fn *run, struct errors
 	return repaired;
 }
 
-/**
- * attach_repair() - call repair() for each attachment of these plugins, the newest last
- * @plugins: ended by NULL
- * @errors:  those that there were; none of them ends the work
- *
- * In that order, whichever plugin made them: the record of a dead pod may still claim an address that
- * another has had since. What only one can have, and whoever comes first keeps, it must not get,
- * either: so those whose namespace is still there have a turn before all have theirs.
- *
- * Return: how many were looked after
- */
+/* The record of a dead pod may still name an address that a newer pod has now, so the newest is
+ * repaired last and overwrites it. A host port, in contrast, stays with the first owner; therefore pods
+ * whose namespace still exists are repaired once before all others. */
 int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
 		  struct errors *errors)
 {
-	AUTO(repair_done) struct repair repair = { .state_dir = state_dir };
+	AUTO(repair_list_done) struct repair_list list = { .state_dir = state_dir };
 
 	for (size_t i = 0; plugins[i]; i++) {
-		repair.plugin = plugins[i];
+		list.plugin = plugins[i];
 		if (plugins[i]->repair)
-			record_each_of(state_dir, plugins[i]->name, note_record, &repair, errors);
+			record_each_of(state_dir, plugins[i]->name, list_record, &list, errors);
 	}
-	if (repair.n)
-		qsort(repair.v, repair.n, sizeof(*repair.v), by_time);
-	repair_all(&repair, repair_living, NULL);
-	return repair_all(&repair, repair_any, errors);
+	if (list.n)
+		qsort(list.v, list.n, sizeof(*list.v), compare_finished);
+	repair_all(&list, repair_if_netns_exists, NULL);
+	return repair_all(&list, repair_attachment, errors);
 }

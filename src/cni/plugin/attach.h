@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/attach.h - a plugin's verbs with what stands around them: undo, records, locks
- *
- * Each takes a decoded call whose verb the plugin has (DEL, GC: or keeps records).
+ * cni/plugin/attach.h - a plugin's verbs with undo, attachment records and locks
  */
 #ifndef CNI_PLUGIN_ATTACH_H
 #define CNI_PLUGIN_ATTACH_H
 
 #include "cni/plugin/skel.h"
 
+/*
+ * Each runs one verb of the plugin for a decoded call. The plugin must have the verb; for DEL and GC
+ * .record is enough. Each returns 0 or a negative errno.
+ *
+ * attach_add() undoes a failed ADD by the plugin's del() and returns the error of the ADD.
+ * attach_gc() deletes recorded attachments that are not valid, then calls the plugin's gc(); it
+ * continues after an error and returns all of them, one per line.
+ */
 int attach_add(struct skel_frame *f, struct hw_err *e);
 int attach_del(struct skel_frame *f, struct hw_err *e);
 int attach_check(struct skel_frame *f, struct hw_err *e);
 int attach_gc(struct skel_frame *f, struct hw_err *e);
 int attach_status(struct skel_frame *f, struct hw_err *e);
 
-/* For people: what all attachments have in the kernel is put back, the newest last. */
+/*
+ * `hawser-plugin repair`: calls repair() for each recorded attachment of these plugins, the newest last.
+ * @plugins: NULL at the end
+ * @errors:  gets all errors; none of them ends the work
+ *
+ * Return: the number of attachments repaired
+ */
 int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
 		  struct errors *errors);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/delegate.c - a plugin that calls another one, such as its IPAM
+ * cni/plugin/delegate.c - delegation to another plugin, such as IPAM
  *
- * What:  finds the plugin in CNI_PATH and runs it with the call's environment
- *        (only the command differs) and input.
- * How:   through the exec seam. Where the file found is the binary that is
- *        running, and the binary has a plugin of that name, the seam's run() is
- *        a function call instead of an exec; everything before and after it is
- *        the same code, hence the same answer.
+ * What:  finds the plugin in CNI_PATH and runs it with the environment of the
+ *        call (only CNI_COMMAND differs) and its input.
+ * How:   runs it through struct hw_exec. If the file found is the running
+ *        binary and the binary contains a plugin of that name, run() is a
+ *        function call instead of an exec. All other code is the same for
+ *        both, and so is the reply.
  */
 #include <errno.h>
 #include <string.h>
@@ -27,22 +27,23 @@
 #include "cni/runtime/conf.h"
 #include "cni/runtime/exec.h"
 
-#define DELEGATE_TIMEOUT_MS (5 * 60 * 1000) /* longer than any runtime waits for us */
+#define DELEGATE_TIMEOUT_MS (5 * 60 * 1000) /* longer than a runtime waits for a plugin */
 
-struct inside {
+struct in_process_call {
 	const struct hw_plugin *plugin;
 	struct skel_request request;
 };
 
-/* hw_exec.run without an exec */
-static int run_inside(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
+/* run() of struct hw_exec, as a function call */
+static int run_in_process(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran,
+			  struct hw_err *e)
 {
-	struct inside *inside = ctx;
+	struct in_process_call *call = ctx;
 	struct skel_reply reply;
 
-	inside->request.input = run->input;
-	inside->request.input_len = run->input_len;
-	(void)skel_call(inside->plugin, &inside->request, &reply, e);
+	call->request.input = run->input;
+	call->request.input_len = run->input_len;
+	(void)skel_call(call->plugin, &call->request, &reply, e);
 	free(reply.notice);
 	ret_ran->status = W_EXITCODE(reply.status, 0);
 	ret_ran->output = reply.output ? reply.output : str_copy("");
@@ -59,8 +60,9 @@ static const struct hw_plugin *find_sibling(const struct hw_plugin *const *sibli
 	return NULL;
 }
 
-/* Two files are the same binary when device and inode are. What the kernel was asked to start is
- * found sooner than /proc/self/exe; under another loader it is not us, nor is the latter. */
+/* Compares device and inode of the file with those of the running program. AT_EXECFN is faster to
+ * resolve than /proc/self/exe; if the program was started through a dynamic loader, neither of the two
+ * is this binary, and the plugin is executed. */
 static bool is_this_binary(const char *path)
 {
 	const char *self = (const char *)getauxval(AT_EXECFN);
@@ -70,7 +72,7 @@ static bool is_this_binary(const char *path)
 	       own.st_dev == found.st_dev && own.st_ino == found.st_ino;
 }
 
-static int find(const char *plugin, const char *path, char **ret_path, struct hw_err *e)
+static int find_in_path(const char *plugin, const char *path, char **ret_path, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings dirs = { 0 };
 
@@ -80,8 +82,8 @@ static int find(const char *plugin, const char *path, char **ret_path, struct hw
 	return exec_find(NULL, plugin, (const char *const *)dirs.v, ret_path, e);
 }
 
-/* The request that the delegate would read from its environment. */
-static struct skel_request request_of(const struct skel_frame *f, const struct exec_env *env)
+/* The request that the delegate would otherwise read from its environment. */
+static struct skel_request build_request(const struct skel_frame *f, const struct exec_env *env)
 {
 	return (struct skel_request){
 		.command = env->command,
@@ -97,18 +99,6 @@ static struct skel_request request_of(const struct skel_frame *f, const struct e
 	};
 }
 
-/* With the same input it would do the same again, and again. DEL and GC have nothing to do: no such
- * ADD has ever worked. */
-static int refuse_itself(const char *plugin, const char *command, struct hw_err *e)
-{
-	if (str_equal(command, "DEL") || str_equal(command, "GC"))
-		return 0;
-	return err_cni(e, HW_CNI_INVALID_CONFIG, "plugin \"%s\" is told to call itself", plugin);
-}
-
-/**
- * hw_delegate() - run another plugin with this call's environment and input
- */
 int hw_delegate(struct hw_call *call, const char *plugin, const char *command, const char *input,
 		struct hw_result **ret_result, struct hw_err *e)
 {
@@ -117,9 +107,15 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 	autofree char *path = NULL, *output = NULL;
 	size_t len;
 
-	if (!input && str_equal(plugin, f->plugin->name))
-		return refuse_itself(plugin, command, e);
-	int r = find(plugin, call->path, &path, e);
+	/* The same plugin with the same input would recurse without end. DEL and GC have nothing to
+	 * do, because no such ADD can have succeeded. */
+	if (!input && str_equal(plugin, f->plugin->name)) {
+		if (str_equal(command, "DEL") || str_equal(command, "GC"))
+			return 0;
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "plugin \"%s\" cannot delegate to itself",
+			       plugin);
+	}
+	int r = find_in_path(plugin, call->path, &path, e);
 	if (r < 0)
 		return r;
 	struct exec_call run = {
@@ -129,12 +125,13 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 		.input = input ? input : call->input,
 		.input_len = input ? strlen(input) : call->input_len,
 		.stderr_mode = HW_STDERR_THROUGH,
-		.stay = true, /* a runtime that gives up kills our group */
+		.same_group = true, /* a runtime that times out kills our process group */
 		.cancel_fd = -1,
 		.deadline = time_deadline(DELEGATE_TIMEOUT_MS),
 	};
-	struct inside inside = { sibling, request_of(f, &run.env) };
-	const struct hw_exec without_exec = { sizeof(without_exec), &inside, NULL, run_inside };
+	struct in_process_call in_process = { sibling, build_request(f, &run.env) };
+	const struct hw_exec without_exec = { sizeof(without_exec), &in_process, NULL,
+					      run_in_process };
 	if (sibling && is_this_binary(path))
 		run.exec = &without_exec;
 	r = exec_call(&run, &output, &len, e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/fuzz-args.c - CNI_ARGS from bytes
+ * cni/plugin/fuzz-args.c - fuzzer: CNI_ARGS
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/fuzz-record.c - a record from bytes, and the same record once more from what we write
+ * cni/plugin/fuzz-record.c - fuzzer: an accepted record survives formatting and parsing
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/program.c - a plugin call as a program
+ * cni/plugin/program.c - main() of a plugin
  *
- * What:  the environment and standard input become a request, the reply goes to
- *        the standard streams. -h says what the plugin is and how it is called.
- * Rules: standard input is read only when the environment is in order: a plugin
+ * What:  builds the request from the environment and standard input, and writes
+ *        the reply to standard output and standard error. -h prints help.
+ * Rules: standard input is read only if the environment is valid, so a plugin
  *        started by hand does not hang.
  */
 #include "cni/plugin/program.h"
@@ -24,22 +24,23 @@
 #include "cni/plugin/skel.h"
 #include "cni/runtime/cni.h"
 
-#define HEAP_FIRST (256 << 10) /* more than a call needs, so that the heap grows only once */
+#define HEAP_PAD (256 << 10) /* more than a call needs, so that the heap grows only once */
 
-static const char calling[] =
-	"A container runtime calls it with these environment variables and the network\n"
-	"configuration on standard input; the answer is JSON on standard output:\n"
+static const char protocol_help[] =
+	"A container runtime runs it with these environment variables and the network\n"
+	"configuration on standard input; the reply is JSON on standard output:\n"
 	"\n"
 	"  CNI_COMMAND      ADD, DEL, CHECK, GC, STATUS or VERSION\n"
-	"  CNI_CONTAINERID  the container's id\n"
-	"  CNI_NETNS        path of its network namespace\n"
-	"  CNI_IFNAME       name of the interface in it\n"
-	"  CNI_ARGS         further arguments, KEY=VALUE;...\n"
-	"  CNI_PATH         where plugins are, DIR:DIR...\n";
+	"  CNI_CONTAINERID  container ID\n"
+	"  CNI_NETNS        path of the container's network namespace\n"
+	"  CNI_IFNAME       name of the interface in the namespace\n"
+	"  CNI_ARGS         additional arguments, KEY=VALUE;...\n"
+	"  CNI_PATH         directories with plugins, DIR:DIR...\n";
 
-static int help(const struct hw_plugin *plugin)
+static int print_help(const struct hw_plugin *plugin)
 {
-	printf("%s - %s\n\n%s", plugin->name, str_or(plugin->summary, "a CNI plugin"), calling);
+	printf("%s - %s\n\n%s", plugin->name, str_or(plugin->summary, "a CNI plugin"),
+	       protocol_help);
 	if (plugin->fields) {
 		autofree char *doc = hw_field_document(plugin->fields);
 		printf("\nKeys of the configuration:\n\n%s", doc);
@@ -47,7 +48,7 @@ static int help(const struct hw_plugin *plugin)
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
-static int put(int fd, const char *text)
+static int write_text(int fd, const char *text)
 {
 	struct hw_err e;
 
@@ -56,36 +57,26 @@ static int put(int fd, const char *text)
 	return file_write_fd(fd, text, strlen(text), &e);
 }
 
-static int answer(const struct skel_reply *reply)
+/* Return: the exit status */
+static int write_reply(const struct skel_reply *reply)
 {
-	if (put(STDERR_FILENO, reply->notice) < 0 || put(STDOUT_FILENO, reply->output) < 0)
+	if (write_text(STDERR_FILENO, reply->notice) < 0 ||
+	    write_text(STDOUT_FILENO, reply->output) < 0)
 		return 1;
 	return reply->status;
 }
 
-/* The error as a runtime wants it, or for a person who started the plugin by hand. */
-static int refuse(const struct hw_err *e)
+/* An error object for a runtime, or plain text if the plugin was started by hand. */
+static int report_error(const struct hw_err *e)
 {
 	struct skel_reply reply = { .status = 1 };
 	bool by_hand = str_empty(getenv("CNI_COMMAND"));
 	autofree char *text = by_hand ? str_printf("%s\n", e->msg) : error_format(e);
 
 	*(by_hand ? &reply.notice : &reply.output) = text;
-	return answer(&reply);
+	return write_reply(&reply);
 }
 
-static int read_input(struct buf *ret_input, struct hw_err *e)
-{
-	int r = file_read_fd(STDIN_FILENO, VALUE_SIZE_MAX, ret_input, e);
-	if (r >= 0)
-		return 0;
-	autofree char *why = str_copy(e->msg);
-	return err_cni(e, HW_CNI_IO_FAILURE, "error reading from stdin: %s", why);
-}
-
-/**
- * program_main() - a whole plugin program, of one or of many in a binary
- */
 int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 		 const struct hw_plugin *const *siblings)
 {
@@ -103,32 +94,34 @@ int program_main(int argc, char **argv, const struct hw_plugin *plugin,
 	};
 	struct hw_err e;
 
-	mallopt(M_TOP_PAD, HEAP_FIRST);
+	mallopt(M_TOP_PAD, HEAP_PAD);
 	file_fill_standard(O_PATH);
 	value_seed();
 	if (argc > 1 && (str_equal(argv[1], "-h") || str_equal(argv[1], "--help")))
-		return help(plugin);
-	if (skel_wants_input(&request) && read_input(&input, &e) < 0)
-		return refuse(&e);
+		return print_help(plugin);
+	if (skel_wants_input(&request) &&
+	    file_read_fd(STDIN_FILENO, VALUE_SIZE_MAX, &input, &e) < 0) {
+		autofree char *why = str_copy(e.msg);
+
+		err_cni(&e, HW_CNI_IO_FAILURE, "error reading from stdin: %s", why);
+		return report_error(&e);
+	}
 	request.input = input.data;
 	request.input_len = input.len;
 	(void)skel_call(plugin, &request, &reply, &e);
-	return answer(&reply);
+	return write_reply(&reply);
 }
 
-/**
- * hw_plugin_main() - a whole plugin program
- */
 int hw_plugin_main(int argc, char **argv, const struct hw_plugin *plugin)
 {
 	struct hw_plugin own;
 	struct hw_err e;
 
 	if (cni_copy_struct(&own, sizeof(own), plugin, "struct hw_plugin", &e) < 0)
-		return refuse(&e);
+		return report_error(&e);
 	if (str_empty(own.name)) {
 		err_text(&e, -EINVAL, "struct hw_plugin.name is not set");
-		return refuse(&e);
+		return report_error(&e);
 	}
 	return program_main(argc, argv, &own, NULL);
 }

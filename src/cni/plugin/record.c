@@ -2,13 +2,13 @@
 /*
  * cni/plugin/record.c - attachment records on disk
  *
- * What:  one small JSON file per (plugin, network, container, interface).
- * How:   names from outside are hashed into file names, so a record is found
- *        without a walk whatever the names contain; the record itself holds
- *        them in clear and is believed only when they are the right ones.
- * Rules: files 0600, directories 0700, in a place that only its owner writes to; atomic replacement without fsync: a
- *        power cut ends the attachments too.
- * Not:   when a record is written or stale is decided in attach.c.
+ * What:  one small JSON file per plugin, network, container and interface.
+ * How:   file names are hashes of the names, which may contain any character,
+ *        so a record is found without a search. The record contains the names
+ *        in clear; one with other names than the wanted ones is ignored.
+ * Rules: files have mode 0600, directories 0700. Records are replaced
+ *        atomically, without fsync: a power cut ends the attachments too.
+ * Not:   attach.c decides when a record is written and when it is stale.
  */
 #include "cni/plugin/record.h"
 
@@ -26,7 +26,7 @@
 #include "base/str.h"
 
 #define NAME_DIGITS 32
-#define RECORD_MAX  (8 << 20) /* a configuration, escaped */
+#define RECORD_MAX  (8 << 20) /* a configuration with escapes */
 #define BOOT_ID	    40
 
 const struct hw_field record_fields[] = {
@@ -47,25 +47,18 @@ const struct hw_field record_fields[] = {
 	{ 0 },
 };
 
-/**
- * record_check_dir() - may what is found under @state_dir be believed?
- *
- * Return: 0, also when there is no such directory yet; -EPERM when it is, or can be written by,
- * somebody else's
- */
 int record_check_dir(const char *state_dir, struct hw_err *e)
 {
 	struct stat st;
 
 	if (stat(state_dir, &st) < 0 || !S_ISDIR(st.st_mode))
-		return 0; /* whoever uses it says why not */
+		return 0; /* using it gives a better error */
 	if ((st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & S_IWOTH))
 		return 0;
-	return err_text(
-		e, -EPERM,
-		"%s holds attachment records and can be written by others: set HAWSER_STATE "
-		"to a directory of our own",
-		state_dir);
+	return err_text(e, -EPERM,
+			"%s contains attachment records but is writable by other users: set "
+			"HAWSER_STATE to a private directory",
+			state_dir);
 }
 
 static char boot_id[BOOT_ID];
@@ -82,9 +75,6 @@ static void read_boot_id(void)
 		memcpy(boot_id, b.data, len);
 }
 
-/**
- * record_boot_id() - which boot of the kernel this is
- */
 const char *record_boot_id(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -110,9 +100,6 @@ static char *record_path(const char *dir, const char *container_id, const char *
 	return str_printf("%s/%s", dir, hex);
 }
 
-/**
- * record_write() - write a record down, replacing an older one
- */
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e)
 {
 	autofree char *dir = network_dir(state_dir, r->plugin, r->network);
@@ -126,11 +113,11 @@ int record_write(const char *state_dir, const struct record *r, struct hw_err *e
 			ret = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
 	}
 	if (ret < 0)
-		return err_ctx(e, "write the attachment record");
+		return err_ctx(e, "write attachment record");
 	return 0;
 }
 
-/* Return: 1 with the record, 0 when the file is missing or is not a whole record */
+/* Return: 1 with a record, 0 if the file is missing or not a valid record */
 static int read_file(int dir, const char *path, struct record *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -140,15 +127,10 @@ static int read_file(int dir, const char *path, struct record *ret, struct hw_er
 		return 0;
 	if (r < 0)
 		return r;
-	struct hw_err torn;
-	return hw_field_decode(record_fields, str_or(b.data, ""), b.len, ret, &torn) < 0 ? 0 : 1;
+	struct hw_err invalid;
+	return hw_field_decode(record_fields, str_or(b.data, ""), b.len, ret, &invalid) < 0 ? 0 : 1;
 }
 
-/**
- * record_read() - the record of one attachment
- *
- * Return: 1 with a record, 0 when there is none or the file is torn
- */
 int record_read(const char *state_dir, const char *plugin, const char *network,
 		const char *container_id, const char *ifname, struct record *ret_record,
 		struct hw_err *e)
@@ -159,7 +141,7 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 
 	int r = read_file(AT_FDCWD, path, &found, e);
 	if (r < 0)
-		return err_ctx(e, "read the attachment record");
+		return err_ctx(e, "read attachment record");
 	if (r == 0)
 		return 0;
 	if (!str_equal(found.plugin, plugin) || !str_equal(found.network, network) ||
@@ -171,9 +153,6 @@ int record_read(const char *state_dir, const char *plugin, const char *network,
 	return 1;
 }
 
-/**
- * record_remove() - forget an attachment; succeeds when there is no record
- */
 int record_remove(const char *state_dir, const char *plugin, const char *network,
 		  const char *container_id, const char *ifname, struct hw_err *e)
 {
@@ -181,136 +160,122 @@ int record_remove(const char *state_dir, const char *plugin, const char *network
 	autofree char *path = record_path(dir, container_id, ifname);
 
 	if (file_remove(AT_FDCWD, path, e) < 0)
-		return err_ctx(e, "remove the attachment record");
+		return err_ctx(e, "remove attachment record");
 	return 0;
 }
 
-struct elsewhere {
+/* ---- search in other networks --------------------------------------------------- */
+
+struct record_search {
 	char network[NAME_DIGITS + 1], attachment[NAME_DIGITS + 1];
 };
 
-static int look_in_network(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int search_network_dir(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	const struct elsewhere *w = ctx;
-	autofree char *path = str_printf("%s/%s", entry->name, w->attachment);
+	const struct record_search *search = ctx;
+	autofree char *path = str_printf("%s/%s", entry->name, search->attachment);
 
 	(void)e;
-	return !str_equal(entry->name, w->network) && faccessat(entry->dir, path, F_OK, 0) == 0;
+	return !str_equal(entry->name, search->network) &&
+	       faccessat(entry->dir, path, F_OK, 0) == 0;
 }
 
-static int look_in_plugin(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int search_plugin_dir(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	return file_walk(entry->dir, entry->name, look_in_network, ctx, e) > 0;
+	return file_walk(entry->dir, entry->name, search_network_dir, ctx, e) > 0;
 }
 
-/**
- * record_is_elsewhere() - has an attachment to another network that interface of the container?
- */
-bool record_is_elsewhere(const char *state_dir, const char *network, const char *container_id,
-			 const char *ifname)
+bool record_in_other_network(const char *state_dir, const char *network, const char *container_id,
+			     const char *ifname)
 {
 	autofree char *dir = str_printf("%s/attachments", state_dir);
 	const char *parts[] = { container_id, ifname };
-	struct elsewhere w;
-	struct hw_err none;
+	struct record_search search;
+	struct hw_err ignored;
 
-	hash_parts(&network, 1, NAME_DIGITS, w.network);
-	hash_parts(parts, 2, NAME_DIGITS, w.attachment);
-	return file_walk(AT_FDCWD, dir, look_in_plugin, &w, &none) > 0;
+	hash_parts(&network, 1, NAME_DIGITS, search.network);
+	hash_parts(parts, 2, NAME_DIGITS, search.attachment);
+	return file_walk(AT_FDCWD, dir, search_plugin_dir, &search, &ignored) > 0;
 }
 
-struct each {
+/* ---- all records ---------------------------------------------------------------- */
+
+struct record_walk {
 	bool prune;
-	int (*call)(void *ctx, const struct record *r, struct hw_err *e);
+	int (*each)(void *ctx, const struct record *r, struct hw_err *e);
 	void *ctx;
 	struct errors *errors;
 };
 
-static int each_file(const struct file_entry *entry, const struct each *each, struct hw_err *e)
+/* Return: 1 if the callback ends the walk */
+static int visit_until_stopped(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	AUTO(record_done) struct record record = { 0 };
+	const struct record_walk *walk = ctx;
 	int r = 0;
 
 	if (!file_is_temporary(entry->name))
 		r = read_file(entry->dir, entry->name, &record, e);
 	if (r > 0)
-		return each->call(each->ctx, &record, e);
-	if (r == 0 && each->prune)
-		return file_remove(entry->dir, entry->name, e);
-	return r;
-}
-
-/* Return: 1 when the callback has seen enough */
-static int each_until(void *ctx, const struct file_entry *entry, struct hw_err *e)
-{
-	const struct each *each = ctx;
-
-	int r = each_file(entry, each, e);
+		r = walk->each(walk->ctx, &record, e);
+	else if (r == 0 && walk->prune)
+		r = file_remove(entry->dir, entry->name, e);
 	if (r < 0)
-		errors_add(each->errors, e);
+		errors_add(walk->errors, e);
 	return r > 0;
 }
 
-static int each_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int visit_all(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	each_until(ctx, entry, e);
+	visit_until_stopped(ctx, entry, e);
 	return 0;
 }
 
-/**
- * record_each() - call back for each record of a plugin's network
- * @prune:  remove files that are no record
- * @errors: those that there were; none of them ends the walk
- */
+static int visit_network_dir(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	const struct record_walk *walk = ctx;
+	int r = 0;
+
+	if (entry->type == DT_DIR)
+		r = file_walk(entry->dir, entry->name, visit_until_stopped, ctx, e);
+	if (r < 0)
+		errors_add(walk->errors, e);
+	return r > 0;
+}
+
+static void walk_dir(const char *dir,
+		     int (*visit)(void *ctx, const struct file_entry *entry, struct hw_err *e),
+		     struct record_walk *walk)
+{
+	struct hw_err e;
+
+	int r = file_walk(AT_FDCWD, dir, visit, walk, &e);
+	if (r >= 0 || r == -ENOENT)
+		return;
+	err_ctx(&e, "read attachment records");
+	errors_add(walk->errors, &e);
+}
+
 void record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
 		 int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
 		 struct errors *errors)
 {
 	autofree char *dir = network_dir(state_dir, plugin, network);
-	struct each walk = { .prune = prune, .call = each, .ctx = ctx, .errors = errors };
-	struct hw_err e;
+	struct record_walk walk = { .prune = prune, .each = each, .ctx = ctx, .errors = errors };
 
-	int r = file_walk(AT_FDCWD, dir, each_entry, &walk, &e);
-	if (r >= 0 || r == -ENOENT)
-		return;
-	err_ctx(&e, "read the attachment records");
-	errors_add(errors, &e);
+	walk_dir(dir, visit_all, &walk);
 }
 
-/* A directory of a network */
-static int each_network(void *ctx, const struct file_entry *entry, struct hw_err *e)
-{
-	int r = 0;
-
-	if (entry->type == DT_DIR)
-		r = file_walk(entry->dir, entry->name, each_until, ctx, e);
-	if (r < 0)
-		errors_add(((const struct each *)ctx)->errors, e);
-	return r > 0;
-}
-
-/**
- * record_each_of() - call back for each record of a plugin, whatever its network
- * @each: a positive answer ends the walk
- */
 void record_each_of(const char *state_dir, const char *plugin,
 		    int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
 		    struct errors *errors)
 {
 	autofree char *dir = str_printf("%s/attachments/%s", state_dir, plugin);
-	struct each walk = { .call = each, .ctx = ctx, .errors = errors };
-	struct hw_err e;
+	struct record_walk walk = { .each = each, .ctx = ctx, .errors = errors };
 
-	int r = file_walk(AT_FDCWD, dir, each_network, &walk, &e);
-	if (r >= 0 || r == -ENOENT)
-		return;
-	err_ctx(&e, "read the attachment records");
-	errors_add(errors, &e);
+	walk_dir(dir, visit_network_dir, &walk);
 }
 
-/**
- * record_done() - free what a record holds
- */
 void record_done(struct record *r)
 {
 	hw_field_clear(record_fields, r);

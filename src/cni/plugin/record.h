@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/record.h - the attachment record: what a plugin is about to make
+ * cni/plugin/record.h - attachment records: what a plugin creates for an attachment
  *
  * STATE/attachments/<plugin>/<hash of network>/<hash of container and interface>,
- * a JSON object replaced atomically, written before the kernel is changed and
- * removed when DEL has succeeded. A torn file counts as absent, and is removed
- * by DEL and GC.
+ * a JSON object that is replaced atomically. It is written before the kernel is
+ * changed and removed when DEL has succeeded. A damaged file counts as missing;
+ * DEL and GC remove it.
  */
 #ifndef CNI_PLUGIN_RECORD_H
 #define CNI_PLUGIN_RECORD_H
@@ -22,45 +22,54 @@ struct record {
 	char *container_id;
 	char *ifname;
 	char *netns;
-	char *netns_id; /* "DEVICE:INODE" that the path led to; "": nowhere */
+	char *netns_id; /* "DEVICE:INODE" of the namespace at ADD; "": it did not exist */
 	bool netns_override;
 	char *args;	  /* CNI_ARGS of the ADD */
-	char *config;	  /* JSON object: the ADD's standard input */
-	char *made;	  /* JSON object of the plugin's own table; NULL: none */
-	char *boot;	  /* the kernel's boot id; a record of another boot is stale */
+	char *config;	  /* JSON object: standard input of the ADD */
+	char *made;	  /* JSON object described by .made_fields of the plugin; NULL: none */
+	char *boot;	  /* boot ID of the kernel; a record of another boot is stale */
 	int64_t started;  /* CLOCK_BOOTTIME, ns */
-	int64_t finished; /* 0: the ADD has not ended */
-	int64_t earlier;  /* when that ended on top of which this ADD has not; 0: of none */
+	int64_t finished; /* 0: the ADD has not finished */
+	int64_t earlier;  /* an ADD repeated on a finished one: when that one finished; else 0 */
 };
 
 extern const struct hw_field record_fields[];
 
-/* -EPERM where others may write: what a record says is removed by DEL and GC. */
+/*
+ * Checks that no other user can write records, because DEL and GC remove what they name.
+ *
+ * Return: 0, also if the directory does not exist; -EPERM if its owner is neither root nor the
+ * current user, or all users can write to it
+ */
 int record_check_dir(const char *state_dir, struct hw_err *e);
-/* "" when the kernel does not say */
+/* Return: the boot ID of the running kernel; "" if unknown */
 const char *record_boot_id(void);
+/* Writes a record, replacing an existing one of the same attachment. */
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e);
-/* Return: 1 with a record, 0 when there is none */
+/* Return: 1 if found, 0 if there is no record or it is damaged */
 int record_read(const char *state_dir, const char *plugin, const char *network,
 		const char *container_id, const char *ifname, struct record *ret_record,
 		struct hw_err *e);
+/* Removes a record; succeeds if it does not exist. */
 int record_remove(const char *state_dir, const char *plugin, const char *network,
 		  const char *container_id, const char *ifname, struct hw_err *e);
-/* Has an attachment to another network that interface of the container? */
-bool record_is_elsewhere(const char *state_dir, const char *network, const char *container_id,
-			 const char *ifname);
+/* Return: true if any plugin has a record of this interface of the container in another network */
+bool record_in_other_network(const char *state_dir, const char *network, const char *container_id,
+			     const char *ifname);
 /*
- * Calls back for each record of (plugin, network); an error is added to @errors and does not end the
- * walk. With @prune, which needs every writer shut out, files that are no record (torn ones, and what
- * a killed writer left) are removed.
+ * Calls @each for all records of a plugin and network. Errors are added to @errors and do not end the
+ * walk.
+ * @prune: remove damaged records and temporary files of writers that died; no writer may run meanwhile
  */
 void record_each(const char *state_dir, const char *plugin, const char *network, bool prune,
 		 int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
 		 struct errors *errors);
-/* The same for all networks, without pruning, and until a callback returns a positive number. */
+/* The same for all networks of a plugin, without pruning. A positive return value of @each ends the
+ * walk. */
 void record_each_of(const char *state_dir, const char *plugin,
 		    int (*each)(void *ctx, const struct record *r, struct hw_err *e), void *ctx,
 		    struct errors *errors);
+/* Frees the content of a record. */
 void record_done(struct record *r);
 
 AUTO_VALUE_DEFINE(record_done, struct record);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/skel.c - the plugin side of the protocol
+ * cni/plugin/skel.c - the plugin side of the CNI protocol
  *
- * What:  checks a call in upstream's order and with upstream's codes and texts,
- *        runs the plugin's verb, and makes the answer.
- * How:   two tables: what each environment variable must be for which verb, and
- *        what each verb needs before it may run.
- * Rules: the plugin's own namespace given as CNI_NETNS is refused before
- *        anything is touched, and an answer is made only when everything has
- *        succeeded, so that standard output never holds two objects.
- * Not:   undo, records and locks are in attach.c, the program around a call in
- *        program.c.
+ * What:  checks a call in upstream's order, with upstream's codes and texts,
+ *        runs the plugin's verb, and formats the reply.
+ * How:   one table of verbs, and one of environment variables with the verbs
+ *        that require them.
+ * Rules: CNI_NETNS must not be the plugin's own namespace; that is checked
+ *        before anything is changed. The reply is formatted after everything
+ *        has succeeded, so standard output never gets two objects.
+ * Not:   undo, records and locks are in attach.c, main() is in program.c.
  */
 #include "cni/plugin/skel.h"
 
@@ -36,7 +35,7 @@ enum { ADD = 1 << 0, DEL = 1 << 1, CHECK = 1 << 2, GC = 1 << 3, STATUS = 1 << 4 
 struct verb {
 	const char *name;
 	unsigned bit;
-	const char *since; /* the configuration's version must be at least this; NULL: any */
+	const char *since; /* minimum version of the configuration; NULL: any */
 	int (*run)(struct skel_frame *f, struct hw_err *e);
 };
 
@@ -50,14 +49,14 @@ static const struct verb verbs[] = {
 
 struct variable {
 	const char *name;
-	size_t at;	   /* in struct skel_request */
-	unsigned required; /* by these verbs */
+	size_t offset;	   /* in struct skel_request */
+	unsigned required; /* verbs that require it */
 	int (*check)(const char *value, struct hw_err *e);
 };
 
 #define IN_REQUEST(member) offsetof(struct skel_request, member)
 
-/* After CNI_COMMAND, in the order in which they are looked at. */
+/* In the order in which they are checked, after CNI_COMMAND. */
 static const struct variable variables[] = {
 	{ "CNI_CONTAINERID", IN_REQUEST(container_id), ADD | CHECK | DEL, name_check_container },
 	{ "CNI_NETNS", IN_REQUEST(netns), ADD | CHECK },
@@ -73,7 +72,7 @@ static const struct verb *verb_find(const char *name)
 	return NULL;
 }
 
-/* A value that is there but wrong is reported before one that is missing. */
+/* An invalid value is reported before missing ones. */
 static int check_environment(const struct skel_request *request, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf missing = { 0 };
@@ -82,7 +81,7 @@ static int check_environment(const struct skel_request *request, struct hw_err *
 
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
 		const struct variable *v = &variables[i];
-		const char *value = *(const char *const *)((const char *)request + v->at);
+		const char *value = *(const char *const *)((const char *)request + v->offset);
 
 		if (!(v->required & bit))
 			continue;
@@ -97,9 +96,6 @@ static int check_environment(const struct skel_request *request, struct hw_err *
 	return 0;
 }
 
-/**
- * skel_wants_input() - does the call get as far as its standard input?
- */
 bool skel_wants_input(const struct skel_request *request)
 {
 	struct hw_err e;
@@ -108,17 +104,11 @@ bool skel_wants_input(const struct skel_request *request)
 	       check_environment(request, &e) >= 0;
 }
 
-/**
- * skel_versions() - the spec versions that a plugin supports
- */
 const char *const *skel_versions(const struct hw_plugin *plugin)
 {
 	return plugin->versions ? plugin->versions : hw_versions();
 }
 
-/**
- * skel_version_reply() - the answer to VERSION
- */
 char *skel_version_reply(const char *const *versions, size_t n)
 {
 	AUTO(value_free) struct value *reply = value_new_object();
@@ -132,16 +122,8 @@ char *skel_version_reply(const char *const *versions, size_t n)
 	return str_printf("%s\n", json);
 }
 
-static size_t count(const char *const *list)
-{
-	size_t n = 0;
-
-	while (list[n])
-		n++;
-	return n;
-}
-
-static char *about(const struct hw_plugin *plugin)
+/* What a plugin prints when it is started without CNI_COMMAND. */
+static char *format_about(const struct hw_plugin *plugin)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	const char *const *versions = skel_versions(plugin);
@@ -156,21 +138,21 @@ static char *about(const struct hw_plugin *plugin)
 
 /* ---- the configuration ----------------------------------------------------- */
 
-/* A key's text; absent and null are "", as in Go. */
-static int get_text(const struct value *object, const char *key, const char **ret_text,
-		    struct hw_err *e)
+/* A missing key and null are "", as with Go's encoding/json. */
+static int get_string(const struct value *object, const char *key, const char **ret_text,
+		      struct hw_err *e)
 {
 	const struct value *v = value_find(object, key);
 
 	if (v && value_kind(v) != VALUE_NULL && value_kind(v) != VALUE_STRING)
-		return err_text(e, -EINVAL, "%s is %s, not a string", key,
+		return err_text(e, -EINVAL, "%s: expected a string, got %s", key,
 				value_kind_name(value_kind(v)));
 	*ret_text = str_or(v ? value_string(v) : NULL, "");
 	return 0;
 }
 
-/* The error again, with a CNI code. */
-static int with_code(struct hw_err *e, int wire)
+/* Gives an existing error a CNI code. */
+static int set_cni_code(struct hw_err *e, int wire)
 {
 	autofree char *msg = str_copy(e->msg);
 
@@ -180,16 +162,16 @@ static int with_code(struct hw_err *e, int wire)
 static int parse_name(struct skel_frame *f, struct hw_err *e)
 {
 	int r = value_parse(f->call.input, f->call.input_len, &f->config, e);
-	if (r >= 0 && value_kind(f->config) == VALUE_NULL) /* to Go, an object without keys */
+	if (r >= 0 && value_kind(f->config) == VALUE_NULL) /* in Go, an empty object */
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "missing network name");
 	if (r >= 0 && value_kind(f->config) != VALUE_OBJECT)
-		r = err_text(e, -EINVAL, "%s instead of an object",
+		r = err_text(e, -EINVAL, "expected an object, got %s",
 			     value_kind_name(value_kind(f->config)));
 	if (r >= 0)
-		r = get_text(f->config, "name", &f->call.network, e);
+		r = get_string(f->config, "name", &f->call.network, e);
 	if (r < 0) {
 		err_ctx(e, "error unmarshall network config");
-		return with_code(e, HW_CNI_DECODE_FAILURE);
+		return set_cni_code(e, HW_CNI_DECODE_FAILURE);
 	}
 	if (str_empty(f->call.network))
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "missing network name");
@@ -200,17 +182,14 @@ static int parse_version(struct skel_frame *f, struct hw_err *e)
 {
 	const char *version = "";
 
-	if (get_text(f->config, "cniVersion", &version, e) < 0) {
+	if (get_string(f->config, "cniVersion", &version, e) < 0) {
 		err_ctx(e, "decoding version from network config");
-		return with_code(e, HW_CNI_DECODE_FAILURE);
+		return set_cni_code(e, HW_CNI_DECODE_FAILURE);
 	}
 	f->call.version = version_or_oldest(version);
 	return 0;
 }
 
-/**
- * skel_frame_parse() - what every configuration has: JSON, a name, a version
- */
 int skel_frame_parse(struct skel_frame *f, struct hw_err *e)
 {
 	int r = parse_name(f, e);
@@ -227,49 +206,49 @@ static int decode_prev(struct skel_frame *f, struct hw_err *e)
 		return 0;
 	autofree char *json = value_format(v, 0);
 	int r = result_parse_prev(json, strlen(json), f->call.version, &f->prev, e);
-	/* A DEL goes on with what it has; upstream's plugins fail and leave everything. */
+	/* DEL continues without it; upstream's plugins fail and delete nothing. */
 	if (r < 0 && str_equal(f->call.command, "DEL"))
 		return 0;
 	f->call.prev = f->prev;
 	return r;
 }
 
-struct attachment {
+/* struct hw_valid as a table can decode it, with pointers that are not const. */
+struct valid_attachment {
 	char *container_id;
 	char *ifname;
 };
 
-struct attachments {
+struct valid_attachments {
 	struct hw_list list;
 };
 
 static const struct hw_field attachment_fields[] = {
-	{ "containerID", HW_STRING, HW_AT(struct attachment, container_id) },
-	{ "ifname", HW_STRING, HW_AT(struct attachment, ifname) },
+	{ "containerID", HW_STRING, HW_AT(struct valid_attachment, container_id) },
+	{ "ifname", HW_STRING, HW_AT(struct valid_attachment, ifname) },
 	{ 0 },
 };
 
 static const struct hw_field gc_fields[] = {
-	{ "cni.dev/valid-attachments", HW_LIST, HW_AT(struct attachments, list),
-	  .sub = attachment_fields, .size = sizeof(struct attachment) },
+	{ "cni.dev/valid-attachments", HW_LIST, HW_AT(struct valid_attachments, list),
+	  .sub = attachment_fields, .size = sizeof(struct valid_attachment) },
 	{ 0 },
 };
 
-/* struct attachment and struct hw_valid have one shape, so that the list can be handed over. */
-_Static_assert(sizeof(struct attachment) == sizeof(struct hw_valid), "one shape");
-_Static_assert(offsetof(struct attachment, ifname) == offsetof(struct hw_valid, ifname),
-	       "one shape");
+_Static_assert(sizeof(struct valid_attachment) == sizeof(struct hw_valid), "same layout");
+_Static_assert(offsetof(struct valid_attachment, ifname) == offsetof(struct hw_valid, ifname),
+	       "same layout");
 
 static int decode_valid(struct skel_frame *f, struct hw_err *e)
 {
-	struct attachments a = { 0 };
+	struct valid_attachments a = { 0 };
 
 	if (!value_find(f->config, gc_fields[0].name))
 		return 0;
 	int r = field_decode(gc_fields, f->config, &a, e);
 	if (r < 0)
 		return r;
-	/* A list that is empty is still a list. */
+	/* An empty list must differ from a missing one, which is NULL. */
 	f->call.valid = a.list.v ? a.list.v : mem_new(sizeof(struct hw_valid));
 	f->call.n_valid = a.list.n;
 	return 0;
@@ -289,9 +268,6 @@ static int decode_conf(struct skel_frame *f, struct hw_err *e)
 	return 0;
 }
 
-/**
- * skel_frame_decode() - what the plugin's verb gets: its configuration, prevResult, valid ones
- */
 int skel_frame_decode(struct skel_frame *f, struct hw_err *e)
 {
 	int r = decode_conf(f, e);
@@ -299,14 +275,11 @@ int skel_frame_decode(struct skel_frame *f, struct hw_err *e)
 		r = decode_valid(f, e);
 	if (r < 0) {
 		err_ctx(e, "failed to load netconf");
-		return with_code(e, HW_CNI_INVALID_CONFIG);
+		return set_cni_code(e, HW_CNI_INVALID_CONFIG);
 	}
 	return decode_prev(f, e);
 }
 
-/**
- * skel_frame_init() - a call from a request; both it and the plugin outlive the frame
- */
 void skel_frame_init(struct skel_frame *f, const struct hw_plugin *plugin,
 		     const struct skel_request *request)
 {
@@ -333,23 +306,20 @@ void skel_frame_init(struct skel_frame *f, const struct hw_plugin *plugin,
 		f->state_dir = state_dir ? str_copy(state_dir) : lock_state_dir();
 }
 
-static void clear(const struct hw_field *table, void *p)
+static void free_fields(const struct hw_field *table, void *p)
 {
 	if (table && p)
 		hw_field_clear(table, p);
 	free(p);
 }
 
-/**
- * skel_frame_done() - free what the call holds
- */
 void skel_frame_done(struct skel_frame *f)
 {
-	struct attachments a = { .list = { (void *)f->call.valid, f->call.n_valid } };
+	struct valid_attachments a = { .list = { (void *)f->call.valid, f->call.n_valid } };
 
-	clear(f->plugin->fields, (void *)f->call.conf);
-	clear(f->plugin->made_fields, f->call.made);
-	clear(f->plugin->made_fields, f->earlier);
+	free_fields(f->plugin->fields, (void *)f->call.conf);
+	free_fields(f->plugin->made_fields, f->call.made);
+	free_fields(f->plugin->made_fields, f->earlier);
 	hw_field_clear(gc_fields, &a);
 	hw_result_free(f->prev);
 	hw_result_free(f->call.result);
@@ -359,25 +329,17 @@ void skel_frame_done(struct skel_frame *f)
 	value_free(f->config);
 }
 
-/* ---- a call ------------------------------------------------------------------- */
+/* ---- the call ------------------------------------------------------------------- */
 
-static bool supports(const struct hw_plugin *plugin, const char *version)
-{
-	const char *const *versions = skel_versions(plugin);
-
-	for (size_t i = 0; versions[i]; i++)
-		if (str_equal(versions[i], version))
-			return true;
-	return false;
-}
-
-static int check_supported(const struct skel_frame *f, struct hw_err *e)
+/* Checks that the plugin supports the configuration's version. */
+static int check_version(const struct skel_frame *f, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf list = { 0 };
 	const char *const *versions = skel_versions(f->plugin);
 
-	if (supports(f->plugin, f->call.version))
-		return 0;
+	for (size_t i = 0; versions[i]; i++)
+		if (str_equal(versions[i], f->call.version))
+			return 0;
 	for (size_t i = 0; versions[i]; i++)
 		buf_printf(&list, "%s\"%s\"", i ? " " : "", versions[i]);
 	err_cni(e, HW_CNI_INCOMPATIBLE_VERSION, "incompatible CNI versions");
@@ -385,8 +347,9 @@ static int check_supported(const struct skel_frame *f, struct hw_err *e)
 			   str_or(list.data, ""));
 }
 
-/* May this configuration's version use the verb, and has the plugin a version that new? */
-static int check_since(const struct skel_frame *f, const struct verb *verb, struct hw_err *e)
+/* Checks that the configuration's version has the verb, and that the plugin supports that version or a
+ * newer one. */
+static int check_verb_version(const struct skel_frame *f, const struct verb *verb, struct hw_err *e)
 {
 	const char *const *versions = skel_versions(f->plugin);
 	int order;
@@ -394,7 +357,7 @@ static int check_since(const struct skel_frame *f, const struct verb *verb, stru
 	if (!verb->since)
 		return 0;
 	if (hw_version_compare(f->call.version, verb->since, &order, e) < 0)
-		return with_code(e, HW_CNI_DECODE_FAILURE);
+		return set_cni_code(e, HW_CNI_DECODE_FAILURE);
 	if (order < 0)
 		return err_cni(e, HW_CNI_INCOMPATIBLE_VERSION, "config version does not allow %s",
 			       verb->name);
@@ -405,7 +368,7 @@ static int check_since(const struct skel_frame *f, const struct verb *verb, stru
 		       verb->name);
 }
 
-/* Upstream looks only after the verb has run and its result is printed. */
+/* Upstream checks this only after the verb has run and the result is printed. */
 static int check_netns(const struct skel_frame *f, struct hw_err *e)
 {
 	autoclose int fd = -1;
@@ -417,7 +380,7 @@ static int check_netns(const struct skel_frame *f, struct hw_err *e)
 	fd = file_own_netns();
 	if (fd < 0 || fstat(fd, &own) < 0) {
 		err_set(e, -errno, "get plugin's netns failed");
-		return with_code(e, HW_CNI_INVALID_NETNS);
+		return set_cni_code(e, HW_CNI_INVALID_NETNS);
 	}
 	if (own.st_dev == theirs.st_dev && own.st_ino == theirs.st_ino)
 		return err_cni(e, HW_CNI_INVALID_NETNS,
@@ -452,9 +415,9 @@ static int run_verb(struct skel_frame *f, struct hw_err *e)
 		return err_cni(e, HW_CNI_INVALID_ENV, "unknown CNI_COMMAND: %s", f->call.command);
 	r = parse_version(f, e);
 	if (r >= 0)
-		r = check_since(f, verb, e);
+		r = check_verb_version(f, verb, e);
 	if (r >= 0)
-		r = check_supported(f, e);
+		r = check_version(f, e);
 	if (r >= 0 && verb->bit & (ADD | DEL))
 		r = check_netns(f, e);
 	if (r < 0 || !has_verb(f->plugin, verb->bit))
@@ -465,30 +428,24 @@ static int run_verb(struct skel_frame *f, struct hw_err *e)
 	return r < 0 ? r : verb->run(f, e);
 }
 
-static int run_version(struct skel_frame *f, struct hw_err *e)
+static int run_command(struct skel_frame *f, struct hw_err *e)
 {
 	const char *const *versions = skel_versions(f->plugin);
+	size_t n = 0;
 
-	if (f->plugin->version)
-		return f->plugin->version(&f->call, e);
-	f->call.reply = skel_version_reply(versions, count(versions));
-	return 0;
-}
-
-static int run(struct skel_frame *f, struct hw_err *e)
-{
 	int r = check_environment(f->request, e);
 	if (r < 0)
 		return r;
-	if (str_equal(f->call.command, "VERSION"))
-		return run_version(f, e);
-	return run_verb(f, e);
+	if (!str_equal(f->call.command, "VERSION"))
+		return run_verb(f, e);
+	if (f->plugin->version)
+		return f->plugin->version(&f->call, e);
+	while (versions[n])
+		n++;
+	f->call.reply = skel_version_reply(versions, n);
+	return 0;
 }
 
-/**
- * skel_call() - one call of a plugin, from the environment to the answer
- * @ret_reply: always filled; skel_reply_done() frees it
- */
 int skel_call(const struct hw_plugin *plugin, const struct skel_request *request,
 	      struct skel_reply *ret_reply, struct hw_err *e)
 {
@@ -497,10 +454,10 @@ int skel_call(const struct hw_plugin *plugin, const struct skel_request *request
 	skel_frame_init(&f, plugin, request);
 	*ret_reply = (struct skel_reply){ 0 };
 	if (str_empty(request->command)) {
-		ret_reply->notice = about(plugin);
+		ret_reply->notice = format_about(plugin);
 		return 0;
 	}
-	if (run(&f, e) < 0) {
+	if (run_command(&f, e) < 0) {
 		ret_reply->output = error_format(e);
 		ret_reply->status = 1;
 		return -1;
@@ -510,9 +467,6 @@ int skel_call(const struct hw_plugin *plugin, const struct skel_request *request
 	return 0;
 }
 
-/**
- * skel_reply_done() - free an answer
- */
 void skel_reply_done(struct skel_reply *reply)
 {
 	free(reply->output);

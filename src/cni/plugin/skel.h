@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/skel.h - a plugin call as a function: environment and bytes in, answer out
+ * cni/plugin/skel.h - a plugin call as a function
  *
- * skel_call() is the whole plugin side of the protocol. program.c puts it
- * between getenv(), standard input and standard output; delegation to a plugin
- * of the same binary calls it directly. It reads and writes nothing itself
- * except, for a plugin with .record, records and locks.
+ * skel_call() is the whole plugin side of the protocol: environment and input
+ * in, reply out. program.c connects it to the process's environment and
+ * standard streams; delegation to a plugin of the same binary calls it
+ * directly. It does no I/O itself, except records and locks for a plugin with
+ * .record.
  */
 #ifndef CNI_PLUGIN_SKEL_H
 #define CNI_PLUGIN_SKEL_H
@@ -17,15 +18,15 @@
 #include "base/mem.h"
 #include "cni/plugin/record.h"
 
-/* Strings are borrowed; NULL is as good as "". */
+/* Strings are borrowed; NULL means "". */
 struct skel_request {
 	const char *command, *container_id, *netns, *ifname, *args, *path, *netns_override;
-	bool netns_is_checked; /* it is not our own */
+	bool netns_is_checked; /* netns is known not to be the plugin's own */
 	const char *state_dir; /* NULL: lock_state_dir() */
 	int lock_timeout_ms;   /* 0: LOCK_TIMEOUT_MS */
 	const char *input;
 	size_t input_len;
-	/* The plugins of this binary, NULL at the end: delegation looks here before it execs. */
+	/* All plugins of this binary, NULL at the end: delegation to them needs no exec. */
 	const struct hw_plugin *const *siblings;
 };
 
@@ -35,35 +36,43 @@ struct skel_reply {
 	int status;   /* exit status */
 };
 
-/* Return: 0, or -1 when the reply carries an error object; *e is then that error too */
+/*
+ * Runs one call of a plugin.
+ * @ret_reply: always filled; skel_reply_done() frees its content
+ *
+ * Return: 0, or -1 if the reply is an error object; *e is then the same error
+ */
 int skel_call(const struct hw_plugin *plugin, const struct skel_request *request,
 	      struct skel_reply *ret_reply, struct hw_err *e);
 void skel_reply_done(struct skel_reply *reply);
 
-/* False when the call is over, one way or the other, before its input is looked at. */
+/* Return: false if the call ends, with success or an error, before its input is needed */
 bool skel_wants_input(const struct skel_request *request);
 
-/* The versions that a plugin supports; NULL at the end. */
+/* The spec versions that a plugin supports; NULL at the end. */
 const char *const *skel_versions(const struct hw_plugin *plugin);
-/* VERSION's answer, with its newline */
+/* Return: the reply to VERSION, with its newline; freed by the caller */
 char *skel_version_reply(const char *const *versions, size_t n);
 
-/* A call on its way: what the plugin sees, and what stands behind it. */
+/* A call in progress: what the plugin sees, and the library's own part. */
 struct skel_frame {
-	struct hw_call call; /* the first member: the plugin's pointer is ours */
+	struct hw_call
+		call; /* first member, so that the plugin's pointer can be cast to the frame */
 	const struct hw_plugin *plugin;
 	const struct skel_request *request;
 	char *state_dir; /* NULL without .record */
 	struct value *config;
 	struct hw_result *prev;
-	struct record record; /* as on disk; no plugin in it: none */
-	void *earlier;	      /* of .made_fields */
+	struct record record; /* as on disk; .plugin is NULL without one */
+	void *earlier;	      /* call.earlier, described by .made_fields */
 };
 
+/* Begins a call; @plugin and @request must outlive the frame. */
 void skel_frame_init(struct skel_frame *f, const struct hw_plugin *plugin,
 		     const struct skel_request *request);
-/* The configuration: JSON, name and version; then what the plugin itself wants of it. */
+/* Parses the input: JSON with a valid name and a version. */
 int skel_frame_parse(struct skel_frame *f, struct hw_err *e);
+/* Decodes the plugin's configuration, prevResult and, for GC, the valid attachments. */
 int skel_frame_decode(struct skel_frame *f, struct hw_err *e);
 void skel_frame_done(struct skel_frame *f);
 

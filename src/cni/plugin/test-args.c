@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/test-args.c - CNI_ARGS as Go's plugins read it
+ * cni/plugin/test-args.c - tests of CNI_ARGS
  */
 #include <hawser/plugin.h>
 
@@ -38,7 +38,7 @@ static void known_keys(void **state)
 	assert_values("MAC=", NULL, "");
 }
 
-static void nothing(void **state)
+static void no_args(void **state)
 {
 	(void)state;
 	assert_values("", NULL, NULL);
@@ -81,12 +81,14 @@ static void ignore_unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "args: known keys have their values", known_keys },
-		{ "args: no arguments are no values", nothing },
+		{ "args: the values of known keys are returned", known_keys },
+		{ "args: without arguments all values are missing", no_args },
 		{ "args: the last of two values wins", last_wins },
 		{ "args: a pair has exactly one =", bad_pairs },
-		{ "args: unknown keys are named, and the case of a key counts", unknown_keys },
-		{ "args: IgnoreUnknown is a boolean that lets unknown keys pass", ignore_unknown },
+		{ "args: unknown keys are an error that names them, and keys are case-sensitive",
+		  unknown_keys },
+		{ "args: unknown keys are ignored if the boolean IgnoreUnknown is true",
+		  ignore_unknown },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

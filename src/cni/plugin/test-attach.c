@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/test-attach.c - attachments and their records
+ * cni/plugin/test-attach.c - tests of attachment records, undo and GC
  */
 #include "cni/plugin/attach.h"
 
@@ -56,7 +56,7 @@ static void set_in_future(struct record *r)
 	r->finished = time_boot() + 3600 * 1000000000LL;
 }
 
-static void set_boot(struct record *r)
+static void set_other_boot(struct record *r)
 {
 	free(r->boot);
 	r->boot = str_copy("another");
@@ -71,27 +71,27 @@ static void set_own_netns(struct record *r)
 static void add(struct fixture *f, const char *container_id)
 {
 	f->request.container_id = container_id;
-	succeed(f, "ADD", CONF("1.1.0"));
+	expect_success(f, "ADD", CONF("1.1.0"));
 	f->request.container_id = "c1";
 	free(take_ptr(probe.calls));
 }
 
-static void recorded(void **state)
+static void record_from_add_to_del(void **state)
 {
 	AUTO(record_done) struct record r = { 0 };
 	struct fixture *f = *state;
 
 	f->request.args = "A=b";
-	succeed(f, "ADD", CONF("1.1.0"));
+	expect_success(f, "ADD", CONF("1.1.0"));
 	assert_true(has_record(f, "c1", &r));
 	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
 	assert_string_equal(r.config, CONF("1.1.0"));
 	assert_string_equal(r.args, "A=b");
 	assert_true(r.started > 0 && r.finished >= r.started);
-	succeed(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "DEL", CONF("1.1.0"));
 	assert_false(has_record(f, "c1", NULL));
 	assert_calls("ADD c1 eth0 netns=/nowhere made=;DEL c1 eth0 netns= made=veth1;");
-	succeed(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "DEL", CONF("1.1.0"));
 	assert_calls("DEL c1 eth0 netns=/nowhere made=;");
 }
 
@@ -102,13 +102,13 @@ static void del_netns(void **state)
 	f->request.netns = OWN_NETNS;
 	f->request.netns_override = "1";
 	add(f, "c1");
-	succeed(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "DEL", CONF("1.1.0"));
 	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth1;");
 	add(f, "c1");
 	f->request.netns = "/proc/self/ns/pid";
-	succeed(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "DEL", CONF("1.1.0"));
 	assert_calls("DEL c1 eth0 netns= made=veth1;");
-	succeed(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "DEL", CONF("1.1.0"));
 	assert_calls("DEL c1 eth0 netns=/proc/self/ns/pid made=;");
 }
 
@@ -127,28 +127,28 @@ static void failed_add(void **state)
 	struct fixture *f = *state;
 
 	probe.add_fails = EIO;
-	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_calls("ADD c1 eth0 netns=/nowhere made=;undo c1 eth0 netns=/nowhere made=veth1;");
 	assert_false(has_record(f, "c1", NULL));
 	probe.del_fails = EIO;
-	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_true(has_record(f, "c1", &r));
 	assert_int_equal(r.finished, 0);
 	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
 }
 
-/* Where the plugin never says what it makes, it may have made anything. */
-static void nothing_saved(void **state)
+/* Without .made_fields the plugin may have created anything, so the record is written first. */
+static void record_before_add(void **state)
 {
 	AUTO(record_done) struct record r = { 0 };
 	struct fixture *f = *state;
 
 	probe.save = NULL;
 	probe.add_fails = probe.del_fails = EIO;
-	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_false(has_record(f, "c1", NULL));
 	plugin.made_fields = NULL;
-	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_true(has_record(f, "c1", &r));
 	assert_int_equal(r.finished, 0);
 }
@@ -159,11 +159,11 @@ static void failed_del(void **state)
 
 	add(f, "c1");
 	probe.del_fails = EIO;
-	refuse(f, "DEL", CONF("1.1.0"), HW_CNI_INTERNAL, "del failed");
+	expect_error(f, "DEL", CONF("1.1.0"), HW_CNI_INTERNAL, "del failed");
 	assert_true(has_record(f, "c1", NULL));
 }
 
-static void twice(void **state)
+static void repeated_add_fails(void **state)
 {
 	AUTO(record_done) struct record r = { 0 };
 	struct fixture *f = *state;
@@ -171,14 +171,14 @@ static void twice(void **state)
 	add(f, "c1");
 	probe.save = "veth2";
 	probe.add_fails = EEXIST;
-	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
+	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL, "add failed");
 	assert_calls("ADD-again c1 eth0 netns=/nowhere made=;");
 	assert_true(has_record(f, "c1", &r));
 	assert_string_equal(r.made, "{\"link\":\"veth1\"}");
 	assert_true(r.finished > 0);
 	record_done(&r);
 	probe.add_fails = 0;
-	succeed(f, "ADD", CONF("1.1.0"));
+	expect_success(f, "ADD", CONF("1.1.0"));
 	assert_true(has_record(f, "c1", &r));
 	assert_string_equal(r.made, "{\"link\":\"veth2\"}");
 }
@@ -190,17 +190,17 @@ static void after_a_crash(void **state)
 	add(f, "c1");
 	change_record(f, "c1", set_unfinished);
 	probe.save = "veth2";
-	succeed(f, "ADD", CONF("1.1.0"));
+	expect_success(f, "ADD", CONF("1.1.0"));
 	assert_calls("DEL c1 eth0 netns= made=veth1;ADD c1 eth0 netns=/nowhere made=;");
-	change_record(f, "c1", set_boot);
+	change_record(f, "c1", set_other_boot);
 	probe.del_fails = EIO;
-	refuse(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL,
-	       "end container c1 interface eth0: del failed");
+	expect_error(f, "ADD", CONF("1.1.0"), HW_CNI_INTERNAL,
+		     "delete attachment of container c1 interface eth0: del failed");
 	assert_calls("DEL c1 eth0 netns= made=veth2;");
 	assert_true(has_record(f, "c1", NULL));
 }
 
-static void cannot_write(void **state)
+static void record_cannot_be_written(void **state)
 {
 	struct fixture *f = *state;
 
@@ -209,27 +209,27 @@ static void cannot_write(void **state)
 	assert_calls("");
 }
 
-static void gc_ends_invalid(void **state)
+static void gc_deletes_invalid(void **state)
 {
 	struct fixture *f = *state;
 
 	add(f, "c1");
 	add(f, "c2");
-	succeed(f, "GC",
-		WITH_VALID("[{\"containerID\":\"c1\",\"ifname\":\"eth0\"},"
-			   "{\"containerID\":\"c2\",\"ifname\":\"eth1\"}]"));
+	expect_success(f, "GC",
+		       WITH_VALID("[{\"containerID\":\"c1\",\"ifname\":\"eth0\"},"
+				  "{\"containerID\":\"c2\",\"ifname\":\"eth1\"}]"));
 	assert_calls("DEL c2 eth0 netns= made=veth1;");
 	assert_true(has_record(f, "c1", NULL));
 	assert_false(has_record(f, "c2", NULL));
 }
 
-static void gc_keeps_since(void **state)
+static void gc_keeps_newer(void **state)
 {
 	struct fixture *f = *state;
 
 	add(f, "c1");
 	change_record(f, "c1", set_in_future);
-	succeed(f, "GC", WITH_VALID("[]"));
+	expect_success(f, "GC", WITH_VALID("[]"));
 	assert_calls("");
 	assert_true(has_record(f, "c1", NULL));
 }
@@ -241,7 +241,7 @@ static void gc_without_list(void **state)
 	add(f, "c1");
 	add(f, "c2");
 	change_record(f, "c2", set_unfinished);
-	succeed(f, "GC", CONF("1.1.0"));
+	expect_success(f, "GC", CONF("1.1.0"));
 	assert_calls("DEL c2 eth0 netns= made=veth1;");
 }
 
@@ -251,10 +251,10 @@ static void gc_other_boot(void **state)
 
 	add(f, "c1");
 	change_record(f, "c1", set_in_future);
-	change_record(f, "c1", set_boot);
-	succeed(f, "GC", WITH_VALID("[{\"containerID\":\"c1\",\"ifname\":\"eth0\"}]"));
+	change_record(f, "c1", set_other_boot);
+	expect_success(f, "GC", WITH_VALID("[{\"containerID\":\"c1\",\"ifname\":\"eth0\"}]"));
 	assert_calls("");
-	succeed(f, "GC", WITH_VALID("[]"));
+	expect_success(f, "GC", WITH_VALID("[]"));
 	assert_calls("DEL c1 eth0 netns= made=veth1;");
 }
 
@@ -265,16 +265,16 @@ static void gc_netns(void **state)
 	f->request.netns = OWN_NETNS;
 	f->request.netns_override = "1";
 	add(f, "c1");
-	succeed(f, "GC", WITH_VALID("[]"));
+	expect_success(f, "GC", WITH_VALID("[]"));
 	assert_calls("DEL c1 eth0 netns=" OWN_NETNS " made=veth1;");
 	f->request.netns = "/proc/self/ns/pid";
 	add(f, "c1");
 	change_record(f, "c1", set_own_netns);
-	succeed(f, "GC", WITH_VALID("[]"));
+	expect_success(f, "GC", WITH_VALID("[]"));
 	assert_calls("DEL c1 eth0 netns= made=veth1;");
 }
 
-static void gc_goes_on(void **state)
+static void gc_continues(void **state)
 {
 	struct fixture *f = *state;
 
@@ -283,8 +283,8 @@ static void gc_goes_on(void **state)
 	plugin.gc = probe_gc;
 	probe.del_fails = EIO;
 	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
-	assert_contains(f->e.msg, "end container c1 interface eth0: del failed");
-	assert_contains(f->e.msg, "end container c2 interface eth0: del failed");
+	assert_contains(f->e.msg, "delete attachment of container c1 interface eth0: del failed");
+	assert_contains(f->e.msg, "delete attachment of container c2 interface eth0: del failed");
 	assert_contains(probe.calls, "DEL c1 ");
 	assert_contains(probe.calls, "DEL c2 ");
 	assert_contains(probe.calls, "GC ");
@@ -292,7 +292,7 @@ static void gc_goes_on(void **state)
 	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
 	assert_contains(f->e.msg, ": del failed\ngc failed");
 	probe.del_fails = 0;
-	refuse(f, "GC", WITH_VALID("[]"), HW_CNI_INTERNAL, "gc failed");
+	expect_error(f, "GC", WITH_VALID("[]"), HW_CNI_INTERNAL, "gc failed");
 	assert_false(has_record(f, "c1", NULL));
 }
 
@@ -303,17 +303,17 @@ static void gc_waits(void **state)
 	struct hw_err e;
 
 	add(f, "c1");
-	assert_ok(lock_take(f->place->state, "net", "probe", false, TIME_NEVER, &lock, &e), e);
+	assert_ok(lock_acquire(f->place->state, "net", "probe", false, TIME_NEVER, &lock, &e), e);
 	assert_int_equal(call(f, "GC", WITH_VALID("[]")), -1);
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_TRY_AGAIN);
-	succeed(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "DEL", CONF("1.1.0"));
 	close(take_fd(lock));
-	assert_ok(lock_take(f->place->state, "net", "probe", true, TIME_NEVER, &lock, &e), e);
+	assert_ok(lock_acquire(f->place->state, "net", "probe", true, TIME_NEVER, &lock, &e), e);
 	assert_int_equal(call(f, "ADD", CONF("1.1.0")), -1);
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_TRY_AGAIN);
 }
 
-static void others_may_write(void **state)
+static void writable_state_dir(void **state)
 {
 	struct fixture *f = *state;
 
@@ -322,31 +322,31 @@ static void others_may_write(void **state)
 	for (const char *const *verb = (const char *const[]){ "ADD", "DEL", "CHECK", "GC", NULL };
 	     *verb; verb++) {
 		assert_int_equal(call(f, *verb, WITH_VALID("[]")), -1);
-		assert_contains(f->e.msg, "can be written by others");
+		assert_contains(f->e.msg, "is writable by other users");
 	}
 	assert_calls("");
 }
 
-/* Such a plugin has nothing to remove, but its records end all the same. */
+/* The plugin has nothing to delete, but its records are removed. */
 static void recorded_without_del(void **state)
 {
 	struct fixture *f = *state;
 
 	plugin.del = NULL;
 	add(f, "c1");
-	succeed(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "DEL", CONF("1.1.0"));
 	assert_false(has_record(f, "c1", NULL));
 	add(f, "c1");
 	change_record(f, "c1", set_unfinished);
 	add(f, "c1");
-	succeed(f, "GC", WITH_VALID("[]"));
+	expect_success(f, "GC", WITH_VALID("[]"));
 	assert_false(has_record(f, "c1", NULL));
 }
 
 /* ---- repair ------------------------------------------------------------------------- */
 
 static const struct hw_plugin *const plugins[] = { &plugin, NULL };
-static struct fixture *repaired;
+static struct fixture *repair_fixture;
 
 static void set_other_link(struct record *r)
 {
@@ -357,15 +357,15 @@ static void set_other_link(struct record *r)
 static int probe_repair(struct hw_call *call, struct hw_err *e)
 {
 	(void)e;
-	probe_note(call, "repair");
+	probe_log(call, "repair");
 	return 0;
 }
 
-/* As if an ADD on top of c2's came by while c1 is being repaired */
-static int repair_slowly(struct hw_call *call, struct hw_err *e)
+/* Simulates an ADD of c2 while c1 is being repaired. */
+static int repair_and_change_c2(struct hw_call *call, struct hw_err *e)
 {
 	if (str_equal(call->container_id, "c1"))
-		change_record(repaired, "c2", set_other_link);
+		change_record(repair_fixture, "c2", set_other_link);
 	return probe_repair(call, e);
 }
 
@@ -378,57 +378,57 @@ static void repair(struct fixture *f, int wanted)
 	assert_ok(errors_end(&errors, &e), e);
 }
 
-static void repair_reads_late(void **state)
+static void repair_reads_record_again(void **state)
 {
-	struct fixture *f = repaired = *state;
+	struct fixture *f = repair_fixture = *state;
 
-	plugin.repair = repair_slowly;
+	plugin.repair = repair_and_change_c2;
 	add(f, "c1");
 	add(f, "c2");
 	repair(f, 2);
 	assert_calls("repair c1 eth0 netns= made=veth1;repair c2 eth0 netns= made=veth2;");
 }
 
-/* What the record says while an ADD is on top of another */
-static int note_earlier(struct hw_call *call, struct hw_err *e)
+/* Checks the record while a repeated ADD runs. */
+static int add_and_check_record(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(record_done) struct record r = { 0 };
 	int ret = probe_add(call, e);
 
-	assert_true(has_record(repaired, "c1", &r));
+	assert_true(has_record(repair_fixture, "c1", &r));
 	assert_int_equal(r.finished, 0);
 	assert_int_equal(r.earlier > 0, call->earlier != NULL);
 	return ret;
 }
 
-static void set_on_top(struct record *r)
+static void set_repeated(struct record *r)
 {
 	r->earlier = r->finished;
 	r->finished = 0;
 }
 
-static void killed_on_top(void **state)
+static void repeated_add_killed(void **state)
 {
 	AUTO(record_done) struct record r = { 0 };
-	struct fixture *f = repaired = *state;
+	struct fixture *f = repair_fixture = *state;
 
 	plugin.repair = probe_repair;
-	plugin.add = note_earlier;
+	plugin.add = add_and_check_record;
 	add(f, "c1");
 	add(f, "c1");
 	assert_true(has_record(f, "c1", &r));
 	assert_int_equal(r.earlier, 0);
-	change_record(f, "c1", set_on_top);
+	change_record(f, "c1", set_repeated);
 	repair(f, 1);
 	assert_calls("repair c1 eth0 netns= made=veth1;");
-	succeed(f, "GC", CONF("1.1.0"));
+	expect_success(f, "GC", CONF("1.1.0"));
 	assert_true(has_record(f, "c1", NULL));
 	change_record(f, "c1", set_unfinished);
-	succeed(f, "GC", WITH_VALID("[]"));
+	expect_success(f, "GC", WITH_VALID("[]"));
 	assert_false(has_record(f, "c1", NULL));
 }
 
-static void repair_living_first(void **state)
+static void repair_existing_netns_first(void **state)
 {
 	struct fixture *f = *state;
 
@@ -451,35 +451,37 @@ static void repair_living_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("attach: a record is there from ADD to DEL", recorded),
-		TEST("attach: CHECK sees what the record says", check_sees_record),
-		TEST("attach: a failed ADD leaves a record only when its undo failed", failed_add),
-		TEST("attach: a plugin that says what it makes is written down when it does",
-		     nothing_saved),
+		TEST("attach: a record exists from ADD to DEL", record_from_add_to_del),
+		TEST("attach: CHECK gets the content of the record", check_sees_record),
+		TEST("attach: a failed ADD leaves a record only if its undo failed", failed_add),
+		TEST("attach: with made_fields the record is written when the plugin saves it",
+		     record_before_add),
 		TEST("attach: a failed DEL keeps the record", failed_del),
-		TEST("attach: DEL believes a netns path only while it is the same namespace",
+		TEST("attach: DEL uses a netns path only if it is still the same namespace",
 		     del_netns),
-		TEST("attach: a second ADD that fails leaves the first one alone", twice),
-		TEST("attach: ADD ends what a dead ADD left, first", after_a_crash),
-		TEST("attach: an ADD that cannot be written down does nothing", cannot_write),
-		TEST("attach: GC ends what is not valid and keeps the rest", gc_ends_invalid),
-		TEST("attach: GC keeps what finished after it was called", gc_keeps_since),
-		TEST("attach: GC without a list ends only dead ADDs", gc_without_list),
-		TEST("attach: GC ends records of another boot unless valid", gc_other_boot),
-		TEST("attach: GC believes a netns path only while it is the same namespace",
+		TEST("attach: a second ADD that fails leaves the first one unchanged",
+		     repeated_add_fails),
+		TEST("attach: ADD first deletes what a dead ADD left", after_a_crash),
+		TEST("attach: an ADD whose record cannot be written does nothing",
+		     record_cannot_be_written),
+		TEST("attach: GC deletes what is not valid and keeps the rest", gc_deletes_invalid),
+		TEST("attach: GC keeps attachments that finished after it was called",
+		     gc_keeps_newer),
+		TEST("attach: GC without a list deletes only what dead ADDs left", gc_without_list),
+		TEST("attach: GC deletes records of another boot unless valid", gc_other_boot),
+		TEST("attach: GC uses a netns path only if it is still the same namespace",
 		     gc_netns),
-		TEST("attach: GC goes on after an error and reports all of them", gc_goes_on),
-		TEST("attach: GC and ADD exclude each other, with code 11", gc_waits),
-		TEST("attach: records that others may have written are not believed",
-		     others_may_write),
-		TEST("attach: a plugin with records needs no DEL", recorded_without_del),
-		TEST("attach: repair goes by what a record says when it is its turn",
-		     repair_reads_late),
-		TEST("attach: a pod whose second ADD was killed is repaired, and kept without a "
-		     "list",
-		     killed_on_top),
-		TEST("attach: repair begins with the living and ends with the newest",
-		     repair_living_first),
+		TEST("attach: GC continues after an error and reports all of them", gc_continues),
+		TEST("attach: GC and ADD exclude each other, and fail with code 11", gc_waits),
+		TEST("attach: records in a directory that other users can write to are refused",
+		     writable_state_dir),
+		TEST("attach: a plugin with records needs no del()", recorded_without_del),
+		TEST("attach: repair reads each record again before it repairs",
+		     repair_reads_record_again),
+		TEST("attach: a pod whose second ADD was killed is repaired, and kept by GC",
+		     repeated_add_killed),
+		TEST("attach: repair starts with existing namespaces and ends with the newest",
+		     repair_existing_netns_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

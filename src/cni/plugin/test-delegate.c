@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/test-delegate.c - a plugin that calls another one, with and without exec
+ * cni/plugin/test-delegate.c - tests of delegation, with and without exec
  *
- * This program is the delegate too: started as `inner` it is that plugin. A
- * link to it is the same binary, and called without exec; a copy is another
- * one. Every test does both and wants the same answer.
+ * This program is also the delegate, if it is started as `inner`. A link to it
+ * is the same binary and is called without exec; a copy is another binary. The
+ * tests do both and expect the same reply.
  */
 #include <hawser/plugin.h>
 
@@ -19,7 +19,7 @@
 #include "cni/plugin/skel.h"
 #include "cni/result.h"
 
-/* ---- the delegate: does what "do" in its configuration says ------------------- */
+/* ---- the delegate: "do" in its configuration tells what it does ---------------- */
 
 struct inner_conf {
 	char *what;
@@ -32,7 +32,7 @@ static const struct hw_field inner_fields[] = {
 
 static int inner_calls; /* in this process */
 
-/* Where standard error leads, as an error. */
+/* An error with the path of standard error. */
 static int inner_stderr(struct hw_err *e)
 {
 	autofree char *path = realpath("/proc/self/fd/2", NULL);
@@ -51,7 +51,7 @@ static int inner_run(struct hw_call *call, struct hw_err *e)
 		return hw_err_details(e, "netns %s, args %s", call->netns, call->args);
 	}
 	if (str_equal(what, "fail-plainly"))
-		return hw_err_text(e, -EIO, "no luck");
+		return hw_err_text(e, -EIO, "failed");
 	if (str_equal(what, "stderr"))
 		return inner_stderr(e);
 	if (str_equal(what, "print"))
@@ -82,7 +82,7 @@ static const struct hw_plugin *const siblings[] = { &inner, NULL };
 
 static struct {
 	const char *plugin, *command, *input;
-	char *answer; /* of the delegate: a result, or an error in one line */
+	char *answer; /* reply of the delegate: a result, or an error in one line */
 } outer;
 
 static int outer_run(struct hw_call *call, struct hw_err *e)
@@ -102,7 +102,7 @@ static int outer_run(struct hw_call *call, struct hw_err *e)
 	return 0;
 }
 
-/* As a program, it prints the answer. */
+/* As a program, prints the reply of the delegate. */
 static int outer_print(struct hw_call *call, struct hw_err *e)
 {
 	outer.plugin = "inner";
@@ -142,7 +142,8 @@ static char *delegate(const char *path, const char *config)
 	return take_ptr(outer.answer);
 }
 
-/* Both ways, the same answer; @calls: how often the delegate's function runs in this process. */
+/* Delegates with and without exec; the replies must be equal. @calls: how often the delegate runs in
+ * this process */
 static void assert_same(const struct place *p, const char *command, const char *config, int calls,
 			const char *want)
 {
@@ -211,13 +212,13 @@ static void old_version(void **state)
 
 static void fails(void **state)
 {
-	/* The delegate's own undo is a second call of the same function, and fails too. */
+	/* The delegate's own undo calls the same function again, and fails too. */
 	assert_same(*state, "ADD", DO("fail"), 2,
 		    "111: no \"address\" left for ADD c1; netns /nowhere, args A=b; "
 		    "undo also failed: no \"address\" left for ADD c1");
 	assert_both(*state, "DEL", DO("fail"),
 		    "111: no \"address\" left for DEL c1; netns /nowhere, args A=b");
-	assert_both(*state, "DEL", DO("fail-plainly"), "999: no luck; ");
+	assert_both(*state, "DEL", DO("fail-plainly"), "999: failed; ");
 }
 
 static void is_refused(void **state)
@@ -251,7 +252,7 @@ static void exits(void **state)
 static void other_input(void **state)
 {
 	outer.input = DO("fail-plainly");
-	assert_both(*state, "DEL", DO("nothing"), "999: no luck; ");
+	assert_both(*state, "DEL", DO("nothing"), "999: failed; ");
 }
 
 static void not_found(void **state)
@@ -279,7 +280,7 @@ static void not_a_sibling(void **state)
 				    "[{\"address\":\"10.0.0.1/8\"}]}");
 }
 
-/* A runtime that gives up kills the plugin's process group; the delegate must be in it. */
+/* A runtime that times out kills the plugin's process group, which must include the delegate. */
 static void stays_in_the_group(void **state)
 {
 	const struct place *p = *state;
@@ -294,7 +295,7 @@ static void stays_in_the_group(void **state)
 	assert_string_equal(answer, want);
 }
 
-/* The delegate's standard error is then no file of ours. */
+/* A closed standard error must not become another open file of the delegate. */
 static void closed_descriptors(void **state)
 {
 	const struct place *p = *state;
@@ -340,18 +341,18 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST("delegate: a success is the same with and without exec", succeeds),
-		TEST("delegate: a result of an old version is understood", old_version),
+		TEST("delegate: a result of an old version is accepted", old_version),
 		TEST("delegate: an error keeps its code, text and details", fails),
-		TEST("delegate: what the protocol refuses is refused the same way", is_refused),
+		TEST("delegate: protocol errors are the same with and without exec", is_refused),
 		TEST("delegate: an ADD that prints no result has failed", prints_no_result),
-		TEST("delegate: an exit status without a word is an error", exits),
-		TEST("delegate: the caller may hand over another configuration", other_input),
-		TEST("delegate: a plugin that is not there is an error", not_found),
+		TEST("delegate: an exit status without output is an error", exits),
+		TEST("delegate: the caller may pass another configuration", other_input),
+		TEST("delegate: a missing plugin is an error", not_found),
 		TEST("delegate: a foreign plugin is executed", not_a_sibling),
-		TEST("delegate: an executed one stays in our process group", stays_in_the_group),
-		TEST("delegate: standard error that is closed stays out of use",
+		TEST("delegate: an executed plugin stays in our process group", stays_in_the_group),
+		TEST("delegate: a closed standard error is replaced by /dev/null",
 		     closed_descriptors),
-		TEST("delegate: an executed one has the call's environment", environment),
+		TEST("delegate: an executed plugin has the environment of the call", environment),
 	};
 
 	if (str_equal(basename(argv[0]), "inner"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/test-probe.h - calls of one plugin, `probe`, which notes how it was called and does as it is told
+ * cni/plugin/test-probe.h - a plugin for tests, `probe`, which logs its calls
  */
 #ifndef CNI_PLUGIN_TEST_PROBE_H
 #define CNI_PLUGIN_TEST_PROBE_H
@@ -21,18 +21,18 @@ struct probe_made {
 	char *link;
 };
 
-/* What the plugin is to do, and what it saw. */
+/* What the plugin does, and how it was called. */
 static struct {
 	int add_fails, del_fails, own_gc_fails; /* errno; 0: succeed */
-	const char *save;			/* ADD writes this down as made */
-	bool address;				/* ADD puts one into the result */
-	char *calls;				/* "ADD c1 eth0 /netns made=x;" and so on */
+	const char *save;			/* ADD saves this as made->link */
+	bool address;				/* ADD adds one to the result */
+	char *calls;				/* log: "ADD c1 eth0 netns=/x made=y;..." */
 	size_t n_valid;
 	bool valid_given, prev_given;
 	int number;
 } probe;
 
-static inline void probe_note(const struct hw_call *call, const char *verb)
+static inline void probe_log(const struct hw_call *call, const char *verb)
 {
 	const struct probe_made *made = call->made;
 	const struct probe_conf *conf = call->conf;
@@ -49,7 +49,7 @@ static inline int probe_add(struct hw_call *call, struct hw_err *e)
 {
 	struct probe_made *made = call->made;
 
-	probe_note(call, call->earlier ? "ADD-again" : "ADD");
+	probe_log(call, call->earlier ? "ADD-again" : "ADD");
 	if (probe.save) {
 		made->link = str_copy(probe.save);
 		int r = hw_record_save(call, e);
@@ -65,7 +65,7 @@ static inline int probe_add(struct hw_call *call, struct hw_err *e)
 
 static inline int probe_del(struct hw_call *call, struct hw_err *e)
 {
-	probe_note(call, str_equal(call->command, "ADD") ? "undo" : "DEL");
+	probe_log(call, str_equal(call->command, "ADD") ? "undo" : "DEL");
 	if (probe.del_fails)
 		return hw_err_text(e, -probe.del_fails, "del failed");
 	return 0;
@@ -73,14 +73,14 @@ static inline int probe_del(struct hw_call *call, struct hw_err *e)
 
 static inline int probe_check(struct hw_call *call, struct hw_err *e)
 {
-	probe_note(call, "CHECK");
-	hw_err_cni(e, 123, "not as it was");
+	probe_log(call, "CHECK");
+	hw_err_cni(e, 123, "attachment changed");
 	return hw_err_details(e, "lo is down");
 }
 
 static inline int probe_gc(struct hw_call *call, struct hw_err *e)
 {
-	probe_note(call, "GC");
+	probe_log(call, "GC");
 	probe.valid_given = call->valid;
 	probe.n_valid = call->n_valid;
 	if (probe.own_gc_fails)
@@ -100,7 +100,7 @@ static const struct hw_field made_fields[] = {
 
 static struct hw_plugin plugin;
 
-/* A call in the making; each test changes what it is about. */
+/* The next call; each test changes what it needs. */
 struct fixture {
 	struct place *place;
 	struct skel_request request;
@@ -166,16 +166,16 @@ static inline int call(struct fixture *f, const char *command, const char *confi
 	return skel_call(&plugin, &f->request, &f->reply, &f->e);
 }
 
-static inline void succeed(struct fixture *f, const char *command, const char *config)
+static inline void expect_success(struct fixture *f, const char *command, const char *config)
 {
 	if (call(f, command, config) < 0)
 		fail_msg("%s: %s", command, f->e.msg);
 	assert_int_equal(f->reply.status, 0);
 }
 
-/* The error object is what the error says, and nothing but it is printed. */
-static inline void refuse(struct fixture *f, const char *command, const char *config, int code,
-			  const char *msg)
+/* The call must fail, and print only the error object. */
+static inline void expect_error(struct fixture *f, const char *command, const char *config,
+				int code, const char *msg)
 {
 	assert_int_equal(call(f, command, config), -1);
 	assert_int_equal(f->reply.status, 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/test-program.c - plugins as programs, of other ages than the library
+ * cni/plugin/test-program.c - tests of plugin programs built for older and newer libraries
  *
- * This program is the plugin, too: it is one when its first argument says which.
+ * This program is also the plugins: its first argument selects one.
  */
 #include "cni/plugin/program.h"
 
@@ -13,7 +13,7 @@
 #include "base/os/proc.h"
 #include "base/time.h"
 
-/* A plugin of a later library, which has one member more. */
+/* struct hw_plugin of a later library, with one more member. */
 struct newer {
 	struct hw_plugin plugin;
 	const char *later;
@@ -30,7 +30,7 @@ static const struct hw_plugin whole = {
 	.add = add,
 };
 
-/* What follows its last member is not its own. */
+/* Members beyond .size must be ignored. */
 static const struct hw_plugin older = {
 	.size = offsetof(struct hw_plugin, version),
 	.name = "older",
@@ -58,7 +58,7 @@ static const struct {
 	{ "unset", &unset },	    { "nameless", &nameless },
 };
 
-static struct proc_result start(const struct place *p, const char *plugin, const char *command)
+static struct proc_result run_plugin(const struct place *p, const char *plugin, const char *command)
 {
 	static const char config[] = "{\"cniVersion\":\"1.0.0\",\"name\":\"net\"}";
 	autofree char *state_env = str_printf("HAWSER_STATE=%s", p->state);
@@ -88,28 +88,28 @@ static struct proc_result start(const struct place *p, const char *plugin, const
 
 static void assert_adds(const struct place *p, const char *plugin)
 {
-	AUTO(proc_result_done) struct proc_result result = start(p, plugin, "ADD");
+	AUTO(proc_result_done) struct proc_result result = run_plugin(p, plugin, "ADD");
 
 	assert_int_equal(result.status, 0);
 	assert_contains(result.output.data, "\"192.0.2.1/24\"");
 	assert_false(place_has(p, "state"));
 }
 
-static void of_all_ages(void **state)
+static void struct_sizes(void **state)
 {
 	assert_adds(*state, "whole");
 	assert_adds(*state, "older");
 	assert_adds(*state, "newer");
 
-	AUTO(proc_result_done) struct proc_result version = start(*state, "older", "VERSION");
+	AUTO(proc_result_done) struct proc_result version = run_plugin(*state, "older", "VERSION");
 	assert_int_equal(version.status, 0);
 	assert_contains(version.output.data, "\"1.1.0\"]");
 }
 
 static void assert_refuses(const struct place *p, const char *plugin, const char *msg)
 {
-	AUTO(proc_result_done) struct proc_result answer = start(p, plugin, "ADD");
-	AUTO(proc_result_done) struct proc_result by_hand = start(p, plugin, "");
+	AUTO(proc_result_done) struct proc_result answer = run_plugin(p, plugin, "ADD");
+	AUTO(proc_result_done) struct proc_result by_hand = run_plugin(p, plugin, "");
 	autofree char *json = str_printf("{\n    \"code\": 999,\n    \"msg\": \"%s\"\n}", msg);
 	autofree char *line = str_printf("%s\n", msg);
 
@@ -120,14 +120,16 @@ static void assert_refuses(const struct place *p, const char *plugin, const char
 	assert_string_equal(by_hand.errors.data, line);
 }
 
-static void that_cannot_be(void **state)
+static void invalid_structs(void **state)
 {
 	assert_refuses(*state, "unset", "struct hw_plugin.size is not set");
-	assert_refuses(*state, "using-it", "struct hw_plugin uses members that this library lacks");
+	assert_refuses(*state, "using-it",
+		       "struct hw_plugin has unsupported members set: the caller was built for a "
+		       "newer library");
 	assert_refuses(*state, "nameless", "struct hw_plugin.name is not set");
 }
 
-static void no_room_at_the_end(void **state)
+static void no_padding_at_end(void **state)
 {
 	(void)state;
 	assert_int_equal(sizeof(struct hw_plugin),
@@ -137,12 +139,12 @@ static void no_room_at_the_end(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		PLACE_TEST("program: older and newer plugins work", of_all_ages),
-		PLACE_TEST(
-			"program: a plugin without size or name, or of too new a kind, is refused",
-			that_cannot_be),
-		PLACE_TEST("program: a plugin's struct ends with its last member",
-			   no_room_at_the_end),
+		PLACE_TEST("program: plugins built for older and newer libraries work",
+			   struct_sizes),
+		PLACE_TEST("program: a missing size or name and unsupported members are refused",
+			   invalid_structs),
+		PLACE_TEST("program: struct hw_plugin has no padding at its end",
+			   no_padding_at_end),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(plugins) && argc > 1; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/test-record.c - attachment records in real files
+ * cni/plugin/test-record.c - tests of attachment records
  */
 #include "cni/plugin/record.h"
 
@@ -42,7 +42,7 @@ static int find(const struct place *p, const char *container_id, struct record *
 	return r;
 }
 
-/* The file of the only record there is. */
+/* Return: the path of the only record */
 static char *only_file(const struct place *p)
 {
 	autofree char *pattern = str_printf("%s/attachments/bridge/*/*", p->state);
@@ -58,7 +58,7 @@ static char *only_file(const struct place *p)
 	return file;
 }
 
-static void comes_back(void **state)
+static void read_after_write(void **state)
 {
 	AUTO(record_done) struct record r = { 0 };
 
@@ -79,7 +79,7 @@ static void comes_back(void **state)
 	assert_int_equal(r.finished, example.finished);
 }
 
-static void absent(void **state)
+static void missing_record(void **state)
 {
 	struct record r;
 
@@ -102,7 +102,7 @@ static void replaced(void **state)
 	assert_int_equal(r.finished, 0);
 }
 
-static void nobody_else_reads_it(void **state)
+static void file_modes(void **state)
 {
 	struct stat st;
 
@@ -127,8 +127,8 @@ static void removed(void **state)
 	assert_int_equal(find(p, "c1", &r), 0);
 }
 
-/* What is written over the only record, and whether a record is still found. */
-static void spoil(const struct place *p, const char *text)
+/* Overwrites the only record. */
+static void overwrite(const struct place *p, const char *text)
 {
 	autofree char *file = only_file(p);
 	struct hw_err e;
@@ -136,33 +136,33 @@ static void spoil(const struct place *p, const char *text)
 	assert_ok(file_replace(AT_FDCWD, file, text, strlen(text), 0600, 0, &e), e);
 }
 
-static void torn(void **state)
+static void damaged_record(void **state)
 {
 	struct record r;
 
 	save(*state, &example);
-	spoil(*state, "");
+	overwrite(*state, "");
 	assert_int_equal(find(*state, "c1", &r), 0);
-	spoil(*state, "{\"plugin\":\"bridge\",\"netw");
+	overwrite(*state, "{\"plugin\":\"bridge\",\"netw");
 	assert_int_equal(find(*state, "c1", &r), 0);
-	spoil(*state, "{\"plugin\":\"bridge\"}");
+	overwrite(*state, "{\"plugin\":\"bridge\"}");
 	assert_int_equal(find(*state, "c1", &r), 0);
 }
 
-static void of_somebody_else(void **state)
+static void record_of_other_attachment(void **state)
 {
 	struct record r;
 
 	save(*state, &example);
-	spoil(*state, "{\"plugin\":\"bridge\",\"network\":\"net\",\"containerID\":\"c2\","
-		      "\"ifname\":\"eth0\",\"config\":{}}");
+	overwrite(*state, "{\"plugin\":\"bridge\",\"network\":\"net\",\"containerID\":\"c2\","
+			  "\"ifname\":\"eth0\",\"config\":{}}");
 	assert_int_equal(find(*state, "c1", &r), 0);
-	spoil(*state, "{\"plugin\":\"bridge\",\"network\":\"other\",\"containerID\":\"c1\","
-		      "\"ifname\":\"eth0\",\"config\":{}}");
+	overwrite(*state, "{\"plugin\":\"bridge\",\"network\":\"other\",\"containerID\":\"c1\","
+			  "\"ifname\":\"eth0\",\"config\":{}}");
 	assert_int_equal(find(*state, "c1", &r), 0);
 }
 
-static void any_names(void **state)
+static void names_with_slashes(void **state)
 {
 	const struct place *p = *state;
 	AUTO(record_done) struct record r = { 0 };
@@ -180,7 +180,7 @@ static void any_names(void **state)
 struct visit {
 	char seen[64];
 	const char *fail;
-	bool enough; /* is one */
+	bool stop; /* after the first */
 };
 
 static int visit(void *ctx, const struct record *r, struct hw_err *e)
@@ -190,8 +190,8 @@ static int visit(void *ctx, const struct record *r, struct hw_err *e)
 
 	snprintf(v->seen + n, sizeof(v->seen) - n, "%s ", r->container_id);
 	if (str_equal(r->container_id, v->fail))
-		return hw_err_text(e, -EIO, "no luck with %s", r->container_id);
-	return v->enough;
+		return hw_err_text(e, -EIO, "failed for %s", r->container_id);
+	return v->stop;
 }
 
 /* Return: as errors_end() */
@@ -229,7 +229,7 @@ static void each_of_a_network(void **state)
 	assert_contains(v.seen, "c2 ");
 }
 
-static void each_goes_on(void **state)
+static void each_continues(void **state)
 {
 	const struct place *p = *state;
 	struct visit v = { .fail = "c1" };
@@ -237,14 +237,14 @@ static void each_goes_on(void **state)
 
 	save_three(p);
 	assert_int_equal(walk(p, false, &v, &e), -EIO);
-	assert_string_equal(e.msg, "no luck with c1");
+	assert_string_equal(e.msg, "failed for c1");
 	assert_contains(v.seen, "c2 ");
 }
 
-static void each_of_all_ends(void **state)
+static void each_of_plugin_stops(void **state)
 {
 	const struct place *p = *state;
-	struct visit all = { 0 }, one = { .enough = true };
+	struct visit all = { 0 }, one = { .stop = true };
 	struct errors errors = { 0 };
 	struct hw_err e;
 
@@ -254,7 +254,7 @@ static void each_of_all_ends(void **state)
 	assert_ok(errors_end(&errors, &e), e);
 	assert_int_equal(strlen(all.seen), strlen("c1 c2 c2 "));
 	assert_int_equal(strlen(one.seen), strlen("c1 "));
-	/* that of one network is GC's, and leaves nothing out */
+	/* record_each(), which GC uses, cannot be stopped */
 	assert_ok(walk(p, false, &one, &e), e);
 	assert_int_equal(strlen(one.seen), strlen("c1 c1 c2 "));
 }
@@ -266,7 +266,7 @@ static void prune(void **state)
 	struct hw_err e;
 
 	save(p, &example);
-	spoil(p, "{");
+	overwrite(p, "{");
 	autofree char *file = only_file(p);
 	assert_ok(walk(p, false, &v, &e), e);
 	assert_int_equal(access(file, F_OK), 0);
@@ -275,7 +275,7 @@ static void prune(void **state)
 	assert_string_equal(v.seen, "");
 }
 
-static void others_may_write(void **state)
+static void writable_state_dir(void **state)
 {
 	const struct place *p = *state;
 	struct hw_err e;
@@ -301,24 +301,26 @@ static void boot(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACE_TEST("record: what was written comes back", comes_back),
-		PLACE_TEST("record: there is none before the first write", absent),
+		PLACE_TEST("record: a record that was written can be read", read_after_write),
+		PLACE_TEST("record: no record is found before the first write", missing_record),
 		PLACE_TEST("record: a second write replaces the first", replaced),
-		PLACE_TEST("record: only its owner can read it", nobody_else_reads_it),
+		PLACE_TEST("record: only the owner can read a record", file_modes),
 		PLACE_TEST("record: removing twice succeeds", removed),
-		PLACE_TEST("record: a torn file counts as none", torn),
-		PLACE_TEST("record: one that names another attachment counts as none",
-			   of_somebody_else),
-		PLACE_TEST("record: no name leads out of the directory", any_names),
-		PLACE_TEST("record: the walk sees each record of a network and no other",
+		PLACE_TEST("record: a damaged file counts as missing", damaged_record),
+		PLACE_TEST("record: a file that names another attachment counts as missing",
+			   record_of_other_attachment),
+		PLACE_TEST("record: no name leads to a path outside the directory",
+			   names_with_slashes),
+		PLACE_TEST("record: the walk visits each record of a network and no other",
 			   each_of_a_network),
-		PLACE_TEST("record: the walk goes on after an error and returns it", each_goes_on),
-		PLACE_TEST("record: the walk through all networks ends when enough is seen",
-			   each_of_all_ends),
-		PLACE_TEST("record: only a pruning walk removes what is no record", prune),
-		PLACE_TEST("record: a directory that others may write to is not believed",
-			   others_may_write),
-		{ "record: the boot has an id", boot },
+		PLACE_TEST("record: the walk continues after an error and returns it",
+			   each_continues),
+		PLACE_TEST("record: the walk through all networks ends when the callback says so",
+			   each_of_plugin_stops),
+		PLACE_TEST("record: only a pruning walk removes damaged files", prune),
+		PLACE_TEST("record: a directory that other users can write to is refused",
+			   writable_state_dir),
+		{ "record: the boot ID is known", boot },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/test-skel.c - calls of a plugin, from the environment to the answer
+ * cni/plugin/test-skel.c - tests of plugin calls, from the environment to the reply
  */
 #include "cni/plugin/skel.h"
 
@@ -8,11 +8,11 @@
 
 /* ---- the environment ------------------------------------------------------- */
 
-static void about(void **state)
+static void no_command(void **state)
 {
 	struct fixture *f = *state;
 
-	succeed(f, "", "");
+	expect_success(f, "", "");
 	assert_null(f->reply.output);
 	assert_string_equal(f->reply.notice,
 			    "CNI probe plugin hawser " HAWSER_VERSION "\n"
@@ -27,14 +27,17 @@ static void missing_variables(void **state)
 
 	f->request.container_id = f->request.netns = "";
 	f->request.ifname = f->request.path = NULL;
-	refuse(f, "ADD", "", HW_CNI_INVALID_ENV,
-	       "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME,CNI_PATH] missing");
-	refuse(f, "CHECK", "", HW_CNI_INVALID_ENV,
-	       "required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME,CNI_PATH] missing");
-	refuse(f, "DEL", "", HW_CNI_INVALID_ENV,
-	       "required env variables [CNI_CONTAINERID,CNI_IFNAME,CNI_PATH] missing");
-	refuse(f, "GC", "", HW_CNI_INVALID_ENV, "required env variables [CNI_PATH] missing");
-	refuse(f, "STATUS", "", HW_CNI_INVALID_ENV, "required env variables [CNI_PATH] missing");
+	expect_error(
+		f, "ADD", "", HW_CNI_INVALID_ENV,
+		"required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME,CNI_PATH] missing");
+	expect_error(
+		f, "CHECK", "", HW_CNI_INVALID_ENV,
+		"required env variables [CNI_CONTAINERID,CNI_NETNS,CNI_IFNAME,CNI_PATH] missing");
+	expect_error(f, "DEL", "", HW_CNI_INVALID_ENV,
+		     "required env variables [CNI_CONTAINERID,CNI_IFNAME,CNI_PATH] missing");
+	expect_error(f, "GC", "", HW_CNI_INVALID_ENV, "required env variables [CNI_PATH] missing");
+	expect_error(f, "STATUS", "", HW_CNI_INVALID_ENV,
+		     "required env variables [CNI_PATH] missing");
 	assert_false(skel_wants_input(&f->request));
 	assert_calls("");
 }
@@ -45,16 +48,17 @@ static void wrong_variables(void **state)
 
 	f->request.path = NULL;
 	f->request.container_id = "-c1";
-	refuse(f, "ADD", CONF("1.0.0"), HW_CNI_INVALID_ENV, "invalid characters in containerID");
+	expect_error(f, "ADD", CONF("1.0.0"), HW_CNI_INVALID_ENV,
+		     "invalid characters in containerID");
 	assert_string_equal(f->e.details, "-c1");
 	f->request.container_id = "c1";
 	f->request.ifname = "a/b";
-	refuse(f, "DEL", CONF("1.0.0"), HW_CNI_INVALID_ENV,
-	       "interface name contains / or : or whitespace characters");
+	expect_error(f, "DEL", CONF("1.0.0"), HW_CNI_INVALID_ENV,
+		     "interface name contains / or : or whitespace characters");
 	f->request.ifname = "0123456789abcdef";
-	refuse(f, "CHECK", CONF("1.0.0"), HW_CNI_INVALID_ENV, "interface name is too long");
+	expect_error(f, "CHECK", CONF("1.0.0"), HW_CNI_INVALID_ENV, "interface name is too long");
 	f->request.path = "/x";
-	succeed(f, "GC", CONF("1.1.0"));
+	expect_success(f, "GC", CONF("1.1.0"));
 	assert_calls("GC c1 0123456789abcdef netns=/nowhere made=;");
 }
 
@@ -62,22 +66,22 @@ static void unknown_verb(void **state)
 {
 	struct fixture *f = *state;
 
-	refuse(f, "add", CONF("1.0.0"), HW_CNI_INVALID_ENV, "unknown CNI_COMMAND: add");
-	refuse(f, "add", "{\"name\":\"\"}", HW_CNI_INVALID_CONFIG, "missing network name");
+	expect_error(f, "add", CONF("1.0.0"), HW_CNI_INVALID_ENV, "unknown CNI_COMMAND: add");
+	expect_error(f, "add", "{\"name\":\"\"}", HW_CNI_INVALID_CONFIG, "missing network name");
 }
 
-static void version(void **state)
+static void version_command(void **state)
 {
 	static const char *const two[] = { "0.3.1", "0.4.0", NULL };
 	struct fixture *f = *state;
 
 	f->request = (struct skel_request){ 0 };
-	succeed(f, "VERSION", "garbage");
+	expect_success(f, "VERSION", "garbage");
 	assert_string_equal(f->reply.output,
 			    "{\"cniVersion\":\"1.1.0\",\"supportedVersions\":[\"0.1.0\",\"0.2.0\","
 			    "\"0.3.0\",\"0.3.1\",\"0.4.0\",\"1.0.0\",\"1.1.0\"]}\n");
 	plugin.versions = two;
-	succeed(f, "VERSION", "");
+	expect_success(f, "VERSION", "");
 	assert_string_equal(f->reply.output, "{\"cniVersion\":\"1.1.0\",\"supportedVersions\":"
 					     "[\"0.3.1\",\"0.4.0\"]}\n");
 	assert_false(skel_wants_input(&f->request));
@@ -102,11 +106,11 @@ static void bad_names(void **state)
 {
 	struct fixture *f = *state;
 
-	refuse(f, "DEL", "{}", HW_CNI_INVALID_CONFIG, "missing network name");
-	refuse(f, "DEL", "null", HW_CNI_INVALID_CONFIG, "missing network name");
-	refuse(f, "DEL", "{\"name\":null}", HW_CNI_INVALID_CONFIG, "missing network name");
-	refuse(f, "GC", "{\"name\":\"a b\"}", HW_CNI_INVALID_CONFIG,
-	       "invalid characters found in network name");
+	expect_error(f, "DEL", "{}", HW_CNI_INVALID_CONFIG, "missing network name");
+	expect_error(f, "DEL", "null", HW_CNI_INVALID_CONFIG, "missing network name");
+	expect_error(f, "DEL", "{\"name\":null}", HW_CNI_INVALID_CONFIG, "missing network name");
+	expect_error(f, "GC", "{\"name\":\"a b\"}", HW_CNI_INVALID_CONFIG,
+		     "invalid characters found in network name");
 	assert_string_equal(f->e.details, "a b");
 }
 
@@ -118,21 +122,22 @@ static void bad_versions(void **state)
 	assert_int_equal(call(f, "ADD", "{\"name\":\"n\",\"cniVersion\":1}"), -1);
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_DECODE_FAILURE);
 	assert_starts(f->e.msg, "decoding version from network config: ");
-	refuse(f, "DEL", CONF("0.9.0"), HW_CNI_INCOMPATIBLE_VERSION, "incompatible CNI versions");
+	expect_error(f, "DEL", CONF("0.9.0"), HW_CNI_INCOMPATIBLE_VERSION,
+		     "incompatible CNI versions");
 	assert_string_equal(f->e.details,
 			    "config is \"0.9.0\", plugin supports [\"0.1.0\" \"0.2.0\" \"0.3.0\" "
 			    "\"0.3.1\" \"0.4.0\" \"1.0.0\" \"1.1.0\"]");
-	refuse(f, "CHECK", CONF("0.3.1"), HW_CNI_INCOMPATIBLE_VERSION,
-	       "config version does not allow CHECK");
-	refuse(f, "GC", CONF("1.0.0"), HW_CNI_INCOMPATIBLE_VERSION,
-	       "config version does not allow GC");
-	refuse(f, "STATUS", "{\"name\":\"n\"}", HW_CNI_INCOMPATIBLE_VERSION,
-	       "config version does not allow STATUS");
+	expect_error(f, "CHECK", CONF("0.3.1"), HW_CNI_INCOMPATIBLE_VERSION,
+		     "config version does not allow CHECK");
+	expect_error(f, "GC", CONF("1.0.0"), HW_CNI_INCOMPATIBLE_VERSION,
+		     "config version does not allow GC");
+	expect_error(f, "STATUS", "{\"name\":\"n\"}", HW_CNI_INCOMPATIBLE_VERSION,
+		     "config version does not allow STATUS");
 	assert_int_equal(call(f, "CHECK", CONF("x")), -1);
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_DECODE_FAILURE);
 	plugin.versions = old;
-	refuse(f, "CHECK", CONF("0.4.0"), HW_CNI_INCOMPATIBLE_VERSION,
-	       "plugin version does not allow CHECK");
+	expect_error(f, "CHECK", CONF("0.4.0"), HW_CNI_INCOMPATIBLE_VERSION,
+		     "plugin version does not allow CHECK");
 	assert_calls("");
 }
 
@@ -141,7 +146,7 @@ static void no_version(void **state)
 	struct fixture *f = *state;
 
 	probe.address = true;
-	succeed(f, "ADD", "{\"name\":\"net\"}");
+	expect_success(f, "ADD", "{\"name\":\"net\"}");
 	assert_string_equal(f->reply.output, "{\n    \"cniVersion\": \"0.1.0\",\n    \"ip4\": {\n"
 					     "        \"ip\": \"192.0.2.1/24\"\n    },\n"
 					     "    \"dns\": {}\n}");
@@ -151,7 +156,7 @@ static void bad_field(void **state)
 {
 	struct fixture *f = *state;
 
-	succeed(f, "DEL", "{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"Number\":8}");
+	expect_success(f, "DEL", "{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"Number\":8}");
 	assert_int_equal(probe.number, 8);
 	assert_int_equal(call(f, "ADD",
 			      "{\"cniVersion\":\"1.0.0\",\"name\":\"net\","
@@ -172,7 +177,7 @@ static void no_verb(void **state)
 	for (const char *const *verb =
 		     (const char *const[]){ "ADD", "DEL", "CHECK", "GC", "STATUS", NULL };
 	     *verb; verb++) {
-		succeed(f, *verb, CONF("1.1.0"));
+		expect_success(f, *verb, CONF("1.1.0"));
 		assert_null(f->reply.output);
 	}
 }
@@ -182,28 +187,28 @@ static void prints_result(void **state)
 	struct fixture *f = *state;
 
 	probe.address = true;
-	succeed(f, "ADD", CONF("1.0.0"));
+	expect_success(f, "ADD", CONF("1.0.0"));
 	assert_string_equal(f->reply.output,
 			    "{\n    \"cniVersion\": \"1.0.0\",\n    \"ips\": [\n        {\n"
 			    "            \"address\": \"192.0.2.1/24\"\n        }\n    ]\n}");
-	succeed(f, "DEL", CONF("1.0.0"));
+	expect_success(f, "DEL", CONF("1.0.0"));
 	assert_null(f->reply.output);
 }
 
-#define WITH_PREV(version, prev)                                                                   \
-	"{\"cniVersion\":\"" version "\",\"name\":\"net\",\"prevResult\":" prev "}"
+#define WITH_PREV(version_command, prev)                                                           \
+	"{\"cniVersion\":\"" version_command "\",\"name\":\"net\",\"prevResult\":" prev "}"
 
 static void passes_prev_on(void **state)
 {
 	struct fixture *f = *state;
 
-	succeed(f, "ADD", WITH_PREV("0.4.0", "{\"interfaces\":[{\"name\":\"x\"}]}"));
+	expect_success(f, "ADD", WITH_PREV("0.4.0", "{\"interfaces\":[{\"name\":\"x\"}]}"));
 	assert_true(probe.prev_given);
 	assert_string_equal(f->reply.output,
 			    "{\n    \"cniVersion\": \"0.4.0\",\n    \"interfaces\": [\n"
 			    "        {\n            \"name\": \"x\"\n        }\n    ],\n"
 			    "    \"dns\": {}\n}");
-	succeed(f, "ADD", WITH_PREV("0.4.0", "null"));
+	expect_success(f, "ADD", WITH_PREV("0.4.0", "null"));
 	assert_false(probe.prev_given);
 }
 
@@ -215,7 +220,7 @@ static void bad_prev(void **state)
 	assert_contains(f->e.msg, "could not parse prevResult");
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_INTERNAL);
 	assert_calls("");
-	succeed(f, "DEL", WITH_PREV("1.0.0", "{\"ips\":7}"));
+	expect_success(f, "DEL", WITH_PREV("1.0.0", "{\"ips\":7}"));
 	assert_false(probe.prev_given);
 	assert_calls("DEL c1 eth0 netns=/nowhere made=;");
 }
@@ -224,15 +229,15 @@ static void callback_errors(void **state)
 {
 	struct fixture *f = *state;
 
-	refuse(f, "CHECK", CONF("1.0.0"), 123, "not as it was");
+	expect_error(f, "CHECK", CONF("1.0.0"), 123, "attachment changed");
 	assert_string_equal(f->reply.output,
-			    "{\n    \"code\": 123,\n    \"msg\": \"not as it was\",\n"
+			    "{\n    \"code\": 123,\n    \"msg\": \"attachment changed\",\n"
 			    "    \"details\": \"lo is down\"\n}");
 	probe.del_fails = EIO;
-	refuse(f, "DEL", CONF("1.0.0"), HW_CNI_INTERNAL, "del failed");
+	expect_error(f, "DEL", CONF("1.0.0"), HW_CNI_INTERNAL, "del failed");
 }
 
-static int verbatim(struct hw_call *call, struct hw_err *e)
+static int set_own_reply(struct hw_call *call, struct hw_err *e)
 {
 	(void)e;
 	call->reply = str_copy("as it is");
@@ -244,7 +249,7 @@ static void own_reply(void **state)
 {
 	struct fixture *f = *state;
 
-	plugin.add = plugin.status = verbatim;
+	plugin.add = plugin.status = set_own_reply;
 	assert_int_equal(call(f, "ADD", CONF("1.1.0")), 0);
 	assert_string_equal(f->reply.output, "as it is");
 	assert_int_equal(f->reply.status, 7);
@@ -252,24 +257,25 @@ static void own_reply(void **state)
 	assert_string_equal(f->reply.output, "as it is");
 }
 
-static void undone(void **state)
+static void failed_add_is_undone(void **state)
 {
 	struct fixture *f = *state;
 
 	probe.add_fails = EBUSY;
-	refuse(f, "ADD", CONF("1.0.0"), HW_CNI_INTERNAL, "add failed");
+	expect_error(f, "ADD", CONF("1.0.0"), HW_CNI_INTERNAL, "add failed");
 	assert_string_equal(f->e.details, "");
 	assert_calls("ADD c1 eth0 netns=/nowhere made=;undo c1 eth0 netns=/nowhere made=;");
 	probe.del_fails = EIO;
-	refuse(f, "ADD", CONF("1.0.0"), HW_CNI_INTERNAL, "add failed");
+	expect_error(f, "ADD", CONF("1.0.0"), HW_CNI_INTERNAL, "add failed");
 	assert_string_equal(f->e.details, "undo also failed: del failed");
 }
 
-static void cannot_be_said(void **state)
+static void result_cannot_be_converted(void **state)
 {
 	struct fixture *f = *state;
 
-	refuse(f, "ADD", CONF("0.2.0"), HW_CNI_INTERNAL, "cannot convert: no valid IP addresses");
+	expect_error(f, "ADD", CONF("0.2.0"), HW_CNI_INTERNAL,
+		     "cannot convert: no valid IP addresses");
 	assert_calls("ADD c1 eth0 netns=/nowhere made=;undo c1 eth0 netns=/nowhere made=;");
 }
 
@@ -279,15 +285,15 @@ static void own_netns(void **state)
 	struct fixture *f = *state;
 
 	f->request.netns = OWN_NETNS;
-	refuse(f, "ADD", CONF("1.0.0"), HW_CNI_INVALID_NETNS, msg);
-	refuse(f, "DEL", CONF("1.0.0"), HW_CNI_INVALID_NETNS, msg);
+	expect_error(f, "ADD", CONF("1.0.0"), HW_CNI_INVALID_NETNS, msg);
+	expect_error(f, "DEL", CONF("1.0.0"), HW_CNI_INVALID_NETNS, msg);
 	assert_calls("");
 	f->request.netns_override = "0";
-	refuse(f, "ADD", CONF("1.0.0"), HW_CNI_INVALID_NETNS, msg);
+	expect_error(f, "ADD", CONF("1.0.0"), HW_CNI_INVALID_NETNS, msg);
 	f->request.netns_override = "True";
-	succeed(f, "ADD", CONF("1.0.0"));
+	expect_success(f, "ADD", CONF("1.0.0"));
 	f->request.netns_override = "1";
-	succeed(f, "DEL", CONF("1.0.0"));
+	expect_success(f, "DEL", CONF("1.0.0"));
 	assert_calls("ADD c1 eth0 netns=" OWN_NETNS " made=;DEL c1 eth0 netns=" OWN_NETNS
 		     " made=;");
 }
@@ -296,12 +302,12 @@ static void valid_list(void **state)
 {
 	struct fixture *f = *state;
 
-	succeed(f, "GC", WITH_VALID("[{\"containerID\":\"a\",\"ifname\":\"b\"},{}]"));
+	expect_success(f, "GC", WITH_VALID("[{\"containerID\":\"a\",\"ifname\":\"b\"},{}]"));
 	assert_int_equal(probe.n_valid, 2);
-	succeed(f, "GC", WITH_VALID("null"));
+	expect_success(f, "GC", WITH_VALID("null"));
 	assert_true(probe.valid_given);
 	assert_int_equal(probe.n_valid, 0);
-	succeed(f, "GC", CONF("1.1.0"));
+	expect_success(f, "GC", CONF("1.1.0"));
 	assert_false(probe.valid_given);
 	assert_int_equal(call(f, "GC", WITH_VALID("{}")), -1);
 	assert_int_equal(hw_err_wire(&f->e), HW_CNI_INVALID_CONFIG);
@@ -312,8 +318,8 @@ static void no_record_kept(void **state)
 	struct fixture *f = *state;
 
 	probe.address = true;
-	succeed(f, "ADD", CONF("1.1.0"));
-	succeed(f, "DEL", CONF("1.1.0"));
+	expect_success(f, "ADD", CONF("1.1.0"));
+	expect_success(f, "DEL", CONF("1.1.0"));
 	assert_false(place_has(f->place, "state"));
 }
 
@@ -325,31 +331,34 @@ static void no_record_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("skel: without a command a plugin says what it is", about),
-		TEST("skel: all missing variables are named, by what the verb needs",
+		TEST("skel: without a command a plugin prints its name and versions", no_command),
+		TEST("skel: an error lists all missing variables that the verb requires",
 		     missing_variables),
-		TEST("skel: a wrong variable is reported before a missing one", wrong_variables),
-		TEST("skel: an unknown verb is refused after the configuration was looked at",
+		TEST("skel: an invalid variable is reported before a missing one", wrong_variables),
+		TEST("skel: an unknown verb is refused after the configuration was parsed",
 		     unknown_verb),
-		TEST("skel: VERSION needs no environment and no input", version),
-		TEST("skel: what is not a JSON object is code 6", bad_json),
-		TEST("skel: a network has a name of allowed characters", bad_names),
+		TEST("skel: VERSION needs no environment and no input", version_command),
+		TEST("skel: input that is not a JSON object is code 6", bad_json),
+		TEST("skel: a missing or invalid network name is refused", bad_names),
 		TEST("skel: a version must allow the verb and be supported", bad_versions),
-		TEST("skel: no version is 0.1.0", no_version),
+		TEST("skel: a missing version is 0.1.0", no_version),
 		TEST("skel: a wrong type in the configuration is code 7 and names the key",
 		     bad_field),
-		TEST("skel: a verb that the plugin lacks succeeds and prints nothing", no_verb),
-		TEST("skel: ADD prints the result in the version asked for, DEL nothing",
+		TEST("skel: a verb that the plugin does not have succeeds and prints nothing",
+		     no_verb),
+		TEST("skel: ADD prints the result in the configuration's version, DEL nothing",
 		     prints_result),
-		TEST("skel: prevResult is what the result starts from", passes_prev_on),
-		TEST("skel: a bad prevResult stops ADD but not DEL", bad_prev),
+		TEST("skel: the result starts as a copy of prevResult", passes_prev_on),
+		TEST("skel: an invalid prevResult fails ADD but not DEL", bad_prev),
 		TEST("skel: a plugin's error keeps its code and details, others are 999",
 		     callback_errors),
-		TEST("skel: a plugin's own reply is printed as it is", own_reply),
-		TEST("skel: a failed ADD is undone, and its error is the one reported", undone),
-		TEST("skel: an ADD whose result the version cannot say is undone", cannot_be_said),
+		TEST("skel: a plugin's own reply is printed unchanged", own_reply),
+		TEST("skel: a failed ADD is undone, and its error is the one reported",
+		     failed_add_is_undone),
+		TEST("skel: an ADD whose result cannot be converted to the version is undone",
+		     result_cannot_be_converted),
 		TEST("skel: the plugin's own netns is refused before anything is done", own_netns),
-		TEST("skel: GC gets the list of valid attachments, or none", valid_list),
+		TEST("skel: GC gets the list of valid attachments, if there is one", valid_list),
 		TEST("skel: a plugin without records writes nothing", no_record_kept),
 	};
 

@@ -1,38 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/cache.c - what was attached, in libcni's own files
+ * cni/runtime/cache.c - the cache of attachments, in libcni's files
  *
- * What:  write, read and remove DIR/results/NETWORK-CONTAINER-IFNAME.
- * How:   a table gives the keys in libcni's order; the configuration is in
- *        base64, CNI_ARGS are pairs, the result is as the last plugin's
- *        version has it. Files of before that format hold nothing but a
+ * What:  writes, reads, lists and removes DIR/results/NETWORK-CONTAINER-IFNAME.
+ * How:   a field table gives the keys in libcni's order. The configuration is
+ *        in base64, CNI_ARGS are pairs, the result is in the version that the
+ *        last plugin printed. Files older than this format contain only a
  *        result.
- * Rules: replaced atomically, without fsync: a power cut ends the containers
- *        too. An empty file, which is what one leaves behind on some file
- *        systems, counts as none.
- *        Names with a slash are refused, for DEL does not check names and a
- *        path must not lead elsewhere.
- * Not:   cache-list.c looks at all files at once.
+ * Rules: files are replaced atomically, without fsync: a power cut ends the
+ *        containers too. An empty file, which a power cut leaves on some file
+ *        systems, counts as missing.
+ *        Names with a slash are rejected: DEL does not validate names, and the
+ *        path must stay inside the directory.
+ *        Listing skips and reports damaged and foreign files, because other
+ *        programs write to this directory too.
  */
 #include "cni/runtime/cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/json/field.h"
 #include "base/json/value.h"
+#include "base/map.h"
 #include "base/os/file.h"
 #include "base/str.h"
 #include "cni/result.h"
+#include "cni/runtime/cni.h"
 #include "cni/runtime/conf.h"
 
 #define CACHE_KIND "cniCacheV1"
 
-/* The file; entry.args and entry.config are made of, or made into, args and config. */
+/* A file's content; args and config are the encoded forms of entry.args and entry.config. */
 struct cache_file {
 	struct hw_cached entry;
 	char *kind;
@@ -54,7 +59,6 @@ static const struct hw_field file_fields[] = {
 	{ 0 },
 };
 
-/** cache_entry_done() - free what an entry holds, and zero it */
 void cache_entry_done(struct hw_cached *entry)
 {
 	free(entry->network);
@@ -68,15 +72,15 @@ void cache_entry_done(struct hw_cached *entry)
 	*entry = (struct hw_cached){ 0 };
 }
 
-/* ---- names --------------------------------------------------------------------- */
+/* ---- paths --------------------------------------------------------------------- */
 
-/**
- * cache_name() - the file name of an attachment
- *
- * Return: 0, -EINVAL when a name is missing or has a slash, or -ENAMETOOLONG
- */
-int cache_name(const char *network, const char *container_id, const char *ifname, char **ret_name,
-	       struct hw_err *e)
+static char *results_dir(const char *dir)
+{
+	return str_printf("%s/results", dir);
+}
+
+static int file_name(const char *network, const char *container_id, const char *ifname,
+		     char **ret_name, struct hw_err *e)
 {
 	autofree char *name = NULL;
 
@@ -88,37 +92,25 @@ int cache_name(const char *network, const char *container_id, const char *ifname
 	name = str_printf("%s-%s-%s", network, container_id, ifname);
 	if (strchr(name, '/'))
 		return err_text(e, -EINVAL,
-				"cache file name \"%s\": a network, container ID or interface name "
-				"must not have a slash",
+				"cache file name \"%s\": network name, container ID and interface "
+				"name must not contain a slash",
 				name);
 	if (strlen(name) > NAME_MAX)
-		return err_text(
-			e, -ENAMETOOLONG,
-			"cache file name \"%.60s...\" has %zu bytes, at most %d are "
-			"possible: network name, container ID or interface name is too long",
-			name, strlen(name), NAME_MAX);
+		return err_text(e, -ENAMETOOLONG,
+				"cache file name \"%.60s...\" too long: got %zu bytes, want at "
+				"most %d: network name, container ID or interface name is too long",
+				name, strlen(name), NAME_MAX);
 	*ret_name = take_ptr(name);
 	return 0;
 }
 
-/** cache_results_dir() - where the files are; freed by the caller */
-char *cache_results_dir(const char *dir)
-{
-	return str_printf("%s/results", dir);
-}
-
-/**
- * cache_path() - the file of an attachment
- *
- * Return: 0, -EINVAL when a name is missing or has a slash, or -ENAMETOOLONG
- */
 int cache_path(const char *dir, const char *network, const struct hw_attach *at, char **ret_path,
 	       struct hw_err *e)
 {
 	autofree char *name = NULL;
 	int r;
 
-	r = cache_name(network, at->container_id, at->ifname, &name, e);
+	r = file_name(network, at->container_id, at->ifname, &name, e);
 	if (r < 0)
 		return r;
 	*ret_path = str_printf("%s/results/%s", dir, name);
@@ -127,7 +119,7 @@ int cache_path(const char *dir, const char *network, const struct hw_attach *at,
 
 /* ---- writing -------------------------------------------------------------------- */
 
-static char *args_format(const struct hw_attach *at)
+static char *format_args(const struct hw_attach *at)
 {
 	AUTO(value_free) struct value *args = value_new_array();
 
@@ -143,8 +135,8 @@ static char *args_format(const struct hw_attach *at)
 	return value_format(args, 0);
 }
 
-/* What came from a caller is checked before it is written for others; {} and NULL give NULL. */
-static int object_format(const char *json, const char *what, char **ret_json, struct hw_err *e)
+/* Validates a JSON object of the caller before it is written; NULL and {} give NULL. */
+static int format_object(const char *json, const char *what, char **ret_json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	int r;
@@ -160,20 +152,20 @@ static int object_format(const char *json, const char *what, char **ret_json, st
 	return 0;
 }
 
-static int cache_format(const struct hw_conf *conf, const struct hw_attach *at, const char *result,
-			char **ret_text, struct hw_err *e)
+static int format_file(const struct hw_conf *conf, const struct hw_attach *at, const char *result,
+		       char **ret_text, struct hw_err *e)
 {
 	autofree char *config = base64_encode(conf->bytes, strlen(conf->bytes));
-	autofree char *args = args_format(at);
+	autofree char *args = format_args(at);
 	autofree char *capability_args = NULL;
 	autofree char *result_text = NULL;
 	struct cache_file file = { .kind = (char *)CACHE_KIND, .config = config, .args = args };
 	int r;
 
-	r = object_format(at->capability_args, "capability arguments", &capability_args, e);
+	r = format_object(at->capability_args, "capability arguments", &capability_args, e);
 	if (r < 0)
 		return r;
-	r = object_format(result, "result", &result_text, e);
+	r = format_object(result, "result", &result_text, e);
 	if (r < 0)
 		return r;
 	file.entry = (struct hw_cached){
@@ -188,29 +180,24 @@ static int cache_format(const struct hw_conf *conf, const struct hw_attach *at, 
 	return 0;
 }
 
-/**
- * cache_write() - remember an attachment
- * @result_json: the last plugin's result; NULL: none
- *
- * The directory is made, for root only, when it is not there.
- */
 int cache_write(const char *dir, const struct hw_conf *conf, const struct hw_attach *at,
 		const char *result_json, struct hw_err *e)
 {
 	autofree char *path = NULL;
 	autofree char *text = NULL;
-	autofree char *results = cache_results_dir(dir);
+	autofree char *results = results_dir(dir);
 	int r;
 
 	r = cache_path(dir, conf->name, at, &path, e);
 	if (r < 0)
 		return r;
-	r = cache_format(conf, at, result_json, &text, e);
+	r = format_file(conf, at, result_json, &text, e);
 	if (r < 0)
 		return r;
 	if (strlen(text) > VALUE_SIZE_MAX)
-		return err_text(e, -EFBIG, "cache file %s would have more than %d bytes", path,
-				VALUE_SIZE_MAX);
+		return err_text(e, -EFBIG,
+				"cache file %s: too large: got %zu bytes, want at most %d", path,
+				strlen(text), VALUE_SIZE_MAX);
 	r = file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
 	if (r != -ENOENT)
 		return r;
@@ -220,22 +207,9 @@ int cache_write(const char *dir, const struct hw_conf *conf, const struct hw_att
 	return file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
 }
 
-/* ---- reading -------------------------------------------------------------------- */
+/* ---- parsing -------------------------------------------------------------------- */
 
-/* Return: 1 with text, 0 when there is no file or nothing in it */
-static int cache_load(const char *path, struct buf *ret_text, struct hw_err *e)
-{
-	int r;
-
-	r = file_read(AT_FDCWD, path, VALUE_SIZE_MAX, ret_text, e);
-	if (r == -ENOENT)
-		return 0;
-	if (r < 0)
-		return r;
-	return ret_text->len > 0;
-}
-
-static int args_parse(const char *text, struct hw_map *ret_args, struct hw_err *e)
+static int parse_args(const char *text, struct hw_map *ret_args, struct hw_err *e)
 {
 	AUTO(value_free) struct value *args = NULL;
 	struct hw_map *map = ret_args;
@@ -260,14 +234,14 @@ static int args_parse(const char *text, struct hw_map *ret_args, struct hw_err *
 	return 0;
 }
 
-static int config_parse(const char *text, char **ret_config, struct hw_err *e)
+static int parse_config(const char *text, char **ret_config, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf config = { 0 };
 
 	if (!base64_decode(str_or(text, ""), &config))
 		return err_text(e, -EINVAL, "config is not base64");
 	if (config.len > 0 && memchr(config.data, '\0', config.len))
-		return err_text(e, -EINVAL, "config has a NUL byte");
+		return err_text(e, -EINVAL, "config contains a NUL byte");
 	*ret_config = buf_take(&config);
 	return 0;
 }
@@ -278,17 +252,18 @@ static int check_object(const struct value *v, const char *key, struct hw_err *e
 
 	if (!member || value_kind(member) == VALUE_OBJECT || value_kind(member) == VALUE_NULL)
 		return 0;
-	return err_text(e, -EINVAL, "%s: %s, want an object", key,
+	return err_text(e, -EINVAL, "%s: expected an object, got %s", key,
 			value_kind_name(value_kind(member)));
 }
 
-static bool is_ours(const struct value *v)
+/* false for a file of an old libcni, which contains only a result */
+static bool has_cache_kind(const struct value *v)
 {
 	return str_equal(value_string(value_find(v, "kind")), CACHE_KIND);
 }
 
-/* libcni before 1.2 did not write the netns down; the result tells where the interface is. */
-static char *sandbox_of(const struct value *result, const char *ifname)
+/* The sandbox of the interface in a result: libcni before 1.2 did not write the netns. */
+static char *find_sandbox(const struct value *result, const char *ifname)
 {
 	const struct value *ifaces = value_find(result, "interfaces");
 
@@ -303,7 +278,7 @@ static char *sandbox_of(const struct value *result, const char *ifname)
 	return NULL;
 }
 
-static int entry_decode(const struct value *v, struct hw_cached *ret_entry, struct hw_err *e)
+static int decode_entry(const struct value *v, struct hw_cached *ret_entry, struct hw_err *e)
 {
 	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
 	struct cache_file file = { 0 };
@@ -318,25 +293,19 @@ static int entry_decode(const struct value *v, struct hw_cached *ret_entry, stru
 		return r;
 	entry = file.entry;
 	file.entry = (struct hw_cached){ 0 };
-	r = args_parse(file.args, &entry.args, e);
+	r = parse_args(file.args, &entry.args, e);
 	if (r == 0)
-		r = config_parse(file.config, &entry.config, e);
+		r = parse_config(file.config, &entry.config, e);
 	hw_field_clear(file_fields, &file);
 	if (r < 0)
 		return r;
 	if (!entry.netns)
-		entry.netns = sandbox_of(value_find(v, "result"), entry.ifname);
+		entry.netns = find_sandbox(value_find(v, "result"), entry.ifname);
 	*ret_entry = entry;
 	entry = (struct hw_cached){ 0 };
 	return 0;
 }
 
-/**
- * cache_entry_parse() - a file's text into an entry
- * @network: its name, for messages
- *
- * Return: 0, or -EINVAL with libcni's texts
- */
 int cache_entry_parse(const struct buf *text, const char *network, struct hw_cached *ret_entry,
 		      struct hw_err *e)
 {
@@ -344,17 +313,18 @@ int cache_entry_parse(const struct buf *text, const char *network, struct hw_cac
 	int r;
 
 	r = value_parse(text->data, text->len, &v, e);
-	if (r == 0 && !is_ours(v))
+	if (r == 0 && !has_cache_kind(v))
 		return err_text(e, -EINVAL, "read cached network \"%s\" config has wrong kind: %s",
 				network, str_or(value_string(value_find(v, "kind")), ""));
 	if (r == 0)
-		r = entry_decode(v, ret_entry, e);
+		r = decode_entry(v, ret_entry, e);
 	if (r < 0)
 		return err_ctx(e, "failed to unmarshal cached network \"%s\" config", network);
 	return 0;
 }
 
-/* Names may have a '-', so ("a", "b-c") and ("a-b", "c") share a file: it is of who wrote it last. */
+/* Names may contain '-', so the attachments ("a", "b-c") and ("a-b", "c") share one file, which
+ * belongs to the last one written. */
 static bool is_entry_of(const struct hw_cached *entry, const char *network,
 			const struct hw_attach *at)
 {
@@ -363,11 +333,54 @@ static bool is_entry_of(const struct hw_cached *entry, const char *network,
 	       str_equal(entry->ifname, at->ifname);
 }
 
-/**
- * cache_read() - the whole entry of an attachment
- *
- * Return: 1, 0 when there is none, negative when it is damaged or of another kind
- */
+int cache_result_parse(const struct buf *text, const struct hw_conf *conf,
+		       const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	autofree char *json = NULL;
+	int r;
+
+	r = value_parse(text->data, text->len, &v, e);
+	if (r < 0)
+		return r;
+	if (has_cache_kind(v)) {
+		r = decode_entry(v, &entry, e);
+		if (r < 0)
+			return r;
+		if (is_entry_of(&entry, conf->name, at))
+			json = take_ptr(entry.result);
+	} else {
+		json = str_ncopy(text->data, text->len);
+	}
+	if (!json)
+		return 0;
+	r = hw_result_parse(json, strlen(json), NULL, &result, e);
+	if (r < 0)
+		return r;
+	r = result_convert(result, conf->version, ret_result, e);
+	if (r < 0)
+		return err_ctx(e, "failed to convert cached result to config version \"%s\"",
+			       conf->version);
+	return 1;
+}
+
+/* ---- reading and removing one entry ---------------------------------------------- */
+
+/* Return: 1 with the text, 0 if the file is missing or empty */
+static int read_text(const char *path, struct buf *ret_text, struct hw_err *e)
+{
+	int r;
+
+	r = file_read(AT_FDCWD, path, VALUE_SIZE_MAX, ret_text, e);
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return r;
+	return ret_text->len > 0;
+}
+
 int cache_read(const char *dir, const char *network, const struct hw_attach *at,
 	       struct hw_cached *ret_entry, struct hw_err *e)
 {
@@ -379,7 +392,7 @@ int cache_read(const char *dir, const char *network, const struct hw_attach *at,
 	r = cache_path(dir, network, at, &path, e);
 	if (r < 0)
 		return r;
-	r = cache_load(path, &text, e);
+	r = read_text(path, &text, e);
 	if (r <= 0)
 		return r;
 	r = cache_entry_parse(&text, network, &entry, e);
@@ -392,60 +405,6 @@ int cache_read(const char *dir, const char *network, const struct hw_attach *at,
 	return 1;
 }
 
-/* The result's text in either format; NULL when there is none. */
-static int result_text(const struct buf *text, const char *network, const struct hw_attach *at,
-		       char **ret_json, struct hw_err *e)
-{
-	AUTO(value_free) struct value *v = NULL;
-	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
-	int r;
-
-	r = value_parse(text->data, text->len, &v, e);
-	if (r < 0)
-		return r;
-	if (!is_ours(v)) {
-		*ret_json = str_ncopy(text->data, text->len);
-		return 0;
-	}
-	r = entry_decode(v, &entry, e);
-	if (r < 0)
-		return r;
-	if (is_entry_of(&entry, network, at))
-		*ret_json = take_ptr(entry.result);
-	return 0;
-}
-
-/**
- * cache_result_parse() - the result of a file's text, in the network's version
- *
- * Return: 1 with it, 0 when the file has none or is another attachment's
- */
-int cache_result_parse(const struct buf *text, const struct hw_conf *conf,
-		       const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
-{
-	AUTO(hw_result_free) struct hw_result *result = NULL;
-	autofree char *json = NULL;
-	int r;
-
-	r = result_text(text, conf->name, at, &json, e);
-	if (r < 0 || !json)
-		return r;
-	r = hw_result_parse(json, strlen(json), NULL, &result, e);
-	if (r < 0)
-		return r;
-	r = result_convert(result, conf->version, ret_result, e);
-	if (r < 0)
-		return err_ctx(e, "failed to convert cached result to config version \"%s\"",
-			       conf->version);
-	return 1;
-}
-
-/**
- * cache_result() - the result of an attachment, in the network's version
- *
- * Return: 1 with it, 0 when there is none, negative when it is damaged or
- *         cannot be converted
- */
 int cache_result(const char *dir, const struct hw_conf *conf, const struct hw_attach *at,
 		 struct hw_result **ret_result, struct hw_err *e)
 {
@@ -456,7 +415,7 @@ int cache_result(const char *dir, const struct hw_conf *conf, const struct hw_at
 	r = cache_path(dir, conf->name, at, &path, e);
 	if (r < 0)
 		return r;
-	r = cache_load(path, &text, e);
+	r = read_text(path, &text, e);
 	if (r <= 0)
 		return r;
 	r = cache_result_parse(&text, conf, at, ret_result, e);
@@ -465,9 +424,6 @@ int cache_result(const char *dir, const struct hw_conf *conf, const struct hw_at
 	return r;
 }
 
-/**
- * cache_remove() - forget an attachment; one that is not known is a success
- */
 int cache_remove(const char *dir, const char *network, const struct hw_attach *at, struct hw_err *e)
 {
 	autofree char *path = NULL;
@@ -480,4 +436,216 @@ int cache_remove(const char *dir, const char *network, const struct hw_attach *a
 	if (r < 0)
 		return err_ctx(e, "cache file %s", path);
 	return 0;
+}
+
+int cache_sweep(const char *dir, struct hw_err *e)
+{
+	autofree char *results = results_dir(dir);
+	int r = file_sweep(AT_FDCWD, results, e);
+
+	return r < 0 ? err_ctx(e, "%s", results) : 0;
+}
+
+int hw_cached_result(const struct hw_cni *cni, const struct hw_conf *conf,
+		     const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e)
+{
+	struct hw_attach own;
+	int r;
+
+	r = cni_copy_struct(&own, sizeof(own), at, "struct hw_attach", e);
+	if (r < 0)
+		return r;
+	r = cache_result(cni->cache_dir, conf, &own, ret_result, e);
+	if (r == 0)
+		*ret_result = NULL;
+	return r;
+}
+
+int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
+		     const struct hw_attach *at, struct hw_cached_list *ret_list, struct hw_err *e)
+{
+	struct hw_cached entry;
+	struct hw_attach own;
+	int r;
+
+	r = cni_copy_struct(&own, sizeof(own), at, "struct hw_attach", e);
+	if (r < 0)
+		return r;
+	r = cache_read(cni->cache_dir, conf->name, &own, &entry, e);
+	if (r == 0)
+		*ret_list = (struct hw_cached_list){ 0 };
+	if (r > 0)
+		*ret_list = (struct hw_cached_list){ mem_copy(&entry, sizeof(entry)), 1 };
+	return r;
+}
+
+/* ---- listing --------------------------------------------------------------------- */
+
+struct cache_listing {
+	const char *results;
+	const char *container_id; /* NULL: any */
+	void (*damaged)(void *ctx, const char *file, const struct hw_err *why);
+	void *ctx;
+	struct hw_cached_list list;
+};
+
+static bool is_cache_file(const struct file_entry *file)
+{
+	return (file->type == DT_REG || file->type == DT_LNK) && !file_is_temporary(file->name);
+}
+
+/* false if the file name, NETWORK-CONTAINER-IFNAME, rules this container out */
+static bool may_be_of_container(const char *name, const char *container_id)
+{
+	autofree char *middle = NULL;
+	const char *at;
+
+	if (str_empty(container_id))
+		return true;
+	middle = str_printf("-%s-", container_id);
+	at = strstr(name + 1, middle);
+	return at && at[strlen(middle)] != '\0';
+}
+
+/* Return: 1, 0 if the file no longer exists, negative if it is not a valid entry */
+static int read_listed_file(const struct file_entry *file, struct hw_cached *ret_entry,
+			    struct hw_err *e)
+{
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	AUTO(buf_done) struct buf text = { 0 };
+	int r;
+
+	r = file_read(file->dir, file->name, VALUE_SIZE_MAX, &text, e);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (text.len == 0)
+		return err_text(e, -EINVAL, "file is empty, possibly after a power cut");
+	r = cache_entry_parse(&text, file->name, &entry, e);
+	if (r < 0)
+		return r;
+	if (str_empty(entry.ifname) || str_empty(entry.network) || str_empty(entry.container_id))
+		return err_text(e, -EINVAL, "networkName, containerId or ifName is missing");
+	*ret_entry = entry;
+	entry = (struct hw_cached){ 0 };
+	return 1;
+}
+
+static int list_file(void *ctx, const struct file_entry *file, struct hw_err *e)
+{
+	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
+	struct cache_listing *l = ctx;
+	struct hw_cached_list *list = &l->list;
+	struct hw_err why;
+	int r;
+
+	(void)e;
+	if (!is_cache_file(file) || !may_be_of_container(file->name, l->container_id))
+		return 0;
+	r = read_listed_file(file, &entry, &why);
+	if (r < 0 && l->damaged) {
+		autofree char *path = str_printf("%s/%s", l->results, file->name);
+
+		l->damaged(l->ctx, path, &why);
+	}
+	if (r <= 0)
+		return 0;
+	if (!str_empty(l->container_id) && !str_equal(entry.container_id, l->container_id))
+		return 0;
+	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
+	list->v[list->n++] = entry;
+	entry = (struct hw_cached){ 0 };
+	return 0;
+}
+
+int hw_cached_attachments(const struct hw_cni *cni, const char *container_id,
+			  void (*damaged)(void *ctx, const char *file, const struct hw_err *why),
+			  void *ctx, struct hw_cached_list *ret_list, struct hw_err *e)
+{
+	autofree char *results = results_dir(cni->cache_dir);
+	struct cache_listing l = { results, container_id, damaged, ctx, { 0 } };
+	int r;
+
+	r = file_walk(AT_FDCWD, results, list_file, &l, e);
+	if (r < 0 && r != -ENOENT) {
+		hw_cached_list_free(&l.list);
+		return err_ctx(e, "list cached attachments");
+	}
+	*ret_list = l.list;
+	return 0;
+}
+
+void hw_cached_list_free(struct hw_cached_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		cache_entry_done(&list->v[i]);
+	free(list->v);
+	*list = (struct hw_cached_list){ 0 };
+}
+
+/* ---- snapshots ------------------------------------------------------------------- */
+
+struct cache_snapshot {
+	int dir;	   /* -1: it did not exist */
+	struct map *files; /* name to struct stat */
+};
+
+static int snapshot_file(void *ctx, const struct file_entry *file, struct hw_err *e)
+{
+	struct cache_snapshot *snapshot = ctx;
+	struct stat st;
+
+	(void)e;
+	if (!is_cache_file(file) || fstatat(file->dir, file->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	map_set(snapshot->files, file->name, mem_copy(&st, sizeof(st)));
+	return 0;
+}
+
+int cache_snapshot(const char *dir, struct cache_snapshot **ret_snapshot, struct hw_err *e)
+{
+	AUTO(cache_snapshot_free) struct cache_snapshot *snapshot = mem_new(sizeof(*snapshot));
+	autofree char *results = results_dir(dir);
+	int r;
+
+	snapshot->files = map_new(free);
+	snapshot->dir = open(results, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (snapshot->dir < 0 && errno != ENOENT)
+		return err_set(e, -errno, "open %s", results);
+	if (snapshot->dir >= 0) {
+		r = file_walk(snapshot->dir, ".", snapshot_file, snapshot, e);
+		if (r < 0)
+			return err_ctx(e, "%s", results);
+	}
+	*ret_snapshot = take_ptr(snapshot);
+	return 0;
+}
+
+/* A replaced file has another inode number; if the number was reused, the times differ. */
+bool cache_snapshot_has(const struct cache_snapshot *snapshot, const char *network,
+			const struct hw_cached *entry)
+{
+	autofree char *name = NULL;
+	const struct stat *then;
+	struct hw_err e;
+	struct stat now;
+
+	if (file_name(network, entry->container_id, entry->ifname, &name, &e) < 0)
+		return false;
+	then = map_find(snapshot->files, name);
+	if (!then || fstatat(snapshot->dir, name, &now, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	return then->st_dev == now.st_dev && then->st_ino == now.st_ino &&
+	       then->st_ctim.tv_sec == now.st_ctim.tv_sec &&
+	       then->st_ctim.tv_nsec == now.st_ctim.tv_nsec &&
+	       then->st_mtim.tv_sec == now.st_mtim.tv_sec &&
+	       then->st_mtim.tv_nsec == now.st_mtim.tv_nsec;
+}
+
+void cache_snapshot_free(struct cache_snapshot *snapshot)
+{
+	if (!snapshot)
+		return;
+	mem_close_fd(&snapshot->dir);
+	map_free(snapshot->files);
+	free(snapshot);
 }

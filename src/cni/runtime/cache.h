@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/cache.h - what was attached, in libcni's own files
+ * cni/runtime/cache.h - the cache of attachments, in libcni's files
  *
- * DIR/results/NETWORK-CONTAINER-IFNAME, replaced atomically; a torn or foreign
- * file is reported and passed over, never fatal to DEL or GC.
+ * DIR/results/NETWORK-CONTAINER-IFNAME, replaced atomically. A damaged or
+ * foreign file never makes DEL or GC fail.
  */
 #ifndef CNI_RUNTIME_CACHE_H
 #define CNI_RUNTIME_CACHE_H
@@ -16,41 +16,63 @@
 
 #define CACHE_DIR "/var/lib/cni"
 
-/* Return: 0, or an error when one of the three names is missing or has a slash */
+/*
+ * The path of an attachment's file; freed by the caller.
+ *
+ * Return: 0; -EINVAL if one of the three names is missing or contains a slash; -ENAMETOOLONG
+ */
 int cache_path(const char *dir, const char *network, const struct hw_attach *at, char **ret_path,
 	       struct hw_err *e);
+/*
+ * Writes the entry of an attachment; creates missing directories with mode 0700.
+ * @result_json: result of the last plugin; NULL: none
+ */
 int cache_write(const char *dir, const struct hw_conf *conf, const struct hw_attach *at,
 		const char *result_json, struct hw_err *e);
-/* The result in the network's version. Return: 1 with it, 0 when there is none, negative when it is
- * damaged or cannot be converted. */
+/*
+ * Reads the result of an attachment, converted to the network's version.
+ *
+ * Return: 1 if found, 0 if not, negative if it is damaged or cannot be converted
+ */
 int cache_result(const char *dir, const struct hw_conf *conf, const struct hw_attach *at,
 		 struct hw_result **ret_result, struct hw_err *e);
-/* The whole entry. Return: 1, 0 when there is none, negative on error */
+/*
+ * Reads the whole entry of an attachment; cache_entry_done() frees its content.
+ *
+ * Return: 1 if found, 0 if not, negative if it is damaged or has another format
+ */
 int cache_read(const char *dir, const char *network, const struct hw_attach *at,
 	       struct hw_cached *ret_entry, struct hw_err *e);
+/* Removes the entry of an attachment; succeeds if it does not exist. */
 int cache_remove(const char *dir, const char *network, const struct hw_attach *at,
 		 struct hw_err *e);
-/* Clear away what writers that died left; a GC's work. */
+/* Removes temporary files of writers that died. */
 int cache_sweep(const char *dir, struct hw_err *e);
+/* Frees the content of an entry and zeroes it. */
 void cache_entry_done(struct hw_cached *entry);
 
-/* What cache.c and cache-list.c share: names and texts, without files. */
-int cache_name(const char *network, const char *container_id, const char *ifname, char **ret_name,
-	       struct hw_err *e);
-char *cache_results_dir(const char *dir);
+/*
+ * Parse a file's text; exported for the fuzzer.
+ * @network: for messages
+ *
+ * cache_result_parse() returns 1 with a result, 0 if the file has none or belongs to another
+ * attachment.
+ */
 int cache_entry_parse(const struct buf *text, const char *network, struct hw_cached *ret_entry,
 		      struct hw_err *e);
 int cache_result_parse(const struct buf *text, const struct hw_conf *conf,
 		       const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e);
 
-/* A GC must not end what was added after it was called: a snapshot knows which files there were,
- * by inode, when it was taken. */
+/*
+ * A snapshot remembers the existing files by inode. GC uses one to keep attachments that were added
+ * after it was called.
+ */
 struct cache_snapshot;
 int cache_snapshot(const char *dir, struct cache_snapshot **ret_snapshot, struct hw_err *e);
-bool cache_snapshot_has(
-	const struct cache_snapshot *snapshot, const char *network,
-	const struct hw_cached *entry); /* was there, and has not been replaced since */
-void cache_snapshot_free(struct cache_snapshot *snapshot);
+/* Return: true if the entry's file existed when the snapshot was taken and was not replaced since */
+bool cache_snapshot_has(const struct cache_snapshot *snapshot, const char *network,
+			const struct hw_cached *entry);
+void cache_snapshot_free(struct cache_snapshot *snapshot); /* accepts NULL */
 
 AUTO_VALUE_DEFINE(cache_entry_done, struct hw_cached);
 AUTO_VALUE_DEFINE(hw_cached_list_free, struct hw_cached_list);

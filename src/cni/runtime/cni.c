@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/cni.c - struct hw_cni, and structs that can grow
+ * cni/runtime/cni.c - struct hw_cni, and public structs of older or newer callers
  *
- * What:  copies what the caller wants of the library into one object.
- * How:   a caller's struct starts with its size, which tells which members it
- *        knows: those it lacks are zero, which is always the default.
+ * What:  copies the caller's options into one object.
+ * How:   a caller's struct starts with its size, which tells the members that
+ *        the caller was compiled with. Missing members are zero, which is
+ *        always the default.
  * Rules: the object never changes after hw_cni_new().
  */
 #include "cni/runtime/cni.h"
@@ -17,35 +18,29 @@
 #include "cni/lock.h"
 #include "cni/runtime/cache.h"
 
-#define STRUCT_SIZE_MAX 4096 /* more was never set: whatever was on the stack */
+#define STRUCT_SIZE_MAX 4096 /* a larger size is an uninitialized one */
 
-/**
- * cni_copy_struct() - a caller's struct, whatever its age, as ours
- * @to:   our struct, @size bytes, whose first member is its size
- * @from: the caller's
- * @what: its name for messages
- *
- * Return: 0, -EINVAL without a size or with one that no version can have,
- * -E2BIG when a newer caller sets a member that we do not have
- */
 int cni_copy_struct(void *to, size_t size, const void *from, const char *what, struct hw_err *e)
 {
 	const unsigned char *bytes = from;
-	size_t theirs;
+	size_t caller_size;
 
-	memcpy(&theirs, from, sizeof(theirs));
-	if (theirs < sizeof(theirs) || theirs > STRUCT_SIZE_MAX)
+	memcpy(&caller_size, from, sizeof(caller_size));
+	if (caller_size < sizeof(caller_size) || caller_size > STRUCT_SIZE_MAX)
 		return err_text(e, -EINVAL, "%s.size is not set", what);
-	for (size_t i = size; i < theirs; i++)
+	for (size_t i = size; i < caller_size; i++)
 		if (bytes[i])
-			return err_text(e, -E2BIG, "%s uses members that this library lacks", what);
+			return err_text(e, -E2BIG,
+					"%s has unsupported members set: the caller was built for "
+					"a newer library",
+					what);
 	memset(to, 0, size);
-	memcpy(to, from, theirs < size ? theirs : size);
+	memcpy(to, from, caller_size < size ? caller_size : size);
 	memcpy(to, &size, sizeof(size));
 	return 0;
 }
 
-static void copy_dirs(struct hw_cni *cni, const char *const *dirs)
+static void set_plugin_dirs(struct hw_cni *cni, const char *const *dirs)
 {
 	AUTO(buf_done) struct buf path = { 0 };
 	size_t n = 0;
@@ -75,7 +70,7 @@ int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni, st
 		if (r < 0)
 			return r;
 	}
-	copy_dirs(cni, o.plugin_dirs);
+	set_plugin_dirs(cni, o.plugin_dirs);
 	cni->cache_dir = str_copy(str_or(o.cache_dir, CACHE_DIR));
 	cni->state_dir = o.state_dir ? str_copy(o.state_dir) : lock_state_dir();
 	cni->stderr_mode = o.stderr_mode;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/cni.h - struct hw_cni from the inside, and structs that can grow
+ * cni/runtime/cni.h - struct hw_cni, and public structs of older or newer callers
  *
  * A struct hw_cni owns copies of all its options and never changes, so threads
  * share it without a lock.
@@ -18,7 +18,7 @@
 
 struct hw_cni {
 	char **plugin_dirs; /* NULL at the end */
-	char *path;	    /* the same as CNI_PATH */
+	char *path;	    /* the same directories as CNI_PATH */
 	char *cache_dir;
 	char *state_dir;
 	struct hw_exec exec;
@@ -30,8 +30,14 @@ struct hw_cni {
 	void *damaged_ctx;
 };
 
-/* Copies a caller's struct that starts with its size into ours: what the caller does not have is
- * zero. -EINVAL without a size, -E2BIG when a newer caller sets what we do not know. */
+/*
+ * Copies a caller's struct that starts with its size, and may be older or newer than ours.
+ * @to:   our struct, @size bytes; members that the caller does not have become zero
+ * @from: the caller's struct
+ * @what: its name, for messages
+ *
+ * Return: 0; -EINVAL if the size is not set; -E2BIG if the caller sets members that we do not have
+ */
 int cni_copy_struct(void *to, size_t size, const void *from, const char *what, struct hw_err *e);
 
 AUTO_DEFINE(hw_cni_free, struct hw_cni);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/conf-file.c - network configurations in files and directories
+ * cni/runtime/conf-file.c - network configuration files and directories
  *
- * What:  list a directory, read a file, find a network by name or the first.
- * Rules: a single plugin from a file becomes a list of one at once.
- *        A file that cannot be read hides no other: the search by name goes
- *        on, and its error is returned only when nothing else is found. Where
- *        the broken file says the wanted name itself, that error is final.
+ * What:  lists the files of a directory, reads a file, finds a network by name
+ *        or the first valid one.
+ * Rules: a single plugin from a file is always wrapped into a list of one.
+ *        An invalid file does not stop the search for a name; its error is
+ *        returned only if no other file has the name. An invalid file that
+ *        itself contains the name ends the search.
  */
 #include "cni/name.h"
 #include "cni/runtime/conf.h"
@@ -21,7 +22,7 @@
 
 static const char *const list_extensions[] = { ".conflist", NULL };
 static const char *const plugin_extensions[] = { ".conf", ".json", NULL };
-static const char *const side_extensions[] = { ".conf", NULL };
+static const char *const extra_extensions[] = { ".conf", NULL };
 static const char *const all_extensions[] = { ".conf", ".conflist", ".json", NULL };
 
 static bool has_extension(const char *name, const char *const *extensions)
@@ -34,15 +35,15 @@ static bool has_extension(const char *name, const char *const *extensions)
 	return false;
 }
 
-struct listing {
+struct conf_listing {
 	const char *dir;
 	const char *const *extensions;
 	struct hw_strings files;
 };
 
-static int listing_add(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int add_conf_file(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	struct listing *l = ctx;
+	struct conf_listing *l = ctx;
 	autofree char *path = NULL;
 
 	(void)e;
@@ -54,19 +55,13 @@ static int listing_add(void *ctx, const struct file_entry *entry, struct hw_err 
 	return 0;
 }
 
-/**
- * hw_conf_files() - the files of a directory with one of the given extensions
- * @dir:        a missing directory counts as empty
- * @extensions: such as ".conf", NULL at the end
- * @ret_files:  full paths in byte order; free with hw_strings_free()
- */
 int hw_conf_files(const char *dir, const char *const *extensions, struct hw_strings *ret_files,
 		  struct hw_err *e)
 {
-	struct listing l = { dir, extensions, { 0 } };
+	struct conf_listing l = { dir, extensions, { 0 } };
 	int r;
 
-	r = file_walk(AT_FDCWD, dir, listing_add, &l, e);
+	r = file_walk(AT_FDCWD, dir, add_conf_file, &l, e);
 	if (r < 0 && r != -ENOENT) {
 		hw_strings_free(&l.files);
 		return err_ctx(e, "list the network configurations in %s", dir);
@@ -75,15 +70,14 @@ int hw_conf_files(const char *dir, const char *const *extensions, struct hw_stri
 	return 0;
 }
 
-static int read_text(const char *path, struct buf *ret_text, struct hw_err *e)
+static int read_conf_file(const char *path, struct buf *ret_text, struct hw_err *e)
 {
 	int r;
 
 	r = file_read(AT_FDCWD, path, CONF_SIZE_MAX, ret_text, e);
 	if (r == -EFBIG)
-		return err_text(e, r,
-				"error reading %s: more than %d bytes, too large for a network",
-				path, CONF_SIZE_MAX);
+		return err_text(e, r, "error reading %s: file too large: more than %d bytes", path,
+				CONF_SIZE_MAX);
 	if (r < 0)
 		return err_ctx(e, "error reading %s", path);
 	if (ret_text->len == 0)
@@ -91,13 +85,13 @@ static int read_text(const char *path, struct buf *ret_text, struct hw_err *e)
 	return 0;
 }
 
-static int conf_add_side_file(struct hw_conf *conf, const char *path, struct hw_err *e)
+static int add_extra_plugin(struct hw_conf *conf, const char *path, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	AUTO(value_free) struct value *object = NULL;
 	int r;
 
-	r = read_text(path, &text, e);
+	r = read_conf_file(path, &text, e);
 	if (r < 0)
 		return r;
 	r = value_parse(text.data, text.len, &object, e);
@@ -109,8 +103,9 @@ static int conf_add_side_file(struct hw_conf *conf, const char *path, struct hw_
 	return 0;
 }
 
-/* DIR/NAME/x.conf beside DIR/x.conflist. A name that ADD will refuse ("", "../x") leads nowhere. */
-static int conf_add_side_plugins(struct hw_conf *conf, struct hw_err *e)
+/* Appends the plugins in DIR/NAME/ANY.conf to the list in DIR/ANY.conflist. An invalid network name
+ * ("", "../x"), which ADD rejects later, must not become a path. */
+static int add_extra_plugins(struct hw_conf *conf, struct hw_err *e)
 {
 	const char *slash = strrchr(conf->file, '/');
 	AUTO(hw_strings_free) struct hw_strings files = { 0 };
@@ -121,13 +116,14 @@ static int conf_add_side_plugins(struct hw_conf *conf, struct hw_err *e)
 		return 0;
 	dir = slash ? str_printf("%.*s/%s", (int)(slash - conf->file), conf->file, conf->name)
 		    : str_copy(conf->name);
-	r = hw_conf_files(dir, side_extensions, &files, e);
+	r = hw_conf_files(dir, extra_extensions, &files, e);
 	for (size_t i = 0; i < files.n && r == 0; i++)
-		r = conf_add_side_file(conf, files.v[i], e);
+		r = add_extra_plugin(conf, files.v[i], e);
 	return r;
 }
 
-static int conf_fill_wrapped(struct hw_conf *conf, const struct buf *text, struct hw_err *e)
+/* A list of one from a single plugin's configuration. */
+static int fill_wrapped(struct hw_conf *conf, const struct buf *text, struct hw_err *e)
 {
 	AUTO(hw_conf_free) struct hw_conf *plugin = conf_new();
 	autofree char *list = NULL;
@@ -142,22 +138,22 @@ static int conf_fill_wrapped(struct hw_conf *conf, const struct buf *text, struc
 	return conf_fill_list(conf, list, strlen(list), e);
 }
 
-/* On failure too, conf->name is set where the file says it. */
-static int conf_fill_file(struct hw_conf *conf, const char *path, struct hw_err *e)
+/* On failure, conf->name is set if the file contains a name. */
+static int fill_from_file(struct hw_conf *conf, const char *path, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	int r;
 
-	r = read_text(path, &text, e);
+	r = read_conf_file(path, &text, e);
 	if (r < 0)
 		return r;
 	conf->file = str_copy(path);
 	if (has_extension(path, plugin_extensions)) {
-		r = conf_fill_wrapped(conf, &text, e);
+		r = fill_wrapped(conf, &text, e);
 	} else {
 		r = conf_fill_list(conf, text.data, text.len, e);
 		if (r == 0 && !conf->only_inlined)
-			r = conf_add_side_plugins(conf, e);
+			r = add_extra_plugins(conf, e);
 	}
 	if (r == 0)
 		r = conf_check_plugins(conf, e);
@@ -166,30 +162,26 @@ static int conf_fill_file(struct hw_conf *conf, const char *path, struct hw_err 
 	return 0;
 }
 
-/**
- * hw_conf_open() - a network from a file
- * @path: ".conf" and ".json" hold a single plugin, anything else a list
- */
 int hw_conf_open(const char *path, struct hw_conf **ret_conf, struct hw_err *e)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = conf_new();
 	int r;
 
-	r = conf_fill_file(conf, path, e);
+	r = fill_from_file(conf, path, e);
 	if (r < 0)
 		return r;
 	*ret_conf = take_ptr(conf);
 	return 0;
 }
 
-struct search {
+struct conf_search {
 	const char *name;
-	size_t files;	       /* looked at */
-	struct hw_err broken;  /* the first file that cannot be read; code 0: none */
+	size_t files;	       /* number of files in the directory */
+	struct hw_err invalid; /* error of the first invalid file; code 0: none */
 	struct hw_conf *found; /* NULL: not yet */
 };
 
-static int search_files(struct search *s, const char *dir, const char *const *extensions,
+static int search_files(struct conf_search *s, const char *dir, const char *const *extensions,
 			struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings files = { 0 };
@@ -203,27 +195,22 @@ static int search_files(struct search *s, const char *dir, const char *const *ex
 		AUTO(hw_conf_free) struct hw_conf *conf = conf_new();
 		struct hw_err why;
 
-		r = conf_fill_file(conf, files.v[i], &why);
+		r = fill_from_file(conf, files.v[i], &why);
 		if (r == 0 && str_equal(conf->name, s->name)) {
 			s->found = take_ptr(conf);
 		} else if (r < 0 && str_equal(conf->name, s->name)) {
 			*e = why;
 			return r;
-		} else if (r < 0 && s->broken.code == 0) {
-			s->broken = why;
+		} else if (r < 0 && s->invalid.code == 0) {
+			s->invalid = why;
 		}
 	}
 	return 0;
 }
 
-/**
- * hw_conf_load() - the network called @name in @dir
- *
- * Lists are looked through first, then single plugins, each in file name order.
- */
 int hw_conf_load(const char *dir, const char *name, struct hw_conf **ret_conf, struct hw_err *e)
 {
-	struct search s = { .name = name };
+	struct conf_search s = { .name = name };
 	int r;
 
 	r = search_files(&s, dir, list_extensions, e);
@@ -237,18 +224,14 @@ int hw_conf_load(const char *dir, const char *name, struct hw_conf **ret_conf, s
 	}
 	if (s.files == 0)
 		return err_text(e, -ENOENT, "no net configurations found in %s", dir);
-	if (s.broken.code == 0)
+	if (s.invalid.code == 0)
 		return err_text(e, -ENOENT, "no net configuration with name \"%s\" in %s", name,
 				dir);
-	*e = s.broken;
-	return err_ctx(e, "no net configuration with name \"%s\" in %s, but one cannot be read",
+	*e = s.invalid;
+	return err_ctx(e, "no net configuration with name \"%s\" in %s, and a file failed to load",
 		       name, dir);
 }
 
-/**
- * hw_conf_load_first() - the first valid network in @dir, in file name order
- * @skipped: told of each file before it that is not valid; may be NULL
- */
 int hw_conf_load_first(const char *dir,
 		       void (*skipped)(void *ctx, const char *file, const struct hw_err *why),
 		       void *ctx, struct hw_conf **ret_conf, struct hw_err *e)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/conf.h - a network's configuration from the inside
+ * cni/runtime/conf.h - internals of network configurations
  *
- * Public functions are in <hawser/cni.h>. A struct hw_conf never changes once
- * it has been made.
+ * The public functions are in <hawser/cni.h>. A struct hw_conf does not change
+ * after its construction.
  */
 #ifndef CNI_RUNTIME_CONF_H
 #define CNI_RUNTIME_CONF_H
@@ -15,19 +15,19 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define CONF_SIZE_MAX (1 << 20) /* of a file; a configuration is a few hundred bytes */
+#define CONF_SIZE_MAX (1 << 20) /* of a file; a usual configuration has a few hundred bytes */
 
 struct conf_plugin {
 	char *type;
 	char *version;			/* its own cniVersion; NULL: none */
 	char *name;			/* of the plugin object itself; NULL: none */
 	struct hw_strings capabilities; /* those that are true */
-	struct value *object;		/* as it was written */
-	char *bytes;			/* the same as compact text */
+	struct value *object;		/* with all its keys */
+	char *bytes;			/* the object as compact JSON */
 };
 
 struct hw_conf {
-	bool list; /* else a single plugin */
+	bool list; /* false: a single plugin */
 	char *name;
 	char *version;
 	char *file;
@@ -37,30 +37,42 @@ struct hw_conf {
 	size_t n_plugins;
 };
 
-/* How a configuration is made; on failure what is filled so far stays, the name foremost. */
+/*
+ * Construction. The conf_fill_ functions fill an empty struct. On failure they leave it partly
+ * filled, with the name if the text contains one; hw_conf_free() accepts that.
+ */
 struct hw_conf *conf_new(void);
+/* From a configuration list, without the plugins in files of their own. */
 int conf_fill_list(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e);
+/* From a single plugin's configuration. */
 int conf_fill_plugin(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e);
+/* Appends a plugin; takes its own reference to @object. */
 int conf_add_plugin(struct hw_conf *conf, struct value *object, struct hw_err *e);
+/* Return: 0, or -EINVAL if the network has no plugins */
 int conf_check_plugins(const struct hw_conf *conf, struct hw_err *e);
+/* Return: a single plugin's configuration as a list of one, formatted as libcni does; freed by the
+ * caller */
 char *conf_list_text(const struct hw_conf *plugin);
 
-/*
- * The configuration that plugin i gets on its standard input: its object with
- * name and cniVersion set, prevResult when not NULL (JSON text), runtimeConfig
- * from the capability arguments that it declares, valid attachments when
- * @with_valid.
- */
+/* What to add to a plugin's configuration, besides the network's name and cniVersion. */
 struct conf_request {
-	const char *prev_result;
-	const char *capability_args;
-	bool with_valid;
+	const char *prev_result;     /* JSON; NULL: none */
+	const char *capability_args; /* JSON object; the plugin gets those that it declares */
+	bool with_valid;	     /* add the list of valid attachments, even if it is empty */
 	const struct hw_valid *valid;
 	size_t n_valid;
 };
+/*
+ * Formats the configuration that plugin @i gets on its standard input.
+ * @ret_json: freed by the caller
+ */
 int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request *request,
 		 char **ret_json, struct hw_err *e);
 
+/*
+ * Parses a JSON object that the caller of the library passed.
+ * @what: what it is, for messages
+ */
 int conf_parse_object(const char *json, const char *what, struct value **ret_object,
 		      struct hw_err *e);
 

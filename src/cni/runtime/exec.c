@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/exec.c - find a plugin, run it once, understand its answer
+ * cni/runtime/exec.c - find a plugin, run it once, interpret its reply
  *
- * What:  the default of the exec seam, and what libcni makes of a plugin's
- *        output and exit status (facts 2.5, 2.6).
- * How:   base/proc runs the program; a failure becomes the plugin's own error
- *        object or one of libcni's texts.
- * Rules: a plugin's output is bounded and its bytes are quoted before they
- *        become part of a message.
+ * What:  the default implementation of struct hw_exec, and the meaning of a
+ *        plugin's exit status and output (libcni's pkg/invoke).
+ * How:   base/os/proc.c runs the program. A failure becomes the plugin's own
+ *        error object, or one of libcni's texts if it printed none.
+ * Rules: a plugin's output is bounded, and quoted before it becomes part of a
+ *        message.
  */
 #include "cni/runtime/exec.h"
 
@@ -32,24 +32,15 @@
 #include "cni/runtime/cni.h"
 
 #define BUSY_FIRST_MS 10   /* ETXTBSY: the first wait, doubled each time */
-#define BUSY_TOTAL_MS 5000 /* as long as libcni's attempts take together */
+#define BUSY_TOTAL_MS 5000 /* the total time of libcni's attempts */
 #define QUOTE_MAX     1000 /* bytes of a plugin's output in a message */
 
 /* ---- find ----------------------------------------------------------------- */
 
-static int not_found(const char *plugin, const char *const *dirs, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf list = { 0 };
-
-	for (size_t i = 0; dirs[i]; i++)
-		buf_printf(&list, "%s%s", i ? " " : "", dirs[i]);
-	return err_text(e, -ENOENT, "failed to find plugin \"%s\" in path [%s]", plugin,
-			str_or(list.data, ""));
-}
-
 int hw_exec_find(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
 		 struct hw_err *e)
 {
+	AUTO(buf_done) struct buf searched = { 0 };
 	struct stat st;
 
 	(void)ctx;
@@ -62,7 +53,8 @@ int hw_exec_find(void *ctx, const char *plugin, const char *const *dirs, char **
 	for (const char *const *dir = dirs; *dir; dir++) {
 		autofree char *path = NULL;
 
-		/* "a::b" must not run what lies in the current directory */
+		buf_printf(&searched, "%s%s", dir > dirs ? " " : "", *dir);
+		/* an empty name, as in "a::b", must not mean the current directory */
 		if (!**dir)
 			continue;
 		path = str_printf("%s/%s", *dir, plugin);
@@ -71,18 +63,10 @@ int hw_exec_find(void *ctx, const char *plugin, const char *const *dirs, char **
 			return 0;
 		}
 	}
-	return not_found(plugin, dirs, e);
+	return err_text(e, -ENOENT, "failed to find plugin \"%s\" in path [%s]", plugin,
+			str_or(searched.data, ""));
 }
 
-/**
- * exec_find() - the path of a plugin, through the seam
- * @exec:     whose find() to use; NULL, or without one: the default
- * @plugin:   its name
- * @dirs:     where to look, NULL at the end
- * @ret_path: to be freed
- *
- * Return: 0, or a negative errno with libcni's text
- */
 int exec_find(const struct hw_exec *exec, const char *plugin, const char *const *dirs,
 	      char **ret_path, struct hw_err *e)
 {
@@ -91,49 +75,49 @@ int exec_find(const struct hw_exec *exec, const char *plugin, const char *const 
 	return hw_exec_find(NULL, plugin, dirs, ret_path, e);
 }
 
-/* ---- the default run -------------------------------------------------------- */
+/* ---- the default run() ------------------------------------------------------ */
 
-/* A plugin that is just being installed cannot be executed yet: wait for its writer to close it. */
-static int run_when_written(const struct proc *p, struct proc_result *ret, struct hw_err *e)
+/* A plugin that is being installed cannot be executed (ETXTBSY) until its writer closes it: retry. */
+static int run_with_busy_retry(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 {
-	int64_t give_up = time_sooner(p->deadline, time_deadline(BUSY_TOTAL_MS));
+	int64_t retry_until = time_sooner(p->deadline, time_deadline(BUSY_TOTAL_MS));
 	struct pollfd cancel = { .fd = p->cancel_fd, .events = POLLIN };
 
 	for (int ms = BUSY_FIRST_MS;; ms *= 2) {
 		int r = proc_run(p, ret, e);
-		int left = time_left_ms(give_up);
+		int left = time_left_ms(retry_until);
 
 		if (r != -ETXTBSY || left == 0)
 			return r;
 		if (poll(&cancel, 1, ms < left ? ms : left) > 0)
 			return err_text(e, -ECANCELED, "cancelled");
-		if (time_is_over(p->deadline)) /* "busy" says more than "timed out" */
+		if (time_is_over(p->deadline)) /* ETXTBSY says more than ETIMEDOUT */
 			return r;
 	}
 }
 
-static int run_program(const struct hw_run *run, bool stay, struct hw_ran *ret_ran,
+static int run_program(const struct hw_run *run, bool same_group, struct hw_ran *ret_ran,
 		       struct hw_err *e)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	struct proc p = { 0 };
-	struct hw_run want;
+	struct hw_run copy;
 	int r;
 
-	r = cni_copy_struct(&want, sizeof(want), run, "struct hw_run", e);
+	r = cni_copy_struct(&copy, sizeof(copy), run, "struct hw_run", e);
 	if (r < 0)
 		return r;
 	if (ret_ran->size < sizeof(*ret_ran))
 		return err_text(e, -EINVAL, "struct hw_ran.size is not set");
-	p.path = want.plugin;
-	p.env = want.env;
-	p.input = want.input;
-	p.input_len = want.input_len;
-	p.stderr_through = want.stderr_through;
-	p.stay = stay;
-	p.cancel_fd = want.cancel_fd > 0 ? want.cancel_fd : -1;
-	p.deadline = want.deadline_ns ? want.deadline_ns : TIME_NEVER;
-	r = run_when_written(&p, &result, e);
+	p.path = copy.plugin;
+	p.env = copy.env;
+	p.input = copy.input;
+	p.input_len = copy.input_len;
+	p.stderr_through = copy.stderr_through;
+	p.stay = same_group;
+	p.cancel_fd = copy.cancel_fd > 0 ? copy.cancel_fd : -1;
+	p.deadline = copy.deadline_ns ? copy.deadline_ns : TIME_NEVER;
+	r = run_with_busy_retry(&p, &result, e);
 	if (r < 0)
 		return r;
 	ret_ran->status = result.status;
@@ -141,7 +125,7 @@ static int run_program(const struct hw_run *run, bool stay, struct hw_ran *ret_r
 	ret_ran->output = buf_take(&result.output);
 	ret_ran->errors = NULL;
 	ret_ran->errors_len = 0;
-	if (!want.stderr_through) {
+	if (!copy.stderr_through) {
 		ret_ran->errors_len = result.errors.len;
 		ret_ran->errors = buf_take(&result.errors);
 	}
@@ -154,11 +138,11 @@ int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, str
 	return run_program(run, false, ret_ran, e);
 }
 
-/* ---- the environment ---------------------------------------------------------- */
+/* ---- environment -------------------------------------------------------------- */
 
 static const struct {
 	const char *name;
-	size_t at;
+	size_t offset;
 } variables[] = {
 	{ "CNI_COMMAND", offsetof(struct exec_env, command) },
 	{ "CNI_CONTAINERID", offsetof(struct exec_env, container_id) },
@@ -169,8 +153,9 @@ static const struct {
 	{ "CNI_NETNS_OVERRIDE", offsetof(struct exec_env, netns_override) },
 };
 
-/* Our environment with the CNI variables in it, by name: the last of duplicates stays. */
-static struct map *environment(const struct exec_env *env)
+/* Our environment with the CNI variables set, as a map from name to "NAME=VALUE". The last of
+ * duplicate variables counts. */
+static struct map *build_environment(const struct exec_env *env)
 {
 	struct map *all = map_new(free);
 
@@ -180,7 +165,7 @@ static struct map *environment(const struct exec_env *env)
 		map_set(all, name, str_copy(*entry));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
-		const char *const *value = (const void *)((const char *)env + variables[i].at);
+		const char *const *value = (const void *)((const char *)env + variables[i].offset);
 
 		if (*value)
 			map_set(all, variables[i].name,
@@ -189,7 +174,7 @@ static struct map *environment(const struct exec_env *env)
 	return all;
 }
 
-/* The values of the map as execve() wants them; they still belong to the map. */
+/* The entries as execve() takes them, NULL at the end; they still belong to the map. */
 static const char **environment_list(const struct map *all)
 {
 	const char **list = mem_resize(NULL, map_count(all) + 1, sizeof(*list));
@@ -203,9 +188,9 @@ static const char **environment_list(const struct map *all)
 	return list;
 }
 
-/* ---- what the plugin said ------------------------------------------------------- */
+/* ---- the reply ------------------------------------------------------------------ */
 
-/* As Go's %q, cut off after QUOTE_MAX bytes. */
+/* As Go's %q, truncated to QUOTE_MAX bytes. */
 static char *quote(const char *s, size_t len)
 {
 	static const char named[] = "\aa\bb\ff\nn\rr\tt\vv\"\"\\\\";
@@ -226,8 +211,8 @@ static char *quote(const char *s, size_t len)
 	return buf_take(&b);
 }
 
-/* The plugin ran and failed: its own error object, or libcni's words for the lack of one. */
-static int plugin_failed(const struct hw_ran *ran, struct hw_err *e)
+/* The plugin failed: returns its own error object, or libcni's text if it printed none. */
+static int error_from_reply(const struct hw_ran *ran, struct hw_err *e)
 {
 	autofree char *quoted = NULL;
 	struct hw_err not_json;
@@ -249,8 +234,8 @@ static int plugin_failed(const struct hw_ran *ran, struct hw_err *e)
 	return err_cni(e, HW_CNI_UNKNOWN, "netplugin failed with no error message: %s", why);
 }
 
-/* The plugin did not run to its end. */
-static int plugin_stopped(int r, int64_t started, struct hw_err *e)
+/* The plugin was not started, or was killed. */
+static int error_from_run(int r, int64_t started, struct hw_err *e)
 {
 	double seconds = (double)(time_now() - started) / 1e9;
 
@@ -264,15 +249,14 @@ static int plugin_stopped(int r, int64_t started, struct hw_err *e)
 				"netplugin failed with no error message: cancelled after %.1f s",
 				seconds);
 	case -EFBIG:
-		return err_text(e, r,
-				"netplugin failed: it printed more than %d MiB and was killed",
+		return err_text(e, r, "netplugin failed: output exceeds %d MiB, killed",
 				PROC_OUTPUT_MAX >> 20);
 	default:
 		return err_ctx(e, "netplugin failed with no error message");
 	}
 }
 
-/* An ADD that exits 0 but prints an error object has failed all the same. */
+/* Tells an error object from a result; an ADD that prints one has failed even with exit status 0. */
 static bool is_error_object(const char *output, size_t len)
 {
 	static const char *const result_keys[] = { "interfaces", "ips",	   "ip4",
@@ -288,7 +272,7 @@ static bool is_error_object(const char *output, size_t len)
 	return value_int(value_find(v, "code")) && value_string(value_find(v, "msg"));
 }
 
-/* Our standard error may be a pipe that nobody reads any more: that must not end the host. */
+/* Standard error may be a pipe without a reader; its SIGPIPE must not kill the calling program. */
 static void copy_to_stderr(const char *text, size_t len)
 {
 	sigset_t only_pipe, before, pending;
@@ -304,28 +288,20 @@ static void copy_to_stderr(const char *text, size_t len)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static int understand(const struct exec_call *call, struct hw_ran *ran, struct hw_err *e)
+static int check_reply(const struct exec_call *call, const struct hw_ran *ran, struct hw_err *e)
 {
 	if (ran->status)
-		return plugin_failed(ran, e);
+		return error_from_reply(ran, e);
 	if (str_equal(call->env.command, "ADD") && is_error_object(ran->output, ran->output_len))
-		return plugin_failed(ran, e);
+		return error_from_reply(ran, e);
 	if (call->stderr_mode == HW_STDERR_AFTER && ran->errors_len)
 		copy_to_stderr(ran->errors, ran->errors_len);
 	return 0;
 }
 
-/**
- * exec_call() - run a plugin once
- * @call:       what to run, and how
- * @ret_output: what it printed, to be freed
- * @ret_len:    its length
- *
- * Return: 0 when the plugin succeeded, or a negative errno with its error
- */
 int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, struct hw_err *e)
 {
-	AUTO(map_free) struct map *all = environment(&call->env);
+	AUTO(map_free) struct map *all = build_environment(&call->env);
 	autofree const char **env = environment_list(all);
 	struct hw_ran ran = { .size = sizeof(ran) };
 	struct hw_run run = {
@@ -338,13 +314,13 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 		.deadline_ns = call->deadline == TIME_NEVER ? 0 : call->deadline,
 		.stderr_through = call->stderr_mode == HW_STDERR_THROUGH,
 	};
-	bool own = call->exec && call->exec->run;
+	bool custom = call->exec && call->exec->run;
 	int64_t started = time_now();
 	int r;
 
-	r = own ? call->exec->run(call->exec->ctx, &run, &ran, e)
-		: run_program(&run, call->stay, &ran, e);
-	r = r < 0 ? plugin_stopped(r, started, e) : understand(call, &ran, e);
+	r = custom ? call->exec->run(call->exec->ctx, &run, &ran, e)
+		   : run_program(&run, call->same_group, &ran, e);
+	r = r < 0 ? error_from_run(r, started, e) : check_reply(call, &ran, e);
 	free(ran.errors);
 	if (r < 0) {
 		free(ran.output);
@@ -355,14 +331,6 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 	return 0;
 }
 
-/**
- * exec_result() - what an ADD printed, as a result
- * @output:     its standard output, @len bytes
- * @version:    of the configuration, for an answer that carries none
- * @ret_result: to be ended with hw_result_free()
- *
- * Return: 0, or a negative errno
- */
 int exec_result(const char *output, size_t len, const char *version, struct hw_result **ret_result,
 		struct hw_err *e)
 {

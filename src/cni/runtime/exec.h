@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/exec.h - find a plugin, run it once, understand its answer
+ * cni/runtime/exec.h - find a plugin, run it once, interpret its reply
  */
 #ifndef CNI_RUNTIME_EXEC_H
 #define CNI_RUNTIME_EXEC_H
@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 
-/* The environment that a plugin gets on top of ours (facts 2.6); NULL: as in ours. */
+/* The CNI variables of a plugin's environment; NULL: inherited from ours, as all other variables. */
 struct exec_env {
 	const char *command;
 	const char *container_id;
@@ -27,17 +27,35 @@ struct exec_call {
 	const char *input;
 	size_t input_len;
 	enum hw_stderr stderr_mode;
-	bool stay;	  /* in our process group */
+	bool same_group;  /* the plugin stays in our process group */
 	int cancel_fd;	  /* -1: none */
 	int64_t deadline; /* TIME_NEVER: none */
 };
 
-/* Texts as facts 2.5. */
+/*
+ * Finds a plugin with exec->find(), or with hw_exec_find() if it is NULL.
+ * @exec:     may be NULL
+ * @dirs:     directories to search, NULL at the end
+ * @ret_path: freed by the caller
+ *
+ * Return: 0, or a negative errno with libcni's text
+ */
 int exec_find(const struct hw_exec *exec, const char *plugin, const char *const *dirs,
 	      char **ret_path, struct hw_err *e);
-/* Runs the plugin; its failure becomes the error (its own object, or the texts of facts 2.6). */
+
+/*
+ * Runs a plugin once.
+ * @ret_output: its standard output, @ret_len bytes; freed by the caller
+ *
+ * Return: 0 if the plugin succeeded; else a negative errno, and *e is the error object that the plugin
+ * printed, or libcni's text for a failure without one
+ */
 int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, struct hw_err *e);
-/* What an ADD printed, as a result; @version when it carries none. */
+
+/*
+ * Parses the output of an ADD as a result.
+ * @version: assumed if the result has no cniVersion
+ */
 int exec_result(const char *output, size_t len, const char *version, struct hw_result **ret_result,
 		struct hw_err *e);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/fuzz-cache.c - a cache file of any bytes
+ * cni/runtime/fuzz-cache.c - fuzzer: cache files
  *
- * Whatever a file holds, reading it ends with an entry, with nothing or with an
- * error; an entry's parts are JSON where they say so.
+ * Parsing any text gives an entry, nothing or an error. The JSON members of an
+ * entry are JSON objects.
  */
 #include <assert.h>
 #include <stdint.h>

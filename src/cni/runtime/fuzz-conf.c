@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/fuzz-conf.c - a network's configuration from any bytes
+ * cni/runtime/fuzz-conf.c - fuzzer: network configurations
  *
- * What is taken as a list or as a plugin has a request for each plugin, and that
- * request is a plugin's configuration again, with the network's name.
+ * For each plugin of an accepted configuration there is a request, which is
+ * again a valid plugin configuration with the network's name and version.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/gc.c - end every attachment of a network that is not named
+ * cni/runtime/gc.c - garbage collection of a network's attachments
  *
- * What:  libcni's GCNetworkList (facts 2.11): DEL for each cached attachment
- *        that is not valid, then GC for each plugin, which knows what no cache
- *        remembers.
- * How:   first the cache is looked at, then the network's lock is waited for.
- *        An ADD that was running meanwhile, or came since, has written its
- *        entry after that look: it is kept and named to the plugins as valid,
- *        whatever the caller's list says, since the caller could not know it.
- * Rules: an error does not stop it; all of them are told, one per line.
+ * What:  libcni's GCNetworkList: DEL for each cached attachment that is not in
+ *        the list of valid ones, then GC for each plugin, which also finds
+ *        what the cache does not contain.
+ * How:   takes a snapshot of the cache, then waits for the network's lock. An
+ *        attachment whose cache entry is newer than the snapshot was added by
+ *        an ADD that the caller could not know when it made its list: it is
+ *        kept, and added to the list that the plugins get.
+ * Rules: GC continues after an error and returns all errors, one per line.
  */
 #include <string.h>
 
@@ -23,38 +23,42 @@
 struct gc {
 	const struct hw_cni *cni;
 	const struct hw_conf *conf;
-	struct hw_valid *keep; /* strings borrowed from the caller and the cache */
-	size_t n_keep;
-	bool told; /* the plugins are told what to keep */
+	struct hw_valid *valid; /* attachments to keep; strings of the caller and the cache */
+	size_t n_valid;
+	bool with_valid; /* the plugins get this list, even if it is empty */
 	struct errors errors;
 };
 
 static void gc_done(struct gc *gc)
 {
-	free(gc->keep);
+	free(gc->valid);
 }
 
 AUTO_VALUE_DEFINE(gc_done, struct gc);
 
-static void keep(struct gc *gc, const char *container_id, const char *ifname)
+static void add_valid(struct gc *gc, const char *container_id, const char *ifname)
 {
-	gc->keep = mem_resize(gc->keep, gc->n_keep + 1, sizeof(*gc->keep));
-	gc->keep[gc->n_keep++] = (struct hw_valid){ str_or(container_id, ""), str_or(ifname, "") };
-	gc->told = true;
+	gc->valid = mem_resize(gc->valid, gc->n_valid + 1, sizeof(*gc->valid));
+	gc->valid[gc->n_valid++] =
+		(struct hw_valid){ str_or(container_id, ""), str_or(ifname, "") };
+	gc->with_valid = true;
 }
 
-static bool is_kept(const struct gc *gc, const struct hw_cached *entry)
+/* An attachment of this network that is not in the list of valid ones. */
+static bool is_stale(const struct gc *gc, const struct hw_cached *entry)
 {
-	for (size_t i = 0; i < gc->n_keep; i++)
-		if (str_equal(gc->keep[i].container_id, entry->container_id) &&
-		    str_equal(gc->keep[i].ifname, entry->ifname))
-			return true;
-	return false;
+	if (!str_equal(entry->network, gc->conf->name))
+		return false;
+	for (size_t i = 0; i < gc->n_valid; i++)
+		if (str_equal(gc->valid[i].container_id, entry->container_id) &&
+		    str_equal(gc->valid[i].ifname, entry->ifname))
+			return false;
+	return true;
 }
 
-/* DEL with what the ADD was called with, but by the network's present configuration, and with the
- * time that is left for the whole GC. */
-static void end_stale(struct gc *gc, const struct run *whole, const struct hw_cached *entry)
+/* DEL with the arguments of the ADD and the current configuration of the network, as libcni does.
+ * Deadline and cancel descriptor are those of the whole GC. */
+static void delete_stale(struct gc *gc, const struct run *whole, const struct hw_cached *entry)
 {
 	autofree const char *(*args)[2] = mem_new((entry->args.n + 1) * sizeof(*args));
 	struct hw_attach at = {
@@ -88,37 +92,11 @@ static void end_stale(struct gc *gc, const struct run *whole, const struct hw_ca
 	}
 }
 
-static bool concerns(const struct gc *gc, const struct hw_cached *entry)
+static void gc_plugins(struct gc *gc, const struct run *run)
 {
-	return str_equal(entry->network, gc->conf->name) && !is_kept(gc, entry);
-}
-
-/* First all that must stay is known, then the rest ends. */
-static void sort_out(struct gc *gc, const struct run *run, const struct cache_snapshot *before,
-		     const struct hw_cached_list *cached)
-{
-	for (size_t i = 0; i < cached->n; i++)
-		if (concerns(gc, &cached->v[i]) &&
-		    !cache_snapshot_has(before, gc->conf->name, &cached->v[i]))
-			keep(gc, cached->v[i].container_id, cached->v[i].ifname);
-	for (size_t i = 0; i < cached->n; i++)
-		if (concerns(gc, &cached->v[i]))
-			end_stale(gc, run, &cached->v[i]);
-}
-
-static void sweep(struct gc *gc)
-{
-	struct hw_err e;
-
-	if (cache_sweep(gc->cni->cache_dir, &e) < 0)
-		errors_add(&gc->errors, &e);
-}
-
-static void ask_plugins(struct gc *gc, const struct run *run)
-{
-	struct conf_request request = { .with_valid = gc->told,
-					.valid = gc->keep,
-					.n_valid = gc->n_keep };
+	struct conf_request request = { .with_valid = gc->with_valid,
+					.valid = gc->valid,
+					.n_valid = gc->n_valid };
 
 	if (!version_at_least(gc->conf->version, "1.1.0"))
 		return;
@@ -139,7 +117,7 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 {
 	AUTO(cache_snapshot_free) struct cache_snapshot *before = NULL;
 	AUTO(hw_cached_list_free) struct hw_cached_list cached = { 0 };
-	AUTO(gc_done) struct gc gc = { .cni = cni, .conf = conf, .told = valid != NULL };
+	AUTO(gc_done) struct gc gc = { .cni = cni, .conf = conf, .with_valid = valid != NULL };
 	AUTO(run_done) struct run run = { 0 };
 	autoclose int lock = -1;
 	int r;
@@ -147,7 +125,7 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 	if (conf->disable_gc)
 		return 0;
 	for (size_t i = 0; valid && i < n_valid; i++)
-		keep(&gc, valid[i].container_id, valid[i].ifname);
+		add_valid(&gc, valid[i].container_id, valid[i].ifname);
 	r = run_init(&run, cni, conf, NULL, e);
 	if (r >= 0)
 		r = cache_snapshot(cni->cache_dir, &before, e);
@@ -157,8 +135,15 @@ int hw_gc(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_
 		r = hw_cached_attachments(cni, NULL, cni->damaged, cni->damaged_ctx, &cached, e);
 	if (r < 0)
 		return r;
-	sort_out(&gc, &run, before, &cached);
-	sweep(&gc);
-	ask_plugins(&gc, &run);
+	for (size_t i = 0; i < cached.n; i++)
+		if (is_stale(&gc, &cached.v[i]) &&
+		    !cache_snapshot_has(before, conf->name, &cached.v[i]))
+			add_valid(&gc, cached.v[i].container_id, cached.v[i].ifname);
+	for (size_t i = 0; i < cached.n; i++)
+		if (is_stale(&gc, &cached.v[i]))
+			delete_stale(&gc, &run, &cached.v[i]);
+	if (cache_sweep(cni->cache_dir, e) < 0)
+		errors_add(&gc.errors, e);
+	gc_plugins(&gc, &run);
 	return errors_end(&gc.errors, e);
 }

@@ -2,15 +2,16 @@
 /*
  * cni/runtime/run.c - ADD, DEL and CHECK of a network for a container
  *
- * What:  libcni's AddNetworkList, DelNetworkList, CheckNetworkList and their
- *        kin for a single plugin (facts 2.4, 2.8 to 2.10).
- * How:   every plugin gets its configuration with the result of the one before
- *        it; ADD and CHECK go forward, DEL backward; the first error ends it.
- *        The last result is cached for the CHECKs and the DEL to come.
- * Rules: nothing is run before every plugin was found and the names were
- *        checked. ADD and DEL share the network's lock, which a GC has alone.
- *        An ADD that failed is undone only when asked, and never where the
- *        cache knows of an earlier ADD, whose attachment it would end.
+ * What:  libcni's AddNetworkList, DelNetworkList and CheckNetworkList, and
+ *        AddNetwork etc. for a single plugin.
+ * How:   ADD runs the plugins in order, each with the result of the previous
+ *        one, and caches the last result for CHECK and DEL. CHECK runs them in
+ *        the same order, DEL in reverse. All stop at the first error.
+ * Rules: ADD finds all plugins and validates the names before it runs the
+ *        first plugin. ADD and DEL share the network's lock; GC holds it
+ *        exclusively.
+ *        A failed ADD is undone only on request, and never if the cache has an
+ *        entry of an earlier ADD: the undo would delete that attachment.
  */
 #include "cni/runtime/run.h"
 
@@ -31,8 +32,8 @@
 #include "cni/runtime/exec.h"
 #include "cni/version.h"
 
-#define UNDO_TIMEOUT_MS 60000 /* an undo has its own time: the call's own may be over */
-#define LOCK_SLICE_MS	100   /* how often a waiter looks at its cancel descriptor */
+#define UNDO_TIMEOUT_MS 60000 /* for an undo, because the call's own deadline may be over */
+#define LOCK_SLICE_MS	100   /* how often the cancel descriptor is polled while waiting */
 
 /* ---- one call ---------------------------------------------------------------- */
 
@@ -52,12 +53,6 @@ static int join_args(const struct hw_attach *at, char **ret_args, struct hw_err 
 	return 0;
 }
 
-/**
- * run_init() - begin a call
- * @at: the attachment; NULL for a call that has none
- *
- * Return: 0, or a negative errno when @at cannot be understood
- */
 int run_init(struct run *run, const struct hw_cni *cni, const struct hw_conf *conf,
 	     const struct hw_attach *at, struct hw_err *e)
 {
@@ -78,38 +73,18 @@ int run_init(struct run *run, const struct hw_cni *cni, const struct hw_conf *co
 	return join_args(&run->at, &run->args, e);
 }
 
-/**
- * run_done() - the end of a call
- */
 void run_done(struct run *run)
 {
 	free(run->args);
 }
 
-static bool run_cancelled(const struct run *run)
+static bool is_cancelled(const struct run *run)
 {
 	struct pollfd cancel = { .fd = run->cancel_fd, .events = POLLIN };
 
 	return poll(&cancel, 1, 0) > 0;
 }
 
-/* Has the call still time for one more plugin? */
-static int run_may_go_on(const struct run *run, struct hw_err *e)
-{
-	if (run_cancelled(run))
-		return err_text(e, -ECANCELED, "not started: the call was cancelled");
-	if (time_is_over(run->deadline))
-		return err_text(e, -ETIMEDOUT, "not started: the call ran out of time");
-	return 0;
-}
-
-/**
- * run_lock() - wait for the network
- * @exclusive: a GC; ADDs and DELs share it
- * @ret_fd:    the lock, until it is closed
- *
- * Return: 0; CNI code 11 when the other side does not end in time; -ECANCELED
- */
 int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *e)
 {
 	int64_t deadline = time_sooner(run->deadline, time_deadline(run->cni->lock_timeout_ms));
@@ -118,11 +93,11 @@ int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *
 	do {
 		int64_t slice = time_sooner(deadline, time_deadline(LOCK_SLICE_MS));
 
-		if (run_cancelled(run))
+		if (is_cancelled(run))
 			return err_text(e, -ECANCELED, "lock network \"%s\": cancelled",
 					run->conf->name);
-		r = lock_take(run->cni->state_dir, run->conf->name, RUN_TAKER, exclusive, slice,
-			      ret_fd, e);
+		r = lock_acquire(run->cni->state_dir, run->conf->name, RUN_LOCK_HOLDER, exclusive,
+				 slice, ret_fd, e);
 	} while (r < 0 && err_wire(e) == HW_CNI_TRY_AGAIN && !time_is_over(deadline));
 	return r;
 }
@@ -142,9 +117,11 @@ static int call_plugin(const struct run *run, size_t i, const char *path, const 
 	autofree char *input = NULL;
 	int r;
 
-	r = run_may_go_on(run, e);
-	if (r >= 0)
-		r = conf_request(run->conf, i, request, &input, e);
+	if (is_cancelled(run))
+		return err_text(e, -ECANCELED, "not started: the call was cancelled");
+	if (time_is_over(run->deadline))
+		return err_text(e, -ETIMEDOUT, "not started: the call timed out");
+	r = conf_request(run->conf, i, request, &input, e);
 	if (r < 0)
 		return r;
 	return exec_call(
@@ -166,14 +143,6 @@ static int call_plugin(const struct run *run, size_t i, const char *path, const 
 		ret_output, ret_len, e);
 }
 
-/**
- * run_plugin() - find plugin @i of the network and run it
- * @command:    CNI_COMMAND
- * @request:    what goes into its configuration
- * @ret_output: what it printed, to be freed
- *
- * Return: 0, or a negative errno with the plugin's error
- */
 int run_plugin(const struct run *run, size_t i, const char *command,
 	       const struct conf_request *request, char **ret_output, size_t *ret_len,
 	       struct hw_err *e)
@@ -187,9 +156,9 @@ int run_plugin(const struct run *run, size_t i, const char *command,
 	return call_plugin(run, i, path, command, request, ret_output, ret_len, e);
 }
 
-/* The same where only success counts. */
-static int run_quietly(const struct run *run, size_t i, const char *command,
-		       const char *prev_result, struct hw_err *e)
+/* Runs plugin @i and ignores its output: for DEL and CHECK. */
+static int run_without_output(const struct run *run, size_t i, const char *command,
+			      const char *prev_result, struct hw_err *e)
 {
 	struct conf_request request = { .prev_result = prev_result,
 					.capability_args = run->at.capability_args };
@@ -199,8 +168,8 @@ static int run_quietly(const struct run *run, size_t i, const char *command,
 	return run_plugin(run, i, command, &request, &output, &len, e);
 }
 
-/* libcni says which plugin of a list failed; of a single plugin it says nothing. */
-static int name_plugin(const struct run *run, size_t i, const char *verb, struct hw_err *e)
+/* Prefixes the error with the plugin, as libcni does for a list, but not for a single plugin. */
+static int add_plugin_ctx(const struct run *run, size_t i, const char *verb, struct hw_err *e)
 {
 	const struct conf_plugin *plugin = &run->conf->plugins[i];
 
@@ -214,33 +183,15 @@ static int name_plugin(const struct run *run, size_t i, const char *verb, struct
 
 /* ---- ADD ----------------------------------------------------------------------- */
 
-static int not_cached(const struct run *run, struct hw_err *e)
+static int add_cache_ctx(const struct run *run, struct hw_err *e)
 {
 	return err_ctx(e, "failed to set network \"%s\" cached result", run->conf->name);
 }
 
-static int check_names(const struct run *run, struct hw_err *e)
+/* Checks all that can be checked before the first plugin runs, and finds the plugins. */
+static int prepare_add(const struct run *run, struct hw_strings *ret_paths, struct hw_err *e)
 {
-	int r;
-
-	r = name_check_container(run->at.container_id, e);
-	if (r >= 0)
-		r = name_check_network(run->conf->name, e);
-	if (r >= 0)
-		r = name_check_ifname(run->at.ifname, e);
-	return r;
-}
-
-static int check_capability_args(const char *json, struct hw_err *e)
-{
-	AUTO(value_free) struct value *v = NULL;
-
-	return json ? conf_parse_object(json, "capability arguments", &v, e) : 0;
-}
-
-/* All that can be known to be wrong before anything is run. */
-static int prepare(const struct run *run, struct hw_strings *ret_paths, struct hw_err *e)
-{
+	AUTO(value_free) struct value *capability_args = NULL;
 	autofree char *cache = NULL;
 
 	if (run->conf->n_plugins == 0)
@@ -250,20 +201,23 @@ static int prepare(const struct run *run, struct hw_strings *ret_paths, struct h
 		autofree char *path = NULL;
 
 		if (find_plugin(run, i, &path, e) < 0)
-			return name_plugin(run, i, "add", e);
+			return add_plugin_ctx(run, i, "add", e);
 		strings_add(ret_paths, path);
 	}
-	if (check_names(run, e) < 0)
-		return name_plugin(run, 0, "add", e);
-	if (check_capability_args(run->at.capability_args, e) < 0)
+	if (name_check_container(run->at.container_id, e) < 0 ||
+	    name_check_network(run->conf->name, e) < 0 || name_check_ifname(run->at.ifname, e) < 0)
+		return add_plugin_ctx(run, 0, "add", e);
+	if (run->at.capability_args &&
+	    conf_parse_object(run->at.capability_args, "capability arguments", &capability_args,
+			      e) < 0)
 		return e->code;
-	/* names may be good for a network and still too long for a file */
+	/* valid names may still be too long for a file name */
 	if (cache_path(run->cni->cache_dir, run->conf->name, &run->at, &cache, e) < 0)
-		return not_cached(run, e);
+		return add_cache_ctx(run, e);
 	return 0;
 }
 
-/* One plugin's ADD; *result is that of the plugin before it, and then its own. */
+/* One plugin's ADD. *result is the previous plugin's result, or NULL; it is replaced by the new one. */
 static int add_plugin(const struct run *run, size_t i, const char *path, struct hw_result **result,
 		      struct hw_err *e)
 {
@@ -299,12 +253,12 @@ static int add_list(const struct run *run, const struct hw_strings *paths,
 
 	for (size_t i = 0; i < paths->n; i++)
 		if (add_plugin(run, i, paths->v[i], result, e) < 0)
-			return name_plugin(run, i, "add", e);
-	assert(*result); /* prepare() refuses a network without plugins */
+			return add_plugin_ctx(run, i, "add", e);
+	assert(*result); /* prepare_add() rejects a network without plugins */
 	r = hw_result_format(*result, (*result)->version, 0, &json, e);
 	if (r >= 0)
 		r = cache_write(run->cni->cache_dir, run->conf, &run->at, json, e);
-	return r < 0 ? not_cached(run, e) : 0;
+	return r < 0 ? add_cache_ctx(run, e) : 0;
 }
 
 static void add_detail(struct hw_err *e, const char *what, const char *text)
@@ -312,8 +266,8 @@ static void add_detail(struct hw_err *e, const char *what, const char *text)
 	err_details(e, "%s%s%s: %s", e->details, *e->details ? "; " : "", what, text);
 }
 
-/* End what a failed ADD has begun, as far as its result is known. */
-static void undo(struct run *run, const struct hw_result *result, struct hw_err *e)
+/* Undoes a failed ADD by a DEL of the whole list, with the last result that is known. */
+static void undo_add(struct run *run, const struct hw_result *result, struct hw_err *e)
 {
 	autofree char *prev = NULL;
 	struct hw_err why;
@@ -326,8 +280,8 @@ static void undo(struct run *run, const struct hw_result *result, struct hw_err 
 		add_detail(e, "undo", why.msg);
 }
 
-/* An earlier ADD without a DEL: its attachment may be in use. */
-static bool attached_before(const struct run *run)
+/* true after an earlier ADD without a DEL; its attachment may be in use */
+static bool has_cache_file(const struct run *run)
 {
 	autofree char *path = NULL;
 	struct hw_err ignored;
@@ -344,29 +298,28 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 	AUTO(run_done) struct run run = { 0 };
 	autoclose int lock = -1;
-	bool before;
+	bool earlier;
 	int r;
 
 	if (flags & ~HW_ADD_UNDO)
-		return err_text(e, -EINVAL, "hw_add: flags 0x%x are not known",
-				flags & ~HW_ADD_UNDO);
+		return err_text(e, -EINVAL, "hw_add: unsupported flags 0x%x", flags & ~HW_ADD_UNDO);
 	r = run_init(&run, cni, conf, at, e);
 	if (r < 0)
 		return r;
-	r = prepare(&run, &paths, e);
+	r = prepare_add(&run, &paths, e);
 	if (r < 0)
 		return r;
 	r = run_lock(&run, false, &lock, e);
 	if (r < 0)
 		return r;
-	before = (flags & HW_ADD_UNDO) && attached_before(&run);
+	earlier = (flags & HW_ADD_UNDO) && has_cache_file(&run);
 	r = add_list(&run, &paths, &result, e);
 	if (r < 0) {
-		if (before)
+		if (earlier)
 			add_detail(e, "not undone",
-				   "the cache knows an earlier ADD; run DEL first");
+				   "the cache has an entry of an earlier ADD; run DEL first");
 		else if (flags & HW_ADD_UNDO)
-			undo(&run, result, e);
+			undo_add(&run, result, e);
 		return r;
 	}
 	if (ret_result)
@@ -376,48 +329,22 @@ int hw_add(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 
 /* ---- DEL ----------------------------------------------------------------------- */
 
-/**
- * run_del() - DEL of the whole network, last plugin first
- * @prev_result: JSON text for all of them; NULL: none
- *
- * After a success the cache forgets the attachment; after an error it keeps
- * it, so that DEL can be tried again.
- *
- * Return: 0, or a negative errno with the first error
- */
 int run_del(const struct run *run, const char *prev_result, struct hw_err *e)
 {
 	struct hw_err ignored;
 
 	for (size_t i = run->conf->n_plugins; i-- > 0;)
-		if (run_quietly(run, i, "DEL", prev_result, e) < 0)
-			return name_plugin(run, i, "delete", e);
+		if (run_without_output(run, i, "DEL", prev_result, e) < 0)
+			return add_plugin_ctx(run, i, "delete", e);
 	(void)cache_remove(run->cni->cache_dir, run->conf->name, &run->at, &ignored);
 	return 0;
 }
 
-static void report_damage(const struct run *run, const struct hw_err *why)
-{
-	autofree char *path = NULL;
-	struct hw_err ignored;
-
-	if (run->cni->damaged &&
-	    cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0)
-		run->cni->damaged(run->cni->damaged_ctx, path, why);
-}
-
-/**
- * run_prev_result() - what a DEL can tell the plugins about the ADD
- *
- * A cache that is missing, damaged or cannot be converted is no reason to stop
- * a DEL: the plugins then go by what they know.
- *
- * Return: JSON text in the network's version, to be freed; NULL: nothing
- */
 char *run_prev_result(const struct run *run)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
-	struct hw_err why;
+	autofree char *path = NULL;
+	struct hw_err why, ignored;
 	char *json = NULL;
 	int r;
 
@@ -426,8 +353,9 @@ char *run_prev_result(const struct run *run)
 	r = cache_result(run->cni->cache_dir, run->conf, &run->at, &result, &why);
 	if (r > 0)
 		r = hw_result_format(result, run->conf->version, 0, &json, &why);
-	if (r < 0)
-		report_damage(run, &why);
+	if (r < 0 && run->cni->damaged &&
+	    cache_path(run->cni->cache_dir, run->conf->name, &run->at, &path, &ignored) >= 0)
+		run->cni->damaged(run->cni->damaged_ctx, path, &why);
 	return json;
 }
 
@@ -451,22 +379,10 @@ int hw_del(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw
 
 /* ---- CHECK --------------------------------------------------------------------- */
 
-static int cached_json(const struct run *run, char **ret_json, struct hw_err *e)
-{
-	AUTO(hw_result_free) struct hw_result *result = NULL;
-	int r;
-
-	r = cache_result(run->cni->cache_dir, run->conf, &run->at, &result, e);
-	if (r > 0)
-		r = hw_result_format(result, run->conf->version, 0, ret_json, e);
-	if (r < 0)
-		return err_ctx(e, "failed to get network \"%s\" cached result", run->conf->name);
-	return 0;
-}
-
 int hw_check(const struct hw_cni *cni, const struct hw_conf *conf, const struct hw_attach *at,
 	     struct hw_err *e)
 {
+	AUTO(hw_result_free) struct hw_result *result = NULL;
 	AUTO(run_done) struct run run = { 0 };
 	autofree char *prev = NULL;
 	int r;
@@ -480,8 +396,12 @@ int hw_check(const struct hw_cni *cni, const struct hw_conf *conf, const struct 
 				conf->version);
 	if (conf->disable_check)
 		return 0;
-	r = cached_json(&run, &prev, e);
+	r = cache_result(cni->cache_dir, conf, &run.at, &result, e);
+	if (r > 0)
+		r = hw_result_format(result, conf->version, 0, &prev, e);
+	if (r < 0)
+		return err_ctx(e, "failed to get network \"%s\" cached result", conf->name);
 	for (size_t i = 0; r >= 0 && i < conf->n_plugins; i++)
-		r = run_quietly(&run, i, "CHECK", prev, e);
+		r = run_without_output(&run, i, "CHECK", prev, e);
 	return r < 0 ? r : 0;
 }

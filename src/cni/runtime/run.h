@@ -2,7 +2,7 @@
 /*
  * cni/runtime/run.h - one call of the library, from its arguments to each plugin
  *
- * A struct run lives for one call, on the caller's stack; it borrows the
+ * A struct run lives for one call, on the caller's stack. It borrows the
  * library object, the network and the strings of the attachment.
  */
 #ifndef CNI_RUNTIME_RUN_H
@@ -14,33 +14,61 @@
 #include "base/mem.h"
 #include "cni/runtime/conf.h"
 
-#define RUN_TAKER "libhawser" /* of the network's lock */
+#define RUN_LOCK_HOLDER "libhawser" /* for lock_acquire() */
 
 struct run {
 	const struct hw_cni *cni;
 	const struct hw_conf *conf;
-	struct hw_attach at; /* of our size; its strings are never NULL */
+	struct hw_attach at; /* container_id, netns and ifname are never NULL */
 	char *args;	     /* CNI_ARGS */
-	int cancel_fd;
+	int cancel_fd;	     /* -1: none */
 	int64_t deadline;
 };
 
-/* @at NULL: a call without an attachment; the object's own deadline and cancel descriptor count */
+/*
+ * Begins a call; run_done() ends it.
+ * @at: NULL for a call without an attachment; deadline and cancel descriptor are then those of @cni
+ *
+ * Return: 0, or a negative errno if @at is invalid
+ */
 int run_init(struct run *run, const struct hw_cni *cni, const struct hw_conf *conf,
 	     const struct hw_attach *at, struct hw_err *e);
 void run_done(struct run *run);
 
-/* Wait for the network: alone for GC, shared for ADD and DEL. */
+/*
+ * Acquires the network's lock, see lock_acquire(); closing *ret_fd releases it.
+ * @exclusive: for GC; false: shared, for ADD and DEL
+ *
+ * Return: 0, or a negative errno: CNI code 11 on timeout, -ECANCELED
+ */
 int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *e);
 
-/* Plugin i of the network, found and run; *ret_output is what it printed. */
+/*
+ * Finds plugin @i of the network and runs it.
+ * @command:    CNI_COMMAND
+ * @request:    what to add to its configuration
+ * @ret_output: its standard output, @ret_len bytes; freed by the caller
+ *
+ * Return: 0, or a negative errno with the plugin's error
+ */
 int run_plugin(const struct run *run, size_t i, const char *command,
 	       const struct conf_request *request, char **ret_output, size_t *ret_len,
 	       struct hw_err *e);
 
-/* DEL of the whole list; the network is locked by the caller. @prev_result NULL: none */
+/*
+ * DEL of the whole network, last plugin first. The caller holds the network's lock. On success the
+ * cache entry is removed; on failure it stays, so that DEL can be retried.
+ * @prev_result: JSON, for all plugins; NULL: none
+ *
+ * Return: 0, or a negative errno with the first error
+ */
 int run_del(const struct run *run, const char *prev_result, struct hw_err *e);
-/* The cached result as prevResult for this network's version; NULL: there is none of use. */
+/*
+ * The cached result, in the network's version, as prevResult for DEL. A missing, damaged or
+ * inconvertible one is not an error: the plugins then work without it.
+ *
+ * Return: JSON, freed by the caller; NULL: none
+ */
 char *run_prev_result(const struct run *run);
 
 AUTO_VALUE_DEFINE(run_done, struct run);

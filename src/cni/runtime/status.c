@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/status.c - questions about a network that change nothing
+ * cni/runtime/status.c - STATUS, VERSION and validation of a network
  *
- * What:  STATUS, the versions that a plugin supports, and whether a network
- *        could be run at all (facts 2.4, 2.7, 2.12).
+ * What:  libcni's GetStatusNetworkList, GetVersionInfo and ValidateNetworkList.
+ *        None of them changes anything.
  */
 #include <errno.h>
 #include <string.h>
@@ -47,8 +47,8 @@ static const struct hw_field version_fields[] = {
 	{ 0 },
 };
 
-static int decode_versions(const char *json, size_t len, struct hw_strings *ret_versions,
-			   struct hw_err *e)
+static int parse_version_reply(const char *json, size_t len, struct hw_strings *ret_versions,
+			       struct hw_err *e)
 {
 	struct version_reply reply = { 0 };
 	int r;
@@ -61,7 +61,7 @@ static int decode_versions(const char *json, size_t len, struct hw_strings *ret_
 	} else if (reply.supported.n > 0) {
 		*ret_versions = reply.supported;
 		reply.supported = (struct hw_strings){ 0 };
-	} else if (str_equal(reply.version, "0.2.0")) { /* it had VERSION, but not the list */
+	} else if (str_equal(reply.version, "0.2.0")) { /* may omit the list */
 		*ret_versions = (struct hw_strings){ 0 };
 		strings_add(ret_versions, "0.1.0");
 		strings_add(ret_versions, "0.2.0");
@@ -78,7 +78,7 @@ static int plugin_versions(const struct hw_cni *cni, const char *plugin, int64_t
 	static const char input[] = "{\"cniVersion\":\"" VERSION_NEWEST "\"}";
 	struct exec_call call = {
 		.exec = &cni->exec,
-		/* plugins of 0.1.0 insist on these */
+		/* plugins of spec 0.1.0 require these to be set */
 		.env = { "VERSION", "", .netns = "dummy", .ifname = "dummy", .args = "",
 			 .path = "dummy" },
 		.input = input,
@@ -102,7 +102,7 @@ static int plugin_versions(const struct hw_cni *cni, const char *plugin, int64_t
 		strings_add(ret_versions, VERSION_OLDEST);
 		return 0;
 	}
-	return r < 0 ? r : decode_versions(output, len, ret_versions, e);
+	return r < 0 ? r : parse_version_reply(output, len, ret_versions, e);
 }
 
 int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
@@ -111,7 +111,7 @@ int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
 	return plugin_versions(cni, plugin, time_deadline(cni->timeout_ms), ret_versions, e);
 }
 
-/* ---- validate ----------------------------------------------------------------------- */
+/* ---- validation --------------------------------------------------------------------- */
 
 static int validate_plugin(const struct hw_cni *cni, const struct hw_conf *conf, size_t i,
 			   int64_t deadline, struct hw_err *e)
@@ -130,18 +130,7 @@ static int validate_plugin(const struct hw_cni *cni, const struct hw_conf *conf,
 	return 0;
 }
 
-static int require_capabilities(const struct hw_conf *conf, const char *const *wanted,
-				const struct hw_strings *declared, struct hw_err *e)
-{
-	for (; wanted && *wanted; wanted++)
-		if (!strings_has(declared, *wanted))
-			return err_text(e, -EOPNOTSUPP,
-					"network \"%s\" does not declare capability \"%s\"",
-					conf->name, *wanted);
-	return 0;
-}
-
-/* Every plugin is looked at; of a list, all errors are told, in brackets as libcni prints them. */
+/* Checks all plugins. The errors of a list are joined in brackets, as libcni does. */
 static int validate_plugins(const struct hw_cni *cni, const struct hw_conf *conf, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf all = { 0 };
@@ -150,11 +139,11 @@ static int validate_plugins(const struct hw_cni *cni, const struct hw_conf *conf
 	int r = 0;
 
 	for (size_t i = 0; i < conf->n_plugins; i++) {
-		int failed = validate_plugin(cni, conf, i, deadline, e);
+		int ret = validate_plugin(cni, conf, i, deadline, e);
 
-		if (failed >= 0)
+		if (ret >= 0)
 			continue;
-		r = r ? r : failed;
+		r = r ? r : ret;
 		buf_printf(&all, "%s%s", all.len ? " " : "", err_format(e, text, sizeof(text)));
 	}
 	return r < 0 && conf->list ? err_text(e, r, "[%s]", all.data) : r;
@@ -172,10 +161,13 @@ int hw_validate(const struct hw_cni *cni, const struct hw_conf *conf,
 			if (!strings_has(&declared, conf->plugins[i].capabilities.v[j]))
 				strings_add(&declared, conf->plugins[i].capabilities.v[j]);
 	r = validate_plugins(cni, conf, e);
-	if (r >= 0)
-		r = require_capabilities(conf, capabilities, &declared, e);
 	if (r < 0)
 		return r;
+	for (; capabilities && *capabilities; capabilities++)
+		if (!strings_has(&declared, *capabilities))
+			return err_text(e, -EOPNOTSUPP,
+					"network \"%s\" does not declare capability \"%s\"",
+					conf->name, *capabilities);
 	if (ret_capabilities) {
 		*ret_capabilities = declared;
 		declared = (struct hw_strings){ 0 };

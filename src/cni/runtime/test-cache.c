@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-cache.c - what was attached: our files, libcni's, and damaged ones
+ * cni/runtime/test-cache.c - tests of the cache: our files, libcni's and damaged ones
  */
 #include "cni/runtime/cache.h"
 
@@ -31,7 +31,7 @@ static void write_entry(const struct place *p, const struct hw_attach *at, const
 	assert_ok(cache_write(p->cache, conf, at, result, &e), e);
 }
 
-/* Puts a text where the entry of `attach` is. */
+/* Overwrites the file of `attach`. */
 static void write_raw(const struct place *p, const char *text)
 {
 	write_entry(p, &attach, NULL);
@@ -81,7 +81,7 @@ static void writes_the_format(void **state)
 	assert_int_equal(mode_of(p, "cache"), 0700);
 }
 
-static void leaves_out_what_is_not_there(void **state)
+static void omits_missing_values(void **state)
 {
 	struct hw_attach at = attach;
 	struct place *p = *state;
@@ -94,7 +94,7 @@ static void leaves_out_what_is_not_there(void **state)
 	assert_true(str_ends(text, "\"ifName\":\"eth0\",\"networkName\":\"net\"}"));
 }
 
-static void refuses_what_is_not_json(void **state)
+static void refuses_invalid_json(void **state)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = test_list(NETWORK);
 	struct hw_attach at = attach;
@@ -103,7 +103,7 @@ static void refuses_what_is_not_json(void **state)
 
 	at.capability_args = "[1]";
 	assert_int_equal(cache_write(p->cache, conf, &at, NULL, &e), -EINVAL);
-	assert_starts(e.msg, "capability arguments: an array");
+	assert_starts(e.msg, "capability arguments: expected an object, got an array");
 	assert_int_equal(cache_write(p->cache, conf, &attach, "{", &e), -EINVAL);
 	assert_starts(e.msg, "result: not JSON");
 	assert_false(place_has(p, FILE));
@@ -153,7 +153,7 @@ static void refuses_long_names(void **state)
 	assert_contains(e.msg, "too long");
 }
 
-static void no_folder(void **state)
+static void no_directory(void **state)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = test_list(NETWORK);
 	struct place *p = *state;
@@ -164,11 +164,11 @@ static void no_folder(void **state)
 	assert_contains(e.msg, p->cache);
 }
 
-/* A file system of its own for the cache, of the given options; skips where that is not allowed. */
+/* Mounts a tmpfs for the cache; skips the test if that is not permitted. */
 static void mount_cache(const struct place *p, const char *options)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
-		print_message("a mount namespace cannot be made: %s\n", strerror(errno));
+		print_message("skip: cannot create a mount namespace: %s\n", strerror(errno));
 		skip();
 	}
 	assert_int_equal(mkdir(p->cache, 0700), 0);
@@ -222,7 +222,7 @@ static void read_only(void **state)
 
 /* ---- reading -------------------------------------------------------------------------- */
 
-static void reads_its_own(void **state)
+static void reads_own_file(void **state)
 {
 	AUTO(cache_entry_done) struct hw_cached entry = { 0 };
 	AUTO(hw_result_free) struct hw_result *result = NULL;
@@ -282,7 +282,7 @@ static void reads_libcni(void **state)
 	assert_int_equal(result->n_ifaces, 3);
 }
 
-/* The same attachment written by us differs from libcni's file in nothing. */
+/* Our file of the same attachment is identical to libcni's. */
 static void writes_as_libcni(void **state)
 {
 	static const char *const args[][2] = { { "IgnoreUnknown", "1" },
@@ -346,7 +346,7 @@ static void reads_legacy(void **state)
 	assert_contains(e.msg, "read cached network \"net\" config has wrong kind: ");
 }
 
-static void absent(void **state)
+static void missing_entries(void **state)
 {
 	struct hw_result *result = NULL;
 	struct hw_cached entry = { 0 };
@@ -364,7 +364,7 @@ static void absent(void **state)
 	assert_null(result);
 }
 
-static void damaged(void **state)
+static void damaged_files(void **state)
 {
 	static const char *const texts[] = {
 		"{\"kind\":\"cniCacheV1\",\"containerId\":\"c",
@@ -386,10 +386,10 @@ static void damaged(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		write_raw(p, texts[i]);
 		if (read_result(p, NETWORK, &result, &e) >= 0)
-			fail_msg("result taken from: %s", texts[i]);
+			fail_msg("result accepted from: %s", texts[i]);
 		assert_contains(e.msg, FILE);
 		if (cache_read(p->cache, "net", &attach, &entry, &e) >= 0)
-			fail_msg("entry taken from: %s", texts[i]);
+			fail_msg("entry accepted from: %s", texts[i]);
 		assert_contains(e.msg, FILE);
 	}
 	assert_null(result);
@@ -398,8 +398,8 @@ static void damaged(void **state)
 	assert_false(place_has(p, FILE));
 }
 
-/* ("net", "a-b") and ("net-a", "b") have one file name. */
-static void shared_name(void **state)
+/* ("net", "a-b") and ("net-a", "b") have the same file name. */
+static void same_file_name(void **state)
 {
 	struct hw_attach one = { .container_id = "a-b", .ifname = "eth0" };
 	struct hw_attach other = { .container_id = "b", .ifname = "eth0" };
@@ -417,7 +417,7 @@ static void shared_name(void **state)
 	assert_null(result);
 }
 
-static void removes(void **state)
+static void removes_temporary_file(void **state)
 {
 	struct place *p = *state;
 	struct hw_err e;
@@ -429,7 +429,7 @@ static void removes(void **state)
 	assert_false(place_has(p, "cache/results/.net-c1-eth0~"));
 }
 
-/* Readers see one text or the other while two processes write. */
+/* A reader sees one of the two texts while two processes write. */
 static void two_writers(void **state)
 {
 	static const char *const results[] = { RESULT, "{\"cniVersion\":\"1.0.0\"}" };
@@ -459,7 +459,7 @@ static void two_writers(void **state)
 	}
 }
 
-/* ---- all of them ------------------------------------------------------------------------ */
+/* ---- listing and snapshots ---------------------------------------------------------------- */
 
 static void note_damaged(void *ctx, const char *file, const struct hw_err *why)
 {
@@ -467,7 +467,7 @@ static void note_damaged(void *ctx, const char *file, const struct hw_err *why)
 	strings_add(ctx, strrchr(file, '/') + 1);
 }
 
-static void lists(void **state)
+static void lists_attachments(void **state)
 {
 	AUTO(hw_cached_list_free) struct hw_cached_list all = { 0 }, some = { 0 };
 	AUTO(hw_strings_free) struct hw_strings bad = { 0 };
@@ -499,14 +499,14 @@ static void lists(void **state)
 	assert_int_equal(some.n, 1);
 	assert_string_equal(some.v[0].ifname, "net1");
 	hw_cached_list_free(&some);
-	write_entry(p, &longer, RESULT); /* its file name has "-c2-", too */
+	write_entry(p, &longer, RESULT); /* its file name also contains "-c2-" */
 	assert_ok(hw_cached_attachments(cni, "c2", NULL, NULL, &some, &e), e);
 	assert_int_equal(some.n, 1);
 	assert_string_equal(some.v[0].container_id, "c2");
 }
 
-/* Of two interfaces, that of the attachment tells where it is. */
-static void netns_of_the_result(void **state)
+/* The sandbox is that of the attachment's own interface. */
+static void netns_from_result(void **state)
 {
 	static const struct {
 		const char *netns, *want;
@@ -548,7 +548,7 @@ static void lists_none(void **state)
 	assert_int_equal(list.n, 0);
 }
 
-static void public_access(void **state)
+static void public_functions(void **state)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = test_list(NETWORK);
 	AUTO(hw_result_free) struct hw_result *result = NULL;
@@ -572,7 +572,7 @@ static void public_access(void **state)
 	assert_int_equal(hw_cached_config(cni, conf, &no_size, &list, &e), -EINVAL);
 }
 
-static void snapshots(void **state)
+static void snapshot_of_files(void **state)
 {
 	AUTO(cache_snapshot_free) struct cache_snapshot *before = NULL;
 	struct hw_attach later = { .container_id = "c2", .ifname = "eth0" };
@@ -607,42 +607,44 @@ static void snapshot_of_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACE_TEST("cache: a file has libcni's keys in its order, for root only",
+		PLACE_TEST("cache: a file has libcni's keys in libcni's order and mode 0600",
 			   writes_the_format),
-		PLACE_TEST("cache: what is not there is left out", leaves_out_what_is_not_there),
+		PLACE_TEST("cache: missing values are omitted", omits_missing_values),
 		PLACE_TEST("cache: arguments and results that are not JSON are not written",
-			   refuses_what_is_not_json),
+			   refuses_invalid_json),
 		{ "cache: missing names and names with a slash are refused", refuses_names },
-		PLACE_TEST("cache: names that are too long together are refused clearly",
+		PLACE_TEST("cache: names that are too long together are refused with a clear error",
 			   refuses_long_names),
-		PLACE_TEST("cache: a folder that cannot be made is an error with its name",
-			   no_folder),
-		PLACE_TEST("cache: on a full disk the old file stands", full_disk),
-		PLACE_TEST("cache: a read-only folder is an error with the file's name", read_only),
-		PLACE_TEST("cache: what was written is read", reads_its_own),
-		PLACE_TEST("cache: a file of libcni is read", reads_libcni),
-		PLACE_TEST("cache: a file is the same to the byte as libcni's", writes_as_libcni),
+		PLACE_TEST("cache: an error names the directory that cannot be created",
+			   no_directory),
+		PLACE_TEST("cache: on a full disk the old file is kept", full_disk),
+		PLACE_TEST("cache: an error names the file in a read-only directory", read_only),
+		PLACE_TEST("cache: a file that was written can be read", reads_own_file),
+		PLACE_TEST("cache: a file of libcni can be read", reads_libcni),
+		PLACE_TEST("cache: a file is the same byte for byte as libcni's", writes_as_libcni),
 		PLACE_TEST("cache: the result is converted to the network's version, or an error",
 			   converts_result),
-		PLACE_TEST("cache: a file with a bare result is read", reads_legacy),
-		PLACE_TEST("cache: no file, an empty file and no result count as none", absent),
-		PLACE_TEST("cache: a damaged file is an error with its name, and can be removed",
-			   damaged),
-		PLACE_TEST("cache: the file of another attachment is not taken for ours",
-			   shared_name),
-		PLACE_TEST("cache: removing takes what a dead writer left, too", removes),
-		PLACE_TEST("cache: while two processes write, a reader sees whole files",
+		PLACE_TEST("cache: a file with only a result can be read", reads_legacy),
+		PLACE_TEST("cache: a missing or empty file or result counts as not found",
+			   missing_entries),
+		PLACE_TEST("cache: an error names a damaged file, which can be removed",
+			   damaged_files),
+		PLACE_TEST("cache: the file of another attachment is ignored", same_file_name),
+		PLACE_TEST(
+			"cache: removing an entry also removes the temporary file of a dead writer",
+			removes_temporary_file),
+		PLACE_TEST("cache: while two processes write, a reader sees complete files",
 			   two_writers),
-		PLACE_TEST("cache: attachments are listed, damaged files reported", lists),
-		PLACE_TEST("cache: a netns that was not written is that of the result",
-			   netns_of_the_result),
-		PLACE_TEST("cache: a missing folder and unknown containers list nothing",
+		PLACE_TEST("cache: attachments are listed, damaged files are reported",
+			   lists_attachments),
+		PLACE_TEST("cache: a missing netns is taken from the result", netns_from_result),
+		PLACE_TEST("cache: a missing directory and unknown containers list nothing",
 			   lists_none),
 		PLACE_TEST("cache: result and configuration through the public functions",
-			   public_access),
-		PLACE_TEST("cache: a snapshot knows what was there and has not been replaced",
-			   snapshots),
-		PLACE_TEST("cache: a snapshot of a missing folder has nothing",
+			   public_functions),
+		PLACE_TEST("cache: a snapshot has the files that existed and were not replaced",
+			   snapshot_of_files),
+		PLACE_TEST("cache: a snapshot of a missing directory is empty",
 			   snapshot_of_nothing),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-cni.c - structs of callers that are older or newer than the library
+ * cni/runtime/test-cni.c - tests of structs of older and newer callers
  */
 #include "cni/runtime/cni.h"
 
@@ -10,16 +10,17 @@
 
 #include "cni/runtime/conf.h"
 
-/* Answers ADD, says what it was called for. */
+/* Replies to ADD, notes the command and CNI_ARGS. */
 #define GOOD "cat >/dev/null; note $CNI_COMMAND $CNI_ARGS; [ $CNI_COMMAND != ADD ] || echo '{}'"
 #define ONE  "{\"name\":\"n\",\"cniVersion\":\"1.0.0\",\"plugins\":[{\"type\":\"a\"}]}"
 
-/* Room behind the last member is never read from an older caller: a new member there would be. */
+/* Padding behind the last member would become part of a new member, and an older caller's size would
+ * include it. */
 #define assert_ends_with(type, member)                                                             \
 	assert_int_equal(sizeof(type),                                                             \
 			 offsetof(type, member) + sizeof(((const type *)NULL)->member))
 
-static void no_room_at_the_end(void **state)
+static void no_padding_at_end(void **state)
 {
 	(void)state;
 	assert_ends_with(struct hw_attach, timeout_ms);
@@ -33,7 +34,7 @@ static void no_room_at_the_end(void **state)
 	assert_ends_with(struct hw_cached, reserved);
 }
 
-static void attachments_of_all_ages(void **state)
+static void attach_struct_sizes(void **state)
 {
 	static const char *const args[][2] = { { "K", "v" } };
 	const struct place *p = *state;
@@ -55,14 +56,14 @@ static void attachments_of_all_ages(void **state)
 	newer.later = 1;
 	assert_int_equal(hw_add(cni, conf, &newer.at, 0, NULL, &e), -E2BIG);
 	older.size = offsetof(struct hw_attach, args);
-	older.args = args; /* where an older caller has something else */
+	older.args = args; /* beyond .size, so not the caller's */
 	older.n_args = 1;
 	older.timeout_ms = 1;
 	assert_ok(hw_add(cni, conf, &older, 0, NULL, &e), e);
 	assert_notes(p, "ADD\n");
 }
 
-static void sizes_that_were_not_set(void **state)
+static void unset_sizes(void **state)
 {
 	static const size_t sizes[] = { 0, sizeof(size_t) - 1, 1 << 20, SIZE_MAX };
 	AUTO(hw_cni_free) struct hw_cni *cni = place_cni(*state);
@@ -82,7 +83,7 @@ static void sizes_that_were_not_set(void **state)
 	}
 }
 
-static void options_of_all_ages(void **state)
+static void options_struct_sizes(void **state)
 {
 	struct hw_exec exec = { .size = 0 };
 	struct {
@@ -100,7 +101,7 @@ static void options_of_all_ages(void **state)
 	assert_int_equal(hw_cni_new(&newer.options, &cni, &e), -E2BIG);
 
 	newer.options.size = offsetof(struct hw_cni_options, exec);
-	newer.options.exec = (const void *)1; /* not the caller's */
+	newer.options.exec = (const void *)1; /* beyond .size */
 	assert_ok(hw_cni_new(&newer.options, &cni, &e), e);
 	hw_cni_free(cni);
 
@@ -110,8 +111,8 @@ static void options_of_all_ages(void **state)
 	assert_string_equal(e.msg, "struct hw_exec.size is not set");
 }
 
-/* A program that wraps the default run() and fills in no more than it must. */
-static void runs_of_all_ages(void **state)
+/* A program that wraps the default run() and was built for an older library. */
+static void run_struct_sizes(void **state)
 {
 	const char *const env[] = { NULL };
 	struct hw_run run = { .size = offsetof(struct hw_run, cancel_fd),
@@ -131,8 +132,8 @@ static void runs_of_all_ages(void **state)
 	free(ran.errors);
 }
 
-/* Standard input is not what stops a run whose cancel_fd was left zero. */
-static void zero_is_no_descriptor(void **state)
+/* cancel_fd 0 means none, not standard input. */
+static void cancel_fd_zero(void **state)
 {
 	const char *const env[] = { NULL };
 	struct hw_run run = { .size = sizeof(run), .plugin = "/bin/true", .env = env };
@@ -157,7 +158,7 @@ static void zero_is_no_descriptor(void **state)
 	free(ran.errors);
 }
 
-static void flags_of_later_versions(void **state)
+static void unsupported_flags(void **state)
 {
 	AUTO(hw_cni_free) struct hw_cni *cni = place_cni(*state);
 	AUTO(hw_conf_free) struct hw_conf *conf = test_list(ONE);
@@ -166,19 +167,20 @@ static void flags_of_later_versions(void **state)
 
 	place_plugin(*state, "a", GOOD);
 	assert_int_equal(hw_add(cni, conf, &at, HW_ADD_UNDO | 1U << 31, NULL, &e), -EINVAL);
-	assert_string_equal(e.msg, "hw_add: flags 0x80000000 are not known");
+	assert_string_equal(e.msg, "hw_add: unsupported flags 0x80000000");
 	assert_notes(*state, "");
 }
 
 static const struct CMUnitTest tests[] = {
-	PLACE_TEST("cni: structs that grow end with their last member", no_room_at_the_end),
-	PLACE_TEST("cni: attachments of older and newer callers are understood",
-		   attachments_of_all_ages),
-	PLACE_TEST("cni: a size that was not set is refused", sizes_that_were_not_set),
-	PLACE_TEST("cni: options of older and newer callers are understood", options_of_all_ages),
-	PLACE_TEST("cni: a run of an older caller is understood", runs_of_all_ages),
-	PLACE_TEST("cni: a cancel descriptor that was left zero is none", zero_is_no_descriptor),
-	PLACE_TEST("cni: a flag that is not known is refused", flags_of_later_versions),
+	PLACE_TEST("cni: structs that can grow have no padding at their end", no_padding_at_end),
+	PLACE_TEST("cni: struct hw_attach of older and newer callers is accepted",
+		   attach_struct_sizes),
+	PLACE_TEST("cni: a size that is not set is refused", unset_sizes),
+	PLACE_TEST("cni: struct hw_cni_options of older and newer callers is accepted",
+		   options_struct_sizes),
+	PLACE_TEST("cni: struct hw_run of an older caller is accepted", run_struct_sizes),
+	PLACE_TEST("cni: a cancel descriptor of 0 means none", cancel_fd_zero),
+	PLACE_TEST("cni: an unsupported flag is refused", unsupported_flags),
 };
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-conf-file.c - network configurations in files and directories
+ * cni/runtime/test-conf-file.c - tests of network configuration files and directories
  */
 #include "cni/runtime/conf.h"
 
@@ -93,7 +93,7 @@ static void missing_directory(void **state)
 	assert_string_equal(e.msg, want);
 }
 
-/* Root may read everything, so another takes its place for a moment. */
+/* Root can read everything, so the test drops it for the call. */
 static void unreadable_directory(void **state)
 {
 	struct place *p = *state;
@@ -163,7 +163,7 @@ static void load_not_found(void **state)
 	assert_string_equal(e.msg, want);
 }
 
-static void broken_hides_nothing(void **state)
+static void invalid_file_is_skipped(void **state)
 {
 	struct place *p = *state;
 	struct hw_conf *conf = NULL;
@@ -181,7 +181,7 @@ static void broken_hides_nothing(void **state)
 	assert_contains(e.msg, "00-broken.conflist: error parsing configuration list: ");
 }
 
-static void broken_of_that_name(void **state)
+static void invalid_file_of_that_name(void **state)
 {
 	struct place *p = *state;
 	struct hw_conf *conf = NULL;
@@ -235,18 +235,18 @@ static void load_first_none(void **state)
 	assert_contains(e.msg, "00-x.conflist");
 }
 
-static void opens_by_extension(void **state)
+static void extension_decides(void **state)
 {
 	struct place *p = *state;
 
 	place_write(p, "x.json", NETWORK, 0644);
-	assert_open_refused(p, "x.json", "missing 'type' (it has 'plugins': is it a .conflist?)");
+	assert_open_refused(p, "x.json", "missing 'type' ('plugins' found: is it a .conflist?)");
 	place_single(p, "x.conflist", "n");
 	assert_open_refused(p, "x.conflist", "no plugin configs found");
 	assert_open_refused(p, "none.conflist", "error reading ");
 }
 
-static void side_plugins(void **state)
+static void extra_plugins(void **state)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL, *only = NULL;
 	struct place *p = *state;
@@ -268,7 +268,7 @@ static void side_plugins(void **state)
 	assert_int_equal(hw_conf_count(only), 1);
 }
 
-static void side_plugins_only(void **state)
+static void extra_plugins_only(void **state)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	struct place *p = *state;
@@ -287,8 +287,8 @@ static void side_plugins_only(void **state)
 	assert_int_equal(hw_conf_count(conf), 1);
 }
 
-/* libcni would take every .conf of the directory itself, or of one elsewhere. */
-static void odd_names_lead_nowhere(void **state)
+/* libcni would load every .conf of the directory itself, or of its parent. */
+static void invalid_names_are_no_paths(void **state)
 {
 	struct place *p = *state;
 
@@ -302,7 +302,7 @@ static void odd_names_lead_nowhere(void **state)
 	assert_open_refused(p, "sub/up.conflist", "no plugin configs found");
 }
 
-static void odd_files(void **state)
+static void special_files(void **state)
 {
 	struct place *p = *state;
 	autofree char *fifo = place_path(p, "fifo.conflist");
@@ -346,27 +346,28 @@ int main(void)
 		PLACE_TEST("conf: files are listed by last extension, in byte order", lists_files),
 		PLACE_TEST("conf: a missing directory counts as empty", missing_directory),
 		PLACE_TEST("conf: an unreadable directory is an error", unreadable_directory),
-		PLACE_TEST("conf: a file in place of the directory is an error", not_a_directory),
+		PLACE_TEST("conf: a file instead of the directory is an error", not_a_directory),
 		PLACE_TEST("conf: lists come before single plugins, each in name order",
 			   load_order),
 		PLACE_TEST("conf: a name that no file has is not found", load_not_found),
-		PLACE_TEST("conf: a broken file hides no other, and is named when nothing is found",
-			   broken_hides_nothing),
-		PLACE_TEST("conf: a broken file of the wanted name is an error",
-			   broken_of_that_name),
-		PLACE_TEST("conf: the first valid network is loaded, what is skipped is reported",
+		PLACE_TEST("conf: an invalid file hides no other, and is named if nothing is found",
+			   invalid_file_is_skipped),
+		PLACE_TEST("conf: an invalid file with the wanted name is an error",
+			   invalid_file_of_that_name),
+		PLACE_TEST("conf: the first valid network is loaded, skipped files are reported",
 			   load_first),
 		PLACE_TEST("conf: no valid network is an error that names the last file",
 			   load_first_none),
-		PLACE_TEST("conf: the extension tells a list from a single plugin",
-			   opens_by_extension),
-		PLACE_TEST("conf: plugins of the network's folder are appended unless inlined only",
-			   side_plugins),
-		PLACE_TEST("conf: a list may have all its plugins in the network's folder",
-			   side_plugins_only),
-		PLACE_TEST("conf: a name that is none leads to no folder", odd_names_lead_nowhere),
-		PLACE_TEST("conf: empty, huge and special files are refused", odd_files),
-		PLACE_TEST("conf: a path without a directory works", relative_path),
+		PLACE_TEST("conf: the file extension distinguishes a list from a single plugin",
+			   extension_decides),
+		PLACE_TEST("conf: plugins of the network's directory are appended by default",
+			   extra_plugins),
+		PLACE_TEST("conf: a list may have all its plugins in the network's directory",
+			   extra_plugins_only),
+		PLACE_TEST("conf: an invalid name does not become a directory",
+			   invalid_names_are_no_paths),
+		PLACE_TEST("conf: empty, huge and special files are refused", special_files),
+		PLACE_TEST("conf: a path without directory works", relative_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-conf.c - network configurations: from text, and what each plugin gets
+ * cni/runtime/test-conf.c - tests of network configurations and the input of plugins
  */
 #include "cni/runtime/conf.h"
 
@@ -13,7 +13,7 @@
 #define PLUGINS "\"plugins\":[{\"type\":\"noop\"}]"
 #define NETWORK "{\"cniVersion\":\"1.0.0\",\"name\":\"n\"," PLUGINS "}"
 
-/* ---- text ------------------------------------------------------------------------- */
+/* ---- parsing ---------------------------------------------------------------------- */
 
 static void assert_list_refused(const char *json, size_t len, const char *start)
 {
@@ -21,19 +21,19 @@ static void assert_list_refused(const char *json, size_t len, const char *start)
 	struct hw_err e;
 
 	if (hw_conf_parse(json, len, &conf, &e) >= 0)
-		fail_msg("was taken: %s", json);
+		fail_msg("was accepted: %s", json);
 	assert_starts(e.msg, start);
 	assert_null(conf);
 }
 
-static void list_faults(void **state)
+static void list_errors(void **state)
 {
 #define LIST "error parsing configuration list: "
 	static const char *const cases[][2] = {
 		{ "", LIST "not JSON" },
 		{ "{", LIST "not JSON" },
-		{ "[]", LIST "an array" },
-		{ "null", LIST "null" },
+		{ "[]", LIST "expected an object, got an array" },
+		{ "null", LIST "expected an object, got null" },
 		{ "{" PLUGINS "}", LIST "no name" },
 		{ "{\"Name\":\"n\"," PLUGINS "}", LIST "no name" },
 		{ "{\"name\":1," PLUGINS "}", LIST "invalid name type" },
@@ -74,7 +74,7 @@ static void list_faults(void **state)
 		assert_list_refused(cases[i][0], strlen(cases[i][0]), cases[i][1]);
 }
 
-static void bad_bytes(void **state)
+static void invalid_bytes(void **state)
 {
 	static const char nul[] = "{\"name\":\"n\0x\"," PLUGINS "}";
 	static const char between[] = NETWORK "\0";
@@ -98,7 +98,7 @@ static void depth_bomb(void **state)
 	assert_list_refused(bomb, len, "error parsing configuration list: JSON is nested deeper");
 }
 
-static void last_duplicate(void **state)
+static void last_duplicate_wins(void **state)
 {
 	AUTO(hw_conf_free)
 	struct hw_conf *conf = test_list("{\"name\":\"a\",\"name\":\"b\",\"plugins\":"
@@ -150,7 +150,7 @@ static void flags_as_text(void **state)
 	assert_true(hw_conf_gc_disabled(plain));
 }
 
-static void says_what_it_has(void **state)
+static void list_accessors(void **state)
 {
 	static const char json[] = "{ \"name\":\"n\", \"plugins\":[{\"type\":\"a\", \"n\":1},"
 				   "{\"type\":\"b\"}]}";
@@ -190,13 +190,13 @@ static void single_plugin(void **state)
 	assert_int_equal(hw_conf_to_list(list, &again, &e), -EINVAL);
 }
 
-static void plugin_faults(void **state)
+static void plugin_errors(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "", "error parsing configuration: not JSON" },
 		{ "[]", "error parsing configuration: " },
 		{ "{}", "error parsing configuration: missing 'type'" },
-		{ NETWORK, "error parsing configuration: missing 'type' (it has 'plugins'" },
+		{ NETWORK, "error parsing configuration: missing 'type' ('plugins' found" },
 		{ "{\"type\":\"a\",\"name\":1}", "error parsing configuration: name" },
 	};
 	struct hw_conf *conf = NULL;
@@ -228,7 +228,7 @@ static void assert_request(const char *list, const struct conf_request *r, const
 	assert_string_equal(json, want);
 }
 
-/* libcni had the same list, arguments and result: test/data/libcni/generate.go */
+/* The files were written by libcni from the same input: test/data/libcni/generate.go */
 static void request_as_libcni(void **state)
 {
 	static const char *const files[] = { "libcni/request/bridge.json",
@@ -309,7 +309,7 @@ static void request_valid(void **state)
 		       "\"cniVersion\":\"1.0.0\",\"name\":\"n\",\"type\":\"noop\"}");
 }
 
-static void request_faults(void **state)
+static void request_errors(void **state)
 {
 	AUTO(hw_conf_free)
 	struct hw_conf *conf = test_list("{\"name\":\"n\",\"plugins\":[{\"type\":\"a\","
@@ -324,7 +324,7 @@ static void request_faults(void **state)
 	assert_true(conf_request(conf, 0, &not_json, &json, &e) < 0);
 	assert_starts(e.msg, "capability arguments: not JSON");
 	assert_true(conf_request(conf, 0, &list, &json, &e) < 0);
-	assert_starts(e.msg, "capability arguments: an array");
+	assert_starts(e.msg, "capability arguments: expected an object, got an array");
 	assert_true(conf_request(conf, 0, &prev, &json, &e) < 0);
 	assert_starts(e.msg, "previous result: not JSON");
 	assert_null(json);
@@ -333,22 +333,22 @@ static void request_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "conf: each fault of a list has upstream's text", list_faults },
-		{ "conf: NUL bytes and invalid UTF-8 are refused", bad_bytes },
+		{ "conf: each error in a list has upstream's text", list_errors },
+		{ "conf: NUL bytes and invalid UTF-8 are refused", invalid_bytes },
 		{ "conf: a depth bomb is refused", depth_bomb },
-		{ "conf: the last of duplicate keys wins", last_duplicate },
-		{ "conf: the highest version that we implement is chosen", chooses_version },
-		{ "conf: disableCheck and disableGC may be text", flags_as_text },
-		{ "conf: a list says what it has", says_what_it_has },
+		{ "conf: the last of duplicate keys wins", last_duplicate_wins },
+		{ "conf: the highest supported version is chosen", chooses_version },
+		{ "conf: disableCheck and disableGC may be strings", flags_as_text },
+		{ "conf: the parts of a list can be read", list_accessors },
 		{ "conf: a single plugin becomes a list of one", single_plugin },
-		{ "conf: each fault of a single plugin has upstream's text", plugin_faults },
-		{ "conf: requests are the same to the byte as libcni's", request_as_libcni },
-		{ "conf: a request has the network's name and version, all else stays",
+		{ "conf: each error in a single plugin has upstream's text", plugin_errors },
+		{ "conf: requests are the same byte for byte as libcni's", request_as_libcni },
+		{ "conf: a request sets name and version and keeps all other keys",
 		  request_overwrites },
-		{ "conf: runtimeConfig is replaced when a declared capability is given",
+		{ "conf: runtimeConfig is replaced if a declared capability is given",
 		  request_capabilities },
 		{ "conf: a GC request names the valid attachments under both keys", request_valid },
-		{ "conf: arguments that are not JSON are refused", request_faults },
+		{ "conf: arguments that are not JSON are refused", request_errors },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

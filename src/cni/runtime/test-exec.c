@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-exec.c - plugins of every kind, most of them bad
+ * cni/runtime/test-exec.c - tests of running plugins, most of them faulty
  */
 #include "cni/runtime/exec.h"
 
@@ -35,7 +35,7 @@ static void find_refuses(void **state)
 	assert_null(path);
 }
 
-static void find_takes_the_first_file(void **state)
+static void find_first_file(void **state)
 {
 	const struct place *p = *state;
 	autofree char *other = str_printf("%s/other", p->dir);
@@ -53,7 +53,7 @@ static void find_takes_the_first_file(void **state)
 	assert_string_equal(path, want);
 }
 
-static void find_is_not_here(void **state)
+static void find_empty_directory(void **state)
 {
 	const struct place *p = *state;
 	const char *const dirs[] = { "", NULL };
@@ -100,9 +100,9 @@ static void answer_done(struct answer *a)
 
 AUTO_VALUE_DEFINE(answer_done, struct answer);
 
-/* Runs the script; change is NULL or adapts the call. */
-static struct answer ask(const struct place *p, const char *body,
-			 void (*change)(struct exec_call *call))
+/* Runs the script as plugin "x"; change() may adapt the call. */
+static struct answer run_script(const struct place *p, const char *body,
+				void (*change)(struct exec_call *call))
 {
 	autofree char *path = str_printf("%s/x", p->bin);
 	struct exec_call call = call_of(path);
@@ -115,9 +115,10 @@ static struct answer ask(const struct place *p, const char *body,
 	return a;
 }
 
-static void good_plugin(void **state)
+static void input_and_output(void **state)
 {
-	AUTO(answer_done) struct answer a = ask(*state, "cat >$D/in; echo '{\"a\":1}'", NULL);
+	AUTO(answer_done)
+	struct answer a = run_script(*state, "cat >$D/in; echo '{\"a\":1}'", NULL);
 	autofree char *in = place_read(*state, "in");
 
 	assert_int_equal(a.r, 0);
@@ -133,11 +134,11 @@ static void environment(void **state)
 	setenv("CNI_COMMAND", "wrong", 1);
 	setenv("CNI_ARGS", "wrong", 1);
 	setenv("HAWSER_TEST_INHERITED", "yes", 1);
-	a = ask(*state,
-		"env | grep '^CNI_' | sort | tr '\\n' ' ' >$D/env\n"
-		"note $HAWSER_TEST_INHERITED $(tr '\\0' '\\n' </proc/$$/environ | "
-		"cut -d= -f1 | sort | uniq -d | wc -l)",
-		NULL);
+	a = run_script(*state,
+		       "env | grep '^CNI_' | sort | tr '\\n' ' ' >$D/env\n"
+		       "note $HAWSER_TEST_INHERITED $(tr '\\0' '\\n' </proc/$$/environ | "
+		       "cut -d= -f1 | sort | uniq -d | wc -l)",
+		       NULL);
 	unsetenv("CNI_COMMAND");
 	unsetenv("CNI_ARGS");
 	unsetenv("HAWSER_TEST_INHERITED");
@@ -148,7 +149,7 @@ static void environment(void **state)
 	assert_notes(*state, "yes 0\n");
 }
 
-static void only_the_command(struct exec_call *call)
+static void set_only_command(struct exec_call *call)
 {
 	call->env = (struct exec_env){ .command = "DEL" };
 }
@@ -158,7 +159,7 @@ static void environment_inherited(void **state)
 	AUTO(answer_done) struct answer a = { 0 };
 
 	setenv("CNI_ARGS", "B=2", 1);
-	a = ask(*state, "note $CNI_COMMAND $CNI_ARGS ${CNI_NETNS-none}", only_the_command);
+	a = run_script(*state, "note $CNI_COMMAND $CNI_ARGS ${CNI_NETNS-none}", set_only_command);
 	unsetenv("CNI_ARGS");
 	assert_int_equal(a.r, 0);
 	assert_notes(*state, "DEL B=2 none\n");
@@ -167,7 +168,7 @@ static void environment_inherited(void **state)
 static void own_error(void **state)
 {
 	AUTO(answer_done)
-	struct answer a = ask(
+	struct answer a = run_script(
 		*state, "echo '{\"code\":7,\"msg\":\"bad\",\"details\":\"why\"}'; exit 1", NULL);
 
 	assert_true(a.r < 0);
@@ -177,9 +178,9 @@ static void own_error(void **state)
 	assert_null(a.output);
 }
 
-static void fails_without_a_word(void **state)
+static void fails_silently(void **state)
 {
-	AUTO(answer_done) struct answer a = ask(*state, "exit 3", NULL);
+	AUTO(answer_done) struct answer a = run_script(*state, "exit 3", NULL);
 
 	assert_true(a.r < 0);
 	assert_string_equal(a.e.msg, "netplugin failed with no error message: exit status 3");
@@ -188,7 +189,7 @@ static void fails_without_a_word(void **state)
 static void fails_on_stderr(void **state)
 {
 	AUTO(answer_done)
-	struct answer a = ask(*state, "printf 'a \"b\"\\n\\001' >&2; exit 1", NULL);
+	struct answer a = run_script(*state, "printf 'a \"b\"\\n\\001' >&2; exit 1", NULL);
 
 	assert_true(a.r < 0);
 	assert_string_equal(a.e.msg, "netplugin failed: \"a \\\"b\\\"\\n\\x01\": exit status 1");
@@ -196,24 +197,25 @@ static void fails_on_stderr(void **state)
 
 static void fails_with_garbage(void **state)
 {
-	AUTO(answer_done) struct answer a = ask(*state, "echo oh no; exit 1", NULL);
+	AUTO(answer_done) struct answer a = run_script(*state, "echo oh no; exit 1", NULL);
 
 	assert_true(a.r < 0);
 	assert_string_equal(a.e.msg, "netplugin failed but error parsing its diagnostic message "
 				     "\"oh no\\n\": exit status 1");
 }
 
-static void fails_with_much_garbage(void **state)
+static void fails_with_long_garbage(void **state)
 {
-	AUTO(answer_done) struct answer a = ask(*state, "yes | head -c 100000; exit 1", NULL);
+	AUTO(answer_done)
+	struct answer a = run_script(*state, "yes | head -c 100000; exit 1", NULL);
 
 	assert_true(a.r < 0);
 	assert_contains(a.e.msg, "...: exit status 1");
 }
 
-static void is_killed(void **state)
+static void killed_by_signal(void **state)
 {
-	AUTO(answer_done) struct answer a = ask(*state, "kill -9 $$", NULL);
+	AUTO(answer_done) struct answer a = run_script(*state, "kill -9 $$", NULL);
 
 	assert_true(a.r < 0);
 	assert_string_equal(a.e.msg, "netplugin failed with no error message: signal: killed");
@@ -222,7 +224,7 @@ static void is_killed(void **state)
 static void error_with_exit_0(void **state)
 {
 	AUTO(answer_done)
-	struct answer a = ask(*state, "echo '{\"code\":11,\"msg\":\"later\"}'", NULL);
+	struct answer a = run_script(*state, "echo '{\"code\":11,\"msg\":\"later\"}'", NULL);
 
 	assert_true(a.r < 0);
 	assert_int_equal(hw_err_wire(&a.e), 11);
@@ -232,12 +234,12 @@ static void error_with_exit_0(void **state)
 static void result_with_odd_keys(void **state)
 {
 	AUTO(answer_done)
-	struct answer a = ask(*state, "echo '{\"code\":1,\"msg\":\"x\",\"ips\":[]}'", NULL);
+	struct answer a = run_script(*state, "echo '{\"code\":1,\"msg\":\"x\",\"ips\":[]}'", NULL);
 
 	assert_int_equal(a.r, 0);
 }
 
-static void as_del(struct exec_call *call)
+static void set_del(struct exec_call *call)
 {
 	call->env.command = "DEL";
 }
@@ -245,26 +247,26 @@ static void as_del(struct exec_call *call)
 static void del_with_exit_0(void **state)
 {
 	AUTO(answer_done)
-	struct answer a = ask(*state, "echo '{\"code\":11,\"msg\":\"later\"}'", as_del);
+	struct answer a = run_script(*state, "echo '{\"code\":11,\"msg\":\"later\"}'", set_del);
 
 	assert_int_equal(a.r, 0);
 }
 
 static void prints_100_mb(void **state)
 {
-	AUTO(answer_done) struct answer a = ask(*state, "head -c 100000000 /dev/zero", NULL);
+	AUTO(answer_done) struct answer a = run_script(*state, "head -c 100000000 /dev/zero", NULL);
 
 	assert_int_equal(a.r, -EFBIG);
-	assert_string_equal(a.e.msg, "netplugin failed: it printed more than 4 MiB and was killed");
+	assert_string_equal(a.e.msg, "netplugin failed: output exceeds 4 MiB, killed");
 }
 
-static void soon(struct exec_call *call)
+static void set_short_deadline(struct exec_call *call)
 {
 	call->deadline = time_deadline(200);
 }
 
-/* Neither the plugin nor what it started is there any more. */
-static void assert_gone(const struct place *p)
+/* The process whose ID the plugin noted must have exited. */
+static void assert_exited(const struct place *p)
 {
 	autofree char *text = place_notes(p);
 	long long pid;
@@ -276,13 +278,15 @@ static void assert_gone(const struct place *p)
 	assert_int_equal(kill((pid_t)pid, 0), -1);
 }
 
-static void never_ends(void **state)
+static void times_out(void **state)
 {
-	AUTO(answer_done) struct answer a = ask(*state, "note $$; while :; do sleep 1; done", soon);
+	AUTO(answer_done)
+	struct answer a =
+		run_script(*state, "note $$; while :; do sleep 1; done", set_short_deadline);
 
 	assert_int_equal(a.r, -ETIMEDOUT);
 	assert_starts(a.e.msg, "netplugin failed with no error message: timed out after 0.");
-	assert_gone(*state);
+	assert_exited(*state);
 }
 
 static int cancel_pipe[2];
@@ -298,7 +302,7 @@ static void close_cancel_pipe(void)
 	close(cancel_pipe[1]);
 }
 
-static void cancellable(struct exec_call *call)
+static void set_cancel_fd(struct exec_call *call)
 {
 	call->cancel_fd = cancel_pipe[0];
 }
@@ -319,18 +323,20 @@ static void is_cancelled(void **state)
 
 	open_cancel_pipe();
 	assert_int_equal(pthread_create(&thread, NULL, cancel_when_noted, *state), 0);
-	/* the note is complete once the file is there under its name */
-	a = ask(*state, "echo $$ >$D/n; mv $D/n $D/notes; while :; do sleep 1; done", cancellable);
+	/* renamed, so that the note is complete when the file appears */
+	a = run_script(*state, "echo $$ >$D/n; mv $D/n $D/notes; while :; do sleep 1; done",
+		       set_cancel_fd);
 	pthread_join(thread, NULL);
 	close_cancel_pipe();
 	assert_int_equal(a.r, -ECANCELED);
 	assert_starts(a.e.msg, "netplugin failed with no error message: cancelled after ");
-	assert_gone(*state);
+	assert_exited(*state);
 }
 
 static void grandchild_holds_stdout(void **state)
 {
-	AUTO(answer_done) struct answer a = ask(*state, "sleep 300 & note $!; echo '{}'", NULL);
+	AUTO(answer_done)
+	struct answer a = run_script(*state, "sleep 300 & note $!; echo '{}'", NULL);
 	autofree char *text = place_notes(*state);
 	long long pid;
 
@@ -338,7 +344,7 @@ static void grandchild_holds_stdout(void **state)
 	assert_int_equal(a.len, 3);
 	text[strcspn(text, "\n")] = '\0';
 	assert_true(str_to_int64(text, 1, INT32_MAX, &pid));
-	/* it was left alone: some plugins leave a daemon on purpose */
+	/* it still runs: some plugins leave a daemon on purpose */
 	assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
 }
 
@@ -357,7 +363,7 @@ static void not_executable(void **state)
 	assert_contains(a.e.msg, "Permission denied");
 }
 
-/* ---- a plugin that is being written --------------------------------------------- */
+/* ---- a plugin file open for writing ---------------------------------------------- */
 
 static int open_for_writing(const struct place *p)
 {
@@ -374,7 +380,7 @@ static void *close_later(void *arg)
 	return NULL;
 }
 
-static void being_written(void **state)
+static void busy_then_closed(void **state)
 {
 	const struct place *p = *state;
 	autofree char *path = str_printf("%s/x", p->bin);
@@ -400,7 +406,7 @@ static void stays_busy(void **state)
 	autoclose int fd = open_for_writing(p);
 
 	assert_true(fd >= 0);
-	call.env.command = "DEL"; /* libcni's DEL succeeds here without having run anything */
+	call.env.command = "DEL"; /* with libcni, this DEL succeeds without running the plugin */
 	a.r = exec_call(&call, &a.output, &a.len, &a.e);
 	assert_int_equal(a.r, -ETXTBSY);
 	assert_contains(a.e.msg, "Text file busy");
@@ -416,7 +422,7 @@ static void busy_and_cancelled(void **state)
 
 	assert_true(fd >= 0);
 	open_cancel_pipe();
-	cancellable(&call);
+	set_cancel_fd(&call);
 	assert_int_equal(write(cancel_pipe[1], "x", 1), 1);
 	a.r = exec_call(&call, &a.output, &a.len, &a.e);
 	close_cancel_pipe();
@@ -433,7 +439,7 @@ static void replaced_while_running(void **state)
 	AUTO(answer_done) struct answer before = { 0 }, after = { 0 }, gone = { 0 };
 
 	place_write(p, "new", "#!/bin/sh\nrm $0\necho '{\"new\":1}'\n", 0755);
-	before = ask(p, "mv $D/new $0; echo '{\"old\":1}'", NULL);
+	before = run_script(p, "mv $D/new $0; echo '{\"old\":1}'", NULL);
 	assert_ok(before.r, before.e);
 	assert_string_equal(before.output, "{\"old\":1}\n");
 	after.r = exec_call(&call, &after.output, &after.len, &after.e);
@@ -446,7 +452,7 @@ static void replaced_while_running(void **state)
 
 /* ---- standard error ----------------------------------------------------------------- */
 
-/* What a successful plugin's standard error becomes on ours. */
+/* Return: what a successful plugin's standard error adds to ours */
 static char *stderr_with(const struct place *p, enum hw_stderr mode)
 {
 	autofree char *path = str_printf("%s/x", p->bin);
@@ -507,7 +513,7 @@ static void results(void **state)
 	assert_string_equal(old->version, "0.3.1");
 }
 
-static void no_result(void **state)
+static void invalid_results(void **state)
 {
 	static const char *const bad[] = { "{\"cniVersion\":", "[]", "7", "{} {}" };
 	struct hw_result *result = NULL;
@@ -523,17 +529,17 @@ static void no_result(void **state)
 	assert_null(result);
 }
 
-/* ---- the seam --------------------------------------------------------------------------- */
+/* ---- struct hw_exec ---------------------------------------------------------------------- */
 
-static int my_find(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
-		   struct hw_err *e)
+static int custom_find(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
+		       struct hw_err *e)
 {
 	(void)dirs, (void)e;
 	*ret_path = str_printf("%s/%s", (const char *)ctx, plugin);
 	return 0;
 }
 
-static int my_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
+static int custom_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, struct hw_err *e)
 {
 	(void)ctx, (void)e;
 	ret_ran->output = str_printf("{\"ran\":\"%s\"}", run->plugin);
@@ -541,10 +547,10 @@ static int my_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran, s
 	return 0;
 }
 
-static void own_seam(void **state)
+static void custom_exec(void **state)
 {
 	char dir[] = "/nowhere";
-	const struct hw_exec exec = { sizeof(exec), dir, my_find, my_run };
+	const struct hw_exec exec = { sizeof(exec), dir, custom_find, custom_run };
 	autofree char *path = NULL;
 	struct answer a = { 0 };
 	struct exec_call call;
@@ -560,41 +566,42 @@ static void own_seam(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	PLACE_TEST("exec: what cannot be found is said in libcni's words", find_refuses),
-	PLACE_TEST("exec: the first regular file is found, through a link, executable or not",
-		   find_takes_the_first_file),
-	PLACE_TEST("exec: an empty directory name is not the current directory", find_is_not_here),
-	PLACE_TEST("exec: a plugin gets its input and its output comes back", good_plugin),
-	PLACE_TEST("exec: the CNI variables replace ours, the rest is inherited, none is double",
+	PLACE_TEST("exec: a plugin that is not found gives libcni's error", find_refuses),
+	PLACE_TEST("exec: the first regular file is found, even behind a link and not executable",
+		   find_first_file),
+	PLACE_TEST("exec: an empty directory name is not the current directory",
+		   find_empty_directory),
+	PLACE_TEST("exec: a plugin gets its input and its output is returned", input_and_output),
+	PLACE_TEST("exec: the CNI variables are replaced, the others inherited, none is duplicate",
 		   environment),
 	PLACE_TEST("exec: a variable that is not given is inherited", environment_inherited),
 	PLACE_TEST("exec: a plugin's error object keeps its code and details", own_error),
-	PLACE_TEST("exec: a failure without a word names the exit status", fails_without_a_word),
+	PLACE_TEST("exec: a failure without output reports the exit status", fails_silently),
 	PLACE_TEST("exec: a failure with text on standard error quotes it", fails_on_stderr),
 	PLACE_TEST("exec: a failure with garbage quotes it", fails_with_garbage),
-	PLACE_TEST("exec: a failure with much garbage still names the exit status",
-		   fails_with_much_garbage),
-	PLACE_TEST("exec: a killed plugin is reported as killed", is_killed),
-	PLACE_TEST("exec: an ADD that prints an error object has failed, whatever its exit status",
+	PLACE_TEST("exec: a failure with long garbage still reports the exit status",
+		   fails_with_long_garbage),
+	PLACE_TEST("exec: a killed plugin is reported as killed", killed_by_signal),
+	PLACE_TEST("exec: an ADD that prints an error object has failed, even with exit status 0",
 		   error_with_exit_0),
 	PLACE_TEST("exec: a result with keys code and msg is a result", result_with_odd_keys),
-	PLACE_TEST("exec: what a DEL prints is ignored", del_with_exit_0),
-	PLACE_TEST("exec: 100 MB of output end in an error, not in memory", prints_100_mb),
-	PLACE_TEST("exec: a plugin that never ends is killed at the deadline", never_ends),
+	PLACE_TEST("exec: the output of DEL is ignored", del_with_exit_0),
+	PLACE_TEST("exec: 100 MB of output is an error", prints_100_mb),
+	PLACE_TEST("exec: a plugin that hangs is killed at the deadline", times_out),
 	PLACE_TEST("exec: a plugin is killed on cancel", is_cancelled),
-	PLACE_TEST("exec: a grandchild that holds the output does not keep us",
+	PLACE_TEST("exec: a grandchild that holds the output open does not block the call",
 		   grandchild_holds_stdout),
-	PLACE_TEST("exec: a file that cannot be executed is named", not_executable),
-	PLACE_TEST("exec: a plugin that is being written is waited for", being_written),
-	PLACE_TEST("exec: a plugin that stays busy is an error, for DEL too", stays_busy),
+	PLACE_TEST("exec: an error names the file that cannot be executed", not_executable),
+	PLACE_TEST("exec: a plugin file that is being written is retried", busy_then_closed),
+	PLACE_TEST("exec: a plugin file that stays busy is an error, even for DEL", stays_busy),
 	PLACE_TEST("exec: waiting for a busy plugin can be cancelled", busy_and_cancelled),
-	PLACE_TEST("exec: a plugin that is replaced or removed while it runs ends as it began",
+	PLACE_TEST("exec: a plugin file may be replaced or removed while it runs",
 		   replaced_while_running),
 	PLACE_TEST("exec: standard error is copied after success, passed through or dropped",
 		   stderr_modes),
-	PLACE_TEST("exec: a result without version has the configuration's, null is {}", results),
-	PLACE_TEST("exec: half a result, and what is none, are refused", no_result),
-	PLACE_TEST("exec: find and run of the caller are used", own_seam),
+	PLACE_TEST("exec: a result without version gets the configuration's, null is {}", results),
+	PLACE_TEST("exec: truncated and malformed results are refused", invalid_results),
+	PLACE_TEST("exec: find() and run() of the caller are used", custom_exec),
 };
 
 int main(void)

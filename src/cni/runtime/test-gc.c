@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-gc.c - which attachments a GC ends, and which it must not
+ * cni/runtime/test-gc.c - tests of GC: which attachments it deletes and which it keeps
  */
 #include "cni/test.h"
 
@@ -17,7 +17,7 @@
 #include "cni/runtime/conf.h"
 #include "cni/runtime/run.h"
 
-/* Says what it was called for, keeps the input of its GC. */
+/* Notes the call, writes its input to NAME.COMMAND. */
 #define GOOD                                                                                       \
 	"cat >$D/$N.$CNI_COMMAND; note $CNI_COMMAND $N $CNI_CONTAINERID $CNI_IFNAME $CNI_NETNS "   \
 	"$CNI_ARGS; [ $CNI_COMMAND != ADD ] || echo '{}'"
@@ -80,7 +80,7 @@ static void assert_gc_key(const struct fixture *f, const char *key, const char *
 	assert_string_equal(str_or(got, "absent"), want);
 }
 
-static void stale_ones_end(void **state)
+static void deletes_stale(void **state)
 {
 	const struct hw_valid valid[] = { { "c2", "eth0" }, { "c9", "eth0" } };
 	const char *const list = "[{\"containerID\":\"c2\",\"ifname\":\"eth0\"},"
@@ -108,7 +108,7 @@ static void another_interface_is_another_attachment(void **state)
 	assert_false(is_cached(&f, "n", "c1"));
 }
 
-static void none_named(void **state)
+static void no_list(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
 
@@ -119,7 +119,7 @@ static void none_named(void **state)
 	assert_gc_key(&f, "cni.dev/valid-attachments", "absent");
 }
 
-static void nameless_is_nobody(void **state)
+static void entry_without_names(void **state)
 {
 	const struct hw_valid valid[] = { { NULL, NULL }, { "c2", NULL } };
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
@@ -129,7 +129,7 @@ static void nameless_is_nobody(void **state)
 	assert_notes(f.p, "DEL a c2 eth0 /ns\nGC a\n");
 }
 
-static void other_networks_stay(void **state)
+static void keeps_other_networks(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
 	AUTO(hw_conf_free)
@@ -167,7 +167,7 @@ static void cached_arguments_are_used(void **state)
 	assert_contains(text, "\"prevResult\":");
 }
 
-static void errors_are_collected(void **state)
+static void collects_errors(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
 
@@ -186,7 +186,7 @@ static void errors_are_collected(void **state)
 	assert_true(is_cached(&f, "n", "c1"));
 }
 
-static void switched_off(void **state)
+static void disabled(void **state)
 {
 	AUTO(fixture_done)
 	struct fixture f = fixture(state, "{\"name\":\"n\",\"cniVersion\":\"1.1.0\","
@@ -209,7 +209,7 @@ static void before_1_1_0(void **state)
 	assert_notes(f.p, "DEL a c1 eth0 /ns\n");
 }
 
-static void count(void *ctx, const char *file, const struct hw_err *why)
+static void count_damaged(void *ctx, const char *file, const struct hw_err *why)
 {
 	(void)file, (void)why;
 	++*(int *)ctx;
@@ -222,7 +222,7 @@ static void damaged_file(void **state)
 
 	add(&f, f.conf, "c1");
 	place_write(f.p, "cache/results/n-c0-eth0", "{\"kind\":", 0600);
-	f.cni->damaged = count;
+	f.cni->damaged = count_damaged;
 	f.cni->damaged_ctx = &damaged;
 	assert_ok(hw_gc(f.cni, f.conf, NULL, 0, &f.e), f.e);
 	assert_notes(f.p, "DEL a c1 eth0 /ns\nGC a\n");
@@ -237,7 +237,7 @@ static void no_cache(void **state)
 	assert_notes(f.p, "GC a\n");
 }
 
-static void dead_writers(void **state)
+static void removes_temporary_files(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
 
@@ -258,9 +258,9 @@ static void unreadable_cache(void **state)
 	assert_notes(f.p, "");
 }
 
-/* ---- time ------------------------------------------------------------------------- */
+/* ---- timeout and cancel ------------------------------------------------------------ */
 
-static void time_is_for_all(void **state)
+static void one_timeout(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
 
@@ -272,13 +272,13 @@ static void time_is_for_all(void **state)
 	assert_contains(f.e.msg, "stale attachment c1 eth0: plugin type=\"a\" failed (delete): "
 				 "netplugin failed with no error message: timed out after");
 	assert_contains(f.e.msg, "\nfailed to delete stale attachment c2 eth0: plugin type=\"a\" "
-				 "failed (delete): not started: the call ran out of time\n"
-				 "failed to GC plugin a: not started: the call ran out of time");
+				 "failed (delete): not started: the call timed out\n"
+				 "failed to GC plugin a: not started: the call timed out");
 	assert_notes(f.p, "DEL c1\n");
 	assert_true(is_cached(&f, "n", "c1") && is_cached(&f, "n", "c2"));
 }
 
-static void cancel_is_for_all(void **state)
+static void cancelled(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
 	autofree char *path = str_printf("%s/stop", f.p->dir);
@@ -299,25 +299,26 @@ static void cancel_is_for_all(void **state)
 	assert_true(is_cached(&f, "n", "c1") && is_cached(&f, "n", "c2"));
 }
 
-/* ---- beside ADDs ------------------------------------------------------------------ */
+/* ---- concurrent ADDs --------------------------------------------------------------- */
 
-static void waits_in_vain(void **state)
+static void lock_timeout(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
 	autoclose int lock = -1;
 
 	add(&f, f.conf, "c1");
-	assert_ok(lock_take(f.p->state, "n", RUN_TAKER, false, TIME_NEVER, &lock, &f.e), f.e);
+	assert_ok(lock_acquire(f.p->state, "n", RUN_LOCK_HOLDER, false, TIME_NEVER, &lock, &f.e),
+		  f.e);
 	assert_true(hw_gc(f.cni, f.conf, NULL, 0, &f.e) < 0);
 	assert_int_equal(hw_err_wire(&f.e), HW_CNI_TRY_AGAIN);
 	assert_notes(f.p, "");
 	assert_true(is_cached(&f, "n", "c1"));
 }
 
-/* How many descriptors of a process lead to the network's lock. */
+/* Return: how many descriptors of the process refer to a lock file of the library */
 static int lock_openers(const struct place *p, pid_t pid)
 {
-	autofree char *start = str_printf("%s/locks/" RUN_TAKER "-", p->state);
+	autofree char *start = str_printf("%s/locks/" RUN_LOCK_HOLDER "-", p->state);
 	autofree char *path = str_printf("/proc/%d/fd", pid);
 	DIR *fds = opendir(path);
 	struct dirent *entry;
@@ -344,37 +345,38 @@ static void await_lock_openers(const struct place *p, pid_t pid, int n)
 	}
 }
 
-struct collector {
+struct gc_thread {
 	struct fixture *f;
 	int r;
 	struct hw_err e;
 };
 
-static void *collect(void *arg)
+static void *run_gc(void *arg)
 {
-	struct collector *c = arg;
+	struct gc_thread *c = arg;
 
 	c->r = hw_gc(c->f->cni, c->f->conf, (const struct hw_valid[]){ { "c9", "eth0" } }, 1,
 		     &c->e);
 	return NULL;
 }
 
-static void added_meanwhile(void **state)
+static void keeps_new_attachments(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, V110);
-	struct collector c = { .f = &f };
+	struct gc_thread c = { .f = &f };
 	autoclose int running = -1;
 	pthread_t thread;
 
 	f.cni->lock_timeout_ms = 60000;
 	add(&f, f.conf, "c1");
 	add(&f, f.conf, "c2");
-	/* an ADD is running: GC has to wait, and others may still begin */
-	assert_ok(lock_take(f.p->state, "n", RUN_TAKER, false, TIME_NEVER, &running, &f.e), f.e);
-	assert_int_equal(pthread_create(&thread, NULL, collect, &c), 0);
+	/* as a running ADD: GC has to wait, other ADDs may still start */
+	assert_ok(lock_acquire(f.p->state, "n", RUN_LOCK_HOLDER, false, TIME_NEVER, &running, &f.e),
+		  f.e);
+	assert_int_equal(pthread_create(&thread, NULL, run_gc, &c), 0);
 	await_lock_openers(f.p, getpid(), 2);
 	add(&f, f.conf, "c3");
-	add(&f, f.conf, "c2"); /* ended and made anew, as far as the cache can tell */
+	add(&f, f.conf, "c2"); /* replaces the cache file, as DEL and ADD would */
 	close(take_fd(running));
 	pthread_join(thread, NULL);
 	assert_ok(c.r, c.e);
@@ -393,8 +395,8 @@ static void added_meanwhile(void **state)
 #define ADDS 50
 #define GCS  5
 
-/* Has a file for each attachment, and after GC none but for those that are valid. HOLD is run in the
- * middle of an ADD. */
+/* Keeps a file for each attachment; GC removes those of invalid ones. HOLD runs in the middle of an
+ * ADD. */
 #define KEEPER(HOLD)                                                                               \
 	"in=$(cat); case $CNI_COMMAND in\n"                                                        \
 	"ADD) >$D/is/$CNI_CONTAINERID; " HOLD " echo '{}';;\n"                                     \
@@ -403,7 +405,7 @@ static void added_meanwhile(void **state)
 	"  case $in in *'\"'${f##*/}'\"'*) ;; *) rm -f $f;; esac\n"                                \
 	"done;;\nesac"
 
-/* The network as a plugin that keeps files in is/ sees it. */
+/* A network whose plugin keeps files in is/. */
 static struct fixture keeper(void **state, const char *plugin)
 {
 	struct fixture f = fixture(state, V110);
@@ -429,7 +431,7 @@ static int process_add(const struct fixture *f, int i)
 	return r < 0;
 }
 
-/* GC with an empty list, which is not the same as none. */
+/* GC with an empty list, which is not the same as no list. */
 static int process_gc(const struct fixture *f, int i)
 {
 	const struct hw_valid none[1] = { { 0 } };
@@ -443,7 +445,8 @@ static int process_gc(const struct fixture *f, int i)
 	return r < 0;
 }
 
-static pid_t process(const struct fixture *f, int i, int (*work)(const struct fixture *f, int i))
+static pid_t start_process(const struct fixture *f, int i,
+			   int (*work)(const struct fixture *f, int i))
 {
 	pid_t child = fork();
 
@@ -466,8 +469,8 @@ static void assert_succeeded(const pid_t *children, size_t n)
 	assert_int_equal(failed, 0);
 }
 
-/* How many attachments the cache knows; the plugin knows the same ones. */
-static int attached(const struct fixture *f)
+/* Return: the number of cached attachments, which must be those that the plugin has files of */
+static int count_attachments(const struct fixture *f)
 {
 	int n = 0;
 
@@ -481,7 +484,7 @@ static int attached(const struct fixture *f)
 	return n;
 }
 
-static void adds_of_other_processes(void **state)
+static void keeps_adds_of_other_processes(void **state)
 {
 	AUTO(fixture_done)
 	struct fixture f = keeper(state, KEEPER("echo >$D/begun; read go <$D/go;"));
@@ -497,21 +500,21 @@ static void adds_of_other_processes(void **state)
 	go = open(go_path, O_RDWR | O_CLOEXEC);
 	assert_true(begun >= 0 && go >= 0);
 	for (int i = 0; i < ADDS; i++)
-		adds[i] = process(&f, i, process_add);
+		adds[i] = start_process(&f, i, process_add);
 	for (int i = 0; i < ADDS; i++)
 		assert_int_equal(read(begun, newlines, 1), 1);
-	gc = process(&f, 0, process_gc);
-	await_lock_openers(f.p, gc, 1); /* it has looked at the cache, and waits */
+	gc = start_process(&f, 0, process_gc);
+	await_lock_openers(f.p, gc, 1); /* it has taken its snapshot and waits for the lock */
 	memset(newlines, '\n', sizeof(newlines));
 	assert_int_equal(write(go, newlines, sizeof(newlines)), sizeof(newlines));
 	assert_succeeded(adds, ADDS);
 	assert_succeeded(&gc, 1);
-	assert_int_equal(attached(&f), ADDS);
+	assert_int_equal(count_attachments(&f), ADDS);
 	assert_int_equal(process_gc(&f, 0), 0);
-	assert_int_equal(attached(&f), 0);
+	assert_int_equal(count_attachments(&f), 0);
 }
 
-static void all_at_once(void **state)
+static void adds_and_gcs_at_once(void **state)
 {
 	AUTO(fixture_done) struct fixture f = keeper(state, KEEPER(""));
 	pid_t children[ADDS + GCS];
@@ -519,42 +522,45 @@ static void all_at_once(void **state)
 	size_t n = 0;
 
 	for (int i = 0; i < ADDS; i++) {
-		children[n++] = process(&f, i, process_add);
+		children[n++] = start_process(&f, i, process_add);
 		if (i % (ADDS / GCS) == 0)
-			children[n++] = process(&f, 0, process_gc);
+			children[n++] = start_process(&f, 0, process_gc);
 	}
 	assert_succeeded(children, n);
-	attached(&f);
+	count_attachments(&f);
 }
 
 static const struct CMUnitTest tests[] = {
-	PLACE_TEST("gc: stale attachments end, valid ones are kept and named to the plugins",
-		   stale_ones_end),
+	PLACE_TEST(
+		"gc: stale attachments are deleted, valid ones are kept and passed to the plugins",
+		deletes_stale),
 	PLACE_TEST("gc: another interface is another attachment",
 		   another_interface_is_another_attachment),
-	PLACE_TEST("gc: without a list every attachment ends and the plugins get no list",
-		   none_named),
-	PLACE_TEST("gc: an entry of the list without names is nobody's", nameless_is_nobody),
-	PLACE_TEST("gc: attachments of other networks stay", other_networks_stay),
+	PLACE_TEST("gc: without a list every attachment is deleted and the plugins get no list",
+		   no_list),
+	PLACE_TEST("gc: an entry of the list without names matches no attachment",
+		   entry_without_names),
+	PLACE_TEST("gc: attachments of other networks are kept", keeps_other_networks),
 	PLACE_TEST("gc: DEL gets the namespace, arguments and capabilities of the ADD",
 		   cached_arguments_are_used),
-	PLACE_TEST("gc: goes on after errors and tells them all", errors_are_collected),
-	PLACE_TEST("gc: disableGC makes it a success that does nothing", switched_off),
-	PLACE_TEST("gc: before 1.1.0 the plugins are not asked", before_1_1_0),
-	PLACE_TEST("gc: a damaged cache file is told and passed over", damaged_file),
-	PLACE_TEST("gc: a missing cache is an empty one", no_cache),
-	PLACE_TEST("gc: what dead writers left in the cache is cleared away", dead_writers),
-	PLACE_TEST("gc: a cache that cannot be read stops it before anything is ended",
+	PLACE_TEST("gc: all errors are returned, none stops it", collects_errors),
+	PLACE_TEST("gc: with disableGC it succeeds and does nothing", disabled),
+	PLACE_TEST("gc: before 1.1.0 the plugins are not called", before_1_1_0),
+	PLACE_TEST("gc: a damaged cache file is reported and skipped", damaged_file),
+	PLACE_TEST("gc: a missing cache counts as empty", no_cache),
+	PLACE_TEST("gc: temporary files of dead writers are removed from the cache",
+		   removes_temporary_files),
+	PLACE_TEST("gc: an unreadable cache is an error before anything is deleted",
 		   unreadable_cache),
-	PLACE_TEST("gc: the time is for the whole call", time_is_for_all),
-	PLACE_TEST("gc: a cancel ends the whole call", cancel_is_for_all),
-	PLACE_TEST("gc: a running ADD that does not end makes it say 11", waits_in_vain),
-	PLACE_TEST("gc: an empty list ends none of fifty ADDs that other processes are running",
-		   adds_of_other_processes),
-	PLACE_TEST("gc: fifty ADDs and five GCs at once leave plugin and cache agreed",
-		   all_at_once),
-	PLACE_TEST("gc: what another thread added or replaced after the call is kept",
-		   added_meanwhile),
+	PLACE_TEST("gc: the timeout is for the whole call", one_timeout),
+	PLACE_TEST("gc: a cancel stops the whole call", cancelled),
+	PLACE_TEST("gc: a running ADD that does not finish in time is code 11", lock_timeout),
+	PLACE_TEST("gc: an empty list deletes none of fifty ADDs running in other processes",
+		   keeps_adds_of_other_processes),
+	PLACE_TEST("gc: fifty ADDs and five GCs at once leave plugin and cache consistent",
+		   adds_and_gcs_at_once),
+	PLACE_TEST("gc: attachments added or replaced by another thread after the call are kept",
+		   keeps_new_attachments),
 };
 
 int main(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-guest.c - the library as a guest in somebody's process
+ * cni/runtime/test-guest.c - tests of the library inside other programs
  *
- * Threads, and host programs with habits of their own about children and
- * signals. Meant to run under ThreadSanitizer too.
+ * Programs with threads, and with their own handling of children and signals.
+ * Also runs under ThreadSanitizer.
  */
 #include "cni/test.h"
 
@@ -22,7 +22,7 @@
 #define THREADS 8
 #define ROUNDS	5
 
-/* Answers ADD with an address made of the container's id, which its input must not disturb. */
+/* Replies to ADD with an address that contains the number of the container ID. */
 #define GOOD                                                                                       \
 	"cat >/dev/null; [ $CNI_COMMAND != ADD ] || echo '{\"cniVersion\":\"1.0.0\",\"ips\":"      \
 	"[{\"address\":\"10.0.0.'${CNI_CONTAINERID#c}'/24\"}]}'"
@@ -61,7 +61,7 @@ static int add_and_del(const struct guest *g, const char *id, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (result->n_ips != 1 || !str_equal(hw_prefix_format(&result->ips[0].address, got), want))
-		return hw_err_text(e, -EINVAL, "%s got another one's result", id);
+		return hw_err_text(e, -EINVAL, "%s got the result of another container", id);
 	r = hw_check(g->cni, g->conf, &at, e);
 	return r < 0 ? r : hw_del(g->cni, g->conf, &at, e);
 }
@@ -76,7 +76,7 @@ struct worker {
 	struct hw_err e;
 };
 
-static void *work(void *arg)
+static void *add_and_del_often(void *arg)
 {
 	struct worker *w = arg;
 	autofree char *id = str_printf("c%d", w->number + 1);
@@ -94,7 +94,9 @@ static void many_threads(void **state)
 	for (int i = 0; i < THREADS; i++) {
 		workers[i].g = &g;
 		workers[i].number = i;
-		assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+		assert_int_equal(
+			pthread_create(&workers[i].thread, NULL, add_and_del_often, &workers[i]),
+			0);
 	}
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(workers[i].thread, NULL);
@@ -131,7 +133,7 @@ static void sigchld_ignored(void **state)
 				     "error message: exit status 1");
 }
 
-/* A host program's reaper: it takes every child that it can get. */
+/* A thread of the host program that reaps every child. */
 struct reaper {
 	atomic_bool stop;
 	atomic_int taken;
@@ -150,7 +152,7 @@ static void *reap(void *arg)
 	return NULL;
 }
 
-static void host_reaps_all(void **state)
+static void host_reaps_children(void **state)
 {
 	AUTO(guest_done) struct guest g = guest(state, GOOD);
 	struct reaper reaper = { 0 };
@@ -171,7 +173,7 @@ static void host_reaps_all(void **state)
 	assert_contains(bad.msg, "no error message: exit status 1");
 }
 
-static void others_children_stay(void **state)
+static void other_children_are_kept(void **state)
 {
 	AUTO(guest_done) struct guest g = guest(state, GOOD);
 	pid_t child = fork();
@@ -184,7 +186,7 @@ static void others_children_stay(void **state)
 	assert_ok(add_and_del(&g, "c1", &e), e);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(WEXITSTATUS(status), 7);
-	assert_int_equal(waitpid(-1, &status, WNOHANG), -1); /* none of ours is left to wait for */
+	assert_int_equal(waitpid(-1, &status, WNOHANG), -1); /* the library left no child */
 }
 
 /* ---- signals --------------------------------------------------------------------------- */
@@ -231,7 +233,7 @@ static void broken_stderr(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A SIGPIPE of the host's own that is waiting is not taken for ours. */
+/* A pending SIGPIPE of the host is not consumed. */
 static void pending_sigpipe_stays(void **state)
 {
 	AUTO(guest_done) struct guest g = guest(state, "cat >/dev/null; echo hint >&2; echo '{}'");
@@ -302,7 +304,7 @@ static void leaves_the_process_alone(void **state)
 	assert_int_equal(ns_before.st_ino, ns_after.st_ino);
 }
 
-/* The plugin has the defaults even where the host has not. */
+/* The host blocks all signals; the plugin must not inherit that. */
 static void plugin_gets_default_signals(void **state)
 {
 	AUTO(guest_done) struct guest g = guest(state, GOOD);
@@ -322,15 +324,15 @@ static void plugin_gets_default_signals(void **state)
 
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("guest: eight threads run different containers at once", many_threads),
-	PLACE_TEST("guest: exit statuses are right with SIGCHLD ignored", sigchld_ignored),
-	PLACE_TEST("guest: exit statuses are right beside a thread that reaps every child",
-		   host_reaps_all),
-	PLACE_TEST("guest: the host's own children are left to it", others_children_stay),
+	PLACE_TEST("guest: exit statuses are correct with SIGCHLD ignored", sigchld_ignored),
+	PLACE_TEST("guest: exit statuses are correct beside a thread that reaps every child",
+		   host_reaps_children),
+	PLACE_TEST("guest: other children of the host are not reaped", other_children_are_kept),
 	PLACE_TEST("guest: a plugin that does not read its input raises no SIGPIPE",
 		   plugin_that_does_not_read),
 	PLACE_TEST("guest: a broken standard error raises no SIGPIPE", broken_stderr),
-	PLACE_TEST("guest: a SIGPIPE that was waiting still waits", pending_sigpipe_stays),
-	PLACE_TEST("guest: handlers, signal mask and network namespace stay as they were",
+	PLACE_TEST("guest: a pending SIGPIPE stays pending", pending_sigpipe_stays),
+	PLACE_TEST("guest: signal handlers, signal mask and network namespace are unchanged",
 		   leaves_the_process_alone),
 	PLACE_TEST("guest: a plugin starts with no signal blocked", plugin_gets_default_signals),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-run.c - ADD, DEL and CHECK of networks made of shell plugins
+ * cni/runtime/test-run.c - tests of ADD, DEL and CHECK with shell plugins
  */
 #include "cni/runtime/run.h"
 
@@ -17,7 +17,7 @@
 #include "cni/runtime/cache.h"
 #include "cni/runtime/cni.h"
 
-/* Says what it was called for, keeps its input as NAME.COMMAND, answers ADD with an address. */
+/* Notes the call, writes its input to NAME.COMMAND, replies to ADD with an address. */
 #define GOOD                                                                                       \
 	"cat >$D/$N.$CNI_COMMAND; note $CNI_COMMAND $N\n"                                          \
 	"[ $CNI_COMMAND != ADD ] || echo '{\"cniVersion\":\"1.0.0\",\"ips\":"                      \
@@ -32,8 +32,8 @@
 #define ONE	   "{\"name\":\"n\",\"cniVersion\":\"1.0.0\",\"type\":\"a\"}"
 #define CACHE_FILE "cache/results/n-c1-eth0"
 
-/* A key of the JSON object in a file of the place; NULL: not there. */
-static char *key_of(const struct place *p, const char *file, const char *key)
+/* Return: the value of a key in a JSON file, as text; NULL: missing */
+static char *read_key(const struct place *p, const char *file, const char *key)
 {
 	autofree char *text = place_read(p, file);
 	AUTO(value_free) struct value *v = NULL;
@@ -47,7 +47,7 @@ static char *key_of(const struct place *p, const char *file, const char *key)
 
 static void assert_key(const struct place *p, const char *file, const char *key, const char *want)
 {
-	autofree char *text = key_of(p, file, key);
+	autofree char *text = read_key(p, file, key);
 
 	if (!want)
 		assert_null(text);
@@ -55,7 +55,6 @@ static void assert_key(const struct place *p, const char *file, const char *key,
 		assert_string_equal(str_or(text, "(absent)"), want);
 }
 
-/* What most tests have: the library, the network, the attachment. */
 struct fixture {
 	const struct place *p;
 	struct hw_cni *cni;
@@ -84,9 +83,9 @@ static struct fixture fixture(void **state, const char *a, const char *b)
 	return f;
 }
 
-/* ---- a list ------------------------------------------------------------------- */
+/* ---- lists ---------------------------------------------------------------------- */
 
-static void add_runs_the_chain(void **state)
+static void add_runs_list(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
 	AUTO(hw_result_free) struct hw_result *result = NULL;
@@ -117,7 +116,7 @@ static void result_of_another_version(void **state)
 		   "\"version\":\"4\"}]}");
 }
 
-static void del_runs_it_backward(void **state)
+static void del_runs_in_reverse(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
 
@@ -132,7 +131,7 @@ static void del_runs_it_backward(void **state)
 	assert_key(f.p, "a.DEL", "prevResult", NULL);
 }
 
-static void check_gets_the_result(void **state)
+static void check_gets_result(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
 
@@ -170,7 +169,7 @@ static void arguments_reach_the_plugins(void **state)
 	assert_key(f.p, CACHE_FILE, "cniArgs", "[[\"IgnoreUnknown\",\"1\"],[\"K\",\"v\"]]");
 }
 
-/* ---- what is refused before anything is run ---------------------------------------- */
+/* ---- checks before the first plugin runs -------------------------------------------- */
 
 static void names_are_checked_first(void **state)
 {
@@ -202,9 +201,9 @@ static void arguments_are_checked_first(void **state)
 	static const char *const pair[][2] = { { "K", "v" }, { "L", NULL } };
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
 
-	f.at.capability_args = "[]"; /* which no plugin of the list asks for */
+	f.at.capability_args = "[]"; /* checked although no plugin declares capabilities */
 	assert_int_equal(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), -EINVAL);
-	assert_string_equal(f.e.msg, "capability arguments: an array, want an object");
+	assert_string_equal(f.e.msg, "capability arguments: expected an object, got an array");
 	f.at.capability_args = "{\"mac\":";
 	assert_int_equal(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e), -EINVAL);
 	assert_contains(f.e.msg, "capability arguments: not JSON");
@@ -313,7 +312,7 @@ static void check_error_is_bare(void **state)
 	assert_notes(f.p, "CHECK a\n");
 }
 
-static void check_is_not_for_all(void **state)
+static void check_disabled_or_old(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, BAD, NULL);
 	AUTO(hw_conf_free)
@@ -380,7 +379,7 @@ static void damaged_cache(void **state)
 	assert_int_equal(damaged, 1);
 }
 
-/* The cache folder cannot be made where a file has its name. */
+/* A file instead of the cache directory. */
 static void block_cache(const struct place *p)
 {
 	place_write(p, "cache", "", 0600);
@@ -410,7 +409,8 @@ static void no_cache_undone(void **state)
 	assert_null(result);
 }
 
-static void cache_on(void **state, const char *options, unsigned long flags, const char *reason)
+static void add_with_cache_on(void **state, const char *options, unsigned long flags,
+			      const char *reason)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
 	autofree char *filler = str_printf("%s/filler", f.p->cache);
@@ -436,12 +436,12 @@ static void cache_on(void **state, const char *options, unsigned long flags, con
 
 static void full_disk(void **state)
 {
-	cache_on(state, "size=64k", 0, "No space left on device");
+	add_with_cache_on(state, "size=64k", 0, "No space left on device");
 }
 
 static void read_only_disk(void **state)
 {
-	cache_on(state, "size=64k", MS_RDONLY, "Read-only file system");
+	add_with_cache_on(state, "size=64k", MS_RDONLY, "Read-only file system");
 }
 
 /* ---- undo ---------------------------------------------------------------------------------- */
@@ -480,7 +480,7 @@ static void second_add_is_not_undone(void **state)
 	assert_true(place_has(f.p, CACHE_FILE));
 }
 
-/* What a power cut leaves of a cache file tells of no earlier ADD. */
+/* An empty cache file, as after a power cut, is not an earlier ADD. */
 static void empty_cache_is_no_earlier_add(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, BAD_ADD);
@@ -549,7 +549,7 @@ static void waits_for_a_gc(void **state)
 	autoclose int gc = -1;
 	int cancel[2];
 
-	assert_ok(lock_take(f.p->state, "n", RUN_TAKER, true, TIME_NEVER, &gc, &f.e), f.e);
+	assert_ok(lock_acquire(f.p->state, "n", RUN_LOCK_HOLDER, true, TIME_NEVER, &gc, &f.e), f.e);
 	assert_true(hw_add(f.cni, f.conf, &f.at, 0, NULL, &f.e) < 0);
 	assert_int_equal(hw_err_wire(&f.e), HW_CNI_TRY_AGAIN);
 	assert_true(hw_del(f.cni, f.conf, &f.at, &f.e) < 0);
@@ -595,51 +595,52 @@ static void single_errors_are_bare(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	PLACE_TEST("run: ADD runs the chain, each plugin with the result before it",
-		   add_runs_the_chain),
-	PLACE_TEST("run: a result goes on in the version that its plugin printed",
+	PLACE_TEST("run: ADD runs the list, each plugin with the result of the previous one",
+		   add_runs_list),
+	PLACE_TEST("run: a result is passed on in the version that its plugin printed",
 		   result_of_another_version),
-	PLACE_TEST("run: DEL runs it backward with the cached result, and twice succeeds",
-		   del_runs_it_backward),
-	PLACE_TEST("run: CHECK gets the cached result where there is one", check_gets_the_result),
+	PLACE_TEST("run: DEL runs in reverse order with the cached result, and twice succeeds",
+		   del_runs_in_reverse),
+	PLACE_TEST("run: CHECK gets the cached result if there is one", check_gets_result),
 	PLACE_TEST("run: arguments and declared capabilities reach the plugins and the cache",
 		   arguments_reach_the_plugins),
-	PLACE_TEST("run: ids and interface names are checked before anything is run",
+	PLACE_TEST("run: container IDs and interface names are checked before anything is run",
 		   names_are_checked_first),
 	PLACE_TEST("run: arguments are checked before anything is run",
 		   arguments_are_checked_first),
 	PLACE_TEST("run: a bad network name is refused before anything is run", bad_network_name),
-	PLACE_TEST("run: a missing plugin is told before anything is run", missing_plugin),
-	PLACE_TEST("run: names too long for a cache file are told before anything is run",
+	PLACE_TEST("run: a missing plugin is reported before anything is run", missing_plugin),
+	PLACE_TEST("run: names too long for a cache file are reported before anything is run",
 		   names_too_long_for_a_file),
 	PLACE_TEST("run: ADD stops at the first error and caches nothing",
 		   add_stops_at_the_first_error),
-	PLACE_TEST("run: an error names the plugin by its own name too", error_names_the_plugin),
+	PLACE_TEST("run: an error contains the plugin's own name, too", error_names_the_plugin),
 	PLACE_TEST("run: an ADD that prints nothing has failed", nothing_printed),
 	PLACE_TEST("run: DEL stops at the first error and keeps the cache",
 		   del_stops_and_keeps_the_cache),
-	PLACE_TEST("run: an error of CHECK is the plugin's own", check_error_is_bare),
-	PLACE_TEST("run: CHECK needs 0.4.0, and can be switched off", check_is_not_for_all),
+	PLACE_TEST("run: errors of CHECK have no prefix", check_error_is_bare),
+	PLACE_TEST("run: CHECK needs 0.4.0, and can be disabled", check_disabled_or_old),
 	PLACE_TEST("run: DEL before 0.4.0 passes no result", old_del_has_no_result),
 	PLACE_TEST("run: a result of 0.1.0 may have no address", old_result_without_addresses),
-	PLACE_TEST("run: a damaged cache fails CHECK; DEL tells of it and goes on", damaged_cache),
-	PLACE_TEST("run: an ADD that cannot be cached fails, and stays as libcni leaves it",
+	PLACE_TEST("run: a damaged cache fails CHECK; DEL reports it and continues", damaged_cache),
+	PLACE_TEST("run: an ADD that cannot be cached fails, and is not undone, as with libcni",
 		   no_cache_no_undo),
-	PLACE_TEST("run: an ADD that cannot be cached is undone when asked", no_cache_undone),
-	PLACE_TEST("run: a full disk under the cache undoes the ADD", full_disk),
-	PLACE_TEST("run: a read-only cache undoes the ADD", read_only_disk),
-	PLACE_TEST("run: a failed ADD is undone by DEL of the whole list when asked",
+	PLACE_TEST("run: an ADD that cannot be cached is undone on request", no_cache_undone),
+	PLACE_TEST("run: an ADD is undone if the disk of the cache is full", full_disk),
+	PLACE_TEST("run: an ADD is undone if the cache is read-only", read_only_disk),
+	PLACE_TEST("run: a failed ADD is undone by DEL of the whole list on request",
 		   failed_add_is_undone),
-	PLACE_TEST("run: an undo that fails is told in the details", undo_that_fails),
-	PLACE_TEST("run: a second ADD that fails does not end the first", second_add_is_not_undone),
-	PLACE_TEST("run: an empty cache file does not keep a failed ADD from being undone",
+	PLACE_TEST("run: an undo that fails is reported in the details", undo_that_fails),
+	PLACE_TEST("run: a second ADD that fails does not delete the first",
+		   second_add_is_not_undone),
+	PLACE_TEST("run: a failed ADD is undone despite an empty cache file",
 		   empty_cache_is_no_earlier_add),
-	PLACE_TEST("run: an ADD that ran out of time is undone", timed_out_add_is_undone),
+	PLACE_TEST("run: an ADD that timed out is undone", timed_out_add_is_undone),
 	PLACE_TEST("run: a cancelled ADD is undone", cancelled_add_is_undone),
-	PLACE_TEST("run: ADD and DEL wait for a GC, then say 11; CHECK does not wait",
+	PLACE_TEST("run: ADD and DEL wait for a GC, then fail with code 11; CHECK does not wait",
 		   waits_for_a_gc),
 	PLACE_TEST("run: a single plugin is run alone", single_plugin),
-	PLACE_TEST("run: errors of a single plugin are its own", single_errors_are_bare),
+	PLACE_TEST("run: errors of a single plugin have no prefix", single_errors_are_bare),
 };
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-status.c - STATUS, versions and validation of networks made of shell plugins
+ * cni/runtime/test-status.c - tests of STATUS, VERSION and validation with shell plugins
  */
 #include "cni/test.h"
 
@@ -42,7 +42,7 @@ static struct fixture fixture(void **state, const char *a, const char *b)
 	return f;
 }
 
-static void status_asks_each(void **state)
+static void status_runs_each(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, GOOD, GOOD);
 	AUTO(hw_conf_free) struct hw_conf *conf = test_list(V110);
@@ -57,7 +57,7 @@ static void status_asks_each(void **state)
 	assert_string_equal(f.e.msg, "not yet");
 	assert_int_equal(hw_err_wire(&f.e), HW_CNI_NOT_AVAILABLE);
 	assert_notes(f.p, "");
-	/* before 1.1.0 there is no such question */
+	/* there is no STATUS before 1.1.0 */
 	assert_ok(hw_status(f.cni, f.conf, &f.e), f.e);
 }
 
@@ -93,7 +93,7 @@ static void versions(void **state)
 	}
 }
 
-static void no_versions(void **state)
+static void versions_failure(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, "exit 1", NULL);
 	struct hw_strings untouched = { NULL, 7 };
@@ -105,7 +105,7 @@ static void no_versions(void **state)
 	assert_int_equal(untouched.n, 7);
 }
 
-static void version_call(void **state)
+static void version_environment(void **state)
 {
 	AUTO(fixture_done)
 	struct fixture f = fixture(state,
@@ -153,7 +153,7 @@ static void validate_without_version(void **state)
 	assert_string_equal(f.e.msg, "plugin a does not support config version \"0.1.0\"");
 }
 
-static void validate_tells_all(void **state)
+static void validate_joins_errors(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, SUPPORTS("\"0.4.0\""), NULL);
 	autofree char *want = str_printf("[plugin a does not support config version \"1.0.0\" "
@@ -187,7 +187,7 @@ static int note_deadline(void *ctx, const struct hw_run *run, struct hw_ran *ret
 	return 0;
 }
 
-static void time_is_for_all(void **state)
+static void one_deadline(void **state)
 {
 	AUTO(fixture_done) struct fixture f = fixture(state, "", "");
 	struct deadlines d = { 0 };
@@ -200,15 +200,18 @@ static void time_is_for_all(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	PLACE_TEST("status: each plugin is asked, and its code comes back", status_asks_each),
-	PLACE_TEST("versions: what a plugin supports, or why that is unknown", versions),
-	PLACE_TEST("versions: after a failure nothing is written", no_versions),
-	PLACE_TEST("versions: the probe looks as plugins of old expect it", version_call),
+	PLACE_TEST("status: STATUS runs each plugin, and the error keeps its code",
+		   status_runs_each),
+	PLACE_TEST("versions: the versions of a plugin, or the reason why they are unknown",
+		   versions),
+	PLACE_TEST("versions: on failure the output is not written", versions_failure),
+	PLACE_TEST("versions: VERSION is called with the variables that old plugins require",
+		   version_environment),
 	PLACE_TEST("validate: versions and capabilities of a list", validate_list),
-	PLACE_TEST("validate: no version is 0.1.0", validate_without_version),
-	PLACE_TEST("validate: all errors of a list are told, of a plugin just its own",
-		   validate_tells_all),
-	PLACE_TEST("validate: the time is for the whole call", time_is_for_all),
+	PLACE_TEST("validate: a missing version is 0.1.0", validate_without_version),
+	PLACE_TEST("validate: all errors of a list are returned, of a single plugin only its own",
+		   validate_joins_errors),
+	PLACE_TEST("validate: the timeout is for the whole call", one_deadline),
 };
 
 int main(void)

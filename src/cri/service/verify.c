@@ -161,7 +161,7 @@ static int mark_damaged(struct verifier *v, const struct store_layer *layers, si
 {
 	for (size_t i = 0; i < n; i++)
 		if (is_damaged(v, &layers[i]) &&
-		    store_layer_doubt(v->daemon->store, layers[i].chain_id, e) < 0)
+		    store_layer_mark_suspect(v->daemon->store, layers[i].chain_id, e) < 0)
 			return err_ctx(e, "replace layer %s", layers[i].diff_id);
 	return 0;
 }
@@ -224,7 +224,7 @@ static int repair_image(struct verifier *v, const struct store_image *image, str
 	if (r == 0)
 		r = pull_again(v, image, e);
 	for (size_t i = 0; i < n; i++)
-		store_layer_trust(v->daemon->store, layers[i].chain_id);
+		store_layer_clear_suspect(v->daemon->store, layers[i].chain_id);
 	return r;
 }
 

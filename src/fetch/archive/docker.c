@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/archive/docker.c - the images of an archive as docker save writes it
+ * fetch/archive/docker.c - images in a docker save archive
  *
- * What:  manifest.json has, for each image, the files of its configuration and of its
- *        layers, and its names. A manifest with digests is made of that.
- * How:   the digest of a layer that is not compressed is its diff id, and that is in
- *        the configuration: whether it is right is seen when it is read. Of others it
- *        is computed.
+ * What:  manifest.json has, for each image, its names and the files of its configuration and
+ *        layers. A manifest with digests is built from that.
+ * How:   the digest of an uncompressed layer is its diff ID, which the configuration has; it is
+ *        verified when the layer is read. For a compressed layer the digest is computed here.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,37 +18,38 @@
 
 #define OCI "application/vnd.oci.image."
 
-struct image {
-	char *config; /* a file */
+struct docker_image {
+	char *config; /* path of a member */
 	struct hw_strings names;
-	struct hw_strings layers; /* files, the lowest first */
+	struct hw_strings layers; /* paths of members, the lowest first */
 };
 
-struct list {
-	struct hw_list images; /* of struct image */
+struct docker_manifest {
+	struct hw_list images; /* of struct docker_image */
 };
 
 static const struct hw_field image_fields[] = {
-	{ "Config", HW_STRING, HW_AT(struct image, config), .flags = HW_REQUIRED,
-	  .help = "the file of its configuration" },
-	{ "RepoTags", HW_STRINGS, HW_AT(struct image, names), .help = "its names" },
-	{ "Layers", HW_STRINGS, HW_AT(struct image, layers), .help = "the files of its layers" },
+	{ "Config", HW_STRING, HW_AT(struct docker_image, config), .flags = HW_REQUIRED,
+	  .help = "file of the configuration" },
+	{ "RepoTags", HW_STRINGS, HW_AT(struct docker_image, names), .help = "names of the image" },
+	{ "Layers", HW_STRINGS, HW_AT(struct docker_image, layers), .help = "files of the layers" },
 	{ 0 },
 };
 
-static const struct hw_field list_fields[] = {
-	{ "images", HW_LIST, HW_AT(struct list, images), .sub = image_fields,
-	  .size = sizeof(struct image), .help = "what manifest.json is" },
+/* manifest.json is an array, which is put into an object with this one key. */
+static const struct hw_field manifest_fields[] = {
+	{ "images", HW_LIST, HW_AT(struct docker_manifest, images), .sub = image_fields,
+	  .size = sizeof(struct docker_image), .help = "content of manifest.json" },
 	{ 0 },
 };
 
-static void list_done(struct list *l)
+static void docker_manifest_done(struct docker_manifest *m)
 {
-	hw_field_clear(list_fields, l);
+	hw_field_clear(manifest_fields, m);
 }
-AUTO_VALUE_DEFINE(list_done, struct list);
+AUTO_VALUE_DEFINE(docker_manifest_done, struct docker_manifest);
 
-static int read_list(const struct archive *a, struct list *ret, struct hw_err *e)
+static int read_manifest(const struct archive *a, struct docker_manifest *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf json = { 0 }, object = { 0 };
 	int r = archive_read(a, "manifest.json", &json, e);
@@ -57,46 +57,47 @@ static int read_list(const struct archive *a, struct list *ret, struct hw_err *e
 	if (r < 0)
 		return r;
 	buf_printf(&object, "{\"images\":%.*s}", (int)json.len, str_or(json.data, ""));
-	r = hw_field_decode(list_fields, object.data, object.len, ret, e);
+	r = hw_field_decode(manifest_fields, object.data, object.len, ret, e);
 	return r < 0 ? err_ctx(e, "manifest.json") : 0;
 }
 
 /* ---- layers ---------------------------------------------------------------- */
 
-struct look {
+struct probe {
 	struct sha256 *hash;
 	uint8_t first[4];
 	size_t n;
 };
 
-static int look_at(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int on_layer_data(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
-	struct look *l = ctx;
+	struct probe *p = ctx;
 
 	(void)e;
-	for (; l->n < sizeof(l->first) && l->n < len; l->n++)
-		l->first[l->n] = ((const uint8_t *)data)[l->n];
-	sha256_add(l->hash, data, len);
+	for (; p->n < sizeof(p->first) && p->n < len; p->n++)
+		p->first[p->n] = ((const uint8_t *)data)[p->n];
+	sha256_add(p->hash, data, len);
 	return 0;
 }
 
-/* Return: the end of its media type */
-static const char *packing(const struct look *l)
+/* Return: suffix of the media type; "": not compressed */
+static const char *compression_suffix(const struct probe *p)
 {
 	static const uint8_t gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
 
-	if (memcmp(l->first, gzip, sizeof(gzip)) == 0)
+	if (memcmp(p->first, gzip, sizeof(gzip)) == 0)
 		return "+gzip";
-	return memcmp(l->first, zstd, sizeof(zstd)) == 0 ? "+zstd" : "";
+	return memcmp(p->first, zstd, sizeof(zstd)) == 0 ? "+zstd" : "";
 }
 
-static int find_layer(struct archive *a, const char *path, const char *diff_id,
-		      struct value **ret_layer, struct hw_err *e)
+/* Builds the descriptor of a layer. */
+static int describe_layer(struct archive *a, const char *path, const char *diff_id,
+			  struct value **ret_layer, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
 	const struct archive_file *file = archive_find(a, path);
 	struct archive_file head;
-	struct look l = { .hash = hash };
+	struct probe probe = { .hash = hash };
 	autofree char *type = NULL;
 	uint8_t sum[DIGEST_SIZE];
 	char digest[DIGEST_TEXT];
@@ -105,18 +106,18 @@ static int find_layer(struct archive *a, const char *path, const char *diff_id,
 	if (!file)
 		return err_text(e, -EBADMSG, "layer %.300s is missing", path);
 	head = (struct archive_file){ file->at, file->size < 4 ? file->size : 4 };
-	r = archive_stream(a, &head, look_at, &l, e);
+	r = archive_stream(a, &head, on_layer_data, &probe, e);
 	memcpy(digest, diff_id, sizeof(digest));
-	if (r == 0 && *packing(&l)) {
+	if (r == 0 && *compression_suffix(&probe)) {
 		sha256_begin(hash);
-		r = archive_stream(a, file, look_at, &l, e);
+		r = archive_stream(a, file, on_layer_data, &probe, e);
 		sha256_end(hash, sum);
 		digest_format(sum, digest);
 	}
 	if (r < 0)
 		return err_ctx(e, "layer %.300s", path);
-	type = str_printf(OCI "layer.v1.tar%s", packing(&l));
-	archive_name_blob(a, digest, path);
+	type = str_printf(OCI "layer.v1.tar%s", compression_suffix(&probe));
+	archive_set_blob_path(a, digest, path);
 	*ret_layer = value_new_object();
 	value_set(*ret_layer, "mediaType", value_new_string(type));
 	value_set(*ret_layer, "digest", value_new_string(digest));
@@ -124,25 +125,47 @@ static int find_layer(struct archive *a, const char *path, const char *diff_id,
 	return 0;
 }
 
+static int describe_layers(struct archive *a, const struct docker_image *image,
+			   const struct image_config *c, struct value *layers, struct hw_err *e)
+{
+	int r = 0;
+
+	if (image->layers.n != c->diff_ids.n)
+		return err_text(e, -EBADMSG,
+				"layer count mismatch: manifest.json has %zu layers, the "
+				"configuration has %zu",
+				image->layers.n, c->diff_ids.n);
+	if (c->diff_ids.n > MANIFEST_ENTRIES_MAX)
+		return err_text(e, -EBADMSG, "image has %zu layers, at most %d are supported",
+				c->diff_ids.n, MANIFEST_ENTRIES_MAX);
+	for (size_t i = 0; r == 0 && i < c->diff_ids.n; i++) {
+		struct value *layer = NULL;
+
+		r = describe_layer(a, image->layers.v[i], c->diff_ids.v[i], &layer, e);
+		if (r == 0)
+			value_append(layers, layer);
+	}
+	return r;
+}
+
 /* ---- the manifest ---------------------------------------------------------- */
 
-/* What is made here, as documents that one can get. */
-struct made {
+struct docker_documents {
 	struct buf manifest, config;
 };
 
-static void made_done(struct made *m)
+static void docker_documents_done(struct docker_documents *d)
 {
-	buf_done(&m->manifest);
-	buf_done(&m->config);
+	buf_done(&d->manifest);
+	buf_done(&d->config);
 }
-AUTO_VALUE_DEFINE(made_done, struct made);
+AUTO_VALUE_DEFINE(docker_documents_done, struct docker_documents);
 
-static int get(void *ctx, const char *kind, const char *name, struct buf *ret_body, char **ret_type,
-	       struct hw_err *e)
+static int get_document(void *ctx, const char *kind, const char *name, struct buf *ret_body,
+			char **ret_type, struct hw_err *e)
 {
-	const struct made *made = ctx;
-	const struct buf *b = str_equal(kind, "manifests") ? &made->manifest : &made->config;
+	const struct docker_documents *d = ctx;
+	const struct buf *b = str_equal(kind, "manifests") ? &d->manifest : &d->config;
 
 	(void)name;
 	(void)ret_type;
@@ -151,25 +174,8 @@ static int get(void *ctx, const char *kind, const char *name, struct buf *ret_bo
 	return 0;
 }
 
-static int find_layers(struct archive *a, const struct image *image, const struct image_config *c,
-		       struct value *layers, struct hw_err *e)
-{
-	int r = 0;
-
-	if (image->layers.n != c->diff_ids.n || c->diff_ids.n > MANIFEST_ENTRIES_MAX)
-		return err_text(e, -EBADMSG, "manifest.json has %zu layers, the configuration %zu",
-				image->layers.n, c->diff_ids.n);
-	for (size_t i = 0; r == 0 && i < c->diff_ids.n; i++) {
-		struct value *layer = NULL;
-
-		r = find_layer(a, image->layers.v[i], c->diff_ids.v[i], &layer, e);
-		if (r == 0)
-			value_append(layers, layer);
-	}
-	return r;
-}
-
-static int make(struct archive *a, const struct image *image, struct made *ret, struct hw_err *e)
+static int build_documents(struct archive *a, const struct docker_image *image,
+			   struct docker_documents *ret, struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *c = NULL;
 	AUTO(value_free) struct value *manifest = value_new_object();
@@ -184,7 +190,7 @@ static int make(struct archive *a, const struct image *image, struct made *ret, 
 	if (r == 0)
 		r = image_config_parse(str_or(ret->config.data, ""), ret->config.len, &c, e);
 	if (r == 0)
-		r = find_layers(a, image, c, layers, e);
+		r = describe_layers(a, image, c, layers, e);
 	if (r < 0)
 		return r;
 	value_set(config, "mediaType", value_new_string(OCI "config.v1+json"));
@@ -195,27 +201,32 @@ static int make(struct archive *a, const struct image *image, struct made *ret, 
 	return 0;
 }
 
-/** archive_find_docker() - what an image of docker's archive consists of */
-int archive_find_docker(struct archive *a, const struct job *job, struct found *f, struct hw_err *e)
+int archive_resolve_docker(struct archive *a, const struct job *job, struct resolved_image *image,
+			   struct hw_err *e)
 {
-	AUTO(list_done) struct list list = { 0 };
-	AUTO(made_done) struct made made = { 0 };
-	struct found_from from = { get, &made };
+	AUTO(docker_manifest_done) struct docker_manifest manifest = { 0 };
+	AUTO(docker_documents_done) struct docker_documents documents = { 0 };
+	struct document_source from = { .get = get_document, .ctx = &documents };
 	char digest[DIGEST_TEXT];
-	const struct image *image;
-	int r = read_list(a, &list, e);
+	const struct docker_image *chosen;
+	int r = read_manifest(a, &manifest, e);
 
 	if (r < 0)
 		return r;
-	if (list.images.n > MANIFEST_ENTRIES_MAX || (size_t)job->image > list.images.n)
-		return err_text(e, -EBADMSG, "manifest.json has %zu images", list.images.n);
-	f->images = (int)list.images.n;
-	image = (const struct image *)list.images.v + job->image - 1;
-	for (size_t i = 0; i < image->names.n; i++)
-		strings_add(&f->names, image->names.v[i]);
-	r = make(a, image, &made, e);
+	if (manifest.images.n > MANIFEST_ENTRIES_MAX)
+		return err_text(e, -EBADMSG,
+				"manifest.json has %zu images, at most %d are supported",
+				manifest.images.n, MANIFEST_ENTRIES_MAX);
+	if ((size_t)job->image > manifest.images.n)
+		return err_text(e, -EBADMSG, "no image %d: manifest.json has %zu images",
+				job->image, manifest.images.n);
+	image->images = (int)manifest.images.n;
+	chosen = (const struct docker_image *)manifest.images.v + job->image - 1;
+	for (size_t i = 0; i < chosen->names.n; i++)
+		strings_add(&image->names, chosen->names.v[i]);
+	r = build_documents(a, chosen, &documents, e);
 	if (r < 0)
 		return r;
-	digest_of(made.manifest.data, made.manifest.len, digest);
-	return found_walk(f, &from, digest, -1, &job->platform, e);
+	digest_of(documents.manifest.data, documents.manifest.len, digest);
+	return resolve_image(image, &from, digest, -1, &job->platform, e);
 }

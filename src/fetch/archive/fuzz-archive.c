@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/archive/fuzz-archive.c - what an archive of images says, from any bytes
+ * fetch/archive/fuzz-archive.c - archives of images with any bytes as content
  *
- * The bytes are names and contents of members, by turns, with a zero behind each; the
- * archive is made of them here (fuzz-tar.c has archives that are none). It is read
- * as both of its kinds: what is found has its documents, and every layer that is
- * found lies inside of the archive.
+ * The bytes are names and contents of members, alternating, each ending with a NUL; the tar archive
+ * is built from them here (fuzz-tar.c has malformed tar archives). It is read in both formats: a
+ * resolved image must have its documents, and its layers must lie inside the archive.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -30,13 +29,13 @@ static void add_member(struct buf *tar, const char *name, const char *content, s
 	snprintf((char *)head + 124, 12, "%011zo", len);
 	memcpy(head + 257, magic, sizeof(magic));
 	head[156] = '0';
-	put_sums(head, sizeof(head));
+	fix_checksums(head, sizeof(head));
 	buf_add(tar, head, sizeof(head));
 	buf_add(tar, content, len);
 	buf_add(tar, zeros, (TAR_BLOCK - len % TAR_BLOCK) % TAR_BLOCK);
 }
 
-static void make_archive(const char *data, size_t size, struct buf *tar)
+static void build_archive(const char *data, size_t size, struct buf *tar)
 {
 	const char *at = data, *end = data + size;
 
@@ -49,13 +48,14 @@ static void make_archive(const char *data, size_t size, struct buf *tar)
 	}
 }
 
-static void check_found(const struct archive *a, const struct found *f, int64_t size)
+static void check_image(const struct archive *a, const struct resolved_image *image, int64_t size)
 {
-	assert(f->n_documents > 0 && f->manifest && f->manifest->kind == MANIFEST_IMAGE);
-	assert(f->images > 0 && f->config.len > 0);
-	for (size_t i = 0; i < f->manifest->layers.n; i++) {
+	assert(image->n_documents > 0 && image->manifest &&
+	       image->manifest->kind == MANIFEST_IMAGE);
+	assert(image->images > 0 && image->config.len > 0);
+	for (size_t i = 0; i < image->manifest->layers.n; i++) {
 		AUTO(buf_done) struct buf space = { 0 };
-		const char *digest = manifest_layer(f->manifest, i)->digest;
+		const char *digest = manifest_layer(image->manifest, i)->digest;
 		const struct archive_file *file;
 
 		if (!digest_is_sha256(digest))
@@ -65,18 +65,18 @@ static void check_found(const struct archive *a, const struct found *f, int64_t 
 	}
 }
 
-static void look(int fd, int64_t size,
-		 int (*find)(struct archive *a, const struct job *job, struct found *f,
-			     struct hw_err *e))
+static void resolve(int fd, int64_t size,
+		    int (*resolve_format)(struct archive *a, const struct job *job,
+					  struct resolved_image *image, struct hw_err *e))
 {
 	AUTO(archive_free) struct archive *a = NULL;
-	AUTO(found_done) struct found f = { 0 };
+	AUTO(resolved_image_done) struct resolved_image image = { 0 };
 	char os[] = "linux", architecture[] = "amd64";
 	struct job job = { .image = 1, .platform = { .os = os, .architecture = architecture } };
 	struct hw_err e = { 0 };
 
-	if (archive_open(fd, &a, &e) == 0 && find(a, &job, &f, &e) == 0)
-		check_found(a, &f, size);
+	if (archive_open(fd, &a, &e) == 0 && resolve_format(a, &job, &image, &e) == 0)
+		check_image(a, &image, size);
 	else
 		assert(e.code < 0 && e.msg[0]);
 }
@@ -90,9 +90,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size > 0)
 		memcpy(copy, data, size);
-	make_archive(copy, size, &tar);
+	build_archive(copy, size, &tar);
 	assert(fd >= 0 && file_write_fd(fd, tar.data, tar.len, &e) == 0);
-	look(fd, (int64_t)tar.len, archive_find_oci);
-	look(fd, (int64_t)tar.len, archive_find_docker);
+	resolve(fd, (int64_t)tar.len, archive_resolve_oci);
+	resolve(fd, (int64_t)tar.len, archive_resolve_docker);
 	return 0;
 }

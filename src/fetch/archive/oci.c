@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/archive/oci.c - the images of an archive that is an OCI image layout
+ * fetch/archive/oci.c - images in an archive of an OCI image layout
  *
- * What:  index.json names manifests, or indexes of such. Those of one digest are one
- *        image, with several names; those for other machines are none of ours.
+ * What:  index.json names manifests, or indexes of manifests. Entries with the same digest are one
+ *        image with several names; entries for other platforms are ignored.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 #include "base/str.h"
 #include "fetch/archive/archive.h"
 
-/* As containerd and nerdctl write names, and as OCI's tools do, podman and skopeo among them. */
+/* Written by containerd and nerdctl, and by OCI tools such as podman and skopeo. */
 static const char *const name_keys[] = { "io.containerd.image.name",
 					 "org.opencontainers.image.ref.name" };
 
-static const char *annotation(const struct descriptor *d, const char *key)
+static const char *find_annotation(const struct descriptor *d, const char *key)
 {
 	for (size_t i = 0; i < d->annotations.n; i++)
 		if (str_equal(d->annotations.keys[i], key))
@@ -23,11 +23,11 @@ static const char *annotation(const struct descriptor *d, const char *key)
 	return NULL;
 }
 
-/* A word alone is a tag, and of what repository is not said. */
-static const char *name_of(const struct descriptor *d)
+/* A word without ":" and "/" is a tag without a repository, and not a name. */
+static const char *find_name(const struct descriptor *d)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(name_keys); i++) {
-		const char *name = annotation(d, name_keys[i]);
+		const char *name = find_annotation(d, name_keys[i]);
 
 		if (name && strpbrk(name, ":/"))
 			return name;
@@ -35,14 +35,14 @@ static const char *name_of(const struct descriptor *d)
 	return NULL;
 }
 
-static bool is_ours(const struct descriptor *d, const struct platform *wanted)
+static bool is_for_platform(const struct descriptor *d, const struct platform *wanted)
 {
 	if (manifest_kind_of(d->media_type) == MANIFEST_NONE)
 		return false;
 	return !d->has_platform || platform_rank(wanted, &d->platform) != PLATFORM_NONE;
 }
 
-static bool is_new(const struct descriptor *v, size_t i)
+static bool is_first_of_digest(const struct descriptor *v, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (str_equal(v[k].digest, v[i].digest))
@@ -50,20 +50,22 @@ static bool is_new(const struct descriptor *v, size_t i)
 	return true;
 }
 
-/* Counts all, and remembers the job's. */
-static int choose(const struct manifest *index, const struct job *job,
-		  const struct descriptor **ret_chosen, int *ret_n, struct hw_err *e)
+/* Finds the job's image and counts all. *ret_chosen stays NULL on an error. */
+static int choose_image(const struct manifest *index, const struct job *job,
+			const struct descriptor **ret_chosen, int *ret_n, struct hw_err *e)
 {
 	const struct descriptor *v = index->manifests.v, *any;
 
 	*ret_n = 0;
 	for (size_t i = 0; i < index->manifests.n; i++)
-		if (is_ours(&v[i], &job->platform) && is_new(v, i) && ++*ret_n == job->image)
+		if (is_for_platform(&v[i], &job->platform) && is_first_of_digest(v, i) &&
+		    ++*ret_n == job->image)
 			*ret_chosen = &v[i];
-	if (*ret_n == 0)
+	if (*ret_n == 0) /* for its error, which lists the platforms */
 		return manifest_choose(index, &job->platform, &any, e) < 0 ? e->code : -ENODATA;
 	if (!*ret_chosen)
-		return err_text(e, -EINVAL, "it has %d images", *ret_n);
+		return err_text(e, -EINVAL, "no image %d: the archive has %d images", job->image,
+				*ret_n);
 	return 0;
 }
 
@@ -72,15 +74,15 @@ static void add_names(const struct manifest *index, const char *digest, struct h
 	const struct descriptor *v = index->manifests.v;
 
 	for (size_t i = 0; i < index->manifests.n; i++) {
-		const char *name = str_equal(v[i].digest, digest) ? name_of(&v[i]) : NULL;
+		const char *name = str_equal(v[i].digest, digest) ? find_name(&v[i]) : NULL;
 
 		if (name && !strings_has(names, name))
 			strings_add(names, name);
 	}
 }
 
-static int get(void *ctx, const char *kind, const char *name, struct buf *ret_body, char **ret_type,
-	       struct hw_err *e)
+static int get_document(void *ctx, const char *kind, const char *name, struct buf *ret_body,
+			char **ret_type, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf space = { 0 };
 
@@ -91,23 +93,23 @@ static int get(void *ctx, const char *kind, const char *name, struct buf *ret_bo
 	return archive_read(ctx, archive_blob_path(ctx, name, &space), ret_body, e);
 }
 
-/** archive_find_oci() - what an image of an OCI image layout consists of */
-int archive_find_oci(struct archive *a, const struct job *job, struct found *f, struct hw_err *e)
+int archive_resolve_oci(struct archive *a, const struct job *job, struct resolved_image *image,
+			struct hw_err *e)
 {
 	AUTO(buf_done) struct buf json = { 0 };
 	AUTO(manifest_free) struct manifest *index = NULL;
 	const struct descriptor *chosen = NULL;
-	struct found_from from = { get, a };
+	struct document_source from = { .get = get_document, .ctx = a };
 	int r = archive_read(a, "index.json", &json, e);
 
 	if (r == 0)
 		r = manifest_parse(str_or(json.data, ""), json.len, NULL, &index, e);
 	if (r == 0 && index->kind != MANIFEST_INDEX)
-		r = err_text(e, -EINVAL, "index.json is no index");
+		r = err_text(e, -EINVAL, "index.json is not an index");
 	if (r == 0)
-		r = choose(index, job, &chosen, &f->images, e);
+		r = choose_image(index, job, &chosen, &image->images, e);
 	if (!chosen)
 		return r;
-	add_names(index, chosen->digest, &f->names);
-	return found_walk(f, &from, chosen->digest, chosen->size, &job->platform, e);
+	add_names(index, chosen->digest, &image->names);
+	return resolve_image(image, &from, chosen->digest, chosen->size, &job->platform, e);
 }

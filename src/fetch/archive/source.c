@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/archive/source.c - the bytes of an image, from an archive
+ * fetch/archive/source.c - an archive as source of an image
  *
- * What:  the archive is a tar of an OCI image layout, or what docker save writes, or
- *        both at once; then it is read as the first.
- * Rules: the process needs no file but those that are open, and no network: before the
- *        first byte is read it gives up both (confine.h).
+ * What:  the archive is a tar of an OCI image layout, a docker save archive, or both at once; then
+ *        it is read as an OCI image layout.
+ * Rules: the process needs only open descriptors and no network: it is confined before the first
+ *        byte is read (confine.h).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,32 +18,32 @@
 #include "fetch/confine/confine.h"
 #include "image/reference.h"
 
-#define INVALID_ARGUMENT 3 /* gRPC's */
+#define GRPC_INVALID_ARGUMENT 3
 
-struct from_archive {
+struct archive_source {
 	struct source source;
 	int fd;
 	struct archive *archive;
-	char *where; /* for messages */
+	char *description; /* for messages */
 };
 
-/* ---- what it is ------------------------------------------------------------ */
+/* ---- resolving ------------------------------------------------------------- */
 
-/* It is not what was asked for, rather than damaged. */
-static int refuse(struct hw_err *e, const char *why)
+/* For an argument of the wrong kind, in contrast to a damaged archive. */
+static int set_invalid_argument(struct hw_err *e, const char *why)
 {
 	err_text(e, -EINVAL, "%s", why);
 	e->domain = HW_DOMAIN_GRPC;
-	e->wire = INVALID_ARGUMENT;
+	e->wire = GRPC_INVALID_ARGUMENT;
 	return e->code;
 }
 
-static int check_packing(int fd, struct hw_err *e)
+static int reject_compressed(int fd, struct hw_err *e)
 {
 	static const struct {
 		const char *bytes, *program;
 		size_t n;
-	} packed[] = { { "\x1f\x8b", "gzip", 2 },
+	} magics[] = { { "\x1f\x8b", "gzip", 2 },
 		       { "\x28\xb5\x2f\xfd", "zstd", 4 },
 		       { "BZh", "bzip2", 3 },
 		       { "\xfd"
@@ -53,93 +53,91 @@ static int check_packing(int fd, struct hw_err *e)
 	ssize_t n = pread(fd, first, sizeof(first), 0);
 
 	if (n == 0)
-		return refuse(e, "it is empty");
-	for (size_t i = 0; i < ARRAY_SIZE(packed); i++) {
-		if (memcmp(first, packed[i].bytes, packed[i].n) != 0)
+		return set_invalid_argument(e, "archive is empty");
+	for (size_t i = 0; i < ARRAY_SIZE(magics); i++) {
+		if (memcmp(first, magics[i].bytes, magics[i].n) != 0)
 			continue;
-		snprintf(why, sizeof(why), "it is compressed; %s -dc FILE | hawser load loads it",
-			 packed[i].program);
-		return refuse(e, why);
+		snprintf(why, sizeof(why), "archive is compressed; use: %s -dc FILE | hawser load",
+			 magics[i].program);
+		return set_invalid_argument(e, why);
 	}
 	return 0;
 }
 
-static int look_into(struct from_archive *s, struct found *f, struct hw_err *e)
+static int resolve_by_format(struct archive_source *s, struct resolved_image *image,
+			     struct hw_err *e)
 {
 	const struct job *job = s->source.job;
 	const char *format = str_or(job->format, "");
-	bool is_oci = archive_find(s->archive, "index.json");
-	bool is_docker = archive_find(s->archive, "manifest.json");
+	char why[128];
 
-	if (is_oci && !str_equal(format, "docker"))
-		return archive_find_oci(s->archive, job, f, e);
-	if (is_docker && !str_equal(format, "oci"))
-		return archive_find_docker(s->archive, job, f, e);
-	return refuse(e, str_empty(format)
-				 ? "it is neither an OCI image layout nor what docker save writes"
-				 : "it is of another format than was asked for");
+	if (archive_find(s->archive, "index.json") && !str_equal(format, "docker"))
+		return archive_resolve_oci(s->archive, job, image, e);
+	if (archive_find(s->archive, "manifest.json") && !str_equal(format, "oci"))
+		return archive_resolve_docker(s->archive, job, image, e);
+	if (str_empty(format))
+		return set_invalid_argument(e, "unrecognized archive format: neither an OCI image "
+					       "layout nor a docker save archive");
+	snprintf(why, sizeof(why), "format mismatch: not an archive of format %.16s", format);
+	return set_invalid_argument(e, why);
 }
 
-/* The first of its names, if that can be one. */
-static void set_where(struct from_archive *s, const struct found *f)
+/* Adds the first name of the image, if it is a valid reference. */
+static void set_description(struct archive_source *s, const struct resolved_image *image)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL;
 	struct hw_err ignored;
 
-	if (f->names.n == 0 || reference_parse(f->names.v[0], &ref, &ignored) < 0)
+	if (image->names.n == 0 || reference_parse(image->names.v[0], &ref, &ignored) < 0)
 		return;
 	name = reference_format(&ref);
-	free(s->where);
-	s->where = str_printf("the archive (%s)", name);
+	free(s->description);
+	s->description = str_printf("the archive (%s)", name);
 }
 
-/* OpenSSL reads its configuration when it is used first. */
-static int give_up(const struct from_archive *s, struct hw_err *e)
+static int resolve(struct source *source, struct resolved_image *ret_image, struct hw_err *e)
 {
-	sha256_free(sha256_new());
-	return s->source.job->keep_open ? 0 : confine_reader(e);
-}
+	struct archive_source *s = (struct archive_source *)source;
+	AUTO(resolved_image_done) struct resolved_image image = { 0 };
+	int r = 0;
 
-static int find(struct source *source, struct found *ret_found, struct hw_err *e)
-{
-	struct from_archive *s = (struct from_archive *)source;
-	AUTO(found_done) struct found f = { 0 };
-	int r = give_up(s, e);
-
+	sha256_free(sha256_new()); /* the first use of OpenSSL reads its configuration file */
+	if (!source->job->keep_open)
+		r = confine_reader(e);
 	if (r == 0)
-		r = check_packing(s->fd, e);
+		r = reject_compressed(s->fd, e);
 	if (r == 0)
 		r = archive_open(s->fd, &s->archive, e);
 	if (r == 0)
-		r = look_into(s, &f, e);
-	set_where(s, &f);
+		r = resolve_by_format(s, &image, e);
+	set_description(s, &image);
 	if (r < 0)
-		return err_ctx(e, "load %s from %s", source->job->reference, s->where);
-	f.host = s->where;
-	*ret_found = f;
-	f = (struct found){ 0 };
+		return err_ctx(e, "load %s from %s", source->job->reference, s->description);
+	image.host = s->description;
+	*ret_image = image;
+	image = (struct resolved_image){ 0 };
 	return 0;
 }
 
-/* ---- a blob ---------------------------------------------------------------- */
+/* ---- blobs ----------------------------------------------------------------- */
 
-struct passing {
+struct hashing_writer {
 	struct sha256 *hash;
-	int (*take)(void *ctx, const void *data, size_t len, struct hw_err *e);
+	source_write *write;
 	void *ctx;
 };
 
-static int pass(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int hash_and_write(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
-	struct passing *p = ctx;
+	struct hashing_writer *w = ctx;
 
-	sha256_add(p->hash, data, len);
-	return p->take(p->ctx, data, len, e);
+	sha256_add(w->hash, data, len);
+	return w->write(w->ctx, data, len, e);
 }
 
-static int stream(const struct archive *a, const struct descriptor *d, struct passing *p,
-		  struct hw_err *e)
+static int stream_blob(const struct archive *a, const struct descriptor *d,
+		       struct hashing_writer *w, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf space = { 0 };
 	const struct archive_file *file;
@@ -151,39 +149,39 @@ static int stream(const struct archive *a, const struct descriptor *d, struct pa
 		return err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
 	file = archive_find(a, archive_blob_path(a, d->digest, &space));
 	if (!file)
-		return err_text(e, -EBADMSG, "it is missing");
+		return err_text(e, -EBADMSG, "blob is missing");
 	if (file->size != d->size)
-		return err_text(e, -EBADMSG, "it has %lld bytes, and %lld in its manifest",
+		return err_text(e, -EBADMSG, "size mismatch: got %lld bytes, want %lld",
 				(long long)file->size, (long long)d->size);
-	r = archive_stream(a, file, pass, p, e);
+	r = archive_stream(a, file, hash_and_write, w, e);
 	if (r < 0)
 		return r;
-	sha256_end(p->hash, sum);
+	sha256_end(w->hash, sum);
 	digest_format(sum, digest);
-	return str_equal(digest, d->digest) ? 0 : err_text(e, -EBADMSG, "its digest is %s", digest);
+	if (!str_equal(digest, d->digest))
+		return err_text(e, -EBADMSG, "digest mismatch: got %s, want %s", digest, d->digest);
+	return 0;
 }
 
-static int blob(struct source *source, const struct found *f, const struct descriptor *d,
-		int (*take)(void *ctx, const void *data, size_t len, struct hw_err *e), void *ctx,
-		struct hw_err *e)
+static int fetch_blob(struct source *source, const struct resolved_image *image,
+		      const struct descriptor *d, source_write *write, void *ctx, struct hw_err *e)
 {
-	struct from_archive *s = (struct from_archive *)source;
+	struct archive_source *s = (struct archive_source *)source;
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
-	struct passing p = { hash, take, ctx };
-	int r = stream(s->archive, d, &p, e);
+	struct hashing_writer w = { hash, write, ctx };
+	int r = stream_blob(s->archive, d, &w, e);
 
-	return r < 0 ? err_ctx(e, "load %s from %s: layer %s", source->job->reference, f->host,
+	return r < 0 ? err_ctx(e, "load %s from %s: layer %s", source->job->reference, image->host,
 			       d->digest)
 		     : 0;
 }
 
-/** source_archive() - the file @fd */
-struct source *source_archive(const struct job *job, int fd)
+struct source *archive_source_new(const struct job *job, int fd)
 {
-	struct from_archive *s = mem_new(sizeof(*s));
+	struct archive_source *s = mem_new(sizeof(*s));
 
-	*s = (struct from_archive){ .source = { job, find, blob },
-				    .fd = fd,
-				    .where = str_copy("the archive") };
+	*s = (struct archive_source){ .source = { job, resolve, fetch_blob },
+				      .fd = fd,
+				      .description = str_copy("the archive") };
 	return &s->source;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/codec/decompress.c - the archive of a layer out of its blob: gzip, zstd or plain
+ * fetch/codec/decompress.c - streaming decompression of a layer's blob: gzip, zstd or none
  */
 #include "fetch/codec/decompress.h"
 
@@ -17,27 +17,27 @@
 
 struct format {
 	const char *name;
-	bool (*is)(const uint8_t magic[MAGIC]);
-	void (*begin)(struct expand *x);
-	int (*feed)(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e);
+	bool (*matches)(const uint8_t magic[MAGIC]);
+	void (*begin)(struct decompress *d);
+	int (*feed)(struct decompress *d, const uint8_t *data, size_t len, struct hw_err *e);
 };
 
-struct expand {
-	int (*out)(void *ctx, const void *data, size_t len, struct hw_err *e);
+struct decompress {
+	int (*write)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
-	const struct format *format; /* NULL: too few bytes so far to tell */
+	const struct format *format; /* NULL: fewer than MAGIC bytes so far */
 	uint8_t magic[MAGIC];
 	size_t n_magic;
-	bool inside; /* a member or frame has begun and not ended */
-	bool gzip;   /* z is to be ended */
+	bool inside; /* a gzip member or zstd frame has begun and not ended */
+	bool has_z;  /* z is initialized */
 	z_stream z;
 	ZSTD_DStream *zstd;
-	uint8_t bytes[OUT_SIZE];
+	uint8_t out[OUT_SIZE];
 };
 
-static int emit(struct expand *x, size_t len, struct hw_err *e)
+static int write_out(struct decompress *d, size_t len, struct hw_err *e)
 {
-	return len > 0 ? x->out(x->ctx, x->bytes, len, e) : 0;
+	return len > 0 ? d->write(d->ctx, d->out, len, e) : 0;
 }
 
 /* ---- gzip ------------------------------------------------------------------ */
@@ -47,178 +47,168 @@ static bool is_gzip(const uint8_t magic[MAGIC])
 	return magic[0] == 0x1f && magic[1] == 0x8b && magic[2] == 8;
 }
 
-static void begin_gzip(struct expand *x)
+static void begin_gzip(struct decompress *d)
 {
-	if (inflateInit2(&x->z, 16 + MAX_WBITS) != Z_OK)
+	if (inflateInit2(&d->z, 16 + MAX_WBITS) != Z_OK)
 		mem_exhausted();
-	x->gzip = true;
+	d->has_z = true;
 }
 
-/* Return: bytes taken of @data, or negative errno */
-static int step_gzip(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e)
+/* One call of inflate(). Return: bytes of @data consumed, or negative errno */
+static int inflate_some(struct decompress *d, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	int z, r;
 
-	if (!x->inside)
-		inflateReset(&x->z);
-	x->inside = true;
-	x->z.next_in = (uint8_t *)data;
-	x->z.avail_in = (unsigned int)len;
-	x->z.next_out = x->bytes;
-	x->z.avail_out = sizeof(x->bytes);
-	z = inflate(&x->z, Z_NO_FLUSH);
+	if (!d->inside)
+		inflateReset(&d->z);
+	d->inside = true;
+	d->z.next_in = (uint8_t *)data;
+	d->z.avail_in = (unsigned int)len;
+	d->z.next_out = d->out;
+	d->z.avail_out = sizeof(d->out);
+	z = inflate(&d->z, Z_NO_FLUSH);
 	if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
-		return err_text(e, -EBADMSG, "its gzip stream is damaged: %s",
-				x->z.msg ? x->z.msg : "no reason known");
-	x->inside = z != Z_STREAM_END;
-	r = emit(x, sizeof(x->bytes) - x->z.avail_out, e);
-	return r < 0 ? r : (int)(len - x->z.avail_in);
+		return err_text(e, -EBADMSG, "corrupt gzip stream: %s",
+				d->z.msg ? d->z.msg : "unknown zlib error");
+	d->inside = z != Z_STREAM_END;
+	r = write_out(d, sizeof(d->out) - d->z.avail_out, e);
+	return r < 0 ? r : (int)(len - d->z.avail_in);
 }
 
-static int feed_gzip(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e)
+static int feed_gzip(struct decompress *d, const uint8_t *data, size_t len, struct hw_err *e)
 {
-	bool full = false;
+	bool more = false; /* the output buffer was too small for all the output */
 
-	while (len > 0 || full) {
-		int n = step_gzip(x, data, len, e);
+	while (len > 0 || more) {
+		int n = inflate_some(d, data, len, e);
 
 		if (n < 0)
 			return n;
 		data += n;
 		len -= (size_t)n;
-		full = x->inside && x->z.avail_out == 0;
+		more = d->inside && d->z.avail_out == 0;
 	}
 	return 0;
 }
 
 /* ---- zstd ------------------------------------------------------------------ */
 
-/* A frame, or one to be skipped. */
+/* A zstd frame or a skippable frame. */
 static bool is_zstd(const uint8_t magic[MAGIC])
 {
 	return memcmp(magic, "\x28\xb5\x2f\xfd", MAGIC) == 0 ||
 	       ((magic[0] & 0xf0) == 0x50 && memcmp(magic + 1, "\x2a\x4d\x18", 3) == 0);
 }
 
-static void begin_zstd(struct expand *x)
+static void begin_zstd(struct decompress *d)
 {
-	x->zstd = ZSTD_createDStream();
-	if (!x->zstd)
+	d->zstd = ZSTD_createDStream();
+	if (!d->zstd)
 		mem_exhausted();
-	ZSTD_DCtx_setParameter(x->zstd, ZSTD_d_windowLogMax, WINDOW_LOG);
+	ZSTD_DCtx_setParameter(d->zstd, ZSTD_d_windowLogMax, WINDOW_LOG);
 }
 
-static int feed_zstd(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e)
+static int feed_zstd(struct decompress *d, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	ZSTD_inBuffer in = { data, len, 0 };
-	bool full = false;
+	bool more = false;
 
-	while (in.pos < in.size || full) {
-		ZSTD_outBuffer out = { x->bytes, sizeof(x->bytes), 0 };
-		size_t left = ZSTD_decompressStream(x->zstd, &out, &in);
+	while (in.pos < in.size || more) {
+		ZSTD_outBuffer out = { d->out, sizeof(d->out), 0 };
+		size_t left = ZSTD_decompressStream(d->zstd, &out, &in);
 		int r;
 
 		if (ZSTD_isError(left))
-			return err_text(e, -EBADMSG, "its zstd stream is damaged: %s",
+			return err_text(e, -EBADMSG, "corrupt zstd stream: %s",
 					ZSTD_getErrorName(left));
-		x->inside = left != 0;
-		full = x->inside && out.pos == out.size;
-		r = emit(x, out.pos, e);
+		d->inside = left != 0;
+		more = d->inside && out.pos == out.size;
+		r = write_out(d, out.pos, e);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-/* ---- plain ----------------------------------------------------------------- */
+/* ---- not compressed -------------------------------------------------------- */
 
-static bool is_any(const uint8_t magic[MAGIC])
+static bool is_plain(const uint8_t magic[MAGIC])
 {
 	(void)magic;
 	return true;
 }
 
-static void begin_plain(struct expand *x)
+static void begin_plain(struct decompress *d)
 {
-	(void)x;
+	(void)d;
 }
 
-static int feed_plain(struct expand *x, const uint8_t *data, size_t len, struct hw_err *e)
+static int feed_plain(struct decompress *d, const uint8_t *data, size_t len, struct hw_err *e)
 {
-	return len > 0 ? x->out(x->ctx, data, len, e) : 0;
+	return len > 0 ? d->write(d->ctx, data, len, e) : 0;
 }
 
+/* The first match counts; the last one matches everything. */
 static const struct format formats[] = {
 	{ "gzip", is_gzip, begin_gzip, feed_gzip },
 	{ "zstd", is_zstd, begin_zstd, feed_zstd },
-	{ "plain", is_any, begin_plain, feed_plain },
+	{ "plain", is_plain, begin_plain, feed_plain },
 };
 
-/* ---- all of them ----------------------------------------------------------- */
+/* ---- interface ------------------------------------------------------------- */
 
-/** expand_new() - @out is called with the archive's bytes, in order */
-struct expand *expand_new(int (*out)(void *ctx, const void *data, size_t len, struct hw_err *e),
-			  void *ctx)
+struct decompress *decompress_new(int (*write)(void *ctx, const void *data, size_t len,
+					       struct hw_err *e),
+				  void *ctx)
 {
-	struct expand *x = mem_new(sizeof(*x));
+	struct decompress *d = mem_new(sizeof(*d));
 
-	x->out = out;
-	x->ctx = ctx;
-	return x;
+	d->write = write;
+	d->ctx = ctx;
+	return d;
 }
 
-/** expand_free() - free it */
-void expand_free(struct expand *x)
+void decompress_free(struct decompress *d)
 {
-	if (!x)
+	if (!d)
 		return;
-	if (x->gzip)
-		inflateEnd(&x->z);
-	ZSTD_freeDStream(x->zstd);
-	free(x);
+	if (d->has_z)
+		inflateEnd(&d->z);
+	ZSTD_freeDStream(d->zstd);
+	free(d);
 }
 
-/* The first bytes decide, and are then fed like the others. */
-static int begin(struct expand *x, struct hw_err *e)
+/* Selects the format by the collected magic bytes, which are then fed like the others. */
+static int begin(struct decompress *d, struct hw_err *e)
 {
-	for (size_t i = 0; !x->format; i++)
-		if (formats[i].is(x->magic))
-			x->format = &formats[i];
-	x->format->begin(x);
-	return x->format->feed(x, x->magic, x->n_magic, e);
+	for (size_t i = 0; !d->format; i++)
+		if (formats[i].matches(d->magic))
+			d->format = &formats[i];
+	d->format->begin(d);
+	return d->format->feed(d, d->magic, d->n_magic, e);
 }
 
-/**
- * expand_feed() - take bytes of the blob
- *
- * Return: 0; -EBADMSG: they are damaged; or what @out said
- */
-int expand_feed(struct expand *x, const void *data, size_t len, struct hw_err *e)
+int decompress_feed(struct decompress *d, const void *data, size_t len, struct hw_err *e)
 {
 	const uint8_t *bytes = data;
 	int r = 0;
 
-	while (!x->format && len > 0) {
-		x->magic[x->n_magic++] = *bytes++;
+	while (!d->format && len > 0) {
+		d->magic[d->n_magic++] = *bytes++;
 		len--;
-		if (x->n_magic == MAGIC)
-			r = begin(x, e);
+		if (d->n_magic == MAGIC)
+			r = begin(d, e);
 	}
-	if (r < 0 || !x->format || len == 0)
+	if (r < 0 || !d->format || len == 0)
 		return r;
-	return x->format->feed(x, bytes, len, e);
+	return d->format->feed(d, bytes, len, e);
 }
 
-/**
- * expand_finish() - there are no more bytes
- *
- * Return: 0, or -EBADMSG: some are missing
- */
-int expand_finish(struct expand *x, struct hw_err *e)
+int decompress_finish(struct decompress *d, struct hw_err *e)
 {
-	int r = x->format ? 0 : begin(x, e);
+	int r = d->format ? 0 : begin(d, e);
 
-	if (r == 0 && x->inside)
-		return err_text(e, -EBADMSG, "its %s stream has no end", x->format->name);
+	if (r == 0 && d->inside)
+		return err_text(e, -EBADMSG, "truncated %s stream", d->format->name);
 	return r;
 }

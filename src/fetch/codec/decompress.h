@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/codec/decompress.h - the archive of a layer out of its blob: gzip, zstd or plain
+ * fetch/codec/decompress.h - streaming decompression of a layer's blob: gzip, zstd or none
  *
- * What:  bytes in, bytes out. What they are is seen from the first of them, as
- *        every runtime does: media types are wrong too often.
- * Rules: several gzip members or zstd frames are one stream. A stream that does
- *        not end, or has something else behind it, is an error.
- *        Memory is bounded: a zstd window of 128 MiB (as zstd's own default) is
- *        the most that a blob can ask for.
+ * What:  compressed bytes in, archive bytes out. The format is detected from the first bytes
+ *        and not from the media type, as every runtime does: media types are wrong too often.
+ * Rules: consecutive gzip members or zstd frames are one stream. A truncated stream, or other
+ *        data after the stream, is an error.
+ *        Memory is bounded: a blob can require a zstd window of at most 128 MiB, the limit of
+ *        the zstd program.
  */
 #ifndef FETCH_CODEC_DECOMPRESS_H
 #define FETCH_CODEC_DECOMPRESS_H
@@ -17,14 +17,18 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-struct expand;
+struct decompress;
 
-struct expand *expand_new(int (*out)(void *ctx, const void *data, size_t len, struct hw_err *e),
-			  void *ctx);
-void expand_free(struct expand *x);
-int expand_feed(struct expand *x, const void *data, size_t len, struct hw_err *e);
-int expand_finish(struct expand *x, struct hw_err *e);
+/* write() is called with the decompressed bytes, in order; a negative result stops. */
+struct decompress *decompress_new(int (*write)(void *ctx, const void *data, size_t len,
+					       struct hw_err *e),
+				  void *ctx);
+void decompress_free(struct decompress *d);
+/* Feed the next bytes of the blob. Return: 0; -EBADMSG: corrupt data; or the error of write() */
+int decompress_feed(struct decompress *d, const void *data, size_t len, struct hw_err *e);
+/* The blob is complete. Return: 0; -EBADMSG: truncated; or the error of write() */
+int decompress_finish(struct decompress *d, struct hw_err *e);
 
-AUTO_DEFINE(expand_free, struct expand);
+AUTO_DEFINE(decompress_free, struct decompress);
 
 #endif

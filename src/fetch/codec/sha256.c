@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/codec/sha256.c - SHA-256 of what is large
+ * fetch/codec/sha256.c - incremental SHA-256 of large data, with OpenSSL
  */
 #include "fetch/codec/sha256.h"
 
@@ -11,26 +11,24 @@ struct sha256 {
 	EVP_MD_CTX *ctx;
 };
 
-/* A digest fails only for want of memory, or where SHA-256 is not there at all. */
-static void must(int ok)
+/* A digest fails only without memory, or if OpenSSL has no SHA-256 at all. */
+static void require(int ok)
 {
 	if (!ok)
 		mem_exhausted();
 }
 
-/** sha256_new() - a sum of nothing yet */
 struct sha256 *sha256_new(void)
 {
 	struct sha256 *h = mem_new(sizeof(*h));
 
 	h->md = EVP_MD_fetch(NULL, "SHA256", NULL);
 	h->ctx = EVP_MD_CTX_new();
-	must(h->md && h->ctx);
+	require(h->md && h->ctx);
 	sha256_begin(h);
 	return h;
 }
 
-/** sha256_free() - free it */
 void sha256_free(struct sha256 *h)
 {
 	if (!h)
@@ -42,16 +40,16 @@ void sha256_free(struct sha256 *h)
 
 void sha256_begin(struct sha256 *h)
 {
-	must(EVP_DigestInit_ex2(h->ctx, h->md, NULL));
+	require(EVP_DigestInit_ex2(h->ctx, h->md, NULL));
 }
 
 void sha256_add(struct sha256 *h, const void *data, size_t len)
 {
-	must(EVP_DigestUpdate(h->ctx, data, len));
+	require(EVP_DigestUpdate(h->ctx, data, len));
 }
 
 void sha256_end(struct sha256 *h, uint8_t ret_sum[DIGEST_SIZE])
 {
-	must(EVP_DigestFinal_ex(h->ctx, ret_sum, NULL));
+	require(EVP_DigestFinal_ex(h->ctx, ret_sum, NULL));
 	sha256_begin(h);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/codec/sha256.h - SHA-256 of what is large
+ * fetch/codec/sha256.h - incremental SHA-256 of large data, with OpenSSL
  *
- * OpenSSL's uses the processor's own instructions, libmd's does not: a factor of
- * six. Only hawser-fetch has OpenSSL in it.
+ * OpenSSL uses the processor's SHA instructions and libmd does not: a factor of six. Only
+ * hawser-fetch and hawser-layer link OpenSSL.
  */
 #ifndef FETCH_CODEC_SHA256_H
 #define FETCH_CODEC_SHA256_H
@@ -16,11 +16,14 @@
 
 struct sha256;
 
+/* The first call loads OpenSSL's configuration file. */
 struct sha256 *sha256_new(void);
 void sha256_free(struct sha256 *h);
-void sha256_begin(struct sha256 *h); /* forget what was added */
+/* Start over: discard the data added so far. */
+void sha256_begin(struct sha256 *h);
 void sha256_add(struct sha256 *h, const void *data, size_t len);
-void sha256_end(struct sha256 *h, uint8_t ret_sum[DIGEST_SIZE]); /* and begin again */
+/* Write the digest and start over. */
+void sha256_end(struct sha256 *h, uint8_t ret_sum[DIGEST_SIZE]);
 
 AUTO_DEFINE(sha256_free, struct sha256);
 

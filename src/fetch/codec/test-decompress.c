@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/codec/test-decompress.c - blobs in pieces of every size
+ * fetch/codec/test-decompress.c - decompression in pieces of every size
  */
 #include "fetch/codec/decompress.h"
 
@@ -63,26 +63,26 @@ static int collect(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return 0;
 }
 
-/* Return: what the first call that failed said, or expand_finish() */
-static int expand_all(const struct buf *blob, size_t piece, struct buf *out)
+/* Return: the first error, or the result of decompress_finish() */
+static int decompress_all(const struct buf *blob, size_t piece, struct buf *out)
 {
-	AUTO(expand_free) struct expand *x = expand_new(collect, out);
+	AUTO(decompress_free) struct decompress *d = decompress_new(collect, out);
 	struct hw_err e;
 
 	for (size_t at = 0; at < blob->len; at += piece) {
 		size_t n = blob->len - at < piece ? blob->len - at : piece;
-		int r = expand_feed(x, blob->data + at, n, &e);
+		int r = decompress_feed(d, blob->data + at, n, &e);
 
 		if (r < 0)
 			return r;
 	}
-	return expand_finish(x, &e);
+	return decompress_finish(d, &e);
 }
 
 static void (*const adds[])(struct buf *b, const char *data, size_t len) = { add_gzip, add_zstd,
 									     add_plain };
 
-static void pieces(void **state)
+static void test_pieces(void **state)
 {
 	static const size_t sizes[] = { 1, 3, 4, 5, 1000, 1 << 20 };
 	AUTO(buf_done) struct buf plain = { 0 };
@@ -97,14 +97,14 @@ static void pieces(void **state)
 		for (size_t k = 0; k < ARRAY_SIZE(sizes); k++) {
 			AUTO(buf_done) struct buf out = { 0 };
 
-			assert_int_equal(expand_all(&blob, sizes[k], &out), 0);
+			assert_int_equal(decompress_all(&blob, sizes[k], &out), 0);
 			assert_int_equal(out.len, plain.len);
 			assert_memory_equal(out.data, plain.data, plain.len);
 		}
 	}
 }
 
-static void cut_off(void **state)
+static void test_truncated(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
@@ -115,54 +115,56 @@ static void cut_off(void **state)
 			AUTO(buf_done) struct buf out = { 0 };
 			struct buf part = { blob.data, cut, 0 };
 
-			assert_int_equal(expand_all(&part, 7, &out), -EBADMSG);
+			assert_int_equal(decompress_all(&part, 7, &out), -EBADMSG);
 		}
 	}
 }
 
-static void small(void **state)
+static void test_short(void **state)
 {
 	(void)state;
 	for (size_t len = 0; len < 4; len++) {
 		AUTO(buf_done) struct buf out = { 0 };
 		struct buf blob = { (char[]){ 'a', 'b', 'c', 0 }, len, 0 };
 
-		assert_int_equal(expand_all(&blob, 1, &out), 0);
+		assert_int_equal(decompress_all(&blob, 1, &out), 0);
 		assert_int_equal(out.len, len);
 	}
 }
 
-static int refuse(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int fail_write(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	(void)ctx;
 	(void)data;
 	(void)len;
-	return err_text(e, -EPIPE, "no more");
+	return err_text(e, -EPIPE, "write failed");
 }
 
-static void refused(void **state)
+static void test_write_fails(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(adds); i++) {
 		AUTO(buf_done) struct buf plain = { 0 }, blob = { 0 };
-		AUTO(expand_free) struct expand *x = expand_new(refuse, NULL);
+		AUTO(decompress_free) struct decompress *d = decompress_new(fail_write, NULL);
 		struct hw_err e;
 
 		fill(&plain);
 		adds[i](&blob, plain.data, plain.len);
-		assert_int_equal(expand_feed(x, blob.data, blob.len, &e), -EPIPE);
+		assert_int_equal(decompress_feed(d, blob.data, blob.len, &e), -EPIPE);
 	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "expand: every format in pieces of every size, two streams in one", pieces, NULL,
+		{ "decompress: every format, in pieces of every size, two streams in one blob",
+		  test_pieces, NULL, NULL, NULL },
+		{ "decompress: a truncated stream fails, wherever it ends", test_truncated, NULL,
 		  NULL, NULL },
-		{ "expand: a stream that is cut off anywhere is damaged", cut_off, NULL, NULL,
+		{ "decompress: a blob shorter than the magic bytes is plain", test_short, NULL,
+		  NULL, NULL },
+		{ "decompress: an error of write() is returned", test_write_fails, NULL, NULL,
 		  NULL },
-		{ "expand: fewer bytes than tell a format are plain", small, NULL, NULL, NULL },
-		{ "expand: what the taker says is passed on", refused, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/confine.c - a process that can do nothing but unpack, or read an archive
+ * fetch/confine/confine.c - sandbox for processes that read untrusted archives
  *
- * How:   chroot(), so that even a path that is looked up wrongly stays inside;
- *        capabilities; a seccomp filter, without which CAP_SYS_ADMIN, needed for
- *        overlayfs's attributes, would undo the rest. A call that is not in the
- *        list does not exist (ENOSYS): a C library of another year may try a
- *        newer one first.
+ * How:   chroot(), so that even a path that is looked up wrongly stays inside; dropped
+ *        capabilities; a seccomp filter, without which CAP_SYS_ADMIN, needed for overlayfs
+ *        attributes, would undo the rest. A system call that is not listed fails with ENOSYS
+ *        instead of killing the process: a newer C library may try a newer call first and fall
+ *        back.
  */
 #include "fetch/confine/confine.h"
 
@@ -29,20 +29,20 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* Owners and modes of others' files, devices, file capabilities, trusted.overlay attributes. */
-static const int kept[] = {
+/* For owners and modes of any file, devices, file capabilities, trusted.overlay attributes. */
+static const int kept_capabilities[] = {
 	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP, CAP_SYS_ADMIN,
 };
 
-/* What unpacking makes, and reading an archive does not: files by their names. */
-static const int file_calls[] = {
+/* For unpacking only: files by name. */
+static const int unpack_calls[] = {
 	SYS_openat,	SYS_openat2,   SYS_mkdirat,   SYS_mknodat,    SYS_symlinkat,  SYS_linkat,
 	SYS_unlinkat,	SYS_renameat2, SYS_renameat,  SYS_getdents64, SYS_readlinkat, SYS_syncfs,
 	SYS_newfstatat, SYS_statx,     SYS_fchown,    SYS_fchownat,   SYS_fchmod,     SYS_fchmodat,
 	SYS_utimensat,	SYS_fsetxattr, SYS_fgetxattr, SYS_flistxattr,
 };
 
-/* The other way round: threads, and messages on the socket that is open. */
+/* For reading an archive only: threads, and messages on the open socket. */
 static const int reader_calls[] = {
 	SYS_clone,
 	SYS_clone3,
@@ -57,7 +57,7 @@ static const int reader_calls[] = {
 };
 
 static const int common_calls[] = {
-	/* bytes */
+	/* open descriptors */
 	SYS_read,
 	SYS_write,
 	SYS_pread64,
@@ -96,36 +96,22 @@ static const int common_calls[] = {
 #endif
 };
 
-#define CALLS_MAX (ARRAY_SIZE(common_calls) + ARRAY_SIZE(file_calls) + ARRAY_SIZE(reader_calls))
-
-static int enter_root(int root, struct hw_err *e)
-{
-	if (fchdir(root) < 0 || chroot(".") < 0)
-		return err_set(e, -errno, "make the layer's folder the root");
-	return 0;
-}
+#define CALLS_MAX (ARRAY_SIZE(common_calls) + ARRAY_SIZE(unpack_calls) + ARRAY_SIZE(reader_calls))
 
 /* ---- capabilities ---------------------------------------------------------- */
 
-static uint64_t kept_mask(void)
-{
-	uint64_t mask = 0;
-
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		mask |= UINT64_C(1) << kept[i];
-	return mask;
-}
-
-/* Those that the process does not have, it does not get. */
+/* Keeps only those of kept_capabilities that the process already has. */
 static int drop_capabilities(struct hw_err *e)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-	uint64_t mask = kept_mask();
+	uint64_t mask = 0;
 
+	for (size_t i = 0; i < ARRAY_SIZE(kept_capabilities); i++)
+		mask |= UINT64_C(1) << kept_capabilities[i];
 	for (int cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno != EPERM)
-			return err_set(e, -errno, "give up capability %d", cap);
+			return err_set(e, -errno, "drop capability %d from the bounding set", cap);
 	if (syscall(SYS_capget, &header, data) < 0)
 		return err_set(e, -errno, "read capabilities");
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
@@ -134,7 +120,7 @@ static int drop_capabilities(struct hw_err *e)
 		data[i].inheritable = 0;
 	}
 	if (syscall(SYS_capset, &header, data) < 0)
-		return err_set(e, -errno, "give up capabilities");
+		return err_set(e, -errno, "drop capabilities");
 	return 0;
 }
 
@@ -143,64 +129,55 @@ static int drop_capabilities(struct hw_err *e)
 #define LOAD(member)                                                                               \
 	(struct sock_filter)                                                                       \
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, member))
-#define UNLESS(value) (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0)
-#define IF(value)     (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1)
-#define ANSWER(value) (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, value)
+#define SKIP_IF(value) (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0)
+#define NEXT_IF(value) (struct sock_filter) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1)
+#define RETURN(value)  (struct sock_filter) BPF_STMT(BPF_RET | BPF_K, value)
 
 struct filter {
 	struct sock_filter program[5 + 2 * CALLS_MAX];
 	unsigned short n;
 };
 
-static void allow(struct filter *f, const int *calls, size_t n)
+static void allow_calls(struct filter *f, const int *calls, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		f->program[f->n++] = IF((uint32_t)calls[i]);
-		f->program[f->n++] = ANSWER(SECCOMP_RET_ALLOW);
+		f->program[f->n++] = NEXT_IF((uint32_t)calls[i]);
+		f->program[f->n++] = RETURN(SECCOMP_RET_ALLOW);
 	}
 }
 
-/* Another architecture's calls have other numbers, and end the process. */
-static int filter_calls(const int *own, size_t n, struct hw_err *e)
+/* Allows common_calls and @more. A system call of another architecture, whose numbers differ, kills
+ * the process. */
+static int set_seccomp_filter(const int *more, size_t n, struct hw_err *e)
 {
 	struct filter f = { .n = 0 };
 	struct sock_fprog fprog = { .filter = f.program };
 
 	f.program[f.n++] = LOAD(arch);
-	f.program[f.n++] = UNLESS(ARCHITECTURE);
-	f.program[f.n++] = ANSWER(SECCOMP_RET_KILL_PROCESS);
+	f.program[f.n++] = SKIP_IF(ARCHITECTURE);
+	f.program[f.n++] = RETURN(SECCOMP_RET_KILL_PROCESS);
 	f.program[f.n++] = LOAD(nr);
-	allow(&f, common_calls, ARRAY_SIZE(common_calls));
-	allow(&f, own, n);
-	f.program[f.n++] = ANSWER(SECCOMP_RET_ERRNO | ENOSYS);
+	allow_calls(&f, common_calls, ARRAY_SIZE(common_calls));
+	allow_calls(&f, more, n);
+	f.program[f.n++] = RETURN(SECCOMP_RET_ERRNO | ENOSYS);
 	fprog.len = f.n;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &fprog) < 0)
-		return err_set(e, -errno, "limit the system calls");
+		return err_set(e, -errno, "set the seccomp filter");
 	return 0;
 }
 
-/**
- * confine() - give up everything that unpacking does not need
- * @root: the layer's folder; becomes the root of the process
- *
- * Return: 0, or negative errno; the process may have given up a part then
- */
 int confine(int root, struct hw_err *e)
 {
-	int r = enter_root(root, e);
+	int r;
 
-	if (r == 0)
-		r = drop_capabilities(e);
-	return r < 0 ? r : filter_calls(file_calls, ARRAY_SIZE(file_calls), e);
+	if (fchdir(root) < 0 || chroot(".") < 0)
+		return err_set(e, -errno, "chroot to the layer's root");
+	r = drop_capabilities(e);
+	return r < 0 ? r : set_seccomp_filter(unpack_calls, ARRAY_SIZE(unpack_calls), e);
 }
 
-/**
- * confine_reader() - give up everything that reading an archive does not need
- *
- * Return: 0, or negative errno
- */
 int confine_reader(struct hw_err *e)
 {
-	return filter_calls(reader_calls, ARRAY_SIZE(reader_calls), e);
+	return set_seccomp_filter(reader_calls, ARRAY_SIZE(reader_calls), e);
 }

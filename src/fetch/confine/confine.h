@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/confine.h - a process that can do nothing but unpack, or read an archive
+ * fetch/confine/confine.h - sandbox for processes that read untrusted archives
  *
- * What:  the process sees the layer's root as its own, keeps the capabilities
- *        that making files needs, and the system calls that unpacking makes: no
- *        socket, no mount, no new process, no other program. A mistake in what
- *        reads the archive is then worth little to whoever made it.
- * Rules: for good, and for the process: it has one thread, and whatever reads
- *        files of the host (OpenSSL's configuration) has done so before.
- *        A descriptor of another folder that is open then is a way out: there is
- *        none but the root's.
+ * What:  confine() is for a process that unpacks a layer: chroot to the layer's root, only the
+ *        capabilities that creating files needs, and a seccomp filter with only the system calls
+ *        that unpacking makes: no sockets, mounts, new processes or exec. It limits what an
+ *        attacker gains from a bug in the code that parses the archive.
+ *        confine_reader() is for a process that reads an archive of images: seccomp only.
+ * Rules: cannot be undone, and applies to the whole process. confine() needs a process with one
+ *        thread. Anything that reads files of the host (OpenSSL's configuration) must have done
+ *        so before.
+ *        The caller must close all descriptors of directories other than the layer's root: they
+ *        would allow an escape from the chroot.
  */
 #ifndef FETCH_CONFINE_CONFINE_H
 #define FETCH_CONFINE_CONFINE_H
 
 #include "base/err.h"
 
+/* @root: directory of the layer; becomes the root of the process. Return: 0, or negative errno with
+ * some of the restrictions already in place */
 int confine(int root, struct hw_err *e);
 
-/* For a process that has no capabilities any more: what it has open is all that it can use. It may
- * have threads, later ones. */
+/* For a process that has dropped its capabilities: it can use its open descriptors, but open no
+ * file. It may start threads afterwards. Return: 0, or negative errno */
 int confine_reader(struct hw_err *e);
 
 #endif

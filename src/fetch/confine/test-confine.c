@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/confine/test-confine.c - what a confined process can still do, and what not
+ * fetch/confine/test-confine.c - what a confined process may do, and what it may not
  */
 #include "fetch/confine/confine.h"
 
@@ -28,8 +28,8 @@
 #include "base/mem.h"
 #include "fetch/unpack/tree.h"
 
-/* Runs each() in a process that is confined to a new folder. Return: its exit status. */
-static int run_confined(int (*each)(int root))
+/* Runs body() in a process that is confined to a new directory. Return: its exit status */
+static int run_confined(int (*body)(int root))
 {
 	char path[] = "/tmp/test-confine.XXXXXX";
 	autoclose int root = -1;
@@ -43,7 +43,7 @@ static int run_confined(int (*each)(int root))
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(confine(root, &e) < 0 ? 100 : each(root));
+		_exit(confine(root, &e) < 0 ? 100 : body(root));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(remove_tree(AT_FDCWD, path, &e), 0);
 	assert_true(WIFEXITED(status));
@@ -58,7 +58,7 @@ static void needs_root(void)
 	skip();
 }
 
-static int see_outside(int root)
+static int try_outside(int root)
 {
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOENT)
 		return 1;
@@ -67,14 +67,14 @@ static int see_outside(int root)
 	return openat(root, "../etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 ? 3 : 0;
 }
 
-static void outside(void **state)
+static void test_outside(void **state)
 {
 	(void)state;
 	needs_root();
-	assert_int_equal(run_confined(see_outside), 0);
+	assert_int_equal(run_confined(try_outside), 0);
 }
 
-static int make_things(int root)
+static int try_create(int root)
 {
 	int fd = openat(root, "f", O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 
@@ -89,15 +89,15 @@ static int make_things(int root)
 	return syncfs(root) < 0 ? 5 : 0;
 }
 
-static void things(void **state)
+static void test_create(void **state)
 {
 	(void)state;
 	needs_root();
-	assert_int_equal(run_confined(make_things), 0);
+	assert_int_equal(run_confined(try_create), 0);
 }
 
-/* Nobody who is confined may have these. */
-static const long never[] = {
+/* Forbidden to every confined process. */
+static const long forbidden[] = {
 	SYS_socket,
 	SYS_socketpair,
 	SYS_connect,
@@ -126,25 +126,25 @@ static const long never[] = {
 	SYS_name_to_handle_at,
 };
 
-/* The calls are made by number: the C library must not answer for the kernel. */
+/* System calls by number, since a C library function may fail before it calls the kernel. */
 static int try_calls(int root)
 {
 	(void)root;
-	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
-		if (syscall(never[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
+	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
+		if (syscall(forbidden[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
 			return (int)i + 10;
 	return syscall(SYS_clone, -1, 0, 0, 0, 0) != -1 || errno != ENOSYS ||
 	       syscall(SYS_clone3, -1, 0) != -1 || errno != ENOSYS;
 }
 
-static void calls(void **state)
+static void test_calls(void **state)
 {
 	(void)state;
 	needs_root();
 	assert_int_equal(run_confined(try_calls), 0);
 }
 
-/* As src/image/protocol/wire.c does. */
+/* With sendmsg(), as src/image/protocol/wire.c does. */
 static ssize_t send_byte(int fd)
 {
 	char byte = 'x';
@@ -153,12 +153,12 @@ static ssize_t send_byte(int fd)
 	return sendmsg(fd, &(struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 }, MSG_NOSIGNAL);
 }
 
-static void *be_a_thread(void *arg)
+static void *run_thread(void *arg)
 {
 	return arg;
 }
 
-static int try_reading(void)
+static int try_reader(void)
 {
 	int pair[2], file = open("/etc/passwd", O_RDONLY | O_CLOEXEC);
 	struct hw_err e;
@@ -172,18 +172,17 @@ static int try_reading(void)
 	if (pread(file, &byte, 1, 0) != 1 || send_byte(pair[0]) != 1 ||
 	    read(pair[1], &byte, 1) != 1)
 		return 3;
-	if (pthread_create(&thread, NULL, be_a_thread, NULL) != 0 ||
-	    pthread_join(thread, NULL) != 0)
+	if (pthread_create(&thread, NULL, run_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
 		return 4;
 	if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 || errno != ENOSYS)
 		return 5;
-	for (size_t i = 0; i < ARRAY_SIZE(never); i++)
-		if (syscall(never[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
+	for (size_t i = 0; i < ARRAY_SIZE(forbidden); i++)
+		if (syscall(forbidden[i], -1, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
 			return (int)i + 10;
 	return 0;
 }
 
-static void reader(void **state)
+static void test_reader(void **state)
 {
 	int status = -1;
 	pid_t pid = fork();
@@ -191,7 +190,7 @@ static void reader(void **state)
 	(void)state;
 	assert_true(pid >= 0);
 	if (pid == 0)
-		_exit(try_reading());
+		_exit(try_reader());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
@@ -200,11 +199,11 @@ static void reader(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "confine: the root is the layer's, and there is nothing above it", outside },
-		{ "confine: files, devices and overlayfs's attributes can be made", things },
-		{ "confine: sockets, mounts, processes and the like do not exist", calls },
-		{ "confine: who reads an archive has threads and what is open, nothing else",
-		  reader },
+		{ "confine: the process sees only the layer's root", test_outside },
+		{ "confine: files, devices and overlayfs attributes can be created", test_create },
+		{ "confine: sockets, mounts, processes and the like fail with ENOSYS", test_calls },
+		{ "confine: a reader of an archive may use threads and open descriptors only",
+		  test_reader },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/certs.c - certificates for single registries
+ * fetch/http/certs.c - TLS certificates for single registries
  */
 #include "fetch/http/certs.h"
 
@@ -17,7 +17,7 @@
 #define CERTS_FILE_MAX (1 << 20)
 
 struct certs {
-	struct map *hosts; /* of struct certs_host */
+	struct map *hosts; /* struct certs_host by name of the directory */
 };
 
 static void host_free(void *p)
@@ -27,7 +27,7 @@ static void host_free(void *p)
 	buf_done(&h->authorities);
 	buf_done(&h->cert);
 	buf_done(&h->key);
-	free(h->broken);
+	free(h->error);
 	free(h);
 }
 
@@ -43,8 +43,8 @@ static int read_into(int dir, const char *name, struct buf *b, struct hw_err *e)
 	return 0;
 }
 
-/* The key of NAME.cert is NAME.key. */
-static int read_pair(struct certs_host *h, int dir, const char *name, struct hw_err *e)
+/* The key of NAME.cert is NAME.key. The first certificate is used. */
+static int read_client_cert(struct certs_host *h, int dir, const char *name, struct hw_err *e)
 {
 	autofree char *key = str_printf("%.*s.key", (int)(strlen(name) - strlen(".cert")), name);
 	int r;
@@ -54,22 +54,22 @@ static int read_pair(struct certs_host *h, int dir, const char *name, struct hw_
 	r = read_into(dir, name, &h->cert, e);
 	if (r == 0)
 		r = read_into(dir, key, &h->key, e);
-	return r == -ENOENT ? err_text(e, -EINVAL, "%s is without its %s", name, key) : r;
+	return r == -ENOENT ? err_text(e, -EINVAL, "%s: missing key file %s", name, key) : r;
 }
 
-static int each_file(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int on_file(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct certs_host *h = ctx;
 
 	if (str_ends(entry->name, ".crt"))
 		return read_into(entry->dir, entry->name, &h->authorities, e);
 	if (str_ends(entry->name, ".cert"))
-		return read_pair(h, entry->dir, entry->name, e);
+		return read_client_cert(h, entry->dir, entry->name, e);
 	return 0;
 }
 
-/* What is wrong with one host's is kept until somebody asks for them. */
-static int each_host(void *ctx, const struct file_entry *entry, struct hw_err *e)
+/* An error is kept until the host is used: certs_check(). */
+static int on_host(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct certs *c = ctx;
 	struct certs_host *h;
@@ -78,19 +78,13 @@ static int each_host(void *ctx, const struct file_entry *entry, struct hw_err *e
 		return 0;
 	h = mem_new(sizeof(*h));
 	map_set(c->hosts, entry->name, h);
-	if (file_walk(entry->dir, entry->name, each_file, h, e) < 0) {
+	if (file_walk(entry->dir, entry->name, on_file, h, e) < 0) {
 		err_ctx(e, "certificates of %s", entry->name);
-		h->broken = str_copy(e->msg);
+		h->error = str_copy(e->msg);
 	}
 	return 0;
 }
 
-/**
- * certs_load() - read the certificates of all hosts
- * @dir: one that is not there has none; NULL: none
- *
- * Return: 0, or negative errno: the folder cannot be read
- */
 int certs_load(const char *dir, struct certs **ret_certs, struct hw_err *e)
 {
 	AUTO(certs_free) struct certs *c = mem_new(sizeof(*c));
@@ -98,14 +92,13 @@ int certs_load(const char *dir, struct certs **ret_certs, struct hw_err *e)
 
 	c->hosts = map_new(host_free);
 	if (dir)
-		r = file_walk(AT_FDCWD, dir, each_host, c, e);
+		r = file_walk(AT_FDCWD, dir, on_host, c, e);
 	if (r < 0 && r != -ENOENT)
 		return err_ctx(e, "%s", dir);
 	*ret_certs = take_ptr(c);
 	return 0;
 }
 
-/** certs_free() - free them */
 void certs_free(struct certs *c)
 {
 	if (c)
@@ -113,12 +106,6 @@ void certs_free(struct certs *c)
 	free(c);
 }
 
-/**
- * certs_find() - what there is for a host
- * @port: as in the URL, or its scheme's
- *
- * Return: HOST:PORT's, else HOST's; NULL: nothing
- */
 const struct certs_host *certs_find(const struct certs *c, const char *host, const char *port)
 {
 	autofree char *both = str_printf("%s:%s", host, port);
@@ -127,14 +114,9 @@ const struct certs_host *certs_find(const struct certs *c, const char *host, con
 	return h ? h : map_find(c->hosts, host);
 }
 
-/**
- * certs_check() - may a host be asked?
- *
- * Return: 0, also where there is nothing for it; -EINVAL: what there is cannot be read
- */
 int certs_check(const struct certs *c, const char *host, const char *port, struct hw_err *e)
 {
 	const struct certs_host *h = certs_find(c, host, port);
 
-	return h && h->broken ? err_text(e, -EINVAL, "%s", h->broken) : 0;
+	return h && h->error ? err_text(e, -EINVAL, "%s", h->error) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/fuzz-head.c - an answer's head from any bytes: its lines, and the challenges in it
+ * fetch/http/fuzz-head.c - the parsers of header section and challenges with any bytes
  */
 #include <assert.h>
 #include <stdint.h>
@@ -11,13 +11,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void feed_lines(struct http_answer *a, const char *text, size_t size)
+static void feed_lines(struct http_response *r, const char *text, size_t size)
 {
 	while (size > 0) {
 		const char *end = memchr(text, '\n', size);
 		size_t len = end ? (size_t)(end - text) + 1 : size;
 
-		http_head_line(a, text, len);
+		http_head_line(r, text, len);
 		text += len;
 		size -= len;
 	}
@@ -25,18 +25,18 @@ static void feed_lines(struct http_answer *a, const char *text, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	AUTO(http_answer_done) struct http_answer a = { 0 };
+	AUTO(http_response_done) struct http_response r = { 0 };
 	AUTO(challenge_done) struct challenge c = { 0 };
 	struct hw_err e;
 
-	http_head_reset(&a);
-	feed_lines(&a, (const char *)data, size);
-	challenge_choose(&a.challenges, &c);
+	http_head_reset(&r);
+	feed_lines(&r, (const char *)data, size);
+	challenge_choose(&r.challenges, &c);
 	assert(c.kind != CHALLENGE_BEARER || (c.realm && *c.realm));
-	assert(a.from < 0 || a.total > a.from);
-	assert(a.retry_after >= -1);
-	assert(a.status == 0 || (a.status >= 100 && a.status <= 999));
-	buf_add(&a.body, data, size);
-	assert(http_status_fail(&a, &e) < 0);
+	assert(r.range_start < 0 || r.range_total > r.range_start);
+	assert(r.retry_after >= -1);
+	assert(r.status == 0 || (r.status >= 100 && r.status <= 999));
+	buf_add(&r.body, data, size);
+	assert(http_status_error(&r, &e) < 0);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/handle.c - a handle of libcurl for one question to one server
+ * fetch/http/handle.c - libcurl handles, set up for one transfer
  */
 #include "fetch/http/handle.h"
 
@@ -12,9 +12,9 @@
 
 #include "base/str.h"
 
-#define CONNECT_MS 15000
-#define SLOW_BYTES 256L /* in a second: slower is as good as standing still */
-#define BUFFER	   (128L << 10)
+#define CONNECT_MS     15000
+#define STALLED_BYTES  256L /* a transfer with fewer bytes per second counts as stalled */
+#define RECEIVE_BUFFER (128L << 10)
 
 static void set_blob(CURL *curl, CURLoption option, const struct buf *b)
 {
@@ -24,10 +24,11 @@ static void set_blob(CURL *curl, CURLoption option, const struct buf *b)
 		curl_easy_setopt(curl, option, &blob);
 }
 
-/* Authorities of a host are trusted besides the system's, which libcurl has as a folder. */
-static void set_tls(CURL *curl, const struct http *h, const struct place *p)
+/* The authorities of a host are trusted in addition to the system's, which libcurl reads from a
+ * directory. */
+static void set_tls(CURL *curl, const struct http *h, const struct url_origin *origin)
 {
-	const struct certs_host *c = certs_find(h->certs, p->host, p->port);
+	const struct certs_host *c = certs_find(h->certs, origin->host, origin->port);
 
 	if (!c)
 		return;
@@ -36,7 +37,7 @@ static void set_tls(CURL *curl, const struct http *h, const struct place *p)
 	set_blob(curl, CURLOPT_SSLKEY_BLOB, &c->key);
 }
 
-static void set_bounds(CURL *curl, const struct http *h, const struct http_question *q)
+static void set_limits(CURL *curl, const struct http *h, const struct http_request *request)
 {
 	long idle = h->idle_ms;
 
@@ -45,11 +46,11 @@ static void set_bounds(CURL *curl, const struct http *h, const struct http_quest
 	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
 			 idle < CONNECT_MS ? idle : (long)CONNECT_MS);
-	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES);
+	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, STALLED_BYTES);
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (idle + 999) / 1000);
-	if (q->data)
-		curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, BUFFER);
-	else /* a document, and not a stream */
+	if (request->on_data)
+		curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
+	else /* a small document: the whole transfer is limited */
 		curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 2 * idle);
 }
 
@@ -63,17 +64,17 @@ static void add_header(struct curl_slist **list, const char *name, const char *v
 	*list = longer;
 }
 
-static void set_range(CURL *curl, const struct http_question *q)
+static void set_range(CURL *curl, const struct http_request *request)
 {
 	char range[64];
 
-	if (!q->ranged)
+	if (!request->has_range)
 		return;
-	if (q->last < 0)
-		snprintf(range, sizeof(range), "%lld-", (long long)q->first);
+	if (request->last < 0)
+		snprintf(range, sizeof(range), "%lld-", (long long)request->first);
 	else
-		snprintf(range, sizeof(range), "%lld-%lld", (long long)q->first,
-			 (long long)q->last);
+		snprintf(range, sizeof(range), "%lld-%lld", (long long)request->first,
+			 (long long)request->last);
 	curl_easy_setopt(curl, CURLOPT_RANGE, range);
 }
 
@@ -90,7 +91,8 @@ static bool is_local(const struct curl_sockaddr *a)
 	return url_is_local_address(text);
 }
 
-static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+/* Called before each connection, with the address. */
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct http_guard *guard = ctx;
 
@@ -101,58 +103,47 @@ static curl_socket_t on_socket(void *ctx, curlsocktype purpose, struct curl_sock
 	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
 }
 
-/** http_guard() - look at each address before a connection is made */
-void http_guard(CURL *curl, const struct http *h, struct http_guard *guard)
-{
-	guard->on = guard->on && !h->proxied;
-	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, on_socket);
-	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, guard);
-}
-
-/**
- * http_setup() - prepare a handle
- * @place:      of @url
- * @authorized: may be told the question's authorization
- *
- * Return: the headers, which the handle uses, to be freed behind it
- */
-struct curl_slist *http_setup(CURL *curl, const struct http *h, const struct http_question *q,
-			      const char *url, const struct place *place, bool authorized)
+struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
+				       const struct http_request *request, const char *url,
+				       const struct url_origin *origin, bool authorized,
+				       struct http_guard *guard)
 {
 	struct curl_slist *headers = NULL;
 
-	curl_easy_reset(curl); /* connections stay */
-	set_bounds(curl, h, q);
-	set_tls(curl, h, place);
-	set_range(curl, q);
+	curl_easy_reset(curl); /* keeps open connections */
+	set_limits(curl, h, request);
+	set_tls(curl, h, origin);
+	set_range(curl, request);
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "hawser/" HAWSER_VERSION);
-	if (q->form)
-		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, q->form);
-	add_header(&headers, "Accept", q->accept);
-	add_header(&headers, "Authorization", authorized ? q->authorization : NULL);
+	if (request->form)
+		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->form);
+	add_header(&headers, "Accept", request->accept);
+	add_header(&headers, "Authorization", authorized ? request->authorization : NULL);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	guard->on = guard->on && !h->proxied;
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, guard);
 	return headers;
 }
 
-/* Which of libcurl's many errors is what. The rest may go better the next time. */
+/* All other errors of libcurl are -ECOMM: a retry may succeed. */
 static const struct {
 	CURLcode curl;
 	int code;
-} failures[] = {
+} errors[] = {
 	{ CURLE_OPERATION_TIMEDOUT, -ETIMEDOUT }, { CURLE_PEER_FAILED_VERIFICATION, -EPROTO },
 	{ CURLE_SSL_CERTPROBLEM, -EPROTO },	  { CURLE_SSL_CONNECT_ERROR, -EPROTO },
 	{ CURLE_SSL_CACERT_BADFILE, -EPROTO },	  { CURLE_SSL_ISSUER_ERROR, -EPROTO },
 	{ CURLE_UNSUPPORTED_PROTOCOL, -EPROTO },  { CURLE_URL_MALFORMAT, -EPERM },
 };
 
-/** http_curl_fail() - an error of libcurl; @why: its own words, or "" */
-int http_curl_fail(CURLcode code, const char *why, struct hw_err *e)
+int http_curl_error(CURLcode code, const char *message, struct hw_err *e)
 {
 	int r = -ECOMM;
 
-	for (size_t i = 0; i < ARRAY_SIZE(failures); i++)
-		if (failures[i].curl == code)
-			r = failures[i].code;
-	return err_text(e, r, "%s", *why ? why : curl_easy_strerror(code));
+	for (size_t i = 0; i < ARRAY_SIZE(errors); i++)
+		if (errors[i].curl == code)
+			r = errors[i].code;
+	return err_text(e, r, "%s", *message ? message : curl_easy_strerror(code));
 }

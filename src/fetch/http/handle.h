@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/handle.h - a handle of libcurl for one question to one server
+ * fetch/http/handle.h - libcurl handles, set up for one transfer
  */
 #ifndef FETCH_HTTP_HANDLE_H
 #define FETCH_HTTP_HANDLE_H
@@ -13,25 +13,27 @@
 
 struct http {
 	CURL *curl;
-	CURLM *multi; /* of ranges.c; NULL: not needed so far */
+	CURLM *multi; /* of ranges.c; NULL: not used yet */
 	const struct certs *certs;
 	int idle_ms;
-	bool proxied; /* by a proxy on this machine: an address says nothing of a server */
+	bool proxied; /* by a proxy on this machine: the peer's address is not the server's */
 	char error[CURL_ERROR_SIZE];
 };
 
-/* What must not lead to this machine, by address; set for one question. */
+/* Refuses connections to loopback addresses. */
 struct http_guard {
 	bool on;
-	bool refused; /* it did */
+	bool refused; /* a connection was refused */
 };
 
-/* @guard is borrowed while the question lasts */
-void http_guard(CURL *curl, const struct http *h, struct http_guard *guard);
-
-/* Everything but callbacks. The list of headers is to be freed when it is done. */
-struct curl_slist *http_setup(CURL *curl, const struct http *h, const struct http_question *q,
-			      const char *url, const struct place *place, bool authorized);
-int http_curl_fail(CURLcode code, const char *why, struct hw_err *e);
+/* Set all options of a handle but callbacks for the response. @origin: of @url; @authorized: send
+ * the request's authorization; @guard: borrowed during the transfer.
+ * Return: the headers, which the caller frees after the transfer */
+struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
+				       const struct http_request *request, const char *url,
+				       const struct url_origin *origin, bool authorized,
+				       struct http_guard *guard);
+/* @message: of CURLOPT_ERRORBUFFER, or "". Return: negative errno, see http_perform() */
+int http_curl_error(CURLcode code, const char *message, struct hw_err *e);
 
 #endif

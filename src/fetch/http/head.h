@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/head.h - what the head of an answer says
+ * fetch/http/head.h - parser of an HTTP response's header section
  */
 #ifndef FETCH_HTTP_HEAD_H
 #define FETCH_HTTP_HEAD_H
@@ -9,7 +9,9 @@
 
 #include "fetch/http/http.h"
 
-void http_head_reset(struct http_answer *a); /* also the body; not whom was asked */
-void http_head_line(struct http_answer *a, const char *line, size_t len);
+/* Clear the response, including its body, but keep r->remote. */
+void http_head_reset(struct http_response *r);
+/* Parse a line, with or without its line ending. Unknown and malformed lines are ignored. */
+void http_head_line(struct http_response *r, const char *line, size_t len);
 
 #endif

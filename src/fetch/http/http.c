@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/http.c - ask a server, within bounds
+ * fetch/http/http.c - bounded HTTP requests
  *
- * How:   libcurl follows no redirect: each step is a question of its own here,
- *        with the certificates of its own host, after a look at where it leads.
- *        That a name does not lead to this machine is seen when its address is
- *        known, before the connection is made; behind a proxy, by the name alone.
+ * How:   libcurl follows no redirects: each hop is a transfer of its own, with the certificates of
+ *        its host, after a check of its URL. Whether a name resolves to this machine is checked by
+ *        address before the connection is made; behind a proxy, by name only.
  */
 #include "fetch/http/http.h"
 
@@ -17,125 +16,120 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/json/value.h"
 #include "base/str.h"
 #include "fetch/http/handle.h"
 #include "fetch/http/head.h"
 
 #define REDIRECTS_MAX  5
 #define ERROR_BODY_MAX (8 << 10)
+#define MESSAGE_MAX    300 /* characters of a registry's error message */
 
-/* One step of the way to an answer. */
-struct step {
+/* One transfer in a chain of redirects. */
+struct hop {
 	struct http *http;
-	const struct http_question *q;
-	struct http_answer *answer;
-	bool began;  /* head() was called */
-	bool enough; /* of an error's body: the rest is not waited for */
+	const struct http_request *request;
+	struct http_response *response;
+	bool began;	   /* on_head() was called */
+	bool body_is_full; /* of an error: the rest is not read */
 	struct http_guard guard;
-	int failed; /* what a callback of the question said; else 0 */
+	int failed; /* error of a callback; else 0 */
 	struct hw_err *e;
 };
 
-/* ---- what libcurl calls ---------------------------------------------------- */
+/* ---- callbacks of libcurl -------------------------------------------------- */
 
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
 {
-	struct step *s = ctx;
+	struct hop *hop = ctx;
 
-	http_head_line(s->answer, line, size * n);
+	http_head_line(hop->response, line, size * n);
 	return size * n;
 }
 
-static int begin(struct step *s)
+/* Calls on_head() at the start of the body of a 2xx response. */
+static int begin_body(struct hop *hop)
 {
-	if (!s->began && s->failed == 0 && s->q->head && s->answer->status / 100 == 2) {
-		s->began = true;
-		s->failed = s->q->head(s->q->ctx, s->answer, s->e);
+	const struct http_request *request = hop->request;
+
+	if (!hop->began && hop->failed == 0 && request->on_head &&
+	    hop->response->status / 100 == 2) {
+		hop->began = true;
+		hop->failed = request->on_head(request->ctx, hop->response, hop->e);
 	}
-	return s->failed;
+	return hop->failed;
 }
 
-/* The start of an error's body is kept, for its text; more is too much elsewhere. */
-static void keep(struct step *s, const char *data, size_t len)
+/* Of an error's body only the start is stored, for its message. */
+static void store_body(struct hop *hop, const char *data, size_t len)
 {
-	struct buf *body = &s->answer->body;
-	bool good = s->answer->status / 100 == 2;
-	size_t max = good ? s->q->max : ERROR_BODY_MAX;
+	struct buf *body = &hop->response->body;
+	bool ok = hop->response->status / 100 == 2;
+	size_t max = ok ? hop->request->body_max : ERROR_BODY_MAX;
 	size_t room = max - body->len;
 
-	if (good && len > room)
-		s->failed = err_text(s->e, -EFBIG, "the answer is larger than %zu bytes", max);
-	s->enough = len > room;
-	buf_add(body, data, s->enough ? room : len);
+	if (ok && len > room)
+		hop->failed =
+			err_text(hop->e, -EFBIG, "response too large: more than %zu bytes", max);
+	hop->body_is_full = len > room;
+	buf_add(body, data, hop->body_is_full ? room : len);
 }
 
-static size_t on_data(char *data, size_t size, size_t n, void *ctx)
+static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
-	struct step *s = ctx;
+	struct hop *hop = ctx;
 
-	if (begin(s) < 0)
+	if (begin_body(hop) < 0)
 		return 0;
-	if (s->began && s->q->data)
-		s->failed = s->q->data(s->q->ctx, data, size * n, s->e);
+	if (hop->began && hop->request->on_data)
+		hop->failed = hop->request->on_data(hop->request->ctx, data, size * n, hop->e);
 	else
-		keep(s, data, size * n);
-	return s->failed < 0 || s->enough ? 0 : size * n;
+		store_body(hop, data, size * n);
+	return hop->failed < 0 || hop->body_is_full ? 0 : size * n;
 }
 
-/* ---- one step -------------------------------------------------------------- */
+/* ---- one hop --------------------------------------------------------------- */
 
-static void set_calls(struct step *s)
+static int run_hop(struct hop *hop, const char *url, const struct url_origin *origin,
+		   bool authorized)
 {
-	CURL *curl = s->http->curl;
-
-	http_guard(curl, s->http, &s->guard);
-	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
-	curl_easy_setopt(curl, CURLOPT_HEADERDATA, s);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, s);
-	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, s->http->error);
-}
-
-static int step_fail(const struct step *s, CURLcode code, const char *url)
-{
-	if (s->failed < 0)
-		return s->failed;
-	if (s->guard.refused)
-		return err_text(s->e, -EPERM,
-				"refused: %.256s leads to this machine, and it was another one "
-				"that said to go there",
-				url);
-	return http_curl_fail(code, s->http->error, s->e);
-}
-
-static int step_run(struct step *s, const char *url, const struct place *p, bool authorized)
-{
-	struct http *h = s->http;
-	struct curl_slist *headers = http_setup(h->curl, h, s->q, url, p, authorized);
+	struct http *h = hop->http;
+	CURL *curl = h->curl;
+	struct curl_slist *headers =
+		http_handle_prepare(curl, h, hop->request, url, origin, authorized, &hop->guard);
 	CURLcode code;
 
 	h->error[0] = '\0';
-	set_calls(s);
-	code = curl_easy_perform(h->curl);
+	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+	curl_easy_setopt(curl, CURLOPT_HEADERDATA, hop);
+	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(curl, CURLOPT_WRITEDATA, hop);
+	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, h->error);
+	code = curl_easy_perform(curl);
 	curl_slist_free_all(headers);
-	if ((code == CURLE_OK || s->enough) && begin(s) == 0)
+	if ((code == CURLE_OK || hop->body_is_full) && begin_body(hop) == 0)
 		return 0;
-	return step_fail(s, code, url);
+	if (hop->failed < 0)
+		return hop->failed;
+	if (hop->guard.refused)
+		return err_text(hop->e, -EPERM, "refusing redirect to loopback address: %.256s",
+				url);
+	return http_curl_error(code, h->error, hop->e);
 }
 
-/* ---- the way to an answer -------------------------------------------------- */
+/* ---- redirects ------------------------------------------------------------- */
 
-static bool is_redirect(const struct http_answer *a)
+static bool is_redirect(const struct http_response *r)
 {
 	static const int codes[] = { 301, 302, 303, 307, 308 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		if (a->status == codes[i])
-			return a->location != NULL;
+		if (r->status == codes[i])
+			return r->location != NULL;
 	return false;
 }
 
-/* Where libcurl looks for proxies. */
+/* In the variables that libcurl reads. */
 static bool proxy_is_set(void)
 {
 	static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
@@ -147,8 +141,9 @@ static bool proxy_is_set(void)
 	return false;
 }
 
-/* By its address, which is a proxy's where there is one; then by its name. */
-static bool peer_is_remote(struct http *h, const struct place *p)
+/* Decides by the peer's address; with a proxy on this machine that is the proxy's address, and the
+ * server's name decides. */
+static bool peer_is_remote(struct http *h, const struct url_origin *server)
 {
 	char *ip = NULL;
 
@@ -157,79 +152,108 @@ static bool peer_is_remote(struct http *h, const struct place *p)
 		return false;
 	if (!url_is_local_address(ip))
 		return true;
-	h->proxied = proxy_is_set() && !place_is_local(p);
+	h->proxied = proxy_is_set() && !url_origin_is_local(server);
 	return h->proxied;
 }
 
-/* Do we go there? What is posted is a secret of the first server's. */
-static int check_way(const struct http_question *q, const struct place *first,
-		     const struct place *here, bool remote, const char *url, struct hw_err *e)
+/* A form contains a secret for the first server. */
+static int check_redirect(const struct http_request *request, const struct url_origin *first,
+			  const struct url_origin *next, bool remote, const char *url,
+			  struct hw_err *e)
 {
-	if (q->form && !place_equal(first, here))
-		return err_text(e, -EPERM, "refused: %.256s is another server, and gets no token",
-				url);
-	return place_check_way(first, here, remote, url, e);
+	if (request->form && !url_origin_equal(first, next))
+		return err_text(e, -EPERM,
+				"refusing redirect of credentials to another server: %.256s", url);
+	return url_check_redirect(first, next, remote, url, e);
 }
 
-/* Each redirect is a step; what was said on the way there is forgotten. */
-static int walk(struct http *h, const struct http_question *q, struct http_answer *a,
-		struct hw_err *e)
+int http_perform(struct http *h, const struct http_request *request,
+		 struct http_response *ret_response, struct hw_err *e)
 {
-	AUTO(place_done) struct place first = { 0 };
-	autofree char *url = str_copy(q->url);
-	int r = place_parse(url, &first, e);
+	AUTO(http_response_done) struct http_response response = { 0 };
+	AUTO(url_origin_done) struct url_origin first = { 0 };
+	autofree char *url = str_copy(request->url);
+	int r = url_origin_parse(url, &first, e);
 
+	http_head_reset(&response);
 	for (int i = 0; r == 0 && i <= REDIRECTS_MAX; i++) {
-		AUTO(place_done) struct place here = { 0 };
-		struct step s = { h, q, a, .guard.on = q->guarded || (i > 0 && a->remote), .e = e };
+		AUTO(url_origin_done) struct url_origin origin = { 0 };
+		bool guarded = request->forbid_loopback || (i > 0 && response.remote);
+		struct hop hop = { h, request, &response, .guard.on = guarded, .e = e };
+		char *next;
 
-		r = place_parse(url, &here, e);
+		r = url_origin_parse(url, &origin, e);
 		if (r == 0 && i > 0)
-			r = check_way(q, &first, &here, a->remote, url, e);
+			r = check_redirect(request, &first, &origin, response.remote, url, e);
 		if (r == 0)
-			r = certs_check(h->certs, here.host, here.port, e);
+			r = certs_check(h->certs, origin.host, origin.port, e);
 		if (r == 0)
-			r = step_run(&s, url, &here, place_equal(&first, &here));
+			r = run_hop(&hop, url, &origin, url_origin_equal(&first, &origin));
 		if (r < 0)
 			return r;
 		if (i == 0)
-			a->remote = peer_is_remote(h, &first);
-		if (!is_redirect(a)) {
-			a->moved = !place_equal(&first, &here);
-			a->url = take_ptr(url);
+			response.remote = peer_is_remote(h, &first);
+		if (!is_redirect(&response)) {
+			response.cross_origin = !url_origin_equal(&first, &origin);
+			response.url = take_ptr(url);
+			*ret_response = response;
+			response = (struct http_response){ 0 };
 			return 0;
 		}
-		char *next = url_join(url, a->location);
+		next = url_join(url, response.location);
 		free(url);
 		url = next;
-		http_head_reset(a);
+		http_head_reset(&response);
 	}
-	return r < 0 ? r : err_text(e, -EPERM, "more than %d redirects", REDIRECTS_MAX);
+	return r < 0 ? r : err_text(e, -EPERM, "too many redirects: more than %d", REDIRECTS_MAX);
 }
 
-/**
- * http_ask() - ask, and follow redirects
- *
- * Return: 0 when there is an answer, whatever its status; what a callback of the
- * question said; or -ECOMM (no connection), -ETIMEDOUT (it stands still), -EPROTO
- * (TLS), -EPERM (a redirect that is not followed), -EFBIG
- */
-int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret_answer,
-	     struct hw_err *e)
+/* ---- errors ---------------------------------------------------------------- */
+
+static const struct {
+	int first, last, code;
+} statuses[] = {
+	{ 400, 400, -EINVAL },	{ 401, 401, -EKEYREJECTED }, { 403, 403, -EACCES },
+	{ 404, 404, -ENODATA }, { 408, 408, -ECOMM },	     { 410, 410, -ENODATA },
+	{ 429, 429, -EBUSY },	{ 451, 451, -EACCES },	     { 500, 599, -ECOMM },
+};
+
+/* {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */
+static void add_registry_message(const struct http_response *r, struct buf *text)
 {
-	AUTO(http_answer_done) struct http_answer a = { 0 };
-	int r;
+	AUTO(value_free) struct value *v = NULL;
+	struct hw_err ignored;
+	const struct value *first;
+	const char *message;
 
-	http_head_reset(&a);
-	r = walk(h, q, &a, e);
-	if (r < 0)
-		return r;
-	*ret_answer = a;
-	a = (struct http_answer){ 0 };
-	return 0;
+	if (r->body.len == 0 || value_parse(r->body.data, r->body.len, &v, &ignored) < 0)
+		return;
+	first = value_at(value_get(v, "errors"), 0);
+	message = value_string(value_get(first ? first : v, "message"));
+	if (message && *message)
+		buf_printf(text, " (%.*s)", MESSAGE_MAX, message);
 }
 
-/** http_global_init() - prepare libcurl, before there are threads */
+int http_status_error(const struct http_response *r, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	int code = -EIO;
+
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
+		if (r->status >= statuses[i].first && r->status <= statuses[i].last)
+			code = statuses[i].code;
+	buf_printf(&text, "HTTP status %d", r->status);
+	add_registry_message(r, &text);
+	return err_text(e, code, "%s", text.data);
+}
+
+bool http_may_retry(int error)
+{
+	return error == -ECOMM || error == -EBUSY;
+}
+
+/* ---- objects --------------------------------------------------------------- */
+
 int http_global_init(struct hw_err *e)
 {
 	CURLcode code = curl_global_init(CURL_GLOBAL_ALL);
@@ -239,8 +263,7 @@ int http_global_init(struct hw_err *e)
 	return 0;
 }
 
-/** http_warm() - use the time before there is a job */
-void http_warm(void)
+void http_preload(void)
 {
 	struct hw_err ignored;
 
@@ -248,7 +271,6 @@ void http_warm(void)
 		curl_easy_cleanup(curl_easy_init());
 }
 
-/** http_new() - for one thread; @certs is borrowed */
 struct http *http_new(const struct certs *certs, int idle_ms)
 {
 	struct http *h = mem_new(sizeof(*h));
@@ -259,7 +281,6 @@ struct http *http_new(const struct certs *certs, int idle_ms)
 	return h;
 }
 
-/** http_free() - close its connections */
 void http_free(struct http *h)
 {
 	if (h) {
@@ -267,4 +288,13 @@ void http_free(struct http *h)
 		curl_multi_cleanup(h->multi);
 	}
 	free(h);
+}
+
+void http_response_done(struct http_response *r)
+{
+	free(r->url);
+	free(r->location);
+	free(r->content_type);
+	hw_strings_free(&r->challenges);
+	buf_done(&r->body);
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/http.h - ask a server, within bounds
+ * fetch/http/http.h - bounded HTTP requests
  *
- * What:  one question and its answer, by libcurl: TLS with the system's and the
- *        host's own certificates, proxies from the environment, redirects.
- * Rules: a redirect takes neither Authorization nor a form to another server; it
- *        leads neither from https to http, nor from elsewhere to this machine, nor
- *        to anything but http and https.
- *        What may go better the next time is -ECOMM or -EBUSY, which no call to the
- *        kernel gives that is made here: -EAGAIN is this machine's.
- *        An answer that stops coming is not waited for.
+ * What:  one request and its response, with libcurl: TLS with the system's and the host's own
+ *        certificates, proxies from the environment, redirects.
+ * Rules: a redirect sends neither Authorization nor a form to another server. Redirects from https
+ *        to http, from a remote server to this machine, and to other schemes are refused.
+ *        -ECOMM and -EBUSY are errors that a retry may fix (http_may_retry()). No system call made
+ *        here returns them; -EAGAIN in contrast comes from this machine.
+ *        A response that stalls times out.
  *        A struct http belongs to one thread.
  */
 #ifndef FETCH_HTTP_HTTP_H
@@ -26,50 +25,56 @@
 #include "base/mem.h"
 #include "fetch/http/certs.h"
 
-struct http_answer {
+struct http_response {
 	int status;
-	char *url;   /* that it came from, after redirects */
-	bool moved;  /* that is another server */
-	bool remote; /* the first server asked is not on this machine */
+	char *url;	   /* after redirects */
+	bool cross_origin; /* url is on another server than the request's URL */
+	bool remote;	   /* the request's server is not on this machine */
 	char *content_type;
-	char *location;		      /* of a redirect */
-	struct hw_strings challenges; /* WWW-Authenticate */
-	int retry_after;	      /* seconds; -1: not said */
-	int64_t length;		      /* of the body; -1: not said */
-	int64_t from, total;	      /* Content-Range; -1: none */
-	struct buf body;	      /* of a question that takes no stream, or of an error */
+	char *location;			  /* of a redirect */
+	struct hw_strings challenges;	  /* WWW-Authenticate */
+	int retry_after;		  /* seconds; -1: none */
+	int64_t length;			  /* Content-Length; -1: none */
+	int64_t range_start, range_total; /* Content-Range; -1: none */
+	struct buf body;		  /* without on_data(), or of an error */
 };
 
-struct http_question {
+struct http_request {
 	const char *url;
 	const char *accept;	   /* NULL: anything */
-	const char *authorization; /* the header's value; NULL: none */
-	const char *form;	   /* to be posted; NULL: GET */
-	bool guarded;		   /* it must not lead to this machine */
-	bool ranged;		   /* only the bytes from first to last */
-	int64_t first, last;	   /* last: -1 for the end */
-	size_t max;		   /* of the body that is kept */
-	/* instead: a stream. head() is called once, before data(), for an answer of 2xx */
-	int (*head)(void *ctx, const struct http_answer *answer, struct hw_err *e);
-	int (*data)(void *ctx, const void *data, size_t len, struct hw_err *e);
+	const char *authorization; /* value of the header; NULL: none */
+	const char *form;	   /* to POST; NULL: GET */
+	bool forbid_loopback;	   /* fail if the server is on this machine */
+	bool has_range;		   /* request only the bytes first to last */
+	int64_t first, last;	   /* last = -1: to the end */
+	size_t body_max;	   /* without on_data() */
+	/* To stream the body of a 2xx response instead. on_head() is called once, before on_data().
+	 * A negative result stops the transfer. */
+	int (*on_head)(void *ctx, const struct http_response *response, struct hw_err *e);
+	int (*on_data)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
 };
 
 struct http;
 
-int http_global_init(struct hw_err *e); /* before threads */
-/* Have what libcurl prepares the first time behind us. What fails does so again when it is needed,
- * and is told then. */
-void http_warm(void);
-struct http *http_new(const struct certs *certs, int idle_ms);
+int http_global_init(struct hw_err *e); /* before threads are started */
+/* Let libcurl load what it needs for its first transfer. Errors are ignored: they occur again, and
+ * are reported, when it is used. */
+void http_preload(void);
+struct http *http_new(const struct certs *certs, int idle_ms); /* @certs is borrowed */
 void http_free(struct http *h);
-int http_ask(struct http *h, const struct http_question *q, struct http_answer *ret_answer,
-	     struct hw_err *e);
-void http_answer_done(struct http_answer *a);
-int http_status_fail(const struct http_answer *a, struct hw_err *e);
-bool http_may_retry(int r); /* of an error: may it go better the next time? */
+/* Send a request and follow redirects. Return: 0 with any status; the error of on_head() or
+ * on_data(); -ECOMM: no connection; -ETIMEDOUT: stalled; -EPROTO: TLS; -EPERM: refused redirect;
+ * -EINVAL: certificate files of the host; -EFBIG: the body is larger than body_max */
+int http_perform(struct http *h, const struct http_request *request,
+		 struct http_response *ret_response, struct hw_err *e);
+void http_response_done(struct http_response *r);
+/* The error of a response whose status is not 2xx, with the registry's message if there is one.
+ * Return: negative errno, see image/protocol/job.c for its gRPC code; -EIO for other statuses */
+int http_status_error(const struct http_response *r, struct hw_err *e);
+bool http_may_retry(int error);
 
 AUTO_DEFINE(http_free, struct http);
-AUTO_VALUE_DEFINE(http_answer_done, struct http_answer);
+AUTO_VALUE_DEFINE(http_response_done, struct http_response);
 
 #endif

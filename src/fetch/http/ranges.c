@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/ranges.c - a large answer in parts, several at a time
+ * fetch/http/ranges.c - HTTP range requests in parallel
  *
- * How:   a ring of slots, each with a handle of libcurl and room for one part.
- *        The first slot's part is handed on when it is complete, and the slot then
- *        asks for the next part behind the last one.
+ * How:   a ring of slots, each with a libcurl handle and a buffer for one range. When the range of
+ *        the first slot is complete it is passed on, and the slot requests the next range after the
+ *        last one.
  */
 #include "fetch/http/ranges.h"
 
@@ -18,7 +18,7 @@
 struct slot {
 	CURL *curl;
 	struct curl_slist *headers;
-	int64_t first, last; /* bytes that were asked for */
+	int64_t first, last; /* requested bytes */
 	struct buf bytes;
 	bool running, complete;
 	struct http_guard guard;
@@ -27,15 +27,21 @@ struct slot {
 
 struct ring {
 	struct http *http;
-	const struct http_parts *p;
-	struct place place;
+	const struct http_ranges *ranges;
+	struct url_origin origin;
 	struct slot slots[SLOTS_MAX];
 	size_t n;
-	size_t head;  /* the slot whose part is next */
-	int64_t next; /* byte to ask for */
+	size_t head;	 /* slot of the next range to pass on */
+	int64_t at;	 /* bytes before this one were passed on */
+	int64_t unasked; /* first byte that was not requested yet */
 };
 
-static size_t on_data(char *data, size_t size, size_t n, void *ctx)
+static int set_multi_error(CURLMcode code, struct hw_err *e)
+{
+	return err_text(e, -EIO, "libcurl: %s", curl_multi_strerror(code));
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
 	struct slot *s = ctx;
 	size_t room = (size_t)(s->last - s->first + 1) - s->bytes.len;
@@ -50,31 +56,34 @@ static size_t on_data(char *data, size_t size, size_t n, void *ctx)
 
 static int slot_start(struct ring *ring, struct slot *s, struct hw_err *e)
 {
-	const struct http_parts *p = ring->p;
-	struct http_question q = { .authorization = p->authorization,
-				   .ranged = true,
-				   .data = p->data };
+	const struct http_ranges *ranges = ring->ranges;
+	struct http_request request = { .authorization = ranges->authorization,
+					.has_range = true,
+					.on_data = ranges->on_data };
+	CURLMcode code;
 
 	s->complete = false;
 	s->bytes.len = 0;
-	if (ring->next >= p->end)
+	if (ring->unasked >= ranges->end)
 		return 0;
-	s->first = q.first = ring->next;
-	s->last = q.last = ring->next + p->part < p->end ? ring->next + p->part - 1 : p->end - 1;
-	ring->next = s->last + 1;
+	s->first = ring->unasked;
+	s->last = s->first + ranges->size < ranges->end ? s->first + ranges->size - 1
+							: ranges->end - 1;
+	ring->unasked = s->last + 1;
+	request.first = s->first;
+	request.last = s->last;
 	buf_reserve(&s->bytes, (size_t)(s->last - s->first + 1));
-	s->headers = http_setup(s->curl, ring->http, &q, p->url, &ring->place, true);
-	s->guard = (struct http_guard){ .on = p->guarded };
-	http_guard(s->curl, ring->http, &s->guard);
-	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_data);
+	s->guard = (struct http_guard){ .on = ranges->forbid_loopback };
+	s->headers = http_handle_prepare(s->curl, ring->http, &request, ranges->url, &ring->origin,
+					 true, &s->guard);
+	curl_easy_setopt(s->curl, CURLOPT_WRITEFUNCTION, on_body);
 	curl_easy_setopt(s->curl, CURLOPT_WRITEDATA, s);
 	curl_easy_setopt(s->curl, CURLOPT_ERRORBUFFER, s->error);
 	curl_easy_setopt(s->curl, CURLOPT_PRIVATE, s);
 	s->error[0] = '\0';
 	s->running = true;
-	if (curl_multi_add_handle(ring->http->multi, s->curl) != CURLM_OK)
-		return err_text(e, -EIO, "libcurl takes no more handles");
-	return 0;
+	code = curl_multi_add_handle(ring->http->multi, s->curl);
+	return code == CURLM_OK ? 0 : set_multi_error(code, e);
 }
 
 static void slot_stop(struct ring *ring, struct slot *s)
@@ -92,19 +101,19 @@ static void ring_done(struct ring *ring)
 		curl_easy_cleanup(ring->slots[i].curl);
 		buf_done(&ring->slots[i].bytes);
 	}
-	place_done(&ring->place);
+	url_origin_done(&ring->origin);
 }
 AUTO_VALUE_DEFINE(ring_done, struct ring);
 
 static int ring_start(struct ring *ring, struct hw_err *e)
 {
-	int r = place_parse(ring->p->url, &ring->place, e);
+	int r = url_origin_parse(ring->ranges->url, &ring->origin, e);
 
 	if (!ring->http->multi)
 		ring->http->multi = curl_multi_init();
 	if (!ring->http->multi)
 		mem_exhausted();
-	while (r == 0 && ring->n < SLOTS_MAX && ring->n < (size_t)ring->p->at_once) {
+	while (r == 0 && ring->n < SLOTS_MAX && ring->n < (size_t)ring->ranges->parallel) {
 		struct slot *s = &ring->slots[ring->n++];
 
 		s->curl = curl_easy_init();
@@ -115,19 +124,19 @@ static int ring_start(struct ring *ring, struct hw_err *e)
 	return r;
 }
 
-static int slot_ended(struct ring *ring, struct slot *s, CURLcode code, struct hw_err *e)
+static int slot_end(struct ring *ring, struct slot *s, CURLcode code, struct hw_err *e)
 {
 	slot_stop(ring, s);
 	if (code != CURLE_OK)
-		return http_curl_fail(code, s->error, e);
+		return http_curl_error(code, s->error, e);
 	if ((int64_t)s->bytes.len != s->last - s->first + 1)
-		return err_text(e, -ECOMM, "a part ends after %zu of %lld bytes", s->bytes.len,
+		return err_text(e, -ECOMM, "truncated range: got %zu of %lld bytes", s->bytes.len,
 				(long long)(s->last - s->first + 1));
 	s->complete = true;
 	return 0;
 }
 
-static int take_ended(struct ring *ring, struct hw_err *e)
+static int end_finished_slots(struct ring *ring, struct hw_err *e)
 {
 	const CURLMsg *msg;
 	int left, r = 0;
@@ -138,22 +147,24 @@ static int take_ended(struct ring *ring, struct hw_err *e)
 		if (msg->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &s);
-		r = slot_ended(ring, s, msg->data.result, e);
+		r = slot_end(ring, s, msg->data.result, e);
 	}
 	return r;
 }
 
-/* Hand on what is complete from the head on, and ask for more in its place. */
-static int advance(struct ring *ring, int64_t *at, struct hw_err *e)
+/* Passes on complete ranges from the head of the ring, and requests more in their slots. */
+static int pass_on_complete(struct ring *ring, struct hw_err *e)
 {
+	const struct http_ranges *ranges = ring->ranges;
+
 	for (;;) {
 		struct slot *s = &ring->slots[ring->head];
 		int r;
 
 		if (!s->complete)
 			return 0;
-		r = ring->p->data(ring->p->ctx, s->bytes.data, s->bytes.len, e);
-		*at = s->last + 1;
+		r = ranges->on_data(ranges->ctx, s->bytes.data, s->bytes.len, e);
+		ring->at = s->last + 1;
 		if (r == 0)
 			r = slot_start(ring, s, e);
 		if (r < 0)
@@ -162,36 +173,33 @@ static int advance(struct ring *ring, int64_t *at, struct hw_err *e)
 	}
 }
 
-static int step(struct ring *ring, int64_t *at, struct hw_err *e)
+static int ring_step(struct ring *ring, struct hw_err *e)
 {
 	int running, r;
+	CURLMcode code = curl_multi_perform(ring->http->multi, &running);
 
-	if (curl_multi_perform(ring->http->multi, &running) != CURLM_OK)
-		return err_text(e, -EIO, "libcurl cannot go on");
-	r = take_ended(ring, e);
+	if (code != CURLM_OK)
+		return set_multi_error(code, e);
+	r = end_finished_slots(ring, e);
 	if (r == 0)
-		r = advance(ring, at, e);
-	if (r == 0 && *at < ring->p->end &&
-	    curl_multi_poll(ring->http->multi, NULL, 0, POLL_MS, NULL) != CURLM_OK)
-		return err_text(e, -EIO, "libcurl cannot wait");
+		r = pass_on_complete(ring, e);
+	if (r == 0 && ring->at < ring->ranges->end) {
+		code = curl_multi_poll(ring->http->multi, NULL, 0, POLL_MS, NULL);
+		if (code != CURLM_OK)
+			return set_multi_error(code, e);
+	}
 	return r;
 }
 
-/**
- * http_parts() - fetch all parts
- *
- * Each handle has the bounds of time of every question, so this ends.
- *
- * Return: 0; what @data said; or -ECOMM and the like, as http_ask(), after some parts
- * were handed on
- */
-int http_parts(struct http *h, const struct http_parts *p, struct hw_err *e)
+int http_fetch_ranges(struct http *h, const struct http_ranges *ranges, struct hw_err *e)
 {
-	AUTO(ring_done) struct ring ring = { .http = h, .p = p, .next = p->first };
-	int64_t at = p->first;
+	AUTO(ring_done)
+	struct ring ring = {
+		.http = h, .ranges = ranges, .at = ranges->first, .unasked = ranges->first
+	};
 	int r = ring_start(&ring, e);
 
-	while (r == 0 && at < p->end)
-		r = step(&ring, &at, e);
+	while (r == 0 && ring.at < ranges->end)
+		r = ring_step(&ring, e);
 	return r;
 }

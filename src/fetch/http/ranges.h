@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/ranges.h - a large answer in parts, several at a time
+ * fetch/http/ranges.h - HTTP range requests in parallel
  *
- * What:  asks for ranges of bytes ahead, and hands them on in order.
- * Rules: memory is at_once parts. Redirects are not followed, nothing is asked
- *        twice: where something is not as it should be, what came before has been
- *        handed on, and the caller goes on by itself.
+ * What:  requests several ranges of a large body at a time and passes their bytes on in order.
+ * Rules: memory is limited to @parallel ranges. Redirects are not followed and nothing is retried:
+ *        on an error the ranges before it have been passed on, and the caller continues from there.
  */
 #ifndef FETCH_HTTP_RANGES_H
 #define FETCH_HTTP_RANGES_H
@@ -17,17 +16,19 @@
 #include "base/err.h"
 #include "fetch/http/http.h"
 
-struct http_parts {
-	const char *url;	   /* that has given a part before */
+struct http_ranges {
+	const char *url;	   /* known to support ranges */
 	const char *authorization; /* NULL: none */
-	int64_t first, end;	   /* from the byte, and to before it */
-	int64_t part;		   /* bytes in each, at most */
-	int at_once;
-	bool guarded; /* it must not lead to this machine */
-	int (*data)(void *ctx, const void *data, size_t len, struct hw_err *e);
+	int64_t first, end;	   /* bytes to fetch: first to end - 1 */
+	int64_t size;		   /* of each range, at most */
+	int parallel;
+	bool forbid_loopback; /* fail if the server is on this machine */
+	int (*on_data)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
 };
 
-int http_parts(struct http *h, const struct http_parts *p, struct hw_err *e);
+/* Each transfer has the timeouts of http_perform(), so this always ends.
+ * Return: 0; the error of on_data(); or an error of http_perform() */
+int http_fetch_ranges(struct http *h, const struct http_ranges *ranges, struct hw_err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/test-url.c - where URLs lead, and where we do not go
+ * fetch/http/test-url.c - origins of URLs, and which redirects are allowed
  */
 #include "fetch/http/url.h"
 
@@ -12,10 +12,10 @@
 /* cmocka.h needs the ones above */
 #include <cmocka.h>
 
-static void places(void **state)
+static void test_origin(void **state)
 {
 	static const struct {
-		const char *url, *scheme, *host, *port; /* scheme NULL: refused */
+		const char *url, *scheme, *host, *port; /* scheme NULL: rejected */
 	} cases[] = {
 		{ "https://a.example/v2/", "https", "a.example", "443" },
 		{ "http://a.example", "http", "a.example", "80" },
@@ -34,20 +34,20 @@ static void places(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(place_done) struct place p = { 0 };
+		AUTO(url_origin_done) struct url_origin o = { 0 };
 		struct hw_err e;
-		int r = place_parse(cases[i].url, &p, &e);
+		int r = url_origin_parse(cases[i].url, &o, &e);
 
 		assert_int_equal(r, cases[i].scheme ? 0 : -EPERM);
 		if (r < 0)
 			continue;
-		assert_string_equal(p.scheme, cases[i].scheme);
-		assert_string_equal(p.host, cases[i].host);
-		assert_string_equal(p.port, cases[i].port);
+		assert_string_equal(o.scheme, cases[i].scheme);
+		assert_string_equal(o.host, cases[i].host);
+		assert_string_equal(o.port, cases[i].port);
 	}
 }
 
-static void local(void **state)
+static void test_local(void **state)
 {
 	static const struct {
 		const char *url;
@@ -63,15 +63,15 @@ static void local(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(place_done) struct place p = { 0 };
+		AUTO(url_origin_done) struct url_origin o = { 0 };
 		struct hw_err e;
 
-		assert_int_equal(place_parse(cases[i].url, &p, &e), 0);
-		assert_int_equal(place_is_local(&p), cases[i].local);
+		assert_int_equal(url_origin_parse(cases[i].url, &o, &e), 0);
+		assert_int_equal(url_origin_is_local(&o), cases[i].local);
 	}
 }
 
-static void ways(void **state)
+static void test_redirects(void **state)
 {
 	static const struct {
 		const char *from, *to;
@@ -84,22 +84,22 @@ static void ways(void **state)
 		{ "https://a/", "http://a/", true, -EPERM },
 		{ "https://a/", "https://localhost/", true, -EPERM },
 		{ "https://localhost/", "https://127.0.0.1/", false, 0 },
-		{ "https://a/", "https://localhost/", false, 0 }, /* a is on this machine too */
+		{ "https://a/", "https://localhost/", false, 0 }, /* a is on this machine */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		AUTO(place_done) struct place from = { 0 }, to = { 0 };
+		AUTO(url_origin_done) struct url_origin from = { 0 }, to = { 0 };
 		struct hw_err e;
 
-		assert_int_equal(place_parse(cases[i].from, &from, &e), 0);
-		assert_int_equal(place_parse(cases[i].to, &to, &e), 0);
-		assert_int_equal(place_check_way(&from, &to, cases[i].remote, cases[i].to, &e),
+		assert_int_equal(url_origin_parse(cases[i].from, &from, &e), 0);
+		assert_int_equal(url_origin_parse(cases[i].to, &to, &e), 0);
+		assert_int_equal(url_check_redirect(&from, &to, cases[i].remote, cases[i].to, &e),
 				 cases[i].r);
 	}
 }
 
-static void joins(void **state)
+static void test_join(void **state)
 {
 	static const char *const cases[][3] = {
 		{ "https://a/v2/x", "/y", "https://a/y" },
@@ -120,10 +120,11 @@ static void joins(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "url: the server of a URL, and URLs that have none", places, NULL, NULL, NULL },
-		{ "url: names and addresses of this machine", local, NULL, NULL, NULL },
-		{ "url: ways that are not gone", ways, NULL, NULL, NULL },
-		{ "url: a Location is relative to where it was said", joins, NULL, NULL, NULL },
+		{ "url: origin of a URL, and URLs without one", test_origin, NULL, NULL, NULL },
+		{ "url: names and addresses of this machine", test_local, NULL, NULL, NULL },
+		{ "url: redirects that are refused", test_redirects, NULL, NULL, NULL },
+		{ "url: a Location is relative to the URL of its response", test_join, NULL, NULL,
+		  NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

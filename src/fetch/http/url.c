@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/url.c - where a URL leads, and whether we go there
+ * fetch/http/url.c - URLs: their origin, and which redirects are allowed
  *
- * How:   libcurl's own parser, so that what is checked is what is asked.
+ * How:   with libcurl's own parser, so that the URL that is checked is the one that is requested.
  */
 #include "fetch/http/url.h"
 
@@ -29,58 +29,51 @@ static CURLU *url_new(void)
 	return u;
 }
 
-/* What curl allocates is freed by free(), as long as nobody gave it other functions. */
-static char *part(CURLU *u, CURLUPart what, unsigned int flags)
+/* Return: a copy, since libcurl's own text must be freed by curl_free(); NULL: no such part */
+static char *get_part(CURLU *u, CURLUPart part, unsigned int flags)
 {
 	char *text = NULL, *copy;
 
-	if (curl_url_get(u, what, &text, flags) != CURLUE_OK)
+	if (curl_url_get(u, part, &text, flags) != CURLUE_OK)
 		return NULL;
 	copy = str_copy(text);
 	curl_free(text);
 	return copy;
 }
 
-/**
- * place_parse() - the server of a URL
- *
- * Return: 0, or -EPERM: it is no URL, or neither http nor https
- */
-int place_parse(const char *url, struct place *ret_place, struct hw_err *e)
+int url_origin_parse(const char *url, struct url_origin *ret_origin, struct hw_err *e)
 {
 	AUTO(url_free) CURLU *u = url_new();
-	AUTO(place_done) struct place p = { 0 };
+	AUTO(url_origin_done) struct url_origin o = { 0 };
 
 	if (curl_url_set(u, CURLUPART_URL, url, CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
-		return err_text(e, -EPERM, "\"%.256s\" is not a URL", url);
-	p.scheme = part(u, CURLUPART_SCHEME, 0);
-	p.host = part(u, CURLUPART_HOST, 0);
-	p.port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
-	if (!str_equal(p.scheme, "https") && !str_equal(p.scheme, "http"))
-		return err_text(e, -EPERM, "\"%.256s\" is neither http nor https", url);
-	if (str_empty(p.host) || str_empty(p.port))
-		return err_text(e, -EPERM, "\"%.256s\" has no host", url);
-	*ret_place = p;
-	p = (struct place){ 0 };
+		return err_text(e, -EPERM, "invalid URL \"%.256s\"", url);
+	o.scheme = get_part(u, CURLUPART_SCHEME, 0);
+	o.host = get_part(u, CURLUPART_HOST, 0);
+	o.port = get_part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+	if (!str_equal(o.scheme, "https") && !str_equal(o.scheme, "http"))
+		return err_text(e, -EPERM,
+				"unsupported scheme in URL \"%.256s\": want http or https", url);
+	if (str_empty(o.host) || str_empty(o.port))
+		return err_text(e, -EPERM, "no host in URL \"%.256s\"", url);
+	*ret_origin = o;
+	o = (struct url_origin){ 0 };
 	return 0;
 }
 
-/** place_done() - free what it holds */
-void place_done(struct place *p)
+void url_origin_done(struct url_origin *o)
 {
-	free(p->scheme);
-	free(p->host);
-	free(p->port);
+	free(o->scheme);
+	free(o->host);
+	free(o->port);
 }
 
-/** place_equal() - is it the same server? */
-bool place_equal(const struct place *a, const struct place *b)
+bool url_origin_equal(const struct url_origin *a, const struct url_origin *b)
 {
 	return str_equal(a->scheme, b->scheme) && strcasecmp(a->host, b->host) == 0 &&
 	       str_equal(a->port, b->port);
 }
 
-/** url_is_local_address() - is it an address of this machine alone? */
 bool url_is_local_address(const char *address)
 {
 	struct hw_err ignored;
@@ -90,42 +83,26 @@ bool url_is_local_address(const char *address)
 	       (ip_is_loopback(&ip) || ip_is_unspecified(&ip));
 }
 
-/** place_is_local() - does its name say that it is on this machine? */
-bool place_is_local(const struct place *p)
+bool url_origin_is_local(const struct url_origin *o)
 {
-	size_t len = strlen(p->host);
+	size_t len = strlen(o->host);
 	autofree char *bare =
-		p->host[0] == '[' && len > 2 ? str_ncopy(p->host + 1, len - 2) : str_copy(p->host);
+		o->host[0] == '[' && len > 2 ? str_ncopy(o->host + 1, len - 2) : str_copy(o->host);
 
 	return url_is_local_address(bare) || strcasecmp(bare, "localhost") == 0 ||
-	       (len > 10 && strcasecmp(p->host + len - 10, ".localhost") == 0);
+	       (len > 10 && strcasecmp(o->host + len - 10, ".localhost") == 0);
 }
 
-/**
- * place_check_way() - do we go where we are sent?
- * @from:   who sends us
- * @remote: that server is not on this machine
- * @url:    of @to, for the error
- *
- * By what is written there: a name is looked at again when its address is known.
- *
- * Return: 0, or -EPERM
- */
-int place_check_way(const struct place *from, const struct place *to, bool remote, const char *url,
-		    struct hw_err *e)
+int url_check_redirect(const struct url_origin *from, const struct url_origin *to, bool remote,
+		       const char *url, struct hw_err *e)
 {
 	if (str_equal(from->scheme, "https") && str_equal(to->scheme, "http"))
-		return err_text(e, -EPERM, "refused: the way to %.256s leads from https to http",
-				url);
-	if (remote && !place_is_local(from) && place_is_local(to))
-		return err_text(e, -EPERM,
-				"refused: %.256s leads to this machine, and it was another one "
-				"that said to go there",
-				url);
+		return err_text(e, -EPERM, "refusing redirect from https to http: %.256s", url);
+	if (remote && !url_origin_is_local(from) && url_origin_is_local(to))
+		return err_text(e, -EPERM, "refusing redirect to loopback address: %.256s", url);
 	return 0;
 }
 
-/** url_join() - the URL of a Location header; what is none comes back as it is */
 char *url_join(const char *base, const char *location)
 {
 	AUTO(url_free) CURLU *u = url_new();
@@ -133,11 +110,10 @@ char *url_join(const char *base, const char *location)
 
 	if (curl_url_set(u, CURLUPART_URL, base, 0) == CURLUE_OK &&
 	    curl_url_set(u, CURLUPART_URL, location, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK)
-		whole = part(u, CURLUPART_URL, 0);
+		whole = get_part(u, CURLUPART_URL, 0);
 	return whole ? whole : str_copy(location);
 }
 
-/** url_escape() - text as part of a query */
 char *url_escape(const char *text)
 {
 	char *escaped = curl_easy_escape(NULL, text, 0), *copy;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/url.h - where a URL leads, and whether we go there
+ * fetch/http/url.h - URLs: their origin, and which redirects are allowed
  */
 #ifndef FETCH_HTTP_URL_H
 #define FETCH_HTTP_URL_H
@@ -11,22 +11,31 @@
 #include "base/mem.h"
 
 /* The server of a URL. */
-struct place {
+struct url_origin {
 	char *scheme; /* "http" or "https" */
-	char *host;   /* a name, an address, or "[::1]" */
-	char *port;   /* also where the URL has none */
+	char *host;   /* a name, an IPv4 address, or "[::1]" */
+	char *port;   /* the scheme's default if the URL has none */
 };
 
-int place_parse(const char *url, struct place *ret_place, struct hw_err *e);
-void place_done(struct place *p);
-bool place_equal(const struct place *a, const struct place *b);
-bool place_is_local(const struct place *p); /* by its name alone */
-int place_check_way(const struct place *from, const struct place *to, bool remote, const char *url,
-		    struct hw_err *e);
-bool url_is_local_address(const char *address);
-char *url_join(const char *base, const char *location); /* relative to where it was said */
-char *url_escape(const char *text);
+/* Return: 0, or -EPERM: invalid URL, or another scheme than http and https */
+int url_origin_parse(const char *url, struct url_origin *ret_origin, struct hw_err *e);
+void url_origin_done(struct url_origin *o);
+bool url_origin_equal(const struct url_origin *a, const struct url_origin *b);
+/* Is the host a loopback address or a localhost name? Names are not resolved. */
+bool url_origin_is_local(const struct url_origin *o);
 
-AUTO_VALUE_DEFINE(place_done, struct place);
+/* Is a redirect allowed? Decides by scheme and host name; the address is checked when it connects
+ * (struct http_guard). @remote: the server @from is not on this machine; @url: of @to, for the
+ * error. Return: 0, or -EPERM */
+int url_check_redirect(const struct url_origin *from, const struct url_origin *to, bool remote,
+		       const char *url, struct hw_err *e);
+/* Is it a loopback address, or 0.0.0.0 or ::, which also connect to this machine? */
+bool url_is_local_address(const char *address);
+/* The URL of a Location header, resolved relative to @base; an invalid one is returned unchanged.
+ * The caller frees it. */
+char *url_join(const char *base, const char *location);
+char *url_escape(const char *text); /* for a query; the caller frees it */
+
+AUTO_VALUE_DEFINE(url_origin_done, struct url_origin);
 
 #endif

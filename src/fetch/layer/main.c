@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/layer/main.c - hawser-layer: what the daemon wants to know of a stored layer
+ * fetch/layer/main.c - hawser-layer: verifies and rebuilds a stored layer, for the daemon
  *
- * What:  hawser-layer verify DIR   hashes the files again, prints a report (image/protocol/verify-report.h)
- *        hawser-layer verify-blob DIR DIGEST  the same of the blob, where that was kept
- *        hawser-layer archive DIR  prints the layer's archive, byte for byte
- *        hawser-layer blob DIR DIGEST  prints it as it came, where that was kept
- *        DIR has root/, recipe and perhaps blob, as image/store/store.h says. It is not for people.
+ * What:  hawser-layer verify DIR              compare the files with the recipe, print a report
+ *                                             (image/protocol/unpacked.h)
+ *        hawser-layer verify-blob DIR DIGEST  the same for the stored blob and its digest
+ *        hawser-layer archive DIR             rebuild the layer's archive, write it to stdout
+ *        hawser-layer blob DIR DIGEST         write the stored blob to stdout
+ *        DIR has root/, recipe and maybe blob, see image/store/store.h. Not for direct use.
  * Rules: exit status 0, or 1 with the reason on standard error.
  */
 #include <errno.h>
@@ -22,15 +23,15 @@
 #include "fetch/codec/sha256.h"
 #include "fetch/layer/rebuild.h"
 #include "fetch/recipe/recipe.h"
-#include "image/protocol/verify-report.h"
+#include "image/protocol/unpacked.h"
 
 #define CHUNK (256 << 10)
 
-struct layer {
+struct stored_layer {
 	int root, recipe;
 };
 
-static int open_layer(const char *dir, struct layer *ret, struct hw_err *e)
+static int open_layer(const char *dir, struct stored_layer *ret, struct hw_err *e)
 {
 	autofree char *root = str_printf("%s/root", dir), *recipe = str_printf("%s/recipe", dir);
 
@@ -44,8 +45,8 @@ static int open_layer(const char *dir, struct layer *ret, struct hw_err *e)
 
 /* ---- verify ------------------------------------------------------------------------- */
 
-/* Names come from archives and may be any bytes, a report is UTF-8. */
-static char *clean(const char *text)
+/* Paths of an archive may be any bytes; a report must be UTF-8. */
+static char *escape_invalid_utf8(const char *text)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 
@@ -61,20 +62,20 @@ static char *clean(const char *text)
 	return buf_take(&b);
 }
 
-static void note(struct verify_report *report, const char *path, const char *why)
+static void add_damaged(struct verify_report *report, const char *path, const char *why)
 {
 	autofree char *text = str_printf("%s: %s", path, why);
-	autofree char *cleaned = clean(text);
+	autofree char *escaped = escape_invalid_utf8(text);
 
 	report->n_damaged++;
 	if (report->damaged.n < VERIFY_NAMED_MAX)
-		strings_add(&report->damaged, cleaned);
+		strings_add(&report->damaged, escaped);
 }
 
 static int on_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
 {
 	(void)e;
-	note(ctx, path, why);
+	add_damaged(ctx, path, why);
 	return 0;
 }
 
@@ -107,42 +108,35 @@ static int count_end(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], st
 	return 0;
 }
 
-/* A recipe that cannot be read is damage too. */
-static void look(const struct layer *layer, struct verify_report *report)
-{
-	static const struct recipe_sink counter = { count_other, count_file, count_end };
-	struct hw_err e;
-
-	if (recipe_read(layer->recipe, &counter, report, &e) < 0 ||
-	    lseek(layer->recipe, 0, SEEK_SET) < 0 ||
-	    rebuild_verify(layer->recipe, layer->root, on_damaged, report, &e) < 0)
-		note(report, "the recipe", e.msg);
-}
-
-static int print(const struct verify_report *report, struct hw_err *e)
+static int print_report(const struct verify_report *report, struct hw_err *e)
 {
 	autofree char *json = hw_field_encode(verify_fields, report, 0);
 
 	return file_write_fd(STDOUT_FILENO, json, strlen(json), e);
 }
 
-static int verify(char **args, struct hw_err *e)
+/* A recipe that cannot be read is reported as damage, too. */
+static int verify_layer(char **args, struct hw_err *e)
 {
+	static const struct recipe_sink counter = { count_other, count_file, count_end };
 	AUTO(verify_report_done) struct verify_report report = { 0 };
-	struct layer layer;
+	struct stored_layer layer;
 	int r = open_layer(args[0], &layer, e);
 
 	if (r < 0)
 		return r;
-	look(&layer, &report);
-	return print(&report, e);
+	if (recipe_read(layer.recipe, &counter, &report, e) < 0 ||
+	    lseek(layer.recipe, 0, SEEK_SET) < 0 ||
+	    rebuild_verify(layer.recipe, layer.root, on_damaged, &report, e) < 0)
+		add_damaged(&report, "recipe", e->msg);
+	return print_report(&report, e);
 }
 
 /* ---- archive ------------------------------------------------------------------------ */
 
-static int archive(char **args, struct hw_err *e)
+static int write_archive(char **args, struct hw_err *e)
 {
-	struct layer layer;
+	struct stored_layer layer;
 	int r = open_layer(args[0], &layer, e);
 
 	return r < 0 ? r : rebuild_archive(layer.recipe, layer.root, STDOUT_FILENO, e);
@@ -150,22 +144,9 @@ static int archive(char **args, struct hw_err *e)
 
 /* ---- blob --------------------------------------------------------------------------- */
 
-/* Return: bytes of it that went on, unless @out is -1; 0: the end */
-static ssize_t pass_some(int fd, int out, struct sha256 *hash, char *chunk, struct hw_err *e)
-{
-	ssize_t n;
-
-	do
-		n = read(fd, chunk, CHUNK);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return err_set(e, -errno, "read the blob");
-	sha256_add(hash, chunk, (size_t)n);
-	return out >= 0 && file_write_fd(out, chunk, (size_t)n, e) < 0 ? e->code : n;
-}
-
-/* Whether it is right is known at its end: -EBADMSG, it is not. */
-static int pass_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
+/* Reads the blob, and writes it to @out unless that is -1. A digest mismatch is known only at the
+ * end: -EBADMSG. */
+static int copy_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
 	autofree char *path = str_printf("%s/blob", args[0]), *chunk = mem_new(CHUNK);
@@ -176,34 +157,41 @@ static int pass_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
 
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
-	while ((n = pass_some(fd, out, hash, chunk, e)) > 0)
+	while ((n = read(fd, chunk, CHUNK)) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, -errno, "read %s", path);
+		sha256_add(hash, chunk, (size_t)n);
+		if (out >= 0 && file_write_fd(out, chunk, (size_t)n, e) < 0)
+			return e->code;
 		*ret_bytes += n;
-	if (n < 0)
-		return (int)n;
+	}
 	sha256_end(hash, sum);
 	digest_format(sum, digest);
 	if (!str_equal(digest, args[1]))
-		return err_text(e, -EBADMSG, "%s: its digest is %s", path, digest);
+		return err_text(e, -EBADMSG, "%s: digest mismatch: got %s, want %s", path, digest,
+				args[1]);
 	return 0;
 }
 
-static int blob(char **args, struct hw_err *e)
+static int write_blob(char **args, struct hw_err *e)
 {
 	int64_t bytes = 0;
 
-	return pass_blob(args, STDOUT_FILENO, &bytes, e);
+	return copy_blob(args, STDOUT_FILENO, &bytes, e);
 }
 
 static int verify_blob(char **args, struct hw_err *e)
 {
 	AUTO(verify_report_done) struct verify_report report = { .files = 1 };
-	int r = pass_blob(args, -1, &report.bytes, e);
+	int r = copy_blob(args, -1, &report.bytes, e);
 
 	if (r == -EBADMSG || r == -ENOENT || r == -EIO)
-		note(&report, "the blob that was kept", e->msg);
+		add_damaged(&report, "stored blob", e->msg);
 	else if (r < 0)
 		return r;
-	return print(&report, e);
+	return print_report(&report, e);
 }
 
 static const struct {
@@ -211,10 +199,10 @@ static const struct {
 	int n_args;
 	int (*run)(char **args, struct hw_err *e);
 } commands[] = {
-	{ "verify", 1, verify },
+	{ "verify", 1, verify_layer },
 	{ "verify-blob", 2, verify_blob },
-	{ "archive", 1, archive },
-	{ "blob", 2, blob },
+	{ "archive", 1, write_archive },
+	{ "blob", 2, write_blob },
 };
 
 int main(int argc, char **argv)
@@ -230,8 +218,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "hawser-layer: %s\n", e.msg);
 		return EXIT_FAILURE;
 	}
-	fprintf(stderr,
-		"usage: hawser-layer verify|archive DIR, or blob|verify-blob DIR DIGEST; it is for "
-		"hawser-cri to start\n");
+	fprintf(stderr, "usage: hawser-layer verify|archive DIR\n"
+			"       hawser-layer blob|verify-blob DIR DIGEST\n"
+			"hawser-cri starts this program; it is not for direct use\n");
 	return EXIT_FAILURE;
 }

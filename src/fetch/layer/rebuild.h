@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/layer/rebuild.h - a layer's archive from its recipe and its files, and the check of both
+ * fetch/layer/rebuild.h - rebuilds or verifies a layer from its recipe and its files
+ *
+ * @recipe is open at its beginning, @root is where the layer is unpacked.
  */
 #ifndef FETCH_LAYER_REBUILD_H
 #define FETCH_LAYER_REBUILD_H
@@ -8,11 +10,13 @@
 #include "base/err.h"
 #include "fetch/layer/verify-tree.h"
 
-/* The archive, byte for byte, to @out. -EBADMSG: a file or the recipe is not what it was. */
+/* Write the layer's archive to @out, byte for byte. Return: 0; -EBADMSG: a file or the recipe is
+ * damaged; or negative errno */
 int rebuild_archive(int recipe, int root, int out, struct hw_err *e);
 
-/* Each file against its digest, and all that there is against the archive's members. @damaged is
- * called for every one that is not what it was; it may stop the check by a negative answer. */
-int rebuild_verify(int recipe, int root, check_damaged *damaged, void *ctx, struct hw_err *e);
+/* Compare each file with its digest, and the tree with the archive's members. damaged() is called
+ * for each damaged file. Return: 0, with or without damaged files; -EBADMSG: the recipe is corrupt;
+ * the error of damaged(); or negative errno */
+int rebuild_verify(int recipe, int root, verify_damaged *damaged, void *ctx, struct hw_err *e);
 
 #endif

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/layer/verify-tree.c - is what lies below a root what an archive has put there?
+ * fetch/layer/verify-tree.c - compares an unpacked layer with the members of its archive
  *
- * How:   the sink of a tar reader. A member is compared when it comes, except for
- *        folders and whiteouts, which later members may change: those are compared
- *        when all is known, on a walk through the tree. For that each name is
- *        noted with the inode of its folder, since a member's path may lead
- *        through links:
+ * How:   a sink of the tar reader. A member is compared when it is read, except for directories and
+ *        whiteouts, which later members may change: those are compared at the end, on a walk
+ *        through the tree. For that, each expected name is stored with the inode of its directory,
+ *        since a member's path may lead through links:
  *
- *	name is of       and is to be
+ *	kind of name     expected
  *	WHITEOUT         a device 0:0
- *	IMPLIED          a folder, with whatever it has from the layers below
- *	FOLDER           a folder, as its last member has it
- *	OTHER            there; it has been compared
+ *	IMPLIED          a directory, with any attributes (from the layers below)
+ *	DIRECTORY        a directory with the attributes of its last member
+ *	OTHER            exists; already compared
  */
 #include "fetch/layer/verify-tree.h"
 
@@ -23,88 +22,188 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "fetch/layer/verify-member.h"
 #include "fetch/tar/path.h"
 #include "fetch/tar/tar.h"
+#include "fetch/unpack/member.h"
 #include "fetch/unpack/tree.h"
 
-#define KEY (NAME_MAX + 32)
+#define KEY_SIZE   (NAME_MAX + 32)
+#define CAPABILITY "security.capability"
 
-enum kind { WHITEOUT, IMPLIED, FOLDER, OTHER };
+enum name_kind { WHITEOUT, IMPLIED, DIRECTORY, OTHER };
 
-struct name {
-	enum kind kind; /* the greatest of those that were said */
-	bool hides;	/* a whiteout was one of them */
+struct expected_name {
+	enum name_kind kind; /* the highest of its members */
+	bool hides;	     /* one of its members is a whiteout */
 	bool seen;
-	mode_t mode; /* of a folder */
+	mode_t mode; /* of a directory */
 	uid_t uid;
 	gid_t gid;
 	char path[];
 };
 
-struct check {
+struct verify_tree {
 	int root;
-	check_damaged *damaged;
+	verify_damaged *damaged;
 	void *ctx;
 	struct tar *tar;
-	struct map *names;	   /* by key_of(): struct name */
-	struct map *ways;	   /* folders of members, whose own folders are noted */
-	struct map *opaque;	   /* inodes of folders */
-	struct name *top;	   /* the root, when a member speaks of it */
-	struct hw_strings folders; /* that are to be walked through */
-	/* the folder that was looked at last; -1: none */
+	struct map *names;	   /* struct expected_name by format_key() */
+	struct map *parents;	   /* paths whose components are in names */
+	struct map *opaque;	   /* directories by format_key() without a name */
+	struct expected_name *top; /* the root */
+	struct hw_strings dirs;	   /* to walk through */
+	/* the directory that was opened last; -1: none */
 	int dir;
 	ino_t ino;
 	char dir_path[PATH_SIZE];
-	/* the member at hand; NULL: none */
+	/* the current member; NULL: none */
 	const struct tar_entry *entry;
 	char path[PATH_SIZE];
-	bool told; /* it is damaged, and that was said */
+	bool reported; /* as damaged */
 };
 
-static int tell(struct check *c, const char *path, const char *why, struct hw_err *e)
+static int report(struct verify_tree *v, const char *path, const char *why, struct hw_err *e)
 {
-	return c->damaged(c->ctx, *path ? path : "/", why, e);
+	return v->damaged(v->ctx, *path ? path : "/", why, e);
 }
 
-static int tell_member(struct check *c, const char *why, struct hw_err *e)
+static int report_member(struct verify_tree *v, const char *why, struct hw_err *e)
 {
-	c->told = true;
-	return tell(c, c->path, why, e);
+	v->reported = true;
+	return report(v, v->path, why, e);
 }
 
-/* ---- names that are to be there ------------------------------------------------ */
+/* ---- comparison of a member ------------------------------------------------------ */
 
-static void key_of(ino_t folder, const char *name, char ret_key[KEY])
+/* An existing file and its member, which is not a directory. */
+struct compared {
+	int root, dir;
+	const char *name;
+	const struct tar_entry *entry;
+	struct stat st;
+};
+
+static mode_t type_of(const struct tar_entry *entry)
 {
-	snprintf(ret_key, KEY, "%llx/%s", (unsigned long long)folder, name);
+	static const mode_t types[] = {
+		[TAR_FILE] = S_IFREG,	  [TAR_SYMLINK] = S_IFLNK, [TAR_CHAR] = S_IFCHR,
+		[TAR_BLOCKDEV] = S_IFBLK, [TAR_DIR] = S_IFDIR,	   [TAR_FIFO] = S_IFIFO,
+	};
+
+	return types[entry->type];
 }
 
-static struct name *name_new(const char *path)
+static bool has_target(const struct compared *c)
 {
-	struct name *n = mem_new(sizeof(*n) + strlen(path) + 1);
+	const char *target = c->entry->target;
+	char got[PATH_SIZE];
+	ssize_t n = readlinkat(c->dir, c->name, got, sizeof(got));
+
+	return n >= 0 && (size_t)n == strlen(target) && memcmp(got, target, (size_t)n) == 0;
+}
+
+static bool is_hardlink_to_target(const struct compared *c)
+{
+	char path[PATH_SIZE];
+	struct hw_err ignored;
+	struct stat target;
+
+	if (path_clean(c->entry->target, path, &ignored) < 0)
+		return false;
+	autoclose int fd = tree_open(c->root, path, O_PATH | O_NOFOLLOW);
+
+	return fd >= 0 && fstat(fd, &target) == 0 && target.st_ino == c->st.st_ino &&
+	       target.st_dev == c->st.st_dev;
+}
+
+static bool has_xattr(int fd, const struct tar_xattr *x)
+{
+	autofree char *value = mem_new(x->len + 1);
+	ssize_t n = fgetxattr(fd, x->name, value, x->len + 1);
+
+	if (n < 0)
+		return errno == EOPNOTSUPP;
+	return (size_t)n == x->len && memcmp(value, x->value, x->len) == 0;
+}
+
+/* All attributes of the member, and no capability that the member does not have. */
+static bool xattrs_match(const struct compared *c)
+{
+	autoclose int fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	bool has_capability = false;
+
+	if (fd < 0)
+		return false;
+	for (size_t i = 0; i < c->entry->n_xattrs; i++) {
+		const struct tar_xattr *x = &c->entry->xattrs[i];
+
+		has_capability = has_capability || str_equal(x->name, CAPABILITY);
+		if (member_allows_xattr(x->name) && !has_xattr(fd, x))
+			return false;
+	}
+	return has_capability || fgetxattr(fd, CAPABILITY, NULL, 0) < 0;
+}
+
+/* Return: the difference; NULL: none */
+static const char *compare(const struct compared *c)
+{
+	const struct tar_entry *entry = c->entry;
+
+	if (entry->type == TAR_HARDLINK)
+		return is_hardlink_to_target(c) ? NULL : "not a hard link to its target";
+	if ((c->st.st_mode & S_IFMT) != type_of(entry))
+		return entry->type == TAR_FILE ? "not a regular file" : "file type changed";
+	if (c->st.st_uid != entry->uid || c->st.st_gid != entry->gid)
+		return "owner changed";
+	if (entry->type == TAR_SYMLINK)
+		return has_target(c) ? NULL : "link target changed";
+	if ((c->st.st_mode & 07777) != entry->mode)
+		return "mode changed";
+	if (entry->type == TAR_FILE) {
+		if (c->st.st_size != entry->size)
+			return c->st.st_size < entry->size ? "too short" : "too long";
+		return xattrs_match(c) ? NULL : "extended attributes changed";
+	}
+	if (entry->type != TAR_FIFO && c->st.st_rdev != makedev(entry->major, entry->minor))
+		return "device number changed";
+	return NULL;
+}
+
+/* ---- expected names -------------------------------------------------------------- */
+
+static void format_key(ino_t dir, const char *name, char ret_key[KEY_SIZE])
+{
+	snprintf(ret_key, KEY_SIZE, "%llx/%s", (unsigned long long)dir, name);
+}
+
+static struct expected_name *name_new(const char *path)
+{
+	struct expected_name *n = mem_new(sizeof(*n) + strlen(path) + 1);
 
 	memcpy(n->path, path, strlen(path) + 1);
 	return n;
 }
 
-/* In the folder that was entered. */
-static struct name *note(struct check *c, const char *path, const char *name, enum kind kind)
+/* A name in the directory that was opened last. */
+static struct expected_name *expect_name(struct verify_tree *v, const char *path, const char *name,
+					 enum name_kind kind)
 {
-	struct name *n;
-	char key[KEY];
+	struct expected_name *n;
+	char key[KEY_SIZE];
 
-	key_of(c->ino, name, key);
-	n = map_find(c->names, key);
+	format_key(v->ino, name, key);
+	n = map_find(v->names, key);
 	if (!n) {
 		n = name_new(path);
-		map_set(c->names, key, n);
+		map_set(v->names, key, n);
 	}
 	if (kind > n->kind)
 		n->kind = kind;
@@ -112,31 +211,31 @@ static struct name *note(struct check *c, const char *path, const char *name, en
 	return n;
 }
 
-static void note_folder(struct name *n, const struct tar_entry *entry)
+static void expect_attributes(struct expected_name *n, const struct tar_entry *entry)
 {
-	n->kind = FOLDER;
+	n->kind = DIRECTORY;
 	n->mode = entry->mode;
 	n->uid = entry->uid;
 	n->gid = entry->gid;
 }
 
-static int look_into(struct check *c, const char *path)
+static int open_dir(struct verify_tree *v, const char *path)
 {
 	struct stat st;
 
-	if (c->dir >= 0 && str_equal(c->dir_path, path))
+	if (v->dir >= 0 && str_equal(v->dir_path, path))
 		return 0;
-	mem_close_fd(&c->dir);
-	c->dir = tree_open(c->root, path, O_PATH | O_DIRECTORY);
-	if (c->dir < 0 || fstat(c->dir, &st) < 0)
-		return c->dir < 0 ? c->dir : -errno;
-	c->ino = st.st_ino;
-	snprintf(c->dir_path, sizeof(c->dir_path), "%s", path);
+	mem_close_fd(&v->dir);
+	v->dir = tree_open(v->root, path, O_PATH | O_DIRECTORY);
+	if (v->dir < 0 || fstat(v->dir, &st) < 0)
+		return v->dir < 0 ? v->dir : -errno;
+	v->ino = st.st_ino;
+	snprintf(v->dir_path, sizeof(v->dir_path), "%s", path);
 	return 0;
 }
 
-/* Folders on the way are implied, where no member speaks of them. */
-static int note_way(struct check *c, const char *path)
+/* The components of a path are implied, unless they have members of their own. */
+static int expect_components(struct verify_tree *v, const char *path)
 {
 	int r = 0;
 
@@ -146,81 +245,75 @@ static int note_way(struct check *c, const char *path)
 		p += strcspn(p, "/");
 		snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
 		path_parent(part, parent);
-		r = look_into(c, parent);
+		r = open_dir(v, parent);
 		if (r == 0)
-			note(c, part, path_name(part), IMPLIED);
+			expect_name(v, part, path_name(part), IMPLIED);
 	}
 	return r;
 }
 
-static int enter_parent(struct check *c)
+static int open_parent(struct verify_tree *v)
 {
 	char parent[PATH_SIZE];
 	int r = 0;
 
-	path_parent(c->path, parent);
-	if (!map_find(c->ways, parent))
-		r = note_way(c, parent);
+	path_parent(v->path, parent);
+	if (!map_find(v->parents, parent))
+		r = expect_components(v, parent);
 	if (r < 0)
 		return r;
-	map_set(c->ways, parent, c);
-	return look_into(c, parent);
+	map_set(v->parents, parent, v);
+	return open_dir(v, parent);
 }
 
-/* ---- a member ------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------- */
 
-static int check_member(struct check *c, struct hw_err *e)
+static int verify_plain(struct verify_tree *v, struct hw_err *e)
 {
-	const char *name = path_name(c->path), *why;
+	const char *name = path_name(v->path), *why = "missing";
+	struct compared c = { .root = v->root, .dir = v->dir, .name = name, .entry = v->entry };
 
-	if (c->entry->type == TAR_DIR) {
-		note_folder(note(c, c->path, name, FOLDER), c->entry);
+	if (v->entry->type == TAR_DIR) {
+		expect_attributes(expect_name(v, v->path, name, DIRECTORY), v->entry);
 		return 0;
 	}
-	note(c, c->path, name, OTHER);
-	why = check_compare(c->root, c->dir, name, c->entry);
-	return why ? tell_member(c, why, e) : 0;
+	expect_name(v, v->path, name, OTHER);
+	if (fstatat(v->dir, name, &c.st, AT_SYMLINK_NOFOLLOW) == 0)
+		why = compare(&c);
+	return why ? report_member(v, why, e) : 0;
 }
 
-static int note_whiteout(struct check *c, struct hw_err *e)
+static int verify_member(struct verify_tree *v, struct hw_err *e)
 {
-	const char *name = NULL;
-	int r = path_hidden(c->path, &name, e);
-
-	if (r == 0)
-		note(c, c->path, name, WHITEOUT);
-	return r;
-}
-
-static void note_opaque(struct check *c)
-{
-	char key[KEY];
-
-	key_of(c->ino, "", key);
-	map_set(c->opaque, key, c);
-}
-
-static int check_entry(struct check *c, struct hw_err *e)
-{
-	enum path_kind kind = path_kind(c->path);
+	enum path_kind kind = path_kind(v->path);
+	const char *hidden = NULL;
+	char key[KEY_SIZE];
+	int r;
 
 	if (kind == PATH_AUFS)
 		return 0;
-	if (!*c->path) {
-		note_folder(c->top, c->entry);
+	if (!*v->path) {
+		expect_attributes(v->top, v->entry);
 		return 0;
 	}
-	if (enter_parent(c) < 0)
-		return tell_member(c, "it is gone", e);
-	if (kind == PATH_WHITEOUT)
-		return note_whiteout(c, e);
-	if (kind == PATH_PLAIN)
-		return check_member(c, e);
-	note_opaque(c);
-	return 0;
+	if (open_parent(v) < 0)
+		return report_member(v, "missing", e);
+	switch (kind) {
+	case PATH_WHITEOUT:
+		r = path_hidden(v->path, &hidden, e);
+		if (r == 0)
+			expect_name(v, v->path, hidden, WHITEOUT);
+		return r;
+	case PATH_OPAQUE:
+		format_key(v->ino, "", key);
+		map_set(v->opaque, key, v);
+		return 0;
+	default:
+		return verify_plain(v, e);
+	}
 }
 
-/* ---- all the rest --------------------------------------------------------------- */
+/* ---- the walk through the tree ---------------------------------------------------- */
 
 static bool is_opaque(int dir, const char *name)
 {
@@ -230,98 +323,99 @@ static bool is_opaque(int dir, const char *name)
 	return fd >= 0 && fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && *value == 'y';
 }
 
-static const char *compare_folder(const struct check *c, const struct name *n, int dir,
-				  const char *name, const struct stat *st)
+static const char *compare_dir(const struct verify_tree *v, const struct expected_name *n, int dir,
+			       const char *name, const struct stat *st)
 {
-	char key[KEY];
+	char key[KEY_SIZE];
 
 	if (!S_ISDIR(st->st_mode))
-		return "it is not a folder";
-	if (n->kind == FOLDER && (st->st_uid != n->uid || st->st_gid != n->gid))
-		return "its owner is not who it was";
-	if (n->kind == FOLDER && (st->st_mode & 07777) != n->mode)
-		return "its mode is not what it was";
-	key_of(st->st_ino, "", key);
-	if (is_opaque(dir, name) != (n->hides || map_find(c->opaque, key)))
-		return "what it hides of the layers below is not what it was";
+		return "not a directory";
+	if (n->kind == DIRECTORY && (st->st_uid != n->uid || st->st_gid != n->gid))
+		return "owner changed";
+	if (n->kind == DIRECTORY && (st->st_mode & 07777) != n->mode)
+		return "mode changed";
+	format_key(st->st_ino, "", key);
+	if (is_opaque(dir, name) != (n->hides || map_find(v->opaque, key)))
+		return "opaque attribute changed";
 	return NULL;
 }
 
-static const char *compare_name(const struct check *c, struct name *n, int dir, const char *name)
+static const char *compare_name(const struct verify_tree *v, struct expected_name *n, int dir,
+				const char *name)
 {
 	struct stat st;
 
 	if (!n)
-		return "it was not in the layer";
+		return "not part of the layer";
 	n->seen = true;
 	if (n->kind == OTHER)
 		return NULL;
 	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return "it is gone";
+		return "missing";
 	if (n->kind == WHITEOUT)
-		return tree_is_whiteout(&st) ? NULL : "it is not a whiteout";
-	return compare_folder(c, n, dir, name, &st);
+		return tree_is_whiteout(&st) ? NULL : "not a whiteout";
+	return compare_dir(v, n, dir, name, &st);
 }
 
-static int take_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int on_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	struct check *c = ctx;
+	struct verify_tree *v = ctx;
 	autofree char *path =
-		str_printf("%s%s%s", c->dir_path, *c->dir_path ? "/" : "", entry->name);
+		str_printf("%s%s%s", v->dir_path, *v->dir_path ? "/" : "", entry->name);
 	const char *why;
-	char key[KEY];
+	char key[KEY_SIZE];
 
-	key_of(c->ino, entry->name, key);
-	why = compare_name(c, map_find(c->names, key), entry->dir, entry->name);
+	format_key(v->ino, entry->name, key);
+	why = compare_name(v, map_find(v->names, key), entry->dir, entry->name);
 	if (why)
-		return tell(c, path, why, e);
+		return report(v, path, why, e);
 	if (entry->type == DT_DIR)
-		strings_add(&c->folders, path);
+		strings_add(&v->dirs, path);
 	return 0;
 }
 
-static int walk(struct check *c, struct hw_err *e)
+static int walk_tree(struct verify_tree *v, struct hw_err *e)
 {
-	const char *why = compare_name(c, c->top, c->root, ".");
-	int r = why ? tell(c, "", why, e) : 0;
+	const char *why = compare_name(v, v->top, v->root, ".");
+	int r = why ? report(v, "", why, e) : 0;
 
-	strings_add(&c->folders, "");
-	for (size_t i = 0; r == 0 && i < c->folders.n; i++) {
-		r = look_into(c, c->folders.v[i]);
-		r = r < 0 ? err_set(e, r, "open folder \"%.256s\"", c->folders.v[i])
-			  : file_walk(c->dir, ".", take_name, c, e);
+	strings_add(&v->dirs, "");
+	for (size_t i = 0; r == 0 && i < v->dirs.n; i++) {
+		r = open_dir(v, v->dirs.v[i]);
+		r = r < 0 ? err_set(e, r, "open directory \"%.256s\"", v->dirs.v[i])
+			  : file_walk(v->dir, ".", on_name, v, e);
 	}
 	return r;
 }
 
-static int tell_gone(struct check *c, struct hw_err *e)
+static int report_missing(struct verify_tree *v, struct hw_err *e)
 {
 	const char *key;
 	void *value;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && map_next(c->names, &i, &key, &value);) {
-		const struct name *n = value;
+	for (size_t i = 0; r == 0 && map_next(v->names, &i, &key, &value);) {
+		const struct expected_name *n = value;
 
 		if (!n->seen && n->kind != OTHER && n->kind != IMPLIED)
-			r = tell(c, n->path, "it is gone", e);
+			r = report(v, n->path, "missing", e);
 	}
 	return r;
 }
 
-/* ---- the archive ---------------------------------------------------------------- */
+/* ---- the archive ----------------------------------------------------------------- */
 
-static int take_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
+static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 {
-	struct check *c = ctx;
-	int r = path_clean(entry->path, c->path, e);
+	struct verify_tree *v = ctx;
+	int r = path_clean(entry->path, v->path, e);
 
-	c->entry = entry;
-	c->told = false;
-	return r < 0 ? r : check_entry(c, e);
+	v->entry = entry;
+	v->reported = false;
+	return r < 0 ? r : verify_member(v, e);
 }
 
-static int take_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
+static int on_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
 {
 	(void)ctx;
 	(void)offset;
@@ -331,84 +425,80 @@ static int take_data(void *ctx, int64_t offset, const void *data, size_t len, st
 	return 0;
 }
 
-static int take_end(void *ctx, struct hw_err *e)
+static int on_end(void *ctx, struct hw_err *e)
 {
-	struct check *c = ctx;
+	struct verify_tree *v = ctx;
 
 	(void)e;
-	c->entry = NULL;
+	v->entry = NULL;
 	return 0;
 }
 
-static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int on_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
-	return take_data(ctx, 0, data, len, e);
+	return on_data(ctx, 0, data, len, e);
 }
 
-static const struct tar_sink check_sink = { take_entry, take_data, take_end, take_other };
+static const struct tar_sink verify_sink = { on_entry, on_data, on_end, on_other };
 
-/** check_new() - of which nothing is known yet */
-struct check *check_new(int root, check_damaged *damaged, void *ctx)
+struct verify_tree *verify_tree_new(int root, verify_damaged *damaged, void *ctx)
 {
-	struct check *c = mem_new(sizeof(*c));
+	struct verify_tree *v = mem_new(sizeof(*v));
 
-	c->root = root;
-	c->damaged = damaged;
-	c->ctx = ctx;
-	c->dir = -1;
-	c->tar = tar_new(&check_sink, c);
-	c->names = map_new(free);
-	c->ways = map_new(NULL);
-	c->opaque = map_new(NULL);
-	c->top = name_new("");
-	c->top->kind = IMPLIED;
-	return c;
+	v->root = root;
+	v->damaged = damaged;
+	v->ctx = ctx;
+	v->dir = -1;
+	v->tar = tar_new(&verify_sink, v);
+	v->names = map_new(free);
+	v->parents = map_new(NULL);
+	v->opaque = map_new(NULL);
+	v->top = name_new("");
+	v->top->kind = IMPLIED;
+	return v;
 }
 
-/** check_free() - NULL is fine */
-void check_free(struct check *c)
+void verify_tree_free(struct verify_tree *v)
 {
-	if (!c)
+	if (!v)
 		return;
-	mem_close_fd(&c->dir);
-	tar_free(c->tar);
-	map_free(c->names);
-	map_free(c->ways);
-	map_free(c->opaque);
-	hw_strings_free(&c->folders);
-	free(c->top);
-	free(c);
+	mem_close_fd(&v->dir);
+	tar_free(v->tar);
+	map_free(v->names);
+	map_free(v->parents);
+	map_free(v->opaque);
+	hw_strings_free(&v->dirs);
+	free(v->top);
+	free(v);
 }
 
-/** check_feed() - bytes of the archive that are not a file's data */
-int check_feed(struct check *c, const void *data, size_t len, struct hw_err *e)
+int verify_tree_feed(struct verify_tree *v, const void *data, size_t len, struct hw_err *e)
 {
-	return tar_feed(c->tar, data, len, e);
+	return tar_feed(v->tar, data, len, e);
 }
 
-/** check_file() - now a file's data would come: is it that of the member at hand? */
-int check_file(struct check *c, const struct recipe_file *file, struct hw_err *e)
+int verify_tree_file(struct verify_tree *v, const struct recipe_file *file, struct hw_err *e)
 {
-	const struct tar_entry *entry = c->entry;
+	const struct tar_entry *entry = v->entry;
 
-	if (!entry || !str_equal(file->path, c->path) || file->n_pieces != entry->n_pieces ||
+	if (!entry || !str_equal(file->path, v->path) || file->n_pieces != entry->n_pieces ||
 	    memcmp(file->pieces, entry->pieces, entry->n_pieces * sizeof(*entry->pieces)) != 0)
-		return err_text(e, -EBADMSG, "the recipe has a file that the archive has not");
-	return c->told;
+		return err_text(e, -EBADMSG,
+				"corrupt recipe: file \"%.256s\" does not match a member",
+				file->path);
+	return v->reported;
 }
 
-/** check_file_end() - it is over */
-int check_file_end(struct check *c, struct hw_err *e)
+int verify_tree_file_end(struct verify_tree *v, struct hw_err *e)
 {
-	return tar_skip(c->tar, e);
+	return tar_skip(v->tar, e);
 }
 
-/** check_finish() - no more bytes come: tell of what is gone, and of what is too much */
-int check_finish(struct check *c, struct hw_err *e)
+int verify_tree_finish(struct verify_tree *v, struct hw_err *e)
 {
-	int r = tar_finish(c->tar, e);
+	int r = tar_finish(v->tar, e);
 
 	if (r == 0)
-		r = walk(c, e);
-	return r < 0 ? r : tell_gone(c, e);
+		r = walk_tree(v, e);
+	return r < 0 ? r : report_missing(v, e);
 }

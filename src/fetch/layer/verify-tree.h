@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/layer/verify-tree.h - is what lies below a root what an archive has put there?
+ * fetch/layer/verify-tree.h - compares an unpacked layer with the members of its archive
  *
- * What:  takes the archive without the data of its files, which the caller compares,
- *        and tells of each member that is gone or another one: by kind, mode, owner,
- *        size, target and a file's extended attributes. At the end it tells of what
- *        the archive has not put there.
- * Rules: nothing is changed. Of archives whose members take each other's place it
- *        knows nothing. Times are not compared.
+ * What:  reads the archive without the file data, which the caller compares, and reports each
+ *        member that is missing or differs in type, mode, owner, size, target, or extended
+ *        attributes of a file. At the end it reports files that are not in the archive.
+ * Rules: changes nothing. Times are not compared. The archive must be rebuildable: no member
+ *        replaces another one.
  */
 #ifndef FETCH_LAYER_VERIFY_TREE_H
 #define FETCH_LAYER_VERIFY_TREE_H
@@ -16,20 +15,22 @@
 #include "base/mem.h"
 #include "fetch/recipe/recipe.h"
 
-/* Called for each that is not what it was; a negative answer ends the check. */
-typedef int check_damaged(void *ctx, const char *path, const char *why, struct hw_err *e);
+/* Called for each damaged file; a negative result stops the verification. */
+typedef int verify_damaged(void *ctx, const char *path, const char *why, struct hw_err *e);
 
-struct check;
+struct verify_tree;
 
-struct check *check_new(int root, check_damaged *damaged, void *ctx); /* root is borrowed */
-void check_free(struct check *c);
-int check_feed(struct check *c, const void *data, size_t len, struct hw_err *e);
-/* The data of a file comes, which is not fed. Return: 1 when it was told of already; -EBADMSG: the
- * archive has none here, or another one */
-int check_file(struct check *c, const struct recipe_file *file, struct hw_err *e);
-int check_file_end(struct check *c, struct hw_err *e);
-int check_finish(struct check *c, struct hw_err *e);
+struct verify_tree *verify_tree_new(int root, verify_damaged *damaged, void *ctx); /* borrowed */
+void verify_tree_free(struct verify_tree *v);
+/* The next bytes of the archive that are not file data. */
+int verify_tree_feed(struct verify_tree *v, const void *data, size_t len, struct hw_err *e);
+/* The data of a file follows, which is not fed. Return: 0; 1: the file was already reported;
+ * -EBADMSG: the current member is not this file */
+int verify_tree_file(struct verify_tree *v, const struct recipe_file *file, struct hw_err *e);
+int verify_tree_file_end(struct verify_tree *v, struct hw_err *e);
+/* The archive is complete: compare directories and whiteouts, report missing and extra files. */
+int verify_tree_finish(struct verify_tree *v, struct hw_err *e);
 
-AUTO_DEFINE(check_free, struct check);
+AUTO_DEFINE(verify_tree_free, struct verify_tree);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/recipe/fuzz-recipe.c - a recipe from any bytes
+ * fetch/recipe/fuzz-recipe.c - the recipe reader with any bytes
  *
- * Once as records, compressed here, and once as they are: a disk damages what it
- * likes. Whatever is read, paths stay below the root and pieces inside of their
- * bounds.
+ * The bytes are read twice: as records, compressed here, and as a compressed file, since a disk can
+ * corrupt both. Paths must not be empty, and the numbers of pieces must be in bounds.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -16,13 +15,12 @@
 #include "base/mem.h"
 #include "base/os/file.h"
 #include "fetch/layer/rebuild.h"
-#include "fetch/recipe/format.h"
 #include "fetch/recipe/recipe.h"
 #include "fetch/tar/path.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int on_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -30,7 +28,7 @@ static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return 0;
 }
 
-static int take_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
+static int on_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -40,7 +38,7 @@ static int take_file(void *ctx, const struct recipe_file *file, struct hw_err *e
 	return 0;
 }
 
-static int take_end(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
+static int on_end(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -48,7 +46,7 @@ static int take_end(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], str
 	return 0;
 }
 
-static int say_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
+static int on_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
 {
 	(void)ctx;
 	(void)e;
@@ -58,7 +56,7 @@ static int say_damaged(void *ctx, const char *path, const char *why, struct hw_e
 
 static void read_recipe(const void *data, size_t size)
 {
-	static const struct recipe_sink sink = { take_other, take_file, take_end };
+	static const struct recipe_sink sink = { on_other, on_file, on_end };
 	autoclose int fd = memfd_create("recipe", MFD_CLOEXEC);
 	autoclose int root = open("/proc/self/fdinfo", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct hw_err e = { 0 };
@@ -68,7 +66,7 @@ static void read_recipe(const void *data, size_t size)
 	r = recipe_read(fd, &sink, NULL, &e);
 	assert(r == 0 || (e.code == r && e.msg[0]));
 	assert(lseek(fd, 0, SEEK_SET) == 0);
-	(void)rebuild_verify(fd, root, say_damaged, NULL, &e);
+	(void)rebuild_verify(fd, root, on_damaged, NULL, &e);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

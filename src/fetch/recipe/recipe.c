@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/recipe/recipe.c - how to make a layer's archive again: writing it down
+ * fetch/recipe/recipe.c - recipe of a layer: how to rebuild its archive from the unpacked files
  *
- * How:   bytes of the archive that follow each other become one record: they
- *        are gathered until a file comes, or there are RECIPE_OTHER_MAX of them.
+ * How:   the writer collects consecutive bytes of the archive into one 'o' record, until a file
+ *        follows or there are RECIPE_OTHER_MAX of them.
  */
 #include "fetch/recipe/recipe.h"
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 #include <zstd.h>
 
 #include "base/buf.h"
 #include "base/os/file.h"
-#include "fetch/recipe/format.h"
+#include "fetch/tar/path.h"
 
-#define LEVEL	 1 /* zstd's fastest: headers shrink to a tenth already */
+#define MAGIC	 "hawser recipe 1\n"
+#define LEVEL	 1 /* zstd's fastest: headers already shrink to a tenth */
 #define OUT_SIZE (64 << 10)
+#define IN_SIZE	 (64 << 10)
+
+enum {
+	RECIPE_OTHER = 'o',
+	RECIPE_FILE = 'f',
+	RECIPE_END = 'e',
+};
+
+/* ---- writing --------------------------------------------------------------- */
 
 struct recipe {
 	int fd;
 	ZSTD_CCtx *zstd;
-	struct buf record; /* complete ones, to be compressed */
-	struct buf other;  /* gathered */
+	struct buf record; /* complete records, not yet compressed */
+	struct buf other;  /* bytes of the next 'o' record */
 	char out[OUT_SIZE];
 };
 
-/** recipe_new() - begin a recipe, to be written to @fd, which is borrowed */
 struct recipe *recipe_new(int fd)
 {
 	struct recipe *r = mem_new(sizeof(*r));
@@ -37,11 +47,10 @@ struct recipe *recipe_new(int fd)
 		mem_exhausted();
 	ZSTD_CCtx_setParameter(r->zstd, ZSTD_c_compressionLevel, LEVEL);
 	ZSTD_CCtx_setParameter(r->zstd, ZSTD_c_checksumFlag, 1);
-	buf_puts(&r->record, RECIPE_MAGIC);
+	buf_puts(&r->record, MAGIC);
 	return r;
 }
 
-/** recipe_free() - free the writer; what recipe_end() has not ended is of no use */
 void recipe_free(struct recipe *r)
 {
 	if (!r)
@@ -52,8 +61,7 @@ void recipe_free(struct recipe *r)
 	free(r);
 }
 
-/* The records so far go out. */
-static int flush(struct recipe *r, ZSTD_EndDirective how, struct hw_err *e)
+static int write_records(struct recipe *r, ZSTD_EndDirective mode, struct hw_err *e)
 {
 	ZSTD_inBuffer in = { r->record.data, r->record.len, 0 };
 	size_t left;
@@ -61,12 +69,13 @@ static int flush(struct recipe *r, ZSTD_EndDirective how, struct hw_err *e)
 	do {
 		ZSTD_outBuffer out = { r->out, sizeof(r->out), 0 };
 
-		left = ZSTD_compressStream2(r->zstd, &out, &in, how);
+		left = ZSTD_compressStream2(r->zstd, &out, &in, mode);
 		if (ZSTD_isError(left))
-			return err_text(e, -EIO, "compress a recipe: %s", ZSTD_getErrorName(left));
+			return err_text(e, -EIO, "compress the recipe: %s",
+					ZSTD_getErrorName(left));
 		if (out.pos > 0 && file_write_fd(r->fd, r->out, out.pos, e) < 0)
-			return err_ctx(e, "write a recipe");
-	} while (how == ZSTD_e_end ? left > 0 : in.pos < in.size);
+			return err_ctx(e, "write the recipe");
+	} while (mode == ZSTD_e_end ? left > 0 : in.pos < in.size);
 	r->record.len = 0;
 	return 0;
 }
@@ -80,7 +89,7 @@ static void put_number(struct buf *b, uint64_t n)
 	buf_add(b, bytes, sizeof(bytes));
 }
 
-static int end_other(struct recipe *r, struct hw_err *e)
+static int write_other(struct recipe *r, struct hw_err *e)
 {
 	if (r->other.len == 0)
 		return 0;
@@ -88,10 +97,9 @@ static int end_other(struct recipe *r, struct hw_err *e)
 	put_number(&r->record, r->other.len);
 	buf_add(&r->record, r->other.data, r->other.len);
 	r->other.len = 0;
-	return flush(r, ZSTD_e_continue, e);
+	return write_records(r, ZSTD_e_continue, e);
 }
 
-/** recipe_other() - the next bytes of the archive, which are in no file */
 int recipe_other(struct recipe *r, const void *data, size_t len, struct hw_err *e)
 {
 	const char *p = data;
@@ -103,22 +111,16 @@ int recipe_other(struct recipe *r, const void *data, size_t len, struct hw_err *
 		buf_add(&r->other, p, n);
 		p += n;
 		len -= n;
-		if (r->other.len == RECIPE_OTHER_MAX && end_other(r, e) < 0)
+		if (r->other.len == RECIPE_OTHER_MAX && write_other(r, e) < 0)
 			return e->code;
 	}
 	return 0;
 }
 
-/**
- * recipe_file() - the next bytes of the archive are those of a file
- * @path:   of the file, from path_clean()
- * @pieces: of it, @n of them, that the archive has here
- * @sum:    of those
- */
 int recipe_file(struct recipe *r, const char *path, const struct tar_piece *pieces, size_t n,
 		const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
 {
-	int ret = end_other(r, e);
+	int ret = write_other(r, e);
 
 	if (ret < 0)
 		return ret;
@@ -131,22 +133,216 @@ int recipe_file(struct recipe *r, const char *path, const struct tar_piece *piec
 	}
 	put_number(&r->record, strlen(path));
 	buf_puts(&r->record, path);
-	return flush(r, ZSTD_e_continue, e);
+	return write_records(r, ZSTD_e_continue, e);
 }
 
-/**
- * recipe_end() - the archive ends
- * @size: of all of it
- * @sum:  of all of it
- */
 int recipe_end(struct recipe *r, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
 {
-	int ret = end_other(r, e);
+	int ret = write_other(r, e);
 
 	if (ret < 0)
 		return ret;
 	buf_putc(&r->record, RECIPE_END);
 	put_number(&r->record, (uint64_t)size);
 	buf_add(&r->record, sum, DIGEST_SIZE);
-	return flush(r, ZSTD_e_end, e);
+	return write_records(r, ZSTD_e_end, e);
+}
+
+/* ---- reading --------------------------------------------------------------- */
+
+struct recipe_reader {
+	int fd;
+	ZSTD_DCtx *zstd;
+	ZSTD_inBuffer in;
+	bool at_end; /* of a zstd frame: the file may end here */
+	char bytes[IN_SIZE];
+	struct buf record;
+	struct tar_piece *pieces;
+};
+
+static void recipe_reader_done(struct recipe_reader *r)
+{
+	ZSTD_freeDCtx(r->zstd);
+	buf_done(&r->record);
+	free(r->pieces);
+}
+AUTO_VALUE_DEFINE(recipe_reader_done, struct recipe_reader);
+
+static int set_corrupt(struct hw_err *e, const char *why)
+{
+	return err_text(e, -EBADMSG, "corrupt recipe: %s", why);
+}
+
+static int fill_input(struct recipe_reader *r, struct hw_err *e)
+{
+	ssize_t n;
+
+	do
+		n = read(r->fd, r->bytes, sizeof(r->bytes));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_set(e, -errno, "read the recipe");
+	if (n == 0)
+		return set_corrupt(e, "truncated");
+	r->in = (ZSTD_inBuffer){ r->bytes, (size_t)n, 0 };
+	return 0;
+}
+
+/* Decompresses once; may add nothing to @out. */
+static int decompress_some(struct recipe_reader *r, ZSTD_outBuffer *out, struct hw_err *e)
+{
+	size_t before = out->pos, left;
+
+	left = ZSTD_decompressStream(r->zstd, out, &r->in);
+	if (ZSTD_isError(left))
+		return set_corrupt(e, ZSTD_getErrorName(left));
+	r->at_end = left == 0;
+	if (out->pos == before && !r->at_end && r->in.pos == r->in.size)
+		return fill_input(r, e);
+	return 0;
+}
+
+static int read_exactly(struct recipe_reader *r, void *data, size_t len, struct hw_err *e)
+{
+	ZSTD_outBuffer out = { data, len, 0 };
+	int ret = 0;
+
+	while (ret == 0 && out.pos < out.size)
+		ret = r->at_end ? set_corrupt(e, "unexpected end") : decompress_some(r, &out, e);
+	return ret;
+}
+
+static int read_number(struct recipe_reader *r, int64_t max, int64_t *ret_n, struct hw_err *e)
+{
+	uint8_t bytes[8] = { 0 };
+	uint64_t n = 0;
+	int ret = read_exactly(r, bytes, sizeof(bytes), e);
+
+	if (ret < 0)
+		return ret;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		n |= (uint64_t)bytes[i] << 8 * i;
+	if (n > (uint64_t)max)
+		return set_corrupt(e, "number too large");
+	*ret_n = (int64_t)n;
+	return 0;
+}
+
+/* Reads a length and as many bytes into r->record. */
+static int read_bytes(struct recipe_reader *r, int64_t max, struct hw_err *e)
+{
+	int64_t len = 0;
+	int ret = read_number(r, max, &len, e);
+
+	if (ret < 0)
+		return ret;
+	r->record.len = 0;
+	ret = read_exactly(r, buf_reserve(&r->record, (size_t)len), (size_t)len, e);
+	if (ret == 0)
+		buf_added(&r->record, (size_t)len);
+	return ret;
+}
+
+static int read_pieces(struct recipe_reader *r, size_t *ret_n, struct hw_err *e)
+{
+	int64_t n = 0;
+	int ret = read_number(r, TAR_HOLES_MAX, &n, e);
+
+	if (ret < 0)
+		return ret;
+	r->pieces = mem_resize(r->pieces, (size_t)n + 1, sizeof(*r->pieces));
+	for (int64_t i = 0; ret == 0 && i < n; i++) {
+		ret = read_number(r, INT64_MAX / 2, &r->pieces[i].offset, e);
+		if (ret == 0)
+			ret = read_number(r, INT64_MAX / 2, &r->pieces[i].len, e);
+	}
+	*ret_n = (size_t)n;
+	return ret;
+}
+
+static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
+		     struct hw_err *e)
+{
+	struct recipe_file file = { 0 };
+	uint8_t sum[DIGEST_SIZE] = { 0 };
+	int ret = read_exactly(r, sum, sizeof(sum), e);
+
+	if (ret == 0)
+		ret = read_pieces(r, &file.n_pieces, e);
+	if (ret == 0)
+		ret = read_bytes(r, PATH_SIZE - 1, e);
+	if (ret < 0)
+		return ret;
+	if (r->record.len == 0 || memchr(r->record.data, '\0', r->record.len))
+		return set_corrupt(e, "malformed path");
+	file.path = r->record.data;
+	file.pieces = r->pieces;
+	file.sum = sum;
+	return sink->file(ctx, &file, e);
+}
+
+/* Nothing may follow the end record but zstd's checksum. */
+static int read_end(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
+		    struct hw_err *e)
+{
+	uint8_t sum[DIGEST_SIZE] = { 0 };
+	char more;
+	ZSTD_outBuffer out = { &more, 1, 0 };
+	int64_t size = 0;
+	int ret = read_number(r, INT64_MAX, &size, e);
+
+	if (ret == 0)
+		ret = read_exactly(r, sum, sizeof(sum), e);
+	while (ret == 0 && !r->at_end && out.pos == 0)
+		ret = decompress_some(r, &out, e);
+	if (ret < 0)
+		return ret;
+	if (out.pos > 0)
+		return set_corrupt(e, "unexpected data after the end record");
+	return sink->end(ctx, size, sum, e);
+}
+
+static int read_records(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
+			struct hw_err *e)
+{
+	for (;;) {
+		char kind = 0;
+		int ret = read_exactly(r, &kind, 1, e);
+
+		if (ret < 0)
+			return ret;
+		switch (kind) {
+		case RECIPE_OTHER:
+			ret = read_bytes(r, RECIPE_OTHER_MAX, e);
+			if (ret == 0)
+				ret = sink->other(ctx, r->record.data, r->record.len, e);
+			break;
+		case RECIPE_FILE:
+			ret = read_file(r, sink, ctx, e);
+			break;
+		case RECIPE_END:
+			return read_end(r, sink, ctx, e);
+		default:
+			return set_corrupt(e, "unknown record type");
+		}
+		if (ret < 0)
+			return ret;
+	}
+}
+
+int recipe_read(int fd, const struct recipe_sink *sink, void *ctx, struct hw_err *e)
+{
+	AUTO(recipe_reader_done) struct recipe_reader r = { .fd = fd, .zstd = ZSTD_createDCtx() };
+	char magic[sizeof(MAGIC) - 1] = "";
+	int ret;
+
+	if (!r.zstd)
+		mem_exhausted();
+	r.in.src = r.bytes;
+	ret = read_exactly(&r, magic, sizeof(magic), e);
+	if (ret < 0)
+		return ret;
+	if (memcmp(magic, MAGIC, sizeof(magic)) != 0)
+		return set_corrupt(e, "unknown version");
+	return read_records(&r, sink, ctx, e);
 }

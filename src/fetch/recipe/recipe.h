@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/recipe/recipe.h - how to make a layer's archive again from its unpacked files
+ * fetch/recipe/recipe.h - recipe of a layer: how to rebuild its archive from the unpacked files
  *
- * What:  everything of the archive that is not in the files, and for each file
- *        where it is and its digest. With it a layer can be checked file by file,
- *        and its archive be written again byte for byte, while the archive itself
- *        is thrown away.
+ * What:  all bytes of the archive that are not file data, and for each file its path and digest.
+ *        With it a layer can be verified file by file, and its archive rebuilt byte for byte,
+ *        without keeping the archive.
  * How:   one stream of records, compressed with zstd:
  *
  *	"hawser recipe 1\n"
  *	'o' LENGTH BYTES                                bytes of the archive
- *	'f' DIGEST N (OFFSET LENGTH)*N LENGTH PATH      N pieces of a file come here
- *	'e' SIZE DIGEST                                 the end; of the whole archive
+ *	'f' DIGEST N (OFFSET LENGTH)*N LENGTH PATH      here the archive has N pieces of a file
+ *	'e' SIZE DIGEST                                 end; size and digest of the whole archive
  *
- *        Numbers are 64 bits, little endian. A file's digest is over those
- *        pieces, one after the other.
- * Rules: what is read is checked against bounds: a disk can be damaged.
+ *        Numbers are 64 bits, little endian. A file's digest is over its pieces, concatenated.
+ * Rules: the reader checks bounds, since a disk can corrupt a recipe.
  */
 #ifndef FETCH_RECIPE_RECIPE_H
 #define FETCH_RECIPE_RECIPE_H
@@ -28,15 +26,21 @@
 #include "fetch/tar/tar.h"
 #include "image/digest.h"
 
+#define RECIPE_OTHER_MAX (64 << 10) /* bytes of an 'o' record */
+
 /* ---- writing --------------------------------------------------------------- */
 
 struct recipe;
 
-struct recipe *recipe_new(int fd); /* fd is borrowed */
-void recipe_free(struct recipe *r);
+struct recipe *recipe_new(int fd);  /* written to @fd, which is borrowed */
+void recipe_free(struct recipe *r); /* without recipe_end() the file is incomplete */
+/* The next bytes of the archive, which are not file data. */
 int recipe_other(struct recipe *r, const void *data, size_t len, struct hw_err *e);
+/* The next bytes of the archive are @n @pieces of a file. @path: from path_clean(); @sum: digest of
+ * the pieces */
 int recipe_file(struct recipe *r, const char *path, const struct tar_piece *pieces, size_t n,
 		const uint8_t sum[DIGEST_SIZE], struct hw_err *e);
+/* End of the archive. @size, @sum: of the whole archive */
 int recipe_end(struct recipe *r, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e);
 
 AUTO_DEFINE(recipe_free, struct recipe);
@@ -50,12 +54,14 @@ struct recipe_file {
 	const uint8_t *sum;
 };
 
+/* A call for each record; a negative result stops the reader. */
 struct recipe_sink {
 	int (*other)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	int (*file)(void *ctx, const struct recipe_file *file, struct hw_err *e);
 	int (*end)(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e);
 };
 
+/* Read a recipe. @fd: at its beginning. Return: 0; -EBADMSG: corrupt recipe; or the sink's error */
 int recipe_read(int fd, const struct recipe_sink *sink, void *ctx, struct hw_err *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/recipe/test-recipe.c - recipes, written and read
+ * fetch/recipe/test-recipe.c - writing and reading recipes
  */
 #include "fetch/recipe/recipe.h"
 
@@ -19,7 +19,7 @@
 
 static const uint8_t sum[DIGEST_SIZE] = "0123456789abcdef0123456789abcde";
 
-static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int on_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	(void)data;
 	(void)e;
@@ -27,7 +27,7 @@ static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return 0;
 }
 
-static int take_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
+static int on_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
 {
 	(void)e;
 	buf_printf(ctx, "file %s", file->path);
@@ -39,7 +39,7 @@ static int take_file(void *ctx, const struct recipe_file *file, struct hw_err *e
 	return 0;
 }
 
-static int take_end(void *ctx, int64_t size, const uint8_t got[DIGEST_SIZE], struct hw_err *e)
+static int on_end(void *ctx, int64_t size, const uint8_t got[DIGEST_SIZE], struct hw_err *e)
 {
 	(void)e;
 	assert_memory_equal(got, sum, sizeof(sum));
@@ -47,7 +47,7 @@ static int take_end(void *ctx, int64_t size, const uint8_t got[DIGEST_SIZE], str
 	return 0;
 }
 
-static const struct recipe_sink sink = { take_other, take_file, take_end };
+static const struct recipe_sink sink = { on_other, on_file, on_end };
 
 static void write_sample(int fd)
 {
@@ -64,7 +64,7 @@ static void write_sample(int fd)
 	assert_int_equal(recipe_end(r, 1 << 20, sum, &e), 0);
 }
 
-static void round_trip(void **state)
+static void test_round_trip(void **state)
 {
 	AUTO(buf_done) struct buf got = { 0 };
 	autoclose int fd = memfd_create("recipe", MFD_CLOEXEC);
@@ -72,14 +72,14 @@ static void round_trip(void **state)
 
 	(void)state;
 	write_sample(fd);
-	assert_true(lseek(fd, 0, SEEK_CUR) < 1000); /* zeros cost nothing */
+	assert_true(lseek(fd, 0, SEEK_CUR) < 1000); /* zeros compress to almost nothing */
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	assert_int_equal(recipe_read(fd, &sink, &got, &e), 0);
 	assert_string_equal(got.data, "other 5\nfile some/file 0+7\nfile sparse 0+1 4096+2\n"
 				      "other 65536\nother 65536\nother 18928\nend 1048576\n");
 }
 
-static void cut(void **state)
+static void test_truncated(void **state)
 {
 	autoclose int fd = memfd_create("recipe", MFD_CLOEXEC);
 	off_t size;
@@ -101,9 +101,9 @@ static void cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "recipe: what is written is read, bytes that follow each other together",
-		  round_trip },
-		{ "recipe: one that is cut short anywhere is damaged", cut },
+		{ "recipe: records are read as written, consecutive bytes as one record",
+		  test_round_trip },
+		{ "recipe: a truncated recipe is corrupt, wherever it ends", test_truncated },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

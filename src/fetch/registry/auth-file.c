@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/auth-file.c - a file that says who we are to registries
+ * fetch/registry/auth-file.c - file with credentials for registries
  *
- * What:  reads it from a file as Docker's config.json and containers/image's
- *        auth.json: {"auths":{"HOST":{"auth":"BASE64 OF USER:PASSWORD"}}}.
- * How:   a key may be a URL, as Docker writes it, or have a part of the path, as
- *        podman does; the longest that the image's name begins with counts.
+ * What:  the format of Docker's config.json and containers/image's auth.json:
+ *        {"auths":{"HOST":{"auth":"BASE64 OF USER:PASSWORD"}}}.
+ * How:   a key may be a URL, as Docker writes it, or include a part of the repository, as podman
+ *        writes it; the longest key that is a prefix of the image's name counts.
  */
 #include "fetch/registry/auth-file.h"
 
@@ -20,28 +20,28 @@
 #define FILE_MAX (1 << 20)
 #define HUB	 "docker.io"
 
-/* The names that docker.io has had. */
-static const char *const hubs[] = { "index." HUB, "registry-1." HUB, "registry." HUB };
+/* Other names of docker.io in such files. */
+static const char *const hub_names[] = { "index." HUB, "registry-1." HUB, "registry." HUB };
 
-/* "https://index.docker.io/v1/" is "docker.io" */
-static char *plain_key(const char *key)
+/* "https://index.docker.io/v1/" becomes "docker.io" */
+static char *normalize_key(const char *key)
 {
-	static const char *const ends[] = { "/", "/v1", "/v2" };
+	static const char *const suffixes[] = { "/", "/v1", "/v2" };
 	const char *rest = strstr(key, "://");
 	char *plain = str_copy(rest ? rest + 3 : key);
 
-	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
-		if (str_ends(plain, ends[i]))
-			plain[strlen(plain) - strlen(ends[i])] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(hubs); i++)
-		if (str_equal(plain, hubs[i])) {
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++)
+		if (str_ends(plain, suffixes[i]))
+			plain[strlen(plain) - strlen(suffixes[i])] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(hub_names); i++)
+		if (str_equal(plain, hub_names[i])) {
 			free(plain);
 			return str_copy(HUB);
 		}
 	return plain;
 }
 
-static bool covers(const char *key, const char *name)
+static bool is_path_prefix(const char *key, const char *name)
 {
 	size_t len = strlen(key);
 
@@ -51,38 +51,38 @@ static bool covers(const char *key, const char *name)
 static const struct value *find_entry(const struct value *auths, const char *name)
 {
 	const struct value *best = NULL;
-	struct value *each;
+	struct value *entry;
 	size_t best_len = 0;
 	const char *key;
 
-	for (void *i = NULL; value_next(auths, &i, &key, &each);) {
-		autofree char *plain = plain_key(key);
+	for (void *i = NULL; value_next(auths, &i, &key, &entry);) {
+		autofree char *plain = normalize_key(key);
 
-		if (covers(plain, name) && strlen(plain) > best_len) {
-			best = each;
+		if (is_path_prefix(plain, name) && strlen(plain) > best_len) {
+			best = entry;
 			best_len = strlen(plain);
 		}
 	}
 	return best;
 }
 
-static char *member(const struct value *entry, const char *key)
+static char *get_text(const struct value *entry, const char *key)
 {
 	const char *text = value_string(value_get(entry, key));
 
 	return str_empty(text) ? NULL : str_copy(text);
 }
 
-static int take_entry(const struct value *entry, struct credentials *c, struct hw_err *e)
+static int parse_entry(const struct value *entry, struct credentials *c, struct hw_err *e)
 {
-	autofree char *auth = member(entry, "auth");
+	autofree char *auth = get_text(entry, "auth");
 
-	c->identity_token = member(entry, "identitytoken");
-	c->registry_token = member(entry, "registrytoken");
+	c->identity_token = get_text(entry, "identitytoken");
+	c->registry_token = get_text(entry, "registrytoken");
 	if (auth)
 		return credentials_decode(c, auth, e);
-	c->username = member(entry, "username");
-	c->password = member(entry, "password");
+	c->username = get_text(entry, "username");
+	c->password = get_text(entry, "password");
 	return 0;
 }
 
@@ -100,16 +100,9 @@ static int read_file(const char *path, const char *name, struct credentials *c, 
 	if (r < 0)
 		return r;
 	entry = find_entry(value_get(v, "auths"), name);
-	return entry ? take_entry(entry, c, e) : 0;
+	return entry ? parse_entry(entry, c, e) : 0;
 }
 
-/**
- * auth_file_read() - what a file has for an image
- * @path: one that is not there has nothing
- * @name: domain and path of the image, or a host
- *
- * Return: 0, with what was found, maybe nothing; or negative errno
- */
 int auth_file_read(const char *path, const char *name, struct credentials *ret_credentials,
 		   struct hw_err *e)
 {

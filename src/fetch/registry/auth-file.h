@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/auth-file.h - a file that says who we are to registries
+ * fetch/registry/auth-file.h - file with credentials for registries
  */
 #ifndef FETCH_REGISTRY_AUTH_FILE_H
 #define FETCH_REGISTRY_AUTH_FILE_H
@@ -8,6 +8,8 @@
 #include "base/err.h"
 #include "image/credentials.h"
 
+/* Find the credentials for an image. @path: a missing file has none; @name: domain and path of the
+ * image, or a host. Return: 0, with or without credentials; or negative errno */
 int auth_file_read(const char *path, const char *name, struct credentials *ret_credentials,
 		   struct hw_err *e);
 

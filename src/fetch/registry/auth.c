@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/auth.c - convince one registry that we may pull from one repository
+ * fetch/registry/auth.c - authentication to one repository of one registry
  *
- * How:   Docker's token protocol: 401 names a server, a service and a scope; that
- *        server gives a token for our credentials, or for none (GET); an identity
- *        token is changed for one by OAuth2 (POST).
+ * How:   Docker's token protocol: a 401 response names a token server, a service and a scope. That
+ *        server gives a token for our credentials, or without any (GET), or for an identity token
+ *        by OAuth2 (POST).
  */
 #include "fetch/registry/auth.h"
 
@@ -17,14 +17,14 @@
 #include "fetch/http/url.h"
 #include "fetch/registry/challenge.h"
 
-#define TOKEN_ANSWER_MAX (1 << 20)
+#define TOKEN_RESPONSE_MAX (1 << 20)
 
 struct auth {
 	pthread_mutex_t lock;
 	char *url, *repository;
 	struct credentials credentials;
 	char *header;
-	unsigned int number; /* of headers so far */
+	unsigned int generation; /* counts renewals of header */
 };
 
 struct token {
@@ -32,13 +32,13 @@ struct token {
 };
 
 static const struct hw_field token_fields[] = {
-	{ "token", HW_STRING, HW_AT(struct token, token), .flags = HW_SECRET, .help = "Docker's" },
+	{ "token", HW_STRING, HW_AT(struct token, token), .flags = HW_SECRET,
+	  .help = "Docker's name of the token" },
 	{ "access_token", HW_STRING, HW_AT(struct token, access_token), .flags = HW_SECRET,
-	  .help = "OAuth2's" },
+	  .help = "OAuth2's name of the token" },
 	{ 0 },
 };
 
-/** auth_new() - for one repository of one registry */
 struct auth *auth_new(const char *url, const char *repository, struct credentials *credentials)
 {
 	struct auth *a = mem_new(sizeof(*a));
@@ -53,7 +53,6 @@ struct auth *auth_new(const char *url, const char *repository, struct credential
 	return a;
 }
 
-/** auth_free() - forget it all */
 void auth_free(struct auth *a)
 {
 	if (!a)
@@ -66,19 +65,18 @@ void auth_free(struct auth *a)
 	free(a);
 }
 
-/** auth_header() - what to send; NULL: nothing yet */
-char *auth_header(struct auth *a, unsigned int *ret_number)
+char *auth_header(struct auth *a, unsigned int *ret_generation)
 {
 	char *header;
 
 	pthread_mutex_lock(&a->lock);
 	header = str_copy(a->header);
-	*ret_number = a->number;
+	*ret_generation = a->generation;
 	pthread_mutex_unlock(&a->lock);
 	return header;
 }
 
-static char *basic(const struct credentials *c)
+static char *format_basic(const struct credentials *c)
 {
 	autofree char *pair = str_printf("%s:%s", str_or(c->username, ""), str_or(c->password, ""));
 	autofree char *code = base64_encode(pair, strlen(pair));
@@ -86,15 +84,15 @@ static char *basic(const struct credentials *c)
 	return str_printf("Basic %s", code);
 }
 
-static bool has_name(const struct credentials *c)
+static bool has_password(const struct credentials *c)
 {
 	return !str_empty(c->username) || !str_empty(c->password);
 }
 
-static int refuse(const struct http_answer *refused, struct hw_err *e)
+static int set_unauthorized(const struct http_response *refused, struct hw_err *e)
 {
-	http_status_fail(refused, e);
-	return err_ctx(e, "it wants to know who we are");
+	http_status_error(refused, e);
+	return err_ctx(e, "authentication required");
 }
 
 /* ---- tokens ---------------------------------------------------------------- */
@@ -105,19 +103,19 @@ static char *scope_of(const struct auth *a, const struct challenge *c)
 				   : str_copy(c->scope);
 }
 
-static char *token_query(const struct auth *a, const struct challenge *c)
+static char *format_token_url(const struct auth *a, const struct challenge *c)
 {
 	autofree char *plain = scope_of(a, c), *scope = url_escape(plain);
 	autofree char *service = url_escape(str_or(c->service, ""));
 	autofree char *account = url_escape(str_or(a->credentials.username, ""));
-	bool named = has_name(&a->credentials);
+	bool with_account = has_password(&a->credentials);
 
 	return str_printf("%s%sservice=%s&scope=%s%s%s", c->realm,
 			  strchr(c->realm, '?') ? "&" : "?", service, scope,
-			  named ? "&account=" : "", named ? account : "");
+			  with_account ? "&account=" : "", with_account ? account : "");
 }
 
-static char *token_form(const struct auth *a, const struct challenge *c)
+static char *format_token_form(const struct auth *a, const struct challenge *c)
 {
 	autofree char *plain = scope_of(a, c), *scope = url_escape(plain);
 	autofree char *service = url_escape(str_or(c->service, ""));
@@ -128,21 +126,22 @@ static char *token_form(const struct auth *a, const struct challenge *c)
 			  service, scope, token);
 }
 
-static int take_token(const struct http_answer *answer, char **ret_header, struct hw_err *e)
+static int parse_token(const struct http_response *response, char **ret_header, struct hw_err *e)
 {
 	struct token t = { 0 };
 	const char *text;
 	int r;
 
-	if (answer->status != 200)
-		return http_status_fail(answer, e);
-	r = hw_field_decode(token_fields, str_or(answer->body.data, ""), answer->body.len, &t, e);
+	if (response->status != 200)
+		return http_status_error(response, e);
+	r = hw_field_decode(token_fields, str_or(response->body.data, ""), response->body.len, &t,
+			    e);
 	if (r < 0)
-		return err_ctx(e, "its answer");
+		return err_ctx(e, "malformed response");
 	text = str_empty(t.token) ? t.access_token : t.token;
-	/* it becomes a line of a request */
+	/* a line break would add a header to our requests */
 	if (str_empty(text) || strpbrk(text, "\r\n"))
-		r = err_text(e, -EBADMSG, "there is no token in its answer");
+		r = err_text(e, -EBADMSG, "no valid token in the response");
 	else
 		*ret_header = str_printf("Bearer %s", text);
 	hw_field_clear(token_fields, &t);
@@ -151,76 +150,68 @@ static int take_token(const struct http_answer *answer, char **ret_header, struc
 
 static int check_realm(const struct auth *a, const char *realm, bool remote, struct hw_err *e)
 {
-	AUTO(place_done) struct place from = { 0 }, to = { 0 };
-	int r = place_parse(a->url, &from, e);
+	AUTO(url_origin_done) struct url_origin from = { 0 }, to = { 0 };
+	int r = url_origin_parse(a->url, &from, e);
 
 	if (r == 0)
-		r = place_parse(realm, &to, e);
-	return r < 0 ? r : place_check_way(&from, &to, remote, realm, e);
+		r = url_origin_parse(realm, &to, e);
+	return r < 0 ? r : url_check_redirect(&from, &to, remote, realm, e);
 }
 
-static int ask_for_token(const struct auth *a, struct http *h, const struct challenge *c,
+static int request_token(const struct auth *a, struct http *h, const struct challenge *c,
 			 bool remote, char **ret_header, struct hw_err *e)
 {
-	AUTO(http_answer_done) struct http_answer answer = { 0 };
+	AUTO(http_response_done) struct http_response response = { 0 };
 	bool oauth = !str_empty(a->credentials.identity_token);
-	autofree char *query = oauth ? NULL : token_query(a, c);
-	autofree char *form = oauth ? token_form(a, c) : NULL;
-	autofree char *who = !oauth && has_name(&a->credentials) ? basic(&a->credentials) : NULL;
-	struct http_question q = { .url = oauth ? c->realm : query,
-				   .form = form,
-				   .authorization = who,
-				   .guarded = remote,
-				   .max = TOKEN_ANSWER_MAX };
+	bool basic = !oauth && has_password(&a->credentials);
+	autofree char *url = oauth ? NULL : format_token_url(a, c);
+	autofree char *form = oauth ? format_token_form(a, c) : NULL;
+	autofree char *header = basic ? format_basic(&a->credentials) : NULL;
+	struct http_request request = { .url = oauth ? c->realm : url,
+					.form = form,
+					.authorization = header,
+					.forbid_loopback = remote,
+					.body_max = TOKEN_RESPONSE_MAX };
 	int r = check_realm(a, c->realm, remote, e);
 
 	if (r == 0)
-		r = http_ask(h, &q, &answer, e);
+		r = http_perform(h, &request, &response, e);
 	if (r == 0)
-		r = take_token(&answer, ret_header, e);
+		r = parse_token(&response, ret_header, e);
 	return r < 0 ? err_ctx(e, "token server %.256s", c->realm) : 0;
 }
 
-static int make_header(struct auth *a, struct http *h, const struct http_answer *refused,
-		       char **ret_header, struct hw_err *e)
+static int new_header(struct auth *a, struct http *h, const struct http_response *refused,
+		      char **ret_header, struct hw_err *e)
 {
 	AUTO(challenge_done) struct challenge c = { 0 };
 
 	challenge_choose(&refused->challenges, &c);
 	if (!str_empty(a->credentials.registry_token))
-		return refuse(refused, e);
+		return set_unauthorized(refused, e);
 	if (c.kind == CHALLENGE_BEARER)
-		return ask_for_token(a, h, &c, refused->remote, ret_header, e);
-	/* the same name and password again would be refused again */
-	if (c.kind == CHALLENGE_BASIC && has_name(&a->credentials) && !a->header) {
-		*ret_header = basic(&a->credentials);
+		return request_token(a, h, &c, refused->remote, ret_header, e);
+	/* the same username and password would be refused again */
+	if (c.kind == CHALLENGE_BASIC && has_password(&a->credentials) && !a->header) {
+		*ret_header = format_basic(&a->credentials);
 		return 0;
 	}
-	return refuse(refused, e);
+	return set_unauthorized(refused, e);
 }
 
-/**
- * auth_renew() - get a header that the registry takes, after it has refused one
- * @refused: the answer, of status 401
- * @number:  of the header that was refused; is it not the last one, then somebody
- *           else has renewed it meanwhile
- *
- * Return: 0, or -EKEYREJECTED (nothing that we could send), or what the token server
- * said
- */
-int auth_renew(struct auth *a, struct http *h, const struct http_answer *refused,
-	       unsigned int number, struct hw_err *e)
+int auth_renew(struct auth *a, struct http *h, const struct http_response *refused,
+	       unsigned int generation, struct hw_err *e)
 {
 	autofree char *header = NULL;
 	int r = 0;
 
 	pthread_mutex_lock(&a->lock);
-	if (number == a->number)
-		r = make_header(a, h, refused, &header, e);
+	if (generation == a->generation)
+		r = new_header(a, h, refused, &header, e);
 	if (header) {
 		free(a->header);
 		a->header = take_ptr(header);
-		a->number++;
+		a->generation++;
 	}
 	pthread_mutex_unlock(&a->lock);
 	return r;

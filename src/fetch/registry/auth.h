@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/auth.h - convince one registry that we may pull from one repository
+ * fetch/registry/auth.h - authentication to one repository of one registry
  *
- * What:  keeps what goes into the Authorization header, and gets a new one when
- *        the registry wants that: Basic, or a token from the server it names.
- * Rules: may be used by several threads; one of them asks for a token, the others
- *        wait for it and use it. The registry's token server is asked by the rules
- *        of redirects (http.h): not on this machine unless the registry is, not
- *        without TLS unless the registry is.
+ * What:  stores the value of the Authorization header, and gets a new one when the registry demands
+ *        it: Basic, or a token from the token server that the registry names.
+ * Rules: several threads may use it; one requests a token, the others wait for it and use it. The
+ *        rules of redirects (http.h) apply to the token server: not on this machine unless the
+ *        registry is, not without TLS unless the registry is.
  */
 #ifndef FETCH_REGISTRY_AUTH_H
 #define FETCH_REGISTRY_AUTH_H
@@ -23,14 +22,19 @@
 
 struct auth;
 
-/* @url: of the registry; @repository: what to ask for; @credentials are taken over */
+/* @url: of the registry; @repository: to request access to; @credentials: content is taken over */
 struct auth *auth_new(const char *url, const char *repository, struct credentials *credentials);
-void auth_free(struct auth *a);
+void auth_free(struct auth *a); /* overwrites the credentials */
 
-/* The header's value, to be freed, or NULL; and the number to give back to auth_renew(). */
-char *auth_header(struct auth *a, unsigned int *ret_number);
-int auth_renew(struct auth *a, struct http *h, const struct http_answer *refused,
-	       unsigned int number, struct hw_err *e);
+/* Return: value of the header, to be freed by the caller; NULL: none yet. *ret_generation: for
+ * auth_renew() */
+char *auth_header(struct auth *a, unsigned int *ret_generation);
+/* Get a new header after the registry has refused one. @refused: the response, of status 401;
+ * @generation: of the refused header; if it is not the latest one, another thread has already
+ * renewed it. Return: 0; -EKEYREJECTED: no credentials that the registry accepts; or the error of
+ * the token server */
+int auth_renew(struct auth *a, struct http *h, const struct http_response *refused,
+	       unsigned int generation, struct hw_err *e);
 
 AUTO_DEFINE(auth_free, struct auth);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/blob.c - a layer's blob from a registry, as a stream that can break and go on
+ * fetch/registry/blob.c - fetches the blob of a layer from a registry, with resume and retries
  *
- *	what happens                           what is done
- *	the stream breaks, after many bytes    asked again from there, patience renewed
- *	the stream breaks, after few           asked again from there, until patience ends
- *	429, 5xx, no connection                the same, after a while
- *	it stands still, after many bytes      asked again from there
- *	404, 403, it stands still, ...         the next endpoint, from there
- *	another length than promised           the same, as long as none of it was taken
- *	more, or other, bytes than promised    an error: DATA_LOSS
- *	whoever takes the bytes does not       an error: his
- *	a part was asked for, and came         the others as parts, several at a time
- *	a part was asked for, all came         what is there already is passed over
+ *	event                                    reaction
+ *	transfer breaks after PROGRESS bytes     resume at that byte, retries start over
+ *	transfer breaks earlier                  resume at that byte, while retries are left
+ *	429, 5xx, no connection                  the same, after a delay
+ *	transfer stalls after PROGRESS bytes     resume at that byte
+ *	404, 403, stalled transfer, ...          continue at the next endpoint
+ *	size mismatch before the first byte      continue at the next endpoint
+ *	size or digest mismatch later            fail: DATA_LOSS
+ *	write() fails                            fail with its error
+ *	range requested, range received          request the rest as parallel ranges
+ *	range requested, whole blob received     skip the bytes that were already passed on
  */
 #include "fetch/registry/blob.h"
 
@@ -24,180 +24,176 @@
 #include "fetch/http/ranges.h"
 #include "image/digest.h"
 
-#define PARTS_AT_ONCE 3
-#define MANY	      (1 << 20) /* bytes; a server that gives them is worth being asked again */
+#define PARALLEL_RANGES 3
+#define PROGRESS	(1 << 20) /* bytes after which a server is worth more retries */
 
-struct fetch {
+struct transfer {
 	const struct blob *b;
 	const struct endpoint *ep;
 	struct sha256 *hash;
-	int64_t at;   /* bytes that were handed on */
-	int64_t skip; /* bytes to come that were handed on before */
-	bool parts;   /* the server gives parts */
-	bool refused; /* by the taker of the bytes */
+	int64_t at;	 /* bytes passed on */
+	int64_t skip;	 /* bytes to receive that were already passed on */
+	bool has_ranges; /* the server supports ranges */
+	bool write_failed;
 };
 
-static int64_t size_of(const struct fetch *f)
+static int64_t size_of(const struct transfer *t)
 {
-	return f->b->descriptor->size;
+	return t->b->descriptor->size;
 }
 
-static int hand_on(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int on_data(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
-	struct fetch *f = ctx;
+	struct transfer *t = ctx;
 	const char *bytes = data;
 	int r;
 
-	if ((int64_t)len <= f->skip) {
-		f->skip -= (int64_t)len;
+	if ((int64_t)len <= t->skip) {
+		t->skip -= (int64_t)len;
 		return 0;
 	}
-	bytes += f->skip;
-	len -= (size_t)f->skip;
-	f->skip = 0;
-	if ((int64_t)len > size_of(f) - f->at)
-		return err_text(e, -EBADMSG, "it is longer than the %lld bytes of its manifest",
-				(long long)size_of(f));
-	sha256_add(f->hash, bytes, len);
-	f->at += (int64_t)len;
-	r = f->b->data(f->b->ctx, bytes, len, e);
-	f->refused = r < 0;
+	bytes += t->skip;
+	len -= (size_t)t->skip;
+	t->skip = 0;
+	if ((int64_t)len > size_of(t) - t->at)
+		return err_text(e, -EBADMSG, "size mismatch: got more than the %lld bytes wanted",
+				(long long)size_of(t));
+	sha256_add(t->hash, bytes, len);
+	t->at += (int64_t)len;
+	r = t->b->write(t->b->ctx, bytes, len, e);
+	t->write_failed = r < 0;
 	return r;
 }
 
-/* Before the first byte: what do we get? */
-static int look(void *ctx, const struct http_answer *a, struct hw_err *e)
+static int on_head(void *ctx, const struct http_response *response, struct hw_err *e)
 {
-	struct fetch *f = ctx;
-	int64_t total = a->status == 206 ? a->total : a->length;
+	struct transfer *t = ctx;
+	bool is_range = response->status == 206;
+	int64_t total = is_range ? response->range_total : response->length;
 
-	if (a->status == 206 && a->from != f->at)
-		return err_text(e, -EBADMSG, "bytes from %lld on were asked for, not from %lld",
-				(long long)f->at, (long long)a->from);
-	if (total >= 0 && total != size_of(f))
-		return err_text(e, -EBADMSG, "it has %lld bytes, and %lld in its manifest",
-				(long long)total, (long long)size_of(f));
-	f->parts = a->status == 206;
-	f->skip = a->status == 206 ? 0 : f->at;
+	if (is_range && response->range_start != t->at)
+		return err_text(e, -EBADMSG, "range mismatch: got bytes from %lld, want from %lld",
+				(long long)response->range_start, (long long)t->at);
+	if (total >= 0 && total != size_of(t))
+		return err_text(e, -EBADMSG, "size mismatch: got %lld bytes, want %lld",
+				(long long)total, (long long)size_of(t));
+	t->has_ranges = is_range;
+	t->skip = is_range ? 0 : t->at;
 	return 0;
 }
 
-/* The first question, or after something broke: the way through redirects and tokens. */
-static int ask(struct fetch *f, struct http_answer *answer, struct hw_err *e)
+/* The first request, or the first one after an error: follows redirects and gets a token. */
+static int request_rest(struct transfer *t, struct http_response *response, struct hw_err *e)
 {
-	autofree char *url = str_printf("%s/blobs/%s", f->ep->base, f->b->descriptor->digest);
-	int64_t part = f->b->registry->job->part;
-	struct http_question q = { .url = url, .head = look, .data = hand_on, .ctx = f };
-
-	if (size_of(f) - f->at > part) {
-		q.ranged = true;
-		q.last = f->at + part - 1;
-	} else if (f->at > 0) {
-		q.ranged = true;
-		q.last = -1;
-	}
-	q.first = f->at;
-	f->parts = false;
-	return registry_try(f->ep, f->b->http, &q, answer, e);
-}
-
-/* The rest from where the first part came from. That it fails is no harm: ask() goes on. */
-static int get_parts(struct fetch *f, const struct http_answer *answer, struct hw_err *e)
-{
-	unsigned int number;
-	autofree char *header = answer->moved ? NULL : auth_header(f->ep->auth, &number);
-	struct http_parts p = {
-		.url = answer->url,
-		.authorization = header,
-		.first = f->at,
-		.end = size_of(f),
-		.part = f->b->registry->job->part,
-		.at_once = PARTS_AT_ONCE,
-		.guarded = answer->moved && answer->remote,
-		.data = hand_on,
-		.ctx = f,
+	autofree char *url = str_printf("%s/blobs/%s", t->ep->base, t->b->descriptor->digest);
+	int64_t part = t->b->registry->job->part;
+	struct http_request request = {
+		.url = url, .first = t->at, .on_head = on_head, .on_data = on_data, .ctx = t
 	};
 
-	return http_parts(f->b->http, &p, e);
+	if (size_of(t) - t->at > part) {
+		request.has_range = true;
+		request.last = t->at + part - 1;
+	} else if (t->at > 0) {
+		request.has_range = true;
+		request.last = -1;
+	}
+	t->has_ranges = false;
+	return registry_request(t->ep, t->b->http, &request, response, e);
 }
 
-/* Until the end, or until this endpoint gives no more. */
-static int fetch_from(struct fetch *f, struct hw_err *e)
+/* The rest, from the URL that sent the first range. After an error request_rest() continues. */
+static int fetch_ranges(struct transfer *t, const struct http_response *response, struct hw_err *e)
 {
-	struct patience p = { 0 };
-	int64_t renewed = f->at;
+	unsigned int generation;
+	autofree char *header =
+		response->cross_origin ? NULL : auth_header(t->ep->auth, &generation);
+	struct http_ranges ranges = {
+		.url = response->url,
+		.authorization = header,
+		.first = t->at,
+		.end = size_of(t),
+		.size = t->b->registry->job->part,
+		.parallel = PARALLEL_RANGES,
+		.forbid_loopback = response->cross_origin && response->remote,
+		.on_data = on_data,
+		.ctx = t,
+	};
+
+	return http_fetch_ranges(t->b->http, &ranges, e);
+}
+
+/* Until the blob is complete, or retries at this endpoint are exhausted. */
+static int fetch_from_endpoint(struct transfer *t, struct hw_err *e)
+{
+	struct registry_retry retry = { 0 };
+	int64_t retry_at = t->at; /* where the retries started */
 
 	for (;;) {
-		AUTO(http_answer_done) struct http_answer answer = { 0 };
-		int64_t before = f->at;
-		int r = ask(f, &answer, e);
+		AUTO(http_response_done) struct http_response response = { 0 };
+		int64_t before = t->at;
+		int r = request_rest(t, &response, e);
 
-		if (r == 0 && f->parts && f->at < size_of(f))
-			r = get_parts(f, &answer, e);
-		if (f->refused || (f->at == size_of(f) && r == 0))
+		if (r == 0 && t->has_ranges && t->at < size_of(t))
+			r = fetch_ranges(t, &response, e);
+		if (t->write_failed || (t->at == size_of(t) && r == 0))
 			return r;
 		if (r == 0)
-			r = err_text(e, -ECOMM, "it ends after %lld of %lld bytes",
-				     (long long)f->at, (long long)size_of(f));
-		if (r == -ETIMEDOUT && f->at - before >= MANY)
+			r = err_text(e, -ECOMM, "truncated: got %lld of %lld bytes",
+				     (long long)t->at, (long long)size_of(t));
+		if (r == -ETIMEDOUT && t->at - before >= PROGRESS)
 			r = -ECOMM;
-		if (f->at - renewed >= MANY) {
-			p = (struct patience){ 0 };
-			renewed = f->at;
+		if (t->at - retry_at >= PROGRESS) {
+			retry = (struct registry_retry){ 0 };
+			retry_at = t->at;
 		}
-		if (!registry_wait(f->b->registry, &p, r, &answer))
+		if (!registry_backoff(t->b->registry, &retry, r, &response))
 			return r;
 	}
 }
 
-static int check(struct fetch *f, struct hw_err *e)
+static int fetch_from_any(struct transfer *t, struct hw_err *e)
+{
+	const struct registry *r = t->b->registry;
+	int code = -EINVAL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		t->ep = &r->endpoints[(t->b->endpoint + i) % r->n];
+		code = fetch_from_endpoint(t, e);
+		/* another endpoint fixes neither a local error nor wrong bytes so far */
+		if (code == 0 || t->write_failed || (code == -EBADMSG && t->at > 0))
+			break;
+	}
+	return code;
+}
+
+static int check_digest(struct transfer *t, struct hw_err *e)
 {
 	uint8_t sum[DIGEST_SIZE];
 	char digest[DIGEST_TEXT];
 
-	sha256_end(f->hash, sum);
+	sha256_end(t->hash, sum);
 	digest_format(sum, digest);
-	if (!str_equal(digest, f->b->descriptor->digest))
-		return err_text(e, -EBADMSG, "its digest is %s", digest);
+	if (!str_equal(digest, t->b->descriptor->digest))
+		return err_text(e, -EBADMSG, "digest mismatch: got %s, want %s", digest,
+				t->b->descriptor->digest);
 	return 0;
 }
 
-/* Another endpoint does not make better what is wrong with us, or with the bytes so far. */
-static bool is_final(const struct fetch *f, int r)
-{
-	return f->refused || (r == -EBADMSG && f->at > 0);
-}
-
-static int fetch(struct fetch *f, struct hw_err *e)
-{
-	const struct registry *r = f->b->registry;
-	int code = -EINVAL;
-
-	if (!digest_is_sha256(f->b->descriptor->digest))
-		return err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
-	for (size_t i = 0; i < r->n; i++) {
-		f->ep = &r->endpoints[(f->b->endpoint + i) % r->n];
-		code = fetch_from(f, e);
-		if (code == 0 || is_final(f, code))
-			break;
-	}
-	return code < 0 ? code : check(f, e);
-}
-
-/**
- * blob_fetch() - fetch a blob to its end
- *
- * Return: 0 when every byte was right; -EBADMSG when one was not; what the taker of
- * the bytes said; or why no endpoint gives it
- */
 int blob_fetch(const struct blob *b, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
-	struct fetch f = { .b = b, .hash = hash, .ep = &b->registry->endpoints[b->endpoint] };
-	int r = fetch(&f, e);
+	struct transfer t = { .b = b, .hash = hash, .ep = &b->registry->endpoints[b->endpoint] };
+	int r = 0;
 
+	if (!digest_is_sha256(b->descriptor->digest))
+		r = err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
+	if (r == 0)
+		r = fetch_from_any(&t, e);
+	if (r == 0)
+		r = check_digest(&t, e);
 	if (r < 0)
 		return err_ctx(e, "pull %s from %s: layer %s", b->registry->job->reference,
-			       f.ep->host, b->descriptor->digest);
+			       t.ep->host, b->descriptor->digest);
 	return 0;
 }

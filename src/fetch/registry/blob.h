@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/blob.h - a layer's blob from a registry, as a stream that can break and go on
+ * fetch/registry/blob.h - fetches the blob of a layer from a registry, with resume and retries
  *
- * What:  fetches a blob, checks it, and hands its bytes on in order. A connection
- *        that breaks is taken up again where it was; a large blob is asked for in
- *        parts, several at a time, where the server gives parts.
- * Rules: the bytes are handed on before the digest is known to be right: whoever
- *        takes them forgets them when blob_fetch() fails.
+ * What:  fetches a blob, verifies it, and passes its bytes on in order. A broken transfer resumes
+ *        where it ended; a large blob is requested in parallel ranges, if the server supports them.
+ * Rules: the bytes are passed on before the digest is known: the receiver must discard them if
+ *        blob_fetch() fails.
  */
 #ifndef FETCH_REGISTRY_BLOB_H
 #define FETCH_REGISTRY_BLOB_H
@@ -22,10 +21,12 @@ struct blob {
 	struct http *http;
 	size_t endpoint; /* to begin with */
 	const struct descriptor *descriptor;
-	int (*data)(void *ctx, const void *data, size_t len, struct hw_err *e);
+	source_write *write;
 	void *ctx;
 };
 
+/* Return: 0: complete and verified; -EBADMSG: digest or size mismatch; the error of write(); or the
+ * error of the last endpoint */
 int blob_fetch(const struct blob *b, struct hw_err *e);
 
 #endif

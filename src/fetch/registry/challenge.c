@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/challenge.c - how a registry wants to be convinced (WWW-Authenticate)
+ * fetch/registry/challenge.c - WWW-Authenticate: how a registry wants to authenticate its clients
  *
- * How:   RFC 9110, section 11.6.1: a scheme, then NAME=VALUE or NAME="VALUE",
- *        parted by commas; a word that no "=" follows is the next scheme.
+ * How:   RFC 9110, section 11.6.1: a scheme, then NAME=VALUE or NAME="VALUE", separated by commas;
+ *        a word without "=" after it is the next scheme.
  */
 #include "fetch/registry/challenge.h"
 
@@ -14,26 +14,26 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-static bool is_token(char c)
+static bool is_token_char(char c)
 {
 	return isalnum((unsigned char)c) || (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-static const char *skip_space(const char *s)
+static const char *skip_separators(const char *s)
 {
 	return s + strspn(s, " \t,");
 }
 
-static char *take_token(const char **s)
+static char *parse_token(const char **s)
 {
 	const char *start = *s;
 
-	while (is_token(**s))
+	while (is_token_char(**s))
 		(*s)++;
 	return str_ncopy(start, (size_t)(*s - start));
 }
 
-static char *take_quoted(const char **s)
+static char *parse_quoted(const char **s)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	const char *p = *s + 1;
@@ -47,7 +47,8 @@ static char *take_quoted(const char **s)
 	return buf_take(&b);
 }
 
-static char **member_of(struct challenge *c, const char *name)
+/* Return: NULL: unknown parameter */
+static char **find_parameter(struct challenge *c, const char *name)
 {
 	if (strcasecmp(name, "realm") == 0)
 		return &c->realm;
@@ -56,14 +57,14 @@ static char **member_of(struct challenge *c, const char *name)
 	return strcasecmp(name, "scope") == 0 ? &c->scope : NULL;
 }
 
-static void take_parameter(struct challenge *c, const char *name, const char **s)
+static void parse_parameter(struct challenge *c, const char *name, const char **s)
 {
-	char *value = **s == '"' ? take_quoted(s) : take_token(s);
-	char **member = member_of(c, name);
+	char *value = **s == '"' ? parse_quoted(s) : parse_token(s);
+	char **parameter = find_parameter(c, name);
 
-	if (member) {
-		free(*member);
-		*member = value;
+	if (parameter) {
+		free(*parameter);
+		*parameter = value;
 	} else {
 		free(value);
 	}
@@ -76,8 +77,8 @@ static enum challenge_kind kind_of(const char *scheme)
 	return strcasecmp(scheme, "Basic") == 0 ? CHALLENGE_BASIC : CHALLENGE_NONE;
 }
 
-/* Keep the better one. A Bearer without a realm is none. */
-static void offer(struct challenge *best, struct challenge *c)
+/* Keeps the better one and clears @c. Bearer needs a realm. */
+static void replace_if_better(struct challenge *best, struct challenge *c)
 {
 	bool usable = c->kind == CHALLENGE_BASIC || !str_empty(c->realm);
 
@@ -91,36 +92,34 @@ static void offer(struct challenge *best, struct challenge *c)
 	challenge_done(c);
 }
 
-static void parse(const char *s, struct challenge *best)
+static void parse_header(const char *s, struct challenge *best)
 {
 	struct challenge c = { 0 };
 
-	for (s = skip_space(s); *s; s = skip_space(s)) {
-		autofree char *word = take_token(&s);
+	for (s = skip_separators(s); *s; s = skip_separators(s)) {
+		autofree char *word = parse_token(&s);
 		const char *after = s + strspn(s, " \t");
 
 		if (!*word)
 			break;
 		if (*after != '=') {
-			offer(best, &c);
+			replace_if_better(best, &c);
 			c.kind = kind_of(word);
 			continue;
 		}
 		s = after + 1 + strspn(after + 1, " \t");
-		take_parameter(&c, word, &s);
+		parse_parameter(&c, word, &s);
 	}
-	offer(best, &c);
+	replace_if_better(best, &c);
 }
 
-/** challenge_choose() - which of them to answer; kind CHALLENGE_NONE: none that we can */
 void challenge_choose(const struct hw_strings *headers, struct challenge *ret_challenge)
 {
 	*ret_challenge = (struct challenge){ 0 };
 	for (size_t i = 0; i < headers->n; i++)
-		parse(headers->v[i], ret_challenge);
+		parse_header(headers->v[i], ret_challenge);
 }
 
-/** challenge_done() - free what it holds */
 void challenge_done(struct challenge *c)
 {
 	free(c->realm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/challenge.h - how a registry wants to be convinced (WWW-Authenticate)
+ * fetch/registry/challenge.h - WWW-Authenticate: how a registry wants to authenticate its clients
  */
 #ifndef FETCH_REGISTRY_CHALLENGE_H
 #define FETCH_REGISTRY_CHALLENGE_H
@@ -17,10 +17,11 @@ enum challenge_kind {
 
 struct challenge {
 	enum challenge_kind kind;
-	char *realm, *service, *scope; /* NULL: not said */
+	char *realm, *service, *scope; /* NULL: missing */
 };
 
-/* Of several the one that tells passwords to fewer: Bearer before Basic. */
+/* Choose the challenge to respond to: Bearer before Basic, since it sends the password less often.
+ * kind is CHALLENGE_NONE if none is supported. */
 void challenge_choose(const struct hw_strings *headers, struct challenge *ret_challenge);
 void challenge_done(struct challenge *c);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/registry.c - where an image is to be had
+ * fetch/registry/registry.c - endpoints of an image: its mirrors and its registry
  */
 #include "fetch/registry/registry.h"
 
@@ -14,7 +14,7 @@
 
 #define BACKOFF_MS     250
 #define BACKOFF_MAX_MS 8000
-#define PATIENCE_MS    60000 /* in all, whatever a server asks for; but never beyond idle_ms */
+#define WAIT_MAX_MS    60000 /* of all retries, whatever a server asks for; at most idle_ms */
 
 /* ---- endpoints ------------------------------------------------------------- */
 
@@ -23,6 +23,7 @@ static const char *scheme_for(const struct job *job, const char *host)
 	return strings_has(&job->plain_http, host) ? "http" : "https";
 }
 
+/* Takes over @host and the content of @c. */
 static void add_endpoint(struct registry *r, const char *url, char *host, struct credentials *c)
 {
 	struct endpoint *ep;
@@ -34,7 +35,7 @@ static void add_endpoint(struct registry *r, const char *url, char *host, struct
 				 .auth = auth_new(url, r->ref.path, c) };
 }
 
-/* Without what may be written behind it: "/", "/v2", "/v2/" */
+/* Without a suffix "/", "/v2" or "/v2/". */
 static char *mirror_url(const struct job *job, const char *text)
 {
 	autofree char *host = str_ncopy(text, strcspn(text, "/"));
@@ -48,23 +49,24 @@ static char *mirror_url(const struct job *job, const char *text)
 	return url;
 }
 
-static char *host_of(const struct place *p)
+/* HOST, or HOST:PORT if the port is not the scheme's default. */
+static char *format_host(const struct url_origin *o)
 {
-	bool usual = str_equal(p->port, str_equal(p->scheme, "https") ? "443" : "80");
+	bool is_default = str_equal(o->port, str_equal(o->scheme, "https") ? "443" : "80");
 
-	return usual ? str_copy(p->host) : str_printf("%s:%s", p->host, p->port);
+	return is_default ? str_copy(o->host) : str_printf("%s:%s", o->host, o->port);
 }
 
 static int add_mirror(struct registry *r, const char *text, struct hw_err *e)
 {
 	AUTO(credentials_done) struct credentials c = { 0 };
-	AUTO(place_done) struct place p = { 0 };
+	AUTO(url_origin_done) struct url_origin origin = { 0 };
 	autofree char *url = mirror_url(r->job, text), *host = NULL;
-	int code = place_parse(url, &p, e);
+	int code = url_origin_parse(url, &origin, e);
 
 	if (code < 0)
 		return err_ctx(e, "mirror");
-	host = host_of(&p);
+	host = format_host(&origin);
 	if (r->job->auth_file)
 		code = auth_file_read(r->job->auth_file, host, &c, e);
 	if (code == 0)
@@ -72,61 +74,43 @@ static int add_mirror(struct registry *r, const char *text, struct hw_err *e)
 	return code;
 }
 
-static void copy_credentials(const struct job *job, struct credentials *c)
+static int add_own_registry(struct registry *r, struct hw_err *e)
 {
-	*c = (struct credentials){ str_copy(job->username), str_copy(job->password),
-				   str_copy(job->identity_token), str_copy(job->registry_token) };
-}
-
-static int add_own(struct registry *r, struct hw_err *e)
-{
-	AUTO(credentials_done) struct credentials c = { 0 };
+	const struct job *job = r->job;
+	AUTO(credentials_done)
+	struct credentials c = { str_copy(job->username), str_copy(job->password),
+				 str_copy(job->identity_token), str_copy(job->registry_token) };
 	autofree char *name = reference_name(&r->ref);
 	const char *host = reference_host(&r->ref);
-	autofree char *url = str_printf("%s://%s", scheme_for(r->job, r->ref.domain), host);
+	autofree char *url = str_printf("%s://%s", scheme_for(job, r->ref.domain), host);
 	int code = 0;
 
-	copy_credentials(r->job, &c);
-	if (credentials_empty(&c) && r->job->auth_file)
-		code = auth_file_read(r->job->auth_file, name, &c, e);
+	if (credentials_empty(&c) && job->auth_file)
+		code = auth_file_read(job->auth_file, name, &c, e);
 	if (code == 0)
 		add_endpoint(r, url, str_copy(host), &c);
 	return code;
 }
 
-static int fill(struct registry *r, struct hw_err *e)
-{
-	int code = reference_parse(r->job->reference, &r->ref, e);
-
-	if (code == 0)
-		code = certs_load(r->job->certs_dir, &r->certs, e);
-	for (size_t i = 0; code == 0 && i < r->job->mirrors.n; i++)
-		code = add_mirror(r, r->job->mirrors.v[i], e);
-	return code < 0 ? code : add_own(r, e);
-}
-
-/**
- * registry_new() - all that is needed to ask for an image
- * @job: borrowed
- *
- * Reads the files that the job names: certificates, keys and credentials.
- *
- * Return: 0, or negative errno
- */
 int registry_new(const struct job *job, struct registry **ret_registry, struct hw_err *e)
 {
 	AUTO(registry_free) struct registry *r = mem_new(sizeof(*r));
 	int code;
 
 	r->job = job;
-	code = fill(r, e);
+	code = reference_parse(job->reference, &r->ref, e);
+	if (code == 0)
+		code = certs_load(job->certs_dir, &r->certs, e);
+	for (size_t i = 0; code == 0 && i < job->mirrors.n; i++)
+		code = add_mirror(r, job->mirrors.v[i], e);
+	if (code == 0)
+		code = add_own_registry(r, e);
 	if (code < 0)
 		return err_ctx(e, "pull %s", job->reference);
 	*ret_registry = take_ptr(r);
 	return 0;
 }
 
-/** registry_free() - free it */
 void registry_free(struct registry *r)
 {
 	if (!r)
@@ -142,66 +126,48 @@ void registry_free(struct registry *r)
 	free(r);
 }
 
-/* ---- asking ---------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------- */
 
-/* A stranger, to whom we were redirected, gets no answer to "who are you?". */
-static bool may_renew(const struct http_answer *a)
+int registry_request(const struct endpoint *ep, struct http *h, struct http_request *request,
+		     struct http_response *ret_response, struct hw_err *e)
 {
-	return a->status == 401 && !a->moved;
-}
-
-/**
- * registry_try() - ask once, with a new token where the registry wants one
- * @q: its authorization is set here
- *
- * Return: 0 with a status of 2xx, or negative errno
- */
-int registry_try(const struct endpoint *ep, struct http *h, struct http_question *q,
-		 struct http_answer *ret_answer, struct hw_err *e)
-{
-	for (bool again = false;; again = true) {
-		unsigned int number;
-		autofree char *header = auth_header(ep->auth, &number);
+	for (bool renewed = false;; renewed = true) {
+		unsigned int generation;
+		autofree char *header = auth_header(ep->auth, &generation);
 		int r;
 
-		http_answer_done(ret_answer);
-		*ret_answer = (struct http_answer){ .retry_after = -1 };
-		q->authorization = header;
-		r = http_ask(h, q, ret_answer, e);
-		q->authorization = NULL;
-		if (r < 0 || ret_answer->status / 100 == 2)
+		http_response_done(ret_response);
+		*ret_response = (struct http_response){ .retry_after = -1 };
+		request->authorization = header;
+		r = http_perform(h, request, ret_response, e);
+		request->authorization = NULL;
+		if (r < 0 || ret_response->status / 100 == 2)
 			return r;
-		if (again || !may_renew(ret_answer))
-			return http_status_fail(ret_answer, e);
-		r = auth_renew(ep->auth, h, ret_answer, number, e);
+		/* another server, after a redirect, gets no credentials */
+		if (renewed || ret_response->status != 401 || ret_response->cross_origin)
+			return http_status_error(ret_response, e);
+		r = auth_renew(ep->auth, h, ret_response, generation, e);
 		if (r < 0)
 			return r;
 	}
 }
 
-/**
- * registry_wait() - is it worth asking again?
- * @error:  that came of the last try
- * @answer: that came with it; may say when
- *
- * Return: false when it is not, or has been tried or waited for often enough
- */
-bool registry_wait(const struct registry *r, struct patience *p, int error,
-		   const struct http_answer *answer)
+bool registry_backoff(const struct registry *r, struct registry_retry *retry, int error,
+		      const struct http_response *response)
 {
-	int64_t ms = (int64_t)BACKOFF_MS << (p->tries < 8 ? p->tries : 8);
-	int64_t most = r->job->idle_ms < PATIENCE_MS ? r->job->idle_ms : PATIENCE_MS;
+	int64_t ms = (int64_t)BACKOFF_MS << (retry->tries < 8 ? retry->tries : 8);
+	int64_t most = r->job->idle_ms < WAIT_MAX_MS ? r->job->idle_ms : WAIT_MAX_MS;
 
-	if (!http_may_retry(error) || p->tries >= r->job->retries)
+	if (!http_may_retry(error) || retry->tries >= r->job->retries)
 		return false;
 	if (ms > BACKOFF_MAX_MS)
 		ms = BACKOFF_MAX_MS;
-	if (answer->retry_after >= 0)
-		ms = (int64_t)answer->retry_after * 1000;
-	if (p->waited_ms + ms > most)
+	if (response->retry_after >= 0)
+		ms = (int64_t)response->retry_after * 1000;
+	if (retry->waited_ms + ms > most)
 		return false;
-	p->tries++;
-	p->waited_ms += ms;
+	retry->tries++;
+	retry->waited_ms += ms;
 	time_sleep((int)ms);
 	return true;
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/registry.h - where an image is to be had, and what it consists of
+ * fetch/registry/registry.h - endpoints of an image: its mirrors and its registry
  *
- * What:  a reference's registry and the mirrors before it; OCI's distribution
- *        protocol, which Docker's v2 is too.
- * Rules: credentials of the job are for the image's own registry. A mirror gets
- *        what the auth file has for the mirror's host.
- *        A document counts only when its digest and its size are right.
- *        May be used by several threads, each with a struct http of its own.
+ * What:  the endpoints of a reference, and requests to one of them in the OCI distribution
+ *        protocol, which is also Docker's registry protocol v2, with authentication and retries.
+ * Rules: credentials of the job are sent to the image's own registry only. A mirror gets the
+ *        credentials that the auth file has for the mirror's host.
+ *        Several threads may use a registry, each with its own struct http.
  */
 #ifndef FETCH_REGISTRY_REGISTRY_H
 #define FETCH_REGISTRY_REGISTRY_H
@@ -38,27 +37,30 @@ struct registry {
 	const struct job *job;
 	struct reference ref;
 	struct certs *certs;
-	struct endpoint *endpoints; /* in the order in which they are asked; the last is its own */
+	struct endpoint *endpoints; /* in the order of use; the image's own registry is the last */
 	size_t n;
 };
 
-/* How often, and how long, a question was asked again. */
-struct patience {
+/* Retries of a request so far. */
+struct registry_retry {
 	int tries;
 	int64_t waited_ms;
 };
 
+/* Reads the files that the job names: certificates, keys and credentials. @job is borrowed. */
 int registry_new(const struct job *job, struct registry **ret_registry, struct hw_err *e);
 void registry_free(struct registry *r);
-int registry_find(struct registry *r, struct http *h, struct found *ret_found, struct hw_err *e);
 
-/* Ask once; a stream is not begun again. @ret_answer is written also with an error, so that
- * registry_wait() can do as it says. */
-int registry_try(const struct endpoint *ep, struct http *h, struct http_question *q,
-		 struct http_answer *ret_answer, struct hw_err *e);
-/* After an error: may it be tried again? Waits before it says so. */
-bool registry_wait(const struct registry *r, struct patience *p, int error,
-		   const struct http_answer *answer);
+/* Send a request once, or a second time with a new token if the registry demands one. Sets
+ * request->authorization. *ret_response is also written on an error, for registry_backoff().
+ * Return: 0 with status 2xx, or negative errno */
+int registry_request(const struct endpoint *ep, struct http *h, struct http_request *request,
+		     struct http_response *ret_response, struct hw_err *e);
+/* Should a failed request be sent again? If so, waits first, for the time in the response if it has
+ * one. @error, @response: of the last try. Return: false: the error is permanent, or the limit of
+ * tries or of time is reached */
+bool registry_backoff(const struct registry *r, struct registry_retry *retry, int error,
+		      const struct http_response *response);
 
 AUTO_DEFINE(registry_free, struct registry);
 

@@ -1,101 +1,174 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/source.c - the bytes of an image, from a registry
+ * fetch/registry/source.c - a registry as source of an image
  *
- * How:   a thread uses a connection while it has work, and leaves it for the next.
+ * How:   the image is resolved at each endpoint in turn until one has all of its documents. A
+ *        thread takes a connection from the pool while it works, and puts it back for the next one.
  */
+#include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/list.h"
+#include "base/str.h"
 #include "fetch/registry/blob.h"
 #include "fetch/registry/registry.h"
 #include "fetch/source/source.h"
 
-struct from_registry {
+struct registry_source {
 	struct source source;
 	struct registry *registry;
 	pthread_mutex_t lock;
-	struct list idle; /* of struct line */
+	struct list idle; /* of struct connection */
 };
 
-/* Connections that a thread uses while it has work. */
-struct line {
+/* ---- connections ----------------------------------------------------------- */
+
+struct connection {
 	struct list link;
 	struct http *http;
 };
 
-static struct line *line_take(struct from_registry *s)
+static struct connection *acquire_connection(struct registry_source *s)
 {
-	struct line *line = NULL;
+	struct connection *c = NULL;
 
 	pthread_mutex_lock(&s->lock);
 	if (!list_is_empty(&s->idle)) {
-		line = list_entry(s->idle.next, struct line, link);
-		list_remove(&line->link);
+		c = list_entry(s->idle.next, struct connection, link);
+		list_remove(&c->link);
 	}
 	pthread_mutex_unlock(&s->lock);
-	if (line)
-		return line;
-	line = mem_new(sizeof(*line));
-	list_init(&line->link);
-	line->http = http_new(s->registry->certs, s->source.job->idle_ms);
-	return line;
+	if (c)
+		return c;
+	c = mem_new(sizeof(*c));
+	list_init(&c->link);
+	c->http = http_new(s->registry->certs, s->source.job->idle_ms);
+	return c;
 }
 
-static void line_give(struct from_registry *s, struct line *line)
+static void release_connection(struct registry_source *s, struct connection *c)
 {
 	pthread_mutex_lock(&s->lock);
-	list_append(&s->idle, &line->link);
+	list_append(&s->idle, &c->link);
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int find(struct source *source, struct found *ret_found, struct hw_err *e)
+/* ---- documents ------------------------------------------------------------- */
+
+struct endpoint_documents {
+	const struct registry *registry;
+	const struct endpoint *endpoint;
+	struct http *http;
+};
+
+static int get_document(void *ctx, const char *kind, const char *name, struct buf *ret_body,
+			char **ret_type, struct hw_err *e)
 {
-	struct from_registry *s = (struct from_registry *)source;
-	struct line *line;
+	const struct endpoint_documents *d = ctx;
+	AUTO(http_response_done) struct http_response response = { 0 };
+	autofree char *url = str_printf("%s/%s/%s", d->endpoint->base, kind, name);
+	struct http_request request = { .url = url, .body_max = MANIFEST_SIZE_MAX };
+	struct registry_retry retry = { 0 };
+	int code;
+
+	if (str_equal(kind, "manifests"))
+		request.accept = manifest_accept;
+	do {
+		code = registry_request(d->endpoint, d->http, &request, &response, e);
+	} while (code < 0 && registry_backoff(d->registry, &retry, code, &response));
+	if (code < 0)
+		return code;
+	*ret_body = response.body;
+	response.body = (struct buf){ 0 };
+	if (ret_type)
+		*ret_type = take_ptr(response.content_type);
+	return 0;
+}
+
+static int resolve_at(const struct registry *r, const struct endpoint *ep, struct http *h,
+		      struct resolved_image *image, struct hw_err *e)
+{
+	struct endpoint_documents documents = { r, ep, h };
+	struct document_source from = { get_document, &documents, &r->job->known };
+	int code =
+		resolve_image(image, &from, reference_version(&r->ref), -1, &r->job->platform, e);
+
+	image->host = ep->host;
+	return code < 0 ? err_ctx(e, "pull %s from %s", r->job->reference, ep->host) : 0;
+}
+
+/* Mirrors first. The error is the one of the image's own registry, then those of the mirrors. */
+static int resolve_at_any(struct registry *r, struct http *h, struct resolved_image *ret_image,
+			  struct hw_err *e)
+{
+	AUTO(buf_done) struct buf mirror_errors = { 0 };
+	int code = -EINVAL;
+
+	for (size_t i = 0; i < r->n; i++) {
+		AUTO(resolved_image_done) struct resolved_image image = { .endpoint = i };
+
+		code = resolve_at(r, &r->endpoints[i], h, &image, e);
+		if (code == 0) {
+			*ret_image = image;
+			image = (struct resolved_image){ 0 };
+			return 0;
+		}
+		if (i + 1 < r->n)
+			buf_printf(&mirror_errors, "; mirror: %.400s", e->msg);
+	}
+	if (mirror_errors.len > 0) {
+		autofree char *own = str_copy(e->msg);
+
+		return err_text(e, code, "%s%s", own, mirror_errors.data);
+	}
+	return code;
+}
+
+/* ---- the source ------------------------------------------------------------ */
+
+static int resolve(struct source *source, struct resolved_image *ret_image, struct hw_err *e)
+{
+	struct registry_source *s = (struct registry_source *)source;
+	struct connection *c;
 	int r = http_global_init(e);
 
 	if (r < 0)
 		return r;
-	line = line_take(s);
-	r = registry_find(s->registry, line->http, ret_found, e);
-	line_give(s, line);
+	c = acquire_connection(s);
+	r = resolve_at_any(s->registry, c->http, ret_image, e);
+	release_connection(s, c);
 	return r;
 }
 
-static int blob(struct source *source, const struct found *f, const struct descriptor *d,
-		int (*take)(void *ctx, const void *data, size_t len, struct hw_err *e), void *ctx,
-		struct hw_err *e)
+static int fetch_blob(struct source *source, const struct resolved_image *image,
+		      const struct descriptor *d, source_write *write, void *ctx, struct hw_err *e)
 {
-	struct from_registry *s = (struct from_registry *)source;
-	struct line *line = line_take(s);
+	struct registry_source *s = (struct registry_source *)source;
+	struct connection *c = acquire_connection(s);
 	struct blob b = { .registry = s->registry,
-			  .http = line->http,
-			  .endpoint = f->endpoint,
+			  .http = c->http,
+			  .endpoint = image->endpoint,
 			  .descriptor = d,
-			  .data = take,
+			  .write = write,
 			  .ctx = ctx };
 	int r = blob_fetch(&b, e);
 
-	line_give(s, line);
+	release_connection(s, c);
 	return r;
 }
 
-/**
- * source_registry() - the job's registry and its mirrors
- *
- * Return: 0, or negative errno
- */
-int source_registry(const struct job *job, struct source **ret_source, struct hw_err *e)
+int registry_source_new(const struct job *job, struct source **ret_source, struct hw_err *e)
 {
-	struct from_registry *s;
+	struct registry_source *s;
 	struct registry *registry = NULL;
 	int r = registry_new(job, &registry, e);
 
 	if (r < 0)
 		return r;
 	s = mem_new(sizeof(*s));
-	*s = (struct from_registry){ .source = { job, find, blob }, .registry = registry };
+	*s = (struct registry_source){ .source = { job, resolve, fetch_blob },
+				       .registry = registry };
 	pthread_mutex_init(&s->lock, NULL);
 	list_init(&s->idle);
 	*ret_source = &s->source;

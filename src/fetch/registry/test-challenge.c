@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/test-challenge.c - WWW-Authenticate, as registries write it and as they should not
+ * fetch/registry/test-challenge.c - WWW-Authenticate headers, valid and malformed
  */
 #include "fetch/registry/challenge.h"
 
@@ -21,7 +21,7 @@ static void assert_text(const char *got, const char *want)
 		assert_null(got);
 }
 
-static void headers(void **state)
+static void test_headers(void **state)
 {
 	static const struct {
 		const char *header;
@@ -64,7 +64,7 @@ static void headers(void **state)
 	}
 }
 
-static void several(void **state)
+static void test_several(void **state)
 {
 	AUTO(challenge_done) struct challenge c = { 0 };
 	AUTO(hw_strings_free) struct hw_strings list = { 0 };
@@ -81,8 +81,8 @@ static void several(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "challenge: headers of all kinds", headers, NULL, NULL, NULL },
-		{ "challenge: of several headers the one with a token counts", several, NULL, NULL,
+		{ "challenge: headers of all kinds", test_headers, NULL, NULL, NULL },
+		{ "challenge: of several headers Bearer is chosen", test_several, NULL, NULL,
 		  NULL },
 	};
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/source/source.h - where the bytes of an image come from: a registry, or an archive
+ * fetch/source/source.h - source of an image: a registry or an archive
  *
- * What:  two questions: what does the image consist of, and what are the bytes of
- *        this layer. The process that fetches (fetcher.h) asks them.
- * Rules: documents and blobs have the digest and the size that they should have, or
- *        there is an error. Bytes of a blob are handed on before that is known.
+ * What:  struct source is the interface that the fetcher uses: resolve the image to its documents,
+ *        and fetch the blob of a layer. resolve_image() is the part that all sources share.
+ * Rules: documents and blobs have the expected digest and size, or the call fails. The bytes of a
+ *        blob are passed on before that is known: the receiver must discard them if the call fails.
  */
 #ifndef FETCH_SOURCE_SOURCE_H
 #define FETCH_SOURCE_SOURCE_H
@@ -22,53 +22,58 @@
 #include "image/manifest.h"
 #include "image/protocol/job.h"
 
-#define FOUND_DOCUMENTS_MAX 4
+#define RESOLVE_DOCUMENTS_MAX 4
 
-/* What the reference stands for. */
-struct found {
-	size_t endpoint;	  /* of a registry: that has it */
-	const char *host;	  /* where it was found; the source's */
-	char digest[DIGEST_TEXT]; /* of the manifest or index that was asked for */
-	/* indexes, each naming the next, and at last the image's manifest */
-	struct buf documents[FOUND_DOCUMENTS_MAX];
+/* Receives bytes of a blob, in order; a negative result stops the transfer. */
+typedef int source_write(void *ctx, const void *data, size_t len, struct hw_err *e);
+
+/* What a reference resolves to. */
+struct resolved_image {
+	size_t endpoint;	  /* of a registry: the one that has the image */
+	const char *host;	  /* for messages; owned by the source */
+	char digest[DIGEST_TEXT]; /* of the manifest or index that the reference names */
+	/* indexes, each naming the next document, and the image's manifest as the last one */
+	struct buf documents[RESOLVE_DOCUMENTS_MAX];
 	size_t n_documents;
 	struct buf config;
-	struct manifest *manifest; /* the last of the documents */
-	/* of an archive: */
+	struct manifest *manifest; /* the last document */
+	/* of an archive only */
 	struct hw_strings names; /* of the image */
-	int images;		 /* that there are */
+	int images;		 /* in the archive */
 };
 
-void found_done(struct found *f);
-AUTO_VALUE_DEFINE(found_done, struct found);
+void resolved_image_done(struct resolved_image *image);
+AUTO_VALUE_DEFINE(resolved_image_done, struct resolved_image);
 
-/* How documents are got. @kind: "manifests" or "blobs"; @name: a digest, or a registry's tag.
- * @ret_type: what it is said to be, may stay NULL. Whether it is the right one is not looked at. */
-struct found_from {
+/* Where documents come from. */
+struct document_source {
+	/* @kind: "manifests" or "blobs"; @name: a digest or a registry's tag; *ret_type: media
+	 * type, may stay NULL. The caller checks digest and size. */
 	int (*get)(void *ctx, const char *kind, const char *name, struct buf *ret_body,
 		   char **ret_type, struct hw_err *e);
 	void *ctx;
-	const struct hw_strings *known; /* documents that need not be got; NULL: none */
+	const struct hw_strings *known; /* documents that need no get(); NULL: none */
 };
 
-/* From a name to the manifest that fits, through indexes, and its configuration. @size: of what
- * is named, -1: not known. */
-int found_walk(struct found *f, const struct found_from *from, const char *name, int64_t size,
-	       const struct platform *wanted, struct hw_err *e);
+/* Find the manifest for a platform, through indexes, and its configuration. @image: empty; may be
+ * partly filled after an error. @name: digest or tag to begin with; @size: of that document, -1:
+ * unknown. Return: 0; -ENODATA: no image for the platform; or negative errno */
+int resolve_image(struct resolved_image *image, const struct document_source *from,
+		  const char *name, int64_t size, const struct platform *wanted, struct hw_err *e);
 
 struct source {
 	const struct job *job;
-	/* By a process without rights, once, before anything else. */
-	int (*find)(struct source *s, struct found *ret_found, struct hw_err *e);
-	/* By any thread. */
-	int (*blob)(struct source *s, const struct found *f, const struct descriptor *d,
-		    int (*take)(void *ctx, const void *data, size_t len, struct hw_err *e),
-		    void *ctx, struct hw_err *e);
+	/* Called once, before fetch_blob(), by a process that has dropped its privileges. */
+	int (*resolve)(struct source *s, struct resolved_image *ret_image, struct hw_err *e);
+	/* Called by any thread. */
+	int (*fetch_blob)(struct source *s, const struct resolved_image *image,
+			  const struct descriptor *d, source_write *write, void *ctx,
+			  struct hw_err *e);
 };
 
-/* By a process that may still read the host's files. They are never freed: threads use them until
- * the process ends. */
-int source_registry(const struct job *job, struct source **ret_source, struct hw_err *e);
-struct source *source_archive(const struct job *job, int fd); /* borrowed */
+/* To be called while the process may still read the host's files: certificates and credentials. A
+ * source is never freed: threads use it until the process exits. @job is borrowed. */
+int registry_source_new(const struct job *job, struct source **ret_source, struct hw_err *e);
+struct source *archive_source_new(const struct job *job, int fd); /* @fd is borrowed */
 
 #endif

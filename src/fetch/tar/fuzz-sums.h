@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/fuzz-sums.h - blocks with the sum that a header must have
+ * fetch/tar/fuzz-sums.h - correct checksums in a fuzzer's archive
  *
- * Without it hardly any input would get beyond its first block.
+ * Without them hardly any input would get beyond its first block.
  */
 #ifndef FETCH_TAR_FUZZ_SUMS_H
 #define FETCH_TAR_FUZZ_SUMS_H
@@ -16,7 +16,7 @@
 #define SUM    8
 #define SUM_AT 148
 
-static inline void put_sums(uint8_t *data, size_t size)
+static inline void fix_checksums(uint8_t *data, size_t size)
 {
 	for (size_t at = 0; at + TAR_BLOCK <= size; at += TAR_BLOCK) {
 		unsigned int sum = 0;
@@ -25,7 +25,7 @@ static inline void put_sums(uint8_t *data, size_t size)
 		memset(data + at + SUM_AT, ' ', SUM);
 		for (size_t i = 0; i < TAR_BLOCK; i++)
 			sum += data[at + i];
-		if (sum == SUM * ' ') { /* zeros: the end of an archive */
+		if (sum == SUM * ' ') { /* a zero block ends the archive */
 			memset(data + at + SUM_AT, 0, SUM);
 			continue;
 		}

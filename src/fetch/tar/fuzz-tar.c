@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/fuzz-tar.c - an archive from any bytes
+ * fetch/tar/fuzz-tar.c - the tar reader with any bytes
  *
- * The sums of the blocks are put right first, or nothing would get far. Then it
- * is read twice, all at once and in small pieces: both give the same members, data
- * and other bytes together are the archive again, and each member is as the
- * header of tar.h promises.
+ * First the checksums are corrected. Then the archive is read twice, at once and in small pieces:
+ * both must give the same members, data and other bytes together must be the archive, and each
+ * member must have the properties that tar.h documents.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -19,10 +18,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct seen {
-	struct buf bytes;   /* of data and other bytes */
+struct recorder {
+	struct buf bytes;   /* passed to data() and other() */
 	struct buf events;  /* as text */
-	int64_t size, last; /* of the member: its size, the end of its data so far */
+	int64_t size, last; /* of the member: its size, end of its data so far */
 	bool inside;
 };
 
@@ -40,9 +39,9 @@ static void check_entry(const struct tar_entry *entry)
 	assert(sum == entry->stored);
 }
 
-static int take_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
+static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 {
-	struct seen *s = ctx;
+	struct recorder *s = ctx;
 
 	(void)e;
 	assert(!s->inside);
@@ -56,9 +55,9 @@ static int take_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e
 	return 0;
 }
 
-static int take_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
+static int on_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
 {
-	struct seen *s = ctx;
+	struct recorder *s = ctx;
 
 	(void)e;
 	assert(s->inside && len > 0 && offset >= s->last && offset + (int64_t)len <= s->size);
@@ -67,9 +66,9 @@ static int take_data(void *ctx, int64_t offset, const void *data, size_t len, st
 	return 0;
 }
 
-static int take_end(void *ctx, struct hw_err *e)
+static int on_end(void *ctx, struct hw_err *e)
 {
-	struct seen *s = ctx;
+	struct recorder *s = ctx;
 
 	(void)e;
 	assert(s->inside);
@@ -78,9 +77,9 @@ static int take_end(void *ctx, struct hw_err *e)
 	return 0;
 }
 
-static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int on_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
-	struct seen *s = ctx;
+	struct recorder *s = ctx;
 
 	(void)e;
 	assert(!s->inside);
@@ -88,9 +87,9 @@ static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return 0;
 }
 
-static const struct tar_sink sink = { take_entry, take_data, take_end, take_other };
+static const struct tar_sink sink = { on_entry, on_data, on_end, on_other };
 
-static int read_archive(const uint8_t *data, size_t size, size_t chunk, struct seen *s)
+static int read_archive(const uint8_t *data, size_t size, size_t chunk, struct recorder *s)
 {
 	AUTO(tar_free) struct tar *t = tar_new(&sink, s);
 	struct hw_err e = { 0 };
@@ -110,20 +109,20 @@ static int read_archive(const uint8_t *data, size_t size, size_t chunk, struct s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	autofree uint8_t *copy = mem_new(size + 1);
-	struct seen whole = { 0 }, bytes = { 0 };
+	struct recorder whole = { 0 }, pieces = { 0 };
 	int r;
 
 	if (size > 0)
 		memcpy(copy, data, size);
-	put_sums(copy, size);
+	fix_checksums(copy, size);
 	r = read_archive(copy, size, size + 1, &whole);
-	assert(read_archive(copy, size, 61, &bytes) == r);
-	assert(whole.events.len == bytes.events.len);
+	assert(read_archive(copy, size, 61, &pieces) == r);
+	assert(whole.events.len == pieces.events.len);
 	assert(whole.events.len == 0 ||
-	       memcmp(whole.events.data, bytes.events.data, whole.events.len) == 0);
+	       memcmp(whole.events.data, pieces.events.data, whole.events.len) == 0);
 	buf_done(&whole.bytes);
 	buf_done(&whole.events);
-	buf_done(&bytes.bytes);
-	buf_done(&bytes.events);
+	buf_done(&pieces.bytes);
+	buf_done(&pieces.events);
 	return 0;
 }

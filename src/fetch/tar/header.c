@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/header.c - the block before a member
+ * fetch/tar/header.c - tar header block
  *
- * What:  numbers and names at fixed places, with a sum over all of it. Which
- *        magic it has says whether devices have numbers and whether a prefix
- *        goes before the name: POSIX's has both, GNU's the first, the oldest
- *        archives neither.
+ * What:  numbers and names at fixed offsets, with a checksum over the block. The magic says
+ *        whether the block has device numbers and a prefix for the name: POSIX has both, GNU has
+ *        device numbers only, the oldest format (v7) has neither.
  */
 #include "fetch/tar/header.h"
 
@@ -29,19 +28,20 @@
 
 static const struct {
 	const char *name;
-	size_t at, len, to; /* in the block, and in struct header */
+	size_t at, len; /* in the block */
+	size_t member;	/* offset in struct tar_header */
 	bool of_device;
 } numbers[] = {
-	{ "mode", 100, 8, offsetof(struct header, mode), false },
-	{ "uid", 108, 8, offsetof(struct header, uid), false },
-	{ "gid", 116, 8, offsetof(struct header, gid), false },
-	{ "size", 124, 12, offsetof(struct header, size), false },
-	{ "mtime", 136, 12, offsetof(struct header, mtime), false },
-	{ "major number", 329, 8, offsetof(struct header, major), true },
-	{ "minor number", 337, 8, offsetof(struct header, minor), true },
+	{ "mode", 100, 8, offsetof(struct tar_header, mode), false },
+	{ "uid", 108, 8, offsetof(struct tar_header, uid), false },
+	{ "gid", 116, 8, offsetof(struct tar_header, gid), false },
+	{ "size", 124, 12, offsetof(struct tar_header, size), false },
+	{ "mtime", 136, 12, offsetof(struct tar_header, mtime), false },
+	{ "major number", 329, 8, offsetof(struct tar_header, major), true },
+	{ "minor number", 337, 8, offsetof(struct tar_header, minor), true },
 };
 
-enum format { POSIX, GNU, OLD };
+enum format { POSIX, GNU, V7 };
 
 static const struct {
 	const char *magic;
@@ -51,16 +51,15 @@ static const struct {
 	[GNU] = { "ustar  \0", 8 },
 };
 
-/** header_is_zero() - is it one of the two blocks that end an archive? */
-bool header_is_zero(const uint8_t block[TAR_BLOCK])
+bool tar_header_is_zero(const uint8_t block[TAR_BLOCK])
 {
 	static const uint8_t zero[TAR_BLOCK];
 
 	return memcmp(block, zero, TAR_BLOCK) == 0;
 }
 
-/* The sum counts its own field as spaces. Old programs added signed bytes. */
-static bool sum_is_right(const uint8_t *block)
+/* The checksum counts its own field as spaces. Old programs added signed bytes. */
+static bool checksum_matches(const uint8_t *block)
 {
 	int64_t sum = 0, sum_signed = 0, want;
 
@@ -73,7 +72,7 @@ static bool sum_is_right(const uint8_t *block)
 	return tar_number(block + SUM, SUM_LEN, &want) && (want == sum || want == sum_signed);
 }
 
-static void text(const uint8_t *field, size_t len, char *ret)
+static void copy_text(const uint8_t *field, size_t len, char *ret)
 {
 	size_t n = strnlen((const char *)field, len);
 
@@ -81,7 +80,8 @@ static void text(const uint8_t *field, size_t len, char *ret)
 	ret[n] = '\0';
 }
 
-/* Go before 1.8 wrote prefixes into GNU's headers, where two times are: text that is no number. */
+/* Go before 1.8 wrote prefixes into GNU headers, where atime and ctime are: text that is not a
+ * number. */
 static bool has_stray_prefix(const uint8_t *block)
 {
 	int64_t n;
@@ -95,42 +95,30 @@ static enum format format_of(const uint8_t *block)
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		if (memcmp(block + MAGIC, formats[i].magic, formats[i].len) == 0)
 			return (enum format)i;
-	return OLD;
+	return V7;
 }
 
-static int decode_numbers(const uint8_t *block, bool devices, struct header *h, struct hw_err *e)
+int tar_header_decode(const uint8_t block[TAR_BLOCK], struct tar_header *ret_header,
+		      struct hw_err *e)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (numbers[i].of_device && !devices)
-			continue;
-		if (!tar_number(block + numbers[i].at, numbers[i].len,
-				(int64_t *)((char *)h + numbers[i].to)))
-			return err_text(e, -EINVAL, "the %s is not a number", numbers[i].name);
-	}
-	return 0;
-}
-
-/**
- * header_decode() - read a block
- *
- * Return: 0, or -EINVAL
- */
-int header_decode(const uint8_t block[TAR_BLOCK], struct header *ret_header, struct hw_err *e)
-{
-	struct header h = { .flag = (char)block[FLAG] };
+	struct tar_header h = { .flag = (char)block[FLAG] };
 	char name[NAME_LEN + 1], prefix[PREFIX_LEN + 1] = "";
 	enum format format = format_of(block);
-	int r;
 
-	if (!sum_is_right(block))
-		return err_text(e, -EINVAL, "it is not a tar header: its sum is wrong");
-	r = decode_numbers(block, format != OLD, &h, e);
-	if (r < 0)
-		return r;
-	text(block + NAME, NAME_LEN, name);
-	text(block + LINK, HEADER_LINK_MAX, h.target);
+	if (!checksum_matches(block))
+		return err_text(e, -EINVAL, "not a tar header: checksum mismatch");
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (numbers[i].of_device && format == V7)
+			continue;
+		if (!tar_number(block + numbers[i].at, numbers[i].len,
+				(int64_t *)((char *)&h + numbers[i].member)))
+			return err_text(e, -EINVAL, "malformed %s in a tar header",
+					numbers[i].name);
+	}
+	copy_text(block + NAME, NAME_LEN, name);
+	copy_text(block + LINK, TAR_LINK_MAX, h.target);
 	if (format == POSIX || (format == GNU && has_stray_prefix(block)))
-		text(block + PREFIX, PREFIX_LEN, prefix);
+		copy_text(block + PREFIX, PREFIX_LEN, prefix);
 	snprintf(h.path, sizeof(h.path), "%s%s%s", prefix, *prefix ? "/" : "", name);
 	*ret_header = h;
 	return 0;

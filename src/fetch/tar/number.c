@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/number.c - numbers as archives write them
+ * fetch/tar/number.c - numbers and times in tar archives
  *
- * What:  a field of a header is octal digits between spaces and NULs or, with
- *        the first bit set, a number of base 256 (GNU), which may be negative;
- *        PAX writes decimals, and times with a fraction.
- * Rules: what is not a number, or does not fit into 64 bits, is refused.
+ * What:  a header field has octal digits between spaces and NULs or, if the first bit is set, a
+ *        number in base 256 (GNU), which may be negative. PAX has decimal numbers, and times
+ *        with a fraction.
  */
 #include "fetch/tar/number.h"
 
 #include <string.h>
 
-#define BINARY 0x80 /* bit of a field's first byte */
-#define SIGN   0x40 /* bit after that */
+#define BINARY 0x80 /* first bit of a field */
+#define SIGN   0x40 /* the next bit */
 
 /* Two's complement, big endian; the first bit is not part of it. */
-static bool base256(const uint8_t *field, size_t width, int64_t *ret_n)
+static bool parse_base256(const uint8_t *field, size_t width, int64_t *ret_n)
 {
 	uint8_t fill = field[0] & SIGN ? 0xff : 0;
 	uint64_t n = fill ? UINT64_MAX : 0;
@@ -24,7 +23,7 @@ static bool base256(const uint8_t *field, size_t width, int64_t *ret_n)
 		uint8_t byte =
 			i == 0 ? (uint8_t)((field[0] & ~BINARY) | (fill & BINARY)) : field[i];
 
-		if (n >> 55 != (fill ? 0x1ff : 0)) /* a bit that is not sign would be lost */
+		if (n >> 55 != (fill ? 0x1ff : 0)) /* the shift would lose a significant bit */
 			return false;
 		n = n << 8 | byte;
 	}
@@ -37,14 +36,13 @@ static bool is_blank(uint8_t c)
 	return c == ' ' || c == '\0';
 }
 
-/** tar_number() - a field of a header: octal or base 256; blank is 0 */
 bool tar_number(const uint8_t *field, size_t width, int64_t *ret_n)
 {
 	size_t i = 0;
 	int64_t n = 0;
 
 	if (width > 0 && field[0] & BINARY)
-		return base256(field, width, ret_n);
+		return parse_base256(field, width, ret_n);
 	while (i < width && is_blank(field[i]))
 		i++;
 	for (; i < width && field[i] >= '0' && field[i] <= '7'; i++) {
@@ -58,7 +56,6 @@ bool tar_number(const uint8_t *field, size_t width, int64_t *ret_n)
 	return true;
 }
 
-/** tar_decimal() - digits only, at least one */
 bool tar_decimal(const char *s, size_t len, int64_t *ret_n)
 {
 	int64_t n = 0;
@@ -71,8 +68,8 @@ bool tar_decimal(const char *s, size_t len, int64_t *ret_n)
 	return len > 0;
 }
 
-/* Nanoseconds of a fraction; further digits are cut off. */
-static bool fraction(const char *s, size_t len, long *ret_ns)
+/* Digits beyond nanoseconds are ignored. */
+static bool parse_fraction(const char *s, size_t len, long *ret_ns)
 {
 	long ns = 0, unit = 100000000;
 
@@ -86,7 +83,6 @@ static bool fraction(const char *s, size_t len, long *ret_ns)
 	return true;
 }
 
-/** tar_time() - seconds, with or without a sign and a fraction */
 bool tar_time(const char *s, size_t len, struct timespec *ret_time)
 {
 	bool negative = len > 0 && s[0] == '-';
@@ -99,9 +95,10 @@ bool tar_time(const char *s, size_t len, struct timespec *ret_time)
 	len -= negative;
 	dot = memchr(s, '.', len);
 	whole = dot ? (size_t)(dot - s) : len;
-	if (!tar_decimal(s, whole, &seconds) || (dot && !fraction(dot + 1, len - whole - 1, &ns)))
+	if (!tar_decimal(s, whole, &seconds) ||
+	    (dot && !parse_fraction(dot + 1, len - whole - 1, &ns)))
 		return false;
-	if (negative) { /* -1.25 is two seconds before, and 0.75 after that */
+	if (negative) { /* -1.25 is -2 seconds plus 0.75 */
 		seconds = -seconds - (ns > 0);
 		ns = ns > 0 ? 1000000000 - ns : 0;
 	}

@@ -2,8 +2,8 @@
 /*
  * fetch/tar/path.h - paths of a layer's members
  *
- * What:  as archives write them into a form that can be looked up below a
- *        root: relative, without empty parts, "." and "..".
+ * What:  normalizes a member's path for a lookup below a root: relative, without empty parts, "."
+ *        and "..". Recognizes whiteouts.
  */
 #ifndef FETCH_TAR_PATH_H
 #define FETCH_TAR_PATH_H
@@ -13,21 +13,28 @@
 
 #include "base/err.h"
 
-#define PATH_SIZE 4096 /* with the NUL: what one call of the kernel takes */
+#define PATH_SIZE 4096 /* including the NUL: the kernel's limit */
 
+/* Normalize a path. @path: as in the archive; @ret_path: "" is the root itself.
+ * Return: 0; -EINVAL: the path escapes the root; -ENAMETOOLONG */
 int path_clean(const char *path, char ret_path[PATH_SIZE], struct hw_err *e);
-const char *path_name(const char *clean); /* behind the last slash */
-void path_parent(const char *clean, char ret_path[PATH_SIZE]);
 
-/* What a name means in a layer (OCI image-spec, layer.md, "Whiteouts"). */
+/* The functions below take a path of path_clean(). */
+
+const char *path_name(const char *clean);		       /* the last component */
+void path_parent(const char *clean, char ret_path[PATH_SIZE]); /* "": the root */
+
+/* Meaning of a name in a layer (OCI image-spec, layer.md, "Whiteouts"). */
 enum path_kind {
 	PATH_PLAIN,
-	PATH_WHITEOUT, /* .wh.NAME: there is no NAME */
-	PATH_OPAQUE,   /* .wh..wh..opq: there is nothing of below in this folder */
-	PATH_AUFS,     /* .wh..wh.*, also as a folder: notes of AUFS to itself */
+	PATH_WHITEOUT, /* .wh.NAME: hides NAME of the layers below */
+	PATH_OPAQUE,   /* .wh..wh..opq: hides the directory's content in the layers below */
+	PATH_AUFS,     /* .wh..wh.*, also as a directory: AUFS metadata, ignored */
 };
 
 enum path_kind path_kind(const char *clean);
+/* The name that a whiteout hides. @clean: of kind PATH_WHITEOUT; *ret_name points into it.
+ * Return: 0, or -EINVAL: not a valid file name */
 int path_hidden(const char *clean, const char **ret_name, struct hw_err *e);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/pax.c - what a PAX header says about the member behind it
+ * fetch/tar/pax.c - PAX header: attributes of the member that follows it
  *
- * What:  records "LENGTH KEY=VALUE\n", where the length counts the whole
- *        record. A table says which keys mean something; the others are skipped.
- * Rules: an empty value takes back what was said before (POSIX pax, "pax
- *        Extended Header"). No NUL in a path. Values of extended attributes are
- *        bytes.
+ * What:  records "LENGTH KEY=VALUE\n", where LENGTH includes the whole record. A table lists the
+ *        known keys; other keys are ignored.
+ * Rules: an empty value removes an earlier one (POSIX pax, "pax Extended Header"). A path must not
+ *        contain NUL. Values of extended attributes may be any bytes.
  */
 #include "fetch/tar/pax.h"
 
@@ -19,16 +18,16 @@
 #define XATTR	   "SCHILY.xattr."
 #define XATTRS_MAX 1024 /* of one member */
 
-struct record {
+struct pax_record {
 	const char *key;
 	size_t key_len;
 	const char *value;
 	size_t len;
 };
 
-/* ---- values, each into the member at p --------------------------------------- */
+/* ---- values: each parser writes to p, false: invalid -------------------------- */
 
-static bool take_text(void *p, const struct record *r)
+static bool parse_text(void *p, const struct pax_record *r)
 {
 	char **text = p;
 
@@ -39,7 +38,7 @@ static bool take_text(void *p, const struct record *r)
 	return true;
 }
 
-static bool take_number(void *p, const struct record *r)
+static bool parse_number(void *p, const struct pax_record *r)
 {
 	if (r->len)
 		return tar_decimal(r->value, r->len, p);
@@ -47,7 +46,7 @@ static bool take_number(void *p, const struct record *r)
 	return true;
 }
 
-static bool take_mtime(void *p, const struct record *r)
+static bool parse_mtime(void *p, const struct pax_record *r)
 {
 	struct pax *pax = p;
 
@@ -55,7 +54,7 @@ static bool take_mtime(void *p, const struct record *r)
 	return !r->len || tar_time(r->value, r->len, &pax->mtime);
 }
 
-static bool add_number(struct pax *pax, int64_t n, bool is_offset)
+static bool add_map_number(struct pax *pax, int64_t n, bool is_offset)
 {
 	if (is_offset) {
 		if (pax->n_pieces == TAR_HOLES_MAX)
@@ -70,25 +69,25 @@ static bool add_number(struct pax *pax, int64_t n, bool is_offset)
 	return true;
 }
 
-/* GNU.sparse 0.0: offset and length are records of their own, in turns */
-static bool take_offset(void *p, const struct record *r)
+/* GNU.sparse 0.0: alternating records of offset and length */
+static bool parse_map_offset(void *p, const struct pax_record *r)
 {
 	struct pax *pax = p;
 	int64_t n;
 
 	pax->has_map = true;
-	return tar_decimal(r->value, r->len, &n) && add_number(pax, n, true);
+	return tar_decimal(r->value, r->len, &n) && add_map_number(pax, n, true);
 }
 
-static bool take_length(void *p, const struct record *r)
+static bool parse_map_length(void *p, const struct pax_record *r)
 {
 	int64_t n;
 
-	return tar_decimal(r->value, r->len, &n) && add_number(p, n, false);
+	return tar_decimal(r->value, r->len, &n) && add_map_number(p, n, false);
 }
 
 /* GNU.sparse 0.1: "OFFSET,LENGTH,OFFSET,LENGTH" */
-static bool take_map(void *p, const struct record *r)
+static bool parse_map(void *p, const struct pax_record *r)
 {
 	const char *s = r->value, *end = r->value + r->len;
 	struct pax *pax = p;
@@ -101,7 +100,7 @@ static bool take_map(void *p, const struct record *r)
 		size_t n = comma ? (size_t)(comma - s) : (size_t)(end - s);
 		int64_t value;
 
-		if (!tar_decimal(s, n, &value) || !add_number(pax, value, is_offset))
+		if (!tar_decimal(s, n, &value) || !add_map_number(pax, value, is_offset))
 			return false;
 		is_offset = !is_offset;
 		s += n + (comma != NULL);
@@ -109,27 +108,27 @@ static bool take_map(void *p, const struct record *r)
 	return is_offset;
 }
 
-static void xattr_set(struct tar_xattr *x, const char *value, size_t len)
+static void set_xattr_value(struct tar_xattr *x, const char *value, size_t len)
 {
 	free(x->value);
 	x->value = mem_copy(value, len ? len : 1);
 	x->len = len;
 }
 
-static bool take_xattr(struct pax *pax, const struct record *r)
+static bool add_xattr(struct pax *pax, const struct pax_record *r)
 {
 	autofree char *name = str_ncopy(r->key + strlen(XATTR), r->key_len - strlen(XATTR));
 
 	for (size_t i = 0; i < pax->n_xattrs; i++)
 		if (str_equal(pax->xattrs[i].name, name)) {
-			xattr_set(&pax->xattrs[i], r->value, r->len);
+			set_xattr_value(&pax->xattrs[i], r->value, r->len);
 			return true;
 		}
 	if (pax->n_xattrs == XATTRS_MAX || !*name)
 		return false;
 	pax->xattrs = mem_resize(pax->xattrs, pax->n_xattrs + 1, sizeof(*pax->xattrs));
 	pax->xattrs[pax->n_xattrs] = (struct tar_xattr){ .name = take_ptr(name) };
-	xattr_set(&pax->xattrs[pax->n_xattrs++], r->value, r->len);
+	set_xattr_value(&pax->xattrs[pax->n_xattrs++], r->value, r->len);
 	return true;
 }
 
@@ -137,47 +136,43 @@ static bool take_xattr(struct pax *pax, const struct record *r)
 
 static const struct {
 	const char *key;
-	bool (*take)(void *p, const struct record *r);
+	bool (*parse)(void *p, const struct pax_record *r);
 	size_t at; /* in struct pax */
 } keys[] = {
-	{ "path", take_text, offsetof(struct pax, path) },
-	{ "linkpath", take_text, offsetof(struct pax, target) },
-	{ "size", take_number, offsetof(struct pax, size) },
-	{ "uid", take_number, offsetof(struct pax, uid) },
-	{ "gid", take_number, offsetof(struct pax, gid) },
-	{ "mtime", take_mtime, 0 },
-	{ "GNU.sparse.major", take_number, offsetof(struct pax, sparse_major) },
-	{ "GNU.sparse.minor", take_number, offsetof(struct pax, sparse_minor) },
-	{ "GNU.sparse.name", take_text, offsetof(struct pax, sparse_path) },
-	{ "GNU.sparse.size", take_number, offsetof(struct pax, real_size) },
-	{ "GNU.sparse.realsize", take_number, offsetof(struct pax, real_size) },
-	{ "GNU.sparse.map", take_map, 0 },
-	{ "GNU.sparse.offset", take_offset, 0 },
-	{ "GNU.sparse.numbytes", take_length, 0 },
+	{ "path", parse_text, offsetof(struct pax, path) },
+	{ "linkpath", parse_text, offsetof(struct pax, target) },
+	{ "size", parse_number, offsetof(struct pax, size) },
+	{ "uid", parse_number, offsetof(struct pax, uid) },
+	{ "gid", parse_number, offsetof(struct pax, gid) },
+	{ "mtime", parse_mtime, 0 },
+	{ "GNU.sparse.major", parse_number, offsetof(struct pax, sparse_major) },
+	{ "GNU.sparse.minor", parse_number, offsetof(struct pax, sparse_minor) },
+	{ "GNU.sparse.name", parse_text, offsetof(struct pax, sparse_path) },
+	{ "GNU.sparse.size", parse_number, offsetof(struct pax, real_size) },
+	{ "GNU.sparse.realsize", parse_number, offsetof(struct pax, real_size) },
+	{ "GNU.sparse.map", parse_map, 0 },
+	{ "GNU.sparse.offset", parse_map_offset, 0 },
+	{ "GNU.sparse.numbytes", parse_map_length, 0 },
 };
 
-static bool key_is(const struct record *r, const char *key)
-{
-	return r->key_len == strlen(key) && memcmp(r->key, key, r->key_len) == 0;
-}
-
-static int take(struct pax *p, const struct record *r, struct hw_err *e)
+static int use_record(struct pax *p, const struct pax_record *r, struct hw_err *e)
 {
 	bool ok = true;
 
 	if (r->key_len >= strlen(XATTR) && memcmp(r->key, XATTR, strlen(XATTR)) == 0)
-		ok = take_xattr(p, r);
+		ok = add_xattr(p, r);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (key_is(r, keys[i].key))
-			ok = keys[i].take((char *)p + keys[i].at, r);
+		if (r->key_len == strlen(keys[i].key) &&
+		    memcmp(r->key, keys[i].key, r->key_len) == 0)
+			ok = keys[i].parse((char *)p + keys[i].at, r);
 	if (ok)
 		return 0;
-	return err_text(e, -EINVAL, "PAX record %.*s has a value that cannot be",
+	return err_text(e, -EINVAL, "PAX record %.*s: invalid value",
 			(int)(r->key_len < 64 ? r->key_len : 64), r->key);
 }
 
-/* Bytes of the record at data; 0: it is none. */
-static size_t record_parse(const char *data, size_t len, struct record *ret)
+/* Return: bytes of the record at @data; 0: malformed */
+static size_t parse_record(const char *data, size_t len, struct pax_record *ret)
 {
 	const char *space = memchr(data, ' ', len < 20 ? len : 20), *end, *equals;
 	int64_t size;
@@ -189,12 +184,11 @@ static size_t record_parse(const char *data, size_t len, struct record *ret)
 	equals = memchr(space + 1, '=', (size_t)(end - space - 1));
 	if (!equals || equals == space + 1 || memchr(space + 1, '\0', (size_t)(equals - space - 1)))
 		return 0;
-	*ret = (struct record){ space + 1, (size_t)(equals - space - 1), equals + 1,
-				(size_t)(end - equals - 1) };
+	*ret = (struct pax_record){ space + 1, (size_t)(equals - space - 1), equals + 1,
+				    (size_t)(end - equals - 1) };
 	return (size_t)size;
 }
 
-/** pax_init() - nothing said yet */
 void pax_init(struct pax *p)
 {
 	*p = (struct pax){ .size = -1,
@@ -205,7 +199,6 @@ void pax_init(struct pax *p)
 			   .sparse_minor = -1 };
 }
 
-/** pax_done() - free what it holds; nothing is said any more */
 void pax_done(struct pax *p)
 {
 	for (size_t i = 0; i < p->n_xattrs; i++) {
@@ -220,33 +213,26 @@ void pax_done(struct pax *p)
 	pax_init(p);
 }
 
-/**
- * pax_decode() - read the records of a PAX header
- * @p: with what was said before
- *
- * Return: 0, or -EINVAL
- */
 int pax_decode(struct pax *p, const char *data, size_t len, struct hw_err *e)
 {
 	while (len > 0) {
-		struct record record;
-		size_t n = record_parse(data, len, &record);
+		struct pax_record record;
+		size_t n = parse_record(data, len, &record);
 		int r;
 
 		if (n == 0)
-			return err_text(e, -EINVAL, "a PAX header has a record that is none");
-		r = take(p, &record, e);
+			return err_text(e, -EINVAL, "malformed PAX record");
+		r = use_record(p, &record, e);
 		if (r < 0)
 			return r;
 		data += n;
 		len -= n;
 	}
 	if (p->n_pieces > 0 && p->pieces[p->n_pieces - 1].len < 0)
-		return err_text(e, -EINVAL, "a PAX header has half of a hole");
+		return err_text(e, -EINVAL, "malformed PAX sparse map: an offset without a length");
 	return 0;
 }
 
-/** pax_sparse() - in which of GNU's ways the file is sparse */
 enum pax_sparse pax_sparse(const struct pax *p)
 {
 	if (p->sparse_major == 1 && p->sparse_minor == 0)

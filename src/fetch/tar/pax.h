@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/pax.h - what a PAX header says about the member behind it
+ * fetch/tar/pax.h - PAX header: attributes of the member that follows it
  */
 #ifndef FETCH_TAR_PAX_H
 #define FETCH_TAR_PAX_H
@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "fetch/tar/tar.h"
 
-/* How GNU tar says that a file is sparse; 'S', the oldest way, is in the header itself. */
+/* GNU tar's sparse formats in PAX headers; the oldest one, 'S', is in the member's own header. */
 enum pax_sparse {
 	PAX_SPARSE_NONE,
 	PAX_SPARSE_0, /* 0.0 and 0.1: the map is in the records */
@@ -22,21 +22,22 @@ enum pax_sparse {
 };
 
 struct pax {
-	char *path, *target;		   /* NULL: not said */
-	int64_t size, uid, gid, real_size; /* -1: not said */
+	char *path, *target;		   /* NULL: not set */
+	int64_t size, uid, gid, real_size; /* -1: not set */
 	bool has_mtime;
 	struct timespec mtime;
 	struct tar_xattr *xattrs;
 	size_t n_xattrs;
 	char *sparse_path;
-	int64_t sparse_major, sparse_minor; /* -1: not said */
+	int64_t sparse_major, sparse_minor; /* -1: not set */
 	bool has_map;
 	struct tar_piece *pieces;
 	size_t n_pieces;
 };
 
 void pax_init(struct pax *p);
-void pax_done(struct pax *p);
+void pax_done(struct pax *p); /* leaves it as pax_init() does */
+/* Add the records of a PAX header to @p. Return: 0, or -EINVAL */
 int pax_decode(struct pax *p, const char *data, size_t len, struct hw_err *e);
 enum pax_sparse pax_sparse(const struct pax *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/sparse.c - which pieces of a sparse file an archive has
+ * fetch/tar/sparse.c - maps of sparse files: which pieces of a file an archive contains
  */
 #include "fetch/tar/sparse.h"
 
@@ -9,7 +9,7 @@
 
 #include "fetch/tar/number.h"
 
-/* In a header of type 'S', and in the blocks that follow it. */
+/* Offsets in a header of type 'S' and in the blocks that follow it. */
 #define PAIR_LEN    24
 #define NUMBER_LEN  12
 #define FIRST_AT    386
@@ -19,19 +19,12 @@
 #define BLOCK_PAIRS 21
 #define BLOCK_MORE  504
 
-/** sparse_add() - one more piece of the file */
 void sparse_add(struct tar_entry *entry, int64_t offset, int64_t len)
 {
 	entry->pieces = mem_resize(entry->pieces, entry->n_pieces + 1, sizeof(*entry->pieces));
 	entry->pieces[entry->n_pieces++] = (struct tar_piece){ offset, len };
 }
 
-/**
- * sparse_check() - are the pieces in order, apart from each other, inside of the file, and as
- * much as is stored?
- *
- * Return: 0, or -EINVAL
- */
 int sparse_check(const struct tar_entry *entry, struct hw_err *e)
 {
 	int64_t end = 0, sum = 0;
@@ -41,21 +34,25 @@ int sparse_check(const struct tar_entry *entry, struct hw_err *e)
 
 		if (p->offset < end || p->len < 0 || p->offset > entry->size ||
 		    p->len > entry->size - p->offset)
-			return err_text(e, -EINVAL, "the map of a sparse file cannot be");
+			return err_text(
+				e, -EINVAL,
+				"invalid sparse map: piece %lld+%lld of a file of %lld bytes",
+				(long long)p->offset, (long long)p->len, (long long)entry->size);
 		end = p->offset + p->len;
 		sum += p->len;
 	}
 	if (sum != entry->stored)
 		return err_text(e, -EINVAL,
-				"a sparse file has %lld bytes of data, and %lld in its map",
-				(long long)entry->stored, (long long)sum);
+				"sparse map does not match the data: map has %lld bytes, "
+				"archive has %lld",
+				(long long)sum, (long long)entry->stored);
 	return 0;
 }
 
 /* ---- numbers in blocks ----------------------------------------------------- */
 
-/* Up to the first pair that is empty. */
-static int take_pairs(struct tar_entry *entry, const uint8_t *p, size_t n, struct hw_err *e)
+/* Up to the first empty pair. */
+static int parse_pairs(struct tar_entry *entry, const uint8_t *p, size_t n, struct hw_err *e)
 {
 	for (size_t i = 0; i < n; i++, p += PAIR_LEN) {
 		int64_t offset, len;
@@ -63,50 +60,48 @@ static int take_pairs(struct tar_entry *entry, const uint8_t *p, size_t n, struc
 		if (p[0] == '\0' && p[NUMBER_LEN] == '\0')
 			break;
 		if (!tar_number(p, NUMBER_LEN, &offset) ||
-		    !tar_number(p + NUMBER_LEN, NUMBER_LEN, &len) ||
-		    entry->n_pieces == TAR_HOLES_MAX)
-			return err_text(e, -EINVAL, "the map of a sparse file cannot be read");
+		    !tar_number(p + NUMBER_LEN, NUMBER_LEN, &len))
+			return err_text(e, -EINVAL, "malformed sparse map");
+		if (entry->n_pieces == TAR_HOLES_MAX)
+			return err_text(e, -EINVAL, "sparse map has more than %d pieces",
+					TAR_HOLES_MAX);
 		sparse_add(entry, offset, len);
 	}
 	return 0;
 }
 
-/** sparse_take_header() - the map begins in the header, which has the file's size too */
-int sparse_take_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
+int sparse_parse_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
-	int r = take_pairs(entry, block + FIRST_AT, FIRST_PAIRS, e);
+	int r = parse_pairs(entry, block + FIRST_AT, FIRST_PAIRS, e);
 
 	if (r < 0)
 		return r;
 	if (!tar_number(block + REAL_SIZE, NUMBER_LEN, &entry->size))
-		return err_text(e, -EINVAL, "its size is not a number");
+		return err_text(e, -EINVAL, "malformed size of a sparse file");
 	return block[FIRST_MORE] != '\0';
 }
 
-/** sparse_take_block() - the map goes on */
-int sparse_take_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
+int sparse_parse_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
-	int r = take_pairs(entry, block, BLOCK_PAIRS, e);
+	int r = parse_pairs(entry, block, BLOCK_PAIRS, e);
 
 	return r < 0 ? r : block[BLOCK_MORE] != '\0';
 }
 
 /* ---- lines of text --------------------------------------------------------- */
 
-/** sparse_text_init() - nothing of a map yet */
 void sparse_text_init(struct sparse_text *s)
 {
 	*s = (struct sparse_text){ .want = -1 };
 }
 
-/** sparse_text_done() - free what it holds */
 void sparse_text_done(struct sparse_text *s)
 {
 	buf_done(&s->text);
 }
 
-/* A line; *p moves behind it. */
-static bool take_line(const char **p, const char *end, int64_t *ret_n)
+/* Moves *p behind the line. */
+static bool parse_line(const char **p, const char *end, int64_t *ret_n)
 {
 	const char *newline = memchr(*p, '\n', (size_t)(end - *p));
 
@@ -116,7 +111,7 @@ static bool take_line(const char **p, const char *end, int64_t *ret_n)
 	return true;
 }
 
-/* The first line tells how many pieces follow. */
+/* The first line has the number of pieces; each piece has two lines. */
 static int count_lines(struct sparse_text *s, const uint8_t *block, struct hw_err *e)
 {
 	const char *p = s->text.data;
@@ -126,36 +121,33 @@ static int count_lines(struct sparse_text *s, const uint8_t *block, struct hw_er
 		s->lines += block[i] == '\n';
 	if (s->want >= 0 || s->lines == 0)
 		return 0;
-	if (!take_line(&p, p + s->text.len, &n) || n > TAR_HOLES_MAX)
-		return err_text(e, -EINVAL, "a sparse file has a map that cannot be");
+	if (!parse_line(&p, p + s->text.len, &n) || n > TAR_HOLES_MAX)
+		return err_text(e, -EINVAL, "invalid number of pieces in a sparse map");
 	s->want = 1 + 2 * n;
 	return 0;
 }
 
-static int take_lines(struct sparse_text *s, struct tar_entry *entry, struct hw_err *e)
+static int parse_lines(struct sparse_text *s, struct tar_entry *entry, struct hw_err *e)
 {
 	const char *p = s->text.data, *end = p + s->text.len;
 	int64_t n = 0, offset, len;
-	bool ok = take_line(&p, end, &n);
+	bool ok = parse_line(&p, end, &n);
 
 	for (int64_t i = 0; ok && i < n; i++) {
-		ok = take_line(&p, end, &offset) && take_line(&p, end, &len);
+		ok = parse_line(&p, end, &offset) && parse_line(&p, end, &len);
 		if (ok)
 			sparse_add(entry, offset, len);
 	}
-	if (!ok)
-		return err_text(e, -EINVAL, "the map of a sparse file is not made of numbers");
-	return 0;
+	return ok ? 0 : err_text(e, -EINVAL, "malformed sparse map");
 }
 
-/** sparse_take_text() - a block of a map as text; what fills the last one may be anything */
-int sparse_take_text(struct sparse_text *s, struct tar_entry *entry, const uint8_t block[TAR_BLOCK],
-		     struct hw_err *e)
+int sparse_parse_text(struct sparse_text *s, struct tar_entry *entry,
+		      const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
 	int r;
 
 	if (entry->stored < TAR_BLOCK || s->text.len >= TAR_MAP_MAX)
-		return err_text(e, -EINVAL, "a sparse file has a map without an end");
+		return err_text(e, -EINVAL, "unterminated sparse map");
 	entry->stored -= TAR_BLOCK;
 	buf_add(&s->text, block, TAR_BLOCK);
 	r = count_lines(s, block, e);
@@ -163,5 +155,5 @@ int sparse_take_text(struct sparse_text *s, struct tar_entry *entry, const uint8
 		return r;
 	if (s->want < 0 || s->lines < s->want)
 		return 1;
-	return take_lines(s, entry, e);
+	return parse_lines(s, entry, e);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/sparse.h - which pieces of a sparse file an archive has
+ * fetch/tar/sparse.h - maps of sparse files: which pieces of a file an archive contains
  *
- * What:  the map in GNU's two forms that are not in PAX records: numbers in the
- *        header and blocks after it ('S'), and lines of text before the data
- *        (1.0).
+ * What:  parses the map in GNU's two formats outside PAX records: numbers in the header and in
+ *        blocks after it ('S'), and lines of text before the data (1.0).
  */
 #ifndef FETCH_TAR_SPARSE_H
 #define FETCH_TAR_SPARSE_H
@@ -15,21 +14,25 @@
 #include "base/err.h"
 #include "fetch/tar/tar.h"
 
-/* A map as text, of which blocks come one by one. */
+/* A map in text form, parsed block by block. */
 struct sparse_text {
 	struct buf text;
-	int64_t lines; /* so far */
-	int64_t want;  /* lines that it has; -1: not known yet */
+	int64_t lines; /* in text */
+	int64_t want;  /* lines of the whole map; -1: not known yet */
 };
 
-void sparse_add(struct tar_entry *entry, int64_t offset, int64_t len);
+void sparse_add(struct tar_entry *entry, int64_t offset, int64_t len); /* adds a piece */
+/* Check that the pieces are in order, do not overlap, lie inside the file and have entry->stored
+ * bytes in total. Return: 0, or -EINVAL */
 int sparse_check(const struct tar_entry *entry, struct hw_err *e);
 
-/* Each returns 1 when there is more to come, in the next block. */
-int sparse_take_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e);
-int sparse_take_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e);
-int sparse_take_text(struct sparse_text *s, struct tar_entry *entry, const uint8_t block[TAR_BLOCK],
-		     struct hw_err *e);
+/* Add the pieces in a block to @entry. Return: 0; 1: the map continues in the next block; -EINVAL.
+ * sparse_parse_header() also sets entry->size. sparse_parse_text() subtracts the block from
+ * entry->stored; the rest of the last block may be anything. */
+int sparse_parse_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e);
+int sparse_parse_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e);
+int sparse_parse_text(struct sparse_text *s, struct tar_entry *entry,
+		      const uint8_t block[TAR_BLOCK], struct hw_err *e);
 
 void sparse_text_init(struct sparse_text *s);
 void sparse_text_done(struct sparse_text *s);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/tar.c - a tar archive, without I/O: bytes in, members out
+ * fetch/tar/tar.c - streaming tar reader without I/O: bytes in, members out
  *
- * How:   a state for what the next bytes are; each state takes what it can of
- *        them.
+ * How:   the state says what the next bytes are; each state consumes as many of them as it can.
  *
- *	state     next bytes                  then
- *	HEADER    a block                     EXTRA, MAP_BLOCK, MAP_TEXT, DATA, HEADER
- *	                                      again, or after two of zeros TRAILER
- *	EXTRA     a PAX header or long name   HEADER
- *	MAP_BLOCK more of an 'S' file's map   itself, DATA
- *	MAP_TEXT  the map of a 1.0 file       itself, DATA
- *	DATA      a file's                    PADDING
- *	PADDING   to the end of a block       HEADER
- *	TRAILER   anything
+ *	state     next bytes                      next state
+ *	HEADER    a block                         EXTRA, MAP_BLOCK, MAP_TEXT, DATA, HEADER, or
+ *	                                          after two zero blocks TRAILER
+ *	EXTRA     a PAX header or GNU long name   HEADER
+ *	MAP_BLOCK more of an 'S' file's map       MAP_BLOCK or DATA
+ *	MAP_TEXT  the map of a sparse 1.0 file    MAP_TEXT or DATA
+ *	DATA      file data                       PADDING
+ *	PADDING   up to the end of the block      HEADER
+ *	TRAILER   anything                        TRAILER
  */
 #include "fetch/tar/tar.h"
 
@@ -26,7 +25,7 @@
 #include "fetch/tar/pax.h"
 #include "fetch/tar/sparse.h"
 
-#define SIZE_LIMIT (INT64_MAX / 4) /* so that sums of a few sizes fit */
+#define SIZE_LIMIT (INT64_MAX / 4) /* so that sums of a few sizes cannot overflow */
 
 enum state { HEADER, EXTRA, MAP_BLOCK, MAP_TEXT, DATA, PADDING, TRAILER };
 
@@ -34,25 +33,24 @@ struct tar {
 	const struct tar_sink *sink;
 	void *ctx;
 	enum state state;
-	int64_t at; /* bytes taken */
+	int64_t at; /* bytes consumed */
 	uint8_t block[TAR_BLOCK];
-	size_t fill;	   /* of block */
-	bool had_zeros;	   /* one block of them */
-	int64_t left;	   /* bytes of this state that are to come */
-	struct buf extra;  /* a header's body */
-	char extra_flag;   /* 'x', 'g', 'L', 'K' */
-	size_t extra_len;  /* without padding */
-	bool pending;	   /* something was said about a member that has not come */
+	size_t fill;	   /* bytes in block */
+	bool had_zeros;	   /* a zero block was read */
+	int64_t left;	   /* bytes left in EXTRA, DATA or PADDING */
+	struct buf extra;  /* body of a PAX header or long name */
+	char extra_flag;   /* its type: 'x', 'g', 'L', 'K' */
+	size_t extra_len;  /* its length without padding */
+	bool pending;	   /* extra headers were read, and the member that follows them was not */
 	char *long_path;   /* from 'L' */
 	char *long_target; /* from 'K' */
 	struct pax pax;
 	struct tar_entry entry;
-	size_t piece;	  /* of entry.pieces, the one that comes */
-	int64_t piece_at; /* bytes of it that have come */
+	size_t piece;	  /* index of the current piece in entry.pieces */
+	int64_t piece_at; /* bytes of it consumed */
 	struct sparse_text map;
 };
 
-/** tar_new() - a reader; @sink and @ctx are borrowed */
 struct tar *tar_new(const struct tar_sink *sink, void *ctx)
 {
 	struct tar *t = mem_new(sizeof(*t));
@@ -64,8 +62,8 @@ struct tar *tar_new(const struct tar_sink *sink, void *ctx)
 	return t;
 }
 
-/* What headers said about the next member, and the member itself. */
-static void forget(struct tar *t)
+/* Clears the current member and the extra headers that belong to it. */
+static void reset_member(struct tar *t)
 {
 	free(take_ptr(t->long_path));
 	free(take_ptr(t->long_target));
@@ -79,19 +77,18 @@ static void forget(struct tar *t)
 	sparse_text_init(&t->map);
 }
 
-/** tar_free() - free a reader */
 void tar_free(struct tar *t)
 {
 	if (!t)
 		return;
-	forget(t);
+	reset_member(t);
 	buf_done(&t->extra);
 	free(t);
 }
 
 /* ---- members --------------------------------------------------------------- */
 
-static const struct type {
+static const struct {
 	char flag;
 	enum tar_type type;
 } types[] = {
@@ -105,64 +102,59 @@ static int find_type(char flag, const char *path, enum tar_type *ret_type, struc
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		if (types[i].flag != flag)
 			continue;
-		/* the oldest archives know a folder by its slash */
+		/* the oldest archives mark a directory only by the slash after its name */
 		*ret_type = flag == '\0' && str_ends(path, "/") ? TAR_DIR : types[i].type;
 		return 0;
 	}
-	return err_text(e, -EOPNOTSUPP, "members of type 0x%02x are not supported", (uint8_t)flag);
+	return err_text(e, -EOPNOTSUPP, "unsupported member type 0x%02x", (uint8_t)flag);
 }
 
-/* Who owns it; -1 would mean "nobody in particular" to chown(). */
+/* UINT32_MAX is -1, which chown() takes as "leave unchanged". */
 static int check_owner(const char *name, int64_t id, struct hw_err *e)
 {
 	if (id >= 0 && id < UINT32_MAX)
 		return 0;
-	return err_text(e, -EINVAL, "%s %lld cannot be", name, (long long)id);
+	return err_text(e, -EINVAL, "invalid %s ID %lld", name, (long long)id);
 }
 
 static int check_size(int64_t size, struct hw_err *e)
 {
 	if (size >= 0 && size <= SIZE_LIMIT)
 		return 0;
-	return err_text(e, -EINVAL, "a size of %lld bytes cannot be", (long long)size);
+	return err_text(e, -EINVAL, "invalid size %lld", (long long)size);
 }
 
-static int check_device(const struct header *h, struct hw_err *e)
+/* A number of a PAX header takes precedence over that of the member's own header. */
+static int64_t pax_or(int64_t from_pax, int64_t from_header)
 {
-	if (h->major >= 0 && h->major < 1 << 12 && h->minor >= 0 && h->minor < 1 << 20)
-		return 0;
-	return err_text(e, -EINVAL, "there is no device %lld:%lld", (long long)h->major,
-			(long long)h->minor);
+	return from_pax >= 0 ? from_pax : from_header;
 }
 
-static int64_t said(int64_t by_pax, int64_t by_header)
+static char *select_name(const char *from_gnu, const char *from_pax, const char *from_header)
 {
-	return by_pax >= 0 ? by_pax : by_header;
+	return str_copy(from_gnu ? from_gnu : from_pax ? from_pax : from_header);
 }
 
-static char *name_of(const char *by_gnu, const char *by_pax, const char *by_header)
-{
-	return str_copy(by_gnu ? by_gnu : by_pax ? by_pax : by_header);
-}
-
-/* Header and PAX together. */
-static int fill_entry(struct tar *t, const struct header *h, struct hw_err *e)
+/* Combines the header with the extra headers before it. */
+static int fill_entry(struct tar *t, const struct tar_header *h, struct hw_err *e)
 {
 	struct tar_entry *entry = &t->entry;
-	int64_t uid = said(t->pax.uid, h->uid), gid = said(t->pax.gid, h->gid);
+	int64_t uid = pax_or(t->pax.uid, h->uid), gid = pax_or(t->pax.gid, h->gid);
 	int r;
 
-	entry->path = name_of(t->long_path, t->pax.path, h->path);
-	entry->target = name_of(t->long_target, t->pax.target, h->target);
+	entry->path = select_name(t->long_path, t->pax.path, h->path);
+	entry->target = select_name(t->long_target, t->pax.target, h->target);
 	r = find_type(h->flag, entry->path, &entry->type, e);
 	if (r == 0)
 		r = check_owner("user", uid, e);
 	if (r == 0)
 		r = check_owner("group", gid, e);
-	if (r == 0 && (entry->type == TAR_CHAR || entry->type == TAR_BLOCKDEV))
-		r = check_device(h, e);
 	if (r < 0)
 		return r;
+	if ((entry->type == TAR_CHAR || entry->type == TAR_BLOCKDEV) &&
+	    (h->major < 0 || h->major >= 1 << 12 || h->minor < 0 || h->minor >= 1 << 20))
+		return err_text(e, -EINVAL, "invalid device number %lld:%lld", (long long)h->major,
+				(long long)h->minor);
 	entry->mode = (mode_t)(h->mode & 07777);
 	entry->uid = (uid_t)uid;
 	entry->gid = (gid_t)gid;
@@ -187,11 +179,11 @@ static int end_entry(struct tar *t, struct hw_err *e)
 		return r;
 	t->left = padding(t->entry.stored);
 	t->state = t->left > 0 ? PADDING : HEADER;
-	forget(t);
+	reset_member(t);
 	return 0;
 }
 
-/* All is known of it. */
+/* The entry is complete, including its sparse map. */
 static int begin_entry(struct tar *t, struct hw_err *e)
 {
 	int r = t->sink->entry(t->ctx, &t->entry, e);
@@ -207,7 +199,7 @@ static int begin_entry(struct tar *t, struct hw_err *e)
 
 /* ---- sparse files ---------------------------------------------------------- */
 
-/* @r: from a map: an error, or 1 when more of it is in the next block */
+/* @r: of a sparse_parse_ function: an error, 0, or 1 if the map continues in the next block */
 static int begin_sparse(struct tar *t, int r, struct hw_err *e)
 {
 	if (r == 1)
@@ -221,24 +213,24 @@ static int begin_sparse(struct tar *t, int r, struct hw_err *e)
 	return begin_entry(t, e);
 }
 
-static int take_map_block(struct tar *t, const uint8_t *block, struct hw_err *e)
+static int parse_map_block(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
-	return begin_sparse(t, sparse_take_block(&t->entry, block, e), e);
+	return begin_sparse(t, sparse_parse_block(&t->entry, block, e), e);
 }
 
-static int take_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
+static int parse_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
-	return begin_sparse(t, sparse_take_text(&t->map, &t->entry, block, e), e);
+	return begin_sparse(t, sparse_parse_text(&t->map, &t->entry, block, e), e);
 }
 
-static int begin_pax_sparse(struct tar *t, enum pax_sparse how, struct hw_err *e)
+static int begin_pax_sparse(struct tar *t, enum pax_sparse format, struct hw_err *e)
 {
 	if (t->pax.sparse_path) {
 		free(t->entry.path);
 		t->entry.path = str_copy(t->pax.sparse_path);
 	}
-	t->entry.size = said(t->pax.real_size, t->entry.stored);
-	if (how == PAX_SPARSE_0) {
+	t->entry.size = pax_or(t->pax.real_size, t->entry.stored);
+	if (format == PAX_SPARSE_0) {
 		t->entry.n_pieces = t->pax.n_pieces;
 		t->entry.pieces = take_ptr(t->pax.pieces);
 		t->pax.n_pieces = 0;
@@ -250,28 +242,29 @@ static int begin_pax_sparse(struct tar *t, enum pax_sparse how, struct hw_err *e
 
 /* ---- headers --------------------------------------------------------------- */
 
-static int begin_file(struct tar *t, const struct header *h, const uint8_t *block, struct hw_err *e)
+static int begin_file(struct tar *t, const struct tar_header *h, const uint8_t *block,
+		      struct hw_err *e)
 {
-	enum pax_sparse how = pax_sparse(&t->pax);
+	enum pax_sparse format = pax_sparse(&t->pax);
 	int r;
 
-	t->entry.stored = said(t->pax.size, h->size);
+	t->entry.stored = pax_or(t->pax.size, h->size);
 	t->entry.size = t->entry.stored;
 	r = check_size(t->entry.stored, e);
 	if (r < 0)
 		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
 	if (h->flag == 'S') {
 		t->state = MAP_BLOCK;
-		return begin_sparse(t, sparse_take_header(&t->entry, block, e), e);
+		return begin_sparse(t, sparse_parse_header(&t->entry, block, e), e);
 	}
-	if (how != PAX_SPARSE_NONE)
-		return begin_pax_sparse(t, how, e);
+	if (format != PAX_SPARSE_NONE)
+		return begin_pax_sparse(t, format, e);
 	if (t->entry.stored > 0)
 		sparse_add(&t->entry, 0, t->entry.stored);
 	return begin_entry(t, e);
 }
 
-static int begin_member(struct tar *t, const struct header *h, const uint8_t *block,
+static int begin_member(struct tar *t, const struct tar_header *h, const uint8_t *block,
 			struct hw_err *e)
 {
 	int r = fill_entry(t, h, e);
@@ -285,21 +278,16 @@ static int begin_member(struct tar *t, const struct header *h, const uint8_t *bl
 	return begin_entry(t, e);
 }
 
-static bool is_extra(char flag)
-{
-	return flag == 'x' || flag == 'g' || flag == 'L' || flag == 'K';
-}
-
-/* A name as GNU writes it; empty, it says nothing. */
-static void take_name(const struct buf *extra, size_t len, char **name)
+/* An empty GNU long name clears an earlier one. */
+static void set_long_name(const struct buf *extra, size_t len, char **name)
 {
 	free(take_ptr(*name));
 	if (len > 0 && extra->data[0])
 		*name = str_ncopy(extra->data, len);
 }
 
-/* What was said before a member; a second PAX header takes the first one's place. */
-static int use_extra(struct tar *t, struct hw_err *e)
+/* A second PAX header replaces the first one. */
+static int end_extra(struct tar *t, struct hw_err *e)
 {
 	int r = 0;
 
@@ -307,19 +295,21 @@ static int use_extra(struct tar *t, struct hw_err *e)
 		pax_done(&t->pax);
 		r = pax_decode(&t->pax, t->extra.data, t->extra_len, e);
 	} else if (t->extra_flag == 'L') {
-		take_name(&t->extra, t->extra_len, &t->long_path);
+		set_long_name(&t->extra, t->extra_len, &t->long_path);
 	} else if (t->extra_flag == 'K') {
-		take_name(&t->extra, t->extra_len, &t->long_target);
+		set_long_name(&t->extra, t->extra_len, &t->long_target);
 	}
 	buf_done(&t->extra);
 	t->state = HEADER;
 	return r < 0 ? err_ctx(e, "tar archive at byte %lld", (long long)t->at) : 0;
 }
 
-static int begin_extra(struct tar *t, const struct header *h, struct hw_err *e)
+static int begin_extra(struct tar *t, const struct tar_header *h, struct hw_err *e)
 {
 	if (h->size < 0 || h->size > TAR_EXTRA_MAX)
-		return err_text(e, -EINVAL, "tar header at byte %lld: %lld bytes are more than %d",
+		return err_text(e, -EINVAL,
+				"tar header at byte %lld: invalid size %lld: at most %d bytes "
+				"are allowed",
 				(long long)t->at, (long long)h->size, TAR_EXTRA_MAX);
 	buf_done(&t->extra);
 	t->extra_flag = h->flag;
@@ -327,24 +317,27 @@ static int begin_extra(struct tar *t, const struct header *h, struct hw_err *e)
 	t->extra_len = (size_t)h->size;
 	t->left = h->size + padding(h->size);
 	t->state = EXTRA;
-	return t->left > 0 ? 0 : use_extra(t, e);
+	return t->left > 0 ? 0 : end_extra(t, e);
 }
 
-static int take_header(struct tar *t, const uint8_t *block, struct hw_err *e)
+static int parse_header(struct tar *t, const uint8_t *block, struct hw_err *e)
 {
-	struct header h;
+	struct tar_header h;
 
-	if (header_is_zero(block)) {
+	if (tar_header_is_zero(block)) {
 		t->state = t->had_zeros ? TRAILER : HEADER;
 		t->had_zeros = true;
 		return 0;
 	}
 	if (t->had_zeros)
-		return err_text(e, -EINVAL, "tar archive at byte %lld: it goes on after its end",
+		return err_text(e, -EINVAL,
+				"tar archive at byte %lld: unexpected data after a zero block",
 				(long long)t->at);
-	if (header_decode(block, &h, e) < 0)
+	if (tar_header_decode(block, &h, e) < 0)
 		return err_ctx(e, "tar archive at byte %lld", (long long)t->at - TAR_BLOCK);
-	return is_extra(h.flag) ? begin_extra(t, &h, e) : begin_member(t, &h, block, e);
+	if (h.flag == 'x' || h.flag == 'g' || h.flag == 'L' || h.flag == 'K')
+		return begin_extra(t, &h, e);
+	return begin_member(t, &h, block, e);
 }
 
 /* ---- bytes ----------------------------------------------------------------- */
@@ -354,9 +347,9 @@ static size_t min_size(int64_t left, size_t len)
 	return (uint64_t)left < len ? (size_t)left : len;
 }
 
-/* States that take whole blocks. Return: bytes taken. */
+/* For states that parse whole blocks. Return: bytes consumed, or negative errno */
 static ssize_t feed_block(struct tar *t, const uint8_t *data, size_t len,
-			  int (*take)(struct tar *t, const uint8_t *block, struct hw_err *e),
+			  int (*parse)(struct tar *t, const uint8_t *block, struct hw_err *e),
 			  struct hw_err *e)
 {
 	size_t n = min_size((int64_t)(TAR_BLOCK - t->fill), len);
@@ -369,7 +362,7 @@ static ssize_t feed_block(struct tar *t, const uint8_t *data, size_t len,
 	t->at += (int64_t)n;
 	if (t->fill == TAR_BLOCK) {
 		t->fill = 0;
-		r = take(t, t->block, e);
+		r = parse(t, t->block, e);
 	}
 	return r < 0 ? r : (ssize_t)n;
 }
@@ -385,7 +378,7 @@ static ssize_t feed_extra(struct tar *t, const uint8_t *data, size_t len, struct
 	t->at += (int64_t)n;
 	t->left -= (int64_t)n;
 	if (t->left == 0)
-		r = use_extra(t, e);
+		r = end_extra(t, e);
 	return r < 0 ? r : (ssize_t)n;
 }
 
@@ -411,6 +404,7 @@ static ssize_t feed_data(struct tar *t, const uint8_t *data, size_t len, struct 
 	return r < 0 ? r : (ssize_t)n;
 }
 
+/* PADDING and TRAILER */
 static ssize_t feed_padding(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	size_t n = t->state == TRAILER ? len : min_size(t->left, len);
@@ -426,15 +420,15 @@ static ssize_t feed_padding(struct tar *t, const uint8_t *data, size_t len, stru
 	return (ssize_t)n;
 }
 
-static ssize_t feed_some(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
+static ssize_t feed_state(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	switch (t->state) {
 	case HEADER:
-		return feed_block(t, data, len, take_header, e);
+		return feed_block(t, data, len, parse_header, e);
 	case MAP_BLOCK:
-		return feed_block(t, data, len, take_map_block, e);
+		return feed_block(t, data, len, parse_map_block, e);
 	case MAP_TEXT:
-		return feed_block(t, data, len, take_map_text, e);
+		return feed_block(t, data, len, parse_map_text, e);
 	case EXTRA:
 		return feed_extra(t, data, len, e);
 	case DATA:
@@ -444,20 +438,12 @@ static ssize_t feed_some(struct tar *t, const uint8_t *data, size_t len, struct 
 	}
 }
 
-/**
- * tar_feed() - take the next bytes of an archive
- *
- * After an error the reader is of no more use.
- *
- * Return: 0; -EINVAL: not an archive; -EOPNOTSUPP: a kind of member that is not
- * known; or what the sink returned
- */
 int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e)
 {
 	const uint8_t *p = data;
 
 	while (len > 0) {
-		ssize_t n = feed_some(t, p, len, e);
+		ssize_t n = feed_state(t, p, len, e);
 
 		if (n < 0)
 			return (int)n;
@@ -467,33 +453,21 @@ int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e)
 	return 0;
 }
 
-/**
- * tar_skip() - go on behind the data of the member at hand, none of which was fed
- *
- * Return: 0; -EINVAL: no data is to come; or what the sink's end() returned
- */
 int tar_skip(struct tar *t, struct hw_err *e)
 {
 	if (t->state != DATA || t->left != t->entry.stored)
-		return err_text(e, -EINVAL, "tar archive at byte %lld: no data begins here",
+		return err_text(e, -EINVAL,
+				"tar archive at byte %lld: not at the start of a member's data",
 				(long long)t->at);
 	t->at += t->left;
 	return end_entry(t, e);
 }
 
-/**
- * tar_finish() - no more bytes come
- *
- * Programs leave out the two blocks of zeros at the end, or even what fills the
- * last block: that is no error, as in Go.
- *
- * Return: 0, or -EINVAL: it stops in the middle
- */
 int tar_finish(struct tar *t, struct hw_err *e)
 {
 	if (t->state == TRAILER || t->state == PADDING ||
 	    (t->state == HEADER && t->fill == 0 && !t->pending))
 		return 0;
-	return err_text(e, -EINVAL, "the tar archive stops at byte %lld, in the middle of %.256s",
+	return err_text(e, -EINVAL, "truncated tar archive: ends at byte %lld, inside %.256s",
 			(long long)t->at, t->entry.path ? t->entry.path : "a header");
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/tar.h - a tar archive, without I/O: bytes in, members out
+ * fetch/tar/tar.h - streaming tar reader without I/O: bytes in, members out
  *
- * What:  ustar, PAX, GNU's long names, base-256 numbers, and sparse files in all
- *        four forms; what Go's archive/tar reads, since that made the layers.
- * How:   tar_feed() takes bytes in pieces of any size and calls the sink: for
- *        each member entry(), data() as often as needed, end(); and other() for
- *        every byte of the archive that is not a file's data. data() and other()
- *        together have every byte, in order.
- * Rules: a call of the sink that fails ends the reading. A size is bounded
- *        before anything is allocated. Where readers differ, it is as in Go:
- *        global PAX headers mean nothing, links and folders have no data, what
- *        follows the end of the archive is not looked at.
+ * What:  ustar, PAX, GNU long names, base-256 numbers, and sparse files in all four formats:
+ *        everything that Go's archive/tar reads, since that wrote most layers.
+ * How:   tar_feed() takes bytes in pieces of any size and calls the sink: for each member entry(),
+ *        data() any number of times, end(); and other() for every byte of the archive that is not
+ *        file data. data() and other() together receive every byte of the archive, in order.
+ * Rules: an error of a sink function stops the reader. Sizes are bounded before anything is
+ *        allocated. Where tar readers differ, this one behaves like Go's: global PAX headers are
+ *        ignored, links and directories have no data, bytes after the end of the archive are not
+ *        interpreted.
  */
 #ifndef FETCH_TAR_TAR_H
 #define FETCH_TAR_TAR_H
@@ -26,9 +25,9 @@
 #include "base/mem.h"
 
 #define TAR_BLOCK     512
-#define TAR_EXTRA_MAX (1 << 20) /* of one PAX header or long name, as in Go */
-#define TAR_MAP_MAX   (4 << 20) /* of a sparse file's map as text */
-#define TAR_HOLES_MAX (1 << 16) /* of one file */
+#define TAR_EXTRA_MAX (1 << 20) /* bytes of one PAX header or long name, as in Go */
+#define TAR_MAP_MAX   (4 << 20) /* bytes of a sparse map in text form */
+#define TAR_HOLES_MAX (1 << 16) /* pieces of one sparse file */
 
 enum tar_type {
 	TAR_FILE,
@@ -50,24 +49,25 @@ struct tar_piece {
 	int64_t offset, len;
 };
 
-/* A member; lives until the sink's end() has returned. */
+/* A member; valid until the sink's end() has returned. */
 struct tar_entry {
 	enum tar_type type;
-	char *path;   /* as it is written there: may be absolute, or have ".." in it */
-	char *target; /* of a link; else "" */
-	mode_t mode;  /* permissions, set-user-id and the like */
+	char *path;   /* as in the archive: may be absolute or contain ".." */
+	char *target; /* of a link, else "" */
+	mode_t mode;  /* permission, set-user-ID, set-group-ID and sticky bits */
 	uid_t uid;
 	gid_t gid;
 	struct timespec mtime;
 	unsigned int major, minor; /* of a device */
 	int64_t size;		   /* of the file */
-	int64_t stored;		   /* of what the archive has of it: less when it is sparse */
-	struct tar_piece *pieces;  /* of a sparse file, what is stored; else one or none */
+	int64_t stored;		   /* bytes of data in the archive: fewer if the file is sparse */
+	struct tar_piece *pieces;  /* the stored parts of the file; one or none if not sparse */
 	size_t n_pieces;
 	struct tar_xattr *xattrs;
 	size_t n_xattrs;
 };
 
+/* Each returns 0 or negative errno. data(): @offset is the position in the file. */
 struct tar_sink {
 	int (*entry)(void *ctx, const struct tar_entry *entry, struct hw_err *e);
 	int (*data)(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e);
@@ -77,10 +77,16 @@ struct tar_sink {
 
 struct tar;
 
-struct tar *tar_new(const struct tar_sink *sink, void *ctx);
+struct tar *tar_new(const struct tar_sink *sink, void *ctx); /* both are borrowed */
 void tar_free(struct tar *t);
+/* Read the next bytes of the archive. After an error the reader must not be used again.
+ * Return: 0; -EINVAL: malformed archive; -EOPNOTSUPP: unsupported type; or the sink's error */
 int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e);
-int tar_skip(struct tar *t, struct hw_err *e); /* the data of the member at hand does not come */
+/* Skip the data of the current member; none of it may have been fed.
+ * Return: 0; -EINVAL: the reader is not at the start of a member's data; or the error of end() */
+int tar_skip(struct tar *t, struct hw_err *e);
+/* The archive is complete. Missing zero blocks at the end, or missing padding of the last block,
+ * are not an error, as in Go: some programs omit them. Return: 0, or -EINVAL: truncated */
 int tar_finish(struct tar *t, struct hw_err *e);
 
 AUTO_DEFINE(tar_free, struct tar);

@@ -14,7 +14,7 @@
 
 #include "base/mem.h"
 
-static void clean(void **state)
+static void test_clean(void **state)
 {
 	static const char *const v[][2] = {
 		{ "", "" },
@@ -45,7 +45,7 @@ static void clean(void **state)
 	}
 }
 
-static void leaving(void **state)
+static void test_escape(void **state)
 {
 	static const char *const v[] = { "..", "/..", "../a", "a/../..", "./../a", "a/b/../../.." };
 	char got[PATH_SIZE];
@@ -54,11 +54,11 @@ static void leaving(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
 		assert_int_equal(path_clean(v[i], got, &e), -EINVAL);
-		assert_string_equal(e.msg, "its path leaves the root");
+		assert_string_equal(e.msg, "path escapes the root");
 	}
 }
 
-static void lengths(void **state)
+static void test_length(void **state)
 {
 	char raw[3 * PATH_SIZE], got[PATH_SIZE];
 	struct hw_err e;
@@ -76,7 +76,7 @@ static void lengths(void **state)
 	assert_string_equal(got, "a");
 }
 
-static void parts(void **state)
+static void test_parts(void **state)
 {
 	char parent[PATH_SIZE];
 
@@ -92,7 +92,7 @@ static void parts(void **state)
 	assert_string_equal(parent, "");
 }
 
-static void kinds(void **state)
+static void test_kinds(void **state)
 {
 	static const struct {
 		const char *path;
@@ -129,11 +129,11 @@ static void kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "path: absolute or not, without dots and doubled slashes", clean },
-		{ "path: what leaves the root is refused", leaving },
-		{ "path: it has the length that the kernel takes, once it is clean", lengths },
-		{ "path: name and folder", parts },
-		{ "path: marks for what is below are told from members", kinds },
+		{ "path: clean paths are relative, without dots and empty parts", test_clean },
+		{ "path: a path that escapes the root is rejected", test_escape },
+		{ "path: the kernel's length limit applies to the clean path", test_length },
+		{ "path: name and parent directory", test_parts },
+		{ "path: whiteouts and plain members are told apart", test_kinds },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

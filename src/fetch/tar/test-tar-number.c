@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/test-tar-number.c - numbers as archives write them
+ * fetch/tar/test-tar-number.c - numbers and times in tar archives
  */
 #include "fetch/tar/number.h"
 
@@ -14,12 +14,12 @@
 
 #define FIELD(text) (const uint8_t *)(text), sizeof(text) - 1
 
-static void octal(void **state)
+static void test_octal(void **state)
 {
 	static const struct {
 		const uint8_t *field;
 		size_t len;
-		int64_t want; /* -1: refused */
+		int64_t want; /* -1: rejected */
 	} v[] = {
 		{ FIELD("0000644\0"), 0644 },
 		{ FIELD("644"), 0644 },
@@ -44,11 +44,11 @@ static void octal(void **state)
 		bool ok = tar_number(v[i].field, v[i].len, &n);
 
 		if (ok != (v[i].want >= 0) || n != v[i].want)
-			fail_msg("%zu: %s, %lld", i, ok ? "taken" : "refused", (long long)n);
+			fail_msg("%zu: %s, %lld", i, ok ? "accepted" : "rejected", (long long)n);
 	}
 }
 
-static void binary(void **state)
+static void test_base256(void **state)
 {
 	static const struct {
 		const uint8_t *field;
@@ -75,11 +75,11 @@ static void binary(void **state)
 		bool ok = tar_number(v[i].field, v[i].len, &n);
 
 		if (ok != v[i].ok || n != v[i].want)
-			fail_msg("%zu: %s, %lld", i, ok ? "taken" : "refused", (long long)n);
+			fail_msg("%zu: %s, %lld", i, ok ? "accepted" : "rejected", (long long)n);
 	}
 }
 
-static void times(void **state)
+static void test_times(void **state)
 {
 	static const struct {
 		const char *text;
@@ -111,12 +111,12 @@ static void times(void **state)
 		bool ok = tar_time(v[i].text, strlen(v[i].text), &t);
 
 		if (ok != v[i].ok || t.tv_sec != v[i].s || t.tv_nsec != v[i].ns)
-			fail_msg("%s: %s, %lld.%09ld", v[i].text, ok ? "taken" : "refused",
+			fail_msg("%s: %s, %lld.%09ld", v[i].text, ok ? "accepted" : "rejected",
 				 (long long)t.tv_sec, t.tv_nsec);
 	}
 }
 
-static void decimals(void **state)
+static void test_decimals(void **state)
 {
 	int64_t n = 0;
 
@@ -132,10 +132,10 @@ static void decimals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "tar-number: octal digits between blanks", octal },
-		{ "tar-number: base 256, negative too, as far as 64 bits reach", binary },
-		{ "tar-number: times with sign and fraction", times },
-		{ "tar-number: decimals are digits and nothing else", decimals },
+		{ "tar-number: octal digits between blanks", test_octal },
+		{ "tar-number: base 256, also negative, up to 64 bits", test_base256 },
+		{ "tar-number: times with sign and fraction", test_times },
+		{ "tar-number: decimal numbers are digits only", test_decimals },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/test-tar.c - what a sink gets to see of an archive
+ * fetch/tar/test-tar.c - the calls of a sink for an archive
  *
- * Archives of all programs and forms are in test/test_unpack.py.
+ * Archives of all programs and formats are in test/test_unpack.py.
  */
 #include "fetch/tar/tar.h"
 
@@ -18,63 +18,63 @@
 
 #include "base/buf.h"
 
-struct seen {
-	struct buf text;    /* what was called, a line each */
-	struct buf bytes;   /* of data and others */
-	const char *refuse; /* the call that fails */
+struct recorder {
+	struct buf text;  /* a line for each call */
+	struct buf bytes; /* passed to data() and other() */
+	const char *fail; /* the call that fails */
 };
 
-static int call(struct seen *s, const char *name, struct hw_err *e)
+static int result_of(struct recorder *s, const char *name, struct hw_err *e)
 {
-	if (s->refuse && strcmp(s->refuse, name) == 0)
-		return err_text(e, -EDOM, "refused %s", name);
+	if (s->fail && strcmp(s->fail, name) == 0)
+		return err_text(e, -EDOM, "failed %s", name);
 	return 0;
 }
 
-static int take_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
+static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 {
-	struct seen *s = ctx;
+	struct recorder *s = ctx;
 
 	buf_printf(&s->text, "%d %s>%s %04o %u:%u %lld/%lld\n", entry->type, entry->path,
 		   entry->target, entry->mode, entry->uid, entry->gid, (long long)entry->stored,
 		   (long long)entry->size);
-	return call(s, "entry", e);
+	return result_of(s, "entry", e);
 }
 
-static int take_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
+static int on_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
 {
-	struct seen *s = ctx;
+	struct recorder *s = ctx;
 
 	buf_printf(&s->text, "%lld+%zu\n", (long long)offset, len);
 	buf_add(&s->bytes, data, len);
-	return call(s, "data", e);
+	return result_of(s, "data", e);
 }
 
-static int take_end(void *ctx, struct hw_err *e)
+static int on_end(void *ctx, struct hw_err *e)
 {
-	struct seen *s = ctx;
+	struct recorder *s = ctx;
 
 	buf_puts(&s->text, "end\n");
-	return call(s, "end", e);
+	return result_of(s, "end", e);
 }
 
-static int take_other(void *ctx, const void *data, size_t len, struct hw_err *e)
+static int on_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
-	struct seen *s = ctx;
+	struct recorder *s = ctx;
 
 	buf_add(&s->bytes, data, len);
-	return call(s, "other", e);
+	return result_of(s, "other", e);
 }
 
-static const struct tar_sink sink = { take_entry, take_data, take_end, take_other };
+static const struct tar_sink sink = { on_entry, on_data, on_end, on_other };
 
-static void seen_done(struct seen *s)
+static void recorder_done(struct recorder *s)
 {
 	buf_done(&s->text);
 	buf_done(&s->bytes);
 }
 
-/* A header with its sum, and the data in whole blocks. */
+/* A header with its checksum, and the padded data. */
 static void add_member(struct buf *b, char flag, const char *name, const char *target,
 		       const char *data)
 {
@@ -108,7 +108,7 @@ static void add_zeros(struct buf *b, size_t n)
 	buf_added(b, n);
 }
 
-static int read_all(const struct buf *archive, size_t chunk, struct seen *s, struct hw_err *e)
+static int read_all(const struct buf *archive, size_t chunk, struct recorder *s, struct hw_err *e)
 {
 	AUTO(tar_free) struct tar *t = tar_new(&sink, s);
 	int r = 0;
@@ -119,7 +119,7 @@ static int read_all(const struct buf *archive, size_t chunk, struct seen *s, str
 	return r < 0 ? r : tar_finish(t, e);
 }
 
-static void make_archive(struct buf *b)
+static void build_archive(struct buf *b)
 {
 	add_member(b, '5', "d/", "", "");
 	add_member(b, 'x', "pax", "",
@@ -129,63 +129,63 @@ static void make_archive(struct buf *b)
 	add_member(b, '2', "l", "../target", "");
 	add_member(b, '0', "f", "", "content");
 	add_zeros(b, 2 * TAR_BLOCK);
-	buf_puts(b, "and whatever");
+	buf_puts(b, "trailing bytes");
 }
 
-static void members(void **state)
+static void test_members(void **state)
 {
 	AUTO(buf_done) struct buf archive = { 0 };
-	struct seen s = { 0 };
+	struct recorder s = { 0 };
 	struct hw_err e;
 
 	(void)state;
-	make_archive(&archive);
+	build_archive(&archive);
 	assert_int_equal(read_all(&archive, archive.len, &s, &e), 0);
 	assert_string_equal(s.text.data, "5 d/> 0640 5:6 0/0\nend\n"
 					 "0 d/pax> 0640 5:6 5/900\n0+2\n600+3\nend\n"
 					 "2 l>../target 0640 5:6 0/0\nend\n"
 					 "0 f> 0640 5:6 7/7\n0+7\nend\n");
-	seen_done(&s);
+	recorder_done(&s);
 }
 
-static void bytes(void **state)
+static void test_bytes(void **state)
 {
 	AUTO(buf_done) struct buf archive = { 0 };
 	struct hw_err e;
 
 	(void)state;
-	make_archive(&archive);
+	build_archive(&archive);
 	for (size_t chunk = 1; chunk < 1100; chunk += 61) {
-		struct seen s = { 0 };
+		struct recorder s = { 0 };
 
 		assert_int_equal(read_all(&archive, chunk, &s, &e), 0);
 		assert_int_equal(s.bytes.len, archive.len);
 		assert_memory_equal(s.bytes.data, archive.data, archive.len);
-		seen_done(&s);
+		recorder_done(&s);
 	}
 }
 
-static void refusals(void **state)
+static void test_sink_fails(void **state)
 {
 	static const char *const calls[] = { "entry", "data", "end", "other" };
 	AUTO(buf_done) struct buf archive = { 0 };
 
 	(void)state;
-	make_archive(&archive);
+	build_archive(&archive);
 	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
-		struct seen s = { .refuse = calls[i] };
+		struct recorder s = { .fail = calls[i] };
 		struct hw_err e;
 
 		assert_int_equal(read_all(&archive, 100, &s, &e), -EDOM);
-		assert_true(strncmp(e.msg, "refused ", 8) == 0);
-		seen_done(&s);
+		assert_true(strncmp(e.msg, "failed ", 7) == 0);
+		recorder_done(&s);
 	}
 }
 
-static void nothing(void **state)
+static void test_empty(void **state)
 {
 	AUTO(buf_done) struct buf archive = { 0 };
-	struct seen s = { 0 };
+	struct recorder s = { 0 };
 	struct hw_err e;
 
 	(void)state;
@@ -193,31 +193,31 @@ static void nothing(void **state)
 	add_zeros(&archive, 2 * TAR_BLOCK);
 	assert_int_equal(read_all(&archive, 100, &s, &e), 0);
 	assert_null(s.text.data);
-	seen_done(&s);
+	recorder_done(&s);
 }
 
-static void middle(void **state)
+static void test_truncated(void **state)
 {
 	AUTO(buf_done) struct buf archive = { 0 };
-	struct seen s = { 0 };
+	struct recorder s = { 0 };
 	struct hw_err e;
 
 	(void)state;
 	add_member(&archive, '0', "some/file", "", "content");
 	archive.len = TAR_BLOCK + 3;
 	assert_int_equal(read_all(&archive, 100, &s, &e), -EINVAL);
-	assert_string_equal(e.msg, "the tar archive stops at byte 515, in the middle of some/file");
-	seen_done(&s);
+	assert_string_equal(e.msg, "truncated tar archive: ends at byte 515, inside some/file");
+	recorder_done(&s);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "tar: members, their data and their ends, in order", members },
-		{ "tar: data and other bytes together are the archive", bytes },
-		{ "tar: what the sink refuses ends the reading", refusals },
-		{ "tar: an archive of nothing", nothing },
-		{ "tar: an archive that stops says where", middle },
+		{ "tar: entry, data and end are called for each member, in order", test_members },
+		{ "tar: data and other bytes together are the archive", test_bytes },
+		{ "tar: an error of the sink stops the reader", test_sink_fails },
+		{ "tar: an empty archive has no members", test_empty },
+		{ "tar: the error of a truncated archive says where it ends", test_truncated },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/disk-space.h - room on a disk, of which some is to stay free
+ * fetch/unpack/disk-space.h - free space of a file system, with a reserve that stays free
  *
- * What:  whoever writes says so before. What is free is looked at again when all
- *        that the last look found could be gone, and every 32 MiB.
- * Rules: a file that takes no bytes is counted as SPACE_BLOCK. With a reserve one
- *        of a hundred inodes stays free, too.
+ * What:  a writer calls disk_space_use() before it writes. The free space is queried again after
+ *        32 MiB, or earlier if less was free at the last query.
+ * Rules: a file without data counts as DISK_SPACE_BLOCK bytes. With a reserve, one percent of the
+ *        inodes stays free, too.
  */
 #ifndef FETCH_UNPACK_DISK_SPACE_H
 #define FETCH_UNPACK_DISK_SPACE_H
@@ -14,15 +14,17 @@
 
 #include "base/err.h"
 
-#define SPACE_BLOCK 4096
+#define DISK_SPACE_BLOCK 4096
 
-struct space {
-	int fd;		 /* anything on that disk; borrowed */
+struct disk_space {
+	int fd;		 /* any file on the file system; borrowed */
 	int64_t reserve; /* bytes that stay free */
-	int64_t left;	 /* bytes until the next look; 0: look at once */
+	int64_t left;	 /* bytes until the next query; 0: query at once */
 };
 
-int space_take(struct space *s, int64_t bytes, struct hw_err *e);
-int space_look(struct space *s, int64_t bytes, struct hw_err *e);
+/* Account for @bytes about to be written. Return: 0, or -ENOSPC */
+int disk_space_use(struct disk_space *s, int64_t bytes, struct hw_err *e);
+/* Query the free space: is there room for @bytes and the reserve? Return: 0, or -ENOSPC */
+int disk_space_check(struct disk_space *s, int64_t bytes, struct hw_err *e);
 
 #endif

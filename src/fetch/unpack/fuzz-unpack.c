@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/fuzz-unpack.c - an archive from any bytes, unpacked for real
+ * fetch/unpack/fuzz-unpack.c - unpacking with any bytes as the archive
  *
- * Beside the root is a folder that links and paths may point to: it stays as it
- * is. What was unpacked whole, and can be made again, is made again byte for
- * byte. The root can be removed, whatever is in it.
+ * Beside the root is a directory that links and paths may point to: it must not change. An archive
+ * that was unpacked completely and is rebuildable must be rebuilt byte for byte. The root must be
+ * removable, whatever is in it.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int top = -1; /* holds "root" and "outside" */
 static struct stat before[2];
 
-static void look(struct stat ret[2])
+static void stat_outside(struct stat ret[2])
 {
 	assert(fstatat(top, "outside", &ret[0], 0) == 0);
 	assert(fstatat(top, "outside/secret", &ret[1], 0) == 0);
@@ -45,34 +45,34 @@ static void set_up(void)
 	top = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert(top >= 0 && mkdirat(top, "outside", 0700) == 0);
 	close(openat(top, "outside/secret", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	look(before);
+	stat_outside(before);
 }
 
 static void check_outside(void)
 {
 	struct stat after[2];
 
-	look(after);
+	stat_outside(after);
 	for (int i = 0; i < 2; i++)
 		assert(after[i].st_ctim.tv_sec == before[i].st_ctim.tv_sec &&
 		       after[i].st_ctim.tv_nsec == before[i].st_ctim.tv_nsec &&
 		       after[i].st_nlink == before[i].st_nlink);
 }
 
-static void check_again(int recipe, int root, const uint8_t *data, size_t size)
+static void check_rebuild(int recipe, int root, const uint8_t *data, size_t size)
 {
 	autoclose int out = memfd_create("archive", MFD_CLOEXEC);
-	AUTO(buf_done) struct buf again = { 0 };
+	AUTO(buf_done) struct buf rebuilt = { 0 };
 	struct hw_err e;
 
 	assert(lseek(recipe, 0, SEEK_SET) == 0);
 	assert(rebuild_archive(recipe, root, out, &e) == 0);
 	assert(lseek(out, 0, SEEK_SET) == 0);
-	assert(file_read_fd(out, size + 1, &again, &e) == 0);
-	assert(again.len == size && (size == 0 || memcmp(again.data, data, size) == 0));
+	assert(file_read_fd(out, size + 1, &rebuilt, &e) == 0);
+	assert(rebuilt.len == size && (size == 0 || memcmp(rebuilt.data, data, size) == 0));
 }
 
-static void unpack(const uint8_t *data, size_t size, int root)
+static void unpack_bytes(const uint8_t *data, size_t size, int root)
 {
 	AUTO(unpacked_done) struct unpacked result = { 0 };
 	autoclose int recipe = memfd_create("recipe", MFD_CLOEXEC);
@@ -87,7 +87,7 @@ static void unpack(const uint8_t *data, size_t size, int root)
 		r = unpack_finish(u, NULL, &result, &e);
 	assert(r == 0 || (e.code == r && e.msg[0]));
 	if (r == 0 && result.rebuildable)
-		check_again(recipe, root, data, size);
+		check_rebuild(recipe, root, data, size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -99,11 +99,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	set_up();
 	if (size > 0)
 		memcpy(copy, data, size);
-	put_sums(copy, size);
+	fix_checksums(copy, size);
 	assert(mkdirat(top, "root", 0755) == 0);
 	root = openat(top, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	assert(root >= 0);
-	unpack(copy, size, root);
+	unpack_bytes(copy, size, root);
 	check_outside();
 	assert(remove_tree(top, "root", &e) == 0);
 	return 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/implied.c - folders that a layer has and does not speak of
+ * fetch/unpack/implied.c - directories that a layer implies without a member of their own
  *
- * How:   the folder is looked for in the layers below, from the top, until it is
- *        found, or something hides what is further down. A link is followed one
- *        step: where it leads is then an implied folder itself, or one that the
- *        layer has.
+ * How:   each directory is looked up in the layers below, topmost first, until it is found or a
+ *        layer hides the ones below it. A link is followed for one step: its target is then an
+ *        implied directory itself, or one that the layer has.
  */
 #include "fetch/unpack/implied.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,12 +19,20 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "fetch/unpack/move-contents.h"
 #include "fetch/unpack/tree.h"
 
-#define FOLDER	   (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-#define XATTRS_MAX (64 << 10) /* as much as the kernel lists and gives */
+#define DIRECTORY  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+#define XATTRS_MAX (64 << 10) /* the kernel's limit of a list and of a value */
 #define MOVES_MAX  40	      /* as many links as the kernel follows */
+
+struct inherit {
+	int root;
+	const int *below;
+	size_t n_below;
+	struct hw_strings paths; /* directories to process; grows while content moves */
+	size_t at;		 /* index of the current one */
+	int moves;
+};
 
 static bool is_opaque(int fd)
 {
@@ -33,8 +41,8 @@ static bool is_opaque(int fd)
 	return fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && value[0] == 'y';
 }
 
-/* Does a folder on the way to path hide the layers below this one? */
-static bool is_hidden(int layer, const char *path)
+/* Does this layer hide @path of the layers below it? */
+static bool hides_path(int layer, const char *path)
 {
 	for (const char *p = path; *p; p += strspn(p, "/")) {
 		char part[PATH_SIZE];
@@ -42,7 +50,7 @@ static bool is_hidden(int layer, const char *path)
 
 		p += strcspn(p, "/");
 		snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
-		fd = tree_open(layer, part, FOLDER);
+		fd = tree_open(layer, part, DIRECTORY);
 		if (fd < 0)
 			return fd != -ENOENT;
 		if (is_opaque(fd))
@@ -50,6 +58,8 @@ static bool is_hidden(int layer, const char *path)
 	}
 	return false;
 }
+
+/* ---- attributes ------------------------------------------------------------ */
 
 static int copy_xattrs(int from, int to)
 {
@@ -84,28 +94,127 @@ static int copy_attributes(int from, int to)
 	return futimens(to, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0 ? -errno : 0;
 }
 
-/* ---- links below ----------------------------------------------------------- */
+/* ---- moving the content of a directory --------------------------------------- */
 
-struct inherit {
+struct move {
 	int root;
-	const int *below;
-	size_t n_below;
-	struct hw_strings work; /* paths; grows while folders move */
-	size_t at;		/* the one at hand */
-	int moves;
+	const char *from, *to;
+	struct tree tree;	/* in the destination */
+	struct hw_strings dirs; /* to move, relative to both; "": the directory itself */
 };
 
-static int add_work(void *ctx, const char *path, struct hw_err *e)
+static bool is_dir(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+static char *join(const char *a, const char *b)
+{
+	return str_printf("%s%s%s", a, *a && *b ? "/" : "", b);
+}
+
+/* A directory that exists in both places is added to the list, anything else is renamed. */
+static int move_name(struct move *m, int from, const char *dir, const char *name, struct hw_err *e)
+{
+	int r = 0;
+
+	if (is_dir(from, name) && is_dir(m->tree.fd, name)) {
+		autofree char *path = join(dir, name);
+
+		strings_add(&m->dirs, path);
+		return 0;
+	}
+	if (renameat2(from, name, m->tree.fd, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno == EEXIST)
+		r = remove_tree(m->tree.fd, name, e);
+	if (r == 0 && renameat(from, name, m->tree.fd, name) < 0)
+		r = err_set(e, -errno, "move \"%.256s\"", name);
+	return r;
+}
+
+static int move_names(struct move *m, DIR *d, const char *dir, struct hw_err *e)
+{
+	struct dirent *entry;
+	int r = 0;
+
+	while (r == 0 && (errno = 0, entry = readdir(d)))
+		if (!str_equal(entry->d_name, ".") && !str_equal(entry->d_name, ".."))
+			r = move_name(m, dirfd(d), dir, entry->d_name, e);
+	if (r == 0 && errno)
+		r = err_set(e, -errno, "read directory \"%.256s\"", dir);
+	return r;
+}
+
+static int move_dir(struct move *m, const char *dir, struct hw_err *e)
+{
+	autofree char *from = join(m->from, dir), *to = join(m->to, dir);
+	autoclose int fd = tree_open(m->root, from, DIRECTORY);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	int r;
+
+	if (!d)
+		return err_set(e, fd < 0 ? fd : -errno, "open directory \"%.256s\"", from);
+	take_fd(fd); /* d owns it now */
+	r = tree_enter(&m->tree, to, e);
+	if (r == 0)
+		r = move_names(m, d, dir, e);
+	closedir(d);
+	return r;
+}
+
+/* After the moves only empty directories are left in it. */
+static int remove_source(struct move *m, struct hw_err *e)
+{
+	char parent[PATH_SIZE];
+	int r;
+
+	path_parent(m->from, parent);
+	r = tree_enter(&m->tree, parent, e);
+	if (r == 0)
+		r = remove_tree(m->tree.fd, path_name(m->from), e);
+	return r < 0 ? r : tree_leave(&m->tree, e);
+}
+
+static int add_path(void *ctx, const char *path, struct hw_err *e)
 {
 	struct inherit *h = ctx;
 
 	(void)e;
-	strings_add(&h->work, path);
+	strings_add(&h->paths, path);
 	return 0;
 }
 
-/* Where a link leads, as a path from the root. Return: 1, or 0 when that is no other place. */
-static int link_target(int link, const char *path, char ret_to[PATH_SIZE])
+/*
+ * Moves the content of directory @from to directory @to and removes @from, which is neither the
+ * root nor a parent of @to. Directories in both are merged; of two files the moved one stays.
+ * Missing directories of @to are created, and are implied directories, too.
+ */
+static int move_content(struct inherit *h, const char *from, const char *to, struct hw_err *e)
+{
+	struct move m = { .root = h->root, .from = from, .to = to };
+	int r = 0;
+
+	tree_init(&m.tree, h->root);
+	m.tree.implied = add_path;
+	m.tree.ctx = h;
+	strings_add(&m.dirs, "");
+	for (size_t i = 0; r == 0 && i < m.dirs.n; i++)
+		r = move_dir(&m, m.dirs.v[i], e);
+	if (r == 0)
+		r = remove_source(&m, e);
+	hw_strings_free(&m.dirs);
+	tree_done(&m.tree);
+	return r;
+}
+
+/* ---- links below ----------------------------------------------------------- */
+
+/* The target as a path from the root. Return: 1; 0: the target is invalid, the link itself, or
+ * below it; or negative errno */
+static int read_target(int link, const char *path, char ret_to[PATH_SIZE])
 {
 	char target[PATH_SIZE], parent[PATH_SIZE];
 	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
@@ -121,40 +230,41 @@ static int link_target(int link, const char *path, char ret_to[PATH_SIZE])
 	return !str_starts(ret_to, path) || ret_to[strlen(path)] != '/';
 }
 
-/* What is still to be done in the folder that moved is to be done where it is now. */
-static void rename_work(struct inherit *h, const char *from, const char *to)
+/* Corrects the paths to process below a directory that has moved. */
+static void rename_paths(struct inherit *h, const char *from, const char *to)
 {
 	size_t len = strlen(from);
 
-	for (size_t i = h->at + 1; i < h->work.n; i++) {
-		char *old = h->work.v[i];
+	for (size_t i = h->at + 1; i < h->paths.n; i++) {
+		char *old = h->paths.v[i];
 
 		if (!str_starts(old, from) || old[len] != '/')
 			continue;
-		h->work.v[i] = str_printf("%s%s", to, *to ? old + len : old + len + 1);
+		h->paths.v[i] = str_printf("%s%s", to, *to ? old + len : old + len + 1);
 		free(old);
 	}
 }
 
+/* A layer below has a link in place of the directory. */
 static int follow_link(struct inherit *h, int link, const char *path, struct hw_err *e)
 {
-	char to[PATH_SIZE];
-	int r = link_target(link, path, to);
+	char to[PATH_SIZE] = "";
+	int r = read_target(link, path, to);
 
 	if (r < 0)
-		return err_set(e, r, "read the link below");
+		return err_set(e, r, "read link of a layer below");
 	if (r == 0 || ++h->moves > MOVES_MAX)
 		return 1;
-	r = move_contents(h->root, path, to, add_work, h, e);
+	r = move_content(h, path, to, e);
 	if (r < 0)
 		return r;
-	rename_work(h, path, to);
+	rename_paths(h, path, to);
 	return 1;
 }
 
-/* ---- folders --------------------------------------------------------------- */
+/* ---- directories ----------------------------------------------------------- */
 
-/* Return: 1 when the search has an end: it was found, or there is nothing to find */
+/* Return: 1: found, or this layer hides the ones below it; 0: continue with the next layer */
 static int inherit_from(struct inherit *h, int layer, const char *path, int to, struct hw_err *e)
 {
 	autoclose int fd = tree_open(layer, path, O_PATH | O_NOFOLLOW);
@@ -163,29 +273,29 @@ static int inherit_from(struct inherit *h, int layer, const char *path, int to, 
 	int r;
 
 	if (fd == -ENOENT)
-		return is_hidden(layer, path);
+		return hides_path(layer, path);
 	if (fd == -ENOTDIR || fd == -ELOOP)
-		return 1; /* on the way a file, or a whiteout */
+		return 1; /* a component of the path is a file or a whiteout */
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, fd < 0 ? fd : -errno, "look below");
+		return err_set(e, fd < 0 ? fd : -errno, "open in a layer below");
 	if (S_ISLNK(st.st_mode))
 		return follow_link(h, fd, path, e);
 	if (!S_ISDIR(st.st_mode))
 		return 1;
-	from = tree_open(layer, path, FOLDER);
+	from = tree_open(layer, path, DIRECTORY);
 	r = from < 0 ? from : copy_attributes(from, to);
-	return r < 0 ? err_set(e, r, "copy its attributes") : 1;
+	return r < 0 ? err_set(e, r, "copy attributes from a layer below") : 1;
 }
 
-static int inherit_one(struct inherit *h, const char *path, struct hw_err *e)
+static int inherit_dir(struct inherit *h, const char *path, struct hw_err *e)
 {
-	autoclose int to = tree_open(h->root, path, FOLDER);
+	autoclose int to = tree_open(h->root, path, DIRECTORY);
 	int r = 0;
 
 	if (to == -ENOENT || to == -ENOTDIR || to == -ELOOP)
-		return 0; /* a later member took its place */
+		return 0; /* a later member replaced it */
 	if (to < 0)
-		return err_set(e, to, "open it");
+		return err_set(e, to, "open");
 	if (is_opaque(to))
 		return 0;
 	for (size_t i = 0; r == 0 && i < h->n_below; i++)
@@ -193,32 +303,21 @@ static int inherit_one(struct inherit *h, const char *path, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-/**
- * inherit() - make implied folders what they are below
- * @root:    of the layer
- * @implied: paths, from its struct unpacked
- * @below:   the layers below, @n_below of them, the uppermost first
- *
- * A folder that is nowhere below keeps what it was made with.
- *
- * Return: 0; 1 when files have moved, so that the recipe no longer finds them; or
- * negative errno
- */
-int inherit(int root, const struct hw_strings *implied, const int *below, size_t n_below,
-	    struct hw_err *e)
+int implied_inherit(int root, const struct hw_strings *implied, const int *below, size_t n_below,
+		    struct hw_err *e)
 {
 	struct inherit h = { .root = root, .below = below, .n_below = n_below };
 	int r = 0;
 
 	for (size_t i = 0; i < implied->n; i++)
-		strings_add(&h.work, implied->v[i]);
-	for (; r == 0 && h.at < h.work.n; h.at++) {
-		autofree char *path = str_copy(h.work.v[h.at]);
+		strings_add(&h.paths, implied->v[i]);
+	for (; r == 0 && h.at < h.paths.n; h.at++) {
+		autofree char *path = str_copy(h.paths.v[h.at]);
 
-		r = inherit_one(&h, path, e);
+		r = inherit_dir(&h, path, e);
 		if (r < 0)
-			err_ctx(e, "folder \"%.256s\"", path);
+			err_ctx(e, "directory \"%.256s\"", path);
 	}
-	hw_strings_free(&h.work);
+	hw_strings_free(&h.paths);
 	return r < 0 ? r : h.moves > 0;
 }

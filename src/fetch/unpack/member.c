@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/member.c - the members of a layer as files, folders, links and devices
+ * fetch/unpack/member.c - creates a layer's members: files, directories, links, devices, whiteouts
  *
- * How:   the folder of a member is opened below the root (tree.h); the member is
- *        made in it by its bare name, with calls that make something new or fail,
- *        and never through a link. Owner before mode, since a change of owner
- *        takes set-user-id away; then capabilities, which writing takes away;
- *        times last.
+ * How:   opens the member's directory below the root (tree.h) and creates the member in it by its
+ *        bare name, with calls that create a new file or fail, and never follow a link. The owner
+ *        is set before the mode, since chown() clears set-user-ID; then capabilities, which writing
+ *        clears; times last.
  */
 #include "fetch/unpack/member.h"
 
@@ -21,24 +20,24 @@
 #include "base/str.h"
 #include "fetch/tar/path.h"
 
-#define PRIVATE_FILE   0600 /* until it is settled */
-#define PRIVATE_FOLDER 0700
+#define PRIVATE_FILE 0600 /* until the attributes are set */
+#define PRIVATE_DIR  0700
 
 /* ---- attributes ------------------------------------------------------------ */
 
-/** make_sets_xattr() - others would steer overlayfs, or the host's security modules */
-bool make_sets_xattr(const char *name)
+bool member_allows_xattr(const char *name)
 {
 	return str_equal(name, "security.capability") ||
 	       (str_starts(name, "user.") && !str_starts(name, "user.overlay."));
 }
 
-static int set_xattrs(struct make *m, int fd, const struct tar_entry *entry, struct hw_err *e)
+static int set_xattrs(struct member_writer *m, int fd, const struct tar_entry *entry,
+		      struct hw_err *e)
 {
 	for (size_t i = 0; i < entry->n_xattrs; i++) {
 		const struct tar_xattr *x = &entry->xattrs[i];
 
-		if (!make_sets_xattr(x->name))
+		if (!member_allows_xattr(x->name))
 			m->skipped++;
 		else if (fsetxattr(fd, x->name, x->value, x->len, 0) == 0)
 			continue;
@@ -50,50 +49,46 @@ static int set_xattrs(struct make *m, int fd, const struct tar_entry *entry, str
 	return 0;
 }
 
-/**
- * make_settle() - give an open file or folder the attributes of its member
- *
- * Return: 0, or negative errno
- */
-int make_settle(struct make *m, int fd, const struct tar_entry *entry, struct hw_err *e)
+int member_set_attributes(struct member_writer *m, int fd, const struct tar_entry *entry,
+			  struct hw_err *e)
 {
 	const struct timespec times[] = { entry->mtime, entry->mtime };
 	int r;
 
 	if (fchown(fd, entry->uid, entry->gid) < 0)
-		return err_set(e, -errno, "set its owner to %u:%u", entry->uid, entry->gid);
+		return err_set(e, -errno, "set owner %u:%u", entry->uid, entry->gid);
 	if (fchmod(fd, entry->mode) < 0)
-		return err_set(e, -errno, "set its mode to %04o", entry->mode);
+		return err_set(e, -errno, "set mode %04o", entry->mode);
 	r = set_xattrs(m, fd, entry, e);
 	if (r < 0)
 		return r;
 	if (futimens(fd, times) < 0)
-		return err_set(e, -errno, "set its times");
+		return err_set(e, -errno, "set times");
 	return 0;
 }
 
-/* The same for what cannot be opened: links, pipes, devices. */
-static int settle_name(struct make *m, const char *name, const struct tar_entry *entry,
-		       struct hw_err *e)
+/* For what cannot be opened: symbolic links, FIFOs, devices. */
+static int set_attributes_by_name(struct member_writer *m, const char *name,
+				  const struct tar_entry *entry, struct hw_err *e)
 {
 	const struct timespec times[] = { entry->mtime, entry->mtime };
 	int dir = m->tree.fd;
 
 	m->skipped += (int64_t)entry->n_xattrs;
 	if (fchownat(dir, name, entry->uid, entry->gid, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, -errno, "set its owner to %u:%u", entry->uid, entry->gid);
+		return err_set(e, -errno, "set owner %u:%u", entry->uid, entry->gid);
 	if (entry->type != TAR_SYMLINK && fchmodat(dir, name, entry->mode, 0) < 0)
-		return err_set(e, -errno, "set its mode to %04o", entry->mode);
+		return err_set(e, -errno, "set mode %04o", entry->mode);
 	if (utimensat(dir, name, times, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, -errno, "set its times");
+		return err_set(e, -errno, "set times");
 	return 0;
 }
 
-/* ---- making ---------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------- */
 
-/* Each returns a descriptor or 0, or negative errno: -EEXIST when something is in its place. */
+/* Each returns a descriptor or 0, or negative errno: -EEXIST if the name exists. */
 
-static int new_file(struct make *m, const char *name, const struct tar_entry *entry)
+static int create_file(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 	int fd = openat(m->tree.fd, name, flags, PRIVATE_FILE);
@@ -102,12 +97,12 @@ static int new_file(struct make *m, const char *name, const struct tar_entry *en
 	return fd < 0 ? -errno : fd;
 }
 
-static int new_symlink(struct make *m, const char *name, const struct tar_entry *entry)
+static int create_symlink(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
 	return symlinkat(entry->target, m->tree.fd, name) < 0 ? -errno : 0;
 }
 
-static int new_node(struct make *m, const char *name, const struct tar_entry *entry)
+static int create_node(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
 	mode_t kind = entry->type == TAR_FIFO	? S_IFIFO
 		      : entry->type == TAR_CHAR ? S_IFCHR
@@ -117,30 +112,32 @@ static int new_node(struct make *m, const char *name, const struct tar_entry *en
 	return mknodat(m->tree.fd, name, kind | PRIVATE_FILE, dev) < 0 ? -errno : 0;
 }
 
-static int new_dir(struct make *m, const char *name, const struct tar_entry *entry)
+static int create_dir(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
 	(void)entry;
-	return tree_make_dir(m->tree.fd, name, PRIVATE_FOLDER);
+	return tree_create_dir(m->tree.fd, name, PRIVATE_DIR);
 }
 
-/* Makes room for it when something is in its place. */
-static int make_new(struct make *m, const char *name, const struct tar_entry *entry,
-		    int (*make)(struct make *m, const char *name, const struct tar_entry *entry),
-		    struct hw_err *e)
+/* Calls create(), after removing an existing file or tree of that name. */
+static int create_or_replace(struct member_writer *m, const char *name,
+			     const struct tar_entry *entry,
+			     int (*create)(struct member_writer *m, const char *name,
+					   const struct tar_entry *entry),
+			     struct hw_err *e)
 {
 	struct stat st;
-	int r = make(m, name, entry);
+	int r = create(m, name, entry);
 
 	if (r != -EEXIST)
-		return r < 0 ? err_set(e, r, "make it") : r;
+		return r < 0 ? err_set(e, r, "create") : r;
 	if (fstatat(m->tree.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set(e, -errno, "look at what is in its place");
+		return err_set(e, -errno, "stat existing file");
 	m->replaced = m->replaced || !tree_is_whiteout(&st);
 	r = remove_tree(m->tree.fd, name, e);
 	if (r < 0)
 		return r;
-	r = make(m, name, entry);
-	return r < 0 ? err_set(e, r, "make it") : r;
+	r = create(m, name, entry);
+	return r < 0 ? err_set(e, r, "create") : r;
 }
 
 /* ---- hard links ------------------------------------------------------------ */
@@ -151,13 +148,13 @@ struct link_target {
 	struct stat st;
 };
 
-/* The archive is wrong, and not this machine. */
-static int no_target(const char *target, struct hw_err *e)
+/* -EBADMSG instead of -ENOENT: the archive is wrong, and not this machine. */
+static int set_target_missing(const char *target, struct hw_err *e)
 {
 	return err_text(e, -EBADMSG, "target \"%.256s\" is not in the layer", target);
 }
 
-static int find_target(struct make *m, const char *target, struct link_target *ret,
+static int find_target(struct member_writer *m, const char *target, struct link_target *ret,
 		       struct hw_err *e)
 {
 	char parent[PATH_SIZE];
@@ -168,17 +165,17 @@ static int find_target(struct make *m, const char *target, struct link_target *r
 	path_parent(ret->path, parent);
 	ret->dir = tree_open(m->tree.root, parent, O_PATH | O_DIRECTORY);
 	if (ret->dir == -ENOENT)
-		return no_target(target, e);
+		return set_target_missing(target, e);
 	if (ret->dir < 0 || !*ret->path)
 		return err_set(e, ret->dir < 0 ? ret->dir : -EISDIR, "open target \"%.256s\"",
 			       target);
 	if (fstatat(ret->dir, path_name(ret->path), &ret->st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? no_target(target, e)
-				       : err_set(e, -errno, "find target \"%.256s\"", target);
-	return tree_is_whiteout(&ret->st) ? no_target(target, e) : 0;
+		return errno == ENOENT ? set_target_missing(target, e)
+				       : err_set(e, -errno, "stat target \"%.256s\"", target);
+	return tree_is_whiteout(&ret->st) ? set_target_missing(target, e) : 0;
 }
 
-static bool is_same(int dir, const char *name, const struct stat *st)
+static bool is_same_file(int dir, const char *name, const struct stat *st)
 {
 	struct stat here;
 
@@ -186,15 +183,15 @@ static bool is_same(int dir, const char *name, const struct stat *st)
 	       here.st_dev == st->st_dev;
 }
 
-static int make_hardlink(struct make *m, const char *name, const struct tar_entry *entry,
-			 struct hw_err *e)
+static int create_hardlink(struct member_writer *m, const char *name, const struct tar_entry *entry,
+			   struct hw_err *e)
 {
 	struct link_target target = { .dir = -1 };
 	int r = find_target(m, entry->target, &target, e);
 	autoclose int dir = target.dir;
 	int here = m->tree.fd;
 
-	if (r < 0 || is_same(here, name, &target.st))
+	if (r < 0 || is_same_file(here, name, &target.st))
 		return r;
 	if (linkat(dir, path_name(target.path), here, name, 0) == 0)
 		return 0;
@@ -209,60 +206,39 @@ static int make_hardlink(struct make *m, const char *name, const struct tar_entr
 
 /* ---- members --------------------------------------------------------------- */
 
-/* What follows is often in the folder: it stays open. */
-static int make_dir(struct make *m, const char *name, const struct tar_entry *entry,
-		    const char *path, struct hw_err *e)
+/* The new directory becomes the current one: the next members are often in it. */
+static int create_and_enter_dir(struct member_writer *m, const char *name,
+				const struct tar_entry *entry, const char *path, struct hw_err *e)
 {
-	autoclose int fd = make_new(m, name, entry, new_dir, e);
+	autoclose int fd = create_or_replace(m, name, entry, create_dir, e);
 	int r;
 
 	if (fd < 0)
 		return fd;
-	r = make_settle(m, fd, entry, e);
+	r = member_set_attributes(m, fd, entry, e);
 	if (r == 0)
 		r = tree_leave(&m->tree, e);
 	if (r == 0)
-		tree_move(&m->tree, take_fd(fd), path, &entry->mtime);
+		tree_enter_fd(&m->tree, take_fd(fd), path, &entry->mtime);
 	return r;
 }
 
-static int make_root(struct make *m, const struct tar_entry *entry, struct hw_err *e)
+static int set_root_attributes(struct member_writer *m, const struct tar_entry *entry,
+			       struct hw_err *e)
 {
 	int r;
 
 	if (entry->type != TAR_DIR)
-		return err_text(e, -EINVAL, "the root is a folder and nothing else");
+		return err_text(e, -EINVAL, "the root must be a directory");
 	r = tree_enter(&m->tree, "", e);
 	if (r == 0)
-		r = make_settle(m, m->tree.fd, entry, e);
+		r = member_set_attributes(m, m->tree.fd, entry, e);
 	if (r == 0)
 		m->tree.mtime = entry->mtime;
 	return r;
 }
 
-static int make_in_folder(struct make *m, const struct tar_entry *entry, const char *path,
-			  int *ret_fd, struct hw_err *e)
-{
-	const char *name = path_name(path);
-	int r;
-
-	switch (entry->type) {
-	case TAR_FILE:
-		r = make_new(m, name, entry, new_file, e);
-		*ret_fd = r < 0 ? -1 : r;
-		return r < 0 ? r : 0;
-	case TAR_DIR:
-		return make_dir(m, name, entry, path, e);
-	case TAR_HARDLINK:
-		return make_hardlink(m, name, entry, e);
-	default:
-		r = make_new(m, name, entry, entry->type == TAR_SYMLINK ? new_symlink : new_node,
-			     e);
-		return r < 0 ? r : settle_name(m, name, entry, e);
-	}
-}
-
-static int enter_parent(struct make *m, const char *path, struct hw_err *e)
+static int enter_parent(struct member_writer *m, const char *path, struct hw_err *e)
 {
 	char parent[PATH_SIZE];
 
@@ -270,28 +246,37 @@ static int enter_parent(struct make *m, const char *path, struct hw_err *e)
 	return tree_enter(&m->tree, parent, e);
 }
 
-/**
- * make_member() - make a member below the root
- * @path:   of it, from path_clean()
- * @ret_fd: a file, open for writing, that is to be settled; -1: there is nothing to write
- *
- * Return: 0, or negative errno
- */
-int make_member(struct make *m, const struct tar_entry *entry, const char *path, int *ret_fd,
-		struct hw_err *e)
+int member_create(struct member_writer *m, const struct tar_entry *entry, const char *path,
+		  int *ret_fd, struct hw_err *e)
 {
+	const char *name = path_name(path);
 	int r;
 
 	*ret_fd = -1;
 	if (!*path)
-		return make_root(m, entry, e);
+		return set_root_attributes(m, entry, e);
 	r = enter_parent(m, path, e);
-	return r < 0 ? r : make_in_folder(m, entry, path, ret_fd, e);
+	if (r < 0)
+		return r;
+	switch (entry->type) {
+	case TAR_FILE:
+		r = create_or_replace(m, name, entry, create_file, e);
+		*ret_fd = r < 0 ? -1 : r;
+		return r < 0 ? r : 0;
+	case TAR_DIR:
+		return create_and_enter_dir(m, name, entry, path, e);
+	case TAR_HARDLINK:
+		return create_hardlink(m, name, entry, e);
+	default:
+		r = create_or_replace(m, name, entry,
+				      entry->type == TAR_SYMLINK ? create_symlink : create_node, e);
+		return r < 0 ? r : set_attributes_by_name(m, name, entry, e);
+	}
 }
 
-/* ---- what a layer takes away ----------------------------------------------- */
+/* ---- whiteouts ------------------------------------------------------------- */
 
-static bool is_root(const struct tree *t)
+static bool is_in_root(const struct tree *t)
 {
 	struct stat root, here;
 
@@ -299,26 +284,20 @@ static bool is_root(const struct tree *t)
 	       root.st_ino == here.st_ino && root.st_dev == here.st_dev;
 }
 
-/**
- * make_opaque() - nothing of the layers below is to be seen in a folder
- * @path: of the member that says so, in that folder
- *
- * Overlayfs does not look for the mark at a layer's root: m->opaque tells whoever
- * mounts it.
- */
-int make_opaque(struct make *m, const char *path, struct hw_err *e)
+int member_set_opaque(struct member_writer *m, const char *path, struct hw_err *e)
 {
 	int r = enter_parent(m, path, e);
 
 	if (r < 0)
 		return r;
 	if (fsetxattr(m->tree.fd, TREE_OPAQUE, "y", 1, 0) < 0)
-		return err_set(e, -errno, "make folder \"%.256s\" opaque", m->tree.path);
-	m->opaque = m->opaque || is_root(&m->tree);
+		return err_set(e, -errno, "mark directory \"%.256s\" opaque", m->tree.path);
+	m->opaque = m->opaque || is_in_root(&m->tree);
 	return 0;
 }
 
-/* The layer itself has something of that name: a file hides what is below anyway. */
+/* The layer has a file or directory of that name, which a whiteout would replace. A file hides the
+ * layers below anyway, a directory does if it is opaque. */
 static int hide_below(int dir, const char *name)
 {
 	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -328,11 +307,7 @@ static int hide_below(int dir, const char *name)
 	return fsetxattr(fd, TREE_OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
 }
 
-/**
- * make_whiteout() - something of the layers below is not to be seen
- * @path: of the member that says so: beside it, with .wh. before the name
- */
-int make_whiteout(struct make *m, const char *path, struct hw_err *e)
+int member_create_whiteout(struct member_writer *m, const char *path, struct hw_err *e)
 {
 	const char *name = NULL;
 	int r = path_hidden(path, &name, e);
@@ -344,5 +319,5 @@ int make_whiteout(struct make *m, const char *path, struct hw_err *e)
 	if (mknodat(m->tree.fd, name, S_IFCHR, makedev(0, 0)) == 0)
 		return 0;
 	r = errno == EEXIST ? hide_below(m->tree.fd, name) : -errno;
-	return r < 0 ? err_set(e, r, "hide \"%.256s\"", name) : 0;
+	return r < 0 ? err_set(e, r, "create whiteout of \"%.256s\"", name) : 0;
 }

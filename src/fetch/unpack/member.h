@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/member.h - the members of a layer as files, folders, links and devices
+ * fetch/unpack/member.h - creates a layer's members: files, directories, links, devices, whiteouts
  *
- * What:  makes one member below a root, with its owner, mode, extended
- *        attributes and times; and the marks that overlayfs knows for what a
- *        layer takes away.
- * Rules: what is in the place of a new member goes first, be it a whole tree; a
- *        folder over a folder changes its attributes only.
- *        A whiteout speaks of the layers below: what its own layer has of that
- *        name stays, before or after it (OCI image-spec, layer.md).
+ * What:  creates one member below a root, with owner, mode, extended attributes and times; and
+ *        overlayfs's form of whiteouts and opaque directories.
+ * Rules: a member replaces an existing file or tree of the same name, except that a directory over
+ *        a directory only changes its attributes.
+ *        A whiteout applies to the layers below: it does not remove a member of its own layer,
+ *        whichever comes first (OCI image-spec, layer.md).
  */
 #ifndef FETCH_UNPACK_MEMBER_H
 #define FETCH_UNPACK_MEMBER_H
@@ -20,19 +19,29 @@
 #include "fetch/tar/tar.h"
 #include "fetch/unpack/tree.h"
 
-struct make {
+struct member_writer {
 	struct tree tree;
-	bool replaced;	 /* a member was made in the place of another */
-	bool opaque;	 /* the root itself is */
-	int64_t skipped; /* extended attributes that are not for us to set */
+	bool replaced;	 /* a member has replaced another one */
+	bool opaque;	 /* the root is opaque; overlayfs ignores the mark there */
+	int64_t skipped; /* extended attributes that were not set */
 };
 
-/* A file is left open in *ret_fd, to be written and given to make_settle(); else *ret_fd is -1. */
-int make_member(struct make *m, const struct tar_entry *entry, const char *path, int *ret_fd,
-		struct hw_err *e);
-int make_settle(struct make *m, int fd, const struct tar_entry *entry, struct hw_err *e);
-bool make_sets_xattr(const char *name); /* others are skipped */
-int make_whiteout(struct make *m, const char *path, struct hw_err *e);
-int make_opaque(struct make *m, const char *path, struct hw_err *e);
+/* Paths are from path_clean(). Each returns 0 or negative errno. */
+
+/* *ret_fd: a file, open for writing; after writing it call member_set_attributes(). -1: the member
+ * has no data and is complete */
+int member_create(struct member_writer *m, const struct tar_entry *entry, const char *path,
+		  int *ret_fd, struct hw_err *e);
+/* Set owner, mode, extended attributes and times of an open file or directory. */
+int member_set_attributes(struct member_writer *m, int fd, const struct tar_entry *entry,
+			  struct hw_err *e);
+/* @path: of the member .wh.NAME */
+int member_create_whiteout(struct member_writer *m, const char *path, struct hw_err *e);
+/* @path: of the member .wh..wh..opq */
+int member_set_opaque(struct member_writer *m, const char *path, struct hw_err *e);
+
+/* Other extended attributes, which would control overlayfs or the host's security modules, are
+ * skipped. */
+bool member_allows_xattr(const char *name);
 
 #endif

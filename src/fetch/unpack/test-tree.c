@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/test-tree.c - folders below a root
+ * fetch/unpack/test-tree.c - directories below a root
  */
 #include "fetch/unpack/tree.h"
 
@@ -20,61 +20,61 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-struct place {
+struct fixture {
 	char path[64];
 	int top, root;
 };
 
 static int set_up(void **state)
 {
-	struct place *p = mem_new(sizeof(*p));
+	struct fixture *f = mem_new(sizeof(*f));
 
-	snprintf(p->path, sizeof(p->path), "/tmp/test-tree.XXXXXX");
-	assert_non_null(mkdtemp(p->path));
-	p->top = open(p->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(mkdirat(p->top, "root", 0755), 0);
-	p->root = openat(p->top, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(p->root >= 0);
-	*state = p;
+	snprintf(f->path, sizeof(f->path), "/tmp/test-tree.XXXXXX");
+	assert_non_null(mkdtemp(f->path));
+	f->top = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(f->top, "root", 0755), 0);
+	f->root = openat(f->top, "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(f->root >= 0);
+	*state = f;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	struct place *p = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 
-	close(p->root);
-	assert_int_equal(remove_tree(p->top, "root", &e), 0);
-	assert_int_equal(remove_tree(p->top, "root", &e), 0); /* there is nothing */
-	close(p->top);
-	assert_int_equal(rmdir(p->path), 0);
-	free(p);
+	close(f->root);
+	assert_int_equal(remove_tree(f->top, "root", &e), 0);
+	assert_int_equal(remove_tree(f->top, "root", &e), 0); /* does not exist any more */
+	close(f->top);
+	assert_int_equal(rmdir(f->path), 0);
+	free(f);
 	return 0;
 }
 
-static void times(void **state)
+static void test_times(void **state)
 {
-	struct place *p = *state;
+	struct fixture *f = *state;
 	const struct timespec old[] = { { .tv_sec = 5 }, { .tv_sec = 5, .tv_nsec = 7 } };
 	struct hw_err e;
 	struct stat st;
 	struct tree t;
 
-	assert_int_equal(mkdirat(p->root, "d", 0755), 0);
-	assert_int_equal(utimensat(p->root, "d", old, 0), 0);
-	tree_init(&t, p->root);
+	assert_int_equal(mkdirat(f->root, "d", 0755), 0);
+	assert_int_equal(utimensat(f->root, "d", old, 0), 0);
+	tree_init(&t, f->root);
 	assert_int_equal(tree_enter(&t, "d", &e), 0);
 	close(openat(t.fd, "new", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	assert_int_equal(tree_enter(&t, "d/e/f", &e), 0);
 	assert_int_equal(tree_leave(&t, &e), 0);
-	assert_int_equal(fstatat(p->root, "d", &st, 0), 0);
+	assert_int_equal(fstatat(f->root, "d", &st, 0), 0);
 	assert_int_equal(st.st_mtim.tv_sec, 5);
 	assert_int_equal(st.st_mtim.tv_nsec, 7);
-	assert_int_equal(fstatat(p->root, "d/e/f", &st, 0), 0);
+	assert_int_equal(fstatat(f->root, "d/e/f", &st, 0), 0);
 }
 
-static int count(void *ctx, const char *path, struct hw_err *e)
+static int count_implied(void *ctx, const char *path, struct hw_err *e)
 {
 	int *n = ctx;
 
@@ -84,15 +84,15 @@ static int count(void *ctx, const char *path, struct hw_err *e)
 	return 0;
 }
 
-static void implied(void **state)
+static void test_implied(void **state)
 {
-	struct place *p = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 	struct tree t;
 	int n = 0;
 
-	tree_init(&t, p->root);
-	t.implied = count;
+	tree_init(&t, f->root);
+	t.implied = count_implied;
 	t.ctx = &n;
 	assert_int_equal(tree_enter(&t, "a/b/c", &e), 0);
 	assert_int_equal(n, 3);
@@ -102,52 +102,52 @@ static void implied(void **state)
 	tree_done(&t);
 }
 
-static void links(void **state)
+static void test_links(void **state)
 {
-	struct place *p = *state;
+	struct fixture *f = *state;
 	struct stat here, want;
 	struct hw_err e;
 	struct tree t;
 
-	assert_int_equal(symlinkat("/../../..", p->root, "up"), 0);
-	assert_int_equal(symlinkat("nowhere", p->root, "dangling"), 0);
-	tree_init(&t, p->root);
+	assert_int_equal(symlinkat("/../../..", f->root, "up"), 0);
+	assert_int_equal(symlinkat("nowhere", f->root, "dangling"), 0);
+	tree_init(&t, f->root);
 	assert_int_equal(tree_enter(&t, "up", &e), 0);
 	assert_int_equal(fstat(t.fd, &here), 0);
-	assert_int_equal(fstat(p->root, &want), 0);
+	assert_int_equal(fstat(f->root, &want), 0);
 	assert_int_equal(here.st_ino, want.st_ino);
 	assert_int_equal(tree_enter(&t, "dangling/x", &e), -ENOTDIR);
-	assert_string_equal(e.msg, "\"dangling\" is not a folder, nor a link to one");
-	assert_true(tree_open(p->root, "up/../../etc/passwd", O_RDONLY) < 0);
+	assert_string_equal(e.msg, "\"dangling\" is neither a directory nor a link to one");
+	assert_true(tree_open(f->root, "up/../../etc/passwd", O_RDONLY) < 0);
 	tree_done(&t);
 }
 
-static void removal(void **state)
+static void test_remove(void **state)
 {
-	struct place *p = *state;
+	struct fixture *f = *state;
 	struct hw_err e;
 	struct tree t;
 
-	tree_init(&t, p->root);
+	tree_init(&t, f->root);
 	assert_int_equal(tree_enter(&t, "d/0/1/2", &e), 0);
 	assert_int_equal(tree_enter(&t, "d/1/1/2", &e), 0);
 	assert_int_equal(tree_enter(&t, "d/x/0", &e), 0);
 	assert_int_equal(symlinkat("/", t.fd, "slash"), 0);
 	tree_done(&t);
-	assert_int_equal(remove_tree(p->root, "d", &e), 0);
-	assert_int_equal(faccessat(p->root, "d", F_OK, 0), -1);
+	assert_int_equal(remove_tree(f->root, "d", &e), 0);
+	assert_int_equal(faccessat(f->root, "d", F_OK, 0), -1);
 	assert_int_equal(faccessat(AT_FDCWD, "/", F_OK, 0), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "tree: work in a folder leaves its times as they were", times, set_up,
+		{ "tree: changes in a directory leave its times unchanged", test_times, set_up,
 		  tear_down },
-		{ "tree: folders that are not there are made, and told of", implied, set_up,
+		{ "tree: missing directories are created and reported", test_implied, set_up,
 		  tear_down },
-		{ "tree: links lead no further than the root", links, set_up, tear_down },
-		{ "tree: a folder goes with all that is in it", removal, set_up, tear_down },
+		{ "tree: links do not lead outside the root", test_links, set_up, tear_down },
+		{ "tree: a directory is removed with its content", test_remove, set_up, tear_down },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

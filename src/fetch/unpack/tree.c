@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/tree.c - a folder and what is below it, and nothing else
+ * fetch/unpack/tree.c - directories below a root, safe against links in an archive
  */
 #include "fetch/unpack/tree.h"
 
@@ -17,17 +17,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define FOLDER	     (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-#define AGAIN_MAX    1000 /* somebody renames on this machine all the time */
+#define DIRECTORY    (O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+#define RETRIES_MAX  1000
 #define IMPLIED_MODE 0755
 
-/**
- * tree_open() - open what is below a root, as a container with that root would
- * @path:  from path_clean()
- * @flags: of open(); with O_NOFOLLOW the last part is not a link
- *
- * Return: the descriptor, or negative errno
- */
 int tree_open(int root, const char *path, int flags)
 {
 	const struct open_how how = {
@@ -35,8 +28,9 @@ int tree_open(int root, const char *path, int flags)
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
 	};
 
-	/* A link with ".." in it is tried again while there are renames anywhere: openat2(2). */
-	for (int i = 0; i < AGAIN_MAX; i++) {
+	/* openat2() may fail with EAGAIN for a link with ".." while any process on this machine
+	 * renames files: openat2(2). */
+	for (int i = 0; i < RETRIES_MAX; i++) {
 		long fd = syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof(how));
 
 		if (fd >= 0)
@@ -47,34 +41,25 @@ int tree_open(int root, const char *path, int flags)
 	return -EAGAIN;
 }
 
-/** tree_is_whiteout() - does it say, to overlayfs, that there is nothing? */
 bool tree_is_whiteout(const struct stat *st)
 {
 	return S_ISCHR(st->st_mode) && st->st_rdev == 0;
 }
 
-/* ---- the folder that is worked in ------------------------------------------ */
+/* ---- the current directory ------------------------------------------------- */
 
-/** tree_init() - work below @root, which is borrowed; in no folder yet */
 void tree_init(struct tree *t, int root)
 {
 	*t = (struct tree){ .root = root, .fd = -1 };
 }
 
-/** tree_done() - leave the folder as it is */
 void tree_done(struct tree *t)
 {
 	mem_close_fd(&t->fd);
 	t->fd = -1;
 }
 
-/**
- * tree_move() - a folder is open already: work there
- * @fd:    taken over
- * @path:  of it, from path_clean()
- * @mtime: that it has
- */
-void tree_move(struct tree *t, int fd, const char *path, const struct timespec *mtime)
+void tree_enter_fd(struct tree *t, int fd, const char *path, const struct timespec *mtime)
 {
 	tree_done(t);
 	t->fd = fd;
@@ -82,32 +67,31 @@ void tree_move(struct tree *t, int fd, const char *path, const struct timespec *
 	t->mtime = *mtime;
 }
 
-/** tree_leave() - leave the folder, with the times that it had */
 int tree_leave(struct tree *t, struct hw_err *e)
 {
 	const struct timespec times[] = { t->mtime, t->mtime };
 	int r = 0;
 
 	if (t->fd >= 0 && futimens(t->fd, times) < 0)
-		r = err_set(e, -errno, "set the times of folder \"%.256s\"", t->path);
+		r = err_set(e, -errno, "set times of directory \"%.256s\"", t->path);
 	tree_done(t);
 	return r;
 }
 
-/* Opens it without making anything. */
-static int move_to(struct tree *t, const char *path)
+static int enter_existing(struct tree *t, const char *path)
 {
-	autoclose int fd = tree_open(t->root, path, FOLDER);
+	autoclose int fd = tree_open(t->root, path, DIRECTORY);
 	struct stat st;
 
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	tree_move(t, take_fd(fd), path, &st.st_mtim);
+	tree_enter_fd(t, take_fd(fd), path, &st.st_mtim);
 	return 0;
 }
 
+/* Return: 1: removed; 0: not a whiteout */
 static int remove_whiteout(int dir, const char *name)
 {
 	struct stat st;
@@ -117,56 +101,47 @@ static int remove_whiteout(int dir, const char *name)
 	return unlinkat(dir, name, 0) < 0 ? -errno : 1;
 }
 
-/**
- * tree_make_dir() - make a folder, or open the one that is there
- * @name: without a slash
- * @mode: of a new one
- *
- * Where a whiteout stood, nothing of the layers below is to be seen in the folder
- * that takes its place.
- *
- * Return: its descriptor; -EEXIST: something else is there; or negative errno
- */
-int tree_make_dir(int dir, const char *name, mode_t mode)
+int tree_create_dir(int dir, const char *name, mode_t mode)
 {
 	autoclose int fd = -1;
-	int hides = remove_whiteout(dir, name);
+	int was_whiteout = remove_whiteout(dir, name);
 
-	if (hides < 0)
-		return hides;
+	if (was_whiteout < 0)
+		return was_whiteout;
 	if (mkdirat(dir, name, mode) < 0 && errno != EEXIST)
 		return -errno;
-	fd = openat(dir, name, FOLDER | O_NOFOLLOW);
+	fd = openat(dir, name, DIRECTORY | O_NOFOLLOW);
 	if (fd < 0)
 		return errno == ENOTDIR || errno == ELOOP ? -EEXIST : -errno;
-	if (hides && fsetxattr(fd, TREE_OPAQUE, "y", 1, 0) < 0)
+	if (was_whiteout && fsetxattr(fd, TREE_OPAQUE, "y", 1, 0) < 0)
 		return -errno;
 	return take_fd(fd);
 }
 
-/* Makes a folder in the one that is worked in, and goes there. */
-static int make_implied(struct tree *t, const char *path, struct hw_err *e)
+/* Creates a directory in the current one, and enters it. */
+static int enter_implied(struct tree *t, const char *path, struct hw_err *e)
 {
-	autoclose int fd = tree_make_dir(t->fd, path_name(path), IMPLIED_MODE);
+	autoclose int fd = tree_create_dir(t->fd, path_name(path), IMPLIED_MODE);
 	struct stat st;
 	int r;
 
 	if (fd == -EEXIST)
-		return err_text(e, -ENOTDIR, "\"%.256s\" is not a folder, nor a link to one", path);
+		return err_text(e, -ENOTDIR, "\"%.256s\" is neither a directory nor a link to one",
+				path);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return err_set(e, fd < 0 ? fd : -errno, "make folder \"%.256s\"", path);
+		return err_set(e, fd < 0 ? fd : -errno, "create directory \"%.256s\"", path);
 	r = t->implied ? t->implied(t->ctx, path, e) : 0;
 	if (r == 0)
 		r = tree_leave(t, e);
 	if (r == 0)
-		tree_move(t, take_fd(fd), path, &st.st_mtim);
+		tree_enter_fd(t, take_fd(fd), path, &st.st_mtim);
 	return r;
 }
 
-/* Folder by folder, those made that are not there. */
-static int enter_slowly(struct tree *t, const char *path, struct hw_err *e)
+/* Component by component, creating missing directories. */
+static int enter_components(struct tree *t, const char *path, struct hw_err *e)
 {
-	int r = move_to(t, "");
+	int r = enter_existing(t, "");
 
 	if (r < 0)
 		return err_set(e, r, "open the root");
@@ -176,11 +151,11 @@ static int enter_slowly(struct tree *t, const char *path, struct hw_err *e)
 		size_t len = (size_t)(p - path) + n;
 
 		snprintf(part, sizeof(part), "%.*s", (int)len, path);
-		r = move_to(t, part);
+		r = enter_existing(t, part);
 		if (r == -ENOENT || r == -ENOTDIR)
-			r = make_implied(t, part, e);
+			r = enter_implied(t, part, e);
 		else if (r < 0)
-			r = err_set(e, r, "open folder \"%.256s\"", part);
+			r = err_set(e, r, "open directory \"%.256s\"", part);
 		if (r < 0)
 			return r;
 		p += n + (p[n] == '/');
@@ -188,12 +163,6 @@ static int enter_slowly(struct tree *t, const char *path, struct hw_err *e)
 	return 0;
 }
 
-/**
- * tree_enter() - work in another folder
- * @path: from path_clean(); folders on the way that are not there are made
- *
- * Return: 0; -ENOTDIR, -ELOOP and the like
- */
 int tree_enter(struct tree *t, const char *path, struct hw_err *e)
 {
 	int r;
@@ -203,8 +172,8 @@ int tree_enter(struct tree *t, const char *path, struct hw_err *e)
 	r = tree_leave(t, e);
 	if (r < 0)
 		return r;
-	r = move_to(t, path);
+	r = enter_existing(t, path);
 	if (r == -ENOENT || r == -ENOTDIR)
-		return enter_slowly(t, path, e);
-	return r < 0 ? err_set(e, r, "open folder \"%.256s\"", path) : 0;
+		return enter_components(t, path, e);
+	return r < 0 ? err_set(e, r, "open directory \"%.256s\"", path) : 0;
 }

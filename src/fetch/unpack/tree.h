@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/tree.h - a folder and what is below it, and nothing else
+ * fetch/unpack/tree.h - directories below a root, safe against links in an archive
  *
- * What:  open and make folders below a root, whatever links an archive has put
- *        there: a path is looked up as in a container with that root.
- * How:   openat2() with RESOLVE_IN_ROOT; then names without a slash, relative to
- *        the folder that was opened, never through a link.
- * Rules: work in a folder leaves its times as they were.
- *        Nobody else changes the tree meanwhile.
+ * What:  opens and creates directories below a root. A path is resolved as in a container with
+ *        that root, whatever links an archive has put there.
+ * How:   openat2() with RESOLVE_IN_ROOT; then only names without a slash, relative to the opened
+ *        directory and never following a link.
+ * Rules: changes in a directory do not change its times.
+ *        No other process may change the tree at the same time.
  */
 #ifndef FETCH_UNPACK_TREE_H
 #define FETCH_UNPACK_TREE_H
@@ -22,25 +22,38 @@
 
 #define TREE_OPAQUE "trusted.overlay.opaque"
 
-/* The folder that is worked in. */
+/* The root and the current directory. */
 struct tree {
 	int root; /* borrowed */
-	int fd;	  /* -1: none */
+	int fd;	  /* current directory; -1: none */
 	char path[PATH_SIZE];
-	struct timespec mtime; /* to be given back */
-	/* called for each folder that no member has asked for */
+	struct timespec mtime; /* to restore in tree_leave() */
+	/* called for each parent directory that tree_enter() creates; may be NULL */
 	int (*implied)(void *ctx, const char *path, struct hw_err *e);
 	void *ctx;
 };
 
-void tree_init(struct tree *t, int root);
-void tree_done(struct tree *t);
-int tree_enter(struct tree *t, const char *path, struct hw_err *e);
-int tree_leave(struct tree *t, struct hw_err *e);
-void tree_move(struct tree *t, int fd, const char *path, const struct timespec *mtime);
+/* All paths are from path_clean(). */
 
+void tree_init(struct tree *t, int root); /* @root is borrowed; no current directory */
+void tree_done(struct tree *t);		  /* does not restore times */
+/* Make @path the current directory, creating missing directories. Return: 0; -ENOTDIR: a component
+ * is neither a directory nor a link to one; -ELOOP; or another negative errno */
+int tree_enter(struct tree *t, const char *path, struct hw_err *e);
+/* Make an open directory the current one; does not restore the times of the last one. @fd is taken
+ * over; @mtime: of the directory */
+void tree_enter_fd(struct tree *t, int fd, const char *path, const struct timespec *mtime);
+/* Leave the current directory and restore its times. */
+int tree_leave(struct tree *t, struct hw_err *e);
+
+/* An overlayfs whiteout is a character device 0:0. */
 bool tree_is_whiteout(const struct stat *st);
-int tree_make_dir(int dir, const char *name, mode_t mode);
-int tree_open(int root, const char *path, int flags); /* a descriptor, or negative errno */
+/* Create a directory, or open an existing one. A directory that replaces a whiteout becomes opaque,
+ * so that it still hides the layers below. @name: without a slash; @mode: of a new directory.
+ * Return: descriptor; -EEXIST: exists and is not a directory; or negative errno */
+int tree_create_dir(int dir, const char *name, mode_t mode);
+/* Open a file below a root, as in a container with that root. With O_NOFOLLOW in @flags the last
+ * component may not be a link. Return: descriptor, or negative errno */
+int tree_open(int root, const char *path, int flags);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/archive/load.c - images out of an archive, into the store
+ * image/archive/load.c - load images from an archive into the store
  */
 #include "image/archive/load.h"
 
@@ -13,34 +13,34 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "base/str.h"
-#include "image/pull/names.h"
+#include "image/pull/incoming.h"
+#include "image/pull/make-job.h"
 #include "image/pull/session.h"
-#include "image/pull/settings.h"
 
-#define IMAGES_MAX	 256
-#define INVALID_ARGUMENT 3 /* gRPC's */
+#define IMAGES_MAX	      256
+#define GRPC_INVALID_ARGUMENT 3
 
 struct load {
 	struct store *store;
 	const struct pull_options *options;
-	int write, read; /* the archive */
+	int write, read; /* descriptors of the archive */
 };
 
-/* An image that is complete, and what it was made with. */
-struct part {
+/* An image whose layers are in the store, and the objects that it borrows. */
+struct loaded_image {
 	struct job job;
-	struct board board;
-	struct pull_image *image;
+	struct pull_progress progress;
+	struct incoming *image;
 };
 
-struct parts {
-	struct part *v[IMAGES_MAX];
+struct loaded_images {
+	struct loaded_image *v[IMAGES_MAX];
 	size_t n;
 };
 
-/* ---- the archive ----------------------------------------------------------- */
+/* ---- archive --------------------------------------------------------------- */
 
-/* A stage's folder is removed at once: what is open stays as long as it is open. */
+/* The file is created in a stage, which is deleted at once; the open file remains. */
 static int open_archive(struct load *l, struct hw_err *e)
 {
 	AUTO(store_stage_free) struct store_stage *stage = NULL;
@@ -51,26 +51,22 @@ static int open_archive(struct load *l, struct hw_err *e)
 	l->write = openat(stage->dir, "archive", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	l->read = openat(stage->dir, "archive", O_RDONLY | O_CLOEXEC);
 	if (l->write < 0 || l->read < 0)
-		return err_set(e, -errno, "make a file in %s/tmp", store_root(l->store));
+		return err_set(e, -errno, "create a file in %s/tmp", store_root(l->store));
 	return 0;
 }
 
-/** load_new() - an archive of which nothing has come yet */
 int load_new(struct store *store, const struct pull_options *options, struct load **ret_load,
 	     struct hw_err *e)
 {
 	AUTO(load_free) struct load *l = mem_new(sizeof(*l));
-	int r;
 
 	*l = (struct load){ .store = store, .options = options, .write = -1, .read = -1 };
-	r = open_archive(l, e);
-	if (r < 0)
+	if (open_archive(l, e) < 0)
 		return err_ctx(e, "load an archive");
 	*ret_load = take_ptr(l);
 	return 0;
 }
 
-/** load_free() - with the archive; NULL is fine */
 void load_free(struct load *l)
 {
 	if (!l)
@@ -83,20 +79,20 @@ void load_free(struct load *l)
 static int check_space(const struct load *l, size_t need, struct hw_err *e)
 {
 	struct statvfs fs;
-	uint64_t room;
+	uint64_t available;
 
 	if (fstatvfs(l->write, &fs) < 0)
-		return err_set(e, -errno, "look for free space");
-	if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &room))
-		room = UINT64_MAX;
-	if (need + (uint64_t)l->options->reserve <= room)
+		return err_set(e, -errno, "get free disk space");
+	if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &available))
+		available = UINT64_MAX;
+	if (need + (uint64_t)l->options->reserve <= available)
 		return 0;
 	return err_text(e, -ENOSPC,
-			"there is no space for it: %llu bytes are free, %lld are to stay",
-			(unsigned long long)room, (long long)l->options->reserve);
+			"not enough disk space for the archive: %llu bytes available, %lld bytes "
+			"reserved",
+			(unsigned long long)available, (long long)l->options->reserve);
 }
 
-/** load_add() - a piece of the archive has come */
 int load_add(struct load *l, const void *data, size_t len, struct hw_err *e)
 {
 	int r = check_space(l, len, e);
@@ -106,131 +102,121 @@ int load_add(struct load *l, const void *data, size_t len, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "load an archive") : 0;
 }
 
-/* ---- its images ------------------------------------------------------------ */
+/* ---- images ---------------------------------------------------------------- */
 
-static void parts_done(struct parts *parts)
+static void loaded_images_done(struct loaded_images *images)
 {
-	for (size_t i = 0; i < parts->n; i++) {
-		pull_image_free(parts->v[i]->image);
-		job_done(&parts->v[i]->job);
-		board_done(&parts->v[i]->board);
-		free(parts->v[i]);
+	for (size_t i = 0; i < images->n; i++) {
+		incoming_free(images->v[i]->image);
+		job_done(&images->v[i]->job);
+		pull_progress_done(&images->v[i]->progress);
+		free(images->v[i]);
 	}
 }
-AUTO_VALUE_DEFINE(parts_done, struct parts);
+AUTO_VALUE_DEFINE(loaded_images_done, struct loaded_images);
 
-/* The next image of the archive, and its layers. */
-static int get_image(struct load *l, const struct settings *settings,
-		     const struct load_request *request, struct parts *parts, struct hw_err *e)
+static int load_next_image(struct load *l, const struct pull_settings *settings,
+			   const struct load_request *request, struct loaded_images *images,
+			   struct hw_err *e)
 {
 	AUTO(fetch_child_free) struct fetch_child *fetch = NULL;
-	struct part *p = mem_new(sizeof(*p));
-	struct pull_run run = { .store = l->store,
-				.program = settings->program,
-				.job = &p->job,
-				.archive = l->read,
-				.stop = request->cancel_fd,
-				.board = &p->board };
+	struct loaded_image *next = mem_new(sizeof(*next));
+	struct session_options options = { .store = l->store,
+					   .program = settings->program,
+					   .job = &next->job,
+					   .archive = l->read,
+					   .cancel_fd = request->cancel_fd,
+					   .progress = &next->progress };
 
-	board_init(&p->board);
-	parts->v[parts->n++] = p;
-	settings_load_job(settings, (int)parts->n, request->format, &p->job);
-	return pull_run(&run, &p->image, &fetch, e);
+	pull_progress_init(&next->progress);
+	images->v[images->n++] = next;
+	make_load_job(settings, (int)images->n, request->format, &next->job);
+	return session_run(&options, &next->image, &fetch, e);
 }
 
-static int get_images(struct load *l, const struct load_request *request, struct parts *parts,
-		      struct hw_err *e)
+/* The number of images is known when the first one is loaded. */
+static int load_layers(struct load *l, const struct load_request *request,
+		       struct loaded_images *images, struct hw_err *e)
 {
-	AUTO(settings_done) struct settings settings = { 0 };
+	AUTO(pull_settings_done) struct pull_settings settings = { 0 };
 	int n, r;
 
-	settings_copy(l->options, &settings);
-	r = get_image(l, &settings, request, parts, e);
+	pull_settings_copy(l->options, &settings);
+	r = load_next_image(l, &settings, request, images, e);
 	if (r < 0)
 		return r;
-	n = pull_image_images(parts->v[0]->image);
+	n = incoming_archive_images(images->v[0]->image);
 	if (n > IMAGES_MAX)
-		return err_text(e, -EFBIG, "load an archive: %d images are more than %d", n,
+		return err_text(e, -EFBIG,
+				"load an archive: too many images: got %d, want at most %d", n,
 				IMAGES_MAX);
-	while (r == 0 && parts->n < (size_t)n)
-		r = get_image(l, &settings, request, parts, e);
+	while (r == 0 && images->n < (size_t)n)
+		r = load_next_image(l, &settings, request, images, e);
 	return r;
 }
 
-static int rename_image(const struct load_request *request, struct parts *parts, struct hw_err *e)
+static int set_names(const struct load_request *request, struct loaded_images *images,
+		     struct hw_err *e)
 {
-	struct hw_strings *names = pull_image_names(parts->v[0]->image);
-	int r = 0;
+	int r;
 
 	if (request->n_names == 0)
 		return 0;
-	if (parts->n > 1)
-		r = err_text(e, -EINVAL, "the archive has %zu images: which is to get the name?",
-			     parts->n);
-	hw_strings_free(names);
-	for (size_t i = 0; r == 0 && i < request->n_names; i++)
-		r = names_add(names, request->names[i], e);
+	if (images->n > 1)
+		r = err_text(e, -EINVAL, "cannot set a name: the archive has %zu images, want 1",
+			     images->n);
+	else
+		r = incoming_set_names(images->v[0]->image, request->names, request->n_names, e);
 	if (r < 0) {
 		e->domain = HW_DOMAIN_GRPC;
-		e->wire = INVALID_ARGUMENT;
+		e->wire = GRPC_INVALID_ARGUMENT;
 	}
 	return r;
 }
 
-static int put_images(const struct parts *parts, struct load_result *result, struct hw_err *e)
+static int store_images(const struct loaded_images *images, struct load_result *result,
+			struct hw_err *e)
 {
-	result->images = mem_new(parts->n * sizeof(*result->images));
-	for (; result->n < parts->n; result->n++) {
-		struct pull_image *image = parts->v[result->n]->image;
-		struct load_image *put = &result->images[result->n];
-		const struct hw_strings *names = pull_image_names(image);
-		struct pull_result id;
-		int r = pull_image_put(image, &id, e);
+	result->images = mem_new(images->n * sizeof(*result->images));
+	for (; result->n < images->n; result->n++) {
+		struct incoming *image = images->v[result->n]->image;
+		struct load_image *ret = &result->images[result->n];
+		const struct hw_strings *names = incoming_names(image);
+		struct pull_result stored;
+		int r = incoming_store(image, &stored, e);
 
 		if (r < 0)
 			return r;
-		memcpy(put->id, id.id, sizeof(put->id));
+		memcpy(ret->id, stored.id, sizeof(ret->id));
 		for (size_t i = 0; i < names->n; i++)
-			strings_add(&put->names, names->v[i]);
+			strings_add(&ret->names, names->v[i]);
 	}
 	return 0;
 }
 
-/* Layers of a good image beside a bad one; nobody holds them any more. */
-static void forget_layers(struct load *l)
+static int load_images(struct load *l, const struct load_request *request,
+		       struct load_result *result, struct hw_err *e)
 {
-	struct hw_err e;
-
-	if (store_trim(l->store, &e) < 0)
-		log_debug("after a load: %s", e.msg);
-}
-
-static int run(struct load *l, const struct load_request *request, struct load_result *result,
-	       struct hw_err *e)
-{
-	AUTO(parts_done) struct parts parts = { 0 };
-	int r = get_images(l, request, &parts, e);
+	AUTO(loaded_images_done) struct loaded_images images = { 0 };
+	int r = load_layers(l, request, &images, e);
 
 	if (r == 0)
-		r = rename_image(request, &parts, e);
-	return r < 0 ? r : put_images(&parts, result, e);
+		r = set_names(request, &images, e);
+	return r < 0 ? r : store_images(&images, result, e);
 }
 
-/**
- * load_run() - put the images of the archive into the store
- * @ret_result: overwritten, on success only
- *
- * Return: 0, or negative errno with gRPC's code in @e
- */
 int load_run(struct load *l, const struct load_request *request, struct load_result *ret_result,
 	     struct hw_err *e)
 {
 	AUTO(load_result_done) struct load_result result = { 0 };
-	int r = run(l, request, &result, e);
+	struct hw_err trim;
+	int r = load_images(l, request, &result, e);
 
 	if (r < 0) {
-		forget_layers(l);
-		e->wire = job_meaning(e);
+		/* an archive may have valid layers beside an invalid image */
+		if (store_trim(l->store, &trim) < 0)
+			log_debug("remove the layers of a failed load: %s", trim.msg);
+		e->wire = job_grpc_code(e);
 		e->domain = HW_DOMAIN_GRPC;
 		return r;
 	}
@@ -239,7 +225,6 @@ int load_run(struct load *l, const struct load_request *request, struct load_res
 	return 0;
 }
 
-/** load_result_done() - free what it holds */
 void load_result_done(struct load_result *result)
 {
 	for (size_t i = 0; i < result->n; i++)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/archive/load.h - images out of an archive, into the store
+ * image/archive/load.h - load images from an archive into the store
  *
- * What:  takes an archive in pieces, keeps it in a file without a name, and has
- *        hawser-fetch read it from there, image by image, as it does what it pulls
- *        (image/pull/session.h). The daemon does not look into the archive.
- * Rules: all images of the archive, or none: they are put when the layers of all of
- *        them are there and right.
+ * What:  receives an archive in pieces, keeps it in an unnamed file, and lets
+ *        hawser-fetch read each image from there in the same way as a pull
+ *        (image/pull/session.h). The daemon does not parse the archive.
+ * Rules: all images of the archive are loaded, or none: they are added to the store
+ *        when the layers of all of them are complete.
  */
 #ifndef IMAGE_ARCHIVE_LOAD_H
 #define IMAGE_ARCHIVE_LOAD_H
@@ -21,15 +21,15 @@
 struct load;
 
 struct load_request {
-	const char *format;	  /* "oci" or "docker"; NULL: either */
-	const char *const *names; /* instead of those in the archive */
+	const char *format;	  /* "oci" or "docker"; NULL: detect */
+	const char *const *names; /* instead of the names in the archive */
 	size_t n_names;
-	int cancel_fd; /* readable: give up; -1: never */
+	int cancel_fd; /* cancel when readable; -1: never */
 };
 
 struct load_image {
 	char id[DIGEST_TEXT];
-	struct hw_strings names; /* that it got, complete */
+	struct hw_strings names; /* complete */
 };
 
 struct load_result {
@@ -37,16 +37,18 @@ struct load_result {
 	size_t n;
 };
 
-/* @store and @options are borrowed */
+/* @store and @options are borrowed. */
 int load_new(struct store *store, const struct pull_options *options, struct load **ret_load,
 	     struct hw_err *e);
-void load_free(struct load *l);
+void load_free(struct load *l); /* deletes the archive; NULL is allowed */
 
 AUTO_DEFINE(load_free, struct load);
 
-/* -ENOSPC: less would be free than the options say */
+/* Append a piece to the archive. Return: 0; -ENOSPC: it would use the disk space that is to be kept
+ * free; or another negative errno */
 int load_add(struct load *l, const void *data, size_t len, struct hw_err *e);
-/* The archive is complete. Return: 0, or negative errno with gRPC's code in @e */
+/* Load the images of the complete archive. Return: 0 with a result, for load_result_done(); or
+ * negative errno with a gRPC status code in @e */
 int load_run(struct load *l, const struct load_request *request, struct load_result *ret_result,
 	     struct hw_err *e);
 void load_result_done(struct load_result *result);

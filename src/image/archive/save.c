@@ -1,32 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/archive/save.c - images as one archive
+ * image/archive/save.c - save images to an archive
  *
  *	oci-layout
  *	blobs/sha256/HEX     layers, each once; configurations; manifests
- *	index.json           of OCI: the manifests, with their names
- *	manifest.json        of docker: the same by files
+ *	index.json           OCI: manifests and names
+ *	manifest.json        docker load: configurations, layers and names
+ *
+ * How:   hawser-layer outputs the blob of a layer and checks it against the digests
+ *        of the recipe. It reports by its exit status, after the bytes, whether they
+ *        were correct: so a failed save may already have written wrong bytes.
  */
 #include "image/archive/save.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/json/value.h"
 #include "base/map.h"
+#include "base/mem.h"
+#include "base/os/child.h"
+#include "base/os/file.h"
+#include "base/os/proc.h"
 #include "base/str.h"
-#include "image/archive/save-layer.h"
+#include "base/time.h"
 #include "image/reference.h"
 
-#define OCI   "application/vnd.oci.image."
-#define BLOCK 512
+#define OCI	   "application/vnd.oci.image."
+#define LAYER_TYPE OCI "layer.v1.tar"
+#define BLOCK	   512 /* of a tar archive */
+#define CHUNK	   (256 << 10)
+#define ERROR_MAX  4096
+
+/* The blob of a layer in the archive: as received if it was kept, else uncompressed. */
+struct layer_blob {
+	const struct store_layer *layer; /* borrowed, and held by the caller */
+	const char *digest;		 /* borrowed from the layer */
+	int64_t size;
+	const char *media_type; /* of OCI */
+};
 
 struct saver {
 	struct store *store;
 	const struct save_how *how;
-	struct map *written; /* names of blobs */
+	struct map *written; /* names of blobs in the archive */
 	struct value *index, *docker;
 };
 
@@ -39,17 +63,171 @@ static void saver_done(struct saver *s)
 
 AUTO_VALUE_DEFINE(saver_done, struct saver);
 
-/* ---- tar ---------------------------------------------------------------------------- */
+/* ---- output of hawser-layer ------------------------------------------------ */
 
-/* POSIX's ustar; a size of more than its eleven digits as GNU and everybody reads it. */
-struct head {
+/* Return: 1 if there is output to read; 0 if the child exited without more output; -ECANCELED;
+ * -ETIMEDOUT */
+static int wait_for_output(int from, const struct child *child, const struct save_how *how,
+			   struct hw_err *e)
+{
+	struct pollfd fds[] = { { .fd = from, .events = POLLIN },
+				{ .fd = child_fd(child), .events = POLLIN },
+				{ .fd = how->cancel_fd, .events = POLLIN } };
+	int n;
+
+	do
+		n = poll(fds, ARRAY_SIZE(fds), time_left_ms(how->deadline));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_set(e, -errno, "wait for hawser-layer");
+	if (fds[2].revents)
+		return err_text(e, -ECANCELED, "cancelled");
+	if (n == 0)
+		return err_text(e, -ETIMEDOUT, "deadline exceeded");
+	return fds[0].revents ? 1 : 0;
+}
+
+/* The tar header with the size was written before, so the output must have exactly @size bytes. */
+static int copy_output(int from, const struct child *child, int64_t size,
+		       const struct save_how *how, struct hw_err *e)
+{
+	autofree char *chunk = mem_new(CHUNK);
+	int64_t got = 0;
+	int r;
+
+	while ((r = wait_for_output(from, child, how, e)) == 1) {
+		ssize_t n = read(from, chunk, CHUNK);
+
+		if (n < 0)
+			return err_set(e, -errno, "read from hawser-layer");
+		got += n;
+		if (got > size)
+			break;
+		r = how->write(how->ctx, chunk, (size_t)n, e);
+		if (r < 0)
+			return r;
+	}
+	if (r >= 0 && got != size)
+		return err_text(e, -EBADMSG, "size mismatch: got %lld bytes, want %lld",
+				(long long)got, (long long)size);
+	return r;
+}
+
+/* @errors: file with the standard error of the child */
+static int error_from_exit(int status, int errors, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	char name[64];
+
+	lseek(errors, 0, SEEK_SET);
+	if (file_read_fd(errors, ERROR_MAX, &text, e) < 0)
+		return e->code;
+	if (text.len > 0 && text.data[text.len - 1] == '\n')
+		text.data[text.len - 1] = '\0';
+	return err_text(e, -EBADMSG, "%s: %s", proc_status_format(status, name, sizeof(name)),
+			str_or(text.data, ""));
+}
+
+/* The descriptors stay open until the child has exited: it is not known when it has got them. */
+static int run_hawser_layer(const char *const *argv, int64_t size, const struct save_how *how,
+			    struct hw_err *e)
+{
+	autoclose int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	autoclose int errors = memfd_create("errors", MFD_CLOEXEC);
+	autoclose int out = -1, from = -1;
+	struct child_start start = { .path = argv[0], .argv = argv, .in = in, .err = errors };
+	struct hw_err wait_error;
+	struct child *child;
+	int pair[2], r, status = 0;
+
+	if (in < 0 || errors < 0 || pipe2(pair, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "start hawser-layer");
+	from = pair[0];
+	start.out = out = pair[1];
+	r = child_start(&start, &child, e);
+	if (r < 0)
+		return r;
+	r = copy_output(from, child, size, how, e);
+	if (r < 0)
+		child_kill(child);
+	if (child_wait(child, &status, &wait_error) < 0) {
+		*e = wait_error;
+		return wait_error.code;
+	}
+	/* its error is more helpful than a size mismatch, unless it was killed above */
+	if (status != 0 && (r == 0 || (r == -EBADMSG && WIFEXITED(status))))
+		return error_from_exit(status, errors, e);
+	return r;
+}
+
+/* ---- blobs of layers ------------------------------------------------------- */
+
+/* The compression is not stored: detect it from the first bytes. */
+static int detect_media_type(struct store *s, const struct store_layer *layer,
+			     const char **ret_type, struct hw_err *e)
+{
+	static const uint8_t gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
+	autoclose int dir = store_layer_open(s, layer->chain_id, e);
+	autoclose int fd = dir < 0 ? -1 : openat(dir, "blob", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint8_t first[sizeof(zstd)] = { 0 };
+
+	if (dir < 0)
+		return dir;
+	if (fd < 0 || pread(fd, first, sizeof(first), 0) < 0)
+		return err_set(e, -errno, "read the stored blob");
+	*ret_type = LAYER_TYPE;
+	if (memcmp(first, gzip, sizeof(gzip)) == 0)
+		*ret_type = LAYER_TYPE "+gzip";
+	else if (memcmp(first, zstd, sizeof(zstd)) == 0)
+		*ret_type = LAYER_TYPE "+zstd";
+	return 0;
+}
+
+static int choose_blob(struct store *s, const struct store_layer *layer,
+		       struct layer_blob *ret_blob, struct hw_err *e)
+{
+	struct layer_blob blob = { layer, layer->diff_id, layer->archive, LAYER_TYPE };
+	int r = 0;
+
+	if (layer->blob_kept) {
+		blob.digest = layer->blob;
+		blob.size = layer->blob_size;
+		r = detect_media_type(s, layer, &blob.media_type, e);
+	} else if (!layer->rebuildable) {
+		r = err_text(e, -ENOTSUP, "cannot be rebuilt from its files");
+	}
+	if (r < 0)
+		return err_ctx(e, "layer %s", layer->diff_id);
+	*ret_blob = blob;
+	return 0;
+}
+
+/* Writes exactly blob->size bytes, or fails. */
+static int write_blob_data(struct store *s, const struct layer_blob *blob,
+			   const struct save_how *how, struct hw_err *e)
+{
+	const struct store_layer *layer = blob->layer;
+	autofree char *dir =
+		str_printf("%s/layers/%s", store_root(s), layer->chain_id + strlen("sha256:"));
+	const char *const rebuild[] = { how->program, "archive", dir, NULL };
+	const char *const stored[] = { how->program, "blob", dir, layer->blob, NULL };
+
+	if (run_hawser_layer(layer->blob_kept ? stored : rebuild, blob->size, how, e) < 0)
+		return err_ctx(e, "layer %s", layer->diff_id);
+	return 0;
+}
+
+/* ---- tar ------------------------------------------------------------------- */
+
+/* POSIX ustar. Sizes of more than eleven octal digits are binary, a GNU extension. */
+struct ustar_header {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, link[100];
 	char magic[8], user[32], group[32], major[8], minor[8], prefix[155], rest[12];
 };
 
-_Static_assert(sizeof(struct head) == BLOCK, "a head is a block");
+_Static_assert(sizeof(struct ustar_header) == BLOCK, "a header is one block");
 
-static void set_size(struct head *h, int64_t size)
+static void set_size(struct ustar_header *h, int64_t size)
 {
 	if (size < INT64_C(1) << 33) {
 		snprintf(h->size, sizeof(h->size), "%011llo", (unsigned long long)size);
@@ -60,9 +238,9 @@ static void set_size(struct head *h, int64_t size)
 		h->size[i] = (char)(size & 0xff);
 }
 
-static int write_head(struct saver *s, const char *name, int64_t size, struct hw_err *e)
+static int write_header(struct saver *s, const char *name, int64_t size, struct hw_err *e)
 {
-	struct head h = { .mode = "0000644", .uid = "0000000", .gid = "0000000" };
+	struct ustar_header h = { .mode = "0000644", .uid = "0000000", .gid = "0000000" };
 	const unsigned char *bytes = (const unsigned char *)&h;
 	unsigned sum = 0;
 
@@ -71,7 +249,7 @@ static int write_head(struct saver *s, const char *name, int64_t size, struct hw
 	memset(h.mtime, '0', sizeof(h.mtime) - 1);
 	memcpy(h.magic, "ustar\00000", sizeof(h.magic));
 	h.type = '0';
-	memset(h.sum, ' ', sizeof(h.sum)); /* while it is made */
+	memset(h.sum, ' ', sizeof(h.sum)); /* as defined for the checksum itself */
 	for (size_t i = 0; i < sizeof(h); i++)
 		sum += bytes[i];
 	snprintf(h.sum, sizeof(h.sum) - 1, "%06o", sum);
@@ -89,7 +267,7 @@ static int write_padding(struct saver *s, int64_t size, struct hw_err *e)
 static int write_file(struct saver *s, const char *name, const char *data, size_t len,
 		      struct hw_err *e)
 {
-	int r = write_head(s, name, (int64_t)len, e);
+	int r = write_header(s, name, (int64_t)len, e);
 
 	if (r == 0 && len > 0)
 		r = s->how->write(s->how->ctx, data, len, e);
@@ -103,22 +281,15 @@ static int write_json(struct saver *s, const char *name, const struct value *v, 
 	return write_file(s, name, text, strlen(text), e);
 }
 
-static int write_end(struct saver *s, struct hw_err *e)
-{
-	static const char zeros[2 * BLOCK];
-
-	return s->how->write(s->how->ctx, zeros, sizeof(zeros), e);
-}
-
-/* ---- blobs -------------------------------------------------------------------------- */
+/* ---- blobs ----------------------------------------------------------------- */
 
 static char *blob_name(const char *digest)
 {
 	return str_printf("blobs/sha256/%s", digest + strlen("sha256:"));
 }
 
-/* Return: false: it is in the archive already */
-static bool is_new(struct saver *s, const char *name)
+/* Return: false if the blob is already in the archive */
+static bool mark_written(struct saver *s, const char *name)
 {
 	if (map_find(s->written, name))
 		return false;
@@ -126,16 +297,16 @@ static bool is_new(struct saver *s, const char *name)
 	return true;
 }
 
-static int write_layer(struct saver *s, const struct save_layer *layer, struct hw_err *e)
+static int write_layer(struct saver *s, const struct layer_blob *layer, struct hw_err *e)
 {
 	autofree char *name = blob_name(layer->digest);
 	int r;
 
-	if (!is_new(s, name))
+	if (!mark_written(s, name))
 		return 0;
-	r = write_head(s, name, layer->size, e);
+	r = write_header(s, name, layer->size, e);
 	if (r == 0)
-		r = save_layer(s->store, layer, s->how, e);
+		r = write_blob_data(s->store, layer, s->how, e);
 	return r < 0 ? r : write_padding(s, layer->size, e);
 }
 
@@ -144,10 +315,10 @@ static int write_blob(struct saver *s, const char *digest, const char *data, siz
 {
 	autofree char *name = blob_name(digest);
 
-	return is_new(s, name) ? write_file(s, name, data, len, e) : 0;
+	return mark_written(s, name) ? write_file(s, name, data, len, e) : 0;
 }
 
-static struct value *describe(const char *media, const char *digest, int64_t size)
+static struct value *make_descriptor(const char *media, const char *digest, int64_t size)
 {
 	struct value *v = value_new_object();
 
@@ -157,26 +328,27 @@ static struct value *describe(const char *media, const char *digest, int64_t siz
 	return v;
 }
 
-/* ---- what there is ------------------------------------------------------------------ */
+/* ---- documents ------------------------------------------------------------- */
 
-static char *make_manifest(const char *id, size_t config_len, const struct save_layer *layers,
+static char *make_manifest(const char *id, size_t config_len, const struct layer_blob *layers,
 			   size_t n)
 {
 	AUTO(value_free) struct value *manifest = value_new_object();
 	struct value *list = value_new_array();
 
 	for (size_t i = 0; i < n; i++)
-		value_append(list,
-			     describe(layers[i].media_type, layers[i].digest, layers[i].size));
+		value_append(list, make_descriptor(layers[i].media_type, layers[i].digest,
+						   layers[i].size));
 	value_set(manifest, "schemaVersion", value_new_int(2));
 	value_set(manifest, "mediaType", value_new_string(OCI "manifest.v1+json"));
-	value_set(manifest, "config", describe(OCI "config.v1+json", id, (int64_t)config_len));
+	value_set(manifest, "config",
+		  make_descriptor(OCI "config.v1+json", id, (int64_t)config_len));
 	value_set(manifest, "layers", list);
 	return value_format(manifest, 0);
 }
 
-/* The name as containerd and as OCI's tools look for it. */
-static struct value *make_names(const char *name)
+/* The annotations by which containerd and OCI tools find a name. */
+static struct value *make_name_annotations(const char *name)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	struct value *names = value_new_object();
@@ -188,7 +360,7 @@ static struct value *make_names(const char *name)
 	return names;
 }
 
-/* An entry for each name; one without if there is none. */
+/* An entry for each name, or one without a name. */
 static void add_to_index(struct saver *s, const struct store_image *image, const char *manifest)
 {
 	size_t n = image->tags.n ? image->tags.n : 1;
@@ -197,16 +369,16 @@ static void add_to_index(struct saver *s, const struct store_image *image, const
 	digest_of(manifest, strlen(manifest), digest);
 	for (size_t i = 0; i < n; i++) {
 		struct value *entry =
-			describe(OCI "manifest.v1+json", digest, (int64_t)strlen(manifest));
+			make_descriptor(OCI "manifest.v1+json", digest, (int64_t)strlen(manifest));
 
 		if (image->tags.n)
-			value_set(entry, "annotations", make_names(image->tags.v[i]));
+			value_set(entry, "annotations", make_name_annotations(image->tags.v[i]));
 		value_append(s->index, entry);
 	}
 }
 
-static void add_to_docker(struct saver *s, const struct store_image *image,
-			  const struct save_layer *layers, size_t n)
+static void add_to_docker_manifest(struct saver *s, const struct store_image *image,
+				   const struct layer_blob *layers, size_t n)
 {
 	autofree char *config = blob_name(image->id);
 	struct value *entry = value_new_object();
@@ -225,10 +397,10 @@ static void add_to_docker(struct saver *s, const struct store_image *image,
 	value_append(s->docker, entry);
 }
 
-/* ---- images ------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------- */
 
 static int write_image(struct saver *s, const struct store_image *image,
-		       const struct save_layer *layers, size_t n, struct hw_err *e)
+		       const struct layer_blob *layers, size_t n, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf config = { 0 };
 	autofree char *manifest = NULL;
@@ -236,7 +408,7 @@ static int write_image(struct saver *s, const struct store_image *image,
 	int r = store_image_read(s->store, image->id, NULL, &config, e);
 
 	if (r <= 0)
-		return r < 0 ? r : err_text(e, -ENODATA, "it has gone meanwhile");
+		return r < 0 ? r : err_text(e, -ENODATA, "removed meanwhile");
 	manifest = make_manifest(image->id, config.len, layers, n);
 	digest_of(manifest, strlen(manifest), digest);
 	r = 0;
@@ -247,7 +419,7 @@ static int write_image(struct saver *s, const struct store_image *image,
 	if (r == 0)
 		r = write_blob(s, digest, manifest, strlen(manifest), e);
 	add_to_index(s, image, manifest);
-	add_to_docker(s, image, layers, n);
+	add_to_docker_manifest(s, image, layers, n);
 	return r;
 }
 
@@ -255,24 +427,25 @@ static int save_image(struct saver *s, const struct store_image *image, struct h
 {
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s->store);
 	autofree struct store_layer *layers = NULL;
-	autofree struct save_layer *saved = NULL;
+	autofree struct layer_blob *blobs = NULL;
 	size_t n = 0;
 	int r = store_image_layers(s->store, image->id, &layers, &n, e);
 
 	for (size_t i = 0; r == 1 && i < n; i++)
 		r = store_hold_layer(hold, layers[i].chain_id, e);
 	if (r == 0)
-		r = err_text(e, -ENODATA, "it has lost a layer");
-	saved = mem_new((n + 1) * sizeof(*saved));
+		r = err_text(e, -ENODATA, "removed meanwhile, or a layer was lost");
+	blobs = mem_new((n + 1) * sizeof(*blobs));
 	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = save_layer_look(s->store, &layers[i], &saved[i], e);
+		r = choose_blob(s->store, &layers[i], &blobs[i], e);
 	if (r >= 0)
-		r = write_image(s, image, saved, n, e);
+		r = write_image(s, image, blobs, n, e);
 	return r < 0 ? err_ctx(e, "save image %s", image->id) : 0;
 }
 
-static int write_lists(struct saver *s, struct hw_err *e)
+static int write_indexes(struct saver *s, struct hw_err *e)
 {
+	static const char end_of_archive[2 * BLOCK];
 	AUTO(value_free) struct value *index = value_new_object();
 	int r;
 
@@ -282,17 +455,11 @@ static int write_lists(struct saver *s, struct hw_err *e)
 	r = write_json(s, "index.json", index, e);
 	if (r == 0)
 		r = write_json(s, "manifest.json", s->docker, e);
-	return r < 0 ? r : write_end(s, e);
+	if (r == 0)
+		r = s->how->write(s->how->ctx, end_of_archive, sizeof(end_of_archive), e);
+	return r;
 }
 
-/**
- * save_images() - write an archive of images
- * @s:      the store
- * @images: which
- * @n:      of them
- * @how:    where to
- * @e:      the error
- */
 int save_images(struct store *s, const struct store_image *const *images, size_t n,
 		const struct save_how *how, struct hw_err *e)
 {
@@ -309,5 +476,5 @@ int save_images(struct store *s, const struct store_image *const *images, size_t
 
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = save_image(&saver, images[i], e);
-	return r < 0 ? r : write_lists(&saver, e);
+	return r < 0 ? r : write_indexes(&saver, e);
 }

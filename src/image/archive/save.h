@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/archive/save.h - images as one archive
+ * image/archive/save.h - save images to an archive
  *
- * What:  a tar that is an OCI image layout and what docker load takes, both at
- *        once: index.json and manifest.json name the same blobs. A layer whose
- *        blob was kept is in it as it came. Others are made again from their
- *        recipes by hawser-layer, not compressed, so their digests are the diff
- *        ids. Configurations, and with them the ids of images, are what they were.
- * Rules: the archive is written as it is made, once, from front to end.
+ * What:  a tar archive that is both an OCI image layout and readable by docker
+ *        load: index.json and manifest.json refer to the same blobs. A layer whose
+ *        blob was kept is saved as it was received. Others are rebuilt from their
+ *        recipes by hawser-layer, uncompressed, so their digests are the diff IDs.
+ *        Configurations, and so the image IDs, are unchanged.
+ * Rules: the archive is streamed, and never stored in a file.
  */
 #ifndef IMAGE_ARCHIVE_SAVE_H
 #define IMAGE_ARCHIVE_SAVE_H
@@ -19,16 +19,20 @@
 #include "image/store/store.h"
 
 struct save_how {
-	const char *program; /* hawser-layer; a path */
-	int cancel_fd;	     /* readable: give up; -1: none */
-	int64_t deadline;    /* of time.h */
-	/* takes the archive, piece by piece; a negative answer ends it */
+	const char *program; /* path of hawser-layer */
+	int cancel_fd;	     /* cancel when readable; or -1 */
+	int64_t deadline;    /* see time.h */
+	/* Called with each piece of the archive. A negative return value stops the save. */
 	int (*write)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
 };
 
-/* The images are a snapshot's. -ENODATA: one has gone, or has lost a layer; -ENOTSUP: a layer
- * cannot be made again. */
+/*
+ * Write an archive of @images, which belong to a snapshot held by the caller. If it fails, pieces of
+ * the archive may already have been written: the receiver must discard them. Return: 0; -ENODATA:
+ * an image was removed meanwhile, or lost a layer; -ENOTSUP: a layer cannot be rebuilt; -EBADMSG:
+ * a layer is damaged; -ECANCELED; -ETIMEDOUT; or another negative errno
+ */
 int save_images(struct store *s, const struct store_image *const *images, size_t n,
 		const struct save_how *how, struct hw_err *e);
 

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/job.h - what the daemon and hawser-fetch say to each other
+ * image/protocol/job.h - protocol between the daemon and hawser-fetch
  *
  * What:  messages over one stream socket, which is hawser-fetch's standard input
- *        and output. Each is five bytes (length, 32 bits little endian; type) and
- *        then the length's bytes: JSON by one of the tables below, or a document
- *        of the registry byte for byte.
+ *        and output. A message is a header of five bytes (length, 32 bits little
+ *        endian; type) and the payload: JSON by one of the tables below, or a
+ *        document of the registry byte for byte.
  *
  *	daemon                               hawser-fetch
- *	JOB       which image, from where ─►
- *	          (with an archive, if it
- *	          comes from there)
- *	                                  ◄─ RESOLVED  what the reference stands for
- *	                                  ◄─ MANIFEST  its bytes; before it those of
- *	                                               the indexes that lead to it
- *	                                  ◄─ CONFIG    its bytes
- *	PLAN      where layers go, which  ─►
- *	          are there already
- *	                                  ◄─ PROGRESS  bytes of a layer so far, often
- *	                                  ◄─ LAYER     one is complete; the lowest first
- *	                                  ◄─ DONE      all are
- *	                                  ◄─ FAILED    instead of any of these: why
+ *	JOB       image and settings; for ─►
+ *	          a load with the archive
+ *	          as file descriptor
+ *	                                  ◄─ RESOLVED  digest that the reference points to
+ *	                                  ◄─ MANIFEST  document; first the indexes that
+ *	                                               lead to it, if any
+ *	                                  ◄─ CONFIG    document
+ *	PLAN      paths for the layers,   ─►
+ *	          which of them exist
+ *	                                  ◄─ PROGRESS  bytes of a layer so far, repeated
+ *	                                  ◄─ LAYER     a layer is unpacked; lowest first
+ *	                                  ◄─ DONE      all layers are unpacked
+ *	                                  ◄─ FAILED    error, instead of any of these
  *
- *        Inside of hawser-fetch the process that fetches says the same to the one
- *        that unpacks, except for layers: FETCH names one and carries the pipe
- *        to write its archive to, FETCHED says that all of it was right. BLOB before
- *        it carries a file for the layer as it comes.
- * Rules: hawser-fetch has read what strangers wrote, so nothing it says is
- *        believed: messages are bounded before they are allocated, and what they
- *        say of digests is checked again by the daemon, who closes the socket
- *        when it has had enough; that ends hawser-fetch.
+ *        Inside hawser-fetch, the supervisor and the fetcher use the same messages,
+ *        except for layers: FETCH requests a layer and carries the pipe to write its
+ *        archive to; FETCHED reports that the archive was complete and valid. A BLOB
+ *        message before FETCH carries a file for a copy of the compressed blob.
+ * Rules: hawser-fetch processes untrusted input, so the daemon trusts nothing that
+ *        it reports: message sizes are limited before memory is allocated, and the
+ *        daemon checks all digests again. To stop hawser-fetch the daemon closes
+ *        the socket.
  */
 #ifndef IMAGE_PROTOCOL_JOB_H
 #define IMAGE_PROTOCOL_JOB_H
@@ -45,8 +45,8 @@
 #include "base/mem.h"
 #include "image/platform.h"
 
-#define JOB_MESSAGE_MAX	 (4 << 20) /* bytes of one message; no document is larger */
-#define JOB_PARALLEL_MAX 16	   /* layers at a time */
+#define JOB_MESSAGE_MAX	 (4 << 20) /* payload bytes; documents are not larger */
+#define JOB_PARALLEL_MAX 16	   /* layers fetched in parallel */
 
 enum job_type {
 	JOB_NONE,
@@ -67,44 +67,44 @@ enum job_type {
 
 /* JOB */
 struct job {
-	char *reference; /* complete: docker.io/library/busybox:latest; or "image 1" */
-	/* Which image of the archive whose descriptor came with the job; the first is 1, and 0 means
-	 * that there is none: it comes from a registry. */
+	char *reference; /* complete: docker.io/library/busybox:latest; for archives "image 1" */
+	/* Position, from 1, of the image in the archive whose descriptor came with the job; 0: the
+	 * image comes from a registry. */
 	int image;
-	char *format; /* of the archive: "oci" or "docker"; NULL or "": either */
+	char *format; /* of the archive: "oci" or "docker"; NULL or "": detect */
 	struct platform platform;
-	/* documents that are here: manifests and configurations, whole; they are not asked for, but
-	 * what the reference stands for always is */
+	/* Manifests and configurations that are already in the store. They are not downloaded again;
+	 * the reference is always resolved again. */
 	struct hw_strings known;
-	/* for the reference's own registry, never for its mirrors */
+	/* Credentials for the registry of the reference; mirrors never get them. */
 	char *username, *password;
-	char *identity_token; /* to be changed for another one */
-	char *registry_token; /* to be used as it is */
-	/* how to get there */
-	char *auth_file;	      /* Docker's config.json; NULL: none */
-	char *certs_dir;	      /* with a folder for each HOST:PORT; NULL: none */
-	struct hw_strings mirrors;    /* URLs, to be asked before the registry */
-	struct hw_strings plain_http; /* hosts that speak no TLS */
-	/* bounds */
-	int idle_ms;	 /* without a byte, or nearly so */
-	int retries;	 /* of what may go better the next time */
+	char *identity_token; /* OAuth2 refresh token */
+	char *registry_token; /* bearer token */
+	/* connections */
+	char *auth_file;	      /* in the format of Docker's config.json; or NULL */
+	char *certs_dir;	      /* with a directory for each HOST:PORT; or NULL */
+	struct hw_strings mirrors;    /* URLs, tried before the registry */
+	struct hw_strings plain_http; /* hosts without TLS */
+	/* limits */
+	int idle_ms;	 /* without, or almost without, received bytes */
+	int retries;	 /* after temporary errors */
 	int64_t bytes;	 /* of an unpacked layer */
-	int64_t entries; /* of a layer */
-	int64_t reserve; /* bytes of the file system that stay free */
-	int parallel;	 /* layers at a time */
-	int64_t part;	 /* bytes of a blob that are asked for at once */
-	uint32_t uid;	 /* of the process that fetches */
-	bool keep_blobs; /* also of layers that can be rebuilt */
-	bool keep_open;	 /* the process that unpacks is not confined: for sanitizers */
+	int64_t entries; /* files, directories, ... of a layer */
+	int64_t reserve; /* bytes of the file system to keep free */
+	int parallel;	 /* layers fetched at a time */
+	int64_t part;	 /* bytes of a blob per request */
+	uint32_t uid;	 /* of the fetcher */
+	bool keep_blobs; /* keep the blobs even of layers that can be rebuilt */
+	bool keep_open;	 /* do not confine the unpacker: for sanitizers */
 };
 
-/* PLAN: one for each layer of the manifest, the lowest first */
+/* PLAN: an entry for each layer of the manifest, the lowest first */
 struct job_layer {
-	bool have;     /* it is in the store, and root is where */
-	char *diff_id; /* that it must have */
-	char *root;    /* an empty folder, unless we have it */
-	char *recipe;  /* a file to be made */
-	char *blob;    /* a file to be made, where the blob is kept; NULL: nowhere */
+	bool have;     /* the layer is in the store, its files are in root */
+	char *diff_id; /* expected diff ID */
+	char *root;    /* existing directory; empty unless have is set */
+	char *recipe;  /* file to create */
+	char *blob;    /* file to create if the blob is kept; NULL: never keep it */
 };
 
 struct job_plan {
@@ -113,34 +113,36 @@ struct job_plan {
 
 /* RESOLVED */
 struct job_resolved {
-	char *digest; /* of what the reference stands for: a manifest or an index */
-	char *host;   /* that answered */
-	/* of an archive alone */
-	struct hw_strings names; /* of the image, as they are written there */
-	int images;		 /* that the archive has */
+	char *digest; /* of the manifest or index that the reference points to */
+	char *host;   /* that responded: registry or mirror */
+	/* archives only */
+	struct hw_strings names; /* of the image, as written in the archive */
+	int images;		 /* number of images in the archive */
 };
 
-/* FETCH, BLOB, FETCHED, PROGRESS; LAYER with what is known of it */
+/* FETCH, BLOB, FETCHED, PROGRESS, LAYER */
 struct job_step {
 	int layer;
-	int64_t bytes, size; /* of the blob, so far and in all */
-	char *unpacked;	     /* JSON, see unpacked.h */
+	int64_t bytes, size; /* of the blob: received so far, total */
+	char *unpacked;	     /* LAYER: JSON of struct unpacked, see unpacked.h */
 };
 
 /* FAILED */
 struct job_failed {
 	int code; /* errno, positive */
-	int wire; /* gRPC's */
+	int wire; /* gRPC status code */
 	char *message;
 };
 
-const char *job_verb(const struct job *job); /* for messages: "pull" or "load" */
+/* "pull" or "load", for messages. */
+const char *job_verb(const struct job *job);
 
 extern const struct hw_field job_fields[], job_plan_fields[], job_resolved_fields[],
 	job_step_fields[], job_failed_fields[];
 
 void job_done(struct job *job);
-void job_forget(struct job *job); /* what is secret in it, and what is large */
+/* Once the job is done only its name is needed: wipe the secrets, free the known documents. */
+void job_wipe(struct job *job);
 void job_plan_done(struct job_plan *plan);
 void job_resolved_done(struct job_resolved *resolved);
 void job_step_done(struct job_step *step);
@@ -148,22 +150,37 @@ void job_step_done(struct job_step *step);
 struct job_message {
 	enum job_type type;
 	struct buf data;
-	int fd; /* that came along; -1: none */
+	int fd; /* received with the message; or -1 */
 };
 
-void job_message_done(struct job_message *m);
+void job_message_done(struct job_message *m); /* closes the descriptor, too */
 
+/*
+ * Send a message. @along is a descriptor to pass with it, which is borrowed; or -1. @idle_ms is how
+ * long the receiver may take to read any part of it. If sending fails in the middle of a message
+ * the socket is shut down for writing: the receiver would take the next message for the rest of
+ * this one. Return: 0 or negative errno; -ETIMEDOUT
+ */
 int job_send(int fd, enum job_type type, const void *data, size_t len, int along, int idle_ms,
 	     struct hw_err *e);
+/* Send a struct as JSON. Secrets are wiped from memory. */
 int job_send_table(int fd, enum job_type type, const struct hw_field *table, const void *in,
 		   int along, int idle_ms, struct hw_err *e);
+/*
+ * Receive the next message. @idle_ms is how long to wait for any part of it; 0: forever. The old
+ * content of *ret_message is overwritten, not freed. Return: 1; 0 on EOF; or negative errno:
+ * -ETIMEDOUT, -EBADMSG (malformed header), -EPIPE (EOF within a message)
+ */
 int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e);
+/* Decode the JSON payload of a message. */
 int job_decode(const struct job_message *m, const struct hw_field *table, void *out,
 	       struct hw_err *e);
 
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e);
-int job_meaning(const struct hw_err *e);			      /* gRPC's code */
-int job_decode_failed(const struct job_message *m, struct hw_err *e); /* always negative */
+/* The gRPC status code of an error: its own, if it has one, else by errno. */
+int job_grpc_code(const struct hw_err *e);
+/* Decode the error of a FAILED message into @e. Return: its negative errno; -EINVAL: malformed */
+int job_decode_failed(const struct job_message *m, struct hw_err *e);
 
 AUTO_VALUE_DEFINE(job_done, struct job);
 AUTO_VALUE_DEFINE(job_plan_done, struct job_plan);

@@ -37,10 +37,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void round_trip(void **state)
+static void test_round_trip(void **state)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	AUTO(job_step_done) struct job_step said = { 0 };
+	AUTO(job_step_done) struct job_step received = { 0 };
 	struct job_step step = { .layer = 7, .bytes = 1, .size = INT64_MAX };
 	int *pair = *state;
 	struct hw_err e;
@@ -50,12 +50,12 @@ static void round_trip(void **state)
 	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 1);
 	assert_int_equal(m.type, JOB_PROGRESS);
 	assert_int_equal(m.fd, -1);
-	assert_int_equal(job_decode(&m, job_step_fields, &said, &e), 0);
-	assert_int_equal(said.layer, 7);
-	assert_true(said.size == INT64_MAX);
+	assert_int_equal(job_decode(&m, job_step_fields, &received, &e), 0);
+	assert_int_equal(received.layer, 7);
+	assert_true(received.size == INT64_MAX);
 }
 
-static void descriptors(void **state)
+static void test_descriptor(void **state)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int *pair = *state, ends[2];
@@ -104,7 +104,7 @@ static void send_byte(int fd, char byte, const int along[2])
 	assert_int_equal(sendmsg(fd, &msg, 0), 1);
 }
 
-static void flood(void **state)
+static void test_many_descriptors(void **state)
 {
 	static const char bytes[] = { 2, 0, 0, 0, JOB_CONFIG, '{', '}' };
 	struct job_message m = { .fd = -1 };
@@ -120,7 +120,7 @@ static void flood(void **state)
 	assert_int_equal(count_descriptors(), before);
 }
 
-static void nothing_more(void **state)
+static void test_timeout_and_eof(void **state)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int *pair = *state;
@@ -131,8 +131,8 @@ static void nothing_more(void **state)
 	assert_int_equal(job_receive(pair[1], WAIT_MS, &m, &e), 0);
 }
 
-/* Nobody reads: a part of it passes, and then no more. */
-static void broken_off(void **state)
+/* The receiver does not read: only a part of the message fits into the socket. */
+static void test_send_aborted(void **state)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	autofree char *data = mem_new(JOB_MESSAGE_MAX);
@@ -145,20 +145,20 @@ static void broken_off(void **state)
 	assert_int_equal(job_send(pair[0], JOB_DONE, "", 0, -1, WAIT_MS, &e), -EPIPE);
 }
 
-static void no_messages(void **state)
+static void test_malformed_messages(void **state)
 {
 	static const struct {
 		const char *bytes;
 		size_t len;
 		int code;
 	} cases[] = {
-		{ "\x01", 1, -EPIPE },			 /* half a header */
-		{ "\x05\0\0\0\x04", 5, -EPIPE },	 /* nothing behind it */
-		{ "\x05\0\0\0\x04xy", 7, -EPIPE },	 /* too little */
-		{ "\0\0\0\0\0", 5, -EBADMSG },		 /* of type 0 */
-		{ "\0\0\0\0\x7f", 5, -EBADMSG },	 /* of a type that is none */
-		{ "\x01\0\x40\0\x04", 5, -EBADMSG },	 /* one byte too large */
-		{ "\xff\xff\xff\xff\x04", 5, -EBADMSG }, /* endless */
+		{ "\x01", 1, -EPIPE },			 /* truncated header */
+		{ "\x05\0\0\0\x04", 5, -EPIPE },	 /* no payload */
+		{ "\x05\0\0\0\x04xy", 7, -EPIPE },	 /* truncated payload */
+		{ "\0\0\0\0\0", 5, -EBADMSG },		 /* type 0 */
+		{ "\0\0\0\0\x7f", 5, -EBADMSG },	 /* unknown type */
+		{ "\x01\0\x40\0\x04", 5, -EBADMSG },	 /* one byte too long */
+		{ "\xff\xff\xff\xff\x04", 5, -EBADMSG }, /* maximum length */
 	};
 
 	(void)state;
@@ -175,7 +175,7 @@ static void no_messages(void **state)
 	}
 }
 
-static void errors(void **state)
+static void test_error(void **state)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	int *pair = *state;
@@ -188,11 +188,11 @@ static void errors(void **state)
 	assert_string_equal(e.msg, "no such  [1mimage");
 	assert_int_equal(e.domain, HW_DOMAIN_GRPC);
 	assert_int_equal(e.wire, 5);
-	err_set(&why, -ENOENT, "open a file of ours");
-	assert_int_equal(job_meaning(&why), 13);
+	err_set(&why, -ENOENT, "open a file");
+	assert_int_equal(job_grpc_code(&why), 13);
 }
 
-static void strange_errors(void **state)
+static void test_malformed_errors(void **state)
 {
 	static const char *const cases[] = {
 		"",
@@ -209,11 +209,11 @@ static void strange_errors(void **state)
 		struct hw_err e;
 
 		assert_true(job_decode_failed(&m, &e) < 0);
-		assert_non_null(strstr(e.msg, "does not say why"));
+		assert_non_null(strstr(e.msg, "malformed FAILED message"));
 	}
 }
 
-static void secrets(void **state)
+static void test_secrets(void **state)
 {
 	AUTO(job_done) struct job job = { 0 };
 	struct hw_err e;
@@ -227,19 +227,24 @@ static void secrets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "job: what was sent is received", round_trip, setup, teardown, NULL },
-		{ "job: a descriptor goes along", descriptors, setup, teardown, NULL },
-		{ "job: of more descriptors than one all others are closed", flood, setup, teardown,
+		{ "job: a message that was sent is received", test_round_trip, setup, teardown,
 		  NULL },
-		{ "job: waiting has an end, and so has the other side", nothing_more, setup,
+		{ "job: a descriptor is passed with a message", test_descriptor, setup, teardown,
+		  NULL },
+		{ "job: all but the first descriptor of a message are closed",
+		  test_many_descriptors, setup, teardown, NULL },
+		{ "job: receiving times out, and reports EOF", test_timeout_and_eof, setup,
 		  teardown, NULL },
-		{ "job: behind half a message nothing can be sent", broken_off, setup, teardown,
+		{ "job: after an incomplete message nothing more can be sent", test_send_aborted,
+		  setup, teardown, NULL },
+		{ "job: a malformed message is rejected", test_malformed_messages, NULL, NULL,
 		  NULL },
-		{ "job: what is no message is refused", no_messages, NULL, NULL, NULL },
-		{ "job: an error arrives as one line, with its code", errors, setup, teardown,
+		{ "job: an error arrives as one line with its code", test_error, setup, teardown,
 		  NULL },
-		{ "job: an error that says nothing is one", strange_errors, NULL, NULL, NULL },
-		{ "job: a password is not part of a message", secrets, NULL, NULL, NULL },
+		{ "job: a malformed error message is an error", test_malformed_errors, NULL, NULL,
+		  NULL },
+		{ "job: a decoding error does not show a password", test_secrets, NULL, NULL,
+		  NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

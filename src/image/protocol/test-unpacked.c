@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/test-unpacked.c - what hawser-fetch sends about a layer
+ * image/protocol/test-unpacked.c - report about an unpacked layer
  */
 #include "image/protocol/unpacked.h"
 
@@ -15,7 +15,7 @@
 
 #define DIFF_ID "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-static void round_trip(void **state)
+static void test_round_trip(void **state)
 {
 	AUTO(unpacked_done) struct unpacked u = { 0 }, again = { 0 };
 	struct hw_err e;
@@ -38,7 +38,7 @@ static void round_trip(void **state)
 	assert_string_equal(again.implied.v[1], u.implied.v[1]);
 }
 
-static void nonsense(void **state)
+static void test_malformed(void **state)
 {
 	static const char *const v[] = {
 		"",
@@ -68,8 +68,8 @@ static void nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "unpacked: what is sent arrives", round_trip },
-		{ "unpacked: nonsense is refused", nonsense },
+		{ "unpacked: a report that was encoded is decoded", test_round_trip },
+		{ "unpacked: a malformed report is rejected", test_malformed },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/unpacked.c - what is known of a layer once it is unpacked
+ * image/protocol/unpacked.c - reports about a layer: properties when unpacked, result of verifying
  */
 #include "image/protocol/unpacked.h"
 
@@ -18,24 +18,23 @@
 
 const struct hw_field unpacked_fields[] = {
 	{ "diff_id", HW_STRING, HW_AT(struct unpacked, diff_id), .flags = HW_REQUIRED,
-	  .help = "digest of the archive" },
-	COUNT(archive, "bytes of the archive"),
-	COUNT(content, "bytes of its files"),
-	COUNT(disk, "bytes that they take on disk, about"),
-	COUNT(inodes, "files, folders and the like"),
-	COUNT(skipped, "extended attributes that were left out"),
+	  .help = "digest of the uncompressed archive" },
+	COUNT(archive, "bytes of the uncompressed archive"),
+	COUNT(content, "bytes of all files"),
+	COUNT(disk, "bytes on disk, approximately"),
+	COUNT(inodes, "files, directories, ..."),
+	COUNT(skipped, "extended attributes that were not restored"),
 	{ "rebuildable", HW_BOOL, HW_AT(struct unpacked, rebuildable), .flags = HW_ALWAYS,
-	  .help = "the archive can be written again from its recipe" },
+	  .help = "the archive can be rebuilt from the recipe" },
 	{ "opaque", HW_BOOL, HW_AT(struct unpacked, opaque), .flags = HW_ALWAYS,
-	  .help = "nothing of the layers below is to be seen" },
+	  .help = "hides all layers below" },
 	{ "implied", HW_STRINGS, HW_AT(struct unpacked, implied), .flags = HW_ALWAYS,
-	  .help = "folders that no member spoke of" },
+	  .help = "directories that are not members of the archive" },
 	{ 0 },
 };
 
-/* ---- paths ----------------------------------------------------------------- */
+/* ---- escaped paths --------------------------------------------------------- */
 
-/* JSON is UTF-8, and a path may be any bytes: those beyond ASCII are %XX, and so is '%'. */
 static void add_escaped(struct hw_strings *list, const char *path)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -50,16 +49,16 @@ static void add_escaped(struct hw_strings *list, const char *path)
 	strings_add(list, b.data);
 }
 
-/* Return: 0..15; -1: it is no digit of ours */
-static int digit(char c)
+/* Return: 0..15; -1: not an upper case hex digit */
+static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* In its place, since it only gets shorter. */
-static bool unescape(char *path)
+/* In place, because the text only gets shorter. Return: false if malformed */
+static bool unescape_path(char *path)
 {
 	char *to = path;
 
@@ -68,8 +67,8 @@ static bool unescape(char *path)
 
 		*to = *from;
 		if (*from == '%') {
-			high = digit(from[1]);
-			low = high < 0 ? -1 : digit(from[2]);
+			high = hex_digit(from[1]);
+			low = high < 0 ? -1 : hex_digit(from[2]);
 			if (low < 0 || high + low == 0)
 				return false;
 			*to = (char)(high << 4 | low);
@@ -81,13 +80,8 @@ static bool unescape(char *path)
 	return true;
 }
 
-/* ---- as a whole ------------------------------------------------------------ */
+/* ---- encoding and decoding ------------------------------------------------- */
 
-/**
- * unpacked_decode() - read what hawser-fetch has sent
- *
- * Return: 0, or -EINVAL, -EFBIG
- */
 int unpacked_decode(const char *json, size_t len, struct unpacked *ret_unpacked, struct hw_err *e)
 {
 	AUTO(unpacked_done) struct unpacked u = { 0 };
@@ -96,30 +90,41 @@ int unpacked_decode(const char *json, size_t len, struct unpacked *ret_unpacked,
 	if (r < 0)
 		return r;
 	if (!digest_is_sha256(u.diff_id))
-		return err_text(e, -EINVAL, "diff_id: \"%.80s\" is not a SHA-256 digest",
+		return err_text(e, -EINVAL, "diff_id: expected a SHA-256 digest, got \"%.80s\"",
 				u.diff_id);
 	for (size_t i = 0; i < u.implied.n; i++)
-		if (!unescape(u.implied.v[i]))
-			return err_text(e, -EINVAL, "implied[%zu] is not a path", i);
+		if (!unescape_path(u.implied.v[i]))
+			return err_text(e, -EINVAL, "implied[%zu]: malformed path", i);
 	*ret_unpacked = u;
 	u = (struct unpacked){ 0 };
 	return 0;
 }
 
-/** unpacked_encode() - what is to be sent */
 char *unpacked_encode(const struct unpacked *u)
 {
 	AUTO(hw_strings_free) struct hw_strings escaped = { 0 };
-	struct unpacked told = *u;
+	struct unpacked copy = *u;
 
 	for (size_t i = 0; i < u->implied.n; i++)
 		add_escaped(&escaped, u->implied.v[i]);
-	told.implied = escaped;
-	return hw_field_encode(unpacked_fields, &told, 0);
+	copy.implied = escaped;
+	return hw_field_encode(unpacked_fields, &copy, 0);
 }
 
-/** unpacked_done() - free what it holds */
 void unpacked_done(struct unpacked *u)
 {
 	hw_field_clear(unpacked_fields, u);
+}
+
+const struct hw_field verify_fields[] = {
+	{ "files", HW_INT64, HW_AT(struct verify_report, files) },
+	{ "bytes", HW_INT64, HW_AT(struct verify_report, bytes) },
+	{ "damaged_count", HW_INT64, HW_AT(struct verify_report, n_damaged) },
+	{ "damaged", HW_STRINGS, HW_AT(struct verify_report, damaged) },
+	{ 0 },
+};
+
+void verify_report_done(struct verify_report *report)
+{
+	hw_field_clear(verify_fields, report);
 }

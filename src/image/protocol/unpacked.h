@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/unpacked.h - what is known of a layer once it is unpacked
+ * image/protocol/unpacked.h - reports about a layer: properties when unpacked, result of verifying
  *
- * It goes from hawser-fetch, which finds it out, to the daemon, which keeps it:
- * as JSON, by a field table. Bytes of paths that JSON has no form for are %XX there.
+ * What:  struct unpacked is sent by hawser-fetch when it has unpacked a layer;
+ *        struct verify_report is printed by hawser-layer when it has verified one.
+ *        Both are JSON, by the field tables here.
  */
 #ifndef IMAGE_PROTOCOL_UNPACKED_H
 #define IMAGE_PROTOCOL_UNPACKED_H
@@ -19,22 +20,43 @@
 
 struct unpacked {
 	char *diff_id;
-	int64_t archive; /* its bytes */
-	int64_t content; /* bytes of its files */
-	int64_t disk;	 /* that they take, about */
+	int64_t archive; /* bytes of the uncompressed archive */
+	int64_t content; /* bytes of all files */
+	int64_t disk;	 /* bytes on disk, approximately */
 	int64_t inodes;
-	int64_t skipped;  /* extended attributes that were left out */
-	bool rebuildable; /* from the recipe: no member took another one's place */
-	bool opaque;	  /* nothing of below is to be seen; overlayfs does not know of a root */
-	struct hw_strings implied; /* folders that no member spoke of; "": the root */
+	int64_t skipped;  /* extended attributes that were not restored */
+	bool rebuildable; /* the recipe is complete: no member of the archive replaced another */
+	bool opaque;	  /* hides all layers below; overlayfs ignores the xattr on a root */
+	struct hw_strings
+		implied; /* directories that are not members of the archive; "": the root */
 };
 
 extern const struct hw_field unpacked_fields[];
 
+/*
+ * JSON is UTF-8, paths are arbitrary bytes: in the JSON of implied, bytes outside printable ASCII
+ * and '%' are written as %XX.
+ */
+
+/* Return: 0; -EINVAL: malformed; -EFBIG: too large */
 int unpacked_decode(const char *json, size_t len, struct unpacked *ret_unpacked, struct hw_err *e);
 char *unpacked_encode(const struct unpacked *u); /* to be freed by the caller */
 void unpacked_done(struct unpacked *u);
 
 AUTO_VALUE_DEFINE(unpacked_done, struct unpacked);
+
+#define VERIFY_NAMED_MAX 100 /* damaged files that a report names; the others are only counted */
+
+struct verify_report {
+	int64_t files, bytes; /* that were read */
+	int64_t n_damaged;
+	struct hw_strings damaged; /* "PATH: REASON" of the first VERIFY_NAMED_MAX damaged files */
+};
+
+extern const struct hw_field verify_fields[];
+
+void verify_report_done(struct verify_report *report);
+
+AUTO_VALUE_DEFINE(verify_report_done, struct verify_report);
 
 #endif

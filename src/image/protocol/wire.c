@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/wire.c - what the daemon and hawser-fetch say to each other: messages on a socket
+ * image/protocol/wire.c - protocol between the daemon and hawser-fetch: messages on a socket
  *
- * How:   waiting is poll()'s, so that every wait has its bound; a descriptor goes
- *        along with the first byte of a message.
+ * How:   non-blocking I/O after poll(), so that every wait has a timeout. A
+ *        descriptor is sent with the first byte of a message.
  */
 #include "image/protocol/job.h"
 
@@ -18,7 +18,6 @@
 
 #define HEADER 5
 
-/** job_message_done() - free a message, and close what came along */
 void job_message_done(struct job_message *m)
 {
 	buf_done(&m->data);
@@ -27,7 +26,7 @@ void job_message_done(struct job_message *m)
 
 /* ---- sending --------------------------------------------------------------- */
 
-static int wait_for(int fd, short events, int idle_ms, struct hw_err *e)
+static int wait_ready(int fd, short events, int idle_ms, struct hw_err *e)
 {
 	int64_t deadline = time_deadline(idle_ms);
 	struct pollfd poller = { .fd = fd, .events = events };
@@ -39,11 +38,10 @@ static int wait_for(int fd, short events, int idle_ms, struct hw_err *e)
 	if (r < 0)
 		return err_set(e, -errno, "wait for a message");
 	if (r == 0)
-		return err_text(e, -ETIMEDOUT, "no message has passed for %d ms", idle_ms);
+		return err_text(e, -ETIMEDOUT, "message transfer stalled for %d ms", idle_ms);
 	return 0;
 }
 
-/* A descriptor travels with a first byte. */
 static ssize_t send_some(int fd, struct iovec parts[2], int along)
 {
 	union {
@@ -63,7 +61,7 @@ static ssize_t send_some(int fd, struct iovec parts[2], int along)
 	return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void skip(struct iovec parts[2], size_t len)
+static void skip_bytes(struct iovec parts[2], size_t len)
 {
 	for (size_t i = 0; i < 2; i++) {
 		size_t n = len < parts[i].iov_len ? len : parts[i].iov_len;
@@ -74,30 +72,6 @@ static void skip(struct iovec parts[2], size_t len)
 	}
 }
 
-/* Return: 0; 1 when more is to be sent */
-static int send_next(int fd, struct iovec parts[2], int along, int idle_ms, struct hw_err *e)
-{
-	int r = wait_for(fd, POLLOUT, idle_ms, e);
-	ssize_t n = r < 0 ? 0 : send_some(fd, parts, along);
-
-	if (r < 0)
-		return r;
-	if (n < 0 && errno != EINTR && errno != EAGAIN)
-		return err_set(e, -errno, "send a message");
-	skip(parts, n > 0 ? (size_t)n : 0);
-	return parts[0].iov_len + parts[1].iov_len > 0;
-}
-
-/**
- * job_send() - send a message
- * @along:   a descriptor that goes with it, borrowed; -1: none
- * @idle_ms: how long the other side may take to read a part of it
- *
- * Where it breaks off in the middle, nothing more can be sent: else the other side would wait for
- * the rest, and take the next message for it.
- *
- * Return: 0, or negative errno; -ETIMEDOUT
- */
 int job_send(int fd, enum job_type type, const void *data, size_t len, int along, int idle_ms,
 	     struct hw_err *e)
 {
@@ -105,24 +79,31 @@ int job_send(int fd, enum job_type type, const void *data, size_t len, int along
 					 (unsigned char)(len >> 16), (unsigned char)(len >> 24),
 					 (unsigned char)type };
 	struct iovec parts[] = { { header, sizeof(header) }, { (void *)data, len } };
-	int r = 1;
 
 	if (len > JOB_MESSAGE_MAX)
-		return err_text(e, -EFBIG, "a message of %zu bytes is too large to be sent", len);
-	while (r > 0) {
+		return err_text(e, -EFBIG, "message too large: got %zu bytes, want at most %d", len,
+				JOB_MESSAGE_MAX);
+	while (parts[0].iov_len + parts[1].iov_len > 0) {
 		bool begun = parts[0].iov_len < sizeof(header);
+		int r = wait_ready(fd, POLLOUT, idle_ms, e);
+		ssize_t n = r < 0 ? 0 : send_some(fd, parts, begun ? -1 : along);
 
-		r = send_next(fd, parts, begun ? -1 : along, idle_ms, e);
-		if (r < 0 && begun)
-			shutdown(fd, SHUT_WR);
+		if (n < 0 && errno != EINTR && errno != EAGAIN)
+			r = err_set(e, -errno, "send a message");
+		if (r < 0) {
+			if (begun)
+				shutdown(fd, SHUT_WR);
+			return r;
+		}
+		skip_bytes(parts, n > 0 ? (size_t)n : 0);
 	}
-	return r;
+	return 0;
 }
 
 /* ---- receiving ------------------------------------------------------------- */
 
-/* One for a message; what more the other side sends is closed. */
-static void take_along(struct msghdr *msg, int *ret_fd)
+/* A message has at most one descriptor; further ones are closed. */
+static void take_descriptor(struct msghdr *msg, int *ret_fd)
 {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	int fd = -1;
@@ -137,8 +118,8 @@ static void take_along(struct msghdr *msg, int *ret_fd)
 		close(fd);
 }
 
-/* CMSG_SPACE() would have room for a second descriptor behind the first: with CMSG_LEN() the
- * kernel keeps that one to itself. */
+/* CMSG_SPACE() includes padding in which a second descriptor would fit. With CMSG_LEN() the kernel
+ * discards it. */
 static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };
@@ -153,17 +134,17 @@ static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 
 	if (n >= 0)
-		take_along(&msg, ret_fd);
+		take_descriptor(&msg, ret_fd);
 	return n;
 }
 
-/* Return: 1; 0 when the other side has closed before the first byte */
+/* Return: 1; 0 on EOF before the first byte */
 static int receive_all(int fd, char *data, size_t len, int idle_ms, int *ret_fd, struct hw_err *e)
 {
 	size_t got = 0;
 
 	while (got < len) {
-		int r = wait_for(fd, POLLIN, idle_ms, e);
+		int r = wait_ready(fd, POLLIN, idle_ms, e);
 		ssize_t n = r < 0 ? 0 : receive_some(fd, data + got, len - got, ret_fd);
 
 		if (r < 0)
@@ -173,48 +154,37 @@ static int receive_all(int fd, char *data, size_t len, int idle_ms, int *ret_fd,
 		if (n < 0 && errno != ECONNRESET)
 			return err_set(e, -errno, "receive a message");
 		if (n <= 0)
-			return got == 0 ? 0 : err_text(e, -EPIPE, "a message ends in its middle");
+			return got == 0 ? 0
+					: err_text(e, -EPIPE,
+						   "truncated message: got %zu of %zu bytes", got,
+						   len);
 		got += (size_t)n;
 	}
 	return 1;
 }
 
-static int receive(int fd, int idle_ms, struct job_message *m, struct hw_err *e)
+int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e)
 {
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	unsigned char h[HEADER];
 	size_t len;
-	int r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m->fd, e);
+	int r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m.fd, e);
 
 	if (r <= 0)
 		return r;
 	len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;
 	if (h[4] == JOB_NONE || h[4] >= JOB_TYPES)
-		return err_text(e, -EBADMSG, "a message of type %d is none", h[4]);
+		return err_text(e, -EBADMSG, "unknown message type %d", h[4]);
 	if (len > JOB_MESSAGE_MAX)
-		return err_text(e, -EBADMSG, "a message of %zu bytes is too large", len);
-	m->type = h[4];
-	r = receive_all(fd, buf_reserve(&m->data, len), len, idle_ms, &m->fd, e);
+		return err_text(e, -EBADMSG, "message too large: got %zu bytes, want at most %d",
+				len, JOB_MESSAGE_MAX);
+	m.type = h[4];
+	r = receive_all(fd, buf_reserve(&m.data, len), len, idle_ms, &m.fd, e);
 	if (r == 0)
-		return err_text(e, -EPIPE, "a message ends behind its header");
-	buf_added(&m->data, len);
-	return r;
-}
-
-/**
- * job_receive() - the next message
- * @idle_ms:     how long to wait for a part of it; 0: for ever
- * @ret_message: overwritten, when there is one
- *
- * Return: 1; 0 when the other side has closed; or negative errno: -ETIMEDOUT,
- * -EBADMSG (it is none), -EPIPE (half a message)
- */
-int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e)
-{
-	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = receive(fd, idle_ms, &m, e);
-
-	if (r <= 0)
+		return err_text(e, -EPIPE, "truncated message: got 0 of %zu bytes", len);
+	if (r < 0)
 		return r;
+	buf_added(&m.data, len);
 	*ret_message = m;
 	m = (struct job_message){ .fd = -1 };
 	return 1;

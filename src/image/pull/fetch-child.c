@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/fetch-child.c - a process of hawser-fetch, and the socket to it
+ * image/pull/fetch-child.c - hawser-fetch as a child process, and one kept on standby
  */
 #include "image/pull/fetch-child.h"
 
@@ -15,24 +15,23 @@
 #include "base/log.h"
 #include "base/str.h"
 
-/* ---- the process ----------------------------------------------------------- */
+/* ---- child process ----------------------------------------------------------- */
 
-/** fetch_child_start() - one that waits for its job */
 int fetch_child_start(const char *program, struct fetch_child **ret_child, struct hw_err *e)
 {
 	AUTO(fetch_child_free) struct fetch_child *f = mem_new(sizeof(*f));
 	int pair[2];
 	int r;
 
-	*f = (struct fetch_child){ .socket = -1, .theirs = -1, .argv = { str_copy(program) } };
+	*f = (struct fetch_child){ .socket = -1, .child_end = -1, .argv = { str_copy(program) } };
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return err_set(e, -errno, "make a socket");
+		return err_set(e, -errno, "create a socket pair");
 	f->socket = pair[0];
-	f->theirs = pair[1];
+	f->child_end = pair[1];
 	f->start = (struct child_start){ .path = f->argv[0],
 					 .argv = f->argv,
-					 .in = f->theirs,
-					 .out = f->theirs,
+					 .in = f->child_end,
+					 .out = f->child_end,
 					 .err = STDERR_FILENO };
 	r = child_start(&f->start, &f->child, e);
 	if (r < 0)
@@ -41,14 +40,12 @@ int fetch_child_start(const char *program, struct fetch_child **ret_child, struc
 	return 0;
 }
 
-/** fetch_child_runs() - there is a sign of it */
-void fetch_child_runs(struct fetch_child *f)
+void fetch_child_running(struct fetch_child *f)
 {
-	mem_close_fd(&f->theirs);
-	f->theirs = -1;
+	mem_close_fd(&f->child_end);
+	f->child_end = -1;
 }
 
-/** fetch_child_free() - end it */
 void fetch_child_free(struct fetch_child *f)
 {
 	struct hw_err ignored;
@@ -56,100 +53,89 @@ void fetch_child_free(struct fetch_child *f)
 
 	if (!f)
 		return;
-	mem_close_fd(&f->socket); /* first: then it ends by itself, should the kill fail */
+	mem_close_fd(&f->socket); /* first: the process exits on EOF even if the kill fails */
 	if (f->child) {
 		child_kill(f->child);
 		child_wait(f->child, &status, &ignored);
 	}
-	mem_close_fd(&f->theirs);
+	mem_close_fd(&f->child_end);
 	free((char *)f->argv[0]);
 	free(f);
 }
 
-/* ---- one that waits -------------------------------------------------------- */
+/* ---- standby process --------------------------------------------------------- */
 
-/* Who keeps one; on that thread's stack, for others under the lock alone. */
+/* A thread in standby_keep(). It is on that thread's stack; other threads access it only under the
+ * lock, while standby.keeper points to it. */
 struct keeper {
 	struct fetch_child *child;
 	int wake; /* eventfd */
 };
 
-struct spare {
+struct standby {
 	pthread_mutex_t lock;
 	int keep_ms;
-	struct keeper *keeper; /* NULL: nobody */
-	bool over;
+	struct keeper *keeper; /* or NULL */
+	bool stopped;
 };
 
-/** spare_new() - nobody keeps one yet */
-struct spare *spare_new(int keep_ms)
+struct standby *standby_new(int keep_ms)
 {
-	struct spare *s = mem_new(sizeof(*s));
+	struct standby *s = mem_new(sizeof(*s));
 
 	s->keep_ms = keep_ms;
 	pthread_mutex_init(&s->lock, NULL);
 	return s;
 }
 
-/** spare_free() - free it */
-void spare_free(struct spare *s)
+void standby_free(struct standby *s)
 {
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
-/* Under the lock. Should it not be heard, the keeper goes when its time is over. */
-static void dismiss(struct spare *s)
+/* The caller holds the lock. If the write fails, the keeper returns after keep_ms. */
+static void wake_keeper(struct standby *s)
 {
 	if (s->keeper)
 		eventfd_write(s->keeper->wake, 1);
 	s->keeper = NULL;
 }
 
-static bool waits(const struct fetch_child *f)
+static bool is_running(const struct fetch_child *f)
 {
 	struct pollfd poller = { .fd = child_fd(f->child), .events = POLLIN };
 
 	return poll(&poller, 1, 0) == 0;
 }
 
-/** spare_take() - the one that waits */
-struct fetch_child *spare_take(struct spare *s)
+struct fetch_child *standby_take(struct standby *s)
 {
 	struct fetch_child *f = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->keeper && s->keeper->child && waits(s->keeper->child)) {
+	if (s->keeper && s->keeper->child && is_running(s->keeper->child)) {
 		f = take_ptr(s->keeper->child);
-		dismiss(s);
+		wake_keeper(s);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return f;
 }
 
-/* Return: is it for us to keep one? */
-static bool come(struct spare *s, struct keeper *k)
+/* Return: false if there is a keeper already, or the standby was stopped */
+static bool become_keeper(struct standby *s, struct keeper *k)
 {
 	bool mine;
 
 	pthread_mutex_lock(&s->lock);
-	mine = !s->keeper && !s->over;
+	mine = !s->keeper && !s->stopped;
 	if (mine)
 		s->keeper = k;
 	pthread_mutex_unlock(&s->lock);
 	return mine;
 }
 
-static void go(struct spare *s, struct keeper *k)
-{
-	pthread_mutex_lock(&s->lock);
-	if (s->keeper == k)
-		s->keeper = NULL;
-	pthread_mutex_unlock(&s->lock);
-}
-
-/* Wait until it is taken, or needed no more. */
-static void offer(struct spare *s, struct keeper *k, struct fetch_child *f)
+static void wait_until_taken(struct standby *s, struct keeper *k, struct fetch_child *f)
 {
 	struct pollfd fds[] = { { .fd = child_fd(f->child), .events = POLLIN },
 				{ .fd = k->wake, .events = POLLIN } };
@@ -161,29 +147,30 @@ static void offer(struct spare *s, struct keeper *k, struct fetch_child *f)
 		;
 }
 
-/** spare_keep() - keep one for a while */
-void spare_keep(struct spare *s, const char *program)
+void standby_keep(struct standby *s, const char *program)
 {
 	struct keeper k = { .wake = eventfd(0, EFD_CLOEXEC) };
 	struct fetch_child *f;
 	struct hw_err e;
 
-	if (k.wake >= 0 && come(s, &k)) {
+	if (k.wake >= 0 && become_keeper(s, &k)) {
 		if (fetch_child_start(program, &f, &e) == 0)
-			offer(s, &k, f);
+			wait_until_taken(s, &k, f);
 		else
-			log_debug("have a hawser-fetch ready: %s", e.msg);
-		go(s, &k);
+			log_debug("start a standby hawser-fetch: %s", e.msg);
+		pthread_mutex_lock(&s->lock);
+		if (s->keeper == &k)
+			s->keeper = NULL;
+		pthread_mutex_unlock(&s->lock);
 	}
 	fetch_child_free(k.child);
 	mem_close_fd(&k.wake);
 }
 
-/** spare_stop() - none is kept any more */
-void spare_stop(struct spare *s)
+void standby_stop(struct standby *s)
 {
 	pthread_mutex_lock(&s->lock);
-	s->over = true;
-	dismiss(s);
+	s->stopped = true;
+	wake_keeper(s);
 	pthread_mutex_unlock(&s->lock);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/fetch-child.h - a process of hawser-fetch, and the socket to it
+ * image/pull/fetch-child.h - hawser-fetch as a child process, and one kept on standby
  *
- * What:  started without a job, which is sent to it (image/protocol/job.h). It waits for one
- *        until the socket is closed, and has its libraries ready by then: to load
- *        them takes longer than to ask a registry.
- *        struct spare has one that waits, for the next pull.
+ * What:  start hawser-fetch with a socket to it. It is started without a job and
+ *        waits for one (image/protocol/job.h) until the socket is closed.
+ *        struct standby keeps one such process for the next pull: loading its
+ *        libraries takes longer than a request to a registry.
  */
 #ifndef IMAGE_PULL_FETCH_CHILD_H
 #define IMAGE_PULL_FETCH_CHILD_H
@@ -16,33 +16,34 @@
 
 struct fetch_child {
 	int socket;
-	int theirs; /* its end; see fetch_child_runs() */
+	int child_end; /* of the socket pair; see fetch_child_running() */
 	const char *argv[2];
 	struct child_start start;
 	struct child *child;
 };
 
 int fetch_child_start(const char *program, struct fetch_child **ret_child, struct hw_err *e);
-/* Something has come from it, or it has ended: so its end of the socket must not be open here any
- * more, that the end is seen after its last words. */
-void fetch_child_runs(struct fetch_child *f);
-void fetch_child_free(struct fetch_child *f); /* killed, if it has not ended; NULL is fine */
+/* To be called when the first message has arrived or the process has exited: closes the child's end
+ * of the socket here. While it is open, EOF would not be seen after the last message. */
+void fetch_child_running(struct fetch_child *f);
+/* Kills the process if it is still running. NULL is allowed. */
+void fetch_child_free(struct fetch_child *f);
 
 AUTO_DEFINE(fetch_child_free, struct fetch_child);
 
-/* ---- one that waits ---------------------------------------------------------- */
+/* ---- standby process --------------------------------------------------------- */
 
-struct spare;
+struct standby;
 
-struct spare *spare_new(int keep_ms);
-void spare_free(struct spare *s); /* nobody keeps one any more */
+struct standby *standby_new(int keep_ms);
+void standby_free(struct standby *s); /* no thread is in standby_keep() any more */
 
-/* Return: the one that waits, or NULL */
-struct fetch_child *spare_take(struct spare *s);
+/* Return: the standby process, now owned by the caller; NULL if no process is on standby */
+struct fetch_child *standby_take(struct standby *s);
 
-/* Have one for the next pull: start it and wait until it is taken, or has not been for keep_ms, or
- * until spare_stop(). Returns at once where somebody else does that. */
-void spare_keep(struct spare *s, const char *program);
-void spare_stop(struct spare *s);
+/* Start a standby process, and wait until it is taken, for at most keep_ms or until standby_stop().
+ * Returns at once if another thread is doing this. */
+void standby_keep(struct standby *s, const char *program);
+void standby_stop(struct standby *s);
 
 #endif

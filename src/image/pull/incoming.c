@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/incoming.c - an image on its way into the store
+ * image/pull/incoming.c - image received from hawser-fetch, until it is in the store
  */
 #include "image/pull/incoming.h"
 
@@ -11,181 +11,295 @@
 #include "base/str.h"
 #include "image/config.h"
 #include "image/manifest.h"
-#include "image/pull/names.h"
+#include "image/reference.h"
 
-struct layer {
+#define NAMES_MAX 256 /* of one image in an archive */
+
+struct incoming_layer {
 	char chain_id[DIGEST_TEXT];
-	bool have;		   /* it is in the store */
-	struct store_stage *stage; /* else */
+	bool existed;		   /* in the store; else: */
+	struct store_stage *stage; /* where it is unpacked */
 	bool complete;		   /* in its stage */
-	bool kept;		   /* from there it was put into the store */
+	bool committed;		   /* to the store */
 	struct unpacked unpacked;
 };
 
-struct pull_image {
+struct incoming {
 	struct store *store;
 	const struct job *job;
-	struct board *board;
+	struct pull_progress *progress;
 	struct pull_result result;
 	char *host;
-	struct hw_strings names; /* that it gets, complete */
-	int images;		 /* of the archive it is in */
-	char *next; /* digest that the next document must have; NULL: as the last index says */
-	struct manifest *manifest; /* the last document */
+	struct hw_strings names;
+	int archive_images;
+	struct manifest *manifest; /* the last document: an index or the manifest */
 	struct buf manifest_bytes, config_bytes;
 	struct image_config *config;
 	struct store_hold *hold;
-	struct layer *layers;
+	struct incoming_layer *layers;
 	size_t n;
 };
 
-/** pull_image_new() - of which nothing is known yet */
-struct pull_image *pull_image_new(struct store *store, const struct job *job, struct board *board)
+struct incoming *incoming_new(struct store *store, const struct job *job,
+			      struct pull_progress *progress)
 {
-	struct pull_image *i = mem_new(sizeof(*i));
+	struct incoming *in = mem_new(sizeof(*in));
 
-	*i = (struct pull_image){ .store = store, .job = job, .board = board };
-	i->hold = store_hold_new(store);
-	return i;
+	*in = (struct incoming){ .store = store, .job = job, .progress = progress };
+	in->hold = store_hold_new(store);
+	return in;
 }
 
-/** pull_image_free() - with the stages, and what is in them */
-void pull_image_free(struct pull_image *i)
+void incoming_free(struct incoming *in)
 {
-	if (!i)
+	if (!in)
 		return;
-	for (size_t k = 0; k < i->n; k++) {
-		store_stage_free(i->layers[k].stage);
-		unpacked_done(&i->layers[k].unpacked);
+	for (size_t i = 0; i < in->n; i++) {
+		store_stage_free(in->layers[i].stage);
+		unpacked_done(&in->layers[i].unpacked);
 	}
-	free(i->layers);
-	store_hold_free(i->hold);
-	image_config_free(i->config);
-	manifest_free(i->manifest);
-	buf_done(&i->manifest_bytes);
-	buf_done(&i->config_bytes);
-	hw_strings_free(&i->names);
-	free(i->next);
-	free(i->host);
-	free(i);
+	free(in->layers);
+	store_hold_free(in->hold);
+	image_config_free(in->config);
+	manifest_free(in->manifest);
+	buf_done(&in->manifest_bytes);
+	buf_done(&in->config_bytes);
+	hw_strings_free(&in->names);
+	free(in->host);
+	free(in);
 }
 
-/** pull_image_host() - who has it; NULL: not known yet */
-const char *pull_image_host(const struct pull_image *i)
+const char *incoming_host(const struct incoming *in)
 {
-	return i->host;
+	return in->host;
 }
 
-/** pull_image_images() - how many images the archive has that it is in */
-int pull_image_images(const struct pull_image *i)
+int incoming_archive_images(const struct incoming *in)
 {
-	return i->images;
+	return in->archive_images;
 }
 
-/** pull_image_names() - those that it gets, complete; may be changed before it is put */
-struct hw_strings *pull_image_names(struct pull_image *i)
+/* ---- progress -------------------------------------------------------------- */
+
+void pull_progress_init(struct pull_progress *p)
 {
-	return &i->names;
+	*p = (struct pull_progress){ 0 };
+	pthread_mutex_init(&p->lock, NULL);
+}
+
+void pull_progress_done(struct pull_progress *p)
+{
+	pthread_mutex_destroy(&p->lock);
+	free(p->layers);
+}
+
+size_t pull_progress_read(struct pull_progress *p, struct pull_layer **ret_layers)
+{
+	size_t n;
+
+	pthread_mutex_lock(&p->lock);
+	n = p->n;
+	*ret_layers = n > 0 ? mem_copy(p->layers, n * sizeof(*p->layers)) : NULL;
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}
+
+/* Neither state nor bytes ever go back, and bytes never exceed the size of the layer. */
+static void update_progress(struct pull_progress *p, size_t layer, enum pull_state state,
+			    int64_t bytes)
+{
+	struct pull_layer *l = &p->layers[layer];
+
+	pthread_mutex_lock(&p->lock);
+	if (state > l->state)
+		l->state = state;
+	if (bytes > l->bytes)
+		l->bytes = bytes < l->size ? bytes : l->size;
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void start_progress(const struct incoming *in)
+{
+	struct pull_layer *layers = mem_new((in->n + 1) * sizeof(*layers));
+	struct pull_progress *p = in->progress;
+
+	for (size_t i = 0; i < in->n; i++) {
+		const struct descriptor *d = manifest_layer(in->manifest, i);
+
+		layers[i].size = d->size;
+		layers[i].bytes = in->layers[i].existed ? d->size : 0;
+		layers[i].state = in->layers[i].existed ? PULL_PRESENT : PULL_WAITING;
+		snprintf(layers[i].digest, sizeof(layers[i].digest), "%s", d->digest);
+	}
+	pthread_mutex_lock(&p->lock);
+	free(p->layers);
+	p->layers = layers;
+	p->n = in->n;
+	pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- names ----------------------------------------------------------------- */
+
+/* If the reference has a digest, its tag is not stored: the registry was not asked for the tag. */
+static int add_pulled_names(struct incoming *in, const char *digest, struct hw_err *e)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+	autofree char *name = NULL, *by_digest = NULL, *by_tag = NULL;
+	int r = reference_parse(in->job->reference, &ref, e);
+
+	if (r < 0)
+		return r;
+	if (ref.digest && !str_equal(ref.digest, digest))
+		return err_text(e, -EBADMSG, "digest mismatch: got %.128s, want %s", digest,
+				ref.digest);
+	name = reference_name(&ref);
+	by_digest = str_printf("%s@%s", name, digest);
+	strings_add(&in->names, by_digest);
+	if (ref.digest)
+		return 0;
+	by_tag = str_printf("%s:%s", name, ref.tag);
+	strings_add(&in->names, by_tag);
+	return 0;
+}
+
+/* A name without a digest: which digest a registry has for it is not known. */
+static int add_name(struct incoming *in, const char *text, struct hw_err *e)
+{
+	AUTO(reference_done) struct reference ref = { 0 };
+	autofree char *name = NULL;
+	int r = reference_parse(text, &ref, e);
+
+	if (r < 0)
+		return r;
+	if (ref.digest)
+		return err_text(e, -EINVAL, "image name \"%.300s\" must not contain a digest",
+				text);
+	name = reference_format(&ref);
+	if (!strings_has(&in->names, name))
+		strings_add(&in->names, name);
+	return 0;
+}
+
+static int add_archive_names(struct incoming *in, const struct hw_strings *names, struct hw_err *e)
+{
+	int r = 0;
+
+	if (names->n > NAMES_MAX)
+		return err_text(e, -EFBIG, "too many names: got %zu, want at most %d", names->n,
+				NAMES_MAX);
+	for (size_t i = 0; r == 0 && i < names->n; i++)
+		r = add_name(in, names->v[i], e);
+	return r;
+}
+
+int incoming_set_names(struct incoming *in, const char *const *names, size_t n, struct hw_err *e)
+{
+	int r = 0;
+
+	hw_strings_free(&in->names);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_name(in, names[i], e);
+	return r;
+}
+
+const struct hw_strings *incoming_names(const struct incoming *in)
+{
+	return &in->names;
 }
 
 /* ---- documents ------------------------------------------------------------- */
 
-/** pull_image_resolved() - what the reference stands for */
-int pull_image_resolved(struct pull_image *i, const struct job_message *m, struct hw_err *e)
+int incoming_receive_resolved(struct incoming *in, const struct job_message *m, struct hw_err *e)
 {
-	AUTO(job_resolved_done) struct job_resolved said = { 0 };
-	int r = job_decode(m, job_resolved_fields, &said, e);
+	AUTO(job_resolved_done) struct job_resolved resolved = { 0 };
+	int r = job_decode(m, job_resolved_fields, &resolved, e);
 
-	if (r == 0 && !digest_is_sha256(said.digest))
-		r = err_text(e, -EBADMSG, "the reference does not stand for %.128s", said.digest);
+	if (r == 0 && !digest_is_sha256(resolved.digest))
+		r = err_text(e, -EBADMSG, "resolved to an invalid SHA-256 digest: \"%.128s\"",
+			     resolved.digest);
 	if (r == 0)
-		r = i->job->image > 0 ? names_loaded(&said.names, &i->names, e)
-				      : names_pulled(i->job->reference, said.digest, &i->names, e);
+		r = in->job->image > 0 ? add_archive_names(in, &resolved.names, e)
+				       : add_pulled_names(in, resolved.digest, e);
 	if (r < 0)
 		return r;
-	i->next = str_copy(said.digest);
-	i->host = str_printf("%.256s", said.host);
-	i->images = said.images;
-	memcpy(i->result.digest, said.digest, DIGEST_TEXT);
+	in->host = str_printf("%.256s", resolved.host);
+	in->archive_images = resolved.images;
+	memcpy(in->result.digest, resolved.digest, DIGEST_TEXT);
 	return 0;
 }
 
-static bool index_names(const struct manifest *index, const char *digest)
+static bool index_contains(const struct manifest *index, const char *digest)
 {
 	const struct descriptor *v = index->manifests.v;
 
-	for (size_t k = 0; k < index->manifests.n; k++)
-		if (str_equal(v[k].digest, digest))
+	for (size_t i = 0; i < index->manifests.n; i++)
+		if (str_equal(v[i].digest, digest))
 			return true;
 	return false;
 }
 
-/* The first is what the reference stands for, and each index names what follows it. */
-static int check_document(const struct pull_image *i, const char *digest, struct hw_err *e)
-{
-	bool right = i->manifest ? index_names(i->manifest, digest) : str_equal(i->next, digest);
-
-	return right ? 0 : err_text(e, -EBADMSG, "document %s was not asked for", digest);
-}
-
-/** pull_image_document() - an index, or the image's manifest */
-int pull_image_document(struct pull_image *i, const struct job_message *m, struct hw_err *e)
+int incoming_receive_manifest(struct incoming *in, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(manifest_free) struct manifest *next = NULL;
 	char digest[DIGEST_TEXT];
+	bool expected;
 	int r;
 
 	digest_of(str_or(m->data.data, ""), m->data.len, digest);
-	r = check_document(i, digest, e);
-	if (r == 0)
-		r = manifest_parse(str_or(m->data.data, ""), m->data.len, NULL, &next, e);
+	expected = in->manifest ? index_contains(in->manifest, digest)
+				: str_equal(in->result.digest, digest);
+	if (!expected)
+		return err_text(e, -EBADMSG, "unexpected document %s", digest);
+	r = manifest_parse(str_or(m->data.data, ""), m->data.len, NULL, &next, e);
 	if (r == 0 && next->kind == MANIFEST_IMAGE)
 		r = manifest_check_image(next, e);
 	if (r < 0)
 		return r;
-	manifest_free(i->manifest);
-	i->manifest = take_ptr(next);
-	if (i->manifest->kind != MANIFEST_IMAGE)
+	manifest_free(in->manifest);
+	in->manifest = take_ptr(next);
+	if (in->manifest->kind != MANIFEST_IMAGE)
 		return 0;
-	buf_add(&i->manifest_bytes, m->data.data, m->data.len);
+	buf_add(&in->manifest_bytes, m->data.data, m->data.len);
 	return 1;
 }
 
-static int parse_config(struct pull_image *i, const struct job_message *m, struct hw_err *e)
+static int parse_config(struct incoming *in, const struct job_message *m, struct hw_err *e)
 {
-	int r = image_config_parse(str_or(m->data.data, ""), m->data.len, &i->config, e);
+	int r = image_config_parse(str_or(m->data.data, ""), m->data.len, &in->config, e);
 
 	if (r < 0)
 		return r;
-	if (!str_equal(i->config->id, i->manifest->config.digest))
-		return err_text(e, -EBADMSG, "the configuration's digest is %s and not %s",
-				i->config->id, i->manifest->config.digest);
-	buf_add(&i->config_bytes, m->data.data, m->data.len);
-	return image_config_check(i->config, i->manifest, e);
+	if (!str_equal(in->config->id, in->manifest->config.digest))
+		return err_text(e, -EBADMSG,
+				"image configuration: digest mismatch: got %s, want %s",
+				in->config->id, in->manifest->config.digest);
+	buf_add(&in->config_bytes, m->data.data, m->data.len);
+	return image_config_check(in->config, in->manifest, e);
 }
 
-/* ---- the plan -------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------ */
 
-static int place_layer(struct pull_image *i, size_t k, struct hw_err *e)
+/* Hold the layer if it exists, else create a stage for it. */
+static int prepare_layer(struct incoming *in, size_t i, struct hw_err *e)
 {
-	struct layer *l = &i->layers[k];
+	struct incoming_layer *l = &in->layers[i];
 	int r;
 
-	digest_chain(k > 0 ? i->layers[k - 1].chain_id : NULL, i->config->diff_ids.v[k],
+	digest_chain(i > 0 ? in->layers[i - 1].chain_id : NULL, in->config->diff_ids.v[i],
 		     l->chain_id);
-	r = store_hold_layer(i->hold, l->chain_id, e);
-	l->have = r > 0;
-	return r == 0 ? store_layer_begin(i->store, &l->stage, e) : r;
+	r = store_hold_layer(in->hold, l->chain_id, e);
+	l->existed = r > 0;
+	return r == 0 ? store_layer_begin(in->store, &l->stage, e) : r;
 }
 
-static void plan_layer(const struct pull_image *i, size_t k, struct job_layer *ret_layer)
+static void plan_layer(const struct incoming *in, size_t i, struct job_layer *ret_layer)
 {
-	const struct layer *l = &i->layers[k];
-	const char *root = store_root(i->store);
+	const struct incoming_layer *l = &in->layers[i];
+	const char *root = store_root(in->store);
 
-	*ret_layer = (struct job_layer){ .have = l->have,
-					 .diff_id = str_copy(i->config->diff_ids.v[k]) };
-	if (l->have) {
+	*ret_layer = (struct job_layer){ .have = l->existed,
+					 .diff_id = str_copy(in->config->diff_ids.v[i]) };
+	if (l->existed) {
 		ret_layer->root =
 			str_printf("%s/layers/%s/root", root, strchr(l->chain_id, ':') + 1);
 		return;
@@ -195,178 +309,144 @@ static void plan_layer(const struct pull_image *i, size_t k, struct job_layer *r
 	ret_layer->blob = str_printf("%s/tmp/%s/blob", root, l->stage->name);
 }
 
-static void show_layers(const struct pull_image *i)
-{
-	autofree struct pull_layer *shown = mem_new((i->n + 1) * sizeof(*shown));
-
-	for (size_t k = 0; k < i->n; k++) {
-		const struct descriptor *d = manifest_layer(i->manifest, k);
-
-		shown[k].size = d->size;
-		shown[k].bytes = i->layers[k].have ? d->size : 0;
-		shown[k].state = i->layers[k].have ? PULL_PRESENT : PULL_WAITING;
-		snprintf(shown[k].digest, sizeof(shown[k].digest), "%s", d->digest);
-	}
-	board_start(i->board, shown, i->n);
-}
-
-/** pull_image_config() - the configuration; then it is known which layers are to come */
-int pull_image_config(struct pull_image *i, const struct job_message *m, struct job_plan *ret_plan,
-		      struct hw_err *e)
+int incoming_receive_config(struct incoming *in, const struct job_message *m,
+			    struct job_plan *ret_plan, struct hw_err *e)
 {
 	struct job_layer *plan;
-	int r = parse_config(i, m, e);
+	int r = parse_config(in, m, e);
 
 	if (r < 0)
 		return r;
-	i->layers = mem_new((i->manifest->layers.n + 1) * sizeof(*i->layers));
-	for (; r >= 0 && i->n < i->manifest->layers.n; i->n++)
-		r = place_layer(i, i->n, e);
+	in->layers = mem_new((in->manifest->layers.n + 1) * sizeof(*in->layers));
+	for (; r >= 0 && in->n < in->manifest->layers.n; in->n++)
+		r = prepare_layer(in, in->n, e);
 	if (r < 0)
 		return r;
-	plan = mem_new((i->n + 1) * sizeof(*plan));
-	for (size_t k = 0; k < i->n; k++)
-		plan_layer(i, k, &plan[k]);
-	ret_plan->layers = (struct hw_list){ plan, i->n };
-	show_layers(i);
+	plan = mem_new((in->n + 1) * sizeof(*plan));
+	for (size_t i = 0; i < in->n; i++)
+		plan_layer(in, i, &plan[i]);
+	ret_plan->layers = (struct hw_list){ plan, in->n };
+	start_progress(in);
 	return 0;
 }
 
 /* ---- layers ---------------------------------------------------------------- */
 
-static struct layer *find_layer(struct pull_image *i, const struct job_step *step, struct hw_err *e)
+static struct incoming_layer *find_layer(struct incoming *in, const struct job_step *step,
+					 struct hw_err *e)
 {
-	if ((size_t)step->layer < i->n && !i->layers[step->layer].have)
-		return &i->layers[step->layer];
-	err_text(e, -EBADMSG, "layer %d was not asked for", step->layer);
+	if ((size_t)step->layer < in->n && !in->layers[step->layer].existed)
+		return &in->layers[step->layer];
+	err_text(e, -EBADMSG, "unexpected layer %d", step->layer);
 	return NULL;
 }
 
-/** pull_image_progress() - so much has come */
-int pull_image_progress(struct pull_image *i, const struct job_message *m, struct hw_err *e)
+int incoming_receive_progress(struct incoming *in, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
 	int r = job_decode(m, job_step_fields, &step, e);
 
 	if (r < 0)
 		return r;
-	if (!find_layer(i, &step, e))
+	if (!find_layer(in, &step, e))
 		return e->code;
-	board_set(i->board, (size_t)step.layer,
-		  step.bytes == step.size ? PULL_UNPACKING : PULL_FETCHING, step.bytes);
+	update_progress(in->progress, (size_t)step.layer,
+			step.bytes == step.size ? PULL_UNPACKING : PULL_FETCHING, step.bytes);
 	return 0;
 }
 
-/* Each is what it is on top of those below it, so they come in order. */
-static bool is_next(const struct pull_image *i, const struct layer *l)
+/* A chain ID depends on all layers below, so layers must be completed in order. */
+static bool is_next(const struct incoming *in, const struct incoming_layer *l)
 {
-	for (const struct layer *k = i->layers; k < l; k++)
-		if (!k->have && !k->complete)
+	for (const struct incoming_layer *below = in->layers; below < l; below++)
+		if (!below->existed && !below->complete)
 			return false;
 	return !l->complete;
 }
 
-static int take_unpacked(struct layer *l, const char *json, const char *diff_id, struct hw_err *e)
-{
-	AUTO(unpacked_done) struct unpacked u = { 0 };
-	int r = unpacked_decode(json, strlen(json), &u, e);
-
-	if (r < 0)
-		return r;
-	if (!str_equal(u.diff_id, diff_id))
-		return err_text(e, -EBADMSG, "layer %s is another one", u.diff_id);
-	l->complete = true;
-	l->unpacked = u;
-	u = (struct unpacked){ 0 };
-	return 0;
-}
-
-/** pull_image_layer() - one is complete, in its stage */
-int pull_image_layer(struct pull_image *i, const struct job_message *m, struct hw_err *e)
+int incoming_receive_layer(struct incoming *in, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
-	struct layer *l;
+	AUTO(unpacked_done) struct unpacked unpacked = { 0 };
+	struct incoming_layer *l;
+	const char *json, *want;
 	int r = job_decode(m, job_step_fields, &step, e);
 
 	if (r < 0)
 		return r;
-	l = find_layer(i, &step, e);
+	l = find_layer(in, &step, e);
 	if (!l)
 		return e->code;
-	if (!is_next(i, l))
-		return err_text(e, -EBADMSG, "layer %d comes again, or too early", step.layer);
-	r = take_unpacked(l, str_or(step.unpacked, ""), i->config->diff_ids.v[step.layer], e);
-	if (r == 0)
-		board_set(i->board, (size_t)step.layer, PULL_COMPLETE,
-			  manifest_layer(i->manifest, (size_t)step.layer)->size);
-	return r;
+	if (!is_next(in, l))
+		return err_text(e, -EBADMSG, "layer %d: duplicate or out of order", step.layer);
+	json = str_or(step.unpacked, "");
+	r = unpacked_decode(json, strlen(json), &unpacked, e);
+	if (r < 0)
+		return r;
+	want = in->config->diff_ids.v[step.layer];
+	if (!str_equal(unpacked.diff_id, want))
+		return err_text(e, -EBADMSG, "layer %d: diff ID mismatch: got %s, want %s",
+				step.layer, unpacked.diff_id, want);
+	l->complete = true;
+	l->unpacked = unpacked;
+	unpacked = (struct unpacked){ 0 };
+	update_progress(in->progress, (size_t)step.layer, PULL_COMPLETE,
+			manifest_layer(in->manifest, (size_t)step.layer)->size);
+	return 0;
 }
 
-static bool is_to_be_kept(const struct layer *l)
+bool incoming_has_complete_layers(const struct incoming *in)
 {
-	return l->complete && !l->kept;
-}
-
-/** pull_image_has_more() - are there layers for pull_image_keep()? */
-bool pull_image_has_more(const struct pull_image *i)
-{
-	for (size_t k = 0; k < i->n; k++)
-		if (is_to_be_kept(&i->layers[k]))
+	for (size_t i = 0; i < in->n; i++)
+		if (in->layers[i].complete && !in->layers[i].committed)
 			return true;
 	return false;
 }
 
-/** pull_image_keep() - the layers that are complete, whatever becomes of the image */
-int pull_image_keep(struct pull_image *i, struct hw_err *e)
+int incoming_commit_layers(struct incoming *in, struct hw_err *e)
 {
-	autofree struct store_new_layer *new = mem_new((i->n + 1) * sizeof(*new));
+	autofree struct store_new_layer *new = mem_new((in->n + 1) * sizeof(*new));
 	size_t n = 0;
 	int r;
 
-	for (size_t k = 0; k < i->n; k++) {
-		struct layer *l = &i->layers[k];
-		const struct descriptor *d = manifest_layer(i->manifest, k);
+	for (size_t i = 0; i < in->n; i++) {
+		struct incoming_layer *l = &in->layers[i];
+		const struct descriptor *d = manifest_layer(in->manifest, i);
 
-		if (is_to_be_kept(l))
+		if (l->complete && !l->committed)
 			new[n++] = (struct store_new_layer){ l->stage, l->chain_id, &l->unpacked,
 							     d->digest, d->size };
 	}
-	r = store_layers_commit(i->store, new, n, e);
-	for (size_t k = 0; r == 0 && k < i->n; k++)
-		i->layers[k].kept = i->layers[k].complete;
+	r = store_layers_commit(in->store, new, n, e);
+	for (size_t i = 0; r == 0 && i < in->n; i++)
+		in->layers[i].committed = in->layers[i].complete;
 	return r;
 }
 
-/* ---- the image ------------------------------------------------------------- */
+/* ---- image ----------------------------------------------------------------- */
 
-/** pull_image_complete() - all has come: to the store with the layers */
-int pull_image_complete(struct pull_image *i, struct hw_err *e)
+int incoming_receive_done(struct incoming *in, struct hw_err *e)
 {
-	for (size_t k = 0; k < i->n; k++)
-		if (!i->layers[k].have && !i->layers[k].complete)
-			return err_text(e, -EBADMSG, "layer %zu is missing", k);
-	return pull_image_keep(i, e);
+	for (size_t i = 0; i < in->n; i++)
+		if (!in->layers[i].existed && !in->layers[i].complete)
+			return err_text(e, -EBADMSG, "layer %zu is missing", i);
+	return incoming_commit_layers(in, e);
 }
 
-/**
- * pull_image_put() - show a complete image to everybody
- *
- * Return: 0, or negative errno
- */
-int pull_image_put(struct pull_image *i, struct pull_result *ret_result, struct hw_err *e)
+int incoming_store(struct incoming *in, struct pull_result *ret_result, struct hw_err *e)
 {
 	struct store_new_image new = {
-		.manifest = i->manifest_bytes.data,
-		.manifest_len = i->manifest_bytes.len,
-		.config = i->config_bytes.data,
-		.config_len = i->config_bytes.len,
-		.names = (const char *const *)i->names.v,
-		.n_names = i->names.n,
+		.manifest = in->manifest_bytes.data,
+		.manifest_len = in->manifest_bytes.len,
+		.config = in->config_bytes.data,
+		.config_len = in->config_bytes.len,
+		.names = (const char *const *)in->names.v,
+		.n_names = in->names.n,
 	};
-	int r = store_image_put(i->store, &new, i->result.id, e);
+	int r = store_image_add(in->store, &new, in->result.id, e);
 
 	if (r < 0)
-		return err_ctx(e, "%s %s from %s", job_verb(i->job), i->job->reference, i->host);
-	*ret_result = i->result;
+		return err_ctx(e, "%s %s from %s", job_verb(in->job), in->job->reference, in->host);
+	*ret_result = in->result;
 	return 0;
 }

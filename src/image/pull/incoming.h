@@ -1,42 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/incoming.h - an image on its way into the store
+ * image/pull/incoming.h - image received from hawser-fetch, until it is in the store
  *
- * What:  takes what hawser-fetch says of it, piece by piece, and checks each.
- * Rules: layers that are there are held, those that are to come have a stage;
- *        both are given up with the struct.
+ * What:  checks the messages of hawser-fetch about an image, keeps its documents,
+ *        and adds its layers and then the image itself to the store.
+ * Rules: nothing that hawser-fetch reports is trusted: every document is hashed
+ *        again, every index must list the next document, every layer must have the
+ *        diff ID of the configuration.
+ *        Existing layers are held, new ones have a stage. Holds and stages are
+ *        released when the struct is freed.
  */
 #ifndef IMAGE_PULL_INCOMING_H
 #define IMAGE_PULL_INCOMING_H
 
+#include <pthread.h>
+
+#include <hawser/field.h>
+
 #include "base/err.h"
 #include "image/protocol/job.h"
-#include "image/pull/progress.h"
 #include "image/pull/pull.h"
 #include "image/store/store.h"
 
-struct pull_image;
+/* Progress of a pull: written by its thread, read by any number of others. */
+struct pull_progress {
+	pthread_mutex_t lock;
+	struct pull_layer *layers;
+	size_t n;
+};
 
-struct pull_image *pull_image_new(struct store *store, const struct job *job, struct board *board);
-void pull_image_free(struct pull_image *i);
-const char *pull_image_host(const struct pull_image *i); /* NULL: not known yet */
+void pull_progress_init(struct pull_progress *p);
+void pull_progress_done(struct pull_progress *p);
+/* Copy the layers into *ret_layers, to be freed by the caller. Return: their number; 0 if they are
+ * not known yet */
+size_t pull_progress_read(struct pull_progress *p, struct pull_layer **ret_layers);
 
-int pull_image_resolved(struct pull_image *i, const struct job_message *m, struct hw_err *e);
-/* Return: 1 when it was the image's manifest, 0: an index */
-int pull_image_document(struct pull_image *i, const struct job_message *m, struct hw_err *e);
-int pull_image_config(struct pull_image *i, const struct job_message *m, struct job_plan *ret_plan,
-		      struct hw_err *e);
-int pull_image_progress(struct pull_image *i, const struct job_message *m, struct hw_err *e);
-int pull_image_layer(struct pull_image *i, const struct job_message *m, struct hw_err *e);
+struct incoming;
 
-bool pull_image_has_more(const struct pull_image *i);		 /* layers to be kept */
-int pull_image_keep(struct pull_image *i, struct hw_err *e);	 /* layers alone */
-int pull_image_complete(struct pull_image *i, struct hw_err *e); /* layers, and all are there */
-int pull_image_put(struct pull_image *i, struct pull_result *ret_result, struct hw_err *e);
+/* The arguments are borrowed. */
+struct incoming *incoming_new(struct store *store, const struct job *job,
+			      struct pull_progress *progress);
+void incoming_free(struct incoming *in); /* with the stages and their files */
 
-int pull_image_images(const struct pull_image *i);	   /* that the archive has */
-struct hw_strings *pull_image_names(struct pull_image *i); /* that it gets; for changes, too */
+/* The messages, in this order. Return: 0, or negative errno: -EBADMSG, -EINVAL, -EOPNOTSUPP and
+ * -EFBIG if the message is wrong, another one if the store failed */
+int incoming_receive_resolved(struct incoming *in, const struct job_message *m, struct hw_err *e);
+/* An index or the manifest. Return: 1 if it is the manifest, 0 if it is an index */
+int incoming_receive_manifest(struct incoming *in, const struct job_message *m, struct hw_err *e);
+/* The configuration: holds existing layers, creates stages for the others. */
+int incoming_receive_config(struct incoming *in, const struct job_message *m,
+			    struct job_plan *ret_plan, struct hw_err *e);
+int incoming_receive_progress(struct incoming *in, const struct job_message *m, struct hw_err *e);
+int incoming_receive_layer(struct incoming *in, const struct job_message *m, struct hw_err *e);
+int incoming_receive_done(struct incoming *in, struct hw_err *e); /* commits the last layers */
 
-AUTO_DEFINE(pull_image_free, struct pull_image);
+/* Layers that are complete can be committed before the image is. They stay in the store even if the
+ * pull fails. */
+bool incoming_has_complete_layers(const struct incoming *in);
+int incoming_commit_layers(struct incoming *in, struct hw_err *e);
+
+const char *incoming_host(const struct incoming *in);		    /* NULL: not resolved yet */
+int incoming_archive_images(const struct incoming *in);		    /* in the same archive */
+const struct hw_strings *incoming_names(const struct incoming *in); /* complete */
+/* Replace the names from the archive. Return: 0; -EINVAL: malformed, or contains a digest */
+int incoming_set_names(struct incoming *in, const char *const *names, size_t n, struct hw_err *e);
+
+/* Add the image to the store; from then on readers see it. */
+int incoming_store(struct incoming *in, struct pull_result *ret_result, struct hw_err *e);
+
+AUTO_DEFINE(incoming_free, struct incoming);
 
 #endif

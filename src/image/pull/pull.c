@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/pull.c - get an image from its registry into the store: who asks, and who shares
+ * image/pull/pull.c - pull images from a registry into the store: sharing of pulls
  *
- * How:   a pull has a thread of its own, which outlives whoever asked first. It is
- *        found by a hash of all that makes it what it is: reference, platform and
- *        credentials. Askers wait for its descriptor `ended`, which becomes
- *        readable and stays so; the last who leaves before that writes to `stop`.
- * Rules: puller.lock is for the struct puller and for all counts; nothing that
- *        waits is done under it.
+ * How:   each pull runs in its own thread, which may outlive the first request. It is
+ *        found by a key, a hash of reference, platform and credentials. Requests
+ *        wait for the descriptor done_fd, which becomes readable and stays so. The
+ *        last request that leaves before that writes to cancel_fd.
+ * Rules: puller.lock protects the struct puller and all reference counts. It is never
+ *        held during a blocking operation.
  */
 #include "image/pull/pull.h"
 
@@ -26,103 +26,100 @@
 #include "base/time.h"
 #include "image/protocol/job.h"
 #include "image/pull/fetch-child.h"
-#include "image/pull/progress.h"
+#include "image/pull/incoming.h"
+#include "image/pull/make-job.h"
 #include "image/pull/session.h"
-#include "image/pull/settings.h"
 #include "image/reference.h"
 
-#define STACK	    (256 << 10)
-#define PROGRESS_MS 200
-#define RAISE_TRIES 100
-#define SPARE_MS    30000      /* pulls come in bursts */
-#define KNOWN_MAX   (48 << 10) /* bytes of documents: the job is to fit into a socket */
-#define UNAVAILABLE 14	       /* gRPC's */
+#define STACK		      (256 << 10)
+#define PROGRESS_MS	      200
+#define SIGNAL_TRIES	      100
+#define STANDBY_MS	      30000	 /* pulls often come in bursts */
+#define KNOWN_MAX	      (48 << 10) /* bytes of documents: the job must fit into a socket buffer */
+#define GRPC_INVALID_ARGUMENT 3
+#define GRPC_UNAVAILABLE      14
 
 struct puller {
 	struct store *store;
-	struct spare *spare;
+	struct standby *standby;
 	pthread_mutex_t lock;
-	pthread_cond_t idle; /* the last pull has ended */
-	struct settings settings;
-	struct map *shared; /* of struct shared, by key: those that may be joined */
-	struct list all;    /* of struct shared */
+	pthread_cond_t idle; /* the last pull has finished */
+	struct pull_settings settings;
+	struct map *joinable; /* of struct shared_pull, by key */
+	struct list all;      /* of struct shared_pull */
 	struct pull_counts counts;
 };
 
-/* A pull that several may wait for. */
-struct shared {
+/* A pull, shared by all requests that wait for it. */
+struct shared_pull {
 	struct list link;
 	struct puller *puller;
 	char key[PULL_KEY];
 	char *program;
 	struct job job;
-	unsigned int askers, users; /* users: askers and the thread */
-	int ended, stop;	    /* eventfd */
-	bool has_ended;
-	struct board board;
+	unsigned int requests, users; /* users: requests and the thread */
+	int done_fd, cancel_fd;	      /* eventfd */
+	bool done;
+	struct pull_progress progress;
 	struct pull_result result;
 	int code;
 	struct hw_err error;
 };
 
-/* ---- the puller -------------------------------------------------------------- */
+/* ---- puller ---------------------------------------------------------------- */
 
-/** puller_new() - @store is borrowed, @options are copied */
 struct puller *puller_new(struct store *store, const struct pull_options *options)
 {
 	struct puller *p = mem_new(sizeof(*p));
 
 	p->store = store;
-	p->spare = spare_new(SPARE_MS);
-	p->shared = map_new(NULL);
+	p->standby = standby_new(STANDBY_MS);
+	p->joinable = map_new(NULL);
 	list_init(&p->all);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->idle, NULL);
-	settings_copy(options, &p->settings);
+	pull_settings_copy(options, &p->settings);
 	return p;
 }
 
-/** puller_set() - options for the pulls that begin from now on */
 void puller_set(struct puller *p, const struct pull_options *options)
 {
-	struct settings next, old;
+	struct pull_settings next, old;
 
-	settings_copy(options, &next);
+	pull_settings_copy(options, &next);
 	pthread_mutex_lock(&p->lock);
 	old = p->settings;
 	p->settings = next;
 	pthread_mutex_unlock(&p->lock);
-	settings_done(&old);
+	pull_settings_done(&old);
 }
 
-/* Somebody waits for it: a failure that passes is none. */
-static void raise_event(int fd)
+/* Another thread waits for this, so a temporary failure must not lose it. */
+static void signal_event(int fd)
 {
-	for (int tries = 0; tries < RAISE_TRIES && eventfd_write(fd, 1) < 0; tries++)
+	for (int tries = 0; tries < SIGNAL_TRIES && eventfd_write(fd, 1) < 0; tries++)
 		;
 }
 
-/** puller_free() - end the pulls that run, and free it; NULL is fine */
 void puller_free(struct puller *p)
 {
 	if (!p)
 		return;
-	spare_stop(p->spare);
+	standby_stop(p->standby);
 	pthread_mutex_lock(&p->lock);
-	list_for_each(struct shared, s, &p->all, link)
-		raise_event(s->stop);
+	list_for_each(struct shared_pull, s, &p->all, link)
+		signal_event(s->cancel_fd);
 	while (!list_is_empty(&p->all))
 		pthread_cond_wait(&p->idle, &p->lock);
 	pthread_mutex_unlock(&p->lock);
 	pthread_cond_destroy(&p->idle);
 	pthread_mutex_destroy(&p->lock);
-	map_free(p->shared);
-	settings_done(&p->settings);
-	spare_free(p->spare);
+	map_free(p->joinable);
+	pull_settings_done(&p->settings);
+	standby_free(p->standby);
 	free(p);
 }
 
-/** pull_counts() - how much was done since the start */
 void pull_counts(struct puller *p, struct pull_counts *ret_counts)
 {
 	pthread_mutex_lock(&p->lock);
@@ -130,49 +127,49 @@ void pull_counts(struct puller *p, struct pull_counts *ret_counts)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- a shared pull --------------------------------------------------------- */
+/* ---- shared pulls ---------------------------------------------------------- */
 
-static struct shared *shared_new(struct puller *p, const char *key)
+static struct shared_pull *shared_pull_new(struct puller *p, const char *key)
 {
-	struct shared *s = mem_new(sizeof(*s));
+	struct shared_pull *s = mem_new(sizeof(*s));
 
 	s->puller = p;
 	memcpy(s->key, key, sizeof(s->key));
-	s->ended = eventfd(0, EFD_CLOEXEC);
-	s->stop = eventfd(0, EFD_CLOEXEC);
-	board_init(&s->board);
+	s->done_fd = eventfd(0, EFD_CLOEXEC);
+	s->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	pull_progress_init(&s->progress);
 	list_init(&s->link);
 	return s;
 }
 
-static void shared_free(struct shared *s)
+static void shared_pull_free(struct shared_pull *s)
 {
-	mem_close_fd(&s->ended);
-	mem_close_fd(&s->stop);
-	board_done(&s->board);
+	mem_close_fd(&s->done_fd);
+	mem_close_fd(&s->cancel_fd);
+	pull_progress_done(&s->progress);
 	job_done(&s->job);
 	free(s->program);
 	free(s);
 }
 
-/* Under the lock: nobody can join it any more. */
-static void shared_hide(struct shared *s)
+/* No request can join it any more. The caller holds the lock. */
+static void make_unjoinable(struct shared_pull *s)
 {
-	if (map_find(s->puller->shared, s->key) == s)
-		map_take(s->puller->shared, s->key);
+	if (map_find(s->puller->joinable, s->key) == s)
+		map_take(s->puller->joinable, s->key);
 }
 
-/* Under the lock. */
-static void shared_drop(struct shared *s)
+/* The caller holds the lock. */
+static void shared_pull_unref(struct shared_pull *s)
 {
 	if (--s->users == 0)
-		shared_free(s);
+		shared_pull_free(s);
 }
 
-static int64_t blob_bytes(struct shared *s)
+static int64_t count_received_bytes(struct shared_pull *s)
 {
 	autofree struct pull_layer *layers = NULL;
-	size_t n = board_read(&s->board, &layers);
+	size_t n = pull_progress_read(&s->progress, &layers);
 	int64_t bytes = 0;
 
 	for (size_t i = 0; i < n; i++)
@@ -181,37 +178,25 @@ static int64_t blob_bytes(struct shared *s)
 	return bytes;
 }
 
-/* Now those who asked know; it is over when the thread has cleared up. */
-static void shared_tell(struct shared *s)
+/* Wake up the requests. The thread still has to clean up. */
+static void publish_result(struct shared_pull *s)
 {
 	struct puller *p = s->puller;
-	int64_t bytes = blob_bytes(s);
+	int64_t bytes = count_received_bytes(s);
 
 	pthread_mutex_lock(&p->lock);
 	p->counts.running--;
 	p->counts.good += s->code == 0;
 	p->counts.failed += s->code < 0;
 	p->counts.bytes += (uint64_t)bytes;
-	s->has_ended = true;
-	raise_event(s->ended);
-	shared_hide(s);
+	s->done = true;
+	signal_event(s->done_fd);
+	make_unjoinable(s);
 	pthread_mutex_unlock(&p->lock);
 }
 
-static void shared_end(struct shared *s)
-{
-	struct puller *p = s->puller;
-
-	pthread_mutex_lock(&p->lock);
-	list_remove(&s->link);
-	shared_drop(s);
-	if (list_is_empty(&p->all))
-		pthread_cond_broadcast(&p->idle);
-	pthread_mutex_unlock(&p->lock);
-}
-
-/* A document that is here need not be fetched: most names mean the same as the last time. */
-static void add_known(struct store *store, struct job *job)
+/* Documents that are in the store need not be fetched: most tags have not changed. */
+static void add_known_documents(struct store *store, struct job *job)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
 	AUTO(buf_done) struct buf manifest = { 0 }, config = { 0 };
@@ -226,130 +211,139 @@ static void add_known(struct store *store, struct job *job)
 	}
 }
 
-static void *shared_run(void *arg)
+static void *pull_thread(void *arg)
 {
-	struct shared *s = arg;
+	struct shared_pull *s = arg;
+	struct puller *p = s->puller;
 	struct fetch_child *fetch = NULL;
-	struct pull_run run = { .store = s->puller->store,
-				.program = s->program,
-				.spare = s->puller->spare,
-				.job = &s->job,
-				.archive = -1,
-				.stop = s->stop,
-				.board = &s->board };
-	struct pull_image *image = NULL;
+	struct session_options options = { .store = p->store,
+					   .program = s->program,
+					   .standby = p->standby,
+					   .job = &s->job,
+					   .archive = -1,
+					   .cancel_fd = s->cancel_fd,
+					   .progress = &s->progress };
+	struct incoming *image = NULL;
 
-	add_known(s->puller->store, &s->job);
-	s->code = pull_run(&run, &image, &fetch, &s->error);
+	add_known_documents(p->store, &s->job);
+	s->code = session_run(&options, &image, &fetch, &s->error);
 	if (s->code == 0)
-		s->code = pull_image_put(image, &s->result, &s->error);
-	if (s->code < 0) { /* who might still write there first */
+		s->code = incoming_store(image, &s->result, &s->error);
+	if (s->code < 0) {
+		/* first the process, because it might still write to the stages of the image */
 		fetch_child_free(take_ptr(fetch));
-		pull_image_free(take_ptr(image));
+		incoming_free(take_ptr(image));
 	}
-	job_forget(&s->job);
-	pull_image_free(image);
-	shared_tell(s);
+	job_wipe(&s->job);
+	incoming_free(image);
+	publish_result(s);
 	fetch_child_free(fetch);
 	if (s->code == 0)
-		spare_keep(s->puller->spare, s->program);
-	shared_end(s);
+		standby_keep(p->standby, s->program);
+	pthread_mutex_lock(&p->lock);
+	list_remove(&s->link);
+	shared_pull_unref(s);
+	if (list_is_empty(&p->all))
+		pthread_cond_broadcast(&p->idle);
+	pthread_mutex_unlock(&p->lock);
 	return NULL;
 }
 
-/* Under the lock. No signal of the daemon's is for this thread. */
-static int shared_start(struct shared *s, struct hw_err *e)
+/* Signals are blocked in the thread: they are handled elsewhere. The caller holds the lock. */
+static int start_thread(struct shared_pull *s, struct hw_err *e)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
 	pthread_t thread;
 	int r;
 
-	if (s->ended < 0 || s->stop < 0)
-		return err_set(e, -EMFILE, "start a pull");
+	if (s->done_fd < 0 || s->cancel_fd < 0)
+		return err_set(e, -EMFILE, "create an eventfd for a pull");
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&thread, &attr, shared_run, s);
+	r = -pthread_create(&thread, &attr, pull_thread, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
-	return r < 0 ? err_set(e, r, "start a thread for a pull") : 0;
+	return r < 0 ? err_set(e, r, "create a thread for a pull") : 0;
 }
 
-/* Under the lock. */
-static int shared_add(struct puller *p, const struct pull_request *request,
-		      const struct reference *ref, const char *key, struct shared **ret_shared,
+/* The caller holds the lock. */
+static int start_pull(struct puller *p, const struct pull_request *request,
+		      const struct reference *ref, const char *key, struct shared_pull **ret_pull,
 		      struct hw_err *e)
 {
-	struct shared *s = shared_new(p, key);
+	struct shared_pull *s = shared_pull_new(p, key);
 	int r;
 
-	settings_job(&p->settings, request, ref, &s->job);
+	make_pull_job(&p->settings, request, ref, &s->job);
 	s->program = str_copy(p->settings.program);
 	s->users = 1;
-	r = shared_start(s, e);
+	r = start_thread(s, e);
 	if (r < 0) {
-		shared_free(s);
+		shared_pull_free(s);
 		return r;
 	}
 	p->counts.running++;
-	map_set(p->shared, s->key, s);
+	map_set(p->joinable, s->key, s);
 	list_append(&p->all, &s->link);
-	*ret_shared = s;
+	*ret_pull = s;
 	return 0;
 }
 
-static int join(struct puller *p, const struct pull_request *request, const struct reference *ref,
-		struct shared **ret_shared, struct hw_err *e)
+static int join_or_start_pull(struct puller *p, const struct pull_request *request,
+			      const struct reference *ref, struct shared_pull **ret_pull,
+			      struct hw_err *e)
 {
 	char key[PULL_KEY];
 	int r = 0;
 
 	pull_key(request, ref, key);
 	pthread_mutex_lock(&p->lock);
-	*ret_shared = map_find(p->shared, key);
-	if (!*ret_shared)
-		r = shared_add(p, request, ref, key, ret_shared, e);
+	*ret_pull = map_find(p->joinable, key);
+	if (!*ret_pull)
+		r = start_pull(p, request, ref, key, ret_pull, e);
 	if (r == 0) {
-		(*ret_shared)->askers++;
-		(*ret_shared)->users++;
+		(*ret_pull)->requests++;
+		(*ret_pull)->users++;
 	}
 	pthread_mutex_unlock(&p->lock);
 	return r;
 }
 
-/* The last who leaves ends it. */
-static void leave(struct shared *s)
+/* The last request that leaves cancels the pull. */
+static void leave_pull(struct shared_pull *s)
 {
 	struct puller *p = s->puller;
 
 	pthread_mutex_lock(&p->lock);
-	if (--s->askers == 0 && !s->has_ended) {
-		shared_hide(s);
-		raise_event(s->stop);
+	if (--s->requests == 0 && !s->done) {
+		make_unjoinable(s);
+		signal_event(s->cancel_fd);
 	}
-	shared_drop(s);
+	shared_pull_unref(s);
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- asking ---------------------------------------------------------------- */
+/* ---- requests -------------------------------------------------------------- */
 
-static void show(const struct pull_request *request, struct shared *s)
+static void report_progress(const struct pull_request *request, struct shared_pull *s)
 {
 	autofree struct pull_layer *layers = NULL;
 	size_t n;
 
 	if (!request->progress)
 		return;
-	n = board_read(&s->board, &layers);
+	n = pull_progress_read(&s->progress, &layers);
 	request->progress(request->ctx, layers, n);
 }
 
-static int wait_for(const struct pull_request *request, struct shared *s, struct hw_err *e)
+static int wait_until_done(const struct pull_request *request, struct shared_pull *s,
+			   struct hw_err *e)
 {
-	struct pollfd fds[] = { { .fd = s->ended, .events = POLLIN },
+	struct pollfd fds[] = { { .fd = s->done_fd, .events = POLLIN },
 				{ .fd = request->cancel_fd, .events = POLLIN } };
 
 	for (;;) {
@@ -359,19 +353,19 @@ static int wait_for(const struct pull_request *request, struct shared *s, struct
 
 		if (n < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for a pull");
-		show(request, s);
+		report_progress(request, s);
 		if (n > 0 && fds[0].revents)
 			return 0;
 		if (n > 0 && fds[1].revents)
 			return err_text(e, -ECANCELED, "pull %s: cancelled", s->job.reference);
 		if (time_is_over(request->deadline))
-			return err_text(e, -ETIMEDOUT, "pull %s: the time allowed is over",
+			return err_text(e, -ETIMEDOUT, "pull %s: deadline exceeded",
 					s->job.reference);
 	}
 }
 
-/* The lock orders it behind what the thread wrote; a descriptor does not promise that. */
-static int take_result(struct shared *s, struct pull_result *ret_result, struct hw_err *e)
+/* The lock orders the reads after the writes of the thread; an eventfd does not guarantee that. */
+static int get_result(struct shared_pull *s, struct pull_result *ret_result, struct hw_err *e)
 {
 	pthread_mutex_lock(&s->puller->lock);
 	if (s->code == 0)
@@ -382,33 +376,32 @@ static int take_result(struct shared *s, struct pull_result *ret_result, struct 
 	return s->code;
 }
 
-/* Kubelet knows this word, and shows it to people as the reason. */
-static int mean(struct hw_err *e)
+/* kubelet recognizes the prefix "RegistryUnavailable" and shows it to users as the reason. */
+static int set_grpc_code(struct hw_err *e)
 {
-	e->wire = job_meaning(e);
+	e->wire = job_grpc_code(e);
 	e->domain = HW_DOMAIN_GRPC;
-	return e->wire == UNAVAILABLE ? err_ctx(e, "RegistryUnavailable") : e->code;
+	return e->wire == GRPC_UNAVAILABLE ? err_ctx(e, "RegistryUnavailable") : e->code;
 }
 
-/** pull() - get an image, or wait for somebody else's pull of the same */
 int pull(struct puller *p, const struct pull_request *request, struct pull_result *ret_result,
 	 struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
-	struct shared *s;
+	struct shared_pull *s;
 	int r = reference_parse(request->reference, &ref, e);
 
 	if (r < 0) {
 		e->domain = HW_DOMAIN_GRPC;
-		e->wire = 3; /* INVALID_ARGUMENT */
+		e->wire = GRPC_INVALID_ARGUMENT;
 		return r;
 	}
-	r = join(p, request, &ref, &s, e);
+	r = join_or_start_pull(p, request, &ref, &s, e);
 	if (r < 0)
-		return mean(e);
-	r = wait_for(request, s, e);
+		return set_grpc_code(e);
+	r = wait_until_done(request, s, e);
 	if (r == 0)
-		r = take_result(s, ret_result, e);
-	leave(s);
-	return r < 0 ? mean(e) : 0;
+		r = get_result(s, ret_result, e);
+	leave_pull(s);
+	return r < 0 ? set_grpc_code(e) : 0;
 }

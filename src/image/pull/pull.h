@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/pull.h - get an image from its registry into the store
+ * image/pull/pull.h - pull images from a registry into the store
  *
- * What:  the daemon's side of a pull: starts hawser-fetch, which does what is
- *        dangerous, checks what it says, and puts layers and image into the store.
- * Rules: who asks for the same reference and platform with the same credentials
- *        while it is being pulled shares that pull, and gets its result; it is
- *        cancelled when the last of them has gone. Other credentials make another
- *        pull, and a tag is asked for each time: nobody gets an image that the
- *        registry would not give to him.
+ * What:  the daemon's side of a pull: starts hawser-fetch, which processes the
+ *        untrusted input, checks its messages, and adds layers and image to the
+ *        store.
+ * Rules: requests for the same reference and platform with the same credentials
+ *        share one pull and its result. The pull is cancelled when the last of
+ *        them has returned. Requests with different credentials never share a
+ *        pull, and a tag is resolved each time, so no client gets an image that
+ *        the registry would refuse.
  *        Layers that are in the store are not fetched again.
- *        A layer that is complete is in the store at once, and stays for the next
- *        try if this one fails, or the daemon is killed (store.h, holds).
- *        Every function may be called from any thread.
+ *        A complete layer is added to the store at once, and stays for the next
+ *        attempt if the pull fails or the daemon is killed (store.h, holds).
+ *        All functions are thread-safe.
  */
 #ifndef IMAGE_PULL_PULL_H
 #define IMAGE_PULL_PULL_H
@@ -29,72 +30,75 @@
 #include "image/platform.h"
 #include "image/store/store.h"
 
-/* How pulls are to be done; copied, each pull keeps what it began with. */
+/* Configuration of pulls. A running pull keeps the options that it started with. */
 struct pull_options {
-	const char *program;		     /* hawser-fetch; a path */
-	const char *auth_file;		     /* Docker's config.json; NULL: none */
-	const char *certs_dir;		     /* NULL: none */
-	const struct hw_strings *mirrors;    /* HOST=URL, in order; NULL: none */
-	const struct hw_strings *plain_http; /* HOST; NULL: none */
-	int idle_ms;			     /* without progress; 0: hawser-fetch's own */
-	int64_t layer_bytes;		     /* of an unpacked layer; 0: the same */
-	int64_t reserve;		     /* bytes of the file system that stay free */
-	bool keep_blobs;		     /* also of layers that can be rebuilt */
-	uint32_t uid;			     /* of the process that fetches; 0: the same */
+	const char *program;		     /* path of hawser-fetch */
+	const char *auth_file;		     /* in the format of Docker's config.json; or NULL */
+	const char *certs_dir;		     /* certificates of registries; or NULL */
+	const struct hw_strings *mirrors;    /* HOST=URL, in order; or NULL */
+	const struct hw_strings *plain_http; /* hosts without TLS; or NULL */
+	int idle_ms;			     /* timeout without progress; 0: default */
+	int64_t layer_bytes;		     /* size limit of an unpacked layer; 0: default */
+	int64_t reserve;		     /* bytes of the file system to keep free */
+	bool keep_blobs;		     /* even of layers that can be rebuilt */
+	uint32_t uid;			     /* user ID of the fetcher; 0: default */
 };
 
 struct puller;
 
+/* The store is borrowed, the options are copied. */
 struct puller *puller_new(struct store *store, const struct pull_options *options);
-void puller_set(struct puller *p, const struct pull_options *options); /* for pulls from now on */
-/* Pulls that run are cancelled and waited for; nobody is in pull() any more. */
+/* Change the options of pulls that start from now on. */
+void puller_set(struct puller *p, const struct pull_options *options);
+/* Cancels running pulls and waits for them. No thread may be in pull() any more. NULL is allowed. */
 void puller_free(struct puller *p);
 
 AUTO_DEFINE(puller_free, struct puller);
 
-/* How far it is, layer by layer. */
+/* Progress of a layer. */
 enum pull_state {
 	PULL_WAITING,
 	PULL_FETCHING,
-	PULL_UNPACKING, /* fetched; the rest of it is being unpacked */
+	PULL_UNPACKING, /* fetched completely, not unpacked completely */
 	PULL_COMPLETE,
-	PULL_PRESENT, /* was in the store before */
+	PULL_PRESENT, /* was already in the store */
 };
 
 struct pull_layer {
 	char digest[DIGEST_TEXT]; /* of the blob */
 	enum pull_state state;
-	int64_t bytes, size; /* of the blob: so far, and in all */
+	int64_t bytes, size; /* of the blob: received so far, total */
 };
 
 struct pull_request {
-	const char *reference; /* as people write it */
-	/* for the reference's own registry; NULL or "": none */
+	const char *reference; /* may be incomplete: "busybox" */
+	/* Credentials for the registry of the reference; each may be NULL or "". */
 	const char *username, *password, *identity_token, *registry_token;
-	const struct platform *platform; /* NULL: this machine's */
-	int64_t deadline;		 /* of time.h; the pull may go on for others */
-	int cancel_fd;			 /* readable: the asker has gone; -1: none */
-	/* called now and then, in the asker's thread; NULL: never. Nothing is known of layers before
-	 * the first call with n > 0. */
+	const struct platform *platform; /* NULL: of this machine */
+	int64_t deadline;		 /* see time.h; the pull continues for other requests */
+	int cancel_fd;			 /* cancel when readable; or -1 */
+	/* Called periodically in the caller's thread; or NULL. n is 0 until the layers are known. */
 	void (*progress)(void *ctx, const struct pull_layer *layers, size_t n);
 	void *ctx;
 };
 
 struct pull_result {
-	char id[DIGEST_TEXT];	  /* of the image: the digest of its configuration */
-	char digest[DIGEST_TEXT]; /* of what the reference stands for: a manifest or an index */
+	char id[DIGEST_TEXT];	  /* image ID: digest of the configuration */
+	char digest[DIGEST_TEXT]; /* of the manifest or index that the reference points to */
 };
 
 /*
- * Return: 0, or negative errno with gRPC's code in @e: -EINVAL the reference is none; -ECANCELED,
- * -ETIMEDOUT the asker's own; else as image/protocol/job.c has it. The message names image and host.
+ * Pull an image, or wait for a running pull of the same image. Return: 0, or negative errno with a
+ * gRPC status code in @e: -EINVAL: malformed reference; -ECANCELED and -ETIMEDOUT of this request;
+ * others by the table in image/protocol/job.c. The message names image and host.
  */
 int pull(struct puller *p, const struct pull_request *request, struct pull_result *ret_result,
 	 struct hw_err *e);
 
-/* Since the start: of pulls that ended well and not, and of blobs that came. */
+/* Statistics since the start. */
 struct pull_counts {
-	uint64_t good, failed, bytes;
+	uint64_t good, failed; /* finished pulls */
+	uint64_t bytes;	       /* of blobs that were received */
 	size_t running;
 };
 

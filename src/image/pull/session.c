@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/session.c - one pull or load, from the job to the layers in the store
+ * image/pull/session.c - one pull or load: conversation with hawser-fetch
  *
- *	state      what may come        what is done
- *	ASKED      RESOLVED             its digest is what the reference says, if that says one
- *	RESOLVED   MANIFEST             an index: remembered; a manifest: MANIFESTED
- *	MANIFESTED CONFIG               layers are looked up, stages made, the PLAN is sent
- *	PLANNED    PROGRESS, LAYER      the board shows it
- *	           nothing, for now     layers that are complete are put into the store
- *	           DONE                 so are the last ones
- *	any        FAILED               that is the error
+ *	state         message          action
+ *	WAIT_RESOLVED RESOLVED         check the digest
+ *	WAIT_MANIFEST MANIFEST         index: keep it; manifest: next state
+ *	WAIT_CONFIG   CONFIG           look up layers, create stages, send PLAN
+ *	WAIT_LAYERS   PROGRESS, LAYER  update the progress
+ *	              (none for now)   commit complete layers to the store
+ *	              DONE             commit the last layers
+ *	any           FAILED           return its error
  *
- * So a layer waits for the disk while others are still fetched, and many small ones that come at
- * once wait together.
+ * Because layers are committed only when no message is waiting, syncing overlaps with the download
+ * of other layers, and many small layers are synced together.
  */
 #include "image/pull/session.h"
 
@@ -26,174 +26,175 @@
 #include "base/os/proc.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "image/pull/incoming.h"
 
-#define ARCHIVE_MS (10 * 60 * 1000) /* to read all of one, before there is something to say */
-#define MESSAGE_MS (30 * 1000)	    /* for the rest of a message that has begun */
-#define DEATH_MS   2000		    /* to be gone, after the socket was closed */
+#define ARCHIVE_MS (10 * 60 * 1000) /* to read a whole archive before the first message */
+#define MESSAGE_MS (30 * 1000)	    /* for the rest of a message */
+#define EXIT_MS	   2000		    /* to exit after closing the socket */
 
-enum state { ASKED, RESOLVED, MANIFESTED, PLANNED, ENDED };
+enum session_state { WAIT_RESOLVED, WAIT_MANIFEST, WAIT_CONFIG, WAIT_LAYERS, DONE };
 
-struct talk {
-	const struct pull_run *p;
-	enum state state;
+struct session {
+	const struct session_options *o;
+	enum session_state state;
 	struct fetch_child *fetch;
-	bool waited; /* it was kept ready */
-	struct pull_image *image;
-	bool distrusted;
+	bool from_standby; /* the process was on standby */
+	struct incoming *image;
+	bool protocol_error;
 };
 
-static void talk_done(struct talk *t)
+static void session_done(struct session *s)
 {
-	fetch_child_free(t->fetch);
-	pull_image_free(t->image);
+	fetch_child_free(s->fetch);
+	incoming_free(s->image);
 }
-AUTO_VALUE_DEFINE(talk_done, struct talk);
+AUTO_VALUE_DEFINE(session_done, struct session);
 
-/* ---- what it says ---------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------- */
 
-static int take_resolved(struct talk *t, const struct job_message *m, struct hw_err *e)
+static int handle_resolved(struct session *s, const struct job_message *m, struct hw_err *e)
 {
-	t->state = RESOLVED;
-	return pull_image_resolved(t->image, m, e);
+	s->state = WAIT_MANIFEST;
+	return incoming_receive_resolved(s->image, m, e);
 }
 
-static int take_manifest(struct talk *t, const struct job_message *m, struct hw_err *e)
+static int handle_manifest(struct session *s, const struct job_message *m, struct hw_err *e)
 {
-	int r = pull_image_document(t->image, m, e);
+	int r = incoming_receive_manifest(s->image, m, e);
 
 	if (r > 0)
-		t->state = MANIFESTED;
+		s->state = WAIT_CONFIG;
 	return r < 0 ? r : 0;
 }
 
-static int take_config(struct talk *t, const struct job_message *m, struct hw_err *e)
+static int handle_config(struct session *s, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_plan_done) struct job_plan plan = { 0 };
-	int r = pull_image_config(t->image, m, &plan, e);
+	int r = incoming_receive_config(s->image, m, &plan, e);
 
-	t->state = PLANNED;
+	s->state = WAIT_LAYERS;
 	if (r == 0)
-		r = job_send_table(t->fetch->socket, JOB_PLAN, job_plan_fields, &plan, -1,
+		r = job_send_table(s->fetch->socket, JOB_PLAN, job_plan_fields, &plan, -1,
 				   MESSAGE_MS, e);
 	return r;
 }
 
-static int take_progress(struct talk *t, const struct job_message *m, struct hw_err *e)
+static int handle_progress(struct session *s, const struct job_message *m, struct hw_err *e)
 {
-	return pull_image_progress(t->image, m, e);
+	return incoming_receive_progress(s->image, m, e);
 }
 
-static int take_layer(struct talk *t, const struct job_message *m, struct hw_err *e)
+static int handle_layer(struct session *s, const struct job_message *m, struct hw_err *e)
 {
-	return pull_image_layer(t->image, m, e);
+	return incoming_receive_layer(s->image, m, e);
 }
 
-static int take_done(struct talk *t, const struct job_message *m, struct hw_err *e)
+static int handle_done(struct session *s, const struct job_message *m, struct hw_err *e)
 {
 	(void)m;
-	t->state = ENDED;
-	return pull_image_complete(t->image, e);
+	s->state = DONE;
+	return incoming_receive_done(s->image, e);
 }
 
 static const struct {
 	enum job_type type;
-	enum state state; /* in which it may come */
-	int (*take)(struct talk *t, const struct job_message *m, struct hw_err *e);
-} messages[] = {
-	{ JOB_RESOLVED, ASKED, take_resolved },	 { JOB_MANIFEST, RESOLVED, take_manifest },
-	{ JOB_CONFIG, MANIFESTED, take_config }, { JOB_PROGRESS, PLANNED, take_progress },
-	{ JOB_LAYER, PLANNED, take_layer },	 { JOB_DONE, PLANNED, take_done },
+	enum session_state state; /* in which it is allowed */
+	int (*handle)(struct session *s, const struct job_message *m, struct hw_err *e);
+} handlers[] = {
+	{ JOB_RESOLVED, WAIT_RESOLVED, handle_resolved },
+	{ JOB_MANIFEST, WAIT_MANIFEST, handle_manifest },
+	{ JOB_CONFIG, WAIT_CONFIG, handle_config },
+	{ JOB_PROGRESS, WAIT_LAYERS, handle_progress },
+	{ JOB_LAYER, WAIT_LAYERS, handle_layer },
+	{ JOB_DONE, WAIT_LAYERS, handle_done },
 };
 
-static int fail(const struct talk *t, const char *what, struct hw_err *e)
+static int add_context(const struct session *s, const char *what, struct hw_err *e)
 {
-	const char *host = pull_image_host(t->image);
+	const char *host = incoming_host(s->image);
 
-	return err_ctx(e, "%s %s%s%s: %s", job_verb(t->p->job), t->p->job->reference,
+	return err_ctx(e, "%s %s%s%s: %s", job_verb(s->o->job), s->o->job->reference,
 		       host ? " from " : "", str_or(host, ""), what);
 }
 
-static int distrust(struct talk *t, struct hw_err *e)
+static int fail_protocol(struct session *s, struct hw_err *e)
 {
-	t->distrusted = true;
-	return fail(t, "hawser-fetch does not do as it should", e);
+	s->protocol_error = true;
+	return add_context(s, "hawser-fetch: protocol error", e);
 }
 
-/* What it said is wrong, or our own store has failed. */
-static int blame(struct talk *t, struct hw_err *e)
+/* A wrong message, or an error of our own store? */
+static int fail_message(struct session *s, struct hw_err *e)
 {
-	static const int theirs[] = { -EBADMSG, -EINVAL, -EOPNOTSUPP, -EFBIG };
+	static const int wrong_message[] = { -EBADMSG, -EINVAL, -EOPNOTSUPP, -EFBIG };
 
-	for (size_t i = 0; i < ARRAY_SIZE(theirs); i++)
-		if (e->code == theirs[i])
-			return distrust(t, e);
-	return fail(t, "store it", e);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong_message); i++)
+		if (e->code == wrong_message[i])
+			return fail_protocol(s, e);
+	return add_context(s, "write to the store", e);
 }
 
-static int take(struct talk *t, const struct job_message *m, struct hw_err *e)
+static int handle_message(struct session *s, const struct job_message *m, struct hw_err *e)
 {
 	if (m->type == JOB_FAILED)
 		return job_decode_failed(m, e);
-	for (size_t i = 0; i < ARRAY_SIZE(messages); i++)
-		if (messages[i].type == m->type && messages[i].state == t->state)
-			return messages[i].take(t, m, e) < 0 ? blame(t, e) : 0;
-	err_text(e, -EBADMSG, "a message of type %d was not to be sent now", m->type);
-	return distrust(t, e);
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++)
+		if (handlers[i].type == m->type && handlers[i].state == s->state)
+			return handlers[i].handle(s, m, e) < 0 ? fail_message(s, e) : 0;
+	err_text(e, -EBADMSG, "unexpected message of type %d", m->type);
+	return fail_protocol(s, e);
 }
 
-/* ---- the conversation ------------------------------------------------------ */
+/* ---- process --------------------------------------------------------------- */
 
-static int start(struct talk *t, struct hw_err *e)
+static int start_fetch(struct session *s, struct hw_err *e)
 {
 	int r = 0;
 
-	t->fetch = t->p->spare && !t->waited ? spare_take(t->p->spare) : NULL;
-	t->waited = t->fetch != NULL;
-	if (!t->fetch)
-		r = fetch_child_start(t->p->program, &t->fetch, e);
+	s->fetch = s->o->standby && !s->from_standby ? standby_take(s->o->standby) : NULL;
+	s->from_standby = s->fetch != NULL;
+	if (!s->fetch)
+		r = fetch_child_start(s->o->program, &s->fetch, e);
 	if (r == 0)
-		r = job_send_table(t->fetch->socket, JOB_JOB, job_fields, t->p->job, t->p->archive,
+		r = job_send_table(s->fetch->socket, JOB_JOB, job_fields, s->o->job, s->o->archive,
 				   MESSAGE_MS, e);
-	return r < 0 ? err_ctx(e, "%s %s", job_verb(t->p->job), t->p->job->reference) : 0;
+	return r < 0 ? err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference) : 0;
 }
 
-/* It has closed its socket: it ends, or is ended. */
-static int has_died(struct talk *t, struct hw_err *e)
+/* The process closed its socket: wait until it exits, or kill it. */
+static int fail_exited(struct session *s, struct hw_err *e)
 {
-	struct pollfd poller = { .fd = child_fd(t->fetch->child), .events = POLLIN };
+	struct pollfd poller = { .fd = child_fd(s->fetch->child), .events = POLLIN };
 	char text[64];
 	int status, r;
 
-	if (poll(&poller, 1, DEATH_MS) <= 0)
-		child_kill(t->fetch->child);
-	r = child_wait(take_ptr(t->fetch->child), &status, e);
+	if (poll(&poller, 1, EXIT_MS) <= 0)
+		child_kill(s->fetch->child);
+	r = child_wait(take_ptr(s->fetch->child), &status, e);
 	if (r < 0)
-		return err_ctx(e, "%s %s", job_verb(t->p->job), t->p->job->reference);
-	return err_text(e, -EIO, "%s %s: hawser-fetch has died: %s", job_verb(t->p->job),
-			t->p->job->reference, proc_status_format(status, text, sizeof(text)));
+		return err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference);
+	return err_text(e, -EIO, "%s %s: hawser-fetch exited unexpectedly: %s", job_verb(s->o->job),
+			s->o->job->reference, proc_status_format(status, text, sizeof(text)));
 }
 
-/* One that was kept ready has died before it could do anything. */
-static int start_anew(struct talk *t, struct hw_err *e)
-{
-	fetch_child_free(take_ptr(t->fetch));
-	return start(t, e);
-}
-
-static int read_one(struct talk *t, struct hw_err *e)
+static int receive_message(struct session *s, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(t->fetch->socket, MESSAGE_MS, &m, e);
+	int r = job_receive(s->fetch->socket, MESSAGE_MS, &m, e);
 
-	if (r == 0)
-		return t->waited && t->state == ASKED ? start_anew(t, e) : has_died(t, e);
-	return r < 0 ? distrust(t, e) : take(t, &m, e);
+	if (r < 0)
+		return fail_protocol(s, e);
+	if (r > 0)
+		return handle_message(s, &m, e);
+	if (!s->from_standby || s->state != WAIT_RESOLVED)
+		return fail_exited(s, e);
+	/* the standby process exited before it received the job: start another one */
+	fetch_child_free(take_ptr(s->fetch));
+	return start_fetch(s, e);
 }
 
-/* How long it may have nothing to say. It gives up each place that it asks after idle_ms itself, and
- * says why; so this is for one that is stuck. */
-static int silence_ms(const struct job *job)
+/* How long hawser-fetch may send nothing. It has its own timeout, idle_ms, for each registry and
+ * mirror and reports it; so this is only reached if it hangs. */
+static int timeout_ms(const struct job *job)
 {
 	int64_t ms = 2 * (int64_t)job->idle_ms * (int64_t)(job->mirrors.n + 1);
 
@@ -202,66 +203,66 @@ static int silence_ms(const struct job *job)
 	return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-static int step(struct talk *t, struct hw_err *e)
+/* Wait for one event and handle it; if nothing is pending, commit complete layers instead. */
+static int process_event(struct session *s, struct hw_err *e)
 {
 	struct pollfd fds[] = {
-		{ .fd = t->fetch->socket, .events = POLLIN },
-		{ .fd = t->p->stop, .events = POLLIN },
-		{ .fd = t->fetch->theirs < 0 ? -1 : child_fd(t->fetch->child), .events = POLLIN },
+		{ .fd = s->fetch->socket, .events = POLLIN },
+		{ .fd = s->o->cancel_fd, .events = POLLIN },
+		{ .fd = s->fetch->child_end < 0 ? -1 : child_fd(s->fetch->child),
+		  .events = POLLIN },
 	};
-	int silence = silence_ms(t->p->job);
-	bool work = pull_image_has_more(t->image);
-	int n = poll(fds, ARRAY_SIZE(fds), work ? 0 : silence);
+	int timeout = timeout_ms(s->o->job);
+	bool can_commit = incoming_has_complete_layers(s->image);
+	int n = poll(fds, ARRAY_SIZE(fds), can_commit ? 0 : timeout);
 
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for hawser-fetch");
-	if (n == 0 && work)
-		return pull_image_keep(t->image, e) < 0 ? fail(t, "store it", e) : 0;
+	if (n == 0 && can_commit) {
+		if (incoming_commit_layers(s->image, e) < 0)
+			return add_context(s, "write to the store", e);
+		return 0;
+	}
 	if (n == 0)
-		return err_text(e, -ETIMEDOUT, "%s %s: hawser-fetch has said nothing for %d s",
-				job_verb(t->p->job), t->p->job->reference, (silence + 999) / 1000);
+		return err_text(e, -ETIMEDOUT, "%s %s: hawser-fetch stalled: no message for %d s",
+				job_verb(s->o->job), s->o->job->reference, (timeout + 999) / 1000);
 	if (fds[1].revents)
-		return err_text(e, -ECANCELED, "%s %s: cancelled", job_verb(t->p->job),
-				t->p->job->reference);
+		return err_text(e, -ECANCELED, "%s %s: cancelled", job_verb(s->o->job),
+				s->o->job->reference);
 	if (fds[0].revents || fds[2].revents)
-		fetch_child_runs(t->fetch);
-	return fds[0].revents ? read_one(t, e) : 0;
+		fetch_child_running(s->fetch);
+	return fds[0].revents ? receive_message(s, e) : 0;
 }
 
-/* What is complete need not be fetched again, whatever became of the rest. Where there is no room,
- * what earlier pulls have left goes; our own is held. */
-static void keep_layers(const struct talk *t, const struct hw_err *why)
+/* After a failure complete layers are still committed, so that the next attempt need not fetch them
+ * again. If the disk is full, layers that other failed pulls left are removed; ours are held. */
+static void keep_layers(const struct session *s, const struct hw_err *why)
 {
 	struct hw_err e;
-	int r = t->distrusted ? 0 : pull_image_keep(t->image, &e);
+	int r = s->protocol_error ? 0 : incoming_commit_layers(s->image, &e);
 
 	if (r == 0 && (why->code == -ENOSPC || why->code == -EDQUOT))
-		r = store_trim(t->p->store, &e);
+		r = store_trim(s->o->store, &e);
 	if (r < 0)
-		log_debug("%s %s: keep its layers: %s", job_verb(t->p->job), t->p->job->reference,
-			  e.msg);
+		log_debug("%s %s: keep complete layers: %s", job_verb(s->o->job),
+			  s->o->job->reference, e.msg);
 }
 
-/**
- * pull_run() - get an image and its layers
- *
- * Return: 0 when its layers are in the store, on disk; else why not
- */
-int pull_run(const struct pull_run *p, struct pull_image **ret_image,
-	     struct fetch_child **ret_fetch, struct hw_err *e)
+int session_run(const struct session_options *o, struct incoming **ret_image,
+		struct fetch_child **ret_fetch, struct hw_err *e)
 {
-	AUTO(talk_done) struct talk t = { .p = p };
+	AUTO(session_done) struct session s = { .o = o };
 	int r;
 
-	t.image = pull_image_new(p->store, p->job, p->board);
-	r = start(&t, e);
-	while (r == 0 && t.state != ENDED)
-		r = step(&t, e);
+	s.image = incoming_new(o->store, o->job, o->progress);
+	r = start_fetch(&s, e);
+	while (r == 0 && s.state != DONE)
+		r = process_event(&s, e);
 	if (r < 0) {
-		keep_layers(&t, e);
+		keep_layers(&s, e);
 		return r;
 	}
-	*ret_image = take_ptr(t.image);
-	*ret_fetch = take_ptr(t.fetch);
+	*ret_image = take_ptr(s.image);
+	*ret_fetch = take_ptr(s.fetch);
 	return 0;
 }

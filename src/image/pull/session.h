@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/session.h - one pull or load, from the job to the layers in the store
+ * image/pull/session.h - one pull or load: conversation with hawser-fetch
  *
- * What:  the daemon's part of the conversation with hawser-fetch (image/protocol/job.h).
- * Rules: nothing that it says is believed: every document is hashed again, every
- *        index must name the next document, every layer must have the diff id
- *        of the configuration.
- *        A layer is in the store as soon as it and those below it are complete, and
- *        stays there for the next try, however this one ends (store.h, holds).
+ * What:  the daemon's side of image/protocol/job.h, from the JOB message until all
+ *        layers are in the store.
+ * Rules: a layer is added to the store as soon as it and all layers below it are
+ *        complete. It stays there for the next attempt even if this one fails
+ *        (store.h, holds).
  */
 #ifndef IMAGE_PULL_SESSION_H
 #define IMAGE_PULL_SESSION_H
@@ -16,23 +15,26 @@
 #include "image/protocol/job.h"
 #include "image/pull/fetch-child.h"
 #include "image/pull/incoming.h"
-#include "image/pull/progress.h"
 #include "image/pull/pull.h"
 #include "image/store/store.h"
 
-struct pull_run {
+struct session_options {
 	struct store *store;
-	const char *program;
-	struct spare *spare; /* NULL: none */
+	const char *program;	 /* path of hawser-fetch */
+	struct standby *standby; /* or NULL */
 	const struct job *job;
-	int archive; /* that the image is in, borrowed; -1: none */
-	int stop;    /* readable: to be cancelled; -1: never */
-	struct board *board;
+	int archive;   /* file to load from, borrowed; -1: pull */
+	int cancel_fd; /* cancel when readable; -1: never */
+	struct pull_progress *progress;
 };
 
-/* The image holds its layers, and is to be put (pull_image_put()). It borrows from *p. The process
- * has done its work; to end it can wait until somebody has time. */
-int pull_run(const struct pull_run *p, struct pull_image **ret_image,
-	     struct fetch_child **ret_fetch, struct hw_err *e);
+/*
+ * Get an image and its layers. On success the layers are in the store and on disk, held by
+ * *ret_image, which borrows from *o; the caller calls incoming_store(). The process *ret_fetch has
+ * done its work; the caller may free it later, because that takes time.
+ * Return: 0, or negative errno; the message names image and host
+ */
+int session_run(const struct session_options *o, struct incoming **ret_image,
+		struct fetch_child **ret_fetch, struct hw_err *e);
 
 #endif

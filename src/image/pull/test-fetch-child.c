@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/test-fetch-child.c - a process that waits for the next pull; here it is cat
+ * image/pull/test-fetch-child.c - standby process for the next pull, with cat instead of hawser-fetch
  */
 #include "image/pull/fetch-child.h"
 
@@ -20,44 +20,41 @@
 #define LONG_MS 600000
 #define TRIES	10000
 
-struct keeping {
-	struct spare *spare;
+/* A thread in standby_keep(). */
+struct keeper_thread {
+	struct standby *standby;
 	const char *program;
 	pthread_t thread;
 };
 
 static void *keep(void *arg)
 {
-	const struct keeping *k = arg;
+	const struct keeper_thread *k = arg;
 
-	spare_keep(k->spare, k->program);
+	standby_keep(k->standby, k->program);
 	return NULL;
 }
 
-static void start_program(struct keeping *k, const char *program, int keep_ms)
+static void start_keeper(struct keeper_thread *k, const char *program, int keep_ms)
 {
-	*k = (struct keeping){ .spare = spare_new(keep_ms), .program = program };
+	*k = (struct keeper_thread){ .standby = standby_new(keep_ms), .program = program };
 	assert_int_equal(pthread_create(&k->thread, NULL, keep, k), 0);
 }
 
-static void start(struct keeping *k, int keep_ms)
-{
-	start_program(k, "/bin/cat", keep_ms);
-}
-
-static void end(struct keeping *k)
+static void join_keeper(struct keeper_thread *k)
 {
 	assert_int_equal(pthread_join(k->thread, NULL), 0);
-	assert_null(spare_take(k->spare));
-	spare_free(k->spare);
+	assert_null(standby_take(k->standby));
+	standby_free(k->standby);
 }
 
-static struct fetch_child *take(struct keeping *k)
+/* Wait until there is a standby process, and take it. */
+static struct fetch_child *wait_and_take(struct keeper_thread *k)
 {
 	struct fetch_child *f = NULL;
 
 	for (int i = 0; !f && i < TRIES; i++) {
-		f = spare_take(k->spare);
+		f = standby_take(k->standby);
 		if (!f)
 			time_sleep(1);
 	}
@@ -65,79 +62,76 @@ static struct fetch_child *take(struct keeping *k)
 	return f;
 }
 
-static void taken(void **state)
+static void test_taken(void **state)
 {
 	struct fetch_child *f;
-	struct keeping k;
+	struct keeper_thread k;
 	char text[4] = "";
 
 	(void)state;
-	start(&k, LONG_MS);
-	f = take(&k);
-	assert_null(spare_take(k.spare));
-	end(&k); /* who kept it has gone */
+	start_keeper(&k, "/bin/cat", LONG_MS);
+	f = wait_and_take(&k);
+	assert_null(standby_take(k.standby));
+	join_keeper(&k); /* the process outlives the keeper */
 	assert_int_equal(write(f->socket, "job", 3), 3);
 	assert_int_equal(recv(f->socket, text, 3, MSG_WAITALL), 3);
 	assert_string_equal(text, "job");
 	fetch_child_free(f);
 }
 
-static void not_taken(void **state)
+static void test_not_taken(void **state)
 {
-	struct keeping k;
+	struct keeper_thread k;
 
 	(void)state;
-	start(&k, 1);
-	end(&k);
+	start_keeper(&k, "/bin/cat", 1);
+	join_keeper(&k);
 }
 
-static void stopped(void **state)
+static void test_stopped(void **state)
 {
-	struct keeping k;
+	struct keeper_thread k;
 
 	(void)state;
-	start(&k, LONG_MS);
-	time_sleep(200); /* most likely it is kept by then; if not, it will not be */
-	spare_stop(k.spare);
-	spare_keep(k.spare, k.program); /* from now on there is none */
-	end(&k);
+	start_keeper(&k, "/bin/cat", LONG_MS);
+	time_sleep(200); /* the process is probably running by now; the test passes also if not */
+	standby_stop(k.standby);
+	standby_keep(k.standby, k.program); /* returns at once */
+	join_keeper(&k);
 }
 
-static void wait_for_keeper(struct keeping *k)
+static void test_second_keeper(void **state)
 {
-	struct fetch_child *f = take(k);
+	struct fetch_child *f;
+	struct keeper_thread k;
 
-	assert_int_equal(pthread_join(k->thread, NULL), 0);
+	(void)state;
+	start_keeper(&k, "/bin/cat", LONG_MS);
+	f = wait_and_take(&k);
+	assert_int_equal(pthread_join(k.thread, NULL), 0);
 	fetch_child_free(f);
-	assert_int_equal(pthread_create(&k->thread, NULL, keep, k), 0);
+	assert_int_equal(pthread_create(&k.thread, NULL, keep, &k), 0);
+	fetch_child_free(wait_and_take(&k));
+	join_keeper(&k);
 }
 
-static void one_after_the_other(void **state)
+static void test_no_program(void **state)
 {
-	struct keeping k;
+	struct keeper_thread k;
 
 	(void)state;
-	start(&k, LONG_MS);
-	wait_for_keeper(&k);
-	fetch_child_free(take(&k));
-	end(&k);
-}
-
-static void no_program(void **state)
-{
-	struct keeping k;
-
-	(void)state;
-	start_program(&k, "/nowhere/hawser-fetch", LONG_MS);
-	end(&k);
+	start_keeper(&k, "/nowhere/hawser-fetch", LONG_MS);
+	join_keeper(&k);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(taken),      cmocka_unit_test(not_taken),
-		cmocka_unit_test(stopped),    cmocka_unit_test(one_after_the_other),
-		cmocka_unit_test(no_program),
+		{ "standby: a process can be taken and outlives its keeper", test_taken },
+		{ "standby: a process that is not taken is stopped after a while", test_not_taken },
+		{ "standby: after a stop no process is kept", test_stopped },
+		{ "standby: the next process is kept after one was taken", test_second_keeper },
+		{ "standby: a program that does not exist is not an error", test_no_program },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

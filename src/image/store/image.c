@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/image.c - images: put, read
+ * image/store/image.c - images: add, read, remove
  *
- * What is known of an image follows from its manifest and its configuration: its
- * id, its layers, who runs it. So those are all that is given.
+ * How:   image ID, layers and user follow from the manifest and the configuration,
+ *        so the caller gives only those documents and the names.
  */
 #include "image/store/store.h"
 
@@ -18,18 +18,6 @@
 
 /* ---- reading ------------------------------------------------------------------- */
 
-int store_image_chains(struct store *s, const char *id, struct hw_strings *ret_chains,
-		       struct hw_err *e)
-{
-	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT chain FROM image_layers WHERE image = ? ORDER BY position",
-			 DB_VALUES(DB_TEXT(id)), &q, e);
-
-	while (r >= 0 && (r = db_step(&q, e)) > 0)
-		strings_add(ret_chains, db_text(&q, 0));
-	return r;
-}
-
 static void read_blob(struct db_query *q, int column, struct buf *ret)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -41,13 +29,12 @@ static void read_blob(struct db_query *q, int column, struct buf *ret)
 	b = (struct buf){ 0 };
 }
 
-/** store_image_read() - the manifest and the configuration of an image, as bytes */
 int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 		     struct buf *ret_config, struct hw_err *e)
 {
 	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->reads, "SELECT manifest_bytes, config_bytes FROM images WHERE id = ?",
+	int r = db_query(s->reader, "SELECT manifest_bytes, config_bytes FROM images WHERE id = ?",
 			 DB_VALUES(DB_TEXT(id)), &q, e);
 
 	if (r == 0)
@@ -61,27 +48,27 @@ int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 	return 1;
 }
 
-/* ---- putting ------------------------------------------------------------------- */
+/* ---- adding -------------------------------------------------------------------- */
 
-/* An image on its way into the database. */
-struct put {
+/* An image that is being added. */
+struct addition {
 	struct store *s;
 	const struct store_new_image *image;
 	char id[DIGEST_TEXT];
 	char manifest[DIGEST_TEXT];
 	struct image_config *config;
-	struct hw_strings changed; /* this image, and those that lose a name to it */
+	struct hw_strings changed; /* IDs of this image and of those that lose a name to it */
 };
 
-static void put_done(struct put *p)
+static void addition_done(struct addition *a)
 {
-	image_config_free(p->config);
-	hw_strings_free(&p->changed);
+	image_config_free(a->config);
+	hw_strings_free(&a->changed);
 }
 
-AUTO_VALUE_DEFINE(put_done, struct put);
+AUTO_VALUE_DEFINE(addition_done, struct addition);
 
-/* In the form that store_find() looks for. */
+/* Names are stored in the form that store_find() looks for. */
 static int check_name(const char *name, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
@@ -92,156 +79,221 @@ static int check_name(const char *name, struct hw_err *e)
 		return r;
 	full = reference_format(&ref);
 	if (!str_equal(full, name) || (ref.tag && ref.digest))
-		return err_text(e, -EINVAL, "\"%.300s\" is not the complete name of an image",
+		return err_text(e, -EINVAL,
+				"incomplete image name \"%.300s\", want NAME:TAG or NAME@DIGEST",
 				name);
 	return 0;
 }
 
-static int put_image_row(struct put *p, struct hw_err *e)
+static int insert_image(struct addition *a, struct hw_err *e)
 {
-	const struct store_new_image *image = p->image;
-	autofree char *username = image_config_username(p->config);
+	const struct store_new_image *image = a->image;
+	autofree char *username = image_config_username(a->config);
 	int64_t uid = 0;
-	struct db_value owner = DB_NULL;
+	struct db_value uid_column = DB_NULL;
 
-	if (image_config_uid(p->config, &uid))
-		owner = (struct db_value)DB_INT(uid);
-	return db_run(p->s->db,
+	if (image_config_uid(a->config, &uid))
+		uid_column = (struct db_value)DB_INT(uid);
+	return db_run(a->s->db,
 		      "INSERT OR REPLACE INTO images (id, manifest, uid, username, manifest_bytes,"
 		      " config_bytes) VALUES (?,?,?,?,?,?)",
-		      DB_VALUES(DB_TEXT(p->id), DB_TEXT(p->manifest), owner,
+		      DB_VALUES(DB_TEXT(a->id), DB_TEXT(a->manifest), uid_column,
 				DB_TEXT(str_or(username, "")),
 				DB_BLOB(image->manifest, image->manifest_len),
 				DB_BLOB(image->config, image->config_len)),
 		      e);
 }
 
-static int put_layer(struct put *p, size_t position, const char *chain, struct hw_err *e)
+static int insert_layers(struct addition *a, struct hw_err *e)
 {
-	int r = db_run(p->s->db, "UPDATE layers SET used = 1 WHERE chain = ?",
-		       DB_VALUES(DB_TEXT(chain)), e);
-
-	if (r < 0)
-		return r;
-	if (db_changes(p->s->db) == 0)
-		return err_text(e, -ENOENT, "layer %s is not in the store", chain);
-	return db_run(p->s->db,
-		      "INSERT OR REPLACE INTO image_layers (image, position, chain)"
-		      " VALUES (?,?,?)",
-		      DB_VALUES(DB_TEXT(p->id), DB_INT((int64_t)position), DB_TEXT(chain)), e);
-}
-
-static int put_layers(struct put *p, struct hw_err *e)
-{
-	const struct hw_strings *diff_ids = &p->config->diff_ids;
+	const struct hw_strings *diff_ids = &a->config->diff_ids;
 	char chain[DIGEST_TEXT] = "", below[DIGEST_TEXT] = "";
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < diff_ids->n; i++) {
 		digest_chain(i > 0 ? below : NULL, diff_ids->v[i], chain);
-		r = put_layer(p, i, chain, e);
+		r = db_run(a->s->db, "UPDATE layers SET used = 1 WHERE chain = ?",
+			   DB_VALUES(DB_TEXT(chain)), e);
+		if (r < 0)
+			return r;
+		if (db_changes(a->s->db) == 0)
+			return err_text(e, -ENOENT, "layer %s is not in the store", chain);
+		r = db_run(a->s->db,
+			   "INSERT OR REPLACE INTO image_layers (image, position, chain)"
+			   " VALUES (?,?,?)",
+			   DB_VALUES(DB_TEXT(a->id), DB_INT((int64_t)i), DB_TEXT(chain)), e);
 		memcpy(below, chain, sizeof(below));
 	}
 	return r;
 }
 
-static int note_loser(struct put *p, const char *name, struct hw_err *e)
+/* The image that has the name until now, if any, changes too. */
+static int note_former_image(struct addition *a, const char *name, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(p->s->db, "SELECT image FROM names WHERE name = ?",
+	int r = db_query(a->s->db, "SELECT image FROM names WHERE name = ?",
 			 DB_VALUES(DB_TEXT(name)), &q, e);
 
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
-		if (!strings_has(&p->changed, db_text(&q, 0)))
-			strings_add(&p->changed, db_text(&q, 0));
+		if (!strings_has(&a->changed, db_text(&q, 0)))
+			strings_add(&a->changed, db_text(&q, 0));
 	return r;
 }
 
-static int put_names(struct put *p, struct hw_err *e)
+static int insert_names(struct addition *a, struct hw_err *e)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < p->image->n_names; i++) {
-		const char *name = p->image->names[i];
+	for (size_t i = 0; r == 0 && i < a->image->n_names; i++) {
+		const char *name = a->image->names[i];
 
-		r = note_loser(p, name, e);
+		r = note_former_image(a, name, e);
 		if (r == 0)
-			r = db_run(p->s->db,
+			r = db_run(a->s->db,
 				   "INSERT OR REPLACE INTO names (name, image) VALUES (?,?)",
-				   DB_VALUES(DB_TEXT(name), DB_TEXT(p->id)), e);
+				   DB_VALUES(DB_TEXT(name), DB_TEXT(a->id)), e);
 	}
 	return r;
 }
 
-/* With that manifest, all these names, and every layer. */
-static bool is_there(const struct put *p)
+/* Is the image stored with this manifest, all these names and all its layers? */
+static bool is_stored(const struct addition *a)
 {
-	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(p->s);
+	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(a->s);
 	const struct store_image *image = NULL;
 	struct hw_err ignored;
 
-	if (store_snapshot_find(snap, p->id, &image, &ignored) <= 0 ||
-	    !str_equal(image->manifest, p->manifest))
+	if (store_snapshot_find(snap, a->id, &image, &ignored) <= 0 ||
+	    !str_equal(image->manifest, a->manifest))
 		return false;
-	for (size_t i = 0; i < p->image->n_names; i++)
-		if (!strings_has(&image->tags, p->image->names[i]) &&
-		    !strings_has(&image->digests, p->image->names[i]))
+	for (size_t i = 0; i < a->image->n_names; i++)
+		if (!strings_has(&image->tags, a->image->names[i]) &&
+		    !strings_has(&image->digests, a->image->names[i]))
 			return false;
 	return true;
 }
 
-static int put_all(struct put *p, struct hw_err *e)
+static int add_locked(struct addition *a, struct hw_err *e)
 {
+	STORE_LOCKED(a->s);
 	AUTO(db_change_done) struct db_change change = { 0 };
-	AUTO(store_snapshot_put) const struct store_snapshot *draft = NULL;
-	int r = db_begin(p->s->db, &change, e);
+	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
+	int r;
 
-	strings_add(&p->changed, p->id);
+	/* most pulls are of images that exist: do not wait for the disk then */
+	if (is_stored(a))
+		return 0;
+	strings_add(&a->changed, a->id);
+	r = db_begin(a->s->db, &change, e);
 	if (r == 0)
-		r = put_image_row(p, e);
+		r = insert_image(a, e);
 	if (r == 0)
-		r = put_layers(p, e);
+		r = insert_layers(a, e);
 	if (r == 0)
-		r = put_names(p, e);
+		r = insert_names(a, e);
 	if (r == 0)
-		r = store_draft(p->s, &p->changed, &draft, e);
+		r = store_snapshot_build(a->s, &a->changed, &next, e);
 	if (r == 0)
 		r = db_commit(&change, e);
 	if (r == 0)
-		store_publish(p->s, &draft);
+		store_snapshot_publish(a->s, &next);
 	return r;
 }
 
-/* What is there is not written again: a disk takes its time for that, and most pulls are of such. */
-static int put_in_turn(struct put *p, struct hw_err *e)
-{
-	STORE_LOCKED(p->s);
-
-	return is_there(p) ? 0 : put_all(p, e);
-}
-
-/**
- * store_image_put() - an image is complete: show it, under these names
- *
- * Return: 0; -ENOENT: a layer is not there; -EINVAL: the configuration or a name is
- * not to be understood
- */
-int store_image_put(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
+int store_image_add(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
 		    struct hw_err *e)
 {
-	AUTO(put_done) struct put p = { .s = s, .image = image };
-	int r = image_config_parse(image->config, image->config_len, &p.config, e);
+	AUTO(addition_done) struct addition a = { .s = s, .image = image };
+	int r = image_config_parse(image->config, image->config_len, &a.config, e);
 
 	for (size_t i = 0; r == 0 && i < image->n_names; i++)
 		r = check_name(image->names[i], e);
 	if (r < 0)
 		return err_ctx(e, "store an image");
-	digest_of(image->config, image->config_len, p.id);
-	digest_of(image->manifest, image->manifest_len, p.manifest);
-	r = put_in_turn(&p, e);
+	digest_of(image->config, image->config_len, a.id);
+	digest_of(image->manifest, image->manifest_len, a.manifest);
+	r = add_locked(&a, e);
 	if (r < 0)
-		return err_ctx(e, "store image %s", p.id);
+		return err_ctx(e, "store image %s", a.id);
 	if (ret_id)
-		memcpy(ret_id, p.id, DIGEST_TEXT);
+		memcpy(ret_id, a.id, DIGEST_TEXT);
 	return 0;
+}
+
+/* ---- removing ------------------------------------------------------------------ */
+
+static int list_chains(struct store *s, const char *id, struct hw_strings *ret_chains,
+		       struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(s->db, "SELECT chain FROM image_layers WHERE image = ? ORDER BY position",
+			 DB_VALUES(DB_TEXT(id)), &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		strings_add(ret_chains, db_text(&q, 0));
+	return r;
+}
+
+/* Also removes abandoned layers: images are removed to free disk space. */
+static int delete_rows(struct store *s, const char *id, struct store_removal *removal,
+		       struct hw_err *e)
+{
+	static const char *const sql[] = {
+		"DELETE FROM names WHERE image = ?",
+		"DELETE FROM image_layers WHERE image = ?",
+		"DELETE FROM images WHERE id = ?",
+	};
+	AUTO(db_change_done) struct db_change change = { 0 };
+	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
+	AUTO(hw_strings_free) struct hw_strings chains = { 0 }, ids = { 0 };
+	int r = db_begin(s->db, &change, e);
+
+	strings_add(&ids, id);
+	if (r == 0)
+		r = list_chains(s, id, &chains, e);
+	if (r == 0)
+		r = store_list_abandoned(s, false, &chains, e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sql); i++)
+		r = db_run(s->db, sql[i], DB_VALUES(DB_TEXT(id)), e);
+	if (r == 0)
+		r = store_delete_layer_rows(s, &chains, removal, e);
+	if (r == 0)
+		r = store_snapshot_build(s, &ids, &next, e);
+	if (r == 0)
+		r = db_commit(&change, e);
+	if (r == 0)
+		store_snapshot_publish(s, &next);
+	return r;
+}
+
+static int remove_locked(struct store *s, const char *text, struct store_removal *removal,
+			 struct hw_err *e)
+{
+	STORE_LOCKED(s);
+	const struct store_image *image = NULL;
+	int r = store_find(s->snapshot, text, true, &image, e);
+
+	if (r <= 0)
+		return r < 0 ? r : 1;
+	r = delete_rows(s, image->id, removal, e);
+	if (r == 0)
+		store_move_layers_to_gone(s, removal);
+	return r;
+}
+
+int store_image_remove(struct store *s, const char *text, struct hw_err *e)
+{
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
+	int r = remove_locked(s, text, &removal, e);
+
+	if (r == -ENOSPC && store_delete_reserve(s)) {
+		store_removal_done(&removal);
+		removal = (struct store_removal){ 0 };
+		r = remove_locked(s, text, &removal, e);
+	}
+	if (r == 0)
+		r = store_delete_gone(s, &removal, e);
+	if (r == 0)
+		store_create_reserve(s);
+	return r < 0 ? err_ctx(e, "remove image \"%.256s\"", text) : r;
 }

@@ -1,6 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/layer.c - the layers that are there
+ * image/store/layer.c - layers: look up, create, replace
+ *
+ * How:   a layer is unpacked into a stage, tmp/N. To commit it, syncfs() on the
+ *        directory of the first stage writes all stages to disk: a layer has
+ *        thousands of small files, and an fsync() for each would take longer than
+ *        all the rest. Since Linux 5.8 syncfs() also reports write errors since
+ *        that directory was opened. Then, under the lock:
+ *
+ *	rename tmp/N to layers/HEX
+ *	fsync layers/
+ *	add the row to the database, which syncs it
+ *
+ * Rules: if a commit fails, layers without a row are moved back to their stages. If
+ *        the process is killed, they are removed when the store is opened again.
  */
 #include "image/store/store.h"
 
@@ -8,13 +21,23 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/log.h"
+#include "base/os/remove-tree.h"
 #include "base/str.h"
 #include "image/store/state.h"
+
+#define OPEN_DIRECTORY (O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+#define ROOT_MODE      0755
 
 #define LAYER_COLUMNS                                                                              \
 	"l.chain, diff, blob, blob_size, archive, content, disk, inodes, rebuildable, opaque, "    \
 	"blob_kept"
+
+/* ---- looking up ---------------------------------------------------------------- */
 
 static void layer_from_row(struct db_query *q, struct store_layer *ret)
 {
@@ -41,31 +64,12 @@ int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e)
 			  DB_VALUES(DB_TEXT(chain_id)), &one, e);
 }
 
-bool store_is_doubted(const struct store *s, const char *chain_id)
-{
-	return map_find(s->doubted, chain_id) != NULL;
-}
-
-int store_layer_images(struct store *s, const char *chain_id, struct hw_strings *ids,
-		       struct hw_err *e)
-{
-	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT image FROM image_layers WHERE chain = ?",
-			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
-
-	while (r >= 0 && (r = db_step(&q, e)) > 0)
-		if (!strings_has(ids, db_text(&q, 0)))
-			strings_add(ids, db_text(&q, 0));
-	return r;
-}
-
-/** store_layer_get() - what is known of a layer */
 int store_layer_get(struct store *s, const char *chain_id, struct store_layer *ret_layer,
 		    struct hw_err *e)
 {
 	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->reads, "SELECT " LAYER_COLUMNS " FROM layers l WHERE l.chain = ?",
+	int r = db_query(s->reader, "SELECT " LAYER_COLUMNS " FROM layers l WHERE l.chain = ?",
 			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
 
 	if (r == 0)
@@ -75,15 +79,6 @@ int store_layer_get(struct store *s, const char *chain_id, struct store_layer *r
 	return r;
 }
 
-static int image_layer_count(struct store *s, const char *id, int64_t *ret_n, struct hw_err *e)
-{
-	return db_get_int(s->reads,
-			  "SELECT (SELECT count(*) FROM image_layers WHERE image = id)"
-			  " FROM images WHERE id = ?",
-			  DB_VALUES(DB_TEXT(id)), ret_n, e);
-}
-
-/** store_image_layers() - the layers of an image, the lowest first */
 int store_image_layers(struct store *s, const char *id, struct store_layer **ret_layers,
 		       size_t *ret_n, struct hw_err *e)
 {
@@ -92,12 +87,15 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 	autofree struct store_layer *layers = NULL;
 	int64_t count = 0;
 	size_t n = 0;
-	int r = image_layer_count(s, id, &count, e);
+	int r = db_get_int(s->reader,
+			   "SELECT (SELECT count(*) FROM image_layers WHERE image = id)"
+			   " FROM images WHERE id = ?",
+			   DB_VALUES(DB_TEXT(id)), &count, e);
 
 	if (r <= 0)
 		return r;
 	layers = mem_resize(NULL, (size_t)count + 1, sizeof(*layers));
-	r = db_query(s->reads,
+	r = db_query(s->reader,
 		     "SELECT " LAYER_COLUMNS " FROM image_layers i JOIN layers l USING (chain)"
 		     " WHERE i.image = ? ORDER BY i.position",
 		     DB_VALUES(DB_TEXT(id)), &q, e);
@@ -112,7 +110,6 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 	return 1;
 }
 
-/** store_layer_open() - the folder of a layer */
 int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e)
 {
 	int fd, r = store_check_digest(chain_id, e);
@@ -124,14 +121,14 @@ int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e)
 	return fd < 0 ? err_set(e, -errno, "open layer %s", chain_id) : fd;
 }
 
-/* ---- damaged layers ------------------------------------------------------------ */
+/* ---- suspect layers ------------------------------------------------------------ */
 
-/**
- * store_layer_doubt() - a layer is not what it should be: let another one take its place
- *
- * Return: 0; 1: there is none; -EBUSY: it is held
- */
-int store_layer_doubt(struct store *s, const char *chain_id, struct hw_err *e)
+bool store_is_suspect(const struct store *s, const char *chain_id)
+{
+	return map_find(s->suspect, chain_id) != NULL;
+}
+
+int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_err *e)
 {
 	STORE_LOCKED(s);
 	int r = store_layer_exists(s, chain_id, e);
@@ -140,14 +137,338 @@ int store_layer_doubt(struct store *s, const char *chain_id, struct hw_err *e)
 		return r < 0 ? r : 1;
 	if (store_is_held(s, chain_id))
 		return err_text(e, -EBUSY, "layer %s is in use", chain_id);
-	map_set(s->doubted, chain_id, s);
+	map_set(s->suspect, chain_id, s);
 	return 0;
 }
 
-/** store_layer_trust() - it stays, as it is; if it is doubted no more, nothing changes */
-void store_layer_trust(struct store *s, const char *chain_id)
+void store_layer_clear_suspect(struct store *s, const char *chain_id)
 {
 	STORE_LOCKED(s);
 
-	map_take(s->doubted, chain_id);
+	map_take(s->suspect, chain_id);
+}
+
+/* ---- stages -------------------------------------------------------------------- */
+
+static unsigned int next_number(struct store *s)
+{
+	STORE_LOCKED(s);
+
+	return store_next_number(s);
+}
+
+static int create_stage(struct store_stage *stage)
+{
+	int tmp = stage->store->tmp;
+
+	if (mkdirat(tmp, stage->name, 0700) < 0)
+		return -errno;
+	stage->dir = openat(tmp, stage->name, OPEN_DIRECTORY);
+	if (stage->dir < 0 || mkdirat(stage->dir, "root", ROOT_MODE) < 0)
+		return -errno;
+	if (fchmodat(stage->dir, "root", ROOT_MODE, 0) < 0) /* regardless of the umask */
+		return -errno;
+	return 0;
+}
+
+int store_layer_begin(struct store *s, struct store_stage **ret_stage, struct hw_err *e)
+{
+	AUTO(store_stage_free) struct store_stage *stage = mem_new(sizeof(*stage));
+	int r;
+
+	stage->store = s;
+	stage->dir = -1;
+	snprintf(stage->name, sizeof(stage->name), "%u", next_number(s));
+	r = create_stage(stage);
+	if (r < 0)
+		return err_set(e, r, "create a directory in %s/tmp", s->root);
+	*ret_stage = take_ptr(stage);
+	return 0;
+}
+
+void store_stage_free(struct store_stage *stage)
+{
+	struct hw_err e;
+
+	if (!stage)
+		return;
+	mem_close_fd(&stage->dir);
+	/* if this fails, the rest is removed when the store is opened again */
+	if (stage->name[0] && remove_tree(stage->store->tmp, stage->name, &e) < 0)
+		log_debug("%s/tmp: %s", stage->store->root, e.msg);
+	free(stage);
+}
+
+/* ---- commit: directories ------------------------------------------------------- */
+
+/* Where the directory of a new layer is: in its stage, in layers/, or in layers/ with the suspect
+ * layer that it replaced now in the stage. */
+enum layer_place { IN_STAGE, MOVED, EXCHANGED };
+
+struct commit {
+	struct store *s;
+	const struct store_new_layer *layers;
+	size_t n;
+	enum layer_place *places;     /* of each layer */
+	struct hw_strings changed;    /* images that contain one of the layers */
+	struct store_removal removal; /* directories without a row that were in the way */
+	struct store_usage added;
+};
+
+static void commit_done(struct commit *c)
+{
+	free(c->places);
+	hw_strings_free(&c->changed);
+	store_removal_done(&c->removal);
+}
+
+AUTO_VALUE_DEFINE(commit_done, struct commit);
+
+static const char *directory_name(const struct store_new_layer *layer)
+{
+	return layer->chain_id + strlen("sha256:");
+}
+
+/* syncfs() reports the errors since its descriptor was opened: the oldest stage covers all. */
+static int sync_stages(const struct store_new_layer *layers, size_t n, struct hw_err *e)
+{
+	const struct store_stage *oldest = layers[0].stage;
+	long long number, least = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!str_to_int64(layers[i].stage->name, 0, UINT32_MAX, &number))
+			return err_text(e, -EINVAL, "layer %s was already committed",
+					layers[i].chain_id);
+		if (i == 0 || number < least) {
+			least = number;
+			oldest = layers[i].stage;
+		}
+	}
+	return syncfs(oldest->dir) < 0 ? err_set(e, -errno, "sync layers to disk") : 0;
+}
+
+static int move_into_place(struct commit *c, size_t i, struct hw_err *e)
+{
+	const struct store_new_layer *layer = &c->layers[i];
+	struct store *s = c->s;
+	int r;
+
+	for (int tries = 0; tries < 2; tries++) {
+		if (renameat2(s->tmp, layer->stage->name, s->layers, directory_name(layer),
+			      RENAME_NOREPLACE) == 0) {
+			c->places[i] = MOVED;
+			return 0;
+		}
+		if (errno != EEXIST)
+			break;
+		/* the existing directory has no row, so it is left over */
+		r = store_move_to_gone(s, s->layers, directory_name(layer), &c->removal, e);
+		if (r < 0)
+			return r;
+	}
+	return err_set(e, -errno, "move layer %s into place", layer->chain_id);
+}
+
+/* The layer exists in layers/ at any time. The suspect one is deleted with the stage. */
+static int exchange_with_suspect(struct commit *c, size_t i, struct hw_err *e)
+{
+	const struct store_new_layer *layer = &c->layers[i];
+
+	if (renameat2(c->s->tmp, layer->stage->name, c->s->layers, directory_name(layer),
+		      RENAME_EXCHANGE) == 0) {
+		c->places[i] = EXCHANGED;
+		return 0;
+	}
+	if (errno == ENOENT) /* the directory was deleted behind our back */
+		return move_into_place(c, i, e);
+	return err_set(e, -errno, "replace layer %s", layer->chain_id);
+}
+
+static void move_back(struct commit *c)
+{
+	static const unsigned int flags[] = {
+		[MOVED] = RENAME_NOREPLACE, [EXCHANGED] = RENAME_EXCHANGE
+	};
+
+	for (size_t i = 0; i < c->n; i++)
+		if (c->places[i] != IN_STAGE &&
+		    renameat2(c->s->layers, directory_name(&c->layers[i]), c->s->tmp,
+			      c->layers[i].stage->name, flags[c->places[i]]) == 0)
+			c->places[i] = IN_STAGE;
+}
+
+/* A layer that exists and is not suspect stays; the new one is deleted with its stage. */
+static int place_layer(struct commit *c, size_t i, struct hw_err *e)
+{
+	int r = store_layer_exists(c->s, c->layers[i].chain_id, e);
+
+	if (r == 0)
+		return move_into_place(c, i, e);
+	if (r > 0 && store_is_suspect(c->s, c->layers[i].chain_id))
+		return exchange_with_suspect(c, i, e);
+	return r < 0 ? r : 0;
+}
+
+static int place_layers(struct commit *c, struct hw_err *e)
+{
+	bool any = false;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->n; i++) {
+		bool duplicate = false;
+
+		for (size_t k = 0; k < i; k++)
+			duplicate = duplicate ||
+				    str_equal(c->layers[k].chain_id, c->layers[i].chain_id);
+		if (duplicate)
+			continue;
+		r = place_layer(c, i, e);
+		any = any || c->places[i] != IN_STAGE;
+	}
+	if (r == 0 && any && fsync(c->s->layers) < 0)
+		r = err_set(e, -errno, "sync %s/layers", c->s->root);
+	return r;
+}
+
+/* ---- commit: rows -------------------------------------------------------------- */
+
+/* Return: bytes on disk; -1 if the file does not exist */
+static int64_t file_size(const struct store_stage *stage, const char *name)
+{
+	struct stat st;
+
+	return fstatat(stage->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -1 : st.st_blocks * 512;
+}
+
+/* Only a suspect layer has a row already. */
+static int delete_old_row(struct commit *c, const char *chain_id, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(c->s->db, "DELETE FROM layers WHERE chain = ? RETURNING disk, inodes",
+			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0) {
+		c->added.bytes -= db_int(&q, 0);
+		c->added.inodes -= db_int(&q, 1);
+		c->added.layers--;
+	}
+	return r;
+}
+
+static int insert_row(struct commit *c, const struct store_new_layer *layer, struct hw_err *e)
+{
+	const struct unpacked *u = layer->unpacked;
+	int64_t recipe = file_size(layer->stage, "recipe");
+	int64_t blob = file_size(layer->stage, "blob");
+	int64_t disk = u->disk + (recipe > 0 ? recipe : 0) + (blob > 0 ? blob : 0);
+	int64_t inodes = u->inodes + 2 + (recipe >= 0) + (blob >= 0); /* 2: HEX/ and root/ */
+
+	c->added.bytes += disk;
+	c->added.inodes += inodes;
+	c->added.layers++;
+	return db_run(c->s->db,
+		      "INSERT INTO layers (chain, diff, blob, blob_size, archive, content, disk,"
+		      " inodes, rebuildable, opaque, blob_kept, made)"
+		      " VALUES (?,?,?,?,?,?,?,?,?,?,?,?)",
+		      DB_VALUES(DB_TEXT(layer->chain_id), DB_TEXT(u->diff_id), DB_TEXT(layer->blob),
+				DB_INT(layer->blob_size), DB_INT(u->archive), DB_INT(u->content),
+				DB_INT(disk), DB_INT(inodes), DB_INT(u->rebuildable),
+				DB_INT(u->opaque), DB_INT(blob >= 0), DB_INT(time(NULL))),
+		      e);
+}
+
+static int list_images(struct store *s, const char *chain_id, struct hw_strings *ids,
+		       struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(s->db, "SELECT image FROM image_layers WHERE chain = ?",
+			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		if (!strings_has(ids, db_text(&q, 0)))
+			strings_add(ids, db_text(&q, 0));
+	return r;
+}
+
+/* Images that had lost this layer are complete again. */
+static int update_images(struct commit *c, const char *chain_id, struct hw_err *e)
+{
+	int r = list_images(c->s, chain_id, &c->changed, e);
+
+	if (r < 0)
+		return r;
+	return db_run(c->s->db,
+		      "UPDATE layers SET used = 1 WHERE chain = ?1"
+		      " AND EXISTS (SELECT 1 FROM image_layers WHERE chain = ?1)",
+		      DB_VALUES(DB_TEXT(chain_id)), e);
+}
+
+static int insert_rows(struct commit *c, struct hw_err *e)
+{
+	AUTO(db_change_done) struct db_change change = { 0 };
+	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
+	int r = db_begin(c->s->db, &change, e);
+
+	for (size_t i = 0; r == 0 && i < c->n; i++) {
+		if (c->places[i] == IN_STAGE)
+			continue;
+		r = delete_old_row(c, c->layers[i].chain_id, e);
+		if (r == 0)
+			r = insert_row(c, &c->layers[i], e);
+		if (r == 0)
+			r = update_images(c, c->layers[i].chain_id, e);
+	}
+	if (r == 0)
+		r = store_snapshot_build(c->s, &c->changed, &next, e);
+	if (r == 0)
+		r = db_commit(&change, e);
+	if (r == 0)
+		store_snapshot_publish(c->s, &next);
+	return r;
+}
+
+static int commit_locked(struct commit *c, struct hw_err *e)
+{
+	STORE_LOCKED(c->s);
+	int r = place_layers(c, e);
+
+	if (r == 0)
+		r = insert_rows(c, e);
+	if (r < 0) {
+		move_back(c);
+		return r;
+	}
+	store_add_usage(c->s, c->added.bytes, c->added.inodes, (int)c->added.layers);
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->places[i] != IN_STAGE)
+			map_take(c->s->suspect, c->layers[i].chain_id);
+		if (c->places[i] == MOVED)
+			c->layers[i].stage->name[0] = '\0'; /* the stage is empty now */
+	}
+	return 0;
+}
+
+int store_layers_commit(struct store *s, const struct store_new_layer *layers, size_t n,
+			struct hw_err *e)
+{
+	AUTO(commit_done) struct commit c = { .s = s, .layers = layers, .n = n };
+	struct hw_err later;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = store_check_digest(layers[i].chain_id, e);
+		if (r == 0)
+			r = store_check_digest(layers[i].unpacked->diff_id, e);
+		if (r == 0)
+			r = digest_check(layers[i].blob, e);
+	}
+	if (r < 0 || n == 0)
+		return r;
+	c.places = mem_new(n * sizeof(*c.places));
+	r = sync_stages(layers, n, e);
+	if (r == 0)
+		r = commit_locked(&c, e);
+	if (store_delete_gone(s, &c.removal, &later) < 0)
+		log_debug("%s", later.msg);
+	return r;
 }

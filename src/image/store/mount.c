@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/mount.c - a stack of layers as one tree, by overlayfs
+ * image/store/mount.c - overlayfs mounts of the layers of an image
  */
 #include "image/store/mount.h"
 
@@ -17,22 +17,23 @@
 #include "base/str.h"
 #include "image/manifest.h"
 
-#define MOUNT_PAGE     4096 /* what mount(2) copies of its options, with a NUL */
-#define MOUNT_NAME_MAX 256  /* what fsconfig() takes as a value, with its NUL */
+#define MOUNT_PAGE	4096 /* bytes of options that mount(2) copies, with the NUL */
+#define MOUNT_VALUE_MAX 256  /* bytes of a value that fsconfig() accepts, with the NUL */
 
-/* The layers that are seen, the highest first, as overlayfs wants them. */
-struct seen {
+/* The layers that are not hidden, the highest first, in the order of overlayfs. */
+struct visible {
 	const char *paths[MANIFEST_LAYERS_MAX];
 	size_t n;
 };
 
-/* overlayfs wants two folders at least, the upper one included. */
-static int list_seen(const struct mount_stack *stack, struct seen *ret, struct hw_err *e)
+/* overlayfs needs at least two directories, including upper. */
+static int list_visible(const struct mount_stack *stack, struct visible *ret, struct hw_err *e)
 {
 	ret->n = 0;
 	for (size_t i = stack->n; i-- > 0;) {
 		if (ret->n == MANIFEST_LAYERS_MAX)
-			return err_text(e, -E2BIG, "%zu layers are more than overlayfs takes: %d",
+			return err_text(e, -E2BIG,
+					"too many layers for overlayfs: got %zu, want at most %d",
 					stack->n, MANIFEST_LAYERS_MAX);
 		ret->paths[ret->n++] = stack->layers[i].path;
 		if (stack->layers[i].opaque)
@@ -43,10 +44,10 @@ static int list_seen(const struct mount_stack *stack, struct seen *ret, struct h
 	return 0;
 }
 
-/* ---- since Linux 6.5 ----------------------------------------------------------- */
+/* ---- fsopen(), since Linux 6.5 ------------------------------------------------- */
 
-/* The kernel says more about the mount that is being made: "e overlay: ...". */
-static int config_failed(int fs, const char *key, const char *value, struct hw_err *e)
+/* Reading from the descriptor gives the kernel's message: "e overlay: ...". */
+static int error_from_fsconfig(int fs, const char *key, const char *value, struct hw_err *e)
 {
 	int error = errno;
 	char text[256];
@@ -59,13 +60,13 @@ static int config_failed(int fs, const char *key, const char *value, struct hw_e
 	return err_text(e, -error, "overlayfs: %s %.200s: %s", key, value, text + 2);
 }
 
-static int set(int fs, const char *key, const char *value, struct hw_err *e)
+static int set_option(int fs, const char *key, const char *value, struct hw_err *e)
 {
-	if (strlen(value) >= MOUNT_NAME_MAX)
+	if (strlen(value) >= MOUNT_VALUE_MAX)
 		return err_set(e, -ENAMETOOLONG, "overlayfs: %s %.64s...", key, value);
 	if (fsconfig(fs, FSCONFIG_SET_STRING, key, value, 0) == 0)
 		return 0;
-	return config_failed(fs, key, value, e);
+	return error_from_fsconfig(fs, key, value, e);
 }
 
 static int set_upper(int fs, const struct mount_stack *stack, struct hw_err *e)
@@ -73,56 +74,56 @@ static int set_upper(int fs, const struct mount_stack *stack, struct hw_err *e)
 	const char *const options[][2] = {
 		{ "upperdir", stack->upper },
 		{ "workdir", stack->work },
-		{ "index", "off" }, /* else one upper folder could not be mounted over again */
+		{ "index", "off" }, /* else upper could not be mounted again over other layers */
 		{ "metacopy", "off" },
 	};
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(options); i++)
-		r = set(fs, options[i][0], options[i][1], e);
+		r = set_option(fs, options[i][0], options[i][1], e);
 	if (r == 0 && stack->is_volatile &&
 	    fsconfig(fs, FSCONFIG_SET_FLAG, "volatile", NULL, 0) < 0)
-		r = config_failed(fs, "volatile", "", e);
+		r = error_from_fsconfig(fs, "volatile", "", e);
 	return r;
 }
 
-static int attach(int fs, const struct mount_stack *stack, const char *target, struct hw_err *e)
+static int create_mount(int fs, const struct mount_stack *stack, const char *target,
+			struct hw_err *e)
 {
 	autoclose int tree = -1;
 
 	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return config_failed(fs, "for", target, e);
+		return error_from_fsconfig(fs, "mount at", target, e);
 	tree = fsmount(fs, FSMOUNT_CLOEXEC, stack->upper ? 0 : MOUNT_ATTR_RDONLY);
 	if (tree < 0)
-		return err_set(e, -errno, "make the mount");
+		return err_set(e, -errno, "fsmount overlayfs");
 	if (move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_set(e, -errno, "move the mount to %s", target);
 	return 0;
 }
 
-static int mount_new(const struct mount_stack *stack, const char *target, struct hw_err *e)
+static int mount_fsopen(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
 	autoclose int fs = -1;
-	struct seen seen;
-	int r = list_seen(stack, &seen, e);
+	struct visible visible;
+	int r = list_visible(stack, &visible, e);
 
 	if (r < 0)
 		return r;
 	fs = fsopen("overlay", FSOPEN_CLOEXEC);
 	if (fs < 0)
-		return err_set(e, -errno, "overlayfs");
-	r = set(fs, "source", "overlay", e);
-	for (size_t i = 0; r == 0 && i < seen.n; i++)
-		r = set(fs, "lowerdir+", seen.paths[i], e);
+		return err_set(e, -errno, "fsopen overlayfs");
+	r = set_option(fs, "source", "overlay", e);
+	for (size_t i = 0; r == 0 && i < visible.n; i++)
+		r = set_option(fs, "lowerdir+", visible.paths[i], e);
 	if (r == 0 && stack->upper)
 		r = set_upper(fs, stack, e);
-	return r < 0 ? r : attach(fs, stack, target, e);
+	return r < 0 ? r : create_mount(fs, stack, target, e);
 }
 
-/* ---- before -------------------------------------------------------------------- */
+/* ---- mount(2), before Linux 6.5 ------------------------------------------------- */
 
-/* A mount by numbers of descriptors. */
-struct page {
+struct legacy_mount {
 	const struct mount_stack *stack;
 	const char *target;
 	int fds[MANIFEST_LAYERS_MAX + 2];
@@ -131,81 +132,77 @@ struct page {
 	int error;
 };
 
-static void page_done(struct page *p)
+static void legacy_mount_done(struct legacy_mount *m)
 {
-	for (size_t i = 0; i < p->n; i++)
-		mem_close_fd(&p->fds[i]);
-	buf_done(&p->options);
+	for (size_t i = 0; i < m->n; i++)
+		mem_close_fd(&m->fds[i]);
+	buf_done(&m->options);
 }
 
-AUTO_VALUE_DEFINE(page_done, struct page);
+AUTO_VALUE_DEFINE(legacy_mount_done, struct legacy_mount);
 
-static int page_add(struct page *p, const char *before, const char *path, struct hw_err *e)
+static int add_path(struct legacy_mount *m, const char *before, const char *path, struct hw_err *e)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
-	p->fds[p->n++] = fd;
-	buf_printf(&p->options, "%s%d", before, fd);
+	m->fds[m->n++] = fd;
+	buf_printf(&m->options, "%s%d", before, fd);
 	return 0;
 }
 
-static int page_fill(struct page *p, struct hw_err *e)
+static int add_options(struct legacy_mount *m, struct hw_err *e)
 {
-	struct seen seen;
-	int r = list_seen(p->stack, &seen, e);
+	struct visible visible;
+	int r = list_visible(m->stack, &visible, e);
 
-	for (size_t i = 0; r == 0 && i < seen.n; i++)
-		r = page_add(p, i > 0 ? ":" : "lowerdir=", seen.paths[i], e);
-	if (r < 0 || !p->stack->upper)
+	for (size_t i = 0; r == 0 && i < visible.n; i++)
+		r = add_path(m, i > 0 ? ":" : "lowerdir=", visible.paths[i], e);
+	if (r < 0 || !m->stack->upper)
 		return r;
-	r = page_add(p, ",upperdir=", p->stack->upper, e);
+	r = add_path(m, ",upperdir=", m->stack->upper, e);
 	if (r == 0)
-		r = page_add(p, ",workdir=", p->stack->work, e);
-	buf_puts(&p->options, ",index=off,metacopy=off");
-	if (p->stack->is_volatile)
-		buf_puts(&p->options, ",volatile");
+		r = add_path(m, ",workdir=", m->stack->work, e);
+	buf_puts(&m->options, ",index=off,metacopy=off");
+	if (m->stack->is_volatile)
+		buf_puts(&m->options, ",volatile");
 	return r;
 }
 
-/* In a thread, which does not share its working directory. The target is absolute. */
-static void *page_mount(void *arg)
+/* Runs in its own thread, which must not change the working directory of the process. */
+static void *mount_thread(void *arg)
 {
-	struct page *p = arg;
+	struct legacy_mount *m = arg;
 
 	if (unshare(CLONE_FS) < 0 || chdir("/proc/self/fd") < 0 ||
-	    mount("overlay", p->target, "overlay", p->stack->upper ? 0 : MS_RDONLY,
-		  p->options.data) < 0)
-		p->error = errno;
+	    mount("overlay", m->target, "overlay", m->stack->upper ? 0 : MS_RDONLY,
+		  m->options.data) < 0)
+		m->error = errno;
 	return NULL;
 }
 
-/**
- * mount_overlay_page() - mount a stack of layers, with all names in one page
- *
- * Return: 0; -E2BIG: they do not fit; or negative errno
- */
-int mount_overlay_page(const struct mount_stack *stack, const char *target, struct hw_err *e)
+int mount_overlay_legacy(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
-	AUTO(page_done) struct page p = { .stack = stack, .target = target };
+	AUTO(legacy_mount_done) struct legacy_mount m = { .stack = stack, .target = target };
 	pthread_t thread;
-	int r = page_fill(&p, e);
+	int r = add_options(&m, e);
 
 	if (r < 0)
 		return r;
-	if (p.options.len >= MOUNT_PAGE)
-		return err_text(e, -E2BIG, "%zu layers are more than fit into one mount", stack->n);
-	r = -pthread_create(&thread, NULL, page_mount, &p);
+	if (m.options.len >= MOUNT_PAGE)
+		return err_text(e, -E2BIG, "mount options of %zu layers are longer than %d bytes",
+				stack->n, MOUNT_PAGE);
+	r = -pthread_create(&thread, NULL, mount_thread, &m);
 	if (r < 0)
-		return err_set(e, r, "start a thread");
+		return err_set(e, r, "create a thread");
 	pthread_join(thread, NULL);
-	return p.error ? err_set(e, -p.error, "mount overlayfs at %s", target) : 0;
+	return m.error ? err_set(e, -m.error, "mount overlayfs at %s", target) : 0;
 }
 
-/* ---- either way ---------------------------------------------------------------- */
+/* ---- either -------------------------------------------------------------------- */
 
-/* No layers, and nothing to write to: the empty folder itself. */
+/* No layers and no upper: mount the empty directory itself. */
 static int mount_empty(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
@@ -218,39 +215,33 @@ static int mount_empty(const struct mount_stack *stack, const char *target, stru
 	return 0;
 }
 
-/* In names for the upper folder it means something, in those of layers not in every kernel. */
+/* fsconfig() interprets a backslash in upper and work. */
 static bool has_backslash(const struct mount_stack *stack)
 {
 	return strchr(str_or(stack->upper, ""), '\\') || strchr(str_or(stack->work, ""), '\\');
 }
 
-/**
- * mount_overlay() - mount a stack of layers
- * @target: an absolute path
- *
- * Return: 0; -E2BIG: too many layers; or negative errno
- */
 int mount_overlay(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
-	struct hw_err older;
+	struct hw_err legacy;
 	int r;
 
 	if (stack->n == 0 && !stack->upper)
 		return mount_empty(stack, target, e);
 	if (has_backslash(stack))
-		return mount_overlay_page(stack, target, e);
-	r = mount_new(stack, target, e);
-	/* an older kernel does not know the option; and no value of this one may be long */
+		return mount_overlay_legacy(stack, target, e);
+	r = mount_fsopen(stack, target, e);
+	/* EINVAL: the kernel may not know "lowerdir+"; ENAMETOOLONG: a limit of fsconfig() only */
 	if (r != -EINVAL && r != -ENAMETOOLONG)
 		return r;
-	if (mount_overlay_page(stack, target, &older) == 0)
+	if (mount_overlay_legacy(stack, target, &legacy) == 0)
 		return 0;
-	if (older.code != -EINVAL)
-		*e = older;
+	if (legacy.code != -EINVAL)
+		*e = legacy;
 	return e->code;
 }
 
-/* ---- an image ------------------------------------------------------------------ */
+/* ---- images -------------------------------------------------------------------- */
 
 static char **layer_paths(struct store *s, const struct store_layer *layers, size_t n,
 			  struct mount_layer *ret)
@@ -265,7 +256,6 @@ static char **layer_paths(struct store *s, const struct store_layer *layers, siz
 	return paths;
 }
 
-/** mount_image() - mount an image of the store */
 int mount_image(struct store *s, const struct mount_image *image, const char *target,
 		struct hw_err *e)
 {
@@ -279,7 +269,7 @@ int mount_image(struct store *s, const struct mount_image *image, const char *ta
 	if (r < 0)
 		return err_ctx(e, "mount image %s", image->id);
 	if (r == 0)
-		return err_text(e, -ENOENT, "mount image %s: it is not in the store, or not whole",
+		return err_text(e, -ENOENT, "mount image %s: not in the store, or incomplete",
 				image->id);
 	stack = mem_new((n + 1) * sizeof(*stack));
 	paths = (struct hw_strings){ layer_paths(s, layers, n, stack), n };

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/mount.h - a stack of layers as one tree, by overlayfs
+ * image/store/mount.h - overlayfs mounts of the layers of an image
  *
- * What:  the layers of an image, and a folder above them for what is written.
- * How:   fsopen() and one "lowerdir+" for each layer, since Linux 6.5. Before, all
- *        names have to fit into one page: then they are numbers of descriptors,
- *        relative to /proc/self/fd, in a thread with a working directory of its
- *        own.
- * Rules: more layers than overlayfs takes are refused with a message that says so.
- *        A layer that is opaque hides all that are below it.
+ * What:  mount a stack of layers, optionally with a writable upper directory.
+ * How:   since Linux 6.5 with fsopen() and one "lowerdir+" option per layer. Older
+ *        kernels need all paths in one page of options for mount(2): there the
+ *        paths are descriptor numbers relative to /proc/self/fd, used in a thread
+ *        with its own working directory.
+ * Rules: an opaque layer hides all layers below it.
  */
 #ifndef IMAGE_STORE_MOUNT_H
 #define IMAGE_STORE_MOUNT_H
@@ -27,26 +26,27 @@ struct mount_layer {
 struct mount_stack {
 	const struct mount_layer *layers; /* the lowest first */
 	size_t n;
-	const char *empty; /* an empty folder, where overlayfs needs one layer more */
-	const char *upper; /* what is written goes here; NULL: nothing can be */
-	const char *work;  /* on the same file system; an empty folder, for overlayfs alone */
-	bool is_volatile;  /* the upper one need not be written to disk when asked: see "volatile"
-			    * in the kernel's overlayfs.rst */
+	const char *empty; /* an empty directory, because overlayfs needs at least two */
+	const char *upper; /* directory for changes; NULL: mount read-only */
+	const char *work;  /* empty directory on the file system of upper, for overlayfs itself */
+	bool is_volatile;  /* do not sync upper: see "volatile" in the kernel's overlayfs.rst */
 };
 
-/* At @target, a folder, in this mount namespace. It is unmounted by umount2(). */
+/* Mount at @target, an absolute path of a directory. To be unmounted with umount2(). Return: 0;
+ * -E2BIG: too many layers; or another negative errno */
 int mount_overlay(const struct mount_stack *stack, const char *target, struct hw_err *e);
-/* The same as before Linux 6.5; there is a layer or an upper folder. */
-int mount_overlay_page(const struct mount_stack *stack, const char *target, struct hw_err *e);
+/* The same with mount(2), for kernels before Linux 6.5. The stack must have a layer or upper.
+ * -E2BIG also if the options do not fit into a page. */
+int mount_overlay_legacy(const struct mount_stack *stack, const char *target, struct hw_err *e);
 
-/* An image of the store; the caller holds its layers (store_hold_layer()). */
+/* An image of the store. The caller holds its layers (store_hold_layer()). */
 struct mount_image {
 	const char *id;
-	const char *upper, *work; /* NULL: it can not be written to */
+	const char *upper, *work; /* NULL: mount read-only */
 	bool is_volatile;
 };
 
-/* Return: 0; -ENOENT: there is no such image, or it has lost a layer */
+/* Return: 0; -ENOENT: no such image, or it lost a layer; or another negative errno */
 int mount_image(struct store *s, const struct mount_image *image, const char *target,
 		struct hw_err *e);
 

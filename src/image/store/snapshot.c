@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/snapshot.c - what readers see: a list of images that never changes
+ * image/store/snapshot.c - snapshots: the immutable list of images that readers get
  *
- * How:   images are read from the database once and shared by all snapshots that
- *        have them; a change reads those that it touched and makes a new list. The
- *        list is made before the change is committed, so that nothing can fail
- *        after it.
+ * How:   an image is read from the database once and shared, by reference count,
+ *        between all snapshots that contain it. A change reads the images that it
+ *        touched and builds a new list before it is committed.
  */
 #include "image/store/store.h"
 
@@ -17,11 +16,11 @@
 #include "image/reference.h"
 #include "image/store/state.h"
 
-#define SNAPSHOT_ROOM 8 /* at first; a power of two */
+#define SNAPSHOT_ROOM 8 /* initial capacity; a power of two */
 
 /* ---- images ------------------------------------------------------------------- */
 
-static void image_put(const struct store_image *shared)
+static void image_unref(const struct store_image *shared)
 {
 	struct store_image *image = (struct store_image *)(uintptr_t)shared;
 
@@ -33,7 +32,7 @@ static void image_put(const struct store_image *shared)
 	free(image);
 }
 
-static const struct store_image *image_get(const struct store_image *shared)
+static const struct store_image *image_ref(const struct store_image *shared)
 {
 	struct store_image *image = (struct store_image *)(uintptr_t)shared;
 
@@ -56,7 +55,7 @@ static struct store_image *image_from_row(struct db_query *q)
 	return image;
 }
 
-static int image_read_names(struct store *s, struct store_image *image, struct hw_err *e)
+static int read_names(struct store *s, struct store_image *image, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
 	int r = db_query(s->db, "SELECT name FROM names WHERE image = ? ORDER BY name",
@@ -86,10 +85,10 @@ const struct store_snapshot *store_snapshot_get(struct store *s)
 {
 	struct store_snapshot *snap;
 
-	pthread_mutex_lock(&s->publish);
+	pthread_mutex_lock(&s->publish_lock);
 	snap = (struct store_snapshot *)(uintptr_t)s->snapshot;
 	__atomic_add_fetch(&snap->users, 1, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&s->publish);
+	pthread_mutex_unlock(&s->publish_lock);
 	return snap;
 }
 
@@ -100,11 +99,11 @@ void store_snapshot_put(const struct store_snapshot *shared)
 	if (!snap || __atomic_sub_fetch(&snap->users, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	for (size_t i = 0; i < snap->n; i++)
-		image_put(snap->images[i]);
+		image_unref(snap->images[i]);
 	free(snap);
 }
 
-static int image_compare(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	const struct store_image *const *x = a, *const *y = b;
 
@@ -115,7 +114,7 @@ static void snapshot_add(struct store_snapshot **snap, const struct store_image 
 {
 	size_t n = (*snap)->n;
 
-	/* it doubles */
+	/* the capacity doubles at each power of two */
 	if (n >= SNAPSHOT_ROOM && (n & (n - 1)) == 0) {
 		*snap = mem_resize(*snap, 1,
 				   sizeof(**snap) + 2 * n * sizeof(const struct store_image *));
@@ -130,8 +129,8 @@ static void snapshot_add(struct store_snapshot **snap, const struct store_image 
 	" (SELECT count(*) FROM image_layers i WHERE i.image = id"                                 \
 	"  AND NOT EXISTS (SELECT 1 FROM layers l WHERE l.chain = i.chain))"
 
-/* Each row is an image, and is added to the list. */
-static int images_read(struct store *s, struct db_query *q, struct store_snapshot **snap,
+/* Add the image of each row. */
+static int read_images(struct store *s, struct db_query *q, struct store_snapshot **snap,
 		       struct hw_err *e)
 {
 	int r;
@@ -140,47 +139,38 @@ static int images_read(struct store *s, struct db_query *q, struct store_snapsho
 		struct store_image *image = image_from_row(q);
 
 		snapshot_add(snap, image);
-		r = image_read_names(s, image, e);
+		r = read_names(s, image, e);
 		if (r < 0)
 			break;
 	}
 	return r;
 }
 
-static const struct store_snapshot *snapshot_sorted(struct store_snapshot *snap)
+static void sort_images(struct store_snapshot *snap)
 {
 	if (snap->n > 1)
-		qsort(snap->images, snap->n, sizeof(const struct store_image *), image_compare);
-	return snap;
+		qsort(snap->images, snap->n, sizeof(const struct store_image *), compare_ids);
 }
 
-static int image_read(struct store *s, const char *id, struct store_snapshot **snap,
-		      struct hw_err *e)
-{
-	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images WHERE id = ?",
-			 DB_VALUES(DB_TEXT(id)), &q, e);
-
-	return r < 0 ? r : images_read(s, &q, snap, e);
-}
-
-int store_draft_all(struct store *s, const struct store_snapshot **ret, struct hw_err *e)
+int store_snapshot_load(struct store *s, const struct store_snapshot **ret, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
 	struct store_snapshot *snap = snapshot_new(SNAPSHOT_ROOM);
 	int r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images", DB_NO_VALUES, &q, e);
 
 	if (r == 0)
-		r = images_read(s, &q, &snap, e);
-	if (r < 0)
+		r = read_images(s, &q, &snap, e);
+	if (r < 0) {
 		store_snapshot_put(snap);
-	else
-		*ret = snapshot_sorted(snap);
-	return r;
+		return r;
+	}
+	sort_images(snap);
+	*ret = snap;
+	return 0;
 }
 
-int store_draft(struct store *s, const struct hw_strings *ids, const struct store_snapshot **ret,
-		struct hw_err *e)
+int store_snapshot_build(struct store *s, const struct hw_strings *ids,
+			 const struct store_snapshot **ret, struct hw_err *e)
 {
 	const struct store_snapshot *now = s->snapshot;
 	struct store_snapshot *snap = snapshot_new(now->n + ids->n + SNAPSHOT_ROOM);
@@ -188,57 +178,60 @@ int store_draft(struct store *s, const struct hw_strings *ids, const struct stor
 
 	for (size_t i = 0; i < now->n; i++)
 		if (!strings_has(ids, now->images[i]->id))
-			snap->images[snap->n++] = image_get(now->images[i]);
-	for (size_t i = 0; r == 0 && i < ids->n; i++)
-		r = image_read(s, ids->v[i], &snap, e);
-	if (r < 0)
+			snap->images[snap->n++] = image_ref(now->images[i]);
+	for (size_t i = 0; r == 0 && i < ids->n; i++) {
+		AUTO(db_query_done) struct db_query q = { 0 };
+
+		r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images WHERE id = ?",
+			     DB_VALUES(DB_TEXT(ids->v[i])), &q, e);
+		if (r == 0)
+			r = read_images(s, &q, &snap, e);
+	}
+	if (r < 0) {
 		store_snapshot_put(snap);
-	else
-		*ret = snapshot_sorted(snap);
-	return r;
+		return r;
+	}
+	sort_images(snap);
+	*ret = snap;
+	return 0;
 }
 
-void store_publish(struct store *s, const struct store_snapshot **draft)
+void store_snapshot_publish(struct store *s, const struct store_snapshot **next)
 {
 	const struct store_snapshot *before;
 
-	pthread_mutex_lock(&s->publish);
+	pthread_mutex_lock(&s->publish_lock);
 	before = s->snapshot;
-	s->snapshot = take_ptr(*draft);
-	pthread_mutex_unlock(&s->publish);
+	s->snapshot = take_ptr(*next);
+	pthread_mutex_unlock(&s->publish_lock);
 	store_snapshot_put(before);
 }
 
-/**
- * store_pin() - show images of these names as pinned, and no others
- *
- * Return: 0, or why the images could not be read anew: then the next start shows it
- */
 int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e)
 {
 	STORE_LOCKED(s);
-	const struct store_snapshot *draft = NULL;
+	const struct store_snapshot *next = NULL;
 	int r;
 
 	hw_strings_free(&s->pinned);
 	for (size_t i = 0; i < names->n; i++)
 		strings_add(&s->pinned, names->v[i]);
-	r = store_draft_all(s, &draft, e);
+	r = store_snapshot_load(s, &next, e);
 	if (r == 0)
-		store_publish(s, &draft);
+		store_snapshot_publish(s, &next);
 	return r;
 }
 
 /* ---- finding ------------------------------------------------------------------ */
 
-/* The name that the text stands for; of tag and digest the digest counts, as everywhere. */
+/* With both tag and digest the digest counts. Return: NULL if @text is not a reference */
 static char *complete_name(const char *text)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL;
 	struct hw_err ignored;
 
-	/* an id, though it could be tag of an image called "sha256" */
+	/* an ID, although it could also be tag DIGITS of an image named "sha256" */
 	if (digest_is_sha256(text))
 		return NULL;
 	if (reference_parse(text, &ref, &ignored) < 0)
@@ -248,8 +241,8 @@ static char *complete_name(const char *text)
 			  : str_printf("%s:%s", name, ref.tag);
 }
 
-static const struct store_image *find_name(const struct store_snapshot *snap, const char *text,
-					   bool damaged)
+static const struct store_image *find_by_name(const struct store_snapshot *snap, const char *text,
+					      bool damaged)
 {
 	autofree char *name = complete_name(text);
 
@@ -263,8 +256,8 @@ static const struct store_image *find_name(const struct store_snapshot *snap, co
 	return NULL;
 }
 
-static int find_id(const struct store_snapshot *snap, const char *text, bool damaged,
-		   const struct store_image **ret_image, struct hw_err *e)
+static int find_by_id(const struct store_snapshot *snap, const char *text, bool damaged,
+		      const struct store_image **ret_image, struct hw_err *e)
 {
 	const char *hex = str_starts(text, "sha256:") ? text + strlen("sha256:") : text;
 	size_t len = strlen(hex);
@@ -278,7 +271,8 @@ static int find_id(const struct store_snapshot *snap, const char *text, bool dam
 			continue;
 		if (found)
 			return err_text(e, -EINVAL,
-					"the ids of several images begin with \"%.80s\"", text);
+					"ambiguous image ID: several IDs begin with \"%.80s\"",
+					text);
 		found = image;
 	}
 	*ret_image = found;
@@ -288,15 +282,14 @@ static int find_id(const struct store_snapshot *snap, const char *text, bool dam
 int store_find(const struct store_snapshot *snap, const char *text, bool damaged,
 	       const struct store_image **ret_image, struct hw_err *e)
 {
-	const struct store_image *image = find_name(snap, text, damaged);
+	const struct store_image *image = find_by_name(snap, text, damaged);
 
 	if (!image)
-		return find_id(snap, text, damaged, ret_image, e);
+		return find_by_id(snap, text, damaged, ret_image, e);
 	*ret_image = image;
 	return 1;
 }
 
-/** store_snapshot_find() - an image, by whatever it is called */
 int store_snapshot_find(const struct store_snapshot *snap, const char *text,
 			const struct store_image **ret_image, struct hw_err *e)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/state.h - the store from inside, for store*.c alone
+ * image/store/state.h - internals of the image store, for the files of this folder only
  *
- * Three locks, in this order:
+ * Three locks, acquired in this order:
  *
- *	lock     whoever changes something has it. It is held for renames and one commit,
- *	         never while a tree is written out or deleted.
- *	reading  of whoever but reads the database, by a handle of its own: who reads
- *	         waits for nobody's commit.
- *	publish  protects the pointer to the snapshot and the usage: for a few
- *	         instructions, so readers wait for nobody's disk.
+ *	lock          serializes changes. It is held for renames and one database commit,
+ *	              never while a tree is written to disk or deleted.
+ *	read_lock     protects the second database handle. Functions that only read use
+ *	              that handle, so readers never wait for a commit.
+ *	publish_lock  protects the pointer to the snapshot, and the usage. It is held for a
+ *	              few instructions, so readers never wait for the disk.
  */
 #ifndef IMAGE_STORE_STATE_H
 #define IMAGE_STORE_STATE_H
@@ -25,15 +25,16 @@ struct store {
 	char *root;
 	int lock_fd, dir, layers, tmp, gone;
 	struct db *db;
-	pthread_mutex_t reading;
-	struct db *reads;    /* under reading; may be ahead of the snapshot by a commit */
-	unsigned int next;   /* name in tmp/ and gone/ that was not used yet */
-	unsigned int old;    /* those in gone/ below it were found there */
-	struct map *held;    /* chain id to struct held */
-	struct map *doubted; /* chain ids of layers that are to be replaced */
+	unsigned int next_number;    /* next unused name in tmp/ and gone/ */
+	unsigned int leftover_below; /* lower numbers in gone/ are from before the start */
+	struct map *held;	     /* chain ID to struct hold_count */
+	struct map *suspect;	     /* chain IDs of layers that the next commit replaces */
 	struct hw_strings pinned;
 
-	pthread_mutex_t publish;
+	pthread_mutex_t read_lock;
+	struct db *reader; /* may be ahead of the snapshot by one commit */
+
+	pthread_mutex_t publish_lock;
 	const struct store_snapshot *snapshot;
 	struct store_usage usage;
 };
@@ -51,70 +52,78 @@ static inline void store_unlock(pthread_mutex_t *lock)
 
 AUTO_DEFINE(store_unlock, pthread_mutex_t);
 
-/* Until the end of the block. */
-#define STORE_HAS(lock)                                                                            \
-	AUTO(store_unlock) __attribute__((unused)) pthread_mutex_t *locked_ = store_lock(&(lock))
-#define STORE_LOCKED(s)	 STORE_HAS((s)->lock)
-#define STORE_READING(s) STORE_HAS((s)->reading)
+/* Hold a lock until the end of the block. */
+#define STORE_GUARD(mutex)                                                                         \
+	AUTO(store_unlock) __attribute__((unused)) pthread_mutex_t *guard_ = store_lock(&(mutex))
+#define STORE_LOCKED(s)	 STORE_GUARD((s)->lock)
+#define STORE_READING(s) STORE_GUARD((s)->read_lock)
 
-/* All that follows is for whoever has the lock, unless it says otherwise. */
+/* The caller of the following functions holds the lock, unless stated otherwise. */
 
 /* ---- store.c ---- */
-unsigned int store_number(struct store *s);
+unsigned int store_next_number(struct store *s);
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers);
-int store_check_digest(const char *digest, struct hw_err *e); /* needs no lock */
+int store_check_digest(const char *digest, struct hw_err *e); /* needs no lock; 0 or -EINVAL */
 
-/* ---- reserve.c ---- */
-/* None of these needs the lock. */
-void store_reserve(struct store *s);
-bool store_unreserve(struct store *s); /* was there something to give up? then try again */
+/*
+ * The reserve is a file that only occupies disk space. To remove an image, or even to open the
+ * database, SQLite must write a little. On a full disk that fails, and the disk would
+ * stay full. So the reserve is deleted when there is no space left, and created again later.
+ * These functions need no lock.
+ */
+void store_create_reserve(struct store *s);
+bool store_delete_reserve(struct store *s); /* Return: true if there was one: then try again */
 
 /* ---- snapshot.c ---- */
-/* What readers will see once it is published: what they see now, with these images read anew. */
-int store_draft(struct store *s, const struct hw_strings *ids, const struct store_snapshot **ret,
-		struct hw_err *e);
-int store_draft_all(struct store *s, const struct store_snapshot **ret, struct hw_err *e);
-void store_publish(struct store *s, const struct store_snapshot **draft); /* takes it */
-/* As store_snapshot_find(), and damaged ones if wanted. Needs no lock. */
+/*
+ * Build the snapshot that will follow the current one: images with these IDs are read again, all
+ * others are shared. It is built before the database commit, so that nothing can fail after it.
+ */
+int store_snapshot_build(struct store *s, const struct hw_strings *ids,
+			 const struct store_snapshot **ret, struct hw_err *e);
+/* The same with all images read from the database. */
+int store_snapshot_load(struct store *s, const struct store_snapshot **ret, struct hw_err *e);
+/* Make it the one that readers get; takes ownership. */
+void store_snapshot_publish(struct store *s, const struct store_snapshot **next);
+/* Like store_snapshot_find(), but finds damaged images too if @damaged. Needs no lock. */
 int store_find(const struct store_snapshot *snap, const char *text, bool damaged,
 	       const struct store_image **ret_image, struct hw_err *e);
 
 /* ---- layer.c ---- */
-int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e); /* 1, 0 */
-bool store_is_doubted(const struct store *s, const char *chain_id);
-/* The ids of the images that need it are added, each once. */
-int store_layer_images(struct store *s, const char *chain_id, struct hw_strings *ids,
-		       struct hw_err *e);
+int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e); /* 1 or 0 */
+bool store_is_suspect(const struct store *s, const char *chain_id);
 
-/* ---- remove.c ---- */
-/* Folders on their way out: first out of layers/ and tmp/, under the lock; then, without it,
- * deleted. */
-struct store_doomed {
-	struct hw_strings chains; /* their rows are deleted; the folders are still in layers/ */
+/* ---- prune.c ---- */
+/*
+ * Directories being removed. First their rows are deleted in a transaction, then they are moved to
+ * gone/; both under the lock. Then they are deleted without the lock.
+ */
+struct store_removal {
+	struct hw_strings chains; /* rows are deleted, directories are still in layers/ */
 	struct hw_strings gone;	  /* names in gone/ */
 	int64_t bytes, inodes;
 };
-void store_doomed_done(struct store_doomed *d);
-AUTO_VALUE_DEFINE(store_doomed_done, struct store_doomed);
+void store_removal_done(struct store_removal *removal);
+AUTO_VALUE_DEFINE(store_removal_done, struct store_removal);
 
-/* Delete the rows of those of these layers that are in no image and that nobody holds; in a
- * transaction of the caller's, who commits it and then calls store_evict(). */
-int store_give_back(struct store *s, const struct hw_strings *chains, struct store_doomed *d,
-		    struct hw_err *e);
-/* What pulls that came to no image have left; only the stale: a day ago, or longer. */
-int store_list_left(struct store *s, bool stale, struct hw_strings *chains, struct hw_err *e);
-void store_evict(struct store *s, struct store_doomed *d);
-int store_move_out(struct store *s, int from, const char *name, struct store_doomed *d,
-		   struct hw_err *e);
-/* Without the lock. */
-int store_trim_stale(struct store *s, struct hw_err *e);
-int store_delete(struct store *s, const struct store_doomed *d, struct hw_err *e);
-
-/* ---- hold.c ---- */
-bool store_is_held(const struct store *s, const char *chain_id);
-
-/* ---- image.c ---- */
-int store_image_chains(struct store *s, const char *id, struct hw_strings *ret_chains,
+/* Delete the rows of those of the given layers that no image has and that are not held. The caller
+ * commits the transaction and then calls store_move_layers_to_gone(). */
+int store_delete_layer_rows(struct store *s, const struct hw_strings *chains,
+			    struct store_removal *removal, struct hw_err *e);
+/* Never fails: a directory that cannot be moved has no row, and is removed later. */
+void store_move_layers_to_gone(struct store *s, struct store_removal *removal);
+/* Move one directory to gone/. */
+int store_move_to_gone(struct store *s, int from, const char *name, struct store_removal *removal,
 		       struct hw_err *e);
+/* Delete the directories in gone/. Called without the lock. Tries all, returns the first error. */
+int store_delete_gone(struct store *s, const struct store_removal *removal, struct hw_err *e);
+
+/* Add the layers left by pulls that failed; with @stale_only those older than a day. */
+int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *chains,
+			 struct hw_err *e);
+/* Remove abandoned layers older than a day. Called without the lock. */
+int store_trim_stale(struct store *s, struct hw_err *e);
+
+bool store_is_held(const struct store *s, const char *chain_id);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/store.c - open the image store, and clear away what is incomplete
+ * image/store/store.c - opening the image store, and removal of incomplete data
  *
- * How:   the database says what there is. What has no row (a layer that was being
- *        made or deleted when the daemon died) is moved to gone/, which costs a
- *        rename each, and is deleted by store_sweep(). What has a row but no folder
- *        loses the row: then the images that need it are damaged.
+ * How:   the database decides which layers exist. A directory without a row (its
+ *        layer was being created or deleted when the daemon died) is moved to
+ *        gone/, which costs one rename, and deleted by store_sweep(). A row without
+ *        a directory is deleted: the images with that layer become damaged.
  */
 #include "image/store/store.h"
 
@@ -21,16 +21,18 @@
 #include "base/time.h"
 #include "image/store/state.h"
 
-#define STORE_BUSY_MS 5000 /* somebody looks at the database with another program */
+#define STORE_BUSY_MS 5000 /* in case an administrator has the database open */
+#define RESERVE_NAME  "reserve"
+#define RESERVE_BYTES (2 << 20) /* the write-ahead log grows to 1 MiB */
 
 static const char *const store_schema[] = {
 	"CREATE TABLE layers (chain TEXT PRIMARY KEY, diff TEXT NOT NULL, blob TEXT NOT NULL,"
 	" blob_size INTEGER NOT NULL, archive INTEGER NOT NULL, content INTEGER NOT NULL,"
 	" disk INTEGER NOT NULL, inodes INTEGER NOT NULL, rebuildable INTEGER NOT NULL,"
 	" opaque INTEGER NOT NULL, blob_kept INTEGER NOT NULL,"
-	/* when it was put there, in seconds since 1970 */
+	/* time of the commit, in seconds since 1970 */
 	" made INTEGER NOT NULL,"
-	/* it has been part of an image: not the rest of a pull that failed */
+	/* 1: has been part of an image; 0: left by a pull that is running or failed */
 	" used INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;"
 	"CREATE INDEX layers_left ON layers (chain) WHERE used = 0;"
 	"CREATE TABLE images (id TEXT PRIMARY KEY, manifest TEXT NOT NULL, uid INTEGER,"
@@ -49,136 +51,96 @@ static const struct db_options store_db = {
 	.busy_ms = STORE_BUSY_MS,
 };
 
-unsigned int store_number(struct store *s)
+unsigned int store_next_number(struct store *s)
 {
-	return s->next++;
+	return s->next_number++;
 }
 
 int store_check_digest(const char *digest, struct hw_err *e)
 {
 	if (digest_is_sha256(digest))
 		return 0;
-	return err_text(e, -EINVAL, "\"%.80s\" is not a SHA-256 digest", str_or(digest, ""));
+	return err_text(e, -EINVAL, "invalid SHA-256 digest \"%.80s\"", str_or(digest, ""));
 }
 
-/* ---- folders ------------------------------------------------------------------ */
+/* ---- reserve ------------------------------------------------------------------- */
 
-/* Mounts are made by names of layers: those must be absolute. */
-static int store_resolve(struct store *s, struct hw_err *e)
+void store_create_reserve(struct store *s)
 {
-	char *absolute = realpath(s->root, NULL);
+	autoclose int fd =
+		openat(s->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	if (!absolute)
-		return err_set(e, -errno, "find %s", s->root);
-	free(s->root);
-	s->root = absolute;
-	return 0;
+	/* best effort: a smaller reserve helps, too */
+	if (fd >= 0)
+		(void)!fallocate(fd, 0, 0, RESERVE_BYTES);
 }
 
-static int store_lock_root(struct store *s, struct hw_err *e)
+bool store_delete_reserve(struct store *s)
 {
-	int r = file_lock(s->dir, "lock", true, time_now(), &s->lock_fd, e);
-
-	if (r == -ETIMEDOUT)
-		return err_text(e, -EBUSY, "%s is in use by another process", s->root);
-	return r < 0 ? err_ctx(e, "lock %s", s->root) : 0;
+	return unlinkat(s->dir, RESERVE_NAME, 0) == 0;
 }
 
-static int store_folder(struct store *s, const char *name, mode_t mode, int *ret_fd,
-			struct hw_err *e)
-{
-	if (mkdirat(s->dir, name, mode) < 0 && errno != EEXIST)
-		return err_set(e, -errno, "make %s/%s", s->root, name);
-	*ret_fd = openat(s->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return *ret_fd < 0 ? err_set(e, -errno, "open %s/%s", s->root, name) : 0;
-}
+/* ---- incomplete data ----------------------------------------------------------- */
 
-static int store_folders(struct store *s, struct hw_err *e)
-{
-	autoclose int empty = -1;
-	int r = file_mkdirs(AT_FDCWD, s->root, 0700, e);
-
-	if (r < 0)
-		return r;
-	r = store_resolve(s, e);
-	if (r < 0)
-		return r;
-	s->dir = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dir < 0)
-		return err_set(e, -errno, "open %s", s->root);
-	r = store_lock_root(s, e);
-	if (r == 0)
-		r = store_folder(s, "layers", 0700, &s->layers, e);
-	if (r == 0)
-		r = store_folder(s, "tmp", 0700, &s->tmp, e);
-	if (r == 0)
-		r = store_folder(s, "gone", 0700, &s->gone, e);
-	if (r == 0)
-		r = store_folder(s, "empty", 0755, &empty, e);
-	if (r == 0 && fsync(s->dir) < 0)
-		r = err_set(e, -errno, "write %s to disk", s->root);
-	return r;
-}
-
-/* ---- what is incomplete -------------------------------------------------------- */
-
-static bool store_is_number(const char *name, long long *ret_n)
+static bool parse_number(const char *name, long long *ret_n)
 {
 	return str_to_int64(name, 0, UINT32_MAX - 1, ret_n);
 }
 
-static int count_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int skip_used_number(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct store *s = ctx;
 	long long n;
 
 	(void)e;
-	if (store_is_number(entry->name, &n) && n >= s->next)
-		s->next = (unsigned int)n + 1;
+	if (parse_number(entry->name, &n) && n >= s->next_number)
+		s->next_number = (unsigned int)n + 1;
 	return 0;
 }
 
-static int move_unfinished(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int remove_stage(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	struct store *s = ctx;
 
-	return store_move_out(s, s->tmp, entry->name, &doomed, e);
+	return store_move_to_gone(s, s->tmp, entry->name, &removal, e);
 }
 
-static int move_unknown(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int remove_layer_without_row(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	autofree char *chain = str_printf("sha256:%s", entry->name);
 	struct store *s = ctx;
 	int r = store_layer_exists(s, chain, e);
 
-	return r != 0 ? (r > 0 ? 0 : r) : store_move_out(s, s->layers, entry->name, &doomed, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	return store_move_to_gone(s, s->layers, entry->name, &removal, e);
 }
 
-static int list_lost(struct store *s, struct hw_strings *ret_lost, struct hw_err *e)
+static int list_lost_layers(struct store *s, struct hw_strings *ret_lost, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
 	int r = db_query(s->db, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
 
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		const char *chain = db_text(&q, 0);
-		bool known = digest_is_sha256(chain);
-		autofree char *path = str_printf("%s/root", known ? chain + strlen("sha256:") : "");
+		bool valid = digest_is_sha256(chain);
+		autofree char *path = str_printf("%s/root", valid ? chain + strlen("sha256:") : "");
 
-		if (known && faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		if (valid && faccessat(s->layers, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		if (known && errno != ENOENT)
-			return err_set(e, -errno, "look for %s/layers/%s", s->root, path);
+		if (valid && errno != ENOENT)
+			return err_set(e, -errno, "access %s/layers/%s", s->root, path);
 		strings_add(ret_lost, chain);
 	}
 	return r;
 }
 
-static int forget_lost(struct store *s, struct hw_err *e)
+static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings lost = { 0 };
-	int r = list_lost(s, &lost, e);
+	int r = list_lost_layers(s, &lost, e);
 
 	for (size_t i = 0; r == 0 && i < lost.n; i++)
 		r = db_run(s->db, "DELETE FROM layers WHERE chain = ?",
@@ -186,44 +148,103 @@ static int forget_lost(struct store *s, struct hw_err *e)
 	return r;
 }
 
-static int store_clear(struct store *s, struct hw_err *e)
+static int remove_incomplete(struct store *s, struct hw_err *e)
 {
-	int r = file_walk(s->gone, ".", count_name, s, e);
+	int r = file_walk(s->gone, ".", skip_used_number, s, e);
 
-	if (r == 0) /* a process that outlived us may still write below tmp/N: no new one is that */
-		r = file_walk(s->tmp, ".", count_name, s, e);
+	/* a hawser-fetch that outlived the last daemon may still write to a stage by its name, so
+	 * names in tmp/ are not used again */
 	if (r == 0)
-		r = file_walk(s->tmp, ".", move_unfinished, s, e);
+		r = file_walk(s->tmp, ".", skip_used_number, s, e);
 	if (r == 0)
-		r = forget_lost(s,
-				e); /* first: the folder of such a layer may be there, rootless */
+		r = file_walk(s->tmp, ".", remove_stage, s, e);
+	/* before the next step: the directory of such a layer may exist, without root/ in it */
 	if (r == 0)
-		r = file_walk(s->layers, ".", move_unknown, s, e);
-	s->old = s->next;
-	return r < 0 ? err_ctx(e, "clear away what is incomplete in %s", s->root) : 0;
+		r = delete_lost_layer_rows(s, e);
+	if (r == 0)
+		r = file_walk(s->layers, ".", remove_layer_without_row, s, e);
+	s->leftover_below = s->next_number;
+	return r < 0 ? err_ctx(e, "remove incomplete data from %s", s->root) : 0;
 }
 
-static int sweep_one(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int sweep_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	AUTO(store_doomed_done) struct store_doomed doomed = { 0 };
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	struct store *s = ctx;
 	long long n;
 
-	if (store_is_number(entry->name, &n) && n >= s->old)
-		return 0; /* somebody is at it */
-	strings_add(&doomed.gone, entry->name);
-	return store_delete(s, &doomed, e);
+	if (parse_number(entry->name, &n) && n >= s->leftover_below)
+		return 0; /* another thread is deleting it */
+	strings_add(&removal.gone, entry->name);
+	return store_delete_gone(s, &removal, e);
 }
 
-/** store_sweep() - delete what was incomplete when the store was opened, and what is stale */
 int store_sweep(struct store *s, struct hw_err *e)
 {
-	int r = file_walk(s->gone, ".", sweep_one, s, e);
+	int r = file_walk(s->gone, ".", sweep_entry, s, e);
 
 	return r < 0 ? r : store_trim_stale(s, e);
 }
 
 /* ---- opening ------------------------------------------------------------------- */
+
+static int open_directory(struct store *s, const char *name, mode_t mode, int *ret_fd,
+			  struct hw_err *e)
+{
+	if (mkdirat(s->dir, name, mode) < 0 && errno != EEXIST)
+		return err_set(e, -errno, "create %s/%s", s->root, name);
+	*ret_fd = openat(s->dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	return *ret_fd < 0 ? err_set(e, -errno, "open %s/%s", s->root, name) : 0;
+}
+
+static int open_root(struct store *s, struct hw_err *e)
+{
+	char *absolute;
+	int r = file_mkdirs(AT_FDCWD, s->root, 0700, e);
+
+	if (r < 0)
+		return r;
+	absolute = realpath(s->root, NULL); /* mounts need absolute paths of layers */
+	if (!absolute)
+		return err_set(e, -errno, "resolve %s", s->root);
+	free(s->root);
+	s->root = absolute;
+	s->dir = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (s->dir < 0)
+		return err_set(e, -errno, "open %s", s->root);
+	r = file_lock(s->dir, "lock", true, time_now(), &s->lock_fd, e);
+	if (r == -ETIMEDOUT)
+		return err_text(e, -EBUSY, "%s is in use by another process", s->root);
+	return r < 0 ? err_ctx(e, "lock %s", s->root) : 0;
+}
+
+static int open_directories(struct store *s, struct hw_err *e)
+{
+	autoclose int empty = -1;
+	int r = open_root(s, e);
+
+	if (r == 0)
+		r = open_directory(s, "layers", 0700, &s->layers, e);
+	if (r == 0)
+		r = open_directory(s, "tmp", 0700, &s->tmp, e);
+	if (r == 0)
+		r = open_directory(s, "gone", 0700, &s->gone, e);
+	if (r == 0)
+		r = open_directory(s, "empty", 0755, &empty, e);
+	if (r == 0 && fsync(s->dir) < 0)
+		r = err_set(e, -errno, "sync %s", s->root);
+	return r;
+}
+
+static int open_database(struct store *s, struct hw_err *e)
+{
+	autofree char *path = str_printf("%s/images.db", s->root);
+	int r = db_open(path, &store_db, &s->db, e);
+
+	if (r == -ENOSPC && store_delete_reserve(s))
+		r = db_open(path, &store_db, &s->db, e);
+	return r < 0 ? r : db_open_reader(s->db, store_db.busy_ms, &s->reader, e);
+}
 
 static int load_usage(struct store *s, struct hw_err *e)
 {
@@ -239,88 +260,62 @@ static int load_usage(struct store *s, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-static int store_open_db(struct store *s, struct hw_err *e)
-{
-	autofree char *path = str_printf("%s/images.db", s->root);
-	int r = db_open(path, &store_db, &s->db, e);
-
-	if (r == -ENOSPC && store_unreserve(s))
-		r = db_open(path, &store_db, &s->db, e);
-	return r < 0 ? r : db_open_reader(s->db, store_db.busy_ms, &s->reads, e);
-}
-
-static int store_load(struct store *s, struct hw_err *e)
-{
-	const struct store_snapshot *all = NULL;
-	int r = store_open_db(s, e);
-
-	if (r == 0)
-		r = store_clear(s, e);
-	if (r == 0)
-		r = load_usage(s, e);
-	if (r == 0)
-		r = store_draft_all(s, &all, e);
-	if (r < 0)
-		return r;
-	store_publish(s, &all);
-	store_reserve(s);
-	return 0;
-}
-
 static struct store *store_new(const char *root)
 {
 	struct store *s = mem_new(sizeof(*s));
 
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_mutex_init(&s->reading, NULL);
-	pthread_mutex_init(&s->publish, NULL);
+	pthread_mutex_init(&s->read_lock, NULL);
+	pthread_mutex_init(&s->publish_lock, NULL);
 	s->root = str_copy(root);
 	s->lock_fd = s->dir = s->layers = s->tmp = s->gone = -1;
 	s->held = map_new(free);
-	s->doubted = map_new(NULL);
+	s->suspect = map_new(NULL);
 	return s;
 }
 
 AUTO_DEFINE(store_close, struct store);
 
-/**
- * store_open() - open the store, or make it
- * @root: the folder and those above it are made
- *
- * Return: 0; -EBUSY: another process has it; -ENOTSUP: it is newer than we know
- */
 int store_open(const char *root, struct store **ret_store, struct hw_err *e)
 {
 	AUTO(store_close) struct store *s = store_new(root);
-	int r = store_folders(s, e);
+	const struct store_snapshot *all = NULL;
+	int r = open_directories(s, e);
 
 	if (r == 0)
-		r = store_load(s, e);
+		r = open_database(s, e);
+	if (r == 0)
+		r = remove_incomplete(s, e);
+	if (r == 0)
+		r = load_usage(s, e);
+	if (r == 0)
+		r = store_snapshot_load(s, &all, e);
 	if (r < 0)
 		return err_ctx(e, "open the image store");
+	store_snapshot_publish(s, &all);
+	store_create_reserve(s);
 	*ret_store = take_ptr(s);
 	return 0;
 }
 
-/** store_close() - close it; nobody uses it any more */
 void store_close(struct store *s)
 {
 	if (!s)
 		return;
 	store_snapshot_put(s->snapshot);
-	db_close(s->reads);
+	db_close(s->reader);
 	db_close(s->db);
 	map_free(s->held);
-	map_free(s->doubted);
+	map_free(s->suspect);
 	hw_strings_free(&s->pinned);
 	mem_close_fd(&s->layers);
 	mem_close_fd(&s->tmp);
 	mem_close_fd(&s->gone);
 	mem_close_fd(&s->dir);
-	mem_close_fd(&s->lock_fd); /* last: now another one may open it */
+	mem_close_fd(&s->lock_fd); /* last: from now on another process can open the store */
 	pthread_mutex_destroy(&s->lock);
-	pthread_mutex_destroy(&s->reading);
-	pthread_mutex_destroy(&s->publish);
+	pthread_mutex_destroy(&s->read_lock);
+	pthread_mutex_destroy(&s->publish_lock);
 	free(s->root);
 	free(s);
 }
@@ -332,17 +327,16 @@ const char *store_root(const struct store *s)
 
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers)
 {
-	pthread_mutex_lock(&s->publish);
+	pthread_mutex_lock(&s->publish_lock);
 	s->usage.bytes += bytes;
 	s->usage.inodes += inodes;
 	s->usage.layers += (size_t)layers;
-	pthread_mutex_unlock(&s->publish);
+	pthread_mutex_unlock(&s->publish_lock);
 }
 
-/** store_usage() - what all layers take, as the database has it */
 void store_usage(struct store *s, struct store_usage *ret_usage)
 {
-	pthread_mutex_lock(&s->publish);
+	pthread_mutex_lock(&s->publish_lock);
 	*ret_usage = s->usage;
-	pthread_mutex_unlock(&s->publish);
+	pthread_mutex_unlock(&s->publish_lock);
 }

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/store.h - the images of a node, on disk
+ * image/store/store.h - image store: images and layers on disk
  *
- * What:  layers, by chain id and shared between images; images, by the digest of
- *        their configuration; the names that images have.
+ * What:  layers, by chain ID and shared between images; images, by image ID; the
+ *        names of images.
  *
- *	ROOT/lock                  one instance at a time
- *	ROOT/images.db             what there is, with manifests and configurations
- *	ROOT/layers/HEX/root/      the files of a layer, as overlayfs wants them
- *	ROOT/layers/HEX/recipe     to make its archive again (fetch/recipe/recipe.h)
- *	ROOT/layers/HEX/blob       its archive as it came, where that is kept
- *	ROOT/tmp/N/                a layer that is being made
- *	ROOT/gone/N/               what is being deleted
- *	ROOT/reserve               room for the database to shrink on a full disk
- *	ROOT/empty/                where a stack of layers needs one more
+ *	ROOT/lock                  locked by the process that has the store open
+ *	ROOT/images.db             database: layers, images, names, documents
+ *	ROOT/layers/HEX/root/      files of a layer, in the form that overlayfs needs
+ *	ROOT/layers/HEX/recipe     to rebuild its archive (fetch/recipe/recipe.h)
+ *	ROOT/layers/HEX/blob       its archive as received, if blobs are kept
+ *	ROOT/tmp/N/                stage: a layer that is being unpacked
+ *	ROOT/gone/N/               directory that is being deleted
+ *	ROOT/reserve               disk space for the database when the disk is full
+ *	ROOT/empty/                empty directory, for mounts (mount.h)
  *
- * Rules: nothing half-written is ever visible. A layer is on disk (syncfs())
- *        before it gets its place, its place before its row in the database, and
- *        all layers of an image before the image. Removal goes the other way
- *        round. Whatever is without a row is incomplete, and is cleared away when
- *        the store is opened; nothing but names of folders is looked at for that.
- *        Every function may be called from any thread. Changes take turns; what
- *        takes long (writing to disk, deleting) is done outside of the turn.
- *        Readers take the published snapshot and never wait for a change.
+ * Rules: incomplete data is never visible. A layer is written to disk (syncfs())
+ *        before it is moved into place; it is in place before its row is added to
+ *        the database; all layers of an image are added before the image. Removal
+ *        is in the reverse order. Directories without a row are incomplete and are
+ *        removed when the store is opened, which reads only their names.
+ *        All functions are thread-safe. Changes are serialized, but slow
+ *        operations (writing to disk, deleting trees) run outside the lock.
+ *        Readers use the published snapshot and never wait for a change.
  */
 #ifndef IMAGE_STORE_STORE_H
 #define IMAGE_STORE_STORE_H
@@ -41,78 +41,86 @@
 
 struct store;
 
-/* -EBUSY: another process has it open. -ENOTSUP: it was written by a newer version of us. */
+/* Open a store; missing directories are created. Return: 0; -EBUSY: another process has it open;
+ * -ENOTSUP: written by a newer version */
 int store_open(const char *root, struct store **ret_store, struct hw_err *e);
-void store_close(struct store *s); /* every hold, stage and snapshot of it was given back */
+/* All holds, stages and snapshots must have been released. NULL is allowed. */
+void store_close(struct store *s);
 
-/* Delete what was incomplete when the store was opened, and what pulls left longer ago than a day
- * (see holds). May take long; to be called once, from a thread of its own if there is something
- * better to do. */
+/* Delete the data that was incomplete when the store was opened, and layers that were left by failed
+ * pulls more than a day ago (see holds below). May take long. To be called once. */
 int store_sweep(struct store *s, struct hw_err *e);
 
-const char *store_root(const struct store *s);
+const char *store_root(const struct store *s); /* an absolute path */
 
-/* Names of images, complete ones, that are to be shown as pinned. */
+/* Show images with these complete names as pinned, and no others. Return: 0, or an error if images
+ * cannot be read again: then the change shows after the next start */
 int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e);
 
-/* ---- the snapshot: what readers see ------------------------------------------ */
+/* ---- snapshots: what readers get --------------------------------------------- */
 
-/* Never changes. */
+/* Immutable. */
 struct store_image {
-	unsigned int users;
-	char id[DIGEST_TEXT];	    /* of the configuration */
-	char manifest[DIGEST_TEXT]; /* of the manifest it was last pulled by */
+	unsigned int users;	    /* reference count */
+	char id[DIGEST_TEXT];	    /* digest of the configuration */
+	char manifest[DIGEST_TEXT]; /* digest of the manifest of the last pull */
 	struct hw_strings tags;	    /* "docker.io/library/busybox:latest", sorted */
 	struct hw_strings digests;  /* "docker.io/library/busybox@sha256:...", sorted */
 	int64_t size;		    /* bytes on disk of its layers, manifest and configuration */
-	bool has_uid;		    /* the image says who runs it, by number */
+	bool has_uid;		    /* the configuration has a numeric user */
 	int64_t uid;
-	char *username; /* ... by name; "": it does not */
+	char *username; /* of the configuration; "" if numeric or not set */
 	bool pinned;
-	bool damaged; /* a layer has been lost: it is to be pulled again */
+	bool damaged; /* a layer was lost: the image must be pulled again */
 };
 
+/* Immutable. */
 struct store_snapshot {
-	unsigned int users;
+	unsigned int users; /* reference count */
 	size_t n;
-	const struct store_image *images[]; /* by id */
+	const struct store_image *images[]; /* sorted by ID */
 };
 
 const struct store_snapshot *store_snapshot_get(struct store *s);
-void store_snapshot_put(const struct store_snapshot *snap); /* NULL: nothing */
+void store_snapshot_put(const struct store_snapshot *snap); /* NULL is allowed */
 
 AUTO_DEFINE(store_snapshot_put, const struct store_snapshot);
 
-/* By id, with or without "sha256:", by the beginning of one, or by a name, which is made complete
- * (image/reference.h); of a name with tag and digest the digest counts. The image is the
- * snapshot's. Damaged images are not found, so that whoever needs one pulls it again.
- * Return: 1; 0: there is none; -EINVAL: several ids begin so */
+/*
+ * Find an image by its ID with or without "sha256:", by an unambiguous prefix of the ID, or by a
+ * name, which is completed (image/reference.h). If a name has both tag and digest, the digest
+ * counts. Damaged images are not found, so that they are pulled again. The image belongs to the
+ * snapshot. Return: 1 if found; 0 if not; -EINVAL: ambiguous prefix
+ */
 int store_snapshot_find(const struct store_snapshot *snap, const char *text,
 			const struct store_image **ret_image, struct hw_err *e);
 
 /* ---- images ------------------------------------------------------------------ */
 
 struct store_new_image {
-	const char *manifest; /* bytes; its digest is what they hash to */
+	const char *manifest; /* bytes as received */
 	size_t manifest_len;
-	const char *config; /* bytes; the image's id is what they hash to */
+	const char *config; /* bytes as received: their digest is the image ID */
 	size_t config_len;
-	const char *const *names; /* complete: NAME:TAG and NAME@DIGEST */
+	const char *const *names; /* complete: NAME:TAG or NAME@DIGEST */
 	size_t n_names;
 };
 
-/* All its layers are there: else -ENOENT. A name that another image had moves; that image stays,
- * with what names are left to it. An image that is there gets the names in addition.
- * On disk when it returns. @ret_id: may be NULL. */
-int store_image_put(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
+/*
+ * Add an image, whose layers must be in the store, or more names to an existing image. A name that
+ * another image has moves to this one; the other image stays, with its remaining names. The change
+ * is on disk on return. @ret_id may be NULL. Return: 0; -ENOENT: a layer is missing; -EINVAL: the
+ * configuration is malformed or a name is not complete
+ */
+int store_image_add(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
 		    struct hw_err *e);
 
-/* With all its names; @text as store_snapshot_find(), and damaged ones too. Layers that no other
- * image has and nobody holds are given back before it returns.
- * Return: 0; 1: there is none; -EINVAL: several ids begin so */
+/* Remove an image with all its names, and all layers that no other image has and that are not held.
+ * @text as for store_snapshot_find(), but damaged images are found too. Return: 0; 1: not found;
+ * -EINVAL: ambiguous prefix of an ID */
 int store_image_remove(struct store *s, const char *text, struct hw_err *e);
 
-/* What it was put with; each may be NULL. Return: 1; 0: there is none */
+/* The documents of an image; each pointer may be NULL. Return: 1; 0: not found */
 int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 		     struct buf *ret_config, struct hw_err *e);
 
@@ -121,90 +129,98 @@ int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 struct store_layer {
 	char chain_id[DIGEST_TEXT];
 	char diff_id[DIGEST_TEXT];
-	char blob[DIGEST_TEXT_MAX + 1]; /* digest of the archive as it came */
+	char blob[DIGEST_TEXT_MAX + 1]; /* digest of the archive as received */
 	int64_t blob_size;
-	int64_t archive; /* bytes, not compressed */
-	int64_t content; /* bytes of its files */
-	int64_t disk;	 /* bytes that all of it takes */
+	int64_t archive; /* bytes of the uncompressed archive */
+	int64_t content; /* bytes of all files */
+	int64_t disk;	 /* bytes on disk, with recipe and blob */
 	int64_t inodes;
 	bool rebuildable, opaque; /* see image/protocol/unpacked.h */
 	bool blob_kept;
 };
 
-/* Return: 1; 0: there is none */
+/* Return: 1; 0: not found */
 int store_layer_get(struct store *s, const char *chain_id, struct store_layer *ret_layer,
 		    struct hw_err *e);
-/* Of an image, the lowest first; *ret_layers is to be freed. Return: 1; 0: there is no such image,
- * or one of its layers has been lost */
+/* The layers of an image, the lowest first; the caller frees *ret_layers. Return: 1; 0: no such
+ * image, or one of its layers was lost */
 int store_image_layers(struct store *s, const char *id, struct store_layer **ret_layers,
 		       size_t *ret_n, struct hw_err *e);
-/* Its folder (root/, recipe, blob), as a descriptor, O_PATH; or negative errno */
+/* Open the directory of a layer, which contains root/, recipe and blob. Return: a descriptor opened
+ * with O_PATH, or negative errno */
 int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e);
 
-/* It is not what it should be, but images need it: it stays until the next one that is committed
- * takes its place. Till then, or till it is trusted again, whoever holds it is told that it is not
- * there. Return: 0; 1: there is none; -EBUSY: somebody holds it */
-int store_layer_doubt(struct store *s, const char *chain_id, struct hw_err *e);
-void store_layer_trust(struct store *s, const char *chain_id);
+/*
+ * Mark a layer as suspect: its files may be damaged. Images need it, so it stays until the next
+ * commit of the same layer replaces it. Until then, or until the mark is cleared,
+ * store_hold_layer() reports that it does not exist. Return: 0; 1: not found; -EBUSY: it is held
+ */
+int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_err *e);
+void store_layer_clear_suspect(struct store *s, const char *chain_id);
 
-/* A layer that is being made. */
+/* A layer that is being unpacked. */
 struct store_stage {
 	struct store *store;
 	char name[16]; /* in tmp/ */
-	int dir;       /* for the files "recipe" and "blob"; the layer's own go below "root" in it,
-			* an empty folder, 0755 */
+	int dir;       /* contains root/, an empty directory with mode 0755 for the files of the
+			* layer; the files "recipe" and "blob" are to be created in it */
 };
 
 int store_layer_begin(struct store *s, struct store_stage **ret_stage, struct hw_err *e);
-void store_stage_free(struct store_stage *stage); /* with what is in it, if it has no place yet */
+/* Deletes the files, unless they were committed. NULL is allowed. */
+void store_stage_free(struct store_stage *stage);
 
 AUTO_DEFINE(store_stage_free, struct store_stage);
 
 struct store_new_layer {
-	struct store_stage *stage; /* still to be freed by the caller */
+	struct store_stage *stage; /* still owned by the caller */
 	const char *chain_id;
 	const struct unpacked *unpacked;
-	const char *blob; /* digest of the archive as it came */
+	const char *blob; /* digest of the archive as received */
 	int64_t blob_size;
 };
 
-/* They are complete: on disk and in their places when it returns, all or (but for those that were
- * there) none. Many at once cost one wait for the disk; the unpacker need not wait for it too.
- * A layer that somebody else has put there meanwhile is no error; one that is doubted is
- * replaced. */
+/*
+ * Add complete layers to the store. They are on disk and in place on return; if it fails, none of
+ * them was added. The cost of waiting for the disk does not grow with the number of layers, and the
+ * unpacker need not sync. It is not an error if a layer was added meanwhile by another pull. A
+ * suspect layer is replaced.
+ */
 int store_layers_commit(struct store *s, const struct store_new_layer *layers, size_t n,
 			struct hw_err *e);
 
-/* ---- holds: layers that are in use ------------------------------------------- */
+/* ---- holds: layers in use ---------------------------------------------------- */
 
 /*
- * A pull holds the layers that it finds and makes until its image is there; a container holds
- * those of its image. A held layer stays, also when its image is removed; it is given back when
- * the last hold goes. Holds end with the process: at start the daemon takes those of its containers
- * again, before it removes anything.
- * Layers of a pull that came to no image stay, so that the next try finds them, also after a
- * restart. They are given back when an image is removed; when they have been there for a day, at
- * the end of the next hold or by store_sweep(); or by store_trim(), as when a pull finds no room.
+ * A pull holds the layers that it finds and adds until its image is stored; a container holds the
+ * layers of its image. A held layer stays even if its image is removed; then it is removed with the
+ * last hold. Holds are not persistent: at start the daemon must hold the layers of its containers
+ * again before it removes anything.
+ * Layers of a pull that failed stay, also after a restart, so that the next attempt finds them.
+ * They are removed when an image is removed; when they are a day old, at the end of the next hold
+ * or by store_sweep(); or by store_trim(), for example when a pull finds no disk space.
  */
 struct store_hold;
 
-struct store_hold *store_hold_new(struct store *s);
-/* Held from now on, there or not. Return: 1: it is there; 0: it is not (yet) */
+struct store_hold *store_hold_new(struct store *s); /* holds no layer yet */
+/* Hold a layer from now on, whether or not it exists. Return: 1: it exists; 0: it does not (yet) */
 int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e);
+/* Removes layers whose images were removed meanwhile. If that fails they stay until store_trim().
+ * NULL is allowed. */
 void store_hold_free(struct store_hold *h);
 
 AUTO_DEFINE(store_hold_free, struct store_hold);
 
-/* Give back every layer that belongs to no image and is not held. */
+/* Remove all layers that no image has and that are not held. */
 int store_trim(struct store *s, struct hw_err *e);
 
-/* ---- how much there is ------------------------------------------------------- */
+/* ---- disk usage -------------------------------------------------------------- */
 
 struct store_usage {
 	int64_t bytes, inodes; /* of all layers */
 	size_t layers;
 };
 
-void store_usage(struct store *s, struct store_usage *ret_usage); /* does not wait */
+void store_usage(struct store *s, struct store_usage *ret_usage); /* never blocks */
 
 #endif

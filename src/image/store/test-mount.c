@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/test-mount.c - stacks of layers, mounted both ways
+ * image/store/test-mount.c - overlayfs mounts, with fsopen() and with mount(2)
  */
 #include "image/store/mount.h"
 
@@ -20,17 +20,16 @@
 #define NAME "docker.io/library/busybox"
 
 typedef int mount_function(const struct mount_stack *stack, const char *target, struct hw_err *e);
-static mount_function *const ways[] = { mount_overlay, mount_overlay_page };
+static mount_function *const methods[] = { mount_overlay, mount_overlay_legacy };
 
-/* Folders for layers, upper, work, empty and merged, all in one tmpfs, whose name is difficult. */
+/* Directories for layers, upper, work, empty and merged, all in one tmpfs. */
 struct scene {
-	struct place *place;
 	char *top, *merged, *upper, *work, *empty;
 	struct mount_layer *layers;
 	size_t n;
 };
 
-static char *folder(const char *top, const char *name)
+static char *make_directory(const char *top, const char *name)
 {
 	char *path = str_printf("%s/%s", top, name);
 
@@ -38,11 +37,11 @@ static char *folder(const char *top, const char *name)
 	return path;
 }
 
-/* Layer i has the files "all", with i in it, and "i". */
+/* Layer i has the files "all" and "i", which contain i. */
 static void fill_layer(struct scene *s, size_t i)
 {
 	autofree char *name = str_printf("layer%zu", i), *number = str_printf("%zu", i);
-	autofree char *path = folder(s->top, name), *all = str_printf("%s/all", path);
+	autofree char *path = make_directory(s->top, name), *all = str_printf("%s/all", path);
 	autofree char *own = str_printf("%s/%zu", path, i);
 
 	OK(file_replace(AT_FDCWD, all, number, strlen(number), 0644, 0, &e));
@@ -50,14 +49,14 @@ static void fill_layer(struct scene *s, size_t i)
 	s->layers[i].path = take_ptr(path);
 }
 
-static void scene_make(struct scene *s, struct place *p, const char *name, size_t n)
+static void scene_init(struct scene *s, struct test_store *p, const char *name, size_t n)
 {
-	*s = (struct scene){ .place = p, .n = n };
-	s->top = folder(p->path, name);
-	s->merged = folder(s->top, "merged");
-	s->upper = folder(s->top, "upper");
-	s->work = folder(s->top, "work");
-	s->empty = folder(s->top, "empty");
+	*s = (struct scene){ .n = n };
+	s->top = make_directory(p->path, name);
+	s->merged = make_directory(s->top, "merged");
+	s->upper = make_directory(s->top, "upper");
+	s->work = make_directory(s->top, "work");
+	s->empty = make_directory(s->top, "empty");
 	s->layers = mem_new((n + 1) * sizeof(*s->layers));
 	for (size_t i = 0; i < n; i++)
 		fill_layer(s, i);
@@ -78,7 +77,7 @@ static void scene_done(struct scene *s)
 
 AUTO_VALUE_DEFINE(scene_done, struct scene);
 
-static struct mount_stack stack_of(const struct scene *s, bool writable)
+static struct mount_stack make_stack(const struct scene *s, bool writable)
 {
 	return (struct mount_stack){ .layers = s->layers,
 				     .n = s->n,
@@ -87,7 +86,7 @@ static struct mount_stack stack_of(const struct scene *s, bool writable)
 				     .work = writable ? s->work : NULL };
 }
 
-static int file_holds(const struct scene *s, const char *name, const char *text)
+static int file_contains(const struct scene *s, const char *name, const char *text)
 {
 	autofree char *path = str_printf("%s/%s", s->merged, name);
 	AUTO(buf_done) struct buf b = { 0 };
@@ -107,67 +106,67 @@ static int write_file(const struct scene *s, const char *name)
 	return 0;
 }
 
-static int place_on_tmpfs(void **state)
+static int test_store_on_tmpfs(void **state)
 {
-	struct place *p = mem_new(sizeof(*p));
+	struct test_store *p = mem_new(sizeof(*p));
 
 	*state = p;
 	snprintf(p->path, sizeof(p->path), "%.40s/mount.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
-	/* upper folders on an overlayfs would not do */
+	/* overlayfs does not accept upper directories on an overlayfs */
 	return mkdtemp(p->path) && mount("none", p->path, "tmpfs", 0, "") == 0 ? 0 : -1;
 }
 
-static void highest_wins(void **state)
+static void highest_layer_wins(void **state)
 {
-	for (size_t way = 0; way < ARRAY_SIZE(ways); way++) {
-		autofree char *name = str_printf("way%zu", way);
+	for (size_t method = 0; method < ARRAY_SIZE(methods); method++) {
+		autofree char *name = str_printf("method%zu", method);
 		AUTO(scene_done) struct scene s;
 		struct mount_stack stack;
 
-		scene_make(&s, *state, name, 3);
-		stack = stack_of(&s, true);
-		OK(ways[way](&stack, s.merged, &e));
-		assert_true(file_holds(&s, "all", "2"));
-		assert_true(file_holds(&s, "0", "0"));
-		assert_true(file_holds(&s, "1", "1"));
+		scene_init(&s, *state, name, 3);
+		stack = make_stack(&s, true);
+		OK(methods[method](&stack, s.merged, &e));
+		assert_true(file_contains(&s, "all", "2"));
+		assert_true(file_contains(&s, "0", "0"));
+		assert_true(file_contains(&s, "1", "1"));
 		assert_int_equal(write_file(&s, "new"), 0);
 		assert_int_equal(umount2(s.merged, 0), 0);
-		stack = stack_of(&s, false);
-		OK(ways[way](&stack, s.merged, &e));
+		stack = make_stack(&s, false);
+		OK(methods[method](&stack, s.merged, &e));
 		assert_int_equal(write_file(&s, "another"), -EROFS);
-		assert_false(file_holds(&s, "new", ""));
+		assert_false(file_contains(&s, "new", ""));
 	}
 }
 
-static void opaque_hides(void **state)
+static void opaque_layer_hides(void **state)
 {
-	for (size_t way = 0; way < ARRAY_SIZE(ways); way++) {
-		autofree char *name = str_printf("way%zu", way);
+	for (size_t method = 0; method < ARRAY_SIZE(methods); method++) {
+		autofree char *name = str_printf("method%zu", method);
 		AUTO(scene_done) struct scene s;
 		struct mount_stack stack;
 
-		scene_make(&s, *state, name, 3);
+		scene_init(&s, *state, name, 3);
 		s.layers[1].opaque = true;
-		stack = stack_of(&s, true);
-		OK(ways[way](&stack, s.merged, &e));
-		assert_true(file_holds(&s, "2", "2"));
-		assert_true(file_holds(&s, "1", "1"));
-		assert_false(file_holds(&s, "0", "0"));
+		stack = make_stack(&s, true);
+		OK(methods[method](&stack, s.merged, &e));
+		assert_true(file_contains(&s, "2", "2"));
+		assert_true(file_contains(&s, "1", "1"));
+		assert_false(file_contains(&s, "0", "0"));
 	}
 }
 
 static void few_layers(void **state)
 {
 	for (size_t i = 0; i < 8; i++) {
-		bool page_of_nothing = i == 4; /* that is not asked for */
+		bool nothing = i == 4; /* not supported by mount_overlay_legacy() */
 		autofree char *name = str_printf("few%zu", i);
 		AUTO(scene_done) struct scene s;
 		struct mount_stack stack;
 
-		scene_make(&s, *state, name, i / 2 % 2);
-		stack = stack_of(&s, i % 2);
-		OK(ways[page_of_nothing ? 0 : i / 4](&stack, s.merged, &e));
-		assert_int_equal(file_holds(&s, "all", "0"), i / 2 % 2);
+		scene_init(&s, *state, name, i / 2 % 2);
+		stack = make_stack(&s, i % 2);
+		OK(methods[nothing ? 0 : i / 4](&stack, s.merged, &e));
+		assert_int_equal(file_contains(&s, "all", "0"), i / 2 % 2);
 		assert_int_equal(write_file(&s, "new"), i % 2 ? 0 : -EROFS);
 	}
 }
@@ -187,24 +186,23 @@ static void difficult_names(void **state)
 		AUTO(scene_done) struct scene s;
 		struct mount_stack stack;
 
-		scene_make(&s, *state, name, 2);
-		stack = stack_of(&s, true);
-		OK(ways[i % 2](&stack, s.merged, &e));
-		assert_true(file_holds(&s, "all", "1"));
-		assert_true(file_holds(&s, "0", "0"));
+		scene_init(&s, *state, name, 2);
+		stack = make_stack(&s, true);
+		OK(methods[i % 2](&stack, s.merged, &e));
+		assert_true(file_contains(&s, "all", "1"));
+		assert_true(file_contains(&s, "0", "0"));
 	}
 }
 
-/* The working directory of this process is its own. */
 static void working_directory_stays(void **state)
 {
 	AUTO(scene_done) struct scene s;
 	autofree char *before = getcwd(NULL, 0), *after = NULL;
 	struct mount_stack stack;
 
-	scene_make(&s, *state, "cwd", 2);
-	stack = stack_of(&s, true);
-	OK(mount_overlay_page(&stack, s.merged, &e));
+	scene_init(&s, *state, "cwd", 2);
+	stack = make_stack(&s, true);
+	OK(mount_overlay_legacy(&stack, s.merged, &e));
 	after = getcwd(NULL, 0);
 	assert_string_equal(before, after);
 }
@@ -215,78 +213,77 @@ static void many_layers(void **state)
 	struct mount_stack stack;
 	struct hw_err why = { 0 };
 
-	scene_make(&s, *state, "many", MANIFEST_LAYERS_MAX + 1);
-	for (size_t way = 0; way < ARRAY_SIZE(ways); way++) {
-		stack = stack_of(&s, true);
-		assert_int_equal(ways[way](&stack, s.merged, &why), -E2BIG);
-		assert_string_equal(why.msg, "501 layers are more than overlayfs takes: 500");
+	scene_init(&s, *state, "many", MANIFEST_LAYERS_MAX + 1);
+	for (size_t method = 0; method < ARRAY_SIZE(methods); method++) {
+		stack = make_stack(&s, true);
+		assert_int_equal(methods[method](&stack, s.merged, &why), -E2BIG);
+		assert_string_equal(why.msg,
+				    "too many layers for overlayfs: got 501, want at most 500");
 		stack.n = MANIFEST_LAYERS_MAX;
-		OK(ways[way](&stack, s.merged, &e));
-		assert_true(file_holds(&s, "all", "499"));
-		assert_true(file_holds(&s, "0", "0"));
+		OK(methods[method](&stack, s.merged, &e));
+		assert_true(file_contains(&s, "all", "499"));
+		assert_true(file_contains(&s, "0", "0"));
 		assert_int_equal(umount2(s.merged, 0), 0);
 	}
 }
 
-static void says_what_is_wrong(void **state)
+static void errors_name_the_directory(void **state)
 {
 	AUTO(scene_done) struct scene s;
 	autofree char *missing = NULL;
 	struct mount_stack stack;
 	struct hw_err e = { 0 };
 
-	scene_make(&s, *state, "wrong", 2);
-	stack = stack_of(&s, true);
+	scene_init(&s, *state, "wrong", 2);
+	stack = make_stack(&s, true);
 	missing = str_printf("%s/nothing", s.top);
 	assert_int_equal(mount_overlay(&stack, missing, &e), -ENOENT);
 	assert_non_null(strstr(e.msg, missing));
 	stack.upper = missing;
 	assert_int_equal(mount_overlay(&stack, s.merged, &e), -ENOENT);
 	assert_non_null(strstr(e.msg, missing));
-	stack.upper = "/proc"; /* nothing can be written there */
+	stack.upper = "/proc"; /* not writable */
 	assert_int_equal(mount_overlay(&stack, s.merged, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "overlay"));
 }
 
 static void image_is_mounted(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	AUTO(scene_done) struct scene s;
 	struct hw_err why = { 0 };
 	struct mount_image image;
 	char id[DIGEST_TEXT];
 
-	place_open(p);
-	scene_make(&s, p, "pod", 0);
+	test_store_open(p);
+	scene_init(&s, p, "pod", 0);
 	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
 	image = (struct mount_image){ .id = id, .upper = s.upper, .work = s.work };
 	OK(mount_image(p->store, &image, s.merged, &e));
-	assert_true(file_holds(&s, "f", "two"));
+	assert_true(file_contains(&s, "f", "two"));
 	assert_int_equal(umount2(s.merged, 0), 0);
 	image = (struct mount_image){ .id = "sha256:none" };
 	assert_int_equal(mount_image(p->store, &image, s.merged, &why), -ENOENT);
-	assert_string_equal(why.msg,
-			    "mount image sha256:none: it is not in the store, or not whole");
+	assert_string_equal(why.msg, "mount image sha256:none: not in the store, or incomplete");
 }
 
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
-		name, f, place_on_tmpfs, place_remove                                              \
+		name, f, test_store_on_tmpfs, test_store_delete                                    \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("mount: what is in the highest layer is seen; only an upper folder is written "
-		     "to",
-		     highest_wins),
-		TEST("mount: an opaque layer hides all that are below it", opaque_hides),
-		TEST("mount: no layer or one is enough, with and without an upper folder",
+		TEST("mount: the highest layer wins, and only upper is written to",
+		     highest_layer_wins),
+		TEST("mount: an opaque layer hides all layers below it", opaque_layer_hides),
+		TEST("mount: no layer or one layer can be mounted, with and without upper",
 		     few_layers),
-		TEST("mount: folders may have any name", difficult_names),
-		TEST("mount: the working directory stays what it was", working_directory_stays),
-		TEST("mount: 500 layers are mounted, one more is refused", many_layers),
-		TEST("mount: an error names the folder", says_what_is_wrong),
+		TEST("mount: directories may have any name", difficult_names),
+		TEST("mount: the working directory does not change", working_directory_stays),
+		TEST("mount: 500 layers are mounted, 501 are rejected", many_layers),
+		TEST("mount: an error names the directory", errors_name_the_directory),
 		TEST("mount: an image of the store is mounted", image_is_mounted),
 	};
 

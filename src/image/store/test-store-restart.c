@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/test-store-restart.c - the store after a restart, a kill, a full disk and damage
+ * image/store/test-store-restart.c - the store after a restart, a kill, on a full disk, with damage
  *
- * Every system call of it is interrupted in test/faults/store.scenario; here each step is.
+ * Here the store is killed after each step; test/faults/store.scenario does it at each system call.
  */
 #include "image/store/store.h"
 
@@ -24,22 +24,22 @@
 
 #define NAME "docker.io/library/busybox"
 
-static void reopen(struct place *p)
+static void reopen(struct test_store *p)
 {
-	place_close(p);
-	place_open(p);
+	test_store_close(p);
+	test_store_open(p);
 }
 
-static void all_is_there_again(void **state)
+static void content_survives_restart(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store_usage before, after;
 	char id[DIGEST_TEXT];
 
 	add_image(p, "www-data:grp", LIST("one", "two"), LIST(NAME ":1"), id);
 	store_usage(p->store, &before);
 	reopen(p);
-	assert_is(p, "busybox:1", id);
+	assert_finds(p, "busybox:1", id);
 	store_usage(p->store, &after);
 	assert_memory_equal(&before, &after, sizeof(before));
 	{
@@ -53,9 +53,9 @@ static void all_is_there_again(void **state)
 	assert_int_equal(count_in(p, "gone"), 0);
 }
 
-static void one_at_a_time(void **state)
+static void second_process(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store *second = NULL;
 	struct hw_err e = { 0 };
 
@@ -64,85 +64,85 @@ static void one_at_a_time(void **state)
 	assert_null(second);
 }
 
-static void database_of_the_future(void **state)
+static void newer_version(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	autofree char *path = str_printf("%s/images.db", p->path);
-	const char *const future[] = { "SELECT 1", "SELECT 1" };
-	const struct db_options options = { future, ARRAY_SIZE(future), .durable = true };
+	const char *const newer[] = { "SELECT 1", "SELECT 1" };
+	const struct db_options options = { newer, ARRAY_SIZE(newer), .durable = true };
 	struct hw_err why = { 0 };
 	struct db *db = NULL;
 	char chain[DIGEST_TEXT];
 
 	add_layer(p, NULL, "one", chain);
-	place_close(p);
+	test_store_close(p);
 	OK(db_open(path, &options, &db, &e));
 	db_close(db);
 	assert_int_equal(store_open(p->path, &p->store, &why), -ENOTSUP);
-	assert_int_equal(count_in(p, "layers"), 1); /* nothing was cleared away */
+	assert_int_equal(count_in(p, "layers"), 1); /* nothing was removed */
 }
 
-/* ---- killed ------------------------------------------------------------------ */
+/* ---- kill -------------------------------------------------------------------- */
 
-enum step { BEGUN, WRITTEN, COMMITTED, PUT, SECOND_PUT, REMOVED, STEPS };
+enum step { BEGUN, WRITTEN, COMMITTED, ADDED, SECOND_ADDED, REMOVED, STEPS };
 
-/* Puts an image, another one that shares a layer, and removes the first; stops after a step. */
-static void work_until(struct place *p, enum step last)
+/* Add an image, add another one that shares a layer, remove the second; stop after a step. */
+static void run_until(struct test_store *p, enum step last)
 {
 	struct store_new_layer layer;
 	char id[DIGEST_TEXT];
-	struct sample l;
+	struct test_layer l;
 
-	place_open(p);
-	sample_begin(p, NULL, "one", &l);
+	test_store_open(p);
+	test_layer_begin(p, NULL, "one", &l);
 	if (last == BEGUN && remove_tree(l.stage->dir, "root/f", &(struct hw_err){ 0 }) < 0)
 		return;
 	if (last <= WRITTEN)
 		return;
-	layer = sample_new(&l);
+	layer = test_layer_commit_arg(&l);
 	OK(store_layers_commit(p->store, &layer, 1, &e));
 	if (last == COMMITTED)
 		return;
-	OK(put_image(p, "", LIST("one"), LIST(NAME ":1"), id, &e));
-	if (last == PUT)
+	OK(store_image(p, "", LIST("one"), LIST(NAME ":1"), id, &e));
+	if (last == ADDED)
 		return;
 	add_image(p, "", LIST("one", "two"), LIST(NAME ":2"), id);
-	if (last == SECOND_PUT)
+	if (last == SECOND_ADDED)
 		return;
 	OK(store_image_remove(p->store, "busybox:2", &e));
 }
 
-static void killed_at(struct place *p, enum step last)
+static void kill_after(struct test_store *p, enum step last)
 {
 	int status = 0;
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		work_until(p, last);
+		run_until(p, last);
 		kill(getpid(), SIGKILL);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void killed_after_each_step(void **state)
+static void kill_after_each_step(void **state)
 {
 	static const struct {
 		int layers;
 		size_t images;
-	} then[STEPS] = {
-		[BEGUN] = { 0, 0 }, [WRITTEN] = { 0, 0 },    [COMMITTED] = { 1, 0 },
-		[PUT] = { 1, 1 },   [SECOND_PUT] = { 2, 2 }, [REMOVED] = { 1, 1 },
+	} want[STEPS] = {
+		[BEGUN] = { 0, 0 }, [WRITTEN] = { 0, 0 },      [COMMITTED] = { 1, 0 },
+		[ADDED] = { 1, 1 }, [SECOND_ADDED] = { 2, 2 }, [REMOVED] = { 1, 1 },
 	};
-	struct place *p = *state;
+	struct test_store *p = *state;
 
 	for (enum step step = BEGUN; step < STEPS; step++) {
-		place_close(p);
-		killed_at(p, step);
-		place_open(p);
+		test_store_close(p);
+		kill_after(p, step);
+		test_store_open(p);
 		assert_int_equal(count_in(p, "tmp"), 0);
-		assert_int_equal(count_in(p, "layers"), then[step].layers);
-		assert_int_equal(count_images(p), then[step].images);
+		assert_int_equal(count_in(p, "layers"), want[step].layers);
+		assert_int_equal(count_images(p), want[step].images);
 		assert_int_equal(count_in(p, "gone"), step <= WRITTEN);
 		OK(store_sweep(p->store, &e));
 		assert_int_equal(count_in(p, "gone"), 0);
@@ -153,17 +153,16 @@ static void killed_after_each_step(void **state)
 	}
 }
 
-/* Between the rename and the row, and between the row and the rename, as it looks afterwards. */
 /* A hawser-fetch that outlives its daemon knows its stage by name. */
-static void stages_have_new_names(void **state)
+static void stage_names_are_not_reused(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	autofree char *old = str_printf("%s/tmp/1", p->path);
 	AUTO(store_stage_free) struct store_stage *stage = NULL;
 
-	place_close(p);
+	test_store_close(p);
 	OK(file_mkdirs(AT_FDCWD, old, 0700, &e));
-	place_open(p);
+	test_store_open(p);
 	for (int i = 0; i < 3; i++) {
 		store_stage_free(take_ptr(stage));
 		OK(store_layer_begin(p->store, &stage, &e));
@@ -172,9 +171,9 @@ static void stages_have_new_names(void **state)
 	store_stage_free(take_ptr(stage));
 }
 
-static void layer_without_a_row(void **state)
+static void layer_without_row(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char chain[DIGEST_TEXT];
 	struct store_usage usage;
 	autofree char *path = NULL, *deep = NULL;
@@ -183,7 +182,7 @@ static void layer_without_a_row(void **state)
 	path = str_printf("%s/layers/%s", p->path, chain + 7);
 	deep = str_printf("%s/root/a/b/c", path);
 	OK(file_mkdirs(AT_FDCWD, deep, 0755, &e));
-	add_layer(p, NULL, "one", chain); /* it is in the way, and goes */
+	add_layer(p, NULL, "one", chain); /* removes the directory that is in the way */
 	assert_true(has_layer(p, chain));
 	assert_int_equal(count_in(p, "gone"), 0);
 	OK(store_trim(p->store, &e));
@@ -193,14 +192,14 @@ static void layer_without_a_row(void **state)
 	assert_int_equal(count_in(p, "gone"), 1);
 	store_usage(p->store, &usage);
 	assert_int_equal(usage.layers, 0);
-	reopen(p); /* nobody has swept: it is known still */
+	reopen(p); /* not swept yet: it is still there */
 	OK(store_sweep(p->store, &e));
 	assert_int_equal(count_in(p, "gone"), 0);
 }
 
-static void links_are_not_followed(void **state)
+static void symlinks_are_not_followed(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	autofree char *outside = str_printf("%s/outside", p->path);
 	autofree char *kept = str_printf("%s/kept", outside);
 	autofree char *left = str_printf("%s/tmp/77", p->path);
@@ -216,10 +215,10 @@ static void links_are_not_followed(void **state)
 	assert_int_equal(count_in(p, "outside"), 1);
 }
 
-/* Folders in folders, when there is hardly a descriptor left. */
+/* Nested directories, and very few descriptors. */
 static void few_descriptors(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	AUTO(buf_done) struct buf path = { 0 };
 	struct rlimit limit, few;
 	int next = dup(STDIN_FILENO);
@@ -241,63 +240,63 @@ static void few_descriptors(void **state)
 
 static void lost_layer(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT], found[DIGEST_TEXT];
 	autofree char *layers = str_printf("%s/layers", p->path);
 	autoclose int dir = -1;
 
 	digest_of("one", 3, chain);
 	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
-	place_close(p);
+	test_store_close(p);
 	dir = open(layers, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	OK(remove_tree(dir, chain + 7, &e));
-	place_open(p);
+	test_store_open(p);
 	assert_false(has_layer(p, chain));
-	assert_int_equal(count_images(p), 1); /* listed, and can be removed */
-	assert_int_equal(find(p, "busybox:1", found), 0);
+	assert_int_equal(count_images(p), 1); /* it is listed and can be removed */
+	assert_int_equal(find_image(p, "busybox:1", found), 0);
 	add_layer(p, NULL, "one", chain); /* pulled again */
-	assert_is(p, "busybox:1", id);
+	assert_finds(p, "busybox:1", id);
 	OK(store_image_remove(p->store, id, &e));
 	assert_int_equal(count_in(p, "layers"), 0);
 }
 
 static void damaged_image_can_be_removed(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 	autofree char *layer = NULL, *elsewhere = str_printf("%s/elsewhere", p->path);
 
 	digest_of("one", 3, chain);
 	layer = str_printf("%s/layers/%s", p->path, chain + 7);
 	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
-	place_close(p);
+	test_store_close(p);
 	assert_int_equal(rename(layer, elsewhere), 0);
-	place_open(p);
+	test_store_open(p);
 	assert_int_equal(store_image_remove(p->store, "busybox:1", NULL), 0);
 	assert_int_equal(count_images(p), 0);
 	assert_int_equal(count_in(p, "layers"), 0);
 }
 
-/* ---- what pulls have left ---------------------------------------------------- */
+/* ---- layers of failed pulls -------------------------------------------------- */
 
-/* Close the store, and open it again a little more than a day later. */
-static void next_day(struct place *p)
+/* Close the store, and open it again as if a day had passed. */
+static void next_day(struct test_store *p)
 {
 	autofree char *path = str_printf("%s/images.db", p->path);
 	const char *const schema[] = { "SELECT 1" };
 	const struct db_options options = { schema, ARRAY_SIZE(schema), .durable = true };
 	struct db *db = NULL;
 
-	place_close(p);
+	test_store_close(p);
 	OK(db_open(path, &options, &db, &e));
 	OK(db_run(db, "UPDATE layers SET made = made - 24 * 3600 - 1", DB_NO_VALUES, &e));
 	db_close(db);
-	place_open(p);
+	test_store_open(p);
 }
 
-static void left_for_a_day(void **state)
+static void removed_by_sweep_after_a_day(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char id[DIGEST_TEXT], left[DIGEST_TEXT];
 
 	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
@@ -308,13 +307,13 @@ static void left_for_a_day(void **state)
 	next_day(p);
 	OK(store_sweep(p->store, &e));
 	assert_false(has_layer(p, left));
-	assert_is(p, "busybox:1", id);
+	assert_finds(p, "busybox:1", id);
 	assert_int_equal(count_in(p, "layers"), 1);
 }
 
-static void left_until_the_next_pull(void **state)
+static void removed_by_pull_after_a_day(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store_hold *pull, *other;
 	char left[DIGEST_TEXT], held[DIGEST_TEXT], fresh[DIGEST_TEXT];
 
@@ -333,10 +332,10 @@ static void left_until_the_next_pull(void **state)
 	assert_true(has_layer(p, fresh));
 }
 
-/* ---- no space ---------------------------------------------------------------- */
+/* ---- full disk --------------------------------------------------------------- */
 
-/* Fill the file system but for so many bytes. */
-static void fill(const struct place *p, long leave)
+/* Fill the file system, except for @leave bytes. */
+static void fill_disk(const struct test_store *p, long leave)
 {
 	static const char block[4096];
 	autofree char *path = str_printf("%s/filler", p->path);
@@ -350,102 +349,101 @@ static void fill(const struct place *p, long leave)
 	assert_int_equal(ftruncate(fd, size > leave ? size - leave : 0), 0);
 }
 
-static void no_space(void **state)
+static void full_disk(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	autofree char *filler = str_printf("%s/filler", p->path);
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 	int r = -ENOSPC;
 	struct hw_err why = { 0 };
 
-	place_close(p);
+	test_store_close(p);
 	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
 		skip();
-	place_open(p);
+	test_store_open(p);
 	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
-	for (long leave = 0; r == -ENOSPC; leave += 4096) { /* until there is enough for a row */
+	for (long leave = 0; r == -ENOSPC; leave += 4096) { /* until there is space for a row */
 		struct store_new_layer layer;
-		struct sample l;
+		struct test_layer l;
 
 		assert_true(leave < 500000);
-		sample_begin(p, NULL, "two", &l);
-		fill(p, leave);
-		layer = sample_new(&l);
+		test_layer_begin(p, NULL, "two", &l);
+		fill_disk(p, leave);
+		layer = test_layer_commit_arg(&l);
 		r = store_layers_commit(p->store, &layer, 1, &why);
 		memcpy(chain, l.chain, sizeof(chain));
-		sample_end(&l);
+		test_layer_done(&l);
 		assert_int_equal(has_layer(p, chain), r == 0);
 		assert_int_equal(count_in(p, "tmp"), 0);
 		assert_int_equal(unlink(filler), 0);
 	}
 	if (r < 0)
 		fail_msg("%s", why.msg);
-	fill(p, 0);
-	r = put_image(p, "", LIST("two"), LIST(NAME ":2"), id, &why);
+	fill_disk(p, 0);
+	r = store_image(p, "", LIST("two"), LIST(NAME ":2"), id, &why);
 	assert_int_equal(r, -ENOSPC);
 	assert_int_equal(count_images(p), 1);
 	assert_int_equal(unlink(filler), 0);
 	reopen(p);
-	OK(put_image(p, "", LIST("two"), LIST(NAME ":2"), id, &e));
-	assert_is(p, "busybox:2", id);
+	OK(store_image(p, "", LIST("two"), LIST(NAME ":2"), id, &e));
+	assert_finds(p, "busybox:2", id);
 }
 
-static void full_disk_is_emptied(void **state)
+static void image_removed_from_full_disk(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	autofree char *filler = str_printf("%s/filler", p->path);
 	char id[DIGEST_TEXT];
 
-	place_close(p);
+	test_store_close(p);
 	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
 		skip();
-	for (int again = 0; again < 2; again++) { /* full while it is open, and when it is opened */
-		place_open(p);
+	for (int again = 0; again < 2; again++) { /* full while open, and before opening */
+		test_store_open(p);
 		add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
 		if (again)
-			place_close(p);
-		fill(p, 0);
+			test_store_close(p);
+		fill_disk(p, 0);
 		if (again)
-			place_open(p);
-		assert_is(p, "busybox:1", id);
+			test_store_open(p);
+		assert_finds(p, "busybox:1", id);
 		OK(store_image_remove(p->store, "busybox:1", &e));
 		assert_int_equal(count_in(p, "layers"), 0);
-		place_close(p);
+		test_store_close(p);
 		assert_int_equal(unlink(filler), 0);
 	}
 }
 
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
-		name, f, place_make, place_remove                                                  \
+		name, f, test_store_new, test_store_delete                                         \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("store: what was stored is there after a restart", all_is_there_again),
-		TEST("store: one process has it at a time", one_at_a_time),
-		TEST("store: a store of a newer version is refused and left alone",
-		     database_of_the_future),
-		TEST("store: killed after any step, what was complete is there and nothing else",
-		     killed_after_each_step),
-		TEST("store: a stage has no name that another had before the restart",
-		     stages_have_new_names),
-		TEST("store: a layer without a row is cleared away", layer_without_a_row),
-		TEST("store: what is cleared away is not followed by its links",
-		     links_are_not_followed),
-		TEST("store: what is cleared away needs few descriptors", few_descriptors),
-		TEST("store: a layer that was lost makes its image absent until it is back",
+		TEST("store: images and layers survive a restart", content_survives_restart),
+		TEST("store: a second process cannot open it", second_process),
+		TEST("store: a store of a newer version is rejected and not changed",
+		     newer_version),
+		TEST("store: killed after any step, complete data is there and nothing else",
+		     kill_after_each_step),
+		TEST("store: names of stages are not reused after a restart",
+		     stage_names_are_not_reused),
+		TEST("store: a layer without a row is removed", layer_without_row),
+		TEST("store: removal does not follow symlinks", symlinks_are_not_followed),
+		TEST("store: removal needs few descriptors", few_descriptors),
+		TEST("store: an image that lost a layer is not found until the layer is back",
 		     lost_layer),
 		TEST("store: an image that lost a layer can be removed",
 		     damaged_image_can_be_removed),
-		TEST("store: what a pull left is there after a restart, and a day later gone",
-		     left_for_a_day),
-		TEST("store: what a pull left is gone with the end of one a day later",
-		     left_until_the_next_pull),
-		TEST("store: a full disk is an error, and changes nothing", no_space),
-		TEST("store: a full disk can be emptied, also by a new start",
-		     full_disk_is_emptied),
+		TEST("store: layers of a failed pull survive a restart, and are swept after a day",
+		     removed_by_sweep_after_a_day),
+		TEST("store: layers of a failed pull are removed after a day when a hold ends",
+		     removed_by_pull_after_a_day),
+		TEST("store: a full disk is an error and changes nothing", full_disk),
+		TEST("store: an image can be removed from a full disk, also after a restart",
+		     image_removed_from_full_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

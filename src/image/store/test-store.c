@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/test-store.c - layers and images: put, found, shared, removed
+ * image/store/test-store.c - layers and images: add, find, share, remove
  */
 #include "image/store/store.h"
 
@@ -23,7 +23,7 @@
 
 static void layer_is_stored(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	AUTO(buf_done) struct buf text = { 0 };
 	autoclose int fd = -1;
 	struct store_usage usage;
@@ -34,7 +34,7 @@ static void layer_is_stored(void **state)
 	assert_true(has_layer(p, chain));
 	OK(store_layer_get(p->store, chain, &layer, &e));
 	assert_string_equal(layer.chain_id, chain);
-	assert_string_equal(layer.diff_id, chain); /* the lowest one's are the same */
+	assert_string_equal(layer.diff_id, chain); /* the same for the lowest layer */
 	assert_int_equal(layer.archive, 1024);
 	assert_int_equal(layer.blob_size, 77);
 	assert_true(layer.rebuildable && !layer.opaque && !layer.blob_kept);
@@ -47,67 +47,68 @@ static void layer_is_stored(void **state)
 	assert_int_equal(usage.bytes, layer.disk);
 	assert_int_equal(usage.inodes, layer.inodes);
 	assert_true(layer.disk >= 4096);
-	assert_int_equal(layer.inodes, 4); /* the file, root/, the layer's folder, the recipe */
+	assert_int_equal(layer.inodes,
+			 4); /* the file, root/, the directory of the layer, the recipe */
 }
 
-static void stage_that_is_given_up(void **state)
+static void stage_is_freed(void **state)
 {
-	struct place *p = *state;
-	struct sample l;
+	struct test_store *p = *state;
+	struct test_layer l;
 
-	sample_begin(p, NULL, "one", &l);
+	test_layer_begin(p, NULL, "one", &l);
 	assert_int_equal(count_in(p, "tmp"), 1);
-	sample_end(&l);
+	test_layer_done(&l);
 	assert_int_equal(count_in(p, "tmp"), 0);
 	assert_false(has_layer(p, DIGEST_A));
 }
 
 static void same_layer_twice(void **state)
 {
-	struct place *p = *state;
-	struct sample l[3];
+	struct test_store *p = *state;
+	struct test_layer l[3];
 	struct store_new_layer v[3];
 	struct store_usage usage;
 
-	sample_begin(p, NULL, "one", &l[0]);
-	sample_begin(p, NULL, "one", &l[1]);
-	sample_begin(p, NULL, "one", &l[2]);
+	test_layer_begin(p, NULL, "one", &l[0]);
+	test_layer_begin(p, NULL, "one", &l[1]);
+	test_layer_begin(p, NULL, "one", &l[2]);
 	for (size_t i = 0; i < 3; i++)
-		v[i] = sample_new(&l[i]);
+		v[i] = test_layer_commit_arg(&l[i]);
 	OK(store_layers_commit(p->store, &v[0], 1, &e));
-	OK(store_layers_commit(p->store, &v[1], 2, &e)); /* another pull was slower */
+	OK(store_layers_commit(p->store, &v[1], 2, &e)); /* as if another pull was slower */
 	assert_true(has_layer(p, l[0].chain));
 	for (size_t i = 0; i < 3; i++)
-		sample_end(&l[i]);
+		test_layer_done(&l[i]);
 	assert_int_equal(count_in(p, "layers"), 1);
 	assert_int_equal(count_in(p, "tmp"), 0);
 	store_usage(p->store, &usage);
 	assert_int_equal(usage.layers, 1);
 }
 
-static void bad_layers(void **state)
+static void invalid_digests(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store_new_layer layer;
 	struct hw_err why = { 0 };
-	struct sample l;
+	struct test_layer l;
 
-	sample_begin(p, NULL, "one", &l);
-	layer = sample_new(&l);
+	test_layer_begin(p, NULL, "one", &l);
+	layer = test_layer_commit_arg(&l);
 	layer.chain_id = "sha256:../../etc";
 	assert_int_equal(store_layers_commit(p->store, &layer, 1, &why), -EINVAL);
-	assert_string_equal(why.msg, "\"sha256:../../etc\" is not a SHA-256 digest");
-	layer = sample_new(&l);
+	assert_string_equal(why.msg, "invalid SHA-256 digest \"sha256:../../etc\"");
+	layer = test_layer_commit_arg(&l);
 	OK(store_layers_commit(p->store, &layer, 1, &e));
 	assert_int_equal(store_layers_commit(p->store, &layer, 1, &why), -EINVAL);
 	assert_int_equal(store_layer_open(p->store, DIGEST_A, &why), -ENOENT);
 	assert_int_equal(store_layer_open(p->store, "..", &why), -EINVAL);
-	sample_end(&l);
+	test_layer_done(&l);
 }
 
 static void image_is_stored(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = NULL;
 	AUTO(buf_done) struct buf manifest = { 0 }, config = { 0 };
 	autofree struct store_layer *layers = NULL;
@@ -135,10 +136,10 @@ static void image_is_stored(void **state)
 	assert_string_not_equal(layers[1].chain_id, layers[1].diff_id);
 }
 
-/* Who changes something may wait for a disk. */
-static void reading_waits_for_nobody(void **state)
+/* A thread that changes the store holds the lock while it waits for the disk. */
+static void readers_do_not_block(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	AUTO(buf_done) struct buf config = { 0 };
 	autofree struct store_layer *layers = NULL;
 	struct store_layer layer;
@@ -153,54 +154,54 @@ static void reading_waits_for_nobody(void **state)
 	assert_int_equal(layer.content, 3);
 }
 
-static void image_without_its_layers(void **state)
+static void image_is_incomplete(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char chain[DIGEST_TEXT], id[DIGEST_TEXT];
 	struct hw_err e = { 0 };
 
 	add_layer(p, NULL, "one", chain);
-	assert_int_equal(put_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id, &e), -ENOENT);
+	assert_int_equal(store_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id, &e), -ENOENT);
 	assert_non_null(strstr(e.msg, "is not in the store"));
 	assert_int_equal(count_images(p), 0);
-	assert_int_equal(put_image(p, "", LIST("one"), LIST("busybox"), id, &e), -EINVAL);
-	assert_non_null(strstr(e.msg, "\"busybox\" is not the complete name of an image"));
+	assert_int_equal(store_image(p, "", LIST("one"), LIST("busybox"), id, &e), -EINVAL);
+	assert_non_null(strstr(e.msg, "incomplete image name \"busybox\""));
 	assert_int_equal(count_images(p), 0);
 }
 
-static void image_of_no_layers(void **state)
+static void image_with_no_layers(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char id[DIGEST_TEXT];
 
 	add_image(p, "www-data:x", (const char *const[]){ NULL }, NULL, id);
-	assert_is(p, id, id);
+	assert_finds(p, id, id);
 	assert_int_equal(store_image_remove(p->store, id, NULL), 0);
 	assert_int_equal(count_images(p), 0);
 }
 
-static void found_by_all_it_is_called(void **state)
+static void find_by_id_and_name(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char id[DIGEST_TEXT], other[DIGEST_TEXT], text[DIGEST_TEXT];
 
 	add_image(p, "", LIST("one"), LIST(NAME ":latest", NAME "@" DIGEST_A), id);
-	assert_is(p, "busybox", id);
-	assert_is(p, "busybox:latest", id);
-	assert_is(p, NAME, id);
-	assert_is(p, "busybox@" DIGEST_A, id);
-	assert_is(p, "busybox:other@" DIGEST_A, id);
-	assert_is(p, id, id);
-	assert_is(p, id + 7, id);
+	assert_finds(p, "busybox", id);
+	assert_finds(p, "busybox:latest", id);
+	assert_finds(p, NAME, id);
+	assert_finds(p, "busybox@" DIGEST_A, id);
+	assert_finds(p, "busybox:other@" DIGEST_A, id);
+	assert_finds(p, id, id);
+	assert_finds(p, id + 7, id);
 	snprintf(text, sizeof(text), "%.10s", id + 7);
-	assert_is(p, text, id);
+	assert_finds(p, text, id);
 	snprintf(text, sizeof(text), "%.12s", id);
-	assert_is(p, text, id);
-	assert_int_equal(find(p, "busybox:other", text), 0);
-	assert_int_equal(find(p, "", text), 0);
-	assert_int_equal(find(p, "No Name", text), 0);
-	assert_int_equal(find(p, "sha256:", text), 0);
-	/* of seventeen ids two begin alike */
+	assert_finds(p, text, id);
+	assert_int_equal(find_image(p, "busybox:other", text), 0);
+	assert_int_equal(find_image(p, "", text), 0);
+	assert_int_equal(find_image(p, "No Name", text), 0);
+	assert_int_equal(find_image(p, "sha256:", text), 0);
+	/* two of seventeen IDs begin with the same digit */
 	for (int i = 0; i < 17; i++) {
 		autofree char *name = str_printf("%s:%d", NAME, i);
 
@@ -209,30 +210,30 @@ static void found_by_all_it_is_called(void **state)
 	}
 	for (int i = 0, several = 0; i < 16; i++) {
 		snprintf(text, sizeof(text), "%x", (unsigned int)i);
-		several += find(p, text, other) == -EINVAL;
+		several += find_image(p, text, other) == -EINVAL;
 		assert_true(i < 15 || several > 0);
 	}
 }
 
 static void two_names_one_image(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char id[DIGEST_TEXT], again[DIGEST_TEXT];
 
 	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
 	add_image(p, "", LIST("one"), LIST("quay.io/x/y:2"), again);
 	assert_string_equal(id, again);
-	assert_is(p, "busybox:1", id);
-	assert_is(p, "quay.io/x/y:2", id);
+	assert_finds(p, "busybox:1", id);
+	assert_finds(p, "quay.io/x/y:2", id);
 	assert_int_equal(count_images(p), 1);
 	assert_int_equal(store_image_remove(p->store, "quay.io/x/y:2", NULL), 0);
-	assert_int_equal(find(p, "busybox:1", again), 0); /* the image has gone, with every name */
+	assert_int_equal(find_image(p, "busybox:1", again),
+			 0); /* the image was removed with all names */
 	assert_int_equal(count_in(p, "layers"), 0);
 	assert_int_equal(store_image_remove(p->store, "quay.io/x/y:2", NULL), 1);
 }
 
-/* What tells whether the database was written. */
-static void look_at_database(const struct place *p, struct stat ret_files[2])
+static void stat_database(const struct test_store *p, struct stat ret_files[2])
 {
 	static const char *const names[] = { "images.db", "images.db-wal" };
 
@@ -243,12 +244,12 @@ static void look_at_database(const struct place *p, struct stat ret_files[2])
 	}
 }
 
-static bool is_written(const struct place *p, const struct stat before[2])
+static bool database_changed(const struct test_store *p, const struct stat before[2])
 {
 	struct stat now[2];
 	bool same = true;
 
-	look_at_database(p, now);
+	stat_database(p, now);
 	for (size_t i = 0; i < ARRAY_SIZE(now); i++)
 		same = same && now[i].st_size == before[i].st_size &&
 		       now[i].st_mtim.tv_sec == before[i].st_mtim.tv_sec &&
@@ -256,45 +257,45 @@ static bool is_written(const struct place *p, const struct stat before[2])
 	return !same;
 }
 
-/* As if the disk had. */
-static void lose_layer(struct place *p, const char *chain)
+/* Delete the directory of a layer behind the back of the store. */
+static void lose_layer(struct test_store *p, const char *chain)
 {
 	autofree char *path = str_printf("%s/layers/%s", p->path, chain + 7);
 
-	place_close(p);
+	test_store_close(p);
 	OK(remove_tree(AT_FDCWD, path, &e));
-	place_open(p);
+	test_store_open(p);
 }
 
-static void image_is_there(void **state)
+static void image_exists(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct stat before[2];
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 	struct hw_err why = { 0 };
 
 	add_image(p, "", LIST("one"), LIST(NAME ":1", NAME "@" DIGEST_A), id);
-	look_at_database(p, before);
-	OK(put_image(p, "", LIST("one"), LIST(NAME "@" DIGEST_A, NAME ":1"), id, &e));
-	assert_false(is_written(p, before));
-	OK(put_image(p, "", LIST("one"), LIST(NAME ":2"), id, &e));
-	assert_true(is_written(p, before));
-	assert_is(p, "busybox:2", id);
+	stat_database(p, before);
+	OK(store_image(p, "", LIST("one"), LIST(NAME "@" DIGEST_A, NAME ":1"), id, &e));
+	assert_false(database_changed(p, before));
+	OK(store_image(p, "", LIST("one"), LIST(NAME ":2"), id, &e));
+	assert_true(database_changed(p, before));
+	assert_finds(p, "busybox:2", id);
 	digest_of("one", 3, chain);
 	lose_layer(p, chain);
-	assert_int_equal(put_image(p, "", LIST("one"), LIST(NAME ":1"), id, &why), -ENOENT);
+	assert_int_equal(store_image(p, "", LIST("one"), LIST(NAME ":1"), id, &why), -ENOENT);
 }
 
 static void name_moves(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = NULL;
 	char one[DIGEST_TEXT], two[DIGEST_TEXT];
 
 	add_image(p, "", LIST("one"), LIST(NAME ":latest", NAME "@" DIGEST_A), one);
 	add_image(p, "", LIST("two"), LIST(NAME ":latest"), two);
-	assert_is(p, "busybox", two);
-	assert_is(p, "busybox@" DIGEST_A, one);
+	assert_finds(p, "busybox", two);
+	assert_finds(p, "busybox@" DIGEST_A, one);
 	snap = store_snapshot_get(p->store);
 	assert_int_equal(snap->n, 2);
 	for (size_t i = 0; i < 2; i++)
@@ -303,7 +304,7 @@ static void name_moves(void **state)
 
 static void layers_are_shared(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char one[DIGEST_TEXT], two[DIGEST_TEXT], base[DIGEST_TEXT];
 	struct store_usage usage;
 
@@ -314,7 +315,7 @@ static void layers_are_shared(void **state)
 	OK(store_image_remove(p->store, one, &e));
 	assert_int_equal(count_in(p, "layers"), 2);
 	assert_true(has_layer(p, base));
-	assert_is(p, "busybox:2", two);
+	assert_finds(p, "busybox:2", two);
 	OK(store_image_remove(p->store, "busybox:2", &e));
 	assert_int_equal(count_in(p, "layers"), 0);
 	assert_int_equal(count_in(p, "gone"), 0);
@@ -326,7 +327,7 @@ static void layers_are_shared(void **state)
 
 static void held_layers_stay(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store_hold *pod = store_hold_new(p->store), *pull = store_hold_new(p->store);
 	char id[DIGEST_TEXT], base[DIGEST_TEXT];
 
@@ -334,7 +335,7 @@ static void held_layers_stay(void **state)
 	OK(store_hold_layer(pull, base, &e));
 	add_image(p, "", LIST("base", "one"), LIST(NAME ":1"), id);
 	assert_int_equal(store_hold_layer(pod, base, NULL), 1);
-	assert_int_equal(store_hold_layer(pod, base, NULL), 1); /* once is enough */
+	assert_int_equal(store_hold_layer(pod, base, NULL), 1); /* a second time has no effect */
 	assert_int_equal(store_hold_layer(pod, DIGEST_A, NULL), 0);
 	OK(store_image_remove(p->store, id, &e));
 	assert_int_equal(count_in(p, "layers"), 1);
@@ -347,9 +348,9 @@ static void held_layers_stay(void **state)
 	assert_int_equal(count_in(p, "gone"), 0);
 }
 
-static void rest_of_a_pull(void **state)
+static void failed_pull_then_trim(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store_hold *pull = store_hold_new(p->store);
 	char chain[DIGEST_TEXT];
 
@@ -358,15 +359,15 @@ static void rest_of_a_pull(void **state)
 	add_layer(p, NULL, "one", chain);
 	OK(store_trim(p->store, &e));
 	assert_true(has_layer(p, chain));
-	store_hold_free(pull); /* it failed */
+	store_hold_free(pull); /* the pull failed */
 	assert_true(has_layer(p, chain));
 	OK(store_trim(p->store, &e));
 	assert_false(has_layer(p, chain));
 }
 
-static void rest_of_a_pull_goes_first(void **state)
+static void failed_pull_then_removal(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store_hold *pull = store_hold_new(p->store);
 	char left[DIGEST_TEXT], held[DIGEST_TEXT], id[DIGEST_TEXT];
 
@@ -380,8 +381,7 @@ static void rest_of_a_pull_goes_first(void **state)
 	store_hold_free(pull);
 }
 
-/* The text of a layer's one file. */
-static void assert_text(const struct place *p, const char *chain, const char *text)
+static void assert_layer_text(const struct test_store *p, const char *chain, const char *text)
 {
 	autofree char *path = str_printf("%s/layers/%s/root/f", p->path, chain + 7);
 	AUTO(buf_done) struct buf got = { 0 };
@@ -390,75 +390,75 @@ static void assert_text(const struct place *p, const char *chain, const char *te
 	assert_string_equal(got.data, text);
 }
 
-static void spoil(const struct place *p, const char *chain)
+static void damage_layer(const struct test_store *p, const char *chain)
 {
 	autofree char *path = str_printf("%s/layers/%s/root/f", p->path, chain + 7);
 
 	OK(file_replace(AT_FDCWD, path, "bad", 3, 0644, 0, &e));
 }
 
-static void layer_is_replaced(void **state)
+static void suspect_layer_is_replaced(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store_hold *pod = store_hold_new(p->store);
 	struct store_usage before, after;
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 	struct hw_err why = { 0 };
 
 	digest_of("one", 3, chain);
-	assert_int_equal(store_layer_doubt(p->store, chain, &why), 1);
+	assert_int_equal(store_layer_mark_suspect(p->store, chain, &why), 1);
 	add_image(p, "", LIST("one", "two"), LIST(NAME ":1"), id);
-	spoil(p, chain);
+	damage_layer(p, chain);
 	store_usage(p->store, &before);
 	assert_int_equal(store_hold_layer(pod, chain, &why), 1);
-	assert_int_equal(store_layer_doubt(p->store, chain, &why), -EBUSY);
+	assert_int_equal(store_layer_mark_suspect(p->store, chain, &why), -EBUSY);
 	store_hold_free(pod);
-	assert_int_equal(store_layer_doubt(p->store, chain, &why), 0);
-	assert_is(p, "busybox:1", id);
+	assert_int_equal(store_layer_mark_suspect(p->store, chain, &why), 0);
+	assert_finds(p, "busybox:1", id);
 	add_layer(p, NULL, "one", chain);
-	assert_text(p, chain, "one");
+	assert_layer_text(p, chain, "one");
 	assert_int_equal(count_in(p, "tmp") + count_in(p, "gone"), 0);
 	store_usage(p->store, &after);
 	assert_memory_equal(&before, &after, sizeof(before));
 	OK(store_trim(p->store, &e));
-	assert_is(p, "busybox:1", id);
+	assert_finds(p, "busybox:1", id);
 }
 
-static void layer_is_trusted(void **state)
+static void suspect_layer_is_cleared(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct store_hold *pull = store_hold_new(p->store);
 	char id[DIGEST_TEXT], chain[DIGEST_TEXT];
 
 	digest_of("one", 3, chain);
 	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
-	spoil(p, chain);
-	OK(store_layer_doubt(p->store, chain, &e));
+	damage_layer(p, chain);
+	OK(store_layer_mark_suspect(p->store, chain, &e));
 	assert_int_equal(store_hold_layer(pull, chain, &(struct hw_err){ 0 }), 0);
-	store_layer_trust(p->store, chain);
+	store_layer_clear_suspect(p->store, chain);
 	assert_int_equal(store_hold_layer(pull, chain, &(struct hw_err){ 0 }), 1);
-	add_layer(p, NULL, "one", chain); /* there is one: nothing changes */
-	assert_text(p, chain, "bad");
+	add_layer(p, NULL, "one", chain); /* it exists: nothing changes */
+	assert_layer_text(p, chain, "bad");
 	store_hold_free(pull);
 }
 
-/* An image may be called "sha256", and have 64 digits as its tag. */
-static void id_is_no_name(void **state)
+/* An image may have the name "sha256" and 64 digits as tag. */
+static void id_before_name(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	char id[DIGEST_TEXT], evil[DIGEST_TEXT];
 	autofree char *name = NULL;
 
 	add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
 	name = str_printf("docker.io/library/%s", id);
 	add_image(p, "", LIST("two"), LIST(name), evil);
-	assert_is(p, id, id);
-	assert_is(p, name, evil);
+	assert_finds(p, id, id);
+	assert_finds(p, name, evil);
 }
 
-static void snapshots_do_not_change(void **state)
+static void snapshots_are_immutable(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	AUTO(store_snapshot_put) const struct store_snapshot *before = NULL, *after = NULL;
 	char id[DIGEST_TEXT], kept[DIGEST_TEXT];
 
@@ -473,9 +473,9 @@ static void snapshots_do_not_change(void **state)
 	assert_true(before->images[0] == after->images[0] || before->images[1] == after->images[0]);
 }
 
-static void pinned(void **state)
+static void images_are_pinned(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	AUTO(hw_strings_free) struct hw_strings names = { 0 };
 	char id[DIGEST_TEXT];
 
@@ -497,9 +497,9 @@ static void pinned(void **state)
 
 #define ROUNDS 20
 
-static void *put_and_remove(void *arg)
+static void *add_and_remove(void *arg)
 {
-	struct place *p = arg;
+	struct test_store *p = arg;
 	char id[DIGEST_TEXT];
 
 	for (int i = 0; i < ROUNDS; i++) {
@@ -514,9 +514,9 @@ static void *put_and_remove(void *arg)
 	return NULL;
 }
 
-static void *look(void *arg)
+static void *read_snapshots(void *arg)
 {
-	struct place *p = arg;
+	struct test_store *p = arg;
 
 	for (int i = 0; i < 50 * ROUNDS; i++) {
 		AUTO(store_snapshot_put)
@@ -530,12 +530,13 @@ static void *look(void *arg)
 
 static void many_threads(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	pthread_t threads[6];
 
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, i < 4 ? put_and_remove : look, p), 0);
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						i < 4 ? add_and_remove : read_snapshots, p),
+				 0);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++)
 		pthread_join(threads[i], NULL);
 	OK(store_image_remove(p->store, "busybox:t", &e));
@@ -546,42 +547,43 @@ static void many_threads(void **state)
 
 #define TEST(name, f)                                                                              \
 	{                                                                                          \
-		name, f, place_make, place_remove                                                  \
+		name, f, test_store_new, test_store_delete                                         \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("store: a layer is stored with all that is known of it", layer_is_stored),
-		TEST("store: a layer that is given up leaves nothing", stage_that_is_given_up),
-		TEST("store: a layer that somebody else has stored is no error", same_layer_twice),
-		TEST("store: a digest that is none is refused", bad_layers),
-		TEST("store: an image is stored with all that is known of it", image_is_stored),
-		TEST("store: an image is refused when a layer is missing or a name is incomplete",
-		     image_without_its_layers),
-		TEST("store: who but reads waits for nobody's change", reading_waits_for_nobody),
-		TEST("store: an image may have no layers", image_of_no_layers),
-		TEST("store: an image is found by id, the beginning of one, tag and digest",
-		     found_by_all_it_is_called),
-		TEST("store: an image with two names is one, and goes with both",
+		TEST("store: a layer is stored with all its properties", layer_is_stored),
+		TEST("store: a stage that is not committed leaves nothing behind", stage_is_freed),
+		TEST("store: adding a layer that exists already succeeds", same_layer_twice),
+		TEST("store: an invalid digest is rejected", invalid_digests),
+		TEST("store: an image is stored with all its properties", image_is_stored),
+		TEST("store: an image with a missing layer or an incomplete name is rejected",
+		     image_is_incomplete),
+		TEST("store: readers never block on writers", readers_do_not_block),
+		TEST("store: an image may have no layers", image_with_no_layers),
+		TEST("store: an image is found by ID, prefix of the ID, tag and digest",
+		     find_by_id_and_name),
+		TEST("store: an image with two names is stored once and removed with both",
 		     two_names_one_image),
-		TEST("store: an image that is there is not written again", image_is_there),
-		TEST("store: a name moves, and the image that had it keeps its digest", name_moves),
-		TEST("store: layers are shared, and given back with the last image",
+		TEST("store: an image that exists is not written again", image_exists),
+		TEST("store: a name moves to another image, the first one keeps its digest",
+		     name_moves),
+		TEST("store: layers are shared, and removed with the last image",
 		     layers_are_shared),
-		TEST("store: a layer that is held stays until it is let go", held_layers_stay),
-		TEST("store: layers of a pull that failed stay until the store is trimmed",
-		     rest_of_a_pull),
-		TEST("store: layers of a pull that failed go when an image is removed",
-		     rest_of_a_pull_goes_first),
-		TEST("store: a damaged layer stays until another one takes its place",
-		     layer_is_replaced),
-		TEST("store: a layer that is trusted again stays", layer_is_trusted),
-		TEST("store: an id is not taken for a name", id_is_no_name),
-		TEST("store: a snapshot does not change, and shares what others have",
-		     snapshots_do_not_change),
-		TEST("store: an image is pinned by its name", pinned),
-		TEST("store: many threads put, remove and look", many_threads),
+		TEST("store: a held layer stays until the last hold is released", held_layers_stay),
+		TEST("store: layers of a failed pull stay until the store is trimmed",
+		     failed_pull_then_trim),
+		TEST("store: layers of a failed pull are removed when an image is removed",
+		     failed_pull_then_removal),
+		TEST("store: a suspect layer stays until it is replaced",
+		     suspect_layer_is_replaced),
+		TEST("store: a layer that is no longer suspect stays", suspect_layer_is_cleared),
+		TEST("store: an image ID is not mistaken for a name", id_before_name),
+		TEST("store: a snapshot does not change, and shares images with the next one",
+		     snapshots_are_immutable),
+		TEST("store: an image is pinned by its name", images_are_pinned),
+		TEST("store: many threads add, remove and read images", many_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

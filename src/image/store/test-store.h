@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/test-store.h - a store in a folder of its own, and small layers and images to put there
+ * image/store/test-store.h - helpers for tests: a store in a temporary directory, small layers and images
  *
- * Included after <cmocka.h>, by the tests of the store alone.
+ * To be included after <cmocka.h>.
  */
 #ifndef IMAGE_STORE_TEST_STORE_H
 #define IMAGE_STORE_TEST_STORE_H
@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "image/store/store.h"
 
-struct place {
+struct test_store {
 	char path[64];
 	struct store *store;
 };
@@ -36,45 +36,45 @@ struct place {
 			fail_msg("%s: %s", #call, e.msg);                                          \
 	} while (0)
 
-static inline void place_open(struct place *p)
+static inline void test_store_open(struct test_store *p)
 {
 	OK(store_open(p->path, &p->store, &e));
 }
 
-static inline void place_close(struct place *p)
+static inline void test_store_close(struct test_store *p)
 {
 	store_close(take_ptr(p->store));
 }
 
-static inline int place_make(void **state)
+static inline int test_store_new(void **state)
 {
-	struct place *p = mem_new(sizeof(*p));
+	struct test_store *p = mem_new(sizeof(*p));
 
 	*state = p;
 	snprintf(p->path, sizeof(p->path), "%.40s/store.XXXXXX", str_or(getenv("TMPDIR"), "/tmp"));
 	if (!mkdtemp(p->path))
 		return -1;
-	place_open(p);
+	test_store_open(p);
 	return 0;
 }
 
-static inline int place_remove(void **state)
+static inline int test_store_delete(void **state)
 {
-	struct place *p = *state;
+	struct test_store *p = *state;
 	struct hw_err e;
 	int r;
 
-	place_close(p);
-	umount2(p->path, MNT_DETACH); /* some tests mount something there */
+	test_store_close(p);
+	umount2(p->path, MNT_DETACH); /* some tests mount a tmpfs there */
 	r = remove_tree(AT_FDCWD, p->path, &e);
 	free(p);
 	return r;
 }
 
-/* How many entries a folder of the store has. */
-static inline int count_in(const struct place *p, const char *folder)
+/* Number of entries in a directory of the store. */
+static inline int count_in(const struct test_store *p, const char *dir)
 {
-	autofree char *path = str_printf("%s/%s", p->path, folder);
+	autofree char *path = str_printf("%s/%s", p->path, dir);
 	DIR *d = opendir(path);
 	int n = 0;
 
@@ -87,25 +87,25 @@ static inline int count_in(const struct place *p, const char *folder)
 
 /* ---- layers ------------------------------------------------------------------- */
 
-/* A layer of one file, f, with this text; on top of the chain, which becomes its own. */
-struct sample {
+/* A layer with one file, "f". */
+struct test_layer {
 	struct store_stage *stage;
 	struct unpacked unpacked;
 	char chain[DIGEST_TEXT];
 };
 
-static inline void sample_write(struct sample *l, const char *text)
+static inline void test_layer_write(struct test_layer *l, const char *text)
 {
 	OK(file_replace(l->stage->dir, "root/f", text, strlen(text), 0644, 0, &e));
 	OK(file_replace(l->stage->dir, "recipe", "recipe", 6, 0600, 0, &e));
 }
 
-static inline void sample_begin(struct place *p, const char *below, const char *text,
-				struct sample *ret)
+static inline void test_layer_begin(struct test_store *p, const char *below, const char *text,
+				    struct test_layer *ret)
 {
 	char diff_id[DIGEST_TEXT];
 
-	*ret = (struct sample){ 0 };
+	*ret = (struct test_layer){ 0 };
 	digest_of(text, strlen(text), diff_id);
 	digest_chain(below, diff_id, ret->chain);
 	ret->unpacked = (struct unpacked){ .diff_id = str_copy(diff_id),
@@ -115,10 +115,10 @@ static inline void sample_begin(struct place *p, const char *below, const char *
 					   .inodes = 1,
 					   .rebuildable = true };
 	OK(store_layer_begin(p->store, &ret->stage, &e));
-	sample_write(ret, text);
+	test_layer_write(ret, text);
 }
 
-static inline struct store_new_layer sample_new(struct sample *l)
+static inline struct store_new_layer test_layer_commit_arg(struct test_layer *l)
 {
 	return (struct store_new_layer){ .stage = l->stage,
 					 .chain_id = l->chain,
@@ -127,26 +127,26 @@ static inline struct store_new_layer sample_new(struct sample *l)
 					 .blob_size = 77 };
 }
 
-static inline void sample_end(struct sample *l)
+static inline void test_layer_done(struct test_layer *l)
 {
 	store_stage_free(take_ptr(l->stage));
 	unpacked_done(&l->unpacked);
 }
 
-static inline void add_layer(struct place *p, const char *below, const char *text,
+static inline void add_layer(struct test_store *p, const char *below, const char *text,
 			     char ret_chain[DIGEST_TEXT])
 {
-	struct sample l;
+	struct test_layer l;
 	struct store_new_layer layer;
 
-	sample_begin(p, below, text, &l);
-	layer = sample_new(&l);
+	test_layer_begin(p, below, text, &l);
+	layer = test_layer_commit_arg(&l);
 	OK(store_layers_commit(p->store, &layer, 1, &e));
 	memcpy(ret_chain, l.chain, DIGEST_TEXT);
-	sample_end(&l);
+	test_layer_done(&l);
 }
 
-static inline bool has_layer(struct place *p, const char *chain)
+static inline bool has_layer(struct test_store *p, const char *chain)
 {
 	autofree char *file = str_printf("%s/layers/%s/root/f", p->path, chain + 7);
 	struct store_layer layer;
@@ -154,14 +154,14 @@ static inline bool has_layer(struct place *p, const char *chain)
 	int r = store_layer_get(p->store, chain, &layer, &e);
 
 	assert_true(r >= 0);
-	assert_int_equal(access(file, F_OK) == 0, r > 0); /* both or none */
+	assert_int_equal(access(file, F_OK) == 0, r > 0); /* row and directory exist, or neither */
 	return r > 0;
 }
 
 /* ---- images ------------------------------------------------------------------- */
 
-/* The configuration of an image with layers of these texts. */
-static inline char *config_of(const char *user, const char *const *texts)
+/* Configuration of an image whose layers have these texts. */
+static inline char *make_config(const char *user, const char *const *texts)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 
@@ -179,10 +179,10 @@ static inline char *config_of(const char *user, const char *const *texts)
 	return buf_take(&b);
 }
 
-static inline int put_image(struct place *p, const char *user, const char *const *texts,
-			    const char *const *names, char ret_id[DIGEST_TEXT], struct hw_err *e)
+static inline int store_image(struct test_store *p, const char *user, const char *const *texts,
+			      const char *const *names, char ret_id[DIGEST_TEXT], struct hw_err *e)
 {
-	autofree char *config = config_of(user, texts);
+	autofree char *config = make_config(user, texts);
 	struct store_new_image image = { .manifest = "{}",
 					 .manifest_len = 2,
 					 .config = config,
@@ -191,11 +191,11 @@ static inline int put_image(struct place *p, const char *user, const char *const
 
 	while (names && names[image.n_names])
 		image.n_names++;
-	return store_image_put(p->store, &image, ret_id, e);
+	return store_image_add(p->store, &image, ret_id, e);
 }
 
-/* With its layers. */
-static inline void add_image(struct place *p, const char *user, const char *const *texts,
+/* Store the layers, too. */
+static inline void add_image(struct test_store *p, const char *user, const char *const *texts,
 			     const char *const *names, char ret_id[DIGEST_TEXT])
 {
 	char chain[DIGEST_TEXT], below[DIGEST_TEXT];
@@ -204,7 +204,7 @@ static inline void add_image(struct place *p, const char *user, const char *cons
 		add_layer(p, i > 0 ? below : NULL, texts[i], chain);
 		memcpy(below, chain, sizeof(below));
 	}
-	OK(put_image(p, user, texts, names, ret_id, &e));
+	OK(store_image(p, user, texts, names, ret_id, &e));
 }
 
 #define LIST(...)                                                                                  \
@@ -213,14 +213,14 @@ static inline void add_image(struct place *p, const char *user, const char *cons
 		__VA_ARGS__, NULL                                                                  \
 	}
 
-static inline size_t count_images(struct place *p)
+static inline size_t count_images(struct test_store *p)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(p->store);
 
 	return snap->n;
 }
 
-static inline int find(struct place *p, const char *text, char ret_id[DIGEST_TEXT])
+static inline int find_image(struct test_store *p, const char *text, char ret_id[DIGEST_TEXT])
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(p->store);
 	const struct store_image *image = NULL;
@@ -232,12 +232,12 @@ static inline int find(struct place *p, const char *text, char ret_id[DIGEST_TEX
 	return r;
 }
 
-/* It is there and is this one. */
-static inline void assert_is(struct place *p, const char *text, const char *id)
+/* @text finds the image with this ID. */
+static inline void assert_finds(struct test_store *p, const char *text, const char *id)
 {
 	char found[DIGEST_TEXT] = "";
 
-	assert_int_equal(find(p, text, found), 1);
+	assert_int_equal(find_image(p, text, found), 1);
 	assert_string_equal(found, id);
 }
 

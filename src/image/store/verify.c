@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/verify.c - is a layer still what was unpacked?
+ * image/store/verify.c - verify a stored layer against its recipe
  */
 #include "image/store/verify.h"
 
@@ -12,21 +12,7 @@
 
 #define REPORT_MAX (1 << 20)
 
-/* What the program said, if it ended well. */
-static int take_report(const struct proc_result *result, struct verify_report *ret,
-		       struct hw_err *e)
-{
-	char status[64];
-
-	if (result->status != 0)
-		return err_text(e, -EIO, "hawser-layer: %s: %.1024s",
-				proc_status_format(result->status, status, sizeof(status)),
-				str_or(result->errors.data, ""));
-	return hw_field_decode(verify_fields, str_or(result->output.data, ""), result->output.len,
-			       ret, e);
-}
-
-/* More of the same layer. */
+/* Append a report about the same layer. */
 static void add_report(struct verify_report *to, const struct verify_report *more)
 {
 	to->files += more->files;
@@ -36,8 +22,8 @@ static void add_report(struct verify_report *to, const struct verify_report *mor
 		strings_add(&to->damaged, more->damaged.v[i]);
 }
 
-static int ask(const char *const *argv, const struct verify_how *how, struct verify_report *report,
-	       struct hw_err *e)
+static int run_hawser_layer(const char *const *argv, const struct verify_how *how,
+			    struct verify_report *report, struct hw_err *e)
 {
 	const struct proc proc = {
 		.path = how->program,
@@ -48,23 +34,22 @@ static int ask(const char *const *argv, const struct verify_how *how, struct ver
 	};
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	AUTO(verify_report_done) struct verify_report more = { 0 };
+	char status[64];
 	int r = proc_run(&proc, &result, e);
 
-	if (r == 0)
-		r = take_report(&result, &more, e);
+	if (r < 0)
+		return r;
+	if (result.status != 0)
+		return err_text(e, -EIO, "hawser-layer: %s: %.1024s",
+				proc_status_format(result.status, status, sizeof(status)),
+				str_or(result.errors.data, ""));
+	r = hw_field_decode(verify_fields, str_or(result.output.data, ""), result.output.len, &more,
+			    e);
 	if (r == 0)
 		add_report(report, &more);
 	return r;
 }
 
-/**
- * verify_layer() - hash the files of a layer again, and its blob
- * @s:          the store
- * @layer:      of it
- * @how:        with what, and how long
- * @ret_report: to be ended with verify_report_done(), on success
- * @e:          the error
- */
 int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_how *how,
 		 struct verify_report *ret_report, struct hw_err *e)
 {
@@ -73,10 +58,10 @@ int verify_layer(struct store *s, const struct store_layer *layer, const struct 
 	const char *const files[] = { how->program, "verify", dir, NULL };
 	const char *const blob[] = { how->program, "verify-blob", dir, layer->blob, NULL };
 	AUTO(verify_report_done) struct verify_report report = { 0 };
-	int r = layer->rebuildable ? ask(files, how, &report, e) : 0;
+	int r = layer->rebuildable ? run_hawser_layer(files, how, &report, e) : 0;
 
 	if (r == 0 && layer->blob_kept)
-		r = ask(blob, how, &report, e);
+		r = run_hawser_layer(blob, how, &report, e);
 	if (r < 0)
 		return err_ctx(e, "verify layer %s", layer->diff_id);
 	*ret_report = report;

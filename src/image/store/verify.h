@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/verify.h - is a layer still what was unpacked?
+ * image/store/verify.h - verify a stored layer against its recipe
  *
- * What:  the program hawser-layer hashes every file of a layer and compares all of it
- *        with the layer's recipe; a blob that was kept, too. Its report is JSON by
- *        verify_fields.
- * Rules: files of a layer with members that took each other's place are not looked at:
- *        its recipe has some that are no longer there. If the blob is good its report
- *        is empty, which does not mean that they are.
+ * What:  runs hawser-layer, which hashes every file of a layer and compares digests
+ *        and metadata with the recipe; if the blob was kept, its digest, too.
+ * Rules: the files of a layer that is not rebuildable are not verified: members of
+ *        its archive replaced each other, so its recipe lists files that no longer
+ *        exist. An empty report about such a layer does not mean that its files
+ *        are undamaged.
  */
 #ifndef IMAGE_STORE_VERIFY_H
 #define IMAGE_STORE_VERIFY_H
@@ -15,16 +15,17 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "image/protocol/verify-report.h"
+#include "image/protocol/unpacked.h"
 #include "image/store/store.h"
 
 struct verify_how {
-	const char *program; /* hawser-layer; a path */
-	int cancel_fd;	     /* readable: give up; -1: none */
-	int64_t deadline;    /* of time.h */
+	const char *program; /* path of hawser-layer */
+	int cancel_fd;	     /* cancel when readable; or -1 */
+	int64_t deadline;    /* see time.h */
 };
 
-/* The layer is held by the caller. -ECANCELED, -ETIMEDOUT, or why it could not be looked at. */
+/* The caller holds the layer. Return: 0 with a report, for verify_report_done(); -ECANCELED;
+ * -ETIMEDOUT; or another error if the layer could not be read */
 int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_how *how,
 		 struct verify_report *ret_report, struct hw_err *e);
 

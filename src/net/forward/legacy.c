@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/forward/legacy.c - would the FORWARD chain of iptables-legacy drop what pods send?
+ * net/forward/legacy.c - check whether iptables-legacy drops pod traffic
  *
- * What:  the older iptables of the kernel, beside nftables: some hosts still use
- *        it. We put no rules there, but tell what is missing.
- * How:   a table is a block of entries, each with matches and a target, read by
- *        getsockopt(). The last entry of a chain is its policy, or goes back.
- * Rules: asking for a table makes it; so only those are asked for that are there.
- *        Only what is certain is complained about: of all that may accept, only
- *        what accepts nothing but answers does not count. Nothing is certain where
- *        there is too much to look at.
+ * What:  the FORWARD chain of the older iptables in the kernel, which some hosts use
+ *        beside nftables. hawser adds no rules there, but reports the missing one.
+ * How:   getsockopt() returns a table as a block of entries, each with matches and a
+ *        target. The last entry of a chain is its policy, or returns.
+ * Rules: reading a table creates it, so only existing tables are read.
+ *        Only a certain drop is reported: every entry that may accept counts, except
+ *        one that accepts only replies. If there are too many entries to check,
+ *        nothing is certain.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,18 +27,19 @@
 #include "net/forward/forward.h"
 
 #define NAMES_MAX   4096
-#define DEPTH_MAX   16	   /* of jumps that are followed */
-#define ENTRIES_MAX 200000 /* looked at, each as often as a jump leads there */
-#define TRIES	    4	   /* against whoever changes the table between its size and its content */
+#define DEPTH_MAX   16	   /* of jumps */
+#define ENTRIES_MAX 200000 /* checked; an entry counts once per jump to it */
+#define TRIES	    4	   /* against changes between reading size and content of the table */
 
-static const struct legacy {
+static const struct legacy_family {
 	const char *program;
-	const char *names; /* of the tables that are there */
+	const char *names; /* file with the names of the existing tables */
 	int family, level, get_info, get_entries;
-	size_t head;		      /* of an entry: addresses and links */
-	size_t flags;		      /* one byte of it */
-	size_t matches, target, next; /* where they, or their offsets, are in an entry */
-} legacies[] = {
+	size_t head;	     /* size of the entry's part with addresses and interfaces */
+	size_t flags;	     /* offset of its flags, one byte */
+	size_t matches;	     /* offset of the matches in an entry */
+	size_t target, next; /* where an entry has the offsets of its target and its end */
+} legacy_families[] = {
 	{ "iptables-legacy", "/proc/net/ip_tables_names", AF_INET, IPPROTO_IP, IPT_SO_GET_INFO,
 	  IPT_SO_GET_ENTRIES, sizeof(struct ipt_ip), offsetof(struct ipt_ip, flags),
 	  offsetof(struct ipt_entry, elems), offsetof(struct ipt_entry, target_offset),
@@ -49,37 +50,37 @@ static const struct legacy {
 	  offsetof(struct ip6t_entry, target_offset), offsetof(struct ip6t_entry, next_offset) },
 };
 
-/* Both families' structs are the same, but for the entries. */
+/* The structs of both families are the same, except for the entries. */
 _Static_assert(sizeof(struct ipt_getinfo) == sizeof(struct ip6t_getinfo), "same");
 _Static_assert(offsetof(struct ipt_get_entries, entrytable) ==
 		       offsetof(struct ip6t_get_entries, entrytable),
 	       "same");
 
-static bool has_filter(const struct legacy *legacy)
+static bool has_filter_table(const struct legacy_family *legacy)
 {
 	AUTO(buf_done) struct buf names = { 0 };
 	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
-	struct hw_err none;
+	struct hw_err ignored;
 
-	if (file_read(AT_FDCWD, legacy->names, NAMES_MAX, &names, &none) < 0)
+	if (file_read(AT_FDCWD, legacy->names, NAMES_MAX, &names, &ignored) < 0)
 		return false;
 	strings_split(str_or(names.data, ""), '\n', &lines);
 	return strings_has(&lines, "filter");
 }
 
-/* ---- entries --------------------------------------------------------------------------------- */
+/* ---- entries ----------------------------------------------------------------------------- */
 
-enum { ACCEPT = -NF_ACCEPT - 1, DROP = -NF_DROP - 1 }; /* as a verdict; XT_RETURN is another */
+enum { ACCEPT = -NF_ACCEPT - 1, DROP = -NF_DROP - 1 }; /* verdicts; XT_RETURN is a third one */
 
-struct table {
-	const struct legacy *legacy;
+struct legacy_table {
+	const struct legacy_family *legacy;
 	const char *entries;
 	size_t size;
-	size_t policy;	 /* of FORWARD */
-	unsigned looked; /* at so many entries so far */
+	size_t policy;	  /* offset of the policy of FORWARD */
+	unsigned checked; /* number of entries so far */
 };
 
-static size_t offset(const char *entry, size_t at)
+static size_t read_offset(const char *entry, size_t at)
 {
 	uint16_t value;
 
@@ -87,33 +88,33 @@ static size_t offset(const char *entry, size_t at)
 	return value;
 }
 
-/* The kernel made it; but nothing is certain about what does not look so. */
-static const char *entry_at(const struct table *table, size_t at)
+/* Return: NULL if the entry is malformed; nothing is certain then */
+static const char *get_entry(const struct legacy_table *table, size_t at)
 {
-	const struct legacy *legacy = table->legacy;
+	const struct legacy_family *legacy = table->legacy;
 	const char *entry = table->entries + at;
 
 	if (at > table->size || table->size - at < legacy->matches ||
-	    offset(entry, legacy->next) > table->size - at ||
-	    offset(entry, legacy->target) < legacy->matches ||
-	    offset(entry, legacy->next) <
-		    offset(entry, legacy->target) + sizeof(struct xt_entry_target))
+	    read_offset(entry, legacy->next) > table->size - at ||
+	    read_offset(entry, legacy->target) < legacy->matches ||
+	    read_offset(entry, legacy->next) <
+		    read_offset(entry, legacy->target) + sizeof(struct xt_entry_target))
 		return NULL;
 	return entry;
 }
 
-static bool is_plain(const struct legacy *legacy, const char *entry)
+static bool is_unconditional(const struct legacy_family *legacy, const char *entry)
 {
-	static const char none[sizeof(struct ip6t_ip6)];
+	static const char zeros[sizeof(struct ip6t_ip6)];
 
-	return offset(entry, legacy->target) == legacy->matches &&
-	       !memcmp(entry, none, legacy->head);
+	return read_offset(entry, legacy->target) == legacy->matches &&
+	       !memcmp(entry, zeros, legacy->head);
 }
 
-/* Is it for answers only? (States are the only thing that is then asked for.) */
-static bool is_for_answers(const struct legacy *legacy, const char *entry)
+/* Does the entry match replies only? (A conntrack match on states without NEW) */
+static bool is_for_replies(const struct legacy_family *legacy, const char *entry)
 {
-	size_t end = offset(entry, legacy->target);
+	size_t end = read_offset(entry, legacy->target);
 	struct xt_conntrack_mtinfo3 info;
 	struct xt_entry_match match;
 
@@ -132,8 +133,8 @@ static bool is_for_answers(const struct legacy *legacy, const char *entry)
 	return false;
 }
 
-/* Targets that have a name, and let nothing pass */
-static bool is_harmless(const char *name)
+/* Named targets that never accept a packet */
+static bool never_accepts(const char *name)
 {
 	static const char *const names[] = { "LOG", "NFLOG", "MARK", "CONNMARK", "REJECT" };
 
@@ -143,66 +144,66 @@ static bool is_harmless(const char *name)
 	return false;
 }
 
-/* ---- chains ------------------------------------------------------------------------------------ */
+/* ---- chains ------------------------------------------------------------------------------ */
 
-static bool may_pass(struct table *table, size_t at, unsigned depth);
+static bool may_pass(struct legacy_table *table, size_t at, unsigned depth);
 
-/* Could the entry let a packet pass that it is about? */
-static bool may_accept(struct table *table, size_t at, const char *entry, unsigned depth)
+/* May the entry accept a packet that matches it? */
+static bool may_accept(struct legacy_table *table, size_t at, const char *entry, unsigned depth)
 {
-	const struct legacy *legacy = table->legacy;
+	const struct legacy_family *legacy = table->legacy;
 	struct xt_standard_target target = { 0 };
-	size_t room = offset(entry, legacy->next) - offset(entry, legacy->target);
+	size_t room = read_offset(entry, legacy->next) - read_offset(entry, legacy->target);
 
-	memcpy(&target, entry + offset(entry, legacy->target),
+	memcpy(&target, entry + read_offset(entry, legacy->target),
 	       room < sizeof(target) ? room : sizeof(target));
 	if (*target.target.u.user.name)
-		return !is_harmless(target.target.u.user.name);
-	if (target.verdict == XT_RETURN) /* of FORWARD itself: to its policy */
+		return !never_accepts(target.target.u.user.name);
+	if (target.verdict == XT_RETURN) /* in FORWARD itself the policy decides */
 		return !depth && at != table->policy && may_pass(table, table->policy, depth);
 	if (target.verdict < 0)
 		return target.verdict != DROP;
-	if ((size_t)target.verdict == at + offset(entry, legacy->next))
-		return false; /* has no -j */
+	if ((size_t)target.verdict == at + read_offset(entry, legacy->next))
+		return false; /* no target */
 	return (entry[legacy->flags] & IPT_F_GOTO) ||
 	       may_pass(table, (size_t)target.verdict, depth + 1);
 }
 
-/* Is it the last that a packet comes to? */
-static bool is_last(const struct table *table, const char *entry)
+/* Does the entry end the evaluation of every packet? */
+static bool is_final(const struct legacy_table *table, const char *entry)
 {
-	const struct legacy *legacy = table->legacy;
+	const struct legacy_family *legacy = table->legacy;
 	struct xt_standard_target target = { 0 };
 
-	if (!is_plain(legacy, entry) ||
-	    offset(entry, legacy->next) < offset(entry, legacy->target) + sizeof(target))
+	if (!is_unconditional(legacy, entry) ||
+	    read_offset(entry, legacy->next) < read_offset(entry, legacy->target) + sizeof(target))
 		return false;
-	memcpy(&target, entry + offset(entry, legacy->target), sizeof(target));
+	memcpy(&target, entry + read_offset(entry, legacy->target), sizeof(target));
 	return str_equal(target.target.u.user.name, "REJECT") ||
 	       (!*target.target.u.user.name && target.verdict < 0);
 }
 
-/* Could a pod's packet pass, by a rule of the chain or by one behind a jump? */
-static bool may_pass(struct table *table, size_t at, unsigned depth)
+/* May a packet of a pod pass, by an entry of this chain or of one to which it jumps? */
+static bool may_pass(struct legacy_table *table, size_t at, unsigned depth)
 {
-	const char *entry = entry_at(table, at);
+	const char *entry = get_entry(table, at);
 
-	for (; entry && depth < DEPTH_MAX; entry = entry_at(table, at)) {
-		if (table->looked++ >= ENTRIES_MAX)
+	for (; entry && depth < DEPTH_MAX; entry = get_entry(table, at)) {
+		if (table->checked++ >= ENTRIES_MAX)
 			return true;
-		if (!is_for_answers(table->legacy, entry) && may_accept(table, at, entry, depth))
+		if (!is_for_replies(table->legacy, entry) && may_accept(table, at, entry, depth))
 			return true;
-		if (is_last(table, entry))
+		if (is_final(table, entry))
 			return false;
-		at += offset(entry, table->legacy->next);
+		at += read_offset(entry, table->legacy->next);
 	}
 	return true;
 }
 
-/* ---- tables ------------------------------------------------------------------------------------ */
+/* ---- tables ------------------------------------------------------------------------------ */
 
-/* Return: 1 when it drops */
-static int look(const struct legacy *legacy, int fd)
+/* Return: 1 if FORWARD certainly drops packets of pods, 0 if not, or a negative errno */
+static int is_dropping(const struct legacy_family *legacy, int fd)
 {
 	struct ipt_getinfo info = { .name = "filter" };
 	autofree struct ipt_get_entries *entries = NULL;
@@ -216,36 +217,33 @@ static int look(const struct legacy *legacy, int fd)
 	entries->size = info.size;
 	if (getsockopt(fd, legacy->level, legacy->get_entries, entries, &len) < 0)
 		return -errno;
-	struct table table = { legacy, (const char *)entries->entrytable, info.size,
-			       info.underflow[NF_INET_FORWARD], 0 };
+	struct legacy_table table = { legacy, (const char *)entries->entrytable, info.size,
+				      info.underflow[NF_INET_FORWARD], 0 };
 	return !may_pass(&table, info.hook_entry[NF_INET_FORWARD], 0);
 }
 
-/**
- * forward_check_legacy() - does iptables-legacy let what has the mark pass?
- *
- * Return: 0; -EPERM with the way out; another negative errno
- */
 int forward_check_legacy(uint32_t mark, bool six, struct hw_err *e)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(legacies); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(legacy_families); i++) {
 		autoclose int fd = -1;
 		int r = -EAGAIN;
 
-		if ((legacies[i].family == AF_INET6 && !six) || !has_filter(&legacies[i]))
+		if ((legacy_families[i].family == AF_INET6 && !six) ||
+		    !has_filter_table(&legacy_families[i]))
 			continue;
-		fd = socket(legacies[i].family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+		fd = socket(legacy_families[i].family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
 		if (fd < 0)
-			return err_set(e, -errno, "ask %s", legacies[i].program);
+			return err_set(e, -errno, "open socket for %s", legacy_families[i].program);
 		for (int tries = 0; r == -EAGAIN && tries < TRIES; tries++)
-			r = look(&legacies[i], fd);
+			r = is_dropping(&legacy_families[i], fd);
 		if (r < 0)
-			return err_set(e, r, "read table filter of %s", legacies[i].program);
+			return err_set(e, r, "read table filter of %s", legacy_families[i].program);
 		if (r > 0)
 			return err_text(e, -EPERM,
-					"%s drops what pods send; to let it pass: %s -I FORWARD -m "
+					"%s drops pod traffic; to accept it: %s -I FORWARD -m "
 					"mark --mark 0x%x/0x%x -j ACCEPT",
-					legacies[i].program, legacies[i].program, mark, mark);
+					legacy_families[i].program, legacy_families[i].program,
+					mark, mark);
 	}
 	return 0;
 }

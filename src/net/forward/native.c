@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/forward/native.c - native nftables chains that would drop what pods send
+ * net/forward/native.c - check for native nftables chains that drop pod traffic
  *
- * How:   every chain at the forward hook is asked for, and what it does to a packet
- *        with the mark (verdict.c). What iptables has is not looked at:
- *        there forward_open() puts its rule itself.
- * Rules: only what is certain is complained about. A rule that lets something pass,
- *        such as all of a bridge, may be just the one for the pods.
+ * How:   lists the chains at the forward hook of all tables and evaluates each for
+ *        a packet with the mark (verdict.c). Chains of iptables are skipped:
+ *        forward_add_rules() adds a rule there.
+ * Rules: only a certain drop is reported. A rule that accepts some packets, such as
+ *        all of a bridge, may be the one for the pods.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,9 +24,9 @@
 #include "net/nft/wire.h"
 
 #define OUR_PRIORITY (-5) /* of chain forward in ruleset.nft, where the mark is set */
-#define CHAINS_MAX   256  /* at one hook: more than anybody has */
+#define CHAINS_MAX   256  /* at one hook: more than any host has */
 
-struct chain {
+struct base_chain {
 	uint8_t family;
 	char table[NFT_CHAIN_TEXT], name[NFT_CHAIN_TEXT];
 	uint32_t hook;
@@ -34,17 +34,17 @@ struct chain {
 	uint32_t policy;
 };
 
-struct chains {
-	struct chain *v;
+struct base_chains {
+	struct base_chain *v;
 	size_t n;
 	const char *skip;
 };
 
-static void chains_done(struct chains *chains)
+static void base_chains_done(struct base_chains *chains)
 {
 	free(chains->v);
 }
-AUTO_VALUE_DEFINE(chains_done, struct chains);
+AUTO_VALUE_DEFINE(base_chains_done, struct base_chains);
 
 static const char *family_name(uint8_t family)
 {
@@ -60,15 +60,15 @@ static const char *family_name(uint8_t family)
 	}
 }
 
-/* ---- which there are ------------------------------------------------------------------------ */
+/* ---- list the chains --------------------------------------------------------------------- */
 
-static void read_text(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT])
+static void decode_name(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT])
 {
 	snprintf(ret_text, NFT_CHAIN_TEXT, "%.*s", (int)mnl_attr_get_payload_len(attr),
 		 mnl_attr_get_str(attr));
 }
 
-static void read_hook(const struct nlattr *nest, struct chain *ret_chain)
+static void decode_hook(const struct nlattr *nest, struct base_chain *ret_chain)
 {
 	const struct nlattr *attr;
 
@@ -80,24 +80,24 @@ static void read_hook(const struct nlattr *nest, struct chain *ret_chain)
 	}
 }
 
-static struct chain read_chain(const struct nlmsghdr *m)
+static struct base_chain decode_chain(const struct nlmsghdr *m)
 {
 	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
-	struct chain chain = { .family = head->nfgen_family,
-			       .hook = UINT32_MAX,
-			       .policy = NF_ACCEPT };
+	struct base_chain chain = { .family = head->nfgen_family,
+				    .hook = UINT32_MAX,
+				    .policy = NF_ACCEPT };
 	const struct nlattr *attr;
 
 	mnl_attr_for_each(attr, m, sizeof(*head)) {
 		switch (mnl_attr_get_type(attr)) {
 		case NFTA_CHAIN_TABLE:
-			read_text(attr, chain.table);
+			decode_name(attr, chain.table);
 			break;
 		case NFTA_CHAIN_NAME:
-			read_text(attr, chain.name);
+			decode_name(attr, chain.name);
 			break;
 		case NFTA_CHAIN_HOOK:
-			read_hook(attr, &chain);
+			decode_hook(attr, &chain);
 			break;
 		case NFTA_CHAIN_POLICY:
 			chain.policy = ntohl(mnl_attr_get_u32(attr));
@@ -109,16 +109,16 @@ static struct chain read_chain(const struct nlmsghdr *m)
 	return chain;
 }
 
-static bool is_iptables(const struct chain *chain)
+static bool is_iptables(const struct base_chain *chain)
 {
 	return chain->family != NFPROTO_INET && str_equal(chain->table, "filter") &&
 	       str_equal(chain->name, "FORWARD");
 }
 
-static int take_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
-	struct chains *chains = ctx;
-	struct chain chain = read_chain(m);
+	struct base_chains *chains = ctx;
+	struct base_chain chain = decode_chain(m);
 
 	(void)e;
 	if (chain.hook != NF_INET_FORWARD || !family_name(chain.family) || is_iptables(&chain) ||
@@ -130,64 +130,58 @@ static int take_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-/* ---- what they do ----------------------------------------------------------------------------- */
+/* ---- evaluate them ----------------------------------------------------------------------- */
 
-/* Return: 1 when a pod's packets of that family are surely dropped */
-static int drops(struct nft *nft, const struct chain *chain, uint8_t family, uint32_t mark,
-		 struct hw_err *e)
+/* Return: 1 if packets of pods of that family are certainly dropped, 0 if not, or a negative
+ * errno */
+static int is_dropping(struct nft *nft, const struct base_chain *chain, uint8_t family,
+		       uint32_t mark, struct hw_err *e)
 {
 	struct nft_place place = { chain->family, chain->table, chain->name };
 	struct forward_packet packet = { family, mark, chain->priority > OUR_PRIORITY };
 
 	if (chain->family != NFPROTO_INET && chain->family != family)
 		return 0;
-	int ends = forward_judge(nft, &place, &packet, e);
-	if (ends < 0)
-		return ends;
-	return !(ends & FORWARD_PASSES) && (!(ends & FORWARD_LEAVES) || chain->policy == NF_DROP);
+	int verdicts = forward_evaluate_chain(nft, &place, &packet, e);
+	if (verdicts < 0)
+		return verdicts;
+	return !(verdicts & FORWARD_MAY_PASS) &&
+	       (!(verdicts & FORWARD_MAY_RETURN) || chain->policy == NF_DROP);
 }
 
-static int judge(struct nft *nft, const struct chain *chain, uint32_t mark, bool six,
-		 struct hw_err *e)
+static int check_chain(struct nft *nft, const struct base_chain *chain, uint32_t mark, bool six,
+		       struct hw_err *e)
 {
 	const char *family = family_name(chain->family);
 
-	int r = drops(nft, chain, NFPROTO_IPV4, mark, e);
+	int r = is_dropping(nft, chain, NFPROTO_IPV4, mark, e);
 	if (r == 0 && six)
-		r = drops(nft, chain, NFPROTO_IPV6, mark, e);
+		r = is_dropping(nft, chain, NFPROTO_IPV6, mark, e);
 	if (r <= 0)
 		return r;
 	if (chain->priority <= OUR_PRIORITY)
 		return err_text(e, -EPERM,
-				"nftables chain %s %s %s drops what pods send, at priority %d, "
-				"before it can be marked as theirs: give it a priority above %d",
+				"nftables chain %s %s %s drops pod traffic at priority %d, before "
+				"hawser marks it: give the chain a priority above %d",
 				family, chain->table, chain->name, chain->priority, OUR_PRIORITY);
 	return err_text(e, -EPERM,
-			"nftables chain %s %s %s drops what pods send; to let it pass: "
+			"nftables chain %s %s %s drops pod traffic; to accept it: "
 			"nft 'insert rule %s %s %s meta mark & 0x%x == 0x%x accept'",
 			family, chain->table, chain->name, family, chain->table, chain->name, mark,
 			mark);
 }
 
-/**
- * forward_check_others() - does a native nftables chain drop what has the mark?
- *
- * Reads the names of all chains of the host. That IPv6 is dropped is no fault of a host whose pods
- * have none.
- *
- * Return: 0; -EPERM with the first that does; another negative errno
- */
-int forward_check_others(struct nft *nft, uint32_t mark, bool six, const char *skip,
+int forward_check_native(struct nft *nft, uint32_t mark, bool six, const char *skip,
 			 struct hw_err *e)
 {
-	AUTO(chains_done) struct chains chains = { .skip = skip };
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
+	AUTO(base_chains_done) struct base_chains chains = { .skip = skip };
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, NLM_F_DUMP, NFPROTO_UNSPEC);
 
-	int r = nft_ask(nft, m, take_chain, &chains, e);
+	int r = nft_send_request(nft, m, collect_chain, &chains, e);
 	if (r < 0 && r != -ENOENT)
 		return err_set(e, r, "list nftables chains");
 	r = 0;
 	for (size_t i = 0; r >= 0 && i < chains.n; i++)
-		r = judge(nft, &chains.v[i], mark, six, e);
+		r = check_chain(nft, &chains.v[i], mark, six, e);
 	return r;
 }

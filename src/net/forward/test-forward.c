@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/forward/test-forward.c - the FORWARD chain of iptables, each test in a namespace of its own
+ * net/forward/test-forward.c - the FORWARD chain of iptables, each test in its own namespace
  */
 #include "net/test.h"
 
@@ -16,14 +16,14 @@
 #include "net/nft/nft.h"
 #include "net/nft/rule.h"
 
-#define CROWD 20
-#define MARK  0x1000
+#define PROCESSES 20
+#define MARK	  0x1000
 
 static const struct forward v4 = { AF_INET, "ADMIN", MARK };
 static const struct nft_place chain = { NFPROTO_IPV4, "filter", "FORWARD" };
 static const struct nft_place admin = { NFPROTO_IPV4, "filter", "ADMIN" };
 
-static void run(const char *commands)
+static void run_nft(const char *commands)
 {
 	struct hw_err e = { 0 };
 
@@ -31,7 +31,7 @@ static void run(const char *commands)
 	assert_string_equal(e.msg, "");
 }
 
-/* A socket in a new namespace, in which iptables forwards nothing */
+/* A socket in a new namespace, in which FORWARD of iptables drops everything */
 static struct nft *open_nft(void)
 {
 	struct nft *nft = NULL;
@@ -43,11 +43,12 @@ static struct nft *open_nft(void)
 		print_message("%s\n", e.msg);
 		skip();
 	}
-	run("add chain ip filter FORWARD { type filter hook forward priority 0; policy drop; }\n");
+	run_nft("add chain ip filter FORWARD { type filter hook forward priority 0; policy drop; "
+		"}\n");
 	return nft;
 }
 
-static unsigned count(struct nft *nft, const struct nft_place *place)
+static unsigned count_rules(struct nft *nft, const struct nft_place *place)
 {
 	struct hw_err e;
 	unsigned n = 0;
@@ -56,37 +57,37 @@ static unsigned count(struct nft *nft, const struct nft_place *place)
 	return n;
 }
 
-static int is_open(struct nft *nft)
+static int has_rules(struct nft *nft)
 {
 	struct hw_err e;
 
-	return forward_is_open(nft, &v4, &e);
+	return forward_has_rules(nft, &v4, &e);
 }
 
-static void let_through(struct nft *nft)
+static void add_rules(struct nft *nft)
 {
 	struct hw_err e = { 0 };
 
-	forward_open(nft, &v4, &e);
+	forward_add_rules(nft, &v4, &e);
 	assert_string_equal(e.msg, "");
-	assert_int_equal(is_open(nft), 1);
+	assert_int_equal(has_rules(nft), 1);
 }
 
-/* "jA": what the first rules do: jump, Accept, Drop, -: something else */
-struct order {
+/* The first rules as letters: jump, Accept the mark, Drop, -: other */
+struct rule_order {
 	char text[8];
 	size_t n;
 };
 
-static int note_order(void *ctx, const struct nft_rule *rule, struct hw_err *e)
+static int append_order(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 {
-	struct order *order = ctx;
+	struct rule_order *order = ctx;
 	char what = '-';
 
 	(void)e;
 	if (nft_rule_accepts_mark(rule, MARK))
 		what = 'A';
-	else if (*rule->chain && nft_rule_is_plain(rule))
+	else if (*rule->chain && nft_rule_is_unconditional(rule))
 		what = 'j';
 	else if (rule->verdict == NF_DROP)
 		what = 'D';
@@ -97,58 +98,58 @@ static int note_order(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 
 static void assert_order(struct nft *nft, const char *wanted)
 {
-	struct order order = { 0 };
+	struct rule_order order = { 0 };
 	struct hw_err e;
 
-	assert_int_equal(nft_rule_each(nft, &chain, note_order, &order, &e), 0);
+	assert_int_equal(nft_rule_each(nft, &chain, append_order, &order, &e), 0);
 	assert_string_equal(order.text, wanted);
 }
 
-/* ---- opening ---------------------------------------------------------------------------- */
+/* ---- add -------------------------------------------------------------------------------- */
 
-static void without_a_chain_all_is_well(void **state)
+static void no_forward_chain(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 
 	(void)state;
-	run("delete table ip filter\n");
-	let_through(nft);
-	assert_int_equal(count(nft, &chain), 0);
-	run("add table ip filter\n");
-	let_through(nft);
+	run_nft("delete table ip filter\n");
+	add_rules(nft);
+	assert_int_equal(count_rules(nft, &chain), 0);
+	run_nft("add table ip filter\n");
+	add_rules(nft);
 }
 
-static void both_rules_are_put_at_the_top_once(void **state)
+static void add_both_rules_once(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 
 	(void)state;
-	run("add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n");
-	assert_int_equal(is_open(nft), 0);
-	let_through(nft);
-	let_through(nft);
+	run_nft("add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n");
+	assert_int_equal(has_rules(nft), 0);
+	add_rules(nft);
+	add_rules(nft);
 	assert_order(nft, "jAD");
 }
 
-static void what_is_missing_is_put_where_it_belongs(void **state)
+static void add_missing_rule(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 
 	(void)state;
-	run("add chain ip filter ADMIN\n"
-	    "add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n"
-	    "add rule ip filter FORWARD jump ADMIN\n"
-	    "add rule ip filter FORWARD ip daddr 10.0.0.0/8 drop\n");
-	let_through(nft);
+	run_nft("add chain ip filter ADMIN\n"
+		"add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n"
+		"add rule ip filter FORWARD jump ADMIN\n"
+		"add rule ip filter FORWARD ip daddr 10.0.0.0/8 drop\n");
+	add_rules(nft);
 	assert_order(nft, "DjAD");
-	run("flush chain ip filter FORWARD\n"
-	    "add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n"
-	    "add rule ip filter FORWARD meta mark & 0x1000 == 0x1000 accept\n");
-	let_through(nft);
+	run_nft("flush chain ip filter FORWARD\n"
+		"add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n"
+		"add rule ip filter FORWARD meta mark & 0x1000 == 0x1000 accept\n");
+	add_rules(nft);
 	assert_order(nft, "jDA");
 }
 
-static void a_rule_with_another_condition_does_not_count(void **state)
+static void rule_with_another_condition(void **state)
 {
 	static const char *const conditions[] = {
 		"ip protocol tcp meta mark & 0x1000 == 0x1000 accept",
@@ -170,132 +171,128 @@ static void a_rule_with_another_condition_does_not_count(void **state)
 		AUTO(nft_close) struct nft *nft = open_nft();
 		autofree char *rule = str_printf("add rule ip filter FORWARD %s\n", conditions[i]);
 
-		run("add chain ip filter ADMIN; add chain ip filter OTHER\n");
-		run(rule);
-		let_through(nft);
-		assert_int_equal(count(nft, &chain), 3);
+		run_nft("add chain ip filter ADMIN; add chain ip filter OTHER\n");
+		run_nft(rule);
+		add_rules(nft);
+		assert_int_equal(count_rules(nft, &chain), 3);
 	}
 }
 
-static void rules_behind_thousands_of_others_are_found(void **state)
+static void rules_after_thousands_of_others(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	AUTO(buf_done) struct buf commands = { 0 };
 
 	(void)state;
-	let_through(nft);
+	add_rules(nft);
 	for (int i = 0; i < 3000; i++)
 		buf_printf(&commands, "insert rule ip filter FORWARD ip saddr 10.%d.%d.1 drop\n",
 			   i / 256, i % 256);
-	run(commands.data);
-	assert_int_equal(is_open(nft), 1);
-	let_through(nft);
-	assert_int_equal(count(nft, &chain), 3002);
+	run_nft(commands.data);
+	assert_int_equal(has_rules(nft), 1);
+	add_rules(nft);
+	assert_int_equal(count_rules(nft, &chain), 3002);
 }
 
-static void many_at_once_put_each_rule_once(void **state)
+static void concurrent_adds(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
-	pid_t crowd[CROWD];
+	pid_t children[PROCESSES];
 	int status;
 
 	(void)state;
-	for (int i = 0; i < CROWD; i++) {
-		crowd[i] = fork();
-		assert_true(crowd[i] >= 0);
-		if (crowd[i] == 0) {
+	for (int i = 0; i < PROCESSES; i++) {
+		children[i] = fork();
+		assert_true(children[i] >= 0);
+		if (children[i] == 0) {
 			struct nft *own = NULL;
 			struct hw_err e;
 
-			_exit(nft_open(&own, &e) < 0 || forward_open(own, &v4, &e) < 0);
+			_exit(nft_open(&own, &e) < 0 || forward_add_rules(own, &v4, &e) < 0);
 		}
 	}
-	for (int i = 0; i < CROWD; i++) {
-		assert_int_equal(waitpid(crowd[i], &status, 0), crowd[i]);
+	for (int i = 0; i < PROCESSES; i++) {
+		assert_int_equal(waitpid(children[i], &status, 0), children[i]);
 		assert_int_equal(status, 0);
 	}
 	assert_order(nft, "jA");
 }
 
-/* ---- closing ------------------------------------------------------------------------------ */
+/* ---- remove ------------------------------------------------------------------------------ */
 
-static void closing_takes_both_rules_and_the_empty_chain(void **state)
+static void remove_rules_and_empty_chain(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct hw_err e;
 
 	(void)state;
-	run("add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n");
-	let_through(nft);
-	assert_int_equal(forward_close(nft, &v4, &e), 1);
+	run_nft("add rule ip filter FORWARD ip saddr 10.0.0.0/8 drop\n");
+	add_rules(nft);
+	assert_int_equal(forward_remove_rules(nft, &v4, &e), 1);
 	assert_order(nft, "D");
 	assert_int_equal(nft_has_chain(nft, &admin, &e), 0);
-	assert_int_equal(forward_close(nft, &v4, &e), 0);
+	assert_int_equal(forward_remove_rules(nft, &v4, &e), 0);
 }
 
-static void an_administrators_chain_that_is_used_stays(void **state)
+static void used_admin_chain_stays(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct hw_err e;
 
 	(void)state;
-	let_through(nft);
-	run("add rule ip filter ADMIN ip saddr 10.0.0.1 drop\n");
-	assert_int_equal(forward_close(nft, &v4, &e), 1);
+	add_rules(nft);
+	run_nft("add rule ip filter ADMIN ip saddr 10.0.0.1 drop\n");
+	assert_int_equal(forward_remove_rules(nft, &v4, &e), 1);
 	assert_int_equal(nft_has_chain(nft, &admin, &e), 1);
-	run("flush chain ip filter ADMIN\n");
-	let_through(nft);
-	run("add rule ip filter FORWARD ip saddr 10.0.0.1 jump ADMIN\n");
-	assert_int_equal(forward_close(nft, &v4, &e), 1);
+	run_nft("flush chain ip filter ADMIN\n");
+	add_rules(nft);
+	run_nft("add rule ip filter FORWARD ip saddr 10.0.0.1 jump ADMIN\n");
+	assert_int_equal(forward_remove_rules(nft, &v4, &e), 1);
 	assert_int_equal(nft_has_chain(nft, &admin, &e), 1);
-	assert_int_equal(count(nft, &chain), 1);
+	assert_int_equal(count_rules(nft, &chain), 1);
 }
 
-/* ---- others -------------------------------------------------------------------------------- */
+/* ---- native chains ----------------------------------------------------------------------- */
 
-static void a_native_chain_that_drops_is_named(void **state)
+static void native_chain_that_drops(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct hw_err e = { 0 };
 
 	(void)state;
-	assert_int_equal(forward_check_others(nft, MARK, true, NULL, &e), 0);
-	run("add table ip6 mine\n"
-	    "add chain ip6 mine last { type filter hook forward priority 5; policy drop; }\n");
-	assert_int_equal(forward_check_others(nft, MARK, true, NULL, &e), -EPERM);
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), 0);
+	run_nft("add table ip6 mine\n"
+		"add chain ip6 mine last { type filter hook forward priority 5; policy drop; }\n");
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), -EPERM);
 	assert_string_equal(e.msg,
-			    "nftables chain ip6 mine last drops what pods send; to let it pass: "
+			    "nftables chain ip6 mine last drops pod traffic; to accept it: "
 			    "nft 'insert rule ip6 mine last meta mark & 0x1000 == 0x1000 accept'");
-	assert_int_equal(forward_check_others(nft, MARK, true, "mine", &e), 0);
-	run("insert rule ip6 mine last meta mark & 0x1000 == 0x1000 accept\n");
-	assert_int_equal(forward_check_others(nft, MARK, true, NULL, &e), 0);
-	/* (what is marked otherwise may be marked so, too) */
-	assert_int_equal(forward_check_others(nft, 0x2000, true, NULL, &e), 0);
-	run("flush chain ip6 mine last\n");
-	assert_int_equal(forward_check_others(nft, MARK, false, NULL, &e), 0);
+	assert_int_equal(forward_check_native(nft, MARK, true, "mine", &e), 0);
+	run_nft("insert rule ip6 mine last meta mark & 0x1000 == 0x1000 accept\n");
+	assert_int_equal(forward_check_native(nft, MARK, true, NULL, &e), 0);
+	/* a packet with another mark may have this one, too */
+	assert_int_equal(forward_check_native(nft, 0x2000, true, NULL, &e), 0);
+	run_nft("flush chain ip6 mine last\n");
+	assert_int_equal(forward_check_native(nft, MARK, false, NULL, &e), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "forward: where there is no FORWARD chain nothing is done",
-		  without_a_chain_all_is_well },
-		{ "forward: both rules are put at the top, once",
-		  both_rules_are_put_at_the_top_once },
-		{ "forward: what is missing is put where it belongs",
-		  what_is_missing_is_put_where_it_belongs },
+		{ "forward: without a FORWARD chain nothing is done", no_forward_chain },
+		{ "forward: both rules are added at the top, once", add_both_rules_once },
+		{ "forward: a missing rule is added at its place", add_missing_rule },
 		{ "forward: a rule with another condition does not count",
-		  a_rule_with_another_condition_does_not_count },
-		{ "forward: rules behind thousands of others are found",
-		  rules_behind_thousands_of_others_are_found },
-		{ "forward: many at once put each rule once", many_at_once_put_each_rule_once, NULL,
+		  rule_with_another_condition },
+		{ "forward: the rules are found after thousands of others",
+		  rules_after_thousands_of_others },
+		{ "forward: concurrent processes add each rule once", concurrent_adds, NULL, NULL,
+		  NULL },
+		{ "forward: remove deletes both rules and the empty administrator's chain",
+		  remove_rules_and_empty_chain },
+		{ "forward: an administrator's chain in use stays", used_admin_chain_stays },
+		{ "forward: a native chain that drops is reported", native_chain_that_drops, NULL,
 		  NULL, NULL },
-		{ "forward: closing takes both rules and the empty chain",
-		  closing_takes_both_rules_and_the_empty_chain },
-		{ "forward: an administrator's chain that is used stays",
-		  an_administrators_chain_that_is_used_stays },
-		{ "forward: a native chain that drops is named", a_native_chain_that_drops_is_named,
-		  NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests_name("forward", tests, test_enter, NULL);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/forward/verdict.c - what can become of a pod's packet in somebody's nftables chain
+ * net/forward/verdict.c - possible verdicts of an nftables chain on a pod's packet
  *
- * How:   of what a rule loads some bits are known, so that a comparison is met
- *        surely, never or perhaps. A rule that is met perhaps adds to what is
- *        possible; one that is met surely and does not go on is the last.
- *        Jumps are followed.
- * Rules: what is not understood may let the packet pass, and so may what is too
- *        much to read: only who is certain that it is dropped may say so. What
- *        stands behind a rule that may let it pass is not looked at.
+ * How:   of each value that a rule loads into a register some bits are known, so a
+ *        comparison matches always, never or perhaps. A rule that matches perhaps
+ *        adds to the possible verdicts; one that matches always and does not
+ *        continue ends the chain. Jumps are followed.
+ * Rules: expressions that are not understood, and chains that are too many to read,
+ *        may let the packet pass: the result must never be a drop that is not
+ *        certain. Evaluation ends at the first rule that may let the packet pass.
  */
 #include "net/forward/verdict.h"
 
@@ -23,64 +23,64 @@
 #include "base/str.h"
 #include "net/nft/rule.h"
 
-#define CHAINS_MAX 256 /* read for one answer, each as often as it is jumped to */
-#define DEPTH_MAX  16  /* the kernel's own limit of jumps */
+#define CHAINS_MAX 256 /* read per evaluation; a chain counts once per jump to it */
+#define DEPTH_MAX  16  /* of jumps, the kernel's limit */
 
-/* Beside FORWARD_...: to the rule behind it */
-#define NEXT 8
+/* In addition to FORWARD_MAY_...: evaluation may continue with the next rule */
+#define MAY_CONTINUE 8
 
-enum match { NEVER, PERHAPS, SURELY };
+enum match { NEVER, PERHAPS, ALWAYS };
 
-/* What is in a register, as far as it is known */
-struct loaded {
+/* The value in a register, as far as it is known */
+struct known_value {
 	uint8_t len;
-	uint8_t known[NFT_KEY_MAX], value[NFT_KEY_MAX]; /* which bits, and what they are */
+	uint8_t known[NFT_KEY_MAX], value[NFT_KEY_MAX]; /* mask of known bits, their values */
 };
 
-/* A rule that is not without consequence */
-struct step {
+/* The effect of a rule that may end or leave the chain */
+struct rule_effect {
 	enum match match;
-	unsigned ends;
-	char *chain; /* whose ends it has; NULL: none */
+	unsigned verdicts; /* FORWARD_MAY_... */
+	char *chain;	   /* target of a jump or goto; NULL: none */
 	bool is_goto;
 };
 
-struct steps {
+struct rule_effects {
 	const struct forward_packet *packet;
-	struct step *v;
+	struct rule_effect *v;
 	size_t n, room;
 };
 
-static void steps_done(struct steps *steps)
+static void rule_effects_done(struct rule_effects *effects)
 {
-	for (size_t i = 0; i < steps->n; i++)
-		free(steps->v[i].chain);
-	free(steps->v);
+	for (size_t i = 0; i < effects->n; i++)
+		free(effects->v[i].chain);
+	free(effects->v);
 }
-AUTO_VALUE_DEFINE(steps_done, struct steps);
+AUTO_VALUE_DEFINE(rule_effects_done, struct rule_effects);
 
-struct reader {
+struct effect_reader {
 	const struct forward_packet *packet;
-	struct loaded loaded;
-	struct step step;
+	struct known_value loaded;
+	struct rule_effect effect;
 };
 
-/* ---- conditions ----------------------------------------------------------------------------- */
+/* ---- conditions -------------------------------------------------------------------------- */
 
-static void load_bits(struct reader *reader, uint32_t known, uint32_t value)
+static void load_bits(struct effect_reader *reader, uint32_t known, uint32_t value)
 {
-	reader->loaded = (struct loaded){ .len = sizeof(known) };
+	reader->loaded = (struct known_value){ .len = sizeof(known) };
 	memcpy(reader->loaded.known, &known, sizeof(known));
 	memcpy(reader->loaded.value, &value, sizeof(value));
 }
 
-static void load_unknown(struct reader *reader)
+static void load_unknown(struct effect_reader *reader)
 {
-	reader->loaded = (struct loaded){ .len = NFT_KEY_MAX };
+	reader->loaded = (struct known_value){ .len = NFT_KEY_MAX };
 }
 
-/* (Without a register to load it into something is set, which decides nothing.) */
-static void read_meta(struct reader *reader, const struct nlattr *expr)
+/* Without a destination register the expression sets a value, which decides nothing. */
+static void read_meta(struct effect_reader *reader, const struct nlattr *expr)
 {
 	const struct forward_packet *packet = reader->packet;
 
@@ -90,10 +90,10 @@ static void read_meta(struct reader *reader, const struct nlattr *expr)
 	if (nft_attr_number(expr, NFTA_META_KEY) == NFT_META_MARK)
 		load_bits(reader, packet->mark, packet->marked ? packet->mark : 0);
 	if (nft_attr_number(expr, NFTA_META_KEY) == NFT_META_NFPROTO)
-		reader->loaded = (struct loaded){ 1, { UINT8_MAX }, { packet->family } };
+		reader->loaded = (struct known_value){ 1, { UINT8_MAX }, { packet->family } };
 }
 
-static void read_ct(struct reader *reader, const struct nlattr *expr)
+static void read_ct(struct effect_reader *reader, const struct nlattr *expr)
 {
 	if (!nft_attr_find(expr, NFTA_CT_DREG))
 		return;
@@ -104,18 +104,18 @@ static void read_ct(struct reader *reader, const struct nlattr *expr)
 		load_bits(reader, IPS_NAT_MASK, 0);
 }
 
-static void read_payload(struct reader *reader, const struct nlattr *expr)
+static void read_payload(struct effect_reader *reader, const struct nlattr *expr)
 {
 	if (nft_attr_find(expr, NFTA_PAYLOAD_DREG))
 		load_unknown(reader);
 }
 
-/* Bits that the mask takes away are known. */
-static void read_bitwise(struct reader *reader, const struct nlattr *expr)
+/* Bits that the mask clears are known. */
+static void read_bitwise(struct effect_reader *reader, const struct nlattr *expr)
 {
 	struct nft_bytes mask = nft_attr_data(expr, NFTA_BITWISE_MASK),
 			 xor = nft_attr_data(expr, NFTA_BITWISE_XOR);
-	struct loaded *loaded = &reader->loaded;
+	struct known_value *loaded = &reader->loaded;
 
 	if (!mask.len || mask.len != xor.len || mask.len > loaded->len) {
 		load_unknown(reader);
@@ -128,9 +128,9 @@ static void read_bitwise(struct reader *reader, const struct nlattr *expr)
 	}
 }
 
-static enum match compare(const struct loaded *loaded, const struct nft_bytes *with)
+static enum match compare(const struct known_value *loaded, const struct nft_bytes *with)
 {
-	enum match match = SURELY;
+	enum match match = ALWAYS;
 
 	if (!with->len || with->len > loaded->len)
 		return PERHAPS;
@@ -143,51 +143,53 @@ static enum match compare(const struct loaded *loaded, const struct nft_bytes *w
 	return match;
 }
 
-static void demand(struct reader *reader, enum match match)
+/* All conditions of a rule must match. */
+static void add_condition(struct effect_reader *reader, enum match match)
 {
-	if (match < reader->step.match)
-		reader->step.match = match;
+	if (match < reader->effect.match)
+		reader->effect.match = match;
 }
 
-static void read_cmp(struct reader *reader, const struct nlattr *expr)
+static void read_cmp(struct effect_reader *reader, const struct nlattr *expr)
 {
 	struct nft_bytes with = nft_attr_data(expr, NFTA_CMP_DATA);
 	enum match match = compare(&reader->loaded, &with);
 
 	switch (nft_attr_number(expr, NFTA_CMP_OP)) {
 	case NFT_CMP_EQ:
-		demand(reader, match);
+		add_condition(reader, match);
 		break;
 	case NFT_CMP_NEQ:
-		demand(reader, match == NEVER ? SURELY : match == SURELY ? NEVER : PERHAPS);
+		add_condition(reader, match == NEVER ? ALWAYS : match == ALWAYS ? NEVER : PERHAPS);
 		break;
 	default:
-		demand(reader, PERHAPS);
+		add_condition(reader, PERHAPS);
 	}
 }
 
-static void read_condition(struct reader *reader, const struct nlattr *expr)
+/* A condition that may match or not */
+static void read_condition(struct effect_reader *reader, const struct nlattr *expr)
 {
 	(void)expr;
-	demand(reader, PERHAPS);
+	add_condition(reader, PERHAPS);
 	load_unknown(reader);
 }
 
-/* ---- consequences --------------------------------------------------------------------------- */
+/* ---- verdicts ---------------------------------------------------------------------------- */
 
-static void jump(struct reader *reader, const struct nlattr *verdict, bool is_goto)
+static void set_target(struct effect_reader *reader, const struct nlattr *verdict, bool is_goto)
 {
 	const struct nlattr *chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
 
-	if (!chain || reader->step.chain)
+	if (!chain || reader->effect.chain)
 		return;
-	reader->step.chain =
+	reader->effect.chain =
 		str_ncopy(mnl_attr_get_str(chain),
 			  strnlen(mnl_attr_get_str(chain), mnl_attr_get_payload_len(chain)));
-	reader->step.is_goto = is_goto;
+	reader->effect.is_goto = is_goto;
 }
 
-static void read_immediate(struct reader *reader, const struct nlattr *expr)
+static void read_immediate(struct effect_reader *reader, const struct nlattr *expr)
 {
 	const struct nlattr *verdict =
 		nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
@@ -196,44 +198,44 @@ static void read_immediate(struct reader *reader, const struct nlattr *expr)
 	if (!verdict)
 		load_unknown(reader);
 	else if (code == NFT_JUMP || code == NFT_GOTO)
-		jump(reader, verdict, code == NFT_GOTO);
+		set_target(reader, verdict, code == NFT_GOTO);
 	else if (code == NFT_RETURN)
-		reader->step.ends = FORWARD_LEAVES;
+		reader->effect.verdicts = FORWARD_MAY_RETURN;
 	else if (code == NF_DROP)
-		reader->step.ends = FORWARD_DROPS;
+		reader->effect.verdicts = FORWARD_MAY_DROP;
 	else if (code != NFT_CONTINUE && code != NFT_BREAK)
-		reader->step.ends = FORWARD_PASSES;
+		reader->effect.verdicts = FORWARD_MAY_PASS;
 }
 
-static void read_reject(struct reader *reader, const struct nlattr *expr)
+static void read_reject(struct effect_reader *reader, const struct nlattr *expr)
 {
 	(void)expr;
-	reader->step.ends = FORWARD_DROPS;
+	reader->effect.verdicts = FORWARD_MAY_DROP;
 }
 
-/* In a set it is a condition; in a map there can be any verdict. */
-static void read_lookup(struct reader *reader, const struct nlattr *expr)
+/* A set lookup is a condition; a verdict map can have any verdict. */
+static void read_lookup(struct effect_reader *reader, const struct nlattr *expr)
 {
 	if (nft_attr_number(expr, NFTA_LOOKUP_DREG) == NFT_REG_VERDICT)
-		reader->step.ends |= FORWARD_PASSES;
+		reader->effect.verdicts |= FORWARD_MAY_PASS;
 	read_condition(reader, expr);
 }
 
-static void read_nothing(struct reader *reader, const struct nlattr *expr)
+static void read_neutral(struct effect_reader *reader, const struct nlattr *expr)
 {
 	(void)reader;
 	(void)expr;
 }
 
-static void read_anything(struct reader *reader, const struct nlattr *expr)
+static void read_unknown(struct effect_reader *reader, const struct nlattr *expr)
 {
-	reader->step.ends |= FORWARD_PASSES;
+	reader->effect.verdicts |= FORWARD_MAY_PASS;
 	read_condition(reader, expr);
 }
 
 static const struct {
-	const char *name; /* NULL, at the end: any other */
-	void (*read)(struct reader *reader, const struct nlattr *expr);
+	const char *name; /* NULL: any other, the last entry */
+	void (*read)(struct effect_reader *reader, const struct nlattr *expr);
 } expressions[] = {
 	{ "meta", read_meta },
 	{ "ct", read_ct },
@@ -243,9 +245,9 @@ static const struct {
 	{ "immediate", read_immediate },
 	{ "reject", read_reject },
 	{ "lookup", read_lookup },
-	{ "counter", read_nothing },
-	{ "last", read_nothing },
-	{ "log", read_nothing },
+	{ "counter", read_neutral },
+	{ "last", read_neutral },
+	{ "log", read_neutral },
 	{ "limit", read_condition },
 	{ "quota", read_condition },
 	{ "connlimit", read_condition },
@@ -255,10 +257,10 @@ static const struct {
 	{ "exthdr", read_condition },
 	{ "byteorder", read_condition },
 	{ "match", read_condition },
-	{ NULL, read_anything },
+	{ NULL, read_unknown },
 };
 
-static void read_expression(struct reader *reader, const struct nlattr *item)
+static void read_expression(struct effect_reader *reader, const struct nlattr *item)
 {
 	const struct nlattr *name = nft_attr_find(item, NFTA_EXPR_NAME);
 	size_t i = 0;
@@ -271,80 +273,78 @@ static void read_expression(struct reader *reader, const struct nlattr *item)
 
 static int read_rule(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 {
-	struct steps *steps = ctx;
-	struct reader reader = { .packet = steps->packet, .step.match = SURELY };
+	struct rule_effects *effects = ctx;
+	struct effect_reader reader = { .packet = effects->packet, .effect.match = ALWAYS };
 	const struct nlattr *item;
 
 	(void)e;
 	load_unknown(&reader);
-	if (rule->steps)
-		mnl_attr_for_each_nested(item, rule->steps)
+	if (rule->expressions)
+		mnl_attr_for_each_nested(item, rule->expressions)
 			read_expression(&reader, item);
-	if (reader.step.match == NEVER || (!reader.step.ends && !reader.step.chain)) {
-		free(reader.step.chain);
+	if (reader.effect.match == NEVER || (!reader.effect.verdicts && !reader.effect.chain)) {
+		free(reader.effect.chain);
 		return 0;
 	}
-	if (steps->n == steps->room) {
-		steps->room = steps->room ? 2 * steps->room : 16;
-		steps->v = mem_resize(steps->v, steps->room, sizeof(*steps->v));
+	if (effects->n == effects->room) {
+		effects->room = effects->room ? 2 * effects->room : 16;
+		effects->v = mem_resize(effects->v, effects->room, sizeof(*effects->v));
 	}
-	steps->v[steps->n++] = reader.step;
+	effects->v[effects->n++] = reader.effect;
 	return 0;
 }
 
-/* ---- chains --------------------------------------------------------------------------------- */
+/* ---- chains ------------------------------------------------------------------------------ */
 
-struct judge {
+struct evaluation {
 	struct nft *nft;
 	const struct nft_place *place; /* the first chain */
 	const struct forward_packet *packet;
-	unsigned chains; /* looked at so far */
+	unsigned chains; /* number of chains read so far */
 };
 
-static int judge_chain(struct judge *judge, const char *chain, unsigned depth, struct hw_err *e);
+static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned depth,
+			  struct hw_err *e);
 
-/* Return: what the rule can do, also NEXT */
-static int judge_step(struct judge *judge, const struct step *step, unsigned depth,
-		      struct hw_err *e)
+/* Return: FORWARD_MAY_... bits and MAY_CONTINUE, or a negative errno */
+static int evaluate_effect(struct evaluation *eval, const struct rule_effect *effect,
+			   unsigned depth, struct hw_err *e)
 {
-	if (!step->chain)
-		return (int)step->ends;
-	int ends = judge_chain(judge, step->chain, depth + 1, e);
-	if (ends > 0 && !step->is_goto && (ends & FORWARD_LEAVES))
-		ends = (ends & ~FORWARD_LEAVES) | NEXT;
-	return ends < 0 ? ends : ends | (int)step->ends;
+	if (!effect->chain)
+		return (int)effect->verdicts;
+	int verdicts = evaluate_chain(eval, effect->chain, depth + 1, e);
+	if (verdicts > 0 && !effect->is_goto && (verdicts & FORWARD_MAY_RETURN))
+		verdicts = (verdicts & ~FORWARD_MAY_RETURN) | MAY_CONTINUE;
+	return verdicts < 0 ? verdicts : verdicts | (int)effect->verdicts;
 }
 
-static int judge_chain(struct judge *judge, const char *chain, unsigned depth, struct hw_err *e)
+static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned depth,
+			  struct hw_err *e)
 {
-	AUTO(steps_done) struct steps steps = { .packet = judge->packet };
-	struct nft_place place = { judge->place->family, judge->place->table, chain };
-	int ends = 0;
+	AUTO(rule_effects_done) struct rule_effects effects = { .packet = eval->packet };
+	struct nft_place place = { eval->place->family, eval->place->table, chain };
+	int verdicts = 0;
 
-	if (judge->chains >= CHAINS_MAX || depth > DEPTH_MAX)
-		return FORWARD_PASSES;
-	judge->chains++;
-	int r = nft_rule_each(judge->nft, &place, read_rule, &steps, e);
-	for (size_t i = 0; r >= 0 && i < steps.n; i++) {
-		r = judge_step(judge, &steps.v[i], depth, e);
+	if (eval->chains >= CHAINS_MAX || depth > DEPTH_MAX)
+		return FORWARD_MAY_PASS;
+	eval->chains++;
+	int r = nft_rule_each(eval->nft, &place, read_rule, &effects, e);
+	for (size_t i = 0; r >= 0 && i < effects.n; i++) {
+		r = evaluate_effect(eval, &effects.v[i], depth, e);
 		if (r < 0)
 			return r;
-		ends |= r & ~NEXT;
-		if ((ends & FORWARD_PASSES) || (steps.v[i].match == SURELY && !(r & NEXT)))
-			return ends;
+		verdicts |= r & ~MAY_CONTINUE;
+		if ((verdicts & FORWARD_MAY_PASS) ||
+		    (effects.v[i].match == ALWAYS && !(r & MAY_CONTINUE)))
+			return verdicts;
 	}
-	return r < 0 ? r : ends | FORWARD_LEAVES;
+	return r < 0 ? r : verdicts | FORWARD_MAY_RETURN;
 }
 
-/**
- * forward_judge() - what can become of a packet in a chain?
- *
- * Reads at most CHAINS_MAX chains.
- */
-int forward_judge(struct nft *nft, const struct nft_place *place,
-		  const struct forward_packet *packet, struct hw_err *e)
+int forward_evaluate_chain(struct nft *nft, const struct nft_place *place,
+			   const struct forward_packet *packet, struct hw_err *e)
 {
-	struct judge judge = { nft, place, packet, 0 };
+	struct evaluation eval = { nft, place, packet, 0 };
 
-	return judge_chain(&judge, place->chain, 0, e);
+	return evaluate_chain(&eval, place->chain, 0, e);
 }

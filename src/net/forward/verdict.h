@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/forward/verdict.h - what can become of a pod's packet in somebody's nftables chain
+ * net/forward/verdict.h - possible verdicts of an nftables chain on a pod's packet
  *
- * What:  of the first packet of a connection that nobody has translated. Of
- *        it only its family and the mark are known.
+ * What:  evaluates a chain for the first packet of a connection without address
+ *        translation, of which only the family and the mark are known.
  */
 #ifndef NET_FORWARD_VERDICT_H
 #define NET_FORWARD_VERDICT_H
@@ -18,19 +18,19 @@ struct nft_place;
 
 struct forward_packet {
 	uint8_t family; /* NFPROTO_IPV4, NFPROTO_IPV6 */
-	uint32_t mark;	/* a bit */
-	bool marked;	/* it is set; else it is surely not set */
+	uint32_t mark;	/* one bit */
+	bool marked;	/* the bit is set; else it is certainly not set */
 };
 
-/* All that is possible; with FORWARD_PASSES there may be more */
+/* Possible verdicts, as bits. With MAY_PASS the others may be incomplete. */
 enum {
-	FORWARD_PASSES = 1,
-	FORWARD_DROPS = 2,
-	FORWARD_LEAVES = 4, /* the chain: its policy decides */
+	FORWARD_MAY_PASS = 1,
+	FORWARD_MAY_DROP = 2,
+	FORWARD_MAY_RETURN = 4, /* the end of the chain: its policy decides */
 };
 
-/* Return: of FORWARD_..., or a negative errno */
-int forward_judge(struct nft *nft, const struct nft_place *place,
-		  const struct forward_packet *packet, struct hw_err *e);
+/* Reads at most 256 chains. Return: FORWARD_MAY_... bits, or a negative errno */
+int forward_evaluate_chain(struct nft *nft, const struct nft_place *place,
+			   const struct forward_packet *packet, struct hw_err *e);
 
 #endif

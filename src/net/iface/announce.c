@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/iface/announce.c - tell the neighbours who has an address now
+ * net/iface/announce.c - announce the MAC address of an IP address to neighbours
  *
- * How:   one Ethernet frame, made whole here, through a packet socket of the
- *        link's namespace: an ARP request of the address for itself (RFC 5227,
+ * How:   one complete Ethernet frame through a packet socket in the link's
+ *        namespace: an ARP request of the address for itself (RFC 5227,
  *        announcement), or a neighbour advertisement to all nodes with the
- *        override flag (RFC 4861 7.2.6). IPv6 needs no socket of its own this
- *        way, and a tentative address can be announced, too.
- *        Closing a packet socket waits for a grace period (10 to 20 ms), so
- *        that is left to the one who sends (net/sender.h).
+ *        override flag (RFC 4861 7.2.6). With a packet socket IPv6 needs no
+ *        separate socket, and a tentative address can be announced, too.
+ *        close() of a packet socket blocks for a grace period (10 to 20 ms), so
+ *        it is left to the sender process (net/sender.h).
  */
 #include "net/iface/announce.h"
 
@@ -60,7 +60,7 @@ static struct announce_arp announce_arp(const struct hw_mac *mac, const struct h
 	return f;
 }
 
-/* Of the addresses, the length and the protocol, and of what follows the header (RFC 8200 8.1). */
+/* Over addresses, length, protocol and the part after the header (RFC 8200 8.1) */
 static uint16_t announce_checksum(const struct announce_nd *f)
 {
 	uint16_t words[(sizeof(*f) - offsetof(struct announce_nd, ip.ip6_src)) / 2];
@@ -99,7 +99,7 @@ static struct announce_nd announce_nd(const struct hw_mac *mac, const struct hw_
 
 static int announce_open(int netns_fd, int index, int *ret_fd, struct hw_err *e)
 {
-	struct sockaddr_ll where = { .sll_family = AF_PACKET, .sll_ifindex = index };
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = index };
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
 	autoclose int fd = -1;
 	int r = 0;
@@ -110,7 +110,7 @@ static int announce_open(int netns_fd, int index, int *ret_fd, struct hw_err *e)
 		return r;
 	/* protocol 0: nothing is received */
 	fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&where, sizeof(where)) < 0)
+	if (fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) < 0)
 		return err_set(e, -errno, "open packet socket");
 	*ret_fd = take_fd(fd);
 	return 0;
@@ -126,10 +126,9 @@ static int announce_send(int netns_fd, const struct link *link, const void *fram
 	if (r < 0)
 		return r;
 	r = sender_start(fd, frame, len);
-	return r < 0 ? err_set(e, r, "start a process") : 0;
+	return r < 0 ? err_set(e, r, "start sender process") : 0;
 }
 
-/** announce() - an address is at this link now */
 void announce(int netns_fd, const struct link *link, const struct hw_ip *ip)
 {
 	char text[HW_IP_TEXT];
@@ -148,5 +147,5 @@ void announce(int netns_fd, const struct link *link, const struct hw_ip *ip)
 		r = announce_send(netns_fd, link, &f, sizeof(f), &e);
 	}
 	if (r < 0)
-		log_debug("announce %s at %s: %s", hw_ip_format(ip, text), link->name, e.msg);
+		log_debug("announce %s on %s: %s", hw_ip_format(ip, text), link->name, e.msg);
 }

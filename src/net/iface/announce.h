@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/iface/announce.h - tell the neighbours who has an address now
+ * net/iface/announce.h - announce the MAC address of an IP address to neighbours
  *
  * What:  a gratuitous ARP for an IPv4 address, an unsolicited neighbour
- *        advertisement for an IPv6 one: whoever remembers the address with
- *        another MAC learns the new one at once.
- * Rules: sent once and forgotten; a neighbour that misses it finds out later,
- *        so a failure is worth a debug line and nothing more. The link is up.
+ *        advertisement for an IPv6 address: neighbours that have cached another
+ *        MAC address for it update their entry at once.
+ * Rules: sent once. A neighbour that misses it updates its entry later, so a
+ *        failure is only logged at debug level. The link must be up.
  */
 #ifndef NET_IFACE_ANNOUNCE_H
 #define NET_IFACE_ANNOUNCE_H
@@ -15,7 +15,7 @@
 
 struct link;
 
-/* netns_fd: where the link is; -1: where we are. */
+/* netns_fd: the link's namespace; -1: the current one. A link without a MAC address is ignored. */
 void announce(int netns_fd, const struct link *link, const struct hw_ip *ip);
 
 #endif

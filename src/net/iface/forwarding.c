@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/iface/forwarding.c - IP forwarding of the host
+ * net/iface/forwarding.c - enable IP forwarding on the host
  */
 #include "net/iface/forwarding.h"
 
@@ -25,7 +25,7 @@ static int decode_forwarding(void *ctx, const struct nlmsghdr *answer, struct hw
 	return 0;
 }
 
-/* Where this cannot be told the file is asked, which says why. */
+/* False on failure: the caller then falls back to the sysctl, which gives a better error. */
 static bool is_forwarding(struct rtnl *nl, int family)
 {
 	struct netconfmsg head = { .ncm_family = (uint8_t)family };
@@ -33,19 +33,11 @@ static bool is_forwarding(struct rtnl *nl, int family)
 	struct nlmsghdr *m;
 	bool on = false;
 
-	m = rtnl_put(nl, RTM_GETNETCONF, 0, &head, sizeof(head), "ask for forwarding");
+	m = rtnl_put(nl, RTM_GETNETCONF, 0, &head, sizeof(head), "read the forwarding setting");
 	mnl_attr_put_u32(m, NETCONFA_IFINDEX, (uint32_t)NETCONFA_IFINDEX_ALL);
 	return rtnl_query(nl, decode_forwarding, &on, &ignored) >= 0 && on;
 }
 
-/**
- * forwarding_enable() - let the host forward packets
- * @nl:     a socket in the namespace where we are: asking by a message is cheaper
- *          than looking up the file
- * @family: AF_INET or AF_INET6
- *
- * Return: 0; 1 when it does already; or a negative errno
- */
 int forwarding_enable(struct rtnl *nl, int family, struct hw_err *e)
 {
 	int r;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/iface/iface.c - a pod's interface, from a CNI result
+ * net/iface/iface.c - configure and check a pod's interface from a CNI result
  *
- * What:  addresses, up and routes as a result says.
- * How:   the sysctls that must be set before an address exists come first; then
- *        everything goes into one batch, in the order that the kernel needs.
- *        What the kernel is asked for and what check.c looks for is made
- *        by the same function, iface_route().
- * Rules: error texts begin as upstream's do.
+ * How:   sysctls that must be set before an address exists come first; then one
+ *        batch with all changes, in the order that the kernel requires.
+ *        iface_route() computes the routes both for adding and for CHECK.
+ * Rules: error texts begin like upstream's.
  */
 #include "net/iface/iface.h"
 
@@ -30,25 +28,31 @@
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 
-#define IFACE_DAD_MS	  5000 /* as upstream; the kernel takes one or two seconds */
+#define IFACE_DAD_MS	  5000 /* as upstream; detection takes one or two seconds */
 #define IFACE_DAD_STEP_MS 20
 
-/** iface_is_of() - is the address of the result meant for this link? */
-bool iface_is_of(const struct hw_result *result, const struct hw_ipconf *ip,
-		 const struct link *link)
+/* The default gateways of routes without one: the first of each family */
+struct iface_gateways {
+	struct hw_ip v4, v6;
+};
+
+/* Does the result assign the address to this link? */
+static bool iface_has_address(const struct hw_result *result, const struct hw_ipconf *ip,
+			      const struct link *link)
 {
 	return ip->has_iface && ip->iface >= 0 && (size_t)ip->iface < result->n_ifaces &&
 	       str_equal(result->ifaces[ip->iface].name, link->name);
 }
 
-static int iface_refuse(const struct hw_result *result, const struct link *link, struct hw_err *e)
+static int iface_validate_result(const struct hw_result *result, const struct link *link,
+				 struct hw_err *e)
 {
 	char text[HW_PREFIX_TEXT];
 
 	if (result->n_ifaces == 0)
 		return err_text(e, -EINVAL, "no interfaces to configure");
 	for (size_t i = 0; i < result->n_ips; i++)
-		if (result->ips[i].has_iface && !iface_is_of(result, &result->ips[i], link))
+		if (result->ips[i].has_iface && !iface_has_address(result, &result->ips[i], link))
 			return err_text(e, -EINVAL,
 					"failed to add IP addr %s to \"%s\": "
 					"invalid interface index",
@@ -57,8 +61,7 @@ static int iface_refuse(const struct hw_result *result, const struct link *link,
 	return 0;
 }
 
-/** iface_find_gateways() - what routes without a gateway get */
-struct iface_gateways iface_find_gateways(const struct hw_result *result)
+static struct iface_gateways iface_find_gateways(const struct hw_result *result)
 {
 	struct iface_gateways found = { 0 };
 
@@ -83,8 +86,8 @@ static bool iface_has_ipv6(const struct hw_result *result)
 	return false;
 }
 
-/** iface_route() - a route of the result, with the gateway that it is meant to have */
-struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways)
+/* A route of the result, with the default gateway if it has none */
+static struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways)
 {
 	bool v4 = from->dst.ip.family == AF_INET;
 
@@ -101,8 +104,8 @@ struct route iface_route(const struct hw_route *from, const struct iface_gateway
 	};
 }
 
-/* A runtime may have switched IPv6 off in every new namespace: an address means that it is wanted.
- * A kernel without IPv6 says so when the address is added. */
+/* A runtime may have disabled IPv6 in new namespaces; an IPv6 address in the result overrides
+ * that. On a kernel without IPv6 (-ENOENT) adding the address will fail with a better error. */
 static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 {
 	const char *const names[] = { "lo", link->name };
@@ -122,8 +125,8 @@ static int iface_enable_ipv6(const struct link *link, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-/* Switching it off for the link-local address too is a nicety: where /proc/sys is read-only ours carry
- * IFA_F_NODAD all the same. */
+/* Disabling detection matters for the link-local address only, as the addresses of the result have
+ * IFA_F_NODAD: a read-only /proc/sys is not an error then. */
 static int iface_set_dad(const struct link *link, bool on, struct hw_err *e)
 {
 	struct hw_err why;
@@ -162,7 +165,7 @@ static int iface_set_sysctls(int netns_fd, const struct link *link, const struct
 	return r;
 }
 
-/* The sysctl of that name. Those of IPv6 cannot be set by a message. */
+/* Sets the IPv4 sysctl by netlink; IPv6 sysctls cannot be set that way. */
 static void iface_put_arp_notify(struct rtnl *nl, const struct link *link)
 {
 	struct nlmsghdr *m = link_put_change(nl, link, 0, 0, "arp_notify 1");
@@ -176,9 +179,9 @@ static void iface_put_arp_notify(struct rtnl *nl, const struct link *link)
 	mnl_attr_nest_end(m, families);
 }
 
-/* Addresses, up, routes: a gateway can be reached only when both others are done. */
-static void iface_put(struct rtnl *nl, const struct link *link, const struct hw_result *result,
-		      const struct iface_gateways *gateways, bool nodad)
+/* Addresses, then up, then routes: a gateway is reachable only after the first two. */
+static void iface_put_all(struct rtnl *nl, const struct link *link, const struct hw_result *result,
+			  const struct iface_gateways *gateways, bool nodad)
 {
 	for (size_t i = 0; i < result->n_ips; i++) {
 		const struct hw_ipconf *ip = &result->ips[i];
@@ -195,8 +198,8 @@ static void iface_put(struct rtnl *nl, const struct link *link, const struct hw_
 	}
 }
 
-/** iface_refuse_duplicate() - -EADDRINUSE when another host was found to have the address */
-int iface_refuse_duplicate(const struct addr *a, const struct link *link, struct hw_err *e)
+/* Return: 0, or -EADDRINUSE if duplicate address detection has failed */
+static int iface_check_duplicate(const struct addr *a, const struct link *link, struct hw_err *e)
 {
 	char text[HW_IP_TEXT];
 
@@ -206,21 +209,21 @@ int iface_refuse_duplicate(const struct addr *a, const struct link *link, struct
 			hw_ip_format(&a->prefix.ip, text));
 }
 
-/* 1 while the kernel still asks whether somebody else has one of the addresses. */
+/* Return: 1 while duplicate address detection is running, 0 after it, or a negative errno */
 static int iface_is_tentative(struct rtnl *nl, const struct link *link, struct hw_err *e)
 {
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	int r = addr_get(nl, link, AF_INET6, &list, e), tentative = 0;
 
 	for (size_t i = 0; r >= 0 && i < list.n; i++) {
-		r = iface_refuse_duplicate(&list.v[i], link, e);
+		r = iface_check_duplicate(&list.v[i], link, e);
 		if (list.v[i].flags & IFA_F_TENTATIVE)
 			tentative = 1;
 	}
 	return r < 0 ? r : tentative;
 }
 
-/* On a link without a carrier nobody can be asked: that is for later, and no error. */
+/* Without a carrier detection cannot run: it is postponed, and that is not an error. */
 static int iface_wait_dad(struct rtnl *nl, const struct link *link, struct hw_err *e)
 {
 	int64_t deadline = time_deadline(IFACE_DAD_MS);
@@ -238,22 +241,11 @@ static int iface_wait_dad(struct rtnl *nl, const struct link *link, struct hw_er
 	r = link_get_index(nl, link->index, &now, e);
 	if (r < 0 || !(now.flags & IFF_RUNNING))
 		return r;
-	return err_text(e, -ETIMEDOUT, "timeout while waiting for addresses of %s to settle",
+	return err_text(e, -ETIMEDOUT,
+			"timed out waiting for duplicate address detection on interface %s",
 			link->name);
 }
 
-/**
- * iface_configure() - addresses, up, routes
- * @nl:       a socket in the pod's namespace
- * @netns_fd: the same namespace, for its sysctls
- * @link:     the pod's interface, in that namespace; down or up
- * @result:   its ips whose interface is @link (by name), and all its routes; a
- *            route without a gateway gets that of the first address of its
- *            family that has one
- * @options:  NULL: none
- *
- * Everything that is there already is an error, as it is not ours.
- */
 int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 		    const struct hw_result *result, const struct iface_options *options,
 		    struct hw_err *e)
@@ -265,16 +257,126 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 
 	options = options ? options : &none;
 	dad = options->dad;
-	r = iface_refuse(result, link, e);
+	r = iface_validate_result(result, link, e);
 	if (r >= 0)
 		r = iface_set_sysctls(netns_fd, link, result, options, e);
 	if (r < 0)
 		return r;
 	if (options->notify)
 		iface_put_arp_notify(nl, link);
-	iface_put(nl, link, result, &gateways, dad == IFACE_DAD_SKIP || dad == IFACE_DAD_OFF);
+	iface_put_all(nl, link, result, &gateways, dad == IFACE_DAD_SKIP || dad == IFACE_DAD_OFF);
 	r = rtnl_commit(nl, e);
 	if (r >= 0 && gateways.v6.family && (dad == IFACE_DAD_ON || dad == IFACE_DAD_LEAVE))
 		r = iface_wait_dad(nl, link, e);
+	return r;
+}
+
+/* ---- CHECK ------------------------------------------------------------------------------- */
+
+static int iface_check_addr(const struct addr_list *list, const struct link *link,
+			    const struct hw_prefix *want, struct hw_err *e)
+{
+	char text[HW_PREFIX_TEXT];
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct addr *a = &list->v[i];
+
+		if (!hw_ip_equal(&a->prefix.ip, &want->ip))
+			continue;
+		if (a->prefix.len != want->len)
+			return err_text(e, -ENOENT,
+					"Failed to match addr %s on interface %s: "
+					"prefix length is %u, want %u",
+					hw_prefix_format(want, text), link->name, a->prefix.len,
+					want->len);
+		return iface_check_duplicate(a, link, e);
+	}
+	return err_text(e, -ENOENT, "Failed to match addr %s on interface %s",
+			hw_prefix_format(want, text), link->name);
+}
+
+/* Any route to the network: ptp replaces the connected route by one through the gateway. */
+static int iface_check_network(const struct route_list *main, const struct link *link,
+			       const struct hw_prefix *want, struct hw_err *e)
+{
+	struct hw_prefix network = { .ip = prefix_network(want), .len = want->len };
+	char text[HW_PREFIX_TEXT];
+
+	if (want->len == ip_bits(&want->ip) || route_find_dst(main, want))
+		return 0;
+	return err_text(e, -ENOENT, "Expected Route to network %s of interface %s not found",
+			hw_prefix_format(&network, text), link->name);
+}
+
+static int iface_check_route(struct rtnl *nl, const struct route_list *main,
+			     const struct link *link, const struct route *want, struct hw_err *e)
+{
+	AUTO(route_list_done) struct route_list other = { 0 };
+	const struct route *is;
+	char text[ROUTE_TEXT];
+	int r = 0;
+
+	if (want->table != RT_TABLE_MAIN)
+		r = route_get(nl, link, want->dst.ip.family, want->table, &other, e);
+	if (r < 0)
+		return r;
+	is = route_find(want->table == RT_TABLE_MAIN ? main : &other, want);
+	if (!is)
+		return err_text(e, -ENOENT, "Expected Route '%s' not found in routing table",
+				route_format(want, link, text));
+
+	const struct {
+		const char *what;
+		uint32_t is, want;
+	} numbers[] = {
+		{ "MTU", is->mtu, want->mtu },
+		{ "advertised MSS", is->advmss, want->advmss },
+		/* IPv6 routes have no scope */
+		{ "scope", is->scope, want->dst.ip.family == AF_INET ? want->scope : is->scope },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (numbers[i].is != numbers[i].want)
+			return err_text(e, -EINVAL, "Expected Route '%s' has %s %u, want %u",
+					route_format(want, link, text), numbers[i].what,
+					numbers[i].is, numbers[i].want);
+	return 0;
+}
+
+static int iface_check_ips(struct rtnl *nl, const struct route_list *main, const struct link *link,
+			   const struct hw_result *result, struct hw_err *e)
+{
+	AUTO(addr_list_done) struct addr_list list = { 0 };
+	int r = addr_get(nl, link, AF_UNSPEC, &list, e);
+
+	for (size_t i = 0; r >= 0 && i < result->n_ips; i++) {
+		const struct hw_ipconf *ip = &result->ips[i];
+
+		if (!iface_has_address(result, ip, link))
+			continue;
+		r = iface_check_addr(&list, link, &ip->address, e);
+		if (r >= 0)
+			r = iface_check_network(main, link, &ip->address, e);
+	}
+	return r;
+}
+
+int iface_check(struct rtnl *nl, const struct link *link, const struct hw_result *result,
+		struct hw_err *e)
+{
+	struct iface_gateways gateways = iface_find_gateways(result);
+	AUTO(route_list_done) struct route_list main = { 0 };
+	int r;
+
+	if (!(link->flags & IFF_UP))
+		return err_text(e, -ENETDOWN, "interface %s is down", link->name);
+	r = route_get(nl, link, AF_UNSPEC, RT_TABLE_MAIN, &main, e);
+	if (r >= 0)
+		r = iface_check_ips(nl, &main, link, result, e);
+	for (size_t i = 0; r >= 0 && i < result->n_routes; i++) {
+		struct route want = iface_route(&result->routes[i], &gateways);
+
+		r = iface_check_route(nl, &main, link, &want, e);
+	}
 	return r;
 }

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/iface/iface.h - a pod's interface, from a CNI result
+ * net/iface/iface.h - configure and check a pod's interface from a CNI result
  *
- * What:  what every plugin that makes an interface does at its end: give it the
- *        addresses and routes of the result and set it up; and CHECK's part of
- *        looking whether all that is still there.
- * How:   the sysctls first, then addresses, up and routes in one batch.
+ * What:  the last step of every plugin that creates an interface: set the
+ *        addresses and routes of the result and set the interface up; and the
+ *        CHECK of these.
  */
 #ifndef NET_IFACE_IFACE_H
 #define NET_IFACE_IFACE_H
@@ -16,22 +15,19 @@
 
 #include "base/err.h"
 
-struct addr;
 struct link;
-struct route;
 struct rtnl;
 
 /*
- * What happens to IPv6 addresses before they may be used (duplicate address detection, a second or
- * two per link). Without it an address can be used at once (IFA_F_NODAD); that is safe where nobody
- * else can have the address: where IPAM hands out each address of the link once, or where the link
- * has two ends only.
+ * Duplicate address detection of IPv6 addresses, which takes a second or two per link. Without it
+ * an address is usable at once (IFA_F_NODAD). That is safe if no other host can have the address:
+ * if IPAM allocates each address of the link only once, or if the link has only two ends.
  *
- *			IFA_F_NODAD	accept_dad	wait until it is over
- *	IFACE_DAD_SKIP	yes		left alone	no			ptp
+ *			IFA_F_NODAD	accept_dad	wait for the end	used for
+ *	IFACE_DAD_SKIP	yes		unchanged	no			ptp
  *	IFACE_DAD_OFF	yes		0		no			bridge
  *	IFACE_DAD_ON	no		1, enhanced	with a v6 gateway	bridge, enabledad
- *	IFACE_DAD_LEAVE	no		left alone	with a v6 gateway	on foreign networks
+ *	IFACE_DAD_LEAVE	no		unchanged	with a v6 gateway	foreign networks
  */
 enum iface_dad { IFACE_DAD_LEAVE, IFACE_DAD_SKIP, IFACE_DAD_OFF, IFACE_DAD_ON };
 
@@ -40,28 +36,27 @@ struct iface_options {
 	bool notify; /* arp_notify: announce the address when the link comes up */
 };
 
-/* nl and netns_fd: the pod's namespace; link: the interface in it; options NULL: none. What is there
- * already is an error. A route without a gateway gets that of the first address of its family. */
+/*
+ * Set addresses, up and routes.
+ * nl, netns_fd: the pod's namespace
+ * link:     the pod's interface in that namespace; up or down
+ * result:   its ips whose interface is link (by name), and all its routes; a route without a
+ *           gateway gets that of the first address of its family that has one
+ * options:  NULL: defaults
+ * Existing addresses and routes are an error, as another program has set them.
+ */
 int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 		    const struct hw_result *result, const struct iface_options *options,
 		    struct hw_err *e);
 
-/* link: just got; result: as it was given to iface_configure(). Each drift has its own message; more
- * addresses and routes than those of the result do not matter. */
+/*
+ * Compare an interface with the result that was given to iface_configure().
+ * link: as the kernel has it now
+ * Checks that the interface is up, has each address with its prefix length and a route to the
+ * network of each, and has each route with gateway, table, metric, scope, MTU and advertised MSS.
+ * Additional addresses and routes are ignored. Each difference has its own message.
+ */
 int iface_check(struct rtnl *nl, const struct link *link, const struct hw_result *result,
 		struct hw_err *e);
-
-/* ---- what iface.c and check.c share ------------------------------- */
-
-/* The gateways that routes without one get: the first of each family. */
-struct iface_gateways {
-	struct hw_ip v4, v6;
-};
-
-bool iface_is_of(const struct hw_result *result, const struct hw_ipconf *ip,
-		 const struct link *link);
-struct iface_gateways iface_find_gateways(const struct hw_result *result);
-struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways);
-int iface_refuse_duplicate(const struct addr *a, const struct link *link, struct hw_err *e);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/iface/test-announce.c - a neighbour learns a new MAC
+ * net/iface/test-announce.c - neighbours learn a new MAC address from an announcement
  *
- * The other end of a pair knows the address with a wrong MAC; it is the kernel that reads what we
- * send, checks it and believes it.
+ * The other end of a veth pair has cached a wrong MAC address; the kernel receives, validates and
+ * accepts the announcement.
  */
 #include "net/iface/announce.h"
 
@@ -16,9 +16,9 @@
 #include "net/rtnl/addr.h"
 #include "net/test.h"
 
-#define PATIENCE_MS 5000
+#define TIMEOUT_MS 5000
 
-static const uint8_t wrong[6] = { 2, 0, 0, 0, 0, 0xee };
+static const uint8_t wrong_mac[6] = { 2, 0, 0, 0, 0, 0xee };
 
 static struct nlmsghdr *put_neigh(struct rtnl *nl, uint16_t type, uint16_t flags, int index,
 				  const struct hw_ip *ip)
@@ -44,24 +44,24 @@ static int copy_mac(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 	return 0;
 }
 
-/* The MAC that the neighbour has for the address, once it is no longer the wrong one. */
-static void await_mac(struct rtnl *nl, int index, const struct hw_ip *ip, uint8_t ret_mac[6])
+/* Waits until the neighbour entry has another MAC address than the wrong one. */
+static void wait_for_mac(struct rtnl *nl, int index, const struct hw_ip *ip, uint8_t ret_mac[6])
 {
-	int64_t deadline = time_deadline(PATIENCE_MS);
+	int64_t deadline = time_deadline(TIMEOUT_MS);
 	struct hw_err e;
 
 	do {
 		time_sleep(1);
 		put_neigh(nl, RTM_GETNEIGH, 0, index, ip);
 		assert_int_equal(rtnl_query(nl, copy_mac, ret_mac, &e), 0);
-	} while (memcmp(ret_mac, wrong, 6) == 0 && !time_is_over(deadline));
+	} while (memcmp(ret_mac, wrong_mac, 6) == 0 && !time_is_over(deadline));
 }
 
-static void neighbour_learns(const char *text, const char *neighbour)
+static void check_announcement(const char *text, const char *neighbour)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = test_new_netns();
-	struct hw_prefix its_own = test_prefix(neighbour);
+	struct hw_prefix own = test_prefix(neighbour);
 	struct hw_ip ip = test_ip(text);
 	struct link mine, other;
 	uint8_t mac[6];
@@ -70,22 +70,22 @@ static void neighbour_learns(const char *text, const char *neighbour)
 	assert_int_equal(rtnl_open(fd, &nl, &e), 0);
 	mine = test_pair(nl, "mine", "other");
 	other = test_link(nl, "other");
-	addr_put_add(nl, &other, &its_own, IFA_F_NODAD);
+	addr_put_add(nl, &other, &own, IFA_F_NODAD);
 	mnl_attr_put(put_neigh(nl, RTM_NEWNEIGH, NLM_F_CREATE, other.index, &ip), NDA_LLADDR, 6,
-		     wrong);
+		     wrong_mac);
 	test_commit(nl);
 	announce(fd, &mine, &ip);
-	await_mac(nl, other.index, &ip, mac);
+	wait_for_mac(nl, other.index, &ip, mac);
 	assert_memory_equal(mac, mine.mac.bytes, 6);
 }
 
-static void arp(void **state)
+static void announce_ipv4(void **state)
 {
 	(void)state;
-	neighbour_learns("10.0.0.2", "10.0.0.1/24");
+	check_announcement("10.0.0.2", "10.0.0.1/24");
 }
 
-static void nd(void **state)
+static void announce_ipv6(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 
@@ -94,25 +94,26 @@ static void nd(void **state)
 		print_message("the kernel has no IPv6\n");
 		skip();
 	}
-	neighbour_learns("fd00::2", "fd00::1/64");
+	check_announcement("fd00::2", "fd00::1/64");
 }
 
-static void nobody_cares(void **state)
+static void link_without_mac(void **state)
 {
 	struct hw_ip ip = test_ip("10.0.0.2");
 
 	(void)state;
 	test_require_netns();
-	announce(-1, &(struct link){ .name = "gone", .index = 4711, .mac.len = 6 }, &ip);
+	announce(-1, &(struct link){ .name = "nosuch", .index = 4711, .mac.len = 6 }, &ip);
 	announce(-1, &(struct link){ .name = "lo", .index = 1 }, &ip);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "announce: a neighbour learns the MAC of an IPv4 address", arp },
-		{ "announce: a neighbour learns the MAC of an IPv6 address", nd },
-		{ "announce: a link that is gone or has no MAC is passed over", nobody_cares },
+		{ "announce: a neighbour learns the MAC of an IPv4 address", announce_ipv4 },
+		{ "announce: a neighbour learns the MAC of an IPv6 address", announce_ipv6 },
+		{ "announce: a missing link, or one without a MAC address, is ignored",
+		  link_without_mac },
 	};
 
 	return cmocka_run_group_tests_name("announce", tests, test_enter, NULL);

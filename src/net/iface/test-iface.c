@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/iface/test-iface.c - a pod's interface in a real namespace
+ * net/iface/test-iface.c - configure and check a pod's interface in a network namespace
  *
- * Each test has a namespace, and in it the link eth0 with its other end.
+ * Each test has its own namespace with both ends of a veth pair, eth0 and peer.
  */
 #include "net/test.h"
 
@@ -20,7 +20,7 @@
 #include "net/rtnl/route.h"
 #include "net/sysctl.h"
 
-struct pod {
+struct test_pod {
 	struct rtnl *nl;
 	int netns_fd;
 	struct link link;
@@ -30,20 +30,20 @@ struct pod {
 	struct hw_result result;
 };
 
-static struct link eth0_of(const struct pod *pod)
+static struct link get_eth0(const struct test_pod *pod)
 {
 	return test_link(pod->nl, "eth0");
 }
 
-/* IPv6 off where new namespaces have it on, to see that it is switched on. */
+/* Disables IPv6 for new links, so that the tests see it being enabled. */
 static int pod_new(void **state)
 {
-	struct pod *pod = mem_new(sizeof(*pod));
+	struct test_pod *pod = mem_new(sizeof(*pod));
 	struct hw_err e;
 
 	*state = pod;
 	pod->netns_fd = -1;
-	if (!test_alone || unshare(CLONE_NEWNET) < 0)
+	if (!test_has_netns || unshare(CLONE_NEWNET) < 0)
 		return 0;
 	pod->netns_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(rtnl_open(-1, &pod->nl, &e), 0);
@@ -53,7 +53,7 @@ static int pod_new(void **state)
 	pod->link = test_link(pod->nl, "peer");
 	link_set_up(pod->nl, &pod->link);
 	test_commit(pod->nl);
-	pod->link = eth0_of(pod);
+	pod->link = get_eth0(pod);
 	pod->ifaces[0].name = (char *)"cni0";
 	pod->ifaces[1].name = (char *)"eth0";
 	pod->result = (struct hw_result){
@@ -62,9 +62,9 @@ static int pod_new(void **state)
 	return 0;
 }
 
-static int pod_end(void **state)
+static int pod_free(void **state)
 {
-	struct pod *pod = *state;
+	struct test_pod *pod = *state;
 
 	rtnl_close(pod->nl);
 	mem_close_fd(&pod->netns_fd);
@@ -72,20 +72,20 @@ static int pod_end(void **state)
 	return 0;
 }
 
-static struct pod *pod_of(void **state)
+static struct test_pod *require_pod(void **state)
 {
-	struct pod *pod = *state;
+	struct test_pod *pod = *state;
 
 	if (pod->netns_fd < 0) {
-		print_message("not allowed to make a network namespace\n");
+		print_message("not permitted to create a network namespace\n");
 		skip();
 	}
 	return pod;
 }
 
-static struct pod *pod_with_ipv6(void **state)
+static struct test_pod *require_pod_with_ipv6(void **state)
 {
-	struct pod *pod = pod_of(state);
+	struct test_pod *pod = require_pod(state);
 
 	if (access("/proc/sys/net/ipv6/conf/all/disable_ipv6", W_OK) < 0) {
 		print_message("no IPv6, or /proc/sys is read-only\n");
@@ -94,7 +94,7 @@ static struct pod *pod_with_ipv6(void **state)
 	return pod;
 }
 
-static void give_ip(struct pod *pod, const char *address, const char *gateway)
+static void add_ip(struct test_pod *pod, const char *address, const char *gateway)
 {
 	pod->ips[pod->result.n_ips++] =
 		(struct hw_ipconf){ .has_iface = true,
@@ -103,7 +103,7 @@ static void give_ip(struct pod *pod, const char *address, const char *gateway)
 				    .gateway = gateway ? test_ip(gateway) : (struct hw_ip){ 0 } };
 }
 
-static struct hw_route *give_route(struct pod *pod, const char *dst, const char *gw)
+static struct hw_route *add_route(struct test_pod *pod, const char *dst, const char *gw)
 {
 	struct hw_route *route = &pod->routes[pod->result.n_routes++];
 
@@ -112,7 +112,7 @@ static struct hw_route *give_route(struct pod *pod, const char *dst, const char 
 	return route;
 }
 
-static void configure(struct pod *pod, enum iface_dad dad)
+static void configure(struct test_pod *pod, enum iface_dad dad)
 {
 	struct iface_options options = { .dad = dad, .notify = true };
 	struct hw_err e = { 0 };
@@ -131,9 +131,9 @@ static void assert_sysctl(int family, const char *key, const char *want)
 	assert_string_equal(value, want);
 }
 
-static void assert_check(struct pod *pod, const char *message)
+static void assert_check(struct test_pod *pod, const char *message)
 {
-	struct link link = eth0_of(pod);
+	struct link link = get_eth0(pod);
 	struct hw_err e = { 0 };
 	int r = iface_check(pod->nl, &link, &pod->result, &e);
 
@@ -143,25 +143,25 @@ static void assert_check(struct pod *pod, const char *message)
 
 static void both_families(void **state)
 {
-	struct pod *pod = pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	AUTO(route_list_done) struct route_list routes = { 0 };
 	struct hw_err e;
 
-	give_ip(pod, "10.1.2.3/24", "10.1.2.1");
-	give_ip(pod, "fd00:1::3/64", "fd00:1::1");
-	give_route(pod, "0.0.0.0/0", NULL);
-	give_route(pod, "::/0", NULL);
-	give_route(pod, "192.168.0.0/16", "10.1.2.9")->mtu = 1400;
-	give_route(pod, "fd00:2::/64", "fd00:1::9")->advmss = 1200;
+	add_ip(pod, "10.1.2.3/24", "10.1.2.1");
+	add_ip(pod, "fd00:1::3/64", "fd00:1::1");
+	add_route(pod, "0.0.0.0/0", NULL);
+	add_route(pod, "::/0", NULL);
+	add_route(pod, "192.168.0.0/16", "10.1.2.9")->mtu = 1400;
+	add_route(pod, "fd00:2::/64", "fd00:1::9")->advmss = 1200;
 	configure(pod, IFACE_DAD_OFF);
 
-	assert_true(eth0_of(pod).flags & IFF_UP);
+	assert_true(get_eth0(pod).flags & IFF_UP);
 	assert_int_equal(addr_get(pod->nl, &pod->link, AF_UNSPEC, &list, &e), 0);
 	for (size_t i = 0; i < 2; i++)
 		assert_true(addr_list_has(&list, &pod->ips[i].address));
 	for (size_t i = 0; i < list.n; i++)
-		if (list.v[i].scope != RT_SCOPE_LINK) /* that one is the kernel's own */
+		if (list.v[i].scope != RT_SCOPE_LINK) /* the kernel's link-local address */
 			assert_false(list.v[i].flags & IFA_F_TENTATIVE);
 	assert_int_equal(route_get(pod->nl, &pod->link, AF_UNSPEC, 0, &routes, &e), 0);
 	assert_non_null(route_find(&routes, &(struct route){ .dst = test_prefix("0.0.0.0/0"),
@@ -178,24 +178,24 @@ static void both_families(void **state)
 	assert_check(pod, "");
 }
 
-static void leaves_ipv6_alone(void **state)
+static void ipv6_stays_disabled(void **state)
 {
-	struct pod *pod = pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 
-	give_ip(pod, "10.1.2.3/24", NULL);
+	add_ip(pod, "10.1.2.3/24", NULL);
 	configure(pod, IFACE_DAD_SKIP);
 	assert_sysctl(AF_INET6, "disable_ipv6", "1");
 	assert_sysctl(AF_INET6, "accept_dad", "1");
 	assert_check(pod, "");
 }
 
-static void detection(void **state)
+static void duplicate_address_detection(void **state)
 {
-	struct pod *pod = pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	struct hw_err e;
 
-	give_ip(pod, "fd00:1::3/64", "fd00:1::1");
+	add_ip(pod, "fd00:1::3/64", "fd00:1::1");
 	configure(pod, IFACE_DAD_ON);
 	assert_int_equal(addr_get(pod->nl, &pod->link, AF_INET6, &list, &e), 0);
 	assert_true(addr_list_has(&list, &pod->ips[0].address));
@@ -205,14 +205,14 @@ static void detection(void **state)
 	assert_sysctl(AF_INET6, "enhanced_dad", "1");
 }
 
-/* The other end is in the same namespace: with its address it answers the question. */
-static void duplicate(void **state)
+/* The peer is in the same namespace and has the same address. */
+static void duplicate_address(void **state)
 {
-	struct pod *pod = pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 	struct link peer = test_link(pod->nl, "peer");
 	struct hw_err e;
 
-	give_ip(pod, "fd00:1::3/64", "fd00:1::1");
+	add_ip(pod, "fd00:1::3/64", "fd00:1::1");
 	assert_true(sysctl_write_conf(-1, AF_INET6, "peer", "disable_ipv6", "0", &e) >= 0);
 	addr_put_add(pod->nl, &peer, &pod->ips[0].address, IFA_F_NODAD);
 	test_commit(pod->nl);
@@ -225,18 +225,18 @@ static void duplicate(void **state)
 
 static void no_carrier(void **state)
 {
-	struct pod *pod = pod_with_ipv6(state);
+	struct test_pod *pod = require_pod_with_ipv6(state);
 	struct link peer = test_link(pod->nl, "peer");
 
 	link_set_down(pod->nl, &peer);
 	test_commit(pod->nl);
-	give_ip(pod, "fd00:1::3/64", "fd00:1::1");
+	add_ip(pod, "fd00:1::3/64", "fd00:1::1");
 	configure(pod, IFACE_DAD_LEAVE);
 	assert_check(pod, "");
 }
 
-/* The kernel's own words, which follow, are not the same everywhere. */
-static void refused(struct pod *pod, int code, const char *beginning)
+/* Compares only the beginning: the kernel's text after it differs between versions. */
+static void assert_rejected(struct test_pod *pod, int code, const char *beginning)
 {
 	struct hw_err e = { 0 };
 
@@ -248,63 +248,63 @@ static void refused(struct pod *pod, int code, const char *beginning)
 
 static void bad_results(void **state)
 {
-	struct pod *pod = pod_of(state);
+	struct test_pod *pod = require_pod(state);
 
-	give_ip(pod, "10.1.2.3/24", NULL);
+	add_ip(pod, "10.1.2.3/24", NULL);
 	pod->ips[0].iface = 2;
-	refused(pod, -EINVAL,
-		"failed to add IP addr 10.1.2.3/24 to \"eth0\": invalid interface index");
+	assert_rejected(pod, -EINVAL,
+			"failed to add IP addr 10.1.2.3/24 to \"eth0\": invalid interface index");
 	pod->ips[0].iface = 0;
-	refused(pod, -EINVAL,
-		"failed to add IP addr 10.1.2.3/24 to \"eth0\": invalid interface index");
+	assert_rejected(pod, -EINVAL,
+			"failed to add IP addr 10.1.2.3/24 to \"eth0\": invalid interface index");
 	pod->ips[0].iface = -1;
-	refused(pod, -EINVAL,
-		"failed to add IP addr 10.1.2.3/24 to \"eth0\": invalid interface index");
+	assert_rejected(pod, -EINVAL,
+			"failed to add IP addr 10.1.2.3/24 to \"eth0\": invalid interface index");
 	pod->result.n_ifaces = 0;
-	refused(pod, -EINVAL, "no interfaces to configure");
-	assert_false(eth0_of(pod).flags & IFF_UP);
+	assert_rejected(pod, -EINVAL, "no interfaces to configure");
+	assert_false(get_eth0(pod).flags & IFF_UP);
 }
 
-static void without_interface(void **state)
+static void address_without_interface(void **state)
 {
-	struct pod *pod = pod_of(state);
+	struct test_pod *pod = require_pod(state);
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	struct hw_err e;
 
-	give_ip(pod, "10.1.2.3/24", NULL);
+	add_ip(pod, "10.1.2.3/24", NULL);
 	pod->ips[0].has_iface = false;
 	configure(pod, IFACE_DAD_OFF);
 	assert_int_equal(addr_get(pod->nl, &pod->link, AF_INET, &list, &e), 0);
 	assert_int_equal(list.n, 0);
-	assert_true(eth0_of(pod).flags & IFF_UP);
+	assert_true(get_eth0(pod).flags & IFF_UP);
 }
 
-static void already_there(void **state)
+static void existing_address(void **state)
 {
-	struct pod *pod = pod_of(state);
+	struct test_pod *pod = require_pod(state);
 
-	give_ip(pod, "10.1.2.3/24", NULL);
+	add_ip(pod, "10.1.2.3/24", NULL);
 	addr_put_add(pod->nl, &pod->link, &pod->ips[0].address, 0);
 	test_commit(pod->nl);
-	refused(pod, -EEXIST, "failed to add IP addr 10.1.2.3/24 to \"eth0\": ");
+	assert_rejected(pod, -EEXIST, "failed to add IP addr 10.1.2.3/24 to \"eth0\": ");
 	addr_put_del(pod->nl, &pod->link, &pod->ips[0].address);
-	give_route(pod, "172.16.0.0/12", "10.9.9.9");
-	refused(pod, -ENETUNREACH,
-		"failed to add route '172.16.0.0/12 via 10.9.9.9 dev eth0 metric 0 "
-		"(Scope: universe, Table: 254)': ");
+	add_route(pod, "172.16.0.0/12", "10.9.9.9");
+	assert_rejected(pod, -ENETUNREACH,
+			"failed to add route '172.16.0.0/12 via 10.9.9.9 dev eth0 metric 0 "
+			"(Scope: universe, Table: 254)': ");
 }
 
 static void other_table(void **state)
 {
-	struct pod *pod = pod_of(state);
+	struct test_pod *pod = require_pod(state);
 	struct hw_route *route;
 
-	give_ip(pod, "10.1.2.3/24", "10.1.2.1");
-	route = give_route(pod, "0.0.0.0/0", NULL);
+	add_ip(pod, "10.1.2.3/24", "10.1.2.1");
+	route = add_route(pod, "0.0.0.0/0", NULL);
 	route->has_table = true;
 	route->table = 100;
 	route->priority = 7;
-	route = give_route(pod, "192.168.9.0/24", NULL);
+	route = add_route(pod, "192.168.9.0/24", NULL);
 	route->gw = test_ip("10.1.2.2");
 	route->has_scope = true;
 	route->scope = RT_SCOPE_SITE;
@@ -317,12 +317,12 @@ static void other_table(void **state)
 			  "(Scope: universe, Table: 100)' not found in routing table");
 }
 
-static void drift_of_addresses(void **state)
+static void check_finds_address_drift(void **state)
 {
-	struct pod *pod = pod_of(state);
+	struct test_pod *pod = require_pod(state);
 	struct hw_prefix longer = test_prefix("10.1.2.3/25");
 
-	give_ip(pod, "10.1.2.3/24", "10.1.2.1");
+	add_ip(pod, "10.1.2.3/24", "10.1.2.1");
 	configure(pod, IFACE_DAD_OFF);
 	assert_check(pod, "");
 	addr_put_del(pod->nl, &pod->link, &pod->ips[0].address);
@@ -331,7 +331,7 @@ static void drift_of_addresses(void **state)
 	addr_put_add(pod->nl, &pod->link, &longer, 0);
 	test_commit(pod->nl);
 	assert_check(pod, "Failed to match addr 10.1.2.3/24 on interface eth0: "
-			  "its prefix length is 25");
+			  "prefix length is 25, want 24");
 	addr_put_del(pod->nl, &pod->link, &longer);
 	addr_put_add(pod->nl, &pod->link, &pod->ips[0].address, 0);
 	test_commit(pod->nl);
@@ -341,14 +341,14 @@ static void drift_of_addresses(void **state)
 	assert_check(pod, "interface eth0 is down");
 }
 
-static void drift_of_routes(void **state)
+static void check_finds_route_drift(void **state)
 {
-	struct pod *pod = pod_of(state);
+	struct test_pod *pod = require_pod(state);
 	struct route route = { .dst = test_prefix("0.0.0.0/0"), .gw = test_ip("10.1.2.2") };
 	struct route connected = { .dst = test_prefix("10.1.2.0/24"), .scope = RT_SCOPE_NOWHERE };
 
-	give_ip(pod, "10.1.2.3/24", "10.1.2.1");
-	give_route(pod, "0.0.0.0/0", NULL);
+	add_ip(pod, "10.1.2.3/24", "10.1.2.1");
+	add_route(pod, "0.0.0.0/0", NULL);
 	configure(pod, IFACE_DAD_OFF);
 	assert_check(pod, "");
 	route_put_replace(pod->nl, &pod->link, &route);
@@ -360,7 +360,7 @@ static void drift_of_routes(void **state)
 	route_put_replace(pod->nl, &pod->link, &route);
 	test_commit(pod->nl);
 	assert_check(pod, "Expected Route '0.0.0.0/0 via 10.1.2.1 dev eth0 metric 0 "
-			  "(Scope: universe, Table: 254)' has MTU 1280 instead of 0");
+			  "(Scope: universe, Table: 254)' has MTU 1280, want 0");
 	route.mtu = 0;
 	route_put_replace(pod->nl, &pod->link, &route);
 	test_commit(pod->nl);
@@ -372,26 +372,30 @@ static void drift_of_routes(void **state)
 
 #define POD_TEST(sentence, f)                                                                      \
 	{                                                                                          \
-		sentence, f, pod_new, pod_end, NULL                                                \
+		sentence, f, pod_new, pod_free, NULL                                               \
 	}
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		POD_TEST("iface: both families, with routes, MTU and remembered gateways",
+		POD_TEST("iface: both families with routes, MTU and default gateways",
 			 both_families),
-		POD_TEST("iface: without an IPv6 address IPv6 stays off", leaves_ipv6_alone),
-		POD_TEST("iface: with detection the addresses have settled at the end", detection),
-		POD_TEST("iface: an address that another has is an error", duplicate),
-		POD_TEST("iface: without a carrier the addresses settle later", no_carrier),
-		POD_TEST("iface: an address of another interface is refused", bad_results),
-		POD_TEST("iface: an address without an interface is passed over",
-			 without_interface),
-		POD_TEST("iface: what is there already is an error", already_there),
-		POD_TEST("iface: routes in other tables are made and checked", other_table),
-		POD_TEST("iface: CHECK sees lost and changed addresses, and a link that is down",
-			 drift_of_addresses),
-		POD_TEST("iface: CHECK sees lost and changed routes", drift_of_routes),
+		POD_TEST("iface: without an IPv6 address IPv6 stays disabled", ipv6_stays_disabled),
+		POD_TEST("iface: with duplicate address detection no address stays tentative",
+			 duplicate_address_detection),
+		POD_TEST("iface: a duplicate address is an error", duplicate_address),
+		POD_TEST("iface: without a carrier duplicate address detection is not waited for",
+			 no_carrier),
+		POD_TEST("iface: an address of another interface is rejected", bad_results),
+		POD_TEST("iface: an address without an interface is ignored",
+			 address_without_interface),
+		POD_TEST("iface: an existing address and an unreachable gateway are errors",
+			 existing_address),
+		POD_TEST("iface: routes in other tables are added and checked", other_table),
+		POD_TEST(
+			"iface: CHECK finds missing and changed addresses, and a link that is down",
+			check_finds_address_drift),
+		POD_TEST("iface: CHECK finds missing and changed routes", check_finds_route_drift),
 	};
 
 	return cmocka_run_group_tests_name("iface", tests, test_enter, NULL);

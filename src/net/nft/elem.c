@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/elem.c - one element: its key and data, on the wire and as text
+ * net/nft/elem.c - set elements: key, data, wire format, text, lists
  *
- * How:   a key is its fields one after the other, in network order, each padded
- *        to four bytes, as the kernel's registers have them. The owner is what
- *        nft calls a comment: userdata of type 0, its length, text with NUL.
+ * How:   a key is the sequence of its fields in network byte order, each padded
+ *        to four bytes, as in the kernel's registers. The owner is stored as
+ *        nft's comment: userdata of type 0, its length, text with NUL.
  */
 #include "net/nft/elem.h"
 
@@ -21,14 +21,16 @@
 
 #include "base/hash.h"
 #include "base/ip.h"
+#include "base/mem.h"
 #include "base/str.h"
 
-#define COMMENT 0 /* the type of nft's comments in userdata */
+#define COMMENT 0 /* the userdata type of nft's comments */
 #define ALIGN	4
 #define ETHER	6
+#define ROOM	16 /* initial room of a list */
 
-/* Fields: 4 and 6 an address, p protocol, s port, i name of a link, m hardware address, n number;
- * v: a verdict. */
+/* Field types: 4 and 6: IP address, p: protocol, s: port, i: interface name, m: MAC address,
+ * n: number, v: verdict */
 /* clang-format off */
 const struct nft_set nft_sets[] = {
 	{ NFT_INET, "version", "n", "" },
@@ -70,10 +72,7 @@ const struct nft_set nft_sets[] = {
 };
 /* clang-format on */
 
-/**
- * nft_set_find() - a set or map by its name
- */
-const struct nft_set *nft_set_find(enum nft_table table, const char *name)
+static const struct nft_set *find_set(enum nft_table table, const char *name)
 {
 	for (const struct nft_set *set = nft_sets; set->name; set++)
 		if (set->table == table && str_equal(set->name, name))
@@ -81,11 +80,8 @@ const struct nft_set *nft_set_find(enum nft_table table, const char *name)
 	return NULL;
 }
 
-/* ---- filling one ------------------------------------------------------------------------ */
+/* ---- fill an element --------------------------------------------------------------------- */
 
-/**
- * nft_elem() - an element whose key is still empty
- */
 struct nft_elem nft_elem(enum nft_table table, const char *set, enum nft_mode mode)
 {
 	struct nft_elem elem = { .table = table, .mode = mode };
@@ -95,9 +91,6 @@ struct nft_elem nft_elem(enum nft_table table, const char *set, enum nft_mode mo
 	return elem;
 }
 
-/**
- * nft_elem_for() - the same in the set for an address' family
- */
 struct nft_elem nft_elem_for(const char *set, const struct hw_ip *ip, enum nft_mode mode)
 {
 	struct nft_elem elem = nft_elem(NFT_INET, set, mode);
@@ -108,7 +101,7 @@ struct nft_elem nft_elem_for(const char *set, const struct hw_ip *ip, enum nft_m
 	return elem;
 }
 
-static void put(struct nft_bytes *bytes, const void *field, size_t len)
+static void put_field(struct nft_bytes *bytes, const void *field, size_t len)
 {
 	size_t padded = (len + ALIGN - 1) / ALIGN * ALIGN;
 
@@ -121,20 +114,20 @@ static void put_port(struct nft_bytes *bytes, uint16_t port)
 {
 	uint16_t wire = htons(port);
 
-	put(bytes, &wire, sizeof(wire));
+	put_field(bytes, &wire, sizeof(wire));
 }
 
 void nft_key_ip(struct nft_elem *elem, const struct hw_ip *ip)
 {
-	put(&elem->key, ip->bytes, ip_bits(ip) / 8);
+	put_field(&elem->key, ip->bytes, ip_bits(ip) / 8);
 }
 
 void nft_key_network(struct nft_elem *elem, const struct hw_prefix *prefix)
 {
 	struct hw_ip first = prefix_network(prefix), last = prefix_last(prefix);
 
-	put(&elem->key, first.bytes, ip_bits(&first) / 8);
-	put(&elem->end, last.bytes, ip_bits(&last) / 8);
+	put_field(&elem->key, first.bytes, ip_bits(&first) / 8);
+	put_field(&elem->end, last.bytes, ip_bits(&last) / 8);
 }
 
 void nft_key_port(struct nft_elem *elem, uint16_t port)
@@ -144,13 +137,12 @@ void nft_key_port(struct nft_elem *elem, uint16_t port)
 
 void nft_key_proto(struct nft_elem *elem, uint8_t proto)
 {
-	put(&elem->key, &proto, sizeof(proto));
+	put_field(&elem->key, &proto, sizeof(proto));
 }
 
-/* In our own order, as marks have it */
 void nft_key_number(struct nft_elem *elem, uint32_t number)
 {
-	put(&elem->key, &number, sizeof(number));
+	put_field(&elem->key, &number, sizeof(number));
 }
 
 void nft_key_ifname(struct nft_elem *elem, const char *ifname)
@@ -158,17 +150,17 @@ void nft_key_ifname(struct nft_elem *elem, const char *ifname)
 	char field[IFNAMSIZ] = { 0 };
 
 	snprintf(field, sizeof(field), "%s", ifname);
-	put(&elem->key, field, sizeof(field));
+	put_field(&elem->key, field, sizeof(field));
 }
 
 void nft_key_mac(struct nft_elem *elem, const struct hw_mac *mac)
 {
-	put(&elem->key, mac->bytes, ETHER);
+	put_field(&elem->key, mac->bytes, ETHER);
 }
 
 void nft_data_ip(struct nft_elem *elem, const struct hw_ip *ip)
 {
-	put(&elem->data, ip->bytes, ip_bits(ip) / 8);
+	put_field(&elem->data, ip->bytes, ip_bits(ip) / 8);
 }
 
 void nft_data_port(struct nft_elem *elem, uint16_t port)
@@ -188,9 +180,6 @@ void nft_data_goto(struct nft_elem *elem, const char *chain)
 	elem->is_goto = true;
 }
 
-/**
- * nft_owner() - who owns the elements of an attachment
- */
 void nft_owner(const char *network, const char *container_id, const char *ifname,
 	       char ret_owner[NFT_OWNER])
 {
@@ -199,7 +188,7 @@ void nft_owner(const char *network, const char *container_id, const char *ifname
 	hash_parts(parts, ARRAY_SIZE(parts), NFT_OWNER - 1, ret_owner);
 }
 
-/* ---- on the wire -------------------------------------------------------------------------- */
+/* ---- on the wire ------------------------------------------------------------------------- */
 
 static void encode_value(struct nlmsghdr *m, uint16_t type, const struct nft_bytes *bytes)
 {
@@ -216,12 +205,13 @@ static void encode_verdict(struct nlmsghdr *m, const struct nft_elem *elem)
 {
 	struct nlattr *data = mnl_attr_nest_start(m, NFTA_SET_ELEM_DATA);
 	struct nlattr *verdict = mnl_attr_nest_start(m, NFTA_DATA_VERDICT);
-	const struct nft_set *set = nft_set_find(elem->table, elem->set);
-	bool usual = set && set->usual && !elem->is_goto && str_equal(elem->chain, set->usual);
-	int code = usual ? NFT_CONTINUE : elem->is_goto ? NFT_GOTO : NFT_JUMP;
+	const struct nft_set *set = find_set(elem->table, elem->set);
+	bool is_default = set && set->default_chain && !elem->is_goto &&
+			  str_equal(elem->chain, set->default_chain);
+	int code = is_default ? NFT_CONTINUE : elem->is_goto ? NFT_GOTO : NFT_JUMP;
 
 	mnl_attr_put_u32(m, NFTA_VERDICT_CODE, htonl((uint32_t)code));
-	if (!usual)
+	if (!is_default)
 		mnl_attr_put_strz(m, NFTA_VERDICT_CHAIN, elem->chain);
 	mnl_attr_nest_end(m, verdict);
 	mnl_attr_nest_end(m, data);
@@ -235,10 +225,6 @@ static void encode_owner(struct nlmsghdr *m, const char *owner)
 	mnl_attr_put(m, NFTA_SET_ELEM_USERDATA, sizeof(comment), comment);
 }
 
-/**
- * nft_elem_encode() - the attributes of a message about one element
- * @owner: NULL: of a message that asks or deletes, with the key only
- */
 void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char *owner)
 {
 	struct nlattr *list, *item;
@@ -271,8 +257,8 @@ static void decode_bytes(const struct nlattr *attr, struct nft_bytes *ret)
 
 static void decode_verdict(const struct nlattr *verdict, struct nft_elem *ret)
 {
-	const struct nft_set *set = nft_set_find(ret->table, ret->set);
-	const char *chain = set ? str_or(set->usual, "") : "";
+	const struct nft_set *set = find_set(ret->table, ret->set);
+	const char *chain = set ? str_or(set->default_chain, "") : "";
 	int len = (int)strlen(chain);
 	const struct nlattr *attr;
 
@@ -299,7 +285,7 @@ static void decode_data(const struct nlattr *nest, struct nft_bytes *ret, struct
 	}
 }
 
-/* A comment of another form is not ours: it stays "". */
+/* A comment of another format is not an owner: ret_owner stays "". */
 static void decode_owner(const struct nlattr *attr, char ret_owner[NFT_OWNER])
 {
 	const uint8_t *comment = mnl_attr_get_payload(attr);
@@ -309,9 +295,6 @@ static void decode_owner(const struct nlattr *attr, char ret_owner[NFT_OWNER])
 		memcpy(ret_owner, comment + 2, NFT_OWNER);
 }
 
-/**
- * nft_elem_decode() - an element of an answer; the set that it is in is in *ret_elem already
- */
 void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem)
 {
 	const struct nlattr *attr;
@@ -336,11 +319,6 @@ void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem)
 	}
 }
 
-/**
- * nft_elem_covers() - does the interval @a hold all of @b?
- *
- * Field by field, all of them addresses of one family.
- */
 bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b)
 {
 	const struct nft_bytes *last = a->end.len ? &a->end : &a->key;
@@ -356,11 +334,164 @@ bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b)
 	return true;
 }
 
-/**
- * nft_elem_same_data() - do both lead to the same?
- */
 bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b)
 {
 	return a->data.len == b->data.len && !memcmp(a->data.v, b->data.v, a->data.len) &&
 	       str_equal(a->chain, b->chain) && a->is_goto == b->is_goto;
+}
+
+/* ---- as text ---------------------------------------------------------------------------- */
+
+struct elem_text {
+	char *buf;
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void add_text(struct elem_text *text, const char *fmt,
+							   ...)
+{
+	size_t room = NFT_ELEM_TEXT - text->len;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(text->buf + text->len, room, fmt, ap);
+	va_end(ap);
+	text->len += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void add_proto(struct elem_text *text, uint8_t proto)
+{
+	if (proto == IPPROTO_TCP)
+		add_text(text, "tcp");
+	else if (proto == IPPROTO_UDP)
+		add_text(text, "udp");
+	else if (proto == IPPROTO_SCTP)
+		add_text(text, "sctp");
+	else
+		add_text(text, "%u", proto);
+}
+
+/* The prefix length of the network from @first to @last */
+static unsigned prefix_len(const uint8_t *first, const uint8_t *last, unsigned bytes)
+{
+	unsigned bits = 0;
+
+	while (bits < bytes * 8 && !((first[bits / 8] ^ last[bits / 8]) & (0x80 >> bits % 8)))
+		bits++;
+	return bits;
+}
+
+static void add_ip(struct elem_text *text, const uint8_t *first, const uint8_t *last, int family)
+{
+	struct hw_ip ip = { .family = (uint8_t)family };
+	unsigned bytes = family == AF_INET ? 4 : 16;
+	unsigned len = prefix_len(first, last, bytes);
+	char address[HW_IP_TEXT];
+
+	memcpy(ip.bytes, first, bytes);
+	add_text(text, "%s", hw_ip_format(&ip, address));
+	if (len < bytes * 8)
+		add_text(text, "/%u", len);
+}
+
+/* Return: the size of the field, padded */
+static size_t add_field(struct elem_text *text, char type, const uint8_t *v, const uint8_t *end)
+{
+	struct hw_mac mac = { .len = 6 };
+	char address[HW_MAC_TEXT];
+
+	switch (type) {
+	case '4':
+		add_ip(text, v, end, AF_INET);
+		return 4;
+	case '6':
+		add_ip(text, v, end, AF_INET6);
+		return 16;
+	case 'p':
+		add_proto(text, v[0]);
+		return 4;
+	case 's':
+		add_text(text, "%u", (unsigned)v[0] << 8 | v[1]);
+		return 4;
+	case 'i':
+		add_text(text, "%.*s", IFNAMSIZ, (const char *)v);
+		return IFNAMSIZ;
+	case 'm':
+		memcpy(mac.bytes, v, mac.len);
+		add_text(text, "%s", hw_mac_format(&mac, address));
+		return 8;
+	default: /* a number in host byte order */
+		add_text(text, "%u", *(const uint32_t *)v);
+		return 4;
+	}
+}
+
+static void add_fields(struct elem_text *text, const char *types, const struct nft_bytes *bytes,
+		       const struct nft_bytes *end)
+{
+	const uint8_t *last = end->len ? end->v : bytes->v;
+	size_t at = 0;
+
+	for (; *types && at < bytes->len; types++) {
+		add_text(text, "%s", at ? " . " : "");
+		at += add_field(text, *types, bytes->v + at, last + at);
+	}
+}
+
+const char *nft_elem_format(const struct nft_elem *elem, char buf[NFT_ELEM_TEXT])
+{
+	const struct nft_set *set = find_set(elem->table, elem->set);
+	struct elem_text text = { .buf = buf };
+
+	buf[0] = '\0';
+	if (!set)
+		return buf;
+	add_fields(&text, set->key, &elem->key, &elem->end);
+	if (*elem->chain)
+		add_text(&text, " : %s %s", elem->is_goto ? "goto" : "jump", elem->chain);
+	else if (elem->data.len) {
+		add_text(&text, " : ");
+		add_fields(&text, set->data, &elem->data, &elem->data);
+	}
+	return buf;
+}
+
+/* ---- lists ------------------------------------------------------------------------------ */
+
+void nft_elems_done(struct nft_elems *elems)
+{
+	free(elems->v);
+	*elems = (struct nft_elems){ 0 };
+}
+
+void nft_elems_add(struct nft_elems *elems, struct nft_elem elem)
+{
+	if (elems->n == elems->room) {
+		elems->room = elems->room ? 2 * elems->room : ROOM;
+		elems->v = mem_resize(elems->v, elems->room, sizeof(*elems->v));
+	}
+	elems->v[elems->n++] = elem;
+}
+
+static bool has_same_key(const struct nft_elem *a, const struct nft_elem *b)
+{
+	return a->table == b->table && a->key.len == b->key.len &&
+	       !memcmp(a->key.v, b->key.v, a->key.len) && a->end.len == b->end.len &&
+	       !memcmp(a->end.v, b->end.v, a->end.len) && str_equal(a->set, b->set) &&
+	       (a->mode == NFT_ABSENT) == (b->mode == NFT_ABSENT);
+}
+
+bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem)
+{
+	for (size_t i = 0; i < elems->n; i++)
+		if (has_same_key(&elems->v[i], elem))
+			return true;
+	return false;
+}
+
+void nft_elems_add_once(struct nft_elems *elems, struct nft_elem elem)
+{
+	if (!nft_elems_has(elems, &elem))
+		nft_elems_add(elems, elem);
 }

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/elem.h - what the parts of net/nft/nft.h share: an element on the wire
+ * net/nft/elem.h - encode and decode set elements; internal to net/nft
  */
 #ifndef NET_NFT_ELEM_H
 #define NET_NFT_ELEM_H
 
 #include "net/nft/nft.h"
 
-#define NFT_TABLE "hawser" /* both of them */
+#define NFT_TABLE "hawser" /* the name of both tables */
 
 struct nlmsghdr;
 struct nlattr;
 
-const struct nft_set *nft_set_find(enum nft_table table, const char *name);
+/* Put the attributes of a message about one element. owner NULL: put the key only, for a request or
+ * a deletion */
 void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char *owner);
+/* Decode an element of a reply; table and set must be in *ret_elem already. */
 void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem);
+/* Does the interval a contain b? Compares field by field; all fields are addresses of one
+ * family. */
 bool nft_elem_covers(const struct nft_elem *a, const struct nft_elem *b);
-int nft_has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e);
+/* Do both have the same data or verdict? */
 bool nft_elem_same_data(const struct nft_elem *a, const struct nft_elem *b);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/foreign.c - remove what Go's plugins have left in nftables for one pod
+ * net/nft/foreign.c - delete chains and rules that upstream created for a pod
  *
- * How:   the rules of one chain are listed; those that hold the text that is
- *        looked for, the name of a chain or a comment, go by their handles, in
- *        one transaction with the chain.
+ * How:   the rules of one chain are listed; those that contain the wanted text,
+ *        the name of a chain or a comment, are deleted by their handles, in one
+ *        transaction with the chain.
  */
 #include "net/nft/foreign.h"
 
@@ -15,25 +15,26 @@
 
 #include "net/nft/wire.h"
 
-#define TRIES 100 /* others may remove the same, or its neighbours, at the same time */
+#define TRIES	    100 /* against concurrent deletion of the same or neighbouring rules */
+#define PARENTS_MAX 4
 
-struct search {
+struct rule_search {
 	const char *text;
 	size_t len;
-	uint16_t in; /* which attribute of a rule holds it */
+	uint16_t in; /* the attribute of a rule in which to search */
 	uint64_t *handles;
 	size_t n;
 };
 
-static void search_done(struct search *search)
+static void search_done(struct rule_search *search)
 {
 	free(search->handles);
 }
-AUTO_VALUE_DEFINE(search_done, struct search);
+AUTO_VALUE_DEFINE(search_done, struct rule_search);
 
 static int search_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
-	struct search *search = ctx;
+	struct rule_search *search = ctx;
 	const struct nlattr *attr;
 	bool found = false;
 	uint64_t handle = 0;
@@ -53,84 +54,76 @@ static int search_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-static struct nlmsghdr *about_rules(struct nlmsghdr *m, const struct nft_place *place)
+static struct nlmsghdr *put_chain_names(struct nlmsghdr *m, const struct nft_place *place)
 {
 	nft_put_name(m, NFTA_RULE_TABLE, place->table);
 	nft_put_name(m, NFTA_RULE_CHAIN, place->chain);
 	return m;
 }
 
-static int search_chain(struct nft *nft, const struct nft_place *place, struct search *search,
+static int search_chain(struct nft *nft, const struct nft_place *place, struct rule_search *search,
 			struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
-	int r = nft_ask(nft, about_rules(m, place), search_rule, search, e);
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
+	int r = nft_send_request(nft, put_chain_names(m, place), search_rule, search, e);
 
 	return r == -ENOENT ? 0 : r;
 }
 
-/**
- * nft_has_chain() - is there such a chain?
- *
- * None has a name that is too long for the kernel.
- */
 int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETCHAIN, 0, place->family);
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETCHAIN, 0, place->family);
 	int r;
 
 	if (strlen(place->chain) >= NFT_NAME_MAX)
 		return 0;
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	r = nft_ask(nft, m, NULL, NULL, e);
-	if (r == -ENOENT || (r < 0 && nft_is_missing(nft)))
+	r = nft_send_request(nft, m, NULL, NULL, e);
+	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
-	return r < 0 ? err_set(e, r, "look for chain %s of table %s", place->chain, place->table)
-		     : 1;
+	return r < 0 ? err_set(e, r, "find chain %s of table %s", place->chain, place->table) : 1;
 }
 
-/* All rules of the chain, or those that were found */
+/* Deletes the found rules; all rules of the chain if @found is NULL */
 static void put_delete_rules(struct nft *nft, const struct nft_place *place,
-			     const struct search *found)
+			     const struct rule_search *found)
 {
 	for (size_t i = 0; i < (found ? found->n : 1); i++) {
-		struct nlmsghdr *m = nft_message(nft, NFT_MSG_DELRULE, 0, place->family);
+		struct nlmsghdr *m = nft_start_message(nft, NFT_MSG_DELRULE, 0, place->family);
 
-		about_rules(m, place);
+		put_chain_names(m, place);
 		if (found)
 			mnl_attr_put_u64(m, NFTA_RULE_HANDLE, found->handles[i]);
-		nft_put(nft, m);
+		nft_end_message(nft, m);
 	}
 }
 
 static void put_delete_chain(struct nft *nft, const struct nft_place *place)
 {
-	struct nlmsghdr *m = nft_message(nft, NFT_MSG_DELCHAIN, 0, place->family);
+	struct nlmsghdr *m = nft_start_message(nft, NFT_MSG_DELCHAIN, 0, place->family);
 
 	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
 	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 }
 
-/* Return: -ENOENT when somebody else has removed some of it since we looked: nothing was done */
-static int commit(struct nft *nft, const struct nft_place *place, struct hw_err *e)
+/* -ENOENT: another process has deleted some of the objects since they were read; nothing was
+ * done */
+static int commit_deletion(struct nft *nft, const struct nft_place *place, struct hw_err *e)
 {
 	nft->deleted = true;
 	e->msg[0] = '\0';
-	int r = nft_commit(nft, e);
+	int r = nft_batch_commit(nft, e);
 	if (r >= 0 || r == -ENOENT || *e->msg)
 		return r;
-	return err_set(e, r, "clean chain %s of table %s", place->chain, place->table);
+	return err_set(e, r, "delete rules of chain %s of table %s", place->chain, place->table);
 }
 
-/* One search for each parent, ended by the parents' own end */
-#define PARENTS_MAX 4
-
-static int drop_chain_once(struct nft *nft, const struct nft_place *place,
-			   const char *const *parents, struct hw_err *e)
+static int delete_chain_once(struct nft *nft, const struct nft_place *place,
+			     const char *const *parents, struct hw_err *e)
 {
-	struct search found[PARENTS_MAX] = { 0 };
+	struct rule_search found[PARENTS_MAX] = { 0 };
 	size_t n = 0;
 
 	int r = nft_has_chain(nft, place, e);
@@ -139,12 +132,12 @@ static int drop_chain_once(struct nft *nft, const struct nft_place *place,
 	for (; r >= 0 && n < PARENTS_MAX && parents[n]; n++) {
 		struct nft_place parent = { place->family, place->table, parents[n] };
 
-		found[n] = (struct search){ .text = place->chain,
-					    .len = strlen(place->chain) + 1,
-					    .in = NFTA_RULE_EXPRESSIONS };
+		found[n] = (struct rule_search){ .text = place->chain,
+						 .len = strlen(place->chain) + 1,
+						 .in = NFTA_RULE_EXPRESSIONS };
 		r = search_chain(nft, &parent, &found[n], e);
 	}
-	nft_begin(nft, 0);
+	nft_batch_begin(nft, 0);
 	for (size_t i = 0; i < n; i++) {
 		struct nft_place parent = { place->family, place->table, parents[i] };
 
@@ -153,28 +146,25 @@ static int drop_chain_once(struct nft *nft, const struct nft_place *place,
 	}
 	put_delete_rules(nft, place, NULL);
 	put_delete_chain(nft, place);
-	return r < 0 ? err_set(e, r, "list table %s", place->table) : commit(nft, place, e);
+	return r < 0 ? err_set(e, r, "list table %s", place->table)
+		     : commit_deletion(nft, place, e);
 }
 
-/**
- * nft_foreign_drop_chain() - remove a pod's chain, and what leads to it
- * @parents: chains of the same table that may, at most PARENTS_MAX; NULL at the end
- */
-int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
-			   const char *const *parents, struct hw_err *e)
+int nft_foreign_delete_chain(struct nft *nft, const struct nft_place *place,
+			     const char *const *parents, struct hw_err *e)
 {
 	int r = -ENOENT;
 
 	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++)
-		r = drop_chain_once(nft, place, parents, e);
+		r = delete_chain_once(nft, place, parents, e);
 	return r == -ENOENT ? 0 : r;
 }
 
-static int drop_rules_once(struct nft *nft, const struct nft_place *place, const char *text,
-			   size_t len, struct hw_err *e)
+static int delete_rules_once(struct nft *nft, const struct nft_place *place, const char *text,
+			     size_t len, struct hw_err *e)
 {
 	AUTO(search_done)
-	struct search found = { .text = text, .len = len, .in = NFTA_RULE_USERDATA };
+	struct rule_search found = { .text = text, .len = len, .in = NFTA_RULE_USERDATA };
 
 	int r = nft_has_chain(nft, place, e);
 	if (r <= 0)
@@ -184,52 +174,44 @@ static int drop_rules_once(struct nft *nft, const struct nft_place *place, const
 		return err_set(e, r, "list chain %s of table %s", place->chain, place->table);
 	if (!found.n)
 		return 0;
-	nft_begin(nft, 0);
+	nft_batch_begin(nft, 0);
 	put_delete_rules(nft, place, &found);
-	return commit(nft, place, e);
+	return commit_deletion(nft, place, e);
 }
 
-static int drop_rules(struct nft *nft, const struct nft_place *place, const char *text, size_t len,
-		      struct hw_err *e)
+static int delete_rules(struct nft *nft, const struct nft_place *place, const char *text,
+			size_t len, struct hw_err *e)
 {
 	int r = -ENOENT;
 
 	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++)
-		r = drop_rules_once(nft, place, text, len, e);
+		r = delete_rules_once(nft, place, text, len, e);
 	return r == -ENOENT ? 0 : r;
 }
 
-/**
- * nft_foreign_has_rule() - has a pod a rule in a chain?
- */
-int nft_foreign_has_rule(struct nft *nft, const struct nft_place *place, const char *comment,
-			 struct hw_err *e)
+int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *place,
+				    const char *comment, struct hw_err *e)
 {
 	AUTO(search_done)
-	struct search found = { .text = comment, .len = strlen(comment), .in = NFTA_RULE_USERDATA };
+	struct rule_search found = { .text = comment,
+				     .len = strlen(comment),
+				     .in = NFTA_RULE_USERDATA };
 
 	int r = search_chain(nft, place, &found, e);
-	if (r < 0 && !nft_is_missing(nft))
+	if (r < 0 && !nft_is_unsupported(nft))
 		return err_set(e, r, "list chain %s of table %s", place->chain, place->table);
 	return found.n > 0;
 }
 
-/**
- * nft_foreign_drop_rules() - remove a pod's rules from a chain
- */
-int nft_foreign_drop_rules(struct nft *nft, const struct nft_place *place, const char *comment,
-			   struct hw_err *e)
+int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_place *place,
+					const char *comment, struct hw_err *e)
 {
-	return drop_rules(nft, place, comment, strlen(comment), e);
+	return delete_rules(nft, place, comment, strlen(comment), e);
 }
 
-/**
- * nft_foreign_drop_rules_of() - the same by the whole comment
- *
- * As nft writes it: its type, 0, its length, text with NUL.
- */
-int nft_foreign_drop_rules_of(struct nft *nft, const struct nft_place *place, const char *comment,
-			      struct hw_err *e)
+/* A comment as nft stores it: type 0, its length, text with NUL */
+int nft_foreign_delete_rules(struct nft *nft, const struct nft_place *place, const char *comment,
+			     struct hw_err *e)
 {
 	size_t len = strlen(comment) + 1;
 	autofree char *userdata = mem_new(len + 2);
@@ -238,5 +220,5 @@ int nft_foreign_drop_rules_of(struct nft *nft, const struct nft_place *place, co
 		return 0;
 	userdata[1] = (char)len;
 	memcpy(userdata + 2, comment, len);
-	return drop_rules(nft, place, userdata, len + 2, e);
+	return delete_rules(nft, place, userdata, len + 2, e);
 }

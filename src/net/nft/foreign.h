@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/foreign.h - remove what Go's plugins have left in nftables for one pod
+ * net/nft/foreign.h - delete chains and rules that upstream created for a pod
  *
- * What:  a chain per pod, as they make it through iptables-nft, with the rules
- *        that lead to it; and rules that carry a pod's comment.
- * Rules: one question tells that there is nothing, which is then a success.
- *        Only the chain and the rules that were asked for are touched.
+ * What:  a chain per pod, as upstream creates it with iptables-nft, and the rules
+ *        that jump to it; and rules with a pod's comment.
+ * Rules: one request tells that there is nothing to delete, which is a success.
+ *        Only the given chain and matching rules are changed.
  */
 #ifndef NET_NFT_FOREIGN_H
 #define NET_NFT_FOREIGN_H
@@ -16,26 +16,29 @@
 
 struct nft;
 
-/* A chain, by the kernel's family (NFPROTO_...) */
+/* A chain of any table; family: NFPROTO_... */
 struct nft_place {
 	uint8_t family;
 	const char *table;
 	const char *chain;
 };
 
-/* Return: 1 when there is such a chain, 0 when not */
+/* Return: 1 if the chain exists, 0 if not (also if its name is too long for the kernel), or a
+ * negative errno */
 int nft_has_chain(struct nft *nft, const struct nft_place *place, struct hw_err *e);
-/* Return: 1 when the chain has a rule whose comment has this text in it, 0 when not */
-int nft_foreign_has_rule(struct nft *nft, const struct nft_place *place, const char *comment,
-			 struct hw_err *e);
-/* The chain, and the rules of these others of its table that lead to it (NULL at the end). */
-int nft_foreign_drop_chain(struct nft *nft, const struct nft_place *place,
-			   const char *const *parents, struct hw_err *e);
-/* The chain's rules whose comment has this text in it. */
-int nft_foreign_drop_rules(struct nft *nft, const struct nft_place *place, const char *comment,
-			   struct hw_err *e);
-/* Those whose comment is this text. */
-int nft_foreign_drop_rules_of(struct nft *nft, const struct nft_place *place, const char *comment,
-			      struct hw_err *e);
+/* Return: 1 if the chain has a rule whose comment contains this text, 0 if not, or a negative
+ * errno */
+int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_place *place,
+				    const char *comment, struct hw_err *e);
+/* Delete a chain, and the rules that jump to it in the chains parents of the same table: at most 4,
+ * terminated by NULL. */
+int nft_foreign_delete_chain(struct nft *nft, const struct nft_place *place,
+			     const char *const *parents, struct hw_err *e);
+/* Delete the rules of a chain whose comment contains this text. */
+int nft_foreign_delete_rules_containing(struct nft *nft, const struct nft_place *place,
+					const char *comment, struct hw_err *e);
+/* Delete the rules of a chain whose comment equals this text. */
+int nft_foreign_delete_rules(struct nft *nft, const struct nft_place *place, const char *comment,
+			     struct hw_err *e);
 
 #endif

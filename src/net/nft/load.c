@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/load.c - our rules, and commands of nft in general
+ * net/nft/load.c - load hawser's rules; run nft commands
  *
- * How:   libnftables reads the text. It is loaded at run time, as it is needed
- *        only where the rules are missing: mostly once after a boot.
- *        Each version of the rules puts its number into the set "version", with
- *        those of all versions before it. The text itself fails when its number is
- *        there, so that of many that load at once one wins, and no older one replaces
- *        a newer. There is a chain for each number, too, with a rule: one look
- *        tells whether ours, or a newer version, is there, and not just its empty
- *        chains.
+ * How:   libnftables parses the ruleset files. It is loaded at run time with
+ *        dlopen(), as it is needed only if the rules are missing: usually once
+ *        after a boot.
+ *        Each version of the rules adds its number and those of all earlier
+ *        versions to the set "version". Loading fails if its number exists
+ *        already, so only one of several concurrent loads succeeds, and an older
+ *        version never replaces a newer one. Each version also has a chain
+ *        "versionN" with one rule: reading it tells whether this or a newer version
+ *        is loaded and has not been flushed.
+ *        The chains of networks are created before the first element that jumps
+ *        there. The name is a hash of the network. An element of masq4 or near4
+ *        leads from a pod's address to the chain of its network, so a packet is
+ *        compared with that network alone, even if networks contain each other.
+ *        These chains are never deleted: their number does not grow with pods.
  */
 #include <assert.h>
 #include <dlfcn.h>
@@ -19,7 +25,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/ip.h"
 #include "base/os/library.h"
 #include "base/str.h"
 #include "net/nft/elem.h"
@@ -28,7 +38,7 @@
 
 #define LIBRARY "libnftables.so.1"
 
-/* What <nftables/libnftables.h> declares. */
+/* As declared by <nftables/libnftables.h> */
 struct nft_ctx;
 
 struct nftables {
@@ -70,14 +80,11 @@ static int nftables_open(struct nftables *lib, struct hw_err *e)
 		return err_ctx(e, "load libnftables");
 	lib->ctx = lib->new (0);
 	if (!lib->ctx || lib->buffer_output(lib->ctx) || lib->buffer_error(lib->ctx))
-		return err_text(e, -ENOMEM, "libnftables does not start");
+		return err_text(e, -ENOMEM, "cannot create a libnftables context");
 	return 0;
 }
 
-/**
- * nft_run_for() - run commands of nft, one transaction, and keep what they print
- */
-int nft_run_for(const char *commands, char **ret_output, struct hw_err *e)
+int nft_run_get_output(const char *commands, char **ret_output, struct hw_err *e)
 {
 	AUTO(nftables_close) struct nftables lib = { 0 };
 
@@ -95,27 +102,24 @@ int nft_run_for(const char *commands, char **ret_output, struct hw_err *e)
 	return 0;
 }
 
-/**
- * nft_run() - run commands of nft, one transaction
- */
 int nft_run(const char *commands, struct hw_err *e)
 {
-	return nft_run_for(commands, NULL, e);
+	return nft_run_get_output(commands, NULL, e);
 }
 
-/* ---- our rules --------------------------------------------------------------------------- */
+/* ---- rules ------------------------------------------------------------------------------- */
 
-static const struct rules {
+static const struct ruleset {
 	const char *family;
 	const char *text;
 	uint32_t version;
-	const char *witness; /* its chain */
-} rules[] = {
+	const char *version_chain;
+} rulesets[] = {
 	[NFT_INET] = { "inet", nft_ruleset, 1, "version1" },
 	[NFT_BRIDGE] = { "bridge", nft_ruleset_bridge, 1, "version1" },
 };
 
-/* Return: 1 when a version of the rules, or a newer one, has been loaded */
+/* Return: 1 if this version of the rules or a newer one has been loaded, 0 if not, or an error */
 static int has_version(struct nft *nft, enum nft_table table, uint32_t number, struct hw_err *e)
 {
 	struct nft_elem version = nft_elem(table, "version", NFT_SHARED), there;
@@ -132,34 +136,29 @@ static int count_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 	return 0;
 }
 
-/**
- * nft_has_rules() - has a chain of ours rules?
- */
-int nft_has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
+/* Return: 1 if a chain of hawser has rules, 0 if it is empty or missing, or a negative errno */
+static int has_rules(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
 	unsigned n = 0;
 	int r;
 
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, chain);
-	r = nft_ask(nft, m, count_rule, &n, e);
+	r = nft_send_request(nft, m, count_rule, &n, e);
 	return r < 0 && r != -ENOENT ? err_set(e, r, "list chain %s", chain) : n > 0;
 }
 
-/* Return: 1 when the rules are there, and not just their empty chains */
+/* Return: 1 if the rules are loaded and were not flushed, 0 if not, or a negative errno */
 static int is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = nft_has_rules(nft, table, rules[table].witness, e);
+	int r = has_rules(nft, table, rulesets[table].version_chain, e);
 
-	if (r < 0 && nft_is_missing(nft))
+	if (r < 0 && nft_is_unsupported(nft))
 		return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
 	return r;
 }
 
-/**
- * nft_can_load() - are the rules of a table there, or is what loads them?
- */
 int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	AUTO(nftables_close) struct nftables lib = { 0 };
@@ -171,85 +170,78 @@ int nft_can_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 }
 
 /*
- * Load them where they are there, but lack something. No transaction that is about a newer version
- * is done: nobody can create its number then.
+ * Loads rules that were loaded before, but have been flushed in part. The transaction fails if a
+ * newer version is loaded: its number cannot be created then.
  */
-static int load_again(struct nft *nft, enum nft_table table, struct hw_err *e)
+static int reload(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	const char *family = rules[table].family;
-	uint32_t newer = rules[table].version + 1;
+	const char *family = rulesets[table].family;
+	uint32_t newer = rulesets[table].version + 1;
 	autofree char *text = str_printf("create element %s " NFT_TABLE " version { %u }\n"
 					 "flush set %s " NFT_TABLE " version\n%s",
-					 family, newer, family, rules[table].text);
+					 family, newer, family, rulesets[table].text);
 	struct hw_err ignored;
 
 	int r = nft_run(text, e);
 	if (r < 0 && has_version(nft, table, newer, &ignored) > 0)
 		return err_text(e, -ENOENT,
-				"the rules of table %s " NFT_TABLE " are of a newer hawser-plugin, "
-				"and somebody has emptied them; its own repair restores them",
+				"nftables table %s " NFT_TABLE
+				" is of a newer hawser-plugin and has been flushed; repair of that "
+				"version restores it",
 				family);
 	return r;
 }
 
-/**
- * nft_load() - have the rules of a table
- *
- * Return: 0, or a negative errno
- */
 int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	struct hw_err ignored;
 
 	int r = is_loaded(nft, table, e);
 	if (r == 0) {
-		r = nft_run(rules[table].text, e);
-		/* Somebody else may have been faster; or somebody has emptied the chains. */
+		r = nft_run(rulesets[table].text, e);
+		/* Another process may have loaded them first, or the chains were flushed. */
 		if (r < 0 && is_loaded(nft, table, &ignored) > 0)
 			r = 0;
-		else if (r < 0 && has_version(nft, table, rules[table].version, &ignored) > 0)
-			r = load_again(nft, table, e);
+		else if (r < 0 && has_version(nft, table, rulesets[table].version, &ignored) > 0)
+			r = reload(nft, table, e);
 		if (r < 0)
-			err_ctx(e, "load the rules of table %s " NFT_TABLE, rules[table].family);
+			err_ctx(e, "load the rules of table %s " NFT_TABLE, rulesets[table].family);
 	}
 	nft->loaded[table] = r >= 0;
 	return r < 0 ? r : 0;
 }
 
-/**
- * nft_check_chain() - has a chain of ours, which is not in the text, its rules?
- */
 int nft_check_chain(struct nft *nft, enum nft_table table, const char *chain, struct hw_err *e)
 {
-	int r = nft_has_rules(nft, table, chain, e);
+	int r = has_rules(nft, table, chain, e);
 
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"chain %s of nftables table %s " NFT_TABLE
-				" has no rules any more; hawser-plugin repair restores them",
-				chain, rules[table].family);
+				" has no rules; hawser-plugin repair restores them",
+				chain, rulesets[table].family);
 	return r < 0 ? r : 0;
 }
 
-/* ---- are they complete? -------------------------------------------------------------------- */
+/* ---- check and repair -------------------------------------------------------------------- */
 
 #define CHAINS_MAX 64
 
-/* The chains of the text, and how many rules each must have */
-struct chains {
+/* The chains of a ruleset file: how many rules each must have, and has */
+struct chain_counts {
 	struct {
 		const char *name;
 		size_t len;
-		unsigned wanted, there;
+		unsigned wanted, found;
 	} v[CHAINS_MAX];
 	size_t n;
 };
 
 /*
- * As ruleset.nft is written: "chain x {" at the end of its line begins one that has rules, each of
- * which is a line two tabs deep.
+ * Relies on the format of ruleset.nft: "chain x {" at the end of a line begins a chain with rules,
+ * and each rule is a line that is indented by two tabs.
  */
-static void read_text(const char *text, struct chains *ret_chains)
+static void count_wanted_rules(const char *text, struct chain_counts *ret_chains)
 {
 	static const char chain[] = "\tchain ";
 	bool inside = false;
@@ -272,9 +264,9 @@ static void read_text(const char *text, struct chains *ret_chains)
 	}
 }
 
-static int count_in_chains(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+static int count_found_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
-	struct chains *chains = ctx;
+	struct chain_counts *chains = ctx;
 	const struct nlattr *attr;
 
 	(void)e;
@@ -284,100 +276,139 @@ static int count_in_chains(void *ctx, const struct nlmsghdr *m, struct hw_err *e
 		for (size_t i = 0; i < chains->n; i++)
 			if (strlen(mnl_attr_get_str(attr)) == chains->v[i].len &&
 			    str_starts(chains->v[i].name, mnl_attr_get_str(attr)))
-				chains->v[i].there++;
+				chains->v[i].found++;
 	}
 	return 0;
 }
 
-/* By its number, or where somebody has emptied the set, by its chain */
+/* By its number or, if the set was flushed, by its chain */
 static int has_newer(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	uint32_t newer = rules[table].version + 1;
+	uint32_t newer = rulesets[table].version + 1;
 	char chain[NFT_NAME];
 
 	snprintf(chain, sizeof(chain), "version%u", newer);
 	int r = has_version(nft, table, newer, e);
-	return r != 0 ? r : nft_has_rules(nft, table, chain, e);
+	return r != 0 ? r : has_rules(nft, table, chain, e);
 }
 
-/* Return: 1; 0 when one of our chains lacks rules, or the set its number. Of a newer version we know
- * no more than that it is there. */
+/* Return: 1; 0 if a chain lacks rules, or the set "version" lacks its number; or a negative
+ * errno. Of a newer version only the presence is checked. */
 static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	struct chains chains = { 0 };
+	struct chain_counts chains = { 0 };
 	struct nlmsghdr *m;
 
 	int r = has_newer(nft, table, e);
 	if (r != 0)
 		return r < 0 ? r : is_loaded(nft, table, e);
-	r = has_version(nft, table, rules[table].version, e);
+	r = has_version(nft, table, rulesets[table].version, e);
 	if (r <= 0)
 		return r;
-	read_text(rules[table].text, &chains);
-	m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
+	count_wanted_rules(rulesets[table].text, &chains);
+	m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, nft_family(table));
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, NFT_TABLE);
-	r = nft_ask(nft, m, count_in_chains, &chains, e);
+	r = nft_send_request(nft, m, count_found_rule, &chains, e);
 	if (r < 0 && r != -ENOENT)
-		return err_set(e, r, "list table %s " NFT_TABLE, rules[table].family);
+		return err_set(e, r, "list table %s " NFT_TABLE, rulesets[table].family);
 	for (size_t i = 0; i < chains.n; i++)
-		if (chains.v[i].there < chains.v[i].wanted)
+		if (chains.v[i].found < chains.v[i].wanted)
 			return 0;
 	return 1;
 }
 
-/**
- * nft_check_rules() - are the rules of a table there?
- */
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	int r = is_complete(nft, table, e);
 
 	if (r == 0)
 		return err_text(e, -ENOENT,
-				"our nftables rules, table %s " NFT_TABLE
-				", are gone: somebody has flushed them; hawser-plugin repair "
-				"restores them",
-				rules[table].family);
+				"nftables table %s " NFT_TABLE
+				" lacks rules: was it flushed? hawser-plugin repair restores them",
+				rulesets[table].family);
 	return r < 0 ? r : 0;
 }
 
-/**
- * nft_repair() - load the rules again where somebody has emptied their chains, or one of them, or
- * the set of their version
- *
- * Where they are gone altogether nft_add() brings them back, if anybody needs them; a kernel without
- * nftables has lost nothing.
- */
 int nft_repair(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = has_version(nft, table, rules[table].version, e);
+	int r = has_version(nft, table, rulesets[table].version, e);
 	if (r == 0)
 		r = is_loaded(nft, table, e);
 	if (r > 0) {
 		r = is_complete(nft, table, e);
 		if (r == 0)
-			r = load_again(nft, table, e);
+			r = reload(nft, table, e);
 	}
-	return r < 0 && !nft_is_missing(nft) ? r : 0;
+	return r < 0 && !nft_is_unsupported(nft) ? r : 0;
 }
 
-/**
- * nft_remove() - delete a table of ours with all that is in it
- *
- * Return: 1, or 0 when there was none
- */
 int nft_remove(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
 	struct nlmsghdr *m;
 
-	nft_begin(nft, 0);
-	m = nft_message(nft, NFT_MSG_DELTABLE, 0, nft_family(table));
+	nft_batch_begin(nft, 0);
+	m = nft_start_message(nft, NFT_MSG_DELTABLE, 0, nft_family(table));
 	mnl_attr_put_strz(m, NFTA_TABLE_NAME, NFT_TABLE);
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 	nft->deleted = true;
-	int r = nft_commit(nft, e);
-	if (r == -ENOENT || (r < 0 && nft_is_missing(nft)))
+	int r = nft_batch_commit(nft, e);
+	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
 		return 0;
-	return r < 0 ? err_set(e, r, "delete nftables table %s " NFT_TABLE, rules[table].family)
+	return r < 0 ? err_set(e, r, "delete nftables table %s " NFT_TABLE, rulesets[table].family)
 		     : 1;
+}
+
+/* ---- chains of networks ------------------------------------------------------------------ */
+
+#define TABLE "inet " NFT_TABLE
+
+static const char *const chain_prefixes[] = { [NFT_MASQ] = "masq", [NFT_NEAR] = "near" };
+
+void nft_data_network(struct nft_elem *elem, enum nft_chain chain, const struct hw_prefix *prefix)
+{
+	struct hw_prefix network = { prefix_network(prefix), prefix->len };
+	char text[HW_PREFIX_TEXT], hash[17], name[NFT_NAME];
+
+	hash_hex(hw_prefix_format(&network, text), sizeof(hash) - 1, hash);
+	snprintf(name, sizeof(name), "%s_%s", chain_prefixes[chain], hash);
+	nft_data_jump(elem, name);
+	elem->network = network;
+}
+
+static void add_chain_commands(struct buf *text, const struct nft_elem *elem)
+{
+	bool is_ip4 = elem->network.ip.family == AF_INET;
+	const char *family = is_ip4 ? "ip" : "ip6", *chain = elem->chain;
+	char network[HW_PREFIX_TEXT];
+
+	hw_prefix_format(&elem->network, network);
+	buf_printf(text, "add chain " TABLE " %s\nflush chain " TABLE " %s\n", chain, chain);
+	if (str_starts(chain, chain_prefixes[NFT_NEAR]))
+		buf_printf(text, "add rule " TABLE " %s %s saddr %s masquerade\n", chain, family,
+			   network);
+	else
+		buf_printf(text, "add rule " TABLE " %s %s daddr != %s %s daddr != %s masquerade\n",
+			   chain, family, network, family, is_ip4 ? "224.0.0.0/4" : "ff00::/8");
+}
+
+/* An existing chain may be empty: another program has flushed the table, and the process that
+ * loaded the rules again needed other networks. The commands flush the chain first, so it always
+ * has exactly one rule. */
+int nft_repair_networks(struct nft *nft, const struct nft_elem *v, size_t n, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		if (!v[i].network.ip.family)
+			continue;
+		int r = has_rules(nft, v[i].table, v[i].chain, e);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			add_chain_commands(&text, &v[i]);
+	}
+	if (!text.len)
+		return 0;
+	int r = nft_load(nft, NFT_INET, e);
+	return r < 0 ? r : nft_run(text.data, e);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/nft.c - elements of our nftables sets and maps
+ * net/nft/nft.c - add, delete, read and check elements in the kernel
  *
- * How:   deleting looks at the key alone, so whose element it is has to be looked
- *        up before; the batch carries the number of the generation in which that
- *        was seen, and the kernel refuses it when anything has been changed since.
- *        Then all is looked up again.
- *        Adding tries first without looking: mostly nothing is in the way.
+ * How:   the kernel deletes by key alone, so the owner of an element must be read
+ *        before. The batch carries the generation in which the owner was read; the
+ *        kernel rejects it (-ERESTART) if anything has changed since, and all is
+ *        read again.
+ *        Adding first tries without reading, as elements rarely exist already.
  * Rules: a batch that fails changes nothing.
  */
 #include "net/nft/nft.h"
@@ -20,17 +20,90 @@
 #include "net/nft/elem.h"
 #include "net/nft/wire.h"
 
-#define TRIES 2000 /* whoever loses against others' changes; with each try, one of all has won */
+#define TRIES 2000 /* against concurrent changes; with each try one of the competitors succeeds */
 
-/* ---- adding ------------------------------------------------------------------------------ */
+/* ---- read -------------------------------------------------------------------------------- */
+
+struct elem_reader {
+	struct nft_elem *elem; /* in: the set; out: the element, unless each is set */
+	bool found;
+	int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e);
+	void *ctx;
+};
+
+static int decode_elems(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+{
+	struct elem_reader *reader = ctx;
+	const struct nlattr *attr, *item;
+	int r = 0;
+
+	mnl_attr_for_each(attr, m, sizeof(struct nfgenmsg)) {
+		if (mnl_attr_get_type(attr) != NFTA_SET_ELEM_LIST_ELEMENTS)
+			continue;
+		mnl_attr_for_each_nested(item, attr) {
+			struct nft_elem found = nft_elem(reader->elem->table, reader->elem->set,
+							 reader->elem->mode);
+
+			if (r < 0)
+				break;
+			nft_elem_decode(item, &found);
+			if (reader->each) {
+				r = reader->each(reader->ctx, &found, e);
+			} else {
+				*reader->elem = found;
+				reader->found = true;
+			}
+		}
+	}
+	return r;
+}
+
+int nft_get(struct nft *nft, const struct nft_elem *elem, struct nft_elem *ret_elem,
+	    struct hw_err *e)
+{
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETSETELEM, 0, nft_family(elem->table));
+	struct nft_elem found = *elem;
+	struct elem_reader reader = { .elem = &found };
+	int r;
+
+	nft_elem_encode(m, elem, NULL);
+	r = nft_send_request(nft, m, decode_elems, &reader, e);
+	if (r == -ENOENT || (r == 0 && !reader.found))
+		return 0;
+	if (r < 0)
+		return err_set(e, r, "read nftables set %s", elem->set);
+	*ret_elem = found;
+	return 1;
+}
+
+int nft_list(struct nft *nft, enum nft_table table, const char *set,
+	     int (*each)(void *ctx, const struct nft_elem *elem, struct hw_err *e), void *ctx,
+	     struct hw_err *e)
+{
+	struct nlmsghdr *m =
+		nft_start_request(nft, NFT_MSG_GETSETELEM, NLM_F_DUMP, nft_family(table));
+	struct nft_elem in = nft_elem(table, set, NFT_OWNED);
+	struct elem_reader reader = { .elem = &in, .each = each, .ctx = ctx };
+	int r;
+
+	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_TABLE, NFT_TABLE);
+	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_SET, set);
+	e->msg[0] = '\0';
+	r = nft_send_request(nft, m, decode_elems, &reader, e);
+	if (r == -ENOENT || (r < 0 && nft_is_unsupported(nft)))
+		return 0;
+	return r < 0 && !*e->msg ? err_set(e, r, "list nftables set %s", set) : r;
+}
+
+/* ---- add --------------------------------------------------------------------------------- */
 
 static void put_elem(struct nft *nft, uint16_t type, uint16_t flags, const struct nft_elem *elem,
 		     const char *owner)
 {
-	struct nlmsghdr *m = nft_message(nft, type, flags, nft_family(elem->table));
+	struct nlmsghdr *m = nft_start_message(nft, type, flags, nft_family(elem->table));
 
 	nft_elem_encode(m, elem, owner);
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 }
 
 static void put_new(struct nft *nft, const struct nft_elem *elem, const char *owner)
@@ -39,121 +112,111 @@ static void put_new(struct nft *nft, const struct nft_elem *elem, const char *ow
 		 NLM_F_CREATE | (elem->mode == NFT_SHARED ? 0 : NLM_F_EXCL), elem, owner);
 }
 
-static bool is_right(const struct nft_elem *wanted, const struct nft_elem *there, const char *owner)
+static bool is_as_wanted(const struct nft_elem *wanted, const struct nft_elem *there,
+			 const char *owner)
 {
 	if (wanted->mode == NFT_SHARED)
 		return nft_elem_covers(there, wanted);
 	return str_equal(there->owner, owner) && nft_elem_same_data(there, wanted);
 }
 
-static int clash(const struct nft_elem *v, size_t i, const struct nft_elem *there,
-		 struct nft_clash *ret_clash, struct hw_err *e)
-{
-	char text[NFT_ELEM_TEXT];
-
-	if (ret_clash)
-		*ret_clash = (struct nft_clash){ i, *there };
-	return err_text(e, -EEXIST, "nftables set %s has %s already, of %s", v[i].set,
-			nft_elem_format(there, text), *there->owner ? there->owner : "nobody");
-}
-
-/* What is there where an element begins and where it ends; those that are not there have no key. */
-struct place {
+/* The existing elements at the first and at the last address of a wanted one; a missing element has
+ * an empty key. The last is also empty if it is the same element as the first. */
+struct existing {
 	struct nft_elem first, last;
 };
 
-static bool is_there(const struct nft_elem *elem)
+static bool exists(const struct nft_elem *elem)
 {
 	return elem->key.len > 0;
 }
 
-static int look_at_place(struct nft *nft, const struct nft_elem *elem, struct place *ret_place,
-			 struct hw_err *e)
+static int read_existing(struct nft *nft, const struct nft_elem *elem,
+			 struct existing *ret_existing, struct hw_err *e)
 {
 	struct nft_elem last = *elem;
 
-	*ret_place = (struct place){ 0 };
-	int r = nft_get(nft, elem, &ret_place->first, e);
+	*ret_existing = (struct existing){ 0 };
+	int r = nft_get(nft, elem, &ret_existing->first, e);
 	if (r < 0 || !elem->end.len)
 		return r;
 	last.key = last.end;
-	r = nft_get(nft, &last, &ret_place->last, e);
-	if (r > 0 && !memcmp(&ret_place->first.key, &ret_place->last.key, sizeof(last.key)))
-		ret_place->last.key.len = 0;
+	r = nft_get(nft, &last, &ret_existing->last, e);
+	if (r > 0 && !memcmp(&ret_existing->first.key, &ret_existing->last.key, sizeof(last.key)))
+		ret_existing->last.key.len = 0;
 	return r;
 }
 
-/* All in one generation */
-static int look_at_all(struct nft *nft, const struct nft_elem *v, size_t n,
-		       uint32_t *ret_generation, struct place *ret_places, struct hw_err *e)
+static void put_del(struct nft *nft, const struct nft_elem *elem)
 {
-	int r = nft_generation(nft, ret_generation, e);
-
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = look_at_place(nft, &v[i], &ret_places[i], e);
-	return r < 0 ? r : 0;
-}
-
-static void put_del(struct nft *nft, const struct nft_elem *there)
-{
-	if (!is_there(there))
+	if (!exists(elem))
 		return;
-	put_elem(nft, NFT_MSG_DELSETELEM, 0, there, NULL);
+	put_elem(nft, NFT_MSG_DELSETELEM, 0, elem, NULL);
 	nft->deleted = true;
 }
 
-/* What is right stays, what is another's goes. Return: how many were put */
-static int put_unless_there(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
-			    const struct place *place, struct nft_clash *ret_clash,
-			    struct hw_err *e)
+/* Keeps an element that is as wanted and replaces one that is not.
+ * Return: the number of elements added, or -EEXIST */
+static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
+			     const struct existing *existing, struct nft_clash *ret_clash,
+			     struct hw_err *e)
 {
-	const struct nft_elem *there = &place->first;
-	bool others = is_there(there) && !str_equal(there->owner, owner);
+	const struct nft_elem *there = &existing->first;
+	bool is_others = exists(there) && !str_equal(there->owner, owner);
+	char text[NFT_ELEM_TEXT];
 
-	if (others && (v[i].mode == NFT_EXCLUSIVE || v[i].mode == NFT_ABSENT))
-		return clash(v, i, there, ret_clash, e);
-	if (v[i].mode == NFT_ABSENT || (is_there(there) && is_right(&v[i], there, owner)))
+	if (is_others && (v[i].mode == NFT_EXCLUSIVE || v[i].mode == NFT_ABSENT)) {
+		if (ret_clash)
+			*ret_clash = (struct nft_clash){ i, *there };
+		return err_text(e, -EEXIST, "nftables set %s already has %s, owner: %s", v[i].set,
+				nft_elem_format(there, text),
+				*there->owner ? there->owner : "none");
+	}
+	if (v[i].mode == NFT_ABSENT || (exists(there) && is_as_wanted(&v[i], there, owner)))
 		return 0;
 	put_del(nft, there);
-	put_del(nft, &place->last);
+	put_del(nft, &existing->last);
 	put_new(nft, &v[i], owner);
 	return 1;
 }
 
 static int add_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-		    struct place *places, struct nft_clash *ret_clash, struct hw_err *e)
+		    struct existing *existing, struct nft_clash *ret_clash, struct hw_err *e)
 {
 	uint32_t generation = 0;
 	int changes = 0;
 
-	int r = look_at_all(nft, v, n, &generation, places, e);
+	int r = nft_get_generation(nft, &generation, e);
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = read_existing(nft, &v[i], &existing[i], e);
 	if (r < 0)
 		return r;
-	nft_begin(nft, generation);
+	nft_batch_begin(nft, generation);
 	for (size_t i = 0; i < n; i++) {
-		r = put_unless_there(nft, v, i, owner, &places[i], ret_clash, e);
+		r = put_unless_exists(nft, v, i, owner, &existing[i], ret_clash, e);
 		if (r < 0)
 			return r;
 		changes += r;
 	}
-	return changes ? nft_commit(nft, e) : 0;
+	return changes ? nft_batch_commit(nft, e) : 0;
 }
 
-static int add_with_care(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-			 struct nft_clash *ret_clash, struct hw_err *e)
+static int add_after_reading(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
+			     struct nft_clash *ret_clash, struct hw_err *e)
 {
-	autofree struct place *places = mem_resize(NULL, n, sizeof(*places));
+	autofree struct existing *existing = mem_resize(NULL, n, sizeof(*existing));
 	int r = -ERESTART;
 
 	e->msg[0] = '\0';
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
-		r = add_once(nft, v, n, owner, places, ret_clash, e);
+		r = add_once(nft, v, n, owner, existing, ret_clash, e);
 	return r;
 }
 
-/* The generation in which all that must be absent is; 0: there is no such element. */
-static int look_for_absent(struct nft *nft, const struct nft_elem *v, size_t n,
-			   uint32_t *ret_generation, struct hw_err *e)
+/* The generation in which no NFT_ABSENT element exists; 0 if v has no such element.
+ * Return: 0, -EEXIST if one exists, or another negative errno */
+static int check_absent(struct nft *nft, const struct nft_elem *v, size_t n,
+			uint32_t *ret_generation, struct hw_err *e)
 {
 	struct nft_elem there;
 	int r = 0;
@@ -163,36 +226,38 @@ static int look_for_absent(struct nft *nft, const struct nft_elem *v, size_t n,
 		if (v[i].mode != NFT_ABSENT)
 			continue;
 		if (!*ret_generation)
-			r = nft_generation(nft, ret_generation, e);
+			r = nft_get_generation(nft, ret_generation, e);
 		if (r >= 0)
 			r = nft_get(nft, &v[i], &there, e);
 	}
 	return r > 0 ? -EEXIST : r;
 }
 
-static int add_at_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-		       struct hw_err *e)
+static int add_without_reading(struct nft *nft, const struct nft_elem *v, size_t n,
+			       const char *owner, struct hw_err *e)
 {
 	uint32_t generation;
 
-	int r = look_for_absent(nft, v, n, &generation, e);
+	int r = check_absent(nft, v, n, &generation, e);
 	if (r < 0)
 		return r;
-	nft_begin(nft, generation);
+	nft_batch_begin(nft, generation);
 	for (size_t i = 0; i < n; i++)
 		if (v[i].mode != NFT_ABSENT)
 			put_new(nft, &v[i], owner);
-	return nft_commit(nft, e);
+	return nft_batch_commit(nft, e);
 }
 
-/* -ENOBUFS: so many errors that not all could be told */
-static bool is_in_the_way(int r)
+/* Errors that may mean that an element exists. -ENOBUFS: so many errors that some were lost */
+static bool is_conflict(int r)
 {
 	return r == -EEXIST || r == -ENOTEMPTY || r == -ERESTART || r == -ENOBUFS;
 }
 
-static int load_for(struct nft *nft, const struct nft_elem *v, size_t n, bool again,
-		    struct hw_err *e)
+/* Loads the rules and the network chains that these elements need. again: even if they are known to
+ * have been loaded */
+static int load_rules_for(struct nft *nft, const struct nft_elem *v, size_t n, bool again,
+			  struct hw_err *e)
 {
 	int r = 0;
 
@@ -204,28 +269,21 @@ static int load_for(struct nft *nft, const struct nft_elem *v, size_t n, bool ag
 	return r < 0 ? r : nft_repair_networks(nft, v, n, e);
 }
 
-/**
- * nft_add() - add elements, all or none
- * @owner:     by nft_owner()
- * @ret_clash: what was in the way, with -EEXIST; may be NULL
- *
- * Return: 0; -EEXIST; -ENOENT: a verdict's chain is not there; another negative errno
- */
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct nft_clash *ret_clash, struct hw_err *e)
 {
 	char text[NFT_ELEM_TEXT];
 	int r = 0;
 
-	/* Twice: somebody may flush all rules just after they were seen. */
+	/* A second try, as another program may flush all rules after they were loaded. */
 	for (int tries = 0; tries < 2; tries++) {
-		r = load_for(nft, v, n, tries > 0, e);
+		r = load_rules_for(nft, v, n, tries > 0, e);
 		if (r < 0)
 			return r;
 		e->msg[0] = '\0';
-		r = add_at_once(nft, v, n, owner, e);
-		if (is_in_the_way(r))
-			r = add_with_care(nft, v, n, owner, ret_clash, e);
+		r = add_without_reading(nft, v, n, owner, e);
+		if (is_conflict(r))
+			r = add_after_reading(nft, v, n, owner, ret_clash, e);
 		if (r != -ENOENT)
 			break;
 	}
@@ -235,7 +293,7 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	return r;
 }
 
-/* ---- deleting and checking ------------------------------------------------------------------ */
+/* ---- delete and check -------------------------------------------------------------------- */
 
 static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 		    struct nft_elem *there, struct hw_err *e)
@@ -243,7 +301,7 @@ static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const c
 	uint32_t generation = 0;
 	int deletes = 0;
 
-	int r = nft_generation(nft, &generation, e);
+	int r = nft_get_generation(nft, &generation, e);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		there[i].key.len = 0;
 		if (v[i].mode != NFT_SHARED)
@@ -251,18 +309,15 @@ static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const c
 	}
 	if (r < 0)
 		return r;
-	nft_begin(nft, generation);
+	nft_batch_begin(nft, generation);
 	for (size_t i = 0; i < n; i++)
-		if (is_there(&there[i]) && str_equal(there[i].owner, owner)) {
+		if (exists(&there[i]) && str_equal(there[i].owner, owner)) {
 			put_del(nft, &there[i]);
 			deletes++;
 		}
-	return deletes ? nft_commit(nft, e) : 0;
+	return deletes ? nft_batch_commit(nft, e) : 0;
 }
 
-/**
- * nft_del() - delete those elements that are still @owner's
- */
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e)
 {
@@ -272,12 +327,12 @@ int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	e->msg[0] = '\0';
 	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
 		r = del_once(nft, v, n, owner, there, e);
-	if (r >= 0 || nft_is_missing(nft))
+	if (r >= 0 || nft_is_unsupported(nft))
 		return 0;
 	return *e->msg ? r : err_set(e, r, "delete from nftables set %s", v[0].set);
 }
 
-static int collect(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+static int collect_owned(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
 	struct nft_elems *found = ctx;
 
@@ -287,23 +342,20 @@ static int collect(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	return 0;
 }
 
-/**
- * nft_sweep() - delete all of a set that is @owner's
- */
 int nft_sweep(struct nft *nft, enum nft_table table, const char *set, const char *owner,
 	      struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems found = { 0 };
 
 	memcpy(found.owner, owner, sizeof(found.owner));
-	int r = nft_list(nft, table, set, collect, &found, e);
+	int r = nft_list(nft, table, set, collect_owned, &found, e);
 	return r < 0 || !found.n ? r : nft_del(nft, found.v, found.n, owner, e);
 }
 
 static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *owner,
 		      struct hw_err *e)
 {
-	char text[NFT_ELEM_TEXT];
+	char text[NFT_ELEM_TEXT], want[NFT_ELEM_TEXT];
 	struct nft_elem there;
 
 	int r = nft_get(nft, elem, &there, e);
@@ -313,16 +365,16 @@ static int check_elem(struct nft *nft, const struct nft_elem *elem, const char *
 		return err_text(e, -ENOENT,
 				"nftables set %s lacks %s; hawser-plugin repair restores it",
 				elem->set, nft_elem_format(elem, text));
-	if (!is_right(elem, &there, owner))
-		return err_text(e, -ESTALE, "nftables set %s has %s for somebody else, %s",
+	if (!is_as_wanted(elem, &there, owner))
+		return err_text(e, -ESTALE,
+				"nftables set %s: element mismatch: got %s, owner %s, want %s, "
+				"owner %s",
 				elem->set, nft_elem_format(&there, text),
-				*there.owner ? there.owner : "without an owner");
+				*there.owner ? there.owner : "none", nft_elem_format(elem, want),
+				elem->mode == NFT_SHARED ? "none" : owner);
 	return elem->network.ip.family ? nft_check_chain(nft, elem->table, elem->chain, e) : 0;
 }
 
-/**
- * nft_check() - are all of them there, and the rules that use them?
- */
 int nft_check(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	      struct hw_err *e)
 {

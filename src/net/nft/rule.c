@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/rule.c - read the rules of one chain, whoever made them
+ * net/nft/rule.c - read the rules of one chain of any table
  *
- * How:   a rule is a list of expressions, each a small step of a machine with
- *        registers; iptables and nft write "load, mask, compare" one after the
- *        other, so that what was loaded last is what is compared.
+ * How:   a rule is a list of expressions that work on registers. iptables and nft
+ *        write load, mask and compare one after the other, so a comparison always
+ *        uses the value that was loaded last.
  */
 #include "net/nft/rule.h"
 
@@ -19,19 +19,16 @@
 #include "base/str.h"
 #include "net/nft/wire.h"
 
-/* What a comparison would be about */
-enum loaded { NOTHING, MARK, SOURCE, TARGET };
+/* The value in the register */
+enum rule_value { NOTHING, MARK, SOURCE, TARGET };
 
-struct reader {
+struct rule_reader {
 	struct nft_rule rule;
 	uint8_t family;
-	enum loaded loaded;
+	enum rule_value loaded;
 	uint32_t mask;
 };
 
-/**
- * nft_attr_find() - an attribute of a nest
- */
 const struct nlattr *nft_attr_find(const struct nlattr *nest, uint16_t type)
 {
 	const struct nlattr *attr;
@@ -43,9 +40,6 @@ const struct nlattr *nft_attr_find(const struct nlattr *nest, uint16_t type)
 	return NULL;
 }
 
-/**
- * nft_attr_number() - a number of a nest
- */
 uint32_t nft_attr_number(const struct nlattr *nest, uint16_t type)
 {
 	const struct nlattr *attr = nft_attr_find(nest, type);
@@ -55,9 +49,6 @@ uint32_t nft_attr_number(const struct nlattr *nest, uint16_t type)
 		       : UINT32_MAX;
 }
 
-/**
- * nft_attr_data() - a value of a nest, such as is in a register
- */
 struct nft_bytes nft_attr_data(const struct nlattr *nest, uint16_t type)
 {
 	const struct nlattr *attr = nft_attr_find(nft_attr_find(nest, type), NFTA_DATA_VALUE);
@@ -70,7 +61,7 @@ struct nft_bytes nft_attr_data(const struct nlattr *nest, uint16_t type)
 	return bytes;
 }
 
-static uint32_t as_mark(const struct nft_bytes *bytes)
+static uint32_t bytes_to_mark(const struct nft_bytes *bytes)
 {
 	uint32_t mark = 0;
 
@@ -78,9 +69,9 @@ static uint32_t as_mark(const struct nft_bytes *bytes)
 	return mark;
 }
 
-/* ---- expressions: false where one is not understood --------------------------------------- */
+/* ---- expressions: each reader returns false if it does not understand one ---------------- */
 
-static bool read_meta(struct reader *reader, const struct nlattr *expr)
+static bool read_meta(struct rule_reader *reader, const struct nlattr *expr)
 {
 	bool is_mark = nft_attr_number(expr, NFTA_META_KEY) == NFT_META_MARK &&
 		       nft_attr_find(expr, NFTA_META_DREG);
@@ -90,7 +81,7 @@ static bool read_meta(struct reader *reader, const struct nlattr *expr)
 	return is_mark;
 }
 
-static bool read_payload(struct reader *reader, const struct nlattr *expr)
+static bool read_payload(struct rule_reader *reader, const struct nlattr *expr)
 {
 	uint32_t source = reader->family == NFPROTO_IPV4 ? 12 : 8;
 	uint32_t len = reader->family == NFPROTO_IPV4 ? 4 : 16;
@@ -104,20 +95,20 @@ static bool read_payload(struct reader *reader, const struct nlattr *expr)
 	return true;
 }
 
-static bool read_bitwise(struct reader *reader, const struct nlattr *expr)
+static bool read_bitwise(struct rule_reader *reader, const struct nlattr *expr)
 {
 	struct nft_bytes mask = nft_attr_data(expr, NFTA_BITWISE_MASK),
 			 xor = nft_attr_data(expr, NFTA_BITWISE_XOR);
 
-	if (reader->loaded != MARK || mask.len != sizeof(uint32_t) || as_mark(&xor) != 0) {
+	if (reader->loaded != MARK || mask.len != sizeof(uint32_t) || bytes_to_mark(&xor) != 0) {
 		reader->loaded = NOTHING;
 		return false;
 	}
-	reader->mask = as_mark(&mask);
+	reader->mask = bytes_to_mark(&mask);
 	return true;
 }
 
-static bool read_cmp(struct reader *reader, const struct nlattr *expr)
+static bool read_cmp(struct rule_reader *reader, const struct nlattr *expr)
 {
 	struct nft_bytes value = nft_attr_data(expr, NFTA_CMP_DATA);
 
@@ -126,7 +117,7 @@ static bool read_cmp(struct reader *reader, const struct nlattr *expr)
 	switch (reader->loaded) {
 	case MARK:
 		reader->rule.mask = reader->mask;
-		reader->rule.mark = as_mark(&value);
+		reader->rule.mark = bytes_to_mark(&value);
 		return true;
 	case SOURCE:
 		reader->rule.source = value;
@@ -139,7 +130,7 @@ static bool read_cmp(struct reader *reader, const struct nlattr *expr)
 	}
 }
 
-static bool read_immediate(struct reader *reader, const struct nlattr *expr)
+static bool read_immediate(struct rule_reader *reader, const struct nlattr *expr)
 {
 	const struct nlattr *verdict =
 		nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
@@ -154,14 +145,14 @@ static bool read_immediate(struct reader *reader, const struct nlattr *expr)
 	return true;
 }
 
-static bool read_counter(struct reader *reader, const struct nlattr *expr)
+static bool read_counter(struct rule_reader *reader, const struct nlattr *expr)
 {
 	(void)reader;
 	(void)expr;
 	return true;
 }
 
-static bool read_reject(struct reader *reader, const struct nlattr *expr)
+static bool read_reject(struct rule_reader *reader, const struct nlattr *expr)
 {
 	(void)expr;
 	reader->rule.verdict = NFT_RULE_REJECTS;
@@ -170,14 +161,14 @@ static bool read_reject(struct reader *reader, const struct nlattr *expr)
 
 static const struct {
 	const char *name;
-	bool (*read)(struct reader *reader, const struct nlattr *expr);
+	bool (*read)(struct rule_reader *reader, const struct nlattr *expr);
 } expressions[] = {
 	{ "meta", read_meta },	   { "payload", read_payload },	    { "bitwise", read_bitwise },
 	{ "cmp", read_cmp },	   { "immediate", read_immediate }, { "counter", read_counter },
 	{ "reject", read_reject },
 };
 
-static void read_expression(struct reader *reader, const struct nlattr *item)
+static void read_expression(struct rule_reader *reader, const struct nlattr *item)
 {
 	const struct nlattr *name = nft_attr_find(item, NFTA_EXPR_NAME);
 
@@ -186,50 +177,47 @@ static void read_expression(struct reader *reader, const struct nlattr *item)
 			     mnl_attr_get_payload_len(name)) &&
 		    expressions[i].read(reader, nft_attr_find(item, NFTA_EXPR_DATA)))
 			return;
-	reader->rule.others++;
+	reader->rule.unknown++;
 }
 
-/* ---- rules ---------------------------------------------------------------------------------- */
+/* ---- rules ------------------------------------------------------------------------------- */
 
-struct walk {
+struct rule_callback {
 	nft_rule_each_fn *each;
 	void *ctx;
 };
 
 static int read_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
-	const struct walk *walk = ctx;
+	const struct rule_callback *callback = ctx;
 	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
-	struct reader reader = { .rule.verdict = NFT_RULE_GOES_ON, .family = head->nfgen_family };
+	struct rule_reader reader = { .rule.verdict = NFT_RULE_CONTINUES,
+				      .family = head->nfgen_family };
 	const struct nlattr *attr, *item;
 
 	mnl_attr_for_each(attr, m, sizeof(struct nfgenmsg)) {
 		if (mnl_attr_get_type(attr) == NFTA_RULE_HANDLE)
 			reader.rule.handle = mnl_attr_get_u64(attr);
 		else if (mnl_attr_get_type(attr) == NFTA_RULE_EXPRESSIONS)
-			reader.rule.steps = attr;
+			reader.rule.expressions = attr;
 	}
-	if (reader.rule.steps)
-		mnl_attr_for_each_nested(item, reader.rule.steps)
+	if (reader.rule.expressions)
+		mnl_attr_for_each_nested(item, reader.rule.expressions)
 			read_expression(&reader, item);
-	return walk->each(walk->ctx, &reader.rule, e);
+	return callback->each(callback->ctx, &reader.rule, e);
 }
 
-/**
- * nft_rule_each() - the rules of one chain, once all of them are read
- * @each: must not ask the kernel itself; a negative return value ends it
- */
 int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_fn *each, void *ctx,
 		  struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
-	struct walk walk = { each, ctx };
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
+	struct rule_callback callback = { each, ctx };
 	int r;
 
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, place->table);
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, place->chain);
 	e->msg[0] = '\0';
-	r = nft_ask(nft, m, read_rule, &walk, e);
+	r = nft_send_request(nft, m, read_rule, &callback, e);
 	if (r == -ENOENT)
 		return 0;
 	return r < 0 && !*e->msg
@@ -237,7 +225,6 @@ int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_
 		       : r;
 }
 
-/** nft_rule_count() - for nft_rule_each(): how many there are */
 int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 {
 	(void)rule;
@@ -246,15 +233,13 @@ int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e)
 	return 0;
 }
 
-/** nft_rule_is_plain() - does it happen to every packet? */
-bool nft_rule_is_plain(const struct nft_rule *rule)
+bool nft_rule_is_unconditional(const struct nft_rule *rule)
 {
-	return !rule->mask && !rule->source.len && !rule->target.len && !rule->others;
+	return !rule->mask && !rule->source.len && !rule->target.len && !rule->unknown;
 }
 
-/** nft_rule_accepts_mark() - does it accept all that has this mark? */
 bool nft_rule_accepts_mark(const struct nft_rule *rule, uint32_t mark)
 {
 	return rule->verdict == NF_ACCEPT && rule->mask == mark && rule->mark == mark &&
-	       !rule->source.len && !rule->target.len && !rule->others;
+	       !rule->source.len && !rule->target.len && !rule->unknown;
 }

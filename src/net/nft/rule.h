@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/rule.h - read the rules of one chain, whoever made them
+ * net/nft/rule.h - read the rules of one chain of any table
  *
- * What:  of each rule what is needed to find rules of iptables again: a mark, an
- *        address, and what then happens.
- * Rules: conditions that are not understood are counted, so that a rule which
- *        means less than it seems to can be told.
+ * What:  of each rule the parts that identify rules of iptables: mark, address
+ *        and verdict.
+ * Rules: expressions that are not understood are counted, so that a caller can
+ *        tell a rule with further conditions.
  */
 #ifndef NET_NFT_RULE_H
 #define NET_NFT_RULE_H
@@ -15,34 +15,35 @@
 
 struct nlattr;
 
-#define NFT_CHAIN_TEXT 256 /* room for anybody's name of a chain or table, and its NUL */
+#define NFT_CHAIN_TEXT 256 /* size of the name of any chain or table, with the NUL */
 
-/* Beside the kernel's own verdicts */
-enum { NFT_RULE_GOES_ON = -100, NFT_RULE_REJECTS };
+/* In addition to the kernel's verdicts. CONTINUES: the rule has no verdict */
+enum { NFT_RULE_CONTINUES = -100, NFT_RULE_REJECTS };
 
 struct nft_rule {
 	uint64_t handle;
-	uint32_t mask, mark;		 /* meta mark & mask == mark; mask 0: any */
-	struct nft_bytes source, target; /* the address; empty: any */
-	unsigned others;		 /* more conditions, or deeds */
-	int verdict;			 /* NF_ACCEPT, NFT_JUMP, ... or from above */
-	char chain[NFT_CHAIN_TEXT];	 /* to which a jump leads */
-	const struct nlattr *steps;	 /* its expressions, for whoever wants to know more */
+	uint32_t mask, mark;		  /* meta mark & mask == mark; mask 0: any */
+	struct nft_bytes source, target;  /* addresses; empty: any */
+	unsigned unknown;		  /* number of expressions that were not understood */
+	int verdict;			  /* NF_ACCEPT, NFT_JUMP, ... or NFT_RULE_... */
+	char chain[NFT_CHAIN_TEXT];	  /* the target of a jump or goto */
+	const struct nlattr *expressions; /* all of them, for further decoding; may be NULL */
 };
 
 typedef int nft_rule_each_fn(void *ctx, const struct nft_rule *rule, struct hw_err *e);
 
-/* In their order; no chain is as good as an empty one. */
+/* Call each() for the rules of a chain in their order, once all have been read; a missing chain is
+ * empty. each() must not send requests; a negative return value ends the loop and is returned. */
 int nft_rule_each(struct nft *nft, const struct nft_place *place, nft_rule_each_fn *each, void *ctx,
 		  struct hw_err *e);
-/* An each() that counts: *(unsigned *)ctx */
+/* An each() that counts the rules in *(unsigned *)ctx */
 int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e);
-/* Accepts what has this mark, under no other condition. */
+/* Does the rule accept all packets with this mark, without another condition? */
 bool nft_rule_accepts_mark(const struct nft_rule *rule, uint32_t mark);
-/* Under no condition at all. */
-bool nft_rule_is_plain(const struct nft_rule *rule);
+/* Does the rule apply to all packets? */
+bool nft_rule_is_unconditional(const struct nft_rule *rule);
 
-/* Inside of expressions: NULL, UINT32_MAX and empty where there is no such attribute */
+/* Attributes of an expression; NULL, UINT32_MAX or empty if there is no such attribute */
 const struct nlattr *nft_attr_find(const struct nlattr *nest, uint16_t type);
 uint32_t nft_attr_number(const struct nlattr *nest, uint16_t type);
 struct nft_bytes nft_attr_data(const struct nlattr *nest, uint16_t type);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/ruleset.h - ruleset.nft and ruleset-bridge.nft, as tools/embed makes them
+ * net/nft/ruleset.h - the texts of ruleset.nft and ruleset-bridge.nft, from tools/embed
  */
 #ifndef NET_NFT_RULESET_H
 #define NET_NFT_RULESET_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/test-nft.c - elements in the real nftables, each test in a namespace of its own
+ * net/nft/test-nft.c - elements and rules in nftables, each test in its own namespace
  */
 #include "net/test.h"
 
@@ -18,11 +18,11 @@
 #include "net/nft/foreign.h"
 #include "net/nft/nft.h"
 
-#define CROWD 40
-#define ANN   "00000000000000aa"
-#define BOB   "00000000000000bb"
+#define PROCESSES 40
+#define OWNER_A	  "00000000000000aa"
+#define OWNER_B	  "00000000000000bb"
 
-/* A socket in a new namespace; the rules are not there yet. */
+/* A socket in a new namespace, in which no rules are loaded */
 static struct nft *open_nft(void)
 {
 	struct nft *nft = NULL;
@@ -37,7 +37,7 @@ static struct nft *open_nft(void)
 	return nft;
 }
 
-static struct nft_elem masq(const char *ip)
+static struct nft_elem masq_elem(const char *ip)
 {
 	struct hw_ip address = test_ip(ip);
 	struct nft_elem elem = nft_elem_for("masq", &address, NFT_OWNED);
@@ -47,8 +47,8 @@ static struct nft_elem masq(const char *ip)
 	return elem;
 }
 
-/* The same for one that has a network */
-static struct nft_elem masq_in(const char *network)
+/* The same for a pod with a network */
+static struct nft_elem masq_network_elem(const char *network)
 {
 	struct hw_prefix prefix = test_prefix(network);
 	struct nft_elem elem = nft_elem_for("masq", &prefix.ip, NFT_OWNED);
@@ -58,7 +58,7 @@ static struct nft_elem masq_in(const char *network)
 	return elem;
 }
 
-static struct nft_elem port(uint16_t number, const char *pod, uint16_t pod_port)
+static struct nft_elem port_elem(uint16_t number, const char *pod, uint16_t pod_port)
 {
 	struct hw_ip address = test_ip(pod);
 	struct nft_elem elem = nft_elem_for("anyport", &address, NFT_EXCLUSIVE);
@@ -70,7 +70,7 @@ static struct nft_elem port(uint16_t number, const char *pod, uint16_t pod_port)
 	return elem;
 }
 
-static struct nft_elem own(const char *network)
+static struct nft_elem own_elem(const char *network)
 {
 	struct hw_prefix prefix = test_prefix(network);
 	struct nft_elem elem = nft_elem_for("own", &prefix.ip, NFT_SHARED);
@@ -80,7 +80,7 @@ static struct nft_elem own(const char *network)
 	return elem;
 }
 
-static void add(struct nft *nft, struct nft_elem elem, const char *owner)
+static void add_elem(struct nft *nft, struct nft_elem elem, const char *owner)
 {
 	struct hw_err e = { 0 };
 
@@ -88,7 +88,7 @@ static void add(struct nft *nft, struct nft_elem elem, const char *owner)
 	assert_string_equal(e.msg, "");
 }
 
-static void del(struct nft *nft, struct nft_elem elem, const char *owner)
+static void del_elem(struct nft *nft, struct nft_elem elem, const char *owner)
 {
 	struct hw_err e = { 0 };
 
@@ -96,7 +96,7 @@ static void del(struct nft *nft, struct nft_elem elem, const char *owner)
 	assert_string_equal(e.msg, "");
 }
 
-static void run(const char *commands)
+static void run_nft(const char *commands)
 {
 	struct hw_err e = { 0 };
 
@@ -104,8 +104,8 @@ static void run(const char *commands)
 	assert_string_equal(e.msg, "");
 }
 
-/* Whose it is; "absent" when it is not there */
-static const char *owner_of(struct nft *nft, struct nft_elem elem)
+/* The owner of an element; "absent" if the element does not exist */
+static const char *get_owner(struct nft *nft, struct nft_elem elem)
 {
 	static struct nft_elem there;
 	struct hw_err e;
@@ -115,83 +115,85 @@ static const char *owner_of(struct nft *nft, struct nft_elem elem)
 	return r ? there.owner : "absent";
 }
 
-static bool prints(const char *command, const char *text)
+static bool output_contains(const char *command, const char *text)
 {
 	autofree char *output = NULL;
 	struct hw_err e = { 0 };
 
-	nft_run_for(command, &output, &e);
+	nft_run_get_output(command, &output, &e);
 	assert_string_equal(e.msg, "");
 	return strstr(output, text);
 }
 
-static void first(void **state)
+static void first_element(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 
 	(void)state;
-	add(nft, masq("10.1.2.3"), ANN);
-	add(nft, masq("fd00::3"), ANN);
-	assert_true(prints("list map inet hawser masq4", "10.1.2.3 comment \"" ANN "\""));
-	assert_true(prints("list map inet hawser masq6", "fd00::3 comment \"" ANN "\""));
-	add(nft, masq("10.1.2.3"), ANN);
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), ANN);
-	assert_string_equal(owner_of(nft, masq("10.1.2.4")), "absent");
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	add_elem(nft, masq_elem("fd00::3"), OWNER_A);
+	assert_true(
+		output_contains("list map inet hawser masq4", "10.1.2.3 comment \"" OWNER_A "\""));
+	assert_true(
+		output_contains("list map inet hawser masq6", "fd00::3 comment \"" OWNER_A "\""));
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), OWNER_A);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.4")), "absent");
 }
 
-static void gone(void **state)
+static void delete_missing(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 
 	(void)state;
-	del(nft, masq("10.1.2.3"), ANN);
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), "absent");
-	add(nft, masq("10.1.2.3"), ANN);
-	run("flush ruleset");
-	add(nft, masq("10.1.2.3"), ANN);
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), ANN);
-	del(nft, masq("10.1.2.3"), ANN);
-	del(nft, masq("10.1.2.3"), ANN);
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), "absent");
+	del_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), "absent");
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	run_nft("flush ruleset");
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), OWNER_A);
+	del_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	del_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), "absent");
 }
 
-static void takeover(void **state)
+static void replace_owner(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 
 	(void)state;
-	add(nft, masq("10.1.2.3"), ANN);
-	add(nft, masq("10.1.2.3"), BOB);
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), BOB);
-	del(nft, masq("10.1.2.3"), ANN);
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), BOB);
-	del(nft, masq("10.1.2.3"), BOB);
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), "absent");
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_B);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), OWNER_B);
+	del_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), OWNER_B);
+	del_elem(nft, masq_elem("10.1.2.3"), OWNER_B);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), "absent");
 }
 
-static void exclusive(void **state)
+static void exclusive_port(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
-	struct nft_elem wanted[] = { masq("10.1.2.4"), port(8080, "10.1.2.4", 80) };
+	struct nft_elem wanted[] = { masq_elem("10.1.2.4"), port_elem(8080, "10.1.2.4", 80) };
 	struct nft_clash clash;
 	char text[NFT_ELEM_TEXT];
 	struct hw_err e;
 
 	(void)state;
-	add(nft, port(8080, "10.1.2.3", 80), ANN);
-	assert_int_equal(nft_add(nft, wanted, 2, BOB, &clash, &e), -EEXIST);
+	add_elem(nft, port_elem(8080, "10.1.2.3", 80), OWNER_A);
+	assert_int_equal(nft_add(nft, wanted, 2, OWNER_B, &clash, &e), -EEXIST);
 	assert_int_equal(clash.index, 1);
-	assert_string_equal(clash.there.owner, ANN);
+	assert_string_equal(clash.there.owner, OWNER_A);
 	assert_string_equal(nft_elem_format(&clash.there, text), "tcp . 8080 : 10.1.2.3 . 80");
-	assert_string_equal(owner_of(nft, masq("10.1.2.4")), "absent");
-	/* its own it may change */
-	add(nft, port(8080, "10.1.2.3", 81), ANN);
-	assert_true(prints("list map inet hawser anyport4", ": 10.1.2.3 . 81"));
-	del(nft, port(8080, "10.1.2.3", 80), ANN);
-	assert_int_equal(nft_add(nft, wanted, 2, BOB, &clash, &e), 0);
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.4")), "absent");
+	/* the same owner may change its element */
+	add_elem(nft, port_elem(8080, "10.1.2.3", 81), OWNER_A);
+	assert_true(output_contains("list map inet hawser anyport4", ": 10.1.2.3 . 81"));
+	del_elem(nft, port_elem(8080, "10.1.2.3", 80), OWNER_A);
+	assert_int_equal(nft_add(nft, wanted, 2, OWNER_B, &clash, &e), 0);
 }
 
-static void verdicts(void **state)
+static void verdict_map(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct hw_ip ip = test_ip("10.1.2.3");
@@ -201,168 +203,167 @@ static void verdicts(void **state)
 	(void)state;
 	nft_key_ip(&allow, &ip);
 	nft_data_jump(&allow, "allow12");
-	add(nft, allow, ANN);
+	add_elem(nft, allow, OWNER_A);
 	assert_int_equal(nft_get(nft, &allow, &there, &e), 1);
 	assert_string_equal(there.chain, "allow12");
-	assert_true(prints("list map inet hawser allow4", ": continue"));
-	assert_int_equal(nft_check(nft, &allow, 1, ANN, &e), 0);
+	assert_true(output_contains("list map inet hawser allow4", ": continue"));
+	assert_int_equal(nft_check(nft, &allow, 1, OWNER_A, &e), 0);
 	nft_data_goto(&allow, "allow31");
-	assert_int_equal(nft_add(nft, &allow, 1, ANN, NULL, &e), -ENOENT);
-	assert_int_equal(nft_check(nft, &allow, 1, ANN, &e), -ESTALE);
-	run("add chain inet hawser allow31");
-	add(nft, allow, ANN);
-	assert_true(prints("list map inet hawser allow4", ": goto allow31"));
+	assert_int_equal(nft_add(nft, &allow, 1, OWNER_A, NULL, &e), -ENOENT);
+	assert_int_equal(nft_check(nft, &allow, 1, OWNER_A, &e), -ESTALE);
+	run_nft("add chain inet hawser allow31");
+	add_elem(nft, allow, OWNER_A);
+	assert_true(output_contains("list map inet hawser allow4", ": goto allow31"));
 }
 
 static void intervals(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
-	struct nft_elem wide = own("10.1.0.0/16");
+	struct nft_elem wide = own_elem("10.1.0.0/16");
 	char text[NFT_ELEM_TEXT];
 
 	(void)state;
 	assert_string_equal(nft_elem_format(&wide, text), "10.1.0.0/16 . 10.1.0.0/16");
-	add(nft, own("fd00::/64"), ANN);
-	assert_true(prints("list set inet hawser own6", "{ fd00::/64 . fd00::/64 }"));
-	add(nft, own("10.1.0.7/24"), ANN);
-	add(nft, own("10.1.0.0/24"), BOB);
-	add(nft, own("10.1.0.128/25"), BOB);
-	assert_true(prints("list set inet hawser own4", "{ 10.1.0.0/24 . 10.1.0.0/24 }"));
-	add(nft, own("10.1.255.0/24"), BOB);
-	add(nft, own("10.1.0.0/16"), BOB);
-	assert_true(prints("list set inet hawser own4", "{ 10.1.0.0/16 . 10.1.0.0/16 }"));
-	del(nft, own("10.1.0.0/16"), BOB);
-	assert_string_equal(owner_of(nft, own("10.1.2.0/24")), "");
+	add_elem(nft, own_elem("fd00::/64"), OWNER_A);
+	assert_true(output_contains("list set inet hawser own6", "{ fd00::/64 . fd00::/64 }"));
+	add_elem(nft, own_elem("10.1.0.7/24"), OWNER_A);
+	add_elem(nft, own_elem("10.1.0.0/24"), OWNER_B);
+	add_elem(nft, own_elem("10.1.0.128/25"), OWNER_B);
+	assert_true(output_contains("list set inet hawser own4", "{ 10.1.0.0/24 . 10.1.0.0/24 }"));
+	add_elem(nft, own_elem("10.1.255.0/24"), OWNER_B);
+	add_elem(nft, own_elem("10.1.0.0/16"), OWNER_B);
+	assert_true(output_contains("list set inet hawser own4", "{ 10.1.0.0/16 . 10.1.0.0/16 }"));
+	del_elem(nft, own_elem("10.1.0.0/16"), OWNER_B);
+	assert_string_equal(get_owner(nft, own_elem("10.1.2.0/24")), "");
 }
 
-static void crowd(void **state)
+static void concurrent_loads(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct hw_err e = { 0 };
 	int status;
 
 	(void)state;
-	for (int i = 0; i < CROWD; i++) {
+	for (int i = 0; i < PROCESSES; i++) {
 		if (fork() != 0)
 			continue;
 		autofree char *ip = str_printf("10.1.2.%d", i + 1);
-		struct nft_elem v[] = { masq(ip), own("10.1.2.0/24") };
+		struct nft_elem v[] = { masq_elem(ip), own_elem("10.1.2.0/24") };
 		struct nft *own_nft = NULL;
 
 		if (nft_open(&own_nft, &e) >= 0 &&
-		    nft_add(own_nft, v, ARRAY_SIZE(v), ANN, NULL, &e) >= 0)
-			_exit(nft_del(own_nft, v, i % 2, ANN, &e) < 0);
+		    nft_add(own_nft, v, ARRAY_SIZE(v), OWNER_A, NULL, &e) >= 0)
+			_exit(nft_del(own_nft, v, i % 2, OWNER_A, &e) < 0);
 		fprintf(stderr, "%s\n", e.msg);
 		_exit(1);
 	}
-	for (int i = 0; i < CROWD; i++) {
+	for (int i = 0; i < PROCESSES; i++) {
 		assert_true(wait(&status) > 0);
 		assert_int_equal(status, 0);
 	}
-	for (int i = 0; i < CROWD; i++) {
+	for (int i = 0; i < PROCESSES; i++) {
 		autofree char *ip = str_printf("10.1.2.%d", i + 1);
 
-		assert_string_equal(owner_of(nft, masq(ip)), i % 2 ? "absent" : ANN);
+		assert_string_equal(get_owner(nft, masq_elem(ip)), i % 2 ? "absent" : OWNER_A);
 	}
-	/* loaded once: no rule is there twice */
-	assert_false(prints("list chain inet hawser guard", "drop\n\t\tiifname"));
+	/* loaded once: no rule exists twice */
+	assert_false(output_contains("list chain inet hawser guard", "drop\n\t\tiifname"));
 }
 
-static void upgrade(void **state)
+static void older_rules(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft(), *later = NULL;
 	struct hw_err e;
 
 	(void)state;
-	add(nft, masq("10.1.2.3"), ANN);
-	run("flush set inet hawser version\n"
-	    "flush chain inet hawser version1\n"
-	    "flush chain inet hawser guard\n"
-	    "add rule inet hawser guard counter\n"
-	    "add chain inet hawser others\n"
-	    "add rule inet hawser others counter\n");
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	run_nft("flush set inet hawser version\n"
+		"flush chain inet hawser version1\n"
+		"flush chain inet hawser guard\n"
+		"add rule inet hawser guard counter\n"
+		"add chain inet hawser others\n"
+		"add rule inet hawser others counter\n");
 	assert_int_equal(nft_open(&later, &e), 0);
-	add(later, masq("10.1.2.4"), BOB);
-	assert_false(prints("list chain inet hawser guard", "counter"));
-	assert_true(prints("list chain inet hawser guard", "drop"));
-	assert_true(prints("list chain inet hawser others", "counter"));
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), ANN);
+	add_elem(later, masq_elem("10.1.2.4"), OWNER_B);
+	assert_false(output_contains("list chain inet hawser guard", "counter"));
+	assert_true(output_contains("list chain inet hawser guard", "drop"));
+	assert_true(output_contains("list chain inet hawser others", "counter"));
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), OWNER_A);
 }
 
-static void newer(void **state)
+static void newer_rules(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct hw_err e;
 
 	(void)state;
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
-	run("add element inet hawser version { 2 }\n"
-	    "add rule inet hawser guard counter\n");
+	run_nft("add element inet hawser version { 2 }\n"
+		"add rule inet hawser guard counter\n");
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
-	assert_true(prints("list chain inet hawser guard", "counter"));
+	assert_true(output_contains("list chain inet hawser guard", "counter"));
 }
 
-/* What a newer version has, and somebody has emptied, is not replaced by an older one. */
-static void newer_emptied(void **state)
+/* A newer version that was flushed is not replaced by an older one. */
+static void flushed_newer_rules(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft(), *later = NULL;
-	struct nft_elem elem = masq("10.1.2.3");
+	struct nft_elem elem = masq_elem("10.1.2.3");
 	struct hw_err e;
 
 	(void)state;
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
-	run("add element inet hawser version { 2 }\n"
-	    "flush table inet hawser\n"
-	    "add rule inet hawser guard counter\n");
+	run_nft("add element inet hawser version { 2 }\n"
+		"flush table inet hawser\n"
+		"add rule inet hawser guard counter\n");
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), -ENOENT);
-	assert_non_null(strstr(e.msg, "are of a newer hawser-plugin"));
+	assert_non_null(strstr(e.msg, "is of a newer hawser-plugin"));
 	assert_int_equal(nft_open(&later, &e), 0);
-	assert_int_equal(nft_add(later, &elem, 1, ANN, NULL, &e), -ENOENT);
-	assert_true(prints("list chain inet hawser guard", "counter"));
-	assert_false(prints("list chain inet hawser guard", "drop"));
+	assert_int_equal(nft_add(later, &elem, 1, OWNER_A, NULL, &e), -ENOENT);
+	assert_true(output_contains("list chain inet hawser guard", "counter"));
+	assert_false(output_contains("list chain inet hawser guard", "drop"));
 }
 
-static void emptied(void **state)
+static void flushed_table(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft(), *later = NULL;
 	struct hw_err e = { 0 };
 
 	(void)state;
-	add(nft, masq("10.1.2.3"), ANN);
-	run("flush table inet hawser");
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	run_nft("flush table inet hawser");
 	assert_int_equal(nft_open(&later, &e), 0);
-	add(later, masq("10.1.2.4"), ANN);
+	add_elem(later, masq_elem("10.1.2.4"), OWNER_A);
 	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
-	assert_string_equal(owner_of(nft, masq("10.1.2.3")), ANN);
-	assert_false(prints("list set inet hawser version", "2"));
+	assert_string_equal(get_owner(nft, masq_elem("10.1.2.3")), OWNER_A);
+	assert_false(output_contains("list set inet hawser version", "2"));
 }
 
-static void version_emptied(void **state)
+static void flushed_version_set(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct hw_err e = { 0 };
 
 	(void)state;
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
-	run("flush set inet hawser version\n"
-	    "flush chain inet hawser guard\n");
+	run_nft("flush set inet hawser version\n"
+		"flush chain inet hawser guard\n");
 	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), -ENOENT);
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
-	assert_true(prints("list chain inet hawser guard", "drop"));
-	run("flush set inet hawser version");
+	assert_true(output_contains("list chain inet hawser guard", "drop"));
+	run_nft("flush set inet hawser version");
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
 	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
-	run("flush set inet hawser version\n"
-	    "flush chain inet hawser guard\n"
-	    "add chain inet hawser version2\n"
-	    "add rule inet hawser version2 return\n");
+	run_nft("flush set inet hawser version\n"
+		"flush chain inet hawser guard\n"
+		"add chain inet hawser version2\n"
+		"add rule inet hawser version2 return\n");
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
-	assert_false(prints("list chain inet hawser guard", "drop"));
+	assert_false(output_contains("list chain inet hawser guard", "drop"));
 }
 
-/* Every chain that has rules, one after the other */
-static void each_chain(void **state)
+static void each_flushed_chain(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	autofree char *before = NULL;
@@ -372,7 +373,7 @@ static void each_chain(void **state)
 
 	(void)state;
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
-	assert_int_equal(nft_run_for("list table inet hawser", &before, &e), 0);
+	assert_int_equal(nft_run_get_output("list table inet hawser", &before, &e), 0);
 	for (const char *at = before; (at = strstr(at, "\n\tchain ")); at++) {
 		autofree char *after = NULL, *command = NULL;
 
@@ -380,65 +381,68 @@ static void each_chain(void **state)
 		if (str_equal(name, "snatbits"))
 			continue;
 		command = str_printf("flush chain inet hawser %s", name);
-		run(command);
+		run_nft(command);
 		assert_int_equal(nft_check_rules(nft, NFT_INET, &e), -ENOENT);
 		assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
 		assert_int_equal(nft_check_rules(nft, NFT_INET, &e), 0);
-		assert_int_equal(nft_run_for("list table inet hawser", &after, &e), 0);
+		assert_int_equal(nft_run_get_output("list table inet hawser", &after, &e), 0);
 		assert_string_equal(before, after);
 		chains++;
 	}
 	assert_true(chains > 10);
 }
 
-static void networks(void **state)
+static void nested_networks(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
-	struct nft_elem wide = masq_in("10.1.0.9/16"), narrow = masq_in("10.1.0.8/24");
+	struct nft_elem wide = masq_network_elem("10.1.0.9/16"),
+			narrow = masq_network_elem("10.1.0.8/24");
 	struct hw_err e = { 0 };
 	char command[96];
 
 	(void)state;
-	add(nft, wide, ANN);
-	add(nft, narrow, BOB);
-	add(nft, masq_in("10.1.0.7/24"), BOB);
-	add(nft, masq_in("fd00::7/64"), BOB);
-	assert_int_equal(nft_check(nft, &wide, 1, ANN, &e), 0);
+	add_elem(nft, wide, OWNER_A);
+	add_elem(nft, narrow, OWNER_B);
+	add_elem(nft, masq_network_elem("10.1.0.7/24"), OWNER_B);
+	add_elem(nft, masq_network_elem("fd00::7/64"), OWNER_B);
+	assert_int_equal(nft_check(nft, &wide, 1, OWNER_A, &e), 0);
 	snprintf(command, sizeof(command), "list chain inet hawser %s", narrow.chain);
-	assert_true(prints(command, "ip daddr != 10.1.0.0/24 ip daddr != 224.0.0.0/4 masquerade"));
+	assert_true(output_contains(command,
+				    "ip daddr != 10.1.0.0/24 ip daddr != 224.0.0.0/4 masquerade"));
 	snprintf(command, sizeof(command), "flush chain inet hawser %s", narrow.chain);
-	run(command);
-	assert_int_equal(nft_check(nft, &wide, 1, ANN, &e), 0);
-	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), -ENOENT);
+	run_nft(command);
+	assert_int_equal(nft_check(nft, &wide, 1, OWNER_A, &e), 0);
+	assert_int_equal(nft_check(nft, &narrow, 1, OWNER_B, &e), -ENOENT);
 	assert_non_null(strstr(e.msg, "hawser-plugin repair"));
 	assert_int_equal(nft_repair_networks(nft, &narrow, 1, &e), 0);
-	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), 0);
-	run("flush ruleset");
-	add(nft, narrow, BOB);
-	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), 0);
+	assert_int_equal(nft_check(nft, &narrow, 1, OWNER_B, &e), 0);
+	run_nft("flush ruleset");
+	add_elem(nft, narrow, OWNER_B);
+	assert_int_equal(nft_check(nft, &narrow, 1, OWNER_B, &e), 0);
 }
 
-/* Whoever comes first after a flush loads all rules, but knows of one network only. */
-static void networks_emptied(void **state)
+/* The first ADD after a flush loads all rules, but only the chain of its own network. */
+static void flushed_network_chains(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft(), *first = NULL, *second = NULL;
-	struct nft_elem wide = masq_in("10.1.0.9/16"), narrow = masq_in("10.1.0.8/24");
+	struct nft_elem wide = masq_network_elem("10.1.0.9/16"),
+			narrow = masq_network_elem("10.1.0.8/24");
 	struct hw_err e = { 0 };
 
 	(void)state;
-	add(nft, wide, ANN);
-	add(nft, narrow, BOB);
-	run("flush table inet hawser");
+	add_elem(nft, wide, OWNER_A);
+	add_elem(nft, narrow, OWNER_B);
+	run_nft("flush table inet hawser");
 	assert_int_equal(nft_open(&first, &e), 0);
 	assert_int_equal(nft_open(&second, &e), 0);
-	add(first, masq_in("10.1.0.6/16"), ANN);
-	add(second, masq_in("10.1.0.7/24"), BOB);
-	assert_int_equal(nft_check(nft, &wide, 1, ANN, &e), 0);
-	assert_int_equal(nft_check(nft, &narrow, 1, BOB, &e), 0);
+	add_elem(first, masq_network_elem("10.1.0.6/16"), OWNER_A);
+	add_elem(second, masq_network_elem("10.1.0.7/24"), OWNER_B);
+	assert_int_equal(nft_check(nft, &wide, 1, OWNER_A, &e), 0);
+	assert_int_equal(nft_check(nft, &narrow, 1, OWNER_B, &e), 0);
 }
 
-/* Each is an error of its own, more than a socket usually holds. */
-static void many(void **state)
+/* Each port is a separate error: more replies than the default receive buffer holds. */
+static void many_ports(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
@@ -447,20 +451,20 @@ static void many(void **state)
 
 	(void)state;
 	for (uint16_t i = 0; i < 3000; i++)
-		nft_elems_add(&elems, port(10000 + i, "10.1.2.3", i));
+		nft_elems_add(&elems, port_elem(10000 + i, "10.1.2.3", i));
 	for (int i = 0; i < 2; i++) {
-		nft_add(nft, elems.v, elems.n, ANN, NULL, &e);
+		nft_add(nft, elems.v, elems.n, OWNER_A, NULL, &e);
 		assert_string_equal(e.msg, "");
 	}
-	assert_int_equal(nft_add(nft, elems.v, elems.n, BOB, &clash, &e), -EEXIST);
-	assert_string_equal(clash.there.owner, ANN);
-	assert_int_equal(nft_del(nft, elems.v, elems.n, ANN, &e), 0);
+	assert_int_equal(nft_add(nft, elems.v, elems.n, OWNER_B, &clash, &e), -EEXIST);
+	assert_string_equal(clash.there.owner, OWNER_A);
+	assert_int_equal(nft_del(nft, elems.v, elems.n, OWNER_A, &e), 0);
 }
 
-static void elems(void **state)
+static void elem_lists(void **state)
 {
 	AUTO(nft_elems_done) struct nft_elems list = { 0 };
-	struct nft_elem one = masq("10.1.2.3"), absent = one;
+	struct nft_elem one = masq_elem("10.1.2.3"), absent = one;
 
 	(void)state;
 	absent.mode = NFT_ABSENT;
@@ -469,14 +473,14 @@ static void elems(void **state)
 	assert_int_equal(list.n, 1);
 	assert_false(nft_elems_has(&list, &absent));
 	nft_elems_add_once(&list, absent);
-	nft_elems_add_once(&list, masq("10.1.2.4"));
+	nft_elems_add_once(&list, masq_elem("10.1.2.4"));
 	assert_int_equal(list.n, 3);
 	for (int i = 0; i < 100; i++)
 		nft_elems_add(&list, one);
 	assert_int_equal(list.n, 103);
 }
 
-/* As long as a container's name may be, and longer than a name in the kernel */
+/* Names of containers can be longer than the kernel's limit for chain names. */
 static void long_names(void **state)
 {
 	static const char *const parents[] = { "PREROUTING", NULL };
@@ -486,16 +490,16 @@ static void long_names(void **state)
 	struct hw_err e = { 0 };
 
 	(void)state;
-	run("table bridge nat { chain PREROUTING { accept; }; }");
+	run_nft("table bridge nat { chain PREROUTING { accept; }; }");
 	for (size_t len = 250; len < sizeof(name); len += len < 260 ? 1 : 1870) {
 		memset(name, 'x', len);
 		name[len] = '\0';
 		assert_int_equal(nft_has_chain(nft, &place, &e), 0);
-		assert_int_equal(nft_foreign_drop_chain(nft, &place, parents, &e), 0);
+		assert_int_equal(nft_foreign_delete_chain(nft, &place, parents, &e), 0);
 	}
 }
 
-static void foreign(void **state)
+static void foreign_tables(void **state)
 {
 	static const char list[] = "list table inet other";
 	AUTO(nft_close) struct nft *nft = open_nft();
@@ -503,47 +507,47 @@ static void foreign(void **state)
 	struct hw_err e;
 
 	(void)state;
-	run("table inet other {\n"
-	    "set masq4 { type ipv4_addr; elements = { 10.1.2.3 }; }\n"
-	    "chain postrouting { type nat hook postrouting priority 100; drop; }\n"
-	    "}\n");
-	assert_int_equal(nft_run_for(list, &before, &e), 0);
-	add(nft, masq("10.1.2.3"), ANN);
-	del(nft, masq("10.1.2.3"), ANN);
-	assert_int_equal(nft_run_for(list, &after, &e), 0);
+	run_nft("table inet other {\n"
+		"set masq4 { type ipv4_addr; elements = { 10.1.2.3 }; }\n"
+		"chain postrouting { type nat hook postrouting priority 100; drop; }\n"
+		"}\n");
+	assert_int_equal(nft_run_get_output(list, &before, &e), 0);
+	add_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	del_elem(nft, masq_elem("10.1.2.3"), OWNER_A);
+	assert_int_equal(nft_run_get_output(list, &after, &e), 0);
 	assert_string_equal(before, after);
 }
 
-static void checks(void **state)
+static void check_messages(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
-	struct nft_elem elem = masq("10.1.2.3");
+	struct nft_elem elem = masq_elem("10.1.2.3");
 	struct hw_err e;
 
 	(void)state;
-	assert_int_equal(nft_check(nft, &elem, 1, ANN, &e), -ENOENT);
-	assert_non_null(strstr(e.msg, "table inet hawser, are gone"));
+	assert_int_equal(nft_check(nft, &elem, 1, OWNER_A, &e), -ENOENT);
+	assert_non_null(strstr(e.msg, "table inet hawser lacks rules"));
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
-	assert_int_equal(nft_check(nft, &elem, 1, ANN, &e), -ENOENT);
+	assert_int_equal(nft_check(nft, &elem, 1, OWNER_A, &e), -ENOENT);
 	assert_non_null(strstr(e.msg, "masq4 lacks 10.1.2.3"));
-	add(nft, elem, BOB);
-	assert_int_equal(nft_check(nft, &elem, 1, ANN, &e), -ESTALE);
-	assert_int_equal(nft_check(nft, &elem, 1, BOB, &e), 0);
-	run("flush table inet hawser");
-	assert_int_equal(nft_check(nft, &elem, 1, BOB, &e), -ENOENT);
+	add_elem(nft, elem, OWNER_B);
+	assert_int_equal(nft_check(nft, &elem, 1, OWNER_A, &e), -ESTALE);
+	assert_int_equal(nft_check(nft, &elem, 1, OWNER_B, &e), 0);
+	run_nft("flush table inet hawser");
+	assert_int_equal(nft_check(nft, &elem, 1, OWNER_B, &e), -ENOENT);
 	assert_int_equal(nft_repair(nft, NFT_INET, &e), 0);
-	assert_int_equal(nft_check(nft, &elem, 1, BOB, &e), 0);
+	assert_int_equal(nft_check(nft, &elem, 1, OWNER_B, &e), 0);
 }
 
-static int count(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+static int count_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
 	(void)e;
-	assert_string_equal(elem->owner, ANN);
+	assert_string_equal(elem->owner, OWNER_A);
 	++*(int *)ctx;
 	return 0;
 }
 
-static void lists(void **state)
+static void list_elems(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct nft_elem v[500];
@@ -551,22 +555,22 @@ static void lists(void **state)
 	int n = 0;
 
 	(void)state;
-	assert_int_equal(nft_list(nft, NFT_INET, "masq4", count, &n, &e), 0);
+	assert_int_equal(nft_list(nft, NFT_INET, "masq4", count_elem, &n, &e), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
 		autofree char *ip = str_printf("10.1.%zu.%zu", i / 250, i % 250);
 
-		v[i] = masq(ip);
+		v[i] = masq_elem(ip);
 	}
-	nft_add(nft, v, ARRAY_SIZE(v), ANN, NULL, &e);
+	nft_add(nft, v, ARRAY_SIZE(v), OWNER_A, NULL, &e);
 	assert_string_equal(e.msg, "");
-	assert_int_equal(nft_list(nft, NFT_INET, "masq4", count, &n, &e), 0);
+	assert_int_equal(nft_list(nft, NFT_INET, "masq4", count_elem, &n, &e), 0);
 	assert_int_equal(n, ARRAY_SIZE(v));
-	assert_int_equal(nft_del(nft, v, ARRAY_SIZE(v), ANN, &e), 0);
-	assert_int_equal(nft_list(nft, NFT_INET, "masq4", count, &n, &e), 0);
+	assert_int_equal(nft_del(nft, v, ARRAY_SIZE(v), OWNER_A, &e), 0);
+	assert_int_equal(nft_list(nft, NFT_INET, "masq4", count_elem, &n, &e), 0);
 	assert_int_equal(n, ARRAY_SIZE(v));
 }
 
-static void bridges(void **state)
+static void bridge_table(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	struct nft_elem v[] = { nft_elem(NFT_BRIDGE, "mac_ok", NFT_OWNED),
@@ -578,70 +582,72 @@ static void bridges(void **state)
 	nft_key_ifname(&v[0], "veth0123abcd");
 	nft_key_mac(&v[0], &mac);
 	nft_key_ifname(&v[1], "veth0123abcd");
-	nft_add(nft, v, 2, ANN, NULL, &e);
+	nft_add(nft, v, 2, OWNER_A, NULL, &e);
 	assert_string_equal(e.msg, "");
-	assert_true(
-		prints("list set bridge hawser mac_ok", "\"veth0123abcd\" . 02:00:00:00:00:07"));
-	assert_int_equal(nft_check(nft, v, 2, ANN, &e), 0);
+	assert_true(output_contains("list set bridge hawser mac_ok",
+				    "\"veth0123abcd\" . 02:00:00:00:00:07"));
+	assert_int_equal(nft_check(nft, v, 2, OWNER_A, &e), 0);
 	assert_int_equal(nft_check_rules(nft, NFT_INET, &e), -ENOENT);
 }
 
-/* Every set that nft.h knows is in the rules, with its type, and no other. */
-static void named(void **state)
+/* nft_sets lists exactly the sets and maps of the ruleset files. */
+static void known_sets(void **state)
 {
 	AUTO(nft_close) struct nft *nft = open_nft();
 	autofree char *list = NULL;
 	struct hw_err e = { 0 };
-	size_t known = 0, there = 0;
+	size_t known = 0, found = 0;
 
 	(void)state;
 	assert_int_equal(nft_load(nft, NFT_INET, &e), 0);
 	assert_int_equal(nft_load(nft, NFT_BRIDGE, &e), 0);
-	assert_int_equal(nft_run_for("list ruleset", &list, &e), 0);
+	assert_int_equal(nft_run_get_output("list ruleset", &list, &e), 0);
 	for (const char *at = list; (at = strstr(at, "\n\t\ttype ")); at++)
-		there += !str_starts(at, "\n\t\ttype filter") && !str_starts(at, "\n\t\ttype nat");
+		found += !str_starts(at, "\n\t\ttype filter") && !str_starts(at, "\n\t\ttype nat");
 	for (const struct nft_set *set = nft_sets; set->name; set++, known++) {
 		autofree char *line =
 			str_printf("\t%s %s {\n", *set->data ? "map" : "set", set->name);
 
 		assert_non_null(strstr(list, line));
 	}
-	assert_int_equal(known, there);
+	assert_int_equal(known, found);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "nft: the first element brings the rules with it", first },
-		{ "nft: deleting what is not there succeeds, and flushed rules come back", gone },
-		{ "nft: another's element is taken over, and then is not its former owner's",
-		  takeover },
-		{ "nft: another's host port is not taken, and nothing of the batch happens",
-		  exclusive },
-		{ "nft: a map can lead to chains", verdicts },
-		{ "nft: of networks inside of each other the widest is kept", intervals },
-		{ "nft: forty first ones at once load the rules once", crowd },
-		{ "nft: older rules are replaced; elements and others' chains stay", upgrade },
-		{ "nft: newer rules stay", newer },
-		{ "nft: newer rules that somebody has emptied are not replaced by older ones",
-		  newer_emptied },
-		{ "nft: an element brings the rules back into emptied chains", emptied },
-		{ "nft: repair fills an emptied set of versions, unless the rules are newer ones",
-		  version_emptied },
-		{ "nft: each chain that is emptied alone is noticed, and filled again",
-		  each_chain },
-		{ "nft: networks inside of each other have a chain each", networks },
-		{ "nft: after a flush each ADD fills its own network's chain, too",
-		  networks_emptied },
-		{ "nft: three thousand ports that are there, or another's", many },
-		{ "nft: a list has an element once, and apart from that it must be absent", elems },
-		{ "nft: a chain whose name is too long for the kernel is not there", long_names },
-		{ "nft: others' rules are not touched", foreign },
-		{ "nft: a check tells flushed rules, empty chains and lost elements apart",
-		  checks },
-		{ "nft: five hundred elements are listed, and go in one batch", lists },
-		{ "nft: links and hardware addresses in the bridge table", bridges },
-		{ "nft: the sets that we know are those of the rules", named },
+		{ "nft: adding the first element loads the rules", first_element },
+		{ "nft: deleting a missing element succeeds, and adding reloads flushed rules",
+		  delete_missing },
+		{ "nft: an element of another owner is replaced, and belongs to the new one",
+		  replace_owner },
+		{ "nft: a host port of another owner is not replaced, and the whole batch fails",
+		  exclusive_port },
+		{ "nft: a verdict map jumps to chains", verdict_map },
+		{ "nft: of nested networks the widest is kept", intervals },
+		{ "nft: forty concurrent first adds load the rules once", concurrent_loads },
+		{ "nft: older rules are replaced; elements and foreign chains stay", older_rules },
+		{ "nft: newer rules stay", newer_rules },
+		{ "nft: newer rules that were flushed are not replaced by older ones",
+		  flushed_newer_rules },
+		{ "nft: adding an element reloads a flushed table", flushed_table },
+		{ "nft: repair restores a flushed set of versions, unless the rules are newer",
+		  flushed_version_set },
+		{ "nft: check finds each flushed chain, and repair restores it",
+		  each_flushed_chain },
+		{ "nft: nested networks have a chain each", nested_networks },
+		{ "nft: after a flush each add restores the chain of its own network",
+		  flushed_network_chains },
+		{ "nft: three thousand ports that exist, with the same or another owner",
+		  many_ports },
+		{ "nft: a list has an element once, and separately as absent", elem_lists },
+		{ "nft: a chain whose name is too long for the kernel does not exist", long_names },
+		{ "nft: foreign tables are not changed", foreign_tables },
+		{ "nft: check distinguishes flushed rules, missing elements and another owner",
+		  check_messages },
+		{ "nft: five hundred elements are listed, and deleted in one batch", list_elems },
+		{ "nft: interface names and MAC addresses in the bridge table", bridge_table },
+		{ "nft: the known sets are those of the rules", known_sets },
 	};
 
 	return cmocka_run_group_tests_name("nft", tests, test_enter, NULL);

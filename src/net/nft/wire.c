@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/wire.c - messages to nftables and back
+ * net/nft/wire.c - nftables netlink messages, requests and batches
  *
- * How:   the kernel works on a message while we are inside send(), so all that
- *        it answers can be read right after, without waiting. Of a batch, which
- *        is one transaction, only errors are answered.
- * Rules: only the kernel is believed.
+ * How:   the kernel executes a message inside send(), so all replies can be read
+ *        right after it without waiting. A batch has replies only for errors.
+ * Rules: messages that are not from the kernel are ignored.
  */
 #include "net/nft/wire.h"
 
@@ -25,19 +24,15 @@
 #define DUMP_TRIES  6
 #define BATCH_USUAL 16384
 #define SEND_SPARE  65536
-#define ANSWER_COST 16 /* an error in the kernel's queue takes so much more room than its message */
+#define REPLY_COST  16 /* an error reply takes that many times the room of its message */
 
-/**
- * nft_open() - a socket in the namespace where we are
- *
- * Where the kernel has no netfilter only what is sent fails: there may be nothing to send.
- */
 int nft_open(struct nft **ret_nft, struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = mem_new(sizeof(*nft));
 	int on = 1;
 
 	nft->socket = mnl_socket_open2(NETLINK_NETFILTER, SOCK_CLOEXEC);
+	/* Requests fail later, if there are any. */
 	if (!nft->socket && errno == EPROTONOSUPPORT) {
 		*ret_nft = take_ptr(nft);
 		return 0;
@@ -49,17 +44,11 @@ int nft_open(struct nft **ret_nft, struct hw_err *e)
 	return 0;
 }
 
-/**
- * nft_socket() - by which it speaks
- */
 struct mnl_socket *nft_socket(struct nft *nft)
 {
 	return nft->socket;
 }
 
-/**
- * nft_close() - without waiting
- */
 void nft_close(struct nft *nft)
 {
 	if (!nft)
@@ -73,22 +62,21 @@ void nft_close(struct nft *nft)
 	free(nft);
 }
 
-/* ---- messages ------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------- */
 
-/** nft_family() - of a table of ours, as messages have it */
 uint8_t nft_family(enum nft_table table)
 {
 	return table == NFT_INET ? NFPROTO_INET : NFPROTO_BRIDGE;
 }
 
-static struct nlmsghdr *start(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family,
-			      uint16_t subsystem)
+static struct nlmsghdr *put_header(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family,
+				   uint16_t subsystem)
 {
 	char *room = buf_reserve(&nft->out, MESSAGE_MAX);
 	struct nlmsghdr *m;
 	struct nfgenmsg *head;
 
-	memset(room, 0, MESSAGE_MAX); /* libmnl leaves what pads an attribute as it is */
+	memset(room, 0, MESSAGE_MAX); /* libmnl does not clear the padding of attributes */
 	m = mnl_nlmsg_put_header(room);
 	m->nlmsg_type = type;
 	m->nlmsg_flags = NLM_F_REQUEST | flags;
@@ -100,42 +88,31 @@ static struct nlmsghdr *start(struct nft *nft, uint16_t type, uint16_t flags, ui
 	return m;
 }
 
-/**
- * nft_put() - a message has all its attributes now: the next one goes behind it
- */
-void nft_put(struct nft *nft, const struct nlmsghdr *m)
+void nft_end_message(struct nft *nft, const struct nlmsghdr *m)
 {
 	assert(m->nlmsg_len <= MESSAGE_MAX);
 	buf_added(&nft->out, MNL_ALIGN(m->nlmsg_len));
 }
 
-/**
- * nft_put_name() - somebody's name of a table or chain, shorter than NFT_NAME_MAX
- */
 void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name)
 {
 	assert(strlen(name) < NFT_NAME_MAX);
 	mnl_attr_put_strz(m, type, name);
 }
 
-/**
- * nft_message() - start a message about a table; up to MESSAGE_MAX bytes
- */
-struct nlmsghdr *nft_message(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family)
+struct nlmsghdr *nft_start_message(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family)
 {
-	return start(nft, NFNL_SUBSYS_NFTABLES << 8 | type, flags, family, 0);
+	return put_header(nft, NFNL_SUBSYS_NFTABLES << 8 | type, flags, family, 0);
 }
 
-/**
- * nft_question() - start a message that goes alone
- */
-struct nlmsghdr *nft_question(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family)
+struct nlmsghdr *nft_start_request(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family)
 {
 	nft->out.len = 0;
-	return nft_message(nft, type, flags, family);
+	return nft_start_message(nft, type, flags, family);
 }
 
-static int receive(struct nft *nft)
+/* Return: 1 if a datagram was read, 0 if the queue is empty, or a negative errno */
+static int receive_datagram(struct nft *nft)
 {
 	struct sockaddr_nl from = { 0 };
 	struct iovec piece = { buf_reserve(&nft->in, RECEIVE_MAX), RECEIVE_MAX };
@@ -153,11 +130,11 @@ static int receive(struct nft *nft)
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : 1;
 }
 
-/* For a big batch, such as a thousand ports: the kernel takes no message beyond the one size, and
- * keeps no answers, which may be an error for each message, beyond the other. */
-static void make_room(struct nft *nft)
+/* For a large batch, such as a thousand ports: the send buffer limits the size of a batch, and the
+ * receive buffer that of the replies, which may be an error for each message. */
+static void grow_socket_buffers(struct nft *nft)
 {
-	int send = (int)nft->out.len + SEND_SPARE, receive = (int)nft->out.len * ANSWER_COST;
+	int send = (int)nft->out.len + SEND_SPARE, receive = (int)nft->out.len * REPLY_COST;
 	int fd = mnl_socket_get_fd(nft->socket);
 
 	if (nft->out.len <= BATCH_USUAL)
@@ -166,7 +143,7 @@ static void make_room(struct nft *nft)
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive, sizeof(receive));
 }
 
-/* Send what is there; afterwards all answers are in nft->in. */
+/* Sends nft->out; all replies are in nft->in afterwards. */
 static int exchange(struct nft *nft, struct hw_err *e)
 {
 	bool lost = false;
@@ -175,11 +152,11 @@ static int exchange(struct nft *nft, struct hw_err *e)
 	nft->in.len = 0;
 	if (!nft->socket)
 		return err_set(e, -EPROTONOSUPPORT, "this kernel has no netfilter");
-	make_room(nft);
+	grow_socket_buffers(nft);
 	if (mnl_socket_sendto(nft->socket, nft->out.data, nft->out.len) < 0)
 		return err_set(e, -errno, "send to nftables");
 	do {
-		r = receive(nft);
+		r = receive_datagram(nft);
 		lost |= r == -ENOBUFS;
 	} while (r > 0 || r == -ENOBUFS);
 	if (r == 0 && lost)
@@ -188,8 +165,8 @@ static int exchange(struct nft *nft, struct hw_err *e)
 }
 
 /* Return: 0, what @each returned, or the first error */
-static int read_answers(struct nft *nft, uint32_t first, nft_answer *each, void *ctx,
-			struct hw_err *e)
+static int process_replies(struct nft *nft, uint32_t first, nft_reply_fn *each, void *ctx,
+			   struct hw_err *e)
 {
 	const struct nlmsghdr *m = (const struct nlmsghdr *)nft->in.data;
 	int left = (int)nft->in.len;
@@ -209,7 +186,7 @@ static int read_answers(struct nft *nft, uint32_t first, nft_answer *each, void 
 	return 0;
 }
 
-static bool is_whole(const struct nft *nft)
+static bool is_dump_consistent(const struct nft *nft)
 {
 	const struct nlmsghdr *m = (const struct nlmsghdr *)nft->in.data;
 	int left = (int)nft->in.len;
@@ -220,63 +197,46 @@ static bool is_whole(const struct nft *nft)
 	return true;
 }
 
-/**
- * nft_ask() - send a question and look at the answers, once all are there
- * @each: for every answer; a negative return value ends the walk
- *
- * A list that changed while it was made is asked for again.
- *
- * Return: 0, what @each returned, or the kernel's error; *e is set only where the socket failed
- */
-int nft_ask(struct nft *nft, const struct nlmsghdr *m, nft_answer *each, void *ctx,
-	    struct hw_err *e)
+int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *each, void *ctx,
+		     struct hw_err *e)
 {
 	uint32_t seq = m->nlmsg_seq;
 	int r = 0;
 
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 	for (int tries = 0; tries < DUMP_TRIES; tries++) {
 		r = exchange(nft, e);
 		if (r < 0)
 			return r;
-		if (is_whole(nft))
+		if (is_dump_consistent(nft))
 			break;
 	}
-	return read_answers(nft, seq, each, ctx, e);
+	return process_replies(nft, seq, each, ctx, e);
 }
 
-/**
- * nft_begin() - start a batch
- * @generation: that it must be about, as nft_generation() said; 0: any
- */
-void nft_begin(struct nft *nft, uint32_t generation)
+void nft_batch_begin(struct nft *nft, uint32_t generation)
 {
 	struct nlmsghdr *m;
 
 	nft->out.len = 0;
-	m = start(nft, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
+	m = put_header(nft, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
 	nft->batch = m->nlmsg_seq;
 	if (generation)
 		mnl_attr_put_u32(m, NFNL_BATCH_GENID, generation);
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 }
 
-/**
- * nft_commit() - all of the batch or, with an error, nothing
- *
- * Return: 0 or the kernel's error; -ERESTART: the generation is another one by now; -ENOBUFS: there
- * were errors, of which some are lost. *e is set only where the socket failed
- */
-int nft_commit(struct nft *nft, struct hw_err *e)
+int nft_batch_commit(struct nft *nft, struct hw_err *e)
 {
-	struct nlmsghdr *m = start(nft, NFNL_MSG_BATCH_END, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
+	struct nlmsghdr *m =
+		put_header(nft, NFNL_MSG_BATCH_END, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES);
 
-	nft_put(nft, m);
+	nft_end_message(nft, m);
 	int r = exchange(nft, e);
-	return r < 0 ? r : read_answers(nft, nft->batch, NULL, NULL, e);
+	return r < 0 ? r : process_replies(nft, nft->batch, NULL, NULL, e);
 }
 
-static int take_generation(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
+static int decode_generation(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
 	const struct nlattr *attr;
 
@@ -287,25 +247,19 @@ static int take_generation(void *ctx, const struct nlmsghdr *m, struct hw_err *e
 	return 0;
 }
 
-/**
- * nft_generation() - the number of the last change to anything; in network order, as it is sent back
- */
-int nft_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e)
+int nft_get_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e)
 {
-	struct nlmsghdr *m = nft_question(nft, NFT_MSG_GETGEN, 0, AF_UNSPEC);
-	int r = nft_ask(nft, m, take_generation, ret_generation, e);
+	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETGEN, 0, AF_UNSPEC);
+	int r = nft_send_request(nft, m, decode_generation, ret_generation, e);
 
-	return r < 0 ? err_set(e, r, "ask nftables for its generation") : 0;
+	return r < 0 ? err_set(e, r, "read the nftables generation") : 0;
 }
 
-/**
- * nft_is_missing() - has the kernel no nftables? For those whom it has answered with an error
- */
-bool nft_is_missing(struct nft *nft)
+bool nft_is_unsupported(struct nft *nft)
 {
 	uint32_t generation;
 	struct hw_err e;
-	int r = nft_generation(nft, &generation, &e);
+	int r = nft_get_generation(nft, &generation, &e);
 
 	return r == -EINVAL || r == -EOPNOTSUPP || r == -EPROTONOSUPPORT;
 }

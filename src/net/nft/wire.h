@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/nft/wire.h - messages to nftables and back; for the parts of net/nft/nft.h
+ * net/nft/wire.h - nftables netlink messages, requests and batches; internal to net
+ *
+ * What:  a request is sent alone and has replies. A batch of messages is one
+ *        transaction: the kernel executes it completely or not at all.
  */
 #ifndef NET_NFT_WIRE_H
 #define NET_NFT_WIRE_H
@@ -10,30 +13,50 @@
 #include "base/buf.h"
 #include "net/nft/nft.h"
 
-#define NFT_NAME_MAX 256 /* of anybody's names, with the NUL: the kernel has no longer ones */
+#define NFT_NAME_MAX 256 /* the kernel's limit for names of tables and chains, with the NUL */
 
 struct nft {
-	struct mnl_socket *socket;
+	struct mnl_socket *socket; /* NULL: the kernel has no netfilter */
 	uint32_t seq;
-	uint32_t batch; /* number of its first message */
-	struct buf out; /* a question, or a batch */
-	struct buf in;	/* the answers */
-	bool deleted;	/* something, so that close() would wait */
-	bool loaded[2]; /* by table: the rules are known to be there */
+	uint32_t batch; /* sequence number of its first message */
+	struct buf out; /* a request or a batch */
+	struct buf in;	/* the replies */
+	bool deleted;	/* an object was deleted, so close() would block */
+	bool loaded[2]; /* by table: the rules are known to exist */
 };
 
-typedef int nft_answer(void *ctx, const struct nlmsghdr *m, struct hw_err *e);
+typedef int nft_reply_fn(void *ctx, const struct nlmsghdr *m, struct hw_err *e);
 
+/* The kernel's family of one of hawser's tables */
 uint8_t nft_family(enum nft_table table);
-struct nlmsghdr *nft_message(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
-struct nlmsghdr *nft_question(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
-void nft_put(struct nft *nft, const struct nlmsghdr *m);
+
+/* Start a message of a batch, with room for about 1000 bytes of attributes. */
+struct nlmsghdr *nft_start_message(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
+/* Start a request, which is sent alone. */
+struct nlmsghdr *nft_start_request(struct nft *nft, uint16_t type, uint16_t flags, uint8_t family);
+/* The message has all its attributes: the next one follows it. */
+void nft_end_message(struct nft *nft, const struct nlmsghdr *m);
+/* Put the name of a table or chain, which must be shorter than NFT_NAME_MAX. */
 void nft_put_name(struct nlmsghdr *m, uint16_t type, const char *name);
-int nft_ask(struct nft *nft, const struct nlmsghdr *m, nft_answer *each, void *ctx,
-	    struct hw_err *e);
-void nft_begin(struct nft *nft, uint32_t generation);
-int nft_commit(struct nft *nft, struct hw_err *e);
-bool nft_is_missing(struct nft *nft);
-int nft_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e);
+
+/* Send a request and call each() (may be NULL) for every reply, once all have been received. A
+ * negative return value of each() ends the loop. A dump that changed while it was created is
+ * repeated. Return: 0, what each() returned, or the kernel's error; *e is set only by each() and if
+ * the socket failed */
+int nft_send_request(struct nft *nft, const struct nlmsghdr *m, nft_reply_fn *each, void *ctx,
+		     struct hw_err *e);
+
+/* Start a batch. generation: the batch fails unless this is still the current generation, as read
+ * by nft_get_generation(); 0: any */
+void nft_batch_begin(struct nft *nft, uint32_t generation);
+/* Send the batch. Return: 0 or the kernel's error; -ERESTART if the generation has changed;
+ * -ENOBUFS if there were errors of which some are lost. *e is set only if the socket failed */
+int nft_batch_commit(struct nft *nft, struct hw_err *e);
+
+/* The generation number, which changes with every change of the ruleset; in network byte order, as
+ * the batch needs it */
+int nft_get_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e);
+/* After an error: is the reason that the kernel has no nftables? */
+bool nft_is_unsupported(struct nft *nft);
 
 #endif

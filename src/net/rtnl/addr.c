@@ -2,8 +2,7 @@
 /*
  * net/rtnl/addr.c - addresses of a link
  *
- * What:  the addresses that one link has, and changes of them.
- * How:   a dump that the kernel itself limits to that link and family.
+ * How:   a dump that the kernel filters by link and family.
  */
 #include "net/rtnl/addr.h"
 
@@ -17,7 +16,6 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 
-/** addr_decode_ip() - an attribute's address; one of another size changes nothing */
 void addr_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret_ip)
 {
 	size_t len = family == AF_INET ? 4 : 16;
@@ -28,8 +26,8 @@ void addr_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret
 	memcpy(ret_ip->bytes, mnl_attr_get_payload(attr), len);
 }
 
-/* IFA_LOCAL is our end; IFA_ADDRESS is the peer's where there is one, else the same or, in IPv6,
- * the only one given. */
+/* IFA_LOCAL is the link's own address. IFA_ADDRESS is the peer's address if there is one, else the
+ * same as IFA_LOCAL; IPv6 without a peer has IFA_ADDRESS only. */
 static struct addr addr_decode(const struct nlmsghdr *answer)
 {
 	const struct ifaddrmsg *head = mnl_nlmsg_get_payload(answer);
@@ -68,11 +66,6 @@ static int addr_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err 
 	return 0;
 }
 
-/**
- * addr_get() - the addresses of one link
- * @family:   AF_INET, AF_INET6 or AF_UNSPEC for both
- * @ret_list: end with addr_list_done()
- */
 int addr_get(struct rtnl *nl, const struct link *link, int family, struct addr_list *ret_list,
 	     struct hw_err *e)
 {
@@ -90,7 +83,6 @@ int addr_get(struct rtnl *nl, const struct link *link, int family, struct addr_l
 	return 0;
 }
 
-/** addr_list_has() - is exactly this address, with this length, among them? */
 bool addr_list_has(const struct addr_list *list, const struct hw_prefix *prefix)
 {
 	for (size_t i = 0; i < list->n; i++)
@@ -123,13 +115,6 @@ static struct nlmsghdr *addr_put(struct rtnl *nl, const struct link *link,
 	return m;
 }
 
-/**
- * addr_put_add() - put "give the link this address" into the batch
- * @prefix: the address and the length of its network
- * @flags:  IFA_F_NODAD or 0
- *
- * The request fails with -EEXIST when the link has the address already.
- */
 void addr_put_add(struct rtnl *nl, const struct link *link, const struct hw_prefix *prefix,
 		  uint32_t flags)
 {
@@ -144,11 +129,6 @@ void addr_put_add(struct rtnl *nl, const struct link *link, const struct hw_pref
 		mnl_attr_put_u32(m, IFA_FLAGS, flags);
 }
 
-/**
- * addr_put_del() - put "take this address from the link" into the batch
- *
- * The request fails with -EADDRNOTAVAIL when the link does not have it.
- */
 void addr_put_del(struct rtnl *nl, const struct link *link, const struct hw_prefix *prefix)
 {
 	addr_put(nl, link, prefix, RTM_DELADDR, 0);

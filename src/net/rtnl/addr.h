@@ -2,8 +2,8 @@
 /*
  * net/rtnl/addr.h - addresses of a link
  *
- * What:  list them, add and delete them.
- * Rules: addr_put_*() put their request into the batch of net/rtnl/rtnl.h; nothing
+ * What:  list, add and delete them.
+ * Rules: addr_put_*() add their request to the batch of net/rtnl/rtnl.h; nothing
  *        happens before rtnl_commit().
  */
 #ifndef NET_RTNL_ADDR_H
@@ -33,20 +33,23 @@ struct addr_list {
 	size_t n;
 };
 
-/* family: AF_INET, AF_INET6 or AF_UNSPEC for both, IPv4 first; in the kernel's order */
+/* The addresses of one link, in the kernel's order. family: AF_INET, AF_INET6, or AF_UNSPEC for
+ * both, IPv4 first. The caller frees the list with addr_list_done(). */
 int addr_get(struct rtnl *nl, const struct link *link, int family, struct addr_list *ret_list,
 	     struct hw_err *e);
+/* Is this address, with this prefix length, in the list? */
 bool addr_list_has(const struct addr_list *list, const struct hw_prefix *prefix);
 void addr_list_done(struct addr_list *list);
 
-/* flags: IFA_F_NODAD or 0. Fails with -EEXIST when the link has the address already, with any
- * length. An IPv4 address shorter than /31 gets its broadcast address, as upstream's do. */
+/* flags: IFA_F_NODAD or 0. The request fails with -EEXIST if the link has the address already, with
+ * any prefix length. An IPv4 address with a prefix shorter than /31 gets a broadcast address, as
+ * upstream sets it. */
 void addr_put_add(struct rtnl *nl, const struct link *link, const struct hw_prefix *prefix,
 		  uint32_t flags);
-/* -EADDRNOTAVAIL when there is none of that length. */
+/* The request fails with -EADDRNOTAVAIL if the link does not have the address with this length. */
 void addr_put_del(struct rtnl *nl, const struct link *link, const struct hw_prefix *prefix);
 
-/* For net/'s own decoders: the address in an attribute. One of another size changes nothing. */
+/* The address in an attribute, for decoders in net/; an attribute of another size is ignored. */
 void addr_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret_ip);
 
 AUTO_VALUE_DEFINE(addr_list_done, struct addr_list);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/bridge.c - ports of a bridge and their VLANs
+ * net/rtnl/bridge.c - bridge ports: flags and VLANs
  *
- * How:   a port's flags are the bridge's part of the link's own attributes, so
- *        the port can be named instead of numbered, and be made in the same
- *        batch. VLANs go through RTM_NEWVLAN and friends (Linux 5.6), which
- *        take whole rows, and whose dump can be of one port; the older way
- *        through RTM_GETLINK of the bridge family lists all ports of the host.
+ * How:   port flags are attributes of the link, so a port can be addressed by its
+ *        name, and be created in the same batch. VLANs use RTM_NEWVLAN and the
+ *        like (Linux 5.6), which accept ranges, and whose dump can be limited to
+ *        one port; the older RTM_GETLINK of family AF_BRIDGE lists all ports of
+ *        the host.
  */
 #include "net/rtnl/bridge.h"
 
@@ -20,7 +20,6 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 
-/** bridge_port_set() - put "set these flags of the port" into the batch */
 void bridge_port_set(struct rtnl *nl, const struct link *port, bool hairpin, bool isolated)
 {
 	struct nlmsghdr *m = link_put_change(nl, port, 0, 0, "hairpin %s, isolated %s",
@@ -62,13 +61,11 @@ static void bridge_put_vlan(struct rtnl *nl, uint16_t type, const struct link *p
 	mnl_attr_nest_end(m, entry);
 }
 
-/** bridge_vlan_add() - put "let the port carry these VLANs" into the batch */
 void bridge_vlan_add(struct rtnl *nl, const struct link *port, const struct bridge_vlan *vlan)
 {
 	bridge_put_vlan(nl, RTM_NEWVLAN, port, vlan, "add");
 }
 
-/** bridge_vlan_del() - put "take these VLANs off the port" into the batch */
 void bridge_vlan_del(struct rtnl *nl, const struct link *port, const struct bridge_vlan *vlan)
 {
 	bridge_put_vlan(nl, RTM_DELVLAN, port, vlan, "delete");
@@ -108,10 +105,6 @@ static int bridge_collect_vlans(void *ctx, const struct nlmsghdr *answer, struct
 	return 0;
 }
 
-/**
- * bridge_vlan_get() - the VLANs of one port
- * @ret_list: end with bridge_vlan_list_done()
- */
 int bridge_vlan_get(struct rtnl *nl, const struct link *port, struct bridge_vlan_list *ret_list,
 		    struct hw_err *e)
 {
@@ -129,7 +122,6 @@ int bridge_vlan_get(struct rtnl *nl, const struct link *port, struct bridge_vlan
 	return 0;
 }
 
-/** bridge_vlan_list_has() - are all of these VLANs among them, with these flags? */
 bool bridge_vlan_list_has(const struct bridge_vlan_list *list, const struct bridge_vlan *vlan)
 {
 	unsigned next = vlan->id;
@@ -144,15 +136,14 @@ bool bridge_vlan_list_has(const struct bridge_vlan_list *list, const struct brid
 	return next > bridge_vlan_last(vlan);
 }
 
-/** bridge_vlan_list_done() - end of a list */
 void bridge_vlan_list_done(struct bridge_vlan_list *list)
 {
 	free(list->v);
 	*list = (struct bridge_vlan_list){ 0 };
 }
 
-/* Where bridges are a module that nobody has needed yet: a bridge with an impossible address makes
- * the kernel load it, and is refused. */
+/* The bridge module may not be loaded yet. A request for a bridge with an invalid MAC address makes
+ * the kernel load it, and fails. */
 static void bridge_load_module(struct rtnl *nl)
 {
 	struct link_new bridge = { .name = "hawser", .kind = "bridge", .mac.len = 1 };
@@ -162,7 +153,8 @@ static void bridge_load_module(struct rtnl *nl)
 	rtnl_commit(nl, &e);
 }
 
-/* lo is no port, and so the answer is an error either way. */
+/* lo is not a port, so the request fails in any case; the errno tells whether VLANs are
+ * supported. */
 static int bridge_probe_vlans(struct rtnl *nl)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
@@ -171,7 +163,6 @@ static int bridge_probe_vlans(struct rtnl *nl)
 	return bridge_vlan_get(nl, &(struct link){ .index = 1, .name = "lo" }, &list, &e);
 }
 
-/** bridge_vlan_supported() - can this kernel's bridges tell VLANs apart? */
 int bridge_vlan_supported(struct rtnl *nl, struct hw_err *e)
 {
 	int r = bridge_probe_vlans(nl);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/bridge.h - ports of a bridge and their VLANs
+ * net/rtnl/bridge.h - bridge ports: flags and VLANs
  *
- * What:  the flags of a port, and the VLANs that it carries.
- * Rules: bridge_port_set() and bridge_vlan_add/del() put their request into the
- *        batch of net/rtnl/rtnl.h. VLAN requests need the port's index; a port is
- *        a link that has a bridge as its master.
- *        Some kernels have no VLAN filtering, and refuse to make a bridge with
- *        it in fewer words than bridge_vlan_supported() has.
+ * Rules: bridge_port_set() and bridge_vlan_add/del() add their request to the
+ *        batch of net/rtnl/rtnl.h. A port is a link whose master is a bridge;
+ *        VLAN requests need the port's index.
+ *        On a kernel without VLAN filtering the creation of a filtering bridge
+ *        fails with a vague text: call bridge_vlan_supported() for a clear one.
  */
 #ifndef NET_RTNL_BRIDGE_H
 #define NET_RTNL_BRIDGE_H
@@ -22,27 +21,29 @@
 struct link;
 struct rtnl;
 
-/* One VLAN, or several in a row with the same flags. */
+/* One VLAN, or a range of VLANs with the same flags */
 struct bridge_vlan {
 	uint16_t id;
-	uint16_t last; /* of the row; 0: just the one */
-	bool pvid;     /* untagged frames that come in belong to it */
+	uint16_t last; /* of the range; 0: only id */
+	bool pvid;     /* incoming untagged frames belong to it */
 	bool untagged; /* its frames leave without a tag */
 };
 
 struct bridge_vlan_list {
-	struct bridge_vlan *v; /* in the order of their ids, last always set */
+	struct bridge_vlan *v; /* sorted by id; last is always set */
 	size_t n;
 };
 
 void bridge_port_set(struct rtnl *nl, const struct link *port, bool hairpin, bool isolated);
 
-/* 0, or -EOPNOTSUPP with a text that says what the kernel lacks. */
+/* Return: 0, or -EOPNOTSUPP with a text that names the missing kernel option */
 int bridge_vlan_supported(struct rtnl *nl, struct hw_err *e);
 void bridge_vlan_add(struct rtnl *nl, const struct link *port, const struct bridge_vlan *vlan);
 void bridge_vlan_del(struct rtnl *nl, const struct link *port, const struct bridge_vlan *vlan);
+/* The VLANs of one port. The caller frees the list with bridge_vlan_list_done(). */
 int bridge_vlan_get(struct rtnl *nl, const struct link *port, struct bridge_vlan_list *ret_list,
 		    struct hw_err *e);
+/* Are all VLANs of this range in the list, with exactly these flags? */
 bool bridge_vlan_list_has(const struct bridge_vlan_list *list, const struct bridge_vlan *vlan);
 void bridge_vlan_list_done(struct bridge_vlan_list *list);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/kind.c - what is special to each kind of link
+ * net/rtnl/kind.c - link kinds and their attributes
  *
- * What:  the table of link kinds, and for each its attributes in a message.
- * How:   a value is put when it differs from zero, so that the kernel's own
- *        default stays where nobody asked for something.
+ * How:   an optional value is put only if it is not zero, so the kernel's default
+ *        applies otherwise.
  */
 #include "net/rtnl/kind.h"
 
@@ -27,8 +26,8 @@ static void kind_put_u32(struct nlmsghdr *m, uint16_t type, uint32_t value)
 		mnl_attr_put_u32(m, type, value);
 }
 
-/* The other end has a header of its own. The kernel looks for no master there, and would set the
- * link up before the two are a pair, which fails. */
+/* The peer has its own header. The kernel ignores a master there, and would set the link up before
+ * the two are connected, which fails. */
 static void kind_put_veth(struct nlmsghdr *m, const struct link_new *new)
 {
 	const struct link_new *peer = new->peer;
@@ -134,7 +133,7 @@ static void kind_put_vxlan(struct nlmsghdr *m, const struct link_new *new)
 	mnl_attr_put_u8(m, IFLA_VXLAN_LEARNING, !vxlan->nolearning);
 }
 
-static void kind_decode_local(const struct nlattr *attr, uint8_t family, struct hw_ip *ret_ip)
+static void kind_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret_ip)
 {
 	size_t len = family == AF_INET ? 4 : 16;
 
@@ -157,10 +156,10 @@ static void kind_decode_vxlan(const struct nlattr *attr, struct link *link)
 		link->data.vxlan.port = ntohs(rtnl_attr_number(attr));
 		break;
 	case IFLA_VXLAN_LOCAL:
-		kind_decode_local(attr, AF_INET, &link->data.vxlan.local);
+		kind_decode_ip(attr, AF_INET, &link->data.vxlan.local);
 		break;
 	case IFLA_VXLAN_LOCAL6:
-		kind_decode_local(attr, AF_INET6, &link->data.vxlan.local);
+		kind_decode_ip(attr, AF_INET6, &link->data.vxlan.local);
 		break;
 	case IFLA_VXLAN_LEARNING:
 		link->data.vxlan.nolearning = rtnl_attr_number(attr) == 0;
@@ -168,7 +167,7 @@ static void kind_decode_vxlan(const struct nlattr *attr, struct link *link)
 	}
 }
 
-/* The kernel leaves owner and group out where there is none; its own value for that is -1, too. */
+/* The kernel omits owner and group if they are not set; its own value for that is -1, too. */
 static void kind_decode_tun(const struct nlattr *attr, struct link *link)
 {
 	switch (mnl_attr_get_type(attr)) {
@@ -205,7 +204,6 @@ static const struct kind kinds[] = {
 	{ .name = "vxlan", .put = kind_put_vxlan, .decode = kind_decode_vxlan },
 };
 
-/** kind_find() - the entry of a kind, or NULL for one that has nothing special */
 const struct kind *kind_find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/kind.h - what is special to each kind of link
+ * net/rtnl/kind.h - link kinds and their attributes
  *
- * What:  one const entry per kind: its name, how the part of a message that is
- *        its own is written, and how it is read. net/rtnl/link.h does the rest.
- * Rules: in a zeroed struct every value is the kernel's own choice; where 0 is
- *        a value that one may want, -1 stands for it.
+ * What:  one const entry per kind: its name, and how its part of a message is
+ *        encoded and decoded. net/rtnl/link.h does the rest.
+ * Rules: a zero member gets the kernel's default; where 0 itself is a valid
+ *        choice, -1 stands for it.
  */
 #ifndef NET_RTNL_KIND_H
 #define NET_RTNL_KIND_H
@@ -26,8 +26,8 @@ struct kind_bridge {
 };
 
 struct kind_macvlan {
-	uint32_t mode;	       /* MACVLAN_MODE_..., needed */
-	uint32_t bc_queue_len; /* of broadcasts and multicasts */
+	uint32_t mode;	       /* MACVLAN_MODE_..., required */
+	uint32_t bc_queue_len; /* queue of broadcast and multicast frames */
 };
 
 struct kind_ipvlan {
@@ -44,12 +44,12 @@ struct kind_vrf {
 
 struct kind_vxlan {
 	uint32_t id;
-	uint16_t port;	    /* UDP, in our byte order */
-	struct hw_ip local; /* the node's end of the tunnels */
-	bool nolearning;    /* forwarding entries are written, not learnt */
+	uint16_t port;	    /* UDP, host byte order */
+	struct hw_ip local; /* local address of the tunnels */
+	bool nolearning;    /* forwarding entries are configured, not learnt */
 };
 
-/* Only read: a tun is not made by netlink (net/rtnl/tun.h). */
+/* Only for reading: netlink cannot create a tun, net/rtnl/tun.h does. */
 struct kind_tun {
 	bool tap; /* else a tun */
 	bool persistent;
@@ -57,7 +57,7 @@ struct kind_tun {
 	int64_t owner, group; /* -1: none */
 };
 
-/* The same to make a link and to look at one; which member counts is said by the link's kind. */
+/* Both for creating and for reading a link; the link's kind selects the member. */
 union kind_data {
 	struct kind_bridge bridge;
 	struct kind_macvlan macvlan;
@@ -70,13 +70,13 @@ union kind_data {
 
 struct kind {
 	const char *name;
-	const union kind_data *initial; /* before decode(); NULL: zeros */
-	/* What goes into IFLA_INFO_DATA; NULL: nothing. */
+	const union kind_data *initial; /* value before decode(); NULL: zeros */
+	/* Puts the content of IFLA_INFO_DATA; NULL: nothing to put. */
 	void (*put)(struct nlmsghdr *m, const struct link_new *new);
-	/* One attribute of IFLA_INFO_DATA, of any type; NULL: nothing to be read. */
+	/* Decodes one attribute of IFLA_INFO_DATA, known or unknown; NULL: nothing to decode. */
 	void (*decode)(const struct nlattr *attr, struct link *link);
 };
 
-const struct kind *kind_find(const char *name); /* NULL: one that we know nothing special of */
+const struct kind *kind_find(const char *name); /* NULL: unknown kind */
 
 #endif

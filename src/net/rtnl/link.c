@@ -2,9 +2,8 @@
 /*
  * net/rtnl/link.c - network interfaces
  *
- * What:  look at one link, by name or index, and change it.
- * How:   one RTM_GETLINK for one link, never a dump of all; IPv6's statistics
- *        are left out of the answer.
+ * How:   one RTM_GETLINK for one link, never a dump of all links; the request
+ *        excludes IPv6 statistics from the reply.
  */
 #include "net/rtnl/link.h"
 
@@ -25,8 +24,8 @@
 #include "base/time.h"
 #include "net/rtnl/rtnl.h"
 
-#define LINK_DELETE_MS 1000 /* then the one who should delete it was killed */
-#define LINK_ASK_US    50   /* between two looks whether it is gone */
+#define LINK_DELETE_MS 1000 /* after that time the helper process must have been killed */
+#define LINK_POLL_US   50   /* between two checks whether the link still exists */
 
 static void link_decode_mac(const struct nlattr *attr, struct hw_mac *ret_mac)
 {
@@ -74,7 +73,7 @@ static void link_decode_port(const struct nlattr *nest, struct link_port *port)
 		}
 }
 
-/* The kernel names a kind before it gives the kind's data. */
+/* In the kernel's messages the kind precedes the kind's data. */
 static void link_decode_info(const struct nlattr *info, struct link *link)
 {
 	const struct nlattr *attr;
@@ -97,7 +96,7 @@ static void link_decode_info(const struct nlattr *info, struct link *link)
 		}
 }
 
-/* IFLA_INET6_CONF is an array of the link's sysctls, as they are read by this namespace. */
+/* IFLA_INET6_CONF is an array of the link's IPv6 sysctls. */
 static void link_decode_inet6(const struct nlattr *inet6, struct link *link)
 {
 	const struct nlattr *attr;
@@ -192,36 +191,27 @@ static int link_query(struct rtnl *nl, struct nlmsghdr *m, struct link *ret_link
 	return r;
 }
 
-/**
- * link_get() - a link by its name
- *
- * Return: 0, -ENODEV when there is none, or another negative errno
- */
 int link_get(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)
 {
 	struct ifinfomsg head = { .ifi_family = AF_UNSPEC };
 	struct nlmsghdr *m;
 
 	if (strlen(name) >= IF_NAMESIZE)
-		return err_set(e, -ENODEV, "find link %s", name);
-	m = rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head), "find link %s", name);
+		return err_set(e, -ENODEV, "find interface %s", name);
+	m = rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head), "find interface %s", name);
 	mnl_attr_put_strz(m, IFLA_IFNAME, name);
 	return link_query(nl, m, ret_link, e);
 }
 
-/** link_get_index() - a link by its number; otherwise as link_get() */
 int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_err *e)
 {
 	struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = index };
 
-	return link_query(nl,
-			  rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head), "find link %d", index),
-			  ret_link, e);
+	return link_query(
+		nl, rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head), "find interface %d", index),
+		ret_link, e);
 }
 
-/**
- * link_look() - what can be learnt of a link without waiting for changes of others
- */
 int link_look(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)
 {
 	struct ifreq request = { 0 };
@@ -230,17 +220,16 @@ int link_look(struct rtnl *nl, const char *name, struct link *ret_link, struct h
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
 	snprintf(link.name, sizeof(link.name), "%s", name);
 	if (ioctl(rtnl_fd(nl), SIOCGIFINDEX, &request) < 0)
-		return err_set(e, -errno, "look at link %s", name);
+		return err_set(e, -errno, "read index of interface %s", name);
 	link.index = request.ifr_ifindex;
 	if (ioctl(rtnl_fd(nl), SIOCGIFHWADDR, &request) < 0)
-		return err_set(e, -errno, "look at link %s", name);
+		return err_set(e, -errno, "read MAC address of interface %s", name);
 	link.mac.len = ETH_ALEN;
 	memcpy(link.mac.bytes, request.ifr_hwaddr.sa_data, ETH_ALEN);
 	*ret_link = link;
 	return 0;
 }
 
-/** link_put_new_attrs() - what a link to be made has, whatever its kind */
 void link_put_new_attrs(struct nlmsghdr *m, const struct link_new *new)
 {
 	mnl_attr_put_strz(m, IFLA_IFNAME, new->name);
@@ -264,7 +253,6 @@ void link_put_new_attrs(struct nlmsghdr *m, const struct link_new *new)
 		mnl_attr_put_u32(m, IFLA_NET_NS_FD, new->netns_fd);
 }
 
-/** link_put_new() - put "make this link" into the batch */
 void link_put_new(struct rtnl *nl, const struct link_new *new)
 {
 	const struct kind *kind = kind_find(new->kind);
@@ -274,7 +262,7 @@ void link_put_new(struct rtnl *nl, const struct link_new *new)
 	struct nlmsghdr *m;
 
 	m = rtnl_put(nl, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head),
-		     "make %s link %s", new->kind, new->name);
+		     "create %s interface %s", new->kind, new->name);
 	link_put_new_attrs(m, new);
 	info = mnl_attr_nest_start(m, IFLA_LINKINFO);
 	mnl_attr_put_strz(m, IFLA_INFO_KIND, new->kind);
@@ -286,12 +274,6 @@ void link_put_new(struct rtnl *nl, const struct link_new *new)
 	mnl_attr_nest_end(m, info);
 }
 
-/**
- * link_put_change() - start "change this link"
- * @flags: their values
- * @mask:  which of them to change
- * @what:  what it will be: "up", "mtu 1400"
- */
 struct nlmsghdr *link_put_change(struct rtnl *nl, const struct link *link, unsigned flags,
 				 unsigned mask, const char *what, ...)
 {
@@ -305,39 +287,35 @@ struct nlmsghdr *link_put_change(struct rtnl *nl, const struct link *link, unsig
 	va_start(ap, what);
 	vsnprintf(text, sizeof(text), what, ap);
 	va_end(ap);
-	m = rtnl_put(nl, RTM_NEWLINK, 0, &head, sizeof(head), "set link %s %s", link->name, text);
+	m = rtnl_put(nl, RTM_NEWLINK, 0, &head, sizeof(head), "set interface %s %s", link->name,
+		     text);
 	if (link->index == 0)
 		mnl_attr_put_strz(m, IFLA_IFNAME, link->name);
 	return m;
 }
 
-/** link_set_up() - put "set the link up" into the batch */
 void link_set_up(struct rtnl *nl, const struct link *link)
 {
 	link_put_change(nl, link, IFF_UP, IFF_UP, "up");
 }
 
-/** link_set_down() - put "set the link down" into the batch */
 void link_set_down(struct rtnl *nl, const struct link *link)
 {
 	link_put_change(nl, link, 0, IFF_UP, "down");
 }
 
-/** link_set_promisc() - put "take frames for anybody, or no longer" into the batch */
 void link_set_promisc(struct rtnl *nl, const struct link *link, bool on)
 {
 	link_put_change(nl, link, on ? IFF_PROMISC : 0, IFF_PROMISC, "promisc %s",
 			on ? "on" : "off");
 }
 
-/** link_set_allmulti() - put "take all multicast frames, or no longer" into the batch */
 void link_set_allmulti(struct rtnl *nl, const struct link *link, bool on)
 {
 	link_put_change(nl, link, on ? IFF_ALLMULTI : 0, IFF_ALLMULTI, "allmulticast %s",
 			on ? "on" : "off");
 }
 
-/** link_set_master() - put "make it a port of @master, or of none" into the batch */
 void link_set_master(struct rtnl *nl, const struct link *link, const struct link *master)
 {
 	mnl_attr_put_u32(
@@ -345,7 +323,6 @@ void link_set_master(struct rtnl *nl, const struct link *link, const struct link
 		IFLA_MASTER, master ? master->index : 0);
 }
 
-/** link_set_mac() - put "change its hardware address" into the batch */
 void link_set_mac(struct rtnl *nl, const struct link *link, const struct hw_mac *mac)
 {
 	char text[HW_MAC_TEXT];
@@ -354,44 +331,38 @@ void link_set_mac(struct rtnl *nl, const struct link *link, const struct hw_mac 
 		     IFLA_ADDRESS, mac->len, mac->bytes);
 }
 
-/** link_set_mtu() - put "change its MTU" into the batch */
 void link_set_mtu(struct rtnl *nl, const struct link *link, uint32_t mtu)
 {
 	mnl_attr_put_u32(link_put_change(nl, link, 0, 0, "mtu %" PRIu32, mtu), IFLA_MTU, mtu);
 }
 
-/** link_set_txqlen() - put "change the length of its queue" into the batch */
 void link_set_txqlen(struct rtnl *nl, const struct link *link, uint32_t txqlen)
 {
 	mnl_attr_put_u32(link_put_change(nl, link, 0, 0, "txqlen %" PRIu32, txqlen), IFLA_TXQLEN,
 			 txqlen);
 }
 
-/** link_set_netns() - put "move it to another namespace" into the batch; it goes down */
 void link_set_netns(struct rtnl *nl, const struct link *link, int netns_fd)
 {
 	mnl_attr_put_u32(link_put_change(nl, link, 0, 0, "netns"), IFLA_NET_NS_FD, netns_fd);
 }
 
-/** link_rename() - put "give it another name" into the batch; before Linux 6.2 it must be down */
 void link_rename(struct rtnl *nl, const struct link *link, const char *name)
 {
 	assert(link->index);
 	mnl_attr_put_strz(link_put_change(nl, link, 0, 0, "name %s", name), IFLA_IFNAME, name);
 }
 
-/** link_put_delete() - put "delete the link" into the batch */
-void link_put_delete(struct rtnl *nl, const struct link *link)
+static void link_put_delete(struct rtnl *nl, const struct link *link)
 {
 	struct ifinfomsg head = { .ifi_index = link->index };
-	struct nlmsghdr *m =
-		rtnl_put(nl, RTM_DELLINK, 0, &head, sizeof(head), "delete link %s", link->name);
+	struct nlmsghdr *m = rtnl_put(nl, RTM_DELLINK, 0, &head, sizeof(head),
+				      "delete interface %s", link->name);
 
 	if (link->index == 0)
 		mnl_attr_put_strz(m, IFLA_IFNAME, link->name);
 }
 
-/** link_delete_now() - delete a link, and wait until the kernel has let go of it */
 int link_delete_now(struct rtnl *nl, const char *name, struct hw_err *e)
 {
 	struct link link = { 0 };
@@ -405,8 +376,9 @@ int link_delete_now(struct rtnl *nl, const char *name, struct hw_err *e)
 	return r == -ENODEV ? 0 : r;
 }
 
-/* Asked in a way that needs no lock: the one who deletes holds it well beyond this moment. */
-static bool link_is_gone(const struct rtnl *nl, const struct link *link)
+/* An ioctl() that needs no lock: the deletion holds the lock long after the link has
+ * disappeared. */
+static bool link_is_deleted(const struct rtnl *nl, const struct link *link)
 {
 	struct ifreq request = { .ifr_ifindex = link->index };
 
@@ -414,29 +386,22 @@ static bool link_is_gone(const struct rtnl *nl, const struct link *link)
 }
 
 /*
- * To ask again and again is the only way, as the kernel's message about it (RTNLGRP_LINK) is sent
- * a grace period later. Return: 1: it is still there, and nobody said why.
+ * Polls, as the kernel sends its notification (RTNLGRP_LINK) a grace period later.
+ * Return: 0 if deleted, 1 if the link still exists at the deadline, or a negative errno
  */
-static int link_await_gone(struct rtnl *nl, const struct link *link, struct hw_err *e)
+static int link_wait_deleted(struct rtnl *nl, const struct link *link, struct hw_err *e)
 {
 	int64_t deadline = time_deadline(LINK_DELETE_MS);
 	int r = 1;
 
 	while (r > 0 && !time_is_over(deadline)) {
-		if (link_is_gone(nl, link))
+		if (link_is_deleted(nl, link))
 			return 0;
-		r = rtnl_finish(nl, LINK_ASK_US, e);
+		r = rtnl_finish(nl, LINK_POLL_US, e);
 	}
 	return r;
 }
 
-/**
- * link_delete() - delete a link, and return once nobody can find it
- *
- * The kernel then waits for grace periods, tens of milliseconds, before it frees
- * the link: that is left to a process of its own (net/sender.h). Where there
- * can be none, or it was killed, we wait ourselves.
- */
 int link_delete(struct rtnl *nl, const char *name, struct hw_err *e)
 {
 	struct link link;
@@ -446,9 +411,10 @@ int link_delete(struct rtnl *nl, const char *name, struct hw_err *e)
 	if (r < 0)
 		return r == -ENODEV ? 0 : r;
 	link_put_delete(nl, &link);
-	r = rtnl_start(nl) < 0 ? 1 : link_await_gone(nl, &link, e);
+	/* If no helper process can be started, or it was killed, delete here and wait. */
+	r = rtnl_start(nl) < 0 ? 1 : link_wait_deleted(nl, &link, e);
 	if (r > 0)
 		r = rtnl_commit(nl, e);
-	rtnl_drop(nl);
+	rtnl_discard(nl);
 	return r == -ENODEV ? 0 : r;
 }

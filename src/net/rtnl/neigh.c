@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/neigh.c - neighbours: which hardware address an IP address has on a link
+ * net/rtnl/neigh.c - neighbour entries: the MAC address of an IP address on a link
  *
- * What:  add, delete and look at one neighbour, never a dump.
+ * How:   requests for one entry, never a dump.
  */
 #include "net/rtnl/neigh.h"
 
@@ -31,7 +31,6 @@ static struct nlmsghdr *neigh_put(struct rtnl *nl, uint16_t type, uint16_t flags
 	return m;
 }
 
-/** neigh_put_add() - put "this is the neighbour, whatever you knew of it" into the batch */
 void neigh_put_add(struct rtnl *nl, const struct link *link, const struct neigh *neigh)
 {
 	struct neigh full = *neigh;
@@ -44,7 +43,6 @@ void neigh_put_add(struct rtnl *nl, const struct link *link, const struct neigh 
 		mnl_attr_put(m, NDA_LLADDR, full.mac.len, full.mac.bytes);
 }
 
-/** neigh_put_del() - put "forget that neighbour" into the batch; -ENOENT when it is not known */
 void neigh_put_del(struct rtnl *nl, const struct link *link, const struct neigh *neigh)
 {
 	neigh_put(nl, RTM_DELNEIGH, 0, link, neigh, "delete");
@@ -74,12 +72,6 @@ static int neigh_decode(void *ctx, const struct nlmsghdr *answer, struct hw_err 
 	return 0;
 }
 
-/**
- * neigh_get() - what is known of one neighbour
- * @flags: NTF_PROXY or 0
- *
- * Return: 0, -ENOENT when it is not known, or another negative errno
- */
 int neigh_get(struct rtnl *nl, const struct link *link, const struct hw_ip *ip, uint8_t flags,
 	      struct neigh *ret_neigh, struct hw_err *e)
 {

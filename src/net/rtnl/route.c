@@ -2,18 +2,24 @@
 /*
  * net/rtnl/route.c - routes
  *
- * What:  add, replace and delete single routes.
- * Not:   lists of routes are in route-list.c.
+ * How:   lists come from a dump that the kernel filters by link, table and family.
+ *        Cached routes (RTM_F_CLONED) are not part of such a dump.
  */
 #include "net/rtnl/route.h"
 
+#include <errno.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/ip.h"
+#include "net/rtnl/addr.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
+
+#define ROUTE_METRIC_V6 1024 /* IP6_RT_PRIO_USER, which is not in the kernel's public headers */
 
 static uint32_t route_table(uint32_t table)
 {
@@ -38,7 +44,6 @@ static const char *route_scope_name(uint8_t scope, char buf[8])
 	return buf;
 }
 
-/** route_format() - a route as upstream writes it in its errors; @link may be NULL */
 const char *route_format(const struct route *route, const struct link *link, char buf[ROUTE_TEXT])
 {
 	char dst[HW_PREFIX_TEXT], gw[HW_IP_TEXT], scope[8];
@@ -56,7 +61,7 @@ static void route_put_ip(struct nlmsghdr *m, uint16_t type, const struct hw_ip *
 		mnl_attr_put(m, type, ip_bits(ip) / 8, ip->bytes);
 }
 
-/* A gateway of the other family has an attribute of its own, a struct rtvia. */
+/* A gateway of the other family goes into a separate attribute, a struct rtvia. */
 static void route_put_gw(struct nlmsghdr *m, const struct route *route)
 {
 	uint16_t family = route->gw.family;
@@ -86,7 +91,6 @@ static void route_put_metrics(struct nlmsghdr *m, const struct route *route)
 	mnl_attr_nest_end(m, nest);
 }
 
-/* What a request to add and one to delete have in common. */
 static void route_put(struct rtnl *nl, uint16_t type, uint16_t flags, const struct link *link,
 		      const struct route *route, uint8_t proto, uint8_t kind, const char *verb)
 {
@@ -122,37 +126,246 @@ static void route_put_new(struct rtnl *nl, uint16_t flags, const struct link *li
 		  route->type ? route->type : RTN_UNICAST, verb);
 }
 
-/**
- * route_put_add() - put "add this route" into the batch
- * @link: its device; NULL for a route that has none
- *
- * Fails with -EEXIST when exactly this route is there. One to the same network
- * with another gateway stays beside it, as upstream has it.
- */
 void route_put_add(struct rtnl *nl, const struct link *link, const struct route *route)
 {
 	route_put_new(nl, 0, link, route, "add");
 }
 
-/** route_put_add_only() - as route_put_add(), but -EEXIST with any to that network and metric */
 void route_put_add_only(struct rtnl *nl, const struct link *link, const struct route *route)
 {
 	route_put_new(nl, NLM_F_EXCL, link, route, "add");
 }
 
-/** route_put_replace() - as route_put_add(), instead of the first one to that network and metric */
 void route_put_replace(struct rtnl *nl, const struct link *link, const struct route *route)
 {
 	route_put_new(nl, NLM_F_REPLACE, link, route, "replace");
 }
 
-/**
- * route_put_del() - put "delete this route" into the batch
- *
- * What is zero in @route matches any, but the scope: RT_SCOPE_NOWHERE does.
- * Fails with -ESRCH when there is none.
- */
 void route_put_del(struct rtnl *nl, const struct link *link, const struct route *route)
 {
 	route_put(nl, RTM_DELROUTE, 0, link, route, route->proto, route->type, "delete");
+}
+
+/* ---- lists and lookups ------------------------------------------------------------------- */
+
+static void route_decode_via(const struct nlattr *attr, struct hw_ip *ret_ip)
+{
+	const struct rtvia *via = mnl_attr_get_payload(attr);
+	size_t len = mnl_attr_get_payload_len(attr);
+
+	if (len != sizeof(*via) + 16 || via->rtvia_family != AF_INET6)
+		return;
+	*ret_ip = (struct hw_ip){ .family = AF_INET6 };
+	memcpy(ret_ip->bytes, via->rtvia_addr, 16);
+}
+
+static void route_decode_metrics(const struct nlattr *metrics, struct route *route)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, metrics) {
+		if (mnl_attr_validate(attr, MNL_TYPE_U32) < 0)
+			continue;
+		if (mnl_attr_get_type(attr) == RTAX_MTU)
+			route->mtu = mnl_attr_get_u32(attr);
+		if (mnl_attr_get_type(attr) == RTAX_ADVMSS)
+			route->advmss = mnl_attr_get_u32(attr);
+	}
+}
+
+static void route_decode_attr(const struct nlattr *attr, struct route *route)
+{
+	uint8_t family = route->dst.ip.family;
+
+	switch (mnl_attr_get_type(attr)) {
+	case RTA_DST:
+		addr_decode_ip(attr, family, &route->dst.ip);
+		break;
+	case RTA_GATEWAY:
+		addr_decode_ip(attr, family, &route->gw);
+		break;
+	case RTA_VIA:
+		route_decode_via(attr, &route->gw);
+		break;
+	case RTA_PREFSRC:
+		addr_decode_ip(attr, family, &route->src);
+		break;
+	case RTA_OIF:
+		route->oif = (int)mnl_attr_get_u32(attr);
+		break;
+	case RTA_TABLE:
+		route->table = mnl_attr_get_u32(attr);
+		break;
+	case RTA_PRIORITY:
+		route->priority = mnl_attr_get_u32(attr);
+		break;
+	case RTA_METRICS:
+		route_decode_metrics(attr, route);
+		break;
+	}
+}
+
+static void route_append(struct route_list *list, const struct route *route)
+{
+	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
+	list->v[list->n++] = *route;
+}
+
+/* Appends one route per next hop; they differ in device, gateway and flags. */
+static void route_append_hops(struct route_list *list, const struct route *route,
+			      const struct nlattr *multipath)
+{
+	const struct rtnexthop *hop = mnl_attr_get_payload(multipath);
+	size_t left = mnl_attr_get_payload_len(multipath);
+
+	while (left >= sizeof(*hop) && hop->rtnh_len >= sizeof(*hop) && hop->rtnh_len <= left) {
+		struct route one = *route;
+		const struct nlattr *attr;
+		size_t step = RTNH_ALIGN(hop->rtnh_len);
+
+		one.oif = hop->rtnh_ifindex;
+		one.onlink = hop->rtnh_flags & RTNH_F_ONLINK;
+		mnl_attr_for_each_payload((const void *)RTNH_DATA(hop),
+					  hop->rtnh_len - sizeof(*hop))
+			route_decode_attr(attr, &one);
+		route_append(list, &one);
+		if (step >= left)
+			break;
+		left -= step;
+		hop = (const struct rtnexthop *)((const char *)hop + step);
+	}
+}
+
+static int route_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+{
+	const struct rtmsg *head = mnl_nlmsg_get_payload(answer);
+	struct route r = { .dst = { .ip.family = head->rtm_family, .len = head->rtm_dst_len },
+			   .table = head->rtm_table,
+			   .scope = head->rtm_scope,
+			   .type = head->rtm_type,
+			   .proto = head->rtm_protocol,
+			   .onlink = head->rtm_flags & RTNH_F_ONLINK };
+	const struct nlattr *attr, *multipath = NULL;
+
+	(void)e;
+	if (answer->nlmsg_type != RTM_NEWROUTE)
+		return 0;
+	mnl_attr_for_each(attr, answer, sizeof(*head)) {
+		if (mnl_attr_get_type(attr) == RTA_MULTIPATH)
+			multipath = attr;
+		else
+			route_decode_attr(attr, &r);
+	}
+	if (multipath)
+		route_append_hops(ctx, &r, multipath);
+	else
+		route_append(ctx, &r);
+	return 0;
+}
+
+static int route_get_family(struct rtnl *nl, const struct link *link, uint8_t family,
+			    uint32_t table, struct route_list *list, struct hw_err *e)
+{
+	struct rtmsg head = { .rtm_family = family };
+	struct nlmsghdr *m = rtnl_put(nl, RTM_GETROUTE, NLM_F_DUMP, &head, sizeof(head),
+				      "list routes of %s in table %u", link->name, table);
+	struct hw_err why;
+	int r;
+
+	mnl_attr_put_u32(m, RTA_TABLE, table);
+	mnl_attr_put_u32(m, RTA_OIF, link->index);
+	r = rtnl_query(nl, route_collect, list, &why);
+	/* the table may not exist, and the kernel may not support IPv6 */
+	if (r == -ENOENT || r == -EOPNOTSUPP)
+		return 0;
+	if (r < 0)
+		*e = why;
+	return r;
+}
+
+/* The dump of a link includes all next hops of a multipath route, also those on other links. */
+static void route_remove_other_links(struct route_list *list, int index)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++)
+		if (list->v[i].oif == index)
+			list->v[n++] = list->v[i];
+	list->n = n;
+}
+
+int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t table,
+	      struct route_list *ret_list, struct hw_err *e)
+{
+	static const uint8_t families[] = { AF_INET, AF_INET6 };
+	AUTO(route_list_done) struct route_list list = { 0 };
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		if (family != AF_UNSPEC && family != families[i])
+			continue;
+		r = route_get_family(nl, link, families[i], route_table(table), &list, e);
+		if (r < 0)
+			return r;
+	}
+	route_remove_other_links(&list, link->index);
+	*ret_list = list;
+	list = (struct route_list){ 0 };
+	return 0;
+}
+
+int route_to(struct rtnl *nl, const struct hw_ip *dst, struct route *ret_route, struct hw_err *e)
+{
+	AUTO(route_list_done) struct route_list list = { 0 };
+	struct rtmsg head = { .rtm_family = dst->family, .rtm_dst_len = (uint8_t)ip_bits(dst) };
+	char text[HW_IP_TEXT];
+	struct nlmsghdr *m = rtnl_put(nl, RTM_GETROUTE, 0, &head, sizeof(head), "find route to %s",
+				      hw_ip_format(dst, text));
+
+	mnl_attr_put(m, RTA_DST, ip_bits(dst) / 8, dst->bytes);
+	int r = rtnl_query(nl, route_collect, &list, e);
+	if (r < 0)
+		return r;
+	if (!list.n)
+		return err_set(e, -ENETUNREACH, "find route to %s", text);
+	*ret_route = list.v[0];
+	return 0;
+}
+
+static bool route_same_network(const struct hw_prefix *a, const struct hw_prefix *b)
+{
+	return a->len == b->len && hw_prefix_contains(a, &b->ip);
+}
+
+/* The kernel reports the default metric of IPv6 routes as 1024. */
+static uint32_t route_metric(const struct route *route)
+{
+	return route->priority || route->dst.ip.family == AF_INET ? route->priority
+								  : ROUTE_METRIC_V6;
+}
+
+const struct route *route_find(const struct route_list *list, const struct route *like)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		const struct route *r = &list->v[i];
+
+		if (route_same_network(&r->dst, &like->dst) && hw_ip_equal(&r->gw, &like->gw) &&
+		    r->table == route_table(like->table) && route_metric(r) == route_metric(like))
+			return r;
+	}
+	return NULL;
+}
+
+const struct route *route_find_dst(const struct route_list *list, const struct hw_prefix *dst)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (route_same_network(&list->v[i].dst, dst))
+			return &list->v[i];
+	return NULL;
+}
+
+void route_list_done(struct route_list *list)
+{
+	free(list->v);
+	*list = (struct route_list){ 0 };
 }

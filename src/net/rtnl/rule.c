@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/rule.c - which routing table is asked for which packet
+ * net/rtnl/rule.c - policy routing rules: which routing table is used for which packets
  *
- * What:  add, delete and list rules.
- * How:   the kernel has no filter for a dump of rules, and there are few: those
- *        of other tables are left out here.
+ * How:   the kernel does not filter a dump of rules, and there are few of them:
+ *        rules of other tables are filtered out here.
  */
 #include "net/rtnl/rule.h"
 
@@ -52,13 +51,11 @@ static void rule_put(struct rtnl *nl, uint16_t type, uint16_t flags, const struc
 		mnl_attr_put_u8(m, FRA_PROTOCOL, rule->proto);
 }
 
-/** rule_put_add() - put "add this rule" into the batch; -EEXIST when it is there */
 void rule_put_add(struct rtnl *nl, const struct rule *rule)
 {
 	rule_put(nl, RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL, rule);
 }
 
-/** rule_put_del() - put "delete the first rule like this" into the batch; -ENOENT without one */
 void rule_put_del(struct rtnl *nl, const struct rule *rule)
 {
 	rule_put(nl, RTM_DELRULE, 0, rule);
@@ -95,7 +92,7 @@ static void rule_decode_attr(const struct nlattr *attr, struct rule *rule)
 	}
 }
 
-struct rule_search {
+struct rule_filter {
 	uint32_t table;
 	struct rule_list list;
 };
@@ -103,8 +100,8 @@ struct rule_search {
 static int rule_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
 	const struct fib_rule_hdr *head = mnl_nlmsg_get_payload(answer);
-	struct rule_search *search = ctx;
-	struct rule_list *list = &search->list;
+	struct rule_filter *filter = ctx;
+	struct rule_list *list = &filter->list;
 	struct rule rule = { .family = head->family,
 			     .src.len = head->src_len,
 			     .dst.len = head->dst_len,
@@ -116,31 +113,26 @@ static int rule_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err 
 		return 0;
 	mnl_attr_for_each(attr, answer, sizeof(*head))
 		rule_decode_attr(attr, &rule);
-	if (search->table && rule.table != search->table)
+	if (filter->table && rule.table != filter->table)
 		return 0;
 	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
 	list->v[list->n++] = rule;
 	return 0;
 }
 
-/**
- * rule_get() - the rules of one family, in their order
- * @table:    only those that lead there; 0: all
- * @ret_list: end with rule_list_done()
- */
 int rule_get(struct rtnl *nl, int family, uint32_t table, struct rule_list *ret_list,
 	     struct hw_err *e)
 {
 	struct fib_rule_hdr head = { .family = family };
-	struct rule_search search = { .table = table };
+	struct rule_filter filter = { .table = table };
 	int r;
 
 	rtnl_put(nl, RTM_GETRULE, NLM_F_DUMP, &head, sizeof(head), "list routing rules");
-	r = rtnl_query(nl, rule_collect, &search, e);
+	r = rtnl_query(nl, rule_collect, &filter, e);
 	if (r < 0)
-		rule_list_done(&search.list);
+		rule_list_done(&filter.list);
 	else
-		*ret_list = search.list;
+		*ret_list = filter.list;
 	return r;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-addr.c - addresses as the real kernel has them
+ * net/rtnl/test-addr.c - list, add and delete addresses
  */
 #include "net/test.h"
 
@@ -15,22 +15,22 @@
 static void put_address(struct rtnl *nl, const struct link *link, const char *local,
 			const char *peer)
 {
-	struct hw_prefix ours, theirs;
+	struct hw_prefix own, other;
 	struct hw_err e;
 	struct nlmsghdr *m;
 
-	assert_int_equal(hw_prefix_parse(local, &ours, &e), 0);
-	assert_int_equal(hw_prefix_parse(peer, &theirs, &e), 0);
+	assert_int_equal(hw_prefix_parse(local, &own, &e), 0);
+	assert_int_equal(hw_prefix_parse(peer, &other, &e), 0);
 	m = rtnl_put(nl, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL,
 		     &(struct ifaddrmsg){ .ifa_family = AF_INET,
-					  .ifa_prefixlen = ours.len,
+					  .ifa_prefixlen = own.len,
 					  .ifa_index = link->index },
 		     sizeof(struct ifaddrmsg), "add address %s", local);
-	mnl_attr_put(m, IFA_LOCAL, 4, ours.ip.bytes);
-	mnl_attr_put(m, IFA_ADDRESS, 4, theirs.ip.bytes);
+	mnl_attr_put(m, IFA_LOCAL, 4, own.ip.bytes);
+	mnl_attr_put(m, IFA_ADDRESS, 4, other.ip.bytes);
 }
 
-static const char *text(const struct addr_list *list, size_t i)
+static const char *format_addr(const struct addr_list *list, size_t i)
 {
 	static char buf[HW_PREFIX_TEXT];
 
@@ -38,20 +38,11 @@ static const char *text(const struct addr_list *list, size_t i)
 	return hw_prefix_format(&list->v[i].prefix, buf);
 }
 
-static struct link get_link(struct rtnl *nl, const char *name)
-{
-	struct link link;
-	struct hw_err e;
-
-	assert_int_equal(link_get(nl, name, &link, &e), 0);
-	return link;
-}
-
-static void lo_up(struct rtnl *nl, struct link *ret_lo)
+static void set_lo_up(struct rtnl *nl, struct link *ret_lo)
 {
 	struct hw_err e;
 
-	*ret_lo = get_link(nl, "lo");
+	*ret_lo = test_link(nl, "lo");
 	link_set_up(nl, ret_lo);
 	assert_int_equal(rtnl_commit(nl, &e), 0);
 }
@@ -65,17 +56,17 @@ static void addresses_of_lo(void **state)
 	struct hw_err e;
 
 	(void)state;
-	lo_up(nl, &lo);
+	set_lo_up(nl, &lo);
 	assert_int_equal(addr_get(nl, &lo, AF_INET, &v4, &e), 0);
 	assert_int_equal(v4.n, 1);
-	assert_string_equal(text(&v4, 0), "127.0.0.1/8");
+	assert_string_equal(format_addr(&v4, 0), "127.0.0.1/8");
 	assert_int_equal(v4.v[0].scope, RT_SCOPE_HOST);
 	assert_true(v4.v[0].flags & IFA_F_PERMANENT);
 
 	assert_int_equal(addr_get(nl, &lo, AF_UNSPEC, &both, &e), 0);
-	assert_string_equal(text(&both, 0), "127.0.0.1/8");
-	if (get_link(nl, "lo").ipv6)
-		assert_string_equal(text(&both, 1), "::1/128");
+	assert_string_equal(format_addr(&both, 0), "127.0.0.1/8");
+	if (test_link(nl, "lo").ipv6)
+		assert_string_equal(format_addr(&both, 1), "::1/128");
 	assert_int_equal(hw_prefix_parse("127.0.0.1/8", &prefix, &e), 0);
 	assert_true(addr_list_has(&both, &prefix));
 	prefix.len = 16;
@@ -90,21 +81,21 @@ static void only_of_that_link(void **state)
 	struct hw_err e;
 
 	(void)state;
-	lo_up(nl, &lo);
+	set_lo_up(nl, &lo);
 	test_put_veth(nl, "left", "right");
 	assert_int_equal(rtnl_commit(nl, &e), 0);
-	veth = get_link(nl, "left");
+	veth = test_link(nl, "left");
 	assert_int_equal(addr_get(nl, &veth, AF_UNSPEC, &list, &e), 0);
 	assert_int_equal(list.n, 0);
 	put_address(nl, &veth, "10.1.2.3/32", "10.1.2.4/32");
 	assert_int_equal(rtnl_commit(nl, &e), 0);
 	assert_int_equal(addr_get(nl, &veth, AF_UNSPEC, &list, &e), 0);
 	assert_int_equal(list.n, 1);
-	assert_string_equal(text(&list, 0), "10.1.2.3/32");
+	assert_string_equal(format_addr(&list, 0), "10.1.2.3/32");
 }
 
-/* The broadcast address of the only IPv4 address of a link, "" without one. */
-static int see_broadcast(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+/* Writes the broadcast address of an IPv4 address to ctx, if it has one. */
+static int decode_broadcast(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
 	const struct nlattr *attr;
 	struct hw_ip ip = { .family = AF_INET };
@@ -119,17 +110,17 @@ static int see_broadcast(void *ctx, const struct nlmsghdr *answer, struct hw_err
 	return 0;
 }
 
-static void broadcast_of(struct rtnl *nl, const struct link *link, char buf[HW_IP_TEXT])
+static void get_broadcast(struct rtnl *nl, const struct link *link, char buf[HW_IP_TEXT])
 {
 	struct ifaddrmsg head = { .ifa_family = AF_INET, .ifa_index = link->index };
 	struct hw_err e;
 
 	buf[0] = '\0';
 	rtnl_put(nl, RTM_GETADDR, NLM_F_DUMP, &head, sizeof(head), "list");
-	assert_int_equal(rtnl_query(nl, see_broadcast, buf, &e), 0);
+	assert_int_equal(rtnl_query(nl, decode_broadcast, buf, &e), 0);
 }
 
-static void adds_and_deletes(void **state)
+static void add_and_delete(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	AUTO(addr_list_done) struct addr_list list = { 0 }, after = { 0 };
@@ -145,7 +136,7 @@ static void adds_and_deletes(void **state)
 	assert_int_equal(list.n, 1);
 	assert_true(addr_list_has(&list, &v4));
 	assert_int_equal(list.v[0].scope, RT_SCOPE_UNIVERSE);
-	broadcast_of(nl, &link, broadcast);
+	get_broadcast(nl, &link, broadcast);
 	assert_string_equal(broadcast, "10.1.2.255");
 
 	addr_put_add(nl, &link, &v4, 0);
@@ -174,56 +165,57 @@ static void no_broadcast(void **state)
 
 		addr_put_add(nl, &link, &prefix, 0);
 		test_commit(nl);
-		broadcast_of(nl, &link, broadcast);
+		get_broadcast(nl, &link, broadcast);
 		assert_string_equal(broadcast, "");
 		addr_put_del(nl, &link, &prefix);
 		test_commit(nl);
 	}
 }
 
-static void no_detection(void **state)
+static void add_without_dad(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	struct link link;
-	struct hw_prefix asked = test_prefix("fd00:1::1/64"), at_once = test_prefix("fd00:1::2/64");
+	struct hw_prefix tentative = test_prefix("fd00:1::1/64"),
+			 nodad = test_prefix("fd00:1::2/64");
 	struct hw_err e;
 
 	(void)state;
-	/* the other end is down: there is nobody to ask, so the question stays open */
+	/* the peer is down, so duplicate address detection does not finish */
 	test_put_veth(nl, "c0", "c1");
 	test_commit(nl);
 	link = test_link(nl, "c0");
 	link_set_up(nl, &link);
 	test_commit(nl);
 	if (!link.ipv6) {
-		print_message("IPv6 is switched off\n");
+		print_message("IPv6 is disabled\n");
 		skip();
 	}
-	addr_put_add(nl, &link, &asked, 0);
-	addr_put_add(nl, &link, &at_once, IFA_F_NODAD);
+	addr_put_add(nl, &link, &tentative, 0);
+	addr_put_add(nl, &link, &nodad, IFA_F_NODAD);
 	test_commit(nl);
 	assert_int_equal(addr_get(nl, &link, AF_INET6, &list, &e), 0);
 	for (size_t i = 0; i < list.n; i++) {
-		if (hw_prefix_equal(&list.v[i].prefix, &asked))
+		if (hw_prefix_equal(&list.v[i].prefix, &tentative))
 			assert_true(list.v[i].flags & IFA_F_TENTATIVE);
-		if (hw_prefix_equal(&list.v[i].prefix, &at_once))
+		if (hw_prefix_equal(&list.v[i].prefix, &nodad))
 			assert_false(list.v[i].flags & IFA_F_TENTATIVE);
 	}
-	assert_true(addr_list_has(&list, &asked));
-	assert_true(addr_list_has(&list, &at_once));
+	assert_true(addr_list_has(&list, &tentative));
+	assert_true(addr_list_has(&list, &nodad));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "addr: lo that is up has its addresses, IPv4 first", addresses_of_lo },
-		{ "addr: only addresses of that link come, and our end of a peer's address",
+		{ "addr: lo has its addresses when it is up, IPv4 first", addresses_of_lo },
+		{ "addr: only addresses of the given link are listed, without the peer's",
 		  only_of_that_link },
 		{ "addr: an address is added with its broadcast address, and deleted",
-		  adds_and_deletes },
+		  add_and_delete },
 		{ "addr: /31 and /32 have no broadcast address", no_broadcast },
-		{ "addr: IFA_F_NODAD makes an IPv6 address usable at once", no_detection },
+		{ "addr: IFA_F_NODAD makes an IPv6 address usable at once", add_without_dad },
 	};
 
 	return cmocka_run_group_tests_name("addr", tests, test_enter, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-bridge.c - ports of a bridge, and VLANs where the kernel has them
+ * net/rtnl/test-bridge.c - bridge port flags, and VLANs if the kernel supports them
  */
 #include "net/rtnl/bridge.h"
 
@@ -9,8 +9,9 @@
 
 #include "net/test.h"
 
-/* A bridge with one port, made by one batch. */
-static struct link make_port(struct rtnl *nl, const char *bridge, const char *port, bool filtering)
+/* Creates a bridge with one port. */
+static struct link create_port(struct rtnl *nl, const char *bridge, const char *port,
+			       bool filtering)
 {
 	struct link_new b = { .name = bridge,
 			      .kind = "bridge",
@@ -28,7 +29,7 @@ static struct link make_port(struct rtnl *nl, const char *bridge, const char *po
 static void flags_of_a_port(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link port = make_port(nl, "br0", "port0", false);
+	struct link port = create_port(nl, "br0", "port0", false);
 	struct hw_err e;
 
 	(void)state;
@@ -50,7 +51,7 @@ static void flags_of_a_port(void **state)
 	assert_int_equal(link_delete(nl, "port0", &e), 0);
 }
 
-static void port_of_the_same_batch(void **state)
+static void port_in_same_batch(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link_new bridge = { .name = "br1", .kind = "bridge" }, peer = { .name = "1trop" };
@@ -73,11 +74,11 @@ static void not_a_port(void **state)
 	(void)state;
 	bridge_port_set(nl, &link, true, false);
 	assert_int_equal(rtnl_commit(nl, &e), -EOPNOTSUPP);
-	assert_non_null(strstr(e.msg, "set link alone hairpin on, isolated off: "));
+	assert_non_null(strstr(e.msg, "set interface alone hairpin on, isolated off: "));
 }
 
-/* Skip where there are none, but see that the text says so. */
-static void need_vlans(struct rtnl *nl)
+/* Skips the test if VLANs are not supported, and checks the error text. */
+static void require_vlans(struct rtnl *nl)
 {
 	struct hw_err e;
 	int r = bridge_vlan_supported(nl, &e);
@@ -92,8 +93,8 @@ static void need_vlans(struct rtnl *nl)
 	skip();
 }
 
-/* The question must leave nothing, and agree with what a bridge then does. */
-static void vlans_or_not(void **state)
+/* The probe must leave no link behind, and agree with the creation of a bridge. */
+static void vlan_support(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link_new new = { .name = "br2",
@@ -122,8 +123,8 @@ static void vlans_of_a_port(void **state)
 	struct hw_err e;
 
 	(void)state;
-	need_vlans(nl);
-	port = make_port(nl, "br3", "port3", true);
+	require_vlans(nl);
+	port = create_port(nl, "br3", "port3", true);
 	assert_int_equal(bridge_vlan_get(nl, &port, &list, &e), 0);
 	assert_int_equal(list.n, 1);
 	assert_true(bridge_vlan_list_has(&list, &one));
@@ -151,7 +152,7 @@ static void vlans_of_a_port(void **state)
 	rtnl_close(nl);
 }
 
-static void vlans_of_something_else(void **state)
+static void vlans_of_non_port(void **state)
 {
 	struct rtnl *nl = test_rtnl();
 	struct bridge_vlan_list list = { 0 };
@@ -159,7 +160,7 @@ static void vlans_of_something_else(void **state)
 	struct hw_err e;
 
 	(void)state;
-	need_vlans(nl);
+	require_vlans(nl);
 	link = test_pair(nl, "loner", "renol");
 	assert_int_equal(bridge_vlan_get(nl, &link, &list, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "list VLANs of port loner: "));
@@ -174,11 +175,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "bridge: hairpin and isolation of a port", flags_of_a_port },
-		{ "bridge: a port can be set by the batch that makes it", port_of_the_same_batch },
-		{ "bridge: a link that is no port is refused", not_a_port },
-		{ "bridge: what is said about VLANs is true and leaves nothing", vlans_or_not },
-		{ "bridge: VLANs of a port, one by one and in rows", vlans_of_a_port },
-		{ "bridge: VLANs of a link that is no port", vlans_of_something_else },
+		{ "bridge: port flags can be set in the batch that creates the port",
+		  port_in_same_batch },
+		{ "bridge: port flags of a link that is not a port are rejected", not_a_port },
+		{ "bridge: the probe for VLAN support is right and leaves nothing", vlan_support },
+		{ "bridge: VLANs of a port, single and ranges", vlans_of_a_port },
+		{ "bridge: VLANs of a link that is not a port", vlans_of_non_port },
 	};
 
 	return cmocka_run_group_tests_name("bridge", tests, test_enter, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-kind.c - each kind of link, made and looked at
+ * net/rtnl/test-kind.c - create and read links of each kind
  *
- * A kind that the running kernel lacks is skipped; test/uml has a kernel with all of them.
+ * Kinds that the running kernel does not support are skipped; the kernel of test/uml has all.
  */
 #include "net/test.h"
 
@@ -13,8 +13,8 @@
 
 #include "net/rtnl/tun.h"
 
-/* Make a link, or skip where the kernel cannot; returns it as the kernel has it. */
-static struct link make(struct rtnl *nl, const struct link_new *new)
+/* Creates a link and reads it back; skips the test if the kernel does not support the kind. */
+static struct link create_link(struct rtnl *nl, const struct link_new *new)
 {
 	struct link link;
 	struct hw_err e;
@@ -38,7 +38,7 @@ static void bridges(void **state)
 {
 	struct rtnl *nl = test_rtnl();
 	struct link_new plain = { .name = "br0", .kind = "bridge", .up = true };
-	struct link link = make(nl, &plain);
+	struct link link = create_link(nl, &plain);
 
 	(void)state;
 	assert_true(link.flags & IFF_UP);
@@ -55,12 +55,12 @@ static void filtering_bridges(void **state)
 	struct link link;
 
 	(void)state;
-	link = make(nl, &new);
+	link = create_link(nl, &new);
 	assert_true(link.data.bridge.vlan_filtering);
 	assert_int_equal(link.data.bridge.default_pvid, 7);
 	new.name = "br2";
 	new.data.bridge.default_pvid = -1;
-	assert_int_equal(make(nl, &new).data.bridge.default_pvid, -1);
+	assert_int_equal(create_link(nl, &new).data.bridge.default_pvid, -1);
 	rtnl_close(nl);
 }
 
@@ -79,7 +79,7 @@ static void macvlans(void **state)
 	struct hw_err e;
 
 	(void)state;
-	link = make(nl, &new);
+	link = create_link(nl, &new);
 	assert_int_equal(link.data.macvlan.mode, MACVLAN_MODE_PRIVATE);
 	assert_int_equal(link.data.macvlan.bc_queue_len, 500);
 	assert_int_equal(link.parent, parent.index);
@@ -109,7 +109,7 @@ static void ipvlans(void **state)
 				.data.ipvlan.mode = IPVLAN_MODE_L3 };
 
 	(void)state;
-	assert_int_equal(make(nl, &new).data.ipvlan.mode, IPVLAN_MODE_L3);
+	assert_int_equal(create_link(nl, &new).data.ipvlan.mode, IPVLAN_MODE_L3);
 	rtnl_close(nl);
 }
 
@@ -122,7 +122,7 @@ static void vlans(void **state)
 	};
 
 	(void)state;
-	link = make(nl, &new);
+	link = create_link(nl, &new);
 	assert_int_equal(link.data.vlan.id, 4094);
 	assert_int_equal(link.parent, parent.index);
 	rtnl_close(nl);
@@ -135,7 +135,7 @@ static void vrfs(void **state)
 	struct link_new new = { .name = "vrf0", .kind = "vrf", .data.vrf.table = 1234 };
 
 	(void)state;
-	link = make(nl, &new);
+	link = create_link(nl, &new);
 	assert_int_equal(link.data.vrf.table, 1234);
 	link_set_master(nl, &port, &link);
 	assert_string_equal(test_link(nl, "vrf-p").port_of, "vrf");
@@ -158,7 +158,7 @@ static void vxlans(void **state)
 	char text[HW_IP_TEXT];
 
 	(void)state;
-	link = make(nl, &new);
+	link = create_link(nl, &new);
 	assert_int_equal(link.data.vxlan.id, 4096);
 	assert_int_equal(link.data.vxlan.port, 4789);
 	assert_true(link.data.vxlan.nolearning);
@@ -167,20 +167,20 @@ static void vxlans(void **state)
 
 	new.name = "vx1";
 	new.data.vxlan = (struct kind_vxlan){ .id = 7, .local = test_ip("2001:db8::1") };
-	link = make(nl, &new);
+	link = create_link(nl, &new);
 	assert_false(link.data.vxlan.nolearning);
 	assert_string_equal(hw_ip_format(&link.data.vxlan.local, text), "2001:db8::1");
 	rtnl_close(nl);
 }
 
-static void kinds_without_data(void **state, const char *kind)
+static void check_kind_without_data(void **state, const char *kind)
 {
 	struct rtnl *nl = test_rtnl();
 	struct link_new new = { .name = kind, .kind = kind, .mtu = 1400, .up = true };
 	struct link link;
 
 	(void)state;
-	link = make(nl, &new);
+	link = create_link(nl, &new);
 	assert_int_equal(link.mtu, 1400);
 	assert_true(link.flags & IFF_UP);
 	rtnl_close(nl);
@@ -188,19 +188,19 @@ static void kinds_without_data(void **state, const char *kind)
 
 static void ifbs(void **state)
 {
-	kinds_without_data(state, "ifb");
+	check_kind_without_data(state, "ifb");
 }
 
 static void dummies(void **state)
 {
-	kinds_without_data(state, "dummy");
+	check_kind_without_data(state, "dummy");
 }
 
-/* Make a tun or skip. */
-static void make_tun(int fd, const char *name, const struct kind_tun *tun)
+/* Creates a tun, or skips the test. */
+static void create_tun(int fd, const char *name, const struct kind_tun *tun)
 {
 	struct hw_err e;
-	int r = tun_make(fd, name, tun, &e);
+	int r = tun_create(fd, name, tun, &e);
 
 	if (r == -ENOENT || r == -ENODEV) {
 		print_message("%s\n", e.msg);
@@ -219,7 +219,7 @@ static void taps(void **state)
 	struct hw_err e;
 
 	(void)state;
-	make_tun(fd, "tap0", &tap);
+	create_tun(fd, "tap0", &tap);
 	assert_int_equal(rtnl_open(fd, &nl, &e), 0);
 	link = test_link(nl, "tap0");
 	assert_string_equal(link.kind, "tun");
@@ -228,7 +228,7 @@ static void taps(void **state)
 	assert_true(link.data.tun.multi_queue);
 	assert_int_equal(link.data.tun.owner, 1000);
 	assert_int_equal(link.data.tun.group, -1);
-	assert_int_equal(tun_make(fd, "tap0", &tap, &e), -EEXIST);
+	assert_int_equal(tun_create(fd, "tap0", &tap, &e), -EEXIST);
 	close(fd);
 }
 
@@ -241,7 +241,7 @@ static void tuns(void **state)
 	struct hw_err e;
 
 	(void)state;
-	make_tun(fd, "tun0", &tun);
+	create_tun(fd, "tun0", &tun);
 	assert_int_equal(rtnl_open(fd, &nl, &e), 0);
 	link = test_link(nl, "tun0");
 	assert_false(link.data.tun.tap);
@@ -270,9 +270,9 @@ int main(void)
 		{ "kind: a vxlan over IPv4 and IPv6", vxlans },
 		{ "kind: an ifb", ifbs },
 		{ "kind: a dummy", dummies },
-		{ "kind: a tap stays, and its name is taken", taps },
+		{ "kind: a tap is persistent, and its name is taken", taps },
 		{ "kind: a tun without an owner", tuns },
-		{ "kind: one that we know nothing of", unknown_kinds },
+		{ "kind: an unknown kind", unknown_kinds },
 	};
 
 	return cmocka_run_group_tests_name("kind", tests, test_enter, NULL);

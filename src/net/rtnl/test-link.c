@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-link.c - links as the real kernel has them
+ * net/rtnl/test-link.c - read, create, change and delete links
  */
 #include "net/test.h"
 
@@ -54,13 +54,13 @@ static void missing_link(void **state)
 
 	(void)state;
 	assert_int_equal(link_get(nl, "nosuch", &link, &e), -ENODEV);
-	assert_string_equal(e.msg, "find link nosuch: No such device");
+	assert_string_equal(e.msg, "find interface nosuch: No such device");
 	assert_int_equal(link_get(nl, "a-name-that-is-much-too-long", &link, &e), -ENODEV);
 	assert_int_equal(link_get_index(nl, 4711, &link, &e), -ENODEV);
 	assert_int_equal(link.index, 7);
 }
 
-static struct hw_mac mac_of(const char *text)
+static struct hw_mac parse_mac(const char *text)
 {
 	struct hw_mac mac;
 	struct hw_err e;
@@ -69,7 +69,7 @@ static struct hw_mac mac_of(const char *text)
 	return mac;
 }
 
-static struct link make_bridge(struct rtnl *nl, const char *name)
+static struct link create_bridge(struct rtnl *nl, const char *name)
 {
 	struct link_new bridge = { .name = name, .kind = "bridge", .up = true };
 
@@ -80,18 +80,18 @@ static struct link make_bridge(struct rtnl *nl, const char *name)
 static void pair_by_one_request(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl(), *pod_nl = NULL;
-	struct link bridge = make_bridge(nl, "br-pair"), host, pod;
+	struct link bridge = create_bridge(nl, "br-pair"), host, pod;
 	autoclose int fd = test_new_netns();
 	struct link_new pod_new = { .name = "eth0",
 				    .netns_fd = fd,
 				    .mtu = 1400,
-				    .mac = mac_of("0a:00:00:00:00:07"),
+				    .mac = parse_mac("0a:00:00:00:00:07"),
 				    .txqlen = 77 };
 	struct link_new host_new = { .name = "host0",
 				     .kind = "veth",
 				     .peer = &pod_new,
 				     .mtu = 1300,
-				     .mac = mac_of("0a:00:00:00:00:08"),
+				     .mac = parse_mac("0a:00:00:00:00:08"),
 				     .txqlen = -1,
 				     .group = 5,
 				     .master = bridge.index,
@@ -129,7 +129,7 @@ static void pair_by_one_request(void **state)
 	assert_int_equal(test_link(pod_nl, "eth0").operstate, IF_OPER_UP);
 }
 
-static void two_ends_here(void **state)
+static void both_ends_in_one_namespace(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link;
@@ -155,7 +155,7 @@ static void name_is_taken(void **state)
 	test_commit(nl);
 	test_put_veth(nl, "taken", "taken2");
 	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
-	assert_string_equal(e.msg, "make veth link taken: File exists");
+	assert_string_equal(e.msg, "create veth interface taken: File exists");
 }
 
 static void kernel_lacks_the_kind(void **state)
@@ -167,7 +167,7 @@ static void kernel_lacks_the_kind(void **state)
 	(void)state;
 	link_put_new(nl, &new);
 	assert_int_equal(rtnl_commit(nl, &e), -EOPNOTSUPP);
-	assert_string_equal(e.msg, "make nosuchkind link odd: Unknown device type: "
+	assert_string_equal(e.msg, "create nosuchkind interface odd: Unknown device type: "
 				   "Operation not supported");
 }
 
@@ -175,7 +175,7 @@ static void attributes_can_be_changed(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link = test_pair(nl, "change", "egnahc");
-	struct hw_mac mac = mac_of("0a:00:00:00:00:09");
+	struct hw_mac mac = parse_mac("0a:00:00:00:00:09");
 
 	(void)state;
 	link_set_mtu(nl, &link, 1234);
@@ -202,7 +202,7 @@ static void attributes_can_be_changed(void **state)
 static void master_on_and_off(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link bridge = make_bridge(nl, "br-master"), link = test_pair(nl, "port", "trop");
+	struct link bridge = create_bridge(nl, "br-master"), link = test_pair(nl, "port", "trop");
 
 	(void)state;
 	link_set_master(nl, &link, &bridge);
@@ -232,7 +232,7 @@ static void renamed_and_moved(void **state)
 	assert_string_equal(test_link(there, "after").kind, "veth");
 }
 
-static void meant_by_name(void **state)
+static void change_by_name(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link = { .name = "named" };
@@ -246,7 +246,7 @@ static void meant_by_name(void **state)
 	assert_true(link.flags & IFF_UP);
 }
 
-static void change_that_is_refused(void **state)
+static void rejected_change(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link = { .name = "nosuch" };
@@ -255,18 +255,18 @@ static void change_that_is_refused(void **state)
 	(void)state;
 	link_set_mtu(nl, &link, 1111);
 	assert_int_equal(rtnl_commit(nl, &e), -ENODEV);
-	assert_string_equal(e.msg, "set link nosuch mtu 1111: No such device");
+	assert_string_equal(e.msg, "set interface nosuch mtu 1111: No such device");
 	test_put_veth(nl, "small", "llams");
 	link = test_link(nl, "small");
 	link_set_mtu(nl, &link, 1);
 	assert_int_equal(rtnl_commit(nl, &e), -EINVAL);
-	assert_string_equal(e.msg, "set link small mtu 1: mtu less than device minimum: "
+	assert_string_equal(e.msg, "set interface small mtu 1: mtu less than device minimum: "
 				   "Invalid argument");
 }
 
 typedef int delete_fn(struct rtnl *nl, const char *name, struct hw_err *e);
 
-static void delete_takes_both_ends(delete_fn *delete)
+static void check_delete(delete_fn *delete)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link;
@@ -280,31 +280,31 @@ static void delete_takes_both_ends(delete_fn *delete)
 	assert_int_equal(delete (nl, "a-name-that-is-much-too-long", &e), 0);
 }
 
-static void deleted(void **state)
+static void delete_both_ends(void **state)
 {
 	(void)state;
-	delete_takes_both_ends(link_delete);
+	check_delete(link_delete);
 }
 
-static void deleted_now(void **state)
+static void delete_and_wait(void **state)
 {
 	(void)state;
-	delete_takes_both_ends(link_delete_now);
+	check_delete(link_delete_now);
 }
 
-static void cannot_be_deleted(void **state)
+static void delete_fails(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct hw_err e;
 
 	(void)state;
 	assert_int_equal(link_delete(nl, "lo", &e), -EOPNOTSUPP);
-	assert_string_equal(e.msg, "delete link lo: Operation not supported");
+	assert_string_equal(e.msg, "delete interface lo: Operation not supported");
 	assert_int_equal(link_delete_now(nl, "lo", &e), -EOPNOTSUPP);
 }
 
-/* The one who deletes is born here, but must work where the socket is. */
-static void deleted_elsewhere(void **state)
+/* The helper process starts in this namespace, but must delete in that of the socket. */
+static void delete_in_other_namespace(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *here = test_rtnl(), *there = NULL;
 	autoclose int fd = test_new_netns();
@@ -320,7 +320,7 @@ static void deleted_elsewhere(void **state)
 	assert_int_equal(link_get(here, "same", &link, &e), 0);
 }
 
-static void deleting_leaves_no_trace(void **state)
+static void delete_leaves_no_child(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct pollfd reader = { .events = POLLIN };
@@ -341,12 +341,12 @@ static void deleting_leaves_no_trace(void **state)
 	close(pipes[0]);
 }
 
-/* net/sender.c starts its process through our own version of __clone(). */
-static enum { STARTS, FAILS, DIES } process;
+/* Replaces __clone(), with which net/sender.c starts its helper process. */
+static enum { STARTS, FAILS, DIES } helper;
 
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
-static int die(void *arg)
+static int exit_at_once(void *arg)
 {
 	(void)arg;
 	return 0;
@@ -355,23 +355,23 @@ static int die(void *arg)
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...)
 {
 	errno = EAGAIN;
-	return process == FAILS ? -1 : clone(process == DIES ? die : fn, stack, flags, arg);
+	return helper == FAILS ? -1 : clone(helper == DIES ? exit_at_once : fn, stack, flags, arg);
 }
 
-static void delete_without_a_process(void **state)
+static void delete_without_helper(void **state)
 {
 	(void)state;
-	process = FAILS;
-	delete_takes_both_ends(link_delete);
-	process = STARTS;
+	helper = FAILS;
+	check_delete(link_delete);
+	helper = STARTS;
 }
 
-static void delete_by_one_that_dies(void **state)
+static void delete_with_killed_helper(void **state)
 {
 	(void)state;
-	process = DIES;
-	delete_takes_both_ends(link_delete);
-	process = STARTS;
+	helper = DIES;
+	check_delete(link_delete);
+	helper = STARTS;
 }
 
 static void name_is_free_at_once(void **state)
@@ -397,7 +397,7 @@ static void write_disable_ipv6(const char *value)
 	assert_int_equal(write(fd, value, 1), 1);
 }
 
-static void ipv6_switch(void **state)
+static void ipv6_disabled(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link lo;
@@ -412,10 +412,10 @@ static void ipv6_switch(void **state)
 	assert_true(lo.ipv6);
 }
 
-static void looked_at(void **state)
+static void look_without_lock(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link bridge = make_bridge(nl, "br0"), link = { .index = 7 };
+	struct link bridge = create_bridge(nl, "br0"), link = { .index = 7 };
 	struct hw_err e;
 
 	(void)state;
@@ -425,7 +425,7 @@ static void looked_at(void **state)
 	assert_int_equal(link.mac.len, bridge.mac.len);
 	assert_memory_equal(link.mac.bytes, bridge.mac.bytes, bridge.mac.len);
 	assert_int_equal(link_look(nl, "nosuch", &link, &e), -ENODEV);
-	assert_string_equal(e.msg, "look at link nosuch: No such device");
+	assert_string_equal(e.msg, "read index of interface nosuch: No such device");
 	assert_int_equal(link.index, bridge.index);
 }
 
@@ -436,30 +436,33 @@ int main(void)
 		  lo_in_a_new_namespace },
 		{ "link: a link can be set up and down", up_and_down },
 		{ "link: a missing link is ENODEV and nothing is written", missing_link },
-		{ "link: a pair is made by one request, each end where it belongs",
+		{ "link: one request creates a veth pair with each end in its namespace",
 		  pair_by_one_request },
-		{ "link: the ends of a pair know each other", two_ends_here },
+		{ "link: each end of a veth pair has the other as its parent",
+		  both_ends_in_one_namespace },
 		{ "link: a name that is taken is EEXIST", name_is_taken },
-		{ "link: a kind that the kernel lacks is named", kernel_lacks_the_kind },
+		{ "link: the error for an unsupported kind names it", kernel_lacks_the_kind },
 		{ "link: MTU, queue, MAC and modes can be changed", attributes_can_be_changed },
-		{ "link: a link becomes a port and is one no longer", master_on_and_off },
+		{ "link: a link can be attached to a master and detached", master_on_and_off },
 		{ "link: a link can be renamed and moved", renamed_and_moved },
-		{ "link: one that is made in the same batch can be meant by its name",
-		  meant_by_name },
-		{ "link: a change that is refused says what and why", change_that_is_refused },
-		{ "link: a delete takes both ends of a pair, and twice succeeds", deleted },
-		{ "link: so does a delete that waits", deleted_now },
-		{ "link: what cannot be deleted is an error at once", cannot_be_deleted },
-		{ "link: a delete works in the namespace of the socket", deleted_elsewhere },
-		{ "link: a delete leaves no child and holds no pipe open",
-		  deleting_leaves_no_trace },
-		{ "link: a delete succeeds where no process can be started",
-		  delete_without_a_process },
-		{ "link: a delete succeeds when the one who does it is killed",
-		  delete_by_one_that_dies },
-		{ "link: a deleted name can be used at once", name_is_free_at_once },
-		{ "link: IPv6 switched off on the link is seen", ipv6_switch },
-		{ "link: a look at one says name, index and MAC", looked_at },
+		{ "link: a link created in the same batch can be changed by its name",
+		  change_by_name },
+		{ "link: the error of a rejected change names link, change and reason",
+		  rejected_change },
+		{ "link: delete removes both ends of a veth pair, and twice succeeds",
+		  delete_both_ends },
+		{ "link: delete_now removes both ends of a veth pair, and twice succeeds",
+		  delete_and_wait },
+		{ "link: a link that cannot be deleted is an error at once", delete_fails },
+		{ "link: delete acts in the namespace of the socket", delete_in_other_namespace },
+		{ "link: a delete leaves no child and holds no pipe open", delete_leaves_no_child },
+		{ "link: delete succeeds if no helper process can be started",
+		  delete_without_helper },
+		{ "link: delete succeeds if the helper process is killed",
+		  delete_with_killed_helper },
+		{ "link: the name of a deleted link can be reused at once", name_is_free_at_once },
+		{ "link: IPv6 disabled on a link is reported", ipv6_disabled },
+		{ "link: look reads name, index and MAC address", look_without_lock },
 	};
 
 	return cmocka_run_group_tests_name("link", tests, test_enter, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-neigh.c - neighbours as the real kernel has them
+ * net/rtnl/test-neigh.c - add, replace, read and delete neighbour entries
  */
 #include "net/test.h"
 
@@ -10,7 +10,7 @@
 
 #include "net/rtnl/neigh.h"
 
-static struct hw_mac mac_of(const char *text)
+static struct hw_mac parse_mac(const char *text)
 {
 	struct hw_mac mac = { 0 };
 	struct hw_err e;
@@ -19,15 +19,15 @@ static struct hw_mac mac_of(const char *text)
 	return mac;
 }
 
-static void comes_and_goes(struct rtnl *nl, const struct link *link, const char *ip)
+static void check_permanent_entry(struct rtnl *nl, const struct link *link, const char *ip)
 {
-	struct neigh neigh = { .ip = test_ip(ip), .mac = mac_of("02:00:00:00:00:01") }, found;
+	struct neigh neigh = { .ip = test_ip(ip), .mac = parse_mac("02:00:00:00:00:01") }, found;
 	char text[HW_MAC_TEXT];
 	struct hw_err e;
 
 	assert_int_equal(neigh_get(nl, link, &neigh.ip, 0, &found, &e), -ENOENT);
 	neigh_put_add(nl, link, &neigh);
-	neigh.mac = mac_of("02:00:00:00:00:02");
+	neigh.mac = parse_mac("02:00:00:00:00:02");
 	neigh_put_add(nl, link, &neigh);
 	test_commit(nl);
 	assert_int_equal(neigh_get(nl, link, &neigh.ip, 0, &found, &e), 0);
@@ -44,9 +44,9 @@ static void permanent(void **state)
 	struct link link = test_pair(nl, "a0", "a1");
 
 	(void)state;
-	comes_and_goes(nl, &link, "10.1.2.3");
+	check_permanent_entry(nl, &link, "10.1.2.3");
 	if (link.ipv6)
-		comes_and_goes(nl, &link, "fd00::3");
+		check_permanent_entry(nl, &link, "fd00::3");
 }
 
 static void proxy(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-route.c - routes as the real kernel has them
+ * net/rtnl/test-route.c - add, replace, list and delete routes
  */
 #include "net/test.h"
 
@@ -13,7 +13,7 @@
 #include "net/rtnl/route.h"
 
 /* A link with 10.N.0.1/24 and fdNN::1/64. */
-static struct link usable(struct rtnl *nl, const char *name, const char *peer, int n)
+static struct link create_link(struct rtnl *nl, const char *name, const char *peer, int n)
 {
 	struct link link = test_pair(nl, name, peer);
 	struct hw_prefix v4 = test_prefix("10.0.0.1/24"), v6 = test_prefix("fd00::1/64");
@@ -27,8 +27,8 @@ static struct link usable(struct rtnl *nl, const char *name, const char *peer, i
 	return link;
 }
 
-static struct route_list routes_of(struct rtnl *nl, const struct link *link, int family,
-				   uint32_t table)
+static struct route_list list_routes(struct rtnl *nl, const struct link *link, int family,
+				     uint32_t table)
 {
 	struct route_list list = { 0 };
 	struct hw_err e = { 0 };
@@ -38,10 +38,10 @@ static struct route_list routes_of(struct rtnl *nl, const struct link *link, int
 	return list;
 }
 
-static void all_of_a_route(void **state)
+static void all_members(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link link = usable(nl, "a0", "a1", 1);
+	struct link link = create_link(nl, "a0", "a1", 1);
 	AUTO(route_list_done) struct route_list list = { 0 };
 	struct route r = { .dst = test_prefix("192.168.7.9/16"),
 			   .gw = test_ip("10.1.0.9"),
@@ -55,7 +55,7 @@ static void all_of_a_route(void **state)
 	(void)state;
 	route_put_add(nl, &link, &r);
 	test_commit(nl);
-	list = routes_of(nl, &link, AF_INET, 0);
+	list = list_routes(nl, &link, AF_INET, 0);
 	found = route_find(&list, &r);
 	assert_non_null(found);
 	assert_int_equal(found->oif, link.index);
@@ -78,20 +78,20 @@ static void all_of_a_route(void **state)
 static void ipv6_and_default(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link link = usable(nl, "b0", "b1", 2);
+	struct link link = create_link(nl, "b0", "b1", 2);
 	AUTO(route_list_done) struct route_list list = { 0 };
 	struct route v6 = { .dst = test_prefix("::/0"), .gw = test_ip("fd02::9"), .mtu = 1300 };
 	struct route v4 = { .dst = test_prefix("0.0.0.0/0"), .gw = test_ip("10.2.0.9") };
 
 	(void)state;
 	if (!link.ipv6) {
-		print_message("IPv6 is switched off\n");
+		print_message("IPv6 is disabled\n");
 		skip();
 	}
 	route_put_add(nl, &link, &v4);
 	route_put_add(nl, &link, &v6);
 	test_commit(nl);
-	list = routes_of(nl, &link, AF_UNSPEC, 0);
+	list = list_routes(nl, &link, AF_UNSPEC, 0);
 	assert_int_equal(list.v[0].dst.ip.family, AF_INET);
 	assert_non_null(route_find(&list, &v4));
 	assert_non_null(route_find(&list, &v6));
@@ -104,10 +104,10 @@ static void ipv6_and_default(void **state)
 	test_commit(nl);
 }
 
-static void beside_or_instead(void **state)
+static void second_gateway(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link link = usable(nl, "c0", "c1", 3);
+	struct link link = create_link(nl, "c0", "c1", 3);
 	AUTO(route_list_done) struct route_list two = { 0 }, one = { 0 };
 	struct route r = { .dst = test_prefix("192.168.0.0/24"), .gw = test_ip("10.3.0.8") };
 	struct hw_err e;
@@ -124,22 +124,22 @@ static void beside_or_instead(void **state)
 	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
 	route_put_add(nl, &link, &r);
 	test_commit(nl);
-	two = routes_of(nl, &link, AF_INET, 0);
-	assert_int_equal(two.n, 3); /* and the connected one */
+	two = list_routes(nl, &link, AF_INET, 0);
+	assert_int_equal(two.n, 3); /* including the connected route */
 	route_put_del(nl, &link, &r);
 	r.gw = test_ip("10.3.0.7");
 	route_put_replace(nl, &link, &r);
 	route_put_replace(nl, &link, &r);
 	test_commit(nl);
-	one = routes_of(nl, &link, AF_INET, 0);
+	one = list_routes(nl, &link, AF_INET, 0);
 	assert_int_equal(one.n, 2);
 	assert_non_null(route_find(&one, &r));
 }
 
-static void hops_of_ipv6(void **state)
+static void ipv6_next_hops(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link link = usable(nl, "d0", "d1", 4), other = usable(nl, "e0", "e1", 5);
+	struct link link = create_link(nl, "d0", "d1", 4), other = create_link(nl, "e0", "e1", 5);
 	AUTO(route_list_done) struct route_list list = { 0 };
 	struct route here = { .dst = test_prefix("fdff::/64"), .gw = test_ip("fd04::8") };
 	struct route more = { .dst = here.dst, .gw = test_ip("fd04::9") };
@@ -147,23 +147,23 @@ static void hops_of_ipv6(void **state)
 
 	(void)state;
 	if (!link.ipv6) {
-		print_message("IPv6 is switched off\n");
+		print_message("IPv6 is disabled\n");
 		skip();
 	}
 	route_put_add(nl, &link, &here);
 	route_put_add(nl, &link, &more);
 	route_put_add(nl, &other, &there);
 	test_commit(nl);
-	list = routes_of(nl, &link, AF_INET6, 0);
+	list = list_routes(nl, &link, AF_INET6, 0);
 	assert_non_null(route_find(&list, &here));
 	assert_non_null(route_find(&list, &more));
 	assert_null(route_find(&list, &there));
 }
 
-static void only_what_was_asked(void **state)
+static void filter_by_link_and_table(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link link = usable(nl, "f0", "f1", 6), other = usable(nl, "g0", "g1", 7);
+	struct link link = create_link(nl, "f0", "f1", 6), other = create_link(nl, "g0", "g1", 7);
 	AUTO(route_list_done) struct route_list of_main = { 0 }, of_100 = { 0 }, of_none = { 0 };
 	struct route r = { .dst = test_prefix("192.168.1.0/24"), .scope = RT_SCOPE_LINK };
 	struct route in_100 = { .dst = r.dst, .scope = RT_SCOPE_LINK, .table = 100000 };
@@ -172,21 +172,21 @@ static void only_what_was_asked(void **state)
 	route_put_add(nl, &other, &r);
 	route_put_add(nl, &link, &in_100);
 	test_commit(nl);
-	of_main = routes_of(nl, &link, AF_INET, 0);
+	of_main = list_routes(nl, &link, AF_INET, 0);
 	assert_int_equal(of_main.n, 1);
 	assert_int_equal(of_main.v[0].scope, RT_SCOPE_LINK);
 	assert_int_equal(of_main.v[0].proto, RTPROT_KERNEL);
-	of_100 = routes_of(nl, &link, AF_UNSPEC, 100000);
+	of_100 = list_routes(nl, &link, AF_UNSPEC, 100000);
 	assert_int_equal(of_100.n, 1);
 	assert_non_null(route_find(&of_100, &in_100));
-	of_none = routes_of(nl, &link, AF_UNSPEC, 4711);
+	of_none = list_routes(nl, &link, AF_UNSPEC, 4711);
 	assert_int_equal(of_none.n, 0);
 }
 
-static void deletes(void **state)
+static void delete_by_scope_and_proto(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link link = usable(nl, "h0", "h1", 8);
+	struct link link = create_link(nl, "h0", "h1", 8);
 	AUTO(route_list_done) struct route_list list = { 0 };
 	struct route any = { .dst = test_prefix("10.8.0.0/24"), .scope = RT_SCOPE_NOWHERE };
 	struct route wrong = { .dst = any.dst, .scope = RT_SCOPE_HOST };
@@ -203,14 +203,14 @@ static void deletes(void **state)
 	any.proto = 0;
 	route_put_del(nl, &link, &any);
 	test_commit(nl);
-	list = routes_of(nl, &link, AF_INET, 0);
+	list = list_routes(nl, &link, AF_INET, 0);
 	assert_int_equal(list.n, 0);
 }
 
-static void gateway_beyond(void **state)
+static void gateway_off_link(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link link = usable(nl, "i0", "i1", 9);
+	struct link link = create_link(nl, "i0", "i1", 9);
 	AUTO(route_list_done) struct route_list list = { 0 };
 	struct route far = { .dst = test_prefix("192.168.2.0/24"), .gw = test_ip("169.254.1.1") };
 	struct route v6 = { .dst = test_prefix("192.168.3.0/24"), .gw = test_ip("fd09::7") };
@@ -224,14 +224,14 @@ static void gateway_beyond(void **state)
 	if (link.ipv6)
 		route_put_add(nl, &link, &v6);
 	test_commit(nl);
-	list = routes_of(nl, &link, AF_INET, 0);
+	list = list_routes(nl, &link, AF_INET, 0);
 	assert_non_null(route_find(&list, &far));
 	assert_true(route_find(&list, &far)->onlink);
 	if (link.ipv6)
 		assert_non_null(route_find(&list, &v6));
 }
 
-static void without_link(void **state)
+static void route_without_link(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct route hole = { .dst = test_prefix("192.168.4.0/26"),
@@ -271,18 +271,19 @@ static void longest_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "route: all that was said of a route comes back", all_of_a_route },
+		{ "route: a route is read back with all members", all_members },
 		{ "route: IPv6 and default routes; metric 0 of IPv6 is its default",
 		  ipv6_and_default },
-		{ "route: another gateway goes beside, or is refused, or replaces",
-		  beside_or_instead },
-		{ "route: next hops are listed one by one, those of other links are not",
-		  hops_of_ipv6 },
-		{ "route: only routes of that link and table come; no such table is empty",
-		  only_what_was_asked },
-		{ "route: any scope, but only the given protocol, is deleted", deletes },
-		{ "route: a gateway beyond the link, and one of IPv6 for IPv4", gateway_beyond },
-		{ "route: a black hole needs no link", without_link },
+		{ "route: a route with another gateway is added, rejected or replaces the first",
+		  second_gateway },
+		{ "route: each next hop is listed as a route, except those on other links",
+		  ipv6_next_hops },
+		{ "route: only routes of the given link and table are listed",
+		  filter_by_link_and_table },
+		{ "route: delete matches any scope with NOWHERE, and only the given protocol",
+		  delete_by_scope_and_proto },
+		{ "route: an onlink gateway, and an IPv6 gateway for IPv4", gateway_off_link },
+		{ "route: a blackhole route has no link", route_without_link },
 		{ "route: the longest text fits", longest_text },
 	};
 

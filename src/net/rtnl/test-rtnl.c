@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-rtnl.c - batches, errors and dumps against the real kernel
+ * net/rtnl/test-rtnl.c - batches, errors and dumps against the machine's kernel
  */
 #include "net/test.h"
 
@@ -82,7 +82,7 @@ static void walk_ends_at_the_first_error(void **state)
 	assert_int_equal(n, 1);
 }
 
-static void first_error_is_reported_and_the_rest_is_done(void **state)
+static void first_error_is_returned(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link;
@@ -94,7 +94,7 @@ static void first_error_is_reported_and_the_rest_is_done(void **state)
 	put_address(nl, 4711, 999, 32);
 	test_put_veth(nl, "two", "owt");
 	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
-	assert_string_equal(e.msg, "make veth link one: File exists");
+	assert_string_equal(e.msg, "create veth interface one: File exists");
 	assert_int_equal(link_get(nl, "two", &link, &e), 0);
 }
 
@@ -106,7 +106,7 @@ static void kernel_text_is_in_the_error(void **state)
 	(void)state;
 	link_put_new(nl, &(struct link_new){ .name = "odd", .kind = "nosuchkind" });
 	assert_int_equal(rtnl_commit(nl, &e), -EOPNOTSUPP);
-	assert_string_equal(e.msg, "make nosuchkind link odd: Unknown device type: "
+	assert_string_equal(e.msg, "create nosuchkind interface odd: Unknown device type: "
 				   "Operation not supported");
 }
 
@@ -136,21 +136,21 @@ static void strict_dump_refuses_a_missing_link(void **state)
 }
 
 /*
- * The kernel makes the next part of a dump when the last one is received. Our own versions of two
- * functions change the table in between, as often as wanted, through a second socket, and count how
- * often the dump is asked for. They also forge an answer.
+ * The kernel creates the next part of a dump when the previous one is received. The versions of
+ * mnl_socket_sendto() and recvmsg() below replace the library's: they change the table in between
+ * through a second socket, count the requests for a dump, and forge a reply.
  */
-static struct rtnl *meddler;
-static int meddle, asked, pairs;
-static uint32_t forge; /* the answer to this request */
+static struct rtnl *second_socket;
+static int changes_left, dumps_sent, pairs;
+static uint32_t forged_seq; /* forge a reply to the request with this number */
 
 ssize_t mnl_socket_sendto(const struct mnl_socket *socket, const void *buf, size_t size)
 {
-	asked += ((const struct nlmsghdr *)buf)->nlmsg_type == RTM_GETLINK;
+	dumps_sent += ((const struct nlmsghdr *)buf)->nlmsg_type == RTM_GETLINK;
 	return send(mnl_socket_get_fd(socket), buf, size, 0);
 }
 
-static void make_pair(struct rtnl *nl)
+static void create_pair(struct rtnl *nl)
 {
 	char name[16], peer[16];
 	struct hw_err e;
@@ -161,7 +161,7 @@ static void make_pair(struct rtnl *nl)
 	assert_int_equal(rtnl_commit(nl, &e), 0);
 }
 
-/* "Operation not permitted", to whatever socket this is */
+/* Sends an EPERM reply to the socket fd, as another process could. */
 static void forge_answer(int fd, uint32_t seq)
 {
 	struct sockaddr_nl to;
@@ -185,71 +185,71 @@ static void forge_answer(int fd, uint32_t seq)
 
 ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 {
-	int left = meddle - 1;
+	int left = changes_left - 1;
 
-	if (forge)
-		forge_answer(fd, forge);
-	forge = 0;
-	if (meddle > 0) {
-		meddle = 0;
-		make_pair(meddler);
-		meddle = left;
+	if (forged_seq)
+		forge_answer(fd, forged_seq);
+	forged_seq = 0;
+	if (changes_left > 0) {
+		changes_left = 0;
+		create_pair(second_socket);
+		changes_left = left;
 	}
 	return syscall(SYS_recvmsg, fd, message, flags);
 }
 
-static int dump_links_with_meddling(int times)
+static int dump_links_with_changes(int times)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct ifinfomsg head = { 0 };
 	struct hw_err e;
 	int n = 0;
 
-	meddler = test_rtnl();
-	meddle = times;
-	asked = 0;
+	second_socket = test_rtnl();
+	changes_left = times;
+	dumps_sent = 0;
 	rtnl_put(nl, RTM_GETLINK, NLM_F_DUMP, &head, sizeof(head), "list links");
 	assert_int_equal(rtnl_query(nl, count_answer, &n, &e), 0);
-	meddle = 0;
-	rtnl_close(meddler);
+	changes_left = 0;
+	rtnl_close(second_socket);
 	return n;
 }
 
-static void interrupted_dump_is_asked_again(void **state)
+static void interrupted_dump_is_repeated(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	int before;
 
 	(void)state;
 	for (int i = 0; i < 20; i++) /* more than one part */
-		make_pair(nl);
-	before = dump_links_with_meddling(0);
-	assert_int_equal(asked, 1);
-	assert_int_equal(dump_links_with_meddling(1), before + 2);
-	assert_int_equal(asked, 2);
+		create_pair(nl);
+	before = dump_links_with_changes(0);
+	assert_int_equal(dumps_sent, 1);
+	assert_int_equal(dump_links_with_changes(1), before + 2);
+	assert_int_equal(dumps_sent, 2);
 }
 
-static void dump_that_never_settles_ends(void **state)
+static void dump_retries_are_limited(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 
 	(void)state;
 	for (int i = 0; i < 20; i++)
-		make_pair(nl);
-	assert_true(dump_links_with_meddling(1000) > 40);
-	assert_int_equal(asked, 6);
+		create_pair(nl);
+	assert_true(dump_links_with_changes(1000) > 40);
+	assert_int_equal(dumps_sent, 6);
 }
 
-static void only_the_kernel_is_believed(void **state)
+static void forged_reply_is_ignored(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link;
 	struct hw_err e;
 
 	(void)state;
-	forge = 2; /* it waits in the socket when the second request is made */
+	forged_seq = 2; /* it is in the receive queue when the second request is sent */
 	assert_int_equal(link_get(nl, "lo", &link, &e), 0);
-	assert_int_equal(forge, 0);
+	assert_int_equal(forged_seq, 0);
 	assert_int_equal(link_get(nl, "lo", &link, &e), 0);
 	assert_string_equal(link.name, "lo");
 }
@@ -268,24 +268,23 @@ static void unknown_request_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "rtnl: an empty batch is a success", empty_batch_is_success },
-		{ "rtnl: a batch larger than one send is carried out whole",
+		{ "rtnl: an empty batch succeeds", empty_batch_is_success },
+		{ "rtnl: a batch larger than one send is executed completely",
 		  batch_larger_than_one_send },
-		{ "rtnl: the walk over a dump ends at the first error",
+		{ "rtnl: the loop over a dump ends at the first error",
 		  walk_ends_at_the_first_error },
-		{ "rtnl: the first error of a batch is reported and the rest is carried out",
-		  first_error_is_reported_and_the_rest_is_done },
+		{ "rtnl: the first error of a batch is returned and the rest is executed",
+		  first_error_is_returned },
 		{ "rtnl: the kernel's own text is part of the error", kernel_text_is_in_the_error },
 		{ "rtnl: a batch is empty after a failure", batch_is_empty_after_a_failure },
-		{ "rtnl: a dump limited to a missing link fails instead of listing all",
+		{ "rtnl: a dump filtered by a missing link fails instead of listing all",
 		  strict_dump_refuses_a_missing_link },
-		{ "rtnl: a dump that was interrupted is asked again, and nothing is seen twice",
-		  interrupted_dump_is_asked_again },
-		{ "rtnl: a dump of tables that never settle ends all the same",
-		  dump_that_never_settles_ends },
-		{ "rtnl: an answer that is not the kernel's is passed over",
-		  only_the_kernel_is_believed },
-		{ "rtnl: an unknown request is an error", unknown_request_fails },
+		{ "rtnl: an interrupted dump is repeated, and no entry is seen twice",
+		  interrupted_dump_is_repeated },
+		{ "rtnl: a dump that is always interrupted ends after six tries",
+		  dump_retries_are_limited },
+		{ "rtnl: a reply that is not from the kernel is ignored", forged_reply_is_ignored },
+		{ "rtnl: an unknown request fails", unknown_request_fails },
 	};
 
 	return cmocka_run_group_tests_name("rtnl", tests, test_enter, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/rtnl/test-rule.c - routing rules as the real kernel has them
+ * net/rtnl/test-rule.c - add, list and delete routing rules
  */
 #include "net/test.h"
 
@@ -11,7 +11,7 @@
 #include "net/rtnl/route.h"
 #include "net/rtnl/rule.h"
 
-static struct rule_list rules_of(struct rtnl *nl, int family, uint32_t table)
+static struct rule_list list_rules(struct rtnl *nl, int family, uint32_t table)
 {
 	struct rule_list list = { 0 };
 	struct hw_err e = { 0 };
@@ -21,7 +21,7 @@ static struct rule_list rules_of(struct rtnl *nl, int family, uint32_t table)
 	return list;
 }
 
-static void all_of_a_rule(void **state)
+static void all_members(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	AUTO(rule_list_done) struct rule_list list = { 0 }, after = { 0 };
@@ -39,7 +39,7 @@ static void all_of_a_rule(void **state)
 	(void)state;
 	rule_put_add(nl, &rule);
 	test_commit(nl);
-	list = rules_of(nl, AF_INET, 100000);
+	list = list_rules(nl, AF_INET, 100000);
 	assert_int_equal(list.n, 1);
 	assert_true(hw_prefix_equal(&list.v[0].src, &rule.src));
 	assert_true(hw_prefix_equal(&list.v[0].dst, &rule.dst));
@@ -56,32 +56,32 @@ static void all_of_a_rule(void **state)
 			    "failed to add rule 'from 10.1.2.3/32 lookup 100000': File exists");
 	rule_put_del(nl, &list.v[0]);
 	test_commit(nl);
-	after = rules_of(nl, AF_INET, 100000);
+	after = list_rules(nl, AF_INET, 100000);
 	assert_int_equal(after.n, 0);
 	rule_put_del(nl, &rule);
 	assert_int_equal(rtnl_commit(nl, &e), -ENOENT);
 }
 
-static void by_table(void **state)
+static void filter_by_table(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	AUTO(rule_list_done) struct rule_list before = { 0 }, all = { 0 }, some = { 0 };
 	struct rule rule = { .family = AF_INET, .src = test_prefix("10.1.2.3/32"), .table = 100 };
 
 	(void)state;
-	before = rules_of(nl, AF_INET, 0);
+	before = list_rules(nl, AF_INET, 0);
 	rule_put_add(nl, &rule);
 	rule.table = 101;
 	rule_put_add(nl, &rule);
 	test_commit(nl);
-	all = rules_of(nl, AF_INET, 0);
+	all = list_rules(nl, AF_INET, 0);
 	assert_int_equal(all.n, before.n + 2);
-	some = rules_of(nl, AF_INET, 100);
+	some = list_rules(nl, AF_INET, 100);
 	assert_int_equal(some.n, 1);
 	assert_int_equal(some.v[0].table, 100);
 }
 
-static void of_ipv6(void **state)
+static void ipv6_rules(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	AUTO(rule_list_done) struct rule_list v6 = { 0 }, v4 = { 0 };
@@ -89,13 +89,13 @@ static void of_ipv6(void **state)
 
 	(void)state;
 	if (!test_link(nl, "lo").ipv6) {
-		print_message("IPv6 is switched off\n");
+		print_message("IPv6 is disabled\n");
 		skip();
 	}
 	rule_put_add(nl, &rule);
 	test_commit(nl);
-	v6 = rules_of(nl, AF_INET6, 200);
-	v4 = rules_of(nl, AF_INET, 200);
+	v6 = list_rules(nl, AF_INET6, 200);
+	v4 = list_rules(nl, AF_INET, 200);
 	assert_int_equal(v6.n, 1);
 	assert_true(hw_prefix_equal(&v6.v[0].src, &rule.src));
 	assert_int_equal(v4.n, 0);
@@ -104,10 +104,10 @@ static void of_ipv6(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "rule: all that was said of a rule comes back, and finds it to be deleted",
-		  all_of_a_rule },
-		{ "rule: only rules of that table come", by_table },
-		{ "rule: IPv6 has rules of its own", of_ipv6 },
+		{ "rule: a rule is read back with all members, and can be deleted by them",
+		  all_members },
+		{ "rule: only rules of the given table are listed", filter_by_table },
+		{ "rule: IPv6 rules are separate from IPv4 rules", ipv6_rules },
 	};
 
 	return cmocka_run_group_tests_name("rule", tests, test_enter, NULL);

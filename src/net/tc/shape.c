@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/tc/shape.c - hold what leaves a link to a rate: all of it, or by subnets
+ * net/tc/shape.c - shape the egress of a link to a rate, in total or by subnets
  *
  * What:  without subnets a tbf. With them
  *
- *	htb 6877: ─┬─ class 6877:1, the rate ── bfifo, what may wait
- *	           └─ its direct queue: what is not held back
+ *	htb 6877: ─┬─ class 6877:1, with the rate ── bfifo, the queue
+ *	           └─ htb's direct queue: traffic that is not shaped
  *
- *        and one u32 filter per subnet, which leads to the class when only the
- *        subnets are held back, else past it, to the direct queue.
- * How:   a filter to 6877:0 is htb's own way to say "direct", and what no filter
- *        knows goes there, too, when there is no default class. So what is not
- *        held back passes no bucket at all, however fast it comes.
- *        Rate and burst are the tbf's, and so is what may wait, unless that is less
- *        than two of the large packets that the kernel makes of many: a tbf cuts
- *        them up again where they do not fit, the others would drop them all.
- * Rules: the kernel wants a priority to have one protocol.
+ *        and one u32 filter per subnet. A filter leads to the class if only the
+ *        subnets are shaped; otherwise to the direct queue, past the class.
+ * How:   a filter to 6877:0 means htb's direct queue. Without a default class,
+ *        unclassified traffic goes there, too. Traffic that is not shaped thus
+ *        passes no bucket at all, at any speed.
+ *        Rate and burst are those of the tbf. The queue limit is that of the tbf,
+ *        but at least two of the large packets that the kernel merges from many
+ *        (GSO): a tbf splits packets that do not fit its limit, a bfifo would drop
+ *        all of them.
+ * Rules: the kernel requires all filters of one priority to have one protocol.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,43 +35,43 @@
 #include "net/rtnl/rtnl.h"
 #include "net/tc/wire.h"
 
-#define CLASS_HELD   (TC_HANDLE | 1)
+#define CLASS_SHAPED (TC_HANDLE | 1)
 #define CLASS_DIRECT TC_HANDLE
-#define QUANTUM	     65536 /* there is nobody to take turns with */
+#define QUANTUM	     65536 /* the only class: no other takes turns with it */
 #define DIRECT_QLEN  1000
-#define WAIT_LEAST   (2U * 80 * 1024)
-#define WORDS_MAX    4 /* of an address, of 32 bits */
+#define QUEUE_MIN    (2U * 80 * 1024)
+#define WORDS_MAX    4 /* 32-bit words of an address */
 
-/* ---- filters -------------------------------------------------------------------------------- */
+/* ---- filters ----------------------------------------------------------------------------- */
 
-/* One u32 selector, as it is in a message. */
-union selector {
+/* A u32 selector with its keys, as in a message */
+union u32_selector {
 	struct tc_u32_sel sel;
 	char room[sizeof(struct tc_u32_sel) + WORDS_MAX * sizeof(struct tc_u32_key)];
 };
 
-static size_t selector_size(const union selector *s)
+static size_t selector_size(const union u32_selector *s)
 {
 	return sizeof(s->sel) + s->sel.nkeys * sizeof(s->sel.keys[0]);
 }
 
-static uint32_t mask_of_word(unsigned len, unsigned word)
+static uint32_t word_mask(unsigned len, unsigned word)
 {
 	unsigned bits = len > word * 32 ? len - word * 32 : 0;
 
 	return htonl(bits >= 32 ? UINT32_MAX : ~(UINT32_MAX >> bits));
 }
 
-/* Words that are not looked at need no key; but one there must be. */
-static union selector selector_of(const struct hw_prefix *subnet, bool by_source)
+/* Words with an empty mask need no key, but there must be at least one key. */
+static union u32_selector make_selector(const struct hw_prefix *subnet, bool by_source)
 {
 	bool six = subnet->ip.family == AF_INET6;
 	int at = six ? (by_source ? 8 : 24) : (by_source ? 12 : 16);
 	struct hw_ip network = prefix_network(subnet);
-	union selector s = { .sel.flags = TC_U32_TERMINAL };
+	union u32_selector s = { .sel.flags = TC_U32_TERMINAL };
 
 	for (unsigned word = 0; word < ip_bits(&subnet->ip) / 32; word++) {
-		struct tc_u32_key key = { .mask = mask_of_word(subnet->len, word),
+		struct tc_u32_key key = { .mask = word_mask(subnet->len, word),
 					  .off = at + 4 * (int)word };
 
 		memcpy(&key.val, network.bytes + (size_t)4 * word, sizeof(key.val));
@@ -80,20 +81,20 @@ static union selector selector_of(const struct hw_prefix *subnet, bool by_source
 	return s;
 }
 
-static uint32_t class_of_subnets(const struct tc_shape *shape)
+static uint32_t subnet_class(const struct tc_shape *shape)
 {
-	return shape->only ? CLASS_HELD : CLASS_DIRECT;
+	return shape->only ? CLASS_SHAPED : CLASS_DIRECT;
 }
 
 static void put_filter(struct rtnl *nl, const struct link *link, const struct tc_shape *shape,
 		       const struct hw_prefix *subnet)
 {
-	union selector selector = selector_of(subnet, shape->by_source);
+	union u32_selector selector = make_selector(subnet, shape->by_source);
 	bool six = subnet->ip.family == AF_INET6;
 	struct tcmsg head = {
 		.tcm_ifindex = link->index,
 		.tcm_parent = TC_HANDLE,
-		/* upstream's numbers */
+		/* upstream's priorities */
 		.tcm_info = TC_H_MAKE((six ? 15U : 16U) << 16, htons(six ? ETH_P_IPV6 : ETH_P_IP)),
 	};
 	char text[HW_PREFIX_TEXT];
@@ -104,23 +105,23 @@ static void put_filter(struct rtnl *nl, const struct link *link, const struct tc
 
 	mnl_attr_put_strz(m, TCA_KIND, "u32");
 	options = mnl_attr_nest_start(m, TCA_OPTIONS);
-	mnl_attr_put_u32(m, TCA_U32_CLASSID, class_of_subnets(shape));
+	mnl_attr_put_u32(m, TCA_U32_CLASSID, subnet_class(shape));
 	mnl_attr_put(m, TCA_U32_SEL, selector_size(&selector), &selector);
 	mnl_attr_nest_end(m, options);
 }
 
-/* ---- htb --------------------------------------------------------------------------------------- */
+/* ---- htb --------------------------------------------------------------------------------- */
 
-static uint32_t class_of_others(const struct tc_shape *shape)
+static uint32_t default_class(const struct tc_shape *shape)
 {
-	return shape->only ? 0 : TC_H_MIN(CLASS_HELD);
+	return shape->only ? 0 : TC_H_MIN(CLASS_SHAPED);
 }
 
 static void put_htb(struct rtnl *nl, const struct link *link, const struct tc_shape *shape)
 {
 	struct tc_htb_glob init = { .version = 3,
 				    .rate2quantum = 10,
-				    .defcls = class_of_others(shape) };
+				    .defcls = default_class(shape) };
 	struct nlmsghdr *m = tc_put_qdisc(nl, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, link,
 					  TC_H_ROOT, TC_HANDLE, "limit the rate");
 	struct nlattr *options;
@@ -132,9 +133,9 @@ static void put_htb(struct rtnl *nl, const struct link *link, const struct tc_sh
 	mnl_attr_nest_end(m, options);
 }
 
-static uint32_t may_wait(const struct tc_tbf *bucket)
+static uint32_t queue_limit(const struct tc_tbf *bucket)
 {
-	return bucket->limit > WAIT_LEAST ? bucket->limit : WAIT_LEAST;
+	return bucket->limit > QUEUE_MIN ? bucket->limit : QUEUE_MIN;
 }
 
 static void put_class(struct rtnl *nl, const struct link *link, const struct tc_tbf *bucket)
@@ -144,10 +145,9 @@ static void put_class(struct rtnl *nl, const struct link *link, const struct tc_
 				    .buffer = bucket->buffer,
 				    .cbuffer = bucket->buffer,
 				    .quantum = QUANTUM };
-	struct tc_fifo_qopt fifo = { .limit = may_wait(bucket) };
-	struct nlmsghdr *m =
-		tc_put_qdisc(nl, RTM_NEWTCLASS, NLM_F_CREATE | NLM_F_EXCL, link, TC_HANDLE,
-			     CLASS_HELD, "add the class of what is limited");
+	struct tc_fifo_qopt fifo = { .limit = queue_limit(bucket) };
+	struct nlmsghdr *m = tc_put_qdisc(nl, RTM_NEWTCLASS, NLM_F_CREATE | NLM_F_EXCL, link,
+					  TC_HANDLE, CLASS_SHAPED, "add the shaped class");
 	struct nlattr *options;
 
 	mnl_attr_put_strz(m, TCA_KIND, "htb");
@@ -159,15 +159,12 @@ static void put_class(struct rtnl *nl, const struct link *link, const struct tc_
 	}
 	mnl_attr_nest_end(m, options);
 
-	m = tc_put_qdisc(nl, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, link, CLASS_HELD, 0,
-			 "limit what may wait");
+	m = tc_put_qdisc(nl, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, link, CLASS_SHAPED, 0,
+			 "limit the queue");
 	mnl_attr_put_strz(m, TCA_KIND, "bfifo");
 	mnl_attr_put(m, TCA_OPTIONS, sizeof(fifo), &fifo);
 }
 
-/**
- * tc_put_shape() - put "hold what leaves the link to a rate" into the batch
- */
 void tc_put_shape(struct rtnl *nl, const struct link *link, const struct tc_shape *shape)
 {
 	if (!shape->n_subnets) {
@@ -180,7 +177,7 @@ void tc_put_shape(struct rtnl *nl, const struct link *link, const struct tc_shap
 		put_filter(nl, link, shape, &shape->subnets[i]);
 }
 
-/* ---- is it still so? ---------------------------------------------------------------------------- */
+/* ---- check ------------------------------------------------------------------------------- */
 
 static int decode_class(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
@@ -207,17 +204,17 @@ static int decode_class(void *ctx, const struct nlmsghdr *answer, struct hw_err 
 	return 0;
 }
 
-/* What the class and its queue have, in place of a tbf; nothing when they are gone. */
+/* Rate, burst and limit of the class and its queue; zeros if they do not exist. */
 static int get_class(struct rtnl *nl, const struct link *link, struct tc_tbf *ret_bucket,
 		     struct hw_err *e)
 {
 	struct tc_tbf bucket = { 0 };
 	struct tc_qdisc leaf = { 0 };
 
-	tc_put_qdisc(nl, RTM_GETTCLASS, NLM_F_ECHO, link, 0, CLASS_HELD, "look at a class");
+	tc_put_qdisc(nl, RTM_GETTCLASS, NLM_F_ECHO, link, 0, CLASS_SHAPED, "read the shaped class");
 	int r = rtnl_query(nl, decode_class, &bucket, e);
 	if (r >= 0)
-		r = tc_get_qdisc(nl, link, CLASS_HELD, &leaf, e);
+		r = tc_get_qdisc(nl, link, CLASS_SHAPED, &leaf, e);
 	bucket.limit = leaf.tbf.limit;
 	*ret_bucket = bucket;
 	return r == -ENOENT ? 0 : r;
@@ -229,36 +226,36 @@ static int check_bucket(const struct link *link, const struct tc_tbf *has,
 	if (has->rate != want->rate)
 		return err_text(e, -EINVAL,
 				"Rate doesn't match: interface %s is limited to %" PRIu64
-				" bytes/s, not %" PRIu64,
+				" bytes/s, want %" PRIu64,
 				link->name, has->rate, want->rate);
 	if (has->limit != want->limit)
 		return err_text(e, -EINVAL,
-				"Limit doesn't match: on interface %s %u bytes may wait, not %u",
+				"Limit doesn't match: interface %s queues up to %u bytes, want %u",
 				link->name, has->limit, want->limit);
 	if (has->buffer != want->buffer)
 		return err_text(e, -EINVAL,
-				"Buffer doesn't match: interface %s has a burst of %u ticks, not "
+				"Buffer doesn't match: interface %s has a burst of %u ticks, want "
 				"%u",
 				link->name, has->buffer, want->buffer);
 	return 0;
 }
 
-/* Which of the subnets' filters are there. */
-struct filters {
+/* The filters found: which subnets have one, and how many belong to none */
+struct subnet_filters {
 	const struct tc_shape *shape;
 	bool *found;
-	size_t others;
+	size_t unexpected;
 };
 
-static bool is_filter_of(const struct nlattr *options, const struct tc_shape *shape,
-			 const struct hw_prefix *subnet)
+static bool is_subnet_filter(const struct nlattr *options, const struct tc_shape *shape,
+			     const struct hw_prefix *subnet)
 {
 	const struct nlattr *class = tc_find_attr(options, TCA_U32_CLASSID);
 	const struct nlattr *attr = tc_find_attr(options, TCA_U32_SEL);
-	union selector want = selector_of(subnet, shape->by_source);
+	union u32_selector want = make_selector(subnet, shape->by_source);
 	const struct tc_u32_sel *sel;
 
-	if (!class || rtnl_attr_number(class) != class_of_subnets(shape) ||
+	if (!class || rtnl_attr_number(class) != subnet_class(shape) ||
 	    mnl_attr_get_payload_len(attr) < selector_size(&want))
 		return false;
 	sel = mnl_attr_get_payload(attr);
@@ -266,9 +263,9 @@ static bool is_filter_of(const struct nlattr *options, const struct tc_shape *sh
 	       !memcmp(sel->keys, want.sel.keys, sel->nkeys * sizeof(want.sel.keys[0]));
 }
 
-static int look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+static int decode_subnet_filter(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
-	struct filters *filters = ctx;
+	struct subnet_filters *filters = ctx;
 	const struct tc_shape *shape = filters->shape;
 	const struct nlattr *attr;
 
@@ -276,13 +273,13 @@ static int look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw_er
 	mnl_attr_for_each(attr, answer, sizeof(struct tcmsg)) {
 		bool known = false;
 
-		/* without a selector it is u32's own table */
+		/* without a selector it is a hash table of u32, not a filter */
 		if (mnl_attr_get_type(attr) != TCA_OPTIONS || !tc_find_attr(attr, TCA_U32_SEL))
 			continue;
 		for (size_t i = 0; i < shape->n_subnets; i++)
-			if (is_filter_of(attr, shape, &shape->subnets[i]))
+			if (is_subnet_filter(attr, shape, &shape->subnets[i]))
 				filters->found[i] = known = true;
-		filters->others += !known;
+		filters->unexpected += !known;
 	}
 	return 0;
 }
@@ -292,29 +289,24 @@ static int check_filters(struct rtnl *nl, const struct link *link, const struct 
 {
 	struct tcmsg head = { .tcm_ifindex = link->index, .tcm_parent = TC_HANDLE };
 	autofree bool *found = mem_new(shape->n_subnets * sizeof(*found));
-	struct filters filters = { shape, found, 0 };
+	struct subnet_filters filters = { shape, found, 0 };
 	char text[HW_PREFIX_TEXT];
 
 	rtnl_put(nl, RTM_GETTFILTER, NLM_F_DUMP, &head, sizeof(head), "list filters of %s",
 		 link->name);
-	int r = rtnl_query(nl, look_at_filter, &filters, e);
+	int r = rtnl_query(nl, decode_subnet_filter, &filters, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < shape->n_subnets; i++)
 		if (!found[i])
 			return err_text(e, -ENOENT, "interface %s has no filter for subnet %s",
 					link->name, hw_prefix_format(&shape->subnets[i], text));
-	if (filters.others)
-		return err_text(e, -EINVAL, "interface %s has %zu filters of somebody else",
-				link->name, filters.others);
+	if (filters.unexpected)
+		return err_text(e, -EINVAL, "interface %s has %zu unexpected filters", link->name,
+				filters.unexpected);
 	return 0;
 }
 
-/**
- * tc_check_shape() - is what tc_put_shape() did still so?
- *
- * Return: 0, or an error that says what is not
- */
 int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_shape *shape,
 		   struct hw_err *e)
 {
@@ -325,13 +317,12 @@ int tc_check_shape(struct rtnl *nl, const struct link *link, const struct tc_sha
 	int r = tc_get_root(nl, link, &root, e);
 	if (r < 0)
 		return r;
-	if (!str_equal(root.kind, kind) ||
-	    (shape->n_subnets && root.other != class_of_others(shape)))
+	if (!str_equal(root.kind, kind) || (shape->n_subnets && root.other != default_class(shape)))
 		return err_text(e, -ENOENT,
-				"interface %s has no rate limit of ours: its queue is %s",
-				link->name, *root.kind ? root.kind : "gone");
+				"interface %s has no rate limit of hawser: root qdisc is %s",
+				link->name, *root.kind ? root.kind : "missing");
 	if (shape->n_subnets) {
-		want.limit = may_wait(&want);
+		want.limit = queue_limit(&want);
 		r = get_class(nl, link, &root.tbf, e);
 	}
 	if (r >= 0)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/tc/tc.c - traffic control: buckets, root qdiscs, and all that comes in to another link
+ * net/tc/tc.c - traffic control: token buckets, root qdiscs, redirection of ingress
  *
- * How:   the messages that upstream's bandwidth plugin sends: a tbf, ingress
- *        ffff:0, one u32 filter that matches everything with one mirred action.
- * Not:   what is held back by subnets is in shape.c.
+ * How:   the same messages as upstream's bandwidth plugin: a tbf, ingress ffff:0,
+ *        one u32 filter that matches everything with one mirred action.
+ * Not:   shaping by subnets is in shape.c.
  */
 #include "net/tc/tc.h"
 
@@ -24,7 +24,7 @@
 #include "net/rtnl/rtnl.h"
 #include "net/tc/wire.h"
 
-#define TC_TICK_NS	  64 /* the kernel's PSCHED_SHIFT; /proc/net/psched says it, too */
+#define TC_TICK_NS	  64 /* the kernel's PSCHED_SHIFT; also in /proc/net/psched */
 #define TC_NS		  1000000000
 #define TC_LATENCY_MS	  25
 #define TC_HANDLE_INGRESS TC_H_MAKE(TC_H_INGRESS, 0)
@@ -41,23 +41,18 @@ static uint32_t tc_clamp(uint64_t n)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* Ticks in which a packet of that MTU passes, with its header and a VLAN's, rounded up. */
-static uint64_t tc_ticks_of_packet(uint64_t rate, uint32_t mtu)
+/* Ticks for a packet of that MTU with Ethernet header and VLAN tag, rounded up */
+static uint64_t tc_packet_ticks(uint64_t rate, uint32_t mtu)
 {
 	return tc_scale((uint64_t)mtu + ETH_HLEN + 4, TC_NS / TC_TICK_NS, rate) + 1;
 }
 
-/**
- * tc_tbf_from_bits() - a bucket from what a configuration says
- * @rate:  bits per second, at least 8
- * @burst: bits
- * @mtu:   of the link
- */
 struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu)
 {
 	uint64_t bytes = rate / 8 ? rate / 8 : 1;
-	uint64_t usec = tc_scale(burst / 8, 1000000, bytes); /* whole ones, as upstream counts */
-	uint64_t ticks = tc_scale(usec, 1000, TC_TICK_NS), least = tc_ticks_of_packet(bytes, mtu);
+	uint64_t usec =
+		tc_scale(burst / 8, 1000000, bytes); /* whole microseconds, as upstream counts */
+	uint64_t ticks = tc_scale(usec, 1000, TC_TICK_NS), least = tc_packet_ticks(bytes, mtu);
 
 	return (struct tc_tbf){
 		.rate = bytes,
@@ -67,9 +62,6 @@ struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu)
 	};
 }
 
-/**
- * tc_put_qdisc() - start a message about a qdisc of @link
- */
 struct nlmsghdr *tc_put_qdisc(struct rtnl *nl, uint16_t type, uint16_t flags,
 			      const struct link *link, uint32_t parent, uint32_t handle,
 			      const char *what)
@@ -81,9 +73,6 @@ struct nlmsghdr *tc_put_qdisc(struct rtnl *nl, uint16_t type, uint16_t flags,
 	return rtnl_put(nl, type, flags, &head, sizeof(head), "%s of %s", what, link->name);
 }
 
-/**
- * tc_put_tbf() - put "hold all that leaves the link to this rate" into the batch
- */
 void tc_put_tbf(struct rtnl *nl, const struct link *link, const struct tc_tbf *tbf)
 {
 	struct tc_tbf_qopt parms = { .rate = tc_ratespec(tbf->rate),
@@ -101,21 +90,16 @@ void tc_put_tbf(struct rtnl *nl, const struct link *link, const struct tc_tbf *t
 	mnl_attr_nest_end(m, options);
 }
 
-/**
- * tc_ratespec() - a rate for the kernel; what does not fit goes into an attribute of its own
- */
 struct tc_ratespec tc_ratespec(uint64_t rate)
 {
 	return (struct tc_ratespec){ .rate = tc_clamp(rate), .linklayer = TC_LINKLAYER_ETHERNET };
 }
 
-/** tc_put_del_shape() - put "back to the default queue" into the batch, if the queue is ours */
 void tc_put_del_shape(struct rtnl *nl, const struct link *link)
 {
-	tc_put_qdisc(nl, RTM_DELQDISC, 0, link, TC_H_ROOT, TC_HANDLE, "delete the queue");
+	tc_put_qdisc(nl, RTM_DELQDISC, 0, link, TC_H_ROOT, TC_HANDLE, "delete the root qdisc");
 }
 
-/** tc_put_ingress() - put "let filters see what comes in" into the batch */
 void tc_put_ingress(struct rtnl *nl, const struct link *link)
 {
 	struct nlmsghdr *m = tc_put_qdisc(nl, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, link,
@@ -124,7 +108,6 @@ void tc_put_ingress(struct rtnl *nl, const struct link *link)
 	mnl_attr_put_strz(m, TCA_KIND, "ingress");
 }
 
-/** tc_put_del_ingress() - put "no more filters on what comes in" into the batch */
 void tc_put_del_ingress(struct rtnl *nl, const struct link *link)
 {
 	tc_put_qdisc(nl, RTM_DELQDISC, 0, link, TC_H_INGRESS, TC_HANDLE_INGRESS,
@@ -148,18 +131,17 @@ static void tc_put_mirred(struct nlmsghdr *m, const struct link *to)
 	mnl_attr_nest_end(m, actions);
 }
 
-/** tc_put_redirect() - put "what comes in by @link leaves by @to" into the batch */
 void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link *to)
 {
 	struct tcmsg head = { .tcm_ifindex = link->index,
 			      .tcm_parent = TC_HANDLE_INGRESS,
 			      .tcm_info = TC_H_MAKE(1U << 16, htons(ETH_P_ALL)) };
 	struct tc_u32_sel sel = { .flags = TC_U32_TERMINAL, .nkeys = 1 };
-	/* behind it one key, which is all zero and matches everything */
+	/* followed by one key, which is all zero and matches everything */
 	uint8_t match[sizeof(sel) + sizeof(struct tc_u32_key)] = { 0 };
 	struct nlmsghdr *m =
 		rtnl_put(nl, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head),
-			 "redirect what comes in by %s to %s", link->name, to->name);
+			 "redirect ingress of %s to %s", link->name, to->name);
 	struct nlattr *options;
 
 	mnl_attr_put_strz(m, TCA_KIND, "u32");
@@ -171,9 +153,6 @@ void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link
 	mnl_attr_nest_end(m, options);
 }
 
-/**
- * tc_find_attr() - an attribute inside of another one; NULL: it is not there
- */
 const struct nlattr *tc_find_attr(const struct nlattr *nest, uint16_t type)
 {
 	const struct nlattr *attr;
@@ -236,27 +215,19 @@ static int tc_decode_qdisc(void *ctx, const struct nlmsghdr *answer, struct hw_e
 	return 0;
 }
 
-/**
- * tc_get_qdisc() - the qdisc at the root of a link, or below one of its classes
- * @parent:    TC_H_ROOT, or the class
- * @ret_qdisc: its .kind is "" when there is none, as on a link before it was first up
- */
 int tc_get_qdisc(struct rtnl *nl, const struct link *link, uint32_t parent,
 		 struct tc_qdisc *ret_qdisc, struct hw_err *e)
 {
 	struct tc_qdisc qdisc = { 0 };
 	int r;
 
-	tc_put_qdisc(nl, RTM_GETQDISC, NLM_F_ECHO, link, parent, 0, "look at the queue");
+	tc_put_qdisc(nl, RTM_GETQDISC, NLM_F_ECHO, link, parent, 0, "read the qdisc");
 	r = rtnl_query(nl, tc_decode_qdisc, &qdisc, e);
 	if (r >= 0 || r == -ENOENT)
 		*ret_qdisc = qdisc;
 	return r == -ENOENT ? 0 : r;
 }
 
-/**
- * tc_get_root() - the qdisc at the root of a link
- */
 int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_qdisc,
 		struct hw_err *e)
 {
@@ -266,25 +237,25 @@ int tc_get_root(struct rtnl *nl, const struct link *link, struct tc_qdisc *ret_q
 /* TCA_OPTIONS { TCA_U32_ACT { 1 { TCA_ACT_OPTIONS { TCA_MIRRED_PARMS } } } } */
 static bool is_redirect(const struct nlattr *options, int to)
 {
-	static const uint16_t way[] = { TCA_U32_ACT, 1, TCA_ACT_OPTIONS, TCA_MIRRED_PARMS };
+	static const uint16_t path[] = { TCA_U32_ACT, 1, TCA_ACT_OPTIONS, TCA_MIRRED_PARMS };
 	const struct tc_mirred *parms;
 
-	for (size_t i = 0; options && i < ARRAY_SIZE(way); i++)
-		options = tc_find_attr(options, way[i]);
+	for (size_t i = 0; options && i < ARRAY_SIZE(path); i++)
+		options = tc_find_attr(options, path[i]);
 	if (!options || mnl_attr_get_payload_len(options) < sizeof(*parms))
 		return false;
 	parms = mnl_attr_get_payload(options);
 	return parms->eaction == TCA_EGRESS_REDIR && parms->ifindex == (uint32_t)to;
 }
 
-struct search {
+struct ingress_search {
 	int to;
 	struct tc_ingress found;
 };
 
-static int look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
+static int decode_ingress_filter(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
-	struct search *search = ctx;
+	struct ingress_search *search = ctx;
 	const struct nlattr *attr;
 	char kind[8] = "";
 
@@ -297,20 +268,16 @@ static int look_at_filter(void *ctx, const struct nlmsghdr *answer, struct hw_er
 		if (is_redirect(attr, search->to))
 			search->found.redirected = true;
 		else if (!str_equal(kind, "u32") || tc_find_attr(attr, TCA_U32_SEL))
-			search->found.others++; /* and not just a table of u32 */
+			search->found.others++; /* a filter, not a hash table of u32 */
 	}
 	return 0;
 }
 
-/**
- * tc_get_ingress() - what becomes of what comes in by a link
- * @to: where it may be redirected to; index 0: to a link that is gone
- */
 int tc_get_ingress(struct rtnl *nl, const struct link *link, const struct link *to,
 		   struct tc_ingress *ret_ingress, struct hw_err *e)
 {
 	struct tcmsg head = { .tcm_ifindex = link->index, .tcm_parent = TC_HANDLE_INGRESS };
-	struct search search = { .to = to->index };
+	struct ingress_search search = { .to = to->index };
 	struct tc_qdisc hook;
 
 	int r = tc_get_qdisc(nl, link, TC_H_INGRESS, &hook, e);
@@ -318,7 +285,7 @@ int tc_get_ingress(struct rtnl *nl, const struct link *link, const struct link *
 		search.found.hook = true;
 		rtnl_put(nl, RTM_GETTFILTER, NLM_F_DUMP, &head, sizeof(head), "list filters of %s",
 			 link->name);
-		r = rtnl_query(nl, look_at_filter, &search, e);
+		r = rtnl_query(nl, decode_ingress_filter, &search, e);
 	}
 	if (r >= 0)
 		*ret_ingress = search.found;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net/tc/test-tc.c - traffic control as the real kernel has it
+ * net/tc/test-tc.c - shape egress and redirect ingress
  */
 #include "net/test.h"
 
@@ -10,20 +10,20 @@
 
 #include "net/tc/tc.h"
 
-/* What was put works, or the kernel lacks that part of traffic control. */
+/* Commits the batch; skips the test if the kernel lacks that part of traffic control. */
 static void commit_or_skip(struct rtnl *nl)
 {
 	struct hw_err e = { 0 };
 	int r = rtnl_commit(nl, &e);
 
 	if (r == -ENOENT || r == -EOPNOTSUPP) {
-		print_message("the kernel cannot: %s\n", e.msg);
+		print_message("not supported by the kernel: %s\n", e.msg);
 		skip();
 	}
 	assert_string_equal(e.msg, "");
 }
 
-static struct tc_qdisc root_of(struct rtnl *nl, const struct link *link)
+static struct tc_qdisc get_root(struct rtnl *nl, const struct link *link)
 {
 	struct tc_qdisc qdisc = { 0 };
 	struct hw_err e = { 0 };
@@ -42,7 +42,7 @@ static struct nlattr *put_htb_init(struct nlmsghdr *m)
 	return options;
 }
 
-/* 100 Mbit/s with 2 Mbit: 20 ms of it, which are 312500 ticks of 64 ns. */
+/* 100 Mbit/s and a burst of 2 Mbit: 20 ms, which are 312500 ticks of 64 ns */
 static void from_bits(void **state)
 {
 	struct tc_tbf tbf = tc_tbf_from_bits(100000000, 2000000, 1500);
@@ -61,7 +61,7 @@ static void from_bits(void **state)
 	assert_int_equal(tbf.rate, 1);
 }
 
-/* 8000 bytes in 1 ms are 15625 ticks, so 1518 bytes are 2965. */
+/* 8000 bytes take 1 ms, which is 15625 ticks; so 1518 bytes take 2965 ticks. */
 static void tiny_burst(void **state)
 {
 	struct tc_tbf tbf = tc_tbf_from_bits(64000000, 8, 1500);
@@ -72,8 +72,9 @@ static void tiny_burst(void **state)
 	assert_true(tc_tbf_from_bits(80000000000, 8, 1500).buffer > 0);
 }
 
-/* What is put, is there, is all right, and can be deleted. */
-static void comes_and_goes(struct rtnl *nl, const struct link *link, const struct tc_shape *shape)
+/* A shape passes its check, cannot be added twice, and can be deleted. */
+static void check_shape_lifecycle(struct rtnl *nl, const struct link *link,
+				  const struct tc_shape *shape)
 {
 	struct hw_err e = { 0 };
 
@@ -81,19 +82,19 @@ static void comes_and_goes(struct rtnl *nl, const struct link *link, const struc
 	commit_or_skip(nl);
 	tc_check_shape(nl, link, shape, &e);
 	assert_string_equal(e.msg, "");
-	assert_int_equal(root_of(nl, link).handle, TC_HANDLE);
+	assert_int_equal(get_root(nl, link).handle, TC_HANDLE);
 	tc_put_shape(nl, link, shape);
 	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
 	assert_non_null(strstr(e.msg, "limit the rate of "));
 	tc_put_del_shape(nl, link);
 	test_commit(nl);
 	assert_int_equal(tc_check_shape(nl, link, shape, &e), -ENOENT);
-	assert_non_null(strstr(e.msg, "has no rate limit of ours: its queue is noqueue"));
+	assert_non_null(strstr(e.msg, "has no rate limit of hawser: root qdisc is noqueue"));
 }
 
 static const uint64_t rates[] = { 100000000, 80000000000 };
 
-static void bucket(void **state)
+static void shape_all(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link = test_pair(nl, "a0", "a1");
@@ -103,14 +104,14 @@ static void bucket(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rates); i++) {
 		struct tc_shape shape = { .bucket = tc_tbf_from_bits(rates[i], 80000000, 1500) };
 
-		assert_string_equal(root_of(nl, &link).kind, "noqueue");
-		comes_and_goes(nl, &link, &shape);
+		assert_string_equal(get_root(nl, &link).kind, "noqueue");
+		check_shape_lifecycle(nl, &link, &shape);
 	}
 	tc_put_del_shape(nl, &link);
 	assert_int_equal(rtnl_commit(nl, &e), -EINVAL);
 }
 
-static void by_subnets(void **state)
+static void shape_by_subnets(void **state)
 {
 	struct hw_prefix subnets[] = { test_prefix("10.0.0.0/8"), test_prefix("192.0.2.7/32"),
 				       test_prefix("0.0.0.0/0"), test_prefix("fd00:1:2:3:4::/77"),
@@ -126,11 +127,11 @@ static void by_subnets(void **state)
 					  .only = i & 2,
 					  .by_source = i & 4 };
 
-		comes_and_goes(nl, &link, &shape);
+		check_shape_lifecycle(nl, &link, &shape);
 	}
 }
 
-static void drift(void **state)
+static void check_finds_differences(void **state)
 {
 	struct hw_prefix subnets[] = { test_prefix("10.0.0.0/8"), test_prefix("fd00::/8") };
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
@@ -156,7 +157,7 @@ static void drift(void **state)
 		other = shape;
 		other.bucket.limit++;
 		assert_int_equal(tc_check_shape(nl, &link, &other, &e), -EINVAL);
-		assert_non_null(strstr(e.msg, "Limit doesn't match: on interface d0 "));
+		assert_non_null(strstr(e.msg, "Limit doesn't match: interface d0 "));
 		other = shape;
 		other.n_subnets = 1;
 		assert_true(tc_check_shape(nl, &link, &other, &e) < 0);
@@ -169,8 +170,7 @@ static void drift(void **state)
 	}
 }
 
-/* Another's queue is neither replaced nor deleted. */
-static void not_ours(void **state)
+static void foreign_qdisc(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
 	struct link link = test_pair(nl, "n0", "n1");
@@ -179,7 +179,7 @@ static void not_ours(void **state)
 			      .tcm_parent = TC_H_ROOT,
 			      .tcm_handle = 0x10000 };
 	struct nlmsghdr *m = rtnl_put(nl, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &head,
-				      sizeof(head), "add a queue");
+				      sizeof(head), "add a qdisc");
 	struct hw_err e;
 
 	(void)state;
@@ -190,7 +190,7 @@ static void not_ours(void **state)
 	assert_int_equal(rtnl_commit(nl, &e), -EEXIST);
 	tc_put_del_shape(nl, &link);
 	assert_int_equal(rtnl_commit(nl, &e), -EINVAL);
-	assert_int_equal(root_of(nl, &link).handle, 0x10000);
+	assert_int_equal(get_root(nl, &link).handle, 0x10000);
 }
 
 static bool is_redirected(struct rtnl *nl, const struct link *link, const struct link *to)
@@ -202,10 +202,11 @@ static bool is_redirected(struct rtnl *nl, const struct link *link, const struct
 	return ingress.redirected;
 }
 
-static void hook(void **state)
+static void ingress_hook(void **state)
 {
 	AUTO(rtnl_close) struct rtnl *nl = test_rtnl();
-	struct link link = test_pair(nl, "h0", "h1"), to = test_pair(nl, "g0", "g1"), gone = { 0 };
+	struct link link = test_pair(nl, "h0", "h1"), to = test_pair(nl, "g0", "g1"),
+		    deleted = { 0 };
 	struct tc_ingress ingress;
 	struct hw_err e;
 
@@ -220,10 +221,10 @@ static void hook(void **state)
 	commit_or_skip(nl);
 	assert_int_equal(tc_get_ingress(nl, &link, &to, &ingress, &e), 0);
 	assert_true(ingress.hook && ingress.redirected && !ingress.others);
-	assert_int_equal(tc_get_ingress(nl, &link, &gone, &ingress, &e), 0);
+	assert_int_equal(tc_get_ingress(nl, &link, &deleted, &ingress, &e), 0);
 	assert_true(ingress.hook && !ingress.redirected && ingress.others == 1);
 	assert_int_equal(link_delete_now(nl, "g0", &e), 0);
-	assert_int_equal(tc_get_ingress(nl, &link, &gone, &ingress, &e), 0);
+	assert_int_equal(tc_get_ingress(nl, &link, &deleted, &ingress, &e), 0);
 	assert_true(ingress.hook && ingress.redirected && !ingress.others);
 }
 
@@ -255,15 +256,16 @@ static void redirect(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "tc: a bucket from bits, as upstream counts", from_bits },
-		{ "tc: a bucket that no packet fits into is made larger", tiny_burst },
-		{ "tc: a bucket comes back as it was put, also beyond 4 GB a second", bucket },
-		{ "tc: subnets come back as they were put, of both families and directions",
-		  by_subnets },
-		{ "tc: what differs from what was put is told", drift },
-		{ "tc: a queue of somebody else is neither replaced nor deleted", not_ours },
-		{ "tc: of the hook is told whether it is there, and what filters do in it", hook },
-		{ "tc: what comes in is redirected until the hook is deleted", redirect },
+		{ "tc: a bucket is computed from bits as upstream does", from_bits },
+		{ "tc: a bucket smaller than a packet is enlarged", tiny_burst },
+		{ "tc: a bucket is read back as it was put, also above 4 GB/s", shape_all },
+		{ "tc: subnets are read back as they were put, of both families and directions",
+		  shape_by_subnets },
+		{ "tc: check reports differences in rate, burst, limit and subnets",
+		  check_finds_differences },
+		{ "tc: a foreign root qdisc is neither replaced nor deleted", foreign_qdisc },
+		{ "tc: the ingress hook and its filters are reported", ingress_hook },
+		{ "tc: ingress is redirected until the hook is deleted", redirect },
 	};
 
 	return cmocka_run_group_tests_name("tc", tests, test_enter, NULL);

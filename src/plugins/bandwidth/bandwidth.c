@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bandwidth/bandwidth.c - how fast a pod may send and be sent to
+ * plugins/bandwidth/bandwidth.c - the bandwidth plugin: rate limits of a pod's traffic
  *
- * What:  what comes to the pod is limited where it leaves the host, at the
- *        host's end of its link; what the pod sends where it leaves the pod, on
- *        its own interface.
- * How:   one qdisc each (net/tc/tc.h); nothing else is made, and both go with the
- *        link. A pod that may change its own network could remove the second:
- *        with "egress": "ifb" all that comes in by the host's end takes the way
- *        through an ifb, a link that only exists to be limited, as upstream does
- *        it for every pod.
- * Rules: of qdiscs, only those with our handle are deleted; of ifbs, only the one
- *        with the hardware address that is in the record. The hook for what
- *        comes in has no mark: where there is one, ADD refuses to make another.
- *        An ADD on top of another takes its place, or, where it cannot, leaves the
- *        other's limits.
+ * What:  traffic to the pod is limited where it leaves the host, on the host's end of
+ *        the pod's link; traffic from the pod where it leaves the pod, on the pod's own
+ *        interface.
+ * How:   one root qdisc each (net/tc/tc.h), which the kernel deletes with the link.
+ *        A pod that may change its own network could delete the second one. With
+ *        "egress": "ifb", all packets that the host's end receives are redirected to an
+ *        ifb, an interface that exists only for its queue, as upstream does for every
+ *        pod.
+ * Rules: only qdiscs with our handle are deleted, and only the ifb with the MAC address
+ *        in the record. The ingress qdisc for the redirection cannot be recognized as
+ *        ours: if there is one, ADD fails.
+ *        A repeated ADD replaces the limits of the earlier one, or leaves them if it
+ *        fails.
  */
 #include <errno.h>
+#include <string.h>
 
 #include <hawser/plugin.h>
 
@@ -24,142 +25,366 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/netns.h"
+#include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bandwidth/bandwidth.h"
 
+#define IFB_PREFIX "bwp"
+#define IFB_DIGITS 12
 #define IFB_TXQLEN 1000
 #define IFB_QUEUES 1
 
-/* ---- ADD --------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
-static int find_links(struct bandwidth_links *links, const struct bandwidth *b,
+/* A pod's interface, and the link on the host to which it is connected */
+struct pod_links {
+	int netns_fd;
+	struct rtnl *nl, *pod_nl; /* sockets on the host and in the pod */
+	struct link host, pod;	  /* index 0: not looked up, or not found */
+};
+
+#define POD_LINKS_NONE                                                                             \
+	{                                                                                          \
+		.netns_fd = -1                                                                     \
+	}
+
+static int links_open(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+{
+	int r = netns_open(call->netns, &links->netns_fd, e);
+	if (r < 0)
+		return err_ctx(e, "failed to open netns \"%s\"", call->netns);
+	r = rtnl_open(links->netns_fd, &links->pod_nl, e);
+	return r < 0 ? r : rtnl_open(-1, &links->nl, e);
+}
+
+static void links_close(struct pod_links *links)
+{
+	rtnl_close(links->nl);
+	rtnl_close(links->pod_nl);
+	mem_close_fd(&links->netns_fd);
+}
+
+AUTO_VALUE_DEFINE(links_close, struct pod_links);
+
+static int find_pod_link(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+{
+	return links->pod.index ? 0 : link_get(links->pod_nl, call->ifname, &links->pod, e);
+}
+
+static bool has_host_iface(const struct hw_result *result, const char *name)
+{
+	for (size_t i = 0; i < result->n_ifaces; i++)
+		if (str_empty(result->ifaces[i].sandbox) && str_equal(result->ifaces[i].name, name))
+			return true;
+	return false;
+}
+
+static bool has_peer(const struct link *link)
+{
+	return link->parent && (str_equal(link->kind, "veth") || str_equal(link->kind, "netkit"));
+}
+
+/* If the peer is in another namespace, an unrelated link of the host may have its index. */
+static int find_peer(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+{
+	struct link host;
+
+	int r = link_get_index(links->nl, links->pod.parent, &host, e);
+	if (r == -ENODEV || (r >= 0 && host.parent != links->pod.index))
+		return err_text(e, -ENODEV, "veth peer with index %d is not in host ns",
+				links->pod.parent);
+	if (r < 0)
+		return r;
+	if (!has_host_iface(call->prev, host.name))
+		return err_text(e, -ENODEV, "no veth peer of container interface found in host ns");
+	links->host = host;
+	return 0;
+}
+
+/* Return: 1 if found, 0 if not */
+static int find_named_link(struct pod_links *links, const struct hw_result *result,
+			   struct hw_err *e)
+{
+	for (size_t i = 0; i < result->n_ifaces; i++) {
+		struct link link;
+
+		if (!str_empty(result->ifaces[i].sandbox) || str_empty(result->ifaces[i].name))
+			continue;
+		int r = link_get(links->nl, result->ifaces[i].name, &link, e);
+		if (r < 0 && r != -ENODEV)
+			return r;
+		if (r < 0 || str_equal(link.kind, "bridge") || str_equal(link.kind, "ifb"))
+			continue;
+		links->host = link;
+		return 1;
+	}
+	return 0;
+}
+
+/* The peer of the pod's interface, if it has one: it must be in prevResult, as upstream
+ * requires. Otherwise the first link on the host that prevResult names and that is neither a
+ * bridge nor an ifb: a tap, for example. */
+static int find_host_link(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+{
+	struct hw_err why;
+
+	if (!call->prev->n_ifaces)
+		return err_text(e, -EINVAL, "no interfaces provided");
+	int r = find_pod_link(links, call, &why);
+	if (r < 0 && r != -ENODEV) {
+		*e = why;
+		return r;
+	}
+	if (r >= 0 && has_peer(&links->pod))
+		return find_peer(links, call, e);
+	r = find_named_link(links, call->prev, e);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (links->pod.index)
+		err_text(&why, -ENODEV, "interface \"%s\" was not a veth interface", call->ifname);
+	return err_text(e, -ENODEV, "container interface %s has no veth peer: %s", call->ifname,
+			why.msg);
+}
+
+/* Upstream's name for the ifb of an attachment. It does not depend on the interface. */
+static char *upstream_ifb_name(const struct hw_call *call)
+{
+	autofree char *attachment = str_printf("%s%s", call->network, call->container_id);
+	char hex[IFB_DIGITS + 1];
+
+	hash_hex(attachment, IFB_DIGITS, hex);
+	return str_printf(IFB_PREFIX "%s", hex);
+}
+
+/* ---- deleting limits ------------------------------------------------------------------------- */
+
+/* Deleting succeeds if the object no longer exists, or is not ours. */
+static int ignore_missing(int r)
+{
+	return r == -ENODEV || r == -ENOENT || r == -EINVAL ? 0 : r;
+}
+
+static int delete_shape(struct rtnl *nl, const char *name, int index, struct hw_err *e)
+{
+	struct link link = { .index = index };
+
+	memcpy(link.name, name, strnlen(name, sizeof(link.name) - 1));
+	tc_put_del_shape(nl, &link);
+	return ignore_missing(rtnl_commit(nl, e));
+}
+
+/* Delete the ingress qdisc if it redirects to our ifb, or to one that no longer exists (the pod's
+ * packets would be lost), or has no filter yet. */
+static int delete_ingress(struct rtnl *nl, int host_index, const struct link *ifb, struct hw_err *e)
+{
+	struct tc_ingress ingress;
+	struct link host;
+
+	int r = link_get_index(nl, host_index, &host, e);
+	if (r >= 0)
+		r = tc_get_ingress(nl, &host, ifb, &ingress, e);
+	if (r < 0)
+		return ignore_missing(r);
+	if (!ingress.hook || (!ingress.redirected && ingress.others))
+		return 0;
+	tc_put_del_ingress(nl, &host);
+	return ignore_missing(rtnl_commit(nl, e));
+}
+
+static int delete_ifb(struct rtnl *nl, const struct bandwidth_record *record, struct hw_err *e)
+{
+	struct link ifb = { 0 };
+	char mac[HW_MAC_TEXT];
+
+	int r = link_get(nl, record->ifb, &ifb, e);
+	if (r < 0 && r != -ENODEV)
+		return r;
+	if (ifb.index && (!str_equal(ifb.kind, "ifb") ||
+			  !str_equal(hw_mac_format(&ifb.mac, mac), record->ifb_mac)))
+		return 0;
+	r = delete_ingress(nl, record->host_index, &ifb, e);
+	return r < 0 || !ifb.index ? r : link_delete(nl, record->ifb, e);
+}
+
+static int delete_on_host(const struct bandwidth_record *record, struct hw_err *e)
+{
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	int r;
+
+	if (!record->host_index)
+		return 0;
+	r = rtnl_open(-1, &nl, e);
+	if (r >= 0)
+		r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
+	if (r >= 0 && record->ifb)
+		r = delete_ifb(nl, record, e);
+	return r;
+}
+
+static int delete_in_pod(const struct hw_call *call, const struct bandwidth_record *record,
+			 struct hw_err *e)
+{
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	autoclose int fd = -1;
+	int r;
+
+	if (!record->pod_index)
+		return 0;
+	r = netns_find(call->netns, &fd, e);
+	if (r <= 0)
+		return r;
+	r = rtnl_open(fd, &nl, e);
+	return r < 0 ? r : delete_shape(nl, call->ifname, record->pod_index, e);
+}
+
+/* Delete the limits of a record. An error on the host does not keep those in the pod from being
+ * deleted. */
+static int delete_limits(const struct hw_call *call, const struct bandwidth_record *record,
+			 struct hw_err *e)
+{
+	struct hw_err why;
+
+	int first = delete_on_host(record, e);
+	int r = delete_in_pod(call, record, &why);
+	if (r < 0 && first >= 0)
+		*e = why;
+	return first < 0 ? first : r;
+}
+
+/* Delete the ifb that upstream's plugin created. The kernel deletes the rest with the link. */
+static int delete_upstream(const struct hw_call *call, struct hw_err *e)
+{
+	autofree char *name = upstream_ifb_name(call);
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	struct link ifb;
+
+	int r = rtnl_open(-1, &nl, e);
+	if (r >= 0)
+		r = link_get(nl, name, &ifb, e);
+	if (r < 0 || !str_equal(ifb.kind, "ifb"))
+		return ignore_missing(r);
+	return link_delete(nl, name, e);
+}
+
+/* ---- ADD ------------------------------------------------------------------------------------- */
+
+static int find_links(struct pod_links *links, const struct bandwidth *b,
 		      const struct hw_call *call, struct hw_err *e)
 {
 	int r = 0;
 
 	if (b->ingress.rate || b->ifb)
-		r = bandwidth_find_host(links, call, e);
+		r = find_host_link(links, call, e);
 	if (r >= 0 && b->egress.rate && !b->ifb)
-		r = bandwidth_find_pod(links, call, e);
+		r = find_pod_link(links, call, e);
 	return r;
 }
 
-/* One that an earlier ADD has made is about to go. */
-static int refuse_hook(const struct bandwidth_links *links, const struct bandwidth_made *earlier,
-		       struct hw_err *e)
+/* An ingress qdisc that an earlier ADD created will be deleted, and is no conflict. */
+static int refuse_ingress(const struct pod_links *links, const struct bandwidth_record *earlier,
+			  struct hw_err *e)
 {
-	struct link nowhere = { 0 };
+	struct link none = { 0 };
 	struct tc_ingress ingress;
 
 	if (earlier && earlier->ifb && earlier->host_index == links->host.index)
 		return 0;
-	int r = tc_get_ingress(links->nl, &links->host, &nowhere, &ingress, e);
+	int r = tc_get_ingress(links->nl, &links->host, &none, &ingress, e);
 	if (r < 0 || !ingress.hook)
 		return r;
-	return err_text(e, -EEXIST,
-			"somebody else has filters on what comes in by %s: there is an ingress "
-			"qdisc",
-			links->host.name);
+	return err_text(e, -EEXIST, "interface %s already has an ingress qdisc", links->host.name);
 }
 
-/* Upstream's name, so that its DEL finds the ifb; but a second interface of the pod gets another.
- * The hardware address is made from the attachment's name, so that ours finds its own. */
-static int plan_ifb(struct bandwidth_made *made, const struct bandwidth_links *links,
-		    const struct hw_call *call, struct hw_err *e)
+/* The ifb has upstream's name, so that upstream's DEL finds it; if that name is in use, as with
+ * a second interface of the pod, another one. Our DEL recognizes it by its MAC address, which is
+ * a hash of the attachment. */
+static int record_ifb(struct bandwidth_record *record, const struct pod_links *links,
+		      const struct hw_call *call, struct hw_err *e)
 {
 	const char *parts[] = { call->network, call->container_id, call->ifname };
-	const struct bandwidth_made *earlier = call->earlier;
+	const struct bandwidth_record *earlier = call->earlier;
 	char hex[IFB_DIGITS + 1];
-	struct link there;
+	struct link found;
 
 	hash_parts(parts, ARRAY_SIZE(parts), IFB_DIGITS, hex);
-	made->ifb_mac =
+	record->ifb_mac =
 		str_printf("02:%.2s:%.2s:%.2s:%.2s:%.2s", hex, hex + 2, hex + 4, hex + 6, hex + 8);
-	made->ifb = bandwidth_ifb_name(call);
-	if (earlier && str_equal(earlier->ifb, made->ifb))
+	record->ifb = upstream_ifb_name(call);
+	if (earlier && str_equal(earlier->ifb, record->ifb))
 		return 0;
-	int r = link_get(links->nl, made->ifb, &there, e);
+	int r = link_get(links->nl, record->ifb, &found, e);
 	if (r == -ENODEV)
 		return 0;
-	free(made->ifb);
-	made->ifb = str_printf(IFB_PREFIX "%s", hex);
+	free(record->ifb);
+	record->ifb = str_printf(IFB_PREFIX "%s", hex);
 	return r;
 }
 
-/* What the record says, before anything is changed */
-static int plan(struct hw_call *call, const struct bandwidth *b,
-		const struct bandwidth_links *links, struct hw_err *e)
+static int fill_record(struct hw_call *call, const struct bandwidth *b,
+		       const struct pod_links *links, struct hw_err *e)
 {
-	struct bandwidth_made *made = call->made;
+	struct bandwidth_record *record = call->made;
 	int r = 0;
 
-	bandwidth_to_keys(b, &made->asked);
+	bandwidth_to_keys(b, &record->asked);
 	if (links->host.index)
-		made->host = str_copy(links->host.name);
-	made->host_index = links->host.index;
+		record->host = str_copy(links->host.name);
+	record->host_index = links->host.index;
 	if (b->egress.rate && !b->ifb)
-		made->pod_index = links->pod.index;
+		record->pod_index = links->pod.index;
 	if (b->egress.rate && b->ifb) {
-		r = refuse_hook(links, call->earlier, e);
+		r = refuse_ingress(links, call->earlier, e);
 		if (r >= 0)
-			r = plan_ifb(made, links, call, e);
+			r = record_ifb(record, links, call, e);
 	}
 	return r;
 }
 
-static int limit(struct rtnl *nl, const struct link *link, const struct tc_shape *shape,
-		 struct hw_err *e)
+static int create_ifb(const struct pod_links *links, const struct bandwidth_record *record,
+		      struct link *ret_link, struct hw_err *e)
 {
-	tc_put_shape(nl, link, shape);
-	return rtnl_commit(nl, e);
-}
-
-static int make_ifb(const struct bandwidth_links *links, const struct bandwidth_made *made,
-		    struct link *ret_link, struct hw_err *e)
-{
-	struct link_new new = { .name = made->ifb,
+	struct link_new new = { .name = record->ifb,
 				.kind = "ifb",
 				.mtu = links->host.mtu,
 				.txqlen = IFB_TXQLEN,
 				.queues = IFB_QUEUES,
 				.up = true };
 
-	int r = hw_mac_parse(made->ifb_mac, &new.mac, e);
+	int r = hw_mac_parse(record->ifb_mac, &new.mac, e);
 	if (r < 0)
 		return r;
 	link_put_new(links->nl, &new);
-	return link_get(links->nl, made->ifb, ret_link, e);
+	return link_get(links->nl, record->ifb, ret_link, e);
 }
 
-static int limit_by_ifb(const struct bandwidth_made *made, const struct bandwidth *b,
-			const struct bandwidth_links *links, struct hw_err *e)
+static int limit_egress(const struct bandwidth_record *record, const struct bandwidth *b,
+			const struct pod_links *links, struct hw_err *e)
 {
+	struct tc_shape egress;
 	struct link ifb;
 
-	int r = make_ifb(links, made, &ifb, e);
+	if (!b->egress.rate)
+		return 0;
+	if (!b->ifb) {
+		egress = bandwidth_egress(b, &links->pod);
+		tc_put_shape(links->pod_nl, &links->pod, &egress);
+		return rtnl_commit(links->pod_nl, e);
+	}
+	int r = create_ifb(links, record, &ifb, e);
 	if (r < 0)
 		return r;
-	struct tc_shape egress = bandwidth_egress(b, &ifb);
+	egress = bandwidth_egress(b, &ifb);
 	tc_put_shape(links->nl, &ifb, &egress);
 	tc_put_ingress(links->nl, &links->host);
 	tc_put_redirect(links->nl, &links->host, &ifb);
 	return rtnl_commit(links->nl, e);
 }
 
-static int limit_egress(const struct bandwidth_made *made, const struct bandwidth *b,
-			const struct bandwidth_links *links, struct hw_err *e)
-{
-	if (!b->egress.rate)
-		return 0;
-	if (b->ifb)
-		return limit_by_ifb(made, b, links, e);
-	struct tc_shape egress = bandwidth_egress(b, &links->pod);
-	return limit(links->pod_nl, &links->pod, &egress, e);
-}
-
-/* One direction does not wait for the other: where limits are put back, some are better than none. */
-static int apply(const struct bandwidth_made *made, const struct bandwidth *b,
-		 const struct bandwidth_links *links, struct hw_err *e)
+/* An error in one direction does not stop the other: when limits are restored, some are better than
+ * none. */
+static int apply_limits(const struct bandwidth_record *record, const struct bandwidth *b,
+			const struct pod_links *links, struct hw_err *e)
 {
 	struct hw_err why;
 	int first = 0;
@@ -167,94 +392,84 @@ static int apply(const struct bandwidth_made *made, const struct bandwidth *b,
 	if (b->ingress.rate) {
 		struct tc_shape ingress = bandwidth_ingress(b, &links->host);
 
-		first = limit(links->nl, &links->host, &ingress, e);
+		tc_put_shape(links->nl, &links->host, &ingress);
+		first = rtnl_commit(links->nl, e);
 	}
-	int r = limit_egress(made, b, links, &why);
+	int r = limit_egress(record, b, links, &why);
 	if (r < 0 && first >= 0)
 		*e = why;
 	return first < 0 ? first : r;
 }
 
-/* What an earlier ADD did. (A record of an older version does not say what was asked for.) */
-static int apply_again(const struct hw_call *call, const struct bandwidth_made *earlier,
-		       struct bandwidth_links *links, struct hw_err *e)
+/* Apply the limits of an earlier ADD again. A record of an old version does not have them. */
+static int apply_earlier(const struct hw_call *call, const struct bandwidth_record *earlier,
+			 struct pod_links *links, struct hw_err *e)
 {
 	const struct bandwidth_conf asked = { .keys = earlier->asked };
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
 
 	int r = bandwidth_init(&b, &asked, e);
-	if (r < 0 || bandwidth_is_none(&b))
+	if (r < 0 || bandwidth_is_unlimited(&b))
 		return r;
 	r = find_links(links, &b, call, e);
-	return r < 0 ? r : apply(earlier, &b, links, e);
+	return r < 0 ? r : apply_limits(earlier, &b, links, e);
 }
 
-/* The attachment has worked so far, and goes on as it was. */
-static void go_back(const struct hw_call *call, struct bandwidth_links *links, struct hw_err *e)
+/* Replace the limits of an earlier ADD, if there was one. If that fails, restore them: the
+ * attachment continues to work as before. */
+static int replace_limits(struct hw_call *call, const struct bandwidth *b, struct pod_links *links,
+			  struct hw_err *e)
 {
 	struct hw_err why;
 
-	int r = bandwidth_end(call, call->made, &why);
-	if (r >= 0)
-		r = apply_again(call, call->earlier, links, &why);
-	if (r < 0)
-		err_details(e, "the limits before cannot be restored: %s", why.msg);
-}
-
-/* Put a plan into practice, in the place of what an earlier ADD made. */
-static int replace(struct hw_call *call, const struct bandwidth *b, struct bandwidth_links *links,
-		   struct hw_err *e)
-{
-	int r = call->earlier ? bandwidth_end(call, call->earlier, e) : 0;
-
+	int r = call->earlier ? delete_limits(call, call->earlier, e) : 0;
 	if (r >= 0)
 		r = hw_record_save(call, e);
 	if (r >= 0)
-		r = apply(call->made, b, links, e);
-	if (r < 0 && call->earlier)
-		go_back(call, links, e);
+		r = apply_limits(call->made, b, links, e);
+	if (r >= 0 || !call->earlier)
+		return r;
+	int restored = delete_limits(call, call->made, &why);
+	if (restored >= 0)
+		restored = apply_earlier(call, call->earlier, links, &why);
+	if (restored < 0)
+		err_details(e, "restore the earlier limits: %s", why.msg);
 	return r;
-}
-
-static void tell_ifb(struct hw_call *call)
-{
-	const struct bandwidth_made *made = call->made;
-	struct hw_iface *iface;
-
-	if (!made->ifb)
-		return;
-	iface = hw_result_add_iface(call->result);
-	iface->name = str_copy(made->ifb);
-	iface->mac = str_copy(made->ifb_mac);
 }
 
 static int bandwidth_add(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(bandwidth_close) struct bandwidth_links links = BANDWIDTH_LINKS_NONE;
+	AUTO(links_close) struct pod_links links = POD_LINKS_NONE;
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
+	const struct bandwidth_record *record = call->made;
 
 	int r = bandwidth_init(&b, call->conf, e);
 	if (r >= 0 && !call->prev)
 		r = err_text(e, -EINVAL, "must be called as chained plugin");
 	if (r < 0)
 		return r;
-	if (bandwidth_is_none(&b))
-		return call->earlier ? bandwidth_end(call, call->earlier, e) : 0;
-	r = bandwidth_open(&links, call, e);
+	if (bandwidth_is_unlimited(&b))
+		return call->earlier ? delete_limits(call, call->earlier, e) : 0;
+	r = links_open(&links, call, e);
 	if (r >= 0)
 		r = find_links(&links, &b, call, e);
 	if (r >= 0)
-		r = plan(call, &b, &links, e);
+		r = fill_record(call, &b, &links, e);
 	if (r >= 0)
-		r = replace(call, &b, &links, e);
-	if (r >= 0)
-		tell_ifb(call);
+		r = replace_limits(call, &b, &links, e);
+	if (r >= 0 && record->ifb) {
+		struct hw_iface *iface = hw_result_add_iface(call->result);
+
+		iface->name = str_copy(record->ifb);
+		iface->mac = str_copy(record->ifb_mac);
+	}
 	return r;
 }
 
-/* ---- the other verbs -------------------------------------------------------------------------- */
+/* ---- the other verbs ------------------------------------------------------------------------- */
 
-/* Upstream's newer plugins make an htb also without subnets, and of another shape. */
+/* Newer versions of upstream's plugin always create an htb, of another shape: it is not
+ * compared. */
 static int check_limit(const struct hw_call *call, struct rtnl *nl, const struct link *link,
 		       const struct tc_shape *shape, struct hw_err *e)
 {
@@ -269,8 +484,7 @@ static int check_limit(const struct hw_call *call, struct rtnl *nl, const struct
 }
 
 static int check_egress_by_ifb(const struct hw_call *call, const struct bandwidth *b,
-			       const struct bandwidth_links *links, const char *name,
-			       struct hw_err *e)
+			       const struct pod_links *links, const char *name, struct hw_err *e)
 {
 	struct tc_ingress ingress;
 	struct link ifb;
@@ -286,26 +500,17 @@ static int check_egress_by_ifb(const struct hw_call *call, const struct bandwidt
 	if (r < 0)
 		return r;
 	if (!ingress.redirected)
-		return err_text(e, -ENOENT, "what comes in by %s is not redirected to %s",
+		return err_text(e, -ENOENT, "packets received on %s are not redirected to %s",
 				links->host.name, name);
 	struct tc_shape egress = bandwidth_egress(b, &ifb);
 	return check_limit(call, links->nl, &ifb, &egress, e);
 }
 
-/* Of an attachment that another program made, the name that it gives the ifb. */
-static char *ifb_of(const struct hw_call *call, const struct bandwidth *b)
+static int check_limits(const struct hw_call *call, const struct bandwidth *b,
+			const struct pod_links *links, struct hw_err *e)
 {
-	const struct bandwidth_made *made = call->made;
-
-	if (call->recorded)
-		return str_copy(made->ifb);
-	return b->egress.rate ? bandwidth_ifb_name(call) : NULL;
-}
-
-static int check(const struct hw_call *call, const struct bandwidth *b,
-		 const struct bandwidth_links *links, struct hw_err *e)
-{
-	autofree char *ifb = ifb_of(call, b);
+	const struct bandwidth_record *record = call->made;
+	autofree char *ifb = NULL;
 	int r = 0;
 
 	if (b->ingress.rate) {
@@ -315,6 +520,8 @@ static int check(const struct hw_call *call, const struct bandwidth *b,
 	}
 	if (r < 0 || !b->egress.rate)
 		return r;
+	/* Without a record, upstream's plugin created the attachment. */
+	ifb = call->recorded ? str_copy(record->ifb) : upstream_ifb_name(call);
 	if (ifb)
 		return check_egress_by_ifb(call, b, links, ifb, e);
 	struct tc_shape egress = bandwidth_egress(b, &links->pod);
@@ -323,25 +530,24 @@ static int check(const struct hw_call *call, const struct bandwidth *b,
 
 static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(bandwidth_close) struct bandwidth_links links = BANDWIDTH_LINKS_NONE;
+	AUTO(links_close) struct pod_links links = POD_LINKS_NONE;
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
 
 	int r = bandwidth_init(&b, call->conf, e);
 	if (r >= 0 && !call->prev)
 		r = err_text(e, -EINVAL, "must be called as a chained plugin");
-	if (r < 0 || bandwidth_is_none(&b))
+	if (r < 0 || bandwidth_is_unlimited(&b))
 		return r;
 	b.ifb |= !call->recorded;
-	r = bandwidth_open(&links, call, e);
+	r = links_open(&links, call, e);
 	if (r >= 0)
 		r = find_links(&links, &b, call, e);
-	return r < 0 ? r : check(call, &b, &links, e);
+	return r < 0 ? r : check_limits(call, &b, &links, e);
 }
 
 static int bandwidth_del(struct hw_call *call, struct hw_err *e)
 {
-	return call->recorded ? bandwidth_end(call, call->made, e)
-			      : bandwidth_end_upstreams(call, e);
+	return call->recorded ? delete_limits(call, call->made, e) : delete_upstream(call, e);
 }
 
 static int bandwidth_status(struct hw_call *call, struct hw_err *e)
@@ -358,7 +564,7 @@ static const char *const bandwidth_versions[] = {
 const struct hw_plugin bandwidth_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "bandwidth",
-	.summary = "limits how fast a pod may send and be sent to",
+	.summary = "limits the rates at which a pod sends and receives",
 	.add = bandwidth_add,
 	.del = bandwidth_del,
 	.check = bandwidth_check,
@@ -367,6 +573,6 @@ const struct hw_plugin bandwidth_plugin = {
 	.fields = bandwidth_fields,
 	.conf_size = sizeof(struct bandwidth_conf),
 	.record = true,
-	.made_fields = bandwidth_made_fields,
-	.made_size = sizeof(struct bandwidth_made),
+	.made_fields = bandwidth_record_fields,
+	.made_size = sizeof(struct bandwidth_record),
 };

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bandwidth/conf.c - what bandwidth is asked for, and what a record says
- *
- * How:   what the runtime says about a direction counts before what the
- *        configuration says about it; so do its subnets and its "egress".
+ * plugins/bandwidth/conf.c - configuration and attachment record of bandwidth, limits as shapes
  */
 #include <errno.h>
 #include <stdint.h>
@@ -11,42 +8,43 @@
 #include "base/err.h"
 #include "base/ip.h"
 #include "base/str.h"
+#include "net/rtnl/link.h"
 #include "plugins/bandwidth/bandwidth.h"
 
-#define SUBNETS_MAX 200 /* each is a filter that packets are compared with, one after the other */
+#define SUBNETS_MAX 200 /* each is a filter, and packets are compared with one after the other */
 
 #define KEY_FIELDS(type, member)                                                                   \
 	{ "ingressRate", HW_INT64, HW_AT(type, member.ingress_rate), .max = INT64_MAX,             \
-	  .help = "bits per second that may come to the pod; 0: any" },                            \
+	  .help = "bits per second that the pod may receive; 0: unlimited" },                      \
 		{ "ingressBurst", HW_INT64, HW_AT(type, member.ingress_burst), .max = INT64_MAX,   \
-		  .help = "bits that may come at once; needed with a rate" },                      \
+		  .help = "bits that the pod may receive at once; required with a rate" },         \
 		{ "egressRate", HW_INT64, HW_AT(type, member.egress_rate), .max = INT64_MAX,       \
-		  .help = "bits per second that the pod may send; 0: any" },                       \
+		  .help = "bits per second that the pod may send; 0: unlimited" },                 \
 		{ "egressBurst", HW_INT64, HW_AT(type, member.egress_burst), .max = INT64_MAX,     \
-		  .help = "bits that it may send at once; needed with a rate" },                   \
+		  .help = "bits that the pod may send at once; required with a rate" },            \
 		{ "unshapedSubnets", HW_STRINGS, HW_AT(type, member.unshaped),                     \
-		  .help = "what the pod exchanges with these is not limited" },                    \
+		  .help = "subnets whose traffic with the pod is not limited" },                   \
 		{ "shapedSubnets", HW_STRINGS, HW_AT(type, member.shaped),                         \
-		  .help = "only what the pod exchanges with these is limited" },                   \
+		  .help = "the only subnets whose traffic with the pod is limited" },              \
 	{                                                                                          \
 		"egress", HW_STRING, HW_AT(type, member.egress),                                   \
-			.help = "where what the pod sends is limited: pod, on its interface, or "  \
-				"ifb, on the host, for pods that may change their own network"     \
+			.help = "where egress is limited: pod, on the pod's interface, or ifb, "   \
+				"on the host, for pods that may change their own network"          \
 	}
 
-struct alone {
+struct keys_only {
 	struct bandwidth_keys keys;
 };
 
 static const struct hw_field bandwidth_keys_fields[] = {
-	KEY_FIELDS(struct alone, keys),
+	KEY_FIELDS(struct keys_only, keys),
 	{ 0 },
 };
 
 static const struct hw_field bandwidth_runtime_fields[] = {
 	{ "bandwidth", HW_OBJECT, HW_AT(struct bandwidth_runtime, bandwidth),
 	  .sub = bandwidth_keys_fields,
-	  .help = "the same keys; they count before the others (capability bandwidth)" },
+	  .help = "the same keys, which override the others (capability bandwidth)" },
 	{ 0 },
 };
 
@@ -57,18 +55,17 @@ const struct hw_field bandwidth_fields[] = {
 	{ 0 },
 };
 
-const struct hw_field bandwidth_made_fields[] = {
-	{ "host", HW_STRING, HW_AT(struct bandwidth_made, host) },
-	{ "hostIndex", HW_INT, HW_AT(struct bandwidth_made, host_index) },
-	{ "podIndex", HW_INT, HW_AT(struct bandwidth_made, pod_index) },
-	{ "ifb", HW_STRING, HW_AT(struct bandwidth_made, ifb) },
-	{ "ifbMac", HW_STRING, HW_AT(struct bandwidth_made, ifb_mac) },
-	{ "asked", HW_OBJECT, HW_AT(struct bandwidth_made, asked), .sub = bandwidth_keys_fields },
+const struct hw_field bandwidth_record_fields[] = {
+	{ "host", HW_STRING, HW_AT(struct bandwidth_record, host) },
+	{ "hostIndex", HW_INT, HW_AT(struct bandwidth_record, host_index) },
+	{ "podIndex", HW_INT, HW_AT(struct bandwidth_record, pod_index) },
+	{ "ifb", HW_STRING, HW_AT(struct bandwidth_record, ifb) },
+	{ "ifbMac", HW_STRING, HW_AT(struct bandwidth_record, ifb_mac) },
+	{ "asked", HW_OBJECT, HW_AT(struct bandwidth_record, asked), .sub = bandwidth_keys_fields },
 	{ 0 },
 };
 
-static int choose_limit(struct bandwidth_limit *limit, int64_t rate, int64_t burst,
-			struct hw_err *e)
+static int set_limit(struct bandwidth_limit *limit, int64_t rate, int64_t burst, struct hw_err *e)
 {
 	if (rate == 0 && burst == 0)
 		return 0;
@@ -82,11 +79,11 @@ static int choose_limit(struct bandwidth_limit *limit, int64_t rate, int64_t bur
 	return 0;
 }
 
-static int choose_limits(struct bandwidth *b, const struct bandwidth_keys *keys, struct hw_err *e)
+static int set_limits(struct bandwidth *b, const struct bandwidth_keys *keys, struct hw_err *e)
 {
-	int r = choose_limit(&b->ingress, keys->ingress_rate, keys->ingress_burst, e);
+	int r = set_limit(&b->ingress, keys->ingress_rate, keys->ingress_burst, e);
 
-	return r < 0 ? r : choose_limit(&b->egress, keys->egress_rate, keys->egress_burst, e);
+	return r < 0 ? r : set_limit(&b->egress, keys->egress_rate, keys->egress_burst, e);
 }
 
 static bool has_subnet(const struct bandwidth *b, const struct hw_prefix *subnet)
@@ -97,8 +94,20 @@ static bool has_subnet(const struct bandwidth *b, const struct hw_prefix *subnet
 	return false;
 }
 
-static int take_subnets(struct bandwidth *b, const struct hw_strings *texts, struct hw_err *e)
+static int set_subnets(struct bandwidth *b, const struct bandwidth_keys *keys, struct hw_err *e)
 {
+	const struct hw_strings *texts = keys->shaped.n ? &keys->shaped : &keys->unshaped;
+
+	if (keys->shaped.n && keys->unshaped.n)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "unshapedSubnets and shapedSubnets cannot be both specified, one of "
+			       "them should be discarded");
+	if (texts->n > SUBNETS_MAX)
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "too many subnets: got %zu, at most %d",
+			       texts->n, SUBNETS_MAX);
+	b->only = keys->shaped.n;
+	if (!texts->n)
+		return 0;
 	b->subnets = mem_resize(NULL, texts->n, sizeof(*b->subnets));
 	for (size_t i = 0; i < texts->n; i++) {
 		struct hw_prefix subnet;
@@ -115,62 +124,37 @@ static int take_subnets(struct bandwidth *b, const struct hw_strings *texts, str
 	return 0;
 }
 
-static int choose_subnets(struct bandwidth *b, const struct bandwidth_keys *keys, struct hw_err *e)
-{
-	const struct hw_strings *subnets = keys->shaped.n ? &keys->shaped : &keys->unshaped;
-
-	if (keys->shaped.n && keys->unshaped.n)
-		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "unshapedSubnets and shapedSubnets cannot be both specified, one of "
-			       "them should be discarded");
-	if (subnets->n > SUBNETS_MAX)
-		return err_cni(e, HW_CNI_INVALID_CONFIG, "%zu subnets, and %d is the most",
-			       subnets->n, SUBNETS_MAX);
-	b->only = keys->shaped.n;
-	return subnets->n ? take_subnets(b, subnets, e) : 0;
-}
-
-static int choose_egress(struct bandwidth *b, const char *egress, struct hw_err *e)
+static int set_egress(struct bandwidth *b, const char *egress, struct hw_err *e)
 {
 	b->ifb = str_equal(egress, "ifb");
 	if (b->ifb || str_empty(egress) || str_equal(egress, "pod"))
 		return 0;
-	return err_cni(e, HW_CNI_INVALID_CONFIG, "egress is \"%s\", and can be \"pod\" or \"ifb\"",
+	return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid egress \"%s\": want \"pod\" or \"ifb\"",
 		       egress);
 }
 
-/**
- * bandwidth_init() - what is asked for, by configuration and runtime
- */
 int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struct hw_err *e)
 {
 	const struct bandwidth_keys *runtime = &conf->runtime.bandwidth, *keys = &conf->keys;
-	bool theirs = runtime->shaped.n || runtime->unshaped.n;
+	bool has_subnets = runtime->shaped.n || runtime->unshaped.n;
 
 	*b = (struct bandwidth){ 0 };
-	int r = choose_limits(b, keys, e);
+	int r = set_limits(b, keys, e);
 	if (r >= 0)
-		r = choose_limits(b, runtime, e);
+		r = set_limits(b, runtime, e);
 	if (r >= 0)
-		r = choose_subnets(b, theirs ? runtime : keys, e);
+		r = set_subnets(b, has_subnets ? runtime : keys, e);
 	if (r >= 0)
-		r = choose_egress(b, str_empty(runtime->egress) ? keys->egress : runtime->egress,
-				  e);
+		r = set_egress(b, str_empty(runtime->egress) ? keys->egress : runtime->egress, e);
 	return r;
 }
 
-/**
- * bandwidth_done() - free what it holds
- */
 void bandwidth_done(struct bandwidth *b)
 {
 	free(b->subnets);
 	*b = (struct bandwidth){ 0 };
 }
 
-/**
- * bandwidth_to_keys() - what is asked for, as a configuration would say it
- */
 void bandwidth_to_keys(const struct bandwidth *b, struct bandwidth_keys *keys)
 {
 	struct hw_strings *subnets = b->only ? &keys->shaped : &keys->unshaped;
@@ -185,16 +169,13 @@ void bandwidth_to_keys(const struct bandwidth *b, struct bandwidth_keys *keys)
 		strings_add(subnets, hw_prefix_format(&b->subnets[i], text));
 }
 
-/**
- * bandwidth_is_none() - is nothing to be limited?
- */
-bool bandwidth_is_none(const struct bandwidth *b)
+bool bandwidth_is_unlimited(const struct bandwidth *b)
 {
 	return !b->ingress.rate && !b->egress.rate;
 }
 
-static struct tc_shape shape(const struct bandwidth *b, const struct bandwidth_limit *limit,
-			     const struct link *link)
+static struct tc_shape limit_shape(const struct bandwidth *b, const struct bandwidth_limit *limit,
+				   const struct link *link)
 {
 	return (struct tc_shape){ .bucket = tc_tbf_from_bits(limit->rate, limit->burst, link->mtu),
 				  .subnets = b->subnets,
@@ -202,21 +183,15 @@ static struct tc_shape shape(const struct bandwidth *b, const struct bandwidth_l
 				  .only = b->only };
 }
 
-/**
- * bandwidth_ingress() - how what comes to the pod leaves the link on the host
- */
 struct tc_shape bandwidth_ingress(const struct bandwidth *b, const struct link *link)
 {
-	struct tc_shape ingress = shape(b, &b->ingress, link);
+	struct tc_shape ingress = limit_shape(b, &b->ingress, link);
 
-	ingress.by_source = true; /* the other side is who sends */
+	ingress.by_source = true;
 	return ingress;
 }
 
-/**
- * bandwidth_egress() - how what the pod sends leaves its interface, or the ifb
- */
 struct tc_shape bandwidth_egress(const struct bandwidth *b, const struct link *link)
 {
-	return shape(b, &b->egress, link);
+	return limit_shape(b, &b->egress, link);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bridge/bridge.c - pods on a bridge of the host
+ * plugins/bridge/bridge.c - plugin bridge: connects pods to a bridge of the host
  *
- * What:  a veth pair, one end the pod's interface, the other a port of a bridge
- *        that is made when it is not there; addresses from IPAM; the bridge
- *        itself as the pods' gateway if wanted.
- * How:   what can be refused is refused first. Then the bridge, which is
- *        furniture; the record; IPAM; the pair, both ends born where they
- *        belong; the pod's interface. Nothing waits: a pair whose ends
- *        are both up has its carrier at once, and addresses that IPAM hands out
- *        once need no duplicate address detection.
- * Rules: the bridge, its addresses and forwarding stay; all else belongs to the
- *        attachment and goes with its DEL, which needs the record alone.
- *        A previous result does not matter: this plugin begins a chain.
+ * What:  creates a veth pair, one end the pod's interface, the other a port of a
+ *        bridge, which is created if it does not exist; addresses from IPAM;
+ *        optionally the bridge is the pods' gateway.
+ * How:   ADD first checks everything that it can refuse. Then it saves the record,
+ *        creates the bridge, calls IPAM, creates the pair, with each end directly
+ *        in its namespace, and configures the pod's interface. It never waits: a
+ *        pair with both ends up has a carrier at once, and addresses that IPAM
+ *        allocates only once need no duplicate address detection.
+ * Rules: the bridge, its addresses and forwarding are furniture and stay. All else
+ *        belongs to the attachment and is deleted by DEL, which needs only the
+ *        record. A previous result is ignored: this plugin starts a chain.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -32,29 +32,26 @@
 #include "plugins/pod/ipam.h"
 #include "plugins/pod/link.h"
 
-#define POD_IFACE 2 /* after the bridge and the host's end */
+#define POD_IFACE 2 /* index in the result: after the bridge and the host end */
 
 /* ---- ADD ------------------------------------------------------------------------ */
 
-static bool is_default(const struct hw_prefix *dst, int family)
-{
-	return dst->ip.family == family && dst->len == 0;
-}
-
-/* Of IPAM's routes the default one of that family, or a new one. */
-static struct hw_route *find_default_route(struct hw_result *result, int family)
+/* The default route of that family in the result of IPAM, or a new one. */
+static struct hw_route *ensure_default_route(struct hw_result *result, int family)
 {
 	struct hw_route *route;
 
-	for (size_t i = 0; i < result->n_routes; i++)
-		if (is_default(&result->routes[i].dst, family))
-			return &result->routes[i];
+	for (size_t i = 0; i < result->n_routes; i++) {
+		route = &result->routes[i];
+		if (route->dst.ip.family == family && route->dst.len == 0)
+			return route;
+	}
 	route = hw_result_add_route(result);
 	route->dst.ip.family = (uint8_t)family;
 	return route;
 }
 
-/* Gateways that IPAM left out are the first address of the network. */
+/* Gateways that IPAM left out default to the first address of the network. */
 static int complete_gateways(const struct bridge_conf *conf, struct hw_result *result,
 			     struct hw_err *e)
 {
@@ -65,20 +62,21 @@ static int complete_gateways(const struct bridge_conf *conf, struct hw_result *r
 		struct hw_ip network = prefix_network(&ip->address);
 
 		if (!ip->gateway.family && !ip_next(&network, &ip->gateway))
-			return err_text(e, -EINVAL, "no room for a gateway in %s",
+			return err_text(e, -EINVAL, "no address for a gateway in %s",
 					hw_prefix_format(&ip->address, text));
 		if (!conf->is_default_gateway)
 			continue;
-		struct hw_route *route = find_default_route(result, ip->address.ip.family);
+		struct hw_route *route = ensure_default_route(result, ip->address.ip.family);
 		if (!route->gw.family)
 			route->gw = ip->gateway;
 	}
 	return 0;
 }
 
-/* What the result says of addresses, and the host's part of it. */
-static int bridge_lease(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
-			struct link *ret_vlan_gateway, struct hw_err *e)
+/* Allocate addresses, and add the gateway addresses to the host.
+ * @ret_vlan_gateway: unchanged without a VLAN */
+static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
+			      struct link *ret_vlan_gateway, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
 
@@ -90,19 +88,19 @@ static int bridge_lease(struct hw_call *call, struct rtnl *nl, const struct link
 		return r;
 	if (!conf->vlan)
 		return bridge_ensure_gateways(nl, conf, call->result, bridge, e);
-	r = bridge_vlan_gateway(nl, conf, bridge, ret_vlan_gateway, e);
+	r = bridge_vlan_ensure_gateway(nl, conf, bridge, ret_vlan_gateway, e);
 	if (r < 0)
 		return r;
 	return bridge_ensure_gateways(nl, conf, call->result, ret_vlan_gateway, e);
 }
 
-/* Interfaces in upstream's order, with the addresses that they have now. */
-static int bridge_report(struct hw_call *call, const struct pod_link *l, const struct link *bridge,
+/* Interfaces in upstream's order, with their current MAC addresses. */
+static int report_ifaces(struct hw_call *call, const struct pod_link *l, const struct link *bridge,
 			 const struct link *vlan_gateway, struct hw_err *e)
 {
 	struct link now;
 
-	/* One that was there before us may take its address from its ports. */
+	/* An existing bridge may take its MAC address from its ports. */
 	int r = link_look(l->nl, bridge->name, &now, e);
 	if (r < 0)
 		return r;
@@ -114,8 +112,7 @@ static int bridge_report(struct hw_call *call, const struct pod_link *l, const s
 	return 0;
 }
 
-static int bridge_configure_pod(const struct hw_call *call, const struct pod_link *l,
-				struct hw_err *e)
+static int configure_pod(const struct hw_call *call, const struct pod_link *l, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
 	struct iface_options options = {
@@ -131,13 +128,11 @@ static int bridge_configure_pod(const struct hw_call *call, const struct pod_lin
 	return rtnl_commit(l->pod_nl, e);
 }
 
-/* The pair, the port's VLANs, the pod's interface. */
-static int bridge_connect(struct hw_call *call, struct pod_link *l, const struct link *bridge,
-			  const struct hw_mac *mac, const struct link *vlan_gateway,
-			  struct hw_err *e)
+static int connect_pod(struct hw_call *call, struct pod_link *l, const struct link *bridge,
+		       const struct hw_mac *mac, const struct link *vlan_gateway, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
-	struct pod_link_want want = {
+	struct pod_link_options options = {
 		.mtu = conf->mtu,
 		.mac = *mac,
 		.master = bridge->index,
@@ -145,20 +140,20 @@ static int bridge_connect(struct hw_call *call, struct pod_link *l, const struct
 		.isolated = conf->isolation,
 	};
 
-	int r = pod_link_make(l, call, &want, e);
+	int r = pod_link_create(l, call, &options, e);
 	if (r >= 0)
 		r = bridge_vlan_configure(l->nl, conf, &l->host, e);
 	if (r >= 0)
-		r = bridge_report(call, l, bridge, vlan_gateway, e);
-	return r < 0 ? r : bridge_configure_pod(call, l, e);
+		r = report_ifaces(call, l, bridge, vlan_gateway, e);
+	return r < 0 ? r : configure_pod(call, l, e);
 }
 
 static int bridge_add(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct bridge_conf *conf = call->conf;
 	struct pod_rules rules = bridge_conf_rules(conf);
-	struct pod_link_made *made = call->made;
+	struct pod_link_record *record = call->made;
 	struct link bridge, vlan_gateway = { 0 };
 	struct hw_mac mac;
 
@@ -175,12 +170,12 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 		r = bridge_ensure(l.nl, conf, &bridge, e);
 	if (r < 0)
 		return r;
-	made->filters = bridge.data.bridge.vlan_filtering;
+	record->vlan_filtering = bridge.data.bridge.vlan_filtering;
 	hw_result_free(call->result);
 	call->result = hw_result_new();
-	r = bridge_lease(call, l.nl, &bridge, &vlan_gateway, e);
+	r = allocate_addresses(call, l.nl, &bridge, &vlan_gateway, e);
 	if (r >= 0)
-		r = bridge_connect(call, &l, &bridge, &mac, &vlan_gateway, e);
+		r = connect_pod(call, &l, &bridge, &mac, &vlan_gateway, e);
 	if (r >= 0)
 		r = pod_rules_add(call, &rules, &l.pod.mac, e);
 	if (r >= 0)
@@ -188,24 +183,25 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 	return r;
 }
 
-/* ---- the other verbs ------------------------------------------------------------------- */
+/* ---- other verbs ------------------------------------------------------------------- */
 
 static int bridge_del(struct hw_call *call, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
 	struct pod_rules rules = bridge_conf_rules(conf);
 
-	return pod_link_end(call, &conf->ipam, &rules, e);
+	return pod_link_teardown(call, &conf->ipam, &rules, e);
 }
 
 static int bridge_gc(struct hw_call *call, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
 
-	return ipam_pass(call, &conf->ipam, "GC", e);
+	return ipam_delegate(call, &conf->ipam, "GC", e);
 }
 
-static int unavailable(struct hw_err *e)
+/* Turn an error into one with CNI code 50. */
+static int set_unavailable(struct hw_err *e)
 {
 	autofree char *why = str_copy(e->msg);
 
@@ -225,18 +221,18 @@ static int bridge_status(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 	if (bridge_vlan_wanted(conf) && bridge_vlan_supported(nl, e) < 0)
-		return unavailable(e);
-	r = bridge_find(nl, conf->bridge, &bridge, e);
+		return set_unavailable(e);
+	r = bridge_get(nl, conf->bridge, &bridge, e);
 	if (r < 0 && r != -ENODEV)
-		return unavailable(e);
+		return set_unavailable(e);
 	r = pod_rules_status(&rules, e);
-	return r < 0 ? r : ipam_pass(call, &conf->ipam, "STATUS", e);
+	return r < 0 ? r : ipam_delegate(call, &conf->ipam, "STATUS", e);
 }
 
 const struct hw_plugin bridge_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "bridge",
-	.summary = "puts the pod on a bridge of the host",
+	.summary = "connects the pod to a bridge of the host",
 	.add = bridge_add,
 	.del = bridge_del,
 	.check = bridge_check,
@@ -245,7 +241,7 @@ const struct hw_plugin bridge_plugin = {
 	.fields = bridge_fields,
 	.conf_size = sizeof(struct bridge_conf),
 	.record = true,
-	.made_fields = pod_link_made_fields,
-	.made_size = sizeof(struct pod_link_made),
+	.made_fields = pod_link_record_fields,
+	.made_size = sizeof(struct pod_link_record),
 	.repair = pod_rules_repair,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugins/bridge/bridge.h - the parts of the bridge plugin: bridge.c (verbs), conf.c (its
- * configuration), furniture.c (the bridge itself), vlan.c, check.c
+ * configuration), device.c (the bridge and its gateway addresses), vlan.c, check.c
  */
 #ifndef PLUGINS_BRIDGE_BRIDGE_H
 #define PLUGINS_BRIDGE_BRIDGE_H
@@ -13,6 +13,10 @@
 #include "plugins/pod/rules.h"
 
 struct rtnl;
+
+/* ---- the configuration: conf.c ----------------------------------------------------- */
+
+#define BRIDGE_VLAN_MAX 4094
 
 struct bridge_trunk {
 	bool has_id, has_min, has_max;
@@ -40,43 +44,49 @@ struct bridge_conf {
 
 extern const struct hw_field bridge_fields[];
 
+/* Refuse an invalid configuration. CNI code 7 */
 int bridge_conf_check(const struct bridge_conf *conf, struct hw_err *e);
 struct pod_rules bridge_conf_rules(const struct bridge_conf *conf);
-/* The MAC that the pod's end is to have; none: the kernel's choice */
+/* The MAC address requested for the pod's end; length 0: none. The last of CNI_ARGS, args.cni and
+ * runtimeConfig that has one counts. */
 int bridge_conf_mac(const struct hw_call *call, struct hw_mac *ret_mac, struct hw_err *e);
-/* isDefaultGateway is isGateway and more. */
+/* Is the host the pods' gateway? isDefaultGateway implies isGateway. */
 bool bridge_conf_is_gateway(const struct bridge_conf *conf);
 
-/* ---- the bridge ------------------------------------------------------------------ */
+/* ---- the bridge device: device.c ------------------------------------------------------- */
 
-/* Make it if it is not there, and bring it up. */
+/* Create the bridge if it does not exist, and bring it up. */
 int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
 		  struct hw_err *e);
-/* -ENODEV when there is none; -EEXIST when it is something else. */
-int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e);
-/* Give a link each gateway of the result, and let the host forward. */
+/* -ENODEV if the link does not exist; -EEXIST if it is not a bridge */
+int bridge_get(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e);
+/* Add each gateway address of the result to a link, and enable forwarding.
+ * @link: the bridge, or the gateway link of the VLAN */
 int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 			   const struct hw_result *result, const struct link *link,
 			   struct hw_err *e);
 
-/* ---- VLANs ------------------------------------------------------------------------- */
+/* ---- VLANs: vlan.c --------------------------------------------------------------------- */
 
-/* Does the configuration have any? */
+/* Does the configuration need a bridge that filters VLANs? */
 bool bridge_vlan_wanted(const struct bridge_conf *conf);
+/* Refuse invalid trunk entries, and a name too long for the gateway link. */
 int bridge_vlan_check_conf(const struct bridge_conf *conf, struct hw_err *e);
-/* The pod's port carries the VLANs of the configuration. */
+/* Let a port carry the VLANs of the configuration, and no others unless preserveDefaultVlan is set. */
 int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 			  struct hw_err *e);
+/* CHECK: does the port carry these VLANs, and no others unless preserveDefaultVlan is set? */
 int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 		      struct hw_err *e);
-/* The link of the host that is inside the VLAN: "cni0.100" */
-char *bridge_vlan_gateway_name(const struct bridge_conf *conf);
-int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const struct link *bridge,
-			struct link *ret_link, struct hw_err *e);
+/* Create the gateway link, the host's interface inside the VLAN ("cni0.100"), if it does not exist,
+ * and bring it up. */
+int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
+			       const struct link *bridge, struct link *ret_link, struct hw_err *e);
+/* CHECK: does the gateway link exist, is it up and connected to the bridge? */
 int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			      const struct link *bridge, struct link *ret_link, struct hw_err *e);
 
-/* ---- CHECK --------------------------------------------------------------------------- */
+/* ---- CHECK: check.c ----------------------------------------------------------------------- */
 
 int bridge_check(struct hw_call *call, struct hw_err *e);
 

@@ -2,8 +2,8 @@
 /*
  * plugins/bridge/check.c - CHECK of the bridge plugin
  *
- * What:  everything that a person could have changed by hand since the ADD,
- *        each with its own message: the bridge, the port, the pod's interface.
+ * What:  finds what an administrator may have changed since the ADD, each kind of
+ *        change with its own message: the bridge, the port, the pod's interface.
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -26,18 +26,17 @@ static const struct hw_iface *find_iface(const struct hw_result *result, const c
 	return NULL;
 }
 
-/* The bridge as the result has it, with the flags of the configuration. */
 static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link *ret_bridge,
 			struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
-	const struct pod_link_made *made = call->made;
+	const struct pod_link_record *record = call->made;
 	const struct hw_iface *iface = find_iface(call->prev, conf->bridge);
 	bool promisc;
 
 	if (!iface)
-		return err_text(e, -EINVAL, "prevResult does not have the bridge %s", conf->bridge);
-	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
+		return err_text(e, -EINVAL, "prevResult has no bridge %s", conf->bridge);
+	int r = bridge_get(nl, conf->bridge, ret_bridge, e);
 	if (r == -ENODEV)
 		return err_text(e, r, "bridge %s is missing", conf->bridge);
 	if (r >= 0)
@@ -50,7 +49,8 @@ static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link
 				promisc ? "" : "not ");
 	if (!(ret_bridge->flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "bridge %s is down", conf->bridge);
-	if (bridge_vlan_wanted(conf) && made->filters && !ret_bridge->data.bridge.vlan_filtering)
+	if (bridge_vlan_wanted(conf) && record->vlan_filtering &&
+	    !ret_bridge->data.bridge.vlan_filtering)
 		return err_text(e, -EINVAL, "bridge %s does not filter VLANs", conf->bridge);
 	return 0;
 }
@@ -59,12 +59,12 @@ static int check_port(struct rtnl *nl, const struct bridge_conf *conf, const str
 		      const struct link *port, struct hw_err *e)
 {
 	const struct {
-		const char *what;
-		bool is, wanted;
+		const char *name;
+		bool got, want;
 	} flags[] = {
 		{ "hairpin mode", port->port.hairpin, conf->hairpin },
 		{ "isolation", port->port.isolated, conf->isolation },
-		{ "learning", port->port.learning, true }, /* the kernel's own choice */
+		{ "learning", port->port.learning, true }, /* the kernel's default */
 		{ "flooding", port->port.flood, true },
 	};
 
@@ -72,13 +72,13 @@ static int check_port(struct rtnl *nl, const struct bridge_conf *conf, const str
 		return err_text(e, -EINVAL, "host interface %s is not a port of bridge %s",
 				port->name, bridge->name);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
-		if (flags[i].is != flags[i].wanted)
-			return err_text(e, -EINVAL, "%s of port %s is %s", flags[i].what,
-					port->name, flags[i].is ? "on" : "off");
+		if (flags[i].got != flags[i].want)
+			return err_text(e, -EINVAL, "%s of port %s is %s", flags[i].name,
+					port->name, flags[i].got ? "on" : "off");
 	return bridge_vlan_check(nl, conf, port, e);
 }
 
-/* Each gateway of the pod is an address of the bridge, or of the host's link in the VLAN. */
+/* Each gateway of the pod must be an address of the bridge, or of the gateway link in the VLAN. */
 static int check_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 			  const struct hw_result *prev, const struct link *bridge, struct hw_err *e)
 {
@@ -125,21 +125,18 @@ static int check_pod(const struct pod_link *l, const struct hw_call *call, struc
 	return 0;
 }
 
-/**
- * bridge_check() - is the attachment as its ADD made it?
- */
 int bridge_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(pod_link_done) struct pod_link l = POD_LINK_NONE;
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct bridge_conf *conf = call->conf;
 	struct pod_rules rules = bridge_conf_rules(conf);
 	struct link bridge;
 
 	int r = bridge_conf_check(conf, e);
 	if (r >= 0)
-		r = ipam_pass(call, &conf->ipam, "CHECK", e);
+		r = ipam_delegate(call, &conf->ipam, "CHECK", e);
 	if (r >= 0)
-		r = pod_check(&l, call, conf->bridge, conf->mtu, e);
+		r = pod_check_pair(&l, call, conf->bridge, conf->mtu, e);
 	if (r >= 0)
 		r = check_bridge(l.nl, call, &bridge, e);
 	if (r >= 0)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bridge/vlan.c - VLANs of a pod's port
+ * plugins/bridge/vlan.c - VLANs of a pod's port, and the gateway link inside a VLAN
  *
- * What:  "vlan" is the VLAN of untagged frames, "vlanTrunk" those of tagged
- *        ones; with "vlan" the gateway is a link of its own inside the VLAN.
- * How:   the VLANs of a trunk are a set of bits, so that overlapping entries
- *        do not matter; the kernel gets rows of them.
+ * What:  "vlan" is the VLAN of untagged frames, "vlanTrunk" those of tagged ones.
+ *        With "vlan" the gateway addresses are on a separate link inside the
+ *        VLAN, the gateway link: one end of a veth pair whose other end is a port
+ *        of the bridge.
+ * How:   the VLANs of a trunk are collected as a set, so that entries may overlap;
+ *        the kernel gets ranges of them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,19 +23,18 @@
 #include "plugins/pod/furniture.h"
 
 #define VLAN_DEFAULT 1 /* of untagged frames at a trunk port */
-#define VLAN_MAX     4094
 #define NAME_DIGITS  8
 
 struct vlan_set {
-	bool has[VLAN_MAX + 2]; /* the last one is never set */
+	bool has[BRIDGE_VLAN_MAX + 2]; /* the last one is never set */
 };
 
 static bool is_vlan(int id)
 {
-	return id >= 1 && id <= VLAN_MAX;
+	return id >= 1 && id <= BRIDGE_VLAN_MAX;
 }
 
-static const char *trunk_problem(const struct bridge_trunk *t)
+static const char *find_trunk_error(const struct bridge_trunk *t)
 {
 	if (t->has_min && t->has_max) {
 		if (!is_vlan(t->min))
@@ -50,45 +51,37 @@ static const char *trunk_problem(const struct bridge_trunk *t)
 	return t->has_id && !is_vlan(t->id) ? "incorrect trunk id parameter" : NULL;
 }
 
-/**
- * bridge_vlan_gateway_name() - what the host's link inside the VLAN is called
- */
-char *bridge_vlan_gateway_name(const struct bridge_conf *conf)
+/* "cni0.100" */
+static char *format_gateway_name(const struct bridge_conf *conf)
 {
 	return str_printf("%s.%d", conf->bridge, conf->vlan);
 }
 
-/**
- * bridge_vlan_check_conf() - are the entries of a trunk sensible, and is there a name for a gateway?
- */
 int bridge_vlan_check_conf(const struct bridge_conf *conf, struct hw_err *e)
 {
 	const struct bridge_trunk *trunk = conf->trunk.v;
-	autofree char *gateway = bridge_vlan_gateway_name(conf);
+	autofree char *gateway = format_gateway_name(conf);
 
 	if (conf->vlan && bridge_conf_is_gateway(conf) && strlen(gateway) >= IF_NAMESIZE)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "invalid bridge name \"%s\": that of the VLAN's gateway, \"%s\", "
-			       "would be too long",
+			       "invalid bridge name \"%s\": the name of the VLAN's gateway "
+			       "interface, \"%s\", is too long",
 			       conf->bridge, gateway);
 	for (size_t i = 0; i < conf->trunk.n; i++) {
-		const char *problem = trunk_problem(&trunk[i]);
+		const char *error = find_trunk_error(&trunk[i]);
 
-		if (problem)
-			return err_cni(e, HW_CNI_INVALID_CONFIG, "%s", problem);
+		if (error)
+			return err_cni(e, HW_CNI_INVALID_CONFIG, "%s", error);
 	}
 	return 0;
 }
 
-/**
- * bridge_vlan_wanted() - does a bridge for this configuration filter VLANs?
- */
 bool bridge_vlan_wanted(const struct bridge_conf *conf)
 {
 	return conf->vlan || conf->has_trunk;
 }
 
-/* The VLAN of untagged frames stays one, also when the trunk names it. */
+/* The VLAN of untagged frames is left out, even if the trunk contains it. */
 static void collect_trunk(const struct bridge_conf *conf, struct vlan_set *set)
 {
 	const struct bridge_trunk *trunk = conf->trunk.v;
@@ -103,10 +96,10 @@ static void collect_trunk(const struct bridge_conf *conf, struct vlan_set *set)
 	set->has[conf->vlan ? conf->vlan : VLAN_DEFAULT] = false;
 }
 
-/* Calls back for each row of VLANs that the port is to carry. */
-static int each_wanted(const struct bridge_conf *conf,
-		       int (*each)(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e),
-		       void *ctx, struct hw_err *e)
+/* Calls back for each range of VLANs that the port has to carry. */
+static int for_each_wanted(const struct bridge_conf *conf,
+			   int (*each)(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e),
+			   void *ctx, struct hw_err *e)
 {
 	struct bridge_vlan untagged = { .pvid = true, .untagged = true };
 	struct vlan_set set;
@@ -116,20 +109,20 @@ static int each_wanted(const struct bridge_conf *conf,
 	collect_trunk(conf, &set);
 	if (conf->vlan || conf->trunk.n)
 		r = each(ctx, &untagged, e);
-	for (uint16_t id = 1; r >= 0 && id <= VLAN_MAX; id++) {
-		struct bridge_vlan row = { .id = id };
+	for (uint16_t id = 1; r >= 0 && id <= BRIDGE_VLAN_MAX; id++) {
+		struct bridge_vlan range = { .id = id };
 
 		if (!set.has[id])
 			continue;
 		while (set.has[id + 1])
 			id++;
-		row.last = id;
-		r = each(ctx, &row, e);
+		range.last = id;
+		r = each(ctx, &range, e);
 	}
 	return r;
 }
 
-struct port {
+struct vlan_port {
 	struct rtnl *nl;
 	const struct link *link;
 	const struct bridge_vlan_list *list;
@@ -138,21 +131,18 @@ struct port {
 
 static int put_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e)
 {
-	const struct port *port = ctx;
+	const struct vlan_port *port = ctx;
 
 	(void)e;
 	bridge_vlan_add(port->nl, port->link, vlan);
 	return 0;
 }
 
-/**
- * bridge_vlan_configure() - let a port carry the VLANs of the configuration
- */
 int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 			  struct hw_err *e)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
-	struct port p = { nl, port, &list, 0 };
+	struct vlan_port p = { nl, port, &list, 0 };
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
@@ -161,84 +151,67 @@ int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const
 		return r;
 	for (size_t i = 0; i < list.n && !conf->preserve_default_vlan; i++)
 		bridge_vlan_del(nl, port, &list.v[i]);
-	(void)each_wanted(conf, put_vlan, &p, e);
+	(void)for_each_wanted(conf, put_vlan, &p, e);
 	r = rtnl_commit(nl, e);
 	return r < 0 ? err_ctx(e, "failed to setup vlan on interface \"%s\"", port->name) : 0;
 }
 
 static int check_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e)
 {
-	bool row = vlan->last > vlan->id;
-	struct port *port = ctx;
+	bool range = vlan->last > vlan->id;
+	struct vlan_port *port = ctx;
 
-	port->wanted += row ? vlan->last - vlan->id + 1u : 1;
+	port->wanted += range ? vlan->last - vlan->id + 1u : 1;
 	if (bridge_vlan_list_has(port->list, vlan))
 		return 0;
-	if (row)
-		return err_text(e, -EINVAL, "port %s does not carry the VLANs %u to %u tagged",
+	if (range)
+		return err_text(e, -EINVAL, "port %s does not carry VLANs %u to %u tagged",
 				port->link->name, vlan->id, vlan->last);
 	return err_text(e, -EINVAL, "port %s does not carry VLAN %u %s", port->link->name, vlan->id,
 			vlan->untagged ? "untagged" : "tagged");
 }
 
-/* Once it has all that it should have. */
-static int check_no_more(const struct port *port, struct hw_err *e)
-{
-	unsigned carried = 0;
-
-	for (size_t i = 0; i < port->list->n; i++)
-		carried += port->list->v[i].last - port->list->v[i].id + 1u;
-	if (carried == port->wanted)
-		return 0;
-	return err_text(e, -EINVAL, "port %s carries %u VLANs instead of %u", port->link->name,
-			carried, port->wanted);
-}
-
-/**
- * bridge_vlan_check() - CHECK: does the port carry what it should, and nothing else?
- */
 int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 		      struct hw_err *e)
 {
 	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
-	struct port p = { nl, port, &list, 0 };
+	struct vlan_port p = { nl, port, &list, 0 };
+	unsigned carried = 0;
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
 	int r = bridge_vlan_get(nl, port, &list, e);
 	if (r >= 0)
-		r = each_wanted(conf, check_vlan, &p, e);
-	return r < 0 || conf->preserve_default_vlan ? r : check_no_more(&p, e);
+		r = for_each_wanted(conf, check_vlan, &p, e);
+	if (r < 0 || conf->preserve_default_vlan)
+		return r;
+	/* The port carries all wanted VLANs: any further one shows in the number. */
+	for (size_t i = 0; i < list.n; i++)
+		carried += list.v[i].last - list.v[i].id + 1u;
+	if (carried != p.wanted)
+		return err_text(e, -EINVAL, "port %s: VLAN count mismatch: got %u, want %u",
+				port->name, carried, p.wanted);
+	return 0;
 }
 
-/* ---- the gateway's link -------------------------------------------------------------- */
+/* ---- the gateway link ----------------------------------------------------------------- */
 
-/* Its other end, which is a port of the bridge: found by name after a crash. */
-static void name_gateway_port(const struct bridge_conf *conf, const char *gateway, char *ret_name)
+int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
+			       const struct link *bridge, struct link *ret_link, struct hw_err *e)
 {
-	const char *parts[] = { "gateway", conf->bridge, gateway };
-	char hex[NAME_DIGITS + 1];
-
-	hash_parts(parts, ARRAY_SIZE(parts), NAME_DIGITS, hex);
-	snprintf(ret_name, IF_NAMESIZE, "veth%s", hex);
-}
-
-/**
- * bridge_vlan_gateway() - the host's link inside the VLAN, there and up
- */
-int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const struct link *bridge,
-			struct link *ret_link, struct hw_err *e)
-{
-	autofree char *name = bridge_vlan_gateway_name(conf);
-	/* It carries nothing but its VLAN. */
+	autofree char *name = format_gateway_name(conf);
+	/* The port carries only its own VLAN. */
 	struct bridge_conf only = { .vlan = conf->vlan,
 				    .preserve_default_vlan = conf->preserve_default_vlan };
 	struct link_new gateway = { .name = name, .mtu = bridge->mtu };
-	char port_name[IF_NAMESIZE];
+	const char *parts[] = { "gateway", conf->bridge, name };
+	char hex[NAME_DIGITS + 1], port_name[IF_NAMESIZE];
 	struct link port;
 	int r;
 
-	name_gateway_port(conf, name, port_name);
+	/* A fixed name, so that the port is found again after a crash. */
+	hash_parts(parts, ARRAY_SIZE(parts), NAME_DIGITS, hex);
+	snprintf(port_name, sizeof(port_name), "veth%s", hex);
 	if (link_get(nl, name, ret_link, e) == -ENODEV) {
 		struct link_new new = { .name = port_name,
 					.kind = "veth",
@@ -258,7 +231,7 @@ int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const s
 	r = link_get(nl, port_name, &port, e);
 	if (r >= 0 && bridge_vlan_check(nl, &only, &port, e) < 0)
 		r = bridge_vlan_configure(nl, &only, &port, e);
-	if (r < 0 && r != -ENODEV) /* one that Go's plugin made has a port of another name */
+	if (r < 0 && r != -ENODEV) /* the port has another name if upstream's plugin created it */
 		return r;
 	r = link_get(nl, name, ret_link, e);
 	if (r >= 0 && !(ret_link->flags & IFF_UP))
@@ -266,32 +239,28 @@ int bridge_vlan_gateway(struct rtnl *nl, const struct bridge_conf *conf, const s
 	return r < 0 ? r : rtnl_commit(nl, e);
 }
 
-/**
- * bridge_vlan_check_gateway() - CHECK: is the host's link inside the VLAN there, up and connected?
- */
 int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			      const struct link *bridge, struct link *ret_link, struct hw_err *e)
 {
-	/* one that Go's plugin made carries more */
+	/* A gateway link that upstream's plugin created carries more VLANs. */
 	struct bridge_conf only = { .vlan = conf->vlan, .preserve_default_vlan = true };
-	autofree char *name = bridge_vlan_gateway_name(conf);
+	autofree char *name = format_gateway_name(conf);
 	struct link port = { 0 };
 
 	int r = link_get(nl, name, ret_link, e);
 	if (r == -ENODEV)
-		return err_text(e, r, "the gateway's interface %s is missing", name);
+		return err_text(e, r, "gateway interface %s is missing", name);
 	if (r >= 0 && !(ret_link->flags & IFF_UP))
-		return err_text(e, -ENETDOWN, "the gateway's interface %s is down", name);
+		return err_text(e, -ENETDOWN, "gateway interface %s is down", name);
 	if (r >= 0 && ret_link->parent)
 		r = link_get_index(nl, ret_link->parent, &port, e);
 	if (r < 0 && r != -ENODEV)
 		return r;
 	if (port.master != bridge->index)
-		return err_text(e, -EINVAL,
-				"the gateway's interface %s is not connected to bridge %s", name,
-				bridge->name);
+		return err_text(e, -EINVAL, "gateway interface %s is not connected to bridge %s",
+				name, bridge->name);
 	if (!(port.flags & IFF_UP))
-		return err_text(e, -ENETDOWN, "port %s of the gateway's interface %s is down",
-				port.name, name);
+		return err_text(e, -ENETDOWN, "port %s of gateway interface %s is down", port.name,
+				name);
 	return bridge_vlan_check(nl, &only, &port, e);
 }

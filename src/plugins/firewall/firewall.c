@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/firewall/firewall.c - pods pass the host's firewall
+ * plugins/firewall/firewall.c - the firewall plugin: lets pods through the host's firewall
  *
- * What:  a pod's addresses may send to anywhere and get answers, on a host that
- *        forwards nothing by itself; ingressPolicy keeps bridges, or all pods,
- *        apart.
- * How:   an address is an element of our own set, which gives its packets a mark;
- *        one rule in the FORWARD chain of iptables accepts that. Where firewalld
- *        runs the addresses become sources of one of its zones instead.
- *        The rules themselves are rules.c's.
- * Rules: whether firewalld is asked is decided at ADD, and recorded.
+ * What:  a pod's addresses may send to any address and receive the replies, on a host
+ *        that forwards nothing by default; ingressPolicy separates bridges, or all
+ *        pods.
+ * How:   an address is an element of our own map, which marks its packets; one rule
+ *        in the FORWARD chain of iptables accepts the mark. If firewalld is running,
+ *        the addresses become sources of one of its zones instead.
+ * Rules: whether firewalld is used is decided at ADD, and recorded.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,14 +25,82 @@
 #include "plugins/firewall/firewall.h"
 #include "plugins/firewall/firewalld.h"
 
-/* ---- ADD ----------------------------------------------------------------------------------- */
+#define PORTMAP_BIT 13 /* portmap's mark: FORWARD must not accept it */
+#define ADMIN_MAX   28 /* the longest chain name that iptables accepts */
 
-static void note_addresses(struct firewall_made *made, const struct hw_result *result)
+/* ---- configuration and record ---------------------------------------------------------------- */
+
+static const struct hw_field firewall_fields[] = {
+	{ "backend", HW_STRING, HW_AT(struct firewall_conf, backend),
+	  .help = "iptables or firewalld; default: firewalld if it is running" },
+	{ "iptablesAdminChainName", HW_STRING, HW_AT(struct firewall_conf, admin),
+	  .def = "\"CNI-ADMIN\"",
+	  .help = "chain of the administrator, which is tried first; created, empty, if it is "
+		  "missing" },
+	{ "firewalldZone", HW_STRING, HW_AT(struct firewall_conf, zone), .def = "\"trusted\"",
+	  .help = "zone to which the pod's addresses are added" },
+	{ "ingressPolicy", HW_STRING, HW_AT(struct firewall_conf, policy),
+	  .help = "open; same-bridge: nothing from other bridges that have a policy; isolated: "
+		  "nothing from other pods of the bridge either" },
+	{ "forwardMarkBit", HW_INT, HW_AT(struct firewall_conf, bit), .def = "12", .min = 0,
+	  .max = 31,
+	  .help = "bit of the packet mark that FORWARD accepts; not 13, which is portmap's" },
+	{ 0 },
+};
+
+const struct hw_field firewall_record_fields[] = {
+	{ "ips", HW_STRINGS, HW_AT(struct firewall_record, ips) },
+	{ "bit", HW_INT, HW_AT(struct firewall_record, bit) },
+	{ "admin", HW_STRING, HW_AT(struct firewall_record, admin) },
+	{ "zone", HW_STRING, HW_AT(struct firewall_record, zone) },
+	{ "bridge", HW_STRING, HW_AT(struct firewall_record, bridge) },
+	{ "policy", HW_STRING, HW_AT(struct firewall_record, policy) },
+	{ "isPods", HW_BOOL, HW_AT(struct firewall_record, owned_by_pod) },
+	{ 0 },
+};
+
+/* Would iptables accept the name, and not take it for a target or a built-in chain? */
+static bool is_chain_name(const char *name)
+{
+	static const char *const reserved[] = { "ACCEPT", "DROP",    "QUEUE", "RETURN",
+						"INPUT",  "FORWARD", "OUTPUT" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(reserved); i++)
+		if (str_equal(name, reserved[i]))
+			return false;
+	for (const char *c = name; *c; c++)
+		if (*c <= ' ' || *c > '~' || *c == '"')
+			return false;
+	return *name && *name != '-' && *name != '!' && strlen(name) <= ADMIN_MAX;
+}
+
+static int check_conf(const struct firewall_conf *conf, struct hw_err *e)
+{
+	const char *policy = str_or(conf->policy, "");
+
+	if (*policy && !str_equal(policy, "open") && !str_equal(policy, "same-bridge") &&
+	    !str_equal(policy, "isolated"))
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "unknown ingress policy: \"%s\"", policy);
+	if (!is_chain_name(str_or(conf->admin, "")))
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "iptablesAdminChainName \"%s\" is not a valid chain name",
+			       str_or(conf->admin, ""));
+	if (conf->bit == PORTMAP_BIT)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "forwardMarkBit %d is reserved: portmap marks packets to masquerade "
+			       "with it",
+			       conf->bit);
+	return 0;
+}
+
+/* ---- ADD ------------------------------------------------------------------------------------- */
+
+static void record_addresses(struct firewall_record *record, const struct hw_result *result)
 {
 	char text[HW_IP_TEXT];
 
 	for (size_t i = 0; result && i < result->n_ips; i++)
-		strings_add(&made->ips, hw_ip_format(&result->ips[i].address.ip, text));
+		strings_add(&record->ips, hw_ip_format(&result->ips[i].address.ip, text));
 }
 
 static bool is_backend(const struct firewall_conf *conf, const char *name)
@@ -41,9 +108,10 @@ static bool is_backend(const struct firewall_conf *conf, const char *name)
 	return str_equal(conf->backend, name);
 }
 
-/* As upstream: firewalld where it is named, or where it runs and iptables is not named. Whether it
- * can be asked at all is seen now, before the record says that there is something to undo.
- * Return: 1 when it is to be used */
+/* As upstream: firewalld if it is configured, or if it is running and iptables is not
+ * configured. An unusable bus fails here, before the record says that there is something to
+ * undo.
+ * Return: 1 to use firewalld, 0 not to */
 static int choose_firewalld(const struct firewall_conf *conf, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
@@ -53,14 +121,14 @@ static int choose_firewalld(const struct firewall_conf *conf, struct hw_err *e)
 	int r = firewalld_open(&firewalld, e);
 	if (r < 0 || !is_backend(conf, "firewalld"))
 		return r;
-	return firewalld
-		       ? 1
-		       : err_text(e, -ENOENT, "firewalld is asked for, but there is no system bus");
+	return firewalld ? 1
+			 : err_text(e, -ENOENT, "backend is firewalld, but there is no system bus");
 }
 
-/* The bridge is the first interface of the result. Another kind of link is the pod's own. */
-static int note_bridge(struct firewall_made *made, const struct firewall_conf *conf,
-		       const struct hw_result *prev, struct hw_err *e)
+/* The bridge is the first interface of the result. If that is another kind of link, it is the
+ * pod's own. */
+static int record_bridge(struct firewall_record *record, const struct firewall_conf *conf,
+			 const struct hw_result *prev, struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct link link;
@@ -77,38 +145,37 @@ static int note_bridge(struct firewall_made *made, const struct firewall_conf *c
 		r = link_get(nl, str_or(prev->ifaces[0].name, ""), &link, e);
 	if (r < 0)
 		return err_ctx(e, "ingress policy %s", conf->policy);
-	made->policy = str_copy(conf->policy);
-	made->bridge = str_copy(link.name);
-	made->is_pods = !str_equal(link.kind, "bridge");
+	record->policy = str_copy(conf->policy);
+	record->bridge = str_copy(link.name);
+	record->owned_by_pod = !str_equal(link.kind, "bridge");
 	return 0;
 }
 
-/* What the record says, before anything is changed */
-static int plan(struct hw_call *call, struct hw_err *e)
+static int fill_record(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_conf *conf = call->conf;
-	struct firewall_made *made = call->made;
+	struct firewall_record *record = call->made;
 
-	int r = firewall_conf_check(conf, e);
+	int r = check_conf(conf, e);
 	if (r >= 0 && !call->prev)
 		r = err_text(e, -EINVAL, "missing prevResult from earlier plugin");
 	if (r >= 0)
-		r = note_bridge(made, conf, call->prev, e);
+		r = record_bridge(record, conf, call->prev, e);
 	if (r >= 0)
 		r = choose_firewalld(conf, e);
 	if (r < 0)
 		return r;
-	made->zone = r > 0 ? str_copy(conf->zone) : NULL;
-	made->admin = r > 0 ? NULL : str_copy(conf->admin);
-	made->bit = conf->bit;
-	note_addresses(made, call->prev);
+	record->zone = r > 0 ? str_copy(conf->zone) : NULL;
+	record->admin = r > 0 ? NULL : str_copy(conf->admin);
+	record->bit = conf->bit;
+	record_addresses(record, call->prev);
 	return 0;
 }
 
 /* The bridge may have had another policy before. */
-static int settle_policy(struct hw_call *call, struct hw_err *e)
+static int delete_stale_policy(struct hw_call *call, struct hw_err *e)
 {
-	const struct firewall_made *made = call->made;
+	const struct firewall_record *record = call->made;
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	if (!call->prev->n_ifaces || !str_empty(call->prev->ifaces[0].sandbox) ||
@@ -116,106 +183,108 @@ static int settle_policy(struct hw_call *call, struct hw_err *e)
 		return 0;
 	int r = nft_open(&nft, e);
 	return r < 0 ? r
-		     : firewall_policy_settle(nft, call, call->prev->ifaces[0].name, made->policy,
-					      e);
+		     : firewall_policy_delete_stale(nft, call, call->prev->ifaces[0].name,
+						    record->policy, e);
 }
 
-/* The attachment has worked so far, and goes on as it was. */
-static void go_back(struct hw_call *call, struct hw_err *e)
+/* After a failed repeated ADD, the attachment is left as the earlier ADD made it. */
+static void restore_earlier(struct hw_call *call, struct hw_err *e)
 {
-	struct hw_err left, lost;
+	struct hw_err why;
 
-	if (firewall_rules_remove(call, call->made, call->earlier, &left) < 0)
-		err_details(e, "some of it may be left: %s", left.msg);
-	if (firewall_rules_write(call, call->earlier, &lost) < 0)
-		err_details(e, "what was there before cannot be restored: %s", lost.msg);
+	if (firewall_rules_remove(call, call->made, call->earlier, &why) < 0)
+		err_details(e, "remove the new rules: %s", why.msg);
+	if (firewall_rules_add(call, call->earlier, &why) < 0)
+		err_details(e, "restore the earlier rules: %s", why.msg);
 }
 
 static int firewall_add(struct hw_call *call, struct hw_err *e)
 {
-	int r = plan(call, e);
+	int r = fill_record(call, e);
 
 	if (r < 0)
 		return r;
-	/* An address can only be in one zone of firewalld: so what was there goes first. */
+	/* An address can be in one zone of firewalld only, so it is removed from the earlier one
+	 * first. */
 	if (call->earlier)
 		r = firewall_rules_remove(call, call->earlier, call->made, e);
 	if (r >= 0)
 		r = hw_record_save(call, e);
 	if (r >= 0)
-		r = firewall_rules_write(call, call->made, e);
+		r = firewall_rules_add(call, call->made, e);
 	if (r >= 0)
-		r = settle_policy(call, e);
+		r = delete_stale_policy(call, e);
 	if (r < 0 && call->earlier)
-		go_back(call, e);
+		restore_earlier(call, e);
 	return r;
 }
 
-/* ---- DEL ----------------------------------------------------------------------------------- */
+/* ---- DEL ------------------------------------------------------------------------------------- */
 
-struct owned {
+struct owned_addresses {
 	const char *owner;
-	struct firewall_made *made;
+	struct firewall_record *record;
 };
 
-static int note_owned(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+static int record_owned_address(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
 	struct hw_ip ip = { .family = str_equal(elem->set, "allow4") ? AF_INET : AF_INET6 };
-	const struct owned *owned = ctx;
+	const struct owned_addresses *owned = ctx;
 	char text[HW_IP_TEXT];
 
 	(void)e;
 	if (!str_equal(elem->owner, owned->owner) || elem->key.len != ip_bits(&ip) / 8)
 		return 0;
 	memcpy(ip.bytes, elem->key.v, elem->key.len);
-	strings_add(&owned->made->ips, hw_ip_format(&ip, text));
+	strings_add(&owned->record->ips, hw_ip_format(&ip, text));
 	return 0;
 }
 
-/* Ours can be told by their owner, also those that firewalld has, what Go's plugin has made by the
- * addresses only. */
-static int end_unrecorded(struct hw_call *call, struct firewall_made *made, struct hw_err *e)
+/* Our elements are found by their owner, and with them the addresses that are in firewalld. What
+ * upstream's plugin added is found by the addresses only. */
+static int delete_without_record(struct hw_call *call, struct firewall_record *record,
+				 struct hw_err *e)
 {
 	static const char *const sets[] = { "allow4", "allow6", "protected", "samebridge",
 					    "isolated" };
 	AUTO(nft_close) struct nft *nft = NULL;
 	char owner[NFT_OWNER];
-	struct owned owned = { owner, made };
+	struct owned_addresses owned = { owner, record };
 	struct hw_ip ip;
-	struct hw_err torn;
+	struct hw_err ignored;
 
 	nft_owner(call->network, call->container_id, call->ifname, owner);
 	int r = nft_open(&nft, e);
 	for (size_t i = 0; r >= 0 && i < 2; i++)
-		r = nft_list(nft, NFT_INET, sets[i], note_owned, &owned, e);
+		r = nft_list(nft, NFT_INET, sets[i], record_owned_address, &owned, e);
 	if (r >= 0)
-		r = firewall_rules_remove(call, made, NULL, e);
+		r = firewall_rules_remove(call, record, NULL, e);
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(sets); i++)
 		r = nft_sweep(nft, NFT_INET, sets[i], owner, e);
-	for (size_t i = 0; r >= 0 && i < made->ips.n; i++)
-		if (hw_ip_parse(made->ips.v[i], &ip, &torn) >= 0)
-			r = forward_drop_gos(nft, &ip, e);
+	for (size_t i = 0; r >= 0 && i < record->ips.n; i++)
+		if (hw_ip_parse(record->ips.v[i], &ip, &ignored) >= 0)
+			r = forward_remove_upstream_rules(nft, &ip, e);
 	return r;
 }
 
 static int firewall_del(struct hw_call *call, struct hw_err *e)
 {
 	const struct firewall_conf *conf = call->conf;
-	struct firewall_made *made = call->made;
-	struct hw_err unknown;
+	struct firewall_record *record = call->made;
+	struct hw_err ignored;
 
 	if (call->recorded)
-		return firewall_rules_remove(call, made, NULL, e);
-	note_addresses(made, call->prev);
-	if (choose_firewalld(conf, &unknown) > 0)
-		made->zone = str_copy(conf->zone);
-	return end_unrecorded(call, made, e);
+		return firewall_rules_remove(call, record, NULL, e);
+	record_addresses(record, call->prev);
+	if (choose_firewalld(conf, &ignored) > 0)
+		record->zone = str_copy(conf->zone);
+	return delete_without_record(call, record, e);
 }
 
-/* ---- the other verbs -------------------------------------------------------------------------- */
+/* ---- the other verbs ------------------------------------------------------------------------- */
 
-/* Go's plugin has made it, or the record is lost. */
-static int check_unrecorded(const struct hw_call *call, struct hw_err *e)
+/* Upstream's plugin added the rules, or the record is lost. */
+static int check_without_record(const struct hw_call *call, struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
 	char text[HW_IP_TEXT];
@@ -224,29 +293,28 @@ static int check_unrecorded(const struct hw_call *call, struct hw_err *e)
 	for (size_t i = 0; r >= 0 && i < call->prev->n_ips; i++) {
 		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
 
-		r = forward_has_gos(nft, ip, e);
+		r = forward_has_upstream_rules(nft, ip, e);
 		if (r == 0)
-			return err_text(
-				e, -ENOENT,
-				"there is no record of this attachment, nor are there rules "
-				"of another plugin for %s",
-				hw_ip_format(ip, text));
+			return err_text(e, -ENOENT,
+					"no record of this attachment, and no rules of upstream's "
+					"firewall plugin for %s",
+					hw_ip_format(ip, text));
 	}
 	return r < 0 ? r : 0;
 }
 
 static int firewall_check(struct hw_call *call, struct hw_err *e)
 {
-	int r = firewall_conf_check(call->conf, e);
+	int r = check_conf(call->conf, e);
 
 	if (r >= 0 && !call->prev)
 		return err_text(e, -EINVAL, "missing prevResult from earlier plugin");
 	if (r >= 0 && !call->recorded)
-		return check_unrecorded(call, e);
+		return check_without_record(call, e);
 	return r < 0 ? r : firewall_rules_check(call, call->made, e);
 }
 
-static int see(void *ctx, const struct nft_elem *elem, struct hw_err *e)
+static int set_found(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
 	(void)elem;
 	(void)e;
@@ -254,22 +322,22 @@ static int see(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 	return 0;
 }
 
-/* Does the host let pods pass, or could it be asked to? */
-static int look_at_host(const struct firewall_conf *conf, bool firewalld_runs, struct hw_err *e)
+/* Can our rules be loaded, and does no other chain of the host drop packets of pods? */
+static int check_host(const struct firewall_conf *conf, bool firewalld_runs, struct hw_err *e)
 {
 	const char *skip = firewalld_runs ? "firewalld" : NULL;
 	AUTO(nft_close) struct nft *nft = NULL;
-	bool six = false; /* some pod has such an address */
+	bool has_ipv6 = false; /* some pod has such an address */
 
 	int r = nft_open(&nft, e);
 	if (r >= 0)
 		r = nft_can_load(nft, NFT_INET, e);
 	if (r >= 0)
-		r = nft_list(nft, NFT_INET, "allow6", see, &six, e);
+		r = nft_list(nft, NFT_INET, "allow6", set_found, &has_ipv6, e);
 	if (r >= 0)
-		r = forward_check_others(nft, 1U << conf->bit, six, skip, e);
+		r = forward_check_native(nft, 1U << conf->bit, has_ipv6, skip, e);
 	if (r >= 0 && !firewalld_runs)
-		r = forward_check_legacy(1U << conf->bit, six, e);
+		r = forward_check_legacy(1U << conf->bit, has_ipv6, e);
 	return r;
 }
 
@@ -279,14 +347,14 @@ static int firewall_status(struct hw_call *call, struct hw_err *e)
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 	int runs = 0;
 
-	int r = firewall_conf_check(conf, e);
+	int r = check_conf(conf, e);
 	if (r >= 0 && !is_backend(conf, "iptables"))
 		r = runs = firewalld_open(&firewalld, e);
 	if (r < 0)
 		return r;
 	if (!runs && is_backend(conf, "firewalld"))
-		return err_cni(e, HW_CNI_NOT_AVAILABLE, "firewalld does not run");
-	r = look_at_host(conf, runs, e);
+		return err_cni(e, HW_CNI_NOT_AVAILABLE, "firewalld is not running");
+	r = check_host(conf, runs, e);
 	if (r >= 0)
 		return 0;
 	autofree char *why = str_copy(e->msg);
@@ -295,7 +363,7 @@ static int firewall_status(struct hw_call *call, struct hw_err *e)
 
 static int firewall_repair(struct hw_call *call, struct hw_err *e)
 {
-	return firewall_rules_write(call, call->made, e);
+	return firewall_rules_add(call, call->made, e);
 }
 
 static const char *const firewall_versions[] = { "0.4.0", "1.0.0", "1.1.0", NULL };
@@ -303,7 +371,7 @@ static const char *const firewall_versions[] = { "0.4.0", "1.0.0", "1.1.0", NULL
 const struct hw_plugin firewall_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "firewall",
-	.summary = "lets a pod's addresses pass the host's firewall",
+	.summary = "lets a pod's addresses through the host's firewall",
 	.add = firewall_add,
 	.del = firewall_del,
 	.check = firewall_check,
@@ -312,7 +380,7 @@ const struct hw_plugin firewall_plugin = {
 	.fields = firewall_fields,
 	.conf_size = sizeof(struct firewall_conf),
 	.record = true,
-	.made_fields = firewall_made_fields,
-	.made_size = sizeof(struct firewall_made),
+	.made_fields = firewall_record_fields,
+	.made_size = sizeof(struct firewall_record),
 	.repair = firewall_repair,
 };

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/firewall/firewall.h - what the parts of the firewall plugin share
+ * plugins/firewall/firewall.h - internal interfaces of the firewall plugin
+ *
+ * firewall.c   the CNI verbs, configuration and attachment record
+ * rules.c      a pod's elements in nftables, the rules in FORWARD, sources in firewalld
+ * policy.c     ingressPolicy
+ * firewalld.c  client for firewalld's D-Bus interface
  */
 #ifndef PLUGINS_FIREWALL_FIREWALL_H
 #define PLUGINS_FIREWALL_FIREWALL_H
@@ -18,38 +23,42 @@ struct firewall_conf {
 	int bit;
 };
 
-extern const struct hw_field firewall_fields[];
-
-/* What the record says; everything in nftables and firewalld follows from it. */
-struct firewall_made {
+/* The firewall part of an attachment record. Everything in nftables and firewalld follows from
+ * it. */
+struct firewall_record {
 	struct hw_strings ips;
-	int bit;
-	char *admin;  /* NULL: FORWARD is not ours to open */
-	char *zone;   /* of firewalld; NULL: it is not asked */
-	char *bridge; /* with an ingressPolicy */
-	char *policy;
-	bool is_pods; /* the bridge is none, but goes with the pod */
+	int bit;	   /* of the packet mark */
+	char *admin;	   /* the administrator's chain; NULL: no rules in FORWARD */
+	char *zone;	   /* of firewalld; NULL: firewalld is not used */
+	char *bridge;	   /* with an ingressPolicy: the first interface of the result */
+	char *policy;	   /* "same-bridge" or "isolated"; NULL: open */
+	bool owned_by_pod; /* "bridge" is another kind of link: its elements belong to the pod */
 };
 
-extern const struct hw_field firewall_made_fields[];
+extern const struct hw_field firewall_record_fields[];
 
-/* Error 7 for what cannot be done */
-int firewall_conf_check(const struct firewall_conf *conf, struct hw_err *e);
-/* Put what the record says: elements, and the rules that use them. */
-int firewall_rules_write(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
-/* Remove what the record says, but not what another says, too; that may be NULL. */
-int firewall_rules_remove(struct hw_call *call, const struct firewall_made *made,
-			  const struct firewall_made *but, struct hw_err *e);
-/* The elements are there; rules in foreign chains are put back. */
-int firewall_rules_check(struct hw_call *call, const struct firewall_made *made, struct hw_err *e);
+/* Add the elements of the record, and the rules that use them, where they are missing. */
+int firewall_rules_add(struct hw_call *call, const struct firewall_record *record,
+		       struct hw_err *e);
+/* Remove what the record has and @keep does not (NULL: everything), from firewalld and nftables,
+ * if it still belongs to this attachment. An error with one does not keep the other from being
+ * cleaned up. */
+int firewall_rules_remove(struct hw_call *call, const struct firewall_record *record,
+			  const struct firewall_record *keep, struct hw_err *e);
+/* For CHECK: an error if an element or a source is missing. Missing rules in FORWARD, which
+ * belong to no pod, are added. */
+int firewall_rules_check(struct hw_call *call, const struct firewall_record *record,
+			 struct hw_err *e);
 
-/* The elements of the record's bridge */
-void firewall_policy_fill(struct nft_elems *elems, const struct firewall_made *made);
-/* Forget those of a bridge that are of another policy, unless other pods have that */
-int firewall_policy_settle(struct nft *nft, const struct hw_call *call, const char *bridge,
-			   const char *policy, struct hw_err *e);
+/* Append the elements of the record's ingressPolicy. Those of a bridge have no owner. */
+void firewall_policy_put(struct nft_elems *elems, const struct firewall_record *record);
+/* Delete the elements of a bridge for policies that no pod on it has any more.
+ * @policy: of the pod that is being added; NULL or "": open */
+int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, const char *bridge,
+				 const char *policy, struct hw_err *e);
 
-/* Of a note of that kind. Return: 1 when they were removed, 0 when gone; -EBUSY while pods need them */
+/* Remove the rules in FORWARD that a furniture note names.
+ * Return: 1 if they were removed, 0 if there were none; -EBUSY while pods need them */
 int firewall_furniture_remove(const char *note, struct hw_err *e);
 
 extern const struct hw_plugin firewall_plugin;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/firewall/firewalld.c - sources of firewalld's zones, over D-Bus
+ * plugins/firewall/firewalld.c - client for firewalld's D-Bus interface: sources of zones
  *
- * Rules: where there is a bus, not being able to ask it is an error: whoever has
- *        firewalld must not get pods that it does not know.
+ * Rules: if there is a bus and it cannot be queried, that is an error: on a host with
+ *        firewalld, no pod may exist that firewalld does not know.
  */
 #include "plugins/firewall/firewalld.h"
 
@@ -20,14 +20,14 @@
 #include "base/str.h"
 #include "base/time.h"
 
-#define LIBRARY	   "libsystemd.so.0"
-#define BUS_SOCKET "/run/dbus/system_bus_socket"
-#define NAME	   "org.fedoraproject.FirewallD1"
-#define PATH	   "/org/fedoraproject/FirewallD1"
-#define TIMEOUT_US (20 * 1000000ULL)
-#define BUS_NAP_MS 5
+#define LIBRARY	     "libsystemd.so.0"
+#define BUS_SOCKET   "/run/dbus/system_bus_socket"
+#define NAME	     "org.fedoraproject.FirewallD1"
+#define PATH	     "/org/fedoraproject/FirewallD1"
+#define TIMEOUT_US   (20 * 1000000ULL)
+#define BUS_RETRY_MS 5
 
-/* What <systemd/sd-bus.h> declares. */
+/* As declared in <systemd/sd-bus.h> */
 typedef struct sd_bus sd_bus;
 typedef struct sd_bus_message sd_bus_message;
 typedef struct {
@@ -63,9 +63,6 @@ static const struct library_symbol symbols[] = {
 
 /* ---- the bus --------------------------------------------------------------------------------- */
 
-/**
- * firewalld_close() - let go of the bus
- */
 void firewalld_close(struct firewalld *firewalld)
 {
 	if (!firewalld)
@@ -78,12 +75,14 @@ void firewalld_close(struct firewalld *firewalld)
 }
 
 /*
- * Call a method that takes two strings, or one for a NULL, and answers with a bool.
+ * Call a method of firewalld or of the bus.
+ * @second:     NULL: the method has one argument
+ * @ret_answer: a boolean reply; NULL: the reply is ignored
  *
- * Return: 0, or a negative errno with firewalld's words, without context, in *e
+ * Return: 0, or a negative errno with the text of the D-Bus error, without context, in *e
  */
-static int call(struct firewalld *firewalld, const char *interface, const char *method,
-		const char *first, const char *second, int *ret_answer, struct hw_err *e)
+static int call_method(struct firewalld *firewalld, const char *interface, const char *method,
+		       const char *first, const char *second, int *ret_answer, struct hw_err *e)
 {
 	bool is_firewalld = str_starts(interface, NAME);
 	const char *name = is_firewalld ? NAME : interface;
@@ -102,27 +101,24 @@ static int call(struct firewalld *firewalld, const char *interface, const char *
 	return r < 0 ? r : 0;
 }
 
-/* sd-bus goes by the same variable, as Go's D-Bus does. */
+/* sd-bus and upstream's D-Bus library use the same variable. */
 static bool has_bus(void)
 {
 	return !str_empty(getenv("DBUS_SYSTEM_BUS_ADDRESS")) || access(BUS_SOCKET, F_OK) == 0;
 }
 
-/* A socket at which nobody listens is no bus; but it may be one that is just being started again.
- * Where it stays so every ADD waits: hence once, and not for long. */
+/* ECONNREFUSED may mean that the bus is being restarted, so try again. Only once and soon: on a
+ * host with a leftover socket every ADD waits here. */
 static int open_bus(struct firewalld *firewalld)
 {
 	int r = firewalld->open_system(&firewalld->bus);
 
 	if (r != -ECONNREFUSED)
 		return r;
-	time_sleep(BUS_NAP_MS);
+	time_sleep(BUS_RETRY_MS);
 	return firewalld->open_system(&firewalld->bus);
 }
 
-/**
- * firewalld_open() - connect to the system bus, and see whether firewalld is there
- */
 int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
@@ -134,7 +130,9 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 	firewalld = mem_new(sizeof(*firewalld));
 	int r = library_open(LIBRARY, symbols, firewalld, &firewalld->handle, e);
 	if (r < 0)
-		return err_ctx(e, "does firewalld run? (\"backend\": \"iptables\" does not ask)");
+		return err_ctx(e,
+			       "check whether firewalld is running (not needed with \"backend\": "
+			       "\"iptables\")");
 	r = open_bus(firewalld);
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		return 0;
@@ -142,75 +140,66 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 		r = firewalld->set_timeout(firewalld->bus, TIMEOUT_US);
 	if (r < 0)
 		return err_set(e, r, "open the system bus");
-	r = call(firewalld, "org.freedesktop.DBus", "NameHasOwner", NAME, NULL, &owned, e);
+	r = call_method(firewalld, "org.freedesktop.DBus", "NameHasOwner", NAME, NULL, &owned, e);
 	if (r < 0)
-		return err_ctx(e, "ask the system bus for firewalld");
+		return err_ctx(e, "look for firewalld on the system bus");
 	*ret_firewalld = take_ptr(firewalld);
 	return owned != 0;
 }
 
-/* ---- sources ---------------------------------------------------------------------------------- */
+/* ---- sources --------------------------------------------------------------------------------- */
 
-/* firewalld begins its message with a name in capitals. */
-static bool is_one_of(const struct hw_err *e, const char *const *names)
+/* An error message of firewalld starts with a code in capitals. */
+static bool has_code(const struct hw_err *e, const char *const *codes)
 {
-	for (size_t i = 0; names[i]; i++)
-		if (strstr(e->msg, names[i]))
+	for (size_t i = 0; codes[i]; i++)
+		if (strstr(e->msg, codes[i]))
 			return true;
 	return false;
 }
 
-static char *source(const struct hw_ip *ip)
+static char *format_source(const struct hw_ip *ip)
 {
 	char text[HW_IP_TEXT];
 
 	return str_printf("%s/%u", hw_ip_format(ip, text), ip_bits(ip));
 }
 
-/**
- * firewalld_add() - put an address into a zone
- */
 int firewalld_add(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		  struct hw_err *e)
 {
-	static const char *const fine[] = { "ZONE_ALREADY_SET", NULL };
-	autofree char *address = source(ip);
+	static const char *const accepted[] = { "ZONE_ALREADY_SET", NULL };
+	autofree char *address = format_source(ip);
 
-	int r = call(firewalld, NAME ".zone", "addSource", zone, address, NULL, e);
-	if (r >= 0 || is_one_of(e, fine))
+	int r = call_method(firewalld, NAME ".zone", "addSource", zone, address, NULL, e);
+	if (r >= 0 || has_code(e, accepted))
 		return 0;
 	return err_ctx(e, "failed to add the address %s to %s zone", address, zone);
 }
 
-/**
- * firewalld_remove() - take an address out of a zone
- */
 int firewalld_remove(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		     struct hw_err *e)
 {
-	static const char *const fine[] = { "UNKNOWN_SOURCE", "NOT_ENABLED", "ZONE_CONFLICT",
-					    "INVALID_ZONE", NULL };
-	autofree char *address = source(ip);
+	static const char *const accepted[] = { "UNKNOWN_SOURCE", "NOT_ENABLED", "ZONE_CONFLICT",
+						"INVALID_ZONE", NULL };
+	autofree char *address = format_source(ip);
 
-	int r = call(firewalld, NAME ".zone", "removeSource", zone, address, NULL, e);
-	if (r >= 0 || is_one_of(e, fine))
+	int r = call_method(firewalld, NAME ".zone", "removeSource", zone, address, NULL, e);
+	if (r >= 0 || has_code(e, accepted))
 		return 0;
 	return err_ctx(e, "failed to remove the address %s from %s zone", address, zone);
 }
 
-/**
- * firewalld_check() - is an address in a zone?
- */
 int firewalld_check(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		    struct hw_err *e)
 {
-	autofree char *address = source(ip);
-	int there = 0;
+	autofree char *address = format_source(ip);
+	int found = 0;
 
-	int r = call(firewalld, NAME ".zone", "querySource", zone, address, &there, e);
+	int r = call_method(firewalld, NAME ".zone", "querySource", zone, address, &found, e);
 	if (r < 0)
 		return err_ctx(e, "failed to find the address %s in %s zone", address, zone);
-	if (!there)
+	if (!found)
 		return err_text(e, -ENOENT,
 				"firewalld zone %s lacks the address %s; hawser-plugin repair "
 				"restores it",

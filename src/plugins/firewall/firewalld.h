@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/firewall/firewalld.h - sources of firewalld's zones, over D-Bus
+ * plugins/firewall/firewalld.h - client for firewalld's D-Bus interface: sources of zones
  *
- * What:  an address in a zone as long as firewalld runs; whatever that zone allows
- *        is allowed to it.
- * How:   sd-bus of libsystemd, which is opened at run time, and only where there
- *        is a system bus.
+ * What:  adds an address to a zone of firewalld, until firewalld is restarted or
+ *        reloaded. Whatever the zone allows is then allowed to the address.
+ * How:   sd-bus of libsystemd, which is loaded at run time, and only if there is a
+ *        system bus.
  */
 #ifndef PLUGINS_FIREWALL_FIREWALLD_H
 #define PLUGINS_FIREWALL_FIREWALLD_H
@@ -17,18 +17,19 @@
 
 struct firewalld;
 
-/* Return: 1 when it runs; 0 when not, or when there is no bus. *ret is set in both cases, to NULL
- * without a bus; all calls but close() need one. */
+/* Connect to the system bus. Without a bus, *ret_firewalld is NULL; all functions except
+ * firewalld_close() need one.
+ * Return: 1 if firewalld is running, 0 if it is not, or if there is no bus */
 int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e);
 void firewalld_close(struct firewalld *firewalld);
 
-/* In that zone already is a success. */
+/* Add an address to a zone. Succeeds if it is already there. */
 int firewalld_add(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		  struct hw_err *e);
-/* Not in that zone, and no such zone, is a success. */
+/* Remove an address from a zone. Succeeds if it is not there, or if the zone does not exist. */
 int firewalld_remove(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		     struct hw_err *e);
-/* -ENOENT when it is not in that zone */
+/* -ENOENT if the address is not in the zone */
 int firewalld_check(struct firewalld *firewalld, const char *zone, const struct hw_ip *ip,
 		    struct hw_err *e);
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/firewall/policy.c - ingressPolicy: what a bridge has in our sets
+ * plugins/firewall/policy.c - ingressPolicy: elements of a bridge in our sets
  *
- * What:  elements that are the bridge's, not a pod's: they stay when its pods go.
- * How:   an ADD removes those of another policy than its own, once no pod
- *        on the bridge has that policy any more; the records say which do.
- * Rules: a pod's record is there before its elements are. So whoever deletes
- *        looks at the records once more behind that, and puts back what somebody
- *        has come to need meanwhile. As long as pods of several policies share
- *        a bridge, an ADD reads no more records than until it has found them.
+ * What:  elements that belong to the bridge, not to a pod: they stay after DEL of the
+ *        last pod.
+ * How:   an ADD deletes the elements of other policies than its own once no pod on the
+ *        bridge has that policy any more, according to the attachment records.
+ * Rules: a pod's record is written before its elements are added. So after deleting
+ *        elements, the records are read again, and elements that a new record needs
+ *        are added back. Reading the records stops as soon as every policy in question
+ *        has been found in one.
  */
 #include <string.h>
 
@@ -22,7 +23,7 @@
 
 static const char *const policies[] = { "isolated", "same-bridge" };
 
-static const char *set_of(const char *policy)
+static const char *policy_set(const char *policy)
 {
 	return str_equal(policy, "isolated") ? "isolated" : "samebridge";
 }
@@ -37,126 +38,120 @@ static struct nft_elem bridge_elem(const char *set, const char *bridge, enum nft
 	return elem;
 }
 
-/**
- * firewall_policy_fill() - the elements of a record's bridge
- *
- * Of a link that is no bridge they are the pod's own.
- */
-void firewall_policy_fill(struct nft_elems *elems, const struct firewall_made *made)
+void firewall_policy_put(struct nft_elems *elems, const struct firewall_record *record)
 {
-	enum nft_mode mode = made->is_pods ? NFT_OWNED : NFT_SHARED;
+	enum nft_mode mode = record->owned_by_pod ? NFT_OWNED : NFT_SHARED;
 
-	if (!made->bridge || !made->policy)
+	if (!record->bridge || !record->policy)
 		return;
-	nft_elems_add(elems, bridge_elem("protected", made->bridge, mode));
-	nft_elems_add(elems, bridge_elem(set_of(made->policy), made->bridge, mode));
+	nft_elems_add(elems, bridge_elem("protected", record->bridge, mode));
+	nft_elems_add(elems, bridge_elem(policy_set(record->policy), record->bridge, mode));
 }
 
-/* ---- those of another policy -------------------------------------------------------------------- */
+/* ---- stale policies -------------------------------------------------------------------------- */
 
-struct search {
+struct policy_search {
 	const struct hw_call *call;
 	const char *bridge;
-	bool there[ARRAY_SIZE(policies)]; /* whether some pod has it is the question */
-	bool found[ARRAY_SIZE(policies)]; /* some pod has it */
+	bool wanted[ARRAY_SIZE(policies)]; /* look for pods with this policy */
+	bool found[ARRAY_SIZE(policies)];  /* some pod has it */
 };
 
-static bool is_answered(const struct search *search)
+static bool is_complete(const struct policy_search *search)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++)
-		if (search->there[i] && !search->found[i])
+		if (search->wanted[i] && !search->found[i])
 			return false;
 	return true;
 }
 
-static int look_at_record(void *ctx, const struct record *record, struct hw_err *e)
+static int search_record(void *ctx, const struct record *r, struct hw_err *e)
 {
-	struct search *search = ctx;
+	struct policy_search *search = ctx;
 	const struct hw_call *call = search->call;
-	struct firewall_made made = { 0 };
+	struct firewall_record record = { 0 };
 
-	if (!record->made || (str_equal(record->network, call->network) &&
-			      str_equal(record->container_id, call->container_id) &&
-			      str_equal(record->ifname, call->ifname)))
+	if (!r->made ||
+	    (str_equal(r->network, call->network) &&
+	     str_equal(r->container_id, call->container_id) && str_equal(r->ifname, call->ifname)))
 		return 0;
-	int r = hw_field_decode(firewall_made_fields, record->made, strlen(record->made), &made, e);
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(policies); i++)
-		search->found[i] |= str_equal(made.bridge, search->bridge) &&
-				    str_equal(made.policy, policies[i]);
-	hw_field_clear(firewall_made_fields, &made);
-	return is_answered(search);
+	int decoded = hw_field_decode(firewall_record_fields, r->made, strlen(r->made), &record, e);
+	for (size_t i = 0; decoded >= 0 && i < ARRAY_SIZE(policies); i++)
+		search->found[i] |= str_equal(record.bridge, search->bridge) &&
+				    str_equal(record.policy, policies[i]);
+	hw_field_clear(firewall_record_fields, &record);
+	return is_complete(search);
 }
 
-/* Every element in question that this ADD does not want, and, by the records, nobody else */
-static void find_stale(struct nft_elems *stale, struct search *search, const char *policy)
+/* Elements of the wanted policies that neither this ADD nor a record needs. None if a record is
+ * unreadable. */
+static void find_stale(struct nft_elems *stale, struct policy_search *search, const char *policy)
 {
 	autofree char *state = lock_state_dir();
 	struct errors errors = { 0 };
-	struct hw_err unread;
+	struct hw_err ignored;
 	bool open = str_empty(policy);
 
-	record_each_of(state, "firewall", look_at_record, search, &errors);
-	if (errors_end(&errors, &unread) < 0)
+	record_each_of(state, "firewall", search_record, search, &errors);
+	if (errors_end(&errors, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
 		open &= !search->found[i];
-		if (search->there[i] && !search->found[i] && !str_equal(policies[i], policy))
-			nft_elems_add(stale,
-				      bridge_elem(set_of(policies[i]), search->bridge, NFT_OWNED));
+		if (search->wanted[i] && !search->found[i] && !str_equal(policies[i], policy))
+			nft_elems_add(stale, bridge_elem(policy_set(policies[i]), search->bridge,
+							 NFT_OWNED));
 	}
 	if (open)
 		nft_elems_add(stale, bridge_elem("protected", search->bridge, NFT_OWNED));
 }
 
-/* Of which policies are there any? */
-static int find_others(struct nft *nft, struct search *search, const char *policy, struct hw_err *e)
+/* Set search->wanted for the policies other than @policy that the bridge has elements of. */
+static int find_other_policies(struct nft *nft, struct policy_search *search, const char *policy,
+			       struct hw_err *e)
 {
-	struct nft_elem there;
+	struct nft_elem found;
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(policies); i++) {
-		struct nft_elem elem = bridge_elem(set_of(policies[i]), search->bridge, NFT_OWNED);
+		struct nft_elem elem =
+			bridge_elem(policy_set(policies[i]), search->bridge, NFT_OWNED);
 
 		if (str_equal(policies[i], policy))
 			continue;
-		r = nft_get(nft, &elem, &there, e);
-		search->there[i] = r > 0;
+		r = nft_get(nft, &elem, &found, e);
+		search->wanted[i] = r > 0;
 	}
 	return r;
 }
 
-/* Those that are not stale any more */
-static int put_back(struct nft *nft, const struct nft_elems *gone, const struct nft_elems *stale,
-		    struct hw_err *e)
+/* Add back the deleted elements that are not stale any more. */
+static int restore_needed(struct nft *nft, const struct nft_elems *deleted,
+			  const struct nft_elems *stale, struct hw_err *e)
 {
-	AUTO(nft_elems_done) struct nft_elems back = { 0 };
+	AUTO(nft_elems_done) struct nft_elems needed = { 0 };
 
-	for (size_t i = 0; i < gone->n; i++)
-		if (!nft_elems_has(stale, &gone->v[i])) {
-			nft_elems_add(&back, gone->v[i]);
-			back.v[back.n - 1].mode = NFT_SHARED;
+	for (size_t i = 0; i < deleted->n; i++)
+		if (!nft_elems_has(stale, &deleted->v[i])) {
+			nft_elems_add(&needed, deleted->v[i]);
+			needed.v[needed.n - 1].mode = NFT_SHARED;
 		}
-	return back.n ? nft_add(nft, back.v, back.n, "", NULL, e) : 0;
+	return needed.n ? nft_add(nft, needed.v, needed.n, "", NULL, e) : 0;
 }
 
-/**
- * firewall_policy_settle() - forget what a bridge has of a policy that nobody on it has any more
- * @policy: that of the pod which comes; NULL or "": open
- */
-int firewall_policy_settle(struct nft *nft, const struct hw_call *call, const char *bridge,
-			   const char *policy, struct hw_err *e)
+int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, const char *bridge,
+				 const char *policy, struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems before = { 0 }, after = { 0 };
-	struct search first = { .call = call, .bridge = bridge },
-		      second = { call, bridge, { true, true }, { 0 } };
+	struct policy_search first = { .call = call, .bridge = bridge },
+			     second = { call, bridge, { true, true }, { 0 } };
 
-	int r = find_others(nft, &first, policy, e);
-	if (r < 0 || is_answered(&first))
+	int r = find_other_policies(nft, &first, policy, e);
+	if (r < 0 || is_complete(&first))
 		return r < 0 ? r : 0;
 	find_stale(&before, &first, policy);
 	r = before.n ? nft_del(nft, before.v, before.n, "", e) : 0;
 	if (r < 0 || !before.n)
 		return r;
 	find_stale(&after, &second, policy);
-	return put_back(nft, &before, &after, e);
+	return restore_needed(nft, &before, &after, e);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/fuzz-pool.c - whatever the configuration, an address that is handed out is of its range
+ * plugins/host-local/fuzz-pool.c - with any configuration, an allocated address is inside its range
  */
 #include <assert.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void walk(const struct range_set *set)
+static void check_walk(const struct range_set *set)
 {
 	struct hw_ip last = set->v[set->n - 1].end;
 	const struct range *r;
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (pool_init(&pool, &conf, "", "1.0.0", &e) >= 0)
 		for (size_t i = 0; i < pool.n; i++)
-			walk(&pool.sets[i]);
+			check_walk(&pool.sets[i]);
 	hw_field_clear(pool_fields, &conf);
 	return 0;
 }

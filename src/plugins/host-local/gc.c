@@ -1,36 +1,243 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/gc.c - GC and STATUS of host-local
+ * plugins/host-local/gc.c - GC of host-local: release the leases of invalid attachments
  *
- * What:  GC ends the leases of attachments that are not valid; see lease-gc.c for
- *        which. STATUS says, with code 50, why the next ADD would fail.
- * How:   an attachment is valid when the runtime names it, and also while another
- *        plugin keeps a record of it: its ADD may still have been running when
- *        the runtime asked the plugin that called us, which therefore kept it.
- *        A lease that has only a container's id, as old versions wrote them, is
- *        valid when any attachment of that container is.
+ * How:   an attachment is valid if the runtime lists it, or if another plugin has
+ *        a record of it: its ADD may still have been running when the runtime
+ *        called the plugin that called us, which therefore kept it.
+ *        A lease that names only a container, as old versions wrote them, is
+ *        valid if any attachment of that container is.
+ *
+ *        First all leases are read without the lock, to find those whose owner
+ *        is not valid. Then, under the lock, only these are looked at again. A
+ *        lease that is no longer the same file was made in the meantime and is
+ *        kept. The others:
+ *
+ *	index entry of the lease         released if its owner is not valid
+ *	this boot, finished since        never
+ *	  GC was called
+ *	this boot, finished before       with a list of valid attachments
+ *	this boot, not finished          always: its ADD was killed, or it would
+ *	                                 hold the lock
+ *	an earlier boot                  always
+ *	another machine                  never
+ *	unknown machine or boot          with a list, unless finished since GC was
+ *	                                 called
+ *	none                             with a list: made by upstream's plugin, or
+ *	                                 by an ADD of ours that was killed
+ *	none, and the lease is empty     always: its writer was killed
+ *
+ *        In the same way index entries without a matching lease are removed.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/map.h"
 #include "base/os/file.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "cni/lock.h"
 #include "cni/plugin/record.h"
 #include "plugins/host-local/host-local.h"
-#include "plugins/host-local/pool.h"
+#include "plugins/host-local/index.h"
 
-/* ---- GC -------------------------------------------------------------------------------- */
+/* A lease whose owner is not valid, and its file when it was read without the lock. */
+struct gc_candidate {
+	struct hw_ip ip;
+	ino_t ino;
+	struct timespec changed;
+};
 
-struct keeping {
-	const struct hw_call *call;
-	struct map *valid; /* "ID" and "ID IFNAME" */
+struct gc_sweep {
+	struct lease_store *store;
+	const struct lease_gc_options *options;
+	int64_t called; /* CLOCK_BOOTTIME */
+	struct gc_candidate *v;
+	size_t n, room;
+	struct index_dirs dirs;
+};
+
+static void gc_sweep_done(struct gc_sweep *s)
+{
+	free(s->v);
+	index_close_all(&s->dirs);
+}
+AUTO_VALUE_DEFINE(gc_sweep_done, struct gc_sweep);
+
+/* ---- leases ------------------------------------------------------------------------------ */
+
+static bool is_empty(const struct lease_text *t)
+{
+	return t->owner.container_id && !*t->owner.container_id && !t->owner.ifname;
+}
+
+static void add_candidate(struct gc_sweep *s, const struct hw_ip *ip, const struct stat *st)
+{
+	if (s->n == s->room) {
+		s->room = s->room ? 2 * s->room : 16;
+		s->v = mem_resize(s->v, s->room, sizeof(*s->v));
+	}
+	s->v[s->n++] = (struct gc_candidate){ *ip, st->st_ino, st->st_ctim };
+}
+
+/* Unreadable leases and those of an unknown owner are kept. */
+static int find_candidates(struct gc_sweep *s, struct hw_err *e)
+{
+	AUTO(ip_list_done) struct ip_list all = { 0 };
+	struct lease_text t;
+	struct stat st;
+	int r = lease_list_all(s->store, &all, e);
+
+	for (size_t i = 0; r >= 0 && i < all.n; i++) {
+		if (lease_read(s->store, &all.v[i], &t, &st) <= 0 || !t.owner.container_id)
+			continue;
+		if (is_empty(&t) || !s->options->is_valid(s->options->ctx, &t.owner))
+			add_candidate(s, &all.v[i], &st);
+	}
+	return r;
+}
+
+/* The directory of the index that has the lease, preferably this boot's. NULL: none */
+static int find_index_dir(const struct gc_sweep *s, const struct lease_owner *owner,
+			  const struct hw_ip *ip, const struct index_dir **ret_dir,
+			  struct hw_err *e)
+{
+	struct hw_ip found;
+
+	*ret_dir = NULL;
+	for (size_t i = 0; owner->ifname && i < s->dirs.n; i++)
+		for (unsigned n = 0;; n++) {
+			int r = index_get(s->dirs.v[i].fd, owner, n, &found);
+			if (r < 0)
+				return err_set(e, r, "read the index of %s", s->store->path);
+			if (r == 0)
+				break;
+			if (!hw_ip_equal(&found, ip))
+				continue;
+			if (!*ret_dir || s->dirs.v[i].origin == INDEX_THIS_BOOT)
+				*ret_dir = &s->dirs.v[i];
+		}
+	return 0;
+}
+
+/* The table of the file's opening. */
+static bool may_release(const struct gc_sweep *s, const struct lease_text *t,
+			const struct hw_ip *ip, const struct index_dir *dir)
+{
+	if (!dir)
+		return s->options->has_list || is_empty(t);
+	if (dir->origin == INDEX_OTHER_MACHINE || dir->origin == INDEX_EARLIER_BOOT)
+		return dir->origin == INDEX_EARLIER_BOOT;
+	int64_t finished = index_finished_at(dir->fd, &t->owner, ip);
+	if (!finished && dir->origin == INDEX_THIS_BOOT)
+		return true;
+	return s->options->has_list && finished < s->called;
+}
+
+static int release_candidate(struct gc_sweep *s, const struct gc_candidate *c, struct hw_err *e)
+{
+	const struct index_dir *dir;
+	struct lease_text t;
+	struct stat st;
+
+	if (lease_read(s->store, &c->ip, &t, &st) <= 0 || !t.owner.container_id ||
+	    c->ino != st.st_ino || c->changed.tv_sec != st.st_ctim.tv_sec ||
+	    c->changed.tv_nsec != st.st_ctim.tv_nsec)
+		return 0;
+	int r = find_index_dir(s, &t.owner, &c->ip, &dir, e);
+	if (r < 0 || !may_release(s, &t, &c->ip, dir))
+		return r;
+	r = lease_unlink(s->store, &c->ip, e);
+	if (r < 0 || !dir)
+		return r;
+	r = index_remove(dir->fd, &t.owner, &c->ip);
+	return r < 0 ? err_set(e, r, "remove an entry from the index of %s", s->store->path) : 0;
+}
+
+/* ---- index entries without a matching lease ------------------------------------------------ */
+
+struct gc_stray {
+	const struct lease_store *store;
+	int dir;
+	struct hw_strings names;
+};
+
+static bool is_stray(const struct gc_stray *stray, const char *name)
+{
+	struct hw_ip ip;
+
+	return index_read(stray->dir, name, &ip) > 0 &&
+	       lease_matches_entry(stray->store, name, &ip) == 0;
+}
+
+static int add_stray(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	struct gc_stray *stray = ctx;
+
+	(void)e;
+	if (is_stray(stray, entry->name))
+		strings_add(&stray->names, entry->name);
+	return 0;
+}
+
+/* Finds them without the lock, takes the lock, and removes those that are still without a lease. */
+static int remove_strays(struct gc_sweep *s, struct hw_err *e)
+{
+	autofree struct gc_stray *strays = mem_new((s->dirs.n + 1) * sizeof(*strays));
+	int r = 0, removed = 0;
+
+	for (size_t i = 0; r >= 0 && i < s->dirs.n; i++) {
+		strays[i] = (struct gc_stray){ s->store, s->dirs.v[i].fd };
+		if (s->dirs.v[i].origin != INDEX_OTHER_MACHINE)
+			r = file_walk(strays[i].dir, ".", add_stray, &strays[i], e);
+	}
+	if (r >= 0 && s->store->lock < 0)
+		r = lease_lock(s->store, e);
+	/* From the end: the owner's last entry is renamed to a removed one. */
+	for (size_t i = 0; r >= 0 && i < s->dirs.n; i++)
+		for (size_t j = strays[i].names.n; j-- > 0;)
+			if (is_stray(&strays[i], strays[i].names.v[j]) && removed >= 0)
+				removed = index_remove_entry(strays[i].dir, strays[i].names.v[j]);
+	for (size_t i = 0; i < s->dirs.n; i++)
+		hw_strings_free(&strays[i].names);
+	if (removed < 0)
+		return err_set(e, removed, "remove an entry from the index of %s", s->store->path);
+	return r;
+}
+
+int lease_gc(struct lease_store *store, const struct lease_gc_options *options, struct hw_err *e)
+{
+	AUTO(gc_sweep_done)
+	struct gc_sweep s = { .store = store, .options = options, .called = time_boot() };
+	struct hw_err failed;
+
+	int r = find_candidates(&s, e);
+	if (r >= 0)
+		r = index_open_all(store, &s.dirs, e);
+	if (r >= 0)
+		r = remove_strays(&s, e); /* takes the lock */
+	index_close_all(&s.dirs);
+	if (r >= 0)
+		r = index_open_all(store, &s.dirs, e); /* this boot's directory may be new */
+	if (r >= 0)
+		/* A failure does not keep the others. The first one is reported. */
+		for (size_t i = 0; i < s.n; i++)
+			if (release_candidate(&s, &s.v[i], &failed) < 0 && r >= 0) {
+				*e = failed;
+				r = failed.code;
+			}
+	index_remove_empty(store, &s.dirs);
+	return r;
+}
+
+/* ---- which attachments are valid ------------------------------------------------------------ */
+
+struct gc_validity {
+	const char *network;
+	struct map *listed; /* by the runtime: "ID" and "ID IFNAME" */
 	const char *state_dir;
-	struct hw_strings plugins; /* that have records */
+	struct hw_strings plugins; /* that have attachment records */
 };
 
 static int add_plugin(void *ctx, const struct file_entry *entry, struct hw_err *e)
@@ -40,144 +247,54 @@ static int add_plugin(void *ctx, const struct file_entry *entry, struct hw_err *
 	return 0;
 }
 
-/* A record that cannot be read is one. */
-static bool has_record(const struct keeping *k, const struct lease_owner *owner)
+/* An unreadable record counts as one. */
+static bool has_record(const struct gc_validity *v, const struct lease_owner *owner)
 {
 	struct hw_err e;
 
-	for (size_t i = 0; i < k->plugins.n; i++) {
+	for (size_t i = 0; i < v->plugins.n; i++) {
 		AUTO(record_done) struct record record = { 0 };
 
-		if (record_read(k->state_dir, k->plugins.v[i], k->call->network,
-				owner->container_id, owner->ifname, &record, &e) != 0)
+		if (record_read(v->state_dir, v->plugins.v[i], v->network, owner->container_id,
+				owner->ifname, &record, &e) != 0)
 			return true;
 	}
 	return false;
 }
 
-static bool keep(void *ctx, const struct lease_owner *owner)
+static bool is_valid(void *ctx, const struct lease_owner *owner)
 {
-	const struct keeping *k = ctx;
+	const struct gc_validity *v = ctx;
 
 	if (!owner->ifname)
-		return map_find(k->valid, owner->container_id);
+		return map_find(v->listed, owner->container_id);
 	autofree char *key = str_printf("%s %s", owner->container_id, owner->ifname);
-	return map_find(k->valid, key) || has_record(k, owner);
+	return map_find(v->listed, key) || has_record(v, owner);
 }
 
-static struct map *valid_of(const struct hw_call *call)
-{
-	struct map *valid = map_new(NULL);
-
-	for (size_t i = 0; i < call->n_valid; i++) {
-		const struct hw_valid *v = &call->valid[i];
-		const char *id = str_or(v->container_id, "");
-		autofree char *key = str_printf("%s %s", id, str_or(v->ifname, ""));
-
-		map_set(valid, key, valid);
-		map_set(valid, id, valid);
-	}
-	return valid;
-}
-
-/**
- * host_local_gc() - GC
- */
 int host_local_gc(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(lease_close) struct lease_store store = LEASE_STORE;
-	AUTO(map_free) struct map *valid = valid_of(call);
+	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
+	AUTO(map_free) struct map *listed = map_new(NULL);
 	autofree char *state_dir = lock_state_dir();
 	autofree char *records = str_printf("%s/attachments", state_dir);
-	struct keeping k = { .call = call, .valid = valid, .state_dir = state_dir };
-	struct lease_gc gc = { .known = call->valid, .keep = keep, .ctx = &k };
+	struct gc_validity v = { call->network, listed, state_dir };
+	struct lease_gc_options options = { call->valid, is_valid, &v };
 
-	int r = host_local_open(call, LEASE_LOOK, &store, e);
-	if (r == -ENOENT)
-		return 0;
-	if (r >= 0)
-		r = file_walk(AT_FDCWD, records, add_plugin, &k.plugins, e);
-	if (r >= 0 || r == -ENOENT)
-		r = lease_gc(&store, &gc, e);
-	hw_strings_free(&k.plugins);
-	return r;
-}
+	for (size_t i = 0; i < call->n_valid; i++) {
+		const char *id = str_or(call->valid[i].container_id, "");
+		autofree char *key = str_printf("%s %s", id, str_or(call->valid[i].ifname, ""));
 
-/* ---- STATUS ---------------------------------------------------------------------------- */
-
-/* The directory, or what is there of the way to it. */
-static char *nearest(const char *path)
-{
-	/* a relative one begins where we are */
-	char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path), *slash;
-
-	while (access(dir, F_OK) < 0 && errno == ENOENT && (slash = strrchr(dir, '/')))
-		slash[slash == dir && slash[1]] = '\0';
-	return dir;
-}
-
-static int check_room(const char *path, struct hw_err *e)
-{
-	autofree char *dir = nearest(path);
-	struct statvfs fs;
-
-	if (access(dir, W_OK | X_OK) < 0)
-		return err_cni(e, HW_CNI_NOT_AVAILABLE, "leases cannot be written to %s: %s", path,
-			       strerror(errno));
-	if (statvfs(dir, &fs) < 0)
-		return 0;
-	if ((fs.f_blocks && !fs.f_bavail) || (fs.f_files && !fs.f_favail))
-		return err_cni(e, HW_CNI_NOT_AVAILABLE, "leases cannot be written to %s: %s", path,
-			       strerror(ENOSPC));
-	return 0;
-}
-
-static bool has_free(const struct range_set *set, const struct lease_list *taken,
-		     const struct lease_list *stale)
-{
-	struct hw_ip none = { 0 };
-	struct range_walk w;
-
-	range_walk_init(&w, set, &none);
-	while (range_walk_next(&w))
-		if (!lease_list_has(taken, &w.cur) || lease_list_has(stale, &w.cur))
-			return true;
-	return false;
-}
-
-static int check_sets(const struct pool *pool, const struct lease_store *store, struct hw_err *e)
-{
-	AUTO(lease_list_done) struct lease_list taken = { 0 }, stale = { 0 };
-
-	int r = lease_list(store, &taken, e);
-	if (r >= 0)
-		r = lease_list_stale(store, &stale, e);
-	for (size_t i = 0; r >= 0 && i < pool->n; i++) {
-		autofree char *ranges = range_set_format(&pool->sets[i]);
-
-		if (!has_free(&pool->sets[i], &taken, &stale))
-			r = err_cni(e, HW_CNI_NOT_AVAILABLE,
-				    "no IP addresses available in range set: %s", ranges);
+		map_set(listed, key, listed);
+		map_set(listed, id, listed);
 	}
-	return r;
-}
-
-/**
- * host_local_status() - STATUS
- */
-int host_local_status(struct hw_call *call, struct hw_err *e)
-{
-	AUTO(lease_close) struct lease_store store = LEASE_STORE;
-	AUTO(pool_done) struct pool pool = { 0 };
-	autofree char *path = str_printf("%s/%s", host_local_dir(call), call->network);
-
-	int r = pool_init(&pool, call->conf, call->args, call->version, e);
-	if (r >= 0)
-		r = check_room(path, e);
-	if (r < 0)
-		return r;
-	r = host_local_open(call, LEASE_LOOK, &store, e);
+	int r = host_local_open(call, LEASE_READ, &store, e);
 	if (r == -ENOENT)
 		return 0;
-	return r < 0 ? r : check_sets(&pool, &store, e);
+	if (r >= 0)
+		r = file_walk(AT_FDCWD, records, add_plugin, &v.plugins, e);
+	if (r >= 0 || r == -ENOENT)
+		r = lease_gc(&store, &options, e);
+	hw_strings_free(&v.plugins);
+	return r;
 }

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/host-local.c - addresses from ranges of this host's own
+ * plugins/host-local/host-local.c - IPAM plugin host-local: addresses from ranges of this host
  *
- * What:  ADD leases one address of each set of ranges, round robin; DEL ends the
- *        owner's leases; CHECK looks whether they are there; GC ends those whose
- *        owner is gone; STATUS tells when a set has nothing left to give.
- * How:   pool.c says what may be handed out, lease.c keeps the leases in
- *        upstream's files. The leases and their index are the attachment record:
- *        they are written before anything else knows of an address, an
- *        owner's are found directly, and they tell when their ADD was done; so
- *        there is no second record, and GC is our own.
- *        GC and STATUS, which look at all leases, are in gc.c.
- *        Where the next 64 addresses are all taken one walk through the directory
- *        tells which are free. Where none is, those that this machine leased
- *        before it was last booted are: their pods are gone.
- * Rules: a failed ADD ends what it leased itself and nothing else: an earlier ADD
- *        of the same attachment keeps its lease.
- *        DEL needs no ranges, so they may have changed.
+ * What:  ADD leases one address of each range set, round robin; DEL releases the
+ *        owner's leases; CHECK verifies them; GC (gc.c) releases those of invalid
+ *        attachments; STATUS fails if a set has no free address.
+ * How:   pool.c reads range sets and requested addresses from the configuration,
+ *        lease.c stores the leases in upstream's files. The leases and their
+ *        index serve as the attachment record: they are written before any other
+ *        process learns the address, an owner's leases are found directly, and
+ *        they tell when their ADD finished. So there is no second record, and
+ *        the plugin has its own GC.
+ *        If the next 64 addresses are all leased, the directory is read once to
+ *        find the free ones. If no address is free, the leases that this machine
+ *        made before its last boot are released: their pods no longer exist.
+ * Rules: a failed ADD releases only what it leased itself: an earlier ADD of the
+ *        same attachment keeps its lease.
+ *        DEL does not need the ranges, so they may have changed.
  */
 #include "plugins/host-local/host-local.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <hawser/plugin.h>
 
@@ -35,13 +37,13 @@
 #define HOST_LOCAL_DIR	 "/var/lib/cni/networks"
 #define HOST_LOCAL_TRIES 64 /* before the directory is read */
 
-/* What an ADD has leased so far, for its undo. */
-struct host_local_made {
+/* hw_call.made: the addresses that an ADD has leased so far, for its undo. Never recorded. */
+struct host_local_undo {
 	struct hw_strings addresses;
 };
 
-static const struct hw_field host_local_made_fields[] = {
-	{ "addresses", HW_STRINGS, HW_AT(struct host_local_made, addresses) },
+static const struct hw_field host_local_undo_fields[] = {
+	{ "addresses", HW_STRINGS, HW_AT(struct host_local_undo, addresses) },
 	{ 0 },
 };
 
@@ -50,78 +52,74 @@ static struct lease_owner owner_of(const struct hw_call *call)
 	return (struct lease_owner){ call->container_id, call->ifname };
 }
 
-/**
- * host_local_open() - the leases of a call's network
- */
-int host_local_open(const struct hw_call *call, enum lease_open how, struct lease_store *store,
-		    struct hw_err *e)
-{
-	return lease_open(store, host_local_dir(call), call->network, how, e);
-}
-
-/**
- * host_local_dir() - where the leases of all networks are
- */
-const char *host_local_dir(const struct hw_call *call)
+static const char *data_dir_of(const struct hw_call *call)
 {
 	const struct pool_conf *conf = call->conf;
 
 	return str_empty(conf->ipam.data_dir) ? HOST_LOCAL_DIR : conf->ipam.data_dir;
 }
 
+int host_local_open(const struct hw_call *call, enum lease_mode mode, struct lease_store *store,
+		    struct hw_err *e)
+{
+	return lease_open(store, data_dir_of(call), call->network, mode, e);
+}
+
 /* ---- ADD ------------------------------------------------------------------------------- */
 
-struct adding {
+struct allocation {
 	struct hw_call *call;
 	struct lease_owner owner;
 	struct lease_store store;
-	struct lease_list held; /* by the same owner, from before */
+	struct ip_list held; /* by an earlier ADD of the same owner */
 	struct pool pool;
 };
 
-static void adding_done(struct adding *a)
+static void allocation_done(struct allocation *a)
 {
 	lease_close(&a->store);
-	lease_list_done(&a->held);
+	ip_list_done(&a->held);
 	pool_done(&a->pool);
 }
-AUTO_VALUE_DEFINE(adding_done, struct adding);
+AUTO_VALUE_DEFINE(allocation_done, struct allocation);
 
-/* Return: 1 when somebody has it */
-static int take(struct adding *a, size_t set, const struct range *range, const struct hw_ip *ip,
-		struct hw_err *e)
+/* Lease one address and add it to the result. Return: 1 if it is already leased */
+static int allocate_address(struct allocation *a, size_t set, const struct range *range,
+			    const struct hw_ip *ip, struct hw_err *e)
 {
-	struct host_local_made *made = a->call->made;
+	struct host_local_undo *undo = a->call->made;
 	char text[HW_IP_TEXT];
 
-	int r = lease_take(&a->store, &a->owner, ip, e);
+	int r = lease_allocate(&a->store, &a->owner, ip, e);
 	if (r != 0)
 		return r;
-	strings_add(&made->addresses, hw_ip_format(ip, text));
+	strings_add(&undo->addresses, hw_ip_format(ip, text));
 	*hw_result_add_ip(a->call->result) = (struct hw_ipconf){
 		.address = { *ip, range->subnet.len },
 		.gateway = range->gateway,
 	};
-	return lease_set_last(&a->store, set, ip, e);
+	return lease_set_last_reserved(&a->store, set, ip, e);
 }
 
-/* The first address asked for that the set has; it counts as given. */
-static bool next_asked(struct adding *a, size_t set, struct hw_ip *ret_ip)
+/* Remove from the requested addresses the first one that is in the set. */
+static bool pop_requested(struct allocation *a, size_t set, struct hw_ip *ret_ip)
 {
-	struct lease_list *asked = &a->pool.asked;
+	struct ip_list *requested = &a->pool.requested;
 
-	for (size_t i = 0; i < asked->n; i++) {
-		if (!range_set_find(&a->pool.sets[set], &asked->v[i]))
+	for (size_t i = 0; i < requested->n; i++) {
+		if (!range_set_find(&a->pool.sets[set], &requested->v[i]))
 			continue;
-		*ret_ip = asked->v[i];
-		asked->n--;
-		memmove(&asked->v[i], &asked->v[i + 1], (asked->n - i) * sizeof(*asked->v));
+		*ret_ip = requested->v[i];
+		requested->n--;
+		memmove(&requested->v[i], &requested->v[i + 1],
+			(requested->n - i) * sizeof(*requested->v));
 		return true;
 	}
 	return false;
 }
 
-static int take_asked(struct adding *a, size_t set, const struct hw_ip *ip, struct hw_err *e)
+static int allocate_requested(struct allocation *a, size_t set, const struct hw_ip *ip,
+			      struct hw_err *e)
 {
 	const struct range *range = range_set_find(&a->pool.sets[set], ip);
 	char text[HW_IP_TEXT];
@@ -129,7 +127,7 @@ static int take_asked(struct adding *a, size_t set, const struct hw_ip *ip, stru
 	hw_ip_format(ip, text);
 	if (hw_ip_equal(ip, &range->gateway))
 		return err_text(e, -EADDRNOTAVAIL, "requested ip %s is subnet's gateway", text);
-	int r = take(a, set, range, ip, e);
+	int r = allocate_address(a, set, range, ip, e);
 	if (r <= 0)
 		return r;
 	autofree char *ranges = range_set_format(&a->pool.sets[set]);
@@ -137,7 +135,30 @@ static int take_asked(struct adding *a, size_t set, const struct hw_ip *ip, stru
 			text, ranges);
 }
 
-static int refuse_second(const struct adding *a, size_t set, struct hw_err *e)
+/* Round robin. Return: 1 if all addresses are leased */
+static int allocate_next(struct allocation *a, size_t set, struct hw_err *e)
+{
+	AUTO(ip_list_done) struct ip_list leased = { 0 };
+	struct hw_ip last = lease_last_reserved(&a->store, set);
+	const struct range *range;
+	struct range_walk w;
+	int r = 1;
+
+	range_walk_init(&w, &a->pool.sets[set], &last);
+	for (int n = 0; r > 0 && (range = range_walk_next(&w)); n++) {
+		if (n == HOST_LOCAL_TRIES) {
+			r = lease_list_all(&a->store, &leased, e);
+			if (r < 0)
+				break;
+			r = 1;
+		}
+		if (!ip_list_has(&leased, &w.cur))
+			r = allocate_address(a, set, range, &w.cur, e);
+	}
+	return r;
+}
+
+static int allocate_any(struct allocation *a, size_t set, struct hw_err *e)
 {
 	char text[HW_IP_TEXT];
 
@@ -147,84 +168,48 @@ static int refuse_second(const struct adding *a, size_t set, struct hw_err *e)
 					"%s has been allocated to %s, duplicate allocation is not "
 					"allowed",
 					hw_ip_format(&a->held.v[i], text), a->owner.container_id);
-	return 0;
-}
-
-/* Round robin. Return: 1 when all are taken */
-static int take_free(struct adding *a, size_t set, struct hw_err *e)
-{
-	AUTO(lease_list_done) struct lease_list taken = { 0 };
-	struct hw_ip last = lease_last(&a->store, set);
-	const struct range *range;
-	struct range_walk w;
-	int r = 1;
-
-	range_walk_init(&w, &a->pool.sets[set], &last);
-	for (int n = 0; r > 0 && (range = range_walk_next(&w)); n++) {
-		if (n == HOST_LOCAL_TRIES) {
-			r = lease_list(&a->store, &taken, e);
-			if (r < 0)
-				break;
-			r = 1;
-		}
-		if (!lease_list_has(&taken, &w.cur))
-			r = take(a, set, range, &w.cur, e);
-	}
-	return r;
-}
-
-static int take_any(struct adding *a, size_t set, struct hw_err *e)
-{
-	int r = refuse_second(a, set, e);
-	if (r < 0)
-		return r;
-	r = take_free(a, set, e);
-	if (r > 0 && lease_end_stale(&a->store, e) > 0)
-		r = take_free(a, set, e);
+	int r = allocate_next(a, set, e);
+	if (r > 0 && lease_release_stale(&a->store, e) > 0)
+		r = allocate_next(a, set, e);
 	if (r <= 0)
 		return r;
 	autofree char *ranges = range_set_format(&a->pool.sets[set]);
 	return err_text(e, -EADDRNOTAVAIL, "no IP addresses available in range set: %s", ranges);
 }
 
-static int refuse_rest(const struct lease_list *asked, struct hw_err *e)
+static int allocate_all(struct allocation *a, struct hw_err *e)
 {
-	AUTO(buf_done) struct buf list = { 0 };
+	const struct ip_list *requested = &a->pool.requested;
+	AUTO(buf_done) struct buf rest = { 0 };
 	char text[HW_IP_TEXT];
-
-	if (asked->n == 0)
-		return 0;
-	for (size_t i = 0; i < asked->n; i++)
-		buf_printf(&list, " %s", hw_ip_format(&asked->v[i], text));
-	return err_text(e, -EADDRNOTAVAIL, "failed to allocate all requested IPs:%s", list.data);
-}
-
-static int take_all(struct adding *a, struct hw_err *e)
-{
 	struct hw_ip ip;
 
-	int r = lease_find(&a->store, &a->owner, &a->held, e);
+	int r = lease_list_owned(&a->store, &a->owner, &a->held, e);
 	for (size_t set = 0; r >= 0 && set < a->pool.n; set++) {
-		r = next_asked(a, set, &ip) ? take_asked(a, set, &ip, e) : take_any(a, set, e);
+		r = pop_requested(a, set, &ip) ? allocate_requested(a, set, &ip, e)
+					       : allocate_any(a, set, e);
 		if (r < 0)
 			err_ctx(e, "failed to allocate for range %zu", set);
 	}
-	if (r >= 0)
-		r = refuse_rest(&a->pool.asked, e);
-	if (r >= 0)
-		r = lease_finish(&a->store, &a->owner, e);
-	return r;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < requested->n; i++)
+		buf_printf(&rest, " %s", hw_ip_format(&requested->v[i], text));
+	if (requested->n)
+		return err_text(e, -EADDRNOTAVAIL, "failed to allocate all requested IPs:%s",
+				rest.data);
+	return lease_finish(&a->store, &a->owner, e);
 }
 
-/* An IPAM plugin answers with its own part alone, whatever came before it. */
+/* The result of an IPAM plugin contains only its own part: the previous result is dropped. */
 static int host_local_add(struct hw_call *call, struct hw_err *e)
 {
 	const struct pool_conf *conf = call->conf;
-	AUTO(adding_done)
-	struct adding a = {
+	AUTO(allocation_done)
+	struct allocation a = {
 		.call = call,
 		.owner = owner_of(call),
-		.store = LEASE_STORE,
+		.store = LEASE_STORE_INIT,
 	};
 
 	hw_result_free(call->result);
@@ -233,9 +218,9 @@ static int host_local_add(struct hw_call *call, struct hw_err *e)
 	if (r >= 0 && !str_empty(conf->ipam.resolv_conf))
 		r = resolv_read(conf->ipam.resolv_conf, &call->result->dns, e);
 	if (r >= 0)
-		r = host_local_open(call, LEASE_MAKE, &a.store, e);
+		r = host_local_open(call, LEASE_CREATE, &a.store, e);
 	if (r >= 0)
-		r = take_all(&a, e);
+		r = allocate_all(&a, e);
 	for (size_t i = 0; r >= 0 && i < conf->ipam.routes.n; i++)
 		*hw_result_add_route(call->result) = ((struct hw_route *)conf->ipam.routes.v)[i];
 	return r;
@@ -243,67 +228,69 @@ static int host_local_add(struct hw_call *call, struct hw_err *e)
 
 /* ---- DEL ------------------------------------------------------------------------------- */
 
-static int undo(const struct hw_call *call, struct lease_store *store, struct hw_err *e)
+static int undo_add(const struct hw_call *call, struct lease_store *store, struct hw_err *e)
 {
-	const struct host_local_made *made = call->made;
+	const struct host_local_undo *undo = call->made;
 	struct lease_owner owner = owner_of(call);
 	struct hw_ip ip;
 	int r = 0;
 
-	for (size_t i = made->addresses.n; r >= 0 && i-- > 0;) {
-		r = hw_ip_parse(made->addresses.v[i], &ip, e);
+	for (size_t i = undo->addresses.n; r >= 0 && i-- > 0;) {
+		r = hw_ip_parse(undo->addresses.v[i], &ip, e);
 		if (r >= 0)
-			r = lease_end(store, &owner, &ip, e);
+			r = lease_release(store, &owner, &ip, e);
 	}
 	return r < 0 ? r : 0;
 }
 
 static int host_local_del(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(lease_close) struct lease_store store = LEASE_STORE;
-	AUTO(lease_list_done) struct lease_list known = { 0 };
-	const struct host_local_made *made = call->made;
+	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
+	AUTO(ip_list_done) struct ip_list known = { 0 };
+	const struct host_local_undo *undo = call->made;
 	struct lease_owner owner = owner_of(call);
 	bool undoing = str_equal(call->command, "ADD");
 
-	if (undoing && made->addresses.n == 0)
+	if (undoing && undo->addresses.n == 0)
 		return 0;
-	int r = host_local_open(call, LEASE_CHANGE, &store, e);
+	int r = host_local_open(call, LEASE_WRITE, &store, e);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
 		return r;
 	if (undoing)
-		return undo(call, &store, e);
+		return undo_add(call, &store, e);
 	for (size_t i = 0; call->prev && i < call->prev->n_ips; i++)
-		lease_list_add(&known, &call->prev->ips[i].address.ip);
-	return lease_end_all(&store, &owner, &known, e);
+		ip_list_add(&known, &call->prev->ips[i].address.ip);
+	return lease_release_all(&store, &owner, &known, e);
 }
 
 /* ---- CHECK ----------------------------------------------------------------------------- */
 
-/* Upstream is content with any lease of the owner; each address of the result must be one. */
-static int check_known(const struct hw_call *call, const struct pool *pool,
-		       const struct lease_store *store, struct hw_err *e)
+/* Each address of the result that is in a range set must be leased to the owner. Upstream accepts
+ * any lease of the owner. */
+static int check_leases(const struct hw_call *call, const struct pool *pool,
+			const struct lease_store *store, struct hw_err *e)
 {
 	struct lease_owner owner = owner_of(call);
 	char text[HW_IP_TEXT];
 
 	for (size_t i = 0; call->prev && i < call->prev->n_ips; i++) {
 		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
-		bool ours = false;
+		bool in_pool = false;
 
 		for (size_t set = 0; set < pool->n; set++)
-			ours = ours || range_set_find(&pool->sets[set], ip);
-		int m = ours ? lease_match(store, ip, &owner) : LEASE_WHOLE;
+			in_pool = in_pool || range_set_find(&pool->sets[set], ip);
+		int m = in_pool ? lease_match(store, ip, &owner) : LEASE_OWNED;
 		if (m < 0)
 			return err_set(e, m, "host-local: read the lease %s",
 				       hw_ip_format(ip, text));
-		if (m == LEASE_NONE || m == LEASE_EMPTY)
-			return err_text(e, -ENOENT, "host-local: %s is not leased to anybody",
+		if (m == LEASE_FREE || m == LEASE_EMPTY)
+			return err_text(e, -ENOENT, "host-local: address %s is not leased",
 					hw_ip_format(ip, text));
 		if (m == LEASE_OTHER)
-			return err_text(e, -EADDRINUSE, "host-local: %s is leased to another",
+			return err_text(e, -EADDRINUSE,
+					"host-local: address %s is leased to another attachment",
 					hw_ip_format(ip, text));
 	}
 	return 0;
@@ -311,27 +298,103 @@ static int check_known(const struct hw_call *call, const struct pool *pool,
 
 static int host_local_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(lease_close) struct lease_store store = LEASE_STORE;
+	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
 	AUTO(pool_done) struct pool pool = { 0 };
 	struct lease_owner owner = owner_of(call);
 
 	int r = pool_init(&pool, call->conf, call->args, call->version, e);
 	if (r < 0)
 		return r;
-	r = host_local_open(call, LEASE_LOOK, &store, e);
+	r = host_local_open(call, LEASE_READ, &store, e);
 	if (r >= 0)
 		r = lease_has_any(&store, &owner, e);
 	if (r == 0 || r == -ENOENT)
 		return err_text(e, -ENOENT,
 				"host-local: Failed to find address added by container %s",
 				call->container_id);
-	return r < 0 ? r : check_known(call, &pool, &store, e);
+	return r < 0 ? r : check_leases(call, &pool, &store, e);
+}
+
+/* ---- STATUS ---------------------------------------------------------------------------- */
+
+/* The directory, or its nearest parent that exists. */
+static char *find_existing(const char *path)
+{
+	/* A relative path starts at the working directory. */
+	char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path), *slash;
+
+	while (access(dir, F_OK) < 0 && errno == ENOENT && (slash = strrchr(dir, '/')))
+		slash[slash == dir && slash[1]] = '\0'; /* "/x" becomes "/" */
+	return dir;
+}
+
+static int check_writable(const char *path, struct hw_err *e)
+{
+	autofree char *dir = find_existing(path);
+	struct statvfs fs;
+
+	if (access(dir, W_OK | X_OK) < 0)
+		return err_cni(e, HW_CNI_NOT_AVAILABLE, "cannot write leases to %s: %s", path,
+			       strerror(errno));
+	if (statvfs(dir, &fs) < 0)
+		return 0;
+	if ((fs.f_blocks && !fs.f_bavail) || (fs.f_files && !fs.f_favail))
+		return err_cni(e, HW_CNI_NOT_AVAILABLE, "cannot write leases to %s: %s", path,
+			       strerror(ENOSPC));
+	return 0;
+}
+
+static bool has_free(const struct range_set *set, const struct ip_list *leased,
+		     const struct ip_list *stale)
+{
+	struct hw_ip none = { 0 };
+	struct range_walk w;
+
+	range_walk_init(&w, set, &none);
+	while (range_walk_next(&w))
+		if (!ip_list_has(leased, &w.cur) || ip_list_has(stale, &w.cur))
+			return true;
+	return false;
+}
+
+static int check_free(const struct pool *pool, const struct lease_store *store, struct hw_err *e)
+{
+	AUTO(ip_list_done) struct ip_list leased = { 0 }, stale = { 0 };
+
+	int r = lease_list_all(store, &leased, e);
+	if (r >= 0)
+		r = lease_list_stale(store, &stale, e);
+	for (size_t i = 0; r >= 0 && i < pool->n; i++) {
+		autofree char *ranges = range_set_format(&pool->sets[i]);
+
+		if (!has_free(&pool->sets[i], &leased, &stale))
+			r = err_cni(e, HW_CNI_NOT_AVAILABLE,
+				    "no IP addresses available in range set: %s", ranges);
+	}
+	return r;
+}
+
+static int host_local_status(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
+	AUTO(pool_done) struct pool pool = { 0 };
+	autofree char *path = str_printf("%s/%s", data_dir_of(call), call->network);
+
+	int r = pool_init(&pool, call->conf, call->args, call->version, e);
+	if (r >= 0)
+		r = check_writable(path, e);
+	if (r < 0)
+		return r;
+	r = host_local_open(call, LEASE_READ, &store, e);
+	if (r == -ENOENT)
+		return 0;
+	return r < 0 ? r : check_free(&pool, &store, e);
 }
 
 const struct hw_plugin host_local_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "host-local",
-	.summary = "leases addresses from ranges of this host's own",
+	.summary = "leases addresses from ranges of this host",
 	.add = host_local_add,
 	.del = host_local_del,
 	.check = host_local_check,
@@ -339,6 +402,6 @@ const struct hw_plugin host_local_plugin = {
 	.status = host_local_status,
 	.fields = pool_fields,
 	.conf_size = sizeof(struct pool_conf),
-	.made_fields = host_local_made_fields,
-	.made_size = sizeof(struct host_local_made),
+	.made_fields = host_local_undo_fields,
+	.made_size = sizeof(struct host_local_undo),
 };

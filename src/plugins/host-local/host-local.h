@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/host-local.h - what the two files of host-local share
+ * plugins/host-local/host-local.h - the parts of host-local: host-local.c (verbs) and gc.c (GC)
  */
 #ifndef PLUGINS_HOST_LOCAL_HOST_LOCAL_H
 #define PLUGINS_HOST_LOCAL_HOST_LOCAL_H
@@ -9,11 +9,26 @@
 
 #include "plugins/host-local/lease.h"
 
-const char *host_local_dir(const struct hw_call *call);
-int host_local_open(const struct hw_call *call, enum lease_open how, struct lease_store *store,
+/* lease_open() of the call's network */
+int host_local_open(const struct hw_call *call, enum lease_mode mode, struct lease_store *store,
 		    struct hw_err *e);
+
+/* ---- gc.c -------------------------------------------------------------------------- */
+
 int host_local_gc(struct hw_call *call, struct hw_err *e);
-int host_local_status(struct hw_call *call, struct hw_err *e);
+
+struct lease_gc_options {
+	bool has_list; /* is_valid() knows all valid attachments */
+	bool (*is_valid)(void *ctx, const struct lease_owner *owner);
+	void *ctx;
+};
+
+/*
+ * Release the leases whose owner is not valid; gc.c has a table of which. Leases that are made after
+ * the call began are kept.
+ * @store: opened with LEASE_READ; locked on return
+ */
+int lease_gc(struct lease_store *store, const struct lease_gc_options *options, struct hw_err *e);
 
 extern const struct hw_plugin host_local_plugin;
 

@@ -2,15 +2,22 @@
 /*
  * plugins/host-local/lease.c - the leases of host-local, in upstream's files
  *
- * How:   a lease is the file of its address, made with O_EXCL and then written;
- *        "ID\r\nIFNAME" is what it holds, or only the ID where a version of
- *        upstream's before 0.7 made it. Texts are compared as upstream does:
- *        without the white space around them.
- *        A killed writer can leave an empty file. To others it counts as taken,
- *        as upstream has it, until a walk under the lock comes by and removes it.
- *        Whether upstream's plugin may have made a lease the directory's own time
- *        of modification tells: while the index has all of them it is set to one
- *        that no clock says, and whoever adds a file there changes it.
+ * How:   a lease is a file named after its address, created with O_EXCL and then
+ *        written: "ID\r\nIFNAME", or only the ID if upstream's plugin before 0.7
+ *        wrote it. White space around the text is ignored, as by upstream.
+ *        A killed writer can leave an empty file. It counts as leased, as for
+ *        upstream, until a scan under the lock removes it.
+ *        The modification time of the directory tells whether upstream's plugin
+ *        may have added a lease: while the index is complete we set it to a
+ *        time that no clock shows, and any process that adds a file changes it.
+ *
+ *        A release deletes first the lease and then its index entry: if it is
+ *        killed in between, the next DEL finds the entry without a lease.
+ *        If the caller does not know the addresses, all files have to be read:
+ *        upstream's plugin, or an ADD of ours that was killed between the lease
+ *        and its entry, may have made leases without an entry. This scan also
+ *        removes empty leases, and finds out whether the index is complete; as
+ *        long as it is, no scan is needed.
  */
 #include "plugins/host-local/lease.h"
 
@@ -25,22 +32,21 @@
 #include "base/os/file.h"
 #include "base/str.h"
 #include "base/time.h"
-#include "plugins/host-local/lease-file.h"
-#include "plugins/host-local/lease-index.h"
+#include "plugins/host-local/index.h"
 
-#define LEASE_LOCK_MS 60000
-#define LEASE_BREAK   "\r\n"
-#define LEASE_INDEXED 77777777 /* the directory's time: no clock says 1972 */
+#define LEASE_LOCK_MS	     60000
+#define LEASE_BREAK	     "\r\n"
+#define INDEX_COMPLETE_MTIME 77777777 /* of the directory: in 1972, which no clock shows */
 
 /* ---- the directory -------------------------------------------------------------- */
 
-/* Return: 1 when it was made */
-static int open_dir(const char *path, bool make, int *ret_fd, struct hw_err *e)
+/* Return: 1 if it was created */
+static int open_dir(const char *path, bool create, int *ret_fd, struct hw_err *e)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool made = fd < 0 && errno == ENOENT && make;
+	bool created = fd < 0 && errno == ENOENT && create;
 
-	if (made) {
+	if (created) {
 		int r = file_mkdirs(AT_FDCWD, path, 0755, e);
 		if (r < 0)
 			return r;
@@ -49,74 +55,84 @@ static int open_dir(const char *path, bool make, int *ret_fd, struct hw_err *e)
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	*ret_fd = fd;
-	return made;
+	return created;
 }
 
-/**
- * lease_open() - a network's leases
- * @store: starts as LEASE_STORE; to be closed in any case
- */
-int lease_open(struct lease_store *store, const char *data_dir, const char *network,
-	       enum lease_open how, struct hw_err *e)
+static bool is_in_index(const struct lease_store *store, const struct index_dirs *dirs,
+			const struct hw_ip *ip)
 {
-	store->path = str_printf("%s/%s", data_dir, network);
-	int made = open_dir(store->path, how == LEASE_MAKE, &store->dir, e);
-	int r = made < 0 ? made : index_open(store, e);
-	if (r >= 0 && how != LEASE_LOOK)
-		r = lease_lock(store, e);
-	if (r >= 0 && made)
-		r = lease_look_at_index(store, e); /* upstream's plugin may have been faster */
-	return r;
+	struct lease_text t;
+
+	if (lease_read(store, ip, &t, NULL) <= 0 || !t.owner.ifname)
+		return false;
+	for (size_t i = 0; i < dirs->n; i++)
+		if (index_has(dirs->v[i].fd, &t.owner, ip))
+			return true;
+	return false;
 }
 
-static bool is_indexed(const struct lease_store *store)
+/* Find out whether the index is complete, by reading all leases. */
+static int check_index(struct lease_store *store, struct hw_err *e)
 {
-	struct stat st;
+	AUTO(index_close_all) struct index_dirs dirs = { 0 };
+	AUTO(ip_list_done) struct ip_list all = { 0 };
+	int r = index_open_all(store, &dirs, e);
 
-	return fstat(store->dir, &st) == 0 && st.st_mtim.tv_sec == LEASE_INDEXED;
-}
-
-static void note_indexed(const struct lease_store *store)
-{
-	struct timespec at = { .tv_sec = LEASE_INDEXED };
-	struct timespec times[2] = { at, at };
-
-	(void)futimens(store->dir, times);
-}
-
-/**
- * lease_lock() - keep others, upstream's plugin too, from changing it until lease_close()
- */
-int lease_lock(struct lease_store *store, struct hw_err *e)
-{
-	int r = file_lock(store->dir, "lock", true, time_deadline(LEASE_LOCK_MS), &store->lock, e);
-
-	if (r == -ETIMEDOUT)
-		return err_cni(e, HW_CNI_TRY_AGAIN, "gave up waiting for the lock of %s",
-			       store->path);
+	if (r >= 0)
+		r = lease_list_all(store, &all, e);
 	if (r < 0)
-		return err_ctx(e, "%s", store->path);
-	store->indexed = is_indexed(store);
+		return r;
+	store->index_complete = true;
+	for (size_t i = 0; store->index_complete && i < all.n; i++)
+		store->index_complete = is_in_index(store, &dirs, &all.v[i]);
 	return 0;
 }
 
-/**
- * lease_close() - and let others change it
- */
+int lease_open(struct lease_store *store, const char *data_dir, const char *network,
+	       enum lease_mode mode, struct hw_err *e)
+{
+	store->path = str_printf("%s/%s", data_dir, network);
+	int created = open_dir(store->path, mode == LEASE_CREATE, &store->dir, e);
+	int r = created < 0 ? created : index_open(store, e);
+	if (r >= 0 && mode != LEASE_READ)
+		r = lease_lock(store, e);
+	if (r >= 0 && created)
+		r = check_index(store, e); /* upstream's plugin may have added leases already */
+	return r;
+}
+
+int lease_lock(struct lease_store *store, struct hw_err *e)
+{
+	struct stat st;
+
+	int r = file_lock(store->dir, "lock", true, time_deadline(LEASE_LOCK_MS), &store->lock, e);
+	if (r == -ETIMEDOUT)
+		return err_cni(e, HW_CNI_TRY_AGAIN, "%s: timed out waiting for the lock",
+			       store->path);
+	if (r < 0)
+		return err_ctx(e, "%s", store->path);
+	store->index_complete =
+		fstat(store->dir, &st) == 0 && st.st_mtim.tv_sec == INDEX_COMPLETE_MTIME;
+	return 0;
+}
+
 void lease_close(struct lease_store *store)
 {
-	if (store->lock >= 0 && store->indexed)
-		note_indexed(store);
+	static const struct timespec complete[2] = { { .tv_sec = INDEX_COMPLETE_MTIME },
+						     { .tv_sec = INDEX_COMPLETE_MTIME } };
+
+	if (store->lock >= 0 && store->index_complete)
+		(void)futimens(store->dir, complete);
 	mem_close_fd(&store->index);
 	mem_close_fd(&store->lock);
 	mem_close_fd(&store->dir);
 	free(store->path);
-	*store = (struct lease_store)LEASE_STORE;
+	*store = (struct lease_store)LEASE_STORE_INIT;
 }
 
 /* ---- one lease -------------------------------------------------------------------- */
 
-static void split(struct lease_text *t, size_t len)
+static void parse_owner(struct lease_text *t, size_t len)
 {
 	char *text = t->text, *end;
 
@@ -133,12 +149,6 @@ static void split(struct lease_text *t, size_t len)
 	t->owner.ifname = end + strlen(LEASE_BREAK);
 }
 
-/**
- * lease_read() - who has an address
- * @ret: of what is no file, or is too long for a lease, nobody's
- *
- * Return: 1, 0 when nobody has it, or a negative errno when that cannot be told now
- */
 int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct lease_text *ret,
 	       struct stat *ret_st)
 {
@@ -160,41 +170,30 @@ int lease_read(const struct lease_store *store, const struct hw_ip *ip, struct l
 	if (ret_st && fstat(fd, ret_st) < 0)
 		return -errno;
 	if (len >= 0 && (size_t)len < sizeof(ret->text))
-		split(ret, (size_t)len);
+		parse_owner(ret, (size_t)len);
 	return 1;
 }
 
-static enum lease_match match(const struct lease_text *t, const struct lease_owner *owner)
-{
-	if (!t->owner.container_id)
-		return LEASE_OTHER;
-	if (str_empty(t->owner.container_id) && !t->owner.ifname)
-		return LEASE_EMPTY;
-	if (!str_equal(t->owner.container_id, owner->container_id))
-		return LEASE_OTHER;
-	if (!t->owner.ifname)
-		return LEASE_ID_ONLY;
-	return str_equal(t->owner.ifname, owner->ifname) ? LEASE_WHOLE : LEASE_OTHER;
-}
-
-/**
- * lease_match() - has the owner that address?
- */
 int lease_match(const struct lease_store *store, const struct hw_ip *ip,
 		const struct lease_owner *owner)
 {
 	struct lease_text t;
 
 	int r = lease_read(store, ip, &t, NULL);
-	if (r < 0)
-		return r;
-	return r ? (int)match(&t, owner) : LEASE_NONE;
+	if (r <= 0)
+		return r < 0 ? r : LEASE_FREE;
+	if (!t.owner.container_id)
+		return LEASE_OTHER;
+	if (str_empty(t.owner.container_id) && !t.owner.ifname)
+		return LEASE_EMPTY;
+	if (!str_equal(t.owner.container_id, owner->container_id))
+		return LEASE_OTHER;
+	if (!t.owner.ifname)
+		return LEASE_ID_ONLY;
+	return str_equal(t.owner.ifname, owner->ifname) ? LEASE_OWNED : LEASE_OTHER;
 }
 
-/**
- * lease_is_agreed() - is the lease of the owner whose hash an entry of the index has?
- */
-int lease_is_agreed(const struct lease_store *store, const char *entry, const struct hw_ip *ip)
+int lease_matches_entry(const struct lease_store *store, const char *entry, const struct hw_ip *ip)
 {
 	char hex[INDEX_HASH + 1];
 	struct lease_text t;
@@ -206,142 +205,337 @@ int lease_is_agreed(const struct lease_store *store, const char *entry, const st
 	return strncmp(entry, hex, INDEX_HASH) == 0;
 }
 
-/**
- * lease_unlink() - end a lease, whoever has it
- */
-int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e)
-{
-	char name[HW_IP_TEXT];
-
-	if (unlinkat(store->dir, hw_ip_format(ip, name), 0) < 0 && errno != ENOENT)
-		return err_set(e, -errno, "end lease %s in %s", name, store->path);
-	return 0;
-}
-
-static int write_lease(int fd, const struct lease_owner *owner, struct hw_err *e)
+static int write_owner(int fd, const struct lease_owner *owner, struct hw_err *e)
 {
 	autofree char *text = str_printf("%s" LEASE_BREAK "%s", owner->container_id, owner->ifname);
 
-	if (strlen(text) >= LEASE_TEXT_MAX) /* nobody could end it */
-		return err_text(e, -ENAMETOOLONG, "the container's ID is too long");
+	if (strlen(text) >= LEASE_TEXT_MAX) /* lease_read() could not read it: no DEL would work */
+		return err_text(e, -ENAMETOOLONG, "container ID is too long");
 	return file_write_fd(fd, text, strlen(text), e);
 }
 
-/**
- * lease_take() - lease an address, unless somebody has it
- */
-int lease_take(struct lease_store *store, const struct lease_owner *owner, const struct hw_ip *ip,
-	       struct hw_err *e)
+int lease_allocate(struct lease_store *store, const struct lease_owner *owner,
+		   const struct hw_ip *ip, struct hw_err *e)
 {
 	char name[HW_IP_TEXT];
-	struct hw_err again;
+	struct hw_err ignored;
 	autoclose int fd = openat(store->dir, hw_ip_format(ip, name),
 				  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (fd < 0 && errno == EEXIST)
 		return 1;
 	if (fd < 0)
-		return err_set(e, -errno, "lease %s in %s", name, store->path);
-	int r = write_lease(fd, owner, e);
+		return err_set(e, -errno, "create lease %s in %s", name, store->path);
+	int r = write_owner(fd, owner, e);
 	if (r >= 0 && close(take_fd(fd)) < 0)
 		r = err_set(e, -errno, "close");
 	if (r < 0)
-		err_ctx(e, "lease %s in %s", name, store->path);
+		err_ctx(e, "create lease %s in %s", name, store->path);
 	else
 		r = index_add(store, owner, ip, e);
-	if (r < 0 && lease_unlink(store, ip, &again) < 0)
-		store->indexed = false;
+	if (r < 0 && lease_unlink(store, ip, &ignored) < 0)
+		store->index_complete = false;
 	return r;
 }
 
-/**
- * lease_finish() - all that the owner took is taken
- */
 int lease_finish(struct lease_store *store, const struct lease_owner *owner, struct hw_err *e)
 {
 	int r = 1;
 
 	for (unsigned n = 0; r > 0; n++)
-		r = index_stamp(store->index, owner, n, e);
+		r = index_set_finished(store->index, owner, n, e);
 	return r;
 }
 
-/**
- * lease_find() - the owner's leases of this boot, by the index alone
- */
-int lease_find(const struct lease_store *store, const struct lease_owner *owner,
-	       struct lease_list *ret_list, struct hw_err *e)
+int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct hw_err *e)
 {
-	struct hw_ip ip;
-	int r;
+	char name[HW_IP_TEXT];
 
-	for (unsigned n = 0; (r = index_get(store->index, owner, n, &ip)) > 0; n++)
-		if (lease_match(store, &ip, owner) == LEASE_WHOLE)
-			lease_list_add(ret_list, &ip);
-	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
+	if (unlinkat(store->dir, hw_ip_format(ip, name), 0) < 0 && errno != ENOENT)
+		return err_set(e, -errno, "release lease %s in %s", name, store->path);
+	return 0;
 }
 
-/* ---- all of them ------------------------------------------------------------------- */
+int lease_release(struct lease_store *store, const struct lease_owner *owner,
+		  const struct hw_ip *ip, struct hw_err *e)
+{
+	int r = lease_match(store, ip, owner);
+	if (r < 0)
+		return err_set(e, r, "read a lease in %s", store->path);
+	if (r != LEASE_OWNED)
+		return 0;
+	r = lease_unlink(store, ip, e);
+	if (r < 0)
+		return r;
+	r = index_remove(store->index, owner, ip);
+	return r < 0 ? err_set(e, r, "remove an entry from the index of %s", store->path) : 1;
+}
 
-/**
- * lease_list() - all addresses that are taken, ascending
- *
- * Not file_walk(): with 65,000 names its copies and its sorting are most of the time.
- */
-int lease_list(const struct lease_store *store, struct lease_list *ret_list, struct hw_err *e)
+/* ---- lists of leases ----------------------------------------------------------------- */
+
+/* Not file_walk(): with 65,000 names, its copies and its sorting take most of the time. */
+int lease_list_all(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e)
 {
 	int fd = openat(store->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
-	struct hw_err none;
+	struct hw_err not_ip;
 	struct hw_ip ip;
 
 	if (!d)
 		return err_set(e, -errno, "read %s", store->path);
 	for (errno = 0; (entry = readdir(d)); errno = 0)
 		if (isxdigit((unsigned char)entry->d_name[0]) || entry->d_name[0] == ':')
-			if (hw_ip_parse(entry->d_name, &ip, &none) == 0)
-				lease_list_add(ret_list, &ip);
+			if (hw_ip_parse(entry->d_name, &ip, &not_ip) == 0)
+				ip_list_add(ret_list, &ip);
 	int r = errno ? err_set(e, -errno, "read %s", store->path) : 0;
 	closedir(d);
-	lease_list_sort(ret_list);
+	ip_list_sort(ret_list);
 	return r;
 }
 
-/* ---- which address was last -------------------------------------------------------- */
+int lease_list_owned(const struct lease_store *store, const struct lease_owner *owner,
+		     struct ip_list *ret_list, struct hw_err *e)
+{
+	struct hw_ip ip;
+	int r;
 
-static void last_name(size_t set, char name[40])
+	for (unsigned n = 0; (r = index_get(store->index, owner, n, &ip)) > 0; n++)
+		if (lease_match(store, &ip, owner) == LEASE_OWNED)
+			ip_list_add(ret_list, &ip);
+	return r < 0 ? err_set(e, r, "read the index of %s", store->path) : 0;
+}
+
+/* Read all leases; list those of the owner, and the empty ones. */
+static int scan(const struct lease_store *store, const struct lease_owner *owner,
+		struct ip_list *ret_owned, struct ip_list *ret_empty, struct hw_err *e)
+{
+	AUTO(ip_list_done) struct ip_list all = { 0 };
+	int r = lease_list_all(store, &all, e);
+
+	for (size_t i = 0; r >= 0 && i < all.n; i++) {
+		int m = lease_match(store, &all.v[i], owner);
+
+		if (m < 0)
+			return err_set(e, m, "read a lease in %s", store->path);
+		if (m == LEASE_OWNED || m == LEASE_ID_ONLY)
+			ip_list_add(ret_owned, &all.v[i]);
+		else if (m == LEASE_EMPTY)
+			ip_list_add(ret_empty, &all.v[i]);
+	}
+	return r;
+}
+
+int lease_has_any(const struct lease_store *store, const struct lease_owner *owner,
+		  struct hw_err *e)
+{
+	AUTO(ip_list_done) struct ip_list owned = { 0 }, empty = { 0 };
+
+	int r = lease_list_owned(store, owner, &owned, e);
+	if (r >= 0 && !owned.n)
+		r = scan(store, owner, &owned, &empty, e);
+	return r < 0 ? r : owned.n > 0;
+}
+
+/* ---- release of an owner's leases ------------------------------------------------------- */
+
+/* Release the leases that one directory of the index has for the owner, from the end.
+ * @ret_unfinished: set if the ADD of one of them did not finish. Return: how many */
+static int release_indexed(const struct lease_store *store, int dir,
+			   const struct lease_owner *owner, bool *ret_unfinished, struct hw_err *e)
+{
+	char name[INDEX_NAME];
+	struct hw_ip ip;
+	unsigned n = 0;
+	int released = 0, r;
+
+	while ((r = index_get(dir, owner, n, &ip)) > 0)
+		n++;
+	if (r < 0)
+		return err_set(e, r, "read the index of %s", store->path);
+	while (n-- > 0) {
+		if (!index_is_finished(dir, owner, n))
+			*ret_unfinished = true;
+		r = index_get(dir, owner, n, &ip);
+		if (r >= 0)
+			r = lease_match(store, &ip, owner);
+		if (r < 0)
+			return err_set(e, r, "read a lease in %s", store->path);
+		if (r == LEASE_OWNED || r == LEASE_EMPTY) {
+			r = lease_unlink(store, &ip, e);
+			if (r < 0)
+				return r;
+			released++;
+		}
+		index_name(owner, n, name);
+		if (unlinkat(dir, name, 0) < 0 && errno != ENOENT)
+			return err_set(e, -errno, "remove an entry from the index of %s",
+				       store->path);
+	}
+	return released;
+}
+
+static int release_in_all_dirs(const struct lease_store *store, const struct lease_owner *owner,
+			       bool *ret_unfinished, struct hw_err *e)
+{
+	AUTO(index_close_all) struct index_dirs dirs = { 0 };
+	int released = 0, r = index_open_all(store, &dirs, e);
+
+	for (size_t i = 0; r >= 0 && i < dirs.n; i++) {
+		r = release_indexed(store, dirs.v[i].fd, owner, ret_unfinished, e);
+		released += r > 0 ? r : 0;
+	}
+	if (released)
+		index_remove_empty(store, &dirs);
+	return r < 0 ? r : released;
+}
+
+/* Release those of a list that match as @want says. Return: how many */
+static int release_matching(const struct lease_store *store, const struct lease_owner *owner,
+			    const struct ip_list *list, enum lease_match want, struct hw_err *e)
+{
+	int released = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		int r = lease_match(store, &list->v[i], owner);
+		if (r < 0)
+			return err_set(e, r, "read a lease in %s", store->path);
+		if (r != (int)want)
+			continue;
+		r = lease_unlink(store, &list->v[i], e);
+		if (r < 0)
+			return r;
+		released++;
+	}
+	return released;
+}
+
+/* As upstream: leases that name only the container are released only if none names the interface. */
+static int release_listed(const struct lease_store *store, const struct lease_owner *owner,
+			  const struct ip_list *list, struct hw_err *e)
+{
+	int r = release_matching(store, owner, list, LEASE_OWNED, e);
+
+	return r ? r : release_matching(store, owner, list, LEASE_ID_ONLY, e);
+}
+
+int lease_release_all(struct lease_store *store, const struct lease_owner *owner,
+		      const struct ip_list *known, struct hw_err *e)
+{
+	AUTO(ip_list_done) struct ip_list owned = { 0 }, empty = { 0 };
+	bool unfinished = false;
+
+	int released = release_in_all_dirs(store, owner, &unfinished, e);
+	if (released < 0)
+		return released;
+	int r = released ? release_matching(store, owner, known, LEASE_OWNED, e)
+			 : release_listed(store, owner, known, e);
+	if (r < 0)
+		return r;
+	if (!unfinished && (known->n > 0 || store->index_complete))
+		return 0;
+	r = scan(store, owner, &owned, &empty, e);
+	if (r >= 0)
+		r = release_matching(store, owner, &empty, LEASE_EMPTY, e);
+	if (r >= 0)
+		r = release_listed(store, owner, &owned, e);
+	return r < 0 ? r : check_index(store, e);
+}
+
+/* ---- stale leases: of earlier boots ----------------------------------------------------- */
+
+struct stale_walk {
+	const struct lease_store *store;
+	int dir;
+	struct ip_list *list;
+};
+
+/* Has its owner leased the address again since the boot? A killed DEL may have left the old entry. */
+static bool is_leased_again(const struct lease_store *store, const struct hw_ip *ip)
+{
+	struct lease_text t;
+
+	return lease_read(store, ip, &t, NULL) > 0 && t.owner.ifname &&
+	       index_finished_at(store->index, &t.owner, ip) > 0;
+}
+
+static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	struct stale_walk *w = ctx;
+	struct hw_ip ip;
+
+	(void)e;
+	if (index_read(w->dir, entry->name, &ip) > 0 &&
+	    lease_matches_entry(w->store, entry->name, &ip) > 0 && !is_leased_again(w->store, &ip))
+		ip_list_add(w->list, &ip);
+	return 0;
+}
+
+int lease_list_stale(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e)
+{
+	AUTO(index_close_all) struct index_dirs dirs = { 0 };
+	int r = index_open_all(store, &dirs, e);
+
+	for (size_t i = 0; r >= 0 && i < dirs.n; i++) {
+		struct stale_walk w = { store, dirs.v[i].fd, ret_list };
+
+		if (dirs.v[i].origin == INDEX_EARLIER_BOOT)
+			r = file_walk(w.dir, ".", add_stale, &w, e);
+	}
+	ip_list_sort(ret_list);
+	return r;
+}
+
+static int remove_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
+{
+	(void)ctx;
+	return file_remove(entry->dir, entry->name, e) < 0 ? e->code : 0;
+}
+
+int lease_release_stale(struct lease_store *store, struct hw_err *e)
+{
+	AUTO(index_close_all) struct index_dirs dirs = { 0 };
+	AUTO(ip_list_done) struct ip_list list = { 0 };
+	int r = lease_list_stale(store, &list, e);
+
+	for (size_t i = 0; r >= 0 && i < list.n; i++)
+		r = lease_unlink(store, &list.v[i], e);
+	if (r >= 0)
+		r = index_open_all(store, &dirs, e);
+	for (size_t i = 0; r >= 0 && i < dirs.n; i++)
+		if (dirs.v[i].origin == INDEX_EARLIER_BOOT)
+			r = file_walk(dirs.v[i].fd, ".", remove_entry, NULL, e);
+	index_remove_empty(store, &dirs);
+	return r < 0 ? r : (int)list.n;
+}
+
+/* ---- the address allocated last -------------------------------------------------------- */
+
+static void format_last_name(size_t set, char name[40])
 {
 	snprintf(name, 40, "last_reserved_ip.%zu", set);
 }
 
-/**
- * lease_last() - the address handed out last from a set
- */
-struct hw_ip lease_last(const struct lease_store *store, size_t set)
+struct hw_ip lease_last_reserved(const struct lease_store *store, size_t set)
 {
 	char name[40], text[HW_IP_TEXT + 1] = "";
 	struct hw_ip ip = { 0 };
 	struct hw_err e;
 
-	last_name(set, name);
+	format_last_name(set, name);
 	autoclose int fd = openat(store->dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 && read(fd, text, HW_IP_TEXT) > 0)
 		(void)hw_ip_parse(text, &ip, &e);
 	return ip;
 }
 
-/**
- * lease_set_last() - remember it
- *
- * Written over what is there, so that a full disk is no obstacle.
- */
-int lease_set_last(const struct lease_store *store, size_t set, const struct hw_ip *ip,
-		   struct hw_err *e)
+/* Written in place, which works on a full disk. */
+int lease_set_last_reserved(const struct lease_store *store, size_t set, const struct hw_ip *ip,
+			    struct hw_err *e)
 {
 	char name[40], text[HW_IP_TEXT];
 
-	last_name(set, name);
+	format_last_name(set, name);
 	autoclose int fd =
 		openat(store->dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)

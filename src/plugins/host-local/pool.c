@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/pool.c - what a configuration lets host-local hand out
+ * plugins/host-local/pool.c - the configuration of host-local: range sets and requested addresses
  *
  * How:   the sets are runtimeConfig.ipRanges, then the single range of the older
- *        form, then ipam.ranges. A set's place in this order is the number in the
- *        name of its last_reserved_ip file. The addresses asked for are those of
- *        CNI_ARGS, args.cni.ips and runtimeConfig.ips; a prefix length is dropped.
+ *        form, then ipam.ranges. The index of a set in this order is the number
+ *        in the name of its last_reserved_ip file. The requested addresses are
+ *        those of CNI_ARGS, args.cni.ips and runtimeConfig.ips, in this order; a
+ *        prefix length is dropped.
  */
 #include "plugins/host-local/pool.h"
 
@@ -21,42 +22,44 @@
 
 #define RANGE_FIELDS(type, member)                                                                 \
 	{ "subnet", HW_PREFIX, HW_AT(type, member.subnet),                                         \
-	  .help = "the network, without host bits; its length is that of the leases" },            \
+	  .help = "the subnet, without host bits; allocated addresses have its prefix length" },   \
 		{ "rangeStart", HW_IP, HW_AT(type, member.start),                                  \
-		  .help = "the first address to hand out; without it the network's first" },       \
+		  .help = "first address to allocate; default: the first of the subnet" },         \
 		{ "rangeEnd", HW_IP, HW_AT(type, member.end),                                      \
-		  .help = "the last address to hand out; without it the network's last, but not "  \
+		  .help = "last address to allocate; default: the last of the subnet, without "    \
 			  "IPv4's broadcast address" },                                            \
 	{                                                                                          \
 		"gateway", HW_IP, HW_AT(type, member.gateway),                                     \
-			.help = "never handed out; without it the network's first address"         \
+			.help = "never allocated; default: the first address of the subnet"        \
 	}
 
-struct one {
+/* RANGE_FIELDS needs a member to address. */
+struct range_object {
 	struct range range;
 };
 
 static const struct hw_field range_fields[] = {
-	RANGE_FIELDS(struct one, range),
+	RANGE_FIELDS(struct range_object, range),
 	{ 0 },
 };
 
 static const struct hw_field pool_ipam_fields[] = {
 	{ "ranges", HW_JSON, HW_AT(struct pool_ipam, ranges),
 	  .help = "list of sets, each a list of objects with subnet, rangeStart, rangeEnd and "
-		  "gateway; every set gives one address" },
+		  "gateway; one address is allocated from each set" },
 	RANGE_FIELDS(struct pool_ipam, single),
 	{ "routes", HW_LIST, HW_AT(struct pool_ipam, routes), .sub = result_route_fields,
 	  .size = sizeof(struct hw_route), .help = "copied to the result" },
 	{ "dataDir", HW_STRING, HW_AT(struct pool_ipam, data_dir),
-	  .def = "\"/var/lib/cni/networks\"", .help = "where the leases are kept, by network" },
+	  .def = "\"/var/lib/cni/networks\"",
+	  .help = "directory of the leases, with a subdirectory for each network" },
 	{ "resolvConf", HW_STRING, HW_AT(struct pool_ipam, resolv_conf),
-	  .help = "a resolv.conf that becomes the result's dns" },
+	  .help = "a resolv.conf file to copy to the dns of the result" },
 	{ 0 },
 };
 
 static const struct hw_field pool_args_cni_fields[] = {
-	{ "ips", HW_STRINGS, HW_AT(struct pool_args_cni, ips), .help = "addresses asked for" },
+	{ "ips", HW_STRINGS, HW_AT(struct pool_args_cni, ips), .help = "requested addresses" },
 	{ 0 },
 };
 
@@ -67,9 +70,9 @@ static const struct hw_field pool_args_fields[] = {
 
 static const struct hw_field pool_runtime_fields[] = {
 	{ "ipRanges", HW_JSON, HW_AT(struct pool_runtime, ranges),
-	  .help = "further sets, before all others (capability ipRanges)" },
+	  .help = "additional sets, placed before all others (capability ipRanges)" },
 	{ "ips", HW_STRINGS, HW_AT(struct pool_runtime, ips),
-	  .help = "addresses asked for (capability ips)" },
+	  .help = "requested addresses (capability ips)" },
 	{ 0 },
 };
 
@@ -82,44 +85,37 @@ const struct hw_field pool_fields[] = {
 	{ 0 },
 };
 
-/* ---- addresses asked for --------------------------------------------------------- */
+/* ---- requested addresses ----------------------------------------------------------- */
 
-/* An address, or one with a prefix length. */
-static int ask(struct pool *pool, const char *text, struct hw_err *e)
+/* @text: an address, with or without a prefix length */
+static int add_requested(struct pool *pool, const char *text, struct hw_err *e)
 {
 	struct hw_prefix prefix = { 0 };
 
 	if (hw_prefix_parse(text, &prefix, e) < 0 && hw_ip_parse(text, &prefix.ip, e) < 0)
 		return err_text(e, -EINVAL, "invalid IP address %.100s", text);
-	for (size_t i = 0; i < pool->asked.n; i++)
-		if (hw_ip_equal(&pool->asked.v[i], &prefix.ip))
+	for (size_t i = 0; i < pool->requested.n; i++)
+		if (hw_ip_equal(&pool->requested.v[i], &prefix.ip))
 			return 0;
-	lease_list_add(&pool->asked, &prefix.ip);
+	ip_list_add(&pool->requested, &prefix.ip);
 	return 0;
 }
 
-static int ask_all(struct pool *pool, const struct hw_strings *ips, struct hw_err *e)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < ips->n; i++)
-		r = ask(pool, ips->v[i], e);
-	return r;
-}
-
-static int pool_ask(struct pool *pool, const struct pool_conf *conf, const char *args,
-		    struct hw_err *e)
+static int collect_requested(struct pool *pool, const struct pool_conf *conf, const char *args,
+			     struct hw_err *e)
 {
 	static const char *const keys[] = { "IP", NULL };
+	const struct hw_strings *const lists[] = { &conf->args.cni.ips, &conf->runtime.ips };
 	AUTO(hw_strings_free) struct hw_strings values = { 0 };
 
 	int r = hw_args_parse(args, keys, &values, e);
-	if (r >= 0 && !str_empty(values.v[0]) && ask(pool, values.v[0], e) < 0)
+	if (r < 0)
+		return r;
+	if (!str_empty(values.v[0]) && add_requested(pool, values.v[0], e) < 0)
 		return err_ctx(e, "ARGS: error parsing value of pair \"IP=%s\"", values.v[0]);
-	if (r >= 0)
-		r = ask_all(pool, &conf->args.cni.ips, e);
-	if (r >= 0)
-		r = ask_all(pool, &conf->runtime.ips, e);
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++)
+		for (size_t j = 0; r >= 0 && j < lists[i]->n; j++)
+			r = add_requested(pool, lists[i]->v[j], e);
 	return r;
 }
 
@@ -144,13 +140,13 @@ static int decode_set(struct pool *pool, const struct value *list, struct hw_err
 	int r = 0;
 
 	if (value_kind(list) != VALUE_ARRAY && value_kind(list) != VALUE_NULL)
-		return err_text(e, -EINVAL, "a range set is %s, not a list",
+		return err_text(e, -EINVAL, "range set: expected a list, got %s",
 				value_kind_name(value_kind(list)));
 	for (size_t i = 0; r >= 0 && i < value_count(list); i++) {
-		struct one one = { 0 };
+		struct range_object object = { 0 };
 
-		r = field_decode(range_fields, value_at(list, i), &one, e);
-		add_range(set, &one.range);
+		r = field_decode(range_fields, value_at(list, i), &object, e);
+		add_range(set, &object.range);
 	}
 	return r;
 }
@@ -165,13 +161,14 @@ static int decode_sets(struct pool *pool, const char *key, const char *json, str
 	if (r >= 0 && value_kind(sets) == VALUE_NULL)
 		return 0;
 	if (r >= 0 && value_kind(sets) != VALUE_ARRAY)
-		r = err_text(e, -EINVAL, "%s, not a list", value_kind_name(value_kind(sets)));
+		r = err_text(e, -EINVAL, "expected a list, got %s",
+			     value_kind_name(value_kind(sets)));
 	for (size_t i = 0; r >= 0 && i < value_count(sets); i++)
 		r = decode_set(pool, value_at(sets, i), e);
 	return r < 0 ? err_ctx(e, "%s", key) : 0;
 }
 
-static int gather_sets(struct pool *pool, const struct pool_conf *conf, struct hw_err *e)
+static int collect_sets(struct pool *pool, const struct pool_conf *conf, struct hw_err *e)
 {
 	int r = decode_sets(pool, "runtimeConfig.ipRanges", conf->runtime.ranges, e);
 
@@ -206,32 +203,25 @@ static int check_sets(struct pool *pool, const char *version, struct hw_err *e)
 	return 0;
 }
 
-/**
- * pool_init() - gather and check
- * @pool: to be ended by pool_done() in any case
- */
 int pool_init(struct pool *pool, const struct pool_conf *conf, const char *args,
 	      const char *version, struct hw_err *e)
 {
 	*pool = (struct pool){ 0 };
 	if (!conf->has_ipam)
 		return err_text(e, -EINVAL, "IPAM config missing 'ipam' key");
-	int r = pool_ask(pool, conf, args, e);
+	int r = collect_requested(pool, conf, args, e);
 	if (r >= 0)
-		r = gather_sets(pool, conf, e);
+		r = collect_sets(pool, conf, e);
 	if (r >= 0)
 		r = check_sets(pool, version, e);
 	return r;
 }
 
-/**
- * pool_done() - free what it holds
- */
 void pool_done(struct pool *pool)
 {
 	for (size_t i = 0; i < pool->n; i++)
 		free(pool->sets[i].v);
 	free(pool->sets);
-	lease_list_done(&pool->asked);
+	ip_list_done(&pool->requested);
 	*pool = (struct pool){ 0 };
 }

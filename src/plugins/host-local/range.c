@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/range.c - the address ranges of host-local
+ * plugins/host-local/range.c - address ranges, range sets and address lists of host-local
  */
 #include "plugins/host-local/range.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/buf.h"
@@ -66,7 +67,7 @@ static int range_init(struct range *r, struct hw_err *e)
 
 	if (ret < 0)
 		return ret;
-	ip_next(&r->subnet.ip, &first); /* there is one: the subnet has four or more */
+	ip_next(&r->subnet.ip, &first); /* cannot fail: the subnet has at least four addresses */
 	if (!r->gateway.family)
 		r->gateway = first;
 	if (r->start.family)
@@ -78,14 +79,11 @@ static int range_init(struct range *r, struct hw_err *e)
 	if (r->end.family)
 		return range_check_bound(r, "RangeEnd", &r->end, e);
 	r->end = prefix_last(&r->subnet);
-	if (r->end.family == AF_INET) /* the last is for broadcasts */
+	if (r->end.family == AF_INET) /* the last one is the broadcast address */
 		ip_prev(&r->end, &r->end);
 	return 0;
 }
 
-/**
- * range_set_init() - check a set, and fill in what its ranges leave out
- */
 int range_set_init(struct range_set *set, struct hw_err *e)
 {
 	if (set->n == 0)
@@ -110,9 +108,6 @@ int range_set_init(struct range_set *set, struct hw_err *e)
 	return 0;
 }
 
-/**
- * range_set_overlaps() - is there an address that both sets have?
- */
 bool range_set_overlaps(const struct range_set *a, const struct range_set *b)
 {
 	for (size_t i = 0; i < a->n; i++)
@@ -122,9 +117,6 @@ bool range_set_overlaps(const struct range_set *a, const struct range_set *b)
 	return false;
 }
 
-/**
- * range_set_find() - the range that an address is in; NULL: none
- */
 const struct range *range_set_find(const struct range_set *set, const struct hw_ip *ip)
 {
 	for (size_t i = 0; i < set->n; i++)
@@ -133,11 +125,6 @@ const struct range *range_set_find(const struct range_set *set, const struct hw_
 	return NULL;
 }
 
-/**
- * range_set_format() - a set as text
- *
- * Return: "A-B,C-D", to be freed by the caller
- */
 char *range_set_format(const struct range_set *set)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -150,10 +137,6 @@ char *range_set_format(const struct range_set *set)
 	return buf_take(&b);
 }
 
-/**
- * range_walk_init() - begin a walk
- * @last: the address handed out last; the walk begins behind it
- */
 void range_walk_init(struct range_walk *w, const struct range_set *set, const struct hw_ip *last)
 {
 	const struct range *r = range_set_find(set, last);
@@ -165,36 +148,57 @@ void range_walk_init(struct range_walk *w, const struct range_set *set, const st
 	}
 }
 
-static void range_walk_step(struct range_walk *w)
-{
-	const struct range *r = &w->set->v[w->at];
-
-	if (w->cur.family && ip_compare(&w->cur, &r->end) < 0) {
-		ip_next(&w->cur, &w->cur);
-		return;
-	}
-	if (w->cur.family)
-		w->at = (w->at + 1) % w->set->n;
-	w->cur = w->set->v[w->at].start;
-}
-
-/**
- * range_walk_next() - go on to the next address, w->cur
- *
- * Return: its range; NULL when the walk is back where it began
- */
 const struct range *range_walk_next(struct range_walk *w)
 {
 	for (;;) {
-		const struct range *r;
+		const struct range *r = &w->set->v[w->at];
 
-		range_walk_step(w);
+		if (w->cur.family && ip_compare(&w->cur, &r->end) < 0) {
+			ip_next(&w->cur, &w->cur);
+		} else {
+			if (w->cur.family)
+				w->at = (w->at + 1) % w->set->n;
+			r = &w->set->v[w->at];
+			w->cur = r->start;
+		}
 		if (!w->first.family)
 			w->first = w->cur;
 		else if (hw_ip_equal(&w->cur, &w->first))
 			return NULL;
-		r = &w->set->v[w->at];
 		if (!hw_ip_equal(&w->cur, &r->gateway))
 			return r;
 	}
+}
+
+/* ---- address lists ------------------------------------------------------------- */
+
+static int compare_ips(const void *a, const void *b)
+{
+	return ip_compare(a, b);
+}
+
+void ip_list_add(struct ip_list *list, const struct hw_ip *ip)
+{
+	if (list->n == list->room) {
+		list->room = list->room ? 2 * list->room : 16;
+		list->v = mem_resize(list->v, list->room, sizeof(*list->v));
+	}
+	list->v[list->n++] = *ip;
+}
+
+bool ip_list_has(const struct ip_list *list, const struct hw_ip *ip)
+{
+	return list->n && bsearch(ip, list->v, list->n, sizeof(*list->v), compare_ips);
+}
+
+void ip_list_sort(struct ip_list *list)
+{
+	if (list->n > 1)
+		qsort(list->v, list->n, sizeof(*list->v), compare_ips);
+}
+
+void ip_list_done(struct ip_list *list)
+{
+	free(list->v);
+	*list = (struct ip_list){ 0 };
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/range.h - the address ranges of host-local
+ * plugins/host-local/range.h - address ranges, range sets and address lists of host-local
  *
- * What:  a range is a part of a subnet, a set of ranges gives one address to
- *        each attachment. Checked, filled in and walked as upstream does.
- * Rules: plain values without I/O. The texts of errors are upstream's.
+ * What:  a range is a part of a subnet. A range set is a list of ranges from
+ *        which each attachment gets one address.
+ * Rules: plain values without I/O. Checks, defaults, the order of allocation
+ *        and the error texts are upstream's.
  */
 #ifndef PLUGINS_HOST_LOCAL_RANGE_H
 #define PLUGINS_HOST_LOCAL_RANGE_H
@@ -15,11 +16,12 @@
 #include <hawser/addr.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 
 struct range {
 	struct hw_prefix subnet;
 	struct hw_ip start, end; /* inclusive */
-	struct hw_ip gateway;	 /* never handed out; need not be inside */
+	struct hw_ip gateway;	 /* never allocated; may be outside the subnet */
 };
 
 struct range_set {
@@ -27,22 +29,37 @@ struct range_set {
 	size_t n;
 };
 
-/* Check a set, and fill in what its ranges leave out. */
+/* Check a set, and fill in the start, end and gateway that its ranges leave out. */
 int range_set_init(struct range_set *set, struct hw_err *e);
+/* Do the sets have an address in common? */
 bool range_set_overlaps(const struct range_set *a, const struct range_set *b);
+/* Return: the range that contains the address, or NULL */
 const struct range *range_set_find(const struct range_set *set, const struct hw_ip *ip);
-char *range_set_format(const struct range_set *set); /* "A-B,C-D" */
+/* Return: "A-B,C-D", to be freed by the caller */
+char *range_set_format(const struct range_set *set);
 
-/* A walk over all addresses of a set but the gateways, round and round from one to itself. */
+/* An iterator over the addresses of a set, without the gateways. It wraps around once. */
 struct range_walk {
 	const struct range_set *set;
-	size_t at; /* the range of cur */
+	size_t at; /* index of the range of cur */
 	struct hw_ip cur, first;
 };
 
-/* Begins after @last, or at the beginning where @last is not of the set. */
+/* Start after @last, or at the first address if @last is not in the set. */
 void range_walk_init(struct range_walk *w, const struct range_set *set, const struct hw_ip *last);
-/* The range of the next address, which is w->cur; NULL when all have been seen. */
+/* Advance w->cur. Return: its range, or NULL if all addresses have been visited */
 const struct range *range_walk_next(struct range_walk *w);
+
+struct ip_list {
+	struct hw_ip *v;
+	size_t n, room;
+};
+
+void ip_list_add(struct ip_list *list, const struct hw_ip *ip);
+void ip_list_sort(struct ip_list *list);
+bool ip_list_has(const struct ip_list *list, const struct hw_ip *ip); /* the list must be sorted */
+void ip_list_done(struct ip_list *list);
+
+AUTO_VALUE_DEFINE(ip_list_done, struct ip_list);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/resolv.c - a resolv.conf as a result's dns
+ * plugins/host-local/resolv.c - read resolv.conf into the dns of a result
  *
- * As upstream reads it: # and ; begin a comment only at the start of a line, a
- * nameserver and a domain are the first word, of several domains the last line
- * counts, search and options take all words of all lines.
+ * Parsed as upstream does: # and ; start a comment only at the beginning of a
+ * line; nameserver and domain take one word; the last domain line counts;
+ * search and options take all words of all lines.
  */
 #include "plugins/host-local/resolv.h"
 
@@ -44,9 +44,6 @@ static void parse_line(char *line, struct hw_dns *dns)
 	}
 }
 
-/**
- * resolv_parse() - all lines of a text
- */
 void resolv_parse(char *text, struct hw_dns *dns)
 {
 	char *line;
@@ -55,9 +52,6 @@ void resolv_parse(char *text, struct hw_dns *dns)
 		parse_line(line, dns);
 }
 
-/**
- * resolv_read() - all lines of a file
- */
 int resolv_read(const char *path, struct hw_dns *dns, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };

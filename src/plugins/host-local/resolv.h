@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/resolv.h - a resolv.conf as a result's dns
+ * plugins/host-local/resolv.h - read resolv.conf into the dns of a result
  */
 #ifndef PLUGINS_HOST_LOCAL_RESOLV_H
 #define PLUGINS_HOST_LOCAL_RESOLV_H
@@ -9,8 +9,8 @@
 
 #include "base/err.h"
 
-/* Adds to @dns. */
+/* Both add to @dns. resolv_parse() modifies @text. */
 int resolv_read(const char *path, struct hw_dns *dns, struct hw_err *e);
-void resolv_parse(char *text, struct hw_dns *dns); /* which is cut into words */
+void resolv_parse(char *text, struct hw_dns *dns);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/test-pool.c - what configurations let host-local hand out
+ * plugins/host-local/test-pool.c - unit tests of host-local's configuration, and of resolv.conf
  */
 #include "plugins/host-local/pool.h"
 
@@ -17,7 +17,7 @@
 #include "base/str.h"
 #include "plugins/host-local/resolv.h"
 
-/* "SETS | ASKED", or the error */
+/* "SETS | REQUESTED", or the error */
 static char *pool_text(const char *json, const char *args, const char *version)
 {
 	AUTO(pool_done) struct pool pool = { 0 };
@@ -36,8 +36,8 @@ static char *pool_text(const char *json, const char *args, const char *version)
 		autofree char *set = range_set_format(&pool.sets[i]);
 		buf_printf(&b, "%s%s", i ? "; " : "", set);
 	}
-	for (size_t i = 0; i < pool.asked.n; i++)
-		buf_printf(&b, "%s%s", i ? " " : " | ", hw_ip_format(&pool.asked.v[i], text));
+	for (size_t i = 0; i < pool.requested.n; i++)
+		buf_printf(&b, "%s%s", i ? " " : " | ", hw_ip_format(&pool.requested.v[i], text));
 	return buf_take(&b);
 }
 
@@ -52,7 +52,7 @@ static void assert_pool(const char *json, const char *args, const char *want)
 #define B "10.2.0.1-10.2.0.254"
 #define C "fd00::1-fd00::ff"
 
-static void order(void **state)
+static void order_of_sets(void **state)
 {
 	(void)state;
 	assert_pool("{\"ipam\":{\"subnet\":\"10.1.0.0/24\"}}", "", A);
@@ -68,7 +68,7 @@ static void order(void **state)
 		    "", A "," B);
 }
 
-static void asked(void **state)
+static void requested(void **state)
 {
 	static const char json[] = "{\"ipam\":{\"subnet\":\"10.1.0.0/24\"},"
 				   "\"args\":{\"cni\":{\"ips\":[\"10.1.0.7\",\"fd00::7/64\"]}},"
@@ -82,16 +82,16 @@ static void asked(void **state)
 	assert_pool(json, "X=1", "ARGS: unknown args [\"X=1\"]");
 }
 
-static void refusals(void **state)
+static void errors(void **state)
 {
 	(void)state;
 	assert_pool("{}", "", "IPAM config missing 'ipam' key");
 	assert_pool("{\"ipam\":null}", "", "IPAM config missing 'ipam' key");
 	assert_pool("{\"ipam\":{}}", "", "no IP ranges specified");
 	assert_pool("{\"ipam\":{\"ranges\":[[]]}}", "", "invalid range set 0: empty range set");
-	assert_pool("{\"ipam\":{\"ranges\":7}}", "", "ipam.ranges: a number, not a list");
+	assert_pool("{\"ipam\":{\"ranges\":7}}", "", "ipam.ranges: expected a list, got a number");
 	assert_pool("{\"ipam\":{\"ranges\":[7]}}", "",
-		    "ipam.ranges: a range set is a number, not a list");
+		    "ipam.ranges: range set: expected a list, got a number");
 	assert_pool("{\"ipam\":{\"ranges\":[[{\"subnet\":\"10.1.0.0/24\"}],"
 		    "[{\"subnet\":\"10.1.0.128/25\"}]]}}",
 		    "", "range set 0 overlaps with 1");
@@ -125,12 +125,12 @@ static void resolv(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "pool: sets of the runtime come first, then the single range, then the others",
-		  order },
-		{ "pool: addresses are asked for in three places, each once", asked },
-		{ "pool: each refusal of a configuration has its text", refusals },
-		{ "resolv: comments, several lines and words are read as upstream reads them",
-		  resolv },
+		{ "pool: sets of the runtime come first, then the single range, then ipam.ranges",
+		  order_of_sets },
+		{ "pool: requested addresses come from three places, without duplicates",
+		  requested },
+		{ "pool: each invalid configuration has its error text", errors },
+		{ "resolv: comments, repeated lines and words are parsed as by upstream", resolv },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

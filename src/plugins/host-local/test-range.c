@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/host-local/test-range.c - ranges, sets of them, and the walk over a set
+ * plugins/host-local/test-range.c - unit tests of ranges, range sets and the walk over a set
  */
 #include "plugins/host-local/range.h"
 
@@ -36,8 +36,8 @@ static struct range range(const char *subnet, const char *start, const char *end
 	return r;
 }
 
-/* All that a walk behind @last gives, at most 40. */
-static char *walked(const struct range_set *set, const char *last)
+/* The addresses of a walk that starts after @last, at most 40. */
+static char *format_walk(const struct range_set *set, const char *last)
 {
 	AUTO(buf_done) struct buf b = { 0 };
 	struct hw_ip from = ip(last);
@@ -52,7 +52,7 @@ static char *walked(const struct range_set *set, const char *last)
 
 static void assert_walk(const struct range_set *set, const char *last, const char *want)
 {
-	autofree char *got = walked(set, last);
+	autofree char *got = format_walk(set, last);
 
 	assert_string_equal(got, want);
 }
@@ -83,7 +83,7 @@ static void defaults(void **state)
 	}
 }
 
-static void refusals(void **state)
+static void errors(void **state)
 {
 	static const struct {
 		const char *subnet, *start, *end, *want;
@@ -120,9 +120,9 @@ static void sets(void **state)
 	struct range mixed[] = { range("10.1.0.0/24", "", "", ""), range("fd00::/64", "", "", "") };
 	struct range twice[] = { range("10.1.0.0/24", "", "10.1.0.100", ""),
 				 range("10.1.0.0/24", "10.1.0.100", "", "") };
-	struct range parted[] = { range("10.1.0.0/24", "", "10.1.0.100", ""),
-				  range("10.1.0.0/24", "10.1.0.101", "", "") };
-	struct range_set set = { mixed, 2 }, a = { parted, 1 }, b = { parted + 1, 1 };
+	struct range adjacent[] = { range("10.1.0.0/24", "", "10.1.0.100", ""),
+				    range("10.1.0.0/24", "10.1.0.101", "", "") };
+	struct range_set set = { mixed, 2 }, a = { adjacent, 1 }, b = { adjacent + 1, 1 };
 	struct hw_ip inside = ip("10.1.0.101");
 	struct hw_err e;
 
@@ -132,11 +132,11 @@ static void sets(void **state)
 	set.v = twice;
 	assert_true(range_set_init(&set, &e) < 0);
 	assert_string_equal(e.msg, "subnets 10.1.0.1-10.1.0.100 and 10.1.0.100-10.1.0.254 overlap");
-	set.v = parted;
+	set.v = adjacent;
 	assert_int_equal(range_set_init(&set, &e), 0);
 	assert_false(range_set_overlaps(&a, &b));
 	assert_true(range_set_overlaps(&a, &set));
-	assert_ptr_equal(range_set_find(&set, &inside), &parted[1]);
+	assert_ptr_equal(range_set_find(&set, &inside), &adjacent[1]);
 	assert_null(range_set_find(&a, &inside));
 }
 
@@ -173,12 +173,14 @@ static void only_gateways(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "range: what is left out is filled in, for both families", defaults },
-		{ "range: each refusal of a range has upstream's text", refusals },
-		{ "range: a set has one family, and no address twice", sets },
-		{ "range: a walk goes over all ranges, around, past gateways, from any address",
+		{ "range: missing bounds and gateways get defaults, for both families", defaults },
+		{ "range: each invalid range has upstream's error text", errors },
+		{ "range: a set has one address family, and no address twice", sets },
+		{ "range: a walk visits all ranges from any address, wraps around and skips "
+		  "gateways",
 		  walks },
-		{ "range: a range of nothing but its gateway has nothing to give", only_gateways },
+		{ "range: a range that consists of its gateway has no address to allocate",
+		  only_gateways },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/check.c - CHECK's part of the pair of links between a pod and the host
+ * plugins/pod/check.c - CHECK of the veth pair between a pod and the host
  */
 #include "plugins/pod/check.h"
 
@@ -39,29 +39,25 @@ static int find_pod_iface(const struct hw_call *call, const struct hw_iface **re
 		return err_text(e, -EINVAL,
 				"Sandbox in prevResult %s doesn't match configured netns: %s",
 				sandbox, call->netns);
-	return err_text(e, -EINVAL, "prevResult has no interface \"%s\" of the container",
-			call->ifname);
+	return err_text(e, -EINVAL, "prevResult has no container interface \"%s\"", call->ifname);
 }
 
-/* The record knows; without one it is the first veth on the host that the result names. */
+/* The interface that the record names; without a record the first one of the host in the result. */
 static const struct hw_iface *find_host_iface(const struct hw_call *call, const char *bridge)
 {
-	const struct pod_link_made *made = call->made;
+	const struct pod_link_record *record = call->made;
 
 	for (size_t i = 0; i < call->prev->n_ifaces; i++) {
 		const struct hw_iface *iface = &call->prev->ifaces[i];
 
 		if (!str_empty(iface->sandbox) || str_equal(iface->name, bridge))
 			continue;
-		if (!made->host || str_equal(iface->name, made->host))
+		if (!record->host || str_equal(iface->name, record->host))
 			return iface;
 	}
 	return NULL;
 }
 
-/**
- * pod_check_mac() - has a link the hardware address that the result says?
- */
 int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct hw_err *e)
 {
 	char text[HW_MAC_TEXT];
@@ -71,13 +67,13 @@ int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct 
 	if (str_empty(iface->mac) || hw_mac_parse(iface->mac, &mac, &ignored) < 0 ||
 	    (mac.len == link->mac.len && !memcmp(mac.bytes, link->mac.bytes, mac.len)))
 		return 0;
-	return err_text(e, -EINVAL, "interface %s has the MAC address %s, not %s", link->name,
-			hw_mac_format(&link->mac, text), iface->mac);
+	return err_text(e, -EINVAL, "interface %s: MAC address mismatch: got %s, want %s",
+			link->name, hw_mac_format(&link->mac, text), iface->mac);
 }
 
 /*
- * Has tuning changed the pod's end since it was made? Then its MTU is for tuning's CHECK, and the
- * result has its hardware address. Go's plugin leaves a file, ours a record too.
+ * Has tuning changed the pod's end? Then the MTU is left to tuning's own CHECK; the MAC address in the
+ * result is the changed one. Upstream's tuning leaves a file, ours also a record.
  */
 static bool is_tuned(const struct hw_call *call)
 {
@@ -85,14 +81,14 @@ static bool is_tuned(const struct hw_call *call)
 		str_printf(POD_TUNING_DIR "/%s_%s.json", call->container_id, call->ifname);
 	AUTO(record_done) struct record record = { 0 };
 	autofree char *state = lock_state_dir();
-	struct hw_err none;
+	struct hw_err ignored;
 
 	return access(saved, F_OK) == 0 ||
 	       record_read(state, "tuning", call->network, call->container_id, call->ifname,
-			   &record, &none) > 0;
+			   &record, &ignored) > 0;
 }
 
-/* One end: there, of the right kind, with the right address and MTU (0: any). */
+/* @mtu: 0: any */
 static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, struct link *ret_link,
 		     struct hw_err *e)
 {
@@ -106,19 +102,13 @@ static int check_end(struct rtnl *nl, const struct hw_iface *iface, int mtu, str
 	if (!str_equal(ret_link->kind, "veth"))
 		return err_text(e, -EINVAL, "%s interface %s is not a veth", where, iface->name);
 	if (mtu && ret_link->mtu != (uint32_t)mtu)
-		return err_text(e, -EINVAL, "%s interface %s has MTU %u, not %d", where,
+		return err_text(e, -EINVAL, "%s interface %s: MTU mismatch: got %u, want %d", where,
 				iface->name, ret_link->mtu, mtu);
 	return pod_check_mac(iface, ret_link, e);
 }
 
-/**
- * pod_check() - are both ends as they were made?
- * @l:      not yet open
- * @bridge: the host's interface that is not the pair's; NULL: none
- * @mtu:    as configured; 0 or less: what the kernel gives to each veth
- */
-int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
-	      struct hw_err *e)
+int pod_check_pair(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
+		   struct hw_err *e)
 {
 	const struct hw_iface *pod = NULL, *host;
 
@@ -127,7 +117,7 @@ int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge
 		return r;
 	host = find_host_iface(call, bridge);
 	if (!host)
-		return err_text(e, -EINVAL, "prevResult does not have the host's end of %s",
+		return err_text(e, -EINVAL, "prevResult has no host interface for %s",
 				call->ifname);
 	mtu = mtu > 0 ? mtu : ETHERMTU;
 	r = pod_link_open(l, call, e);
@@ -138,19 +128,13 @@ int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge
 	if (r < 0)
 		return r;
 	if (l->pod.parent != l->host.index)
-		return err_text(e, -EINVAL, "host interface %s is not the other end of %s",
+		return err_text(e, -EINVAL, "host interface %s is not the veth peer of %s",
 				l->host.name, l->pod.name);
 	if (!(l->host.flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "host interface %s is down", l->host.name);
 	return 0;
 }
 
-/**
- * pod_check_sysctl() - has the pod's interface the value that ADD wrote?
- *
- * What tuning changed is for its own CHECK. What the kernel lacks, or /proc/sys did not let ADD write,
- * was never there.
- */
 int pod_check_sysctl(const struct pod_link *l, const struct hw_call *call, int family,
 		     const char *key, const char *value, struct hw_err *e)
 {
@@ -163,33 +147,23 @@ int pod_check_sysctl(const struct pod_link *l, const struct hw_call *call, int f
 		return r;
 	if (access("/proc/sys/net/ipv4/ip_forward", W_OK) < 0)
 		return 0;
-	return err_text(e, -EINVAL, "container interface %s has %s %s, not %s", l->pod.name, key,
-			now, value);
+	return err_text(e, -EINVAL, "container interface %s: %s mismatch: got %s, want %s",
+			l->pod.name, key, now, value);
 }
 
-/**
- * pod_check_forwarding() - does the host forward what the pod sends?
- */
 int pod_check_forwarding(const struct hw_result *result, struct hw_err *e)
 {
-	static const struct {
-		int family;
-		const char *name;
-	} sysctls[] = {
-		{ AF_INET, "net/ipv4/ip_forward" },
-		{ AF_INET6, "net/ipv6/conf/all/forwarding" },
-	};
-
 	for (size_t i = 0; i < result->n_ips; i++) {
-		int six = result->ips[i].address.ip.family == AF_INET6;
+		const char *name = result->ips[i].address.ip.family == AF_INET6
+					   ? "net/ipv6/conf/all/forwarding"
+					   : "net/ipv4/ip_forward";
 		autofree char *value = NULL;
 
-		int r = sysctl_read(-1, sysctls[six].name, &value, e);
+		int r = sysctl_read(-1, name, &value, e);
 		if (r < 0)
 			return r;
 		if (str_equal(value, "0"))
-			return err_text(e, -EINVAL, "forwarding is switched off: %s is 0",
-					sysctls[six].name);
+			return err_text(e, -EINVAL, "forwarding is disabled: %s is 0", name);
 	}
 	return 0;
 }

@@ -1,29 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/check.h - CHECK's part of the pair of links between a pod and the host
+ * plugins/pod/check.h - CHECK of the veth pair between a pod and the host
  *
- * What:  compares both ends with what the result of the ADD and the
- *        configuration say; each difference has its own message.
+ * What:  compares both ends with the result of the ADD and with the
+ *        configuration. Each kind of difference has its own message.
  */
 #ifndef PLUGINS_POD_CHECK_H
 #define PLUGINS_POD_CHECK_H
 
 #include <hawser/plugin.h>
 
-/* Where tuning saves what it changes, unless its configuration names another folder */
+/* Where tuning saves the former values, unless its configuration names another directory */
 #define POD_TUNING_DIR "/run/cni/tuning"
 
 struct link;
 struct pod_link;
 
-/* Are both ends there and as they were made? Opens and fills @l. bridge: its name, or NULL. */
-int pod_check(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
-	      struct hw_err *e);
+/*
+ * Check that both ends exist, are connected, and have the right MAC address and MTU; host end up.
+ * @l:      not open yet; opened, and l->host and l->pod filled
+ * @bridge: name of the bridge in the result, which is not the host end; NULL: none
+ * @mtu:    as configured; 0 or less: the kernel's default for a veth
+ */
+int pod_check_pair(struct pod_link *l, const struct hw_call *call, const char *bridge, int mtu,
+		   struct hw_err *e);
+/* Does the link have the MAC address that the result reports? */
 int pod_check_mac(const struct hw_iface *iface, const struct link *link, struct hw_err *e);
-/* Has the pod's interface the value that ADD wrote to net/ipv4/conf or net/ipv6/conf? */
+/*
+ * Does the pod's interface have the value that ADD wrote below net/ipv4/conf or net/ipv6/conf?
+ * Succeeds if tuning changed the interface (its own CHECK compares), if the kernel lacks the key, and
+ * if /proc/sys is read-only, so that ADD could not write.
+ */
 int pod_check_sysctl(const struct pod_link *l, const struct hw_call *call, int family,
 		     const char *key, const char *value, struct hw_err *e);
-/* Does the host forward packets of the result's address families? */
+/* Is forwarding enabled on the host for the address families of the result? */
 int pod_check_forwarding(const struct hw_result *result, struct hw_err *e);
 
 #endif

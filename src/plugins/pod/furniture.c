@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/furniture.c - what is made once per host and stays
+ * plugins/pod/furniture.c - notes about furniture: objects created once per host
  *
- * How:   one small file per link, or pair of rules in a chain of iptables, in
- *        STATE/furniture, named by a hash of the name. /run is empty after a boot,
- *        and so is the kernel.
- * Rules: a link is removed only while it is of the kind that was noted, and has
- *        the hardware address; a bridge only when nothing is connected to it.
+ * How:   one small file per link, or per pair of rules in a chain of iptables, in
+ *        STATE/furniture, named by a hash of the object's name. STATE is below
+ *        /run: a boot removes the notes together with the objects.
+ * Rules: a link is removed only if it has the kind and MAC address of the note; a
+ *        bridge only if it has no ports.
  */
 #include "plugins/pod/furniture.h"
 
@@ -35,36 +35,33 @@
 #define NOTE_MAX    4096
 #define NAME_DIGITS 32
 
-struct note {
+struct furniture_entry {
 	char *kind;
 	char *name;
 	char *mac; /* "": any */
 };
 
-static const struct hw_field note_fields[] = {
-	{ "kind", HW_STRING, HW_AT(struct note, kind), HW_REQUIRED },
-	{ "name", HW_STRING, HW_AT(struct note, name), HW_REQUIRED },
-	{ "mac", HW_STRING, HW_AT(struct note, mac) },
+static const struct hw_field entry_fields[] = {
+	{ "kind", HW_STRING, HW_AT(struct furniture_entry, kind), HW_REQUIRED },
+	{ "name", HW_STRING, HW_AT(struct furniture_entry, name), HW_REQUIRED },
+	{ "mac", HW_STRING, HW_AT(struct furniture_entry, mac) },
 	{ 0 },
 };
 
-static void note_done(struct note *note)
+static void furniture_entry_done(struct furniture_entry *note)
 {
-	hw_field_clear(note_fields, note);
+	hw_field_clear(entry_fields, note);
 }
-AUTO_VALUE_DEFINE(note_done, struct note);
+AUTO_VALUE_DEFINE(furniture_entry_done, struct furniture_entry);
 
-/**
- * furniture_note() - write down what is about to be made
- */
 int furniture_note(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e)
 {
 	char mac_text[HW_MAC_TEXT] = "";
 
 	if (mac)
 		hw_mac_format(mac, mac_text);
-	struct note note = { (char *)kind, (char *)name, mac_text };
-	autofree char *json = hw_field_encode(note_fields, &note, 0);
+	struct furniture_entry note = { (char *)kind, (char *)name, mac_text };
+	autofree char *json = hw_field_encode(entry_fields, &note, 0);
 	autofree char *state = lock_state_dir();
 	autofree char *dir = str_printf("%s/furniture", state);
 	char hex[NAME_DIGITS + 1];
@@ -74,7 +71,7 @@ int furniture_note(const char *kind, const char *name, const struct hw_mac *mac,
 	int r = file_mkdirs(AT_FDCWD, dir, 0700, e);
 	if (r >= 0)
 		r = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
-	return r < 0 ? err_ctx(e, "note the %s %s", kind, name) : 0;
+	return r < 0 ? err_ctx(e, "write a note about %s %s", kind, name) : 0;
 }
 
 static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
@@ -97,8 +94,8 @@ static int has_ports(struct rtnl *nl, const struct link *bridge, struct hw_err *
 	return r < 0 ? r : ports > 0;
 }
 
-/* Is it what was noted, or did somebody make another one of the name since? */
-static bool is_noted(const struct link *link, const struct note *note)
+/* False if the link was deleted and another one created under its name. */
+static bool is_noted(const struct link *link, const struct furniture_entry *note)
 {
 	char mac[HW_MAC_TEXT];
 
@@ -106,8 +103,8 @@ static bool is_noted(const struct link *link, const struct note *note)
 	       (str_empty(note->mac) || str_equal(hw_mac_format(&link->mac, mac), note->mac));
 }
 
-/* Return: 1 when it was removed, 0 when it is not there any more or is somebody else's */
-static int remove_link(struct rtnl *nl, const struct note *note, struct hw_err *e)
+/* Return: 1 if removed, 0 if it no longer exists or is not the one noted */
+static int remove_link(struct rtnl *nl, const struct furniture_entry *note, struct hw_err *e)
 {
 	struct link link;
 
@@ -123,52 +120,51 @@ static int remove_link(struct rtnl *nl, const struct note *note, struct hw_err *
 	return r < 0 ? r : 1;
 }
 
-struct removal {
+struct furniture_walk {
 	struct rtnl *nl;
 	int (*remove_rules)(const char *name, struct hw_err *e);
-	const char *kind; /* only these now */
+	const char *kind; /* to remove in this walk */
 	int removed;
-	int first; /* error */
-	struct hw_err *e;
+	int failed;	  /* the first error; 0: none */
+	struct hw_err *e; /* of it */
 };
 
-static int remove_one(struct removal *removal, const struct file_entry *entry, struct hw_err *e)
+static int remove_noted(struct furniture_walk *w, const struct file_entry *entry, struct hw_err *e)
 {
-	AUTO(note_done) struct note note = { 0 };
+	AUTO(furniture_entry_done) struct furniture_entry note = { 0 };
 	AUTO(buf_done) struct buf b = { 0 };
-	struct hw_err torn;
+	struct hw_err malformed;
 
 	int r = file_read(entry->dir, entry->name, NOTE_MAX, &b, e);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	if (hw_field_decode(note_fields, str_or(b.data, ""), b.len, &note, &torn) < 0)
+	if (hw_field_decode(entry_fields, str_or(b.data, ""), b.len, &note, &malformed) < 0)
 		return file_remove(entry->dir, entry->name, e);
-	if (!str_equal(note.kind, removal->kind))
+	if (!str_equal(note.kind, w->kind))
 		return 0;
-	r = str_equal(note.kind, FURNITURE_IPTABLES) ? removal->remove_rules(note.name, e)
-						     : remove_link(removal->nl, &note, e);
+	r = str_equal(note.kind, FURNITURE_IPTABLES) ? w->remove_rules(note.name, e)
+						     : remove_link(w->nl, &note, e);
 	if (r > 0) {
 		printf("%s %s removed\n", note.kind, note.name);
-		removal->removed++;
+		w->removed++;
 	}
 	return r < 0 ? r : file_remove(entry->dir, entry->name, e);
 }
 
-/* What cannot be removed does not keep the rest. */
-static int remove_noted(void *ctx, const struct file_entry *entry, struct hw_err *e)
+/* Keeps the first error, and continues. */
+static int remove_each(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
-	struct removal *removal = ctx;
+	struct furniture_walk *w = ctx;
 
-	int r = remove_one(removal, entry, e);
-	if (r < 0 && removal->first == 0) {
-		removal->first = r;
-		*removal->e = *e;
+	int r = remove_noted(w, entry, e);
+	if (r < 0 && w->failed == 0) {
+		w->failed = r;
+		*w->e = *e;
 	}
 	return 0;
 }
 
-/* Remove a lock that nobody holds. */
-static int remove_lock(void *ctx, const struct file_entry *entry, struct hw_err *e)
+static int remove_unused_lock(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	autoclose int fd = -1;
 	struct hw_err busy;
@@ -179,7 +175,7 @@ static int remove_lock(void *ctx, const struct file_entry *entry, struct hw_err 
 	return file_remove(entry->dir, entry->name, e);
 }
 
-/* rmdir below attachments/: PLUGIN/NETWORK, as far as empty */
+/* Removes the empty directories, from the bottom. */
 static int remove_empty(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	if (entry->type != DT_DIR)
@@ -197,36 +193,33 @@ static void remove_state(const char *state)
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		autofree char *dir = str_printf("%s/%s", state, dirs[i]);
 
-		if (i == 1)
-			(void)file_walk(AT_FDCWD, dir, remove_lock, NULL, &ignored);
+		if (str_equal(dirs[i], "locks"))
+			(void)file_walk(AT_FDCWD, dir, remove_unused_lock, NULL, &ignored);
 		(void)file_walk(AT_FDCWD, dir, remove_empty, NULL, &ignored);
 		(void)rmdir(dir);
 	}
 	(void)rmdir(state);
 }
 
-/**
- * furniture_remove() - remove the links that were noted, and empty directories of ours
- *
- * Return: how many there were, or a negative errno; -EBUSY when a bridge has ports, which then stays
- */
 int furniture_remove(int (*remove_rules)(const char *name, struct hw_err *e), struct hw_err *e)
 {
-	/* a veth may be a bridge's port */
+	/* A veth may be a port of a bridge. */
 	static const char *const order[] = { "veth", "bridge", FURNITURE_IPTABLES };
 	autofree char *state = lock_state_dir();
 	autofree char *dir = str_printf("%s/furniture", state);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
-	struct hw_err why;
+	struct hw_err ignored;
 
 	int r = rtnl_open(-1, &nl, e);
-	struct removal removal = { .nl = nl, .remove_rules = remove_rules, .e = e };
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(order); i++) {
-		removal.kind = order[i];
-		(void)file_walk(AT_FDCWD, dir, remove_noted, &removal, &why);
+	if (r < 0)
+		return r;
+	struct furniture_walk w = { .nl = nl, .remove_rules = remove_rules, .e = e };
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		w.kind = order[i];
+		(void)file_walk(AT_FDCWD, dir, remove_each, &w, &ignored);
 	}
-	if (r < 0 || removal.first < 0)
-		return r < 0 ? r : removal.first;
+	if (w.failed < 0)
+		return w.failed;
 	remove_state(state);
-	return removal.removed;
+	return w.removed;
 }

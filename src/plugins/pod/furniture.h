@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/furniture.h - what is made once per host and stays
+ * plugins/pod/furniture.h - notes about furniture: objects created once per host
  *
- * What:  remembers what the plugins have made that belongs to no attachment (a
- *        bridge, its gateway on a VLAN, the firewall's rules in FORWARD), so that
- *        uninstall can remove just these.
+ * What:  notes the objects that plugins create and that belong to no attachment
+ *        (a bridge, its gateway in a VLAN, the firewall's rules in FORWARD), so
+ *        that `hawser-plugin uninstall` removes exactly these.
  */
 #ifndef PLUGINS_POD_FURNITURE_H
 #define PLUGINS_POD_FURNITURE_H
@@ -12,15 +12,23 @@
 #include <hawser/addr.h>
 #include <hawser/err.h>
 
-/* Before it is made. mac: what a link will have; NULL: any */
+#define FURNITURE_IPTABLES "iptables-rules" /* kind of a note about rules in FORWARD */
+
+/*
+ * Write a note, before the object is created. It replaces an earlier note of the same name.
+ * @kind: "bridge" or "veth", the kind of a link, or FURNITURE_IPTABLES
+ * @mac:  MAC address of the link; NULL: any
+ */
 int furniture_note(const char *kind, const char *name, const struct hw_mac *mac, struct hw_err *e);
 
-#define FURNITURE_IPTABLES "iptables-rules" /* the kind of a note about rules in FORWARD */
-
-/* Remove everything that was noted, each told to standard output; then the state directory as far
- * as it holds nothing else. A bridge that has ports stays: -EBUSY.
- * @remove_rules: removes what a note of kind FURNITURE_IPTABLES names. Return: 1 when rules were
- * removed, 0 when they were gone already */
+/*
+ * Remove all objects that have a note, and print each to standard output; then remove unused locks
+ * and empty directories below the state directory. A failure does not keep the other objects, and
+ * the first one is returned: -EBUSY if a bridge has ports, which is then kept.
+ * @remove_rules: removes the rules of a note of kind FURNITURE_IPTABLES. Return: 1 if removed, 0 if
+ *                they no longer existed
+ * Return: how many objects were removed
+ */
 int furniture_remove(int (*remove_rules)(const char *name, struct hw_err *e), struct hw_err *e);
 
 #endif

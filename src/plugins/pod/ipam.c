@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/ipam.c - what a main plugin does with its IPAM plugin
+ * plugins/pod/ipam.c - calls of a main plugin to its IPAM plugin
  */
 #include "plugins/pod/ipam.h"
 
@@ -13,7 +13,7 @@
 
 const struct hw_field ipam_fields[] = {
 	{ "type", HW_STRING, HW_AT(struct ipam_conf, type),
-	  .help = "the IPAM plugin; its own keys stand beside this one" },
+	  .help = "name of the IPAM plugin, whose own keys are in the same object" },
 	{ 0 },
 };
 
@@ -28,9 +28,6 @@ const struct hw_field ipam_dns_fields[] = {
 	{ 0 },
 };
 
-/**
- * ipam_require() - refuse a configuration without an IPAM plugin
- */
 int ipam_require(const struct ipam_conf *ipam, struct hw_err *e)
 {
 	if (str_empty(ipam->type))
@@ -38,10 +35,6 @@ int ipam_require(const struct ipam_conf *ipam, struct hw_err *e)
 	return 0;
 }
 
-/**
- * ipam_add() - lease addresses and put them into the result
- * @iface: index of the interface that they are for
- */
 int ipam_add(struct hw_call *call, const struct ipam_conf *ipam, int iface, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *lease = NULL;
@@ -69,37 +62,25 @@ int ipam_add(struct hw_call *call, const struct ipam_conf *ipam, int iface, stru
 	return 0;
 }
 
-/**
- * ipam_pass() - pass a verb on
- */
-int ipam_pass(struct hw_call *call, const struct ipam_conf *ipam, const char *command,
-	      struct hw_err *e)
+int ipam_delegate(struct hw_call *call, const struct ipam_conf *ipam, const char *command,
+		  struct hw_err *e)
 {
 	return str_empty(ipam->type) ? 0 : hw_delegate(call, ipam->type, command, NULL, NULL, e);
 }
 
-/**
- * ipam_is_missing() - did a call fail because there is no such plugin?
- *
- * A plugin's own errors are of CNI's domain.
- */
 bool ipam_is_missing(const struct hw_err *e)
 {
+	/* Errors of the plugin itself have the CNI domain. */
 	return e->code == -ENOENT && e->domain != HW_DOMAIN_CNI;
 }
 
-static void replace_list(struct hw_strings *list, const struct hw_strings *by)
+static void replace_list(struct hw_strings *list, const struct hw_strings *from)
 {
 	hw_strings_free(list);
-	for (size_t i = 0; i < by->n; i++)
-		strings_add(list, by->v[i]);
+	for (size_t i = 0; i < from->n; i++)
+		strings_add(list, from->v[i]);
 }
 
-/**
- * ipam_override_dns() - put the configuration's dns into the result
- *
- * All of it or nothing of it; a list that is there but empty says something, as in upstream's.
- */
 void ipam_override_dns(struct hw_call *call, const struct ipam_dns *dns)
 {
 	struct hw_dns *to = &call->result->dns;

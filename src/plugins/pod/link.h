@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/pod/link.h - the pair of links between a pod and the host
+ * plugins/pod/link.h - the veth pair between a pod and the host
  *
- * What:  a veth pair whose one end is the pod's interface: bridge and ptp make
- *        and delete it alike, and keep the same record of it.
- * How:   pod_link_open(), pod_link_plan() (chooses the host end's name and
- *        writes the record; nothing is changed yet), pod_link_make().
- * Rules: the host end's name is a hash of network, container and interface, so
- *        that it is found without a search; where it is taken, the next value.
- *        pod_link_end() needs the record only. Where there is none, because
- *        another program made the attachment, it is the pod's interface that
- *        is looked for.
+ * What:  creates and deletes the pair whose one end is the pod's interface, and
+ *        keeps the record of it, for bridge and ptp.
+ * How:   an ADD calls pod_link_open(), pod_link_plan(), pod_link_create(), in this
+ *        order; a DEL, and the undo of a failed ADD, pod_link_teardown().
+ * Rules: the name of the host end is a hash of network, container and interface,
+ *        so that it is found without a search; if it is taken, the next value.
+ *        The record is written before the kernel is changed. It is all that a
+ *        teardown needs to find pair and rules; without one, because upstream's
+ *        plugin made the attachment, the pod's interface is deleted.
  */
 #ifndef PLUGINS_POD_LINK_H
 #define PLUGINS_POD_LINK_H
@@ -24,18 +24,20 @@ struct ipam_conf;
 struct pod_rules;
 struct rtnl;
 
-/* hw_call.made: what the record says */
-struct pod_link_made {
+/* hw_call.made of bridge and ptp: their part of the attachment record */
+struct pod_link_record {
 	char *host;		/* name of the host end */
-	bool leased;		/* IPAM was asked for addresses */
-	bool filters;		/* the bridge told VLANs apart */
-	bool asked;		/* not in the record: this ADD had the pair made, or tried to */
-	struct hw_strings masq; /* addresses that are masqueraded, with their networks' length */
-	char *mac;		/* of the pod's end, when only that may send; NULL: any */
-	char *earlier; /* JSON of this struct: of an ADD on top of another, which has not ended yet */
+	bool leased;		/* IPAM was called for addresses */
+	bool vlan_filtering;	/* the bridge filtered VLANs */
+	bool pair_requested;	/* not stored: this ADD created the pair, or tried to */
+	struct hw_strings masq; /* masqueraded addresses, with their network's prefix length */
+	char *mac;		/* the only MAC address that the pod may send from; NULL: any */
+	/* JSON of this struct, of an earlier ADD of the same attachment, until this ADD has
+	 * replaced its rules */
+	char *earlier;
 };
 
-extern const struct hw_field pod_link_made_fields[];
+extern const struct hw_field pod_link_record_fields[];
 
 struct pod_link {
 	int netns_fd;	     /* the pod's; -1: not open */
@@ -44,32 +46,43 @@ struct pod_link {
 	struct link host, pod;
 };
 
-#define POD_LINK_NONE                                                                              \
+#define POD_LINK_INIT                                                                              \
 	{                                                                                          \
 		.netns_fd = -1                                                                     \
 	}
 
-struct pod_link_want {
-	int mtu;	   /* 0 or less: the kernel's choice */
-	struct hw_mac mac; /* of the pod's end; none: the kernel's choice */
+struct pod_link_options {
+	int mtu;	   /* 0 or less: the kernel's default */
+	struct hw_mac mac; /* of the pod's end; length 0: chosen by the kernel */
 	int master;	   /* index of the host end's bridge; 0: none */
 	bool hairpin, isolated;
 };
 
+/* Open a socket on the host and one in the pod. The caller calls pod_link_done() in any case. */
 int pod_link_open(struct pod_link *l, const struct hw_call *call, struct hw_err *e);
 void pod_link_done(struct pod_link *l);
 
-/* Nothing is changed yet: -EEXIST when the pod has an interface of that name. */
+/*
+ * Choose the name of the host end and save the record. The kernel is not changed yet.
+ * @leases: IPAM will be called for addresses
+ * Return: 0; -EEXIST if the pod already has an interface of that name
+ */
 int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct hw_err *e);
-/* The pod's end is left down. */
-int pod_link_make(struct pod_link *l, struct hw_call *call, const struct pod_link_want *want,
-		  struct hw_err *e);
-/* An interface of the result; sandbox NULL: on the host */
+/* Create the pair, and fill l->host and l->pod. The host end is up, the pod's end down. */
+int pod_link_create(struct pod_link *l, struct hw_call *call,
+		    const struct pod_link_options *options, struct hw_err *e);
+/* Add an interface to the result. @sandbox: NULL for an interface of the host */
 void pod_link_report(struct hw_call *call, const struct link *link, const char *sandbox);
 
-/* DEL: delete the pod's rules and the pair, then let IPAM release its lease. */
-int pod_link_end(struct hw_call *call, const struct ipam_conf *ipam, const struct pod_rules *rules,
-		 struct hw_err *e);
+/*
+ * DEL, or the undo of a failed ADD: delete the pair, then the pod's nftables elements, then let IPAM
+ * release the lease. The order matters: as long as the pair exists, its elements protect other pods
+ * from it, and as long as the elements exist, the addresses must not be leased again. After a failure
+ * the rest is left for the next DEL.
+ * An undo deletes only what its own ADD made.
+ */
+int pod_link_teardown(struct hw_call *call, const struct ipam_conf *ipam,
+		      const struct pod_rules *rules, struct hw_err *e);
 
 AUTO_VALUE_DEFINE(pod_link_done, struct pod_link);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/chain.c - chains for conditions, and for other mark bits than 13
+ * plugins/portmap/chain.c - nftables chains for conditions and for mark bits other than 13
  *
- * What:  one chain for each list of conditions that is in use, whoever uses it;
- *        its name is a hash of them. Two for each mark bit, as ruleset.nft has them
- *        for bit 13, and a rule in "snatbits".
- * How:   made before elements that lead to them, where they are missing or somebody
- *        has emptied them. They stay.
+ * What:  one chain for each distinct list of conditions, shared by all pods that have
+ *        it; its name is a hash of the list. Two chains for each mark bit, like those
+ *        for bit 13 in ruleset.nft, and a rule in chain "snatbits".
+ * How:   chains are created before the elements that jump to them, where they are
+ *        missing or have been flushed. They are never deleted.
  */
 #include <errno.h>
 #include <linux/netfilter.h>
@@ -20,13 +20,10 @@
 #include "net/nft/rule.h"
 #include "plugins/portmap/portmap.h"
 
-#define TABLE	"inet hawser"
-#define KERNELS "Could not process rule" /* nft has understood, and the kernel refuses */
+#define TABLE		"inet hawser"
+#define KERNEL_REJECTED "Could not process rule" /* nft's error for a rule with valid syntax */
 
-/**
- * portmap_chain_of_condition() - the name of the chain that asks for these conditions
- */
-void portmap_chain_of_condition(const char *condition, char ret_chain[PORTMAP_CHAIN])
+void portmap_condition_chain(const char *condition, char ret_chain[PORTMAP_CHAIN])
 {
 	char hash[17];
 
@@ -34,15 +31,13 @@ void portmap_chain_of_condition(const char *condition, char ret_chain[PORTMAP_CH
 	snprintf(ret_chain, PORTMAP_CHAIN, "cond_%s", hash);
 }
 
-/**
- * portmap_chain_of_mark() - the name of the chain that sets the mark
- */
-void portmap_chain_of_mark(const struct portmap_made *made, char ret_chain[PORTMAP_CHAIN])
+void portmap_mark_chain(const struct portmap_record *record, char ret_chain[PORTMAP_CHAIN])
 {
-	snprintf(ret_chain, PORTMAP_CHAIN, "snat%s%d", made->masq_all ? "all" : "", made->mark_bit);
+	snprintf(ret_chain, PORTMAP_CHAIN, "snat%s%d", record->masq_all ? "all" : "",
+		 record->mark_bit);
 }
 
-/* Return: 1, or 0 when it is missing or empty */
+/* Return: 1 if the chain has rules, 0 if it is missing or empty */
 static int has_rules(struct nft *nft, const char *chain, struct hw_err *e)
 {
 	int r = nft_check_chain(nft, NFT_INET, chain, e);
@@ -50,17 +45,18 @@ static int has_rules(struct nft *nft, const char *chain, struct hw_err *e)
 	return r == -ENOENT ? 0 : r < 0 ? r : 1;
 }
 
-/* ---- conditions -------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
-/* However often this is run, the chain has one rule. */
-static int make_condition(struct nft *nft, const char *condition, const char *key, struct hw_err *e)
+/* The chain is flushed first, so that it has one rule even if several processes create it. */
+static int create_condition_chain(struct nft *nft, const char *condition, const char *key,
+				  struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
 	char chain[PORTMAP_CHAIN];
 
 	if (!condition)
 		return 0;
-	portmap_chain_of_condition(condition, chain);
+	portmap_condition_chain(condition, chain);
 	int r = has_rules(nft, chain, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
@@ -72,16 +68,51 @@ static int make_condition(struct nft *nft, const char *condition, const char *ke
 	if (r >= 0)
 		return 0;
 	autofree char *why = str_copy(e->msg);
-	if (r != -EINVAL || strstr(why, KERNELS))
+	if (r != -EINVAL || strstr(why, KERNEL_REJECTED))
 		return err_ctx(e, "%s \"%.300s\"", key, condition);
 	return err_cni(e, HW_CNI_INVALID_CONFIG, "%s \"%.300s\": %.600s", key, condition, why);
 }
 
-/* ---- mark bits --------------------------------------------------------------------------------- */
+static int check_condition_chain(struct nft *nft, const char *condition, struct hw_err *e)
+{
+	char chain[PORTMAP_CHAIN];
 
-static const char *const bit_chains[] = { "snat", "snatall" };
+	if (!condition)
+		return 0;
+	portmap_condition_chain(condition, chain);
+	return nft_check_chain(nft, NFT_INET, chain, e);
+}
 
-static void put_bit(struct buf *text, int bit)
+/* ---- mark bits ------------------------------------------------------------------------------- */
+
+static const char *const mark_chains[] = { "snat", "snatall" };
+
+struct mark_search {
+	uint32_t mark;
+	bool found;
+};
+
+static int compare_mark(void *ctx, const struct nft_rule *rule, struct hw_err *e)
+{
+	struct mark_search *search = ctx;
+
+	(void)e;
+	search->found |= rule->mask == search->mark && rule->mark == search->mark;
+	return 0;
+}
+
+/* Return: 1 if "snatbits" has the rule of the bit, 0 if not */
+static int has_snatbits_rule(struct nft *nft, int bit, struct hw_err *e)
+{
+	const struct nft_place place = { NFPROTO_INET, "hawser", "snatbits" };
+	struct mark_search search = { .mark = 1U << bit };
+
+	int r = nft_rule_each(nft, &place, compare_mark, &search, e);
+	return r < 0 ? r : search.found;
+}
+
+/* The same chains as snat13 and snatall13 of ruleset.nft, for another bit */
+static void put_mark_chains(struct buf *text, int bit)
 {
 	static const char *const sources[] = {
 		"ip saddr 127.0.0.0/8",		"ip saddr . ip saddr @own4",
@@ -90,9 +121,9 @@ static void put_bit(struct buf *text, int bit)
 	};
 	unsigned mark = 1U << bit;
 
-	for (size_t i = 0; i < ARRAY_SIZE(bit_chains); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(mark_chains); i++)
 		buf_printf(text, "add chain " TABLE " %s%d\nflush chain " TABLE " %s%d\n",
-			   bit_chains[i], bit, bit_chains[i], bit);
+			   mark_chains[i], bit, mark_chains[i], bit);
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
 		buf_printf(text, "add rule " TABLE " snat%d %s meta mark set meta mark or 0x%08x\n",
 			   bit, sources[i], mark);
@@ -100,133 +131,78 @@ static void put_bit(struct buf *text, int bit)
 		   mark);
 }
 
-/* The comment says to people which bit a rule of "snatbits" is for. */
-static void put_snatbits(struct buf *text, int bit)
-{
-	unsigned mark = 1U << bit;
-
-	buf_printf(text,
-		   "add rule " TABLE " snatbits meta mark & 0x%08x == 0x%08x jump hairpin "
-		   "comment \"bit %d\"\n",
-		   mark, mark, bit);
-}
-
-struct search {
-	uint32_t mark;
-	bool found;
-};
-
-static int compare_mark(void *ctx, const struct nft_rule *rule, struct hw_err *e)
-{
-	struct search *search = ctx;
-
-	(void)e;
-	search->found |= rule->mask == search->mark && rule->mark == search->mark;
-	return 0;
-}
-
-/* Return: 1 when "snatbits" has its rule */
-static int has_snatbits(struct nft *nft, int bit, struct hw_err *e)
-{
-	const struct nft_place place = { NFPROTO_INET, "hawser", "snatbits" };
-	struct search search = { .mark = 1U << bit };
-
-	int r = nft_rule_each(nft, &place, compare_mark, &search, e);
-	return r < 0 ? r : search.found;
-}
-
-/* Return: 1 when its chains have rules, too */
-static int has_bit(struct nft *nft, int bit, struct hw_err *e)
-{
-	char chain[PORTMAP_CHAIN];
-	int r = has_snatbits(nft, bit, e);
-
-	for (size_t i = 0; r > 0 && i < ARRAY_SIZE(bit_chains); i++) {
-		snprintf(chain, sizeof(chain), "%s%d", bit_chains[i], bit);
-		r = has_rules(nft, chain, e);
-	}
-	return r;
-}
-
-/* With a lock: of several who find it missing one makes the rule in "snatbits". */
-static int make_bit(struct nft *nft, int bit, struct hw_err *e)
+static int create_mark_chains(struct nft *nft, int bit, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
+	unsigned mark = 1U << bit;
+	char chain[PORTMAP_CHAIN];
 	autoclose int lock = -1;
 
-	int r = has_bit(nft, bit, e);
+	int r = has_snatbits_rule(nft, bit, e);
+	for (size_t i = 0; r > 0 && i < ARRAY_SIZE(mark_chains); i++) {
+		snprintf(chain, sizeof(chain), "%s%d", mark_chains[i], bit);
+		r = has_rules(nft, chain, e);
+	}
 	if (r != 0)
 		return r < 0 ? r : 0;
+	/* With the lock only one of several processes adds the rule in "snatbits". */
 	r = portmap_lock_chains(&lock, e);
 	if (r >= 0)
-		r = has_snatbits(nft, bit, e);
+		r = has_snatbits_rule(nft, bit, e);
 	if (r < 0)
 		return r;
-	put_bit(&text, bit);
+	put_mark_chains(&text, bit);
 	if (r == 0)
-		put_snatbits(&text, bit);
+		buf_printf(&text,
+			   "add rule " TABLE " snatbits meta mark & 0x%08x == 0x%08x jump hairpin "
+			   "comment \"bit %d\"\n",
+			   mark, mark, bit);
 	return nft_run(text.data, e);
 }
 
-/* ---- both ---------------------------------------------------------------------------------------- */
-
-static bool needs_bit(const struct portmap_made *made)
-{
-	return made->snat && made->mark_bit != PORTMAP_BIT;
-}
-
-/**
- * portmap_chains_make() - have the chains that this pod's elements lead to, with their rules
- */
-int portmap_chains_make(struct nft *nft, const struct portmap_made *made, struct hw_err *e)
-{
-	if (!needs_bit(made) && !made->cond4 && !made->cond6)
-		return 0;
-	int r = nft_load(nft, NFT_INET, e);
-	if (r >= 0 && needs_bit(made))
-		r = make_bit(nft, made->mark_bit, e);
-	if (r >= 0)
-		r = make_condition(nft, made->cond4, "conditionsV4", e);
-	if (r >= 0)
-		r = make_condition(nft, made->cond6, "conditionsV6", e);
-	return r;
-}
-
-static int check_bit(struct nft *nft, const struct portmap_made *made, struct hw_err *e)
+static int check_mark_chains(struct nft *nft, const struct portmap_record *record, struct hw_err *e)
 {
 	char chain[PORTMAP_CHAIN];
 
-	portmap_chain_of_mark(made, chain);
+	portmap_mark_chain(record, chain);
 	int r = nft_check_chain(nft, NFT_INET, chain, e);
 	if (r >= 0)
-		r = has_snatbits(nft, made->mark_bit, e);
+		r = has_snatbits_rule(nft, record->mark_bit, e);
 	if (r == 0)
-		return err_text(
-			e, -ENOENT,
-			"chain snatbits of nftables table " TABLE
-			" has no rule for bit %d any more; hawser-plugin repair restores it",
-			made->mark_bit);
+		return err_text(e, -ENOENT,
+				"nftables chain " TABLE " snatbits has no rule for mark bit %d; "
+				"hawser-plugin repair restores it",
+				record->mark_bit);
 	return r < 0 ? r : 0;
 }
 
-static int check_condition(struct nft *nft, const char *condition, struct hw_err *e)
-{
-	char chain[PORTMAP_CHAIN];
+/* ---- both ------------------------------------------------------------------------------------ */
 
-	if (!condition)
-		return 0;
-	portmap_chain_of_condition(condition, chain);
-	return nft_check_chain(nft, NFT_INET, chain, e);
+/* The chains of the default bit are part of ruleset.nft. */
+static bool needs_mark_chains(const struct portmap_record *record)
+{
+	return record->snat && record->mark_bit != PORTMAP_BIT;
 }
 
-/**
- * portmap_chains_check() - have they their rules?
- */
-int portmap_chains_check(struct nft *nft, const struct portmap_made *made, struct hw_err *e)
+int portmap_chains_create(struct nft *nft, const struct portmap_record *record, struct hw_err *e)
 {
-	int r = needs_bit(made) ? check_bit(nft, made, e) : 0;
+	if (!needs_mark_chains(record) && !record->cond4 && !record->cond6)
+		return 0;
+	int r = nft_load(nft, NFT_INET, e);
+	if (r >= 0 && needs_mark_chains(record))
+		r = create_mark_chains(nft, record->mark_bit, e);
+	if (r >= 0)
+		r = create_condition_chain(nft, record->cond4, "conditionsV4", e);
+	if (r >= 0)
+		r = create_condition_chain(nft, record->cond6, "conditionsV6", e);
+	return r;
+}
+
+int portmap_chains_check(struct nft *nft, const struct portmap_record *record, struct hw_err *e)
+{
+	int r = needs_mark_chains(record) ? check_mark_chains(nft, record, e) : 0;
 
 	if (r >= 0)
-		r = check_condition(nft, made->cond4, e);
-	return r < 0 ? r : check_condition(nft, made->cond6, e);
+		r = check_condition_chain(nft, record->cond4, e);
+	return r < 0 ? r : check_condition_chain(nft, record->cond6, e);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/conf.c - the configuration of portmap, and what it asks for
+ * plugins/portmap/conf.c - configuration and attachment record of portmap
  *
- * How:   backend says which syntax conditions may have; all is done by our own
- *        nftables rules. With externalSetMarkChain, too: we masquerade ourselves.
- * Rules: what upstream's plugin refuses is refused with its text.
+ * How:   "backend" only selects the syntax of conditions; our own nftables rules
+ *        do the work in both cases. externalSetMarkChain is accepted and not used:
+ *        our rules masquerade.
+ * Rules: configurations that upstream's plugin rejects are rejected with its text.
  */
 #include <netinet/in.h>
 #include <strings.h>
@@ -26,56 +27,55 @@ static const struct hw_field entry_fields[] = {
 	{ "protocol", HW_STRING, HW_AT(struct portmap_entry, protocol),
 	  .help = "tcp, udp or sctp" },
 	{ "hostIP", HW_STRING, HW_AT(struct portmap_entry, host_ip),
-	  .help = "address of the host; without: every one" },
+	  .help = "address of the host; default: every address" },
 	{ 0 },
 };
 
 static const struct hw_field runtime_fields[] = {
 	{ "portMappings", HW_LIST, AT(entries), .sub = entry_fields,
-	  .size = sizeof(struct portmap_entry), .help = "which port leads where" },
+	  .size = sizeof(struct portmap_entry), .help = "the ports to forward" },
 	{ 0 },
 };
 
 const struct hw_field portmap_fields[] = {
 	{ "backend", HW_STRING, AT(backend),
-	  .help = "iptables or nftables: the syntax that conditions must have; done by nftables in "
-		  "both cases" },
+	  .help = "iptables or nftables: the syntax of the conditions; nftables is used in both "
+		  "cases" },
 	{ "snat", HW_BOOL, AT(snat), .def = "true",
-	  .help = "make host ports reachable for the pod itself, for pods of its network and by "
-		  "127.0.0.1: they are seen as the host" },
-	{ "masqAll", HW_BOOL, AT(masq_all), .help = "with snat: everybody is seen as the host" },
+	  .help = "make host ports reachable from the pod itself, from pods of its network and by "
+		  "127.0.0.1: the pod sees these connections with the host's address" },
+	{ "masqAll", HW_BOOL, AT(masq_all),
+	  .help = "with snat: the pod sees all connections with the host's address" },
 	{ "markMasqBit", HW_INT, AT(mark_bit), .has = HAS(has_mark_bit), .def = "13",
-	  .help = "the bit of the packet mark that says so, 0 to 31" },
+	  .help = "bit of the packet mark for packets to masquerade, 0 to 31" },
 	{ "externalSetMarkChain", HW_STRING, AT(external_chain), .has = HAS(has_external_chain),
-	  .help = "accepted: we masquerade ourselves, without this chain of iptables" },
+	  .help = "accepted and not used: this plugin masquerades without an iptables chain" },
 	{ "conditionsV4", HW_STRINGS, AT(cond4),
-	  .help = "which packets only: as in a rule of nft; of iptables -s, -d, -i, -o with !" },
+	  .help = "forward only packets that match: an nft expression, or -s, -d, -i and -o of "
+		  "iptables, with or without !" },
 	{ "conditionsV6", HW_STRINGS, AT(cond6), .help = "the same for IPv6" },
 	{ "runtimeConfig", HW_OBJECT, 0, .sub = runtime_fields,
-	  .help = "what the runtime says (capability portMappings)" },
+	  .help = "set by the runtime (capability portMappings)" },
 	{ 0 },
 };
 
-const struct hw_field portmap_made_fields[] = {
-	{ "portMappings", HW_LIST, HW_AT(struct portmap_made, entries), .sub = entry_fields,
+const struct hw_field portmap_record_fields[] = {
+	{ "portMappings", HW_LIST, HW_AT(struct portmap_record, entries), .sub = entry_fields,
 	  .size = sizeof(struct portmap_entry) },
-	{ "pod4", HW_STRING, HW_AT(struct portmap_made, pod4) },
-	{ "pod6", HW_STRING, HW_AT(struct portmap_made, pod6) },
-	{ "snat", HW_BOOL, HW_AT(struct portmap_made, snat) },
-	{ "masqAll", HW_BOOL, HW_AT(struct portmap_made, masq_all) },
-	{ "markMasqBit", HW_INT, HW_AT(struct portmap_made, mark_bit) },
-	{ "conditionsV4", HW_STRING, HW_AT(struct portmap_made, cond4) },
-	{ "conditionsV6", HW_STRING, HW_AT(struct portmap_made, cond6) },
-	{ "earlier", HW_JSON, HW_AT(struct portmap_made, earlier) },
+	{ "pod4", HW_STRING, HW_AT(struct portmap_record, pod4) },
+	{ "pod6", HW_STRING, HW_AT(struct portmap_record, pod6) },
+	{ "snat", HW_BOOL, HW_AT(struct portmap_record, snat) },
+	{ "masqAll", HW_BOOL, HW_AT(struct portmap_record, masq_all) },
+	{ "markMasqBit", HW_INT, HW_AT(struct portmap_record, mark_bit) },
+	{ "conditionsV4", HW_STRING, HW_AT(struct portmap_record, cond4) },
+	{ "conditionsV6", HW_STRING, HW_AT(struct portmap_record, cond6) },
+	{ "earlier", HW_JSON, HW_AT(struct portmap_record, earlier) },
 	{ 0 },
 };
 
-/**
- * portmap_made_done() - free what it holds
- */
-void portmap_made_done(struct portmap_made *made)
+void portmap_record_done(struct portmap_record *record)
 {
-	hw_field_clear(portmap_made_fields, made);
+	hw_field_clear(portmap_record_fields, record);
 }
 
 /* ---- one port -------------------------------------------------------------------------------- */
@@ -93,13 +93,10 @@ static int parse_protocol(const char *name, uint8_t *ret_proto, struct hw_err *e
 			return 0;
 		}
 	return err_cni(e, HW_CNI_INVALID_CONFIG,
-		       "protocol \"%.50s\" of a port mapping is none of tcp, udp and sctp",
+		       "unsupported protocol \"%.50s\" in port mapping: want tcp, udp or sctp",
 		       str_or(name, ""));
 }
 
-/**
- * portmap_port_parse() - understand one entry of portMappings
- */
 int portmap_port_parse(const struct portmap_entry *entry, struct portmap_port *ret_port,
 		       struct hw_err *e)
 {
@@ -116,8 +113,8 @@ int portmap_port_parse(const struct portmap_entry *entry, struct portmap_port *r
 	if (r < 0)
 		return r;
 	if (!str_empty(entry->host_ip) && hw_ip_parse(entry->host_ip, &port.host, e) < 0)
-		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "hostIP \"%.50s\" of a port mapping is no address", entry->host_ip);
+		return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid hostIP \"%.50s\" in port mapping",
+			       entry->host_ip);
 	port.host_port = (uint16_t)entry->host_port;
 	port.pod_port = (uint16_t)entry->pod_port;
 	port.family = port.host.family;
@@ -127,36 +124,18 @@ int portmap_port_parse(const struct portmap_entry *entry, struct portmap_port *r
 	return 0;
 }
 
-/**
- * portmap_applies() - does the entry lead to this address of the pod?
- */
-bool portmap_applies(const struct portmap_entry *entry, const struct hw_prefix *pod,
-		     struct portmap_port *ret_port)
+bool portmap_entry_applies(const struct portmap_entry *entry, const struct hw_prefix *pod,
+			   struct portmap_port *ret_port)
 {
-	struct hw_err torn;
+	struct hw_err ignored;
 
-	return portmap_port_parse(entry, ret_port, &torn) >= 0 &&
+	return portmap_port_parse(entry, ret_port, &ignored) >= 0 &&
 	       (!ret_port->family || ret_port->family == pod->ip.family);
 }
 
-/**
- * portmap_pods() - the addresses of a pod, one per family
- */
-size_t portmap_pods(const struct portmap_made *made, struct hw_prefix ret_pods[2])
-{
-	const char *texts[] = { made->pod4, made->pod6 };
-	struct hw_err torn;
-	size_t n = 0;
+/* ---- checking -------------------------------------------------------------------------------- */
 
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (texts[i] && hw_prefix_parse(texts[i], &ret_pods[n], &torn) >= 0)
-			n++;
-	return n;
-}
-
-/* ---- all together ------------------------------------------------------------------------------ */
-
-/* iptables' own keys with backend nftables, or the other way round */
+/* Reject iptables-specific keys with backend nftables, and the reverse. */
 static int check_backend(const struct portmap_conf *conf, struct hw_err *e)
 {
 	bool nft = str_equal(conf->backend, "nftables");
@@ -188,9 +167,6 @@ static int check_backend(const struct portmap_conf *conf, struct hw_err *e)
 	return 0;
 }
 
-/**
- * portmap_conf_check() - refuse what upstream's plugin refuses, and what nobody understands
- */
 int portmap_conf_check(const struct portmap_conf *conf, struct hw_err *e)
 {
 	const struct portmap_entry *entries = conf->entries.v;
@@ -208,7 +184,21 @@ int portmap_conf_check(const struct portmap_conf *conf, struct hw_err *e)
 	return r;
 }
 
-/* On the same addresses of the host, of one family at least */
+/* ---- the record ------------------------------------------------------------------------------ */
+
+size_t portmap_pod_addresses(const struct portmap_record *record, struct hw_prefix ret_pods[2])
+{
+	const char *texts[] = { record->pod4, record->pod6 };
+	struct hw_err ignored;
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (texts[i] && hw_prefix_parse(texts[i], &ret_pods[n], &ignored) >= 0)
+			n++;
+	return n;
+}
+
+/* The same host port on the same host address, in at least one common family */
 static bool is_same_port(const struct portmap_port *a, const struct portmap_port *b)
 {
 	return a->proto == b->proto && a->host_port == b->host_port &&
@@ -216,9 +206,10 @@ static bool is_same_port(const struct portmap_port *a, const struct portmap_port
 	       hw_ip_equal(&a->host, &b->host);
 }
 
-/* Return: 1 when one of @n ports is the same */
-static int is_repeated(const struct portmap_entry *entry, const struct portmap_port *port,
-		       const struct portmap_port *ports, size_t n, struct hw_err *e)
+/* Return: 1 if one of the @n ports is the same mapping, 0 if not; an error if it has another
+ * target */
+static int is_duplicate(const struct portmap_entry *entry, const struct portmap_port *port,
+			const struct portmap_port *ports, size_t n, struct hw_err *e)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!is_same_port(port, &ports[i]))
@@ -226,28 +217,28 @@ static int is_repeated(const struct portmap_entry *entry, const struct portmap_p
 		if (port->pod_port == ports[i].pod_port)
 			return 1;
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "host port %d/%s is to lead to port %d and to port %d of the pod",
+			       "host port %d/%s is mapped to two container ports: %d and %d",
 			       entry->host_port, entry->protocol, ports[i].pod_port,
 			       port->pod_port);
 	}
 	return 0;
 }
 
-/* Those of one family come after those of any, which they may repeat. */
-static int read_entries(const struct portmap_conf *conf, bool of_family, struct portmap_port *ports,
-			struct portmap_made *made, struct hw_err *e)
+/* Append the entries for one family (@one_family), or those for both, without duplicates. */
+static int read_entries(const struct portmap_conf *conf, bool one_family,
+			struct portmap_port *ports, struct portmap_record *record, struct hw_err *e)
 {
 	const struct portmap_entry *in = conf->entries.v;
-	struct portmap_entry *out = made->entries.v;
+	struct portmap_entry *out = record->entries.v;
 
 	for (size_t i = 0; i < conf->entries.n; i++) {
-		size_t n = made->entries.n;
+		size_t n = record->entries.n;
 		int r = portmap_port_parse(&in[i], &ports[n], e);
 
-		if (r >= 0 && of_family != (ports[n].family != 0))
+		if (r >= 0 && one_family != (ports[n].family != 0))
 			continue;
 		if (r >= 0)
-			r = is_repeated(&in[i], &ports[n], ports, n, e);
+			r = is_duplicate(&in[i], &ports[n], ports, n, e);
 		if (r < 0)
 			return r;
 		if (r > 0)
@@ -255,30 +246,21 @@ static int read_entries(const struct portmap_conf *conf, bool of_family, struct 
 		out[n] =
 			(struct portmap_entry){ in[i].host_port, in[i].pod_port,
 						str_copy(in[i].protocol), str_copy(in[i].host_ip) };
-		made->entries.n++;
+		record->entries.n++;
 	}
 	return 0;
 }
 
-static int read_all_entries(const struct portmap_conf *conf, struct portmap_made *made,
-			    struct hw_err *e)
-{
-	autofree struct portmap_port *ports = mem_new((conf->entries.n + 1) * sizeof(*ports));
-
-	made->entries.v = mem_new((conf->entries.n + 1) * sizeof(struct portmap_entry));
-	int r = read_entries(conf, false, ports, made, e);
-	return r < 0 ? r : read_entries(conf, true, ports, made, e);
-}
-
-/* The first of each family that is the pod's own, as far as the result tells */
-static void read_pods(const struct hw_call *call, struct portmap_made *made)
+/* The pod's address is the first of its family that prevResult does not assign to another
+ * interface. */
+static void read_pod_addresses(const struct hw_call *call, struct portmap_record *record)
 {
 	const struct hw_result *prev = call->prev;
 	char text[HW_PREFIX_TEXT];
 
 	for (size_t i = 0; prev && i < prev->n_ips; i++) {
 		const struct hw_ipconf *ip = &prev->ips[i];
-		char **pod = ip->address.ip.family == AF_INET ? &made->pod4 : &made->pod6;
+		char **pod = ip->address.ip.family == AF_INET ? &record->pod4 : &record->pod6;
 		const struct hw_iface *iface = NULL;
 
 		if (ip->has_iface && ip->iface >= 0 && (size_t)ip->iface < prev->n_ifaces)
@@ -290,24 +272,26 @@ static void read_pods(const struct hw_call *call, struct portmap_made *made)
 	}
 }
 
-/**
- * portmap_conf_read() - what the pod is to have
- * @made: empty before; what it holds then is to be freed by its fields in any case
- */
-int portmap_conf_read(const struct hw_call *call, struct portmap_made *made, struct hw_err *e)
+int portmap_conf_read(const struct hw_call *call, struct portmap_record *record, struct hw_err *e)
 {
 	const struct portmap_conf *conf = call->conf;
+	autofree struct portmap_port *ports = mem_new((conf->entries.n + 1) * sizeof(*ports));
 
-	made->snat = conf->snat;
-	made->masq_all = conf->snat && conf->masq_all;
-	made->mark_bit = conf->mark_bit;
-	read_pods(call, made);
-	int r = read_all_entries(conf, made, e);
+	record->snat = conf->snat;
+	record->masq_all = conf->snat && conf->masq_all;
+	record->mark_bit = conf->mark_bit;
+	read_pod_addresses(call, record);
+	/* An entry for one family may repeat one for both families, and is then a duplicate: so
+	 * those for both come first. */
+	record->entries.v = mem_new((conf->entries.n + 1) * sizeof(struct portmap_entry));
+	int r = read_entries(conf, false, ports, record, e);
+	if (r >= 0)
+		r = read_entries(conf, true, ports, record, e);
 	if (r < 0)
 		return r;
-	r = portmap_condition(&conf->cond4, AF_INET, &made->cond4, e);
+	r = portmap_condition(&conf->cond4, AF_INET, &record->cond4, e);
 	if (r < 0)
 		return err_ctx(e, "conditionsV4");
-	r = portmap_condition(&conf->cond6, AF_INET6, &made->cond6, e);
+	r = portmap_condition(&conf->cond6, AF_INET6, &record->cond6, e);
 	return r < 0 ? err_ctx(e, "conditionsV6") : 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/fuzz-portmap.c - whatever the configuration, what becomes of it is fit for nftables
+ * plugins/portmap/fuzz-portmap.c - fuzzer for the configuration of portmap
  *
- * A condition cannot end the rule that it becomes a part of; a port is one, and leads to one place;
- * and the record says all of it again.
+ * For every configuration that is accepted: a condition cannot end the rule that it becomes part
+ * of, a host port is mapped once, and encoding and decoding the record changes nothing.
  */
 #include <assert.h>
 #include <ctype.h>
@@ -18,12 +18,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const char earlier[] =
+static const char prev_result[] =
 	"{\"interfaces\":[{\"name\":\"eth0\",\"sandbox\":\"/run/netns/pod\"}],"
 	"\"ips\":[{\"interface\":0,\"address\":\"10.1.2.3/24\"},"
 	"{\"address\":\"fd00:12::3/64\"}]}";
 
-static void look_at_condition(const char *text)
+static void check_condition(const char *text)
 {
 	int quotes = 0, depth = 0;
 
@@ -46,70 +46,70 @@ static bool is_same(const struct portmap_port *a, const struct portmap_port *b)
 	       hw_ip_equal(&a->host, &b->host);
 }
 
-static void look_at_ports(const struct portmap_made *made, const struct hw_prefix *pod)
+static void check_ports(const struct portmap_record *record, const struct hw_prefix *pod)
 {
-	const struct portmap_entry *entries = made->entries.v;
+	const struct portmap_entry *entries = record->entries.v;
 	struct portmap_port port, other;
 
-	for (size_t i = 0; i < made->entries.n; i++) {
-		if (!portmap_applies(&entries[i], pod, &port))
+	for (size_t i = 0; i < record->entries.n; i++) {
+		if (!portmap_entry_applies(&entries[i], pod, &port))
 			continue;
 		assert(port.proto == IPPROTO_TCP || port.proto == IPPROTO_UDP ||
 		       port.proto == IPPROTO_SCTP);
 		assert(port.host_port && port.pod_port);
 		assert(!port.host.family || port.host.family == pod->ip.family);
 		for (size_t j = 0; j < i; j++)
-			assert(!portmap_applies(&entries[j], pod, &other) ||
+			assert(!portmap_entry_applies(&entries[j], pod, &other) ||
 			       !is_same(&port, &other));
 	}
 }
 
-static void look_at(const struct portmap_made *made)
+static void check_record(const struct portmap_record *record)
 {
 	struct hw_prefix pods[2];
-	size_t n = portmap_pods(made, pods);
+	size_t n = portmap_pod_addresses(record, pods);
 
 	assert(n == 2 && pods[0].ip.family == AF_INET && pods[1].ip.family == AF_INET6);
-	assert(made->mark_bit >= 0 && made->mark_bit < 32);
-	assert(made->snat || !made->masq_all);
-	look_at_condition(made->cond4);
-	look_at_condition(made->cond6);
+	assert(record->mark_bit >= 0 && record->mark_bit < 32);
+	assert(record->snat || !record->masq_all);
+	check_condition(record->cond4);
+	check_condition(record->cond6);
 	for (size_t i = 0; i < n; i++)
-		look_at_ports(made, &pods[i]);
+		check_ports(record, &pods[i]);
 }
 
-static void look_at_record(const struct portmap_made *made)
+static void check_record_encoding(const struct portmap_record *record)
 {
-	autofree char *json = hw_field_encode(portmap_made_fields, made, 0);
-	struct portmap_made again;
+	autofree char *json = hw_field_encode(portmap_record_fields, record, 0);
+	struct portmap_record decoded;
 	struct hw_err e;
 
-	int r = hw_field_decode(portmap_made_fields, json, strlen(json), &again, &e);
+	int r = hw_field_decode(portmap_record_fields, json, strlen(json), &decoded, &e);
 	assert(r == 0);
-	autofree char *twice = hw_field_encode(portmap_made_fields, &again, 0);
-	assert(str_equal(json, twice));
-	hw_field_clear(portmap_made_fields, &again);
+	autofree char *encoded_again = hw_field_encode(portmap_record_fields, &decoded, 0);
+	assert(str_equal(json, encoded_again));
+	hw_field_clear(portmap_record_fields, &decoded);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct portmap_made made = { 0 };
+	struct portmap_record record = { 0 };
 	struct hw_result *prev = NULL;
 	struct portmap_conf conf;
 	struct hw_err e;
 
 	if (hw_field_decode(portmap_fields, (const char *)data, size, &conf, &e) < 0)
 		return 0;
-	int r = hw_result_parse(earlier, strlen(earlier), "1.0.0", &prev, &e);
+	int r = hw_result_parse(prev_result, strlen(prev_result), "1.0.0", &prev, &e);
 	assert(r == 0);
 	struct hw_call call = { .ifname = "eth0", .conf = &conf, .prev = prev };
-	if (portmap_conf_check(&conf, &e) >= 0 && portmap_conf_read(&call, &made, &e) >= 0) {
-		look_at(&made);
-		look_at_record(&made);
+	if (portmap_conf_check(&conf, &e) >= 0 && portmap_conf_read(&call, &record, &e) >= 0) {
+		check_record(&record);
+		check_record_encoding(&record);
 	} else {
 		assert(e.msg[0]);
 	}
-	hw_field_clear(portmap_made_fields, &made);
+	hw_field_clear(portmap_record_fields, &record);
 	hw_field_clear(portmap_fields, &conf);
 	hw_result_free(prev);
 	return 0;

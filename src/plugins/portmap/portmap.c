@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/portmap.c - ports of the host that lead to a pod
+ * plugins/portmap/portmap.c - the portmap plugin: host ports that are forwarded to a pod
  *
- * What:  ADD makes elements of our nftables maps from runtimeConfig.portMappings
- *        and passes the result on; DEL and GC remove them; CHECK looks for them.
- * How:   whoever asks for 127.0.0.1 is sent on by the host only where
- *        route_localnet says so, of the interface that leads to the pod. The
- *        rules' "guard" keeps others away from 127.0.0.1.
- * Rules: DEL works from the record, without portMappings. Where there is no
- *        record, it removes what Go's plugin has made.
+ * What:  ADD adds elements to our nftables maps from runtimeConfig.portMappings
+ *        and returns prevResult unchanged; DEL and GC delete them; CHECK compares
+ *        them.
+ * How:   the kernel forwards packets to 127.0.0.1 only if route_localnet is set on
+ *        the interface to the pod, so ADD sets it. The chain "guard" of our rules
+ *        drops packets to 127.0.0.1 that do not come from the host itself.
+ * Rules: DEL works from the record, without portMappings. Without a record it
+ *        deletes what the configuration says, and what upstream's plugin added.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,44 +25,45 @@
 #include "net/sysctl.h"
 #include "plugins/portmap/portmap.h"
 
-/* ---- beside the rules ------------------------------------------------------------------------- */
+/* ---- route_localnet -------------------------------------------------------------------------- */
 
-/* The link that leads to a pod which 127.0.0.1 is to reach. Return: 1; 0: there is none, and nothing
- * to allow */
-static int link_to_pod(const struct portmap_made *made, struct link *ret_link, struct hw_err *e)
+/* Find the interface to the pod, if 127.0.0.1 is to reach the pod.
+ * Return: 1 if found, 0 if route_localnet is not needed */
+static int find_pod_link(const struct portmap_record *record, struct link *ret_link,
+			 struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct route route = { 0 };
 	struct hw_prefix pod;
-	struct hw_err nowhere;
+	struct hw_err ignored;
 
-	if (!made->snat || !made->entries.n || !made->pod4 ||
-	    hw_prefix_parse(made->pod4, &pod, &nowhere) < 0)
+	if (!record->snat || !record->entries.n || !record->pod4 ||
+	    hw_prefix_parse(record->pod4, &pod, &ignored) < 0)
 		return 0;
 	int r = rtnl_open(-1, &nl, e);
 	if (r < 0)
 		return r;
-	return route_to(nl, &pod.ip, &route, &nowhere) >= 0 &&
-	       link_get_index(nl, route.oif, ret_link, &nowhere) >= 0;
+	return route_to(nl, &pod.ip, &route, &ignored) >= 0 &&
+	       link_get_index(nl, route.oif, ret_link, &ignored) >= 0;
 }
 
-static int route_localnet(const struct portmap_made *made, struct hw_err *e)
+static int enable_route_localnet(const struct portmap_record *record, struct hw_err *e)
 {
 	struct link link;
 
-	int r = link_to_pod(made, &link, e);
+	int r = find_pod_link(record, &link, e);
 	if (r <= 0)
 		return r;
 	r = sysctl_write_conf(-1, AF_INET, link.name, "route_localnet", "1", e);
 	return r < 0 ? err_ctx(e, "unable to enable route_localnet") : 0;
 }
 
-/* The kernel takes it of all links, or of this one. */
-static int check_route_localnet(const struct portmap_made *made, struct hw_err *e)
+/* The sysctl takes effect if it is set for the interface or for "all". */
+static int check_route_localnet(const struct portmap_record *record, struct hw_err *e)
 {
 	struct link link;
 
-	int r = link_to_pod(made, &link, e);
+	int r = find_pod_link(record, &link, e);
 	if (r <= 0)
 		return r;
 	const char *names[] = { link.name, "all" };
@@ -73,99 +75,95 @@ static int check_route_localnet(const struct portmap_made *made, struct hw_err *
 			return r < 0 ? r : 0;
 	}
 	return err_text(e, -ENOENT,
-			"route_localnet of %s is off, so that nobody reaches the pod by 127.0.0.1; "
-			"hawser-plugin repair restores it",
+			"route_localnet is off on interface %s, so host ports on 127.0.0.1 do not "
+			"work; hawser-plugin repair restores it",
 			link.name);
 }
 
-/* ---- verbs -------------------------------------------------------------------------------------- */
+/* ---- verbs ----------------------------------------------------------------------------------- */
 
 static int portmap_add(struct hw_call *call, struct hw_err *e)
 {
-	struct portmap_made *made = call->made;
+	struct portmap_record *record = call->made;
 	autoclose int lock = -1;
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
-		r = portmap_conf_read(call, made, e);
+		r = portmap_conf_read(call, record, e);
 	if (r < 0)
 		return err_ctx(e, "failed to parse config");
 	if (!call->prev)
 		return err_text(e, -EINVAL, "must be called as chained plugin");
-	if (!made->entries.n && !call->earlier)
+	if (!record->entries.n && !call->earlier)
 		return 0;
 	if (call->earlier)
-		made->earlier = hw_field_encode(portmap_made_fields, call->earlier, 0);
+		record->earlier = hw_field_encode(portmap_record_fields, call->earlier, 0);
 	r = portmap_lock(call, &lock, e);
 	if (r < 0) {
-		portmap_made_done(made); /* undoing nothing does not wait once more */
+		/* The DEL that follows a failed ADD has nothing to delete: with an empty record
+		 * it does not wait for the lock again. */
+		portmap_record_done(record);
 		return r;
 	}
 	r = hw_record_save(call, e);
 	if (r >= 0)
-		r = route_localnet(made, e);
+		r = enable_route_localnet(record, e);
 	if (r >= 0)
 		r = portmap_rules_add(call, e);
 	if (r >= 0)
-		free(take_ptr(made->earlier));
+		free(take_ptr(record->earlier));
 	return r;
-}
-
-/* Whatever the configuration and the result still tell; an address that is not known is not needed
- * to find a port. */
-static void guess(const struct hw_call *call, struct portmap_made *made)
-{
-	struct hw_err torn;
-
-	(void)portmap_conf_read(call, made, &torn);
-	if (!call->prev) {
-		made->pod4 = str_copy("0.0.0.0/32");
-		made->pod6 = str_copy("::/128");
-	}
 }
 
 static int portmap_del(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(portmap_made_done) struct portmap_made guessed = { 0 };
-	const struct portmap_made *made = call->recorded ? call->made : &guessed;
+	AUTO(portmap_record_done) struct portmap_record from_conf = { 0 };
+	const struct portmap_record *record = call->recorded ? call->made : &from_conf;
 	const struct portmap_conf *conf = call->conf;
 	autoclose int lock = -1;
+	struct hw_err ignored;
 
-	if (!call->recorded)
-		guess(call, &guessed);
-	int r = made->entries.n || made->earlier ? portmap_lock(call, &lock, e) : 0;
+	if (!call->recorded) {
+		(void)portmap_conf_read(call, &from_conf, &ignored);
+		if (!call->prev) {
+			/* Ports are found without the pod's address: any will do. */
+			from_conf.pod4 = str_copy("0.0.0.0/32");
+			from_conf.pod6 = str_copy("::/128");
+		}
+	}
+	int r = record->entries.n || record->earlier ? portmap_lock(call, &lock, e) : 0;
 	if (r >= 0)
-		r = portmap_rules_del(call, made, e);
+		r = portmap_rules_del(call, record, e);
 	if (r < 0 || call->recorded || !conf->entries.n)
 		return r;
 	if (!call->prev)
 		r = portmap_rules_sweep(call, e);
-	return r < 0 ? r : portmap_go_end(call, e);
+	return r < 0 ? r : portmap_delete_upstream(call, e);
 }
 
 static int portmap_check(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(portmap_made_done) struct portmap_made made = { 0 };
+	AUTO(portmap_record_done) struct portmap_record record = { 0 };
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
-		r = portmap_conf_read(call, &made, e);
+		r = portmap_conf_read(call, &record, e);
 	if (r < 0)
 		return r;
 	if (!call->prev)
 		return err_text(e, -EINVAL, "Required prevResult missing");
-	r = portmap_rules_check(call, &made, e);
-	return r < 0 ? r : check_route_localnet(&made, e);
+	r = portmap_rules_check(call, &record, e);
+	return r < 0 ? r : check_route_localnet(&record, e);
 }
 
 static int portmap_status(struct hw_call *call, struct hw_err *e)
 {
-	AUTO(portmap_made_done) struct portmap_made made = { 0 };
+	AUTO(portmap_record_done) struct portmap_record record = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
 
 	int r = portmap_conf_check(call->conf, e);
 	if (r >= 0)
-		r = portmap_conf_read(call, &made, e);
+		r = portmap_conf_read(call, &record, e);
 	if (r < 0)
 		return r;
 	r = nft_open(&nft, e);
@@ -174,7 +172,7 @@ static int portmap_status(struct hw_call *call, struct hw_err *e)
 	if (r >= 0)
 		return 0;
 	autofree char *why = str_copy(e->msg);
-	return err_cni(e, HW_CNI_NOT_AVAILABLE, "no host ports: %s", why);
+	return err_cni(e, HW_CNI_NOT_AVAILABLE, "host ports are not available: %s", why);
 }
 
 static int portmap_repair(struct hw_call *call, struct hw_err *e)
@@ -184,13 +182,13 @@ static int portmap_repair(struct hw_call *call, struct hw_err *e)
 	int r = portmap_lock(call, &lock, e);
 	if (r >= 0)
 		r = portmap_rules_add(call, e);
-	return r < 0 ? r : route_localnet(call->made, e);
+	return r < 0 ? r : enable_route_localnet(call->made, e);
 }
 
 const struct hw_plugin portmap_plugin = {
 	.size = sizeof(struct hw_plugin),
 	.name = "portmap",
-	.summary = "leads ports of the host to a pod",
+	.summary = "forwards host ports to a pod",
 	.add = portmap_add,
 	.del = portmap_del,
 	.check = portmap_check,
@@ -199,6 +197,6 @@ const struct hw_plugin portmap_plugin = {
 	.fields = portmap_fields,
 	.conf_size = sizeof(struct portmap_conf),
 	.record = true,
-	.made_fields = portmap_made_fields,
-	.made_size = sizeof(struct portmap_made),
+	.made_fields = portmap_record_fields,
+	.made_size = sizeof(struct portmap_record),
 };

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/portmap.h - the parts of the portmap plugin
+ * plugins/portmap/portmap.h - internal interfaces of the portmap plugin
  *
- * conf.c  the configuration, and what it asks for
- * cond.c  conditions: nft's syntax, and iptables' translated
- * rules.c what a pod has in nftables
- * hold.c  a port on every address, or on some
- * share.c several attachments of one container with the same port
- * lock.c  one change at a time to the ports of a container
- * chain.c chains for conditions and mark bits
- * clash.c who has the port already
- * udp.c   what the kernel remembers of UDP ports
- * go.c    what Go's plugin left
- * portmap.c       the verbs
+ * portmap.c    the CNI verbs
+ * conf.c       configuration and attachment record
+ * condition.c  conditionsV4 and conditionsV6 as nft text
+ * rules.c      a pod's elements in the nftables maps
+ * owner.c      ownership of host ports
+ * conflict.c   error message for a host port that is taken
+ * chain.c      nftables chains for conditions and mark bits
+ * upstream.c   rules that upstream's portmap left
  */
 #ifndef PLUGINS_PORTMAP_PORTMAP_H
 #define PLUGINS_PORTMAP_PORTMAP_H
@@ -22,9 +19,11 @@
 #include "base/mem.h"
 #include "net/nft/nft.h"
 
-#define PORTMAP_BIT 13 /* of the mark, unless the configuration names another */
+#define PORTMAP_BIT 13 /* of the packet mark, unless the configuration sets another */
 
-/* One of runtimeConfig.portMappings, as it is written */
+/* ---- configuration and record ---------------------------------------------------------------- */
+
+/* One entry of runtimeConfig.portMappings, as configured */
 struct portmap_entry {
 	int host_port, pod_port;
 	char *protocol;
@@ -44,125 +43,165 @@ struct portmap_conf {
 
 extern const struct hw_field portmap_fields[];
 
-/* What the pod is to have, and what the record says that it has */
-struct portmap_made {
+/* The portmap part of an attachment record: what an ADD adds, and DEL and repair work from */
+struct portmap_record {
 	struct hw_list entries; /* of struct portmap_entry */
-	char *pod4, *pod6;	/* addresses, each with its network; NULL: none */
+	char *pod4, *pod6;	/* addresses, each with its prefix length; NULL: none */
 	bool snat, masq_all;
 	int mark_bit;
-	char *cond4, *cond6; /* in nft's syntax; NULL: none */
-	char *earlier;	     /* JSON of this struct: of an ADD on top of another, which has not
-			      * removed yet what is not needed any more; NULL: none */
+	char *cond4, *cond6; /* in nft syntax; NULL: no condition */
+	char *earlier;	     /* JSON of this struct: the record of a previous ADD whose elements
+			      * have not been deleted yet; NULL: none */
 };
 
-extern const struct hw_field portmap_made_fields[];
+extern const struct hw_field portmap_record_fields[];
 
-void portmap_made_done(struct portmap_made *made);
-AUTO_VALUE_DEFINE(portmap_made_done, struct portmap_made);
+void portmap_record_done(struct portmap_record *record);
+AUTO_VALUE_DEFINE(portmap_record_done, struct portmap_record);
 
-/* One entry, understood */
+/* One port mapping, parsed */
 struct portmap_port {
 	uint8_t proto;
-	uint8_t family;	   /* 0: of any address */
-	struct hw_ip host; /* none: every address of the host */
+	uint8_t family;	   /* of the pod's address; 0: both families */
+	struct hw_ip host; /* address of the host; family 0: every address */
 	uint16_t host_port, pod_port;
 };
 
+/* Reject configurations that upstream rejects, and malformed port mappings (CNI code 7). */
 int portmap_conf_check(const struct portmap_conf *conf, struct hw_err *e);
-/* From configuration and prevResult; *made is empty before. */
-int portmap_conf_read(const struct hw_call *call, struct portmap_made *made, struct hw_err *e);
+/* Build the record from configuration and prevResult. @record must be zeroed; the caller frees it
+ * with portmap_record_done(), also after an error. */
+int portmap_conf_read(const struct hw_call *call, struct portmap_record *record, struct hw_err *e);
+/* Parse one port mapping; CNI code 7 if it is invalid. */
 int portmap_port_parse(const struct portmap_entry *entry, struct portmap_port *ret_port,
 		       struct hw_err *e);
+/* Is the entry valid for this address of the pod? *ret_port is the parsed entry if it is. */
+bool portmap_entry_applies(const struct portmap_entry *entry, const struct hw_prefix *pod,
+			   struct portmap_port *ret_port);
+/* The pod's addresses, one per family. Return: how many */
+size_t portmap_pod_addresses(const struct portmap_record *record, struct hw_prefix ret_pods[2]);
 
-/* *ret_text: of nft's syntax, free of anything that would end a rule; NULL when there is none */
+/* Translate conditions to nft syntax. *ret_text is one line that cannot end the rule it becomes
+ * part of; free() it. It is NULL if there are no conditions. CNI code 7 if they are invalid. */
 int portmap_condition(const struct hw_strings *tokens, int family, char **ret_text,
 		      struct hw_err *e);
+/* Are the conditions in iptables syntax? (The first word starts with - or !.) */
 bool portmap_condition_is_iptables(const struct hw_strings *tokens);
 
-/* The addresses of a pod that has ports, one per family. Return: how many */
-size_t portmap_pods(const struct portmap_made *made, struct hw_prefix ret_pods[2]);
-/* Does the entry lead to this pod's address? Then *ret_port is what it says. */
-bool portmap_applies(const struct portmap_entry *entry, const struct hw_prefix *pod,
-		     struct portmap_port *ret_port);
-
-/* ---- nftables ------------------------------------------------------------------------------------ */
+/* ---- elements (rules.c) ---------------------------------------------------------------------- */
 
 /* Other attachments of the same container, oldest first */
-struct portmap_siblings {
-	struct portmap_sibling {
+struct portmap_attachments {
+	struct portmap_attachment {
 		char owner[NFT_OWNER];
-		struct portmap_made made;
+		struct portmap_record record;
 		int64_t started;
 	} * v;
 	size_t n;
 };
 
-/* One attachment's elements on their way */
-struct portmap_work {
+/* The elements of one attachment that are to be added, checked or deleted */
+struct portmap_batch {
 	struct nft *nft;
 	const struct hw_call *call;
-	const struct portmap_made *made;
-	struct nft_elems elems;		  /* with their owner */
-	struct portmap_siblings siblings; /* none, until they are in the way */
-	bool shared;			  /* a sibling may have a number of one of the ports */
+	const struct portmap_record *record;
+	struct nft_elems elems;		   /* with the attachment as owner */
+	struct portmap_attachments others; /* empty until portmap_attachments_read() */
+	bool shared; /* another attachment of the container may have a claim to a port */
 };
 
-typedef int portmap_each(struct portmap_work *work, const struct portmap_port *port,
-			 const struct hw_prefix *pod, struct hw_err *e);
-int portmap_for_ports(struct portmap_work *work, portmap_each *each, struct hw_err *e);
+typedef int portmap_each_fn(struct portmap_batch *batch, const struct portmap_port *port,
+			    const struct hw_prefix *pod, struct hw_err *e);
+/* Call @each for every port of every address of the pod. Stops at the first error.
+ * Return: 0 or that error */
+int portmap_for_each_port(struct portmap_batch *batch, portmap_each_fn *each, struct hw_err *e);
 
+/* An element with the port as key, without data. @map "port" is one of the maps port4, port6,
+ * anyport4 and anyport6: any* for a port on every address. */
 struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *port,
 				  const struct hw_prefix *pod, enum nft_mode mode);
-struct nft_elem portmap_near_elem(const struct hw_prefix *pod);
-void portmap_put_way(struct portmap_work *work, const struct portmap_port *port,
-		     const struct hw_prefix *pod, enum nft_mode mode);
+/* Append the elements that map a host port to the pod. @mode is that of the element with the
+ * target; the elements beside it have NFT_OWNED. */
+void portmap_put_mapping(struct portmap_batch *batch, const struct portmap_port *port,
+			 const struct hw_prefix *pod, enum nft_mode mode);
 
-/* Elements of call->made; those of call->earlier that are not needed any more go. */
+/* Add the elements of call->made, then delete those of call->earlier that are no longer needed.
+ * If that fails, the elements of call->earlier are restored as far as possible. */
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e);
-int portmap_rules_del(const struct hw_call *call, const struct portmap_made *made,
+/* Delete the elements of the record, and of record->earlier, that this attachment still owns. */
+int portmap_rules_del(const struct hw_call *call, const struct portmap_record *record,
 		      struct hw_err *e);
-int portmap_rules_check(const struct hw_call *call, const struct portmap_made *made,
+/* Are all elements and chains of the record there? -ENOENT or -ESTALE if not. */
+int portmap_rules_check(const struct hw_call *call, const struct portmap_record *record,
 			struct hw_err *e);
+/* For a DEL without record and prevResult: delete the elements whose key is the pod's unknown
+ * address, by their owner. */
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e);
 
-int portmap_hold(struct portmap_work *work, const struct portmap_port *port,
-		 const struct hw_prefix *pod, struct hw_err *e);
-int portmap_find_numbers(struct portmap_work *work, const struct portmap_port *port,
-			 const struct hw_prefix *pod, struct hw_err *e);
-int portmap_is_held(const struct portmap_work *work, const struct portmap_port *port,
-		    const struct hw_prefix *pod, struct hw_err *e);
-/* 1: another container has it, on some address */
-int portmap_is_others(const struct portmap_work *work, const struct portmap_port *port,
-		      const struct hw_prefix *pod, struct hw_err *e);
-int portmap_hold_check(struct portmap_work *work, const struct portmap_port *port,
-		       const struct hw_prefix *pod, struct hw_err *e);
+/* Delete the conntrack entries of the record's UDP ports, unless another attachment owns the port.
+ * An error is only logged: the entries expire when no packets come for a while. */
+void portmap_flush_udp(struct portmap_batch *batch);
 
-int portmap_siblings_read(struct portmap_work *work, struct hw_err *e);
-void portmap_siblings_done(struct portmap_siblings *siblings);
-bool portmap_is_sibling(const struct portmap_siblings *siblings, const char *owner);
-int portmap_find_way(struct nft *nft, const struct portmap_port *port, const struct hw_prefix *pod,
-		     struct nft_elem *ret_there, struct hw_err *e);
-int portmap_is_siblings(const struct portmap_work *work, const struct portmap_port *port,
-			const struct hw_prefix *pod, struct hw_err *e);
-int portmap_hand_over(struct portmap_work *work, const struct nft_elems *keep, struct hw_err *e);
+/* ---- ownership (owner.c) --------------------------------------------------------------------- */
 
-/* Held while the ports of a container are changed; close() releases it. */
+/* Acquire the lock on the host ports of a container, shared by all its attachments. close()
+ * releases it. CNI code 11 after a timeout. */
 int portmap_lock(const struct hw_call *call, int *ret_fd, struct hw_err *e);
+/* The same for creating chains, one lock for all containers; acquired after portmap_lock(). */
 int portmap_lock_chains(int *ret_fd, struct hw_err *e);
 
-void portmap_forget_udp(struct portmap_work *work);
+/* Read batch->others from the attachment records.
+ * Return: 1 if the container has other attachments, 0 if not */
+int portmap_attachments_read(struct portmap_batch *batch, struct hw_err *e);
+void portmap_attachments_done(struct portmap_attachments *attachments);
+bool portmap_attachments_has(const struct portmap_attachments *attachments, const char *owner);
+
+/* Find the element that maps the port: on the same address, or on every address.
+ * Return: 1 with *ret_elem, 0 if the port is not mapped */
+int portmap_find_mapping(struct nft *nft, const struct portmap_port *port,
+			 const struct hw_prefix *pod, struct nft_elem *ret_elem, struct hw_err *e);
+/* Is the port mapped for another attachment of the same container?
+ * Return: 1 or 0; 0 as long as batch->others has not been read */
+int portmap_is_owned_by_container(const struct portmap_batch *batch,
+				  const struct portmap_port *port, const struct hw_prefix *pod,
+				  struct hw_err *e);
+
+/* Append the elements that make the port ours: a claim where one is needed, and what must be
+ * absent. */
+int portmap_put_claim(struct portmap_batch *batch, const struct portmap_port *port,
+		      const struct hw_prefix *pod, struct hw_err *e);
+/* Append our claims to the port, for deleting them. Sets batch->shared. */
+int portmap_find_claims(struct portmap_batch *batch, const struct portmap_port *port,
+			const struct hw_prefix *pod, struct hw_err *e);
+/* For CHECK: -ENOENT if the port needs a claim and has none. */
+int portmap_check_claim(struct portmap_batch *batch, const struct portmap_port *port,
+			const struct hw_prefix *pod, struct hw_err *e);
+/* Does another container have a claim to the port, on some address? Other attachments of the same
+ * container count as another container until batch->others has been read. Return: 1 or 0 */
+int portmap_is_claimed_by_others(const struct portmap_batch *batch, const struct portmap_port *port,
+				 const struct hw_prefix *pod, struct hw_err *e);
+/* Transfer our ports, except those in @keep (NULL: none), to the oldest other attachments of the
+ * container that have claims to them. */
+int portmap_transfer_ports(struct portmap_batch *batch, const struct nft_elems *keep,
+			   struct hw_err *e);
+
+/* Return: -EADDRINUSE with the owner of the element and how to free its port in *e, or another
+ * error */
+int portmap_conflict(struct nft *nft, const struct nft_elem *elem, struct hw_err *e);
+
+/* ---- chains (chain.c) ------------------------------------------------------------------------ */
 
 #define PORTMAP_CHAIN NFT_NAME
-void portmap_chain_of_condition(const char *condition, char ret_chain[PORTMAP_CHAIN]);
-void portmap_chain_of_mark(const struct portmap_made *made, char ret_chain[PORTMAP_CHAIN]);
-/* Those that are missing, or empty */
-int portmap_chains_make(struct nft *nft, const struct portmap_made *made, struct hw_err *e);
-int portmap_chains_check(struct nft *nft, const struct portmap_made *made, struct hw_err *e);
+/* Names of the chain that tests these conditions, and of the chain that sets the mark */
+void portmap_condition_chain(const char *condition, char ret_chain[PORTMAP_CHAIN]);
+void portmap_mark_chain(const struct portmap_record *record, char ret_chain[PORTMAP_CHAIN]);
+/* Create the chains that the record's elements jump to, where they are missing or empty. */
+int portmap_chains_create(struct nft *nft, const struct portmap_record *record, struct hw_err *e);
+/* -ENOENT if one of them is missing or empty */
+int portmap_chains_check(struct nft *nft, const struct portmap_record *record, struct hw_err *e);
 
-/* -EADDRINUSE, saying who has it */
-int portmap_clash(struct nft *nft, const struct nft_elem *there, struct hw_err *e);
-
-int portmap_go_end(const struct hw_call *call, struct hw_err *e);
+/* Delete what upstream's portmap added for this container, through iptables or nftables. */
+int portmap_delete_upstream(const struct hw_call *call, struct hw_err *e);
 
 extern const struct hw_plugin portmap_plugin;
 

@@ -1,68 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/rules.c - what a pod with host ports has in nftables
+ * plugins/portmap/rules.c - a pod's elements in the nftables maps of portmap
  *
- * What:  for each port an element that says where it leads, one that says on which
- *        conditions, and one that says who is to be masqueraded (ruleset.nft).
- * How:   the kernel itself refuses a second owner of the same key; every address
- *        and some address are hold.c's matter.
- * Rules: a port that another attachment of the same container has is left to it
- *        (share.c).
- *        An ADD on top of an earlier one ends with all that is new, or with all
- *        that was there; killed in between, the record knows both.
+ * What:  for each port an element with its target, one with its conditions, and one
+ *        that selects the packets to masquerade (ruleset.nft).
+ * How:   the kernel refuses a second owner of the same key; overlaps between one
+ *        address and every address are handled in owner.c.
+ * Rules: a port that another attachment of the same container owns is not mapped
+ *        (owner.c).
+ *        A repeated ADD ends with all new elements or with all previous ones; if it
+ *        is killed in between, the record has both.
  */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/err.h"
 #include "base/ip.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "net/conntrack.h"
 #include "plugins/portmap/portmap.h"
 
-#define TRIES 1000 /* others may take the number that we have just found free */
+#define TRIES 1000 /* another process may use a claim number between our look and our ADD */
 
-static void work_init(struct portmap_work *work, const struct hw_call *call,
-		      const struct portmap_made *made, struct nft *nft)
+static void batch_init(struct portmap_batch *batch, const struct hw_call *call,
+		       const struct portmap_record *record, struct nft *nft)
 {
-	*work = (struct portmap_work){ .nft = nft, .call = call, .made = made };
-	nft_owner(call->network, call->container_id, call->ifname, work->elems.owner);
+	*batch = (struct portmap_batch){ .nft = nft, .call = call, .record = record };
+	nft_owner(call->network, call->container_id, call->ifname, batch->elems.owner);
 }
 
-static void work_done(struct portmap_work *work)
+static void batch_done(struct portmap_batch *batch)
 {
-	nft_elems_done(&work->elems);
-	portmap_siblings_done(&work->siblings);
+	nft_elems_done(&batch->elems);
+	portmap_attachments_done(&batch->others);
 }
-AUTO_VALUE_DEFINE(work_done, struct portmap_work);
+AUTO_VALUE_DEFINE(batch_done, struct portmap_batch);
 
-/**
- * portmap_for_ports() - call @each for every port of every address of the pod
- *
- * Return: 0, or the first error, which ends it
- */
-int portmap_for_ports(struct portmap_work *work, portmap_each *each, struct hw_err *e)
+int portmap_for_each_port(struct portmap_batch *batch, portmap_each_fn *each, struct hw_err *e)
 {
-	const struct portmap_entry *entries = work->made->entries.v;
+	const struct portmap_entry *entries = batch->record->entries.v;
 	struct hw_prefix pods[2];
 	struct portmap_port port;
-	size_t n = portmap_pods(work->made, pods);
+	size_t n = portmap_pod_addresses(batch->record, pods);
 	int r = 0;
 
 	for (size_t p = 0; p < n; p++)
-		for (size_t i = 0; r >= 0 && i < work->made->entries.n; i++)
-			if (portmap_applies(&entries[i], &pods[p], &port))
-				r = each(work, &port, &pods[p], e);
+		for (size_t i = 0; r >= 0 && i < batch->record->entries.n; i++)
+			if (portmap_entry_applies(&entries[i], &pods[p], &port))
+				r = each(batch, &port, &pods[p], e);
 	return r < 0 ? r : 0;
 }
 
-/* ---- the pod's elements ------------------------------------------------------------------------ */
+/* ---- the pod's elements ---------------------------------------------------------------------- */
 
-/**
- * portmap_port_elem() - a port in map "x4" or "x6", or in "anyx4" or "anyx6" when it is on every
- * address
- */
 struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *port,
 				  const struct hw_prefix *pod, enum nft_mode mode)
 {
@@ -78,263 +72,265 @@ struct nft_elem portmap_port_elem(const char *map, const struct portmap_port *po
 	return elem;
 }
 
-static void put_condition(struct portmap_work *work, const struct portmap_port *port,
-			  const struct hw_prefix *pod)
+void portmap_put_mapping(struct portmap_batch *batch, const struct portmap_port *port,
+			 const struct hw_prefix *pod, enum nft_mode mode)
 {
-	const struct portmap_made *made = work->made;
-	const char *condition = pod->ip.family == AF_INET ? made->cond4 : made->cond6;
-	struct nft_elem on = portmap_port_elem("cond", port, pod, NFT_OWNED);
+	const struct portmap_record *record = batch->record;
+	const char *condition = pod->ip.family == AF_INET ? record->cond4 : record->cond6;
+	struct nft_elem target = portmap_port_elem("port", port, pod, mode);
 	char chain[PORTMAP_CHAIN];
 
-	if (!condition)
-		return;
-	portmap_chain_of_condition(condition, chain);
-	nft_data_goto(&on, chain);
-	nft_elems_add(&work->elems, on);
+	nft_data_ip(&target, &pod->ip);
+	nft_data_port(&target, port->pod_port);
+	nft_elems_add(&batch->elems, target);
+	if (condition) {
+		struct nft_elem cond = portmap_port_elem("cond", port, pod, NFT_OWNED);
+
+		portmap_condition_chain(condition, chain);
+		nft_data_goto(&cond, chain);
+		nft_elems_add(&batch->elems, cond);
+	}
+	if (record->snat) {
+		struct nft_elem mark = portmap_port_elem("mark", port, pod, NFT_OWNED);
+
+		portmap_mark_chain(record, chain);
+		nft_data_jump(&mark, chain);
+		nft_elems_add(&batch->elems, mark);
+	}
 }
 
-/**
- * portmap_put_way() - the elements by which a host port leads to the pod
- * @mode: of the one that says where
- */
-void portmap_put_way(struct portmap_work *work, const struct portmap_port *port,
-		     const struct hw_prefix *pod, enum nft_mode mode)
-{
-	struct nft_elem to = portmap_port_elem("port", port, pod, mode);
-	struct nft_elem mark = portmap_port_elem("mark", port, pod, NFT_OWNED);
-	char chain[PORTMAP_CHAIN];
-
-	nft_data_ip(&to, &pod->ip);
-	nft_data_port(&to, port->pod_port);
-	nft_elems_add(&work->elems, to);
-	put_condition(work, port, pod);
-	if (!work->made->snat)
-		return;
-	portmap_chain_of_mark(work->made, chain);
-	nft_data_jump(&mark, chain);
-	nft_elems_add(&work->elems, mark);
-}
-
-static void put_snatall(struct nft_elems *elems, const struct portmap_port *port,
-			const struct hw_prefix *pod)
-{
-	struct nft_elem all = nft_elem_for("snatall", &pod->ip, NFT_OWNED);
-
-	nft_key_proto(&all, port->proto);
-	nft_key_ip(&all, &pod->ip);
-	nft_key_port(&all, port->pod_port);
-	nft_elems_add_once(elems, all);
-}
-
-static void put_alone(struct nft_elems *elems, const struct hw_prefix *pod)
-{
-	struct nft_elem self = nft_elem_for("self", &pod->ip, NFT_OWNED);
-
-	nft_key_ip(&self, &pod->ip);
-	nft_key_ip(&self, &pod->ip);
-	nft_elems_add_once(elems, self);
-}
-
-/**
- * portmap_near_elem() - leads from a pod to the chain of its network
- */
-struct nft_elem portmap_near_elem(const struct hw_prefix *pod)
-{
-	struct nft_elem near = nft_elem_for("near", &pod->ip, NFT_OWNED);
-
-	nft_key_ip(&near, &pod->ip);
-	nft_data_network(&near, NFT_NEAR, pod);
-	return near;
-}
-
-/* The pod's network, so that its neighbours are known; the pod itself where it has none. */
+/* The elements by which packets from the pod's own network are recognized; from the pod itself,
+ * if it is alone in its network */
 static void put_network(struct nft_elems *elems, const struct hw_prefix *pod)
 {
+	struct nft_elem self = nft_elem_for("self", &pod->ip, NFT_OWNED);
 	struct nft_elem own = nft_elem_for("own", &pod->ip, NFT_SHARED);
+	struct nft_elem near = nft_elem_for("near", &pod->ip, NFT_OWNED);
 
 	if (pod->len == ip_bits(&pod->ip)) {
-		put_alone(elems, pod);
+		nft_key_ip(&self, &pod->ip);
+		nft_key_ip(&self, &pod->ip);
+		nft_elems_add_once(elems, self);
 		return;
 	}
 	nft_key_network(&own, pod);
 	nft_key_network(&own, pod);
 	nft_elems_add_once(elems, own);
-	nft_elems_add_once(elems, portmap_near_elem(pod));
+	nft_key_ip(&near, &pod->ip);
+	nft_data_network(&near, NFT_NEAR, pod);
+	nft_elems_add_once(elems, near);
 }
 
-static int put_port(struct portmap_work *work, const struct portmap_port *port,
+static int put_port(struct portmap_batch *batch, const struct portmap_port *port,
 		    const struct hw_prefix *pod, struct hw_err *e)
 {
-	int r = portmap_is_siblings(work, port, pod, e);
+	int r = portmap_is_owned_by_container(batch, port, pod, e);
 	if (r < 0)
 		return r;
 	if (r == 0)
-		portmap_put_way(work, port, pod, NFT_EXCLUSIVE);
-	if (work->made->masq_all)
-		put_snatall(&work->elems, port, pod);
-	if (work->made->snat)
-		put_network(&work->elems, pod);
+		portmap_put_mapping(batch, port, pod, NFT_EXCLUSIVE);
+	if (batch->record->masq_all) {
+		struct nft_elem all = nft_elem_for("snatall", &pod->ip, NFT_OWNED);
+
+		nft_key_proto(&all, port->proto);
+		nft_key_ip(&all, &pod->ip);
+		nft_key_port(&all, port->pod_port);
+		nft_elems_add_once(&batch->elems, all);
+	}
+	if (batch->record->snat)
+		put_network(&batch->elems, pod);
 	return 0;
 }
 
-static int fill(struct portmap_work *work, struct hw_err *e)
+static int fill_batch(struct portmap_batch *batch, struct hw_err *e)
 {
-	work->elems.n = 0;
-	return portmap_for_ports(work, put_port, e);
+	batch->elems.n = 0;
+	return portmap_for_each_port(batch, put_port, e);
 }
 
-/* ---- adding -------------------------------------------------------------------------------------- */
+/* ---- adding ---------------------------------------------------------------------------------- */
 
-/* Only a number, which another has taken since we looked */
-static bool is_race(const struct nft_elem *wanted)
+/* Return: 1 if the ADD can be tried again, 0 if another container has the port */
+static int can_retry(struct portmap_batch *batch, const struct nft_clash *clash, struct hw_err *e)
 {
-	return (wanted->mode == NFT_EXCLUSIVE && str_starts(wanted->set, "holder")) ||
-	       (wanted->mode == NFT_ABSENT && str_starts(wanted->set, "upto"));
-}
+	const struct nft_elem *wanted = &batch->elems.v[clash->index];
+	bool is_number = (wanted->mode == NFT_EXCLUSIVE && str_starts(wanted->set, "holder")) ||
+			 (wanted->mode == NFT_ABSENT && str_starts(wanted->set, "upto"));
 
-/* Return: 1 when the same can be tried again, 0 when another container has the port */
-static int look_at_clash(struct portmap_work *work, const struct nft_clash *clash, struct hw_err *e)
-{
-	if (is_race(&work->elems.v[clash->index]) ||
-	    portmap_is_sibling(&work->siblings, clash->there.owner))
+	if (is_number || portmap_attachments_has(&batch->others, clash->there.owner))
 		return 1;
-	int r = portmap_siblings_read(work, e);
-	return r < 0 ? r : portmap_is_sibling(&work->siblings, clash->there.owner);
+	int r = portmap_attachments_read(batch, e);
+	return r < 0 ? r : portmap_attachments_has(&batch->others, clash->there.owner);
 }
 
-/* Return: 0; 1: once more; or a negative errno */
-static int add_once(struct portmap_work *work, struct hw_err *e)
+/* Return: 0, 1 to try again, or a negative errno */
+static int try_add(struct portmap_batch *batch, struct hw_err *e)
 {
 	struct nft_clash clash = { 0 };
 
-	int r = fill(work, e);
+	int r = fill_batch(batch, e);
 	if (r >= 0)
-		r = portmap_for_ports(work, portmap_hold, e);
-	if (r < 0 || !work->elems.n)
+		r = portmap_for_each_port(batch, portmap_put_claim, e);
+	if (r < 0 || !batch->elems.n)
 		return r;
-	r = nft_add(work->nft, work->elems.v, work->elems.n, work->elems.owner, &clash, e);
+	r = nft_add(batch->nft, batch->elems.v, batch->elems.n, batch->elems.owner, &clash, e);
 	if (r != -EEXIST)
 		return r;
-	r = look_at_clash(work, &clash, e);
-	return r == 0 ? portmap_clash(work->nft, &clash.there, e) : r;
+	r = can_retry(batch, &clash, e);
+	return r == 0 ? portmap_conflict(batch->nft, &clash.there, e) : r;
 }
 
-static int add(struct portmap_work *work, struct hw_err *e)
+static int add_elements(struct portmap_batch *batch, struct hw_err *e)
 {
-	/* Who waits for a port has chains, too, though nothing leads there yet. */
-	int r = work->made->entries.n ? portmap_chains_make(work->nft, work->made, e) : 0;
+	/* Also for an attachment that only waits for its ports: CHECK expects the chains, and
+	 * invalid conditions must fail this ADD, not a later transfer. */
+	int r = batch->record->entries.n ? portmap_chains_create(batch->nft, batch->record, e) : 0;
 
 	if (r < 0)
 		return r;
 	r = 1;
 	for (int tries = 0; r > 0 && tries < TRIES; tries++)
-		r = add_once(work, e);
-	return r > 0 ? err_text(e, -EAGAIN, "others change the same host ports all the time") : r;
+		r = try_add(batch, e);
+	if (r > 0)
+		return err_text(e, -EAGAIN,
+				"gave up after %d attempts: other processes keep changing the "
+				"same host ports",
+				TRIES);
+	return r;
 }
 
-/* ---- removing ------------------------------------------------------------------------------------ */
+/* ---- deleting -------------------------------------------------------------------------------- */
 
-/* What this pod has, but for @keep (NULL: nothing is kept) */
-static int drop(struct portmap_work *work, const struct nft_elems *keep, struct hw_err *e)
+/* Delete the elements of the batch, except those in @keep (NULL: none). */
+static int delete_elements(struct portmap_batch *batch, const struct nft_elems *keep,
+			   struct hw_err *e)
 {
-	struct nft_elems *elems = &work->elems;
+	struct nft_elems *elems = &batch->elems;
 	size_t n = 0;
 
-	int r = fill(work, e);
+	int r = fill_batch(batch, e);
 	if (r >= 0)
-		r = portmap_for_ports(work, portmap_find_numbers, e);
-	if (r >= 0 && work->shared)
-		r = portmap_hand_over(work, keep, e);
+		r = portmap_for_each_port(batch, portmap_find_claims, e);
+	if (r >= 0 && batch->shared)
+		r = portmap_transfer_ports(batch, keep, e);
 	for (size_t i = 0; i < elems->n; i++)
 		if (!keep || !nft_elems_has(keep, &elems->v[i]))
 			elems->v[n++] = elems->v[i];
-	return r < 0 || !n ? r : nft_del(work->nft, elems->v, n, elems->owner, e);
+	return r < 0 || !n ? r : nft_del(batch->nft, elems->v, n, elems->owner, e);
 }
 
-/* All of @made but what @keep needs, too */
-static int drop_but(const struct portmap_work *keep, const struct portmap_made *made,
-		    struct hw_err *e)
+/* Delete the elements of @record that @keep does not have. */
+static int delete_except(const struct portmap_batch *keep, const struct portmap_record *record,
+			 struct hw_err *e)
 {
-	AUTO(work_done) struct portmap_work work;
+	AUTO(batch_done) struct portmap_batch batch;
 
-	work_init(&work, keep->call, made, keep->nft);
-	return drop(&work, &keep->elems, e);
+	batch_init(&batch, keep->call, record, keep->nft);
+	return delete_elements(&batch, &keep->elems, e);
 }
 
-/* After a failure: what was there before, and nothing else. That may fail, too. */
-static void restore(const struct portmap_work *failed, const struct portmap_made *earlier)
+/* After a failed ADD: add the previous elements and delete the others, as far as possible. */
+static void restore_previous(const struct portmap_batch *failed,
+			     const struct portmap_record *previous)
 {
-	AUTO(work_done) struct portmap_work before;
-	struct hw_err again;
+	AUTO(batch_done) struct portmap_batch batch;
+	struct hw_err ignored;
 
-	work_init(&before, failed->call, earlier, failed->nft);
-	if (add(&before, &again) >= 0)
-		(void)drop_but(&before, failed->made, &again);
+	batch_init(&batch, failed->call, previous, failed->nft);
+	if (add_elements(&batch, &ignored) >= 0)
+		(void)delete_except(&batch, failed->record, &ignored);
 }
 
-/* ---- the verbs' parts ------------------------------------------------------------------------------ */
+/* ---- UDP ------------------------------------------------------------------------------------- */
 
-/**
- * portmap_rules_add() - the elements of what the record says
- */
+/* UDP has no connections: conntrack would keep using the old target for as long as packets come. */
+static int flush_udp_port(struct portmap_batch *batch, const struct portmap_port *port,
+			  const struct hw_prefix *pod, struct hw_err *e)
+{
+	struct conntrack_tuple tuple = { .family = pod->ip.family,
+					 .proto = IPPROTO_UDP,
+					 .dst = port->host,
+					 .dport = port->host_port };
+	struct nft_elem mapping;
+
+	if (port->proto != IPPROTO_UDP)
+		return 0;
+	/* 1: another attachment has the port, possibly only on some of its addresses */
+	int r = portmap_find_mapping(batch->nft, port, pod, &mapping, e);
+	if (r > 0)
+		r = !str_equal(mapping.owner, batch->elems.owner);
+	else if (r == 0 && !port->host.family)
+		r = portmap_is_claimed_by_others(batch, port, pod, e);
+	if (r == 0)
+		r = conntrack_flush(nft_socket(batch->nft), &tuple, e);
+	if (r < 0)
+		log_warn("portmap: flush conntrack entries of UDP port %u: %s", port->host_port,
+			 e->msg);
+	return 0;
+}
+
+void portmap_flush_udp(struct portmap_batch *batch)
+{
+	struct hw_err ignored;
+
+	(void)portmap_for_each_port(batch, flush_udp_port, &ignored);
+}
+
+/* ---- used by the verbs ----------------------------------------------------------------------- */
+
 int portmap_rules_add(const struct hw_call *call, struct hw_err *e)
 {
-	const struct portmap_made *made = call->made, *earlier = call->earlier;
+	const struct portmap_record *record = call->made, *earlier = call->earlier;
 	AUTO(nft_close) struct nft *nft = NULL;
-	AUTO(work_done) struct portmap_work work;
+	AUTO(batch_done) struct portmap_batch batch;
 
-	work_init(&work, call, made, NULL);
-	if (!made->entries.n && !earlier)
+	batch_init(&batch, call, record, NULL);
+	if (!record->entries.n && !earlier)
 		return 0;
 	int r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
-	work.nft = nft;
-	r = add(&work, e);
+	batch.nft = nft;
+	r = add_elements(&batch, e);
 	if (r >= 0 && earlier)
-		r = drop_but(&work, earlier, e);
+		r = delete_except(&batch, earlier, e);
 	if (r < 0 && earlier)
-		restore(&work, earlier);
+		restore_previous(&batch, earlier);
 	if (r >= 0)
-		portmap_forget_udp(&work);
+		portmap_flush_udp(&batch);
 	return r;
 }
 
-static int del(const struct hw_call *call, const struct portmap_made *made, struct nft *nft,
-	       struct hw_err *e)
+static int delete_record(const struct hw_call *call, const struct portmap_record *record,
+			 struct nft *nft, struct hw_err *e)
 {
-	AUTO(work_done) struct portmap_work work;
+	AUTO(batch_done) struct portmap_batch batch;
 
-	work_init(&work, call, made, nft);
-	int r = drop(&work, NULL, e);
+	batch_init(&batch, call, record, nft);
+	int r = delete_elements(&batch, NULL, e);
 	if (r >= 0)
-		portmap_forget_udp(&work);
+		portmap_flush_udp(&batch);
 	return r;
 }
 
-/**
- * portmap_rules_del() - those that are still ours go
- */
-int portmap_rules_del(const struct hw_call *call, const struct portmap_made *made, struct hw_err *e)
+int portmap_rules_del(const struct hw_call *call, const struct portmap_record *record,
+		      struct hw_err *e)
 {
-	AUTO(portmap_made_done) struct portmap_made earlier = { 0 };
+	AUTO(portmap_record_done) struct portmap_record earlier = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
-	struct hw_err torn;
+	struct hw_err ignored;
 
-	if (made->earlier)
-		(void)hw_field_decode(portmap_made_fields, made->earlier, strlen(made->earlier),
-				      &earlier, &torn);
-	if (!made->entries.n && !earlier.entries.n)
+	if (record->earlier)
+		(void)hw_field_decode(portmap_record_fields, record->earlier,
+				      strlen(record->earlier), &earlier, &ignored);
+	if (!record->entries.n && !earlier.entries.n)
 		return 0;
 	int r = nft_open(&nft, e);
 	if (r >= 0)
-		r = del(call, made, nft, e);
-	return r < 0 ? r : del(call, &earlier, nft, e);
+		r = delete_record(call, record, nft, e);
+	return r < 0 ? r : delete_record(call, &earlier, nft, e);
 }
 
-/**
- * portmap_rules_sweep() - what only the pod's address would lead to, without it
- */
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e)
 {
 	static const char *const sets[] = { "snatall4", "snatall6", "near4",
@@ -349,33 +345,32 @@ int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e)
 	return r;
 }
 
-static int check(struct portmap_work *work, struct hw_err *e)
+static int check_elements(struct portmap_batch *batch, struct hw_err *e)
 {
-	int r = fill(work, e);
+	int r = fill_batch(batch, e);
 	if (r >= 0)
-		r = nft_check(work->nft, work->elems.v, work->elems.n, work->elems.owner, e);
-	return r < 0 ? r : portmap_for_ports(work, portmap_hold_check, e);
+		r = nft_check(batch->nft, batch->elems.v, batch->elems.n, batch->elems.owner, e);
+	return r < 0 ? r : portmap_for_each_port(batch, portmap_check_claim, e);
 }
 
-/**
- * portmap_rules_check() - is all that the pod needs there?
- */
-int portmap_rules_check(const struct hw_call *call, const struct portmap_made *made,
+int portmap_rules_check(const struct hw_call *call, const struct portmap_record *record,
 			struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
-	AUTO(work_done) struct portmap_work work;
-	struct hw_err unreadable;
+	AUTO(batch_done) struct portmap_batch batch;
+	struct hw_err ignored;
 
-	work_init(&work, call, made, NULL);
-	if (!made->entries.n)
+	batch_init(&batch, call, record, NULL);
+	if (!record->entries.n)
 		return 0;
 	int r = nft_open(&nft, e);
 	if (r < 0)
 		return r;
-	work.nft = nft;
-	r = check(&work, e);
-	if (r < 0 && portmap_siblings_read(&work, &unreadable) > 0)
-		r = check(&work, e);
-	return r < 0 ? r : portmap_chains_check(nft, made, e);
+	batch.nft = nft;
+	r = check_elements(&batch, e);
+	/* A port that seems to be another owner's may be that of another attachment of the
+	 * container. */
+	if (r < 0 && portmap_attachments_read(&batch, &ignored) > 0)
+		r = check_elements(&batch, e);
+	return r < 0 ? r : portmap_chains_check(nft, record, e);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/tuning/conf.c - what tuning is asked to change
+ * plugins/tuning/conf.c - what tuning changes: sysctls and attributes from all sources
  *
- * How:   for the hardware address the last of configuration, CNI_ARGS,
- *        runtimeConfig and args.cni counts; for all else args.cni before the
- *        configuration, sysctls one by one.
- *        A key of a sysctl has all its dots turned into slashes before IFNAME
- *        becomes the interface's name, so that a name with a dot stays whole.
- * Rules: only what is under net/ can be changed, and only what the
- *        administrator's list allows, where there is one: each line of it is a
- *        regular expression (POSIX extended, and \d as in upstream's).
+ * How:   the MAC address is the last one of configuration, CNI_ARGS, runtimeConfig
+ *        and args.cni; for all else args.cni overrides the configuration, sysctls
+ *        one by one.
+ *        In the key of a sysctl all dots become slashes before IFNAME is replaced
+ *        by the interface's name, so that a name with a dot stays whole.
+ * Rules: only sysctls under net/ can be changed, and only those that match the
+ *        administrator's allowlist, if it exists: each line of it is a regular
+ *        expression (POSIX extended, and \d as for upstream).
  */
-#include "plugins/tuning/conf.h"
+#include "plugins/tuning/tuning.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,49 +30,49 @@
 #define KEY_FIELDS(type, member)                                                                   \
 	{ "sysctl", HW_MAP, HW_AT(type, member.sysctl),                                            \
 	  .help = "values by name, in the pod's namespace; IFNAME stands for the interface" },     \
-		{ "mac", HW_STRING, HW_AT(type, member.mac), .help = "hardware address" },         \
+		{ "mac", HW_STRING, HW_AT(type, member.mac), .help = "MAC address" },              \
 		{ "promisc", HW_BOOL, HW_AT(type, member.promisc),                                 \
-		  .has = HW_HAS(type, member.has_promisc), .help = "take frames for anybody" },    \
+		  .has = HW_HAS(type, member.has_promisc), .help = "promiscuous mode" },           \
 		{ "mtu",                                                                           \
 		  HW_INT,                                                                          \
 		  HW_AT(type, member.mtu),                                                         \
 		  .has = HW_HAS(type, member.has_mtu),                                             \
 		  .max = INT32_MAX,                                                                \
-		  .help = "largest packet; 0 leaves it" },                                         \
+		  .help = "MTU; 0: unchanged" },                                                   \
 		{ "allmulti", HW_BOOL, HW_AT(type, member.allmulti),                               \
-		  .has = HW_HAS(type, member.has_allmulti),                                        \
-		  .help = "take all multicast frames, or no longer" },                             \
+		  .has = HW_HAS(type, member.has_allmulti), .help = "all-multicast mode" },        \
 	{                                                                                          \
 		"txQLen", HW_INT, HW_AT(type, member.txqlen),                                      \
 			.has = HW_HAS(type, member.has_txqlen), .max = INT32_MAX,                  \
 			.help = "length of the transmit queue"                                     \
 	}
 
-struct alone {
+/* KEY_FIELDS needs a member to address. */
+struct tuning_keys_object {
 	struct tuning_keys keys;
 };
 
 static const struct hw_field tuning_args_cni_fields[] = {
-	KEY_FIELDS(struct alone, keys),
+	KEY_FIELDS(struct tuning_keys_object, keys),
 	{ 0 },
 };
 
 static const struct hw_field tuning_args_fields[] = {
 	{ "cni", HW_OBJECT, HW_AT(struct tuning_args, cni), .sub = tuning_args_cni_fields,
-	  .help = "the same keys again; they count before the others" },
+	  .help = "the same keys; they override those of the configuration" },
 	{ 0 },
 };
 
 static const struct hw_field tuning_runtime_fields[] = {
 	{ "mac", HW_STRING, HW_AT(struct tuning_runtime, mac),
-	  .help = "hardware address (capability mac)" },
+	  .help = "MAC address (capability mac)" },
 	{ 0 },
 };
 
 const struct hw_field tuning_fields[] = {
 	KEY_FIELDS(struct tuning_conf, keys),
 	{ "dataDir", HW_STRING, HW_AT(struct tuning_conf, data_dir), .def = "\"/run/cni/tuning\"",
-	  .help = "where the former values are kept" },
+	  .help = "directory of the former values" },
 	{ "args", HW_OBJECT, HW_AT(struct tuning_conf, args), .sub = tuning_args_fields },
 	{ "runtimeConfig", HW_OBJECT, HW_AT(struct tuning_conf, runtime),
 	  .sub = tuning_runtime_fields },
@@ -81,8 +81,9 @@ const struct hw_field tuning_fields[] = {
 
 /* ---- sysctls ---------------------------------------------------------------------------- */
 
-/* "net.ipv4.conf.IFNAME.x" to "net/ipv4/conf/eth0/x"; parts that are empty count for nothing. */
-static int sysctl_path_of(const char *key, const char *ifname, char **ret_path, struct hw_err *e)
+/* "net.ipv4.conf.IFNAME.x" becomes "net/ipv4/conf/eth0/x"; empty parts are dropped. */
+static int format_sysctl_path(const char *key, const char *ifname, char **ret_path,
+			      struct hw_err *e)
 {
 	AUTO(buf_done) struct buf named = { 0 }, path = { 0 };
 	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
@@ -129,15 +130,12 @@ static int add_sysctls(struct tuning *t, const struct hw_map *map, const char *i
 		t->sysctls = mem_resize(t->sysctls, t->n_sysctls + 1, sizeof(*s));
 		s = &t->sysctls[t->n_sysctls++];
 		*s = (struct tuning_sysctl){ .key = map->keys[i], .value = map->values[i] };
-		r = sysctl_path_of(s->key, ifname, &s->path, e);
+		r = format_sysctl_path(s->key, ifname, &s->path, e);
 	}
 	return r;
 }
 
-/*
- * Nothing that is read with a table can tell that a key was there twice, so this looks at the text
- * once more. It is JSON, as others have found out before; only strings and depth matter.
- */
+/* @at: at the opening quote. Return: behind the closing one */
 static const char *skip_string(const char *at, char **ret_text)
 {
 	const char *begin = ++at;
@@ -148,6 +146,8 @@ static const char *skip_string(const char *at, char **ret_text)
 	return *at ? at + 1 : at;
 }
 
+/* The decoded configuration does not show duplicate keys, so this scans the text. It is known to be
+ * valid JSON: only strings and nesting depth matter. */
 static int refuse_duplicates(const char *at, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings seen = { 0 };
@@ -179,9 +179,9 @@ static int refuse_duplicates(const char *at, struct hw_err *e)
 	return 0;
 }
 
-/* ---- all together ------------------------------------------------------------------------- */
+/* ---- all sources ------------------------------------------------------------------------- */
 
-static void take_keys(struct tuning *t, const struct tuning_keys *keys)
+static void apply_keys(struct tuning *t, const struct tuning_keys *keys)
 {
 	if (keys->has_promisc)
 		t->promisc = keys->promisc;
@@ -214,10 +214,6 @@ static int choose_mac(struct tuning *t, const struct tuning_conf *conf, const ch
 	return 0;
 }
 
-/**
- * tuning_init() - what a call asks for, from all its sources
- * @t: to be ended by tuning_done() in any case
- */
 int tuning_init(struct tuning *t, const struct hw_call *call, struct hw_err *e)
 {
 	const struct tuning_conf *conf = call->conf;
@@ -230,14 +226,11 @@ int tuning_init(struct tuning *t, const struct hw_call *call, struct hw_err *e)
 		r = add_sysctls(t, &conf->keys.sysctl, call->ifname, e);
 	if (r >= 0)
 		r = add_sysctls(t, &conf->args.cni.sysctl, call->ifname, e);
-	take_keys(t, &conf->keys);
-	take_keys(t, &conf->args.cni);
+	apply_keys(t, &conf->keys);
+	apply_keys(t, &conf->args.cni);
 	return r;
 }
 
-/**
- * tuning_done() - free what it holds
- */
 void tuning_done(struct tuning *t)
 {
 	for (size_t i = 0; i < t->n_sysctls; i++)
@@ -247,18 +240,15 @@ void tuning_done(struct tuning *t)
 	*t = (struct tuning){ 0 };
 }
 
-/**
- * tuning_has_attributes() - is the interface itself to be changed?
- */
 bool tuning_has_attributes(const struct tuning *t)
 {
 	return t->mac.len || t->promisc || t->mtu || t->has_allmulti || t->has_txqlen;
 }
 
-/* ---- the administrator's list --------------------------------------------------------------- */
+/* ---- the administrator's allowlist --------------------------------------------------------------- */
 
-/* Return: 1 when there is a list */
-static int read_allowed(struct hw_strings *ret_lines, struct hw_err *e)
+/* Return: 1, or 0 if there is no allowlist */
+static int read_allowlist(struct hw_strings *ret_patterns, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
 	AUTO(buf_done) struct buf text = { 0 };
@@ -275,12 +265,13 @@ static int read_allowed(struct hw_strings *ret_lines, struct hw_err *e)
 		for (size_t n = strlen(line); n > 0 && strchr(" \t\r", line[n - 1]); n--)
 			line[n - 1] = '\0';
 		if (*line)
-			strings_add(ret_lines, line);
+			strings_add(ret_patterns, line);
 	}
 	return 1;
 }
 
-static int is_match(const char *pattern, const char *key, struct hw_err *e)
+/* Return: 1 if the key matches, 0 if not */
+static int match_pattern(const char *pattern, const char *key, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf posix = { 0 };
 	regex_t re;
@@ -296,50 +287,36 @@ static int is_match(const char *pattern, const char *key, struct hw_err *e)
 		}
 	}
 	if (regcomp(&re, str_or(posix.data, ""), REG_EXTENDED | REG_NOSUB) != 0)
-		return err_text(e, -EINVAL, "%s: not a regular expression: %.200s", ALLOWLIST,
+		return err_text(e, -EINVAL, "%s: invalid regular expression: %.200s", ALLOWLIST,
 				pattern);
 	int r = regexec(&re, key, 0, NULL, 0) == 0;
 	regfree(&re);
 	return r;
 }
 
-static int is_allowed(const char *key, const struct hw_strings *lines, struct hw_err *e)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < lines->n; i++)
-		r = is_match(lines->v[i], key, e);
-	return r;
-}
-
-static char *join(const struct hw_strings *lines)
-{
-	AUTO(buf_done) struct buf b = { 0 };
-
-	for (size_t i = 0; i < lines->n; i++)
-		buf_printf(&b, "%s%s", i ? " " : "", lines->v[i]);
-	return buf_take(&b);
-}
-
-/**
- * tuning_check_allowed() - do all sysctls match the administrator's list?
- */
 int tuning_check_allowed(const struct tuning *t, struct hw_err *e)
 {
-	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
-	int r = t->n_sysctls ? read_allowed(&lines, e) : 0;
+	AUTO(hw_strings_free) struct hw_strings patterns = { 0 };
+	int r = t->n_sysctls ? read_allowlist(&patterns, e) : 0;
 
 	if (r <= 0)
 		return r;
-	for (size_t i = 0; r > 0 && i < t->n_sysctls; i++) {
-		autofree char *list = join(&lines);
+	for (size_t i = 0; i < t->n_sysctls; i++) {
+		AUTO(buf_done) struct buf list = { 0 };
 
-		r = is_allowed(t->sysctls[i].key, &lines, e);
-		if (r == 0)
-			return err_text(e, -EPERM,
-					"Sysctl %s is not allowed. Only the following sysctls are "
-					"allowed: [%s]",
-					t->sysctls[i].key, list);
+		r = 0;
+		for (size_t j = 0; r == 0 && j < patterns.n; j++)
+			r = match_pattern(patterns.v[j], t->sysctls[i].key, e);
+		if (r < 0)
+			return r;
+		if (r > 0)
+			continue;
+		for (size_t j = 0; j < patterns.n; j++)
+			buf_printf(&list, "%s%s", j ? " " : "", patterns.v[j]);
+		return err_text(e, -EPERM,
+				"Sysctl %s is not allowed. Only the following sysctls are "
+				"allowed: [%s]",
+				t->sysctls[i].key, str_or(list.data, ""));
 	}
-	return r < 0 ? r : 0;
+	return 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/tuning/tuning.c - sysctls of a pod, and attributes of its interface
+ * plugins/tuning/tuning.c - plugin tuning: sysctls of a pod, and attributes of its interface
  *
- * What:  ADD changes them and passes the result on, with the new hardware
- *        address in it; CHECK looks whether somebody changed them back; DEL
- *        restores what was there before, while the namespace lives.
- * How:   the former attributes are kept in upstream's file and form,
- *        DATADIR/<container>_<interface>.json, so that either plugin's DEL undoes
- *        the other's ADD. The former values of sysctls, which upstream does not
- *        restore, are in the attachment record.
- *        A second ADD on top of the first keeps the values from before both; where
- *        it fails it gives back what it found, and the first one's are kept.
- * Rules: DEL succeeds whatever it finds: the interface may be gone, and the
- *        namespace mostly follows. It fails where another one may do better.
+ * What:  ADD changes them and passes the result on, with the new MAC address in it;
+ *        CHECK verifies that they are unchanged since; DEL restores the former
+ *        values as long as the namespace exists.
+ * How:   the former attributes are saved in upstream's file and format,
+ *        DATADIR/<container>_<interface>.json, so that upstream's DEL undoes our
+ *        ADD and the reverse. The former values of sysctls, which upstream does
+ *        not restore, are in the attachment record.
+ *        A second ADD on top of the first keeps the values from before both. If it
+ *        fails, it restores what it found, and the first one's backup stays.
+ * Rules: DEL succeeds if interface or namespace no longer exist. It fails only if
+ *        another DEL may succeed.
  */
 #include <errno.h>
 
@@ -26,21 +26,19 @@
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
-#include "plugins/tuning/conf.h"
-#include "plugins/tuning/restore.h"
-#include "plugins/tuning/saved.h"
+#include "plugins/tuning/tuning.h"
 
-/* What the record says: former values of sysctls by their path. */
-struct tuning_made {
-	struct hw_map sysctl;
+/* hw_call.made: our part of the attachment record */
+struct tuning_record {
+	struct hw_map sysctl; /* former values by path */
 };
 
-static const struct hw_field tuning_made_fields[] = {
-	{ "sysctl", HW_MAP, HW_AT(struct tuning_made, sysctl) },
+static const struct hw_field tuning_record_fields[] = {
+	{ "sysctl", HW_MAP, HW_AT(struct tuning_record, sysctl) },
 	{ 0 },
 };
 
-static const char *map_get(const struct hw_map *map, const char *key)
+static const char *find_value(const struct hw_map *map, const char *key)
 {
 	for (size_t i = 0; i < map->n; i++)
 		if (str_equal(map->keys[i], key))
@@ -48,7 +46,7 @@ static const char *map_get(const struct hw_map *map, const char *key)
 	return NULL;
 }
 
-static void map_add(struct hw_map *map, const char *key, const char *value)
+static void add_value(struct hw_map *map, const char *key, const char *value)
 {
 	map->keys = mem_resize(map->keys, map->n + 1, sizeof(*map->keys));
 	map->values = mem_resize(map->values, map->n + 1, sizeof(*map->values));
@@ -58,82 +56,73 @@ static void map_add(struct hw_map *map, const char *key, const char *value)
 
 /* ---- ADD ----------------------------------------------------------------------------------- */
 
-/* A pod's namespace, and in it its interface. */
-struct pod {
+/* A pod's namespace, and its interface in it */
+struct tuning_target {
 	int netns;
 	struct rtnl *nl;
 	struct link link;
 };
 
-static void pod_done(struct pod *pod)
+static void target_done(struct tuning_target *target)
 {
-	mem_close_fd(&pod->netns);
-	rtnl_close(pod->nl);
+	mem_close_fd(&target->netns);
+	rtnl_close(target->nl);
 }
-AUTO_VALUE_DEFINE(pod_done, struct pod);
+AUTO_VALUE_DEFINE(target_done, struct tuning_target);
 
-static int pod_open_link(struct pod *pod, const char *ifname, struct hw_err *e)
+static int open_link(struct tuning_target *target, const char *ifname, struct hw_err *e)
 {
-	int r = rtnl_open(pod->netns, &pod->nl, e);
+	int r = rtnl_open(target->netns, &target->nl, e);
 
-	return r < 0 ? r : link_get(pod->nl, ifname, &pod->link, e);
+	return r < 0 ? r : link_get(target->nl, ifname, &target->link, e);
 }
 
-/* What there was just before an ADD, for the undo of one on top of another. */
-struct former {
+/* The values just before this ADD, for its undo if it is on top of an earlier ADD */
+struct tuning_former {
 	struct hw_map sysctl;
-	struct saved link;
-	struct saved file; /* of the earlier ADD */
+	struct tuning_backup link;
+	struct tuning_backup file; /* the backup file of the earlier ADD */
 	bool has_file;
 };
 
-static void former_done(struct former *f)
+static void former_done(struct tuning_former *f)
 {
 	field_map_free(&f->sysctl);
-	saved_done(&f->link);
-	saved_done(&f->file);
+	tuning_backup_done(&f->link);
+	tuning_backup_done(&f->file);
 }
-AUTO_VALUE_DEFINE(former_done, struct former);
+AUTO_VALUE_DEFINE(former_done, struct tuning_former);
 
-static int look_at_former(struct former *f, const struct hw_call *call, const struct pod *pod,
-			  const struct tuning *t, struct hw_err *e)
+static int read_former(struct tuning_former *f, const struct hw_call *call,
+		       const struct tuning_target *target, const struct tuning *t, struct hw_err *e)
 {
 	for (size_t i = 0; i < t->n_sysctls; i++) {
 		autofree char *value = NULL;
 
-		int r = sysctl_read(pod->netns, t->sysctls[i].path, &value, e);
-		if (r < 0 && r != -EACCES) /* some can be written only */
+		int r = sysctl_read(target->netns, t->sysctls[i].path, &value, e);
+		if (r < 0 && r != -EACCES) /* some are write-only */
 			return r;
 		if (value)
-			map_add(&f->sysctl, t->sysctls[i].path, value);
+			add_value(&f->sysctl, t->sysctls[i].path, value);
 	}
-	saved_fill(&f->link, t, &pod->link);
-	int r = call->earlier ? saved_read(call, &f->file, e) : 0;
+	tuning_backup_fill(&f->link, t, &target->link);
+	int r = call->earlier ? tuning_backup_read(call, &f->file, e) : 0;
 	f->has_file = r > 0;
 	return r;
 }
 
-/* The former values, written down before the first is changed. */
-static int record_sysctls(struct hw_call *call, const struct former *f, struct hw_err *e)
+/* Save the former values in the record, before any is changed. Those of an earlier ADD count. */
+static int record_sysctls(struct hw_call *call, const struct tuning_former *f, struct hw_err *e)
 {
-	const struct tuning_made *earlier = call->earlier;
-	struct tuning_made *made = call->made;
+	const struct tuning_record *earlier = call->earlier;
+	struct tuning_record *record = call->made;
 
 	for (size_t i = 0; earlier && i < earlier->sysctl.n; i++)
-		map_add(&made->sysctl, earlier->sysctl.keys[i], earlier->sysctl.values[i]);
+		add_value(&record->sysctl, earlier->sysctl.keys[i], earlier->sysctl.values[i]);
 	for (size_t i = 0; i < f->sysctl.n; i++)
-		if (!map_get(&made->sysctl, f->sysctl.keys[i]))
-			map_add(&made->sysctl, f->sysctl.keys[i], f->sysctl.values[i]);
+		if (!find_value(&record->sysctl, f->sysctl.keys[i]))
+			add_value(&record->sysctl, f->sysctl.keys[i], f->sysctl.values[i]);
 	return hw_record_save(call, e);
-}
-
-static int write_sysctls(const struct pod *pod, const struct tuning *t, struct hw_err *e)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < t->n_sysctls; i++)
-		r = sysctl_write(pod->netns, t->sysctls[i].path, t->sysctls[i].value, e);
-	return r;
 }
 
 static void report_mac(struct hw_result *result, const char *ifname, const struct hw_mac *mac)
@@ -148,73 +137,67 @@ static void report_mac(struct hw_result *result, const char *ifname, const struc
 	}
 }
 
-static int change_link(struct hw_call *call, struct pod *pod, const struct tuning *t,
+static int change_link(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
 		       struct hw_err *e)
 {
-	AUTO(saved_done) struct saved s = { 0 };
+	AUTO(tuning_backup_done) struct tuning_backup backup = { 0 };
 
-	int r = call->earlier ? saved_read(call, &s, e) : 0;
+	int r = call->earlier ? tuning_backup_read(call, &backup, e) : 0;
 	if (r < 0)
 		return r;
-	saved_fill(&s, t, &pod->link);
-	r = saved_write(call, &s, e);
+	tuning_backup_fill(&backup, t, &target->link);
+	r = tuning_backup_write(call, &backup, e);
 	if (r < 0)
 		return r;
 	if (t->mac.len)
-		link_set_mac(pod->nl, &pod->link, &t->mac);
+		link_set_mac(target->nl, &target->link, &t->mac);
 	if (t->promisc)
-		link_set_promisc(pod->nl, &pod->link, true);
+		link_set_promisc(target->nl, &target->link, true);
 	if (t->mtu)
-		link_set_mtu(pod->nl, &pod->link, (uint32_t)t->mtu);
+		link_set_mtu(target->nl, &target->link, (uint32_t)t->mtu);
 	if (t->has_allmulti)
-		link_set_allmulti(pod->nl, &pod->link, t->allmulti);
+		link_set_allmulti(target->nl, &target->link, t->allmulti);
 	if (t->has_txqlen)
-		link_set_txqlen(pod->nl, &pod->link, (uint32_t)t->txqlen);
-	r = rtnl_commit(pod->nl, e);
+		link_set_txqlen(target->nl, &target->link, (uint32_t)t->txqlen);
+	r = rtnl_commit(target->nl, e);
 	if (r >= 0 && t->mac.len)
 		report_mac(call->result, call->ifname, &t->mac);
 	return r;
 }
 
-/* An ADD on top of another: that one's work and its files are as they were. */
-static int undo_again(const struct hw_call *call, const struct former *f, struct hw_err *e)
+/* An ADD on top of an earlier one has failed: restore the values and the file of the earlier one. */
+static int restore_earlier(const struct hw_call *call, const struct tuning_former *f,
+			   struct hw_err *e)
 {
-	struct hw_err why;
+	struct hw_err failed;
 
-	int r = tuning_restore(call, &f->sysctl, &f->link, &why);
+	int r = tuning_restore(call, &f->sysctl, &f->link, &failed);
 	if (r >= 0)
-		r = f->has_file ? saved_write(call, &f->file, &why) : saved_remove(call, &why);
-	return r < 0 ? err_details(e, "undo also failed: %s", why.msg) : e->code;
+		r = f->has_file ? tuning_backup_write(call, &f->file, &failed)
+				: tuning_backup_remove(call, &failed);
+	return r < 0 ? err_details(e, "undo also failed: %s", failed.msg) : e->code;
 }
 
-static int change(struct hw_call *call, struct pod *pod, const struct tuning *t, struct hw_err *e)
+static int apply_changes(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
+			 struct hw_err *e)
 {
-	AUTO(former_done) struct former former = { 0 };
+	AUTO(former_done) struct tuning_former former = { 0 };
 
-	int r = look_at_former(&former, call, pod, t, e);
+	int r = read_former(&former, call, target, t, e);
 	if (r < 0)
 		return r;
 	r = record_sysctls(call, &former, e);
-	if (r >= 0)
-		r = write_sysctls(pod, t, e);
+	for (size_t i = 0; r >= 0 && i < t->n_sysctls; i++)
+		r = sysctl_write(target->netns, t->sysctls[i].path, t->sysctls[i].value, e);
 	if (r >= 0 && tuning_has_attributes(t))
-		r = change_link(call, pod, t, e);
-	return r < 0 && call->earlier ? undo_again(call, &former, e) : r;
-}
-
-static int refuse_mac(const struct link *link, const struct tuning *t, struct hw_err *e)
-{
-	if (!t->mac.len || t->mac.len == link->mac.len)
-		return 0;
-	return err_cni(e, HW_CNI_INVALID_CONFIG,
-		       "invalid args %s for MAC addr: interface %s has addresses of %u bytes",
-		       t->mac_text, link->name, (unsigned)link->mac.len);
+		r = change_link(call, target, t, e);
+	return r < 0 && call->earlier ? restore_earlier(call, &former, e) : r;
 }
 
 static int tuning_add(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(tuning_done) struct tuning t = { 0 };
-	AUTO(pod_done) struct pod pod = { .netns = -1 };
+	AUTO(target_done) struct tuning_target target = { .netns = -1 };
 
 	int r = tuning_init(&t, call, e);
 	if (r >= 0)
@@ -222,13 +205,17 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 	if (r >= 0 && !call->prev)
 		r = err_text(e, -EINVAL, "Required prevResult missing");
 	if (r >= 0)
-		r = netns_open(call->netns, &pod.netns, e);
+		r = netns_open(call->netns, &target.netns, e);
 	if (r >= 0 && tuning_has_attributes(&t))
-		r = pod_open_link(&pod, call->ifname, e);
-	if (r >= 0)
-		r = refuse_mac(&pod.link, &t, e);
-	if (r >= 0)
-		r = change(call, &pod, &t, e);
+		r = open_link(&target, call->ifname, e);
+	if (r < 0)
+		return r;
+	if (t.mac.len && t.mac.len != target.link.mac.len)
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "invalid args %s for MAC addr: interface %s has MAC addresses of "
+			       "%u bytes",
+			       t.mac_text, target.link.name, (unsigned)target.link.mac.len);
+	r = apply_changes(call, &target, &t, e);
 	return r < 0 ? r : 0;
 }
 
@@ -236,24 +223,25 @@ static int tuning_add(struct hw_call *call, struct hw_err *e)
 
 static int tuning_del(struct hw_call *call, struct hw_err *e)
 {
-	const struct tuning_made *made = call->made;
-	AUTO(saved_done) struct saved s = { 0 };
+	const struct tuning_record *record = call->made;
+	AUTO(tuning_backup_done) struct tuning_backup backup = { 0 };
 
-	int r = saved_read(call, &s, e);
+	int r = tuning_backup_read(call, &backup, e);
 	if (r >= 0 && !str_empty(call->netns))
-		r = tuning_restore(call, &made->sysctl, &s, e);
-	return r < 0 ? r : saved_remove(call, e);
+		r = tuning_restore(call, &record->sysctl, &backup, e);
+	return r < 0 ? r : tuning_backup_remove(call, e);
 }
 
 /* ---- CHECK ----------------------------------------------------------------------------------- */
 
-static int check_sysctls(const struct pod *pod, const struct tuning *t, struct hw_err *e)
+static int check_sysctls(const struct tuning_target *target, const struct tuning *t,
+			 struct hw_err *e)
 {
 	for (size_t i = 0; i < t->n_sysctls; i++) {
 		const struct tuning_sysctl *s = &t->sysctls[i];
 		autofree char *value = NULL;
 
-		int r = sysctl_read(pod->netns, s->path, &value, e);
+		int r = sysctl_read(target->netns, s->path, &value, e);
 		if (r < 0)
 			return r;
 		if (!sysctl_equal(value, s->value))
@@ -302,21 +290,21 @@ static int check_link(const struct link *link, const struct tuning *t, struct hw
 static int tuning_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(tuning_done) struct tuning t = { 0 };
-	AUTO(pod_done) struct pod pod = { .netns = -1 };
+	AUTO(target_done) struct tuning_target target = { .netns = -1 };
 
 	int r = tuning_init(&t, call, e);
 	if (r >= 0 && !call->prev)
 		r = err_text(e, -EINVAL, "Required prevResult missing");
 	if (r >= 0)
-		r = netns_open(call->netns, &pod.netns, e);
+		r = netns_open(call->netns, &target.netns, e);
 	if (r >= 0)
-		r = check_sysctls(&pod, &t, e);
+		r = check_sysctls(&target, &t, e);
 	if (r < 0 || !tuning_has_attributes(&t))
 		return r;
-	r = pod_open_link(&pod, call->ifname, e);
+	r = open_link(&target, call->ifname, e);
 	if (r == -ENODEV)
 		return err_text(e, r, "Cannot find container link %s", call->ifname);
-	return r < 0 ? r : check_link(&pod.link, &t, e);
+	return r < 0 ? r : check_link(&target.link, &t, e);
 }
 
 static int tuning_status(struct hw_call *call, struct hw_err *e)
@@ -338,6 +326,6 @@ const struct hw_plugin tuning_plugin = {
 	.fields = tuning_fields,
 	.conf_size = sizeof(struct tuning_conf),
 	.record = true,
-	.made_fields = tuning_made_fields,
-	.made_size = sizeof(struct tuning_made),
+	.made_fields = tuning_record_fields,
+	.made_size = sizeof(struct tuning_record),
 };

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/bridge/furniture.c - the bridge itself, and the gateways' addresses on it
+ * plugins/bridge/device.c - the bridge device and its gateway addresses
  *
- * What:  made by the first ADD, used by all, removed by `hawser-plugin uninstall`.
- * How:   look first, so that the usual ADD changes nothing; what somebody else
- *        has made meanwhile is as good as made by us.
- * Rules: a bridge that we make has its MAC from the start: the kernel would give
- *        it the lowest of its ports', which changes as pods come and go. One
- *        that was there keeps what it has, pinned as upstream's plugin does.
+ * What:  created by the first ADD, used by all, removed by `hawser-plugin
+ *        uninstall`.
+ * How:   everything is looked up first, so that a typical ADD changes nothing.
+ *        If another ADD creates the same thing at the same time, that is fine.
+ * Rules: a bridge that we create gets a MAC address at once. Otherwise the kernel
+ *        would use the lowest one of its ports, which changes with the pods.
+ *        An existing bridge keeps its address, which is then set explicitly so
+ *        that it does not change any more, as upstream's plugin does.
  */
 #include <errno.h>
 #include <linux/if_addr.h>
@@ -25,7 +27,7 @@
 #include "plugins/bridge/bridge.h"
 #include "plugins/pod/furniture.h"
 
-/* Of the range that everyone may use, and not of a group. */
+/* Locally administered and unicast. Length 0 if the kernel has no random bytes. */
 static struct hw_mac random_mac(void)
 {
 	struct hw_mac mac = { .len = 6 };
@@ -36,8 +38,8 @@ static struct hw_mac random_mac(void)
 	return mac;
 }
 
-static int bridge_make(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
-		       struct hw_err *e)
+static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
+			 struct hw_err *e)
 {
 	struct link_new new = {
 		.name = conf->bridge,
@@ -54,17 +56,14 @@ static int bridge_make(struct rtnl *nl, const struct bridge_conf *conf, struct l
 	r = rtnl_commit(nl, e);
 	if (r < 0 && r != -EEXIST)
 		return err_ctx(e, "could not add \"%s\"", conf->bridge);
-	r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	r = bridge_get(nl, conf->bridge, ret_bridge, e);
 	if (r < 0 || !memcmp(&new.mac, &ret_bridge->mac, sizeof(new.mac)))
 		return r;
-	/* Another ADD was faster, or the kernel chose. */
+	/* Another ADD created it, or the kernel chose the address. */
 	return furniture_note("bridge", conf->bridge, &ret_bridge->mac, e);
 }
 
-/**
- * bridge_find() - the bridge, if there is one
- */
-int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
+int bridge_get(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)
 {
 	int r = link_get(nl, name, ret_bridge, e);
 	if (r < 0)
@@ -74,17 +73,14 @@ int bridge_find(struct rtnl *nl, const char *name, struct link *ret_bridge, stru
 	return 0;
 }
 
-/**
- * bridge_ensure() - the bridge, there and up
- */
 int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
 		  struct hw_err *e)
 {
 	struct hw_err ignored;
 
-	int r = bridge_find(nl, conf->bridge, ret_bridge, e);
+	int r = bridge_get(nl, conf->bridge, ret_bridge, e);
 	if (r == -ENODEV)
-		r = bridge_make(nl, conf, ret_bridge, e);
+		r = create_bridge(nl, conf, ret_bridge, e);
 	if (r < 0)
 		return r;
 	if (ret_bridge->accept_ra)
@@ -96,21 +92,18 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 	return rtnl_commit(nl, e);
 }
 
-/* ---- addresses ----------------------------------------------------------------------- */
+/* ---- gateway addresses ----------------------------------------------------------------------- */
 
-/* IPv4 has one address, IPv6 one for each network. */
-static bool is_in_the_way(const struct addr *there, const struct hw_prefix *wanted)
-{
-	return wanted->ip.family == AF_INET || prefix_overlaps(&there->prefix, wanted);
-}
-
-static int make_room(struct rtnl *nl, const struct link *link, const struct addr_list *list,
-		     const struct hw_prefix *wanted, bool force, struct hw_err *e)
+/* Remove the addresses that conflict with the wanted one: with IPv4 all others, with IPv6 those of an
+ * overlapping network. Without @force they are an error. */
+static int remove_conflicting(struct rtnl *nl, const struct link *link,
+			      const struct addr_list *list, const struct hw_prefix *wanted,
+			      bool force, struct hw_err *e)
 {
 	char text[HW_PREFIX_TEXT];
 
 	for (size_t i = 0; i < list->n; i++) {
-		if (!is_in_the_way(&list->v[i], wanted))
+		if (wanted->ip.family != AF_INET && !prefix_overlaps(&list->v[i].prefix, wanted))
 			continue;
 		if (!force)
 			return err_text(e, -EEXIST,
@@ -119,7 +112,7 @@ static int make_room(struct rtnl *nl, const struct link *link, const struct addr
 		addr_put_del(nl, link, &list->v[i].prefix);
 	}
 	int r = rtnl_commit(nl, e);
-	return r == -EADDRNOTAVAIL ? 0 : r; /* another ADD was faster */
+	return r == -EADDRNOTAVAIL ? 0 : r; /* another ADD has removed it */
 }
 
 static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const struct link *link,
@@ -130,7 +123,7 @@ static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const
 	int r = addr_get(nl, link, wanted->ip.family, &list, e);
 	if (r < 0 || addr_list_has(&list, wanted))
 		return r;
-	r = make_room(nl, link, &list, wanted, conf->force_address, e);
+	r = remove_conflicting(nl, link, &list, wanted, conf->force_address, e);
 	if (r < 0)
 		return r;
 	addr_put_add(nl, link, wanted, conf->dad ? 0 : IFA_F_NODAD);
@@ -142,10 +135,6 @@ static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const
 	return r < 0 ? err_ctx(e, "could not set bridge's mac") : 0;
 }
 
-/**
- * bridge_ensure_gateways() - the gateways' addresses, and forwarding
- * @link: the bridge, or the host's link in its VLAN
- */
 int bridge_ensure_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 			   const struct hw_result *result, const struct link *link,
 			   struct hw_err *e)

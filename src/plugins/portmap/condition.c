@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugins/portmap/cond.c - conditionsV4 and conditionsV6 as text for nft
+ * plugins/portmap/condition.c - conditionsV4 and conditionsV6 as nft text
  *
- * How:   in nft's own syntax they are taken as they are. In that of iptables,
- *        which begins with - or !, what nft can say as well is translated.
- * Rules: the text becomes part of one rule, so whatever would end the rule is
- *        refused. All that is refused is code 7.
+ * How:   conditions in nft syntax are used as they are. Conditions in iptables
+ *        syntax, which start with - or !, are translated where nft has the same
+ *        match.
+ * Rules: the text becomes part of one rule, so anything that could end the rule is
+ *        rejected. Every rejection has CNI code 7.
  */
 #include <ctype.h>
 #include <net/if.h>
@@ -18,7 +19,7 @@
 #include "base/str.h"
 #include "plugins/portmap/portmap.h"
 
-/* Without blanks before and behind */
+/* Without leading and trailing blanks */
 static const char *trim(const char *word, int *ret_len)
 {
 	word += strspn(word, " ");
@@ -29,21 +30,6 @@ static const char *trim(const char *word, int *ret_len)
 	return word;
 }
 
-static void join(const struct hw_strings *tokens, struct buf *text)
-{
-	int len;
-
-	for (size_t i = 0; i < tokens->n; i++) {
-		const char *word = trim(tokens->v[i], &len);
-
-		if (len)
-			buf_printf(text, "%s%.*s", text->len ? " " : "", len, word);
-	}
-}
-
-/**
- * portmap_condition_is_iptables() - is it of iptables' syntax?
- */
 bool portmap_condition_is_iptables(const struct hw_strings *tokens)
 {
 	int len;
@@ -57,27 +43,29 @@ bool portmap_condition_is_iptables(const struct hw_strings *tokens)
 	return false;
 }
 
-/* ---- nft's syntax -------------------------------------------------------------------------- */
+/* ---- nft syntax ------------------------------------------------------------------------------ */
 
-/* Words that no condition has, but what changes packets or sets: nft would take them in front of a
- * verdict, too. What only counts or logs may stay, and what ends a rule nft itself refuses. */
-static const char *const acts[] = { "add", "delete", "dup",	 "fwd",	   "notrack", "reset",
-				    "set", "tproxy", "synproxy", "update", "vmap" };
+/* Words of statements that change packets or sets: nft accepts these before a verdict, but a
+ * condition may only match. Counting and logging are allowed. Statements that end a rule are
+ * rejected by nft. */
+static const char *const statements[] = { "add", "delete", "dup",      "fwd",	 "notrack", "reset",
+					  "set", "tproxy", "synproxy", "update", "vmap" };
 
-static const char *find_act(const char *text)
+static const char *find_statement(const char *text)
 {
 	static const char word[] = "abcdefghijklmnopqrstuvwxyz0123456789_-@/.:\"";
 
 	for (; *text; text += strspn(text, word)) {
 		text += strcspn(text, word);
-		for (size_t i = 0; i < ARRAY_SIZE(acts); i++)
-			if (strspn(text, word) == strlen(acts[i]) && str_starts(text, acts[i]))
-				return acts[i];
+		for (size_t i = 0; i < ARRAY_SIZE(statements); i++)
+			if (strspn(text, word) == strlen(statements[i]) &&
+			    str_starts(text, statements[i]))
+				return statements[i];
 	}
 	return NULL;
 }
 
-static int check_verbatim(const char *text, struct hw_err *e)
+static int check_nft_condition(const char *text, struct hw_err *e)
 {
 	bool quoted = false;
 	int depth = 0;
@@ -85,7 +73,7 @@ static int check_verbatim(const char *text, struct hw_err *e)
 	for (const char *c = text; *c && depth >= 0; c++) {
 		if (!isprint((unsigned char)*c) || strchr(";#$\\`", *c))
 			return err_cni(e, HW_CNI_INVALID_CONFIG,
-				       "a condition may not have \"%c\" in it: %.200s",
+				       "character \"%c\" is not allowed in a condition: %.200s",
 				       isprint((unsigned char)*c) ? *c : '?', text);
 		quoted ^= *c == '"';
 		depth += !quoted && *c == '{';
@@ -93,39 +81,39 @@ static int check_verbatim(const char *text, struct hw_err *e)
 	}
 	if (quoted || depth)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "a condition has quotes or braces that do not match: %.200s", text);
-	const char *act = find_act(text);
-	if (act)
+			       "unbalanced quotes or braces in a condition: %.200s", text);
+	const char *statement = find_statement(text);
+	if (statement)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "a condition may not do anything, as \"%s\" does: %.200s", act,
+			       "statement \"%s\" is not allowed in a condition: %.200s", statement,
 			       text);
 	return 0;
 }
 
-/* ---- iptables' syntax ------------------------------------------------------------------------ */
+/* ---- iptables syntax ------------------------------------------------------------------------- */
 
 static int put_network(const char *field, const char *value, bool negated, int family,
 		       struct buf *out, struct hw_err *e)
 {
 	struct hw_prefix network = { .len = family == AF_INET ? 32 : 128 };
 	char text[HW_PREFIX_TEXT];
-	struct hw_err why;
+	struct hw_err ignored;
 
-	int r = strchr(value, '/') ? hw_prefix_parse(value, &network, &why)
-				   : hw_ip_parse(value, &network.ip, &why);
+	int r = strchr(value, '/') ? hw_prefix_parse(value, &network, &ignored)
+				   : hw_ip_parse(value, &network.ip, &ignored);
 	if (r < 0 || network.ip.family != family)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "a condition has \"%.100s\", which is no IPv%d address or network",
-			       value, family == AF_INET ? 4 : 6);
+			       "invalid IPv%d address or network \"%.100s\" in a condition",
+			       family == AF_INET ? 4 : 6, value);
 	network.ip = prefix_network(&network);
 	buf_printf(out, "%s%s %s %s%s", out->len ? " " : "", family == AF_INET ? "ip" : "ip6",
 		   field, negated ? "!= " : "", hw_prefix_format(&network, text));
 	return 0;
 }
 
-/* iptables' "eth+" is nft's "eth*". */
-static int put_link(const char *field, const char *value, bool negated, int family, struct buf *out,
-		    struct hw_err *e)
+/* "eth+" of iptables is "eth*" of nft. */
+static int put_interface(const char *field, const char *value, bool negated, int family,
+			 struct buf *out, struct hw_err *e)
 {
 	size_t len = strlen(value);
 	bool any = len && value[len - 1] == '+', good = len && len < IFNAMSIZ;
@@ -135,25 +123,24 @@ static int put_link(const char *field, const char *value, bool negated, int fami
 		good = good && isgraph((unsigned char)value[i]) && !strchr("\"\\*+/;#$`", value[i]);
 	if (!good || len == any)
 		return err_cni(e, HW_CNI_INVALID_CONFIG,
-			       "a condition has \"%.100s\", which is no name of an interface",
-			       value);
+			       "invalid interface name \"%.100s\" in a condition", value);
 	buf_printf(out, "%s%s %s\"%.*s%s\"", out->len ? " " : "", field, negated ? "!= " : "",
 		   (int)(len - any), value, any ? "*" : "");
 	return 0;
 }
 
-static const struct option {
+static const struct iptables_option {
 	const char *name, *long_name, *field;
 	int (*put)(const char *field, const char *value, bool negated, int family, struct buf *out,
 		   struct hw_err *e);
 } options[] = {
 	{ "-s", "--source", "saddr", put_network },
 	{ "-d", "--destination", "daddr", put_network },
-	{ "-i", "--in-interface", "iifname", put_link },
-	{ "-o", "--out-interface", "oifname", put_link },
+	{ "-i", "--in-interface", "iifname", put_interface },
+	{ "-o", "--out-interface", "oifname", put_interface },
 };
 
-static const struct option *find_option(const char *name)
+static const struct iptables_option *find_option(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		if (str_equal(name, options[i].name) || str_equal(name, options[i].long_name))
@@ -161,7 +148,7 @@ static const struct option *find_option(const char *name)
 	return NULL;
 }
 
-/* One word, and the next; NULL when there is none */
+/* The word at *i, which is advanced; NULL at the end */
 static const char *next_word(const struct hw_strings *words, size_t *i)
 {
 	while (*i < words->n && str_empty(words->v[*i]))
@@ -169,8 +156,8 @@ static const char *next_word(const struct hw_strings *words, size_t *i)
 	return *i < words->n ? words->v[(*i)++] : NULL;
 }
 
-/* "! -s VALUE", or "-s ! VALUE" as it was written long ago */
-static int translate(const char *text, int family, struct buf *out, struct hw_err *e)
+/* Negated is "! -s VALUE", or "-s ! VALUE" in the old syntax. */
+static int translate_iptables(const char *text, int family, struct buf *out, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
 	size_t i = 0;
@@ -178,7 +165,8 @@ static int translate(const char *text, int family, struct buf *out, struct hw_er
 	strings_split(text, ' ', &words);
 	for (const char *word; (word = next_word(&words, &i));) {
 		bool negated = str_equal(word, "!");
-		const struct option *option = find_option(negated ? next_word(&words, &i) : word);
+		const struct iptables_option *option =
+			find_option(negated ? next_word(&words, &i) : word);
 		const char *value = option ? next_word(&words, &i) : NULL;
 
 		if (value && !negated && str_equal(value, "!")) {
@@ -186,11 +174,11 @@ static int translate(const char *text, int family, struct buf *out, struct hw_er
 			value = next_word(&words, &i);
 		}
 		if (!value)
-			return err_cni(
-				e, HW_CNI_INVALID_CONFIG,
-				"of iptables' conditions only -s, -d, -i and -o, each with a "
-				"value, are understood; write \"%.200s\" in nft's syntax",
-				text);
+			return err_cni(e, HW_CNI_INVALID_CONFIG,
+				       "unsupported iptables condition: only -s, -d, -i and -o, "
+				       "each with a value, are supported; write \"%.200s\" in nft "
+				       "syntax",
+				       text);
 		int r = option->put(option->field, value, negated, family, out, e);
 		if (r < 0)
 			return r;
@@ -198,26 +186,28 @@ static int translate(const char *text, int family, struct buf *out, struct hw_er
 	return 0;
 }
 
-/**
- * portmap_condition() - conditions as a part of a rule
- * @ret_text: to be freed; NULL when there are none
- */
 int portmap_condition(const struct hw_strings *tokens, int family, char **ret_text,
 		      struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 }, out = { 0 };
+	int len;
 
 	*ret_text = NULL;
-	join(tokens, &text);
+	for (size_t i = 0; i < tokens->n; i++) {
+		const char *word = trim(tokens->v[i], &len);
+
+		if (len)
+			buf_printf(&text, "%s%.*s", text.len ? " " : "", len, word);
+	}
 	if (!text.len)
 		return 0;
 	if (!portmap_condition_is_iptables(tokens)) {
-		int r = check_verbatim(text.data, e);
+		int r = check_nft_condition(text.data, e);
 		if (r >= 0)
 			*ret_text = buf_take(&text);
 		return r;
 	}
-	int r = translate(text.data, family, &out, e);
+	int r = translate_iptables(text.data, family, &out, e);
 	if (r >= 0)
 		*ret_text = buf_take(&out);
 	return r;

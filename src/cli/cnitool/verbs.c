@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cli/cnitool/verbs.c - the commands that run a network's plugins
+ *
+ * What:  add, check and del for one attachment; gc and status for a network.
+ * How:   the container ID is derived from the namespace's absolute path as by
+ *        upstream's cnitool, so each finds the attachments of the other.
+ * Rules: gc deletes every attachment of the network, as upstream's does. On a
+ *        terminal it lists them and asks first.
+ */
+#include "cli/cnitool/cnitool.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/json/value.h"
+#include "base/mem.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "cni/result.h"
+#include "cni/runtime/cache.h"
+#include "cni/runtime/conf.h"
+#include "cni/version.h"
+
+#define ID_DIGITS 20
+
+struct tool_attachment {
+	struct hw_attach at;
+	char id[sizeof("cnitool-") + ID_DIGITS];
+	struct hw_strings pairs;      /* of CNI_ARGS, each split at '=' by a NUL */
+	const char *(*key_values)[2]; /* into pairs */
+};
+
+static void tool_attachment_done(struct tool_attachment *a)
+{
+	hw_strings_free(&a->pairs);
+	free(a->key_values);
+}
+
+AUTO_VALUE_DEFINE(tool_attachment_done, struct tool_attachment);
+
+/* As Go's filepath.Clean() of an absolute path, without following symbolic links. */
+static char *clean_path(const char *path)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+
+	while (*path) {
+		size_t n = strcspn(path, "/");
+
+		if (n == 2 && str_starts(path, "..")) {
+			while (b.len > 0 && b.data[--b.len] != '/')
+				;
+		} else if (n > 0 && !(n == 1 && *path == '.')) {
+			buf_putc(&b, '/');
+			buf_add(&b, path, n);
+		}
+		path += n;
+		path += strspn(path, "/");
+	}
+	if (b.len == 0)
+		buf_putc(&b, '/');
+	return str_ncopy(b.data, b.len);
+}
+
+static int absolute_path(const char *path, char **ret_path, struct hw_err *e)
+{
+	autofree char *joined = NULL;
+	autofree char *cwd = NULL;
+
+	if (*path != '/') {
+		cwd = get_current_dir_name(); /* $PWD if it is valid, as Go's os.Getwd() */
+		if (!cwd)
+			return err_set(e, -errno, "get the working directory");
+		joined = str_printf("%s/%s", cwd, path);
+		path = joined;
+	}
+	*ret_path = clean_path(path);
+	return 0;
+}
+
+static int set_args(struct tool_attachment *a, const char *args, struct hw_err *e)
+{
+	if (str_empty(args))
+		return 0;
+	strings_split(args, ';', &a->pairs);
+	a->key_values = mem_resize(NULL, a->pairs.n, sizeof(*a->key_values));
+	for (size_t i = 0; i < a->pairs.n; i++) {
+		char *pair = a->pairs.v[i], *value = strchr(pair, '=');
+
+		if (!value || value == pair || !value[1] || strchr(value + 1, '='))
+			return err_text(e, -EINVAL, "invalid CNI_ARGS pair \"%s\"", pair);
+		*value = '\0';
+		a->key_values[i][0] = pair;
+		a->key_values[i][1] = value + 1;
+	}
+	a->at.args = (const char *const(*)[2])a->key_values;
+	a->at.n_args = a->pairs.n;
+	return 0;
+}
+
+/* Checked here for every command; the library checks them only in ADD. */
+static int set_capability_args(struct tool_attachment *a, const char *json, struct hw_err *e)
+{
+	AUTO(value_free) struct value *v = NULL;
+	int r;
+
+	if (!json)
+		return 0;
+	r = value_parse(json, strlen(json), &v, e);
+	if (r < 0)
+		return err_ctx(e, "CAP_ARGS");
+	if (value_kind(v) != VALUE_OBJECT)
+		return err_text(e, -EINVAL, "CAP_ARGS: expected an object, got %s",
+				value_kind_name(value_kind(v)));
+	a->at.capability_args = json;
+	return 0;
+}
+
+/* @args: NETWORK NETNS */
+static int tool_attachment_init(struct tool_attachment *a, struct tool *t, char **args,
+				struct hw_err *e)
+{
+	char digits[ID_DIGITS + 1];
+	int r;
+
+	r = tool_load(t, args[0], e);
+	if (r >= 0)
+		r = absolute_path(args[1], &t->netns, e);
+	if (r >= 0)
+		r = set_args(a, t->args, e);
+	if (r >= 0)
+		r = set_capability_args(a, t->capability_args, e);
+	if (r < 0)
+		return r;
+	hash_hex(t->netns, ID_DIGITS, digits);
+	snprintf(a->id, sizeof(a->id), "cnitool-%s", digits);
+	a->at.size = sizeof(a->at);
+	a->at.container_id = a->id;
+	a->at.netns = t->netns;
+	a->at.ifname = t->ifname;
+	a->at.cancel_fd = t->cancel_fd;
+	a->at.timeout_ms = t->timeout_ms;
+	return 0;
+}
+
+/* The same bytes as upstream's, without final newline; with one on a terminal. */
+static int print_result(const struct hw_result *result, struct hw_err *e)
+{
+	autofree char *json = NULL;
+	int r;
+
+	r = hw_result_format(result, result->version, HW_JSON_PRETTY, &json, e);
+	if (r >= 0)
+		r = file_write_fd(STDOUT_FILENO, json, strlen(json), e);
+	if (r >= 0 && isatty(STDOUT_FILENO))
+		r = file_write_fd(STDOUT_FILENO, "\n", 1, e);
+	if (r < 0)
+		return err_ctx(e, "attached, but the result could not be printed");
+	return 0;
+}
+
+int tool_add(struct tool *t, char **args, struct hw_err *e)
+{
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
+	int r;
+
+	r = tool_attachment_init(&a, t, args, e);
+	if (r >= 0)
+		r = hw_add(t->cni, t->conf, &a.at, HW_ADD_UNDO, &result, e);
+	if (r < 0)
+		return r;
+	return print_result(result, e);
+}
+
+int tool_check(struct tool *t, char **args, struct hw_err *e)
+{
+	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
+	int r;
+
+	t->name_plugin = true;
+	r = tool_attachment_init(&a, t, args, e);
+	if (r < 0)
+		return r;
+	return hw_check(t->cni, t->conf, &a.at, e);
+}
+
+int tool_del(struct tool *t, char **args, struct hw_err *e)
+{
+	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
+	int r;
+
+	r = tool_attachment_init(&a, t, args, e);
+	if (r < 0)
+		return r;
+	return hw_del(t->cni, t->conf, &a.at, e);
+}
+
+/* ---- gc and status ------------------------------------------------------------------ */
+
+static size_t print_attachments(const struct hw_cached_list *list, const char *network)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct hw_cached *entry = &list->v[i];
+
+		if (!str_equal(entry->network, network))
+			continue;
+		if (n++ == 0)
+			fprintf(stderr, "attachments of network \"%s\":\n", network);
+		fprintf(stderr, "  %s %s %s\n", entry->container_id, entry->ifname,
+			str_or(entry->netns, ""));
+	}
+	return n;
+}
+
+/* Reads one character from the terminal; Ctrl-C means no. */
+static bool read_yes(const struct tool *t)
+{
+	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+				{ .fd = t->cancel_fd, .events = POLLIN } };
+	char answer = 'n';
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	if (fds[1].revents || read(STDIN_FILENO, &answer, 1) != 1)
+		return false;
+	return answer == 'y' || answer == 'Y';
+}
+
+static int confirm_gc(const struct tool *t, struct hw_err *e)
+{
+	AUTO(hw_cached_list_free) struct hw_cached_list list = { 0 };
+	size_t n;
+	int r;
+
+	if (t->yes || !isatty(STDIN_FILENO))
+		return 0;
+	r = hw_cached_attachments(t->cni, NULL, NULL, NULL, &list, e);
+	if (r < 0)
+		return r;
+	n = print_attachments(&list, hw_conf_name(t->conf));
+	if (n == 0 && !version_at_least(hw_conf_version(t->conf), "1.1.0"))
+		return 0;
+	if (n == 0)
+		fprintf(stderr,
+			"no attachments of network \"%s\" in the cache, but plugins may have "
+			"some\n",
+			hw_conf_name(t->conf));
+	fprintf(stderr, "delete %s? [y/N] ", n == 1 ? "it" : "all");
+	if (!read_yes(t))
+		return err_text(e, -EPERM, "not confirmed, nothing was changed");
+	return 0;
+}
+
+/* Passes an empty list of valid attachments, so that plugins also delete what is not in the cache;
+ * upstream passes no list. */
+int tool_gc(struct tool *t, char **args, struct hw_err *e)
+{
+	static const struct hw_valid none[1];
+	int r;
+
+	r = tool_load(t, args[0], e);
+	if (r >= 0)
+		r = confirm_gc(t, e);
+	if (r < 0)
+		return r;
+	return hw_gc(t->cni, t->conf, none, 0, e);
+}
+
+int tool_status(struct tool *t, char **args, struct hw_err *e)
+{
+	int r;
+
+	t->name_plugin = true;
+	r = tool_load(t, args[0], e);
+	if (r < 0)
+		return r;
+	return hw_status(t->cni, t->conf, e);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fetch/source/source.c - resolves an image: from a name to its manifest and configuration
+ *
+ * How:   of an index the manifest for the platform is selected, which may be an index again.
+ */
+#include "fetch/source/source.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "image/config.h"
+
+void resolved_image_done(struct resolved_image *image)
+{
+	for (size_t i = 0; i < image->n_documents; i++)
+		buf_done(&image->documents[i]);
+	buf_done(&image->config);
+	manifest_free(image->manifest);
+	hw_strings_free(&image->names);
+}
+
+/* ---- documents ------------------------------------------------------------- */
+
+static int check_document(const char *name, int64_t size, const struct buf *body, struct hw_err *e)
+{
+	char digest[DIGEST_TEXT];
+
+	if (size >= 0 && (int64_t)body->len != size)
+		return err_text(e, -EBADMSG, "size mismatch: got %zu bytes, want %lld", body->len,
+				(long long)size);
+	if (!strchr(name, ':'))
+		return 0; /* a tag */
+	if (!digest_is_sha256(name))
+		return err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
+	digest_of(str_or(body->data, ""), body->len, digest);
+	if (!str_equal(digest, name))
+		return err_text(e, -EBADMSG, "digest mismatch: got %s, want %s", digest, name);
+	return 0;
+}
+
+static bool find_known(const struct document_source *from, const char *digest, struct buf *ret_body)
+{
+	char known[DIGEST_TEXT];
+
+	for (size_t i = 0; from->known && i < from->known->n; i++) {
+		const char *text = from->known->v[i];
+
+		digest_of(text, strlen(text), known);
+		if (str_equal(known, digest)) {
+			buf_add(ret_body, text, strlen(text));
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Only a document that another one names by digest may come from the known ones (@may_be_known): it
+ * is of the same repository, so a client that may read the first one may read this one.
+ */
+static int get_document(const struct document_source *from, const char *kind, const char *name,
+			int64_t size, bool may_be_known, struct buf *ret_body, char **ret_type,
+			struct hw_err *e)
+{
+	int r = 0;
+
+	if (!may_be_known || !find_known(from, name, ret_body))
+		r = from->get(from->ctx, kind, name, ret_body, ret_type, e);
+	if (r == 0)
+		r = check_document(name, size, ret_body, e);
+	return r < 0 ? err_ctx(e, "%s/%s", kind, name) : 0;
+}
+
+static int find_manifest(struct resolved_image *image, const struct document_source *from,
+			 const char *first, int64_t size, const struct platform *wanted,
+			 struct hw_err *e)
+{
+	autofree char *name = str_copy(first);
+
+	while (image->n_documents < RESOLVE_DOCUMENTS_MAX) {
+		struct buf *body = &image->documents[image->n_documents++];
+		const struct descriptor *chosen = NULL;
+		autofree char *type = NULL;
+		int r = get_document(from, "manifests", name, size, image->n_documents > 1, body,
+				     &type, e);
+
+		if (r < 0)
+			return r;
+		manifest_free(take_ptr(image->manifest));
+		r = manifest_parse(str_or(body->data, ""), body->len, type, &image->manifest, e);
+		if (r < 0)
+			return r;
+		if (image->manifest->kind == MANIFEST_IMAGE)
+			return manifest_check_image(image->manifest, e);
+		r = manifest_choose(image->manifest, wanted, &chosen, e);
+		if (r < 0)
+			return r;
+		free(name);
+		name = str_copy(chosen->digest);
+		size = chosen->size;
+	}
+	return err_text(e, -EINVAL, "nested indexes, more than %d levels",
+			RESOLVE_DOCUMENTS_MAX - 1);
+}
+
+/* ---- the configuration ------------------------------------------------------ */
+
+static int check_config(const struct resolved_image *image, const struct platform *wanted,
+			struct hw_err *e)
+{
+	AUTO(image_config_free) struct image_config *c = NULL;
+	autofree char *got = NULL, *want = NULL;
+	int r = image_config_parse(str_or(image->config.data, ""), image->config.len, &c, e);
+
+	if (r == 0)
+		r = image_config_check(c, image->manifest, e);
+	if (r < 0)
+		return r;
+	if (str_empty(c->platform.architecture) || platform_rank(wanted, &c->platform) >= 0)
+		return 0;
+	got = platform_format(&c->platform);
+	want = platform_format(wanted);
+	return err_text(e, -ENODATA, "no image for %s: the image is for %.64s", want, got);
+}
+
+int resolve_image(struct resolved_image *image, const struct document_source *from,
+		  const char *name, int64_t size, const struct platform *wanted, struct hw_err *e)
+{
+	const struct descriptor *config;
+	int r = find_manifest(image, from, name, size, wanted, e);
+
+	if (r < 0)
+		return r;
+	config = &image->manifest->config;
+	r = get_document(from, "blobs", config->digest, config->size, true, &image->config, NULL,
+			 e);
+	if (r == 0)
+		r = check_config(image, wanted, e);
+	if (r == 0)
+		digest_of(image->documents[0].data, image->documents[0].len, image->digest);
+	return r;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * image/store/prune.c - holds on layers, and removal of unused layers
+ *
+ * How:   first delete the rows, in one transaction; then move the directories to
+ *        gone/, one rename each; then release the lock and delete them. If the
+ *        process is killed in between, the rest is done when the store is opened
+ *        again.
+ */
+#include "image/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/os/remove-tree.h"
+#include "base/str.h"
+#include "image/store/state.h"
+
+#define STALE_S (24 * 60 * 60)
+
+/* ---- directories --------------------------------------------------------------- */
+
+void store_removal_done(struct store_removal *removal)
+{
+	hw_strings_free(&removal->chains);
+	hw_strings_free(&removal->gone);
+}
+
+int store_move_to_gone(struct store *s, int from, const char *name, struct store_removal *removal,
+		       struct hw_err *e)
+{
+	char gone[16];
+
+	snprintf(gone, sizeof(gone), "%u", store_next_number(s));
+	if (renameat(from, name, s->gone, gone) < 0)
+		return err_set(e, -errno, "move %.80s to %s/gone", name, s->root);
+	strings_add(&removal->gone, gone);
+	return 0;
+}
+
+void store_move_layers_to_gone(struct store *s, struct store_removal *removal)
+{
+	struct hw_err e;
+
+	for (size_t i = 0; i < removal->chains.n; i++) {
+		const char *hex = removal->chains.v[i] + strlen("sha256:");
+
+		/* if this fails, the next commit of the layer or the next start moves it */
+		if (store_move_to_gone(s, s->layers, hex, removal, &e) < 0)
+			log_debug("%s", e.msg);
+	}
+	store_add_usage(s, -removal->bytes, -removal->inodes, -(int)removal->chains.n);
+}
+
+int store_delete_gone(struct store *s, const struct store_removal *removal, struct hw_err *e)
+{
+	struct hw_err later;
+	int r = 0;
+
+	for (size_t i = 0; i < removal->gone.n; i++)
+		if (remove_tree(s->gone, removal->gone.v[i], r < 0 ? &later : e) < 0 && r == 0)
+			r = err_ctx(e, "delete from %s/gone", s->root);
+	return r;
+}
+
+/* ---- rows ---------------------------------------------------------------------- */
+
+static int delete_row_if_unused(struct store *s, const char *chain, struct store_removal *removal,
+				struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(s->db,
+			 "DELETE FROM layers WHERE chain = ?1"
+			 " AND NOT EXISTS (SELECT 1 FROM image_layers i WHERE i.chain = ?1)"
+			 " RETURNING disk, inodes",
+			 DB_VALUES(DB_TEXT(chain)), &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0) {
+		strings_add(&removal->chains, chain);
+		removal->bytes += db_int(&q, 0);
+		removal->inodes += db_int(&q, 1);
+	}
+	return r;
+}
+
+int store_delete_layer_rows(struct store *s, const struct hw_strings *chains,
+			    struct store_removal *removal, struct hw_err *e)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < chains->n; i++)
+		if (!store_is_held(s, chains->v[i]))
+			r = delete_row_if_unused(s, chains->v[i], removal, e);
+	return r;
+}
+
+/* ---- trimming ------------------------------------------------------------------ */
+
+int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *chains,
+			 struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int64_t before = stale_only ? time(NULL) - STALE_S : INT64_MAX;
+	int r = db_query(s->db, "SELECT chain FROM layers WHERE used = 0 AND made <= ?",
+			 DB_VALUES(DB_INT(before)), &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		strings_add(chains, db_text(&q, 0));
+	return r;
+}
+
+static int list_unused(struct store *s, struct hw_strings *ret_chains, struct hw_err *e)
+{
+	AUTO(db_query_done) struct db_query q = { 0 };
+	int r = db_query(s->db,
+			 "SELECT chain FROM layers l WHERE NOT EXISTS"
+			 " (SELECT 1 FROM image_layers i WHERE i.chain = l.chain)",
+			 DB_NO_VALUES, &q, e);
+
+	while (r >= 0 && (r = db_step(&q, e)) > 0)
+		strings_add(ret_chains, db_text(&q, 0));
+	return r;
+}
+
+/* In a transaction, unless there is nothing to do. */
+static int remove_layers(struct store *s, const struct hw_strings *chains,
+			 struct store_removal *removal, struct hw_err *e)
+{
+	AUTO(db_change_done) struct db_change change = { 0 };
+	int r;
+
+	if (chains->n == 0)
+		return 0;
+	r = db_begin(s->db, &change, e);
+	if (r == 0)
+		r = store_delete_layer_rows(s, chains, removal, e);
+	if (r == 0)
+		r = db_commit(&change, e);
+	if (r == 0)
+		store_move_layers_to_gone(s, removal);
+	return r;
+}
+
+static int trim_locked(struct store *s, bool stale_only, struct store_removal *removal,
+		       struct hw_err *e)
+{
+	STORE_LOCKED(s);
+	AUTO(hw_strings_free) struct hw_strings chains = { 0 };
+	int r = stale_only ? store_list_abandoned(s, true, &chains, e) : list_unused(s, &chains, e);
+
+	return r < 0 ? r : remove_layers(s, &chains, removal, e);
+}
+
+static int trim_layers(struct store *s, bool stale_only, struct hw_err *e)
+{
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
+	int r = trim_locked(s, stale_only, &removal, e);
+
+	return r < 0 ? r : store_delete_gone(s, &removal, e);
+}
+
+int store_trim(struct store *s, struct hw_err *e)
+{
+	return trim_layers(s, false, e);
+}
+
+int store_trim_stale(struct store *s, struct hw_err *e)
+{
+	return trim_layers(s, true, e);
+}
+
+/* ---- holds --------------------------------------------------------------------- */
+
+struct hold_count {
+	size_t holds;
+};
+
+struct store_hold {
+	struct store *store;
+	struct hw_strings chains; /* without duplicates */
+};
+
+bool store_is_held(const struct store *s, const char *chain_id)
+{
+	return map_find(s->held, chain_id) != NULL;
+}
+
+struct store_hold *store_hold_new(struct store *s)
+{
+	struct store_hold *h = mem_new(sizeof(*h));
+
+	h->store = s;
+	return h;
+}
+
+static void add_to_hold(struct store_hold *h, const char *chain_id)
+{
+	struct hold_count *count = map_find(h->store->held, chain_id);
+
+	if (strings_has(&h->chains, chain_id))
+		return;
+	if (!count) {
+		count = mem_new(sizeof(*count));
+		map_set(h->store->held, chain_id, count);
+	}
+	count->holds++;
+	strings_add(&h->chains, chain_id);
+}
+
+int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e)
+{
+	STORE_LOCKED(h->store);
+	int r = store_check_digest(chain_id, e);
+
+	if (r < 0)
+		return r;
+	add_to_hold(h, chain_id);
+	if (store_is_suspect(h->store, chain_id))
+		return 0;
+	return store_layer_exists(h->store, chain_id, e);
+}
+
+/* List the layers that no other hold has. */
+static void release_layers(struct store_hold *h, struct hw_strings *ret_released)
+{
+	for (size_t i = 0; i < h->chains.n; i++) {
+		const char *chain = h->chains.v[i];
+		struct hold_count *count = map_find(h->store->held, chain);
+
+		if (--count->holds > 0)
+			continue;
+		free(map_take(h->store->held, chain));
+		strings_add(ret_released, chain);
+	}
+}
+
+/* List the layers whose images were all removed; not those of a pull that failed. */
+static int list_orphaned(struct store *s, const struct hw_strings *chains,
+			 struct hw_strings *ret_orphaned, struct hw_err *e)
+{
+	int64_t one = 0;
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < chains->n; i++) {
+		r = db_get_int(s->db,
+			       "SELECT 1 FROM layers l WHERE l.chain = ? AND used = 1"
+			       " AND NOT EXISTS (SELECT 1 FROM image_layers i"
+			       "  WHERE i.chain = l.chain)",
+			       DB_VALUES(DB_TEXT(chains->v[i])), &one, e);
+		if (r > 0)
+			strings_add(ret_orphaned, chains->v[i]);
+	}
+	return r < 0 ? r : 0;
+}
+
+static int release_locked(struct store_hold *h, struct store_removal *removal, struct hw_err *e)
+{
+	STORE_LOCKED(h->store);
+	AUTO(hw_strings_free) struct hw_strings released = { 0 }, unused = { 0 };
+	int r;
+
+	release_layers(h, &released);
+	r = list_orphaned(h->store, &released, &unused, e);
+	if (r == 0)
+		r = store_list_abandoned(h->store, true, &unused, e);
+	return r < 0 ? r : remove_layers(h->store, &unused, removal, e);
+}
+
+void store_hold_free(struct store_hold *h)
+{
+	AUTO(store_removal_done) struct store_removal removal = { 0 };
+	struct hw_err e;
+
+	if (!h)
+		return;
+	if (release_locked(h, &removal, &e) < 0 || store_delete_gone(h->store, &removal, &e) < 0)
+		log_debug("remove unused layers: %s", e.msg);
+	hw_strings_free(&h->chains);
+	free(h);
+}

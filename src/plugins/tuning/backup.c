@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plugins/tuning/backup.c - the values before tuning: saved and restored
+ *
+ * What:  DATADIR/<container>_<interface>.json, in upstream's format: an object with
+ *        the former values of the attributes that were changed.
+ */
+#include "plugins/tuning/tuning.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/os/file.h"
+#include "base/str.h"
+#include "net/netns.h"
+#include "net/rtnl/link.h"
+#include "net/rtnl/rtnl.h"
+#include "net/sysctl.h"
+#include "plugins/pod/check.h"
+
+#define BACKUP_MAX 65536
+
+static const struct hw_field backup_fields[] = {
+	{ "mac", HW_STRING, HW_AT(struct tuning_backup, mac) },
+	{ "promisc", HW_BOOL, HW_AT(struct tuning_backup, promisc),
+	  .has = HW_HAS(struct tuning_backup, has_promisc) },
+	{ "mtu", HW_INT, HW_AT(struct tuning_backup, mtu) },
+	{ "allmulti", HW_BOOL, HW_AT(struct tuning_backup, allmulti),
+	  .has = HW_HAS(struct tuning_backup, has_allmulti) },
+	{ "txQLen", HW_INT, HW_AT(struct tuning_backup, txqlen),
+	  .has = HW_HAS(struct tuning_backup, has_txqlen) },
+	{ 0 },
+};
+
+static const char *data_dir_of(const struct hw_call *call)
+{
+	const struct tuning_conf *conf = call->conf;
+
+	return str_empty(conf->data_dir) ? POD_TUNING_DIR : conf->data_dir;
+}
+
+static char *format_backup_path(const struct hw_call *call)
+{
+	return str_printf("%s/%s_%s.json", data_dir_of(call), call->container_id, call->ifname);
+}
+
+int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, struct hw_err *e)
+{
+	AUTO(buf_done) struct buf text = { 0 };
+	autofree char *path = format_backup_path(call);
+	struct hw_err malformed;
+
+	*ret = (struct tuning_backup){ 0 };
+	int r = file_read(AT_FDCWD, path, BACKUP_MAX, &text, e);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (hw_field_decode(backup_fields, str_or(text.data, ""), text.len, ret, &malformed) < 0)
+		*ret = (struct tuning_backup){ 0 };
+	return 1;
+}
+
+/* Indented by one space, as by upstream. */
+static char *format_backup(const struct tuning_backup *backup)
+{
+	AUTO(buf_done) struct buf b = { 0 };
+	autofree char *json = hw_field_encode(backup_fields, backup, HW_JSON_PRETTY);
+
+	for (const char *c = json; *c; c++) {
+		buf_putc(&b, *c);
+		if (*c == '\n' && str_starts(c + 1, "    "))
+			c += 3;
+	}
+	return buf_take(&b);
+}
+
+int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b, struct hw_err *e)
+{
+	autofree char *path = format_backup_path(call), *json = format_backup(b);
+
+	int r = file_mkdirs(AT_FDCWD, data_dir_of(call), 0700, e);
+	if (r < 0)
+		return err_ctx(e, "failed to create backup directory");
+	return file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
+}
+
+int tuning_backup_remove(const struct hw_call *call, struct hw_err *e)
+{
+	autofree char *path = format_backup_path(call);
+
+	return file_remove(AT_FDCWD, path, e) < 0 ? e->code : 0;
+}
+
+void tuning_backup_fill(struct tuning_backup *b, const struct tuning *t, const struct link *link)
+{
+	char mac[HW_MAC_TEXT];
+
+	if (t->mac.len && !b->mac)
+		b->mac = str_copy(hw_mac_format(&link->mac, mac));
+	if (t->mtu && !b->mtu)
+		b->mtu = (int)link->mtu;
+	if (t->promisc && !b->has_promisc)
+		b->promisc = link->flags & IFF_PROMISC;
+	if (t->has_allmulti && !b->has_allmulti)
+		b->allmulti = link->flags & IFF_ALLMULTI;
+	if (t->has_txqlen && !b->has_txqlen)
+		b->txqlen = (int)link->txqlen;
+	b->has_promisc |= t->promisc;
+	b->has_allmulti |= t->has_allmulti;
+	b->has_txqlen |= t->has_txqlen;
+}
+
+void tuning_backup_done(struct tuning_backup *b)
+{
+	hw_field_clear(backup_fields, b);
+}
+
+/* ---- restoring -------------------------------------------------------------------------------- */
+
+/* Returns 0 for errors that another DEL would meet again: the object no longer exists, or the kernel
+ * refuses the value. After any other error the DEL fails, and the next one tries again. */
+static int ignore_permanent(int r)
+{
+	static const int permanent[] = {
+		ENOENT, ENODEV, EINVAL, ERANGE, EOPNOTSUPP, EACCES, EROFS
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(permanent); i++)
+		if (r == -permanent[i])
+			return 0;
+	return r < 0 ? r : 0;
+}
+
+static int restore_sysctls(int netns, const struct hw_map *former, struct hw_err *e)
+{
+	struct hw_err failed;
+	int ret = 0;
+
+	for (size_t i = former->n; i-- > 0;) {
+		int r = sysctl_write(netns, former->keys[i], former->values[i], &failed);
+
+		if (ignore_permanent(r) < 0 && ret >= 0) {
+			*e = failed;
+			ret = failed.code;
+		}
+	}
+	return ret;
+}
+
+/* Each attribute is a request of its own: if the kernel refuses one, the others are still restored. */
+static int restore_link(int netns, const char *ifname, const struct tuning_backup *b,
+			struct hw_err *e)
+{
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	struct link link;
+	struct hw_mac mac;
+	struct hw_err ignored;
+
+	int r = rtnl_open(netns, &nl, e);
+	if (r >= 0)
+		r = link_get(nl, ifname, &link, e);
+	if (r < 0)
+		return ignore_permanent(r);
+	if (b->mtu > 0)
+		link_set_mtu(nl, &link, (uint32_t)b->mtu);
+	if (b->mac && hw_mac_parse(b->mac, &mac, &ignored) >= 0)
+		link_set_mac(nl, &link, &mac);
+	if (b->has_promisc)
+		link_set_promisc(nl, &link, b->promisc);
+	if (b->has_allmulti)
+		link_set_allmulti(nl, &link, b->allmulti);
+	if (b->has_txqlen && b->txqlen >= 0)
+		link_set_txqlen(nl, &link, (uint32_t)b->txqlen);
+	return ignore_permanent(rtnl_commit(nl, e));
+}
+
+int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl,
+		   const struct tuning_backup *b, struct hw_err *e)
+{
+	autoclose int netns = -1;
+	struct hw_err failed;
+
+	int r = netns_open(call->netns, &netns, e);
+	if (r < 0)
+		return ignore_permanent(r);
+	r = restore_sysctls(netns, sysctl, e);
+	if (restore_link(netns, call->ifname, b, &failed) < 0 && r >= 0) {
+		*e = failed;
+		r = failed.code;
+	}
+	return r;
+}
