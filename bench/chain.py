@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""a pod as most are: bridge with ipMasq; the chain loopback, bridge, portmap, bandwidth
+"""a typical pod: bridge with ipMasq; the chain loopback, bridge, portmap, bandwidth
 
-The bridge is run by exec, as in the bench `attach`; the chain by cnitool, ours for both sides. What the
-kernel alone takes is that of the bridge: no netfilter, no queue.
+The bridge is run by exec, as in the bench `attach`; the chain is run by our cnitool for both sides.
+"kernel only" is the kernel's share of the bridge: no nftables, no traffic control.
 """
 from lib.chain import MASQ, Chain
 from lib.pods import FLOOR, OURS, PEER, Pods
 from lib.rows import Aim, Growth, Memory, Pair
 
-CHAINS = 60     # samples: Go's takes a third of a second
+CHAINS = 60     # samples: the chain of Go plugins takes a third of a second
 MASQS = 100
 PODS = 1000
-FULL = 200      # samples; with fewer there are fewer pods, too
-KERNEL = "the kernel alone: the bridge"
+FULL = 200      # with fewer samples than this there are fewer pods
+KERNEL = "kernel only: bridge"
 
 
 def rows(place):
@@ -21,31 +21,32 @@ def rows(place):
     yield from add_and_del("bridge with ipMasq", pods, count, faster=(10, 12))
     count = min(place.samples, CHAINS)
     chain = Chain(place, count + count // 10)
-    yield from add_and_del("the chain", chain, count, faster=(12, 15))
+    yield from add_and_del("chain", chain, count, faster=(12, 15))
     yield memory(Chain(place, 1, sides=(OURS, PEER)))
-    yield last(place, max(10, PODS * min(place.samples, FULL) // FULL))
+    yield growth(place, max(10, PODS * min(place.samples, FULL) // FULL))
 
 
 def add_and_del(what, pods, count, faster):
     for command, times in zip(("ADD", "DEL"), faster):
         settle = ["clock off", "reap"] if command == "DEL" else []
-        yield Pair(f"{what}, {command}", peer="Go's", ours_run=pods.lines(OURS, command) + settle,
+        yield Pair(f"{what}, {command}", peer="Go plugin",
+                   ours_run=pods.lines(OURS, command) + settle,
                    peer_run=pods.lines(PEER, command), floor=KERNEL,
                    floor_run=pods.lines(FLOOR, command), aim=Aim(faster=times), samples=count)
 
 
 def memory(chain):
-    """The largest of cnitool and its plugins; the first of them loads the rules."""
+    """The largest of cnitool and its plugins; the first ADD loads our nftables rules."""
     def lines(side):
         return [*chain.lines(side, "ADD", pod=0), "clock off", *chain.lines(side, "DEL", pod=0), "reap"]
 
-    return Memory("the chain, ADD: largest resident memory", peer="Go's", ours_run=lines(OURS),
+    return Memory("chain, ADD: largest resident memory", peer="Go plugin", ours_run=lines(OURS),
                   peer_run=lines(PEER), aim=Aim(kib=6 * 1000 * 1000 // 1024),
                   samples=max(1, chain.place.samples // 20))
 
 
-def last(place, count):
+def growth(place, count):
     chain = Chain(place, count, sides=(OURS, FLOOR))
-    return Growth(f"the chain for the last of {count} pods", ours_run=chain.lines(OURS, "ADD"),
+    return Growth(f"chain, ADD of the last of {count} pods", ours_run=chain.lines(OURS, "ADD"),
                   peers={KERNEL: chain.lines(FLOOR, "ADD")}, floor=KERNEL, samples=count,
                   aim=Aim(ratio=1.3))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""add and del with a chain of three noops
+"""cnitool add and del with a chain of three noops
 
-The peer is the same eight execs done bare: cnitool twice and noop six times, each asked for nothing
-but its version.
+The peer is the same eight execs without work: cnitool twice and noop six times, each only prints its
+version.
 """
 import json
 import subprocess
@@ -16,7 +16,7 @@ def rows(place):
         "cniVersion": "1.0.0", "name": "noops", "plugins": [{"type": "noop"}] * 3}))
     version = place.write("version.json", '{"cniVersion":"1.0.0"}')
     cnitool, cni = place.build / "bin/cnitool", place.build / "cni"
-    yield Pair("add + del, three noops", peer="the same eight execs, bare",
+    yield Pair("add + del, three noops", peer="the same eight execs only",
                ours_run=[f"env CNI_PATH={cni}", f"env NETCONFPATH={place.dir}/net.d",
                          f"run {cnitool} add noops /run/netns/bench",
                          f"run {cnitool} del noops /run/netns/bench"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""whether a pod costs more where there are many: on one bridge, in one pool of addresses"""
+"""growth with the number of pods: on one bridge, in one pool of addresses"""
 import json
 
 from lib.pods import BRIDGE, FLOOR, GO, IPAM, OURS, PEER, Pods
@@ -7,26 +7,26 @@ from lib.rows import Aim, Growth, Pair
 
 PODS = 1000
 LEASES = 60000
-FULL = 200      # samples; with fewer there are fewer pods and leases, too
+FULL = 200      # with fewer samples than this there are fewer pods and leases
 
 
 def rows(place):
     pods, leases = (max(1, n * min(place.samples, FULL) // FULL) for n in (PODS, LEASES))
     yield on_a_bridge(place, pods)
     ours = place.build / "cni"
-    yield Pair(f"host-local, ADD with {leases} leases", peer="with none",
+    yield Pair(f"host-local, ADD with {leases} leases", peer="without leases",
                ours_run=lease(place, ours, "crowded", leases), peer_run=lease(place, ours, "empty"),
                aim=Aim(ratio=1.3))
-    yield Pair(f"host-local, ADD with {leases} leases", peer="Go's",
+    yield Pair(f"host-local, ADD with {leases} leases", peer="Go plugin",
                ours_run=lease(place, ours, "crowded-ours", leases),
                peer_run=lease(place, GO, "crowded-go", leases), samples=max(1, place.samples // 10))
 
 
 def on_a_bridge(place, count):
     pods = Pods(place, "bridge", count, BRIDGE)
-    kernel = "the kernel alone"
-    return Growth(f"the last of {count} pods on a bridge", ours_run=pods.lines(OURS, "ADD"),
-                  peers={"Go's": pods.lines(PEER, "ADD"), kernel: pods.lines(FLOOR, "ADD")},
+    kernel = "kernel only"
+    return Growth(f"ADD of the last of {count} pods on a bridge", ours_run=pods.lines(OURS, "ADD"),
+                  peers={"Go plugin": pods.lines(PEER, "ADD"), kernel: pods.lines(FLOOR, "ADD")},
                   floor=kernel, samples=count, aim=Aim(ratio=1.3))
 
 
@@ -35,7 +35,7 @@ def address(i):
 
 
 def lease(place, cni, name, leases=0):
-    """A pool with so many leases, and the call that adds another. Nobody looks at the namespace."""
+    """Create a pool with so many leases. Returns the lines that add one; host-local ignores CNI_NETNS."""
     pool = place.dir / "pools" / name
     pool.mkdir(parents=True)
     for i in range(leases):

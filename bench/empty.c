@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/empty.c - the least that a C program can do: what an exec costs by itself
+ * bench/empty.c - an empty program: the cost of an exec
  */
 int main(void)
 {

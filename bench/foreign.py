@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""a host whose netfilter has 20,000 chains and 50,000 rules of somebody else
+"""a host with 20,000 chains and 50,000 rules of kube-proxy
 
-They are in the nat and filter tables of iptables, as kube-proxy has them there; those of filter are
-jumped to from FORWARD, the one foreign chain that the firewall plugin reads. We read none of the others;
-but the kernel itself looks at every chain at the end of each change: how long, says the first row.
+They are in the nat and filter tables of iptables, as kube-proxy creates them; FORWARD, the only foreign
+chain that the firewall plugin reads, jumps to those of filter. Our plugins read no other foreign chain,
+but the kernel visits every chain at the end of each transaction: the first row measures that.
 """
 import json
 import subprocess
@@ -14,8 +14,8 @@ from lib.rows import Aim, Pair
 
 CHAINS, RULES = 20000, 50000
 SAMPLES = 60
-GO_SAMPLES = 1          # it takes many seconds
-FULL = 200              # samples; with fewer there are fewer rules, too
+GO_SAMPLES = 1          # a sample takes many seconds
+FULL = 200              # with fewer samples than this there are fewer rules
 
 
 def rows(place):
@@ -33,45 +33,45 @@ def bridge(place, rules, samples):
     crowded = Pods(place, "bridge", count, MASQ, sides=(OURS, PEER))
     for side in (OURS, PEER):
         load(crowded.namespace(side, "host"), rules)
-    yield Pair("the kernel alone: any change of nftables", peer="with no foreign rules",
+    yield Pair("kernel only: nftables transaction with foreign rules", peer="without foreign rules",
                ours_run=transaction(place, crowded), peer_run=transaction(place, quiet),
                samples=samples)
     for command, settle in ("ADD", []), ("DEL", ["clock off", "reap"]):
-        yield Pair(f"bridge with ipMasq, {command} among foreign rules", peer="with none",
+        yield Pair(f"bridge with ipMasq, {command} with foreign rules", peer="without foreign rules",
                    ours_run=crowded.lines(OURS, command) + settle,
                    peer_run=quiet.lines(OURS, command) + settle, aim=Aim(ratio=1.1),
                    samples=samples)
-    yield Pair("bridge with ipMasq, ADD among foreign rules", peer="Go's",
+    yield Pair("bridge with ipMasq, ADD with foreign rules", peer="Go plugin",
                ours_run=crowded.lines(OURS, "ADD"), peer_run=crowded.lines(PEER, "ADD"),
                samples=GO_SAMPLES)
 
 
 def transaction(place, pods):
     return [f"netns /run/netns/{pods.namespace(OURS, 'host')}",
-            f"says {place.build}/bench/bench-transaction"]
+            f"selftimed {place.build}/bench/bench-transaction"]
 
 
 def chain(place, rules, samples):
     quiet, crowded = (Chain(place, samples + samples // 10, sides=(OURS,)) for _ in range(2))
     load(crowded.host(OURS), rules)
-    return Pair("the chain, ADD among foreign rules", peer="with none",
+    return Pair("chain, ADD with foreign rules", peer="without foreign rules",
                 ours_run=crowded.lines(OURS, "ADD"), peer_run=quiet.lines(OURS, "ADD"),
                 aim=Aim(ratio=1.1), samples=samples)
 
 
 def firewall(place, rules, samples):
-    """It follows another plugin, whose result it gets: here one that says which address a pod has."""
+    """The firewall plugin needs a prevResult with the pod's address."""
     quiet, crowded = (Firewall(place, samples + samples // 10, sides) for sides in
                       ((OURS,), (OURS, PEER)))
     for side in (OURS, PEER):
         load(crowded.host(side), rules)
     load(quiet.host(OURS), foreign(0, 0))
     for command, settle in ("ADD", []), ("DEL", ["clock off", "reap"]):
-        yield Pair(f"firewall, {command} among foreign rules", peer="with none",
+        yield Pair(f"firewall, {command} with foreign rules", peer="without foreign rules",
                    ours_run=crowded.lines(OURS, command) + settle,
                    peer_run=quiet.lines(OURS, command) + settle, aim=Aim(ratio=1.1),
                    samples=samples)
-    yield Pair("firewall, ADD among foreign rules", peer="Go's",
+    yield Pair("firewall, ADD with foreign rules", peer="Go plugin",
                ours_run=crowded.lines(OURS, "ADD"), peer_run=crowded.lines(PEER, "ADD"),
                samples=GO_SAMPLES)
 
@@ -96,7 +96,7 @@ class Firewall:
 
 
 def foreign(chains, rules):
-    """In the form of iptables-restore: half of them in nat, half in filter"""
+    """Input of iptables-restore: half of the rules in nat, half in filter"""
     return (table("nat", "KUBE-SVC", chains // 2, rules // 2) +
             table("filter", "KUBE-FW", chains // 2, rules // 2, [
                 ":FORWARD DROP", ":KUBE-FORWARD -", ":KUBE-SERVICES -",
@@ -106,11 +106,11 @@ def foreign(chains, rules):
                 "-A KUBE-FORWARD -m mark --mark 0x4000/0x4000 -j ACCEPT"]))
 
 
-def table(name, prefix, chains, rules, beside=()):
-    lines = [f"*{name}", *(line for line in beside if line.startswith(":")),
+def table(name, prefix, chains, rules, extra=()):
+    lines = [f"*{name}", *(line for line in extra if line.startswith(":")),
              *(f":{prefix}-{i:016X} -" for i in range(chains)),
-             *(line for line in beside if line.startswith("-"))]
-    if beside:
+             *(line for line in extra if line.startswith("-"))]
+    if extra:
         lines += [f"-A KUBE-SERVICES -d 10.96.{i >> 8 & 255}.{i & 255}/32 -j {prefix}-{i:016X}"
                   for i in range(chains)]
         rules -= chains

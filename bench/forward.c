@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/forward.c - how fast a host forwards small packets to a pod
+ * bench/forward.c - time a host's forwarding of small packets to a pod
  *
  * What:  forward SAMPLES PACKETS one|many (SENDER ADDRESS PORT POD POD-PORT)...
- *        for each set of five: sends PACKETS datagrams of 18 bytes from the
- *        network namespace SENDER to ADDRESS and PORT, and takes them in at
- *        POD-PORT in the namespace POD; all of one flow, or each of a new one. Prints
- *        a line per sample with the nanoseconds that each set took, from the
- *        first packet sent to the last one taken in.
- * How:   raw packets, so that a new flow costs no new socket, from an address in
- *        100.64.0.0/16 that nobody had before us, so that each is new indeed. One
- *        thread, so that sending and forwarding are on one processor. Which set goes first changes
- *        with every sample. A tenth more is run before, unprinted.
- * Rules: what lost a packet is measured again, a few times; then the run ends, since
- *        there is nothing to compare.
+ *        For each set of five arguments: sends PACKETS datagrams of 18 bytes from
+ *        the network namespace SENDER to ADDRESS and PORT, and receives them at
+ *        POD-PORT in the namespace POD. All packets belong to one flow, or each to
+ *        a new flow. Prints a line for each sample with the nanoseconds of each
+ *        set, from the first packet sent to the last packet received.
+ * How:   raw packets, so that a new flow needs no new socket. The source address
+ *        in 100.64.0.0/16 depends on the process ID, so that the flows of another
+ *        run are not reused. One thread, so that sending and forwarding run on one
+ *        processor. The first set changes with every sample. A tenth of the samples
+ *        is run before as warm-up and not printed.
+ * Rules: a sample that lost a packet is repeated, LOST_MAX times at most; then the
+ *        run fails.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,7 +35,7 @@
 
 #define SETS_MAX   4
 #define PAYLOAD	   18
-#define AT_ONCE	   32
+#define BATCH	   32
 #define ROOM	   (64 << 20)
 #define WAIT_MS	   2000
 #define LOST_MAX   5
@@ -50,7 +51,7 @@ struct packet {
 struct set {
 	int out, in;
 	struct sockaddr_in to;
-	uint16_t next; /* port to send from */
+	uint16_t next; /* source port of the next packet */
 };
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *what, ...)
@@ -65,7 +66,7 @@ static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *what
 	exit(1);
 }
 
-static int number(const char *text)
+static int parse_number(const char *text)
 {
 	char *end;
 	long n = strtol(text, &end, 10);
@@ -91,18 +92,19 @@ static int socket_in(const char *netns, int type, int protocol)
 
 static void set_open(struct set *set, char **words)
 {
-	struct sockaddr_in here = { .sin_family = AF_INET, .sin_port = htons(number(words[4])) };
+	struct sockaddr_in local = { .sin_family = AF_INET,
+				     .sin_port = htons(parse_number(words[4])) };
 	int room = ROOM;
 
 	*set = (struct set){ .next = FIRST_PORT };
-	set->to =
-		(struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(number(words[2])) };
+	set->to = (struct sockaddr_in){ .sin_family = AF_INET,
+					.sin_port = htons(parse_number(words[2])) };
 	if (inet_pton(AF_INET, words[1], &set->to.sin_addr) != 1)
 		die("address %s", words[1]);
 	set->out = socket_in(words[0], SOCK_RAW, IPPROTO_RAW);
 	set->in = socket_in(words[3], SOCK_DGRAM, 0);
 	if (setsockopt(set->in, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) < 0 ||
-	    bind(set->in, (struct sockaddr *)&here, sizeof(here)) < 0)
+	    bind(set->in, (struct sockaddr *)&local, sizeof(local)) < 0)
 		die("listen in %s", words[3]);
 }
 
@@ -122,11 +124,11 @@ static struct packet new_packet(struct set *set, bool many)
 	return p;
 }
 
-static void send_some(struct set *set, int n, bool many)
+static void send_packets(struct set *set, int n, bool many)
 {
-	struct packet packets[AT_ONCE];
-	struct iovec parts[AT_ONCE];
-	struct mmsghdr messages[AT_ONCE] = { 0 };
+	struct packet packets[BATCH];
+	struct iovec parts[BATCH];
+	struct mmsghdr messages[BATCH] = { 0 };
 
 	for (int i = 0; i < n; i++) {
 		packets[i] = new_packet(set, many);
@@ -144,28 +146,28 @@ static void send_some(struct set *set, int n, bool many)
 	}
 }
 
-/* What has come until now. */
-static int take_in(struct set *set)
+/* Receives all packets that have arrived. Return: their number */
+static int receive_packets(struct set *set)
 {
-	char bytes[AT_ONCE][PAYLOAD];
-	struct iovec parts[AT_ONCE];
-	struct mmsghdr messages[AT_ONCE] = { 0 };
+	char bytes[BATCH][PAYLOAD];
+	struct iovec parts[BATCH];
+	struct mmsghdr messages[BATCH] = { 0 };
 	int all = 0, r;
 
-	for (int i = 0; i < AT_ONCE; i++) {
+	for (int i = 0; i < BATCH; i++) {
 		parts[i] = (struct iovec){ bytes[i], PAYLOAD };
 		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &parts[i], .msg_iovlen = 1 };
 	}
 	do {
-		r = recvmmsg(set->in, messages, AT_ONCE, MSG_DONTWAIT, NULL);
+		r = recvmmsg(set->in, messages, BATCH, MSG_DONTWAIT, NULL);
 		if (r < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
 			die("receive");
 		all += r > 0 ? r : 0;
-	} while (r == AT_ONCE);
+	} while (r == BATCH);
 	return all;
 }
 
-static long long now(void)
+static long long now_ns(void)
 {
 	struct timespec ts;
 
@@ -173,35 +175,35 @@ static long long now(void)
 	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
 }
 
-/* Return: nanoseconds; -1 when a packet is lost */
-static long long run_once(struct set *set, int packets, bool many)
+/* Return: nanoseconds, or -1 if a packet was lost */
+static long long try_sample(struct set *set, int packets, bool many)
 {
 	struct pollfd in = { .fd = set->in, .events = POLLIN };
-	long long start = now();
-	int got = 0;
+	long long start = now_ns();
+	int received = 0;
 
-	for (int sent = 0; sent < packets; sent += AT_ONCE) {
-		send_some(set, packets - sent < AT_ONCE ? packets - sent : AT_ONCE, many);
-		got += take_in(set);
+	for (int sent = 0; sent < packets; sent += BATCH) {
+		send_packets(set, packets - sent < BATCH ? packets - sent : BATCH, many);
+		received += receive_packets(set);
 	}
-	while (got < packets) {
+	while (received < packets) {
 		if (poll(&in, 1, WAIT_MS) != 1)
 			return -1;
-		got += take_in(set);
+		received += receive_packets(set);
 	}
-	return now() - start;
+	return now_ns() - start;
 }
 
-static long long run(struct set *set, int packets, bool many)
+static long long run_sample(struct set *set, int packets, bool many)
 {
 	static int lost;
-	long long took = run_once(set, packets, many);
+	long long took = try_sample(set, packets, many);
 
 	while (took < 0) {
 		errno = ETIMEDOUT;
 		if (++lost > LOST_MAX)
-			die("packets are lost, again and again");
-		took = run_once(set, packets, many);
+			die("packets lost in more than %d samples", LOST_MAX);
+		took = try_sample(set, packets, many);
 	}
 	return took;
 }
@@ -217,16 +219,17 @@ int main(int argc, char **argv)
 				"(SENDER ADDRESS PORT POD POD-PORT)...\n");
 		return 2;
 	}
-	int samples = number(argv[1]), packets = number(argv[2]), before = samples / 10 + 1;
+	int samples = parse_number(argv[1]), packets = parse_number(argv[2]);
+	int warm_up = samples / 10 + 1;
 	bool many = strcmp(argv[3], "many") == 0;
 
 	for (int i = 0; i < n_sets; i++)
 		set_open(&sets[i], argv + 4 + 5 * (size_t)i);
-	for (int sample = -before; sample < samples; sample++) {
+	for (int sample = -warm_up; sample < samples; sample++) {
 		for (int i = 0; i < n_sets; i++) {
-			int turn = (i + sample + before) % n_sets;
+			int turn = (i + sample + warm_up) % n_sets;
 
-			took[turn] = run(&sets[turn], packets, many);
+			took[turn] = run_sample(&sets[turn], packets, many);
 		}
 		for (int i = 0; sample >= 0 && i < n_sets; i++)
 			printf("%lld%c", took[i], i + 1 < n_sets ? ' ' : '\n');

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""small UDP packets through a host port, where there are many of them
+"""small UDP packets through a host port, with many port mappings
 
-A thousand packets from outside to the last of a pod's host ports, each the first of a new flow: of the
-others netfilter remembers where they go, and looks at no mapping. Go's chains are written by
-iptables-restore just as Go's portmap writes them, one rule by one process, which takes it minutes.
+A neighbour sends a thousand packets to the last of a pod's host ports, each the first of a new flow:
+later packets of a flow are forwarded by connection tracking, without a lookup of the mapping. The chains
+of the Go plugin are loaded with iptables-restore, with the same contents: the plugin itself needs
+minutes, because it runs one process for each rule.
 """
 import json
 import os
@@ -14,7 +15,7 @@ from lib.pods import BRIDGE, OURS, PATH, Pods
 from lib.rows import Aim, Pair
 
 PACKETS = 1000
-FLOWS = 50      # samples: a flow is remembered for a while, and there are 64,000 ports
+FLOWS = 50      # samples: entries of connection tracking stay for a while, and there are 64,000 ports
 HOST, OUTSIDE = "192.0.2.1", "192.0.2.2"
 SOURCES = "100.64.0.0/16"       # of bench/forward.c
 FIRST_PORT, POD_PORT = 10000, 7777
@@ -32,12 +33,12 @@ def rows(place):
                              *ours.words(), *theirs.words()])
 
     what = f"{PACKETS} new UDP flows"
-    yield row(f"{what}, 100 mappings", hundred, "with one mapping", one, AIM)
-    yield row(f"{what}, 1000 mappings", thousand, "with one mapping", one, AIM)
-    yield row(f"{what}, 1000 mappings", thousand, "Go's", go_thousand)
-    yield row(f"Go's: {what}, 1000 mappings", go_thousand, "with one mapping", go_one)
-    yield row(f"{PACKETS} UDP packets of one flow, 1000 mappings", thousand, "with one mapping", one,
-              AIM, "one")
+    yield row(f"{what}, 100 port mappings", hundred, "one port mapping", one, AIM)
+    yield row(f"{what}, 1000 port mappings", thousand, "one port mapping", one, AIM)
+    yield row(f"{what}, 1000 port mappings", thousand, "Go plugin", go_thousand)
+    yield row(f"Go plugin: {what}, 1000 port mappings", go_thousand, "one port mapping", go_one)
+    yield row(f"{PACKETS} UDP packets of one flow, 1000 port mappings", thousand, "one port mapping",
+              one, AIM, "one")
 
 
 def ip(*words):
@@ -45,7 +46,7 @@ def ip(*words):
 
 
 class Host:
-    """A host with a pod that has so many host ports, and a neighbour outside."""
+    """A host with a pod that has so many port mappings, and a neighbour."""
 
     def __init__(self, place, mappings, go=False):
         self.ports = range(FIRST_PORT, FIRST_PORT + mappings)
@@ -83,12 +84,12 @@ class Host:
         self.run("iptables-restore", "--noflush", input=rules)
 
     def words(self):
-        """What bench/forward.c wants to know."""
+        """Arguments of bench/forward.c for this host."""
         return [f"/run/netns/{self.outside}", HOST, self.ports[-1], f"/run/netns/{self.pod}", POD_PORT]
 
 
 def go_chains(address, ports):
-    """Go's chains for one pod, in the form of iptables-restore."""
+    """The chains of the Go plugin for one pod, as input of iptables-restore."""
     pod, chain = address.split("/")[0], "CNI-DN-0123456789abcdef01234"
     lines = ["*nat", ":CNI-HOSTPORT-SETMARK -", ":CNI-HOSTPORT-MASQ -", ":CNI-HOSTPORT-DNAT -",
              f":{chain} -",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""a list of many images: hawser-cri's and containerd's
+"""ListImages with many images: hawser-cri and containerd
 
-The images differ in their configurations alone, and have come from one docker-registry. ListImages is called
-by our own client, over and over: a daemon that needs more memory for it every time would show.
+The images differ only in their configurations and are pulled from one docker-registry. Our own client
+calls ListImages many times, so that a memory leak of the daemon would show.
 """
 import concurrent.futures
 import os
@@ -14,7 +14,7 @@ from lib.rows import Aim, Memory, Pair
 from lib.runtimes import containerd, hawser_cri
 
 IMAGES = 1000
-FULL = 200              # samples; with fewer there are fewer images, too
+FULL = 200              # with fewer samples than this there are fewer images
 LAYER = 20_000          # bytes
 LIST = "/runtime.v1.ImageService/ListImages"
 
@@ -40,12 +40,13 @@ def rows(place):
         names = push(images, max(1, IMAGES * min(place.samples, FULL) // FULL))
         for runtime in (ours, theirs):
             pull(runtime, names)
-        lists = Pair(f"a list of {len(names)} images", peer="containerd's",
+        lists = Pair(f"list of {len(names)} images", peer="containerd",
                      command=[place.build / "bench/bench-rpc", "{samples}", 1, 0, ours.socket, LIST,
                               theirs.socket, LIST], aim=Aim(faster=3))
         yield lists
         before = memory.resident(ours.pid)
         for _ in range(5):
             lists.measure(place)
-        yield Memory(f"the daemon after {6 * place.samples} lists", peer=f"after {place.samples}",
+        yield Memory(f"daemon memory after {6 * place.samples} lists",
+                     peer=f"after {place.samples} lists",
                      found=[(memory.resident(ours.pid), before)], aim=Aim(kib=before + before // 20))

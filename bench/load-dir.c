@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/load-dir.c - find a network among many, against just reading and parsing the files
+ * bench/load-dir.c - time hw_conf_load() in a directory with many networks
  *
  * What:  load-dir SAMPLES DIR NAME
- *        prints lines "OURS PEER" in nanoseconds, as bench/spawn does. Ours is
- *        hw_conf_load(); the peer is the floor, read() and json_loadb() of every
- *        file of DIR, without knowing what is in them.
+ *        prints lines "OURS PEER" in nanoseconds, as bench/spawn does. OURS is
+ *        hw_conf_load(). PEER is the least possible work: read() and json_loadb()
+ *        of every file of DIR.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static void parse_file(int dir, const char *name)
 	json_t *json;
 
 	if (n < 0)
-		die(name, "cannot be read");
+		die(name, "open or read failed");
 	close(fd);
 	json = json_loadb(text, (size_t)n, 0, &error);
 	if (!json)
@@ -66,7 +66,7 @@ static void load_peer(const char *path)
 	DIR *d = opendir(path);
 
 	if (!d)
-		die(path, "cannot be opened");
+		die(path, "opendir failed");
 	for (struct dirent *entry; (entry = readdir(d)) != NULL;)
 		if (entry->d_name[0] != '.')
 			parse_file(dirfd(d), entry->d_name);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/probe.c - what the kernel alone takes for a pod
+ * bench/probe.c - the kernel's share of a pod's ADD or DEL
  *
  * What:  probe bridge|ptp|del NUMBER NETNS [QUEUES]
- *        does in NETNS and here what the plugin of that name asks the kernel to
- *        do for a pod with one IPv4 address, and prints the nanoseconds that it
- *        took: the pair with both ends in place, the host's a port of the bridge
- *        and up; the pod's with address, up, its routes; for ptp also the host's
- *        address and route. A pod of a bridge announces itself. `del` deletes
- *        the pair and waits for the kernel. QUEUES is how many each end has;
- *        without it the kernel makes one per processor and keeps one.
- *        probe setup: makes the bridge.
- * How:   everything follows from NUMBER; one batch of requests for each namespace.
- *        The clock starts before the pod's is opened.
- * Rules: for a host's namespace of its own.
- * Not:   no configuration, lease, record, result, no look at what is there
- *        already, no sysctl: a floor, not a plugin.
+ *        sends the requests to the kernel that the plugin of that name sends for a
+ *        pod with one IPv4 address, and prints the nanoseconds that they took:
+ *        create a veth pair with one end in NETNS; for bridge, make the host end a
+ *        port of the bridge; set both ends up; add the pod's address and routes;
+ *        for ptp, add the host's address and route. A pod on a bridge announces its
+ *        address. `del` deletes the veth pair and waits for the kernel. QUEUES is
+ *        the number of queues of each end; without it the kernel creates one per
+ *        processor and keeps one.
+ *        probe setup: creates the bridge.
+ * How:   names and addresses are derived from NUMBER; one batch of requests for
+ *        each namespace. The time includes opening the pod's namespace.
+ * Rules: must run in a network namespace that stands for the host.
+ * Not:   reads no configuration, existing state or sysctl, allocates no lease,
+ *        writes no record or result: it is a lower bound, not a plugin.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -138,7 +139,7 @@ static void put_link(struct batch *b, uint16_t type, const char *name, const cha
 	put_end(b, m);
 }
 
-/* arp_notify */
+/* With arp_notify set, the kernel announces the address when the link comes up. */
 static void put_announce(struct batch *b, unsigned index)
 {
 	struct nlmsghdr *m = put(b, RTM_NEWLINK, 0);
@@ -214,7 +215,7 @@ static int open_socket_in(int netns)
 	return fd;
 }
 
-static void take_acks(const char *answer, int len, unsigned *missing)
+static void read_acks(const char *answer, int len, unsigned *missing)
 {
 	for (const struct nlmsghdr *m = (const void *)answer; mnl_nlmsg_ok(m, len);
 	     m = mnl_nlmsg_next(m, &len)) {
@@ -239,7 +240,7 @@ static void commit(int fd, const struct batch *b)
 
 		if (n < 0)
 			die("recv");
-		take_acks(answer, (int)n, &missing);
+		read_acks(answer, (int)n, &missing);
 	}
 }
 
@@ -253,7 +254,7 @@ static unsigned get_index(int fd, const char *name)
 	return (unsigned)request.ifr_ifindex;
 }
 
-/* ---- the work ------------------------------------------------------------------------------ */
+/* ---- operations ---------------------------------------------------------------------------- */
 
 static void add_bridge(const struct pod *pod, unsigned bridge)
 {
@@ -293,7 +294,7 @@ static void add_ptp(const struct pod *pod)
 	commit(host, &on_host);
 }
 
-static void del(const struct pod *pod)
+static void delete_pair(const struct pod *pod)
 {
 	struct batch b = { 0 };
 
@@ -301,7 +302,7 @@ static void del(const struct pod *pod)
 	commit(open_socket(), &b);
 }
 
-static void setup(void)
+static void create_bridge(void)
 {
 	struct batch b = { 0 };
 
@@ -309,7 +310,7 @@ static void setup(void)
 	commit(open_socket(), &b);
 }
 
-static void run(const char *what, struct pod *pod, const char *netns)
+static void run_operation(const char *what, struct pod *pod, const char *netns)
 {
 	unsigned bridge = if_nametoindex(BRIDGE);
 	int64_t start = now_ns();
@@ -322,7 +323,7 @@ static void run(const char *what, struct pod *pod, const char *netns)
 	else if (strcmp(what, "ptp") == 0)
 		add_ptp(pod);
 	else
-		del(pod);
+		delete_pair(pod);
 	printf("%lld\n", (long long)(now_ns() - start));
 }
 
@@ -332,7 +333,7 @@ int main(int argc, char **argv)
 	uint32_t number;
 
 	if (argc == 2 && strcmp(argv[1], "setup") == 0) {
-		setup();
+		create_bridge();
 		return 0;
 	}
 	if (argc != 4 && argc != 5) {
@@ -343,6 +344,6 @@ int main(int argc, char **argv)
 	pod.queues = argc == 5 ? (unsigned)strtoul(argv[4], NULL, 10) : 0;
 	pod.address = htonl(NETWORK + 2 + number);
 	snprintf(pod.host, sizeof(pod.host), "veth%u", number);
-	run(argv[1], &pod, argv[3]);
+	run_operation(argv[1], &pod, argv[3]);
 	return 0;
 }

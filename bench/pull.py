@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""an image from a registry: hawser-cri, containerd and podman
+"""pull of an image from a registry: hawser-cri, containerd and podman
 
-All get the same image from one docker-registry on loopback, into stores of their own; what they got is
-removed off the clock. hawser-cri and containerd are asked by `hawser pull`. Each row is measured with the
-stores in memory, where processors decide, and on a disk, where it counts, too, what a runtime has written
-before it answers.
+All pull the same image from one docker-registry on loopback into separate stores; removing it is not
+timed. `hawser pull` is the client of hawser-cri and containerd. Each row is measured with the stores in
+memory, where the processor time matters, and on a disk, where the amount that a runtime has written when
+it responds matters too.
 """
 import contextlib
 import subprocess
@@ -15,11 +15,11 @@ from lib.rows import Aim, Memory, Pair
 from lib.runtimes import containerd, hawser_cri
 
 SIZE = 400_000_000      # of the image, unpacked
-FULL = 200              # samples; with fewer the image is smaller, too
-AIMS = {"containerd's": Aim(faster=1.5), "podman's": Aim(faster=2)}
-NOTHING = Aim(faster=2)
+FULL = 200              # with fewer samples than this the image is smaller
+AIMS = {"containerd": Aim(faster=1.5), "podman": Aim(faster=2)}
+AIM_PRESENT = Aim(faster=2)     # of pulls of a present image
 REMOVE_S = 600          # for a slow disk
-PAUSE = ["clock off", "run /bin/sleep 0.05", "clock on"]    # they go on working after they have answered
+PAUSE = ["clock off", "run /bin/sleep 0.05", "clock on"]    # daemons still work after their response
 
 
 class Podman:
@@ -49,7 +49,7 @@ class Cri:
         return self.runtime.hawser("rmi", "--timeout", REMOVE_S, name)
 
 
-def line(command):
+def run_line(command):
     return "run " + " ".join(str(word) for word in command)
 
 
@@ -57,32 +57,33 @@ def environment(place):
     return ["env PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"env HOME={place.dir}", f"env TMPDIR={place.dir}"]
 
 
-def series(place, client, name, again):
-    """A pull of what is not there, or, again, of what is."""
-    if again:
-        return [*environment(place), line(client.pull(name)), *PAUSE]
-    return [*environment(place), line(client.pull(name)), "clock off", line(client.remove(name)), "run /bin/sync",
-            "clock on"]
+def series(place, client, name, present):
+    """A pull of an image that is in the store (present), or that is removed after each pull."""
+    if present:
+        return [*environment(place), run_line(client.pull(name)), *PAUSE]
+    return [*environment(place), run_line(client.pull(name)), "clock off", run_line(client.remove(name)),
+            "run /bin/sync", "clock on"]
 
 
 def cold(place, client, name):
-    """A pull of what is there, by a hawser-fetch that has to be started."""
+    """A pull of a present image, for which the daemon has to start hawser-fetch."""
     kill = place.write("kill-ready", "#!/bin/sh\nuntil pkill -KILL -x hawser-fetch; do sleep 0.01; done\n"
                        "while pgrep -x hawser-fetch; do sleep 0.01; done\n")
     kill.chmod(0o755)
-    return [*environment(place), "clock off", line([kill]), "clock on", line(client.pull(name)), *PAUSE]
+    return [*environment(place), "clock off", run_line([kill]), "clock on", run_line(client.pull(name)),
+            *PAUSE]
 
 
-def pairs(place, what, name, ours, peers, again=False):
+def pairs(place, what, name, ours, peers, present=False):
     for peer, client in peers.items():
-        yield Pair(what, peer=peer, ours_run=series(place, ours, name, again),
-                   peer_run=series(place, client, name, again),
-                   aim=NOTHING if again else AIMS[peer],
-                   samples=place.samples if again else max(1, place.samples // 20))
+        yield Pair(what, peer=peer, ours_run=series(place, ours, name, present),
+                   peer_run=series(place, client, name, present),
+                   aim=AIM_PRESENT if present else AIMS[peer],
+                   samples=place.samples if present else max(1, place.samples // 20))
 
 
 def peaks(runtimes, name):
-    """What each needs at most to pull it, and is left with."""
+    """The peak memory of each runtime during a pull; the image is removed afterwards."""
     for runtime in runtimes:
         yield memory.peak(runtime.pid, runtime.hawser("pull", "--quiet", name))
         runtime.run("rmi", "--timeout", REMOVE_S, name)
@@ -94,17 +95,18 @@ def in_store(place, where, directory, registry_host, name, size):
         ours = stack.enter_context(hawser_cri(place.build, directory / "ours", "--plain-http",
                                               registry_host, "--disk-reserve", "0"))
         theirs = stack.enter_context(containerd(place.build, directory / "containerd"))
-        clients = {"containerd's": Cri(theirs), "podman's": Podman(directory / "podman")}
+        clients = {"containerd": Cri(theirs), "podman": Podman(directory / "podman")}
         yield from pairs(place, f"pull of {size}, {where}", name, Cri(ours), clients)
         found = [tuple(peaks((ours, theirs), name)) for _ in range(max(1, place.samples // 40))]
-        yield Memory(f"peak of daemon and children, {where}", peer="containerd's", found=found,
+        yield Memory(f"peak memory of daemon and children, {where}", peer="containerd", found=found,
                      aim=Aim(kib=32_000_000 // 1024))
         for client in (Cri(ours), *clients.values()):
             subprocess.run(client.pull(name), check=True, stdout=subprocess.DEVNULL)
-        yield from pairs(place, f"pull of what is there, {where}", name, Cri(ours), clients, again=True)
-        yield Pair(f"pull of what is there with nothing ready, {where}", peer="containerd's",
+        yield from pairs(place, f"pull of a present image, {where}", name, Cri(ours), clients,
+                         present=True)
+        yield Pair(f"pull of a present image, cold start, {where}", peer="containerd",
                    ours_run=cold(place, Cri(ours), name),
-                   peer_run=series(place, clients["containerd's"], name, again=True))
+                   peer_run=series(place, clients["containerd"], name, present=True))
 
 
 def rows(place):
@@ -112,9 +114,10 @@ def rows(place):
     size = f"{len(layers)} layers, {sum(l.size for l in layers) / 1e6:.0f} MB"
     with registry(place.dir) as images:
         name = images.push("made", "1", layers, config(layers))
-        yield from in_store(place, "in memory", place.dir / "memory", images.host, name, size)
+        yield from in_store(place, "store in memory", place.dir / "memory", images.host, name, size)
         if disk.is_possible():
             with disk.ext4(place.build, place.dir / "disk") as directory:
-                yield from in_store(place, "on disk", directory / "stores", images.host, name, size)
+                yield from in_store(place, "store on disk", directory / "stores", images.host, name,
+                                    size)
         else:
-            print("  nothing is measured on disk: there is no /dev/loop-control")
+            print("  not measured with the store on disk: /dev/loop-control does not exist")

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench-rpc SAMPLES CLIENTS CROWD OURS METHOD THEIRS METHOD: empty unary calls, in turns
+ * bench/rpc.c - time empty unary calls to two servers
  *
- * OURS and THEIRS are sockets. A sample is one call from each of CLIENTS connections, all
- * sent before the first answer is awaited; per sample it prints the nanoseconds that ours
- * and theirs took, divided by CLIENTS. With CROWD other than 0, OURS is the sample
- * service, and first so many of its calls are put to sleep and a quarter as many clients
- * ask for more than they ever read.
+ * What:  bench-rpc SAMPLES CLIENTS CROWD OURS METHOD THEIRS METHOD
+ *        OURS and THEIRS are sockets. A sample is one call on each of CLIENTS
+ *        connections; all requests are sent before the first response is read.
+ *        Prints a line for each sample: the nanoseconds of OURS and of THEIRS,
+ *        divided by CLIENTS.
+ * How:   the two servers alternate. If CROWD is not 0, OURS must be the sample
+ *        service: CROWD calls that sleep and CROWD / 4 clients that never read
+ *        their response are started before the first sample.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -36,7 +39,8 @@ static void check(int r, const struct hw_err *e)
 	exit(1);
 }
 
-static struct rpc_stream *start(struct rpc_client *client, const char *method, const char *text)
+static struct rpc_stream *start_call(struct rpc_client *client, const char *method,
+				     const char *text)
 {
 	struct rpc_stream *stream;
 	struct buf request = { 0 };
@@ -47,30 +51,30 @@ static struct rpc_stream *start(struct rpc_client *client, const char *method, c
 	return stream;
 }
 
-static void finish(struct rpc_stream *stream)
+static void finish_call(struct rpc_stream *stream)
 {
 	struct hw_err e;
 	int r;
 
 	do {
-		AUTO(buf_done) struct buf answer = { 0 };
+		AUTO(buf_done) struct buf response = { 0 };
 
-		r = rpc_stream_receive(stream, &answer, &e);
+		r = rpc_stream_receive(stream, &response, &e);
 		check(r, &e);
 	} while (r == 1);
 	rpc_stream_free(stream);
 }
 
-static int64_t sample(struct side *s)
+static int64_t run_sample(struct side *s)
 {
 	struct rpc_stream *streams[CLIENTS_MAX];
 	int64_t before = time_now();
 
 	assert(s->n > 0);
 	for (size_t i = 0; i < s->n; i++)
-		streams[i] = start(s->clients[i], s->method, "");
+		streams[i] = start_call(s->clients[i], s->method, "");
 	for (size_t i = 0; i < s->n; i++)
-		finish(streams[i]);
+		finish_call(streams[i]);
 	return (time_now() - before) / (int64_t)s->n;
 }
 
@@ -81,28 +85,28 @@ static void open_side(struct side *s)
 	for (size_t i = 0; i < s->n; i++)
 		check(rpc_client_open(s->socket, &s->clients[i], &e), &e);
 	for (int i = 0; i < 20; i++)
-		sample(s);
+		run_sample(s);
 }
 
-/* They stay until we end, which ends them. */
+/* These connections and calls stay open until the program exits. */
 static struct {
-	struct rpc_client *asleep, *hanging[CROWD_MAX / 4];
+	struct rpc_client *sleeping, *stalled[CROWD_MAX / 4];
 	struct rpc_stream *streams[CROWD_MAX + CROWD_MAX / 4];
-} crowd_kept;
+} crowd;
 
-static void make_crowd(const char *socket, long long n)
+static void start_crowd(const char *socket, long long n)
 {
-	struct rpc_stream **next = crowd_kept.streams;
+	struct rpc_stream **next = crowd.streams;
 	struct hw_err e;
 
-	check(rpc_client_open(socket, &crowd_kept.asleep, &e), &e);
+	check(rpc_client_open(socket, &crowd.sleeping, &e), &e);
 	for (long long i = 0; i < n; i++)
-		*next++ = start(crowd_kept.asleep, "/sample.Sample/Sleep", "2000000");
-	/* hears how many may be open at a time */
-	finish(start(crowd_kept.asleep, "/sample.Sample/Echo", ""));
+		*next++ = start_call(crowd.sleeping, "/sample.Sample/Sleep", "2000000");
+	/* receives the server's limit of concurrent streams, so that all calls are sent */
+	finish_call(start_call(crowd.sleeping, "/sample.Sample/Echo", ""));
 	for (long long i = 0; i < n / 4; i++) {
-		check(rpc_client_open(socket, &crowd_kept.hanging[i], &e), &e);
-		*next++ = start(crowd_kept.hanging[i], "/sample.Sample/Count", "100 1000000");
+		check(rpc_client_open(socket, &crowd.stalled[i], &e), &e);
+		*next++ = start_call(crowd.stalled[i], "/sample.Sample/Count", "100 1000000");
 	}
 }
 
@@ -115,25 +119,25 @@ static void close_side(struct side *s)
 int main(int argc, char **argv)
 {
 	struct side ours = { 0 }, theirs = { 0 };
-	long long samples, clients, crowd;
+	long long samples, clients, crowd_size;
 
 	if (argc != 8 || !str_to_int64(argv[1], 1, 1000000, &samples) ||
 	    !str_to_int64(argv[2], 1, CLIENTS_MAX, &clients) ||
-	    !str_to_int64(argv[3], 0, CROWD_MAX, &crowd)) {
+	    !str_to_int64(argv[3], 0, CROWD_MAX, &crowd_size)) {
 		fprintf(stderr,
 			"usage: bench-rpc SAMPLES CLIENTS CROWD OURS METHOD THEIRS METHOD\n");
 		return 2;
 	}
 	ours = (struct side){ .socket = argv[4], .method = argv[5], .n = (size_t)clients };
 	theirs = (struct side){ .socket = argv[6], .method = argv[7], .n = (size_t)clients };
-	if (crowd > 0)
-		make_crowd(ours.socket, crowd);
+	if (crowd_size > 0)
+		start_crowd(ours.socket, crowd_size);
 	open_side(&ours);
 	open_side(&theirs);
 	for (long long i = 0; i < samples; i++) {
-		int64_t ns = sample(&ours);
+		int64_t ns = run_sample(&ours);
 
-		printf("%" PRId64 " %" PRId64 "\n", ns, sample(&theirs));
+		printf("%" PRId64 " %" PRId64 "\n", ns, run_sample(&theirs));
 	}
 	close_side(&ours);
 	close_side(&theirs);

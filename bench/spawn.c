@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/spawn.c - time several series of commands, in turns
+ * bench/spawn.c - time several series of commands alternately
  *
  * What:  spawn [--rss] [--cold] SAMPLES SERIES...
- *        runs every series once per sample and prints a line with a number for
- *        each: the nanoseconds that it took; with --rss the largest resident
- *        memory of its timed commands, in KiB.
+ *        runs every series once for each sample and prints a line with a number
+ *        for each series: its nanoseconds; with --rss the largest resident memory
+ *        of its timed commands, in KiB.
  * How:   a series is a file of lines, words separated by single blanks:
  *
- *		netns PATH		where all its commands run; else here
- *		env NAME=VALUE		for the following commands, which get no other
- *		input FILE		their standard input; else /dev/null
- *		run PROGRAM [ARG...]	by path, and wait for its end
- *		start PROGRAM [ARG...]	the same without waiting: the next line that does
- *					not start one waits for all
- *		says PROGRAM [ARG...]	it measures itself: what counts are the
- *					nanoseconds that it prints
- *		reap			wait for every process that the commands left
- *		clock off|on		what lies between does not count
+ *		netns PATH		network namespace of all commands
+ *		env NAME=VALUE		environment of later commands, which have no
+ *					other variables
+ *		input FILE		standard input of later commands (/dev/null)
+ *		run PROGRAM [ARG...]	run a program, given by path, and wait for it
+ *		start PROGRAM [ARG...]	run a program in parallel; the next line that is
+ *					not "start" waits for all of them
+ *		selftimed PROGRAM [ARG...]
+ *					run a program that prints its time in
+ *					nanoseconds, and count that
+ *		reap			wait for background processes of the commands
+ *		clock off|on		stop or continue counting time
  *
- *        {n} in a line is the number of the sample, from 0 on. posix_spawn() costs
- *        little and the same for all; which goes first changes with every sample.
- *        A tenth more is run before, unprinted, but for --cold.
- * Rules: a command that fails ends the run, with what it said: there is nothing
- *        to compare then. So does a process that is left at the end and stays.
+ *        {n} in a line is the number of the sample, counted from 0. posix_spawn()
+ *        is cheap and costs the same for all. The first series changes with every
+ *        sample. A tenth of the samples is run before as warm-up and not printed,
+ *        except with --cold.
+ * Rules: a command that fails ends the run, and its output is printed. So does a
+ *        background process that is still running at the end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +52,7 @@
 #define REAP_NS	   (10 * 1000000000LL)
 #define REAP_US	   100
 
-enum verb { RUN, START, SAYS, REAP, CLOCK };
+enum verb { RUN, START, SELFTIMED, REAP, CLOCK };
 
 struct step {
 	enum verb verb;
@@ -63,14 +66,14 @@ struct series {
 	struct step steps[STEPS_MAX];
 	size_t n;
 	int netns;
-	char *text; /* all of it, as words */
+	char *text; /* contents of the file; the steps point into it */
 };
 
-/* What a sample has come to so far. */
+/* The current sample of one series. */
 struct tally {
 	int64_t ns;
 	long rss;
-	bool on;
+	bool on; /* the clock is on */
 	struct {
 		pid_t pid;
 		const struct step *step;
@@ -78,7 +81,7 @@ struct tally {
 	size_t n_running;
 };
 
-static int home_fd, errors_fd, answer_fd;
+static int home_fd, errors_fd, output_fd;
 
 static void __attribute__((noreturn, format(printf, 1, 2))) die(const char *fmt, ...)
 {
@@ -102,8 +105,8 @@ static int64_t now_ns(void)
 
 /* ---- reading a series ------------------------------------------------------------- */
 
-/* The words stay in @line, which lives as long as its series. */
-static void split(char *line, char **words)
+/* The words point into @line. */
+static void split_words(char *line, char **words)
 {
 	size_t n = 0;
 
@@ -115,7 +118,7 @@ static void split(char *line, char **words)
 	words[n] = NULL;
 }
 
-/* A name that is there already gets the new value. */
+/* Replaces the value of an existing variable. */
 static void set_env(char **env, char *value)
 {
 	size_t name = strcspn(value, "=") + 1, i = 0;
@@ -137,7 +140,7 @@ static int open_netns(const char *path)
 
 static int find_verb(const char *word)
 {
-	static const char *const verbs[] = { "run", "start", "says", "reap", "clock" };
+	static const char *const verbs[] = { "run", "start", "selftimed", "reap", "clock" };
 
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(*verbs); i++)
 		if (strcmp(word, verbs[i]) == 0)
@@ -152,11 +155,11 @@ static void add_step(struct series *s, int verb, char *rest, const struct step *
 	*step = *next;
 	step->verb = (enum verb)verb;
 	step->on = verb == CLOCK && strcmp(rest, "on") == 0;
-	split(rest, step->words);
+	split_words(rest, step->words);
 }
 
-/* @next collects what env and input say; each command gets a copy of it. */
-static void series_line(struct series *s, char *line, struct step *next)
+/* @next has the environment and input of later commands; each command gets a copy of it. */
+static void parse_line(struct series *s, char *line, struct step *next)
 {
 	char *rest = line + strcspn(line, " ");
 	int verb;
@@ -173,14 +176,14 @@ static void series_line(struct series *s, char *line, struct step *next)
 	else if (strcmp(line, "input") == 0)
 		next->input = rest;
 	else
-		die("bad line: %s %s", line, rest);
+		die("malformed line: %s %s", line, rest);
 }
 
-static void series_read(struct series *s, const char *path)
+static void read_series(struct series *s, const char *path)
 {
-	static char nothing[] = "/dev/null";
+	static char empty[] = "/dev/null";
 	FILE *f = fopen(path, "re");
-	struct step next = { .input = nothing };
+	struct step next = { .input = empty };
 	char *rest;
 	size_t room = 0;
 
@@ -190,12 +193,12 @@ static void series_read(struct series *s, const char *path)
 	s->netns = home_fd;
 	rest = s->text;
 	for (char *line; (line = strsep(&rest, "\n")) != NULL && rest;)
-		series_line(s, line, &next);
+		parse_line(s, line, &next);
 }
 
-/* ---- running it ------------------------------------------------------------------- */
+/* ---- running a series ------------------------------------------------------------- */
 
-static void __attribute__((noreturn)) failed(const struct step *step, int status)
+static void __attribute__((noreturn)) die_of_status(const struct step *step, int status)
 {
 	char text[4096];
 	off_t size = lseek(errors_fd, 0, SEEK_END);
@@ -207,8 +210,8 @@ static void __attribute__((noreturn)) failed(const struct step *step, int status
 	    (unsigned)status);
 }
 
-/* A copy of the words with the sample's number in them; they lie in @room. */
-static void number_words(char *const *from, char **to, char *room, size_t size, long number)
+/* Copies words with {n} replaced by the sample's number; the copies are stored in @room. */
+static void expand_words(char *const *from, char **to, char *room, size_t size, long number)
 {
 	size_t i, used = 0;
 
@@ -226,20 +229,20 @@ static void number_words(char *const *from, char **to, char *room, size_t size, 
 	to[i] = NULL;
 }
 
-/* What fails in an ADD is said on standard output, too. */
+/* Standard output is kept with the errors, because CNI plugins print errors there. */
 static pid_t spawn_step(const struct step *step, long number)
 {
 	char room[3][LINE_ROOM], *argv[WORDS_MAX + 1], *env[WORDS_MAX + 1];
 	char *inputs[] = { step->input, NULL }, *input[2];
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
-	int error, out = step->verb == SAYS ? answer_fd : errors_fd;
+	int error, out = step->verb == SELFTIMED ? output_fd : errors_fd;
 
-	number_words(step->words, argv, room[0], LINE_ROOM, number);
-	number_words(step->env, env, room[1], LINE_ROOM, number);
-	number_words(inputs, input, room[2], LINE_ROOM, number);
+	expand_words(step->words, argv, room[0], LINE_ROOM, number);
+	expand_words(step->env, env, room[1], LINE_ROOM, number);
+	expand_words(inputs, input, room[2], LINE_ROOM, number);
 	if (!argv[0] || !input[0])
-		die("no program to run, or no input");
+		die("missing program or input");
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, input[0], O_RDONLY, 0);
 	posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
@@ -251,7 +254,7 @@ static pid_t spawn_step(const struct step *step, long number)
 	return pid;
 }
 
-static void await(pid_t pid, const struct step *step, struct tally *t)
+static void wait_for(pid_t pid, const struct step *step, struct tally *t)
 {
 	struct rusage usage;
 	int status;
@@ -260,49 +263,44 @@ static void await(pid_t pid, const struct step *step, struct tally *t)
 		if (errno != EINTR)
 			die("wait: %s", strerror(errno));
 	if (status != 0)
-		failed(step, status);
+		die_of_status(step, status);
 	if (t->on && usage.ru_maxrss > t->rss)
 		t->rss = usage.ru_maxrss;
 }
 
-static void add_started(struct tally *t, pid_t pid, const struct step *step)
-{
-	t->running[t->n_running].pid = pid;
-	t->running[t->n_running++].step = step;
-}
-
-static int64_t read_answer(void)
+/* Return: the nanoseconds that a selftimed command printed */
+static int64_t read_output(void)
 {
 	char text[32] = "";
 
-	if (pread(answer_fd, text, sizeof(text) - 1, 0) <= 0)
-		die("no answer from a command that should say how long it took");
-	if (ftruncate(answer_fd, 0) < 0 || lseek(answer_fd, 0, SEEK_SET) < 0)
-		die("answer: %s", strerror(errno));
+	if (pread(output_fd, text, sizeof(text) - 1, 0) <= 0)
+		die("a selftimed command printed no time");
+	if (ftruncate(output_fd, 0) < 0 || lseek(output_fd, 0, SEEK_SET) < 0)
+		die("output: %s", strerror(errno));
 	return strtoll(text, NULL, 10);
 }
 
-/* Whose parent has ended is our child now. */
+/* Processes whose parent has exited become our children, because we are a subreaper. */
 static void reap(void)
 {
 	int64_t deadline = now_ns() + REAP_NS;
 
 	for (pid_t pid; (pid = waitpid(-1, NULL, WNOHANG)) >= 0;) {
 		if (now_ns() > deadline)
-			die("a command has left a process behind that does not end");
+			die("timed out waiting for a background process");
 		if (pid == 0)
 			usleep(REAP_US);
 	}
 }
 
-static void await_started(struct tally *t)
+static void wait_for_started(struct tally *t)
 {
 	int64_t start = now_ns();
 
 	if (!t->n_running)
 		return;
 	for (size_t i = 0; i < t->n_running; i++)
-		await(t->running[i].pid, t->running[i].step, t);
+		wait_for(t->running[i].pid, t->running[i].step, t);
 	t->n_running = 0;
 	t->ns += t->on ? now_ns() - start : 0;
 }
@@ -311,10 +309,12 @@ static void run_command(const struct step *step, long number, struct tally *t)
 {
 	pid_t pid = spawn_step(step, number);
 
-	if (step->verb == START)
-		add_started(t, pid, step);
-	else
-		await(pid, step, t);
+	if (step->verb == START) {
+		t->running[t->n_running].pid = pid;
+		t->running[t->n_running++].step = step;
+	} else {
+		wait_for(pid, step, t);
+	}
 }
 
 static void run_step(const struct step *step, long number, struct tally *t)
@@ -322,7 +322,7 @@ static void run_step(const struct step *step, long number, struct tally *t)
 	int64_t start, ns;
 
 	if (step->verb != START)
-		await_started(t);
+		wait_for_started(t);
 	if (step->verb == CLOCK) {
 		t->on = step->on;
 		return;
@@ -332,11 +332,11 @@ static void run_step(const struct step *step, long number, struct tally *t)
 		reap();
 	else
 		run_command(step, number, t);
-	ns = step->verb == SAYS ? read_answer() : now_ns() - start;
+	ns = step->verb == SELFTIMED ? read_output() : now_ns() - start;
 	t->ns += t->on ? ns : 0;
 }
 
-static void series_run(const struct series *s, long number, struct tally *t)
+static void run_series(const struct series *s, long number, struct tally *t)
 {
 	t->ns = t->rss = 0;
 	t->on = true;
@@ -344,27 +344,22 @@ static void series_run(const struct series *s, long number, struct tally *t)
 		die("setns: %s", strerror(errno));
 	for (size_t i = 0; i < s->n; i++)
 		run_step(&s->steps[i], number, t);
-	await_started(t);
+	wait_for_started(t);
 	if (ftruncate(errors_fd, 0) < 0 || lseek(errors_fd, 0, SEEK_SET) < 0)
 		die("errors: %s", strerror(errno));
 }
 
-static void sample(const struct series *series, int n, long number, int first, struct tally *ret)
-{
-	for (int i = 0; i < n; i++) {
-		int at = (i + first) % n;
-
-		series_run(&series[at], number, &ret[at]);
-	}
-}
-
-static void run_all(const struct series *series, int n, long samples, long warm, bool rss)
+static void run_samples(const struct series *series, int n, long samples, long warm_up, bool rss)
 {
 	static struct tally tally[SERIES_MAX];
 
-	for (long i = 0; i < warm + samples; i++) {
-		sample(series, n, i, (int)(i % n), tally);
-		for (int at = 0; i >= warm && at < n; at++)
+	for (long i = 0; i < warm_up + samples; i++) {
+		for (int at = 0; at < n; at++) {
+			int turn = (at + (int)(i % n)) % n;
+
+			run_series(&series[turn], i, &tally[turn]);
+		}
+		for (int at = 0; i >= warm_up && at < n; at++)
 			printf("%lld%c", rss ? (long long)tally[at].rss : (long long)tally[at].ns,
 			       at + 1 < n ? ' ' : '\n');
 	}
@@ -391,11 +386,11 @@ int main(int argc, char **argv)
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		die("prctl: %s", strerror(errno));
 	errors_fd = memfd_create("errors", MFD_CLOEXEC);
-	answer_fd = memfd_create("answer", MFD_CLOEXEC);
+	output_fd = memfd_create("output", MFD_CLOEXEC);
 	home_fd = open_netns("/proc/self/ns/net");
 	for (int i = 0; i < n; i++)
-		series_read(&series[i], argv[2 + i]);
-	run_all(series, n, samples, cold ? 0 : samples / 10, rss);
+		read_series(&series[i], argv[2 + i]);
+	run_samples(series, n, samples, cold ? 0 : samples / 10, rss);
 	reap();
 	return 0;
 }

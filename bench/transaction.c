@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/transaction.c - what the smallest change of nftables takes the kernel
+ * bench/transaction.c - time the smallest nftables transaction
  *
- * What:  makes a table and deletes it again in one transaction, and prints the
- *        nanoseconds until the kernel has taken it.
- * How:   the kernel looks at every chain of the network namespace at the end of
- *        each transaction, whatever that was about: this is the part of a
- *        plugin's time that others' chains cost it.
+ * What:  creates and deletes a table in one transaction, and prints the
+ *        nanoseconds until the kernel has acknowledged it.
+ * How:   at the end of each transaction the kernel visits every chain of the
+ *        network namespace. This measures the share of a plugin's time that
+ *        depends on the number of foreign chains.
  */
 #include <arpa/inet.h>
 #include <libmnl/libmnl.h>
@@ -21,8 +21,8 @@
 #define TABLE "bench_transaction"
 #define ROOM  1024
 
-static size_t put(char *at, uint16_t type, uint16_t flags, uint8_t family, uint16_t id,
-		  const char *table)
+static size_t put_message(char *at, uint16_t type, uint16_t flags, uint8_t family, uint16_t id,
+			  const char *table)
 {
 	struct nlmsghdr *m = mnl_nlmsg_put_header(at);
 	struct nfgenmsg *head;
@@ -55,10 +55,10 @@ int main(void)
 
 	if (!nl || mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0)
 		die("transaction: open netlink socket");
-	n += put(bytes, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, NULL);
-	n += put(bytes + n, NEW, NLM_F_CREATE, NFPROTO_INET, 0, TABLE);
-	n += put(bytes + n, DEL, NLM_F_ACK, NFPROTO_INET, 0, TABLE);
-	n += put(bytes + n, NFNL_MSG_BATCH_END, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, NULL);
+	n += put_message(bytes, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, NULL);
+	n += put_message(bytes + n, NEW, NLM_F_CREATE, NFPROTO_INET, 0, TABLE);
+	n += put_message(bytes + n, DEL, NLM_F_ACK, NFPROTO_INET, 0, TABLE);
+	n += put_message(bytes + n, NFNL_MSG_BATCH_END, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, NULL);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	if (mnl_socket_sendto(nl, bytes, n) < 0)
 		die("transaction: send");

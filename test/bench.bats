@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/bench.bats - the benchmarks run, and what they measure is written down
+# test/bench.bats - the benchmarks run and write their results
 
 bats_require_minimum_version 1.5.0
 
@@ -9,7 +9,7 @@ setup() {
 	export BENCH_SAMPLES=3 BENCH_RESULTS=$BATS_TEST_TMPDIR
 }
 
-@test "bench: every bench runs and writes its samples" {
+@test "bench: every benchmark runs and writes its samples" {
 	run -0 "$HAWSER_SRC/bench/run"
 	[[ ${lines[-1]} == *" rows, "*" aims met; samples in $BENCH_RESULTS/"* ]]
 	for bench in "$HAWSER_SRC"/bench/*.py; do
@@ -20,14 +20,14 @@ setup() {
 	done
 }
 
-@test "bench: a command that fails ends the run with what it said" {
+@test "bench: a command that fails ends the run, and its output is printed" {
 	echo "run /bin/ls /nowhere" >"$BATS_TEST_TMPDIR/series"
 	run -1 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series" "$BATS_TEST_TMPDIR/series"
 	[[ $output == *"cannot access '/nowhere'"* ]]
 	[[ $output == *"/bin/ls /nowhere ended with status"* ]]
 }
 
-@test "bench: both sides get their own environment and input and run alike often" {
+@test "bench: both sides have their own environment and input, and as many samples" {
 	log=$BATS_TEST_TMPDIR/log
 	echo "text" >"$BATS_TEST_TMPDIR/input"
 	printf '%s\n' "read -r line; echo \$SIDE \$line >>$log" >"$BATS_TEST_TMPDIR/note"
@@ -41,14 +41,14 @@ setup() {
 	[ "$(grep -c "^ours text$" "$log")" = 4 ]
 }
 
-@test "bench: what a command has left behind can be waited for" {
+@test "bench: reap waits for background processes of a command" {
 	printf 'sleep 0.3 &\n' >"$BATS_TEST_TMPDIR/leave"
 	printf 'run /bin/sh %s\nreap\n' "$BATS_TEST_TMPDIR/leave" >"$BATS_TEST_TMPDIR/series"
 	run -0 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series"
 	((output >= 300000000))
 }
 
-@test "bench: started commands run at once" {
+@test "bench: started commands run in parallel" {
 	mkfifo "$BATS_TEST_TMPDIR/fifo"
 	echo text >"$BATS_TEST_TMPDIR/text"
 	printf 'start /bin/cp %s /dev/null\nstart /bin/cp --no-preserve=all %s %s\n' \
@@ -57,22 +57,23 @@ setup() {
 	run -0 timeout 20 "$HAWSER_BUILD/bench/bench-spawn" 1 "$BATS_TEST_TMPDIR/series"
 }
 
-@test "bench: what a command says of itself counts, and nothing that is off the clock" {
-	printf 'says /bin/echo 5\nclock off\nsays /bin/echo 7\nclock on\nsays /bin/echo 1{n}\n' \
+@test "bench: the times that selftimed commands print are added, unless the clock is off" {
+	printf 'selftimed /bin/echo 5\nclock off\nselftimed /bin/echo 7\nclock on\nselftimed /bin/echo 1{n}\n' \
 		>"$BATS_TEST_TMPDIR/series"
 	run -0 "$HAWSER_BUILD/bench/bench-spawn" 2 "$BATS_TEST_TMPDIR/series"
 	[ "${lines[0]}" = 15 ]
 }
 
-@test "bench: picture, table and figures are made from the samples" {
+@test "bench: bench/svg writes picture, table and figures from the samples" {
 	"$HAWSER_SRC/bench/run" burst plugin >/dev/null
 	mkdir "$BATS_TEST_TMPDIR/out"
 	printf '<!-- figures -->\nold\n<!-- end -->\n' >"$BATS_TEST_TMPDIR/out/bench.md"
 	run -0 "$HAWSER_SRC/bench/svg" "$BATS_TEST_TMPDIR/out"
-	jq -e '[.benches[].rows[] | .what] | index("each of 40 ADDs at once")' \
+	jq -e '[.benches[].rows[] | .what] | index("one of 40 parallel ADDs")' \
 		"$BATS_TEST_TMPDIR/out/bench.json"
 	python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' \
 		"$BATS_TEST_TMPDIR/out/bench.svg"
-	grep -q '^| each of 40 ADDs at once | [0-9.]* ms | Go' "$BATS_TEST_TMPDIR/out/bench.md"
+	grep -q '^| one of 40 parallel ADDs | [0-9.]* ms | Go plugin' "$BATS_TEST_TMPDIR/out/bench.md"
+	grep -q 'ms  Go plugin<' "$BATS_TEST_TMPDIR/out/bench.svg"
 	[ -z "$(grep old "$BATS_TEST_TMPDIR/out/bench.md")" ]
 }

@@ -1,12 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The differential suite sees what it should see: a plugin that differs from Go's is caught, whatever it
-# is that differs, and allowed.tsv has no row too many.
+# test/differential.bats - the differential suite itself: it reports every kind of difference between
+# a plugin and upstream's, and rows of allowed.tsv that are not needed
 bats_require_minimum_version 1.5.0
 load lib
 
-# A copy of the suite with one small table, and Go's plugin behind a wrapper in place of ours.
+# A copy of the suite with one small table. A wrapper around upstream's plugin takes the role of ours.
 setup() {
 	need ip jq
 	need_go_plugins ptp host-local
@@ -20,7 +20,7 @@ setup() {
 	wrapper ""
 }
 
-# wrapper COMMAND [VERB]: Go's ptp, then COMMAND in the host's namespace when VERB (ADD) was called
+# wrapper COMMAND [VERB]: run upstream's ptp, then COMMAND in the host's namespace after VERB (ADD)
 wrapper() {
 	cat >"$HAWSER_BUILD/cni/ptp" <<-PTP
 		#!/bin/bash
@@ -32,73 +32,73 @@ wrapper() {
 	chmod +x "$HAWSER_BUILD/cni/ptp"
 }
 
-differs() { # FIELD GO OURS: the run fails with this complaint
+differs() { # FIELD UPSTREAM OURS: the suite reports this difference
 	run -1 "$suite/run" ptp
-	[[ $output == *"# $1 | Go: $2 | ours: $3"* ]] || { echo "$output"; false; }
+	[[ $output == *"# $1 | upstream: $2 | ours: $3"* ]] || { echo "$output"; false; }
 }
 
-@test "differential: the same plugin under another name is no difference" {
+@test "differential: the same plugin on both sides has no difference" {
 	run -0 "$suite/run" ptp
 	[ "${lines[0]}" = 1..4 ]
 	[ "$(grep -c '^ok ' <<<"$output")" = 4 ]
 }
 
-@test "differential: another answer is seen" {
+@test "differential: a different result is reported" {
 	wrapper 'out=$(jq ".ips[0].gateway = \"10.1.2.9\"" <<<"$out")'
 	differs "steps > 1 ADD pod1 > result > ips > 0 > gateway" 10.1.2.1 10.1.2.9
 }
 
-@test "differential: another flag of a link is seen" {
+@test "differential: a different flag of a link is reported" {
 	wrapper 'ip link set "$host" promisc on'
 	differs "state > host > links > V1 > flags > PROMISC" - true
 }
 
-@test "differential: an address, a route, a rule and a sysctl too many are seen" {
+@test "differential: an additional address, route and rule and a changed sysctl are reported" {
 	wrapper 'ip addr add 10.9.9.9/32 dev lo; ip route add 10.8.0.0/16 dev "$host"
 		ip rule add from 10.7.0.0/16 table 7; sysctl -qw net.ipv4.conf."$host".arp_filter=1'
 	differs "state > host > addrs > lo > 10.9.9.9/32 > scope" - global
 	[[ $output == *"state > host > routes > 10.8.0.0/16 dev V1 via - table main > type"* ]]
 	[[ $output == *"state > host > rules > -4 "*"10.7.0.0"* ]]
-	[[ $output == *"state > host > sysctl > net/ipv4/conf/V1/arp_filter | Go: 0 | ours: 1"* ]]
+	[[ $output == *"state > host > sysctl > net/ipv4/conf/V1/arp_filter | upstream: 0 | ours: 1"* ]]
 }
 
-@test "differential: a pod that cannot be reached is seen" {
+@test "differential: an unreachable pod is reported" {
 	wrapper 'ip netns exec pod1 ip route add blackhole 10.1.2.1/32 metric 0 table 9
 		ip netns exec pod1 ip rule add to 10.1.2.1 table 9'
 	differs "reach > pod1 to host 10.1.2.1" true false
 }
 
-@test "differential: what DEL leaves is seen, and who left it" {
+@test "differential: leftovers of DEL are reported, and which side's DEL left them" {
 	wrapper 'echo x >/var/lib/cni/left' DEL
 	differs "left > files > /var/lib/cni/left" - 'x\n'
-	grep -q "^not ok .*our DEL cleans up after Go's ADD" <<<"$output"
-	grep -q "^ok .*Go's DEL cleans up after our ADD" <<<"$output"
+	grep -q "^not ok .*our DEL cleans up after upstream's ADD" <<<"$output"
+	grep -q "^ok .*upstream's DEL cleans up after our ADD" <<<"$output"
 }
 
-@test "differential: a row allows its difference and no other" {
+@test "differential: a row of allowed.tsv allows its difference and no other" {
 	wrapper 'ip link set "$host" promisc on'
-	printf '*\tptp\tone pod*\tstate > host > links > V* > flags > PROMISC\t-\ttrue\twhy\n' >"$suite/allowed.tsv"
+	printf '*\tptp\tone pod*\tstate > host > links > V* > flags > PROMISC\t-\ttrue\treason\n' >"$suite/allowed.tsv"
 	run -0 "$suite/run" ptp
 	wrapper 'ip link set "$host" promisc on; ip link set "$host" mtu 1400'
 	differs "state > host > links > V1 > mtu" 1500 1400
 }
 
-@test "differential: a row that no case needed fails" {
+@test "differential: a row of allowed.tsv that no case needs is a failure" {
 	printf '*\tptp\tone*\tstate > host > *\t-\ttrue\told reason\n' >"$suite/allowed.tsv"
 	run -1 "$suite/run" ptp
 	[[ $output == *"# allowed.tsv:1: not needed: old reason"* ]]
 }
 
-@test "differential: a table that cannot be read is named" {
+@test "differential: a malformed table is reported with its name" {
 	printf 'one pod\n\tpods 2\n' >"$suite/ptp.cases"
 	run -1 "$suite/run" ptp
 	[ "$output" = 'ptp.cases: "one pod" has no conf' ]
 	printf 'one pod\n\tcnof {}\n' >"$suite/ptp.cases"
 	run -1 "$suite/run" ptp
-	[ "$output" = "ptp.cases:2: no such word: cnof" ]
+	[ "$output" = "ptp.cases:2: unknown keyword: cnof" ]
 }
 
-@test "differential: every row is of a plugin that has a table" {
+@test "differential: every row of allowed.tsv names a plugin that has a table" {
 	cd "$HAWSER_SRC/test/differential"
 	while read -r plugin; do
 		[ -f "$plugin.cases" ]

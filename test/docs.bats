@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The documents say what is there.
+# test/docs.bats - the documents match the source tree
 load lib
 
-# Every name that a test can print: cmocka's in the C files, bats's and pytest's in theirs, and the
-# cases of the differential suite.
+# The names of all tests: cmocka's in the C files, those of bats and pytest files, and the cases of the
+# differential suite.
 test_names() {
 	"$HAWSER_SRC"/test/differential/run --list
 	grep -rhoE '"[a-z0-9-]+: [^"]+"' "$HAWSER_SRC"/src --include='test-*.c' | tr -d '"'
@@ -13,16 +13,16 @@ test_names() {
 	grep -rhoE '^def test_\w+' "$HAWSER_SRC"/test --include='test_*.py' | sed 's/^def //'
 }
 
-# Every row of compatibility.md but the heads of its tables, with its heading and a tab before it.
+# Every row of compatibility.md except table heads, with its section's heading and a tab before it.
 rows() {
 	awk '/^#/ { heading = $0 } /^\| / && !/^\| (Go does|configuration) / { print heading "\t" $0 }' \
 		"$HAWSER_SRC/docs/compatibility.md"
 }
 
-# The last column but one.
+# The test column, which is the last but one.
 named_tests() { rows | awk -F' \\| ' '{ print $(NF - 1) }'; }
 
-@test "docs: every row of compatibility.md names a test that exists, and a kind" {
+@test "docs: every row of compatibility.md names an existing test and a kind" {
 	test_names | sort -u >"$BATS_TEST_TMPDIR/names"
 	named_tests | sort -u >"$BATS_TEST_TMPDIR/named"
 	[ "$(wc -l <"$BATS_TEST_TMPDIR/named")" -gt 30 ]
@@ -33,7 +33,7 @@ named_tests() { rows | awk -F' \\| ' '{ print $(NF - 1) }'; }
 	[ -z "$odd" ]
 }
 
-@test "docs: every row of compatibility.md has the columns of its table" {
+@test "docs: every row of compatibility.md has as many columns as its table" {
 	run awk -F' \\| ' '!/^\|/ { n = 0 } /^\| / { if (!n) n = NF; if (NF != n) print FILENAME ":" FNR }' \
 		"$HAWSER_SRC/docs/compatibility.md"
 	[ "$output" = "" ]
@@ -42,8 +42,8 @@ named_tests() { rows | awk -F' \\| ' '{ print $(NF - 1) }'; }
 # Peer, plugin, case and reason of every row of allowed.tsv.
 allowed() { grep -v '^#' "$HAWSER_SRC/test/differential/allowed.tsv" | cut -f 1-3,7; }
 
-# (what differs because of a plugin before this one, "after ptp*", is explained with that one)
-@test "docs: every difference that is allowed is explained, under its plugin and of its kind" {
+# (a case "after ptp*" differs because of that earlier plugin, whose section explains it)
+@test "docs: every row of allowed.tsv is explained in compatibility.md, under its plugin and kind" {
 	rows >"$BATS_TEST_TMPDIR/rows"
 	[ "$(allowed | wc -l)" -gt 30 ]
 	while IFS=$'\t' read -r peer plugin case reason; do
@@ -57,7 +57,7 @@ allowed() { grep -v '^#' "$HAWSER_SRC/test/differential/allowed.tsv" | cut -f 1-
 	[ ! -s "$BATS_TEST_TMPDIR/unexplained" ]
 }
 
-@test "docs: every link between the documents leads somewhere" {
+@test "docs: every link between documents has a target" {
 	cd "$HAWSER_SRC"
 	for file in *.md docs/*.md bench/*.md examples/*/*.md; do
 		for link in $(grep -oE '\]\([^)#:]+\)' "$file" | tr -d '])('); do
@@ -66,7 +66,7 @@ allowed() { grep -v '^#' "$HAWSER_SRC/test/differential/allowed.tsv" | cut -f 1-
 	done
 }
 
-@test "docs: README's table of plugins has every plugin and no other" {
+@test "docs: README's table of plugins lists exactly the plugins of hawser-plugin" {
 	sed -n '/^| plugin |/,/^$/s/^| `\([a-z-]*\)` |.*/\1/p' "$HAWSER_SRC/README.md" | sort |
 		diff - <(hawser-plugin list --json | jq -r '.[].name' | sort)
 }

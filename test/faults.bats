@@ -1,8 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/faults.bats - the fault harness itself: it counts, kills and fails where it was told to, and
-# it notices what is left behind
+# test/faults.bats - the fault harness itself: it injects faults at the requested system call, and it
+# detects leftovers
 
 bats_require_minimum_version 1.5.0
 
@@ -13,7 +13,7 @@ setup() {
 	"$inject" --count --report "$report" -- true || [ $? != 77 ] || skip "ptrace is not permitted"
 }
 
-# scenario NAME OPERATION REPAIR: write one, of files called made*, and print its path
+# scenario NAME OPERATION REPAIR: write a scenario whose state is the files made*, and print its path
 scenario() {
 	cat >"$BATS_TEST_TMPDIR/$1.scenario" <<-END
 		setup() { rm -f "\$work"/made*; }
@@ -38,15 +38,15 @@ scenario() {
 	diff "$report" "$report.2"
 }
 
-@test "inject: children, their children and what they exec are counted too" {
+@test "inject: system calls of descendants are counted too, also after exec" {
 	"$inject" --count --list --report "$report" -- sh -c 'sh -c "/bin/ls / | wc -l; :"; :'
 	grep -q ' ls$' "$report"
 	grep -q ' wc$' "$report"
 }
 
-@test "inject: a command killed at a system call has not made it" {
+@test "inject: a command is killed before the system call takes effect" {
 	"$inject" --count --list --report "$report" -- sh -c ': >first; : >second'
-	# by name: which open is whose is in the list in order
+	# the last openat in the list opens "second"
 	point=$(awk '$3 == "openat" && $4 == "sh" { n = $1 } END { print n }' "$report")
 	rm first second
 	run -137 "$inject" --kill "$point" --report "$report" -- sh -c ': >first; : >second'
@@ -55,7 +55,7 @@ scenario() {
 	[ ! -e second ]
 }
 
-@test "inject: the whole tree is killed, parents first" {
+@test "inject: all processes are killed, parents first" {
 	point=$("$inject" --count --list --report /dev/stdout -- sh -c 'ls / >out; echo >after' |
 		awk '$4 == "ls" { n = $1 } END { print n }')
 	rm after
@@ -74,7 +74,7 @@ scenario() {
 	[ ! -e made ]
 }
 
-@test "inject: a system call fails with the errno that was asked for" {
+@test "inject: --errno selects the errno of the failed system call" {
 	point=$("$inject" --count --list --report /dev/stdout -- mkdir made |
 		awk '$3 == "mkdir" || $3 == "mkdirat" { n = $2 } END { print n }')
 	rmdir made
@@ -83,12 +83,12 @@ scenario() {
 	[ ! -e made ]
 }
 
-@test "inject: a system call without a failure is no point to fail" {
+@test "inject: a system call that cannot fail has no number for --fail" {
 	"$inject" --count --list --report "$report" -- sh -c :
 	[ "$(awk '$3 == "exit_group" { print $2 }' "$report")" = - ]
 }
 
-@test "inject: a point beyond the end is missed and the exit status is the command's" {
+@test "inject: a point beyond the last system call is missed, and the exit status is the command's" {
 	run -3 "$inject" --kill 1000000 --report "$report" -- sh -c 'exit 3'
 	[ "$(<"$report")" = "missed 1000000" ]
 }
@@ -99,56 +99,56 @@ scenario() {
 	run ! pgrep -x sleep
 }
 
-@test "inject: a background process does not outlive it" {
+@test "inject: a background process does not outlive inject" {
 	"$inject" --count --linger 0 --report "$report" -- sh -c 'sleep 1000 & exit 0'
 	run ! pgrep -x sleep
 }
 
-@test "inject: a program that stops itself is continued by the usual signal" {
+@test "inject: a program that stops itself continues after SIGCONT" {
 	"$inject" --count --timeout 20000 --report "$report" -- \
 		sh -c '(sleep 0.1; kill -CONT $$) & kill -STOP $$; exit 0'
 	[[ $(<"$report") == counted* ]]
 }
 
-@test "inject: an exec by a thread is followed" {
+@test "inject: an exec by a thread is traced" {
 	/usr/bin/python3 -c 'import threading' 2>/dev/null || skip "no python3"
 	run -0 "$inject" --count --report "$report" -- /usr/bin/python3 -c '
 import os, threading
-threading.Thread(target=lambda: os.execv("/bin/echo", ["echo", "followed"])).start()
+threading.Thread(target=lambda: os.execv("/bin/echo", ["echo", "traced"])).start()
 threading.Event().wait()'
-	[ "$output" = followed ]
+	[ "$output" = traced ]
 }
 
 @test "faults: an operation that is always repaired passes" {
 	run -0 "$HAWSER_SRC/test/faults/run" --tap \
 		"$(scenario good 'true >made1 && true >made2' 'rm -f made1 made2')"
 	[[ ${lines[0]} == "1..2" ]]
-	[[ $output == *"ok 1 good: killed at "*" points, nothing left"* ]]
-	[[ $output == *"ok 2 good: failed at "*" points, nothing left"* ]]
+	[[ $output == *"ok 1 good: killed at "*" points, nothing left behind"* ]]
+	[[ $output == *"ok 2 good: failed at "*" points, nothing left behind"* ]]
 }
 
-@test "faults: a file left behind at some points is caught, with the command to repeat it" {
-	# made1 is removed only when made2 is there as well
+@test "faults: a file left behind at some points is reported, with the command to repeat a point" {
+	# made1 is removed only if made2 exists too
 	run -1 "$HAWSER_SRC/test/faults/run" --tap --all \
 		"$(scenario leak 'true >made1 && true >made2' '[ ! -e made2 ] || rm -f made1 made2')"
-	[[ $output == *"not ok 1 leak: killed at "*" were not repaired"* ]]
-	[[ $output == *"repeat it with: test/faults/run --point kill "*" leak"* ]]
+	[[ $output == *"not ok 1 leak: killed at "*" not repaired"* ]]
+	[[ $output == *"to repeat: test/faults/run --point kill "*" leak"* ]]
 	[[ $output == *"+file f "*"/made1"* ]]
 }
 
-@test "faults: a plugin that makes a file before it writes that down is caught" {
+@test "faults: a plugin that creates a file before it records it is reported" {
 	run -1 "$HAWSER_SRC/test/faults/run" --tap "$HAWSER_SRC/test/faults/broken/leaky.scenario"
-	[[ $output == *"not ok 1 leaky: killed at "*" were not repaired"* ]]
+	[[ $output == *"not ok 1 leaky: killed at "*" not repaired"* ]]
 	[[ $output == *"+file f "*"/made/"* ]]
 }
 
-@test "faults: a repair that fails is caught" {
+@test "faults: a repair that fails is reported" {
 	run -1 "$HAWSER_SRC/test/faults/run" --tap \
 		"$(scenario broken 'true >made1 && true >made2' 'rm made1 made2')"
 	[[ $output == *"repair failed with 1: rm: cannot remove"* ]]
 }
 
-@test "faults: a false success is caught" {
+@test "faults: an operation that falsely reports success is reported" {
 	# the shell ignores that its first command failed
 	file=$(scenario false 'true >made1; true >made2' 'rm -f made1 made2')
 	# shellcheck disable=SC2016
@@ -159,19 +159,19 @@ threading.Event().wait()'
 	[[ $output == *"not ok 2 false: failed"* ]]
 }
 
-@test "faults: an operation that hangs after a failure is caught" {
+@test "faults: an operation that hangs after a failure is reported" {
 	file=$(scenario hang 'true >made1 || sleep 1000; true' 'rm -f made1')
 	echo 'timeout_ms=500' >>"$file"
 	run -1 "$HAWSER_SRC/test/faults/run" --tap --all "$file"
 	[[ $output == *"the operation hung"* ]]
 }
 
-@test "faults: an operation that does not work by itself is caught" {
+@test "faults: an operation that fails without a fault is reported" {
 	run -1 "$HAWSER_SRC/test/faults/run" --tap "$(scenario never 'exit 4' true)"
-	[[ $output == *"the operation fails by itself with 4"* ]]
+	[[ $output == *"the operation fails without a fault, with 4"* ]]
 }
 
-@test "faults: one point can be repeated and the points listed" {
+@test "faults: --point repeats one point, --list lists the points" {
 	file=$(scenario good 'true >made1' 'rm -f made1')
 	run -0 "$HAWSER_SRC/test/faults/run" --list "$file"
 	[[ $output == *" openat "* ]]

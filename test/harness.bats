@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# The harness itself: test/sandbox leaves nothing and touches nothing, test/run counts right,
-# tools/fuzz tells a fuzzer that works from one that does not.
+# test/harness.bats - the test harness itself: test/sandbox isolates its command, test/run counts
+# correctly, tools/fuzz detects a fuzzer that does not work.
 
 bats_require_minimum_version 1.5.0
 load lib
 
-# A tree of its own with the runner in it, to put tests into.
+# A separate source tree that contains only the runner; the tests write test files into it.
 setup() {
 	tree=$BATS_TEST_TMPDIR/tree
 	mkdir -p "$tree/test" "$tree/src/base" "$tree/build/src"
@@ -23,7 +23,7 @@ strict_runner() {
 	env -u HAWSER_SRC -u HAWSER_BUILD HAWSER_REQUIRE=all "$tree/test/run" "$@"
 }
 
-# unit NAME LINE...: a unit test that prints these lines; "exit N" and the like are commands
+# unit NAME COMMAND...: create a unit test, a shell script with these commands
 unit() {
 	touch "$tree/src/base/$1.c"
 	printf '%s\n' '#!/bin/sh' "${@:2}" >"$tree/build/src/$1"
@@ -34,18 +34,18 @@ last_line() {
 	[ "${lines[-1]}" = "$1" ] || { echo "last line: ${lines[-1]}"; false; }
 }
 
-says() {
+output_has() {
 	[[ $output == *"$1"* ]] || { echo "$output"; false; }
 }
 
-# wait_until COMMAND...: for as long as ten seconds
+# wait_until COMMAND...: wait up to ten seconds for COMMAND to succeed
 wait_until() {
 	local i
 	for ((i = 0; i < 200; i++)); do
 		if "$@" >/dev/null; then return 0; fi
 		sleep 0.05
 	done
-	echo "never happened: $*"
+	echo "timed out: $*"
 	return 1
 }
 
@@ -57,12 +57,12 @@ sandbox() {
 	run -7 sandbox sh -c 'exit 7'
 }
 
-@test "sandbox: the command is not the first process" {
+@test "sandbox: the command is not PID 1" {
 	run -0 sandbox sh -c 'echo $PPID'
 	[ "$output" = 1 ]
 }
 
-@test "sandbox: the network has lo, up, and nothing else; /sys shows the same" {
+@test "sandbox: the network has only lo, which is up; /sys shows the same" {
 	ip link add dummy-br type bridge
 	run -0 sandbox sh -c 'ip -o link show up; ls /sys/class/net'
 	[ "${#lines[@]}" -eq 2 ]
@@ -70,13 +70,13 @@ sandbox() {
 	[ "${lines[1]}" = lo ]
 }
 
-@test "sandbox: named network namespaces made inside stay inside" {
+@test "sandbox: named network namespaces created inside are not visible outside" {
 	run -0 sandbox sh -c 'ip netns add inside && ip netns exec inside true && ip netns'
 	[ "$output" = inside ]
 	[ ! -e /run/netns/inside ]
 }
 
-@test "sandbox: what is written to /run, /tmp, /etc, /opt and /var/lib is gone afterwards" {
+@test "sandbox: files written to /run, /tmp, /etc, /opt and /var/lib are discarded" {
 	local dirs="/run /tmp /etc /etc/cni /etc/cni/net.d /opt /opt/cni /var/lib /var/lib/cni"
 	run -0 sandbox sh -c "for d in $dirs; do echo x >\$d/harness-was-here || exit 1; done"
 	local dir
@@ -85,19 +85,19 @@ sandbox() {
 	done
 }
 
-@test "sandbox: CNI folders are empty whatever the machine has there" {
+@test "sandbox: CNI directories are empty even if the machine's are not" {
 	mkdir -p /etc/cni/net.d /var/lib/cni /opt/cni/bin
 	touch /etc/cni/net.d/theirs /var/lib/cni/theirs /opt/cni/bin/theirs
 	run -0 sandbox find /etc/cni /var/lib/cni /opt/cni -type f
 	[ -z "$output" ]
 }
 
-@test "sandbox: nothing survives its end" {
+@test "sandbox: no process survives the end of the command" {
 	run -0 sandbox sh -c 'setsid sleep 7654 & exit 0'
 	run ! pgrep -f 'sleep 765[4]'
 }
 
-@test "sandbox: nothing survives when it is killed" {
+@test "sandbox: no process survives when the sandbox is killed" {
 	local signal pid
 	for signal in TERM HUP KILL; do
 		env -u HAWSER_SRC -u HAWSER_BUILD "$tree/test/sandbox" \
@@ -110,7 +110,7 @@ sandbox() {
 	done
 }
 
-@test "run: passed tests of all kinds make one total" {
+@test "run: passed tests of all kinds are added to one total" {
 	unit test-a 'echo 1..2' 'echo ok 1 - a: one' 'echo ok 2 - a: two'
 	echo '@test "b: one" { true; }' >"$tree/test/b.bats"
 	echo 'def test_one(): pass' >"$tree/test/test_c.py"
@@ -118,16 +118,16 @@ sandbox() {
 	last_line "4 passed, 0 failed"
 }
 
-@test "run: a failed test is shown with its output and makes the status 1" {
-	unit test-a 'echo 1..1' 'echo said before' 'echo not ok 1 - a: one' 'echo "# said after"'
+@test "run: a failed test is shown with its output, and the exit status is 1" {
+	unit test-a 'echo 1..1' 'echo printed before' 'echo not ok 1 - a: one' 'echo "# printed after"'
 	echo '@test "b: one" { echo from bats; false; }' >"$tree/test/b.bats"
 	printf 'def test_one():\n    assert 1 == 2, "from pytest"\n' >"$tree/test/test_c.py"
 	run -1 runner
 	last_line "0 passed, 3 failed"
-	says "said before"
-	says "said after"
-	says "# from bats"
-	says "from pytest"
+	output_has "printed before"
+	output_has "printed after"
+	output_has "# from bats"
+	output_has "from pytest"
 }
 
 @test "run: skips are counted and listed with their reasons" {
@@ -136,35 +136,35 @@ sandbox() {
 	printf 'import pytest\ndef test_one():\n    pytest.skip("no griffin")\n' >"$tree/test/test_c.py"
 	run -0 runner
 	last_line "0 passed, 0 failed, 3 skipped"
-	says "skipped, no unicorn:"
-	says "skipped, no dragon:"
-	says "skipped, no griffin:"
+	output_has "skipped, no unicorn:"
+	output_has "skipped, no dragon:"
+	output_has "skipped, no griffin:"
 }
 
-@test "run: a program that exits with 77 before its first test is skipped, and has said why" {
+@test "run: a program that exits with 77 before its first test is skipped with its output as reason" {
 	unit test-a 'echo no phoenix' 'exit 77'
 	run runner
 	last_line "0 passed, 0 failed, 1 skipped"
-	says "skipped, no phoenix:"
+	output_has "skipped, no phoenix:"
 	unit test-a 'echo 1..1' 'echo ok 1 one' 'exit 77'
 	run runner
 	last_line "1 passed, 1 failed"
 }
 
-@test "run: HAWSER_REQUIRE=all makes a skip a failure unless cannot.txt has it" {
+@test "run: HAWSER_REQUIRE=all turns a skip into a failure unless cannot.txt lists it" {
 	unit test-a 'echo 1..2' 'echo no unicorn' 'echo "not ok 1 # SKIP a: one"' \
 		'echo no unicorn' 'echo "not ok 2 # SKIP a: two"'
 	echo 'src/*/test-a.c | a: t* | there are no unicorns' >"$tree/test/cannot.txt"
 	run -1 strict_runner
 	last_line "0 passed, 1 failed, 1 skipped"
-	says "HAWSER_REQUIRE=all: no unicorn"
+	output_has "HAWSER_REQUIRE=all: no unicorn"
 }
 
-@test "run: HAWSER_REQUIRE=all names the lines of cannot.txt that excuse nothing" {
+@test "run: HAWSER_REQUIRE=all reports the lines of cannot.txt that match no skipped test" {
 	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
 	echo 'src/*/test-a.c | a: one | not any more' >"$tree/test/cannot.txt"
 	run -0 strict_runner
-	says "test/cannot.txt:1 excuses nothing"
+	output_has "test/cannot.txt:1 matches no skipped test"
 	last_line "1 passed, 0 failed"
 }
 
@@ -172,49 +172,49 @@ sandbox() {
 	unit test-a 'echo 1..2' 'echo ok 1 - a: one' 'kill -SEGV $$'
 	run -1 runner
 	last_line "1 passed, 1 failed"
-	says "2 tests announced, 1 ran, exit status 139"
+	output_has "2 tests announced, 1 ran, exit status 139"
 }
 
 @test "run: a file without a test fails" {
 	unit test-a 'exit 0'
 	run -1 runner
 	last_line "0 passed, 1 failed"
-	says "no test ran"
+	output_has "no test ran"
 }
 
-@test "run: a file whose tests pass but whose exit status does not fails" {
+@test "run: a file whose tests pass but whose exit status is not 0 fails" {
 	unit test-a 'echo 1..1' 'echo ok 1 - a: one' 'echo LeakSanitizer' 'exit 23'
 	run -1 runner
 	last_line "1 passed, 1 failed"
-	says "exit status 23 though no test failed"
+	output_has "exit status 23 though no test failed"
 }
 
 @test "run: a test that is not built fails" {
 	touch "$tree/src/base/test-a.c"
 	run -1 runner
-	says "not built"
+	output_has "not built"
 }
 
-@test "run: a file that does not end is killed, with what it started, and fails" {
+@test "run: a file that does not end is killed with its child processes, and fails" {
 	unit test-a 'echo 1..2' 'echo ok 1 - a: one' 'setsid sleep 6543 &' 'sleep 6543'
 	run -1 runner --timeout 1
 	last_line "1 passed, 1 failed"
-	says "not finished after 1 s"
+	output_has "timed out after 1 s"
 	run ! pgrep -f 'sleep 654[3]'
 }
 
-@test "run: pytest that crashes halfway fails" {
+@test "run: a pytest file that crashes fails" {
 	printf 'import os\ndef test_one():\n    os._exit(0)\n' >"$tree/test/test_c.py"
 	run -1 runner
 	last_line "0 passed, 1 failed"
 }
 
-@test "run: a tree without tests fails" {
+@test "run: a source tree without tests fails" {
 	run -1 runner
 	last_line "0 passed, 1 failed"
 }
 
-@test "run: a filter picks files, or else tests" {
+@test "run: a filter selects files, or tests if it matches no file" {
 	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
 	printf '@test "b: %s" { true; }\n' one two three >"$tree/test/b.bats"
 	run -0 runner --filter test-a
@@ -225,14 +225,14 @@ sandbox() {
 	[ "$output" = test/b.bats ]
 }
 
-@test "run: files can be left out" {
+@test "run: --without leaves out files" {
 	unit test-a 'echo 1..1' 'echo "ok 1 - a: one"'
 	echo '@test "b: one" { true; }' >"$tree/test/b.bats"
 	run -0 runner --without 'src/*' --without 'test/c*' --list
 	[ "$output" = test/b.bats ]
 }
 
-@test "run: without root, what needs root is skipped and the rest runs" {
+@test "run: without root, files that need root are skipped and the others run" {
 	unit test-a 'echo 1..1' 'echo ok 1 - a: one'
 	printf '@test "b: %s" { true; }\n' one two >"$tree/test/b.bats"
 	printf '%s\n' '# Needs: no root' '@test "d: one" { true; }' >"$tree/test/d.bats"
@@ -244,10 +244,10 @@ sandbox() {
 	run -0 setpriv --reuid=65534 --regid=65534 --clear-groups env -u HAWSER_REQUIRE \
 		-u HAWSER_SRC -u HAWSER_BUILD "$tree/test/run"
 	last_line "2 passed, 0 failed, 4 skipped"
-	says "skipped, needs root:"
+	output_has "skipped, needs root:"
 }
 
-# fuzz_tree EMPTY-EDGES EDGES: a tree with one fuzzer, built already, that says it covers so much
+# fuzz_tree EMPTY-EDGES EDGES: a source tree with one built fuzzer that reports this coverage
 fuzz_tree() {
 	mkdir -p "$tree/tools" "$tree/build-fuzz/src" "$tree/test/corpus/a"
 	cp "$HAWSER_SRC/tools/fuzz" "$tree/tools"
@@ -259,28 +259,28 @@ fuzz_tree() {
 	chmod +x "$tree/tools/build" "$tree/build-fuzz/src/fuzz-a"
 }
 
-@test "fuzz: a fuzzer that gets beyond its entry passes, with its figures" {
+@test "fuzz: a fuzzer that covers enough code passes, and its figures are printed" {
 	fuzz_tree 10 100
 	run -0 env FUZZ_SECONDS=1 "$tree/tools/fuzz"
 	[[ ${lines[1]} =~ ^a\ +9\ +100\ +7\ +3$ ]]
 	[[ ${lines[-1]} == "1 fuzzers, 0 failed;"* ]]
 }
 
-@test "fuzz: a fuzzer that reaches nothing beyond its entry fails" {
+@test "fuzz: a fuzzer that covers hardly more than its entry function fails" {
 	fuzz_tree 10 30
 	run -1 "$tree/tools/fuzz"
-	says "a: reaches nothing: 30 edges, 10 with an empty input"
+	output_has "a: covers too little: 30 edges, 10 with an empty input"
 }
 
-@test "fuzz: a crash, a missing corpus and a fuzzer that is not built fail" {
+@test "fuzz: a crash, a missing corpus and an unbuilt fuzzer are failures" {
 	fuzz_tree 10 100
 	echo 'echo "ERROR: AddressSanitizer"; exit 1' >>"$tree/build-fuzz/src/fuzz-a"
 	run -1 "$tree/tools/fuzz"
-	says "ERROR: AddressSanitizer"
+	output_has "ERROR: AddressSanitizer"
 	rm "$tree/test/corpus/a/seed"
 	run -1 "$tree/tools/fuzz"
-	says "no corpus"
+	output_has "no corpus"
 	rm "$tree/build-fuzz/src/fuzz-a"
 	run -1 "$tree/tools/fuzz"
-	says "not built"
+	output_has "not built"
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/uml/run: the way to the second kernel. What is tested over there is in test/uml.
+# test/uml.bats - test/uml/run itself, which runs commands under a second kernel
 bats_require_minimum_version 1.5.0
 load lib
 
 uml=$HAWSER_SRC/test/uml/run
 
-@test "uml: output, errors and exit status are the command's" {
+@test "uml: standard output, standard error and exit status are the command's" {
 	need linux.uml modprobe
 	export WORD="a b"
 	mkdir "$BATS_TEST_TMPDIR/work"
@@ -19,14 +19,14 @@ uml=$HAWSER_SRC/test/uml/run
 	[ -z "$(ls "$BATS_TEST_TMPDIR/work")" ]
 }
 
-@test "uml: a command that does not end is ended, and nothing of it stays" {
+@test "uml: a command that does not end is killed with its kernel" {
 	need linux.uml modprobe
 	run -124 "$uml" -t 2 sleep 1000
-	[[ $output == "test/uml/run: no exit status after 2 s"* ]]
+	[[ $output == "test/uml/run: timed out after 2 s"* ]]
 	[ -z "$(pgrep -f linux.uml)" ]
 }
 
-@test "uml: without user-mode-linux it says so" {
+@test "uml: without user-mode-linux the exit status is 77 and the reason is printed" {
 	mkdir "$BATS_TEST_TMPDIR/bin"
 	for program in bash id; do
 		ln -s "$(command -v "$program")" "$BATS_TEST_TMPDIR/bin"

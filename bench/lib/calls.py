@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A row about many calls at a time: how many a second, and how long the slowest took
+"""A row about gRPC calls of many clients: calls per second and the 99th percentile of their times
 
-What:  Calls: each of so many clients makes one empty call after the other, to ours and to a peer in turns.
-How:   h2load, which is neither's, writes down how long each call took. A sample is one run of it.
+What:  Calls: each client makes one empty call after the other; our daemon and the peer alternate.
+How:   h2load logs the time of each call. A sample is one run of h2load.
 """
 import dataclasses
 import pathlib
@@ -11,13 +11,13 @@ import subprocess
 
 from lib.rows import Aim, judge, line, median_ratio, percentile, spread, times
 
-EMPTY = bytes(5)        # gRPC's frame of a message without fields
-CALLS = 3000            # of a run, at least
-EACH = 300              # of a client, at least
+EMPTY = bytes(5)        # gRPC frame of a message without fields
+CALLS = 3000            # minimum for a run
+EACH = 300              # minimum for each client
 
 
 def h2load(directory, socket, method, clients):
-    """Nanoseconds that a run took for each call, and the milliseconds of each call."""
+    """Run h2load. Returns the run's nanoseconds divided by its calls, and each call's milliseconds."""
     request, log = directory / "request", directory / "calls"
     request.write_bytes(EMPTY)
     log.unlink(missing_ok=True)
@@ -48,7 +48,7 @@ class Calls:
         numbers, took = [], ([], [])
         for n in range(self.samples or place.samples):
             sample = [0, 0]
-            for side in (n % 2, 1 - n % 2):     # who goes first changes
+            for side in (n % 2, 1 - n % 2):     # the first side alternates
                 ns, each = h2load(place.dir, (self.ours, self.theirs)[side], self.method, self.clients)
                 sample[side] = ns / 1e6
                 took[side].extend(each)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chain that most pods have: loopback, bridge with ipMasq, portmap, bandwidth
+"""A typical chain of plugins: loopback, bridge with ipMasq, portmap, bandwidth
 
-What:  Chain(place, count) makes hosts and pods as Pods does; lines() has our cnitool run the chain
-       for one of them, with our plugins or with Go's. A pod has one host port.
-How:   each plugin gets the result of the one before it, which nobody can write down beforehand:
-       hence cnitool, the same one for both sides.
+What:  Chain(place, count) creates hosts and pods as Pods does; lines() makes our cnitool run the
+       chain for one pod, with our plugins or with the Go plugins. A pod has one port mapping.
+How:   each plugin needs the result of the plugin before it, which is not known in advance. So a
+       cnitool is necessary; it is ours for both sides.
 """
 import json
 
@@ -23,7 +23,7 @@ def network(name, bridge=MASQ):
 
 
 def port_mappings(ports):
-    """For CAP_ARGS; without a blank, as bench/spawn.c wants it."""
+    """Value of CAP_ARGS; without blanks, which separate words in bench/spawn.c."""
     return json.dumps({"portMappings": [{"hostPort": port, "containerPort": 7777, "protocol": "udp"}
                                         for port in ports]}, separators=(",", ":"))
 
@@ -46,7 +46,7 @@ class Chain:
         if side == FLOOR:
             return self.pods.lines(side, command, pod=pod)
         build = self.place.build
-        # 3 and the pod's number is a port of its own, for the first thousands of pods
+        # the digit 3 before the pod's number makes a unique port, for thousands of pods
         ports = port_mappings(["PORT"]).replace('"PORT"', f"3{pod}")
         return [f"netns /run/netns/{self.host(side)}",
                 f"env CNI_PATH={build / 'cni' if side == OURS else GO}",

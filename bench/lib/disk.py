@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk for one bench: ext4 with a journal, as nodes have it, in a file below the build folder
+"""A disk for one bench: ext4 with a journal, as on most nodes, in a file in the build directory
 
-The build folder's own file system is not taken: how fast it makes files depends on what was deleted there
-before, and much is.
+The file system of the build directory itself is not used: its speed depends on the files that were
+created and deleted there before.
 """
 import contextlib
 import pathlib
 import subprocess
 import tempfile
 
-SIZE = 8 << 30      # bytes, of which only those are on the disk that are written
+SIZE = 8 << 30      # bytes; the file is sparse
 
 
 def is_possible():
@@ -18,7 +18,7 @@ def is_possible():
 
 @contextlib.contextmanager
 def ext4(build, where):
-    """Mounted there, until the end."""
+    """Mounts a new file system for the duration of the context."""
     where.mkdir()
     with tempfile.NamedTemporaryFile(prefix="bench-", dir=build) as file:
         file.truncate(SIZE)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of processes, as the kernel counts it, in KiB
+"""Memory of processes in KiB, from /proc
 
-What:  resident() and private() of one process; peak() of a process and all its children together while
-       a command runs.
-Rules: together is proportional: what several share, such as a library's code, counts once. A child that
-       runs the daemon's own program is one that waits for another, in the daemon's own memory
-       (src/base/os/child.c), and does not count.
+What:  resident() and private() of one process; peak() of a process and its descendants while a command
+       runs.
+Rules: the total of several processes is proportional (PSS): shared memory, such as a library's code,
+       counts once. A child that runs the daemon's own program does not count: it waits for another
+       process and shares the daemon's memory (src/base/os/child.c).
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ EVERY_S = 0.005
 
 
 def rollup(pid):
-    """{name: KiB} of /proc/PID/smaps_rollup; empty if the process has ended."""
+    """{name: KiB} from /proc/PID/smaps_rollup; empty if the process has ended"""
     try:
         text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:
@@ -42,8 +42,8 @@ def children(pid):
         return []
 
 
-def family(pid):
-    return [pid, *(one for child in children(pid) for one in family(child))]
+def descendants(pid):
+    return [one for child in children(pid) for one in (child, *descendants(child))]
 
 
 def program(pid):
@@ -53,17 +53,17 @@ def program(pid):
         return None
 
 
-def together(pid):
-    others = (one for one in family(pid)[1:] if program(one) != program(pid))
+def total(pid):
+    others = (one for one in descendants(pid) if program(one) != program(pid))
     return sum(rollup(one).get("Pss", 0) for one in (pid, *others))
 
 
 def peak(pid, command):
-    """The most that the process and its children have together until the command has ended."""
-    most = together(pid)
+    """The largest total of the process and its descendants while the command runs."""
+    most = total(pid)
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         while process.poll() is None:
-            most = max(most, together(pid))
+            most = max(most, total(pid))
             time.sleep(EVERY_S)
     assert process.returncode == 0, command
     return most

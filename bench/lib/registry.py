@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's docker-registry on loopback, and images that are made for it
+"""Debian's docker-registry on loopback, and images for it
 
-What:  registry() runs one below a folder; Registry.push() puts an image there. layers_of_usr() makes the
-       layers of a large one, config() the configuration of any.
-How:   the layers have folders of this machine's /usr, drawn by the hash of their names, so that binaries,
-       texts and small files are mixed, and compress, as in images of distributions.
+What:  registry() runs a registry in a directory; Registry.push() pushes an image. layers_of_usr()
+       builds the layers of a large image, config() the configuration of any image.
+How:   the layers contain directories of this machine's /usr, ordered by the hash of their names, so
+       that the mix of binaries, texts and small files compresses as in images of distributions.
 """
 import concurrent.futures
 import contextlib
@@ -22,9 +22,9 @@ import tarfile
 import time
 import zlib
 
-# Of an image: per cent of its bytes, layer by layer. A distribution, packages on it, and small things.
+# Sizes of an image's layers in per cent: a distribution, packages, and small layers.
 SHARES = (30, 20, 15, 10, 8, 5, 4, 3, 2, 1, 1, 1)
-FILE_MAX = 8 << 20      # a larger one would be most of a small layer
+FILE_MAX = 8 << 20      # a larger file would be most of a small layer
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MEDIA = "application/vnd.oci.image."
 WAIT_S = 60
@@ -44,24 +44,23 @@ def digest(data):
 # ---- images -------------------------------------------------------------------------------------
 
 def files_below(top):
-    """Paths of regular files and symbolic links; the folders are in an order that is random but always
-    the same."""
+    """Paths of regular files and symbolic links; the directories are in a random but fixed order."""
     walk = sorted(os.walk(top), key=lambda step: hashlib.md5(os.fsencode(step[0])).digest())
-    for folder, _, names in walk:
-        for path in (os.path.join(folder, name) for name in sorted(names)):
+    for directory, _, names in walk:
+        for path in (os.path.join(directory, name) for name in sorted(names)):
             if os.path.islink(path) or os.path.isfile(path) and os.path.getsize(path) <= FILE_MAX:
                 yield path
 
 
 def parents(path, seen):
-    """Folders above it that are not in the archive yet, from the top."""
+    """Parent directories that are not in the archive yet, from the top."""
     new = [str(p) for p in reversed(pathlib.PurePath(path).parents) if str(p) not in seen | {"/"}]
     seen.update(new)
     return new
 
 
 def archive(paths, size):
-    """A tar of files from the iterator, until it has so many bytes."""
+    """A tar archive of at least size bytes, of files from the iterator."""
     out, seen = io.BytesIO(), set()
     with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as tar:
         while out.tell() < size and (path := next(paths, None)):
@@ -93,30 +92,30 @@ def config(layers, **more):
                        "rootfs": {"type": "layers", "diff_ids": [l.diff_id for l in layers]}}).encode()
 
 
-# ---- the registry -------------------------------------------------------------------------------
+# ---- registry -----------------------------------------------------------------------------------
 
 class Registry:
     def __init__(self, host):
         self.host = host
-        self.there = set()      # blobs, by repository and digest
+        self.pushed = set()     # (repository, digest) of blobs
 
     def request(self, method, path, body=b"", media="application/octet-stream", expect=201):
         connection = http.client.HTTPConnection(self.host, timeout=WAIT_S)
         with contextlib.closing(connection):
             connection.request(method, path, body, {"Content-Type": media})
-            answer = connection.getresponse()
-            said = answer.read()
-            assert answer.status == expect, f"{method} {path}: {answer.status} {said}"
-            return answer.headers.get("Location", "")
+            response = connection.getresponse()
+            text = response.read()
+            assert response.status == expect, f"{method} {path}: {response.status} {text}"
+            return response.headers.get("Location", "")
 
     def push_blob(self, repository, data):
         """Returns its digest."""
         key = repository, digest(data)
-        if key not in self.there:
-            place = self.request("POST", f"/v2/{repository}/blobs/uploads/", expect=202)
-            place = place.partition(self.host)[2] or place
-            self.request("PUT", f"{place}&digest={key[1]}", data)
-            self.there.add(key)
+        if key not in self.pushed:
+            location = self.request("POST", f"/v2/{repository}/blobs/uploads/", expect=202)
+            location = location.partition(self.host)[2] or location
+            self.request("PUT", f"{location}&digest={key[1]}", data)
+            self.pushed.add(key)
         return key[1]
 
     def push(self, repository, tag, layers, settings):
@@ -145,7 +144,7 @@ def listens(host):
 
 @contextlib.contextmanager
 def registry(directory):
-    """A registry with its blobs below the folder."""
+    """Runs a registry that stores its blobs in the directory."""
     host = f"127.0.0.1:{free_port()}"
     conf = directory / "registry.yml"
     conf.write_text(f"version: 0.1\nhttp: {{addr: '{host}'}}\n"
@@ -155,7 +154,7 @@ def registry(directory):
     try:
         deadline = time.monotonic() + WAIT_S
         while not listens(host):
-            assert process.poll() is None and time.monotonic() < deadline, "docker-registry is not there"
+            assert process.poll() is None and time.monotonic() < deadline, "docker-registry did not start"
             time.sleep(0.05)
         yield Registry(host)
     finally:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bench can measure: the kinds of rows
+"""The kinds of rows that a bench can measure
 
 What:  each row has measure(place), which returns a dict with its figures and all its samples, and
-       lines(figures), the text that is printed for it.
-How:   everything that is timed runs in bench/spawn.c, all sides of a row in turns. A ratio is that of
-       the medians; its spread is the 95 % interval of the bootstrap: the samples are drawn again,
-       together, a thousand times.
+       lines(figures), which returns the text to print.
+How:   timed commands run in bench/spawn.c, where the sides of a row alternate. A ratio is the ratio
+       of medians. Its confidence interval of 95 % comes from the bootstrap: the samples of all sides
+       are resampled together a thousand times.
 """
 import dataclasses
 import pathlib
@@ -19,7 +19,7 @@ KIB = 1024
 
 @dataclasses.dataclass
 class Aim:
-    """At most: a ratio, milliseconds more than the peer, bytes, KiB. At least: times faster."""
+    """Maximum ratio, milliseconds more than the peer, bytes, KiB; or minimum of times faster."""
     ratio: float = None
     more_ms: float = None
     size: int = None
@@ -36,21 +36,21 @@ def summary(values):
 
 
 def spread(samples, figure):
-    """A figure of the samples, and where 95 % of those of the resampled ones lie."""
+    """A figure of the samples, with the 95 % interval of the same figure of resampled ones."""
     draw = random.Random(1)
-    again = [figure(draw.choices(samples, k=len(samples))) for _ in range(BOOTSTRAP)]
-    return {"value": figure(samples), "low": percentile(again, 0.025),
-            "high": percentile(again, 0.975)}
+    resampled = [figure(draw.choices(samples, k=len(samples))) for _ in range(BOOTSTRAP)]
+    return {"value": figure(samples), "low": percentile(resampled, 0.025),
+            "high": percentile(resampled, 0.975)}
 
 
 def median_ratio(over, under):
-    """The function of samples that says how the medians of two columns relate."""
+    """A function of samples that returns the ratio of the medians of two columns."""
     return lambda samples: (statistics.median(s[over] for s in samples) /
                             statistics.median(s[under] for s in samples))
 
 
 def run_series(place, sides, samples, *options):
-    """The numbers that bench/spawn.c prints: a tuple per sample, a number per side."""
+    """Run bench/spawn.c. Returns a tuple for each sample, with a number for each side."""
     files = [place.write(f"series-{i}", "".join(line + "\n" for line in lines))
              for i, lines in enumerate(sides)]
     command = [place.build / "bench/bench-spawn", *options, samples, *files]
@@ -64,7 +64,7 @@ def run_program(command):
 
 
 def judge(aim, ours, theirs, ratio):
-    """What was aimed at, in words, and whether it is met; (None, None) without an aim."""
+    """(text of the aim, whether it is met); (None, None) without an aim"""
     if aim and aim.ratio:
         return f"at most {aim.ratio}x", ratio["value"] <= aim.ratio
     if aim and aim.faster:
@@ -91,7 +91,7 @@ def ms(side):
 
 
 def times(ratio, aim):
-    """0.15x; or, where being faster was the aim, how much."""
+    """A ratio as text: "0.15x", or "6.67x faster" if the aim is to be faster."""
     if "faster" in (aim or ""):
         return f'{1 / ratio["value"]:.2f}x faster ({1 / ratio["high"]:.2f}-{1 / ratio["low"]:.2f})'
     return f'{ratio["value"]:.2f}x ({ratio["low"]:.2f}-{ratio["high"]:.2f})'
@@ -99,8 +99,8 @@ def times(ratio, aim):
 
 @dataclasses.dataclass
 class Pair:
-    """Ours, a peer and perhaps a floor, each a series of commands in the lines of bench/spawn.c; or
-    ours and a peer, both timed by a program of their own."""
+    """Times of hawser, a peer and optionally a floor (a lower bound). Each side is a series of commands
+    in the lines of bench/spawn.c; or `command` is a program that times hawser and the peer."""
     what: str
     peer: str
     ours_run: list = None
@@ -111,7 +111,7 @@ class Pair:
     aim: Aim = None
     floor_aim: Aim = None
     samples: int = None
-    each: int = 1               # how often a series does what the row is about
+    each: int = 1               # number of operations in a series, by which times are divided
 
     def sides(self):
         return [side for side in (self.ours_run, self.peer_run, self.floor_run) if side]
@@ -149,8 +149,8 @@ class Pair:
 
 @dataclasses.dataclass
 class Growth:
-    """What the last tenth of many costs against the first tenth, for each side; for ours against the
-    floor's own growth, too. Each side is a label and its series."""
+    """The time of the last tenth of many operations against the first tenth, for each side; and our
+    growth relative to the floor's growth. Each side is a label and its series."""
     what: str
     ours_run: list
     peers: dict
@@ -163,13 +163,13 @@ class Growth:
         tenth = max(1, self.samples // 10)
         numbers = run_series(place, sides.values(), self.samples, "--cold")
         numbers = [tuple(ns / 1e6 for ns in sample) for sample in numbers]
-        # The first and the last are not pairs of the same moment, but are drawn as such.
+        # The first and the last were not measured at the same time, but are resampled as pairs.
         ends = list(zip(numbers[:tenth], numbers[-tenth:]))
-        grown = {label: self.side(ends, i) for i, label in enumerate(sides)}
-        beyond = spread(ends, lambda e: self.ratio(e, 0) / self.ratio(e, list(sides).index(self.floor)))
-        aim, met = judge(self.aim, None, None, beyond)
-        return {"kind": "growth", "what": self.what, "sides": grown, "ratio": beyond,
-                "aim": aim and f"{aim} beyond {self.floor}", "met": met, "samples": numbers}
+        growths = {label: self.side(ends, i) for i, label in enumerate(sides)}
+        relative = spread(ends, lambda e: self.ratio(e, 0) / self.ratio(e, list(sides).index(self.floor)))
+        aim, met = judge(self.aim, None, None, relative)
+        return {"kind": "growth", "what": self.what, "sides": growths, "ratio": relative,
+                "aim": aim and f"{aim} the growth of {self.floor}", "met": met, "samples": numbers}
 
     @staticmethod
     def ratio(ends, column):
@@ -179,7 +179,7 @@ class Growth:
     def side(self, ends, column):
         return {"first": summary([first[column] for first, _ in ends]),
                 "last": summary([last[column] for _, last in ends]),
-                "ratio": spread(ends, lambda again: self.ratio(again, column))}
+                "ratio": spread(ends, lambda resampled: self.ratio(resampled, column))}
 
     @staticmethod
     def lines(figures):
@@ -191,7 +191,7 @@ class Growth:
 
 @dataclasses.dataclass
 class Memory:
-    """The largest resident memory of a series' timed commands; or the largest of what was found."""
+    """The largest resident memory of a series' timed commands, or the largest value in `found`."""
     what: str
     peer: str
     ours_run: list = None
@@ -217,7 +217,7 @@ class Memory:
 
 @dataclasses.dataclass
 class Size:
-    """A program's size, stripped."""
+    """The size of a stripped program."""
     what: str
     file: pathlib.Path
     aim: Aim = None
@@ -237,7 +237,7 @@ class Size:
 
 @dataclasses.dataclass
 class Rate:
-    """What a limit of so many bits per second lets through, in bits per second."""
+    """Throughput against the configured limit, in bits per second."""
     what: str
     asked: float
     samples: list

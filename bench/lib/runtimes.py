@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runtimes that are measured: hawser-cri and containerd, each with folders of its own
+"""Runtimes to measure: hawser-cri and containerd, each with its own directories
 
-What:  hawser_cri() and containerd() run a daemon below a folder, from when it can be called, and give a
-       Runtime; serving() does that for any program with a gRPC socket.
+What:  hawser_cri() and containerd() run a daemon in a directory, wait until it accepts calls, and yield
+       a Runtime; serving() does the same for any program with a gRPC socket.
 """
 import contextlib
 import dataclasses
@@ -27,7 +27,7 @@ class Runtime:
     build: pathlib.Path
 
     def hawser(self, *words):
-        """The command that makes it do something."""
+        """A hawser command line for this runtime."""
         return [str(w) for w in (self.build / "bin/hawser", "--runtime", f"unix:{self.socket}", *words)]
 
     def run(self, *words):
@@ -36,7 +36,7 @@ class Runtime:
 
 @contextlib.contextmanager
 def serving(build, socket, *command):
-    """The program, from when it can be called at the socket."""
+    """Runs a program; the context starts when it accepts calls at the socket."""
     call = [build / "test/rpc/rpc-call", socket, "/none.None/None", "60000", ""]
     log = socket.with_suffix(".log")
     with open(log, "wb") as out:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# Go's cnitool and ours add, check and delete each other's attachments.
+# test/conformance/cnitool.bats - upstream's cnitool and ours check and delete each other's attachments
 
 setup() {
 	export CNI_PATH=$BATS_TEST_TMPDIR/ours:/usr/lib/cni
@@ -21,7 +21,7 @@ teardown() {
 	rm -rf /var/lib/cni/results /var/lib/cni/networks
 }
 
-network() { # VERSION: our loopback, Debian's bridge and portmap
+network() { # VERSION: a network of our loopback and Debian's bridge and portmap
 	cat >"$NETCONFPATH/10-net.conflist" <<CONF
 { "cniVersion": "$1", "name": "net", "plugins": [
   { "type": "loopback" },
@@ -31,12 +31,12 @@ network() { # VERSION: our loopback, Debian's bridge and portmap
 CONF
 }
 
-own_network() { # 1.1.0, our plugins alone
+own_network() { # a network of version 1.1.0 with only our plugins
 	echo '{"cniVersion":"1.1.0","name":"net","plugins":[{"type":"loopback"}]}' \
 		>"$NETCONFPATH/10-net.conflist"
 }
 
-# What two runs may differ in: hardware addresses and random link names.
+# Replaces what differs between two runs: MAC addresses, random link names, the address of the pod.
 masked() { sed -E 's/([0-9a-f]{2}:){5}[0-9a-f]{2}/MAC/g; s/veth[0-9a-f]{8}/VETH/g; s/10\.98\.0\.[0-9]+\/24/POD/'; }
 
 nothing_left() {
@@ -44,8 +44,8 @@ nothing_left() {
 	[ -z "$(ip -o link show type veth)" ]
 }
 
-# Debian's portmap 1.1.1 looks for its IPv4 rules in ip6tables, so its CHECK fails for every port; it
-# is told of none.
+# Debian's portmap 1.1.1 looks for its IPv4 rules in ip6tables, so its CHECK fails for every port: CHECK
+# runs without port mappings.
 add_check_del() { # VERSION ADDER DELETER
 	network "$1"
 	"$2" add net /run/netns/pod
@@ -56,8 +56,12 @@ add_check_del() { # VERSION ADDER DELETER
 
 for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 
-@test "conformance: Go checks and deletes what ours added" { for_versions "$ours" "$GO_CNITOOL"; }
-@test "conformance: ours checks and deletes what Go added" { for_versions "$GO_CNITOOL" "$ours"; }
+@test "conformance: upstream's cnitool checks and deletes our attachments" {
+	for_versions "$ours" "$GO_CNITOOL"
+}
+@test "conformance: our cnitool checks and deletes upstream's attachments" {
+	for_versions "$GO_CNITOOL" "$ours"
+}
 
 @test "conformance: add prints the same result" {
 	for v in 0.3.1 0.4.0 1.0.0; do
@@ -70,7 +74,7 @@ for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 	done
 }
 
-@test "conformance: the cache files hold the same" {
+@test "conformance: the cache files have the same contents" {
 	network 1.0.0
 	"$GO_CNITOOL" add net /run/netns/pod
 	theirs=$(jq -S . /var/lib/cni/results/net-* | masked)
@@ -83,7 +87,7 @@ for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 	diff <(echo "$theirs") <(echo "$mine")
 }
 
-@test "conformance: either's gc ends the other's attachment, either's status answers" {
+@test "conformance: gc of each deletes attachments of the other, status of each succeeds" {
 	own_network
 	for pair in "$ours $GO_CNITOOL" "$GO_CNITOOL $ours"; do
 		read -r adder collector <<<"$pair"
@@ -95,7 +99,7 @@ for_versions() { for v in 0.3.1 0.4.0 1.0.0; do add_check_del "$v" "$@"; done; }
 	done
 }
 
-@test "conformance: a failing ADD has the same exit status and names the same cause" {
+@test "conformance: a failed ADD has the same exit status and prints the same cause" {
 	network 1.0.0
 	sed -i 's/"bridge": "conf0"/"bridge": "conf0", "vlan": 5000/' "$NETCONFPATH/10-net.conflist"
 	run "$GO_CNITOOL" add net /run/netns/pod

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/differential/mask.py - the same name for what is random on both sides
+test/differential/mask.py - replace random names and MAC addresses, so that both sides compare equal
 
 What:  host ends of veth pairs (veth and eight hex digits) become V1, V2, ... in the order in
-       which answers, then links, name them; hardware addresses become the link that has them.
-Rules: text that the case asks to keep stays. A bridge without an address of its own wears that of
-       one of its ports, whichever is lowest: that is "of a port".
+       which they appear in results, then among the links. A MAC address becomes the name of the
+       link that has it.
+Rules: texts listed in the case's `keep` are not replaced. A bridge without its own MAC address has
+       the lowest one of its ports; such an address becomes "of a port".
 """
 import json
 import re
@@ -16,7 +17,7 @@ PLAIN = ("00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff")
 
 
 def replace(tree, change):
-    """A copy of a tree in which change() has seen every string, keys as well."""
+    """A copy of a tree with change() applied to every string, including keys."""
     if isinstance(tree, dict):
         return {change(key): replace(value, change) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -39,26 +40,26 @@ def namespaces(doc):
                 yield ns, seen
 
 
-def bridges(doc, keep):
-    """Give bridges that wear a port's address an owner of their own."""
-    worn = set()
+def mask_bridges(doc, keep):
+    """Replace the MAC addresses of bridges by "of a port" or "its own", in results by "a mac"."""
+    bridges = set()
     for _, seen in namespaces(doc):
         ports = {one["address"] for one in seen["links"].values() if one.get("master")}
         for name, one in seen["links"].items():
             if one.get("kind") == "bridge" and one["address"] not in keep:
-                worn.add(name)
+                bridges.add(name)
                 if one["address"] in ports:
                     one["address"] = "of a port"
                 else:
                     one["address"] = "its own"
     for step in doc["steps"].values():
         for one in (step.get("result") or {}).get("interfaces", []):
-            if one.get("name") in worn and not one.get("sandbox"):
+            if one.get("name") in bridges and not one.get("sandbox"):
                 one["mac"] = "a mac" if MAC.fullmatch(one.get("mac", "")) else one.get("mac")
 
 
 def owners(doc, keep):
-    """{hardware address: "mac of NAMESPACE LINK"}, of those that are not to be kept"""
+    """{MAC address: "mac of NAMESPACE LINK"}, without those in keep"""
     out = {}
     for ns, seen in namespaces(doc):
         for name, one in seen["links"].items():
@@ -69,20 +70,20 @@ def owners(doc, keep):
 
 
 def masked(doc, keep=()):
-    """What a side printed, with everything random named alike."""
+    """A side's report with random names and addresses replaced."""
     found = names(doc)
     doc = replace(doc, lambda text: VETH.sub(lambda m: found[m[0]], text))
-    bridges(doc, keep)
+    mask_bridges(doc, keep)
     macs = owners(doc, keep)
 
-    def named(text):
+    def mask_macs(text):
         return MAC.sub(lambda m: m[0] if m[0] in PLAIN or m[0] in keep
-                       else macs.get(m[0], "mac of nobody"), text)
-    return replace(doc, named)
+                       else macs.get(m[0], "mac of no link"), text)
+    return replace(doc, mask_macs)
 
 
 def leaves(tree, path=""):
-    """{path: value} of everything that is not an object or a list; empty ones count as absent"""
+    """{path: value} of every value that is not an object or a list; empty ones count as missing"""
     if isinstance(tree, (dict, list)):
         pairs = tree.items() if isinstance(tree, dict) else enumerate(tree)
         out = {}

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/differential/side.py - one side of one case
+test/differential/side.py - run one side of one case
 
-What:  on a host of its own (mount and network namespace, empty /run, /etc/cni and /var/lib/cni)
-       make the pods, run the case's verbs, and tell what was answered and what could be seen.
-How:   in a forked child, whose namespaces go when it ends; its answer is JSON through a pipe.
-       ADD and CHECK with the plugins in the folder ADDER, DEL with those in DELETER: the same
-       folder for a side, two for cleaning up after one another, where only what is left counts.
-       A chain is run as libcni does it: prevResult handed on, DEL backwards with the last
-       result, from 0.4.0 on.
+What:  on a separate host (mount and network namespaces; empty /run, /etc/cni and /var/lib/cni),
+       create the pods, run the case's verbs, and report the results and the state.
+How:   in a forked child, whose namespaces disappear when it ends. It sends its report as JSON
+       through a pipe. ADD and CHECK use the plugins in directory ADDER, DEL those in DELETER. They
+       are the same directory for a side, and two to test that one side's DEL cleans up after the
+       other's ADD; then only the leftovers count.
+       A chain runs as in libcni: each plugin gets the prevResult of the one before; DEL runs
+       backwards, with the last result since version 0.4.0.
 """
 import ctypes
 import json
@@ -29,7 +30,7 @@ class Side:
         self.steps = {}
 
     def call(self, conf, verb, pod):
-        """One plugin. Returns (result, error), either of them None."""
+        """Run one plugin. Returns (result, error), one of which is None."""
         path = self.deleter if verb == "DEL" else self.adder
         n = self.case.pods.index(pod)
         env = dict(os.environ, CNI_COMMAND=verb, CNI_CONTAINERID="container-" + pod,
@@ -38,22 +39,22 @@ class Side:
         done = subprocess.run([os.path.join(path, conf["type"])], input=json.dumps(conf), text=True,
                               env=env, capture_output=True, timeout=60, check=False)
         try:
-            said = json.loads(done.stdout) if done.stdout.strip() else None
+            answer = json.loads(done.stdout) if done.stdout.strip() else None
         except ValueError:
-            return None, {"exit": done.returncode, "garbage": done.stdout}
+            return None, {"exit": done.returncode, "malformed output": done.stdout}
         if done.returncode == 0:
-            return said, None
-        said = said or {"msg": done.stderr.strip()}
-        msg = said.get("msg", "").replace(path, "$CNI_PATH")
-        return None, {"code": said.get("code"), "msg": msg}
+            return answer, None
+        answer = answer or {"msg": done.stderr.strip()}
+        msg = answer.get("msg", "").replace(path, "$CNI_PATH")
+        return None, {"code": answer.get("code"), "msg": msg}
 
     def attach(self, verb, pod):
-        """A verb for a whole chain."""
+        """Run a verb of the whole chain."""
         prev = None if verb == "ADD" else self.results.get(pod)
-        hand_over = self.case.version not in ("0.1.0", "0.2.0", "0.3.0", "0.3.1")
+        del_gets_result = self.case.version not in ("0.1.0", "0.2.0", "0.3.0", "0.3.1")
         for conf in reversed(self.case.chain) if verb == "DEL" else self.case.chain:
             conf = dict(conf)
-            if prev and (verb == "ADD" or hand_over):
+            if prev and (verb == "ADD" or del_gets_result):
                 conf["prevResult"] = prev
             result, error = self.call(conf, verb, pod)
             if error:
@@ -69,17 +70,17 @@ class Side:
         out = {"steps": self.steps}
         for n, verb in enumerate(self.case.verbs):
             if verb == "DEL" and "state" not in out:
-                self.look(out)
+                self.add_state(out)
             for pod in self.case.pods:
                 if verb == "CHECK" and pod not in self.results:
                     continue
                 self.steps["%d %s %s" % (n + 1, verb, pod)] = self.attach(verb, pod)
         if "state" not in out:
-            self.look(out)
+            self.add_state(out)
         out["left"] = state.snapshot(self.case.pods)
         return out
 
-    def look(self, out):
+    def add_state(self, out):
         if self.adder != self.deleter:
             return
         state.settle([None] + self.case.pods)
@@ -88,42 +89,42 @@ class Side:
 
 
 def new_host():
-    """From here on this process is on a host of its own."""
+    """Move this process to a new host: new namespaces and empty directories."""
     libc = ctypes.CDLL(None, use_errno=True)
 
-    def must(result):
+    def check(result, call):
         if result < 0:
-            raise OSError(ctypes.get_errno(), "a host of its own")
+            raise OSError(ctypes.get_errno(), call)
 
-    must(libc.unshare(CLONE_NEWNS | CLONE_NEWNET))
-    must(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None))
-    for place in (b"/run", b"/etc/cni", b"/var/lib/cni"):
-        os.makedirs(place, exist_ok=True)
-        must(libc.mount(b"host", place, b"tmpfs", 0, b"mode=755"))
-    must(libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None))
+    check(libc.unshare(CLONE_NEWNS | CLONE_NEWNET), "unshare")
+    check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount /")
+    for directory in (b"/run", b"/etc/cni", b"/var/lib/cni"):
+        os.makedirs(directory, exist_ok=True)
+        check(libc.mount(b"host", directory, b"tmpfs", 0, b"mode=755"), "mount tmpfs")
+    check(libc.mount(b"sysfs", b"/sys", b"sysfs", 0, None), "mount /sys")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
 
 
-def play(case, adder, deleter):
+def run_on_new_host(case, adder, deleter):
     new_host()
     for pod in case.pods:
         subprocess.run(["ip", "netns", "add", pod], check=True)
     if case.outside:
-        state.make_outside()
+        state.create_outside()
     for command in case.setup:
         subprocess.run(["bash", "-ec", command], check=True, env=dict(os.environ, CNI_PATH=adder))
     return Side(case, adder, deleter).run()
 
 
 def run(case, adder, deleter):
-    """What play() returns, from a child; what goes wrong there is a RuntimeError here."""
+    """Run run_on_new_host() in a child process; its errors become a RuntimeError."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            text = json.dumps(play(case, adder, deleter))
-        except BaseException:  # whatever it is, the parent tells it
-            text = json.dumps({"broken": traceback.format_exc()})
+            text = json.dumps(run_on_new_host(case, adder, deleter))
+        except BaseException:  # the parent reports every exception
+            text = json.dumps({"exception": traceback.format_exc()})
         with os.fdopen(writer, "w") as pipe:
             pipe.write(text)
         os._exit(0)
@@ -131,6 +132,6 @@ def run(case, adder, deleter):
     with os.fdopen(reader) as pipe:
         out = json.load(pipe)
     os.waitpid(pid, 0)
-    if "broken" in out:
-        raise RuntimeError(out["broken"])
+    if "exception" in out:
+        raise RuntimeError(out["exception"])
     return out

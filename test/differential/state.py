@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-test/differential/state.py - what can be seen of a host and its pods
+test/differential/state.py - the state of a host and its pods, and reachability between them
 
 What:  links, addresses, routes, rules, permanent neighbours, qdiscs, bridge VLANs, interface
-       sysctls, nftables and the files that plugins keep, as one tree of JSON values; and who can
-       reach whom.
-How:   iproute2's own JSON, keyed by names so that two trees can be compared leaf by leaf.
-Rules: what the kernel changes by itself is left out: indexes, timers, operational state, and the
-       link-local and multicast entries that come and go with it.
-       How rules for pods are made is each side's own business: of the tables in which plugins do
-       it, what counts is whether they hold anything for a pod.
+       sysctls, nftables and the plugins' files, as one tree of JSON values; and which namespace
+       reaches which addresses.
+How:   JSON output of iproute2, keyed by names so that two trees can be compared leaf by leaf.
+Rules: what the kernel changes by itself is left out: indexes, timers, operational state, and
+       link-local and multicast entries.
+       The two sides write their rules for pods differently. For the tables in which plugins keep
+       them, the tree only says whether there is anything for a pod.
 """
 import ctypes
 import itertools
@@ -27,14 +27,14 @@ PORT = 7777
 KEPT = ("/var/lib/cni", "/run/cni")
 FORWARDING = ("net/ipv4/ip_forward", "net/ipv4/conf/all/forwarding",
               "net/ipv6/conf/all/forwarding", "net/ipv4/conf/all/route_localnet")
-# Of a link and what it is made of, what says nothing or changes by itself.
+# Attributes of links that are meaningless here or change by themselves.
 LINK_NOISE = {"ifindex", "ifname", "link_index", "link_netnsid", "link", "operstate", "linkmode",
               "group", "promiscuity", "allmulti", "flags", "addr_info", "num_tx_queues",
               "num_rx_queues", "gso_max_size", "gso_max_segs", "tso_max_size", "tso_max_segs",
               "gro_max_size", "gso_ipv4_max_size", "gro_ipv4_max_size", "min_mtu", "max_mtu",
               "parentbus", "parentdev", "inet6_addr_gen_mode", "broadcast", "altnames"}
-# Where plugins make rules: ours, Go's nftables, and iptables-nft; and what they make for a pod:
-# elements of ours carry a comment, Go's chains and rules a hash or an id.
+# Tables with rules of plugins: ours, upstream's nftables and iptables-nft. FOR_PODS matches objects
+# that belong to a pod: our elements have a comment, upstream's chains and rules a hash or an ID.
 PLUGIN_TABLES = {("inet", "hawser"), ("bridge", "hawser"), ("bridge", "nat"), ("ip", "nat"),
                  ("ip6", "nat"), ("inet", "cni_plugins_masquerade"), ("ip", "filter"),
                  ("ip6", "filter")}
@@ -49,7 +49,7 @@ KIND_NOISE = {"hello_timer", "tcn_timer", "topology_change_timer", "gc_timer", "
 
 
 def tool(*command, stdin=""):
-    """What a program prints as JSON, one value after the other."""
+    """Run a program and return the JSON values that it prints."""
     text = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False).stdout
     out, at, decoder = [], 0, json.JSONDecoder()
     while text[at:].strip():
@@ -63,9 +63,10 @@ def inside(ns):
     return ["-n", ns] if ns else []
 
 
-def ip(ns, *options, ask):
-    """Answers of iproute2, a list for each question, all by one process."""
-    return tool("ip", *options, "-d", "-j", *inside(ns), "-batch", "-", stdin="\n".join(ask) + "\n")
+def ip(ns, *options, commands):
+    """Run ip once with several commands; returns the list that each of them prints."""
+    return tool("ip", *options, "-d", "-j", *inside(ns), "-batch", "-",
+                stdin="\n".join(commands) + "\n")
 
 
 def kind_data(info):
@@ -83,7 +84,7 @@ def link(raw):
 
 
 def addresses(raw):
-    """What is generated from the hardware address is the kernel's, not a plugin's."""
+    """Without link-local addresses, which the kernel generates from the MAC address."""
     out = {}
     for a in raw["addr_info"]:
         if a.get("local", "").startswith("fe80:"):
@@ -147,7 +148,7 @@ def read(path):
 
 
 def sysctls(names):
-    """Of the namespace that this task is in."""
+    """Sysctls of the namespace that this task is in."""
     top = pathlib.Path("/proc/sys")
     out = {name: read(top / name) for name in FORWARDING}
     for family in ("ipv4", "ipv6"):
@@ -158,7 +159,7 @@ def sysctls(names):
 
 
 class Within:
-    """with Within(ns): this task is in that namespace; None is where it was born."""
+    """with Within(ns): the block runs in that namespace; with None, in the current one."""
 
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -182,10 +183,10 @@ class Within:
 
 
 def namespace(ns):
-    """Everything in one namespace; links in the order in which they were made."""
-    raw, neigh = ip(ns, ask=["addr", "neigh show nud permanent"])
-    routes4, rules4 = ip(ns, "-4", ask=["route show table all", "rule"])
-    routes6, rules6 = ip(ns, "-6", ask=["route show table all", "rule"])
+    """The state of one namespace; links in the order in which they were created."""
+    raw, neigh = ip(ns, commands=["addr", "neigh show nud permanent"])
+    routes4, rules4 = ip(ns, "-4", commands=["route show table all", "rule"])
+    routes6, rules6 = ip(ns, "-6", commands=["route show table all", "rule"])
     out = {"links": {}, "addrs": {}}
     for one in raw:
         out["links"][one["ifname"]] = link(one)
@@ -202,7 +203,7 @@ def namespace(ns):
 
 
 def files():
-    """What plugins keep on disk; of a link, where it leads."""
+    """{path: contents} of the plugins' files; for a symbolic link, its target."""
     out = {}
     for top in KEPT:
         for path in sorted(pathlib.Path(top).rglob("*")):
@@ -214,8 +215,9 @@ def files():
 
 
 def nftables():
-    """Without the first entry, nft's own version. (Others' entries, is there anything for pods?)"""
+    """(entries outside PLUGIN_TABLES, whether PLUGIN_TABLES have anything for a pod)"""
     try:
+        # the first entry is the version of nft
         entries = [entry for ruleset in tool("nft", "-j", "list", "ruleset")
                    for entry in ruleset["nftables"][1:]]
     except FileNotFoundError:
@@ -232,11 +234,11 @@ def nftables():
 
 
 def settle(namespaces, seconds=4.0):
-    """Wait until no address is tentative any more."""
+    """Wait until no address is tentative."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         waiting = any(a.get("tentative") for ns in namespaces
-                      for one in ip(ns, "-6", ask=["addr"])[0] if "LOWER_UP" in one["flags"]
+                      for one in ip(ns, "-6", commands=["addr"])[0] if "LOWER_UP" in one["flags"]
                       for a in one.get("addr_info", []))
         if not waiting:
             return
@@ -251,15 +253,15 @@ def snapshot(pods):
     return out
 
 
-# ---- who can reach whom -------------------------------------------------------
+# ---- reachability -------------------------------------------------------------
 
 
-APART = ("files", "nft", "rules for pods")
+NOT_NAMESPACES = ("files", "nft", "rules for pods")
 OUTSIDE = {"addrs": {"eth0": ["192.0.2.2/24", "fd99::2/64"]}}
 
 
-def make_outside():
-    """A neighbour of the host, which knows no way to pods."""
+def create_outside():
+    """Create a neighbour of the host, which has no routes to pods."""
     script = """
         ip netns add outside
         ip link add wire type veth peer name eth0 netns outside
@@ -282,9 +284,9 @@ def endpoint(ns):
 
 
 def targets(tree):
-    """Every address of a snapshot that another namespace could send to."""
+    """(namespace, address) of every address in a snapshot that another namespace could send to"""
     for ns, seen in tree.items():
-        if ns in APART:
+        if ns in NOT_NAMESPACES:
             continue
         for addrs in seen["addrs"].values():
             for text in addrs:
@@ -301,11 +303,12 @@ def send(s, data, to):
 
 
 def reach(tree, outside=False, seconds=0.4):
-    """{"pod1 to host 10.1.0.1": True}: a datagram got there and its answer came back. With
-    outside, whom the receiver saw instead of True."""
+    """{"pod1 to host 10.1.0.1": True} if a datagram arrived there and its answer came back. With
+    outside, the source address that the receiver saw instead of True."""
     if outside:
         tree = dict(tree, outside=OUTSIDE)
-    sockets = {ns: endpoint(None if ns == "host" else ns) for ns in tree if ns not in APART}
+    sockets = {ns: endpoint(None if ns == "host" else ns) for ns in tree
+               if ns not in NOT_NAMESPACES}
     names = {s: ns for ns, s in sockets.items()}
     out, waiting = {}, set()
     for src, s in sockets.items():
@@ -318,14 +321,14 @@ def reach(tree, outside=False, seconds=0.4):
     deadline = time.monotonic() + seconds
     while waiting and time.monotonic() < deadline:
         for s in select.select(list(names), [], [], 0.05)[0]:
-            answer(s, names[s], out, waiting)
+            handle_datagram(s, names[s], out, waiting)
     for s in names:
         s.close()
     return out if outside else {label: bool(source) for label, source in out.items()}
 
 
-def answer(s, ns, out, waiting):
-    """Take one datagram: a question is sent back by whom it was for, an answer noted."""
+def handle_datagram(s, ns, out, waiting):
+    """Receive one datagram: answer a question that is for this namespace, record an answer."""
     try:
         data, peer = s.recvfrom(200)
     except OSError:

@@ -3,24 +3,26 @@
 test/differential/table.py - the tables of cases and of allowed differences
 
 What:  PLUGIN.cases, one block per case, and allowed.tsv.
-How:   a case starts with its name at the left margin; indented lines below say what it does:
-           conf      JSON of a plugin; its type is PLUGIN unless it says another. Several make a
-                     chain. A line that goes on is indented further.
-           args      CNI_ARGS; may be given once per pod
-           versions  of the specification, each a case of its own (default 1.0.0)
-           pods      how many, each with the same configuration (default 1)
-           ifname    (default eth0)
-           verbs     what is called for each pod in turn (default ADD CHECK DEL)
-           setup     a shell command, in the host's namespace, before the first verb; $CNI_PATH is
-                     where the plugins of this side are
-           keep      bits of text in which nothing is masked, hardware addresses for instance
-           peer      only beside Go's plugins of such a version
-           outside   the host has a neighbour; in reach, for True, whom the receiver saw
-           guest     the running kernel may lack what this needs: run under test/uml
-       `let NAME JSON` at the left margin: $NAME in later lines stands for it.
+How:   a case starts with its name at the left margin; indented lines below it have a keyword and
+       a value:
+           conf      JSON configuration of a plugin; its type defaults to PLUGIN. Several lines
+                     make a chain. Continuation lines are indented further.
+           args      CNI_ARGS; may be given once for each pod
+           versions  versions of the specification, each a separate case (default 1.0.0)
+           pods      number of pods, all with the same configuration (default 1)
+           ifname    CNI_IFNAME (default eth0)
+           verbs     verbs, each of which is called for all pods (default ADD CHECK DEL)
+           setup     shell command that runs in the host's namespace before the first verb;
+                     $CNI_PATH is the directory of this side's plugins
+           keep      texts that are not masked, MAC addresses for example
+           peer      run the case only with upstream's plugins of this version
+           outside   the host has a neighbour; "reach" has the source address that the receiver
+                     saw instead of True
+           guest     needs features that the running kernel may lack: run under test/uml
+       `let NAME JSON` at the left margin defines $NAME for later lines.
        Lines that start with # are comments.
-Rules: names say what to expect, so that rows of allowed.tsv can go by them: "refused: ..." is a
-       configuration that no plugin takes, "fails: ..." one whose ADD cannot succeed here.
+Rules: names begin with the expected outcome, so that rows of allowed.tsv can match it: "refused:
+       ..." is a configuration that both plugins reject, "fails: ..." one whose ADD fails here.
 """
 import json
 import pathlib
@@ -59,21 +61,21 @@ class Case:
 
 
 def blocks(path):
-    """(name, {word: text or [text]}) of a table, with its lets put in."""
+    """(name, {keyword: text or [text]}) of a table, with $NAMEs replaced."""
     lets, name, lines, last = {}, None, {}, None
     for number, raw in enumerate(path.read_text().splitlines(), 1):
         text = re.sub(r"\$(\w+)", lambda m: lets.get(m[1], m[0]), raw)
         if not raw.strip() or raw.lstrip().startswith("#"):
             continue
         let = re.match(r"let (\w+) (.*)", text)
-        deep = len(raw.expandtabs(8)) - len(raw.expandtabs(8).lstrip())
+        indent = len(raw.expandtabs(8)) - len(raw.expandtabs(8).lstrip())
         if let:
             lets[let[1]] = let[2]
-        elif deep == 0:
+        elif indent == 0:
             if name:
                 yield name, lines
             name, lines, last = text.strip(), {}, None
-        elif deep > 8 and last:
+        elif indent > 8 and last:
             lines[last] = extend(lines[last], text.strip())
         else:
             last = add(lines, text.strip(), "%s:%d" % (path.name, number))
@@ -86,19 +88,19 @@ def extend(value, text):
 
 
 def add(lines, text, where):
-    word, _, rest = text.partition(" ")
+    keyword, _, rest = text.partition(" ")
     known = MANY | {"versions", "pods", "ifname", "verbs", "keep", "peer", "guest", "outside"}
-    if word not in known:
-        raise SystemExit("%s: no such word: %s" % (where, word))
-    if word in MANY:
-        lines.setdefault(word, []).append(rest.strip())
+    if keyword not in known:
+        raise SystemExit("%s: unknown keyword: %s" % (where, keyword))
+    if keyword in MANY:
+        lines.setdefault(keyword, []).append(rest.strip())
     else:
-        lines[word] = rest.strip()
-    return word
+        lines[keyword] = rest.strip()
+    return keyword
 
 
 def cases(plugin):
-    """All cases of a plugin's table, in its order."""
+    """All cases of a plugin's table, in the order of the table."""
     return [Case(plugin, name, lines, version)
             for name, lines in blocks(HERE / (plugin + ".cases"))
             for version in lines.get("versions", VERSIONS).split()]
@@ -109,17 +111,17 @@ def plugins():
 
 
 def glob(pattern, text):
-    """* is anything; everything else, brackets too, is itself."""
+    """Match a pattern in which * matches any text; all other characters are literal."""
     return re.fullmatch(".*".join(re.escape(part) for part in pattern.split("*")), text, re.S)
 
 
 class Row:
-    """One allowed difference: peer, plugin, case, field, Go's value, ours, reason."""
+    """One allowed difference: peer, plugin, case, field, upstream's value, ours, reason."""
 
     def __init__(self, number, line):
         parts = line.split("\t")
         if len(parts) != 7:
-            raise SystemExit("allowed.tsv:%d: %d columns, not 7" % (number, len(parts)))
+            raise SystemExit("allowed.tsv:%d: got %d columns, want 7" % (number, len(parts)))
         self.where = "allowed.tsv:%d" % number
         self.peer, self.plugin, self.case, self.field, self.theirs, self.ours, self.reason = parts
         self.used = False

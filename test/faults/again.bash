@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034 # plugin, case and others come from outside
 #
-# test/faults/again.bash - after plugin.bash: the verb "again", of plugins that make the pod's link
+# test/faults/again.bash - the verb "again", for plugins that create the pod's link
 #
-# What:  an ADD on top of an earlier one whose pod has lost its interface, with another address.
-# Rules: where it fails the pod has in nftables what it had, or all that is new, never both or nothing.
+# What:  a repeated ADD, with another address, for a pod that lost its interface. Source this file
+#        after plugin.bash.
+# Rules: if the repeated ADD fails, the pod has either the nftables elements of the first ADD or all
+#        those of the second, never both and never neither.
 
 eval "of_plugin_$(declare -f build)"
 eval "of_plugin_$(declare -f operation)"
 eval "of_plugin_$(declare -f verify)"
 eval "of_plugin_$(declare -f repair)"
 
-# fixed N COMMAND...: with an address that the configuration itself says
+# fixed N COMMAND...: run COMMAND with the static address 10.99.0.N in the configuration
 fixed() {
 	conf=$(jq -c --arg n "$1" '.isGateway = false | .macspoofchk = true | .ipam = {type: "static",
 		addresses: [{address: "10.99.0.\($n)/24", gateway: "10.99.0.1"}]}' <<<"$conf") "${@:2}"
 }
 
-# (the chain of a network stays)
+# (the first ADD and DEL create the network's nftables chain, which stays)
 build() {
 	of_plugin_build
 	[[ $verb != again* ]] || { fixed 5 add pod1 && fixed 5 del pod1; }

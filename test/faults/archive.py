@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-test/faults/archive.py FILE: an archive of two images, "new" and "newer", that share a layer
+test/faults/archive.py FILE: write an archive of two images, "new" and "newer", that share a layer
 """
 import io
 import pathlib

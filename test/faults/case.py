@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-test/faults/case.py PLUGIN NAME: a case of test/differential, as shell variables
+test/faults/case.py PLUGIN NAME: print a case of test/differential as shell variables
 
-conf (without its prevResult), prev (that, or nothing), args, ifname, setup (commands). Always in
-the newest version of the specification, the first that has GC.
+The variables are conf (without prevResult), prev (the prevResult, or empty), args, ifname and setup
+(commands). The version of the specification is always 1.1.0, the first that has GC.
 """
 import json
 import pathlib

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * faults/inject.c - run a command and interrupt it at one chosen system call
+ * faults/inject.c - run a command and inject a fault at one of its system calls
  *
- * What:  counts the system calls of a command and of all its descendants, and
- *        then kills the whole tree before the Nth, or makes the Nth fail.
- * How:   ptrace, followed through fork, vfork, clone and exec. Counting starts
- *        at a program's entry point (a breakpoint at AT_ENTRY), so the dynamic
- *        linker's own calls are no points; the same after every exec. A call
- *        that shall fail is replaced by number -1 (but close, which the kernel
- *        always does), and its result by -errno.
- * Rules: everything that the command started is dead when this program ends,
+ * What:  counts the system calls of a command and of all its descendants, or
+ *        kills all these processes before the Nth system call, or makes the Nth
+ *        system call fail.
+ * How:   ptrace, through fork, vfork, clone and exec. Counting starts at a
+ *        program's entry point (a breakpoint at AT_ENTRY), also after every
+ *        exec, so calls of the dynamic linker are not counted. To make a call
+ *        fail, its number is replaced by -1 and its result by -errno. close()
+ *        is executed nevertheless, because the kernel closes the descriptor
+ *        even if it returns an error.
+ * Rules: all processes that the command started are dead when this program ends,
  *        however it ends (PTRACE_O_EXITKILL). Every tracee stops before each
- *        system call, so nothing runs on after the decision to kill: parents
+ *        system call, so none continues after the decision to kill: parents
  *        die first and cannot react to the death of a child.
- * Not:   what is a correct state afterwards is the scenario's to say; see run.
+ * Not:   the scenario decides which state is correct afterwards; see run.
  *
- * The report is one line, its first word the outcome:
+ * The report is one line that begins with the outcome:
  *
  *	counted POINTS FAILABLE STATUS		killed at POINT NAME PROCESS
  *	failed at POINT NAME PROCESS ERRNO	missed (the command ended before)
@@ -47,7 +49,7 @@
 #if defined(__x86_64__)
 #define BREAKPOINT	0xccUL /* int3 */
 #define BREAKPOINT_MASK 0xffUL
-#define BREAKPOINT_PC	1 /* how far the counter is behind it */
+#define BREAKPOINT_PC	1 /* offset of the program counter after the trap */
 #define REG_PC		rip
 #define REG_RESULT	rax
 #elif defined(__aarch64__)
@@ -61,7 +63,7 @@
 #endif
 
 #define TRACEES_MAX 512
-#define REAP_MS	    5000 /* for the killed to be gone */
+#define REAP_MS	    5000 /* time limit for killed processes to exit */
 
 enum {
 	EXIT_HUNG = 124,
@@ -75,24 +77,24 @@ enum outcome { OUTCOME_NONE, OUTCOME_KILLED, OUTCOME_FAILED, OUTCOME_HUNG };
 
 struct tracee {
 	pid_t pid;
-	bool counted;	 /* it is past its entry point */
-	uint64_t entry;	 /* where the breakpoint is; 0: none */
-	long entry_word; /* what stood there */
-	int error;	 /* to return from the call it is in; 0: its own */
+	bool counted;	 /* past its entry point */
+	uint64_t entry;	 /* address of the breakpoint, or 0 */
+	long entry_word; /* the code that the breakpoint replaced */
+	int error;	 /* errno to return from the current call; 0: its own result */
 };
 
 struct inject {
-	/* what was asked for */
+	/* options */
 	enum mode mode;
 	unsigned long point;
-	int error; /* 0: by the table */
+	int error; /* 0: the one in the table */
 	bool list;
 	long timeout_ms;
 	long linger_ms;
 	FILE *report;
 
-	/* what has happened */
-	struct tracee tracees[TRACEES_MAX]; /* in the order of birth */
+	/* state */
+	struct tracee tracees[TRACEES_MAX]; /* oldest first */
 	size_t n_tracees;
 	pid_t root;
 	int root_status;
@@ -118,7 +120,7 @@ static void __attribute__((noreturn)) die(int status, const char *what)
 	exit(status);
 }
 
-/* ---- the tracees ---------------------------------------------------------- */
+/* ---- tracees -------------------------------------------------------------- */
 
 static struct tracee *tracee_find(struct inject *in, pid_t pid)
 {
@@ -134,7 +136,7 @@ static struct tracee *tracee_add(struct inject *in, pid_t pid, bool counted)
 
 	if (in->n_tracees == TRACEES_MAX) {
 		errno = ENOSPC;
-		die(EXIT_USAGE, "more processes than can be followed");
+		die(EXIT_USAGE, "too many processes to trace");
 	}
 	in->n_tracees++;
 	*t = (struct tracee){ .pid = pid, .counted = counted };
@@ -151,8 +153,8 @@ static void tracee_remove(struct inject *in, pid_t pid)
 	memmove(t, t + 1, (size_t)(&in->tracees[in->n_tracees] - t) * sizeof(*t));
 }
 
-/* A tracee can be killed at any moment, also while it is stopped: ESRCH from ptrace() is never an
- * error here, its end is reported by waitpid(). */
+/* A tracee can be killed at any time, also while it is stopped. Errors of ptrace() are therefore
+ * ignored everywhere: waitpid() reports the end of the tracee. */
 static void tracee_resume(const struct tracee *t, int sig)
 {
 	ptrace(t->counted ? PTRACE_SYSCALL : PTRACE_CONT, t->pid, NULL, (void *)(intptr_t)sig);
@@ -187,7 +189,7 @@ static void regs_set(const struct tracee *t, struct user_regs_struct *regs)
 	ptrace(PTRACE_SETREGSET, t->pid, (void *)NT_PRSTATUS, &iov);
 }
 
-/* ---- a program starts ------------------------------------------------------ */
+/* ---- exec ------------------------------------------------------------------ */
 
 static uint64_t entry_address(pid_t pid)
 {
@@ -208,14 +210,14 @@ static uint64_t entry_address(pid_t pid)
 	return 0;
 }
 
-/* The program is loaded, nothing of it has run: stop it again at its entry point. Where that
- * cannot be found it is counted from here. */
-static void at_exec(struct inject *in, struct tracee *t)
+/* The program is loaded but has not run: stop it at its entry point. If that is unknown, counting
+ * starts here. */
+static void handle_exec(struct inject *in, struct tracee *t)
 {
 	unsigned long former = 0;
 	long word;
 
-	/* a thread that execs takes over the process's id, and its own vanishes without a word */
+	/* a thread that calls exec gets the ID of its process; no event reports the end of its own ID */
 	if (ptrace(PTRACE_GETEVENTMSG, t->pid, NULL, &former) == 0 && (pid_t)former != t->pid) {
 		pid_t pid = t->pid;
 
@@ -234,8 +236,8 @@ static void at_exec(struct inject *in, struct tracee *t)
 	tracee_resume(t, 0);
 }
 
-/* Return: whether this trap is our breakpoint, which is then gone */
-static bool at_entry(struct tracee *t)
+/* Return: true if this trap was our breakpoint, which is then removed */
+static bool remove_entry_breakpoint(struct tracee *t)
 {
 	struct user_regs_struct regs;
 
@@ -249,9 +251,10 @@ static bool at_entry(struct tracee *t)
 	return true;
 }
 
-/* ---- a system call ---------------------------------------------------------- */
+/* ---- system calls ----------------------------------------------------------- */
 
-/* Parents first: they were born first. Who is born meanwhile is killed at its first stop. */
+/* Oldest first, so parents before children. Processes created meanwhile are killed at their first
+ * stop. */
 static void kill_all(struct inject *in)
 {
 	for (size_t i = 0; i < in->n_tracees; i++)
@@ -260,7 +263,7 @@ static void kill_all(struct inject *in)
 	in->deadline_ms = now_ms() + REAP_MS;
 }
 
-static void replace_call(const struct tracee *t)
+static void skip_syscall(const struct tracee *t)
 {
 #if defined(__x86_64__)
 	struct user_regs_struct regs;
@@ -277,7 +280,7 @@ static void replace_call(const struct tracee *t)
 #endif
 }
 
-static void replace_result(struct tracee *t)
+static void set_syscall_result(struct tracee *t)
 {
 	struct user_regs_struct regs;
 
@@ -297,7 +300,8 @@ static void list_call(const struct inject *in, const char *name, const char *pro
 	fprintf(in->report, "%6lu %6s %-16s %s\n", in->points, number, name, process);
 }
 
-static void at_call(struct inject *in, struct tracee *t, uint64_t nr, const uint64_t args[6])
+static void handle_syscall_entry(struct inject *in, struct tracee *t, uint64_t nr,
+				 const uint64_t args[6])
 {
 	int error = syscall_errno(nr, args);
 	const char *name = syscall_name(nr);
@@ -322,20 +326,21 @@ static void at_call(struct inject *in, struct tracee *t, uint64_t nr, const uint
 		t->error = in->error ? in->error : error;
 		snprintf(in->where, sizeof(in->where), "%lu %s %s %s", in->point, name, process,
 			 strerrorname_np(t->error));
-		if (nr != SYS_close) /* which frees the descriptor even where it fails */
-			replace_call(t);
+		if (nr != SYS_close) /* close() frees the descriptor even if it fails */
+			skip_syscall(t);
 	}
 }
 
-static void at_syscall(struct inject *in, struct tracee *t)
+static void handle_syscall_stop(struct inject *in, struct tracee *t)
 {
 	struct __ptrace_syscall_info info = { 0 };
 
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, t->pid, (void *)sizeof(info), &info) > 0) {
 		if (info.op == PTRACE_SYSCALL_INFO_ENTRY)
-			at_call(in, t, info.entry.nr, (const uint64_t *)info.entry.args);
+			handle_syscall_entry(in, t, info.entry.nr,
+					     (const uint64_t *)info.entry.args);
 		else if (t->error)
-			replace_result(t);
+			set_syscall_result(t);
 	}
 	if (!in->killing)
 		tracee_resume(t, 0);
@@ -343,23 +348,23 @@ static void at_syscall(struct inject *in, struct tracee *t)
 
 /* ---- the loop ------------------------------------------------------------- */
 
-static void at_stop(struct inject *in, struct tracee *t, int status)
+static void handle_stop(struct inject *in, struct tracee *t, int status)
 {
 	int sig = WSTOPSIG(status), event = status >> 16;
 
 	if (sig == TRAP_SYSCALL)
-		at_syscall(in, t);
+		handle_syscall_stop(in, t);
 	else if (event == PTRACE_EVENT_EXEC)
-		at_exec(in, t);
-	else if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) /* stopped by SIGSTOP and its like */
+		handle_exec(in, t);
+	else if (event == PTRACE_EVENT_STOP && sig != SIGTRAP) /* stopped by SIGSTOP or similar */
 		ptrace(PTRACE_LISTEN, t->pid, NULL, NULL);
-	else if (event || (sig == SIGTRAP && at_entry(t)))
+	else if (event || (sig == SIGTRAP && remove_entry_breakpoint(t)))
 		tracee_resume(t, 0);
 	else
 		tracee_resume(t, sig);
 }
 
-static void at_change(struct inject *in, pid_t pid, int status)
+static void handle_change(struct inject *in, pid_t pid, int status)
 {
 	struct tracee *t = tracee_find(in, pid);
 
@@ -379,11 +384,11 @@ static void at_change(struct inject *in, pid_t pid, int status)
 		if (in->killing)
 			kill(pid, SIGKILL);
 		else
-			at_stop(in, t, status);
+			handle_stop(in, t, status);
 	}
 }
 
-/* Return: a process that changed, 0 at the deadline, -1 when there is none left */
+/* Return: the ID of a process that changed state, 0 at the deadline, -1 if no process is left */
 static pid_t wait_change(const struct inject *in, int *ret_status)
 {
 	sigset_t set;
@@ -403,19 +408,19 @@ static pid_t wait_change(const struct inject *in, int *ret_status)
 	}
 }
 
-static void supervise(struct inject *in)
+static void trace_until_exit(struct inject *in)
 {
 	for (;;) {
 		int status = 0;
 		pid_t pid = wait_change(in, &status);
 
 		if (pid > 0) {
-			at_change(in, pid, status);
+			handle_change(in, pid, status);
 			continue;
 		}
 		if (pid < 0 || in->killing)
 			return;
-		/* the deadline of the command, or of what it left behind */
+		/* the deadline of the command, or of its background processes */
 		if (in->root)
 			in->outcome = OUTCOME_HUNG;
 		kill_all(in);
@@ -424,9 +429,9 @@ static void supervise(struct inject *in)
 
 /* ---- start and end ---------------------------------------------------------- */
 
-/* Tracer and tracee only ever run in turns: on one processor that is a switch, on two a wake-up
- * across them, which was seen to cost twenty times as much. */
-static void stay_here(void)
+/* Tracer and tracee run alternately. A switch on one CPU was measured to be twenty times faster
+ * than a wake-up on another CPU. */
+static void pin_to_one_cpu(void)
 {
 	cpu_set_t set;
 
@@ -435,7 +440,7 @@ static void stay_here(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-static void start(struct inject *in, char **argv)
+static void start_command(struct inject *in, char **argv)
 {
 	const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC |
 			     PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
@@ -443,7 +448,7 @@ static void start(struct inject *in, char **argv)
 	sigset_t chld, before;
 	int gate[2];
 
-	stay_here();
+	pin_to_one_cpu();
 	sigaction(SIGCHLD, &dfl, NULL);
 	sigemptyset(&chld);
 	sigaddset(&chld, SIGCHLD);
@@ -502,20 +507,22 @@ static void __attribute__((noreturn)) usage(int status)
 {
 	fprintf(status ? stderr : stdout,
 		"usage: inject --count | --kill N | --fail N [OPTION...] -- COMMAND [ARG...]\n"
-		"  --count        count the system calls: all of them, and those that can fail\n"
+		"  --count        count the system calls, and those that can fail\n"
 		"  --kill N       kill COMMAND and its descendants before the Nth system call\n"
-		"  --fail N       make the Nth of those that can fail fail\n"
-		"  --errno E      with this errno (ENOSPC) instead of the call's usual one\n"
-		"  --list         one line for each: number for --kill, for --fail, name, process\n"
-		"  --timeout MS   kill everything after so long (30000)\n"
-		"  --linger MS    how long background processes may outlive COMMAND (1000)\n"
-		"  --report FILE  where the outcome is written (standard error)\n"
-		"The exit status is COMMAND's; 128 + signal; 124: hung; 125: usage; 77: ptrace is\n"
-		"not permitted.\n");
+		"  --fail N       make the Nth system call that can fail return an error\n"
+		"  --errno E      use this errno (such as ENOSPC) instead of the call's usual one\n"
+		"  --list         print each system call: number for --kill, number for --fail,\n"
+		"                 name, process\n"
+		"  --timeout MS   kill COMMAND after MS milliseconds (default 30000)\n"
+		"  --linger MS    kill background processes MS milliseconds after COMMAND ends\n"
+		"                 (default 1000)\n"
+		"  --report FILE  write the outcome to FILE (default: standard error)\n"
+		"Exit status: COMMAND's; 128 + signal if killed; 124: timed out; 125: usage;\n"
+		"77: ptrace is not permitted.\n");
 	exit(status);
 }
 
-static unsigned long number(const char *text)
+static unsigned long parse_number(const char *text)
 {
 	char *end;
 	unsigned long n;
@@ -534,10 +541,10 @@ static void set_mode(struct inject *in, enum mode mode, const char *point)
 	if (in->mode != MODE_NONE)
 		usage(EXIT_USAGE);
 	in->mode = mode;
-	in->point = point ? number(point) : 0;
+	in->point = point ? parse_number(point) : 0;
 }
 
-static void parse(struct inject *in, int argc, char **argv)
+static void parse_options(struct inject *in, int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "count", no_argument, NULL, 'c' },
@@ -563,9 +570,9 @@ static void parse(struct inject *in, int argc, char **argv)
 		else if (c == 'l')
 			in->list = true;
 		else if (c == 't')
-			in->timeout_ms = (long)number(optarg);
+			in->timeout_ms = (long)parse_number(optarg);
 		else if (c == 'b')
-			in->linger_ms = (long)number(optarg);
+			in->linger_ms = (long)parse_number(optarg);
 		else if (c == 'e' && (in->error = syscall_errno_parse(optarg)) != 0)
 			continue;
 		else if (c == 'r' && (in->report = fopen(optarg, "we")) != NULL)
@@ -582,9 +589,9 @@ int main(int argc, char **argv)
 	static struct inject in = { .timeout_ms = 30000, .linger_ms = 1000 };
 
 	in.report = stderr;
-	parse(&in, argc, argv);
-	start(&in, argv + optind);
-	supervise(&in);
+	parse_options(&in, argc, argv);
+	start_command(&in, argv + optind);
+	trace_until_exit(&in);
 	print_report(&in);
 	return exit_status(&in);
 }

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # work and inject_args come from run
 #
-# test/faults/lib.bash - what scenarios are written with; their state() with test/state.bash
+# test/faults/lib.bash - functions for scenarios; test/state.bash has those for their state()
 # shellcheck source=test/state.bash
 source "$here/../state.bash"
 
-# inject COMMAND [ARG...]: what an operation puts in front of the command under test
+# inject COMMAND [ARG...]: run the command under test with the fault of this point
 inject() {
 	local status=0
 
@@ -15,7 +15,7 @@ inject() {
 	return "$status"
 }
 
-# skip REASON: this scenario cannot run here
+# skip REASON: skip this scenario
 skip() {
 	echo "$*" >"$work/skip"
 	exit 77

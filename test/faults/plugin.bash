@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034 # plugin, case and others come from outside
 #
-# test/faults/plugin.bash - one attachment by $plugin, called as a runtime calls it
+# test/faults/plugin.bash - one attachment by $plugin, called directly as a runtime does
 #
-# What:  interrupts one verb for pod1 and repairs it: a DEL after ADD or DEL, a GC after GC (or after
-#        ADD: "ADD, then GC"), another CHECK after CHECK, which must not change anything. Then the
-#        network, files, processes and mounts are as before. "DEL, result lost" is without prevResult.
-# How:   the configurations are those of test/differential/$plugin.cases. Furniture is made by a first
-#        ADD and DEL. pod2 stays attached all the time, unless the case says alone: nothing of it may
-#        change.
-# Rules: an ADD that says it failed has left nothing, even before the DEL; one that says it worked
-#        passes CHECK. A DEL that says it worked has left nothing.
+# What:  injects a fault into one verb for pod1 and repairs it: with DEL after ADD or DEL, with GC
+#        after GC (or after ADD: "ADD, then GC"), with CHECK after CHECK, which must not change
+#        anything. Then the network, files, processes and mounts must be as before. The verb "DEL,
+#        result lost" is a DEL without prevResult.
+# How:   the configurations are in test/differential/$plugin.cases. A first ADD and DEL create the
+#        furniture. pod2 stays attached all the time, unless the case is marked `alone`; its state
+#        must not change.
+# Rules: an ADD that reports a failure has left nothing, even before the DEL. After an ADD that
+#        reports success, CHECK succeeds. A DEL that reports success has left nothing.
 plugin_path=$HAWSER_BUILD/cni/$plugin
 steady=yes
 cases=()
 
-# often|rarely CASE VERB...: cases of this scenario; rarely: only where every point is tried
+# often|rarely CASE VERB...: add cases to this scenario; rarely: only with --all
 often() {
 	local verb
 
@@ -25,7 +26,7 @@ often() {
 }
 rarely() { [ "$every" -gt 1 ] || often "$@"; }
 
-# alone CASE...: there is no pod2, since its addresses would be the same
+# alone CASE...: run these cases without pod2, because it would have the same addresses
 declare -A is_alone
 alone() {
 	local one
@@ -35,7 +36,7 @@ alone() {
 	done
 }
 
-# call POD VERB [COMMAND...]: run the plugin, behind COMMAND
+# call POD VERB [COMMAND...]: run the plugin; COMMAND, if given, runs it
 call() {
 	local input=$conf previous=$prev
 
@@ -46,7 +47,7 @@ call() {
 		CNI_PATH=$HAWSER_BUILD/cni "${@:3}" "$plugin_path" <<<"$input"
 }
 
-# add POD [COMMAND...]: ADD, and keep its result
+# add POD [COMMAND...]: call ADD and keep its result
 add() {
 	rm -f "$work/result.$1"
 	call "$1" ADD "${@:2}" >"$work/result" || return
@@ -70,7 +71,7 @@ build() {
 	eval "$setup"
 	add pod1
 	del pod1
-	# (with prev the setup has made an interface for one only)
+	# (with prev, the case's setup has created an interface for one pod only)
 	if [ -z "$prev${is_alone[${case#*: }]:-}" ]; then
 		add pod2
 		valid="{\"containerID\": \"pod2\", \"ifname\": \"$ifname\"}"
@@ -84,7 +85,7 @@ finish() {
 	local link
 
 	rm -rf /run/hawser /run/cni /var/lib/cni/* "$work"/result.*
-	nft flush ruleset 2>/dev/null || true # (nothing to flush where there is no nft)
+	nft flush ruleset 2>/dev/null || true # (nft may be missing)
 	ip netns delete pod1 2>/dev/null || true
 	ip netns delete pod2 2>/dev/null || true
 	for link in /sys/class/net/*; do
@@ -104,7 +105,8 @@ operation() {
 	esac
 }
 
-# unchanged: without a repair; but what a writer did not come to rename is removed by the next one
+# unchanged: fails if the state differs before the repair. Temporary files of an interrupted writer
+# do not count: the next writer removes them.
 unchanged() {
 	settle "$plugin"
 	state >"$work/unrepaired"
@@ -115,7 +117,7 @@ unchanged() {
 verify() {
 	case $verb:$1 in
 	ADD*:0) call pod1 CHECK ;;
-	ADD*:1) [ ! -s "$work/result" ] || unchanged ;; # (it could not even say so: the runtime cannot know)
+	ADD*:1) [ ! -s "$work/result" ] || unchanged ;; # (no output: the plugin did not report the failure)
 	DEL*:0) unchanged ;;
 	esac
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-test/faults/registry.py FILE: a registry with one image of two layers, until it is killed
+test/faults/registry.py FILE: run a registry with one image of two layers until killed
 
-FILE gets HOST:PORT once it answers; the image is called "new" there.
+Writes HOST:PORT to FILE when the registry is ready. The image is called "new".
 """
 import os
 import pathlib

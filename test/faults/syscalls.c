@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * faults/syscalls.c - the system calls by number: name, and how each one fails
+ * faults/syscalls.c - names and typical errors of system calls
  *
- * What:  one row per system call that our programs, libc or a shell make.
- * How:   the errno is the likeliest in the field: no descriptors, no memory, no
- *        space. A call that is not in the table fails with EIO.
- * Rules: "cannot fail" are calls that by their manual have no failure (getpid),
- *        that never return (exit_group), or whose failure libc answers with an
- *        abort of its own (futex). They are points to be killed at, not to fail.
+ * What:  one row for each system call that our programs, libc or a shell use.
+ * How:   the errno is the most likely one in production: no descriptors, no
+ *        memory, no space. A call that is not in the table fails with EIO.
+ * Rules: SYSCALL_CANNOT_FAIL marks calls that cannot fail according to their
+ *        manual page (getpid), that never return (exit_group), or after whose
+ *        failure libc aborts (futex). Programs are killed at these calls, but
+ *        the calls are not made to fail.
  */
 #include "faults/syscalls.h"
 
@@ -31,7 +32,7 @@ static const struct {
 	int error;
 } table[] = {
 	/* files */
-	ROW(openat, EMFILE), /* ENOSPC where it makes the file, see below */
+	ROW(openat, EMFILE), /* ENOSPC if it creates the file, see syscall_errno() */
 	ROW(openat2, EMFILE),
 	ROW(close, EIO),
 	ROW(read, EIO),
@@ -165,7 +166,7 @@ static const struct {
 	ROW(eventfd2, EMFILE),
 	ROW(inotify_init1, EMFILE),
 	ROW(inotify_add_watch, ENOSPC),
-#ifdef __x86_64__ /* the old names, which arm64 never had */
+#ifdef __x86_64__ /* old calls that arm64 does not have */
 	ROW(open, EMFILE),
 	ROW(stat, EACCES),
 	ROW(lstat, EACCES),
@@ -191,9 +192,6 @@ static const struct {
 #endif
 };
 
-/**
- * syscall_name() - what a system call is called
- */
 const char *syscall_name(uint64_t nr)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
@@ -202,15 +200,12 @@ const char *syscall_name(uint64_t nr)
 	return "?";
 }
 
-/**
- * syscall_errno() - how a system call fails in the field
- * @args: openat() that makes a file fails as a full disk does; a lock of fcntl() does not: whether it is
- *        given back, which never fails, cannot be seen from here, and SQLite would wait for itself
- */
 int syscall_errno(uint64_t nr, const uint64_t args[6])
 {
 	if (nr == SYS_openat && (args[2] & (O_CREAT | __O_TMPFILE)))
 		return ENOSPC;
+	/* The arguments do not tell acquiring from releasing, which never fails: SQLite would then wait
+	 * for its own lock. */
 	if (nr == SYS_fcntl && (args[1] == F_SETLK || args[1] == F_OFD_SETLK))
 		return SYSCALL_CANNOT_FAIL;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
@@ -219,9 +214,6 @@ int syscall_errno(uint64_t nr, const uint64_t args[6])
 	return EIO;
 }
 
-/**
- * syscall_errno_parse() - an errno by its name
- */
 int syscall_errno_parse(const char *name)
 {
 	for (int i = 1; i < ERRNO_MAX; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * faults/syscalls.h - the system calls by number: name, and how each one fails
+ * faults/syscalls.h - names and typical errors of system calls
  */
 #ifndef FAULTS_SYSCALLS_H
 #define FAULTS_SYSCALLS_H
@@ -9,9 +9,16 @@
 
 enum { SYSCALL_CANNOT_FAIL = 0 };
 
-const char *syscall_name(uint64_t nr); /* "?" when it is not in the table */
-/* The errno to fail it with; SYSCALL_CANNOT_FAIL where a failure would teach nothing. */
+/* Return: the name, or "?" if the number is not in the table */
+const char *syscall_name(uint64_t nr);
+
+/*
+ * Return: the typical errno of a call with these arguments, or SYSCALL_CANNOT_FAIL if it cannot
+ * fail or a failure would not be a useful test
+ */
 int syscall_errno(uint64_t nr, const uint64_t args[6]);
-int syscall_errno_parse(const char *name); /* "ENOSPC"; 0 when unknown */
+
+/* Return: the errno of a name such as "ENOSPC", or 0 if unknown */
+int syscall_errno_parse(const char *name);
 
 #endif

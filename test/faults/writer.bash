@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # work and kind come from outside
 #
-# test/faults/writer.bash - one file, made and then replaced, by the writer of $kind
+# test/faults/writer.bash - one file, created and then replaced by the writer of $kind
 #
-# Whatever happens meanwhile, a reader finds nothing, all of the first or all of the second text,
-# and removing the entry also removes the temporary file of a writer that died.
+# At every point a reader finds either no file, the complete first text or the complete second text;
+# and removing the entry also removes the temporary file of an interrupted writer.
 writer=("$HAWSER_BUILD/test/writer" "$kind" "$work/dir")
 
 setup() { rm -rf "$work/dir"; }
@@ -18,7 +18,7 @@ verify() {
 	text=$("${writer[@]}" read) || return
 	case $1:$text in
 	0:*second* | [1-9]*:*first* | [1-9]*:*second*) ;;
-	[1-9]*:absent) # really: a reader may call a torn file absent
+	[1-9]*:absent) # check for files, because a damaged file counts as absent for the reader
 		[ ! -e "$work/dir" ] || [ -z "$(find "$work/dir" -type f ! -name '.*~')" ] ;;
 	*) echo "after exit status $1 a reader finds: $text"; return 1 ;;
 	esac

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * faults/writer.c - the cache and record writers, as a command
+ * faults/writer.c - command that writes cache entries and records
  *
  * What:  writer cache|record DIR write TEXT... | read | remove
- *        writes one entry once for each TEXT, prints the TEXT that is in it
- *        ("absent" when there is none), removes it.
- * Rules: read fails when the entry is there and damaged.
+ *        write: write one entry, once for each TEXT. read: print the entry's
+ *        TEXT, or "absent" if the entry does not exist. remove: remove it.
+ * Rules: read fails if the entry exists but is damaged.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static int cache_load(const char *dir, char **ret_text, struct hw_err *e)
 	return r;
 }
 
-static int cache_forget(const char *dir, struct hw_err *e)
+static int cache_delete(const char *dir, struct hw_err *e)
 {
 	return cache_remove(dir, "net", &attach, e);
 }
@@ -79,42 +79,42 @@ static int record_load(const char *dir, char **ret_text, struct hw_err *e)
 	return r;
 }
 
-static int record_forget(const char *dir, struct hw_err *e)
+static int record_delete(const char *dir, struct hw_err *e)
 {
 	return record_remove(dir, "writer", "net", attach.container_id, attach.ifname, e);
 }
 
-static const struct kind {
+static const struct writer {
 	const char *name;
 	int (*save)(const char *dir, const char *text, struct hw_err *e);
 	int (*load)(const char *dir, char **ret_text, struct hw_err *e);
-	int (*forget)(const char *dir, struct hw_err *e);
-} kinds[] = {
-	{ "cache", cache_save, cache_load, cache_forget },
-	{ "record", record_save, record_load, record_forget },
+	int (*delete)(const char *dir, struct hw_err *e);
+} writers[] = {
+	{ "cache", cache_save, cache_load, cache_delete },
+	{ "record", record_save, record_load, record_delete },
 };
 
-static const struct kind *kind_find(const char *name)
+static const struct writer *find_writer(const char *name)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
-		if (str_equal(kinds[i].name, name))
-			return &kinds[i];
+	for (size_t i = 0; i < ARRAY_SIZE(writers); i++)
+		if (str_equal(writers[i].name, name))
+			return &writers[i];
 	return NULL;
 }
 
-static int run(const struct kind *kind, const char *dir, char **argv, struct hw_err *e)
+static int run_command(const struct writer *writer, const char *dir, char **argv, struct hw_err *e)
 {
 	autofree char *text = NULL;
 	int r = 0;
 
 	if (str_equal(argv[0], "remove"))
-		return kind->forget(dir, e);
+		return writer->delete (dir, e);
 	if (str_equal(argv[0], "write")) {
 		while (r == 0 && *++argv)
-			r = kind->save(dir, *argv, e);
+			r = writer->save(dir, *argv, e);
 		return r;
 	}
-	r = kind->load(dir, &text, e);
+	r = writer->load(dir, &text, e);
 	if (r >= 0)
 		puts(r > 0 ? text : "absent");
 	return r;
@@ -122,14 +122,14 @@ static int run(const struct kind *kind, const char *dir, char **argv, struct hw_
 
 int main(int argc, char **argv)
 {
-	const struct kind *kind = argc > 3 ? kind_find(argv[1]) : NULL;
+	const struct writer *writer = argc > 3 ? find_writer(argv[1]) : NULL;
 	struct hw_err e;
 
-	if (!kind) {
+	if (!writer) {
 		fprintf(stderr, "usage: writer cache|record DIR write TEXT... | read | remove\n");
 		return 2;
 	}
-	if (run(kind, argv[2], argv + 3, &e) < 0) {
+	if (run_command(writer, argv[2], argv + 3, &e) < 0) {
 		fprintf(stderr, "writer: %s\n", e.msg);
 		return 1;
 	}
