@@ -76,8 +76,8 @@ build() {
 		valid="{\"containerID\": \"pod2\", \"ifname\": \"$ifname\"}"
 	fi
 	[ "$verb" != CHECK ] || add pod1
-	settle "$plugin"
-	calm "$work/calm"
+	wait_for_exit "$plugin"
+	save_steady_state "$work/steady"
 }
 
 finish() {
@@ -106,7 +106,7 @@ operation() {
 
 # unchanged: without a repair; but what a writer did not come to rename is removed by the next one
 unchanged() {
-	settle "$plugin"
+	wait_for_exit "$plugin"
 	state >"$work/unrepaired"
 	sed -i '/\/\.[^/]*~$/d' "$work/unrepaired"
 	diff -U0 --label before "$work/before" --label "before any repair" "$work/unrepaired"
@@ -129,7 +129,7 @@ repair() {
 	*) del pod1 ;;
 	esac || status=$?
 	[ "$verb" = CHECK ] || rm -f "$work/result.pod1"
-	settle "$plugin"
+	wait_for_exit "$plugin"
 	return "$status"
 }
 
