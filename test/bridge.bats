@@ -20,7 +20,7 @@ setup() {
 
 teardown() {
 	local link
-	end_pods
+	delete_pods
 	rm -rf /run/hawser
 	for link in br7 other; do ip link del "$link" 2>/dev/null || true; done
 	rm -rf /var/lib/cni/networks
@@ -712,13 +712,13 @@ dad_of_pod() {
 	need_go_plugins bridge host-local
 	ip link add br7 type bridge
 	conf '{"isGateway":true}' "$both" >/tmp/conf
-	go ADD c1 one "$(</tmp/conf)" >/tmp/result
+	upstream ADD c1 one "$(</tmp/conf)" >/tmp/result
 	check
 	del
 	only_furniture
 	add '{"isGateway":true}' "$both"
-	go CHECK c1 one "$(with_result)"
-	go DEL c1 one "$(with_result)"
+	upstream CHECK c1 one "$(with_result)"
+	upstream DEL c1 one "$(with_result)"
 	[ "$(links)" = $'br7\nlo' ]
 	[ -z "$(leases)" ]
 	del
@@ -741,14 +741,14 @@ dad_of_pod() {
 	}
 	for json in '{}' '{"isGateway":true}' '{"isDefaultGateway":true,"mtu":1400,"hairpinMode":true}'; do
 		conf "$json" "$both" >/tmp/conf
-		go ADD c1 one "$(</tmp/conf)" | normalize >/tmp/go
-		state >/tmp/go-state
-		go DEL c1 one "$(</tmp/conf)"
+		upstream ADD c1 one "$(</tmp/conf)" | normalize >/tmp/upstream
+		state >/tmp/upstream-state
+		upstream DEL c1 one "$(</tmp/conf)"
 		ip link del br7
 		rm -r /var/lib/cni/networks
 		add "$json" "$both"
-		normalize </tmp/result | diff /tmp/go -
-		state | diff /tmp/go-state -
+		normalize </tmp/result | diff /tmp/upstream -
+		state | diff /tmp/upstream-state -
 		del
 		ip link del br7
 		rm -r /var/lib/cni/networks

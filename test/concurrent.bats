@@ -66,7 +66,7 @@ addresses() { jq -r '.ips[].address' result.*; }
 
 # left: print the links, leases and records of attachments
 left() {
-	settle bridge ptp
+	wait_for_exit bridge ptp
 	ip -br link show type veth
 	find /run/hawser/attachments /var/lib/cni/networks ! -type d ! -name lock ! -name 'last_*' ! -name ballast
 }
@@ -85,7 +85,7 @@ state() {
 	each_check() { check "$(type_of "$1")" "$1"; }
 	each_del() { del "$(type_of "$1")" "$1"; }
 	pods 1 40
-	calm before
+	save_steady_state before
 	at_once each_add {1..40}
 	[ "$(addresses | sort -u | wc -l)" = 80 ]
 	at_once each_check {1..40}

@@ -22,7 +22,7 @@ import struct
 import subprocess
 import threading
 
-from layers import END, SANITIZED, folder, member
+from layers import END, SANITIZED, directory, member
 
 FETCH = os.environ.get("HAWSER_BUILD", "build") + "/bin/hawser-fetch"
 (JOB, PLAN, FETCH_LAYER, RESOLVED, MANIFEST, CONFIG, PROGRESS, FETCHED, LAYER, DONE, FAILED) = range(1, 12)
@@ -45,7 +45,7 @@ class Image:
     def __init__(self, archives=None, packed=gzip.compress, media="layer.v1.tar+gzip", config=None,
                  architecture=ARCHITECTURE):
         if archives is None:
-            archives = [folder("etc") + member("etc/name", data=b"one") + END,
+            archives = [directory("etc") + member("etc/name", data=b"one") + END,
                         member("etc/more", data=b"two") + END]
         self.blobs = {}
         self.diff_ids = [digest(a) for a in archives]
@@ -71,7 +71,7 @@ def index_of(*images_and_platforms):
 
 
 class Server:
-    """A registry. `before` is called with the handler of each request; it may answer it and then returns True."""
+    """A registry. `before` is called with the handler of each request; it returns True if it has responded."""
 
     def __init__(self, tls=None, address="127.0.0.1", ranges=True):
         self.before = lambda handler: False
@@ -111,30 +111,30 @@ class Server:
         self.manifests[tag] = self.manifests[digest(image.manifest)] = (OCI + "manifest.v1+json", image.manifest)
         self.blobs.update(image.blobs)
 
-    def asked(self, part):
-        """The requests whose path contains this."""
+    def requests_for(self, part):
+        """The requests whose path contains `part`."""
         return [r for r in self.requests if part in r[1]]
 
     def serve(self, handler):
         kind, name = handler.path.partition("?")[0].split("/")[-2:]
         if kind == "manifests" and name in self.manifests:
             media, data = self.manifests[name]
-            return self.answer(handler, 200, data, {"Content-Type": media})
+            return self.respond(handler, 200, data, {"Content-Type": media})
         if kind == "blobs" and name in self.blobs:
-            return self.answer_blob(handler, self.blobs[name])
-        return self.answer(handler, 404, b'{"errors":[{"code":"UNKNOWN","message":"nothing of that name"}]}')
+            return self.respond_with_blob(handler, self.blobs[name])
+        return self.respond(handler, 404, b'{"errors":[{"code":"UNKNOWN","message":"not found"}]}')
 
-    def answer_blob(self, handler, data):
+    def respond_with_blob(self, handler, data):
         wanted = handler.headers.get("Range")
         if not wanted or not self.ranges:
-            return self.answer(handler, 200, data)
+            return self.respond(handler, 200, data)
         first, last = wanted.removeprefix("bytes=").split("-")
         first, last = int(first), min(int(last or len(data)), len(data) - 1)
-        return self.answer(handler, 206, data[first:last + 1],
-                           {"Content-Range": "bytes %d-%d/%d" % (first, last, len(data))})
+        return self.respond(handler, 206, data[first:last + 1],
+                            {"Content-Range": "bytes %d-%d/%d" % (first, last, len(data))})
 
     @staticmethod
-    def answer(handler, status, data=b"", headers=(), length=None):
+    def respond(handler, status, data=b"", headers=(), length=None):
         handler.send_response(status)
         for name, value in dict(headers).items():
             handler.send_header(name, value)

@@ -7,7 +7,7 @@ bats_require_minimum_version 1.5.0
 load lib
 
 ours=$HAWSER_BUILD/cni/host-local
-go=$GO_PLUGINS/host-local
+upstream=$GO_PLUGINS/host-local
 leases=/var/lib/cni/networks/net
 
 setup() {
@@ -43,16 +43,16 @@ normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
 # same ID IPAM-KEYS [MORE]: ADD of both plugins, on separate directories, has the same result and files
 same() {
-	call "$go" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/go\"}" "${3:-}" | normalize >/tmp/go
+	call "$upstream" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/upstream\"}" "${3:-}" | normalize >/tmp/upstream
 	call "$ours" ADD "$1" "{$2,\"dataDir\":\"/tmp/data/ours\"}" "${3:-}" | normalize >/tmp/ours
-	diff /tmp/go /tmp/ours
-	diff <(held /tmp/data/go/net) <(held /tmp/data/ours/net)
-	diff <(cd /tmp/data/go/net && cat last*) <(cd /tmp/data/ours/net && cat last*)
+	diff /tmp/upstream /tmp/ours
+	diff <(held /tmp/data/upstream/net) <(held /tmp/data/ours/net)
+	diff <(cd /tmp/data/upstream/net && cat last*) <(cd /tmp/data/ours/net && cat last*)
 }
 
 # same_error IPAM [MORE]: ADD of both plugins fails with the same message
 same_error() {
-	run call "$go" ADD c1 "$@"
+	run call "$upstream" ADD c1 "$@"
 	[ "$status" = 1 ]
 	expected=$(jq -r .msg <<<"$output")
 	run call "$ours" ADD c1 "$@"
@@ -101,7 +101,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	keys='"ranges":[[{"subnet":"10.1.0.0/29"},{"subnet":"10.2.0.0/30"}]]'
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
 		same "c$i" "$keys"
-		call "$go" DEL "c$i" "{$keys,\"dataDir\":\"/tmp/data/go\"}"
+		call "$upstream" DEL "c$i" "{$keys,\"dataDir\":\"/tmp/data/upstream\"}"
 		del "c$i" "{$keys,\"dataDir\":\"/tmp/data/ours\"}"
 	done
 }
@@ -175,14 +175,14 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 
 @test "host-local: our DEL and CHECK work on upstream's leases, and the reverse" {
 	need_go_plugins host-local
-	call "$go" ADD a "$dual"
+	call "$upstream" ADD a "$dual"
 	call "$ours" CHECK a "$dual"
 	add b "$dual"
-	call "$go" CHECK b "$dual"
+	call "$upstream" CHECK b "$dual"
 	[ "$(held | wc -l)" = 4 ]
 	del a "$dual"
 	[ "$(held | tr '\n' ' ')" = "10.1.0.3 fd00::3 " ]
-	call "$go" DEL b "$dual"
+	call "$upstream" DEL b "$dual"
 	[ -z "$(held)" ]
 	[ "$(entries)" = 0 ]
 }
@@ -190,8 +190,8 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 @test "host-local: DEL finds upstream's leases by prevResult, without reading other leases" {
 	need_go_plugins host-local
 	need strace
-	call "$go" ADD a "$dual" >/tmp/a
-	for id in b c d; do call "$go" ADD "$id" "$dual"; done
+	call "$upstream" ADD a "$dual" >/tmp/a
+	for id in b c d; do call "$upstream" ADD "$id" "$dual"; done
 	CNI_COMMAND=DEL CNI_CONTAINERID=a CNI_IFNAME=eth0 CNI_PATH=/x traced -e openat "$ours" \
 		<<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$dual,\"prevResult\":$(cat /tmp/a)}"
 	[ "$(held | wc -l)" = 6 ]
@@ -206,8 +206,8 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 			<<<"{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"ipam\":$small}"
 		grep -q "\"$(held)\"" /tmp/trace
 	}
-	call "$go" ADD b "$small"
-	call "$go" ADD a "$small"
+	call "$upstream" ADD b "$small"
+	call "$upstream" ADD a "$small"
 	add a "$small" # upstream would read all leases, and refuse
 	[ "$(held | wc -l)" = 3 ]
 	del a "$small"
@@ -217,7 +217,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	add c "$small"
 	add d "$small"
 	run ! scans d
-	call "$go" ADD e "$small"
+	call "$upstream" ADD e "$small"
 	add e "$small"
 	del e "$small"
 	[ "$(held | wc -l)" = 1 ]
@@ -226,8 +226,8 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	add c "$small"
 	add d "$small"
 	run ! scans d
-	call "$go" ADD e "$small"
-	call "$go" DEL e "$small"
+	call "$upstream" ADD e "$small"
+	call "$upstream" DEL e "$small"
 	add d "$small"
 	scans d
 }
@@ -241,7 +241,7 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	del a "$dual"
 	[ "$(held | tr '\n' ' ')" = "10.1.0.3 fd00::3 " ]
 	need_go_plugins host-local
-	IFNAME=eth1 run call "$go" ADD a "$dual"
+	IFNAME=eth1 run call "$upstream" ADD a "$dual"
 	fails_with "failed to allocate for range 0: 10.1.0.3 has been allocated to a, duplicate allocation is not allowed"
 }
 
@@ -249,14 +249,14 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	need_go_plugins host-local
 	for i in $(seq 100); do
 		plugin=$ours
-		[ $((i % 2)) = 0 ] || plugin=$go
+		[ $((i % 2)) = 0 ] || plugin=$upstream
 		call "$plugin" ADD "c$i" "$dual" >"/tmp/r$i" &
 	done
 	wait
 	[ "$(cat /tmp/r* | jq -r '.ips[].address' | sort | uniq | wc -l)" = 200 ]
 	[ "$(held | wc -l)" = 200 ]
 	for i in $(seq 100); do
-		plugin=$go
+		plugin=$upstream
 		[ $((i % 2)) = 0 ] || plugin=$ours
 		call "$plugin" DEL "c$i" "$dual" &
 	done
@@ -270,11 +270,11 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 	need_go_plugins host-local
 	add a "$small"
 	rm "$leases/10.1.0.2" # by hand
-	run call "$go" CHECK a "$small"
+	run call "$upstream" CHECK a "$small"
 	[ "$status" = 1 ]
-	call "$go" ADD a "$small"
+	call "$upstream" ADD a "$small"
 	[ "$(held | wc -l)" = 1 ]
-	call "$go" DEL a "$small"
+	call "$upstream" DEL a "$small"
 	[ -z "$(held)" ]
 }
 
@@ -415,13 +415,13 @@ dual='{"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}]]}'
 @test "host-local: GC releases invalid leases, upstream's and ours, and keeps the others" {
 	for id in a b; do add "$id" "$dual"; done
 	IFNAME=eth1 add a "$dual"
-	if [ -x "$go" ]; then for id in c d; do call "$go" ADD "$id" "$dual"; done; fi
+	if [ -x "$upstream" ]; then for id in c d; do call "$upstream" ADD "$id" "$dual"; done; fi
 	printf old1 >"$leases/10.1.0.100"
 	printf old2 >"$leases/10.1.0.101"
 	: >"$leases/10.1.0.102" # by a writer that was killed
 	gc "$dual" '"cni.dev/valid-attachments":[{"containerID":"a","ifname":"eth0"},{"containerID":"c","ifname":"eth0"},{"containerID":"old1","ifname":"x"}]'
 	[ -z "$(held | grep -v -x -e 10.1.0.2 -e fd00::2 -e 10.1.0.5 -e fd00::5 -e 10.1.0.100)" ]
-	[ "$(held | wc -l)" = "$([ -x "$go" ] && echo 5 || echo 3)" ]
+	[ "$(held | wc -l)" = "$([ -x "$upstream" ] && echo 5 || echo 3)" ]
 	[ "$(entries)" = 2 ]
 	call "$ours" CHECK a "$dual"
 }

@@ -59,7 +59,7 @@ def member(name, kind=b"0", data=b"", **keys):
     return header(name, kind, **keys) + padded(data)
 
 
-def folder(name, mode=0o755, **keys):
+def directory(name, mode=0o755, **keys):
     return member(name, b"5", mode=mode, **keys)
 
 
@@ -110,9 +110,9 @@ def tree(root, ignore=()):
     """{path: all its attributes}; "." is the directory itself."""
     root = pathlib.Path(root)
     found = {".": entry(root, ignore)}
-    for directory, directories, files in os.walk(root):
+    for parent, directories, files in os.walk(root):
         for name in directories + files:
-            path = pathlib.Path(directory) / name
+            path = pathlib.Path(parent) / name
             found[str(path.relative_to(root))] = entry(path, ignore)
     return found
 

@@ -7,7 +7,7 @@ bats_require_minimum_version 1.5.0
 load lib
 
 ours=$HAWSER_BUILD/cni/loopback
-go=$GO_PLUGINS/loopback
+upstream=$GO_PLUGINS/loopback
 
 setup() {
 	need ip jq
@@ -35,11 +35,11 @@ normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) els
 @test "loopback: ADD and DEL have upstream's effect and result in 0.3.0 to 1.0.0" {
 	need_go_plugins loopback
 	for version in 0.3.0 0.3.1 0.4.0 1.0.0; do
-		call "$go" ADD /run/netns/one "$version" | sed s/one/two/ | normalize >/tmp/one
+		call "$upstream" ADD /run/netns/one "$version" | sed s/one/two/ | normalize >/tmp/one
 		call "$ours" ADD /run/netns/two "$version" | normalize >/tmp/two
 		diff /tmp/one /tmp/two
 		diff <(state one) <(state two)
-		call "$go" DEL /run/netns/one "$version"
+		call "$upstream" DEL /run/netns/one "$version"
 		[ -z "$(call "$ours" DEL /run/netns/two "$version")" ]
 		diff <(state one) <(state two)
 	done
@@ -48,13 +48,13 @@ normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) els
 @test "loopback: ADD in 0.1.0 and 0.2.0 has upstream's effect, and a result of that version" {
 	need_go_plugins loopback
 	for version in 0.1.0 0.2.0; do
-		call "$go" ADD /run/netns/one "$version"
+		call "$upstream" ADD /run/netns/one "$version"
 		run call "$ours" ADD /run/netns/two "$version"
 		[ "$status" = 0 ]
 		[ "$(jq -c . <<<"$output")" = \
 			'{"cniVersion":"'$version'","ip4":{"ip":"127.0.0.1/8"},"ip6":{"ip":"::1/128"},"dns":{}}' ]
 		diff <(state one) <(state two)
-		call "$go" DEL /run/netns/one "$version"
+		call "$upstream" DEL /run/netns/one "$version"
 		call "$ours" DEL /run/netns/two "$version"
 		diff <(state one) <(state two)
 	done
@@ -121,7 +121,7 @@ normalize() { jq -S '.ips[]? |= del(.version) | if .dns == {} then del(.dns) els
 	touch /run/netns/left
 	[ -z "$(call "$ours" DEL /run/netns/left 1.0.0)" ]
 	need_go_plugins loopback
-	run call "$go" DEL /run/netns/left 1.0.0
+	run call "$upstream" DEL /run/netns/left 1.0.0
 	[[ "$(jq -r .msg <<<"$output")" == 'unknown FS magic on "/run/netns/left": '* ]]
 }
 

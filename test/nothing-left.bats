@@ -21,8 +21,8 @@ setup() {
 		cnitool add "$net" /run/netns/pod >/dev/null
 		cnitool del "$net" /run/netns/pod
 	done
-	settle_all
-	calm "$BATS_TEST_TMPDIR/before"
+	wait_for_plugins
+	save_steady_state "$BATS_TEST_TMPDIR/before"
 }
 
 teardown() {
@@ -55,20 +55,20 @@ state() {
 	state_mounts
 }
 
-# settle_all: wait for the background work of DELs, and for their processes to exit
-settle_all() {
-	settle bridge ptp host-local tuning cnitool
+# wait_for_plugins: wait until all plugins, and the background processes of DELs, have exited
+wait_for_plugins() {
+	wait_for_exit bridge ptp host-local tuning cnitool
 }
 
 # unchanged: assert that the state is as before the test
 unchanged() {
-	settle_all
+	wait_for_plugins
 	state | diff -U0 "$BATS_TEST_TMPDIR/before" -
 }
 
 # unchanged_without_pod: the same, without the deleted namespace
 unchanged_without_pod() {
-	settle_all
+	wait_for_plugins
 	diff -U0 <(grep -v '^/pod \|^sysctl pod/\|netns' "$BATS_TEST_TMPDIR/before") <(state | grep -v netns)
 }
 
@@ -203,7 +203,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 @test "nothing left: an interface named CNI_IFNAME exists" {
 	# (a veth without a record counts as made by upstream's plugin, and DEL would delete it)
 	ip -n pod link add eth0 type bridge
-	settle_all
+	wait_for_plugins
 	state >"$BATS_TEST_TMPDIR/before"
 	each() {
 		run ! add
@@ -230,10 +230,10 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	each() {
 		network "$net" "$([ "$net" = ptp ] || echo "$on_bridge")" "$one_v6"
 		cnitool add "$net" /run/netns/other >/dev/null
-		settle_all
-		calm "$BATS_TEST_TMPDIR/half"
+		wait_for_plugins
+		save_steady_state "$BATS_TEST_TMPDIR/half"
 		run ! add
-		settle_all
+		wait_for_plugins
 		state | diff -U0 "$BATS_TEST_TMPDIR/half" -
 		cnitool del "$net" /run/netns/other
 	}
@@ -257,7 +257,7 @@ del_by_plugins() { by_plugin tuning DEL "$@" && by_plugin "$net" DEL "$@"; }
 	forwarding='forward\|conf/all/accept_redirects'
 	each() { add && del; }
 	on_each each
-	settle_all
+	wait_for_plugins
 	"$HAWSER_BUILD/bin/hawser-plugin" uninstall
 	# host-local's lock stays with its last_reserved_ip, as upstream's does; so does forwarding, with the
 	# sysctls that the kernel changes together with it

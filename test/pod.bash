@@ -3,8 +3,8 @@
 #
 # test/pod.bash - helpers for tests of a plugin that creates a pod's interface
 #
-# The test file defines $pod_plugin, the name of the plugin, $plugins, the directory of our plugins, and
-# conf JSON [IPAM], which prints a configuration.
+# The test file defines $pod_plugin (the name of the plugin), $plugins (the directory of our plugins)
+# and the function conf JSON [IPAM], which prints a configuration.
 # shellcheck disable=SC2154
 
 # call VERB CONTAINER NETNS CONF: call the plugin; NETNS is a name, a path or ""
@@ -13,8 +13,8 @@ call() {
 	case $netns in "" | /*) ;; *) netns=/run/netns/$netns ;; esac
 	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_NETNS=$netns CNI_IFNAME=eth0 "${plugin:-$plugins/$pod_plugin}" <<<"$4"
 }
-# go ...: the same for upstream's plugin
-go() { plugin=$GO_PLUGINS/$pod_plugin call "$@"; }
+# upstream ...: the same for upstream's plugin
+upstream() { plugin=$GO_PLUGINS/$pod_plugin call "$@"; }
 
 # try_add JSON [IPAM]: ADD container c1 in netns one
 # add JSON [IPAM]: the same, with the result in /tmp/result
@@ -28,7 +28,7 @@ with_result() { jq -c --slurpfile prev /tmp/result '.prevResult = $prev[0]' /tmp
 check() { call CHECK c1 one "$(with_result)"; }
 del() { call DEL c1 "${1-one}" "$(with_result)"; }
 
-# drifts MESSAGE COMMAND...: CHECK succeeds, and fails with MESSAGE after COMMAND
+# drifts MESSAGE COMMAND...: assert that CHECK succeeds before COMMAND and fails with MESSAGE after it
 drifts() {
 	local message=$1
 	shift
@@ -44,7 +44,7 @@ leases() {
 		sort
 }
 
-# talks FROM ADDRESS: netns FROM can reach a TCP server in netns two at ADDRESS
+# talks FROM ADDRESS: assert that netns FROM can reach a TCP server at ADDRESS in netns two
 talks() {
 	rm -f /tmp/server
 	ip netns exec two timeout 10 python3 -c '
@@ -59,9 +59,9 @@ print(socket.create_connection((sys.argv[1], 7777), 5).recv(9).decode())' "$2")"
 	wait
 }
 
-# end_pods: delete the links and namespaces of all pods. The kernel deletes the links of a deleted namespace
-# later, so they are deleted first.
-end_pods() {
+# delete_pods: delete the links and namespaces of all pods. Links are deleted first, because the
+# kernel deletes those of a deleted namespace asynchronously.
+delete_pods() {
 	local link netns
 
 	for link in $(ip -j link show type veth | jq -r '.[].ifname'); do ip link del "$link" || true; done

@@ -47,13 +47,13 @@ prepare() {
 	podman network create --subnet 10.78.0.0/24 demo2
 	serve one --network demo2 -p 8080:80 # creates everything that stays after DEL
 	podman rm -f -t 0 one
-	settle bridge portmap firewall tuning host-local
-	calm /tmp/before
+	wait_for_exit bridge portmap firewall tuning host-local
+	save_steady_state /tmp/before
 }
 
 # nothing_left: the state is the same as before the first container
 nothing_left() {
-	settle bridge portmap firewall tuning host-local
+	wait_for_exit bridge portmap firewall tuning host-local
 	state | diff -U0 /tmp/before -
 }
 

@@ -18,7 +18,7 @@ setup() {
 }
 
 teardown() {
-	end_pods
+	delete_pods
 	rm -rf /run/hawser /var/lib/cni/networks
 }
 
@@ -90,13 +90,13 @@ nothing_left() {
 	}
 	for json in '{}' '{"mtu":1400,"dns":{"nameservers":["10.0.0.53"]}}'; do
 		conf "$json" "$both" >/tmp/conf
-		go ADD c1 one "$(</tmp/conf)" | normalize >/tmp/go
-		state >/tmp/go-state
-		go DEL c1 one "$(</tmp/conf)"
+		upstream ADD c1 one "$(</tmp/conf)" | normalize >/tmp/upstream
+		state >/tmp/upstream-state
+		upstream DEL c1 one "$(</tmp/conf)"
 		rm -r /var/lib/cni/networks
 		add "$json" "$both"
-		normalize </tmp/result | diff /tmp/go -
-		state | diff /tmp/go-state -
+		normalize </tmp/result | diff /tmp/upstream -
+		state | diff /tmp/upstream-state -
 		del
 		rm -r /var/lib/cni/networks
 	done
@@ -186,14 +186,14 @@ nothing_left() {
 @test "ptp: our DEL works on upstream's attachments, and the reverse" {
 	need_go_plugins ptp host-local
 	conf '{}' "$both" >/tmp/conf
-	go ADD c1 one "$(</tmp/conf)" >/tmp/result
+	upstream ADD c1 one "$(</tmp/conf)" >/tmp/result
 	check
 	del
 	mkdir -p /run/hawser/attachments
 	nothing_left
 	add '{}' "$both"
-	go CHECK c1 one "$(with_result)"
-	go DEL c1 one "$(with_result)"
+	upstream CHECK c1 one "$(with_result)"
+	upstream DEL c1 one "$(with_result)"
 	[ -z "$(leases)" ]
 	del
 	nothing_left

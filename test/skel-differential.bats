@@ -8,7 +8,7 @@
 load lib
 
 ours=$HAWSER_BUILD/cni/loopback
-go=$GO_PLUGINS/loopback
+upstream=$GO_PLUGINS/loopback
 conf='{"cniVersion":"1.0.0","name":"net","type":"loopback"}'
 
 setup() {
@@ -32,7 +32,7 @@ call() {
 # same [NAME=VALUE...]: replies and exit status of both plugins are equal; $output is the reply
 same() {
 	local theirs their_status
-	run call "$go" "$@"
+	run call "$upstream" "$@"
 	theirs=$output their_status=$status
 	run call "$ours" "$@"
 	diff <(echo "$theirs") <(echo "$output")
@@ -44,7 +44,7 @@ same() {
 same_start() {
 	local start=$1 theirs
 	shift
-	run call "$go" "$@"
+	run call "$upstream" "$@"
 	theirs=$output
 	run call "$ours" "$@"
 	[ "$status" = 1 ]
@@ -105,7 +105,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	for version in 2.0.0 1.0 1.0.0.0 x 0.3.2; do
 		conf="{\"cniVersion\":\"$version\",\"name\":\"net\"}"
 		for verb in ADD DEL; do
-			run call "$go" CNI_COMMAND=$verb
+			run call "$upstream" CNI_COMMAND=$verb
 			# Debian's does not support 1.1.0
 			theirs=${output/'\"1.0.0\"]'/'\"1.0.0\" \"1.1.0\"]'}
 			run call "$ours" CNI_COMMAND=$verb
@@ -147,7 +147,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 }
 
 @test "skel: the reply to VERSION has the same format" {
-	run call "$go" CNI_COMMAND=VERSION
+	run call "$upstream" CNI_COMMAND=VERSION
 	theirs=$output
 	run call "$ours" CNI_COMMAND=VERSION
 	[ "$(jq -c 'keys' <<<"$theirs")" = "$(jq -c 'keys' <<<"$output")" ]
@@ -155,7 +155,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 }
 
 @test "skel: without CNI_COMMAND both print name and versions on standard error and succeed" {
-	for plugin in "$go" "$ours"; do
+	for plugin in "$upstream" "$ours"; do
 		run env -u CNI_COMMAND "$plugin"
 		[ "$status" = 0 ]
 		[[ "${lines[0]}" == "CNI loopback plugin "* ]]
@@ -182,7 +182,7 @@ failed() { [ "$status" = 1 ] && [ "$(jq .code <<<"$output")" = "$1" ]; }
 	run call "$ours" CNI_CONTAINERID=-c CNI_IFNAME= CNI_PATH=
 	failed 4
 	[ "$(jq -r .msg <<<"$output")" = "invalid characters in containerID" ]
-	run call "$go" CNI_CONTAINERID=-c CNI_IFNAME= CNI_PATH=
+	run call "$upstream" CNI_CONTAINERID=-c CNI_IFNAME= CNI_PATH=
 	[ "$(jq -r .msg <<<"$output")" = "required env variables [CNI_IFNAME,CNI_PATH] missing" ]
 }
 

@@ -6,15 +6,15 @@
 # What:  each state_ function prints one kind of object, in a stable order. Fault scenarios (in
 #        state()) and bats files compare the output before and after an operation.
 # Rules: values that change by themselves (interface indexes, link-local addresses, times) are not
-#        printed, nor are directories, which stay as furniture. Lock files stay on purpose, and are
-#        always empty.
+#        printed. Directories are not printed either: they stay on purpose, as lock files do, which
+#        are always empty.
 
 # state_links [NETNS...]: links with their addresses, in this namespace and in the named ones
 state_links() {
 	local ns all name addresses address
 
 	for ns in "" "$@"; do
-		all=$(ip ${ns:+-n "$ns"} -br address) # not <(ip), which may outlive the loop
+		all=$(ip ${ns:+-n "$ns"} -br address) # not <(ip): that process may outlive the loop
 		while read -r name _ addresses; do
 			printf 'link %s/%s' "$ns" "$name"
 			for address in $addresses; do
@@ -49,8 +49,8 @@ state_kernel() {
 	"$HAWSER_BUILD/test/sysctls" "$@"
 }
 
-# settle NAME...: wait until no process with one of these names is running
-settle() {
+# wait_for_exit NAME...: wait until no process with one of these names is running
+wait_for_exit() {
 	local name comm
 
 	for _ in {1..500}; do
@@ -66,9 +66,9 @@ settle() {
 	return 1
 }
 
-# calm FILE: write the state to FILE once it has stopped changing. The kernel completes new links and
-# addresses later.
-calm() {
+# save_steady_state FILE: wait until the output of state() no longer changes, and write it to FILE.
+# The kernel completes new links and addresses asynchronously.
+save_steady_state() {
 	state >"$1"
 	for _ in {1..50}; do
 		sleep 0.1
@@ -80,7 +80,7 @@ calm() {
 	return 1
 }
 
-# state_files PATH...: all files below that are not directories, with checksums of their content
+# state_files PATH...: all files below these paths except directories, with their checksums
 state_files() {
 	local type mode path all there=() files=()
 
@@ -102,7 +102,7 @@ state_netns() {
 	ip netns list | sed 's/^/netns /' | sort
 }
 
-# state_nft: the whole ruleset, elements included, counters and handles left out
+# state_nft: the whole nftables ruleset with its elements, without counters and handles
 state_nft() {
 	nft --stateless list ruleset
 }

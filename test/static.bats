@@ -6,7 +6,7 @@ bats_require_minimum_version 1.5.0
 load lib
 
 ours=$HAWSER_BUILD/cni/static
-go=$GO_PLUGINS/static
+upstream=$GO_PLUGINS/static
 
 setup() { need jq; }
 
@@ -22,14 +22,14 @@ normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
 # same VERSION IPAM [MORE]: ADD of both plugins has the same result
 same() {
-	call "$go" ADD "$@" | normalize >/tmp/go
+	call "$upstream" ADD "$@" | normalize >/tmp/upstream
 	call "$ours" ADD "$@" | normalize >/tmp/ours
-	diff /tmp/go /tmp/ours
+	diff /tmp/upstream /tmp/ours
 }
 
 # same_error VERSION IPAM [MORE]: ADD of both plugins fails with the same message
 same_error() {
-	run call "$go" ADD "$@"
+	run call "$upstream" ADD "$@"
 	[ "$status" = 1 ]
 	expected=$(jq -r .msg <<<"$output")
 	run call "$ours" ADD "$@"

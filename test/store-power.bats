@@ -1,8 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 #
-# test/store-power.bats - image store after power cuts: a virtual machine with its own disk is
-# switched off, and data that it had not written to disk is lost
+# test/store-power.bats - the image store after a power cut
+#
+# A virtual machine with its own disk is powered off. Data that it had not written to the disk is lost.
 bats_require_minimum_version 1.5.0
 load lib
 
@@ -34,7 +35,7 @@ machine() {
 		# shellcheck disable=SC2086 # a system call and its number
 		run -124 machine cut $point
 		[[ $output != *done* ]]
-		[[ $output == *"/old:latest"* ]] # checks the store after the previous cut
+		[[ $output == *"/old:latest"* ]] # of the store after the previous cut
 	done
 	run -0 machine check
 	[[ $output == *"/old:latest"* ]]
@@ -43,5 +44,5 @@ machine() {
 @test "store: a layer that was not synced to disk is detected after a power cut" {
 	run -124 machine answer strace -f -o /dev/null -e inject=syncfs:retval=0
 	run -1 machine check
-	[[ $output == *"is not whole" ]]
+	[[ $output == *"is incomplete" ]]
 }

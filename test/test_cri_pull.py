@@ -19,7 +19,7 @@ import pytest
 grpc = pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from cridaemon import LONG, Daemon, field, fields_of, wait_until
 from fetching import ARCHITECTURE, OCI, Image, Server, basic, digest, index_of, to_json
-from layers import END, folder, member
+from layers import END, directory, member
 
 NAME = "/app:latest"
 
@@ -217,7 +217,7 @@ def guard(server, wanted):
     def before(handler):
         if handler.headers.get("Authorization") == wanted:
             return False
-        return server.answer(handler, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+        return server.respond(handler, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
     server.before = before
 
 
@@ -264,7 +264,7 @@ def hang(server):
     requested, unblock = threading.Event(), threading.Event()
 
     def before(handler):
-        if "/blobs/" in handler.path and len(server.asked("/blobs/")) > 1:
+        if "/blobs/" in handler.path and len(server.requests_for("/blobs/")) > 1:
             requested.set()
             unblock.wait(LONG)
         return False
@@ -335,7 +335,7 @@ def test_complete_layers_survive_a_daemon_killed_during_a_pull(daemon, server):
     wait_until(lambda: leftovers(daemon) == [])
     assert images(daemon) == {}
     assert pull(daemon, server.host + NAME)[0] == 0
-    assert [len(server.asked(digest(p))) for p in image.packed] == [1, 2]
+    assert [len(server.requests_for(digest(p))) for p in image.packed] == [1, 2]
 
 
 def test_a_pull_from_a_silent_registry_fails_after_the_pull_timeout(daemon, server):
@@ -434,7 +434,7 @@ def test_damage_is_found_and_repaired(daemon, server):
     server.requests.clear()
     assert verify(daemon, name, repair=True) == [good[1], (image.diff_ids[0], REPAIRED, "")]
     assert file_of(daemon, "etc/name").read_bytes() == b"one"
-    blobs = {r[1].rpartition("/")[2] for r in server.asked("/blobs/")}
+    blobs = {r[1].rpartition("/")[2] for r in server.requests_for("/blobs/")}
     assert digest(image.packed[0]) in blobs and digest(image.packed[1]) not in blobs
     assert verify(daemon) == good and leftovers(daemon) == []
 
@@ -542,7 +542,7 @@ def files_of(archive):
 def test_images_are_saved(daemon, server):
     large = os.urandom(3 << 20)
     first = image_with()
-    second = Image([folder("etc") + member("etc/name", data=b"one") + END,
+    second = Image([directory("etc") + member("etc/name", data=b"one") + END,
                     member("large", data=large) + END])
     server.add(first)
     server.add(second, "second")

@@ -14,7 +14,7 @@ import subprocess
 import pytest
 
 from fetching import ARCHITECTURE, OCI, Failed, Image, Puller, Server, digest, index_of
-from layers import END, folder, member
+from layers import END, directory, member
 
 
 def zstd(data):
@@ -86,19 +86,19 @@ def test_an_image_is_pulled_by_digest(server, puller):
 
 
 def test_existing_layers_are_not_fetched_but_inherited_from(server, puller, tmp_path):
-    lower = folder("d", mode=0o700, uid=7) + END
+    lower = directory("d", mode=0o700, uid=7) + END
     image = Image([lower, member("d/f", data=b"x") + END])
     server.add(image)
     root = tmp_path / "lower"
     (root / "d").mkdir(parents=True)
     os.chmod(root / "d", 0o710)
     result = puller.pull(server.host + "/app:latest", have={image.diff_ids[0]: str(root)})
-    assert list(result["layers"]) == [1] and not server.asked(digest(image.packed[0]))
+    assert list(result["layers"]) == [1] and not server.requests_for(digest(image.packed[0]))
     assert stat.S_IMODE(os.stat(result["plan"][1]["root"] + "/d").st_mode) == 0o710
 
 
 def test_directories_inherit_from_layers_of_the_same_pull(server, puller):
-    image = Image([folder("d", mode=0o700, uid=7) + END, member("d/f", data=b"x") + END])
+    image = Image([directory("d", mode=0o700, uid=7) + END, member("d/f", data=b"x") + END])
     server.add(image)
     result = puller.pull(server.host + "/app:latest")
     st = os.stat(result["plan"][1]["root"] + "/d")
@@ -107,7 +107,7 @@ def test_directories_inherit_from_layers_of_the_same_pull(server, puller):
 
 @pytest.mark.parametrize("name", [b"caf\xe9", "caf\u00e9".encode(), b"100%41", b'"\\\n'])
 def test_directories_with_any_name_inherit(name, server, puller):
-    server.add(Image([folder(name, mode=0o710, uid=7) + END, member(name + b"/file", data=b"x") + END]))
+    server.add(Image([directory(name, mode=0o710, uid=7) + END, member(name + b"/file", data=b"x") + END]))
     result = puller.pull(server.host + "/app:latest")
     above = os.stat(result["plan"][1]["root"].encode() + b"/" + name)
     assert (above.st_uid, stat.S_IMODE(above.st_mode)) == (7, 0o710)
@@ -156,7 +156,7 @@ def test_a_large_layer_is_fetched_in_ranges(server, puller):
     image = noisy_image()
     server.add(image)
     result = puller.pull(server.host + "/app:latest", part=500_000)
-    ranges = [r[2].get("Range") for r in server.asked(digest(image.packed[0]))]
+    ranges = [r[2].get("Range") for r in server.requests_for(digest(image.packed[0]))]
     assert len(ranges) == 7 and sorted(ranges)[0] == "bytes=0-499999" and "bytes=3000000-3001855" in ranges
     assert puller.file(result, 0, "noise") == NOISE
     assert result["progress"][-1]["bytes"] == result["progress"][-1]["size"] == len(image.packed[0])
@@ -167,7 +167,7 @@ def test_a_server_without_ranges_works(puller, server):
     server.add(image)
     server.ranges = False
     result = puller.pull(server.host + "/app:latest", part=500_000)
-    assert len(server.asked(digest(image.packed[0]))) == 1 and puller.file(result, 0, "noise") == NOISE
+    assert len(server.requests_for(digest(image.packed[0]))) == 1 and puller.file(result, 0, "noise") == NOISE
 
 
 def cut_after(server, blob, size, times):
@@ -179,7 +179,7 @@ def cut_after(server, blob, size, times):
             return False
         left[0] -= 1
         handler.wfile = CutFile(handler.wfile, size)
-        server.answer_blob(handler, blob)
+        server.respond_with_blob(handler, blob)
         return True
     server.before = before
 
@@ -206,8 +206,8 @@ def test_a_broken_transfer_resumes(ranges, server, puller):
     server.ranges = ranges
     cut_after(server, image.packed[0], 1_000_000, 2)
     result = puller.pull(server.host + "/app:latest", part=16 << 20)
-    asked = [r[2].get("Range") for r in server.asked(digest(image.packed[0]))]
-    assert len(asked) == 3 and asked[0] is None and asked[1].startswith("bytes=")
+    requested = [r[2].get("Range") for r in server.requests_for(digest(image.packed[0]))]
+    assert len(requested) == 3 and requested[0] is None and requested[1].startswith("bytes=")
     assert puller.file(result, 0, "noise") == NOISE
 
 
@@ -223,9 +223,9 @@ def test_a_busy_server_is_retried(server, puller):
     image = Image()
     server.add(image)
     statuses = [429, 503, 500]
-    server.before = lambda h: bool(statuses) and server.answer(h, statuses.pop(0), headers={"Retry-After": "0"})
+    server.before = lambda h: bool(statuses) and server.respond(h, statuses.pop(0), headers={"Retry-After": "0"})
     assert puller.pull(server.host + "/app:latest")["resolved"]
-    assert len(server.asked("/manifests/")) == 4
+    assert len(server.requests_for("/manifests/")) == 4
 
 
 # ---- mirrors -----------------------------------------------------------------------------------
@@ -286,7 +286,7 @@ def test_the_error_includes_those_of_mirrors(server, mirror, puller):
 
 def test_credentials_of_the_job_are_not_sent_to_mirrors(server, mirror, puller):
     mirror.add(Image())
-    mirror.before = lambda h: h.headers.get("Authorization") is None and mirror.answer(
+    mirror.before = lambda h: h.headers.get("Authorization") is None and mirror.respond(
         h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
     server.add(Image())
     puller.pull(server.host + "/app:latest", mirrors=[mirror.url], username="u", password="p")

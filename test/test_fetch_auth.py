@@ -35,9 +35,9 @@ def tokens():
         form = handler.rfile.read(int(handler.headers.get("Content-Length", 0))).decode()
         s.forms = getattr(s, "forms", []) + [form]
         if not s.accept(handler.headers.get("Authorization"), form):
-            return s.answer(handler, 401, b'{"message":"unknown user"}')
+            return s.respond(handler, 401, b'{"message":"unknown user"}')
         s.count += 1
-        return s.answer(handler, 200, json.dumps({"token": "t%d" % s.count}).encode())
+        return s.respond(handler, 200, json.dumps({"token": "t%d" % s.count}).encode())
     s.before = before
     yield s
     s.close()
@@ -49,7 +49,7 @@ def puller(tmp_path, server):
 
 
 def require_basic(server, user, password):
-    server.before = lambda h: h.headers.get("Authorization") != basic(user, password) and server.answer(
+    server.before = lambda h: h.headers.get("Authorization") != basic(user, password) and server.respond(
         h, 401, headers={"WWW-Authenticate": 'Basic realm="registry"'})
 
 
@@ -60,7 +60,7 @@ def require_token(server, tokens, is_valid=lambda token: True, scope=',scope="re
         kind, _, token = handler.headers.get("Authorization", "").partition(" ")
         if kind == "Bearer" and is_valid(token):
             return False
-        return server.answer(handler, 401, headers={"WWW-Authenticate": challenge})
+        return server.respond(handler, 401, headers={"WWW-Authenticate": challenge})
     server.before = before
 
 
@@ -169,7 +169,7 @@ def redirect_form(tokens, status, url):
     """The token server redirects the POST request."""
     def before(handler):
         handler.rfile.read(int(handler.headers["Content-Length"]))
-        return tokens.answer(handler, status, headers={"Location": url})
+        return tokens.respond(handler, status, headers={"Location": url})
     return before
 
 
@@ -177,7 +177,7 @@ def redirect_form(tokens, status, url):
 def test_an_identity_token_is_not_redirected_to_another_server(status, server, tokens, puller):
     require_token(server, tokens)
     thief = Server()
-    thief.before = lambda h: thief.answer(h, 200, b'{"token":"t1"}')
+    thief.before = lambda h: thief.respond(h, 200, b'{"token":"t1"}')
     tokens.before = redirect_form(tokens, status, thief.url + "/token")
     with pytest.raises(Failed, match="refusing redirect of credentials to another server: %s/token" % thief.url) as failed:
         puller.pull(server.host + "/app:latest", identity_token="secret")
@@ -217,7 +217,7 @@ def test_a_token_server_that_refuses_is_named_in_the_error(server, tokens, pulle
 @pytest.mark.parametrize("answer", [b"", b"no JSON", b"{}", b'{"token":""}', b'{"token":"a\\r\\nX: y"}', b'{"token":7}'])
 def test_a_token_server_with_the_invalid_response(answer, server, tokens, puller):
     require_token(server, tokens)
-    tokens.before = lambda h: tokens.answer(h, 200, answer)
+    tokens.before = lambda h: tokens.respond(h, 200, answer)
     with pytest.raises(Failed, match="token server") as failed:
         puller.pull(server.host + "/app:latest")
     assert failed.value.wire == 15 and len(server.requests) == 1
@@ -232,7 +232,7 @@ def test_a_token_server_with_the_invalid_response(answer, server, tokens, puller
     ('', "authentication required"),
 ])
 def test_a_challenge_that_cannot_be_met(header, error, server, puller):
-    server.before = lambda h: server.answer(h, 401, headers={"WWW-Authenticate": header})
+    server.before = lambda h: server.respond(h, 401, headers={"WWW-Authenticate": header})
     with pytest.raises(Failed, match=error):
         puller.pull(server.host + "/app:latest", username="me", password="word")
     assert not any("Authorization" in r[2] for r in server.requests)
@@ -245,7 +245,7 @@ def test_of_several_challenges_bearer_is_used(server, tokens, puller):
     def both(handler):
         if handler.headers.get("Authorization"):
             return before(handler)
-        return server.answer(handler, 401, headers={
+        return server.respond(handler, 401, headers={
             "WWW-Authenticate": 'Basic realm="x", Bearer realm="%s/token",service="s"' % tokens.url})
     server.before = both
     puller.pull(server.host + "/app:latest", username="me", password="word")

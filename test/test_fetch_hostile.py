@@ -17,7 +17,7 @@ import pytest
 import fetching
 from fetching import (ARCHITECTURE, JOB, OCI, WAIT, Failed, Image, Puller, Server, digest, index_of, make_authority, tls_context,
                       to_json)
-from layers import END, folder, hardlink, member, pax, symlink
+from layers import END, directory, hardlink, member, pax, symlink
 
 REMOTE = "10.99.0.1"  # an address of this machine that is not a loopback address
 
@@ -65,7 +65,7 @@ STATUSES = {400: 15, 401: 16, 403: 7, 404: 5, 405: 13, 408: 14, 410: 5, 429: 8, 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_http_status(status, server, puller):
-    server.before = lambda h: server.answer(h, status, headers={"Retry-After": "0"})
+    server.before = lambda h: server.respond(h, status, headers={"Retry-After": "0"})
     fails(puller, server.host, STATUSES[status], "" if status == 204 else "HTTP status %d" % status)
     again = 2 if status in (408, 429, 500, 503) else 1
     assert len(server.requests) == again
@@ -75,7 +75,7 @@ def test_a_missing_layer(server, puller):
     image = Image()
     server.add(image)
     del server.blobs[digest(image.packed[1])]
-    fails(puller, server.host, 5, "layer %s: HTTP status 404 (nothing of that name)" % digest(image.packed[1]))
+    fails(puller, server.host, 5, "layer %s: HTTP status 404 (not found)" % digest(image.packed[1]))
 
 
 def test_a_layer_with_a_dangling_hard_link_is_damaged_and_not_missing(server, puller):
@@ -101,7 +101,7 @@ def test_an_error_with_an_endless_body_is_still_that_error(what, server, puller)
     assert sent and len(sent) < 1000
 
 
-BAD = {"a hard link to a directory": folder("d") + hardlink("h", "d"),
+BAD = {"a hard link to a directory": directory("d") + hardlink("h", "d"),
        "a file in a file": member("f") + member("f/g"),
        "a file through a loop of links": symlink("l", "l") + member("l/f"),
        "a name of 300 letters": pax(path="n" * 300) + member("f")}
@@ -143,7 +143,7 @@ def test_a_failed_fork_is_reported_as_resource_exhausted(which, server, puller, 
 
 
 def test_a_retry_after_of_a_day_is_not_waited_for(server, puller):
-    server.before = lambda h: server.answer(h, 429, headers={"Retry-After": "86400"})
+    server.before = lambda h: server.respond(h, 429, headers={"Retry-After": "86400"})
     fails(puller, server.host, 8, "HTTP status 429", retries=4)
     assert len(server.requests) == 1
 
@@ -224,7 +224,7 @@ def test_a_stalled_layer_times_out(server, puller):
     def before(handler):
         if not handler.path.endswith(digest(image.packed[0])):
             return False
-        server.answer(handler, 200, image.packed[0][:10], length=len(image.packed[0]))
+        server.respond(handler, 200, image.packed[0][:10], length=len(image.packed[0]))
         gone.wait(WAIT)
         return True
     server.before = before
@@ -269,7 +269,7 @@ def test_an_image_with_too_many_layers_is_not_fetched(server, puller):
 @pytest.mark.parametrize("what", MANIFESTS)
 def test_an_invalid_manifest(what, server, puller):
     data, wire, error = MANIFESTS[what]
-    server.before = lambda h: server.answer(h, 200, data)
+    server.before = lambda h: server.respond(h, 200, data)
     fails(puller, server.host, wire, error)
 
 
@@ -289,7 +289,7 @@ def test_endlessly_nested_indexes(server, puller):
     def before(handler):
         name = handler.path.split("/")[-1]
         depth = before.names.index(name) if name in before.names else 0
-        return server.answer(handler, 200, before.documents[depth])
+        return server.respond(handler, 200, before.documents[depth])
     documents = [index_of()]
     for _ in range(10):
         documents.insert(0, to_json({"schemaVersion": 2, "manifests": [
@@ -378,11 +378,11 @@ def test_a_layer_whose_transfer_always_breaks_at_once(server, puller):
     def before(handler):
         if not handler.path.endswith(digest(image.packed[0])):
             return False
-        server.answer(handler, 200, b"", length=len(image.packed[0]))
+        server.respond(handler, 200, b"", length=len(image.packed[0]))
         raise ConnectionError
     server.before = before
     fails(puller, server.host, 14, "layer " + digest(image.packed[0]))
-    assert len(server.asked(digest(image.packed[0]))) == 2
+    assert len(server.requests_for(digest(image.packed[0]))) == 2
 
 
 def test_a_layer_whose_transfer_breaks_after_each_byte_fails(server, puller):
@@ -394,19 +394,19 @@ def test_a_layer_whose_transfer_breaks_after_each_byte_fails(server, puller):
             return False
         first = int(handler.headers.get("Range", "bytes=0-").removeprefix("bytes=").split("-")[0])
         size = len(image.packed[0])
-        server.answer(handler, 206 if first else 200, image.packed[0][first:first + 1],
-                      {"Content-Range": "bytes %d-%d/%d" % (first, size - 1, size)}, length=size - first)
+        server.respond(handler, 206 if first else 200, image.packed[0][first:first + 1],
+                       {"Content-Range": "bytes %d-%d/%d" % (first, size - 1, size)}, length=size - first)
         raise ConnectionError
     server.before = before
     fails(puller, server.host, 14, "layer " + digest(image.packed[0]), retries=2)
-    assert len(server.asked(digest(image.packed[0]))) == 3
+    assert len(server.requests_for(digest(image.packed[0]))) == 3
 
 
 def test_a_range_that_was_not_requested(server, puller):
     image = Image([member("f", data=os.urandom(5000)) + END], packed=bytes)
     server.add(image)
-    real = Server.answer_blob
-    server.answer_blob = lambda h, data: (real(server, h, data) if data == image.config else server.answer(
+    real = Server.respond_with_blob
+    server.respond_with_blob = lambda h, data: (real(server, h, data) if data == image.config else server.respond(
         h, 206, data[9:1009], {"Content-Range": "bytes 9-1008/%d" % len(data)}))
     fails(puller, server.host, 15, "range mismatch: got bytes from 9, want from 0", part=1000)
 
@@ -466,7 +466,7 @@ def test_the_disk_reserve_is_not_used_by_a_stored_blob(server, remote, puller, t
 def redirect(server, image, url, status=307):
     """Requests of blobs are redirected."""
     server.add(image)
-    server.before = lambda h: "/blobs/" in h.path and server.answer(
+    server.before = lambda h: "/blobs/" in h.path and server.respond(
         h, status, headers={"Location": url.format(name=h.path.split("/")[-1])})
 
 
@@ -477,7 +477,7 @@ def test_a_redirect_to_another_server_sends_no_authorization(status, server, rem
     remote.add(image)
     blobs = server.before
     server.before = lambda h: (blobs(h) if h.headers.get("Authorization") else
-                               server.answer(h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'}))
+                               server.respond(h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'}))
     puller.pull(server.host + "/app:latest", username="me", password="word")
     assert len(remote.requests) == 3 and not any("Authorization" in r[2] for r in remote.requests)
 
@@ -487,13 +487,14 @@ def test_ranges_are_requested_from_the_target_of_the_first_redirect(server, remo
     redirect(server, image, remote.url + "/store/blobs/{name}")
     remote.add(image)
     puller.pull(server.host + "/app:latest", part=10_000, username="me", password="word")
-    assert len(server.asked(digest(image.packed[0]))) == 1 and len(remote.asked(digest(image.packed[0]))) == 6
+    assert len(server.requests_for(digest(image.packed[0]))) == 1
+    assert len(remote.requests_for(digest(image.packed[0]))) == 6
 
 
 def test_the_target_of_a_redirect_gets_no_credentials(server, remote, puller):
     image = Image()
     redirect(server, image, remote.url + "/store/blobs/{name}")
-    remote.before = lambda h: remote.answer(h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+    remote.before = lambda h: remote.respond(h, 401, headers={"WWW-Authenticate": 'Basic realm="x"'})
     fails(puller, server.host, 16, "HTTP status 401", username="me", password="word")
     assert not any("Authorization" in r[2] for r in remote.requests)
 
@@ -523,7 +524,7 @@ def proxy(monkeypatch):
 def test_a_redirect_to_loopback_is_refused_behind_a_local_proxy(proxy, server, puller):
     redirect(proxy, Image(), server.url + "/x/blobs/{name}")
     fails(puller, "registry.example", 9, "refusing redirect to loopback address", plain_http=["registry.example"])
-    assert not proxy.asked(server.host)
+    assert not proxy.requests_for(server.host)
 
 
 def test_redirects_are_followed_behind_a_local_proxy(proxy, puller):
@@ -532,7 +533,7 @@ def test_redirects_are_followed_behind_a_local_proxy(proxy, puller):
     blobs = proxy.before
     proxy.before = lambda h: "store.example" not in h.path and blobs(h)
     puller.pull("registry.example/app:latest", plain_http=["registry.example"], part=10_000)
-    assert len(proxy.asked("http://store.example/")) == 7
+    assert len(proxy.requests_for("http://store.example/")) == 7
 
 
 @pytest.fixture
@@ -571,13 +572,14 @@ def test_a_redirect_from_https_to_http_is_refused(server, puller, tmp_path):
 
 
 def test_a_loop_of_redirects_fails(server, puller):
-    server.before = lambda h: server.answer(h, 302, headers={"Location": "/v2/again"})
+    server.before = lambda h: server.respond(h, 302, headers={"Location": "/v2/again"})
     fails(puller, server.host, 9, "too many redirects: more than 5")
     assert len(server.requests) == 6
 
 
 def test_a_loopback_token_server_of_a_remote_registry_is_refused(server, remote, puller):
-    remote.before = lambda h: remote.answer(h, 401, headers={"WWW-Authenticate": 'Bearer realm="%s/token"' % server.url})
+    remote.before = lambda h: remote.respond(
+        h, 401, headers={"WWW-Authenticate": 'Bearer realm="%s/token"' % server.url})
     fails(puller, remote.host, 9, "refusing redirect to loopback address", username="me", password="word")
     assert not server.requests
 

@@ -39,10 +39,10 @@ class HeadServer(Server):
         handler.do_HEAD = handler.do_GET
 
     @staticmethod
-    def answer(handler, status, data=b"", headers=(), length=None):
+    def respond(handler, status, data=b"", headers=(), length=None):
         if handler.command == "HEAD":
             data, length = b"", len(data)
-        return Server.answer(handler, status, data, headers, length)
+        return Server.respond(handler, status, data, headers, length)
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +126,7 @@ def test_a_pull_with_credentials(run, server):
     def before(handler):
         if handler.headers.get("Authorization") == basic("ann", "secret"):
             return False
-        return server.answer(handler, 401, b"{}", {"WWW-Authenticate": 'Basic realm="r"'})
+        return server.respond(handler, 401, b"{}", {"WWW-Authenticate": 'Basic realm="r"'})
 
     server.before = before
     name = server.host + "/app:latest"
@@ -232,11 +232,11 @@ def test_repair_tries_all_names_of_an_image(failure, server, image, tmp_path):
     daemon = Daemon(tmp_path, "--plain-http", server.host, "--disk-reserve", "0", "--pull-timeout", "2").start()
     over = threading.Event()
 
-    def answer(handler):
+    def respond(handler):
         if "a-first" not in handler.path:
             return False
         if failure == "not found":
-            return server.answer(handler, 404) or True
+            return server.respond(handler, 404) or True
         over.wait(60)
         return setattr(handler, "close_connection", True) or True
 
@@ -247,7 +247,7 @@ def test_repair_tries_all_names_of_an_image(failure, server, image, tmp_path):
         assert run("pull", "%s/%s" % (server.host, name))[0] == 0
     (file,) = (daemon.dir / "root/layers").glob("*/root/etc/name")
     file.write_bytes(b"two")
-    server.before = answer
+    server.before = respond
     try:
         status, text, errors = run("image", "verify", "--repair")
     finally:

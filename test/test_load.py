@@ -23,7 +23,7 @@ pytest.importorskip("grpc", reason="python3-grpcio is not installed")
 from cridaemon import LONG, Daemon, wait_until
 from fetching import ARCHITECTURE, CONFIG, FETCH, JOB, OCI, Image, Puller, digest, index_of, to_json
 from hawsercli import HAWSER, Terminal, environment, hawser
-from layers import END, SANITIZED, folder, member
+from layers import END, SANITIZED, directory, member
 
 NAME = "example.com/app:1"
 LAYOUT = ("oci-layout", b'{"imageLayoutVersion":"1.0.0"}')
@@ -219,7 +219,7 @@ def test_names_from_the_archive_and_from_the_command_line(daemon):
 
 
 def test_two_images_in_one_archive(daemon):
-    base = folder("etc") + member("etc/name", data=b"one") + END
+    base = directory("etc") + member("etc/name", data=b"one") + END
     a, b = plain(base), plain(base, member("etc/b", data=b"b") + END)
     for data in (oci((a, "a:1"), (b, "b:1")), docker((a, ["a:1"]), (b, ["b:1"]))):
         assert daemon.load(data) == [(digest(i.config), ["docker.io/library/%s:1" % n])

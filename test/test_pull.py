@@ -16,7 +16,7 @@ import time
 import pytest
 
 from fetching import ARCHITECTURE, FETCH, OCI, WAIT, Image, Server, basic, digest, index_of
-from layers import END, folder, member
+from layers import END, directory, member
 
 PULL = os.environ.get("HAWSER_BUILD", "build") + "/test/pull"
 
@@ -151,7 +151,7 @@ def test_existing_documents_are_not_fetched_again(server, start):
     add(other)
     server.requests.clear()
     assert daemon.pull(server.host + "/app")[:2] == ["ok", digest(other.config)]
-    assert [len(server.asked(digest(d))) for d in (other.manifest, other.config, *other.packed)] == 4 * [1]
+    assert [len(server.requests_for(digest(d))) for d in (other.manifest, other.config, *other.packed)] == 4 * [1]
 
 
 def test_existing_documents_must_have_the_expected_size(server, start):
@@ -188,7 +188,7 @@ def test_the_registry_is_asked_even_if_the_image_exists(server, start):
     daemon = start()
     name = "%s/app@%s" % (server.host, digest(image.manifest))
     assert daemon.pull(name)[0] == "ok"
-    server.before = lambda h: server.answer(h, 401, headers={"WWW-Authenticate": 'Basic realm="here"'}) or True
+    server.before = lambda h: server.respond(h, 401, headers={"WWW-Authenticate": 'Basic realm="here"'}) or True
     assert daemon.pull(name)[:3] == ["error", "129", "16"]
 
 
@@ -203,7 +203,7 @@ def test_blobs_are_stored_with_keep_blobs(server, start):
     daemon = start("--keep-blobs")
     assert daemon.pull(server.host + "/app")[0] == "ok"
     assert blob_of(daemon, image.diff_ids[0]) == image.packed[0] and blob_of(daemon, upper_chain_id(image)) == image.packed[1]
-    assert len(server.asked(digest(image.packed[0]))) == 1
+    assert len(server.requests_for(digest(image.packed[0]))) == 1
 
 
 def test_the_blob_of_a_layer_that_cannot_be_rebuilt_is_stored(server, start):
@@ -239,7 +239,7 @@ def test_forty_requests_cause_one_pull(server, start):
     assert gate.waiting.wait(WAIT)
     gate.open.set()
     assert {tuple(daemon.join(i)) for i in range(40)} == {("ok", digest(image.config), digest(image.manifest))}
-    assert len(server.asked("/manifests/")) == 1
+    assert len(server.requests_for("/manifests/")) == 1
 
 
 def test_a_pull_continues_while_one_request_is_left(server, start):
@@ -278,7 +278,7 @@ def test_requests_with_different_credentials_do_not_share_a_pull(server, start):
 
     def guard(handler):
         if handler.headers.get("Authorization") != basic("alice", "secret"):
-            return server.answer(handler, 401, headers={"WWW-Authenticate": 'Basic realm="here"'})
+            return server.respond(handler, 401, headers={"WWW-Authenticate": 'Basic realm="here"'})
         return gate.hold(handler)
     server.before = guard
     daemon = start()
@@ -297,7 +297,7 @@ def test_layers_of_an_interrupted_pull_are_used_by_the_next(server, start):
     image = Image()
     server.add(image)
     upper = server.blobs.pop(digest(image.packed[1]))
-    server.before = lambda h: (server.answer(h, 503) if h.path.endswith(digest(upper)) else False)
+    server.before = lambda h: (server.respond(h, 503) if h.path.endswith(digest(upper)) else False)
     daemon = start()
     answer = daemon.pull(server.host + "/app")
     assert answer[:3] == ["error", "70", "14"] and answer[3].startswith("RegistryUnavailable: pull")
@@ -305,7 +305,7 @@ def test_layers_of_an_interrupted_pull_are_used_by_the_next(server, start):
     server.before = lambda h: False
     server.blobs[digest(upper)] = upper
     assert daemon.pull(server.host + "/app")[0] == "ok"
-    assert len(server.asked("/blobs/" + digest(image.packed[0]))) == 1
+    assert len(server.requests_for("/blobs/" + digest(image.packed[0]))) == 1
 
 
 def test_layers_of_a_pull_with_a_missing_blob_are_used_by_the_next(server, start):
@@ -320,12 +320,12 @@ def test_layers_of_a_pull_with_a_missing_blob_are_used_by_the_next(server, start
     assert daemon.join(1)[:3] == ["error", "61", "5"]
     server.blobs[digest(upper)] = upper
     assert daemon.pull(server.host + "/app")[0] == "ok"
-    assert len(server.asked("/blobs/" + digest(image.packed[0]))) == 1
+    assert len(server.requests_for("/blobs/" + digest(image.packed[0]))) == 1
 
 
 def three_layers():
     """The upper layers contain the directory of the lowest without listing it in the archive."""
-    return Image([folder("etc", mode=0o710) + member("etc/a", data=b"a") + END,
+    return Image([directory("etc", mode=0o710) + member("etc/a", data=b"a") + END,
                   member("etc/b", data=b"b") + END, member("etc/c", data=b"c") + END])
 
 
@@ -356,7 +356,7 @@ def test_complete_layers_survive_a_kill_of_the_daemon(server, start):
     daemon = start()
     assert daemon.images() == [] and len(daemon.layers()) == 2
     assert daemon.pull(server.host + "/app")[0] == "ok"
-    assert [len(server.asked("/blobs/" + digest(p))) for p in image.packed] == [1, 1, 2]
+    assert [len(server.requests_for("/blobs/" + digest(p))) for p in image.packed] == [1, 1, 2]
 
 
 def test_layers_of_a_running_pull_stay_when_an_image_is_removed(server, start):

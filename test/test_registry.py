@@ -103,9 +103,9 @@ def tokens(tmp_path):
 
     def before(handler):
         if handler.headers.get("Authorization") != basic(USER, PASSWORD):
-            return s.answer(handler, 401, b'{"message":"unknown user"}')
+            return s.respond(handler, 401, b'{"message":"unknown user"}')
         scopes = urllib.parse.parse_qs(urllib.parse.urlsplit(handler.path).query).get("scope", [])
-        return s.answer(handler, 200, json.dumps({"token": make_token(s.authority, scopes)}).encode())
+        return s.respond(handler, 200, json.dumps({"token": make_token(s.authority, scopes)}).encode())
     s.before = before
     yield s
     s.close()

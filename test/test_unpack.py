@@ -16,7 +16,7 @@ import tarfile
 
 import pytest
 
-from layers import (BLOCK, END, Failed, Layers, base256, folder, hardlink, header, is_opaque, is_whiteout,
+from layers import (BLOCK, END, Failed, Layers, base256, directory, hardlink, header, is_opaque, is_whiteout,
                     member, names, padded, pax, pax_records, symlink, tree, xattrs)
 
 # cap_net_raw=ep, in the kernel's format
@@ -45,7 +45,7 @@ def test_a_file_has_its_content_owner_mode_and_time(layers):
 @pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6711, 0o1777, 0o0, 0o7777])
 def test_set_user_id_bits_survive_the_change_of_owner(layers, mode):
     layers.unpack(member("f", data=b"x", mode=mode, uid=5, gid=6)
-                  + folder("d", mode=mode, uid=5, gid=6))
+                  + directory("d", mode=mode, uid=5, gid=6))
     assert stat.S_IMODE(lstat(layers, "f").st_mode) == mode
     assert stat.S_IMODE(lstat(layers, "d").st_mode) == mode
 
@@ -53,7 +53,7 @@ def test_set_user_id_bits_survive_the_change_of_owner(layers, mode):
 def test_the_umask_is_ignored(layers):
     before = os.umask(0o777)
     try:
-        layers.unpack(folder("d", mode=0o777) + member("d/f", mode=0o666))
+        layers.unpack(directory("d", mode=0o777) + member("d/f", mode=0o666))
     finally:
         os.umask(before)
     assert stat.S_IMODE(lstat(layers, "d").st_mode) == 0o777
@@ -61,14 +61,14 @@ def test_the_umask_is_ignored(layers):
 
 
 def test_a_set_group_id_directory_does_not_change_the_group_of_its_files(layers):
-    layers.unpack(folder("d", mode=0o2755, gid=7) + member("d/f", gid=0) + folder("d/e"))
+    layers.unpack(directory("d", mode=0o2755, gid=7) + member("d/f", gid=0) + directory("d/e"))
     assert lstat(layers, "d/f").st_gid == 0 and lstat(layers, "d/e").st_gid == 0
     assert stat.S_IMODE(lstat(layers, "d/e").st_mode) == 0o755
 
 
 def test_directories_keep_their_times(layers):
-    layers.unpack(folder(".", mtime=1) + folder("a", mtime=2) + folder("a/b", mtime=3)
-                  + member("a/b/f", data=b"x") + member("a/g") + folder("c", mtime=4)
+    layers.unpack(directory(".", mtime=1) + directory("a", mtime=2) + directory("a/b", mtime=3)
+                  + member("a/b/f", data=b"x") + member("a/g") + directory("c", mtime=4)
                   + member("a/b/h") + symlink("a/l", "x") + hardlink("c/h", "a/g")
                   + member("c/.wh.x"))
     assert [lstat(layers, p).st_mtime for p in (".", "a", "a/b", "c")] == [1, 2, 3, 4]
@@ -84,7 +84,7 @@ def test_times_have_nanoseconds_and_may_be_before_1970(layers):
 
 
 def test_times_out_of_range_are_clamped(layers):
-    layers.unpack(member("a", mtime=base256(2**62, 12)) + folder("d", mtime=base256(-2**63, 12))
+    layers.unpack(member("a", mtime=base256(2**62, 12)) + directory("d", mtime=base256(-2**63, 12))
                   + member("d/f") + pax(mtime="-9223372036854775807.5") + symlink("l", "x"))
     assert lstat(layers, "a").st_mtime > 2**31 and lstat(layers, "l").st_mtime < 0
 
@@ -111,14 +111,14 @@ def test_file_capabilities_survive_writing_and_chown(layers):
 def test_user_attributes_may_be_any_bytes(layers):
     value = bytes(range(256))
     result = layers.unpack(pax(SCHILY__xattr__user__x=value, SCHILY__xattr__user__empty="")
-                           + folder("d"))
+                           + directory("d"))
     if result["skipped"]:
         pytest.skip("user.* attributes are not supported by this file system")
     assert xattrs(layers.root / "d") == {"user.x": value, "user.empty": b""}
 
 
 def test_implied_directories_are_created_and_listed(layers):
-    result = layers.unpack(member("a/b/c", data=b"x") + member("a/d") + folder("a/b", mode=0o700)
+    result = layers.unpack(member("a/b/c", data=b"x") + member("a/d") + directory("a/b", mode=0o700)
                            + member("e/.wh.f"))
     assert result["implied"] == ["", "a", "e"]
     assert lstat(layers, "a").st_mode == stat.S_IFDIR | 0o755
@@ -127,7 +127,7 @@ def test_implied_directories_are_created_and_listed(layers):
 
 def test_the_root_has_the_attributes_of_its_member(layers):
     for name in ".", "./", "/", "":
-        layers.unpack(folder(name, mode=0o711, uid=9, mtime=5) + member("f"))
+        layers.unpack(directory(name, mode=0o711, uid=9, mtime=5) + member("f"))
         st = lstat(layers, ".")
         assert (stat.S_IMODE(st.st_mode), st.st_uid, st.st_mtime) == (0o711, 9, 5)
 
@@ -138,7 +138,7 @@ def test_the_later_of_two_members_of_one_path_wins(layers):
 
 
 def test_a_directory_twice_has_the_later_attributes(layers):
-    result = layers.unpack(folder("d", mode=0o700) + member("d/f") + folder("d", mode=0o755))
+    result = layers.unpack(directory("d", mode=0o700) + member("d/f") + directory("d", mode=0o755))
     assert names(layers.root) == ["d", "d/f"] and result["rebuildable"]
     assert stat.S_IMODE(lstat(layers, "d").st_mode) == 0o755
 
@@ -220,7 +220,7 @@ def test_signed_checksums_of_old_programs_are_accepted(layers):
 
 
 def test_reads_of_any_size_give_the_same_result(layers, tmp_path):
-    data = (pax(path="p/q", mtime="1.5") + member("f", data=b"x" * 1300) + folder("d")
+    data = (pax(path="p/q", mtime="1.5") + member("f", data=b"x" * 1300) + directory("d")
             + member("././@LongLink", b"L", b"l/" * 300 + b"m") + member("g", data=b"y" * 512)
             + pax(GNU__sparse__major="1", GNU__sparse__minor="0", GNU__sparse__realsize="9000",
                   GNU__sparse__name="sparse") + member("s", data=padded(b"1\n4096\n5\n") + b"12345"))
@@ -301,12 +301,12 @@ def test_a_file_that_is_one_hole(layers):
 # ---- whiteouts ---------------------------------------------------------------------------------
 
 def test_a_whiteout_is_a_device_0_0(layers):
-    layers.unpack(folder("d") + member("d/.wh.gone") + member(".wh.a b"))
+    layers.unpack(directory("d") + member("d/.wh.gone") + member(".wh.a b"))
     assert is_whiteout(layers.root / "d/gone") and is_whiteout(layers.root / "a b")
 
 
 def test_an_opaque_directory_has_overlayfs_attribute(layers):
-    layers.unpack(folder("d") + member("d/f") + member("d/.wh..wh..opq") + member("e/.wh..wh..opq"))
+    layers.unpack(directory("d") + member("d/f") + member("d/.wh..wh..opq") + member("e/.wh..wh..opq"))
     assert is_opaque(layers.root / "d") and is_opaque(layers.root / "e")
     assert names(layers.root) == ["d", "d/f", "e"]
 
@@ -318,7 +318,7 @@ def test_an_opaque_root_is_reported(layers):
 
 
 def test_a_whiteout_does_not_remove_members_of_its_own_layer(layers):
-    new = member("f", data=b"new") + folder("d") + member("d/g", data=b"new")
+    new = member("f", data=b"new") + directory("d") + member("d/g", data=b"new")
     gone = member(".wh.f") + member(".wh.d")
     for data in new + gone, gone + new, gone + member("f", data=b"new") + member("d/g", data=b"new"):
         shutil.rmtree(layers.root)
@@ -330,7 +330,7 @@ def test_a_whiteout_does_not_remove_members_of_its_own_layer(layers):
 
 
 def test_aufs_metadata_is_ignored(layers):
-    data = (folder(".wh..wh.plnk") + member(".wh..wh.plnk/1.2", data=b"x")
+    data = (directory(".wh..wh.plnk") + member(".wh..wh.plnk/1.2", data=b"x")
             + member(".wh..wh.aufs", data=b"y") + member("f"))
     layers.unpack(data)
     assert names(layers.root) == ["f"]
@@ -349,8 +349,8 @@ def unpack_over(layers, name, data, *below):
 
 
 def test_an_implied_directory_has_the_attributes_of_the_one_below(layers):
-    unpack_over(layers, "0", folder(".", mode=0o711) + folder("tmp", mode=0o1777) + folder("a", uid=7)
-        + folder("a/b", mode=0o700))
+    unpack_over(layers, "0", directory(".", mode=0o711) + directory("tmp", mode=0o1777) + directory("a", uid=7)
+        + directory("a/b", mode=0o700))
     unpack_over(layers, "1", member("a/b/x"), "0")
     got = unpack_over(layers, "2", member("tmp/f") + member("a/b/f") + member("new/f"), "1", "0")
     assert got == {".": ("0o711", 0), "tmp": ("0o1777", 0), "a": ("0o755", 7),
@@ -358,9 +358,9 @@ def test_an_implied_directory_has_the_attributes_of_the_one_below(layers):
 
 
 def test_an_implied_directory_is_new_if_the_one_below_is_hidden(layers):
-    unpack_over(layers, "0", folder("a", uid=7) + folder("a/b", uid=7) + folder("c", uid=7)
-        + folder("d", uid=7) + folder("e", uid=7))
-    unpack_over(layers, "1", folder("a") + member("a/.wh..wh..opq") + member(".wh.c") + member("d"), "0")
+    unpack_over(layers, "0", directory("a", uid=7) + directory("a/b", uid=7) + directory("c", uid=7)
+        + directory("d", uid=7) + directory("e", uid=7))
+    unpack_over(layers, "1", directory("a") + member("a/.wh..wh..opq") + member(".wh.c") + member("d"), "0")
     got = unpack_over(layers, "2", member("a/b/f") + member("c/f") + member("d/f") + member(".wh.e")
               + member("e/f"), "1", "0")
     assert set(uid for _, uid in got.values()) == {0}
@@ -368,13 +368,13 @@ def test_an_implied_directory_is_new_if_the_one_below_is_hidden(layers):
 
 
 def test_files_move_to_the_target_of_a_link_in_the_layer_below(layers):
-    unpack_over(layers, "0", folder("usr", uid=3) + folder("usr/bin", uid=7) + member("usr/bin/old")
-        + symlink("bin", "usr/bin") + symlink("sbin", "/bin") + folder("usr/lib", uid=8)
-        + folder("usr/lib/x", uid=9) + symlink("usr/lib64", "../usr/lib"))
+    unpack_over(layers, "0", directory("usr", uid=3) + directory("usr/bin", uid=7) + member("usr/bin/old")
+        + symlink("bin", "usr/bin") + symlink("sbin", "/bin") + directory("usr/lib", uid=8)
+        + directory("usr/lib/x", uid=9) + symlink("usr/lib64", "../usr/lib"))
     root = layers.root / "1"
     root.mkdir()
     result = layers.unpack(member("bin/new", data=b"1") + member("sbin/tool", data=b"2")
-                           + member("usr/lib64/x/y", data=b"3") + folder("usr/lib")
+                           + member("usr/lib64/x/y", data=b"3") + directory("usr/lib")
                            + member("usr/lib/z"), "--below=%s" % (layers.root / "0"), root=root)
     assert names(root) == ["usr", "usr/bin", "usr/bin/new", "usr/bin/tool", "usr/lib", "usr/lib/x",
                            "usr/lib/x/y", "usr/lib/z"]
@@ -383,8 +383,8 @@ def test_files_move_to_the_target_of_a_link_in_the_layer_below(layers):
 
 
 def test_a_moved_file_replaces_an_existing_one(layers):
-    unpack_over(layers, "0", symlink("a", "b") + folder("b"))
-    unpack_over(layers, "1", folder("b") + member("b/f", data=b"1") + folder("b/d") + member("b/d/g", data=b"2")
+    unpack_over(layers, "0", symlink("a", "b") + directory("b"))
+    unpack_over(layers, "1", directory("b") + member("b/f", data=b"1") + directory("b/d") + member("b/d/g", data=b"2")
         + member("a/f", data=b"3") + member("a/d/h", data=b"4") + symlink("a/d/g", "x"), "0")
     root = layers.root / "1"
     assert names(root) == ["b", "b/d", "b/d/g", "b/d/h", "b/f"]
@@ -401,8 +401,8 @@ def test_a_link_below_to_itself_or_outside_moves_nothing_outside(layers, target)
 # ---- recipes -----------------------------------------------------------------------------------
 
 def sample():
-    return (folder(".") + member("a", data=b"a" * 100000) + hardlink("b", "a") + member("empty")
-            + member(".wh.gone", data=b"with data") + symlink("l", "dir") + folder("dir")
+    return (directory(".") + member("a", data=b"a" * 100000) + hardlink("b", "a") + member("empty")
+            + member(".wh.gone", data=b"with data") + symlink("l", "dir") + directory("dir")
             + member("l/through", data=b"t") + pax(path="x" * 200) + member("c", data=b"c" * 513)
             + SPARSE["1.0"])
 
@@ -469,9 +469,9 @@ def write_at(path, offset, data):
 
 
 def everything():
-    return (sample() + symlink("s", "a") + member("null", b"3", major=1, minor=3) + folder("void") + folder("hides")
-            + member("hides/.wh..wh..opq") + folder("again", mode=0o700) + folder("again", mode=0o755)
-            + member(".wh.both") + folder("both") + member("implied/inside", data=b"i")
+    return (sample() + symlink("s", "a") + member("null", b"3", major=1, minor=3) + directory("void")
+            + directory("hides") + member("hides/.wh..wh..opq") + directory("again", mode=0o700) + directory("again", mode=0o755)
+            + member(".wh.both") + directory("both") + member("implied/inside", data=b"i")
             + member(".wh..wh.aufs/note", data=b"n") + pax(SCHILY__xattr__user__x="y") + member("attributed"))
 
 
@@ -607,15 +607,15 @@ def make_layout(layout, archives):
 
 
 IMAGE = [
-    folder(".") + folder("a", mode=0o700) + member("a/f", data=b"1") + member("a/g", data=b"2")
-    + folder("b") + folder("b/c") + member("b/c/f", data=b"3") + symlink("l", "a") + folder("o")
-    + member("o/below", data=b"4") + member("file", data=b"5") + folder("both")
+    directory(".") + directory("a", mode=0o700) + member("a/f", data=b"1") + member("a/g", data=b"2")
+    + directory("b") + directory("b/c") + member("b/c/f", data=b"3") + symlink("l", "a") + directory("o")
+    + member("o/below", data=b"4") + member("file", data=b"5") + directory("both")
     + member("both/below", data=b"6") + member("twice", data=b"7"),
-    folder("a", mode=0o755, uid=3) + member("a/.wh.f") + folder("b") + member("b/.wh.c")
-    + folder("o") + member("o/.wh..wh..opq") + member("o/new", data=b"n") + member(".wh.file")
-    + member(".wh.both") + folder("both") + member("both/new", data=b"n") + member("l2", data=b"x")
+    directory("a", mode=0o755, uid=3) + member("a/.wh.f") + directory("b") + member("b/.wh.c")
+    + directory("o") + member("o/.wh..wh..opq") + member("o/new", data=b"n") + member(".wh.file")
+    + member(".wh.both") + directory("both") + member("both/new", data=b"n") + member("l2", data=b"x")
     + hardlink("l3", "l2"),
-    folder("a", mode=0o711) + member("a/f", data=b"again") + folder("file")
+    directory("a", mode=0o711) + member("a/f", data=b"again") + directory("file")
     + member("file/x", data=b"directory now") + member("l", data=b"file now") + member("b", data=b"f"),
 ]
 

@@ -13,7 +13,7 @@ import threading
 
 import pytest
 
-from layers import (BLOCK, Layers, base256, folder, hardlink, header, is_opaque, is_whiteout,
+from layers import (BLOCK, Layers, base256, directory, hardlink, header, is_opaque, is_whiteout,
                     member, names, pax, symlink)
 
 
@@ -39,7 +39,7 @@ def endless(block, first=b""):
 
 @pytest.mark.parametrize("path", ["..", "../secret", "../outside/secret", "a/../../outside/secret",
                                   "./../outside/new", "/../outside/secret", "a/b/../../../x"])
-@pytest.mark.parametrize("make", [member, folder])
+@pytest.mark.parametrize("make", [member, directory])
 def test_a_path_that_escapes_the_root_by_dots_is_refused(layers, path, make):
     assert 'member "%s": path escapes the root' % path in layers.refused(make(path))
     assert names(layers.root) == []
@@ -52,7 +52,7 @@ def test_dots_inside_the_root_are_resolved(layers):
 
 def test_an_absolute_path_is_relative_to_the_root(layers):
     path = str(layers.outside / "secret")
-    layers.unpack(member(path, data=b"new") + folder("/"))
+    layers.unpack(member(path, data=b"new") + directory("/"))
     assert (layers.root / path[1:]).read_bytes() == b"new"
 
 
@@ -68,12 +68,12 @@ def test_a_long_name_that_escapes_the_root_is_refused(layers):
 
 def test_a_file_through_a_link_to_outside_is_created_inside(layers):
     outside = str(layers.outside)
-    layers.unpack(folder(outside[1:]) + symlink("l", outside) + member("l/secret", data=b"new"))
+    layers.unpack(directory(outside[1:]) + symlink("l", outside) + member("l/secret", data=b"new"))
     assert (layers.root / outside[1:] / "secret").read_bytes() == b"new"
 
 
 def test_a_chain_of_links_to_outside_is_resolved_inside(layers):
-    layers.unpack(folder("outside") + folder("d") + symlink("d/a", "../../../../..")
+    layers.unpack(directory("outside") + directory("d") + symlink("d/a", "../../../../..")
                   + symlink("b", "d/a/outside") + symlink("c", "b/../b")
                   + member("c/secret", data=b"new"))
     assert (layers.root / "outside/secret").read_bytes() == b"new"
@@ -85,12 +85,12 @@ def test_a_file_that_replaces_a_link_is_not_written_through_it(layers):
 
 
 def test_a_directory_that_replaces_a_link_does_not_change_its_target(layers):
-    layers.unpack(symlink("l", str(layers.outside)) + folder("l", mode=0o777, uid=5))
+    layers.unpack(symlink("l", str(layers.outside)) + directory("l", mode=0o777, uid=5))
     assert stat.S_ISDIR(os.lstat(layers.root / "l").st_mode)
 
 
 def test_a_link_through_a_link_is_created_inside(layers):
-    layers.unpack(folder("d") + symlink("l", "../../d") + symlink("l/m", str(layers.outside)))
+    layers.unpack(directory("d") + symlink("l", "../../d") + symlink("l/m", str(layers.outside)))
     assert os.readlink(layers.root / "d/m") == str(layers.outside)
 
 
@@ -110,14 +110,14 @@ def test_a_loop_of_links_is_refused(layers):
 
 
 def test_whiteouts_through_a_link_stay_inside(layers):
-    layers.unpack(folder("outside") + symlink("l", "../outside") + member("l/.wh.secret")
+    layers.unpack(directory("outside") + symlink("l", "../outside") + member("l/.wh.secret")
                   + member("l/.wh..wh..opq"))
     assert is_whiteout(layers.root / "outside/secret") and is_opaque(layers.root / "outside")
 
 
 @pytest.mark.parametrize("name", [".wh.", ".wh..", ".wh...", "a/.wh...", "a/.wh.."])
 def test_a_whiteout_without_a_valid_name_is_refused(layers, name):
-    assert "invalid whiteout of" in layers.refused(folder("a") + member(name))
+    assert "invalid whiteout of" in layers.refused(directory("a") + member(name))
 
 
 # ---- hard links --------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def test_a_file_that_replaces_a_hard_link_does_not_change_its_target(layers):
 
 @pytest.mark.parametrize("target", ["", ".", "/", "d"])
 def test_a_hard_link_to_a_directory_is_refused(layers, target):
-    assert 'member "h": ' in layers.refused(folder("d") + hardlink("h", target))
+    assert 'member "h": ' in layers.refused(directory("d") + hardlink("h", target))
 
 
 def test_a_hard_link_to_itself_changes_nothing(layers):
@@ -162,13 +162,13 @@ def test_a_hard_link_to_itself_changes_nothing(layers):
 # ---- members that replace others ---------------------------------------------------------------
 
 def test_a_file_replaces_a_directory(layers):
-    result = layers.unpack(folder("d") + member("d/e/f", data=b"x") + symlink("d/l", "/")
+    result = layers.unpack(directory("d") + member("d/e/f", data=b"x") + symlink("d/l", "/")
                            + member("d", data=b"new"))
     assert names(layers.root) == ["d"] and not result["rebuildable"]
 
 
 def test_a_directory_replaces_a_file(layers):
-    result = layers.unpack(member("d", data=b"x") + folder("d") + member("d/f"))
+    result = layers.unpack(member("d", data=b"x") + directory("d") + member("d/f"))
     assert names(layers.root) == ["d", "d/f"] and not result["rebuildable"]
 
 
@@ -186,9 +186,9 @@ def test_a_tree_deeper_than_the_descriptor_limit_is_removed(layers):
     part = "/".join("d" * 180)
     data, here = b"", part
     for i in range(15):  # each through a link to the end of the last one: 2700 levels
-        data += pax(path=here + "/x") + folder("x") + pax(linkpath=here) + symlink("l%d" % i, "")
+        data += pax(path=here + "/x") + directory("x") + pax(linkpath=here) + symlink("l%d" % i, "")
         here = "l%d/%s" % (i, part)
-    layers.unpack(pax(path="d/y") + folder("y") + data + member("d", data=b"new"))
+    layers.unpack(pax(path="d/y") + directory("y") + data + member("d", data=b"new"))
     assert (layers.root / "d").read_bytes() == b"new"
 
 
@@ -241,7 +241,7 @@ def test_an_endless_member_is_refused(layers):
 
 
 def test_endless_members_are_refused(layers):
-    data = endless(folder("d"))
+    data = endless(directory("d"))
     assert "the layer has more than 1048576 bytes" in layers.refused(data, "--bytes", 1 << 20)
 
 
@@ -260,7 +260,7 @@ def test_more_than_a_million_members_are_refused(layers):
     def write_blocks():
         with contextlib.suppress(BrokenPipeError), open(write, "wb") as pipe:
             for _ in range(1000):
-                pipe.write(folder(".") * 1000)
+                pipe.write(directory(".") * 1000)
             pipe.write(member("late") * 100)
     threading.Thread(target=write_blocks, daemon=True).start()
     with open(read, "rb") as pipe:
@@ -275,7 +275,7 @@ def test_implied_directories_count_as_members(layers):
 
 def test_too_many_implied_directories_are_refused(layers):
     path = "/".join(["\1" * 100] * 30)
-    data = b"".join(pax(path="%d/%s" % (i, path)) + folder("x") for i in range(30))
+    data = b"".join(pax(path="%d/%s" % (i, path)) + directory("x") for i in range(30))
     assert "too many directories without a member of their own" in layers.refused(data)
 
 
@@ -364,7 +364,7 @@ def test_a_stalled_archive_times_out(layers):
 # ---- malformed archives ------------------------------------------------------------------------
 
 def test_an_archive_truncated_anywhere_is_refused(layers):
-    data = (pax(path="p/q") + member("f", data=b"x" * 700) + folder("d")
+    data = (pax(path="p/q") + member("f", data=b"x" * 700) + directory("d")
             + member("././@LongLink", b"L", b"long\0") + member("g", data=b"y"))
     whole = {0, *range(512 * 3 + 700, 512 * 5 + 1), 512 * 6, *range(512 * 9 + 1, 512 * 10)}
     for cut in range(0, len(data), 32):
@@ -402,7 +402,7 @@ def test_attributes_that_control_the_host_are_skipped(layers):
     result = layers.unpack(
         pax(SCHILY__xattr__trusted__overlay__redirect="/x", SCHILY__xattr__trusted__overlay__opaque="y",
             SCHILY__xattr__user__overlay__opaque="y", SCHILY__xattr__security__selinux="x",
-            SCHILY__xattr__system__posix_acl_access="x") + folder("d"))
+            SCHILY__xattr__system__posix_acl_access="x") + directory("d"))
     assert result["skipped"] == 5 and os.listxattr(layers.root / "d") == []
 
 

@@ -7,7 +7,7 @@ bats_require_minimum_version 1.5.0
 load lib
 
 ours=$HAWSER_BUILD/cni/tuning
-go=$GO_PLUGINS/tuning
+upstream=$GO_PLUGINS/tuning
 
 setup() {
 	need ip jq
@@ -47,9 +47,9 @@ normalize() { jq -S 'if .dns == {} then del(.dns) else . end'; }
 
 # same KEYS: ADD of both plugins has the same result and effect
 same() {
-	call "$go" ADD one "$1" | normalize >/tmp/go
+	call "$upstream" ADD one "$1" | normalize >/tmp/upstream
 	call "$ours" ADD two "$1" | normalize >/tmp/ours
-	diff /tmp/go /tmp/ours
+	diff /tmp/upstream /tmp/ours
 	diff <(state one) <(state two)
 }
 
@@ -70,10 +70,10 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 
 @test "tuning: the file of former values is upstream's, byte for byte" {
 	need_go_plugins tuning
-	call "$go" ADD one "$everything"
-	mv "$saved" /tmp/go
+	call "$upstream" ADD one "$everything"
+	mv "$saved" /tmp/upstream
 	call "$ours" ADD two "$everything"
-	diff /tmp/go "$saved"
+	diff /tmp/upstream "$saved"
 	[ "$(stat -c %a "$saved")" = 600 ]
 }
 
@@ -81,14 +81,14 @@ everything='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true,
 	need_go_plugins tuning
 	keys='"mac":"02:00:00:00:00:99","promisc":true,"mtu":1400,"allmulti":true'
 	before=$(state one)
-	call "$go" ADD one "$keys"
+	call "$upstream" ADD one "$keys"
 	[ "$(state one)" != "$before" ]
 	call "$ours" DEL one "$keys"
 	[ "$(state one)" = "$before" ]
 	[ ! -e "$saved" ]
 	call "$ours" ADD one "$keys"
 	[ "$(state one)" != "$before" ]
-	call "$go" DEL one "$keys"
+	call "$upstream" DEL one "$keys"
 	[ "$(state one)" = "$before" ]
 	[ ! -e "$saved" ]
 }

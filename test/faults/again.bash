@@ -23,8 +23,8 @@ fixed() {
 build() {
 	of_plugin_build
 	[[ $verb != again* ]] || { fixed 5 add pod1 && fixed 5 del pod1; }
-	settle "$plugin"
-	calm "$work/calm"
+	wait_for_exit "$plugin"
+	save_steady_state "$work/steady"
 }
 
 operation() {

@@ -10,9 +10,9 @@ import tarfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from fetching import OCI, Image, digest, to_json  # noqa: E402 pylint: disable=wrong-import-position
-from layers import END, folder, member  # noqa: E402 pylint: disable=wrong-import-position
+from layers import END, directory, member  # noqa: E402 pylint: disable=wrong-import-position
 
-LOWER = folder("etc") + member("file", data=b"lower") + END
+LOWER = directory("etc") + member("file", data=b"lower") + END
 IMAGES = {"new": Image([LOWER, member("etc/more", data=b"more") + member("file", data=b"upper") + END]),
           "newer": Image([LOWER, member("etc/newer", data=b"newer") + END])}
 

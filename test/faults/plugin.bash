@@ -77,8 +77,8 @@ build() {
 		valid="{\"containerID\": \"pod2\", \"ifname\": \"$ifname\"}"
 	fi
 	[ "$verb" != CHECK ] || add pod1
-	settle "$plugin"
-	calm "$work/calm"
+	wait_for_exit "$plugin"
+	save_steady_state "$work/steady"
 }
 
 finish() {
@@ -108,7 +108,7 @@ operation() {
 # unchanged: fails if the state differs before the repair. Temporary files of an interrupted writer
 # do not count: the next writer removes them.
 unchanged() {
-	settle "$plugin"
+	wait_for_exit "$plugin"
 	state >"$work/unrepaired"
 	sed -i '/\/\.[^/]*~$/d' "$work/unrepaired"
 	diff -U0 --label before "$work/before" --label "before any repair" "$work/unrepaired"
@@ -131,7 +131,7 @@ repair() {
 	*) del pod1 ;;
 	esac || status=$?
 	[ "$verb" = CHECK ] || rm -f "$work/result.pod1"
-	settle "$plugin"
+	wait_for_exit "$plugin"
 	return "$status"
 }
 

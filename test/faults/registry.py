@@ -12,12 +12,12 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from fetching import Image, Server  # noqa: E402 pylint: disable=wrong-import-position
-from layers import END, folder, member  # noqa: E402 pylint: disable=wrong-import-position
+from layers import END, directory, member  # noqa: E402 pylint: disable=wrong-import-position
 
 
 def main(path):
     server = Server()
-    server.add(Image([folder("etc") + member("file", data=b"lower") + END,
+    server.add(Image([directory("etc") + member("file", data=b"lower") + END,
                       member("etc/more", data=b"more") + member("file", data=b"upper") + END]))
     pathlib.Path(path + "~").write_text(server.host)
     os.rename(path + "~", path)
