@@ -46,30 +46,24 @@ static int open_layer(const char *dir, struct stored_layer *ret, struct hw_err *
 /* ---- verify ------------------------------------------------------------------------- */
 
 /* Paths of an archive may be any bytes; a report must be UTF-8. */
-static char *escape_invalid_utf8(const char *text)
-{
-	AUTO(buf_done) struct buf b = { 0 };
-
-	while (*text) {
-		size_t n = str_utf8_len(text);
-
-		if (n > 0)
-			buf_add(&b, text, n);
-		else
-			buf_printf(&b, "\\x%02x", (unsigned char)*text);
-		text += n ? n : 1;
-	}
-	return buf_take(&b);
-}
-
 static void add_damaged(struct verify_report *report, const char *path, const char *why)
 {
 	autofree char *text = str_printf("%s: %s", path, why);
-	autofree char *escaped = escape_invalid_utf8(text);
+	AUTO(buf_done) struct buf escaped = { 0 };
 
 	report->n_damaged++;
-	if (report->damaged.n < VERIFY_NAMED_MAX)
-		strings_add(&report->damaged, escaped);
+	if (report->damaged.n >= VERIFY_NAMED_MAX)
+		return;
+	for (const char *p = text; *p;) {
+		size_t n = str_utf8_len(p);
+
+		if (n > 0)
+			buf_add(&escaped, p, n);
+		else
+			buf_printf(&escaped, "\\x%02x", (unsigned char)*p);
+		p += n ? n : 1;
+	}
+	strings_add(&report->damaged, escaped.data);
 }
 
 static int on_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
