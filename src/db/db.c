@@ -208,21 +208,13 @@ void db_transaction_done(struct db_transaction *c)
 
 /* ---- opening ------------------------------------------------------------------ */
 
-/* SQLite would create a file that all users can read. Closes the descriptor before SQLite opens the
- * file, as closing it later would release SQLite's locks. */
-static int create_file(const char *path, struct hw_err *e)
-{
-	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
-
-	return fd < 0 ? err_set(e, -errno, "open %s", path) : 0;
-}
-
 static int check_version(struct db *db, const struct db_options *options, size_t *ret_version,
 			 struct hw_err *e)
 {
 	int64_t version = 0;
-	int r = db_get_int(db, "PRAGMA user_version", DB_NO_VALUES, &version, e);
+	int r;
 
+	r = db_get_int(db, "PRAGMA user_version", DB_NO_VALUES, &version, e);
 	if (r < 0)
 		return r;
 	if (version < 0 || (uint64_t)version > options->n_migrations) {
@@ -235,20 +227,6 @@ static int check_version(struct db *db, const struct db_options *options, size_t
 	}
 	*ret_version = (size_t)version;
 	return 0;
-}
-
-static int configure(struct db *db, const struct db_options *options, struct hw_err *e)
-{
-	int r = db_exec(db,
-			"PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
-			"PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256;",
-			e);
-
-	if (r < 0)
-		return r;
-	return db_exec(
-		db, options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
-		e);
 }
 
 static int migrate(struct db *db, const struct db_options *options, size_t version,
@@ -291,33 +269,52 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 {
 	AUTO(db_close) struct db *db = NULL;
 	size_t version = 0;
-	int r = create_file(path, e);
+	int fd, r;
 
-	if (r < 0)
-		return r;
+	/* SQLite would create a file that all users can read. The descriptor is closed before
+	 * SQLite opens the file, as closing it later would release SQLite's locks. */
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
+	if (fd < 0)
+		return err_set(e, -errno, "open %s", path);
+	close(fd);
 	db = mem_new(sizeof(*db));
 	r = open_handle(db, path, SQLITE_OPEN_READWRITE, options->busy_ms, e);
-	if (r == 0)
-		r = check_version(db, options, &version, e);
-	if (r == 0)
-		r = configure(db, options, e);
-	if (r == 0)
-		r = migrate(db, options, version, e);
-	if (r == 0)
-		*ret_db = take_ptr(db);
-	return r;
+	if (r < 0)
+		return r;
+	r = check_version(db, options, &version, e);
+	if (r < 0)
+		return r;
+	r = db_exec(db,
+		    "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
+		    "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256;",
+		    e);
+	if (r < 0)
+		return r;
+	r = db_exec(db,
+		    options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
+		    e);
+	if (r < 0)
+		return r;
+	r = migrate(db, options, version, e);
+	if (r < 0)
+		return r;
+	*ret_db = take_ptr(db);
+	return 0;
 }
 
 int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e)
 {
 	AUTO(db_close) struct db *db = mem_new(sizeof(*db));
-	int r = open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
+	int r;
 
-	if (r == 0)
-		r = db_exec(db, "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY", e);
-	if (r == 0)
-		*ret_db = take_ptr(db);
-	return r;
+	r = open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
+	if (r < 0)
+		return r;
+	r = db_exec(db, "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY", e);
+	if (r < 0)
+		return r;
+	*ret_db = take_ptr(db);
+	return 0;
 }
 
 void db_close(struct db *db)
