@@ -222,11 +222,22 @@ static int start_direct(struct child *c, struct hw_err *e)
 
 /* ---- in the watcher: no locks, no allocation ------------------------------------------------ */
 
-static void watch_program(const struct child *c, pid_t program)
+static int watcher_main(void *arg)
 {
+	struct sigaction by_default = { .sa_handler = SIG_DFL };
+	struct child *c = arg;
 	int stop_fd = c->stop_fd;
 	struct pollfd fds[2] = { { .fd = stop_fd, .events = POLLIN }, { .events = POLLIN } };
+	pid_t program;
+	int error;
 
+	/* CLONE_VM without CLONE_SIGHAND: this changes the disposition of the watcher only */
+	sigaction(SIGCHLD, &by_default, NULL);
+	error = child_spawn(c, &program);
+	if (error) {
+		c->error = error;
+		return 0;
+	}
 	/* closes the copies of the host's descriptors */
 	if (stop_fd > 0)
 		close_range(0, (unsigned)stop_fd - 1, 0);
@@ -240,23 +251,8 @@ static void watch_program(const struct child *c, pid_t program)
 		kill_program(c, program);
 		fds[0] = (struct pollfd){ .fd = -1 };
 	}
-}
-
-static int watcher_main(void *arg)
-{
-	struct sigaction by_default = { .sa_handler = SIG_DFL };
-	struct child *c = arg;
-	pid_t program;
-	int error;
-
-	/* CLONE_VM without CLONE_SIGHAND: this changes the disposition of the watcher only */
-	sigaction(SIGCHLD, &by_default, NULL);
-	error = child_spawn(c, &program);
-	if (error == 0) {
-		watch_program(c, program);
-		wait_for_exit(program, 0, &c->status);
-	}
-	c->error = error;
+	wait_for_exit(program, 0, &c->status);
+	c->error = 0; /* only now: see watcher_thread() */
 	return 0;
 }
 

@@ -145,23 +145,14 @@ static int write_temp(int fd, const void *data, size_t len, mode_t mode, unsigne
 	return 0;
 }
 
-static int sync_directory_of(int dir, const char *path, struct hw_err *e)
-{
-	autofree char *name = str_ncopy(path, directory_len(path));
-	autoclose int fd = openat(dir, *name ? name : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 || fsync(fd) < 0)
-		return err_set(e, -errno, "fsync the directory of %s", path);
-	return 0;
-}
-
 int file_replace(int dir, const char *path, const void *data, size_t len, mode_t mode,
 		 unsigned flags, struct hw_err *e)
 {
-	autofree char *temp = temp_name(path);
-	autoclose int fd = -1;
-	int r = file_lock(dir, temp, true, time_deadline(FILE_TEMP_WAIT), &fd, e);
+	autofree char *temp = temp_name(path), *parent = str_ncopy(path, directory_len(path));
+	autoclose int fd = -1, parent_fd = -1;
+	int r;
 
+	r = file_lock(dir, temp, true, time_deadline(FILE_TEMP_WAIT), &fd, e);
 	if (r < 0)
 		return err_ctx(e, "write %s", path);
 	r = write_temp(fd, data, len, mode, flags, e);
@@ -171,7 +162,12 @@ int file_replace(int dir, const char *path, const void *data, size_t len, mode_t
 		unlinkat(dir, temp, 0);
 		return err_ctx(e, "write %s", path);
 	}
-	return flags & FILE_SYNC ? sync_directory_of(dir, path, e) : 0;
+	if (!(flags & FILE_SYNC))
+		return 0;
+	parent_fd = openat(dir, *parent ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent_fd < 0 || fsync(parent_fd) < 0)
+		return err_set(e, -errno, "fsync the directory of %s", path);
+	return 0;
 }
 
 bool file_is_temporary(const char *name)
@@ -361,19 +357,6 @@ static int read_sorted(DIR *d, const char *path, struct dir_listing *list, struc
 	return 0;
 }
 
-/* Some file systems do not report the type of an entry. Return: 1; 0 if it no longer exists */
-static int resolve_type(int dir, struct dir_name *entry, struct hw_err *e)
-{
-	struct stat st;
-
-	if (entry->type != DT_UNKNOWN)
-		return 1;
-	if (fstatat(dir, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_set(e, -errno, "stat %s", entry->name);
-	entry->type = IFTODT(st.st_mode);
-	return 1;
-}
-
 static void close_dir(DIR *d)
 {
 	if (d)
@@ -386,21 +369,29 @@ int file_walk(int dir, const char *path,
 	      struct hw_err *e)
 {
 	AUTO(listing_done) struct dir_listing list = { 0 };
-	autoclose int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	autoclose int fd = -1;
+	AUTO(close_dir) DIR *d = NULL;
+	struct stat st;
 	int r;
 
+	fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		d = fdopendir(fd);
 	if (!d)
 		return err_set(e, -errno, "open directory %s", path);
 	take_fd(fd); /* d owns it now */
 	r = read_sorted(d, path, &list, e);
 	for (size_t i = 0; r == 0 && i < list.n; i++) {
-		struct file_entry entry = { .dir = dirfd(d), .name = list.v[i].name };
+		struct file_entry entry = { dirfd(d), list.v[i].name, list.v[i].type };
 
-		r = resolve_type(dirfd(d), &list.v[i], e);
-		if (r <= 0)
-			continue;
-		entry.type = list.v[i].type;
+		if (entry.type == DT_UNKNOWN) { /* some file systems do not report the type */
+			if (fstatat(entry.dir, entry.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+				entry.type = IFTODT(st.st_mode);
+			else if (errno == ENOENT)
+				continue; /* it no longer exists */
+			else
+				return err_set(e, -errno, "stat %s", entry.name);
+		}
 		r = each(ctx, &entry, e);
 	}
 	return r;
