@@ -14,10 +14,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-static const char *skip_separators(const char *s)
-{
-	return s + strspn(s, " \t,");
-}
+#define SEPARATORS " \t,"
 
 static char *parse_token(const char **s)
 {
@@ -78,7 +75,7 @@ static void parse_header(const char *s, struct challenge *best)
 {
 	struct challenge c = { 0 };
 
-	for (s = skip_separators(s); *s; s = skip_separators(s)) {
+	for (s += strspn(s, SEPARATORS); *s; s += strspn(s, SEPARATORS)) {
 		autofree char *word = parse_token(&s);
 		const char *after = s + strspn(s, " \t");
 

@@ -118,21 +118,18 @@ static int64_t pax_or(int64_t from_pax, int64_t from_header)
 	return from_pax >= 0 ? from_pax : from_header;
 }
 
-static char *select_name(const char *from_gnu, const char *from_pax, const char *from_header)
-{
-	return str_copy(from_gnu ? from_gnu : from_pax ? from_pax : from_header);
-}
-
 /* Combines the header with the extra headers before it. */
 static int fill_entry(struct tar *t, const struct tar_header *h, struct hw_err *e)
 {
 	struct tar_entry *entry = &t->entry;
 	int64_t uid = pax_or(t->pax.uid, h->uid), gid = pax_or(t->pax.gid, h->gid);
+	const char *path = t->pax.path ? t->pax.path : h->path;
+	const char *target = t->pax.target ? t->pax.target : h->target;
 	size_t i = 0;
 	int r;
 
-	entry->path = select_name(t->long_path, t->pax.path, h->path);
-	entry->target = select_name(t->long_target, t->pax.target, h->target);
+	entry->path = str_copy(t->long_path ? t->long_path : path);
+	entry->target = str_copy(t->long_target ? t->long_target : target);
 	while (i < ARRAY_SIZE(types) && types[i].flag != h->flag)
 		i++;
 	if (i == ARRAY_SIZE(types))
@@ -166,8 +163,9 @@ static int64_t padding(int64_t size)
 
 static int end_entry(struct tar *t, struct hw_err *e)
 {
-	int r = t->sink->end(t->ctx, e);
+	int r;
 
+	r = t->sink->end(t->ctx, e);
 	if (r < 0)
 		return r;
 	t->left = padding(t->entry.stored);
@@ -179,8 +177,9 @@ static int end_entry(struct tar *t, struct hw_err *e)
 /* The entry is complete, including its sparse map. */
 static int begin_entry(struct tar *t, struct hw_err *e)
 {
-	int r = t->sink->entry(t->ctx, &t->entry, e);
+	int r;
 
+	r = t->sink->entry(t->ctx, &t->entry, e);
 	if (r < 0)
 		return r;
 	t->piece = 0;
@@ -332,8 +331,9 @@ static ssize_t feed_block(struct tar *t, const uint8_t *data, size_t len,
 			  struct hw_err *e)
 {
 	size_t n = min_size((int64_t)(TAR_BLOCK - t->fill), len);
-	int r = t->sink->other(t->ctx, data, n, e);
+	int r;
 
+	r = t->sink->other(t->ctx, data, n, e);
 	if (r < 0)
 		return r;
 	memcpy(t->block + t->fill, data, n);
@@ -349,8 +349,9 @@ static ssize_t feed_block(struct tar *t, const uint8_t *data, size_t len,
 static ssize_t feed_extra(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	size_t n = min_size(t->left, len);
-	int r = t->sink->other(t->ctx, data, n, e);
+	int r;
 
+	r = t->sink->other(t->ctx, data, n, e);
 	if (r < 0)
 		return r;
 	buf_add(&t->extra, data, n);
@@ -387,8 +388,9 @@ static ssize_t feed_data(struct tar *t, const uint8_t *data, size_t len, struct 
 static ssize_t feed_padding(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	size_t n = t->state == TRAILER ? len : min_size(t->left, len);
-	int r = t->sink->other(t->ctx, data, n, e);
+	int r;
 
+	r = t->sink->other(t->ctx, data, n, e);
 	if (r < 0)
 		return r;
 	t->at += (int64_t)n;
