@@ -66,8 +66,9 @@ static int db_error(struct db *db, int code, const char *action, struct hw_err *
 /* Runs any number of statements without parameters. */
 static int db_exec(struct db *db, const char *sql, struct hw_err *e)
 {
-	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+	int code;
 
+	code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 	return code == SQLITE_OK ? 0 : db_error(db, code, sql, e);
 }
 
@@ -92,8 +93,9 @@ int db_query(struct db *db, const char *sql, const struct db_value *values, size
 	     struct db_query *ret_query, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { .db = db };
-	int code = sqlite3_prepare_v2(db->handle, sql, -1, &q.stmt, NULL);
+	int code;
 
+	code = sqlite3_prepare_v2(db->handle, sql, -1, &q.stmt, NULL);
 	if (code != SQLITE_OK)
 		return db_error(db, code, sql, e);
 	if ((size_t)sqlite3_bind_parameter_count(q.stmt) != n)
@@ -111,8 +113,9 @@ int db_query(struct db *db, const char *sql, const struct db_value *values, size
 
 int db_step(struct db_query *q, struct hw_err *e)
 {
-	int code = sqlite3_step(q->stmt);
+	int code;
 
+	code = sqlite3_step(q->stmt);
 	if (code == SQLITE_ROW)
 		return 1;
 	return code == SQLITE_DONE ? 0 : db_error(q->db, code, sqlite3_sql(q->stmt), e);
@@ -153,8 +156,9 @@ int db_run(struct db *db, const char *sql, const struct db_value *values, size_t
 	   struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { .db = db };
-	int r = db_query(db, sql, values, n, &q, e);
+	int r;
 
+	r = db_query(db, sql, values, n, &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		;
 	return r;
@@ -169,8 +173,9 @@ int db_get_int(struct db *db, const char *sql, const struct db_value *values, si
 	       int64_t *ret_number, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { .db = db };
-	int r = db_query(db, sql, values, n, &q, e);
+	int r;
 
+	r = db_query(db, sql, values, n, &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
 	if (r > 0)
@@ -182,8 +187,9 @@ int db_get_int(struct db *db, const char *sql, const struct db_value *values, si
 
 int db_begin(struct db *db, struct db_transaction *ret_change, struct hw_err *e)
 {
-	int r = db_exec(db, "BEGIN IMMEDIATE", e);
+	int r;
 
+	r = db_exec(db, "BEGIN IMMEDIATE", e);
 	if (r == 0)
 		ret_change->db = db;
 	return r;
@@ -191,8 +197,9 @@ int db_begin(struct db *db, struct db_transaction *ret_change, struct hw_err *e)
 
 int db_commit(struct db_transaction *c, struct hw_err *e)
 {
-	int r = db_exec(c->db, "COMMIT", e);
+	int r;
 
+	r = db_exec(c->db, "COMMIT", e);
 	if (r == 0)
 		c->db = NULL;
 	return r;
@@ -235,8 +242,9 @@ static int migrate(struct db *db, const struct db_options *options, size_t versi
 	for (; version < options->n_migrations; version++) {
 		AUTO(db_transaction_done) struct db_transaction change = { 0 };
 		char set_version[64];
-		int r = db_begin(db, &change, e);
+		int r;
 
+		r = db_begin(db, &change, e);
 		snprintf(set_version, sizeof(set_version), "PRAGMA user_version = %zu",
 			 version + 1);
 		if (r == 0)

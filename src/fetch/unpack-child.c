@@ -154,8 +154,9 @@ static int decode_result(const struct buf *received, struct unpacked *ret_unpack
 		return err_text(e, -EIO, "unpacker exited unexpectedly");
 	m.data = (struct buf){ .data = received->data + 1, .len = received->len - 1 };
 	if (received->data[0] == RESULT_FAILED) {
-		int r = job_decode_failed(&m, e);
+		int r;
 
+		r = job_decode_failed(&m, e);
 		e->domain = HW_DOMAIN_NONE; /* the gRPC code is derived from errno */
 		return r;
 	}

@@ -112,8 +112,9 @@ static int decode_member(const struct field_path *up, const struct hw_field *f,
 int field_decode_at(const struct field_path *path, const struct hw_field *table,
 		    const struct value *v, void *out, struct hw_err *e)
 {
-	int r = field_expect(path, VALUE_OBJECT, v, e);
+	int r;
 
+	r = field_expect(path, VALUE_OBJECT, v, e);
 	zero_table(table, out);
 	for (const struct hw_field *f = table; r == 0 && f->type != HW_END; f++) {
 		if (f->type == HW_REST)
@@ -177,8 +178,9 @@ int hw_field_decode(const struct hw_field *table, const char *json, size_t len, 
 		    struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
-	int r = value_parse(json, len, &v, e);
+	int r;
 
+	r = value_parse(json, len, &v, e);
 	if (r < 0) {
 		zero_table(table, out);
 		return r;

@@ -147,8 +147,9 @@ static void truncate_path(struct yaml_reader *r, size_t len)
 static int read_list(struct yaml_reader *r, struct value *list, struct hw_err *e)
 {
 	size_t len = r->path.len;
-	int result = next_event(r, e);
+	int result;
 
+	result = next_event(r, e);
 	while (result == 0 && r->event.type != YAML_SEQUENCE_END_EVENT) {
 		struct value *v = NULL;
 
@@ -198,8 +199,9 @@ static int read_member(struct yaml_reader *r, struct value *object, struct hw_er
 static int read_object(struct yaml_reader *r, struct value *object, struct hw_err *e)
 {
 	size_t len = r->path.len;
-	int result = next_event(r, e);
+	int result;
 
+	result = next_event(r, e);
 	while (result == 0 && r->event.type != YAML_MAPPING_END_EVENT) {
 		result = read_member(r, object, e);
 		truncate_path(r, len);
@@ -261,8 +263,9 @@ static int next_node(struct yaml_reader *r, struct hw_err *e)
 static int read_document(struct yaml_reader *r, struct value **ret_value, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
-	int result = next_node(r, e);
+	int result;
 
+	result = next_node(r, e);
 	if (result == 0 && r->event.type == YAML_STREAM_END_EVENT) {
 		*ret_value = value_new_null();
 		return 0;

@@ -206,8 +206,9 @@ static bool can_wait_directly(void)
 
 static int start_direct(struct child *c, struct hw_err *e)
 {
-	int r = child_spawn(c, &c->program);
+	int r;
 
+	r = child_spawn(c, &c->program);
 	if (r > 0)
 		return err_set(e, -r, "execute %s", c->start->path);
 	c->end_fd = pidfd_open(c->program, 0);
@@ -297,8 +298,9 @@ static int start_watched(struct child *c, struct hw_err *e)
 int child_start(const struct child_start *start, struct child **ret_child, struct hw_err *e)
 {
 	AUTO(child_free) struct child *c = child_new(start);
-	int r = can_wait_directly() ? start_direct(c, e) : start_watched(c, e);
+	int r;
 
+	r = can_wait_directly() ? start_direct(c, e) : start_watched(c, e);
 	if (r == 0)
 		*ret_child = take_ptr(c);
 	return r;

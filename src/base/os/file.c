@@ -62,9 +62,10 @@ static int read_all(int fd, const char *name, size_t max, struct buf *ret, struc
 /* O_NONBLOCK: a FIFO in place of the file must not block the open. */
 int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e)
 {
-	autoclose int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	autoclose int fd = -1;
 	struct stat st;
 
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	if (fstat(fd, &st) < 0)
@@ -192,8 +193,9 @@ static int make_directory(int dir, const char *path, mode_t mode, struct hw_err 
 
 int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e)
 {
-	int r = make_directory(dir, path, mode, e);
+	int r;
 
+	r = make_directory(dir, path, mode, e);
 	if (r != -ENOENT)
 		return r;
 	for (const char *end = path; *end; end++) {
@@ -231,9 +233,10 @@ static bool is_absent(int error)
  * longer the file that we locked, its writer has renamed it and the next writer may be active. */
 static int remove_temp(int dir, const char *temp, struct hw_err *e)
 {
-	autoclose int fd = openat(dir, temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	autoclose int fd = -1;
 	int r;
 
+	fd = openat(dir, temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return is_absent(errno) ? 0 : err_set(e, -errno, "open %s", temp);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -247,8 +250,9 @@ static int remove_temp(int dir, const char *temp, struct hw_err *e)
 int file_remove(int dir, const char *path, struct hw_err *e)
 {
 	autofree char *temp = temp_name(path);
-	int r = remove_temp(dir, temp, e);
+	int r;
 
+	r = remove_temp(dir, temp, e);
 	if (r < 0)
 		return r;
 	if (unlinkat(dir, path, 0) == 0)
@@ -294,9 +298,9 @@ int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *
 	int r = 0;
 
 	while (r == 0) {
-		autoclose int fd =
-			openat(dir, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		autoclose int fd = -1;
 
+		fd = openat(dir, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0)
 			return err_set(e, -errno, "open %s", path);
 		r = lock_with_deadline(fd, path, exclusive, deadline, e);
@@ -407,7 +411,8 @@ static int sweep_entry(void *ctx, const struct file_entry *entry, struct hw_err 
 
 int file_sweep(int dir, const char *path, struct hw_err *e)
 {
-	int r = file_walk(dir, path, sweep_entry, NULL, e);
+	int r;
 
+	r = file_walk(dir, path, sweep_entry, NULL, e);
 	return r == -ENOENT ? 0 : r;
 }

@@ -87,9 +87,10 @@ static int move_above_stdio(int *fd)
 
 static int input_open(const struct proc *p, int *ret_fd, struct hw_err *e)
 {
-	autoclose int fd = memfd_create("input", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	autoclose int fd = -1;
 	int r = 0;
 
+	fd = memfd_create("input", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("input", MFD_CLOEXEC);
 	if (move_above_stdio(&fd) < 0)
@@ -160,8 +161,9 @@ static int poll_once(struct proc_run *run, struct hw_err *e)
 		[FDS_ERRORS] = { .fd = run->errors.read_fd, .events = POLLIN },
 		[FDS_CANCEL] = { .fd = run->p->cancel_fd, .events = POLLIN },
 	};
-	int r = poll(fds, FDS_COUNT, time_left_ms(run->p->deadline));
+	int r;
 
+	r = poll(fds, FDS_COUNT, time_left_ms(run->p->deadline));
 	if (r < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for %s", run->p->path);
 	if (fds[FDS_END].revents)

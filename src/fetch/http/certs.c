@@ -34,8 +34,9 @@ static void host_free(void *p)
 static int read_into(int dir, const char *name, struct buf *b, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
-	int r = file_read(dir, name, CERTS_FILE_MAX, &text, e);
+	int r;
 
+	r = file_read(dir, name, CERTS_FILE_MAX, &text, e);
 	if (r < 0)
 		return r;
 	buf_add(b, text.data, text.len);

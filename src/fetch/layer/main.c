@@ -115,8 +115,9 @@ static int verify_layer(char **args, struct hw_err *e)
 	static const struct recipe_sink counter = { count_other, count_file, count_end };
 	AUTO(verify_report_done) struct verify_report report = { 0 };
 	struct stored_layer layer;
-	int r = open_layer(args[0], &layer, e);
+	int r;
 
+	r = open_layer(args[0], &layer, e);
 	if (r < 0)
 		return r;
 	if (recipe_read(layer.recipe, &counter, &report, e) < 0 ||
@@ -131,8 +132,9 @@ static int verify_layer(char **args, struct hw_err *e)
 static int write_archive(char **args, struct hw_err *e)
 {
 	struct stored_layer layer;
-	int r = open_layer(args[0], &layer, e);
+	int r;
 
+	r = open_layer(args[0], &layer, e);
 	return r < 0 ? r : rebuild_archive(layer.recipe, layer.root, STDOUT_FILENO, e);
 }
 
@@ -144,11 +146,12 @@ static int copy_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
 	autofree char *path = str_printf("%s/blob", args[0]), *chunk = mem_new(CHUNK);
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fd = -1;
 	uint8_t sum[DIGEST_SIZE];
 	char digest[DIGEST_TEXT];
 	ssize_t n;
 
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	while ((n = read(fd, chunk, CHUNK)) != 0) {
@@ -179,8 +182,9 @@ static int write_blob(char **args, struct hw_err *e)
 static int verify_blob(char **args, struct hw_err *e)
 {
 	AUTO(verify_report_done) struct verify_report report = { .files = 1 };
-	int r = copy_blob(args, -1, &report.bytes, e);
+	int r;
 
+	r = copy_blob(args, -1, &report.bytes, e);
 	if (r == -EBADMSG || r == -ENOENT || r == -EIO)
 		add_damaged(&report, "stored blob", e->msg);
 	else if (r < 0)

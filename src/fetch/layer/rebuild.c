@@ -99,9 +99,10 @@ static int verify_hole(struct rebuild *b, int fd, int64_t from, int64_t to, stru
 /* Checks the type before opening: opening a device can have side effects. */
 static int open_file(int root, const char *path)
 {
-	autoclose int handle = tree_open(root, path, O_PATH | O_NOFOLLOW);
+	autoclose int handle = -1;
 	struct stat st;
 
+	handle = tree_open(root, path, O_PATH | O_NOFOLLOW);
 	if (handle < 0)
 		return handle;
 	if (fstat(handle, &st) < 0)

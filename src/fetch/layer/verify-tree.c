@@ -102,14 +102,14 @@ static bool has_target(const struct compared *c)
 
 static bool is_hardlink_to_target(const struct compared *c)
 {
+	autoclose int fd = -1;
 	char path[PATH_SIZE];
 	struct hw_err ignored;
 	struct stat target;
 
 	if (path_clean(c->entry->target, path, &ignored) < 0)
 		return false;
-	autoclose int fd = tree_open(c->root, path, O_PATH | O_NOFOLLOW);
-
+	fd = tree_open(c->root, path, O_PATH | O_NOFOLLOW);
 	return fd >= 0 && fstat(fd, &target) == 0 && target.st_ino == c->st.st_ino &&
 	       target.st_dev == c->st.st_dev;
 }
@@ -117,9 +117,10 @@ static bool is_hardlink_to_target(const struct compared *c)
 /* All attributes of the member, and no capability that the member does not have. */
 static bool xattrs_match(const struct compared *c)
 {
-	autoclose int fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	autoclose int fd = -1;
 	bool has_capability = false;
 
+	fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	for (size_t i = 0; i < c->entry->n_xattrs; i++) {
@@ -252,9 +253,10 @@ static int open_parent(struct verify_tree *v)
 
 static bool is_opaque(int dir, const char *name)
 {
-	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	autoclose int fd = -1;
 	char value[2];
 
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd >= 0 && fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && *value == 'y';
 }
 

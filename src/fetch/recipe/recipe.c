@@ -120,8 +120,9 @@ int recipe_other(struct recipe *r, const void *data, size_t len, struct hw_err *
 int recipe_file(struct recipe *r, const char *path, const struct tar_piece *pieces, size_t n,
 		const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
 {
-	int ret = write_other(r, e);
+	int ret;
 
+	ret = write_other(r, e);
 	if (ret < 0)
 		return ret;
 	buf_putc(&r->record, RECIPE_FILE);
@@ -138,8 +139,9 @@ int recipe_file(struct recipe *r, const char *path, const struct tar_piece *piec
 
 int recipe_end(struct recipe *r, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
 {
-	int ret = write_other(r, e);
+	int ret;
 
+	ret = write_other(r, e);
 	if (ret < 0)
 		return ret;
 	buf_putc(&r->record, RECIPE_END);
@@ -210,8 +212,9 @@ static int read_number(struct recipe_reader *r, int64_t max, int64_t *ret_n, str
 {
 	uint8_t bytes[8] = { 0 };
 	uint64_t n = 0;
-	int ret = read_exactly(r, bytes, sizeof(bytes), e);
+	int ret;
 
+	ret = read_exactly(r, bytes, sizeof(bytes), e);
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < sizeof(bytes); i++)
@@ -226,8 +229,9 @@ static int read_number(struct recipe_reader *r, int64_t max, int64_t *ret_n, str
 static int read_bytes(struct recipe_reader *r, int64_t max, struct hw_err *e)
 {
 	int64_t len = 0;
-	int ret = read_number(r, max, &len, e);
+	int ret;
 
+	ret = read_number(r, max, &len, e);
 	if (ret < 0)
 		return ret;
 	r->record.len = 0;
@@ -277,8 +281,9 @@ static int read_end(struct recipe_reader *r, const struct recipe_sink *sink, voi
 	char more;
 	ZSTD_outBuffer out = { &more, 1, 0 };
 	int64_t size = 0;
-	int ret = read_number(r, INT64_MAX, &size, e);
+	int ret;
 
+	ret = read_number(r, INT64_MAX, &size, e);
 	if (ret == 0)
 		ret = read_exactly(r, sum, sizeof(sum), e);
 	while (ret == 0 && !r->at_end && out.pos == 0)

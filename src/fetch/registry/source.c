@@ -125,8 +125,9 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 {
 	struct registry_source *s = (struct registry_source *)source;
 	struct connection *c;
-	int r = http_global_init(e);
+	int r;
 
+	r = http_global_init(e);
 	if (r < 0)
 		return r;
 	c = acquire_connection(s);
@@ -146,8 +147,9 @@ static int fetch_blob(struct source *source, const struct resolved_image *image,
 			  .descriptor = d,
 			  .write = write,
 			  .ctx = ctx };
-	int r = blob_fetch(&b, e);
+	int r;
 
+	r = blob_fetch(&b, e);
 	release_connection(s, c);
 	return r;
 }
@@ -156,8 +158,9 @@ int registry_source_new(const struct fetch_job *job, struct source **ret_source,
 {
 	struct registry_source *s;
 	struct registry *registry = NULL;
-	int r = registry_new(job, &registry, e);
+	int r;
 
+	r = registry_new(job, &registry, e);
 	if (r < 0)
 		return r;
 	s = mem_new(sizeof(*s));

@@ -72,8 +72,9 @@ static int parse_pairs(struct tar_entry *entry, const uint8_t *p, size_t n, stru
 
 int sparse_parse_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
-	int r = parse_pairs(entry, block + FIRST_AT, FIRST_PAIRS, e);
+	int r;
 
+	r = parse_pairs(entry, block + FIRST_AT, FIRST_PAIRS, e);
 	if (r < 0)
 		return r;
 	if (!tar_number(block + REAL_SIZE, NUMBER_LEN, &entry->size))
@@ -83,8 +84,9 @@ int sparse_parse_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK],
 
 int sparse_parse_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
-	int r = parse_pairs(entry, block, BLOCK_PAIRS, e);
+	int r;
 
+	r = parse_pairs(entry, block, BLOCK_PAIRS, e);
 	return r < 0 ? r : block[BLOCK_MORE] != '\0';
 }
 

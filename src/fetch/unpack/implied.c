@@ -235,11 +235,12 @@ static int follow_link(struct inherit *h, int link, const char *path, struct hw_
 /* Return: 1: found, or this layer hides the ones below it; 0: continue with the next layer */
 static int inherit_from(struct inherit *h, int layer, const char *path, int to, struct hw_err *e)
 {
-	autoclose int fd = tree_open(layer, path, O_PATH | O_NOFOLLOW);
+	autoclose int fd = -1;
 	autoclose int from = -1;
 	struct stat st;
 	int r;
 
+	fd = tree_open(layer, path, O_PATH | O_NOFOLLOW);
 	if (fd == -ENOENT)
 		return hides_path(layer, path);
 	if (fd == -ENOTDIR || fd == -ELOOP)
@@ -257,9 +258,10 @@ static int inherit_from(struct inherit *h, int layer, const char *path, int to, 
 
 static int inherit_dir(struct inherit *h, const char *path, struct hw_err *e)
 {
-	autoclose int to = tree_open(h->root, path, DIRECTORY);
+	autoclose int to = -1;
 	int r = 0;
 
+	to = tree_open(h->root, path, DIRECTORY);
 	if (to == -ENOENT || to == -ENOTDIR || to == -ELOOP)
 		return 0; /* a later member replaced it */
 	if (to < 0)

@@ -80,10 +80,11 @@ static int set_attributes_by_name(struct member_writer *m, const char *name,
 
 static int create_file(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(m->tree.fd, name, flags, PRIVATE_FILE);
+	int fd;
 
 	(void)entry;
+	fd = openat(m->tree.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    PRIVATE_FILE);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -80,9 +80,10 @@ int tree_leave(struct tree *t, struct hw_err *e)
 
 static int enter_existing(struct tree *t, const char *path)
 {
-	autoclose int fd = tree_open(t->root, path, DIRECTORY);
+	autoclose int fd = -1;
 	struct stat st;
 
+	fd = tree_open(t->root, path, DIRECTORY);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)

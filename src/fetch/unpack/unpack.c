@@ -290,8 +290,9 @@ int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_un
 	if (r < 0)
 		return r;
 	if (u->options.sync) { /* the whole file system: one call for all files */
-		autoclose int root = tree_open(u->options.root, "", O_RDONLY | O_DIRECTORY);
+		autoclose int root = -1;
 
+		root = tree_open(u->options.root, "", O_RDONLY | O_DIRECTORY);
 		if (root < 0 || syncfs(root) < 0)
 			return err_set(e, root < 0 ? root : -errno, "sync the layer to disk");
 	}
