@@ -149,7 +149,7 @@ static int write_temp(int fd, const void *data, size_t len, mode_t mode, unsigne
 int file_replace(int dir, const char *path, const void *data, size_t len, mode_t mode,
 		 unsigned flags, struct hw_err *e)
 {
-	autofree char *temp = temp_name(path), *parent = str_ncopy(path, directory_len(path));
+	autofree char *temp = temp_name(path), *parent = NULL;
 	autoclose int fd = -1, parent_fd = -1;
 	int r;
 
@@ -165,6 +165,7 @@ int file_replace(int dir, const char *path, const void *data, size_t len, mode_t
 	}
 	if (!(flags & FILE_SYNC))
 		return 0;
+	parent = str_ncopy(path, directory_len(path));
 	parent_fd = openat(dir, *parent ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent_fd < 0 || fsync(parent_fd) < 0)
 		return err_set(e, -errno, "fsync the directory of %s", path);
