@@ -57,32 +57,22 @@ int hw_ip_parse(const char *text, struct hw_ip *ret_ip, struct hw_err *e)
 	return 0;
 }
 
-/* Return: the start of the longest run of two or more zero groups, the first one of equal length;
- * 8 if there is no such run */
-static size_t find_longest_zeros(const uint16_t groups[8], size_t *ret_len)
-{
-	size_t best = 8, best_len = 1;
-
-	for (size_t i = 0, n; i < 8; i += n + 1) {
-		for (n = 0; i + n < 8 && groups[i + n] == 0;)
-			n++;
-		if (n > best_len) {
-			best = i;
-			best_len = n;
-		}
-	}
-	*ret_len = best_len;
-	return best;
-}
-
+/* The longest run of two or more zero groups, the first one of equal length, becomes "::". */
 static void format_ipv6(const uint8_t bytes[16], char *buf, size_t room)
 {
 	uint16_t groups[8];
-	size_t zeros, zeros_len, at = 0;
+	size_t zeros = 8, zeros_len = 1, at = 0;
 
 	for (size_t i = 0; i < 8; i++)
 		groups[i] = bytes[2 * i] << 8 | bytes[2 * i + 1];
-	zeros = find_longest_zeros(groups, &zeros_len);
+	for (size_t i = 0, n; i < 8; i += n + 1) {
+		for (n = 0; i + n < 8 && groups[i + n] == 0;)
+			n++;
+		if (n > zeros_len) {
+			zeros = i;
+			zeros_len = n;
+		}
+	}
 	for (size_t i = 0; i < 8; i++) {
 		if (i == zeros) {
 			at += snprintf(buf + at, room - at, "::");
@@ -107,37 +97,27 @@ const char *hw_ip_format(const struct hw_ip *ip, char buf[HW_IP_TEXT])
 	return buf;
 }
 
-/* Digits only. Leading zeros are accepted, as by Go's ParseCIDR. */
-static bool parse_prefix_len(const char *text, unsigned max, unsigned *ret_len)
-{
-	unsigned n = 0;
-
-	if (!*text)
-		return false;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9')
-			return false;
-		n = n * 10 + (*text - '0');
-		if (n > max)
-			return false;
-	}
-	*ret_len = n;
-	return true;
-}
-
 static bool parse_prefix(const char *text, struct hw_prefix *ret_prefix)
 {
 	char address[HW_IP_TEXT];
 	const char *slash = strchr(text, '/');
-	unsigned bits, len, mapped_bits;
+	unsigned bits, len = 0, mapped_bits;
 	struct hw_ip ip;
 
 	if (!slash || (size_t)(slash - text) >= sizeof(address))
 		return false;
 	memcpy(address, text, slash - text);
 	address[slash - text] = '\0';
-	if (!parse_address(address, &ip, &bits) || !parse_prefix_len(slash + 1, bits, &len))
+	if (!parse_address(address, &ip, &bits) || !slash[1])
 		return false;
+	/* digits only; leading zeros are accepted, as by Go's ParseCIDR */
+	for (const char *p = slash + 1; *p; p++) {
+		if (*p < '0' || *p > '9')
+			return false;
+		len = len * 10 + (*p - '0');
+		if (len > bits)
+			return false;
+	}
 	mapped_bits = bits - ip_bits(&ip);
 	if (len < mapped_bits)
 		return false;

@@ -115,18 +115,6 @@ static void put_text(struct buf *b, const char *text, const char *also_escaped)
 	}
 }
 
-static void put_text_pair(struct buf *b, const char *key, const char *value)
-{
-	bool quoted = !*value || strpbrk(value, " \"=\\");
-
-	buf_putc(b, ' ');
-	put_text(b, key, "");
-	buf_puts(b, quoted ? "=\"" : "=");
-	put_text(b, value, quoted ? "\"\\" : "");
-	if (quoted)
-		buf_putc(b, '"');
-}
-
 /* UTC with microseconds (RFC 3339). */
 static const char *format_now(char *text, size_t size)
 {
@@ -143,10 +131,18 @@ static const char *format_now(char *text, size_t size)
 
 static void put_pair(struct buf *b, const char *key, const char *value)
 {
-	if (setup.format == LOG_JSON)
+	bool quoted = !*value || strpbrk(value, " \"=\\");
+
+	if (setup.format == LOG_JSON) {
 		put_json_pair(b, key, value);
-	else
-		put_text_pair(b, key, value);
+		return;
+	}
+	buf_putc(b, ' ');
+	put_text(b, key, "");
+	buf_puts(b, quoted ? "=\"" : "=");
+	put_text(b, value, quoted ? "\"\\" : "");
+	if (quoted)
+		buf_putc(b, '"');
 }
 
 void log_context(const char *key, const char *value)

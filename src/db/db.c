@@ -66,8 +66,9 @@ static int db_error(struct db *db, int code, const char *action, struct hw_err *
 /* Runs any number of statements without parameters. */
 static int db_exec(struct db *db, const char *sql, struct hw_err *e)
 {
-	int code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+	int code;
 
+	code = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 	return code == SQLITE_OK ? 0 : db_error(db, code, sql, e);
 }
 
@@ -92,8 +93,9 @@ int db_query(struct db *db, const char *sql, const struct db_value *values, size
 	     struct db_query *ret_query, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { .db = db };
-	int code = sqlite3_prepare_v2(db->handle, sql, -1, &q.stmt, NULL);
+	int code;
 
+	code = sqlite3_prepare_v2(db->handle, sql, -1, &q.stmt, NULL);
 	if (code != SQLITE_OK)
 		return db_error(db, code, sql, e);
 	if ((size_t)sqlite3_bind_parameter_count(q.stmt) != n)
@@ -111,8 +113,9 @@ int db_query(struct db *db, const char *sql, const struct db_value *values, size
 
 int db_step(struct db_query *q, struct hw_err *e)
 {
-	int code = sqlite3_step(q->stmt);
+	int code;
 
+	code = sqlite3_step(q->stmt);
 	if (code == SQLITE_ROW)
 		return 1;
 	return code == SQLITE_DONE ? 0 : db_error(q->db, code, sqlite3_sql(q->stmt), e);
@@ -153,8 +156,9 @@ int db_run(struct db *db, const char *sql, const struct db_value *values, size_t
 	   struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { .db = db };
-	int r = db_query(db, sql, values, n, &q, e);
+	int r;
 
+	r = db_query(db, sql, values, n, &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		;
 	return r;
@@ -169,8 +173,9 @@ int db_get_int(struct db *db, const char *sql, const struct db_value *values, si
 	       int64_t *ret_number, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { .db = db };
-	int r = db_query(db, sql, values, n, &q, e);
+	int r;
 
+	r = db_query(db, sql, values, n, &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
 	if (r > 0)
@@ -182,8 +187,9 @@ int db_get_int(struct db *db, const char *sql, const struct db_value *values, si
 
 int db_begin(struct db *db, struct db_transaction *ret_change, struct hw_err *e)
 {
-	int r = db_exec(db, "BEGIN IMMEDIATE", e);
+	int r;
 
+	r = db_exec(db, "BEGIN IMMEDIATE", e);
 	if (r == 0)
 		ret_change->db = db;
 	return r;
@@ -191,8 +197,9 @@ int db_begin(struct db *db, struct db_transaction *ret_change, struct hw_err *e)
 
 int db_commit(struct db_transaction *c, struct hw_err *e)
 {
-	int r = db_exec(c->db, "COMMIT", e);
+	int r;
 
+	r = db_exec(c->db, "COMMIT", e);
 	if (r == 0)
 		c->db = NULL;
 	return r;
@@ -208,21 +215,13 @@ void db_transaction_done(struct db_transaction *c)
 
 /* ---- opening ------------------------------------------------------------------ */
 
-/* SQLite would create a file that all users can read. Closes the descriptor before SQLite opens the
- * file, as closing it later would release SQLite's locks. */
-static int create_file(const char *path, struct hw_err *e)
-{
-	autoclose int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
-
-	return fd < 0 ? err_set(e, -errno, "open %s", path) : 0;
-}
-
 static int check_version(struct db *db, const struct db_options *options, size_t *ret_version,
 			 struct hw_err *e)
 {
 	int64_t version = 0;
-	int r = db_get_int(db, "PRAGMA user_version", DB_NO_VALUES, &version, e);
+	int r;
 
+	r = db_get_int(db, "PRAGMA user_version", DB_NO_VALUES, &version, e);
 	if (r < 0)
 		return r;
 	if (version < 0 || (uint64_t)version > options->n_migrations) {
@@ -237,28 +236,15 @@ static int check_version(struct db *db, const struct db_options *options, size_t
 	return 0;
 }
 
-static int configure(struct db *db, const struct db_options *options, struct hw_err *e)
-{
-	int r = db_exec(db,
-			"PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
-			"PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256;",
-			e);
-
-	if (r < 0)
-		return r;
-	return db_exec(
-		db, options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
-		e);
-}
-
 static int migrate(struct db *db, const struct db_options *options, size_t version,
 		   struct hw_err *e)
 {
 	for (; version < options->n_migrations; version++) {
 		AUTO(db_transaction_done) struct db_transaction change = { 0 };
 		char set_version[64];
-		int r = db_begin(db, &change, e);
+		int r;
 
+		r = db_begin(db, &change, e);
 		snprintf(set_version, sizeof(set_version), "PRAGMA user_version = %zu",
 			 version + 1);
 		if (r == 0)
@@ -291,33 +277,52 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 {
 	AUTO(db_close) struct db *db = NULL;
 	size_t version = 0;
-	int r = create_file(path, e);
+	int fd, r;
 
-	if (r < 0)
-		return r;
+	/* SQLite would create a file that all users can read. The descriptor is closed before
+	 * SQLite opens the file, as closing it later would release SQLite's locks. */
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
+	if (fd < 0)
+		return err_set(e, -errno, "open %s", path);
+	close(fd);
 	db = mem_new(sizeof(*db));
 	r = open_handle(db, path, SQLITE_OPEN_READWRITE, options->busy_ms, e);
-	if (r == 0)
-		r = check_version(db, options, &version, e);
-	if (r == 0)
-		r = configure(db, options, e);
-	if (r == 0)
-		r = migrate(db, options, version, e);
-	if (r == 0)
-		*ret_db = take_ptr(db);
-	return r;
+	if (r < 0)
+		return r;
+	r = check_version(db, options, &version, e);
+	if (r < 0)
+		return r;
+	r = db_exec(db,
+		    "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY;"
+		    "PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 256;",
+		    e);
+	if (r < 0)
+		return r;
+	r = db_exec(db,
+		    options->durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
+		    e);
+	if (r < 0)
+		return r;
+	r = migrate(db, options, version, e);
+	if (r < 0)
+		return r;
+	*ret_db = take_ptr(db);
+	return 0;
 }
 
 int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e)
 {
 	AUTO(db_close) struct db *db = mem_new(sizeof(*db));
-	int r = open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
+	int r;
 
-	if (r == 0)
-		r = db_exec(db, "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY", e);
-	if (r == 0)
-		*ret_db = take_ptr(db);
-	return r;
+	r = open_handle(db, first->path, SQLITE_OPEN_READONLY, busy_ms, e);
+	if (r < 0)
+		return r;
+	r = db_exec(db, "PRAGMA cache_size = -128; PRAGMA temp_store = MEMORY", e);
+	if (r < 0)
+		return r;
+	*ret_db = take_ptr(db);
+	return 0;
 }
 
 void db_close(struct db *db)

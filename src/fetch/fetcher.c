@@ -49,29 +49,27 @@ struct layer_fetch {
 
 /* ---- the job --------------------------------------------------------------- */
 
-static int decode_job(const struct job_message *m, struct fetch_job *job, struct hw_err *e)
-{
-	int r;
-
-	if (m->type != JOB_JOB)
-		return err_text(e, -EBADMSG, "unexpected message of type %d", m->type);
-	r = job_decode(m, job_fields, job, e);
-	if (r == 0 && (job->image > 0) != (m->fd >= 0))
-		r = err_text(e, -EINVAL,
-			     "job has an archive image but no file descriptor, or the reverse");
-	return r;
-}
-
 int receive_job(int socket, struct job_message *ret_message, struct fetch_job *ret_job,
 		struct hw_err *e)
 {
-	int r = job_receive(socket, 0, ret_message, e);
+	int r;
 
+	r = job_receive(socket, 0, ret_message, e);
 	if (r == 0)
 		return err_text(e, -EPIPE, "connection closed before a job was received");
-	if (r > 0)
-		r = decode_job(ret_message, ret_job, e);
-	return r < 0 ? err_ctx(e, "job") : 0;
+	if (r < 0)
+		return err_ctx(e, "job");
+	if (ret_message->type != JOB_JOB)
+		return err_text(e, -EBADMSG, "job: unexpected message of type %d",
+				ret_message->type);
+	r = job_decode(ret_message, job_fields, ret_job, e);
+	if (r < 0)
+		return err_ctx(e, "job");
+	if ((ret_job->image > 0) != (ret_message->fd >= 0))
+		return err_text(e, -EINVAL,
+				"job: job has an archive image but no file descriptor, or the "
+				"reverse");
+	return 0;
 }
 
 void erase_job_message(struct job_message *m)
@@ -94,8 +92,9 @@ static int set_limit(int resource, rlim_t max, struct hw_err *e)
 /* Switching from root to another user drops all capabilities, permanently. */
 static int drop_privileges(uint32_t uid, struct hw_err *e)
 {
-	int r = set_limit(RLIMIT_CORE, 0, e);
+	int r;
 
+	r = set_limit(RLIMIT_CORE, 0, e);
 	if (r < 0)
 		return r;
 	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 ||
@@ -194,26 +193,23 @@ static int on_blob_data(void *ctx, const void *data, size_t len, struct hw_err *
 	return r < 0 ? r : report_progress(l, e);
 }
 
-static int fetch_layer(struct layer_fetch *l, struct hw_err *e)
-{
-	const struct fetcher *f = l->fetcher;
-	AUTO(decompress_free) struct decompress *decompress = decompress_new(write_pipe, l);
-	int r;
-
-	l->decompress = decompress;
-	r = f->source->fetch_blob(f->source, &f->image, descriptor_of(l), on_blob_data, l, e);
-	if (r == 0 && decompress_finish(decompress, e) < 0)
-		r = err_ctx(e, "%s %s from %s: layer %s", job_verb(&f->job), f->job.reference,
-			    f->image.host, descriptor_of(l)->digest);
-	return r < 0 ? r : report(l, JOB_FETCHED, e);
-}
-
+/* Of a thread. An error is sent before the pipe is closed. */
 static void *run_layer_fetch(void *arg)
 {
 	struct layer_fetch *l = arg;
+	const struct fetcher *f = l->fetcher;
 	struct hw_err e;
+	int r;
 
-	if (fetch_layer(l, &e) < 0)
+	l->decompress = decompress_new(write_pipe, l);
+	r = f->source->fetch_blob(f->source, &f->image, descriptor_of(l), on_blob_data, l, &e);
+	if (r == 0 && decompress_finish(l->decompress, &e) < 0)
+		r = err_ctx(&e, "%s %s from %s: layer %s", job_verb(&f->job), f->job.reference,
+			    f->image.host, descriptor_of(l)->digest);
+	if (r == 0)
+		r = report(l, JOB_FETCHED, &e);
+	decompress_free(l->decompress);
+	if (r < 0)
 		send_error(l->fetcher, &e);
 	close(l->pipe);
 	mem_close_fd(&l->blob);
@@ -223,49 +219,17 @@ static void *run_layer_fetch(void *arg)
 
 /* ---- requests of the supervisor --------------------------------------------- */
 
-/* Of a message with a descriptor. */
-static int decode_layer_number(const struct fetcher *f, const struct job_message *m, int *ret_layer,
-			       struct hw_err *e)
+/* @pipe is taken over. */
+static int start_layer_fetch(struct fetcher *f, int layer, int pipe, struct hw_err *e)
 {
-	AUTO(job_step_done) struct job_step step = { 0 };
-	int r = job_decode(m, job_step_fields, &step, e);
-
-	if (r < 0)
-		return r;
-	if (m->fd < 0 || (size_t)step.layer >= f->image.manifest->layers.n)
-		return err_text(e, -EINVAL, "invalid layer number %d, or no descriptor",
-				step.layer);
-	*ret_layer = step.layer;
-	return 0;
-}
-
-/* JOB_BLOB */
-static int store_blob_file(struct fetcher *f, struct job_message *m, struct hw_err *e)
-{
-	int layer = 0, r = decode_layer_number(f, m, &layer, e);
-
-	if (r < 0)
-		return r;
-	mem_close_fd(&f->blobs[layer]);
-	f->blobs[layer] = take_fd(m->fd);
-	return 0;
-}
-
-/* JOB_FETCH */
-static int start_layer_fetch(struct fetcher *f, struct job_message *m, struct hw_err *e)
-{
-	struct layer_fetch *l;
+	struct layer_fetch *l = mem_new(sizeof(*l));
 	pthread_t thread;
-	int layer = 0, r = decode_layer_number(f, m, &layer, e);
+	int r;
 
-	if (r < 0)
-		return r;
-	fcntl(m->fd, F_SETFL, O_NONBLOCK);
-	l = mem_new(sizeof(*l));
-	*l = (struct layer_fetch){ .fetcher = f,
-				   .layer = layer,
-				   .pipe = take_fd(m->fd),
-				   .blob = take_fd(f->blobs[layer]) };
+	fcntl(pipe, F_SETFL, O_NONBLOCK);
+	*l = (struct layer_fetch){
+		.fetcher = f, .layer = layer, .pipe = pipe, .blob = take_fd(f->blobs[layer])
+	};
 	l->space = (struct disk_space){ .fd = l->blob, .reserve = f->job.reserve };
 	r = -pthread_create(&thread, NULL, run_layer_fetch, l);
 	if (r < 0) {
@@ -282,13 +246,26 @@ static int serve_requests(struct fetcher *f, struct hw_err *e)
 {
 	for (;;) {
 		AUTO(job_message_done) struct job_message m = { .fd = -1 };
-		int r = job_receive(f->socket, 0, &m, e);
+		AUTO(job_step_done) struct job_step step = { 0 };
+		int r;
 
+		r = job_receive(f->socket, 0, &m, e);
 		if (r <= 0)
 			return r;
 		if (m.type != JOB_FETCH && m.type != JOB_BLOB)
 			return err_text(e, -EBADMSG, "unexpected message of type %d", m.type);
-		r = m.type == JOB_FETCH ? start_layer_fetch(f, &m, e) : store_blob_file(f, &m, e);
+		r = job_decode(&m, job_step_fields, &step, e);
+		if (r < 0)
+			return r;
+		if (m.fd < 0 || (size_t)step.layer >= f->image.manifest->layers.n)
+			return err_text(e, -EINVAL, "invalid layer number %d, or no descriptor",
+					step.layer);
+		if (m.type == JOB_BLOB) {
+			mem_close_fd(&f->blobs[step.layer]);
+			f->blobs[step.layer] = take_fd(m.fd);
+			continue;
+		}
+		r = start_layer_fetch(f, step.layer, take_fd(m.fd), e);
 		if (r < 0)
 			return r;
 	}
@@ -299,29 +276,14 @@ static int serve_requests(struct fetcher *f, struct hw_err *e)
 static int get_job(struct fetcher *f, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = receive_job(f->socket, &m, &f->job, e);
+	int r;
 
+	r = receive_job(f->socket, &m, &f->job, e);
 	erase_job_message(&m);
 	f->archive = r < 0 ? -1 : take_fd(m.fd);
 	if (r < 0 && f->job.reference)
 		return err_ctx(e, "%s %s", job_verb(&f->job), f->job.reference);
 	return r;
-}
-
-/* Limits file sizes to that of the largest layer. */
-static int prepare_blobs(struct fetcher *f, struct hw_err *e)
-{
-	size_t n = f->image.manifest->layers.n;
-	int64_t largest = 0;
-
-	f->blobs = mem_new((n + 1) * sizeof(*f->blobs));
-	for (size_t i = 0; i < n; i++) {
-		int64_t size = manifest_layer(f->image.manifest, i)->size;
-
-		f->blobs[i] = -1;
-		largest = size > largest ? size : largest;
-	}
-	return set_limit(RLIMIT_FSIZE, (rlim_t)largest, e);
 }
 
 static int send_image(struct fetcher *f, struct hw_err *e)
@@ -331,32 +293,46 @@ static int send_image(struct fetcher *f, struct hw_err *e)
 					 .host = (char *)image->host,
 					 .names = image->names,
 					 .images = image->images };
-	int r = send_message(f, JOB_RESOLVED, job_resolved_fields, &resolved, e);
+	int r;
 
+	r = send_message(f, JOB_RESOLVED, job_resolved_fields, &resolved, e);
 	for (size_t i = 0; r == 0 && i < image->n_documents; i++)
 		r = job_send(f->socket, JOB_MANIFEST, image->documents[i].data,
 			     image->documents[i].len, -1, f->job.idle_ms, e);
-	if (r == 0)
-		r = job_send(f->socket, JOB_CONFIG, image->config.data, image->config.len, -1,
-			     f->job.idle_ms, e);
-	return r;
+	if (r < 0)
+		return r;
+	return job_send(f->socket, JOB_CONFIG, image->config.data, image->config.len, -1,
+			f->job.idle_ms, e);
 }
 
 /* The host's files are read before privileges are dropped, and the network is used afterwards. */
 static int resolve_and_send_image(struct fetcher *f, struct hw_err *e)
 {
+	int64_t largest = 0;
+	size_t n;
 	int r = 0;
 
 	if (f->job.image == 0)
 		r = registry_source_new(&f->job, &f->source, e);
 	else
 		f->source = archive_source_new(&f->job, f->archive);
-	if (r == 0)
-		r = drop_privileges(f->job.uid, e);
-	if (r == 0)
-		r = f->source->resolve(f->source, &f->image, e);
-	if (r == 0)
-		r = prepare_blobs(f, e);
+	if (r < 0)
+		return r;
+	r = drop_privileges(f->job.uid, e);
+	if (r < 0)
+		return r;
+	r = f->source->resolve(f->source, &f->image, e);
+	if (r < 0)
+		return r;
+	n = f->image.manifest->layers.n;
+	f->blobs = mem_new((n + 1) * sizeof(*f->blobs));
+	for (size_t i = 0; i < n; i++) {
+		int64_t size = manifest_layer(f->image.manifest, i)->size;
+
+		f->blobs[i] = -1;
+		largest = size > largest ? size : largest;
+	}
+	r = set_limit(RLIMIT_FSIZE, (rlim_t)largest, e); /* no blob is larger */
 	return r < 0 ? r : send_image(f, e);
 }
 

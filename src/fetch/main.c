@@ -19,20 +19,10 @@
 #include "base/str.h"
 #include "fetch/supervisor.h"
 
-/* The supervisor holds a directory open for each layer. */
-static void raise_file_limit(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
-		l.rlim_cur = l.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &l);
-	}
-}
-
 int main(int argc, char **argv)
 {
 	struct stat in;
+	struct rlimit files;
 
 	if (argc == 2 && str_equal(argv[1], "--version")) {
 		puts("hawser-fetch " HAWSER_VERSION);
@@ -46,6 +36,10 @@ int main(int argc, char **argv)
 	}
 	file_open_missing_stdio(O_PATH);
 	sigaction(SIGPIPE, &(struct sigaction){ .sa_handler = SIG_IGN }, NULL);
-	raise_file_limit();
+	/* the supervisor holds a directory open for each layer */
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	return supervisor_run(STDIN_FILENO);
 }

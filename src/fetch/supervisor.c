@@ -109,8 +109,9 @@ static int send_to_fetcher(struct supervisor *s, enum job_type type, size_t i, i
 			   struct hw_err *e)
 {
 	struct job_step step = { .layer = (int)i };
-	int r = job_send_table(s->fetcher, type, job_step_fields, &step, fd, s->job->idle_ms, e);
+	int r;
 
+	r = job_send_table(s->fetcher, type, job_step_fields, &step, fd, s->job->idle_ms, e);
 	return r == -EPIPE ? 0 : r;
 }
 
@@ -118,9 +119,9 @@ static int send_to_fetcher(struct supervisor *s, enum job_type type, size_t i, i
 static int send_blob_file(struct supervisor *s, size_t i, struct hw_err *e)
 {
 	struct layer_task *l = &s->layers[i];
-	autoclose int fd =
-		open(l->plan->blob, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	autoclose int fd = -1;
 
+	fd = open(l->plan->blob, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set(e, -errno, "create %s", l->plan->blob);
 	l->has_blob = true;
@@ -131,35 +132,30 @@ static int start_layer(struct supervisor *s, size_t i, struct hw_err *e)
 {
 	struct layer_task *l = &s->layers[i];
 	autoclose int archive = -1;
-	int r = unpack_child_start(&l->child, s->job, l->plan, &archive, e);
+	int r;
 
+	l->state = RUNNING;
+	s->running++;
+	r = unpack_child_start(&l->child, s->job, l->plan, &archive, e);
 	if (r == 0 && s->job->keep_blobs && l->plan->blob)
 		r = send_blob_file(s, i, e);
 	if (r == 0)
 		r = send_to_fetcher(s, JOB_FETCH, i, archive, e);
-	l->state = RUNNING;
-	s->running++;
 	return r < 0 ? add_layer_context(s, l, e) : 0;
-}
-
-static int start_layers(struct supervisor *s, struct hw_err *e)
-{
-	int r = 0;
-
-	for (size_t i = s->done; r == 0 && i < s->n && s->running < s->job->parallel; i++)
-		if (s->layers[i].state == PENDING)
-			r = start_layer(s, i, e);
-	return r;
 }
 
 /* Only the blob is wanted: the archive goes to /dev/null. */
 static int refetch_layer(struct supervisor *s, size_t i, struct hw_err *e)
 {
-	autoclose int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	int r = null < 0 ? err_set(e, -errno, "open /dev/null") : send_blob_file(s, i, e);
+	autoclose int null = -1;
+	int r;
 
 	s->layers[i].fetched = false;
 	s->layers[i].state = REFETCH;
+	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	if (null < 0)
+		return err_set(e, -errno, "open /dev/null");
+	r = send_blob_file(s, i, e);
 	return r < 0 ? r : send_to_fetcher(s, JOB_FETCH, i, null, e);
 }
 
@@ -214,6 +210,8 @@ static int complete_layer(struct supervisor *s, size_t i, struct hw_err *e)
 /* Called after each event. @l: the layer that has changed, may be NULL. */
 static int advance_layers(struct supervisor *s, struct layer_task *l, struct hw_err *e)
 {
+	int r;
+
 	if (l && l->state == RUNNING && l->fetched && l->unpacked) {
 		l->state = READY;
 		s->running--;
@@ -221,30 +219,25 @@ static int advance_layers(struct supervisor *s, struct layer_task *l, struct hw_
 	if (l && l->state == REFETCH && l->fetched)
 		l->state = REFETCHED;
 	for (; s->done < s->n; s->done++) {
-		int r = complete_layer(s, s->done, e);
-
+		r = complete_layer(s, s->done, e);
 		if (r < 0)
 			return r;
 		if (r == 0)
 			break;
 	}
-	return start_layers(s, e);
+	for (size_t i = s->done; i < s->n && s->running < s->job->parallel; i++) {
+		if (s->layers[i].state != PENDING)
+			continue;
+		r = start_layer(s, i, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* ---- the fetcher ----------------------------------------------------------- */
 
-/* Keeps only its socket and standard error. */
-static _Noreturn void run_fetcher_child(int socket)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	int high = fcntl(socket, F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
-
-	if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-	    dup2(high, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, ~0U, 0) < 0)
-		_exit(EXIT_FAILURE);
-	_exit(fetcher_run(STDERR_FILENO + 1));
-}
-
+/* The child keeps only its socket and standard error. */
 static int start_fetcher(struct supervisor *s, struct hw_err *e)
 {
 	int pair[2];
@@ -253,8 +246,15 @@ static int start_fetcher(struct supervisor *s, struct hw_err *e)
 		return err_set(e, -errno, "create a socket pair");
 	s->fetcher = pair[0];
 	s->fetcher_pid = fork();
-	if (s->fetcher_pid == 0)
-		run_fetcher_child(pair[1]);
+	if (s->fetcher_pid == 0) {
+		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		int high = fcntl(pair[1], F_DUPFD_CLOEXEC, STDERR_FILENO + 2);
+
+		if (dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+		    dup2(high, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, ~0U, 0) < 0)
+			_exit(EXIT_FAILURE);
+		_exit(fetcher_run(STDERR_FILENO + 1));
+	}
 	close(pair[1]);
 	if (s->fetcher_pid >= 0)
 		return 0;
@@ -263,25 +263,23 @@ static int start_fetcher(struct supervisor *s, struct hw_err *e)
 	return e->code;
 }
 
-/* ---- messages of the daemon ------------------------------------------------ */
+/* ---- the plan of the daemon -------------------------------------------------- */
 
-static int init_layer(struct layer_task *l, const struct job_layer *plan, struct hw_err *e)
+/* Return: 0; -EPIPE: the daemon has closed the socket; or negative errno */
+static int read_plan(struct supervisor *s, struct hw_err *e)
 {
-	l->plan = plan;
-	l->state = plan->have ? DONE : PENDING;
-	unpack_child_init(&l->child);
-	l->root = open(plan->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return l->root < 0 ? err_set(e, -errno, "open %s", plan->root) : 0;
-}
-
-static int use_plan(struct supervisor *s, const struct job_message *m, struct hw_err *e)
-{
-	const struct job_layer *v;
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	const struct job_layer *layers;
 	int r;
 
-	if (m->type != JOB_PLAN || s->has_plan)
-		return err_text(e, -EBADMSG, "unexpected message of type %d", m->type);
-	r = job_decode(m, job_plan_fields, &s->plan, e);
+	r = job_receive(s->daemon, s->job->idle_ms, &m, e);
+	if (r == 0)
+		return err_text(e, -EPIPE, "connection closed by the daemon");
+	if (r < 0)
+		return r;
+	if (m.type != JOB_PLAN || s->has_plan)
+		return err_text(e, -EBADMSG, "unexpected message of type %d", m.type);
+	r = job_decode(&m, job_plan_fields, &s->plan, e);
 	if (r < 0)
 		return err_ctx(e, "plan");
 	if (s->plan.layers.n > MANIFEST_ENTRIES_MAX)
@@ -289,21 +287,19 @@ static int use_plan(struct supervisor *s, const struct job_message *m, struct hw
 				s->plan.layers.n, MANIFEST_ENTRIES_MAX);
 	s->has_plan = true;
 	s->layers = mem_new((s->plan.layers.n + 1) * sizeof(*s->layers));
-	v = s->plan.layers.v;
-	for (; r == 0 && s->n < s->plan.layers.n; s->n++)
-		r = init_layer(&s->layers[s->n], &v[s->n], e);
-	return r < 0 ? r : advance_layers(s, NULL, e);
-}
+	layers = s->plan.layers.v;
+	while (s->n < s->plan.layers.n) {
+		const struct job_layer *plan = &layers[s->n];
+		struct layer_task *l = &s->layers[s->n++];
 
-/* Return: 0; -EPIPE: the daemon has closed the socket; or negative errno */
-static int read_daemon(struct supervisor *s, struct hw_err *e)
-{
-	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(s->daemon, s->job->idle_ms, &m, e);
-
-	if (r == 0)
-		return err_text(e, -EPIPE, "connection closed by the daemon");
-	return r < 0 ? r : use_plan(s, &m, e);
+		l->plan = plan;
+		l->state = plan->have ? DONE : PENDING;
+		unpack_child_init(&l->child);
+		l->root = open(plan->root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (l->root < 0)
+			return err_set(e, -errno, "open %s", plan->root);
+	}
+	return advance_layers(s, NULL, e);
 }
 
 /* ---- messages of the fetcher ----------------------------------------------- */
@@ -311,8 +307,9 @@ static int read_daemon(struct supervisor *s, struct hw_err *e)
 static int on_fetched(struct supervisor *s, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
-	int r = job_decode(m, job_step_fields, &step, e);
+	int r;
 
+	r = job_decode(m, job_step_fields, &step, e);
 	if (r < 0)
 		return r;
 	if (!s->layers || (size_t)step.layer >= s->n)
@@ -320,16 +317,6 @@ static int on_fetched(struct supervisor *s, const struct job_message *m, struct 
 	s->layers[step.layer].fetched = true;
 	r = job_send(s->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, s->job->idle_ms, e);
 	return r < 0 ? r : advance_layers(s, &s->layers[step.layer], e);
-}
-
-static int on_failed(struct supervisor *s, const struct job_message *m, struct hw_err *e)
-{
-	int r = job_decode_failed(m, e);
-
-	if (r != -EPIPE)
-		return r;
-	s->pipe_broke = true;
-	return 0;
 }
 
 static void remember_host(struct supervisor *s, const struct job_message *m)
@@ -344,8 +331,9 @@ static void remember_host(struct supervisor *s, const struct job_message *m)
 static int read_fetcher(struct supervisor *s, struct hw_err *e)
 {
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(s->fetcher, s->job->idle_ms, &m, e);
+	int r;
 
+	r = job_receive(s->fetcher, s->job->idle_ms, &m, e);
 	if (r == 0)
 		return err_text(e, -EIO, "%s %s: fetcher exited unexpectedly", job_verb(s->job),
 				s->job->reference);
@@ -355,7 +343,11 @@ static int read_fetcher(struct supervisor *s, struct hw_err *e)
 	case JOB_FETCHED:
 		return on_fetched(s, &m, e);
 	case JOB_FAILED:
-		return on_failed(s, &m, e);
+		r = job_decode_failed(&m, e);
+		if (r != -EPIPE)
+			return r;
+		s->pipe_broke = true;
+		return 0;
 	case JOB_RESOLVED:
 		remember_host(s, &m);
 		break;
@@ -376,13 +368,20 @@ static int read_fetcher(struct supervisor *s, struct hw_err *e)
  * one then: it was sent before the pipe was closed, or is an EOF. In all other cases the fetcher is
  * about to report the broken pipe.
  */
-static int prefer_fetcher_error(struct supervisor *s, const struct layer_task *l, struct hw_err *e)
+static int read_unpacker(struct supervisor *s, struct layer_task *l, struct hw_err *e)
 {
 	struct pollfd poller = { .fd = s->fetcher, .events = POLLIN };
-	int64_t deadline = time_deadline(FETCHER_ERROR_MS);
 	struct hw_err first;
-	int r = add_layer_context(s, l, e);
+	int64_t deadline;
+	int r;
 
+	r = unpack_child_read(&l->child, &l->result, e);
+	if (r >= 0) {
+		l->unpacked = l->unpacked || r > 0;
+		return advance_layers(s, l, e);
+	}
+	r = add_layer_context(s, l, e);
+	deadline = time_deadline(FETCHER_ERROR_MS);
 	while (!l->fetched && !s->pipe_broke && poll(&poller, 1, time_left_ms(deadline)) > 0) {
 		if (read_fetcher(s, &first) < 0) {
 			*e = first;
@@ -390,16 +389,6 @@ static int prefer_fetcher_error(struct supervisor *s, const struct layer_task *l
 		}
 	}
 	return r;
-}
-
-static int read_unpacker(struct supervisor *s, struct layer_task *l, struct hw_err *e)
-{
-	int r = unpack_child_read(&l->child, &l->result, e);
-
-	if (r < 0)
-		return prefer_fetcher_error(s, l, e);
-	l->unpacked = l->unpacked || r > 0;
-	return advance_layers(s, l, e);
 }
 
 /* ---- the loop -------------------------------------------------------------- */
@@ -425,7 +414,7 @@ static int handle_events(struct supervisor *s, struct hw_err *e)
 	if (poll(fds, n, -1) < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for messages");
 	if (fds[AT_DAEMON].revents)
-		r = read_daemon(s, e);
+		r = read_plan(s, e);
 	if (r == 0 && fds[AT_FETCHER].revents)
 		r = read_fetcher(s, e);
 	for (size_t i = AT_UNPACKERS; r == 0 && i < n; i++)
@@ -454,17 +443,22 @@ static int wait_for_job(struct supervisor *s, struct job_message *m, struct fetc
 /* Return: 0: all layers are complete and reported; or negative errno */
 static int do_job(struct supervisor *s, struct job_message *m, struct hw_err *e)
 {
-	int r = s->fetcher < 0 ? start_fetcher(s, e) : 0;
+	int r = 0;
 
+	if (s->fetcher < 0)
+		r = start_fetcher(s, e);
 	if (r == 0)
 		r = job_send(s->fetcher, m->type, m->data.data, m->data.len, m->fd, s->job->idle_ms,
 			     e);
 	erase_job_message(m);
 	if (r < 0)
 		return err_ctx(e, "%s %s", job_verb(s->job), s->job->reference);
-	while (r == 0 && !(s->has_plan && s->done == s->n))
+	while (!(s->has_plan && s->done == s->n)) {
 		r = handle_events(s, e);
-	return r < 0 ? r : job_send(s->daemon, JOB_DONE, "", 0, -1, s->job->idle_ms, e);
+		if (r < 0)
+			return r;
+	}
+	return job_send(s->daemon, JOB_DONE, "", 0, -1, s->job->idle_ms, e);
 }
 
 int supervisor_run(int daemon)

@@ -115,36 +115,28 @@ static void child_fds_done(struct child_fds *f)
 }
 AUTO_VALUE_DEFINE(child_fds_done, struct child_fds);
 
-static int child_fds_open(struct child_fds *f, const struct job_layer *layer, struct hw_err *e)
-{
-	if (pipe2(f->archive, O_CLOEXEC) < 0 || pipe2(f->result, O_CLOEXEC) < 0)
-		return err_set(e, -errno, "create a pipe");
-	fcntl(f->archive[1], F_SETPIPE_SZ, PIPE_SIZE); /* only for speed: may fail */
-	f->root = open(layer->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (f->root < 0)
-		return err_set(e, -errno, "open %s", layer->root);
-	f->recipe = open(str_or(layer->recipe, ""),
-			 O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (f->recipe < 0)
-		return err_set(e, -errno, "create %s", str_or(layer->recipe, "the recipe"));
-	return 0;
-}
-
 int unpack_child_start(struct unpack_child *c, const struct fetch_job *job,
 		       const struct job_layer *layer, int *ret_archive, struct hw_err *e)
 {
 	AUTO(child_fds_done) struct child_fds f = { { -1, -1 }, { -1, -1 }, -1, -1 };
-	int r = child_fds_open(&f, layer, e);
 
-	if (r < 0)
-		return r;
+	if (pipe2(f.archive, O_CLOEXEC) < 0 || pipe2(f.result, O_CLOEXEC) < 0)
+		return err_set(e, -errno, "create a pipe");
+	fcntl(f.archive[1], F_SETPIPE_SZ, PIPE_SIZE); /* only for speed: may fail */
+	f.root = open(layer->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (f.root < 0)
+		return err_set(e, -errno, "open %s", layer->root);
+	f.recipe = open(str_or(layer->recipe, ""),
+			O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (f.recipe < 0)
+		return err_set(e, -errno, "create %s", str_or(layer->recipe, "the recipe"));
 	c->pid = fork();
 	if (c->pid < 0)
 		return err_set(e, -errno, "fork");
 	if (c->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		const int kept[] = { f.archive[0], f.result[1], f.root, f.recipe };
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 		_exit(move_descriptors(kept) ? run_unpacker(job, layer) : EXIT_FAILURE);
 	}
 	fcntl(f.result[0], F_SETFL, O_NONBLOCK);
@@ -162,8 +154,9 @@ static int decode_result(const struct buf *received, struct unpacked *ret_unpack
 		return err_text(e, -EIO, "unpacker exited unexpectedly");
 	m.data = (struct buf){ .data = received->data + 1, .len = received->len - 1 };
 	if (received->data[0] == RESULT_FAILED) {
-		int r = job_decode_failed(&m, e);
+		int r;
 
+		r = job_decode_failed(&m, e);
 		e->domain = HW_DOMAIN_NONE; /* the gRPC code is derived from errno */
 		return r;
 	}
@@ -174,9 +167,10 @@ static int decode_result(const struct buf *received, struct unpacked *ret_unpack
 
 int unpack_child_read(struct unpack_child *c, struct unpacked *ret_unpacked, struct hw_err *e)
 {
-	ssize_t n = read(c->result, buf_reserve(&c->received, READ_SIZE), READ_SIZE);
+	ssize_t n;
 	int r;
 
+	n = read(c->result, buf_reserve(&c->received, READ_SIZE), READ_SIZE);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (n < 0)

@@ -49,31 +49,25 @@ static int classify_error(int r, struct hw_err *e)
 	return e->code = -EBADMSG;
 }
 
-static int unpack_all(const struct unpacker *p, struct unpack *u, struct hw_err *e)
+int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct hw_err *e)
 {
-	autofree char *bytes = mem_new(p->chunk);
+	AUTO(unpack_free) struct unpack *u = unpack_new(&p->unpack); /* before confine() */
+	autofree char *bytes = NULL;
+	ssize_t n;
+	int r = 0;
 
-	for (;;) {
-		ssize_t n = read_some(p, bytes, e);
-		int r;
-
-		if (n <= 0)
-			return (int)n;
+	if (!p->open)
+		r = confine(p->unpack.root, e);
+	if (r < 0)
+		return r;
+	bytes = mem_new(p->chunk);
+	while ((n = read_some(p, bytes, e)) > 0) {
 		r = unpack_feed(u, bytes, (size_t)n, e);
 		if (r < 0)
 			return classify_error(r, e);
 	}
-}
-
-int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct hw_err *e)
-{
-	AUTO(unpack_free) struct unpack *u = unpack_new(&p->unpack); /* before confine() */
-	int r = p->open ? 0 : confine(p->unpack.root, e);
-
-	if (r == 0)
-		r = unpack_all(p, u, e);
-	if (r < 0)
-		return r;
+	if (n < 0)
+		return (int)n;
 	r = unpack_finish(u, p->diff_id, ret_unpacked, e);
 	return r < 0 ? classify_error(r, e) : 0;
 }

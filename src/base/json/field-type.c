@@ -191,8 +191,9 @@ static struct value *encode_ip(const struct hw_field *f, const void *p)
 static int decode_strings(const struct field_path *path, const struct value *v, void *p,
 			  struct hw_err *e)
 {
-	int r = field_expect(path, VALUE_ARRAY, v, e);
+	int r;
 
+	r = field_expect(path, VALUE_ARRAY, v, e);
 	for (size_t i = 0; r == 0 && i < value_count(v); i++) {
 		struct field_path entry = { .up = path, .index = i };
 		const struct value *s = value_at(v, i);
@@ -341,8 +342,9 @@ static int decode_list(const struct field_path *path, const struct value *v, voi
 		       struct hw_err *e)
 {
 	struct hw_list *list = p;
-	int r = field_expect(path, VALUE_ARRAY, v, e);
+	int r;
 
+	r = field_expect(path, VALUE_ARRAY, v, e);
 	if (r < 0 || value_count(v) == 0)
 		return r;
 	list->v = mem_new(value_count(v) * path->field->size);

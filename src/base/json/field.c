@@ -40,11 +40,6 @@ static void set_has(const struct hw_field *f, void *out, bool has)
 		*(bool *)((char *)out + f->has - 1) = has;
 }
 
-static bool get_has(const struct hw_field *f, const void *in)
-{
-	return *(const bool *)((const char *)in + f->has - 1);
-}
-
 /* Does not free the old contents. */
 static void zero_table(const struct hw_field *table, void *out)
 {
@@ -117,8 +112,9 @@ static int decode_member(const struct field_path *up, const struct hw_field *f,
 int field_decode_at(const struct field_path *path, const struct hw_field *table,
 		    const struct value *v, void *out, struct hw_err *e)
 {
-	int r = field_expect(path, VALUE_OBJECT, v, e);
+	int r;
 
+	r = field_expect(path, VALUE_OBJECT, v, e);
 	zero_table(table, out);
 	for (const struct hw_field *f = table; r == 0 && f->type != HW_END; f++) {
 		if (f->type == HW_REST)
@@ -182,8 +178,9 @@ int hw_field_decode(const struct hw_field *table, const char *json, size_t len, 
 		    struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
-	int r = value_parse(json, len, &v, e);
+	int r;
 
+	r = value_parse(json, len, &v, e);
 	if (r < 0) {
 		zero_table(table, out);
 		return r;
@@ -201,24 +198,6 @@ void hw_field_clear(const struct hw_field *table, void *out)
 
 /* ---- encoding ---------------------------------------------------------------------- */
 
-/* May the member be left out if it is empty? Not if decoding would then give another value. */
-static bool can_omit(const struct hw_field *f)
-{
-	bool default_is_empty = !f->def || str_equal(f->def, field_types[f->type].empty);
-
-	return default_is_empty && !f->has && !(f->flags & HW_ALWAYS);
-}
-
-static struct value *encode_member(const struct hw_field *f, const void *in)
-{
-	struct value *v;
-
-	if (f->has && !get_has(f, in))
-		return NULL;
-	v = field_types[f->type].encode(f, const_member_of(f, in));
-	return v || can_omit(f) ? v : value_literal(field_types[f->type].empty);
-}
-
 static void encode_rest(const struct hw_field *table, const char *text, struct value *object)
 {
 	AUTO(value_free) struct value *rest = text ? value_literal(text) : NULL;
@@ -233,10 +212,20 @@ static void encode_rest(const struct hw_field *table, const char *text, struct v
 struct value *field_encode(const struct hw_field *table, const void *in)
 {
 	struct value *object = value_new_object();
-	struct value *v;
 
 	for (const struct hw_field *f = table; f->type != HW_END; f++) {
-		v = f->type != HW_REST ? encode_member(f, in) : NULL;
+		const struct field_type *type = &field_types[f->type];
+		bool default_is_empty = !f->def || str_equal(f->def, type->empty);
+		struct value *v;
+
+		if (f->type == HW_REST)
+			continue;
+		if (f->has && !*(const bool *)((const char *)in + f->has - 1))
+			continue;
+		v = type->encode(f, const_member_of(f, in));
+		/* an empty member is left out, unless decoding would then give another value */
+		if (!v && (!default_is_empty || f->has || f->flags & HW_ALWAYS))
+			v = value_literal(type->empty);
 		if (v)
 			value_set(object, f->name, v);
 	}

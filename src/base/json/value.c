@@ -191,11 +191,6 @@ struct json_writer {
 
 static void write_value(struct json_writer *w, const struct value *v);
 
-static bool needs_no_escape(char c)
-{
-	return (unsigned char)c >= 0x20 && c != '"' && c != '\\';
-}
-
 static void write_string(struct json_writer *w, const char *s)
 {
 	static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
@@ -204,7 +199,8 @@ static void write_string(struct json_writer *w, const char *s)
 
 	buf_putc(&w->b, '"');
 	for (;; s += plain + 1) {
-		for (plain = 0; needs_no_escape(s[plain]);)
+		plain = 0;
+		while ((unsigned char)s[plain] >= 0x20 && s[plain] != '"' && s[plain] != '\\')
 			plain++;
 		buf_add(&w->b, s, plain);
 		if (!s[plain])

@@ -81,26 +81,22 @@ static bool is_one_of(const char *text, const char *const *words)
 	return false;
 }
 
-/* Decimal without leading zeros: some parsers read 010 as octal. */
-static bool is_number(const char *text, long long *ret_n)
-{
-	const char *digits = text + (*text == '-');
-
-	return (*digits != '0' || !digits[1]) && str_to_int64(text, INT64_MIN, INT64_MAX, ret_n);
-}
-
 static struct value *value_from_plain(const char *text)
 {
 	static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
 	static const char *const trues[] = { "true", "True", "TRUE", NULL };
 	static const char *const falses[] = { "false", "False", "FALSE", NULL };
+	const char *digits = text + (*text == '-');
 	long long n;
 
 	if (is_one_of(text, nulls))
 		return value_new_null();
 	if (is_one_of(text, trues) || is_one_of(text, falses))
 		return value_new_bool(is_one_of(text, trues));
-	return is_number(text, &n) ? value_new_int(n) : value_new_string(text);
+	/* decimal without leading zeros: some parsers read 010 as octal */
+	if ((*digits != '0' || !digits[1]) && str_to_int64(text, INT64_MIN, INT64_MAX, &n))
+		return value_new_int(n);
+	return value_new_string(text);
 }
 
 static int check_tag(const struct yaml_reader *r, const yaml_char_t *tag, struct hw_err *e)
@@ -115,20 +111,6 @@ static int check_scalar(const struct yaml_reader *r, struct hw_err *e)
 	if (memchr(r->event.data.scalar.value, '\0', r->event.data.scalar.length))
 		return fail(r, -EINVAL, "NUL character in text", e);
 	return check_tag(r, r->event.data.scalar.tag, e);
-}
-
-static int read_scalar(struct yaml_reader *r, struct value **ret_value, struct hw_err *e)
-{
-	const char *text = (const char *)r->event.data.scalar.value;
-	int result = check_scalar(r, e);
-
-	if (result < 0)
-		return result;
-	if (r->event.data.scalar.plain_implicit)
-		*ret_value = value_from_plain(text);
-	else
-		*ret_value = value_new_string(text);
-	return 0;
 }
 
 /* ---- lists and objects ------------------------------------------------------------------ */
@@ -165,8 +147,9 @@ static void truncate_path(struct yaml_reader *r, size_t len)
 static int read_list(struct yaml_reader *r, struct value *list, struct hw_err *e)
 {
 	size_t len = r->path.len;
-	int result = next_event(r, e);
+	int result;
 
+	result = next_event(r, e);
 	while (result == 0 && r->event.type != YAML_SEQUENCE_END_EVENT) {
 		struct value *v = NULL;
 
@@ -184,10 +167,10 @@ static int read_list(struct yaml_reader *r, struct value *list, struct hw_err *e
 	return result;
 }
 
-static int read_key(struct yaml_reader *r, const struct value *object, char **ret_key,
-		    struct hw_err *e)
+static int read_member(struct yaml_reader *r, struct value *object, struct hw_err *e)
 {
-	const char *key = (const char *)r->event.data.scalar.value;
+	autofree char *key = NULL;
+	struct value *v = NULL;
 	int result;
 
 	if (r->event.type != YAML_SCALAR_EVENT)
@@ -195,23 +178,12 @@ static int read_key(struct yaml_reader *r, const struct value *object, char **re
 	result = check_scalar(r, e);
 	if (result < 0)
 		return result;
+	key = str_copy((const char *)r->event.data.scalar.value);
 	if (value_get(object, key)) {
 		autofree char *problem = str_printf("duplicate key %.256s", key);
 
 		return fail(r, -EINVAL, problem, e);
 	}
-	*ret_key = str_copy(key);
-	return 0;
-}
-
-static int read_member(struct yaml_reader *r, struct value *object, struct hw_err *e)
-{
-	autofree char *key = NULL;
-	struct value *v = NULL;
-	int result = read_key(r, object, &key, e);
-
-	if (result < 0)
-		return result;
 	buf_printf(&r->path, "%s%s", r->path.len ? "." : "", key);
 	match_message(r);
 	result = count_member(r, e);
@@ -227,8 +199,9 @@ static int read_member(struct yaml_reader *r, struct value *object, struct hw_er
 static int read_object(struct yaml_reader *r, struct value *object, struct hw_err *e)
 {
 	size_t len = r->path.len;
-	int result = next_event(r, e);
+	int result;
 
+	result = next_event(r, e);
 	while (result == 0 && r->event.type != YAML_MAPPING_END_EVENT) {
 		result = read_member(r, object, e);
 		truncate_path(r, len);
@@ -247,8 +220,16 @@ static int read_node(struct yaml_reader *r, struct value **ret_value, struct hw_
 
 	if (r->event.type == YAML_ALIAS_EVENT)
 		return fail(r, -EINVAL, "aliases are not supported", e);
-	if (r->event.type == YAML_SCALAR_EVENT)
-		return read_scalar(r, ret_value, e);
+	if (r->event.type == YAML_SCALAR_EVENT) {
+		const char *text = (const char *)r->event.data.scalar.value;
+
+		result = check_scalar(r, e);
+		if (result < 0)
+			return result;
+		*ret_value = r->event.data.scalar.plain_implicit ? value_from_plain(text)
+								 : value_new_string(text);
+		return 0;
+	}
 	result = check_tag(
 		r, is_list ? r->event.data.sequence_start.tag : r->event.data.mapping_start.tag, e);
 	if (result < 0)
@@ -258,9 +239,10 @@ static int read_node(struct yaml_reader *r, struct value **ret_value, struct hw_
 	v = is_list ? value_new_array() : value_new_object();
 	result = is_list ? read_list(r, v, e) : read_object(r, v, e);
 	r->depth--;
-	if (result == 0)
-		*ret_value = take_ptr(v);
-	return result;
+	if (result < 0)
+		return result;
+	*ret_value = take_ptr(v);
+	return 0;
 }
 
 /* ---- documents -------------------------------------------------------------------------- */
@@ -281,8 +263,9 @@ static int next_node(struct yaml_reader *r, struct hw_err *e)
 static int read_document(struct yaml_reader *r, struct value **ret_value, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
-	int result = next_node(r, e);
+	int result;
 
+	result = next_node(r, e);
 	if (result == 0 && r->event.type == YAML_STREAM_END_EVENT) {
 		*ret_value = value_new_null();
 		return 0;

@@ -206,8 +206,9 @@ static bool can_wait_directly(void)
 
 static int start_direct(struct child *c, struct hw_err *e)
 {
-	int r = child_spawn(c, &c->program);
+	int r;
 
+	r = child_spawn(c, &c->program);
 	if (r > 0)
 		return err_set(e, -r, "execute %s", c->start->path);
 	c->end_fd = pidfd_open(c->program, 0);
@@ -222,11 +223,22 @@ static int start_direct(struct child *c, struct hw_err *e)
 
 /* ---- in the watcher: no locks, no allocation ------------------------------------------------ */
 
-static void watch_program(const struct child *c, pid_t program)
+static int watcher_main(void *arg)
 {
+	struct sigaction by_default = { .sa_handler = SIG_DFL };
+	struct child *c = arg;
 	int stop_fd = c->stop_fd;
 	struct pollfd fds[2] = { { .fd = stop_fd, .events = POLLIN }, { .events = POLLIN } };
+	pid_t program;
+	int error;
 
+	/* CLONE_VM without CLONE_SIGHAND: this changes the disposition of the watcher only */
+	sigaction(SIGCHLD, &by_default, NULL);
+	error = child_spawn(c, &program);
+	if (error) {
+		c->error = error;
+		return 0;
+	}
 	/* closes the copies of the host's descriptors */
 	if (stop_fd > 0)
 		close_range(0, (unsigned)stop_fd - 1, 0);
@@ -240,23 +252,8 @@ static void watch_program(const struct child *c, pid_t program)
 		kill_program(c, program);
 		fds[0] = (struct pollfd){ .fd = -1 };
 	}
-}
-
-static int watcher_main(void *arg)
-{
-	struct sigaction by_default = { .sa_handler = SIG_DFL };
-	struct child *c = arg;
-	pid_t program;
-	int error;
-
-	/* CLONE_VM without CLONE_SIGHAND: this changes the disposition of the watcher only */
-	sigaction(SIGCHLD, &by_default, NULL);
-	error = child_spawn(c, &program);
-	if (error == 0) {
-		watch_program(c, program);
-		wait_for_exit(program, 0, &c->status);
-	}
-	c->error = error;
+	wait_for_exit(program, 0, &c->status);
+	c->error = 0; /* only now: see watcher_thread() */
 	return 0;
 }
 
@@ -301,8 +298,9 @@ static int start_watched(struct child *c, struct hw_err *e)
 int child_start(const struct child_start *start, struct child **ret_child, struct hw_err *e)
 {
 	AUTO(child_free) struct child *c = child_new(start);
-	int r = can_wait_directly() ? start_direct(c, e) : start_watched(c, e);
+	int r;
 
+	r = can_wait_directly() ? start_direct(c, e) : start_watched(c, e);
 	if (r == 0)
 		*ret_child = take_ptr(c);
 	return r;

@@ -62,9 +62,10 @@ static int read_all(int fd, const char *name, size_t max, struct buf *ret, struc
 /* O_NONBLOCK: a FIFO in place of the file must not block the open. */
 int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e)
 {
-	autoclose int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	autoclose int fd = -1;
 	struct stat st;
 
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	if (fstat(fd, &st) < 0)
@@ -145,23 +146,14 @@ static int write_temp(int fd, const void *data, size_t len, mode_t mode, unsigne
 	return 0;
 }
 
-static int sync_directory_of(int dir, const char *path, struct hw_err *e)
-{
-	autofree char *name = str_ncopy(path, directory_len(path));
-	autoclose int fd = openat(dir, *name ? name : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-	if (fd < 0 || fsync(fd) < 0)
-		return err_set(e, -errno, "fsync the directory of %s", path);
-	return 0;
-}
-
 int file_replace(int dir, const char *path, const void *data, size_t len, mode_t mode,
 		 unsigned flags, struct hw_err *e)
 {
-	autofree char *temp = temp_name(path);
-	autoclose int fd = -1;
-	int r = file_lock(dir, temp, true, time_deadline(FILE_TEMP_WAIT), &fd, e);
+	autofree char *temp = temp_name(path), *parent = NULL;
+	autoclose int fd = -1, parent_fd = -1;
+	int r;
 
+	r = file_lock(dir, temp, true, time_deadline(FILE_TEMP_WAIT), &fd, e);
 	if (r < 0)
 		return err_ctx(e, "write %s", path);
 	r = write_temp(fd, data, len, mode, flags, e);
@@ -171,7 +163,13 @@ int file_replace(int dir, const char *path, const void *data, size_t len, mode_t
 		unlinkat(dir, temp, 0);
 		return err_ctx(e, "write %s", path);
 	}
-	return flags & FILE_SYNC ? sync_directory_of(dir, path, e) : 0;
+	if (!(flags & FILE_SYNC))
+		return 0;
+	parent = str_ncopy(path, directory_len(path));
+	parent_fd = openat(dir, *parent ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (parent_fd < 0 || fsync(parent_fd) < 0)
+		return err_set(e, -errno, "fsync the directory of %s", path);
+	return 0;
 }
 
 bool file_is_temporary(const char *name)
@@ -196,8 +194,9 @@ static int make_directory(int dir, const char *path, mode_t mode, struct hw_err 
 
 int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e)
 {
-	int r = make_directory(dir, path, mode, e);
+	int r;
 
+	r = make_directory(dir, path, mode, e);
 	if (r != -ENOENT)
 		return r;
 	for (const char *end = path; *end; end++) {
@@ -235,9 +234,10 @@ static bool is_absent(int error)
  * longer the file that we locked, its writer has renamed it and the next writer may be active. */
 static int remove_temp(int dir, const char *temp, struct hw_err *e)
 {
-	autoclose int fd = openat(dir, temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	autoclose int fd = -1;
 	int r;
 
+	fd = openat(dir, temp, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return is_absent(errno) ? 0 : err_set(e, -errno, "open %s", temp);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -251,8 +251,9 @@ static int remove_temp(int dir, const char *temp, struct hw_err *e)
 int file_remove(int dir, const char *path, struct hw_err *e)
 {
 	autofree char *temp = temp_name(path);
-	int r = remove_temp(dir, temp, e);
+	int r;
 
+	r = remove_temp(dir, temp, e);
 	if (r < 0)
 		return r;
 	if (unlinkat(dir, path, 0) == 0)
@@ -298,9 +299,9 @@ int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *
 	int r = 0;
 
 	while (r == 0) {
-		autoclose int fd =
-			openat(dir, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+		autoclose int fd = -1;
 
+		fd = openat(dir, path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 		if (fd < 0)
 			return err_set(e, -errno, "open %s", path);
 		r = lock_with_deadline(fd, path, exclusive, deadline, e);
@@ -361,19 +362,6 @@ static int read_sorted(DIR *d, const char *path, struct dir_listing *list, struc
 	return 0;
 }
 
-/* Some file systems do not report the type of an entry. Return: 1; 0 if it no longer exists */
-static int resolve_type(int dir, struct dir_name *entry, struct hw_err *e)
-{
-	struct stat st;
-
-	if (entry->type != DT_UNKNOWN)
-		return 1;
-	if (fstatat(dir, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : err_set(e, -errno, "stat %s", entry->name);
-	entry->type = IFTODT(st.st_mode);
-	return 1;
-}
-
 static void close_dir(DIR *d)
 {
 	if (d)
@@ -386,21 +374,29 @@ int file_walk(int dir, const char *path,
 	      struct hw_err *e)
 {
 	AUTO(listing_done) struct dir_listing list = { 0 };
-	autoclose int fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO(close_dir) DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	autoclose int fd = -1;
+	AUTO(close_dir) DIR *d = NULL;
+	struct stat st;
 	int r;
 
+	fd = openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0)
+		d = fdopendir(fd);
 	if (!d)
 		return err_set(e, -errno, "open directory %s", path);
 	take_fd(fd); /* d owns it now */
 	r = read_sorted(d, path, &list, e);
 	for (size_t i = 0; r == 0 && i < list.n; i++) {
-		struct file_entry entry = { .dir = dirfd(d), .name = list.v[i].name };
+		struct file_entry entry = { dirfd(d), list.v[i].name, list.v[i].type };
 
-		r = resolve_type(dirfd(d), &list.v[i], e);
-		if (r <= 0)
-			continue;
-		entry.type = list.v[i].type;
+		if (entry.type == DT_UNKNOWN) { /* some file systems do not report the type */
+			if (fstatat(entry.dir, entry.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+				entry.type = IFTODT(st.st_mode);
+			else if (errno == ENOENT)
+				continue; /* it no longer exists */
+			else
+				return err_set(e, -errno, "stat %s", entry.name);
+		}
 		r = each(ctx, &entry, e);
 	}
 	return r;
@@ -416,7 +412,8 @@ static int sweep_entry(void *ctx, const struct file_entry *entry, struct hw_err 
 
 int file_sweep(int dir, const char *path, struct hw_err *e)
 {
-	int r = file_walk(dir, path, sweep_entry, NULL, e);
+	int r;
 
+	r = file_walk(dir, path, sweep_entry, NULL, e);
 	return r == -ENOENT ? 0 : r;
 }

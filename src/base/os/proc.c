@@ -87,9 +87,10 @@ static int move_above_stdio(int *fd)
 
 static int input_open(const struct proc *p, int *ret_fd, struct hw_err *e)
 {
-	autoclose int fd = memfd_create("input", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	autoclose int fd = -1;
 	int r = 0;
 
+	fd = memfd_create("input", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("input", MFD_CLOEXEC);
 	if (move_above_stdio(&fd) < 0)
@@ -160,8 +161,9 @@ static int poll_once(struct proc_run *run, struct hw_err *e)
 		[FDS_ERRORS] = { .fd = run->errors.read_fd, .events = POLLIN },
 		[FDS_CANCEL] = { .fd = run->p->cancel_fd, .events = POLLIN },
 	};
-	int r = poll(fds, FDS_COUNT, time_left_ms(run->p->deadline));
+	int r;
 
+	r = poll(fds, FDS_COUNT, time_left_ms(run->p->deadline));
 	if (r < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for %s", run->p->path);
 	if (fds[FDS_END].revents)
@@ -175,27 +177,6 @@ static int poll_once(struct proc_run *run, struct hw_err *e)
 	if (r >= 0 && fds[FDS_ERRORS].revents)
 		r = output_read(&run->errors, PROC_READ_STEP, run, e);
 	return r < 0 ? r : 0;
-}
-
-/* Waits until the program has ended by itself, or kills it. */
-static int wait_until_end(struct proc_run *run, int *ret_status, struct hw_err *e)
-{
-	struct hw_err ignored;
-	int r = 0;
-
-	while (r == 0)
-		r = poll_once(run, e);
-	if (r < 0) {
-		child_kill(run->child);
-		child_wait(run->child, ret_status, &ignored);
-		return r;
-	}
-	r = child_wait(run->child, ret_status, e);
-	if (r == 0)
-		r = output_drain(&run->output, run, e);
-	if (r == 0)
-		r = output_drain(&run->errors, run, e);
-	return r;
 }
 
 static int start_program(struct proc_run *run, struct hw_err *e)
@@ -238,10 +219,24 @@ int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e)
 		.output = { .name = "standard output", .read_fd = -1, .write_fd = -1 },
 		.errors = { .name = "standard error", .read_fd = -1, .write_fd = -1 },
 	};
-	int status, r = start_program(&run, e);
+	struct hw_err ignored;
+	int status, r;
 
+	r = start_program(&run, e);
+	if (r < 0)
+		return r;
+	while (r == 0)
+		r = poll_once(&run, e);
+	if (r < 0) {
+		child_kill(run.child);
+		child_wait(run.child, &status, &ignored);
+		return r;
+	}
+	r = child_wait(run.child, &status, e);
 	if (r == 0)
-		r = wait_until_end(&run, &status, e);
+		r = output_drain(&run.output, &run, e);
+	if (r == 0)
+		r = output_drain(&run.errors, &run, e);
 	if (r < 0)
 		return r;
 	*ret = (struct proc_result){ status, run.output.buf, run.errors.buf };

@@ -53,8 +53,9 @@ static int remove_contents(struct tree_removal *rm, int dir, const char *name);
 
 static int remove_entry(struct tree_removal *rm, int dir, const char *name)
 {
-	int r = remove_one(dir, name);
+	int r;
 
+	r = remove_one(dir, name);
 	if (r != -ENOTEMPTY)
 		return r;
 	if (rm->depth == DEPTH_MAX)
@@ -69,11 +70,14 @@ static int remove_entry(struct tree_removal *rm, int dir, const char *name)
 
 static int remove_contents(struct tree_removal *rm, int dir, const char *name)
 {
-	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	autoclose int fd = -1;
 	struct dirent *entry;
+	DIR *d = NULL;
 	int r = 0;
 
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd >= 0)
+		d = fdopendir(fd);
 	if (!d)
 		return -errno;
 	take_fd(fd); /* d owns it now */
@@ -90,8 +94,9 @@ int remove_tree(int dir, const char *name, struct hw_err *e)
 {
 	autoclose int top = -1;
 	struct tree_removal rm = { 0 };
-	int r = remove_one(dir, name);
+	int r;
 
+	r = remove_one(dir, name);
 	if (r == -ENOTEMPTY) {
 		top = openat(dir, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		r = top < 0 ? -errno : -ENOTEMPTY;

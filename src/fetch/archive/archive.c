@@ -70,13 +70,6 @@ static char *clean_path(const char *base, size_t len, const char *name)
 	return b.len > 0 ? str_ncopy(b.data + 1, b.len - 1) : str_copy("");
 }
 
-static size_t directory_len(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (size_t)(slash - path) : 0;
-}
-
 /* ---- the scan -------------------------------------------------------------- */
 
 struct scan {
@@ -105,7 +98,10 @@ static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 	m = mem_new(sizeof(*m));
 	*m = (struct archive_member){ .file = { -1, entry->size } };
 	if (entry->type != TAR_FILE) {
-		m->target = clean_path(path, is_symlink ? directory_len(path) : 0, entry->target);
+		/* relative to the archive, or to the symlink's directory */
+		const char *slash = is_symlink ? strrchr(path, '/') : NULL;
+
+		m->target = clean_path(path, slash ? (size_t)(slash - path) : 0, entry->target);
 		if (!m->target) /* a name that no member has */
 			m->target = str_copy("");
 	}
@@ -167,11 +163,13 @@ int archive_open(int fd, struct archive **ret_archive, struct hw_err *e)
 	a->members = map_new(member_free);
 	a->blobs = map_new(free);
 	r = archive_stream(a, &whole, feed_tar, tar, e);
-	if (r == 0)
-		r = tar_finish(tar, e);
-	if (r == 0)
-		*ret_archive = take_ptr(a);
-	return r;
+	if (r < 0)
+		return r;
+	r = tar_finish(tar, e);
+	if (r < 0)
+		return r;
+	*ret_archive = take_ptr(a);
+	return 0;
 }
 
 /* ---- files ----------------------------------------------------------------- */

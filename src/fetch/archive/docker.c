@@ -52,8 +52,9 @@ AUTO_VALUE_DEFINE(docker_manifest_done, struct docker_manifest);
 static int read_manifest(const struct archive *a, struct docker_manifest *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf json = { 0 }, object = { 0 };
-	int r = archive_read(a, "manifest.json", &json, e);
+	int r;
 
+	r = archive_read(a, "manifest.json", &json, e);
 	if (r < 0)
 		return r;
 	buf_printf(&object, "{\"images\":%.*s}", (int)json.len, str_or(json.data, ""));
@@ -125,29 +126,6 @@ static int describe_layer(struct archive *a, const char *path, const char *diff_
 	return 0;
 }
 
-static int describe_layers(struct archive *a, const struct docker_image *image,
-			   const struct image_config *c, struct value *layers, struct hw_err *e)
-{
-	int r = 0;
-
-	if (image->layers.n != c->diff_ids.n)
-		return err_text(e, -EBADMSG,
-				"layer count mismatch: manifest.json has %zu layers, the "
-				"configuration has %zu",
-				image->layers.n, c->diff_ids.n);
-	if (c->diff_ids.n > MANIFEST_ENTRIES_MAX)
-		return err_text(e, -EBADMSG, "image has %zu layers, at most %d are supported",
-				c->diff_ids.n, MANIFEST_ENTRIES_MAX);
-	for (size_t i = 0; r == 0 && i < c->diff_ids.n; i++) {
-		struct value *layer = NULL;
-
-		r = describe_layer(a, image->layers.v[i], c->diff_ids.v[i], &layer, e);
-		if (r == 0)
-			value_append(layers, layer);
-	}
-	return r;
-}
-
 /* ---- the manifest ---------------------------------------------------------- */
 
 struct docker_documents {
@@ -181,21 +159,38 @@ static int build_documents(struct archive *a, const struct docker_image *image,
 	AUTO(value_free) struct value *manifest = value_new_object();
 	struct value *config = value_new_object(), *layers = value_new_array();
 	autofree char *text = NULL;
-	int r = archive_read(a, image->config, &ret->config, e);
+	int r;
 
 	value_set(manifest, "schemaVersion", value_new_int(2));
 	value_set(manifest, "mediaType", value_new_string(OCI "manifest.v1+json"));
 	value_set(manifest, "config", config);
 	value_set(manifest, "layers", layers);
-	if (r == 0)
-		r = image_config_parse(str_or(ret->config.data, ""), ret->config.len, &c, e);
-	if (r == 0)
-		r = describe_layers(a, image, c, layers, e);
+	r = archive_read(a, image->config, &ret->config, e);
+	if (r < 0)
+		return r;
+	r = image_config_parse(str_or(ret->config.data, ""), ret->config.len, &c, e);
 	if (r < 0)
 		return r;
 	value_set(config, "mediaType", value_new_string(OCI "config.v1+json"));
 	value_set(config, "digest", value_new_string(c->id));
 	value_set(config, "size", value_new_int((int64_t)ret->config.len));
+
+	if (image->layers.n != c->diff_ids.n)
+		return err_text(e, -EBADMSG,
+				"layer count mismatch: manifest.json has %zu layers, the "
+				"configuration has %zu",
+				image->layers.n, c->diff_ids.n);
+	if (c->diff_ids.n > MANIFEST_ENTRIES_MAX)
+		return err_text(e, -EBADMSG, "image has %zu layers, at most %d are supported",
+				c->diff_ids.n, MANIFEST_ENTRIES_MAX);
+	for (size_t i = 0; i < c->diff_ids.n; i++) {
+		struct value *layer = NULL;
+
+		r = describe_layer(a, image->layers.v[i], c->diff_ids.v[i], &layer, e);
+		if (r < 0)
+			return r;
+		value_append(layers, layer);
+	}
 	text = value_format(manifest, 0);
 	buf_puts(&ret->manifest, text);
 	return 0;
@@ -209,8 +204,9 @@ int archive_resolve_docker(struct archive *a, const struct fetch_job *job,
 	struct document_source from = { .get = get_document, .ctx = &documents };
 	char digest[DIGEST_TEXT];
 	const struct docker_image *chosen;
-	int r = read_manifest(a, &manifest, e);
+	int r;
 
+	r = read_manifest(a, &manifest, e);
 	if (r < 0)
 		return r;
 	if (manifest.images.n > MANIFEST_ENTRIES_MAX)

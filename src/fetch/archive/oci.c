@@ -15,23 +15,14 @@
 static const char *const name_keys[] = { "io.containerd.image.name",
 					 "org.opencontainers.image.ref.name" };
 
-static const char *find_annotation(const struct descriptor *d, const char *key)
-{
-	for (size_t i = 0; i < d->annotations.n; i++)
-		if (str_equal(d->annotations.keys[i], key))
-			return d->annotations.values[i];
-	return NULL;
-}
-
 /* A word without ":" and "/" is a tag without a repository, and not a name. */
 static const char *find_name(const struct descriptor *d)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(name_keys); i++) {
-		const char *name = find_annotation(d, name_keys[i]);
-
-		if (name && strpbrk(name, ":/"))
-			return name;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(name_keys); i++)
+		for (size_t k = 0; k < d->annotations.n; k++)
+			if (str_equal(d->annotations.keys[k], name_keys[i]) &&
+			    strpbrk(d->annotations.values[k], ":/"))
+				return d->annotations.values[k];
 	return NULL;
 }
 
@@ -48,37 +39,6 @@ static bool is_first_of_digest(const struct descriptor *v, size_t i)
 		if (str_equal(v[k].digest, v[i].digest))
 			return false;
 	return true;
-}
-
-/* Finds the job's image and counts all. *ret_chosen stays NULL on an error. */
-static int choose_image(const struct manifest *index, const struct fetch_job *job,
-			const struct descriptor **ret_chosen, int *ret_n, struct hw_err *e)
-{
-	const struct descriptor *v = index->manifests.v, *any;
-
-	*ret_n = 0;
-	for (size_t i = 0; i < index->manifests.n; i++)
-		if (is_for_platform(&v[i], &job->platform) && is_first_of_digest(v, i) &&
-		    ++*ret_n == job->image)
-			*ret_chosen = &v[i];
-	if (*ret_n == 0) /* for its error, which lists the platforms */
-		return manifest_choose(index, &job->platform, &any, e) < 0 ? e->code : -ENODATA;
-	if (!*ret_chosen)
-		return err_text(e, -EINVAL, "no image %d: the archive has %d images", job->image,
-				*ret_n);
-	return 0;
-}
-
-static void add_names(const struct manifest *index, const char *digest, struct hw_strings *names)
-{
-	const struct descriptor *v = index->manifests.v;
-
-	for (size_t i = 0; i < index->manifests.n; i++) {
-		const char *name = str_equal(v[i].digest, digest) ? find_name(&v[i]) : NULL;
-
-		if (name && !strings_has(names, name))
-			strings_add(names, name);
-	}
 }
 
 static int get_document(void *ctx, const char *kind, const char *name, struct buf *ret_body,
@@ -98,18 +58,36 @@ int archive_resolve_oci(struct archive *a, const struct fetch_job *job,
 {
 	AUTO(buf_done) struct buf json = { 0 };
 	AUTO(manifest_free) struct manifest *index = NULL;
-	const struct descriptor *chosen = NULL;
+	const struct descriptor *v, *chosen = NULL, *any;
 	struct document_source from = { .get = get_document, .ctx = a };
-	int r = archive_read(a, "index.json", &json, e);
+	int r;
 
-	if (r == 0)
-		r = manifest_parse(str_or(json.data, ""), json.len, NULL, &index, e);
-	if (r == 0 && index->kind != MANIFEST_INDEX)
-		r = err_text(e, -EINVAL, "index.json is not an index");
-	if (r == 0)
-		r = choose_image(index, job, &chosen, &image->images, e);
-	if (!chosen)
+	r = archive_read(a, "index.json", &json, e);
+	if (r < 0)
 		return r;
-	add_names(index, chosen->digest, &image->names);
+	r = manifest_parse(str_or(json.data, ""), json.len, NULL, &index, e);
+	if (r < 0)
+		return r;
+	if (index->kind != MANIFEST_INDEX)
+		return err_text(e, -EINVAL, "index.json is not an index");
+
+	/* find the job's image, and count all */
+	v = index->manifests.v;
+	image->images = 0;
+	for (size_t i = 0; i < index->manifests.n; i++)
+		if (is_for_platform(&v[i], &job->platform) && is_first_of_digest(v, i) &&
+		    ++image->images == job->image)
+			chosen = &v[i];
+	if (image->images == 0) /* for its error, which lists the platforms */
+		return manifest_choose(index, &job->platform, &any, e) < 0 ? e->code : -ENODATA;
+	if (!chosen)
+		return err_text(e, -EINVAL, "no image %d: the archive has %d images", job->image,
+				image->images);
+	for (size_t i = 0; i < index->manifests.n; i++) {
+		const char *name = str_equal(v[i].digest, chosen->digest) ? find_name(&v[i]) : NULL;
+
+		if (name && !strings_has(&image->names, name))
+			strings_add(&image->names, name);
+	}
 	return resolve_image(image, &from, chosen->digest, chosen->size, &job->platform, e);
 }

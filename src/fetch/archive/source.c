@@ -82,24 +82,12 @@ static int resolve_by_format(struct archive_source *s, struct resolved_image *im
 	return set_invalid_argument(e, why);
 }
 
-/* Adds the first name of the image, if it is a valid reference. */
-static void set_description(struct archive_source *s, const struct resolved_image *image)
-{
-	AUTO(reference_done) struct reference ref = { 0 };
-	autofree char *name = NULL;
-	struct hw_err ignored;
-
-	if (image->names.n == 0 || reference_parse(image->names.v[0], &ref, &ignored) < 0)
-		return;
-	name = reference_format(&ref);
-	free(s->description);
-	s->description = str_printf("the archive (%s)", name);
-}
-
 static int resolve(struct source *source, struct resolved_image *ret_image, struct hw_err *e)
 {
 	struct archive_source *s = (struct archive_source *)source;
 	AUTO(resolved_image_done) struct resolved_image image = { 0 };
+	AUTO(reference_done) struct reference ref = { 0 };
+	struct hw_err ignored;
 	int r = 0;
 
 	sha256_free(sha256_new()); /* the first use of OpenSSL reads its configuration file */
@@ -111,7 +99,13 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 		r = archive_open(s->fd, &s->archive, e);
 	if (r == 0)
 		r = resolve_by_format(s, &image, e);
-	set_description(s, &image);
+	/* describe the archive by the image's first name, if it is a valid reference */
+	if (image.names.n > 0 && reference_parse(image.names.v[0], &ref, &ignored) == 0) {
+		autofree char *name = reference_format(&ref);
+
+		free(s->description);
+		s->description = str_printf("the archive (%s)", name);
+	}
 	if (r < 0)
 		return err_ctx(e, "load %s from %s", source->job->reference, s->description);
 	image.host = s->description;
@@ -169,11 +163,11 @@ static int fetch_blob(struct source *source, const struct resolved_image *image,
 	struct archive_source *s = (struct archive_source *)source;
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
 	struct hashing_writer w = { hash, write, ctx };
-	int r = stream_blob(s->archive, d, &w, e);
 
-	return r < 0 ? err_ctx(e, "load %s from %s: layer %s", source->job->reference, image->host,
-			       d->digest)
-		     : 0;
+	if (stream_blob(s->archive, d, &w, e) < 0)
+		return err_ctx(e, "load %s from %s: layer %s", source->job->reference, image->host,
+			       d->digest);
+	return 0;
 }
 
 struct source *archive_source_new(const struct fetch_job *job, int fd)

@@ -54,39 +54,31 @@ static void begin_gzip(struct decompress *d)
 	d->has_z = true;
 }
 
-/* One call of inflate(). Return: bytes of @data consumed, or negative errno */
-static int inflate_some(struct decompress *d, const uint8_t *data, size_t len, struct hw_err *e)
-{
-	int z, r;
-
-	if (!d->inside)
-		inflateReset(&d->z);
-	d->inside = true;
-	d->z.next_in = (uint8_t *)data;
-	d->z.avail_in = (unsigned int)len;
-	d->z.next_out = d->out;
-	d->z.avail_out = sizeof(d->out);
-	z = inflate(&d->z, Z_NO_FLUSH);
-	if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
-		return err_text(e, -EBADMSG, "corrupt gzip stream: %s",
-				d->z.msg ? d->z.msg : "unknown zlib error");
-	d->inside = z != Z_STREAM_END;
-	r = write_out(d, sizeof(d->out) - d->z.avail_out, e);
-	return r < 0 ? r : (int)(len - d->z.avail_in);
-}
-
 static int feed_gzip(struct decompress *d, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	bool more = false; /* the output buffer was too small for all the output */
 
 	while (len > 0 || more) {
-		int n = inflate_some(d, data, len, e);
+		int z, r;
 
-		if (n < 0)
-			return n;
-		data += n;
-		len -= (size_t)n;
+		if (!d->inside)
+			inflateReset(&d->z);
+		d->inside = true;
+		d->z.next_in = (uint8_t *)data;
+		d->z.avail_in = (unsigned int)len;
+		d->z.next_out = d->out;
+		d->z.avail_out = sizeof(d->out);
+		z = inflate(&d->z, Z_NO_FLUSH);
+		if (z != Z_OK && z != Z_STREAM_END && z != Z_BUF_ERROR)
+			return err_text(e, -EBADMSG, "corrupt gzip stream: %s",
+					d->z.msg ? d->z.msg : "unknown zlib error");
+		d->inside = z != Z_STREAM_END;
 		more = d->inside && d->z.avail_out == 0;
+		data += len - d->z.avail_in;
+		len = d->z.avail_in;
+		r = write_out(d, sizeof(d->out) - d->z.avail_out, e);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

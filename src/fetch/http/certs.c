@@ -34,8 +34,9 @@ static void host_free(void *p)
 static int read_into(int dir, const char *name, struct buf *b, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
-	int r = file_read(dir, name, CERTS_FILE_MAX, &text, e);
+	int r;
 
+	r = file_read(dir, name, CERTS_FILE_MAX, &text, e);
 	if (r < 0)
 		return r;
 	buf_add(b, text.data, text.len);
@@ -43,29 +44,23 @@ static int read_into(int dir, const char *name, struct buf *b, struct hw_err *e)
 	return 0;
 }
 
-/* The key of NAME.cert is NAME.key. The first certificate is used. */
-static int read_client_cert(struct certs_host *h, int dir, const char *name, struct hw_err *e)
-{
-	autofree char *key = str_printf("%.*s.key", (int)(strlen(name) - strlen(".cert")), name);
-	int r;
-
-	if (h->cert.len > 0)
-		return 0;
-	r = read_into(dir, name, &h->cert, e);
-	if (r == 0)
-		r = read_into(dir, key, &h->key, e);
-	return r == -ENOENT ? err_text(e, -EINVAL, "%s: missing key file %s", name, key) : r;
-}
-
 static int on_file(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct certs_host *h = ctx;
+	const char *name = entry->name;
+	autofree char *key = NULL;
+	int r;
 
-	if (str_ends(entry->name, ".crt"))
-		return read_into(entry->dir, entry->name, &h->authorities, e);
-	if (str_ends(entry->name, ".cert"))
-		return read_client_cert(h, entry->dir, entry->name, e);
-	return 0;
+	if (str_ends(name, ".crt"))
+		return read_into(entry->dir, name, &h->authorities, e);
+	/* the first client certificate is used */
+	if (!str_ends(name, ".cert") || h->cert.len > 0)
+		return 0;
+	key = str_printf("%.*s.key", (int)(strlen(name) - strlen(".cert")), name);
+	r = read_into(entry->dir, name, &h->cert, e);
+	if (r == 0)
+		r = read_into(entry->dir, key, &h->key, e);
+	return r == -ENOENT ? err_text(e, -EINVAL, "%s: missing key file %s", name, key) : r;
 }
 
 /* An error is kept until the host is used: certs_check(). */

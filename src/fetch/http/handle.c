@@ -24,23 +24,46 @@ static void set_blob(CURL *curl, CURLoption option, const struct buf *b)
 		curl_easy_setopt(curl, option, &blob);
 }
 
-/* The authorities of a host are trusted in addition to the system's, which libcurl reads from a
- * directory. */
-static void set_tls(CURL *curl, const struct http *h, const struct url_origin *origin)
+static void add_header(struct curl_slist **list, const char *name, const char *value)
 {
-	const struct certs_host *c = certs_find(h->certs, origin->host, origin->port);
+	autofree char *line = value ? str_printf("%s: %s", name, value) : NULL;
+	struct curl_slist *longer = line ? curl_slist_append(*list, line) : *list;
 
-	if (!c)
-		return;
-	set_blob(curl, CURLOPT_CAINFO_BLOB, &c->authorities);
-	set_blob(curl, CURLOPT_SSLCERT_BLOB, &c->cert);
-	set_blob(curl, CURLOPT_SSLKEY_BLOB, &c->key);
+	if (line && !longer)
+		mem_exhausted();
+	*list = longer;
 }
 
-static void set_limits(CURL *curl, const struct http *h, const struct http_request *request)
+/* Called before each connection, with the address. */
+static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
-	long idle = h->idle_ms;
+	struct http_guard *guard = ctx;
+	char text[INET6_ADDRSTRLEN] = "";
 
+	(void)purpose;
+	if (a->family == AF_INET)
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)&a->addr)->sin_addr, text,
+			  sizeof(text));
+	else if (a->family == AF_INET6)
+		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)&a->addr)->sin6_addr, text,
+			  sizeof(text));
+	guard->refused = guard->refused || (guard->on && url_is_local_address(text));
+	if (guard->refused)
+		return CURL_SOCKET_BAD;
+	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
+				       const struct http_request *request, const char *url,
+				       const struct url_origin *origin, bool authorized,
+				       struct http_guard *guard)
+{
+	const struct certs_host *certs = certs_find(h->certs, origin->host, origin->port);
+	struct curl_slist *headers = NULL;
+	long idle = h->idle_ms;
+	char range[64];
+
+	curl_easy_reset(curl); /* keeps open connections */
 	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
@@ -52,78 +75,33 @@ static void set_limits(CURL *curl, const struct http *h, const struct http_reque
 		curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
 	else /* a small document: the whole transfer is limited */
 		curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 2 * idle);
-}
 
-static void add_header(struct curl_slist **list, const char *name, const char *value)
-{
-	autofree char *line = value ? str_printf("%s: %s", name, value) : NULL;
-	struct curl_slist *longer = line ? curl_slist_append(*list, line) : *list;
+	/* the authorities of a host are trusted in addition to the system's, which libcurl reads
+	 * from a directory */
+	if (certs) {
+		set_blob(curl, CURLOPT_CAINFO_BLOB, &certs->authorities);
+		set_blob(curl, CURLOPT_SSLCERT_BLOB, &certs->cert);
+		set_blob(curl, CURLOPT_SSLKEY_BLOB, &certs->key);
+	}
+	guard->on = guard->on && !h->proxied;
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, guard);
 
-	if (line && !longer)
-		mem_exhausted();
-	*list = longer;
-}
-
-static void set_range(CURL *curl, const struct http_request *request)
-{
-	char range[64];
-
-	if (!request->has_range)
-		return;
-	if (request->last < 0)
-		snprintf(range, sizeof(range), "%lld-", (long long)request->first);
-	else
-		snprintf(range, sizeof(range), "%lld-%lld", (long long)request->first,
-			 (long long)request->last);
-	curl_easy_setopt(curl, CURLOPT_RANGE, range);
-}
-
-static bool is_local(const struct curl_sockaddr *a)
-{
-	char text[INET6_ADDRSTRLEN] = "";
-
-	if (a->family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)&a->addr)->sin_addr, text,
-			  sizeof(text));
-	else if (a->family == AF_INET6)
-		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)&a->addr)->sin6_addr, text,
-			  sizeof(text));
-	return url_is_local_address(text);
-}
-
-/* Called before each connection, with the address. */
-static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
-{
-	struct http_guard *guard = ctx;
-
-	(void)purpose;
-	guard->refused = guard->refused || (guard->on && is_local(a));
-	if (guard->refused)
-		return CURL_SOCKET_BAD;
-	return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
-}
-
-struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
-				       const struct http_request *request, const char *url,
-				       const struct url_origin *origin, bool authorized,
-				       struct http_guard *guard)
-{
-	struct curl_slist *headers = NULL;
-
-	curl_easy_reset(curl); /* keeps open connections */
-	set_limits(curl, h, request);
-	set_tls(curl, h, origin);
-	set_range(curl, request);
 	curl_easy_setopt(curl, CURLOPT_URL, url);
 	curl_easy_setopt(curl, CURLOPT_USERAGENT, "hawser/" HAWSER_VERSION);
 	if (request->form)
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->form);
+	if (request->has_range) {
+		int n = snprintf(range, sizeof(range), "%lld-", (long long)request->first);
+
+		if (request->last >= 0)
+			snprintf(range + n, sizeof(range) - (size_t)n, "%lld",
+				 (long long)request->last);
+		curl_easy_setopt(curl, CURLOPT_RANGE, range);
+	}
 	add_header(&headers, "Accept", request->accept);
 	add_header(&headers, "Authorization", authorized ? request->authorization : NULL);
 	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	guard->on = guard->on && !h->proxied;
-	curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-	curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, guard);
 	return headers;
 }
 

@@ -101,32 +101,25 @@ void http_head_reset(struct http_response *r)
 				     .remote = remote };
 }
 
-/* "HTTP/1.1 200 OK"; a malformed status stays 0, which no caller accepts */
-static void set_status(struct http_response *r, const char *line)
-{
-	autofree char *digits = NULL;
-	long long n;
-
-	line += strcspn(line, " ");
-	line += strspn(line, " ");
-	digits = str_ncopy(line, strcspn(line, " "));
-	if (str_to_int64(digits, 100, 999, &n))
-		r->status = (int)n;
-}
-
 void http_head_line(struct http_response *r, const char *line, size_t len)
 {
 	autofree char *text = NULL;
 	char *value;
+	long long n;
 
 	while (len > 0 && isspace((unsigned char)line[len - 1]))
 		len--;
 	if (len > LINE_LEN_MAX)
 		return;
 	text = str_ncopy(line, len);
+	/* "HTTP/1.1 200 OK"; a malformed status stays 0, which no caller accepts */
 	if (str_starts(text, "HTTP/")) {
 		http_head_reset(r);
-		set_status(r, text);
+		value = text + strcspn(text, " ");
+		value += strspn(value, " ");
+		value[strcspn(value, " ")] = '\0';
+		if (str_to_int64(value, 100, 999, &n))
+			r->status = (int)n;
 		return;
 	}
 	value = strchr(text, ':');

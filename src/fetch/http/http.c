@@ -60,32 +60,28 @@ static int begin_body(struct hop *hop)
 	return hop->failed;
 }
 
-/* Of an error's body only the start is stored, for its message. */
-static void store_body(struct hop *hop, const char *data, size_t len)
+static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
+	struct hop *hop = ctx;
 	struct buf *body = &hop->response->body;
 	bool ok = hop->response->status / 100 == 2;
-	size_t max = ok ? hop->request->body_max : ERROR_BODY_MAX;
-	size_t room = max - body->len;
+	size_t len = size * n, max, room;
 
+	if (begin_body(hop) < 0)
+		return 0;
+	if (hop->began && hop->request->on_data) {
+		hop->failed = hop->request->on_data(hop->request->ctx, data, len, hop->e);
+		return hop->failed < 0 ? 0 : len;
+	}
+	/* of an error's body only the start is stored, for its message */
+	max = ok ? hop->request->body_max : ERROR_BODY_MAX;
+	room = max - body->len;
 	if (ok && len > room)
 		hop->failed =
 			err_text(hop->e, -EFBIG, "response too large: more than %zu bytes", max);
 	hop->body_is_full = len > room;
 	buf_add(body, data, hop->body_is_full ? room : len);
-}
-
-static size_t on_body(char *data, size_t size, size_t n, void *ctx)
-{
-	struct hop *hop = ctx;
-
-	if (begin_body(hop) < 0)
-		return 0;
-	if (hop->began && hop->request->on_data)
-		hop->failed = hop->request->on_data(hop->request->ctx, data, size * n, hop->e);
-	else
-		store_body(hop, data, size * n);
-	return hop->failed < 0 || hop->body_is_full ? 0 : size * n;
+	return hop->body_is_full ? 0 : len;
 }
 
 /* ---- one hop --------------------------------------------------------------- */
@@ -129,22 +125,14 @@ static bool is_redirect(const struct http_response *r)
 	return false;
 }
 
-/* In the variables that libcurl reads. */
-static bool proxy_is_set(void)
-{
-	static const char *const names[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
-					     "all_proxy", "ALL_PROXY" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (!str_empty(getenv(names[i])))
-			return true;
-	return false;
-}
-
 /* Decides by the peer's address; with a proxy on this machine that is the proxy's address, and the
  * server's name decides. */
 static bool peer_is_remote(struct http *h, const struct url_origin *server)
 {
+	/* the variables that libcurl reads */
+	static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
+					       "all_proxy", "ALL_PROXY" };
+	bool has_proxy = false;
 	char *ip = NULL;
 
 	curl_easy_getinfo(h->curl, CURLINFO_PRIMARY_IP, &ip);
@@ -152,19 +140,10 @@ static bool peer_is_remote(struct http *h, const struct url_origin *server)
 		return false;
 	if (!url_is_local_address(ip))
 		return true;
-	h->proxied = proxy_is_set() && !url_origin_is_local(server);
+	for (size_t i = 0; i < ARRAY_SIZE(proxies); i++)
+		has_proxy = has_proxy || !str_empty(getenv(proxies[i]));
+	h->proxied = has_proxy && !url_origin_is_local(server);
 	return h->proxied;
-}
-
-/* A form contains a secret for the first server. */
-static int check_redirect(const struct http_request *request, const struct url_origin *first,
-			  const struct url_origin *next, bool remote, const char *url,
-			  struct hw_err *e)
-{
-	if (request->form && !url_origin_equal(first, next))
-		return err_text(e, -EPERM,
-				"refusing redirect of credentials to another server: %.256s", url);
-	return url_check_redirect(first, next, remote, url, e);
 }
 
 int http_perform(struct http *h, const struct http_request *request,
@@ -173,28 +152,40 @@ int http_perform(struct http *h, const struct http_request *request,
 	AUTO(http_response_done) struct http_response response = { 0 };
 	AUTO(url_origin_done) struct url_origin first = { 0 };
 	autofree char *url = str_copy(request->url);
-	int r = url_origin_parse(url, &first, e);
+	int r;
 
+	r = url_origin_parse(url, &first, e);
+	if (r < 0)
+		return r;
 	http_head_reset(&response);
-	for (int i = 0; r == 0 && i <= REDIRECTS_MAX; i++) {
+	for (int i = 0; i <= REDIRECTS_MAX; i++) {
 		AUTO(url_origin_done) struct url_origin origin = { 0 };
 		bool guarded = request->forbid_loopback || (i > 0 && response.remote);
 		struct hop hop = { h, request, &response, .guard.on = guarded, .e = e };
+		bool same_origin;
 		char *next;
 
 		r = url_origin_parse(url, &origin, e);
-		if (r == 0 && i > 0)
-			r = check_redirect(request, &first, &origin, response.remote, url, e);
+		if (r < 0)
+			return r;
+		same_origin = url_origin_equal(&first, &origin);
+		if (request->form && !same_origin) /* it contains a secret for the first server */
+			return err_text(e, -EPERM,
+					"refusing redirect of credentials to another server: "
+					"%.256s",
+					url);
+		if (i > 0)
+			r = url_check_redirect(&first, &origin, response.remote, url, e);
 		if (r == 0)
 			r = certs_check(h->certs, origin.host, origin.port, e);
 		if (r == 0)
-			r = run_hop(&hop, url, &origin, url_origin_equal(&first, &origin));
+			r = run_hop(&hop, url, &origin, same_origin);
 		if (r < 0)
 			return r;
 		if (i == 0)
 			response.remote = peer_is_remote(h, &first);
 		if (!is_redirect(&response)) {
-			response.cross_origin = !url_origin_equal(&first, &origin);
+			response.cross_origin = !same_origin;
 			response.url = take_ptr(url);
 			*ret_response = response;
 			response = (struct http_response){ 0 };
@@ -205,7 +196,7 @@ int http_perform(struct http *h, const struct http_request *request,
 		url = next;
 		http_head_reset(&response);
 	}
-	return r < 0 ? r : err_text(e, -EPERM, "too many redirects: more than %d", REDIRECTS_MAX);
+	return err_text(e, -EPERM, "too many redirects: more than %d", REDIRECTS_MAX);
 }
 
 /* ---- errors ---------------------------------------------------------------- */
@@ -218,33 +209,25 @@ static const struct {
 	{ 429, 429, -EBUSY },	{ 451, 451, -EACCES },	     { 500, 599, -ECOMM },
 };
 
-/* {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */
-static void add_registry_message(const struct http_response *r, struct buf *text)
-{
-	AUTO(value_free) struct value *v = NULL;
-	struct hw_err ignored;
-	const struct value *first;
-	const char *message;
-
-	if (r->body.len == 0 || value_parse(r->body.data, r->body.len, &v, &ignored) < 0)
-		return;
-	first = value_at(value_get(v, "errors"), 0);
-	message = value_string(value_get(first ? first : v, "message"));
-	if (message && *message)
-		buf_printf(text, " (%.*s)", MESSAGE_MAX, message);
-}
-
+/* A registry's message: {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */
 int http_status_error(const struct http_response *r, struct hw_err *e)
 {
-	AUTO(buf_done) struct buf text = { 0 };
+	AUTO(value_free) struct value *v = NULL;
+	const struct value *first;
+	const char *message = NULL;
+	struct hw_err ignored;
 	int code = -EIO;
 
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++)
 		if (r->status >= statuses[i].first && r->status <= statuses[i].last)
 			code = statuses[i].code;
-	buf_printf(&text, "HTTP status %d", r->status);
-	add_registry_message(r, &text);
-	return err_text(e, code, "%s", text.data);
+	if (r->body.len > 0 && value_parse(r->body.data, r->body.len, &v, &ignored) == 0) {
+		first = value_at(value_get(v, "errors"), 0);
+		message = value_string(value_get(first ? first : v, "message"));
+	}
+	if (str_empty(message))
+		return err_text(e, code, "HTTP status %d", r->status);
+	return err_text(e, code, "HTTP status %d (%.*s)", r->status, MESSAGE_MAX, message);
 }
 
 bool http_may_retry(int error)

@@ -105,51 +105,27 @@ static void ring_done(struct ring *ring)
 }
 AUTO_VALUE_DEFINE(ring_done, struct ring);
 
-static int ring_start(struct ring *ring, struct hw_err *e)
-{
-	int r = url_origin_parse(ring->ranges->url, &ring->origin, e);
-
-	if (!ring->http->multi)
-		ring->http->multi = curl_multi_init();
-	if (!ring->http->multi)
-		mem_exhausted();
-	while (r == 0 && ring->n < SLOTS_MAX && ring->n < (size_t)ring->ranges->parallel) {
-		struct slot *s = &ring->slots[ring->n++];
-
-		s->curl = curl_easy_init();
-		if (!s->curl)
-			mem_exhausted();
-		r = slot_start(ring, s, e);
-	}
-	return r;
-}
-
-static int slot_end(struct ring *ring, struct slot *s, CURLcode code, struct hw_err *e)
-{
-	slot_stop(ring, s);
-	if (code != CURLE_OK)
-		return http_curl_error(code, s->error, e);
-	if ((int64_t)s->bytes.len != s->last - s->first + 1)
-		return err_text(e, -ECOMM, "truncated range: got %zu of %lld bytes", s->bytes.len,
-				(long long)(s->last - s->first + 1));
-	s->complete = true;
-	return 0;
-}
-
 static int end_finished_slots(struct ring *ring, struct hw_err *e)
 {
 	const CURLMsg *msg;
-	int left, r = 0;
+	int left;
 
-	while (r == 0 && (msg = curl_multi_info_read(ring->http->multi, &left))) {
+	while ((msg = curl_multi_info_read(ring->http->multi, &left))) {
+		CURLcode code = msg->data.result;
 		struct slot *s = NULL;
 
 		if (msg->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &s);
-		r = slot_end(ring, s, msg->data.result, e);
+		slot_stop(ring, s); /* invalidates msg */
+		if (code != CURLE_OK)
+			return http_curl_error(code, s->error, e);
+		if ((int64_t)s->bytes.len != s->last - s->first + 1)
+			return err_text(e, -ECOMM, "truncated range: got %zu of %lld bytes",
+					s->bytes.len, (long long)(s->last - s->first + 1));
+		s->complete = true;
 	}
-	return r;
+	return 0;
 }
 
 /* Passes on complete ranges from the head of the ring, and requests more in their slots. */
@@ -173,33 +149,44 @@ static int pass_on_complete(struct ring *ring, struct hw_err *e)
 	}
 }
 
-static int ring_step(struct ring *ring, struct hw_err *e)
-{
-	int running, r;
-	CURLMcode code = curl_multi_perform(ring->http->multi, &running);
-
-	if (code != CURLM_OK)
-		return set_multi_error(code, e);
-	r = end_finished_slots(ring, e);
-	if (r == 0)
-		r = pass_on_complete(ring, e);
-	if (r == 0 && ring->at < ring->ranges->end) {
-		code = curl_multi_poll(ring->http->multi, NULL, 0, POLL_MS, NULL);
-		if (code != CURLM_OK)
-			return set_multi_error(code, e);
-	}
-	return r;
-}
-
 int http_fetch_ranges(struct http *h, const struct http_ranges *ranges, struct hw_err *e)
 {
 	AUTO(ring_done)
 	struct ring ring = {
 		.http = h, .ranges = ranges, .at = ranges->first, .unasked = ranges->first
 	};
-	int r = ring_start(&ring, e);
+	CURLMcode code;
+	int running, r;
 
-	while (r == 0 && ring.at < ranges->end)
-		r = ring_step(&ring, e);
-	return r;
+	r = url_origin_parse(ranges->url, &ring.origin, e);
+	if (r < 0)
+		return r;
+	if (!h->multi)
+		h->multi = curl_multi_init();
+	if (!h->multi)
+		mem_exhausted();
+	while (ring.n < SLOTS_MAX && ring.n < (size_t)ranges->parallel) {
+		struct slot *s = &ring.slots[ring.n++];
+
+		s->curl = curl_easy_init();
+		if (!s->curl)
+			mem_exhausted();
+		r = slot_start(&ring, s, e);
+		if (r < 0)
+			return r;
+	}
+	while (ring.at < ranges->end) {
+		code = curl_multi_perform(h->multi, &running);
+		if (code != CURLM_OK)
+			return set_multi_error(code, e);
+		r = end_finished_slots(&ring, e);
+		if (r == 0)
+			r = pass_on_complete(&ring, e);
+		if (r < 0 || ring.at >= ranges->end)
+			return r;
+		code = curl_multi_poll(h->multi, NULL, 0, POLL_MS, NULL);
+		if (code != CURLM_OK)
+			return set_multi_error(code, e);
+	}
+	return 0;
 }

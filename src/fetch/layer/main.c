@@ -46,30 +46,24 @@ static int open_layer(const char *dir, struct stored_layer *ret, struct hw_err *
 /* ---- verify ------------------------------------------------------------------------- */
 
 /* Paths of an archive may be any bytes; a report must be UTF-8. */
-static char *escape_invalid_utf8(const char *text)
-{
-	AUTO(buf_done) struct buf b = { 0 };
-
-	while (*text) {
-		size_t n = str_utf8_len(text);
-
-		if (n > 0)
-			buf_add(&b, text, n);
-		else
-			buf_printf(&b, "\\x%02x", (unsigned char)*text);
-		text += n ? n : 1;
-	}
-	return buf_take(&b);
-}
-
 static void add_damaged(struct verify_report *report, const char *path, const char *why)
 {
 	autofree char *text = str_printf("%s: %s", path, why);
-	autofree char *escaped = escape_invalid_utf8(text);
+	AUTO(buf_done) struct buf escaped = { 0 };
 
 	report->n_damaged++;
-	if (report->damaged.n < VERIFY_NAMED_MAX)
-		strings_add(&report->damaged, escaped);
+	if (report->damaged.n >= VERIFY_NAMED_MAX)
+		return;
+	for (const char *p = text; *p;) {
+		size_t n = str_utf8_len(p);
+
+		if (n > 0)
+			buf_add(&escaped, p, n);
+		else
+			buf_printf(&escaped, "\\x%02x", (unsigned char)*p);
+		p += n ? n : 1;
+	}
+	strings_add(&report->damaged, escaped.data);
 }
 
 static int on_damaged(void *ctx, const char *path, const char *why, struct hw_err *e)
@@ -121,8 +115,9 @@ static int verify_layer(char **args, struct hw_err *e)
 	static const struct recipe_sink counter = { count_other, count_file, count_end };
 	AUTO(verify_report_done) struct verify_report report = { 0 };
 	struct stored_layer layer;
-	int r = open_layer(args[0], &layer, e);
+	int r;
 
+	r = open_layer(args[0], &layer, e);
 	if (r < 0)
 		return r;
 	if (recipe_read(layer.recipe, &counter, &report, e) < 0 ||
@@ -137,8 +132,9 @@ static int verify_layer(char **args, struct hw_err *e)
 static int write_archive(char **args, struct hw_err *e)
 {
 	struct stored_layer layer;
-	int r = open_layer(args[0], &layer, e);
+	int r;
 
+	r = open_layer(args[0], &layer, e);
 	return r < 0 ? r : rebuild_archive(layer.recipe, layer.root, STDOUT_FILENO, e);
 }
 
@@ -150,11 +146,12 @@ static int copy_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
 	autofree char *path = str_printf("%s/blob", args[0]), *chunk = mem_new(CHUNK);
-	autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fd = -1;
 	uint8_t sum[DIGEST_SIZE];
 	char digest[DIGEST_TEXT];
 	ssize_t n;
 
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	while ((n = read(fd, chunk, CHUNK)) != 0) {
@@ -185,8 +182,9 @@ static int write_blob(char **args, struct hw_err *e)
 static int verify_blob(char **args, struct hw_err *e)
 {
 	AUTO(verify_report_done) struct verify_report report = { .files = 1 };
-	int r = copy_blob(args, -1, &report.bytes, e);
+	int r;
 
+	r = copy_blob(args, -1, &report.bytes, e);
 	if (r == -EBADMSG || r == -ENOENT || r == -EIO)
 		add_damaged(&report, "stored blob", e->msg);
 	else if (r < 0)

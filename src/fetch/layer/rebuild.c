@@ -71,27 +71,6 @@ static int read_piece(struct rebuild *b, int fd, const struct tar_piece *piece, 
 	return 0;
 }
 
-static int read_pieces(struct rebuild *b, int fd, const struct recipe_file *file, struct hw_err *e)
-{
-	uint8_t sum[DIGEST_SIZE];
-	int r = 0;
-
-	sha256_begin(b->file_hash);
-	for (size_t i = 0; r == 0 && i < file->n_pieces; i++)
-		r = read_piece(b, fd, &file->pieces[i], e);
-	if (r < 0)
-		return r;
-	sha256_end(b->file_hash, sum);
-	if (memcmp(sum, file->sum, sizeof(sum)) != 0)
-		return err_text(e, -EBADMSG, "content changed");
-	return 0;
-}
-
-static bool is_zero(const char *data, size_t len)
-{
-	return len == 0 || (data[0] == '\0' && memcmp(data, data + 1, len - 1) == 0);
-}
-
 /* The bytes of a hole must be zero. */
 static int verify_hole(struct rebuild *b, int fd, int64_t from, int64_t to, struct hw_err *e)
 {
@@ -108,31 +87,22 @@ static int verify_hole(struct rebuild *b, int fd, int64_t from, int64_t to, stru
 			return err_set(e, -errno, "read");
 		if (n == 0)
 			return 0;
-		if (n > 0 && !is_zero(b->chunk, (size_t)n))
+		/* all bytes are zero if the first one is and each is equal to the next */
+		if (n > 0 &&
+		    (b->chunk[0] != '\0' || memcmp(b->chunk, b->chunk + 1, (size_t)n - 1) != 0))
 			return err_text(e, -EBADMSG, "content changed");
 		from = at + (n > 0 ? n : 0);
 	}
 	return 0;
 }
 
-static int verify_holes(struct rebuild *b, int fd, const struct recipe_file *file, struct hw_err *e)
-{
-	int64_t at = 0;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < file->n_pieces; i++) {
-		r = verify_hole(b, fd, at, file->pieces[i].offset, e);
-		at = file->pieces[i].offset + file->pieces[i].len;
-	}
-	return r < 0 ? r : verify_hole(b, fd, at, INT64_MAX, e);
-}
-
 /* Checks the type before opening: opening a device can have side effects. */
 static int open_file(int root, const char *path)
 {
-	autoclose int handle = tree_open(root, path, O_PATH | O_NOFOLLOW);
+	autoclose int handle = -1;
 	struct stat st;
 
+	handle = tree_open(root, path, O_PATH | O_NOFOLLOW);
 	if (handle < 0)
 		return handle;
 	if (fstat(handle, &st) < 0)
@@ -142,29 +112,47 @@ static int open_file(int root, const char *path)
 
 static int read_file(struct rebuild *b, const struct recipe_file *file, struct hw_err *e)
 {
-	autoclose int fd = open_file(b->root, file->path);
-	int r;
+	autoclose int fd = -1;
+	uint8_t sum[DIGEST_SIZE];
+	int64_t at = 0;
+	int r = 0;
 
+	fd = open_file(b->root, file->path);
 	if (fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP)
 		return err_text(e, -EBADMSG, "missing");
 	if (fd == -EISDIR)
 		return err_text(e, -EBADMSG, "not a regular file");
 	if (fd < 0)
 		return err_set(e, fd, "open");
-	r = read_pieces(b, fd, file, e);
-	return r == 0 && b->verify ? verify_holes(b, fd, file, e) : r;
-}
-
-/* Reads the file unless verify-tree.c has already reported it. */
-static int verify_file(struct rebuild *b, const struct recipe_file *file, struct hw_err *e)
-{
-	int r = verify_tree_file(b->verify, file, e);
-
+	sha256_begin(b->file_hash);
+	for (size_t i = 0; r == 0 && i < file->n_pieces; i++)
+		r = read_piece(b, fd, &file->pieces[i], e);
 	if (r < 0)
 		return r;
-	if (r == 0) {
+	sha256_end(b->file_hash, sum);
+	if (memcmp(sum, file->sum, sizeof(sum)) != 0)
+		return err_text(e, -EBADMSG, "content changed");
+	if (!b->verify)
+		return 0;
+	for (size_t i = 0; r == 0 && i < file->n_pieces; i++) {
+		r = verify_hole(b, fd, at, file->pieces[i].offset, e);
+		at = file->pieces[i].offset + file->pieces[i].len;
+	}
+	return r < 0 ? r : verify_hole(b, fd, at, INT64_MAX, e);
+}
+
+static int on_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
+{
+	struct rebuild *b = ctx;
+	int r = 0;
+
+	if (b->verify)
+		r = verify_tree_file(b->verify, file, e);
+	if (r < 0)
+		return r;
+	if (r == 0) { /* else verify-tree.c has already reported it */
 		r = read_file(b, file, e);
-		if (r == -EBADMSG) {
+		if (r == -EBADMSG && b->verify) {
 			struct hw_err why = *e;
 
 			r = b->damaged(b->ctx, file->path, why.msg, e);
@@ -172,18 +160,7 @@ static int verify_file(struct rebuild *b, const struct recipe_file *file, struct
 		if (r < 0)
 			return err_ctx(e, "file \"%.256s\"", file->path);
 	}
-	return verify_tree_file_end(b->verify, e);
-}
-
-static int on_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
-{
-	struct rebuild *b = ctx;
-	int r;
-
-	if (b->verify)
-		return verify_file(b, file, e);
-	r = read_file(b, file, e);
-	return r < 0 ? err_ctx(e, "file \"%.256s\"", file->path) : 0;
+	return b->verify ? verify_tree_file_end(b->verify, e) : 0;
 }
 
 static int on_end(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e)

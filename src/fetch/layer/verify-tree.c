@@ -91,16 +91,6 @@ struct compared {
 	struct stat st;
 };
 
-static mode_t type_of(const struct tar_entry *entry)
-{
-	static const mode_t types[] = {
-		[TAR_FILE] = S_IFREG,	  [TAR_SYMLINK] = S_IFLNK, [TAR_CHAR] = S_IFCHR,
-		[TAR_BLOCKDEV] = S_IFBLK, [TAR_DIR] = S_IFDIR,	   [TAR_FIFO] = S_IFIFO,
-	};
-
-	return types[entry->type];
-}
-
 static bool has_target(const struct compared *c)
 {
 	const char *target = c->entry->target;
@@ -112,41 +102,40 @@ static bool has_target(const struct compared *c)
 
 static bool is_hardlink_to_target(const struct compared *c)
 {
+	autoclose int fd = -1;
 	char path[PATH_SIZE];
 	struct hw_err ignored;
 	struct stat target;
 
 	if (path_clean(c->entry->target, path, &ignored) < 0)
 		return false;
-	autoclose int fd = tree_open(c->root, path, O_PATH | O_NOFOLLOW);
-
+	fd = tree_open(c->root, path, O_PATH | O_NOFOLLOW);
 	return fd >= 0 && fstat(fd, &target) == 0 && target.st_ino == c->st.st_ino &&
 	       target.st_dev == c->st.st_dev;
-}
-
-static bool has_xattr(int fd, const struct tar_xattr *x)
-{
-	autofree char *value = mem_new(x->len + 1);
-	ssize_t n = fgetxattr(fd, x->name, value, x->len + 1);
-
-	if (n < 0)
-		return errno == EOPNOTSUPP;
-	return (size_t)n == x->len && memcmp(value, x->value, x->len) == 0;
 }
 
 /* All attributes of the member, and no capability that the member does not have. */
 static bool xattrs_match(const struct compared *c)
 {
-	autoclose int fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	autoclose int fd = -1;
 	bool has_capability = false;
 
+	fd = openat(c->dir, c->name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	for (size_t i = 0; i < c->entry->n_xattrs; i++) {
 		const struct tar_xattr *x = &c->entry->xattrs[i];
+		autofree char *value = NULL;
+		ssize_t n;
 
 		has_capability = has_capability || str_equal(x->name, CAPABILITY);
-		if (member_allows_xattr(x->name) && !has_xattr(fd, x))
+		if (!member_allows_xattr(x->name))
+			continue;
+		value = mem_new(x->len + 1);
+		n = fgetxattr(fd, x->name, value, x->len + 1);
+		if (n < 0 && errno == EOPNOTSUPP)
+			continue;
+		if (n < 0 || (size_t)n != x->len || memcmp(value, x->value, x->len) != 0)
 			return false;
 	}
 	return has_capability || fgetxattr(fd, CAPABILITY, NULL, 0) < 0;
@@ -155,11 +144,15 @@ static bool xattrs_match(const struct compared *c)
 /* Return: the difference; NULL: none */
 static const char *compare(const struct compared *c)
 {
+	static const mode_t types[] = {
+		[TAR_FILE] = S_IFREG,	  [TAR_SYMLINK] = S_IFLNK, [TAR_CHAR] = S_IFCHR,
+		[TAR_BLOCKDEV] = S_IFBLK, [TAR_DIR] = S_IFDIR,	   [TAR_FIFO] = S_IFIFO,
+	};
 	const struct tar_entry *entry = c->entry;
 
 	if (entry->type == TAR_HARDLINK)
 		return is_hardlink_to_target(c) ? NULL : "not a hard link to its target";
-	if ((c->st.st_mode & S_IFMT) != type_of(entry))
+	if ((c->st.st_mode & S_IFMT) != types[entry->type])
 		return entry->type == TAR_FILE ? "not a regular file" : "file type changed";
 	if (c->st.st_uid != entry->uid || c->st.st_gid != entry->gid)
 		return "owner changed";
@@ -234,115 +227,43 @@ static int open_dir(struct verify_tree *v, const char *path)
 	return 0;
 }
 
-/* The components of a path are implied, unless they have members of their own. */
-static int expect_components(struct verify_tree *v, const char *path)
+/* The components of a member's path are implied, unless they have members of their own. */
+static int open_parent(struct verify_tree *v)
 {
-	int r = 0;
+	char path[PATH_SIZE], part[PATH_SIZE], parent[PATH_SIZE];
+	int r;
 
-	for (const char *p = path; r == 0 && *p; p += strspn(p, "/")) {
-		char part[PATH_SIZE], parent[PATH_SIZE];
-
+	path_parent(v->path, path);
+	if (map_find(v->parents, path))
+		return open_dir(v, path);
+	for (const char *p = path; *p; p += strspn(p, "/")) {
 		p += strcspn(p, "/");
 		snprintf(part, sizeof(part), "%.*s", (int)(p - path), path);
 		path_parent(part, parent);
 		r = open_dir(v, parent);
-		if (r == 0)
-			expect_name(v, part, path_name(part), IMPLIED);
+		if (r < 0)
+			return r;
+		expect_name(v, part, path_name(part), IMPLIED);
 	}
-	return r;
-}
-
-static int open_parent(struct verify_tree *v)
-{
-	char parent[PATH_SIZE];
-	int r = 0;
-
-	path_parent(v->path, parent);
-	if (!map_find(v->parents, parent))
-		r = expect_components(v, parent);
-	if (r < 0)
-		return r;
-	map_set(v->parents, parent, v);
-	return open_dir(v, parent);
-}
-
-/* ---- members --------------------------------------------------------------------- */
-
-static int verify_plain(struct verify_tree *v, struct hw_err *e)
-{
-	const char *name = path_name(v->path), *why = "missing";
-	struct compared c = { .root = v->root, .dir = v->dir, .name = name, .entry = v->entry };
-
-	if (v->entry->type == TAR_DIR) {
-		expect_attributes(expect_name(v, v->path, name, DIRECTORY), v->entry);
-		return 0;
-	}
-	expect_name(v, v->path, name, OTHER);
-	if (fstatat(v->dir, name, &c.st, AT_SYMLINK_NOFOLLOW) == 0)
-		why = compare(&c);
-	return why ? report_member(v, why, e) : 0;
-}
-
-static int verify_member(struct verify_tree *v, struct hw_err *e)
-{
-	enum path_kind kind = path_kind(v->path);
-	const char *hidden = NULL;
-	char key[KEY_SIZE];
-	int r;
-
-	if (kind == PATH_AUFS)
-		return 0;
-	if (!*v->path) {
-		expect_attributes(v->top, v->entry);
-		return 0;
-	}
-	if (open_parent(v) < 0)
-		return report_member(v, "missing", e);
-	switch (kind) {
-	case PATH_WHITEOUT:
-		r = path_hidden(v->path, &hidden, e);
-		if (r == 0)
-			expect_name(v, v->path, hidden, WHITEOUT);
-		return r;
-	case PATH_OPAQUE:
-		format_key(v->ino, "", key);
-		map_set(v->opaque, key, v);
-		return 0;
-	default:
-		return verify_plain(v, e);
-	}
+	map_set(v->parents, path, v);
+	return open_dir(v, path);
 }
 
 /* ---- the walk through the tree ---------------------------------------------------- */
 
 static bool is_opaque(int dir, const char *name)
 {
-	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	autoclose int fd = -1;
 	char value[2];
 
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd >= 0 && fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && *value == 'y';
-}
-
-static const char *compare_dir(const struct verify_tree *v, const struct expected_name *n, int dir,
-			       const char *name, const struct stat *st)
-{
-	char key[KEY_SIZE];
-
-	if (!S_ISDIR(st->st_mode))
-		return "not a directory";
-	if (n->kind == DIRECTORY && (st->st_uid != n->uid || st->st_gid != n->gid))
-		return "owner changed";
-	if (n->kind == DIRECTORY && (st->st_mode & 07777) != n->mode)
-		return "mode changed";
-	format_key(st->st_ino, "", key);
-	if (is_opaque(dir, name) != (n->hides || map_find(v->opaque, key)))
-		return "opaque attribute changed";
-	return NULL;
 }
 
 static const char *compare_name(const struct verify_tree *v, struct expected_name *n, int dir,
 				const char *name)
 {
+	char key[KEY_SIZE];
 	struct stat st;
 
 	if (!n)
@@ -354,7 +275,16 @@ static const char *compare_name(const struct verify_tree *v, struct expected_nam
 		return "missing";
 	if (n->kind == WHITEOUT)
 		return tree_is_whiteout(&st) ? NULL : "not a whiteout";
-	return compare_dir(v, n, dir, name, &st);
+	if (!S_ISDIR(st.st_mode))
+		return "not a directory";
+	if (n->kind == DIRECTORY && (st.st_uid != n->uid || st.st_gid != n->gid))
+		return "owner changed";
+	if (n->kind == DIRECTORY && (st.st_mode & 07777) != n->mode)
+		return "mode changed";
+	format_key(st.st_ino, "", key);
+	if (is_opaque(dir, name) != (n->hides || map_find(v->opaque, key)))
+		return "opaque attribute changed";
+	return NULL;
 }
 
 static int on_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
@@ -374,45 +304,52 @@ static int on_name(void *ctx, const struct file_entry *entry, struct hw_err *e)
 	return 0;
 }
 
-static int walk_tree(struct verify_tree *v, struct hw_err *e)
-{
-	const char *why = compare_name(v, v->top, v->root, ".");
-	int r = why ? report(v, "", why, e) : 0;
-
-	strings_add(&v->dirs, "");
-	for (size_t i = 0; r == 0 && i < v->dirs.n; i++) {
-		r = open_dir(v, v->dirs.v[i]);
-		r = r < 0 ? err_set(e, r, "open directory \"%.256s\"", v->dirs.v[i])
-			  : file_walk(v->dir, ".", on_name, v, e);
-	}
-	return r;
-}
-
-static int report_missing(struct verify_tree *v, struct hw_err *e)
-{
-	const char *key;
-	void *value;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && map_next(v->names, &i, &key, &value);) {
-		const struct expected_name *n = value;
-
-		if (!n->seen && n->kind != OTHER && n->kind != IMPLIED)
-			r = report(v, n->path, "missing", e);
-	}
-	return r;
-}
-
 /* ---- the archive ----------------------------------------------------------------- */
 
 static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 {
 	struct verify_tree *v = ctx;
-	int r = path_clean(entry->path, v->path, e);
+	struct compared c = { .root = v->root, .entry = entry };
+	const char *hidden = NULL, *why = "missing";
+	char key[KEY_SIZE];
+	enum path_kind kind;
+	int r;
 
 	v->entry = entry;
 	v->reported = false;
-	return r < 0 ? r : verify_member(v, e);
+	r = path_clean(entry->path, v->path, e);
+	if (r < 0)
+		return r;
+	kind = path_kind(v->path);
+	if (kind == PATH_AUFS)
+		return 0;
+	if (!*v->path) {
+		expect_attributes(v->top, entry);
+		return 0;
+	}
+	if (open_parent(v) < 0)
+		return report_member(v, "missing", e);
+	if (kind == PATH_WHITEOUT) {
+		r = path_hidden(v->path, &hidden, e);
+		if (r == 0)
+			expect_name(v, v->path, hidden, WHITEOUT);
+		return r;
+	}
+	if (kind == PATH_OPAQUE) {
+		format_key(v->ino, "", key);
+		map_set(v->opaque, key, v);
+		return 0;
+	}
+	c.dir = v->dir;
+	c.name = path_name(v->path);
+	if (entry->type == TAR_DIR) {
+		expect_attributes(expect_name(v, v->path, c.name, DIRECTORY), entry);
+		return 0;
+	}
+	expect_name(v, v->path, c.name, OTHER);
+	if (fstatat(v->dir, c.name, &c.st, AT_SYMLINK_NOFOLLOW) == 0)
+		why = compare(&c);
+	return why ? report_member(v, why, e) : 0;
 }
 
 static int on_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
@@ -496,9 +433,28 @@ int verify_tree_file_end(struct verify_tree *v, struct hw_err *e)
 
 int verify_tree_finish(struct verify_tree *v, struct hw_err *e)
 {
-	int r = tar_finish(v->tar, e);
+	const char *why, *key;
+	void *value;
+	int r;
 
-	if (r == 0)
-		r = walk_tree(v, e);
-	return r < 0 ? r : report_missing(v, e);
+	r = tar_finish(v->tar, e);
+	if (r < 0)
+		return r;
+	why = compare_name(v, v->top, v->root, ".");
+	if (why)
+		r = report(v, "", why, e);
+	strings_add(&v->dirs, "");
+	for (size_t i = 0; r == 0 && i < v->dirs.n; i++) {
+		r = open_dir(v, v->dirs.v[i]);
+		if (r < 0)
+			return err_set(e, r, "open directory \"%.256s\"", v->dirs.v[i]);
+		r = file_walk(v->dir, ".", on_name, v, e);
+	}
+	for (size_t i = 0; r == 0 && map_next(v->names, &i, &key, &value);) {
+		const struct expected_name *n = value;
+
+		if (!n->seen && n->kind != OTHER && n->kind != IMPLIED)
+			r = report(v, n->path, "missing", e);
+	}
+	return r;
 }

@@ -120,8 +120,9 @@ int recipe_other(struct recipe *r, const void *data, size_t len, struct hw_err *
 int recipe_file(struct recipe *r, const char *path, const struct tar_piece *pieces, size_t n,
 		const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
 {
-	int ret = write_other(r, e);
+	int ret;
 
+	ret = write_other(r, e);
 	if (ret < 0)
 		return ret;
 	buf_putc(&r->record, RECIPE_FILE);
@@ -138,8 +139,9 @@ int recipe_file(struct recipe *r, const char *path, const struct tar_piece *piec
 
 int recipe_end(struct recipe *r, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e)
 {
-	int ret = write_other(r, e);
+	int ret;
 
+	ret = write_other(r, e);
 	if (ret < 0)
 		return ret;
 	buf_putc(&r->record, RECIPE_END);
@@ -173,10 +175,18 @@ static int set_corrupt(struct hw_err *e, const char *why)
 	return err_text(e, -EBADMSG, "corrupt recipe: %s", why);
 }
 
-static int fill_input(struct recipe_reader *r, struct hw_err *e)
+/* Decompresses once, or reads more input; may add nothing to @out. */
+static int decompress_some(struct recipe_reader *r, ZSTD_outBuffer *out, struct hw_err *e)
 {
+	size_t before = out->pos, left;
 	ssize_t n;
 
+	left = ZSTD_decompressStream(r->zstd, out, &r->in);
+	if (ZSTD_isError(left))
+		return set_corrupt(e, ZSTD_getErrorName(left));
+	r->at_end = left == 0;
+	if (out->pos > before || r->at_end || r->in.pos < r->in.size)
+		return 0;
 	do
 		n = read(r->fd, r->bytes, sizeof(r->bytes));
 	while (n < 0 && errno == EINTR);
@@ -185,20 +195,6 @@ static int fill_input(struct recipe_reader *r, struct hw_err *e)
 	if (n == 0)
 		return set_corrupt(e, "truncated");
 	r->in = (ZSTD_inBuffer){ r->bytes, (size_t)n, 0 };
-	return 0;
-}
-
-/* Decompresses once; may add nothing to @out. */
-static int decompress_some(struct recipe_reader *r, ZSTD_outBuffer *out, struct hw_err *e)
-{
-	size_t before = out->pos, left;
-
-	left = ZSTD_decompressStream(r->zstd, out, &r->in);
-	if (ZSTD_isError(left))
-		return set_corrupt(e, ZSTD_getErrorName(left));
-	r->at_end = left == 0;
-	if (out->pos == before && !r->at_end && r->in.pos == r->in.size)
-		return fill_input(r, e);
 	return 0;
 }
 
@@ -216,8 +212,9 @@ static int read_number(struct recipe_reader *r, int64_t max, int64_t *ret_n, str
 {
 	uint8_t bytes[8] = { 0 };
 	uint64_t n = 0;
-	int ret = read_exactly(r, bytes, sizeof(bytes), e);
+	int ret;
 
+	ret = read_exactly(r, bytes, sizeof(bytes), e);
 	if (ret < 0)
 		return ret;
 	for (size_t i = 0; i < sizeof(bytes); i++)
@@ -232,8 +229,9 @@ static int read_number(struct recipe_reader *r, int64_t max, int64_t *ret_n, str
 static int read_bytes(struct recipe_reader *r, int64_t max, struct hw_err *e)
 {
 	int64_t len = 0;
-	int ret = read_number(r, max, &len, e);
+	int ret;
 
+	ret = read_number(r, max, &len, e);
 	if (ret < 0)
 		return ret;
 	r->record.len = 0;
@@ -243,11 +241,17 @@ static int read_bytes(struct recipe_reader *r, int64_t max, struct hw_err *e)
 	return ret;
 }
 
-static int read_pieces(struct recipe_reader *r, size_t *ret_n, struct hw_err *e)
+static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
+		     struct hw_err *e)
 {
+	struct recipe_file file = { 0 };
+	uint8_t sum[DIGEST_SIZE] = { 0 };
 	int64_t n = 0;
-	int ret = read_number(r, TAR_HOLES_MAX, &n, e);
+	int ret;
 
+	ret = read_exactly(r, sum, sizeof(sum), e);
+	if (ret == 0)
+		ret = read_number(r, TAR_HOLES_MAX, &n, e);
 	if (ret < 0)
 		return ret;
 	r->pieces = mem_resize(r->pieces, (size_t)n + 1, sizeof(*r->pieces));
@@ -256,19 +260,6 @@ static int read_pieces(struct recipe_reader *r, size_t *ret_n, struct hw_err *e)
 		if (ret == 0)
 			ret = read_number(r, INT64_MAX / 2, &r->pieces[i].len, e);
 	}
-	*ret_n = (size_t)n;
-	return ret;
-}
-
-static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
-		     struct hw_err *e)
-{
-	struct recipe_file file = { 0 };
-	uint8_t sum[DIGEST_SIZE] = { 0 };
-	int ret = read_exactly(r, sum, sizeof(sum), e);
-
-	if (ret == 0)
-		ret = read_pieces(r, &file.n_pieces, e);
 	if (ret == 0)
 		ret = read_bytes(r, PATH_SIZE - 1, e);
 	if (ret < 0)
@@ -277,6 +268,7 @@ static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, vo
 		return set_corrupt(e, "malformed path");
 	file.path = r->record.data;
 	file.pieces = r->pieces;
+	file.n_pieces = (size_t)n;
 	file.sum = sum;
 	return sink->file(ctx, &file, e);
 }
@@ -289,8 +281,9 @@ static int read_end(struct recipe_reader *r, const struct recipe_sink *sink, voi
 	char more;
 	ZSTD_outBuffer out = { &more, 1, 0 };
 	int64_t size = 0;
-	int ret = read_number(r, INT64_MAX, &size, e);
+	int ret;
 
+	ret = read_number(r, INT64_MAX, &size, e);
 	if (ret == 0)
 		ret = read_exactly(r, sum, sizeof(sum), e);
 	while (ret == 0 && !r->at_end && out.pos == 0)
@@ -302,38 +295,10 @@ static int read_end(struct recipe_reader *r, const struct recipe_sink *sink, voi
 	return sink->end(ctx, size, sum, e);
 }
 
-static int read_records(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
-			struct hw_err *e)
-{
-	for (;;) {
-		char kind = 0;
-		int ret = read_exactly(r, &kind, 1, e);
-
-		if (ret < 0)
-			return ret;
-		switch (kind) {
-		case RECIPE_OTHER:
-			ret = read_bytes(r, RECIPE_OTHER_MAX, e);
-			if (ret == 0)
-				ret = sink->other(ctx, r->record.data, r->record.len, e);
-			break;
-		case RECIPE_FILE:
-			ret = read_file(r, sink, ctx, e);
-			break;
-		case RECIPE_END:
-			return read_end(r, sink, ctx, e);
-		default:
-			return set_corrupt(e, "unknown record type");
-		}
-		if (ret < 0)
-			return ret;
-	}
-}
-
 int recipe_read(int fd, const struct recipe_sink *sink, void *ctx, struct hw_err *e)
 {
 	AUTO(recipe_reader_done) struct recipe_reader r = { .fd = fd, .zstd = ZSTD_createDCtx() };
-	char magic[sizeof(MAGIC) - 1] = "";
+	char magic[sizeof(MAGIC) - 1] = "", kind;
 	int ret;
 
 	if (!r.zstd)
@@ -344,5 +309,26 @@ int recipe_read(int fd, const struct recipe_sink *sink, void *ctx, struct hw_err
 		return ret;
 	if (memcmp(magic, MAGIC, sizeof(magic)) != 0)
 		return set_corrupt(e, "unknown version");
-	return read_records(&r, sink, ctx, e);
+	for (;;) {
+		kind = 0;
+		ret = read_exactly(&r, &kind, 1, e);
+		if (ret < 0)
+			return ret;
+		switch (kind) {
+		case RECIPE_OTHER:
+			ret = read_bytes(&r, RECIPE_OTHER_MAX, e);
+			if (ret == 0)
+				ret = sink->other(ctx, r.record.data, r.record.len, e);
+			break;
+		case RECIPE_FILE:
+			ret = read_file(&r, sink, ctx, e);
+			break;
+		case RECIPE_END:
+			return read_end(&r, sink, ctx, e);
+		default:
+			return set_corrupt(e, "unknown record type");
+		}
+		if (ret < 0)
+			return ret;
+	}
 }

@@ -41,13 +41,6 @@ static char *normalize_key(const char *key)
 	return plain;
 }
 
-static bool is_path_prefix(const char *key, const char *name)
-{
-	size_t len = strlen(key);
-
-	return len > 0 && str_starts(name, key) && (name[len] == '/' || name[len] == '\0');
-}
-
 static const struct value *find_entry(const struct value *auths, const char *name)
 {
 	const struct value *best = NULL;
@@ -57,10 +50,12 @@ static const struct value *find_entry(const struct value *auths, const char *nam
 
 	for (void *i = NULL; value_next(auths, &i, &key, &entry);) {
 		autofree char *plain = normalize_key(key);
+		size_t len = strlen(plain);
 
-		if (is_path_prefix(plain, name) && strlen(plain) > best_len) {
+		if (len > best_len && str_starts(name, plain) &&
+		    (name[len] == '/' || name[len] == '\0')) {
 			best = entry;
-			best_len = strlen(plain);
+			best_len = len;
 		}
 	}
 	return best;
@@ -73,34 +68,33 @@ static char *get_text(const struct value *entry, const char *key)
 	return str_empty(text) ? NULL : str_copy(text);
 }
 
-static int parse_entry(const struct value *entry, struct credentials *c, struct hw_err *e)
-{
-	autofree char *auth = get_text(entry, "auth");
-
-	c->identity_token = get_text(entry, "identitytoken");
-	c->registry_token = get_text(entry, "registrytoken");
-	if (auth)
-		return credentials_decode(c, auth, e);
-	c->username = get_text(entry, "username");
-	c->password = get_text(entry, "password");
-	return 0;
-}
-
 static int read_file(const char *path, const char *name, struct credentials *c, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
 	AUTO(buf_done) struct buf text = { 0 };
 	const struct value *entry;
-	int r = file_read(AT_FDCWD, path, FILE_MAX, &text, e);
+	autofree char *auth = NULL;
+	int r;
 
+	r = file_read(AT_FDCWD, path, FILE_MAX, &text, e);
 	if (r == -ENOENT)
 		return 0;
-	if (r == 0)
-		r = value_parse(text.data, text.len, &v, e);
+	if (r < 0)
+		return r;
+	r = value_parse(text.data, text.len, &v, e);
 	if (r < 0)
 		return r;
 	entry = find_entry(value_get(v, "auths"), name);
-	return entry ? parse_entry(entry, c, e) : 0;
+	if (!entry)
+		return 0;
+	c->identity_token = get_text(entry, "identitytoken");
+	c->registry_token = get_text(entry, "registrytoken");
+	auth = get_text(entry, "auth");
+	if (auth)
+		return credentials_decode(c, auth, e);
+	c->username = get_text(entry, "username");
+	c->password = get_text(entry, "password");
+	return 0;
 }
 
 int auth_file_read(const char *path, const char *name, struct credentials *ret_credentials,

@@ -89,42 +89,7 @@ static bool has_password(const struct credentials *c)
 	return !str_empty(c->username) || !str_empty(c->password);
 }
 
-static int set_unauthorized(const struct http_response *refused, struct hw_err *e)
-{
-	http_status_error(refused, e);
-	return err_ctx(e, "authentication required");
-}
-
 /* ---- tokens ---------------------------------------------------------------- */
-
-static char *scope_of(const struct auth *a, const struct challenge *c)
-{
-	return str_empty(c->scope) ? str_printf("repository:%s:pull", a->repository)
-				   : str_copy(c->scope);
-}
-
-static char *format_token_url(const struct auth *a, const struct challenge *c)
-{
-	autofree char *plain = scope_of(a, c), *scope = url_escape(plain);
-	autofree char *service = url_escape(str_or(c->service, ""));
-	autofree char *account = url_escape(str_or(a->credentials.username, ""));
-	bool with_account = has_password(&a->credentials);
-
-	return str_printf("%s%sservice=%s&scope=%s%s%s", c->realm,
-			  strchr(c->realm, '?') ? "&" : "?", service, scope,
-			  with_account ? "&account=" : "", with_account ? account : "");
-}
-
-static char *format_token_form(const struct auth *a, const struct challenge *c)
-{
-	autofree char *plain = scope_of(a, c), *scope = url_escape(plain);
-	autofree char *service = url_escape(str_or(c->service, ""));
-	autofree char *token = url_escape(a->credentials.identity_token);
-
-	return str_printf("grant_type=refresh_token&client_id=hawser&service=%s&scope=%s"
-			  "&refresh_token=%s",
-			  service, scope, token);
-}
 
 static int parse_token(const struct http_response *response, char **ret_header, struct hw_err *e)
 {
@@ -151,10 +116,12 @@ static int parse_token(const struct http_response *response, char **ret_header, 
 static int check_realm(const struct auth *a, const char *realm, bool remote, struct hw_err *e)
 {
 	AUTO(url_origin_done) struct url_origin from = { 0 }, to = { 0 };
-	int r = url_origin_parse(a->url, &from, e);
+	int r;
 
-	if (r == 0)
-		r = url_origin_parse(realm, &to, e);
+	r = url_origin_parse(a->url, &from, e);
+	if (r < 0)
+		return r;
+	r = url_origin_parse(realm, &to, e);
 	return r < 0 ? r : url_check_redirect(&from, &to, remote, realm, e);
 }
 
@@ -162,18 +129,34 @@ static int request_token(const struct auth *a, struct http *h, const struct chal
 			 bool remote, char **ret_header, struct hw_err *e)
 {
 	AUTO(http_response_done) struct http_response response = { 0 };
-	bool oauth = !str_empty(a->credentials.identity_token);
-	bool basic = !oauth && has_password(&a->credentials);
-	autofree char *url = oauth ? NULL : format_token_url(a, c);
-	autofree char *form = oauth ? format_token_form(a, c) : NULL;
-	autofree char *header = basic ? format_basic(&a->credentials) : NULL;
-	struct http_request request = { .url = oauth ? c->realm : url,
-					.form = form,
-					.authorization = header,
+	autofree char *pull = str_printf("repository:%s:pull", a->repository);
+	autofree char *scope = url_escape(str_empty(c->scope) ? pull : c->scope);
+	autofree char *service = url_escape(str_or(c->service, ""));
+	autofree char *url = str_printf("%s%sservice=%s&scope=%s", c->realm,
+					strchr(c->realm, '?') ? "&" : "?", service, scope);
+	autofree char *with_account = NULL, *header = NULL, *form = NULL;
+	struct http_request request = { .url = url,
 					.forbid_loopback = remote,
 					.body_max = TOKEN_RESPONSE_MAX };
-	int r = check_realm(a, c->realm, remote, e);
+	int r;
 
+	if (!str_empty(a->credentials.identity_token)) {
+		autofree char *token = url_escape(a->credentials.identity_token);
+
+		form = str_printf("grant_type=refresh_token&client_id=hawser&service=%s&scope=%s"
+				  "&refresh_token=%s",
+				  service, scope, token);
+		request.url = c->realm;
+		request.form = form;
+	} else if (has_password(&a->credentials)) {
+		autofree char *account = url_escape(str_or(a->credentials.username, ""));
+
+		with_account = str_printf("%s&account=%s", url, account);
+		header = format_basic(&a->credentials);
+		request.url = with_account;
+		request.authorization = header;
+	}
+	r = check_realm(a, c->realm, remote, e);
 	if (r == 0)
 		r = http_perform(h, &request, &response, e);
 	if (r == 0)
@@ -185,18 +168,18 @@ static int new_header(struct auth *a, struct http *h, const struct http_response
 		      char **ret_header, struct hw_err *e)
 {
 	AUTO(challenge_done) struct challenge c = { 0 };
+	bool is_fixed = !str_empty(a->credentials.registry_token);
 
 	challenge_choose(&refused->challenges, &c);
-	if (!str_empty(a->credentials.registry_token))
-		return set_unauthorized(refused, e);
-	if (c.kind == CHALLENGE_BEARER)
+	if (!is_fixed && c.kind == CHALLENGE_BEARER)
 		return request_token(a, h, &c, refused->remote, ret_header, e);
 	/* the same username and password would be refused again */
-	if (c.kind == CHALLENGE_BASIC && has_password(&a->credentials) && !a->header) {
+	if (!is_fixed && c.kind == CHALLENGE_BASIC && has_password(&a->credentials) && !a->header) {
 		*ret_header = format_basic(&a->credentials);
 		return 0;
 	}
-	return set_unauthorized(refused, e);
+	http_status_error(refused, e);
+	return err_ctx(e, "authentication required");
 }
 
 int auth_renew(struct auth *a, struct http *h, const struct http_response *refused,

@@ -132,8 +132,9 @@ static int fetch_from_endpoint(struct transfer *t, struct hw_err *e)
 	for (;;) {
 		AUTO(http_response_done) struct http_response response = { 0 };
 		int64_t before = t->at;
-		int r = request_rest(t, &response, e);
+		int r;
 
+		r = request_rest(t, &response, e);
 		if (r == 0 && t->has_ranges && t->at < size_of(t))
 			r = fetch_ranges(t, &response, e);
 		if (t->write_failed || (t->at == size_of(t) && r == 0))
@@ -152,31 +153,29 @@ static int fetch_from_endpoint(struct transfer *t, struct hw_err *e)
 	}
 }
 
-static int fetch_from_any(struct transfer *t, struct hw_err *e)
+static int fetch_and_verify(struct transfer *t, struct hw_err *e)
 {
-	const struct registry *r = t->b->registry;
-	int code = -EINVAL;
-
-	for (size_t i = 0; i < r->n; i++) {
-		t->ep = &r->endpoints[(t->b->endpoint + i) % r->n];
-		code = fetch_from_endpoint(t, e);
-		/* another endpoint fixes neither a local error nor wrong bytes so far */
-		if (code == 0 || t->write_failed || (code == -EBADMSG && t->at > 0))
-			break;
-	}
-	return code;
-}
-
-static int check_digest(struct transfer *t, struct hw_err *e)
-{
+	const struct registry *registry = t->b->registry;
+	const char *want = t->b->descriptor->digest;
 	uint8_t sum[DIGEST_SIZE];
 	char digest[DIGEST_TEXT];
+	int r = -EINVAL;
 
+	if (!digest_is_sha256(want))
+		return err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
+	for (size_t i = 0; i < registry->n; i++) {
+		t->ep = &registry->endpoints[(t->b->endpoint + i) % registry->n];
+		r = fetch_from_endpoint(t, e);
+		/* another endpoint fixes neither a local error nor wrong bytes so far */
+		if (r == 0 || t->write_failed || (r == -EBADMSG && t->at > 0))
+			break;
+	}
+	if (r < 0)
+		return r;
 	sha256_end(t->hash, sum);
 	digest_format(sum, digest);
-	if (!str_equal(digest, t->b->descriptor->digest))
-		return err_text(e, -EBADMSG, "digest mismatch: got %s, want %s", digest,
-				t->b->descriptor->digest);
+	if (!str_equal(digest, want))
+		return err_text(e, -EBADMSG, "digest mismatch: got %s, want %s", digest, want);
 	return 0;
 }
 
@@ -184,15 +183,8 @@ int blob_fetch(const struct blob *b, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();
 	struct transfer t = { .b = b, .hash = hash, .ep = &b->registry->endpoints[b->endpoint] };
-	int r = 0;
 
-	if (!digest_is_sha256(b->descriptor->digest))
-		r = err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
-	if (r == 0)
-		r = fetch_from_any(&t, e);
-	if (r == 0)
-		r = check_digest(&t, e);
-	if (r < 0)
+	if (fetch_and_verify(&t, e) < 0)
 		return err_ctx(e, "pull %s from %s: layer %s", b->registry->job->reference,
 			       t.ep->host, b->descriptor->digest);
 	return 0;

@@ -14,21 +14,13 @@
 #include "base/buf.h"
 #include "base/str.h"
 
-static bool is_token_char(char c)
-{
-	return isalnum((unsigned char)c) || (c && strchr("!#$%&'*+-.^_`|~", c));
-}
-
-static const char *skip_separators(const char *s)
-{
-	return s + strspn(s, " \t,");
-}
+#define SEPARATORS " \t,"
 
 static char *parse_token(const char **s)
 {
 	const char *start = *s;
 
-	while (is_token_char(**s))
+	while (isalnum((unsigned char)**s) || (**s && strchr("!#$%&'*+-.^_`|~", **s)))
 		(*s)++;
 	return str_ncopy(start, (size_t)(*s - start));
 }
@@ -47,34 +39,21 @@ static char *parse_quoted(const char **s)
 	return buf_take(&b);
 }
 
-/* Return: NULL: unknown parameter */
-static char **find_parameter(struct challenge *c, const char *name)
-{
-	if (strcasecmp(name, "realm") == 0)
-		return &c->realm;
-	if (strcasecmp(name, "service") == 0)
-		return &c->service;
-	return strcasecmp(name, "scope") == 0 ? &c->scope : NULL;
-}
-
+/* Unknown parameters are ignored. */
 static void parse_parameter(struct challenge *c, const char *name, const char **s)
 {
-	char *value = **s == '"' ? parse_quoted(s) : parse_token(s);
-	char **parameter = find_parameter(c, name);
+	const struct {
+		const char *name;
+		char **value;
+	} known[] = { { "realm", &c->realm }, { "service", &c->service }, { "scope", &c->scope } };
+	autofree char *value = **s == '"' ? parse_quoted(s) : parse_token(s);
 
-	if (parameter) {
-		free(*parameter);
-		*parameter = value;
-	} else {
-		free(value);
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (strcasecmp(name, known[i].name) == 0) {
+			free(*known[i].value);
+			*known[i].value = take_ptr(value);
+		}
 	}
-}
-
-static enum challenge_kind kind_of(const char *scheme)
-{
-	if (strcasecmp(scheme, "Bearer") == 0)
-		return CHALLENGE_BEARER;
-	return strcasecmp(scheme, "Basic") == 0 ? CHALLENGE_BASIC : CHALLENGE_NONE;
 }
 
 /* Keeps the better one and clears @c. Bearer needs a realm. */
@@ -96,7 +75,7 @@ static void parse_header(const char *s, struct challenge *best)
 {
 	struct challenge c = { 0 };
 
-	for (s = skip_separators(s); *s; s = skip_separators(s)) {
+	for (s += strspn(s, SEPARATORS); *s; s += strspn(s, SEPARATORS)) {
 		autofree char *word = parse_token(&s);
 		const char *after = s + strspn(s, " \t");
 
@@ -104,7 +83,9 @@ static void parse_header(const char *s, struct challenge *best)
 			break;
 		if (*after != '=') {
 			replace_if_better(best, &c);
-			c.kind = kind_of(word);
+			c.kind = strcasecmp(word, "Bearer") == 0  ? CHALLENGE_BEARER
+				 : strcasecmp(word, "Basic") == 0 ? CHALLENGE_BASIC
+								  : CHALLENGE_NONE;
 			continue;
 		}
 		s = after + 1 + strspn(after + 1, " \t");

@@ -35,43 +35,34 @@ static void add_endpoint(struct registry *r, const char *url, char *host, struct
 				 .auth = auth_new(url, r->ref.path, c) };
 }
 
-/* Without a suffix "/", "/v2" or "/v2/". */
-static char *mirror_url(const struct fetch_job *job, const char *text)
-{
-	autofree char *host = str_ncopy(text, strcspn(text, "/"));
-	char *url = strstr(text, "://") ? str_copy(text)
-					: str_printf("%s://%s", scheme_for(job, host), text);
-
-	if (str_ends(url, "/"))
-		url[strlen(url) - 1] = '\0';
-	if (str_ends(url, "/v2"))
-		url[strlen(url) - 3] = '\0';
-	return url;
-}
-
-/* HOST, or HOST:PORT if the port is not the scheme's default. */
-static char *format_host(const struct url_origin *o)
-{
-	bool is_default = str_equal(o->port, str_equal(o->scheme, "https") ? "443" : "80");
-
-	return is_default ? str_copy(o->host) : str_printf("%s:%s", o->host, o->port);
-}
-
+/* @text: URL or host; a suffix "/", "/v2" or "/v2/" is ignored */
 static int add_mirror(struct registry *r, const char *text, struct hw_err *e)
 {
 	AUTO(credentials_done) struct credentials c = { 0 };
 	AUTO(url_origin_done) struct url_origin origin = { 0 };
-	autofree char *url = mirror_url(r->job, text), *host = NULL;
-	int code = url_origin_parse(url, &origin, e);
+	autofree char *authority = str_ncopy(text, strcspn(text, "/"));
+	autofree char *url = NULL, *host = NULL;
+	const char *default_port;
+	int code;
 
+	url = strstr(text, "://") ? str_copy(text)
+				  : str_printf("%s://%s", scheme_for(r->job, authority), text);
+	if (str_ends(url, "/"))
+		url[strlen(url) - 1] = '\0';
+	if (str_ends(url, "/v2"))
+		url[strlen(url) - 3] = '\0';
+	code = url_origin_parse(url, &origin, e);
 	if (code < 0)
 		return err_ctx(e, "mirror");
-	host = format_host(&origin);
+	default_port = str_equal(origin.scheme, "https") ? "443" : "80";
+	host = str_equal(origin.port, default_port) ? str_copy(origin.host)
+						    : str_printf("%s:%s", origin.host, origin.port);
 	if (r->job->auth_file)
 		code = auth_file_read(r->job->auth_file, host, &c, e);
-	if (code == 0)
-		add_endpoint(r, url, take_ptr(host), &c);
-	return code;
+	if (code < 0)
+		return code;
+	add_endpoint(r, url, take_ptr(host), &c);
+	return 0;
 }
 
 static int add_own_registry(struct registry *r, struct hw_err *e)
@@ -87,9 +78,10 @@ static int add_own_registry(struct registry *r, struct hw_err *e)
 
 	if (credentials_empty(&c) && job->auth_file)
 		code = auth_file_read(job->auth_file, name, &c, e);
-	if (code == 0)
-		add_endpoint(r, url, str_copy(host), &c);
-	return code;
+	if (code < 0)
+		return code;
+	add_endpoint(r, url, str_copy(host), &c);
+	return 0;
 }
 
 int registry_new(const struct fetch_job *job, struct registry **ret_registry, struct hw_err *e)

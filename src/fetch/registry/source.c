@@ -86,18 +86,6 @@ static int get_document(void *ctx, const char *kind, const char *name, struct bu
 	return 0;
 }
 
-static int resolve_at(const struct registry *r, const struct endpoint *ep, struct http *h,
-		      struct resolved_image *image, struct hw_err *e)
-{
-	struct endpoint_documents documents = { r, ep, h };
-	struct document_source from = { get_document, &documents, &r->job->known_documents };
-	int code =
-		resolve_image(image, &from, reference_version(&r->ref), -1, &r->job->platform, e);
-
-	image->host = ep->host;
-	return code < 0 ? err_ctx(e, "pull %s from %s", r->job->reference, ep->host) : 0;
-}
-
 /* Mirrors first. The error is the one of the image's own registry, then those of the mirrors. */
 static int resolve_at_any(struct registry *r, struct http *h, struct resolved_image *ret_image,
 			  struct hw_err *e)
@@ -106,14 +94,20 @@ static int resolve_at_any(struct registry *r, struct http *h, struct resolved_im
 	int code = -EINVAL;
 
 	for (size_t i = 0; i < r->n; i++) {
-		AUTO(resolved_image_done) struct resolved_image image = { .endpoint = i };
+		AUTO(resolved_image_done)
+		struct resolved_image image = { .endpoint = i, .host = r->endpoints[i].host };
+		struct endpoint_documents documents = { r, &r->endpoints[i], h };
+		struct document_source from = { get_document, &documents,
+						&r->job->known_documents };
 
-		code = resolve_at(r, &r->endpoints[i], h, &image, e);
+		code = resolve_image(&image, &from, reference_version(&r->ref), -1,
+				     &r->job->platform, e);
 		if (code == 0) {
 			*ret_image = image;
 			image = (struct resolved_image){ 0 };
 			return 0;
 		}
+		code = err_ctx(e, "pull %s from %s", r->job->reference, image.host);
 		if (i + 1 < r->n)
 			buf_printf(&mirror_errors, "; mirror: %.400s", e->msg);
 	}
@@ -131,8 +125,9 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 {
 	struct registry_source *s = (struct registry_source *)source;
 	struct connection *c;
-	int r = http_global_init(e);
+	int r;
 
+	r = http_global_init(e);
 	if (r < 0)
 		return r;
 	c = acquire_connection(s);
@@ -152,8 +147,9 @@ static int fetch_blob(struct source *source, const struct resolved_image *image,
 			  .descriptor = d,
 			  .write = write,
 			  .ctx = ctx };
-	int r = blob_fetch(&b, e);
+	int r;
 
+	r = blob_fetch(&b, e);
 	release_connection(s, c);
 	return r;
 }
@@ -162,8 +158,9 @@ int registry_source_new(const struct fetch_job *job, struct source **ret_source,
 {
 	struct registry_source *s;
 	struct registry *registry = NULL;
-	int r = registry_new(job, &registry, e);
+	int r;
 
+	r = registry_new(job, &registry, e);
 	if (r < 0)
 		return r;
 	s = mem_new(sizeof(*s));

@@ -84,9 +84,10 @@ static int find_manifest(struct resolved_image *image, const struct document_sou
 		struct buf *body = &image->documents[image->n_documents++];
 		const struct descriptor *chosen = NULL;
 		autofree char *type = NULL;
-		int r = get_document(from, "manifests", name, size, image->n_documents > 1, body,
-				     &type, e);
+		int r;
 
+		r = get_document(from, "manifests", name, size, image->n_documents > 1, body, &type,
+				 e);
 		if (r < 0)
 			return r;
 		manifest_free(take_ptr(image->manifest));
@@ -113,8 +114,9 @@ static int check_config(const struct resolved_image *image, const struct platfor
 {
 	AUTO(image_config_free) struct image_config *c = NULL;
 	autofree char *got = NULL, *want = NULL;
-	int r = image_config_parse(str_or(image->config.data, ""), image->config.len, &c, e);
+	int r;
 
+	r = image_config_parse(str_or(image->config.data, ""), image->config.len, &c, e);
 	if (r == 0)
 		r = image_config_check(c, image->manifest, e);
 	if (r < 0)
@@ -130,8 +132,9 @@ int resolve_image(struct resolved_image *image, const struct document_source *fr
 		  const char *name, int64_t size, const struct platform *wanted, struct hw_err *e)
 {
 	const struct descriptor *config;
-	int r = find_manifest(image, from, name, size, wanted, e);
+	int r;
 
+	r = find_manifest(image, from, name, size, wanted, e);
 	if (r < 0)
 		return r;
 	config = &image->manifest->config;

@@ -41,16 +41,6 @@ static const struct {
 	{ "minor number", 337, 8, offsetof(struct tar_header, minor), true },
 };
 
-enum format { POSIX, GNU, V7 };
-
-static const struct {
-	const char *magic;
-	size_t len;
-} formats[] = {
-	[POSIX] = { "ustar\0", 6 },
-	[GNU] = { "ustar  \0", 8 },
-};
-
 bool tar_header_is_zero(const uint8_t block[TAR_BLOCK])
 {
 	static const uint8_t zero[TAR_BLOCK];
@@ -90,25 +80,18 @@ static bool has_stray_prefix(const uint8_t *block)
 	       (block[CTIME] && !tar_number(block + CTIME, 12, &n));
 }
 
-static enum format format_of(const uint8_t *block)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
-		if (memcmp(block + MAGIC, formats[i].magic, formats[i].len) == 0)
-			return (enum format)i;
-	return V7;
-}
-
 int tar_header_decode(const uint8_t block[TAR_BLOCK], struct tar_header *ret_header,
 		      struct hw_err *e)
 {
 	struct tar_header h = { .flag = (char)block[FLAG] };
 	char name[NAME_LEN + 1], prefix[PREFIX_LEN + 1] = "";
-	enum format format = format_of(block);
+	bool is_posix = memcmp(block + MAGIC, "ustar\0", 6) == 0;
+	bool is_gnu = memcmp(block + MAGIC, "ustar  \0", 8) == 0;
 
 	if (!checksum_matches(block))
 		return err_text(e, -EINVAL, "not a tar header: checksum mismatch");
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (numbers[i].of_device && format == V7)
+		if (numbers[i].of_device && !is_posix && !is_gnu)
 			continue;
 		if (!tar_number(block + numbers[i].at, numbers[i].len,
 				(int64_t *)((char *)&h + numbers[i].member)))
@@ -117,7 +100,7 @@ int tar_header_decode(const uint8_t block[TAR_BLOCK], struct tar_header *ret_hea
 	}
 	copy_text(block + NAME, NAME_LEN, name);
 	copy_text(block + LINK, TAR_LINK_MAX, h.target);
-	if (format == POSIX || (format == GNU && has_stray_prefix(block)))
+	if (is_posix || (is_gnu && has_stray_prefix(block)))
 		copy_text(block + PREFIX, PREFIX_LEN, prefix);
 	snprintf(h.path, sizeof(h.path), "%s%s%s", prefix, *prefix ? "/" : "", name);
 	*ret_header = h;

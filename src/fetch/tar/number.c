@@ -68,36 +68,26 @@ bool tar_decimal(const char *s, size_t len, int64_t *ret_n)
 	return len > 0;
 }
 
-/* Digits beyond nanoseconds are ignored. */
-static bool parse_fraction(const char *s, size_t len, long *ret_ns)
-{
-	long ns = 0, unit = 100000000;
-
-	for (size_t i = 0; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9')
-			return false;
-		ns += (s[i] - '0') * unit;
-		unit /= 10;
-	}
-	*ret_ns = ns;
-	return true;
-}
-
 bool tar_time(const char *s, size_t len, struct timespec *ret_time)
 {
 	bool negative = len > 0 && s[0] == '-';
 	const char *dot;
 	int64_t seconds;
 	size_t whole;
-	long ns = 0;
+	long ns = 0, unit = 100000000;
 
 	s += negative;
 	len -= negative;
 	dot = memchr(s, '.', len);
 	whole = dot ? (size_t)(dot - s) : len;
-	if (!tar_decimal(s, whole, &seconds) ||
-	    (dot && !parse_fraction(dot + 1, len - whole - 1, &ns)))
+	if (!tar_decimal(s, whole, &seconds))
 		return false;
+	for (size_t i = whole + 1; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return false;
+		ns += (s[i] - '0') * unit;
+		unit /= 10; /* digits beyond nanoseconds are ignored */
+	}
 	if (negative) { /* -1.25 is -2 seconds plus 0.75 */
 		seconds = -seconds - (ns > 0);
 		ns = ns > 0 ? 1000000000 - ns : 0;

@@ -16,19 +16,6 @@
 #define META	 ".wh..wh."
 #define OPAQUE	 ".wh..wh..opq"
 
-/* Return: false if there is no component to remove */
-static bool remove_last_component(char *path, size_t *len)
-{
-	char *slash;
-
-	if (*len == 0)
-		return false;
-	path[*len] = '\0';
-	slash = strrchr(path, '/');
-	*len = slash ? (size_t)(slash - path) : 0;
-	return true;
-}
-
 int path_clean(const char *path, char ret_path[PATH_SIZE], struct hw_err *e)
 {
 	size_t len = 0;
@@ -37,8 +24,11 @@ int path_clean(const char *path, char ret_path[PATH_SIZE], struct hw_err *e)
 		size_t n = strcspn(p, "/");
 
 		if (n == 2 && memcmp(p, "..", 2) == 0) {
-			if (!remove_last_component(ret_path, &len))
+			const char *slash = memrchr(ret_path, '/', len);
+
+			if (len == 0)
 				return err_text(e, -EINVAL, "path escapes the root");
+			len = slash ? (size_t)(slash - ret_path) : 0;
 		} else if (n > 0 && !(n == 1 && *p == '.')) {
 			if (len + 1 + n >= PATH_SIZE)
 				return err_text(e, -ENAMETOOLONG,

@@ -108,27 +108,24 @@ static bool parse_map(void *p, const struct pax_record *r)
 	return is_offset;
 }
 
-static void set_xattr_value(struct tar_xattr *x, const char *value, size_t len)
-{
-	free(x->value);
-	x->value = mem_copy(value, len ? len : 1);
-	x->len = len;
-}
-
 static bool add_xattr(struct pax *pax, const struct pax_record *r)
 {
 	autofree char *name = str_ncopy(r->key + strlen(XATTR), r->key_len - strlen(XATTR));
+	struct tar_xattr *x = NULL;
 
 	for (size_t i = 0; i < pax->n_xattrs; i++)
-		if (str_equal(pax->xattrs[i].name, name)) {
-			set_xattr_value(&pax->xattrs[i], r->value, r->len);
-			return true;
-		}
-	if (pax->n_xattrs == XATTRS_MAX || !*name)
-		return false;
-	pax->xattrs = mem_resize(pax->xattrs, pax->n_xattrs + 1, sizeof(*pax->xattrs));
-	pax->xattrs[pax->n_xattrs] = (struct tar_xattr){ .name = take_ptr(name) };
-	set_xattr_value(&pax->xattrs[pax->n_xattrs++], r->value, r->len);
+		if (str_equal(pax->xattrs[i].name, name))
+			x = &pax->xattrs[i];
+	if (!x) {
+		if (pax->n_xattrs == XATTRS_MAX || !*name)
+			return false;
+		pax->xattrs = mem_resize(pax->xattrs, pax->n_xattrs + 1, sizeof(*pax->xattrs));
+		x = &pax->xattrs[pax->n_xattrs++];
+		*x = (struct tar_xattr){ .name = take_ptr(name) };
+	}
+	free(x->value);
+	x->value = mem_copy(r->value, r->len ? r->len : 1);
+	x->len = r->len;
 	return true;
 }
 
@@ -154,22 +151,6 @@ static const struct {
 	{ "GNU.sparse.offset", parse_map_offset, 0 },
 	{ "GNU.sparse.numbytes", parse_map_length, 0 },
 };
-
-static int use_record(struct pax *p, const struct pax_record *r, struct hw_err *e)
-{
-	bool ok = true;
-
-	if (r->key_len >= strlen(XATTR) && memcmp(r->key, XATTR, strlen(XATTR)) == 0)
-		ok = add_xattr(p, r);
-	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
-		if (r->key_len == strlen(keys[i].key) &&
-		    memcmp(r->key, keys[i].key, r->key_len) == 0)
-			ok = keys[i].parse((char *)p + keys[i].at, r);
-	if (ok)
-		return 0;
-	return err_text(e, -EINVAL, "PAX record %.*s: invalid value",
-			(int)(r->key_len < 64 ? r->key_len : 64), r->key);
-}
 
 /* Return: bytes of the record at @data; 0: malformed */
 static size_t parse_record(const char *data, size_t len, struct pax_record *ret)
@@ -216,15 +197,21 @@ void pax_done(struct pax *p)
 int pax_decode(struct pax *p, const char *data, size_t len, struct hw_err *e)
 {
 	while (len > 0) {
-		struct pax_record record;
-		size_t n = parse_record(data, len, &record);
-		int r;
+		struct pax_record r;
+		size_t n = parse_record(data, len, &r);
+		bool ok = true;
 
 		if (n == 0)
 			return err_text(e, -EINVAL, "malformed PAX record");
-		r = use_record(p, &record, e);
-		if (r < 0)
-			return r;
+		if (r.key_len >= strlen(XATTR) && memcmp(r.key, XATTR, strlen(XATTR)) == 0)
+			ok = add_xattr(p, &r);
+		for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+			if (r.key_len == strlen(keys[i].key) &&
+			    memcmp(r.key, keys[i].key, r.key_len) == 0)
+				ok = keys[i].parse((char *)p + keys[i].at, &r);
+		if (!ok)
+			return err_text(e, -EINVAL, "PAX record %.*s: invalid value",
+					(int)(r.key_len < 64 ? r.key_len : 64), r.key);
 		data += n;
 		len -= n;
 	}

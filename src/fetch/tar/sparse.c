@@ -72,8 +72,9 @@ static int parse_pairs(struct tar_entry *entry, const uint8_t *p, size_t n, stru
 
 int sparse_parse_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
-	int r = parse_pairs(entry, block + FIRST_AT, FIRST_PAIRS, e);
+	int r;
 
+	r = parse_pairs(entry, block + FIRST_AT, FIRST_PAIRS, e);
 	if (r < 0)
 		return r;
 	if (!tar_number(block + REAL_SIZE, NUMBER_LEN, &entry->size))
@@ -83,8 +84,9 @@ int sparse_parse_header(struct tar_entry *entry, const uint8_t block[TAR_BLOCK],
 
 int sparse_parse_block(struct tar_entry *entry, const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
-	int r = parse_pairs(entry, block, BLOCK_PAIRS, e);
+	int r;
 
+	r = parse_pairs(entry, block, BLOCK_PAIRS, e);
 	return r < 0 ? r : block[BLOCK_MORE] != '\0';
 }
 
@@ -112,48 +114,34 @@ static bool parse_line(const char **p, const char *end, int64_t *ret_n)
 }
 
 /* The first line has the number of pieces; each piece has two lines. */
-static int count_lines(struct sparse_text *s, const uint8_t *block, struct hw_err *e)
-{
-	const char *p = s->text.data;
-	int64_t n;
-
-	for (size_t i = 0; i < TAR_BLOCK; i++)
-		s->lines += block[i] == '\n';
-	if (s->want >= 0 || s->lines == 0)
-		return 0;
-	if (!parse_line(&p, p + s->text.len, &n) || n > TAR_HOLES_MAX)
-		return err_text(e, -EINVAL, "invalid number of pieces in a sparse map");
-	s->want = 1 + 2 * n;
-	return 0;
-}
-
-static int parse_lines(struct sparse_text *s, struct tar_entry *entry, struct hw_err *e)
-{
-	const char *p = s->text.data, *end = p + s->text.len;
-	int64_t n = 0, offset, len;
-	bool ok = parse_line(&p, end, &n);
-
-	for (int64_t i = 0; ok && i < n; i++) {
-		ok = parse_line(&p, end, &offset) && parse_line(&p, end, &len);
-		if (ok)
-			sparse_add(entry, offset, len);
-	}
-	return ok ? 0 : err_text(e, -EINVAL, "malformed sparse map");
-}
-
 int sparse_parse_text(struct sparse_text *s, struct tar_entry *entry,
 		      const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {
-	int r;
+	const char *p, *end;
+	int64_t n = 0, offset, len;
 
 	if (entry->stored < TAR_BLOCK || s->text.len >= TAR_MAP_MAX)
 		return err_text(e, -EINVAL, "unterminated sparse map");
 	entry->stored -= TAR_BLOCK;
 	buf_add(&s->text, block, TAR_BLOCK);
-	r = count_lines(s, block, e);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < TAR_BLOCK; i++)
+		s->lines += block[i] == '\n';
+	p = s->text.data;
+	end = p + s->text.len;
+	if (s->want < 0 && s->lines > 0) {
+		if (!parse_line(&p, end, &n) || n > TAR_HOLES_MAX)
+			return err_text(e, -EINVAL, "invalid number of pieces in a sparse map");
+		s->want = 1 + 2 * n;
+	}
 	if (s->want < 0 || s->lines < s->want)
 		return 1;
-	return parse_lines(s, entry, e);
+	p = s->text.data;
+	if (!parse_line(&p, end, &n))
+		return err_text(e, -EINVAL, "malformed sparse map");
+	for (int64_t i = 0; i < n; i++) {
+		if (!parse_line(&p, end, &offset) || !parse_line(&p, end, &len))
+			return err_text(e, -EINVAL, "malformed sparse map");
+		sparse_add(entry, offset, len);
+	}
+	return 0;
 }

@@ -97,18 +97,6 @@ static const struct {
 	{ '5', TAR_DIR },      { '6', TAR_FIFO },
 };
 
-static int find_type(char flag, const char *path, enum tar_type *ret_type, struct hw_err *e)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (types[i].flag != flag)
-			continue;
-		/* the oldest archives mark a directory only by the slash after its name */
-		*ret_type = flag == '\0' && str_ends(path, "/") ? TAR_DIR : types[i].type;
-		return 0;
-	}
-	return err_text(e, -EOPNOTSUPP, "unsupported member type 0x%02x", (uint8_t)flag);
-}
-
 /* UINT32_MAX is -1, which chown() takes as "leave unchanged". */
 static int check_owner(const char *name, int64_t id, struct hw_err *e)
 {
@@ -130,23 +118,25 @@ static int64_t pax_or(int64_t from_pax, int64_t from_header)
 	return from_pax >= 0 ? from_pax : from_header;
 }
 
-static char *select_name(const char *from_gnu, const char *from_pax, const char *from_header)
-{
-	return str_copy(from_gnu ? from_gnu : from_pax ? from_pax : from_header);
-}
-
 /* Combines the header with the extra headers before it. */
 static int fill_entry(struct tar *t, const struct tar_header *h, struct hw_err *e)
 {
 	struct tar_entry *entry = &t->entry;
 	int64_t uid = pax_or(t->pax.uid, h->uid), gid = pax_or(t->pax.gid, h->gid);
+	const char *path = t->pax.path ? t->pax.path : h->path;
+	const char *target = t->pax.target ? t->pax.target : h->target;
+	size_t i = 0;
 	int r;
 
-	entry->path = select_name(t->long_path, t->pax.path, h->path);
-	entry->target = select_name(t->long_target, t->pax.target, h->target);
-	r = find_type(h->flag, entry->path, &entry->type, e);
-	if (r == 0)
-		r = check_owner("user", uid, e);
+	entry->path = str_copy(t->long_path ? t->long_path : path);
+	entry->target = str_copy(t->long_target ? t->long_target : target);
+	while (i < ARRAY_SIZE(types) && types[i].flag != h->flag)
+		i++;
+	if (i == ARRAY_SIZE(types))
+		return err_text(e, -EOPNOTSUPP, "unsupported member type 0x%02x", (uint8_t)h->flag);
+	/* the oldest archives mark a directory only by the slash after its name */
+	entry->type = h->flag == '\0' && str_ends(entry->path, "/") ? TAR_DIR : types[i].type;
+	r = check_owner("user", uid, e);
 	if (r == 0)
 		r = check_owner("group", gid, e);
 	if (r < 0)
@@ -163,7 +153,7 @@ static int fill_entry(struct tar *t, const struct tar_header *h, struct hw_err *
 	entry->minor = (unsigned int)h->minor;
 	entry->xattrs = t->pax.xattrs;
 	entry->n_xattrs = t->pax.n_xattrs;
-	return 0;
+	return h->size < 0 ? check_size(h->size, e) : 0;
 }
 
 static int64_t padding(int64_t size)
@@ -173,8 +163,9 @@ static int64_t padding(int64_t size)
 
 static int end_entry(struct tar *t, struct hw_err *e)
 {
-	int r = t->sink->end(t->ctx, e);
+	int r;
 
+	r = t->sink->end(t->ctx, e);
 	if (r < 0)
 		return r;
 	t->left = padding(t->entry.stored);
@@ -186,8 +177,9 @@ static int end_entry(struct tar *t, struct hw_err *e)
 /* The entry is complete, including its sparse map. */
 static int begin_entry(struct tar *t, struct hw_err *e)
 {
-	int r = t->sink->entry(t->ctx, &t->entry, e);
+	int r;
 
+	r = t->sink->entry(t->ctx, &t->entry, e);
 	if (r < 0)
 		return r;
 	t->piece = 0;
@@ -223,23 +215,6 @@ static int parse_map_text(struct tar *t, const uint8_t *block, struct hw_err *e)
 	return begin_sparse(t, sparse_parse_text(&t->map, &t->entry, block, e), e);
 }
 
-static int begin_pax_sparse(struct tar *t, enum pax_sparse format, struct hw_err *e)
-{
-	if (t->pax.sparse_path) {
-		free(t->entry.path);
-		t->entry.path = str_copy(t->pax.sparse_path);
-	}
-	t->entry.size = pax_or(t->pax.real_size, t->entry.stored);
-	if (format == PAX_SPARSE_0) {
-		t->entry.n_pieces = t->pax.n_pieces;
-		t->entry.pieces = take_ptr(t->pax.pieces);
-		t->pax.n_pieces = 0;
-		return begin_sparse(t, 0, e);
-	}
-	t->state = MAP_TEXT;
-	return 0;
-}
-
 /* ---- headers --------------------------------------------------------------- */
 
 static int begin_file(struct tar *t, const struct tar_header *h, const uint8_t *block,
@@ -257,25 +232,24 @@ static int begin_file(struct tar *t, const struct tar_header *h, const uint8_t *
 		t->state = MAP_BLOCK;
 		return begin_sparse(t, sparse_parse_header(&t->entry, block, e), e);
 	}
-	if (format != PAX_SPARSE_NONE)
-		return begin_pax_sparse(t, format, e);
-	if (t->entry.stored > 0)
-		sparse_add(&t->entry, 0, t->entry.stored);
-	return begin_entry(t, e);
-}
-
-static int begin_member(struct tar *t, const struct tar_header *h, const uint8_t *block,
-			struct hw_err *e)
-{
-	int r = fill_entry(t, h, e);
-
-	if (r == 0 && h->size < 0)
-		r = check_size(h->size, e);
-	if (r < 0)
-		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
-	if (t->entry.type == TAR_FILE)
-		return begin_file(t, h, block, e);
-	return begin_entry(t, e);
+	if (format == PAX_SPARSE_NONE) {
+		if (t->entry.stored > 0)
+			sparse_add(&t->entry, 0, t->entry.stored);
+		return begin_entry(t, e);
+	}
+	if (t->pax.sparse_path) {
+		free(t->entry.path);
+		t->entry.path = str_copy(t->pax.sparse_path);
+	}
+	t->entry.size = pax_or(t->pax.real_size, t->entry.stored);
+	if (format == PAX_SPARSE_0) {
+		t->entry.n_pieces = t->pax.n_pieces;
+		t->entry.pieces = take_ptr(t->pax.pieces);
+		t->pax.n_pieces = 0;
+		return begin_sparse(t, 0, e);
+	}
+	t->state = MAP_TEXT;
+	return 0;
 }
 
 /* An empty GNU long name clears an earlier one. */
@@ -337,7 +311,11 @@ static int parse_header(struct tar *t, const uint8_t *block, struct hw_err *e)
 		return err_ctx(e, "tar archive at byte %lld", (long long)t->at - TAR_BLOCK);
 	if (h.flag == 'x' || h.flag == 'g' || h.flag == 'L' || h.flag == 'K')
 		return begin_extra(t, &h, e);
-	return begin_member(t, &h, block, e);
+	if (fill_entry(t, &h, e) < 0)
+		return err_ctx(e, "tar member \"%.256s\"", t->entry.path);
+	if (t->entry.type == TAR_FILE)
+		return begin_file(t, &h, block, e);
+	return begin_entry(t, e);
 }
 
 /* ---- bytes ----------------------------------------------------------------- */
@@ -353,8 +331,9 @@ static ssize_t feed_block(struct tar *t, const uint8_t *data, size_t len,
 			  struct hw_err *e)
 {
 	size_t n = min_size((int64_t)(TAR_BLOCK - t->fill), len);
-	int r = t->sink->other(t->ctx, data, n, e);
+	int r;
 
+	r = t->sink->other(t->ctx, data, n, e);
 	if (r < 0)
 		return r;
 	memcpy(t->block + t->fill, data, n);
@@ -370,8 +349,9 @@ static ssize_t feed_block(struct tar *t, const uint8_t *data, size_t len,
 static ssize_t feed_extra(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	size_t n = min_size(t->left, len);
-	int r = t->sink->other(t->ctx, data, n, e);
+	int r;
 
+	r = t->sink->other(t->ctx, data, n, e);
 	if (r < 0)
 		return r;
 	buf_add(&t->extra, data, n);
@@ -408,8 +388,9 @@ static ssize_t feed_data(struct tar *t, const uint8_t *data, size_t len, struct 
 static ssize_t feed_padding(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	size_t n = t->state == TRAILER ? len : min_size(t->left, len);
-	int r = t->sink->other(t->ctx, data, n, e);
+	int r;
 
+	r = t->sink->other(t->ctx, data, n, e);
 	if (r < 0)
 		return r;
 	t->at += (int64_t)n;
@@ -420,31 +401,32 @@ static ssize_t feed_padding(struct tar *t, const uint8_t *data, size_t len, stru
 	return (ssize_t)n;
 }
 
-static ssize_t feed_state(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
-{
-	switch (t->state) {
-	case HEADER:
-		return feed_block(t, data, len, parse_header, e);
-	case MAP_BLOCK:
-		return feed_block(t, data, len, parse_map_block, e);
-	case MAP_TEXT:
-		return feed_block(t, data, len, parse_map_text, e);
-	case EXTRA:
-		return feed_extra(t, data, len, e);
-	case DATA:
-		return feed_data(t, data, len, e);
-	default:
-		return feed_padding(t, data, len, e);
-	}
-}
-
 int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e)
 {
 	const uint8_t *p = data;
 
 	while (len > 0) {
-		ssize_t n = feed_state(t, p, len, e);
+		ssize_t n;
 
+		switch (t->state) {
+		case HEADER:
+			n = feed_block(t, p, len, parse_header, e);
+			break;
+		case MAP_BLOCK:
+			n = feed_block(t, p, len, parse_map_block, e);
+			break;
+		case MAP_TEXT:
+			n = feed_block(t, p, len, parse_map_text, e);
+			break;
+		case EXTRA:
+			n = feed_extra(t, p, len, e);
+			break;
+		case DATA:
+			n = feed_data(t, p, len, e);
+			break;
+		default:
+			n = feed_padding(t, p, len, e);
+		}
 		if (n < 0)
 			return (int)n;
 		p += n;

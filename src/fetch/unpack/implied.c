@@ -61,15 +61,21 @@ static bool hides_path(int layer, const char *path)
 
 /* ---- attributes ------------------------------------------------------------ */
 
-static int copy_xattrs(int from, int to)
+/* Of the extended attributes, only those of users. */
+static int copy_attributes(int from, int to)
 {
 	autofree char *list = mem_new(XATTRS_MAX), *value = mem_new(XATTRS_MAX);
-	ssize_t len = flistxattr(from, list, XATTRS_MAX);
+	struct stat st;
+	ssize_t len;
 
-	if (len < 0)
-		return errno == EOPNOTSUPP ? 0 : -errno;
-	for (const char *name = list; name < list + len; name += strlen(name) + 1) {
-		ssize_t n = -1;
+	if (fstat(from, &st) < 0 || fchown(to, st.st_uid, st.st_gid) < 0 ||
+	    fchmod(to, st.st_mode & 07777) < 0)
+		return -errno;
+	len = flistxattr(from, list, XATTRS_MAX);
+	if (len < 0 && errno != EOPNOTSUPP)
+		return -errno;
+	for (const char *name = list; len > 0 && name < list + len; name += strlen(name) + 1) {
+		ssize_t n;
 
 		if (!str_starts(name, "user."))
 			continue;
@@ -77,20 +83,6 @@ static int copy_xattrs(int from, int to)
 		if (n < 0 || fsetxattr(to, name, value, (size_t)n, 0) < 0)
 			return -errno;
 	}
-	return 0;
-}
-
-static int copy_attributes(int from, int to)
-{
-	struct stat st;
-	int r;
-
-	if (fstat(from, &st) < 0 || fchown(to, st.st_uid, st.st_gid) < 0 ||
-	    fchmod(to, st.st_mode & 07777) < 0)
-		return -errno;
-	r = copy_xattrs(from, to);
-	if (r < 0)
-		return r;
 	return futimens(to, (struct timespec[]){ st.st_atim, st.st_mtim }) < 0 ? -errno : 0;
 }
 
@@ -135,47 +127,29 @@ static int move_name(struct move *m, int from, const char *dir, const char *name
 	return r;
 }
 
-static int move_names(struct move *m, DIR *d, const char *dir, struct hw_err *e)
-{
-	struct dirent *entry;
-	int r = 0;
-
-	while (r == 0 && (errno = 0, entry = readdir(d)))
-		if (!str_equal(entry->d_name, ".") && !str_equal(entry->d_name, ".."))
-			r = move_name(m, dirfd(d), dir, entry->d_name, e);
-	if (r == 0 && errno)
-		r = err_set(e, -errno, "read directory \"%.256s\"", dir);
-	return r;
-}
-
 static int move_dir(struct move *m, const char *dir, struct hw_err *e)
 {
 	autofree char *from = join(m->from, dir), *to = join(m->to, dir);
-	autoclose int fd = tree_open(m->root, from, DIRECTORY);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	autoclose int fd = -1;
+	struct dirent *entry;
+	DIR *d;
 	int r;
 
+	fd = tree_open(m->root, from, DIRECTORY);
+	d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
 		return err_set(e, fd < 0 ? fd : -errno, "open directory \"%.256s\"", from);
 	take_fd(fd); /* d owns it now */
 	r = tree_enter(&m->tree, to, e);
-	if (r == 0)
-		r = move_names(m, d, dir, e);
+	if (r == 0) {
+		while (r == 0 && (errno = 0, entry = readdir(d)))
+			if (!str_equal(entry->d_name, ".") && !str_equal(entry->d_name, ".."))
+				r = move_name(m, dirfd(d), dir, entry->d_name, e);
+		if (r == 0 && errno)
+			r = err_set(e, -errno, "read directory \"%.256s\"", dir);
+	}
 	closedir(d);
 	return r;
-}
-
-/* After the moves only empty directories are left in it. */
-static int remove_source(struct move *m, struct hw_err *e)
-{
-	char parent[PATH_SIZE];
-	int r;
-
-	path_parent(m->from, parent);
-	r = tree_enter(&m->tree, parent, e);
-	if (r == 0)
-		r = remove_tree(m->tree.fd, path_name(m->from), e);
-	return r < 0 ? r : tree_leave(&m->tree, e);
 }
 
 static int add_path(void *ctx, const char *path, struct hw_err *e)
@@ -195,6 +169,7 @@ static int add_path(void *ctx, const char *path, struct hw_err *e)
 static int move_content(struct inherit *h, const char *from, const char *to, struct hw_err *e)
 {
 	struct move m = { .root = h->root, .from = from, .to = to };
+	char parent[PATH_SIZE];
 	int r = 0;
 
 	tree_init(&m.tree, h->root);
@@ -203,8 +178,14 @@ static int move_content(struct inherit *h, const char *from, const char *to, str
 	strings_add(&m.dirs, "");
 	for (size_t i = 0; r == 0 && i < m.dirs.n; i++)
 		r = move_dir(&m, m.dirs.v[i], e);
+	/* only empty directories are left in @from */
+	path_parent(from, parent);
 	if (r == 0)
-		r = remove_source(&m, e);
+		r = tree_enter(&m.tree, parent, e);
+	if (r == 0)
+		r = remove_tree(m.tree.fd, path_name(from), e);
+	if (r == 0)
+		r = tree_leave(&m.tree, e);
 	hw_strings_free(&m.dirs);
 	tree_done(&m.tree);
 	return r;
@@ -212,53 +193,40 @@ static int move_content(struct inherit *h, const char *from, const char *to, str
 
 /* ---- links below ----------------------------------------------------------- */
 
-/* The target as a path from the root. Return: 1; 0: the target is invalid, the link itself, or
- * below it; or negative errno */
-static int read_target(int link, const char *path, char ret_to[PATH_SIZE])
-{
-	char target[PATH_SIZE], parent[PATH_SIZE];
-	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
-	struct hw_err e;
-
-	if (n < 0)
-		return -errno;
-	target[n] = '\0';
-	path_parent(path, parent);
-	autofree char *whole = str_printf("%s/%s", target[0] == '/' ? "" : parent, target);
-	if (path_clean(whole, ret_to, &e) < 0 || str_equal(ret_to, path))
-		return 0;
-	return !str_starts(ret_to, path) || ret_to[strlen(path)] != '/';
-}
-
-/* Corrects the paths to process below a directory that has moved. */
-static void rename_paths(struct inherit *h, const char *from, const char *to)
-{
-	size_t len = strlen(from);
-
-	for (size_t i = h->at + 1; i < h->paths.n; i++) {
-		char *old = h->paths.v[i];
-
-		if (!str_starts(old, from) || old[len] != '/')
-			continue;
-		h->paths.v[i] = str_printf("%s%s", to, *to ? old + len : old + len + 1);
-		free(old);
-	}
-}
-
 /* A layer below has a link in place of the directory. */
 static int follow_link(struct inherit *h, int link, const char *path, struct hw_err *e)
 {
-	char to[PATH_SIZE] = "";
-	int r = read_target(link, path, to);
+	char target[PATH_SIZE], parent[PATH_SIZE], to[PATH_SIZE];
+	autofree char *whole = NULL;
+	size_t len = strlen(path);
+	struct hw_err ignored;
+	ssize_t n;
+	int r;
 
-	if (r < 0)
-		return err_set(e, r, "read link of a layer below");
-	if (r == 0 || ++h->moves > MOVES_MAX)
+	n = readlinkat(link, "", target, sizeof(target) - 1);
+	if (n < 0)
+		return err_set(e, -errno, "read link of a layer below");
+	target[n] = '\0';
+	path_parent(path, parent);
+	whole = str_printf("%s/%s", target[0] == '/' ? "" : parent, target);
+	if (path_clean(whole, to, &ignored) < 0)
+		return 1;
+	if (str_starts(to, path) && (to[len] == '\0' || to[len] == '/'))
+		return 1; /* the link itself, or a path below it */
+	if (++h->moves > MOVES_MAX)
 		return 1;
 	r = move_content(h, path, to, e);
 	if (r < 0)
 		return r;
-	rename_paths(h, path, to);
+	/* directories to process that have moved */
+	for (size_t i = h->at + 1; i < h->paths.n; i++) {
+		char *old = h->paths.v[i];
+
+		if (!str_starts(old, path) || old[len] != '/')
+			continue;
+		h->paths.v[i] = str_printf("%s%s", to, *to ? old + len : old + len + 1);
+		free(old);
+	}
 	return 1;
 }
 
@@ -267,11 +235,12 @@ static int follow_link(struct inherit *h, int link, const char *path, struct hw_
 /* Return: 1: found, or this layer hides the ones below it; 0: continue with the next layer */
 static int inherit_from(struct inherit *h, int layer, const char *path, int to, struct hw_err *e)
 {
-	autoclose int fd = tree_open(layer, path, O_PATH | O_NOFOLLOW);
+	autoclose int fd = -1;
 	autoclose int from = -1;
 	struct stat st;
 	int r;
 
+	fd = tree_open(layer, path, O_PATH | O_NOFOLLOW);
 	if (fd == -ENOENT)
 		return hides_path(layer, path);
 	if (fd == -ENOTDIR || fd == -ELOOP)
@@ -289,9 +258,10 @@ static int inherit_from(struct inherit *h, int layer, const char *path, int to, 
 
 static int inherit_dir(struct inherit *h, const char *path, struct hw_err *e)
 {
-	autoclose int to = tree_open(h->root, path, DIRECTORY);
+	autoclose int to = -1;
 	int r = 0;
 
+	to = tree_open(h->root, path, DIRECTORY);
 	if (to == -ENOENT || to == -ENOTDIR || to == -ELOOP)
 		return 0; /* a later member replaced it */
 	if (to < 0)

@@ -31,9 +31,15 @@ bool member_allows_xattr(const char *name)
 	       (str_starts(name, "user.") && !str_starts(name, "user.overlay."));
 }
 
-static int set_xattrs(struct member_writer *m, int fd, const struct tar_entry *entry,
-		      struct hw_err *e)
+int member_set_attributes(struct member_writer *m, int fd, const struct tar_entry *entry,
+			  struct hw_err *e)
 {
+	const struct timespec times[] = { entry->mtime, entry->mtime };
+
+	if (fchown(fd, entry->uid, entry->gid) < 0)
+		return err_set(e, -errno, "set owner %u:%u", entry->uid, entry->gid);
+	if (fchmod(fd, entry->mode) < 0)
+		return err_set(e, -errno, "set mode %04o", entry->mode);
 	for (size_t i = 0; i < entry->n_xattrs; i++) {
 		const struct tar_xattr *x = &entry->xattrs[i];
 
@@ -46,22 +52,6 @@ static int set_xattrs(struct member_writer *m, int fd, const struct tar_entry *e
 		else
 			return err_set(e, -errno, "set extended attribute %.64s", x->name);
 	}
-	return 0;
-}
-
-int member_set_attributes(struct member_writer *m, int fd, const struct tar_entry *entry,
-			  struct hw_err *e)
-{
-	const struct timespec times[] = { entry->mtime, entry->mtime };
-	int r;
-
-	if (fchown(fd, entry->uid, entry->gid) < 0)
-		return err_set(e, -errno, "set owner %u:%u", entry->uid, entry->gid);
-	if (fchmod(fd, entry->mode) < 0)
-		return err_set(e, -errno, "set mode %04o", entry->mode);
-	r = set_xattrs(m, fd, entry, e);
-	if (r < 0)
-		return r;
 	if (futimens(fd, times) < 0)
 		return err_set(e, -errno, "set times");
 	return 0;
@@ -90,10 +80,11 @@ static int set_attributes_by_name(struct member_writer *m, const char *name,
 
 static int create_file(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = openat(m->tree.fd, name, flags, PRIVATE_FILE);
+	int fd;
 
 	(void)entry;
+	fd = openat(m->tree.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+		    PRIVATE_FILE);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -126,8 +117,9 @@ static int create_or_replace(struct member_writer *m, const char *name,
 			     struct hw_err *e)
 {
 	struct stat st;
-	int r = create(m, name, entry);
+	int r;
 
+	r = create(m, name, entry);
 	if (r != -EEXIST)
 		return r < 0 ? err_set(e, r, "create") : r;
 	if (fstatat(m->tree.fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -142,66 +134,49 @@ static int create_or_replace(struct member_writer *m, const char *name,
 
 /* ---- hard links ------------------------------------------------------------ */
 
-struct link_target {
-	int dir;
-	char path[PATH_SIZE];
-	struct stat st;
-};
-
 /* -EBADMSG instead of -ENOENT: the archive is wrong, and not this machine. */
 static int set_target_missing(const char *target, struct hw_err *e)
 {
 	return err_text(e, -EBADMSG, "target \"%.256s\" is not in the layer", target);
 }
 
-static int find_target(struct member_writer *m, const char *target, struct link_target *ret,
-		       struct hw_err *e)
-{
-	char parent[PATH_SIZE];
-	int r = path_clean(target, ret->path, e);
-
-	if (r < 0)
-		return err_ctx(e, "target \"%.256s\"", target);
-	path_parent(ret->path, parent);
-	ret->dir = tree_open(m->tree.root, parent, O_PATH | O_DIRECTORY);
-	if (ret->dir == -ENOENT)
-		return set_target_missing(target, e);
-	if (ret->dir < 0 || !*ret->path)
-		return err_set(e, ret->dir < 0 ? ret->dir : -EISDIR, "open target \"%.256s\"",
-			       target);
-	if (fstatat(ret->dir, path_name(ret->path), &ret->st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? set_target_missing(target, e)
-				       : err_set(e, -errno, "stat target \"%.256s\"", target);
-	return tree_is_whiteout(&ret->st) ? set_target_missing(target, e) : 0;
-}
-
-static bool is_same_file(int dir, const char *name, const struct stat *st)
-{
-	struct stat here;
-
-	return fstatat(dir, name, &here, AT_SYMLINK_NOFOLLOW) == 0 && here.st_ino == st->st_ino &&
-	       here.st_dev == st->st_dev;
-}
-
 static int create_hardlink(struct member_writer *m, const char *name, const struct tar_entry *entry,
 			   struct hw_err *e)
 {
-	struct link_target target = { .dir = -1 };
-	int r = find_target(m, entry->target, &target, e);
-	autoclose int dir = target.dir;
-	int here = m->tree.fd;
+	const char *target = entry->target, *target_name;
+	char path[PATH_SIZE], parent[PATH_SIZE];
+	struct stat st, existing;
+	autoclose int dir = -1;
+	int here = m->tree.fd, r;
 
-	if (r < 0 || is_same_file(here, name, &target.st))
-		return r;
-	if (linkat(dir, path_name(target.path), here, name, 0) == 0)
+	r = path_clean(target, path, e);
+	if (r < 0)
+		return err_ctx(e, "target \"%.256s\"", target);
+	path_parent(path, parent);
+	target_name = path_name(path);
+	dir = tree_open(m->tree.root, parent, O_PATH | O_DIRECTORY);
+	if (dir == -ENOENT)
+		return set_target_missing(target, e);
+	if (dir < 0 || !*path)
+		return err_set(e, dir < 0 ? dir : -EISDIR, "open target \"%.256s\"", target);
+	r = fstatat(dir, target_name, &st, AT_SYMLINK_NOFOLLOW);
+	if (r < 0 && errno != ENOENT)
+		return err_set(e, -errno, "stat target \"%.256s\"", target);
+	if (r < 0 || tree_is_whiteout(&st))
+		return set_target_missing(target, e);
+
+	if (fstatat(here, name, &existing, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    existing.st_ino == st.st_ino && existing.st_dev == st.st_dev)
+		return 0;
+	if (linkat(dir, target_name, here, name, 0) == 0)
 		return 0;
 	if (errno == EEXIST) {
 		m->replaced = true;
 		r = remove_tree(here, name, e);
-		if (r < 0 || linkat(dir, path_name(target.path), here, name, 0) == 0)
+		if (r < 0 || linkat(dir, target_name, here, name, 0) == 0)
 			return r;
 	}
-	return err_set(e, -errno, "link to \"%.256s\"", entry->target);
+	return err_set(e, -errno, "link to \"%.256s\"", target);
 }
 
 /* ---- members --------------------------------------------------------------- */
@@ -210,17 +185,20 @@ static int create_hardlink(struct member_writer *m, const char *name, const stru
 static int create_and_enter_dir(struct member_writer *m, const char *name,
 				const struct tar_entry *entry, const char *path, struct hw_err *e)
 {
-	autoclose int fd = create_or_replace(m, name, entry, create_dir, e);
+	autoclose int fd = -1;
 	int r;
 
+	fd = create_or_replace(m, name, entry, create_dir, e);
 	if (fd < 0)
 		return fd;
 	r = member_set_attributes(m, fd, entry, e);
-	if (r == 0)
-		r = tree_leave(&m->tree, e);
-	if (r == 0)
-		tree_enter_fd(&m->tree, take_fd(fd), path, &entry->mtime);
-	return r;
+	if (r < 0)
+		return r;
+	r = tree_leave(&m->tree, e);
+	if (r < 0)
+		return r;
+	tree_enter_fd(&m->tree, take_fd(fd), path, &entry->mtime);
+	return 0;
 }
 
 static int set_root_attributes(struct member_writer *m, const struct tar_entry *entry,
@@ -231,11 +209,13 @@ static int set_root_attributes(struct member_writer *m, const struct tar_entry *
 	if (entry->type != TAR_DIR)
 		return err_text(e, -EINVAL, "the root must be a directory");
 	r = tree_enter(&m->tree, "", e);
-	if (r == 0)
-		r = member_set_attributes(m, m->tree.fd, entry, e);
-	if (r == 0)
-		m->tree.mtime = entry->mtime;
-	return r;
+	if (r < 0)
+		return r;
+	r = member_set_attributes(m, m->tree.fd, entry, e);
+	if (r < 0)
+		return r;
+	m->tree.mtime = entry->mtime;
+	return 0;
 }
 
 static int enter_parent(struct member_writer *m, const char *path, struct hw_err *e)
@@ -276,48 +256,43 @@ int member_create(struct member_writer *m, const struct tar_entry *entry, const 
 
 /* ---- whiteouts ------------------------------------------------------------- */
 
-static bool is_in_root(const struct tree *t)
-{
-	struct stat root, here;
-
-	return fstat(t->root, &root) == 0 && fstat(t->fd, &here) == 0 &&
-	       root.st_ino == here.st_ino && root.st_dev == here.st_dev;
-}
-
 int member_set_opaque(struct member_writer *m, const char *path, struct hw_err *e)
 {
-	int r = enter_parent(m, path, e);
+	struct stat root, here;
+	int r;
 
+	r = enter_parent(m, path, e);
 	if (r < 0)
 		return r;
 	if (fsetxattr(m->tree.fd, TREE_OPAQUE, "y", 1, 0) < 0)
 		return err_set(e, -errno, "mark directory \"%.256s\" opaque", m->tree.path);
-	m->opaque = m->opaque || is_in_root(&m->tree);
+	if (!m->opaque && fstat(m->tree.root, &root) == 0 && fstat(m->tree.fd, &here) == 0)
+		m->opaque = root.st_ino == here.st_ino && root.st_dev == here.st_dev;
 	return 0;
-}
-
-/* The layer has a file or directory of that name, which a whiteout would replace. A file hides the
- * layers below anyway, a directory does if it is opaque. */
-static int hide_below(int dir, const char *name)
-{
-	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENOTDIR || errno == ELOOP ? 0 : -errno;
-	return fsetxattr(fd, TREE_OPAQUE, "y", 1, 0) < 0 ? -errno : 0;
 }
 
 int member_create_whiteout(struct member_writer *m, const char *path, struct hw_err *e)
 {
 	const char *name = NULL;
-	int r = path_hidden(path, &name, e);
+	autoclose int fd = -1;
+	int r;
 
+	r = path_hidden(path, &name, e);
 	if (r == 0)
 		r = enter_parent(m, path, e);
 	if (r < 0)
 		return r;
 	if (mknodat(m->tree.fd, name, S_IFCHR, makedev(0, 0)) == 0)
 		return 0;
-	r = errno == EEXIST ? hide_below(m->tree.fd, name) : -errno;
-	return r < 0 ? err_set(e, r, "create whiteout of \"%.256s\"", name) : 0;
+	if (errno != EEXIST)
+		return err_set(e, -errno, "create whiteout of \"%.256s\"", name);
+
+	/* The layer has a file or directory of that name, which a whiteout would replace. A file
+	 * hides the layers below anyway, a directory does if it is opaque. */
+	fd = openat(m->tree.fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+		return 0;
+	if (fd < 0 || fsetxattr(fd, TREE_OPAQUE, "y", 1, 0) < 0)
+		return err_set(e, -errno, "create whiteout of \"%.256s\"", name);
+	return 0;
 }

@@ -80,9 +80,10 @@ int tree_leave(struct tree *t, struct hw_err *e)
 
 static int enter_existing(struct tree *t, const char *path)
 {
-	autoclose int fd = tree_open(t->root, path, DIRECTORY);
+	autoclose int fd = -1;
 	struct stat st;
 
+	fd = tree_open(t->root, path, DIRECTORY);
 	if (fd < 0)
 		return fd;
 	if (fstat(fd, &st) < 0)
@@ -91,23 +92,15 @@ static int enter_existing(struct tree *t, const char *path)
 	return 0;
 }
 
-/* Return: 1: removed; 0: not a whiteout */
-static int remove_whiteout(int dir, const char *name)
-{
-	struct stat st;
-
-	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !tree_is_whiteout(&st))
-		return 0;
-	return unlinkat(dir, name, 0) < 0 ? -errno : 1;
-}
-
 int tree_create_dir(int dir, const char *name, mode_t mode)
 {
 	autoclose int fd = -1;
-	int was_whiteout = remove_whiteout(dir, name);
+	bool was_whiteout;
+	struct stat st;
 
-	if (was_whiteout < 0)
-		return was_whiteout;
+	was_whiteout = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && tree_is_whiteout(&st);
+	if (was_whiteout && unlinkat(dir, name, 0) < 0)
+		return -errno;
 	if (mkdirat(dir, name, mode) < 0 && errno != EEXIST)
 		return -errno;
 	fd = openat(dir, name, DIRECTORY | O_NOFOLLOW);
@@ -121,28 +114,44 @@ int tree_create_dir(int dir, const char *name, mode_t mode)
 /* Creates a directory in the current one, and enters it. */
 static int enter_implied(struct tree *t, const char *path, struct hw_err *e)
 {
-	autoclose int fd = tree_create_dir(t->fd, path_name(path), IMPLIED_MODE);
+	autoclose int fd = -1;
 	struct stat st;
-	int r;
+	int r = 0;
 
+	fd = tree_create_dir(t->fd, path_name(path), IMPLIED_MODE);
 	if (fd == -EEXIST)
 		return err_text(e, -ENOTDIR, "\"%.256s\" is neither a directory nor a link to one",
 				path);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return err_set(e, fd < 0 ? fd : -errno, "create directory \"%.256s\"", path);
-	r = t->implied ? t->implied(t->ctx, path, e) : 0;
-	if (r == 0)
-		r = tree_leave(t, e);
-	if (r == 0)
-		tree_enter_fd(t, take_fd(fd), path, &st.st_mtim);
-	return r;
+	if (t->implied)
+		r = t->implied(t->ctx, path, e);
+	if (r < 0)
+		return r;
+	r = tree_leave(t, e);
+	if (r < 0)
+		return r;
+	tree_enter_fd(t, take_fd(fd), path, &st.st_mtim);
+	return 0;
 }
 
-/* Component by component, creating missing directories. */
-static int enter_components(struct tree *t, const char *path, struct hw_err *e)
+int tree_enter(struct tree *t, const char *path, struct hw_err *e)
 {
-	int r = enter_existing(t, "");
+	int r;
 
+	if (t->fd >= 0 && str_equal(t->path, path))
+		return 0;
+	r = tree_leave(t, e);
+	if (r < 0)
+		return r;
+	r = enter_existing(t, path);
+	if (r == 0)
+		return 0;
+	if (r != -ENOENT && r != -ENOTDIR)
+		return err_set(e, r, "open directory \"%.256s\"", path);
+
+	/* component by component, creating missing directories */
+	r = enter_existing(t, "");
 	if (r < 0)
 		return err_set(e, r, "open the root");
 	for (const char *p = path; *p;) {
@@ -161,19 +170,4 @@ static int enter_components(struct tree *t, const char *path, struct hw_err *e)
 		p += n + (p[n] == '/');
 	}
 	return 0;
-}
-
-int tree_enter(struct tree *t, const char *path, struct hw_err *e)
-{
-	int r;
-
-	if (t->fd >= 0 && str_equal(t->path, path))
-		return 0;
-	r = tree_leave(t, e);
-	if (r < 0)
-		return r;
-	r = enter_existing(t, path);
-	if (r == -ENOENT || r == -ENOTDIR)
-		return enter_components(t, path, e);
-	return r < 0 ? err_set(e, r, "open directory \"%.256s\"", path) : 0;
 }

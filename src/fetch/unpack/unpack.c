@@ -55,18 +55,9 @@ static int count_entry(struct unpack *u, struct hw_err *e)
 	return disk_space_use(&u->space, DISK_SPACE_BLOCK, e);
 }
 
-/* A hole takes no space here, but may in a copy of the file: the limit is on the file's size. */
-static int check_file_size(struct unpack *u, const struct tar_entry *entry, struct hw_err *e)
-{
-	if (entry->size > u->options.bytes)
-		return err_text(e, -EFBIG, "file too large: %lld bytes, at most %lld allowed",
-				(long long)entry->size, (long long)u->options.bytes);
-	return entry->stored >= LARGE_FILE ? disk_space_check(&u->space, entry->stored, e) : 0;
-}
-
 /* ---- implied directories --------------------------------------------------- */
 
-/* Size of a path in the JSON of unpacked.c. */
+/* Size of a path in the JSON of struct unpacked. */
 static size_t json_size(const char *path)
 {
 	size_t n = strlen("\"\",");
@@ -91,29 +82,11 @@ static int add_implied(void *ctx, const char *path, struct hw_err *e)
 
 /* ---- members --------------------------------------------------------------- */
 
-static int create_plain(struct unpack *u, struct hw_err *e)
+static int create_member(struct unpack *u, const struct tar_entry *entry, struct hw_err *e)
 {
-	int r = check_file_size(u, u->entry, e);
+	int r;
 
-	if (r == 0)
-		r = member_create(&u->writer, u->entry, u->path, &u->fd, e);
-	if (r < 0)
-		return r;
-	if (!*u->path)
-		u->has_root = true;
-	else if (u->entry->type == TAR_DIR && map_count(u->implied) > 0)
-		map_take(u->implied, u->path);
-	if (u->entry->type != TAR_HARDLINK)
-		u->inodes++;
-	if (u->entry->type == TAR_DIR)
-		u->disk += DISK_SPACE_BLOCK;
-	return 0;
-}
-
-static int create_member(struct unpack *u, struct hw_err *e)
-{
-	int r = path_clean(u->entry->path, u->path, e);
-
+	r = path_clean(entry->path, u->path, e);
 	if (r < 0)
 		return r;
 	switch (path_kind(u->path)) {
@@ -124,20 +97,40 @@ static int create_member(struct unpack *u, struct hw_err *e)
 		return member_set_opaque(&u->writer, u->path, e);
 	case PATH_AUFS:
 		return 0;
-	default:
-		return create_plain(u, e);
+	case PATH_PLAIN:
+		break;
 	}
+	/* a hole takes no space here, but may in a copy of the file */
+	if (entry->size > u->options.bytes)
+		return err_text(e, -EFBIG, "file too large: %lld bytes, at most %lld allowed",
+				(long long)entry->size, (long long)u->options.bytes);
+	if (entry->stored >= LARGE_FILE)
+		r = disk_space_check(&u->space, entry->stored, e);
+	if (r == 0)
+		r = member_create(&u->writer, entry, u->path, &u->fd, e);
+	if (r < 0)
+		return r;
+	if (!*u->path)
+		u->has_root = true;
+	else if (entry->type == TAR_DIR && map_count(u->implied) > 0)
+		map_take(u->implied, u->path);
+	if (entry->type != TAR_HARDLINK)
+		u->inodes++;
+	if (entry->type == TAR_DIR)
+		u->disk += DISK_SPACE_BLOCK;
+	return 0;
 }
 
 static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 {
 	struct unpack *u = ctx;
-	int r = count_entry(u, e);
+	int r;
 
 	u->entry = entry;
 	u->fd = -1;
+	r = count_entry(u, e);
 	if (r == 0)
-		r = create_member(u, e);
+		r = create_member(u, entry, e);
 	return r < 0 ? err_ctx(e, "member \"%.256s\"", entry->path) : 0;
 }
 
@@ -161,9 +154,12 @@ static int write_at(int fd, int64_t offset, const char *data, size_t len)
 static int on_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct unpack *u = ctx;
-	int r = u->recipe ? disk_space_use(&u->space, (int64_t)len, e) : 0;
+	int r;
 
-	return r == 0 && u->recipe ? recipe_other(u->recipe, data, len, e) : r;
+	if (!u->recipe)
+		return 0;
+	r = disk_space_use(&u->space, (int64_t)len, e);
+	return r < 0 ? r : recipe_other(u->recipe, data, len, e);
 }
 
 static int on_data(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e)
@@ -185,25 +181,19 @@ static int on_data(void *ctx, int64_t offset, const void *data, size_t len, stru
 	return 0;
 }
 
-/* For a hole at the end of the file, with or without an empty piece that marks its end. */
-static int set_size(int fd, const struct tar_entry *entry)
-{
-	int64_t end = 0;
-
-	for (size_t i = 0; i < entry->n_pieces; i++)
-		if (entry->pieces[i].len > 0)
-			end = entry->pieces[i].offset + entry->pieces[i].len;
-	return end < entry->size && ftruncate(fd, entry->size) < 0 ? -errno : 0;
-}
-
 static int end_file(struct unpack *u, int fd, struct hw_err *e)
 {
 	const struct tar_entry *entry = u->entry;
 	uint8_t sum[DIGEST_SIZE];
-	int r = set_size(fd, entry);
+	int64_t end = 0; /* of the data */
+	int r;
 
-	if (r < 0)
-		return err_set(e, r, "set size");
+	for (size_t i = 0; i < entry->n_pieces; i++)
+		if (entry->pieces[i].len > 0)
+			end = entry->pieces[i].offset + entry->pieces[i].len;
+	/* a hole at the end, with or without an empty piece that marks its end */
+	if (end < entry->size && ftruncate(fd, entry->size) < 0)
+		return err_set(e, -errno, "set size");
 	r = member_set_attributes(&u->writer, fd, entry, e);
 	if (r < 0)
 		return r;
@@ -274,13 +264,17 @@ int unpack_feed(struct unpack *u, const void *data, size_t len, struct hw_err *e
 	return tar_feed(u->tar, data, len, e);
 }
 
-static int end_archive(struct unpack *u, const char *diff_id, char ret_diff_id[DIGEST_TEXT],
-		       struct hw_err *e)
+int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_unpacked,
+		  struct hw_err *e)
 {
 	static const struct tar_entry default_root = { .type = TAR_DIR, .mode = 0755 };
 	uint8_t sum[DIGEST_SIZE];
-	int fd, r = tar_finish(u->tar, e);
+	char got[DIGEST_TEXT];
+	const char *path;
+	void *value;
+	int fd, r;
 
+	r = tar_finish(u->tar, e);
 	if (r == 0 && !u->has_root)
 		r = member_create(&u->writer, &default_root, "", &fd, e);
 	if (r == 0)
@@ -288,44 +282,20 @@ static int end_archive(struct unpack *u, const char *diff_id, char ret_diff_id[D
 	if (r < 0)
 		return r;
 	sha256_end(u->archive_hash, sum);
-	digest_format(sum, ret_diff_id);
-	if (diff_id && !str_equal(diff_id, ret_diff_id))
-		return err_text(e, -EBADMSG, "diff ID mismatch: got %s, want %s", ret_diff_id,
-				diff_id);
-	return u->recipe ? recipe_end(u->recipe, u->archive, sum, e) : 0;
-}
-
-/* Syncs the whole file system: one call instead of an fsync() for each file. */
-static int sync_root(int root)
-{
-	autoclose int fd = tree_open(root, "", O_RDONLY | O_DIRECTORY);
-
-	if (fd < 0)
-		return fd;
-	return syncfs(fd) < 0 ? -errno : 0;
-}
-
-static void list_implied(struct unpack *u, struct hw_strings *ret)
-{
-	const char *path;
-	void *value;
-
-	if (!u->has_root)
-		strings_add(ret, "");
-	for (size_t i = 0; map_next(u->implied, &i, &path, &value);)
-		strings_add(ret, path);
-}
-
-int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_unpacked,
-		  struct hw_err *e)
-{
-	char got[DIGEST_TEXT];
-	int r = end_archive(u, diff_id, got, e);
-
+	digest_format(sum, got);
+	if (diff_id && !str_equal(diff_id, got))
+		return err_text(e, -EBADMSG, "diff ID mismatch: got %s, want %s", got, diff_id);
+	if (u->recipe)
+		r = recipe_end(u->recipe, u->archive, sum, e);
 	if (r < 0)
 		return r;
-	if (u->options.sync && (r = sync_root(u->options.root)) < 0)
-		return err_set(e, r, "sync the layer to disk");
+	if (u->options.sync) { /* the whole file system: one call for all files */
+		autoclose int root = -1;
+
+		root = tree_open(u->options.root, "", O_RDONLY | O_DIRECTORY);
+		if (root < 0 || syncfs(root) < 0)
+			return err_set(e, root < 0 ? root : -errno, "sync the layer to disk");
+	}
 	*ret_unpacked = (struct unpacked){
 		.diff_id = str_copy(got),
 		.archive = u->archive,
@@ -336,6 +306,9 @@ int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_un
 		.rebuildable = !u->writer.replaced,
 		.opaque = u->writer.opaque,
 	};
-	list_implied(u, &ret_unpacked->implied);
+	if (!u->has_root)
+		strings_add(&ret_unpacked->implied, "");
+	for (size_t i = 0; map_next(u->implied, &i, &path, &value);)
+		strings_add(&ret_unpacked->implied, path);
 	return 0;
 }
