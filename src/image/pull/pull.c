@@ -129,19 +129,6 @@ void pull_counts(struct puller *p, struct pull_counts *ret_counts)
 
 /* ---- shared pulls ---------------------------------------------------------- */
 
-static struct shared_pull *shared_pull_new(struct puller *p, const char *key)
-{
-	struct shared_pull *s = mem_new(sizeof(*s));
-
-	s->puller = p;
-	memcpy(s->key, key, sizeof(s->key));
-	s->done_fd = eventfd(0, EFD_CLOEXEC);
-	s->cancel_fd = eventfd(0, EFD_CLOEXEC);
-	pull_progress_init(&s->progress);
-	list_init(&s->link);
-	return s;
-}
-
 static void shared_pull_free(struct shared_pull *s)
 {
 	mem_close_fd(&s->done_fd);
@@ -166,8 +153,10 @@ static void shared_pull_unref(struct shared_pull *s)
 		shared_pull_free(s);
 }
 
-static int64_t count_received_bytes(struct shared_pull *s)
+/* Wake up the requests. The thread still has to clean up. */
+static void publish_result(struct shared_pull *s)
 {
+	struct puller *p = s->puller;
 	autofree struct pull_layer *layers = NULL;
 	size_t n = pull_progress_read(&s->progress, &layers);
 	int64_t bytes = 0;
@@ -175,15 +164,6 @@ static int64_t count_received_bytes(struct shared_pull *s)
 	for (size_t i = 0; i < n; i++)
 		if (layers[i].state != PULL_PRESENT)
 			bytes += layers[i].bytes;
-	return bytes;
-}
-
-/* Wake up the requests. The thread still has to clean up. */
-static void publish_result(struct shared_pull *s)
-{
-	struct puller *p = s->puller;
-	int64_t bytes = count_received_bytes(s);
-
 	pthread_mutex_lock(&p->lock);
 	p->counts.running--;
 	p->counts.good += s->code == 0;
@@ -275,9 +255,15 @@ static int start_pull(struct puller *p, const struct pull_request *request,
 		      const struct reference *ref, const char *key, struct shared_pull **ret_pull,
 		      struct hw_err *e)
 {
-	struct shared_pull *s = shared_pull_new(p, key);
+	struct shared_pull *s = mem_new(sizeof(*s));
 	int r;
 
+	s->puller = p;
+	memcpy(s->key, key, sizeof(s->key));
+	s->done_fd = eventfd(0, EFD_CLOEXEC);
+	s->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	pull_progress_init(&s->progress);
+	list_init(&s->link);
 	make_pull_job(&p->settings, request, ref, &s->job);
 	s->program = str_copy(p->settings.program);
 	s->users = 1;
@@ -313,32 +299,7 @@ static int join_or_start_pull(struct puller *p, const struct pull_request *reque
 	return r;
 }
 
-/* The last request that leaves cancels the pull. */
-static void leave_pull(struct shared_pull *s)
-{
-	struct puller *p = s->puller;
-
-	pthread_mutex_lock(&p->lock);
-	if (--s->requests == 0 && !s->done) {
-		make_unjoinable(s);
-		signal_event(s->cancel_fd);
-	}
-	shared_pull_unref(s);
-	pthread_mutex_unlock(&p->lock);
-}
-
 /* ---- requests -------------------------------------------------------------- */
-
-static void report_progress(const struct pull_request *request, struct shared_pull *s)
-{
-	autofree struct pull_layer *layers = NULL;
-	size_t n;
-
-	if (!request->progress)
-		return;
-	n = pull_progress_read(&s->progress, &layers);
-	request->progress(request->ctx, layers, n);
-}
 
 static int wait_until_done(const struct pull_request *request, struct shared_pull *s,
 			   struct hw_err *e)
@@ -348,12 +309,18 @@ static int wait_until_done(const struct pull_request *request, struct shared_pul
 
 	for (;;) {
 		int64_t until = request->progress ? time_deadline(PROGRESS_MS) : TIME_NEVER;
-		int n = poll(fds, ARRAY_SIZE(fds),
-			     time_left_ms(time_earlier(until, request->deadline)));
+		int n;
 
+		n = poll(fds, ARRAY_SIZE(fds),
+			 time_left_ms(time_earlier(until, request->deadline)));
 		if (n < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for a pull");
-		report_progress(request, s);
+		if (request->progress) {
+			autofree struct pull_layer *layers = NULL;
+			size_t n_layers = pull_progress_read(&s->progress, &layers);
+
+			request->progress(request->ctx, layers, n_layers);
+		}
 		if (n > 0 && fds[0].revents)
 			return 0;
 		if (n > 0 && fds[1].revents)
@@ -362,18 +329,6 @@ static int wait_until_done(const struct pull_request *request, struct shared_pul
 			return err_text(e, -ETIMEDOUT, "pull %s: deadline exceeded",
 					s->job.reference);
 	}
-}
-
-/* The lock orders the reads after the writes of the thread; an eventfd does not guarantee that. */
-static int get_result(struct shared_pull *s, struct pull_result *ret_result, struct hw_err *e)
-{
-	pthread_mutex_lock(&s->puller->lock);
-	if (s->code == 0)
-		*ret_result = s->result;
-	else
-		*e = s->error;
-	pthread_mutex_unlock(&s->puller->lock);
-	return s->code;
 }
 
 /* kubelet recognizes the prefix "RegistryUnavailable" and shows it to users as the reason. */
@@ -389,8 +344,9 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	struct shared_pull *s;
-	int r = reference_parse(request->reference, &ref, e);
+	int r;
 
+	r = reference_parse(request->reference, &ref, e);
 	if (r < 0) {
 		e->domain = HW_DOMAIN_GRPC;
 		e->wire = GRPC_INVALID_ARGUMENT;
@@ -400,8 +356,20 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 	if (r < 0)
 		return set_grpc_code(e);
 	r = wait_until_done(request, s, e);
-	if (r == 0)
-		r = get_result(s, ret_result, e);
-	leave_pull(s);
+	/* also orders the reads after the writes of the thread; an eventfd does not guarantee it */
+	pthread_mutex_lock(&p->lock);
+	if (r == 0 && s->code == 0) {
+		*ret_result = s->result;
+	} else if (r == 0) {
+		*e = s->error;
+		r = s->code;
+	}
+	/* the last request that leaves cancels the pull */
+	if (--s->requests == 0 && !s->done) {
+		make_unjoinable(s);
+		signal_event(s->cancel_fd);
+	}
+	shared_pull_unref(s);
+	pthread_mutex_unlock(&p->lock);
 	return r < 0 ? set_grpc_code(e) : 0;
 }
