@@ -197,11 +197,13 @@ static int open_directory(struct store *s, const char *name, mode_t mode, int *r
 	return *ret_fd < 0 ? err_set(e, -errno, "open %s/%s", s->root, name) : 0;
 }
 
-static int open_root(struct store *s, struct hw_err *e)
+static int open_directories(struct store *s, struct hw_err *e)
 {
+	autoclose int empty = -1;
 	char *absolute;
-	int r = file_mkdirs(AT_FDCWD, s->root, 0700, e);
+	int r;
 
+	r = file_mkdirs(AT_FDCWD, s->root, 0700, e);
 	if (r < 0)
 		return r;
 	absolute = realpath(s->root, NULL); /* mounts need absolute paths of layers */
@@ -215,25 +217,21 @@ static int open_root(struct store *s, struct hw_err *e)
 	r = file_lock(s->dir, "lock", true, time_now(), &s->lock_fd, e);
 	if (r == -ETIMEDOUT)
 		return err_text(e, -EBUSY, "%s is in use by another process", s->root);
-	return r < 0 ? err_ctx(e, "lock %s", s->root) : 0;
-}
-
-static int open_directories(struct store *s, struct hw_err *e)
-{
-	autoclose int empty = -1;
-	int r = open_root(s, e);
-
-	if (r == 0)
-		r = open_directory(s, "layers", 0700, &s->layers, e);
-	if (r == 0)
-		r = open_directory(s, "tmp", 0700, &s->tmp, e);
-	if (r == 0)
-		r = open_directory(s, "gone", 0700, &s->gone, e);
-	if (r == 0)
-		r = open_directory(s, "empty", 0755, &empty, e);
-	if (r == 0 && fsync(s->dir) < 0)
-		r = err_set(e, -errno, "sync %s", s->root);
-	return r;
+	if (r < 0)
+		return err_ctx(e, "lock %s", s->root);
+	r = open_directory(s, "layers", 0700, &s->layers, e);
+	if (r < 0)
+		return r;
+	r = open_directory(s, "tmp", 0700, &s->tmp, e);
+	if (r < 0)
+		return r;
+	r = open_directory(s, "gone", 0700, &s->gone, e);
+	if (r < 0)
+		return r;
+	r = open_directory(s, "empty", 0755, &empty, e);
+	if (r < 0)
+		return r;
+	return fsync(s->dir) < 0 ? err_set(e, -errno, "sync %s", s->root) : 0;
 }
 
 static int open_database(struct store *s, struct hw_err *e)
@@ -260,9 +258,13 @@ static int load_usage(struct store *s, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-static struct store *store_new(const char *root)
+AUTO_DEFINE(store_close, struct store);
+
+int store_open(const char *root, struct store **ret_store, struct hw_err *e)
 {
-	struct store *s = mem_new(sizeof(*s));
+	AUTO(store_close) struct store *s = mem_new(sizeof(*s));
+	const struct store_snapshot *all = NULL;
+	int r;
 
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->read_lock, NULL);
@@ -271,17 +273,7 @@ static struct store *store_new(const char *root)
 	s->lock_fd = s->dir = s->layers = s->tmp = s->gone = -1;
 	s->held = map_new(free);
 	s->suspect = map_new(NULL);
-	return s;
-}
-
-AUTO_DEFINE(store_close, struct store);
-
-int store_open(const char *root, struct store **ret_store, struct hw_err *e)
-{
-	AUTO(store_close) struct store *s = store_new(root);
-	const struct store_snapshot *all = NULL;
-	int r = open_directories(s, e);
-
+	r = open_directories(s, e);
 	if (r == 0)
 		r = open_database(s, e);
 	if (r == 0)
