@@ -106,47 +106,37 @@ static struct value *get_value(const struct value *object, const struct hw_field
 
 /* ---- values ------------------------------------------------------------------------- */
 
-static int parse_socket_path(const char *text, const char **ret_path, struct hw_err *e)
+int config_address(const char *text, struct config_address *ret_address, struct hw_err *e)
 {
-	/* "unix:/a", or "unix:///a" as kubelet writes it */
-	const char *path = text + strlen("unix:") + (str_starts(text, "unix:///") ? 2 : 0);
-
-	if (path[0] != '/')
-		return err_text(e, -EINVAL, "%s: socket path must be absolute", text);
-	if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
-		return err_text(e, -EINVAL, "%.200s: socket path too long", path);
-	*ret_path = path;
-	return 0;
-}
-
-static int parse_ip_and_port(const char *text, struct config_address *ret, struct hw_err *e)
-{
-	const char *colon = strrchr(text, ':');
+	const char *path, *colon = strrchr(text, ':');
 	bool brackets = text[0] == '[' && colon > text && colon[-1] == ']';
 	autofree char *host = NULL;
 	long long port;
 
+	if (str_starts(text, "unix:")) {
+		/* "unix:/a", or "unix:///a" as kubelet writes it */
+		path = text + strlen("unix:") + (str_starts(text, "unix:///") ? 2 : 0);
+		if (path[0] != '/')
+			return err_text(e, -EINVAL, "%s: socket path must be absolute", text);
+		if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+			return err_text(e, -EINVAL, "%.200s: socket path too long", path);
+		ret_address->path = path;
+		return 0;
+	}
 	if (!colon || !str_to_int64(colon + 1, 0, 65535, &port))
 		return err_text(e, -EINVAL, "%.200s: expected unix:PATH or ADDRESS:PORT", text);
 	host = str_ncopy(text + brackets, (size_t)(colon - text) - 2 * brackets);
-	if (hw_ip_parse(host, &ret->ip, e) < 0)
+	if (hw_ip_parse(host, &ret_address->ip, e) < 0)
 		return e->code;
-	if (brackets != (ret->ip.family == AF_INET6))
+	if (brackets != (ret_address->ip.family == AF_INET6))
 		return err_text(e, -EINVAL,
 				"%s: brackets are required for IPv6 and only there: [ADDRESS]:PORT",
 				text);
-	if (!ip_is_loopback(&ret->ip))
+	if (!ip_is_loopback(&ret_address->ip))
 		return err_text(e, -EINVAL, "%s: not a loopback address", text);
-	ret->path = NULL;
-	ret->port = (int)port;
+	ret_address->path = NULL;
+	ret_address->port = (int)port;
 	return 0;
-}
-
-int config_address(const char *text, struct config_address *ret_address, struct hw_err *e)
-{
-	if (str_starts(text, "unix:"))
-		return parse_socket_path(text, &ret_address->path, e);
-	return parse_ip_and_port(text, ret_address, e);
 }
 
 static int find_user(const char *name, struct socket_owner *owner, struct hw_err *e)
@@ -368,19 +358,6 @@ static int parse_yaml(const struct buf *text, struct value **ret_value, struct h
 	return 0;
 }
 
-static int decode_config(const struct value *object, struct config **ret_config, struct hw_err *e)
-{
-	AUTO(config_unref) struct config *c = mem_new(sizeof(*c));
-	int r = field_decode(config_fields, object, c, e);
-
-	c->refs = 1;
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(checks); i++)
-		r = check_field(&checks[i], c, e);
-	if (r == 0)
-		*ret_config = take_ptr(c);
-	return r;
-}
-
 /* Completes "KEY: ..." to "--KEY: ..." if a flag has set the key, else to
  * "FILE: line N: KEY: ...". */
 static int add_location(const struct config_source *source, const struct buf *text,
@@ -400,13 +377,17 @@ static int add_location(const struct config_source *source, const struct buf *te
 
 int config_load(const struct config_source *source, struct config **ret_config, struct hw_err *e)
 {
+	AUTO(config_unref) struct config *c = mem_new(sizeof(*c));
 	AUTO(value_free) struct value *object = NULL;
 	AUTO(buf_done) struct buf text = { 0 };
 	struct value *v;
 	const char *key;
-	int r = file_read(AT_FDCWD, source->file, YML_SIZE_MAX, &text, e);
-	bool missing = r == -ENOENT && !source->must_exist;
+	bool missing;
+	int r;
 
+	c->refs = 1;
+	r = file_read(AT_FDCWD, source->file, YML_SIZE_MAX, &text, e);
+	missing = r == -ENOENT && !source->must_exist;
 	if (r < 0 && !missing)
 		return err_ctx(e, "configuration");
 	if (parse_yaml(&text, &object, e) < 0)
@@ -416,10 +397,13 @@ int config_load(const struct config_source *source, struct config **ret_config, 
 		for (void *i = NULL; value_next(source->flags, &i, &key, &v);)
 			value_set(object, key, value_ref(v));
 	if (r == 0)
-		r = decode_config(object, ret_config, e);
+		r = field_decode(config_fields, object, c, e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(checks); i++)
+		r = check_field(&checks[i], c, e);
 	if (r < 0)
 		return add_location(source, &text, e);
-	(*ret_config)->file = str_copy(missing ? "" : source->file);
+	c->file = str_copy(missing ? "" : source->file);
+	*ret_config = take_ptr(c);
 	return 0;
 }
 
