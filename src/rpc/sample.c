@@ -102,15 +102,6 @@ static int sample_sleep(struct rpc_call *call, void *ctx, struct hw_err *e)
 	return r;
 }
 
-static int send_size(struct rpc_call *call, size_t size, struct hw_err *e)
-{
-	struct buf b = { 0 };
-
-	memset(buf_reserve(&b, size), 'x', size);
-	buf_commit(&b, size);
-	return rpc_send(call, &b, e);
-}
-
 static int sample_count(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	struct sample_counts *counts = ctx;
@@ -119,8 +110,13 @@ static int sample_count(struct rpc_call *call, void *ctx, struct hw_err *e)
 
 	counts->started++;
 	r = receive_numbers(call, &n, &size, e);
-	for (long long i = 0; r == 0 && i < n; i++)
-		r = send_size(call, (size_t)size, e);
+	for (long long i = 0; r == 0 && i < n; i++) {
+		struct buf b = { 0 };
+
+		memset(buf_reserve(&b, (size_t)size), 'x', (size_t)size);
+		buf_commit(&b, (size_t)size);
+		r = rpc_send(call, &b, e);
+	}
 	count_end(call, counts);
 	return r;
 }
