@@ -340,24 +340,6 @@ static int check_field(const struct value_check *row, const struct config *c, st
 
 /* ---- loading ------------------------------------------------------------------------ */
 
-/* Return: 0, *ret_value is an object; an empty file gives an empty object */
-static int parse_yaml(const struct buf *text, struct value **ret_value, struct hw_err *e)
-{
-	AUTO(value_free) struct value *v = NULL;
-	int r = yml_parse(str_or(text->data, ""), text->len, &v, e);
-
-	if (r < 0)
-		return r;
-	if (value_kind(v) == VALUE_NULL) {
-		*ret_value = value_new_object();
-		return 0;
-	}
-	if (value_kind(v) != VALUE_OBJECT)
-		return err_text(e, -EINVAL, "line 1: expected a mapping of keys to values");
-	*ret_value = take_ptr(v);
-	return 0;
-}
-
 /* Completes "KEY: ..." to "--KEY: ..." if a flag has set the key, else to
  * "FILE: line N: KEY: ...". */
 static int add_location(const struct config_source *source, const struct buf *text,
@@ -390,8 +372,15 @@ int config_load(const struct config_source *source, struct config **ret_config, 
 	missing = r == -ENOENT && !source->must_exist;
 	if (r < 0 && !missing)
 		return err_ctx(e, "configuration");
-	if (parse_yaml(&text, &object, e) < 0)
+	if (yml_parse(str_or(text.data, ""), text.len, &object, e) < 0)
 		return err_ctx(e, "%s", source->file);
+	if (value_kind(object) == VALUE_NULL) { /* an empty file */
+		value_free(object);
+		object = value_new_object();
+	}
+	if (value_kind(object) != VALUE_OBJECT)
+		return err_text(e, -EINVAL, "%s: line 1: expected a mapping of keys to values",
+				source->file);
 	r = field_check_known(config_fields, object, e);
 	if (r == 0 && source->flags)
 		for (void *i = NULL; value_next(source->flags, &i, &key, &v);)
@@ -450,23 +439,6 @@ void config_unref(struct config *c)
 /* ---- printing ----------------------------------------------------------------------- */
 
 /* JSON on one line is valid YAML. */
-static void format_value(struct buf *b, const struct hw_field *f, const struct value *v)
-{
-	autofree char *text = NULL;
-
-	if (f->type != HW_STRINGS || value_count(v) == 0) {
-		text = value_format(v, 0);
-		buf_printf(b, "%s: %s\n", f->name, text);
-		return;
-	}
-	buf_printf(b, "%s:\n", f->name);
-	for (size_t i = 0; i < value_count(v); i++) {
-		autofree char *entry = value_format(value_at(v, i), 0);
-
-		buf_printf(b, "- %s\n", entry);
-	}
-}
-
 char *config_format(const struct config *c)
 {
 	AUTO(value_free) struct value *object = field_encode(config_fields, c);
@@ -475,11 +447,18 @@ char *config_format(const struct config *c)
 	for (const struct hw_field *f = config_fields; f->type != HW_END; f++) {
 		AUTO(value_free) struct value *default_value = value_literal(f->def);
 		AUTO(value_free) struct value *v = get_value(object, f);
+		bool is_list = f->type == HW_STRINGS && value_count(v) > 0;
+		autofree char *text = is_list ? NULL : value_format(v, 0);
 
 		buf_printf(&b, "%s# %s\n", b.len ? "\n" : "", f->help);
 		if (!value_equal(v, default_value))
 			buf_printf(&b, "# default: %s\n", f->def);
-		format_value(&b, f, v);
+		buf_printf(&b, "%s:%s%s\n", f->name, text ? " " : "", str_or(text, ""));
+		for (size_t i = 0; is_list && i < value_count(v); i++) {
+			autofree char *entry = value_format(value_at(v, i), 0);
+
+			buf_printf(&b, "- %s\n", entry);
+		}
 	}
 	return buf_take(&b);
 }

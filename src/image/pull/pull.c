@@ -230,32 +230,14 @@ static void *pull_thread(void *arg)
 }
 
 /* Signals are blocked in the thread: they are handled elsewhere. The caller holds the lock. */
-static int start_thread(struct shared_pull *s, struct hw_err *e)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
-
-	if (s->done_fd < 0 || s->cancel_fd < 0)
-		return err_set(e, -EMFILE, "create an eventfd for a pull");
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&thread, &attr, pull_thread, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return r < 0 ? err_set(e, r, "create a thread for a pull") : 0;
-}
-
-/* The caller holds the lock. */
 static int start_pull(struct puller *p, const struct pull_request *request,
 		      const struct reference *ref, const char *key, struct shared_pull **ret_pull,
 		      struct hw_err *e)
 {
 	struct shared_pull *s = mem_new(sizeof(*s));
+	pthread_attr_t attr;
+	sigset_t all, before;
+	pthread_t thread;
 	int r;
 
 	s->puller = p;
@@ -267,36 +249,27 @@ static int start_pull(struct puller *p, const struct pull_request *request,
 	make_pull_job(&p->settings, request, ref, &s->job);
 	s->program = str_copy(p->settings.program);
 	s->users = 1;
-	r = start_thread(s, e);
+	if (s->done_fd < 0 || s->cancel_fd < 0) {
+		shared_pull_free(s);
+		return err_set(e, -EMFILE, "create an eventfd for a pull");
+	}
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = -pthread_create(&thread, &attr, pull_thread, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
 	if (r < 0) {
 		shared_pull_free(s);
-		return r;
+		return err_set(e, r, "create a thread for a pull");
 	}
 	p->counts.running++;
 	map_set(p->joinable, s->key, s);
 	list_append(&p->all, &s->link);
 	*ret_pull = s;
 	return 0;
-}
-
-static int join_or_start_pull(struct puller *p, const struct pull_request *request,
-			      const struct reference *ref, struct shared_pull **ret_pull,
-			      struct hw_err *e)
-{
-	char key[PULL_KEY];
-	int r = 0;
-
-	pull_key(request, ref, key);
-	pthread_mutex_lock(&p->lock);
-	*ret_pull = map_find(p->joinable, key);
-	if (!*ret_pull)
-		r = start_pull(p, request, ref, key, ret_pull, e);
-	if (r == 0) {
-		(*ret_pull)->requests++;
-		(*ret_pull)->users++;
-	}
-	pthread_mutex_unlock(&p->lock);
-	return r;
 }
 
 /* ---- requests -------------------------------------------------------------- */
@@ -343,6 +316,7 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 	 struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
+	char key[PULL_KEY];
 	struct shared_pull *s;
 	int r;
 
@@ -352,7 +326,16 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 		e->wire = GRPC_INVALID_ARGUMENT;
 		return r;
 	}
-	r = join_or_start_pull(p, request, &ref, &s, e);
+	pull_key(request, &ref, key);
+	pthread_mutex_lock(&p->lock);
+	s = map_find(p->joinable, key);
+	if (!s)
+		r = start_pull(p, request, &ref, key, &s, e);
+	if (r == 0) {
+		s->requests++;
+		s->users++;
+	}
+	pthread_mutex_unlock(&p->lock);
 	if (r < 0)
 		return set_grpc_code(e);
 	r = wait_until_done(request, s, e);

@@ -118,11 +118,13 @@ static int remove_layer_without_row(void *ctx, const struct file_entry *entry, s
 	return store_move_to_gone(s, s->layers, entry->name, &removal, e);
 }
 
-static int list_lost_layers(struct store *s, struct hw_strings *ret_lost, struct hw_err *e)
+static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
 {
+	AUTO(hw_strings_free) struct hw_strings lost = { 0 };
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		const char *chain = db_text(&q, 0);
 		bool valid = digest_is_sha256(chain);
@@ -132,16 +134,9 @@ static int list_lost_layers(struct store *s, struct hw_strings *ret_lost, struct
 			continue;
 		if (valid && errno != ENOENT)
 			return err_set(e, -errno, "access %s/layers/%s", s->root, path);
-		strings_add(ret_lost, chain);
+		strings_add(&lost, chain);
 	}
-	return r;
-}
-
-static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
-{
-	AUTO(hw_strings_free) struct hw_strings lost = { 0 };
-	int r = list_lost_layers(s, &lost, e);
-
+	db_query_done(&q);
 	for (size_t i = 0; r == 0 && i < lost.n; i++)
 		r = db_run(s->db, "DELETE FROM layers WHERE chain = ?",
 			   DB_VALUES(DB_TEXT(lost.v[i])), e);
