@@ -159,8 +159,9 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
 		   int along, int idle_ms, struct hw_err *e)
 {
 	autofree char *json = hw_field_encode(table, in, 0);
-	int r = job_send(fd, type, json, strlen(json), along, idle_ms, e);
+	int r;
 
+	r = job_send(fd, type, json, strlen(json), along, idle_ms, e);
 	explicit_bzero(json, strlen(json)); /* may contain a password */
 	return r;
 }

@@ -165,8 +165,9 @@ int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	unsigned char h[HEADER];
 	size_t len;
-	int r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m.fd, e);
+	int r;
 
+	r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m.fd, e);
 	if (r <= 0)
 		return r;
 	len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;

@@ -145,8 +145,9 @@ static int add_pulled_names(struct incoming *in, const char *digest, struct hw_e
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL, *by_digest = NULL, *by_tag = NULL;
-	int r = reference_parse(in->job->reference, &ref, e);
+	int r;
 
+	r = reference_parse(in->job->reference, &ref, e);
 	if (r < 0)
 		return r;
 	if (ref.digest && !str_equal(ref.digest, digest))
@@ -167,8 +168,9 @@ static int add_name(struct incoming *in, const char *text, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL;
-	int r = reference_parse(text, &ref, e);
+	int r;
 
+	r = reference_parse(text, &ref, e);
 	if (r < 0)
 		return r;
 	if (ref.digest)
@@ -334,8 +336,9 @@ static struct incoming_layer *find_layer(struct incoming *in, const struct job_s
 int incoming_receive_progress(struct incoming *in, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
-	int r = job_decode(m, job_step_fields, &step, e);
+	int r;
 
+	r = job_decode(m, job_step_fields, &step, e);
 	if (r < 0)
 		return r;
 	if (!find_layer(in, &step, e))
@@ -360,8 +363,9 @@ int incoming_receive_layer(struct incoming *in, const struct job_message *m, str
 	AUTO(unpacked_done) struct unpacked unpacked = { 0 };
 	struct incoming_layer *l;
 	const char *json, *want;
-	int r = job_decode(m, job_step_fields, &step, e);
+	int r;
 
+	r = job_decode(m, job_step_fields, &step, e);
 	if (r < 0)
 		return r;
 	l = find_layer(in, &step, e);
@@ -433,8 +437,9 @@ int incoming_store(struct incoming *in, struct pull_result *ret_result, struct h
 		.names = (const char *const *)in->names.v,
 		.n_names = in->names.n,
 	};
-	int r = store_image_add(in->store, &new, in->result.id, e);
+	int r;
 
+	r = store_image_add(in->store, &new, in->result.id, e);
 	if (r < 0)
 		return err_ctx(e, "%s %s from %s", job_verb(in->job), in->job->reference, in->host);
 	*ret_result = in->result;

@@ -59,8 +59,9 @@ static int handle_resolved(struct session *s, const struct job_message *m, struc
 
 static int handle_manifest(struct session *s, const struct job_message *m, struct hw_err *e)
 {
-	int r = incoming_receive_manifest(s->image, m, e);
+	int r;
 
+	r = incoming_receive_manifest(s->image, m, e);
 	if (r > 0)
 		s->state = WAIT_CONFIG;
 	return r < 0 ? r : 0;
@@ -69,8 +70,9 @@ static int handle_manifest(struct session *s, const struct job_message *m, struc
 static int handle_config(struct session *s, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_plan_done) struct job_plan plan = { 0 };
-	int r = incoming_receive_config(s->image, m, &plan, e);
+	int r;
 
+	r = incoming_receive_config(s->image, m, &plan, e);
 	s->state = WAIT_LAYERS;
 	if (r == 0)
 		r = job_send_table(s->fetch->socket, JOB_PLAN, job_plan_fields, &plan, -1,
@@ -214,8 +216,9 @@ static int process_event(struct session *s, struct hw_err *e)
 	};
 	int timeout = timeout_ms(s->o->job);
 	bool can_commit = incoming_has_complete_layers(s->image);
-	int n = poll(fds, ARRAY_SIZE(fds), can_commit ? 0 : timeout);
+	int n;
 
+	n = poll(fds, ARRAY_SIZE(fds), can_commit ? 0 : timeout);
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for hawser-fetch");
 	if (n == 0 && can_commit) {

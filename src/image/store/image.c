@@ -34,9 +34,10 @@ int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 {
 	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->reader, "SELECT manifest_bytes, config_bytes FROM images WHERE id = ?",
-			 DB_VALUES(DB_TEXT(id)), &q, e);
+	int r;
 
+	r = db_query(s->reader, "SELECT manifest_bytes, config_bytes FROM images WHERE id = ?",
+		     DB_VALUES(DB_TEXT(id)), &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
 	if (r <= 0)
@@ -73,8 +74,9 @@ static int check_name(const char *name, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *full = NULL;
-	int r = reference_parse(name, &ref, e);
+	int r;
 
+	r = reference_parse(name, &ref, e);
 	if (r < 0)
 		return r;
 	full = reference_format(&ref);
@@ -208,8 +210,9 @@ int store_image_add(struct store *s, const struct store_new_image *image, char r
 		    struct hw_err *e)
 {
 	AUTO(addition_done) struct addition a = { .s = s, .image = image };
-	int r = image_config_parse(image->config, image->config_len, &a.config, e);
+	int r;
 
+	r = image_config_parse(image->config, image->config_len, &a.config, e);
 	for (size_t i = 0; r == 0 && i < image->n_names; i++)
 		r = check_name(image->names[i], e);
 	if (r < 0)
@@ -230,9 +233,10 @@ static int list_chains(struct store *s, const char *id, struct hw_strings *ret_c
 		       struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT chain FROM image_layers WHERE image = ? ORDER BY position",
-			 DB_VALUES(DB_TEXT(id)), &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT chain FROM image_layers WHERE image = ? ORDER BY position",
+		     DB_VALUES(DB_TEXT(id)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		strings_add(ret_chains, db_text(&q, 0));
 	return r;
@@ -289,8 +293,9 @@ static int remove_locked(struct store *s, const char *text, struct store_removal
 int store_image_remove(struct store *s, const char *text, struct hw_err *e)
 {
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
-	int r = remove_locked(s, text, &removal, e);
+	int r;
 
+	r = remove_locked(s, text, &removal, e);
 	if (r == -ENOSPC && store_delete_reserve(s)) {
 		store_removal_done(&removal);
 		removal = (struct store_removal){ 0 };

@@ -69,9 +69,10 @@ int store_layer_get(struct store *s, const char *chain_id, struct store_layer *r
 {
 	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->reader, "SELECT " LAYER_COLUMNS " FROM layers l WHERE l.chain = ?",
-			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+	int r;
 
+	r = db_query(s->reader, "SELECT " LAYER_COLUMNS " FROM layers l WHERE l.chain = ?",
+		     DB_VALUES(DB_TEXT(chain_id)), &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
 	if (r > 0)
@@ -87,11 +88,12 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 	autofree struct store_layer *layers = NULL;
 	int64_t count = 0;
 	size_t n = 0;
-	int r = db_get_int(s->reader,
-			   "SELECT (SELECT count(*) FROM image_layers WHERE image = id)"
-			   " FROM images WHERE id = ?",
-			   DB_VALUES(DB_TEXT(id)), &count, e);
+	int r;
 
+	r = db_get_int(s->reader,
+		       "SELECT (SELECT count(*) FROM image_layers WHERE image = id)"
+		       " FROM images WHERE id = ?",
+		       DB_VALUES(DB_TEXT(id)), &count, e);
 	if (r <= 0)
 		return r;
 	layers = mem_resize(NULL, (size_t)count + 1, sizeof(*layers));
@@ -112,8 +114,9 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 
 int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e)
 {
-	int fd, r = store_check_digest(chain_id, e);
+	int fd, r;
 
+	r = store_check_digest(chain_id, e);
 	if (r < 0)
 		return r;
 	fd = openat(s->layers, chain_id + strlen("sha256:"),
@@ -131,8 +134,9 @@ bool store_is_suspect(const struct store *s, const char *chain_id)
 int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_err *e)
 {
 	STORE_LOCKED(s);
-	int r = store_layer_exists(s, chain_id, e);
+	int r;
 
+	r = store_layer_exists(s, chain_id, e);
 	if (r <= 0)
 		return r < 0 ? r : 1;
 	if (store_is_held(s, chain_id))
@@ -329,9 +333,10 @@ static int64_t file_size(const struct store_stage *stage, const char *name)
 static int delete_old_row(struct commit *c, const char *chain_id, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(c->s->db, "DELETE FROM layers WHERE chain = ? RETURNING disk, inodes",
-			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+	int r;
 
+	r = db_query(c->s->db, "DELETE FROM layers WHERE chain = ? RETURNING disk, inodes",
+		     DB_VALUES(DB_TEXT(chain_id)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		c->added.bytes -= db_int(&q, 0);
 		c->added.inodes -= db_int(&q, 1);
@@ -366,9 +371,10 @@ static int list_images(struct store *s, const char *chain_id, struct hw_strings 
 		       struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT image FROM image_layers WHERE chain = ?",
-			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT image FROM image_layers WHERE chain = ?",
+		     DB_VALUES(DB_TEXT(chain_id)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		if (!strings_has(ids, db_text(&q, 0)))
 			strings_add(ids, db_text(&q, 0));
@@ -419,8 +425,9 @@ static int insert_rows(struct commit *c, struct hw_err *e)
 static int commit_locked(struct commit *c, struct hw_err *e)
 {
 	STORE_LOCKED(c->s);
-	int r = place_layers(c, e);
+	int r;
 
+	r = place_layers(c, e);
 	if (r == 0)
 		r = insert_rows(c, e);
 	if (r < 0) {

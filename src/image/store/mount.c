@@ -51,8 +51,9 @@ static int error_from_fsconfig(int fs, const char *key, const char *value, struc
 {
 	int error = errno;
 	char text[256];
-	ssize_t n = read(fs, text, sizeof(text) - 1);
+	ssize_t n;
 
+	n = read(fs, text, sizeof(text) - 1);
 	if (n <= 2)
 		return err_set(e, -error, "overlayfs: %s %.200s", key, value);
 	text[n] = '\0';
@@ -138,8 +139,9 @@ AUTO_VALUE_DEFINE(legacy_mount_done, struct legacy_mount);
 
 static int add_path(struct legacy_mount *m, const char *before, const char *path, struct hw_err *e)
 {
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd;
 
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	m->fds[m->n++] = fd;
@@ -194,8 +196,9 @@ int mount_overlay_legacy(const struct mount_stack *stack, const char *target, st
 static int mount_empty(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-	autoclose int tree = open_tree(AT_FDCWD, stack->empty, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	autoclose int tree = -1;
 
+	tree = open_tree(AT_FDCWD, stack->empty, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return err_set(e, -errno, "mount %s", stack->empty);
 	if (move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)

@@ -104,9 +104,10 @@ int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *ch
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
 	int64_t before = stale_only ? time(NULL) - STALE_S : INT64_MAX;
-	int r = db_query(s->db, "SELECT chain FROM layers WHERE used = 0 AND made <= ?",
-			 DB_VALUES(DB_INT(before)), &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT chain FROM layers WHERE used = 0 AND made <= ?",
+		     DB_VALUES(DB_INT(before)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		strings_add(chains, db_text(&q, 0));
 	return r;
@@ -115,11 +116,12 @@ int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *ch
 static int list_unused(struct store *s, struct hw_strings *ret_chains, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db,
-			 "SELECT chain FROM layers l WHERE NOT EXISTS"
-			 " (SELECT 1 FROM image_layers i WHERE i.chain = l.chain)",
-			 DB_NO_VALUES, &q, e);
+	int r;
 
+	r = db_query(s->db,
+		     "SELECT chain FROM layers l WHERE NOT EXISTS"
+		     " (SELECT 1 FROM image_layers i WHERE i.chain = l.chain)",
+		     DB_NO_VALUES, &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		strings_add(ret_chains, db_text(&q, 0));
 	return r;
@@ -160,8 +162,9 @@ static int trim_locked(struct store *s, bool stale_only, struct store_removal *r
 static int trim_layers(struct store *s, bool stale_only, struct hw_err *e)
 {
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
-	int r = trim_locked(s, stale_only, &removal, e);
+	int r;
 
+	r = trim_locked(s, stale_only, &removal, e);
 	return r < 0 ? r : store_delete_gone(s, &removal, e);
 }
 

@@ -58,9 +58,10 @@ static struct store_image *image_from_row(struct db_query *q)
 static int read_names(struct store *s, struct store_image *image, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT name FROM names WHERE image = ? ORDER BY name",
-			 DB_VALUES(DB_TEXT(image->id)), &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT name FROM names WHERE image = ? ORDER BY name",
+		     DB_VALUES(DB_TEXT(image->id)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		const char *name = db_text(&q, 0);
 
@@ -150,8 +151,9 @@ int store_snapshot_load(struct store *s, const struct store_snapshot **ret, stru
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
 	struct store_snapshot *snap = snapshot_new(SNAPSHOT_ROOM);
-	int r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images", DB_NO_VALUES, &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images", DB_NO_VALUES, &q, e);
 	if (r == 0)
 		r = read_images(s, &q, &snap, e);
 	if (r < 0) {

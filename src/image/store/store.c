@@ -111,8 +111,9 @@ static int remove_layer_without_row(void *ctx, const struct file_entry *entry, s
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	autofree char *chain = str_printf("sha256:%s", entry->name);
 	struct store *s = ctx;
-	int r = store_layer_exists(s, chain, e);
+	int r;
 
+	r = store_layer_exists(s, chain, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return store_move_to_gone(s, s->layers, entry->name, &removal, e);
@@ -145,8 +146,9 @@ static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
 
 static int remove_incomplete(struct store *s, struct hw_err *e)
 {
-	int r = file_walk(s->gone, ".", skip_used_number, s, e);
+	int r;
 
+	r = file_walk(s->gone, ".", skip_used_number, s, e);
 	/* a hawser-fetch that outlived the last daemon may still write to a stage by its name, so
 	 * names in tmp/ are not used again */
 	if (r == 0)
@@ -176,8 +178,9 @@ static int sweep_entry(void *ctx, const struct file_entry *entry, struct hw_err 
 
 int store_sweep(struct store *s, struct hw_err *e)
 {
-	int r = file_walk(s->gone, ".", sweep_entry, s, e);
+	int r;
 
+	r = file_walk(s->gone, ".", sweep_entry, s, e);
 	return r < 0 ? r : store_trim_stale(s, e);
 }
 
@@ -232,8 +235,9 @@ static int open_directories(struct store *s, struct hw_err *e)
 static int open_database(struct store *s, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/images.db", s->root);
-	int r = db_open(path, &store_db, &s->db, e);
+	int r;
 
+	r = db_open(path, &store_db, &s->db, e);
 	if (r == -ENOSPC && store_delete_reserve(s))
 		r = db_open(path, &store_db, &s->db, e);
 	return r < 0 ? r : db_open_reader(s->db, store_db.busy_ms, &s->reader, e);
@@ -242,9 +246,10 @@ static int open_database(struct store *s, struct hw_err *e)
 static int load_usage(struct store *s, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT total(disk), total(inodes), count(*) FROM layers",
-			 DB_NO_VALUES, &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT total(disk), total(inodes), count(*) FROM layers", DB_NO_VALUES,
+		     &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
 	if (r > 0)
