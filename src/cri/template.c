@@ -179,8 +179,9 @@ static int render_choice(struct renderer *t, const struct template_scope *scope,
 			 bool first, struct hw_err *e)
 {
 	enum block_end end = AT_EOF;
-	int r = render_block(t, scope, quiet || !first, &end, e);
+	int r;
 
+	r = render_block(t, scope, quiet || !first, &end, e);
 	if (r == 0 && end == AT_ELSE)
 		r = render_block(t, scope, quiet || first, &end, e);
 	if (r == 0 && end != AT_END)
@@ -307,8 +308,9 @@ int template_render(const char *text, size_t len, const struct template_data *da
 {
 	struct renderer t = { .text = text, .at = text, .end = text + len, .data = data };
 	enum block_end end = AT_EOF;
-	int r = render_block(&t, NULL, false, &end, e);
+	int r;
 
+	r = render_block(&t, NULL, false, &end, e);
 	if (r == 0 && end != AT_EOF)
 		r = fail_at(&t, t.at, "unexpected {{end}} or {{else}}", e);
 	if (r < 0) {

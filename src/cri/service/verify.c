@@ -216,8 +216,9 @@ static int send_repaired(struct verifier *v, const char *id, bool all, struct hw
 {
 	autofree struct store_layer *layers = NULL;
 	size_t n = 0;
-	int r = store_image_layers(v->daemon->store, id, &layers, &n, e);
+	int r;
 
+	r = store_image_layers(v->daemon->store, id, &layers, &n, e);
 	for (size_t i = 0; r == 1 && i < n; i++) {
 		const struct verify_report *report = NULL;
 
