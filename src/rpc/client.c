@@ -294,8 +294,9 @@ int rpc_client_call(struct rpc_client *client, const char *method, struct buf *r
 		    int64_t deadline, struct buf *ret_response, struct hw_err *e)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	int r = rpc_stream_open(client, method, request, deadline, &stream, e);
+	int r;
 
+	r = rpc_stream_open(client, method, request, deadline, &stream, e);
 	if (r < 0)
 		return r;
 	while (stream->call && stream->n_in < 2)

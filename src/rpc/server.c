@@ -234,8 +234,9 @@ static void on_listen(uv_poll_t *poll, int status, int events)
 int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e)
 {
 	struct listener *l = mem_new(sizeof(*l));
-	int r = uv_poll_init(s->loop, &l->poll, fd);
+	int r;
 
+	r = uv_poll_init(s->loop, &l->poll, fd);
 	if (r < 0) {
 		free(l);
 		close(fd);
@@ -283,8 +284,9 @@ int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 	const struct workers_limits limits = { .pool = config->pool_threads,
 					       .queue = config->queue_max };
 	struct rpc_server *s = mem_new(sizeof(*s));
-	int r = uv_async_init(loop, &s->async, on_async);
+	int r;
 
+	r = uv_async_init(loop, &s->async, on_async);
 	if (r < 0) {
 		free(s);
 		return err_set(e, r, "create gRPC server");

@@ -73,8 +73,9 @@ static int bind_and_listen(int fd, const char *path, const struct socket_owner *
 			   struct hw_err *e)
 {
 	struct sockaddr_un address;
-	int r = make_address(path, &address, e);
+	int r;
 
+	r = make_address(path, &address, e);
 	if (r < 0)
 		return r;
 	if (unlink(path) < 0 && errno != ENOENT)
