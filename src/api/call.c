@@ -54,8 +54,9 @@ int api_stream_receive(struct rpc_stream *stream, const ProtobufCMessageDescript
 		       ProtobufCMessage **ret_message, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf bytes = { 0 };
-	int r = rpc_stream_receive(stream, &bytes, e);
+	int r;
 
+	r = rpc_stream_receive(stream, &bytes, e);
 	if (r != 1)
 		return r;
 	r = message_decode(type, &bytes, MESSAGE_RESPONSE_MAX, ret_message, e);
@@ -66,8 +67,9 @@ int api_receive(struct rpc_call *call, const ProtobufCMessageDescriptor *type,
 		ProtobufCMessage **ret_message, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf bytes = { 0 };
-	int r = rpc_receive(call, &bytes, e);
+	int r;
 
+	r = rpc_receive(call, &bytes, e);
 	if (r != 1)
 		return r;
 	r = message_decode(type, &bytes, MESSAGE_REQUEST_MAX, ret_message, e);

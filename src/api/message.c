@@ -126,8 +126,9 @@ int message_decode(const ProtobufCMessageDescriptor *type, const struct buf *byt
 {
 	const uint8_t *data = (const uint8_t *)str_or(bytes->data, "");
 	ProtobufCMessage *message;
-	int r = check_message(type, (struct wire_input){ data, data + bytes->len, &max, 0 }, e);
+	int r;
 
+	r = check_message(type, (struct wire_input){ data, data + bytes->len, &max, 0 }, e);
 	if (r < 0)
 		return r;
 	message = protobuf_c_message_unpack(type, NULL, bytes->len, data);
