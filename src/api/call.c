@@ -8,18 +8,13 @@
 
 #include "base/str.h"
 
-static char *method_path(const ProtobufCServiceDescriptor *service, const char *method)
-{
-	return str_printf("/%s/%s", service->name, method);
-}
-
 int api_call(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
 	     const char *method, const ProtobufCMessage *request, int64_t deadline,
 	     ProtobufCMessage **ret_response, struct hw_err *e)
 {
 	const ProtobufCMethodDescriptor *m =
 		protobuf_c_service_descriptor_get_method_by_name(service, method);
-	autofree char *path = method_path(service, method);
+	autofree char *path = str_printf("/%s/%s", service->name, method);
 	AUTO(buf_done) struct buf response = { 0 };
 	struct buf bytes;
 	int r;
@@ -38,7 +33,7 @@ int api_stream_open(struct rpc_client *client, const ProtobufCServiceDescriptor 
 		    const char *method, const ProtobufCMessage *request, int64_t deadline,
 		    struct rpc_stream **ret_stream, struct hw_err *e)
 {
-	autofree char *path = method_path(service, method);
+	autofree char *path = str_printf("/%s/%s", service->name, method);
 	struct buf bytes = { 0 };
 
 	assert(protobuf_c_service_descriptor_get_method_by_name(service, method));
@@ -59,8 +54,9 @@ int api_stream_receive(struct rpc_stream *stream, const ProtobufCMessageDescript
 		       ProtobufCMessage **ret_message, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf bytes = { 0 };
-	int r = rpc_stream_receive(stream, &bytes, e);
+	int r;
 
+	r = rpc_stream_receive(stream, &bytes, e);
 	if (r != 1)
 		return r;
 	r = message_decode(type, &bytes, MESSAGE_RESPONSE_MAX, ret_message, e);
@@ -71,8 +67,9 @@ int api_receive(struct rpc_call *call, const ProtobufCMessageDescriptor *type,
 		ProtobufCMessage **ret_message, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf bytes = { 0 };
-	int r = rpc_receive(call, &bytes, e);
+	int r;
 
+	r = rpc_receive(call, &bytes, e);
 	if (r != 1)
 		return r;
 	r = message_decode(type, &bytes, MESSAGE_REQUEST_MAX, ret_message, e);

@@ -79,28 +79,13 @@ static int decode_error(const ProtobufCMessageDescriptor *type, const char *what
 }
 
 static int check_message(const ProtobufCMessageDescriptor *type, struct wire_input in,
-			 struct hw_err *e);
-
-static int check_field(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *f,
-		       const struct wire_input *value, struct hw_err *e)
-{
-	if (f->type == PROTOBUF_C_TYPE_STRING && !is_utf8(value))
-		return status_set(e, STATUS_INVALID_ARGUMENT,
-				  "%s.%s: string is not UTF-8 or contains a NUL", type->name,
-				  f->name);
-	if (f->type == PROTOBUF_C_TYPE_MESSAGE)
-		return check_message(f->descriptor, *value, e);
-	return 0;
-}
-
-static int check_message(const ProtobufCMessageDescriptor *type, struct wire_input in,
 			 struct hw_err *e)
 {
-	int r = 0;
+	int r;
 
 	if (in.depth > DEPTH_MAX)
 		return decode_error(type, "message nested too deeply", e);
-	while (r == 0 && in.at < in.end) {
+	while (in.at < in.end) {
 		const ProtobufCFieldDescriptor *f;
 		struct wire_input value = { 0 };
 		uint64_t tag;
@@ -111,10 +96,19 @@ static int check_message(const ProtobufCMessageDescriptor *type, struct wire_inp
 		if ((*in.left)-- == 0)
 			return decode_error(type, "too many fields", e);
 		f = protobuf_c_message_descriptor_get_field(type, (unsigned)(tag >> 3));
-		if (f && (tag & 7) == BYTES)
-			r = check_field(type, f, &value, e);
+		if (!f || (tag & 7) != BYTES)
+			continue;
+		if (f->type == PROTOBUF_C_TYPE_STRING && !is_utf8(&value))
+			return status_set(e, STATUS_INVALID_ARGUMENT,
+					  "%s.%s: string is not UTF-8 or contains a NUL",
+					  type->name, f->name);
+		if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
+			r = check_message(f->descriptor, value, e);
+			if (r < 0)
+				return r;
+		}
 	}
-	return r;
+	return 0;
 }
 
 void message_encode(const ProtobufCMessage *message, struct buf *ret)
@@ -132,8 +126,9 @@ int message_decode(const ProtobufCMessageDescriptor *type, const struct buf *byt
 {
 	const uint8_t *data = (const uint8_t *)str_or(bytes->data, "");
 	ProtobufCMessage *message;
-	int r = check_message(type, (struct wire_input){ data, data + bytes->len, &max, 0 }, e);
+	int r;
 
+	r = check_message(type, (struct wire_input){ data, data + bytes->len, &max, 0 }, e);
 	if (r < 0)
 		return r;
 	message = protobuf_c_message_unpack(type, NULL, bytes->len, data);

@@ -156,17 +156,14 @@ static void render_saved_cidr(struct daemon *d)
 /* ---- stopping and signals ----------------------------------------------------------- */
 
 /* Closes the remaining handles of the loop, so that uv_run() returns. */
-static void close_handles(struct daemon *d)
+static void close_handles(void *ctx)
 {
+	struct daemon *d = ctx;
+
 	network_close(take_ptr(d->network));
 	metrics_http_close(take_ptr(d->http));
 	for (size_t i = 0; i < ARRAY_SIZE(d->signals); i++)
 		uv_close((uv_handle_t *)&d->signals[i], NULL);
-}
-
-static void on_stopped(void *ctx)
-{
-	close_handles(ctx);
 }
 
 static void unlink_socket(const char *listen)
@@ -183,7 +180,7 @@ static void stop_server(struct daemon *d, int drain_ms)
 	d->stopping = true;
 	if (d->http)
 		unlink_socket(d->config->metrics_address);
-	rpc_server_stop(d->server, drain_ms, on_stopped, d);
+	rpc_server_stop(d->server, drain_ms, close_handles, d);
 }
 
 static void on_stop_signal(uv_signal_t *signal, int number)
@@ -213,32 +210,15 @@ static void on_reload_signal(uv_signal_t *signal, int number)
 	notify_send("READY=1");
 }
 
-static void start_signals(struct daemon *d)
-{
-	static const struct {
-		int number;
-		uv_signal_cb on;
-	} handlers[ARRAY_SIZE(d->signals)] = {
-		{ SIGTERM, on_stop_signal },
-		{ SIGINT, on_stop_signal },
-		{ SIGHUP, on_reload_signal },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
-		uv_signal_init(&d->loop, &d->signals[i]);
-		d->signals[i].data = d;
-		uv_signal_start(&d->signals[i], handlers[i].on, handlers[i].number);
-	}
-}
-
 /* ---- starting ----------------------------------------------------------------------- */
 
 static int lock_state(struct daemon *d, struct hw_err *e)
 {
 	const char *state = d->config->state;
 	autofree char *path = str_printf("%s/cri.lock", state);
-	int r = file_mkdirs(AT_FDCWD, state, 0755, e);
+	int r;
 
+	r = file_mkdirs(AT_FDCWD, state, 0755, e);
 	if (r == 0)
 		r = file_lock(AT_FDCWD, path, true, time_now(), &d->lock_fd, e);
 	if (r == -ETIMEDOUT)
@@ -259,8 +239,9 @@ static void *sweep_store(void *ctx)
 static int start_store(struct daemon *d, struct hw_err *e)
 {
 	sigset_t all, before;
-	int r = file_mkdirs(AT_FDCWD, d->config->root, 0711, e);
+	int r;
 
+	r = file_mkdirs(AT_FDCWD, d->config->root, 0711, e);
 	if (r == 0)
 		r = store_open(d->config->root, &d->store, e);
 	if (r == 0)
@@ -286,12 +267,14 @@ static int start_server(struct daemon *d, struct hw_err *e)
 	config.finished = metrics_count_call;
 	config.ctx = d->metrics;
 	r = rpc_server_new(&d->loop, &config, &d->server, e);
-	for (size_t i = 0; r == 0 && i < DAEMON_SERVICES; i++) {
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < DAEMON_SERVICES; i++) {
 		d->services[i] = service_new(d, services[i].descriptor, services[i].methods);
 		metrics_add_methods(d->metrics, service_methods(d->services[i]));
 		rpc_server_add(d->server, service_methods(d->services[i]), d->services[i]);
 	}
-	return r;
+	return 0;
 }
 
 static void write_metrics(void *ctx, struct buf *b)
@@ -349,10 +332,12 @@ static int listen_configured(struct daemon *d, struct hw_err *e)
 	struct config_address address;
 	struct socket_owner owner;
 	autofree char *dir = NULL;
-	int fd, r = config_address(d->config->listen, &address, e);
+	int fd, r;
 
-	if (r == 0)
-		r = config_owner(d->config->socket_owner, &owner, e);
+	r = config_address(d->config->listen, &address, e);
+	if (r < 0)
+		return r;
+	r = config_owner(d->config->socket_owner, &owner, e);
 	if (r < 0)
 		return r;
 	dir = str_ncopy(address.path, (size_t)(strrchr(address.path, '/') - address.path));
@@ -365,19 +350,24 @@ static int listen_configured(struct daemon *d, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "listen on %s", d->config->listen) : 0;
 }
 
-/* notify_sockets() comes first, because it changes the environment, which threads and children
- * use. */
 static int start_daemon(struct daemon *d, struct hw_err *e)
 {
-	int fds[NOTIFY_FDS_MAX], n = notify_sockets(fds, e);
-	int r = n < 0 ? n : lock_state(d, e);
+	int fds[NOTIFY_FDS_MAX], n, r;
 
-	if (r == 0)
-		r = start_store(d, e);
-	if (r == 0)
-		r = start_server(d, e);
-	if (r == 0)
-		r = start_metrics(d, e);
+	/* first, because it changes the environment, which threads and children use */
+	n = notify_sockets(fds, e);
+	if (n < 0)
+		return n;
+	r = lock_state(d, e);
+	if (r < 0)
+		return r;
+	r = start_store(d, e);
+	if (r < 0)
+		return r;
+	r = start_server(d, e);
+	if (r < 0)
+		return r;
+	r = start_metrics(d, e);
 	if (r < 0)
 		return r;
 	d->network = network_new(&d->loop, d->config->cni_conf_dir, d->config->cni_bin_dir);
@@ -394,6 +384,14 @@ static int start_daemon(struct daemon *d, struct hw_err *e)
 
 static void daemon_init(struct daemon *d, const struct config_source *source, struct config *config)
 {
+	static const struct {
+		int number;
+		uv_signal_cb on;
+	} handlers[ARRAY_SIZE(d->signals)] = {
+		{ SIGTERM, on_stop_signal },
+		{ SIGINT, on_stop_signal },
+		{ SIGHUP, on_reload_signal },
+	};
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -407,7 +405,11 @@ static void daemon_init(struct daemon *d, const struct config_source *source, st
 	pthread_mutex_init(&d->config_lock, NULL);
 	pthread_mutex_init(&d->cidr_lock, NULL);
 	uv_loop_init(&d->loop);
-	start_signals(d);
+	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++) {
+		uv_signal_init(&d->loop, &d->signals[i]);
+		d->signals[i].data = d;
+		uv_signal_start(&d->signals[i], handlers[i].on, handlers[i].number);
+	}
 }
 
 static void daemon_done(struct daemon *d)

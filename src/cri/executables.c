@@ -21,10 +21,11 @@ static const char *const external[] = {
 char *executable_helper(const char *name)
 {
 	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	ssize_t n;
 	autofree char *beside = NULL;
 	char *slash;
 
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	self[n > 0 ? n : 0] = '\0';
 	slash = strrchr(self, '/');
 	if (slash)

@@ -43,24 +43,18 @@ static void start_log(const struct config *c)
 	log_setup("hawser-cri", level, format);
 }
 
-static void raise_descriptor_limit(void)
-{
-	struct rlimit l;
-
-	if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= DESCRIPTORS)
-		return;
-	l.rlim_cur = l.rlim_max < DESCRIPTORS ? l.rlim_max : DESCRIPTORS;
-	setrlimit(RLIMIT_NOFILE, &l);
-}
-
 /* Takes the reference to @config. */
 static int serve(const struct config_source *source, struct config *config, struct hw_err *e)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+	struct rlimit limit;
 
 	start_log(config);
 	mallopt(M_ARENA_MAX, ARENAS);
-	raise_descriptor_limit();
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < DESCRIPTORS) {
+		limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
 	sigaction(SIGPIPE, &ignore, NULL);
 	umask(022);
 	return daemon_run(source, config, e);

@@ -65,27 +65,6 @@ static void put_error(struct buf *b, const char *status)
 	put_response(b, status, "text/plain", &body);
 }
 
-/* @head: of a request, complete */
-static void make_response(const char *head, void (*write)(void *ctx, struct buf *b), void *ctx,
-			  struct buf *ret)
-{
-	size_t method = strcspn(head, " \r\n");
-	const char *path = head[method] == ' ' ? head + method + 1 : "";
-	size_t len = strcspn(path, " ?\r\n");
-	AUTO(buf_done) struct buf body = { 0 };
-
-	if (!*path || !strstr(path, " HTTP/1.")) {
-		put_error(ret, "400 Bad Request");
-	} else if (len != strlen("/metrics") || !str_starts(path, "/metrics")) {
-		put_error(ret, "404 Not Found");
-	} else if (!str_starts(head, "GET ")) {
-		put_error(ret, "405 Method Not Allowed");
-	} else {
-		write(ctx, &body);
-		put_response(ret, "200 OK", "text/plain; version=0.0.4; charset=utf-8", &body);
-	}
-}
-
 /* ---- clients ------------------------------------------------------------------------ */
 
 static void free_if_unused(struct metrics_http *http)
@@ -130,10 +109,25 @@ static void on_written(uv_write_t *request, int status)
 
 static void send_response(struct http_client *c)
 {
+	const char *head = c->head.data;
+	size_t method = strcspn(head, " \r\n");
+	const char *path = head[method] == ' ' ? head + method + 1 : "";
+	size_t len = strcspn(path, " ?\r\n");
+	AUTO(buf_done) struct buf body = { 0 };
 	uv_buf_t out;
 
 	c->responded = true;
-	make_response(c->head.data, c->http->write, c->http->ctx, &c->response);
+	if (!*path || !strstr(path, " HTTP/1.")) {
+		put_error(&c->response, "400 Bad Request");
+	} else if (len != strlen("/metrics") || !str_starts(path, "/metrics")) {
+		put_error(&c->response, "404 Not Found");
+	} else if (!str_starts(head, "GET ")) {
+		put_error(&c->response, "405 Method Not Allowed");
+	} else {
+		c->http->write(c->http->ctx, &body);
+		put_response(&c->response, "200 OK", "text/plain; version=0.0.4; charset=utf-8",
+			     &body);
+	}
 	out = uv_buf_init(c->response.data, (unsigned)c->response.len);
 	c->request.data = c;
 	if (uv_write(&c->request, (uv_stream_t *)&c->stream, &out, 1, on_written) < 0)
@@ -192,10 +186,10 @@ static int listen_tcp(const struct config_address *address, int *ret_fd, struct 
 	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(address->port) };
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(address->port) };
 	bool is_v6 = address->ip.family == AF_INET6;
-	autoclose int fd =
-		socket(address->ip.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	autoclose int fd = -1;
 	const int on = 1;
 
+	fd = socket(address->ip.family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	memcpy(&v6.sin6_addr, address->ip.bytes, sizeof(v6.sin6_addr));
 	memcpy(&v4.sin_addr, address->ip.bytes, sizeof(v4.sin_addr));
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||

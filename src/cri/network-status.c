@@ -58,8 +58,9 @@ static char *network_key(const struct hw_conf *conf)
 
 /* ---- running ------------------------------------------------------------------------ */
 
-static int run_status(const struct network_status *s, struct hw_err *e)
+static void *thread_main(void *arg)
 {
+	struct network_status *s = arg;
 	autofree const char **dirs = mem_new((s->bin_dirs->n + 1) * sizeof(const char *));
 	struct hw_cni_options options = { .size = sizeof(options),
 					  .plugin_dirs = dirs,
@@ -67,47 +68,24 @@ static int run_status(const struct network_status *s, struct hw_err *e)
 					  .cancel_fd = s->cancel_fd,
 					  .timeout_ms = TIMEOUT_MS };
 	struct hw_cni *cni = NULL;
-	int r;
 
 	for (size_t i = 0; i < s->bin_dirs->n; i++)
 		dirs[i] = s->bin_dirs->v[i];
-	r = hw_cni_new(&options, &cni, e);
-	if (r == 0)
-		r = hw_status(cni, s->conf, e);
+	s->code = hw_cni_new(&options, &cni, &s->error);
+	if (s->code == 0)
+		s->code = hw_status(cni, s->conf, &s->error);
 	hw_cni_free(cni);
-	return r;
-}
-
-static void *thread_main(void *arg)
-{
-	struct network_status *s = arg;
-
-	s->code = run_status(s, &s->error);
 	uv_async_send(&s->async);
 	return NULL;
-}
-
-/* The new thread blocks all signals. */
-static int start_thread(struct network_status *s)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int r;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&s->thread, &attr, thread_main, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return r;
 }
 
 static void on_timer(uv_timer_t *timer);
 
 static void start_status(struct network_status *s)
 {
+	pthread_attr_t attr;
+	sigset_t all, before;
+
 	if (s->has_next) {
 		hw_conf_free(s->conf);
 		s->conf = take_ptr(s->next);
@@ -116,7 +94,13 @@ static void start_status(struct network_status *s)
 	uv_timer_stop(&s->timer);
 	if (!s->conf)
 		return;
-	s->running = start_thread(s) == 0;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	sigfillset(&all); /* the thread blocks all signals */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	s->running = pthread_create(&s->thread, &attr, thread_main, s) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
 	if (!s->running)
 		uv_timer_start(&s->timer, on_timer, POLL_FAILED_MS, 0);
 }

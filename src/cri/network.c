@@ -71,17 +71,12 @@ void network_view_put(struct network_view *view)
 	free(view);
 }
 
-static bool same_view(const struct network_view *a, const struct network_view *b)
-{
-	return a->ready == b->ready && str_equal(a->name, b->name) && str_equal(a->file, b->file) &&
-	       str_equal(a->message, b->message);
-}
-
 static void publish_view(struct network *n, struct network_view *view)
 {
 	struct network_view *old = n->view;
 
-	if (same_view(view, old)) {
+	if (view->ready == old->ready && str_equal(view->name, old->name) &&
+	    str_equal(view->file, old->file) && str_equal(view->message, old->message)) {
 		network_view_put(view);
 		return;
 	}

@@ -22,23 +22,6 @@
 
 #define FIRST_FD 3
 
-static int prepare_socket(int fd, struct hw_err *e)
-{
-	int listens = 0, type = 0;
-	socklen_t size = sizeof(listens), type_size = sizeof(type);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 ||
-	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) < 0)
-		return err_set(e, -errno, "descriptor %d of LISTEN_FDS", fd);
-	if (!listens || type != SOCK_STREAM)
-		return err_text(e, -EINVAL,
-				"descriptor %d of LISTEN_FDS: not a listening stream socket", fd);
-	if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
-	    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
-		return err_set(e, -errno, "descriptor %d of LISTEN_FDS", fd);
-	return 0;
-}
-
 int notify_sockets(int fds[NOTIFY_FDS_MAX], struct hw_err *e)
 {
 	long long pid = 0, n = 0;
@@ -52,11 +35,21 @@ int notify_sockets(int fds[NOTIFY_FDS_MAX], struct hw_err *e)
 		return err_text(e, -EINVAL, "LISTEN_FDS=%.32s: expected a number up to %d", count,
 				NOTIFY_FDS_MAX);
 	for (int i = 0; i < n; i++) {
-		int r = prepare_socket(FIRST_FD + i, e);
+		int fd = FIRST_FD + i, listens = 0, type = 0;
+		socklen_t size = sizeof(listens), type_size = sizeof(type);
 
-		if (r < 0)
-			return r;
-		fds[i] = FIRST_FD + i;
+		if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) < 0 ||
+		    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) < 0)
+			return err_set(e, -errno, "descriptor %d of LISTEN_FDS", fd);
+		if (!listens || type != SOCK_STREAM)
+			return err_text(e, -EINVAL,
+					"descriptor %d of LISTEN_FDS: not a listening stream "
+					"socket",
+					fd);
+		if (fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ||
+		    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+			return err_set(e, -errno, "descriptor %d of LISTEN_FDS", fd);
+		fds[i] = fd;
 	}
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");

@@ -58,8 +58,9 @@ int pod_cidr_read(const char *state, char **ret_text, struct hw_err *e)
 	autofree char *path = str_printf("%s/" FILE_NAME, state);
 	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
 	AUTO(buf_done) struct buf text = { 0 };
-	int r = file_read(AT_FDCWD, path, TEXT_MAX, &text, e);
+	int r;
 
+	r = file_read(AT_FDCWD, path, TEXT_MAX, &text, e);
 	if (r == -ENOENT)
 		return 0;
 	if (r < 0)
@@ -95,8 +96,9 @@ static int render_template(const char *text, const char *file, struct buf *ret, 
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	AUTO(buf_done) struct buf template = { 0 };
 	struct template_data data = { .ranges = &ranges, .routes = &routes };
-	int r = pod_cidr_parse(text, &ranges, e);
+	int r;
 
+	r = pod_cidr_parse(text, &ranges, e);
 	if (r == 0)
 		r = file_read(AT_FDCWD, file, CONF_SIZE_MAX, &template, e);
 	if (r < 0)
@@ -116,8 +118,9 @@ int pod_cidr_render(const char *text, const char *template_file, const char *con
 	autofree char *path = str_printf("%s/" POD_CIDR_CONFLIST, conf_dir);
 	AUTO(buf_done) struct buf old = { 0 }, next = { 0 };
 	struct hw_err ignored;
-	int r = render_template(text, template_file, &next, e);
+	int r;
 
+	r = render_template(text, template_file, &next, e);
 	if (r < 0)
 		return err_ctx(e, "network template");
 	if (file_read(AT_FDCWD, path, CONF_SIZE_MAX, &old, &ignored) == 0 && old.len == next.len &&

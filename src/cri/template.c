@@ -179,8 +179,9 @@ static int render_choice(struct renderer *t, const struct template_scope *scope,
 			 bool first, struct hw_err *e)
 {
 	enum block_end end = AT_EOF;
-	int r = render_block(t, scope, quiet || !first, &end, e);
+	int r;
 
+	r = render_block(t, scope, quiet || !first, &end, e);
 	if (r == 0 && end == AT_ELSE)
 		r = render_block(t, scope, quiet || first, &end, e);
 	if (r == 0 && end != AT_END)
@@ -231,16 +232,6 @@ static int render_range(struct renderer *t, const struct hw_strings *words,
 	return r;
 }
 
-static int render_if(struct renderer *t, const struct hw_strings *words,
-		     struct template_scope *scope, bool quiet, struct hw_err *e)
-{
-	struct template_value value;
-
-	if (words->n != 2 || !find_value(t, scope->up, words->v[1], &value))
-		return fail_at(t, t->at, "if: unknown value", e);
-	return render_choice(t, scope, quiet, is_true(&value), e);
-}
-
 static int put_value(struct renderer *t, const struct template_scope *scope, const char *name,
 		     bool quiet, const char *at, struct hw_err *e)
 {
@@ -265,6 +256,7 @@ static int execute_action(struct renderer *t, const struct template_scope *scope
 			  struct hw_err *e)
 {
 	struct template_scope inner = { .up = scope };
+	struct template_value value;
 
 	if (words->n == 1)
 		return put_value(t, scope, words->v[0], quiet, at, e);
@@ -272,9 +264,12 @@ static int execute_action(struct renderer *t, const struct template_scope *scope
 		return fail_at(t, at, "blocks nested too deeply", e);
 	if (words->n > 0 && str_equal(words->v[0], "range"))
 		return render_range(t, words, &inner, quiet, e);
-	if (words->n > 0 && str_equal(words->v[0], "if"))
-		return render_if(t, words, &inner, quiet, e);
-	return fail_at(t, at, "expected a name, range, if, else or end between {{ and }}", e);
+	if (words->n == 0 || !str_equal(words->v[0], "if"))
+		return fail_at(t, at, "expected a name, range, if, else or end between {{ and }}",
+			       e);
+	if (words->n != 2 || !find_value(t, scope, words->v[1], &value))
+		return fail_at(t, t->at, "if: unknown value", e);
+	return render_choice(t, &inner, quiet, is_true(&value), e);
 }
 
 static int render_block(struct renderer *t, const struct template_scope *scope, bool quiet,
@@ -313,8 +308,9 @@ int template_render(const char *text, size_t len, const struct template_data *da
 {
 	struct renderer t = { .text = text, .at = text, .end = text + len, .data = data };
 	enum block_end end = AT_EOF;
-	int r = render_block(&t, NULL, false, &end, e);
+	int r;
 
+	r = render_block(&t, NULL, false, &end, e);
 	if (r == 0 && end != AT_EOF)
 		r = fail_at(&t, t.at, "unexpected {{end}} or {{else}}", e);
 	if (r < 0) {

@@ -107,8 +107,9 @@ int image_config_parse(const char *json, size_t len, struct image_config **ret_c
 {
 	struct document *d = mem_new(sizeof(*d));
 	AUTO(image_config_free) struct image_config *c = &d->config;
-	int r = hw_field_decode(document_fields, json, len, d, e);
+	int r;
 
+	r = hw_field_decode(document_fields, json, len, d, e);
 	if (r >= 0)
 		r = add_keys("Volumes", d->volumes, &c->volumes, e);
 	if (r >= 0)

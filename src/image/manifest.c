@@ -208,14 +208,6 @@ void manifest_free(struct manifest *m)
 
 /* ---- choosing -------------------------------------------------------------- */
 
-/* Lower is better. An entry without a platform may run anywhere, so it is the last choice. */
-static int rank_entry(const struct descriptor *d, const struct platform *wanted)
-{
-	if (manifest_kind_of(d->media_type) == MANIFEST_NONE)
-		return PLATFORM_NONE;
-	return d->has_platform ? platform_rank(wanted, &d->platform) : INT16_MAX;
-}
-
 static int error_no_platform(const struct manifest *index, const struct platform *wanted,
 			     struct hw_err *e)
 {
@@ -241,12 +233,15 @@ int manifest_choose(const struct manifest *index, const struct platform *wanted,
 	int best_rank = 0;
 
 	for (size_t i = 0; i < index->manifests.n; i++) {
-		int r = rank_entry(&v[i], wanted);
+		/* an entry without a platform may run anywhere, so it is the last choice */
+		int rank = v[i].has_platform ? platform_rank(wanted, &v[i].platform) : INT16_MAX;
 
-		if (r == PLATFORM_NONE || (best && r >= best_rank))
+		if (manifest_kind_of(v[i].media_type) == MANIFEST_NONE || rank == PLATFORM_NONE)
 			continue;
-		best = &v[i];
-		best_rank = r;
+		if (!best || rank < best_rank) {
+			best = &v[i];
+			best_rank = rank;
+		}
 	}
 	if (!best)
 		return error_no_platform(index, wanted, e);

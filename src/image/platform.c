@@ -102,35 +102,29 @@ static int rank_arm64(int wanted, int offered)
 	return offered <= wanted ? wanted - offered : PLATFORM_NONE;
 }
 
-static int rank_levels(const struct machine *wanted, const struct machine *offered)
-{
-	bool same = str_equal(wanted->name, offered->name);
-	int rank;
-
-	if (str_equal(wanted->name, "arm"))
-		return same ? rank_arm(wanted->level, offered->level) : PLATFORM_NONE;
-	if (str_equal(wanted->name, "arm64") && same)
-		return rank_arm64(wanted->level, offered->level);
-	if (str_equal(wanted->name, "arm64") && str_equal(offered->name, "arm")) {
-		rank = rank_arm(LEVEL_V8, offered->level);
-		return rank < 0 ? rank : rank + OLDER;
-	}
-	if (str_equal(wanted->name, "amd64") && same && offered->level <= wanted->level)
-		return wanted->level - offered->level;
-	if (str_equal(wanted->name, "amd64") && str_equal(offered->name, "386"))
-		return OLDER;
-	return PLATFORM_NONE;
-}
-
 int platform_rank(const struct platform *wanted, const struct platform *offered)
 {
 	struct machine w = machine_of(wanted), o = machine_of(offered);
+	bool same = str_equal(w.name, o.name);
+	int rank;
 
 	if (strcasecmp(str_or(wanted->os, ""), str_or(offered->os, "")) != 0)
 		return PLATFORM_NONE;
-	if (w.level > 0 && o.level >= 0)
-		return rank_levels(&w, &o);
-	return str_equal(w.name, o.name) && str_equal(w.variant, o.variant) ? 0 : PLATFORM_NONE;
+	if (w.level <= 0 || o.level < 0) /* no levels to compare */
+		return same && str_equal(w.variant, o.variant) ? 0 : PLATFORM_NONE;
+	if (str_equal(w.name, "arm") && same)
+		return rank_arm(w.level, o.level);
+	if (str_equal(w.name, "arm64") && same)
+		return rank_arm64(w.level, o.level);
+	if (str_equal(w.name, "arm64") && str_equal(o.name, "arm")) {
+		rank = rank_arm(LEVEL_V8, o.level);
+		return rank < 0 ? rank : rank + OLDER;
+	}
+	if (str_equal(w.name, "amd64") && same && o.level <= w.level)
+		return w.level - o.level;
+	if (str_equal(w.name, "amd64") && str_equal(o.name, "386"))
+		return OLDER;
+	return PLATFORM_NONE;
 }
 
 void platform_of_host(struct platform *ret_platform)

@@ -43,8 +43,14 @@ static bool label_is_valid(const char *s, size_t n)
 	return n > 0 && strspn(s, DIGITS LOWER UPPER "-") >= n && s[0] != '-' && s[n - 1] != '-';
 }
 
-static bool host_is_valid(const char *s, size_t n)
+static bool domain_is_valid(const char *s)
 {
+	const char *bracket = strchr(s, ']');
+	const char *port = strchr(bracket ? bracket : s, ':');
+	size_t n = port ? (size_t)(port - s) : strlen(s); /* of the host */
+
+	if (port && (!port[1] || !has_only(port + 1, DIGITS)))
+		return false;
 	if (s[0] == '[')
 		return n > 2 && s[n - 1] == ']' && strspn(s + 1, DIGITS "abcdefABCDEF:") == n - 2;
 	for (;;) {
@@ -59,48 +65,26 @@ static bool host_is_valid(const char *s, size_t n)
 	}
 }
 
-static bool domain_is_valid(const char *s)
-{
-	const char *bracket = strchr(s, ']');
-	const char *port = strchr(bracket ? bracket : s, ':');
-
-	if (port && (!port[1] || !has_only(port + 1, DIGITS)))
-		return false;
-	return host_is_valid(s, port ? (size_t)(port - s) : strlen(s));
-}
-
-static bool looks_like_domain(const char *s)
-{
-	return str_equal(s, "localhost") || strpbrk(s, ".:" UPPER);
-}
-
 /* ---- path and tag ---------------------------------------------------------- */
-
-/* Length of the separator at s; 0 if there is no valid one. */
-static size_t separator_length(const char *s)
-{
-	if (*s == '-')
-		return strspn(s, "-");
-	if (*s == '_')
-		return s[1] == '_' ? 2 : 1;
-	return *s == '.' ? 1 : 0;
-}
 
 static bool path_is_valid(const char *s)
 {
 	for (;;) {
 		size_t n = strspn(s, LOWER DIGITS);
-		size_t skip;
 
 		if (n == 0)
 			return false;
 		s += n;
 		if (*s == '\0')
 			return true;
-		skip = *s == '/' ? 1 : separator_length(s);
-		if (skip == 0)
+		if (*s == '-')
+			s += strspn(s, "-");
+		else if (*s == '_')
+			s += s[1] == '_' ? 2 : 1;
+		else if (*s == '.' || *s == '/')
+			s++;
+		else
 			return false;
-		s += skip;
 	}
 }
 
@@ -112,8 +96,46 @@ static bool tag_is_valid(const char *s)
 
 /* ---- whole references ------------------------------------------------------ */
 
-static int check_parts(const struct reference *ref, struct hw_err *e)
+static void split_reference(const char *text, struct reference *ref)
 {
+	const char *at = strchr(text, '@');
+	autofree char *name = at ? str_ncopy(text, (size_t)(at - text)) : str_copy(text);
+	autofree char *first = NULL;
+	char *path = name;
+	char *slash = strchr(name, '/');
+	char *colon = strchr(slash ? slash : name, ':');
+
+	if (at)
+		ref->digest = str_copy(at + 1);
+	if (colon) {
+		*colon = '\0';
+		ref->tag = str_copy(colon + 1);
+	} else if (!at) {
+		ref->tag = str_copy("latest");
+	}
+	if (slash)
+		first = str_ncopy(name, (size_t)(slash - name));
+	if (first && (str_equal(first, "localhost") || strpbrk(first, ".:" UPPER))) {
+		ref->domain = str_copy(str_equal(first, "index." HUB) ? HUB : first);
+		path = slash + 1;
+	} else {
+		ref->domain = str_copy(HUB);
+	}
+	if (str_equal(ref->domain, HUB) && !strchr(path, '/'))
+		ref->path = str_printf("library/%s", path);
+	else
+		ref->path = str_copy(path);
+}
+
+static int parse_text(const char *text, struct reference *ref, struct hw_err *e)
+{
+	if (!*text)
+		return err_text(e, -EINVAL, "empty reference");
+	if (strlen(text) > TEXT_MAX)
+		return err_text(e, -EINVAL, "longer than %d characters", TEXT_MAX);
+	if (strlen(text) == 64 && has_only(text, DIGITS "abcdef"))
+		return err_text(e, -EINVAL, "64 hex digits are an image ID, not a reference");
+	split_reference(text, ref);
 	if (!domain_is_valid(ref->domain))
 		return err_text(e, -EINVAL, "invalid registry \"%s\"", ref->domain);
 	if (strpbrk(ref->path, UPPER))
@@ -126,54 +148,6 @@ static int check_parts(const struct reference *ref, struct hw_err *e)
 	if (ref->tag && !tag_is_valid(ref->tag))
 		return err_text(e, -EINVAL, "invalid tag \"%s\"", ref->tag);
 	return ref->digest ? digest_check(ref->digest, e) : 0;
-}
-
-/* @name: DOMAIN/PATH or PATH */
-static void split_name(const char *name, struct reference *ref)
-{
-	const char *slash = strchr(name, '/');
-	autofree char *first = slash ? str_ncopy(name, (size_t)(slash - name)) : NULL;
-
-	if (first && looks_like_domain(first)) {
-		ref->domain = str_copy(str_equal(first, "index." HUB) ? HUB : first);
-		name = slash + 1;
-	} else {
-		ref->domain = str_copy(HUB);
-	}
-	if (str_equal(ref->domain, HUB) && !strchr(name, '/'))
-		ref->path = str_printf("library/%s", name);
-	else
-		ref->path = str_copy(name);
-}
-
-static void split_reference(const char *text, struct reference *ref)
-{
-	const char *at = strchr(text, '@');
-	autofree char *name = at ? str_ncopy(text, (size_t)(at - text)) : str_copy(text);
-	char *slash = strchr(name, '/');
-	char *colon = strchr(slash ? slash : name, ':');
-
-	if (at)
-		ref->digest = str_copy(at + 1);
-	if (colon) {
-		*colon = '\0';
-		ref->tag = str_copy(colon + 1);
-	} else if (!at) {
-		ref->tag = str_copy("latest");
-	}
-	split_name(name, ref);
-}
-
-static int parse_text(const char *text, struct reference *ref, struct hw_err *e)
-{
-	if (!*text)
-		return err_text(e, -EINVAL, "empty reference");
-	if (strlen(text) > TEXT_MAX)
-		return err_text(e, -EINVAL, "longer than %d characters", TEXT_MAX);
-	if (strlen(text) == 64 && has_only(text, DIGITS "abcdef"))
-		return err_text(e, -EINVAL, "64 hex digits are an image ID, not a reference");
-	split_reference(text, ref);
-	return check_parts(ref, e);
 }
 
 int reference_parse(const char *text, struct reference *ret_ref, struct hw_err *e)

@@ -131,30 +131,26 @@ static void write_output(struct rpc_client *client)
 	}
 }
 
-/* Return: false if the connection is lost */
-static bool read_input(struct rpc_client *client)
-{
-	uint8_t data[READ_SIZE];
-	ssize_t n = recv(client->fd, data, sizeof(data), 0);
-	struct hw_err e;
-
-	if (n > 0)
-		return grpc_feed(client->grpc, data, (size_t)n, time_now(), &e) == 0;
-	return n < 0 && (errno == EAGAIN || errno == EINTR);
-}
-
 /* Waits once, after write_output(). Closes calls if the connection is lost or their time is up. */
 static void wait_for_io(struct rpc_client *client)
 {
 	struct pollfd p = { .fd = client->fd, .events = POLLIN };
+	uint8_t data[READ_SIZE];
 	bool alive = true;
+	struct hw_err e;
+	ssize_t n;
 
 	if (client->out_at < client->out.len)
 		p.events |= POLLOUT;
 	if (poll(&p, 1, time_left_ms(grpc_deadline(client->grpc))) < 0 && errno != EINTR)
 		alive = false;
-	if (alive && p.revents & (POLLIN | POLLHUP | POLLERR))
-		alive = read_input(client);
+	if (alive && p.revents & (POLLIN | POLLHUP | POLLERR)) {
+		n = recv(client->fd, data, sizeof(data), 0);
+		if (n > 0)
+			alive = grpc_feed(client->grpc, data, (size_t)n, time_now(), &e) == 0;
+		else
+			alive = n < 0 && (errno == EAGAIN || errno == EINTR);
+	}
 	grpc_tick(client->grpc, time_now());
 	write_output(client);
 	if (!alive || grpc_is_done(client->grpc))
@@ -188,13 +184,16 @@ void rpc_client_close(struct rpc_client *client)
 
 /* ---- streams ------------------------------------------------------------------------ */
 
-static int start_call(struct rpc_stream *stream, const char *method, struct buf *request,
-		      int64_t deadline, struct hw_err *e)
+int rpc_stream_open(struct rpc_client *client, const char *method, struct buf *request,
+		    int64_t deadline, struct rpc_stream **ret_stream, struct hw_err *e)
 {
-	struct rpc_client *client = stream->client;
+	AUTO(rpc_stream_free) struct rpc_stream *stream = mem_new(sizeof(*stream));
 	int64_t now = time_now();
 	int r = 0;
 
+	stream->client = client;
+	list_init(&stream->in);
+	client->streams++;
 	if (!client->grpc || (!grpc_is_usable(client->grpc) && client->streams == 1))
 		r = reconnect(client, e);
 	if (r == 0)
@@ -203,27 +202,13 @@ static int start_call(struct rpc_stream *stream, const char *method, struct buf 
 			       &stream->call, e);
 	if (r == 0 && request)
 		r = grpc_send(stream->call, request, e);
-	if (r == 0 && request)
-		grpc_end_request(stream->call);
-	if (r == 0)
-		write_output(client);
-	return r;
-}
-
-int rpc_stream_open(struct rpc_client *client, const char *method, struct buf *request,
-		    int64_t deadline, struct rpc_stream **ret_stream, struct hw_err *e)
-{
-	AUTO(rpc_stream_free) struct rpc_stream *stream = mem_new(sizeof(*stream));
-	int r;
-
-	stream->client = client;
-	list_init(&stream->in);
-	client->streams++;
-	r = start_call(stream, method, request, deadline, e);
 	if (request)
 		buf_done(request);
 	if (r < 0)
 		return r;
+	if (request)
+		grpc_end_request(stream->call);
+	write_output(client);
 	*ret_stream = take_ptr(stream);
 	return 0;
 }
@@ -309,8 +294,9 @@ int rpc_client_call(struct rpc_client *client, const char *method, struct buf *r
 		    int64_t deadline, struct buf *ret_response, struct hw_err *e)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	int r = rpc_stream_open(client, method, request, deadline, &stream, e);
+	int r;
 
+	r = rpc_stream_open(client, method, request, deadline, &stream, e);
 	if (r < 0)
 		return r;
 	while (stream->call && stream->n_in < 2)

@@ -20,8 +20,9 @@ static int receive_numbers(struct rpc_call *call, long long *ret_a, long long *r
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
 	AUTO(buf_done) struct buf request = { 0 };
-	int r = rpc_receive(call, &request, e);
+	int r;
 
+	r = rpc_receive(call, &request, e);
 	if (r < 0)
 		return r;
 	strings_split(str_or(request.data, ""), ' ', &words);
@@ -45,8 +46,9 @@ static int send_text(struct rpc_call *call, const char *text, struct hw_err *e)
 static int sample_echo(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf message = { 0 };
-	int r = rpc_receive(call, &message, e);
+	int r;
 
+	r = rpc_receive(call, &message, e);
 	(void)ctx;
 	return r < 0 ? r : rpc_send(call, &message, e);
 }
@@ -54,10 +56,11 @@ static int sample_echo(struct rpc_call *call, void *ctx, struct hw_err *e)
 static int sample_fail(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf request = { 0 };
-	int r = rpc_receive(call, &request, e);
+	int r;
 	long long code;
 	char *space;
 
+	r = rpc_receive(call, &request, e);
 	(void)ctx;
 	if (r < 0)
 		return r;
@@ -102,15 +105,6 @@ static int sample_sleep(struct rpc_call *call, void *ctx, struct hw_err *e)
 	return r;
 }
 
-static int send_size(struct rpc_call *call, size_t size, struct hw_err *e)
-{
-	struct buf b = { 0 };
-
-	memset(buf_reserve(&b, size), 'x', size);
-	buf_commit(&b, size);
-	return rpc_send(call, &b, e);
-}
-
 static int sample_count(struct rpc_call *call, void *ctx, struct hw_err *e)
 {
 	struct sample_counts *counts = ctx;
@@ -119,8 +113,13 @@ static int sample_count(struct rpc_call *call, void *ctx, struct hw_err *e)
 
 	counts->started++;
 	r = receive_numbers(call, &n, &size, e);
-	for (long long i = 0; r == 0 && i < n; i++)
-		r = send_size(call, (size_t)size, e);
+	for (long long i = 0; r == 0 && i < n; i++) {
+		struct buf b = { 0 };
+
+		memset(buf_reserve(&b, (size_t)size), 'x', (size_t)size);
+		buf_commit(&b, (size_t)size);
+		r = rpc_send(call, &b, e);
+	}
 	count_end(call, counts);
 	return r;
 }

@@ -173,11 +173,19 @@ static struct rpc_call *next_ready(struct rpc_calls *calls, bool *ret_done)
 	return call;
 }
 
-static void send_messages(struct rpc_call *call, struct list *out)
+/* @done: the handler has returned */
+static void process_call(struct rpc_server *s, struct rpc_call *call, bool done)
 {
+	struct list out = LIST_INIT(out);
+	unsigned consumed;
 	struct hw_err e;
 
-	list_for_each_safe(struct rpc_message, m, out, link) {
+	rpc_call_take_output(call, &out, &consumed);
+	while (call->stream && consumed-- > 0)
+		grpc_consumed(call->stream);
+	if (call->stream)
+		conn_schedule_flush(call->conn);
+	list_for_each_safe(struct rpc_message, m, &out, link) {
 		list_remove(&m->link);
 		if (call->stream && grpc_send(call->stream, &m->body, &e) < 0) {
 			rpc_call_cancel(call, status_from_err(&e));
@@ -187,20 +195,6 @@ static void send_messages(struct rpc_call *call, struct list *out)
 		buf_done(&m->body);
 		free(m);
 	}
-}
-
-/* @done: the handler has returned */
-static void process_call(struct rpc_server *s, struct rpc_call *call, bool done)
-{
-	struct list out = LIST_INIT(out);
-	unsigned consumed;
-
-	rpc_call_take_output(call, &out, &consumed);
-	while (call->stream && consumed-- > 0)
-		grpc_consumed(call->stream);
-	if (call->stream)
-		conn_schedule_flush(call->conn);
-	send_messages(call, &out);
 	if (!done)
 		return;
 	if (call->stream) {

@@ -100,81 +100,54 @@ static void free_handle_data(uv_handle_t *handle)
 	free(handle->data);
 }
 
-static void conn_close(struct conn *c)
-{
-	grpc_free(c->grpc);
-	buf_done(&c->out);
-	list_remove(&c->link);
-	list_remove(&c->flush_link);
-	c->server->n_conns--;
-	/* before close(): uv_close() uses the descriptor, and another thread may get its number */
-	uv_close((uv_handle_t *)&c->poll, free_handle_data);
-	close(c->fd);
-}
-
-/* Fills c->out from the protocol if it is empty. Return: whether there is output */
-static bool conn_fill_output(struct conn *c)
-{
-	const uint8_t *data;
-	size_t n;
-
-	if (c->out.len > 0)
-		return true;
-	while (c->out.len < WRITE_SIZE && (n = grpc_output(c->grpc, &data)) > 0)
-		buf_add(&c->out, data, n);
-	return c->out.len > 0;
-}
-
-/* Return: false if the socket accepts no more, for now or (c->broken) for good */
-static bool conn_write(struct conn *c)
-{
-	ssize_t n = send(c->fd, c->out.data + c->out_at, c->out.len - c->out_at,
-			 MSG_NOSIGNAL | MSG_DONTWAIT);
-
-	if (n < 0) {
-		c->broken = errno != EAGAIN && errno != EINTR;
-		return false;
-	}
-	c->stall_at = TIME_NEVER;
-	c->out_at += (size_t)n;
-	if (c->out_at < c->out.len)
-		return true;
-	buf_done(&c->out);
-	c->out_at = 0;
-	return true;
-}
-
-static void conn_read(struct conn *c)
-{
-	uint8_t data[READ_SIZE];
-	ssize_t n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
-	struct hw_err e;
-
-	/* after an error grpc_is_done() is true once its output is written */
-	if (n > 0)
-		(void)grpc_feed(c->grpc, data, (size_t)n, time_now(), &e);
-	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		c->broken = true;
-}
-
 static void on_conn(uv_poll_t *poll, int status, int events)
 {
 	struct conn *c = poll->data;
+	uint8_t data[READ_SIZE];
+	struct hw_err e;
+	ssize_t n;
 
-	if (status < 0)
+	if (status < 0) {
 		c->broken = true;
-	else if (events & UV_READABLE)
-		conn_read(c);
+	} else if (events & UV_READABLE) {
+		n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
+		/* after an error grpc_is_done() is true once its output is written */
+		if (n > 0)
+			(void)grpc_feed(c->grpc, data, (size_t)n, time_now(), &e);
+		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+			c->broken = true;
+	}
 	conn_schedule_flush(c);
 	flush_server(c->server);
 }
 
+/* Writes as much output as the socket accepts; the rest stays in c->out. */
 static void conn_write_output(struct conn *c)
 {
 	int events = UV_READABLE;
+	const uint8_t *data;
+	size_t len;
+	ssize_t n;
 
-	while (conn_fill_output(c) && conn_write(c))
-		;
+	for (;;) {
+		if (c->out.len == 0)
+			while (c->out.len < WRITE_SIZE && (len = grpc_output(c->grpc, &data)) > 0)
+				buf_add(&c->out, data, len);
+		if (c->out.len == 0)
+			break;
+		n = send(c->fd, c->out.data + c->out_at, c->out.len - c->out_at,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0) {
+			c->broken = errno != EAGAIN && errno != EINTR;
+			break;
+		}
+		c->stall_at = TIME_NEVER;
+		c->out_at += (size_t)n;
+		if (c->out_at == c->out.len) {
+			buf_done(&c->out);
+			c->out_at = 0;
+		}
+	}
 	if (c->out.len > 0) {
 		events = grpc_is_full(c->grpc) ? UV_WRITABLE : UV_READABLE | UV_WRITABLE;
 		if (c->stall_at == TIME_NEVER)
@@ -192,10 +165,17 @@ static void conn_flush(struct conn *c)
 	list_remove(&c->flush_link);
 	if (!c->broken)
 		conn_write_output(c);
-	if (c->broken || (grpc_is_done(c->grpc) && c->out.len == 0))
-		conn_close(c);
-	else
+	if (!c->broken && (!grpc_is_done(c->grpc) || c->out.len > 0)) {
 		wake_at(c->server, grpc_deadline(c->grpc));
+		return;
+	}
+	grpc_free(c->grpc);
+	buf_done(&c->out);
+	list_remove(&c->link);
+	c->server->n_conns--;
+	/* before close(): uv_close() uses the descriptor, and another thread may get its number */
+	uv_close((uv_handle_t *)&c->poll, free_handle_data);
+	close(c->fd);
 }
 
 /* Takes the descriptor. */
@@ -254,8 +234,9 @@ static void on_listen(uv_poll_t *poll, int status, int events)
 int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e)
 {
 	struct listener *l = mem_new(sizeof(*l));
-	int r = uv_poll_init(s->loop, &l->poll, fd);
+	int r;
 
+	r = uv_poll_init(s->loop, &l->poll, fd);
 	if (r < 0) {
 		free(l);
 		close(fd);
@@ -303,8 +284,9 @@ int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 	const struct workers_limits limits = { .pool = config->pool_threads,
 					       .queue = config->queue_max };
 	struct rpc_server *s = mem_new(sizeof(*s));
-	int r = uv_async_init(loop, &s->async, on_async);
+	int r;
 
+	r = uv_async_init(loop, &s->async, on_async);
 	if (r < 0) {
 		free(s);
 		return err_set(e, r, "create gRPC server");

@@ -39,10 +39,12 @@ int socket_connect(const char *path, int *ret_fd, struct hw_err *e)
 {
 	struct sockaddr_un address;
 	autoclose int fd = -1;
-	int r = make_address(path, &address, e);
+	int r;
 
-	if (r == 0)
-		r = create_socket(&fd, e);
+	r = make_address(path, &address, e);
+	if (r < 0)
+		return r;
+	r = create_socket(&fd, e);
 	if (r < 0)
 		return r;
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
@@ -66,21 +68,14 @@ static int check_unused(const char *path, struct hw_err *e)
 	return 0;
 }
 
-static char *temporary_path(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	int dir = slash ? (int)(slash - path) + 1 : 0;
-
-	return str_printf("%.*s.%s~", dir, path, path + dir);
-}
-
 /* Binds the socket to the temporary @path and listens. */
 static int bind_and_listen(int fd, const char *path, const struct socket_owner *owner,
 			   struct hw_err *e)
 {
 	struct sockaddr_un address;
-	int r = make_address(path, &address, e);
+	int r;
 
+	r = make_address(path, &address, e);
 	if (r < 0)
 		return r;
 	if (unlink(path) < 0 && errno != ENOENT)
@@ -97,10 +92,13 @@ static int bind_and_listen(int fd, const char *path, const struct socket_owner *
 
 int socket_listen(const char *path, const struct socket_owner *owner, int *ret_fd, struct hw_err *e)
 {
-	autofree char *temporary = temporary_path(path);
+	const char *slash = strrchr(path, '/');
+	int dir = slash ? (int)(slash - path) + 1 : 0; /* length of the directory's name */
+	autofree char *temporary = str_printf("%.*s.%s~", dir, path, path + dir);
 	autoclose int fd = -1;
-	int r = check_unused(path, e);
+	int r;
 
+	r = check_unused(path, e);
 	if (r == 0)
 		r = create_socket(&fd, e);
 	if (r == 0)

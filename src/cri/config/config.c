@@ -106,47 +106,37 @@ static struct value *get_value(const struct value *object, const struct hw_field
 
 /* ---- values ------------------------------------------------------------------------- */
 
-static int parse_socket_path(const char *text, const char **ret_path, struct hw_err *e)
+int config_address(const char *text, struct config_address *ret_address, struct hw_err *e)
 {
-	/* "unix:/a", or "unix:///a" as kubelet writes it */
-	const char *path = text + strlen("unix:") + (str_starts(text, "unix:///") ? 2 : 0);
-
-	if (path[0] != '/')
-		return err_text(e, -EINVAL, "%s: socket path must be absolute", text);
-	if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
-		return err_text(e, -EINVAL, "%.200s: socket path too long", path);
-	*ret_path = path;
-	return 0;
-}
-
-static int parse_ip_and_port(const char *text, struct config_address *ret, struct hw_err *e)
-{
-	const char *colon = strrchr(text, ':');
+	const char *path, *colon = strrchr(text, ':');
 	bool brackets = text[0] == '[' && colon > text && colon[-1] == ']';
 	autofree char *host = NULL;
 	long long port;
 
+	if (str_starts(text, "unix:")) {
+		/* "unix:/a", or "unix:///a" as kubelet writes it */
+		path = text + strlen("unix:") + (str_starts(text, "unix:///") ? 2 : 0);
+		if (path[0] != '/')
+			return err_text(e, -EINVAL, "%s: socket path must be absolute", text);
+		if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+			return err_text(e, -EINVAL, "%.200s: socket path too long", path);
+		ret_address->path = path;
+		return 0;
+	}
 	if (!colon || !str_to_int64(colon + 1, 0, 65535, &port))
 		return err_text(e, -EINVAL, "%.200s: expected unix:PATH or ADDRESS:PORT", text);
 	host = str_ncopy(text + brackets, (size_t)(colon - text) - 2 * brackets);
-	if (hw_ip_parse(host, &ret->ip, e) < 0)
+	if (hw_ip_parse(host, &ret_address->ip, e) < 0)
 		return e->code;
-	if (brackets != (ret->ip.family == AF_INET6))
+	if (brackets != (ret_address->ip.family == AF_INET6))
 		return err_text(e, -EINVAL,
 				"%s: brackets are required for IPv6 and only there: [ADDRESS]:PORT",
 				text);
-	if (!ip_is_loopback(&ret->ip))
+	if (!ip_is_loopback(&ret_address->ip))
 		return err_text(e, -EINVAL, "%s: not a loopback address", text);
-	ret->path = NULL;
-	ret->port = (int)port;
+	ret_address->path = NULL;
+	ret_address->port = (int)port;
 	return 0;
-}
-
-int config_address(const char *text, struct config_address *ret_address, struct hw_err *e)
-{
-	if (str_starts(text, "unix:"))
-		return parse_socket_path(text, &ret_address->path, e);
-	return parse_ip_and_port(text, ret_address, e);
 }
 
 static int find_user(const char *name, struct socket_owner *owner, struct hw_err *e)
@@ -350,37 +340,6 @@ static int check_field(const struct value_check *row, const struct config *c, st
 
 /* ---- loading ------------------------------------------------------------------------ */
 
-/* Return: 0, *ret_value is an object; an empty file gives an empty object */
-static int parse_yaml(const struct buf *text, struct value **ret_value, struct hw_err *e)
-{
-	AUTO(value_free) struct value *v = NULL;
-	int r = yml_parse(str_or(text->data, ""), text->len, &v, e);
-
-	if (r < 0)
-		return r;
-	if (value_kind(v) == VALUE_NULL) {
-		*ret_value = value_new_object();
-		return 0;
-	}
-	if (value_kind(v) != VALUE_OBJECT)
-		return err_text(e, -EINVAL, "line 1: expected a mapping of keys to values");
-	*ret_value = take_ptr(v);
-	return 0;
-}
-
-static int decode_config(const struct value *object, struct config **ret_config, struct hw_err *e)
-{
-	AUTO(config_unref) struct config *c = mem_new(sizeof(*c));
-	int r = field_decode(config_fields, object, c, e);
-
-	c->refs = 1;
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(checks); i++)
-		r = check_field(&checks[i], c, e);
-	if (r == 0)
-		*ret_config = take_ptr(c);
-	return r;
-}
-
 /* Completes "KEY: ..." to "--KEY: ..." if a flag has set the key, else to
  * "FILE: line N: KEY: ...". */
 static int add_location(const struct config_source *source, const struct buf *text,
@@ -400,26 +359,40 @@ static int add_location(const struct config_source *source, const struct buf *te
 
 int config_load(const struct config_source *source, struct config **ret_config, struct hw_err *e)
 {
+	AUTO(config_unref) struct config *c = mem_new(sizeof(*c));
 	AUTO(value_free) struct value *object = NULL;
 	AUTO(buf_done) struct buf text = { 0 };
 	struct value *v;
 	const char *key;
-	int r = file_read(AT_FDCWD, source->file, YML_SIZE_MAX, &text, e);
-	bool missing = r == -ENOENT && !source->must_exist;
+	bool missing;
+	int r;
 
+	c->refs = 1;
+	r = file_read(AT_FDCWD, source->file, YML_SIZE_MAX, &text, e);
+	missing = r == -ENOENT && !source->must_exist;
 	if (r < 0 && !missing)
 		return err_ctx(e, "configuration");
-	if (parse_yaml(&text, &object, e) < 0)
+	if (yml_parse(str_or(text.data, ""), text.len, &object, e) < 0)
 		return err_ctx(e, "%s", source->file);
+	if (value_kind(object) == VALUE_NULL) { /* an empty file */
+		value_free(object);
+		object = value_new_object();
+	}
+	if (value_kind(object) != VALUE_OBJECT)
+		return err_text(e, -EINVAL, "%s: line 1: expected a mapping of keys to values",
+				source->file);
 	r = field_check_known(config_fields, object, e);
 	if (r == 0 && source->flags)
 		for (void *i = NULL; value_next(source->flags, &i, &key, &v);)
 			value_set(object, key, value_ref(v));
 	if (r == 0)
-		r = decode_config(object, ret_config, e);
+		r = field_decode(config_fields, object, c, e);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(checks); i++)
+		r = check_field(&checks[i], c, e);
 	if (r < 0)
 		return add_location(source, &text, e);
-	(*ret_config)->file = str_copy(missing ? "" : source->file);
+	c->file = str_copy(missing ? "" : source->file);
+	*ret_config = take_ptr(c);
 	return 0;
 }
 
@@ -466,23 +439,6 @@ void config_unref(struct config *c)
 /* ---- printing ----------------------------------------------------------------------- */
 
 /* JSON on one line is valid YAML. */
-static void format_value(struct buf *b, const struct hw_field *f, const struct value *v)
-{
-	autofree char *text = NULL;
-
-	if (f->type != HW_STRINGS || value_count(v) == 0) {
-		text = value_format(v, 0);
-		buf_printf(b, "%s: %s\n", f->name, text);
-		return;
-	}
-	buf_printf(b, "%s:\n", f->name);
-	for (size_t i = 0; i < value_count(v); i++) {
-		autofree char *entry = value_format(value_at(v, i), 0);
-
-		buf_printf(b, "- %s\n", entry);
-	}
-}
-
 char *config_format(const struct config *c)
 {
 	AUTO(value_free) struct value *object = field_encode(config_fields, c);
@@ -491,11 +447,18 @@ char *config_format(const struct config *c)
 	for (const struct hw_field *f = config_fields; f->type != HW_END; f++) {
 		AUTO(value_free) struct value *default_value = value_literal(f->def);
 		AUTO(value_free) struct value *v = get_value(object, f);
+		bool is_list = f->type == HW_STRINGS && value_count(v) > 0;
+		autofree char *text = is_list ? NULL : value_format(v, 0);
 
 		buf_printf(&b, "%s# %s\n", b.len ? "\n" : "", f->help);
 		if (!value_equal(v, default_value))
 			buf_printf(&b, "# default: %s\n", f->def);
-		format_value(&b, f, v);
+		buf_printf(&b, "%s:%s%s\n", f->name, text ? " " : "", str_or(text, ""));
+		for (size_t i = 0; is_list && i < value_count(v); i++) {
+			autofree char *entry = value_format(value_at(v, i), 0);
+
+			buf_printf(&b, "- %s\n", entry);
+		}
 	}
 	return buf_take(&b);
 }

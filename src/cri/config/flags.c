@@ -95,40 +95,35 @@ static int set_field(struct value *values, const struct hw_field *f, const char 
 	return 0;
 }
 
-static int apply_option(struct flags *flags, int option, char **argv, struct hw_err *e)
-{
-	if (option == ':')
-		return err_text(e, -EINVAL, "%s: missing value", argv[optind - 1]);
-	if (option == '?')
-		return err_text(e, -EINVAL, "unknown flag %s; see --help", argv[optind - 1]);
-	if (option == FILE_OPTION) {
-		flags->file = optarg;
-		flags->file_given = true;
-		return 0;
-	}
-	if (option >= ACTION_OPTION) {
-		flags->action = actions[option - ACTION_OPTION].action;
-		return 0;
-	}
-	return set_field(flags->values, &config_fields[option], optarg, e);
-}
-
 int flags_parse(int argc, char **argv, struct flags *ret_flags, struct hw_err *e)
 {
 	AUTO(flags_done) struct flags flags = { .file = CONFIG_FILE };
 	struct option options[OPTIONS_MAX] = { 0 };
-	int option, r = 0;
+	int option, r;
 
 	make_options(options);
 	flags.values = value_new_object();
 	opterr = 0;
 	optind = 0;
-	while (r == 0 && (option = getopt_long(argc, argv, "+:", options, NULL)) != -1)
-		r = apply_option(&flags, option, argv, e);
-	if (r == 0 && optind < argc)
-		r = err_text(e, -EINVAL, "unknown argument %.200s; see --help", argv[optind]);
-	if (r < 0)
-		return r;
+	while ((option = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		if (option == ':')
+			return err_text(e, -EINVAL, "%s: missing value", argv[optind - 1]);
+		if (option == '?')
+			return err_text(e, -EINVAL, "unknown flag %s; see --help",
+					argv[optind - 1]);
+		if (option == FILE_OPTION) {
+			flags.file = optarg;
+			flags.file_given = true;
+		} else if (option >= ACTION_OPTION) {
+			flags.action = actions[option - ACTION_OPTION].action;
+		} else {
+			r = set_field(flags.values, &config_fields[option], optarg, e);
+			if (r < 0)
+				return r;
+		}
+	}
+	if (optind < argc)
+		return err_text(e, -EINVAL, "unknown argument %.200s; see --help", argv[optind]);
 	*ret_flags = flags;
 	flags.values = NULL;
 	return 0;

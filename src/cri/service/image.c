@@ -114,9 +114,10 @@ static int serve_list_images(struct daemon *d, struct rpc_call *call,
 	AUTO(image_list_done) struct image_list list = { 0 };
 	const struct store_image *const *images, *one = NULL;
 	size_t n;
-	int r = apply_filter(snap, ((const Runtime__V1__ListImagesRequest *)request)->filter, &one,
-			     &images, &n, e);
+	int r;
 
+	r = apply_filter(snap, ((const Runtime__V1__ListImagesRequest *)request)->filter, &one,
+			 &images, &n, e);
 	if (r < 0)
 		return r;
 	make_list(images, n, &list);
@@ -131,9 +132,10 @@ static int serve_stream_images(struct daemon *d, struct rpc_call *call,
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(d->store);
 	const struct store_image *const *images, *one = NULL;
 	size_t n;
-	int r = apply_filter(snap, ((const Runtime__V1__StreamImagesRequest *)request)->filter,
-			     &one, &images, &n, e);
+	int r;
 
+	r = apply_filter(snap, ((const Runtime__V1__StreamImagesRequest *)request)->filter, &one,
+			 &images, &n, e);
 	for (size_t i = 0; r == 0 && i < n; i += IMAGES_PER_MESSAGE) {
 		Runtime__V1__StreamImagesResponse response =
 			RUNTIME__V1__STREAM_IMAGES_RESPONSE__INIT;
@@ -158,8 +160,9 @@ static int format_info(struct daemon *d, const char *id, char **ret_json, struct
 	autofree struct store_layer *layers = NULL;
 	AUTO(buf_done) struct buf bytes = { 0 };
 	size_t n = 0;
-	int r = store_image_read(d->store, id, NULL, &bytes, e);
+	int r;
 
+	r = store_image_read(d->store, id, NULL, &bytes, e);
 	if (r == 1)
 		r = store_image_layers(d->store, id, &layers, &n, e);
 	if (r == 1)
@@ -186,8 +189,9 @@ static int serve_image_status(struct daemon *d, struct rpc_call *call,
 	struct image_message found;
 	autofree char *info = NULL;
 	char key[] = "info";
-	int r = check_image_name(request->image, e);
+	int r;
 
+	r = check_image_name(request->image, e);
 	if (r == 0)
 		r = store_snapshot_find(snap, image_name(request->image), &image, e);
 	if (image) {
@@ -212,8 +216,9 @@ static int serve_remove_image(struct daemon *d, struct rpc_call *call,
 	const Runtime__V1__ImageSpec *spec =
 		((const Runtime__V1__RemoveImageRequest *)message)->image;
 	Runtime__V1__RemoveImageResponse response = RUNTIME__V1__REMOVE_IMAGE_RESPONSE__INIT;
-	int r = check_image_name(spec, e);
+	int r;
 
+	r = check_image_name(spec, e);
 	if (r == 0)
 		r = store_image_remove(d->store, image_name(spec), e);
 	return r < 0 ? r : api_send(call, &response.base, e);

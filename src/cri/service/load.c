@@ -32,23 +32,6 @@ static int receive_request(struct rpc_call *call, Hawser__V1__LoadRequest **ret,
 			   e);
 }
 
-/* Return: 0 if the archive is complete */
-static int receive_archive(struct rpc_call *call, const Hawser__V1__LoadRequest *first,
-			   struct load *l, struct hw_err *e)
-{
-	int r = load_add(l, first->data.data, first->data.len, e);
-
-	while (r == 0) {
-		AUTO(api_free) Hawser__V1__LoadRequest *piece = NULL;
-
-		r = receive_request(call, &piece, e);
-		if (r <= 0)
-			return r;
-		r = load_add(l, piece->data.data, piece->data.len, e);
-	}
-	return r;
-}
-
 static int send_response(struct rpc_call *call, const struct load_result *result, struct hw_err *e)
 {
 	Hawser__V1__LoadResponse response = HAWSER__V1__LOAD_RESPONSE__INIT;
@@ -79,14 +62,16 @@ int serve_load(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 	AUTO(load_result_done) struct load_result result = { 0 };
 	autofree char *program = executable_helper("hawser-fetch");
 	struct pull_options options = pull_options_from_config(c, program);
-	struct load_request request = { 0 };
-	int r = receive_request(call, &first, e);
+	struct load_request request;
+	int r;
 
 	(void)message;
+	r = receive_request(call, &first, e);
 	if (r == 0)
 		return status_set(e, STATUS_INVALID_ARGUMENT, "empty request: missing archive");
-	if (r > 0)
-		r = load_new(d->store, &options, &l, e);
+	if (r < 0)
+		return r;
+	r = load_new(d->store, &options, &l, e);
 	if (r < 0)
 		return r;
 	request = (struct load_request){
@@ -95,8 +80,20 @@ int serve_load(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 		.n_names = first->n_names,
 		.cancel_fd = rpc_cancel_fd(call),
 	};
-	r = receive_archive(call, first, l, e);
-	if (r == 0)
-		r = load_run(l, &request, &result, e);
+	r = load_add(l, first->data.data, first->data.len, e);
+	if (r < 0)
+		return r;
+	for (;;) {
+		AUTO(api_free) Hawser__V1__LoadRequest *piece = NULL;
+
+		r = receive_request(call, &piece, e);
+		if (r == 0)
+			break; /* the archive is complete */
+		if (r > 0)
+			r = load_add(l, piece->data.data, piece->data.len, e);
+		if (r < 0)
+			return r;
+	}
+	r = load_run(l, &request, &result, e);
 	return r < 0 ? r : send_response(call, &result, e);
 }

@@ -61,8 +61,9 @@ static int run_pull(struct daemon *d, struct rpc_call *call, const struct creden
 {
 	AUTO(credentials_done) struct credentials credentials = { 0 };
 	AUTO(reference_done) struct reference ref = { 0 };
-	int r = reference_parse(request->reference, &ref, e);
+	int r;
 
+	r = reference_parse(request->reference, &ref, e);
 	if (r == 0)
 		r = credentials_choose(given, &ref, &credentials, e);
 	if (r < 0)
@@ -115,13 +116,8 @@ struct pull_progress {
 	size_t n;
 };
 
-static bool has_changed(const struct pull_progress *p, size_t i, const struct pull_layer *layer)
-{
-	return i >= p->n || p->sent[i].state != layer->state || p->sent[i].bytes != layer->bytes ||
-	       p->sent[i].size != layer->size;
-}
-
-static void set_layer_progress(Hawser__V1__LayerProgress *m, const struct pull_layer *layer)
+/* Sends the layers that have changed. Errors are ignored: the pull is cancelled with the call. */
+static void send_progress(void *ctx, const struct pull_layer *layers, size_t n)
 {
 	static const Hawser__V1__LayerProgress__State states[] = {
 		[PULL_WAITING] = HAWSER__V1__LAYER_PROGRESS__STATE__WAITING,
@@ -130,17 +126,6 @@ static void set_layer_progress(Hawser__V1__LayerProgress *m, const struct pull_l
 		[PULL_COMPLETE] = HAWSER__V1__LAYER_PROGRESS__STATE__DONE,
 		[PULL_PRESENT] = HAWSER__V1__LAYER_PROGRESS__STATE__PRESENT,
 	};
-
-	hawser__v1__layer_progress__init(m);
-	m->digest = (char *)layer->digest;
-	m->state = states[layer->state];
-	m->done_bytes = (uint64_t)layer->bytes;
-	m->total_bytes = (uint64_t)layer->size;
-}
-
-/* Sends the layers that have changed. Errors are ignored: the pull is cancelled with the call. */
-static void send_progress(void *ctx, const struct pull_layer *layers, size_t n)
-{
 	struct pull_progress *p = ctx;
 	autofree Hawser__V1__LayerProgress *messages = mem_new((n + 1) * sizeof(*messages));
 	autofree Hawser__V1__LayerProgress **list =
@@ -149,10 +134,18 @@ static void send_progress(void *ctx, const struct pull_layer *layers, size_t n)
 	struct hw_err e;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!has_changed(p, i, &layers[i]))
+		const struct pull_layer *now = &layers[i];
+		Hawser__V1__LayerProgress *m = &messages[i];
+
+		if (i < p->n && p->sent[i].state == now->state && p->sent[i].bytes == now->bytes &&
+		    p->sent[i].size == now->size)
 			continue;
-		set_layer_progress(&messages[i], &layers[i]);
-		list[response.n_layers++] = &messages[i];
+		hawser__v1__layer_progress__init(m);
+		m->digest = (char *)now->digest;
+		m->state = states[now->state];
+		m->done_bytes = (uint64_t)now->bytes;
+		m->total_bytes = (uint64_t)now->size;
+		list[response.n_layers++] = m;
 	}
 	response.layers = list;
 	if (response.n_layers > 0)
@@ -178,27 +171,14 @@ static int parse_platform(const char *text, struct platform *ret, struct hw_err 
 	return 0;
 }
 
-static int send_result(struct rpc_call *call, const char *reference, struct pull_result *result,
-		       struct hw_err *e)
-{
-	Hawser__V1__PullProgress response = HAWSER__V1__PULL_PROGRESS__INIT;
-	AUTO(reference_done) struct reference ref = { 0 };
-	autofree char *name = NULL, *with_digest = NULL;
-
-	if (reference_parse(reference, &ref, e) < 0)
-		return e->code;
-	name = reference_name(&ref);
-	with_digest = str_printf("%s@%s", name, result->digest);
-	response.image_id = result->id;
-	response.image_ref = with_digest;
-	return api_send(call, &response.base, e);
-}
-
 int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
 	const Hawser__V1__PullRequest *received = (const Hawser__V1__PullRequest *)message;
+	Hawser__V1__PullProgress response = HAWSER__V1__PULL_PROGRESS__INIT;
 	AUTO(platform_done) struct platform platform = { 0 };
+	AUTO(reference_done) struct reference ref = { 0 };
+	autofree char *name = NULL, *with_digest = NULL;
 	struct pull_progress progress = { .call = call };
 	struct pull_request request = {
 		.reference = received->image,
@@ -207,10 +187,14 @@ int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 	};
 	struct credentials_given given = { 0 };
 	struct pull_result result;
-	int r = *received->platform ? parse_platform(received->platform, &platform, e) : 0;
+	int r;
 
-	if (*received->platform)
+	if (*received->platform) {
+		r = parse_platform(received->platform, &platform, e);
+		if (r < 0)
+			return r;
 		request.platform = &platform;
+	}
 	if (received->credentials)
 		given = (struct credentials_given){
 			.username = received->credentials->username,
@@ -218,8 +202,17 @@ int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 			.identity_token = received->credentials->identity_token,
 			.registry_token = received->credentials->registry_token,
 		};
-	if (r == 0)
-		r = run_pull(d, call, &given, &request, &result, e);
+	r = run_pull(d, call, &given, &request, &result, e);
 	free(progress.sent);
-	return r < 0 ? r : send_result(call, request.reference, &result, e);
+	if (r < 0)
+		return r;
+	/* the last message has the result */
+	r = reference_parse(request.reference, &ref, e);
+	if (r < 0)
+		return r;
+	name = reference_name(&ref);
+	with_digest = str_printf("%s@%s", name, result.digest);
+	response.image_id = result.id;
+	response.image_ref = with_digest;
+	return api_send(call, &response.base, e);
 }

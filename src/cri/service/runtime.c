@@ -85,23 +85,38 @@ static void set_condition(Runtime__V1__RuntimeCondition *condition, const char *
 }
 
 /* Reports the default runtime handler, without optional features. */
-static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse response,
-		       const struct network_view *view, struct hw_err *e)
+static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
+			struct hw_err *e)
 {
+	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
+	AUTO(config_unref) struct config *c = daemon_config(d);
+	Runtime__V1__StatusResponse response = RUNTIME__V1__STATUS_RESPONSE__INIT;
+	Runtime__V1__StatusResponse__InfoEntry info[2];
+	Runtime__V1__StatusResponse__InfoEntry *info_list[] = { &info[0], &info[1] };
 	Runtime__V1__RuntimeHandlerFeatures handler_features =
 		RUNTIME__V1__RUNTIME_HANDLER_FEATURES__INIT;
 	Runtime__V1__RuntimeHandler handler = RUNTIME__V1__RUNTIME_HANDLER__INIT;
+	Runtime__V1__RuntimeHandler *handler_list[] = { &handler };
 	Runtime__V1__RuntimeFeatures features = RUNTIME__V1__RUNTIME_FEATURES__INIT;
 	Runtime__V1__RuntimeStatus status = RUNTIME__V1__RUNTIME_STATUS__INIT;
 	Runtime__V1__RuntimeCondition conditions[2];
 	Runtime__V1__RuntimeCondition *condition_list[] = { &conditions[0], &conditions[1] };
-	Runtime__V1__RuntimeHandler *handler_list[] = { &handler };
-	autofree char *missing = executables_missing(), *network = NULL;
+	autofree char *config_info = NULL, *network_info = NULL;
+	autofree char *missing = NULL, *not_ready = NULL;
 
+	if (((const Runtime__V1__StatusRequest *)request)->verbose) {
+		config_info = format_config_info(c);
+		network_info = format_network_info(view);
+		set_info_entry(&info[0], "config", config_info);
+		set_info_entry(&info[1], "network", network_info);
+		response.n_info = ARRAY_SIZE(info_list);
+		response.info = info_list;
+	}
+	missing = executables_missing();
 	if (!view->ready)
-		network = str_printf("Network plugin returns error: %s", view->message);
+		not_ready = str_printf("Network plugin returns error: %s", view->message);
 	set_condition(&conditions[0], "RuntimeReady", "RuntimeNotReady", missing);
-	set_condition(&conditions[1], "NetworkReady", "NetworkPluginNotReady", network);
+	set_condition(&conditions[1], "NetworkReady", "NetworkPluginNotReady", not_ready);
 	status.n_conditions = ARRAY_SIZE(condition_list);
 	status.conditions = condition_list;
 	handler.features = &handler_features;
@@ -112,35 +127,7 @@ static int send_status(struct rpc_call *call, Runtime__V1__StatusResponse respon
 	return api_send(call, &response.base, e);
 }
 
-static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
-			struct hw_err *e)
-{
-	AUTO(network_view_put) struct network_view *view = network_view_get(d->network);
-	AUTO(config_unref) struct config *c = daemon_config(d);
-	Runtime__V1__StatusResponse response = RUNTIME__V1__STATUS_RESPONSE__INIT;
-	Runtime__V1__StatusResponse__InfoEntry entries[2];
-	Runtime__V1__StatusResponse__InfoEntry *list[] = { &entries[0], &entries[1] };
-	autofree char *config = NULL, *network = NULL;
-
-	if (((const Runtime__V1__StatusRequest *)request)->verbose) {
-		config = format_config_info(c);
-		network = format_network_info(view);
-		set_info_entry(&entries[0], "config", config);
-		set_info_entry(&entries[1], "network", network);
-		response.n_info = ARRAY_SIZE(list);
-		response.info = list;
-	}
-	return send_status(call, response, view, e);
-}
-
 /* ---- configuration ------------------------------------------------------------------ */
-
-static bool uses_systemd(const struct config *c)
-{
-	if (str_equal(c->cgroup_driver, "auto"))
-		return access("/run/systemd/system", F_OK) == 0;
-	return str_equal(c->cgroup_driver, "systemd");
-}
 
 static int serve_runtime_config(struct daemon *d, struct rpc_call *call,
 				const ProtobufCMessage *request, struct hw_err *e)
@@ -151,26 +138,12 @@ static int serve_runtime_config(struct daemon *d, struct rpc_call *call,
 		RUNTIME__V1__LINUX_RUNTIME_CONFIGURATION__INIT;
 
 	(void)request;
-	linux_config.cgroup_driver = uses_systemd(c) ? RUNTIME__V1__CGROUP_DRIVER__SYSTEMD
-						     : RUNTIME__V1__CGROUP_DRIVER__CGROUPFS;
+	linux_config.cgroup_driver = RUNTIME__V1__CGROUP_DRIVER__CGROUPFS;
+	if (str_equal(c->cgroup_driver, "systemd") ||
+	    (str_equal(c->cgroup_driver, "auto") && access("/run/systemd/system", F_OK) == 0))
+		linux_config.cgroup_driver = RUNTIME__V1__CGROUP_DRIVER__SYSTEMD;
 	response.linux = &linux_config;
 	return api_send(call, &response.base, e);
-}
-
-static int set_pod_cidr(struct daemon *d, const char *cidr, struct hw_err *e)
-{
-	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
-	AUTO(config_unref) struct config *c = daemon_config(d);
-	int r = pod_cidr_parse(cidr, &ranges, e);
-
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&d->cidr_lock);
-	r = pod_cidr_save(c->state, cidr, e);
-	if (r == 0)
-		r = daemon_render_network(d, cidr, e);
-	pthread_mutex_unlock(&d->cidr_lock);
-	return r;
 }
 
 static int serve_update_runtime_config(struct daemon *d, struct rpc_call *call,
@@ -181,8 +154,20 @@ static int serve_update_runtime_config(struct daemon *d, struct rpc_call *call,
 	const Runtime__V1__RuntimeConfig *config =
 		((const Runtime__V1__UpdateRuntimeConfigRequest *)request)->runtime_config;
 	const char *cidr = config && config->network_config ? config->network_config->pod_cidr : "";
-	int r = *cidr ? set_pod_cidr(d, cidr, e) : 0;
+	AUTO(hw_strings_free) struct hw_strings ranges = { 0 };
+	AUTO(config_unref) struct config *c = daemon_config(d);
+	int r;
 
+	if (!*cidr)
+		return api_send(call, &response.base, e);
+	r = pod_cidr_parse(cidr, &ranges, e);
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&d->cidr_lock);
+	r = pod_cidr_save(c->state, cidr, e);
+	if (r == 0)
+		r = daemon_render_network(d, cidr, e);
+	pthread_mutex_unlock(&d->cidr_lock);
 	return r < 0 ? r : api_send(call, &response.base, e);
 }
 

@@ -23,21 +23,6 @@ static int send_piece(void *ctx, const void *data, size_t len, struct hw_err *e)
 	return api_send(ctx, &response.base, e);
 }
 
-static int find_images(const struct store_snapshot *snap, const Hawser__V1__SaveRequest *request,
-		       const struct store_image **images, struct hw_err *e)
-{
-	for (size_t i = 0; i < request->n_images; i++) {
-		int r = store_snapshot_find(snap, request->images[i], &images[i], e);
-
-		if (r < 0)
-			return r;
-		if (r == 0)
-			return status_set(e, STATUS_NOT_FOUND, "image \"%.256s\" not found",
-					  request->images[i]);
-	}
-	return 0;
-}
-
 int serve_save(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e)
 {
@@ -57,6 +42,13 @@ int serve_save(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 
 	if (request->n_images == 0)
 		return status_set(e, STATUS_INVALID_ARGUMENT, "missing image name");
-	r = find_images(snap, request, images, e);
-	return r < 0 ? r : save_images(d->store, images, request->n_images, &how, e);
+	for (size_t i = 0; i < request->n_images; i++) {
+		r = store_snapshot_find(snap, request->images[i], &images[i], e);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return status_set(e, STATUS_NOT_FOUND, "image \"%.256s\" not found",
+					  request->images[i]);
+	}
+	return save_images(d->store, images, request->n_images, &how, e);
 }

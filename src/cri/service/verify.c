@@ -78,14 +78,6 @@ static Hawser__V1__VerifyResponse__State layer_state(const struct store_layer *l
 	return layer->rebuildable ? good : HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
 }
 
-static int send_lost_layer(struct verifier *v, const char *id, struct hw_err *e)
-{
-	char text[] = "a layer is missing", *list[] = { text };
-	const struct verify_report report = { .n_damaged = 1, .damaged = { list, 1 } };
-
-	return send_state(v, id, "", HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED, &report, e);
-}
-
 /* ---- one layer ---------------------------------------------------------------------- */
 
 static int check_layer(struct verifier *v, const struct store_layer *layer,
@@ -109,17 +101,6 @@ static int check_layer(struct verifier *v, const struct store_layer *layer,
 	return 0;
 }
 
-/* Holds the layers of an image while they are read. Return: as store_image_layers() */
-static int hold_layers(struct verifier *v, const char *id, struct store_hold *hold,
-		       struct store_layer **ret_layers, size_t *ret_n, struct hw_err *e)
-{
-	int r = store_image_layers(v->daemon->store, id, ret_layers, ret_n, e);
-
-	for (size_t i = 0; r == 1 && i < *ret_n; i++)
-		r = store_hold_layer(hold, (*ret_layers)[i].chain_id, e);
-	return r;
-}
-
 /* ---- one image ---------------------------------------------------------------------- */
 
 /* Verifies all layers and sends their states; with v->repair, the states of damaged layers are sent
@@ -131,22 +112,30 @@ static int check_image(struct verifier *v, const char *id, bool *ret_lost, struc
 	int damaged = 0, r;
 	size_t n = 0;
 
-	r = hold_layers(v, id, hold, &layers, &n, e);
+	r = store_image_layers(v->daemon->store, id, &layers, &n, e);
+	for (size_t i = 0; r == 1 && i < n; i++)
+		r = store_hold_layer(hold, layers[i].chain_id, e);
 	*ret_lost = r == 0;
-	for (size_t i = 0; r == 1 && i < n; i++) {
+	if (r <= 0)
+		return r;
+	for (size_t i = 0; i < n; i++) {
 		const struct verify_report *report = NULL;
 
-		if (check_layer(v, &layers[i], &report, e) < 0)
-			return e->code;
-		if (report->n_damaged > 0 && v->repair)
+		r = check_layer(v, &layers[i], &report, e);
+		if (r < 0)
+			return r;
+		if (report->n_damaged > 0 && v->repair) {
 			damaged++;
-		else if (send_state(v, id, layers[i].diff_id,
-				    layer_state(&layers[i], report,
-						HAWSER__V1__VERIFY_RESPONSE__STATE__GOOD),
-				    report, e) < 0)
-			return e->code;
+			continue;
+		}
+		r = send_state(
+			v, id, layers[i].diff_id,
+			layer_state(&layers[i], report, HAWSER__V1__VERIFY_RESPONSE__STATE__GOOD),
+			report, e);
+		if (r < 0)
+			return r;
 	}
-	return r < 0 ? r : damaged;
+	return damaged;
 }
 
 static bool is_damaged(const struct verifier *v, const struct store_layer *layer)
@@ -167,31 +156,24 @@ static int mark_damaged(struct verifier *v, const struct store_layer *layers, si
 	return 0;
 }
 
-/* Return: 1; 0 if the image was removed meanwhile */
-static int read_config(struct verifier *v, const char *id, struct image_config **ret_config,
-		       struct hw_err *e)
-{
-	AUTO(buf_done) struct buf bytes = { 0 };
-	int r = store_image_read(v->daemon->store, id, NULL, &bytes, e);
-
-	if (r != 1)
-		return r;
-	return image_config_parse(bytes.data, bytes.len, ret_config, e) < 0 ? e->code : 1;
-}
-
 /* A digest may be that of an index, so the platform selects the image. All names are tried, because
  * a registry may no longer exist. */
 static int pull_again(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *config = NULL;
+	AUTO(buf_done) struct buf bytes = { 0 };
 	struct pull_request request = {
 		.deadline = rpc_deadline(v->call),
 		.cancel_fd = rpc_cancel_fd(v->call),
 	};
 	struct pull_result result;
-	int r = read_config(v, image->id, &config, e);
+	int r;
 
+	r = store_image_read(v->daemon->store, image->id, NULL, &bytes, e);
 	if (r <= 0)
+		return r; /* 0: the image was removed meanwhile */
+	r = image_config_parse(bytes.data, bytes.len, &config, e);
+	if (r < 0)
 		return r;
 	request.platform = &config->platform;
 	for (size_t i = 0; i < image->digests.n; i++) {
@@ -234,8 +216,9 @@ static int send_repaired(struct verifier *v, const char *id, bool all, struct hw
 {
 	autofree struct store_layer *layers = NULL;
 	size_t n = 0;
-	int r = store_image_layers(v->daemon->store, id, &layers, &n, e);
+	int r;
 
+	r = store_image_layers(v->daemon->store, id, &layers, &n, e);
 	for (size_t i = 0; r == 1 && i < n; i++) {
 		const struct verify_report *report = NULL;
 
@@ -266,15 +249,19 @@ static bool is_removed(struct verifier *v, const char *id)
 
 static int verify_image(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
+	char text[] = "a layer is missing", *list[] = { text };
+	const struct verify_report report = { .n_damaged = 1, .damaged = { list, 1 } };
 	bool lost = false;
-	int r = check_image(v, image->id, &lost, e);
+	int r;
 
+	r = check_image(v, image->id, &lost, e);
 	if (r < 0)
 		return r;
 	if (lost && is_removed(v, image->id))
 		return 0;
 	if (lost && !v->repair)
-		return send_lost_layer(v, image->id, e);
+		return send_state(v, image->id, "", HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED,
+				  &report, e);
 	if (r == 0 && !lost)
 		return 0;
 	r = repair_image(v, image, e);
@@ -304,22 +291,6 @@ static const struct store_image *find_image(const struct store_snapshot *snap, c
 	return NULL;
 }
 
-static int verify_named(struct verifier *v, const struct store_snapshot *snap,
-			const Hawser__V1__VerifyRequest *request, struct hw_err *e)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < request->n_images; i++) {
-		const struct store_image *image = find_image(snap, request->images[i]);
-
-		if (!image)
-			return status_set(e, STATUS_NOT_FOUND, "image \"%.256s\" not found",
-					  request->images[i]);
-		r = verify_image(v, image, e);
-	}
-	return r;
-}
-
 int serve_verify(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 		 struct hw_err *e)
 {
@@ -333,11 +304,17 @@ int serve_verify(struct daemon *d, struct rpc_call *call, const ProtobufCMessage
 		.program = executable_helper("hawser-layer"),
 		.reports = map_new(free_report),
 	};
+	bool all = request->n_images == 0;
 	int r = 0;
 
-	if (request->n_images > 0)
-		return verify_named(&v, snap, request, e);
-	for (size_t i = 0; r == 0 && i < snap->n; i++)
-		r = verify_image(&v, snap->images[i], e);
+	for (size_t i = 0; r == 0 && i < (all ? snap->n : request->n_images); i++) {
+		const struct store_image *image =
+			all ? snap->images[i] : find_image(snap, request->images[i]);
+
+		if (!image)
+			return status_set(e, STATUS_NOT_FOUND, "image \"%.256s\" not found",
+					  request->images[i]);
+		r = verify_image(&v, image, e);
+	}
 	return r;
 }

@@ -40,29 +40,21 @@ struct loaded_images {
 
 /* ---- archive --------------------------------------------------------------- */
 
-/* The file is created in a stage, which is deleted at once; the open file remains. */
-static int open_archive(struct load *l, struct hw_err *e)
-{
-	AUTO(store_stage_free) struct store_stage *stage = NULL;
-	int r = store_layer_begin(l->store, &stage, e);
-
-	if (r < 0)
-		return r;
-	l->write = openat(stage->dir, "archive", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	l->read = openat(stage->dir, "archive", O_RDONLY | O_CLOEXEC);
-	if (l->write < 0 || l->read < 0)
-		return err_set(e, -errno, "create a file in %s/tmp", store_root(l->store));
-	return 0;
-}
-
 int load_new(struct store *store, const struct pull_options *options, struct load **ret_load,
 	     struct hw_err *e)
 {
 	AUTO(load_free) struct load *l = mem_new(sizeof(*l));
+	AUTO(store_stage_free) struct store_stage *stage = NULL;
 
 	*l = (struct load){ .store = store, .options = options, .write = -1, .read = -1 };
-	if (open_archive(l, e) < 0)
+	if (store_layer_begin(store, &stage, e) < 0)
 		return err_ctx(e, "load an archive");
+	/* the file is deleted at once, with the stage; the open file remains */
+	l->write = openat(stage->dir, "archive", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	l->read = openat(stage->dir, "archive", O_RDONLY | O_CLOEXEC);
+	if (l->write < 0 || l->read < 0)
+		return err_set(e, -errno, "load an archive: create a file in %s/tmp",
+			       store_root(store));
 	*ret_load = take_ptr(l);
 	return 0;
 }
@@ -76,30 +68,23 @@ void load_free(struct load *l)
 	free(l);
 }
 
-static int check_space(const struct load *l, size_t need, struct hw_err *e)
+int load_add(struct load *l, const void *data, size_t len, struct hw_err *e)
 {
 	struct statvfs fs;
 	uint64_t available;
 
 	if (fstatvfs(l->write, &fs) < 0)
-		return err_set(e, -errno, "get free disk space");
+		return err_set(e, -errno, "load an archive: get free disk space");
 	if (__builtin_mul_overflow((uint64_t)fs.f_bavail, (uint64_t)fs.f_frsize, &available))
 		available = UINT64_MAX;
-	if (need + (uint64_t)l->options->reserve <= available)
-		return 0;
-	return err_text(e, -ENOSPC,
-			"not enough disk space for the archive: %llu bytes available, %lld bytes "
-			"reserved",
-			(unsigned long long)available, (long long)l->options->reserve);
-}
-
-int load_add(struct load *l, const void *data, size_t len, struct hw_err *e)
-{
-	int r = check_space(l, len, e);
-
-	if (r == 0)
-		r = file_write_fd(l->write, data, len, e);
-	return r < 0 ? err_ctx(e, "load an archive") : 0;
+	if (len + (uint64_t)l->options->reserve > available)
+		return err_text(e, -ENOSPC,
+				"load an archive: not enough disk space for the archive: %llu "
+				"bytes available, %lld bytes reserved",
+				(unsigned long long)available, (long long)l->options->reserve);
+	if (file_write_fd(l->write, data, len, e) < 0)
+		return err_ctx(e, "load an archive");
+	return 0;
 }
 
 /* ---- images ---------------------------------------------------------------- */
@@ -134,46 +119,6 @@ static int load_next_image(struct load *l, const struct pull_settings *settings,
 	return session_run(&options, &next->image, &fetch, e);
 }
 
-/* The number of images is known when the first one is loaded. */
-static int load_layers(struct load *l, const struct load_request *request,
-		       struct loaded_images *images, struct hw_err *e)
-{
-	AUTO(pull_settings_done) struct pull_settings settings = { 0 };
-	int n, r;
-
-	pull_settings_copy(l->options, &settings);
-	r = load_next_image(l, &settings, request, images, e);
-	if (r < 0)
-		return r;
-	n = incoming_archive_images(images->v[0]->image);
-	if (n > IMAGES_MAX)
-		return err_text(e, -EFBIG,
-				"load an archive: too many images: got %d, want at most %d", n,
-				IMAGES_MAX);
-	while (r == 0 && images->n < (size_t)n)
-		r = load_next_image(l, &settings, request, images, e);
-	return r;
-}
-
-static int set_names(const struct load_request *request, struct loaded_images *images,
-		     struct hw_err *e)
-{
-	int r;
-
-	if (request->n_names == 0)
-		return 0;
-	if (images->n > 1)
-		r = err_text(e, -EINVAL, "cannot set a name: the archive has %zu images, want 1",
-			     images->n);
-	else
-		r = incoming_set_names(images->v[0]->image, request->names, request->n_names, e);
-	if (r < 0) {
-		e->domain = HW_DOMAIN_GRPC;
-		e->wire = GRPC_INVALID_ARGUMENT;
-	}
-	return r;
-}
-
 static int store_images(const struct loaded_images *images, struct load_result *result,
 			struct hw_err *e)
 {
@@ -183,8 +128,9 @@ static int store_images(const struct loaded_images *images, struct load_result *
 		struct load_image *ret = &result->images[result->n];
 		const struct hw_strings *names = incoming_names(image);
 		struct pull_result stored;
-		int r = incoming_store(image, &stored, e);
+		int r;
 
+		r = incoming_store(image, &stored, e);
 		if (r < 0)
 			return r;
 		memcpy(ret->id, stored.id, sizeof(ret->id));
@@ -194,15 +140,39 @@ static int store_images(const struct loaded_images *images, struct load_result *
 	return 0;
 }
 
+/* Images are stored when the layers of all of them are complete. */
 static int load_images(struct load *l, const struct load_request *request,
 		       struct load_result *result, struct hw_err *e)
 {
+	AUTO(pull_settings_done) struct pull_settings settings = { 0 };
 	AUTO(loaded_images_done) struct loaded_images images = { 0 };
-	int r = load_layers(l, request, &images, e);
+	int n, r;
 
-	if (r == 0)
-		r = set_names(request, &images, e);
-	return r < 0 ? r : store_images(&images, result, e);
+	pull_settings_copy(l->options, &settings);
+	r = load_next_image(l, &settings, request, &images, e);
+	if (r < 0)
+		return r;
+	n = incoming_archive_images(images.v[0]->image); /* the first image tells the number */
+	if (n > IMAGES_MAX)
+		return err_text(e, -EFBIG,
+				"load an archive: too many images: got %d, want at most %d", n,
+				IMAGES_MAX);
+	while (images.n < (size_t)n) {
+		r = load_next_image(l, &settings, request, &images, e);
+		if (r < 0)
+			return r;
+	}
+	if (request->n_names > 0 && images.n > 1)
+		r = err_text(e, -EINVAL, "cannot set a name: the archive has %zu images, want 1",
+			     images.n);
+	else if (request->n_names > 0)
+		r = incoming_set_names(images.v[0]->image, request->names, request->n_names, e);
+	if (r < 0) {
+		e->domain = HW_DOMAIN_GRPC;
+		e->wire = GRPC_INVALID_ARGUMENT;
+		return r;
+	}
+	return store_images(&images, result, e);
 }
 
 int load_run(struct load *l, const struct load_request *request, struct load_result *ret_result,
@@ -210,8 +180,9 @@ int load_run(struct load *l, const struct load_request *request, struct load_res
 {
 	AUTO(load_result_done) struct load_result result = { 0 };
 	struct hw_err trim;
-	int r = load_images(l, request, &result, e);
+	int r;
 
+	r = load_images(l, request, &result, e);
 	if (r < 0) {
 		/* an archive may have valid layers beside an invalid image */
 		if (store_trim(l->store, &trim) < 0)

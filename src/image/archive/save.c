@@ -65,39 +65,32 @@ AUTO_VALUE_DEFINE(saver_done, struct saver);
 
 /* ---- output of hawser-layer ------------------------------------------------ */
 
-/* Return: 1 if there is output to read; 0 if the child exited without more output; -ECANCELED;
- * -ETIMEDOUT */
-static int wait_for_output(int from, const struct child *child, const struct save_options *how,
-			   struct hw_err *e)
-{
-	struct pollfd fds[] = { { .fd = from, .events = POLLIN },
-				{ .fd = child_fd(child), .events = POLLIN },
-				{ .fd = how->cancel_fd, .events = POLLIN } };
-	int n;
-
-	do
-		n = poll(fds, ARRAY_SIZE(fds), time_left_ms(how->deadline));
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return err_set(e, -errno, "wait for hawser-layer");
-	if (fds[2].revents)
-		return err_text(e, -ECANCELED, "cancelled");
-	if (n == 0)
-		return err_text(e, -ETIMEDOUT, "deadline exceeded");
-	return fds[0].revents ? 1 : 0;
-}
-
 /* The tar header with the size was written before, so the output must have exactly @size bytes. */
 static int copy_output(int from, const struct child *child, int64_t size,
 		       const struct save_options *how, struct hw_err *e)
 {
+	struct pollfd fds[] = { { .fd = from, .events = POLLIN },
+				{ .fd = child_fd(child), .events = POLLIN },
+				{ .fd = how->cancel_fd, .events = POLLIN } };
 	autofree char *chunk = mem_new(CHUNK);
 	int64_t got = 0;
-	int r;
 
-	while ((r = wait_for_output(from, child, how, e)) == 1) {
-		ssize_t n = read(from, chunk, CHUNK);
+	for (;;) {
+		ssize_t n;
+		int r;
 
+		n = poll(fds, ARRAY_SIZE(fds), time_left_ms(how->deadline));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set(e, -errno, "wait for hawser-layer");
+		if (fds[2].revents)
+			return err_text(e, -ECANCELED, "cancelled");
+		if (n == 0)
+			return err_text(e, -ETIMEDOUT, "deadline exceeded");
+		if (!fds[0].revents)
+			break; /* the child exited, and its output was read */
+		n = read(from, chunk, CHUNK);
 		if (n < 0)
 			return err_set(e, -errno, "read from hawser-layer");
 		got += n;
@@ -107,10 +100,10 @@ static int copy_output(int from, const struct child *child, int64_t size,
 		if (r < 0)
 			return r;
 	}
-	if (r >= 0 && got != size)
+	if (got != size)
 		return err_text(e, -EBADMSG, "size mismatch: got %lld bytes, want %lld",
 				(long long)got, (long long)size);
-	return r;
+	return 0;
 }
 
 /* @errors: file with the standard error of the child */
@@ -132,18 +125,21 @@ static int error_from_exit(int status, int errors, struct hw_err *e)
 static int run_hawser_layer(const char *const *argv, int64_t size, const struct save_options *how,
 			    struct hw_err *e)
 {
-	autoclose int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	autoclose int errors = memfd_create("errors", MFD_CLOEXEC);
-	autoclose int out = -1, from = -1;
-	struct child_start start = { .path = argv[0], .argv = argv, .in = in, .err = errors };
+	autoclose int in = -1, errors = -1, out = -1, from = -1;
+	struct child_start start;
 	struct hw_err wait_error;
 	struct child *child;
 	int pair[2], r, status = 0;
 
+	in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	errors = memfd_create("errors", MFD_CLOEXEC);
 	if (in < 0 || errors < 0 || pipe2(pair, O_CLOEXEC) < 0)
 		return err_set(e, -errno, "start hawser-layer");
 	from = pair[0];
-	start.out = out = pair[1];
+	out = pair[1];
+	start = (struct child_start){
+		.path = argv[0], .argv = argv, .in = in, .out = out, .err = errors
+	};
 	r = child_start(&start, &child, e);
 	if (r < 0)
 		return r;
@@ -162,58 +158,33 @@ static int run_hawser_layer(const char *const *argv, int64_t size, const struct 
 
 /* ---- blobs of layers ------------------------------------------------------- */
 
-/* The compression is not stored: detect it from the first bytes. */
-static int detect_media_type(struct store *s, const struct store_layer *layer,
-			     const char **ret_type, struct hw_err *e)
-{
-	static const uint8_t gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
-	autoclose int dir = store_layer_open(s, layer->chain_id, e);
-	autoclose int fd = dir < 0 ? -1 : openat(dir, "blob", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	uint8_t first[sizeof(zstd)] = { 0 };
-
-	if (dir < 0)
-		return dir;
-	if (fd < 0 || pread(fd, first, sizeof(first), 0) < 0)
-		return err_set(e, -errno, "read the stored blob");
-	*ret_type = LAYER_TYPE;
-	if (memcmp(first, gzip, sizeof(gzip)) == 0)
-		*ret_type = LAYER_TYPE "+gzip";
-	else if (memcmp(first, zstd, sizeof(zstd)) == 0)
-		*ret_type = LAYER_TYPE "+zstd";
-	return 0;
-}
-
 static int choose_blob(struct store *s, const struct store_layer *layer,
 		       struct layer_blob *ret_blob, struct hw_err *e)
 {
-	struct layer_blob blob = { layer, layer->diff_id, layer->archive, LAYER_TYPE };
-	int r = 0;
+	static const uint8_t gzip[] = { 0x1f, 0x8b }, zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
+	autoclose int dir = -1, fd = -1;
+	uint8_t first[sizeof(zstd)] = { 0 };
 
-	if (layer->blob_kept) {
-		blob.digest = layer->blob;
-		blob.size = layer->blob_size;
-		r = detect_media_type(s, layer, &blob.media_type, e);
-	} else if (!layer->rebuildable) {
-		r = err_text(e, -ENOTSUP, "cannot be rebuilt from its files");
+	if (!layer->blob_kept && !layer->rebuildable)
+		return err_text(e, -ENOTSUP, "layer %s: cannot be rebuilt from its files",
+				layer->diff_id);
+	if (!layer->blob_kept) {
+		*ret_blob =
+			(struct layer_blob){ layer, layer->diff_id, layer->archive, LAYER_TYPE };
+		return 0;
 	}
-	if (r < 0)
+	/* the compression is not stored: detect it from the first bytes */
+	dir = store_layer_open(s, layer->chain_id, e);
+	if (dir < 0)
 		return err_ctx(e, "layer %s", layer->diff_id);
-	*ret_blob = blob;
-	return 0;
-}
-
-/* Writes exactly blob->size bytes, or fails. */
-static int write_blob_data(struct store *s, const struct layer_blob *blob,
-			   const struct save_options *how, struct hw_err *e)
-{
-	const struct store_layer *layer = blob->layer;
-	autofree char *dir =
-		str_printf("%s/layers/%s", store_root(s), layer->chain_id + strlen("sha256:"));
-	const char *const rebuild[] = { how->program, "archive", dir, NULL };
-	const char *const stored[] = { how->program, "blob", dir, layer->blob, NULL };
-
-	if (run_hawser_layer(layer->blob_kept ? stored : rebuild, blob->size, how, e) < 0)
-		return err_ctx(e, "layer %s", layer->diff_id);
+	fd = openat(dir, "blob", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || pread(fd, first, sizeof(first), 0) < 0)
+		return err_set(e, -errno, "layer %s: read the stored blob", layer->diff_id);
+	*ret_blob = (struct layer_blob){ layer, layer->blob, layer->blob_size, LAYER_TYPE };
+	if (memcmp(first, gzip, sizeof(gzip)) == 0)
+		ret_blob->media_type = LAYER_TYPE "+gzip";
+	else if (memcmp(first, zstd, sizeof(zstd)) == 0)
+		ret_blob->media_type = LAYER_TYPE "+zstd";
 	return 0;
 }
 
@@ -227,17 +198,6 @@ struct ustar_header {
 
 _Static_assert(sizeof(struct ustar_header) == BLOCK, "a header is one block");
 
-static void set_size(struct ustar_header *h, int64_t size)
-{
-	if (size < INT64_C(1) << 33) {
-		snprintf(h->size, sizeof(h->size), "%011llo", (unsigned long long)size);
-		return;
-	}
-	h->size[0] = (char)0x80;
-	for (size_t i = sizeof(h->size) - 1; i > 0; i--, size >>= 8)
-		h->size[i] = (char)(size & 0xff);
-}
-
 static int write_header(struct saver *s, const char *name, int64_t size, struct hw_err *e)
 {
 	struct ustar_header h = { .mode = "0000644", .uid = "0000000", .gid = "0000000" };
@@ -245,7 +205,13 @@ static int write_header(struct saver *s, const char *name, int64_t size, struct 
 	unsigned sum = 0;
 
 	memcpy(h.name, name, strnlen(name, sizeof(h.name)));
-	set_size(&h, size);
+	if (size < INT64_C(1) << 33) {
+		snprintf(h.size, sizeof(h.size), "%011llo", (unsigned long long)size);
+	} else {
+		h.size[0] = (char)0x80;
+		for (size_t i = sizeof(h.size) - 1; i > 0; i--, size >>= 8)
+			h.size[i] = (char)(size & 0xff);
+	}
 	memset(h.mtime, '0', sizeof(h.mtime) - 1);
 	memcpy(h.magic, "ustar\00000", sizeof(h.magic));
 	h.type = '0';
@@ -267,9 +233,12 @@ static int write_padding(struct saver *s, int64_t size, struct hw_err *e)
 static int write_file(struct saver *s, const char *name, const char *data, size_t len,
 		      struct hw_err *e)
 {
-	int r = write_header(s, name, (int64_t)len, e);
+	int r;
 
-	if (r == 0 && len > 0)
+	r = write_header(s, name, (int64_t)len, e);
+	if (r < 0)
+		return r;
+	if (len > 0)
 		r = s->how->write(s->how->ctx, data, len, e);
 	return r < 0 ? r : write_padding(s, (int64_t)len, e);
 }
@@ -297,17 +266,25 @@ static bool mark_written(struct saver *s, const char *name)
 	return true;
 }
 
-static int write_layer(struct saver *s, const struct layer_blob *layer, struct hw_err *e)
+static int write_layer(struct saver *s, const struct layer_blob *blob, struct hw_err *e)
 {
-	autofree char *name = blob_name(layer->digest);
+	const struct store_layer *layer = blob->layer;
+	autofree char *name = blob_name(blob->digest);
+	autofree char *dir = str_printf("%s/layers/%s", store_root(s->store),
+					layer->chain_id + strlen("sha256:"));
+	const char *const rebuild[] = { s->how->program, "archive", dir, NULL };
+	const char *const stored[] = { s->how->program, "blob", dir, layer->blob, NULL };
 	int r;
 
 	if (!mark_written(s, name))
 		return 0;
-	r = write_header(s, name, layer->size, e);
-	if (r == 0)
-		r = write_blob_data(s->store, layer, s->how, e);
-	return r < 0 ? r : write_padding(s, layer->size, e);
+	r = write_header(s, name, blob->size, e);
+	if (r < 0)
+		return r;
+	r = run_hawser_layer(layer->blob_kept ? stored : rebuild, blob->size, s->how, e);
+	if (r < 0)
+		return err_ctx(e, "layer %s", layer->diff_id);
+	return write_padding(s, blob->size, e);
 }
 
 static int write_blob(struct saver *s, const char *digest, const char *data, size_t len,
@@ -347,33 +324,29 @@ static char *make_manifest(const char *id, size_t config_len, const struct layer
 	return value_format(manifest, 0);
 }
 
-/* The annotations by which containerd and OCI tools find a name. */
-static struct value *make_name_annotations(const char *name)
-{
-	AUTO(reference_done) struct reference ref = { 0 };
-	struct value *names = value_new_object();
-	struct hw_err e;
-
-	value_set(names, "io.containerd.image.name", value_new_string(name));
-	if (reference_parse(name, &ref, &e) == 0 && ref.tag)
-		value_set(names, "org.opencontainers.image.ref.name", value_new_string(ref.tag));
-	return names;
-}
-
 /* An entry for each name, or one without a name. */
-static void add_to_index(struct saver *s, const struct store_image *image, const char *manifest)
+static void add_to_index(struct saver *s, const struct store_image *image, const char *digest,
+			 size_t size)
 {
 	size_t n = image->tags.n ? image->tags.n : 1;
-	char digest[DIGEST_TEXT];
 
-	digest_of(manifest, strlen(manifest), digest);
 	for (size_t i = 0; i < n; i++) {
+		AUTO(reference_done) struct reference ref = { 0 };
 		struct value *entry =
-			make_descriptor(OCI "manifest.v1+json", digest, (int64_t)strlen(manifest));
+			make_descriptor(OCI "manifest.v1+json", digest, (int64_t)size);
+		struct value *names;
+		struct hw_err ignored;
 
-		if (image->tags.n)
-			value_set(entry, "annotations", make_name_annotations(image->tags.v[i]));
 		value_append(s->index, entry);
+		if (image->tags.n == 0)
+			continue;
+		/* the annotations by which containerd and OCI tools find a name */
+		names = value_new_object();
+		value_set(names, "io.containerd.image.name", value_new_string(image->tags.v[i]));
+		if (reference_parse(image->tags.v[i], &ref, &ignored) == 0 && ref.tag)
+			value_set(names, "org.opencontainers.image.ref.name",
+				  value_new_string(ref.tag));
+		value_set(entry, "annotations", names);
 	}
 }
 
@@ -399,71 +372,54 @@ static void add_to_docker_manifest(struct saver *s, const struct store_image *im
 
 /* ---- images ---------------------------------------------------------------- */
 
-static int write_image(struct saver *s, const struct store_image *image,
-		       const struct layer_blob *layers, size_t n, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf config = { 0 };
-	autofree char *manifest = NULL;
-	char digest[DIGEST_TEXT];
-	int r = store_image_read(s->store, image->id, NULL, &config, e);
-
-	if (r <= 0)
-		return r < 0 ? r : err_text(e, -ENODATA, "removed meanwhile");
-	manifest = make_manifest(image->id, config.len, layers, n);
-	digest_of(manifest, strlen(manifest), digest);
-	r = 0;
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = write_layer(s, &layers[i], e);
-	if (r == 0)
-		r = write_blob(s, image->id, config.data, config.len, e);
-	if (r == 0)
-		r = write_blob(s, digest, manifest, strlen(manifest), e);
-	add_to_index(s, image, manifest);
-	add_to_docker_manifest(s, image, layers, n);
-	return r;
-}
-
 static int save_image(struct saver *s, const struct store_image *image, struct hw_err *e)
 {
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(s->store);
+	AUTO(buf_done) struct buf config = { 0 };
 	autofree struct store_layer *layers = NULL;
 	autofree struct layer_blob *blobs = NULL;
+	autofree char *manifest = NULL;
+	char digest[DIGEST_TEXT];
 	size_t n = 0;
-	int r = store_image_layers(s->store, image->id, &layers, &n, e);
-
-	for (size_t i = 0; r == 1 && i < n; i++)
-		r = store_hold_layer(hold, layers[i].chain_id, e);
-	if (r == 0)
-		r = err_text(e, -ENODATA, "removed meanwhile, or a layer was lost");
-	blobs = mem_new((n + 1) * sizeof(*blobs));
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = choose_blob(s->store, &layers[i], &blobs[i], e);
-	if (r >= 0)
-		r = write_image(s, image, blobs, n, e);
-	return r < 0 ? err_ctx(e, "save image %s", image->id) : 0;
-}
-
-static int write_indexes(struct saver *s, struct hw_err *e)
-{
-	static const char end_of_archive[2 * BLOCK];
-	AUTO(value_free) struct value *index = value_new_object();
 	int r;
 
-	value_set(index, "schemaVersion", value_new_int(2));
-	value_set(index, "mediaType", value_new_string(OCI "index.v1+json"));
-	value_set(index, "manifests", value_ref(s->index));
-	r = write_json(s, "index.json", index, e);
-	if (r == 0)
-		r = write_json(s, "manifest.json", s->docker, e);
-	if (r == 0)
-		r = s->how->write(s->how->ctx, end_of_archive, sizeof(end_of_archive), e);
-	return r;
+	r = store_image_layers(s->store, image->id, &layers, &n, e);
+	for (size_t i = 0; r == 1 && i < n; i++)
+		r = store_hold_layer(hold, layers[i].chain_id, e);
+	if (r <= 0)
+		return r < 0 ? r : err_text(e, -ENODATA, "removed meanwhile, or a layer was lost");
+	blobs = mem_new((n + 1) * sizeof(*blobs));
+	for (size_t i = 0; i < n; i++) {
+		r = choose_blob(s->store, &layers[i], &blobs[i], e);
+		if (r < 0)
+			return r;
+	}
+	r = store_image_read(s->store, image->id, NULL, &config, e);
+	if (r <= 0)
+		return r < 0 ? r : err_text(e, -ENODATA, "removed meanwhile");
+	for (size_t i = 0; i < n; i++) {
+		r = write_layer(s, &blobs[i], e);
+		if (r < 0)
+			return r;
+	}
+	r = write_blob(s, image->id, config.data, config.len, e);
+	if (r < 0)
+		return r;
+	manifest = make_manifest(image->id, config.len, blobs, n);
+	digest_of(manifest, strlen(manifest), digest);
+	r = write_blob(s, digest, manifest, strlen(manifest), e);
+	if (r < 0)
+		return r;
+	add_to_index(s, image, digest, strlen(manifest));
+	add_to_docker_manifest(s, image, blobs, n);
+	return 0;
 }
 
 int save_images(struct store *s, const struct store_image *const *images, size_t n,
 		const struct save_options *how, struct hw_err *e)
 {
 	static const char layout[] = "{\"imageLayoutVersion\":\"1.0.0\"}";
+	static const char end_of_archive[2 * BLOCK];
 	AUTO(saver_done)
 	struct saver saver = {
 		.store = s,
@@ -472,9 +428,23 @@ int save_images(struct store *s, const struct store_image *const *images, size_t
 		.index = value_new_array(),
 		.docker = value_new_array(),
 	};
-	int r = write_file(&saver, "oci-layout", layout, strlen(layout), e);
+	AUTO(value_free) struct value *index = value_new_object();
+	int r;
 
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = save_image(&saver, images[i], e);
-	return r < 0 ? r : write_indexes(&saver, e);
+	r = write_file(&saver, "oci-layout", layout, strlen(layout), e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		if (save_image(&saver, images[i], e) < 0)
+			return err_ctx(e, "save image %s", images[i]->id);
+	value_set(index, "schemaVersion", value_new_int(2));
+	value_set(index, "mediaType", value_new_string(OCI "index.v1+json"));
+	value_set(index, "manifests", value_ref(saver.index));
+	r = write_json(&saver, "index.json", index, e);
+	if (r < 0)
+		return r;
+	r = write_json(&saver, "manifest.json", saver.docker, e);
+	if (r < 0)
+		return r;
+	return how->write(how->ctx, end_of_archive, sizeof(end_of_archive), e);
 }

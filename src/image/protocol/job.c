@@ -159,8 +159,9 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
 		   int along, int idle_ms, struct hw_err *e)
 {
 	autofree char *json = hw_field_encode(table, in, 0);
-	int r = job_send(fd, type, json, strlen(json), along, idle_ms, e);
+	int r;
 
+	r = job_send(fd, type, json, strlen(json), along, idle_ms, e);
 	explicit_bzero(json, strlen(json)); /* may contain a password */
 	return r;
 }
@@ -216,22 +217,18 @@ int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err
 	return job_send_table(fd, JOB_FAILED, job_failed_fields, &failed, -1, idle_ms, e);
 }
 
-/* The text may come from a registry: control characters become spaces. */
-static void replace_control_chars(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = ' ';
-}
-
 int job_decode_failed(const struct job_message *m, struct hw_err *e)
 {
 	struct job_failed failed = { 0 };
-	int r = job_decode(m, job_failed_fields, &failed, e);
+	int r;
 
+	r = job_decode(m, job_failed_fields, &failed, e);
 	if (r < 0)
 		return err_ctx(e, "hawser-fetch: malformed FAILED message");
-	replace_control_chars(failed.message);
+	/* the text may come from a registry: control characters become spaces */
+	for (char *c = failed.message; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = ' ';
 	r = err_text(e, -failed.code, "%s", failed.message);
 	e->domain = HW_DOMAIN_GRPC;
 	e->wire = failed.wire;

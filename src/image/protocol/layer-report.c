@@ -85,8 +85,9 @@ static bool unescape_path(char *path)
 int unpacked_decode(const char *json, size_t len, struct unpacked *ret_unpacked, struct hw_err *e)
 {
 	AUTO(unpacked_done) struct unpacked u = { 0 };
-	int r = hw_field_decode(unpacked_fields, json, len, &u, e);
+	int r;
 
+	r = hw_field_decode(unpacked_fields, json, len, &u, e);
 	if (r < 0)
 		return r;
 	if (!digest_is_sha256(u.diff_id))

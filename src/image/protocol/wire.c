@@ -103,26 +103,11 @@ int job_send(int fd, enum job_type type, const void *data, size_t len, int along
 /* ---- receiving ------------------------------------------------------------- */
 
 /* A message has at most one descriptor; further ones are closed. */
-static void take_descriptor(struct msghdr *msg, int *ret_fd)
-{
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	int fd = -1;
-
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(int)))
-		return;
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	if (*ret_fd < 0)
-		*ret_fd = fd;
-	else
-		close(fd);
-}
-
-/* CMSG_SPACE() includes padding in which a second descriptor would fit. With CMSG_LEN() the kernel
- * discards it. */
 static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };
+	/* CMSG_SPACE() includes padding in which a second descriptor would fit. With CMSG_LEN() the
+	 * kernel discards it. */
 	union {
 		char space[CMSG_LEN(sizeof(int))];
 		struct cmsghdr align;
@@ -131,10 +116,22 @@ static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 			      .msg_iovlen = 1,
 			      .msg_control = control.space,
 			      .msg_controllen = sizeof(control.space) };
-	ssize_t n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	struct cmsghdr *c;
+	int received;
+	ssize_t n;
 
-	if (n >= 0)
-		take_descriptor(&msg, ret_fd);
+	n = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (n < 0)
+		return n;
+	c = CMSG_FIRSTHDR(&msg);
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return n;
+	memcpy(&received, CMSG_DATA(c), sizeof(received));
+	if (*ret_fd < 0)
+		*ret_fd = received;
+	else
+		close(received);
 	return n;
 }
 
@@ -168,8 +165,9 @@ int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_
 	AUTO(job_message_done) struct job_message m = { .fd = -1 };
 	unsigned char h[HEADER];
 	size_t len;
-	int r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m.fd, e);
+	int r;
 
+	r = receive_all(fd, (char *)h, sizeof(h), idle_ms, &m.fd, e);
 	if (r <= 0)
 		return r;
 	len = h[0] | (size_t)h[1] << 8 | (size_t)h[2] << 16 | (size_t)h[3] << 24;

@@ -122,49 +122,42 @@ struct fetch_child *standby_take(struct standby *s)
 	return f;
 }
 
-/* Return: false if there is a keeper already, or the standby was stopped */
-static bool become_keeper(struct standby *s, struct keeper *k)
+void standby_keep(struct standby *s, const char *program)
 {
+	autoclose int wake = -1;
+	struct keeper k = { 0 };
+	struct fetch_child *f;
+	struct hw_err e;
 	bool mine;
 
+	wake = eventfd(0, EFD_CLOEXEC);
+	if (wake < 0)
+		return;
+	k.wake = wake;
 	pthread_mutex_lock(&s->lock);
 	mine = !s->keeper && !s->stopped;
 	if (mine)
-		s->keeper = k;
+		s->keeper = &k;
 	pthread_mutex_unlock(&s->lock);
-	return mine;
-}
+	if (!mine)
+		return;
+	if (fetch_child_start(program, &f, &e) == 0) {
+		struct pollfd fds[] = { { .fd = child_fd(f->child), .events = POLLIN },
+					{ .fd = wake, .events = POLLIN } };
 
-static void wait_until_taken(struct standby *s, struct keeper *k, struct fetch_child *f)
-{
-	struct pollfd fds[] = { { .fd = child_fd(f->child), .events = POLLIN },
-				{ .fd = k->wake, .events = POLLIN } };
-
-	pthread_mutex_lock(&s->lock);
-	k->child = f;
-	pthread_mutex_unlock(&s->lock);
-	while (poll(fds, ARRAY_SIZE(fds), s->keep_ms) < 0 && errno == EINTR)
-		;
-}
-
-void standby_keep(struct standby *s, const char *program)
-{
-	struct keeper k = { .wake = eventfd(0, EFD_CLOEXEC) };
-	struct fetch_child *f;
-	struct hw_err e;
-
-	if (k.wake >= 0 && become_keeper(s, &k)) {
-		if (fetch_child_start(program, &f, &e) == 0)
-			wait_until_taken(s, &k, f);
-		else
-			log_debug("start a standby hawser-fetch: %s", e.msg);
 		pthread_mutex_lock(&s->lock);
-		if (s->keeper == &k)
-			s->keeper = NULL;
+		k.child = f;
 		pthread_mutex_unlock(&s->lock);
+		while (poll(fds, ARRAY_SIZE(fds), s->keep_ms) < 0 && errno == EINTR)
+			;
+	} else {
+		log_debug("start a standby hawser-fetch: %s", e.msg);
 	}
+	pthread_mutex_lock(&s->lock);
+	if (s->keeper == &k)
+		s->keeper = NULL;
+	pthread_mutex_unlock(&s->lock);
 	fetch_child_free(k.child);
-	mem_close_fd(&k.wake);
 }
 
 void standby_stop(struct standby *s)

@@ -145,8 +145,9 @@ static int add_pulled_names(struct incoming *in, const char *digest, struct hw_e
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL, *by_digest = NULL, *by_tag = NULL;
-	int r = reference_parse(in->job->reference, &ref, e);
+	int r;
 
+	r = reference_parse(in->job->reference, &ref, e);
 	if (r < 0)
 		return r;
 	if (ref.digest && !str_equal(ref.digest, digest))
@@ -167,8 +168,9 @@ static int add_name(struct incoming *in, const char *text, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *name = NULL;
-	int r = reference_parse(text, &ref, e);
+	int r;
 
+	r = reference_parse(text, &ref, e);
 	if (r < 0)
 		return r;
 	if (ref.digest)
@@ -178,18 +180,6 @@ static int add_name(struct incoming *in, const char *text, struct hw_err *e)
 	if (!strings_has(&in->names, name))
 		strings_add(&in->names, name);
 	return 0;
-}
-
-static int add_archive_names(struct incoming *in, const struct hw_strings *names, struct hw_err *e)
-{
-	int r = 0;
-
-	if (names->n > NAMES_MAX)
-		return err_text(e, -EFBIG, "too many names: got %zu, want at most %d", names->n,
-				NAMES_MAX);
-	for (size_t i = 0; r == 0 && i < names->n; i++)
-		r = add_name(in, names->v[i], e);
-	return r;
 }
 
 int incoming_set_names(struct incoming *in, const char *const *names, size_t n, struct hw_err *e)
@@ -212,14 +202,23 @@ const struct hw_strings *incoming_names(const struct incoming *in)
 int incoming_receive_resolved(struct incoming *in, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_resolved_done) struct job_resolved resolved = { 0 };
-	int r = job_decode(m, job_resolved_fields, &resolved, e);
+	int r;
 
-	if (r == 0 && !digest_is_sha256(resolved.digest))
-		r = err_text(e, -EBADMSG, "resolved to an invalid SHA-256 digest: \"%.128s\"",
-			     resolved.digest);
-	if (r == 0)
-		r = in->job->image > 0 ? add_archive_names(in, &resolved.names, e)
-				       : add_pulled_names(in, resolved.digest, e);
+	r = job_decode(m, job_resolved_fields, &resolved, e);
+	if (r < 0)
+		return r;
+	if (!digest_is_sha256(resolved.digest))
+		return err_text(e, -EBADMSG, "resolved to an invalid SHA-256 digest: \"%.128s\"",
+				resolved.digest);
+	if (in->job->image == 0) {
+		r = add_pulled_names(in, resolved.digest, e);
+	} else {
+		if (resolved.names.n > NAMES_MAX)
+			return err_text(e, -EFBIG, "too many names: got %zu, want at most %d",
+					resolved.names.n, NAMES_MAX);
+		for (size_t i = 0; r == 0 && i < resolved.names.n; i++)
+			r = add_name(in, resolved.names.v[i], e);
+	}
 	if (r < 0)
 		return r;
 	in->host = str_printf("%.256s", resolved.host);
@@ -251,46 +250,20 @@ int incoming_receive_manifest(struct incoming *in, const struct job_message *m, 
 	if (!expected)
 		return err_text(e, -EBADMSG, "unexpected document %s", digest);
 	r = manifest_parse(str_or(m->data.data, ""), m->data.len, NULL, &next, e);
-	if (r == 0 && next->kind == MANIFEST_IMAGE)
-		r = manifest_check_image(next, e);
 	if (r < 0)
 		return r;
+	if (next->kind == MANIFEST_IMAGE) {
+		r = manifest_check_image(next, e);
+		if (r < 0)
+			return r;
+		buf_add(&in->manifest_bytes, m->data.data, m->data.len);
+	}
 	manifest_free(in->manifest);
 	in->manifest = take_ptr(next);
-	if (in->manifest->kind != MANIFEST_IMAGE)
-		return 0;
-	buf_add(&in->manifest_bytes, m->data.data, m->data.len);
-	return 1;
-}
-
-static int parse_config(struct incoming *in, const struct job_message *m, struct hw_err *e)
-{
-	int r = image_config_parse(str_or(m->data.data, ""), m->data.len, &in->config, e);
-
-	if (r < 0)
-		return r;
-	if (!str_equal(in->config->id, in->manifest->config.digest))
-		return err_text(e, -EBADMSG,
-				"image configuration: digest mismatch: got %s, want %s",
-				in->config->id, in->manifest->config.digest);
-	buf_add(&in->config_bytes, m->data.data, m->data.len);
-	return image_config_check(in->config, in->manifest, e);
+	return in->manifest->kind == MANIFEST_IMAGE ? 1 : 0;
 }
 
 /* ---- plan ------------------------------------------------------------------ */
-
-/* Hold the layer if it exists, else create a stage for it. */
-static int prepare_layer(struct incoming *in, size_t i, struct hw_err *e)
-{
-	struct incoming_layer *l = &in->layers[i];
-	int r;
-
-	digest_chain(i > 0 ? in->layers[i - 1].chain_id : NULL, in->config->diff_ids.v[i],
-		     l->chain_id);
-	r = store_hold_layer(in->hold, l->chain_id, e);
-	l->existed = r > 0;
-	return r == 0 ? store_layer_begin(in->store, &l->stage, e) : r;
-}
 
 static void plan_layer(const struct incoming *in, size_t i, struct job_layer *ret_layer)
 {
@@ -313,15 +286,34 @@ int incoming_receive_config(struct incoming *in, const struct job_message *m,
 			    struct job_plan *ret_plan, struct hw_err *e)
 {
 	struct job_layer *plan;
-	int r = parse_config(in, m, e);
+	int r;
 
+	r = image_config_parse(str_or(m->data.data, ""), m->data.len, &in->config, e);
 	if (r < 0)
 		return r;
+	if (!str_equal(in->config->id, in->manifest->config.digest))
+		return err_text(e, -EBADMSG,
+				"image configuration: digest mismatch: got %s, want %s",
+				in->config->id, in->manifest->config.digest);
+	buf_add(&in->config_bytes, m->data.data, m->data.len);
+	r = image_config_check(in->config, in->manifest, e);
+	if (r < 0)
+		return r;
+	/* hold the layers that exist, and create stages for the others */
 	in->layers = mem_new((in->manifest->layers.n + 1) * sizeof(*in->layers));
-	for (; r >= 0 && in->n < in->manifest->layers.n; in->n++)
-		r = prepare_layer(in, in->n, e);
-	if (r < 0)
-		return r;
+	while (in->n < in->manifest->layers.n) {
+		size_t i = in->n++;
+		struct incoming_layer *l = &in->layers[i];
+
+		digest_chain(i > 0 ? in->layers[i - 1].chain_id : NULL, in->config->diff_ids.v[i],
+			     l->chain_id);
+		r = store_hold_layer(in->hold, l->chain_id, e);
+		l->existed = r > 0;
+		if (r == 0)
+			r = store_layer_begin(in->store, &l->stage, e);
+		if (r < 0)
+			return r;
+	}
 	plan = mem_new((in->n + 1) * sizeof(*plan));
 	for (size_t i = 0; i < in->n; i++)
 		plan_layer(in, i, &plan[i]);
@@ -344,8 +336,9 @@ static struct incoming_layer *find_layer(struct incoming *in, const struct job_s
 int incoming_receive_progress(struct incoming *in, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_step_done) struct job_step step = { 0 };
-	int r = job_decode(m, job_step_fields, &step, e);
+	int r;
 
+	r = job_decode(m, job_step_fields, &step, e);
 	if (r < 0)
 		return r;
 	if (!find_layer(in, &step, e))
@@ -370,8 +363,9 @@ int incoming_receive_layer(struct incoming *in, const struct job_message *m, str
 	AUTO(unpacked_done) struct unpacked unpacked = { 0 };
 	struct incoming_layer *l;
 	const char *json, *want;
-	int r = job_decode(m, job_step_fields, &step, e);
+	int r;
 
+	r = job_decode(m, job_step_fields, &step, e);
 	if (r < 0)
 		return r;
 	l = find_layer(in, &step, e);
@@ -443,8 +437,9 @@ int incoming_store(struct incoming *in, struct pull_result *ret_result, struct h
 		.names = (const char *const *)in->names.v,
 		.n_names = in->names.n,
 	};
-	int r = store_image_add(in->store, &new, in->result.id, e);
+	int r;
 
+	r = store_image_add(in->store, &new, in->result.id, e);
 	if (r < 0)
 		return err_ctx(e, "%s %s from %s", job_verb(in->job), in->job->reference, in->host);
 	*ret_result = in->result;

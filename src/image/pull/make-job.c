@@ -34,19 +34,6 @@ void pull_settings_copy(const struct pull_options *from, struct pull_settings *t
 	copy_strings(from->plain_http, &to->plain_http);
 }
 
-/* Mirrors are configured as HOST=URL. */
-static void add_mirrors(const struct pull_settings *s, const struct reference *ref,
-			struct fetch_job *job)
-{
-	for (size_t i = 0; i < s->mirrors.n; i++) {
-		const char *text = s->mirrors.v[i];
-		size_t len = strcspn(text, "=");
-
-		if (len == strlen(ref->domain) && str_starts(text, ref->domain) && text[len])
-			strings_add(&job->mirrors, text + len + 1);
-	}
-}
-
 /* NULL: the platform of this machine */
 static void copy_platform(const struct platform *p, struct platform *ret_platform)
 {
@@ -87,7 +74,14 @@ void make_pull_job(const struct pull_settings *s, const struct pull_request *req
 	job->auth_file = str_copy(s->auth_file);
 	job->certs_dir = str_copy(s->certs_dir);
 	copy_strings(&s->plain_http, &job->plain_http);
-	add_mirrors(s, ref, job);
+	/* mirrors are configured as HOST=URL */
+	for (size_t i = 0; i < s->mirrors.n; i++) {
+		const char *mirror = s->mirrors.v[i];
+		size_t len = strcspn(mirror, "=");
+
+		if (len == strlen(ref->domain) && str_starts(mirror, ref->domain) && mirror[len])
+			strings_add(&job->mirrors, mirror + len + 1);
+	}
 }
 
 void make_load_job(const struct pull_settings *s, int image, const char *format,

@@ -129,19 +129,6 @@ void pull_counts(struct puller *p, struct pull_counts *ret_counts)
 
 /* ---- shared pulls ---------------------------------------------------------- */
 
-static struct shared_pull *shared_pull_new(struct puller *p, const char *key)
-{
-	struct shared_pull *s = mem_new(sizeof(*s));
-
-	s->puller = p;
-	memcpy(s->key, key, sizeof(s->key));
-	s->done_fd = eventfd(0, EFD_CLOEXEC);
-	s->cancel_fd = eventfd(0, EFD_CLOEXEC);
-	pull_progress_init(&s->progress);
-	list_init(&s->link);
-	return s;
-}
-
 static void shared_pull_free(struct shared_pull *s)
 {
 	mem_close_fd(&s->done_fd);
@@ -166,8 +153,10 @@ static void shared_pull_unref(struct shared_pull *s)
 		shared_pull_free(s);
 }
 
-static int64_t count_received_bytes(struct shared_pull *s)
+/* Wake up the requests. The thread still has to clean up. */
+static void publish_result(struct shared_pull *s)
 {
+	struct puller *p = s->puller;
 	autofree struct pull_layer *layers = NULL;
 	size_t n = pull_progress_read(&s->progress, &layers);
 	int64_t bytes = 0;
@@ -175,15 +164,6 @@ static int64_t count_received_bytes(struct shared_pull *s)
 	for (size_t i = 0; i < n; i++)
 		if (layers[i].state != PULL_PRESENT)
 			bytes += layers[i].bytes;
-	return bytes;
-}
-
-/* Wake up the requests. The thread still has to clean up. */
-static void publish_result(struct shared_pull *s)
-{
-	struct puller *p = s->puller;
-	int64_t bytes = count_received_bytes(s);
-
 	pthread_mutex_lock(&p->lock);
 	p->counts.running--;
 	p->counts.good += s->code == 0;
@@ -250,15 +230,29 @@ static void *pull_thread(void *arg)
 }
 
 /* Signals are blocked in the thread: they are handled elsewhere. The caller holds the lock. */
-static int start_thread(struct shared_pull *s, struct hw_err *e)
+static int start_pull(struct puller *p, const struct pull_request *request,
+		      const struct reference *ref, const char *key, struct shared_pull **ret_pull,
+		      struct hw_err *e)
 {
+	struct shared_pull *s = mem_new(sizeof(*s));
 	pthread_attr_t attr;
 	sigset_t all, before;
 	pthread_t thread;
 	int r;
 
-	if (s->done_fd < 0 || s->cancel_fd < 0)
+	s->puller = p;
+	memcpy(s->key, key, sizeof(s->key));
+	s->done_fd = eventfd(0, EFD_CLOEXEC);
+	s->cancel_fd = eventfd(0, EFD_CLOEXEC);
+	pull_progress_init(&s->progress);
+	list_init(&s->link);
+	make_pull_job(&p->settings, request, ref, &s->job);
+	s->program = str_copy(p->settings.program);
+	s->users = 1;
+	if (s->done_fd < 0 || s->cancel_fd < 0) {
+		shared_pull_free(s);
 		return err_set(e, -EMFILE, "create an eventfd for a pull");
+	}
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -267,24 +261,9 @@ static int start_thread(struct shared_pull *s, struct hw_err *e)
 	r = -pthread_create(&thread, &attr, pull_thread, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
-	return r < 0 ? err_set(e, r, "create a thread for a pull") : 0;
-}
-
-/* The caller holds the lock. */
-static int start_pull(struct puller *p, const struct pull_request *request,
-		      const struct reference *ref, const char *key, struct shared_pull **ret_pull,
-		      struct hw_err *e)
-{
-	struct shared_pull *s = shared_pull_new(p, key);
-	int r;
-
-	make_pull_job(&p->settings, request, ref, &s->job);
-	s->program = str_copy(p->settings.program);
-	s->users = 1;
-	r = start_thread(s, e);
 	if (r < 0) {
 		shared_pull_free(s);
-		return r;
+		return err_set(e, r, "create a thread for a pull");
 	}
 	p->counts.running++;
 	map_set(p->joinable, s->key, s);
@@ -293,52 +272,7 @@ static int start_pull(struct puller *p, const struct pull_request *request,
 	return 0;
 }
 
-static int join_or_start_pull(struct puller *p, const struct pull_request *request,
-			      const struct reference *ref, struct shared_pull **ret_pull,
-			      struct hw_err *e)
-{
-	char key[PULL_KEY];
-	int r = 0;
-
-	pull_key(request, ref, key);
-	pthread_mutex_lock(&p->lock);
-	*ret_pull = map_find(p->joinable, key);
-	if (!*ret_pull)
-		r = start_pull(p, request, ref, key, ret_pull, e);
-	if (r == 0) {
-		(*ret_pull)->requests++;
-		(*ret_pull)->users++;
-	}
-	pthread_mutex_unlock(&p->lock);
-	return r;
-}
-
-/* The last request that leaves cancels the pull. */
-static void leave_pull(struct shared_pull *s)
-{
-	struct puller *p = s->puller;
-
-	pthread_mutex_lock(&p->lock);
-	if (--s->requests == 0 && !s->done) {
-		make_unjoinable(s);
-		signal_event(s->cancel_fd);
-	}
-	shared_pull_unref(s);
-	pthread_mutex_unlock(&p->lock);
-}
-
 /* ---- requests -------------------------------------------------------------- */
-
-static void report_progress(const struct pull_request *request, struct shared_pull *s)
-{
-	autofree struct pull_layer *layers = NULL;
-	size_t n;
-
-	if (!request->progress)
-		return;
-	n = pull_progress_read(&s->progress, &layers);
-	request->progress(request->ctx, layers, n);
-}
 
 static int wait_until_done(const struct pull_request *request, struct shared_pull *s,
 			   struct hw_err *e)
@@ -348,12 +282,18 @@ static int wait_until_done(const struct pull_request *request, struct shared_pul
 
 	for (;;) {
 		int64_t until = request->progress ? time_deadline(PROGRESS_MS) : TIME_NEVER;
-		int n = poll(fds, ARRAY_SIZE(fds),
-			     time_left_ms(time_earlier(until, request->deadline)));
+		int n;
 
+		n = poll(fds, ARRAY_SIZE(fds),
+			 time_left_ms(time_earlier(until, request->deadline)));
 		if (n < 0 && errno != EINTR)
 			return err_set(e, -errno, "wait for a pull");
-		report_progress(request, s);
+		if (request->progress) {
+			autofree struct pull_layer *layers = NULL;
+			size_t n_layers = pull_progress_read(&s->progress, &layers);
+
+			request->progress(request->ctx, layers, n_layers);
+		}
 		if (n > 0 && fds[0].revents)
 			return 0;
 		if (n > 0 && fds[1].revents)
@@ -362,18 +302,6 @@ static int wait_until_done(const struct pull_request *request, struct shared_pul
 			return err_text(e, -ETIMEDOUT, "pull %s: deadline exceeded",
 					s->job.reference);
 	}
-}
-
-/* The lock orders the reads after the writes of the thread; an eventfd does not guarantee that. */
-static int get_result(struct shared_pull *s, struct pull_result *ret_result, struct hw_err *e)
-{
-	pthread_mutex_lock(&s->puller->lock);
-	if (s->code == 0)
-		*ret_result = s->result;
-	else
-		*e = s->error;
-	pthread_mutex_unlock(&s->puller->lock);
-	return s->code;
 }
 
 /* kubelet recognizes the prefix "RegistryUnavailable" and shows it to users as the reason. */
@@ -388,20 +316,43 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 	 struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
+	char key[PULL_KEY];
 	struct shared_pull *s;
-	int r = reference_parse(request->reference, &ref, e);
+	int r;
 
+	r = reference_parse(request->reference, &ref, e);
 	if (r < 0) {
 		e->domain = HW_DOMAIN_GRPC;
 		e->wire = GRPC_INVALID_ARGUMENT;
 		return r;
 	}
-	r = join_or_start_pull(p, request, &ref, &s, e);
+	pull_key(request, &ref, key);
+	pthread_mutex_lock(&p->lock);
+	s = map_find(p->joinable, key);
+	if (!s)
+		r = start_pull(p, request, &ref, key, &s, e);
+	if (r == 0) {
+		s->requests++;
+		s->users++;
+	}
+	pthread_mutex_unlock(&p->lock);
 	if (r < 0)
 		return set_grpc_code(e);
 	r = wait_until_done(request, s, e);
-	if (r == 0)
-		r = get_result(s, ret_result, e);
-	leave_pull(s);
+	/* also orders the reads after the writes of the thread; an eventfd does not guarantee it */
+	pthread_mutex_lock(&p->lock);
+	if (r == 0 && s->code == 0) {
+		*ret_result = s->result;
+	} else if (r == 0) {
+		*e = s->error;
+		r = s->code;
+	}
+	/* the last request that leaves cancels the pull */
+	if (--s->requests == 0 && !s->done) {
+		make_unjoinable(s);
+		signal_event(s->cancel_fd);
+	}
+	shared_pull_unref(s);
+	pthread_mutex_unlock(&p->lock);
 	return r < 0 ? set_grpc_code(e) : 0;
 }

@@ -59,8 +59,9 @@ static int handle_resolved(struct session *s, const struct job_message *m, struc
 
 static int handle_manifest(struct session *s, const struct job_message *m, struct hw_err *e)
 {
-	int r = incoming_receive_manifest(s->image, m, e);
+	int r;
 
+	r = incoming_receive_manifest(s->image, m, e);
 	if (r > 0)
 		s->state = WAIT_CONFIG;
 	return r < 0 ? r : 0;
@@ -69,8 +70,9 @@ static int handle_manifest(struct session *s, const struct job_message *m, struc
 static int handle_config(struct session *s, const struct job_message *m, struct hw_err *e)
 {
 	AUTO(job_plan_done) struct job_plan plan = { 0 };
-	int r = incoming_receive_config(s->image, m, &plan, e);
+	int r;
 
+	r = incoming_receive_config(s->image, m, &plan, e);
 	s->state = WAIT_LAYERS;
 	if (r == 0)
 		r = job_send_table(s->fetch->socket, JOB_PLAN, job_plan_fields, &plan, -1,
@@ -122,26 +124,30 @@ static int fail_protocol(struct session *s, struct hw_err *e)
 	return add_context(s, "hawser-fetch: protocol error", e);
 }
 
-/* A wrong message, or an error of our own store? */
-static int fail_message(struct session *s, struct hw_err *e)
-{
-	static const int wrong_message[] = { -EBADMSG, -EINVAL, -EOPNOTSUPP, -EFBIG };
-
-	for (size_t i = 0; i < ARRAY_SIZE(wrong_message); i++)
-		if (e->code == wrong_message[i])
-			return fail_protocol(s, e);
-	return add_context(s, "write to the store", e);
-}
-
 static int handle_message(struct session *s, const struct job_message *m, struct hw_err *e)
 {
+	size_t i = 0;
+
 	if (m->type == JOB_FAILED)
 		return job_decode_failed(m, e);
-	for (size_t i = 0; i < ARRAY_SIZE(handlers); i++)
-		if (handlers[i].type == m->type && handlers[i].state == s->state)
-			return handlers[i].handle(s, m, e) < 0 ? fail_message(s, e) : 0;
-	err_text(e, -EBADMSG, "unexpected message of type %d", m->type);
-	return fail_protocol(s, e);
+	while (i < ARRAY_SIZE(handlers) &&
+	       (handlers[i].type != m->type || handlers[i].state != s->state))
+		i++;
+	if (i == ARRAY_SIZE(handlers)) {
+		err_text(e, -EBADMSG, "unexpected message of type %d", m->type);
+		return fail_protocol(s, e);
+	}
+	switch (handlers[i].handle(s, m, e)) {
+	case 0:
+		return 0;
+	case -EBADMSG: /* a wrong message; other errors are of our own store */
+	case -EINVAL:
+	case -EOPNOTSUPP:
+	case -EFBIG:
+		return fail_protocol(s, e);
+	default:
+		return add_context(s, "write to the store", e);
+	}
 }
 
 /* ---- process --------------------------------------------------------------- */
@@ -160,36 +166,32 @@ static int start_fetch(struct session *s, struct hw_err *e)
 	return r < 0 ? err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference) : 0;
 }
 
-/* The process closed its socket: wait until it exits, or kill it. */
-static int fail_exited(struct session *s, struct hw_err *e)
+static int receive_message(struct session *s, struct hw_err *e)
 {
-	struct pollfd poller = { .fd = child_fd(s->fetch->child), .events = POLLIN };
+	AUTO(job_message_done) struct job_message m = { .fd = -1 };
+	struct pollfd exited;
 	char text[64];
-	int status, r;
+	int r, status;
 
-	if (poll(&poller, 1, EXIT_MS) <= 0)
+	r = job_receive(s->fetch->socket, MESSAGE_MS, &m, e);
+	if (r < 0)
+		return fail_protocol(s, e);
+	if (r > 0)
+		return handle_message(s, &m, e);
+	if (s->from_standby && s->state == WAIT_RESOLVED) {
+		/* the standby process exited before it received the job: start another one */
+		fetch_child_free(take_ptr(s->fetch));
+		return start_fetch(s, e);
+	}
+	/* the process closed its socket: wait until it exits, or kill it */
+	exited = (struct pollfd){ .fd = child_fd(s->fetch->child), .events = POLLIN };
+	if (poll(&exited, 1, EXIT_MS) <= 0)
 		child_kill(s->fetch->child);
 	r = child_wait(take_ptr(s->fetch->child), &status, e);
 	if (r < 0)
 		return err_ctx(e, "%s %s", job_verb(s->o->job), s->o->job->reference);
 	return err_text(e, -EIO, "%s %s: hawser-fetch exited unexpectedly: %s", job_verb(s->o->job),
 			s->o->job->reference, proc_status_format(status, text, sizeof(text)));
-}
-
-static int receive_message(struct session *s, struct hw_err *e)
-{
-	AUTO(job_message_done) struct job_message m = { .fd = -1 };
-	int r = job_receive(s->fetch->socket, MESSAGE_MS, &m, e);
-
-	if (r < 0)
-		return fail_protocol(s, e);
-	if (r > 0)
-		return handle_message(s, &m, e);
-	if (!s->from_standby || s->state != WAIT_RESOLVED)
-		return fail_exited(s, e);
-	/* the standby process exited before it received the job: start another one */
-	fetch_child_free(take_ptr(s->fetch));
-	return start_fetch(s, e);
 }
 
 /* How long hawser-fetch may send nothing. It has its own timeout, idle_ms, for each registry and
@@ -214,8 +216,9 @@ static int process_event(struct session *s, struct hw_err *e)
 	};
 	int timeout = timeout_ms(s->o->job);
 	bool can_commit = incoming_has_complete_layers(s->image);
-	int n = poll(fds, ARRAY_SIZE(fds), can_commit ? 0 : timeout);
+	int n;
 
+	n = poll(fds, ARRAY_SIZE(fds), can_commit ? 0 : timeout);
 	if (n < 0)
 		return errno == EINTR ? 0 : err_set(e, -errno, "wait for hawser-fetch");
 	if (n == 0 && can_commit) {

@@ -34,9 +34,10 @@ int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 {
 	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->reader, "SELECT manifest_bytes, config_bytes FROM images WHERE id = ?",
-			 DB_VALUES(DB_TEXT(id)), &q, e);
+	int r;
 
+	r = db_query(s->reader, "SELECT manifest_bytes, config_bytes FROM images WHERE id = ?",
+		     DB_VALUES(DB_TEXT(id)), &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
 	if (r <= 0)
@@ -73,8 +74,9 @@ static int check_name(const char *name, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
 	autofree char *full = NULL;
-	int r = reference_parse(name, &ref, e);
+	int r;
 
+	r = reference_parse(name, &ref, e);
 	if (r < 0)
 		return r;
 	full = reference_format(&ref);
@@ -108,9 +110,9 @@ static int insert_layers(struct addition *a, struct hw_err *e)
 {
 	const struct hw_strings *diff_ids = &a->config->diff_ids;
 	char chain[DIGEST_TEXT] = "", below[DIGEST_TEXT] = "";
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; r == 0 && i < diff_ids->n; i++) {
+	for (size_t i = 0; i < diff_ids->n; i++) {
 		digest_chain(i > 0 ? below : NULL, diff_ids->v[i], chain);
 		r = db_run(a->s->db, "UPDATE layers SET used = 1 WHERE chain = ?",
 			   DB_VALUES(DB_TEXT(chain)), e);
@@ -122,38 +124,36 @@ static int insert_layers(struct addition *a, struct hw_err *e)
 			   "INSERT OR REPLACE INTO image_layers (image, position, chain)"
 			   " VALUES (?,?,?)",
 			   DB_VALUES(DB_TEXT(a->id), DB_INT((int64_t)i), DB_TEXT(chain)), e);
+		if (r < 0)
+			return r;
 		memcpy(below, chain, sizeof(below));
 	}
-	return r;
-}
-
-/* The image that has the name until now, if any, changes too. */
-static int note_former_image(struct addition *a, const char *name, struct hw_err *e)
-{
-	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(a->s->db, "SELECT image FROM names WHERE name = ?",
-			 DB_VALUES(DB_TEXT(name)), &q, e);
-
-	while (r >= 0 && (r = db_step(&q, e)) > 0)
-		if (!strings_has(&a->changed, db_text(&q, 0)))
-			strings_add(&a->changed, db_text(&q, 0));
-	return r;
+	return 0;
 }
 
 static int insert_names(struct addition *a, struct hw_err *e)
 {
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; r == 0 && i < a->image->n_names; i++) {
+	for (size_t i = 0; i < a->image->n_names; i++) {
+		AUTO(db_query_done) struct db_query q = { 0 };
 		const char *name = a->image->names[i];
 
-		r = note_former_image(a, name, e);
-		if (r == 0)
-			r = db_run(a->s->db,
-				   "INSERT OR REPLACE INTO names (name, image) VALUES (?,?)",
-				   DB_VALUES(DB_TEXT(name), DB_TEXT(a->id)), e);
+		/* the image that has the name until now, if any, changes too */
+		r = db_query(a->s->db, "SELECT image FROM names WHERE name = ?",
+			     DB_VALUES(DB_TEXT(name)), &q, e);
+		while (r >= 0 && (r = db_step(&q, e)) > 0)
+			if (!strings_has(&a->changed, db_text(&q, 0)))
+				strings_add(&a->changed, db_text(&q, 0));
+		if (r < 0)
+			return r;
+		db_query_done(&q);
+		r = db_run(a->s->db, "INSERT OR REPLACE INTO names (name, image) VALUES (?,?)",
+			   DB_VALUES(DB_TEXT(name), DB_TEXT(a->id)), e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Is the image stored with this manifest, all these names and all its layers? */
@@ -185,27 +185,34 @@ static int add_locked(struct addition *a, struct hw_err *e)
 		return 0;
 	strings_add(&a->changed, a->id);
 	r = db_begin(a->s->db, &change, e);
-	if (r == 0)
-		r = insert_image(a, e);
-	if (r == 0)
-		r = insert_layers(a, e);
-	if (r == 0)
-		r = insert_names(a, e);
-	if (r == 0)
-		r = store_snapshot_build(a->s, &a->changed, &next, e);
-	if (r == 0)
-		r = db_commit(&change, e);
-	if (r == 0)
-		store_snapshot_publish(a->s, &next);
-	return r;
+	if (r < 0)
+		return r;
+	r = insert_image(a, e);
+	if (r < 0)
+		return r;
+	r = insert_layers(a, e);
+	if (r < 0)
+		return r;
+	r = insert_names(a, e);
+	if (r < 0)
+		return r;
+	r = store_snapshot_build(a->s, &a->changed, &next, e);
+	if (r < 0)
+		return r;
+	r = db_commit(&change, e);
+	if (r < 0)
+		return r;
+	store_snapshot_publish(a->s, &next);
+	return 0;
 }
 
 int store_image_add(struct store *s, const struct store_new_image *image, char ret_id[DIGEST_TEXT],
 		    struct hw_err *e)
 {
 	AUTO(addition_done) struct addition a = { .s = s, .image = image };
-	int r = image_config_parse(image->config, image->config_len, &a.config, e);
+	int r;
 
+	r = image_config_parse(image->config, image->config_len, &a.config, e);
 	for (size_t i = 0; r == 0 && i < image->n_names; i++)
 		r = check_name(image->names[i], e);
 	if (r < 0)
@@ -226,66 +233,69 @@ static int list_chains(struct store *s, const char *id, struct hw_strings *ret_c
 		       struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT chain FROM image_layers WHERE image = ? ORDER BY position",
-			 DB_VALUES(DB_TEXT(id)), &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT chain FROM image_layers WHERE image = ? ORDER BY position",
+		     DB_VALUES(DB_TEXT(id)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		strings_add(ret_chains, db_text(&q, 0));
 	return r;
 }
 
-/* Also removes abandoned layers: images are removed to free disk space. */
-static int delete_rows(struct store *s, const char *id, struct store_removal *removal,
-		       struct hw_err *e)
+/* Also removes abandoned layers: images are removed to free disk space. Return: 0; 1: not found */
+static int remove_locked(struct store *s, const char *text, struct store_removal *removal,
+			 struct hw_err *e)
 {
 	static const char *const sql[] = {
 		"DELETE FROM names WHERE image = ?",
 		"DELETE FROM image_layers WHERE image = ?",
 		"DELETE FROM images WHERE id = ?",
 	};
+	STORE_LOCKED(s);
 	AUTO(db_transaction_done) struct db_transaction change = { 0 };
 	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
 	AUTO(hw_strings_free) struct hw_strings chains = { 0 }, ids = { 0 };
-	int r = db_begin(s->db, &change, e);
-
-	strings_add(&ids, id);
-	if (r == 0)
-		r = list_chains(s, id, &chains, e);
-	if (r == 0)
-		r = store_list_abandoned(s, false, &chains, e);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(sql); i++)
-		r = db_run(s->db, sql[i], DB_VALUES(DB_TEXT(id)), e);
-	if (r == 0)
-		r = store_delete_layer_rows(s, &chains, removal, e);
-	if (r == 0)
-		r = store_snapshot_build(s, &ids, &next, e);
-	if (r == 0)
-		r = db_commit(&change, e);
-	if (r == 0)
-		store_snapshot_publish(s, &next);
-	return r;
-}
-
-static int remove_locked(struct store *s, const char *text, struct store_removal *removal,
-			 struct hw_err *e)
-{
-	STORE_LOCKED(s);
 	const struct store_image *image = NULL;
-	int r = store_find(s->snapshot, text, true, &image, e);
+	int r;
 
+	r = store_find(s->snapshot, text, true, &image, e);
 	if (r <= 0)
 		return r < 0 ? r : 1;
-	r = delete_rows(s, image->id, removal, e);
-	if (r == 0)
-		store_move_layers_to_gone(s, removal);
-	return r;
+	strings_add(&ids, image->id);
+	r = db_begin(s->db, &change, e);
+	if (r < 0)
+		return r;
+	r = list_chains(s, image->id, &chains, e);
+	if (r < 0)
+		return r;
+	r = store_list_abandoned(s, false, &chains, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(sql); i++) {
+		r = db_run(s->db, sql[i], DB_VALUES(DB_TEXT(image->id)), e);
+		if (r < 0)
+			return r;
+	}
+	r = store_delete_layer_rows(s, &chains, removal, e);
+	if (r < 0)
+		return r;
+	r = store_snapshot_build(s, &ids, &next, e);
+	if (r < 0)
+		return r;
+	r = db_commit(&change, e);
+	if (r < 0)
+		return r;
+	store_snapshot_publish(s, &next);
+	store_move_layers_to_gone(s, removal);
+	return 0;
 }
 
 int store_image_remove(struct store *s, const char *text, struct hw_err *e)
 {
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
-	int r = remove_locked(s, text, &removal, e);
+	int r;
 
+	r = remove_locked(s, text, &removal, e);
 	if (r == -ENOSPC && store_delete_reserve(s)) {
 		store_removal_done(&removal);
 		removal = (struct store_removal){ 0 };

@@ -69,9 +69,10 @@ int store_layer_get(struct store *s, const char *chain_id, struct store_layer *r
 {
 	STORE_READING(s);
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->reader, "SELECT " LAYER_COLUMNS " FROM layers l WHERE l.chain = ?",
-			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+	int r;
 
+	r = db_query(s->reader, "SELECT " LAYER_COLUMNS " FROM layers l WHERE l.chain = ?",
+		     DB_VALUES(DB_TEXT(chain_id)), &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
 	if (r > 0)
@@ -87,11 +88,12 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 	autofree struct store_layer *layers = NULL;
 	int64_t count = 0;
 	size_t n = 0;
-	int r = db_get_int(s->reader,
-			   "SELECT (SELECT count(*) FROM image_layers WHERE image = id)"
-			   " FROM images WHERE id = ?",
-			   DB_VALUES(DB_TEXT(id)), &count, e);
+	int r;
 
+	r = db_get_int(s->reader,
+		       "SELECT (SELECT count(*) FROM image_layers WHERE image = id)"
+		       " FROM images WHERE id = ?",
+		       DB_VALUES(DB_TEXT(id)), &count, e);
 	if (r <= 0)
 		return r;
 	layers = mem_resize(NULL, (size_t)count + 1, sizeof(*layers));
@@ -112,8 +114,9 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 
 int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e)
 {
-	int fd, r = store_check_digest(chain_id, e);
+	int fd, r;
 
+	r = store_check_digest(chain_id, e);
 	if (r < 0)
 		return r;
 	fd = openat(s->layers, chain_id + strlen("sha256:"),
@@ -131,8 +134,9 @@ bool store_is_suspect(const struct store *s, const char *chain_id)
 int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_err *e)
 {
 	STORE_LOCKED(s);
-	int r = store_layer_exists(s, chain_id, e);
+	int r;
 
+	r = store_layer_exists(s, chain_id, e);
 	if (r <= 0)
 		return r < 0 ? r : 1;
 	if (store_is_held(s, chain_id))
@@ -157,31 +161,19 @@ static unsigned int next_number(struct store *s)
 	return store_next_number(s);
 }
 
-static int create_stage(struct store_stage *stage)
-{
-	int tmp = stage->store->tmp;
-
-	if (mkdirat(tmp, stage->name, 0700) < 0)
-		return -errno;
-	stage->dir = openat(tmp, stage->name, OPEN_DIRECTORY);
-	if (stage->dir < 0 || mkdirat(stage->dir, "root", ROOT_MODE) < 0)
-		return -errno;
-	if (fchmodat(stage->dir, "root", ROOT_MODE, 0) < 0) /* regardless of the umask */
-		return -errno;
-	return 0;
-}
-
 int store_layer_begin(struct store *s, struct store_stage **ret_stage, struct hw_err *e)
 {
 	AUTO(store_stage_free) struct store_stage *stage = mem_new(sizeof(*stage));
-	int r;
 
 	stage->store = s;
 	stage->dir = -1;
 	snprintf(stage->name, sizeof(stage->name), "%u", next_number(s));
-	r = create_stage(stage);
-	if (r < 0)
-		return err_set(e, r, "create a directory in %s/tmp", s->root);
+	if (mkdirat(s->tmp, stage->name, 0700) == 0)
+		stage->dir = openat(s->tmp, stage->name, OPEN_DIRECTORY);
+	/* fchmodat(): regardless of the umask */
+	if (stage->dir < 0 || mkdirat(stage->dir, "root", ROOT_MODE) < 0 ||
+	    fchmodat(stage->dir, "root", ROOT_MODE, 0) < 0)
+		return err_set(e, -errno, "create a directory in %s/tmp", s->root);
 	*ret_stage = take_ptr(stage);
 	return 0;
 }
@@ -269,21 +261,6 @@ static int move_into_place(struct commit *c, size_t i, struct hw_err *e)
 	return err_set(e, -errno, "move layer %s into place", layer->chain_id);
 }
 
-/* The layer exists in layers/ at any time. The suspect one is deleted with the stage. */
-static int exchange_with_suspect(struct commit *c, size_t i, struct hw_err *e)
-{
-	const struct store_new_layer *layer = &c->layers[i];
-
-	if (renameat2(c->s->tmp, layer->stage->name, c->s->layers, directory_name(layer),
-		      RENAME_EXCHANGE) == 0) {
-		c->places[i] = EXCHANGED;
-		return 0;
-	}
-	if (errno == ENOENT) /* the directory was deleted behind our back */
-		return move_into_place(c, i, e);
-	return err_set(e, -errno, "replace layer %s", layer->chain_id);
-}
-
 static void move_back(struct commit *c)
 {
 	static const unsigned int flags[] = {
@@ -300,13 +277,25 @@ static void move_back(struct commit *c)
 /* A layer that exists and is not suspect stays; the new one is deleted with its stage. */
 static int place_layer(struct commit *c, size_t i, struct hw_err *e)
 {
-	int r = store_layer_exists(c->s, c->layers[i].chain_id, e);
+	const struct store_new_layer *layer = &c->layers[i];
+	int r;
 
+	r = store_layer_exists(c->s, layer->chain_id, e);
+	if (r < 0)
+		return r;
 	if (r == 0)
 		return move_into_place(c, i, e);
-	if (r > 0 && store_is_suspect(c->s, c->layers[i].chain_id))
-		return exchange_with_suspect(c, i, e);
-	return r < 0 ? r : 0;
+	if (!store_is_suspect(c->s, layer->chain_id))
+		return 0;
+	/* the layer exists in layers/ at any time; the suspect one is deleted with the stage */
+	if (renameat2(c->s->tmp, layer->stage->name, c->s->layers, directory_name(layer),
+		      RENAME_EXCHANGE) == 0) {
+		c->places[i] = EXCHANGED;
+		return 0;
+	}
+	if (errno == ENOENT) /* the directory was deleted behind our back */
+		return move_into_place(c, i, e);
+	return err_set(e, -errno, "replace layer %s", layer->chain_id);
 }
 
 static int place_layers(struct commit *c, struct hw_err *e)
@@ -344,9 +333,10 @@ static int64_t file_size(const struct store_stage *stage, const char *name)
 static int delete_old_row(struct commit *c, const char *chain_id, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(c->s->db, "DELETE FROM layers WHERE chain = ? RETURNING disk, inodes",
-			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+	int r;
 
+	r = db_query(c->s->db, "DELETE FROM layers WHERE chain = ? RETURNING disk, inodes",
+		     DB_VALUES(DB_TEXT(chain_id)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		c->added.bytes -= db_int(&q, 0);
 		c->added.inodes -= db_int(&q, 1);
@@ -381,57 +371,63 @@ static int list_images(struct store *s, const char *chain_id, struct hw_strings 
 		       struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT image FROM image_layers WHERE chain = ?",
-			 DB_VALUES(DB_TEXT(chain_id)), &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT image FROM image_layers WHERE chain = ?",
+		     DB_VALUES(DB_TEXT(chain_id)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		if (!strings_has(ids, db_text(&q, 0)))
 			strings_add(ids, db_text(&q, 0));
 	return r;
 }
 
-/* Images that had lost this layer are complete again. */
-static int update_images(struct commit *c, const char *chain_id, struct hw_err *e)
-{
-	int r = list_images(c->s, chain_id, &c->changed, e);
-
-	if (r < 0)
-		return r;
-	return db_run(c->s->db,
-		      "UPDATE layers SET used = 1 WHERE chain = ?1"
-		      " AND EXISTS (SELECT 1 FROM image_layers WHERE chain = ?1)",
-		      DB_VALUES(DB_TEXT(chain_id)), e);
-}
-
 static int insert_rows(struct commit *c, struct hw_err *e)
 {
 	AUTO(db_transaction_done) struct db_transaction change = { 0 };
 	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
-	int r = db_begin(c->s->db, &change, e);
+	int r;
 
-	for (size_t i = 0; r == 0 && i < c->n; i++) {
+	r = db_begin(c->s->db, &change, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < c->n; i++) {
+		const char *chain_id = c->layers[i].chain_id;
+
 		if (c->places[i] == IN_STAGE)
 			continue;
-		r = delete_old_row(c, c->layers[i].chain_id, e);
-		if (r == 0)
-			r = insert_row(c, &c->layers[i], e);
-		if (r == 0)
-			r = update_images(c, c->layers[i].chain_id, e);
+		r = delete_old_row(c, chain_id, e);
+		if (r < 0)
+			return r;
+		r = insert_row(c, &c->layers[i], e);
+		if (r < 0)
+			return r;
+		/* images that had lost this layer are complete again */
+		r = list_images(c->s, chain_id, &c->changed, e);
+		if (r < 0)
+			return r;
+		r = db_run(c->s->db,
+			   "UPDATE layers SET used = 1 WHERE chain = ?1"
+			   " AND EXISTS (SELECT 1 FROM image_layers WHERE chain = ?1)",
+			   DB_VALUES(DB_TEXT(chain_id)), e);
+		if (r < 0)
+			return r;
 	}
-	if (r == 0)
-		r = store_snapshot_build(c->s, &c->changed, &next, e);
-	if (r == 0)
-		r = db_commit(&change, e);
-	if (r == 0)
-		store_snapshot_publish(c->s, &next);
-	return r;
+	r = store_snapshot_build(c->s, &c->changed, &next, e);
+	if (r < 0)
+		return r;
+	r = db_commit(&change, e);
+	if (r < 0)
+		return r;
+	store_snapshot_publish(c->s, &next);
+	return 0;
 }
 
 static int commit_locked(struct commit *c, struct hw_err *e)
 {
 	STORE_LOCKED(c->s);
-	int r = place_layers(c, e);
+	int r;
 
+	r = place_layers(c, e);
 	if (r == 0)
 		r = insert_rows(c, e);
 	if (r < 0) {

@@ -51,8 +51,9 @@ static int error_from_fsconfig(int fs, const char *key, const char *value, struc
 {
 	int error = errno;
 	char text[256];
-	ssize_t n = read(fs, text, sizeof(text) - 1);
+	ssize_t n;
 
+	n = read(fs, text, sizeof(text) - 1);
 	if (n <= 2)
 		return err_set(e, -error, "overlayfs: %s %.200s", key, value);
 	text[n] = '\0';
@@ -87,27 +88,13 @@ static int set_upper(int fs, const struct mount_stack *stack, struct hw_err *e)
 	return r;
 }
 
-static int create_mount(int fs, const struct mount_stack *stack, const char *target,
-			struct hw_err *e)
-{
-	autoclose int tree = -1;
-
-	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return error_from_fsconfig(fs, "mount at", target, e);
-	tree = fsmount(fs, FSMOUNT_CLOEXEC, stack->upper ? 0 : MOUNT_ATTR_RDONLY);
-	if (tree < 0)
-		return err_set(e, -errno, "fsmount overlayfs");
-	if (move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-		return err_set(e, -errno, "move the mount to %s", target);
-	return 0;
-}
-
 static int mount_fsopen(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
-	autoclose int fs = -1;
+	autoclose int fs = -1, tree = -1;
 	struct visible visible;
-	int r = list_visible(stack, &visible, e);
+	int r;
 
+	r = list_visible(stack, &visible, e);
 	if (r < 0)
 		return r;
 	fs = fsopen("overlay", FSOPEN_CLOEXEC);
@@ -118,7 +105,16 @@ static int mount_fsopen(const struct mount_stack *stack, const char *target, str
 		r = set_option(fs, "lowerdir+", visible.paths[i], e);
 	if (r == 0 && stack->upper)
 		r = set_upper(fs, stack, e);
-	return r < 0 ? r : create_mount(fs, stack, target, e);
+	if (r < 0)
+		return r;
+	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return error_from_fsconfig(fs, "mount at", target, e);
+	tree = fsmount(fs, FSMOUNT_CLOEXEC, stack->upper ? 0 : MOUNT_ATTR_RDONLY);
+	if (tree < 0)
+		return err_set(e, -errno, "fsmount overlayfs");
+	if (move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+		return err_set(e, -errno, "move the mount to %s", target);
+	return 0;
 }
 
 /* ---- mount(2), before Linux 6.5 ------------------------------------------------- */
@@ -143,31 +139,14 @@ AUTO_VALUE_DEFINE(legacy_mount_done, struct legacy_mount);
 
 static int add_path(struct legacy_mount *m, const char *before, const char *path, struct hw_err *e)
 {
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd;
 
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);
 	m->fds[m->n++] = fd;
 	buf_printf(&m->options, "%s%d", before, fd);
 	return 0;
-}
-
-static int add_options(struct legacy_mount *m, struct hw_err *e)
-{
-	struct visible visible;
-	int r = list_visible(m->stack, &visible, e);
-
-	for (size_t i = 0; r == 0 && i < visible.n; i++)
-		r = add_path(m, i > 0 ? ":" : "lowerdir=", visible.paths[i], e);
-	if (r < 0 || !m->stack->upper)
-		return r;
-	r = add_path(m, ",upperdir=", m->stack->upper, e);
-	if (r == 0)
-		r = add_path(m, ",workdir=", m->stack->work, e);
-	buf_puts(&m->options, ",index=off,metacopy=off");
-	if (m->stack->is_volatile)
-		buf_puts(&m->options, ",volatile");
-	return r;
 }
 
 /* Runs in its own thread, which must not change the working directory of the process. */
@@ -185,11 +164,22 @@ static void *mount_thread(void *arg)
 int mount_overlay_legacy(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
 	AUTO(legacy_mount_done) struct legacy_mount m = { .stack = stack, .target = target };
+	struct visible visible;
 	pthread_t thread;
-	int r = add_options(&m, e);
+	int r;
 
+	r = list_visible(stack, &visible, e);
+	for (size_t i = 0; r == 0 && i < visible.n; i++)
+		r = add_path(&m, i > 0 ? ":" : "lowerdir=", visible.paths[i], e);
+	if (r == 0 && stack->upper)
+		r = add_path(&m, ",upperdir=", stack->upper, e);
+	if (r == 0 && stack->upper)
+		r = add_path(&m, ",workdir=", stack->work, e);
 	if (r < 0)
 		return r;
+	if (stack->upper)
+		buf_printf(&m.options, ",index=off,metacopy=off%s",
+			   stack->is_volatile ? ",volatile" : "");
 	if (m.options.len >= MOUNT_PAGE)
 		return err_text(e, -E2BIG, "mount options of %zu layers are longer than %d bytes",
 				stack->n, MOUNT_PAGE);
@@ -206,19 +196,14 @@ int mount_overlay_legacy(const struct mount_stack *stack, const char *target, st
 static int mount_empty(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };
-	autoclose int tree = open_tree(AT_FDCWD, stack->empty, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+	autoclose int tree = -1;
 
+	tree = open_tree(AT_FDCWD, stack->empty, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
 	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return err_set(e, -errno, "mount %s", stack->empty);
 	if (move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
 		return err_set(e, -errno, "move the mount to %s", target);
 	return 0;
-}
-
-/* fsconfig() interprets a backslash in upper and work. */
-static bool has_backslash(const struct mount_stack *stack)
-{
-	return strchr(str_or(stack->upper, ""), '\\') || strchr(str_or(stack->work, ""), '\\');
 }
 
 int mount_overlay(const struct mount_stack *stack, const char *target, struct hw_err *e)
@@ -228,7 +213,8 @@ int mount_overlay(const struct mount_stack *stack, const char *target, struct hw
 
 	if (stack->n == 0 && !stack->upper)
 		return mount_empty(stack, target, e);
-	if (has_backslash(stack))
+	/* fsconfig() interprets a backslash in upper and work */
+	if (strchr(str_or(stack->upper, ""), '\\') || strchr(str_or(stack->work, ""), '\\'))
 		return mount_overlay_legacy(stack, target, e);
 	r = mount_fsopen(stack, target, e);
 	/* EINVAL: the kernel may not know "lowerdir+"; ENAMETOOLONG: a limit of fsconfig() only */
@@ -243,19 +229,6 @@ int mount_overlay(const struct mount_stack *stack, const char *target, struct hw
 
 /* ---- images -------------------------------------------------------------------- */
 
-static char **layer_paths(struct store *s, const struct store_layer *layers, size_t n,
-			  struct mount_layer *ret)
-{
-	char **paths = mem_new((n + 1) * sizeof(*paths));
-
-	for (size_t i = 0; i < n; i++) {
-		paths[i] = str_printf("%s/layers/%s/root", store_root(s),
-				      layers[i].chain_id + strlen("sha256:"));
-		ret[i] = (struct mount_layer){ paths[i], layers[i].opaque };
-	}
-	return paths;
-}
-
 int mount_image(struct store *s, const struct mount_image *image, const char *target,
 		struct hw_err *e)
 {
@@ -264,15 +237,22 @@ int mount_image(struct store *s, const struct mount_image *image, const char *ta
 	autofree struct mount_layer *stack = NULL;
 	autofree char *empty = str_printf("%s/empty", store_root(s));
 	size_t n = 0;
-	int r = store_image_layers(s, image->id, &layers, &n, e);
+	int r;
 
+	r = store_image_layers(s, image->id, &layers, &n, e);
 	if (r < 0)
 		return err_ctx(e, "mount image %s", image->id);
 	if (r == 0)
 		return err_text(e, -ENOENT, "mount image %s: not in the store, or incomplete",
 				image->id);
 	stack = mem_new((n + 1) * sizeof(*stack));
-	paths = (struct hw_strings){ layer_paths(s, layers, n, stack), n };
+	for (size_t i = 0; i < n; i++) {
+		autofree char *path = str_printf("%s/layers/%s/root", store_root(s),
+						 layers[i].chain_id + strlen("sha256:"));
+
+		strings_add(&paths, path);
+		stack[i] = (struct mount_layer){ paths.v[i], layers[i].opaque };
+	}
 	r = mount_overlay(&(struct mount_stack){ .layers = stack,
 						 .n = n,
 						 .empty = empty,

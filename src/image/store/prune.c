@@ -70,33 +70,31 @@ int store_delete_gone(struct store *s, const struct store_removal *removal, stru
 
 /* ---- rows ---------------------------------------------------------------------- */
 
-static int delete_row_if_unused(struct store *s, const char *chain, struct store_removal *removal,
-				struct hw_err *e)
-{
-	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db,
-			 "DELETE FROM layers WHERE chain = ?1"
-			 " AND NOT EXISTS (SELECT 1 FROM image_layers i WHERE i.chain = ?1)"
-			 " RETURNING disk, inodes",
-			 DB_VALUES(DB_TEXT(chain)), &q, e);
-
-	while (r >= 0 && (r = db_step(&q, e)) > 0) {
-		strings_add(&removal->chains, chain);
-		removal->bytes += db_int(&q, 0);
-		removal->inodes += db_int(&q, 1);
-	}
-	return r;
-}
-
 int store_delete_layer_rows(struct store *s, const struct hw_strings *chains,
 			    struct store_removal *removal, struct hw_err *e)
 {
-	int r = 0;
+	int r;
 
-	for (size_t i = 0; r == 0 && i < chains->n; i++)
-		if (!store_is_held(s, chains->v[i]))
-			r = delete_row_if_unused(s, chains->v[i], removal, e);
-	return r;
+	for (size_t i = 0; i < chains->n; i++) {
+		AUTO(db_query_done) struct db_query q = { 0 };
+		const char *chain = chains->v[i];
+
+		if (store_is_held(s, chain))
+			continue;
+		r = db_query(s->db,
+			     "DELETE FROM layers WHERE chain = ?1"
+			     " AND NOT EXISTS (SELECT 1 FROM image_layers i WHERE i.chain = ?1)"
+			     " RETURNING disk, inodes",
+			     DB_VALUES(DB_TEXT(chain)), &q, e);
+		while (r >= 0 && (r = db_step(&q, e)) > 0) {
+			strings_add(&removal->chains, chain);
+			removal->bytes += db_int(&q, 0);
+			removal->inodes += db_int(&q, 1);
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* ---- trimming ------------------------------------------------------------------ */
@@ -106,9 +104,10 @@ int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *ch
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
 	int64_t before = stale_only ? time(NULL) - STALE_S : INT64_MAX;
-	int r = db_query(s->db, "SELECT chain FROM layers WHERE used = 0 AND made <= ?",
-			 DB_VALUES(DB_INT(before)), &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT chain FROM layers WHERE used = 0 AND made <= ?",
+		     DB_VALUES(DB_INT(before)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		strings_add(chains, db_text(&q, 0));
 	return r;
@@ -117,11 +116,12 @@ int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *ch
 static int list_unused(struct store *s, struct hw_strings *ret_chains, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db,
-			 "SELECT chain FROM layers l WHERE NOT EXISTS"
-			 " (SELECT 1 FROM image_layers i WHERE i.chain = l.chain)",
-			 DB_NO_VALUES, &q, e);
+	int r;
 
+	r = db_query(s->db,
+		     "SELECT chain FROM layers l WHERE NOT EXISTS"
+		     " (SELECT 1 FROM image_layers i WHERE i.chain = l.chain)",
+		     DB_NO_VALUES, &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0)
 		strings_add(ret_chains, db_text(&q, 0));
 	return r;
@@ -137,13 +137,16 @@ static int remove_layers(struct store *s, const struct hw_strings *chains,
 	if (chains->n == 0)
 		return 0;
 	r = db_begin(s->db, &change, e);
-	if (r == 0)
-		r = store_delete_layer_rows(s, chains, removal, e);
-	if (r == 0)
-		r = db_commit(&change, e);
-	if (r == 0)
-		store_move_layers_to_gone(s, removal);
-	return r;
+	if (r < 0)
+		return r;
+	r = store_delete_layer_rows(s, chains, removal, e);
+	if (r < 0)
+		return r;
+	r = db_commit(&change, e);
+	if (r < 0)
+		return r;
+	store_move_layers_to_gone(s, removal);
+	return 0;
 }
 
 static int trim_locked(struct store *s, bool stale_only, struct store_removal *removal,
@@ -159,8 +162,9 @@ static int trim_locked(struct store *s, bool stale_only, struct store_removal *r
 static int trim_layers(struct store *s, bool stale_only, struct hw_err *e)
 {
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
-	int r = trim_locked(s, stale_only, &removal, e);
+	int r;
 
+	r = trim_locked(s, stale_only, &removal, e);
 	return r < 0 ? r : store_delete_gone(s, &removal, e);
 }
 
@@ -198,77 +202,60 @@ struct store_hold *store_hold_new(struct store *s)
 	return h;
 }
 
-static void add_to_hold(struct store_hold *h, const char *chain_id)
-{
-	struct hold_count *count = map_find(h->store->held, chain_id);
-
-	if (strings_has(&h->chains, chain_id))
-		return;
-	if (!count) {
-		count = mem_new(sizeof(*count));
-		map_set(h->store->held, chain_id, count);
-	}
-	count->holds++;
-	strings_add(&h->chains, chain_id);
-}
-
 int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e)
 {
 	STORE_LOCKED(h->store);
-	int r = store_check_digest(chain_id, e);
+	struct hold_count *count;
+	int r;
 
+	r = store_check_digest(chain_id, e);
 	if (r < 0)
 		return r;
-	add_to_hold(h, chain_id);
+	if (!strings_has(&h->chains, chain_id)) {
+		count = map_find(h->store->held, chain_id);
+		if (!count) {
+			count = mem_new(sizeof(*count));
+			map_set(h->store->held, chain_id, count);
+		}
+		count->holds++;
+		strings_add(&h->chains, chain_id);
+	}
 	if (store_is_suspect(h->store, chain_id))
 		return 0;
 	return store_layer_exists(h->store, chain_id, e);
 }
 
-/* List the layers that no other hold has. */
-static void release_layers(struct store_hold *h, struct hw_strings *ret_released)
+static int release_locked(struct store_hold *h, struct store_removal *removal, struct hw_err *e)
 {
+	struct store *s = h->store;
+	STORE_LOCKED(s);
+	AUTO(hw_strings_free) struct hw_strings released = { 0 }, unused = { 0 };
+	int64_t one = 0;
+	int r;
+
 	for (size_t i = 0; i < h->chains.n; i++) {
 		const char *chain = h->chains.v[i];
-		struct hold_count *count = map_find(h->store->held, chain);
+		struct hold_count *count = map_find(s->held, chain);
 
 		if (--count->holds > 0)
 			continue;
-		free(map_take(h->store->held, chain));
-		strings_add(ret_released, chain);
+		free(map_take(s->held, chain));
+		strings_add(&released, chain);
 	}
-}
-
-/* List the layers whose images were all removed; not those of a pull that failed. */
-static int list_orphaned(struct store *s, const struct hw_strings *chains,
-			 struct hw_strings *ret_orphaned, struct hw_err *e)
-{
-	int64_t one = 0;
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < chains->n; i++) {
+	/* layers whose images were all removed; not those of a pull that failed */
+	for (size_t i = 0; i < released.n; i++) {
 		r = db_get_int(s->db,
 			       "SELECT 1 FROM layers l WHERE l.chain = ? AND used = 1"
 			       " AND NOT EXISTS (SELECT 1 FROM image_layers i"
 			       "  WHERE i.chain = l.chain)",
-			       DB_VALUES(DB_TEXT(chains->v[i])), &one, e);
+			       DB_VALUES(DB_TEXT(released.v[i])), &one, e);
+		if (r < 0)
+			return r;
 		if (r > 0)
-			strings_add(ret_orphaned, chains->v[i]);
+			strings_add(&unused, released.v[i]);
 	}
-	return r < 0 ? r : 0;
-}
-
-static int release_locked(struct store_hold *h, struct store_removal *removal, struct hw_err *e)
-{
-	STORE_LOCKED(h->store);
-	AUTO(hw_strings_free) struct hw_strings released = { 0 }, unused = { 0 };
-	int r;
-
-	release_layers(h, &released);
-	r = list_orphaned(h->store, &released, &unused, e);
-	if (r == 0)
-		r = store_list_abandoned(h->store, true, &unused, e);
-	return r < 0 ? r : remove_layers(h->store, &unused, removal, e);
+	r = store_list_abandoned(s, true, &unused, e);
+	return r < 0 ? r : remove_layers(s, &unused, removal, e);
 }
 
 void store_hold_free(struct store_hold *h)

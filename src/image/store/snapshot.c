@@ -58,9 +58,10 @@ static struct store_image *image_from_row(struct db_query *q)
 static int read_names(struct store *s, struct store_image *image, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT name FROM names WHERE image = ? ORDER BY name",
-			 DB_VALUES(DB_TEXT(image->id)), &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT name FROM names WHERE image = ? ORDER BY name",
+		     DB_VALUES(DB_TEXT(image->id)), &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		const char *name = db_text(&q, 0);
 
@@ -110,18 +111,6 @@ static int compare_ids(const void *a, const void *b)
 	return strcmp((*x)->id, (*y)->id);
 }
 
-static void snapshot_add(struct store_snapshot **snap, const struct store_image *image)
-{
-	size_t n = (*snap)->n;
-
-	/* the capacity doubles at each power of two */
-	if (n >= SNAPSHOT_ROOM && (n & (n - 1)) == 0) {
-		*snap = mem_resize(*snap, 1,
-				   sizeof(**snap) + 2 * n * sizeof(const struct store_image *));
-	}
-	(*snap)->images[(*snap)->n++] = image;
-}
-
 #define IMAGE_COLUMNS                                                                              \
 	"id, manifest, uid, username, length(manifest_bytes) + length(config_bytes),"              \
 	" (SELECT ifnull(sum(l.disk), 0) FROM image_layers i JOIN layers l USING (chain)"          \
@@ -137,8 +126,14 @@ static int read_images(struct store *s, struct db_query *q, struct store_snapsho
 
 	while ((r = db_step(q, e)) > 0) {
 		struct store_image *image = image_from_row(q);
+		size_t n = (*snap)->n;
 
-		snapshot_add(snap, image);
+		/* the capacity doubles at each power of two */
+		if (n >= SNAPSHOT_ROOM && (n & (n - 1)) == 0)
+			*snap = mem_resize(*snap, 1,
+					   sizeof(**snap) +
+						   2 * n * sizeof(const struct store_image *));
+		(*snap)->images[(*snap)->n++] = image;
 		r = read_names(s, image, e);
 		if (r < 0)
 			break;
@@ -156,8 +151,9 @@ int store_snapshot_load(struct store *s, const struct store_snapshot **ret, stru
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
 	struct store_snapshot *snap = snapshot_new(SNAPSHOT_ROOM);
-	int r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images", DB_NO_VALUES, &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT " IMAGE_COLUMNS " FROM images", DB_NO_VALUES, &q, e);
 	if (r == 0)
 		r = read_images(s, &q, &snap, e);
 	if (r < 0) {
@@ -224,11 +220,12 @@ int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e)
 
 /* ---- finding ------------------------------------------------------------------ */
 
-/* With both tag and digest the digest counts. Return: NULL if @text is not a reference */
-static char *complete_name(const char *text)
+/* With both tag and digest the digest counts. Return: NULL also if @text is not a reference */
+static const struct store_image *find_by_name(const struct store_snapshot *snap, const char *text,
+					      bool damaged)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
-	autofree char *name = NULL;
+	autofree char *repository = NULL, *name = NULL;
 	struct hw_err ignored;
 
 	/* an ID, although it could also be tag DIGITS of an image named "sha256" */
@@ -236,17 +233,10 @@ static char *complete_name(const char *text)
 		return NULL;
 	if (reference_parse(text, &ref, &ignored) < 0)
 		return NULL;
-	name = reference_name(&ref);
-	return ref.digest ? str_printf("%s@%s", name, ref.digest)
-			  : str_printf("%s:%s", name, ref.tag);
-}
-
-static const struct store_image *find_by_name(const struct store_snapshot *snap, const char *text,
-					      bool damaged)
-{
-	autofree char *name = complete_name(text);
-
-	for (size_t i = 0; name && i < snap->n; i++) {
+	repository = reference_name(&ref);
+	name = ref.digest ? str_printf("%s@%s", repository, ref.digest)
+			  : str_printf("%s:%s", repository, ref.tag);
+	for (size_t i = 0; i < snap->n; i++) {
 		const struct store_image *image = snap->images[i];
 
 		if ((damaged || !image->damaged) &&

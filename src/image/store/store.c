@@ -111,18 +111,21 @@ static int remove_layer_without_row(void *ctx, const struct file_entry *entry, s
 	AUTO(store_removal_done) struct store_removal removal = { 0 };
 	autofree char *chain = str_printf("sha256:%s", entry->name);
 	struct store *s = ctx;
-	int r = store_layer_exists(s, chain, e);
+	int r;
 
+	r = store_layer_exists(s, chain, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return store_move_to_gone(s, s->layers, entry->name, &removal, e);
 }
 
-static int list_lost_layers(struct store *s, struct hw_strings *ret_lost, struct hw_err *e)
+static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
 {
+	AUTO(hw_strings_free) struct hw_strings lost = { 0 };
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT chain FROM layers", DB_NO_VALUES, &q, e);
 	while (r >= 0 && (r = db_step(&q, e)) > 0) {
 		const char *chain = db_text(&q, 0);
 		bool valid = digest_is_sha256(chain);
@@ -132,16 +135,9 @@ static int list_lost_layers(struct store *s, struct hw_strings *ret_lost, struct
 			continue;
 		if (valid && errno != ENOENT)
 			return err_set(e, -errno, "access %s/layers/%s", s->root, path);
-		strings_add(ret_lost, chain);
+		strings_add(&lost, chain);
 	}
-	return r;
-}
-
-static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
-{
-	AUTO(hw_strings_free) struct hw_strings lost = { 0 };
-	int r = list_lost_layers(s, &lost, e);
-
+	db_query_done(&q);
 	for (size_t i = 0; r == 0 && i < lost.n; i++)
 		r = db_run(s->db, "DELETE FROM layers WHERE chain = ?",
 			   DB_VALUES(DB_TEXT(lost.v[i])), e);
@@ -150,8 +146,9 @@ static int delete_lost_layer_rows(struct store *s, struct hw_err *e)
 
 static int remove_incomplete(struct store *s, struct hw_err *e)
 {
-	int r = file_walk(s->gone, ".", skip_used_number, s, e);
+	int r;
 
+	r = file_walk(s->gone, ".", skip_used_number, s, e);
 	/* a hawser-fetch that outlived the last daemon may still write to a stage by its name, so
 	 * names in tmp/ are not used again */
 	if (r == 0)
@@ -181,8 +178,9 @@ static int sweep_entry(void *ctx, const struct file_entry *entry, struct hw_err 
 
 int store_sweep(struct store *s, struct hw_err *e)
 {
-	int r = file_walk(s->gone, ".", sweep_entry, s, e);
+	int r;
 
+	r = file_walk(s->gone, ".", sweep_entry, s, e);
 	return r < 0 ? r : store_trim_stale(s, e);
 }
 
@@ -197,11 +195,13 @@ static int open_directory(struct store *s, const char *name, mode_t mode, int *r
 	return *ret_fd < 0 ? err_set(e, -errno, "open %s/%s", s->root, name) : 0;
 }
 
-static int open_root(struct store *s, struct hw_err *e)
+static int open_directories(struct store *s, struct hw_err *e)
 {
+	autoclose int empty = -1;
 	char *absolute;
-	int r = file_mkdirs(AT_FDCWD, s->root, 0700, e);
+	int r;
 
+	r = file_mkdirs(AT_FDCWD, s->root, 0700, e);
 	if (r < 0)
 		return r;
 	absolute = realpath(s->root, NULL); /* mounts need absolute paths of layers */
@@ -215,32 +215,29 @@ static int open_root(struct store *s, struct hw_err *e)
 	r = file_lock(s->dir, "lock", true, time_now(), &s->lock_fd, e);
 	if (r == -ETIMEDOUT)
 		return err_text(e, -EBUSY, "%s is in use by another process", s->root);
-	return r < 0 ? err_ctx(e, "lock %s", s->root) : 0;
-}
-
-static int open_directories(struct store *s, struct hw_err *e)
-{
-	autoclose int empty = -1;
-	int r = open_root(s, e);
-
-	if (r == 0)
-		r = open_directory(s, "layers", 0700, &s->layers, e);
-	if (r == 0)
-		r = open_directory(s, "tmp", 0700, &s->tmp, e);
-	if (r == 0)
-		r = open_directory(s, "gone", 0700, &s->gone, e);
-	if (r == 0)
-		r = open_directory(s, "empty", 0755, &empty, e);
-	if (r == 0 && fsync(s->dir) < 0)
-		r = err_set(e, -errno, "sync %s", s->root);
-	return r;
+	if (r < 0)
+		return err_ctx(e, "lock %s", s->root);
+	r = open_directory(s, "layers", 0700, &s->layers, e);
+	if (r < 0)
+		return r;
+	r = open_directory(s, "tmp", 0700, &s->tmp, e);
+	if (r < 0)
+		return r;
+	r = open_directory(s, "gone", 0700, &s->gone, e);
+	if (r < 0)
+		return r;
+	r = open_directory(s, "empty", 0755, &empty, e);
+	if (r < 0)
+		return r;
+	return fsync(s->dir) < 0 ? err_set(e, -errno, "sync %s", s->root) : 0;
 }
 
 static int open_database(struct store *s, struct hw_err *e)
 {
 	autofree char *path = str_printf("%s/images.db", s->root);
-	int r = db_open(path, &store_db, &s->db, e);
+	int r;
 
+	r = db_open(path, &store_db, &s->db, e);
 	if (r == -ENOSPC && store_delete_reserve(s))
 		r = db_open(path, &store_db, &s->db, e);
 	return r < 0 ? r : db_open_reader(s->db, store_db.busy_ms, &s->reader, e);
@@ -249,9 +246,10 @@ static int open_database(struct store *s, struct hw_err *e)
 static int load_usage(struct store *s, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };
-	int r = db_query(s->db, "SELECT total(disk), total(inodes), count(*) FROM layers",
-			 DB_NO_VALUES, &q, e);
+	int r;
 
+	r = db_query(s->db, "SELECT total(disk), total(inodes), count(*) FROM layers", DB_NO_VALUES,
+		     &q, e);
 	if (r == 0)
 		r = db_step(&q, e);
 	if (r > 0)
@@ -260,9 +258,13 @@ static int load_usage(struct store *s, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-static struct store *store_new(const char *root)
+AUTO_DEFINE(store_close, struct store);
+
+int store_open(const char *root, struct store **ret_store, struct hw_err *e)
 {
-	struct store *s = mem_new(sizeof(*s));
+	AUTO(store_close) struct store *s = mem_new(sizeof(*s));
+	const struct store_snapshot *all = NULL;
+	int r;
 
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->read_lock, NULL);
@@ -271,17 +273,7 @@ static struct store *store_new(const char *root)
 	s->lock_fd = s->dir = s->layers = s->tmp = s->gone = -1;
 	s->held = map_new(free);
 	s->suspect = map_new(NULL);
-	return s;
-}
-
-AUTO_DEFINE(store_close, struct store);
-
-int store_open(const char *root, struct store **ret_store, struct hw_err *e)
-{
-	AUTO(store_close) struct store *s = store_new(root);
-	const struct store_snapshot *all = NULL;
-	int r = open_directories(s, e);
-
+	r = open_directories(s, e);
 	if (r == 0)
 		r = open_database(s, e);
 	if (r == 0)

@@ -12,16 +12,7 @@
 
 #define REPORT_MAX (1 << 20)
 
-/* Append a report about the same layer. */
-static void add_report(struct verify_report *to, const struct verify_report *more)
-{
-	to->files += more->files;
-	to->bytes += more->bytes;
-	to->n_damaged += more->n_damaged;
-	for (size_t i = 0; i < more->damaged.n && to->damaged.n < VERIFY_NAMED_MAX; i++)
-		strings_add(&to->damaged, more->damaged.v[i]);
-}
-
+/* Run hawser-layer, and append its report about a layer to @report. */
 static int run_hawser_layer(const char *const *argv, const struct verify_options *how,
 			    struct verify_report *report, struct hw_err *e)
 {
@@ -35,8 +26,9 @@ static int run_hawser_layer(const char *const *argv, const struct verify_options
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	AUTO(verify_report_done) struct verify_report more = { 0 };
 	char status[64];
-	int r = proc_run(&proc, &result, e);
+	int r;
 
+	r = proc_run(&proc, &result, e);
 	if (r < 0)
 		return r;
 	if (result.status != 0)
@@ -45,9 +37,14 @@ static int run_hawser_layer(const char *const *argv, const struct verify_options
 				str_or(result.errors.data, ""));
 	r = hw_field_decode(verify_fields, str_or(result.output.data, ""), result.output.len, &more,
 			    e);
-	if (r == 0)
-		add_report(report, &more);
-	return r;
+	if (r < 0)
+		return r;
+	report->files += more.files;
+	report->bytes += more.bytes;
+	report->n_damaged += more.n_damaged;
+	for (size_t i = 0; i < more.damaged.n && report->damaged.n < VERIFY_NAMED_MAX; i++)
+		strings_add(&report->damaged, more.damaged.v[i]);
+	return 0;
 }
 
 int verify_layer(struct store *s, const struct store_layer *layer, const struct verify_options *how,

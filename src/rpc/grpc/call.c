@@ -227,22 +227,16 @@ static void send_trailers_only(struct call *c, int http)
 	nghttp2_submit_response(c->grpc->session, c->id, nv, n, NULL);
 }
 
-/* Copies at most GRPC_TEXT_MAX bytes, without splitting a UTF-8 character. */
-static char *truncate_text(const char *text)
-{
-	size_t n = strnlen(text, GRPC_TEXT_MAX);
-
-	while (n > 0 && (text[n] & 0xc0) == 0x80)
-		n--;
-	return str_ncopy(text, n);
-}
-
 /* Server: ends the call with a status, after the queued messages. @http is the :status, if no
  * headers were sent before. */
 static void send_status(struct call *c, int http, enum status_code code, const char *text)
 {
+	size_t n = strnlen(text, GRPC_TEXT_MAX);
+
+	while (n > 0 && (text[n] & 0xc0) == 0x80) /* do not split a UTF-8 character */
+		n--;
 	c->code = code;
-	c->text = truncate_text(text);
+	c->text = str_ncopy(text, n);
 	c->ending = true;
 	grpc_wake_at(c->grpc, c->grpc->now + GRPC_LINGER);
 	if (c->has_headers)
@@ -451,42 +445,38 @@ void grpc_consumed(struct grpc_call *call)
 	c->buffered = c->in.message.len;
 }
 
-static int check_limits(const struct grpc *g, size_t len, struct hw_err *e)
-{
-	if (len > g->limits.message)
-		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
-				  "message too large: %zu bytes, limit %u", len, g->limits.message);
-	if (g->role == GRPC_SERVER && len > g->limits.buffered - g->buffered)
-		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
-				  "unsent responses exceed the connection's buffer limit of %zu "
-				  "bytes",
-				  g->limits.buffered);
-	return 0;
-}
-
 int grpc_send(struct grpc_call *call, struct buf *message, struct hw_err *e)
 {
 	struct call *c = call_of(call);
+	struct grpc *g = c->grpc;
 	struct outgoing_message *m;
-	int r;
+	int r = 0;
 
 	assert(c->owned && !c->ending);
-	r = check_limits(c->grpc, message->len, e);
+	if (message->len > g->limits.message)
+		r = status_set(e, STATUS_RESOURCE_EXHAUSTED,
+			       "message too large: %zu bytes, limit %u", message->len,
+			       g->limits.message);
+	else if (g->role == GRPC_SERVER && message->len > g->limits.buffered - g->buffered)
+		r = status_set(e, STATUS_RESOURCE_EXHAUSTED,
+			       "unsent responses exceed the connection's buffer limit of %zu "
+			       "bytes",
+			       g->limits.buffered);
 	if (r < 0) {
 		buf_done(message);
 		return r;
 	}
 	m = mem_new(sizeof(*m));
-	m->buffered = c->grpc->role == GRPC_SERVER ? message->len : 0;
-	c->grpc->buffered += m->buffered;
+	m->buffered = g->role == GRPC_SERVER ? message->len : 0;
+	g->buffered += m->buffered;
 	frame_prefix(m->prefix, message->len);
 	m->body = *message;
 	*message = (struct buf){ 0 };
 	list_append(&c->out, &m->link);
-	if (c->grpc->role == GRPC_SERVER && !c->has_headers)
+	if (g->role == GRPC_SERVER && !c->has_headers)
 		send_headers(c);
 	else
-		nghttp2_session_resume_data(c->grpc->session, c->id);
+		nghttp2_session_resume_data(g->session, c->id);
 	return 0;
 }
 

@@ -45,24 +45,10 @@ static size_t skip_bytes(const uint8_t **data, size_t *len, size_t wanted)
 	return n;
 }
 
-static int check_prefix(const struct frame *f, struct hw_err *e)
-{
-	if (f->prefix[0] != 0)
-		return status_set(e, STATUS_INTERNAL,
-				  "message marked as compressed, but grpc-encoding is identity or "
-				  "missing");
-	if (message_length(f) > f->max)
-		return status_set(e, STATUS_RESOURCE_EXHAUSTED,
-				  "message too large: %u bytes, limit %u", message_length(f),
-				  f->max);
-	return 0;
-}
-
 int frame_feed(struct frame *f, const uint8_t **data, size_t *len, struct hw_err *e)
 {
 	const uint8_t *from = *data;
 	size_t n;
-	int r;
 
 	if (f->prefix_len < FRAME_PREFIX) {
 		n = skip_bytes(data, len, FRAME_PREFIX - f->prefix_len);
@@ -70,9 +56,14 @@ int frame_feed(struct frame *f, const uint8_t **data, size_t *len, struct hw_err
 		f->prefix_len += n;
 		if (f->prefix_len < FRAME_PREFIX)
 			return 0;
-		r = check_prefix(f, e);
-		if (r < 0)
-			return r;
+		if (f->prefix[0] != 0)
+			return status_set(e, STATUS_INTERNAL,
+					  "message marked as compressed, but grpc-encoding is "
+					  "identity or missing");
+		if (message_length(f) > f->max)
+			return status_set(e, STATUS_RESOURCE_EXHAUSTED,
+					  "message too large: %u bytes, limit %u",
+					  message_length(f), f->max);
 	}
 	from = *data;
 	n = skip_bytes(data, len, message_length(f) - f->message.len);

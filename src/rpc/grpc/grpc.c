@@ -219,8 +219,9 @@ int grpc_feed(struct grpc *g, const void *data, size_t len, int64_t now, struct 
 
 size_t grpc_output(struct grpc *g, const uint8_t **ret_data)
 {
-	ssize_t n = nghttp2_session_mem_send(g->session, ret_data);
+	ssize_t n;
 
+	n = nghttp2_session_mem_send(g->session, ret_data);
 	if (n >= 0)
 		return (size_t)n;
 	g->dead = true;
