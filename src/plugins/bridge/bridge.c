@@ -51,16 +51,23 @@ static struct hw_route *ensure_default_route(struct hw_result *result, int famil
 	return route;
 }
 
-/* Gateways that IPAM left out default to the first address of the network. */
-static int complete_gateways(const struct bridge_conf *conf, struct hw_result *result,
-			     struct hw_err *e)
+/* Allocate addresses, and add the gateway addresses to the host.
+ * @ret_vlan_gateway: unchanged without a VLAN */
+static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
+			      struct link *ret_vlan_gateway, struct hw_err *e)
 {
+	const struct bridge_conf *conf = call->conf;
+	struct hw_result *result = call->result;
 	char text[HW_PREFIX_TEXT];
 
+	int r = ipam_add(call, &conf->ipam, POD_IFACE, e);
+	if (r < 0 || !result->n_ips || !bridge_conf_is_gateway(conf))
+		return r;
 	for (size_t i = 0; i < result->n_ips; i++) {
 		struct hw_ipconf *ip = &result->ips[i];
 		struct hw_ip network = prefix_network(&ip->address);
 
+		/* A gateway that IPAM left out defaults to the first address of the network. */
 		if (!ip->gateway.family && !ip_next(&network, &ip->gateway))
 			return err_text(e, -EINVAL, "no address for a gateway in %s",
 					hw_prefix_format(&ip->address, text));
@@ -70,82 +77,53 @@ static int complete_gateways(const struct bridge_conf *conf, struct hw_result *r
 		if (!route->gw.family)
 			route->gw = ip->gateway;
 	}
-	return 0;
-}
-
-/* Allocate addresses, and add the gateway addresses to the host.
- * @ret_vlan_gateway: unchanged without a VLAN */
-static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
-			      struct link *ret_vlan_gateway, struct hw_err *e)
-{
-	const struct bridge_conf *conf = call->conf;
-
-	int r = ipam_add(call, &conf->ipam, POD_IFACE, e);
-	if (r < 0 || !call->result->n_ips || !bridge_conf_is_gateway(conf))
-		return r;
-	r = complete_gateways(conf, call->result, e);
-	if (r < 0)
-		return r;
 	if (!conf->vlan)
-		return bridge_ensure_gateways(nl, conf, call->result, bridge, e);
+		return bridge_ensure_gateways(nl, conf, result, bridge, e);
 	r = bridge_vlan_ensure_gateway(nl, conf, bridge, ret_vlan_gateway, e);
 	if (r < 0)
 		return r;
-	return bridge_ensure_gateways(nl, conf, call->result, ret_vlan_gateway, e);
+	return bridge_ensure_gateways(nl, conf, result, ret_vlan_gateway, e);
 }
 
-/* Interfaces in upstream's order, with their current MAC addresses. */
-static int report_ifaces(struct hw_call *call, const struct pod_link *l, const struct link *bridge,
-			 const struct link *vlan_gateway, struct hw_err *e)
-{
-	struct link now;
-
-	/* An existing bridge may take its MAC address from its ports. */
-	int r = link_get_brief(l->nl, bridge->name, &now, e);
-	if (r < 0)
-		return r;
-	pod_link_report(call, &now, NULL);
-	pod_link_report(call, &l->host, NULL);
-	pod_link_report(call, &l->pod, call->netns);
-	if (vlan_gateway->index)
-		pod_link_report(call, vlan_gateway, NULL);
-	return 0;
-}
-
-static int configure_pod(const struct hw_call *call, const struct pod_link *l, struct hw_err *e)
-{
-	const struct bridge_conf *conf = call->conf;
-	struct iface_options options = {
-		.dad = conf->dad ? IFACE_DAD_ON : IFACE_DAD_OFF,
-		.notify = true,
-	};
-
-	if (conf->disable_container_interface)
-		return 0;
-	if (!str_empty(conf->ipam.type))
-		return iface_configure(l->pod_nl, l->netns_fd, &l->pod, call->result, &options, e);
-	link_set_up(l->pod_nl, &l->pod);
-	return rtnl_commit(l->pod_nl, e);
-}
-
+/* Create the pair, report all interfaces, and configure the pod's. */
 static int connect_pod(struct hw_call *call, struct pod_link *l, const struct link *bridge,
 		       const struct hw_mac *mac, const struct link *vlan_gateway, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
-	struct pod_link_options options = {
+	const struct pod_link_options link_options = {
 		.mtu = conf->mtu,
 		.mac = *mac,
 		.master = bridge->index,
 		.hairpin = conf->hairpin,
 		.isolated = conf->isolation,
 	};
+	const struct iface_options options = {
+		.dad = conf->dad ? IFACE_DAD_ON : IFACE_DAD_OFF,
+		.notify = true,
+	};
+	struct link bridge_now;
 
-	int r = pod_link_create(l, call, &options, e);
-	if (r >= 0)
-		r = bridge_vlan_configure(l->nl, conf, &l->host, e);
-	if (r >= 0)
-		r = report_ifaces(call, l, bridge, vlan_gateway, e);
-	return r < 0 ? r : configure_pod(call, l, e);
+	int r = pod_link_create(l, call, &link_options, e);
+	if (r < 0)
+		return r;
+	r = bridge_vlan_configure(l->nl, conf, &l->host, e);
+	if (r < 0)
+		return r;
+	/* An existing bridge may take its MAC address from its ports. */
+	r = link_get_brief(l->nl, bridge->name, &bridge_now, e);
+	if (r < 0)
+		return r;
+	pod_link_report(call, &bridge_now, NULL);
+	pod_link_report(call, &l->host, NULL);
+	pod_link_report(call, &l->pod, call->netns);
+	if (vlan_gateway->index)
+		pod_link_report(call, vlan_gateway, NULL);
+	if (conf->disable_container_interface)
+		return 0;
+	if (!str_empty(conf->ipam.type))
+		return iface_configure(l->pod_nl, l->netns_fd, &l->pod, call->result, &options, e);
+	link_set_up(l->pod_nl, &l->pod);
+	return rtnl_commit(l->pod_nl, e);
 }
 
 static int bridge_add(struct hw_call *call, struct hw_err *e)
