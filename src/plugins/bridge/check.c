@@ -18,22 +18,18 @@
 #include "plugins/pod/check.h"
 #include "plugins/pod/link.h"
 
-static const struct hw_iface *find_iface(const struct hw_result *result, const char *name)
-{
-	for (size_t i = 0; i < result->n_ifaces; i++)
-		if (str_equal(result->ifaces[i].name, name) && str_empty(result->ifaces[i].sandbox))
-			return &result->ifaces[i];
-	return NULL;
-}
-
 static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link *ret_bridge,
 			struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
 	const struct pod_link_record *record = call->created;
-	const struct hw_iface *iface = find_iface(call->prev, conf->bridge);
+	const struct hw_iface *iface = NULL;
 	bool promisc;
 
+	for (size_t i = 0; !iface && i < call->prev->n_ifaces; i++)
+		if (str_equal(call->prev->ifaces[i].name, conf->bridge) &&
+		    str_empty(call->prev->ifaces[i].sandbox))
+			iface = &call->prev->ifaces[i];
 	if (!iface)
 		return err_text(e, -EINVAL, "prevResult has no bridge %s", conf->bridge);
 	int r = bridge_get(nl, conf->bridge, ret_bridge, e);
@@ -100,29 +96,24 @@ static int check_gateways(struct rtnl *nl, const struct bridge_conf *conf,
 	return r < 0 ? r : pod_check_forwarding(prev, e);
 }
 
-static int check_sysctls(const struct pod_link *l, const struct hw_call *call, bool dad,
-			 struct hw_err *e)
-{
-	int r = pod_check_sysctl(l, call, AF_INET, "arp_notify", "1", e);
-
-	if (r >= 0)
-		r = pod_check_sysctl(l, call, AF_INET6, "accept_dad", dad ? "1" : "0", e);
-	if (r >= 0 && dad)
-		r = pod_check_sysctl(l, call, AF_INET6, "enhanced_dad", "1", e);
-	return r;
-}
-
 static int check_pod(const struct pod_link *l, const struct hw_call *call, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
 
-	if (!str_empty(conf->ipam.type)) {
-		int r = iface_check(l->pod_nl, &l->pod, call->prev, e);
-		return r < 0 ? r : check_sysctls(l, call, conf->dad, e);
+	if (str_empty(conf->ipam.type)) {
+		if (!conf->disable_container_interface && !(l->pod.flags & IFF_UP))
+			return err_text(e, -ENETDOWN, "container interface %s is down",
+					l->pod.name);
+		return 0;
 	}
-	if (!conf->disable_container_interface && !(l->pod.flags & IFF_UP))
-		return err_text(e, -ENETDOWN, "container interface %s is down", l->pod.name);
-	return 0;
+	int r = iface_check(l->pod_nl, &l->pod, call->prev, e);
+	if (r >= 0)
+		r = pod_check_sysctl(l, call, AF_INET, "arp_notify", "1", e);
+	if (r >= 0)
+		r = pod_check_sysctl(l, call, AF_INET6, "accept_dad", conf->dad ? "1" : "0", e);
+	if (r >= 0 && conf->dad)
+		r = pod_check_sysctl(l, call, AF_INET6, "enhanced_dad", "1", e);
+	return r;
 }
 
 int bridge_check(struct hw_call *call, struct hw_err *e)
