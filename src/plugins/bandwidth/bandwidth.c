@@ -165,15 +165,24 @@ static int delete_shape(struct rtnl *nl, const char *name, int index, struct hw_
 	return ignore_missing(rtnl_commit(nl, e));
 }
 
-/* Delete the ifb, and the ingress qdisc if it redirects to this ifb, or to one that no longer exists
- * (the pod's packets would be lost), or has no filter yet. */
-static int delete_ifb(struct rtnl *nl, const struct bandwidth_record *record, struct hw_err *e)
+/* Delete the shape, the ifb, and the ingress qdisc if it redirects to this ifb, or to one that no
+ * longer exists (the pod's packets would be lost), or has no filter yet. */
+static int delete_on_host(const struct bandwidth_record *record, struct hw_err *e)
 {
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct tc_ingress ingress;
 	struct link host, ifb = { 0 };
 	char mac[HW_MAC_TEXT];
 
-	int r = link_get(nl, record->ifb, &ifb, e);
+	if (!record->host_index)
+		return 0;
+	int r = rtnl_open(-1, &nl, e);
+	if (r < 0)
+		return r;
+	r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
+	if (r < 0 || !record->ifb)
+		return r;
+	r = link_get(nl, record->ifb, &ifb, e);
 	if (r < 0 && r != -ENODEV)
 		return r;
 	if (ifb.index && (!str_equal(ifb.kind, "ifb") ||
@@ -190,31 +199,15 @@ static int delete_ifb(struct rtnl *nl, const struct bandwidth_record *record, st
 	return r < 0 || !ifb.index ? r : link_delete(nl, record->ifb, e);
 }
 
-static int delete_on_host(const struct bandwidth_record *record, struct hw_err *e)
-{
-	AUTO(rtnl_close) struct rtnl *nl = NULL;
-	int r;
-
-	if (!record->host_index)
-		return 0;
-	r = rtnl_open(-1, &nl, e);
-	if (r >= 0)
-		r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
-	if (r >= 0 && record->ifb)
-		r = delete_ifb(nl, record, e);
-	return r;
-}
-
 static int delete_in_pod(const struct hw_call *call, const struct bandwidth_record *record,
 			 struct hw_err *e)
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
-	int r;
 
 	if (!record->pod_index)
 		return 0;
-	r = netns_find(call->netns, &fd, e);
+	int r = netns_find(call->netns, &fd, e);
 	if (r <= 0)
 		return r;
 	r = rtnl_open(fd, &nl, e);
@@ -233,21 +226,6 @@ static int delete_limits(const struct hw_call *call, const struct bandwidth_reco
 	if (r < 0 && first >= 0)
 		*e = why;
 	return first < 0 ? first : r;
-}
-
-/* Delete the ifb that upstream's plugin created. The kernel deletes the rest with the link. */
-static int delete_upstream(const struct hw_call *call, struct hw_err *e)
-{
-	autofree char *name = upstream_ifb_name(call);
-	AUTO(rtnl_close) struct rtnl *nl = NULL;
-	struct link ifb;
-
-	int r = rtnl_open(-1, &nl, e);
-	if (r >= 0)
-		r = link_get(nl, name, &ifb, e);
-	if (r < 0 || !str_equal(ifb.kind, "ifb"))
-		return ignore_missing(r);
-	return link_delete(nl, name, e);
 }
 
 /* ---- ADD ------------------------------------------------------------------------------------- */
@@ -522,7 +500,20 @@ static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 
 static int bandwidth_del(struct hw_call *call, struct hw_err *e)
 {
-	return call->recorded ? delete_limits(call, call->created, e) : delete_upstream(call, e);
+	autofree char *name = upstream_ifb_name(call);
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	struct link ifb;
+
+	if (call->recorded)
+		return delete_limits(call, call->created, e);
+	/* Delete the ifb that upstream's plugin created. The kernel deletes the rest with the
+	 * link. */
+	int r = rtnl_open(-1, &nl, e);
+	if (r >= 0)
+		r = link_get(nl, name, &ifb, e);
+	if (r < 0 || !str_equal(ifb.kind, "ifb"))
+		return ignore_missing(r);
+	return link_delete(nl, name, e);
 }
 
 static int bandwidth_status(struct hw_call *call, struct hw_err *e)
