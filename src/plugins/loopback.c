@@ -52,18 +52,6 @@ static int open_lo_by_path(const char *netns, struct rtnl **ret_nl, struct link 
 	return r < 0 ? r : open_lo(fd, ret_nl, ret_lo, e);
 }
 
-static int refuse_other_addresses(const struct addr_list *list, struct hw_err *e)
-{
-	char text[HW_IP_TEXT];
-
-	for (size_t i = 0; i < list->n; i++)
-		if (!ip_is_loopback(&list->v[i].prefix.ip))
-			return err_text(e, -EINVAL,
-					"loopback interface found with non-loopback address \"%s\"",
-					hw_ip_format(&list->v[i].prefix.ip, text));
-	return 0;
-}
-
 /* The first address of each family, as upstream reports them. */
 static void report_lo(const struct hw_call *call, const struct link *lo,
 		      const struct addr_list *list)
@@ -90,6 +78,7 @@ static int loopback_add(struct hw_call *call, struct hw_err *e)
 	struct loopback_undo *undo = call->created;
 	AUTO(addr_list_done) struct addr_list list = { 0 };
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	char text[HW_IP_TEXT];
 	struct link lo;
 
 	int r = open_lo_by_path(call->netns, &nl, &lo, e);
@@ -98,13 +87,19 @@ static int loopback_add(struct hw_call *call, struct hw_err *e)
 	undo->was_up = lo.flags & IFF_UP;
 	link_set_up(nl, &lo);
 	r = rtnl_commit(nl, e);
-	if (r >= 0)
-		r = addr_get(nl, &lo, AF_UNSPEC, &list, e);
-	if (r >= 0)
-		r = refuse_other_addresses(&list, e);
-	if (r >= 0 && !call->prev)
+	if (r < 0)
+		return r;
+	r = addr_get(nl, &lo, AF_UNSPEC, &list, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < list.n; i++)
+		if (!ip_is_loopback(&list.v[i].prefix.ip))
+			return err_text(e, -EINVAL,
+					"loopback interface found with non-loopback address \"%s\"",
+					hw_ip_format(&list.v[i].prefix.ip, text));
+	if (!call->prev)
 		report_lo(call, &lo, &list);
-	return r;
+	return 0;
 }
 
 static int loopback_del(struct hw_call *call, struct hw_err *e)

@@ -78,10 +78,18 @@ static const struct hw_plugin *find_plugin(const char *name)
 	return NULL;
 }
 
-static int print_list_json(void)
+static int command_list(int argc, char **argv)
 {
 	AUTO(value_free) struct value *list = value_new_array();
+	bool json = argc == 2 && str_equal(argv[1], "--json");
 
+	if (argc != 1 && !json)
+		return print_usage_error();
+	if (!json) {
+		for (size_t i = 0; plugins[i]; i++)
+			printf("%-12s %s\n", plugins[i]->name, plugins[i]->summary);
+		return 0;
+	}
 	for (size_t i = 0; plugins[i]; i++) {
 		const char *const *versions = skel_versions(plugins[i]);
 		struct value *entry = value_new_object(), *supported = value_new_array();
@@ -93,19 +101,8 @@ static int print_list_json(void)
 		value_set(entry, "supportedVersions", supported);
 		value_append(list, entry);
 	}
-	autofree char *json = value_format(list, HW_JSON_PRETTY);
-	puts(json);
-	return 0;
-}
-
-static int command_list(int argc, char **argv)
-{
-	if (argc == 2 && str_equal(argv[1], "--json"))
-		return print_list_json();
-	if (argc != 1)
-		return print_usage_error();
-	for (size_t i = 0; plugins[i]; i++)
-		printf("%-12s %s\n", plugins[i]->name, plugins[i]->summary);
+	autofree char *text = value_format(list, HW_JSON_PRETTY);
+	puts(text);
 	return 0;
 }
 
@@ -128,33 +125,27 @@ static int command_install(int argc, char **argv)
 	return install_into(dir, force, plugins, &e) < 0 ? print_error(&e) : 0;
 }
 
-static int uninstall_furniture(void)
-{
-	struct hw_err e;
-
-	int r = furniture_remove(firewall_furniture_remove, &e);
-	if (r < 0)
-		return print_error(&e);
-	int tables = rules_remove(&e);
-	if (tables < 0)
-		return print_error(&e);
-	if (r + tables == 0)
-		puts("nothing to remove");
-	return 0;
-}
-
 static int command_uninstall(int argc, char **argv)
 {
 	struct hw_err e;
 
 	if (argc > 2 || (argc == 2 && argv[1][0] == '-'))
 		return print_usage_error();
-	if (argc == 1)
-		return uninstall_furniture();
-	int r = install_remove(argv[1], &e);
-	if (r < 0)
+	if (argc == 2) {
+		int links = install_remove(argv[1], &e);
+		if (links < 0)
+			return print_error(&e);
+		printf("%d link%s removed from %s\n", links, links == 1 ? "" : "s", argv[1]);
+		return 0;
+	}
+	int objects = furniture_remove(firewall_furniture_remove, &e);
+	if (objects < 0)
 		return print_error(&e);
-	printf("%d link%s removed from %s\n", r, r == 1 ? "" : "s", argv[1]);
+	int tables = rules_remove(&e);
+	if (tables < 0)
+		return print_error(&e);
+	if (objects + tables == 0)
+		puts("nothing to remove");
 	return 0;
 }
 
@@ -212,18 +203,6 @@ static const struct command {
 	{ "--version", command_version },
 };
 
-/* Output that could not be written shows only when it is flushed. */
-static int run_command(const struct command *command, int argc, char **argv)
-{
-	struct hw_err e;
-	int status = command->run(argc, argv);
-
-	if (fflush(stdout) == 0)
-		return status;
-	err_set(&e, -errno, "write to standard output");
-	return print_error(&e);
-}
-
 /* For a runtime a CNI error on standard output, for an administrator a line on standard error. */
 static int refuse_unknown(const char *name)
 {
@@ -246,6 +225,7 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 0 ? basename(argv[0]) : "hawser-plugin";
 	const struct hw_plugin *plugin = find_plugin(name);
+	struct hw_err e;
 
 	if (plugin)
 		return program_main(argc, argv, plugin, plugins);
@@ -255,8 +235,15 @@ int main(int argc, char **argv)
 	plugin = find_plugin(argv[1]);
 	if (plugin)
 		return program_main(argc - 1, argv + 1, plugin, plugins);
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (str_equal(commands[i].name, argv[1]))
-			return run_command(&commands[i], argc - 1, argv + 1);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (!str_equal(commands[i].name, argv[1]))
+			continue;
+		int status = commands[i].run(argc - 1, argv + 1);
+		/* Output that could not be written shows only when it is flushed. */
+		if (fflush(stdout) == 0)
+			return status;
+		err_set(&e, -errno, "write to standard output");
+		return print_error(&e);
+	}
 	return refuse_unknown(argv[1]);
 }

@@ -87,11 +87,6 @@ static int read_debug(const char *path, struct noop_debug *ret, struct hw_err *e
 	return r < 0 ? err_ctx(e, "%s", path) : 0;
 }
 
-static int write_file(const char *path, const char *text, struct hw_err *e)
-{
-	return file_replace(AT_FDCWD, path, text, strlen(text), 0600, 0, e);
-}
-
 /* How the plugin was called, as upstream prints its skel.CmdArgs. */
 static struct value *encode_cmd_args(const struct hw_call *call)
 {
@@ -108,19 +103,6 @@ static struct value *encode_cmd_args(const struct hw_call *call)
 		value_new_string(str_or(((struct skel_frame *)call)->request->netns_override, "")));
 	value_set(v, "StdinData", value_new_string(input));
 	return v;
-}
-
-static int write_debug(const char *path, struct noop_debug *d, const struct hw_call *call,
-		       struct hw_err *e)
-{
-	AUTO(value_free) struct value *args = encode_cmd_args(call);
-
-	free(d->command);
-	d->command = str_copy(call->command);
-	free(d->args);
-	d->args = value_format(args, 0);
-	autofree char *json = hw_field_encode(debug_fields, d, 0);
-	return write_file(path, json, e);
 }
 
 static int log_command(const char *path, const struct hw_call *call, struct hw_err *e)
@@ -144,7 +126,7 @@ static int log_command(const char *path, const struct hw_call *call, struct hw_e
 	value_set(entry, "CmdArgs", encode_cmd_args(call));
 	value_append(list, entry);
 	autofree char *json = value_format(list, 0);
-	return write_file(path, json, e);
+	return file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
 }
 
 /* The value of DEBUG in CNI_ARGS; unchanged without it. */
@@ -173,39 +155,33 @@ static int find_debug_argument(const char *args, char **ret_path, struct hw_err 
 	return 0;
 }
 
-/* Reply with prevResult in the configuration's version. @inject_dns: with another name server */
-static int pass_through(struct hw_call *call, bool inject_dns, struct hw_err *e)
+/* Reply as the debug file says: with its result, its error, or the prevResult in the configuration's
+ * version, which INJECT-DNS gives another name server. */
+static int set_reply(struct hw_call *call, const struct noop_debug *d, struct hw_err *e)
 {
+	const char *reply = str_or(d->result, "");
+	bool inject_dns = str_equal(reply, "INJECT-DNS");
 	AUTO(hw_result_free) struct hw_result *result = NULL;
 
+	fputs(str_or(d->stderr_text, ""), stderr);
+	if (!str_empty(d->error))
+		return err_cni(e, d->error_code ? d->error_code : HW_CNI_INTERNAL, "%s", d->error);
+	if (d->exit_code > 0)
+		call->exit_status = d->exit_code;
+	if (!inject_dns && !str_equal(reply, "PASSTHROUGH")) {
+		call->reply = str_copy(reply);
+		return 0;
+	}
 	if (!call->prev)
 		return err_text(e, -EINVAL, "no prevResult to pass through");
 	result = hw_result_copy(call->prev);
 	if (inject_dns) {
 		hw_strings_free(&result->dns.nameservers);
-		result->dns.nameservers = (struct hw_strings){ 0 };
 		strings_add(&result->dns.nameservers, "1.2.3.4");
 	}
 	if (hw_result_format(result, call->version, 0, &call->reply, e) < 0)
 		return err_ctx(e, "failed to convert result to config \"%s\"", call->version);
 	return 0;
-}
-
-static int set_reply(struct hw_call *call, const struct noop_debug *d, struct hw_err *e)
-{
-	const char *result = str_or(d->result, "");
-	int r = 0;
-
-	fputs(str_or(d->stderr_text, ""), stderr);
-	if (!str_empty(d->error))
-		return err_cni(e, d->error_code ? d->error_code : HW_CNI_INTERNAL, "%s", d->error);
-	if (str_equal(result, "PASSTHROUGH") || str_equal(result, "INJECT-DNS"))
-		r = pass_through(call, str_equal(result, "INJECT-DNS"), e);
-	else
-		call->reply = str_copy(result);
-	if (d->exit_code > 0)
-		call->exit_status = d->exit_code;
-	return r;
 }
 
 static int noop_call(struct hw_call *call, struct hw_err *e)
@@ -224,11 +200,25 @@ static int noop_call(struct hw_call *call, struct hw_err *e)
 		return 0;
 	}
 	r = read_debug(path, &debug, e);
-	if (r >= 0)
-		r = write_debug(path, &debug, call, e);
-	if (r >= 0 && !str_empty(conf->command_log))
+	if (r < 0)
+		return r;
+
+	/* Write into the debug file how the plugin was called. */
+	AUTO(value_free) struct value *args = encode_cmd_args(call);
+	free(debug.command);
+	debug.command = str_copy(call->command);
+	free(debug.args);
+	debug.args = value_format(args, 0);
+	autofree char *json = hw_field_encode(debug_fields, &debug, 0);
+	r = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
+	if (r < 0)
+		return r;
+	if (!str_empty(conf->command_log)) {
 		r = log_command(conf->command_log, call, e);
-	return r < 0 ? r : set_reply(call, &debug, e);
+		if (r < 0)
+			return r;
+	}
+	return set_reply(call, &debug, e);
 }
 
 /* An undo does nothing: a failed ADD has created nothing, and the test did not call DEL. */

@@ -176,46 +176,47 @@ static int add_host_routes(const struct pod_link *l, const struct hw_result *res
 	return rtnl_commit(l->nl, e);
 }
 
-static int connect_pod(struct hw_call *call, struct pod_link *l, struct hw_err *e)
-{
-	const struct ptp_conf *conf = call->conf;
-	const struct pod_link_options link_options = { .mtu = conf->mtu };
-	const struct iface_options options = { .dad = IFACE_DAD_SKIP };
-
-	int r = pod_link_create(l, call, &link_options, e);
-	if (r < 0)
-		return r;
-	pod_link_report(call, &l->host, NULL);
-	pod_link_report(call, &l->pod, call->netns);
-	r = iface_configure(l->pod_nl, l->netns_fd, &l->pod, call->result, &options, e);
-	if (r >= 0)
-		r = add_pod_routes(l, call->result, e);
-	return r < 0 ? r : add_host_routes(l, call->result, e);
-}
-
 static int ptp_add(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
 	const struct ptp_conf *conf = call->conf;
+	const struct pod_link_options link_options = { .mtu = conf->mtu };
+	const struct iface_options options = { .dad = IFACE_DAD_SKIP };
 	struct pod_rules rules = ptp_rules(conf);
 
 	int r = check_conf(conf, e);
-	if (r >= 0)
-		r = pod_link_open(&l, call, e);
-	if (r >= 0)
-		r = pod_link_plan(&l, call, true, e);
+	if (r < 0)
+		return r;
+	r = pod_link_open(&l, call, e);
+	if (r < 0)
+		return r;
+	r = pod_link_plan(&l, call, true, e);
 	if (r < 0)
 		return r;
 	hw_result_free(call->result);
 	call->result = hw_result_new();
 	r = allocate_addresses(call, &l, e);
-	if (r >= 0)
-		r = connect_pod(call, &l, e);
-	if (r >= 0)
-		r = pod_rules_add(call, &rules, &l.pod.mac, e);
-	if (r >= 0)
-		ipam_override_dns(call, &conf->dns);
-	return r;
+	if (r < 0)
+		return r;
+	r = pod_link_create(&l, call, &link_options, e);
+	if (r < 0)
+		return r;
+	pod_link_report(call, &l.host, NULL);
+	pod_link_report(call, &l.pod, call->netns);
+	r = iface_configure(l.pod_nl, l.netns_fd, &l.pod, call->result, &options, e);
+	if (r < 0)
+		return r;
+	r = add_pod_routes(&l, call->result, e);
+	if (r < 0)
+		return r;
+	r = add_host_routes(&l, call->result, e);
+	if (r < 0)
+		return r;
+	r = pod_rules_add(call, &rules, &l.pod.mac, e);
+	if (r < 0)
+		return r;
+	ipam_override_dns(call, &conf->dns);
+	return 0;
 }
 
 /* ---- CHECK --------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@
 
 static const char *const families[] = { [NFT_INET] = "inet", [NFT_BRIDGE] = "bridge" };
 
-/* ---- owners ---------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 struct owner_names {
 	char *network, *container_id, *ifname;
@@ -52,39 +52,29 @@ static int add_owner(void *ctx, const struct record *r, struct hw_err *e)
 	return 0;
 }
 
-static int read_owners(const struct hw_plugin *const *plugins, struct map *owners, struct hw_err *e)
-{
-	autofree char *state = state_dir_default();
-	struct errors errors = { 0 };
-
-	for (size_t i = 0; plugins[i]; i++)
-		if (plugins[i]->record)
-			record_each_of_plugin(state, plugins[i]->name, add_owner, owners, &errors);
-	return errors_result(&errors, e);
-}
-
-/* ---- list ------------------------------------------------------------------------------------ */
-
 struct element_list {
 	const struct map *owners;
 	struct value *json; /* append to this array; NULL: print */
 };
 
-static void print_elem(const struct nft_elem *elem, const char *text,
-		       const struct owner_names *names)
+static int list_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
-	printf("%-6s %-11s %-40s ", families[elem->table], elem->set, text);
-	if (names)
-		printf("%s %s of network %s\n", names->container_id, names->ifname, names->network);
-	else
-		puts(*elem->owner ? elem->owner : "-");
-}
+	const struct element_list *list = ctx;
+	const struct owner_names *names = map_find(list->owners, elem->owner);
+	char text[NFT_ELEM_TEXT];
 
-static void append_elem(struct value *array, const struct nft_elem *elem, const char *text,
-			const struct owner_names *names)
-{
+	(void)e;
+	nft_elem_format(elem, text);
+	if (!list->json) {
+		printf("%-6s %-11s %-40s ", families[elem->table], elem->set, text);
+		if (names)
+			printf("%s %s of network %s\n", names->container_id, names->ifname,
+			       names->network);
+		else
+			puts(*elem->owner ? elem->owner : "-");
+		return 0;
+	}
 	struct value *entry = value_new_object();
-
 	value_set(entry, "table", value_new_string(families[elem->table]));
 	value_set(entry, "set", value_new_string(elem->set));
 	value_set(entry, "element", value_new_string(text));
@@ -95,21 +85,7 @@ static void append_elem(struct value *array, const struct nft_elem *elem, const 
 		value_set(entry, "containerID", value_new_string(names->container_id));
 		value_set(entry, "ifname", value_new_string(names->ifname));
 	}
-	value_append(array, entry);
-}
-
-static int list_elem(void *ctx, const struct nft_elem *elem, struct hw_err *e)
-{
-	const struct element_list *list = ctx;
-	const struct owner_names *names = map_find(list->owners, elem->owner);
-	char text[NFT_ELEM_TEXT];
-
-	(void)e;
-	nft_elem_format(elem, text);
-	if (list->json)
-		append_elem(list->json, elem, text, names);
-	else
-		print_elem(elem, text, names);
+	value_append(list->json, entry);
 	return 0;
 }
 
@@ -118,17 +94,28 @@ int rules_list(const struct hw_plugin *const *plugins, bool json, struct hw_err 
 	AUTO(map_free) struct map *owners = map_new(names_free);
 	AUTO(value_free) struct value *array = value_new_array();
 	AUTO(nft_close) struct nft *nft = NULL;
+	autofree char *state = state_dir_default();
 	struct element_list list = { owners, json ? array : NULL };
+	struct errors errors = { 0 };
 
-	int r = read_owners(plugins, owners, e);
-	if (r >= 0)
-		r = nft_open(&nft, e);
-	for (const struct nft_set *set = nft_sets; r >= 0 && set->name; set++)
-		r = nft_list(nft, set->table, set->name, list_elem, &list, e);
-	if (r < 0 || !json)
+	for (size_t i = 0; plugins[i]; i++)
+		if (plugins[i]->record)
+			record_each_of_plugin(state, plugins[i]->name, add_owner, owners, &errors);
+	int r = errors_result(&errors, e);
+	if (r < 0)
 		return r;
-	autofree char *text = value_format(array, HW_JSON_PRETTY);
-	puts(text);
+	r = nft_open(&nft, e);
+	if (r < 0)
+		return r;
+	for (const struct nft_set *set = nft_sets; set->name; set++) {
+		r = nft_list(nft, set->table, set->name, list_elem, &list, e);
+		if (r < 0)
+			return r;
+	}
+	if (json) {
+		autofree char *text = value_format(array, HW_JSON_PRETTY);
+		puts(text);
+	}
 	return 0;
 }
 

@@ -102,64 +102,49 @@ static int add_address(struct hw_result *result, const char *text, const struct 
 	return 0;
 }
 
-static char *trim_blanks(const char *text)
+/* The items of a list "a, b", without the blanks around them; none of NULL or "" */
+static void split_items(const char *list, struct hw_strings *ret_items)
 {
-	size_t len;
-
-	text += strspn(text, " \t\r\n");
-	for (len = strlen(text); len > 0 && strchr(" \t\r\n", text[len - 1]);)
-		len--;
-	return str_ncopy(text, len);
-}
-
-/* Calls back for each item of a list "a, b", without the blanks around it. */
-static int for_each_item(struct hw_result *result, const char *list,
-			 int (*each)(struct hw_result *result, const char *item, struct hw_err *e),
-			 struct hw_err *e)
-{
-	AUTO(hw_strings_free) struct hw_strings items = { 0 };
-	int r = 0;
-
 	if (str_empty(list))
-		return 0;
-	strings_split(list, ',', &items);
-	for (size_t i = 0; r >= 0 && i < items.n; i++) {
-		autofree char *item = trim_blanks(items.v[i]);
+		return;
+	strings_split(list, ',', ret_items);
+	for (size_t i = 0; i < ret_items->n; i++) {
+		char *item = ret_items->v[i];
+		size_t start = strspn(item, " \t\r\n"), len = strlen(item + start);
 
-		r = each(result, item, e);
+		while (len > 0 && strchr(" \t\r\n", item[start + len - 1]))
+			len--;
+		memmove(item, item + start, len);
+		item[len] = '\0';
 	}
-	return r;
-}
-
-static int add_item(struct hw_result *result, const char *item, struct hw_err *e)
-{
-	return add_address(result, item, &(struct hw_ip){ 0 }, "the 'ip' field is expected to be",
-			   e);
-}
-
-static int set_gateway(struct hw_result *result, const char *item, struct hw_err *e)
-{
-	struct hw_ip gateway;
-
-	if (hw_ip_parse(item, &gateway, e) < 0)
-		return err_text(e, -EINVAL, "invalid gateway address: %.100s", item);
-	for (size_t i = 0; i < result->n_ips; i++)
-		if (hw_prefix_contains(&result->ips[i].address, &gateway))
-			result->ips[i].gateway = gateway;
-	return 0;
 }
 
 static int add_from_args(struct hw_result *result, const char *args, struct hw_err *e)
 {
 	static const char *const keys[] = { "IP", "GATEWAY", NULL };
-	AUTO(hw_strings_free) struct hw_strings values = { 0 };
+	AUTO(hw_strings_free) struct hw_strings values = { 0 }, ips = { 0 }, gateways = { 0 };
+	struct hw_ip gateway;
 
 	int r = hw_args_parse(args, keys, &values, e);
-	if (r >= 0)
-		r = for_each_item(result, values.v[0], add_item, e);
-	if (r >= 0)
-		r = for_each_item(result, values.v[1], set_gateway, e);
-	return r;
+	if (r < 0)
+		return r;
+	split_items(values.v[0], &ips);
+	for (size_t i = 0; i < ips.n; i++) {
+		r = add_address(result, ips.v[i], &(struct hw_ip){ 0 },
+				"the 'ip' field is expected to be", e);
+		if (r < 0)
+			return r;
+	}
+	split_items(values.v[1], &gateways);
+	for (size_t i = 0; i < gateways.n; i++) {
+		if (hw_ip_parse(gateways.v[i], &gateway, e) < 0)
+			return err_text(e, -EINVAL, "invalid gateway address: %.100s",
+					gateways.v[i]);
+		for (size_t k = 0; k < result->n_ips; k++)
+			if (hw_prefix_contains(&result->ips[k].address, &gateway))
+				result->ips[k].gateway = gateway;
+	}
+	return 0;
 }
 
 /* Replace all addresses by those of the list, unless the list is empty. */

@@ -72,21 +72,8 @@ static int find_pod_link(struct pod_links *links, const struct hw_call *call, st
 	return links->pod.index ? 0 : link_get(links->pod_nl, call->ifname, &links->pod, e);
 }
 
-static bool has_host_iface(const struct hw_result *result, const char *name)
-{
-	for (size_t i = 0; i < result->n_ifaces; i++)
-		if (str_empty(result->ifaces[i].sandbox) && str_equal(result->ifaces[i].name, name))
-			return true;
-	return false;
-}
-
-static bool has_peer(const struct link *link)
-{
-	return link->parent && (str_equal(link->kind, "veth") || str_equal(link->kind, "netkit"));
-}
-
 /* If the peer is in another namespace, an unrelated link of the host may have its index. */
-static int find_peer(struct pod_links *links, const struct hw_call *call, struct hw_err *e)
+static int find_peer(struct pod_links *links, const struct hw_result *result, struct hw_err *e)
 {
 	struct link host;
 
@@ -96,10 +83,13 @@ static int find_peer(struct pod_links *links, const struct hw_call *call, struct
 				links->pod.parent);
 	if (r < 0)
 		return r;
-	if (!has_host_iface(call->prev, host.name))
-		return err_text(e, -ENODEV, "no veth peer of container interface found in host ns");
-	links->host = host;
-	return 0;
+	for (size_t i = 0; i < result->n_ifaces; i++)
+		if (str_empty(result->ifaces[i].sandbox) &&
+		    str_equal(result->ifaces[i].name, host.name)) {
+			links->host = host;
+			return 0;
+		}
+	return err_text(e, -ENODEV, "no veth peer of container interface found in host ns");
 }
 
 /* Return: 1 if found, 0 if not */
@@ -136,8 +126,9 @@ static int find_host_link(struct pod_links *links, const struct hw_call *call, s
 		*e = why;
 		return r;
 	}
-	if (r >= 0 && has_peer(&links->pod))
-		return find_peer(links, call, e);
+	if (r >= 0 && links->pod.parent &&
+	    (str_equal(links->pod.kind, "veth") || str_equal(links->pod.kind, "netkit")))
+		return find_peer(links, call->prev, e);
 	r = find_named_link(links, call->prev, e);
 	if (r != 0)
 		return r < 0 ? r : 0;
@@ -174,52 +165,38 @@ static int delete_shape(struct rtnl *nl, const char *name, int index, struct hw_
 	return ignore_missing(rtnl_commit(nl, e));
 }
 
-/* Delete the ingress qdisc if it redirects to our ifb, or to one that no longer exists (the pod's
- * packets would be lost), or has no filter yet. */
-static int delete_ingress(struct rtnl *nl, int host_index, const struct link *ifb, struct hw_err *e)
+/* Delete the shape, the ifb, and the ingress qdisc if it redirects to this ifb, or to one that no
+ * longer exists (the pod's packets would be lost), or has no filter yet. */
+static int delete_on_host(const struct bandwidth_record *record, struct hw_err *e)
 {
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct tc_ingress ingress;
-	struct link host;
-
-	int r = link_get_index(nl, host_index, &host, e);
-	if (r >= 0)
-		r = tc_get_ingress(nl, &host, ifb, &ingress, e);
-	if (r < 0)
-		return ignore_missing(r);
-	if (!ingress.hook || (!ingress.redirected && ingress.others))
-		return 0;
-	tc_put_del_ingress(nl, &host);
-	return ignore_missing(rtnl_commit(nl, e));
-}
-
-static int delete_ifb(struct rtnl *nl, const struct bandwidth_record *record, struct hw_err *e)
-{
-	struct link ifb = { 0 };
+	struct link host, ifb = { 0 };
 	char mac[HW_MAC_TEXT];
 
-	int r = link_get(nl, record->ifb, &ifb, e);
+	if (!record->host_index)
+		return 0;
+	int r = rtnl_open(-1, &nl, e);
+	if (r < 0)
+		return r;
+	r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
+	if (r < 0 || !record->ifb)
+		return r;
+	r = link_get(nl, record->ifb, &ifb, e);
 	if (r < 0 && r != -ENODEV)
 		return r;
 	if (ifb.index && (!str_equal(ifb.kind, "ifb") ||
 			  !str_equal(hw_mac_format(&ifb.mac, mac), record->ifb_mac)))
 		return 0;
-	r = delete_ingress(nl, record->host_index, &ifb, e);
-	return r < 0 || !ifb.index ? r : link_delete(nl, record->ifb, e);
-}
-
-static int delete_on_host(const struct bandwidth_record *record, struct hw_err *e)
-{
-	AUTO(rtnl_close) struct rtnl *nl = NULL;
-	int r;
-
-	if (!record->host_index)
-		return 0;
-	r = rtnl_open(-1, &nl, e);
+	r = link_get_index(nl, record->host_index, &host, e);
 	if (r >= 0)
-		r = delete_shape(nl, str_or(record->host, ""), record->host_index, e);
-	if (r >= 0 && record->ifb)
-		r = delete_ifb(nl, record, e);
-	return r;
+		r = tc_get_ingress(nl, &host, &ifb, &ingress, e);
+	if (r >= 0 && ingress.hook && (ingress.redirected || !ingress.others)) {
+		tc_put_del_ingress(nl, &host);
+		r = rtnl_commit(nl, e);
+	}
+	r = ignore_missing(r);
+	return r < 0 || !ifb.index ? r : link_delete(nl, record->ifb, e);
 }
 
 static int delete_in_pod(const struct hw_call *call, const struct bandwidth_record *record,
@@ -227,11 +204,10 @@ static int delete_in_pod(const struct hw_call *call, const struct bandwidth_reco
 {
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	autoclose int fd = -1;
-	int r;
 
 	if (!record->pod_index)
 		return 0;
-	r = netns_find(call->netns, &fd, e);
+	int r = netns_find(call->netns, &fd, e);
 	if (r <= 0)
 		return r;
 	r = rtnl_open(fd, &nl, e);
@@ -250,21 +226,6 @@ static int delete_limits(const struct hw_call *call, const struct bandwidth_reco
 	if (r < 0 && first >= 0)
 		*e = why;
 	return first < 0 ? first : r;
-}
-
-/* Delete the ifb that upstream's plugin created. The kernel deletes the rest with the link. */
-static int delete_upstream(const struct hw_call *call, struct hw_err *e)
-{
-	autofree char *name = upstream_ifb_name(call);
-	AUTO(rtnl_close) struct rtnl *nl = NULL;
-	struct link ifb;
-
-	int r = rtnl_open(-1, &nl, e);
-	if (r >= 0)
-		r = link_get(nl, name, &ifb, e);
-	if (r < 0 || !str_equal(ifb.kind, "ifb"))
-		return ignore_missing(r);
-	return link_delete(nl, name, e);
 }
 
 /* ---- ADD ------------------------------------------------------------------------------------- */
@@ -341,8 +302,8 @@ static int fill_record(struct hw_call *call, const struct bandwidth *b,
 	return r;
 }
 
-static int create_ifb(const struct pod_links *links, const struct bandwidth_record *record,
-		      struct link *ret_link, struct hw_err *e)
+static int limit_egress(const struct bandwidth_record *record, const struct bandwidth *b,
+			const struct pod_links *links, struct hw_err *e)
 {
 	struct link_new new = { .name = record->ifb,
 				.kind = "ifb",
@@ -350,17 +311,6 @@ static int create_ifb(const struct pod_links *links, const struct bandwidth_reco
 				.txqlen = IFB_TXQLEN,
 				.queues = IFB_QUEUES,
 				.up = true };
-
-	int r = hw_mac_parse(record->ifb_mac, &new.mac, e);
-	if (r < 0)
-		return r;
-	link_put_new(links->nl, &new);
-	return link_get(links->nl, record->ifb, ret_link, e);
-}
-
-static int limit_egress(const struct bandwidth_record *record, const struct bandwidth *b,
-			const struct pod_links *links, struct hw_err *e)
-{
 	struct tc_shape egress;
 	struct link ifb;
 
@@ -371,7 +321,11 @@ static int limit_egress(const struct bandwidth_record *record, const struct band
 		tc_put_shape(links->pod_nl, &links->pod, &egress);
 		return rtnl_commit(links->pod_nl, e);
 	}
-	int r = create_ifb(links, record, &ifb, e);
+	int r = hw_mac_parse(record->ifb_mac, &new.mac, e);
+	if (r < 0)
+		return r;
+	link_put_new(links->nl, &new);
+	r = link_get(links->nl, record->ifb, &ifb, e);
 	if (r < 0)
 		return r;
 	egress = bandwidth_egress(b, &ifb);
@@ -506,48 +460,60 @@ static int check_egress_by_ifb(const struct hw_call *call, const struct bandwidt
 	return check_limit(call, links->nl, &ifb, &egress, e);
 }
 
-static int check_limits(const struct hw_call *call, const struct bandwidth *b,
-			const struct pod_links *links, struct hw_err *e)
-{
-	const struct bandwidth_record *record = call->created;
-	autofree char *ifb = NULL;
-	int r = 0;
-
-	if (b->ingress.rate) {
-		struct tc_shape ingress = bandwidth_ingress(b, &links->host);
-
-		r = check_limit(call, links->nl, &links->host, &ingress, e);
-	}
-	if (r < 0 || !b->egress.rate)
-		return r;
-	/* Without a record, upstream's plugin created the attachment. */
-	ifb = call->recorded ? str_copy(record->ifb) : upstream_ifb_name(call);
-	if (ifb)
-		return check_egress_by_ifb(call, b, links, ifb, e);
-	struct tc_shape egress = bandwidth_egress(b, &links->pod);
-	return check_limit(call, links->pod_nl, &links->pod, &egress, e);
-}
-
 static int bandwidth_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(links_close) struct pod_links links = POD_LINKS_NONE;
 	AUTO(bandwidth_done) struct bandwidth b = { 0 };
+	const struct bandwidth_record *record = call->created;
+	autofree char *ifb = NULL;
+	struct tc_shape shape;
 
 	int r = bandwidth_init(&b, call->conf, e);
-	if (r >= 0 && !call->prev)
-		r = err_text(e, -EINVAL, "must be called as a chained plugin");
-	if (r < 0 || bandwidth_is_unlimited(&b))
+	if (r < 0)
 		return r;
+	if (!call->prev)
+		return err_text(e, -EINVAL, "must be called as a chained plugin");
+	if (bandwidth_is_unlimited(&b))
+		return 0;
 	b.ifb |= !call->recorded;
 	r = links_open(&links, call, e);
-	if (r >= 0)
-		r = find_links(&links, &b, call, e);
-	return r < 0 ? r : check_limits(call, &b, &links, e);
+	if (r < 0)
+		return r;
+	r = find_links(&links, &b, call, e);
+	if (r < 0)
+		return r;
+	if (b.ingress.rate) {
+		shape = bandwidth_ingress(&b, &links.host);
+		r = check_limit(call, links.nl, &links.host, &shape, e);
+		if (r < 0)
+			return r;
+	}
+	if (!b.egress.rate)
+		return 0;
+	/* Without a record, upstream's plugin created the attachment. */
+	ifb = call->recorded ? str_copy(record->ifb) : upstream_ifb_name(call);
+	if (ifb)
+		return check_egress_by_ifb(call, &b, &links, ifb, e);
+	shape = bandwidth_egress(&b, &links.pod);
+	return check_limit(call, links.pod_nl, &links.pod, &shape, e);
 }
 
 static int bandwidth_del(struct hw_call *call, struct hw_err *e)
 {
-	return call->recorded ? delete_limits(call, call->created, e) : delete_upstream(call, e);
+	autofree char *name = upstream_ifb_name(call);
+	AUTO(rtnl_close) struct rtnl *nl = NULL;
+	struct link ifb;
+
+	if (call->recorded)
+		return delete_limits(call, call->created, e);
+	/* Delete the ifb that upstream's plugin created. The kernel deletes the rest with the
+	 * link. */
+	int r = rtnl_open(-1, &nl, e);
+	if (r >= 0)
+		r = link_get(nl, name, &ifb, e);
+	if (r < 0 || !str_equal(ifb.kind, "ifb"))
+		return ignore_missing(r);
+	return link_delete(nl, name, e);
 }
 
 static int bandwidth_status(struct hw_call *call, struct hw_err *e)

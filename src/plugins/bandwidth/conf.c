@@ -124,18 +124,10 @@ static int set_subnets(struct bandwidth *b, const struct bandwidth_keys *keys, s
 	return 0;
 }
 
-static int set_egress(struct bandwidth *b, const char *egress, struct hw_err *e)
-{
-	b->ifb = str_equal(egress, "ifb");
-	if (b->ifb || str_empty(egress) || str_equal(egress, "pod"))
-		return 0;
-	return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid egress \"%s\": want \"pod\" or \"ifb\"",
-		       egress);
-}
-
 int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struct hw_err *e)
 {
 	const struct bandwidth_keys *runtime = &conf->runtime.bandwidth, *keys = &conf->keys;
+	const char *egress = str_empty(runtime->egress) ? keys->egress : runtime->egress;
 	bool has_subnets = runtime->shaped.n || runtime->unshaped.n;
 
 	*b = (struct bandwidth){ 0 };
@@ -144,9 +136,13 @@ int bandwidth_init(struct bandwidth *b, const struct bandwidth_conf *conf, struc
 		r = set_limits(b, runtime, e);
 	if (r >= 0)
 		r = set_subnets(b, has_subnets ? runtime : keys, e);
-	if (r >= 0)
-		r = set_egress(b, str_empty(runtime->egress) ? keys->egress : runtime->egress, e);
-	return r;
+	if (r < 0)
+		return r;
+	b->ifb = str_equal(egress, "ifb");
+	if (!b->ifb && !str_empty(egress) && !str_equal(egress, "pod"))
+		return err_cni(e, HW_CNI_INVALID_CONFIG,
+			       "invalid egress \"%s\": want \"pod\" or \"ifb\"", egress);
+	return 0;
 }
 
 void bandwidth_done(struct bandwidth *b)

@@ -25,10 +25,12 @@
 #include "base/str.h"
 #include "cni/result.h"
 #include "net/iface/iface.h"
+#include "net/rtnl/addr.h"
 #include "net/rtnl/bridge.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
+#include "plugins/pod/check.h"
 #include "plugins/pod/ipam.h"
 #include "plugins/pod/link.h"
 
@@ -51,16 +53,23 @@ static struct hw_route *ensure_default_route(struct hw_result *result, int famil
 	return route;
 }
 
-/* Gateways that IPAM left out default to the first address of the network. */
-static int complete_gateways(const struct bridge_conf *conf, struct hw_result *result,
-			     struct hw_err *e)
+/* Allocate addresses, and add the gateway addresses to the host.
+ * @ret_vlan_gateway: unchanged without a VLAN */
+static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
+			      struct link *ret_vlan_gateway, struct hw_err *e)
 {
+	const struct bridge_conf *conf = call->conf;
+	struct hw_result *result = call->result;
 	char text[HW_PREFIX_TEXT];
 
+	int r = ipam_add(call, &conf->ipam, POD_IFACE, e);
+	if (r < 0 || !result->n_ips || !bridge_conf_is_gateway(conf))
+		return r;
 	for (size_t i = 0; i < result->n_ips; i++) {
 		struct hw_ipconf *ip = &result->ips[i];
 		struct hw_ip network = prefix_network(&ip->address);
 
+		/* A gateway that IPAM left out defaults to the first address of the network. */
 		if (!ip->gateway.family && !ip_next(&network, &ip->gateway))
 			return err_text(e, -EINVAL, "no address for a gateway in %s",
 					hw_prefix_format(&ip->address, text));
@@ -70,82 +79,53 @@ static int complete_gateways(const struct bridge_conf *conf, struct hw_result *r
 		if (!route->gw.family)
 			route->gw = ip->gateway;
 	}
-	return 0;
-}
-
-/* Allocate addresses, and add the gateway addresses to the host.
- * @ret_vlan_gateway: unchanged without a VLAN */
-static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struct link *bridge,
-			      struct link *ret_vlan_gateway, struct hw_err *e)
-{
-	const struct bridge_conf *conf = call->conf;
-
-	int r = ipam_add(call, &conf->ipam, POD_IFACE, e);
-	if (r < 0 || !call->result->n_ips || !bridge_conf_is_gateway(conf))
-		return r;
-	r = complete_gateways(conf, call->result, e);
-	if (r < 0)
-		return r;
 	if (!conf->vlan)
-		return bridge_ensure_gateways(nl, conf, call->result, bridge, e);
+		return bridge_ensure_gateways(nl, conf, result, bridge, e);
 	r = bridge_vlan_ensure_gateway(nl, conf, bridge, ret_vlan_gateway, e);
 	if (r < 0)
 		return r;
-	return bridge_ensure_gateways(nl, conf, call->result, ret_vlan_gateway, e);
+	return bridge_ensure_gateways(nl, conf, result, ret_vlan_gateway, e);
 }
 
-/* Interfaces in upstream's order, with their current MAC addresses. */
-static int report_ifaces(struct hw_call *call, const struct pod_link *l, const struct link *bridge,
-			 const struct link *vlan_gateway, struct hw_err *e)
-{
-	struct link now;
-
-	/* An existing bridge may take its MAC address from its ports. */
-	int r = link_get_brief(l->nl, bridge->name, &now, e);
-	if (r < 0)
-		return r;
-	pod_link_report(call, &now, NULL);
-	pod_link_report(call, &l->host, NULL);
-	pod_link_report(call, &l->pod, call->netns);
-	if (vlan_gateway->index)
-		pod_link_report(call, vlan_gateway, NULL);
-	return 0;
-}
-
-static int configure_pod(const struct hw_call *call, const struct pod_link *l, struct hw_err *e)
-{
-	const struct bridge_conf *conf = call->conf;
-	struct iface_options options = {
-		.dad = conf->dad ? IFACE_DAD_ON : IFACE_DAD_OFF,
-		.notify = true,
-	};
-
-	if (conf->disable_container_interface)
-		return 0;
-	if (!str_empty(conf->ipam.type))
-		return iface_configure(l->pod_nl, l->netns_fd, &l->pod, call->result, &options, e);
-	link_set_up(l->pod_nl, &l->pod);
-	return rtnl_commit(l->pod_nl, e);
-}
-
+/* Create the pair, report all interfaces, and configure the pod's. */
 static int connect_pod(struct hw_call *call, struct pod_link *l, const struct link *bridge,
 		       const struct hw_mac *mac, const struct link *vlan_gateway, struct hw_err *e)
 {
 	const struct bridge_conf *conf = call->conf;
-	struct pod_link_options options = {
+	const struct pod_link_options link_options = {
 		.mtu = conf->mtu,
 		.mac = *mac,
 		.master = bridge->index,
 		.hairpin = conf->hairpin,
 		.isolated = conf->isolation,
 	};
+	const struct iface_options options = {
+		.dad = conf->dad ? IFACE_DAD_ON : IFACE_DAD_OFF,
+		.notify = true,
+	};
+	struct link bridge_now;
 
-	int r = pod_link_create(l, call, &options, e);
-	if (r >= 0)
-		r = bridge_vlan_configure(l->nl, conf, &l->host, e);
-	if (r >= 0)
-		r = report_ifaces(call, l, bridge, vlan_gateway, e);
-	return r < 0 ? r : configure_pod(call, l, e);
+	int r = pod_link_create(l, call, &link_options, e);
+	if (r < 0)
+		return r;
+	r = bridge_vlan_configure(l->nl, conf, &l->host, e);
+	if (r < 0)
+		return r;
+	/* An existing bridge may take its MAC address from its ports. */
+	r = link_get_brief(l->nl, bridge->name, &bridge_now, e);
+	if (r < 0)
+		return r;
+	pod_link_report(call, &bridge_now, NULL);
+	pod_link_report(call, &l->host, NULL);
+	pod_link_report(call, &l->pod, call->netns);
+	if (vlan_gateway->index)
+		pod_link_report(call, vlan_gateway, NULL);
+	if (conf->disable_container_interface)
+		return 0;
+	if (!str_empty(conf->ipam.type))
+		return iface_configure(l->pod_nl, l->netns_fd, &l->pod, call->result, &options, e);
+	link_set_up(l->pod_nl, &l->pod);
+	return rtnl_commit(l->pod_nl, e);
 }
 
 static int bridge_add(struct hw_call *call, struct hw_err *e)
@@ -181,6 +161,131 @@ static int bridge_add(struct hw_call *call, struct hw_err *e)
 	if (r >= 0)
 		ipam_override_dns(call, &conf->dns);
 	return r;
+}
+
+/* ---- CHECK ---------------------------------------------------------------------- */
+
+static int check_bridge(struct rtnl *nl, const struct hw_call *call, struct link *ret_bridge,
+			struct hw_err *e)
+{
+	const struct bridge_conf *conf = call->conf;
+	const struct pod_link_record *record = call->created;
+	const struct hw_iface *iface = NULL;
+	bool promisc;
+
+	for (size_t i = 0; !iface && i < call->prev->n_ifaces; i++)
+		if (str_equal(call->prev->ifaces[i].name, conf->bridge) &&
+		    str_empty(call->prev->ifaces[i].sandbox))
+			iface = &call->prev->ifaces[i];
+	if (!iface)
+		return err_text(e, -EINVAL, "prevResult has no bridge %s", conf->bridge);
+	int r = bridge_get(nl, conf->bridge, ret_bridge, e);
+	if (r == -ENODEV)
+		return err_text(e, r, "bridge %s is missing", conf->bridge);
+	if (r >= 0)
+		r = pod_check_mac(iface, ret_bridge, e);
+	if (r < 0)
+		return r;
+	promisc = ret_bridge->flags & IFF_PROMISC;
+	if (promisc != conf->promisc)
+		return err_text(e, -EINVAL, "bridge %s is %spromiscuous", conf->bridge,
+				promisc ? "" : "not ");
+	if (!(ret_bridge->flags & IFF_UP))
+		return err_text(e, -ENETDOWN, "bridge %s is down", conf->bridge);
+	if (bridge_vlan_wanted(conf) && record->vlan_filtering &&
+	    !ret_bridge->data.bridge.vlan_filtering)
+		return err_text(e, -EINVAL, "bridge %s does not filter VLANs", conf->bridge);
+	return 0;
+}
+
+static int check_port(struct rtnl *nl, const struct bridge_conf *conf, const struct link *bridge,
+		      const struct link *port, struct hw_err *e)
+{
+	const struct {
+		const char *name;
+		bool got, want;
+	} flags[] = {
+		{ "hairpin mode", port->port.hairpin, conf->hairpin },
+		{ "isolation", port->port.isolated, conf->isolation },
+		{ "learning", port->port.learning, true }, /* the kernel's default */
+		{ "flooding", port->port.flood, true },
+	};
+
+	if (port->master != bridge->index)
+		return err_text(e, -EINVAL, "host interface %s is not a port of bridge %s",
+				port->name, bridge->name);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
+		if (flags[i].got != flags[i].want)
+			return err_text(e, -EINVAL, "%s of port %s is %s", flags[i].name,
+					port->name, flags[i].got ? "on" : "off");
+	return bridge_vlan_check(nl, conf, port, e);
+}
+
+/* Each gateway of the pod must be an address of the bridge, or of the gateway link in the VLAN. */
+static int check_gateways(struct rtnl *nl, const struct bridge_conf *conf,
+			  const struct hw_result *prev, const struct link *bridge, struct hw_err *e)
+{
+	AUTO(addr_list_done) struct addr_list list = { 0 };
+	struct link link = *bridge;
+	char text[HW_PREFIX_TEXT];
+
+	int r = conf->vlan ? bridge_vlan_check_gateway(nl, conf, bridge, &link, e) : 0;
+	if (r >= 0)
+		r = addr_get(nl, &link, AF_UNSPEC, &list, e);
+	for (size_t i = 0; r >= 0 && i < prev->n_ips; i++) {
+		const struct hw_ipconf *ip = &prev->ips[i];
+		struct hw_prefix gateway = { ip->gateway, ip->address.len };
+
+		if (ip->gateway.family && !addr_list_has(&list, &gateway))
+			return err_text(e, -EADDRNOTAVAIL, "interface %s lacks the address %s",
+					link.name, hw_prefix_format(&gateway, text));
+	}
+	return r < 0 ? r : pod_check_forwarding(prev, e);
+}
+
+static int check_pod(const struct pod_link *l, const struct hw_call *call, struct hw_err *e)
+{
+	const struct bridge_conf *conf = call->conf;
+
+	if (str_empty(conf->ipam.type)) {
+		if (!conf->disable_container_interface && !(l->pod.flags & IFF_UP))
+			return err_text(e, -ENETDOWN, "container interface %s is down",
+					l->pod.name);
+		return 0;
+	}
+	int r = iface_check(l->pod_nl, &l->pod, call->prev, e);
+	if (r >= 0)
+		r = pod_check_sysctl(l, call, AF_INET, "arp_notify", "1", e);
+	if (r >= 0)
+		r = pod_check_sysctl(l, call, AF_INET6, "accept_dad", conf->dad ? "1" : "0", e);
+	if (r >= 0 && conf->dad)
+		r = pod_check_sysctl(l, call, AF_INET6, "enhanced_dad", "1", e);
+	return r;
+}
+
+/* Finds what an administrator may have changed since the ADD: the bridge, the port, the pod's
+ * interface. Each kind of change has its own message. */
+static int bridge_check(struct hw_call *call, struct hw_err *e)
+{
+	AUTO(pod_link_done) struct pod_link l = POD_LINK_INIT;
+	const struct bridge_conf *conf = call->conf;
+	struct pod_rules rules = bridge_conf_rules(conf);
+	struct link bridge;
+
+	int r = bridge_conf_check(conf, e);
+	if (r >= 0)
+		r = ipam_delegate(call, &conf->ipam, "CHECK", e);
+	if (r >= 0)
+		r = pod_check_pair(&l, call, conf->bridge, conf->mtu, e);
+	if (r >= 0)
+		r = check_bridge(l.nl, call, &bridge, e);
+	if (r >= 0)
+		r = check_port(l.nl, conf, &bridge, &l.host, e);
+	if (r >= 0 && bridge_conf_is_gateway(conf))
+		r = check_gateways(l.nl, conf, call->prev, &bridge, e);
+	if (r >= 0)
+		r = check_pod(&l, call, e);
+	return r < 0 ? r : pod_rules_check(call, &rules, e);
 }
 
 /* ---- other verbs ------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugins/bridge/bridge.h - the parts of the bridge plugin: bridge.c (verbs), conf.c (its
- * configuration), device.c (the bridge and its gateway addresses), vlan.c, check.c
+ * configuration), device.c (the bridge and its gateway addresses), vlan.c
  */
 #ifndef PLUGINS_BRIDGE_BRIDGE_H
 #define PLUGINS_BRIDGE_BRIDGE_H
@@ -85,10 +85,6 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 /* CHECK: does the gateway link exist, is it up and connected to the bridge? */
 int bridge_vlan_check_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 			      const struct link *bridge, struct link *ret_link, struct hw_err *e);
-
-/* ---- CHECK: check.c ----------------------------------------------------------------------- */
-
-int bridge_check(struct hw_call *call, struct hw_err *e);
 
 extern const struct hw_plugin bridge_plugin;
 

@@ -94,37 +94,28 @@ int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *
 
 /* ---- gateway addresses ----------------------------------------------------------------------- */
 
-/* Remove the addresses that conflict with the wanted one: with IPv4 all others, with IPv6 those of an
- * overlapping network. Without @force they are an error. */
-static int remove_conflicting(struct rtnl *nl, const struct link *link,
-			      const struct addr_list *list, const struct hw_prefix *wanted,
-			      bool force, struct hw_err *e)
-{
-	char text[HW_PREFIX_TEXT];
-
-	for (size_t i = 0; i < list->n; i++) {
-		if (wanted->ip.family != AF_INET && !prefix_overlaps(&list->v[i].prefix, wanted))
-			continue;
-		if (!force)
-			return err_text(e, -EEXIST,
-					"\"%s\" already has an IP address different from %s",
-					link->name, hw_prefix_format(wanted, text));
-		addr_put_del(nl, link, &list->v[i].prefix);
-	}
-	int r = rtnl_commit(nl, e);
-	return r == -EADDRNOTAVAIL ? 0 : r; /* another ADD has removed it */
-}
-
+/* With IPv4 all other addresses conflict with the wanted one, with IPv6 those of an overlapping
+ * network. They are removed with forceAddress, else they are an error. */
 static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const struct link *link,
 			  const struct hw_prefix *wanted, struct hw_err *e)
 {
 	AUTO(addr_list_done) struct addr_list list = { 0 };
+	char text[HW_PREFIX_TEXT];
 
 	int r = addr_get(nl, link, wanted->ip.family, &list, e);
 	if (r < 0 || addr_list_has(&list, wanted))
 		return r;
-	r = remove_conflicting(nl, link, &list, wanted, conf->force_address, e);
-	if (r < 0)
+	for (size_t i = 0; i < list.n; i++) {
+		if (wanted->ip.family != AF_INET && !prefix_overlaps(&list.v[i].prefix, wanted))
+			continue;
+		if (!conf->force_address)
+			return err_text(e, -EEXIST,
+					"\"%s\" already has an IP address different from %s",
+					link->name, hw_prefix_format(wanted, text));
+		addr_put_del(nl, link, &list.v[i].prefix);
+	}
+	r = rtnl_commit(nl, e);
+	if (r < 0 && r != -EADDRNOTAVAIL) /* another ADD has removed it */
 		return r;
 	addr_put_add(nl, link, wanted, conf->dad ? 0 : IFA_F_NODAD);
 	r = rtnl_commit(nl, e);

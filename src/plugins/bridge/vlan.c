@@ -25,10 +25,6 @@
 #define VLAN_DEFAULT 1 /* of untagged frames at a trunk port */
 #define NAME_DIGITS  8
 
-struct vlan_set {
-	bool has[BRIDGE_VLAN_MAX + 2]; /* the last one is never set */
-};
-
 static bool is_vlan(int id)
 {
 	return id >= 1 && id <= BRIDGE_VLAN_MAX;
@@ -81,68 +77,43 @@ bool bridge_vlan_wanted(const struct bridge_conf *conf)
 	return conf->vlan || conf->has_trunk;
 }
 
-/* The VLAN of untagged frames is left out, even if the trunk contains it. */
-static void collect_trunk(const struct bridge_conf *conf, struct vlan_set *set)
+static void add_range(struct bridge_vlan_list *list, struct bridge_vlan range)
 {
-	const struct bridge_trunk *trunk = conf->trunk.v;
+	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
+	list->v[list->n++] = range;
+}
 
-	*set = (struct vlan_set){ 0 };
+/* The VLANs that a port has to carry, the one of untagged frames first. It is left out of the trunk,
+ * even if the configuration has it there. */
+static void collect_wanted(const struct bridge_conf *conf, struct bridge_vlan_list *list)
+{
+	bool tagged[BRIDGE_VLAN_MAX + 2] = { false }; /* the last one is never set */
+	const struct bridge_trunk *trunk = conf->trunk.v;
+	uint16_t untagged = (uint16_t)(conf->vlan ? conf->vlan : VLAN_DEFAULT);
+
 	for (size_t i = 0; i < conf->trunk.n; i++) {
 		for (int id = trunk[i].min; trunk[i].has_min && id <= trunk[i].max; id++)
-			set->has[id] = true;
+			tagged[id] = true;
 		if (trunk[i].has_id)
-			set->has[trunk[i].id] = true;
+			tagged[trunk[i].id] = true;
 	}
-	set->has[conf->vlan ? conf->vlan : VLAN_DEFAULT] = false;
-}
+	tagged[untagged] = false;
+	add_range(list, (struct bridge_vlan){ untagged, untagged, .pvid = true, .untagged = true });
+	for (uint16_t id = 1; id <= BRIDGE_VLAN_MAX; id++) {
+		uint16_t first = id;
 
-/* Calls back for each range of VLANs that the port has to carry. */
-static int for_each_wanted(const struct bridge_conf *conf,
-			   int (*each)(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e),
-			   void *ctx, struct hw_err *e)
-{
-	struct bridge_vlan untagged = { .pvid = true, .untagged = true };
-	struct vlan_set set;
-	int r = 0;
-
-	untagged.id = conf->vlan ? conf->vlan : VLAN_DEFAULT;
-	collect_trunk(conf, &set);
-	if (conf->vlan || conf->trunk.n)
-		r = each(ctx, &untagged, e);
-	for (uint16_t id = 1; r >= 0 && id <= BRIDGE_VLAN_MAX; id++) {
-		struct bridge_vlan range = { .id = id };
-
-		if (!set.has[id])
+		if (!tagged[id])
 			continue;
-		while (set.has[id + 1])
+		while (tagged[id + 1])
 			id++;
-		range.last = id;
-		r = each(ctx, &range, e);
+		add_range(list, (struct bridge_vlan){ .id = first, .last = id });
 	}
-	return r;
-}
-
-struct vlan_port {
-	struct rtnl *nl;
-	const struct link *link;
-	const struct bridge_vlan_list *list;
-	unsigned wanted; /* how many VLANs */
-};
-
-static int put_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e)
-{
-	const struct vlan_port *port = ctx;
-
-	(void)e;
-	bridge_vlan_add(port->nl, port->link, vlan);
-	return 0;
 }
 
 int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 			  struct hw_err *e)
 {
-	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
-	struct vlan_port p = { nl, port, &list, 0 };
+	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 }, wanted = { 0 };
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
@@ -151,46 +122,45 @@ int bridge_vlan_configure(struct rtnl *nl, const struct bridge_conf *conf, const
 		return r;
 	for (size_t i = 0; i < list.n && !conf->preserve_default_vlan; i++)
 		bridge_vlan_del(nl, port, &list.v[i]);
-	(void)for_each_wanted(conf, put_vlan, &p, e);
+	collect_wanted(conf, &wanted);
+	for (size_t i = 0; i < wanted.n; i++)
+		bridge_vlan_add(nl, port, &wanted.v[i]);
 	r = rtnl_commit(nl, e);
 	return r < 0 ? err_ctx(e, "failed to setup vlan on interface \"%s\"", port->name) : 0;
-}
-
-static int check_vlan(void *ctx, const struct bridge_vlan *vlan, struct hw_err *e)
-{
-	bool range = vlan->last > vlan->id;
-	struct vlan_port *port = ctx;
-
-	port->wanted += range ? vlan->last - vlan->id + 1u : 1;
-	if (bridge_vlan_list_has(port->list, vlan))
-		return 0;
-	if (range)
-		return err_text(e, -EINVAL, "port %s does not carry VLANs %u to %u tagged",
-				port->link->name, vlan->id, vlan->last);
-	return err_text(e, -EINVAL, "port %s does not carry VLAN %u %s", port->link->name, vlan->id,
-			vlan->untagged ? "untagged" : "tagged");
 }
 
 int bridge_vlan_check(struct rtnl *nl, const struct bridge_conf *conf, const struct link *port,
 		      struct hw_err *e)
 {
-	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 };
-	struct vlan_port p = { nl, port, &list, 0 };
-	unsigned carried = 0;
+	AUTO(bridge_vlan_list_done) struct bridge_vlan_list list = { 0 }, wanted = { 0 };
+	unsigned n_carried = 0, n_wanted = 0;
 
 	if (!conf->vlan && !conf->trunk.n)
 		return 0;
 	int r = bridge_vlan_get(nl, port, &list, e);
-	if (r >= 0)
-		r = for_each_wanted(conf, check_vlan, &p, e);
-	if (r < 0 || conf->preserve_default_vlan)
+	if (r < 0)
 		return r;
+	collect_wanted(conf, &wanted);
+	for (size_t i = 0; i < wanted.n; i++) {
+		const struct bridge_vlan *vlan = &wanted.v[i];
+
+		n_wanted += vlan->last - vlan->id + 1u;
+		if (bridge_vlan_list_has(&list, vlan))
+			continue;
+		if (vlan->last > vlan->id)
+			return err_text(e, -EINVAL, "port %s does not carry VLANs %u to %u tagged",
+					port->name, vlan->id, vlan->last);
+		return err_text(e, -EINVAL, "port %s does not carry VLAN %u %s", port->name,
+				vlan->id, vlan->untagged ? "untagged" : "tagged");
+	}
+	if (conf->preserve_default_vlan)
+		return 0;
 	/* The port carries all wanted VLANs: any further one shows in the number. */
 	for (size_t i = 0; i < list.n; i++)
-		carried += list.v[i].last - list.v[i].id + 1u;
-	if (carried != p.wanted)
+		n_carried += list.v[i].last - list.v[i].id + 1u;
+	if (n_carried != n_wanted)
 		return err_text(e, -EINVAL, "port %s: VLAN count mismatch: got %u, want %u",
-				port->name, carried, p.wanted);
+				port->name, n_carried, n_wanted);
 	return 0;
 }
 

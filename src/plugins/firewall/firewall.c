@@ -103,11 +103,6 @@ static void record_addresses(struct firewall_record *record, const struct hw_res
 		strings_add(&record->ips, hw_ip_format(&result->ips[i].address.ip, text));
 }
 
-static bool is_backend(const struct firewall_conf *conf, const char *name)
-{
-	return str_equal(conf->backend, name);
-}
-
 /* As upstream: firewalld if it is configured, or if it is running and iptables is not
  * configured. An unusable bus fails here, before the record says that there is something to
  * undo.
@@ -116,10 +111,10 @@ static int choose_firewalld(const struct firewall_conf *conf, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 
-	if (is_backend(conf, "iptables"))
+	if (str_equal(conf->backend, "iptables"))
 		return 0;
 	int r = firewalld_open(&firewalld, e);
-	if (r < 0 || !is_backend(conf, "firewalld"))
+	if (r < 0 || !str_equal(conf->backend, "firewalld"))
 		return r;
 	return firewalld ? 1
 			 : err_text(e, -ENOENT, "backend is firewalld, but there is no system bus");
@@ -240,19 +235,25 @@ static int record_owned_address(void *ctx, const struct nft_elem *elem, struct h
 	return 0;
 }
 
-/* Our elements are found by their owner, and with them the addresses that are in firewalld. What
- * upstream's plugin added is found by the addresses only. */
-static int delete_without_record(struct hw_call *call, struct firewall_record *record,
-				 struct hw_err *e)
+static int firewall_del(struct hw_call *call, struct hw_err *e)
 {
 	static const char *const sets[] = { "allow4", "allow6", "protected", "samebridge",
 					    "isolated" };
+	const struct firewall_conf *conf = call->conf;
+	struct firewall_record *record = call->created;
 	AUTO(nft_close) struct nft *nft = NULL;
 	char owner[NFT_OWNER];
 	struct owned_addresses owned = { owner, record };
 	struct hw_ip ip;
 	struct hw_err ignored;
 
+	if (call->recorded)
+		return firewall_rules_remove(call, record, NULL, e);
+	/* Without a record, our elements are found by their owner, and with them the addresses that
+	 * are in firewalld. What upstream's plugin added is found by the addresses only. */
+	record_addresses(record, call->prev);
+	if (choose_firewalld(conf, &ignored) > 0)
+		record->zone = str_copy(conf->zone);
 	nft_owner(call->network, call->container_id, call->ifname, owner);
 	int r = nft_open(&nft, e);
 	for (size_t i = 0; r >= 0 && i < 2; i++)
@@ -267,29 +268,22 @@ static int delete_without_record(struct hw_call *call, struct firewall_record *r
 	return r;
 }
 
-static int firewall_del(struct hw_call *call, struct hw_err *e)
-{
-	const struct firewall_conf *conf = call->conf;
-	struct firewall_record *record = call->created;
-	struct hw_err ignored;
-
-	if (call->recorded)
-		return firewall_rules_remove(call, record, NULL, e);
-	record_addresses(record, call->prev);
-	if (choose_firewalld(conf, &ignored) > 0)
-		record->zone = str_copy(conf->zone);
-	return delete_without_record(call, record, e);
-}
-
 /* ---- the other verbs ------------------------------------------------------------------------- */
 
-/* Upstream's plugin added the rules, or the record is lost. */
-static int check_without_record(const struct hw_call *call, struct hw_err *e)
+static int firewall_check(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(nft_close) struct nft *nft = NULL;
 	char text[HW_IP_TEXT];
 
-	int r = nft_open(&nft, e);
+	int r = check_conf(call->conf, e);
+	if (r < 0)
+		return r;
+	if (!call->prev)
+		return err_text(e, -EINVAL, "missing prevResult from earlier plugin");
+	if (call->recorded)
+		return firewall_rules_check(call, call->created, e);
+	/* Upstream's plugin added the rules, or the record is lost. */
+	r = nft_open(&nft, e);
 	for (size_t i = 0; r >= 0 && i < call->prev->n_ips; i++) {
 		const struct hw_ip *ip = &call->prev->ips[i].address.ip;
 
@@ -303,17 +297,6 @@ static int check_without_record(const struct hw_call *call, struct hw_err *e)
 	return r < 0 ? r : 0;
 }
 
-static int firewall_check(struct hw_call *call, struct hw_err *e)
-{
-	int r = check_conf(call->conf, e);
-
-	if (r >= 0 && !call->prev)
-		return err_text(e, -EINVAL, "missing prevResult from earlier plugin");
-	if (r >= 0 && !call->recorded)
-		return check_without_record(call, e);
-	return r < 0 ? r : firewall_rules_check(call, call->created, e);
-}
-
 static int set_found(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 {
 	(void)elem;
@@ -323,38 +306,31 @@ static int set_found(void *ctx, const struct nft_elem *elem, struct hw_err *e)
 }
 
 /* Can our rules be loaded, and does no other chain of the host drop packets of pods? */
-static int check_host(const struct firewall_conf *conf, bool firewalld_runs, struct hw_err *e)
+static int firewall_status(struct hw_call *call, struct hw_err *e)
 {
-	const char *skip = firewalld_runs ? "firewalld" : NULL;
+	const struct firewall_conf *conf = call->conf;
+	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 	AUTO(nft_close) struct nft *nft = NULL;
 	bool has_ipv6 = false; /* some pod has such an address */
+	int runs = 0;
 
-	int r = nft_open(&nft, e);
+	int r = check_conf(conf, e);
+	if (r >= 0 && !str_equal(conf->backend, "iptables"))
+		r = runs = firewalld_open(&firewalld, e);
+	if (r < 0)
+		return r;
+	if (!runs && str_equal(conf->backend, "firewalld"))
+		return err_cni(e, HW_CNI_NOT_AVAILABLE, "firewalld is not running");
+	r = nft_open(&nft, e);
 	if (r >= 0)
 		r = nft_can_load(nft, NFT_INET, e);
 	if (r >= 0)
 		r = nft_list(nft, NFT_INET, "allow6", set_found, &has_ipv6, e);
 	if (r >= 0)
-		r = forward_check_native(nft, 1U << conf->bit, has_ipv6, skip, e);
-	if (r >= 0 && !firewalld_runs)
+		r = forward_check_native(nft, 1U << conf->bit, has_ipv6, runs ? "firewalld" : NULL,
+					 e);
+	if (r >= 0 && !runs)
 		r = forward_check_legacy(1U << conf->bit, has_ipv6, e);
-	return r;
-}
-
-static int firewall_status(struct hw_call *call, struct hw_err *e)
-{
-	const struct firewall_conf *conf = call->conf;
-	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
-	int runs = 0;
-
-	int r = check_conf(conf, e);
-	if (r >= 0 && !is_backend(conf, "iptables"))
-		r = runs = firewalld_open(&firewalld, e);
-	if (r < 0)
-		return r;
-	if (!runs && is_backend(conf, "firewalld"))
-		return err_cni(e, HW_CNI_NOT_AVAILABLE, "firewalld is not running");
-	r = check_host(conf, runs, e);
 	if (r >= 0)
 		return 0;
 	autofree char *why = str_copy(e->msg);

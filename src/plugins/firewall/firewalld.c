@@ -101,31 +101,14 @@ static int call_method(struct firewalld *firewalld, const char *interface, const
 	return r < 0 ? r : 0;
 }
 
-/* sd-bus and upstream's D-Bus library use the same variable. */
-static bool has_bus(void)
-{
-	return !str_empty(getenv("DBUS_SYSTEM_BUS_ADDRESS")) || access(BUS_SOCKET, F_OK) == 0;
-}
-
-/* ECONNREFUSED may mean that the bus is being restarted, so try again. Only once and soon: on a
- * host with a leftover socket every ADD waits here. */
-static int open_bus(struct firewalld *firewalld)
-{
-	int r = firewalld->open_system(&firewalld->bus);
-
-	if (r != -ECONNREFUSED)
-		return r;
-	time_sleep(BUS_RETRY_MS);
-	return firewalld->open_system(&firewalld->bus);
-}
-
 int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 {
 	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 	int owned = 0;
 
 	*ret_firewalld = NULL;
-	if (!has_bus())
+	/* sd-bus and upstream's D-Bus library use the same variable. */
+	if (str_empty(getenv("DBUS_SYSTEM_BUS_ADDRESS")) && access(BUS_SOCKET, F_OK) < 0)
 		return 0;
 	firewalld = mem_new(sizeof(*firewalld));
 	int r = library_open(LIBRARY, symbols, firewalld, &firewalld->handle, e);
@@ -133,7 +116,13 @@ int firewalld_open(struct firewalld **ret_firewalld, struct hw_err *e)
 		return err_ctx(e,
 			       "check whether firewalld is running (not needed with \"backend\": "
 			       "\"iptables\")");
-	r = open_bus(firewalld);
+	r = firewalld->open_system(&firewalld->bus);
+	if (r == -ECONNREFUSED) {
+		/* The bus may be restarting, so try again. Only once and soon: on a host with a
+		 * leftover socket every ADD waits here. */
+		time_sleep(BUS_RETRY_MS);
+		r = firewalld->open_system(&firewalld->bus);
+	}
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		return 0;
 	if (r >= 0)

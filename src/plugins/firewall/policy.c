@@ -105,53 +105,40 @@ static void find_stale(struct nft_elems *stale, struct policy_search *search, co
 		nft_elems_add(stale, bridge_elem("protected", search->bridge, NFT_OWNED));
 }
 
-/* Set search->wanted for the policies other than @policy that the bridge has elements of. */
-static int find_other_policies(struct nft *nft, struct policy_search *search, const char *policy,
-			       struct hw_err *e)
-{
-	struct nft_elem found;
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < ARRAY_SIZE(policies); i++) {
-		struct nft_elem elem =
-			bridge_elem(policy_set(policies[i]), search->bridge, NFT_OWNED);
-
-		if (str_equal(policies[i], policy))
-			continue;
-		r = nft_get(nft, &elem, &found, e);
-		search->wanted[i] = r > 0;
-	}
-	return r;
-}
-
-/* Add back the deleted elements that are not stale any more. */
-static int restore_needed(struct nft *nft, const struct nft_elems *deleted,
-			  const struct nft_elems *stale, struct hw_err *e)
-{
-	AUTO(nft_elems_done) struct nft_elems needed = { 0 };
-
-	for (size_t i = 0; i < deleted->n; i++)
-		if (!nft_elems_has(stale, &deleted->v[i])) {
-			nft_elems_add(&needed, deleted->v[i]);
-			needed.v[needed.n - 1].mode = NFT_SHARED;
-		}
-	return needed.n ? nft_add(nft, needed.v, needed.n, "", NULL, e) : 0;
-}
-
 int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, const char *bridge,
 				 const char *policy, struct hw_err *e)
 {
-	AUTO(nft_elems_done) struct nft_elems before = { 0 }, after = { 0 };
+	AUTO(nft_elems_done) struct nft_elems deleted = { 0 }, stale = { 0 }, needed = { 0 };
 	struct policy_search first = { .call = call, .bridge = bridge },
 			     second = { call, bridge, { true, true }, { 0 } };
+	struct nft_elem found;
 
-	int r = find_other_policies(nft, &first, policy, e);
-	if (r < 0 || is_complete(&first))
-		return r < 0 ? r : 0;
-	find_stale(&before, &first, policy);
-	r = before.n ? nft_del(nft, before.v, before.n, "", e) : 0;
-	if (r < 0 || !before.n)
+	/* Of which other policies does the bridge have elements? */
+	for (size_t i = 0; i < ARRAY_SIZE(policies); i++) {
+		struct nft_elem elem = bridge_elem(policy_set(policies[i]), bridge, NFT_OWNED);
+
+		if (str_equal(policies[i], policy))
+			continue;
+		int r = nft_get(nft, &elem, &found, e);
+		if (r < 0)
+			return r;
+		first.wanted[i] = r > 0;
+	}
+	if (is_complete(&first))
+		return 0;
+	find_stale(&deleted, &first, policy);
+	if (!deleted.n)
+		return 0;
+	int r = nft_del(nft, deleted.v, deleted.n, "", e);
+	if (r < 0)
 		return r;
-	find_stale(&after, &second, policy);
-	return restore_needed(nft, &before, &after, e);
+
+	/* Add back the deleted elements that are not stale any more. */
+	find_stale(&stale, &second, policy);
+	for (size_t i = 0; i < deleted.n; i++)
+		if (!nft_elems_has(&stale, &deleted.v[i])) {
+			nft_elems_add(&needed, deleted.v[i]);
+			needed.v[needed.n - 1].mode = NFT_SHARED;
+		}
+	return needed.n ? nft_add(nft, needed.v, needed.n, "", NULL, e) : 0;
 }

@@ -93,35 +93,30 @@ static const struct {
 	const char *set; /* of the pods' addresses */
 } families[] = { { AF_INET, "ip", "allow4" }, { AF_INET6, "ip6", "allow6" } };
 
-/* The rules are noted as furniture, "ip CNI-ADMIN 12", so that uninstall finds them. */
-static int open_family(struct nft *nft, size_t f, const struct firewall_record *record,
-		       struct hw_err *e)
-{
-	struct forward forward = { families[f].family, record->admin, 1U << record->bit };
-	autofree char *note = str_printf("%s %s %d", families[f].name, record->admin, record->bit);
-
-	int r = forward_has_rules(nft, &forward, e);
-	if (r != 0)
-		return r;
-	r = furniture_record(FURNITURE_IPTABLES, note, NULL, e);
-	return r < 0 ? r : forward_add_rules(nft, &forward, e);
-}
-
-/* For each family of which the pod has an address */
+/* Add the rules for each family of which the pod has an address. They are noted as furniture, "ip
+ * CNI-ADMIN 12", so that uninstall finds them. */
 static int open_forward(struct nft *nft, const struct nft_elems *elems,
 			const struct firewall_record *record, struct hw_err *e)
 {
-	int r = 0;
-
 	for (size_t f = 0; record->admin && f < ARRAY_SIZE(families); f++) {
+		struct forward forward = { families[f].family, record->admin, 1U << record->bit };
+		autofree char *note =
+			str_printf("%s %s %d", families[f].name, record->admin, record->bit);
 		bool wanted = false;
 
 		for (size_t i = 0; i < elems->n; i++)
 			wanted |= str_equal(elems->v[i].set, families[f].set);
-		if (wanted && r >= 0)
-			r = open_family(nft, f, record, e);
+		if (!wanted)
+			continue;
+		int r = forward_has_rules(nft, &forward, e);
+		if (r == 0)
+			r = furniture_record(FURNITURE_IPTABLES, note, NULL, e);
+		if (r == 0)
+			r = forward_add_rules(nft, &forward, e);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 static int refuse_address(void *ctx, const struct nft_elem *elem, struct hw_err *e)
@@ -184,20 +179,6 @@ static int for_each_source(struct nft *nft, const struct nft_elems *elems,
 	return r < 0 ? r : 0;
 }
 
-static int add_sources(struct nft *nft, const struct nft_elems *elems,
-		       const struct firewall_record *record, struct hw_err *e)
-{
-	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
-
-	if (!record->zone)
-		return 0;
-	int r = firewalld_open(&firewalld, e);
-	if (r >= 0 && !firewalld)
-		return err_text(e, -ENOENT, "firewalld zone %s: there is no system bus",
-				record->zone);
-	return r < 0 ? r : for_each_source(nft, elems, record, firewalld, firewalld_add, e);
-}
-
 /* If firewalld is not running there is nothing to remove: sources are not persistent. */
 static int remove_sources(struct nft *nft, const struct nft_elems *elems,
 			  const struct firewall_record *record, struct hw_err *e)
@@ -212,40 +193,36 @@ static int remove_sources(struct nft *nft, const struct nft_elems *elems,
 	return for_each_source(nft, elems, record, firewalld, firewalld_remove, e);
 }
 
-static int check_sources(struct nft *nft, const struct nft_elems *elems,
-			 const struct firewall_record *record, struct hw_err *e)
-{
-	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
-
-	if (!record->zone)
-		return 0;
-	int r = firewalld_open(&firewalld, e);
-	if (r == 0)
-		return err_text(e, -ENOENT,
-				"firewalld is not running, but the pod's addresses belong in its "
-				"zone %s",
-				record->zone);
-	return r < 0 ? r : for_each_source(nft, elems, record, firewalld, firewalld_check, e);
-}
-
 /* ---- used by the verbs ----------------------------------------------------------------------- */
 
 int firewall_rules_add(struct hw_call *call, const struct firewall_record *record, struct hw_err *e)
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 
 	put_elements(&elems, call, record);
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
-	if (r >= 0)
-		r = create_mark_chain(nft, record->bit, e);
-	if (r >= 0)
-		r = nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
-	if (r >= 0)
-		r = open_forward(nft, &elems, record, e);
-	return r < 0 ? r : add_sources(nft, &elems, record, e);
+	if (r < 0)
+		return r;
+	r = create_mark_chain(nft, record->bit, e);
+	if (r < 0)
+		return r;
+	r = nft_add(nft, elems.v, elems.n, elems.owner, NULL, e);
+	if (r < 0)
+		return r;
+	r = open_forward(nft, &elems, record, e);
+	if (r < 0 || !record->zone)
+		return r;
+	r = firewalld_open(&firewalld, e);
+	if (r < 0)
+		return r;
+	if (!firewalld)
+		return err_text(e, -ENOENT, "firewalld zone %s: there is no system bus",
+				record->zone);
+	return for_each_source(nft, &elems, record, firewalld, firewalld_add, e);
 }
 
 /* The elements of @record that @keep (NULL: no record) does not have */
@@ -291,21 +268,35 @@ int firewall_rules_check(struct hw_call *call, const struct firewall_record *rec
 {
 	AUTO(nft_elems_done) struct nft_elems elems = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
+	AUTO(firewalld_close) struct firewalld *firewalld = NULL;
 
 	put_elements(&elems, call, record);
 	if (!elems.n)
 		return 0;
 	int r = nft_open(&nft, e);
-	if (r >= 0)
-		r = nft_check(nft, elems.v, elems.n, elems.owner, e);
-	if (r >= 0)
-		r = has_mark_chain(nft, record->bit, e);
+	if (r < 0)
+		return r;
+	r = nft_check(nft, elems.v, elems.n, elems.owner, e);
+	if (r < 0)
+		return r;
+	r = has_mark_chain(nft, record->bit, e);
+	if (r < 0)
+		return r;
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"nftables chain inet hawser allow%d is missing or empty; "
 				"hawser-plugin repair restores it",
 				record->bit);
-	if (r >= 0)
-		r = open_forward(nft, &elems, record, e);
-	return r < 0 ? r : check_sources(nft, &elems, record, e);
+	r = open_forward(nft, &elems, record, e);
+	if (r < 0 || !record->zone)
+		return r;
+	r = firewalld_open(&firewalld, e);
+	if (r < 0)
+		return r;
+	if (r == 0)
+		return err_text(e, -ENOENT,
+				"firewalld is not running, but the pod's addresses belong in its "
+				"zone %s",
+				record->zone);
+	return for_each_source(nft, &elems, record, firewalld, firewalld_check, e);
 }

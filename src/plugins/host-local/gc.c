@@ -72,30 +72,28 @@ static bool is_empty(const struct lease_text *t)
 	return t->owner.container_id && !*t->owner.container_id && !t->owner.ifname;
 }
 
-static void add_candidate(struct gc_sweep *s, const struct hw_ip *ip, const struct stat *st)
-{
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 16;
-		s->v = mem_resize(s->v, s->room, sizeof(*s->v));
-	}
-	s->v[s->n++] = (struct gc_candidate){ *ip, st->st_ino, st->st_ctim };
-}
-
 /* Unreadable leases and those of an unknown owner are kept. */
 static int find_candidates(struct gc_sweep *s, struct hw_err *e)
 {
 	AUTO(ip_list_done) struct ip_list all = { 0 };
 	struct lease_text t;
 	struct stat st;
-	int r = lease_list_all(s->store, &all, e);
 
-	for (size_t i = 0; r >= 0 && i < all.n; i++) {
+	int r = lease_list_all(s->store, &all, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < all.n; i++) {
 		if (lease_read(s->store, &all.v[i], &t, &st) <= 0 || !t.owner.container_id)
 			continue;
-		if (is_empty(&t) || !s->options->is_valid(s->options->ctx, &t.owner))
-			add_candidate(s, &all.v[i], &st);
+		if (!is_empty(&t) && s->options->is_valid(s->options->ctx, &t.owner))
+			continue;
+		if (s->n == s->room) {
+			s->room = s->room ? 2 * s->room : 16;
+			s->v = mem_resize(s->v, s->room, sizeof(*s->v));
+		}
+		s->v[s->n++] = (struct gc_candidate){ all.v[i], st.st_ino, st.st_ctim };
 	}
-	return r;
+	return 0;
 }
 
 /* The directory of the index that has the lease, preferably this boot's. NULL: none */
@@ -247,29 +245,25 @@ static int add_plugin(void *ctx, const struct file_entry *entry, struct hw_err *
 	return 0;
 }
 
-/* An unreadable record counts as one. */
-static bool has_record(const struct gc_validity *v, const struct lease_owner *owner)
+static bool is_valid(void *ctx, const struct lease_owner *owner)
 {
+	const struct gc_validity *v = ctx;
 	struct hw_err e;
 
+	if (!owner->ifname)
+		return map_find(v->listed, owner->container_id);
+	autofree char *key = str_printf("%s %s", owner->container_id, owner->ifname);
+	if (map_find(v->listed, key))
+		return true;
 	for (size_t i = 0; i < v->plugins.n; i++) {
 		AUTO(record_done) struct record record = { 0 };
 
+		/* An unreadable record counts as one. */
 		if (record_read(v->state_dir, v->plugins.v[i], v->network, owner->container_id,
 				owner->ifname, &record, &e) != 0)
 			return true;
 	}
 	return false;
-}
-
-static bool is_valid(void *ctx, const struct lease_owner *owner)
-{
-	const struct gc_validity *v = ctx;
-
-	if (!owner->ifname)
-		return map_find(v->listed, owner->container_id);
-	autofree char *key = str_printf("%s %s", owner->container_id, owner->ifname);
-	return map_find(v->listed, key) || has_record(v, owner);
 }
 
 int host_local_gc(struct hw_call *call, struct hw_err *e)

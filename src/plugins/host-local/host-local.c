@@ -101,33 +101,30 @@ static int allocate_address(struct allocation *a, size_t set, const struct range
 	return lease_set_last_reserved(&a->store, set, ip, e);
 }
 
-/* Remove from the requested addresses the first one that is in the set. */
-static bool pop_requested(struct allocation *a, size_t set, struct hw_ip *ret_ip)
+/* Lease the first requested address that is in the set, and remove it from the requested ones.
+ * Return: 1 if none is in the set */
+static int allocate_requested(struct allocation *a, size_t set, struct hw_err *e)
 {
 	struct ip_list *requested = &a->pool.requested;
-
-	for (size_t i = 0; i < requested->n; i++) {
-		if (!range_set_find(&a->pool.sets[set], &requested->v[i]))
-			continue;
-		*ret_ip = requested->v[i];
-		requested->n--;
-		memmove(&requested->v[i], &requested->v[i + 1],
-			(requested->n - i) * sizeof(*requested->v));
-		return true;
-	}
-	return false;
-}
-
-static int allocate_requested(struct allocation *a, size_t set, const struct hw_ip *ip,
-			      struct hw_err *e)
-{
-	const struct range *range = range_set_find(&a->pool.sets[set], ip);
+	const struct range *range = NULL;
 	char text[HW_IP_TEXT];
+	struct hw_ip ip;
+	size_t i;
 
-	hw_ip_format(ip, text);
-	if (hw_ip_equal(ip, &range->gateway))
+	for (i = 0; i < requested->n; i++) {
+		range = range_set_find(&a->pool.sets[set], &requested->v[i]);
+		if (range)
+			break;
+	}
+	if (!range)
+		return 1;
+	ip = requested->v[i];
+	requested->n--;
+	memmove(&requested->v[i], &requested->v[i + 1], (requested->n - i) * sizeof(*requested->v));
+	hw_ip_format(&ip, text);
+	if (hw_ip_equal(&ip, &range->gateway))
 		return err_text(e, -EADDRNOTAVAIL, "requested ip %s is subnet's gateway", text);
-	int r = allocate_address(a, set, range, ip, e);
+	int r = allocate_address(a, set, range, &ip, e);
 	if (r <= 0)
 		return r;
 	autofree char *ranges = range_set_format(&a->pool.sets[set]);
@@ -177,30 +174,6 @@ static int allocate_any(struct allocation *a, size_t set, struct hw_err *e)
 	return err_text(e, -EADDRNOTAVAIL, "no IP addresses available in range set: %s", ranges);
 }
 
-static int allocate_all(struct allocation *a, struct hw_err *e)
-{
-	const struct ip_list *requested = &a->pool.requested;
-	AUTO(buf_done) struct buf rest = { 0 };
-	char text[HW_IP_TEXT];
-	struct hw_ip ip;
-
-	int r = lease_list_owned(&a->store, &a->owner, &a->held, e);
-	for (size_t set = 0; r >= 0 && set < a->pool.n; set++) {
-		r = pop_requested(a, set, &ip) ? allocate_requested(a, set, &ip, e)
-					       : allocate_any(a, set, e);
-		if (r < 0)
-			err_ctx(e, "failed to allocate for range %zu", set);
-	}
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < requested->n; i++)
-		buf_printf(&rest, " %s", hw_ip_format(&requested->v[i], text));
-	if (requested->n)
-		return err_text(e, -EADDRNOTAVAIL, "failed to allocate all requested IPs:%s",
-				rest.data);
-	return lease_finish(&a->store, &a->owner, e);
-}
-
 /* The result of an IPAM plugin contains only its own part: the previous result is dropped. */
 static int host_local_add(struct hw_call *call, struct hw_err *e)
 {
@@ -211,6 +184,8 @@ static int host_local_add(struct hw_call *call, struct hw_err *e)
 		.owner = owner_of(call),
 		.store = LEASE_STORE_INIT,
 	};
+	AUTO(buf_done) struct buf rest = { 0 };
+	char text[HW_IP_TEXT];
 
 	hw_result_free(call->result);
 	call->result = hw_result_new();
@@ -220,28 +195,30 @@ static int host_local_add(struct hw_call *call, struct hw_err *e)
 	if (r >= 0)
 		r = host_local_open(call, LEASE_CREATE, &a.store, e);
 	if (r >= 0)
-		r = allocate_all(&a, e);
-	for (size_t i = 0; r >= 0 && i < conf->ipam.routes.n; i++)
+		r = lease_list_owned(&a.store, &a.owner, &a.held, e);
+	if (r < 0)
+		return r;
+	for (size_t set = 0; set < a.pool.n; set++) {
+		r = allocate_requested(&a, set, e);
+		if (r > 0)
+			r = allocate_any(&a, set, e);
+		if (r < 0)
+			return err_ctx(e, "failed to allocate for range %zu", set);
+	}
+	for (size_t i = 0; i < a.pool.requested.n; i++)
+		buf_printf(&rest, " %s", hw_ip_format(&a.pool.requested.v[i], text));
+	if (rest.len)
+		return err_text(e, -EADDRNOTAVAIL, "failed to allocate all requested IPs:%s",
+				rest.data);
+	r = lease_finish(&a.store, &a.owner, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < conf->ipam.routes.n; i++)
 		*hw_result_add_route(call->result) = ((struct hw_route *)conf->ipam.routes.v)[i];
-	return r;
+	return 0;
 }
 
 /* ---- DEL ------------------------------------------------------------------------------- */
-
-static int undo_add(const struct hw_call *call, struct lease_store *store, struct hw_err *e)
-{
-	const struct host_local_undo *undo = call->created;
-	struct lease_owner owner = owner_of(call);
-	struct hw_ip ip;
-	int r = 0;
-
-	for (size_t i = undo->addresses.n; r >= 0 && i-- > 0;) {
-		r = hw_ip_parse(undo->addresses.v[i], &ip, e);
-		if (r >= 0)
-			r = lease_release(store, &owner, &ip, e);
-	}
-	return r < 0 ? r : 0;
-}
 
 static int host_local_del(struct hw_call *call, struct hw_err *e)
 {
@@ -250,19 +227,26 @@ static int host_local_del(struct hw_call *call, struct hw_err *e)
 	const struct host_local_undo *undo = call->created;
 	struct lease_owner owner = owner_of(call);
 	bool undoing = str_equal(call->command, "ADD");
+	struct hw_ip ip;
 
 	if (undoing && undo->addresses.n == 0)
 		return 0;
 	int r = host_local_open(call, LEASE_WRITE, &store, e);
-	if (r == -ENOENT)
-		return 0;
 	if (r < 0)
-		return r;
-	if (undoing)
-		return undo_add(call, &store, e);
-	for (size_t i = 0; call->prev && i < call->prev->n_ips; i++)
-		ip_list_add(&known, &call->prev->ips[i].address.ip);
-	return lease_release_all(&store, &owner, &known, e);
+		return r == -ENOENT ? 0 : r;
+	if (!undoing) {
+		for (size_t i = 0; call->prev && i < call->prev->n_ips; i++)
+			ip_list_add(&known, &call->prev->ips[i].address.ip);
+		return lease_release_all(&store, &owner, &known, e);
+	}
+	for (size_t i = undo->addresses.n; i-- > 0;) {
+		r = hw_ip_parse(undo->addresses.v[i], &ip, e);
+		if (r >= 0)
+			r = lease_release(&store, &owner, &ip, e);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 /* ---- CHECK ----------------------------------------------------------------------------- */
@@ -317,22 +301,16 @@ static int host_local_check(struct hw_call *call, struct hw_err *e)
 
 /* ---- STATUS ---------------------------------------------------------------------------- */
 
-/* The directory, or its nearest parent that exists. */
-static char *find_existing(const char *path)
+/* Can files be created in the directory, or in its nearest parent that exists? */
+static int check_writable(const char *path, struct hw_err *e)
 {
 	/* A relative path starts at the working directory. */
-	char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path), *slash;
+	autofree char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path);
+	struct statvfs fs;
+	char *slash;
 
 	while (access(dir, F_OK) < 0 && errno == ENOENT && (slash = strrchr(dir, '/')))
 		slash[slash == dir && slash[1]] = '\0'; /* "/x" becomes "/" */
-	return dir;
-}
-
-static int check_writable(const char *path, struct hw_err *e)
-{
-	autofree char *dir = find_existing(path);
-	struct statvfs fs;
-
 	if (access(dir, W_OK | X_OK) < 0)
 		return err_cni(e, HW_CNI_NOT_AVAILABLE, "cannot write leases to %s: %s", path,
 			       strerror(errno));
@@ -357,27 +335,11 @@ static bool has_free(const struct range_set *set, const struct ip_list *leased,
 	return false;
 }
 
-static int check_free(const struct pool *pool, const struct lease_store *store, struct hw_err *e)
-{
-	AUTO(ip_list_done) struct ip_list leased = { 0 }, stale = { 0 };
-
-	int r = lease_list_all(store, &leased, e);
-	if (r >= 0)
-		r = lease_list_stale(store, &stale, e);
-	for (size_t i = 0; r >= 0 && i < pool->n; i++) {
-		autofree char *ranges = range_set_format(&pool->sets[i]);
-
-		if (!has_free(&pool->sets[i], &leased, &stale))
-			r = err_cni(e, HW_CNI_NOT_AVAILABLE,
-				    "no IP addresses available in range set: %s", ranges);
-	}
-	return r;
-}
-
 static int host_local_status(struct hw_call *call, struct hw_err *e)
 {
 	AUTO(lease_close) struct lease_store store = LEASE_STORE_INIT;
 	AUTO(pool_done) struct pool pool = { 0 };
+	AUTO(ip_list_done) struct ip_list leased = { 0 }, stale = { 0 };
 	autofree char *path = str_printf("%s/%s", data_dir_of(call), call->network);
 
 	int r = pool_init(&pool, call->conf, call->args, call->version, e);
@@ -386,9 +348,21 @@ static int host_local_status(struct hw_call *call, struct hw_err *e)
 	if (r < 0)
 		return r;
 	r = host_local_open(call, LEASE_READ, &store, e);
-	if (r == -ENOENT)
-		return 0;
-	return r < 0 ? r : check_free(&pool, &store, e);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = lease_list_all(&store, &leased, e);
+	if (r >= 0)
+		r = lease_list_stale(&store, &stale, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < pool.n; i++) {
+		autofree char *ranges = range_set_format(&pool.sets[i]);
+
+		if (!has_free(&pool.sets[i], &leased, &stale))
+			return err_cni(e, HW_CNI_NOT_AVAILABLE,
+				       "no IP addresses available in range set: %s", ranges);
+	}
+	return 0;
 }
 
 const struct hw_plugin host_local_plugin = {

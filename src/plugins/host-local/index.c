@@ -43,11 +43,6 @@
 
 /* ---- directories ----------------------------------------------------------------------------- */
 
-static int open_dir(int parent, const char *name)
-{
-	return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 int index_open(struct lease_store *store, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf id = { 0 };
@@ -58,7 +53,7 @@ int index_open(struct lease_store *store, struct hw_err *e)
 		hash_hex(id.data, MACHINE_DIGITS, machine);
 	snprintf(store->boot_name, sizeof(store->boot_name), "%s-%s", machine, record_boot_id());
 	autofree char *path = str_printf(INDEX_DIR "/%s", store->boot_name);
-	store->index = open_dir(store->dir, path);
+	store->index = openat(store->dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (store->index < 0 && errno != ENOENT)
 		return err_set(e, -errno, "open %s/%s", store->path, path);
 	return 0;
@@ -88,8 +83,9 @@ struct index_walk {
 static int open_entry(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct index_walk *w = ctx;
-	struct index_dir dir = { .fd = open_dir(entry->dir, entry->name) };
+	struct index_dir dir = { 0 };
 
+	dir.fd = openat(entry->dir, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir.fd < 0 && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT))
 		return 0;
 	if (dir.fd < 0)
@@ -104,8 +100,8 @@ static int open_entry(void *ctx, const struct file_entry *entry, struct hw_err *
 int index_open_all(const struct lease_store *store, struct index_dirs *ret, struct hw_err *e)
 {
 	struct index_walk w = { .store = store };
-	int r = file_walk(store->dir, INDEX_DIR, open_entry, &w, e);
 
+	int r = file_walk(store->dir, INDEX_DIR, open_entry, &w, e);
 	if (r < 0 && r != -ENOENT) {
 		index_close_all(&w.dirs);
 		return r;

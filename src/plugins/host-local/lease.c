@@ -40,24 +40,6 @@
 
 /* ---- the directory -------------------------------------------------------------- */
 
-/* Return: 1 if it was created */
-static int open_dir(const char *path, bool create, int *ret_fd, struct hw_err *e)
-{
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool created = fd < 0 && errno == ENOENT && create;
-
-	if (created) {
-		int r = file_mkdirs(AT_FDCWD, path, 0755, e);
-		if (r < 0)
-			return r;
-		fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (fd < 0)
-		return err_set(e, -errno, "open %s", path);
-	*ret_fd = fd;
-	return created;
-}
-
 static bool is_in_index(const struct lease_store *store, const struct index_dirs *dirs,
 			const struct hw_ip *ip)
 {
@@ -76,8 +58,8 @@ static int check_index(struct lease_store *store, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
 	AUTO(ip_list_done) struct ip_list all = { 0 };
-	int r = index_open_all(store, &dirs, e);
 
+	int r = index_open_all(store, &dirs, e);
 	if (r >= 0)
 		r = lease_list_all(store, &all, e);
 	if (r < 0)
@@ -91,9 +73,21 @@ static int check_index(struct lease_store *store, struct hw_err *e)
 int lease_open(struct lease_store *store, const char *data_dir, const char *network,
 	       enum lease_mode mode, struct hw_err *e)
 {
+	bool created;
+	int r;
+
 	store->path = str_printf("%s/%s", data_dir, network);
-	int created = open_dir(store->path, mode == LEASE_CREATE, &store->dir, e);
-	int r = created < 0 ? created : index_open(store, e);
+	store->dir = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	created = store->dir < 0 && errno == ENOENT && mode == LEASE_CREATE;
+	if (created) {
+		r = file_mkdirs(AT_FDCWD, store->path, 0755, e);
+		if (r < 0)
+			return r;
+		store->dir = open(store->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (store->dir < 0)
+		return err_set(e, -errno, "open %s", store->path);
+	r = index_open(store, e);
 	if (r >= 0 && mode != LEASE_READ)
 		r = lease_lock(store, e);
 	if (r >= 0 && created)
@@ -205,28 +199,25 @@ int lease_matches_entry(const struct lease_store *store, const char *entry, cons
 	return strncmp(entry, hex, INDEX_HASH) == 0;
 }
 
-static int write_owner(int fd, const struct lease_owner *owner, struct hw_err *e)
-{
-	autofree char *text = str_printf("%s" LEASE_BREAK "%s", owner->container_id, owner->ifname);
-
-	if (strlen(text) >= LEASE_TEXT_MAX) /* lease_read() could not read it: no DEL would work */
-		return err_text(e, -ENAMETOOLONG, "container ID is too long");
-	return file_write_fd(fd, text, strlen(text), e);
-}
-
 int lease_allocate(struct lease_store *store, const struct lease_owner *owner,
 		   const struct hw_ip *ip, struct hw_err *e)
 {
+	autofree char *text = str_printf("%s" LEASE_BREAK "%s", owner->container_id, owner->ifname);
 	char name[HW_IP_TEXT];
 	struct hw_err ignored;
-	autoclose int fd = openat(store->dir, hw_ip_format(ip, name),
-				  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	autoclose int fd = -1;
+	int r;
 
+	fd = openat(store->dir, hw_ip_format(ip, name), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+		    0600);
 	if (fd < 0 && errno == EEXIST)
 		return 1;
 	if (fd < 0)
 		return err_set(e, -errno, "create lease %s in %s", name, store->path);
-	int r = write_owner(fd, owner, e);
+	if (strlen(text) >= LEASE_TEXT_MAX) /* lease_read() could not read it: no DEL would work */
+		r = err_text(e, -ENAMETOOLONG, "container ID is too long");
+	else
+		r = file_write_fd(fd, text, strlen(text), e);
 	if (r >= 0 && close(take_fd(fd)) < 0)
 		r = err_set(e, -errno, "close");
 	if (r < 0)
@@ -311,8 +302,8 @@ static int scan(const struct lease_store *store, const struct lease_owner *owner
 		struct ip_list *ret_owned, struct ip_list *ret_empty, struct hw_err *e)
 {
 	AUTO(ip_list_done) struct ip_list all = { 0 };
-	int r = lease_list_all(store, &all, e);
 
+	int r = lease_list_all(store, &all, e);
 	for (size_t i = 0; r >= 0 && i < all.n; i++) {
 		int m = lease_match(store, &all.v[i], owner);
 
@@ -379,8 +370,9 @@ static int release_in_all_dirs(const struct lease_store *store, const struct lea
 			       bool *ret_unfinished, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
-	int released = 0, r = index_open_all(store, &dirs, e);
+	int released = 0;
 
+	int r = index_open_all(store, &dirs, e);
 	for (size_t i = 0; r >= 0 && i < dirs.n; i++) {
 		r = release_indexed(store, dirs.v[i].fd, owner, ret_unfinished, e);
 		released += r > 0 ? r : 0;
@@ -450,32 +442,30 @@ struct stale_walk {
 	struct ip_list *list;
 };
 
-/* Has its owner leased the address again since the boot? A killed DEL may have left the old entry. */
-static bool is_leased_again(const struct lease_store *store, const struct hw_ip *ip)
-{
-	struct lease_text t;
-
-	return lease_read(store, ip, &t, NULL) > 0 && t.owner.ifname &&
-	       index_finished_at(store->index, &t.owner, ip) > 0;
-}
-
 static int add_stale(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct stale_walk *w = ctx;
+	struct lease_text t;
 	struct hw_ip ip;
 
 	(void)e;
-	if (index_read(w->dir, entry->name, &ip) > 0 &&
-	    lease_matches_entry(w->store, entry->name, &ip) > 0 && !is_leased_again(w->store, &ip))
-		ip_list_add(w->list, &ip);
+	if (index_read(w->dir, entry->name, &ip) <= 0 ||
+	    lease_matches_entry(w->store, entry->name, &ip) <= 0)
+		return 0;
+	/* The owner may have leased the address again since the boot: a killed DEL may have left
+	 * the old entry. */
+	if (lease_read(w->store, &ip, &t, NULL) > 0 && t.owner.ifname &&
+	    index_finished_at(w->store->index, &t.owner, &ip) > 0)
+		return 0;
+	ip_list_add(w->list, &ip);
 	return 0;
 }
 
 int lease_list_stale(const struct lease_store *store, struct ip_list *ret_list, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
-	int r = index_open_all(store, &dirs, e);
 
+	int r = index_open_all(store, &dirs, e);
 	for (size_t i = 0; r >= 0 && i < dirs.n; i++) {
 		struct stale_walk w = { store, dirs.v[i].fd, ret_list };
 
@@ -496,8 +486,8 @@ int lease_release_stale(struct lease_store *store, struct hw_err *e)
 {
 	AUTO(index_close_all) struct index_dirs dirs = { 0 };
 	AUTO(ip_list_done) struct ip_list list = { 0 };
-	int r = lease_list_stale(store, &list, e);
 
+	int r = lease_list_stale(store, &list, e);
 	for (size_t i = 0; r >= 0 && i < list.n; i++)
 		r = lease_unlink(store, &list.v[i], e);
 	if (r >= 0)
@@ -511,18 +501,13 @@ int lease_release_stale(struct lease_store *store, struct hw_err *e)
 
 /* ---- the address allocated last -------------------------------------------------------- */
 
-static void format_last_name(size_t set, char name[40])
-{
-	snprintf(name, 40, "last_reserved_ip.%zu", set);
-}
-
 struct hw_ip lease_last_reserved(const struct lease_store *store, size_t set)
 {
 	char name[40], text[HW_IP_TEXT + 1] = "";
 	struct hw_ip ip = { 0 };
 	struct hw_err e;
 
-	format_last_name(set, name);
+	snprintf(name, sizeof(name), "last_reserved_ip.%zu", set);
 	autoclose int fd = openat(store->dir, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd >= 0 && read(fd, text, HW_IP_TEXT) > 0)
 		(void)hw_ip_parse(text, &ip, &e);
@@ -535,7 +520,7 @@ int lease_set_last_reserved(const struct lease_store *store, size_t set, const s
 {
 	char name[40], text[HW_IP_TEXT];
 
-	format_last_name(set, name);
+	snprintf(name, sizeof(name), "last_reserved_ip.%zu", set);
 	autoclose int fd =
 		openat(store->dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)

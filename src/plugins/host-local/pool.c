@@ -168,19 +168,6 @@ static int decode_sets(struct pool *pool, const char *key, const char *json, str
 	return r < 0 ? err_ctx(e, "%s", key) : 0;
 }
 
-static int collect_sets(struct pool *pool, const struct pool_conf *conf, struct hw_err *e)
-{
-	int r = decode_sets(pool, "runtimeConfig.ipRanges", conf->runtime.ranges, e);
-
-	if (r >= 0 && conf->ipam.single.subnet.ip.family)
-		add_range(add_set(pool), &conf->ipam.single);
-	if (r >= 0)
-		r = decode_sets(pool, "ipam.ranges", conf->ipam.ranges, e);
-	if (r >= 0 && pool->n == 0)
-		r = err_text(e, -EINVAL, "no IP ranges specified");
-	return r;
-}
-
 static int check_sets(struct pool *pool, const char *version, struct hw_err *e)
 {
 	size_t v4 = 0, v6 = 0;
@@ -210,11 +197,19 @@ int pool_init(struct pool *pool, const struct pool_conf *conf, const char *args,
 	if (!conf->has_ipam)
 		return err_text(e, -EINVAL, "IPAM config missing 'ipam' key");
 	int r = collect_requested(pool, conf, args, e);
-	if (r >= 0)
-		r = collect_sets(pool, conf, e);
-	if (r >= 0)
-		r = check_sets(pool, version, e);
-	return r;
+	if (r < 0)
+		return r;
+	r = decode_sets(pool, "runtimeConfig.ipRanges", conf->runtime.ranges, e);
+	if (r < 0)
+		return r;
+	if (conf->ipam.single.subnet.ip.family)
+		add_range(add_set(pool), &conf->ipam.single);
+	r = decode_sets(pool, "ipam.ranges", conf->ipam.ranges, e);
+	if (r < 0)
+		return r;
+	if (pool->n == 0)
+		return err_text(e, -EINVAL, "no IP ranges specified");
+	return check_sets(pool, version, e);
 }
 
 void pool_done(struct pool *pool)

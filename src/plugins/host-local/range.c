@@ -31,24 +31,6 @@ static void range_print(const struct range *r, struct buf *b)
 	buf_printf(b, "%s-%s", hw_ip_format(&r->start, start), hw_ip_format(&r->end, end));
 }
 
-static int range_check_subnet(const struct range *r, struct hw_err *e)
-{
-	struct hw_ip network = prefix_network(&r->subnet);
-	char text[HW_PREFIX_TEXT];
-
-	if (!r->subnet.ip.family)
-		return err_text(e, -EINVAL, "IP <nil> not v4 nor v6");
-	if (r->subnet.len + 2u > ip_bits(&r->subnet.ip))
-		return err_text(e, -EINVAL, "Network %s too small to allocate from",
-				hw_prefix_format(&r->subnet, text));
-	if (!hw_ip_equal(&r->subnet.ip, &network))
-		return err_text(e, -EINVAL,
-				"Network has host bits set. For a subnet mask of length %d the "
-				"network address is %s",
-				r->subnet.len, hw_ip_format(&network, text));
-	return 0;
-}
-
 static int range_check_bound(const struct range *r, const char *name, const struct hw_ip *bound,
 			     struct hw_err *e)
 {
@@ -62,11 +44,20 @@ static int range_check_bound(const struct range *r, const char *name, const stru
 
 static int range_init(struct range *r, struct hw_err *e)
 {
-	struct hw_ip first;
-	int ret = range_check_subnet(r, e);
+	struct hw_ip first, network = prefix_network(&r->subnet);
+	char text[HW_PREFIX_TEXT];
+	int ret = 0;
 
-	if (ret < 0)
-		return ret;
+	if (!r->subnet.ip.family)
+		return err_text(e, -EINVAL, "IP <nil> not v4 nor v6");
+	if (r->subnet.len + 2u > ip_bits(&r->subnet.ip))
+		return err_text(e, -EINVAL, "Network %s too small to allocate from",
+				hw_prefix_format(&r->subnet, text));
+	if (!hw_ip_equal(&r->subnet.ip, &network))
+		return err_text(e, -EINVAL,
+				"Network has host bits set. For a subnet mask of length %d the "
+				"network address is %s",
+				r->subnet.len, hw_ip_format(&network, text));
 	ip_next(&r->subnet.ip, &first); /* cannot fail: the subnet has at least four addresses */
 	if (!r->gateway.family)
 		r->gateway = first;

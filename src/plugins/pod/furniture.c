@@ -82,41 +82,33 @@ static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e
 	return 0;
 }
 
-static int has_ports(struct rtnl *nl, const struct link *bridge, struct hw_err *e)
-{
-	struct ifinfomsg head = { 0 };
-	unsigned ports = 0;
-	struct nlmsghdr *m = rtnl_put(nl, RTM_GETLINK, NLM_F_DUMP, &head, sizeof(head),
-				      "list the ports of %s", bridge->name);
-
-	mnl_attr_put_u32(m, IFLA_MASTER, (uint32_t)bridge->index);
-	int r = rtnl_query(nl, count_port, &ports, e);
-	return r < 0 ? r : ports > 0;
-}
-
-/* False if the link was deleted and another one created under its name. */
-static bool is_noted(const struct link *link, const struct furniture_entry *note)
-{
-	char mac[HW_MAC_TEXT];
-
-	return str_equal(link->kind, note->kind) &&
-	       (str_empty(note->mac) || str_equal(hw_mac_format(&link->mac, mac), note->mac));
-}
-
 /* Return: 1 if removed, 0 if it no longer exists or is not the one noted */
 static int remove_link(struct rtnl *nl, const struct furniture_entry *note, struct hw_err *e)
 {
+	struct ifinfomsg head = { 0 };
+	char mac[HW_MAC_TEXT];
+	unsigned ports = 0;
 	struct link link;
 
 	int r = link_get(nl, note->name, &link, e);
-	if (r == -ENODEV || (r >= 0 && !is_noted(&link, note)))
+	if (r < 0)
+		return r == -ENODEV ? 0 : r;
+	/* Another link may have been created under the name after this one was deleted. */
+	if (!str_equal(link.kind, note->kind) ||
+	    (!str_empty(note->mac) && !str_equal(hw_mac_format(&link.mac, mac), note->mac)))
 		return 0;
-	if (r >= 0 && str_equal(note->kind, "bridge"))
-		r = has_ports(nl, &link, e);
-	if (r > 0)
-		return err_text(e, -EBUSY, "bridge %s still has ports", note->name);
-	if (r >= 0)
-		r = link_delete_sync(nl, note->name, e);
+	if (str_equal(note->kind, "bridge")) {
+		struct nlmsghdr *m = rtnl_put(nl, RTM_GETLINK, NLM_F_DUMP, &head, sizeof(head),
+					      "list the ports of %s", link.name);
+
+		mnl_attr_put_u32(m, IFLA_MASTER, (uint32_t)link.index);
+		r = rtnl_query(nl, count_port, &ports, e);
+		if (r < 0)
+			return r;
+		if (ports)
+			return err_text(e, -EBUSY, "bridge %s still has ports", note->name);
+	}
+	r = link_delete_sync(nl, note->name, e);
 	return r < 0 ? r : 1;
 }
 
@@ -185,28 +177,13 @@ static int remove_empty(void *ctx, const struct file_entry *entry, struct hw_err
 	return 0;
 }
 
-static void remove_state(const char *state)
-{
-	static const char *const dirs[] = { "furniture", "locks", "attachments" };
-	struct hw_err ignored;
-
-	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
-		autofree char *dir = str_printf("%s/%s", state, dirs[i]);
-
-		if (str_equal(dirs[i], "locks"))
-			(void)file_walk(AT_FDCWD, dir, remove_unused_lock, NULL, &ignored);
-		(void)file_walk(AT_FDCWD, dir, remove_empty, NULL, &ignored);
-		(void)rmdir(dir);
-	}
-	(void)rmdir(state);
-}
-
 int furniture_remove(int (*remove_rules)(const char *name, struct hw_err *e), struct hw_err *e)
 {
 	/* A veth may be a port of a bridge. */
 	static const char *const order[] = { "veth", "bridge", FURNITURE_IPTABLES };
+	static const char *const state_dirs[] = { "furniture", "locks", "attachments" };
 	autofree char *state = state_dir_default();
-	autofree char *dir = str_printf("%s/furniture", state);
+	autofree char *notes = str_printf("%s/furniture", state);
 	AUTO(rtnl_close) struct rtnl *nl = NULL;
 	struct hw_err ignored;
 
@@ -216,10 +193,19 @@ int furniture_remove(int (*remove_rules)(const char *name, struct hw_err *e), st
 	struct furniture_walk w = { .nl = nl, .remove_rules = remove_rules, .e = e };
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		w.kind = order[i];
-		(void)file_walk(AT_FDCWD, dir, remove_each, &w, &ignored);
+		(void)file_walk(AT_FDCWD, notes, remove_each, &w, &ignored);
 	}
 	if (w.failed < 0)
 		return w.failed;
-	remove_state(state);
+
+	for (size_t i = 0; i < ARRAY_SIZE(state_dirs); i++) {
+		autofree char *dir = str_printf("%s/%s", state, state_dirs[i]);
+
+		if (str_equal(state_dirs[i], "locks"))
+			(void)file_walk(AT_FDCWD, dir, remove_unused_lock, NULL, &ignored);
+		(void)file_walk(AT_FDCWD, dir, remove_empty, NULL, &ignored);
+		(void)rmdir(dir);
+	}
+	(void)rmdir(state);
 	return w.removed;
 }

@@ -265,23 +265,21 @@ static int delete_pair(const struct hw_call *call, struct hw_err *e)
 	return undo ? 0 : delete_in_pod(call, e);
 }
 
-/* The undo of an ADD that did not call IPAM, or did not find it, does not need it. */
-static int release_lease(struct hw_call *call, const struct ipam_conf *ipam, struct hw_err *e)
+int pod_link_teardown(struct hw_call *call, const struct ipam_conf *ipam,
+		      const struct pod_rules *rules, struct hw_err *e)
 {
 	const struct pod_link_record *record = call->created;
 	bool undo = str_equal(call->command, "ADD");
 
+	int r = delete_pair(call, e);
+	if (r < 0)
+		return r;
+	r = pod_rules_delete(call, rules, e);
+	if (r < 0)
+		return r;
+	/* The undo of an ADD that did not call IPAM, or did not find it, does not need it. */
 	if (undo && !record->leased)
 		return 0;
-	int r = ipam_delegate(call, ipam, "DEL", e);
+	r = ipam_delegate(call, ipam, "DEL", e);
 	return r < 0 && undo && ipam_is_missing(e) ? 0 : r;
-}
-
-int pod_link_teardown(struct hw_call *call, const struct ipam_conf *ipam,
-		      const struct pod_rules *rules, struct hw_err *e)
-{
-	int r = delete_pair(call, e);
-	if (r >= 0)
-		r = pod_rules_delete(call, rules, e);
-	return r < 0 ? r : release_lease(call, ipam, e);
 }

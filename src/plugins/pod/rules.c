@@ -46,30 +46,7 @@ int pod_rules_status(const struct pod_rules *rules, struct hw_err *e)
 
 /* ---- elements ----------------------------------------------------------------------------- */
 
-static void add_masq(struct nft_elems *elems, const struct hw_prefix *address)
-{
-	struct nft_elem pod = nft_elem_for("masq", &address->ip, NFT_OWNED);
-
-	nft_key_ip(&pod, &address->ip);
-	if (address->len == ip_bits(&address->ip))
-		nft_data_jump(&pod, "masqall");
-	else
-		nft_data_network_chain(&pod, NFT_MASQ, address);
-	nft_elems_add_once(elems, pod);
-}
-
-static void add_mac(struct nft_elems *elems, const char *host, const struct hw_mac *mac)
-{
-	struct nft_elem allowed = nft_elem(NFT_BRIDGE, "mac_ok", NFT_OWNED);
-	struct nft_elem checked = nft_elem(NFT_BRIDGE, "mac_checked", NFT_OWNED);
-
-	nft_key_ifname(&allowed, host);
-	nft_key_mac(&allowed, mac);
-	nft_elems_add_once(elems, allowed);
-	nft_key_ifname(&checked, host);
-	nft_elems_add_once(elems, checked);
-}
-
+/* The elements that a record describes; a malformed address in it has none. */
 static void add_elems(struct nft_elems *elems, const struct hw_call *call,
 		      const struct pod_link_record *record)
 {
@@ -78,11 +55,26 @@ static void add_elems(struct nft_elems *elems, const struct hw_call *call,
 	struct hw_err malformed;
 
 	nft_owner(call->network, call->container_id, call->ifname, elems->owner);
-	for (size_t i = 0; i < record->masq.n; i++)
-		if (hw_prefix_parse(record->masq.v[i], &address, &malformed) >= 0)
-			add_masq(elems, &address);
-	if (record->host && record->mac && hw_mac_parse(record->mac, &mac, &malformed) >= 0)
-		add_mac(elems, record->host, &mac);
+	for (size_t i = 0; i < record->masq.n; i++) {
+		if (hw_prefix_parse(record->masq.v[i], &address, &malformed) < 0)
+			continue;
+		struct nft_elem pod = nft_elem_for("masq", &address.ip, NFT_OWNED);
+		nft_key_ip(&pod, &address.ip);
+		if (address.len == ip_bits(&address.ip))
+			nft_data_jump(&pod, "masqall");
+		else
+			nft_data_network_chain(&pod, NFT_MASQ, &address);
+		nft_elems_add_once(elems, pod);
+	}
+	if (!record->host || !record->mac || hw_mac_parse(record->mac, &mac, &malformed) < 0)
+		return;
+	struct nft_elem allowed = nft_elem(NFT_BRIDGE, "mac_ok", NFT_OWNED);
+	struct nft_elem checked = nft_elem(NFT_BRIDGE, "mac_checked", NFT_OWNED);
+	nft_key_ifname(&allowed, record->host);
+	nft_key_mac(&allowed, &mac);
+	nft_elems_add_once(elems, allowed);
+	nft_key_ifname(&checked, record->host);
+	nft_elems_add_once(elems, checked);
 }
 
 static void link_record_done(struct pod_link_record *record)
@@ -291,18 +283,20 @@ static int delete_unrecorded(const struct hw_call *call, const struct pod_rules 
 
 	nft_owner(call->network, call->container_id, call->ifname, owner);
 	int r = nft_open(&nft, e);
-	if (r >= 0 && rules->masq)
+	if (r >= 0 && rules->masq) {
 		r = nft_del_owned(nft, NFT_INET, "masq4", owner, e);
-	if (r >= 0 && rules->masq)
-		r = nft_del_owned(nft, NFT_INET, "masq6", owner, e);
-	if (r >= 0 && rules->masq)
-		r = delete_upstream_masq(nft, &names, e);
-	if (r >= 0 && rules->mac_check)
+		if (r >= 0)
+			r = nft_del_owned(nft, NFT_INET, "masq6", owner, e);
+		if (r >= 0)
+			r = delete_upstream_masq(nft, &names, e);
+	}
+	if (r >= 0 && rules->mac_check) {
 		r = nft_del_owned(nft, NFT_BRIDGE, "mac_checked", owner, e);
-	if (r >= 0 && rules->mac_check)
-		r = nft_del_owned(nft, NFT_BRIDGE, "mac_ok", owner, e);
-	if (r >= 0 && rules->mac_check)
-		r = delete_upstream_mac_check(nft, &names, e);
+		if (r >= 0)
+			r = nft_del_owned(nft, NFT_BRIDGE, "mac_ok", owner, e);
+		if (r >= 0)
+			r = delete_upstream_mac_check(nft, &names, e);
+	}
 	return r;
 }
 

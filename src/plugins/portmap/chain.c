@@ -160,22 +160,6 @@ static int create_mark_chains(struct nft *nft, int bit, struct hw_err *e)
 	return nft_run(text.data, e);
 }
 
-static int check_mark_chains(struct nft *nft, const struct portmap_record *record, struct hw_err *e)
-{
-	char chain[PORTMAP_CHAIN];
-
-	portmap_mark_chain(record, chain);
-	int r = nft_check_chain_rules(nft, NFT_INET, chain, e);
-	if (r >= 0)
-		r = has_snatbits_rule(nft, record->mark_bit, e);
-	if (r == 0)
-		return err_text(e, -ENOENT,
-				"nftables chain " TABLE " snatbits has no rule for mark bit %d; "
-				"hawser-plugin repair restores it",
-				record->mark_bit);
-	return r < 0 ? r : 0;
-}
-
 /* ---- both ------------------------------------------------------------------------------------ */
 
 /* The chains of the default bit are part of ruleset.nft. */
@@ -200,9 +184,24 @@ int portmap_chains_create(struct nft *nft, const struct portmap_record *record, 
 
 int portmap_chains_check(struct nft *nft, const struct portmap_record *record, struct hw_err *e)
 {
-	int r = needs_mark_chains(record) ? check_mark_chains(nft, record, e) : 0;
+	char chain[PORTMAP_CHAIN];
+	int r;
 
-	if (r >= 0)
-		r = check_condition_chain(nft, record->cond4, e);
+	if (needs_mark_chains(record)) {
+		portmap_mark_chain(record, chain);
+		r = nft_check_chain_rules(nft, NFT_INET, chain, e);
+		if (r < 0)
+			return r;
+		r = has_snatbits_rule(nft, record->mark_bit, e);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			return err_text(e, -ENOENT,
+					"nftables chain " TABLE
+					" snatbits has no rule for mark bit %d; "
+					"hawser-plugin repair restores it",
+					record->mark_bit);
+	}
+	r = check_condition_chain(nft, record->cond4, e);
 	return r < 0 ? r : check_condition_chain(nft, record->cond6, e);
 }

@@ -85,23 +85,11 @@ static const struct {
 	uint8_t proto;
 } protocols[] = { { "tcp", IPPROTO_TCP }, { "udp", IPPROTO_UDP }, { "sctp", IPPROTO_SCTP } };
 
-static int parse_protocol(const char *name, uint8_t *ret_proto, struct hw_err *e)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++)
-		if (strcasecmp(str_or(name, ""), protocols[i].name) == 0) {
-			*ret_proto = protocols[i].proto;
-			return 0;
-		}
-	return err_cni(e, HW_CNI_INVALID_CONFIG,
-		       "unsupported protocol \"%.50s\" in port mapping: want tcp, udp or sctp",
-		       str_or(name, ""));
-}
-
 int portmap_port_parse(const struct portmap_entry *entry, struct portmap_port *ret_port,
 		       struct hw_err *e)
 {
+	const char *protocol = str_or(entry->protocol, "");
 	struct portmap_port port = { 0 };
-	int r;
 
 	if (entry->pod_port <= 0 || entry->pod_port > UINT16_MAX)
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "Invalid container port number: %d",
@@ -109,9 +97,14 @@ int portmap_port_parse(const struct portmap_entry *entry, struct portmap_port *r
 	if (entry->host_port <= 0 || entry->host_port > UINT16_MAX)
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "Invalid host port number: %d",
 			       entry->host_port);
-	r = parse_protocol(entry->protocol, &port.proto, e);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(protocols); i++)
+		if (strcasecmp(protocol, protocols[i].name) == 0)
+			port.proto = protocols[i].proto;
+	if (!port.proto)
+		return err_cni(
+			e, HW_CNI_INVALID_CONFIG,
+			"unsupported protocol \"%.50s\" in port mapping: want tcp, udp or sctp",
+			protocol);
 	if (!str_empty(entry->host_ip) && hw_ip_parse(entry->host_ip, &port.host, e) < 0)
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "invalid hostIP \"%.50s\" in port mapping",
 			       entry->host_ip);

@@ -12,18 +12,24 @@
  *        deletes what the configuration says, and what upstream's plugin added.
  */
 #include <errno.h>
+#include <linux/netfilter.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include <hawser/plugin.h>
 
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/str.h"
+#include "net/nft/foreign.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/route.h"
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/portmap/portmap.h"
+
+#define UPSTREAM_CHAIN 28 /* length of a chain name of upstream: prefix and hash */
 
 /* ---- route_localnet -------------------------------------------------------------------------- */
 
@@ -78,6 +84,44 @@ static int check_route_localnet(const struct portmap_record *record, struct hw_e
 			"route_localnet is off on interface %s, so host ports on 127.0.0.1 do not "
 			"work; hawser-plugin repair restores it",
 			link.name);
+}
+
+/* ---- rules of upstream's plugin --------------------------------------------------------------- */
+
+/* Delete what upstream's portmap added for this container: its iptables chains, found by name, and
+ * its nftables rules, found by their comment, which is the container ID. */
+static int delete_upstream(const struct hw_call *call, struct hw_err *e)
+{
+	static const struct {
+		const char *prefix;
+		const char *parents[2];
+	} iptables_chains[] = {
+		{ "CNI-DN-", { "CNI-HOSTPORT-DNAT", NULL } },
+		{ "CNI-SN-", { "CNI-HOSTPORT-SNAT", NULL } }, /* of old versions */
+	};
+	static const char *const nft_chains[] = { "hostports", "hostip_hostports", "masquerading" };
+	static const uint8_t families[] = { NFPROTO_IPV4, NFPROTO_IPV6 };
+	autofree char *attachment = str_printf("%s%s", call->network, call->container_id);
+	char hash[UPSTREAM_CHAIN - 7 + 1], name[UPSTREAM_CHAIN + 1];
+	AUTO(nft_close) struct nft *nft = NULL;
+
+	hash_hex(attachment, sizeof(hash) - 1, hash);
+	int r = nft_open(&nft, e);
+	for (size_t i = 0; i < ARRAY_SIZE(iptables_chains); i++) {
+		snprintf(name, sizeof(name), "%s%s", iptables_chains[i].prefix, hash);
+		for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++) {
+			struct nft_chain_ref chain = { families[f], "nat", name };
+
+			r = nft_foreign_delete_chain(nft, &chain, iptables_chains[i].parents, e);
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(nft_chains); i++)
+		for (size_t f = 0; r >= 0 && f < ARRAY_SIZE(families); f++) {
+			struct nft_chain_ref chain = { families[f], "cni_hostport", nft_chains[i] };
+
+			r = nft_foreign_delete_rules(nft, &chain, call->container_id, e);
+		}
+	return r;
 }
 
 /* ---- verbs ----------------------------------------------------------------------------------- */
@@ -138,7 +182,7 @@ static int portmap_del(struct hw_call *call, struct hw_err *e)
 		return r;
 	if (!call->prev)
 		r = portmap_rules_sweep(call, e);
-	return r < 0 ? r : portmap_delete_upstream(call, e);
+	return r < 0 ? r : delete_upstream(call, e);
 }
 
 static int portmap_check(struct hw_call *call, struct hw_err *e)

@@ -2,14 +2,13 @@
 /*
  * plugins/portmap/portmap.h - internal interfaces of the portmap plugin
  *
- * portmap.c    the CNI verbs
+ * portmap.c    the CNI verbs, and deletion of rules that upstream's portmap left
  * conf.c       configuration and attachment record
  * condition.c  conditionsV4 and conditionsV6 as nft text
  * rules.c      a pod's elements in the nftables maps
  * owner.c      ownership of host ports
  * conflict.c   error message for a host port that is taken
  * chain.c      nftables chains for conditions and mark bits
- * upstream.c   rules that upstream's portmap left
  */
 #ifndef PLUGINS_PORTMAP_PORTMAP_H
 #define PLUGINS_PORTMAP_PORTMAP_H
@@ -199,9 +198,6 @@ void portmap_mark_chain(const struct portmap_record *record, char ret_chain[PORT
 int portmap_chains_create(struct nft *nft, const struct portmap_record *record, struct hw_err *e);
 /* -ENOENT if one of them is missing or empty */
 int portmap_chains_check(struct nft *nft, const struct portmap_record *record, struct hw_err *e);
-
-/* Delete what upstream's portmap added for this container, through iptables or nftables. */
-int portmap_delete_upstream(const struct hw_call *call, struct hw_err *e);
 
 extern const struct hw_plugin portmap_plugin;
 

@@ -63,28 +63,22 @@ int tuning_backup_read(const struct hw_call *call, struct tuning_backup *ret, st
 	return 1;
 }
 
-/* Indented by one space, as by upstream. */
-static char *format_backup(const struct tuning_backup *backup)
+int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b, struct hw_err *e)
 {
-	AUTO(buf_done) struct buf b = { 0 };
-	autofree char *json = hw_field_encode(backup_fields, backup, HW_JSON_PRETTY);
+	autofree char *path = format_backup_path(call);
+	autofree char *json = hw_field_encode(backup_fields, b, HW_JSON_PRETTY);
+	AUTO(buf_done) struct buf text = { 0 };
 
+	/* Indented by one space, as by upstream. */
 	for (const char *c = json; *c; c++) {
-		buf_putc(&b, *c);
+		buf_putc(&text, *c);
 		if (*c == '\n' && str_starts(c + 1, "    "))
 			c += 3;
 	}
-	return buf_take(&b);
-}
-
-int tuning_backup_write(const struct hw_call *call, const struct tuning_backup *b, struct hw_err *e)
-{
-	autofree char *path = format_backup_path(call), *json = format_backup(b);
-
 	int r = file_mkdirs(AT_FDCWD, data_dir_of(call), 0700, e);
 	if (r < 0)
 		return err_ctx(e, "failed to create backup directory");
-	return file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
+	return file_replace(AT_FDCWD, path, text.data, text.len, 0600, 0, e);
 }
 
 int tuning_backup_remove(const struct hw_call *call, struct hw_err *e)
@@ -134,22 +128,6 @@ static int ignore_permanent(int r)
 	return r < 0 ? r : 0;
 }
 
-static int restore_sysctls(int netns, const struct hw_map *former, struct hw_err *e)
-{
-	struct hw_err failed;
-	int ret = 0;
-
-	for (size_t i = former->n; i-- > 0;) {
-		int r = sysctl_write(netns, former->keys[i], former->values[i], &failed);
-
-		if (ignore_permanent(r) < 0 && ret >= 0) {
-			*e = failed;
-			ret = failed.code;
-		}
-	}
-	return ret;
-}
-
 /* Each attribute is a request of its own: if the kernel refuses one, the others are still restored. */
 static int restore_link(int netns, const char *ifname, const struct tuning_backup *b,
 			struct hw_err *e)
@@ -186,7 +164,14 @@ int tuning_restore(const struct hw_call *call, const struct hw_map *sysctl,
 	int r = netns_open(call->netns, &netns, e);
 	if (r < 0)
 		return ignore_permanent(r);
-	r = restore_sysctls(netns, sysctl, e);
+	for (size_t i = sysctl->n; i-- > 0;) {
+		int written = sysctl_write(netns, sysctl->keys[i], sysctl->values[i], &failed);
+
+		if (ignore_permanent(written) < 0 && r >= 0) {
+			*e = failed;
+			r = failed.code;
+		}
+	}
 	if (restore_link(netns, call->ifname, b, &failed) < 0 && r >= 0) {
 		*e = failed;
 		r = failed.code;

@@ -125,22 +125,11 @@ static int record_sysctls(struct hw_call *call, const struct tuning_former *f, s
 	return hw_record_save(call, e);
 }
 
-static void report_mac(struct hw_result *result, const char *ifname, const struct hw_mac *mac)
-{
-	char text[HW_MAC_TEXT];
-
-	for (size_t i = 0; i < result->n_ifaces; i++) {
-		if (!str_equal(result->ifaces[i].name, ifname))
-			continue;
-		free(result->ifaces[i].mac);
-		result->ifaces[i].mac = str_copy(hw_mac_format(mac, text));
-	}
-}
-
 static int change_link(struct hw_call *call, struct tuning_target *target, const struct tuning *t,
 		       struct hw_err *e)
 {
 	AUTO(tuning_backup_done) struct tuning_backup backup = { 0 };
+	char mac[HW_MAC_TEXT];
 
 	int r = call->earlier ? tuning_backup_read(call, &backup, e) : 0;
 	if (r < 0)
@@ -160,9 +149,17 @@ static int change_link(struct hw_call *call, struct tuning_target *target, const
 	if (t->has_txqlen)
 		link_set_txqlen(target->nl, &target->link, (uint32_t)t->txqlen);
 	r = rtnl_commit(target->nl, e);
-	if (r >= 0 && t->mac.len)
-		report_mac(call->result, call->ifname, &t->mac);
-	return r;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; t->mac.len && i < call->result->n_ifaces; i++) {
+		struct hw_iface *iface = &call->result->ifaces[i];
+
+		if (!str_equal(iface->name, call->ifname))
+			continue;
+		free(iface->mac);
+		iface->mac = str_copy(hw_mac_format(&t->mac, mac));
+	}
+	return 0;
 }
 
 /* An ADD on top of an earlier one has failed: restore the values and the file of the earlier one. */
@@ -234,25 +231,6 @@ static int tuning_del(struct hw_call *call, struct hw_err *e)
 
 /* ---- CHECK ----------------------------------------------------------------------------------- */
 
-static int check_sysctls(const struct tuning_target *target, const struct tuning *t,
-			 struct hw_err *e)
-{
-	for (size_t i = 0; i < t->n_sysctls; i++) {
-		const struct tuning_sysctl *s = &t->sysctls[i];
-		autofree char *value = NULL;
-
-		int r = sysctl_read(target->netns, s->path, &value, e);
-		if (r < 0)
-			return r;
-		if (!sysctl_equal(value, s->value))
-			return err_text(e, -EINVAL,
-					"Error: Tuning configured value of %s is %s, current value "
-					"is %s",
-					s->path, s->value, value);
-	}
-	return 0;
-}
-
 static int check_link(const struct link *link, const struct tuning *t, struct hw_err *e)
 {
 	bool promisc = link->flags & IFF_PROMISC, allmulti = link->flags & IFF_ALLMULTI;
@@ -293,14 +271,28 @@ static int tuning_check(struct hw_call *call, struct hw_err *e)
 	AUTO(target_done) struct tuning_target target = { .netns = -1 };
 
 	int r = tuning_init(&t, call, e);
-	if (r >= 0 && !call->prev)
-		r = err_text(e, -EINVAL, "Required prevResult missing");
-	if (r >= 0)
-		r = netns_open(call->netns, &target.netns, e);
-	if (r >= 0)
-		r = check_sysctls(&target, &t, e);
-	if (r < 0 || !tuning_has_attributes(&t))
+	if (r < 0)
 		return r;
+	if (!call->prev)
+		return err_text(e, -EINVAL, "Required prevResult missing");
+	r = netns_open(call->netns, &target.netns, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < t.n_sysctls; i++) {
+		const struct tuning_sysctl *s = &t.sysctls[i];
+		autofree char *value = NULL;
+
+		r = sysctl_read(target.netns, s->path, &value, e);
+		if (r < 0)
+			return r;
+		if (!sysctl_equal(value, s->value))
+			return err_text(e, -EINVAL,
+					"Error: Tuning configured value of %s is %s, current value "
+					"is %s",
+					s->path, s->value, value);
+	}
+	if (!tuning_has_attributes(&t))
+		return 0;
 	r = open_link(&target, call->ifname, e);
 	if (r == -ENODEV)
 		return err_text(e, r, "Cannot find container link %s", call->ifname);
