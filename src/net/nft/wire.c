@@ -130,29 +130,23 @@ static int receive_datagram(struct nft *nft)
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : 1;
 }
 
-/* For a large batch, such as a thousand ports: the send buffer limits the size of a batch, and the
- * receive buffer that of the replies, which may be an error for each message. */
-static void grow_socket_buffers(struct nft *nft)
-{
-	int send = (int)nft->out.len + SEND_SPARE, receive = (int)nft->out.len * REPLY_COST;
-	int fd = mnl_socket_get_fd(nft->socket);
-
-	if (nft->out.len <= BATCH_USUAL)
-		return;
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send, sizeof(send));
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive, sizeof(receive));
-}
-
 /* Sends nft->out; all replies are in nft->in afterwards. */
 static int exchange(struct nft *nft, struct hw_err *e)
 {
+	int send = (int)nft->out.len + SEND_SPARE, receive = (int)nft->out.len * REPLY_COST;
 	bool lost = false;
-	int r;
+	int fd, r;
 
 	nft->in.len = 0;
 	if (!nft->socket)
 		return err_set(e, -EPROTONOSUPPORT, "this kernel has no netfilter");
-	grow_socket_buffers(nft);
+	/* For a large batch, such as a thousand ports: the send buffer limits the size of a batch,
+	 * and the receive buffer that of the replies, which may be an error for each message. */
+	fd = mnl_socket_get_fd(nft->socket);
+	if (nft->out.len > BATCH_USUAL) {
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send, sizeof(send));
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive, sizeof(receive));
+	}
 	if (mnl_socket_sendto(nft->socket, nft->out.data, nft->out.len) < 0)
 		return err_set(e, -errno, "send to nftables");
 	do {
