@@ -404,11 +404,26 @@ static bool has_verb(const struct hw_plugin *p, unsigned bit)
 	}
 }
 
-static int run_verb(struct skel_frame *f, struct hw_err *e)
+/* Checks in upstream's order; then the verb runs. */
+static int run_command(struct skel_frame *f, struct hw_err *e)
 {
 	const struct verb *verb = verb_find(f->call.command);
+	const char *const *versions = skel_versions(f->plugin);
+	size_t n = 0;
+	int r;
 
-	int r = parse_name(f, e);
+	r = check_environment(f->request, e);
+	if (r < 0)
+		return r;
+	if (str_equal(f->call.command, "VERSION")) {
+		if (f->plugin->version)
+			return f->plugin->version(&f->call, e);
+		while (versions[n])
+			n++;
+		f->call.reply = skel_version_reply(versions, n);
+		return 0;
+	}
+	r = parse_name(f, e);
 	if (r < 0)
 		return r;
 	if (!verb)
@@ -426,24 +441,6 @@ static int run_verb(struct skel_frame *f, struct hw_err *e)
 	if (r >= 0 && f->plugin->record)
 		r = record_check_dir(f->state_dir, e);
 	return r < 0 ? r : verb->run(f, e);
-}
-
-static int run_command(struct skel_frame *f, struct hw_err *e)
-{
-	const char *const *versions = skel_versions(f->plugin);
-	size_t n = 0;
-
-	int r = check_environment(f->request, e);
-	if (r < 0)
-		return r;
-	if (!str_equal(f->call.command, "VERSION"))
-		return run_verb(f, e);
-	if (f->plugin->version)
-		return f->plugin->version(&f->call, e);
-	while (versions[n])
-		n++;
-	f->call.reply = skel_version_reply(versions, n);
-	return 0;
 }
 
 int skel_call(const struct hw_plugin *plugin, const struct skel_request *request,
