@@ -81,19 +81,6 @@ int conf_fill_plugin(struct hw_conf *conf, const char *json, size_t len, struct 
 
 /* ---- lists ---------------------------------------------------------------------- */
 
-static int parse_list_name(const struct value *list, struct hw_conf *conf, struct hw_err *e)
-{
-	const struct value *name = value_get(list, "name");
-
-	if (!name)
-		return err_text(e, -EINVAL, IN_LIST "no name");
-	if (value_kind(name) != VALUE_STRING)
-		return err_text(e, -EINVAL, IN_LIST "invalid name type: expected a string, got %s",
-				value_kind_name(value_kind(name)));
-	conf->name = str_copy(value_string(name));
-	return 0;
-}
-
 /* Sets *best to the version if it is supported and higher than *best. */
 static int update_best_version(const char *version, const char **best, struct hw_err *e)
 {
@@ -211,6 +198,7 @@ static int parse_list_plugins(const struct value *list, struct hw_conf *conf, st
 int conf_fill_list(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e)
 {
 	AUTO(value_free) struct value *list = NULL;
+	const struct value *name;
 	int r;
 
 	r = value_parse(json, len, &list, e);
@@ -221,18 +209,26 @@ int conf_fill_list(struct hw_conf *conf, const char *json, size_t len, struct hw
 				value_kind_name(value_kind(list)));
 	conf->list = true;
 	conf->bytes = str_ncopy(json, len);
-	r = parse_list_name(list, conf, e);
-	if (r >= 0)
-		r = parse_list_version(list, conf, e);
-	if (r >= 0)
-		r = parse_list_flag(list, "disableCheck", &conf->disable_check, e);
-	if (r >= 0)
-		r = parse_list_flag(list, "disableGC", &conf->disable_gc, e);
-	if (r >= 0)
-		r = parse_list_flag(list, "loadOnlyInlinedPlugins", &conf->only_inlined, e);
-	if (r >= 0)
-		r = parse_list_plugins(list, conf, e);
-	return r;
+	name = value_get(list, "name");
+	if (!name)
+		return err_text(e, -EINVAL, IN_LIST "no name");
+	if (value_kind(name) != VALUE_STRING)
+		return err_text(e, -EINVAL, IN_LIST "invalid name type: expected a string, got %s",
+				value_kind_name(value_kind(name)));
+	conf->name = str_copy(value_string(name));
+	r = parse_list_version(list, conf, e);
+	if (r < 0)
+		return r;
+	r = parse_list_flag(list, "disableCheck", &conf->disable_check, e);
+	if (r < 0)
+		return r;
+	r = parse_list_flag(list, "disableGC", &conf->disable_gc, e);
+	if (r < 0)
+		return r;
+	r = parse_list_flag(list, "loadOnlyInlinedPlugins", &conf->only_inlined, e);
+	if (r < 0)
+		return r;
+	return parse_list_plugins(list, conf, e);
 }
 
 int conf_check_plugins(const struct hw_conf *conf, struct hw_err *e)

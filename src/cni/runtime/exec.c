@@ -288,17 +288,6 @@ static void copy_to_stderr(const char *text, size_t len)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static int check_reply(const struct exec_call *call, const struct hw_ran *ran, struct hw_err *e)
-{
-	if (ran->status)
-		return error_from_reply(ran, e);
-	if (str_equal(call->env.command, "ADD") && is_error_object(ran->output, ran->output_len))
-		return error_from_reply(ran, e);
-	if (call->stderr_mode == HW_STDERR_AFTER && ran->errors_len)
-		copy_to_stderr(ran->errors, ran->errors_len);
-	return 0;
-}
-
 int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, struct hw_err *e)
 {
 	AUTO(map_free) struct map *all = build_environment(&call->env);
@@ -320,7 +309,13 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 
 	r = custom ? call->exec->run(call->exec->ctx, &run, &ran, e)
 		   : run_program(&run, call->same_group, &ran, e);
-	r = r < 0 ? error_from_run(r, started, e) : check_reply(call, &ran, e);
+	if (r < 0)
+		r = error_from_run(r, started, e);
+	else if (ran.status || (str_equal(call->env.command, "ADD") &&
+				is_error_object(ran.output, ran.output_len)))
+		r = error_from_reply(&ran, e);
+	else if (call->stderr_mode == HW_STDERR_AFTER && ran.errors_len)
+		copy_to_stderr(ran.errors, ran.errors_len);
 	free(ran.errors);
 	if (r < 0) {
 		free(ran.output);
