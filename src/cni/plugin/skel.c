@@ -198,21 +198,6 @@ int skel_frame_parse(struct skel_frame *f, struct hw_err *e)
 	return parse_version(f, e);
 }
 
-static int decode_prev(struct skel_frame *f, struct hw_err *e)
-{
-	const struct value *v = value_find(f->config, "prevResult");
-
-	if (!v || value_kind(v) == VALUE_NULL)
-		return 0;
-	autofree char *json = value_format(v, 0);
-	int r = result_parse_prev(json, strlen(json), f->call.version, &f->prev, e);
-	/* DEL continues without it; upstream's plugins fail and delete nothing. */
-	if (r < 0 && str_equal(f->call.command, "DEL"))
-		return 0;
-	f->call.prev = f->prev;
-	return r;
-}
-
 /* struct hw_valid as a table can decode it, with pointers that are not const. */
 struct valid_attachment {
 	char *container_id;
@@ -254,30 +239,34 @@ static int decode_valid(struct skel_frame *f, struct hw_err *e)
 	return 0;
 }
 
-static int decode_conf(struct skel_frame *f, struct hw_err *e)
-{
-	if (!f->plugin->fields)
-		return 0;
-	void *conf = mem_new(f->plugin->conf_size);
-	int r = field_decode(f->plugin->fields, f->config, conf, e);
-	if (r < 0) {
-		free(conf);
-		return r;
-	}
-	f->call.conf = conf;
-	return 0;
-}
-
 int skel_frame_decode(struct skel_frame *f, struct hw_err *e)
 {
-	int r = decode_conf(f, e);
+	const struct value *prev = value_find(f->config, "prevResult");
+	autofree char *json = NULL;
+	int r = 0;
+
+	if (f->plugin->fields) {
+		autofree void *conf = mem_new(f->plugin->conf_size);
+
+		r = field_decode(f->plugin->fields, f->config, conf, e);
+		if (r >= 0)
+			f->call.conf = take_ptr(conf);
+	}
 	if (r >= 0 && str_equal(f->call.command, "GC"))
 		r = decode_valid(f, e);
 	if (r < 0) {
 		err_ctx(e, "failed to load netconf");
 		return set_cni_code(e, HW_CNI_INVALID_CONFIG);
 	}
-	return decode_prev(f, e);
+	if (!prev || value_kind(prev) == VALUE_NULL)
+		return 0;
+	json = value_format(prev, 0);
+	r = result_parse_prev(json, strlen(json), f->call.version, &f->prev, e);
+	/* DEL continues without it; upstream's plugins fail and delete nothing. */
+	if (r < 0 && str_equal(f->call.command, "DEL"))
+		return 0;
+	f->call.prev = f->prev;
+	return r;
 }
 
 void skel_frame_init(struct skel_frame *f, const struct hw_plugin *plugin,

@@ -404,23 +404,6 @@ static int set_runtime_config(struct value *request, const struct conf_plugin *p
 	return 0;
 }
 
-/* Under both keys: the spec's, and the one of the release candidates of spec 1.1.0. */
-static void set_valid_attachments(struct value *request, const struct hw_valid *valid,
-				  size_t n_valid)
-{
-	struct value *list = value_new_array();
-
-	for (size_t i = 0; i < n_valid; i++) {
-		struct value *entry = value_new_object();
-
-		value_set(entry, "containerID", value_new_string(valid[i].container_id));
-		value_set(entry, "ifname", value_new_string(valid[i].ifname));
-		value_append(list, entry);
-	}
-	value_set(request, "cni.dev/attachments", value_ref(list));
-	value_set(request, "cni.dev/valid-attachments", list);
-}
-
 int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request *request,
 		 char **ret_json, struct hw_err *e)
 {
@@ -441,8 +424,21 @@ int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request
 	r = set_runtime_config(v, plugin, request->capability_args, e);
 	if (r < 0)
 		return r;
-	if (request->with_valid)
-		set_valid_attachments(v, request->valid, request->n_valid);
+	if (request->with_valid) {
+		struct value *list = value_new_array();
+
+		for (size_t j = 0; j < request->n_valid; j++) {
+			struct value *entry = value_new_object();
+
+			value_set(entry, "containerID",
+				  value_new_string(request->valid[j].container_id));
+			value_set(entry, "ifname", value_new_string(request->valid[j].ifname));
+			value_append(list, entry);
+		}
+		/* the key of the release candidates of spec 1.1.0, and the spec's */
+		value_set(v, "cni.dev/attachments", value_ref(list));
+		value_set(v, "cni.dev/valid-attachments", list);
+	}
 	/* Sorted as by libcni: a plugin that ignores case and uses the last of "CNIVersion" and
 	 * "cniVersion" then uses ours. */
 	*ret_json = value_format(v, HW_JSON_SORTED);
