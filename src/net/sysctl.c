@@ -53,8 +53,9 @@ static char *sysctl_path(const char *name)
 static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
-	int r = file_read_fd(fd, SYSCTL_VALUE_MAX, &text, e);
+	int r;
 
+	r = file_read_fd(fd, SYSCTL_VALUE_MAX, &text, e);
 	if (r < 0)
 		return err_ctx(e, "read sysctl %s", path);
 	if (text.len > 0 && text.data[text.len - 1] == '\n')

@@ -324,8 +324,9 @@ static int save_archive(struct cli *cli, const Hawser__V1__SaveRequest *request,
 			struct hw_err *e)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	int r = hawser_stream(cli, "Save", &request->base, &stream, e);
+	int r;
 
+	r = hawser_stream(cli, "Save", &request->base, &stream, e);
 	if (r == 0)
 		r = receive_archive(cli, stream, fd, e);
 	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;

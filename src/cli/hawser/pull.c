@@ -62,8 +62,9 @@ AUTO_VALUE_DEFINE(creds_done, struct creds);
 static int read_password_from_stdin(char **ret, struct hw_err *e)
 {
 	struct buf b = { 0 };
-	int r = file_read_fd(STDIN_FILENO, SECRET_MAX, &b, e);
+	int r;
 
+	r = file_read_fd(STDIN_FILENO, SECRET_MAX, &b, e);
 	if (r < 0)
 		return err_ctx(e, "read the password from standard input");
 	*ret = buf_take(&b);

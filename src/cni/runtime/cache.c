@@ -433,8 +433,9 @@ int cache_remove(const char *dir, const char *network, const struct hw_attach *a
 int cache_sweep(const char *dir, struct hw_err *e)
 {
 	autofree char *results = results_dir(dir);
-	int r = file_sweep(AT_FDCWD, results, e);
+	int r;
 
+	r = file_sweep(AT_FDCWD, results, e);
 	return r < 0 ? err_ctx(e, "%s", results) : 0;
 }
 

@@ -65,8 +65,9 @@ static int search_chain(struct nft *nft, const struct nft_chain_ref *place,
 			struct rule_search *search, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
-	int r = nft_send_request(nft, put_chain_names(m, place), search_rule, search, e);
+	int r;
 
+	r = nft_send_request(nft, put_chain_names(m, place), search_rule, search, e);
 	return r == -ENOENT ? 0 : r;
 }
 

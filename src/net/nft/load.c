@@ -152,8 +152,9 @@ static int has_rules(struct nft *nft, enum nft_table table, const char *chain, s
 /* Return: 1 if the rules are loaded and were not flushed, 0 if not, or a negative errno */
 static int is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = has_rules(nft, table, rulesets[table].version_chain, e);
+	int r;
 
+	r = has_rules(nft, table, rulesets[table].version_chain, e);
 	if (r < 0 && nft_is_unsupported(nft))
 		return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
 	return r;
@@ -214,8 +215,9 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 int nft_check_chain_rules(struct nft *nft, enum nft_table table, const char *chain,
 			  struct hw_err *e)
 {
-	int r = has_rules(nft, table, chain, e);
+	int r;
 
+	r = has_rules(nft, table, chain, e);
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"chain %s of nftables table %s " NFT_TABLE
@@ -318,8 +320,9 @@ static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = is_complete(nft, table, e);
+	int r;
 
+	r = is_complete(nft, table, e);
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"nftables table %s " NFT_TABLE

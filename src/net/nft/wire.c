@@ -244,8 +244,9 @@ static int decode_generation(void *ctx, const struct nlmsghdr *m, struct hw_err 
 int nft_get_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETGEN, 0, AF_UNSPEC);
-	int r = nft_send_request(nft, m, decode_generation, ret_generation, e);
+	int r;
 
+	r = nft_send_request(nft, m, decode_generation, ret_generation, e);
 	return r < 0 ? err_set(e, r, "read the nftables generation") : 0;
 }
 
@@ -253,7 +254,8 @@ bool nft_is_unsupported(struct nft *nft)
 {
 	uint32_t generation;
 	struct hw_err e;
-	int r = nft_get_generation(nft, &generation, &e);
+	int r;
 
+	r = nft_get_generation(nft, &generation, &e);
 	return r == -EINVAL || r == -EOPNOTSUPP || r == -EPROTONOSUPPORT;
 }
