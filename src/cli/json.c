@@ -27,44 +27,15 @@ static char *make_key(const char *name)
 	return buf_take(&b);
 }
 
-static struct value *convert_unsigned(uint64_t n)
-{
-	autofree char *text = NULL;
-
-	if (n <= INT64_MAX)
-		return value_new_int((int64_t)n);
-	text = str_printf("%" PRIu64, n);
-	return value_new_string(text);
-}
-
-static struct value *convert_double(double d)
-{
-	autofree char *text = str_printf("%.17g", d);
-	struct value *v = NULL;
-	struct hw_err e;
-
-	/* JSON has no NaN and no infinity: those become strings */
-	return value_parse(text, strlen(text), &v, &e) == 0 ? v : value_new_string(text);
-}
-
-static struct value *convert_enum(const ProtobufCEnumDescriptor *type, int n)
-{
-	const ProtobufCEnumValue *known = protobuf_c_enum_descriptor_get_value(type, n);
-
-	return known ? value_new_string(known->name) : value_new_int(n);
-}
-
-static struct value *convert_bytes(const ProtobufCBinaryData *bytes)
-{
-	autofree char *text = base64_encode(bytes->data, bytes->len);
-
-	return value_new_string(text);
-}
-
 /* Return: NULL if the field is an absent message */
 static struct value *convert_field(const ProtobufCFieldDescriptor *f, const void *at)
 {
+	const ProtobufCBinaryData *bytes = at;
+	const ProtobufCEnumValue *known;
 	const ProtobufCMessage *message;
+	autofree char *text = NULL;
+	struct value *v = NULL;
+	struct hw_err ignored;
 
 	switch (f->type) {
 	case PROTOBUF_C_TYPE_MESSAGE:
@@ -73,19 +44,27 @@ static struct value *convert_field(const ProtobufCFieldDescriptor *f, const void
 	case PROTOBUF_C_TYPE_STRING:
 		return value_new_string(str_or(*(char *const *)at, ""));
 	case PROTOBUF_C_TYPE_BYTES:
-		return convert_bytes(at);
+		text = base64_encode(bytes->data, bytes->len);
+		return value_new_string(text);
 	case PROTOBUF_C_TYPE_BOOL:
 		return value_new_bool(*(const protobuf_c_boolean *)at);
 	case PROTOBUF_C_TYPE_ENUM:
-		return convert_enum(f->descriptor, *(const int *)at);
+		known = protobuf_c_enum_descriptor_get_value(f->descriptor, *(const int *)at);
+		return known ? value_new_string(known->name) : value_new_int(*(const int *)at);
 	case PROTOBUF_C_TYPE_INT64:
 		return value_new_int(*(const int64_t *)at);
 	case PROTOBUF_C_TYPE_UINT64:
-		return convert_unsigned(*(const uint64_t *)at);
+		if (*(const uint64_t *)at <= INT64_MAX)
+			return value_new_int(*(const int64_t *)at);
+		text = str_printf("%" PRIu64, *(const uint64_t *)at);
+		return value_new_string(text);
 	case PROTOBUF_C_TYPE_UINT32:
 		return value_new_int(*(const uint32_t *)at);
 	case PROTOBUF_C_TYPE_DOUBLE:
-		return convert_double(*(const double *)at);
+		/* JSON has no NaN and no infinity: those become strings */
+		text = str_printf("%.17g", *(const double *)at);
+		return value_parse(text, strlen(text), &v, &ignored) == 0 ? v
+									  : value_new_string(text);
 	default: /* CRI and hawser.v1 have no other type */
 		return value_new_int(*(const int32_t *)at);
 	}
@@ -119,15 +98,6 @@ static bool is_map(const ProtobufCFieldDescriptor *f)
 	       str_equal(type->fields[1].name, "value");
 }
 
-static void add_entry(struct value *object, const ProtobufCMessage *entry)
-{
-	const ProtobufCFieldDescriptor *fields = entry->descriptor->fields;
-	const char *key = *(char *const *)((const char *)entry + fields[0].offset);
-	struct value *v = convert_field(&fields[1], (const char *)entry + fields[1].offset);
-
-	value_set(object, str_or(key, ""), v ? v : value_new_null());
-}
-
 static struct value *convert_repeated(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f)
 {
 	struct value *all = is_map(f) ? value_new_object() : value_new_array();
@@ -135,10 +105,19 @@ static struct value *convert_repeated(const ProtobufCMessage *m, const ProtobufC
 	const char *at = *(char *const *)((const char *)m + f->offset);
 
 	for (size_t i = 0; i < n; i++, at += element_size(f)) {
-		if (is_map(f))
-			add_entry(all, *(ProtobufCMessage *const *)at);
-		else
+		const ProtobufCFieldDescriptor *fields;
+		const char *entry, *key;
+		struct value *v;
+
+		if (!is_map(f)) {
 			value_append(all, convert_field(f, at));
+			continue;
+		}
+		entry = *(const char *const *)at;
+		fields = ((const ProtobufCMessageDescriptor *)f->descriptor)->fields;
+		key = *(char *const *)(entry + fields[0].offset);
+		v = convert_field(&fields[1], entry + fields[1].offset);
+		value_set(all, str_or(key, ""), v ? v : value_new_null());
 	}
 	return all;
 }

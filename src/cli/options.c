@@ -20,50 +20,11 @@
 #define ENTRIES_MAX 32
 #define HELP_COLUMN 36
 
-struct option_reader {
-	const struct option_entry *entries[ENTRIES_MAX];
-	struct option options[ENTRIES_MAX + 1];
-	struct buf letters;
-	size_t n;
-};
-
-static void add_entry(struct option_reader *r, const struct option_entry *entry)
-{
-	assert(r->n < ENTRIES_MAX);
-	r->options[r->n] = (struct option){
-		.name = entry->name,
-		.has_arg = entry->value ? required_argument : no_argument,
-		.val = FIRST + (int)r->n,
-	};
-	r->entries[r->n++] = entry;
-	if (entry->letter)
-		buf_printf(&r->letters, "%c%s", entry->letter, entry->value ? ":" : "");
-}
-
-static const struct option_entry *find_entry(const struct option_reader *r, int option)
-{
-	for (size_t i = 0; i < r->n; i++)
-		if (option == FIRST + (int)i || option == r->entries[i]->letter)
-			return r->entries[i];
-	return NULL;
-}
-
-static int parse_seconds(const struct option_entry *entry, const char *text, int *ret,
-			 struct hw_err *e)
-{
-	long long seconds;
-
-	if (!str_to_int64(text, 0, INT_MAX / 1000, &seconds))
-		return err_text(e, -EINVAL, "invalid value \"%s\" for --%s: want seconds", text,
-				entry->name);
-	*ret = (int)seconds;
-	return 0;
-}
-
 static int set_member(const struct option_entry *entry, const char *text, void *out,
 		      struct hw_err *e)
 {
 	void *at = (char *)out + entry->at;
+	long long seconds;
 
 	switch (entry->kind) {
 	case OPTION_FLAG:
@@ -76,7 +37,11 @@ static int set_member(const struct option_entry *entry, const char *text, void *
 		strings_add(at, text);
 		return 0;
 	default:
-		return parse_seconds(entry, text, at, e);
+		if (!str_to_int64(text, 0, INT_MAX / 1000, &seconds))
+			return err_text(e, -EINVAL, "invalid value \"%s\" for --%s: want seconds",
+					text, entry->name);
+		*(int *)at = (int)seconds;
+		return 0;
 	}
 }
 
@@ -95,25 +60,38 @@ static int error_from_getopt(int option, char **argv, struct hw_err *e)
 int options_read(const struct option_entry *const *tables, int argc, char **argv, bool stop_at_word,
 		 void *out, int *ret_next, struct hw_err *e)
 {
-	struct option_reader r = { .n = 0 };
-	int option, result = 0;
+	const struct option_entry *entries[ENTRIES_MAX];
+	struct option options[ENTRIES_MAX + 1] = { 0 };
+	AUTO(buf_done) struct buf letters = { 0 };
+	int option, r = 0;
+	size_t n = 0;
 
-	buf_puts(&r.letters, stop_at_word ? "+:" : ":");
+	buf_puts(&letters, stop_at_word ? "+:" : ":");
 	for (; *tables; tables++)
-		for (const struct option_entry *entry = *tables; entry->name; entry++)
-			add_entry(&r, entry);
+		for (const struct option_entry *entry = *tables; entry->name; entry++) {
+			assert(n < ENTRIES_MAX);
+			options[n] = (struct option){
+				.name = entry->name,
+				.has_arg = entry->value ? required_argument : no_argument,
+				.val = FIRST + (int)n,
+			};
+			entries[n++] = entry;
+			if (entry->letter)
+				buf_printf(&letters, "%c%s", entry->letter,
+					   entry->value ? ":" : "");
+		}
 	optind = 0; /* GNU extension: reset getopt */
 	opterr = 0;
-	while (result == 0 &&
-	       (option = getopt_long(argc, argv, r.letters.data, r.options, NULL)) >= 0) {
-		const struct option_entry *entry = find_entry(&r, option);
+	while (r == 0 && (option = getopt_long(argc, argv, letters.data, options, NULL)) >= 0) {
+		size_t i = 0;
 
-		result = entry ? set_member(entry, optarg, out, e)
-			       : error_from_getopt(option, argv, e);
+		while (i < n && option != FIRST + (int)i && option != entries[i]->letter)
+			i++;
+		r = i < n ? set_member(entries[i], optarg, out, e)
+			  : error_from_getopt(option, argv, e);
 	}
-	buf_done(&r.letters);
 	*ret_next = optind;
-	return result;
+	return r;
 }
 
 void options_help(const struct option_entry *table, FILE *out)

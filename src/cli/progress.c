@@ -25,11 +25,6 @@ static const char *const states[] = {
 	[PROGRESS_PRESENT] = "present",
 };
 
-static const char *state_name(enum progress_state state)
-{
-	return (size_t)state < ARRAY_SIZE(states) ? states[state] : "busy";
-}
-
 static bool is_finished(const struct progress_layer *layer)
 {
 	return layer->state == PROGRESS_DONE || layer->state == PROGRESS_PRESENT;
@@ -37,31 +32,23 @@ static bool is_finished(const struct progress_layer *layer)
 
 /* ---- state ----------------------------------------------------------------------- */
 
-static struct progress_layer *find_layer(const struct progress *p, const char *digest)
-{
-	for (size_t i = 0; i < p->n; i++)
-		if (str_equal(p->layers[i].digest, digest))
-			return &p->layers[i];
-	return NULL;
-}
-
-static struct progress_layer *add_layer(struct progress *p, const char *digest)
-{
-	p->layers = mem_resize(p->layers, p->n + 1, sizeof(*p->layers));
-	p->layers[p->n] = (struct progress_layer){ .digest = str_copy(digest) };
-	return &p->layers[p->n++];
-}
-
 int progress_update(struct progress *p, const struct progress_layer *layer, struct hw_err *e)
 {
-	struct progress_layer *known = find_layer(p, layer->digest);
-	bool changed = !known || known->state != layer->state;
+	struct progress_layer *known;
+	bool changed;
+	size_t i = 0;
 
-	if (!known && p->n == PROGRESS_LAYERS_MAX)
+	while (i < p->n && !str_equal(p->layers[i].digest, layer->digest))
+		i++;
+	if (i == PROGRESS_LAYERS_MAX)
 		return err_text(e, -E2BIG, "too many layers: the runtime reported more than %d",
 				PROGRESS_LAYERS_MAX);
-	if (!known)
-		known = add_layer(p, layer->digest);
+	changed = i == p->n || p->layers[i].state != layer->state;
+	if (i == p->n) {
+		p->layers = mem_resize(p->layers, p->n + 1, sizeof(*p->layers));
+		p->layers[p->n++] = (struct progress_layer){ .digest = str_copy(layer->digest) };
+	}
+	known = &p->layers[i];
 	known->state = layer->state;
 	known->done = layer->done;
 	known->total = layer->total;
@@ -123,8 +110,9 @@ static char *format_line(const char *head, const struct progress_layer *layer, s
 
 char *progress_line(const struct progress_layer *layer, size_t width)
 {
+	bool is_known = (size_t)layer->state < ARRAY_SIZE(states);
 	autofree char *id = text_short_id(layer->digest);
-	autofree char *head = str_printf("%s  %-11s", id, state_name(layer->state));
+	autofree char *head = str_printf("%s  %-11s", id, is_known ? states[layer->state] : "busy");
 
 	return format_line(head, layer, width);
 }
@@ -159,29 +147,6 @@ char *progress_summary(const struct progress *p)
 
 /* ---- frames ---------------------------------------------------------------------- */
 
-static void add_line(struct buf *out, const char *line)
-{
-	buf_printf(out, "%s" CLEAR_LINE "\n", line);
-}
-
-/* Add at most @max layers; without finished ones unless @all. Return: number of lines */
-static size_t add_layers(const struct progress *p, size_t width, size_t max, bool all,
-			 struct buf *out)
-{
-	size_t lines = 0;
-
-	for (size_t i = 0; i < p->n && lines < max; i++) {
-		autofree char *line = NULL;
-
-		if (!all && is_finished(&p->layers[i]))
-			continue;
-		line = progress_line(&p->layers[i], width);
-		add_line(out, line);
-		lines++;
-	}
-	return lines;
-}
-
 void progress_frame(struct progress *p, size_t width, size_t height, struct buf *out)
 {
 	size_t max = height > 3 ? height - 2 : 1; /* without summary and line of the cursor */
@@ -190,8 +155,16 @@ void progress_frame(struct progress *p, size_t width, size_t height, struct buf 
 
 	if (p->drawn)
 		buf_printf(out, "\r" CURSOR_UP, p->drawn);
-	p->drawn = add_layers(p, width, max, p->n <= max, out);
-	add_line(out, cut);
+	p->drawn = 0;
+	for (size_t i = 0; i < p->n && p->drawn < max; i++) {
+		autofree char *line = NULL;
+
+		if (p->n > max && is_finished(&p->layers[i]))
+			continue;
+		line = progress_line(&p->layers[i], width);
+		buf_printf(out, "%s" CLEAR_LINE "\n", line);
+		p->drawn++;
+	}
+	buf_printf(out, "%s" CLEAR_LINE "\n" CLEAR_DOWN, cut);
 	p->drawn++;
-	buf_puts(out, CLEAR_DOWN);
 }

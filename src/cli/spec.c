@@ -51,23 +51,20 @@ static const struct hw_field spec_fields[] = {
 	{ 0 },
 };
 
-static const char *find_info(const Runtime__V1__ImageStatusResponse *status, const char *key)
-{
-	for (size_t i = 0; i < status->n_info; i++)
-		if (str_equal(status->info[i]->key, key))
-			return status->info[i]->value;
-	return NULL;
-}
-
 int spec_read(const Runtime__V1__ImageStatusResponse *status, struct spec *ret, struct hw_err *e)
 {
-	const char *text = find_info(status, "info");
 	AUTO(value_free) struct value *info = NULL;
-	const struct value *spec;
+	const struct value *spec = NULL;
+	const char *text = NULL;
 
-	if (text && value_parse(text, strlen(text), &info, e) < 0)
-		return err_ctx(e, "verbose status of the image");
-	spec = text ? value_get(info, "imageSpec") : NULL;
+	for (size_t i = 0; i < status->n_info && !text; i++)
+		if (str_equal(status->info[i]->key, "info"))
+			text = status->info[i]->value;
+	if (text) {
+		if (value_parse(text, strlen(text), &info, e) < 0)
+			return err_ctx(e, "verbose status of the image");
+		spec = value_get(info, "imageSpec");
+	}
 	if (!spec)
 		return err_text(e, -ENODATA, "the runtime does not report the image configuration");
 	if (field_decode(spec_fields, spec, ret, e) < 0)

@@ -32,38 +32,24 @@ void table_done(struct table *t)
 	t->n_cells = 0;
 }
 
-static void measure_columns(const struct table *t, size_t *widths)
-{
-	for (size_t i = 0; i < t->n_columns; i++)
-		widths[i] = text_width(t->columns[i].heading);
-	for (size_t i = 0; i < t->n_cells; i++) {
-		size_t width = text_width(t->cells[i]);
-
-		if (width > widths[i % t->n_columns])
-			widths[i % t->n_columns] = width;
-	}
-}
-
-/* Return: the width of the widest column that may be shortened, or NULL */
-static size_t *find_widest(const struct table *t, size_t *widths)
-{
-	size_t *found = NULL;
-
-	for (size_t i = 0; i < t->n_columns; i++)
-		if (t->columns[i].cut && widths[i] > CUT_LEAST && (!found || widths[i] > *found))
-			found = &widths[i];
-	return found;
-}
-
+/* Shortens the widest column that may be shortened, until the table fits. */
 static void shorten_columns(const struct table *t, size_t *widths, size_t max)
 {
 	size_t total = (t->n_columns - 1) * GAP;
-	size_t *cut;
 
 	for (size_t i = 0; i < t->n_columns; i++)
 		total += widths[i];
-	for (; total > max && (cut = find_widest(t, widths)); total--)
-		--*cut;
+	for (; total > max; total--) {
+		size_t *widest = NULL;
+
+		for (size_t i = 0; i < t->n_columns; i++)
+			if (t->columns[i].cut && widths[i] > CUT_LEAST &&
+			    (!widest || widths[i] > *widest))
+				widest = &widths[i];
+		if (!widest)
+			return;
+		--*widest;
+	}
 }
 
 static void add_cell(struct buf *b, const char *text, size_t width, bool right, bool last)
@@ -85,7 +71,14 @@ char *table_format(const struct table *t, size_t width)
 	size_t n = t->n_columns;
 
 	assert(n && t->n_cells % n == 0);
-	measure_columns(t, widths);
+	for (size_t i = 0; i < n; i++)
+		widths[i] = text_width(t->columns[i].heading);
+	for (size_t i = 0; i < t->n_cells; i++) {
+		size_t cell = text_width(t->cells[i]);
+
+		if (cell > widths[i % n])
+			widths[i % n] = cell;
+	}
 	if (width)
 		shorten_columns(t, widths, width);
 	for (size_t i = 0; i < n; i++)

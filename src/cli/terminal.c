@@ -57,21 +57,20 @@ bool terminal_can_redraw(int fd)
 }
 
 /* Signals are unblocked only during ppoll(), so that none is missed. */
-static int wait_for_line(int tty, const sigset_t *before, struct hw_err *e)
+static int read_line(int tty, const sigset_t *before_signals, char *line, size_t size,
+		     struct hw_err *e)
 {
 	static const struct timespec timeout = { .tv_sec = PROMPT_SECONDS };
 	struct pollfd p = { .fd = tty, .events = POLLIN };
-	int r = ppoll(&p, 1, &timeout, before);
+	ssize_t n;
+	int r;
 
+	r = ppoll(&p, 1, &timeout, before_signals);
+	if (r < 0)
+		return err_set(e, -errno, "wait for the terminal");
 	if (r == 0)
 		return err_text(e, -ETIMEDOUT, "no input for %d s", PROMPT_SECONDS);
-	return r < 0 ? err_set(e, -errno, "wait for the terminal") : 0;
-}
-
-static int read_line(int tty, char *line, size_t size, struct hw_err *e)
-{
-	ssize_t n = read(tty, line, size - 1);
-
+	n = read(tty, line, size - 1);
 	if (n < 0)
 		return err_set(e, -errno, "read from the terminal");
 	line[n] = '\0';
@@ -96,9 +95,7 @@ static int read_without_echo(int tty, const char *prompt, const sigset_t *before
 		return err_set(e, -errno, "disable the echo of the terminal");
 	r = file_write_fd(tty, prompt, strlen(prompt), e);
 	if (r == 0)
-		r = wait_for_line(tty, before_signals, e);
-	if (r == 0)
-		r = read_line(tty, line, size, e);
+		r = read_line(tty, before_signals, line, size, e);
 	tcsetattr(tty, TCSAFLUSH, &before);
 	return r;
 }
@@ -108,36 +105,29 @@ static void interrupt_ppoll(int signal_number)
 	(void)signal_number;
 }
 
-static int read_secret(int tty, const char *prompt, char *line, size_t size, struct hw_err *e)
+int terminal_read_secret(const char *prompt, char **ret_secret, struct hw_err *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	const struct sigaction action = { .sa_handler = interrupt_ppoll };
 	struct sigaction before[ARRAY_SIZE(signals)];
 	sigset_t blocked, mask;
+	autoclose int tty = -1;
+	char line[1024];
 	int r;
 
+	tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	if (tty < 0)
+		return err_set(e, -errno, "open the terminal");
 	sigemptyset(&blocked);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaddset(&blocked, signals[i]);
 	sigprocmask(SIG_BLOCK, &blocked, &mask);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, &before[i]);
-	r = read_without_echo(tty, prompt, &mask, line, size, e);
+	r = read_without_echo(tty, prompt, &mask, line, sizeof(line), e);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &before[i], NULL);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
-	return r;
-}
-
-int terminal_read_secret(const char *prompt, char **ret_secret, struct hw_err *e)
-{
-	autoclose int tty = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
-	char line[1024];
-	int r;
-
-	if (tty < 0)
-		return err_set(e, -errno, "open the terminal");
-	r = read_secret(tty, prompt, line, sizeof(line), e);
 	if (r == 0)
 		*ret_secret = str_copy(line);
 	explicit_bzero(line, sizeof(line));

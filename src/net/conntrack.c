@@ -78,39 +78,22 @@ static void conntrack_put_tuple(struct nlmsghdr *m, const struct conntrack_tuple
 	mnl_attr_nest_end(m, orig);
 }
 
-static void conntrack_put_filter(struct nlmsghdr *m, const struct conntrack_tuple *tuple)
-{
-	uint32_t compared =
-		(tuple->src.family ? CONNTRACK_SRC : 0) | (tuple->dst.family ? CONNTRACK_DST : 0) |
-		(tuple->proto ? CONNTRACK_PROTO : 0) | (tuple->sport ? CONNTRACK_SRC_PORT : 0) |
-		(tuple->dport ? CONNTRACK_DST_PORT : 0);
-	struct nlattr *filter = mnl_attr_nest_start(m, CTA_FILTER);
-
-	mnl_attr_put_u32(m, CTA_FILTER_ORIG_FLAGS, compared);
-	mnl_attr_put_u32(m, CTA_FILTER_REPLY_FLAGS, 0);
-	mnl_attr_nest_end(m, filter);
-}
-
-static int conntrack_wait(struct mnl_socket *socket)
-{
-	struct pollfd in = { .fd = mnl_socket_get_fd(socket), .events = POLLIN };
-	int r;
-
-	do
-		r = poll(&in, 1, CONNTRACK_TIMEOUT_MS);
-	while (r < 0 && errno == EINTR);
-	return r > 0 ? 0 : r == 0 ? -ETIMEDOUT : -errno;
-}
-
 /* Sends a request and appends the replies to *entries, up to the one that ends it. */
 static int conntrack_exchange(struct mnl_socket *socket, const struct nlmsghdr *request,
 			      struct buf *entries)
 {
-	int r;
+	struct pollfd in = { .fd = mnl_socket_get_fd(socket), .events = POLLIN };
 
 	if (mnl_socket_sendto(socket, request, request->nlmsg_len) < 0)
 		return -errno;
-	while ((r = conntrack_wait(socket)) == 0) {
+	for (;;) {
+		int r = poll(&in, 1, CONNTRACK_TIMEOUT_MS);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r <= 0)
+			return r == 0 ? -ETIMEDOUT : -errno;
+
 		char *data = buf_reserve(entries, CONNTRACK_RECEIVE_MAX);
 		ssize_t n = mnl_socket_recvfrom(socket, data, CONNTRACK_RECEIVE_MAX);
 		const struct nlmsghdr *m = (const struct nlmsghdr *)data;
@@ -126,7 +109,6 @@ static int conntrack_exchange(struct mnl_socket *socket, const struct nlmsghdr *
 				return ((const struct nlmsgerr *)mnl_nlmsg_get_payload(m))->error;
 		}
 	}
-	return r;
 }
 
 static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t flags,
@@ -134,10 +116,19 @@ static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t 
 {
 	char buf[CONNTRACK_MESSAGE_MAX] __attribute__((aligned(MNL_ALIGNTO))) = { 0 };
 	struct nlmsghdr *m = conntrack_start(buf, type, flags, tuple->family);
+	uint32_t compared =
+		(tuple->src.family ? CONNTRACK_SRC : 0) | (tuple->dst.family ? CONNTRACK_DST : 0) |
+		(tuple->proto ? CONNTRACK_PROTO : 0) | (tuple->sport ? CONNTRACK_SRC_PORT : 0) |
+		(tuple->dport ? CONNTRACK_DST_PORT : 0);
 
 	if (tuple->src.family || tuple->dst.family || tuple->proto) {
+		struct nlattr *filter;
+
 		conntrack_put_tuple(m, tuple);
-		conntrack_put_filter(m, tuple);
+		filter = mnl_attr_nest_start(m, CTA_FILTER);
+		mnl_attr_put_u32(m, CTA_FILTER_ORIG_FLAGS, compared);
+		mnl_attr_put_u32(m, CTA_FILTER_REPLY_FLAGS, 0);
+		mnl_attr_nest_end(m, filter);
 	}
 	return conntrack_exchange(socket, m, entries);
 }
@@ -217,8 +208,9 @@ int conntrack_flush_by_dump(struct mnl_socket *socket, const struct conntrack_tu
 	AUTO(buf_done) struct buf entries = { 0 };
 	struct conntrack_tuple filter = *tuple;
 	const struct nlmsghdr *m;
-	int left, r = conntrack_check_tuple(tuple, e);
+	int left, r;
 
+	r = conntrack_check_tuple(tuple, e);
 	if (r < 0 || !socket)
 		return r;
 	if (tuple->family == AF_INET6)
@@ -236,8 +228,9 @@ int conntrack_flush(struct mnl_socket *socket, const struct conntrack_tuple *tup
 		    struct hw_err *e)
 {
 	AUTO(buf_done) struct buf none = { 0 };
-	int r = conntrack_check_tuple(tuple, e);
+	int r;
 
+	r = conntrack_check_tuple(tuple, e);
 	if (r < 0 || !socket)
 		return r;
 	if (tuple->family == AF_INET6 && (tuple->src.family || tuple->dst.family))

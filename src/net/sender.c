@@ -53,11 +53,18 @@ static struct {
 	int n;
 } held = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The send must happen even if one of the steps before it fails. */
-static _Noreturn void sender_run(const struct sender *s)
+/* The starter: forks the sender, which sends even if one of the steps before that fails. */
+static int sender_fork(void *ctx)
 {
-	int fd = s->fd < 0 ? STDIN_FILENO : dup2(s->fd, STDIN_FILENO), failed, next = 1;
+	const struct sender *s = ctx;
+	int fd, failed, next = 1;
+	pid_t pid;
 
+	pid = _Fork();
+	if (pid != 0)
+		return pid < 0 ? errno : 0;
+
+	fd = s->fd < 0 ? STDIN_FILENO : dup2(s->fd, STDIN_FILENO);
 	for (int i = 0; i < held.n; i++)
 		next += dup2(held.fds[i], next) >= 0;
 	if (fd >= 0)
@@ -71,15 +78,6 @@ static _Noreturn void sender_run(const struct sender *s)
 	else
 		(void)poll(NULL, 0, SENDER_HOLD_MS);
 	_exit(failed);
-}
-
-static int sender_fork(void *ctx)
-{
-	pid_t pid = _Fork();
-
-	if (pid == 0)
-		sender_run(ctx);
-	return pid < 0 ? errno : 0;
 }
 
 static int sender_clone(struct sender *s)

@@ -28,41 +28,34 @@
 #define SYSCTL_VALUE_MAX 65536 /* the longest are a page or two */
 #define NOT_TRIED	 (-2)  /* to mount a private procfs */
 
-/* Rejects parts that do not descend: empty, "." and "..". */
-static bool sysctl_is_name(const char *name)
-{
-	for (const char *part = name;; part++) {
-		size_t len = strcspn(part, "/");
-
-		if (len == 0 || (len == 1 && part[0] == '.') ||
-		    (len == 2 && part[0] == '.' && part[1] == '.'))
-			return false;
-		part += len;
-		if (*part == '\0')
-			return true;
-	}
-}
-
 /* The path under /proc/sys, with the rules of sysctl(8); NULL if the name is invalid. */
 static char *sysctl_path(const char *name)
 {
 	const char *first = strpbrk(name, "./");
-	char *path = str_printf("/proc/sys/%s", name), *key = path + strlen("/proc/sys/");
+	autofree char *path = str_printf("/proc/sys/%s", name);
+	char *key = path + strlen("/proc/sys/");
+	size_t len;
 
 	if (first && *first == '.')
 		for (char *c = key; *c; c++)
 			*c = *c == '.' ? '/' : *c == '/' ? '.' : *c;
-	if (sysctl_is_name(key))
-		return path;
-	free(path);
-	return NULL;
+	/* Parts that do not descend are invalid: empty, "." and "..". */
+	for (const char *part = key;; part += len + 1) {
+		len = strcspn(part, "/");
+		if (len == 0 || (len == 1 && part[0] == '.') ||
+		    (len == 2 && part[0] == '.' && part[1] == '.'))
+			return NULL;
+		if (part[len] == '\0')
+			return take_ptr(path);
+	}
 }
 
 static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf text = { 0 };
-	int r = file_read_fd(fd, SYSCTL_VALUE_MAX, &text, e);
+	int r;
 
+	r = file_read_fd(fd, SYSCTL_VALUE_MAX, &text, e);
 	if (r < 0)
 		return err_ctx(e, "read sysctl %s", path);
 	if (text.len > 0 && text.data[text.len - 1] == '\n')
@@ -71,22 +64,18 @@ static int sysctl_read_fd(int fd, const char *path, char **ret_value, struct hw_
 	return 0;
 }
 
-static int sysctl_mount_proc(void)
-{
-	autoclose int fs = fsopen("proc", FSOPEN_CLOEXEC);
-
-	if (fs < 0 || fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-		return -1;
-	return fsmount(fs, FSMOUNT_CLOEXEC, 0);
-}
-
 /* @pod: below the private procfs, if it can be mounted */
 static int sysctl_open(const char *path, bool pod, int flags)
 {
 	static int proc = NOT_TRIED;
 
-	if (pod && proc == NOT_TRIED)
-		proc = sysctl_mount_proc();
+	if (pod && proc == NOT_TRIED) {
+		autoclose int fs = fsopen("proc", FSOPEN_CLOEXEC);
+
+		proc = -1;
+		if (fs >= 0 && fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) >= 0)
+			proc = fsmount(fs, FSMOUNT_CLOEXEC, 0);
+	}
 	flags |= O_CLOEXEC | O_NOFOLLOW;
 	return pod && proc >= 0 ? openat(proc, path + strlen("/proc/"), flags) : open(path, flags);
 }
@@ -110,13 +99,14 @@ static int sysctl_write_fd(int fd, const char *path, const char *value, struct h
 
 /* For a file that cannot be opened for both reading and writing. One that cannot be read is written
  * without a comparison. */
-static int sysctl_update_fallback(const char *path, bool pod, const char *value, struct hw_err *e)
+static int sysctl_write_fallback(const char *path, bool pod, const char *value, struct hw_err *e)
 {
 	autofree char *old = NULL;
 	autoclose int fd = -1;
 	struct hw_err why;
-	int r = sysctl_read_file(path, pod, &old, &why);
+	int r;
 
+	r = sysctl_read_file(path, pod, &old, &why);
 	if (r < 0 && r != -EACCES && r != -EPERM) {
 		*e = why;
 		return r;
@@ -127,25 +117,6 @@ static int sysctl_update_fallback(const char *path, bool pod, const char *value,
 	return sysctl_write_fd(fd, path, value, e);
 }
 
-static int sysctl_update_file(const char *path, bool pod, const char *value, struct hw_err *e)
-{
-	autoclose int fd = sysctl_open(path, pod, O_RDWR);
-	autofree char *old = NULL;
-	int r;
-
-	if (fd < 0)
-		return sysctl_update_fallback(path, pod, value, e);
-	r = sysctl_read_fd(fd, path, &old, e);
-	if (r < 0)
-		return r;
-	return sysctl_equal(old, value) ? 1 : sysctl_write_fd(fd, path, value, e);
-}
-
-static int sysctl_enter(int netns_fd, struct netns_home *home, struct hw_err *e)
-{
-	return netns_fd < 0 ? 0 : netns_enter(netns_fd, home, e);
-}
-
 int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
@@ -154,20 +125,30 @@ int sysctl_read(int netns_fd, const char *name, char **ret_value, struct hw_err 
 
 	if (!path)
 		return err_text(e, -EINVAL, "invalid sysctl name \"%s\"", name);
-	r = sysctl_enter(netns_fd, &home, e);
+	r = netns_fd < 0 ? 0 : netns_enter(netns_fd, &home, e);
 	return r < 0 ? r : sysctl_read_file(path, netns_fd != -1, ret_value, e);
 }
 
 int sysctl_write(int netns_fd, const char *name, const char *value, struct hw_err *e)
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
-	autofree char *path = sysctl_path(name);
+	autofree char *path = sysctl_path(name), *old = NULL;
+	autoclose int fd = -1;
+	bool pod = netns_fd != -1;
 	int r;
 
 	if (!path)
 		return err_text(e, -EINVAL, "invalid sysctl name \"%s\"", name);
-	r = sysctl_enter(netns_fd, &home, e);
-	return r < 0 ? r : sysctl_update_file(path, netns_fd != -1, value, e);
+	r = netns_fd < 0 ? 0 : netns_enter(netns_fd, &home, e);
+	if (r < 0)
+		return r;
+	fd = sysctl_open(path, pod, O_RDWR);
+	if (fd < 0)
+		return sysctl_write_fallback(path, pod, value, e);
+	r = sysctl_read_fd(fd, path, &old, e);
+	if (r < 0)
+		return r;
+	return sysctl_equal(old, value) ? 1 : sysctl_write_fd(fd, path, value, e);
 }
 
 static const char *sysctl_skip_space(const char *s)

@@ -192,16 +192,6 @@ static const char *env_or(const char *name, const char *def)
 	return str_empty(value) ? def : value;
 }
 
-static void read_environment(struct tool *t)
-{
-	t->conf_dir = env_or("NETCONFPATH", CONF_DIR);
-	t->plugin_path = env_or("CNI_PATH", PLUGIN_PATH);
-	t->ifname = env_or("CNI_IFNAME", IFNAME);
-	t->args = env_or("CNI_ARGS", NULL);
-	t->capability_args = env_or("CAP_ARGS", NULL);
-	t->timeout_ms = TIMEOUT_S * 1000;
-}
-
 /* Keeps the name of the plugin for error messages. */
 static int find_plugin(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
 		       struct hw_err *e)
@@ -234,14 +224,6 @@ static int tool_open(struct tool *t, struct hw_err *e)
 	o.cancel_fd = t->cancel_fd;
 	o.timeout_ms = t->timeout_ms;
 	return hw_cni_new(&o, &t->cni, e);
-}
-
-static void tool_close(struct tool *t)
-{
-	hw_cni_free(t->cni);
-	hw_conf_free(t->conf);
-	hw_strings_free(&t->plugin_dirs);
-	free(t->netns);
 }
 
 int tool_load(struct tool *t, const char *network, struct hw_err *e)
@@ -325,7 +307,10 @@ static int run_command(struct tool *t, const struct command *c, int argc, char *
 		r = c->run(t, argv, &e);
 	if (r < 0)
 		tool_report(t, &e);
-	tool_close(t);
+	hw_cni_free(t->cni);
+	hw_conf_free(t->conf);
+	hw_strings_free(&t->plugin_dirs);
+	free(t->netns);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
@@ -345,13 +330,20 @@ static int show_help(const char *command)
 
 static int run_cnitool(int argc, char **argv)
 {
-	struct tool t = { .cancel_fd = -1 };
+	struct tool t = {
+		.conf_dir = env_or("NETCONFPATH", CONF_DIR),
+		.plugin_path = env_or("CNI_PATH", PLUGIN_PATH),
+		.ifname = env_or("CNI_IFNAME", IFNAME),
+		.args = env_or("CNI_ARGS", NULL),
+		.capability_args = env_or("CAP_ARGS", NULL),
+		.timeout_ms = TIMEOUT_S * 1000,
+		.cancel_fd = -1,
+	};
 	struct info_options info = { 0 };
 	const struct command *c;
 	char **args;
 	int option;
 
-	read_environment(&t);
 	while ((option = getopt_long(argc, argv, "i:yhV", options, NULL)) >= 0)
 		if (!read_option(&t, option, &info))
 			return EXIT_FAILURE;

@@ -35,16 +35,6 @@ static const struct hw_field error_fields[] = {
 	{ 0 },
 };
 
-static char *hint_missing_netns(const struct tool *t)
-{
-	if (str_starts(t->netns, "/run/netns/") || str_starts(t->netns, "/var/run/netns/"))
-		return str_printf("namespace %s does not exist; create it with \"ip netns add %s\"",
-				  t->netns, strrchr(t->netns, '/') + 1);
-	return str_printf("namespace %s does not exist; \"ip netns add NAME\" creates "
-			  "/run/netns/NAME",
-			  t->netns);
-}
-
 /* Return: the hint, or NULL */
 static char *find_hint(const struct tool *t, const struct hw_err *e)
 {
@@ -55,8 +45,15 @@ static char *find_hint(const struct tool *t, const struct hw_err *e)
 		return str_printf("set NETCONFPATH to the directory with the networks, now %s; "
 				  "\"cnitool list\" lists them",
 				  t->conf_dir);
-	if (t->netns && access(t->netns, F_OK) < 0 && errno == ENOENT)
-		return hint_missing_netns(t);
+	if (t->netns && access(t->netns, F_OK) < 0 && errno == ENOENT) {
+		if (str_starts(t->netns, "/run/netns/") || str_starts(t->netns, "/var/run/netns/"))
+			return str_printf("namespace %s does not exist; create it with \"ip netns "
+					  "add %s\"",
+					  t->netns, strrchr(t->netns, '/') + 1);
+		return str_printf("namespace %s does not exist; \"ip netns add NAME\" creates "
+				  "/run/netns/NAME",
+				  t->netns);
+	}
 	if (e->code == -ECANCELED)
 		return str_copy("interrupted; \"cnitool del\" removes anything that is left");
 	if (e->code == -ETIMEDOUT)
@@ -83,25 +80,6 @@ static char *find_plugin(const struct tool *t, const struct hw_err *e)
 	return *t->plugin ? str_copy(t->plugin) : NULL;
 }
 
-static void print_text(const struct tool_error *r, const char *message)
-{
-	AUTO(buf_done) struct buf b = { 0 };
-
-	buf_puts(&b, "cnitool: ");
-	if (r->network)
-		buf_printf(&b, "network \"%s\"", r->network);
-	if (r->file)
-		buf_printf(&b, " (%s)", r->file);
-	if (r->network)
-		buf_puts(&b, ": ");
-	if (r->plugin && !strstr(message, "plugin type="))
-		buf_printf(&b, "plugin \"%s\": ", r->plugin);
-	buf_printf(&b, "%s\n", message);
-	if (r->hint)
-		buf_printf(&b, "hint: %s\n", r->hint);
-	fputs(b.data, stderr);
-}
-
 void tool_report(const struct tool *t, const struct hw_err *e)
 {
 	char message[sizeof(e->msg) + sizeof(e->details)];
@@ -114,13 +92,27 @@ void tool_report(const struct tool *t, const struct hw_err *e)
 		.plugin = find_plugin(t, e),
 		.hint = find_hint(t, e),
 	};
+	AUTO(buf_done) struct buf b = { 0 };
 
 	if (t->json) {
 		autofree char *json = hw_field_encode(error_fields, &r, 0);
 
-		fprintf(stderr, "%s\n", json);
+		buf_printf(&b, "%s\n", json);
 	} else {
-		print_text(&r, err_format(e, message, sizeof(message)));
+		err_format(e, message, sizeof(message));
+		buf_puts(&b, "cnitool: ");
+		if (r.network)
+			buf_printf(&b, "network \"%s\"", r.network);
+		if (r.file)
+			buf_printf(&b, " (%s)", r.file);
+		if (r.network)
+			buf_puts(&b, ": ");
+		if (r.plugin && !strstr(message, "plugin type="))
+			buf_printf(&b, "plugin \"%s\": ", r.plugin);
+		buf_printf(&b, "%s\n", message);
+		if (r.hint)
+			buf_printf(&b, "hint: %s\n", r.hint);
 	}
+	fputs(b.data, stderr);
 	hw_field_clear(error_fields, &r);
 }

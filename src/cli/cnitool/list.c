@@ -84,18 +84,11 @@ static int check_network(const struct tool *t, const struct hw_list *earlier,
 	return r;
 }
 
-/* Removes the prefix with the file name, which has its own column. */
-static const char *without_file(const char *msg, const char *file)
-{
-	size_t n = strlen(file);
-
-	return str_starts(msg, file) && str_starts(msg + n, ": ") ? msg + n + 2 : msg;
-}
-
 static void add_network(const struct tool *t, const char *file, struct hw_list *networks)
 {
 	AUTO(hw_conf_free) struct hw_conf *conf = NULL;
 	struct network_info n = { .file = str_copy(file) };
+	size_t len = strlen(file);
 	struct hw_err why;
 	int r;
 
@@ -105,28 +98,14 @@ static void add_network(const struct tool *t, const char *file, struct hw_list *
 		r = check_network(t, networks, &n, &why);
 	}
 	n.valid = r >= 0;
-	if (!n.valid)
-		n.error = str_copy(without_file(why.msg, file));
+	if (!n.valid) {
+		/* without the file name, which has its own column */
+		bool has_file = str_starts(why.msg, file) && str_starts(why.msg + len, ": ");
+
+		n.error = str_copy(has_file ? why.msg + len + strlen(": ") : why.msg);
+	}
 	networks->v = mem_resize(networks->v, networks->n + 1, sizeof(n));
 	memcpy((struct network_info *)networks->v + networks->n++, &n, sizeof(n));
-}
-
-/* In the order of the search by name. */
-static int find_networks(const struct tool *t, struct hw_list *networks, struct hw_err *e)
-{
-	static const char *const extensions[][3] = { { ".conflist" }, { ".conf", ".json" } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++) {
-		AUTO(hw_strings_free) struct hw_strings files = { 0 };
-		int r;
-
-		r = hw_conf_files(t->conf_dir, extensions[i], &files, e);
-		if (r < 0)
-			return r;
-		for (size_t j = 0; j < files.n; j++)
-			add_network(t, files.v[j], networks);
-	}
-	return 0;
 }
 
 static char *join(const struct hw_strings *list)
@@ -169,31 +148,35 @@ static void print_table(const struct hw_list *networks)
 	}
 }
 
-static void print_names(const struct hw_list *networks)
-{
-	const struct network_info *v = networks->v;
-
-	for (size_t i = 0; i < networks->n; i++)
-		if (v[i].valid)
-			puts(v[i].name);
-}
-
 int tool_list(struct tool *t, char **args, struct hw_err *e)
 {
+	/* in the order of the search by name */
+	static const char *const extensions[][3] = { { ".conflist" }, { ".conf", ".json" } };
 	AUTO(networks_done) struct hw_list networks = { 0 };
-	int r;
+	const struct network_info *v;
 
 	(void)args;
-	r = find_networks(t, &networks, e);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < ARRAY_SIZE(extensions); i++) {
+		AUTO(hw_strings_free) struct hw_strings files = { 0 };
+		int r;
+
+		r = hw_conf_files(t->conf_dir, extensions[i], &files, e);
+		if (r < 0)
+			return r;
+		for (size_t j = 0; j < files.n; j++)
+			add_network(t, files.v[j], &networks);
+	}
 	if (t->json)
 		return tool_print(hw_field_encode(list_fields, &networks, HW_JSON_PRETTY), e);
-	if (t->names)
-		print_names(&networks);
-	else
-		print_table(&networks);
-	if (networks.n == 0 && !t->names)
+	if (t->names) {
+		v = networks.v;
+		for (size_t i = 0; i < networks.n; i++)
+			if (v[i].valid)
+				puts(v[i].name);
+		return 0;
+	}
+	print_table(&networks);
+	if (networks.n == 0)
 		fprintf(stderr, "cnitool: no networks found in %s\n", t->conf_dir);
 	return 0;
 }
@@ -289,21 +272,10 @@ static int find_versions(struct tool *t, const char *name, struct hw_list *plugi
 	return r;
 }
 
-static void print_versions(const struct hw_list *plugins)
-{
-	const struct plugin_info *v = plugins->v;
-
-	for (size_t i = 0; i < plugins->n; i++) {
-		printf("%s:", v[i].type);
-		for (size_t j = 0; j < v[i].versions.n; j++)
-			printf(" %s", v[i].versions.v[j]);
-		putchar('\n');
-	}
-}
-
 int tool_versions(struct tool *t, char **args, struct hw_err *e)
 {
 	AUTO(plugins_done) struct hw_list plugins = { 0 };
+	const struct plugin_info *v;
 	int r;
 
 	r = find_versions(t, args[0], &plugins, e);
@@ -311,6 +283,12 @@ int tool_versions(struct tool *t, char **args, struct hw_err *e)
 		return r;
 	if (t->json)
 		return tool_print(hw_field_encode(plugins_fields, &plugins, HW_JSON_PRETTY), e);
-	print_versions(&plugins);
+	v = plugins.v;
+	for (size_t i = 0; i < plugins.n; i++) {
+		printf("%s:", v[i].type);
+		for (size_t j = 0; j < v[i].versions.n; j++)
+			printf(" %s", v[i].versions.v[j]);
+		putchar('\n');
+	}
 	return 0;
 }

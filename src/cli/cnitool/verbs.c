@@ -148,12 +148,21 @@ static int tool_attachment_init(struct tool_attachment *a, struct tool *t, char 
 	return 0;
 }
 
-/* The same bytes as upstream's, without final newline; with one on a terminal. */
-static int print_result(const struct hw_result *result, struct hw_err *e)
+/* The result is printed as the same bytes as upstream's, without final newline; with one on a
+ * terminal. */
+int tool_add(struct tool *t, char **args, struct hw_err *e)
 {
+	AUTO(hw_result_free) struct hw_result *result = NULL;
+	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
 	autofree char *json = NULL;
 	int r;
 
+	r = tool_attachment_init(&a, t, args, e);
+	if (r < 0)
+		return r;
+	r = hw_add(t->cni, t->conf, &a.at, HW_ADD_UNDO, &result, e);
+	if (r < 0)
+		return r;
 	r = hw_result_format(result, result->version, HW_JSON_PRETTY, &json, e);
 	if (r >= 0)
 		r = file_write_fd(STDOUT_FILENO, json, strlen(json), e);
@@ -162,20 +171,6 @@ static int print_result(const struct hw_result *result, struct hw_err *e)
 	if (r < 0)
 		return err_ctx(e, "attached, but the result could not be printed");
 	return 0;
-}
-
-int tool_add(struct tool *t, char **args, struct hw_err *e)
-{
-	AUTO(hw_result_free) struct hw_result *result = NULL;
-	AUTO(tool_attachment_done) struct tool_attachment a = { 0 };
-	int r;
-
-	r = tool_attachment_init(&a, t, args, e);
-	if (r >= 0)
-		r = hw_add(t->cni, t->conf, &a.at, HW_ADD_UNDO, &result, e);
-	if (r < 0)
-		return r;
-	return print_result(result, e);
 }
 
 int tool_check(struct tool *t, char **args, struct hw_err *e)
@@ -203,23 +198,6 @@ int tool_del(struct tool *t, char **args, struct hw_err *e)
 
 /* ---- gc and status ------------------------------------------------------------------ */
 
-static size_t print_attachments(const struct hw_cached_list *list, const char *network)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < list->n; i++) {
-		const struct hw_cached *entry = &list->v[i];
-
-		if (!str_equal(entry->network, network))
-			continue;
-		if (n++ == 0)
-			fprintf(stderr, "attachments of network \"%s\":\n", network);
-		fprintf(stderr, "  %s %s %s\n", entry->container_id, entry->ifname,
-			str_or(entry->netns, ""));
-	}
-	return n;
-}
-
 /* Reads one character from the terminal; Ctrl-C means no. */
 static bool read_yes(const struct tool *t)
 {
@@ -237,7 +215,8 @@ static bool read_yes(const struct tool *t)
 static int confirm_gc(const struct tool *t, struct hw_err *e)
 {
 	AUTO(hw_cached_list_free) struct hw_cached_list list = { 0 };
-	size_t n;
+	const char *network = hw_conf_name(t->conf);
+	size_t n = 0;
 	int r;
 
 	if (t->yes || !isatty(STDIN_FILENO))
@@ -245,14 +224,23 @@ static int confirm_gc(const struct tool *t, struct hw_err *e)
 	r = hw_cached_attachments(t->cni, NULL, NULL, NULL, &list, e);
 	if (r < 0)
 		return r;
-	n = print_attachments(&list, hw_conf_name(t->conf));
+	for (size_t i = 0; i < list.n; i++) {
+		const struct hw_cached *entry = &list.v[i];
+
+		if (!str_equal(entry->network, network))
+			continue;
+		if (n++ == 0)
+			fprintf(stderr, "attachments of network \"%s\":\n", network);
+		fprintf(stderr, "  %s %s %s\n", entry->container_id, entry->ifname,
+			str_or(entry->netns, ""));
+	}
 	if (n == 0 && !version_at_least(hw_conf_version(t->conf), "1.1.0"))
 		return 0;
 	if (n == 0)
 		fprintf(stderr,
 			"no attachments of network \"%s\" in the cache, but plugins may have "
 			"some\n",
-			hw_conf_name(t->conf));
+			network);
 	fprintf(stderr, "delete %s? [y/N] ", n == 1 ? "it" : "all");
 	if (!read_yes(t))
 		return err_text(e, -EPERM, "not confirmed, nothing was changed");

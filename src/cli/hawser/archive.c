@@ -110,17 +110,6 @@ static int open_input(const char *path, int *ret_fd, struct hw_err *e)
 	return *ret_fd < 0 ? err_set(e, -errno, "read from standard input") : 0;
 }
 
-/* Return: number of bytes; 0 at the end */
-static ssize_t read_piece(int fd, uint8_t *piece, struct hw_err *e)
-{
-	ssize_t n;
-
-	do
-		n = read(fd, piece, PIECE);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? err_set(e, -errno, "read the archive") : n;
-}
-
 static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd,
 			Hawser__V1__LoadRequest *request, struct hw_err *e)
 {
@@ -129,28 +118,40 @@ static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd
 	ssize_t n;
 	int r;
 
+	/* The last piece is empty. */
 	do {
-		n = read_piece(fd, piece, e);
+		do
+			n = read(fd, piece, PIECE);
+		while (n < 0 && errno == EINTR);
 		if (n < 0)
-			return (int)n;
+			return err_set(e, -errno, "read the archive");
 		request->data = (ProtobufCBinaryData){ (size_t)n, piece };
 		r = api_stream_send(stream, &request->base, e);
+		if (r < 0)
+			return r;
 		*request = (Hawser__V1__LoadRequest)HAWSER__V1__LOAD_REQUEST__INIT;
 		meter_add(&meter, (uint64_t)n);
-	} while (r == 0 && n > 0);
-	if (r == 0)
-		rpc_stream_end_request(stream);
-	return r;
+	} while (n > 0);
+	rpc_stream_end_request(stream);
+	return 0;
 }
 
-/* The response, and then the end of the stream, which has the status. */
-static int receive_response(struct rpc_stream *stream, Hawser__V1__LoadResponse **ret,
-			    struct hw_err *e)
+static int load_archive(struct cli *cli, int fd, Hawser__V1__LoadRequest *request,
+			Hawser__V1__LoadResponse **ret, struct hw_err *e)
 {
 	const ProtobufCMessageDescriptor *type = &hawser__v1__load_response__descriptor;
 	AUTO(message_free) ProtobufCMessage *answer = NULL, *more = NULL;
-	int r = api_stream_receive(stream, type, &answer, e);
+	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
+	int r;
 
+	r = hawser_stream(cli, "Load", NULL, &stream, e);
+	if (r < 0)
+		return r;
+	r = send_archive(cli, stream, fd, request, e);
+	if (r < 0)
+		return r;
+	/* The response, and then the end of the stream, which has the status. */
+	r = api_stream_receive(stream, type, &answer, e);
 	if (r < 0)
 		return r;
 	if (!answer)
@@ -160,17 +161,6 @@ static int receive_response(struct rpc_stream *stream, Hawser__V1__LoadResponse 
 		return r;
 	*ret = (Hawser__V1__LoadResponse *)take_ptr(answer);
 	return 0;
-}
-
-static int load_archive(struct cli *cli, int fd, Hawser__V1__LoadRequest *request,
-			Hawser__V1__LoadResponse **ret, struct hw_err *e)
-{
-	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	int r = hawser_stream(cli, "Load", NULL, &stream, e);
-
-	if (r == 0)
-		r = send_archive(cli, stream, fd, request, e);
-	return r < 0 ? r : receive_response(stream, ret, e);
 }
 
 static void print_loaded(const Hawser__V1__LoadedImage *image)
@@ -253,30 +243,14 @@ static void remove_partial(int signal_number)
 	_exit(128 + signal_number);
 }
 
-static void remove_partial_on_signals(void)
+/* Opens the temporary file; signals remove it. */
+static int open_partial(const char *path, struct output *out, struct hw_err *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	const struct sigaction action = { .sa_handler = remove_partial };
-	struct sigaction before;
-
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
-		sigaction(signals[i], NULL, &before);
-		if (before.sa_handler != SIG_IGN)
-			sigaction(signals[i], &action, NULL);
-	}
-}
-
-static bool is_special(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
-static int open_partial(const char *path, struct output *out, struct hw_err *e)
-{
 	const char *slash = strrchr(path, '/');
 	int dir = slash ? (int)(slash - path) + 1 : 0;
+	struct sigaction before;
 
 	if (snprintf(partial, sizeof(partial), "%.*s.%s~", dir, path, path + dir) >=
 	    (int)sizeof(partial))
@@ -284,20 +258,26 @@ static int open_partial(const char *path, struct output *out, struct hw_err *e)
 	out->fd = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (out->fd < 0)
 		return err_set(e, -errno, "write %s", path);
-	remove_partial_on_signals();
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		sigaction(signals[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+	}
 	out->path = path;
 	return 0;
 }
 
 static int open_output(const char *path, struct output *out, struct hw_err *e)
 {
+	struct stat st;
+
 	if (!path || str_equal(path, "-")) {
 		if (isatty(STDOUT_FILENO))
 			return err_text(e, -EINVAL,
 					"cannot write an archive to a terminal: use --output "
 					"FILE or a pipe");
 		out->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-	} else if (is_special(path)) {
+	} else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
 		out->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	} else {
 		return open_partial(path, out, e);
@@ -344,8 +324,9 @@ static int save_archive(struct cli *cli, const Hawser__V1__SaveRequest *request,
 			struct hw_err *e)
 {
 	AUTO(rpc_stream_free) struct rpc_stream *stream = NULL;
-	int r = hawser_stream(cli, "Save", &request->base, &stream, e);
+	int r;
 
+	r = hawser_stream(cli, "Save", &request->base, &stream, e);
 	if (r == 0)
 		r = receive_archive(cli, stream, fd, e);
 	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;

@@ -86,25 +86,19 @@ static int print_version(void)
 
 /* ---- commands -------------------------------------------------------------------- */
 
-/* Return: how many of @words are the name of the command; 0 if it is another command */
-static int match_command(const struct cli_command *c, char **words)
-{
-	const char *space = strchr(c->name, ' ');
-	size_t first = strcspn(c->name, " ");
-
-	if (!words[0] || strlen(words[0]) != first || memcmp(words[0], c->name, first) != 0)
-		return 0;
-	if (!space)
-		return 1;
-	return str_equal(words[1], space + 1) ? 2 : 0;
-}
-
+/* *ret_used: how many of @words are the name of the command */
 static const struct cli_command *find_command(char **words, int *ret_used)
 {
 	for (const struct cli_command *const *c = commands; *c; c++) {
-		*ret_used = match_command(*c, words);
-		if (*ret_used)
-			return *c;
+		const char *space = strchr((*c)->name, ' ');
+		size_t first = strcspn((*c)->name, " ");
+
+		if (!words[0] || strlen(words[0]) != first ||
+		    memcmp(words[0], (*c)->name, first) != 0 ||
+		    (space && !str_equal(words[1], space + 1)))
+			continue;
+		*ret_used = space ? 2 : 1;
+		return *c;
 	}
 	return NULL;
 }

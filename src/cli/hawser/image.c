@@ -20,15 +20,6 @@
 
 /* ---- inspect --------------------------------------------------------------------- */
 
-static void print_image(const Runtime__V1__Image *image)
-{
-	print_field("id", image->id);
-	print_list("names", image->repo_tags, image->n_repo_tags);
-	print_list("digests", image->repo_digests, image->n_repo_digests);
-	print_field_and_free("size", text_size(image->size));
-	print_field("pinned", image->pinned ? "yes" : "no");
-}
-
 /* Like in a shell: words with blanks are quoted. */
 static char *join_words(const struct hw_strings *words)
 {
@@ -56,24 +47,13 @@ static void print_keys(const char *name, const char *json)
 		print_field(name, key);
 }
 
-static void print_labels(const struct hw_map *labels)
-{
-	for (size_t i = 0; i < labels->n; i++)
-		print_field_and_free(i ? "" : "labels",
-				     str_printf("%s=%s", labels->keys[i], labels->values[i]));
-}
-
-static void print_created(const char *created)
-{
-	autofree char *age = spec_age(created);
-
-	if (*age)
-		print_field_and_free("created", str_printf("%s (%s ago)", created, age));
-}
-
 static void print_spec(const struct spec *spec)
 {
-	print_created(spec->created);
+	const struct hw_map *labels = &spec->config.labels;
+	autofree char *age = spec_age(spec->created);
+
+	if (*age)
+		print_field_and_free("created", str_printf("%s (%s ago)", spec->created, age));
 	if (!str_empty(spec->os))
 		print_field_and_free("platform", str_printf("%s/%s%s%s", spec->os,
 							    str_or(spec->architecture, ""),
@@ -87,35 +67,39 @@ static void print_spec(const struct spec *spec)
 	print_list("environment", spec->config.env.v, spec->config.env.n);
 	print_keys("ports", spec->config.ports);
 	print_keys("volumes", spec->config.volumes);
-	print_labels(&spec->config.labels);
+	for (size_t i = 0; i < labels->n; i++)
+		print_field_and_free(i ? "" : "labels",
+				     str_printf("%s=%s", labels->keys[i], labels->values[i]));
 	print_list("layers", spec->rootfs.diff_ids.v, spec->rootfs.diff_ids.n);
-}
-
-static struct value *make_inspect_json(const Runtime__V1__ImageStatusResponse *status)
-{
-	struct value *v = value_new_object();
-
-	value_set(v, "image", message_to_json(&status->image->base));
-	value_set(v, "info", spec_info(status));
-	return v;
 }
 
 static int run_inspect(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
 	AUTO(spec_done) struct spec spec = { 0 };
-	int r = image_status(cli, args[0], true, &status, e);
+	const Runtime__V1__Image *image;
+	int r;
 
+	r = image_status(cli, args[0], true, &status, e);
 	if (r < 0)
 		return r;
+	image = status->image;
 	if (cli->json) {
-		print_json(make_inspect_json(status));
+		struct value *all = value_new_object();
+
+		value_set(all, "image", message_to_json(&image->base));
+		value_set(all, "info", spec_info(status));
+		print_json(all);
 		return 0;
 	}
 	r = spec_read(status, &spec, e);
 	if (r < 0 && r != -ENODATA)
 		return err_ctx(e, "image \"%s\"", args[0]);
-	print_image(status->image);
+	print_field("id", image->id);
+	print_list("names", image->repo_tags, image->n_repo_tags);
+	print_list("digests", image->repo_digests, image->n_repo_digests);
+	print_field_and_free("size", text_size(image->size));
+	print_field("pinned", image->pinned ? "yes" : "no");
 	print_spec(&spec);
 	return 0;
 }
@@ -163,30 +147,24 @@ static void add_steps(struct table *t, const struct spec *spec)
 	}
 }
 
-static struct value *make_step_json(const struct spec_step *step, const char *diff_id)
-{
-	struct value *v = value_new_object();
-
-	value_set(v, "created", value_new_string(str_or(step->created, "")));
-	value_set(v, "createdBy", value_new_string(str_or(step->created_by, "")));
-	value_set(v, "comment", value_new_string(str_or(step->comment, "")));
-	value_set(v, "diffId", value_new_string(str_or(diff_id, "")));
-	return v;
-}
-
 /* The oldest first, as in the configuration. */
 static struct value *make_history_json(const struct spec *spec)
 {
 	struct value *all = value_new_object(), *list = value_new_array();
-	const struct spec_step *steps = spec->history.v;
 	size_t layer = 0;
 
 	for (size_t i = 0; i < spec->history.n; i++) {
-		const char *diff_id = NULL;
+		const struct spec_step *step = (const struct spec_step *)spec->history.v + i;
+		struct value *v = value_new_object();
+		const char *diff_id = "";
 
-		if (!steps[i].empty_layer && layer < spec->rootfs.diff_ids.n)
+		if (!step->empty_layer && layer < spec->rootfs.diff_ids.n)
 			diff_id = spec->rootfs.diff_ids.v[layer++];
-		value_append(list, make_step_json(&steps[i], diff_id));
+		value_set(v, "created", value_new_string(str_or(step->created, "")));
+		value_set(v, "createdBy", value_new_string(str_or(step->created_by, "")));
+		value_set(v, "comment", value_new_string(str_or(step->comment, "")));
+		value_set(v, "diffId", value_new_string(diff_id));
+		value_append(list, v);
 	}
 	value_set(all, "history", list);
 	return all;
@@ -197,8 +175,9 @@ static int run_history(struct cli *cli, char **args, struct hw_err *e)
 	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
 	AUTO(table_done) struct table t = TABLE(history_columns);
 	AUTO(spec_done) struct spec spec = { 0 };
-	int r = image_status(cli, args[0], true, &status, e);
+	int r;
 
+	r = image_status(cli, args[0], true, &status, e);
 	if (r < 0)
 		return r;
 	r = spec_read(status, &spec, e);

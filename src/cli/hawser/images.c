@@ -89,13 +89,6 @@ static char *format_name(const char *name)
 	return str_printf("%.*s%s", (int)(colon + 1 - name), name, id);
 }
 
-static char *format_user(const Runtime__V1__Image *image)
-{
-	if (image->uid)
-		return str_printf("%lld", (long long)image->uid->value);
-	return str_copy(image->username);
-}
-
 /* Return: "" if unknown, for example because the image was removed meanwhile */
 static char *get_age(struct cli *cli, const Runtime__V1__Image *image)
 {
@@ -124,7 +117,8 @@ static void print_rows(struct cli *cli, const struct rows *rows)
 		if (!cli->long_format)
 			continue;
 		table_add(&t, get_age(cli, image));
-		table_add(&t, format_user(image));
+		table_add(&t, image->uid ? str_printf("%lld", (long long)image->uid->value)
+					 : str_copy(image->username));
 		table_add(&t, str_copy(image->pinned ? "yes" : ""));
 	}
 	table_print(&t, stdout);
@@ -151,28 +145,20 @@ static void print_names(const struct rows *rows)
 
 /* ---- command --------------------------------------------------------------------- */
 
-static int list_images(struct cli *cli, const char *image, Runtime__V1__ListImagesResponse **ret,
-		       struct hw_err *e)
+static int run_images(struct cli *cli, char **args, struct hw_err *e)
 {
 	Runtime__V1__ListImagesRequest request = RUNTIME__V1__LIST_IMAGES_REQUEST__INIT;
 	Runtime__V1__ImageFilter filter = RUNTIME__V1__IMAGE_FILTER__INIT;
 	Runtime__V1__ImageSpec spec = RUNTIME__V1__IMAGE_SPEC__INIT;
+	AUTO(api_free) Runtime__V1__ListImagesResponse *list = NULL;
+	AUTO(rows_done) struct rows rows = { 0 };
 
-	if (image) {
-		spec.image = (char *)image;
+	if (args[0]) {
+		spec.image = args[0];
 		filter.image = &spec;
 		request.filter = &filter;
 	}
-	return image_call(cli, "ListImages", &request.base, ret, e);
-}
-
-static int run_images(struct cli *cli, char **args, struct hw_err *e)
-{
-	AUTO(api_free) Runtime__V1__ListImagesResponse *list = NULL;
-	AUTO(rows_done) struct rows rows = { 0 };
-	int r = list_images(cli, args[0], &list, e);
-
-	if (r < 0)
+	if (image_call(cli, "ListImages", &request.base, &list, e) < 0)
 		return err_ctx(e, "list images");
 	for (size_t i = 0; i < list->n_images; i++)
 		add_image(&rows, list->images[i]);

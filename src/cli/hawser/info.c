@@ -35,27 +35,24 @@ static void print_versions(const Runtime__V1__VersionResponse *v)
 	print_field_and_free("api", str_printf("CRI %s", v->runtime_api_version));
 }
 
-static void print_versions_json(const Runtime__V1__VersionResponse *version)
-{
-	struct value *v = value_new_object();
-
-	value_set(v, "hawser", value_new_string(HAWSER_VERSION));
-	if (version)
-		value_set(v, "runtime", message_to_json(&version->base));
-	print_json(v);
-}
-
 /* The version of hawser is printed even if the runtime does not respond. */
 static int run_version(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(api_free) Runtime__V1__VersionResponse *answer = NULL;
-	int r = get_version(cli, &answer, e);
+	int r;
 
 	(void)args;
-	if (cli->json)
-		print_versions_json(answer);
-	else
+	r = get_version(cli, &answer, e);
+	if (cli->json) {
+		struct value *all = value_new_object();
+
+		value_set(all, "hawser", value_new_string(HAWSER_VERSION));
+		if (answer)
+			value_set(all, "runtime", message_to_json(&answer->base));
+		print_json(all);
+	} else {
 		print_versions(answer);
+	}
 	return r;
 }
 
@@ -88,30 +85,28 @@ static void runtime_info_done(struct runtime_info *i)
 
 AUTO_VALUE_DEFINE(runtime_info_done, struct runtime_info);
 
-static int get_daemon_info(struct cli *cli, Hawser__V1__InfoResponse **ret, struct hw_err *e)
-{
-	Hawser__V1__InfoRequest request = HAWSER__V1__INFO_REQUEST__INIT;
-	int r = runtime_connect(cli, e);
-
-	if (r == 0)
-		r = api_call(cli->client, &hawser__v1__daemon__descriptor, "Info", &request.base,
-			     runtime_deadline(cli), (ProtobufCMessage **)ret, e);
-	return r < 0 && is_unimplemented(e) ? 0 : r;
-}
-
 static int get_runtime_info(struct cli *cli, struct runtime_info *i, struct hw_err *e)
 {
 	Runtime__V1__StatusRequest status = RUNTIME__V1__STATUS_REQUEST__INIT;
 	Runtime__V1__ImageFsInfoRequest storage = RUNTIME__V1__IMAGE_FS_INFO_REQUEST__INIT;
-	int r = get_version(cli, &i->version, e);
+	Hawser__V1__InfoRequest daemon = HAWSER__V1__INFO_REQUEST__INIT;
+	int r;
 
-	if (r == 0)
-		r = runtime_call(cli, "Status", &status.base, &i->status, e);
-	if (r == 0)
-		r = image_call(cli, "ImageFsInfo", &storage.base, &i->storage, e);
-	if (r == 0)
-		r = get_daemon_info(cli, &i->daemon, e);
-	return r;
+	r = get_version(cli, &i->version, e);
+	if (r < 0)
+		return r;
+	r = runtime_call(cli, "Status", &status.base, &i->status, e);
+	if (r < 0)
+		return r;
+	r = image_call(cli, "ImageFsInfo", &storage.base, &i->storage, e);
+	if (r < 0)
+		return r;
+	r = runtime_connect(cli, e);
+	if (r < 0)
+		return r;
+	r = api_call(cli->client, &hawser__v1__daemon__descriptor, "Info", &daemon.base,
+		     runtime_deadline(cli), (ProtobufCMessage **)&i->daemon, e);
+	return r < 0 && is_unimplemented(e) ? 0 : r;
 }
 
 static void print_conditions(const Runtime__V1__RuntimeStatus *status)
@@ -156,28 +151,24 @@ static void print_daemon(const Hawser__V1__InfoResponse *d)
 	print_field("kernel", d->kernel);
 }
 
-static void print_info_json(const struct runtime_info *i)
-{
-	struct value *v = value_new_object();
-
-	value_set(v, "version", message_to_json(&i->version->base));
-	value_set(v, "status", message_to_json(&i->status->base));
-	value_set(v, "imageFsInfo", message_to_json(&i->storage->base));
-	if (i->daemon)
-		value_set(v, "daemon", message_to_json(&i->daemon->base));
-	print_json(v);
-}
-
 static int run_info(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(runtime_info_done) struct runtime_info i = { 0 };
-	int r = get_runtime_info(cli, &i, e);
+	int r;
 
 	(void)args;
+	r = get_runtime_info(cli, &i, e);
 	if (r < 0)
 		return r;
 	if (cli->json) {
-		print_info_json(&i);
+		struct value *all = value_new_object();
+
+		value_set(all, "version", message_to_json(&i.version->base));
+		value_set(all, "status", message_to_json(&i.status->base));
+		value_set(all, "imageFsInfo", message_to_json(&i.storage->base));
+		if (i.daemon)
+			value_set(all, "daemon", message_to_json(&i.daemon->base));
+		print_json(all);
 		return 0;
 	}
 	print_versions(i.version);

@@ -64,39 +64,24 @@ static const struct hint {
 	  "the runtime is busy or short of resources: try again later" },
 };
 
-static bool hint_matches(const struct cli *cli, const struct hint *h, const struct hw_err *e)
-{
-	if (h->source != cli->error_source || (h->command && h->command != cli->command))
-		return false;
-	if (h->source == ERROR_CONNECT)
-		return e->code == -h->code;
-	return e->domain == HW_DOMAIN_GRPC && e->wire == h->code;
-}
-
 static const char *find_hint(const struct cli *cli, const struct hw_err *e)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(hints); i++)
-		if (hint_matches(cli, &hints[i], e))
-			return hints[i].text;
-	return NULL;
-}
+	for (size_t i = 0; i < ARRAY_SIZE(hints); i++) {
+		const struct hint *h = &hints[i];
 
-/* A message may contain several errors, one per line. */
-static void print_message(const char *msg)
-{
-	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
-
-	strings_split(msg, '\n', &lines);
-	for (size_t i = 0; i < lines.n; i++) {
-		autofree char *line = text_clean(lines.v[i]);
-
-		if (*line)
-			fprintf(stderr, "hawser: %s\n", line);
+		if (h->source != cli->error_source || (h->command && h->command != cli->command))
+			continue;
+		if (h->source == ERROR_CONNECT ? e->code == -h->code
+					       : e->domain == HW_DOMAIN_GRPC && e->wire == h->code)
+			return h->text;
 	}
+	return NULL;
 }
 
 static void print_report(const struct cli *cli, const struct error_report *r)
 {
+	AUTO(hw_strings_free) struct hw_strings lines = { 0 };
+
 	fflush(stdout);
 	if (cli->json) {
 		autofree char *json = hw_field_encode(report_fields, r, 0);
@@ -105,7 +90,14 @@ static void print_report(const struct cli *cli, const struct error_report *r)
 		fprintf(stderr, "%s\n", safe);
 		return;
 	}
-	print_message(r->msg);
+	/* A message may contain several errors, one per line. */
+	strings_split(r->msg, '\n', &lines);
+	for (size_t i = 0; i < lines.n; i++) {
+		autofree char *line = text_clean(lines.v[i]);
+
+		if (*line)
+			fprintf(stderr, "hawser: %s\n", line);
+	}
 	if (r->hint)
 		fprintf(stderr, "hint: %s\n", r->hint);
 }

@@ -62,8 +62,9 @@ AUTO_VALUE_DEFINE(creds_done, struct creds);
 static int read_password_from_stdin(char **ret, struct hw_err *e)
 {
 	struct buf b = { 0 };
-	int r = file_read_fd(STDIN_FILENO, SECRET_MAX, &b, e);
+	int r;
 
+	r = file_read_fd(STDIN_FILENO, SECRET_MAX, &b, e);
 	if (r < 0)
 		return err_ctx(e, "read the password from standard input");
 	*ret = buf_take(&b);
@@ -229,28 +230,13 @@ static int pull_cri(struct cli *cli, const char *image, const struct creds *cred
 
 /* ---- command --------------------------------------------------------------------- */
 
-static void print_result(const struct cli *cli, const char *image, const char *id, const char *ref)
-{
-	autofree char *clean_id = text_clean(id), *clean_ref = text_clean(ref);
-	struct value *v;
-
-	if (!cli->json) {
-		printf("%s\n", cli->quiet || !*clean_ref ? clean_id : clean_ref);
-		return;
-	}
-	v = value_new_object();
-	value_set(v, "image", value_new_string(image));
-	value_set(v, "imageId", value_new_string(str_or(id, "")));
-	value_set(v, "imageRef", value_new_string(str_or(ref, "")));
-	print_json(v);
-}
-
 static int run_pull(struct cli *cli, char **args, struct hw_err *e)
 {
 	AUTO(creds_done) struct creds creds = { 0 };
-	autofree char *id = NULL, *ref = NULL;
-	int r = get_creds(cli, &creds, e);
+	autofree char *id = NULL, *ref = NULL, *line = NULL;
+	int r;
 
+	r = get_creds(cli, &creds, e);
 	if (r < 0)
 		return r;
 	r = pull_hawser(cli, args[0], &creds, &id, &ref, e);
@@ -262,7 +248,17 @@ static int run_pull(struct cli *cli, char **args, struct hw_err *e)
 		r = err_text(e, -EPROTO, "the runtime returned no image ID");
 	if (r < 0)
 		return err_ctx(e, "pull \"%s\"", args[0]);
-	print_result(cli, args[0], id, ref);
+	if (cli->json) {
+		struct value *v = value_new_object();
+
+		value_set(v, "image", value_new_string(args[0]));
+		value_set(v, "imageId", value_new_string(id));
+		value_set(v, "imageRef", value_new_string(str_or(ref, "")));
+		print_json(v);
+		return 0;
+	}
+	line = text_clean(cli->quiet || str_empty(ref) ? id : ref);
+	printf("%s\n", line);
 	return 0;
 }
 

@@ -17,17 +17,6 @@
 #include "cli/text.h"
 #include "rpc/grpc/status.h"
 
-static int remove_image(struct cli *cli, const char *id, struct hw_err *e)
-{
-	Runtime__V1__RemoveImageRequest request = RUNTIME__V1__REMOVE_IMAGE_REQUEST__INIT;
-	AUTO(api_free) Runtime__V1__RemoveImageResponse *answer = NULL;
-	Runtime__V1__ImageSpec spec = RUNTIME__V1__IMAGE_SPEC__INIT;
-
-	spec.image = (char *)id;
-	request.image = &spec;
-	return image_call(cli, "RemoveImage", &request.base, &answer, e);
-}
-
 static void print_untagged(char **names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -37,31 +26,35 @@ static void print_untagged(char **names, size_t n)
 	}
 }
 
-static void print_removed(const Runtime__V1__Image *image)
-{
-	autofree char *id = text_clean(image->id);
-
-	print_untagged(image->repo_tags, image->n_repo_tags);
-	print_untagged(image->repo_digests, image->n_repo_digests);
-	printf("removed  %s\n", id);
-}
-
 /* @removed: list of IDs, for --json */
-static int find_and_remove(struct cli *cli, const char *image, struct value *removed,
+static int find_and_remove(struct cli *cli, const char *name, struct value *removed,
 			   struct hw_err *e)
 {
+	Runtime__V1__RemoveImageRequest request = RUNTIME__V1__REMOVE_IMAGE_REQUEST__INIT;
+	Runtime__V1__ImageSpec spec = RUNTIME__V1__IMAGE_SPEC__INIT;
+	AUTO(api_free) Runtime__V1__RemoveImageResponse *answer = NULL;
 	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
-	int r = image_status(cli, image, false, &status, e);
+	autofree char *id = NULL;
+	const Runtime__V1__Image *image;
+	int r;
 
+	r = image_status(cli, name, false, &status, e);
 	if (r < 0)
 		return cli->force && status_from_err(e) == STATUS_NOT_FOUND ? 0 : r;
-	r = remove_image(cli, status->image->id, e);
+	image = status->image;
+	spec.image = image->id;
+	request.image = &spec;
+	r = image_call(cli, "RemoveImage", &request.base, &answer, e);
 	if (r < 0)
-		return err_ctx(e, "remove image \"%s\"", image);
-	if (cli->json)
-		value_append(removed, value_new_string(status->image->id));
-	else
-		print_removed(status->image);
+		return err_ctx(e, "remove image \"%s\"", name);
+	if (cli->json) {
+		value_append(removed, value_new_string(image->id));
+		return 0;
+	}
+	print_untagged(image->repo_tags, image->n_repo_tags);
+	print_untagged(image->repo_digests, image->n_repo_digests);
+	id = text_clean(image->id);
+	printf("removed  %s\n", id);
 	return 0;
 }
 

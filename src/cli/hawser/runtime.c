@@ -40,8 +40,9 @@ int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e)
 
 int runtime_connect(struct cli *cli, struct hw_err *e)
 {
-	int r = cli->client ? 0 : rpc_client_open(cli->socket, &cli->client, e);
+	int r;
 
+	r = cli->client ? 0 : rpc_client_open(cli->socket, &cli->client, e);
 	cli->error_source = r < 0 ? ERROR_CONNECT : ERROR_CALL;
 	return r;
 }
@@ -59,8 +60,9 @@ static int call_method(struct cli *cli, const ProtobufCServiceDescriptor *servic
 		       const char *method, const ProtobufCMessage *request, void *ret_answer,
 		       struct hw_err *e)
 {
-	int r = runtime_connect(cli, e);
+	int r;
 
+	r = runtime_connect(cli, e);
 	if (r < 0)
 		return r;
 	return api_call(cli->client, service, method, request, runtime_deadline(cli),
@@ -106,8 +108,9 @@ int image_status(struct cli *cli, const char *image, bool verbose,
 int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e)
 {
-	int r = runtime_connect(cli, e);
+	int r;
 
+	r = runtime_connect(cli, e);
 	if (r == 0)
 		r = api_stream_open(cli->client, &hawser__v1__images__descriptor, method, request,
 				    runtime_deadline(cli), ret_stream, e);

@@ -21,20 +21,15 @@ struct verify_totals {
 	struct value *list; /* for --json */
 };
 
-static const char *state_name(int state)
-{
-	static const char *const names[] = { "good", "DAMAGED", "repaired", "unknown" };
-
-	return (size_t)state < ARRAY_SIZE(names) ? names[state] : "?";
-}
-
 /* Flushed for each layer: verifying all images may take minutes. */
 static void print_layer(const Hawser__V1__VerifyResponse *layer)
 {
+	static const char *const states[] = { "good", "DAMAGED", "repaired", "unknown" };
+	const char *state = (size_t)layer->state < ARRAY_SIZE(states) ? states[layer->state] : "?";
 	autofree char *image = text_short_id(layer->image_id), *id = text_short_id(layer->diff_id);
 	autofree char *size = text_size(layer->bytes);
 
-	printf("%-12s  %-12s  %-8s  %8llu files  %9s\n", image, id, state_name((int)layer->state),
+	printf("%-12s  %-12s  %-8s  %8llu files  %9s\n", image, id, state,
 	       (unsigned long long)layer->files, size);
 	for (size_t i = 0; i < layer->n_damaged; i++) {
 		autofree char *path = text_clean(layer->damaged[i]);
@@ -42,35 +37,6 @@ static void print_layer(const Hawser__V1__VerifyResponse *layer)
 		printf("    %s\n", path);
 	}
 	fflush(stdout);
-}
-
-static void add_layer(struct verify_totals *totals, const struct cli *cli,
-		      const Hawser__V1__VerifyResponse *layer)
-{
-	totals->layers++;
-	totals->damaged += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
-	totals->repaired += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED;
-	totals->unchecked += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
-	if (cli->json)
-		value_append(totals->list, message_to_json(&layer->base));
-	else
-		print_layer(layer);
-}
-
-static int receive_layers(struct cli *cli, struct rpc_stream *stream, struct verify_totals *totals,
-			  struct hw_err *e)
-{
-	int r;
-
-	for (;;) {
-		AUTO(api_free) Hawser__V1__VerifyResponse *layer = NULL;
-
-		r = api_stream_receive(stream, &hawser__v1__verify_response__descriptor,
-				       (ProtobufCMessage **)&layer, e);
-		if (r <= 0)
-			return r;
-		add_layer(totals, cli, layer);
-	}
 }
 
 static int verify_images(struct cli *cli, char **args, struct verify_totals *totals,
@@ -84,19 +50,25 @@ static int verify_images(struct cli *cli, char **args, struct verify_totals *tot
 	while (args[request.n_images])
 		request.n_images++;
 	request.repair = cli->repair;
-	r = hawser_stream(cli, "Verify", &request.base, &stream, e);
-	if (r == 0)
-		r = receive_layers(cli, stream, totals, e);
-	return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;
-}
+	if (hawser_stream(cli, "Verify", &request.base, &stream, e) < 0)
+		return hawser_failed(cli, cli->command->name, e);
+	for (;;) {
+		AUTO(api_free) Hawser__V1__VerifyResponse *layer = NULL;
 
-static void print_totals(const struct verify_totals *totals)
-{
-	printf("%zu layers, %zu damaged, %zu repaired", totals->layers, totals->damaged,
-	       totals->repaired);
-	if (totals->unchecked > 0)
-		printf(", %zu not checked", totals->unchecked);
-	putchar('\n');
+		r = api_stream_receive(stream, &hawser__v1__verify_response__descriptor,
+				       (ProtobufCMessage **)&layer, e);
+		if (r <= 0)
+			return r < 0 ? hawser_failed(cli, cli->command->name, e) : 0;
+		totals->layers++;
+		totals->damaged += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
+		totals->repaired += layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__REPAIRED;
+		totals->unchecked +=
+			layer->state == HAWSER__V1__VERIFY_RESPONSE__STATE__NOT_CHECKED;
+		if (cli->json)
+			value_append(totals->list, message_to_json(&layer->base));
+		else
+			print_layer(layer);
+	}
 }
 
 static int run_verify(struct cli *cli, char **args, struct hw_err *e)
@@ -109,10 +81,15 @@ static int run_verify(struct cli *cli, char **args, struct hw_err *e)
 	r = verify_images(cli, args, &totals, e);
 	if (r < 0)
 		return r;
-	if (cli->json)
+	if (cli->json) {
 		print_json(take_ptr(all));
-	else
-		print_totals(&totals);
+	} else {
+		printf("%zu layers, %zu damaged, %zu repaired", totals.layers, totals.damaged,
+		       totals.repaired);
+		if (totals.unchecked > 0)
+			printf(", %zu not checked", totals.unchecked);
+		putchar('\n');
+	}
 	if (!totals.damaged)
 		return 0;
 	return err_text(e, -EBADMSG, "%zu of %zu layers are damaged%s", totals.damaged,

@@ -31,60 +31,44 @@ static int parse_bool(const char *pair, const char *text, bool *ret, struct hw_e
 	return 0;
 }
 
-struct args_parser {
-	const char *const *keys;
-	struct hw_strings values;
-	bool ignore_unknown;
-	struct buf unknown;
-};
-
-static void args_parser_done(struct args_parser *p)
-{
-	hw_strings_free(&p->values);
-	buf_done(&p->unknown);
-}
-AUTO_VALUE_DEFINE(args_parser_done, struct args_parser);
-
-static int parse_pair(struct args_parser *p, const char *pair, struct hw_err *e)
-{
-	const char *value = strchr(pair, '=');
-
-	if (!value || strchr(value + 1, '='))
-		return err_text(e, -EINVAL, "ARGS: invalid pair \"%s\"", pair);
-	autofree char *key = str_ncopy(pair, value - pair);
-	value++;
-	if (str_equal(key, "IgnoreUnknown"))
-		return parse_bool(pair, value, &p->ignore_unknown, e);
-	for (size_t i = 0; p->keys[i]; i++) {
-		if (!str_equal(p->keys[i], key))
-			continue;
-		free(p->values.v[i]);
-		p->values.v[i] = str_copy(value);
-		return 0;
-	}
-	buf_printf(&p->unknown, "%s\"%s\"", p->unknown.len ? " " : "", pair);
-	return 0;
-}
-
 int hw_args_parse(const char *args, const char *const *keys, struct hw_strings *ret_values,
 		  struct hw_err *e)
 {
-	AUTO(args_parser_done) struct args_parser p = { .keys = keys };
-	AUTO(hw_strings_free) struct hw_strings pairs = { 0 };
+	AUTO(hw_strings_free) struct hw_strings values = { 0 }, pairs = { 0 };
+	AUTO(buf_done) struct buf unknown = { 0 };
+	bool ignore_unknown = false;
+	int r;
 
-	while (keys[p.values.n])
-		p.values.n++;
-	p.values.v = mem_new((p.values.n + 1) * sizeof(char *));
+	while (keys[values.n])
+		values.n++;
+	values.v = mem_new((values.n + 1) * sizeof(char *));
 	if (!str_empty(args))
 		strings_split(args, ';', &pairs);
 	for (size_t i = 0; i < pairs.n; i++) {
-		int r = parse_pair(&p, pairs.v[i], e);
-		if (r < 0)
-			return r;
+		const char *pair = pairs.v[i], *value = strchr(pair, '=');
+		autofree char *key = NULL;
+		size_t k = 0;
+
+		if (!value || strchr(value + 1, '='))
+			return err_text(e, -EINVAL, "ARGS: invalid pair \"%s\"", pair);
+		key = str_ncopy(pair, value - pair);
+		value++;
+		while (keys[k] && !str_equal(keys[k], key))
+			k++;
+		if (str_equal(key, "IgnoreUnknown")) {
+			r = parse_bool(pair, value, &ignore_unknown, e);
+			if (r < 0)
+				return r;
+		} else if (keys[k]) {
+			free(values.v[k]);
+			values.v[k] = str_copy(value);
+		} else {
+			buf_printf(&unknown, "%s\"%s\"", unknown.len ? " " : "", pair);
+		}
 	}
-	if (p.unknown.len && !p.ignore_unknown)
-		return err_text(e, -EINVAL, "ARGS: unknown args [%s]", p.unknown.data);
-	*ret_values = p.values;
-	p.values = (struct hw_strings){ 0 };
+	if (unknown.len && !ignore_unknown)
+		return err_text(e, -EINVAL, "ARGS: unknown args [%s]", unknown.data);
+	*ret_values = values;
+	values = (struct hw_strings){ 0 };
 	return 0;
 }

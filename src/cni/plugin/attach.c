@@ -335,33 +335,29 @@ static int load_record(struct skel_frame *f, struct hw_err *e)
 	return r;
 }
 
-/* Return: 1 if DEL may use the namespace of the call. Without a record another program may have created
- * the attachment, unless there is a record of the interface in another network. */
-static int may_use_netns(const struct skel_frame *f, struct hw_err *e)
-{
-	const struct hw_call *call = &f->call;
-
-	if (call->recorded)
-		return is_same_netns(&f->record, call->netns, e);
-	return !record_in_other_network(f->state_dir, call->network, call->container_id,
-					call->ifname);
-}
-
 int attach_del(struct skel_frame *f, struct hw_err *e)
 {
+	struct hw_call *call = &f->call;
 	autoclose int lock = -1;
+	int r;
 
 	if (!f->plugin->record)
-		return call_del(f->plugin, &f->call, e);
-	int r = lock_network(f, false, &lock, e);
-	if (r >= 0)
-		r = load_record(f, e);
-	if (r >= 0)
-		r = may_use_netns(f, e);
+		return call_del(f->plugin, call, e);
+	r = lock_network(f, false, &lock, e);
+	if (r < 0)
+		return r;
+	r = load_record(f, e);
+	if (r < 0)
+		return r;
+	/* Without a record another program may have created the attachment, unless there is a
+	 * record of the interface in another network. */
+	r = call->recorded ? is_same_netns(&f->record, call->netns, e)
+			   : !record_in_other_network(f->state_dir, call->network,
+						      call->container_id, call->ifname);
 	if (r < 0)
 		return r;
 	if (r == 0)
-		f->call.netns = "";
+		call->netns = "";
 	return delete_and_remove_record(f, e);
 }
 

@@ -51,25 +51,22 @@ static int run_in_process(void *ctx, const struct hw_run *run, struct hw_ran *re
 	return 0;
 }
 
+/* The plugin of that name in this binary; NULL if the file is another binary. Compares device and
+ * inode of the file with those of the running program. AT_EXECFN is faster to resolve than
+ * /proc/self/exe; if the program was started through a dynamic loader, neither of the two is this
+ * binary, and the plugin is executed. */
 static const struct hw_plugin *find_sibling(const struct hw_plugin *const *siblings,
-					    const char *name)
-{
-	for (size_t i = 0; siblings && siblings[i]; i++)
-		if (str_equal(siblings[i]->name, name))
-			return siblings[i];
-	return NULL;
-}
-
-/* Compares device and inode of the file with those of the running program. AT_EXECFN is faster to
- * resolve than /proc/self/exe; if the program was started through a dynamic loader, neither of the two
- * is this binary, and the plugin is executed. */
-static bool is_this_binary(const char *path)
+					    const char *name, const char *path)
 {
 	const char *self = (const char *)getauxval(AT_EXECFN);
 	struct stat own, found;
 
-	return self && stat(self, &own) == 0 && stat(path, &found) == 0 &&
-	       own.st_dev == found.st_dev && own.st_ino == found.st_ino;
+	while (siblings && *siblings && !str_equal((*siblings)->name, name))
+		siblings++;
+	if (!siblings || !*siblings || !self || stat(self, &own) < 0 || stat(path, &found) < 0 ||
+	    own.st_dev != found.st_dev || own.st_ino != found.st_ino)
+		return NULL;
+	return *siblings;
 }
 
 static int find_in_path(const char *plugin, const char *path, char **ret_path, struct hw_err *e)
@@ -82,30 +79,14 @@ static int find_in_path(const char *plugin, const char *path, char **ret_path, s
 	return exec_find(NULL, plugin, (const char *const *)dirs.v, ret_path, e);
 }
 
-/* The request that the delegate would otherwise read from its environment. */
-static struct skel_request build_request(const struct skel_frame *f, const struct exec_env *env)
-{
-	return (struct skel_request){
-		.command = env->command,
-		.container_id = env->container_id,
-		.netns = env->netns,
-		.ifname = env->ifname,
-		.args = env->args,
-		.path = env->path,
-		.netns_override = env->netns_override,
-		.netns_is_checked = true,
-		.state_dir = f->request->state_dir,
-		.siblings = f->request->siblings,
-	};
-}
-
 int hw_delegate(struct hw_call *call, const char *plugin, const char *command, const char *input,
 		struct hw_result **ret_result, struct hw_err *e)
 {
 	const struct skel_frame *f = (const struct skel_frame *)call;
-	const struct hw_plugin *sibling = find_sibling(f->request->siblings, plugin);
 	autofree char *path = NULL, *output = NULL;
+	const struct hw_plugin *sibling;
 	size_t len;
+	int r;
 
 	/* The same plugin with the same input would recurse without end. DEL and GC have nothing to
 	 * do, because no such ADD can have succeeded. */
@@ -115,9 +96,11 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "plugin \"%s\" cannot delegate to itself",
 			       plugin);
 	}
-	int r = find_in_path(plugin, call->path, &path, e);
+	r = find_in_path(plugin, call->path, &path, e);
 	if (r < 0)
 		return r;
+	sibling = find_sibling(f->request->siblings, plugin, path);
+
 	struct exec_call run = {
 		.plugin = path,
 		.env = { command, call->container_id, call->netns, call->ifname, call->args,
@@ -129,10 +112,24 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 		.cancel_fd = -1,
 		.deadline = time_deadline(DELEGATE_TIMEOUT_MS),
 	};
-	struct in_process_call in_process = { sibling, build_request(f, &run.env) };
+	/* The request that the plugin would otherwise read from its environment */
+	struct in_process_call in_process = {
+		.plugin = sibling,
+		.request = { .command = run.env.command,
+			     .container_id = run.env.container_id,
+			     .netns = run.env.netns,
+			     .ifname = run.env.ifname,
+			     .args = run.env.args,
+			     .path = run.env.path,
+			     .netns_override = run.env.netns_override,
+			     .netns_is_checked = true,
+			     .state_dir = f->request->state_dir,
+			     .siblings = f->request->siblings },
+	};
 	const struct hw_exec without_exec = { sizeof(without_exec), &in_process, NULL,
 					      run_in_process };
-	if (sibling && is_this_binary(path))
+
+	if (sibling)
 		run.exec = &without_exec;
 	r = exec_call(&run, &output, &len, e);
 	if (r < 0 || !ret_result)

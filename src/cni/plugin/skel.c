@@ -198,21 +198,6 @@ int skel_frame_parse(struct skel_frame *f, struct hw_err *e)
 	return parse_version(f, e);
 }
 
-static int decode_prev(struct skel_frame *f, struct hw_err *e)
-{
-	const struct value *v = value_find(f->config, "prevResult");
-
-	if (!v || value_kind(v) == VALUE_NULL)
-		return 0;
-	autofree char *json = value_format(v, 0);
-	int r = result_parse_prev(json, strlen(json), f->call.version, &f->prev, e);
-	/* DEL continues without it; upstream's plugins fail and delete nothing. */
-	if (r < 0 && str_equal(f->call.command, "DEL"))
-		return 0;
-	f->call.prev = f->prev;
-	return r;
-}
-
 /* struct hw_valid as a table can decode it, with pointers that are not const. */
 struct valid_attachment {
 	char *container_id;
@@ -254,30 +239,34 @@ static int decode_valid(struct skel_frame *f, struct hw_err *e)
 	return 0;
 }
 
-static int decode_conf(struct skel_frame *f, struct hw_err *e)
-{
-	if (!f->plugin->fields)
-		return 0;
-	void *conf = mem_new(f->plugin->conf_size);
-	int r = field_decode(f->plugin->fields, f->config, conf, e);
-	if (r < 0) {
-		free(conf);
-		return r;
-	}
-	f->call.conf = conf;
-	return 0;
-}
-
 int skel_frame_decode(struct skel_frame *f, struct hw_err *e)
 {
-	int r = decode_conf(f, e);
+	const struct value *prev = value_find(f->config, "prevResult");
+	autofree char *json = NULL;
+	int r = 0;
+
+	if (f->plugin->fields) {
+		autofree void *conf = mem_new(f->plugin->conf_size);
+
+		r = field_decode(f->plugin->fields, f->config, conf, e);
+		if (r >= 0)
+			f->call.conf = take_ptr(conf);
+	}
 	if (r >= 0 && str_equal(f->call.command, "GC"))
 		r = decode_valid(f, e);
 	if (r < 0) {
 		err_ctx(e, "failed to load netconf");
 		return set_cni_code(e, HW_CNI_INVALID_CONFIG);
 	}
-	return decode_prev(f, e);
+	if (!prev || value_kind(prev) == VALUE_NULL)
+		return 0;
+	json = value_format(prev, 0);
+	r = result_parse_prev(json, strlen(json), f->call.version, &f->prev, e);
+	/* DEL continues without it; upstream's plugins fail and delete nothing. */
+	if (r < 0 && str_equal(f->call.command, "DEL"))
+		return 0;
+	f->call.prev = f->prev;
+	return r;
 }
 
 void skel_frame_init(struct skel_frame *f, const struct hw_plugin *plugin,
@@ -404,11 +393,26 @@ static bool has_verb(const struct hw_plugin *p, unsigned bit)
 	}
 }
 
-static int run_verb(struct skel_frame *f, struct hw_err *e)
+/* Checks in upstream's order; then the verb runs. */
+static int run_command(struct skel_frame *f, struct hw_err *e)
 {
 	const struct verb *verb = verb_find(f->call.command);
+	const char *const *versions = skel_versions(f->plugin);
+	size_t n = 0;
+	int r;
 
-	int r = parse_name(f, e);
+	r = check_environment(f->request, e);
+	if (r < 0)
+		return r;
+	if (str_equal(f->call.command, "VERSION")) {
+		if (f->plugin->version)
+			return f->plugin->version(&f->call, e);
+		while (versions[n])
+			n++;
+		f->call.reply = skel_version_reply(versions, n);
+		return 0;
+	}
+	r = parse_name(f, e);
 	if (r < 0)
 		return r;
 	if (!verb)
@@ -426,24 +430,6 @@ static int run_verb(struct skel_frame *f, struct hw_err *e)
 	if (r >= 0 && f->plugin->record)
 		r = record_check_dir(f->state_dir, e);
 	return r < 0 ? r : verb->run(f, e);
-}
-
-static int run_command(struct skel_frame *f, struct hw_err *e)
-{
-	const char *const *versions = skel_versions(f->plugin);
-	size_t n = 0;
-
-	int r = check_environment(f->request, e);
-	if (r < 0)
-		return r;
-	if (!str_equal(f->call.command, "VERSION"))
-		return run_verb(f, e);
-	if (f->plugin->version)
-		return f->plugin->version(&f->call, e);
-	while (versions[n])
-		n++;
-	f->call.reply = skel_version_reply(versions, n);
-	return 0;
 }
 
 int skel_call(const struct hw_plugin *plugin, const struct skel_request *request,

@@ -119,22 +119,6 @@ int cache_path(const char *dir, const char *network, const struct hw_attach *at,
 
 /* ---- writing -------------------------------------------------------------------- */
 
-static char *format_args(const struct hw_attach *at)
-{
-	AUTO(value_free) struct value *args = value_new_array();
-
-	if (at->n_args == 0)
-		return NULL;
-	for (size_t i = 0; i < at->n_args; i++) {
-		struct value *pair = value_new_array();
-
-		value_append(pair, value_new_string(at->args[i][0]));
-		value_append(pair, value_new_string(at->args[i][1]));
-		value_append(args, pair);
-	}
-	return value_format(args, 0);
-}
-
 /* Validates a JSON object of the caller before it is written; NULL and {} give NULL. */
 static int format_object(const char *json, const char *what, char **ret_json, struct hw_err *e)
 {
@@ -155,13 +139,21 @@ static int format_object(const char *json, const char *what, char **ret_json, st
 static int format_file(const struct hw_conf *conf, const struct hw_attach *at, const char *result,
 		       char **ret_text, struct hw_err *e)
 {
+	AUTO(value_free) struct value *pairs = value_new_array();
 	autofree char *config = base64_encode(conf->bytes, strlen(conf->bytes));
-	autofree char *args = format_args(at);
-	autofree char *capability_args = NULL;
-	autofree char *result_text = NULL;
-	struct cache_file file = { .kind = (char *)CACHE_KIND, .config = config, .args = args };
+	autofree char *args = NULL, *capability_args = NULL, *result_text = NULL;
+	struct cache_file file = { .kind = (char *)CACHE_KIND, .config = config };
 	int r;
 
+	for (size_t i = 0; i < at->n_args; i++) {
+		struct value *pair = value_new_array();
+
+		value_append(pair, value_new_string(at->args[i][0]));
+		value_append(pair, value_new_string(at->args[i][1]));
+		value_append(pairs, pair);
+	}
+	if (at->n_args > 0)
+		file.args = args = value_format(pairs, 0);
 	r = format_object(at->capability_args, "capability arguments", &capability_args, e);
 	if (r < 0)
 		return r;
@@ -441,8 +433,9 @@ int cache_remove(const char *dir, const char *network, const struct hw_attach *a
 int cache_sweep(const char *dir, struct hw_err *e)
 {
 	autofree char *results = results_dir(dir);
-	int r = file_sweep(AT_FDCWD, results, e);
+	int r;
 
+	r = file_sweep(AT_FDCWD, results, e);
 	return r < 0 ? err_ctx(e, "%s", results) : 0;
 }
 

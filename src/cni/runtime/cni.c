@@ -40,26 +40,12 @@ int cni_copy_struct(void *to, size_t size, const void *from, const char *what, s
 	return 0;
 }
 
-static void set_plugin_dirs(struct hw_cni *cni, const char *const *dirs)
-{
-	AUTO(buf_done) struct buf path = { 0 };
-	size_t n = 0;
-
-	while (dirs && dirs[n])
-		n++;
-	cni->plugin_dirs = mem_resize(NULL, n + 1, sizeof(char *));
-	for (size_t i = 0; i < n; i++) {
-		cni->plugin_dirs[i] = str_copy(dirs[i]);
-		buf_printf(&path, "%s%s", i ? ":" : "", dirs[i]);
-	}
-	cni->plugin_dirs[n] = NULL;
-	cni->path = buf_take(&path);
-}
-
 int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni, struct hw_err *e)
 {
 	AUTO(hw_cni_free) struct hw_cni *cni = mem_new(sizeof(*cni));
+	AUTO(buf_done) struct buf path = { 0 };
 	struct hw_cni_options o;
+	size_t n = 0;
 	int r;
 
 	r = cni_copy_struct(&o, sizeof(o), options, "struct hw_cni_options", e);
@@ -70,7 +56,15 @@ int hw_cni_new(const struct hw_cni_options *options, struct hw_cni **ret_cni, st
 		if (r < 0)
 			return r;
 	}
-	set_plugin_dirs(cni, o.plugin_dirs);
+	while (o.plugin_dirs && o.plugin_dirs[n])
+		n++;
+	cni->plugin_dirs = mem_resize(NULL, n + 1, sizeof(char *));
+	for (size_t i = 0; i < n; i++) {
+		cni->plugin_dirs[i] = str_copy(o.plugin_dirs[i]);
+		buf_printf(&path, "%s%s", i ? ":" : "", o.plugin_dirs[i]);
+	}
+	cni->plugin_dirs[n] = NULL;
+	cni->path = buf_take(&path);
 	cni->cache_dir = str_copy(str_or(o.cache_dir, CACHE_DIR));
 	cni->state_dir = o.state_dir ? str_copy(o.state_dir) : state_dir_default();
 	cni->stderr_mode = o.stderr_mode;

@@ -85,24 +85,6 @@ static int read_conf_file(const char *path, struct buf *ret_text, struct hw_err 
 	return 0;
 }
 
-static int add_extra_plugin(struct hw_conf *conf, const char *path, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf text = { 0 };
-	AUTO(value_free) struct value *object = NULL;
-	int r;
-
-	r = read_conf_file(path, &text, e);
-	if (r < 0)
-		return r;
-	r = value_parse(text.data, text.len, &object, e);
-	if (r < 0)
-		return err_ctx(e, "error loading CNI config file %s", path);
-	r = conf_add_plugin(conf, object, e);
-	if (r < 0)
-		return err_ctx(e, "error loading CNI config file %s", path);
-	return 0;
-}
-
 /* Appends the plugins in DIR/NAME/ANY.conf to the list in DIR/ANY.conflist. An invalid network name
  * ("", "../x"), which ADD rejects later, must not become a path. */
 static int add_extra_plugins(struct hw_conf *conf, struct hw_err *e)
@@ -117,9 +99,22 @@ static int add_extra_plugins(struct hw_conf *conf, struct hw_err *e)
 	dir = slash ? str_printf("%.*s/%s", (int)(slash - conf->file), conf->file, conf->name)
 		    : str_copy(conf->name);
 	r = hw_conf_files(dir, extra_extensions, &files, e);
-	for (size_t i = 0; i < files.n && r == 0; i++)
-		r = add_extra_plugin(conf, files.v[i], e);
-	return r;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < files.n; i++) {
+		AUTO(buf_done) struct buf text = { 0 };
+		AUTO(value_free) struct value *object = NULL;
+
+		r = read_conf_file(files.v[i], &text, e);
+		if (r < 0)
+			return r;
+		r = value_parse(text.data, text.len, &object, e);
+		if (r >= 0)
+			r = conf_add_plugin(conf, object, e);
+		if (r < 0)
+			return err_ctx(e, "error loading CNI config file %s", files.v[i]);
+	}
+	return 0;
 }
 
 /* A list of one from a single plugin's configuration. */

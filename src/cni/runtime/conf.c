@@ -81,19 +81,6 @@ int conf_fill_plugin(struct hw_conf *conf, const char *json, size_t len, struct 
 
 /* ---- lists ---------------------------------------------------------------------- */
 
-static int parse_list_name(const struct value *list, struct hw_conf *conf, struct hw_err *e)
-{
-	const struct value *name = value_get(list, "name");
-
-	if (!name)
-		return err_text(e, -EINVAL, IN_LIST "no name");
-	if (value_kind(name) != VALUE_STRING)
-		return err_text(e, -EINVAL, IN_LIST "invalid name type: expected a string, got %s",
-				value_kind_name(value_kind(name)));
-	conf->name = str_copy(value_string(name));
-	return 0;
-}
-
 /* Sets *best to the version if it is supported and higher than *best. */
 static int update_best_version(const char *version, const char **best, struct hw_err *e)
 {
@@ -211,6 +198,7 @@ static int parse_list_plugins(const struct value *list, struct hw_conf *conf, st
 int conf_fill_list(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e)
 {
 	AUTO(value_free) struct value *list = NULL;
+	const struct value *name;
 	int r;
 
 	r = value_parse(json, len, &list, e);
@@ -221,18 +209,26 @@ int conf_fill_list(struct hw_conf *conf, const char *json, size_t len, struct hw
 				value_kind_name(value_kind(list)));
 	conf->list = true;
 	conf->bytes = str_ncopy(json, len);
-	r = parse_list_name(list, conf, e);
-	if (r >= 0)
-		r = parse_list_version(list, conf, e);
-	if (r >= 0)
-		r = parse_list_flag(list, "disableCheck", &conf->disable_check, e);
-	if (r >= 0)
-		r = parse_list_flag(list, "disableGC", &conf->disable_gc, e);
-	if (r >= 0)
-		r = parse_list_flag(list, "loadOnlyInlinedPlugins", &conf->only_inlined, e);
-	if (r >= 0)
-		r = parse_list_plugins(list, conf, e);
-	return r;
+	name = value_get(list, "name");
+	if (!name)
+		return err_text(e, -EINVAL, IN_LIST "no name");
+	if (value_kind(name) != VALUE_STRING)
+		return err_text(e, -EINVAL, IN_LIST "invalid name type: expected a string, got %s",
+				value_kind_name(value_kind(name)));
+	conf->name = str_copy(value_string(name));
+	r = parse_list_version(list, conf, e);
+	if (r < 0)
+		return r;
+	r = parse_list_flag(list, "disableCheck", &conf->disable_check, e);
+	if (r < 0)
+		return r;
+	r = parse_list_flag(list, "disableGC", &conf->disable_gc, e);
+	if (r < 0)
+		return r;
+	r = parse_list_flag(list, "loadOnlyInlinedPlugins", &conf->only_inlined, e);
+	if (r < 0)
+		return r;
+	return parse_list_plugins(list, conf, e);
 }
 
 int conf_check_plugins(const struct hw_conf *conf, struct hw_err *e)
@@ -408,23 +404,6 @@ static int set_runtime_config(struct value *request, const struct conf_plugin *p
 	return 0;
 }
 
-/* Under both keys: the spec's, and the one of the release candidates of spec 1.1.0. */
-static void set_valid_attachments(struct value *request, const struct hw_valid *valid,
-				  size_t n_valid)
-{
-	struct value *list = value_new_array();
-
-	for (size_t i = 0; i < n_valid; i++) {
-		struct value *entry = value_new_object();
-
-		value_set(entry, "containerID", value_new_string(valid[i].container_id));
-		value_set(entry, "ifname", value_new_string(valid[i].ifname));
-		value_append(list, entry);
-	}
-	value_set(request, "cni.dev/attachments", value_ref(list));
-	value_set(request, "cni.dev/valid-attachments", list);
-}
-
 int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request *request,
 		 char **ret_json, struct hw_err *e)
 {
@@ -445,8 +424,21 @@ int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request
 	r = set_runtime_config(v, plugin, request->capability_args, e);
 	if (r < 0)
 		return r;
-	if (request->with_valid)
-		set_valid_attachments(v, request->valid, request->n_valid);
+	if (request->with_valid) {
+		struct value *list = value_new_array();
+
+		for (size_t j = 0; j < request->n_valid; j++) {
+			struct value *entry = value_new_object();
+
+			value_set(entry, "containerID",
+				  value_new_string(request->valid[j].container_id));
+			value_set(entry, "ifname", value_new_string(request->valid[j].ifname));
+			value_append(list, entry);
+		}
+		/* the key of the release candidates of spec 1.1.0, and the spec's */
+		value_set(v, "cni.dev/attachments", value_ref(list));
+		value_set(v, "cni.dev/valid-attachments", list);
+	}
 	/* Sorted as by libcni: a plugin that ignores case and uses the last of "CNIVersion" and
 	 * "cniVersion" then uses ours. */
 	*ret_json = value_format(v, HW_JSON_SORTED);

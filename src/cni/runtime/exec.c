@@ -153,16 +153,18 @@ static const struct {
 	{ "CNI_NETNS_OVERRIDE", offsetof(struct exec_env, netns_override) },
 };
 
-/* Our environment with the CNI variables set, as a map from name to "NAME=VALUE". The last of
- * duplicate variables counts. */
-static struct map *build_environment(const struct exec_env *env)
+/* Our environment with the CNI variables set, as execve() takes it. The entries belong to @all, a
+ * map from name to "NAME=VALUE": the last of duplicate variables counts. */
+static const char **build_environment(const struct exec_env *env, struct map *all)
 {
-	struct map *all = map_new(free);
+	const char **list, *name;
+	size_t n = 0;
+	void *found;
 
 	for (char **entry = environ; entry && *entry; entry++) {
-		autofree char *name = str_ncopy(*entry, strcspn(*entry, "="));
+		autofree char *key = str_ncopy(*entry, strcspn(*entry, "="));
 
-		map_set(all, name, str_copy(*entry));
+		map_set(all, key, str_copy(*entry));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
 		const char *const *value = (const void *)((const char *)env + variables[i].offset);
@@ -171,19 +173,9 @@ static struct map *build_environment(const struct exec_env *env)
 			map_set(all, variables[i].name,
 				str_printf("%s=%s", variables[i].name, *value));
 	}
-	return all;
-}
-
-/* The entries as execve() takes them, NULL at the end; they still belong to the map. */
-static const char **environment_list(const struct map *all)
-{
-	const char **list = mem_resize(NULL, map_count(all) + 1, sizeof(*list));
-	const char *name;
-	size_t n = 0;
-	void *entry;
-
-	for (size_t i = 0; map_next(all, &i, &name, &entry);)
-		list[n++] = entry;
+	list = mem_resize(NULL, map_count(all) + 1, sizeof(*list));
+	for (size_t i = 0; map_next(all, &i, &name, &found);)
+		list[n++] = found;
 	list[n] = NULL;
 	return list;
 }
@@ -288,21 +280,10 @@ static void copy_to_stderr(const char *text, size_t len)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static int check_reply(const struct exec_call *call, const struct hw_ran *ran, struct hw_err *e)
-{
-	if (ran->status)
-		return error_from_reply(ran, e);
-	if (str_equal(call->env.command, "ADD") && is_error_object(ran->output, ran->output_len))
-		return error_from_reply(ran, e);
-	if (call->stderr_mode == HW_STDERR_AFTER && ran->errors_len)
-		copy_to_stderr(ran->errors, ran->errors_len);
-	return 0;
-}
-
 int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, struct hw_err *e)
 {
-	AUTO(map_free) struct map *all = build_environment(&call->env);
-	autofree const char **env = environment_list(all);
+	AUTO(map_free) struct map *all = map_new(free);
+	autofree const char **env = build_environment(&call->env, all);
 	struct hw_ran ran = { .size = sizeof(ran) };
 	struct hw_run run = {
 		.size = sizeof(run),
@@ -320,7 +301,13 @@ int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, 
 
 	r = custom ? call->exec->run(call->exec->ctx, &run, &ran, e)
 		   : run_program(&run, call->same_group, &ran, e);
-	r = r < 0 ? error_from_run(r, started, e) : check_reply(call, &ran, e);
+	if (r < 0)
+		r = error_from_run(r, started, e);
+	else if (ran.status || (str_equal(call->env.command, "ADD") &&
+				is_error_object(ran.output, ran.output_len)))
+		r = error_from_reply(&ran, e);
+	else if (call->stderr_mode == HW_STDERR_AFTER && ran.errors_len)
+		copy_to_stderr(ran.errors, ran.errors_len);
 	free(ran.errors);
 	if (r < 0) {
 		free(ran.output);

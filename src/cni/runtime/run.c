@@ -37,28 +37,13 @@
 
 /* ---- one call ---------------------------------------------------------------- */
 
-static int join_args(const struct hw_attach *at, char **ret_args, struct hw_err *e)
-{
-	AUTO(buf_done) struct buf b = { 0 };
-
-	for (size_t i = 0; i < at->n_args; i++) {
-		const char *key = at->args[i][0], *value = at->args[i][1];
-
-		if (!key || !value)
-			return err_text(e, -EINVAL, "CNI_ARGS: pair %zu has no %s", i,
-					key ? "value" : "key");
-		buf_printf(&b, "%s%s=%s", i ? ";" : "", key, value);
-	}
-	*ret_args = buf_take(&b);
-	return 0;
-}
-
 int run_init(struct run *run, const struct hw_cni *cni, const struct hw_conf *conf,
 	     const struct hw_attach *at, struct hw_err *e)
 {
 	const struct hw_attach none = { .size = sizeof(none),
 					.cancel_fd = cni->cancel_fd,
 					.timeout_ms = cni->timeout_ms };
+	AUTO(buf_done) struct buf args = { 0 };
 	int r;
 
 	*run = (struct run){ .cni = cni, .conf = conf };
@@ -70,7 +55,16 @@ int run_init(struct run *run, const struct hw_cni *cni, const struct hw_conf *co
 	run->at.ifname = str_or(run->at.ifname, "");
 	run->cancel_fd = run->at.cancel_fd > 0 ? run->at.cancel_fd : -1;
 	run->deadline = time_deadline(run->at.timeout_ms);
-	return join_args(&run->at, &run->args, e);
+	for (size_t i = 0; i < run->at.n_args; i++) {
+		const char *key = run->at.args[i][0], *value = run->at.args[i][1];
+
+		if (!key || !value)
+			return err_text(e, -EINVAL, "CNI_ARGS: pair %zu has no %s", i,
+					key ? "value" : "key");
+		buf_printf(&args, "%s%s=%s", i ? ";" : "", key, value);
+	}
+	run->args = buf_take(&args);
+	return 0;
 }
 
 void run_done(struct run *run)

@@ -113,40 +113,31 @@ int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
 
 /* ---- validation --------------------------------------------------------------------- */
 
-static int validate_plugin(const struct hw_cni *cni, const struct hw_conf *conf, size_t i,
-			   int64_t deadline, struct hw_err *e)
-{
-	AUTO(hw_strings_free) struct hw_strings versions = { 0 };
-	const char *version = version_or_oldest(conf->version);
-	const char *type = conf->plugins[i].type;
-	int r;
-
-	r = plugin_versions(cni, type, deadline, &versions, e);
-	if (r < 0)
-		return r;
-	if (!strings_has(&versions, version))
-		return err_text(e, -EOPNOTSUPP, "plugin %s does not support config version \"%s\"",
-				type, version);
-	return 0;
-}
-
 /* Checks all plugins. The errors of a list are joined in brackets, as libcni does. */
 static int validate_plugins(const struct hw_cni *cni, const struct hw_conf *conf, struct hw_err *e)
 {
+	const char *version = version_or_oldest(conf->version);
 	AUTO(buf_done) struct buf all = { 0 };
 	char text[sizeof(e->msg) + sizeof(e->details)];
 	int64_t deadline = time_deadline(cni->timeout_ms);
-	int r = 0;
+	int first = 0;
 
 	for (size_t i = 0; i < conf->n_plugins; i++) {
-		int ret = validate_plugin(cni, conf, i, deadline, e);
+		AUTO(hw_strings_free) struct hw_strings versions = { 0 };
+		const char *type = conf->plugins[i].type;
+		int r;
 
-		if (ret >= 0)
+		r = plugin_versions(cni, type, deadline, &versions, e);
+		if (r >= 0 && !strings_has(&versions, version))
+			r = err_text(e, -EOPNOTSUPP,
+				     "plugin %s does not support config version \"%s\"", type,
+				     version);
+		if (r >= 0)
 			continue;
-		r = r ? r : ret;
+		first = first ? first : r;
 		buf_printf(&all, "%s%s", all.len ? " " : "", err_format(e, text, sizeof(text)));
 	}
-	return r < 0 && conf->list ? err_text(e, r, "[%s]", all.data) : r;
+	return first < 0 && conf->list ? err_text(e, first, "[%s]", all.data) : first;
 }
 
 int hw_validate(const struct hw_cni *cni, const struct hw_conf *conf,

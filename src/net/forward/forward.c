@@ -139,32 +139,14 @@ static void put_mark_match(struct nlmsghdr *m, uint32_t mark)
 	end_expr(m, x);
 }
 
-/* A counter, and -j */
-static void put_verdict(struct nlmsghdr *m, int verdict, const char *chain)
-{
-	struct nlattr *data, *nest;
-	struct expr_nest x = begin_expr(m, "counter");
-
-	end_expr(m, x);
-	x = begin_expr(m, "immediate");
-	put_number(m, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
-	data = mnl_attr_nest_start(m, NFTA_IMMEDIATE_DATA);
-	nest = mnl_attr_nest_start(m, NFTA_DATA_VERDICT);
-	put_number(m, NFTA_VERDICT_CODE, (uint32_t)verdict);
-	if (chain)
-		mnl_attr_put_strz(m, NFTA_VERDICT_CHAIN, chain);
-	mnl_attr_nest_end(m, nest);
-	mnl_attr_nest_end(m, data);
-	end_expr(m, x);
-}
-
 /* At the top, or after the rule @after */
 static void put_rule(struct nft *nft, const struct forward *forward, uint64_t after, bool accepts)
 {
 	struct nlmsghdr *m =
 		nft_start_message(nft, NFT_MSG_NEWRULE, NLM_F_CREATE | (after ? NLM_F_APPEND : 0),
 				  nf_family(forward->family));
-	struct nlattr *list;
+	struct nlattr *list, *data, *verdict;
+	struct expr_nest x;
 
 	mnl_attr_put_strz(m, NFTA_RULE_TABLE, "filter");
 	mnl_attr_put_strz(m, NFTA_RULE_CHAIN, "FORWARD");
@@ -173,19 +155,19 @@ static void put_rule(struct nft *nft, const struct forward *forward, uint64_t af
 	list = mnl_attr_nest_start(m, NFTA_RULE_EXPRESSIONS);
 	if (accepts)
 		put_mark_match(m, forward->mark);
-	put_verdict(m, accepts ? NF_ACCEPT : NFT_JUMP, accepts ? NULL : forward->admin);
+	x = begin_expr(m, "counter");
+	end_expr(m, x);
+	x = begin_expr(m, "immediate");
+	put_number(m, NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
+	data = mnl_attr_nest_start(m, NFTA_IMMEDIATE_DATA);
+	verdict = mnl_attr_nest_start(m, NFTA_DATA_VERDICT);
+	put_number(m, NFTA_VERDICT_CODE, (uint32_t)(accepts ? NF_ACCEPT : NFT_JUMP));
+	if (!accepts)
+		mnl_attr_put_strz(m, NFTA_VERDICT_CHAIN, forward->admin);
+	mnl_attr_nest_end(m, verdict);
+	mnl_attr_nest_end(m, data);
+	end_expr(m, x);
 	mnl_attr_nest_end(m, list);
-	nft_end_message(nft, m);
-}
-
-/* Creates the chain if it does not exist. */
-static void put_admin_chain(struct nft *nft, const struct forward *forward)
-{
-	struct nlmsghdr *m =
-		nft_start_message(nft, NFT_MSG_NEWCHAIN, NLM_F_CREATE, nf_family(forward->family));
-
-	mnl_attr_put_strz(m, NFTA_CHAIN_TABLE, "filter");
-	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, forward->admin);
 	nft_end_message(nft, m);
 }
 
@@ -193,16 +175,23 @@ static void put_admin_chain(struct nft *nft, const struct forward *forward)
 
 static int add_rules_once(struct nft *nft, const struct forward *forward, struct hw_err *e)
 {
-	uint32_t generation = 0;
 	struct forward_rules rules;
+	uint32_t generation = 0;
+	struct nlmsghdr *m;
+	int r;
 
-	int r = nft_get_generation(nft, &generation, e);
-	if (r >= 0)
-		r = find_rules(nft, forward, &rules, e);
+	r = nft_get_generation(nft, &generation, e);
+	if (r < 0)
+		return r;
+	r = find_rules(nft, forward, &rules, e);
 	if (r <= 0 || (rules.jump && rules.accept))
 		return r < 0 ? r : 0;
 	nft_batch_begin(nft, generation);
-	put_admin_chain(nft, forward);
+	/* Creates the administrator's chain if it does not exist. */
+	m = nft_start_message(nft, NFT_MSG_NEWCHAIN, NLM_F_CREATE, nf_family(forward->family));
+	mnl_attr_put_strz(m, NFTA_CHAIN_TABLE, "filter");
+	mnl_attr_put_strz(m, NFTA_CHAIN_NAME, forward->admin);
+	nft_end_message(nft, m);
 	if (!rules.accept)
 		put_rule(nft, forward, rules.jump, true);
 	if (!rules.jump)
@@ -316,28 +305,23 @@ int forward_has_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct h
 	return r < 0 ? r : rules.n == ARRAY_SIZE(rules.handles);
 }
 
-static int remove_upstream_rules_once(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
-{
-	struct nft_chain_ref place;
-	struct upstream_rules rules;
-
-	int r = find_upstream_rules(nft, ip, &place, &rules, e);
-	if (r < 0 || !rules.n)
-		return r < 0 ? r : 0;
-	nft_batch_begin(nft, 0);
-	for (size_t i = 0; i < rules.n; i++)
-		put_delete(nft, &place, rules.handles[i]);
-	e->msg[0] = '\0';
-	return nft_batch_commit(nft, e);
-}
-
 /* Retries if another process has deleted one of the rules since they were read (-ENOENT). */
 int forward_remove_upstream_rules(struct nft *nft, const struct hw_ip *ip, struct hw_err *e)
 {
+	struct nft_chain_ref place;
+	struct upstream_rules rules;
 	int r = -ENOENT;
 
-	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++)
-		r = remove_upstream_rules_once(nft, ip, e);
+	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++) {
+		r = find_upstream_rules(nft, ip, &place, &rules, e);
+		if (r < 0 || !rules.n)
+			continue;
+		nft_batch_begin(nft, 0);
+		for (size_t i = 0; i < rules.n; i++)
+			put_delete(nft, &place, rules.handles[i]);
+		e->msg[0] = '\0';
+		r = nft_batch_commit(nft, e);
+	}
 	if (r >= 0)
 		return 0;
 	return *e->msg ? r : err_set(e, r, "remove rules from chain CNI-FORWARD of table filter");

@@ -103,14 +103,6 @@ static const char *get_entry(const struct legacy_table *table, size_t at)
 	return entry;
 }
 
-static bool is_unconditional(const struct legacy_family *legacy, const char *entry)
-{
-	static const char zeros[sizeof(struct ip6t_ip6)];
-
-	return read_offset(entry, legacy->target) == legacy->matches &&
-	       !memcmp(entry, zeros, legacy->head);
-}
-
 /* Does the entry match replies only? (A conntrack match on states without NEW) */
 static bool is_for_replies(const struct legacy_family *legacy, const char *entry)
 {
@@ -172,13 +164,15 @@ static bool may_accept(struct legacy_table *table, size_t at, const char *entry,
 /* Does the entry end the evaluation of every packet? */
 static bool is_final(const struct legacy_table *table, const char *entry)
 {
+	static const char no_conditions[sizeof(struct ip6t_ip6)];
 	const struct legacy_family *legacy = table->legacy;
+	size_t at = read_offset(entry, legacy->target);
 	struct xt_standard_target target = { 0 };
 
-	if (!is_unconditional(legacy, entry) ||
-	    read_offset(entry, legacy->next) < read_offset(entry, legacy->target) + sizeof(target))
+	if (at != legacy->matches || memcmp(entry, no_conditions, legacy->head) != 0 ||
+	    read_offset(entry, legacy->next) < at + sizeof(target))
 		return false;
-	memcpy(&target, entry + read_offset(entry, legacy->target), sizeof(target));
+	memcpy(&target, entry + at, sizeof(target));
 	return str_equal(target.target.u.user.name, "REJECT") ||
 	       (!*target.target.u.user.name && target.verdict < 0);
 }

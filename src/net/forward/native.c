@@ -68,26 +68,16 @@ static void decode_name(const struct nlattr *attr, char ret_text[NFT_CHAIN_TEXT]
 		 mnl_attr_get_str(attr));
 }
 
-static void decode_hook(const struct nlattr *nest, struct base_chain *ret_chain)
-{
-	const struct nlattr *attr;
-
-	mnl_attr_for_each_nested(attr, nest) {
-		if (mnl_attr_get_type(attr) == NFTA_HOOK_HOOKNUM)
-			ret_chain->hook = ntohl(mnl_attr_get_u32(attr));
-		else if (mnl_attr_get_type(attr) == NFTA_HOOK_PRIORITY)
-			ret_chain->priority = (int)ntohl(mnl_attr_get_u32(attr));
-	}
-}
-
-static struct base_chain decode_chain(const struct nlmsghdr *m)
+static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
 {
 	const struct nfgenmsg *head = mnl_nlmsg_get_payload(m);
 	struct base_chain chain = { .family = head->nfgen_family,
 				    .hook = UINT32_MAX,
 				    .policy = NF_ACCEPT };
+	struct base_chains *chains = ctx;
 	const struct nlattr *attr;
 
+	(void)e;
 	mnl_attr_for_each(attr, m, sizeof(*head)) {
 		switch (mnl_attr_get_type(attr)) {
 		case NFTA_CHAIN_TABLE:
@@ -97,7 +87,8 @@ static struct base_chain decode_chain(const struct nlmsghdr *m)
 			decode_name(attr, chain.name);
 			break;
 		case NFTA_CHAIN_HOOK:
-			decode_hook(attr, &chain);
+			chain.hook = nft_attr_number(attr, NFTA_HOOK_HOOKNUM);
+			chain.priority = (int)nft_attr_number(attr, NFTA_HOOK_PRIORITY);
 			break;
 		case NFTA_CHAIN_POLICY:
 			chain.policy = ntohl(mnl_attr_get_u32(attr));
@@ -106,22 +97,11 @@ static struct base_chain decode_chain(const struct nlmsghdr *m)
 			break;
 		}
 	}
-	return chain;
-}
 
-static bool is_iptables(const struct base_chain *chain)
-{
-	return chain->family != NFPROTO_INET && str_equal(chain->table, "filter") &&
-	       str_equal(chain->name, "FORWARD");
-}
+	bool iptables = chain.family != NFPROTO_INET && str_equal(chain.table, "filter") &&
+			str_equal(chain.name, "FORWARD");
 
-static int collect_chain(void *ctx, const struct nlmsghdr *m, struct hw_err *e)
-{
-	struct base_chains *chains = ctx;
-	struct base_chain chain = decode_chain(m);
-
-	(void)e;
-	if (chain.hook != NF_INET_FORWARD || !family_name(chain.family) || is_iptables(&chain) ||
+	if (chain.hook != NF_INET_FORWARD || !family_name(chain.family) || iptables ||
 	    str_equal(chain.table, NFT_TABLE) || str_equal(chain.table, chains->skip) ||
 	    chains->n == CHAINS_MAX)
 		return 0;

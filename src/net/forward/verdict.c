@@ -26,9 +26,6 @@
 #define CHAINS_MAX 256 /* read per evaluation; a chain counts once per jump to it */
 #define DEPTH_MAX  16  /* of jumps, the kernel's limit */
 
-/* In addition to FORWARD_MAY_...: evaluation may continue with the next rule */
-#define MAY_CONTINUE 8
-
 enum match { NEVER, PERHAPS, ALWAYS };
 
 /* The value in a register, as far as it is known */
@@ -177,34 +174,30 @@ static void read_condition(struct effect_reader *reader, const struct nlattr *ex
 
 /* ---- verdicts ---------------------------------------------------------------------------- */
 
-static void set_target(struct effect_reader *reader, const struct nlattr *verdict, bool is_goto)
-{
-	const struct nlattr *chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
-
-	if (!chain || reader->effect.chain)
-		return;
-	reader->effect.chain =
-		str_ncopy(mnl_attr_get_str(chain),
-			  strnlen(mnl_attr_get_str(chain), mnl_attr_get_payload_len(chain)));
-	reader->effect.is_goto = is_goto;
-}
-
 static void read_immediate(struct effect_reader *reader, const struct nlattr *expr)
 {
 	const struct nlattr *verdict =
 		nft_attr_find(nft_attr_find(expr, NFTA_IMMEDIATE_DATA), NFTA_DATA_VERDICT);
+	const struct nlattr *chain = nft_attr_find(verdict, NFTA_VERDICT_CHAIN);
 	int code = (int)nft_attr_number(verdict, NFTA_VERDICT_CODE);
+	struct rule_effect *effect = &reader->effect;
 
-	if (!verdict)
+	if (!verdict) {
 		load_unknown(reader);
-	else if (code == NFT_JUMP || code == NFT_GOTO)
-		set_target(reader, verdict, code == NFT_GOTO);
-	else if (code == NFT_RETURN)
-		reader->effect.verdicts = FORWARD_MAY_RETURN;
-	else if (code == NF_DROP)
-		reader->effect.verdicts = FORWARD_MAY_DROP;
-	else if (code != NFT_CONTINUE && code != NFT_BREAK)
-		reader->effect.verdicts = FORWARD_MAY_PASS;
+	} else if (code == NFT_JUMP || code == NFT_GOTO) {
+		if (!chain || effect->chain)
+			return;
+		effect->chain = str_ncopy(
+			mnl_attr_get_str(chain),
+			strnlen(mnl_attr_get_str(chain), mnl_attr_get_payload_len(chain)));
+		effect->is_goto = code == NFT_GOTO;
+	} else if (code == NFT_RETURN) {
+		effect->verdicts = FORWARD_MAY_RETURN;
+	} else if (code == NF_DROP) {
+		effect->verdicts = FORWARD_MAY_DROP;
+	} else if (code != NFT_CONTINUE && code != NFT_BREAK) {
+		effect->verdicts = FORWARD_MAY_PASS;
+	}
 }
 
 static void read_reject(struct effect_reader *reader, const struct nlattr *expr)
@@ -303,42 +296,36 @@ struct evaluation {
 	unsigned chains; /* number of chains read so far */
 };
 
-static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned depth,
-			  struct hw_err *e);
-
-/* Return: FORWARD_MAY_... bits and MAY_CONTINUE, or a negative errno */
-static int evaluate_effect(struct evaluation *eval, const struct rule_effect *effect,
-			   unsigned depth, struct hw_err *e)
-{
-	if (!effect->chain)
-		return (int)effect->verdicts;
-	int verdicts = evaluate_chain(eval, effect->chain, depth + 1, e);
-	if (verdicts > 0 && !effect->is_goto && (verdicts & FORWARD_MAY_RETURN))
-		verdicts = (verdicts & ~FORWARD_MAY_RETURN) | MAY_CONTINUE;
-	return verdicts < 0 ? verdicts : verdicts | (int)effect->verdicts;
-}
-
+/* Return: FORWARD_MAY_... bits, or a negative errno */
 static int evaluate_chain(struct evaluation *eval, const char *chain, unsigned depth,
 			  struct hw_err *e)
 {
 	AUTO(rule_effects_done) struct rule_effects effects = { .packet = eval->packet };
 	struct nft_chain_ref place = { eval->place->family, eval->place->table, chain };
-	int verdicts = 0;
+	int r, verdicts = 0;
 
 	if (eval->chains >= CHAINS_MAX || depth > DEPTH_MAX)
 		return FORWARD_MAY_PASS;
 	eval->chains++;
-	int r = nft_rule_each(eval->nft, &place, read_rule, &effects, e);
-	for (size_t i = 0; r >= 0 && i < effects.n; i++) {
-		r = evaluate_effect(eval, &effects.v[i], depth, e);
-		if (r < 0)
-			return r;
-		verdicts |= r & ~MAY_CONTINUE;
-		if ((verdicts & FORWARD_MAY_PASS) ||
-		    (effects.v[i].match == ALWAYS && !(r & MAY_CONTINUE)))
+	r = nft_rule_each(eval->nft, &place, read_rule, &effects, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < effects.n; i++) {
+		const struct rule_effect *effect = &effects.v[i];
+		bool continues = false;
+
+		if (effect->chain) {
+			r = evaluate_chain(eval, effect->chain, depth + 1, e);
+			if (r < 0)
+				return r;
+			continues = !effect->is_goto && (r & FORWARD_MAY_RETURN);
+			verdicts |= continues ? r & ~FORWARD_MAY_RETURN : r;
+		}
+		verdicts |= (int)effect->verdicts;
+		if ((verdicts & FORWARD_MAY_PASS) || (effect->match == ALWAYS && !continues))
 			return verdicts;
 	}
-	return r < 0 ? r : verdicts | FORWARD_MAY_RETURN;
+	return verdicts | FORWARD_MAY_RETURN;
 }
 
 int forward_evaluate_chain(struct nft *nft, const struct nft_chain_ref *place,

@@ -102,10 +102,9 @@ static int announce_open(int netns_fd, int index, int *ret_fd, struct hw_err *e)
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = index };
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
 	autoclose int fd = -1;
-	int r = 0;
+	int r;
 
-	if (netns_fd >= 0)
-		r = netns_enter(netns_fd, &home, e);
+	r = netns_fd < 0 ? 0 : netns_enter(netns_fd, &home, e);
 	if (r < 0)
 		return r;
 	/* protocol 0: nothing is received */

@@ -25,24 +25,18 @@ static int decode_forwarding(void *ctx, const struct nlmsghdr *answer, struct hw
 	return 0;
 }
 
-/* False on failure: the caller then falls back to the sysctl, which gives a better error. */
-static bool is_forwarding(struct rtnl *nl, int family)
+int forwarding_enable(struct rtnl *nl, int family, struct hw_err *e)
 {
 	struct netconfmsg head = { .ncm_family = (uint8_t)family };
 	struct hw_err ignored;
 	struct nlmsghdr *m;
 	bool on = false;
+	int r;
 
 	m = rtnl_put(nl, RTM_GETNETCONF, 0, &head, sizeof(head), "read the forwarding setting");
 	mnl_attr_put_u32(m, NETCONFA_IFINDEX, (uint32_t)NETCONFA_IFINDEX_ALL);
-	return rtnl_query(nl, decode_forwarding, &on, &ignored) >= 0 && on;
-}
-
-int forwarding_enable(struct rtnl *nl, int family, struct hw_err *e)
-{
-	int r;
-
-	if (is_forwarding(nl, family))
+	/* If the query fails, writing the sysctl gives a better error. */
+	if (rtnl_query(nl, decode_forwarding, &on, &ignored) >= 0 && on)
 		return 1;
 	r = family == AF_INET ? sysctl_write(-1, "net/ipv4/ip_forward", "1", e)
 			      : sysctl_write_conf(-1, AF_INET6, "all", "forwarding", "1", e);

@@ -78,14 +78,6 @@ static struct iface_gateways iface_find_gateways(const struct hw_result *result)
 	return found;
 }
 
-static bool iface_has_ipv6(const struct hw_result *result)
-{
-	for (size_t i = 0; i < result->n_ips; i++)
-		if (result->ips[i].has_iface && result->ips[i].address.ip.family == AF_INET6)
-			return true;
-	return false;
-}
-
 /* A route of the result, with the default gateway if it has none */
 static struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways)
 {
@@ -152,9 +144,12 @@ static int iface_set_sysctls(int netns_fd, const struct link *link, const struct
 {
 	AUTO(netns_leave) struct netns_home home = NETNS_HOME;
 	bool dad = options->dad == IFACE_DAD_OFF || options->dad == IFACE_DAD_ON;
-	bool ipv6 = iface_has_ipv6(result);
+	bool ipv6 = false;
 	int r;
 
+	for (size_t i = 0; i < result->n_ips; i++)
+		if (result->ips[i].has_iface && result->ips[i].address.ip.family == AF_INET6)
+			ipv6 = true;
 	if (!dad && !ipv6)
 		return 0;
 	r = netns_enter(netns_fd, &home, e);
@@ -179,25 +174,6 @@ static void iface_put_arp_notify(struct rtnl *nl, const struct link *link)
 	mnl_attr_nest_end(m, families);
 }
 
-/* Addresses, then up, then routes: a gateway is reachable only after the first two. */
-static void iface_put_all(struct rtnl *nl, const struct link *link, const struct hw_result *result,
-			  const struct iface_gateways *gateways, bool nodad)
-{
-	for (size_t i = 0; i < result->n_ips; i++) {
-		const struct hw_ipconf *ip = &result->ips[i];
-
-		if (ip->has_iface)
-			addr_put_add(nl, link, &ip->address,
-				     nodad && ip->address.ip.family == AF_INET6 ? IFA_F_NODAD : 0);
-	}
-	link_set_up(nl, link);
-	for (size_t i = 0; i < result->n_routes; i++) {
-		struct route route = iface_route(&result->routes[i], gateways);
-
-		route_put_add(nl, link, &route);
-	}
-}
-
 /* Return: 0, or -EADDRINUSE if duplicate address detection has failed */
 static int iface_check_duplicate(const struct addr *a, const struct link *link, struct hw_err *e)
 {
@@ -213,8 +189,9 @@ static int iface_check_duplicate(const struct addr *a, const struct link *link, 
 static int iface_is_tentative(struct rtnl *nl, const struct link *link, struct hw_err *e)
 {
 	AUTO(addr_list_done) struct addr_list list = { 0 };
-	int r = addr_get(nl, link, AF_INET6, &list, e), tentative = 0;
+	int r, tentative = 0;
 
+	r = addr_get(nl, link, AF_INET6, &list, e);
 	for (size_t i = 0; r >= 0 && i < list.n; i++) {
 		r = iface_check_duplicate(&list.v[i], link, e);
 		if (list.v[i].flags & IFA_F_TENTATIVE)
@@ -252,21 +229,36 @@ int iface_configure(struct rtnl *nl, int netns_fd, const struct link *link,
 {
 	static const struct iface_options none = { 0 };
 	struct iface_gateways gateways = iface_find_gateways(result);
-	enum iface_dad dad;
+	bool nodad;
 	int r;
 
 	options = options ? options : &none;
-	dad = options->dad;
+	nodad = options->dad == IFACE_DAD_SKIP || options->dad == IFACE_DAD_OFF;
 	r = iface_validate_result(result, link, e);
-	if (r >= 0)
-		r = iface_set_sysctls(netns_fd, link, result, options, e);
+	if (r < 0)
+		return r;
+	r = iface_set_sysctls(netns_fd, link, result, options, e);
 	if (r < 0)
 		return r;
 	if (options->notify)
 		iface_put_arp_notify(nl, link);
-	iface_put_all(nl, link, result, &gateways, dad == IFACE_DAD_SKIP || dad == IFACE_DAD_OFF);
+
+	/* Addresses, then up, then routes: a gateway is reachable only after the first two. */
+	for (size_t i = 0; i < result->n_ips; i++) {
+		const struct hw_ipconf *ip = &result->ips[i];
+
+		if (ip->has_iface)
+			addr_put_add(nl, link, &ip->address,
+				     nodad && ip->address.ip.family == AF_INET6 ? IFA_F_NODAD : 0);
+	}
+	link_set_up(nl, link);
+	for (size_t i = 0; i < result->n_routes; i++) {
+		struct route route = iface_route(&result->routes[i], &gateways);
+
+		route_put_add(nl, link, &route);
+	}
 	r = rtnl_commit(nl, e);
-	if (r >= 0 && gateways.v6.family && (dad == IFACE_DAD_ON || dad == IFACE_DAD_LEAVE))
+	if (r >= 0 && gateways.v6.family && !nodad)
 		r = iface_wait_dad(nl, link, e);
 	return r;
 }
@@ -295,31 +287,19 @@ static int iface_check_addr(const struct addr_list *list, const struct link *lin
 			hw_prefix_format(want, text), link->name);
 }
 
-/* Any route to the network: ptp replaces the connected route by one through the gateway. */
-static int iface_check_network(const struct route_list *main, const struct link *link,
-			       const struct hw_prefix *want, struct hw_err *e)
-{
-	struct hw_prefix network = { .ip = prefix_network(want), .len = want->len };
-	char text[HW_PREFIX_TEXT];
-
-	if (want->len == ip_bits(&want->ip) || route_find_dst(main, want))
-		return 0;
-	return err_text(e, -ENOENT, "Expected Route to network %s of interface %s not found",
-			hw_prefix_format(&network, text), link->name);
-}
-
 static int iface_check_route(struct rtnl *nl, const struct route_list *main,
 			     const struct link *link, const struct route *want, struct hw_err *e)
 {
 	AUTO(route_list_done) struct route_list other = { 0 };
 	const struct route *is;
 	char text[ROUTE_TEXT];
-	int r = 0;
+	int r;
 
-	if (want->table != RT_TABLE_MAIN)
+	if (want->table != RT_TABLE_MAIN) {
 		r = route_get(nl, link, want->dst.ip.family, want->table, &other, e);
-	if (r < 0)
-		return r;
+		if (r < 0)
+			return r;
+	}
 	is = route_find(want->table == RT_TABLE_MAIN ? main : &other, want);
 	if (!is)
 		return err_text(e, -ENOENT, "Expected Route '%s' not found in routing table",
@@ -347,18 +327,28 @@ static int iface_check_ips(struct rtnl *nl, const struct route_list *main, const
 			   const struct hw_result *result, struct hw_err *e)
 {
 	AUTO(addr_list_done) struct addr_list list = { 0 };
-	int r = addr_get(nl, link, AF_UNSPEC, &list, e);
+	char text[HW_PREFIX_TEXT];
+	int r;
 
-	for (size_t i = 0; r >= 0 && i < result->n_ips; i++) {
-		const struct hw_ipconf *ip = &result->ips[i];
+	r = addr_get(nl, link, AF_UNSPEC, &list, e);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < result->n_ips; i++) {
+		const struct hw_prefix *want = &result->ips[i].address;
+		struct hw_prefix network = { .ip = prefix_network(want), .len = want->len };
 
-		if (!iface_has_address(result, ip, link))
+		if (!iface_has_address(result, &result->ips[i], link))
 			continue;
-		r = iface_check_addr(&list, link, &ip->address, e);
-		if (r >= 0)
-			r = iface_check_network(main, link, &ip->address, e);
+		r = iface_check_addr(&list, link, want, e);
+		if (r < 0)
+			return r;
+		/* Any route is enough: ptp replaces the connected one by one through the gateway. */
+		if (want->len != ip_bits(&want->ip) && !route_find_dst(main, want))
+			return err_text(e, -ENOENT,
+					"Expected Route to network %s of interface %s not found",
+					hw_prefix_format(&network, text), link->name);
 	}
-	return r;
+	return 0;
 }
 
 int iface_check(struct rtnl *nl, const struct link *link, const struct hw_result *result,
@@ -371,8 +361,9 @@ int iface_check(struct rtnl *nl, const struct link *link, const struct hw_result
 	if (!(link->flags & IFF_UP))
 		return err_text(e, -ENETDOWN, "interface %s is down", link->name);
 	r = route_get(nl, link, AF_UNSPEC, RT_TABLE_MAIN, &main, e);
-	if (r >= 0)
-		r = iface_check_ips(nl, &main, link, result, e);
+	if (r < 0)
+		return r;
+	r = iface_check_ips(nl, &main, link, result, e);
 	for (size_t i = 0; r >= 0 && i < result->n_routes; i++) {
 		struct route want = iface_route(&result->routes[i], &gateways);
 

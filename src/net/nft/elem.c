@@ -217,16 +217,9 @@ static void encode_verdict(struct nlmsghdr *m, const struct nft_elem *elem)
 	mnl_attr_nest_end(m, data);
 }
 
-static void encode_owner(struct nlmsghdr *m, const char *owner)
-{
-	uint8_t comment[2 + NFT_OWNER] = { COMMENT, NFT_OWNER };
-
-	memcpy(comment + 2, owner, NFT_OWNER);
-	mnl_attr_put(m, NFTA_SET_ELEM_USERDATA, sizeof(comment), comment);
-}
-
 void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char *owner)
 {
+	uint8_t comment[2 + NFT_OWNER] = { COMMENT, NFT_OWNER };
 	struct nlattr *list, *item;
 
 	mnl_attr_put_strz(m, NFTA_SET_ELEM_LIST_TABLE, NFT_TABLE);
@@ -239,20 +232,12 @@ void nft_elem_encode(struct nlmsghdr *m, const struct nft_elem *elem, const char
 		encode_verdict(m, elem);
 	else if (owner)
 		encode_value(m, NFTA_SET_ELEM_DATA, &elem->data);
-	if (owner && elem->mode != NFT_SHARED)
-		encode_owner(m, owner);
+	if (owner && elem->mode != NFT_SHARED) {
+		memcpy(comment + 2, owner, NFT_OWNER);
+		mnl_attr_put(m, NFTA_SET_ELEM_USERDATA, sizeof(comment), comment);
+	}
 	mnl_attr_nest_end(m, item);
 	mnl_attr_nest_end(m, list);
-}
-
-static void decode_bytes(const struct nlattr *attr, struct nft_bytes *ret)
-{
-	size_t len = mnl_attr_get_payload_len(attr);
-
-	if (len > sizeof(ret->v))
-		return;
-	memcpy(ret->v, mnl_attr_get_payload(attr), len);
-	ret->len = (uint8_t)((len + ALIGN - 1) / ALIGN * ALIGN);
 }
 
 static void decode_verdict(const struct nlattr *verdict, struct nft_elem *ret)
@@ -278,26 +263,21 @@ static void decode_data(const struct nlattr *nest, struct nft_bytes *ret, struct
 	const struct nlattr *attr;
 
 	mnl_attr_for_each_nested(attr, nest) {
-		if (mnl_attr_get_type(attr) == NFTA_DATA_VALUE)
-			decode_bytes(attr, ret);
-		else if (mnl_attr_get_type(attr) == NFTA_DATA_VERDICT)
+		size_t len = mnl_attr_get_payload_len(attr);
+
+		if (mnl_attr_get_type(attr) == NFTA_DATA_VALUE && len <= sizeof(ret->v)) {
+			memcpy(ret->v, mnl_attr_get_payload(attr), len);
+			ret->len = (uint8_t)((len + ALIGN - 1) / ALIGN * ALIGN);
+		} else if (mnl_attr_get_type(attr) == NFTA_DATA_VERDICT) {
 			decode_verdict(attr, elem);
+		}
 	}
-}
-
-/* A comment of another format is not an owner: ret_owner stays "". */
-static void decode_owner(const struct nlattr *attr, char ret_owner[NFT_OWNER])
-{
-	const uint8_t *comment = mnl_attr_get_payload(attr);
-
-	if (mnl_attr_get_payload_len(attr) == 2 + NFT_OWNER && comment[0] == COMMENT &&
-	    comment[1] == NFT_OWNER && comment[1 + NFT_OWNER] == '\0')
-		memcpy(ret_owner, comment + 2, NFT_OWNER);
 }
 
 void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem)
 {
 	const struct nlattr *attr;
+	const uint8_t *comment;
 
 	mnl_attr_for_each_nested(attr, item) {
 		switch (mnl_attr_get_type(attr)) {
@@ -311,7 +291,12 @@ void nft_elem_decode(const struct nlattr *item, struct nft_elem *ret_elem)
 			decode_data(attr, &ret_elem->data, ret_elem);
 			break;
 		case NFTA_SET_ELEM_USERDATA:
-			decode_owner(attr, ret_elem->owner);
+			/* A comment of another format is not an owner. */
+			comment = mnl_attr_get_payload(attr);
+			if (mnl_attr_get_payload_len(attr) == 2 + NFT_OWNER &&
+			    comment[0] == COMMENT && comment[1] == NFT_OWNER &&
+			    comment[1 + NFT_OWNER] == '\0')
+				memcpy(ret_elem->owner, comment + 2, NFT_OWNER);
 			break;
 		default:
 			break;
@@ -372,23 +357,15 @@ static void add_proto(struct elem_text *text, uint8_t proto)
 		add_text(text, "%u", proto);
 }
 
-/* The prefix length of the network from @first to @last */
-static unsigned prefix_len(const uint8_t *first, const uint8_t *last, unsigned bytes)
-{
-	unsigned bits = 0;
-
-	while (bits < bytes * 8 && !((first[bits / 8] ^ last[bits / 8]) & (0x80 >> bits % 8)))
-		bits++;
-	return bits;
-}
-
+/* The network from @first to @last, or the address if both are the same */
 static void add_ip(struct elem_text *text, const uint8_t *first, const uint8_t *last, int family)
 {
 	struct hw_ip ip = { .family = (uint8_t)family };
-	unsigned bytes = family == AF_INET ? 4 : 16;
-	unsigned len = prefix_len(first, last, bytes);
+	unsigned bytes = family == AF_INET ? 4 : 16, len = 0;
 	char address[HW_IP_TEXT];
 
+	while (len < bytes * 8 && !((first[len / 8] ^ last[len / 8]) & (0x80 >> len % 8)))
+		len++;
 	memcpy(ip.bytes, first, bytes);
 	add_text(text, "%s", hw_ip_format(&ip, address));
 	if (len < bytes * 8)
@@ -474,19 +451,17 @@ void nft_elems_add(struct nft_elems *elems, struct nft_elem elem)
 	elems->v[elems->n++] = elem;
 }
 
-static bool has_same_key(const struct nft_elem *a, const struct nft_elem *b)
-{
-	return a->table == b->table && a->key.len == b->key.len &&
-	       !memcmp(a->key.v, b->key.v, a->key.len) && a->end.len == b->end.len &&
-	       !memcmp(a->end.v, b->end.v, a->end.len) && str_equal(a->set, b->set) &&
-	       (a->mode == NFT_ABSENT) == (b->mode == NFT_ABSENT);
-}
-
 bool nft_elems_has(const struct nft_elems *elems, const struct nft_elem *elem)
 {
-	for (size_t i = 0; i < elems->n; i++)
-		if (has_same_key(&elems->v[i], elem))
+	for (size_t i = 0; i < elems->n; i++) {
+		const struct nft_elem *a = &elems->v[i];
+
+		if (a->table == elem->table && a->key.len == elem->key.len &&
+		    !memcmp(a->key.v, elem->key.v, a->key.len) && a->end.len == elem->end.len &&
+		    !memcmp(a->end.v, elem->end.v, a->end.len) && str_equal(a->set, elem->set) &&
+		    (a->mode == NFT_ABSENT) == (elem->mode == NFT_ABSENT))
 			return true;
+	}
 	return false;
 }
 

@@ -65,8 +65,9 @@ static int search_chain(struct nft *nft, const struct nft_chain_ref *place,
 			struct rule_search *search, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETRULE, NLM_F_DUMP, place->family);
-	int r = nft_send_request(nft, put_chain_names(m, place), search_rule, search, e);
+	int r;
 
+	r = nft_send_request(nft, put_chain_names(m, place), search_rule, search, e);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -99,15 +100,6 @@ static void put_delete_rules(struct nft *nft, const struct nft_chain_ref *place,
 	}
 }
 
-static void put_delete_chain(struct nft *nft, const struct nft_chain_ref *place)
-{
-	struct nlmsghdr *m = nft_start_message(nft, NFT_MSG_DELCHAIN, 0, place->family);
-
-	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
-	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
-	nft_end_message(nft, m);
-}
-
 /* -ENOENT: another process has deleted some of the objects since they were read; nothing was
  * done */
 static int commit_deletion(struct nft *nft, const struct nft_chain_ref *place, struct hw_err *e)
@@ -124,9 +116,11 @@ static int delete_chain_once(struct nft *nft, const struct nft_chain_ref *place,
 			     const char *const *parents, struct hw_err *e)
 {
 	struct rule_search found[PARENTS_MAX] = { 0 };
+	struct nlmsghdr *m;
 	size_t n = 0;
+	int r;
 
-	int r = nft_has_chain(nft, place, e);
+	r = nft_has_chain(nft, place, e);
 	if (r <= 0)
 		return r;
 	for (; r >= 0 && n < PARENTS_MAX && parents[n]; n++) {
@@ -145,7 +139,10 @@ static int delete_chain_once(struct nft *nft, const struct nft_chain_ref *place,
 		search_done(&found[i]);
 	}
 	put_delete_rules(nft, place, NULL);
-	put_delete_chain(nft, place);
+	m = nft_start_message(nft, NFT_MSG_DELCHAIN, 0, place->family);
+	nft_put_name(m, NFTA_CHAIN_TABLE, place->table);
+	nft_put_name(m, NFTA_CHAIN_NAME, place->chain);
+	nft_end_message(nft, m);
 	return r < 0 ? err_set(e, r, "list table %s", place->table)
 		     : commit_deletion(nft, place, e);
 }
@@ -160,33 +157,30 @@ int nft_foreign_delete_chain(struct nft *nft, const struct nft_chain_ref *place,
 	return r == -ENOENT ? 0 : r;
 }
 
-static int delete_rules_once(struct nft *nft, const struct nft_chain_ref *place, const char *text,
-			     size_t len, struct hw_err *e)
-{
-	AUTO(search_done)
-	struct rule_search found = { .text = text, .len = len, .in = NFTA_RULE_USERDATA };
-
-	int r = nft_has_chain(nft, place, e);
-	if (r <= 0)
-		return r;
-	r = search_chain(nft, place, &found, e);
-	if (r < 0)
-		return err_set(e, r, "list chain %s of table %s", place->chain, place->table);
-	if (!found.n)
-		return 0;
-	nft_batch_begin(nft, 0);
-	put_delete_rules(nft, place, &found);
-	return commit_deletion(nft, place, e);
-}
-
 static int delete_rules(struct nft *nft, const struct nft_chain_ref *place, const char *text,
 			size_t len, struct hw_err *e)
 {
-	int r = -ENOENT;
+	for (int tries = 0; tries < TRIES; tries++) {
+		AUTO(search_done)
+		struct rule_search found = { .text = text, .len = len, .in = NFTA_RULE_USERDATA };
+		int r;
 
-	for (int tries = 0; r == -ENOENT && tries < TRIES; tries++)
-		r = delete_rules_once(nft, place, text, len, e);
-	return r == -ENOENT ? 0 : r;
+		r = nft_has_chain(nft, place, e);
+		if (r <= 0)
+			return r;
+		r = search_chain(nft, place, &found, e);
+		if (r < 0)
+			return err_set(e, r, "list chain %s of table %s", place->chain,
+				       place->table);
+		if (!found.n)
+			return 0;
+		nft_batch_begin(nft, 0);
+		put_delete_rules(nft, place, &found);
+		r = commit_deletion(nft, place, e);
+		if (r != -ENOENT)
+			return r;
+	}
+	return 0;
 }
 
 int nft_foreign_has_rule_containing(struct nft *nft, const struct nft_chain_ref *place,

@@ -152,8 +152,9 @@ static int has_rules(struct nft *nft, enum nft_table table, const char *chain, s
 /* Return: 1 if the rules are loaded and were not flushed, 0 if not, or a negative errno */
 static int is_loaded(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = has_rules(nft, table, rulesets[table].version_chain, e);
+	int r;
 
+	r = has_rules(nft, table, rulesets[table].version_chain, e);
 	if (r < 0 && nft_is_unsupported(nft))
 		return err_text(e, -EPROTONOSUPPORT, "this kernel has no nftables");
 	return r;
@@ -214,8 +215,9 @@ int nft_load(struct nft *nft, enum nft_table table, struct hw_err *e)
 int nft_check_chain_rules(struct nft *nft, enum nft_table table, const char *chain,
 			  struct hw_err *e)
 {
-	int r = has_rules(nft, table, chain, e);
+	int r;
 
+	r = has_rules(nft, table, chain, e);
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"chain %s of nftables table %s " NFT_TABLE
@@ -282,28 +284,26 @@ static int count_found_rule(void *ctx, const struct nlmsghdr *m, struct hw_err *
 	return 0;
 }
 
-/* By its number or, if the set was flushed, by its chain */
-static int has_newer(struct nft *nft, enum nft_table table, struct hw_err *e)
-{
-	uint32_t newer = rulesets[table].version + 1;
-	char chain[NFT_NAME];
-
-	snprintf(chain, sizeof(chain), "version%u", newer);
-	int r = has_version(nft, table, newer, e);
-	return r != 0 ? r : has_rules(nft, table, chain, e);
-}
-
 /* Return: 1; 0 if a chain lacks rules, or the set "version" lacks its number; or a negative
  * errno. Of a newer version only the presence is checked. */
 static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
+	uint32_t version = rulesets[table].version;
 	struct chain_counts chains = { 0 };
+	char newer_chain[NFT_NAME];
 	struct nlmsghdr *m;
+	int r;
 
-	int r = has_newer(nft, table, e);
+	/* A newer version: by its number or, if the set was flushed, by its chain */
+	r = has_version(nft, table, version + 1, e);
+	if (r == 0) {
+		snprintf(newer_chain, sizeof(newer_chain), "version%u", version + 1);
+		r = has_rules(nft, table, newer_chain, e);
+	}
 	if (r != 0)
 		return r < 0 ? r : is_loaded(nft, table, e);
-	r = has_version(nft, table, rulesets[table].version, e);
+
+	r = has_version(nft, table, version, e);
 	if (r <= 0)
 		return r;
 	count_wanted_rules(rulesets[table].text, &chains);
@@ -320,8 +320,9 @@ static int is_complete(struct nft *nft, enum nft_table table, struct hw_err *e)
 
 int nft_check_rules(struct nft *nft, enum nft_table table, struct hw_err *e)
 {
-	int r = is_complete(nft, table, e);
+	int r;
 
+	r = is_complete(nft, table, e);
 	if (r == 0)
 		return err_text(e, -ENOENT,
 				"nftables table %s " NFT_TABLE

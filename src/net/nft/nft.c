@@ -156,7 +156,7 @@ static void put_del(struct nft *nft, const struct nft_elem *elem)
 }
 
 /* Keeps an element that is as wanted and replaces one that is not.
- * Return: the number of elements added, or -EEXIST */
+ * Return: 1 if the element was put into the batch, 0 if not, or -EEXIST */
 static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i, const char *owner,
 			     const struct existing *existing, struct nft_conflict *ret_clash,
 			     struct hw_err *e)
@@ -180,78 +180,60 @@ static int put_unless_exists(struct nft *nft, const struct nft_elem *v, size_t i
 	return 1;
 }
 
-static int add_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-		    struct existing *existing, struct nft_conflict *ret_clash, struct hw_err *e)
-{
-	uint32_t generation = 0;
-	int changes = 0;
-
-	int r = nft_get_generation(nft, &generation, e);
-	for (size_t i = 0; r >= 0 && i < n; i++)
-		r = read_existing(nft, &v[i], &existing[i], e);
-	if (r < 0)
-		return r;
-	nft_batch_begin(nft, generation);
-	for (size_t i = 0; i < n; i++) {
-		r = put_unless_exists(nft, v, i, owner, &existing[i], ret_clash, e);
-		if (r < 0)
-			return r;
-		changes += r;
-	}
-	return changes ? nft_batch_commit(nft, e) : 0;
-}
-
 static int add_after_reading(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 			     struct nft_conflict *ret_clash, struct hw_err *e)
 {
 	autofree struct existing *existing = mem_resize(NULL, n, sizeof(*existing));
-	int r = -ERESTART;
 
 	e->msg[0] = '\0';
-	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
-		r = add_once(nft, v, n, owner, existing, ret_clash, e);
-	return r;
-}
+	for (int tries = 0; tries < TRIES; tries++) {
+		uint32_t generation = 0;
+		bool changed = false;
+		int r;
 
-/* The generation in which no NFT_ABSENT element exists; 0 if v has no such element.
- * Return: 0, -EEXIST if one exists, or another negative errno */
-static int check_absent(struct nft *nft, const struct nft_elem *v, size_t n,
-			uint32_t *ret_generation, struct hw_err *e)
-{
-	struct nft_elem there;
-	int r = 0;
-
-	*ret_generation = 0;
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		if (v[i].mode != NFT_ABSENT)
-			continue;
-		if (!*ret_generation)
-			r = nft_get_generation(nft, ret_generation, e);
-		if (r >= 0)
-			r = nft_get(nft, &v[i], &there, e);
+		r = nft_get_generation(nft, &generation, e);
+		for (size_t i = 0; r >= 0 && i < n; i++)
+			r = read_existing(nft, &v[i], &existing[i], e);
+		if (r < 0)
+			return r;
+		nft_batch_begin(nft, generation);
+		for (size_t i = 0; i < n; i++) {
+			r = put_unless_exists(nft, v, i, owner, &existing[i], ret_clash, e);
+			if (r < 0)
+				return r;
+			changed |= r > 0;
+		}
+		r = changed ? nft_batch_commit(nft, e) : 0;
+		if (r != -ERESTART)
+			return r;
 	}
-	return r > 0 ? -EEXIST : r;
+	return -ERESTART;
 }
 
 static int add_without_reading(struct nft *nft, const struct nft_elem *v, size_t n,
 			       const char *owner, struct hw_err *e)
 {
-	uint32_t generation;
+	uint32_t generation = 0;
+	struct nft_elem there;
+	int r = 0;
 
-	int r = check_absent(nft, v, n, &generation, e);
-	if (r < 0)
-		return r;
+	/* NFT_ABSENT elements must not exist in the generation that the batch requires. */
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].mode != NFT_ABSENT)
+			continue;
+		if (!generation)
+			r = nft_get_generation(nft, &generation, e);
+		if (r < 0)
+			return r;
+		r = nft_get(nft, &v[i], &there, e);
+		if (r != 0)
+			return r > 0 ? -EEXIST : r;
+	}
 	nft_batch_begin(nft, generation);
 	for (size_t i = 0; i < n; i++)
 		if (v[i].mode != NFT_ABSENT)
 			put_new(nft, &v[i], owner);
 	return nft_batch_commit(nft, e);
-}
-
-/* Errors that may mean that an element exists. -ENOBUFS: so many errors that some were lost */
-static bool is_conflict(int r)
-{
-	return r == -EEXIST || r == -ENOTEMPTY || r == -ERESTART || r == -ENOBUFS;
 }
 
 /* Loads the rules and the network chains that these elements need. again: even if they are known to
@@ -282,7 +264,8 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 			return r;
 		e->msg[0] = '\0';
 		r = add_without_reading(nft, v, n, owner, e);
-		if (is_conflict(r))
+		/* An element may exist. -ENOBUFS: so many errors that some were lost */
+		if (r == -EEXIST || r == -ENOTEMPTY || r == -ERESTART || r == -ENOBUFS)
 			r = add_after_reading(nft, v, n, owner, ret_clash, e);
 		if (r != -ENOENT)
 			break;
@@ -295,29 +278,6 @@ int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 
 /* ---- delete and check -------------------------------------------------------------------- */
 
-static int del_once(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
-		    struct nft_elem *there, struct hw_err *e)
-{
-	uint32_t generation = 0;
-	int deletes = 0;
-
-	int r = nft_get_generation(nft, &generation, e);
-	for (size_t i = 0; r >= 0 && i < n; i++) {
-		there[i].key.len = 0;
-		if (v[i].mode != NFT_SHARED)
-			r = nft_get(nft, &v[i], &there[i], e);
-	}
-	if (r < 0)
-		return r;
-	nft_batch_begin(nft, generation);
-	for (size_t i = 0; i < n; i++)
-		if (exists(&there[i]) && str_equal(there[i].owner, owner)) {
-			put_del(nft, &there[i]);
-			deletes++;
-		}
-	return deletes ? nft_batch_commit(nft, e) : 0;
-}
-
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e)
 {
@@ -325,8 +285,26 @@ int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *own
 	int r = -ERESTART;
 
 	e->msg[0] = '\0';
-	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++)
-		r = del_once(nft, v, n, owner, there, e);
+	for (int tries = 0; r == -ERESTART && tries < TRIES; tries++) {
+		uint32_t generation = 0;
+		bool changed = false;
+
+		r = nft_get_generation(nft, &generation, e);
+		for (size_t i = 0; r >= 0 && i < n; i++) {
+			there[i].key.len = 0;
+			if (v[i].mode != NFT_SHARED)
+				r = nft_get(nft, &v[i], &there[i], e);
+		}
+		if (r < 0)
+			break;
+		nft_batch_begin(nft, generation);
+		for (size_t i = 0; i < n; i++)
+			if (exists(&there[i]) && str_equal(there[i].owner, owner)) {
+				put_del(nft, &there[i]);
+				changed = true;
+			}
+		r = changed ? nft_batch_commit(nft, e) : 0;
+	}
 	if (r >= 0 || nft_is_unsupported(nft))
 		return 0;
 	return *e->msg ? r : err_set(e, r, "delete from nftables set %s", v[0].set);

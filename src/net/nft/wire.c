@@ -130,29 +130,23 @@ static int receive_datagram(struct nft *nft)
 	return m.msg_flags & MSG_TRUNC ? -EMSGSIZE : 1;
 }
 
-/* For a large batch, such as a thousand ports: the send buffer limits the size of a batch, and the
- * receive buffer that of the replies, which may be an error for each message. */
-static void grow_socket_buffers(struct nft *nft)
-{
-	int send = (int)nft->out.len + SEND_SPARE, receive = (int)nft->out.len * REPLY_COST;
-	int fd = mnl_socket_get_fd(nft->socket);
-
-	if (nft->out.len <= BATCH_USUAL)
-		return;
-	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send, sizeof(send));
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive, sizeof(receive));
-}
-
 /* Sends nft->out; all replies are in nft->in afterwards. */
 static int exchange(struct nft *nft, struct hw_err *e)
 {
+	int send = (int)nft->out.len + SEND_SPARE, receive = (int)nft->out.len * REPLY_COST;
 	bool lost = false;
-	int r;
+	int fd, r;
 
 	nft->in.len = 0;
 	if (!nft->socket)
 		return err_set(e, -EPROTONOSUPPORT, "this kernel has no netfilter");
-	grow_socket_buffers(nft);
+	/* For a large batch, such as a thousand ports: the send buffer limits the size of a batch,
+	 * and the receive buffer that of the replies, which may be an error for each message. */
+	fd = mnl_socket_get_fd(nft->socket);
+	if (nft->out.len > BATCH_USUAL) {
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &send, sizeof(send));
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &receive, sizeof(receive));
+	}
 	if (mnl_socket_sendto(nft->socket, nft->out.data, nft->out.len) < 0)
 		return err_set(e, -errno, "send to nftables");
 	do {
@@ -250,8 +244,9 @@ static int decode_generation(void *ctx, const struct nlmsghdr *m, struct hw_err 
 int nft_get_generation(struct nft *nft, uint32_t *ret_generation, struct hw_err *e)
 {
 	struct nlmsghdr *m = nft_start_request(nft, NFT_MSG_GETGEN, 0, AF_UNSPEC);
-	int r = nft_send_request(nft, m, decode_generation, ret_generation, e);
+	int r;
 
+	r = nft_send_request(nft, m, decode_generation, ret_generation, e);
 	return r < 0 ? err_set(e, r, "read the nftables generation") : 0;
 }
 
@@ -259,7 +254,8 @@ bool nft_is_unsupported(struct nft *nft)
 {
 	uint32_t generation;
 	struct hw_err e;
-	int r = nft_get_generation(nft, &generation, &e);
+	int r;
 
+	r = nft_get_generation(nft, &generation, &e);
 	return r == -EINVAL || r == -EOPNOTSUPP || r == -EPROTONOSUPPORT;
 }

@@ -28,13 +28,17 @@ void addr_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret
 
 /* IFA_LOCAL is the link's own address. IFA_ADDRESS is the peer's address if there is one, else the
  * same as IFA_LOCAL; IPv6 without a peer has IFA_ADDRESS only. */
-static struct addr addr_decode(const struct nlmsghdr *answer)
+static int addr_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
 {
 	const struct ifaddrmsg *head = mnl_nlmsg_get_payload(answer);
 	struct addr a = { .prefix.len = head->ifa_prefixlen, .scope = head->ifa_scope };
 	struct hw_ip local = { 0 };
+	struct addr_list *list = ctx;
 	const struct nlattr *attr;
 
+	(void)e;
+	if (answer->nlmsg_type != RTM_NEWADDR)
+		return 0;
 	mnl_attr_for_each(attr, answer, sizeof(*head)) {
 		switch (mnl_attr_get_type(attr)) {
 		case IFA_ADDRESS:
@@ -51,18 +55,8 @@ static struct addr addr_decode(const struct nlmsghdr *answer)
 	}
 	if (local.family)
 		a.prefix.ip = local;
-	return a;
-}
-
-static int addr_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
-{
-	struct addr_list *list = ctx;
-
-	(void)e;
-	if (answer->nlmsg_type != RTM_NEWADDR)
-		return 0;
 	list->v = mem_resize(list->v, list->n + 1, sizeof(*list->v));
-	list->v[list->n++] = addr_decode(answer);
+	list->v[list->n++] = a;
 	return 0;
 }
 

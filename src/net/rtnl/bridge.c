@@ -142,17 +142,6 @@ void bridge_vlan_list_done(struct bridge_vlan_list *list)
 	*list = (struct bridge_vlan_list){ 0 };
 }
 
-/* The bridge module may not be loaded yet. A request for a bridge with an invalid MAC address makes
- * the kernel load it, and fails. */
-static void bridge_load_module(struct rtnl *nl)
-{
-	struct link_new bridge = { .name = "hawser", .kind = "bridge", .mac.len = 1 };
-	struct hw_err e;
-
-	link_put_new(nl, &bridge);
-	rtnl_commit(nl, &e);
-}
-
 /* lo is not a port, so the request fails in any case; the errno tells whether VLANs are
  * supported. */
 static int bridge_probe_vlans(struct rtnl *nl)
@@ -165,10 +154,16 @@ static int bridge_probe_vlans(struct rtnl *nl)
 
 int bridge_vlan_supported(struct rtnl *nl, struct hw_err *e)
 {
-	int r = bridge_probe_vlans(nl);
+	struct link_new invalid = { .name = "hawser", .kind = "bridge", .mac.len = 1 };
+	struct hw_err ignored;
+	int r;
 
+	r = bridge_probe_vlans(nl);
 	if (r == -EOPNOTSUPP) {
-		bridge_load_module(nl);
+		/* The bridge module may not be loaded yet. A request for a bridge with an invalid
+		 * MAC address makes the kernel load it, and fails. */
+		link_put_new(nl, &invalid);
+		rtnl_commit(nl, &ignored);
 		r = bridge_probe_vlans(nl);
 	}
 	if (r != -EOPNOTSUPP)

@@ -13,10 +13,10 @@
 #include <linux/if_tun.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/rtnl/addr.h"
 #include "net/rtnl/link.h"
 #include "net/rtnl/rtnl.h"
 
@@ -133,16 +133,6 @@ static void kind_put_vxlan(struct nlmsghdr *m, const struct link_new *new)
 	mnl_attr_put_u8(m, IFLA_VXLAN_LEARNING, !vxlan->nolearning);
 }
 
-static void kind_decode_ip(const struct nlattr *attr, uint8_t family, struct hw_ip *ret_ip)
-{
-	size_t len = family == AF_INET ? 4 : 16;
-
-	if (mnl_attr_get_payload_len(attr) != len)
-		return;
-	ret_ip->family = family;
-	memcpy(ret_ip->bytes, mnl_attr_get_payload(attr), len);
-}
-
 static void kind_decode_vxlan(const struct nlattr *attr, struct link *link)
 {
 	switch (mnl_attr_get_type(attr)) {
@@ -156,10 +146,10 @@ static void kind_decode_vxlan(const struct nlattr *attr, struct link *link)
 		link->data.vxlan.port = ntohs(rtnl_attr_number(attr));
 		break;
 	case IFLA_VXLAN_LOCAL:
-		kind_decode_ip(attr, AF_INET, &link->data.vxlan.local);
+		addr_decode_ip(attr, AF_INET, &link->data.vxlan.local);
 		break;
 	case IFLA_VXLAN_LOCAL6:
-		kind_decode_ip(attr, AF_INET6, &link->data.vxlan.local);
+		addr_decode_ip(attr, AF_INET6, &link->data.vxlan.local);
 		break;
 	case IFLA_VXLAN_LEARNING:
 		link->data.vxlan.nolearning = rtnl_attr_number(attr) == 0;

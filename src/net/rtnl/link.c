@@ -27,16 +27,6 @@
 #define LINK_DELETE_MS 1000 /* after that time the helper process must have been killed */
 #define LINK_POLL_US   50   /* between two checks whether the link still exists */
 
-static void link_decode_mac(const struct nlattr *attr, struct hw_mac *ret_mac)
-{
-	size_t len = mnl_attr_get_payload_len(attr);
-
-	if (len > sizeof(ret_mac->bytes))
-		return;
-	ret_mac->len = len;
-	memcpy(ret_mac->bytes, mnl_attr_get_payload(attr), len);
-}
-
 static void link_decode_data(const struct nlattr *nest, const struct kind *kind, struct link *link)
 {
 	const struct nlattr *attr;
@@ -97,32 +87,29 @@ static void link_decode_info(const struct nlattr *info, struct link *link)
 }
 
 /* IFLA_INET6_CONF is an array of the link's IPv6 sysctls. */
-static void link_decode_inet6(const struct nlattr *inet6, struct link *link)
-{
-	const struct nlattr *attr;
-
-	mnl_attr_for_each_nested(attr, inet6) {
-		const int32_t *conf = mnl_attr_get_payload(attr);
-
-		if (mnl_attr_get_type(attr) != IFLA_INET6_CONF ||
-		    mnl_attr_get_payload_len(attr) <= DEVCONF_DISABLE_IPV6 * sizeof(*conf))
-			continue;
-		link->ipv6 = conf[DEVCONF_DISABLE_IPV6] == 0;
-		link->accept_ra = conf[DEVCONF_ACCEPT_RA] != 0;
-	}
-}
-
 static void link_decode_families(const struct nlattr *families, struct link *link)
 {
-	const struct nlattr *attr;
+	const struct nlattr *family, *attr;
 
-	mnl_attr_for_each_nested(attr, families)
-		if (mnl_attr_get_type(attr) == AF_INET6)
-			link_decode_inet6(attr, link);
+	mnl_attr_for_each_nested(family, families) {
+		if (mnl_attr_get_type(family) != AF_INET6)
+			continue;
+		mnl_attr_for_each_nested(attr, family) {
+			const int32_t *conf = mnl_attr_get_payload(attr);
+
+			if (mnl_attr_get_type(attr) != IFLA_INET6_CONF ||
+			    mnl_attr_get_payload_len(attr) <= DEVCONF_DISABLE_IPV6 * sizeof(*conf))
+				continue;
+			link->ipv6 = conf[DEVCONF_DISABLE_IPV6] == 0;
+			link->accept_ra = conf[DEVCONF_ACCEPT_RA] != 0;
+		}
+	}
 }
 
 static void link_decode_attr(const struct nlattr *attr, struct link *link)
 {
+	size_t len = mnl_attr_get_payload_len(attr);
+
 	switch (mnl_attr_get_type(attr)) {
 	case IFLA_IFNAME:
 		rtnl_attr_text(attr, link->name, sizeof(link->name));
@@ -152,7 +139,10 @@ static void link_decode_attr(const struct nlattr *attr, struct link *link)
 		link->parent_nsid = rtnl_attr_number(attr);
 		break;
 	case IFLA_ADDRESS:
-		link_decode_mac(attr, &link->mac);
+		if (len > sizeof(link->mac.bytes))
+			break;
+		link->mac.len = len;
+		memcpy(link->mac.bytes, mnl_attr_get_payload(attr), len);
 		break;
 	case IFLA_LINKINFO:
 		link_decode_info(attr, link);
@@ -376,17 +366,9 @@ int link_delete_sync(struct rtnl *nl, const char *name, struct hw_err *e)
 	return r == -ENODEV ? 0 : r;
 }
 
-/* An ioctl() that needs no lock: the deletion holds the lock long after the link has
- * disappeared. */
-static bool link_is_deleted(const struct rtnl *nl, const struct link *link)
-{
-	struct ifreq request = { .ifr_ifindex = link->index };
-
-	return ioctl(rtnl_fd(nl), SIOCGIFNAME, &request) < 0 && errno == ENODEV;
-}
-
 /*
- * Polls, as the kernel sends its notification (RTNLGRP_LINK) a grace period later.
+ * Polls, as the kernel sends its notification (RTNLGRP_LINK) a grace period later; with an ioctl()
+ * that needs no lock, as the deletion holds the lock long after the link has disappeared.
  * Return: 0 if deleted, 1 if the link still exists at the deadline, or a negative errno
  */
 static int link_wait_deleted(struct rtnl *nl, const struct link *link, struct hw_err *e)
@@ -395,7 +377,9 @@ static int link_wait_deleted(struct rtnl *nl, const struct link *link, struct hw
 	int r = 1;
 
 	while (r > 0 && !time_has_passed(deadline)) {
-		if (link_is_deleted(nl, link))
+		struct ifreq request = { .ifr_ifindex = link->index };
+
+		if (ioctl(rtnl_fd(nl), SIOCGIFNAME, &request) < 0 && errno == ENODEV)
 			return 0;
 		r = rtnl_finish(nl, LINK_POLL_US, e);
 	}

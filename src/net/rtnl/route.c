@@ -77,20 +77,6 @@ static void route_put_gw(struct nlmsghdr *m, const struct route *route)
 	mnl_attr_put(m, RTA_VIA, sizeof(family) + len, via);
 }
 
-static void route_put_metrics(struct nlmsghdr *m, const struct route *route)
-{
-	struct nlattr *nest;
-
-	if (!route->mtu && !route->advmss)
-		return;
-	nest = mnl_attr_nest_start(m, RTA_METRICS);
-	if (route->mtu)
-		mnl_attr_put_u32(m, RTAX_MTU, route->mtu);
-	if (route->advmss)
-		mnl_attr_put_u32(m, RTAX_ADVMSS, route->advmss);
-	mnl_attr_nest_end(m, nest);
-}
-
 static void route_put(struct rtnl *nl, uint16_t type, uint16_t flags, const struct link *link,
 		      const struct route *route, uint8_t proto, uint8_t kind, const char *verb)
 {
@@ -105,6 +91,7 @@ static void route_put(struct rtnl *nl, uint16_t type, uint16_t flags, const stru
 	struct nlmsghdr *m =
 		rtnl_put(nl, type, flags, &head, sizeof(head), "failed to %s route '%s'", verb,
 			 route_format(route, link, text));
+	struct nlattr *metrics;
 
 	if (route->dst.len)
 		route_put_ip(m, RTA_DST, &dst);
@@ -115,7 +102,14 @@ static void route_put(struct rtnl *nl, uint16_t type, uint16_t flags, const stru
 	mnl_attr_put_u32(m, RTA_TABLE, route_table(route->table));
 	if (route->priority)
 		mnl_attr_put_u32(m, RTA_PRIORITY, route->priority);
-	route_put_metrics(m, route);
+	if (!route->mtu && !route->advmss)
+		return;
+	metrics = mnl_attr_nest_start(m, RTA_METRICS);
+	if (route->mtu)
+		mnl_attr_put_u32(m, RTAX_MTU, route->mtu);
+	if (route->advmss)
+		mnl_attr_put_u32(m, RTAX_ADVMSS, route->advmss);
+	mnl_attr_nest_end(m, metrics);
 }
 
 static void route_put_new(struct rtnl *nl, uint16_t flags, const struct link *link,
@@ -148,17 +142,6 @@ void route_put_del(struct rtnl *nl, const struct link *link, const struct route 
 
 /* ---- lists and lookups ------------------------------------------------------------------- */
 
-static void route_decode_via(const struct nlattr *attr, struct hw_ip *ret_ip)
-{
-	const struct rtvia *via = mnl_attr_get_payload(attr);
-	size_t len = mnl_attr_get_payload_len(attr);
-
-	if (len != sizeof(*via) + 16 || via->rtvia_family != AF_INET6)
-		return;
-	*ret_ip = (struct hw_ip){ .family = AF_INET6 };
-	memcpy(ret_ip->bytes, via->rtvia_addr, 16);
-}
-
 static void route_decode_metrics(const struct nlattr *metrics, struct route *route)
 {
 	const struct nlattr *attr;
@@ -175,6 +158,7 @@ static void route_decode_metrics(const struct nlattr *metrics, struct route *rou
 
 static void route_decode_attr(const struct nlattr *attr, struct route *route)
 {
+	const struct rtvia *via = mnl_attr_get_payload(attr);
 	uint8_t family = route->dst.ip.family;
 
 	switch (mnl_attr_get_type(attr)) {
@@ -185,7 +169,11 @@ static void route_decode_attr(const struct nlattr *attr, struct route *route)
 		addr_decode_ip(attr, family, &route->gw);
 		break;
 	case RTA_VIA:
-		route_decode_via(attr, &route->gw);
+		if (mnl_attr_get_payload_len(attr) != sizeof(*via) + 16 ||
+		    via->rtvia_family != AF_INET6)
+			break;
+		route->gw = (struct hw_ip){ .family = AF_INET6 };
+		memcpy(route->gw.bytes, via->rtvia_addr, 16);
 		break;
 	case RTA_PREFSRC:
 		addr_decode_ip(attr, family, &route->src);
@@ -263,52 +251,39 @@ static int route_collect(void *ctx, const struct nlmsghdr *answer, struct hw_err
 	return 0;
 }
 
-static int route_get_family(struct rtnl *nl, const struct link *link, uint8_t family,
-			    uint32_t table, struct route_list *list, struct hw_err *e)
-{
-	struct rtmsg head = { .rtm_family = family };
-	struct nlmsghdr *m = rtnl_put(nl, RTM_GETROUTE, NLM_F_DUMP, &head, sizeof(head),
-				      "list routes of %s in table %u", link->name, table);
-	struct hw_err why;
-	int r;
-
-	mnl_attr_put_u32(m, RTA_TABLE, table);
-	mnl_attr_put_u32(m, RTA_OIF, link->index);
-	r = rtnl_query(nl, route_collect, list, &why);
-	/* the table may not exist, and the kernel may not support IPv6 */
-	if (r == -ENOENT || r == -EOPNOTSUPP)
-		return 0;
-	if (r < 0)
-		*e = why;
-	return r;
-}
-
-/* The dump of a link includes all next hops of a multipath route, also those on other links. */
-static void route_remove_other_links(struct route_list *list, int index)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < list->n; i++)
-		if (list->v[i].oif == index)
-			list->v[n++] = list->v[i];
-	list->n = n;
-}
-
 int route_get(struct rtnl *nl, const struct link *link, int family, uint32_t table,
 	      struct route_list *ret_list, struct hw_err *e)
 {
 	static const uint8_t families[] = { AF_INET, AF_INET6 };
 	AUTO(route_list_done) struct route_list list = { 0 };
-	int r;
+	size_t n = 0;
 
+	table = route_table(table);
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		struct rtmsg head = { .rtm_family = families[i] };
+		struct nlmsghdr *m;
+		struct hw_err why;
+		int r;
+
 		if (family != AF_UNSPEC && family != families[i])
 			continue;
-		r = route_get_family(nl, link, families[i], route_table(table), &list, e);
-		if (r < 0)
+		m = rtnl_put(nl, RTM_GETROUTE, NLM_F_DUMP, &head, sizeof(head),
+			     "list routes of %s in table %u", link->name, table);
+		mnl_attr_put_u32(m, RTA_TABLE, table);
+		mnl_attr_put_u32(m, RTA_OIF, link->index);
+		r = rtnl_query(nl, route_collect, &list, &why);
+		/* the table may not exist, and the kernel may not support IPv6 */
+		if (r < 0 && r != -ENOENT && r != -EOPNOTSUPP) {
+			*e = why;
 			return r;
+		}
 	}
-	route_remove_other_links(&list, link->index);
+	/* The dump of a link includes all next hops of a multipath route, also those on other
+	 * links. */
+	for (size_t i = 0; i < list.n; i++)
+		if (list.v[i].oif == link->index)
+			list.v[n++] = list.v[i];
+	list.n = n;
 	*ret_list = list;
 	list = (struct route_list){ 0 };
 	return 0;

@@ -150,14 +150,14 @@ static struct rtnl_request *rtnl_find_request(const struct rtnl *nl, const struc
 	return &nl->requests[i];
 }
 
-/* The kernel's text in an NLMSG_ERROR, or NULL */
+/* The kernel's text in an error reply, or NULL */
 static const char *rtnl_find_error_text(const struct nlmsghdr *m)
 {
 	const struct nlmsgerr *error = mnl_nlmsg_get_payload(m);
 	size_t at = sizeof(*error);
 	const struct nlattr *attr;
 
-	if (!(m->nlmsg_flags & NLM_F_ACK_TLVS))
+	if (m->nlmsg_type != NLMSG_ERROR || !(m->nlmsg_flags & NLM_F_ACK_TLVS))
 		return NULL;
 	if (!(m->nlmsg_flags & NLM_F_CAPPED))
 		at += mnl_nlmsg_get_payload_len(&error->msg);
@@ -179,17 +179,8 @@ static int rtnl_decode_result(const struct nlmsghdr *m)
 	return *(const int *)mnl_nlmsg_get_payload(m);
 }
 
-static int rtnl_set_error(const struct rtnl_request *request, const struct nlmsghdr *m, int error,
-			  struct hw_err *e)
-{
-	const char *text = m->nlmsg_type == NLMSG_ERROR ? rtnl_find_error_text(m) : NULL;
-
-	if (text)
-		return err_set(e, error, "%s: %s", request->what, text);
-	return err_set(e, error, "%s", request->what);
-}
-
-/* Processes one datagram; decrements *left for each request that it ends. */
+/* Processes one datagram; decrements *left for each request that it ends. Return: 0 or the first
+ * error */
 static int rtnl_process_datagram(struct rtnl *nl, const char *data, int len, size_t *left,
 				 struct hw_err *e)
 {
@@ -199,6 +190,7 @@ static int rtnl_process_datagram(struct rtnl *nl, const char *data, int len, siz
 	for (; mnl_nlmsg_ok(m, len); m = mnl_nlmsg_next(m, &len)) {
 		struct rtnl_request *request = rtnl_find_request(nl, m);
 		int result = rtnl_decode_result(m);
+		const char *text;
 
 		if (!request || request->answered)
 			continue;
@@ -208,8 +200,11 @@ static int rtnl_process_datagram(struct rtnl *nl, const char *data, int len, siz
 			continue;
 		request->answered = true;
 		(*left)--;
-		if (result < 0 && first == 0)
-			first = rtnl_set_error(request, m, result, e);
+		if (result >= 0 || first < 0)
+			continue;
+		text = rtnl_find_error_text(m);
+		first = text ? err_set(e, result, "%s: %s", request->what, text)
+			     : err_set(e, result, "%s", request->what);
 	}
 	return first;
 }
@@ -255,57 +250,36 @@ static int rtnl_receive_replies(struct rtnl *nl, size_t left, struct hw_err *e)
 	return first;
 }
 
-/* Sends up to RTNL_SEND_MAX requests, beginning with number @first, and receives their replies. */
-static int rtnl_exchange(struct rtnl *nl, size_t first, struct hw_err *e)
+/* Sends the whole batch in portions of RTNL_SEND_MAX requests and receives the replies.
+ * Return: 0 or the first error */
+static int rtnl_exchange(struct rtnl *nl, struct hw_err *e)
 {
-	size_t n = nl->n_requests - first, from = nl->requests[first].offset, to = nl->out.len;
-
-	if (n > RTNL_SEND_MAX) {
-		n = RTNL_SEND_MAX;
-		to = nl->requests[first + n].offset;
-	}
-	if (mnl_socket_sendto(nl->socket, nl->out.data + from, to - from) < 0)
-		return err_set(e, -errno, "%s: send netlink request", nl->requests[first].what);
-	return rtnl_receive_replies(nl, n, e);
-}
-
-/* Sends the whole batch in portions. Return: 0 or the first error */
-static int rtnl_exchange_all(struct rtnl *nl, struct hw_err *e)
-{
-	int first = 0;
+	int error = 0;
 
 	nl->in.len = 0;
 	nl->interrupted = false;
 	rtnl_end_request(nl);
-	for (size_t i = 0; i < nl->n_requests; i += RTNL_SEND_MAX) {
+	for (size_t first = 0; first < nl->n_requests; first += RTNL_SEND_MAX) {
+		size_t n = nl->n_requests - first;
+		size_t from = nl->requests[first].offset, to = nl->out.len;
 		struct hw_err why;
-		int r = rtnl_exchange(nl, i, &why);
+		int r;
 
-		if (r < 0 && first == 0) {
-			first = r;
+		if (n > RTNL_SEND_MAX) {
+			n = RTNL_SEND_MAX;
+			to = nl->requests[first + n].offset;
+		}
+		if (mnl_socket_sendto(nl->socket, nl->out.data + from, to - from) < 0)
+			r = err_set(&why, -errno, "%s: send netlink request",
+				    nl->requests[first].what);
+		else
+			r = rtnl_receive_replies(nl, n, &why);
+		if (r < 0 && error == 0) {
+			error = r;
 			*e = why;
 		}
 	}
-	return first;
-}
-
-/* Repeats a dump that the kernel reports as inconsistent. */
-static int rtnl_exchange_consistent(struct rtnl *nl, struct hw_err *e)
-{
-	int r;
-
-	for (int tries = 1;; tries++) {
-		r = rtnl_exchange_all(nl, e);
-		if (r < 0 || !nl->interrupted)
-			return r;
-		assert(nl->n_requests == 1);
-		if (tries == RTNL_DUMP_TRIES)
-			break;
-		nl->requests[0].answered = false;
-	}
-	log_debug("%s: dump interrupted %d times, the result may be incomplete",
-		  nl->requests[0].what, RTNL_DUMP_TRIES);
-	return 0;
+	return error;
 }
 
 void rtnl_discard(struct rtnl *nl)
@@ -319,9 +293,24 @@ int rtnl_query(struct rtnl *nl,
 	       int (*each)(void *ctx, const struct nlmsghdr *answer, struct hw_err *e), void *ctx,
 	       struct hw_err *e)
 {
-	int r = rtnl_exchange_consistent(nl, e), len = nl->in.len;
-	const struct nlmsghdr *m = (const struct nlmsghdr *)nl->in.data;
+	const struct nlmsghdr *m;
+	int r, len;
 
+	/* Repeats a dump that the kernel reports as inconsistent. */
+	for (int tries = 1;; tries++) {
+		r = rtnl_exchange(nl, e);
+		if (r < 0 || !nl->interrupted)
+			break;
+		assert(nl->n_requests == 1);
+		if (tries == RTNL_DUMP_TRIES) {
+			log_debug("%s: dump interrupted %d times, the result may be incomplete",
+				  nl->requests[0].what, RTNL_DUMP_TRIES);
+			break;
+		}
+		nl->requests[0].answered = false;
+	}
+	m = (const struct nlmsghdr *)nl->in.data;
+	len = nl->in.len;
 	for (; r >= 0 && mnl_nlmsg_ok(m, len); m = mnl_nlmsg_next(m, &len))
 		if (m->nlmsg_type >= NLMSG_MIN_TYPE && rtnl_find_request(nl, m))
 			r = each(ctx, m, e);

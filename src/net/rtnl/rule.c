@@ -9,7 +9,6 @@
 
 #include <linux/fib_rules.h>
 #include <linux/rtnetlink.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/ip.h"
@@ -71,8 +70,7 @@ static void rule_decode_attr(const struct nlattr *attr, struct rule *rule)
 		addr_decode_ip(attr, rule->family, &rule->dst.ip);
 		break;
 	case FRA_IIFNAME:
-		snprintf(rule->iif, sizeof(rule->iif), "%.*s", (int)mnl_attr_get_payload_len(attr),
-			 mnl_attr_get_str(attr));
+		rtnl_attr_text(attr, rule->iif, sizeof(rule->iif));
 		break;
 	case FRA_FWMARK:
 		rule->mark = mnl_attr_get_u32(attr);

@@ -55,13 +55,6 @@ static size_t selector_size(const union u32_selector *s)
 	return sizeof(s->sel) + s->sel.nkeys * sizeof(s->sel.keys[0]);
 }
 
-static uint32_t word_mask(unsigned len, unsigned word)
-{
-	unsigned bits = len > word * 32 ? len - word * 32 : 0;
-
-	return htonl(bits >= 32 ? UINT32_MAX : ~(UINT32_MAX >> bits));
-}
-
 /* Words with an empty mask need no key, but there must be at least one key. */
 static union u32_selector make_selector(const struct hw_prefix *subnet, bool by_source)
 {
@@ -71,8 +64,11 @@ static union u32_selector make_selector(const struct hw_prefix *subnet, bool by_
 	union u32_selector s = { .sel.flags = TC_U32_TERMINAL };
 
 	for (unsigned word = 0; word < ip_bits(&subnet->ip) / 32; word++) {
-		struct tc_u32_key key = { .mask = word_mask(subnet->len, word),
-					  .off = at + 4 * (int)word };
+		unsigned bits = subnet->len > word * 32 ? subnet->len - word * 32 : 0;
+		struct tc_u32_key key = {
+			.mask = htonl(bits >= 32 ? UINT32_MAX : ~(UINT32_MAX >> bits)),
+			.off = at + 4 * (int)word,
+		};
 
 		memcpy(&key.val, network.bytes + (size_t)4 * word, sizeof(key.val));
 		if (key.mask || word == 0)

@@ -41,18 +41,14 @@ static uint32_t tc_clamp(uint64_t n)
 	return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* Ticks for a packet of that MTU with Ethernet header and VLAN tag, rounded up */
-static uint64_t tc_packet_ticks(uint64_t rate, uint32_t mtu)
-{
-	return tc_scale((uint64_t)mtu + ETH_HLEN + 4, TC_NS / TC_TICK_NS, rate) + 1;
-}
-
 struct tc_tbf tc_tbf_from_bits(uint64_t rate, uint64_t burst, uint32_t mtu)
 {
 	uint64_t bytes = rate / 8 ? rate / 8 : 1;
-	uint64_t usec =
-		tc_scale(burst / 8, 1000000, bytes); /* whole microseconds, as upstream counts */
-	uint64_t ticks = tc_scale(usec, 1000, TC_TICK_NS), least = tc_packet_ticks(bytes, mtu);
+	/* whole microseconds, as upstream counts */
+	uint64_t usec = tc_scale(burst / 8, 1000000, bytes);
+	uint64_t ticks = tc_scale(usec, 1000, TC_TICK_NS);
+	/* for a packet of that MTU with Ethernet header and VLAN tag, rounded up */
+	uint64_t least = tc_scale((uint64_t)mtu + ETH_HLEN + 4, TC_NS / TC_TICK_NS, bytes) + 1;
 
 	return (struct tc_tbf){
 		.rate = bytes,
@@ -114,23 +110,6 @@ void tc_put_del_ingress(struct rtnl *nl, const struct link *link)
 		     "delete the ingress hook");
 }
 
-static void tc_put_mirred(struct nlmsghdr *m, const struct link *to)
-{
-	struct tc_mirred parms = { .action = TC_ACT_STOLEN,
-				   .eaction = TCA_EGRESS_REDIR,
-				   .ifindex = (uint32_t)to->index };
-	struct nlattr *actions = mnl_attr_nest_start(m, TCA_U32_ACT);
-	struct nlattr *first = mnl_attr_nest_start(m, 1);
-	struct nlattr *options;
-
-	mnl_attr_put_strz(m, TCA_ACT_KIND, "mirred");
-	options = mnl_attr_nest_start(m, TCA_ACT_OPTIONS);
-	mnl_attr_put(m, TCA_MIRRED_PARMS, sizeof(parms), &parms);
-	mnl_attr_nest_end(m, options);
-	mnl_attr_nest_end(m, first);
-	mnl_attr_nest_end(m, actions);
-}
-
 void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link *to)
 {
 	struct tcmsg head = { .tcm_ifindex = link->index,
@@ -139,17 +118,27 @@ void tc_put_redirect(struct rtnl *nl, const struct link *link, const struct link
 	struct tc_u32_sel sel = { .flags = TC_U32_TERMINAL, .nkeys = 1 };
 	/* followed by one key, which is all zero and matches everything */
 	uint8_t match[sizeof(sel) + sizeof(struct tc_u32_key)] = { 0 };
+	struct tc_mirred mirred = { .action = TC_ACT_STOLEN,
+				    .eaction = TCA_EGRESS_REDIR,
+				    .ifindex = (uint32_t)to->index };
+	struct nlattr *options, *actions, *first, *action_options;
 	struct nlmsghdr *m =
 		rtnl_put(nl, RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &head, sizeof(head),
 			 "redirect ingress of %s to %s", link->name, to->name);
-	struct nlattr *options;
 
 	mnl_attr_put_strz(m, TCA_KIND, "u32");
 	options = mnl_attr_nest_start(m, TCA_OPTIONS);
 	mnl_attr_put_u32(m, TCA_U32_CLASSID, TC_H_MAKE(1U << 16, 1));
 	memcpy(match, &sel, sizeof(sel));
 	mnl_attr_put(m, TCA_U32_SEL, sizeof(match), match);
-	tc_put_mirred(m, to);
+	actions = mnl_attr_nest_start(m, TCA_U32_ACT);
+	first = mnl_attr_nest_start(m, 1);
+	mnl_attr_put_strz(m, TCA_ACT_KIND, "mirred");
+	action_options = mnl_attr_nest_start(m, TCA_ACT_OPTIONS);
+	mnl_attr_put(m, TCA_MIRRED_PARMS, sizeof(mirred), &mirred);
+	mnl_attr_nest_end(m, action_options);
+	mnl_attr_nest_end(m, first);
+	mnl_attr_nest_end(m, actions);
 	mnl_attr_nest_end(m, options);
 }
 
