@@ -141,6 +141,7 @@ refused() {
 @test "lint: a commit subject has an area, an imperative verb and at most 72 characters" {
 	local bad
 	git commit -q --allow-empty -m 'net/route, net/addr: treat EEXIST as success'
+	git commit -q --allow-empty -m 'net: read, check and write a route'
 	run -0 lint subjects
 	for bad in 'a change' 'net: Adds a route' 'net: adds a route' 'net: added a route' \
 		'net: the route' "net: add $(printf '%070d' 0)"; do

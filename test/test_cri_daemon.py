@@ -58,7 +58,7 @@ def run(*words):
 
 
 def test_help_and_version():
-    assert run("--version") == (0, "hawser-cri 0.1.0\n", "")
+    assert run("--version") == (0, "hawser-cri 0.2.0\n", "")
     status, text, errors = run("--help")
     assert (status, errors) == (0, "")
     for flag in ("--config", "--listen", "--root", "--state", "--cni-conf-dir", "--cni-bin-dir",
@@ -104,7 +104,7 @@ def test_check_config(tmp_path):
 def test_version_and_configuration(make):
     d = make("--cgroup-driver", "systemd").start()
     assert d.call("Version") == (0, {"version": "0.1.0", "runtime_name": "hawser",
-                                     "runtime_version": "0.1.0", "runtime_api_version": "v1"})
+                                     "runtime_version": "0.2.0", "runtime_api_version": "v1"})
     assert d.call("RuntimeConfig") == (0, {"linux.cgroup_driver": "0"})
     other = make("--cgroup-driver", "cgroupfs", name="two").start()
     assert other.call("RuntimeConfig") == (0, {"linux.cgroup_driver": "1"})
@@ -143,7 +143,7 @@ def test_info(make):
     d = make().start()
     with d.dial() as channel:
         response = fields_of(channel.unary_unary("/hawser.v1.Daemon/Info")(b"", timeout=LONG))
-    assert response[1] == "0.1.0" and response[3] == d.process.pid
+    assert response[1] == "0.2.0" and response[3] == d.process.pid
     assert abs(response[2] / 1e9 - time.time()) < LONG
     assert response[4] == str(d.dir / "root")
     assert response[5] == str(d.state) and response[6] == str(d.config)
@@ -167,7 +167,7 @@ def test_methods_that_are_not_implemented_are_named(make):
             with pytest.raises(grpc.RpcError) as caught:
                 channel.unary_unary("/runtime.v1.RuntimeService/" + method)(b"", timeout=LONG)
             assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
-            assert caught.value.details() == "%s is not implemented by hawser-cri 0.1.0" % method
+            assert caught.value.details() == "%s is not implemented by hawser-cri 0.2.0" % method
 
 
 def test_bad_requests_are_refused(make):

@@ -74,8 +74,8 @@ def test_help():
 
 
 def test_version_option():
-    assert hawser("--version") == (0, "hawser 0.1.0\n", "")
-    assert hawser("pull", "-V") == (0, "hawser 0.1.0\n", "")
+    assert hawser("--version") == (0, "hawser 0.2.0\n", "")
+    assert hawser("pull", "-V") == (0, "hawser 0.2.0\n", "")
 
 
 @pytest.mark.parametrize("words, expected", [
@@ -716,7 +716,7 @@ def serve_info(runtime):
 
 def test_info(runtime):
     serve_info(runtime)
-    plain = ("hawser        0.1.0\n"
+    plain = ("hawser        0.2.0\n"
              "runtime       fake 7.1\n"
              "api           CRI v1\n"
              "socket        " + runtime.path + "\n"
@@ -744,11 +744,11 @@ def test_info(runtime):
 
 def test_version(runtime, tmp_path):
     assert runtime.run("version") == (
-        0, "hawser        0.1.0\nruntime       fake 7.1\napi           CRI v1\n", "")
+        0, "hawser        0.2.0\nruntime       fake 7.1\napi           CRI v1\n", "")
     value = json.loads(runtime.run("version", "--json")[1])
-    assert value["hawser"] == "0.1.0" and value["runtime"]["runtimeName"] == "fake"
+    assert value["hawser"] == "0.2.0" and value["runtime"]["runtimeName"] == "fake"
     status, text, errors = hawser("--runtime", "unix:%s/none" % tmp_path, "version")
-    assert (status, text) == (1, "hawser        0.1.0\n") and "is hawser-cri running?" in errors
+    assert (status, text) == (1, "hawser        0.2.0\n") and "is hawser-cri running?" in errors
 
 
 def test_runtime_without_cri(runtime):

@@ -63,8 +63,9 @@ struct hw_call {
 	const struct hw_valid *valid; /* GC: attachments to keep; NULL: the runtime sent no list */
 	size_t n_valid;
 
-	void *created;	     /* described by .created_fields; see hw_record_save() */
-	const void *earlier; /* ADD: what an earlier ADD of this attachment created; NULL: no earlier ADD */
+	void *created; /* described by .created_fields; see hw_record_save() */
+	const void *
+		earlier; /* ADD: what an earlier ADD of this attachment created; NULL: no earlier ADD */
 
 	char *reply;	 /* printed unchanged instead of the result; malloc()ed */
 	int exit_status; /* of a successful call */
@@ -83,11 +84,11 @@ struct hw_plugin {
 	int (*gc)(struct hw_call *call, struct hw_err *e); /* called after the GC of .record */
 	int (*status)(struct hw_call *call, struct hw_err *e);
 	int (*version)(struct hw_call *call,
-		       struct hw_err *e);   /* sets reply; NULL: prints .versions */
-	const char *const *versions;	    /* NULL at the end; NULL: all of hw_versions() */
-	const struct hw_field *fields;	    /* describe its configuration */
-	size_t conf_size;		    /* size of the struct that they describe */
-	bool record;			    /* keep attachment records */
+		       struct hw_err *e);      /* sets reply; NULL: prints .versions */
+	const char *const *versions;	       /* NULL at the end; NULL: all of hw_versions() */
+	const struct hw_field *fields;	       /* describe its configuration */
+	size_t conf_size;		       /* size of the struct that they describe */
+	bool record;			       /* keep attachment records */
 	const struct hw_field *created_fields; /* describe what the plugin adds to a record */
 	size_t created_size;
 	/* Restores what a record names and another program has removed: `hawser-plugin repair`.

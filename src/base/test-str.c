@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-/* cmocka.h needs the ones above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include <limits.h>

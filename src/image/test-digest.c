@@ -8,7 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-/* cmocka.h needs the ones above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #define EMPTY "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/utsname.h>
-/* cmocka.h needs the ones above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "base/str.h"

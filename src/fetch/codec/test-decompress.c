@@ -12,7 +12,7 @@
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
-/* cmocka.h needs the ones above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "base/buf.h"

@@ -9,7 +9,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
-/* cmocka.h needs the ones above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "base/mem.h"

@@ -7,7 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-/* cmocka.h needs the ones above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "base/mem.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
-/* cmocka.h needs the ones above */
+/* cmocka.h needs the headers above */
 #include <cmocka.h>
 
 #include "base/os/file.h"
