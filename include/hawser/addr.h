@@ -2,10 +2,10 @@
 /*
  * hawser/addr.h - IP addresses, prefixes and MAC addresses
  *
- * What:  plain structs, copied by assignment. They are parsed and formatted as by
- *        Go's net package, which also decides what is rejected.
- * Rules: an IPv4-mapped IPv6 address is parsed as IPv4. A zeroed struct is "no
- *        address".
+ * What:  plain structs, copied by assignment. They are parsed and formatted like
+ *        in Go's net package; a text that Go rejects is rejected here, too.
+ * Rules: an IPv4-mapped IPv6 address is parsed as IPv4. A zeroed struct is an
+ *        unset address.
  */
 #ifndef HAWSER_ADDR_H
 #define HAWSER_ADDR_H
@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 struct hw_ip {
-	uint8_t family;	   /* AF_INET, AF_INET6, or 0: no address */
+	uint8_t family;	   /* AF_INET, AF_INET6, or 0: unset */
 	uint8_t bytes[16]; /* network order; IPv4 uses the first 4 */
 };
 
@@ -32,11 +32,11 @@ struct hw_prefix {
 };
 
 struct hw_mac {
-	uint8_t len; /* 6, 8, 20, or 0: no address */
+	uint8_t len; /* 6, 8, 20, or 0: unset */
 	uint8_t bytes[20];
 };
 
-#define HW_IP_TEXT     46 /* buffer sizes for the longest text and a NUL */
+#define HW_IP_TEXT     46 /* sizes of buffers for the longest text and a NUL */
 #define HW_PREFIX_TEXT 50
 #define HW_MAC_TEXT    60
 
@@ -53,7 +53,7 @@ HW_PUBLIC int hw_ip_parse(const char *text, struct hw_ip *ret_ip, struct hw_err 
  * @ip:  the address
  * @buf: receives the text
  *
- * Return: @buf; "" for no address
+ * Return: @buf; it contains "" if the address is unset
  */
 HW_PUBLIC const char *hw_ip_format(const struct hw_ip *ip, char buf[HW_IP_TEXT]);
 /**
@@ -69,24 +69,24 @@ HW_PUBLIC int hw_prefix_parse(const char *text, struct hw_prefix *ret_prefix, st
  * @prefix: address and length
  * @buf:    receives the text
  *
- * Return: @buf; "" for no address
+ * Return: @buf; it contains "" if the address is unset
  */
 HW_PUBLIC const char *hw_prefix_format(const struct hw_prefix *prefix, char buf[HW_PREFIX_TEXT]);
 /**
  * hw_mac_parse() - parse a MAC address
- * @text:    6, 8 or 20 bytes in hex, separated by ":" or "-", or by "." after every two bytes, or
- *           not separated
+ * @text:    6, 8 or 20 bytes in hex: bytes separated by ":" or "-", pairs of bytes separated by
+ *           ".", or no separators
  * @ret_mac: the address
  *
  * Return: 0, or -EINVAL
  */
 HW_PUBLIC int hw_mac_parse(const char *text, struct hw_mac *ret_mac, struct hw_err *e);
 /**
- * hw_mac_format() - format a MAC address, lower case with colons
+ * hw_mac_format() - format a MAC address in lower case with colons
  * @mac: the address
  * @buf: receives the text
  *
- * Return: @buf; "" for no address
+ * Return: @buf; it contains "" if the address is unset
  */
 HW_PUBLIC const char *hw_mac_format(const struct hw_mac *mac, char buf[HW_MAC_TEXT]);
 
@@ -95,7 +95,7 @@ HW_PUBLIC const char *hw_mac_format(const struct hw_mac *mac, char buf[HW_MAC_TE
  * @a: the first address
  * @b: the second address
  *
- * Return: true if both are the same address, or both are no address
+ * Return: true if the addresses are equal, or both are unset (family 0)
  */
 HW_PUBLIC bool hw_ip_equal(const struct hw_ip *a, const struct hw_ip *b);
 /**
@@ -103,7 +103,7 @@ HW_PUBLIC bool hw_ip_equal(const struct hw_ip *a, const struct hw_ip *b);
  * @a: the first prefix
  * @b: the second prefix
  *
- * Return: true if address and length are the same
+ * Return: true if the addresses are equal and the lengths are equal
  */
 HW_PUBLIC bool hw_prefix_equal(const struct hw_prefix *a, const struct hw_prefix *b);
 /**
@@ -111,7 +111,8 @@ HW_PUBLIC bool hw_prefix_equal(const struct hw_prefix *a, const struct hw_prefix
  * @prefix: the network; its host bits are ignored
  * @ip:     the address
  *
- * Return: true if it is; false if it is not or the families differ
+ * Return: true if the network contains the address; false if not, or if the families
+ * differ
  */
 HW_PUBLIC bool hw_prefix_contains(const struct hw_prefix *prefix, const struct hw_ip *ip);
 

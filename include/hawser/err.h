@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hawser/err.h - errors on the caller's stack, with nothing to free
+ * hawser/err.h - error structs on the caller's stack; nothing to free
  *
  * What:  every function that can fail takes a struct hw_err * as its last
  *        argument and returns a negative errno; the text is in e->msg.
@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* The symbols that the shared library exports. */
+/* Marks the symbols that the shared library exports. */
 #define HW_PUBLIC __attribute__((visibility("default")))
 
 /* The protocol that hw_err.wire belongs to: CNI code 7 must not be read as gRPC code 7. */
@@ -64,10 +64,10 @@ HW_PUBLIC int hw_err_set(struct hw_err *e, int r, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /**
- * hw_err_text() - set an error with a text of its own
+ * hw_err_text() - set an error with a given text
  * @e:   the error to fill
- * @r:   negative errno, for programs
- * @fmt: the complete text, for people
+ * @r:   negative errno
+ * @fmt: the complete text; nothing is appended
  *
  * Return: @r
  */
@@ -77,7 +77,7 @@ HW_PUBLIC int hw_err_text(struct hw_err *e, int r, const char *fmt, ...)
 /**
  * hw_err_cni() - set an error with a CNI code
  * @e:    the error to fill
- * @wire: the CNI code: enum hw_cni_code, or a plugin's own code from 100 on
+ * @wire: the CNI code: enum hw_cni_code, or a code of 100 or above that the plugin defines
  * @fmt:  the complete text
  *
  * Return: the negative errno that is closest to @wire
@@ -88,7 +88,7 @@ HW_PUBLIC int hw_err_cni(struct hw_err *e, int wire, const char *fmt, ...)
 /**
  * hw_err_details() - set the details of an error
  * @e:   the error
- * @fmt: the details; they replace the existing ones, which may be used as arguments
+ * @fmt: the new details; the arguments may include the old details
  *
  * Return: e->code
  */

@@ -2,11 +2,11 @@
 /*
  * hawser/field.h - JSON objects described by const tables
  *
- * What:  a table maps keys to members of a C struct. The same table decodes,
- *        checks, sets defaults, encodes and documents.
- * Rules: keys match as in Go's encoding/json: exact or case-folded, the last
- *        duplicate wins, null leaves the default, a wrong type is an error,
- *        unknown keys are ignored or kept (HW_REST).
+ * What:  a table maps keys to members of a C struct. The same table is used to
+ *        decode with checks and defaults, to encode and to document.
+ * Rules: keys match as in Go's encoding/json: exactly, or in another case. The
+ *        last duplicate is used. null means the default. A value of the wrong
+ *        type is an error. Unknown keys are ignored, or kept with HW_REST.
  *        hw_field_clear() frees what decoding allocated.
  *
  *	struct greet { char *word; int times; };
@@ -40,15 +40,15 @@ enum hw_type {
 	HW_INT64,     /* int64_t */
 	HW_UINT32,    /* uint32_t */
 	HW_STRING,    /* char * */
-	HW_IP,	      /* struct hw_ip; "" is no address */
+	HW_IP,	      /* struct hw_ip; "" is an unset address */
 	HW_PREFIX,    /* struct hw_prefix */
 	HW_STRINGS,   /* struct hw_strings */
 	HW_MAP,	      /* struct hw_map: an object whose values are strings */
-	HW_FLAGS,     /* struct hw_strings: an object of bools; the keys that are true, in order */
+	HW_FLAGS,     /* struct hw_strings: the keys of an object whose value is true, in order */
 	HW_OBJECT,    /* a struct described by .sub */
 	HW_LIST,      /* struct hw_list of structs described by .sub; null entries are dropped */
 	HW_JSON,      /* char *: any value, as compact JSON text */
-	HW_REST,      /* char *: an object of all unknown keys, in order, as JSON text */
+	HW_REST,      /* char *: all unknown keys, in order, as the JSON text of an object */
 };
 
 struct hw_strings {
@@ -68,9 +68,9 @@ struct hw_list {
 };
 
 enum {
-	HW_REQUIRED = 1 << 0, /* decoding fails if it is absent, null or "" */
-	HW_ALWAYS = 1 << 1,   /* encoded even if zero or empty */
-	HW_SECRET = 1 << 2,   /* never shown in a message or in printed configuration */
+	HW_REQUIRED = 1 << 0, /* decoding fails if the key is absent, null or "" */
+	HW_ALWAYS = 1 << 1,   /* the key is encoded even if its value is zero or empty */
+	HW_SECRET = 1 << 2,   /* the value is never shown in messages or printed configurations */
 };
 
 #define HW_AT(type, member)  offsetof(type, member)
@@ -81,26 +81,26 @@ struct hw_field {
 	enum hw_type type;
 	size_t at; /* HW_AT(): the member that holds the value */
 	unsigned flags;
-	/* HW_HAS(): a bool member, true if the key was present. It then decides whether the key is
-	 * encoded. 0: none */
+	/* HW_HAS(): a bool member. Decoding sets it to whether the key was present; encoding
+	 * writes the key only if it is true. 0: no such member */
 	size_t has;
-	/* Limits of a number, inclusive. Both 0: the limits of the type. max below min: only min
-	 * applies. */
+	/* Limits of a number, inclusive. If both are 0, the limits of the type apply. If max is
+	 * below min, there is no maximum except that of the type. */
 	int64_t min, max;
-	const char *def;	    /* default, as JSON text */
+	const char *def;	    /* default, as JSON text; NULL: zero or empty */
 	const struct hw_field *sub; /* HW_OBJECT, HW_LIST */
-	size_t size;		    /* HW_LIST: sizeof the struct that sub describes */
-	const char *help;	    /* one sentence for people */
+	size_t size;		    /* HW_LIST: size of the struct that sub describes */
+	const char *help;	    /* one sentence for the documentation */
 };
 
 enum {
-	HW_JSON_PRETTY = 1 << 0, /* indented by four spaces, as upstream plugins print */
+	HW_JSON_PRETTY = 1 << 0, /* indented by four spaces, like upstream's plugins print it */
 	HW_JSON_SORTED = 1 << 1, /* keys in byte order at every level */
 };
 
 /**
  * hw_strings_free() - free the strings and empty the list
- * @strings: the list; the struct itself is not freed; may be NULL
+ * @strings: the list, may be NULL; the struct itself is not freed
  */
 HW_PUBLIC void hw_strings_free(struct hw_strings *strings);
 
@@ -124,18 +124,18 @@ HW_PUBLIC int hw_field_decode(const struct hw_field *table, const char *json, si
  * @in:    the struct
  * @flags: HW_JSON_PRETTY, HW_JSON_SORTED
  *
- * Keys are in the order of the table, those of HW_REST are last. Zero and empty
- * values are left out, unless the field has HW_ALWAYS, .has or a default that is
- * not empty. The text in HW_JSON and HW_REST members must be JSON. An optional
- * object with required keys needs .has, else its defaults would be encoded
- * without the required keys.
+ * Keys are in the order of the table; the keys of HW_REST are last. Zero and
+ * empty values are left out, unless the field has HW_ALWAYS, .has or a default
+ * that is not empty. The text in HW_JSON and HW_REST members must be JSON. An
+ * optional object with required keys must have .has: without it, an absent
+ * object would be encoded with its defaults but without its required keys.
  *
  * Return: the text, to be freed by the caller
  */
 HW_PUBLIC char *hw_field_encode(const struct hw_field *table, const void *in, unsigned flags);
 
 /**
- * hw_field_clear() - free what decoding allocated, and zero the members
+ * hw_field_clear() - free the memory that decoding allocated, and zero the members
  * @table: the table that the struct was decoded with
  * @out:   the struct
  */

@@ -2,11 +2,11 @@
 /*
  * hawser/result.h - CNI results
  *
- * What:  one data model, that of spec 1.1.0, for results of all versions;
- *        results are parsed from and formatted in any of the seven.
+ * What:  one data model, that of spec 1.1.0, for results of all versions.
+ *        Results can be parsed and formatted in each of the seven spec versions.
  * Rules: a result is created by hw_result_new() or hw_result_parse() and freed
- *        by hw_result_free(), with every string in it; strings that the caller
- *        adds must be malloc()ed. Later versions may add members at the end of
+ *        by hw_result_free(), which also frees every string in it. Strings that
+ *        the caller adds must therefore be malloc()ed. Later versions may add members at the end of
  *        struct hw_result, and use the reserved members of array entries,
  *        which are zero until then.
  */
@@ -24,7 +24,7 @@ extern "C" {
 struct hw_iface {
 	char *name;
 	char *mac;
-	char *sandbox;	   /* path of the network namespace; NULL: the host's */
+	char *sandbox;	   /* path of the network namespace; NULL: the interface is on the host */
 	int mtu;	   /* 1.1.0 */
 	char *socket_path; /* 1.1.0 */
 	char *pci_id;	   /* 1.1.0 */
@@ -33,7 +33,7 @@ struct hw_iface {
 
 struct hw_ipconf {
 	bool has_iface;
-	int iface; /* index into ifaces */
+	int iface; /* index in hw_result.ifaces */
 	struct hw_prefix address;
 	struct hw_ip gateway;
 	uint64_t reserved[4];
@@ -56,7 +56,7 @@ struct hw_dns {
 };
 
 struct hw_result {
-	char *version; /* spec version of the text it was parsed from; NULL: none */
+	char *version; /* spec version of the parsed text; NULL: the result was not parsed */
 	struct hw_iface *ifaces;
 	size_t n_ifaces;
 	struct hw_ipconf *ips;
@@ -111,8 +111,8 @@ HW_PUBLIC struct hw_route *hw_result_add_route(struct hw_result *result);
 
 /**
  * hw_result_parse() - parse a result
- * @json:       the text, @len bytes; null is an empty result, as with libcni
- * @version:    assumed if the text has no cniVersion; NULL or "": 0.1.0
+ * @json:       the text, @len bytes; null is an empty result, as in libcni
+ * @version:    version of a text without cniVersion; NULL or "": 0.1.0
  * @ret_result: freed with hw_result_free()
  *
  * Return: 0, or a negative errno (malformed JSON, unsupported version, wrong
@@ -127,7 +127,7 @@ HW_PUBLIC int hw_result_parse(const char *json, size_t len, const char *version,
  * @flags:    HW_JSON_PRETTY, or 0
  * @ret_json: the text, freed by the caller
  *
- * What the version cannot express is dropped.
+ * Members that the version cannot express are dropped.
  *
  * Return: 0; -EINVAL if the version is not supported, or if it requires an
  * address and the result has none ("cannot convert: no valid IP addresses")
@@ -136,9 +136,9 @@ HW_PUBLIC int hw_result_format(const struct hw_result *result, const char *versi
 			       char **ret_json, struct hw_err *e);
 
 /**
- * hw_versions() - the spec versions that this library supports
+ * hw_versions() - get the spec versions that this library supports
  *
- * Return: the versions, oldest first, NULL at the end; constant
+ * Return: a constant array of the versions, oldest first, with NULL at the end
  */
 HW_PUBLIC const char *const *hw_versions(void);
 
@@ -146,11 +146,12 @@ HW_PUBLIC const char *const *hw_versions(void);
  * hw_version_compare() - compare two spec versions
  * @a:         first version; NULL or "": 0.1.0
  * @b:         second version; NULL or "": 0.1.0
- * @ret_order: less than, equal to or greater than 0, as with strcmp()
+ * @ret_order: less than, equal to or greater than 0, as from strcmp()
  *
  * Unsupported versions can be compared, too.
  *
- * Return: 0; -EINVAL if one of them is not up to three numbers separated by dots
+ * Return: 0; -EINVAL if a version does not consist of one to three numbers
+ * separated by dots
  */
 HW_PUBLIC int hw_version_compare(const char *a, const char *b, int *ret_order, struct hw_err *e);
 
