@@ -123,10 +123,9 @@ HW_PUBLIC int hw_conf_parse(const char *json, size_t len, struct hw_conf **ret_c
 HW_PUBLIC int hw_conf_parse_plugin(const char *json, size_t len, struct hw_conf **ret_conf,
 				   struct hw_err *e);
 /**
- * hw_conf_to_list() - convert a single plugin's configuration to a list with
- * one plugin
+ * hw_conf_to_list() - convert a single plugin's configuration to a list
  * @plugin:   from hw_conf_parse_plugin()
- * @ret_list: freed with hw_conf_free()
+ * @ret_list: list with one plugin; freed with hw_conf_free()
  */
 HW_PUBLIC int hw_conf_to_list(const struct hw_conf *plugin, struct hw_conf **ret_list,
 			      struct hw_err *e);
