@@ -27,7 +27,7 @@ char *base64_encode(const void *data, size_t len)
 	return buf_take(&b);
 }
 
-/* Return: the number of bytes that the four characters encode, 1 to 3; 0 if they are invalid */
+/* Decodes four characters. Return: the number of bytes, 1 to 3; 0 if the characters are invalid */
 static size_t decode_quad(const char *in, bool last, unsigned char out[3])
 {
 	size_t n = last && in[3] == '=' ? (in[2] == '=' ? 1 : 2) : 3;

@@ -13,7 +13,7 @@
 /* Return: the text, to be freed by the caller */
 char *base64_encode(const void *data, size_t len);
 /* Decodes canonical base64 only: white space, missing padding and non-zero bits after the last
- * byte are rejected. Return: false for any other text, with *ret_data unchanged */
+ * byte are rejected. Return: false if the text is rejected, with *ret_data unchanged */
 bool base64_decode(const char *text, struct buf *ret_data);
 
 #endif

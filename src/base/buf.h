@@ -28,12 +28,13 @@ void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(print
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 
 /* Allocates room for len more bytes and a NUL. After writing some of them, call buf_commit().
- * Return: where to write; valid until the next change of the buffer */
+ * Return: the address to write to; valid until the buffer is next changed */
 char *buf_reserve(struct buf *b, size_t len);
 /* Appends the first len of the reserved bytes to the contents. */
 void buf_commit(struct buf *b, size_t len);
 
-/* Empties the buffer. Return: its text, "" if it was empty; to be freed by the caller */
+/* Empties the buffer. Return: its former contents, "" if there were none; to be
+ * freed by the caller */
 char *buf_take(struct buf *b);
 
 AUTO_VALUE_DEFINE(buf_done, struct buf);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/err.c - errors on the caller's stack, and several errors joined into one
+ * base/err.c - error structs on the caller's stack, and lists of errors joined into one
  *
- * What:  fill a struct hw_err, add context in front of its message on the way up,
- *        and join several errors into one.
+ * What:  fill a struct hw_err, put context in front of its message while it is
+ *        returned from caller to caller, and join several errors into one.
  * Rules: every text is formatted into a separate buffer first, so an argument may
  *        point into the error that is being written. A text that is too long is
  *        truncated, but the errno text at its end is kept.
  *        The errno texts are glibc's untranslated ones: they do not depend on the
- *        host program's locale and use no buffer shared between threads.
+ *        locale of the calling program and use no buffer shared between threads.
  */
 #include "base/err.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/err.h - errors: internal short names of <hawser/err.h>, and several errors joined into one
+ * base/err.h - short internal names of the functions in <hawser/err.h>; lists of errors
  */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
@@ -33,7 +33,7 @@ static inline int err_negative(int r)
 /*
  * Collects errors for work that continues after a failure. All errors are reported together, one
  * per line, with the code of the first. Starts zeroed and needs no cleanup. Errors that do not fit
- * into a struct hw_err are counted: "and 3 more".
+ * into a struct hw_err are only counted: "and 3 more".
  */
 struct errors {
 	size_t n, left_out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/fuzz-ip.c - an address that was parsed and formatted parses to the same address
+ * base/fuzz-ip.c - fuzz test: if a parsed address is formatted, the text parses to the same address
  */
 #include <assert.h>
 #include <stdint.h>

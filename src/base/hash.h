@@ -11,9 +11,9 @@
 
 #define HASH_HEX_MAX 128
 
-/* Both write the first digits hex digits, at most HASH_HEX_MAX, and a NUL. */
+/* Both functions write the first @digits hex digits, at most HASH_HEX_MAX, and a NUL. */
 
-/* Hash of one string without its NUL, as upstream derives its names. */
+/* Hash of one string without its NUL. Upstream derives its names in the same way. */
 void hash_hex(const char *s, size_t digits, char *ret_hex);
 /* Hash of n strings, each with its NUL, so that ("ab","c") and ("a","bc") differ. */
 void hash_parts(const char *const *parts, size_t n, size_t digits, char *ret_hex);

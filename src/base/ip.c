@@ -3,8 +3,8 @@
  * base/ip.c - IP addresses, prefixes and MAC addresses: text and arithmetic
  *
  * What:  reads and writes the same texts as Go's net.ParseIP, net.ParseCIDR,
- *        net.ParseMAC and their String(); test/data/go-net.tsv holds Go's results.
- * How:   inet_pton() accepts exactly what Go accepts. IPv6 is formatted here,
+ *        net.ParseMAC and their String(); Go's results are in test/data/go-net.tsv.
+ * How:   inet_pton() accepts exactly the texts that Go accepts. IPv6 is formatted here,
  *        because inet_ntop() prints ::1.2.3.4 where Go prints ::102:304.
  * Rules: ::ffff:a.b.c.d is the IPv4 address a.b.c.d. Its prefix length is reduced
  *        by 96; a length below 96 is rejected, where Go silently returns /0.
@@ -24,8 +24,8 @@ static const uint8_t mapped_prefix[12] = { [10] = 0xff, 0xff };
 
 /* ---- text ------------------------------------------------------------------ */
 
-/* An IPv4-mapped address becomes IPv4; *ret_text_bits is still the width of the address as written,
- * 128 in that case. */
+/* An IPv4-mapped address becomes IPv4. *ret_text_bits is the width of the address in the text: 32,
+ * or 128 for an IPv6 or IPv4-mapped address. */
 static bool parse_address(const char *text, struct hw_ip *ret_ip, unsigned *ret_text_bits)
 {
 	struct hw_ip ip = { 0 };
@@ -57,7 +57,8 @@ int hw_ip_parse(const char *text, struct hw_ip *ret_ip, struct hw_err *e)
 	return 0;
 }
 
-/* The longest run of two or more zero groups, the first one of equal length, becomes "::". */
+/* Writes "::" for the longest run of two or more zero groups. If several runs have the same length,
+ * for the first one. */
 static void format_ipv6(const uint8_t bytes[16], char *buf, size_t room)
 {
 	uint16_t groups[8];
@@ -110,7 +111,7 @@ static bool parse_prefix(const char *text, struct hw_prefix *ret_prefix)
 	address[slash - text] = '\0';
 	if (!parse_address(address, &ip, &bits) || !slash[1])
 		return false;
-	/* digits only; leading zeros are accepted, as by Go's ParseCIDR */
+	/* digits only; leading zeros are accepted, as in Go's ParseCIDR */
 	for (const char *p = slash + 1; *p; p++) {
 		if (*p < '0' || *p > '9')
 			return false;
@@ -153,7 +154,7 @@ static int hex_digit(char c)
 	return found - digits < 16 ? found - digits : found - digits - 6;
 }
 
-/* Groups of @per bytes, with @separator between the groups. */
+/* Parses groups of @per bytes with @separator between the groups. */
 static bool parse_mac(const char *text, size_t per, char separator, struct hw_mac *ret_mac)
 {
 	struct hw_mac mac = { 0 };
@@ -265,7 +266,7 @@ bool ip_add(const struct hw_ip *ip, uint64_t n, struct hw_ip *ret_ip)
 	if (i == 0)
 		return false;
 	while (i-- > 0 && n > 0) {
-		/* n >> 8 leaves room for the carry */
+		/* the sum (n >> 8) + carry below cannot overflow */
 		unsigned byte = sum.bytes[i] + (n & 0xff);
 
 		sum.bytes[i] = byte;

@@ -3,9 +3,9 @@
  * base/log.c - logging to standard error, one line per event
  *
  * How:   a line is built in memory and written with one write(), so lines of
- *        several threads or processes do not mix. Texts may be untrusted input:
- *        control characters are escaped in every format, so that they can
- *        neither forge a line nor move a terminal's cursor. In JSON, invalid
+ *        different threads or processes do not mix. Texts may contain untrusted
+ *        input: control characters are escaped in every format, so that a text
+ *        can neither forge a line nor move the cursor of a terminal. In JSON, invalid
  *        UTF-8 is replaced by U+FFFD.
  */
 #include "base/log.h"
@@ -23,7 +23,7 @@
 
 static const struct {
 	const char *name;
-	int priority; /* of syslog(3), for the journal */
+	int priority; /* priority in syslog(3), for the journal */
 } levels[] = {
 	[LOG_ERROR] = { "error", 3 },
 	[LOG_WARN] = { "warn", 4 },
@@ -98,7 +98,8 @@ static void put_json_pair(struct buf *b, const char *key, const char *value)
 	put_json_string(b, value);
 }
 
-/* Escapes control characters as \n, \t or \x1b, and @also_escaped with a backslash. */
+/* Writes control characters as \n, \t or \x1b, and puts a backslash before the characters in
+ * @also_escaped. */
 static void put_text(struct buf *b, const char *text, const char *also_escaped)
 {
 	for (const char *s = text; *s; s++) {
@@ -115,7 +116,7 @@ static void put_text(struct buf *b, const char *text, const char *also_escaped)
 	}
 }
 
-/* UTC with microseconds (RFC 3339). */
+/* The current time in UTC with microseconds (RFC 3339). */
 static const char *format_now(char *text, size_t size)
 {
 	struct timespec now;

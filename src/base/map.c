@@ -2,10 +2,11 @@
 /*
  * base/map.c - hash map from strings to pointers, iterated in insertion order
  *
- * How:   entries are stored in an array in insertion order. A table of indices
- *        into it, twice as long, is probed linearly from the key's hash.
- *        A removed entry keeps its place with a NULL key, so that probing
- *        continues past it; removed entries are dropped when the array is full.
+ * How:   entries are stored in an array in insertion order. A hash table with
+ *        twice as many slots holds indices into that array; it uses linear
+ *        probing. A removed entry stays in the array with a NULL key, so that
+ *        probing continues past it. Removed entries are dropped when the array
+ *        is full.
  */
 #include "base/map.h"
 
@@ -17,7 +18,7 @@
 #define MAP_FIRST_ROOM 8
 
 struct map_entry {
-	char *key; /* NULL: removed */
+	char *key; /* NULL: the entry was removed */
 	void *value;
 	uint32_t hash;
 };
@@ -25,10 +26,10 @@ struct map_entry {
 struct map {
 	void (*free_value)(void *value);
 	struct map_entry *entries;
-	size_t used;   /* entries, including removed ones */
-	size_t count;  /* entries, without removed ones */
-	size_t room;   /* a power of two, or 0 */
-	size_t *slots; /* 2 * room; 1 + index into entries, 0: unused */
+	size_t used;   /* number of entries, including removed ones */
+	size_t count;  /* number of entries, without removed ones */
+	size_t room;   /* allocated entries: a power of two, or 0 */
+	size_t *slots; /* 2 * room slots; each is 1 + an index into entries, or 0: unused */
 };
 
 /* FNV-1a */

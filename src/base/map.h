@@ -17,9 +17,10 @@ struct map;
 struct map *map_new(void (*free_value)(void *value)); /* free_value may be NULL */
 void map_free(struct map *m);
 void *map_find(const struct map *m, const char *key); /* NULL if not found */
-/* Adds or replaces. A replaced key keeps its position; its old value is freed by free_value. */
+/* Adds a key, or replaces its value. A replaced value is freed by free_value, and the key keeps its
+ * position. */
 void map_set(struct map *m, const char *key, void *value);
-/* Removes the key. Return: its value, now owned by the caller; NULL if not found */
+/* Removes a key. Return: its value, now owned by the caller; NULL if not found */
 void *map_take(struct map *m, const char *key);
 size_t map_count(const struct map *m);
 /* for (size_t i = 0; map_next(m, &i, &key, &value);) ...

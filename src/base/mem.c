@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Must not allocate: it uses neither stdio nor the log. */
+/* Must not allocate memory, so it uses neither stdio nor the log. */
 void mem_exhausted(void)
 {
 	static const char line[] = "hawser: out of memory\n";
 	ssize_t n = write(STDERR_FILENO, line, sizeof(line) - 1);
 
-	(void)n; /* there is no other place to report it */
+	(void)n; /* a write error is ignored: there is no other place to report it */
 	abort();
 }
 

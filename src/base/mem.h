@@ -4,8 +4,9 @@
  *
  * What:  cleanup attributes for locals, take_ptr() and take_fd() to transfer
  *        ownership, and allocators.
- * Rules: out of memory is one line on standard error and abort(). Sizes from
- *        untrusted input must be bounded by the caller before they get here.
+ * Rules: if memory is exhausted, one line is written to standard error and the
+ *        process aborts. The caller must check sizes from untrusted input
+ *        against a limit before it allocates.
  *
  *	autofree char *path = str_printf("%s/x", dir);
  *	autoclose int fd = -1;
@@ -19,14 +20,14 @@
 #include <stdlib.h>
 
 _Noreturn void mem_exhausted(void); /* prints "hawser: out of memory" and aborts */
-void mem_free_ptr(void *p);	    /* for autofree: p points to a pointer variable */
-void mem_close_fd(int *fd);	    /* for autoclose; keeps errno */
+void mem_free_ptr(void *p);	    /* for autofree; p points to a pointer variable */
+void mem_close_fd(int *fd);	    /* for autoclose; preserves errno */
 
 #define autofree  __attribute__((cleanup(mem_free_ptr)))
 #define autoclose __attribute__((cleanup(mem_close_fd)))
 
-/* AUTO(f): calls f(x) at the end of the scope, for any destructor that accepts NULL.
- * Declare each destructor once, after its prototype: AUTO_DEFINE(f, type); */
+/* AUTO(f) on a pointer variable x calls f(x) at the end of the scope. f must accept NULL. Declare
+ * each destructor f once, after its prototype: AUTO_DEFINE(f, type); */
 #define AUTO(f) __attribute__((cleanup(auto_##f)))
 #define AUTO_DEFINE(f, type)                                                                       \
 	static inline __attribute__((unused)) void auto_##f(type **p)                              \
@@ -35,7 +36,7 @@ void mem_close_fd(int *fd);	    /* for autoclose; keeps errno */
 	}                                                                                          \
 	struct auto_needs_semicolon
 
-/* AUTO_VALUE_DEFINE(f, type): the same for an embedded object, f(&x). */
+/* AUTO_VALUE_DEFINE(f, type): AUTO(f) on a variable x that is the object itself calls f(&x). */
 #define AUTO_VALUE_DEFINE(f, type)                                                                 \
 	static inline __attribute__((unused)) void auto_##f(type *p)                               \
 	{                                                                                          \
@@ -58,10 +59,10 @@ void mem_close_fd(int *fd);	    /* for autoclose; keeps errno */
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
-/* These never return NULL, not even for a size of 0. */
+/* The following functions never return NULL, not even for a size of 0. */
 void *mem_new(size_t size); /* zeroed */
-/* An array of n elements of the given size; p may be NULL. New elements are not initialised.
- * An overflow of n * size aborts. */
+/* Changes the size of the array p, which may be NULL, to n elements of the given size. New elements
+ * are not initialised. If n * size overflows, the process aborts. */
 void *mem_resize(void *p, size_t n, size_t size);
 void *mem_copy(const void *p, size_t size);
 

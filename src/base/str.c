@@ -64,7 +64,7 @@ bool str_ends(const char *s, const char *suffix)
 	return len >= end && memcmp(s + len - end, suffix, end) == 0;
 }
 
-/* strtoll() would also accept leading blanks, a plus sign and trailing text. */
+/* Not strtoll(), which also accepts leading blanks, a plus sign and trailing text. */
 bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
 {
 	bool negative = s && *s == '-';
@@ -77,7 +77,7 @@ bool str_to_int64(const char *s, long long min, long long max, long long *ret_n)
 	for (; *s; s++) {
 		if (*s < '0' || *s > '9')
 			return false;
-		/* negative, because LLONG_MIN has no positive counterpart */
+		/* computed as a negative number, because -LLONG_MIN is out of range */
 		if (__builtin_mul_overflow(n, 10, &n) || __builtin_sub_overflow(n, *s - '0', &n))
 			return false;
 	}

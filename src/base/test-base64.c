@@ -85,8 +85,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "base64: the test vectors of RFC 4648 are encoded", encodes_the_vectors },
 		{ "base64: the test vectors of RFC 4648 are decoded", decodes_the_vectors },
-		{ "base64: every byte survives encoding and decoding", keeps_every_byte },
-		{ "base64: missing padding, white space and stray bits are rejected",
+		{ "base64: encoding and decoding preserve all byte values", keeps_every_byte },
+		{ "base64: missing padding, white space and other invalid text are rejected",
 		  rejects_other_text },
 	};
 

@@ -79,12 +79,12 @@ static void take_returns_the_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "buf: grows byte by byte and stays NUL-terminated", grows },
-		{ "buf: holds any bytes, NULs included", holds_any_bytes },
-		{ "buf: prints a text that is longer than its room", prints_long_texts },
-		{ "buf: reserved bytes count only after buf_commit()",
+		{ "buf: a buffer grows byte by byte and stays NUL-terminated", grows },
+		{ "buf: a buffer can hold any bytes, including NUL", holds_any_bytes },
+		{ "buf: buf_printf() enlarges the buffer for a long text", prints_long_texts },
+		{ "buf: reserved bytes become contents only with buf_commit()",
 		  reserved_room_counts_when_added },
-		{ "buf: buf_take() returns the text, \"\" for an empty buffer",
+		{ "buf: buf_take() returns the contents, \"\" if the buffer is empty",
 		  take_returns_the_text },
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-err.c - errors on the caller's stack, and several errors joined into one
+ * base/test-err.c - error structs on the caller's stack, and lists of errors joined into one
  */
 #include "base/err.h"
 
@@ -225,19 +225,21 @@ int main(void)
 		{ "err: a system error ends with the errno text", sets_errno_text },
 		{ "err: a new error overwrites the previous one completely", clears_the_rest },
 		{ "err: an errno without a text is printed as a number", names_unknown_errno },
-		{ "err: a text that is too long keeps the errno text", keeps_the_reason },
-		{ "err: context is put in front, code and details are kept",
+		{ "err: if a text is too long, the errno text is not truncated", keeps_the_reason },
+		{ "err: context is put before the message; code and details are kept",
 		  puts_context_in_front },
 		{ "err: the error's own texts may be used as arguments", context_may_alias },
-		{ "err: context that does not fit truncates the end", context_is_cut },
+		{ "err: if the context does not fit, the end of the message is truncated",
+		  context_is_cut },
 		{ "err: each CNI code is mapped to an errno", maps_cni_codes },
-		{ "err: a code of another domain is not a CNI code",
+		{ "err: the code of another protocol is not used as a CNI code",
 		  other_domains_have_no_cni_code },
-		{ "err: message and details are joined as libcni does", formats_as_libcni },
-		{ "errors: no errors is a success", no_errors_is_success },
-		{ "errors: all errors are reported, one per line, with the first one's code",
+		{ "err: message and details are joined as in libcni", formats_as_libcni },
+		{ "errors: an empty list of errors is a success", no_errors_is_success },
+		{ "errors: all errors are reported, one per line, with the code of the first",
 		  joins_one_per_line },
-		{ "errors: errors that do not fit are counted", counts_errors_that_do_not_fit },
+		{ "errors: errors that do not fit into the message are counted",
+		  counts_errors_that_do_not_fit },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

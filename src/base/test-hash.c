@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/test-hash.c - SHA-512 in hex, compared with names that upstream derives
+ * base/test-hash.c - SHA-512 of names in hex
  */
 #include "base/hash.h"
 
@@ -18,7 +18,7 @@ static void derives_upstream_names(void **state)
 	char hex[HASH_HEX_MAX + 1];
 
 	(void)state;
-	/* chain name of ipmasq, comment in nftables, container ID of cnitool */
+	/* upstream's chain name for ipMasq, comment in nftables, container ID of cnitool */
 	hash_hex("mynetc1", 24, hex);
 	assert_string_equal(hex, "f0bca4ac77cde1bf2f3da5df");
 	hash_hex("mynet", 16, hex);
@@ -69,10 +69,11 @@ static void parts_are_separate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "hash: derives the same names as upstream", derives_upstream_names },
-		{ "hash: is SHA-512", is_sha512 },
-		{ "hash: can be truncated after any number of digits", truncates_at_any_digit },
-		{ "hash: the same bytes in different parts give different hashes",
+		{ "hash: the derived names are the same as in upstream", derives_upstream_names },
+		{ "hash: the hash is SHA-512", is_sha512 },
+		{ "hash: the hash can be truncated to any number of digits",
+		  truncates_at_any_digit },
+		{ "hash: the same bytes, divided differently into strings, have different hashes",
 		  parts_are_separate },
 	};
 

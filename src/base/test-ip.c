@@ -2,7 +2,7 @@
 /*
  * base/test-ip.c - IP addresses, prefixes and MAC addresses
  *
- * The results of Go's net package, to compare with, are in test/data/go-net.tsv.
+ * The expected results, those of Go's net package, are in test/data/go-net.tsv.
  */
 #include "base/ip.h"
 
@@ -62,7 +62,7 @@ static const char *reformat(const char *kind, const char *text, char *buf)
 	return NULL;
 }
 
-/* GO_NET_TSV can name a longer table. */
+/* The environment variable GO_NET_TSV may name another file, with more rows. */
 static FILE *open_go_results(void)
 {
 	autofree char *path =
@@ -92,7 +92,7 @@ static void agrees_with_go(void **state)
 		seen++;
 		if (str_equal(got, expected))
 			continue;
-		print_message("%s \"%s\": got %s, Go has %s\n", kind, text, got, expected);
+		print_message("%s \"%s\": got %s, want %s as in Go\n", kind, text, got, expected);
 		wrong++;
 	}
 	fclose(f);
@@ -387,7 +387,7 @@ static void adds(void **state)
 	static const struct {
 		const char *ip;
 		uint64_t n;
-		const char *sum; /* NULL: overflow */
+		const char *sum; /* NULL: the addition overflows */
 	} rows[] = {
 		{ "10.0.0.1", 0, "10.0.0.1" },
 		{ "10.0.0.255", 257, "10.0.2.0" },
@@ -501,7 +501,7 @@ static void classifies_addresses(void **state)
 			 (ip_is_multicast(&a) ? MULTI : 0) | (ip_is_link_local(&a) ? LINK : 0);
 
 		if (is != rows[i].is)
-			fail_msg("%s is %d, not %d", rows[i].ip, is, rows[i].is);
+			fail_msg("%s: got classes 0x%x, want 0x%x", rows[i].ip, is, rows[i].is);
 	}
 	assert_false(ip_is_unspecified(&none));
 }
@@ -509,32 +509,36 @@ static void classifies_addresses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "ip: addresses, prefixes and MACs are parsed, rejected and formatted as by Go",
+		{ "ip: addresses, prefixes and MACs are parsed, rejected and formatted as in Go",
 		  agrees_with_go },
-		{ "ip: a failure has Go's text and leaves the output unchanged",
+		{ "ip: errors have the same text as in Go and leave the output unchanged",
 		  fails_with_go_text },
 		{ "ip: empty and very long texts are rejected", rejects_empty_and_very_long },
-		{ "ip: an IPv4-mapped address is IPv4", mapped_is_ipv4 },
-		{ "ip: an IPv4-mapped prefix is IPv4, and rejected below 96 bits", mapped_prefix },
-		{ "ip: no address is formatted as an empty text", no_address_is_empty_text },
+		{ "ip: an IPv4-mapped address is parsed as IPv4", mapped_is_ipv4 },
+		{ "ip: an IPv4-mapped prefix is parsed as IPv4, and rejected below 96 bits",
+		  mapped_prefix },
+		{ "ip: an unset address is formatted as \"\"", no_address_is_empty_text },
 		{ "ip: the longest texts fit the buffers", longest_texts_fit },
-		{ "ip: IPv4 sorts before IPv6, then byte by byte", orders_by_family_then_bytes },
-		{ "ip: only the first four bytes of an IPv4 address count",
+		{ "ip: IPv4 addresses sort before IPv6; each family sorts byte by byte",
+		  orders_by_family_then_bytes },
+		{ "ip: only the first four bytes of an IPv4 address are compared",
 		  bytes_beyond_ipv4_do_not_count },
-		{ "ip: prefixes are equal if address and length are equal",
+		{ "ip: prefixes are equal if addresses and lengths are equal",
 		  prefixes_are_equal_with_their_length },
 		{ "ip: a prefix contains the addresses of its network and family", contains },
 		{ "ip: a prefix with an invalid length contains nothing",
 		  invalid_length_contains_nothing },
 		{ "ip: prefixes overlap if one contains the other", overlaps },
-		{ "ip: next and previous carry over bytes", steps_over_bytes },
-		{ "ip: the first address has no previous one, the last one no next",
+		{ "ip: the next and the previous address carry from byte to byte",
+		  steps_over_bytes },
+		{ "ip: there is no address before the first one or after the last one",
 		  stops_at_the_ends },
-		{ "ip: adding a number carries, and fails beyond the last address", adds },
-		{ "ip: the result may be the operand", adds_in_place },
+		{ "ip: adding a number carries between bytes, and fails beyond the last address",
+		  adds },
+		{ "ip: the result may overwrite the operand", adds_in_place },
 		{ "ip: the first and the last address of a network are computed", first_and_last },
-		{ "ip: an address has 32 or 128 bits, no address has 0", bits },
-		{ "ip: loopback, unspecified, multicast and link-local are recognised",
+		{ "ip: an address has 32 or 128 bits, an unset address has 0", bits },
+		{ "ip: loopback, unspecified, multicast and link-local addresses are recognised",
 		  classifies_addresses },
 	};
 

@@ -28,7 +28,7 @@ static struct item *item_new(int n)
 	return item;
 }
 
-/* The numbers in the list as the digits of one number. */
+/* Return: a number whose digits are the numbers in the list */
 static int digits(struct list *l)
 {
 	int all = 0;
@@ -99,7 +99,8 @@ static void frees_while_iterating(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "list: appending, prepending and inserting keep the order", keeps_order },
+		{ "list: entries are appended, prepended and inserted in the expected order",
+		  keeps_order },
 		{ "list: an entry can be removed twice and added again", removes },
 		{ "list: entries can be freed while iterating", frees_while_iterating },
 	};

@@ -251,18 +251,20 @@ static void parses_levels(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "log: text has time, level, program, message and pairs", writes_text },
-		{ "log: lines for the journal have priorities", writes_for_the_journal },
+		{ "log: a text line has time, level, program, message and key-value pairs",
+		  writes_text },
+		{ "log: lines for the journal start with a priority", writes_for_the_journal },
 		{ "log: JSON lines can be parsed and keep every character", writes_json },
 		{ "log: invalid UTF-8 is replaced in JSON", replaces_invalid_utf8 },
-		{ "log: a text cannot forge a line", a_text_cannot_forge_a_line },
+		{ "log: control characters in a text are escaped and cannot forge a line",
+		  a_text_cannot_forge_a_line },
 		{ "log: lines below the level are dropped", drops_lines_below_the_level },
 		{ "log: lines of threads do not mix", lines_of_threads_do_not_mix },
 		{ "log: errno is preserved", keeps_errno },
-		{ "log: levels are parsed by name", parses_levels },
+		{ "log: the names of the levels are parsed", parses_levels },
 		{ "log: a thread's context is added to each of its lines",
 		  context_is_on_each_line },
-		{ "log: the level can be changed", changes_the_level },
+		{ "log: the level can be changed at any time", changes_the_level },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,8 @@ static void take_removes_the_key(void **state)
 	assert_int_equal(map_count(m), 0);
 }
 
-/* A window of 50 keys moves over 20000 keys: the places of removed keys are reused. */
+/* Adds 20000 keys, and removes each key after 50 others were added: the space of removed entries is
+ * reused. */
 static void survives_many_changes(void **state)
 {
 	AUTO(map_free) struct map *m = map_new(free);
@@ -100,10 +101,11 @@ static void survives_many_changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "map: finds values by a copy of the key", finds_values },
-		{ "map: is iterated in insertion order", keeps_insertion_order },
+		{ "map: values are found by a copy of the key", finds_values },
+		{ "map: iteration is in insertion order", keeps_insertion_order },
 		{ "map: map_take() returns the value and removes the key", take_removes_the_key },
-		{ "map: stays correct over many changes", survives_many_changes },
+		{ "map: the map stays correct after many additions and removals",
+		  survives_many_changes },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

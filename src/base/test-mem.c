@@ -96,7 +96,8 @@ static void destructor_runs_once(void **state)
 	assert_int_equal(called, 1);
 }
 
-/* Runs @f in a child process, which must abort. Returns what it wrote to standard error. */
+/* Runs @f in a child process, which must abort. @text receives its standard error.
+ * Return: the length of the text */
 static size_t stderr_of_abort(void (*f)(void), char *text, size_t size)
 {
 	int fds[2], status;
@@ -144,13 +145,15 @@ static void overflow_aborts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "mem: a descriptor is closed at the end of scope, errno kept",
+		{ "mem: a descriptor is closed at the end of the scope; errno is preserved",
 		  closes_at_end_of_scope },
-		{ "mem: ownership that was transferred is released once", transfers_ownership },
+		{ "mem: after a transfer of ownership, only the new owner releases the object",
+		  transfers_ownership },
 		{ "mem: new memory is zeroed, and never NULL", new_memory_is_zeroed },
-		{ "mem: an array grows and shrinks", resizes },
-		{ "mem: a destructor runs once, and accepts NULL", destructor_runs_once },
-		{ "mem: a size that overflows prints one line and aborts", overflow_aborts },
+		{ "mem: an array can grow and shrink", resizes },
+		{ "mem: AUTO() calls the destructor once", destructor_runs_once },
+		{ "mem: if a size overflows, one line is printed and the process aborts",
+		  overflow_aborts },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,7 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "str: copies are NUL-terminated, the copy of NULL is NULL", copies },
-		{ "str: NULL equals only NULL", compares },
+		{ "str: NULL is equal to NULL only", compares },
 		{ "str: prefix and suffix may be empty or the whole string",
 		  finds_prefix_and_suffix },
 		{ "str: decimal numbers are parsed up to the limits of 64 bits", parses_numbers },

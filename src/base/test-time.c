@@ -51,7 +51,7 @@ static void deadline_passes(void **state)
 static void rounds_up_and_clamps(void **state)
 {
 	(void)state;
-	/* at most 500 ms are left of half a second */
+	/* the deadline is half a second from now: at most 500 ms are left */
 	assert_in_range(time_left_ms(time_now() + 500000000), 0, 500);
 	assert_int_equal(time_left_ms(TIME_NEVER - 1), INT_MAX);
 	assert_int_equal(time_left_ms(0), 0);
@@ -61,9 +61,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "time: the clocks advance", clocks_advance },
-		{ "time: TIME_NEVER is never over", never_is_never_over },
-		{ "time: a deadline passes", deadline_passes },
-		{ "time: the time left is rounded up and fits poll()", rounds_up_and_clamps },
+		{ "time: the deadline TIME_NEVER never passes", never_is_never_over },
+		{ "time: a short deadline passes, a long one has not passed yet", deadline_passes },
+		{ "time: the time left is rounded up and is a valid timeout for poll()",
+		  rounds_up_and_clamps },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
