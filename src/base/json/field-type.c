@@ -5,7 +5,7 @@
  * What:  one row per enum hw_type: the size of the member, its empty value in
  *        JSON, and the functions that decode, encode and clear it.
  * Rules: null entries of lists are dropped; null in a map is "", as in Go.
- * Not:   keys, defaults and required keys: field.c.
+ * Not:   keys, defaults and required keys are handled in field.c.
  */
 #include "base/json/field-type.h"
 
@@ -60,7 +60,7 @@ int field_expect(const struct field_path *path, enum value_kind kind, const stru
 	return fail_expected(path, value_kind_name(kind), v, e);
 }
 
-/* @problem quotes the value, so it is not shown if the value is a secret. */
+/* @problem contains the value, so it is not shown if the field has HW_SECRET. */
 static int fail_quoting(const struct field_path *path, const char *problem, struct hw_err *e)
 {
 	return field_fail(path, e, path->field->flags & HW_SECRET ? "invalid value" : problem);
@@ -165,7 +165,7 @@ static int decode_ip(const struct field_path *path, const struct value *v, void 
 	if (!text)
 		return field_expect(path, VALUE_STRING, v, e);
 	if (path->field->type == HW_IP && !*text)
-		return 0; /* no address, as in Go's net.IP */
+		return 0; /* "" is an unset address, as in Go's net.IP */
 	if (path->field->type == HW_IP ? hw_ip_parse(text, p, e) < 0
 				       : hw_prefix_parse(text, p, e) < 0) {
 		autofree char *problem = str_copy(e->msg);

@@ -2,14 +2,14 @@
 /*
  * base/json/field.c - JSON objects described by const tables
  *
- * What:  decode, encode, clear and document a struct by its table.
+ * What:  decodes, encodes, clears and documents a struct that a table describes.
  * How:   iterates over the table; field-type.c has the operations of each type.
- *        Decoding passes the path (struct field_path) down, so that an error can
- *        name the full path of its key.
- * Rules: every member is zeroed; then it gets the value of its key, or its default.
- *        A function that fails clears what it decoded before it returns.
- *        An object that is absent gets its defaults; its required keys are not
- *        required then.
+ *        Decoders get the path of their value (struct field_path), so that an
+ *        error can name the full path of the key.
+ * Rules: every member is zeroed, then set to the value of its key, or to its
+ *        default. A function that fails frees everything that it has decoded.
+ *        If an object is absent, its members get their defaults, and its
+ *        required keys may be missing.
  */
 #include "base/json/field.h"
 
@@ -223,7 +223,7 @@ struct value *field_encode(const struct hw_field *table, const void *in)
 		if (f->has && !*(const bool *)((const char *)in + f->has - 1))
 			continue;
 		v = type->encode(f, const_member_of(f, in));
-		/* an empty member is left out, unless decoding would then give another value */
+		/* an empty member is left out, unless it would then be decoded as another value */
 		if (!v && (!default_is_empty || f->has || f->flags & HW_ALWAYS))
 			v = value_literal(type->empty);
 		if (v)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/fuzz-field.c - a table with every type, decoded, encoded and decoded again
+ * base/json/fuzz-field.c - fuzz test of a field table with every type
  *
- * A struct and its encoding, decoded again, must encode to the same text. Rejected
- * input must fail with a message and leave nothing to free.
+ * Decodes the input, encodes the struct, and decodes and encodes that text again: both
+ * texts must be equal. Rejected input must fail with a message and leave nothing to free.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -77,7 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	pretty = hw_field_encode(outer_fields, &out, HW_JSON_PRETTY | HW_JSON_SORTED);
 	hw_field_clear(outer_fields, &out);
 
-	/* fails if the object was absent: it is encoded with its defaults, but without its name */
+	/* fails if an object was absent: then it is encoded with its defaults, but without its
+	 * required name */
 	if (hw_field_decode(outer_fields, first, strlen(first), &out, &e) < 0)
 		return 0;
 	second = hw_field_encode(outer_fields, &out, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/fuzz-yaml.c - text parsed as YAML, formatted as JSON, and parsed as YAML again
+ * base/json/fuzz-yaml.c - fuzz test: parse YAML, format it as JSON, parse that text as YAML
  *
  * Both values must be equal, unless the JSON text is not valid YAML (long keys,
- * control characters). yml_line() must return a line of the text for every key.
+ * control characters). yml_line() must return a line number in the text for every key.
  * Rejected input must fail with a message.
  */
 #include <assert.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/test-field.c - field tables: decoding as Go's encoding/json, encoding, documentation
+ * base/json/test-field.c - field tables: decoding like Go's encoding/json, encoding, documentation
  */
 #include "base/json/field.h"
 
@@ -371,7 +371,7 @@ static void required(void **state)
 		assert_rejected(rows[i][0], rows[i][1]);
 }
 
-/* The index is that of the text, also after a null entry that is dropped. */
+/* The index in the path is that of the entry in the text: dropped null entries are counted, too. */
 static void names_the_whole_path(void **state)
 {
 	(void)state;
@@ -389,7 +389,8 @@ static void secrets_are_not_quoted(void **state)
 	assert_rejected("{\"secret\":1234}", "secret: expected a string, got a number");
 }
 
-/* Every allocating type is decoded before the last key fails: a sanitizer detects leaks. */
+/* Values of all types that allocate memory are decoded before the last key fails. The sanitizer
+ * detects leaks. */
 static void failure_frees_everything(void **state)
 {
 	(void)state;
@@ -452,7 +453,7 @@ static void omits_empty_values(void **state)
 		       "{\"enabled\":true,\"atLeast\":5," DEFAULTS "}");
 }
 
-/* If it was left out, it would be decoded as its default. */
+/* Without the key, it would be decoded as its default. */
 static void keeps_empty_values_that_differ_from_the_default(void **state)
 {
 	(void)state;
@@ -615,23 +616,25 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "field: every type is decoded", decodes_every_type },
 		{ "field: an absent key gets its default", absent_gets_the_default },
-		{ "field: null counts as absent", null_is_absent },
-		{ "field: an absent object gets its defaults and needs no required keys",
+		{ "field: a key with the value null is treated as absent", null_is_absent },
+		{ "field: an absent object gets its defaults, without an error for required keys",
 		  absent_object_needs_no_required_keys },
 		{ "field: null entries of lists are dropped, null in maps is an empty string",
 		  null_inside },
-		{ "field: keys match in any case, the last one wins", keys_fold },
+		{ "field: keys match in any case, and the last duplicate is used", keys_fold },
 		{ "field: unknown keys are kept in order", rest_keeps_order },
-		{ "field: a boolean may be text only with HW_BOOL_TEXT", bool_as_text },
-		{ "field: an empty address is no address, an empty prefix is rejected",
+		{ "field: a boolean may be a string only with HW_BOOL_TEXT", bool_as_text },
+		{ "field: an empty address is decoded as unset, an empty prefix is rejected",
 		  empty_ip_is_no_address },
-		{ "field: a wrong type is rejected, with its path", wrong_types },
-		{ "field: 1.0 and 1e3 are rejected as whole numbers", no_fraction_or_exponent },
-		{ "field: limits are inclusive; the default limits are those of the type", limits },
+		{ "field: a value of the wrong type is rejected, and the error has its path",
+		  wrong_types },
+		{ "field: 1.0 and 1e3 are rejected where a whole number is expected",
+		  no_fraction_or_exponent },
+		{ "field: limits are inclusive, and default to the limits of the type", limits },
 		{ "field: a required key must not be absent, null or empty", required },
-		{ "field: an error names the whole path", names_the_whole_path },
+		{ "field: an error has the complete path of the key", names_the_whole_path },
 		{ "field: a secret is not quoted in an error", secrets_are_not_quoted },
-		{ "field: a failure frees everything that was decoded before",
+		{ "field: a failure frees all values that were decoded before it",
 		  failure_frees_everything },
 		{ "field: malformed JSON leaves nothing to clear", rejects_malformed_json },
 		{ "field: keys are encoded in the order of the table, unknown keys last",
@@ -639,15 +642,17 @@ int main(void)
 		{ "field: zero and empty values are left out", omits_empty_values },
 		{ "field: an empty value that differs from its default is encoded",
 		  keeps_empty_values_that_differ_from_the_default },
-		{ "field: a has member decides whether the key is encoded", has_member_decides },
-		{ "field: with HW_ALWAYS empty values of every type are encoded",
+		{ "field: a key with .has is encoded only if its has member is true",
+		  has_member_decides },
+		{ "field: with HW_ALWAYS, empty values of every type are encoded",
 		  always_encodes_empty_values },
-		{ "field: without HW_ALWAYS empty values and empty objects are left out",
+		{ "field: without HW_ALWAYS, empty values and empty objects are left out",
 		  object_without_members_is_empty },
-		{ "field: an unknown key never overrides a known one", rest_does_not_override },
-		{ "field: output can be pretty and sorted", encodes_pretty_and_sorted },
-		{ "field: clearing twice is harmless", clears_twice },
-		{ "field: the table documents itself", documents },
+		{ "field: unknown keys in HW_REST never override known keys",
+		  rest_does_not_override },
+		{ "field: output can be indented and sorted", encodes_pretty_and_sorted },
+		{ "field: a struct can be cleared twice", clears_twice },
+		{ "field: a table is formatted as documentation", documents },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/test-value.c - parsing JSON within limits, and formatting it as Go does
+ * base/json/test-value.c - parsing JSON within limits, and formatting it like Go
  */
 #include "base/json/value.h"
 
@@ -293,7 +293,7 @@ static void real_is_not_an_integer(void **state)
 	assert_int_equal(value_int(value_at(v, 2)), 0);
 }
 
-/* Creates a locale that has only a decimal comma, in the format of glibc. */
+/* Creates and sets a locale with a decimal comma, in the file format of glibc. */
 static void write_comma_locale(const char *dir)
 {
 	static const struct {
@@ -315,12 +315,12 @@ static void write_comma_locale(const char *dir)
 	assert_int_equal(fclose(f), 0);
 	assert_int_equal(setenv("LOCPATH", dir, 1), 0);
 	if (!setlocale(LC_NUMERIC, "comma"))
-		fail_msg("this libc does not accept the generated locale");
+		fail_msg("the C library does not accept the generated locale");
 	remove(file);
 	remove(directory);
 }
 
-/* A host program may have set a locale in which 0.1 is printed as 0,1. */
+/* The calling program may have set a locale in which 0.1 is printed as 0,1. */
 static void ignores_the_locale(void **state)
 {
 	char dir[] = "/tmp/hawser-value-XXXXXX", text[8];
@@ -433,7 +433,7 @@ static void repairs_our_own_text(void **state)
 	assert_true(value_equal(v, back));
 }
 
-/* The first and the last character of each length, and those around the surrogates. */
+/* The first and the last character of each length, and those next to the surrogates. */
 static void leaves_utf8_alone(void **state)
 {
 	static const char edges[] = "\x01 \x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80"
@@ -558,36 +558,42 @@ static void getters_of_the_wrong_kind(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "value: 64 levels are parsed, 65 and a depth bomb are rejected", limits_depth },
-		{ "value: brackets in strings do not count as depth", strings_have_no_depth },
+		{ "value: 64 levels of nesting are parsed, 65 and more are rejected",
+		  limits_depth },
+		{ "value: brackets in strings are not counted as nesting", strings_have_no_depth },
 		{ "value: 4 MiB are parsed, one byte more is rejected", limits_size },
-		{ "value: the number of values is limited", limits_count },
+		{ "value: a text with too many values is rejected", limits_count },
 		{ "value: texts that Go rejects are rejected", rejects_what_go_rejects },
-		{ "value: NUL is rejected, as a byte and as an escape", rejects_nul },
+		{ "value: NUL is rejected, both as a byte and as an escape sequence", rejects_nul },
 		{ "value: invalid UTF-8 is rejected", rejects_invalid_utf8 },
-		{ "value: an error names line and column", names_line_and_column },
-		{ "value: an error does not quote strings", does_not_quote_strings },
-		{ "value: integers keep their 64 bits", keeps_integers },
-		{ "value: reals are formatted in their shortest form and stay reals", keeps_reals },
-		{ "value: 1.0 and 1e3 are not integers", real_is_not_an_integer },
-		{ "value: the host's locale has no effect", ignores_the_locale },
+		{ "value: an error has line and column", names_line_and_column },
+		{ "value: an error does not contain strings of the text", does_not_quote_strings },
+		{ "value: 64-bit integers keep their exact value", keeps_integers },
+		{ "value: reals are formatted with the fewest digits and parsed again as reals",
+		  keeps_reals },
+		{ "value: 1.0 and 1e3 are parsed as reals, not as integers",
+		  real_is_not_an_integer },
+		{ "value: the locale of the calling program has no effect", ignores_the_locale },
 		{ "value: keys keep their order", keeps_key_order },
-		{ "value: the last duplicate wins", last_duplicate_wins },
-		{ "value: escapes are decoded", unescapes },
-		{ "value: a text may be a value of any kind", reads_any_kind },
-		{ "value: strings are escaped as by Go", escapes_as_go },
-		{ "value: pretty is indented by four spaces, as by Go's MarshalIndent",
+		{ "value: the last duplicate of a key is used", last_duplicate_wins },
+		{ "value: escape sequences are decoded", unescapes },
+		{ "value: a value of any kind can be parsed", reads_any_kind },
+		{ "value: strings are escaped as in Go", escapes_as_go },
+		{ "value: HW_JSON_PRETTY indents by four spaces, as in Go's MarshalIndent",
 		  writes_pretty },
-		{ "value: sorted is in byte order at every level", writes_sorted },
-		{ "value: invalid bytes in our own text become U+FFFD", repairs_our_own_text },
-		{ "value: valid UTF-8 is not changed", leaves_utf8_alone },
-		{ "value: find folds case as Go does and returns the last match", finds_as_go },
-		{ "value: only letters are folded", folds_letters_only },
-		{ "value: setters take over the reference", setters_take_over },
-		{ "value: a copy shares nothing with the original", copies_are_deep },
-		{ "value: the order of keys is ignored in comparisons, that of arrays is not",
+		{ "value: HW_JSON_SORTED sorts keys in byte order at every level", writes_sorted },
+		{ "value: invalid bytes in new strings are replaced by U+FFFD",
+		  repairs_our_own_text },
+		{ "value: new strings keep valid UTF-8 unchanged", leaves_utf8_alone },
+		{ "value: value_find() ignores case as in Go and returns the last match",
+		  finds_as_go },
+		{ "value: value_find() ignores case only in letters", folds_letters_only },
+		{ "value: value_set() and value_append() take over the reference",
+		  setters_take_over },
+		{ "value: a change of a copy does not change the original", copies_are_deep },
+		{ "value: comparisons ignore the order of keys, but not the order of arrays",
 		  equal_in_any_order },
-		{ "value: getters return a zero value for the wrong kind",
+		{ "value: getters return 0, false or NULL for a value of the wrong kind",
 		  getters_of_the_wrong_kind },
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/json/test-yaml.c - accepted YAML as JSON, and rejected YAML
+ * base/json/test-yaml.c - accepted YAML, shown as JSON, and rejected YAML
  */
 #include "base/json/yaml.h"
 
@@ -152,7 +152,7 @@ static const struct hw_field shape_fields[] = {
 	{ 0 },
 };
 
-/* @message is "" if all keys are known. */
+/* @message is the expected error, "" if all keys are known. */
 static void assert_unknown_key(const char *yaml, const char *message)
 {
 	AUTO(value_free) struct value *v = NULL;
@@ -194,14 +194,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "yaml: numbers, booleans, null and text are parsed", scalars },
-		{ "yaml: scalars that parsers read differently are text", ambiguous_scalars },
-		{ "yaml: nested lists and objects are parsed, also as JSON", nesting },
+		{ "yaml: scalars that parsers interpret differently are read as strings",
+		  ambiguous_scalars },
+		{ "yaml: nested lists and objects are parsed, also in JSON syntax", nesting },
 		{ "yaml: malformed and unsupported YAML is rejected with line and column",
 		  unsupported_yaml },
-		{ "yaml: depth, members and size are limited", limits },
-		{ "yaml: the line of an error message is found", lines },
+		{ "yaml: too deep nesting, too many members and too large texts are rejected",
+		  limits },
+		{ "yaml: yml_line() finds the line that an error message refers to", lines },
 		{ "yaml: unknown keys are found at any depth", unknown_keys },
-		{ "yaml: a field table decodes it in the same way as JSON", decodes_by_table },
+		{ "yaml: a field table decodes YAML in the same way as JSON", decodes_by_table },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

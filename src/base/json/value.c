@@ -2,19 +2,19 @@
 /*
  * base/json/value.c - JSON values as trees
  *
- * What:  parses with jansson and keeps its tree, but formats with its own code:
- *        jansson prints 0.1 as 0.10000000000000001.
+ * What:  parses with jansson and keeps jansson's tree, but formats with code of
+ *        this file: jansson prints 0.1 as 0.10000000000000001.
  * How:   struct value is json_t under another name; the casts are to_json() and
- *        to_value(). Before jansson sees a text, one pass over it checks its
- *        size, its depth and the number of values (an empty object is 2 bytes of
- *        text and about 250 bytes of memory).
- * Rules: invalid UTF-8 is rejected in parsed text, and replaced in strings of our
- *        own (paths, messages), as Go does.
- *        jansson seeds its hash tables from /dev/urandom when the first object is
- *        created; our programs call value_seed() before, which needs no system
- *        call. The seed must never be a constant: keys are untrusted input and
- *        could be chosen to collide.
- *        A duplicate key keeps the position of the first one.
+ *        to_value(). Before jansson parses a text, check_limits() checks its
+ *        depth and the number of values: an empty object takes 2 bytes of text,
+ *        but about 250 bytes of memory.
+ * Rules: invalid UTF-8 is rejected in parsed text, and replaced in strings that
+ *        this program creates (paths, messages), as in Go.
+ *        When the first object is created, jansson reads a seed for its hash
+ *        tables from /dev/urandom. Our programs call value_seed() earlier, which
+ *        needs no system call. The seed must never be a constant: keys are
+ *        untrusted input and could be chosen to collide.
+ *        A duplicate key has the position of the first and the value of the last.
  */
 #include "base/json/value.h"
 
@@ -42,7 +42,7 @@ static struct value *to_value(json_t *j)
 	return (struct value *)j;
 }
 
-/* jansson returns an error here only when it is out of memory. */
+/* Where this is used, jansson fails only if memory is exhausted. */
 static void check_memory(bool ok)
 {
 	if (!ok)
@@ -62,12 +62,12 @@ void value_seed(void)
 
 	if (random)
 		memcpy(&seed, random, sizeof(seed));
-	json_object_seed(seed); /* 0: jansson chooses one itself */
+	json_object_seed(seed); /* 0: jansson chooses a seed */
 }
 
 /* ---- UTF-8 ----------------------------------------------------------------- */
 
-/* Return: the length of the valid UTF-8 at the beginning of s */
+/* Return: the number of bytes before the first invalid one, or before the end of s */
 static size_t utf8_span(const char *s)
 {
 	size_t i = 0, size = 1;
@@ -98,7 +98,8 @@ static char *utf8_repair(const char *s)
 
 /* ---- parsing --------------------------------------------------------------- */
 
-/* Estimates the cost of the text before anything is allocated for it. */
+/* Checks depth and number of values before memory is allocated for them. Works on any text, also on
+ * malformed JSON. */
 static int check_limits(const char *json, size_t len, struct hw_err *e)
 {
 	size_t depth = 0, count = 0;
@@ -145,7 +146,7 @@ static int error_from_jansson(const json_error_t *error, struct hw_err *e)
 		return err_text(e, -EINVAL,
 				"malformed JSON: line %d, column %d: number out of range",
 				error->line, error->column);
-	/* the string that jansson quotes may be a secret */
+	/* cut off the string that jansson quotes: it may be a secret */
 	return err_text(e, -EINVAL, "malformed JSON: line %d, column %d: %.*s", error->line,
 			error->column, cut ? (int)(cut - text) : (int)strlen(text), text);
 }
@@ -214,8 +215,8 @@ static void write_string(struct json_writer *w, const char *s)
 	buf_putc(&w->b, '"');
 }
 
-/* Writes the shortest text of 15 to 17 digits that parses as the same number, and as a real, not an
- * integer. */
+/* Writes 15 to 17 digits, the fewest that parse as the same number. The text is always that of a
+ * real, never of an integer. */
 static void write_real(struct json_writer *w, double d)
 {
 	char text[40], *point;
@@ -225,7 +226,7 @@ static void write_real(struct json_writer *w, double d)
 		if (strtod(text, NULL) == d)
 			break;
 	}
-	/* the host program's locale may have another decimal point */
+	/* the locale of the calling program may have another decimal point */
 	point = strstr(text, localeconv()->decimal_point);
 	if (point) {
 		buf_add(&w->b, text, point - text);
@@ -446,8 +447,8 @@ struct value *value_get(const struct value *object, const char *key)
 	return to_value(json_object_get(to_json(object), key));
 }
 
-/* Case folding of keys as in Go: ASCII letters, and the two other characters whose simple folding
- * is an ASCII letter. Advances *s by one character. */
+/* Returns the next character of *s in lower case, and advances *s. Like Go, it folds ASCII letters
+ * and the two other characters whose simple case folding is an ASCII letter. */
 static int fold_next(const char **s)
 {
 	static const char long_s[] = "\xc5\xbf", kelvin[] = "\xe2\x84\xaa";

@@ -3,8 +3,8 @@
  * base/json/yaml.c - YAML parsed into the values of base/json/value.h
  *
  * How:   recursive descent over libyaml's events, at most VALUE_DEPTH_MAX deep. The
- *        path of the current node is kept as text, in the form that base/json/field.h
- *        uses in its messages. To find the line of an error, yml_line() parses the
+ *        path of the current node is stored as text, in the same format as in the
+ *        messages of base/json/field.h. To find the line of an error, yml_line() parses the
  *        document again and compares the paths with the message, so no line numbers
  *        need to be stored.
  */
@@ -21,11 +21,11 @@
 
 struct yaml_reader {
 	yaml_parser_t parser;
-	yaml_event_t event; /* the current one */
+	yaml_event_t event; /* the current event */
 	size_t count;	    /* members of all arrays and objects */
 	unsigned depth;
-	struct buf path;     /* of the current node */
-	const char *message; /* yml_line(): the message to find the line of; else NULL */
+	struct buf path;     /* path of the current node */
+	const char *message; /* in yml_line(): the error message; else NULL */
 	size_t best;	     /* length of the longest path so far that the message begins with */
 	size_t line;	     /* line of the node with that path */
 };
@@ -93,7 +93,7 @@ static struct value *value_from_plain(const char *text)
 		return value_new_null();
 	if (is_one_of(text, trues) || is_one_of(text, falses))
 		return value_new_bool(is_one_of(text, trues));
-	/* decimal without leading zeros: some parsers read 010 as octal */
+	/* a number with a leading zero is a string: some parsers read 010 as octal */
 	if ((*digits != '0' || !digits[1]) && str_to_int64(text, INT64_MIN, INT64_MAX, &n))
 		return value_new_int(n);
 	return value_new_string(text);
@@ -115,7 +115,7 @@ static int check_scalar(const struct yaml_reader *r, struct hw_err *e)
 
 /* ---- lists and objects ------------------------------------------------------------------ */
 
-/* Remembers the line of this node if the message begins with its path. */
+/* Stores the line of the current node if the message begins with the path of the node. */
 static void match_message(struct yaml_reader *r)
 {
 	const char *end;
@@ -247,7 +247,7 @@ static int read_node(struct yaml_reader *r, struct value **ret_value, struct hw_
 
 /* ---- documents -------------------------------------------------------------------------- */
 
-/* Skips to the beginning of a node or the end of the stream. */
+/* Skips events up to the next beginning of a node or the end of the stream. */
 static int next_node(struct yaml_reader *r, struct hw_err *e)
 {
 	int result;

@@ -3,14 +3,13 @@
  * base/json/yaml.h - YAML parsed into the values of base/json/value.h
  *
  * What:  parses one YAML document for the same field tables that decode JSON. For
- *        an error that base/json/field.h reports, yml_line() finds the line.
- * Rules: size, depth and number of members are bounded before anything is
- *        allocated. Aliases, tags other than !!str, duplicate keys and further
- *        documents are rejected.
- *        A plain scalar is null, true, false or a decimal integer only where YAML
- *        1.2 says so and all YAML parsers agree; everything else, such as yes, 0755
- *        and 1.10, is a string.
- *        The prefix is yml_, because yaml_ is libyaml's.
+ *        an error message of base/json/field.h, yml_line() finds the line.
+ * Rules: size, depth and number of members are limited. Aliases, tags other than
+ *        !!str, duplicate keys and further documents are rejected.
+ *        A plain scalar is read as null, true, false or a decimal integer only if it
+ *        is one in YAML 1.2 and in all YAML parsers. All other plain scalars, such
+ *        as yes, 0755 and 1.10, are strings.
+ *        The prefix is yml_, because libyaml uses yaml_.
  */
 #ifndef BASE_JSON_YAML_H
 #define BASE_JSON_YAML_H
@@ -22,13 +21,14 @@
 
 #define YML_SIZE_MAX (1 << 20)
 
-/* An empty document is null. Return: 0 with a value owned by the caller; -EINVAL if the text is
- * malformed or unsupported YAML, -EFBIG if it exceeds a limit; the message has line and column */
+/* Parses one document; an empty document is null. Return: 0 with a value owned by the caller;
+ * -EINVAL if the text is malformed or unsupported YAML, -EFBIG if it exceeds a limit. The message
+ * has line and column, unless the text is too large. */
 int yml_parse(const char *text, size_t len, struct value **ret_value, struct hw_err *e);
-/* Finds the line of the value that a message of base/json/field.h is about, such as
- * "plugins[1].mtu: expected ...". @text must be accepted by yml_parse().
- * Return: the line, from 1; if the value is not in the text, the line of its nearest parent, else
- * 1 */
+/* Finds the line of the value that an error message of base/json/field.h refers to, such as
+ * "plugins[1].mtu: expected ...". yml_parse() must have accepted @text.
+ * Return: the line number, from 1. If the value is not in the text, the line of its nearest parent;
+ * 1 if there is no parent in the text */
 size_t yml_line(const char *text, size_t len, const char *message);
 
 #endif
