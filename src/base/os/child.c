@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/child.c - child processes that do not disturb the host program
+ * base/os/child.c - child processes that do not disturb the calling program
  *
  * The problem: the kernel gives an exit status to the first thread of the parent
- * process that waits, and discards it when the parent ignores SIGCHLD. The host
- * program may call waitpid(-1) in another thread or in a signal handler, or may
- * ignore SIGCHLD, and we must not change any of that. A child created by clone()
- * with exit signal 0 is invisible to all of these, but execve() makes it an
- * ordinary child again (execve(2): "the termination signal is reset to SIGCHLD").
+ * process that waits, and discards it if the parent ignores SIGCHLD. The calling
+ * program, which uses this library, may call waitpid(-1) in another thread or in a
+ * signal handler, or may ignore SIGCHLD; the library must not change any of that.
+ * A child created by clone() with exit signal 0 is not affected by any of these,
+ * but execve() makes it an ordinary child again (execve(2): "the termination signal
+ * is reset to SIGCHLD").
  *
  * So there are two modes:
  *
  *   direct   The process has no other thread, and SIGCHLD has its default
- *            disposition: nothing else can take the status. The program is our
- *            own child. All our short-lived programs use this mode; it is faster.
+ *            disposition: nothing else can take the status. The program is a
+ *            direct child of this process. All our short-lived programs use this
+ *            mode, because it is faster.
  *
- *   watched  Otherwise a watcher process stands between us and the program. It
- *            shares our memory, has exit signal 0 and never calls execve(), so
- *            the host neither sees nor reaps it. It starts the program, waits for
- *            it and stores the status in memory.
+ *   watched  Otherwise there is a watcher process between the calling program and
+ *            the program to run. The watcher shares our memory, has exit signal
+ *            0 and never calls execve(), so the calling program gets no signal
+ *            for it and cannot reap it by accident. It starts the program, waits
+ *            for it and stores the status in memory.
  *
  *	caller ── pthread ─► thread ── clone(VM, VFORK) ─► watcher ── posix_spawn ─► program
  *	  ▲ end (eventfd) ◄──── resumes when the watcher exits ◄── waitpid ◄───────────┘
@@ -26,12 +29,13 @@
  *
  * Why sharing the memory is safe: CLONE_VFORK suspends the thread while the
  * watcher lives, so only the watcher uses that thread's stack, errno and other
- * thread-local data. It takes no lock and allocates nothing, so killing it at any
- * moment does no harm. All signals are blocked in the thread and therefore in the
- * watcher: no signal handler of the host runs there, and a Ctrl-C for the host's
- * process group does not affect it. It has a copy of the descriptor table and
- * closes everything except its own two descriptors, so it keeps none of the
- * host's descriptors open. No memory is copied, however large the host is.
+ * thread-local data. It acquires no lock and allocates no memory, so it can be
+ * killed at any time without harm. All signals are blocked in the thread and
+ * therefore in the watcher: no signal handler of the calling program runs there,
+ * and a Ctrl-C for the process group of the calling program does not affect it.
+ * The watcher has a copy of the descriptor table and closes all descriptors except
+ * the two that it uses, so it keeps no descriptor of the calling program open. No
+ * memory is copied, however large the calling program is.
  *
  * Killing by process group ID is safe in both modes: the ID cannot be reused
  * before the process that kills has waited for the program.
@@ -59,10 +63,10 @@
 #include "base/mem.h"
 
 #define WATCHER_STACK (32 << 10)
-#define STAT_FLAGS    7	 /* position of the flags after the name in /proc/PID/stat, proc(5) */
-#define SPAWN_TRIES   32 /* each one is repeated only after a signal within microseconds */
+#define STAT_FLAGS    7	 /* number of fields from the name to the flags in /proc/PID/stat */
+#define SPAWN_TRIES   32 /* a new try needs a signal within microseconds of the start */
 
-/* The name of clone() that ThreadSanitizer does not intercept: it treats clone() as fork(). */
+/* ThreadSanitizer intercepts clone() and treats it as fork(). It does not intercept this name. */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 struct child {
@@ -70,7 +74,7 @@ struct child {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
 	int end_fd;    /* direct: a pidfd; watched: an eventfd */
-	pid_t program; /* direct mode only */
+	pid_t program; /* its process ID; direct mode only */
 
 	bool watched;
 	pthread_t thread;
@@ -105,11 +109,11 @@ static struct child *child_new(const struct child_start *start)
 		r = posix_spawn_file_actions_adddup2(&c->files, start->out, STDOUT_FILENO);
 	if (r == 0)
 		r = posix_spawn_file_actions_adddup2(&c->files, start->err, STDERR_FILENO);
-	/* the host's descriptors are not inherited, with or without CLOEXEC */
+	/* no other descriptor is inherited, with or without CLOEXEC */
 	if (r == 0)
 		r = posix_spawn_file_actions_addclosefrom_np(&c->files, STDERR_FILENO + 1);
 	if (r != 0)
-		mem_exhausted(); /* all descriptors are valid, so there is no other reason */
+		mem_exhausted(); /* the only possible reason, as all descriptors are valid */
 
 	sigfillset(&all);
 	sigemptyset(&none);
@@ -128,8 +132,8 @@ static void wait_for_exit(pid_t pid, int options, int *ret_status)
 }
 
 /*
- * Did the process die before it executed the program? The flags in /proc/PID/stat tell, also while
- * the process is still exiting. Return: false if they cannot be read
+ * Return: true if the process died before it executed the program, according to the flags in
+ * /proc/PID/stat, which are also valid while the process is exiting; false if they are unreadable
  */
 static bool died_before_exec(pid_t pid)
 {
@@ -151,7 +155,7 @@ static bool died_before_exec(pid_t pid)
 	return field && (~strtoul(field, NULL, 10) & (exiting | not_executed)) == 0;
 }
 
-/* SIGCHLD does not count: it only says that the program has ended already. */
+/* Ignores SIGCHLD, which only means that the program has already ended. */
 static bool has_pending_signal(void)
 {
 	sigset_t pending;
@@ -163,9 +167,9 @@ static bool has_pending_signal(void)
 /*
  * Return: 0 once the program is executed, or a positive errno
  *
- * A Ctrl-C for our process group must not reach a program that leads its own group, but it kills
- * the new process if it arrives just before that process leaves ours. We get the same signal, so we
- * notice and start the program again.
+ * A Ctrl-C for our process group must not affect a program that leads another group. But if it
+ * arrives just before the new process leaves our group, it kills that process. As this process gets
+ * the same signal, it can detect this case, and starts the program again.
  */
 static int child_spawn(const struct child *c, pid_t *ret_pid)
 {
@@ -188,7 +192,7 @@ static int child_spawn(const struct child *c, pid_t *ret_pid)
 	return error;
 }
 
-/* Also kills the program itself, which may have left its group. */
+/* Kills the process group, and also the program itself, which may have changed to another group. */
 static void kill_program(const struct child *c, pid_t program)
 {
 	if (!c->start->stay)
@@ -232,14 +236,14 @@ static int watcher_main(void *arg)
 	pid_t program;
 	int error;
 
-	/* CLONE_VM without CLONE_SIGHAND: this changes the disposition of the watcher only */
+	/* changes the disposition of the watcher only, as it was cloned without CLONE_SIGHAND */
 	sigaction(SIGCHLD, &by_default, NULL);
 	error = child_spawn(c, &program);
 	if (error) {
 		c->error = error;
 		return 0;
 	}
-	/* closes the copies of the host's descriptors */
+	/* close the copies of the descriptors of the calling program */
 	if (stop_fd > 0)
 		close_range(0, (unsigned)stop_fd - 1, 0);
 	close_range((unsigned)stop_fd + 1, ~0U, 0);
@@ -253,7 +257,7 @@ static int watcher_main(void *arg)
 		fds[0] = (struct pollfd){ .fd = -1 };
 	}
 	wait_for_exit(program, 0, &c->status);
-	c->error = 0; /* only now: see watcher_thread() */
+	c->error = 0; /* set last: see watcher_thread() */
 	return 0;
 }
 
@@ -265,7 +269,7 @@ static void *watcher_thread(void *arg)
 	struct child *c = arg;
 	pid_t watcher;
 
-	c->error = ECHILD; /* remains if another process kills the watcher */
+	c->error = ECHILD; /* this value remains if the watcher is killed */
 	watcher = __clone(watcher_main, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, c);
 	if (watcher < 0)
 		c->error = errno;

@@ -3,13 +3,13 @@
  * base/os/file.c - files: bounded reads, atomic replacement, locks, directory walks
  *
  * How:   a new version of a file is written under a temporary name in the same
- *        directory and renamed; until then the old file is unchanged, also when
- *        the disk is full. The temporary name is always the same for one file, and
- *        a lock on it serialises concurrent writers.
+ *        directory and renamed; until then the old file is unchanged, even if
+ *        the disk is full. Each file has one fixed temporary name, and a lock on
+ *        that temporary file serialises concurrent writers.
  *        Locks are flock(): they belong to the open file, so they are released
- *        when the process ends and also work between threads. Waiting for a lock
- *        is polling with growing pauses, because only a signal could interrupt a
- *        blocking flock(), and signals belong to the host program.
+ *        when the process ends and also work between threads. A lock with a
+ *        deadline is polled with growing pauses, because only a signal could
+ *        interrupt a blocking flock(), and signals belong to the calling program.
  */
 #include "base/os/file.h"
 
@@ -29,8 +29,8 @@
 #include "base/time.h"
 
 #define FILE_READ_STEP	  4096
-#define FILE_TEMP_WAIT	  10000 /* ms to wait for another writer of the same file */
-#define FILE_LOCK_NAP_MAX 4	/* ms: most locks are held for less than one */
+#define FILE_TEMP_WAIT	  10000 /* ms to wait while another process writes the same file */
+#define FILE_LOCK_NAP_MAX 4	/* ms; most locks are held for less than 1 ms */
 
 static int read_all(int fd, const char *name, size_t max, struct buf *ret, struct hw_err *e)
 {
@@ -40,7 +40,7 @@ static int read_all(int fd, const char *name, size_t max, struct buf *ret, struc
 		size_t step = b.len < FILE_READ_STEP ? FILE_READ_STEP : b.len;
 		ssize_t n;
 
-		/* one byte more than the limit, to detect that the file is larger */
+		/* try to read one byte more than the limit, to detect a larger file */
 		if (step > max - b.len)
 			step = max - b.len + 1;
 		n = read(fd, buf_reserve(&b, step), step);
@@ -86,7 +86,8 @@ void file_open_missing_stdio(int flags)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0)
-			(void)!open("/dev/null", flags); /* gets the lowest number: fd */
+			(void)!open("/dev/null",
+				    flags); /* open() returns the lowest unused number: fd */
 }
 
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e)
@@ -113,8 +114,8 @@ static size_t directory_len(const char *path)
 	return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* One name per file, so that the next writer or file_remove() finds what a dead writer left.
- * Truncated to NAME_MAX. */
+/* Each file has one temporary name, so that the next writer or file_remove() finds the file that a
+ * dead writer left. The name is truncated to NAME_MAX. */
 static char *temp_name(const char *path)
 {
 	size_t dir_len = directory_len(path);
@@ -122,7 +123,7 @@ static char *temp_name(const char *path)
 	return str_printf("%.*s.%.250s~", (int)dir_len, path, path + dir_len);
 }
 
-/* The file is new, or was left by a writer that died. */
+/* Writes the temporary file, which is new, or was left by a writer that died. */
 static int write_temp(int fd, const void *data, size_t len, mode_t mode, unsigned flags,
 		      struct hw_err *e)
 {
@@ -139,7 +140,7 @@ static int write_temp(int fd, const void *data, size_t len, mode_t mode, unsigne
 	if ((flags & FILE_SYNC) && fsync(fd) < 0)
 		return err_set(e, -errno, "fsync");
 	/* A network file system may report a full disk only when a descriptor is closed. Close a
-	 * copy: fd holds the lock that keeps other writers out until the rename. */
+	 * copy: fd must stay open, because it holds the lock against other writers. */
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (copy < 0 || close(copy) < 0)
 		return err_set(e, -errno, "close");
@@ -212,7 +213,8 @@ int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e)
 	return make_directory(dir, path, mode, e);
 }
 
-/* Return: 1 if @path is still the file that is open as @fd; 0 if it was removed or replaced */
+/* Return: 1 if @path is still the file that is open as @fd; 0 if it was removed or replaced; or a
+ * negative errno */
 static int is_same_file(int dir, const char *path, int fd, struct hw_err *e)
 {
 	struct stat ours, there;
@@ -224,14 +226,15 @@ static int is_same_file(int dir, const char *path, int fd, struct hw_err *e)
 	return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
 }
 
-/* ENOTDIR: the parent is not a directory. */
+/* ENOTDIR means that a parent is not a directory. */
 static bool is_absent(int error)
 {
 	return error == ENOENT || error == ENOTDIR;
 }
 
-/* Removes a temporary file if its writer is dead: a living writer holds the lock. If the path is no
- * longer the file that we locked, its writer has renamed it and the next writer may be active. */
+/* Removes a temporary file if its writer is dead: a running writer holds the lock. If another file
+ * has the path now, the writer has renamed the locked file, and the file at the path may belong to
+ * the next writer. */
 static int remove_temp(int dir, const char *temp, struct hw_err *e)
 {
 	autoclose int fd = -1;
@@ -263,8 +266,8 @@ int file_remove(int dir, const char *path, struct hw_err *e)
 	return err_set(e, -errno, "remove %s", path);
 }
 
-/* SIOCGSKNS is faster than /proc, whose entries for a new process must be created first. /proc is
- * the fallback for callers without CAP_NET_ADMIN. */
+/* SIOCGSKNS is faster than /proc, where the kernel must first create the entries of a new process.
+ * /proc is the fallback for callers without CAP_NET_ADMIN. */
 int file_open_own_netns(void)
 {
 	autoclose int any = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -393,7 +396,7 @@ int file_walk(int dir, const char *path,
 			if (fstatat(entry.dir, entry.name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 				entry.type = IFTODT(st.st_mode);
 			else if (errno == ENOENT)
-				continue; /* it no longer exists */
+				continue; /* the entry no longer exists */
 			else
 				return err_set(e, -errno, "stat %s", entry.name);
 		}

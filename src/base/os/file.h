@@ -3,7 +3,7 @@
  * base/os/file.h - files: bounded reads, atomic replacement, locks, directory walks
  *
  * Paths are relative to a directory descriptor (AT_FDCWD: the working directory). All descriptors
- * are CLOEXEC. Where not stated otherwise, functions return 0 or a negative errno.
+ * are CLOEXEC. Unless stated otherwise, functions return 0 or a negative errno.
  */
 #ifndef BASE_OS_FILE_H
 #define BASE_OS_FILE_H
@@ -20,39 +20,41 @@
  * Return: 0; -ENOENT if it does not exist; -EFBIG if it has more than max bytes; -EISDIR or -EINVAL
  * if it is not a regular file */
 int file_read(int dir, const char *path, size_t max, struct buf *ret, struct hw_err *e);
-/* The same for a descriptor of any kind, up to EOF. */
+/* Reads a descriptor of any kind up to EOF, like file_read(). */
 int file_read_fd(int fd, size_t max, struct buf *ret, struct hw_err *e);
 int file_write_fd(int fd, const void *data, size_t len, struct hw_err *e);
 
-/* Opens /dev/null with @flags as each of 0, 1 and 2 that is closed, else the next opened file would
- * get that number and be used as standard input or output. With O_PATH, reads and writes still fail
- * as on a closed descriptor. */
+/* Opens /dev/null with @flags in place of each closed descriptor of 0, 1 and 2. Otherwise the next
+ * opened file would get that number and be used as standard input or output. With O_PATH in @flags,
+ * reads and writes still fail with EBADF, as on a closed descriptor. */
 void file_open_missing_stdio(int flags);
-/* Return: a descriptor of this thread's network namespace; -1 with errno */
+/* Return: a descriptor of the calling thread's network namespace, or -1 with errno */
 int file_open_own_netns(void);
 
 enum { FILE_SYNC = 1 << 0 }; /* fsync file and directory */
 
 /* Replaces a file atomically: readers see either the complete old or the complete new contents. The
  * mode is set exactly, independent of the umask. On failure the old file is unchanged, except that
- * with FILE_SYNC the new file may be in place while the fsync of its directory failed.
- * The data is first written to a temporary file .NAME~ beside it. If the writer dies, that file is
- * left behind; the next file_replace() or file_remove() of the same path, or file_sweep(), removes
- * it. */
+ * with FILE_SYNC the new file is in place if only the fsync of its directory failed.
+ * The data is first written to a temporary file .NAME~ in the same directory. If the writer dies,
+ * that file is left; the next file_replace() or file_remove() of the same path, or file_sweep(),
+ * removes it. */
 int file_replace(int dir, const char *path, const void *data, size_t len, mode_t mode,
 		 unsigned flags, struct hw_err *e);
-bool file_is_temporary(const char *name); /* is it of the form .NAME~? @name has no directory */
-/* Removes every .NAME~ of a directory whose writer is dead. A missing directory is success. */
+/* Return: true for a name of the form .NAME~. @name must not contain a directory. */
+bool file_is_temporary(const char *name);
+/* Removes every .NAME~ whose writer is dead from a directory. Succeeds if the directory does not
+ * exist. */
 int file_sweep(int dir, const char *path, struct hw_err *e);
 
-/* mkdir -p; an existing directory keeps its mode. */
+/* Creates a directory and its parents, like mkdir -p. An existing directory keeps its mode. */
 int file_mkdirs(int dir, const char *path, mode_t mode, struct hw_err *e);
 /* Removes a file and its .NAME~. Return: 0; 1 if the file did not exist */
 int file_remove(int dir, const char *path, struct hw_err *e);
 
 /* Opens a file, creating it if needed, and locks it with flock(). Closing *ret_fd releases the
- * lock. The locked file is the one that has this path at that moment, even if it was removed or
- * replaced during the wait. Return: 0; -ETIMEDOUT if the deadline passed */
+ * lock. If the file is removed or replaced during the wait, the new file with this path is locked.
+ * Return: 0; -ETIMEDOUT if the deadline passed */
 int file_lock(int dir, const char *path, bool exclusive, int64_t deadline, int *ret_fd,
 	      struct hw_err *e);
 

@@ -9,14 +9,15 @@
 
 #include <hawser/err.h>
 
-/* A function of the library, and where its address goes. A table ends with a NULL name. */
+/* A function of the library, and the place to store its address. A table ends with a NULL name. */
 struct library_symbol {
 	const char *name;
-	size_t at; /* offset of the member of *ret_functions */
+	size_t at; /* offset of a member of *ret_functions */
 };
 
-/* Loads a library and looks up all symbols. Return: 0, with a handle for dlclose() in *ret_handle;
- * -ELIBACC with the dynamic loader's message if the library or a symbol is missing */
+/* Loads a library and stores the addresses of all symbols in *ret_functions.
+ * Return: 0, with a handle for dlclose() in *ret_handle; -ELIBACC with the dynamic loader's message
+ * if the library or a symbol is missing */
 int library_open(const char *file, const struct library_symbol *symbols, void *ret_functions,
 		 void **ret_handle, struct hw_err *e);
 

@@ -2,10 +2,10 @@
 /*
  * base/os/proc.c - run a program to its end, with bounded time and output
  *
- * How:   standard input is a memory file that holds the whole input, so it can
- *        neither block us nor raise SIGPIPE. The two outputs are pipes, read until
- *        the program ends. Then the bytes that are already in the pipes are read,
- *        but later output of a grandchild is not waited for.
+ * How:   standard input is a memory file that contains the whole input, so that
+ *        writing it can neither block nor raise SIGPIPE. The two outputs are
+ *        pipes, read until the program ends. Then the bytes that are already in
+ *        the pipes are read; later output of a grandchild is not waited for.
  *
  *	event while the program runs	action			result
  *	the program ends		read the rest		0 and its status
@@ -13,7 +13,7 @@
  *	cancel_fd is readable		kill the group, wait	-ECANCELED
  *	too much output			kill the group, wait	-EFBIG
  *
- * Not:   how the child is created and its status obtained: child.c.
+ * Not:   child.c creates the child and gets its status.
  */
 #include "base/os/proc.h"
 
@@ -44,8 +44,8 @@ struct output_pipe {
 	struct buf buf;
 };
 
-/* The program's ends of the pipes stay open here until it has ended: child_start() borrows them,
- * and we do not wait for EOF. */
+/* The program's ends of the pipes stay open in this process until the program has ended: they are
+ * borrowed by child_start(). That does no harm, because proc_run() does not wait for EOF. */
 struct proc_run {
 	const struct proc *p;
 	const char *argv[2];
@@ -71,8 +71,8 @@ static void run_done(struct proc_run *run)
 }
 AUTO_VALUE_DEFINE(run_done, struct proc_run);
 
-/* In a host that has closed its standard descriptors, new descriptors get their numbers: moves such
- * a descriptor up. Return: the new descriptor, or -1 with errno */
+/* If the calling program has closed its standard descriptors, new descriptors get the numbers 0, 1
+ * and 2. Moves such a descriptor to a higher number. Return: the new number, or -1 with errno */
 static int move_above_stdio(int *fd)
 {
 	int up;
@@ -104,21 +104,22 @@ static int input_open(const struct proc *p, int *ret_fd, struct hw_err *e)
 	return 0;
 }
 
-/* Only our end is non-blocking: the program must not notice a difference. */
-static int output_open(struct output_pipe *out, struct hw_err *e)
+/* Only the end that is read here is non-blocking: programs expect blocking output. */
+static int output_open(struct output_pipe *out, const struct proc *p, struct hw_err *e)
 {
 	int fds[2];
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
-		return err_set(e, -errno, "create a pipe");
+		return err_set(e, -errno, "create a pipe for the %s of %s", out->name, p->path);
 	out->read_fd = fds[0];
 	out->write_fd = fds[1];
 	if (fcntl(out->read_fd, F_SETFL, O_NONBLOCK) < 0 || move_above_stdio(&out->write_fd) < 0)
-		return err_set(e, -errno, "create a pipe");
+		return err_set(e, -errno, "create a pipe for the %s of %s", out->name, p->path);
 	return 0;
 }
 
-/* Reads at most @len bytes. Return: the number of bytes, or a negative errno */
+/* Reads at most @len bytes. Return: the number of bytes, or a negative errno; -EFBIG if the output
+ * exceeds the limit */
 static int output_read(struct output_pipe *out, size_t len, const struct proc_run *run,
 		       struct hw_err *e)
 {
@@ -135,7 +136,8 @@ static int output_read(struct output_pipe *out, size_t len, const struct proc_ru
 	return (int)n;
 }
 
-/* Reads the bytes that are in the pipe now. Later ones can only come from a grandchild. */
+/* Reads the bytes that are in the pipe after the program has ended. Only a grandchild can write
+ * more. */
 static int output_drain(struct output_pipe *out, const struct proc_run *run, struct hw_err *e)
 {
 	int left = 0, r;
@@ -191,9 +193,9 @@ static int start_program(struct proc_run *run, struct hw_err *e)
 		return err_text(e, -ECANCELED, "%s: cancelled, not started", p->path);
 	r = input_open(p, &run->input_fd, e);
 	if (r == 0)
-		r = output_open(&run->output, e);
+		r = output_open(&run->output, p, e);
 	if (r == 0 && !p->stderr_through)
-		r = output_open(&run->errors, e);
+		r = output_open(&run->errors, p, e);
 	if (r < 0)
 		return r;
 	run->start = (struct child_start){

@@ -3,17 +3,17 @@
  * base/os/proc.h - run a program to its end, with bounded time and output
  *
  * What:  start a program with a given environment and input, collect its output
- *        up to a limit, enforce a deadline and a cancel descriptor.
- * Rules: does not disturb the host program: it waits only for its own child, and
- *        gets the right status also when the host ignores SIGCHLD or loops on
- *        waitpid(-1); it changes no signal disposition; the program inherits no
- *        descriptor of the host.
- *        The program leads a new process group, unless .stay is set. On deadline,
- *        cancel or too much output that group, or with .stay only the program, is
- *        killed. After a normal exit nothing is killed: the program may leave
- *        processes running on purpose. A grandchild that still holds the output
+ *        up to a limit, and kill it at a deadline or on cancel.
+ * Rules: does not disturb the calling program: waits only for its own child, gets
+ *        the correct status even if the calling program ignores SIGCHLD or loops on
+ *        waitpid(-1), and changes no signal disposition. The program inherits no
+ *        descriptor of the calling program.
+ *        The program leads a new process group, unless .stay is set. At the
+ *        deadline, on cancel or after too much output, that group is killed; with
+ *        .stay, only the program. After a normal exit nothing is killed: the
+ *        program may leave processes running on purpose. A grandchild that still holds the output
  *        open does not delay proc_run().
- *        The program's standard input is a file that holds the input.
+ *        The program's standard input is a file that contains the input.
  */
 #ifndef BASE_OS_PROC_H
 #define BASE_OS_PROC_H
@@ -26,16 +26,16 @@
 #include "base/err.h"
 
 struct proc {
-	const char *path;	 /* of the program */
+	const char *path;	 /* path of the program */
 	const char *const *argv; /* NULL at the end; NULL: only the path */
 	const char *const *env;	 /* NULL at the end; NULL: our environment */
 	const char *input;	 /* standard input; NULL: empty */
 	size_t input_len;
 	size_t output_max;   /* limit for each of the two outputs; 0: PROC_OUTPUT_MAX */
-	bool stderr_through; /* the program writes to our standard error */
-	bool stay;	     /* in our process group, so that it is killed with us */
+	bool stderr_through; /* the program inherits our standard error */
+	bool stay;	     /* stay in our process group, to be killed together with us */
 	int cancel_fd;	     /* the program is killed when this becomes readable; -1: none */
-	int64_t deadline;    /* of time.h; TIME_NEVER: none */
+	int64_t deadline;    /* a deadline of base/time.h, or TIME_NEVER */
 };
 
 #define PROC_OUTPUT_MAX (4 << 20)
@@ -48,11 +48,12 @@ struct proc_result {
 
 /* Runs a program and waits for it. *ret is written on success only; free it with
  * proc_result_done(). Nothing is started if the deadline has passed or cancel_fd is readable.
- * Return: 0 if the program ended by itself, with any status; -ETIMEDOUT, -ECANCELED or -EFBIG (too
- * much output) if it was killed; another negative errno if it could not be started (-ETXTBSY) */
+ * Return: 0 if the program ended by itself, with any status; -ETIMEDOUT or -ECANCELED if it
+ * was killed or not started; -EFBIG (too much output) if it was killed; another negative errno, such
+ * as -ETXTBSY, if it could not be started */
 int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e);
 void proc_result_done(struct proc_result *r);
-/* Formats a status as Go does: "exit status 1", "signal: killed", "signal: segmentation fault (core
+/* Formats a status like Go: "exit status 1", "signal: killed", "signal: segmentation fault (core
  * dumped)". Return: buf */
 const char *proc_status_format(int status, char *buf, size_t size);
 

@@ -2,9 +2,9 @@
 /*
  * base/os/remove-tree.c - remove a directory with all its contents
  *
- * How:   depth first. An archive can create directories deeper than descriptors
- *        or stack allow to descend: a directory below DEPTH_MAX others is moved up
- *        to the top directory, and emptied from there.
+ * How:   depth first. An archive may contain deeper directories than the limits on
+ *        descriptors and stack allow. Therefore a directory at depth DEPTH_MAX is
+ *        moved up to the top directory, and its contents are removed there.
  */
 #include "base/os/remove-tree.h"
 
@@ -18,16 +18,16 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define DEPTH_MAX 16 /* each level costs a descriptor and 32 KiB */
+#define DEPTH_MAX 16 /* each level uses a descriptor and 32 KiB of memory */
 
 struct tree_removal {
 	int top;	   /* descriptor of the directory to remove */
-	unsigned int next; /* number of the next name to try in it */
+	unsigned int next; /* next number to try as a name in that directory */
 	unsigned int depth;
 };
 
-/* Return: 0, also if it does not exist; -ENOTEMPTY for a directory that is not empty; or another
- * negative errno */
+/* Return: 0, also if the file does not exist; -ENOTEMPTY for a directory that is not empty; or
+ * another negative errno */
 static int remove_one(int dir, const char *name)
 {
 	if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
@@ -102,7 +102,7 @@ int remove_tree(int dir, const char *name, struct hw_err *e)
 		r = top < 0 ? -errno : -ENOTEMPTY;
 	}
 	rm.top = top;
-	/* repeated, because readdir() may not return an entry that was moved up meanwhile */
+	/* repeated, because readdir() may not return a directory that was moved up meanwhile */
 	while (r == -ENOTEMPTY) {
 		r = remove_contents(&rm, dir, name);
 		if (r == 0)

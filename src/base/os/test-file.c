@@ -28,7 +28,7 @@
 #include "base/str.h"
 #include "base/time.h"
 
-/* Each test has an empty directory of its own, open as fd. */
+/* Each test has a new empty directory, which is open as fd. */
 struct file_fixture {
 	char path[64];
 	int fd;
@@ -235,7 +235,7 @@ static void *replace_repeatedly(void *arg)
 	return NULL;
 }
 
-/* The file must come from one writer only. */
+/* Asserts that one writer wrote all of the file. */
 static void assert_one_letter(int dir)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -276,7 +276,7 @@ static void recognises_temporary_names(void **state)
 	assert_false(file_is_temporary(""));
 }
 
-/* Leaves what a dead writer leaves. */
+/* Creates the temporary file that a killed writer leaves. */
 static void leave_temporary(int dir, const char *name)
 {
 	autoclose int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -455,7 +455,7 @@ struct lock_holder {
 	bool removed;
 };
 
-/* Removes the lock file while another thread waits for it, then releases the lock. */
+/* Removes the lock file while another thread waits for the lock, then releases the lock. */
 static void *remove_lock_file(void *arg)
 {
 	struct lock_holder *h = arg;
@@ -570,18 +570,19 @@ static void walks_only_directories(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("file: a file of exactly the limit is read, one byte more is rejected",
+		TEST("file: a file with the maximum size is read, a larger one is rejected",
 		     reads_up_to_the_limit),
 		TEST("file: a large file is read completely", reads_large_files),
-		TEST("file: missing files, directories and FIFOs are named in the error",
+		TEST("file: an error to read a missing file, directory or FIFO names it",
 		     names_unreadable_files),
 		TEST("file: a pipe is read up to EOF", reads_a_pipe_to_its_end),
-		TEST("file: replacing sets contents and mode, and leaves no other file", replaces),
-		TEST("file: a path below a directory is replaced there",
-		     replaces_below_a_directory),
-		TEST("file: the longest possible name can be replaced", replaces_the_longest_name),
+		TEST("file: replacing a file sets contents and mode, and leaves no temporary file",
+		     replaces),
+		TEST("file: a file in a subdirectory can be replaced", replaces_below_a_directory),
+		TEST("file: a file with the longest possible name can be replaced",
+		     replaces_the_longest_name),
 		TEST("file: a failed replacement leaves no temporary file", failure_leaves_nothing),
-		TEST("file: readers beside two writers see complete files only",
+		TEST("file: while two writers replace a file, readers see only complete contents",
 		     readers_see_whole_files),
 		TEST("file: the temporary file of a dead writer is reused by the next one",
 		     file_of_dead_writer_is_reused),
@@ -591,23 +592,25 @@ int main(void)
 		     file_of_living_writer_is_kept),
 		TEST("file: a sweep removes only temporary files of dead writers",
 		     sweep_keeps_files_of_living_writers),
-		TEST("file: temporary names are recognised", recognises_temporary_names),
-		TEST("file: a full disk keeps the old file and leaves no other",
+		TEST("file: names of temporary files are recognised", recognises_temporary_names),
+		TEST("file: if the disk is full, the old file is kept and nothing else is left",
 		     full_disk_leaves_the_old_file),
 		TEST("file: directories are created with all their parents", creates_directories),
-		TEST("file: a file in place of a directory is an error",
+		TEST("file: creating a directory fails if a file has its path",
 		     file_in_place_of_a_directory),
 		TEST("file: removing a missing file succeeds", removes),
-		TEST("file: an exclusive lock keeps others out until the deadline",
+		TEST("file: while a lock is held, acquiring it fails at the deadline",
 		     exclusive_lock_waits_until_the_deadline),
 		TEST("file: shared locks do not conflict", shared_locks_do_not_conflict),
-		TEST("file: a lock on a file that was removed is acquired again",
+		TEST("file: if a lock file is removed during the wait, the new file is locked",
 		     lock_is_on_the_current_file),
-		TEST("file: a lock in a missing directory is an error", lock_needs_a_directory),
-		TEST("file: a walk is in byte order and reports every type", walks_in_byte_order),
-		TEST("file: a return value other than 0 stops the walk",
+		TEST("file: acquiring a lock in a missing directory fails", lock_needs_a_directory),
+		TEST("file: a walk lists names in byte order, with the type of each entry",
+		     walks_in_byte_order),
+		TEST("file: a walk stops if the callback does not return 0",
 		     return_value_stops_the_walk),
-		TEST("file: a walk of anything but a directory fails", walks_only_directories),
+		TEST("file: a walk of a path that is not a directory fails",
+		     walks_only_directories),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

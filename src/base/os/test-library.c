@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/test-library.c - loading the C library a second time
+ * base/os/test-library.c - loading of shared libraries, with the C library as an example
  */
 #include "base/os/library.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base/os/test-proc-guest.c - running programs inside different kinds of host programs
+ * base/os/test-proc-guest.c - running programs from calling programs of different kinds
  */
 #include "base/os/test-proc.h"
 
@@ -36,7 +36,7 @@ static void signals_are_at_their_defaults(void **state)
 						"/proc/self/status); "
 						"echo $((0x$1)) $((0x$2 & 0x7fffffff))" },
 		      "0 0\n", "", 0);
-	/* the host's own are unchanged */
+	/* the signals of the calling program are unchanged */
 	sigaction(SIGPIPE, &before[0], &now);
 	assert_ptr_equal(now.sa_handler, SIG_IGN);
 	sigaction(SIGUSR1, &before[1], NULL);
@@ -58,7 +58,7 @@ static void ignore_signal(int signal_number)
 	(void)signal_number;
 }
 
-/* Starts a process that sends SIGINT to the whole group all the time, until it is killed. */
+/* Starts a process that sends SIGINT to our process group repeatedly until it is killed. */
 static pid_t start_sending_sigint(void)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -80,7 +80,7 @@ static void sigint_for_our_group_does_not_reach_it(void **state)
 	struct sigaction before;
 	pid_t pid;
 
-	setpgid(0, 0); /* keeps the signals away from the test runner */
+	setpgid(0, 0); /* a new group, so that the test runner gets no signal */
 	sigaction(SIGINT, &hear, &before);
 	pid = start_sending_sigint();
 	assert_true(pid > 0);
@@ -100,7 +100,7 @@ static void program_may_stay_in_our_group(void **state)
 						"echo $group",
 					.stay = true },
 		      ours, "", 0);
-	/* and only the program is killed */
+	/* at the deadline only the program is killed, not our group */
 	assert_script_fails(state,
 			    &(struct script){ .text = "exec 9>lock; flock 9; exec sleep 1000",
 					      .timeout_ms = 300,
@@ -109,7 +109,7 @@ static void program_may_stay_in_our_group(void **state)
 	assert_false(is_lock_held(state, LONG));
 }
 
-static void host_has_closed_its_stdio(void **state)
+static void caller_has_closed_its_stdio(void **state)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
 	const struct script script = { .text = "cat; echo err >&2", .input = "in" };
@@ -130,7 +130,7 @@ static void host_has_closed_its_stdio(void **state)
 	assert_string_equal(result.errors.data, "err\n");
 }
 
-/* Restores the host's disposition of SIGCHLD at the end of a block. */
+/* Restores our disposition of SIGCHLD at the end of a block. */
 struct sigchld {
 	struct sigaction before;
 };
@@ -141,7 +141,7 @@ static void sigchld_restore(struct sigchld *s)
 }
 AUTO_VALUE_DEFINE(sigchld_restore, struct sigchld);
 
-static void host_ignores_sigchld(void **state)
+static void caller_ignores_sigchld(void **state)
 {
 	AUTO(sigchld_restore) struct sigchld s;
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, now;
@@ -153,7 +153,7 @@ static void host_ignores_sigchld(void **state)
 	assert_ptr_equal(now.sa_handler, SIG_IGN);
 }
 
-static void host_sets_nocldwait(void **state)
+static void caller_sets_nocldwait(void **state)
 {
 	AUTO(sigchld_restore) struct sigchld s;
 	struct sigaction no_wait = { .sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT };
@@ -172,7 +172,7 @@ static void reap_all(int signal)
 	errno = saved;
 }
 
-static void host_reaps_in_a_handler(void **state)
+static void caller_reaps_in_a_handler(void **state)
 {
 	AUTO(sigchld_restore) struct sigchld s;
 	struct sigaction reap = { .sa_handler = reap_all };
@@ -213,12 +213,12 @@ static int run_beside_reaper(void **state, int options)
 	return r.reaped;
 }
 
-static void host_loops_on_waitpid(void **state)
+static void caller_loops_on_waitpid(void **state)
 {
 	assert_int_equal(run_beside_reaper(state, 0), 0);
 }
 
-static void host_loops_on_waitpid_for_all(void **state)
+static void caller_loops_on_waitpid_for_all(void **state)
 {
 	run_beside_reaper(state, __WALL);
 }
@@ -275,7 +275,7 @@ static void *send_signals(void *arg)
 	return NULL;
 }
 
-static void host_handles_signals(void **state)
+static void caller_handles_signals(void **state)
 {
 	struct sigaction hear = { .sa_handler = ignore_signal }, before;
 	struct reaper r = { 0 };
@@ -290,34 +290,40 @@ static void host_handles_signals(void **state)
 	sigaction(SIGUSR1, &before, NULL);
 }
 
-/* Without threads first: glibc never again treats a process as single-threaded after it had one. */
+/* The mode without threads runs first: once a process has created a thread, glibc never treats it
+ * as single-threaded again. */
 #define IN_EACH_MODE(TEST, END)                                                                    \
-	TEST("the host's descriptors are not inherited" END, descriptors_are_not_inherited),       \
-		TEST("signals have their defaults, the host's are unchanged" END,                  \
+	TEST("the caller's descriptors are not inherited" END, descriptors_are_not_inherited),     \
+		TEST("signals are reset in the program and unchanged in the caller" END,           \
 		     signals_are_at_their_defaults),                                               \
-		TEST("the program leads its own process group" END, program_leads_its_own_group),  \
-		TEST("a Ctrl-C for our process group does not reach it" END,                       \
+		TEST("the program leads a new process group" END, program_leads_its_own_group),    \
+		TEST("a Ctrl-C for the caller's process group does not reach the program" END,     \
 		     sigint_for_our_group_does_not_reach_it),                                      \
-		TEST("the program may stay in our process group" END,                              \
+		TEST("with .stay, the program stays in the process group of the caller" END,       \
 		     program_may_stay_in_our_group),                                               \
-		TEST("the host may have closed its standard descriptors" END,                      \
-		     host_has_closed_its_stdio),                                                   \
-		TEST("the status is right when SIGCHLD is ignored" END, host_ignores_sigchld),     \
-		TEST("the status is right when the host sets SA_NOCLDWAIT" END,                    \
-		     host_sets_nocldwait),                                                         \
-		TEST("the status is right when a signal handler reaps" END,                        \
-		     host_reaps_in_a_handler)
+		TEST("programs run even if the caller has closed descriptors 0 to 2" END,          \
+		     caller_has_closed_its_stdio),                                                 \
+		TEST("the status is correct if the caller ignores SIGCHLD" END,                    \
+		     caller_ignores_sigchld),                                                      \
+		TEST("the status is correct if the caller sets SA_NOCLDWAIT" END,                  \
+		     caller_sets_nocldwait),                                                       \
+		TEST("the status is correct if a signal handler of the caller reaps children" END, \
+		     caller_reaps_in_a_handler)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_EACH_MODE(WITHOUT_THREAD, ""),
 		IN_EACH_MODE(WITH_THREAD, ", with another thread"),
-		WITHOUT_THREAD("the host may loop on waitpid(-1)", host_loops_on_waitpid),
-		WITHOUT_THREAD("the host may loop on waitpid(-1) with __WALL",
-			       host_loops_on_waitpid_for_all),
-		WITHOUT_THREAD("eight threads run programs at once", many_threads_run_programs),
-		WITHOUT_THREAD("the host may receive signals all the time", host_handles_signals),
+		WITHOUT_THREAD("the status is correct if the caller loops on waitpid(-1)",
+			       caller_loops_on_waitpid),
+		WITHOUT_THREAD(
+			"the status is correct if the caller loops on waitpid(-1) with __WALL",
+			caller_loops_on_waitpid_for_all),
+		WITHOUT_THREAD("eight threads can run programs at the same time",
+			       many_threads_run_programs),
+		WITHOUT_THREAD("programs run correctly while the caller receives many signals",
+			       caller_handles_signals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

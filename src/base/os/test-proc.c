@@ -130,7 +130,7 @@ static void group_dies_on_cancel(void **state)
 	struct proc_fixture *f = *state;
 	autoclose int fd = -1;
 
-	/* the script itself makes the cancel descriptor readable when it is ready */
+	/* the script writes to "ready" when it runs, which makes the cancel descriptor readable */
 	assert_int_equal(mkfifoat(f->dir, "ready", 0600), 0);
 	fd = openat(f->dir, "ready", O_RDWR | O_CLOEXEC);
 	assert_script_fails(state,
@@ -182,7 +182,8 @@ static void endless_output_is_bounded_in_memory(void **state)
 
 /* ---- background processes of a program --------------------------------------------------- */
 
-/* The background process keeps standard output and the lock open; the script prints its pid. */
+/* The background process keeps standard output and the lock open. The script prints the ID of that
+ * process. */
 static void background_process_survives(void **state)
 {
 	AUTO(proc_result_done) struct proc_result result = { 0 };
@@ -207,7 +208,8 @@ static void writing_grandchild_does_not_delay_us(void **state)
 	struct hw_err e;
 	int r = run_script(state, &script, &result, &e);
 
-	/* it may have written too much before the shell ended; then it was killed */
+	/* yes may exceed the output limit before the shell exits; then it is killed and the call
+	 * fails with -EFBIG */
 	if (r == -EFBIG)
 		return;
 	assert_int_equal(r, 0);
@@ -273,36 +275,42 @@ static void status_is_formatted_as_by_go(void **state)
 	assert_string_equal(proc_status_format(SIGSEGV | 0x80, buf, 12), "signal: seg");
 }
 
-/* Without threads first: glibc never again treats a process as single-threaded after it had one. */
+/* The mode without threads runs first: once a process has created a thread, glibc never treats it
+ * as single-threaded again. */
 #define IN_EACH_MODE(TEST, END)                                                                    \
-	TEST("the environment is exactly as given" END, environment_is_exactly_as_given),          \
-		TEST("the path is the first argument" END, path_is_the_first_argument),            \
-		TEST("a large input and an empty input arrive completely" END,                     \
+	TEST("the program gets exactly the given environment" END,                                 \
+	     environment_is_exactly_as_given),                                                     \
+		TEST("without argv, the path is the only argument" END,                            \
+		     path_is_the_first_argument),                                                  \
+		TEST("the program can read all of a large input and of an empty one" END,          \
 		     input_arrives_whole),                                                         \
-		TEST("the program need not read its input" END, input_need_not_be_read),           \
-		TEST("both outputs are kept separate" END, both_outputs_are_kept_apart),           \
-		TEST("standard error can be passed through" END, errors_can_pass_through),         \
+		TEST("the call succeeds if the program does not read its input" END,               \
+		     input_need_not_be_read),                                                      \
+		TEST("standard output and standard error are collected separately" END,            \
+		     both_outputs_are_kept_apart),                                                 \
+		TEST("the program can inherit standard error" END, errors_can_pass_through),       \
 		TEST("the exit status is returned" END, status_is_the_programs),                   \
 		TEST("the whole process group is killed at the deadline" END,                      \
 		     group_dies_at_the_deadline),                                                  \
 		TEST("continuous output does not extend the deadline" END,                         \
 		     output_does_not_extend_the_deadline),                                         \
 		TEST("the whole process group is killed on cancel" END, group_dies_on_cancel),     \
-		TEST("nothing is started after deadline or cancel" END, nothing_starts_too_late),  \
-		TEST("more output than the limit is an error" END, output_is_bounded),             \
+		TEST("nothing is started after the deadline or a cancel" END,                      \
+		     nothing_starts_too_late),                                                     \
+		TEST("the call fails if the output exceeds the limit" END, output_is_bounded),     \
 		TEST("100 MB of output do not use 100 MB of memory" END,                           \
 		     endless_output_is_bounded_in_memory),                                         \
-		TEST("a background process survives and does not delay us" END,                    \
+		TEST("a background process survives and does not delay the call" END,              \
 		     background_process_survives),                                                 \
-		TEST("a grandchild that keeps writing does not delay us" END,                      \
+		TEST("a grandchild that keeps writing does not delay the call" END,                \
 		     writing_grandchild_does_not_delay_us),                                        \
-		TEST("a program that cannot be executed fails with its errno" END,                 \
+		TEST("if the program cannot be executed, the call fails with that errno" END,      \
 		     failure_to_execute_has_its_errno)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITHOUT_THREAD("a status is formatted as by Go", status_is_formatted_as_by_go),
+		WITHOUT_THREAD("a status is formatted as in Go", status_is_formatted_as_by_go),
 		IN_EACH_MODE(WITHOUT_THREAD, ""),
 		IN_EACH_MODE(WITH_THREAD, ", with another thread"),
 	};

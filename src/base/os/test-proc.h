@@ -3,8 +3,8 @@
  * base/os/test-proc.h - fixtures for the tests of base/os/proc.c and child.c
  *
  * How:   every test can be run without and with an idle thread, because child.c
- *        has a mode for each. After a test no descriptor and no child may be left.
- *        Every wait has a deadline that is reached only on failure.
+ *        has two modes. After a test, no descriptor and no child may be left. Every
+ *        wait has a deadline that is reached only if the test fails.
  */
 #ifndef BASE_OS_TEST_PROC_H
 #define BASE_OS_TEST_PROC_H
@@ -33,7 +33,7 @@
 #include "base/str.h"
 #include "base/time.h"
 
-#define LONG 60000 /* ms: reached only on failure */
+#define LONG 60000 /* ms; reached only if a test fails */
 
 /* ---- a temporary directory, and a check for leaks ---------------------------------- */
 
@@ -191,8 +191,8 @@ static inline void assert_script_fails(void **state, const struct script *script
 	assert_null(result.output.data);
 }
 
-/* A script that locks "lock" shares the lock with all its processes: it is held while one of them
- * lives. */
+/* Whether a process of the script still runs. A script that locks the file "lock" shares the lock
+ * with all its processes, so the lock is held until the last one has ended. */
 static inline bool is_lock_held(void **state, int wait_ms)
 {
 	struct proc_fixture *f = *state;
