@@ -49,8 +49,8 @@ struct proc_result {
 /* Runs a program and waits for it. *ret is written on success only; free it with
  * proc_result_done(). Nothing is started if the deadline has passed or cancel_fd is readable.
  * Return: 0 if the program ended by itself, with any status; -ETIMEDOUT or -ECANCELED if it
- * was killed or not started; -EFBIG (too much output) if it was killed; another negative errno, such
- * as -ETXTBSY, if it could not be started */
+ * was killed or not started; -EFBIG if it was killed because of too much output; another negative
+ * errno, such as -ETXTBSY, if it could not be started */
 int proc_run(const struct proc *p, struct proc_result *ret, struct hw_err *e);
 void proc_result_done(struct proc_result *r);
 /* Formats a status like Go: "exit status 1", "signal: killed", "signal: segmentation fault (core
