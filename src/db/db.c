@@ -2,10 +2,10 @@
 /*
  * db/db.c - SQLite databases: schema migration, statements, transactions
  *
- * How:   the schema version is PRAGMA user_version, which is read before anything
- *        is written. Each migration and its version number are one transaction.
- *        The journal is a write-ahead log. Caches are small, to keep the daemon's
- *        memory small.
+ * How:   the schema version is stored in PRAGMA user_version and checked before
+ *        anything is written. Each migration sets its version number in the same
+ *        transaction. The journal is a write-ahead log. Caches are small, so that
+ *        the daemon uses little memory.
  */
 #include "db/db.h"
 
@@ -26,7 +26,7 @@ struct db {
 	char *path;
 };
 
-/* By primary result code. All others are programming errors. */
+/* The errno of each primary result code. All other codes are programming errors. */
 static const struct {
 	int code;
 	int error;
@@ -45,7 +45,7 @@ static int db_errno(struct db *db, int code)
 	if (primary == SQLITE_NOMEM)
 		mem_exhausted();
 	if (code == SQLITE_IOERR_SHMSIZE)
-		return ENOSPC; /* the shared-memory file of the log could not grow */
+		return ENOSPC; /* the shared-memory file of the write-ahead log could not grow */
 	if ((primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN) && system > 0)
 		return system;
 	for (size_t i = 0; i < ARRAY_SIZE(db_errors); i++)
@@ -54,7 +54,7 @@ static int db_errno(struct db *db, int code)
 	return EINVAL;
 }
 
-/* Fails with SQLite's last error of this handle: "PATH: ACTION: message". */
+/* Sets the last error of this handle: "PATH: ACTION: MESSAGE", with SQLite's message. */
 static int db_error(struct db *db, int code, const char *action, struct hw_err *e)
 {
 	int error = db_errno(db, code);
@@ -207,7 +207,7 @@ int db_commit(struct db_transaction *c, struct hw_err *e)
 
 void db_transaction_done(struct db_transaction *c)
 {
-	/* after some errors SQLite has rolled back already */
+	/* after some errors SQLite has already rolled back */
 	if (c->db && !sqlite3_get_autocommit(c->db->handle))
 		sqlite3_exec(c->db->handle, "ROLLBACK", NULL, NULL, NULL);
 	c->db = NULL;
@@ -225,7 +225,7 @@ static int check_version(struct db *db, const struct db_options *options, size_t
 	if (r < 0)
 		return r;
 	if (version < 0 || (uint64_t)version > options->n_migrations) {
-		/* closing must not write to the file either */
+		/* closing must not write to the file: no checkpoint of the write-ahead log */
 		sqlite3_db_config(db->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 		return err_text(e, -ENOTSUP,
 				"%s: unsupported schema version %lld: this program supports "
@@ -279,8 +279,8 @@ int db_open(const char *path, const struct db_options *options, struct db **ret_
 	size_t version = 0;
 	int fd, r;
 
-	/* SQLite would create a file that all users can read. The descriptor is closed before
-	 * SQLite opens the file, as closing it later would release SQLite's locks. */
+	/* Create the file here, because SQLite would create a file that all users can read. Close
+	 * it before SQLite opens it: closing it later would release SQLite's locks. */
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, DB_MODE);
 	if (fd < 0)
 		return err_set(e, -errno, "open %s", path);

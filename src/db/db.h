@@ -4,11 +4,11 @@
  *
  * What:  open a database and migrate its schema; run statements with parameters;
  *        transactions that are rolled back unless they are committed.
- * Rules: a handle is used by one thread at a time: its owner must hold a lock.
+ * Rules: only one thread at a time may use a handle; callers must use a lock.
  *        Text and blobs of a row are valid until the next db_step() or
- *        db_query_done(). Functions that return int return 0 or a negative errno
- *        where not stated otherwise: -ENOSPC, -EBUSY (locked by another handle),
- *        -EUCLEAN (damaged), -EEXIST (constraint), -EINVAL (wrong statement) ...
+ *        db_query_done(). Unless stated otherwise, functions that return int return
+ *        0 or a negative errno: -ENOSPC, -EBUSY (locked by another handle), -EUCLEAN
+ *        (damaged), -EEXIST (constraint violated), -EINVAL (invalid statement) ...
  *
  *	AUTO(db_query_done) struct db_query q = { 0 };
  *	r = db_query(db, "SELECT size FROM files WHERE name = ?", DB_VALUES(DB_TEXT(name)), &q, e);
@@ -28,24 +28,24 @@
 struct db;
 
 struct db_options {
-	/* migrations[i] has the statements that change schema version i to i + 1. A new file has
-	 * version 0. A released migration must never be changed: add another one. */
+	/* migrations[i] contains the statements that change schema version i to i + 1. A new file
+	 * has version 0. Never change a released migration: append a new one. */
 	const char *const *migrations;
 	size_t n_migrations;
-	bool durable; /* a commit is on disk when it returns; else a power cut may lose it */
-	int busy_ms;  /* to wait for a lock of another handle or process */
+	bool durable; /* committed data is on disk; false: a power cut may lose it */
+	int busy_ms;  /* ms to wait for a lock of another handle or process */
 };
 
 /* Opens a database, creating it with mode 0600 if needed, and migrates its schema.
- * Return: 0; -ENOTSUP if its schema is newer than the last migration: then the file is unchanged;
- * -EUCLEAN if it is damaged or not a database */
+ * Return: 0; -ENOTSUP, with the file unchanged, if its schema is newer than the last migration;
+ * -EUCLEAN if the file is damaged or not a database */
 int db_open(const char *path, const struct db_options *options, struct db **ret_db,
 	    struct hw_err *e);
-/* Opens another, read-only handle of a database that this process has open, for another thread.
- * Close it before the first handle. (Any other way to open and close the file in this process would
- * release SQLite's locks, because POSIX locks belong to the process.) */
+/* Opens a second handle of an open database, for reading in another thread. Close it before the
+ * first handle. Never open and close the file in any other way: that would release SQLite's locks,
+ * because POSIX locks belong to the process. */
 int db_open_reader(struct db *first, int busy_ms, struct db **ret_db, struct hw_err *e);
-void db_close(struct db *db); /* accepts NULL; all queries must be done */
+void db_close(struct db *db); /* accepts NULL; all queries must have ended */
 
 AUTO_DEFINE(db_close, struct db);
 
@@ -66,7 +66,7 @@ struct db_value {
 #define DB_BLOB(p, size)  { .kind = DB_KIND_BLOB, .data = (p), .len = (size) }
 #define DB_NULL		  { .kind = DB_KIND_NULL }
 /* clang-format on */
-/* The values for each "?" of a statement, in order; borrowed until the query is done. */
+/* One value for each "?" of a statement, in order. They must stay valid until db_query_done(). */
 #define DB_VALUES(...)                                                                             \
 	(const struct db_value[]){ __VA_ARGS__ },                                                  \
 		sizeof((const struct db_value[]){ __VA_ARGS__ }) / sizeof(struct db_value)
@@ -80,7 +80,7 @@ struct db_query {
 /* Prepares a statement and binds its values; db_step() runs it. */
 int db_query(struct db *db, const char *sql, const struct db_value *values, size_t n,
 	     struct db_query *ret_query, struct hw_err *e);
-/* Advances to the next row. Return: 1 if there is a row; 0 after the last */
+/* Advances to the next row. Return: 1 if there is a row; 0 after the last row */
 int db_step(struct db_query *q, struct hw_err *e);
 void db_query_done(struct db_query *q);
 
@@ -96,22 +96,22 @@ bool db_is_null(struct db_query *q, int column);
 int db_run(struct db *db, const char *sql, const struct db_value *values, size_t n,
 	   struct hw_err *e);
 int64_t db_changes(struct db *db); /* number of rows that the last statement changed */
-/* Reads the first column of the first row. Return: 1; 0 if there is no row, with *ret_number
- * unchanged */
+/* Reads the first column of the first row. Return: 1 if there is a row; 0 if not, with
+ * *ret_number unchanged */
 int db_get_int(struct db *db, const char *sql, const struct db_value *values, size_t n,
 	       int64_t *ret_number, struct hw_err *e);
 
 /* ---- transactions ------------------------------------------------------------ */
 
 struct db_transaction {
-	struct db *db; /* NULL: committed or not begun */
+	struct db *db; /* NULL: already committed, or not begun */
 };
 
 /* Begins a transaction. Other handles and processes cannot write until it ends. */
 int db_begin(struct db *db, struct db_transaction *ret_change, struct hw_err *e);
-/* If it fails, call db_transaction_done() to roll back. */
+/* If db_commit() fails, call db_transaction_done() to roll back. */
 int db_commit(struct db_transaction *c, struct hw_err *e);
-void db_transaction_done(struct db_transaction *c); /* rolls back unless committed */
+void db_transaction_done(struct db_transaction *c); /* rolls back, unless committed */
 
 AUTO_VALUE_DEFINE(db_transaction_done, struct db_transaction);
 

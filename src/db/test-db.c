@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * db/test-db.c - SQLite databases: schemas, statements, transactions
+ * db/test-db.c - SQLite databases: schema migration, statements, transactions
  */
 #include "db/db.h"
 
@@ -67,7 +67,7 @@ static int fixture_teardown(void **state)
 
 		unlink(path);
 	}
-	umount2(p->dir, MNT_DETACH); /* one test mounts a tmpfs */
+	umount2(p->dir, MNT_DETACH); /* for the test that mounts a tmpfs */
 	r = rmdir(p->dir);
 	free(p);
 	return r;
@@ -189,7 +189,7 @@ static void migrates(void **state)
 
 	run_sql(db, "INSERT INTO t VALUES ('a', 1, NULL)");
 	db_close(db);
-	for (int i = 0; i < 2; i++) { /* the second time nothing is migrated */
+	for (int i = 0; i < 2; i++) { /* opening it again migrates nothing */
 		db = open_db(state, &options_v2);
 		assert_int_equal(get_int(db, "PRAGMA user_version"), 2);
 		assert_int_equal(get_int(db, "SELECT count(*) FROM t WHERE more = 'was a'"), 1);
@@ -221,7 +221,7 @@ static void read_file(const char *path, struct buf *ret)
 		fail_msg("%s", e.msg);
 }
 
-/* Runs statements as another program would, without a write-ahead log. */
+/* Runs statements without db.c, as another program would, and without a write-ahead log. */
 static void run_foreign(const char *path, const char *sql)
 {
 	sqlite3 *handle = NULL;
@@ -251,7 +251,7 @@ static void newer_schema(void **state)
 	assert_int_equal(access(log, F_OK), -1);
 }
 
-/* A newer program was killed: its last changes are only in the write-ahead log. */
+/* A newer program was killed: the newer schema is only in the write-ahead log. */
 static void newer_schema_in_the_log(void **state)
 {
 	struct db_fixture *p = *state;
@@ -363,18 +363,19 @@ int main(void)
 		TEST("db: a new file has the newest schema, a write-ahead log and mode 0600",
 		     new_file),
 		TEST("db: values are read back unchanged", values_come_back),
-		TEST("db: a wrong statement fails with an error", wrong_statements),
+		TEST("db: invalid statements and violated constraints are reported",
+		     wrong_statements),
 		TEST("db: a change that is not committed is rolled back", change_is_rolled_back),
-		TEST("db: an older schema is migrated, once", migrates),
+		TEST("db: an older schema is migrated only once", migrates),
 		TEST("db: a migration that fails changes nothing", migration_that_fails),
 		TEST("db: a newer schema is rejected and the file is not changed", newer_schema),
-		TEST("db: a newer schema that is only in the log is rejected too",
+		TEST("db: a newer schema that is only in the write-ahead log is rejected, too",
 		     newer_schema_in_the_log),
 		TEST("db: a file that is not a database is rejected", not_a_database),
 		TEST("db: while another handle writes, a writer times out and a reader succeeds",
 		     another_handle_writes),
-		TEST("db: a full disk is an error, and committed rows are kept", no_space),
-		TEST("db: after a kill the committed changes are kept", killed_writer),
+		TEST("db: a write to a full disk fails, and committed rows are kept", no_space),
+		TEST("db: after the process is killed, committed changes are kept", killed_writer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
