@@ -2,8 +2,9 @@
 /*
  * api/call.h - gRPC calls with protobuf-c messages
  *
- * What:  rpc/client and rpc/call with messages instead of bytes. A method is given by
- *        the descriptor of its service and its name; these have its path and types.
+ * What:  the calls of rpc/client and rpc/call, with messages instead of bytes. A method
+ *        is given by the descriptor of its service and by its name; its path and the
+ *        types of its messages follow from these.
  * Rules: the caller frees returned messages with message_free(), or declares variables
  *        of the generated type with AUTO(api_free).
  *
@@ -30,29 +31,30 @@ static inline void auto_api_free(void *variable)
 
 /* ---- client ------------------------------------------------------------------------- */
 
-/* A unary call. @request has the method's input type, *ret_response gets its output type. @deadline
- * may be TIME_NEVER. */
+/* Makes a unary call. @request must be of the method's input type; *ret_response is of its output
+ * type. @deadline may be TIME_NEVER. */
 int api_call(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
 	     const char *method, const ProtobufCMessage *request, int64_t deadline,
 	     ProtobufCMessage **ret_response, struct hw_err *e);
 
-/* Starts a call as rpc_stream_open() does. With @request NULL, api_stream_send() and
- * rpc_stream_end_request() follow. */
+/* Starts a streaming call, like rpc_stream_open(). If @request is NULL, the caller then uses
+ * api_stream_send() and rpc_stream_end_request(). */
 int api_stream_open(struct rpc_client *client, const ProtobufCServiceDescriptor *service,
 		    const char *method, const ProtobufCMessage *request, int64_t deadline,
 		    struct rpc_stream **ret_stream, struct hw_err *e);
 int api_stream_send(struct rpc_stream *stream, const ProtobufCMessage *message, struct hw_err *e);
-/* Return: 1 if a message was received; 0 if the call has succeeded; else the error with which it
- * failed */
+/* Return: 1 if a message was received; 0 if the call has ended successfully; or a negative errno
+ * with the error of the call */
 int api_stream_receive(struct rpc_stream *stream, const ProtobufCMessageDescriptor *type,
 		       ProtobufCMessage **ret_message, struct hw_err *e);
 
 /* ---- handler of a call on the server ------------------------------------------------ */
 
-/* Return: as rpc_receive(); STATUS_INVALID_ARGUMENT if the message is malformed */
+/* Receives a message. Return: the same as rpc_receive(); also fails with STATUS_INVALID_ARGUMENT if
+ * the message is malformed */
 int api_receive(struct rpc_call *call, const ProtobufCMessageDescriptor *type,
 		ProtobufCMessage **ret_message, struct hw_err *e);
-/* Return: as rpc_send() */
+/* Sends a message. Return: the same as rpc_send() */
 int api_send(struct rpc_call *call, const ProtobufCMessage *message, struct hw_err *e);
 
 #endif

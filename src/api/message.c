@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/message.c - protobuf-c messages from and to untrusted bytes
+ * api/message.c - encodes protobuf-c messages, and decodes them from untrusted bytes
  *
- * How:   check_message() walks the wire format along the descriptors. It allocates
- *        nothing and reads each byte once. protobuf-c unpacks what it accepts.
- * Rules: nesting is as deep as the descriptors allow. None of them contains itself
- *        today; DEPTH_MAX bounds the recursion if one ever does.
+ * How:   check_message() checks the encoded message against its descriptor. It
+ *        allocates nothing and reads each byte once. Only messages that pass are
+ *        unpacked by protobuf-c.
+ * Rules: the descriptors limit the nesting. No message type contains itself today;
+ *        DEPTH_MAX bounds the recursion if one ever does.
  */
 #include "api/message.h"
 
@@ -21,7 +22,7 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 
 struct wire_input {
 	const uint8_t *at, *end;
-	size_t *left; /* fields that are still allowed in the whole message */
+	size_t *left; /* number of further fields allowed in the whole message */
 	unsigned depth;
 };
 
@@ -41,8 +42,8 @@ static bool read_varint(struct wire_input *in, uint64_t *ret)
 	return false;
 }
 
-/* Skips one value. *ret_value is set for all wire types but VARINT.
- * Return: false if truncated or of an unsupported wire type */
+/* Skips one value. *ret_value is set to its bytes, except for wire type VARINT.
+ * Return: false if the value is truncated or of an unsupported wire type */
 static bool read_value(struct wire_input *in, unsigned wire, struct wire_input *ret_value)
 {
 	uint64_t len = wire == FIXED64 ? 8 : 4, unused;

@@ -26,7 +26,7 @@
 #include "rpc/server.h"
 #include "rpc/socket.h"
 
-#define LONG 60000 /* ms: reached only when something is broken */
+#define LONG 60000 /* ms; reached only if a test fails */
 
 /* ---- a server with three methods ---------------------------------------------------- */
 
@@ -230,12 +230,14 @@ static void stream_of_responses(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "call: a request message and its response", unary_call },
+		{ "call: a unary call sends a request and returns the response", unary_call },
 		{ "call: the server rejects an invalid string and names its field",
 		  invalid_string },
-		{ "call: a malformed response is an error", malformed_response },
-		{ "call: an unknown method is UNIMPLEMENTED", unknown_method },
-		{ "call: a stream of messages", stream_of_responses },
+		{ "call: a malformed response fails the call and names the method",
+		  malformed_response },
+		{ "call: a call of an unknown method fails with UNIMPLEMENTED", unknown_method },
+		{ "call: a streaming call receives all messages of the response",
+		  stream_of_responses },
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

@@ -3,11 +3,11 @@
  * api/test-cri-v1.c - proto/cri-v1.proto matches upstream's CRI definition
  *
  * How:   proto/cri-v1.tsv was generated from upstream's file; the descriptors are
- *        compiled from ours. All messages and enums are found by walking from the two
- *        services. Each row must have its descriptor, and there must be as many
- *        descriptors as rows.
- *        A descriptor does not tell whether a call streams: that is searched for in
- *        the text of the .proto file.
+ *        compiled from ours. All messages and enums are reached from the two services.
+ *        Each row must have a descriptor, and there must be as many descriptors as
+ *        rows.
+ *        A descriptor does not say whether a call streams; the test searches for
+ *        "stream" in the text of the .proto file.
  */
 #include "api/cri-v1.pb-c.h"
 
@@ -37,7 +37,7 @@ static const ProtobufCServiceDescriptor *const services[] = {
 };
 
 struct compiled {
-	struct map *messages; /* name without package to descriptor */
+	struct map *messages; /* maps from a name without its package to a descriptor */
 	struct map *enums;
 };
 
@@ -53,7 +53,7 @@ static const char *short_name(const char *name)
 	return name + strlen(PACKAGE);
 }
 
-/* Adds a message and everything it contains; nesting is at most a dozen levels deep. */
+/* Adds a message and all messages and enums in it. The recursion is at most a dozen levels deep. */
 static void add_message(struct compiled *c, const ProtobufCMessageDescriptor *m)
 {
 	if (!is_map_entry(m)) {
@@ -124,7 +124,7 @@ static int fixture_teardown(void **state)
 	return 0;
 }
 
-/* Calls check() for each row of a kind. Return: the number of rows */
+/* Calls check() for each row of the given kind. Return: the number of rows */
 static size_t each_row(struct fixture *fx, const char *kind,
 		       void (*check)(struct fixture *fx, char *const *row))
 {
@@ -168,7 +168,7 @@ static void check_rpc(struct fixture *fx, char *const *row)
 	const char *in_proto = strstr(fx->proto, text), *stream, *end;
 
 	if (!m || !in_proto) {
-		fail_msg("no call %s.%s", row[MESSAGE], row[FIELD]);
+		fail_msg("missing call %s.%s", row[MESSAGE], row[FIELD]);
 		return;
 	}
 	types = str_printf("%s -> %s", short_name(m->input->name), short_name(m->output->name));
@@ -193,7 +193,7 @@ static const ProtobufCMessageDescriptor *get_message(struct fixture *fx, const c
 	const ProtobufCMessageDescriptor *m = map_find(fx->compiled.messages, name);
 
 	if (!m)
-		fail_msg("no message %s", name);
+		fail_msg("missing message %s", name);
 	return m;
 }
 
@@ -218,7 +218,7 @@ static const char *const scalars[] = {
 	[PROTOBUF_C_TYPE_STRING] = "string", [PROTOBUF_C_TYPE_BYTES] = "bytes",
 };
 
-/* The type as the table writes it; an enum inside a message has only its last name. */
+/* Return: the type as spelled in the table; of an enum's qualified name, only the last component */
 static char *type_name(const ProtobufCFieldDescriptor *f)
 {
 	const ProtobufCMessageDescriptor *m = f->descriptor;
@@ -251,13 +251,13 @@ static void check_field(struct fixture *fx, char *const *row)
 	autofree char *type = NULL;
 
 	if (!f) {
-		fail_msg("no field %s.%s", row[MESSAGE], row[FIELD]);
+		fail_msg("missing field %s.%s", row[MESSAGE], row[FIELD]);
 		return;
 	}
 	type = type_name(f);
 	if (f->id != number_of(row) || !str_equal(type, row[TYPE]) ||
 	    !str_equal(label_name(f), row[LABEL]))
-		fail_msg("%s.%s is %s %s = %u, the table has %s %s = %s", row[MESSAGE], row[FIELD],
+		fail_msg("%s.%s: got %s %s = %u, want %s %s = %s", row[MESSAGE], row[FIELD],
 			 label_name(f), type, f->id, row[LABEL], row[TYPE], row[NUMBER]);
 	assert_false(f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF);
 	assert_true(f->label != PROTOBUF_C_LABEL_REQUIRED);
@@ -285,7 +285,7 @@ static void check_value(struct fixture *fx, char *const *row)
 
 	v = e ? protobuf_c_enum_descriptor_get_value_by_name(e, row[FIELD]) : NULL;
 	if (!v) {
-		fail_msg("no value %s.%s", row[MESSAGE], row[FIELD]);
+		fail_msg("missing enum value %s.%s", row[MESSAGE], row[FIELD]);
 		return;
 	}
 	assert_int_equal(v->value, number_of(row));
@@ -308,10 +308,13 @@ static void has_every_enum_value(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "cri-v1: has all 43 calls with their messages", has_every_call },
-		{ "cri-v1: has the 175 messages and no others", has_every_message },
-		{ "cri-v1: has all 478 fields with number, type and label", has_every_field },
-		{ "cri-v1: has all 95 enum values", has_every_enum_value },
+		{ "cri-v1: the descriptors contain all 43 calls, with the types of their messages",
+		  has_every_call },
+		{ "cri-v1: the descriptors contain all 175 messages and no others",
+		  has_every_message },
+		{ "cri-v1: the descriptors contain all 478 fields, with number, type and label",
+		  has_every_field },
+		{ "cri-v1: the descriptors contain all 95 enum values", has_every_enum_value },
 	};
 
 	return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);

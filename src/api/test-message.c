@@ -46,7 +46,7 @@ static void round_trip(void **state)
 	assert_null(back->linux);
 }
 
-/* Decodes as PodSandboxFilter: id = 1, state = 2, label_selector = 3. */
+/* Decodes a string literal as PodSandboxFilter. Field numbers: id 1, state 2, label_selector 3. */
 static int decode(const char *data, size_t len, struct hw_err *e)
 {
 	AUTO(message_free) ProtobufCMessage *message = NULL;
@@ -91,9 +91,9 @@ static void invalid_strings(void **state)
 	assert_string_equal(
 		e.msg, "runtime.v1.PodSandboxFilter.id: string is not UTF-8 or contains a NUL");
 	assert_true(DECODE("\x0a\3a\0b", &e) < 0);
-	/* a character that ends in the next field */
+	/* a UTF-8 character whose last byte is in the next field */
 	assert_true(DECODE("\x0a\1\xc3\x82\1\0", &e) < 0);
-	/* in the key of a map */
+	/* an invalid string in the key of a map */
 	assert_true(DECODE("\x1a\3\x0a\1\xff", &e) < 0);
 	assert_string_equal(e.msg,
 			    "runtime.v1.PodSandboxFilter.LabelSelectorEntry.key: string is not "
@@ -132,12 +132,12 @@ static void too_many_fields(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "message: decodes to what was encoded", round_trip },
-		{ "message: no bytes are a message without fields", empty_message },
+		{ "message: an encoded message is decoded to the same message", round_trip },
+		{ "message: an empty input is decoded as a message without fields", empty_message },
 		{ "message: unknown fields are skipped", unknown_fields },
 		{ "message: an invalid string is rejected in any field", invalid_strings },
 		{ "message: malformed protobuf is rejected", malformed_messages },
-		{ "message: too many elements in few bytes are rejected", too_many_fields },
+		{ "message: a message with too many fields is rejected", too_many_fields },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
