@@ -2,7 +2,7 @@
 /*
  * hawser/addr.h - IP addresses, prefixes and MAC addresses
  *
- * What:  plain structs, copied by assignment. They are parsed and formatted like
+ * What:  plain structs, copied by assignment. They are parsed and formatted as
  *        in Go's net package; a text that Go rejects is rejected here, too.
  * Rules: an IPv4-mapped IPv6 address is parsed as IPv4. A zeroed struct is an
  *        unset address.

@@ -268,8 +268,9 @@ HW_PUBLIC int hw_exec_find(void *ctx, const char *plugin, const char *const *dir
  * seconds. On timeout, on cancel and if the output is too large, the plugin and
  * its process group are killed.
  *
- * Return: 0 if the plugin ran, with any exit status; -ETIMEDOUT, -ECANCELED or
- * -EFBIG if it was killed; another negative errno if it was not started
+ * Return: 0 if the plugin ran, with any exit status; -ETIMEDOUT or -ECANCELED if
+ * it was killed or not started; -EFBIG if it was killed because of too much
+ * output; another negative errno if it could not be started
  */
 HW_PUBLIC int hw_exec_run(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran,
 			  struct hw_err *e);
@@ -292,7 +293,7 @@ struct hw_cni_options {
 	/* Directory of the locks. NULL: $HAWSER_STATE; else /run/hawser, or
 	 * $XDG_RUNTIME_DIR/hawser if not root. */
 	const char *state_dir;
-	const struct hw_exec *exec; /* NULL: fork and exec */
+	const struct hw_exec *exec; /* NULL: hw_exec_find() and hw_exec_run() */
 	enum hw_stderr stderr_mode;
 	/* How long an ADD or DEL waits for a GC, and a GC for ADDs and DELs; then the call fails
 	 * with CNI code 11. 0: 60 s. */
@@ -307,8 +308,8 @@ struct hw_cni_options {
 
 /**
  * hw_cni_new() - create the object that all calls below use
- * @options: copied, including .exec. What .exec->ctx and .damaged_ctx point to must
- *           stay valid.
+ * @options: copied, including .exec; the objects that .exec->ctx and .damaged_ctx
+ *           point to must stay valid
  * @ret_cni: freed with hw_cni_free(); threads may share it
  * @e:       the error
  *
@@ -331,9 +332,9 @@ struct hw_attach {
 	const char *container_id;
 	const char *netns;
 	const char *ifname;
-	const char *const (*args)[2]; /* CNI_ARGS pairs */
+	const char *const (*args)[2]; /* pairs of key and value for CNI_ARGS */
 	size_t n_args;
-	const char *capability_args; /* JSON object; NULL: none */
+	const char *capability_args; /* JSON object with a key for each capability; NULL: none */
 	int cancel_fd;	/* the call is cancelled when this becomes readable; 0 or -1: none */
 	int timeout_ms; /* for the whole call; 0: none */
 };

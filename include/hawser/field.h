@@ -7,7 +7,7 @@
  * Rules: keys match as in Go's encoding/json: exactly, or in another case. The
  *        last duplicate is used. null means the default. A value of the wrong
  *        type is an error. Unknown keys are ignored, or kept with HW_REST.
- *        hw_field_clear() frees what decoding allocated.
+ *        hw_field_clear() frees the memory that decoding allocated.
  *
  *	struct greet { char *word; int times; };
  *	static const struct hw_field greet_fields[] = {
@@ -94,7 +94,7 @@ struct hw_field {
 };
 
 enum {
-	HW_JSON_PRETTY = 1 << 0, /* indented by four spaces, like upstream's plugins print it */
+	HW_JSON_PRETTY = 1 << 0, /* indented by four spaces, as upstream's plugins print JSON */
 	HW_JSON_SORTED = 1 << 1, /* keys in byte order at every level */
 };
 

@@ -73,7 +73,7 @@ struct hw_call {
 	char *reply;	 /* printed unchanged instead of the result; malloc()ed */
 	int exit_status; /* exit status of a successful call */
 
-	bool recorded; /* a record of this attachment exists, and .created was read from it */
+	bool recorded; /* a record of this attachment exists; .created has its contents */
 };
 
 /* Later versions may add members at the end. If an older plugin lacks a member, it is read as 0. */

@@ -6,9 +6,9 @@
  *        Results can be parsed and formatted in each of the seven spec versions.
  * Rules: a result is created by hw_result_new() or hw_result_parse() and freed
  *        by hw_result_free(), which also frees every string in it. Strings that
- *        the caller adds must therefore be malloc()ed. Later versions may add members at the end of
- *        struct hw_result, and use the reserved members of array entries,
- *        which are zero until then.
+ *        the caller adds must therefore be malloc()ed. Later versions may add
+ *        members at the end of struct hw_result, and may use the reserved members
+ *        of array entries, which are zero until then.
  */
 #ifndef HAWSER_RESULT_H
 #define HAWSER_RESULT_H
@@ -25,9 +25,9 @@ struct hw_iface {
 	char *name;
 	char *mac;
 	char *sandbox;	   /* path of the network namespace; NULL: the interface is on the host */
-	int mtu;	   /* 1.1.0 */
-	char *socket_path; /* 1.1.0 */
-	char *pci_id;	   /* 1.1.0 */
+	int mtu;	   /* since spec 1.1.0 */
+	char *socket_path; /* since spec 1.1.0 */
+	char *pci_id;	   /* since spec 1.1.0 */
 	uint64_t reserved[4];
 };
 
@@ -42,7 +42,7 @@ struct hw_ipconf {
 struct hw_route {
 	struct hw_prefix dst;
 	struct hw_ip gw;
-	int mtu, advmss, priority; /* 1.1.0 */
+	int mtu, advmss, priority; /* since spec 1.1.0 */
 	bool has_table, has_scope;
 	int table, scope;
 	uint64_t reserved[4];
@@ -115,8 +115,8 @@ HW_PUBLIC struct hw_route *hw_result_add_route(struct hw_result *result);
  * @version:    version of a text without cniVersion; NULL or "": 0.1.0
  * @ret_result: freed with hw_result_free()
  *
- * Return: 0, or a negative errno (malformed JSON, unsupported version, wrong
- * type of a key)
+ * Return: 0, or a negative errno (malformed JSON, unsupported version, value
+ * of the wrong type)
  */
 HW_PUBLIC int hw_result_parse(const char *json, size_t len, const char *version,
 			      struct hw_result **ret_result, struct hw_err *e);
