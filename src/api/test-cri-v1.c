@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api/test-cri-v1.c - proto/cri-v1.proto matches upstream's CRI definition
+ * api/test-cri-v1.c - comparison of proto/cri-v1.proto with upstream's CRI definition
  *
  * How:   proto/cri-v1.tsv was generated from upstream's file; the descriptors are
  *        compiled from ours. All messages and enums are reached from the two services.

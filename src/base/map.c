@@ -89,7 +89,7 @@ static void add_to_index(struct map *m, size_t i)
 	m->slots[s] = i + 1;
 }
 
-/* Drops removed entries, and doubles the room if at least half of it is still in use. */
+/* Drops removed entries, and doubles the capacity if at least half of it is still in use. */
 static void make_room(struct map *m)
 {
 	size_t kept = 0;

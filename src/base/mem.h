@@ -60,7 +60,7 @@ void mem_close_fd(int *fd);	    /* for autoclose; preserves errno */
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The following functions never return NULL, not even for a size of 0. */
-void *mem_new(size_t size); /* zeroed */
+void *mem_new(size_t size); /* returns zeroed memory */
 /* Changes the size of the array p, which may be NULL, to n elements of the given size. New elements
  * are not initialised. If n * size overflows, the process aborts. */
 void *mem_resize(void *p, size_t n, size_t size);

@@ -16,7 +16,7 @@
 
 #include "base/str.h"
 
-/* An error struct with arbitrary old contents. */
+/* Return: an error struct with arbitrary old contents */
 static struct hw_err used_error(void)
 {
 	struct hw_err e;

@@ -4,9 +4,9 @@
  *
  * How:   recursive descent over libyaml's events, at most VALUE_DEPTH_MAX deep. The
  *        path of the current node is stored as text, in the same format as in the
- *        messages of base/json/field.h. To find the line of an error, yml_line() parses the
- *        document again and compares the paths with the message, so no line numbers
- *        need to be stored.
+ *        messages of base/json/field.h. To find the line of an error, yml_line()
+ *        parses the document again and compares the paths with the message, so no
+ *        line numbers need to be stored.
  */
 #include "base/json/yaml.h"
 

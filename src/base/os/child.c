@@ -20,8 +20,8 @@
  *   watched  Otherwise there is a watcher process between the calling program and
  *            the program to run. The watcher shares our memory, has exit signal
  *            0 and never calls execve(), so the calling program gets no signal
- *            for it and cannot reap it by accident. It starts the program, waits
- *            for it and stores the status in memory.
+ *            for it, and waitpid() without __WALL does not reap it. It starts the
+ *            program, waits for it and stores the status in memory.
  *
  *	caller ── pthread ─► thread ── clone(VM, VFORK) ─► watcher ── posix_spawn ─► program
  *	  ▲ end (eventfd) ◄──── resumes when the watcher exits ◄── waitpid ◄───────────┘

@@ -387,7 +387,7 @@ int file_walk(int dir, const char *path,
 		d = fdopendir(fd);
 	if (!d)
 		return err_set(e, -errno, "open directory %s", path);
-	take_fd(fd); /* d owns it now */
+	take_fd(fd); /* d owns the descriptor now */
 	r = read_sorted(d, path, &list, e);
 	for (size_t i = 0; r == 0 && i < list.n; i++) {
 		struct file_entry entry = { dirfd(d), list.v[i].name, list.v[i].type };

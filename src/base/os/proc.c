@@ -35,7 +35,7 @@
 #define PROC_READ_STEP (16 << 10)
 
 #ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U /* Linux 6.3 */
+#define MFD_NOEXEC_SEAL 0x0008U /* since Linux 6.3 */
 #endif
 
 struct output_pipe {

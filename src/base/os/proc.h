@@ -11,8 +11,8 @@
  *        The program leads a new process group, unless .stay is set. At the
  *        deadline, on cancel or after too much output, that group is killed; with
  *        .stay, only the program. After a normal exit nothing is killed: the
- *        program may leave processes running on purpose. A grandchild that still holds the output
- *        open does not delay proc_run().
+ *        program may leave processes running on purpose. A grandchild that still
+ *        has the output open does not delay proc_run().
  *        The program's standard input is a file that contains the input.
  */
 #ifndef BASE_OS_PROC_H

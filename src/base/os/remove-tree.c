@@ -80,7 +80,7 @@ static int remove_contents(struct tree_removal *rm, int dir, const char *name)
 		d = fdopendir(fd);
 	if (!d)
 		return -errno;
-	take_fd(fd); /* d owns it now */
+	take_fd(fd); /* d owns the descriptor now */
 	while (r == 0 && (errno = 0, entry = readdir(d)))
 		if (!str_equal(entry->d_name, ".") && !str_equal(entry->d_name, ".."))
 			r = remove_entry(rm, dirfd(d), entry->d_name);
