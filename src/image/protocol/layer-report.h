@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/layer-report.h - reports about a layer: properties when unpacked, result of verifying
+ * image/protocol/layer-report.h - reports about a layer: after unpacking, after verifying
  *
  * What:  struct unpacked is sent by hawser-fetch when it has unpacked a layer;
  *        struct verify_report is printed by hawser-layer when it has verified one.
- *        Both are JSON, by the field tables here.
+ *        Both are JSON in the format of the field tables below.
  */
 #ifndef IMAGE_PROTOCOL_LAYER_REPORT_H
 #define IMAGE_PROTOCOL_LAYER_REPORT_H
@@ -26,7 +26,7 @@ struct unpacked {
 	int64_t inodes;
 	int64_t skipped;  /* extended attributes that were not restored */
 	bool rebuildable; /* the recipe is complete: no member of the archive replaced another */
-	bool opaque;	  /* hides all layers below; overlayfs ignores the xattr on a root */
+	bool opaque; /* hides all layers below; overlayfs ignores its xattr on a layer's root */
 	struct hw_strings
 		implied; /* directories that are not members of the archive; "": the root */
 };
@@ -45,10 +45,10 @@ void unpacked_done(struct unpacked *u);
 
 AUTO_VALUE_DEFINE(unpacked_done, struct unpacked);
 
-#define VERIFY_NAMED_MAX 100 /* damaged files that a report names; the others are only counted */
+#define VERIFY_NAMED_MAX 100 /* damaged files that a report names; further ones are only counted */
 
 struct verify_report {
-	int64_t files, bytes; /* that were read */
+	int64_t files, bytes; /* numbers of files and bytes that were read */
 	int64_t n_damaged;
 	struct hw_strings damaged; /* "PATH: REASON" of the first VERIFY_NAMED_MAX damaged files */
 };
