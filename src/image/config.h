@@ -55,7 +55,7 @@ void image_config_free(struct image_config *c);
 /* Check that the configuration has as many layers as the manifest. Return: 0 or -EINVAL */
 int image_config_check(const struct image_config *c, const struct manifest *m, struct hw_err *e);
 
-/* For the next two functions, the user is the part of "User" before the colon: "1003:www" is user 1003. */
+/* In the functions below, the user is the part of "User" before the colon: 1003 in "1003:www". */
 
 /* Return: true if the user is a number */
 bool image_config_uid(const struct image_config *c, int64_t *ret_uid);

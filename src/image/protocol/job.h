@@ -168,8 +168,8 @@ int job_send_table(int fd, enum job_type type, const struct hw_field *table, con
 		   int along, int idle_ms, struct hw_err *e);
 /*
  * Receive the next message. The call fails if no part of it arrives for @idle_ms; 0: no timeout.
- * The old content of *ret_message is overwritten, not freed. Return: 1; 0 on EOF; or negative errno:
- * -ETIMEDOUT, -EBADMSG (malformed header), -EPIPE (EOF within a message)
+ * The old content of *ret_message is overwritten, not freed. Return: 1; 0 on EOF; -ETIMEDOUT;
+ * -EBADMSG: malformed header; -EPIPE: EOF within a message; or another negative errno
  */
 int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e);
 /* Decode the JSON payload of a message. */
