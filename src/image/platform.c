@@ -45,7 +45,7 @@ static const struct architecture {
 #define LEVEL_V5 500
 #define LEVEL_V8 800
 #define LEVEL_V9 900
-#define OLDER	 10000 /* added to the rank of an older architecture: larger than all other ranks */
+#define OLDER	 10000 /* added to the rank of an older architecture; larger than other ranks */
 
 struct machine {
 	const char *name;
