@@ -27,8 +27,7 @@ struct unpacked {
 	int64_t skipped;  /* extended attributes that were not restored */
 	bool rebuildable; /* the recipe is complete: no member of the archive replaced another */
 	bool opaque; /* hides all layers below; overlayfs ignores its xattr on a layer's root */
-	struct hw_strings
-		implied; /* directories that are not members of the archive; "": the root */
+	struct hw_strings implied; /* directories that are not in the archive; "": the root */
 };
 
 extern const struct hw_field unpacked_fields[];
