@@ -47,7 +47,7 @@ const struct hw_field config_fields[] = {
 	{ "cni-conf-template", HW_STRING, AT(cni_conf_template), .def = "\"\"",
 	  .help = "template for 10-hawser.conflist, used when kubelet sends the pod CIDR" },
 	{ "registry-mirror", HW_STRINGS, AT(registry_mirror), .def = "[]",
-	  .help = "HOST=URL: pull images of HOST from URL first; several mirrors are tried in order" },
+	  .help = "HOST=URL: pull images of HOST from URL first; mirrors are tried in order" },
 	{ "plain-http", HW_STRINGS, AT(plain_http), .def = "[]",
 	  .help = "HOST or HOST:PORT of a registry that is used without TLS" },
 	{ "auth-file", HW_STRING, AT(auth_file), .def = "\"/etc/hawser/auth.json\"",
