@@ -87,7 +87,7 @@ static void log_ignored_key(void *ctx, const char *name)
 }
 
 /* On error the configuration does not change. If the file existed at the last load, a missing file
- * is an error: it may be missing only because an editor is replacing it. */
+ * is an error: it may be missing only because it is being replaced. */
 static void reload_config(struct daemon *d)
 {
 	AUTO(config_unref) struct config *next = NULL, *old = NULL;
@@ -424,7 +424,7 @@ static void daemon_done(struct daemon *d)
 		service_free(d->services[i]);
 	puller_free(d->puller);
 	store_close(d->store);
-	uv_loop_close(&d->loop); /* after the threads, which write to its descriptors */
+	uv_loop_close(&d->loop); /* after all threads have ended: they use its descriptors */
 	metrics_free(d->metrics);
 	config_unref(d->config);
 	pthread_mutex_destroy(&d->cidr_lock);

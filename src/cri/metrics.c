@@ -32,7 +32,7 @@ struct counters {
 };
 
 struct metrics {
-	struct map *methods; /* "/runtime.v1.RuntimeService/Version" to struct counters */
+	struct map *methods; /* maps "/runtime.v1.RuntimeService/Version" to struct counters */
 	struct counters unknown;
 };
 

@@ -5,8 +5,8 @@
  * What:  runs the command STATUS of CNI 1.1 repeatedly in a separate thread, if the
  *        network supports it, and stores the result.
  * Rules: the functions are for the loop's thread; none of them waits for a plugin to
- *        answer. A plugin that does not answer within ten seconds is killed, and has
- *        failed.
+ *        answer. A plugin that does not answer within ten seconds is killed, and its
+ *        STATUS fails.
  */
 #ifndef CRI_NETWORK_STATUS_H
 #define CRI_NETWORK_STATUS_H

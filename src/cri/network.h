@@ -34,7 +34,8 @@ void network_update(struct network *n); /* reads the directories again at once *
 /* The loop frees the object when its handles are closed. NULL is allowed. */
 void network_close(struct network *n);
 
-struct network_view *network_view_get(struct network *n); /* from any thread; a new reference */
+/* May be called from any thread. Return: a new reference */
+struct network_view *network_view_get(struct network *n);
 void network_view_put(struct network_view *view);
 
 AUTO_DEFINE(network_view_put, struct network_view);

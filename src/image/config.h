@@ -42,7 +42,7 @@ struct image_config {
 	struct hw_map labels;
 	/* layers */
 	struct hw_strings diff_ids; /* SHA-256, the lowest layer first */
-	struct hw_list history;	    /* of struct image_step */
+	struct hw_list history;	    /* list of struct image_step */
 };
 
 /*

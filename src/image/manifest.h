@@ -52,8 +52,8 @@ struct manifest {
 	char *artifact_type; /* NULL or "" for images */
 	bool has_config, has_layers, has_manifests;
 	struct descriptor config;
-	struct hw_list layers;	  /* of struct descriptor, the lowest first */
-	struct hw_list manifests; /* of struct descriptor */
+	struct hw_list layers;	  /* list of struct descriptor, the lowest layer first */
+	struct hw_list manifests; /* list of struct descriptor */
 	struct hw_map annotations;
 };
 

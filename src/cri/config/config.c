@@ -130,10 +130,9 @@ int config_address(const char *text, struct config_address *ret_address, struct 
 	if (hw_ip_parse(host, &ret_address->ip, e) < 0)
 		return e->code;
 	if (brackets != (ret_address->ip.family == AF_INET6))
-		return err_text(
-			e, -EINVAL,
-			"%s: only IPv6 addresses have brackets, and they need them: [ADDRESS]:PORT",
-			text);
+		return err_text(e, -EINVAL,
+				"%s: expected [ADDRESS]:PORT for IPv6, ADDRESS:PORT for IPv4",
+				text);
 	if (!ip_is_loopback(&ret_address->ip))
 		return err_text(e, -EINVAL, "%s: not a loopback address", text);
 	ret_address->path = NULL;

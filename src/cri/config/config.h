@@ -65,7 +65,7 @@ struct config *config_ref(struct config *c);
 void config_unref(struct config *c); /* NULL is allowed */
 
 /* YAML with every key, its value and a comment; loading it gives the same configuration.
- * Return: allocated */
+ * Return: text, to be freed by the caller */
 char *config_format(const struct config *c);
 
 /* ---- values ------------------------------------------------------------------------- */

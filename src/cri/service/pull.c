@@ -117,8 +117,8 @@ struct pull_progress {
 	size_t n;
 };
 
-/* Sends the layers that have changed. Errors are ignored: if the client has gone, the call is
- * cancelled, and that ends the pull. */
+/* Sends the layers that have changed. Errors are ignored: if the client has disconnected, the
+ * call is cancelled, and that ends this request. */
 static void send_progress(void *ctx, const struct pull_layer *layers, size_t n)
 {
 	static const Hawser__V1__LayerProgress__State states[] = {

@@ -32,7 +32,7 @@ struct verifier {
 	struct rpc_call *call;
 	bool repair;
 	char *program;
-	struct map *reports; /* chain ID to struct verify_report */
+	struct map *reports; /* maps a chain ID to a struct verify_report */
 };
 
 static void free_report(void *report)
@@ -271,7 +271,8 @@ static int verify_image(struct verifier *v, const struct store_image *image, str
 
 /* ---- method ------------------------------------------------------------------------- */
 
-/* store_snapshot_find() does not find images with missing layers, so these are searched here. */
+/* store_snapshot_find() does not find images with missing layers, so search them here by ID and
+ * name. */
 static const struct store_image *find_image(const struct store_snapshot *snap, const char *text)
 {
 	AUTO(reference_done) struct reference ref = { 0 };

@@ -152,7 +152,8 @@ static int load_images(struct load *l, const struct load_request *request,
 	r = load_next_image(l, &settings, request, &images, e);
 	if (r < 0)
 		return r;
-	n = incoming_archive_images(images.v[0]->image); /* known after the first image */
+	n = incoming_archive_images(
+		images.v[0]->image); /* the number is known after the first image */
 	if (n > IMAGES_MAX)
 		return err_text(e, -EFBIG,
 				"load an archive: too many images: got %d, want at most %d", n,

@@ -83,7 +83,7 @@ static int copy_output(int from, const struct child *child, int64_t size,
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_set(e, -errno, "wait for hawser-layer");
+			return err_set(e, -errno, "poll hawser-layer");
 		if (fds[2].revents)
 			return err_text(e, -ECANCELED, "cancelled");
 		if (n == 0)
@@ -174,7 +174,7 @@ static int choose_blob(struct store *s, const struct store_layer *layer,
 			(struct layer_blob){ layer, layer->diff_id, layer->archive, LAYER_TYPE };
 		return 0;
 	}
-	/* the database does not contain the compression: detect it from the first bytes */
+	/* the database does not record the compression: detect it from the first bytes */
 	dir = store_layer_open(s, layer->chain_id, e);
 	if (dir < 0)
 		return err_ctx(e, "layer %s", layer->diff_id);

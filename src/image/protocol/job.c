@@ -184,8 +184,8 @@ static const struct {
 	{ -ENODATA, 5 },       /* NOT_FOUND: no such image. ENOENT is for files of the daemon */
 	{ -EACCES, 7 },	       /* PERMISSION_DENIED */
 	{ -EBUSY, 8 },	       /* RESOURCE_EXHAUSTED: rate limit of the registry */
-	{ -ENOSPC, 8 },	       /* disk full */
-	{ -EDQUOT, 8 },	       /* disk quota */
+	{ -ENOSPC, 8 },	       /* the disk is full */
+	{ -EDQUOT, 8 },	       /* the disk quota is used up */
 	{ -EMFILE, 8 },	       /* the daemon has no file descriptors left */
 	{ -ENFILE, 8 },	       /* the machine has no file descriptors left */
 	{ -EAGAIN, 8 },	       /* no more processes can be started */

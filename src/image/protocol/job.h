@@ -71,7 +71,7 @@ struct fetch_job {
 	/* Position, from 1, of the image in the archive whose descriptor came with the job; 0: the
 	 * image comes from a registry. */
 	int image;
-	char *format; /* of the archive: "oci" or "docker"; NULL or "": detect */
+	char *format; /* format of the archive: "oci" or "docker"; NULL or "": detect */
 	struct platform platform;
 	/* Manifests and configurations that are already in the store. They are not downloaded again;
 	 * the reference is always resolved again. */
@@ -108,12 +108,12 @@ struct job_layer {
 };
 
 struct job_plan {
-	struct hw_list layers; /* of struct job_layer */
+	struct hw_list layers; /* list of struct job_layer */
 };
 
 /* RESOLVED */
 struct job_resolved {
-	char *digest; /* of the manifest or index that the reference points to */
+	char *digest; /* digest of the manifest or index that the reference points to */
 	char *host;   /* host that responded: registry or mirror */
 	/* archives only */
 	struct hw_strings names; /* names of the image, as written in the archive */
@@ -141,7 +141,7 @@ extern const struct hw_field job_fields[], job_plan_fields[], job_resolved_field
 	job_step_fields[], job_failed_fields[];
 
 void job_done(struct fetch_job *job);
-/* Wipe the secrets and free the known documents, when only the reference of the job is needed. */
+/* Wipe the secrets and free the known documents. To be called when they are no longer needed. */
 void job_wipe(struct fetch_job *job);
 void job_plan_done(struct job_plan *plan);
 void job_resolved_done(struct job_resolved *resolved);

@@ -26,15 +26,15 @@ struct unpacked {
 	int64_t inodes;
 	int64_t skipped;  /* extended attributes that were not restored */
 	bool rebuildable; /* the recipe is complete: no member of the archive replaced another */
-	bool opaque; /* hides all layers below; overlayfs ignores its xattr on a layer's root */
+	bool opaque;	  /* hides all layers below; overlayfs ignores the opaque xattr on a root */
 	struct hw_strings implied; /* directories that are not in the archive; "": the root */
 };
 
 extern const struct hw_field unpacked_fields[];
 
 /*
- * JSON is UTF-8, paths are arbitrary bytes: in the JSON of implied, bytes outside printable ASCII
- * and '%' are written as %XX.
+ * Paths are arbitrary bytes, but JSON is UTF-8. So in the JSON of "implied", bytes outside
+ * printable ASCII, and '%', are written as %XX.
  */
 
 /* Return: 0; -EINVAL: malformed; -EFBIG: too large */

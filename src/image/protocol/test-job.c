@@ -235,7 +235,7 @@ int main(void)
 		  test_many_descriptors, setup, teardown, NULL },
 		{ "job: receiving reports a timeout and EOF", test_timeout_and_eof, setup, teardown,
 		  NULL },
-		{ "job: after a message was sent incompletely, sending fails", test_send_aborted,
+		{ "job: if a message is sent only partly, later sends fail", test_send_aborted,
 		  setup, teardown, NULL },
 		{ "job: a malformed message is rejected", test_malformed_messages, NULL, NULL,
 		  NULL },

@@ -36,7 +36,7 @@ AUTO_DEFINE(fetch_child_free, struct fetch_child);
 struct standby;
 
 struct standby *standby_new(int keep_ms);
-void standby_free(struct standby *s); /* no thread may be in standby_keep() any more */
+void standby_free(struct standby *s); /* no thread may still be in standby_keep() */
 
 /* Return: the standby process, now owned by the caller; NULL if no process is on standby */
 struct fetch_child *standby_take(struct standby *s);

@@ -35,7 +35,7 @@
 #define STACK		      (256 << 10)
 #define PROGRESS_MS	      200
 #define SIGNAL_TRIES	      100
-#define STANDBY_MS	      30000	 /* of a standby process: pulls often come in bursts */
+#define STANDBY_MS	      30000 /* lifetime of a standby process: pulls often come in bursts */
 #define KNOWN_MAX	      (48 << 10) /* bytes; the job must fit into a socket buffer */
 #define GRPC_INVALID_ARGUMENT 3
 #define GRPC_UNAVAILABLE      14
@@ -46,8 +46,8 @@ struct puller {
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* signalled when the last pull has finished */
 	struct pull_settings settings;
-	struct map *joinable; /* of struct shared_pull, by key */
-	struct list all;      /* of struct shared_pull */
+	struct map *joinable; /* maps a key to a struct shared_pull */
+	struct list all;      /* list of struct shared_pull */
 	struct pull_counts counts;
 };
 

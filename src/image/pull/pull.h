@@ -40,7 +40,7 @@ struct pull_options {
 	int idle_ms;			     /* timeout if no bytes arrive; 0: default */
 	int64_t layer_bytes;		     /* maximum size of an unpacked layer; 0: default */
 	int64_t reserve;		     /* bytes to leave free on the file system */
-	bool keep_blobs;		     /* also of layers that can be rebuilt */
+	bool keep_blobs;		     /* also keep the blobs of layers that can be rebuilt */
 	uint32_t uid;			     /* user ID of the fetcher; 0: default */
 };
 
@@ -65,7 +65,7 @@ enum pull_state {
 };
 
 struct pull_layer {
-	char digest[DIGEST_TEXT]; /* of the blob */
+	char digest[DIGEST_TEXT]; /* digest of the blob */
 	enum pull_state state;
 	int64_t bytes, size; /* bytes of the blob: received so far, total */
 };
@@ -84,7 +84,7 @@ struct pull_request {
 
 struct pull_result {
 	char id[DIGEST_TEXT];	  /* image ID: digest of the configuration */
-	char digest[DIGEST_TEXT]; /* of the manifest or index that the reference points to */
+	char digest[DIGEST_TEXT]; /* manifest or index that the reference points to */
 };
 
 /*

@@ -38,7 +38,7 @@ struct session {
 	const struct session_options *o;
 	enum session_state state;
 	struct fetch_child *fetch;
-	bool from_standby; /* fetch was the standby process */
+	bool from_standby; /* fetch came from the standby */
 	struct incoming *image;
 	bool protocol_error;
 };

@@ -201,7 +201,7 @@ struct commit {
 	struct store *s;
 	const struct store_new_layer *layers;
 	size_t n;
-	enum layer_place *places;     /* for each layer */
+	enum layer_place *places;     /* place of each layer */
 	struct hw_strings changed;    /* images that contain one of the layers */
 	struct store_removal removal; /* leftover directories that had the names of new layers */
 	struct store_usage added;
@@ -288,7 +288,7 @@ static int place_layer(struct commit *c, size_t i, struct hw_err *e)
 		return move_into_place(c, i, e);
 	if (!store_is_suspect(c->s, layer->chain_id))
 		return 0;
-	/* exchanged, the layer exists at any time; the suspect one is deleted with the stage */
+	/* exchange them, so that the layer always exists; the stage deletes the suspect one */
 	if (renameat2(c->s->tmp, layer->stage->name, c->s->layers, directory_name(layer),
 		      RENAME_EXCHANGE) == 0) {
 		c->places[i] = EXCHANGED;

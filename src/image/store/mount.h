@@ -4,8 +4,8 @@
  *
  * What:  mount a stack of layers, optionally with a writable upper directory.
  * How:   since Linux 6.5 with fsopen() and one "lowerdir+" option per layer. On
- *        older kernels mount(2) takes all paths in one page of options. To be short,
- *        the paths are descriptor numbers relative to /proc/self/fd, which is the
+ *        older kernels mount(2) takes all paths in one page of options. To save
+ *        space, the paths are descriptor numbers relative to /proc/self/fd, which is the
  *        working directory of a thread that only calls mount(2).
  * Rules: an opaque layer hides all layers below it.
  */

@@ -27,7 +27,7 @@ struct store {
 	struct db *db;
 	unsigned int next_number;    /* next unused name in tmp/ and gone/ */
 	unsigned int leftover_below; /* lower numbers in gone/ existed before the start */
-	struct map *held;	     /* chain ID to struct hold_count */
+	struct map *held;	     /* maps a chain ID to a struct hold_count */
 	struct map *suspect;	     /* chain IDs of layers that the next commit replaces */
 	struct hw_strings pinned;
 

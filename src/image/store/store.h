@@ -162,9 +162,9 @@ void store_layer_clear_suspect(struct store *s, const char *chain_id);
 /* A layer that is being unpacked. */
 struct store_stage {
 	struct store *store;
-	char name[16]; /* in tmp/ */
+	char name[16]; /* name of the directory in tmp/ */
 	int dir;       /* contains root/, an empty directory with mode 0755 for the files of the
-			* layer; the files "recipe" and "blob" are to be created in it */
+			* layer; the files "recipe" and "blob" are created beside it */
 };
 
 int store_layer_begin(struct store *s, struct store_stage **ret_stage, struct hw_err *e);
