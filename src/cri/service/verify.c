@@ -236,7 +236,7 @@ static int send_repaired(struct verifier *v, const char *id, bool all, struct hw
 	return r < 0 ? r : 0;
 }
 
-/* Was the image removed since the call started? */
+/* Was the image removed after the call had started? */
 static bool is_removed(struct verifier *v, const char *id)
 {
 	AUTO(store_snapshot_put)

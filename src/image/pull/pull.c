@@ -212,8 +212,7 @@ static void *pull_thread(void *arg)
 	if (s->code == 0)
 		s->code = incoming_store(image, &s->result, &s->error);
 	if (s->code < 0) {
-		/* kill the process first, because it might still write to the stages of the
-		 * image */
+		/* kill the process first: it might still write to the stages of the image */
 		fetch_child_free(take_ptr(fetch));
 		incoming_free(take_ptr(image));
 	}

@@ -7,9 +7,9 @@
  *        store.
  * Rules: requests for the same reference and platform with the same credentials
  *        share one pull and its result. The pull is cancelled when all of these
- *        requests were cancelled or timed out. Requests with different credentials never share a
- *        pull, and a tag is resolved each time, so no client gets an image that
- *        the registry would refuse to that client.
+ *        requests were cancelled or timed out. Requests with different credentials
+ *        never share a pull, and a tag is resolved each time, so no client gets an
+ *        image that the registry would refuse to that client.
  *        Layers that are in the store are not fetched again.
  *        A complete layer is added to the store at once, and stays there for the
  *        next attempt if the pull fails or the daemon is killed (store.h, holds).
@@ -75,7 +75,7 @@ struct pull_request {
 	/* Credentials for the registry of the reference; each may be NULL or "". */
 	const char *username, *password, *identity_token, *registry_token;
 	const struct platform *platform; /* NULL: the platform of this machine */
-	int64_t deadline;		 /* see time.h; only this request ends then */
+	int64_t deadline;		 /* of this request, not of the pull; see time.h */
 	int cancel_fd;			 /* cancel when readable; or -1 */
 	/* Called periodically in the caller's thread; or NULL. n is 0 until the layers are known. */
 	void (*progress)(void *ctx, const struct pull_layer *layers, size_t n);
@@ -98,7 +98,7 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 
 /* Statistics since puller_new(). */
 struct pull_counts {
-	uint64_t good, failed; /* pulls that succeeded, and that failed */
+	uint64_t good, failed; /* numbers of pulls that succeeded and failed */
 	uint64_t bytes;	       /* bytes of blobs that were received */
 	size_t running;
 };

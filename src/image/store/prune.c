@@ -50,8 +50,7 @@ void store_move_layers_to_gone(struct store *s, struct store_removal *removal)
 	for (size_t i = 0; i < removal->chains.n; i++) {
 		const char *hex = removal->chains.v[i] + strlen("sha256:");
 
-		/* if this fails, the next commit of the layer or the next start moves the
-		 * directory */
+		/* a directory that cannot be moved now is moved at the next commit or start */
 		if (store_move_to_gone(s, s->layers, hex, removal, &e) < 0)
 			log_debug("%s", e.msg);
 	}

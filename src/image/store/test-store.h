@@ -154,7 +154,7 @@ static inline bool has_layer(struct test_store *p, const char *chain)
 	int r = store_layer_get(p->store, chain, &layer, &e);
 
 	assert_true(r >= 0);
-	assert_int_equal(access(file, F_OK) == 0, r > 0); /* either both exist or none */
+	assert_int_equal(access(file, F_OK) == 0, r > 0); /* row and file: both or neither */
 	return r > 0;
 }
 
