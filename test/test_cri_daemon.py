@@ -333,8 +333,8 @@ def test_invalid_template_and_cidr(make):
     status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0"))
     assert status == 1 and text.startswith('INVALID_ARGUMENT pod CIDR "10.7.0.0": ')
     status, text = d.call("UpdateRuntimeConfig", cidr("10.7.0.0/24"))
-    assert (status, text) == (1, "INVALID_ARGUMENT network template: %s: line 1: "
-                              "{{.Nothing}}: unknown value, or a list" % (d.dir / "template"))
+    assert (status, text) == (1, "INVALID_ARGUMENT render the network template: %s: line 1: "
+                              "{{.Nothing}}: unknown value" % (d.dir / "template"))
     assert list(d.net.iterdir()) == []
 
 
@@ -441,7 +441,7 @@ def test_reload(make):
     d.config.write_text("log-level: debug\nlong-calls: 3\n")
     d.signal(signal.SIGHUP)
     d.logged("configuration reloaded")
-    assert "changed key needs a restart key=long-calls" in d.log()
+    assert "changed key takes effect after a restart key=long-calls" in d.log()
     d.call("Version")
     d.logged("served method=Version call=")
     # flags still override the file: listener and directories
@@ -590,7 +590,7 @@ def test_a_port_that_is_in_use(make):
         listener.listen()
         address = "127.0.0.1:%d" % listener.getsockname()[1]
         text = make("--metrics-address", address).refused()
-    assert text.startswith("metrics at %s: " % address) and "Address already in use" in text
+    assert text.startswith("serve metrics at %s: " % address) and "Address already in use" in text
 
 
 # ---- load and stopping ---------------------------------------------------------------------

@@ -3,9 +3,10 @@
  * cri/daemon.c - the hawser-cri daemon
  *
  * How:   start_daemon() opens the parts in the order of their dependencies; if it fails,
- *        close_handles() and daemon_done() close those that are open. Signals arrive on
- *        the loop: TERM and INT drain and stop, HUP reloads the configuration.
- * Rules: the socket appears, and READY=1 is sent, when every call can be served.
+ *        close_handles() and daemon_done() close the parts that are open. The loop handles
+ *        signals: SIGTERM and SIGINT finish running calls and stop the daemon, SIGHUP
+ *        reloads the configuration.
+ * Rules: the socket is created, and READY=1 is sent, only when every call can be served.
  *        Only the loop's thread sets the configuration, under its lock; other threads
  *        take references.
  */
@@ -82,11 +83,11 @@ static bool same_strings(const struct hw_strings *a, const struct hw_strings *b)
 static void log_ignored_key(void *ctx, const char *name)
 {
 	(void)ctx;
-	log_event(LOG_WARN, "changed key needs a restart", "key", name, NULL);
+	log_event(LOG_WARN, "changed key takes effect after a restart", "key", name, NULL);
 }
 
-/* On error the configuration does not change. A file that existed at the last load must still
- * exist: it may be missing only because it is just being replaced. */
+/* On error the configuration does not change. If the file existed at the last load, a missing file
+ * is an error: it may be missing only because it is being replaced. */
 static void reload_config(struct daemon *d)
 {
 	AUTO(config_unref) struct config *next = NULL, *old = NULL;
@@ -108,7 +109,7 @@ static void reload_config(struct daemon *d)
 	if (log_level_parse(merged->log_level, &level))
 		log_set_level(level);
 	puller_set_config(d->puller, merged);
-	/* pinning may have to wait for the store */
+	/* only if the list has changed: pinning may have to wait for the store */
 	if (!same_strings(&old->pinned_images, &merged->pinned_images) &&
 	    pin_images(d, merged, &e) < 0)
 		log_error("pin images: %s", e.msg);
@@ -126,7 +127,7 @@ int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e)
 	if (str_empty(c->cni_conf_template) || str_empty(cidr))
 		return 0;
 	if (view->name && !str_ends(view->file, "/" POD_CIDR_CONFLIST)) {
-		log_event(LOG_DEBUG, "template not used, another network is configured", "file",
+		log_event(LOG_DEBUG, "template not used: another network is configured", "file",
 			  view->file, NULL);
 		return 0;
 	}
@@ -300,10 +301,12 @@ static void write_metrics(void *ctx, struct buf *b)
 	metrics_format_number(b, "hawser_pulls", "gauge", "Running pulls.", (int64_t)pulls.running);
 	metrics_format_number(b, "hawser_pulled_bytes_total", "counter",
 			      "Downloaded bytes of layers.", (int64_t)pulls.bytes);
-	metrics_format_number(b, "hawser_images", "gauge", "Images.", (int64_t)images->n);
-	metrics_format_number(b, "hawser_layers", "gauge", "Layers.", (int64_t)usage.layers);
-	metrics_format_number(b, "hawser_layer_bytes", "gauge", "Bytes of all layers.",
-			      usage.bytes);
+	metrics_format_number(b, "hawser_images", "gauge", "Images in the store.",
+			      (int64_t)images->n);
+	metrics_format_number(b, "hawser_layers", "gauge", "Layers in the store.",
+			      (int64_t)usage.layers);
+	metrics_format_number(b, "hawser_layer_bytes", "gauge",
+			      "Disk space used by all layers, in bytes.", usage.bytes);
 	metrics_format_process(b);
 	metrics_format_number(b, "process_start_time_seconds", "gauge",
 			      "Start time in seconds since 1970.", d->started_at / 1000000000);
@@ -323,10 +326,10 @@ static int start_metrics(struct daemon *d, struct hw_err *e)
 		r = config_owner(c->socket_owner, &owner, e);
 	if (r == 0)
 		r = metrics_http_open(&d->loop, &address, &owner, write_metrics, d, &d->http, e);
-	return r < 0 ? err_ctx(e, "metrics at %s", c->metrics_address) : 0;
+	return r < 0 ? err_ctx(e, "serve metrics at %s", c->metrics_address) : 0;
 }
 
-/* Creates the configured socket, and its directory. */
+/* Creates the directory of the configured socket, and the socket. */
 static int listen_configured(struct daemon *d, struct hw_err *e)
 {
 	struct config_address address;
@@ -354,7 +357,7 @@ static int start_daemon(struct daemon *d, struct hw_err *e)
 {
 	int fds[NOTIFY_FDS_MAX], n, r;
 
-	/* first, because it changes the environment, which threads and children use */
+	/* called first, because it changes the environment, which threads and children use */
 	n = notify_sockets(fds, e);
 	if (n < 0)
 		return n;
@@ -421,7 +424,7 @@ static void daemon_done(struct daemon *d)
 		service_free(d->services[i]);
 	puller_free(d->puller);
 	store_close(d->store);
-	uv_loop_close(&d->loop); /* after the last thread, which could reuse its descriptors */
+	uv_loop_close(&d->loop); /* after all threads have ended: they use its descriptors */
 	metrics_free(d->metrics);
 	config_unref(d->config);
 	pthread_mutex_destroy(&d->cidr_lock);

@@ -2,8 +2,8 @@
 /*
  * cri/daemon.h - the hawser-cri daemon: one object that owns all its parts
  *
- * Rules: fields that are not marked as locked are set before the first call is served
- *        and do not change.
+ * Rules: fields without a lock are set before the first call is served and do not
+ *        change.
  *        Lock order: cidr_lock, then config_lock. config_lock is never held while
  *        waiting.
  */
@@ -31,15 +31,14 @@ struct puller;
 struct daemon {
 	struct config_source source; /* for a reload */
 	pthread_mutex_t config_lock;
-	struct config *config; /* locked; only the loop's thread changes it */
+	struct config *config; /* under config_lock; only the loop's thread changes it */
 	int64_t started_at;    /* ns since 1970 */
-	int lock_fd;	       /* of the state directory */
+	int lock_fd;	       /* lock of the state directory */
 	struct store *store;
 	struct puller *puller;
 	pthread_t sweeper;
 	bool has_sweeper;
-	pthread_mutex_t
-		cidr_lock; /* held while the pod CIDR is changed and the template rendered */
+	pthread_mutex_t cidr_lock; /* held while the pod CIDR is saved and rendered */
 	/* for the loop's thread */
 	uv_loop_t loop;
 	uv_signal_t signals[3];
@@ -52,16 +51,16 @@ struct daemon {
 	bool stopping;
 };
 
-/* Serves until SIGTERM or SIGINT. @source must stay valid; takes the reference to @config.
- * Return: 0 after a signal, or why the daemon could not start */
+/* Serves until SIGTERM or SIGINT. @source must stay valid; takes ownership of the
+ * reference to @config. Return: 0 after a signal; negative errno if the daemon could not start */
 int daemon_run(const struct config_source *source, struct config *config, struct hw_err *e);
 
-/* The current configuration. From any thread. Return: a new reference */
+/* The current configuration. May be called from any thread. Return: a new reference */
 struct config *daemon_config(struct daemon *d);
 
 /* Generates the network configuration from the template for this pod CIDR. Does nothing if there is
- * no template, @cidr is "", or another network is configured. From any thread; cidr_lock must be
- * held. */
+ * no template, @cidr is "", or another network is configured. May be called from any thread; the
+ * caller holds cidr_lock. */
 int daemon_render_network(struct daemon *d, const char *cidr, struct hw_err *e);
 
 #endif

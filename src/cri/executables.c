@@ -15,7 +15,7 @@
 
 static const char *const external[] = {
 	"crun",	  /* runs containers */
-	"conmon", /* watches them */
+	"conmon", /* monitors containers */
 };
 
 char *executable_helper(const char *name)

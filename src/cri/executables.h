@@ -8,14 +8,14 @@
 #ifndef CRI_EXECUTABLES_H
 #define CRI_EXECUTABLES_H
 
-/* The path of one of our helper programs: in our own directory if it is there (build tree), else in
- * ../libexec/hawser (installed). The file may be missing: starting it then fails.
- * Return: allocated, never NULL */
+/* The path of one of our helper programs: in the directory of hawser-cri if it exists there (build
+ * tree), otherwise in ../libexec/hawser (installed). The file may be missing: then starting it
+ * fails. Return: allocated, never NULL */
 char *executable_helper(const char *name);
 
-/* Searches $PATH for the external programs at every call, because upgrades replace them.
- * Return: NULL if all of them exist, else a message that names the first missing one and $PATH, to
- * be freed by the caller */
+/* Searches $PATH for the external programs at every call, because upgrades replace them. Return:
+ * NULL if all of them exist, otherwise a message that names the first missing one and $PATH, to be
+ * freed by the caller */
 char *executables_missing(void);
 
 #endif

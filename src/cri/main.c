@@ -2,8 +2,8 @@
 /*
  * cri/main.c - the program hawser-cri
  *
- * What:  parses arguments, starts the log, and sets what must be set before there are
- *        threads. The daemon itself is daemon.c.
+ * What:  parses arguments, starts the log, and makes the settings that must be made
+ *        before the first thread starts. The daemon itself is daemon.c.
  * Rules: exit status 0 after SIGTERM or SIGINT, 1 after an error, which is logged once.
  */
 #include <errno.h>
@@ -22,11 +22,12 @@
 #include "cri/config/flags.h"
 #include "cri/daemon.h"
 
-/* Limit of open descriptors. The daemon has one open per layer of a pull. A higher limit would slow
- * down children that close all possible descriptors. */
+/* Limit of open file descriptors. The daemon needs one for each layer of a pull. A higher limit
+ * would slow down child processes that close all possible descriptors. */
 #define DESCRIPTORS 65536
 
-/* malloc arenas. One per thread would keep each thread's peak memory for good. */
+/* Number of malloc arenas. With one per thread, the daemon would keep the peak memory of each
+ * thread forever. */
 #define ARENAS 2
 
 static void start_log(const struct config *c)
@@ -43,7 +44,7 @@ static void start_log(const struct config *c)
 	log_setup("hawser-cri", level, format);
 }
 
-/* Takes the reference to @config. */
+/* Takes ownership of the reference to @config. */
 static int serve(const struct config_source *source, struct config *config, struct hw_err *e)
 {
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };

@@ -21,7 +21,7 @@
 #include "rpc/socket.h"
 
 #define CLIENTS_MAX 16
-#define HEAD_MAX    8192  /* bytes of a request */
+#define HEAD_MAX    8192  /* maximum size of a request */
 #define TIMEOUT	    10000 /* ms for a request and its response */
 
 struct metrics_http {

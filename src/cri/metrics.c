@@ -20,7 +20,7 @@
 
 #define CODES (STATUS_UNAUTHENTICATED + 1)
 
-/* Upper bounds of the buckets in microseconds; one more bucket has no bound. */
+/* Upper bounds of the buckets in microseconds; the last bucket has no bound and is not listed. */
 static const int64_t buckets[] = {
 	500, 1000, 2500, 10000, 50000, 250000, 1000000, 5000000, 30000000, 120000000,
 };
@@ -32,7 +32,7 @@ struct counters {
 };
 
 struct metrics {
-	struct map *methods; /* "/runtime.v1.RuntimeService/Version" to struct counters */
+	struct map *methods; /* maps "/runtime.v1.RuntimeService/Version" to struct counters */
 	struct counters unknown;
 };
 
@@ -173,7 +173,7 @@ static int64_t resident_pages(void)
 
 void metrics_format_process(struct buf *b)
 {
-	metrics_format_number(b, "process_threads", "gauge", "Threads.",
+	metrics_format_number(b, "process_threads", "gauge", "Threads of the process.",
 			      count_entries("/proc/self/task"));
 	metrics_format_number(b, "process_open_fds", "gauge", "Open file descriptors.",
 			      count_entries("/proc/self/fd") - 1);

@@ -2,8 +2,8 @@
 /*
  * cri/metrics.h - counters of calls, and metrics in Prometheus' text format 0.0.4
  *
- * What:  counts calls by method and status code with their duration; formats these,
- *        numbers of the process, and single numbers of the caller.
+ * What:  counts calls by method and status code, and measures their duration. Formats
+ *        these metrics, metrics of the process, and single numbers.
  * Rules: counting is allowed from any thread and takes no lock. All methods are added
  *        before the first call.
  */
@@ -25,7 +25,7 @@ void metrics_add_methods(struct metrics *m, const struct rpc_method *methods);
 /* For rpc_config.finished; ctx is the struct metrics. */
 void metrics_count_call(void *ctx, const struct rpc_finished_call *call);
 
-/* Each appends to @b. */
+/* These functions append to @b. */
 void metrics_format_calls(const struct metrics *m, struct buf *b);
 void metrics_format_process(struct buf *b); /* threads, descriptors, memory */
 /* @type is "gauge" or "counter". */

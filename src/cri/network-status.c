@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network-status.c - polls the plugins of a network with CNI's STATUS
+ * cri/network-status.c - poll the plugins of a network with CNI's STATUS
  *
- * How:   one thread per STATUS, whose end is reported to the loop through uv_async.
- *        Then a timer starts the next one: soon while the network is not ready, later
- *        while it is.
+ * How:   each STATUS runs in a new thread, which notifies the loop through uv_async when
+ *        it ends. Then a timer starts the next STATUS: after one second if the network
+ *        is not ready, after five seconds if it is.
  */
 #include "cri/network-status.h"
 
@@ -33,7 +33,7 @@ struct network_status {
 	void (*updated)(void *ctx);
 	void *ctx;
 	int cancel_fd; /* eventfd */
-	/* the STATUS that runs, or ran last */
+	/* the running STATUS, or the last one */
 	struct hw_conf *conf; /* NULL if there is no network to poll */
 	bool running;
 	pthread_t thread;
@@ -42,7 +42,7 @@ struct network_status {
 	bool has_next; /* network_status_set() was called: next replaces conf */
 	struct hw_conf *next;
 	/* the last result */
-	char *key;     /* the network it is about; NULL if there is no result */
+	char *key;     /* the network that the result is about; NULL if there is no result */
 	char *message; /* why the network is not ready; NULL if it is */
 };
 

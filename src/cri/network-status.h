@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network-status.h - polls the plugins of a network with CNI's STATUS
+ * cri/network-status.h - poll the plugins of a network with CNI's STATUS
  *
- * What:  runs the verb STATUS of CNI 1.1 on a thread beside the loop, repeatedly while
- *        the network supports it, and stores the result.
- * Rules: for the loop's thread; no function waits for a plugin. A plugin that does not
- *        answer within ten seconds is killed, and counts as failed.
+ * What:  runs the command STATUS of CNI 1.1 repeatedly in a separate thread, if the
+ *        network supports it, and stores the result.
+ * Rules: the functions are for the loop's thread; none of them waits for a plugin to
+ *        answer. A plugin that does not answer within ten seconds is killed, and its
+ *        STATUS fails.
  */
 #ifndef CRI_NETWORK_STATUS_H
 #define CRI_NETWORK_STATUS_H
@@ -22,8 +23,8 @@ struct network_status *network_status_new(struct uv_loop_s *loop, const struct h
 /* Kills a running plugin. The loop frees the object when its handles are closed. */
 void network_status_close(struct network_status *s);
 
-/* Polls this network from now on, starting at once, instead of the one before. Takes @conf. With
- * NULL, or a network before CNI 1.1.0, polling stops. */
+/* Poll this network from now on, instead of the previous one. The first STATUS starts at once.
+ * Takes ownership of @conf. If it is NULL or its CNI version is below 1.1.0, polling stops. */
 void network_status_set(struct network_status *s, struct hw_conf *conf);
 /* Return: why ADD to this network would fail; NULL if STATUS has succeeded or is not supported */
 const char *network_status_error(const struct network_status *s, const struct hw_conf *conf);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/network.c - the pod network's configuration and whether it is ready
+ * cri/network.c - configuration and readiness of the pod network
  *
- * How:   inotify, through libuv, on the directories of configurations and plugins. An
- *        event starts a short timer, so that a burst of events causes one update.
+ * How:   inotify, through libuv, watches the directories of configurations and plugins.
+ *        An event starts a short timer, so that a burst of events causes one update.
  *        While a directory cannot be watched, because it is missing or no watches are
  *        left, there is an update every two seconds.
- *        A watch follows its directory when that is renamed, and a new directory with
- *        the same name is not watched: each update compares the two.
+ *        If a watched directory is renamed, the watch follows it and ignores a new
+ *        directory with the old name. So each update checks whether the path still
+ *        refers to the watched directory.
  */
 #include "cri/network.h"
 
@@ -32,7 +33,7 @@
 struct watch {
 	uv_fs_event_t event;
 	bool active;
-	dev_t dev; /* of the watched directory */
+	dev_t dev; /* device and inode of the watched directory */
 	ino_t ino;
 	const char *path;
 };
@@ -44,7 +45,7 @@ struct network {
 	char *conf_dir;
 	struct hw_strings bin_dirs;
 	struct network_status *status;
-	pthread_mutex_t lock; /* of view, the pointer */
+	pthread_mutex_t lock; /* protects the pointer view */
 	struct network_view *view;
 };
 
@@ -118,7 +119,7 @@ static char *find_missing_plugin(const struct network *n, const struct hw_conf *
 	return NULL;
 }
 
-/* *ret_conf is the network if it has all its plugins, else NULL. */
+/* *ret_conf is the network if all its plugins exist, otherwise NULL. */
 static struct network_view *make_view(const struct network *n, struct hw_conf **ret_conf)
 {
 	struct network_view *view = mem_new(sizeof(*view));
@@ -142,7 +143,7 @@ static struct network_view *make_view(const struct network *n, struct hw_conf **
 	return view;
 }
 
-/* There is a new result of STATUS for the same network. */
+/* Called when there is a new result of STATUS for the same network. */
 static void on_status(void *ctx)
 {
 	struct network *n = ctx;

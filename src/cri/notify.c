@@ -2,8 +2,8 @@
 /*
  * cri/notify.c - systemd's protocols: socket activation and readiness notification
  *
- * How:   as documented in sd_listen_fds(3) and sd_notify(3). Loading libsystemd would
- *        cost more than these few lines.
+ * How:   implements the protocols of sd_listen_fds(3) and sd_notify(3). Loading
+ *        libsystemd would cost more than these few lines.
  */
 #include "cri/notify.h"
 

@@ -31,11 +31,12 @@ int pod_cidr_parse(const char *text, struct hw_strings *ret_ranges, struct hw_er
 	struct hw_prefix prefix;
 
 	if (strlen(text) > TEXT_MAX)
-		return err_text(e, -EINVAL, "pod CIDR too long: limit %d bytes", TEXT_MAX);
+		return err_text(e, -EINVAL, "pod CIDR is too long: want at most %d bytes",
+				TEXT_MAX);
 	if (*text)
 		strings_split(text, ',', &list);
 	if (list.n > CIDRS_MAX)
-		return err_text(e, -EINVAL, "too many pod CIDRs: limit %d", CIDRS_MAX);
+		return err_text(e, -EINVAL, "too many pod CIDRs: want at most %d", CIDRS_MAX);
 	for (size_t i = 0; i < list.n; i++)
 		if (hw_prefix_parse(list.v[i], &prefix, e) < 0)
 			return err_ctx(e, "pod CIDR \"%.100s\"", text);
@@ -122,12 +123,12 @@ int pod_cidr_render(const char *text, const char *template_file, const char *con
 
 	r = render_template(text, template_file, &next, e);
 	if (r < 0)
-		return err_ctx(e, "network template");
+		return err_ctx(e, "render the network template");
 	if (file_read(AT_FDCWD, path, CONF_SIZE_MAX, &old, &ignored) == 0 && old.len == next.len &&
 	    memcmp(str_or(old.data, ""), str_or(next.data, ""), old.len) == 0)
 		return 0;
 	r = file_mkdirs(AT_FDCWD, conf_dir, 0755, e);
 	if (r == 0)
 		r = file_replace(AT_FDCWD, path, next.data, next.len, 0644, 0, e);
-	return r < 0 ? err_ctx(e, "network template") : 1;
+	return r < 0 ? err_ctx(e, "write the network configuration") : 1;
 }

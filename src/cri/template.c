@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/template.c - templates of a network configuration, as containerd's cni_conf_template
+ * cri/template.c - templates of a network configuration, like containerd's cni_conf_template
  *
  * How:   the text is interpreted in place. render_block() copies literal text and
- *        executes actions up to the one that ends its block. A range renders the block
+ *        executes actions, up to the action that ends its block. A range renders the block
  *        after it once per element, from the same position; a block that is not
  *        selected is rendered without output, to find its end.
  */
@@ -25,9 +25,9 @@
 /* Variables that a range defines for the block inside it. */
 struct template_scope {
 	const struct template_scope *up;
-	char index_name[WORD_MAX], value_name[WORD_MAX]; /* with the $; "" if not named */
+	char index_name[WORD_MAX], value_name[WORD_MAX]; /* including the $; "" if not named */
 	size_t index;
-	const char *value; /* NULL for an if, which defines nothing */
+	const char *value; /* NULL for an if, which defines no variables */
 };
 
 struct renderer {
@@ -93,7 +93,7 @@ static bool find_variable(const struct template_scope *scope, const char *name,
 	return false;
 }
 
-/* In a range "." is the element, and "$" is "." outside all ranges. */
+/* Inside a range, "." is the current element. "$" always stands for the "." outside all ranges. */
 static bool find_value(const struct renderer *t, const struct template_scope *scope,
 		       const char *name, struct template_value *ret)
 {
@@ -127,7 +127,9 @@ static int next_action(struct renderer *t, bool quiet, char **ret, const char **
 	const char *stop = open ? open : t->end, *close, *from, *to;
 
 	if (++t->steps > STEPS_MAX || t->out.len > OUTPUT_MAX)
-		return err_text(e, -EFBIG, "template exceeds the limit of steps or output");
+		return err_text(e, -EFBIG,
+				"too many steps (limit %d) or too much output (limit %d bytes)",
+				STEPS_MAX, OUTPUT_MAX);
 	if (open && t->end - open > 3 && open[2] == '-' && isspace((unsigned char)open[3]))
 		while (stop > t->at && isspace((unsigned char)stop[-1]))
 			stop--;
@@ -174,7 +176,8 @@ static void split_words(const char *text, struct hw_strings *words)
 static int render_block(struct renderer *t, const struct template_scope *scope, bool quiet,
 			enum block_end *ret_end, struct hw_err *e);
 
-/* Renders a block and the one after its {{else}}: one of them quietly. */
+/* Renders a block and the block after its {{else}}, if any. Only one of them produces output: the
+ * first block if @first is true. */
 static int render_choice(struct renderer *t, const struct template_scope *scope, bool quiet,
 			 bool first, struct hw_err *e)
 {
@@ -236,9 +239,11 @@ static int put_value(struct renderer *t, const struct template_scope *scope, con
 		     bool quiet, const char *at, struct hw_err *e)
 {
 	struct template_value value;
+	bool found = find_value(t, scope, name, &value);
 
-	if (!find_value(t, scope, name, &value) || value.list) {
-		autofree char *what = str_printf("{{%s}}: unknown value, or a list", name);
+	if (!found || value.list) {
+		autofree char *what = str_printf("{{%s}}: %s", name,
+						 found ? "cannot output a list" : "unknown value");
 
 		return fail_at(t, at, what, e);
 	}

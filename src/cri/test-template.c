@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/test-template.c - templates, valid and invalid, and the configuration rendered from them
+ * cri/test-template.c - templates, and network configurations rendered from them
  */
 #include "cri/template.h"
 
@@ -89,11 +89,11 @@ static void invalid_templates(void **state)
 {
 	(void)state;
 	expect_error("a\n{{.Pod", "line 2: unterminated {{");
-	expect_error("{{.PodCidr}}", "line 1: {{.PodCidr}}: unknown value, or a list");
+	expect_error("{{.PodCidr}}", "line 1: {{.PodCidr}}: unknown value");
 	expect_error("\n\n{{range .Routes}}{{.PodCIDR}}{{end}}",
-		     "line 3: {{.PodCIDR}}: unknown value, or a list");
-	expect_error("{{$x}}", "line 1: {{$x}}: unknown value, or a list");
-	expect_error("{{.Routes}}", "line 1: {{.Routes}}: unknown value, or a list");
+		     "line 3: {{.PodCIDR}}: unknown value");
+	expect_error("{{$x}}", "line 1: {{$x}}: unknown value");
+	expect_error("{{.Routes}}", "line 1: {{.Routes}}: cannot output a list");
 	expect_error("{{range .PodCIDR}}{{end}}", "line 1: range: expected a list");
 	expect_error("{{range .Routes}}", "line 1: missing {{end}}");
 	expect_error("{{end}}", "line 1: unexpected {{end}} or {{else}}");
@@ -188,11 +188,14 @@ static void render_to_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "template: the actions of containerd's templates work as in Go",
+		{ "template: the actions of containerd's templates give the same output as in Go",
 		  valid_templates },
-		{ "template: anything else is an error with its line", invalid_templates },
-		{ "template: depth and steps are bounded", bounds },
-		{ "template: pod CIDRs are checked", pod_cidrs },
+		{ "template: unsupported or malformed actions are rejected with their line",
+		  invalid_templates },
+		{ "template: a template with too deep nesting or too many steps is rejected",
+		  bounds },
+		{ "template: valid pod CIDRs are accepted, malformed ones are rejected",
+		  pod_cidrs },
 		{ "template: a valid configuration is written, an invalid one changes nothing",
 		  render_to_file },
 	};

@@ -40,7 +40,7 @@ static const struct hw_field start_fields[] = {
 	{ "Entrypoint", HW_STRINGS, HW_AT(struct document, config.entrypoint), .help = "program" },
 	{ "Cmd", HW_STRINGS, HW_AT(struct document, config.cmd), .help = "arguments" },
 	{ "Volumes", HW_JSON, HW_AT(struct document, volumes), .help = "paths of volumes" },
-	{ "ExposedPorts", HW_JSON, HW_AT(struct document, ports), .help = "ports, as in 80/tcp" },
+	{ "ExposedPorts", HW_JSON, HW_AT(struct document, ports), .help = "ports, such as 80/tcp" },
 	{ "Labels", HW_MAP, HW_AT(struct document, config.labels), .help = "labels" },
 	{ 0 },
 };
@@ -51,14 +51,14 @@ static const struct hw_field rootfs_fields[] = {
 	{ 0 },
 };
 
-/* The inner objects are at offset 0 because they fill the same struct. */
+/* The objects "config" and "rootfs" have offset 0 because they fill the same struct. */
 static const struct hw_field document_fields[] = {
 	{ "created", HW_STRING, HW_AT(struct document, config.created),
 	  .help = "time of creation" },
 	{ "author", HW_STRING, HW_AT(struct document, config.author), .help = "author" },
 	{ "os", HW_STRING, HW_AT(struct document, config.platform.os), .help = "operating system" },
 	{ "architecture", HW_STRING, HW_AT(struct document, config.platform.architecture),
-	  .help = "architecture, as in Go" },
+	  .help = "architecture, as Go spells it" },
 	{ "variant", HW_STRING, HW_AT(struct document, config.platform.variant),
 	  .help = "variant of the architecture" },
 	{ "config", HW_OBJECT, 0, .sub = start_fields, .help = "how a container starts" },

@@ -42,7 +42,7 @@ struct image_config {
 	struct hw_map labels;
 	/* layers */
 	struct hw_strings diff_ids; /* SHA-256, the lowest layer first */
-	struct hw_list history;	    /* of struct image_step */
+	struct hw_list history;	    /* list of struct image_step */
 };
 
 /*
@@ -54,7 +54,8 @@ int image_config_parse(const char *json, size_t len, struct image_config **ret_c
 void image_config_free(struct image_config *c);
 /* Check that the configuration has as many layers as the manifest. Return: 0 or -EINVAL */
 int image_config_check(const struct image_config *c, const struct manifest *m, struct hw_err *e);
-/* The user is the part of "User" before the colon: "1003:www" is user 1003. */
+
+/* In the functions below, the user is the part of "User" before the colon: 1003 in "1003:www". */
 
 /* Return: true if the user is a number */
 bool image_config_uid(const struct image_config *c, int64_t *ret_uid);

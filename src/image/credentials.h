@@ -2,7 +2,7 @@
 /*
  * image/credentials.h - credentials for a registry
  *
- * What:  taken from CRI requests (cri/service/credentials.h) and from files
+ * What:  credentials from CRI requests (cri/service/credentials.h) and files
  *        (fetch/registry/auth-file.h).
  * Rules: secrets are overwritten before they are freed.
  */
@@ -24,10 +24,10 @@ struct credentials {
 bool credentials_empty(const struct credentials *c);
 /*
  * Decode the "auth" value of a request or file, base64 of "USER:PASSWORD". NUL bytes after the text
- * are ignored: some tools append them. @c must be empty. Return: 0; -EINVAL: malformed
+ * are ignored, because some tools append them. @c must be empty. Return: 0; -EINVAL: malformed
  */
 int credentials_decode(struct credentials *c, const char *auth, struct hw_err *e);
-/* Overwrite and free. */
+/* Overwrite and free all members. */
 void credentials_done(struct credentials *c);
 
 AUTO_VALUE_DEFINE(credentials_done, struct credentials);

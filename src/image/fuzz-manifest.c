@@ -2,7 +2,7 @@
 /*
  * image/fuzz-manifest.c - fuzzer for manifests, indexes and configurations
  *
- * A document is either rejected with an error or has valid digests throughout.
+ * A document is either rejected with an error or contains only valid digests.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 /*
  * image/manifest.c - image manifests and indexes
  *
- * How:   one field table decodes both kinds. The fields that are present tell the
- *        kind; the document's media type and the Content-Type must agree with it.
+ * How:   one field table decodes both kinds. The fields that are present determine
+ *        the kind; the document's media type and the Content-Type must agree with it.
  *        Then the digest of each descriptor is checked.
  */
 #include "image/manifest.h"
@@ -97,7 +97,7 @@ static const struct hw_field descriptor_fields[] = {
 };
 
 static const struct hw_field manifest_fields[] = {
-	{ "schemaVersion", HW_INT64, HW_AT(struct manifest, schema), .help = "always 2" },
+	{ "schemaVersion", HW_INT64, HW_AT(struct manifest, schema), .help = "must be 2" },
 	{ "mediaType", HW_STRING, HW_AT(struct manifest, media_type),
 	  .help = "type of this document" },
 	{ "artifactType", HW_STRING, HW_AT(struct manifest, artifact_type),
@@ -233,7 +233,7 @@ int manifest_choose(const struct manifest *index, const struct platform *wanted,
 	int best_rank = 0;
 
 	for (size_t i = 0; i < index->manifests.n; i++) {
-		/* an entry without a platform may run anywhere, so it is the last choice */
+		/* an entry without a platform may be for any platform, so it ranks last */
 		int rank = v[i].has_platform ? platform_rank(wanted, &v[i].platform) : INT16_MAX;
 
 		if (manifest_kind_of(v[i].media_type) == MANIFEST_NONE || rank == PLATFORM_NONE)

@@ -24,9 +24,10 @@
 #include "image/platform.h"
 
 #define MANIFEST_SIZE_MAX                                                                          \
-	(4 << 20) /* bytes; the minimum that distribution-spec requires of registries */
-#define MANIFEST_LAYERS_MAX  500  /* limit of overlayfs: OVL_MAX_STACK */
-#define MANIFEST_ENTRIES_MAX 1024 /* layers of a manifest, or manifests of an index */
+	(4 << 20)		/* bytes; distribution-spec: registries should accept this size */
+#define MANIFEST_LAYERS_MAX 500 /* layers that overlayfs can mount: OVL_MAX_STACK */
+#define MANIFEST_ENTRIES_MAX                                                                       \
+	1024 /* maximum number of layers in a manifest, or manifests in an index */
 
 enum manifest_kind {
 	MANIFEST_NONE,
@@ -40,19 +41,19 @@ struct descriptor {
 	int64_t size;
 	struct hw_strings urls; /* alternative download locations */
 	struct hw_map annotations;
-	bool has_platform; /* in an index only */
+	bool has_platform; /* only entries of an index have one */
 	struct platform platform;
 };
 
 struct manifest {
 	enum manifest_kind kind;
-	int64_t schema; /* 2 */
+	int64_t schema; /* always 2 */
 	char *media_type;
 	char *artifact_type; /* NULL or "" for images */
 	bool has_config, has_layers, has_manifests;
 	struct descriptor config;
-	struct hw_list layers;	  /* of struct descriptor, the lowest first */
-	struct hw_list manifests; /* of struct descriptor */
+	struct hw_list layers;	  /* list of struct descriptor, the lowest layer first */
+	struct hw_list manifests; /* list of struct descriptor */
 	struct hw_map annotations;
 };
 
@@ -93,7 +94,7 @@ int manifest_check_image(const struct manifest *m, struct hw_err *e);
 /* Layer @i; 0 is the lowest. */
 const struct descriptor *manifest_layer(const struct manifest *m, size_t i);
 /* The compression that the media type of a layer stands for. Return: 0; -EOPNOTSUPP: not the media
- * type of a layer, or an encrypted one */
+ * type of a layer, or that of an encrypted layer */
 int manifest_layer_format(const struct descriptor *layer, enum layer_format *ret_format,
 			  struct hw_err *e);
 

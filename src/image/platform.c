@@ -3,13 +3,14 @@
  * image/platform.c - platforms of images and machines
  *
  * How:   a variant becomes a number, its level: v7 is 700, v8.2 is 802. A machine
- *        runs images of its own level and below; the nearest level is best. The
- *        older architecture that it also runs comes last. This is the order of
- *        containerd:
+ *        runs images of its own level and below; the nearest level is best. Images
+ *        of an older architecture that the machine also runs come last. The order
+ *        is the same as in containerd:
  *
+ *	machine    images, best first
  *	amd64/vN   amd64/vN ... amd64/v1, 386
- *	arm64/v9.N arm64/v9.N ... v9.0, v8.(N+5) ... v8.0, then as arm/v8
- *	arm64/v8.N arm64/v8.N ... v8.0, then as arm/v8
+ *	arm64/v9.N arm64/v9.N ... v9.0, v8.(N+5) ... v8.0, then the list of arm/v8
+ *	arm64/v8.N arm64/v8.N ... v8.0, then the list of arm/v8
  *	arm/vN     arm/vN ... arm/v5
  */
 #include "image/platform.h"
@@ -24,13 +25,13 @@
 const struct hw_field platform_fields[] = {
 	{ "os", HW_STRING, HW_AT(struct platform, os), .help = "operating system" },
 	{ "architecture", HW_STRING, HW_AT(struct platform, architecture),
-	  .help = "architecture, as in Go" },
+	  .help = "architecture, as Go spells it" },
 	{ "variant", HW_STRING, HW_AT(struct platform, variant),
 	  .help = "variant of the architecture" },
 	{ 0 },
 };
 
-/* Names of the same architecture, and the default level. */
+/* All names of each architecture, and its default level. */
 static const struct architecture {
 	const char *alias, *name;
 	int level;
@@ -44,7 +45,7 @@ static const struct architecture {
 #define LEVEL_V5 500
 #define LEVEL_V8 800
 #define LEVEL_V9 900
-#define OLDER	 10000 /* rank of an older architecture; worse than any level of the same one */
+#define OLDER	 10000 /* added to the rank of an older architecture; larger than other ranks */
 
 struct machine {
 	const char *name;
@@ -110,7 +111,7 @@ int platform_rank(const struct platform *wanted, const struct platform *offered)
 
 	if (strcasecmp(str_or(wanted->os, ""), str_or(offered->os, "")) != 0)
 		return PLATFORM_NONE;
-	if (w.level <= 0 || o.level < 0) /* no levels to compare */
+	if (w.level <= 0 || o.level < 0) /* there are no levels to compare */
 		return same && str_equal(w.variant, o.variant) ? 0 : PLATFORM_NONE;
 	if (str_equal(w.name, "arm") && same)
 		return rank_arm(w.level, o.level);

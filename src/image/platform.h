@@ -14,7 +14,7 @@
 
 struct platform {
 	char *os;	    /* "linux" */
-	char *architecture; /* as in Go: "amd64", "arm64" */
+	char *architecture; /* as Go spells it: "amd64", "arm64" */
 	char *variant;	    /* "v8"; NULL or "": the default of the architecture */
 };
 
@@ -22,13 +22,14 @@ extern const struct hw_field platform_fields[];
 
 #define PLATFORM_NONE (-1)
 
-void platform_of_host(struct platform *ret_platform); /* of this machine; for platform_done() */
+/* The platform of this machine, to be released with platform_done(). */
+void platform_of_host(struct platform *ret_platform);
 void platform_done(struct platform *p);
 /* Return: OS/ARCHITECTURE or OS/ARCHITECTURE/VARIANT, to be freed by the caller */
 char *platform_format(const struct platform *p);
 /*
- * How well an image for platform @offered runs on a machine of platform @wanted. Return: 0 if they
- * are the same, a larger number the worse the match is; PLATFORM_NONE if it does not run at all
+ * How well an image for platform @offered runs on a machine of platform @wanted. Return: 0 for
+ * the best match; a larger number for a worse match; PLATFORM_NONE if the image does not run
  */
 int platform_rank(const struct platform *wanted, const struct platform *offered);
 

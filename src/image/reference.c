@@ -3,7 +3,7 @@
  * image/reference.c - image references
  *
  * How:   split at the first '@', '/' and ':' into digest, domain, path and tag;
- *        then check each part. The grammar of Go's distribution/reference:
+ *        then check each part. The grammar is that of Go's distribution/reference:
  *
  *	domain     = ( label *( "." label ) / "[" 1*( hex / ":" ) "]" ) [ ":" 1*digit ]
  *	label      = letter or digit, with "-" inside
@@ -12,8 +12,8 @@
  *	tag        = ( alnum / "_" ) *127( alnum / "_" / "." / "-" )
  *
  * Rules: the part before the first '/' is a domain if it contains a dot, a colon
- *        or an upper case letter, or is "localhost"; else it belongs to a path at
- *        docker.io.
+ *        or an upper case letter, or is "localhost". If not, it belongs to the path,
+ *        and the domain is docker.io.
  */
 #include "image/reference.h"
 
@@ -28,7 +28,7 @@
 #define LOWER  "abcdefghijklmnopqrstuvwxyz"
 #define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-#define TEXT_MAX 1024 /* of a whole reference; a digest has at most 135 characters */
+#define TEXT_MAX 1024 /* length of a reference; a digest has at most 135 characters */
 #define HUB	 "docker.io"
 
 static bool has_only(const char *s, const char *allowed)
@@ -47,7 +47,7 @@ static bool domain_is_valid(const char *s)
 {
 	const char *bracket = strchr(s, ']');
 	const char *port = strchr(bracket ? bracket : s, ':');
-	size_t n = port ? (size_t)(port - s) : strlen(s); /* of the host */
+	size_t n = port ? (size_t)(port - s) : strlen(s); /* length of the host */
 
 	if (port && (!port[1] || !has_only(port + 1, DIGITS)))
 		return false;

@@ -34,9 +34,9 @@ void reference_done(struct reference *ref);
 char *reference_format(const struct reference *ref);
 /* DOMAIN/PATH, to be freed by the caller: the part that all tags and digests of an image share. */
 char *reference_name(const struct reference *ref);
-/* The digest, because it is exact, or else the tag. */
+/* The digest if there is one, because it is exact; otherwise the tag. */
 const char *reference_version(const struct reference *ref);
-/* The host of the registry: docker.io is only a name and is served by another host. */
+/* The host that serves the registry: the domain itself, but registry-1.docker.io for docker.io. */
 const char *reference_host(const struct reference *ref);
 
 AUTO_VALUE_DEFINE(reference_done, struct reference);

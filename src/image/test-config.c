@@ -86,7 +86,7 @@ static void test_users(void **state)
 {
 	static const struct {
 		const char *user;
-		int64_t uid; /* -1: none */
+		int64_t uid; /* -1: not a number */
 		const char *name;
 	} v[] = {
 		{ "", -1, NULL },
@@ -162,13 +162,14 @@ static void test_layer_count(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "config: all fields are decoded, the image ID is the digest of the bytes",
+		{ "config: all fields are decoded, and the image ID is the digest of the document",
 		  test_all_fields },
 		{ "config: absent and null fields are empty", test_absent_fields },
-		{ "config: the part of the user before the colon is a number or a name",
+		{ "config: the part of User before the colon is decoded as a number or a name",
 		  test_users },
 		{ "config: a malformed configuration is rejected with a reason", test_rejected },
-		{ "config: the number of layers must match the manifest", test_layer_count },
+		{ "config: a number of layers that differs from the manifest is rejected",
+		  test_layer_count },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,8 +45,8 @@ static void test_chain_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "digest: SHA-256 of bytes as text", test_digest_of },
-		{ "digest: the chain ID of the lowest layer is its diff ID, above it is a hash",
+		{ "digest: digest_of() returns the SHA-256 digest as text", test_digest_of },
+		{ "digest: a chain ID is the diff ID for the lowest layer, a hash for other layers",
 		  test_chain_ids },
 	};
 

@@ -237,9 +237,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "manifest: OCI and Docker images are parsed", test_images },
-		{ "manifest: an unspecific Content-Type is ignored", test_content_types },
+		{ "manifest: a generic or missing Content-Type is ignored", test_content_types },
 		{ "manifest: a malformed manifest is rejected with a reason", test_rejected },
-		{ "manifest: size and number of entries are limited", test_limits },
+		{ "manifest: a manifest with too many bytes or entries is rejected", test_limits },
 		{ "manifest: the best matching entry of an index is chosen", test_choices },
 		{ "manifest: artifacts and encrypted layers are rejected", test_artifacts },
 	};

@@ -65,8 +65,8 @@ static void test_order(void **state)
 			int r = rank(v[i].wanted, v[i].offered[j]);
 
 			if (r <= last)
-				fail_msg("%s on %s: %d after %d", v[i].offered[j], v[i].wanted, r,
-					 last);
+				fail_msg("%s on %s: got rank %d, want more than %d",
+					 v[i].offered[j], v[i].wanted, r, last);
 			last = r;
 		}
 		assert_int_equal(rank(v[i].wanted, v[i].offered[0]), 0);
@@ -116,7 +116,7 @@ static void test_mismatches(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
 		if (rank(none[i][0], none[i][1]) != PLATFORM_NONE)
-			fail_msg("%s on %s", none[i][1], none[i][0]);
+			fail_msg("%s matches %s", none[i][1], none[i][0]);
 }
 
 static void test_own(void **state)
@@ -139,12 +139,12 @@ static void test_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "platform: the nearest level is best, an older architecture is last",
+		{ "platform: the nearest level ranks best, an older architecture ranks last",
 		  test_order },
-		{ "platform: aliases of an architecture are the same platform", test_aliases },
+		{ "platform: all names of an architecture match each other", test_aliases },
 		{ "platform: a newer level or a different architecture does not match",
 		  test_mismatches },
-		{ "platform: this machine has a platform", test_own },
+		{ "platform: the platform of this machine is detected", test_own },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ static void assert_rejected(const char *text, const char *why)
 	if (reference_parse(text, &ref, &e) != -EINVAL)
 		fail_msg("\"%s\" was accepted", text);
 	if (!strstr(e.msg, why))
-		fail_msg("\"%s\": \"%s\" is not in \"%s\"", text, why, e.msg);
+		fail_msg("\"%s\": want \"%s\" in the message, got \"%s\"", text, why, e.msg);
 	assert_null(ref.domain);
 }
 
@@ -256,12 +256,17 @@ static void test_parts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "reference: a short name gets docker.io, library and latest", test_names },
-		{ "reference: localhost, host:port and IP addresses are hosts", test_hosts },
-		{ "reference: a digest gets no default tag, but keeps a given one", test_digests },
+		{ "reference: a short name is completed with docker.io, library and latest",
+		  test_names },
+		{ "reference: localhost, host:port and IP addresses are recognized as hosts",
+		  test_hosts },
+		{ "reference: with a digest, no default tag is added, and a given tag is kept",
+		  test_digests },
 		{ "reference: a malformed reference is rejected with a reason", test_rejected },
-		{ "reference: the lengths of path, tag and reference are limited", test_lengths },
-		{ "reference: name, host and version", test_parts },
+		{ "reference: a path, tag or reference that is too long is rejected",
+		  test_lengths },
+		{ "reference: functions return the name, host and version of a reference",
+		  test_parts },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/config/config.c - the configuration of hawser-cri: a YAML file, and flags of the same names
+ * cri/config/config.c - the configuration of hawser-cri: a YAML file, and flags with the same names
  *
  * How:   the file is parsed into a tree, the flags override its keys, the table decodes
- *        it. checks[] has what the table cannot express: a function per key. The same
- *        functions parse a value when it is used.
+ *        it. checks[] contains a function for each key whose value the table alone cannot
+ *        check. The same functions parse a value when it is used.
  *        Each error starts with the key, which is then used to find the line.
  */
 #include "cri/config/config.h"
@@ -47,7 +47,7 @@ const struct hw_field config_fields[] = {
 	{ "cni-conf-template", HW_STRING, AT(cni_conf_template), .def = "\"\"",
 	  .help = "template for 10-hawser.conflist, used when kubelet sends the pod CIDR" },
 	{ "registry-mirror", HW_STRINGS, AT(registry_mirror), .def = "[]",
-	  .help = "HOST=URL: try URL first for images of HOST; several are tried in order" },
+	  .help = "HOST=URL: pull images of HOST from URL first; mirrors are tried in order" },
 	{ "plain-http", HW_STRINGS, AT(plain_http), .def = "[]",
 	  .help = "HOST or HOST:PORT of a registry that is used without TLS" },
 	{ "auth-file", HW_STRING, AT(auth_file), .def = "\"/etc/hawser/auth.json\"",
@@ -57,15 +57,16 @@ const struct hw_field config_fields[] = {
 	{ "decompression-limit", HW_INT64, AT(decompression_limit), .def = "68719476736",
 	  .min = 1 << 20, .max = -1, .help = "maximum size of an unpacked layer, in bytes" },
 	{ "disk-reserve", HW_INT64, AT(disk_reserve), .def = "67108864", .min = 0, .max = -1,
-	  .help = "bytes that a pull leaves free on the file system of root" },
+	  .help = "bytes that a pull leaves free on the file system of the directory \"root\"" },
 	{ "pull-timeout", HW_INT, AT(pull_timeout), .def = "300", .min = 1, .max = 86400,
 	  .help = "seconds without progress after which a pull fails" },
 	{ "keep-blobs", HW_BOOL, AT(keep_blobs), .def = "false",
-	  .help = "also keep layers compressed, as downloaded; save then writes them unchanged" },
+	  .help = "also keep the compressed layers as downloaded; save then writes them "
+		  "unchanged" },
 	{ "pinned-images", HW_STRINGS, AT(pinned_images), .def = "[]",
 	  .help = "images that kubelet's garbage collection keeps" },
 	{ "cgroup-driver", HW_STRING, AT(cgroup_driver), .def = "\"auto\"",
-	  .help = "systemd, cgroupfs or auto: systemd if it is running" },
+	  .help = "systemd, cgroupfs or auto (systemd if it is running, otherwise cgroupfs)" },
 	{ "stream-address", HW_STRING, AT(stream_address), .def = "\"127.0.0.1:0\"",
 	  .help = "loopback address for exec, attach and port-forward (not implemented yet)" },
 	{ "metrics-address", HW_STRING, AT(metrics_address), .def = "\"\"",
@@ -77,7 +78,7 @@ const struct hw_field config_fields[] = {
 	{ "log-level", HW_STRING, AT(log_level), .def = "\"info\"",
 	  .help = "error, warn, info or debug" },
 	{ "log-format", HW_STRING, AT(log_format), .def = "\"auto\"",
-	  .help = "text, json, journal or auto: journal under systemd, else text" },
+	  .help = "text, json, journal or auto (journal under systemd, otherwise text)" },
 	{ 0 },
 };
 
@@ -96,7 +97,7 @@ static bool is_reloadable(const char *name)
 	return false;
 }
 
-/* A key of an encoded configuration, or its default. Return: a new reference */
+/* The value of a key in an encoded configuration, or its default. Return: a new reference */
 static struct value *get_value(const struct value *object, const struct hw_field *f)
 {
 	struct value *v = value_get(object, f->name);
@@ -130,7 +131,7 @@ int config_address(const char *text, struct config_address *ret_address, struct 
 		return e->code;
 	if (brackets != (ret_address->ip.family == AF_INET6))
 		return err_text(e, -EINVAL,
-				"%s: brackets are required for IPv6 and only there: [ADDRESS]:PORT",
+				"%s: expected [ADDRESS]:PORT for IPv6, ADDRESS:PORT for IPv4",
 				text);
 	if (!ip_is_loopback(&ret_address->ip))
 		return err_text(e, -EINVAL, "%s: not a loopback address", text);
@@ -340,7 +341,7 @@ static int check_field(const struct value_check *row, const struct config *c, st
 
 /* ---- loading ------------------------------------------------------------------------ */
 
-/* Completes "KEY: ..." to "--KEY: ..." if a flag has set the key, else to
+/* Extends the message "KEY: ..." to "--KEY: ..." if a flag has set the key, otherwise to
  * "FILE: line N: KEY: ...". */
 static int add_location(const struct config_source *source, const struct buf *text,
 			struct hw_err *e)
@@ -438,7 +439,7 @@ void config_unref(struct config *c)
 
 /* ---- printing ----------------------------------------------------------------------- */
 
-/* JSON on one line is valid YAML. */
+/* Prints values as JSON on one line, which is valid YAML. */
 char *config_format(const struct config *c)
 {
 	AUTO(value_free) struct value *object = field_encode(config_fields, c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/config/config.h - the configuration of hawser-cri: a YAML file, and flags of the same names
+ * cri/config/config.h - the configuration of hawser-cri: a YAML file, and flags with the same names
  *
  * What:  load, check, merge and print configurations. The table config_fields defines
  *        the keys; the flags, the help and the printed file are generated from it.
@@ -26,7 +26,7 @@
 
 struct config {
 	unsigned int refs;
-	char *file; /* that was read; "" if it does not exist */
+	char *file; /* file that was read; "" if it does not exist */
 	char *listen, *socket_owner;
 	char *root, *state;
 	char *cni_conf_dir, *cni_bin_dir, *cni_cache_dir, *cni_conf_template;
@@ -35,14 +35,14 @@ struct config {
 	char *auth_file, *certs_dir;
 	int64_t decompression_limit;
 	int64_t disk_reserve;
-	int pull_timeout; /* s without progress */
+	int pull_timeout; /* seconds without progress */
 	bool keep_blobs;
 	struct hw_strings pinned_images;
 	char *cgroup_driver;
 	char *stream_address;
 	char *metrics_address;
 	int long_calls;
-	int drain_timeout; /* s */
+	int drain_timeout; /* seconds */
 	char *log_level, *log_format;
 };
 
@@ -52,19 +52,20 @@ extern const struct hw_field config_fields[];
 struct config_source {
 	const char *file;
 	bool must_exist;	   /* a missing file is an error */
-	const struct value *flags; /* an object: its keys override those of the file; may be NULL */
+	const struct value *flags; /* object whose keys override those of the file; or NULL */
 };
 
 int config_load(const struct config_source *source, struct config **ret_config, struct hw_err *e);
-/* For a reload: the values of @next for keys that can change while the daemon runs, those of @now
- * for the others. Calls ignored() with each of the others that differs. */
+/* Merge configurations for a reload: keys that can change while the daemon runs get the value of
+ * @next, all other keys keep the value of @now. Calls ignored() for each of the other keys whose
+ * value in @next differs. */
 struct config *config_merge(const struct config *now, const struct config *next,
 			    void (*ignored)(void *ctx, const char *name), void *ctx);
 struct config *config_ref(struct config *c);
 void config_unref(struct config *c); /* NULL is allowed */
 
 /* YAML with every key, its value and a comment; loading it gives the same configuration.
- * Return: allocated */
+ * Return: text, to be freed by the caller */
 char *config_format(const struct config *c);
 
 /* ---- values ------------------------------------------------------------------------- */
@@ -78,7 +79,8 @@ struct config_address {
 
 /* Parses "unix:PATH" or "ADDRESS:PORT". */
 int config_address(const char *text, struct config_address *ret_address, struct hw_err *e);
-/* Parses "USER", "USER:GROUP" or "", names or numbers. With a group its members may connect too. */
+/* Parses "USER", "USER:GROUP" or "", names or numbers. If a group is given, its members may connect
+ * too. */
 int config_owner(const char *text, struct socket_owner *ret_owner, struct hw_err *e);
 
 AUTO_DEFINE(config_unref, struct config);

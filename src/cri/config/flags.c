@@ -2,7 +2,7 @@
 /*
  * cri/config/flags.c - the command line of hawser-cri
  *
- * How:   getopt_long() with options made from config_fields. Values are stored by key
+ * How:   getopt_long() with options generated from config_fields. Values are stored by key
  *        with the type of the field, as if they came from the file.
  */
 #include "cri/config/flags.h"
@@ -16,7 +16,8 @@
 
 #define OPTIONS_MAX 64
 
-/* Values of options: below ACTION_OPTION the index of a field, above it the index of an action. */
+/* Values of options: the index of a field, or ACTION_OPTION plus the index of an action, or
+ * FILE_OPTION. */
 #define ACTION_OPTION 1000
 #define FILE_OPTION   2000
 
@@ -68,7 +69,7 @@ static int set_field(struct value *values, const struct hw_field *f, const char 
 	long long n;
 
 	if (!is_utf8(text))
-		return err_text(e, -EINVAL, "--%s: not UTF-8", f->name);
+		return err_text(e, -EINVAL, "--%s: value is not UTF-8", f->name);
 	switch (f->type) {
 	case HW_INT:
 	case HW_INT64:
@@ -155,8 +156,8 @@ char *flags_help(void)
 		 "usage: hawser-cri [FLAG]...\n\nContainer runtime for kubelet, crictl and hawser: "
 		 "serves CRI v1 on a unix socket.\n\n");
 	buf_printf(&b,
-		   "  --config FILE\n      YAML file with keys named as the flags below (default "
-		   "%s)\n",
+		   "  --config FILE\n      YAML file whose keys have the same names as the flags "
+		   "below (default %s)\n",
 		   CONFIG_FILE);
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
 		buf_printf(&b, "  --%s\n      %s\n", actions[i].name, actions[i].help);

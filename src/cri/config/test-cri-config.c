@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/config/test-cri-config.c - configuration files and flags, valid and invalid
+ * cri/config/test-cri-config.c - configuration files and flags of hawser-cri
  */
 #include "cri/config/config.h"
 
@@ -285,15 +285,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "config: without a file or with an empty file, all values are defaults",
 		  defaults },
-		{ "config: flags override the file, lists as a whole", flags_override },
-		{ "config: an error in the file has its line", invalid_files },
+		{ "config: flags override the file, and replace a list completely",
+		  flags_override },
+		{ "config: an error in the file names the line", invalid_files },
 		{ "config: an error in a flag names the flag", invalid_flags },
 		{ "config: a file given by --config must exist", missing_file },
-		{ "config: the printed configuration has every key and loads again",
+		{ "config: the printed configuration contains every key and can be loaded",
 		  print_and_load },
-		{ "config: a reload changes reloadable keys and reports the others", reload },
-		{ "config: addresses are socket paths or loopback addresses", addresses },
-		{ "config: socket owners by name and by number", owners },
+		{ "config: a reload changes reloadable keys and reports other changed keys",
+		  reload },
+		{ "config: socket paths and loopback addresses are accepted, others are rejected",
+		  addresses },
+		{ "config: a socket owner is accepted by name and by number", owners },
 	};
 
 	return cmocka_run_group_tests(tests, create_directory, remove_directory);

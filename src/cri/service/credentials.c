@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/credentials.c - credentials for a registry from requests of CRI and hawser.v1
+ * cri/service/credentials.c - credentials for a registry from CRI and hawser.v1 requests
  */
 #include "cri/service/credentials.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/hawser.c - hawser.v1.Daemon, and the methods of hawser.v1.Images
+ * cri/service/hawser.c - hawser.v1.Daemon, and the table of methods of hawser.v1.Images
  */
 #include <sys/utsname.h>
 #include <unistd.h>

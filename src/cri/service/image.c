@@ -18,11 +18,11 @@
 #include "cri/service/services.h"
 #include "rpc/grpc/status.h"
 
-#define IMAGES_PER_MESSAGE 200 /* of StreamImages */
+#define IMAGES_PER_MESSAGE 200 /* in responses of StreamImages */
 
 /* ---- images as messages ------------------------------------------------------------- */
 
-/* An image message and the message it points to. */
+/* An image message, and the uid message that it points to. */
 struct image_message {
 	Runtime__V1__Image image;
 	Runtime__V1__Int64Value uid;
@@ -47,7 +47,8 @@ static void set_image(struct image_message *m, const struct store_image *image)
 	}
 }
 
-/* Messages for some images of a snapshot, which must be kept until they are sent. */
+/* Messages for images of a snapshot. They point into the snapshot, so the caller keeps it until
+ * they are sent. */
 struct image_list {
 	struct image_message *messages;
 	Runtime__V1__Image **pointers;
@@ -87,7 +88,8 @@ static int check_image_name(const Runtime__V1__ImageSpec *spec, struct hw_err *e
 
 /* ---- lists -------------------------------------------------------------------------- */
 
-/* All images, or the one that the filter names, for which @one is the storage. */
+/* Selects all images, or only the image that the filter names. In that case *ret_images points to
+ * @one. */
 static int apply_filter(const struct store_snapshot *snap, const Runtime__V1__ImageFilter *filter,
 			const struct store_image **one,
 			const struct store_image *const **ret_images, size_t *ret_n,
@@ -152,8 +154,8 @@ static int serve_stream_images(struct daemon *d, struct rpc_call *call,
 
 /* ---- one image ---------------------------------------------------------------------- */
 
-/* As containerd: {"chainID": ..., "imageSpec": the configuration}, which crictl prints.
- * Return: 1, *ret_json is allocated; 0 if the image was removed meanwhile */
+/* Formats the same JSON as containerd: {"chainID": ..., "imageSpec": configuration}. crictl prints
+ * it. Return: 1, *ret_json is allocated; 0 if the image was removed meanwhile */
 static int format_info(struct daemon *d, const char *id, char **ret_json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *object = value_new_object(), *config = NULL;

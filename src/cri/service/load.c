@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/load.c - hawser.v1.Images/Load: images from an archive
+ * cri/service/load.c - hawser.v1.Images/Load: load images from an archive
  *
  * How:   the archive is stored while it is received, and loaded when it is complete.
  */

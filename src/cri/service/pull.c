@@ -4,7 +4,8 @@
  *
  * What:  PullImage responds when the image is in the store; Pull also streams the
  *        progress of each layer.
- * Rules: a call that is cancelled or past its deadline no longer takes part in the pull.
+ * Rules: a call that is cancelled or reaches its deadline returns; the pull continues if
+ *        other calls wait for it.
  */
 #include "cri/service/services.h"
 
@@ -116,7 +117,8 @@ struct pull_progress {
 	size_t n;
 };
 
-/* Sends the layers that have changed. Errors are ignored: the pull is cancelled with the call. */
+/* Sends the layers that have changed. Errors are ignored: if the client has disconnected, the
+ * call is cancelled, and that ends this request. */
 static void send_progress(void *ctx, const struct pull_layer *layers, size_t n)
 {
 	static const Hawser__V1__LayerProgress__State states[] = {
@@ -206,7 +208,7 @@ int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *
 	free(progress.sent);
 	if (r < 0)
 		return r;
-	/* the last message has the result */
+	/* the last message contains the result */
 	r = reference_parse(request.reference, &ref, e);
 	if (r < 0)
 		return r;

@@ -17,7 +17,7 @@
 
 #define KUBELET_API "0.1.0" /* all runtimes return this version */
 
-/* protobuf-c's strings are not const, but it does not write to them. */
+/* protobuf-c declares strings without const, but does not write to them. */
 static char *no_const(const char *s)
 {
 	return (char *)s;
@@ -39,7 +39,7 @@ static int serve_version(struct daemon *d, struct rpc_call *call, const Protobuf
 
 /* ---- Status ------------------------------------------------------------------------- */
 
-/* stateDir and rootDir are for critest. */
+/* critest reads stateDir and rootDir. */
 static char *format_config_info(const struct config *c)
 {
 	AUTO(value_free) struct value *object = value_new_object();
@@ -84,7 +84,7 @@ static void set_condition(Runtime__V1__RuntimeCondition *condition, const char *
 	condition->message = message;
 }
 
-/* Reports the default runtime handler, without optional features. */
+/* Reports one runtime handler, the default one, without optional features. */
 static int serve_status(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,
 			struct hw_err *e)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/save.c - hawser.v1.Images/Save: images as an archive
+ * cri/service/save.c - hawser.v1.Images/Save: save images to an archive
  *
  * Rules: the requested format is ignored: the archive is both an OCI image layout and a
  *        docker save archive.

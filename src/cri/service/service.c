@@ -16,8 +16,9 @@
 struct service {
 	struct daemon *daemon;
 	const ProtobufCServiceDescriptor *descriptor;
-	struct rpc_method *methods;		   /* in the descriptor's order, then { 0 } */
-	const struct service_method **implemented; /* in the same order; NULL if not implemented */
+	struct rpc_method *methods; /* in the descriptor's order, then { 0 } */
+	const struct service_method *
+		*implemented; /* in the order of methods; NULL if not implemented */
 };
 
 static int serve_method(struct service *s, size_t i, struct rpc_call *call, struct hw_err *e)

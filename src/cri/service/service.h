@@ -3,8 +3,8 @@
  * cri/service/service.h - a gRPC service from its protobuf descriptor and a table of methods
  *
  * What:  creates the server's table of methods. Each request is decoded before its
- *        function is called, failed calls are logged, and log lines written meanwhile
- *        carry the call's ID. A method of the descriptor that is not in the table
+ *        function is called, failed calls are logged, and log lines written during
+ *        a call contain its ID. A method of the descriptor that is not in the table
  *        fails with UNIMPLEMENTED.
  */
 #ifndef CRI_SERVICE_SERVICE_H
@@ -19,7 +19,7 @@ struct daemon;
 struct service;
 
 struct service_method {
-	const char *name; /* in the descriptor */
+	const char *name; /* name of the method in the descriptor */
 	/* @request is the decoded message; NULL with RPC_STREAM_IN. The function sends the response
 	 * with api_send(). */
 	int (*serve)(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *request,

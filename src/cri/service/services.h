@@ -20,7 +20,7 @@ extern const struct service_method image_methods[];	    /* runtime.v1.ImageServi
 extern const struct service_method hawser_daemon_methods[]; /* hawser.v1.Daemon */
 extern const struct service_method hawser_images_methods[]; /* hawser.v1.Images */
 
-/* Methods for these tables: see struct service_method. */
+/* Methods in these tables: see struct service_method. */
 int serve_load(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
 	       struct hw_err *e);
 int serve_pull(struct daemon *d, struct rpc_call *call, const ProtobufCMessage *message,
@@ -37,7 +37,7 @@ int serve_verify(struct daemon *d, struct rpc_call *call, const ProtobufCMessage
 /* Options for image/pull that point into @c and @program, the path of hawser-fetch. */
 struct pull_options pull_options_from_config(const struct config *c, const char *program);
 struct puller *puller_new_from_config(struct store *store, const struct config *c);
-/* Pulls that start later use @c. */
+/* Change the configuration of pulls that start from now on. */
 void puller_set_config(struct puller *p, const struct config *c);
 
 #endif

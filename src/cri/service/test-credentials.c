@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/test-credentials.c - which credentials of a request are used
+ * cri/service/test-credentials.c - selection of the credentials in a request
  */
 #include "cri/service/credentials.h"
 
@@ -101,9 +101,10 @@ static void auth(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "credentials: the first of several kinds is used", precedence },
-		{ "credentials: those for another registry are ignored", registries },
-		{ "credentials: auth is decoded to name and password, or rejected", auth },
+		{ "credentials: the kind with the highest precedence is used", precedence },
+		{ "credentials: credentials for another registry are ignored", registries },
+		{ "credentials: auth is decoded to name and password, malformed auth is rejected",
+		  auth },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cri/service/verify.c - hawser.v1.Images/Verify: check stored layers, and repair them
+ * cri/service/verify.c - hawser.v1.Images/Verify: verify and repair stored layers
  *
  * How:   layers are verified one after the other, each once for all images that share
- *        it. To repair an image it is pulled again by its digest, and the pulled layers
- *        replace the damaged ones. Nothing is removed before that.
- * Rules: a tag may have moved to another image since: images are repaired by digest
- *        only.
+ *        it. To repair an image, it is pulled again by its digest, and the pulled layers
+ *        replace the damaged ones. Damaged layers are not removed before that.
+ * Rules: images are repaired by digest only, because a tag may have moved to another
+ *        image since the first pull.
  */
 #include "cri/service/services.h"
 
@@ -32,7 +32,7 @@ struct verifier {
 	struct rpc_call *call;
 	bool repair;
 	char *program;
-	struct map *reports; /* chain ID to struct verify_report */
+	struct map *reports; /* maps a chain ID to a struct verify_report */
 };
 
 static void free_report(void *report)
@@ -104,7 +104,8 @@ static int check_layer(struct verifier *v, const struct store_layer *layer,
 /* ---- one image ---------------------------------------------------------------------- */
 
 /* Verifies all layers and sends their states; with v->repair, the states of damaged layers are sent
- * after the repair. Return: the number of layers to repair; *ret_lost: a layer is missing */
+ * after the repair. Return: the number of layers to repair; *ret_lost is true if a layer is
+ * missing */
 static int check_image(struct verifier *v, const char *id, bool *ret_lost, struct hw_err *e)
 {
 	AUTO(store_hold_free) struct store_hold *hold = store_hold_new(v->daemon->store);
@@ -156,8 +157,8 @@ static int mark_damaged(struct verifier *v, const struct store_layer *layers, si
 	return 0;
 }
 
-/* A digest may be that of an index, so the platform selects the image. All names are tried, because
- * a registry may no longer exist. */
+/* A digest may refer to an index, so the request contains the platform of the image. All digests
+ * are tried in turn, because a registry may no longer exist. */
 static int pull_again(struct verifier *v, const struct store_image *image, struct hw_err *e)
 {
 	AUTO(image_config_free) struct image_config *config = NULL;
@@ -211,7 +212,7 @@ static int repair_image(struct verifier *v, const struct store_image *image, str
 	return r;
 }
 
-/* Verifies the damaged layers again, or all of them, and sends their states. */
+/* Verifies the damaged layers again, or all layers if @all is true, and sends their states. */
 static int send_repaired(struct verifier *v, const char *id, bool all, struct hw_err *e)
 {
 	autofree struct store_layer *layers = NULL;
@@ -235,7 +236,7 @@ static int send_repaired(struct verifier *v, const char *id, bool all, struct hw
 	return r < 0 ? r : 0;
 }
 
-/* Whether the image was removed meanwhile. */
+/* Was the image removed after the call had started? */
 static bool is_removed(struct verifier *v, const char *id)
 {
 	AUTO(store_snapshot_put)
@@ -270,7 +271,8 @@ static int verify_image(struct verifier *v, const struct store_image *image, str
 
 /* ---- method ------------------------------------------------------------------------- */
 
-/* store_snapshot_find() does not find images with missing layers: search their names, too. */
+/* store_snapshot_find() does not find images with missing layers, so search them here by ID and
+ * name. */
 static const struct store_image *find_image(const struct store_snapshot *snap, const char *text)
 {
 	AUTO(reference_done) struct reference ref = { 0 };

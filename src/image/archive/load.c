@@ -23,10 +23,10 @@
 struct load {
 	struct store *store;
 	const struct pull_options *options;
-	int write, read; /* descriptors of the archive */
+	int write, read; /* file descriptors of the archive */
 };
 
-/* An image whose layers are in the store, and the objects that it borrows. */
+/* An image whose layers are in the store, with the job and the progress that it borrows. */
 struct loaded_image {
 	struct fetch_job job;
 	struct pull_progress progress;
@@ -49,7 +49,7 @@ int load_new(struct store *store, const struct pull_options *options, struct loa
 	*l = (struct load){ .store = store, .options = options, .write = -1, .read = -1 };
 	if (store_layer_begin(store, &stage, e) < 0)
 		return err_ctx(e, "load an archive");
-	/* the file is deleted at once, with the stage; the open file remains */
+	/* freeing the stage deletes the name of the file; the descriptors keep its content */
 	l->write = openat(stage->dir, "archive", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	l->read = openat(stage->dir, "archive", O_RDONLY | O_CLOEXEC);
 	if (l->write < 0 || l->read < 0)
@@ -140,7 +140,7 @@ static int store_images(const struct loaded_images *images, struct load_result *
 	return 0;
 }
 
-/* Images are stored when the layers of all of them are complete. */
+/* Images are added to the store only after the layers of all images are complete. */
 static int load_images(struct load *l, const struct load_request *request,
 		       struct load_result *result, struct hw_err *e)
 {
@@ -152,7 +152,8 @@ static int load_images(struct load *l, const struct load_request *request,
 	r = load_next_image(l, &settings, request, &images, e);
 	if (r < 0)
 		return r;
-	n = incoming_archive_images(images.v[0]->image); /* the first image tells the number */
+	n = incoming_archive_images(
+		images.v[0]->image); /* the number is known after the first image */
 	if (n > IMAGES_MAX)
 		return err_text(e, -EFBIG,
 				"load an archive: too many images: got %d, want at most %d", n,
@@ -184,7 +185,7 @@ int load_run(struct load *l, const struct load_request *request, struct load_res
 
 	r = load_images(l, request, &result, e);
 	if (r < 0) {
-		/* an archive may have valid layers beside an invalid image */
+		/* remove the layers that this load added to the store before it failed */
 		if (store_trim(l->store, &trim) < 0)
 			log_debug("remove the layers of a failed load: %s", trim.msg);
 		e->wire = job_grpc_code(e);

@@ -8,8 +8,8 @@
  *	manifest.json        docker load: configurations, layers and names
  *
  * How:   hawser-layer outputs the blob of a layer and checks it against the digests
- *        of the recipe. It reports by its exit status, after the bytes, whether they
- *        were correct: so a failed save may already have written wrong bytes.
+ *        of the recipe. Its exit status, which comes after all bytes, tells whether
+ *        they were correct. So a save that fails may already have written wrong bytes.
  */
 #include "image/archive/save.h"
 
@@ -35,7 +35,7 @@
 
 #define OCI	   "application/vnd.oci.image."
 #define LAYER_TYPE OCI "layer.v1.tar"
-#define BLOCK	   512 /* of a tar archive */
+#define BLOCK	   512 /* block size of a tar archive */
 #define CHUNK	   (256 << 10)
 #define ERROR_MAX  4096
 
@@ -44,13 +44,13 @@ struct layer_blob {
 	const struct store_layer *layer; /* borrowed, and held by the caller */
 	const char *digest;		 /* borrowed from the layer */
 	int64_t size;
-	const char *media_type; /* of OCI */
+	const char *media_type; /* OCI media type */
 };
 
 struct saver {
 	struct store *store;
 	const struct save_options *how;
-	struct map *written; /* names of blobs in the archive */
+	struct map *written; /* names of the blobs that are already in the archive */
 	struct value *index, *docker;
 };
 
@@ -65,7 +65,7 @@ AUTO_VALUE_DEFINE(saver_done, struct saver);
 
 /* ---- output of hawser-layer ------------------------------------------------ */
 
-/* The tar header with the size was written before, so the output must have exactly @size bytes. */
+/* The tar header already contains the size, so the output must have exactly @size bytes. */
 static int copy_output(int from, const struct child *child, int64_t size,
 		       const struct save_options *how, struct hw_err *e)
 {
@@ -83,13 +83,13 @@ static int copy_output(int from, const struct child *child, int64_t size,
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return err_set(e, -errno, "wait for hawser-layer");
+			return err_set(e, -errno, "poll hawser-layer");
 		if (fds[2].revents)
 			return err_text(e, -ECANCELED, "cancelled");
 		if (n == 0)
 			return err_text(e, -ETIMEDOUT, "deadline exceeded");
 		if (!fds[0].revents)
-			break; /* the child exited, and its output was read */
+			break; /* the child has exited, and all its output was read */
 		n = read(from, chunk, CHUNK);
 		if (n < 0)
 			return err_set(e, -errno, "read from hawser-layer");
@@ -121,7 +121,8 @@ static int error_from_exit(int status, int errors, struct hw_err *e)
 			str_or(text.data, ""));
 }
 
-/* The descriptors stay open until the child has exited: it is not known when it has got them. */
+/* The descriptors stay open until the child has exited, because it is not known when the child has
+ * inherited them. */
 static int run_hawser_layer(const char *const *argv, int64_t size, const struct save_options *how,
 			    struct hw_err *e)
 {
@@ -150,7 +151,7 @@ static int run_hawser_layer(const char *const *argv, int64_t size, const struct 
 		*e = wait_error;
 		return wait_error.code;
 	}
-	/* its error is more helpful than a size mismatch, unless it was killed above */
+	/* the child's own error explains more than a size mismatch, unless we killed the child */
 	if (status != 0 && (r == 0 || (r == -EBADMSG && WIFEXITED(status))))
 		return error_from_exit(status, errors, e);
 	return r;
@@ -173,7 +174,7 @@ static int choose_blob(struct store *s, const struct store_layer *layer,
 			(struct layer_blob){ layer, layer->diff_id, layer->archive, LAYER_TYPE };
 		return 0;
 	}
-	/* the compression is not stored: detect it from the first bytes */
+	/* the database does not record the compression: detect it from the first bytes */
 	dir = store_layer_open(s, layer->chain_id, e);
 	if (dir < 0)
 		return err_ctx(e, "layer %s", layer->diff_id);
@@ -190,7 +191,7 @@ static int choose_blob(struct store *s, const struct store_layer *layer,
 
 /* ---- tar ------------------------------------------------------------------- */
 
-/* POSIX ustar. Sizes of more than eleven octal digits are binary, a GNU extension. */
+/* POSIX ustar header. A size of more than eleven octal digits is in binary, a GNU extension. */
 struct ustar_header {
 	char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], sum[8], type, link[100];
 	char magic[8], user[32], group[32], major[8], minor[8], prefix[155], rest[12];
@@ -215,7 +216,7 @@ static int write_header(struct saver *s, const char *name, int64_t size, struct 
 	memset(h.mtime, '0', sizeof(h.mtime) - 1);
 	memcpy(h.magic, "ustar\00000", sizeof(h.magic));
 	h.type = '0';
-	memset(h.sum, ' ', sizeof(h.sum)); /* as defined for the checksum itself */
+	memset(h.sum, ' ', sizeof(h.sum)); /* POSIX: the checksum counts its own field as spaces */
 	for (size_t i = 0; i < sizeof(h); i++)
 		sum += bytes[i];
 	snprintf(h.sum, sizeof(h.sum) - 1, "%06o", sum);
@@ -324,7 +325,7 @@ static char *make_manifest(const char *id, size_t config_len, const struct layer
 	return value_format(manifest, 0);
 }
 
-/* An entry for each name, or one without a name. */
+/* Adds an entry for each name of the image, or one entry without a name. */
 static void add_to_index(struct saver *s, const struct store_image *image, const char *digest,
 			 size_t size)
 {
@@ -340,7 +341,7 @@ static void add_to_index(struct saver *s, const struct store_image *image, const
 		value_append(s->index, entry);
 		if (image->tags.n == 0)
 			continue;
-		/* the annotations by which containerd and OCI tools find a name */
+		/* containerd and OCI tools read the name from these annotations */
 		names = value_new_object();
 		value_set(names, "io.containerd.image.name", value_new_string(image->tags.v[i]));
 		if (reference_parse(image->tags.v[i], &ref, &ignored) == 0 && ref.tag)
@@ -387,7 +388,9 @@ static int save_image(struct saver *s, const struct store_image *image, struct h
 	for (size_t i = 0; r == 1 && i < n; i++)
 		r = store_hold_layer(hold, layers[i].chain_id, e);
 	if (r <= 0)
-		return r < 0 ? r : err_text(e, -ENODATA, "removed meanwhile, or a layer was lost");
+		return r < 0 ? r
+			     : err_text(e, -ENODATA,
+					"image was removed meanwhile, or a layer was lost");
 	blobs = mem_new((n + 1) * sizeof(*blobs));
 	for (size_t i = 0; i < n; i++) {
 		r = choose_blob(s->store, &layers[i], &blobs[i], e);
@@ -396,7 +399,7 @@ static int save_image(struct saver *s, const struct store_image *image, struct h
 	}
 	r = store_image_read(s->store, image->id, NULL, &config, e);
 	if (r <= 0)
-		return r < 0 ? r : err_text(e, -ENODATA, "removed meanwhile");
+		return r < 0 ? r : err_text(e, -ENODATA, "image was removed meanwhile");
 	for (size_t i = 0; i < n; i++) {
 		r = write_layer(s, &blobs[i], e);
 		if (r < 0)

@@ -4,9 +4,9 @@
  *
  * What:  a tar archive that is both an OCI image layout and readable by docker
  *        load: index.json and manifest.json refer to the same blobs. A layer whose
- *        blob was kept is saved as it was received. Others are rebuilt from their
- *        recipes by hawser-layer, uncompressed, so their digests are the diff IDs.
- *        Configurations, and so the image IDs, are unchanged.
+ *        blob was kept is saved as it was received. hawser-layer rebuilds the other
+ *        layers from their recipes. They are uncompressed, so their digests are the
+ *        diff IDs. Configurations do not change, so the images keep their IDs.
  * Rules: the archive is streamed, and never stored in a file.
  */
 #ifndef IMAGE_ARCHIVE_SAVE_H
@@ -28,10 +28,11 @@ struct save_options {
 };
 
 /*
- * Write an archive of @images, which belong to a snapshot held by the caller. If it fails, pieces of
- * the archive may already have been written: the receiver must discard them. Return: 0; -ENODATA:
- * an image was removed meanwhile, or lost a layer; -ENOTSUP: a layer cannot be rebuilt; -EBADMSG:
- * a layer is damaged; -ECANCELED; -ETIMEDOUT; or another negative errno
+ * Write an archive of @images, which belong to a snapshot held by the caller. If the call fails,
+ * pieces of the archive may already have been written: the receiver must discard them. Return: 0;
+ * -ENODATA: an image was removed during the call, or one of its layers was lost; -ENOTSUP: a layer
+ * cannot be rebuilt; -EBADMSG: a layer is damaged; -ECANCELED; -ETIMEDOUT; or another negative
+ * errno
  */
 int save_images(struct store *s, const struct store_image *const *images, size_t n,
 		const struct save_options *how, struct hw_err *e);

@@ -35,23 +35,24 @@ const struct hw_field job_fields[] = {
 	SECRET(identity_token, "OAuth2 refresh token"),
 	SECRET(registry_token, "bearer token"),
 	{ "auth_file", HW_STRING, HW_AT(struct fetch_job, auth_file),
-	  .help = "file like Docker's config.json" },
+	  .help = "credentials file in the format of Docker's config.json" },
 	{ "certs_dir", HW_STRING, HW_AT(struct fetch_job, certs_dir),
-	  .help = "directory with a subdirectory for each host" },
+	  .help = "directory of certificates, with a subdirectory for each host" },
 	{ "mirrors", HW_STRINGS, HW_AT(struct fetch_job, mirrors),
 	  .help = "URLs tried before the registry" },
 	{ "plain_http", HW_STRINGS, HW_AT(struct fetch_job, plain_http),
-	  .help = "hosts without TLS" },
+	  .help = "hosts to contact without TLS" },
 	{ "idle_ms", HW_INT, HW_AT(struct fetch_job, idle_ms), .def = "60000", .min = 1,
-	  .max = 86400000, .help = "timeout without progress" },
+	  .max = 86400000, .help = "timeout in milliseconds if no bytes arrive" },
 	{ "retries", HW_INT, HW_AT(struct fetch_job, retries), .def = "4", .min = 0, .max = 100,
 	  .flags = HW_ALWAYS, .help = "retries after temporary errors" },
 	{ "bytes", HW_INT64, HW_AT(struct fetch_job, layer_bytes_max), .def = "68719476736",
-	  .min = 1, .max = INT64_MAX, .help = "size limit of an unpacked layer" },
+	  .min = 1, .max = INT64_MAX, .help = "maximum size of an unpacked layer in bytes" },
 	{ "entries", HW_INT64, HW_AT(struct fetch_job, layer_entries_max), .def = "1000000",
-	  .min = 1, .max = INT64_MAX, .help = "limit of files, directories, ... in a layer" },
+	  .min = 1, .max = INT64_MAX,
+	  .help = "maximum number of files, directories and other entries in a layer" },
 	{ "reserve", HW_INT64, HW_AT(struct fetch_job, reserve), .min = 0, .max = INT64_MAX,
-	  .help = "bytes of the file system to keep free" },
+	  .help = "bytes to leave free on the file system" },
 	{ "parallel", HW_INT, HW_AT(struct fetch_job, parallel), .def = "3", .min = 1,
 	  .max = JOB_PARALLEL_MAX, .help = "layers fetched at a time" },
 	{ "part", HW_INT64, HW_AT(struct fetch_job, request_bytes), .def = "1048576", .min = 1,
@@ -59,7 +60,7 @@ const struct hw_field job_fields[] = {
 	{ "uid", HW_UINT32, HW_AT(struct fetch_job, uid), .def = "65534",
 	  .help = "user ID of the fetcher" },
 	{ "keep_blobs", HW_BOOL, HW_AT(struct fetch_job, keep_blobs),
-	  .help = "keep the blobs even of layers that can be rebuilt" },
+	  .help = "also keep the blobs of layers that can be rebuilt" },
 	{ "keep_open", HW_BOOL, HW_AT(struct fetch_job, unconfined),
 	  .help = "do not confine the unpacker" },
 	{ 0 },
@@ -70,10 +71,10 @@ static const struct hw_field layer_fields[] = {
 	{ "diff_id", HW_STRING, HW_AT(struct job_layer, diff_id), .flags = HW_REQUIRED,
 	  .help = "expected diff ID" },
 	{ "root", HW_STRING, HW_AT(struct job_layer, root), .flags = HW_REQUIRED,
-	  .help = "directory of its files" },
+	  .help = "directory for the files of the layer" },
 	{ "recipe", HW_STRING, HW_AT(struct job_layer, recipe),
-	  .help = "file to write its recipe to" },
-	{ "blob", HW_STRING, HW_AT(struct job_layer, blob), .help = "file to write its blob to" },
+	  .help = "file to write the recipe to" },
+	{ "blob", HW_STRING, HW_AT(struct job_layer, blob), .help = "file to write the blob to" },
 	{ 0 },
 };
 
@@ -99,9 +100,9 @@ const struct hw_field job_step_fields[] = {
 	{ "layer", HW_INT, HW_AT(struct job_step, layer), .flags = HW_REQUIRED | HW_ALWAYS,
 	  .min = 0, .max = INT32_MAX, .help = "number of the layer, the lowest is 0" },
 	{ "bytes", HW_INT64, HW_AT(struct job_step, bytes), .min = 0, .max = INT64_MAX,
-	  .help = "bytes received" },
+	  .help = "bytes of the blob received so far" },
 	{ "size", HW_INT64, HW_AT(struct job_step, size), .min = 0, .max = INT64_MAX,
-	  .help = "total bytes" },
+	  .help = "size of the blob in bytes" },
 	{ "unpacked", HW_JSON, HW_AT(struct job_step, unpacked),
 	  .help = "properties of the unpacked layer" },
 	{ 0 },
@@ -180,17 +181,17 @@ static const struct {
 } grpc_codes[] = {
 	{ -ECANCELED, 1 },     /* CANCELLED */
 	{ -ETIMEDOUT, 4 },     /* DEADLINE_EXCEEDED */
-	{ -ENODATA, 5 },       /* NOT_FOUND: no such image; ENOENT would be a file of the daemon */
+	{ -ENODATA, 5 },       /* NOT_FOUND: no such image. ENOENT is for files of the daemon */
 	{ -EACCES, 7 },	       /* PERMISSION_DENIED */
 	{ -EBUSY, 8 },	       /* RESOURCE_EXHAUSTED: rate limit of the registry */
-	{ -ENOSPC, 8 },	       /* disk full */
-	{ -EDQUOT, 8 },	       /* disk quota */
-	{ -EMFILE, 8 },	       /* descriptors of the daemon */
-	{ -ENFILE, 8 },	       /* descriptors of the machine */
-	{ -EAGAIN, 8 },	       /* processes */
+	{ -ENOSPC, 8 },	       /* the disk is full */
+	{ -EDQUOT, 8 },	       /* the disk quota is used up */
+	{ -EMFILE, 8 },	       /* the daemon has no file descriptors left */
+	{ -ENFILE, 8 },	       /* the machine has no file descriptors left */
+	{ -EAGAIN, 8 },	       /* no more processes can be started */
 	{ -EFBIG, 8 },	       /* size limit exceeded */
 	{ -EPERM, 9 },	       /* FAILED_PRECONDITION: refused redirect */
-	{ -EOPNOTSUPP, 9 },    /* unsupported content; UNIMPLEMENTED is for calls */
+	{ -EOPNOTSUPP, 9 },    /* unsupported content; UNIMPLEMENTED is for unknown calls */
 	{ -ECOMM, 14 },	       /* UNAVAILABLE: temporary error of the registry */
 	{ -EPROTO, 14 },       /* TLS or HTTP error */
 	{ -EBADMSG, 15 },      /* DATA_LOSS: digest mismatch */

@@ -4,8 +4,8 @@
  *
  * What:  messages over one stream socket, which is hawser-fetch's standard input
  *        and output. A message is a header of five bytes (length, 32 bits little
- *        endian; type) and the payload: JSON by one of the tables below, or a
- *        document of the registry byte for byte.
+ *        endian; type) and the payload: JSON in the format of one of the tables
+ *        below, or a document of the registry byte for byte.
  *
  *	daemon                               hawser-fetch
  *	JOB       image and settings; for ─►
@@ -20,7 +20,7 @@
  *	                                  ◄─ PROGRESS  bytes of a layer so far, repeated
  *	                                  ◄─ LAYER     a layer is unpacked; lowest first
  *	                                  ◄─ DONE      all layers are unpacked
- *	                                  ◄─ FAILED    error, instead of any of these
+ *	                                  ◄─ FAILED    error; may replace any message above
  *
  *        Inside hawser-fetch, the supervisor and the fetcher use the same messages,
  *        except for layers: FETCH requests a layer and carries the pipe to write its
@@ -67,11 +67,11 @@ enum job_type {
 
 /* JOB */
 struct fetch_job {
-	char *reference; /* complete: docker.io/library/busybox:latest; for archives "image 1" */
+	char *reference; /* complete: docker.io/library/busybox:latest; in archives "image 1" */
 	/* Position, from 1, of the image in the archive whose descriptor came with the job; 0: the
 	 * image comes from a registry. */
 	int image;
-	char *format; /* of the archive: "oci" or "docker"; NULL or "": detect */
+	char *format; /* format of the archive: "oci" or "docker"; NULL or "": detect */
 	struct platform platform;
 	/* Manifests and configurations that are already in the store. They are not downloaded again;
 	 * the reference is always resolved again. */
@@ -82,25 +82,25 @@ struct fetch_job {
 	char *registry_token; /* bearer token */
 	/* connections */
 	char *auth_file;	      /* in the format of Docker's config.json; or NULL */
-	char *certs_dir;	      /* with a directory for each HOST:PORT; or NULL */
+	char *certs_dir;	      /* has a subdirectory for each HOST:PORT; or NULL */
 	struct hw_strings mirrors;    /* URLs, tried before the registry */
-	struct hw_strings plain_http; /* hosts without TLS */
+	struct hw_strings plain_http; /* hosts to contact without TLS */
 	/* limits */
-	int idle_ms;		   /* without, or almost without, received bytes */
-	int retries;		   /* after temporary errors */
-	int64_t layer_bytes_max;   /* of an unpacked layer */
-	int64_t layer_entries_max; /* files, directories, ... of a layer */
-	int64_t reserve;	   /* bytes of the file system to keep free */
+	int idle_ms;		   /* timeout if no or almost no bytes arrive */
+	int retries;		   /* retries after temporary errors */
+	int64_t layer_bytes_max;   /* maximum size of an unpacked layer */
+	int64_t layer_entries_max; /* maximum number of files and directories in a layer */
+	int64_t reserve;	   /* bytes to leave free on the file system */
 	int parallel;		   /* layers fetched at a time */
 	int64_t request_bytes;	   /* bytes of a blob per request */
-	uint32_t uid;		   /* of the fetcher */
-	bool keep_blobs;	   /* keep the blobs even of layers that can be rebuilt */
-	bool unconfined;	   /* do not confine the unpacker: for sanitizers */
+	uint32_t uid;		   /* user ID of the fetcher */
+	bool keep_blobs;	   /* also keep the blobs of layers that can be rebuilt */
+	bool unconfined;	   /* do not confine the unpacker; sanitizers need this */
 };
 
 /* PLAN: an entry for each layer of the manifest, the lowest first */
 struct job_layer {
-	bool have;     /* the layer is in the store, its files are in root */
+	bool have;     /* the layer is in the store; root is the directory of its files */
 	char *diff_id; /* expected diff ID */
 	char *root;    /* existing directory; empty unless have is set */
 	char *recipe;  /* file to create */
@@ -108,23 +108,23 @@ struct job_layer {
 };
 
 struct job_plan {
-	struct hw_list layers; /* of struct job_layer */
+	struct hw_list layers; /* list of struct job_layer */
 };
 
 /* RESOLVED */
 struct job_resolved {
-	char *digest; /* of the manifest or index that the reference points to */
-	char *host;   /* that responded: registry or mirror */
+	char *digest; /* digest of the manifest or index that the reference points to */
+	char *host;   /* host that responded: registry or mirror */
 	/* archives only */
-	struct hw_strings names; /* of the image, as written in the archive */
+	struct hw_strings names; /* names of the image, as written in the archive */
 	int images;		 /* number of images in the archive */
 };
 
 /* FETCH, BLOB, FETCHED, PROGRESS, LAYER */
 struct job_step {
 	int layer;
-	int64_t bytes, size; /* of the blob: received so far, total */
-	char *unpacked;	     /* LAYER: JSON of struct unpacked, see unpacked.h */
+	int64_t bytes, size; /* bytes of the blob: received so far, total */
+	char *unpacked;	     /* LAYER: JSON of struct unpacked, see layer-report.h */
 };
 
 /* FAILED */
@@ -141,7 +141,7 @@ extern const struct hw_field job_fields[], job_plan_fields[], job_resolved_field
 	job_step_fields[], job_failed_fields[];
 
 void job_done(struct fetch_job *job);
-/* Once the job is done only its name is needed: wipe the secrets, free the known documents. */
+/* Wipe the secrets and free the known documents. To be called when they are no longer needed. */
 void job_wipe(struct fetch_job *job);
 void job_plan_done(struct job_plan *plan);
 void job_resolved_done(struct job_resolved *resolved);
@@ -153,23 +153,23 @@ struct job_message {
 	int fd; /* received with the message; or -1 */
 };
 
-void job_message_done(struct job_message *m); /* closes the descriptor, too */
+void job_message_done(struct job_message *m); /* also closes the descriptor */
 
 /*
- * Send a message. @along is a descriptor to pass with it, which is borrowed; or -1. @idle_ms is how
- * long the receiver may take to read any part of it. If sending fails in the middle of a message
- * the socket is shut down for writing: the receiver would take the next message for the rest of
- * this one. Return: 0 or negative errno; -ETIMEDOUT
+ * Send a message. @along is a descriptor to pass with it, which is borrowed; or -1. The call fails
+ * if no part of the message can be sent for @idle_ms. If it fails in the middle of a message, it
+ * shuts the socket down for writing: otherwise the receiver would take the next message for the
+ * rest of this one. Return: 0; -ETIMEDOUT; or another negative errno
  */
 int job_send(int fd, enum job_type type, const void *data, size_t len, int along, int idle_ms,
 	     struct hw_err *e);
-/* Send a struct as JSON. Secrets are wiped from memory. */
+/* Send a struct as JSON. The JSON is wiped from memory, because it may contain secrets. */
 int job_send_table(int fd, enum job_type type, const struct hw_field *table, const void *in,
 		   int along, int idle_ms, struct hw_err *e);
 /*
- * Receive the next message. @idle_ms is how long to wait for any part of it; 0: forever. The old
- * content of *ret_message is overwritten, not freed. Return: 1; 0 on EOF; or negative errno:
- * -ETIMEDOUT, -EBADMSG (malformed header), -EPIPE (EOF within a message)
+ * Receive the next message. The call fails if no part of it arrives for @idle_ms; 0: no timeout.
+ * The old content of *ret_message is overwritten, not freed. Return: 1; 0 on EOF; -ETIMEDOUT;
+ * -EBADMSG: malformed header; -EPIPE: EOF within a message; or another negative errno
  */
 int job_receive(int fd, int idle_ms, struct job_message *ret_message, struct hw_err *e);
 /* Decode the JSON payload of a message. */
@@ -177,7 +177,7 @@ int job_decode(const struct job_message *m, const struct hw_field *table, void *
 	       struct hw_err *e);
 
 int job_send_failed(int fd, const struct hw_err *why, int idle_ms, struct hw_err *e);
-/* The gRPC status code of an error: its own, if it has one, else by errno. */
+/* The gRPC status code of an error: its own code if it has one, else the code for its errno. */
 int job_grpc_code(const struct hw_err *e);
 /* Decode the error of a FAILED message into @e. Return: its negative errno; -EINVAL: malformed */
 int job_decode_failed(const struct job_message *m, struct hw_err *e);

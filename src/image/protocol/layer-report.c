@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/layer-report.c - reports about a layer: properties when unpacked, result of verifying
+ * image/protocol/layer-report.c - reports about a layer: after unpacking, after verifying
  */
 #include "image/protocol/layer-report.h"
 
@@ -22,7 +22,7 @@ const struct hw_field unpacked_fields[] = {
 	COUNT(archive, "bytes of the uncompressed archive"),
 	COUNT(content, "bytes of all files"),
 	COUNT(disk, "bytes on disk, approximately"),
-	COUNT(inodes, "files, directories, ..."),
+	COUNT(inodes, "number of files, directories and other entries"),
 	COUNT(skipped, "extended attributes that were not restored"),
 	{ "rebuildable", HW_BOOL, HW_AT(struct unpacked, rebuildable), .flags = HW_ALWAYS,
 	  .help = "the archive can be rebuilt from the recipe" },
@@ -57,7 +57,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* In place, because the text only gets shorter. Return: false if malformed */
+/* Works in place, because the text only gets shorter. Return: false if malformed */
 static bool unescape_path(char *path)
 {
 	char *to = path;

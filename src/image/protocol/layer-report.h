@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/layer-report.h - reports about a layer: properties when unpacked, result of verifying
+ * image/protocol/layer-report.h - reports about a layer: after unpacking, after verifying
  *
  * What:  struct unpacked is sent by hawser-fetch when it has unpacked a layer;
  *        struct verify_report is printed by hawser-layer when it has verified one.
- *        Both are JSON, by the field tables here.
+ *        Both are JSON in the format of the field tables below.
  */
 #ifndef IMAGE_PROTOCOL_LAYER_REPORT_H
 #define IMAGE_PROTOCOL_LAYER_REPORT_H
@@ -26,16 +26,15 @@ struct unpacked {
 	int64_t inodes;
 	int64_t skipped;  /* extended attributes that were not restored */
 	bool rebuildable; /* the recipe is complete: no member of the archive replaced another */
-	bool opaque;	  /* hides all layers below; overlayfs ignores the xattr on a root */
-	struct hw_strings
-		implied; /* directories that are not members of the archive; "": the root */
+	bool opaque;	  /* hides all layers below; overlayfs ignores the opaque xattr on a root */
+	struct hw_strings implied; /* directories that are not in the archive; "": the root */
 };
 
 extern const struct hw_field unpacked_fields[];
 
 /*
- * JSON is UTF-8, paths are arbitrary bytes: in the JSON of implied, bytes outside printable ASCII
- * and '%' are written as %XX.
+ * Paths are arbitrary bytes, but JSON is UTF-8. So in the JSON of "implied", bytes outside
+ * printable ASCII, and '%', are written as %XX.
  */
 
 /* Return: 0; -EINVAL: malformed; -EFBIG: too large */
@@ -45,10 +44,10 @@ void unpacked_done(struct unpacked *u);
 
 AUTO_VALUE_DEFINE(unpacked_done, struct unpacked);
 
-#define VERIFY_NAMED_MAX 100 /* damaged files that a report names; the others are only counted */
+#define VERIFY_NAMED_MAX 100 /* damaged files that a report names; further ones are only counted */
 
 struct verify_report {
-	int64_t files, bytes; /* that were read */
+	int64_t files, bytes; /* numbers of files and bytes that were read */
 	int64_t n_damaged;
 	struct hw_strings damaged; /* "PATH: REASON" of the first VERIFY_NAMED_MAX damaged files */
 };

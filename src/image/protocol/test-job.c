@@ -153,7 +153,7 @@ static void test_malformed_messages(void **state)
 		int code;
 	} cases[] = {
 		{ "\x01", 1, -EPIPE },			 /* truncated header */
-		{ "\x05\0\0\0\x04", 5, -EPIPE },	 /* no payload */
+		{ "\x05\0\0\0\x04", 5, -EPIPE },	 /* missing payload */
 		{ "\x05\0\0\0\x04xy", 7, -EPIPE },	 /* truncated payload */
 		{ "\0\0\0\0\0", 5, -EBADMSG },		 /* type 0 */
 		{ "\0\0\0\0\x7f", 5, -EBADMSG },	 /* unknown type */
@@ -227,24 +227,24 @@ static void test_secrets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "job: a message that was sent is received", test_round_trip, setup, teardown,
+		{ "job: a message is received as it was sent", test_round_trip, setup, teardown,
 		  NULL },
 		{ "job: a descriptor is passed with a message", test_descriptor, setup, teardown,
 		  NULL },
 		{ "job: all but the first descriptor of a message are closed",
 		  test_many_descriptors, setup, teardown, NULL },
-		{ "job: receiving times out, and reports EOF", test_timeout_and_eof, setup,
-		  teardown, NULL },
-		{ "job: after an incomplete message nothing more can be sent", test_send_aborted,
+		{ "job: receiving reports a timeout and EOF", test_timeout_and_eof, setup, teardown,
+		  NULL },
+		{ "job: if a message is sent only partly, later sends fail", test_send_aborted,
 		  setup, teardown, NULL },
 		{ "job: a malformed message is rejected", test_malformed_messages, NULL, NULL,
 		  NULL },
-		{ "job: an error arrives as one line with its code", test_error, setup, teardown,
+		{ "job: an error is received as one line with its code", test_error, setup,
+		  teardown, NULL },
+		{ "job: a malformed FAILED message is rejected", test_malformed_errors, NULL, NULL,
 		  NULL },
-		{ "job: a malformed error message is an error", test_malformed_errors, NULL, NULL,
-		  NULL },
-		{ "job: a decoding error does not show a password", test_secrets, NULL, NULL,
-		  NULL },
+		{ "job: the message of a decoding error contains no password", test_secrets, NULL,
+		  NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

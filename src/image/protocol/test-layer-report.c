@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/protocol/test-unpacked.c - report about an unpacked layer
+ * image/protocol/test-layer-report.c - report about an unpacked layer
  */
 #include "image/protocol/layer-report.h"
 
@@ -68,7 +68,7 @@ static void test_malformed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "unpacked: a report that was encoded is decoded", test_round_trip },
+		{ "unpacked: decoding restores an encoded report", test_round_trip },
 		{ "unpacked: a malformed report is rejected", test_malformed },
 	};
 

@@ -36,7 +36,7 @@ static int wait_ready(int fd, short events, int idle_ms, struct hw_err *e)
 		r = poll(&poller, 1, time_left_ms(deadline));
 	} while (r < 0 && errno == EINTR);
 	if (r < 0)
-		return err_set(e, -errno, "wait for a message");
+		return err_set(e, -errno, "poll the message socket");
 	if (r == 0)
 		return err_text(e, -ETIMEDOUT, "message transfer stalled for %d ms", idle_ms);
 	return 0;
@@ -107,7 +107,7 @@ static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 {
 	struct iovec iov = { .iov_base = data, .iov_len = len };
 	/* CMSG_SPACE() includes padding in which a second descriptor would fit. With CMSG_LEN() the
-	 * kernel discards it. */
+	 * kernel discards the second one. */
 	union {
 		char space[CMSG_LEN(sizeof(int))];
 		struct cmsghdr align;
@@ -135,7 +135,7 @@ static ssize_t receive_some(int fd, void *data, size_t len, int *ret_fd)
 	return n;
 }
 
-/* Return: 1; 0 on EOF before the first byte */
+/* Return: 1; 0 on EOF before the first byte; or negative errno */
 static int receive_all(int fd, char *data, size_t len, int idle_ms, int *ret_fd, struct hw_err *e)
 {
 	size_t got = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/fetch-child.c - hawser-fetch as a child process, and one kept on standby
+ * image/pull/fetch-child.c - hawser-fetch as a child process; standby process
  */
 #include "image/pull/fetch-child.h"
 
@@ -53,7 +53,8 @@ void fetch_child_free(struct fetch_child *f)
 
 	if (!f)
 		return;
-	mem_close_fd(&f->socket); /* first: the process exits on EOF even if the kill fails */
+	mem_close_fd(
+		&f->socket); /* close it first: the process exits on EOF even if the kill fails */
 	if (f->child) {
 		child_kill(f->child);
 		child_wait(f->child, &status, &ignored);
@@ -65,8 +66,8 @@ void fetch_child_free(struct fetch_child *f)
 
 /* ---- standby process --------------------------------------------------------- */
 
-/* A thread in standby_keep(). It is on that thread's stack; other threads access it only under the
- * lock, while standby.keeper points to it. */
+/* State of the thread that runs standby_keep(), on its stack. Other threads access it only under
+ * the lock, while standby.keeper points to it. */
 struct keeper {
 	struct fetch_child *child;
 	int wake; /* eventfd */

@@ -13,14 +13,14 @@
 #include "image/manifest.h"
 #include "image/reference.h"
 
-#define NAMES_MAX 256 /* of one image in an archive */
+#define NAMES_MAX 256 /* maximum number of names of one image in an archive */
 
 struct incoming_layer {
 	char chain_id[DIGEST_TEXT];
-	bool existed;		   /* in the store; else: */
+	bool existed;		   /* was in the store before; then the rest is unused */
 	struct store_stage *stage; /* where it is unpacked */
-	bool complete;		   /* in its stage */
-	bool committed;		   /* to the store */
+	bool complete;		   /* unpacked completely in its stage */
+	bool committed;		   /* added to the store */
 	struct unpacked unpacked;
 };
 
@@ -32,7 +32,7 @@ struct incoming {
 	char *host;
 	struct hw_strings names;
 	int archive_images;
-	struct manifest *manifest; /* the last document: an index or the manifest */
+	struct manifest *manifest; /* the last document received: an index or the manifest */
 	struct buf manifest_bytes, config_bytes;
 	struct image_config *config;
 	struct store_hold *hold;
@@ -104,7 +104,7 @@ size_t pull_progress_read(struct pull_progress *p, struct pull_layer **ret_layer
 	return n;
 }
 
-/* Neither state nor bytes ever go back, and bytes never exceed the size of the layer. */
+/* State and bytes never decrease, and bytes never exceed the size of the blob. */
 static void update_progress(struct pull_progress *p, size_t layer, enum pull_state state,
 			    int64_t bytes)
 {
@@ -163,7 +163,8 @@ static int add_pulled_names(struct incoming *in, const char *digest, struct hw_e
 	return 0;
 }
 
-/* A name without a digest: which digest a registry has for it is not known. */
+/* Adds a name for a loaded image. It must not contain a digest, because the digest that a registry
+ * has for this image is not known. */
 static int add_name(struct incoming *in, const char *text, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/make-job.c - jobs for hawser-fetch, from options and requests
+ * image/pull/make-job.c - create jobs for hawser-fetch from options and requests
  */
 #include "image/pull/make-job.h"
 
@@ -34,7 +34,7 @@ void pull_settings_copy(const struct pull_options *from, struct pull_settings *t
 	copy_strings(from->plain_http, &to->plain_http);
 }
 
-/* NULL: the platform of this machine */
+/* @p: NULL for the platform of this machine */
 static void copy_platform(const struct platform *p, struct platform *ret_platform)
 {
 	if (!p)

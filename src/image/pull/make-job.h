@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/make-job.h - jobs for hawser-fetch, from options and requests
+ * image/pull/make-job.h - create jobs for hawser-fetch from options and requests
  */
 #ifndef IMAGE_PULL_MAKE_JOB_H
 #define IMAGE_PULL_MAKE_JOB_H
@@ -29,8 +29,8 @@ void make_pull_job(const struct pull_settings *s, const struct pull_request *req
 void make_load_job(const struct pull_settings *s, int image, const char *format,
 		   struct fetch_job *ret_job);
 
-/* A hash of reference, platform and credentials. Requests with the same key share a pull. It does
- * not reveal secrets. */
+/* A hash of reference, platform and credentials. Requests with the same key share a pull. The key
+ * does not reveal secrets. */
 void pull_key(const struct pull_request *request, const struct reference *ref,
 	      char ret_key[PULL_KEY]);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/pull.c - pull images from a registry into the store: sharing of pulls
+ * image/pull/pull.c - pulls that several requests share
  *
- * How:   each pull runs in its own thread, which may outlive the first request. It is
- *        found by a key, a hash of reference, platform and credentials. Requests
- *        wait for the descriptor done_fd, which becomes readable and stays so. The
- *        last request that leaves before that writes to cancel_fd.
+ * How:   each pull runs in its own thread, which may outlive the first request. A
+ *        request finds a running pull by its key, a hash of reference, platform and
+ *        credentials. It waits until the descriptor done_fd becomes readable; done_fd
+ *        then stays readable. If all requests end before that, the last one writes
+ *        to cancel_fd.
  * Rules: puller.lock protects the struct puller and all reference counts. It is never
  *        held during a blocking operation.
  */
@@ -34,8 +35,8 @@
 #define STACK		      (256 << 10)
 #define PROGRESS_MS	      200
 #define SIGNAL_TRIES	      100
-#define STANDBY_MS	      30000	 /* pulls often come in bursts */
-#define KNOWN_MAX	      (48 << 10) /* bytes of documents: the job must fit into a socket buffer */
+#define STANDBY_MS	      30000 /* lifetime of a standby process: pulls often come in bursts */
+#define KNOWN_MAX	      (48 << 10) /* bytes; the job must fit into a socket buffer */
 #define GRPC_INVALID_ARGUMENT 3
 #define GRPC_UNAVAILABLE      14
 
@@ -43,10 +44,10 @@ struct puller {
 	struct store *store;
 	struct standby *standby;
 	pthread_mutex_t lock;
-	pthread_cond_t idle; /* the last pull has finished */
+	pthread_cond_t idle; /* signalled when the last pull has finished */
 	struct pull_settings settings;
-	struct map *joinable; /* of struct shared_pull, by key */
-	struct list all;      /* of struct shared_pull */
+	struct map *joinable; /* maps a key to a struct shared_pull */
+	struct list all;      /* list of struct shared_pull */
 	struct pull_counts counts;
 };
 
@@ -57,8 +58,8 @@ struct shared_pull {
 	char key[PULL_KEY];
 	char *program;
 	struct fetch_job job;
-	unsigned int requests, users; /* users: requests and the thread */
-	int done_fd, cancel_fd;	      /* eventfd */
+	unsigned int requests, users; /* users: all requests, and the thread */
+	int done_fd, cancel_fd;	      /* eventfds */
 	bool done;
 	struct pull_progress progress;
 	struct pull_result result;
@@ -94,7 +95,7 @@ void puller_set_options(struct puller *p, const struct pull_options *options)
 	pull_settings_done(&old);
 }
 
-/* Another thread waits for this, so a temporary failure must not lose it. */
+/* Retries, because another thread waits for the event and must not miss it. */
 static void signal_event(int fd)
 {
 	for (int tries = 0; tries < SIGNAL_TRIES && eventfd_write(fd, 1) < 0; tries++)
@@ -139,7 +140,7 @@ static void shared_pull_free(struct shared_pull *s)
 	free(s);
 }
 
-/* No request can join it any more. The caller holds the lock. */
+/* Prevents further requests from joining the pull. The caller holds the lock. */
 static void make_unjoinable(struct shared_pull *s)
 {
 	if (map_find(s->puller->joinable, s->key) == s)
@@ -153,7 +154,7 @@ static void shared_pull_unref(struct shared_pull *s)
 		shared_pull_free(s);
 }
 
-/* Wake up the requests. The thread still has to clean up. */
+/* Wakes up the requests, before the thread cleans up. */
 static void publish_result(struct shared_pull *s)
 {
 	struct puller *p = s->puller;
@@ -175,7 +176,8 @@ static void publish_result(struct shared_pull *s)
 	pthread_mutex_unlock(&p->lock);
 }
 
-/* Documents that are in the store need not be fetched: most tags have not changed. */
+/* Adds documents that are in the store to the job, so that hawser-fetch need not fetch them again:
+ * most tags have not changed. */
 static void add_known_documents(struct store *store, struct fetch_job *job)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(store);
@@ -210,7 +212,7 @@ static void *pull_thread(void *arg)
 	if (s->code == 0)
 		s->code = incoming_store(image, &s->result, &s->error);
 	if (s->code < 0) {
-		/* first the process, because it might still write to the stages of the image */
+		/* kill the process first: it might still write to the stages of the image */
 		fetch_child_free(take_ptr(fetch));
 		incoming_free(take_ptr(image));
 	}
@@ -229,7 +231,7 @@ static void *pull_thread(void *arg)
 	return NULL;
 }
 
-/* Signals are blocked in the thread: they are handled elsewhere. The caller holds the lock. */
+/* The new thread blocks all signals, because other threads handle them. Called with the lock. */
 static int start_pull(struct puller *p, const struct pull_request *request,
 		      const struct reference *ref, const char *key, struct shared_pull **ret_pull,
 		      struct hw_err *e)
@@ -251,7 +253,7 @@ static int start_pull(struct puller *p, const struct pull_request *request,
 	s->users = 1;
 	if (s->done_fd < 0 || s->cancel_fd < 0) {
 		shared_pull_free(s);
-		return err_set(e, -EMFILE, "create an eventfd for a pull");
+		return err_set(e, -EMFILE, "pull %s: create an eventfd", request->reference);
 	}
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK);
@@ -263,7 +265,7 @@ static int start_pull(struct puller *p, const struct pull_request *request,
 	pthread_attr_destroy(&attr);
 	if (r < 0) {
 		shared_pull_free(s);
-		return err_set(e, r, "create a thread for a pull");
+		return err_set(e, r, "pull %s: create a thread", request->reference);
 	}
 	p->counts.running++;
 	map_set(p->joinable, s->key, s);
@@ -287,7 +289,7 @@ static int wait_until_done(const struct pull_request *request, struct shared_pul
 		n = poll(fds, ARRAY_SIZE(fds),
 			 time_left_ms(time_earlier(until, request->deadline)));
 		if (n < 0 && errno != EINTR)
-			return err_set(e, -errno, "wait for a pull");
+			return err_set(e, -errno, "pull %s: poll", s->job.reference);
 		if (request->progress) {
 			autofree struct pull_layer *layers = NULL;
 			size_t n_layers = pull_progress_read(&s->progress, &layers);
@@ -339,7 +341,7 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 	if (r < 0)
 		return set_grpc_code(e);
 	r = wait_until_done(request, s, e);
-	/* also orders the reads after the writes of the thread; an eventfd does not guarantee it */
+	/* the lock also makes the thread's writes visible; an eventfd does not guarantee that */
 	pthread_mutex_lock(&p->lock);
 	if (r == 0 && s->code == 0) {
 		*ret_result = s->result;
@@ -347,7 +349,7 @@ int pull(struct puller *p, const struct pull_request *request, struct pull_resul
 		*e = s->error;
 		r = s->code;
 	}
-	/* the last request that leaves cancels the pull */
+	/* the last request that ends before the pull is done cancels it */
 	if (--s->requests == 0 && !s->done) {
 		make_unjoinable(s);
 		signal_event(s->cancel_fd);

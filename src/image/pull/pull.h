@@ -6,13 +6,13 @@
  *        untrusted input, checks its messages, and adds layers and image to the
  *        store.
  * Rules: requests for the same reference and platform with the same credentials
- *        share one pull and its result. The pull is cancelled when the last of
- *        them has returned. Requests with different credentials never share a
- *        pull, and a tag is resolved each time, so no client gets an image that
- *        the registry would refuse.
+ *        share one pull and its result. The pull is cancelled when all of these
+ *        requests were cancelled or timed out. Requests with different credentials
+ *        never share a pull, and a tag is resolved each time, so no client gets an
+ *        image that the registry would refuse to that client.
  *        Layers that are in the store are not fetched again.
- *        A complete layer is added to the store at once, and stays for the next
- *        attempt if the pull fails or the daemon is killed (store.h, holds).
+ *        A complete layer is added to the store at once, and stays there for the
+ *        next attempt if the pull fails or the daemon is killed (store.h, holds).
  *        All functions are thread-safe.
  */
 #ifndef IMAGE_PULL_PULL_H
@@ -36,11 +36,11 @@ struct pull_options {
 	const char *auth_file;		     /* in the format of Docker's config.json; or NULL */
 	const char *certs_dir;		     /* certificates of registries; or NULL */
 	const struct hw_strings *mirrors;    /* HOST=URL, in order; or NULL */
-	const struct hw_strings *plain_http; /* hosts without TLS; or NULL */
-	int idle_ms;			     /* timeout without progress; 0: default */
-	int64_t layer_bytes;		     /* size limit of an unpacked layer; 0: default */
-	int64_t reserve;		     /* bytes of the file system to keep free */
-	bool keep_blobs;		     /* even of layers that can be rebuilt */
+	const struct hw_strings *plain_http; /* hosts to contact without TLS; or NULL */
+	int idle_ms;			     /* timeout if no bytes arrive; 0: default */
+	int64_t layer_bytes;		     /* maximum size of an unpacked layer; 0: default */
+	int64_t reserve;		     /* bytes to leave free on the file system */
+	bool keep_blobs;		     /* also keep the blobs of layers that can be rebuilt */
 	uint32_t uid;			     /* user ID of the fetcher; 0: default */
 };
 
@@ -65,17 +65,17 @@ enum pull_state {
 };
 
 struct pull_layer {
-	char digest[DIGEST_TEXT]; /* of the blob */
+	char digest[DIGEST_TEXT]; /* digest of the blob */
 	enum pull_state state;
-	int64_t bytes, size; /* of the blob: received so far, total */
+	int64_t bytes, size; /* bytes of the blob: received so far, total */
 };
 
 struct pull_request {
 	const char *reference; /* may be incomplete: "busybox" */
 	/* Credentials for the registry of the reference; each may be NULL or "". */
 	const char *username, *password, *identity_token, *registry_token;
-	const struct platform *platform; /* NULL: of this machine */
-	int64_t deadline;		 /* see time.h; the pull continues for other requests */
+	const struct platform *platform; /* NULL: the platform of this machine */
+	int64_t deadline;		 /* of this request, not of the pull; see time.h */
 	int cancel_fd;			 /* cancel when readable; or -1 */
 	/* Called periodically in the caller's thread; or NULL. n is 0 until the layers are known. */
 	void (*progress)(void *ctx, const struct pull_layer *layers, size_t n);
@@ -84,21 +84,22 @@ struct pull_request {
 
 struct pull_result {
 	char id[DIGEST_TEXT];	  /* image ID: digest of the configuration */
-	char digest[DIGEST_TEXT]; /* of the manifest or index that the reference points to */
+	char digest[DIGEST_TEXT]; /* manifest or index that the reference points to */
 };
 
 /*
  * Pull an image, or wait for a running pull of the same image. Return: 0, or negative errno with a
- * gRPC status code in @e: -EINVAL: malformed reference; -ECANCELED and -ETIMEDOUT of this request;
- * others by the table in image/protocol/job.c. The message names image and host.
+ * gRPC status code in @e: -EINVAL: malformed reference; -ECANCELED: this request was cancelled;
+ * -ETIMEDOUT: its deadline has passed; others: see the table in image/protocol/job.c. The message
+ * names image and host.
  */
 int pull(struct puller *p, const struct pull_request *request, struct pull_result *ret_result,
 	 struct hw_err *e);
 
-/* Statistics since the start. */
+/* Statistics since puller_new(). */
 struct pull_counts {
-	uint64_t good, failed; /* finished pulls */
-	uint64_t bytes;	       /* of blobs that were received */
+	uint64_t good, failed; /* numbers of pulls that succeeded and failed */
+	uint64_t bytes;	       /* bytes of blobs that were received */
 	size_t running;
 };
 

@@ -7,12 +7,12 @@
  *	WAIT_MANIFEST MANIFEST         index: keep it; manifest: next state
  *	WAIT_CONFIG   CONFIG           look up layers, create stages, send PLAN
  *	WAIT_LAYERS   PROGRESS, LAYER  update the progress
- *	              (none for now)   commit complete layers to the store
+ *	              (none waiting)   commit complete layers to the store
  *	              DONE             commit the last layers
  *	any           FAILED           return its error
  *
- * Because layers are committed only when no message is waiting, syncing overlaps with the download
- * of other layers, and many small layers are synced together.
+ * Layers are committed only when no message is waiting. So syncing to disk overlaps with the
+ * download of other layers, and one sync covers many small layers.
  */
 #include "image/pull/session.h"
 
@@ -27,9 +27,10 @@
 #include "base/str.h"
 #include "base/time.h"
 
-#define ARCHIVE_MS (10 * 60 * 1000) /* to read a whole archive before the first message */
-#define MESSAGE_MS (30 * 1000)	    /* for the rest of a message */
-#define EXIT_MS	   2000		    /* to exit after closing the socket */
+#define ARCHIVE_MS                                                                                 \
+	(10 * 60 * 1000)       /* timeout for reading a whole archive before the first message */
+#define MESSAGE_MS (30 * 1000) /* timeout for the rest of a message */
+#define EXIT_MS	   2000	       /* timeout for the exit after the socket was closed */
 
 enum session_state { WAIT_RESOLVED, WAIT_MANIFEST, WAIT_CONFIG, WAIT_LAYERS, DONE };
 
@@ -37,7 +38,7 @@ struct session {
 	const struct session_options *o;
 	enum session_state state;
 	struct fetch_child *fetch;
-	bool from_standby; /* the process was on standby */
+	bool from_standby; /* fetch came from the standby */
 	struct incoming *image;
 	bool protocol_error;
 };
@@ -99,7 +100,7 @@ static int handle_done(struct session *s, const struct job_message *m, struct hw
 
 static const struct {
 	enum job_type type;
-	enum session_state state; /* in which it is allowed */
+	enum session_state state; /* the state in which the message is allowed */
 	int (*handle)(struct session *s, const struct job_message *m, struct hw_err *e);
 } handlers[] = {
 	{ JOB_RESOLVED, WAIT_RESOLVED, handle_resolved },
@@ -140,7 +141,7 @@ static int handle_message(struct session *s, const struct job_message *m, struct
 	switch (handlers[i].handle(s, m, e)) {
 	case 0:
 		return 0;
-	case -EBADMSG: /* a wrong message; other errors are of our own store */
+	case -EBADMSG: /* the message is wrong; other errors come from our store */
 	case -EINVAL:
 	case -EOPNOTSUPP:
 	case -EFBIG:
@@ -183,7 +184,7 @@ static int receive_message(struct session *s, struct hw_err *e)
 		fetch_child_free(take_ptr(s->fetch));
 		return start_fetch(s, e);
 	}
-	/* the process closed its socket: wait until it exits, or kill it */
+	/* the process closed its socket: wait for its exit, and kill it if that takes too long */
 	exited = (struct pollfd){ .fd = child_fd(s->fetch->child), .events = POLLIN };
 	if (poll(&exited, 1, EXIT_MS) <= 0)
 		child_kill(s->fetch->child);
@@ -194,8 +195,8 @@ static int receive_message(struct session *s, struct hw_err *e)
 			s->o->job->reference, proc_status_format(status, text, sizeof(text)));
 }
 
-/* How long hawser-fetch may send nothing. It has its own timeout, idle_ms, for each registry and
- * mirror and reports it; so this is only reached if it hangs. */
+/* How long hawser-fetch may send no message. For each registry and mirror hawser-fetch itself
+ * applies and reports the shorter timeout idle_ms, so this one is reached only if it hangs. */
 static int timeout_ms(const struct fetch_job *job)
 {
 	int64_t ms = 2 * (int64_t)job->idle_ms * (int64_t)(job->mirrors.n + 1);
@@ -220,7 +221,9 @@ static int process_event(struct session *s, struct hw_err *e)
 
 	n = poll(fds, ARRAY_SIZE(fds), can_commit ? 0 : timeout);
 	if (n < 0)
-		return errno == EINTR ? 0 : err_set(e, -errno, "wait for hawser-fetch");
+		return errno == EINTR ? 0
+				      : err_set(e, -errno, "%s %s: poll hawser-fetch",
+						job_verb(s->o->job), s->o->job->reference);
 	if (n == 0 && can_commit) {
 		if (incoming_commit_layers(s->image, e) < 0)
 			return add_context(s, "write to the store", e);
@@ -237,8 +240,9 @@ static int process_event(struct session *s, struct hw_err *e)
 	return fds[0].revents ? receive_message(s, e) : 0;
 }
 
-/* After a failure complete layers are still committed, so that the next attempt need not fetch them
- * again. If the disk is full, layers that other failed pulls left are removed; ours are held. */
+/* After a failure, complete layers are still committed, so that the next attempt need not fetch
+ * them again. If the disk is full, the layers of earlier failed pulls are removed; the layers of
+ * this pull are held and stay. */
 static void keep_layers(const struct session *s, const struct hw_err *why)
 {
 	struct hw_err e;

@@ -30,8 +30,8 @@ struct session_options {
 
 /*
  * Get an image and its layers. On success the layers are in the store and on disk, held by
- * *ret_image, which borrows from *o; the caller calls incoming_store(). The process *ret_fetch has
- * done its work; the caller may free it later, because that takes time.
+ * *ret_image, which borrows from *o; the caller then adds the image with incoming_store(). The
+ * process *ret_fetch is no longer needed; the caller may free it later, because that takes time.
  * Return: 0, or negative errno; the message names image and host
  */
 int session_run(const struct session_options *o, struct incoming **ret_image,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/pull/test-fetch-child.c - standby process for the next pull, with cat instead of hawser-fetch
+ * image/pull/test-fetch-child.c - standby process; the tests run cat as hawser-fetch
  */
 #include "image/pull/fetch-child.h"
 
@@ -20,7 +20,7 @@
 #define LONG_MS 600000
 #define TRIES	10000
 
-/* A thread in standby_keep(). */
+/* A thread that runs standby_keep(). */
 struct keeper_thread {
 	struct standby *standby;
 	const char *program;
@@ -94,7 +94,7 @@ static void test_stopped(void **state)
 
 	(void)state;
 	start_keeper(&k, "/bin/cat", LONG_MS);
-	time_sleep(200); /* the process is probably running by now; the test passes also if not */
+	time_sleep(200); /* the process is probably running now; if not, the test passes too */
 	standby_stop(k.standby);
 	standby_keep(k.standby, k.program); /* returns at once */
 	join_keeper(&k);
@@ -127,11 +127,13 @@ static void test_no_program(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "standby: a process can be taken and outlives its keeper", test_taken },
-		{ "standby: a process that is not taken is stopped after a while", test_not_taken },
-		{ "standby: after a stop no process is kept", test_stopped },
-		{ "standby: the next process is kept after one was taken", test_second_keeper },
-		{ "standby: a program that does not exist is not an error", test_no_program },
+		{ "standby: a process that is taken outlives the thread that kept it", test_taken },
+		{ "standby: a process that is not taken in time is stopped", test_not_taken },
+		{ "standby: after standby_stop() no process is kept", test_stopped },
+		{ "standby: after a process was taken, another one can be kept",
+		  test_second_keeper },
+		{ "standby: standby_keep() returns if the program does not exist",
+		  test_no_program },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/image.c - images: add, read, remove
+ * image/store/image.c - add, read and remove images
  *
  * How:   image ID, layers and user follow from the manifest and the configuration,
- *        so the caller gives only those documents and the names.
+ *        so the caller passes only these documents and the names.
  */
 #include "image/store/store.h"
 
@@ -58,7 +58,7 @@ struct addition {
 	char id[DIGEST_TEXT];
 	char manifest[DIGEST_TEXT];
 	struct image_config *config;
-	struct hw_strings changed; /* IDs of this image and of those that lose a name to it */
+	struct hw_strings changed; /* IDs of this image and of the images that lose a name to it */
 };
 
 static void addition_done(struct addition *a)
@@ -69,7 +69,7 @@ static void addition_done(struct addition *a)
 
 AUTO_VALUE_DEFINE(addition_done, struct addition);
 
-/* Names are stored in the form that store_find() looks for. */
+/* Names are stored complete, because store_find() looks for complete names. */
 static int check_name(const char *name, struct hw_err *e)
 {
 	AUTO(reference_done) struct reference ref = { 0 };
@@ -139,7 +139,7 @@ static int insert_names(struct addition *a, struct hw_err *e)
 		AUTO(db_query_done) struct db_query q = { 0 };
 		const char *name = a->image->names[i];
 
-		/* the image that has the name until now, if any, changes too */
+		/* an image that loses the name changes too */
 		r = db_query(a->s->db, "SELECT image FROM names WHERE name = ?",
 			     DB_VALUES(DB_TEXT(name)), &q, e);
 		while (r >= 0 && (r = db_step(&q, e)) > 0)
@@ -156,7 +156,7 @@ static int insert_names(struct addition *a, struct hw_err *e)
 	return 0;
 }
 
-/* Is the image stored with this manifest, all these names and all its layers? */
+/* Is the image already stored with this manifest, all these names and all its layers? */
 static bool is_stored(const struct addition *a)
 {
 	AUTO(store_snapshot_put) const struct store_snapshot *snap = store_snapshot_get(a->s);
@@ -180,7 +180,7 @@ static int add_locked(struct addition *a, struct hw_err *e)
 	AUTO(store_snapshot_put) const struct store_snapshot *next = NULL;
 	int r;
 
-	/* most pulls are of images that exist: do not wait for the disk then */
+	/* most pulls are of images that exist: return without waiting for the disk */
 	if (is_stored(a))
 		return 0;
 	strings_add(&a->changed, a->id);
@@ -242,7 +242,8 @@ static int list_chains(struct store *s, const char *id, struct hw_strings *ret_c
 	return r;
 }
 
-/* Also removes abandoned layers: images are removed to free disk space. Return: 0; 1: not found */
+/* Also removes layers of failed pulls, because images are removed to free disk space. Return: 0;
+ * 1: not found */
 static int remove_locked(struct store *s, const char *text, struct store_removal *removal,
 			 struct hw_err *e)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/layer.c - layers: look up, create, replace
+ * image/store/layer.c - look up, create and replace layers
  *
  * How:   a layer is unpacked into a stage, tmp/N. To commit it, syncfs() on the
- *        directory of the first stage writes all stages to disk: a layer has
+ *        directory of the oldest stage writes all stages to disk: a layer has
  *        thousands of small files, and an fsync() for each would take longer than
- *        all the rest. Since Linux 5.8 syncfs() also reports write errors since
- *        that directory was opened. Then, under the lock:
+ *        the rest of the pull. Since Linux 5.8 syncfs() also reports write errors
+ *        that occurred after that directory was opened. Then, under the lock:
  *
  *	rename tmp/N to layers/HEX
  *	fsync layers/
@@ -170,7 +170,7 @@ int store_layer_begin(struct store *s, struct store_stage **ret_stage, struct hw
 	snprintf(stage->name, sizeof(stage->name), "%u", next_number(s));
 	if (mkdirat(s->tmp, stage->name, 0700) == 0)
 		stage->dir = openat(s->tmp, stage->name, OPEN_DIRECTORY);
-	/* fchmodat(): regardless of the umask */
+	/* fchmodat() sets the mode regardless of the umask */
 	if (stage->dir < 0 || mkdirat(stage->dir, "root", ROOT_MODE) < 0 ||
 	    fchmodat(stage->dir, "root", ROOT_MODE, 0) < 0)
 		return err_set(e, -errno, "create a directory in %s/tmp", s->root);
@@ -185,25 +185,25 @@ void store_stage_free(struct store_stage *stage)
 	if (!stage)
 		return;
 	mem_close_fd(&stage->dir);
-	/* if this fails, the rest is removed when the store is opened again */
+	/* files that cannot be removed now are removed when the store is opened again */
 	if (stage->name[0] && remove_tree(stage->store->tmp, stage->name, &e) < 0)
-		log_debug("%s/tmp: %s", stage->store->root, e.msg);
+		log_debug("delete a stage in %s/tmp: %s", stage->store->root, e.msg);
 	free(stage);
 }
 
 /* ---- commit: directories ------------------------------------------------------- */
 
-/* Where the directory of a new layer is: in its stage, in layers/, or in layers/ with the suspect
- * layer that it replaced now in the stage. */
+/* Where the directory of a new layer is. IN_STAGE: still in its stage. MOVED: in layers/.
+ * EXCHANGED: in layers/, and the suspect layer that it replaced is in the stage. */
 enum layer_place { IN_STAGE, MOVED, EXCHANGED };
 
 struct commit {
 	struct store *s;
 	const struct store_new_layer *layers;
 	size_t n;
-	enum layer_place *places;     /* of each layer */
+	enum layer_place *places;     /* place of each layer */
 	struct hw_strings changed;    /* images that contain one of the layers */
-	struct store_removal removal; /* directories without a row that were in the way */
+	struct store_removal removal; /* leftover directories that had the names of new layers */
 	struct store_usage added;
 };
 
@@ -221,7 +221,8 @@ static const char *directory_name(const struct store_new_layer *layer)
 	return layer->chain_id + strlen("sha256:");
 }
 
-/* syncfs() reports the errors since its descriptor was opened: the oldest stage covers all. */
+/* syncfs() reports errors that occurred after its descriptor was opened, so the descriptor of the
+ * oldest stage covers all stages. */
 static int sync_stages(const struct store_new_layer *layers, size_t n, struct hw_err *e)
 {
 	const struct store_stage *oldest = layers[0].stage;
@@ -287,13 +288,13 @@ static int place_layer(struct commit *c, size_t i, struct hw_err *e)
 		return move_into_place(c, i, e);
 	if (!store_is_suspect(c->s, layer->chain_id))
 		return 0;
-	/* the layer exists in layers/ at any time; the suspect one is deleted with the stage */
+	/* exchange them, so that the layer always exists; the stage deletes the suspect one */
 	if (renameat2(c->s->tmp, layer->stage->name, c->s->layers, directory_name(layer),
 		      RENAME_EXCHANGE) == 0) {
 		c->places[i] = EXCHANGED;
 		return 0;
 	}
-	if (errno == ENOENT) /* the directory was deleted behind our back */
+	if (errno == ENOENT) /* another program has deleted the directory */
 		return move_into_place(c, i, e);
 	return err_set(e, -errno, "replace layer %s", layer->chain_id);
 }
@@ -329,7 +330,7 @@ static int64_t file_size(const struct store_stage *stage, const char *name)
 	return fstatat(stage->dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ? -1 : st.st_blocks * 512;
 }
 
-/* Only a suspect layer has a row already. */
+/* There is an old row only if the layer was suspect. */
 static int delete_old_row(struct commit *c, const char *chain_id, struct hw_err *e)
 {
 	AUTO(db_query_done) struct db_query q = { 0 };

@@ -17,16 +17,16 @@
 #include "base/str.h"
 #include "image/manifest.h"
 
-#define MOUNT_PAGE	4096 /* bytes of options that mount(2) copies, with the NUL */
-#define MOUNT_VALUE_MAX 256  /* bytes of a value that fsconfig() accepts, with the NUL */
+#define MOUNT_PAGE	4096 /* bytes of options that mount(2) copies, including the NUL */
+#define MOUNT_VALUE_MAX 256  /* bytes of a value that fsconfig() accepts, including the NUL */
 
-/* The layers that are not hidden, the highest first, in the order of overlayfs. */
+/* The layers that are not hidden, in the order that overlayfs expects: the highest first. */
 struct visible {
 	const char *paths[MANIFEST_LAYERS_MAX];
 	size_t n;
 };
 
-/* overlayfs needs at least two directories, including upper. */
+/* Adds the empty directory if needed: overlayfs needs at least two directories, including upper. */
 static int list_visible(const struct mount_stack *stack, struct visible *ret, struct hw_err *e)
 {
 	ret->n = 0;
@@ -75,7 +75,8 @@ static int set_upper(int fs, const struct mount_stack *stack, struct hw_err *e)
 	const char *const options[][2] = {
 		{ "upperdir", stack->upper },
 		{ "workdir", stack->work },
-		{ "index", "off" }, /* else upper could not be mounted again over other layers */
+		{ "index",
+		  "off" }, /* with the index, upper cannot be mounted again over other layers */
 		{ "metacopy", "off" },
 	};
 	int r = 0;
@@ -149,7 +150,7 @@ static int add_path(struct legacy_mount *m, const char *before, const char *path
 	return 0;
 }
 
-/* Runs in its own thread, which must not change the working directory of the process. */
+/* Runs in its own thread, so that the working directory of the other threads does not change. */
 static void *mount_thread(void *arg)
 {
 	struct legacy_mount *m = arg;
@@ -185,14 +186,14 @@ int mount_overlay_legacy(const struct mount_stack *stack, const char *target, st
 				stack->n, MOUNT_PAGE);
 	r = -pthread_create(&thread, NULL, mount_thread, &m);
 	if (r < 0)
-		return err_set(e, r, "create a thread");
+		return err_set(e, r, "mount overlayfs at %s: create a thread", target);
 	pthread_join(thread, NULL);
 	return m.error ? err_set(e, -m.error, "mount overlayfs at %s", target) : 0;
 }
 
-/* ---- either -------------------------------------------------------------------- */
+/* ---- choice of the method ------------------------------------------------------ */
 
-/* No layers and no upper: mount the empty directory itself. */
+/* For a stack without layers and upper: mounts the empty directory itself. */
 static int mount_empty(const struct mount_stack *stack, const char *target, struct hw_err *e)
 {
 	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY };

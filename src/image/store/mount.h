@@ -3,10 +3,10 @@
  * image/store/mount.h - overlayfs mounts of the layers of an image
  *
  * What:  mount a stack of layers, optionally with a writable upper directory.
- * How:   since Linux 6.5 with fsopen() and one "lowerdir+" option per layer. Older
- *        kernels need all paths in one page of options for mount(2): there the
- *        paths are descriptor numbers relative to /proc/self/fd, used in a thread
- *        with its own working directory.
+ * How:   since Linux 6.5 with fsopen() and one "lowerdir+" option per layer. On
+ *        older kernels mount(2) takes all paths in one page of options. To save
+ *        space, the paths are descriptor numbers relative to /proc/self/fd, which is the
+ *        working directory of a thread that only calls mount(2).
  * Rules: an opaque layer hides all layers below it.
  */
 #ifndef IMAGE_STORE_MOUNT_H
@@ -26,17 +26,17 @@ struct mount_layer {
 struct mount_stack {
 	const struct mount_layer *layers; /* the lowest first */
 	size_t n;
-	const char *empty; /* an empty directory, because overlayfs needs at least two */
+	const char *empty; /* an empty directory: overlayfs needs at least two directories */
 	const char *upper; /* directory for changes; NULL: mount read-only */
 	const char *work;  /* empty directory on the file system of upper, for overlayfs itself */
 	bool is_volatile;  /* do not sync upper: see "volatile" in the kernel's overlayfs.rst */
 };
 
-/* Mount at @target, an absolute path of a directory. To be unmounted with umount2(). Return: 0;
+/* Mount at @target, an absolute path of a directory. Undo it with umount2(). Return: 0;
  * -E2BIG: too many layers; or another negative errno */
 int mount_overlay(const struct mount_stack *stack, const char *target, struct hw_err *e);
-/* The same with mount(2), for kernels before Linux 6.5. The stack must have a layer or upper.
- * -E2BIG also if the options do not fit into a page. */
+/* Like mount_overlay(), but with mount(2), for kernels before Linux 6.5. The stack must have a
+ * layer or upper. Return: -E2BIG also if the options do not fit into a page */
 int mount_overlay_legacy(const struct mount_stack *stack, const char *target, struct hw_err *e);
 
 /* An image of the store. The caller holds its layers (store_hold_layer()). */
@@ -46,7 +46,7 @@ struct mount_image {
 	bool is_volatile;
 };
 
-/* Return: 0; -ENOENT: no such image, or it lost a layer; or another negative errno */
+/* Return: 0; -ENOENT: no such image, or one of its layers was lost; or another negative errno */
 int mount_image(struct store *s, const struct mount_image *image, const char *target,
 		struct hw_err *e);
 

@@ -2,10 +2,10 @@
 /*
  * image/store/prune.c - holds on layers, and removal of unused layers
  *
- * How:   first delete the rows, in one transaction; then move the directories to
- *        gone/, one rename each; then release the lock and delete them. If the
- *        process is killed in between, the rest is done when the store is opened
- *        again.
+ * How:   removal deletes the rows in one transaction, moves the directories to gone/
+ *        with one rename each, releases the lock, and deletes the directories. If
+ *        the process is killed in between, the remaining steps are done when the
+ *        store is opened again.
  */
 #include "image/store/store.h"
 
@@ -50,7 +50,7 @@ void store_move_layers_to_gone(struct store *s, struct store_removal *removal)
 	for (size_t i = 0; i < removal->chains.n; i++) {
 		const char *hex = removal->chains.v[i] + strlen("sha256:");
 
-		/* if this fails, the next commit of the layer or the next start moves it */
+		/* a directory that cannot be moved now is moved at the next commit or start */
 		if (store_move_to_gone(s, s->layers, hex, removal, &e) < 0)
 			log_debug("%s", e.msg);
 	}
@@ -127,7 +127,7 @@ static int list_unused(struct store *s, struct hw_strings *ret_chains, struct hw
 	return r;
 }
 
-/* In a transaction, unless there is nothing to do. */
+/* Removes layers in one transaction; does nothing if the list is empty. */
 static int remove_layers(struct store *s, const struct hw_strings *chains,
 			 struct store_removal *removal, struct hw_err *e)
 {
@@ -242,7 +242,7 @@ static int release_locked(struct store_hold *h, struct store_removal *removal, s
 		free(map_take(s->held, chain));
 		strings_add(&released, chain);
 	}
-	/* layers whose images were all removed; not those of a pull that failed */
+	/* select layers whose images were all removed, but not layers of a failed pull */
 	for (size_t i = 0; i < released.n; i++) {
 		r = db_get_int(s->db,
 			       "SELECT 1 FROM layers l WHERE l.chain = ? AND used = 1"

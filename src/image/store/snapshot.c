@@ -3,8 +3,8 @@
  * image/store/snapshot.c - snapshots: the immutable list of images that readers get
  *
  * How:   an image is read from the database once and shared, by reference count,
- *        between all snapshots that contain it. A change reads the images that it
- *        touched and builds a new list before it is committed.
+ *        between all snapshots that contain it. Before a change is committed, the
+ *        images that it affects are read, and a new list is built.
  */
 #include "image/store/store.h"
 
@@ -118,7 +118,7 @@ static int compare_ids(const void *a, const void *b)
 	" (SELECT count(*) FROM image_layers i WHERE i.image = id"                                 \
 	"  AND NOT EXISTS (SELECT 1 FROM layers l WHERE l.chain = i.chain))"
 
-/* Add the image of each row. */
+/* Add the image of each row to the snapshot. */
 static int read_images(struct store *s, struct db_query *q, struct store_snapshot **snap,
 		       struct hw_err *e)
 {
@@ -220,7 +220,8 @@ int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e)
 
 /* ---- finding ------------------------------------------------------------------ */
 
-/* With both tag and digest the digest counts. Return: NULL also if @text is not a reference */
+/* If the name has both a tag and a digest, the tag is ignored. Return: NULL also if @text is an
+ * image ID, or not a reference */
 static const struct store_image *find_by_name(const struct store_snapshot *snap, const char *text,
 					      bool damaged)
 {
@@ -228,7 +229,7 @@ static const struct store_image *find_by_name(const struct store_snapshot *snap,
 	autofree char *repository = NULL, *name = NULL;
 	struct hw_err ignored;
 
-	/* an ID, although it could also be tag DIGITS of an image named "sha256" */
+	/* this is an ID, although it could also be tag HEX of an image named "sha256" */
 	if (digest_is_sha256(text))
 		return NULL;
 	if (reference_parse(text, &ref, &ignored) < 0)

@@ -26,8 +26,8 @@ struct store {
 	int lock_fd, dir, layers, tmp, gone;
 	struct db *db;
 	unsigned int next_number;    /* next unused name in tmp/ and gone/ */
-	unsigned int leftover_below; /* lower numbers in gone/ are from before the start */
-	struct map *held;	     /* chain ID to struct hold_count */
+	unsigned int leftover_below; /* lower numbers in gone/ existed before the start */
+	struct map *held;	     /* maps a chain ID to a struct hold_count */
 	struct map *suspect;	     /* chain IDs of layers that the next commit replaces */
 	struct hw_strings pinned;
 
@@ -63,65 +63,71 @@ AUTO_DEFINE(store_unlock, pthread_mutex_t);
 /* ---- store.c ---- */
 unsigned int store_next_number(struct store *s);
 void store_add_usage(struct store *s, int64_t bytes, int64_t inodes, int layers);
-int store_check_digest(const char *digest, struct hw_err *e); /* needs no lock; 0 or -EINVAL */
+/* Needs no lock. Return: 0 or -EINVAL */
+int store_check_digest(const char *digest, struct hw_err *e);
 
 /*
- * The reserve is a file that only occupies disk space. To remove an image, or even to open the
- * database, SQLite must write a little. On a full disk that fails, and the disk would
- * stay full. So the reserve is deleted when there is no space left, and created again later.
- * These functions need no lock.
+ * The reserve is a file that only occupies disk space. SQLite must write a little to remove an
+ * image, and even to open the database. On a full disk these writes fail, so no image could be
+ * removed to free space. Therefore the reserve is deleted when the disk is full, and created again
+ * later. These functions need no lock.
  */
 void store_create_reserve(struct store *s);
-bool store_delete_reserve(struct store *s); /* Return: true if there was one: then try again */
+bool store_delete_reserve(struct store *s); /* Return: true if it existed: the caller retries */
 
 /* ---- snapshot.c ---- */
 /*
  * Build the snapshot that will follow the current one: images with these IDs are read again, all
- * others are shared. It is built before the database commit, so that nothing can fail after it.
+ * other images are shared. It is built before the database commit, so that nothing can fail after
+ * the commit.
  */
 int store_snapshot_build(struct store *s, const struct hw_strings *ids,
 			 const struct store_snapshot **ret, struct hw_err *e);
-/* The same with all images read from the database. */
+/* Like store_snapshot_build(), but reads all images from the database. */
 int store_snapshot_load(struct store *s, const struct store_snapshot **ret, struct hw_err *e);
-/* Make it the one that readers get; takes ownership. */
+/* Make @next the snapshot that readers get; takes ownership of it. */
 void store_snapshot_publish(struct store *s, const struct store_snapshot **next);
 /* Like store_snapshot_find(), but finds damaged images too if @damaged. Needs no lock. */
 int store_find(const struct store_snapshot *snap, const char *text, bool damaged,
 	       const struct store_image **ret_image, struct hw_err *e);
 
 /* ---- layer.c ---- */
-int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e); /* 1 or 0 */
+/* Return: 1 or 0; or negative errno */
+int store_layer_exists(struct store *s, const char *chain_id, struct hw_err *e);
 bool store_is_suspect(const struct store *s, const char *chain_id);
 
 /* ---- prune.c ---- */
 /*
- * Directories being removed. First their rows are deleted in a transaction, then they are moved to
- * gone/; both under the lock. Then they are deleted without the lock.
+ * Layers that are being removed. First their rows are deleted in a transaction, then their
+ * directories are moved to gone/, both under the lock. Last, the directories are deleted without
+ * the lock.
  */
 struct store_removal {
-	struct hw_strings chains; /* rows are deleted, directories are still in layers/ */
-	struct hw_strings gone;	  /* names in gone/ */
+	struct hw_strings chains; /* rows are deleted; directories are still in layers/ */
+	struct hw_strings gone;	  /* names of directories in gone/ */
 	int64_t bytes, inodes;
 };
 void store_removal_done(struct store_removal *removal);
 AUTO_VALUE_DEFINE(store_removal_done, struct store_removal);
 
-/* Delete the rows of those of the given layers that no image has and that are not held. The caller
- * commits the transaction and then calls store_move_layers_to_gone(). */
+/* Delete the rows of layers in @chains, except layers that an image has or that are held. The
+ * caller commits the transaction and then calls store_move_layers_to_gone(). */
 int store_delete_layer_rows(struct store *s, const struct hw_strings *chains,
 			    struct store_removal *removal, struct hw_err *e);
-/* Never fails: a directory that cannot be moved has no row, and is removed later. */
+/* Never fails: a directory that cannot be moved has no row, so it is removed later. */
 void store_move_layers_to_gone(struct store *s, struct store_removal *removal);
 /* Move one directory to gone/. */
 int store_move_to_gone(struct store *s, int from, const char *name, struct store_removal *removal,
 		       struct hw_err *e);
-/* Delete the directories in gone/. Called without the lock. Tries all, returns the first error. */
+/* Delete the directories in removal->gone. Called without the lock. Tries all directories, and
+ * returns the first error. */
 int store_delete_gone(struct store *s, const struct store_removal *removal, struct hw_err *e);
 
-/* Add the layers left by pulls that failed; with @stale_only those older than a day. */
+/* Add layers that have never been part of an image, because their pull failed or is running, to
+ * @chains; with @stale_only, only those older than a day. */
 int store_list_abandoned(struct store *s, bool stale_only, struct hw_strings *chains,
 			 struct hw_err *e);
-/* Remove abandoned layers older than a day. Called without the lock. */
+/* Remove the layers of failed pulls that are older than a day. Called without the lock. */
 int store_trim_stale(struct store *s, struct hw_err *e);
 
 bool store_is_held(const struct store *s, const char *chain_id);

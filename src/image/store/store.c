@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/store.c - opening the image store, and removal of incomplete data
+ * image/store/store.c - open the image store, and remove incomplete data
  *
  * How:   the database decides which layers exist. A directory without a row (its
  *        layer was being created or deleted when the daemon died) is moved to
@@ -21,9 +21,9 @@
 #include "base/time.h"
 #include "image/store/state.h"
 
-#define STORE_BUSY_MS 5000 /* in case an administrator has the database open */
+#define STORE_BUSY_MS 5000 /* an administrator may have the database open */
 #define RESERVE_NAME  "reserve"
-#define RESERVE_BYTES (2 << 20) /* the write-ahead log grows to 1 MiB */
+#define RESERVE_BYTES (2 << 20) /* enough for the write-ahead log, which grows to 1 MiB */
 
 static const char *const store_schema[] = {
 	"CREATE TABLE layers (chain TEXT PRIMARY KEY, diff TEXT NOT NULL, blob TEXT NOT NULL,"
@@ -70,7 +70,7 @@ void store_create_reserve(struct store *s)
 	autoclose int fd =
 		openat(s->dir, RESERVE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-	/* best effort: a smaller reserve helps, too */
+	/* best effort: a smaller reserve helps too */
 	if (fd >= 0)
 		(void)!fallocate(fd, 0, 0, RESERVE_BYTES);
 }
@@ -155,7 +155,8 @@ static int remove_incomplete(struct store *s, struct hw_err *e)
 		r = file_walk(s->tmp, ".", skip_used_number, s, e);
 	if (r == 0)
 		r = file_walk(s->tmp, ".", remove_stage, s, e);
-	/* before the next step: the directory of such a layer may exist, without root/ in it */
+	/* before the next step: if the directory of a lost layer exists without root/, that step
+	 * removes it */
 	if (r == 0)
 		r = delete_lost_layer_rows(s, e);
 	if (r == 0)
@@ -304,7 +305,7 @@ void store_close(struct store *s)
 	mem_close_fd(&s->tmp);
 	mem_close_fd(&s->gone);
 	mem_close_fd(&s->dir);
-	mem_close_fd(&s->lock_fd); /* last: from now on another process can open the store */
+	mem_close_fd(&s->lock_fd); /* close it last: now another process can open the store */
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->read_lock);
 	pthread_mutex_destroy(&s->publish_lock);

@@ -7,19 +7,19 @@
  *
  *	ROOT/lock                  locked by the process that has the store open
  *	ROOT/images.db             database: layers, images, names, documents
- *	ROOT/layers/HEX/root/      files of a layer, in the form that overlayfs needs
- *	ROOT/layers/HEX/recipe     to rebuild its archive (fetch/recipe/recipe.h)
+ *	ROOT/layers/HEX/root/      files of a layer, in the format of an overlayfs layer
+ *	ROOT/layers/HEX/recipe     recipe to rebuild its archive (fetch/recipe/recipe.h)
  *	ROOT/layers/HEX/blob       its archive as received, if blobs are kept
  *	ROOT/tmp/N/                stage: a layer that is being unpacked
  *	ROOT/gone/N/               directory that is being deleted
- *	ROOT/reserve               disk space for the database when the disk is full
+ *	ROOT/reserve               occupies disk space for the database (state.h)
  *	ROOT/empty/                empty directory, for mounts (mount.h)
  *
  * Rules: incomplete data is never visible. A layer is written to disk (syncfs())
  *        before it is moved into place; it is in place before its row is added to
  *        the database; all layers of an image are added before the image. Removal
  *        is in the reverse order. Directories without a row are incomplete and are
- *        removed when the store is opened, which reads only their names.
+ *        removed when the store is opened; this reads only the directory names.
  *        All functions are thread-safe. Changes are serialized, but slow
  *        operations (writing to disk, deleting trees) run outside the lock.
  *        Readers use the published snapshot and never wait for a change.
@@ -53,11 +53,12 @@ int store_sweep(struct store *s, struct hw_err *e);
 
 const char *store_root(const struct store *s); /* an absolute path */
 
-/* Show images with these complete names as pinned, and no others. Return: 0, or an error if images
- * cannot be read again: then the change shows after the next start */
+/* Mark the images with these complete names as pinned, and no other images. Return: 0, or
+ * negative errno if the images cannot be read again: then the change may stay invisible until
+ * the next start */
 int store_pin(struct store *s, const struct hw_strings *names, struct hw_err *e);
 
-/* ---- snapshots: what readers get --------------------------------------------- */
+/* ---- snapshots for readers --------------------------------------------------- */
 
 /* Immutable. */
 struct store_image {
@@ -66,10 +67,10 @@ struct store_image {
 	char manifest[DIGEST_TEXT]; /* digest of the manifest of the last pull */
 	struct hw_strings tags;	    /* "docker.io/library/busybox:latest", sorted */
 	struct hw_strings digests;  /* "docker.io/library/busybox@sha256:...", sorted */
-	int64_t size;		    /* bytes on disk of its layers, manifest and configuration */
+	int64_t size;		    /* bytes on disk of layers, manifest and configuration */
 	bool has_uid;		    /* the configuration has a numeric user */
 	int64_t uid;
-	char *username; /* of the configuration; "" if numeric or not set */
+	char *username; /* user name of the configuration; "" if numeric or not set */
 	bool pinned;
 	bool damaged; /* a layer was lost: the image must be pulled again */
 };
@@ -88,8 +89,8 @@ AUTO_DEFINE(store_snapshot_put, const struct store_snapshot);
 
 /*
  * Find an image by its ID with or without "sha256:", by an unambiguous prefix of the ID, or by a
- * name, which is completed (image/reference.h). If a name has both tag and digest, the digest
- * counts. Damaged images are not found, so that they are pulled again. The image belongs to the
+ * name, which is completed (image/reference.h). If a name has both a tag and a digest, the tag is
+ * ignored. Damaged images are not found, so that they are pulled again. The image belongs to the
  * snapshot. Return: 1 if found; 0 if not; -EINVAL: ambiguous prefix
  */
 int store_snapshot_find(const struct store_snapshot *snap, const char *text,
@@ -107,8 +108,8 @@ struct store_new_image {
 };
 
 /*
- * Add an image, whose layers must be in the store, or more names to an existing image. A name that
- * another image has moves to this one; the other image stays, with its remaining names. The change
+ * Add an image, whose layers must be in the store, or add names to an existing image. A name that
+ * another image has moves to this image; the other image keeps its remaining names. The change
  * is on disk on return. @ret_id may be NULL. Return: 0; -ENOENT: a layer is missing; -EINVAL: the
  * configuration is malformed or a name is not complete
  */
@@ -116,11 +117,11 @@ int store_image_add(struct store *s, const struct store_new_image *image, char r
 		    struct hw_err *e);
 
 /* Remove an image with all its names, and all layers that no other image has and that are not held.
- * @text as for store_snapshot_find(), but damaged images are found too. Return: 0; 1: not found;
- * -EINVAL: ambiguous prefix of an ID */
+ * @text is the same as for store_snapshot_find(), but damaged images are found too. Return: 0; 1:
+ * not found; -EINVAL: ambiguous prefix of an ID */
 int store_image_remove(struct store *s, const char *text, struct hw_err *e);
 
-/* The documents of an image; each pointer may be NULL. Return: 1; 0: not found */
+/* Read the documents of an image; each pointer may be NULL. Return: 1; 0: not found */
 int store_image_read(struct store *s, const char *id, struct buf *ret_manifest,
 		     struct buf *ret_config, struct hw_err *e);
 
@@ -142,8 +143,8 @@ struct store_layer {
 /* Return: 1; 0: not found */
 int store_layer_get(struct store *s, const char *chain_id, struct store_layer *ret_layer,
 		    struct hw_err *e);
-/* The layers of an image, the lowest first; the caller frees *ret_layers. Return: 1; 0: no such
- * image, or one of its layers was lost */
+/* List the layers of an image, the lowest first; the caller frees *ret_layers. Return: 1; 0: no
+ * such image, or one of its layers was lost */
 int store_image_layers(struct store *s, const char *id, struct store_layer **ret_layers,
 		       size_t *ret_n, struct hw_err *e);
 /* Open the directory of a layer, which contains root/, recipe and blob. Return: a descriptor opened
@@ -151,9 +152,9 @@ int store_image_layers(struct store *s, const char *id, struct store_layer **ret
 int store_layer_open(struct store *s, const char *chain_id, struct hw_err *e);
 
 /*
- * Mark a layer as suspect: its files may be damaged. Images need it, so it stays until the next
- * commit of the same layer replaces it. Until then, or until the mark is cleared,
- * store_hold_layer() reports that it does not exist. Return: 0; 1: not found; -EBUSY: it is held
+ * Mark a layer as suspect: its files may be damaged. Images need the layer, so it stays until the
+ * next commit of the same layer replaces it. Until then, or until the mark is cleared,
+ * store_hold_layer() reports that it does not exist. Return: 0; 1: not found; -EBUSY: held
  */
 int store_layer_mark_suspect(struct store *s, const char *chain_id, struct hw_err *e);
 void store_layer_clear_suspect(struct store *s, const char *chain_id);
@@ -161,9 +162,9 @@ void store_layer_clear_suspect(struct store *s, const char *chain_id);
 /* A layer that is being unpacked. */
 struct store_stage {
 	struct store *store;
-	char name[16]; /* in tmp/ */
+	char name[16]; /* name of the directory in tmp/ */
 	int dir;       /* contains root/, an empty directory with mode 0755 for the files of the
-			* layer; the files "recipe" and "blob" are to be created in it */
+			* layer; the files "recipe" and "blob" are created beside it */
 };
 
 int store_layer_begin(struct store *s, struct store_stage **ret_stage, struct hw_err *e);
@@ -181,10 +182,9 @@ struct store_new_layer {
 };
 
 /*
- * Add complete layers to the store. They are on disk and in place on return; if it fails, none of
- * them was added. The cost of waiting for the disk does not grow with the number of layers, and the
- * unpacker need not sync. It is not an error if a layer was added meanwhile by another pull. A
- * suspect layer is replaced.
+ * Add complete layers to the store. On success they are on disk and in place; on failure none of
+ * them was added. One sync covers all layers, and the unpacker need not sync. It is not an error if
+ * another pull has already added a layer. A suspect layer is replaced.
  */
 int store_layers_commit(struct store *s, const struct store_new_layer *layers, size_t n,
 			struct hw_err *e);
@@ -193,20 +193,21 @@ int store_layers_commit(struct store *s, const struct store_new_layer *layers, s
 
 /*
  * A pull holds the layers that it finds and adds until its image is stored; a container holds the
- * layers of its image. A held layer stays even if its image is removed; then it is removed with the
- * last hold. Holds are not persistent: at start the daemon must hold the layers of its containers
- * again before it removes anything.
- * Layers of a pull that failed stay, also after a restart, so that the next attempt finds them.
- * They are removed when an image is removed; when they are a day old, at the end of the next hold
- * or by store_sweep(); or by store_trim(), for example when a pull finds no disk space.
+ * layers of its image. A held layer stays even if its image is removed; it is then removed when
+ * the last hold is released. Holds are not persistent: at start the daemon must hold the layers of
+ * its containers again before it removes anything.
+ * Layers of a failed pull stay, also after a restart, so that the next attempt finds them. They are
+ * removed when any image is removed, or by store_trim(), for example when the disk is full. When
+ * they are a day old, the next release of a hold or store_sweep() removes them.
  */
 struct store_hold;
 
 struct store_hold *store_hold_new(struct store *s); /* holds no layer yet */
-/* Hold a layer from now on, whether or not it exists. Return: 1: it exists; 0: it does not (yet) */
+/* Hold a layer from now on, whether or not it exists. Return: 1 if it exists; 0 if it does not
+ * exist yet, or is suspect */
 int store_hold_layer(struct store_hold *h, const char *chain_id, struct hw_err *e);
-/* Removes layers whose images were removed meanwhile. If that fails they stay until store_trim().
- * NULL is allowed. */
+/* Release a hold. Removes layers whose images were removed during the hold. If that fails, they
+ * stay until store_trim(). NULL is allowed. */
 void store_hold_free(struct store_hold *h);
 
 AUTO_DEFINE(store_hold_free, struct store_hold);
@@ -217,10 +218,10 @@ int store_trim(struct store *s, struct hw_err *e);
 /* ---- disk usage -------------------------------------------------------------- */
 
 struct store_usage {
-	int64_t bytes, inodes; /* of all layers */
+	int64_t bytes, inodes; /* used by all layers */
 	size_t layers;
 };
 
-void store_usage(struct store *s, struct store_usage *ret_usage); /* never blocks */
+void store_usage(struct store *s, struct store_usage *ret_usage); /* never waits for the disk */
 
 #endif

@@ -37,7 +37,7 @@ static char *make_directory(const char *top, const char *name)
 	return path;
 }
 
-/* Layer i has the files "all" and "i", which contain i. */
+/* Layer i has two files, "all" and the number i; both contain the number i. */
 static void fill_layer(struct scene *s, size_t i)
 {
 	autofree char *name = str_printf("layer%zu", i), *number = str_printf("%zu", i);
@@ -158,7 +158,7 @@ static void opaque_layer_hides(void **state)
 static void few_layers(void **state)
 {
 	for (size_t i = 0; i < 8; i++) {
-		bool nothing = i == 4; /* not supported by mount_overlay_legacy() */
+		bool nothing = i == 4; /* mount_overlay_legacy() does not support this */
 		autofree char *name = str_printf("few%zu", i);
 		AUTO(scene_done) struct scene s;
 		struct mount_stack stack;
@@ -242,7 +242,7 @@ static void errors_name_the_directory(void **state)
 	stack.upper = missing;
 	assert_int_equal(mount_overlay(&stack, s.merged, &e), -ENOENT);
 	assert_non_null(strstr(e.msg, missing));
-	stack.upper = "/proc"; /* not writable */
+	stack.upper = "/proc"; /* is not writable */
 	assert_int_equal(mount_overlay(&stack, s.merged, &e), -EINVAL);
 	assert_non_null(strstr(e.msg, "overlay"));
 }
@@ -275,13 +275,14 @@ static void image_is_mounted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("mount: the highest layer wins, and only upper is written to",
+		TEST("mount: the highest layer takes precedence, and only upper is written to",
 		     highest_layer_wins),
 		TEST("mount: an opaque layer hides all layers below it", opaque_layer_hides),
-		TEST("mount: no layer or one layer can be mounted, with and without upper",
+		TEST("mount: a stack of zero or one layers can be mounted, with and without upper",
 		     few_layers),
 		TEST("mount: directories may have any name", difficult_names),
-		TEST("mount: the working directory does not change", working_directory_stays),
+		TEST("mount: mounting does not change the working directory",
+		     working_directory_stays),
 		TEST("mount: 500 layers are mounted, 501 are rejected", many_layers),
 		TEST("mount: an error names the directory", errors_name_the_directory),
 		TEST("mount: an image of the store is mounted", image_is_mounted),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/test-store-restart.c - the store after a restart, a kill, on a full disk, with damage
+ * image/store/test-store-restart.c - image store: restart, kill, full disk, damage
  *
- * Here the store is killed after each step; test/faults/store.scenario does it at each system call.
+ * Here the process is killed after each step; test/faults/store.scenario kills it at each system
+ * call.
  */
 #include "image/store/store.h"
 
@@ -86,7 +87,8 @@ static void newer_version(void **state)
 
 enum step { BEGUN, WRITTEN, COMMITTED, ADDED, SECOND_ADDED, REMOVED, STEPS };
 
-/* Add an image, add another one that shares a layer, remove the second; stop after a step. */
+/* Add an image, add a second image that shares a layer, remove the second image; return after the
+ * step @last. */
 static void run_until(struct test_store *p, enum step last)
 {
 	struct store_new_layer layer;
@@ -153,7 +155,7 @@ static void kill_after_each_step(void **state)
 	}
 }
 
-/* A hawser-fetch that outlives its daemon knows its stage by name. */
+/* A hawser-fetch that outlives its daemon may still write to its stage by name. */
 static void stage_names_are_not_reused(void **state)
 {
 	struct test_store *p = *state;
@@ -182,7 +184,7 @@ static void layer_without_row(void **state)
 	path = str_printf("%s/layers/%s", p->path, chain + 7);
 	deep = str_printf("%s/root/a/b/c", path);
 	OK(file_mkdirs(AT_FDCWD, deep, 0755, &e));
-	add_layer(p, NULL, "one", chain); /* removes the directory that is in the way */
+	add_layer(p, NULL, "one", chain); /* replaces the existing directory */
 	assert_true(has_layer(p, chain));
 	assert_int_equal(count_in(p, "gone"), 0);
 	OK(store_trim(p->store, &e));
@@ -192,7 +194,7 @@ static void layer_without_row(void **state)
 	assert_int_equal(count_in(p, "gone"), 1);
 	store_usage(p->store, &usage);
 	assert_int_equal(usage.layers, 0);
-	reopen(p); /* not swept yet: it is still there */
+	reopen(p); /* the directory stays in gone/ until store_sweep() */
 	OK(store_sweep(p->store, &e));
 	assert_int_equal(count_in(p, "gone"), 0);
 }
@@ -215,7 +217,7 @@ static void symlinks_are_not_followed(void **state)
 	assert_int_equal(count_in(p, "outside"), 1);
 }
 
-/* Nested directories, and very few descriptors. */
+/* Deletes nested directories with very few file descriptors. */
 static void few_descriptors(void **state)
 {
 	struct test_store *p = *state;
@@ -252,9 +254,9 @@ static void lost_layer(void **state)
 	OK(remove_tree(dir, chain + 7, &e));
 	test_store_open(p);
 	assert_false(has_layer(p, chain));
-	assert_int_equal(count_images(p), 1); /* it is listed and can be removed */
+	assert_int_equal(count_images(p), 1); /* the image is still listed */
 	assert_int_equal(find_image(p, "busybox:1", found), 0);
-	add_layer(p, NULL, "one", chain); /* pulled again */
+	add_layer(p, NULL, "one", chain); /* as a new pull does */
 	assert_finds(p, "busybox:1", id);
 	OK(store_image_remove(p->store, id, &e));
 	assert_int_equal(count_in(p, "layers"), 0);
@@ -334,7 +336,7 @@ static void removed_by_pull_after_a_day(void **state)
 
 /* ---- full disk --------------------------------------------------------------- */
 
-/* Fill the file system, except for @leave bytes. */
+/* Fill the file system, and leave @leave bytes free. */
 static void fill_disk(const struct test_store *p, long leave)
 {
 	static const char block[4096];
@@ -398,7 +400,8 @@ static void image_removed_from_full_disk(void **state)
 	test_store_close(p);
 	if (mount("none", p->path, "tmpfs", 0, "size=4m") < 0)
 		skip();
-	for (int again = 0; again < 2; again++) { /* full while open, and before opening */
+	for (int again = 0; again < 2;
+	     again++) { /* fill it while the store is open, then while closed */
 		test_store_open(p);
 		add_image(p, "", LIST("one"), LIST(NAME ":1"), id);
 		if (again)
@@ -423,26 +426,30 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST("store: images and layers survive a restart", content_survives_restart),
-		TEST("store: a second process cannot open it", second_process),
+		TEST("store: a second process cannot open the store", second_process),
 		TEST("store: a store of a newer version is rejected and not changed",
 		     newer_version),
-		TEST("store: killed after any step, complete data is there and nothing else",
+		TEST("store: after a kill at any step, only complete data is left",
 		     kill_after_each_step),
 		TEST("store: names of stages are not reused after a restart",
 		     stage_names_are_not_reused),
-		TEST("store: a layer without a row is removed", layer_without_row),
+		TEST("store: a layer directory without a database row is removed",
+		     layer_without_row),
 		TEST("store: removal does not follow symlinks", symlinks_are_not_followed),
-		TEST("store: removal needs few descriptors", few_descriptors),
-		TEST("store: an image that lost a layer is not found until the layer is back",
+		TEST("store: removal of nested directories needs few file descriptors",
+		     few_descriptors),
+		TEST("store: an image that lost a layer is not found until the layer is added "
+		     "again",
 		     lost_layer),
 		TEST("store: an image that lost a layer can be removed",
 		     damaged_image_can_be_removed),
 		TEST("store: layers of a failed pull survive a restart, and are swept after a day",
 		     removed_by_sweep_after_a_day),
-		TEST("store: layers of a failed pull are removed after a day when a hold ends",
+		TEST("store: layers of a failed pull are removed after a day when a hold is "
+		     "released",
 		     removed_by_pull_after_a_day),
-		TEST("store: a full disk is an error and changes nothing", full_disk),
-		TEST("store: an image can be removed from a full disk, also after a restart",
+		TEST("store: a change on a full disk fails and has no effect", full_disk),
+		TEST("store: an image can be removed when the disk is full, also after a restart",
 		     image_removed_from_full_disk),
 	};
 

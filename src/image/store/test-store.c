@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/test-store.c - layers and images: add, find, share, remove
+ * image/store/test-store.c - add, find, share and remove layers and images
  */
 #include "image/store/store.h"
 
@@ -34,7 +34,7 @@ static void layer_is_stored(void **state)
 	assert_true(has_layer(p, chain));
 	OK(store_layer_get(p->store, chain, &layer, &e));
 	assert_string_equal(layer.chain_id, chain);
-	assert_string_equal(layer.diff_id, chain); /* the same for the lowest layer */
+	assert_string_equal(layer.diff_id, chain); /* both are equal for the lowest layer */
 	assert_int_equal(layer.archive, 1024);
 	assert_int_equal(layer.blob_size, 77);
 	assert_true(layer.rebuildable && !layer.opaque && !layer.blob_kept);
@@ -76,7 +76,7 @@ static void same_layer_twice(void **state)
 	for (size_t i = 0; i < 3; i++)
 		v[i] = test_layer_commit_arg(&l[i]);
 	OK(store_layers_commit(p->store, &v[0], 1, &e));
-	OK(store_layers_commit(p->store, &v[1], 2, &e)); /* as if another pull was slower */
+	OK(store_layers_commit(p->store, &v[1], 2, &e)); /* like a slower pull of the same layer */
 	assert_true(has_layer(p, l[0].chain));
 	for (size_t i = 0; i < 3; i++)
 		test_layer_done(&l[i]);
@@ -136,7 +136,7 @@ static void image_is_stored(void **state)
 	assert_string_not_equal(layers[1].chain_id, layers[1].diff_id);
 }
 
-/* A thread that changes the store holds the lock while it waits for the disk. */
+/* A writer holds the lock while it waits for the disk; here the test holds it. */
 static void readers_do_not_block(void **state)
 {
 	struct test_store *p = *state;
@@ -201,7 +201,7 @@ static void find_by_id_and_name(void **state)
 	assert_int_equal(find_image(p, "", text), 0);
 	assert_int_equal(find_image(p, "No Name", text), 0);
 	assert_int_equal(find_image(p, "sha256:", text), 0);
-	/* two of seventeen IDs begin with the same digit */
+	/* at least two of seventeen IDs begin with the same digit */
 	for (int i = 0; i < 17; i++) {
 		autofree char *name = str_printf("%s:%d", NAME, i);
 
@@ -257,7 +257,7 @@ static bool database_changed(const struct test_store *p, const struct stat befor
 	return !same;
 }
 
-/* Delete the directory of a layer behind the back of the store. */
+/* Delete the directory of a layer while the store is closed. */
 static void lose_layer(struct test_store *p, const char *chain)
 {
 	autofree char *path = str_printf("%s/layers/%s", p->path, chain + 7);
@@ -335,7 +335,7 @@ static void held_layers_stay(void **state)
 	OK(store_hold_layer(pull, base, &e));
 	add_image(p, "", LIST("base", "one"), LIST(NAME ":1"), id);
 	assert_int_equal(store_hold_layer(pod, base, NULL), 1);
-	assert_int_equal(store_hold_layer(pod, base, NULL), 1); /* a second time has no effect */
+	assert_int_equal(store_hold_layer(pod, base, NULL), 1); /* holding it twice has no effect */
 	assert_int_equal(store_hold_layer(pod, DIGEST_A, NULL), 0);
 	OK(store_image_remove(p->store, id, &e));
 	assert_int_equal(count_in(p, "layers"), 1);
@@ -437,7 +437,7 @@ static void suspect_layer_is_cleared(void **state)
 	assert_int_equal(store_hold_layer(pull, chain, &(struct hw_err){ 0 }), 0);
 	store_layer_clear_suspect(p->store, chain);
 	assert_int_equal(store_hold_layer(pull, chain, &(struct hw_err){ 0 }), 1);
-	add_layer(p, NULL, "one", chain); /* it exists: nothing changes */
+	add_layer(p, NULL, "one", chain); /* the layer exists, so nothing changes */
 	assert_layer_text(p, chain, "bad");
 	store_hold_free(pull);
 }
@@ -490,7 +490,7 @@ static void images_are_pinned(void **state)
 		hw_strings_free(&names);
 		OK(store_pin(p->store, &names, &e));
 	}
-	OK(store_image_remove(p->store, id, &e)); /* pinned or not */
+	OK(store_image_remove(p->store, id, &e));
 }
 
 /* ---- threads ------------------------------------------------------------------- */
@@ -555,7 +555,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST("store: a layer is stored with all its properties", layer_is_stored),
 		TEST("store: a stage that is not committed leaves nothing behind", stage_is_freed),
-		TEST("store: adding a layer that exists already succeeds", same_layer_twice),
+		TEST("store: adding an existing layer succeeds", same_layer_twice),
 		TEST("store: an invalid digest is rejected", invalid_digests),
 		TEST("store: an image is stored with all its properties", image_is_stored),
 		TEST("store: an image with a missing layer or an incomplete name is rejected",
@@ -564,12 +564,13 @@ int main(void)
 		TEST("store: an image may have no layers", image_with_no_layers),
 		TEST("store: an image is found by ID, prefix of the ID, tag and digest",
 		     find_by_id_and_name),
-		TEST("store: an image with two names is stored once and removed with both",
+		TEST("store: an image with two names is stored once and removed with both names",
 		     two_names_one_image),
-		TEST("store: an image that exists is not written again", image_exists),
-		TEST("store: a name moves to another image, the first one keeps its digest",
+		TEST("store: adding an existing image does not write to the database",
+		     image_exists),
+		TEST("store: a tag moves to another image, and the first image keeps its digest",
 		     name_moves),
-		TEST("store: layers are shared, and removed with the last image",
+		TEST("store: images share layers, and a layer is removed with its last image",
 		     layers_are_shared),
 		TEST("store: a held layer stays until the last hold is released", held_layers_stay),
 		TEST("store: layers of a failed pull stay until the store is trimmed",
@@ -578,12 +579,14 @@ int main(void)
 		     failed_pull_then_removal),
 		TEST("store: a suspect layer stays until it is replaced",
 		     suspect_layer_is_replaced),
-		TEST("store: a layer that is no longer suspect stays", suspect_layer_is_cleared),
+		TEST("store: a layer that is no longer suspect is not replaced",
+		     suspect_layer_is_cleared),
 		TEST("store: an image ID is not mistaken for a name", id_before_name),
-		TEST("store: a snapshot does not change, and shares images with the next one",
+		TEST("store: a snapshot is immutable and shares images with the next snapshot",
 		     snapshots_are_immutable),
-		TEST("store: an image is pinned by its name", images_are_pinned),
-		TEST("store: many threads add, remove and read images", many_threads),
+		TEST("store: images are pinned and unpinned by name", images_are_pinned),
+		TEST("store: many threads can add, remove and read images at the same time",
+		     many_threads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

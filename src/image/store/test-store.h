@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image/store/test-store.h - helpers for tests: a store in a temporary directory, small layers and images
+ * image/store/test-store.h - test helpers: store in a temporary directory, small layers and images
  *
  * To be included after <cmocka.h>.
  */
@@ -154,13 +154,13 @@ static inline bool has_layer(struct test_store *p, const char *chain)
 	int r = store_layer_get(p->store, chain, &layer, &e);
 
 	assert_true(r >= 0);
-	assert_int_equal(access(file, F_OK) == 0, r > 0); /* row and directory exist, or neither */
+	assert_int_equal(access(file, F_OK) == 0, r > 0); /* row and file: both or neither */
 	return r > 0;
 }
 
 /* ---- images ------------------------------------------------------------------- */
 
-/* Configuration of an image whose layers have these texts. */
+/* Configuration of an image whose layers contain these texts. */
 static inline char *make_config(const char *user, const char *const *texts)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -194,7 +194,7 @@ static inline int store_image(struct test_store *p, const char *user, const char
 	return store_image_add(p->store, &image, ret_id, e);
 }
 
-/* Store the layers, too. */
+/* Stores the layers and then the image. */
 static inline void add_image(struct test_store *p, const char *user, const char *const *texts,
 			     const char *const *names, char ret_id[DIGEST_TEXT])
 {
@@ -232,7 +232,7 @@ static inline int find_image(struct test_store *p, const char *text, char ret_id
 	return r;
 }
 
-/* @text finds the image with this ID. */
+/* Asserts that @text finds the image with this ID. */
 static inline void assert_finds(struct test_store *p, const char *text, const char *id)
 {
 	char found[DIGEST_TEXT] = "";

@@ -12,7 +12,7 @@
 
 #define REPORT_MAX (1 << 20)
 
-/* Run hawser-layer, and append its report about a layer to @report. */
+/* Run hawser-layer, and add its report about a layer to @report. */
 static int run_hawser_layer(const char *const *argv, const struct verify_options *how,
 			    struct verify_report *report, struct hw_err *e)
 {
