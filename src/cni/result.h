@@ -28,8 +28,8 @@ int result_parse_prev(const char *json, size_t len, const char *conf_version,
 		      struct hw_result **ret_result, struct hw_err *e);
 
 /*
- * Copies a result by formatting it in @version (NULL or "": 0.1.0) and parsing it again. Members that
- * @version does not have are dropped.
+ * Copies a result by formatting it in @version (NULL or "": 0.1.0) and parsing it again. Members
+ * that @version does not have are dropped.
  *
  * Return: 0, or -EINVAL in the same cases as hw_result_format()
  */
