@@ -145,7 +145,7 @@ static const struct command *find_command(const char *name)
 
 static int report_unknown_command(const char *name)
 {
-	fprintf(stderr, "cnitool: unknown command \"%s\"\nhint: commands are", name);
+	fprintf(stderr, "cnitool: unknown command \"%s\"\nhint: the commands are", name);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(stderr, " %s", commands[i].name);
 	fputs("; see cnitool --help\n", stderr);
@@ -298,8 +298,8 @@ static int run_command(struct tool *t, const struct command *c, int argc, char *
 	int r;
 
 	if (argc < c->min_args) {
-		fprintf(stderr, "usage: cnitool [OPTIONS] %s %s\nhint: cnitool help %s\n", c->name,
-			c->args, c->name);
+		fprintf(stderr, "usage: cnitool [OPTIONS] %s %s\nhint: see \"cnitool help %s\"\n",
+			c->name, c->args, c->name);
 		return EXIT_FAILURE;
 	}
 	for (int i = c->max_args; i < argc;

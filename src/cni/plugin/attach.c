@@ -4,11 +4,11 @@
  *
  * What:  a failed ADD is undone by the plugin's own DEL. A plugin with .record
  *        also gets attachment records, the lock between GC and ADD or DEL, and
- *        a complete GC.
- * How:   what a verb does depends on the record that it finds. GC skips valid
- *        attachments; "list" is the list of them that the runtime sent.
+ *        a GC that deletes every recorded attachment that is not valid.
+ * How:   what a verb does depends on the record that it finds. GC keeps the
+ *        attachments in the list of valid ones, if the runtime sent a list.
  *
- *	record             ADD                      DEL            GC, if not valid
+ *	record             ADD                      DEL            GC, if not in the list
  *	none               write it, unfinished     del()          -
  *	unfinished         del(), then as for none  del(), remove  del(), remove
  *	unfinished, of a   del(), then as for none  del(), remove  with a list:
@@ -264,7 +264,7 @@ static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
  * Looks for an earlier ADD of the same attachment. If that ADD did not finish, deletes what it
  * created; if it finished, passes it to the plugin as call.earlier.
  *
- * Return: 1 with the record of a finished ADD, 0 if there is none, or a negative errno
+ * Return: 1 with the record of a finished ADD, 0 without such a record, or a negative errno
  */
 static int check_earlier_add(struct skel_frame *f, struct record *ret_record, struct hw_err *e)
 {

@@ -8,7 +8,7 @@
  *        also contains the names; if they are not the wanted ones, the record
  *        is ignored.
  * Rules: files have mode 0600, directories 0700. Records are replaced
- *        atomically, without fsync: a power cut ends the attachments too.
+ *        atomically, without fsync: attachments do not survive a power cut.
  * Not:   attach.c decides when a record is written and when it is stale.
  */
 #include "cni/plugin/record.h"

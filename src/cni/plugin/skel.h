@@ -63,7 +63,7 @@ struct skel_frame {
 	char *state_dir; /* NULL if the plugin has no .record */
 	struct value *config;
 	struct hw_result *prev;
-	struct record record; /* the record of this attachment; .plugin is NULL if there is none */
+	struct record record; /* the record of this attachment; without one, .plugin is NULL */
 	void *earlier;	      /* call.earlier, described by .created_fields */
 };
 

@@ -7,8 +7,8 @@
  *        in base64, CNI_ARGS are pairs, the result is in the version that the
  *        last plugin printed. Files of older libcni versions contain only a
  *        result.
- * Rules: files are replaced atomically, without fsync: a power cut ends the
- *        containers too. An empty file, which a power cut leaves on some file
+ * Rules: files are replaced atomically, without fsync: containers do not
+ *        survive a power cut. An empty file, which a power cut leaves on some file
  *        systems, is treated as missing.
  *        Names with a slash are rejected: DEL does not validate names, and the
  *        path must stay inside the directory.

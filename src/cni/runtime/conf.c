@@ -4,8 +4,8 @@
  *
  * What:  parses a network configuration, gives access to its parts, and
  *        formats the configuration that each plugin gets as input.
- * How:   a list is parsed key by key, because libcni has a text for each
- *        error; a plugin object by a field table. The whole object is kept,
+ * How:   a list is parsed key by key, because libcni has its own text for
+ *        each error; a plugin object by a field table. The whole object is kept,
  *        because the plugin gets all of its keys.
  * Not:   conf-file.c reads files, name.c validates names, exec.c finds
  *        plugins.
@@ -380,8 +380,8 @@ int conf_parse_object(const char *json, const char *what, struct value **ret_obj
 	return 0;
 }
 
-/* Sets runtimeConfig to the capability arguments that the plugin declares. If there are
- * none, a runtimeConfig of the configuration file stays, as in libcni. */
+/* Sets runtimeConfig to the capability arguments that the plugin declares. If the caller
+ * passes no such argument, a runtimeConfig of the configuration file stays, as in libcni. */
 static int set_runtime_config(struct value *request, const struct conf_plugin *plugin,
 			      const char *capability_args, struct hw_err *e)
 {

@@ -499,7 +499,7 @@ static void lists_attachments(void **state)
 	assert_int_equal(some.n, 1);
 	assert_string_equal(some.v[0].ifname, "net1");
 	hw_cached_list_free(&some);
-	write_entry(p, &longer, RESULT); /* its file name also contains "-c2-" */
+	write_entry(p, &longer, RESULT); /* this file name also contains "-c2-" */
 	assert_ok(hw_cached_attachments(cni, "c2", NULL, NULL, &some, &e), e);
 	assert_int_equal(some.n, 1);
 	assert_string_equal(some.v[0].container_id, "c2");

@@ -538,7 +538,7 @@ static const struct CMUnitTest tests[] = {
 		   another_interface_is_another_attachment),
 	PLACE_TEST("gc: without a list every attachment is deleted and the plugins get no list",
 		   no_list),
-	PLACE_TEST("gc: an entry of the list without names matches no attachment",
+	PLACE_TEST("gc: a list entry without container ID or interface name matches no attachment",
 		   entry_without_names),
 	PLACE_TEST("gc: attachments of other networks are kept", keeps_other_networks),
 	PLACE_TEST("gc: DEL gets the namespace, arguments and capabilities of the ADD",
@@ -556,7 +556,8 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: a cancel stops the whole call", cancelled),
 	PLACE_TEST("gc: GC fails with code 11 if a running ADD does not finish in time",
 		   lock_timeout),
-	PLACE_TEST("gc: an empty list deletes none of fifty ADDs running in other processes",
+	PLACE_TEST("gc: with an empty list, GC keeps fifty attachments that other processes are "
+		   "adding",
 		   keeps_adds_of_other_processes),
 	PLACE_TEST("gc: fifty ADDs and five GCs at once leave plugin and cache consistent",
 		   adds_and_gcs_at_once),
