@@ -170,13 +170,11 @@ int main(void)
 		  accepts_missing_keys },
 		{ "error: a code that the spec does not define is kept",
 		  keeps_the_code_of_a_plugin },
-		{ "error: text that is not an error object is refused, and the output is not "
-		  "written",
+		{ "error: text that is not an error object is refused and changes nothing",
 		  refuses_other_json },
 		{ "error: a text that is too long is truncated between two UTF-8 characters",
 		  truncates_between_characters },
-		{ "error: an error is indented by four spaces, without final newline or empty "
-		  "details",
+		{ "error: an error object is indented by four spaces and has no final newline",
 		  writes_as_skel_does },
 		{ "error: an error without CNI code is formatted with code 999",
 		  writes_999_for_a_plain_error },

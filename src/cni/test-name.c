@@ -102,8 +102,7 @@ int main(void)
 		{ "name: network names are accepted or rejected as in upstream", network_names },
 		{ "name: container IDs of any length are accepted or rejected as in upstream",
 		  container_ids },
-		{ "name: interface names are accepted or rejected as in upstream, even Unicode "
-		  "space",
+		{ "name: interface names are checked like upstream does, with Unicode spaces",
 		  ifnames },
 	};
 

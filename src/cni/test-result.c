@@ -373,8 +373,7 @@ int main(void)
 		{ "result: unknown keys are ignored, and keys match in upper and lower case",
 		  unknown_keys },
 		{ "result: keys of another version family are ignored", keys_of_other_family },
-		{ "result: an unknown version is refused, and a wrong type with the path of its "
-		  "key",
+		{ "result: unknown versions and wrong types are refused; errors name the key",
 		  refuses_malformed },
 		{ "result: an unknown target version is refused", unknown_target },
 		{ "result: a missing target version means 0.1.0", missing_target_version },

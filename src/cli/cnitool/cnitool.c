@@ -104,8 +104,7 @@ static const char options_help[] =
 	"options (in parentheses: environment variable and default):\n"
 	"  -i, --ifname NAME      name of the interface in the namespace (CNI_IFNAME, " IFNAME ")\n"
 	"      --cni-path DIRS    plugin directories, DIR:DIR:... (CNI_PATH, " PLUGIN_PATH ")\n"
-	"      --conf-dir DIR     directory with the network configurations (NETCONFPATH, " CONF_DIR
-	")\n"
+	"      --conf-dir DIR     directory with networks (NETCONFPATH, " CONF_DIR ")\n"
 	"      --cache-dir DIR    cache of attachments (/var/lib/cni)\n"
 	"      --timeout SECONDS  timeout of the whole command; 0: no timeout (300)\n"
 	"      --json             print output and errors as JSON\n"

@@ -462,8 +462,7 @@ int main(void)
 		TEST("attach: a repeated ADD that fails leaves the first record unchanged",
 		     repeated_add_fails),
 		TEST("attach: ADD first deletes what an unfinished ADD left behind", after_a_crash),
-		TEST("attach: an ADD whose record cannot be written fails before it changes "
-		     "anything",
+		TEST("attach: an ADD whose record cannot be written changes nothing and fails",
 		     record_cannot_be_written),
 		TEST("attach: GC keeps valid attachments and deletes all others",
 		     gc_deletes_invalid),
@@ -484,11 +483,9 @@ int main(void)
 		     recorded_without_del),
 		TEST("attach: repair reads a record again just before it repairs the attachment",
 		     repair_reads_record_again),
-		TEST("attach: an attachment whose repeated ADD was killed is repaired, and GC "
-		     "keeps it",
+		TEST("attach: an attachment whose repeated ADD was killed is repaired and kept",
 		     repeated_add_killed),
-		TEST("attach: repair handles existing namespaces first and the newest attachment "
-		     "last",
+		TEST("attach: repair starts with existing namespaces, and repairs the newest last",
 		     repair_existing_netns_first),
 	};
 

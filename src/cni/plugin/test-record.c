@@ -315,8 +315,7 @@ int main(void)
 			   each_of_a_network),
 		PLACE_TEST("record: the walk continues after an error and returns the error",
 			   each_continues),
-		PLACE_TEST("record: the walk through all networks ends when the callback returns a "
-			   "positive value",
+		PLACE_TEST("record: the walk of all networks ends if the callback returns 1",
 			   each_of_plugin_stops),
 		PLACE_TEST("record: only a pruning walk removes damaged files", prune),
 		PLACE_TEST("record: a directory that other users can write to is refused",

@@ -352,18 +352,15 @@ int main(void)
 		     prints_result),
 		TEST("skel: the result starts as a copy of prevResult", passes_prev_on),
 		TEST("skel: with an invalid prevResult ADD fails and DEL succeeds", bad_prev),
-		TEST("skel: a plugin's CNI error keeps its code and details, other errors get code "
-		     "999",
+		TEST("skel: CNI errors keep their code and details, other errors get code 999",
 		     callback_errors),
 		TEST("skel: a plugin's own reply is printed unchanged", own_reply),
 		TEST("skel: a failed ADD is undone, and the error of the ADD is reported",
 		     failed_add_is_undone),
-		TEST("skel: an ADD whose result cannot be converted to the config's version is "
-		     "undone",
+		TEST("skel: an ADD is undone if the config's version cannot express its result",
 		     result_cannot_be_converted),
 		TEST("skel: the plugin's own netns is refused before the verb runs", own_netns),
-		TEST("skel: GC gets the valid attachments, and can tell an empty list from a "
-		     "missing one",
+		TEST("skel: GC gets the list of valid attachments, or NULL if it is missing",
 		     valid_list),
 		TEST("skel: a plugin without records writes no files", no_record_kept),
 	};

@@ -625,8 +625,7 @@ int main(void)
 		PLACE_TEST("cache: a file that libcni wrote can be read", reads_libcni),
 		PLACE_TEST("cache: a file is byte-for-byte identical to libcni's",
 			   writes_as_libcni),
-		PLACE_TEST("cache: the result is converted to the network's version, or an error "
-			   "is returned",
+		PLACE_TEST("cache: the result is converted to the network's version, or refused",
 			   converts_result),
 		PLACE_TEST("cache: a file with only a result can be read", reads_legacy),
 		PLACE_TEST("cache: a missing or empty file or result counts as not found",
@@ -643,13 +642,11 @@ int main(void)
 		PLACE_TEST("cache: attachments are listed, damaged files are reported",
 			   lists_attachments),
 		PLACE_TEST("cache: a missing netns is taken from the result", netns_from_result),
-		PLACE_TEST("cache: listing a missing directory or an unknown container returns "
-			   "nothing",
+		PLACE_TEST("cache: the list of a missing directory or unknown container is empty",
 			   lists_none),
 		PLACE_TEST("cache: the public functions return the cached result and configuration",
 			   public_functions),
-		PLACE_TEST("cache: a snapshot contains only files that existed and were not "
-			   "replaced since",
+		PLACE_TEST("cache: a snapshot contains only existing files that were not replaced",
 			   snapshot_of_files),
 		PLACE_TEST("cache: a snapshot of a missing directory is empty",
 			   snapshot_of_nothing),

@@ -343,18 +343,15 @@ static void relative_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACE_TEST("conf: only files whose last extension matches are listed, sorted in "
-			   "byte order",
+		PLACE_TEST("conf: files whose last extension matches are listed in byte order",
 			   lists_files),
 		PLACE_TEST("conf: a missing directory counts as empty", missing_directory),
 		PLACE_TEST("conf: an unreadable directory is an error", unreadable_directory),
 		PLACE_TEST("conf: a file instead of the directory is an error", not_a_directory),
-		PLACE_TEST("conf: a search reads lists before single plugins, each sorted by file "
-			   "name",
+		PLACE_TEST("conf: a search reads lists, then single plugins, sorted by file name",
 			   load_order),
 		PLACE_TEST("conf: a network that no file defines is not found", load_not_found),
-		PLACE_TEST("conf: an invalid file does not stop the search, and is named if "
-			   "nothing is found",
+		PLACE_TEST("conf: an invalid file is skipped, and is named if nothing is found",
 			   invalid_file_is_skipped),
 		PLACE_TEST("conf: an invalid file that contains the wanted name is an error",
 			   invalid_file_of_that_name),
@@ -364,8 +361,7 @@ int main(void)
 			   load_first_none),
 		PLACE_TEST("conf: the file extension distinguishes a list from a single plugin",
 			   extension_decides),
-		PLACE_TEST("conf: plugins in the network's directory are appended to the list by "
-			   "default",
+		PLACE_TEST("conf: plugins in the network's directory are appended by default",
 			   extra_plugins),
 		PLACE_TEST("conf: a list may have all its plugins in the network's directory",
 			   extra_plugins_only),

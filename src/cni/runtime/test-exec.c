@@ -600,8 +600,7 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("exec: waiting for a busy plugin can be cancelled", busy_and_cancelled),
 	PLACE_TEST("exec: a plugin file may be replaced or removed while it runs",
 		   replaced_while_running),
-	PLACE_TEST("exec: a plugin's standard error is copied after success, passed through or "
-		   "dropped",
+	PLACE_TEST("exec: standard error is copied after success, passed through or dropped",
 		   stderr_modes),
 	PLACE_TEST(
 		"exec: a result without version gets the configuration's; null is an empty result",

@@ -556,8 +556,7 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("gc: a cancel stops the whole call", cancelled),
 	PLACE_TEST("gc: GC fails with code 11 if a running ADD does not finish in time",
 		   lock_timeout),
-	PLACE_TEST("gc: with an empty list, GC keeps fifty attachments that other processes are "
-		   "adding",
+	PLACE_TEST("gc: GC with an empty list keeps fifty attachments that are being added",
 		   keeps_adds_of_other_processes),
 	PLACE_TEST("gc: fifty ADDs and five GCs at once leave plugin and cache consistent",
 		   adds_and_gcs_at_once),
