@@ -60,8 +60,7 @@ int lock_acquire(const char *state_dir, const char *network, const char *holder,
 			       exclusive ? "running ADDs and DELs" : "a running GC");
 	err_ctx(e, "lock network \"%s\"", network);
 	if (r == -EACCES || r == -EROFS || r == -EPERM)
-		err_details(
-			e, "set HAWSER_STATE, or state_dir in struct hw_cni_options, to a writable "
-			   "directory");
+		err_details(e, "set HAWSER_STATE, or state_dir in struct hw_cni_options, to a "
+			       "writable directory");
 	return r;
 }

@@ -301,8 +301,8 @@ static int run_command(struct tool *t, const struct command *c, int argc, char *
 			c->name, c->args, c->name);
 		return EXIT_FAILURE;
 	}
-	for (int i = c->max_args; i < argc;
-	     i++) /* upstream ignores extra arguments without a message */
+	/* upstream ignores extra arguments without a message */
+	for (int i = c->max_args; i < argc; i++)
 		fprintf(stderr, "cnitool: extra argument \"%s\" is ignored\n", argv[i]);
 	r = tool_open(t, &e);
 	if (r >= 0)

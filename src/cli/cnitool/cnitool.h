@@ -24,8 +24,7 @@ struct tool {
 	bool json, names, yes;
 
 	/* derived from the options */
-	struct hw_strings
-		plugin_dirs; /* entries of plugin_path that are not empty; NULL at the end */
+	struct hw_strings plugin_dirs; /* plugin_path without empty entries; NULL at the end */
 	struct hw_cni *cni;
 	int cancel_fd; /* becomes readable on Ctrl-C */
 

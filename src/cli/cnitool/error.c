@@ -71,8 +71,8 @@ static char *find_hint(const struct tool *t, const struct hw_err *e)
 	return NULL;
 }
 
-/* An error of ADD or DEL names the plugin: plugin type="T" failed (add): ... For others, t->plugin
- * has the name. */
+/* An error of ADD or DEL names the plugin: plugin type="T" failed (add): ... For other
+ * errors, t->plugin is the name. */
 static char *find_plugin(const struct tool *t, const struct hw_err *e)
 {
 	static const char prefix[] = "plugin type=\"";

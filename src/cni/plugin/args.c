@@ -2,7 +2,7 @@
 /*
  * cni/plugin/args.c - CNI_ARGS: "KEY=VALUE;KEY=VALUE"
  *
- * Parsed like in upstream's plugins: each pair has exactly one '=', so a trailing
+ * Parsed as in upstream's plugins: each pair has exactly one '=', so a trailing
  * ';' is an error. Keys are case-sensitive. IgnoreUnknown is always a known key.
  */
 #include <errno.h>

@@ -3,8 +3,8 @@
  * cni/plugin/delegate.c - delegation to another plugin, such as IPAM
  *
  * What:  finds the plugin in CNI_PATH and runs it with the environment of the
- *        call, except CNI_COMMAND, and with the input of the call or another
- *        one.
+ *        call, except CNI_COMMAND, and with the input of the call, unless the
+ *        caller passes another input.
  * How:   runs it through struct hw_exec. If the file found is the running
  *        binary and the binary contains a plugin of that name, run() calls the
  *        plugin as a function instead of executing the file. All other code

@@ -56,8 +56,8 @@ char *skel_version_reply(const char *const *versions, size_t n);
 
 /* A call in progress: the part that the plugin sees, and the library's own data. */
 struct skel_frame {
-	struct hw_call
-		call; /* first member, so that the plugin's pointer can be cast to the frame */
+	/* the first member, so that the plugin's pointer can be cast to the frame */
+	struct hw_call call;
 	const struct hw_plugin *plugin;
 	const struct skel_request *request;
 	char *state_dir; /* NULL if the plugin has no .record */

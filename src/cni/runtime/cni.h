@@ -18,7 +18,7 @@
 
 struct hw_cni {
 	char **plugin_dirs; /* NULL at the end */
-	char *path;	    /* the same directories as the value of CNI_PATH */
+	char *path;	    /* the same directories, as the value of CNI_PATH */
 	char *cache_dir;
 	char *state_dir;
 	struct hw_exec exec;

@@ -614,7 +614,7 @@ int main(void)
 			   refuses_invalid_json),
 		{ "cache: missing names and names with a slash are refused", refuses_names },
 		PLACE_TEST(
-			"cache: names that give a too long file name are refused, with the length",
+			"cache: names that make the file name too long are refused with its length",
 			refuses_long_names),
 		PLACE_TEST("cache: an error names the directory that cannot be created",
 			   no_directory),

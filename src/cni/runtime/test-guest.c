@@ -186,8 +186,8 @@ static void other_children_are_kept(void **state)
 	assert_ok(add_and_del(&g, "c1", &e), e);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(WEXITSTATUS(status), 7);
-	assert_int_equal(waitpid(-1, &status, WNOHANG),
-			 -1); /* the library has left no child behind */
+	/* the library must leave no child behind */
+	assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
 }
 
 /* ---- signals --------------------------------------------------------------------------- */
