@@ -273,7 +273,7 @@ interrupt() {
 	network demo 1.0.0 '{"type":"nosuch"}'
 	fails cnitool add demo /run/netns/pod --cni-path /tmp/a:/tmp/b
 	has 'failed to find plugin "nosuch" in path [/tmp/a /tmp/b]'
-	has "hint: set CNI_PATH to the directories with the plugins; now /tmp/a:/tmp/b"
+	has "hint: set CNI_PATH to the directories that contain the plugins (currently /tmp/a:/tmp/b)"
 	fails cnitool add other /run/netns/pod
 	has 'network "other": no net configuration with name "other" in /etc/cni/net.d'
 	has 'hint: set NETCONFPATH'
@@ -392,7 +392,7 @@ bad_file() {
 	network demo 9.9.9 '{"type":"loopback"}'
 	fails cnitool add demo /run/netns/pod
 	has 'incompatible CNI versions; config is "9.9.9"'
-	has 'hint: "cnitool versions demo" prints the versions that its plugins support'
+	has 'hint: "cnitool versions demo" prints the versions that the network'\''s plugins support'
 	fails cnitool validate demo
 	has 'plugin loopback does not support config version "9.9.9"'
 }
@@ -413,7 +413,7 @@ bad_file() {
 	cp "$HAWSER_BUILD/bin/cnitool" /tmp/cnitool # other users may be unable to read the build
 	fails setpriv --reuid 65534 --regid 65534 --clear-groups /tmp/cnitool list --conf-dir /tmp/closed
 	has "/tmp/closed: Permission denied"
-	has "hint: run it as root"
+	has "hint: run cnitool as root"
 }
 
 @test "cnitool: list shows every file with its state, as text, names and JSON" {
@@ -513,7 +513,7 @@ script: 0.4.0 1.0.0 1.1.0" ]
 	network demo 1.1.0 "$(scripted)"
 	run script -qec "cnitool gc demo" /dev/null <<<n
 	[ "$status" = 1 ]
-	has 'no attachments of network "demo" in the cache, but plugins may have some'
+	has 'no attachments of network "demo" in the cache, but its plugins may have some'
 	[ ! -e /tmp/calls ]
 	network demo 1.0.0 "$(scripted)"
 	run script -qec "cnitool gc demo" /dev/null </dev/null

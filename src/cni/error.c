@@ -33,7 +33,8 @@ static const struct hw_field wire_error_fields[] = {
 	{ 0 },
 };
 
-/* Return: how many bytes of s fit into a buffer of size with its NUL, in whole UTF-8 characters */
+/* Return: the length of the longest prefix of s that fits into a buffer of size bytes, with its
+ * NUL, and does not split a UTF-8 character */
 static int truncated_len(const char *s, size_t size)
 {
 	size_t n = strnlen(s, size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/fuzz-error.c - fuzzer: an error object that is accepted survives formatting and parsing
+ * cni/fuzz-error.c - fuzzer: an accepted error object is unchanged after formatting and parsing
  */
 #include <assert.h>
 #include <stdint.h>

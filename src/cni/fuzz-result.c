@@ -2,8 +2,8 @@
 /*
  * cni/fuzz-result.c - fuzzer: results, converted to every version and back
  *
- * A result formatted in a version is parsed as that version, and formatted
- * again gives the same text. A copy has the same text as its original.
+ * A result that is formatted in a version is parsed as that version; formatting
+ * it again gives the same text. A copy has the same text as its original.
  */
 #include <assert.h>
 #include <stdint.h>

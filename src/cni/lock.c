@@ -3,11 +3,13 @@
  * cni/lock.c - the lock between GC and ADD or DEL of a network
  *
  * What:  the spec forbids a GC of a network while its ADDs and DELs run. An
- *        flock() keeps them apart; the kernel releases it when its holder dies.
+ *        flock() prevents that; the kernel releases the lock when the process
+ *        that holds it exits.
  * How:   the file is STATE/locks/HOLDER-HASH. The network's name is hashed,
  *        because it may contain any character.
- * Rules: lock files are never removed: a process waiting for a removed file
- *        and one opening a new file would not exclude each other.
+ * Rules: lock files are never removed. Otherwise a process that waits for the
+ *        removed file and a process that creates a new file could both hold
+ *        the lock.
  */
 #include "cni/lock.h"
 
@@ -58,7 +60,7 @@ int lock_acquire(const char *state_dir, const char *network, const char *holder,
 			       exclusive ? "running ADDs and DELs" : "a running GC");
 	err_ctx(e, "lock network \"%s\"", network);
 	if (r == -EACCES || r == -EROFS || r == -EPERM)
-		err_details(e, "set HAWSER_STATE, or state_dir of the library, to a writable "
-			       "directory");
+		err_details(e, "set HAWSER_STATE, or state_dir in struct hw_cni_options, to a "
+			       "writable directory");
 	return r;
 }

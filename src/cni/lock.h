@@ -2,9 +2,9 @@
 /*
  * cni/lock.h - the lock between GC and ADD or DEL of a network
  *
- * There is one lock file per network and holder. A holder is libhawser or a
- * plugin, by name, so a plugin never waits for the lock of the runtime that
- * started it. ADD and DEL share the lock, GC holds it exclusively.
+ * There is one lock file per network and holder. The holder is "libhawser"
+ * or the name of a plugin, so a plugin never waits for the lock of the runtime
+ * that started it. ADD and DEL share the lock, GC holds it exclusively.
  */
 #ifndef CNI_LOCK_H
 #define CNI_LOCK_H
@@ -29,11 +29,11 @@ char *state_dir_default(void);
  * @state_dir: created if missing
  * @network:   any text
  * @holder:    "libhawser", or the plugin's name
- * @exclusive: for GC; false: shared, for ADD and DEL
+ * @exclusive: true for GC; false for ADD and DEL, which share the lock
  * @deadline:  when to stop waiting
- * @ret_fd:    the lock; closing it, or the end of the process, releases it
+ * @ret_fd:    the lock; it is released when this is closed or the process exits
  *
- * Return: 0, or a negative errno; CNI code 11 at the deadline
+ * Return: 0, or a negative errno; CNI code 11 if the deadline passes
  */
 int lock_acquire(const char *state_dir, const char *network, const char *holder, bool exclusive,
 		 int64_t deadline, int *ret_fd, struct hw_err *e);

@@ -11,15 +11,16 @@
  *	family  versions           format
  *	IP4     0.1.0 0.2.0        ip4 and ip6, each with gateway and routes
  *	IPS     0.3.0 0.3.1 0.4.0  interfaces, ips with a version, routes
- *	V1      1.0.0 1.1.0        the same without version; more interface fields
+ *	V1      1.0.0 1.1.0        as IPS, but ips without a version; more
+ *	                           interface fields
  *
  *        Converting between any two versions is one decode and one encode.
- * Rules: keys are in upstream's order: the order of the tables; in family V1
- *        sorted at every level.
+ * Rules: keys are written in upstream's order. This is the order of the tables,
+ *        except that family V1 is sorted at every level.
  *        Missing addresses and destinations are omitted; upstream writes
  *        "<nil>".
- *        The 1.1.0 members of a route are written in family IPS too, as
- *        upstream does: a later plugin of the chain may need them.
+ *        The 1.1.0 members of a route are written in family IPS too, as in
+ *        upstream: a later plugin of the chain may need them.
  */
 #include "cni/result.h"
 
@@ -35,7 +36,7 @@
 #include "base/str.h"
 #include "cni/version.h"
 
-/* The tables access each such pair of members as a struct hw_list. */
+/* The field tables access a list and its count as one struct hw_list. */
 #define ASSERT_LIST(type, list, count)                                                             \
 	_Static_assert(offsetof(type, count) - offsetof(type, list) ==                             \
 			       offsetof(struct hw_list, n),                                        \
@@ -127,7 +128,7 @@ struct ips_ipconf {
 
 struct ips_result {
 	struct hw_result base;
-	struct hw_list ips; /* of struct ips_ipconf; replaces base.ips */
+	struct hw_list ips; /* its elements are struct ips_ipconf; used instead of base.ips */
 };
 
 static const struct hw_field ips_iface_fields[] = {
@@ -267,7 +268,7 @@ static int ip4_decode(const struct value *v, struct hw_result *result, struct hw
 	return 0;
 }
 
-/* The first address and all routes of an address family. */
+/* Return: the first address and all routes of the address family */
 static struct ip4_part ip4_part_of_result(const struct hw_result *result, int family)
 {
 	struct ip4_part part = { 0 };
@@ -297,7 +298,7 @@ static int ip4_encode(const struct hw_result *result, const char *version, struc
 		.dns = result->dns,
 	};
 
-	/* A result parsed from this family may have no address: libcni passes it through. */
+	/* A result that was parsed from this family may lack addresses, as in libcni. */
 	if (!old.ip4.present && !old.ip6.present &&
 	    !(result->version && version_family(result->version) == VERSION_FAMILY_IP4))
 		return err_text(e, -EINVAL, "cannot convert: no valid IP addresses");
@@ -313,7 +314,7 @@ static const struct result_family {
 	int (*decode)(const struct value *v, struct hw_result *result, struct hw_err *e);
 	int (*encode)(const struct hw_result *result, const char *version, struct value **ret_value,
 		      struct hw_err *e);
-	unsigned flags; /* of value_format() */
+	unsigned flags; /* for value_format() */
 } result_families[] = {
 	[VERSION_FAMILY_IP4] = { ip4_decode, ip4_encode },
 	[VERSION_FAMILY_IPS] = { ips_decode, ips_encode },
@@ -373,7 +374,7 @@ struct hw_route *hw_result_add_route(struct hw_result *result)
 	return &result->routes[i];
 }
 
-/* A top-level null is an empty result, as for libcni. */
+/* A top-level null is an empty result, as in libcni. */
 static int parse_object(const char *json, size_t len, struct value **ret_value, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
@@ -394,7 +395,8 @@ static int parse_object(const char *json, size_t len, struct value **ret_value, 
 	return 0;
 }
 
-/* The object's cniVersion, else the assumed one; borrowed from @v or @assumed. */
+/* Gets the object's cniVersion, or @assumed if it is missing. The string is borrowed from @v or
+ * @assumed. */
 static int get_version(const struct value *v, const char *assumed, const char **ret_version,
 		       struct hw_err *e)
 {
@@ -410,7 +412,8 @@ static int get_version(const struct value *v, const char *assumed, const char **
 	return 0;
 }
 
-/* ips[].interface is an index into interfaces: null entries become empty ones to keep their place. */
+/* ips[].interface is an index into interfaces: null entries become empty objects, so
+ * that the other indexes stay valid. */
 static void replace_null_interfaces(struct value *v)
 {
 	const struct value *old = value_find(v, "interfaces");

@@ -19,8 +19,8 @@ extern const struct hw_field result_route_fields[];
 
 /*
  * Parses the prevResult of a plugin's configuration.
- * @conf_version: cniVersion of the configuration, assumed if the result has none; otherwise both must
- *                be of one family
+ * @conf_version: cniVersion of the configuration. If the result has no cniVersion, it is parsed as
+ *                this version; else both versions must be of the same family
  *
  * Return: 0, or -EINVAL with "could not parse prevResult: ..."
  */
@@ -28,10 +28,10 @@ int result_parse_prev(const char *json, size_t len, const char *conf_version,
 		      struct hw_result **ret_result, struct hw_err *e);
 
 /*
- * Copies a result, formatting it in @version (NULL or "": 0.1.0) and parsing it again: what @version
- * cannot express is dropped.
+ * Copies a result by formatting it in @version (NULL or "": 0.1.0) and parsing it again. Members
+ * that @version does not have are dropped.
  *
- * Return: 0, or -EINVAL as hw_result_format()
+ * Return: 0, or -EINVAL in the same cases as hw_result_format()
  */
 int result_convert(const struct hw_result *result, const char *version,
 		   struct hw_result **ret_result, struct hw_err *e);

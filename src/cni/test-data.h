@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "cni/test.h"
 
-/* The source tree is $HAWSER_SRC, or the current directory. */
+/* The source tree is $HAWSER_SRC, or the current directory if that is not set. */
 static inline char *test_data_path(const char *name)
 {
 	return str_printf("%s/test/data/%s", str_or(getenv("HAWSER_SRC"), "."), name);

@@ -99,7 +99,7 @@ static void refuses_other_json(void **state)
 	}
 }
 
-/* Both texts are longer than struct hw_err, in characters of two bytes. */
+/* Both texts are too long for struct hw_err and consist of characters of two bytes. */
 static void truncates_between_characters(void **state)
 {
 	AUTO(buf_done) struct buf json = { 0 };
@@ -166,13 +166,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "error: code, msg and details are parsed", reads_all_three },
-		{ "error: missing keys and null mean zero and empty", accepts_missing_keys },
-		{ "error: a plugin's own code is kept", keeps_the_code_of_a_plugin },
-		{ "error: anything but an error object is refused and writes nothing",
+		{ "error: missing keys and null become code 0 and empty texts",
+		  accepts_missing_keys },
+		{ "error: a code that the spec does not define is kept",
+		  keeps_the_code_of_a_plugin },
+		{ "error: text that is not an error object is refused and changes nothing",
 		  refuses_other_json },
-		{ "error: a text that is too long is truncated between characters",
+		{ "error: a text that is too long is truncated between two UTF-8 characters",
 		  truncates_between_characters },
-		{ "error: formatted with four spaces, no final newline, details if present",
+		{ "error: an error object is indented by four spaces and has no final newline",
 		  writes_as_skel_does },
 		{ "error: an error without CNI code is formatted with code 999",
 		  writes_999_for_a_plain_error },

@@ -118,7 +118,7 @@ static void forbidden_state(void **state)
 {
 	const struct place *p = *state;
 
-	/* if the test itself does not run as root, it owns the directory: forbid access */
+	/* A test that does not run as root owns the directory: remove the owner's access too. */
 	assert_int_equal(chmod(p->dir, 0), 0);
 	assert_true(holds_without_root(p, gets_hint));
 	assert_int_equal(chmod(p->dir, 0700), 0);
@@ -192,14 +192,16 @@ static void symbolic_link(void **state)
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("lock: ADDs share the lock of a network", adds_share),
 	PLACE_TEST("lock: GC excludes ADD and DEL, and fails with code 11 on timeout", gc_excludes),
-	PLACE_TEST("lock: other holders and other networks do not wait", other_locks),
+	PLACE_TEST("lock: locks of different holders or different networks do not conflict",
+		   other_locks),
 	PLACE_TEST("lock: a network name may contain any character", any_network_name),
-	PLACE_TEST("lock: a dead holder does not block", dead_holder),
+	PLACE_TEST("lock: the lock is released when its holder exits", dead_holder),
 	PLACE_TEST("lock: an error names the state directory that cannot be created", no_state_dir),
-	PLACE_TEST("lock: a permission error says what to set", forbidden_state),
-	PLACE_TEST("lock: directories have mode 0700 whatever the umask", directory_modes),
+	PLACE_TEST("lock: the details of a permission error name HAWSER_STATE", forbidden_state),
+	PLACE_TEST("lock: directories are created with mode 0700, even with umask 0",
+		   directory_modes),
 	PLACE_TEST("lock: a symbolic link instead of a lock file is refused", symbolic_link),
-	PLACE_TEST("lock: the default state directory of root and of other users",
+	PLACE_TEST("lock: root and other users have different default state directories",
 		   state_dir_choice),
 };
 

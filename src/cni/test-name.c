@@ -99,9 +99,10 @@ static void ifnames(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "name: network names are checked as by upstream", network_names },
-		{ "name: container IDs of any length are checked as by upstream", container_ids },
-		{ "name: interface names are checked as by upstream, including Unicode white space",
+		{ "name: network names are accepted or rejected as in upstream", network_names },
+		{ "name: container IDs of any length are accepted or rejected as in upstream",
+		  container_ids },
+		{ "name: interface names are checked like upstream does, with Unicode spaces",
 		  ifnames },
 	};
 

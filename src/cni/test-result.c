@@ -2,8 +2,8 @@
 /*
  * cni/test-result.c - tests of CNI results
  *
- * test/data/libcni/results.json contains some results as converted by libcni
- * for each pair of versions; ours must be the same byte for byte.
+ * test/data/libcni/results.json contains some results that libcni converted
+ * between all pairs of versions; our conversions must give the same bytes.
  */
 #include "cni/result.h"
 
@@ -16,7 +16,7 @@
 #include "cni/test.h"
 #include "cni/version.h"
 
-#define PAIRS_MIN 196 /* 4 results in 7 versions, each converted to 7 */
+#define PAIRS_MIN 196 /* 4 results in 7 versions, each converted to all 7 versions */
 
 static struct hw_result *parse(const char *json, const char *version)
 {
@@ -36,7 +36,7 @@ static char *format(const struct hw_result *result, const char *version, unsigne
 	return json;
 }
 
-/* Parses, formats in the target version, compares. */
+/* Parses a result, formats it in the target version and compares the text. */
 static void assert_becomes(const char *json, const char *version, const char *target,
 			   const char *want)
 {
@@ -292,7 +292,7 @@ static void copies_empty_entries(void **state)
 	hw_result_free(NULL);
 }
 
-/* A netns path may have any bytes, JSON must be UTF-8. */
+/* A netns path may contain any byte, but JSON must be UTF-8. */
 static void invalid_utf8(void **state)
 {
 	AUTO(hw_result_free) struct hw_result *result = hw_result_new();
@@ -363,27 +363,29 @@ static void prev_of_other_family(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "result: every pair of versions is converted as by libcni, byte for byte",
+		{ "result: conversions between all versions give the same bytes as libcni",
 		  as_libcni },
-		{ "result: without a version the given one is assumed, else 0.1.0",
+		{ "result: without cniVersion the result has the caller's version, or else 0.1.0",
 		  assumes_version },
-		{ "result: null is an empty result", null_is_empty },
-		{ "result: null entries are dropped, a null interface keeps its place",
+		{ "result: a top-level null is parsed as an empty result", null_is_empty },
+		{ "result: null entries are dropped, but a null interface becomes an empty one",
 		  null_entries },
-		{ "result: unknown keys are ignored and case is folded", unknown_keys },
-		{ "result: keys of another family are ignored", keys_of_other_family },
-		{ "result: an unknown version and wrong types are refused with the path of the key",
+		{ "result: unknown keys are ignored, and keys match in upper and lower case",
+		  unknown_keys },
+		{ "result: keys of another version family are ignored", keys_of_other_family },
+		{ "result: unknown versions and wrong types are refused; errors name the key",
 		  refuses_malformed },
 		{ "result: an unknown target version is refused", unknown_target },
-		{ "result: a missing target version is 0.1.0", missing_target_version },
-		{ "result: a missing address is omitted", omits_missing_address },
-		{ "result: without address, a newer result cannot be converted to an old version",
+		{ "result: a missing target version means 0.1.0", missing_target_version },
+		{ "result: an unset address or destination is omitted", omits_missing_address },
+		{ "result: a newer result without addresses cannot be converted to 0.2.0",
 		  old_without_address },
-		{ "result: an IPv4-mapped address is IPv4", mapped_is_ip4 },
-		{ "result: a copy shares nothing with the original", copy_is_independent },
+		{ "result: an IPv4-mapped address is converted to IPv4", mapped_is_ip4 },
+		{ "result: a copy shares no memory with the original", copy_is_independent },
 		{ "result: a result with empty entries can be copied", copies_empty_entries },
-		{ "result: bytes that are not UTF-8 are replaced", invalid_utf8 },
-		{ "result: a prevResult may have any version of the configuration's family",
+		{ "result: bytes that are not UTF-8 are replaced when a result is formatted",
+		  invalid_utf8 },
+		{ "result: a prevResult in any version of the configuration's family is accepted",
 		  prev_of_same_family },
 		{ "result: a prevResult of another family is refused", prev_of_other_family },
 	};

@@ -87,13 +87,14 @@ static void at_least(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "version: all seven are listed, oldest first", lists_seven },
-		{ "version: comparison is numeric, a missing part is 0, a missing version is 0.1.0",
+		{ "version: the list contains all seven versions, oldest first", lists_seven },
+		{ "version: parts are compared as numbers, and a missing part counts as 0",
 		  compares_numbers },
-		{ "version: four parts and parts that are not numbers are refused",
+		{ "version: more than three parts and parts that are not numbers are refused",
 		  refuses_malformed },
-		{ "version: the family is found by exact text", knows_families },
-		{ "version: a minimum version is compared", at_least },
+		{ "version: only the exact text of a supported version has a result family",
+		  knows_families },
+		{ "version: version_at_least() compares a version with a minimum", at_least },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

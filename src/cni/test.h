@@ -84,7 +84,7 @@ static inline void place_write(const struct place *p, const char *name, const ch
 	assert_int_equal(file_replace(AT_FDCWD, path, text, strlen(text), mode, 0, &e), 0);
 }
 
-/* Writes a plugin as a shell script; $N is its name. */
+/* Writes a plugin as a shell script. In the script, $N is the name of the plugin. */
 static inline void place_plugin(const struct place *p, const char *name, const char *body)
 {
 	autofree char *file = str_printf("bin/%s", name);
@@ -130,7 +130,7 @@ static inline bool place_has(const struct place *p, const char *name)
 	return access(path, F_OK) == 0;
 }
 
-/* Options with all directories inside the place. */
+/* Return: options with all directories inside the place */
 static inline struct hw_cni_options place_options(const struct place *p)
 {
 	return (struct hw_cni_options){

@@ -11,12 +11,12 @@
 
 #include <hawser/result.h>
 
-#define VERSION_OLDEST "0.1.0" /* a missing cniVersion means this */
+#define VERSION_OLDEST "0.1.0" /* the meaning of a missing cniVersion */
 #define VERSION_NEWEST "1.1.0"
 
 /* Versions with the same result format. */
 enum version_family {
-	VERSION_FAMILY_NONE, /* not one of hw_versions() */
+	VERSION_FAMILY_NONE, /* the version is not in hw_versions() */
 	VERSION_FAMILY_IP4,  /* 0.1.0 0.2.0: ip4, ip6 */
 	VERSION_FAMILY_IPS,  /* 0.3.0 0.3.1 0.4.0: interfaces, ips with version */
 	VERSION_FAMILY_V1,   /* 1.0.0 1.1.0 */

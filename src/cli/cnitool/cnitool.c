@@ -10,7 +10,7 @@
  *        libhawser polls while a plugin runs: the plugin is killed and an
  *        incomplete attachment is undone. A second Ctrl-C does not interrupt
  *        the undo.
- * Rules: the exit status is 0 or 1, as upstream's.
+ * Rules: the exit status is 0 or 1, as in upstream.
  */
 #include "cli/cnitool/cnitool.h"
 
@@ -46,8 +46,8 @@ static const struct command {
 	const char *help;
 } commands[] = {
 	{ "add", "NETWORK NETNS", 2, 2, tool_add, "attach a network namespace to a network",
-	  "Runs the network's plugins in order and prints the result as JSON. If a plugin fails,\n"
-	  "and on Ctrl-C, the attachment is undone.\n\n"
+	  "Runs the network's plugins in order and prints the result as JSON. If a plugin fails\n"
+	  "or you press Ctrl-C, the attachment is undone.\n\n"
 	  "  ip netns add pod && cnitool add demo /run/netns/pod\n"
 	  "  CAP_ARGS='{\"portMappings\":[{\"hostPort\":8080,\"containerPort\":80,"
 	  "\"protocol\":\"tcp\"}]}' \\\n"
@@ -57,20 +57,21 @@ static const struct command {
 	  "prints the difference. The network's version must be 0.4.0 or later.\n\n"
 	  "  cnitool check demo /run/netns/pod\n" },
 	{ "del", "NETWORK NETNS", 2, 2, tool_del, "detach a network namespace",
-	  "Succeeds also if the attachment or the namespace no longer exists.\n\n"
+	  "Also succeeds if the attachment or the namespace no longer exists.\n\n"
 	  "  cnitool del demo /run/netns/pod\n" },
 	{ "gc", "NETWORK", 1, 2, tool_gc, "delete EVERY attachment of a network",
 	  "Detaches every container in the cache of this network, including those that other\n"
-	  "programs attached, then tells the plugins to delete everything else. On a terminal it\n"
-	  "lists the attachments and asks for confirmation; --yes skips the question.\n\n"
+	  "programs attached. Then runs the plugins with GC, so that they delete everything else\n"
+	  "of this network. On a terminal it first lists the attachments and asks for\n"
+	  "confirmation; --yes skips the question.\n\n"
 	  "  cnitool gc demo\n" },
 	{ "status", "NETWORK", 1, 2, tool_status, "check that a network is ready",
 	  "Succeeds if containers can be attached now. Runs each plugin of the network with\n"
 	  "STATUS if the network's version is 1.1.0 or later.\n\n"
 	  "  cnitool status demo && echo ready\n" },
 	{ "list", "", 0, 0, tool_list, "list the configured networks",
-	  "Shows version, plugins and file of each network, and what is wrong with invalid ones.\n"
-	  "--names prints only the names of the valid ones.\n\n"
+	  "Shows version, plugins and file of each network, and the error of each invalid one.\n"
+	  "--names prints only the names of the valid networks.\n\n"
 	  "  cnitool list\n"
 	  "  cnitool list --json | jq '.networks[] | select(.valid)'\n" },
 	{ "validate", "NETWORK", 1, 1, tool_validate, "check the plugins of a network",
@@ -100,20 +101,20 @@ static const struct option options[] = {
 };
 
 static const char options_help[] =
-	"options:\n"
-	"  -i, --ifname NAME      interface inside the namespace (CNI_IFNAME, " IFNAME ")\n"
-	"      --cni-path DIRS    plugin directories, a:b:c (CNI_PATH, " PLUGIN_PATH ")\n"
-	"      --conf-dir DIR     directory of networks (NETCONFPATH, " CONF_DIR ")\n"
+	"options (in parentheses: environment variable and default):\n"
+	"  -i, --ifname NAME      name of the interface in the namespace (CNI_IFNAME, " IFNAME ")\n"
+	"      --cni-path DIRS    plugin directories, DIR:DIR:... (CNI_PATH, " PLUGIN_PATH ")\n"
+	"      --conf-dir DIR     directory with networks (NETCONFPATH, " CONF_DIR ")\n"
 	"      --cache-dir DIR    cache of attachments (/var/lib/cni)\n"
-	"      --timeout SECONDS  for the whole command; 0: none (300)\n"
+	"      --timeout SECONDS  timeout of the whole command; 0: no timeout (300)\n"
 	"      --json             print output and errors as JSON\n"
 	"      --names            list: print names only\n"
-	"  -y, --yes              gc: do not ask\n"
-	"  -h, --help             print this help, or that of a command\n"
+	"  -y, --yes              gc: do not ask for confirmation\n"
+	"  -h, --help             print this help, or the help of a command\n"
 	"  -V, --version          print the version\n"
 	"environment:\n"
 	"  CNI_PATH NETCONFPATH CNI_IFNAME   see the options above\n"
-	"  CNI_ARGS                          K=V;K=V for the plugins\n"
+	"  CNI_ARGS                          arguments for the plugins, K=V;K=V\n"
 	"  CAP_ARGS                          JSON object of capability arguments\n";
 
 /* ---- help --------------------------------------------------------------------- */
@@ -143,7 +144,7 @@ static const struct command *find_command(const char *name)
 
 static int report_unknown_command(const char *name)
 {
-	fprintf(stderr, "cnitool: unknown command \"%s\"\nhint: commands are", name);
+	fprintf(stderr, "cnitool: unknown command \"%s\"\nhint: the commands are", name);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(stderr, " %s", commands[i].name);
 	fputs("; see cnitool --help\n", stderr);
@@ -164,20 +165,20 @@ static void handle_signal(int signal_number)
 	errno = saved;
 }
 
-/* The handler writes to an eventfd, which libhawser polls as cancel descriptor. */
+/* The handler writes to an eventfd, which libhawser polls as its cancel descriptor. */
 static int catch_signals(struct tool *t, struct hw_err *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 	struct sigaction action = { .sa_handler = handle_signal, .sa_flags = SA_RESTART }, old;
 	const struct sigaction ignore = { .sa_handler = SIG_IGN };
 
-	sigaction(SIGPIPE, &ignore, NULL); /* a closed pipe is reported as a write error */
+	sigaction(SIGPIPE, &ignore, NULL); /* writing to a closed pipe then fails with EPIPE */
 	t->cancel_fd = cancel_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (cancel_event < 0)
 		return err_set(e, -errno, "eventfd");
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		sigaction(signals[i], NULL, &old);
-		if (old.sa_handler != SIG_IGN) /* ignored by nohup, or in the background */
+		if (old.sa_handler != SIG_IGN) /* nohup and background jobs ignore some */
 			sigaction(signals[i], &action, NULL);
 	}
 	return 0;
@@ -192,7 +193,7 @@ static const char *env_or(const char *name, const char *def)
 	return str_empty(value) ? def : value;
 }
 
-/* Keeps the name of the plugin for error messages. */
+/* Remembers the name of the plugin for error messages. */
 static int find_plugin(void *ctx, const char *plugin, const char *const *dirs, char **ret_path,
 		       struct hw_err *e)
 {
@@ -296,11 +297,12 @@ static int run_command(struct tool *t, const struct command *c, int argc, char *
 	int r;
 
 	if (argc < c->min_args) {
-		fprintf(stderr, "usage: cnitool [OPTIONS] %s %s\nhint: cnitool help %s\n", c->name,
-			c->args, c->name);
+		fprintf(stderr, "usage: cnitool [OPTIONS] %s %s\nhint: see \"cnitool help %s\"\n",
+			c->name, c->args, c->name);
 		return EXIT_FAILURE;
 	}
-	for (int i = c->max_args; i < argc; i++) /* upstream ignores them silently */
+	/* upstream ignores extra arguments without a message */
+	for (int i = c->max_args; i < argc; i++)
 		fprintf(stderr, "cnitool: extra argument \"%s\" is ignored\n", argv[i]);
 	r = tool_open(t, &e);
 	if (r >= 0)

@@ -2,8 +2,8 @@
 /*
  * cli/cnitool/cnitool.h - options and commands of cnitool
  *
- * main() fills one struct tool and passes it to the command. Its strings come
- * from the command line and the environment and are borrowed.
+ * main() fills one struct tool and passes it to the command. It borrows its
+ * strings from the command line and the environment.
  */
 #ifndef CLI_CNITOOL_CNITOOL_H
 #define CLI_CNITOOL_CNITOOL_H
@@ -16,15 +16,15 @@ struct tool {
 	/* options and environment */
 	const char *conf_dir;	     /* --conf-dir, NETCONFPATH */
 	const char *plugin_path;     /* --cni-path, CNI_PATH */
-	const char *cache_dir;	     /* --cache-dir; NULL: the library's */
+	const char *cache_dir;	     /* --cache-dir; NULL: the library's default */
 	const char *ifname;	     /* --ifname, CNI_IFNAME */
 	const char *args;	     /* CNI_ARGS; NULL or "": none */
 	const char *capability_args; /* CAP_ARGS; NULL: none */
-	int timeout_ms;		     /* --timeout; 0: none */
+	int timeout_ms;		     /* --timeout; 0: no timeout */
 	bool json, names, yes;
 
-	/* derived from them */
-	struct hw_strings plugin_dirs; /* plugin_path without empty parts, NULL at the end */
+	/* derived from the options */
+	struct hw_strings plugin_dirs; /* plugin_path without empty entries; NULL at the end */
 	struct hw_cni *cni;
 	int cancel_fd; /* becomes readable on Ctrl-C */
 
@@ -32,11 +32,11 @@ struct tool {
 	const char *network;
 	struct hw_conf *conf;
 	char *netns;
-	bool name_plugin; /* the library's errors do not name the plugin: use .plugin */
+	bool name_plugin; /* the library's errors do not name the plugin: fill .plugin */
 	char plugin[64];  /* the last plugin that was searched for */
 };
 
-/* The commands. @args: the arguments after the command, as many as its table entry requires */
+/* The commands. @args: the arguments after the command; their number is checked */
 int tool_add(struct tool *t, char **args, struct hw_err *e);
 int tool_check(struct tool *t, char **args, struct hw_err *e);
 int tool_del(struct tool *t, char **args, struct hw_err *e);

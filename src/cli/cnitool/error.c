@@ -4,8 +4,8 @@
  *
  * What:  prints an error to standard error: network, file, plugin, message,
  *        and a hint if there is one.
- * How:   some hints are chosen by the text of the message, which is upstream's
- *        and does not change.
+ * How:   some hints are chosen by the text of the message. Those texts are
+ *        upstream's and do not change.
  */
 #include "cli/cnitool/cnitool.h"
 
@@ -39,10 +39,12 @@ static const struct hw_field error_fields[] = {
 static char *find_hint(const struct tool *t, const struct hw_err *e)
 {
 	if (strstr(e->msg, "failed to find plugin") || strstr(e->msg, "no paths provided"))
-		return str_printf("set CNI_PATH to the directories with the plugins; now %s",
-				  t->plugin_path);
+		return str_printf(
+			"set CNI_PATH to the directories that contain the plugins (currently %s)",
+			t->plugin_path);
 	if (strstr(e->msg, "no net configuration"))
-		return str_printf("set NETCONFPATH to the directory with the networks, now %s; "
+		return str_printf("set NETCONFPATH to the directory that contains the networks "
+				  "(currently %s); "
 				  "\"cnitool list\" lists them",
 				  t->conf_dir);
 	if (t->netns && access(t->netns, F_OK) < 0 && errno == ENOENT) {
@@ -61,15 +63,16 @@ static char *find_hint(const struct tool *t, const struct hw_err *e)
 	if (err_wire(e) == HW_CNI_TRY_AGAIN)
 		return str_copy("another process is using the network; try again");
 	if (err_wire(e) == HW_CNI_INCOMPATIBLE_VERSION && t->network)
-		return str_printf(
-			"\"cnitool versions %s\" prints the versions that its plugins support",
-			t->network);
+		return str_printf("\"cnitool versions %s\" prints the versions that the network's "
+				  "plugins support",
+				  t->network);
 	if ((e->code == -EPERM || e->code == -EACCES) && geteuid() != 0)
-		return str_copy("run it as root");
+		return str_copy("run cnitool as root");
 	return NULL;
 }
 
-/* The errors of ADD and DEL name the plugin: plugin type="T" failed (add): ... */
+/* An error of ADD or DEL names the plugin: plugin type="T" failed (add): ... For other
+ * errors, t->plugin is the name. */
 static char *find_plugin(const struct tool *t, const struct hw_err *e)
 {
 	static const char prefix[] = "plugin type=\"";

@@ -4,7 +4,8 @@
  *
  * What:  shows the configured networks and the versions of plugins; changes
  *        nothing.
- * How:   the output is a struct, printed as text, or as JSON by a field table.
+ * How:   each command fills a struct and prints it as text, or as JSON by
+ *        a field table.
  */
 #include "cli/cnitool/cnitool.h"
 
@@ -28,7 +29,7 @@ struct network_info {
 	struct hw_strings capabilities;
 	char *file;
 	bool valid;
-	char *error; /* NULL: valid */
+	char *error; /* NULL if the network is valid */
 };
 
 static const struct hw_field network_fields[] = {
@@ -63,7 +64,8 @@ static void fill_info(const struct hw_conf *conf, struct network_info *n)
 		strings_add(&n->plugins, hw_conf_type(conf, i));
 }
 
-/* All checks that do not run a plugin. @earlier: the networks that come first in a search by name */
+/* Makes all checks that do not run a plugin.
+ * @earlier: the networks that a search by name finds before this one */
 static int check_network(const struct tool *t, const struct hw_list *earlier,
 			 const struct network_info *n, struct hw_err *e)
 {
@@ -99,7 +101,7 @@ static void add_network(const struct tool *t, const char *file, struct hw_list *
 	}
 	n.valid = r >= 0;
 	if (!n.valid) {
-		/* without the file name, which has its own column */
+		/* The file name has its own column: remove it from the message. */
 		bool has_file = str_starts(why.msg, file) && str_starts(why.msg + len, ": ");
 
 		n.error = str_copy(has_file ? why.msg + len + strlen(": ") : why.msg);
@@ -150,7 +152,7 @@ static void print_table(const struct hw_list *networks)
 
 int tool_list(struct tool *t, char **args, struct hw_err *e)
 {
-	/* in the order of the search by name */
+	/* in the order in which a search by name reads the files */
 	static const char *const extensions[][3] = { { ".conflist" }, { ".conf", ".json" } };
 	AUTO(networks_done) struct hw_list networks = { 0 };
 	const struct network_info *v;
@@ -252,7 +254,7 @@ static int add_versions(const struct tool *t, const char *type, struct hw_list *
 	return 0;
 }
 
-/* If both a plugin and a network have the name, the plugin is used. */
+/* @name: a plugin or a network; if both exist, the plugin is used */
 static int find_versions(struct tool *t, const char *name, struct hw_list *plugins,
 			 struct hw_err *e)
 {

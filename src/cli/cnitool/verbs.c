@@ -3,9 +3,10 @@
  * cli/cnitool/verbs.c - the commands that run a network's plugins
  *
  * What:  add, check and del for one attachment; gc and status for a network.
- * How:   the container ID is derived from the namespace's absolute path as by
- *        upstream's cnitool, so each finds the attachments of the other.
- * Rules: gc deletes every attachment of the network, as upstream's does. On a
+ * How:   derives the container ID from the namespace's absolute path in the
+ *        same way as upstream's cnitool. Each of the two programs therefore
+ *        finds attachments that the other one created.
+ * Rules: gc deletes every attachment of the network, as in upstream. On a
  *        terminal it lists them and asks first.
  */
 #include "cli/cnitool/cnitool.h"
@@ -32,8 +33,8 @@
 struct tool_attachment {
 	struct hw_attach at;
 	char id[sizeof("cnitool-") + ID_DIGITS];
-	struct hw_strings pairs;      /* of CNI_ARGS, each split at '=' by a NUL */
-	const char *(*key_values)[2]; /* into pairs */
+	struct hw_strings pairs;      /* the pairs of CNI_ARGS; a NUL replaces each '=' */
+	const char *(*key_values)[2]; /* pointers into .pairs */
 };
 
 static void tool_attachment_done(struct tool_attachment *a)
@@ -44,7 +45,7 @@ static void tool_attachment_done(struct tool_attachment *a)
 
 AUTO_VALUE_DEFINE(tool_attachment_done, struct tool_attachment);
 
-/* As Go's filepath.Clean() of an absolute path, without following symbolic links. */
+/* Like Go's filepath.Clean() for an absolute path; does not follow symbolic links. */
 static char *clean_path(const char *path)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -73,7 +74,7 @@ static int absolute_path(const char *path, char **ret_path, struct hw_err *e)
 	autofree char *cwd = NULL;
 
 	if (*path != '/') {
-		cwd = get_current_dir_name(); /* $PWD if it is valid, as Go's os.Getwd() */
+		cwd = get_current_dir_name(); /* like Go's os.Getwd(): $PWD if valid */
 		if (!cwd)
 			return err_set(e, -errno, "get the working directory");
 		joined = str_printf("%s/%s", cwd, path);
@@ -103,7 +104,7 @@ static int set_args(struct tool_attachment *a, const char *args, struct hw_err *
 	return 0;
 }
 
-/* Checked here for every command; the library checks them only in ADD. */
+/* Checks the arguments for add, check and del; the library checks them only in ADD. */
 static int set_capability_args(struct tool_attachment *a, const char *json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
@@ -148,8 +149,7 @@ static int tool_attachment_init(struct tool_attachment *a, struct tool *t, char 
 	return 0;
 }
 
-/* The result is printed as the same bytes as upstream's, without final newline; with one on a
- * terminal. */
+/* Prints the same bytes as upstream, without a final newline. On a terminal, a newline is added. */
 int tool_add(struct tool *t, char **args, struct hw_err *e)
 {
 	AUTO(hw_result_free) struct hw_result *result = NULL;
@@ -238,7 +238,7 @@ static int confirm_gc(const struct tool *t, struct hw_err *e)
 		return 0;
 	if (n == 0)
 		fprintf(stderr,
-			"no attachments of network \"%s\" in the cache, but plugins may have "
+			"no attachments of network \"%s\" in the cache, but its plugins may have "
 			"some\n",
 			network);
 	fprintf(stderr, "delete %s? [y/N] ", n == 1 ? "it" : "all");
@@ -247,8 +247,8 @@ static int confirm_gc(const struct tool *t, struct hw_err *e)
 	return 0;
 }
 
-/* Passes an empty list of valid attachments, so that plugins also delete what is not in the cache;
- * upstream passes no list. */
+/* Passes an empty list of valid attachments, so that plugins also delete attachments that are
+ * not in the cache; upstream passes no list. */
 int tool_gc(struct tool *t, char **args, struct hw_err *e)
 {
 	static const struct hw_valid none[1];

@@ -2,8 +2,8 @@
 /*
  * cni/plugin/args.c - CNI_ARGS: "KEY=VALUE;KEY=VALUE"
  *
- * Parsed as by upstream's plugins: each pair has exactly one '=', so a trailing
- * ';' is an error; keys are case-sensitive; IgnoreUnknown is always a known key.
+ * Parsed as in upstream's plugins: each pair has exactly one '=', so a trailing
+ * ';' is an error. Keys are case-sensitive. IgnoreUnknown is always a known key.
  */
 #include <errno.h>
 #include <string.h>

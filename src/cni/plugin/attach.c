@@ -4,28 +4,32 @@
  *
  * What:  a failed ADD is undone by the plugin's own DEL. A plugin with .record
  *        also gets attachment records, the lock between GC and ADD or DEL, and
- *        a complete GC.
- * How:   what a verb does depends on the record that it finds:
+ *        a GC that deletes every recorded attachment that is not valid.
+ * How:   what a verb does depends on the record that it finds. GC keeps the
+ *        attachments in the list of valid ones, if the runtime sent a list.
  *
- *	found             ADD                          DEL            GC, unless valid
- *	no record         write it, unfinished         del()          -
- *	unfinished        del() it, then as no record  del(), remove  del(), remove
- *	  after an        del() it, then as no record  del(), remove  del(), remove, if the
- *	  earlier ADD                                                 runtime sent a list
- *	finished          keep it; add() may refuse    del(), remove  del(), remove
- *	of another boot   as unfinished                del(), remove  del(), remove
+ *	record             ADD                      DEL            GC, if not in the list
+ *	none               write it, unfinished     del()          -
+ *	unfinished         del(), then as for none  del(), remove  del(), remove
+ *	unfinished, of a   del(), then as for none  del(), remove  with a list:
+ *	  repeated ADD                                             del(), remove
+ *	finished           add() gets it as the     del(), remove  with a list:
+ *	                   earlier ADD                             del(), remove
+ *	of another boot    as for unfinished        del(), remove  del(), remove
  *
- *        After ADD the record is finished, or removed (ADD failed, DEL
- *        succeeded), or unfinished (DEL failed, or the process was killed).
- *        An ADD repeated on a finished one leaves either record, finished. If
- *        it is killed, the record is unfinished but has the time of the
- *        earlier ADD: the pod still works.
+ *        After an ADD the record is finished, or removed (the ADD failed and
+ *        its undo succeeded), or unfinished (the undo failed, or the process
+ *        was killed).
+ *        If an ADD is repeated after a finished one, the record afterwards is
+ *        the new one (success) or the old one (failure), and is finished. If
+ *        the repeated ADD is killed, the record is unfinished but contains the
+ *        time at which the earlier ADD finished: the pod still works.
  *        The record is first written when add() calls hw_record_save(), or
  *        before add() if the plugin has no .created_fields.
  * Rules: GC keeps attachments whose ADD started or finished after GC was
  *        called. It reads the clock before it waits for the lock. While it
  *        holds the lock no ADD runs, so an older unfinished record belongs to
- *        a dead ADD.
+ *        an ADD that was killed or whose undo failed.
  *        A recorded netns path is used only if it still leads to the namespace
  *        of the ADD: /proc/PID/ns/net may belong to another process by now.
  */
@@ -102,7 +106,8 @@ static int remove_record(const struct skel_frame *f, struct hw_err *e)
 			     f->call.ifname, e);
 }
 
-/* Decodes what the ADD created; leaves *made empty if an incompatible version wrote it. */
+/* Decodes the objects that the ADD created; *made stays empty if an incompatible version of the
+ * plugin wrote the record. */
 static void decode_created(const struct hw_plugin *plugin, const struct record *r, void *made)
 {
 	struct hw_err e;
@@ -112,7 +117,7 @@ static void decode_created(const struct hw_plugin *plugin, const struct record *
 				      &e);
 }
 
-/* true also if the boot ID is unknown: GC must not delete attachments in use. */
+/* Also true if the boot ID is unknown: GC must not delete attachments in use. */
 static bool is_of_this_boot(const struct record *r)
 {
 	const char *boot = record_boot_id();
@@ -120,8 +125,8 @@ static bool is_of_this_boot(const struct record *r)
 	return str_empty(boot) || str_empty(r->boot) || str_equal(r->boot, boot);
 }
 
-/* Return: 1 if the path leads to the namespace of the ADD, 0 if not or if it does not exist, or a
- * negative errno if stat() fails otherwise */
+/* Return: 1 if the path leads to the namespace of the ADD; 0 if it leads elsewhere or does not
+ * exist; or a negative errno */
 static int is_same_netns(const struct record *r, const char *path, struct hw_err *e)
 {
 	autofree char *now = NULL;
@@ -191,7 +196,7 @@ int hw_record_save(struct hw_call *call, struct hw_err *e)
 	struct skel_frame *f = (struct skel_frame *)call;
 
 	if (!f->record.plugin)
-		return err_text(e, -EINVAL, "plugin %s: no record can be saved during %s",
+		return err_text(e, -EINVAL, "plugin %s: cannot save an attachment record during %s",
 				f->plugin->name, call->command);
 	if (f->plugin->created_fields) {
 		free(f->record.created);
@@ -208,7 +213,7 @@ static int add_detail(struct hw_err *e, const char *what, const struct hw_err *w
 	return err_details(e, "%s%s%s: %s", e->details, *e->details ? "; " : "", what, why->msg);
 }
 
-/* Keeps the error of the ADD; an error of the undo is added to its details. */
+/* *e stays the error of the ADD; an error of the undo is added to its details. */
 static int undo_add(struct skel_frame *f, struct hw_err *e)
 {
 	struct hw_err why;
@@ -256,9 +261,10 @@ static int add_unrecorded(struct skel_frame *f, struct hw_err *e)
 }
 
 /*
- * Deletes an unfinished earlier ADD of the same attachment; passes a finished one to the plugin.
+ * Looks for an earlier ADD of the same attachment. If that ADD did not finish, deletes what it
+ * created; if it finished, passes it to the plugin as call.earlier.
  *
- * Return: 1 with the record of a finished one, else 0
+ * Return: 1 with the record of a finished ADD, 0 without such a record, or a negative errno
  */
 static int check_earlier_add(struct skel_frame *f, struct record *ret_record, struct hw_err *e)
 {
@@ -277,9 +283,10 @@ static int check_earlier_add(struct skel_frame *f, struct record *ret_record, st
 	return 1;
 }
 
-/* ADD repeated on a finished one. A failure is not undone, because the undo would delete the earlier
- * attachment: an add() that fails here has itself restored what the earlier record names and created
- * nothing else. After a success the record that add() saved is the valid one. */
+/* Runs an ADD that is repeated after a finished one. A failure is not undone, because the undo
+ * would delete the earlier attachment. An add() that fails here must itself restore the objects
+ * that the earlier record names, and leave no others. After a success, the record that add() saved
+ * replaces the earlier one. */
 static int add_again(struct skel_frame *f, const struct record *earlier, struct hw_err *e)
 {
 	struct hw_err why;
@@ -349,8 +356,8 @@ int attach_del(struct skel_frame *f, struct hw_err *e)
 	r = load_record(f, e);
 	if (r < 0)
 		return r;
-	/* Without a record another program may have created the attachment, unless there is a
-	 * record of the interface in another network. */
+	/* Without a record, another program may have created the attachment: pass the namespace to
+	 * del(), unless the interface has a record in another network. */
 	r = call->recorded ? is_same_netns(&f->record, call->netns, e)
 			   : !record_in_other_network(f->state_dir, call->network,
 						      call->container_id, call->ifname);
@@ -392,7 +399,7 @@ static bool is_kept(const struct record_gc *gc, const struct record *r)
 		return false;
 	if (r->finished >= gc->called || r->started >= gc->called)
 		return true;
-	/* Without a list of valid attachments only those of dead ADDs are certainly unused. */
+	/* Without a list of valid attachments, those with a finished ADD may be in use. */
 	return !call->valid && last_finished(r);
 }
 
@@ -425,11 +432,11 @@ int attach_gc(struct skel_frame *f, struct hw_err *e)
 
 /* ---- repair ------------------------------------------------------------------------- */
 
-/* The attachments to repair. The list has only their names; each record is read again, under the lock,
- * when the attachment is repaired. */
+/* The attachments to repair. The list contains only their names; each record is read again, under
+ * the lock, when the attachment is repaired. */
 struct repair_list {
 	const char *state_dir;
-	const struct hw_plugin *plugin; /* of the records being listed */
+	const struct hw_plugin *plugin; /* the plugin whose records are being listed */
 	struct repair_item {
 		const struct hw_plugin *plugin;
 		char *network, *container_id, *ifname;
@@ -489,13 +496,14 @@ static int repair_attachment(struct skel_frame *f, struct hw_err *e)
 	return r < 0 ? r : 1;
 }
 
-/* call_recorded() sets netns only if the namespace still exists. */
+/* call_recorded() leaves netns empty if the namespace no longer exists. */
 static int repair_if_netns_exists(struct skel_frame *f, struct hw_err *e)
 {
 	return str_empty(f->call.netns) ? 0 : repair_attachment(f, e);
 }
 
-/* The lock excludes ADD and DEL; if the record no longer exists, a DEL has removed it meanwhile. */
+/* The lock excludes ADD and DEL. If the record no longer exists, a DEL has removed it since it was
+ * listed. */
 static int repair_one(const struct repair_list *list, const struct repair_item *item,
 		      repair_fn *repair, struct hw_err *e)
 {
@@ -515,7 +523,7 @@ static int repair_one(const struct repair_list *list, const struct repair_item *
 		     : r;
 }
 
-/* @errors: NULL to ignore them */
+/* @errors: NULL: errors are ignored */
 static int repair_all(const struct repair_list *list, repair_fn *repair, struct errors *errors)
 {
 	struct hw_err e;
@@ -532,9 +540,10 @@ static int repair_all(const struct repair_list *list, repair_fn *repair, struct 
 	return repaired;
 }
 
-/* The record of a dead pod may still name an address that a newer pod has now, so the newest is
- * repaired last and overwrites it. A host port, in contrast, stays with the first owner; therefore pods
- * whose namespace still exists are repaired once before all others. */
+/* Repairs the oldest attachment first. The record of a dead pod may still name an address that a
+ * newer pod has now: the newer pod is repaired later and takes the address over. A host port, in
+ * contrast, stays with the first attachment that claims it. Therefore the pods whose namespace
+ * still exists are repaired once before, so that they claim their host ports first. */
 int attach_repair(const struct hw_plugin *const *plugins, const char *state_dir,
 		  struct errors *errors)
 {

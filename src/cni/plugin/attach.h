@@ -8,12 +8,12 @@
 #include "cni/plugin/skel.h"
 
 /*
- * Each runs one verb of the plugin for a decoded call. The plugin must have the verb; for DEL and GC
- * .record is enough. Each returns 0 or a negative errno.
+ * Each function runs one verb of the plugin for a decoded call. The plugin must implement the verb;
+ * for DEL and GC, .record is enough. Each returns 0 or a negative errno.
  *
  * attach_add() undoes a failed ADD by the plugin's del() and returns the error of the ADD.
  * attach_gc() deletes recorded attachments that are not valid, then calls the plugin's gc(); it
- * continues after an error and returns all of them, one per line.
+ * continues after an error and returns all errors, one per line.
  */
 int attach_add(struct skel_frame *f, struct hw_err *e);
 int attach_del(struct skel_frame *f, struct hw_err *e);
@@ -22,9 +22,10 @@ int attach_gc(struct skel_frame *f, struct hw_err *e);
 int attach_status(struct skel_frame *f, struct hw_err *e);
 
 /*
- * `hawser-plugin repair`: calls repair() for each recorded attachment of these plugins, the newest last.
+ * For `hawser-plugin repair`: calls repair() for each recorded attachment of these plugins, the
+ * newest last.
  * @plugins: NULL at the end
- * @errors:  gets all errors; none of them ends the work
+ * @errors:  all errors are added to it; an error does not stop the repair
  *
  * Return: the number of attachments repaired
  */

@@ -3,11 +3,12 @@
  * cni/plugin/delegate.c - delegation to another plugin, such as IPAM
  *
  * What:  finds the plugin in CNI_PATH and runs it with the environment of the
- *        call (only CNI_COMMAND differs) and its input.
+ *        call, except CNI_COMMAND, and with the input of the call, unless the
+ *        caller passes another input.
  * How:   runs it through struct hw_exec. If the file found is the running
- *        binary and the binary contains a plugin of that name, run() is a
- *        function call instead of an exec. All other code is the same for
- *        both, and so is the reply.
+ *        binary and the binary contains a plugin of that name, run() calls the
+ *        plugin as a function instead of executing the file. All other code
+ *        and the reply are the same in both cases.
  */
 #include <errno.h>
 #include <string.h>
@@ -34,7 +35,7 @@ struct in_process_call {
 	struct skel_request request;
 };
 
-/* run() of struct hw_exec, as a function call */
+/* run() of struct hw_exec that calls the plugin as a function. */
 static int run_in_process(void *ctx, const struct hw_run *run, struct hw_ran *ret_ran,
 			  struct hw_err *e)
 {
@@ -51,10 +52,11 @@ static int run_in_process(void *ctx, const struct hw_run *run, struct hw_ran *re
 	return 0;
 }
 
-/* The plugin of that name in this binary; NULL if the file is another binary. Compares device and
- * inode of the file with those of the running program. AT_EXECFN is faster to resolve than
- * /proc/self/exe; if the program was started through a dynamic loader, neither of the two is this
- * binary, and the plugin is executed. */
+/* Compares device and inode of the file with those of the running program. AT_EXECFN is faster to
+ * resolve than /proc/self/exe. If the program was started through a dynamic loader, both name the
+ * loader, and the plugin is executed.
+ *
+ * Return: the plugin of that name in this binary; NULL if the file is another binary */
 static const struct hw_plugin *find_sibling(const struct hw_plugin *const *siblings,
 					    const char *name, const char *path)
 {
@@ -88,8 +90,8 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 	size_t len;
 	int r;
 
-	/* The same plugin with the same input would recurse without end. DEL and GC have nothing to
-	 * do, because no such ADD can have succeeded. */
+	/* A plugin that delegates to itself with the same input would recurse without end. DEL and
+	 * GC then have nothing to delete, because the ADD cannot have succeeded. */
 	if (!input && str_equal(plugin, f->plugin->name)) {
 		if (str_equal(command, "DEL") || str_equal(command, "GC"))
 			return 0;
@@ -112,7 +114,7 @@ int hw_delegate(struct hw_call *call, const char *plugin, const char *command, c
 		.cancel_fd = -1,
 		.deadline = time_deadline(DELEGATE_TIMEOUT_MS),
 	};
-	/* The request that the plugin would otherwise read from its environment */
+	/* The same request as the environment above, for a call without exec. */
 	struct in_process_call in_process = {
 		.plugin = sibling,
 		.request = { .command = run.env.command,

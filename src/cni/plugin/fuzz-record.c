@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/plugin/fuzz-record.c - fuzzer: an accepted record survives formatting and parsing
+ * cni/plugin/fuzz-record.c - fuzzer: an accepted record is unchanged after formatting and parsing
  */
 #include <stdint.h>
 #include <string.h>

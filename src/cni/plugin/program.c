@@ -27,7 +27,7 @@
 #define HEAP_PAD (256 << 10) /* more than a call needs, so that the heap grows only once */
 
 static const char protocol_help[] =
-	"A container runtime runs it with these environment variables and the network\n"
+	"A container runtime runs this plugin with these environment variables and the network\n"
 	"configuration on standard input; the reply is JSON on standard output:\n"
 	"\n"
 	"  CNI_COMMAND      ADD, DEL, CHECK, GC, STATUS or VERSION\n"
@@ -35,7 +35,7 @@ static const char protocol_help[] =
 	"  CNI_NETNS        path of the container's network namespace\n"
 	"  CNI_IFNAME       name of the interface in the namespace\n"
 	"  CNI_ARGS         additional arguments, KEY=VALUE;...\n"
-	"  CNI_PATH         directories with plugins, DIR:DIR...\n";
+	"  CNI_PATH         directories that contain plugins, DIR:DIR...\n";
 
 static int print_help(const struct hw_plugin *plugin)
 {
@@ -66,7 +66,7 @@ static int write_reply(const struct skel_reply *reply)
 	return reply->status;
 }
 
-/* An error object for a runtime, or plain text if the plugin was started by hand. */
+/* Prints an error object for a runtime, or plain text if the plugin was started by hand. */
 static int report_error(const struct hw_err *e)
 {
 	struct skel_reply reply = { .status = 1 };

@@ -3,11 +3,12 @@
  * cni/plugin/record.c - attachment records on disk
  *
  * What:  one small JSON file per plugin, network, container and interface.
- * How:   file names are hashes of the names, which may contain any character,
- *        so a record is found without a search. The record contains the names
- *        in clear; one with other names than the wanted ones is ignored.
+ * How:   a file name is a hash of the names, because those may contain any
+ *        character. A record is found by its file name, without a search. It
+ *        also contains the names; if they are not the wanted ones, the record
+ *        is ignored.
  * Rules: files have mode 0600, directories 0700. Records are replaced
- *        atomically, without fsync: a power cut ends the attachments too.
+ *        atomically, without fsync: attachments do not survive a power cut.
  * Not:   attach.c decides when a record is written and when it is stale.
  */
 #include "cni/plugin/record.h"
@@ -26,7 +27,7 @@
 #include "base/str.h"
 
 #define NAME_DIGITS 32
-#define RECORD_MAX  (8 << 20) /* a configuration with escapes */
+#define RECORD_MAX  (8 << 20) /* enough for the largest configuration, with escapes */
 #define BOOT_ID	    40
 
 const struct hw_field record_fields[] = {
@@ -52,7 +53,7 @@ int record_check_dir(const char *state_dir, struct hw_err *e)
 	struct stat st;
 
 	if (stat(state_dir, &st) < 0 || !S_ISDIR(st.st_mode))
-		return 0; /* using it gives a better error */
+		return 0; /* the next access to it gives a better error */
 	if ((st.st_uid == 0 || st.st_uid == geteuid()) && !(st.st_mode & S_IWOTH))
 		return 0;
 	return err_text(e, -EPERM,
@@ -117,7 +118,7 @@ int record_write(const char *state_dir, const struct record *r, struct hw_err *e
 	return 0;
 }
 
-/* Return: 1 with a record, 0 if the file is missing or not a valid record */
+/* Return: 1 with the record; 0 if the file is missing or not a valid record; or a negative errno */
 static int read_file(int dir, const char *path, struct record *ret, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -207,7 +208,7 @@ struct record_walk {
 	struct errors *errors;
 };
 
-/* Return: 1 if the callback ends the walk */
+/* Return: 1 if the callback returned a positive value, which ends the walk */
 static int visit_until_stopped(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	AUTO(record_done) struct record record = { 0 };

@@ -4,8 +4,8 @@
  *
  * STATE/attachments/<plugin>/<hash of network>/<hash of container and interface>,
  * a JSON object that is replaced atomically. It is written before the kernel is
- * changed and removed when DEL has succeeded. A damaged file counts as missing;
- * DEL and GC remove it.
+ * changed and removed when DEL has succeeded. A damaged file is treated as
+ * missing; DEL and GC remove it.
  */
 #ifndef CNI_PLUGIN_RECORD_H
 #define CNI_PLUGIN_RECORD_H
@@ -29,13 +29,14 @@ struct record {
 	char *boot;	  /* boot ID of the kernel; a record of another boot is stale */
 	int64_t started;  /* CLOCK_BOOTTIME, ns */
 	int64_t finished; /* 0: the ADD has not finished */
-	int64_t earlier;  /* an ADD repeated on a finished one: when that one finished; else 0 */
+	int64_t earlier;  /* when the ADD that this ADD repeats finished; else 0 */
 };
 
 extern const struct hw_field record_fields[];
 
 /*
- * Checks that no other user can write records, because DEL and GC remove what they name.
+ * Checks that no other user can write records, because DEL and GC delete the objects that
+ * the records name.
  *
  * Return: 0, also if the directory does not exist; -EPERM if its owner is neither root nor the
  * current user, or all users can write to it
@@ -45,7 +46,7 @@ int record_check_dir(const char *state_dir, struct hw_err *e);
 const char *record_boot_id(void);
 /* Writes a record, replacing an existing one of the same attachment. */
 int record_write(const char *state_dir, const struct record *r, struct hw_err *e);
-/* Return: 1 if found, 0 if there is no record or it is damaged */
+/* Return: 1 if found; 0 if there is no record or it is damaged; or a negative errno */
 int record_read(const char *state_dir, const char *plugin, const char *network,
 		const char *container_id, const char *ifname, struct record *ret_record,
 		struct hw_err *e);
@@ -58,14 +59,15 @@ bool record_in_other_network(const char *state_dir, const char *network, const c
 /*
  * Calls @each for all records of a plugin and network. Errors are added to @errors and do not end the
  * walk.
- * @prune: remove damaged records and temporary files of writers that died; no writer may run meanwhile
+ * @prune: remove damaged records and temporary files of writers that died; the caller must prevent
+ *         writes during the walk
  */
 void record_each_of_network(const char *state_dir, const char *plugin, const char *network,
 			    bool prune,
 			    int (*each)(void *ctx, const struct record *r, struct hw_err *e),
 			    void *ctx, struct errors *errors);
-/* The same for all networks of a plugin, without pruning. A positive return value of @each ends the
- * walk. */
+/* Calls @each for the records of a plugin in all networks; removes nothing. A positive return value
+ * of @each ends the walk. */
 void record_each_of_plugin(const char *state_dir, const char *plugin,
 			   int (*each)(void *ctx, const struct record *r, struct hw_err *e),
 			   void *ctx, struct errors *errors);

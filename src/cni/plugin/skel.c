@@ -49,14 +49,14 @@ static const struct verb verbs[] = {
 
 struct variable {
 	const char *name;
-	size_t offset;	   /* in struct skel_request */
+	size_t offset;	   /* of its member in struct skel_request */
 	unsigned required; /* verbs that require it */
 	int (*check)(const char *value, struct hw_err *e);
 };
 
 #define IN_REQUEST(member) offsetof(struct skel_request, member)
 
-/* In the order in which they are checked, after CNI_COMMAND. */
+/* The variables are checked in this order, after CNI_COMMAND. */
 static const struct variable variables[] = {
 	{ "CNI_CONTAINERID", IN_REQUEST(container_id), ADD | CHECK | DEL, name_check_container },
 	{ "CNI_NETNS", IN_REQUEST(netns), ADD | CHECK },
@@ -72,7 +72,7 @@ static const struct verb *verb_find(const char *name)
 	return NULL;
 }
 
-/* An invalid value is reported before missing ones. */
+/* An invalid variable is reported first, even if others are missing. */
 static int check_environment(const struct skel_request *request, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf missing = { 0 };
@@ -122,7 +122,7 @@ char *skel_version_reply(const char *const *versions, size_t n)
 	return str_printf("%s\n", json);
 }
 
-/* What a plugin prints when it is started without CNI_COMMAND. */
+/* Return: the text that a plugin prints when it is started without CNI_COMMAND */
 static char *format_about(const struct hw_plugin *plugin)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -138,7 +138,7 @@ static char *format_about(const struct hw_plugin *plugin)
 
 /* ---- the configuration ----------------------------------------------------- */
 
-/* A missing key and null are "", as with Go's encoding/json. */
+/* A missing key and null become "", as in Go's encoding/json. */
 static int get_string(const struct value *object, const char *key, const char **ret_text,
 		      struct hw_err *e)
 {
@@ -151,7 +151,7 @@ static int get_string(const struct value *object, const char *key, const char **
 	return 0;
 }
 
-/* Gives an existing error a CNI code. */
+/* Sets the CNI code of an existing error. */
 static int set_cni_code(struct hw_err *e, int wire)
 {
 	autofree char *msg = str_copy(e->msg);
@@ -162,7 +162,7 @@ static int set_cni_code(struct hw_err *e, int wire)
 static int parse_name(struct skel_frame *f, struct hw_err *e)
 {
 	int r = value_parse(f->call.input, f->call.input_len, &f->config, e);
-	if (r >= 0 && value_kind(f->config) == VALUE_NULL) /* in Go, an empty object */
+	if (r >= 0 && value_kind(f->config) == VALUE_NULL) /* Go decodes null as an empty object */
 		return err_cni(e, HW_CNI_INVALID_CONFIG, "missing network name");
 	if (r >= 0 && value_kind(f->config) != VALUE_OBJECT)
 		r = err_text(e, -EINVAL, "expected an object, got %s",
@@ -198,7 +198,7 @@ int skel_frame_parse(struct skel_frame *f, struct hw_err *e)
 	return parse_version(f, e);
 }
 
-/* struct hw_valid as a table can decode it, with pointers that are not const. */
+/* struct hw_valid with pointers that are not const, so that a field table can decode it. */
 struct valid_attachment {
 	char *container_id;
 	char *ifname;
@@ -220,9 +220,10 @@ static const struct hw_field gc_fields[] = {
 	{ 0 },
 };
 
-_Static_assert(sizeof(struct valid_attachment) == sizeof(struct hw_valid), "same layout");
+_Static_assert(sizeof(struct valid_attachment) == sizeof(struct hw_valid),
+	       "must have the layout of struct hw_valid");
 _Static_assert(offsetof(struct valid_attachment, ifname) == offsetof(struct hw_valid, ifname),
-	       "same layout");
+	       "must have the layout of struct hw_valid");
 
 static int decode_valid(struct skel_frame *f, struct hw_err *e)
 {
@@ -262,7 +263,7 @@ int skel_frame_decode(struct skel_frame *f, struct hw_err *e)
 		return 0;
 	json = value_format(prev, 0);
 	r = result_parse_prev(json, strlen(json), f->call.version, &f->prev, e);
-	/* DEL continues without it; upstream's plugins fail and delete nothing. */
+	/* DEL continues without prevResult; upstream's plugins fail and delete nothing. */
 	if (r < 0 && str_equal(f->call.command, "DEL"))
 		return 0;
 	f->call.prev = f->prev;
@@ -357,7 +358,8 @@ static int check_verb_version(const struct skel_frame *f, const struct verb *ver
 		       verb->name);
 }
 
-/* Upstream checks this only after the verb has run and the result is printed. */
+/* Refuses the plugin's own namespace. Upstream checks this only after the verb has run and the
+ * result is printed. */
 static int check_netns(const struct skel_frame *f, struct hw_err *e)
 {
 	autoclose int fd = -1;
@@ -393,7 +395,7 @@ static bool has_verb(const struct hw_plugin *p, unsigned bit)
 	}
 }
 
-/* Checks in upstream's order; then the verb runs. */
+/* Makes all checks in upstream's order, then runs the verb. */
 static int run_command(struct skel_frame *f, struct hw_err *e)
 {
 	const struct verb *verb = verb_find(f->call.command);

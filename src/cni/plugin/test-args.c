@@ -83,9 +83,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "args: the values of known keys are returned", known_keys },
 		{ "args: without arguments all values are missing", no_args },
-		{ "args: the last of two values wins", last_wins },
-		{ "args: a pair has exactly one =", bad_pairs },
-		{ "args: unknown keys are an error that names them, and keys are case-sensitive",
+		{ "args: the last value of a repeated key is used", last_wins },
+		{ "args: a pair without = or with more than one = is refused", bad_pairs },
+		{ "args: unknown keys are refused and named in the error; keys are case-sensitive",
 		  unknown_keys },
 		{ "args: unknown keys are ignored if the boolean IgnoreUnknown is true",
 		  ignore_unknown },

@@ -2,9 +2,9 @@
 /*
  * cni/plugin/test-delegate.c - tests of delegation, with and without exec
  *
- * This program is also the delegate, if it is started as `inner`. A link to it
- * is the same binary and is called without exec; a copy is another binary. The
- * tests do both and expect the same reply.
+ * If this program is started as `inner`, it is the delegate. A link to it is the
+ * same binary, so the delegate is called without exec. A copy is another binary
+ * and is executed. The tests use both and expect the same reply.
  */
 #include <hawser/plugin.h>
 
@@ -30,9 +30,9 @@ static const struct hw_field inner_fields[] = {
 	{ 0 },
 };
 
-static int inner_calls; /* in this process */
+static int inner_calls; /* number of calls in this process */
 
-/* An error with the path of standard error. */
+/* Fails with the path of standard error as the message. */
 static int inner_stderr(struct hw_err *e)
 {
 	autofree char *path = realpath("/proc/self/fd/2", NULL);
@@ -102,7 +102,7 @@ static int outer_run(struct hw_call *call, struct hw_err *e)
 	return 0;
 }
 
-/* As a program, prints the reply of the delegate. */
+/* DEL of the plugin when it runs as a program: prints the reply of the delegate. */
 static int outer_print(struct hw_call *call, struct hw_err *e)
 {
 	outer.plugin = "inner";
@@ -142,8 +142,8 @@ static char *delegate(const char *path, const char *config)
 	return take_ptr(outer.answer);
 }
 
-/* Delegates with and without exec; the replies must be equal. @calls: how often the delegate runs in
- * this process */
+/* Delegates with and without exec; the replies must be equal.
+ * @calls: how often the delegate runs in this process */
 static void assert_same(const struct place *p, const char *command, const char *config, int calls,
 			const char *want)
 {
@@ -340,19 +340,21 @@ static void environment(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("delegate: a success is the same with and without exec", succeeds),
+		TEST("delegate: a successful reply is the same with and without exec", succeeds),
 		TEST("delegate: a result of an old version is accepted", old_version),
 		TEST("delegate: an error keeps its code, text and details", fails),
 		TEST("delegate: protocol errors are the same with and without exec", is_refused),
-		TEST("delegate: an ADD that prints no result has failed", prints_no_result),
-		TEST("delegate: an exit status without output is an error", exits),
-		TEST("delegate: the caller may pass another configuration", other_input),
+		TEST("delegate: an ADD that prints no valid result fails", prints_no_result),
+		TEST("delegate: a nonzero exit status without output is an error", exits),
+		TEST("delegate: the delegate gets the configuration that the caller passes",
+		     other_input),
 		TEST("delegate: a missing plugin is an error", not_found),
-		TEST("delegate: a foreign plugin is executed", not_a_sibling),
+		TEST("delegate: a plugin that is not part of this binary is executed",
+		     not_a_sibling),
 		TEST("delegate: an executed plugin stays in our process group", stays_in_the_group),
 		TEST("delegate: a closed standard error is replaced by /dev/null",
 		     closed_descriptors),
-		TEST("delegate: an executed plugin has the environment of the call", environment),
+		TEST("delegate: an executed plugin gets the environment of the call", environment),
 	};
 
 	if (str_equal(basename(argv[0]), "inner"))

@@ -21,11 +21,11 @@ struct probe_made {
 	char *link;
 };
 
-/* What the plugin does, and how it was called. */
+/* What the plugin shall do, and how it was called. */
 static struct {
 	int add_fails, del_fails, own_gc_fails; /* errno; 0: succeed */
 	const char *save;			/* ADD saves this as made->link */
-	bool address;				/* ADD adds one to the result */
+	bool address;				/* ADD adds an address to the result */
 	char *calls;				/* log: "ADD c1 eth0 netns=/x made=y;..." */
 	size_t n_valid;
 	bool valid_given, prev_given;
@@ -100,7 +100,7 @@ static const struct hw_field created_fields[] = {
 
 static struct hw_plugin plugin;
 
-/* The next call; each test changes what it needs. */
+/* Request and reply of one call; each test changes the members that it needs. */
 struct fixture {
 	struct place *place;
 	struct skel_request request;

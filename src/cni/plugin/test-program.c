@@ -141,7 +141,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		PLACE_TEST("program: plugins built for older and newer libraries work",
 			   struct_sizes),
-		PLACE_TEST("program: a missing size or name and unsupported members are refused",
+		PLACE_TEST("program: unsupported members and a missing size or name are refused",
 			   invalid_structs),
 		PLACE_TEST("program: struct hw_plugin has no padding at its end",
 			   no_padding_at_end),

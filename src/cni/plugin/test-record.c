@@ -180,7 +180,7 @@ static void names_with_slashes(void **state)
 struct visit {
 	char seen[64];
 	const char *fail;
-	bool stop; /* after the first */
+	bool stop; /* end the walk after the first record */
 };
 
 static int visit(void *ctx, const struct record *r, struct hw_err *e)
@@ -194,7 +194,7 @@ static int visit(void *ctx, const struct record *r, struct hw_err *e)
 	return v->stop;
 }
 
-/* Return: as errors_result() */
+/* Return: the result of errors_result() */
 static int walk(const struct place *p, bool prune, struct visit *v, struct hw_err *e)
 {
 	struct errors errors = { 0 };
@@ -306,21 +306,21 @@ int main(void)
 		PLACE_TEST("record: a second write replaces the first", replaced),
 		PLACE_TEST("record: only the owner can read a record", file_modes),
 		PLACE_TEST("record: removing twice succeeds", removed),
-		PLACE_TEST("record: a damaged file counts as missing", damaged_record),
-		PLACE_TEST("record: a file that names another attachment counts as missing",
+		PLACE_TEST("record: a damaged file is treated as missing", damaged_record),
+		PLACE_TEST("record: a file that names another attachment is treated as missing",
 			   record_of_other_attachment),
-		PLACE_TEST("record: no name leads to a path outside the directory",
+		PLACE_TEST("record: names with slashes and dots do not lead out of the directory",
 			   names_with_slashes),
-		PLACE_TEST("record: the walk visits each record of a network and no other",
+		PLACE_TEST("record: the walk visits all records of one network and no others",
 			   each_of_a_network),
-		PLACE_TEST("record: the walk continues after an error and returns it",
+		PLACE_TEST("record: the walk continues after an error and returns the error",
 			   each_continues),
-		PLACE_TEST("record: the walk through all networks ends when the callback says so",
+		PLACE_TEST("record: the walk of all networks ends if the callback returns 1",
 			   each_of_plugin_stops),
 		PLACE_TEST("record: only a pruning walk removes damaged files", prune),
 		PLACE_TEST("record: a directory that other users can write to is refused",
 			   writable_state_dir),
-		{ "record: the boot ID is known", boot },
+		{ "record: the boot ID of the kernel is found", boot },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,11 +5,11 @@
  * What:  writes, reads, lists and removes DIR/results/NETWORK-CONTAINER-IFNAME.
  * How:   a field table gives the keys in libcni's order. The configuration is
  *        in base64, CNI_ARGS are pairs, the result is in the version that the
- *        last plugin printed. Files older than this format contain only a
+ *        last plugin printed. Files of older libcni versions contain only a
  *        result.
- * Rules: files are replaced atomically, without fsync: a power cut ends the
- *        containers too. An empty file, which a power cut leaves on some file
- *        systems, counts as missing.
+ * Rules: files are replaced atomically, without fsync: containers do not
+ *        survive a power cut. An empty file, which a power cut leaves on some file
+ *        systems, is treated as missing.
  *        Names with a slash are rejected: DEL does not validate names, and the
  *        path must stay inside the directory.
  *        Listing skips and reports damaged and foreign files, because other
@@ -37,7 +37,7 @@
 
 #define CACHE_KIND "cniCacheV1"
 
-/* A file's content; args and config are the encoded forms of entry.args and entry.config. */
+/* The content of a file; .args and .config are the encoded forms of entry.args and entry.config. */
 struct cache_file {
 	struct hw_cached entry;
 	char *kind;
@@ -119,7 +119,7 @@ int cache_path(const char *dir, const char *network, const struct hw_attach *at,
 
 /* ---- writing -------------------------------------------------------------------- */
 
-/* Validates a JSON object of the caller before it is written; NULL and {} give NULL. */
+/* Validates a JSON object that the caller passed, before it is written. NULL and {} become NULL. */
 static int format_object(const char *json, const char *what, char **ret_json, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;
@@ -248,13 +248,14 @@ static int check_object(const struct value *v, const char *key, struct hw_err *e
 			value_kind_name(value_kind(member)));
 }
 
-/* false for a file of an old libcni, which contains only a result */
+/* Return: false for a file of an old libcni version, which contains only a result */
 static bool has_cache_kind(const struct value *v)
 {
 	return str_equal(value_string(value_find(v, "kind")), CACHE_KIND);
 }
 
-/* The sandbox of the interface in a result: libcni before 1.2 did not write the netns. */
+/* Return: the sandbox of the interface in a result. It replaces the netns, which libcni before
+ * version 1.2 did not write. */
 static char *find_sandbox(const struct value *result, const char *ifname)
 {
 	const struct value *ifaces = value_find(result, "interfaces");
@@ -315,8 +316,8 @@ int cache_entry_parse(const struct buf *text, const char *network, struct hw_cac
 	return 0;
 }
 
-/* Names may contain '-', so the attachments ("a", "b-c") and ("a-b", "c") share one file, which
- * belongs to the last one written. */
+/* Names may contain '-', so the attachments ("a", "b-c") and ("a-b", "c") share one file. It
+ * contains the attachment that was written last. */
 static bool is_entry_of(const struct hw_cached *entry, const char *network,
 			const struct hw_attach *at)
 {
@@ -476,7 +477,7 @@ int hw_cached_config(const struct hw_cni *cni, const struct hw_conf *conf,
 
 struct cache_listing {
 	const char *results;
-	const char *container_id; /* NULL: any */
+	const char *container_id; /* NULL: all containers */
 	void (*damaged)(void *ctx, const char *file, const struct hw_err *why);
 	void *ctx;
 	struct hw_cached_list list;
@@ -487,7 +488,7 @@ static bool is_cache_file(const struct file_entry *file)
 	return (file->type == DT_REG || file->type == DT_LNK) && !file_is_temporary(file->name);
 }
 
-/* false if the file name, NETWORK-CONTAINER-IFNAME, rules this container out */
+/* Return: false if the file name (NETWORK-CONTAINER-IFNAME) cannot be of this container */
 static bool may_be_of_container(const char *name, const char *container_id)
 {
 	autofree char *middle = NULL;
@@ -500,7 +501,7 @@ static bool may_be_of_container(const char *name, const char *container_id)
 	return at && at[strlen(middle)] != '\0';
 }
 
-/* Return: 1, 0 if the file no longer exists, negative if it is not a valid entry */
+/* Return: 1 with the entry; 0 if the file no longer exists; negative if it is not a valid entry */
 static int read_listed_file(const struct file_entry *file, struct hw_cached *ret_entry,
 			    struct hw_err *e)
 {
@@ -578,8 +579,8 @@ void hw_cached_list_free(struct hw_cached_list *list)
 /* ---- snapshots ------------------------------------------------------------------- */
 
 struct cache_snapshot {
-	int dir;	   /* -1: it did not exist */
-	struct map *files; /* name to struct stat */
+	int dir;	   /* -1: the directory did not exist */
+	struct map *files; /* maps a file name to its struct stat */
 };
 
 static int snapshot_file(void *ctx, const struct file_entry *file, struct hw_err *e)
@@ -613,7 +614,7 @@ int cache_snapshot(const char *dir, struct cache_snapshot **ret_snapshot, struct
 	return 0;
 }
 
-/* A replaced file has another inode number; if the number was reused, the times differ. */
+/* A file that was replaced has another inode number, or, if the number was reused, other times. */
 bool cache_snapshot_has(const struct cache_snapshot *snapshot, const char *network,
 			const struct hw_cached *entry)
 {

@@ -17,9 +17,10 @@
 #define CACHE_DIR "/var/lib/cni"
 
 /*
- * The path of an attachment's file; freed by the caller.
+ * Gets the path of an attachment's file; freed by the caller.
  *
- * Return: 0; -EINVAL if one of the three names is missing or contains a slash; -ENAMETOOLONG
+ * Return: 0; -EINVAL if the network name, container ID or interface name is missing or contains a
+ * slash; -ENAMETOOLONG if the file name would be too long
  */
 int cache_path(const char *dir, const char *network, const struct hw_attach *at, char **ret_path,
 	       struct hw_err *e);
@@ -53,10 +54,10 @@ void cache_entry_done(struct hw_cached *entry);
 
 /*
  * Parse a file's text; exported for the fuzzer.
- * @network: for messages
+ * @network: used in error messages
  *
- * cache_result_parse() returns 1 with a result, 0 if the file has none or belongs to another
- * attachment.
+ * cache_result_parse() returns 1 with a result, or 0 if the file has no result or belongs to
+ * another attachment.
  */
 int cache_entry_parse(const struct buf *text, const char *network, struct hw_cached *ret_entry,
 		      struct hw_err *e);
@@ -64,8 +65,8 @@ int cache_result_parse(const struct buf *text, const struct hw_conf *conf,
 		       const struct hw_attach *at, struct hw_result **ret_result, struct hw_err *e);
 
 /*
- * A snapshot remembers the existing files by inode. GC uses one to keep attachments that were added
- * after it was called.
+ * A snapshot contains the files that exist when it is taken. GC uses one to keep attachments that
+ * were added after GC was called.
  */
 struct cache_snapshot;
 int cache_snapshot(const char *dir, struct cache_snapshot **ret_snapshot, struct hw_err *e);

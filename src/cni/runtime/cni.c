@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/cni.c - struct hw_cni, and public structs of older or newer callers
+ * cni/runtime/cni.c - struct hw_cni, and copies of structs that a caller passes
  *
  * What:  copies the caller's options into one object.
- * How:   a caller's struct starts with its size, which tells the members that
- *        the caller was compiled with. Missing members are zero, which is
- *        always the default.
+ * How:   the caller may be built with an older or newer library. Its structs
+ *        start with their size, which shows the members that the caller
+ *        has. The others become zero, which is always the default.
  * Rules: the object never changes after hw_cni_new().
  */
 #include "cni/runtime/cni.h"
@@ -18,7 +18,7 @@
 #include "cni/lock.h"
 #include "cni/runtime/cache.h"
 
-#define STRUCT_SIZE_MAX 4096 /* a larger size is an uninitialized one */
+#define STRUCT_SIZE_MAX 4096 /* a larger .size was not initialized */
 
 int cni_copy_struct(void *to, size_t size, const void *from, const char *what, struct hw_err *e)
 {

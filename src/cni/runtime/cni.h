@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/cni.h - struct hw_cni, and public structs of older or newer callers
+ * cni/runtime/cni.h - struct hw_cni, and copies of structs that a caller passes
  *
  * A struct hw_cni owns copies of all its options and never changes, so threads
  * share it without a lock.
@@ -18,7 +18,7 @@
 
 struct hw_cni {
 	char **plugin_dirs; /* NULL at the end */
-	char *path;	    /* the same directories as CNI_PATH */
+	char *path;	    /* the same directories, as the value of CNI_PATH */
 	char *cache_dir;
 	char *state_dir;
 	struct hw_exec exec;
@@ -31,10 +31,10 @@ struct hw_cni {
 };
 
 /*
- * Copies a caller's struct that starts with its size, and may be older or newer than ours.
+ * Copies a caller's struct. It starts with its size, and may be older or newer than ours.
  * @to:   our struct, @size bytes; members that the caller does not have become zero
  * @from: the caller's struct
- * @what: its name, for messages
+ * @what: name of the struct, for error messages
  *
  * Return: 0; -EINVAL if the size is not set; -E2BIG if the caller sets members that we do not have
  */

@@ -2,12 +2,12 @@
 /*
  * cni/runtime/conf-file.c - network configuration files and directories
  *
- * What:  lists the files of a directory, reads a file, finds a network by name
- *        or the first valid one.
- * Rules: a single plugin from a file is always wrapped into a list of one.
- *        An invalid file does not stop the search for a name; its error is
- *        returned only if no other file has the name. An invalid file that
- *        itself contains the name ends the search.
+ * What:  lists the files of a directory, reads a file, finds a network by name,
+ *        finds the first valid network.
+ * Rules: a single plugin's file is always converted to a list with one plugin.
+ *        In a search by name, an invalid file that contains the name ends the
+ *        search with an error. Other invalid files are skipped; the error of
+ *        the first one is returned if the network is not found.
  */
 #include "cni/name.h"
 #include "cni/runtime/conf.h"
@@ -85,8 +85,9 @@ static int read_conf_file(const char *path, struct buf *ret_text, struct hw_err 
 	return 0;
 }
 
-/* Appends the plugins in DIR/NAME/ANY.conf to the list in DIR/ANY.conflist. An invalid network name
- * ("", "../x"), which ADD rejects later, must not become a path. */
+/* Appends the plugins of all .conf files in the directory DIR/NAME, where DIR contains the list's
+ * file and NAME is the network's name. An invalid name ("", "../x"), which ADD rejects later, must
+ * not become a path. */
 static int add_extra_plugins(struct hw_conf *conf, struct hw_err *e)
 {
 	const char *slash = strrchr(conf->file, '/');
@@ -117,7 +118,7 @@ static int add_extra_plugins(struct hw_conf *conf, struct hw_err *e)
 	return 0;
 }
 
-/* A list of one from a single plugin's configuration. */
+/* Fills a list with one plugin from a single plugin's configuration. */
 static int fill_wrapped(struct hw_conf *conf, const struct buf *text, struct hw_err *e)
 {
 	AUTO(hw_conf_free) struct hw_conf *plugin = conf_new();
@@ -173,7 +174,7 @@ struct conf_search {
 	const char *name;
 	size_t files;	       /* number of files in the directory */
 	struct hw_err invalid; /* error of the first invalid file; code 0: none */
-	struct hw_conf *found; /* NULL: not yet */
+	struct hw_conf *found; /* NULL: not found yet */
 };
 
 static int search_files(struct conf_search *s, const char *dir, const char *const *extensions,

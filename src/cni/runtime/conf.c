@@ -4,8 +4,8 @@
  *
  * What:  parses a network configuration, gives access to its parts, and
  *        formats the configuration that each plugin gets as input.
- * How:   a list is parsed key by key, because libcni has a text for each
- *        error; a plugin object by a field table. The whole object is kept,
+ * How:   a list is parsed key by key, because libcni has its own text for
+ *        each error; a plugin object by a field table. The whole object is kept,
  *        because the plugin gets all of its keys.
  * Not:   conf-file.c reads files, name.c validates names, exec.c finds
  *        plugins.
@@ -94,7 +94,8 @@ static int update_best_version(const char *version, const char **best, struct hw
 	return 0;
 }
 
-/* The highest supported version of cniVersion and cniVersions; else cniVersion unchanged. */
+/* Chooses the highest supported version from cniVersion and cniVersions, or cniVersion if none is
+ * supported. */
 static int choose_version(const struct value *versions, const char *version,
 			  const char **ret_version, struct hw_err *e)
 {
@@ -379,8 +380,8 @@ int conf_parse_object(const char *json, const char *what, struct value **ret_obj
 	return 0;
 }
 
-/* Sets runtimeConfig to the capability arguments that the plugin declares. Without any, a
- * runtimeConfig of the configuration file stays, as with libcni. */
+/* Sets runtimeConfig to the capability arguments that the plugin declares. If the caller
+ * passes no such argument, a runtimeConfig of the configuration file stays, as in libcni. */
 static int set_runtime_config(struct value *request, const struct conf_plugin *plugin,
 			      const char *capability_args, struct hw_err *e)
 {
@@ -435,12 +436,12 @@ int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request
 			value_set(entry, "ifname", value_new_string(request->valid[j].ifname));
 			value_append(list, entry);
 		}
-		/* the key of the release candidates of spec 1.1.0, and the spec's */
+		/* the first key is that of the release candidates of spec 1.1.0 */
 		value_set(v, "cni.dev/attachments", value_ref(list));
 		value_set(v, "cni.dev/valid-attachments", list);
 	}
-	/* Sorted as by libcni: a plugin that ignores case and uses the last of "CNIVersion" and
-	 * "cniVersion" then uses ours. */
+	/* Keys are sorted as in libcni. Some plugins ignore case and use the last one of
+	 * "CNIVersion" and "cniVersion": in this order, that is our cniVersion. */
 	*ret_json = value_format(v, HW_JSON_SORTED);
 	return 0;
 }

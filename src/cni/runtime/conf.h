@@ -15,15 +15,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#define CONF_SIZE_MAX (1 << 20) /* of a file; a usual configuration has a few hundred bytes */
+#define CONF_SIZE_MAX (1 << 20) /* of a file; most have a few hundred bytes */
 
 struct conf_plugin {
 	char *type;
-	char *version;			/* its own cniVersion; NULL: none */
-	char *name;			/* of the plugin object itself; NULL: none */
-	struct hw_strings capabilities; /* those that are true */
-	struct value *object;		/* with all its keys */
-	char *bytes;			/* the object as compact JSON */
+	char *version;			/* cniVersion of the plugin object; NULL: missing */
+	char *name;			/* name in the plugin object; NULL: missing */
+	struct hw_strings capabilities; /* capabilities whose value is true */
+	struct value *object;		/* the plugin object with all its keys */
+	char *bytes;			/* the plugin object as compact JSON */
 };
 
 struct hw_conf {
@@ -39,25 +39,25 @@ struct hw_conf {
 
 /*
  * Construction. The conf_fill_ functions fill an empty struct. On failure they leave it partly
- * filled, with the name if the text contains one; hw_conf_free() accepts that.
+ * filled, with the name if the text contains one; hw_conf_free() accepts such a struct.
  */
 struct hw_conf *conf_new(void);
-/* From a configuration list, without the plugins in files of their own. */
+/* Fills from a configuration list; does not load plugins from separate files. */
 int conf_fill_list(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e);
-/* From a single plugin's configuration. */
+/* Fills from a single plugin's configuration. */
 int conf_fill_plugin(struct hw_conf *conf, const char *json, size_t len, struct hw_err *e);
 /* Appends a plugin; takes its own reference to @object. */
 int conf_add_plugin(struct hw_conf *conf, struct value *object, struct hw_err *e);
 /* Return: 0, or -EINVAL if the network has no plugins */
 int conf_check_plugins(const struct hw_conf *conf, struct hw_err *e);
-/* Return: a single plugin's configuration as a list of one, formatted as libcni does; freed by the
- * caller */
+/* Return: a single plugin's configuration as a list with one plugin, in libcni's format; freed
+ * by the caller */
 char *conf_list_text(const struct hw_conf *plugin);
 
-/* What to add to a plugin's configuration, besides the network's name and cniVersion. */
+/* What to add to a plugin's configuration, in addition to the network's name and cniVersion. */
 struct conf_request {
 	const char *prev_result;     /* JSON; NULL: none */
-	const char *capability_args; /* JSON object; the plugin gets those that it declares */
+	const char *capability_args; /* JSON object; the plugin gets the keys that it declares */
 	bool with_valid;	     /* add the list of valid attachments, even if it is empty */
 	const struct hw_valid *valid;
 	size_t n_valid;
@@ -71,7 +71,7 @@ int conf_request(const struct hw_conf *conf, size_t i, const struct conf_request
 
 /*
  * Parses a JSON object that the caller of the library passed.
- * @what: what it is, for messages
+ * @what: description of the object, for error messages
  */
 int conf_parse_object(const char *json, const char *what, struct value **ret_object,
 		      struct hw_err *e);

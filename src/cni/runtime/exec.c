@@ -2,10 +2,11 @@
 /*
  * cni/runtime/exec.c - find a plugin, run it once, interpret its reply
  *
- * What:  the default implementation of struct hw_exec, and the meaning of a
- *        plugin's exit status and output (libcni's pkg/invoke).
- * How:   base/os/proc.c runs the program. A failure becomes the plugin's own
- *        error object, or one of libcni's texts if it printed none.
+ * What:  the default implementation of struct hw_exec, and the interpretation
+ *        of a plugin's exit status and output (libcni's pkg/invoke).
+ * How:   base/os/proc.c runs the program. If the plugin fails, the error is the
+ *        error object that it printed, or one of libcni's texts if it printed
+ *        none.
  * Rules: a plugin's output is bounded, and quoted before it becomes part of a
  *        message.
  */
@@ -31,9 +32,9 @@
 #include "cni/error.h"
 #include "cni/runtime/cni.h"
 
-#define BUSY_FIRST_MS 10   /* ETXTBSY: the first wait, doubled each time */
-#define BUSY_TOTAL_MS 5000 /* the total time of libcni's attempts */
-#define QUOTE_MAX     1000 /* bytes of a plugin's output in a message */
+#define BUSY_FIRST_MS 10   /* first wait after ETXTBSY; doubled after each attempt */
+#define BUSY_TOTAL_MS 5000 /* as long as libcni retries */
+#define QUOTE_MAX     1000 /* maximum number of output bytes in a message */
 
 /* ---- find ----------------------------------------------------------------- */
 
@@ -91,7 +92,7 @@ static int run_with_busy_retry(const struct proc *p, struct proc_result *ret, st
 			return r;
 		if (poll(&cancel, 1, ms < left ? ms : left) > 0)
 			return err_text(e, -ECANCELED, "cancelled");
-		if (time_has_passed(p->deadline)) /* ETXTBSY says more than ETIMEDOUT */
+		if (time_has_passed(p->deadline)) /* ETXTBSY is more useful than ETIMEDOUT */
 			return r;
 	}
 }
@@ -153,8 +154,10 @@ static const struct {
 	{ "CNI_NETNS_OVERRIDE", offsetof(struct exec_env, netns_override) },
 };
 
-/* Our environment with the CNI variables set, as execve() takes it. The entries belong to @all, a
- * map from name to "NAME=VALUE": the last of duplicate variables counts. */
+/* @all: a map from name to "NAME=VALUE", which owns the entries. If a variable is set twice in our
+ * environment, the last value is used.
+ *
+ * Return: our environment with the CNI variables set, in the format of execve() */
 static const char **build_environment(const struct exec_env *env, struct map *all)
 {
 	const char **list, *name;
@@ -182,7 +185,7 @@ static const char **build_environment(const struct exec_env *env, struct map *al
 
 /* ---- the reply ------------------------------------------------------------------ */
 
-/* As Go's %q, truncated to QUOTE_MAX bytes. */
+/* Formats like Go's %q, truncated to QUOTE_MAX bytes. */
 static char *quote(const char *s, size_t len)
 {
 	static const char named[] = "\aa\bb\ff\nn\rr\tt\vv\"\"\\\\";
@@ -203,7 +206,7 @@ static char *quote(const char *s, size_t len)
 	return buf_take(&b);
 }
 
-/* The plugin failed: returns its own error object, or libcni's text if it printed none. */
+/* Sets the error of a failed plugin: the error object that it printed, or libcni's text. */
 static int error_from_reply(const struct hw_ran *ran, struct hw_err *e)
 {
 	autofree char *quoted = NULL;
@@ -226,7 +229,7 @@ static int error_from_reply(const struct hw_ran *ran, struct hw_err *e)
 	return err_cni(e, HW_CNI_UNKNOWN, "netplugin failed with no error message: %s", why);
 }
 
-/* The plugin was not started, or was killed. */
+/* Sets the error of a plugin that was not started or was killed. */
 static int error_from_run(int r, int64_t started, struct hw_err *e)
 {
 	double seconds = (double)(time_now() - started) / 1e9;
@@ -248,7 +251,8 @@ static int error_from_run(int r, int64_t started, struct hw_err *e)
 	}
 }
 
-/* Tells an error object from a result; an ADD that prints one has failed even with exit status 0. */
+/* Return: true if the output is an error object and not a result. An ADD that prints an error
+ * object has failed, even with exit status 0. */
 static bool is_error_object(const char *output, size_t len)
 {
 	static const char *const result_keys[] = { "interfaces", "ips",	   "ip4",

@@ -9,7 +9,8 @@
 
 #include "base/err.h"
 
-/* The CNI variables of a plugin's environment; NULL: inherited from ours, as all other variables. */
+/* The CNI variables of a plugin's environment. If a member is NULL, its variable is inherited from
+ * our environment, like all other variables. */
 struct exec_env {
 	const char *command;
 	const char *container_id;
@@ -22,7 +23,7 @@ struct exec_env {
 
 struct exec_call {
 	const struct hw_exec *exec; /* NULL: fork and exec */
-	const char *plugin;	    /* path */
+	const char *plugin;	    /* path of its file */
 	struct exec_env env;
 	const char *input;
 	size_t input_len;
@@ -33,7 +34,7 @@ struct exec_call {
 };
 
 /*
- * Finds a plugin with exec->find(), or with hw_exec_find() if it is NULL.
+ * Finds a plugin with exec->find(), or with hw_exec_find() if that is NULL.
  * @exec:     may be NULL
  * @dirs:     directories to search, NULL at the end
  * @ret_path: freed by the caller
@@ -48,13 +49,13 @@ int exec_find(const struct hw_exec *exec, const char *plugin, const char *const 
  * @ret_output: its standard output, @ret_len bytes; freed by the caller
  *
  * Return: 0 if the plugin succeeded; else a negative errno, and *e is the error object that the plugin
- * printed, or libcni's text for a failure without one
+ * printed, or libcni's text if it printed none
  */
 int exec_call(const struct exec_call *call, char **ret_output, size_t *ret_len, struct hw_err *e);
 
 /*
  * Parses the output of an ADD as a result.
- * @version: assumed if the result has no cniVersion
+ * @version: version of a result without cniVersion
  */
 int exec_result(const char *output, size_t len, const char *version, struct hw_result **ret_result,
 		struct hw_err *e);

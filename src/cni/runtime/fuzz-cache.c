@@ -3,7 +3,7 @@
  * cni/runtime/fuzz-cache.c - fuzzer: cache files
  *
  * Parsing any text gives an entry, nothing or an error. The JSON members of an
- * entry are JSON objects.
+ * entry are valid JSON objects.
  */
 #include <assert.h>
 #include <stdint.h>

@@ -2,8 +2,9 @@
 /*
  * cni/runtime/fuzz-conf.c - fuzzer: network configurations
  *
- * For each plugin of an accepted configuration there is a request, which is
- * again a valid plugin configuration with the network's name and version.
+ * For each plugin of an accepted configuration, a request can be formatted. The
+ * request is itself a valid plugin configuration with the network's name and
+ * version.
  */
 #include <assert.h>
 #include <stdint.h>

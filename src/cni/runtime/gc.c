@@ -3,12 +3,12 @@
  * cni/runtime/gc.c - garbage collection of a network's attachments
  *
  * What:  libcni's GCNetworkList: DEL for each cached attachment that is not in
- *        the list of valid ones, then GC for each plugin, which also finds
- *        what the cache does not contain.
+ *        the list of valid ones, then GC for each plugin, which also
+ *        deletes attachments that are not in the cache.
  * How:   takes a snapshot of the cache, then waits for the network's lock. An
- *        attachment whose cache entry is newer than the snapshot was added by
- *        an ADD that the caller could not know when it made its list: it is
- *        kept, and added to the list that the plugins get.
+ *        attachment whose cache entry is newer than the snapshot was added
+ *        after the caller had made its list: it is kept, and added to the list
+ *        that the plugins get.
  * Rules: GC continues after an error and returns all errors, one per line.
  */
 #include <string.h>
@@ -23,7 +23,7 @@
 struct gc {
 	const struct hw_cni *cni;
 	const struct hw_conf *conf;
-	struct hw_valid *valid; /* attachments to keep; strings of the caller and the cache */
+	struct hw_valid *valid; /* attachments to keep; the caller or the cache owns the strings */
 	size_t n_valid;
 	bool with_valid; /* the plugins get this list, even if it is empty */
 	struct errors errors;
@@ -44,7 +44,7 @@ static void add_valid(struct gc *gc, const char *container_id, const char *ifnam
 	gc->with_valid = true;
 }
 
-/* An attachment of this network that is not in the list of valid ones. */
+/* Return: true if the entry is of this network and not in the list of valid attachments */
 static bool is_stale(const struct gc *gc, const struct hw_cached *entry)
 {
 	if (!str_equal(entry->network, gc->conf->name))
@@ -56,8 +56,8 @@ static bool is_stale(const struct gc *gc, const struct hw_cached *entry)
 	return true;
 }
 
-/* DEL with the arguments of the ADD and the current configuration of the network, as libcni does.
- * Deadline and cancel descriptor are those of the whole GC. */
+/* Runs DEL with the arguments of the ADD and the current network configuration, as in libcni.
+ * @whole: the GC, whose deadline and cancel descriptor apply */
 static void delete_stale(struct gc *gc, const struct run *whole, const struct hw_cached *entry)
 {
 	autofree const char *(*args)[2] = mem_new((entry->args.n + 1) * sizeof(*args));

@@ -32,8 +32,8 @@
 #include "cni/runtime/exec.h"
 #include "cni/version.h"
 
-#define UNDO_TIMEOUT_MS 60000 /* for an undo, because the call's own deadline may be over */
-#define LOCK_SLICE_MS	100   /* how often the cancel descriptor is polled while waiting */
+#define UNDO_TIMEOUT_MS 60000 /* for an undo; the deadline of the call may have passed */
+#define LOCK_SLICE_MS	100   /* interval of checks for a cancel */
 
 /* ---- one call ---------------------------------------------------------------- */
 
@@ -150,7 +150,7 @@ int run_plugin(const struct run *run, size_t i, const char *command,
 	return call_plugin(run, i, path, command, request, ret_output, ret_len, e);
 }
 
-/* Runs plugin @i and ignores its output: for DEL and CHECK. */
+/* Runs DEL or CHECK of plugin @i and ignores its output. */
 static int run_without_output(const struct run *run, size_t i, const char *command,
 			      const char *prev_result, struct hw_err *e)
 {
@@ -162,7 +162,8 @@ static int run_without_output(const struct run *run, size_t i, const char *comma
 	return run_plugin(run, i, command, &request, &output, &len, e);
 }
 
-/* Prefixes the error with the plugin, as libcni does for a list, but not for a single plugin. */
+/* Prefixes an error of a list with the plugin. An error of a single plugin stays unchanged, as in
+ * libcni. */
 static int add_plugin_ctx(const struct run *run, size_t i, const char *verb, struct hw_err *e)
 {
 	const struct conf_plugin *plugin = &run->conf->plugins[i];
@@ -182,7 +183,7 @@ static int add_cache_ctx(const struct run *run, struct hw_err *e)
 	return err_ctx(e, "failed to set network \"%s\" cached result", run->conf->name);
 }
 
-/* Checks all that can be checked before the first plugin runs, and finds the plugins. */
+/* Makes all checks that are possible before the first plugin runs, and finds the plugins. */
 static int prepare_add(const struct run *run, struct hw_strings *ret_paths, struct hw_err *e)
 {
 	AUTO(value_free) struct value *capability_args = NULL;
@@ -211,7 +212,8 @@ static int prepare_add(const struct run *run, struct hw_strings *ret_paths, stru
 	return 0;
 }
 
-/* One plugin's ADD. *result is the previous plugin's result, or NULL; it is replaced by the new one. */
+/* Runs ADD of one plugin.
+ * @result: the previous plugin's result, or NULL; replaced by the new result */
 static int add_plugin(const struct run *run, size_t i, const char *path, struct hw_result **result,
 		      struct hw_err *e)
 {
@@ -271,10 +273,10 @@ static void undo_add(struct run *run, const struct hw_result *result, struct hw_
 	run->cancel_fd = -1;
 	run->deadline = time_deadline(UNDO_TIMEOUT_MS);
 	if (run_del(run, prev, &why) < 0)
-		add_detail(e, "undo", why.msg);
+		add_detail(e, "undo also failed", why.msg);
 }
 
-/* true after an earlier ADD without a DEL; its attachment may be in use */
+/* Return: true if an earlier ADD was not deleted by a DEL; its attachment may be in use */
 static bool has_cache_file(const struct run *run)
 {
 	autofree char *path = NULL;

@@ -14,13 +14,13 @@
 #include "base/mem.h"
 #include "cni/runtime/conf.h"
 
-#define RUN_LOCK_HOLDER "libhawser" /* for lock_acquire() */
+#define RUN_LOCK_HOLDER "libhawser" /* @holder of lock_acquire() */
 
 struct run {
 	const struct hw_cni *cni;
 	const struct hw_conf *conf;
 	struct hw_attach at; /* container_id, netns and ifname are never NULL */
-	char *args;	     /* CNI_ARGS */
+	char *args;	     /* value of CNI_ARGS */
 	int cancel_fd;	     /* -1: none */
 	int64_t deadline;
 };
@@ -37,16 +37,16 @@ void run_done(struct run *run);
 
 /*
  * Acquires the network's lock, see lock_acquire(); closing *ret_fd releases it.
- * @exclusive: for GC; false: shared, for ADD and DEL
+ * @exclusive: true for GC; false for ADD and DEL, which share the lock
  *
- * Return: 0, or a negative errno: CNI code 11 on timeout, -ECANCELED
+ * Return: 0, or a negative errno: CNI code 11 on timeout, -ECANCELED if cancelled
  */
 int run_lock(const struct run *run, bool exclusive, int *ret_fd, struct hw_err *e);
 
 /*
  * Finds plugin @i of the network and runs it.
  * @command:    CNI_COMMAND
- * @request:    what to add to its configuration
+ * @request:    what to add to the plugin's configuration
  * @ret_output: its standard output, @ret_len bytes; freed by the caller
  *
  * Return: 0, or a negative errno with the plugin's error
@@ -56,16 +56,16 @@ int run_plugin(const struct run *run, size_t i, const char *command,
 	       struct hw_err *e);
 
 /*
- * DEL of the whole network, last plugin first. The caller holds the network's lock. On success the
- * cache entry is removed; on failure it stays, so that DEL can be retried.
+ * Runs DEL of the whole network, last plugin first. The caller must hold the network's lock. On
+ * success the cache entry is removed; on failure it stays, so that DEL can be retried.
  * @prev_result: JSON, for all plugins; NULL: none
  *
  * Return: 0, or a negative errno with the first error
  */
 int run_del(const struct run *run, const char *prev_result, struct hw_err *e);
 /*
- * The cached result, in the network's version, as prevResult for DEL. A missing, damaged or
- * inconvertible one is not an error: the plugins then work without it.
+ * Reads the cached result in the network's version, as prevResult for DEL. It is not an error if
+ * the result is missing, damaged or cannot be converted: the plugins then get no prevResult.
  *
  * Return: JSON, freed by the caller; NULL: none
  */

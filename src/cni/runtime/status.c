@@ -61,7 +61,7 @@ static int parse_version_reply(const char *json, size_t len, struct hw_strings *
 	} else if (reply.supported.n > 0) {
 		*ret_versions = reply.supported;
 		reply.supported = (struct hw_strings){ 0 };
-	} else if (str_equal(reply.version, "0.2.0")) { /* may omit the list */
+	} else if (str_equal(reply.version, "0.2.0")) { /* 0.2.0 may omit the list */
 		*ret_versions = (struct hw_strings){ 0 };
 		strings_add(ret_versions, "0.1.0");
 		strings_add(ret_versions, "0.2.0");
@@ -78,7 +78,7 @@ static int plugin_versions(const struct hw_cni *cni, const char *plugin, int64_t
 	static const char input[] = "{\"cniVersion\":\"" VERSION_NEWEST "\"}";
 	struct exec_call call = {
 		.exec = &cni->exec,
-		/* plugins of spec 0.1.0 require these to be set */
+		/* plugins of spec 0.1.0 require these variables */
 		.env = { "VERSION", "", .netns = "dummy", .ifname = "dummy", .args = "",
 			 .path = "dummy" },
 		.input = input,
@@ -113,7 +113,7 @@ int hw_plugin_versions(const struct hw_cni *cni, const char *plugin,
 
 /* ---- validation --------------------------------------------------------------------- */
 
-/* Checks all plugins. The errors of a list are joined in brackets, as libcni does. */
+/* Checks all plugins. The errors of a list are joined in brackets, as in libcni. */
 static int validate_plugins(const struct hw_cni *cni, const struct hw_conf *conf, struct hw_err *e)
 {
 	const char *version = version_or_oldest(conf->version);

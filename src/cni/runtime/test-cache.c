@@ -282,7 +282,7 @@ static void reads_libcni(void **state)
 	assert_int_equal(result->n_ifaces, 3);
 }
 
-/* Our file of the same attachment is identical to libcni's. */
+/* Our file of the same attachment must be identical to libcni's. */
 static void writes_as_libcni(void **state)
 {
 	static const char *const args[][2] = { { "IgnoreUnknown", "1" },
@@ -429,7 +429,7 @@ static void removes_temporary_file(void **state)
 	assert_false(place_has(p, "cache/results/.net-c1-eth0~"));
 }
 
-/* A reader sees one of the two texts while two processes write. */
+/* While two processes write, a reader always sees one of the two complete texts. */
 static void two_writers(void **state)
 {
 	static const char *const results[] = { RESULT, "{\"cniVersion\":\"1.0.0\"}" };
@@ -499,13 +499,13 @@ static void lists_attachments(void **state)
 	assert_int_equal(some.n, 1);
 	assert_string_equal(some.v[0].ifname, "net1");
 	hw_cached_list_free(&some);
-	write_entry(p, &longer, RESULT); /* its file name also contains "-c2-" */
+	write_entry(p, &longer, RESULT); /* this file name also contains "-c2-" */
 	assert_ok(hw_cached_attachments(cni, "c2", NULL, NULL, &some, &e), e);
 	assert_int_equal(some.n, 1);
 	assert_string_equal(some.v[0].container_id, "c2");
 }
 
-/* The sandbox is that of the attachment's own interface. */
+/* The netns must be the sandbox of the attachment's own interface. */
 static void netns_from_result(void **state)
 {
 	static const struct {
@@ -610,39 +610,43 @@ int main(void)
 		PLACE_TEST("cache: a file has libcni's keys in libcni's order and mode 0600",
 			   writes_the_format),
 		PLACE_TEST("cache: missing values are omitted", omits_missing_values),
-		PLACE_TEST("cache: arguments and results that are not JSON are not written",
+		PLACE_TEST("cache: arguments and results that are not valid JSON are refused",
 			   refuses_invalid_json),
 		{ "cache: missing names and names with a slash are refused", refuses_names },
-		PLACE_TEST("cache: names that are too long together are refused with a clear error",
-			   refuses_long_names),
+		PLACE_TEST(
+			"cache: names that make the file name too long are refused with its length",
+			refuses_long_names),
 		PLACE_TEST("cache: an error names the directory that cannot be created",
 			   no_directory),
-		PLACE_TEST("cache: on a full disk the old file is kept", full_disk),
-		PLACE_TEST("cache: an error names the file in a read-only directory", read_only),
+		PLACE_TEST("cache: if the disk is full, the old file is kept", full_disk),
+		PLACE_TEST("cache: if the directory is read-only, the error names the file",
+			   read_only),
 		PLACE_TEST("cache: a file that was written can be read", reads_own_file),
-		PLACE_TEST("cache: a file of libcni can be read", reads_libcni),
-		PLACE_TEST("cache: a file is the same byte for byte as libcni's", writes_as_libcni),
-		PLACE_TEST("cache: the result is converted to the network's version, or an error",
+		PLACE_TEST("cache: a file that libcni wrote can be read", reads_libcni),
+		PLACE_TEST("cache: a file is byte-for-byte identical to libcni's",
+			   writes_as_libcni),
+		PLACE_TEST("cache: the result is converted to the network's version, or refused",
 			   converts_result),
 		PLACE_TEST("cache: a file with only a result can be read", reads_legacy),
 		PLACE_TEST("cache: a missing or empty file or result counts as not found",
 			   missing_entries),
-		PLACE_TEST("cache: an error names a damaged file, which can be removed",
+		PLACE_TEST("cache: a damaged file is named in the error and can be removed",
 			   damaged_files),
-		PLACE_TEST("cache: the file of another attachment is ignored", same_file_name),
+		PLACE_TEST("cache: a file that contains another attachment is ignored",
+			   same_file_name),
 		PLACE_TEST(
 			"cache: removing an entry also removes the temporary file of a dead writer",
 			removes_temporary_file),
-		PLACE_TEST("cache: while two processes write, a reader sees complete files",
+		PLACE_TEST("cache: while two processes write, a reader always sees a complete file",
 			   two_writers),
 		PLACE_TEST("cache: attachments are listed, damaged files are reported",
 			   lists_attachments),
 		PLACE_TEST("cache: a missing netns is taken from the result", netns_from_result),
-		PLACE_TEST("cache: a missing directory and unknown containers list nothing",
+		PLACE_TEST("cache: the list of a missing directory or unknown container is empty",
 			   lists_none),
-		PLACE_TEST("cache: result and configuration through the public functions",
+		PLACE_TEST("cache: the public functions return the cached result and configuration",
 			   public_functions),
-		PLACE_TEST("cache: a snapshot has the files that existed and were not replaced",
+		PLACE_TEST("cache: a snapshot contains only existing files that were not replaced",
 			   snapshot_of_files),
 		PLACE_TEST("cache: a snapshot of a missing directory is empty",
 			   snapshot_of_nothing),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cni/runtime/test-cni.c - tests of structs of older and newer callers
+ * cni/runtime/test-cni.c - tests of structs from callers built with an older or newer library
  */
 #include "cni/runtime/cni.h"
 
@@ -10,12 +10,12 @@
 
 #include "cni/runtime/conf.h"
 
-/* Replies to ADD, notes the command and CNI_ARGS. */
+/* A plugin that replies to ADD and writes the command and CNI_ARGS to its notes. */
 #define GOOD "cat >/dev/null; note $CNI_COMMAND $CNI_ARGS; [ $CNI_COMMAND != ADD ] || echo '{}'"
 #define ONE  "{\"name\":\"n\",\"cniVersion\":\"1.0.0\",\"plugins\":[{\"type\":\"a\"}]}"
 
-/* Padding behind the last member would become part of a new member, and an older caller's size would
- * include it. */
+/* A new member could take the place of padding at the end of a struct. The size of an older
+ * caller's struct would then include the new member, although the caller does not set it. */
 #define assert_ends_with(type, member)                                                             \
 	assert_int_equal(sizeof(type),                                                             \
 			 offsetof(type, member) + sizeof(((const type *)NULL)->member))
@@ -56,7 +56,7 @@ static void attach_struct_sizes(void **state)
 	newer.later = 1;
 	assert_int_equal(hw_add(cni, conf, &newer.at, 0, NULL, &e), -E2BIG);
 	older.size = offsetof(struct hw_attach, args);
-	older.args = args; /* beyond .size, so not the caller's */
+	older.args = args; /* beyond .size: must be ignored */
 	older.n_args = 1;
 	older.timeout_ms = 1;
 	assert_ok(hw_add(cni, conf, &older, 0, NULL, &e), e);
@@ -101,7 +101,7 @@ static void options_struct_sizes(void **state)
 	assert_int_equal(hw_cni_new(&newer.options, &cni, &e), -E2BIG);
 
 	newer.options.size = offsetof(struct hw_cni_options, exec);
-	newer.options.exec = (const void *)1; /* beyond .size */
+	newer.options.exec = (const void *)1; /* beyond .size: must be ignored */
 	assert_ok(hw_cni_new(&newer.options, &cni, &e), e);
 	hw_cni_free(cni);
 
@@ -132,7 +132,7 @@ static void run_struct_sizes(void **state)
 	free(ran.errors);
 }
 
-/* cancel_fd 0 means none, not standard input. */
+/* cancel_fd 0 means no descriptor, not standard input. */
 static void cancel_fd_zero(void **state)
 {
 	const char *const env[] = { NULL };
@@ -175,11 +175,11 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("cni: structs that can grow have no padding at their end", no_padding_at_end),
 	PLACE_TEST("cni: struct hw_attach of older and newer callers is accepted",
 		   attach_struct_sizes),
-	PLACE_TEST("cni: a size that is not set is refused", unset_sizes),
+	PLACE_TEST("cni: a struct whose size is not set is refused", unset_sizes),
 	PLACE_TEST("cni: struct hw_cni_options of older and newer callers is accepted",
 		   options_struct_sizes),
 	PLACE_TEST("cni: struct hw_run of an older caller is accepted", run_struct_sizes),
-	PLACE_TEST("cni: a cancel descriptor of 0 means none", cancel_fd_zero),
+	PLACE_TEST("cni: cancel_fd 0 means no cancel descriptor", cancel_fd_zero),
 	PLACE_TEST("cni: an unsupported flag is refused", unsupported_flags),
 };
 

@@ -93,7 +93,7 @@ static void missing_directory(void **state)
 	assert_string_equal(e.msg, want);
 }
 
-/* Root can read everything, so the test drops it for the call. */
+/* Root can read everything, so the test changes its user ID for the call. */
 static void unreadable_directory(void **state)
 {
 	struct place *p = *state;
@@ -287,7 +287,7 @@ static void extra_plugins_only(void **state)
 	assert_int_equal(hw_conf_count(conf), 1);
 }
 
-/* libcni would load every .conf of the directory itself, or of its parent. */
+/* With these names, libcni would load every .conf file of the directory itself or of its parent. */
 static void invalid_names_are_no_paths(void **state)
 {
 	struct place *p = *state;
@@ -343,31 +343,33 @@ static void relative_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		PLACE_TEST("conf: files are listed by last extension, in byte order", lists_files),
+		PLACE_TEST("conf: files whose last extension matches are listed in byte order",
+			   lists_files),
 		PLACE_TEST("conf: a missing directory counts as empty", missing_directory),
 		PLACE_TEST("conf: an unreadable directory is an error", unreadable_directory),
 		PLACE_TEST("conf: a file instead of the directory is an error", not_a_directory),
-		PLACE_TEST("conf: lists come before single plugins, each in name order",
+		PLACE_TEST("conf: a search reads lists, then single plugins, sorted by file name",
 			   load_order),
-		PLACE_TEST("conf: a name that no file has is not found", load_not_found),
-		PLACE_TEST("conf: an invalid file hides no other, and is named if nothing is found",
+		PLACE_TEST("conf: a network that no file defines is not found", load_not_found),
+		PLACE_TEST("conf: an invalid file is skipped, and is named if nothing is found",
 			   invalid_file_is_skipped),
-		PLACE_TEST("conf: an invalid file with the wanted name is an error",
+		PLACE_TEST("conf: an invalid file that contains the wanted name is an error",
 			   invalid_file_of_that_name),
 		PLACE_TEST("conf: the first valid network is loaded, skipped files are reported",
 			   load_first),
-		PLACE_TEST("conf: no valid network is an error that names the last file",
+		PLACE_TEST("conf: if no network is valid, the error names the last file",
 			   load_first_none),
 		PLACE_TEST("conf: the file extension distinguishes a list from a single plugin",
 			   extension_decides),
-		PLACE_TEST("conf: plugins of the network's directory are appended by default",
+		PLACE_TEST("conf: plugins in the network's directory are appended by default",
 			   extra_plugins),
 		PLACE_TEST("conf: a list may have all its plugins in the network's directory",
 			   extra_plugins_only),
-		PLACE_TEST("conf: an invalid name does not become a directory",
+		PLACE_TEST("conf: an invalid network name is not used as a directory",
 			   invalid_names_are_no_paths),
 		PLACE_TEST("conf: empty, huge and special files are refused", special_files),
-		PLACE_TEST("conf: a path without directory works", relative_path),
+		PLACE_TEST("conf: a path without a directory is relative to the current directory",
+			   relative_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,22 +333,23 @@ static void request_errors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "conf: each error in a list has upstream's text", list_errors },
+		{ "conf: each error in a list has the same text as in upstream", list_errors },
 		{ "conf: NUL bytes and invalid UTF-8 are refused", invalid_bytes },
-		{ "conf: a depth bomb is refused", depth_bomb },
-		{ "conf: the last of duplicate keys wins", last_duplicate_wins },
+		{ "conf: JSON that is nested too deeply is refused", depth_bomb },
+		{ "conf: the last one of duplicate keys is used", last_duplicate_wins },
 		{ "conf: the highest supported version is chosen", chooses_version },
 		{ "conf: disableCheck and disableGC may be strings", flags_as_text },
-		{ "conf: the parts of a list can be read", list_accessors },
-		{ "conf: a single plugin becomes a list of one", single_plugin },
-		{ "conf: each error in a single plugin has upstream's text", plugin_errors },
-		{ "conf: requests are the same byte for byte as libcni's", request_as_libcni },
+		{ "conf: the public functions return the parts of a list", list_accessors },
+		{ "conf: a single plugin is converted to a list with one plugin", single_plugin },
+		{ "conf: each error in a single plugin has the same text as in upstream",
+		  plugin_errors },
+		{ "conf: requests are byte-for-byte identical to libcni's", request_as_libcni },
 		{ "conf: a request sets name and version and keeps all other keys",
 		  request_overwrites },
 		{ "conf: runtimeConfig is replaced if a declared capability is given",
 		  request_capabilities },
-		{ "conf: a GC request names the valid attachments under both keys", request_valid },
-		{ "conf: arguments that are not JSON are refused", request_errors },
+		{ "conf: a GC request lists the valid attachments under both keys", request_valid },
+		{ "conf: arguments that are not valid JSON are refused", request_errors },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

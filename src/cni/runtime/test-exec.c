@@ -100,7 +100,7 @@ static void answer_done(struct answer *a)
 
 AUTO_VALUE_DEFINE(answer_done, struct answer);
 
-/* Runs the script as plugin "x"; change() may adapt the call. */
+/* Runs the script as plugin "x". @change: NULL, or changes the call before it runs */
 static struct answer run_script(const struct place *p, const char *body,
 				void (*change)(struct exec_call *call))
 {
@@ -265,7 +265,7 @@ static void set_short_deadline(struct exec_call *call)
 	call->deadline = time_deadline(200);
 }
 
-/* The process whose ID the plugin noted must have exited. */
+/* The process whose ID the plugin wrote to its notes must have exited. */
 static void assert_exited(const struct place *p)
 {
 	autofree char *text = place_notes(p);
@@ -344,7 +344,7 @@ static void grandchild_holds_stdout(void **state)
 	assert_int_equal(a.len, 3);
 	text[strcspn(text, "\n")] = '\0';
 	assert_true(str_to_int64(text, 1, INT32_MAX, &pid));
-	/* it still runs: some plugins leave a daemon on purpose */
+	/* the grandchild still runs: some plugins start a daemon on purpose */
 	assert_int_equal(kill((pid_t)pid, SIGKILL), 0);
 }
 
@@ -452,7 +452,7 @@ static void replaced_while_running(void **state)
 
 /* ---- standard error ----------------------------------------------------------------- */
 
-/* Return: what a successful plugin's standard error adds to ours */
+/* Return: the text on our standard error after a successful plugin wrote "hint" to its own */
 static char *stderr_with(const struct place *p, enum hw_stderr mode)
 {
 	autofree char *path = str_printf("%s/x", p->bin);
@@ -566,25 +566,28 @@ static void custom_exec(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	PLACE_TEST("exec: a plugin that is not found gives libcni's error", find_refuses),
-	PLACE_TEST("exec: the first regular file is found, even behind a link and not executable",
+	PLACE_TEST("exec: if a plugin is not found, libcni's error is returned", find_refuses),
+	PLACE_TEST("exec: the first regular file is found, even if linked or not executable",
 		   find_first_file),
-	PLACE_TEST("exec: an empty directory name is not the current directory",
+	PLACE_TEST("exec: an empty directory name does not mean the current directory",
 		   find_empty_directory),
 	PLACE_TEST("exec: a plugin gets its input and its output is returned", input_and_output),
-	PLACE_TEST("exec: the CNI variables are replaced, the others inherited, none is duplicate",
+	PLACE_TEST("exec: CNI variables are replaced, others are inherited, none is set twice",
 		   environment),
-	PLACE_TEST("exec: a variable that is not given is inherited", environment_inherited),
+	PLACE_TEST("exec: a CNI variable that the caller does not set is inherited",
+		   environment_inherited),
 	PLACE_TEST("exec: a plugin's error object keeps its code and details", own_error),
 	PLACE_TEST("exec: a failure without output reports the exit status", fails_silently),
-	PLACE_TEST("exec: a failure with text on standard error quotes it", fails_on_stderr),
-	PLACE_TEST("exec: a failure with garbage quotes it", fails_with_garbage),
-	PLACE_TEST("exec: a failure with long garbage still reports the exit status",
+	PLACE_TEST("exec: the error of a failed plugin quotes its standard error", fails_on_stderr),
+	PLACE_TEST("exec: the error of a failed plugin quotes output that is not an error object",
+		   fails_with_garbage),
+	PLACE_TEST("exec: after long quoted output, the error still contains the exit status",
 		   fails_with_long_garbage),
 	PLACE_TEST("exec: a killed plugin is reported as killed", killed_by_signal),
-	PLACE_TEST("exec: an ADD that prints an error object has failed, even with exit status 0",
+	PLACE_TEST("exec: an ADD that prints an error object fails, even with exit status 0",
 		   error_with_exit_0),
-	PLACE_TEST("exec: a result with keys code and msg is a result", result_with_odd_keys),
+	PLACE_TEST("exec: a result that also has the keys code and msg is accepted as a result",
+		   result_with_odd_keys),
 	PLACE_TEST("exec: the output of DEL is ignored", del_with_exit_0),
 	PLACE_TEST("exec: 100 MB of output is an error", prints_100_mb),
 	PLACE_TEST("exec: a plugin that hangs is killed at the deadline", times_out),
@@ -592,16 +595,18 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST("exec: a grandchild that holds the output open does not block the call",
 		   grandchild_holds_stdout),
 	PLACE_TEST("exec: an error names the file that cannot be executed", not_executable),
-	PLACE_TEST("exec: a plugin file that is being written is retried", busy_then_closed),
-	PLACE_TEST("exec: a plugin file that stays busy is an error, even for DEL", stays_busy),
+	PLACE_TEST("exec: a plugin whose file is being written is retried", busy_then_closed),
+	PLACE_TEST("exec: a plugin whose file stays busy is an error, even for DEL", stays_busy),
 	PLACE_TEST("exec: waiting for a busy plugin can be cancelled", busy_and_cancelled),
 	PLACE_TEST("exec: a plugin file may be replaced or removed while it runs",
 		   replaced_while_running),
 	PLACE_TEST("exec: standard error is copied after success, passed through or dropped",
 		   stderr_modes),
-	PLACE_TEST("exec: a result without version gets the configuration's, null is {}", results),
+	PLACE_TEST(
+		"exec: a result without version gets the configuration's; null is an empty result",
+		results),
 	PLACE_TEST("exec: truncated and malformed results are refused", invalid_results),
-	PLACE_TEST("exec: find() and run() of the caller are used", custom_exec),
+	PLACE_TEST("exec: find() and run() that the caller provides are used", custom_exec),
 };
 
 int main(void)

@@ -17,11 +17,11 @@
 #include "cni/runtime/conf.h"
 #include "cni/runtime/run.h"
 
-/* Notes the call, writes its input to NAME.COMMAND. */
+/* A plugin that adds the call to its notes and writes its input to NAME.COMMAND. */
 #define GOOD                                                                                       \
 	"cat >$D/$N.$CNI_COMMAND; note $CNI_COMMAND $N $CNI_CONTAINERID $CNI_IFNAME $CNI_NETNS "   \
 	"$CNI_ARGS; [ $CNI_COMMAND != ADD ] || echo '{}'"
-/* Fails DEL and GC. */
+/* A plugin whose DEL and GC fail. */
 #define BAD                                                                                        \
 	"note $CNI_COMMAND $N $CNI_CONTAINERID; case $CNI_COMMAND in ADD) echo '{}';; "            \
 	"*) echo '{\"code\":100,\"msg\":\"no\",\"details\":\"d\"}'; exit 1;; esac"
@@ -370,7 +370,7 @@ static void keeps_new_attachments(void **state)
 	f.cni->lock_timeout_ms = 60000;
 	add(&f, f.conf, "c1");
 	add(&f, f.conf, "c2");
-	/* as a running ADD: GC has to wait, other ADDs may still start */
+	/* hold the lock like a running ADD: GC has to wait, other ADDs may still start */
 	assert_ok(lock_acquire(f.p->state, "n", RUN_LOCK_HOLDER, false, TIME_NEVER, &running, &f.e),
 		  f.e);
 	assert_int_equal(pthread_create(&thread, NULL, run_gc, &c), 0);
@@ -395,8 +395,8 @@ static void keeps_new_attachments(void **state)
 #define ADDS 50
 #define GCS  5
 
-/* Keeps a file for each attachment; GC removes those of invalid ones. HOLD runs in the middle of an
- * ADD. */
+/* A plugin that keeps a file for each attachment. Its GC removes the files of attachments that are
+ * not valid. HOLD is shell code that runs in the middle of an ADD. */
 #define KEEPER(HOLD)                                                                               \
 	"in=$(cat); case $CNI_COMMAND in\n"                                                        \
 	"ADD) >$D/is/$CNI_CONTAINERID; " HOLD " echo '{}';;\n"                                     \
@@ -431,7 +431,7 @@ static int process_add(const struct fixture *f, int i)
 	return r < 0;
 }
 
-/* GC with an empty list, which is not the same as no list. */
+/* GC with an empty list of valid attachments, which differs from a missing list. */
 static int process_gc(const struct fixture *f, int i)
 {
 	const struct hw_valid none[1] = { { 0 } };
@@ -469,7 +469,7 @@ static void assert_succeeded(const pid_t *children, size_t n)
 	assert_int_equal(failed, 0);
 }
 
-/* Return: the number of cached attachments, which must be those that the plugin has files of */
+/* Return: the number of cached attachments; the plugin must have files of the same attachments */
 static int count_attachments(const struct fixture *f)
 {
 	int n = 0;
@@ -504,7 +504,7 @@ static void keeps_adds_of_other_processes(void **state)
 	for (int i = 0; i < ADDS; i++)
 		assert_int_equal(read(begun, newlines, 1), 1);
 	gc = start_process(&f, 0, process_gc);
-	await_lock_openers(f.p, gc, 1); /* it has taken its snapshot and waits for the lock */
+	await_lock_openers(f.p, gc, 1); /* GC has its snapshot and waits for the lock */
 	memset(newlines, '\n', sizeof(newlines));
 	assert_int_equal(write(go, newlines, sizeof(newlines)), sizeof(newlines));
 	assert_succeeded(adds, ADDS);
@@ -534,28 +534,29 @@ static const struct CMUnitTest tests[] = {
 	PLACE_TEST(
 		"gc: stale attachments are deleted, valid ones are kept and passed to the plugins",
 		deletes_stale),
-	PLACE_TEST("gc: another interface is another attachment",
+	PLACE_TEST("gc: a valid attachment does not protect another interface of the container",
 		   another_interface_is_another_attachment),
 	PLACE_TEST("gc: without a list every attachment is deleted and the plugins get no list",
 		   no_list),
-	PLACE_TEST("gc: an entry of the list without names matches no attachment",
+	PLACE_TEST("gc: a list entry without container ID or interface name matches no attachment",
 		   entry_without_names),
 	PLACE_TEST("gc: attachments of other networks are kept", keeps_other_networks),
 	PLACE_TEST("gc: DEL gets the namespace, arguments and capabilities of the ADD",
 		   cached_arguments_are_used),
-	PLACE_TEST("gc: all errors are returned, none stops it", collects_errors),
-	PLACE_TEST("gc: with disableGC it succeeds and does nothing", disabled),
-	PLACE_TEST("gc: before 1.1.0 the plugins are not called", before_1_1_0),
+	PLACE_TEST("gc: GC continues after errors and returns all of them", collects_errors),
+	PLACE_TEST("gc: with disableGC, GC succeeds and does nothing", disabled),
+	PLACE_TEST("gc: before version 1.1.0, GC runs DEL but not GC of the plugins", before_1_1_0),
 	PLACE_TEST("gc: a damaged cache file is reported and skipped", damaged_file),
 	PLACE_TEST("gc: a missing cache counts as empty", no_cache),
 	PLACE_TEST("gc: temporary files of dead writers are removed from the cache",
 		   removes_temporary_files),
 	PLACE_TEST("gc: an unreadable cache is an error before anything is deleted",
 		   unreadable_cache),
-	PLACE_TEST("gc: the timeout is for the whole call", one_timeout),
+	PLACE_TEST("gc: the timeout applies to the whole call", one_timeout),
 	PLACE_TEST("gc: a cancel stops the whole call", cancelled),
-	PLACE_TEST("gc: a running ADD that does not finish in time is code 11", lock_timeout),
-	PLACE_TEST("gc: an empty list deletes none of fifty ADDs running in other processes",
+	PLACE_TEST("gc: GC fails with code 11 if a running ADD does not finish in time",
+		   lock_timeout),
+	PLACE_TEST("gc: GC with an empty list keeps fifty attachments that are being added",
 		   keeps_adds_of_other_processes),
 	PLACE_TEST("gc: fifty ADDs and five GCs at once leave plugin and cache consistent",
 		   adds_and_gcs_at_once),

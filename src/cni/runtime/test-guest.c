@@ -133,7 +133,7 @@ static void sigchld_ignored(void **state)
 				     "error message: exit status 1");
 }
 
-/* A thread of the host program that reaps every child. */
+/* A thread of the calling program that reaps every child. */
 struct reaper {
 	atomic_bool stop;
 	atomic_int taken;
@@ -186,7 +186,8 @@ static void other_children_are_kept(void **state)
 	assert_ok(add_and_del(&g, "c1", &e), e);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(WEXITSTATUS(status), 7);
-	assert_int_equal(waitpid(-1, &status, WNOHANG), -1); /* the library left no child */
+	/* the library must leave no child behind */
+	assert_int_equal(waitpid(-1, &status, WNOHANG), -1);
 }
 
 /* ---- signals --------------------------------------------------------------------------- */
@@ -233,7 +234,7 @@ static void broken_stderr(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* A pending SIGPIPE of the host is not consumed. */
+/* A pending SIGPIPE of the calling program is not consumed. */
 static void pending_sigpipe_stays(void **state)
 {
 	AUTO(guest_done) struct guest g = guest(state, "cat >/dev/null; echo hint >&2; echo '{}'");
@@ -304,7 +305,7 @@ static void leaves_the_process_alone(void **state)
 	assert_int_equal(ns_before.st_ino, ns_after.st_ino);
 }
 
-/* The host blocks all signals; the plugin must not inherit that. */
+/* The calling program blocks all signals; the plugin must not inherit that. */
 static void plugin_gets_default_signals(void **state)
 {
 	AUTO(guest_done) struct guest g = guest(state, GOOD);
@@ -325,9 +326,10 @@ static void plugin_gets_default_signals(void **state)
 static const struct CMUnitTest tests[] = {
 	PLACE_TEST("guest: eight threads run different containers at once", many_threads),
 	PLACE_TEST("guest: exit statuses are correct with SIGCHLD ignored", sigchld_ignored),
-	PLACE_TEST("guest: exit statuses are correct beside a thread that reaps every child",
+	PLACE_TEST("guest: exit statuses are correct while a thread reaps every child",
 		   host_reaps_children),
-	PLACE_TEST("guest: other children of the host are not reaped", other_children_are_kept),
+	PLACE_TEST("guest: other children of the calling program are not reaped",
+		   other_children_are_kept),
 	PLACE_TEST("guest: a plugin that does not read its input raises no SIGPIPE",
 		   plugin_that_does_not_read),
 	PLACE_TEST("guest: a broken standard error raises no SIGPIPE", broken_stderr),

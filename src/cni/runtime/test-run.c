@@ -17,13 +17,14 @@
 #include "cni/runtime/cache.h"
 #include "cni/runtime/cni.h"
 
-/* Notes the call, writes its input to NAME.COMMAND, replies to ADD with an address. */
+/* A plugin that adds the call to its notes, writes its input to NAME.COMMAND and replies to ADD
+ * with an address. */
 #define GOOD                                                                                       \
 	"cat >$D/$N.$CNI_COMMAND; note $CNI_COMMAND $N\n"                                          \
 	"[ $CNI_COMMAND != ADD ] || echo '{\"cniVersion\":\"1.0.0\",\"ips\":"                      \
 	"[{\"address\":\"10.0.0.2/24\"}]}'"
 #define BAD "note $CNI_COMMAND $N; echo '{\"code\":100,\"msg\":\"no\",\"details\":\"d\"}'; exit 1"
-/* Fails ADD only. */
+/* A plugin whose ADD fails. */
 #define BAD_ADD "if [ $CNI_COMMAND = ADD ]; then " BAD "; else " GOOD "; fi"
 
 #define TWO                                                                                        \
@@ -379,7 +380,7 @@ static void damaged_cache(void **state)
 	assert_int_equal(damaged, 1);
 }
 
-/* A file instead of the cache directory. */
+/* Creates a file in place of the cache directory. */
 static void block_cache(const struct place *p)
 {
 	place_write(p, "cache", "", 0600);
@@ -464,7 +465,8 @@ static void undo_that_fails(void **state)
 
 	assert_true(hw_add(f.cni, f.conf, &f.at, HW_ADD_UNDO, NULL, &f.e) < 0);
 	assert_string_equal(f.e.msg, "plugin type=\"b\" failed (add): no");
-	assert_string_equal(f.e.details, "d; undo: plugin type=\"b\" failed (delete): no");
+	assert_string_equal(f.e.details,
+			    "d; undo also failed: plugin type=\"b\" failed (delete): no");
 }
 
 static void second_add_is_not_undone(void **state)
@@ -599,7 +601,7 @@ static const struct CMUnitTest tests[] = {
 		   add_runs_list),
 	PLACE_TEST("run: a result is passed on in the version that its plugin printed",
 		   result_of_another_version),
-	PLACE_TEST("run: DEL runs in reverse order with the cached result, and twice succeeds",
+	PLACE_TEST("run: DEL runs in reverse order with the cached result; a second DEL succeeds",
 		   del_runs_in_reverse),
 	PLACE_TEST("run: CHECK gets the cached result if there is one", check_gets_result),
 	PLACE_TEST("run: arguments and declared capabilities reach the plugins and the cache",
@@ -608,38 +610,44 @@ static const struct CMUnitTest tests[] = {
 		   names_are_checked_first),
 	PLACE_TEST("run: arguments are checked before anything is run",
 		   arguments_are_checked_first),
-	PLACE_TEST("run: a bad network name is refused before anything is run", bad_network_name),
+	PLACE_TEST("run: an invalid network name is refused before anything is run",
+		   bad_network_name),
 	PLACE_TEST("run: a missing plugin is reported before anything is run", missing_plugin),
 	PLACE_TEST("run: names too long for a cache file are reported before anything is run",
 		   names_too_long_for_a_file),
 	PLACE_TEST("run: ADD stops at the first error and caches nothing",
 		   add_stops_at_the_first_error),
-	PLACE_TEST("run: an error contains the plugin's own name, too", error_names_the_plugin),
-	PLACE_TEST("run: an ADD that prints nothing has failed", nothing_printed),
+	PLACE_TEST("run: an error also contains the name of the plugin object",
+		   error_names_the_plugin),
+	PLACE_TEST("run: an ADD that prints nothing fails", nothing_printed),
 	PLACE_TEST("run: DEL stops at the first error and keeps the cache",
 		   del_stops_and_keeps_the_cache),
 	PLACE_TEST("run: errors of CHECK have no prefix", check_error_is_bare),
-	PLACE_TEST("run: CHECK needs 0.4.0, and can be disabled", check_disabled_or_old),
-	PLACE_TEST("run: DEL before 0.4.0 passes no result", old_del_has_no_result),
-	PLACE_TEST("run: a result of 0.1.0 may have no address", old_result_without_addresses),
-	PLACE_TEST("run: a damaged cache fails CHECK; DEL reports it and continues", damaged_cache),
-	PLACE_TEST("run: an ADD that cannot be cached fails, and is not undone, as with libcni",
+	PLACE_TEST("run: CHECK fails before version 0.4.0, and does nothing with disableCheck",
+		   check_disabled_or_old),
+	PLACE_TEST("run: before version 0.4.0, DEL passes no prevResult", old_del_has_no_result),
+	PLACE_TEST("run: a result of version 0.1.0 without addresses is accepted",
+		   old_result_without_addresses),
+	PLACE_TEST("run: with a damaged cache file, CHECK fails; DEL reports it and continues",
+		   damaged_cache),
+	PLACE_TEST("run: an ADD that cannot be cached fails and is not undone, as in libcni",
 		   no_cache_no_undo),
-	PLACE_TEST("run: an ADD that cannot be cached is undone on request", no_cache_undone),
+	PLACE_TEST("run: an ADD that cannot be cached is undone if the caller requests it",
+		   no_cache_undone),
 	PLACE_TEST("run: an ADD is undone if the disk of the cache is full", full_disk),
 	PLACE_TEST("run: an ADD is undone if the cache is read-only", read_only_disk),
-	PLACE_TEST("run: a failed ADD is undone by DEL of the whole list on request",
+	PLACE_TEST("run: if requested, a failed ADD is undone by a DEL of the whole list",
 		   failed_add_is_undone),
 	PLACE_TEST("run: an undo that fails is reported in the details", undo_that_fails),
-	PLACE_TEST("run: a second ADD that fails does not delete the first",
+	PLACE_TEST("run: a repeated ADD that fails does not delete the first attachment",
 		   second_add_is_not_undone),
-	PLACE_TEST("run: a failed ADD is undone despite an empty cache file",
+	PLACE_TEST("run: a failed ADD is undone even if there is an empty cache file",
 		   empty_cache_is_no_earlier_add),
 	PLACE_TEST("run: an ADD that timed out is undone", timed_out_add_is_undone),
 	PLACE_TEST("run: a cancelled ADD is undone", cancelled_add_is_undone),
 	PLACE_TEST("run: ADD and DEL wait for a GC, then fail with code 11; CHECK does not wait",
 		   waits_for_a_gc),
-	PLACE_TEST("run: a single plugin is run alone", single_plugin),
+	PLACE_TEST("run: ADD, CHECK and DEL accept a single plugin's configuration", single_plugin),
 	PLACE_TEST("run: errors of a single plugin have no prefix", single_errors_are_bare),
 };
 

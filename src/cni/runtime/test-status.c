@@ -18,7 +18,7 @@
 struct fixture {
 	const struct place *p;
 	struct hw_cni *cni;
-	struct hw_conf *conf; /* of 1.0.0 */
+	struct hw_conf *conf; /* a list of version 1.0.0 */
 	struct hw_err e;
 };
 
@@ -30,7 +30,7 @@ static void fixture_done(struct fixture *f)
 
 AUTO_VALUE_DEFINE(fixture_done, struct fixture);
 
-/* Plugins a and b by their bodies; NULL: not installed. */
+/* Installs plugins a and b with these shell scripts; NULL: not installed. */
 static struct fixture fixture(void **state, const char *a, const char *b)
 {
 	struct fixture f = { .p = *state, .cni = place_cni(*state), .conf = test_list(V100) };
@@ -64,7 +64,7 @@ static void status_runs_each(void **state)
 static void versions(void **state)
 {
 	static const struct {
-		const char *body, *want; /* versions joined, or the message */
+		const char *body, *want; /* the versions joined by spaces, or the error message */
 	} cases[] = {
 		{ "echo '{\"cniVersion\":\"1.1.0\",\"supportedVersions\":[\"0.1.0\",\"9.9\"]}'",
 		  "0.1.0 9.9" },
@@ -200,18 +200,20 @@ static void one_deadline(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	PLACE_TEST("status: STATUS runs each plugin, and the error keeps its code",
+	PLACE_TEST("status: STATUS runs each plugin, and a plugin's error keeps its code",
 		   status_runs_each),
-	PLACE_TEST("versions: the versions of a plugin, or the reason why they are unknown",
+	PLACE_TEST("versions: a plugin's versions are returned, or the reason why they are unknown",
 		   versions),
 	PLACE_TEST("versions: on failure the output is not written", versions_failure),
 	PLACE_TEST("versions: VERSION is called with the variables that old plugins require",
 		   version_environment),
-	PLACE_TEST("validate: versions and capabilities of a list", validate_list),
-	PLACE_TEST("validate: a missing version is 0.1.0", validate_without_version),
-	PLACE_TEST("validate: all errors of a list are returned, of a single plugin only its own",
-		   validate_joins_errors),
-	PLACE_TEST("validate: the timeout is for the whole call", one_deadline),
+	PLACE_TEST("validate: an unsupported version or undeclared capability of a list is refused",
+		   validate_list),
+	PLACE_TEST("validate: a missing version means 0.1.0", validate_without_version),
+	PLACE_TEST(
+		"validate: a list returns the errors of all plugins, a single plugin its own error",
+		validate_joins_errors),
+	PLACE_TEST("validate: the timeout applies to the whole call", one_deadline),
 };
 
 int main(void)
