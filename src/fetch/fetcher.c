@@ -24,7 +24,7 @@
 #include "fetch/source/source.h"
 #include "fetch/unpack/disk-space.h"
 
-#define PROGRESS_NS (200 * INT64_C(1000000)) /* between two progress messages of a layer */
+#define PROGRESS_NS (200 * INT64_C(1000000)) /* minimum time between progress messages */
 
 struct fetcher {
 	int socket;

@@ -66,7 +66,7 @@ struct supervisor {
 	size_t n;
 	size_t done; /* number of DONE layers; all are below the other layers */
 	int running;
-	bool pipe_broke; /* a pipe to an unpacker, which will report the reason */
+	bool pipe_broke; /* a pipe to an unpacker broke; the unpacker will report the reason */
 };
 
 /* The fetcher also exits when its socket is closed, and an unpacker when its pipe is closed. The

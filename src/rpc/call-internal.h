@@ -90,7 +90,7 @@ void rpc_call_unref(struct rpc_call *call); /* frees the call with the last refe
 void rpc_call_add_message(struct rpc_call *call, struct buf *message);
 void rpc_call_end_request(struct rpc_call *call);
 void rpc_call_cancel(struct rpc_call *call, enum status_code code); /* informs the handler */
-void rpc_call_stream_sent(struct rpc_call *call); /* the stream has sent everything it was given */
+void rpc_call_stream_sent(struct rpc_call *call); /* the stream has sent all its messages */
 void rpc_call_run(struct rpc_call *call);	  /* runs the handler on the calling thread */
 /* Starts the handler on a thread. Return: false in the same cases as workers_run_short() */
 bool rpc_call_dispatch(struct rpc_call *call);

@@ -31,7 +31,7 @@ struct rpc_stream;
 int rpc_client_open(const char *path, struct rpc_client **ret_client, struct hw_err *e);
 void rpc_client_close(struct rpc_client *client); /* all its streams must be freed before */
 
-/* A unary call. @method is "/package.Service/Method"; @deadline may be TIME_NEVER. Takes the
+/* Makes a unary call. @method is "/package.Service/Method"; @deadline may be TIME_NEVER. Takes the
  * request's bytes; *ret_response is overwritten. */
 int rpc_client_call(struct rpc_client *client, const char *method, struct buf *request,
 		    int64_t deadline, struct buf *ret_response, struct hw_err *e);

@@ -111,7 +111,8 @@ static void on_conn(uv_poll_t *poll, int status, int events)
 		c->broken = true;
 	} else if (events & UV_READABLE) {
 		n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
-		/* after an error grpc_is_done() becomes true when all output is written */
+		/* after an error grpc_is_done() is true: conn_flush() writes the output, then
+		 * closes */
 		if (n > 0)
 			(void)grpc_feed(c->grpc, data, (size_t)n, time_now(), &e);
 		else if (n == 0 || (errno != EAGAIN && errno != EINTR))

@@ -37,7 +37,7 @@ struct rpc_config {
 	unsigned connections_max;
 	unsigned pool_threads;	 /* number of threads for short calls */
 	unsigned queue_max;	 /* short calls that wait for a thread */
-	unsigned long_calls_max; /* running at the same time */
+	unsigned long_calls_max; /* long calls that run at the same time */
 	int stall_ms;		 /* a client that makes no progress is dropped after this time */
 	/* Called from any thread; may be NULL. */
 	void (*finished)(void *ctx, const struct rpc_finished_call *call);

@@ -16,7 +16,7 @@
 static const char *const name_keys[] = { "io.containerd.image.name",
 					 "org.opencontainers.image.ref.name" };
 
-/* Finds the image's name in the annotations. A value without ":" and "/" is only a tag, not a
+/* Finds the image's name in the annotations. A value with neither ":" nor "/" is only a tag, not a
  * name. */
 static const char *find_name(const struct descriptor *d)
 {

@@ -202,7 +202,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "confine: the process sees only the layer's root", test_outside },
 		{ "confine: files, devices and overlayfs attributes can be created", test_create },
-		{ "confine: calls for sockets, mounts, processes and the like fail with ENOSYS",
+		{ "confine: system calls for sockets, mounts and new processes fail with ENOSYS",
 		  test_calls },
 		{ "confine: a process that reads an archive can only use threads and open "
 		  "descriptors",

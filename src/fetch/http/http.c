@@ -23,7 +23,7 @@
 
 #define REDIRECTS_MAX  5
 #define ERROR_BODY_MAX (8 << 10)
-#define MESSAGE_MAX    300 /* characters of a registry's error message */
+#define MESSAGE_MAX    300 /* maximum length of a registry's error message */
 
 /* One transfer in a chain of redirects. */
 struct hop {

@@ -124,7 +124,8 @@ int main(void)
 		  NULL, NULL, NULL },
 		{ "url: localhost names and loopback addresses are recognized as this machine",
 		  test_local, NULL, NULL, NULL },
-		{ "url: a redirect from https to http, or to this machine, is refused",
+		{ "url: redirects from https to http, or from a remote server to localhost, are "
+		  "refused",
 		  test_redirects, NULL, NULL, NULL },
 		{ "url: a Location header is resolved relative to the URL of its response",
 		  test_join, NULL, NULL, NULL },

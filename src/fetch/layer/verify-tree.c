@@ -3,9 +3,9 @@
  * fetch/layer/verify-tree.c - compares an unpacked layer with the members of its archive
  *
  * How:   a sink of the tar reader. A member is compared when it is read, except for directories and
- *        whiteouts, which later members may change: those are compared at the end, on a walk
- *        through the tree. For that, each expected name is stored with the inode of its directory,
- *        since a member's path may lead through symbolic links:
+ *        whiteouts. Later members may change these, so they are compared at the end, on a walk
+ *        through the tree. For this walk, each expected name is stored with the inode of its
+ *        directory, since a member's path may lead through symbolic links:
  *
  *	kind of name     expected
  *	WHITEOUT         a device 0:0

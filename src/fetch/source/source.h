@@ -31,7 +31,7 @@ typedef int source_write(void *ctx, const void *data, size_t len, struct hw_err 
 /* The image that a reference resolves to. */
 struct resolved_image {
 	size_t endpoint;	  /* registry only: index of the endpoint that has the image */
-	const char *host;	  /* origin of the image, for messages; owned by the source */
+	const char *host;	  /* registry or archive, for messages; owned by the source */
 	char digest[DIGEST_TEXT]; /* digest of the manifest or index that the reference names */
 	/* indexes, each naming the next document, and the image's manifest as the last one */
 	struct buf documents[RESOLVE_DOCUMENTS_MAX];

@@ -13,7 +13,7 @@
  *	MAP_TEXT  the map of a sparse 1.0 file    MAP_TEXT or DATA
  *	DATA      file data                       PADDING
  *	PADDING   up to the end of the block      HEADER
- *	TRAILER   any bytes, ignored              TRAILER
+ *	TRAILER   any bytes, not interpreted      TRAILER
  */
 #include "fetch/tar/tar.h"
 

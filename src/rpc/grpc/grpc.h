@@ -111,7 +111,7 @@ size_t grpc_buffered(const struct grpc *g); /* bytes counted for limits.buffered
  * enforced by the client. */
 int grpc_start(struct grpc *g, const char *path, int64_t timeout, int64_t now, void *user,
 	       struct grpc_call **ret_call, struct hw_err *e);
-/* The owner has processed one message: the peer may send more. */
+/* To be called when the owner has processed a message: the peer may then send more. */
 void grpc_consumed(struct grpc_call *call);
 /* Queues a message. Not allowed after grpc_end_request(). Takes the bytes, also on failure.
  * STATUS_RESOURCE_EXHAUSTED: larger than limits.message, or, on a server, unsent messages exceed

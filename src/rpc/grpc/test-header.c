@@ -113,7 +113,9 @@ int main(void)
 		  "with its HTTP and gRPC status",
 		  refuses },
 		{ "header: path, timeout, status and text are stored", stores_fields },
-		{ "header: invalid values are ignored", invalid_values },
+		{ "header: an invalid grpc-status becomes UNKNOWN, other invalid values are "
+		  "ignored",
+		  invalid_values },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
