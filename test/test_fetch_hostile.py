@@ -296,7 +296,7 @@ def test_endlessly_nested_indexes(server, puller):
             {"mediaType": OCI + "index.v1+json", "digest": digest(documents[0]), "size": len(documents[0])}]}))
     before.documents, before.names = documents, [digest(d) for d in documents]
     server.before = before
-    fails(puller, server.host, 15, "nested indexes, more than 3 levels")
+    fails(puller, server.host, 15, "too many nested indexes: more than 3 levels")
     assert len(server.requests) == 4
 
 
@@ -368,7 +368,7 @@ def test_a_layer_that_is_too_long_without_a_content_length(server, puller):
         handler.close_connection = True
         return True
     server.before = before
-    fails(puller, server.host, 15, "size mismatch: got more than the %d bytes wanted" % len(image.packed[0]))
+    fails(puller, server.host, 15, "size mismatch: got more than %d bytes" % len(image.packed[0]))
 
 
 def test_a_layer_whose_transfer_always_breaks_at_once(server, puller):

@@ -274,7 +274,7 @@ def test_files_that_are_not_image_archives(daemon):
     assert "neither an OCI image layout nor" in daemon.refuses(tar(("a", b"b")), "INVALID_ARGUMENT")
     assert "not a tar header" in daemon.refuses(os.urandom(4096), "DATA_LOSS")
     assert "gzip -dc FILE" in daemon.refuses(gzip.compress(oci((Image(), NAME))), "INVALID_ARGUMENT")
-    assert "format mismatch: not an archive of format docker" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--format", "docker")
+    assert "archive is not in the requested format docker" in daemon.refuses(oci((Image(), NAME)), "INVALID_ARGUMENT", "--format", "docker")
 
 
 @pytest.mark.parametrize("which", ["config", "manifest", "layer"])

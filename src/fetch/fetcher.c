@@ -24,24 +24,25 @@
 #include "fetch/source/source.h"
 #include "fetch/unpack/disk-space.h"
 
-#define PROGRESS_NS (200 * INT64_C(1000000)) /* between two messages about a layer */
+#define PROGRESS_NS (200 * INT64_C(1000000)) /* minimum time between progress messages */
 
 struct fetcher {
 	int socket;
 	struct fetch_job job;
-	int archive; /* with the image; -1: from a registry */
+	int archive; /* file with the image; -1: the image comes from a registry */
 	struct source *source;
 	struct resolved_image image;
-	pthread_mutex_t lock; /* of messages on socket */
-	int *blobs; /* for each layer a file for its blob, until it is fetched; -1: none */
+	pthread_mutex_t lock; /* held while a message is sent */
+	/* for each layer: file to store its blob in, until the layer is fetched; -1: none */
+	int *blobs;
 };
 
-/* A layer that is being fetched, by a thread of its own. */
+/* A layer that is being fetched. Each layer has its own thread. */
 struct layer_fetch {
 	struct fetcher *fetcher;
 	int layer;
-	int pipe; /* to the unpacker */
-	int blob; /* file for the blob; -1: none */
+	int pipe; /* pipe to the unpacker */
+	int blob; /* file to store the blob in; -1: none */
 	struct disk_space space;
 	int64_t received, reported_at;
 	struct decompress *decompress;
@@ -65,10 +66,11 @@ int receive_job(int socket, struct job_message *ret_message, struct fetch_job *r
 	r = job_decode(ret_message, job_fields, ret_job, e);
 	if (r < 0)
 		return err_ctx(e, "job");
-	if ((ret_job->image > 0) != (ret_message->fd >= 0))
+	if (ret_job->image > 0 && ret_message->fd < 0)
+		return err_text(e, -EINVAL, "job: missing descriptor of the archive");
+	if (ret_job->image <= 0 && ret_message->fd >= 0)
 		return err_text(e, -EINVAL,
-				"job: job has an archive image but no file descriptor, or the "
-				"reverse");
+				"job: unexpected descriptor: the image is not in an archive");
 	return 0;
 }
 
@@ -153,7 +155,7 @@ static int report_progress(struct layer_fetch *l, struct hw_err *e)
 
 /* ---- one layer ------------------------------------------------------------- */
 
-/* Reports progress, too: a few compressed bytes may take long to unpack. */
+/* Also reports progress, because unpacking a few compressed bytes may take long. */
 static int write_pipe(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct layer_fetch *l = ctx;
@@ -193,7 +195,8 @@ static int on_blob_data(void *ctx, const void *data, size_t len, struct hw_err *
 	return r < 0 ? r : report_progress(l, e);
 }
 
-/* Of a thread. An error is sent before the pipe is closed. */
+/* Body of the thread that fetches a layer. An error is sent before the pipe is closed
+ * (fetcher.h). */
 static void *run_layer_fetch(void *arg)
 {
 	struct layer_fetch *l = arg;
@@ -219,7 +222,7 @@ static void *run_layer_fetch(void *arg)
 
 /* ---- requests of the supervisor --------------------------------------------- */
 
-/* @pipe is taken over. */
+/* Takes over @pipe. */
 static int start_layer_fetch(struct fetcher *f, int layer, int pipe, struct hw_err *e)
 {
 	struct layer_fetch *l = mem_new(sizeof(*l));
@@ -236,7 +239,7 @@ static int start_layer_fetch(struct fetcher *f, int layer, int pipe, struct hw_e
 		close(l->pipe);
 		mem_close_fd(&l->blob);
 		free(l);
-		return err_set(e, r, "start a thread");
+		return err_set(e, r, "start a thread for layer %d", layer);
 	}
 	pthread_detach(thread);
 	return 0;
@@ -257,8 +260,10 @@ static int serve_requests(struct fetcher *f, struct hw_err *e)
 		r = job_decode(&m, job_step_fields, &step, e);
 		if (r < 0)
 			return r;
-		if (m.fd < 0 || (size_t)step.layer >= f->image.manifest->layers.n)
-			return err_text(e, -EINVAL, "invalid layer number %d, or no descriptor",
+		if ((size_t)step.layer >= f->image.manifest->layers.n)
+			return err_text(e, -EINVAL, "layer number %d out of range", step.layer);
+		if (m.fd < 0)
+			return err_text(e, -EINVAL, "layer %d: message without a descriptor",
 					step.layer);
 		if (m.type == JOB_BLOB) {
 			mem_close_fd(&f->blobs[step.layer]);
@@ -305,7 +310,7 @@ static int send_image(struct fetcher *f, struct hw_err *e)
 			f->job.idle_ms, e);
 }
 
-/* The host's files are read before privileges are dropped, and the network is used afterwards. */
+/* Reads the host's files before it drops privileges, and uses the network only afterwards. */
 static int resolve_and_send_image(struct fetcher *f, struct hw_err *e)
 {
 	int64_t largest = 0;
@@ -332,7 +337,7 @@ static int resolve_and_send_image(struct fetcher *f, struct hw_err *e)
 		f->blobs[i] = -1;
 		largest = size > largest ? size : largest;
 	}
-	r = set_limit(RLIMIT_FSIZE, (rlim_t)largest, e); /* no blob is larger */
+	r = set_limit(RLIMIT_FSIZE, (rlim_t)largest, e); /* no blob may be larger */
 	return r < 0 ? r : send_image(f, e);
 }
 
@@ -347,7 +352,7 @@ int fetcher_run(int socket)
 	if (get_job(&f, &e) == 0 && resolve_and_send_image(&f, &e) == 0 &&
 	    serve_requests(&f, &e) == 0)
 		return 0;
-	if (f.job.reference) /* otherwise there was no job, and no receiver of the error */
+	if (f.job.reference) /* without a job there is no receiver for the error */
 		send_error(&f, &e);
 	return 1;
 }

@@ -5,8 +5,8 @@
  * What:  waits for the job, resolves the image and sends its documents; then fetches the requested
  *        layers, each in its own thread, into the pipe that came with the request
  *        (image/protocol/job.h).
- * Rules: it reads the host's files first, then switches to an unprivileged user without
- *        capabilities. It writes only to descriptors that it received.
+ * Rules: the fetcher reads the host's files first, then switches to an unprivileged user without
+ *        capabilities. It writes only to descriptors that it has received.
  *        An error is sent before the pipe is closed, so that it arrives before the unpacker's error
  *        about a truncated archive.
  */
@@ -15,13 +15,13 @@
 
 #include "image/protocol/job.h"
 
-/* Serve one job on @socket until it is closed. Threads may still run when it returns, and use
- * memory that is not freed: the process must exit. Return: exit status of the process */
+/* Serve one job on @socket until the socket is closed. Threads may still run after the return, and
+ * use memory that is never freed: the process must exit. Return: exit status of the process */
 int fetcher_run(int socket);
 
 /* Wait for a job without a timeout; also used by the supervisor. *ret_message: the message as
- * received, with secrets (erase_job_message()) and with the archive's descriptor if there is one.
- * Return: 0; -EPIPE: the socket was closed; or negative errno */
+ * received. It contains secrets, see erase_job_message(), and the archive's descriptor if there is
+ * one. Return: 0; -EPIPE: the socket was closed; or negative errno */
 int receive_job(int socket, struct job_message *ret_message, struct fetch_job *ret_job,
 		struct hw_err *e);
 /* Overwrite the content of a message that contains secrets. */

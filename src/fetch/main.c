@@ -6,7 +6,7 @@
  *        socket for the job and the results (image/protocol/job.h). The image comes from a
  *        registry, or from an archive whose descriptor comes with the job.
  * Rules: exits when the socket is closed. Exit status 0: success; 1: failed, the reason was sent on
- *        the socket; 2: there was no job.
+ *        the socket; 2: no job was received.
  */
 #include <fcntl.h>
 #include <signal.h>

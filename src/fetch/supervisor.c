@@ -7,8 +7,9 @@
  *	state      meaning                                next state
  *	PENDING    not started                            RUNNING, when fewer than job.parallel run
  *	RUNNING    being fetched and unpacked             READY, when both have succeeded
- *	READY      unpacked                               DONE or REFETCH, when all below are DONE
- *	REFETCH    not rebuildable: being fetched again   REFETCHED
+ *	READY      unpacked                               DONE or REFETCH, when all layers below
+ *	                                                  are DONE
+ *	REFETCH    not rebuildable: being fetched again   REFETCHED, when it was fetched
  *	           to store its blob
  *	REFETCHED  the blob is stored                     DONE
  *	DONE       reported to the daemon
@@ -38,16 +39,17 @@
 #include "image/protocol/job.h"
 #include "image/protocol/layer-report.h"
 
-#define FETCHER_ERROR_MS 2000 /* to wait for an error of the fetcher after one of an unpacker */
+/* how long to wait for the fetcher's error after an unpacker has failed */
+#define FETCHER_ERROR_MS 2000
 
 enum layer_state { PENDING, RUNNING, READY, REFETCH, REFETCHED, DONE };
 
 struct layer_task {
 	const struct job_layer *plan;
-	int root; /* O_PATH: the daemon may rename the directory once the layer is DONE */
+	int root; /* a descriptor, since the daemon may rename the directory of a DONE layer */
 	enum layer_state state;
 	bool fetched, unpacked;
-	bool has_blob; /* the blob is stored */
+	bool has_blob; /* the fetcher has a file to store the blob in */
 	struct unpack_child child;
 	struct unpacked result;
 };
@@ -62,13 +64,13 @@ struct supervisor {
 	struct job_plan plan;
 	struct layer_task *layers;
 	size_t n;
-	size_t done; /* the lowest layers, which are DONE */
+	size_t done; /* number of DONE layers; all are below the other layers */
 	int running;
-	bool pipe_broke; /* to an unpacker, which will report the reason */
+	bool pipe_broke; /* a pipe to an unpacker broke; the unpacker will report the reason */
 };
 
-/* The kill is only faster: without its socket the fetcher exits, and without its pipe an unpacker
- * does. */
+/* The fetcher also exits when its socket is closed, and an unpacker when its pipe is closed. The
+ * signal only makes it faster. */
 static void stop_fetcher(struct supervisor *s)
 {
 	mem_close_fd(&s->fetcher);
@@ -104,7 +106,7 @@ static int add_layer_context(const struct supervisor *s, const struct layer_task
 		       s->job->reference, str_or(s->host, "the registry"), l->plan->diff_id);
 }
 
-/* A closed socket is not an error here: the next read gives the fetcher's last message or EOF. */
+/* A closed socket is not an error here: the next read returns the fetcher's last message or EOF. */
 static int send_to_fetcher(struct supervisor *s, enum job_type type, size_t i, int fd,
 			   struct hw_err *e)
 {
@@ -144,7 +146,7 @@ static int start_layer(struct supervisor *s, size_t i, struct hw_err *e)
 	return r < 0 ? add_layer_context(s, l, e) : 0;
 }
 
-/* Only the blob is wanted: the archive goes to /dev/null. */
+/* Only the blob is needed: the decompressed archive is written to /dev/null. */
 static int refetch_layer(struct supervisor *s, size_t i, struct hw_err *e)
 {
 	autoclose int null = -1;
@@ -182,7 +184,7 @@ static int inherit_implied(const struct supervisor *s, size_t i, struct hw_err *
 	return r < 0 ? r : 0;
 }
 
-/* Return: 1: DONE; 0: not complete yet */
+/* Return: 1 if the layer is DONE; 0 if it is not complete yet; or negative errno */
 static int complete_layer(struct supervisor *s, size_t i, struct hw_err *e)
 {
 	struct layer_task *l = &s->layers[i];
@@ -313,7 +315,7 @@ static int on_fetched(struct supervisor *s, const struct job_message *m, struct 
 	if (r < 0)
 		return r;
 	if (!s->layers || (size_t)step.layer >= s->n)
-		return err_text(e, -EBADMSG, "invalid layer number %d", step.layer);
+		return err_text(e, -EBADMSG, "layer number %d out of range", step.layer);
 	s->layers[step.layer].fetched = true;
 	r = job_send(s->daemon, JOB_PROGRESS, m->data.data, m->data.len, -1, s->job->idle_ms, e);
 	return r < 0 ? r : advance_layers(s, &s->layers[step.layer], e);
@@ -364,9 +366,9 @@ static int read_fetcher(struct supervisor *s, struct hw_err *e)
 /* ---- results of unpackers -------------------------------------------------- */
 
 /*
- * An unpacker also fails if the layer was not fetched completely. The fetcher's error is the better
- * one then: it was sent before the pipe was closed, or is an EOF. In all other cases the fetcher is
- * about to report the broken pipe.
+ * An unpacker also fails if the layer was not fetched completely. Then the fetcher's error is
+ * returned, since it is the cause: the fetcher has sent it before it closed the pipe, or has exited
+ * (EOF). If the unpacker failed for another reason, the fetcher will only report the broken pipe.
  */
 static int read_unpacker(struct supervisor *s, struct layer_task *l, struct hw_err *e)
 {
@@ -401,7 +403,7 @@ static int handle_events(struct supervisor *s, struct hw_err *e)
 		[AT_DAEMON] = { .fd = s->daemon, .events = POLLIN },
 		[AT_FETCHER] = { .fd = s->fetcher, .events = POLLIN },
 	};
-	struct layer_task *layers[AT_END] = { NULL }; /* of the unpackers in fds */
+	struct layer_task *layers[AT_END] = { NULL }; /* layers of the unpackers in fds */
 	size_t n = AT_UNPACKERS;
 	int r = 0;
 
@@ -423,7 +425,7 @@ static int handle_events(struct supervisor *s, struct hw_err *e)
 	return r;
 }
 
-/* A fetcher that exits before there is a job is ignored: do_job() starts another one. */
+/* A fetcher that exits before the job arrives is ignored: do_job() starts another fetcher. */
 static int wait_for_job(struct supervisor *s, struct job_message *m, struct fetch_job *job,
 			struct hw_err *e)
 {
@@ -471,7 +473,7 @@ int supervisor_run(int daemon)
 
 	start_fetcher(&s, &ignored);
 	if (wait_for_job(&s, &m, &job, &e) < 0) {
-		if (e.code != -EPIPE) /* the daemon had no job: not an error */
+		if (e.code != -EPIPE) /* -EPIPE: the daemon had no job */
 			fprintf(stderr, "hawser-fetch: %s\n", e.msg);
 		return 2;
 	}

@@ -23,7 +23,7 @@
 #define RESULT_FAILED	'f'
 #define GRPC_INTERNAL	13
 
-/* Descriptors of the child; all others are closed. */
+/* Descriptors of the child besides 0 to 2; all others are closed. */
 enum { FD_ARCHIVE = 3, FD_RESULT, FD_ROOT, FD_RECIPE, FD_END };
 
 void unpack_child_init(struct unpack_child *c)
@@ -76,7 +76,7 @@ static int run_unpacker(const struct fetch_job *job, const struct job_layer *lay
 	struct unpacker p = {
 		.archive = FD_ARCHIVE,
 		.chunk = UNPACKER_CHUNK,
-		.idle_ms = 0, /* the fetcher has a timeout, and reports a better error */
+		.idle_ms = 0, /* no timeout: the fetcher has one, and reports a better error */
 		.open = job->unconfined,
 		.diff_id = layer->diff_id,
 		.unpack = { .root = FD_ROOT,
@@ -122,7 +122,7 @@ int unpack_child_start(struct unpack_child *c, const struct fetch_job *job,
 
 	if (pipe2(f.archive, O_CLOEXEC) < 0 || pipe2(f.result, O_CLOEXEC) < 0)
 		return err_set(e, -errno, "create a pipe");
-	fcntl(f.archive[1], F_SETPIPE_SZ, PIPE_SIZE); /* only for speed: may fail */
+	fcntl(f.archive[1], F_SETPIPE_SZ, PIPE_SIZE); /* for speed only: failure is ignored */
 	f.root = open(layer->root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (f.root < 0)
 		return err_set(e, -errno, "open %s", layer->root);

@@ -36,8 +36,8 @@ static ssize_t read_some(const struct unpacker *p, char *bytes, struct hw_err *e
 	}
 }
 
-/* An error of unpacking is caused by the archive (-EBADMSG), except for those that this machine or
- * our limits cause. */
+/* Keeps errors caused by this machine, by our limits or by unsupported members (-EOPNOTSUPP). All
+ * others are caused by the archive and become -EBADMSG. */
 static int classify_error(int r, struct hw_err *e)
 {
 	static const int local[] = { EAGAIN, EDQUOT, EFBIG,  EIO,	 EMFILE,
@@ -51,7 +51,7 @@ static int classify_error(int r, struct hw_err *e)
 
 int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct hw_err *e)
 {
-	AUTO(unpack_free) struct unpack *u = unpack_new(&p->unpack); /* before confine() */
+	AUTO(unpack_free) struct unpack *u = unpack_new(&p->unpack); /* must be before confine() */
 	autofree char *bytes = NULL;
 	ssize_t n;
 	int r = 0;

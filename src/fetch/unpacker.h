@@ -4,7 +4,7 @@
  *
  * What:  reads an archive from a pipe to its end and unpacks it, confined to the layer's root
  *        (confine.h).
- * Rules: the caller closes all descriptors of other directories before.
+ * Rules: the caller must first close all descriptors of other directories.
  */
 #ifndef FETCH_UNPACKER_H
 #define FETCH_UNPACKER_H
@@ -19,8 +19,8 @@
 #define UNPACKER_CHUNK (256 << 10)
 
 struct unpacker {
-	int archive;	     /* to read from */
-	size_t chunk;	     /* bytes of one read, at most */
+	int archive;	     /* pipe to read from */
+	size_t chunk;	     /* maximum number of bytes of one read */
 	int idle_ms;	     /* timeout for the next bytes; 0: none */
 	bool open;	     /* do not confine: for tests with a sanitizer */
 	const char *diff_id; /* expected; NULL: any */
@@ -28,7 +28,7 @@ struct unpacker {
 };
 
 /* Unpack a layer. The process stays confined: it must exit afterwards.
- * Return: 0; -EBADMSG: malformed archive, a member cannot be created, or diff ID mismatch;
+ * Return: 0; -EBADMSG: malformed archive, member that cannot be created, or diff ID mismatch;
  * -EOPNOTSUPP: unsupported member type; -EFBIG: a limit is exceeded; -ETIMEDOUT: no more bytes; or
  * an error of this machine */
 int unpacker_run(const struct unpacker *p, struct unpacked *ret_unpacked, struct hw_err *e);

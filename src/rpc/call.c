@@ -2,10 +2,10 @@
 /*
  * rpc/call.c - a gRPC call on the server, between its handler's thread and the event loop
  *
- * How:   the handler's functions change the queues under the call's lock, then put the
- *        call on the ready list under that list's lock; the loop takes calls from
- *        there. The last thing that a handler's thread does with a call is to put it
- *        there as done, in one step: the loop may free it right afterwards.
+ * How:   the functions for handlers change the queues under the call's lock, then put the call on
+ *        the ready list under the list's lock. The loop takes calls from the ready list. A
+ *        handler's last access to a call puts it on the list and marks it as done, in one step: the
+ *        loop may free the call right afterwards.
  * Rules: the two locks are never held together. The handler of a unary call wakes the
  *        loop only once, when it has returned: its response is sent then.
  */
@@ -21,8 +21,8 @@
 #include "base/str.h"
 #include "base/time.h"
 
-#define UNSENT_MAX    (256 << 10) /* bytes; rpc_send() blocks while more is unsent */
-#define LARGE_REQUEST (64 << 10)  /* bytes; the loop is notified at once when it is consumed */
+#define UNSENT_MAX    (256 << 10) /* rpc_send() blocks while more bytes are unsent */
+#define LARGE_REQUEST (64 << 10)  /* bytes; after a larger request the loop is notified at once */
 
 /* ---- functions for the loop --------------------------------------------------------- */
 
@@ -132,7 +132,7 @@ void rpc_call_take_output(struct rpc_call *call, struct list *out, unsigned *ret
 
 /* ---- the handler's thread ----------------------------------------------------------- */
 
-/* With @done the call may be freed before this returns. */
+/* If @done is set, the loop may free the call before this function returns. */
 static void notify_loop(struct rpc_call *call, bool done)
 {
 	struct rpc_calls *calls = call->calls;
@@ -233,7 +233,8 @@ int rpc_receive(struct rpc_call *call, struct buf *ret, struct hw_err *e)
 		return r;
 	*ret = m->body;
 	free(m);
-	/* an instant call runs on the loop, which processes it right after the handler */
+	/* an instant call runs on the loop, which processes the call right after the handler
+	 * returns */
 	if (!(flags & RPC_INSTANT) && (flags & RPC_STREAM_IN || ret->len > LARGE_REQUEST))
 		notify_loop(call, false);
 	return 1;

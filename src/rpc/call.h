@@ -2,23 +2,22 @@
 /*
  * rpc/call.h - a gRPC call on the server, as its handler sees it
  *
- * What:  receive the request's messages, send the response's, and find out whether
- *        the client still waits. A handler is sequential code that may block; the
- *        event loop of rpc/server does the I/O.
- * How:   handler and loop exchange messages through two short queues under the call's
- *        lock. The loop's side of them is call-internal.h.
+ * What:  functions for handlers: receive the messages of the request, send the messages of the
+ *        response, and find out whether the client still waits. A handler is sequential code that
+ *        may block; the event loop of rpc/server does the I/O.
+ * How:   handler and loop exchange messages through two short queues under the call's lock.
+ *        call-internal.h has the loop's functions for these queues.
  * Rules: a call is valid until its handler returns.
  *
- * Words: A *short* call runs on a thread of a small pool, and waits in a queue if all
- *        of them are busy. A *long* call (RPC_LONG) has a thread of its own; the number
- *        of long calls is limited. An *instant* call (RPC_INSTANT) runs on the event
- *        loop itself and must not block.
+ * Words: A *short* call runs on a thread of a small pool, and waits in a queue if all threads are
+ *        busy. A *long* call (RPC_LONG) has a thread of its own; the number of long calls is
+ *        limited. An *instant* call (RPC_INSTANT) runs on the event loop itself and must not block.
  *        A call is *cancelled* when its client no longer waits for the response: the
  *        client has cancelled it, its deadline has passed, the connection is lost, or
  *        the server stops. The handler is not interrupted, but its waits in
  *        rpc_receive() and rpc_send() fail.
- *        A client is *stalled* when it neither sends nor reads what the handler waits
- *        for; the wait fails after the server's stall time.
+ *        A client is *stalled* when it does not send the message, or does not read the response,
+ *        that the handler waits for. The wait fails after the time rpc_config.stall_ms.
  *
  *	static int echo(struct rpc_call *call, void *ctx, struct hw_err *e)
  *	{
@@ -41,36 +40,38 @@ struct rpc_call;
 
 enum rpc_flags {
 	RPC_LONG = 1 << 0,
-	RPC_STREAM_IN = 1 << 1,	 /* any number of requests; starts when the headers are received */
+	RPC_STREAM_IN = 1 << 1,	 /* any number of requests; the handler starts after the headers */
 	RPC_STREAM_OUT = 1 << 2, /* any number of responses */
-	/* For frequent calls whose response is already known. The handler must not block, not even
-	 * on a lock that is held for long. Not combined with other flags. */
+	/* For frequent calls whose response is already known. The handler must not block, and must
+	 * not wait for a lock that another thread may hold for long. Not combined with other
+	 * flags. */
 	RPC_INSTANT = 1 << 3,
 };
 
 struct rpc_method {
 	const char *path; /* "/package.Service/Method" */
-	/* Return: 0 if the call succeeded; otherwise the client gets status_from_err(e) and e->msg */
+	/* Return: 0 for success; otherwise the client gets status_from_err(e) and e->msg */
 	int (*handle)(struct rpc_call *call, void *ctx, struct hw_err *e);
 	unsigned flags; /* enum rpc_flags */
 };
 
 /* Receives the next message of the request; *ret is overwritten. Without RPC_STREAM_IN there is
  * exactly one message, and receiving it does not block.
- * Return: 1 if received, 0 at the end of the request; an error (-ECANCELED, -ETIMEDOUT, ...) if the
- * call is cancelled, -ETIMEDOUT if the client is stalled */
+ * Return: 1 if received, 0 at the end of the request; an error such as -ECANCELED or -ETIMEDOUT if
+ * the call is cancelled; -ETIMEDOUT if the client is stalled */
 int rpc_receive(struct rpc_call *call, struct buf *ret, struct hw_err *e);
-/* Sends a message of the response; called once without RPC_STREAM_OUT. Takes the bytes, also on
- * failure. Blocks while too much is unsent.
- * Return: 0, -EMSGSIZE if the message is over the limit, and as rpc_receive() */
+/* Sends a message of the response. Without RPC_STREAM_OUT it must be called once only. Takes the
+ * bytes, also on failure. Blocks while too many bytes are unsent.
+ * Return: 0; -EMSGSIZE if the message is over the limit; other errors in the same cases as
+ * rpc_receive() */
 int rpc_send(struct rpc_call *call, struct buf *message, struct hw_err *e);
 
 bool rpc_is_cancelled(struct rpc_call *call);
-/* Becomes readable when the call is cancelled: for poll() and proc.cancel_fd. Owned by the call.
- * Return: -1 if no descriptor is available */
+/* A descriptor that becomes readable when the call is cancelled, for poll() and proc.cancel_fd.
+ * Owned by the call. Return: -1 if no descriptor is available */
 int rpc_cancel_fd(struct rpc_call *call);
 int64_t rpc_deadline(const struct rpc_call *call); /* TIME_NEVER if the call has none */
-uint64_t rpc_id(const struct rpc_call *call);	   /* unique per server: for logs */
+uint64_t rpc_id(const struct rpc_call *call);	   /* unique in this server, for logs */
 const struct rpc_method *rpc_method(const struct rpc_call *call);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * rpc/client.c - a gRPC client: blocking calls over a unix socket
  *
- * How:   a function that waits drives the connection: it writes pending output, polls,
- *        reads, and checks deadlines. What is received for other streams is stored
- *        with them until their functions are called.
+ * How:   a function that waits drives the connection: it writes pending output, polls, reads, and
+ *        checks deadlines. Messages received for other streams are stored in these streams until
+ *        their functions are called.
  */
 #include "rpc/client.h"
 
@@ -39,10 +39,10 @@ struct rpc_client {
 
 struct rpc_stream {
 	struct rpc_client *client;
-	struct grpc_call *call; /* NULL if closed; code and text say how */
+	struct grpc_call *call; /* NULL if closed; then code and text are the status */
 	struct list in;		/* struct received_message */
-	unsigned n_in;		/* messages received, in all */
-	bool unsent;		/* rpc_stream_send() waits for the sent event */
+	unsigned n_in;		/* total number of messages received */
+	bool unsent;		/* rpc_stream_send() waits until the message is sent */
 	enum status_code code;
 	char *text;
 };
@@ -131,7 +131,8 @@ static void write_output(struct rpc_client *client)
 	}
 }
 
-/* Waits once, after write_output(). Closes calls if the connection is lost or their time is up. */
+/* Waits once; to be called after write_output(). Closes calls if the connection is lost or their
+ * deadline has passed. */
 static void wait_for_io(struct rpc_client *client)
 {
 	struct pollfd p = { .fd = client->fd, .events = POLLIN };

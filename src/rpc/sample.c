@@ -14,7 +14,7 @@
 
 #define COUNT_SIZE_MAX (32 << 20)
 
-/* Parses the request "a" or "a b"; *ret_b is 0 if missing. */
+/* Parses the request "A" or "A B", two numbers; *ret_b is 0 if B is missing. */
 static int receive_numbers(struct rpc_call *call, long long *ret_a, long long *ret_b,
 			   struct hw_err *e)
 {

@@ -2,9 +2,9 @@
 /*
  * rpc/server-call.c - calls of the gRPC server: from connections to handlers and back
  *
- * How:   a call is created when its headers are received. Its handler is started when
- *        its request is complete, or at once if the request is a stream. What the
- *        handler has done comes back through the list of ready calls.
+ * How:   a call is created when its headers are received. Its handler is started when its request
+ *        is complete, or at once if the request is a stream. The handler returns its output to the
+ *        loop through the list of ready calls.
  */
 #include "base/map.h"
 #include "base/str.h"

@@ -2,7 +2,7 @@
 /*
  * rpc/server-internal.h - structures shared by server.c (sockets) and server-call.c (calls)
  *
- * Everything here is for the loop's thread, except for server_call_finished().
+ * Only the loop's thread uses these structures and functions, except for server_call_finished().
  */
 #ifndef RPC_SERVER_INTERNAL_H
 #define RPC_SERVER_INTERNAL_H
@@ -22,16 +22,16 @@ struct server_method {
 
 struct conn {
 	struct list link;
-	struct list flush_link; /* in server.to_flush */
+	struct list flush_link; /* in rpc_server.to_flush */
 	struct rpc_server *server;
 	int fd;
 	uv_poll_t poll;
-	int events; /* polled for */
+	int events; /* events that poll waits for */
 	struct grpc *grpc;
 	struct buf out; /* output that is not written yet, from out_at on */
 	size_t out_at;
 	int64_t stall_at; /* when a peer that does not read is dropped; TIME_NEVER: unset */
-	bool broken;	  /* to be closed */
+	bool broken;	  /* conn_flush() must close it */
 };
 
 struct rpc_server {
@@ -39,8 +39,8 @@ struct rpc_server {
 	uv_loop_t *loop;
 	uv_async_t async; /* wakes the loop from other threads */
 	uv_timer_t timer;
-	int64_t wake_at;   /* when the timer is needed next */
-	int64_t timer_at;  /* when the timer is set to fire */
+	int64_t wake_at;   /* when the timer must fire next */
+	int64_t timer_at;  /* when the timer will fire */
 	int64_t resume_at; /* when paused listeners accept again */
 	struct map *methods;
 	struct rpc_calls calls;
@@ -51,8 +51,8 @@ struct rpc_server {
 	/* set by rpc_server_stop() */
 	bool stopping;
 	int64_t close_idle_at; /* when connections without calls are closed */
-	int64_t close_all_at;  /* when all others are closed */
-	unsigned open_handles; /* of async and timer, while they are being closed */
+	int64_t close_all_at;  /* when all connections are closed */
+	unsigned open_handles; /* number of async and timer that are being closed */
 	void (*stopped)(void *ctx);
 	void *stopped_ctx;
 };

@@ -2,10 +2,10 @@
 /*
  * rpc/server.c - a gRPC server: sockets on a libuv loop
  *
- * How:   three kinds of events wake the loop: listening sockets and connections are
- *        readable or writable; threads have made calls ready (server-call.c, through
- *        uv_async); the one timer for all deadlines fires. The timer is set to the
- *        earliest deadline, and all connections are checked when it fires.
+ * How:   three kinds of events wake the loop: a listening socket or a connection is readable or
+ *        writable; a thread has put a call on the ready list (server-call.c, through uv_async); or
+ *        the timer for all deadlines fires. The timer is set to the earliest deadline, and all
+ *        connections are checked when it fires.
  *        Output is written once per callback of the loop: callbacks schedule
  *        connections for a flush, and end with flush_server().
  * Rules: a connection is closed only by conn_flush(), never inside one of its own
@@ -25,9 +25,9 @@
 
 #define READ_SIZE    (64 << 10)
 #define WRITE_SIZE   (64 << 10)
-#define IDLE_MS	     1000 /* how long connections without calls stay open when we stop */
+#define IDLE_MS	     1000 /* how long connections without calls stay open while the server stops */
 #define ACCEPT_BATCH 64
-#define ACCEPT_PAUSE 100 /* ms, when no descriptors are left */
+#define ACCEPT_PAUSE 100 /* ms; delay before accepting again if no descriptors are left */
 
 struct listener {
 	struct list link;
@@ -41,7 +41,7 @@ static void conn_flush(struct conn *c);
 
 /* ---- callbacks of the loop ---------------------------------------------------------- */
 
-/* Sets the timer, at the end of the callback, to fire at @when or earlier. */
+/* Requests that the timer fires at @when or earlier. flush_server() sets the timer. */
 static void wake_at(struct rpc_server *s, int64_t when)
 {
 	if (when < s->wake_at)
@@ -56,7 +56,7 @@ static void on_handle_closed(uv_handle_t *handle)
 		s->stopped(s->stopped_ctx);
 }
 
-/* The last call of each callback of the loop. */
+/* Each callback of the loop calls this function last. */
 static void flush_server(struct rpc_server *s)
 {
 	list_for_each_safe(struct conn, c, &s->to_flush, flush_link)
@@ -111,7 +111,8 @@ static void on_conn(uv_poll_t *poll, int status, int events)
 		c->broken = true;
 	} else if (events & UV_READABLE) {
 		n = recv(c->fd, data, sizeof(data), MSG_DONTWAIT);
-		/* after an error grpc_is_done() is true once its output is written */
+		/* after an error grpc_is_done() is true: conn_flush() writes the output, then
+		 * closes */
 		if (n > 0)
 			(void)grpc_feed(c->grpc, data, (size_t)n, time_now(), &e);
 		else if (n == 0 || (errno != EAGAIN && errno != EINTR))
@@ -173,7 +174,8 @@ static void conn_flush(struct conn *c)
 	buf_done(&c->out);
 	list_remove(&c->link);
 	c->server->n_conns--;
-	/* before close(): uv_close() uses the descriptor, and another thread may get its number */
+	/* before close(): uv_close() uses the descriptor, and after close() another thread may
+	 * reuse its number */
 	uv_close((uv_handle_t *)&c->poll, free_handle_data);
 	close(c->fd);
 }

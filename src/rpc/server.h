@@ -5,9 +5,9 @@
  * What:  accepts connections, finds the method of each call and runs its handler
  *        (call.h): instant calls on the loop, short calls on a pool of threads, long
  *        calls on threads of their own.
- * How:   the caller's loop does all I/O. It never waits for a handler, and a handler
- *        waits for no client but its own.
- * Rules: all functions except rpc_server_stats() are for the loop's thread.
+ * How:   the caller's loop does all I/O. It never waits for a handler, and a handler waits only for
+ *        its own client.
+ * Rules: only the loop's thread may call the functions, except for rpc_server_stats().
  *        To end a server: rpc_server_stop(); after stopped(), rpc_server_free(); only
  *        then uv_loop_close().
  *        Calls over a limit are answered with RESOURCE_EXHAUSTED; connections over
@@ -24,20 +24,20 @@
 struct rpc_server;
 struct uv_loop_s;
 
-/* For metrics and logs. */
+/* A finished call, for metrics and logs. */
 struct rpc_finished_call {
-	const char *path; /* of the method; "" if the method is unknown */
+	const char *path; /* path of the method; "" if the method is unknown */
 	uint64_t id;
-	enum status_code code; /* sent to the client, or why the call was cancelled */
-	int64_t ns;	       /* since its headers were received */
+	enum status_code code; /* status sent to the client, or why the call was cancelled */
+	int64_t ns;	       /* time since the headers were received */
 };
 
 struct rpc_config {
-	struct grpc_limits limits; /* of a connection */
+	struct grpc_limits limits; /* for each connection */
 	unsigned connections_max;
-	unsigned pool_threads;	 /* for short calls */
-	unsigned queue_max;	 /* short calls waiting for a thread */
-	unsigned long_calls_max; /* running at the same time */
+	unsigned pool_threads;	 /* number of threads for short calls */
+	unsigned queue_max;	 /* short calls that wait for a thread */
+	unsigned long_calls_max; /* long calls that run at the same time */
 	int stall_ms;		 /* a client that makes no progress is dropped after this time */
 	/* Called from any thread; may be NULL. */
 	void (*finished)(void *ctx, const struct rpc_finished_call *call);
@@ -52,11 +52,11 @@ struct rpc_config {
 
 struct rpc_stats {
 	unsigned connections;
-	unsigned calls;	     /* whose handler runs or waits for a thread */
-	unsigned long_calls; /* of these */
+	unsigned calls;	     /* calls whose handler runs or waits for a thread */
+	unsigned long_calls; /* how many of these calls are long */
 };
 
-/* A server without methods and sockets. @config is copied. */
+/* Creates a server without methods and sockets. @config is copied. */
 int rpc_server_new(struct uv_loop_s *loop, const struct rpc_config *config,
 		   struct rpc_server **ret_server, struct hw_err *e);
 /* Adds methods. The table ends with { 0 } and is not copied; ctx is passed to the handlers. */
@@ -66,7 +66,7 @@ int rpc_server_listen(struct rpc_server *s, int fd, struct hw_err *e);
 /* Accepts no more calls. Calls that still run after @ms are cancelled; stopped(ctx) is called when
  * the last handler has returned and all connections are closed. */
 void rpc_server_stop(struct rpc_server *s, int ms, void (*stopped)(void *ctx), void *ctx);
-void rpc_server_free(struct rpc_server *s);		 /* after stopped(); NULL is allowed */
-struct rpc_stats rpc_server_stats(struct rpc_server *s); /* from any thread */
+void rpc_server_free(struct rpc_server *s);		 /* only after stopped(); NULL is allowed */
+struct rpc_stats rpc_server_stats(struct rpc_server *s); /* any thread may call it */
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * rpc/socket.c - unix sockets by path
  *
- * How:   a socket is created as .NAME~ in the same directory, and renamed when it has
- *        its owner and mode and is listening.
+ * How:   a socket is created as .NAME~ in the same directory. It is renamed to NAME when its owner
+ *        and mode are set and it is listening.
  */
 #include "rpc/socket.h"
 
@@ -80,7 +80,8 @@ static int bind_and_listen(int fd, const char *path, const struct socket_owner *
 		return r;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return err_set(e, -errno, "remove %s", path);
-	/* on Linux bind() creates the file with the mode of fchmod(); chmod() only widens it */
+	/* on Linux bind() creates the file with the mode that fchmod() has set; chmod() can then
+	 * add permissions */
 	if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 		return err_set(e, -errno, "bind socket to %s", path);
 	if (chown(path, owner->uid, owner->gid) < 0 || chmod(path, owner->mode) < 0)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/test-client.c - the client with silent, lost and misbehaving servers
+ * rpc/test-client.c - the client with servers that are silent, exit or send invalid responses
  *
- * How:   the test itself is the server: it accepts the client's connection and writes
- *        bytes of its choice. Correct servers are in test-server.c and
- *        test/test_rpc.py.
+ * How:   the test itself is the server: it accepts the client's connection and writes bytes of its
+ *        choice. test-server.c and test/test_rpc.py test the client with correct servers.
  */
 #include "rpc/client.h"
 
@@ -28,7 +27,7 @@
 #include "rpc/grpc/status.h"
 #include "rpc/socket.h"
 
-#define LONG 60000 /* ms: reached only when something is broken */
+#define LONG 60000 /* ms; reached only if a test fails */
 
 struct fixture {
 	char dir[64], path[80];
@@ -67,7 +66,7 @@ static int fixture_teardown(void **state)
 	return 0;
 }
 
-/* A unary call, after the test has written the server's bytes. */
+/* Makes a unary call. The test has already written the server's bytes. */
 static enum status_code call_unary(struct fixture *f, int ms, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf response = { 0 };
@@ -93,7 +92,7 @@ static void put_frame(struct buf *b, uint8_t type, uint8_t flags, uint8_t stream
 	buf_add(b, payload->data, payload->len);
 }
 
-/* A literal header field, RFC 7541 section 6.2.2. */
+/* Writes a literal header field, RFC 7541 section 6.2.2. */
 static void put_field(struct buf *b, const char *name, const char *value)
 {
 	buf_putc(b, '\0');
@@ -129,7 +128,7 @@ static void send_bytes(struct fixture *f, struct buf *b)
 static const char *const fine[] = { ":status", "200", "content-type", "application/grpc", NULL };
 static const char *const ok[] = { "grpc-status", "0", NULL };
 
-/* A call to which the server responds with SETTINGS and these headers only. */
+/* Makes a call to which the server responds only with SETTINGS and these headers. */
 static enum status_code call_with_headers(struct fixture *f, const char *const *fields,
 					  struct hw_err *e)
 {
@@ -217,7 +216,7 @@ static void missing_status(void **state)
 	assert_string_equal(e.msg, "server closed the stream without a grpc-status");
 }
 
-/* A call to which the server responds with SETTINGS and these frames. */
+/* Makes a call to which the server responds with SETTINGS and these frames. */
 static enum status_code call_with_frames(struct fixture *f, struct buf *frames, struct hw_err *e)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -286,18 +285,21 @@ static void goaway(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("client: a silent server is waited for until the deadline", silent_server),
-		TEST("client: a lost server is UNAVAILABLE", lost_server),
-		TEST("client: a server that does not speak HTTP/2 is UNAVAILABLE", not_http2),
-		TEST("client: a Trailers-Only response is a status", trailers_only),
+		TEST("client: a call to a silent server fails at the deadline", silent_server),
+		TEST("client: a call fails with UNAVAILABLE if the server closes the connection",
+		     lost_server),
+		TEST("client: a call to a server without HTTP/2 fails with UNAVAILABLE", not_http2),
+		TEST("client: the status of a Trailers-Only response is returned", trailers_only),
 		TEST("client: an HTTP error is converted to a status", http_errors),
-		TEST("client: a compressed response is an error", compressed_response),
-		TEST("client: a response without a status is an error", missing_status),
-		TEST("client: a response that ends in the middle of a message is an error",
+		TEST("client: a compressed response is rejected", compressed_response),
+		TEST("client: a response without a status is rejected", missing_status),
+		TEST("client: a response that ends in the middle of a message is rejected",
 		     truncated_message),
-		TEST("client: a server may end a call before the request has ended", ends_early),
-		TEST("client: a call that the server refuses is UNAVAILABLE", refused_stream),
-		TEST("client: a call that a stopping server did not accept is UNAVAILABLE", goaway),
+		TEST("client: a server can end a call before the request has ended", ends_early),
+		TEST("client: a call that the server refuses fails with UNAVAILABLE",
+		     refused_stream),
+		TEST("client: a call that a stopping server did not accept fails with UNAVAILABLE",
+		     goaway),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

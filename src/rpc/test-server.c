@@ -2,9 +2,9 @@
 /*
  * rpc/test-server.c - server and client over real sockets
  *
- * How:   a server with the sample service runs on a thread of its own. Sleeping calls
- *        sleep until they are cancelled, so the tests do not depend on the speed of
- *        the machine; deadlines are reached only when a test fails.
+ * How:   a server with the sample service runs on its own thread. Calls of Sleep sleep until they
+ *        are cancelled, so the tests do not depend on the speed of the machine. Deadlines are
+ *        reached only if a test fails.
  */
 #include "rpc/server.h"
 
@@ -35,7 +35,7 @@
 #include "rpc/sample.h"
 #include "rpc/socket.h"
 
-#define LONG	 60000	   /* ms: reached only when something is broken */
+#define LONG	 60000	   /* ms; reached only if a test fails */
 #define FOR_EVER "2000000" /* ms */
 
 /* ---- fixture ------------------------------------------------------------------------ */
@@ -50,7 +50,7 @@ struct fixture {
 	atomic_bool stopped;
 	struct rpc_server *server;
 	struct sample_counts sample;
-	atomic_uint finished[STATUS_UNAUTHENTICATED + 1]; /* calls, by code */
+	atomic_uint finished[STATUS_UNAUTHENTICATED + 1]; /* calls, by status code */
 };
 
 static void on_finished(void *ctx, const struct rpc_finished_call *call)
@@ -200,7 +200,7 @@ static void wait_for(atomic_uint *count, unsigned n)
 	assert_true(*count >= n);
 }
 
-/* Starts sleeping calls on one connection and waits until all their handlers run. */
+/* Starts calls of Sleep on one connection and waits until the handlers of all of them run. */
 static void start_sleepers(struct fixture *f, struct rpc_client *client,
 			   struct rpc_stream **streams, unsigned n)
 {
@@ -208,7 +208,7 @@ static void start_sleepers(struct fixture *f, struct rpc_client *client,
 
 	for (unsigned i = 0; i < n; i++)
 		streams[i] = open_stream(client, "Sleep", FOR_EVER);
-	/* so that the client receives the limit of concurrent calls */
+	/* this call makes the client read the server's limit of concurrent calls */
 	assert_int_equal(call_unary(client, "Echo", "all sent"), STATUS_OK);
 	wait_for(&f->sample.started, before + n);
 }
@@ -365,7 +365,8 @@ static void message_sizes(void **state)
 #define SLEEPERS 200
 #define DEAD	 50
 
-/* Clients that hang: silent, in the middle of a frame, and never reading their responses. */
+/* Starts clients that hang: some send nothing, some stop in the middle of a frame, some never read
+ * their responses. */
 static void start_dead_clients(struct fixture *f, int fds[DEAD], struct rpc_client **readers,
 			       struct rpc_stream **unread)
 {
@@ -405,7 +406,7 @@ static void sleeping_threads(void **state)
 		assert_int_equal(call_unary(client, "Echo", "still there"), STATUS_OK);
 	assert_int_equal(f->sample.ended, 0);
 	assert_int_equal(rpc_server_stats(f->server).long_calls, SLEEPERS + DEAD);
-	/* silent ones may have reached the handshake timeout by now */
+	/* silent clients may have reached the handshake timeout by now */
 	assert_in_range(rpc_server_stats(f->server).connections, DEAD + DEAD / 2 + 2, 2 * DEAD + 2);
 
 	cancel_sleepers(sleepers, SLEEPERS);
@@ -483,7 +484,7 @@ static void full_queue(void **state)
 	struct fixture *f = *state;
 	AUTO(rpc_client_close) struct rpc_client *client = NULL;
 
-	config.queue_max = 0; /* no short call can be accepted */
+	config.queue_max = 0; /* every short call is refused */
 	start_server(f, &config);
 	client = open_client(f);
 	assert_int_equal(call_unary(client, "Echo", "x"), STATUS_RESOURCE_EXHAUSTED);
@@ -541,7 +542,8 @@ static void stalled_client(void **state)
 	writer = open_client(f);
 	unread = open_stream(reader, "Count", "100 1000000");
 	unsent = open_stream(writer, "Sum", NULL);
-	assert_int_equal(call_unary(writer, "Echo", "x"), STATUS_OK); /* writes the headers */
+	/* this call also writes the headers of Sum */
+	assert_int_equal(call_unary(writer, "Echo", "x"), STATUS_OK);
 	wait_for(&f->sample.ended, 2);
 }
 
@@ -638,19 +640,20 @@ static void reconnects(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("server: calls on threads and on the loop end with the right status",
+		TEST("server: calls on threads and on the loop end with the expected status",
 		     unary_calls),
 		TEST("server: an instant call may have a large request", instant_calls),
 		TEST("server: a thread streams responses while other calls work", responses_stream),
 		TEST("server: a thread receives a stream of requests", requests_stream),
 		TEST("server: a thread responds to each request of a stream at once", both_stream),
-		TEST("server: messages of 16 MiB through a thread, larger ones are refused",
+		TEST("server: a thread handles messages of 16 MiB, larger ones are refused",
 		     message_sizes),
-		TEST("server: short calls work beside 200 sleeping threads and dead clients",
+		TEST("server: short calls work while 200 threads sleep and clients hang",
 		     sleeping_threads),
-		TEST("server: at the limit of threads a long call is refused, a short one is not",
+		TEST("server: when all threads for long calls are busy, only long calls are "
+		     "refused",
 		     long_calls_limit),
-		TEST("server: clients on 8 threads call, cancel, connect and disconnect",
+		TEST("server: clients on 8 threads can call, cancel, connect and disconnect",
 		     many_threads),
 		TEST("server: a short call is refused when the queue for the threads is full",
 		     full_queue),

@@ -47,7 +47,7 @@ static int fixture_teardown(void **state)
 	struct fixture *f = *state;
 
 	unlink(f->path);
-	assert_int_equal(rmdir(f->dir), 0); /* fails if another file is left */
+	assert_int_equal(rmdir(f->dir), 0); /* fails if the directory contains another file */
 	free(f);
 	return 0;
 }
@@ -124,10 +124,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST("socket: mode and owner do not depend on the umask", sets_mode_and_owner),
-		TEST("socket: an unused socket is replaced, one in use is not",
+		TEST("socket: an unused socket is replaced, a socket in use is not",
 		     replaces_unused_socket_only),
-		TEST("socket: a file that is not a socket is left alone", keeps_other_files),
-		TEST("socket: errors for a path that is too long or does not exist", invalid_paths),
+		TEST("socket: a file that is not a socket is not replaced", keeps_other_files),
+		TEST("socket: a path that is too long or does not exist is rejected",
+		     invalid_paths),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

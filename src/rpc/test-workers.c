@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/time.h"
 
-#define LONG 60000 /* ms: reached only when something is broken */
+#define LONG 60000 /* ms; reached only if a test fails */
 
 static atomic_uint running, done;
 static atomic_bool gate;

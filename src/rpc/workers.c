@@ -2,7 +2,7 @@
 /*
  * rpc/workers.c - threads for blocking code
  *
- * Rules: one lock protects the counts and the queue; no job runs with it held.
+ * Rules: one lock protects the counts and the queue. The lock is not held while a job runs.
  */
 #include "rpc/workers.h"
 
@@ -18,12 +18,12 @@ struct workers {
 	struct workers_limits limits;
 	pthread_mutex_t lock;
 	pthread_cond_t work;	  /* the queue is not empty, or stop is set */
-	pthread_cond_t long_done; /* n_long became 0 */
+	pthread_cond_t long_done; /* n_long has become 0 */
 	struct list queue;
 	unsigned queued;
 	unsigned idle;	  /* threads of the pool that wait for a job */
-	unsigned started; /* threads of the pool */
-	unsigned n_long;  /* long jobs that run */
+	unsigned started; /* threads of the pool that were started */
+	unsigned n_long;  /* running long jobs */
 	bool stop;
 	pthread_t pool[];
 };
@@ -58,7 +58,7 @@ void workers_free(struct workers *w)
 	free(w);
 }
 
-/* The new thread blocks all signals, so that they go to the main thread. */
+/* The new thread blocks all signals, so that the main thread receives them. */
 static bool start_thread(void *(*entry)(void *), void *arg, bool detached, pthread_t *ret_thread)
 {
 	pthread_attr_t attr;

@@ -4,8 +4,8 @@
  *
  * What:  short jobs wait in a queue for a thread of a small pool; a long job has a
  *        thread of its own. The caller limits the number of long jobs.
- * How:   threads have small stacks and block all signals. Those of the pool are
- *        started when they are needed and stay until workers_free().
+ * How:   threads have small stacks and block all signals. The threads of the pool are started when
+ *        they are needed, and run until workers_free().
  * Rules: the caller owns a job and keeps it alive until run() is called; run() may
  *        free it. All functions may be called from any thread.
  */
@@ -27,14 +27,14 @@ struct worker_job {
 
 struct workers_limits {
 	unsigned pool;	/* threads for short jobs */
-	unsigned queue; /* short jobs waiting for them */
+	unsigned queue; /* short jobs that wait for a thread */
 };
 
 struct workers *workers_new(const struct workers_limits *limits); /* starts no thread */
-void workers_free(struct workers *w); /* waits for all jobs, queued ones included */
+void workers_free(struct workers *w); /* waits for all running and queued jobs */
 
-/* Return: false if the queue is full or no thread could be started. A short job needs a new thread
- * only if the pool has none. */
+/* Run a job on a thread. Return: false if the queue is full or no thread could be started. A short
+ * job is also accepted if no thread could be started, but the pool already has a thread. */
 bool workers_run_short(struct workers *w, struct worker_job *job);
 bool workers_run_long(struct workers *w, struct worker_job *job);
 

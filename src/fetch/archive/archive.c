@@ -13,11 +13,11 @@
 #include "fetch/tar/tar.h"
 
 #define CHUNK	  (64 << 10)
-#define LINKS_MAX 8 /* in a chain */
+#define LINKS_MAX 8 /* links that archive_find() follows one after another */
 
 struct archive_member {
-	struct archive_file file; /* size -1: sparse, cannot be read */
-	char *target;		  /* of a link: path of another member; NULL: a file */
+	struct archive_file file; /* size -1: a sparse file, which cannot be read */
+	char *target;		  /* path of the member that a link points to; NULL: not a link */
 };
 
 struct archive {
@@ -45,8 +45,8 @@ void archive_free(struct archive *a)
 
 /* ---- names ----------------------------------------------------------------- */
 
-/* The path of @name relative to the directory in the first @len bytes of @base, without "." and
- * "..". Return: NULL: it escapes the archive, or is longer than ARCHIVE_PATH_MAX */
+/* Resolves @name relative to the directory in the first @len bytes of @base, and removes "." and
+ * "..". Return: the path; NULL if it escapes the archive or is longer than ARCHIVE_PATH_MAX */
 static char *clean_path(const char *base, size_t len, const char *name)
 {
 	AUTO(hw_strings_free) struct hw_strings parts = { 0 };
@@ -74,8 +74,8 @@ static char *clean_path(const char *base, size_t len, const char *name)
 
 struct scan {
 	struct archive *a;
-	int64_t at;			/* bytes scanned */
-	struct archive_member *current; /* whose data follows; NULL: none */
+	int64_t at;			/* bytes scanned so far */
+	struct archive_member *current; /* member whose data is being scanned; NULL: none */
 };
 
 static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
@@ -98,11 +98,11 @@ static int on_entry(void *ctx, const struct tar_entry *entry, struct hw_err *e)
 	m = mem_new(sizeof(*m));
 	*m = (struct archive_member){ .file = { -1, entry->size } };
 	if (entry->type != TAR_FILE) {
-		/* relative to the archive, or to the symlink's directory */
+		/* a hard link's target is relative to the archive, a symlink's to its directory */
 		const char *slash = is_symlink ? strrchr(path, '/') : NULL;
 
 		m->target = clean_path(path, slash ? (size_t)(slash - path) : 0, entry->target);
-		if (!m->target) /* a name that no member has */
+		if (!m->target) /* it escapes: use a path that no member has */
 			m->target = str_copy("");
 	}
 	if (entry->stored != entry->size)

@@ -3,9 +3,9 @@
  * fetch/archive/archive.h - random access to the files of a tar archive of images
  *
  * What:  reads the archive once to find the offsets of its files, and reads files on request.
- *        Nothing is unpacked: names of members are never used as paths of this machine.
- * Rules: links are resolved to other members only. An archive with a member whose name escapes the
- *        archive is rejected as a whole.
+ *        Nothing is unpacked: names of members are never used as paths on this machine.
+ * Rules: a link can only lead to another member of the archive. If the name of a member escapes the
+ *        archive, the archive is rejected.
  *        Any thread may read an open archive.
  */
 #ifndef FETCH_ARCHIVE_ARCHIVE_H
@@ -20,7 +20,7 @@
 #include "fetch/source/source.h"
 
 #define ARCHIVE_MEMBERS_MAX (1 << 14)
-#define ARCHIVE_PATH_MAX    1024 /* members with longer paths are ignored: images have none */
+#define ARCHIVE_PATH_MAX    1024 /* members with longer paths are ignored: no image needs them */
 
 struct archive;
 
@@ -28,28 +28,30 @@ struct archive_file {
 	int64_t at, size;
 };
 
-/* @fd: a file, read from its beginning; borrowed. Return: 0; -EINVAL, -EBADMSG: not a tar archive,
- * or malformed; -EFBIG: too many members; or negative errno */
+/* Scan an archive. @fd: the file, read from its beginning; borrowed. Return: 0; -EINVAL, -EBADMSG:
+ * not a tar archive, or malformed; -EFBIG: too many members; or negative errno */
 int archive_open(int fd, struct archive **ret_archive, struct hw_err *e);
 void archive_free(struct archive *a);
 
 AUTO_DEFINE(archive_free, struct archive);
 
-/* @path: of a file or of a link to one. Return: NULL: not found */
+/* Find a file. @path: path of a file or of a link to a file. Return: NULL if not found */
 const struct archive_file *archive_find(const struct archive *a, const char *path);
-/* Read a whole document. Return: 0; -EBADMSG: not found; -EFBIG: larger than MANIFEST_SIZE_MAX */
+/* Read a small file completely. Return: 0; -EBADMSG: not found; -EFBIG: larger than
+ * MANIFEST_SIZE_MAX */
 int archive_read(const struct archive *a, const char *path, struct buf *ret, struct hw_err *e);
-/* Pass on the bytes of a file of any size. */
+/* Pass the bytes of a file to write(), in order. The file may have any size. */
 int archive_stream(const struct archive *a, const struct archive_file *file, source_write *write,
 		   void *ctx, struct hw_err *e);
 
-/* The blob of @digest is in the file @path; the caller need not know that the digest is right.
- * Blobs without this have the name of an OCI image layout. */
+/* Record that the file @path contains the blob with @digest. The digest is verified later, when the
+ * blob is read. A blob that is not recorded is expected at its path in an OCI image layout. */
 void archive_set_blob_path(struct archive *a, const char *digest, const char *path);
-/* Return: expected path of the blob; @space: for the text, to be freed by the caller */
+/* Return: path at which the blob is expected, valid as long as @a and @space. @space: an empty
+ * buffer that may hold the text; the caller frees it */
 const char *archive_blob_path(const struct archive *a, const char *digest, struct buf *space);
 
-/* Resolve the job's image. image->names are as in the archive. */
+/* Resolve the job's image. image->names: the names as written in the archive. */
 int archive_resolve_oci(struct archive *a, const struct fetch_job *job,
 			struct resolved_image *image, struct hw_err *e);
 int archive_resolve_docker(struct archive *a, const struct fetch_job *job,

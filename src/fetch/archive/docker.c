@@ -2,10 +2,10 @@
 /*
  * fetch/archive/docker.c - images in a docker save archive
  *
- * What:  manifest.json has, for each image, its names and the files of its configuration and
- *        layers. A manifest with digests is built from that.
- * How:   the digest of an uncompressed layer is its diff ID, which the configuration has; it is
- *        verified when the layer is read. For a compressed layer the digest is computed here.
+ * What:  manifest.json lists the names of each image and the files that contain its configuration
+ *        and its layers. A manifest with digests is built from this list.
+ * How:   the digest of an uncompressed layer is its diff ID, which the configuration contains; it
+ *        is verified when the layer is read. For a compressed layer the digest is computed here.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,22 +21,24 @@
 struct docker_image {
 	char *config; /* path of a member */
 	struct hw_strings names;
-	struct hw_strings layers; /* paths of members, the lowest first */
+	struct hw_strings layers; /* paths of members, lowest layer first */
 };
 
 struct docker_manifest {
-	struct hw_list images; /* of struct docker_image */
+	struct hw_list images; /* list of struct docker_image */
 };
 
 static const struct hw_field image_fields[] = {
 	{ "Config", HW_STRING, HW_AT(struct docker_image, config), .flags = HW_REQUIRED,
-	  .help = "file of the configuration" },
+	  .help = "path of the configuration file" },
 	{ "RepoTags", HW_STRINGS, HW_AT(struct docker_image, names), .help = "names of the image" },
-	{ "Layers", HW_STRINGS, HW_AT(struct docker_image, layers), .help = "files of the layers" },
+	{ "Layers", HW_STRINGS, HW_AT(struct docker_image, layers),
+	  .help = "paths of the layer files" },
 	{ 0 },
 };
 
-/* manifest.json is an array, which is put into an object with this one key. */
+/* The content of manifest.json is an array. read_manifest() puts it into an object with this one
+ * key. */
 static const struct hw_field manifest_fields[] = {
 	{ "images", HW_LIST, HW_AT(struct docker_manifest, images), .sub = image_fields,
 	  .size = sizeof(struct docker_image), .help = "content of manifest.json" },
@@ -214,7 +216,7 @@ int archive_resolve_docker(struct archive *a, const struct fetch_job *job,
 				"manifest.json has %zu images, at most %d are supported",
 				manifest.images.n, MANIFEST_ENTRIES_MAX);
 	if ((size_t)job->image > manifest.images.n)
-		return err_text(e, -EBADMSG, "no image %d: manifest.json has %zu images",
+		return err_text(e, -EBADMSG, "image %d not found: manifest.json has %zu images",
 				job->image, manifest.images.n);
 	image->images = (int)manifest.images.n;
 	chosen = (const struct docker_image *)manifest.images.v + job->image - 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/archive/fuzz-archive.c - archives of images with any bytes as content
+ * fetch/archive/fuzz-archive.c - fuzz test: archives of images with arbitrary content
  *
  * The bytes are names and contents of members, alternating, each ending with a NUL; the tar archive
- * is built from them here (fuzz-tar.c has malformed tar archives). It is read in both formats: a
- * resolved image must have its documents, and its layers must lie inside the archive.
+ * is built from them here (fuzz-tar.c tests malformed tar archives). The archive is read in both
+ * formats: a resolved image must have its documents, and its layers must lie inside the archive.
  */
 #include <assert.h>
 #include <stdint.h>

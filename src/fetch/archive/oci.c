@@ -11,11 +11,13 @@
 #include "base/str.h"
 #include "fetch/archive/archive.h"
 
-/* Written by containerd and nerdctl, and by OCI tools such as podman and skopeo. */
+/* Annotations that contain the image's name. containerd and nerdctl write the first one, OCI tools
+ * such as podman and skopeo the second one. */
 static const char *const name_keys[] = { "io.containerd.image.name",
 					 "org.opencontainers.image.ref.name" };
 
-/* A word without ":" and "/" is a tag without a repository, and not a name. */
+/* Finds the image's name in the annotations. A value with neither ":" nor "/" is only a tag, not a
+ * name. */
 static const char *find_name(const struct descriptor *d)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(name_keys); i++)
@@ -69,20 +71,20 @@ int archive_resolve_oci(struct archive *a, const struct fetch_job *job,
 	if (r < 0)
 		return r;
 	if (index->kind != MANIFEST_INDEX)
-		return err_text(e, -EINVAL, "index.json is not an index");
+		return err_text(e, -EINVAL, "index.json is not an OCI image index");
 
-	/* find the job's image, and count all */
+	/* find the job's image, and count the images for the job's platform */
 	v = index->manifests.v;
 	image->images = 0;
 	for (size_t i = 0; i < index->manifests.n; i++)
 		if (is_for_platform(&v[i], &job->platform) && is_first_of_digest(v, i) &&
 		    ++image->images == job->image)
 			chosen = &v[i];
-	if (image->images == 0) /* for its error, which lists the platforms */
+	if (image->images == 0) /* manifest_choose() fails; its error lists the platforms */
 		return manifest_choose(index, &job->platform, &any, e) < 0 ? e->code : -ENODATA;
 	if (!chosen)
-		return err_text(e, -EINVAL, "no image %d: the archive has %d images", job->image,
-				image->images);
+		return err_text(e, -EINVAL, "image %d not found: the archive has %d images",
+				job->image, image->images);
 	for (size_t i = 0; i < index->manifests.n; i++) {
 		const char *name = str_equal(v[i].digest, chosen->digest) ? find_name(&v[i]) : NULL;
 

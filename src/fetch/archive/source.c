@@ -2,8 +2,8 @@
 /*
  * fetch/archive/source.c - an archive as source of an image
  *
- * What:  the archive is a tar of an OCI image layout, a docker save archive, or both at once; then
- *        it is read as an OCI image layout.
+ * What:  the archive is a tar archive of an OCI image layout, a docker save archive, or both at
+ *        once. An archive that is both is read as an OCI image layout.
  * Rules: the process needs only open descriptors and no network: it is confined before the first
  *        byte is read (confine.h).
  */
@@ -24,12 +24,12 @@ struct archive_source {
 	struct source source;
 	int fd;
 	struct archive *archive;
-	char *description; /* for messages */
+	char *description; /* describes the archive in messages */
 };
 
 /* ---- resolving ------------------------------------------------------------- */
 
-/* For an argument of the wrong kind, in contrast to a damaged archive. */
+/* For a file that is not an archive of images. A damaged archive is a different error. */
 static int set_invalid_argument(struct hw_err *e, const char *why)
 {
 	err_text(e, -EINVAL, "%s", why);
@@ -78,7 +78,7 @@ static int resolve_by_format(struct archive_source *s, struct resolved_image *im
 	if (str_empty(format))
 		return set_invalid_argument(e, "unrecognized archive format: neither an OCI image "
 					       "layout nor a docker save archive");
-	snprintf(why, sizeof(why), "format mismatch: not an archive of format %.16s", format);
+	snprintf(why, sizeof(why), "archive is not in the requested format %.16s", format);
 	return set_invalid_argument(e, why);
 }
 
@@ -90,7 +90,8 @@ static int resolve(struct source *source, struct resolved_image *ret_image, stru
 	struct hw_err ignored;
 	int r = 0;
 
-	sha256_free(sha256_new()); /* the first use of OpenSSL reads its configuration file */
+	/* OpenSSL reads a file when it is first used, which the sandbox would prevent */
+	sha256_free(sha256_new());
 	if (!source->job->unconfined)
 		r = confine_reader(e);
 	if (r == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/codec/decompress.c - streaming decompression of a layer's blob: gzip, zstd or none
+ * fetch/codec/decompress.c - streaming decompression of a layer's blob: gzip, zstd or uncompressed
  */
 #include "fetch/codec/decompress.h"
 
@@ -25,7 +25,7 @@ struct format {
 struct decompress {
 	int (*write)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
-	const struct format *format; /* NULL: fewer than MAGIC bytes so far */
+	const struct format *format; /* NULL: not known yet, fewer than MAGIC bytes were received */
 	uint8_t magic[MAGIC];
 	size_t n_magic;
 	bool inside; /* a gzip member or zstd frame has begun and not ended */
@@ -140,7 +140,7 @@ static int feed_plain(struct decompress *d, const uint8_t *data, size_t len, str
 	return len > 0 ? d->write(d->ctx, data, len, e) : 0;
 }
 
-/* The first match counts; the last one matches everything. */
+/* The first format that matches is used. The last one always matches. */
 static const struct format formats[] = {
 	{ "gzip", is_gzip, begin_gzip, feed_gzip },
 	{ "zstd", is_zstd, begin_zstd, feed_zstd },
@@ -170,7 +170,7 @@ void decompress_free(struct decompress *d)
 	free(d);
 }
 
-/* Selects the format by the collected magic bytes, which are then fed like the others. */
+/* Selects the format by the collected magic bytes, then feeds these bytes to it. */
 static int begin(struct decompress *d, struct hw_err *e)
 {
 	for (size_t i = 0; !d->format; i++)

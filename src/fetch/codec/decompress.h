@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/codec/decompress.h - streaming decompression of a layer's blob: gzip, zstd or none
+ * fetch/codec/decompress.h - streaming decompression of a layer's blob: gzip, zstd or uncompressed
  *
  * What:  compressed bytes in, archive bytes out. The format is detected from the first bytes
- *        and not from the media type, as every runtime does: media types are wrong too often.
- * Rules: consecutive gzip members or zstd frames are one stream. A truncated stream, or other
- *        data after the stream, is an error.
+ *        and not from the media type, as in other runtimes: media types are wrong too often.
+ * Rules: consecutive gzip members or zstd frames are one stream. A truncated stream, or data of
+ *        another kind after the stream, is an error.
  *        Memory is bounded: a blob can require a zstd window of at most 128 MiB, the limit of
  *        the zstd program.
  */
@@ -19,14 +19,15 @@
 
 struct decompress;
 
-/* write() is called with the decompressed bytes, in order; a negative result stops. */
+/* write() is called with the decompressed bytes, in order. A negative result stops the
+ * decompression. */
 struct decompress *decompress_new(int (*write)(void *ctx, const void *data, size_t len,
 					       struct hw_err *e),
 				  void *ctx);
 void decompress_free(struct decompress *d);
 /* Feed the next bytes of the blob. Return: 0; -EBADMSG: corrupt data; or the error of write() */
 int decompress_feed(struct decompress *d, const void *data, size_t len, struct hw_err *e);
-/* The blob is complete. Return: 0; -EBADMSG: truncated; or the error of write() */
+/* Call this at the end of the blob. Return: 0; -EBADMSG: truncated; or the error of write() */
 int decompress_finish(struct decompress *d, struct hw_err *e);
 
 AUTO_DEFINE(decompress_free, struct decompress);

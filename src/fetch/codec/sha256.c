@@ -11,7 +11,8 @@ struct sha256 {
 	EVP_MD_CTX *ctx;
 };
 
-/* A digest fails only without memory, or if OpenSSL has no SHA-256 at all. */
+/* These OpenSSL functions fail only if memory is exhausted, or if OpenSSL does not support
+ * SHA-256. */
 static void require(int ok)
 {
 	if (!ok)

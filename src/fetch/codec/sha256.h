@@ -2,7 +2,7 @@
 /*
  * fetch/codec/sha256.h - incremental SHA-256 of large data, with OpenSSL
  *
- * OpenSSL uses the processor's SHA instructions and libmd does not: a factor of six. Only
+ * OpenSSL uses the processor's SHA instructions and is six times as fast as libmd. Only
  * hawser-fetch and hawser-layer link OpenSSL.
  */
 #ifndef FETCH_CODEC_SHA256_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/codec/test-decompress.c - decompression in pieces of every size
+ * fetch/codec/test-decompress.c - decompression of blobs that arrive in pieces of different sizes
  */
 #include "fetch/codec/decompress.h"
 
@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 
-#define SIZE (300 << 10) /* more than one piece of output */
+#define SIZE (300 << 10) /* larger than the output buffer */
 
 static void fill(struct buf *b)
 {
@@ -157,12 +157,13 @@ static void test_write_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "decompress: every format, in pieces of every size, two streams in one blob",
+		{ "decompress: all formats work, in pieces of any size and with two streams in a "
+		  "blob",
 		  test_pieces, NULL, NULL, NULL },
-		{ "decompress: a truncated stream fails, wherever it ends", test_truncated, NULL,
+		{ "decompress: a stream truncated at any byte is rejected", test_truncated, NULL,
 		  NULL, NULL },
-		{ "decompress: a blob shorter than the magic bytes is plain", test_short, NULL,
-		  NULL, NULL },
+		{ "decompress: a blob shorter than the magic bytes is passed on unchanged",
+		  test_short, NULL, NULL, NULL },
 		{ "decompress: an error of write() is returned", test_write_fails, NULL, NULL,
 		  NULL },
 	};

@@ -2,11 +2,12 @@
 /*
  * fetch/confine/confine.c - sandbox for processes that read untrusted archives
  *
- * How:   chroot(), so that even a path that is looked up wrongly stays inside; dropped
- *        capabilities; a seccomp filter, without which CAP_SYS_ADMIN, needed for overlayfs
- *        attributes, would undo the rest. A system call that is not listed fails with ENOSYS
- *        instead of killing the process: a newer C library may try a newer call first and fall
- *        back.
+ * How:   three mechanisms. With chroot(), even an incorrectly resolved path stays inside the layer.
+ *        All capabilities that unpacking does not need are dropped. A seccomp filter allows only
+ *        the listed system calls: CAP_SYS_ADMIN must be kept for overlayfs attributes, and without
+ *        the filter it would allow the process to undo the other two. A system call that is not
+ *        listed fails with ENOSYS instead of killing the process, because a newer C library may try
+ *        a newer call first and fall back.
  */
 #include "fetch/confine/confine.h"
 
@@ -29,12 +30,13 @@
 #define ARCHITECTURE AUDIT_ARCH_AARCH64
 #endif
 
-/* For owners and modes of any file, devices, file capabilities, trusted.overlay attributes. */
+/* Needed to set the owner and mode of any file, to create devices, and to set file capabilities and
+ * trusted.overlay attributes. */
 static const int kept_capabilities[] = {
 	CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_MKNOD, CAP_SETFCAP, CAP_SYS_ADMIN,
 };
 
-/* For unpacking only: files by name. */
+/* For unpacking only: access to files by name, and their attributes. */
 static const int unpack_calls[] = {
 	SYS_openat,	SYS_openat2,   SYS_mkdirat,   SYS_mknodat,    SYS_symlinkat,  SYS_linkat,
 	SYS_unlinkat,	SYS_renameat2, SYS_renameat,  SYS_getdents64, SYS_readlinkat, SYS_syncfs,
@@ -100,7 +102,7 @@ static const int common_calls[] = {
 
 /* ---- capabilities ---------------------------------------------------------- */
 
-/* Keeps only those of kept_capabilities that the process already has. */
+/* Drops all capabilities that are not in kept_capabilities. Does not add any. */
 static int drop_capabilities(struct hw_err *e)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -146,8 +148,8 @@ static void allow_calls(struct filter *f, const int *calls, size_t n)
 	}
 }
 
-/* Allows common_calls and @more. A system call of another architecture, whose numbers differ, kills
- * the process. */
+/* Allows common_calls and @more. A system call made for another architecture kills the process,
+ * because its number means a different call. */
 static int set_seccomp_filter(const int *more, size_t n, struct hw_err *e)
 {
 	struct filter f = { .n = 0 };

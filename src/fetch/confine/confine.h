@@ -7,9 +7,9 @@
  *        that unpacking makes: no sockets, mounts, new processes or exec. It limits what an
  *        attacker gains from a bug in the code that parses the archive.
  *        confine_reader() is for a process that reads an archive of images: seccomp only.
- * Rules: cannot be undone, and applies to the whole process. confine() needs a process with one
- *        thread. Anything that reads files of the host (OpenSSL's configuration) must have done
- *        so before.
+ * Rules: the confinement cannot be undone, and applies to the whole process. confine() needs a
+ *        process with one thread. Code that reads files of the host, such as OpenSSL's
+ *        configuration, must do so before the call.
  *        The caller must close all descriptors of directories other than the layer's root: they
  *        would allow an escape from the chroot.
  */
@@ -22,8 +22,8 @@
  * some of the restrictions already in place */
 int confine(int root, struct hw_err *e);
 
-/* For a process that has dropped its capabilities: it can use its open descriptors, but open no
- * file. It may start threads afterwards. Return: 0, or negative errno */
+/* Confine a process that has already dropped its capabilities. Afterwards it can use its open
+ * descriptors and start threads, but cannot open files. Return: 0, or negative errno */
 int confine_reader(struct hw_err *e);
 
 #endif

@@ -96,7 +96,7 @@ static void test_create(void **state)
 	assert_int_equal(run_confined(try_create), 0);
 }
 
-/* Forbidden to every confined process. */
+/* System calls that are forbidden to every confined process. */
 static const long forbidden[] = {
 	SYS_socket,
 	SYS_socketpair,
@@ -126,7 +126,8 @@ static const long forbidden[] = {
 	SYS_name_to_handle_at,
 };
 
-/* System calls by number, since a C library function may fail before it calls the kernel. */
+/* Makes the system calls by number, since a C library function may fail before it calls the
+ * kernel. */
 static int try_calls(int root)
 {
 	(void)root;
@@ -144,7 +145,7 @@ static void test_calls(void **state)
 	assert_int_equal(run_confined(try_calls), 0);
 }
 
-/* With sendmsg(), as src/image/protocol/wire.c does. */
+/* Uses sendmsg(), like src/image/protocol/wire.c. */
 static ssize_t send_byte(int fd)
 {
 	char byte = 'x';
@@ -201,8 +202,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "confine: the process sees only the layer's root", test_outside },
 		{ "confine: files, devices and overlayfs attributes can be created", test_create },
-		{ "confine: sockets, mounts, processes and the like fail with ENOSYS", test_calls },
-		{ "confine: a reader of an archive may use threads and open descriptors only",
+		{ "confine: system calls for sockets, mounts and new processes fail with ENOSYS",
+		  test_calls },
+		{ "confine: a process that reads an archive can only use threads and open "
+		  "descriptors",
 		  test_reader },
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/certs.c - TLS certificates for single registries
+ * fetch/http/certs.c - TLS certificates for individual registries
  */
 #include "fetch/http/certs.h"
 
@@ -63,7 +63,7 @@ static int on_file(void *ctx, const struct file_entry *entry, struct hw_err *e)
 	return r == -ENOENT ? err_text(e, -EINVAL, "%s: missing key file %s", name, key) : r;
 }
 
-/* An error is kept until the host is used: certs_check(). */
+/* An error is stored in the host. certs_check() returns it when the host is used. */
 static int on_host(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct certs *c = ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/http/fuzz-head.c - the parsers of header section and challenges with any bytes
+ * fetch/http/fuzz-head.c - fuzz test: parsers of HTTP header sections and challenges
  */
 #include <assert.h>
 #include <stdint.h>

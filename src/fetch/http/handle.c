@@ -13,7 +13,7 @@
 #include "base/str.h"
 
 #define CONNECT_MS     15000
-#define STALLED_BYTES  256L /* a transfer with fewer bytes per second counts as stalled */
+#define STALLED_BYTES  256L /* per second; a slower transfer is stalled */
 #define RECEIVE_BUFFER (128L << 10)
 
 static void set_blob(CURL *curl, CURLoption option, const struct buf *b)
@@ -34,7 +34,7 @@ static void add_header(struct curl_slist **list, const char *name, const char *v
 	*list = longer;
 }
 
-/* Called before each connection, with the address. */
+/* libcurl calls this before each connection, with the address. */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct http_guard *guard = ctx;
@@ -73,11 +73,11 @@ struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
 	curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (idle + 999) / 1000);
 	if (request->on_data)
 		curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, RECEIVE_BUFFER);
-	else /* a small document: the whole transfer is limited */
+	else /* a small document: limit the total time */
 		curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 2 * idle);
 
-	/* the authorities of a host are trusted in addition to the system's, which libcurl reads
-	 * from a directory */
+	/* the host's certificate authorities are added to the system's, which libcurl reads from a
+	 * directory */
 	if (certs) {
 		set_blob(curl, CURLOPT_CAINFO_BLOB, &certs->authorities);
 		set_blob(curl, CURLOPT_SSLCERT_BLOB, &certs->cert);
@@ -105,7 +105,7 @@ struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
 	return headers;
 }
 
-/* All other errors of libcurl are -ECOMM: a retry may succeed. */
+/* All other errors of libcurl become -ECOMM: a retry may succeed. */
 static const struct {
 	CURLcode curl;
 	int code;

@@ -13,10 +13,10 @@
 
 struct http {
 	CURL *curl;
-	CURLM *multi; /* of ranges.c; NULL: not used yet */
+	CURLM *multi; /* used by ranges.c; NULL: not created yet */
 	const struct certs *certs;
 	int idle_ms;
-	bool proxied; /* by a proxy on this machine: the peer's address is not the server's */
+	bool proxied; /* through a proxy on this machine: the peer is the proxy, not the server */
 	char error[CURL_ERROR_SIZE];
 };
 
@@ -26,14 +26,15 @@ struct http_guard {
 	bool refused; /* a connection was refused */
 };
 
-/* Set all options of a handle but callbacks for the response. @origin: of @url; @authorized: send
- * the request's authorization; @guard: borrowed during the transfer.
+/* Set all options of a handle except the callbacks for the response. @origin: the origin of @url;
+ * @authorized: send the request's authorization; @guard: borrowed until the transfer has ended.
  * Return: the headers, which the caller frees after the transfer */
 struct curl_slist *http_handle_prepare(CURL *curl, const struct http *h,
 				       const struct http_request *request, const char *url,
 				       const struct url_origin *origin, bool authorized,
 				       struct http_guard *guard);
-/* @message: of CURLOPT_ERRORBUFFER, or "". Return: negative errno, see http_perform() */
+/* Convert an error of libcurl. @message: text of CURLOPT_ERRORBUFFER, or "". Return: negative
+ * errno, see http_perform() */
 int http_curl_error(CURLcode code, const char *message, struct hw_err *e);
 
 #endif

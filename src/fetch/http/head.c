@@ -2,8 +2,9 @@
 /*
  * fetch/http/head.c - parser of an HTTP response's header section
  *
- * How:   line by line, as libcurl delivers them. A status line starts over: a proxy's header
- *        section or "100 Continue" may come before that of the final response.
+ * How:   parses one line at a time, as libcurl delivers the lines. A status line discards the lines
+ *        before it: the header section of a proxy or of "100 Continue" may precede that of the
+ *        final response.
  */
 #include "fetch/http/head.h"
 
@@ -42,7 +43,7 @@ static void set_length(struct http_response *r, const char *value)
 		r->length = n;
 }
 
-/* Seconds only; a date, which is also allowed, is ignored. */
+/* Accepts only a number of seconds. A date, which HTTP also allows, is ignored. */
 static void set_retry_after(struct http_response *r, const char *value)
 {
 	long long n;
@@ -51,7 +52,7 @@ static void set_retry_after(struct http_response *r, const char *value)
 		r->retry_after = (int)n;
 }
 
-/* Digits, followed by the character @end. */
+/* Parses digits and the character @end after them. */
 static bool parse_number(const char **s, char end, int64_t *ret_n)
 {
 	size_t len = strspn(*s, "0123456789");

@@ -2,9 +2,9 @@
 /*
  * fetch/http/http.c - bounded HTTP requests
  *
- * How:   libcurl follows no redirects: each hop is a transfer of its own, with the certificates of
- *        its host, after a check of its URL. Whether a name resolves to this machine is checked by
- *        address before the connection is made; behind a proxy, by name only.
+ * How:   libcurl does not follow redirects: each hop is a separate transfer with the certificates
+ *        of its host, and its URL is checked first. The address is checked before each connection,
+ *        in case a name resolves to this machine. With a proxy only the name is checked.
  */
 #include "fetch/http/http.h"
 
@@ -23,7 +23,7 @@
 
 #define REDIRECTS_MAX  5
 #define ERROR_BODY_MAX (8 << 10)
-#define MESSAGE_MAX    300 /* characters of a registry's error message */
+#define MESSAGE_MAX    300 /* maximum length of a registry's error message */
 
 /* One transfer in a chain of redirects. */
 struct hop {
@@ -31,7 +31,7 @@ struct hop {
 	const struct http_request *request;
 	struct http_response *response;
 	bool began;	   /* on_head() was called */
-	bool body_is_full; /* of an error: the rest is not read */
+	bool body_is_full; /* the size limit is reached; the rest is not read */
 	struct http_guard guard;
 	int failed; /* error of a callback; else 0 */
 	struct hw_err *e;
@@ -73,7 +73,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 		hop->failed = hop->request->on_data(hop->request->ctx, data, len, hop->e);
 		return hop->failed < 0 ? 0 : len;
 	}
-	/* of an error's body only the start is stored, for its message */
+	/* only the start of an error response is stored, for the message in it */
 	max = ok ? hop->request->body_max : ERROR_BODY_MAX;
 	room = max - body->len;
 	if (ok && len > room)
@@ -125,11 +125,11 @@ static bool is_redirect(const struct http_response *r)
 	return false;
 }
 
-/* Decides by the peer's address; with a proxy on this machine that is the proxy's address, and the
- * server's name decides. */
+/* Checks the peer's address. With a proxy on this machine that is the proxy's address, and the
+ * server's name is checked instead. */
 static bool peer_is_remote(struct http *h, const struct url_origin *server)
 {
-	/* the variables that libcurl reads */
+	/* the environment variables that libcurl reads */
 	static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY",
 					       "all_proxy", "ALL_PROXY" };
 	bool has_proxy = false;
@@ -169,7 +169,7 @@ int http_perform(struct http *h, const struct http_request *request,
 		if (r < 0)
 			return r;
 		same_origin = url_origin_equal(&first, &origin);
-		if (request->form && !same_origin) /* it contains a secret for the first server */
+		if (request->form && !same_origin) /* the form contains a secret */
 			return err_text(e, -EPERM,
 					"refusing redirect of credentials to another server: "
 					"%.256s",
@@ -209,7 +209,8 @@ static const struct {
 	{ 429, 429, -EBUSY },	{ 451, 451, -EACCES },	     { 500, 599, -ECOMM },
 };
 
-/* A registry's message: {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */
+/* Example of a message:
+ * {"errors":[{"code":"MANIFEST_UNKNOWN","message":"manifest unknown"}]} */
 int http_status_error(const struct http_response *r, struct hw_err *e)
 {
 	AUTO(value_free) struct value *v = NULL;

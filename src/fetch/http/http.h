@@ -2,12 +2,13 @@
 /*
  * fetch/http/http.h - bounded HTTP requests
  *
- * What:  one request and its response, with libcurl: TLS with the system's and the host's own
- *        certificates, proxies from the environment, redirects.
+ * What:  one request and its response, sent with libcurl. Supports TLS with the system's
+ *        certificates and with those of the host, proxies from the environment, and redirects.
  * Rules: a redirect sends neither Authorization nor a form to another server. Redirects from https
  *        to http, from a remote server to this machine, and to other schemes are refused.
  *        -ECOMM and -EBUSY are errors that a retry may fix (http_may_retry()). No system call made
- *        here returns them; -EAGAIN in contrast comes from this machine.
+ *        here returns these two. Other temporary errors, such as -EAGAIN, are caused by this
+ *        machine.
  *        A response that stalls times out.
  *        A struct http belongs to one thread.
  */
@@ -27,29 +28,29 @@
 
 struct http_response {
 	int status;
-	char *url;	   /* after redirects */
-	bool cross_origin; /* url is on another server than the request's URL */
+	char *url;	   /* final URL, after redirects */
+	bool cross_origin; /* url is on a different server than the request's URL */
 	bool remote;	   /* the request's server is not on this machine */
 	char *content_type;
-	char *location;			  /* of a redirect */
+	char *location;			  /* Location header; NULL: none */
 	struct hw_strings challenges;	  /* WWW-Authenticate */
 	int retry_after;		  /* seconds; -1: none */
 	int64_t length;			  /* Content-Length; -1: none */
 	int64_t range_start, range_total; /* Content-Range; -1: none */
-	struct buf body;		  /* without on_data(), or of an error */
+	struct buf body;		  /* set without on_data(), or on an error */
 };
 
 struct http_request {
 	const char *url;
 	const char *accept;	   /* NULL: anything */
 	const char *authorization; /* value of the header; NULL: none */
-	const char *form;	   /* to POST; NULL: GET */
+	const char *form;	   /* body of a POST; NULL: send a GET */
 	bool forbid_loopback;	   /* fail if the server is on this machine */
 	bool has_range;		   /* request only the bytes first to last */
 	int64_t first, last;	   /* last = -1: to the end */
-	size_t body_max;	   /* without on_data() */
-	/* To stream the body of a 2xx response instead. on_head() is called once, before on_data().
-	 * A negative result stops the transfer. */
+	size_t body_max;	   /* maximum size of the body, if there is no on_data() */
+	/* Set these to stream the body of a 2xx response instead of storing it. on_head() is called
+	 * once, before on_data(). A negative result stops the transfer. */
 	int (*on_head)(void *ctx, const struct http_response *response, struct hw_err *e);
 	int (*on_data)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	void *ctx;
@@ -57,20 +58,22 @@ struct http_request {
 
 struct http;
 
-int http_global_init(struct hw_err *e); /* before threads are started */
+int http_global_init(struct hw_err *e); /* must be called before threads start */
 /* Let libcurl load what it needs for its first transfer. Errors are ignored: they occur again, and
- * are reported, when it is used. */
+ * are reported, when libcurl is used. */
 void http_preload(void);
 struct http *http_new(const struct certs *certs, int idle_ms); /* @certs is borrowed */
 void http_free(struct http *h);
-/* Send a request and follow redirects. Return: 0 with any status; the error of on_head() or
- * on_data(); -ECOMM: no connection; -ETIMEDOUT: stalled; -EPROTO: TLS; -EPERM: refused redirect;
- * -EINVAL: certificate files of the host; -EFBIG: the body is larger than body_max */
+/* Send a request and follow redirects. Return: 0, whatever the HTTP status is; the error of
+ * on_head() or on_data(); -ECOMM: no connection; -ETIMEDOUT: stalled; -EPROTO: TLS error; -EPERM:
+ * refused redirect; -EINVAL: unusable certificate files of the host; -EFBIG: the body is larger
+ * than body_max */
 int http_perform(struct http *h, const struct http_request *request,
 		 struct http_response *ret_response, struct hw_err *e);
 void http_response_done(struct http_response *r);
-/* The error of a response whose status is not 2xx, with the registry's message if there is one.
- * Return: negative errno, see image/protocol/job.c for its gRPC code; -EIO for other statuses */
+/* Convert a response whose status is not 2xx to an error, with the registry's message if there is
+ * one. Return: negative errno, which image/protocol/job.c maps to a gRPC code; -EIO if the status
+ * has no errno of its own */
 int http_status_error(const struct http_response *r, struct hw_err *e);
 bool http_may_retry(int error);
 

@@ -3,8 +3,8 @@
  * fetch/http/ranges.c - HTTP range requests in parallel
  *
  * How:   a ring of slots, each with a libcurl handle and a buffer for one range. When the range of
- *        the first slot is complete it is passed on, and the slot requests the next range after the
- *        last one.
+ *        the first slot is complete, it is passed on, and the slot requests the next range that no
+ *        slot has requested yet.
  */
 #include "fetch/http/ranges.h"
 
@@ -32,8 +32,8 @@ struct ring {
 	struct slot slots[SLOTS_MAX];
 	size_t n;
 	size_t head;	 /* slot of the next range to pass on */
-	int64_t at;	 /* bytes before this one were passed on */
-	int64_t unasked; /* first byte that was not requested yet */
+	int64_t at;	 /* all bytes before this one were passed on */
+	int64_t unasked; /* first byte that has not been requested yet */
 };
 
 static int set_multi_error(CURLMcode code, struct hw_err *e)
@@ -128,7 +128,7 @@ static int end_finished_slots(struct ring *ring, struct hw_err *e)
 	return 0;
 }
 
-/* Passes on complete ranges from the head of the ring, and requests more in their slots. */
+/* Passes on the complete ranges at the head of the ring. Their slots request the next ranges. */
 static int pass_on_complete(struct ring *ring, struct hw_err *e)
 {
 	const struct http_ranges *ranges = ring->ranges;

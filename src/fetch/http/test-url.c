@@ -15,7 +15,7 @@
 static void test_origin(void **state)
 {
 	static const struct {
-		const char *url, *scheme, *host, *port; /* scheme NULL: rejected */
+		const char *url, *scheme, *host, *port; /* scheme NULL: the URL is rejected */
 	} cases[] = {
 		{ "https://a.example/v2/", "https", "a.example", "443" },
 		{ "http://a.example", "http", "a.example", "80" },
@@ -120,11 +120,15 @@ static void test_join(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "url: origin of a URL, and URLs without one", test_origin, NULL, NULL, NULL },
-		{ "url: names and addresses of this machine", test_local, NULL, NULL, NULL },
-		{ "url: redirects that are refused", test_redirects, NULL, NULL, NULL },
-		{ "url: a Location is relative to the URL of its response", test_join, NULL, NULL,
-		  NULL },
+		{ "url: an HTTP URL is split into its origin, other URLs are rejected", test_origin,
+		  NULL, NULL, NULL },
+		{ "url: localhost names and loopback addresses are recognized as this machine",
+		  test_local, NULL, NULL, NULL },
+		{ "url: redirects from https to http, or from a remote server to localhost, are "
+		  "refused",
+		  test_redirects, NULL, NULL, NULL },
+		{ "url: a Location header is resolved relative to the URL of its response",
+		  test_join, NULL, NULL, NULL },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 /*
  * fetch/http/url.c - URLs: their origin, and which redirects are allowed
  *
- * How:   with libcurl's own parser, so that the URL that is checked is the one that is requested.
+ * How:   URLs are parsed by libcurl, so that the URL that is checked is the one that is requested.
  */
 #include "fetch/http/url.h"
 
@@ -29,7 +29,8 @@ static CURLU *url_new(void)
 	return u;
 }
 
-/* Return: a copy, since libcurl's own text must be freed by curl_free(); NULL: no such part */
+/* Return: a copy for free(), since libcurl's text must be freed with curl_free(); NULL: the URL has
+ * no such part */
 static char *get_part(CURLU *u, CURLUPart part, unsigned int flags)
 {
 	char *text = NULL, *copy;

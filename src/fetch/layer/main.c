@@ -4,10 +4,11 @@
  *
  * What:  hawser-layer verify DIR              compare the files with the recipe, print a report
  *                                             (image/protocol/layer-report.h)
- *        hawser-layer verify-blob DIR DIGEST  the same for the stored blob and its digest
+ *        hawser-layer verify-blob DIR DIGEST  compare the blob with its digest, print a report
  *        hawser-layer archive DIR             rebuild the layer's archive, write it to stdout
  *        hawser-layer blob DIR DIGEST         write the stored blob to stdout
- *        DIR has root/, recipe and maybe blob, see image/store/store.h. Not for direct use.
+ *        DIR contains root/, recipe and, for some layers, blob; see image/store/store.h. Not for
+ *        direct use.
  * Rules: exit status 0, or 1 with the reason on standard error.
  */
 #include <errno.h>
@@ -45,7 +46,8 @@ static int open_layer(const char *dir, struct stored_layer *ret, struct hw_err *
 
 /* ---- verify ------------------------------------------------------------------------- */
 
-/* Paths of an archive may be any bytes; a report must be UTF-8. */
+/* Paths in an archive may contain any bytes, but a report must be UTF-8: invalid bytes are
+ * escaped. */
 static void add_damaged(struct verify_report *report, const char *path, const char *why)
 {
 	autofree char *text = str_printf("%s: %s", path, why);
@@ -109,7 +111,7 @@ static int print_report(const struct verify_report *report, struct hw_err *e)
 	return file_write_fd(STDOUT_FILENO, json, strlen(json), e);
 }
 
-/* A recipe that cannot be read is reported as damage, too. */
+/* An unreadable recipe is also reported as damage. */
 static int verify_layer(char **args, struct hw_err *e)
 {
 	static const struct recipe_sink counter = { count_other, count_file, count_end };
@@ -140,8 +142,8 @@ static int write_archive(char **args, struct hw_err *e)
 
 /* ---- blob --------------------------------------------------------------------------- */
 
-/* Reads the blob, and writes it to @out unless that is -1. A digest mismatch is known only at the
- * end: -EBADMSG. */
+/* Reads the blob, and writes it to @out unless @out is -1. A digest mismatch (-EBADMSG) is detected
+ * only after all bytes were written. */
 static int copy_blob(char **args, int out, int64_t *ret_bytes, struct hw_err *e)
 {
 	AUTO(sha256_free) struct sha256 *hash = sha256_new();

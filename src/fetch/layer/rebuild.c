@@ -2,9 +2,9 @@
 /*
  * fetch/layer/rebuild.c - rebuilds or verifies a layer from its recipe and its files
  *
- * How:   both read the recipe and each file in it. Rebuilding writes what it reads and stops at the
- *        first difference; verifying reports each difference, and passes the bytes that are not
- *        file data to verify-tree.c, which compares the members.
+ * How:   both operations read the recipe and each file in it. Rebuilding writes the bytes that it
+ *        reads and stops at the first difference; verifying reports each difference, and passes the
+ *        bytes that are not file data to verify-tree.c, which compares the members.
  */
 #include "fetch/layer/rebuild.h"
 
@@ -71,7 +71,7 @@ static int read_piece(struct rebuild *b, int fd, const struct tar_piece *piece, 
 	return 0;
 }
 
-/* The bytes of a hole must be zero. */
+/* Checks that all bytes of a hole are zero. */
 static int verify_hole(struct rebuild *b, int fd, int64_t from, int64_t to, struct hw_err *e)
 {
 	while (from < to) {
@@ -87,7 +87,8 @@ static int verify_hole(struct rebuild *b, int fd, int64_t from, int64_t to, stru
 			return err_set(e, -errno, "read");
 		if (n == 0)
 			return 0;
-		/* all bytes are zero if the first one is and each is equal to the next */
+		/* all bytes are zero if the first byte is zero and each byte is equal to the next
+		 * one */
 		if (n > 0 &&
 		    (b->chunk[0] != '\0' || memcmp(b->chunk, b->chunk + 1, (size_t)n - 1) != 0))
 			return err_text(e, -EBADMSG, "content changed");
@@ -150,7 +151,7 @@ static int on_file(void *ctx, const struct recipe_file *file, struct hw_err *e)
 		r = verify_tree_file(b->verify, file, e);
 	if (r < 0)
 		return r;
-	if (r == 0) { /* else verify-tree.c has already reported it */
+	if (r == 0) { /* otherwise verify-tree.c has already reported the file */
 		r = read_file(b, file, e);
 		if (r == -EBADMSG && b->verify) {
 			struct hw_err why = *e;

@@ -2,7 +2,7 @@
 /*
  * fetch/layer/rebuild.h - rebuilds or verifies a layer from its recipe and its files
  *
- * @recipe is open at its beginning, @root is where the layer is unpacked.
+ * @recipe: open file, at its beginning; @root: directory into which the layer was unpacked.
  */
 #ifndef FETCH_LAYER_REBUILD_H
 #define FETCH_LAYER_REBUILD_H
@@ -10,8 +10,8 @@
 #include "base/err.h"
 #include "fetch/layer/verify-tree.h"
 
-/* Write the layer's archive to @out, byte for byte. Return: 0; -EBADMSG: a file or the recipe is
- * damaged; or negative errno */
+/* Write the layer's original archive to @out, byte for byte. Return: 0; -EBADMSG: a file or the
+ * recipe is damaged; or negative errno */
 int rebuild_archive(int recipe, int root, int out, struct hw_err *e);
 
 /* Compare each file with its digest, and the tree with the archive's members. damaged() is called

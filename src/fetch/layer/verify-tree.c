@@ -3,9 +3,9 @@
  * fetch/layer/verify-tree.c - compares an unpacked layer with the members of its archive
  *
  * How:   a sink of the tar reader. A member is compared when it is read, except for directories and
- *        whiteouts, which later members may change: those are compared at the end, on a walk
- *        through the tree. For that, each expected name is stored with the inode of its directory,
- *        since a member's path may lead through links:
+ *        whiteouts. Later members may change these, so they are compared at the end, on a walk
+ *        through the tree. For this walk, each expected name is stored with the inode of its
+ *        directory, since a member's path may lead through symbolic links:
  *
  *	kind of name     expected
  *	WHITEOUT         a device 0:0
@@ -41,10 +41,10 @@
 enum name_kind { WHITEOUT, IMPLIED, DIRECTORY, OTHER };
 
 struct expected_name {
-	enum name_kind kind; /* the highest of its members */
-	bool hides;	     /* one of its members is a whiteout */
+	enum name_kind kind; /* the highest kind of all members with this name */
+	bool hides;	     /* a member with this name is a whiteout */
 	bool seen;
-	mode_t mode; /* of a directory */
+	mode_t mode; /* mode and owner are set for a DIRECTORY only */
 	uid_t uid;
 	gid_t gid;
 	char path[];
@@ -57,9 +57,9 @@ struct verify_tree {
 	struct tar *tar;
 	struct map *names;	   /* struct expected_name by format_key() */
 	struct map *parents;	   /* paths whose components are in names */
-	struct map *opaque;	   /* directories by format_key() without a name */
-	struct expected_name *top; /* the root */
-	struct hw_strings dirs;	   /* to walk through */
+	struct map *opaque;	   /* opaque directories, by format_key() with the name "" */
+	struct expected_name *top; /* the root directory */
+	struct hw_strings dirs;	   /* directories to walk through */
 	/* the directory that was opened last; -1: none */
 	int dir;
 	ino_t ino;
@@ -67,7 +67,7 @@ struct verify_tree {
 	/* the current member; NULL: none */
 	const struct tar_entry *entry;
 	char path[PATH_SIZE];
-	bool reported; /* as damaged */
+	bool reported; /* the current member was reported as damaged */
 };
 
 static int report(struct verify_tree *v, const char *path, const char *why, struct hw_err *e)
@@ -83,7 +83,8 @@ static int report_member(struct verify_tree *v, const char *why, struct hw_err *
 
 /* ---- comparison of a member ------------------------------------------------------ */
 
-/* An existing file and its member, which is not a directory. */
+/* An existing file, and the member of the archive to compare it with. The member is not a
+ * directory. */
 struct compared {
 	int root, dir;
 	const char *name;
@@ -114,7 +115,8 @@ static bool is_hardlink_to_target(const struct compared *c)
 	       target.st_dev == c->st.st_dev;
 }
 
-/* All attributes of the member, and no capability that the member does not have. */
+/* Does the file have all extended attributes of the member, and no capability if the member has
+ * none? */
 static bool xattrs_match(const struct compared *c)
 {
 	autoclose int fd = -1;
@@ -141,7 +143,7 @@ static bool xattrs_match(const struct compared *c)
 	return has_capability || fgetxattr(fd, CAPABILITY, NULL, 0) < 0;
 }
 
-/* Return: the difference; NULL: none */
+/* Return: description of the first difference; NULL: none */
 static const char *compare(const struct compared *c)
 {
 	static const mode_t types[] = {
@@ -185,7 +187,7 @@ static struct expected_name *name_new(const char *path)
 	return n;
 }
 
-/* A name in the directory that was opened last. */
+/* Adds an expected name in the directory that was opened last, or updates it. */
 static struct expected_name *expect_name(struct verify_tree *v, const char *path, const char *name,
 					 enum name_kind kind)
 {
@@ -227,7 +229,8 @@ static int open_dir(struct verify_tree *v, const char *path)
 	return 0;
 }
 
-/* The components of a member's path are implied, unless they have members of their own. */
+/* Opens the directory of the current member. The directories in the member's path are expected as
+ * IMPLIED, unless they have members of their own. */
 static int open_parent(struct verify_tree *v)
 {
 	char path[PATH_SIZE], part[PATH_SIZE], parent[PATH_SIZE];

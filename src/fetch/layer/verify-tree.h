@@ -2,11 +2,11 @@
 /*
  * fetch/layer/verify-tree.h - compares an unpacked layer with the members of its archive
  *
- * What:  reads the archive without the file data, which the caller compares, and reports each
- *        member that is missing or differs in type, mode, owner, size, target, or extended
- *        attributes of a file. At the end it reports files that are not in the archive.
- * Rules: changes nothing. Times are not compared. The archive must be rebuildable: no member
- *        replaces another one.
+ * What:  reads the archive without the file data, which the caller compares. Reports each member
+ *        that is missing or that differs in type, mode, owner, size or link target; for files also
+ *        in extended attributes. At the end it reports files that are not in the archive.
+ * Rules: the tree is not changed. Times are not compared. The archive must be rebuildable: no
+ *        member replaces another one.
  */
 #ifndef FETCH_LAYER_VERIFY_TREE_H
 #define FETCH_LAYER_VERIFY_TREE_H
@@ -20,15 +20,18 @@ typedef int verify_damaged(void *ctx, const char *path, const char *why, struct 
 
 struct verify_tree;
 
-struct verify_tree *verify_tree_new(int root, verify_damaged *damaged, void *ctx); /* borrowed */
+/* @root: directory into which the layer was unpacked; borrowed */
+struct verify_tree *verify_tree_new(int root, verify_damaged *damaged, void *ctx);
 void verify_tree_free(struct verify_tree *v);
-/* The next bytes of the archive that are not file data. */
+/* Feed the next bytes of the archive that are not file data. */
 int verify_tree_feed(struct verify_tree *v, const void *data, size_t len, struct hw_err *e);
-/* The data of a file follows, which is not fed. Return: 0; 1: the file was already reported;
- * -EBADMSG: the current member is not this file */
+/* To be called when the data of @file follows in the archive. The data is not fed. Return: 0; 1:
+ * the file was already reported; -EBADMSG: the current member is not this file */
 int verify_tree_file(struct verify_tree *v, const struct recipe_file *file, struct hw_err *e);
+/* To be called at the end of the file's data. */
 int verify_tree_file_end(struct verify_tree *v, struct hw_err *e);
-/* The archive is complete: compare directories and whiteouts, report missing and extra files. */
+/* To be called at the end of the archive: compare directories and whiteouts, report missing and
+ * extra files. */
 int verify_tree_finish(struct verify_tree *v, struct hw_err *e);
 
 AUTO_DEFINE(verify_tree_free, struct verify_tree);

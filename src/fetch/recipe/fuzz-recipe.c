@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/recipe/fuzz-recipe.c - the recipe reader with any bytes
+ * fetch/recipe/fuzz-recipe.c - fuzz test: the recipe reader
  *
- * The bytes are read twice: as records, compressed here, and as a compressed file, since a disk can
- * corrupt both. Paths must not be empty, and the numbers of pieces must be in bounds.
+ * The input is read twice: as records, which are compressed here, and as a file that is already
+ * compressed. A disk can corrupt both. Paths must not be empty. The number of pieces, and their
+ * offsets and lengths, must be in bounds.
  */
 #include <assert.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * fetch/recipe/recipe.c - recipe of a layer: how to rebuild its archive from the unpacked files
  *
  * How:   the writer collects consecutive bytes of the archive into one 'o' record, until a file
- *        follows or there are RECIPE_OTHER_MAX of them.
+ *        follows or the record has RECIPE_OTHER_MAX bytes.
  */
 #include "fetch/recipe/recipe.h"
 
@@ -17,7 +17,7 @@
 #include "fetch/tar/path.h"
 
 #define MAGIC	 "hawser recipe 1\n"
-#define LEVEL	 1 /* zstd's fastest: headers already shrink to a tenth */
+#define LEVEL	 1 /* zstd's fastest level compresses tar headers to a tenth */
 #define OUT_SIZE (64 << 10)
 #define IN_SIZE	 (64 << 10)
 
@@ -156,7 +156,7 @@ struct recipe_reader {
 	int fd;
 	ZSTD_DCtx *zstd;
 	ZSTD_inBuffer in;
-	bool at_end; /* of a zstd frame: the file may end here */
+	bool at_end; /* at the end of a zstd frame: the file may end here */
 	char bytes[IN_SIZE];
 	struct buf record;
 	struct tar_piece *pieces;
@@ -175,7 +175,7 @@ static int set_corrupt(struct hw_err *e, const char *why)
 	return err_text(e, -EBADMSG, "corrupt recipe: %s", why);
 }
 
-/* Decompresses once, or reads more input; may add nothing to @out. */
+/* Decompresses once, and reads more input if needed. May add nothing to @out. */
 static int decompress_some(struct recipe_reader *r, ZSTD_outBuffer *out, struct hw_err *e)
 {
 	size_t before = out->pos, left;
@@ -204,7 +204,8 @@ static int read_exactly(struct recipe_reader *r, void *data, size_t len, struct 
 	int ret = 0;
 
 	while (ret == 0 && out.pos < out.size)
-		ret = r->at_end ? set_corrupt(e, "unexpected end") : decompress_some(r, &out, e);
+		ret = r->at_end ? set_corrupt(e, "data ends before the end record")
+				: decompress_some(r, &out, e);
 	return ret;
 }
 
@@ -225,7 +226,7 @@ static int read_number(struct recipe_reader *r, int64_t max, int64_t *ret_n, str
 	return 0;
 }
 
-/* Reads a length and as many bytes into r->record. */
+/* Reads a length, and then that many bytes into r->record. */
 static int read_bytes(struct recipe_reader *r, int64_t max, struct hw_err *e)
 {
 	int64_t len = 0;
@@ -273,7 +274,7 @@ static int read_file(struct recipe_reader *r, const struct recipe_sink *sink, vo
 	return sink->file(ctx, &file, e);
 }
 
-/* Nothing may follow the end record but zstd's checksum. */
+/* Only zstd's checksum may follow the end record. */
 static int read_end(struct recipe_reader *r, const struct recipe_sink *sink, void *ctx,
 		    struct hw_err *e)
 {

@@ -9,10 +9,10 @@
  *
  *	"hawser recipe 1\n"
  *	'o' LENGTH BYTES                                bytes of the archive
- *	'f' DIGEST N (OFFSET LENGTH)*N LENGTH PATH      here the archive has N pieces of a file
+ *	'f' DIGEST N (OFFSET LENGTH)*N LENGTH PATH      the archive has N pieces of a file here
  *	'e' SIZE DIGEST                                 end; size and digest of the whole archive
  *
- *        Numbers are 64 bits, little endian. A file's digest is over its pieces, concatenated.
+ *        Numbers are 64 bits, little endian. A file's digest is that of its concatenated pieces.
  * Rules: the reader checks bounds, since a disk can corrupt a recipe.
  */
 #ifndef FETCH_RECIPE_RECIPE_H
@@ -26,21 +26,21 @@
 #include "fetch/tar/tar.h"
 #include "image/digest.h"
 
-#define RECIPE_OTHER_MAX (64 << 10) /* bytes of an 'o' record */
+#define RECIPE_OTHER_MAX (64 << 10) /* maximum number of bytes in an 'o' record */
 
 /* ---- writing --------------------------------------------------------------- */
 
 struct recipe;
 
-struct recipe *recipe_new(int fd);  /* written to @fd, which is borrowed */
+struct recipe *recipe_new(int fd);  /* writes to @fd, which is borrowed */
 void recipe_free(struct recipe *r); /* without recipe_end() the file is incomplete */
-/* The next bytes of the archive, which are not file data. */
+/* Add the next bytes of the archive that are not file data. */
 int recipe_other(struct recipe *r, const void *data, size_t len, struct hw_err *e);
-/* The next bytes of the archive are @n @pieces of a file. @path: from path_clean(); @sum: digest of
- * the pieces */
+/* Add a file: the next bytes of the archive are its @n pieces. @path: from path_clean(); @sum:
+ * digest of the pieces */
 int recipe_file(struct recipe *r, const char *path, const struct tar_piece *pieces, size_t n,
 		const uint8_t sum[DIGEST_SIZE], struct hw_err *e);
-/* End of the archive. @size, @sum: of the whole archive */
+/* Complete the recipe. @size, @sum: size and digest of the whole archive */
 int recipe_end(struct recipe *r, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e);
 
 AUTO_DEFINE(recipe_free, struct recipe);
@@ -54,14 +54,15 @@ struct recipe_file {
 	const uint8_t *sum;
 };
 
-/* A call for each record; a negative result stops the reader. */
+/* For each record one of the functions is called; a negative result stops the reader. */
 struct recipe_sink {
 	int (*other)(void *ctx, const void *data, size_t len, struct hw_err *e);
 	int (*file)(void *ctx, const struct recipe_file *file, struct hw_err *e);
 	int (*end)(void *ctx, int64_t size, const uint8_t sum[DIGEST_SIZE], struct hw_err *e);
 };
 
-/* Read a recipe. @fd: at its beginning. Return: 0; -EBADMSG: corrupt recipe; or the sink's error */
+/* Read a recipe. @fd: the file, at its beginning. Return: 0; -EBADMSG: corrupt recipe; or the
+ * sink's error */
 int recipe_read(int fd, const struct recipe_sink *sink, void *ctx, struct hw_err *e);
 
 #endif

@@ -101,9 +101,9 @@ static void test_truncated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "recipe: records are read as written, consecutive bytes as one record",
+		{ "recipe: records are read as written, and consecutive bytes become one record",
 		  test_round_trip },
-		{ "recipe: a truncated recipe is corrupt, wherever it ends", test_truncated },
+		{ "recipe: a recipe truncated at any byte is rejected as corrupt", test_truncated },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
  * What:  the format of Docker's config.json and containers/image's auth.json:
  *        {"auths":{"HOST":{"auth":"BASE64 OF USER:PASSWORD"}}}.
  * How:   a key may be a URL, as Docker writes it, or include a part of the repository, as podman
- *        writes it; the longest key that is a prefix of the image's name counts.
+ *        writes it; the longest key that is a prefix of the image's name is used.
  */
 #include "fetch/registry/auth-file.h"
 
@@ -20,7 +20,7 @@
 #define FILE_MAX (1 << 20)
 #define HUB	 "docker.io"
 
-/* Other names of docker.io in such files. */
+/* Other names that credentials files use for docker.io. */
 static const char *const hub_names[] = { "index." HUB, "registry-1." HUB, "registry." HUB };
 
 /* "https://index.docker.io/v1/" becomes "docker.io" */

@@ -2,9 +2,9 @@
 /*
  * fetch/registry/auth.c - authentication to one repository of one registry
  *
- * How:   Docker's token protocol: a 401 response names a token server, a service and a scope. That
- *        server gives a token for our credentials, or without any (GET), or for an identity token
- *        by OAuth2 (POST).
+ * How:   Docker's token protocol: a 401 response names a token server, a service and a scope. A
+ *        token is requested from that server with GET, with or without username and password, or
+ *        with POST (OAuth2) if we have an identity token.
  */
 #include "fetch/registry/auth.h"
 
@@ -33,9 +33,9 @@ struct token {
 
 static const struct hw_field token_fields[] = {
 	{ "token", HW_STRING, HW_AT(struct token, token), .flags = HW_SECRET,
-	  .help = "Docker's name of the token" },
+	  .help = "the token, under the key that Docker defines" },
 	{ "access_token", HW_STRING, HW_AT(struct token, access_token), .flags = HW_SECRET,
-	  .help = "OAuth2's name of the token" },
+	  .help = "the token, under the key that OAuth2 defines" },
 	{ 0 },
 };
 
@@ -104,7 +104,7 @@ static int parse_token(const struct http_response *response, char **ret_header, 
 	if (r < 0)
 		return err_ctx(e, "malformed response");
 	text = str_empty(t.token) ? t.access_token : t.token;
-	/* a line break would add a header to our requests */
+	/* a line break in the token would add a header to our requests */
 	if (str_empty(text) || strpbrk(text, "\r\n"))
 		r = err_text(e, -EBADMSG, "no valid token in the response");
 	else

@@ -4,9 +4,10 @@
  *
  * What:  stores the value of the Authorization header, and gets a new one when the registry demands
  *        it: Basic, or a token from the token server that the registry names.
- * Rules: several threads may use it; one requests a token, the others wait for it and use it. The
- *        rules of redirects (http.h) apply to the token server: not on this machine unless the
- *        registry is, not without TLS unless the registry is.
+ * Rules: several threads may use a struct auth; one thread requests a token, the other threads wait
+ *        and use the same token. The rules for redirects (http.h) also apply to the token server:
+ *        it may be on this machine only if the registry is, and without TLS only if the registry
+ *        is.
  */
 #ifndef FETCH_REGISTRY_AUTH_H
 #define FETCH_REGISTRY_AUTH_H
@@ -22,17 +23,18 @@
 
 struct auth;
 
-/* @url: of the registry; @repository: to request access to; @credentials: content is taken over */
+/* @url: URL of the registry; @repository: the repository to request access to; @credentials: the
+ * content is taken over */
 struct auth *auth_new(const char *url, const char *repository, struct credentials *credentials);
 void auth_free(struct auth *a); /* overwrites the credentials */
 
 /* Return: value of the header, to be freed by the caller; NULL: none yet. *ret_generation: for
  * auth_renew() */
 char *auth_header(struct auth *a, unsigned int *ret_generation);
-/* Get a new header after the registry has refused one. @refused: the response, of status 401;
- * @generation: of the refused header; if it is not the latest one, another thread has already
- * renewed it. Return: 0; -EKEYREJECTED: no credentials that the registry accepts; or the error of
- * the token server */
+/* Get a new header after the registry has refused one. @refused: the response with status 401;
+ * @generation: that of the refused header. If it is not the latest generation, another thread has
+ * already renewed the header. Return: 0; -EKEYREJECTED: no credentials that the registry accepts;
+ * or the error of the token server */
 int auth_renew(struct auth *a, struct http *h, const struct http_response *refused,
 	       unsigned int generation, struct hw_err *e);
 

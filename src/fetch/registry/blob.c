@@ -3,9 +3,9 @@
  * fetch/registry/blob.c - fetches the blob of a layer from a registry, with resume and retries
  *
  *	event                                    reaction
- *	transfer breaks after PROGRESS bytes     resume at that byte, retries start over
+ *	transfer breaks after PROGRESS bytes     resume at that byte, reset the retry count
  *	transfer breaks earlier                  resume at that byte, while retries are left
- *	429, 5xx, no connection                  the same, after a delay
+ *	429, 5xx, no connection                  resume at that byte, while retries are left
  *	transfer stalls after PROGRESS bytes     resume at that byte
  *	404, 403, stalled transfer, ...          continue at the next endpoint
  *	size mismatch before the first byte      continue at the next endpoint
@@ -13,6 +13,8 @@
  *	write() fails                            fail with its error
  *	range requested, range received          request the rest as parallel ranges
  *	range requested, whole blob received     skip the bytes that were already passed on
+ *
+ * registry_backoff() waits before each retry.
  */
 #include "fetch/registry/blob.h"
 
@@ -25,14 +27,14 @@
 #include "image/digest.h"
 
 #define PARALLEL_RANGES 3
-#define PROGRESS	(1 << 20) /* bytes after which a server is worth more retries */
+#define PROGRESS	(1 << 20) /* bytes after which the retry count is reset */
 
 struct transfer {
 	const struct blob *b;
 	const struct endpoint *ep;
 	struct sha256 *hash;
 	int64_t at;	 /* bytes passed on */
-	int64_t skip;	 /* bytes to receive that were already passed on */
+	int64_t skip;	 /* bytes to skip, because they were already passed on */
 	bool has_ranges; /* the server supports ranges */
 	bool write_failed;
 };
@@ -56,7 +58,7 @@ static int on_data(void *ctx, const void *data, size_t len, struct hw_err *e)
 	len -= (size_t)t->skip;
 	t->skip = 0;
 	if ((int64_t)len > size_of(t) - t->at)
-		return err_text(e, -EBADMSG, "size mismatch: got more than the %lld bytes wanted",
+		return err_text(e, -EBADMSG, "size mismatch: got more than %lld bytes",
 				(long long)size_of(t));
 	sha256_add(t->hash, bytes, len);
 	t->at += (int64_t)len;
@@ -82,7 +84,7 @@ static int on_head(void *ctx, const struct http_response *response, struct hw_er
 	return 0;
 }
 
-/* The first request, or the first one after an error: follows redirects and gets a token. */
+/* Sends the first request, or the first one after an error. Follows redirects and gets a token. */
 static int request_rest(struct transfer *t, struct http_response *response, struct hw_err *e)
 {
 	autofree char *url = str_printf("%s/blobs/%s", t->ep->base, t->b->descriptor->digest);
@@ -102,7 +104,8 @@ static int request_rest(struct transfer *t, struct http_response *response, stru
 	return registry_request(t->ep, t->b->http, &request, response, e);
 }
 
-/* The rest, from the URL that sent the first range. After an error request_rest() continues. */
+/* Fetches the rest from the URL that sent the first range. After an error the caller continues with
+ * request_rest(). */
 static int fetch_ranges(struct transfer *t, const struct http_response *response, struct hw_err *e)
 {
 	unsigned int generation;
@@ -123,11 +126,11 @@ static int fetch_ranges(struct transfer *t, const struct http_response *response
 	return http_fetch_ranges(t->b->http, &ranges, e);
 }
 
-/* Until the blob is complete, or retries at this endpoint are exhausted. */
+/* Fetches until the blob is complete, or the retries at this endpoint are exhausted. */
 static int fetch_from_endpoint(struct transfer *t, struct hw_err *e)
 {
 	struct registry_retry retry = { 0 };
-	int64_t retry_at = t->at; /* where the retries started */
+	int64_t retry_at = t->at; /* value of t->at when the retry count was reset */
 
 	for (;;) {
 		AUTO(http_response_done) struct http_response response = { 0 };
@@ -166,7 +169,7 @@ static int fetch_and_verify(struct transfer *t, struct hw_err *e)
 	for (size_t i = 0; i < registry->n; i++) {
 		t->ep = &registry->endpoints[(t->b->endpoint + i) % registry->n];
 		r = fetch_from_endpoint(t, e);
-		/* another endpoint fixes neither a local error nor wrong bytes so far */
+		/* another endpoint cannot fix a local error, or wrong bytes that were passed on */
 		if (r == 0 || t->write_failed || (r == -EBADMSG && t->at > 0))
 			break;
 	}

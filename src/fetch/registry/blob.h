@@ -19,7 +19,7 @@
 struct blob {
 	struct registry *registry;
 	struct http *http;
-	size_t endpoint; /* to begin with */
+	size_t endpoint; /* index of the endpoint to try first */
 	const struct descriptor *descriptor;
 	source_write *write;
 	void *ctx;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/challenge.c - WWW-Authenticate: how a registry wants to authenticate its clients
+ * fetch/registry/challenge.c - parser of WWW-Authenticate headers
  *
  * How:   RFC 9110, section 11.6.1: a scheme, then NAME=VALUE or NAME="VALUE", separated by commas;
  *        a word without "=" after it is the next scheme.
@@ -56,7 +56,7 @@ static void parse_parameter(struct challenge *c, const char *name, const char **
 	}
 }
 
-/* Keeps the better one and clears @c. Bearer needs a realm. */
+/* Moves @c to @best if @c is better, then clears @c. A Bearer challenge needs a realm. */
 static void replace_if_better(struct challenge *best, struct challenge *c)
 {
 	bool usable = c->kind == CHALLENGE_BASIC || !str_empty(c->realm);

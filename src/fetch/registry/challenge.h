@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/registry/challenge.h - WWW-Authenticate: how a registry wants to authenticate its clients
+ * fetch/registry/challenge.h - parser of WWW-Authenticate headers
  */
 #ifndef FETCH_REGISTRY_CHALLENGE_H
 #define FETCH_REGISTRY_CHALLENGE_H
@@ -20,8 +20,8 @@ struct challenge {
 	char *realm, *service, *scope; /* NULL: missing */
 };
 
-/* Choose the challenge to respond to: Bearer before Basic, since it sends the password less often.
- * kind is CHALLENGE_NONE if none is supported. */
+/* Choose the challenge to respond to. Bearer takes precedence over Basic, since it sends the
+ * password less often. The kind is CHALLENGE_NONE if no challenge is supported. */
 void challenge_choose(const struct hw_strings *headers, struct challenge *ret_challenge);
 void challenge_done(struct challenge *c);
 

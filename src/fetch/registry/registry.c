@@ -14,7 +14,7 @@
 
 #define BACKOFF_MS     250
 #define BACKOFF_MAX_MS 8000
-#define WAIT_MAX_MS    60000 /* of all retries, whatever a server asks for; at most idle_ms */
+#define WAIT_MAX_MS    60000 /* maximum total delay of all retries; idle_ms is another limit */
 
 /* ---- endpoints ------------------------------------------------------------- */
 
@@ -135,7 +135,7 @@ int registry_request(const struct endpoint *ep, struct http *h, struct http_requ
 		request->authorization = NULL;
 		if (r < 0 || ret_response->status / 100 == 2)
 			return r;
-		/* another server, after a redirect, gets no credentials */
+		/* a different server, reached by a redirect, gets no credentials */
 		if (renewed || ret_response->status != 401 || ret_response->cross_origin)
 			return http_status_error(ret_response, e);
 		r = auth_renew(ep->auth, h, ret_response, generation, e);

@@ -41,7 +41,7 @@ struct registry {
 	size_t n;
 };
 
-/* Retries of a request so far. */
+/* The retries of a request so far. */
 struct registry_retry {
 	int tries;
 	int64_t waited_ms;
@@ -51,14 +51,14 @@ struct registry_retry {
 int registry_new(const struct fetch_job *job, struct registry **ret_registry, struct hw_err *e);
 void registry_free(struct registry *r);
 
-/* Send a request once, or a second time with a new token if the registry demands one. Sets
- * request->authorization. *ret_response is also written on an error, for registry_backoff().
+/* Send a request. If the registry demands a new token, get one and send the request a second time.
+ * Sets request->authorization. *ret_response is also written on an error, for registry_backoff().
  * Return: 0 with status 2xx, or negative errno */
 int registry_request(const struct endpoint *ep, struct http *h, struct http_request *request,
 		     struct http_response *ret_response, struct hw_err *e);
-/* Should a failed request be sent again? If so, waits first, for the time in the response if it has
- * one. @error, @response: of the last try. Return: false: the error is permanent, or the limit of
- * tries or of time is reached */
+/* Decide whether to send a failed request again. If so, wait first; the response may specify how
+ * long. @error, @response: result of the last try. Return: true: send it again; false: the error is
+ * permanent, or the maximum number of tries or the maximum delay is reached */
 bool registry_backoff(const struct registry *r, struct registry_retry *retry, int error,
 		      const struct http_response *response);
 

@@ -3,7 +3,7 @@
  * fetch/registry/source.c - a registry as source of an image
  *
  * How:   the image is resolved at each endpoint in turn until one has all of its documents. A
- *        thread takes a connection from the pool while it works, and puts it back for the next one.
+ *        thread takes a connection from a pool while it works, and then returns it to the pool.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +19,7 @@ struct registry_source {
 	struct source source;
 	struct registry *registry;
 	pthread_mutex_t lock;
-	struct list idle; /* of struct connection */
+	struct list idle; /* pool of struct connection */
 };
 
 /* ---- connections ----------------------------------------------------------- */
@@ -86,7 +86,8 @@ static int get_document(void *ctx, const char *kind, const char *name, struct bu
 	return 0;
 }
 
-/* Mirrors first. The error is the one of the image's own registry, then those of the mirrors. */
+/* Tries the mirrors first. If all endpoints fail, the message is the error of the image's own
+ * registry, followed by the errors of the mirrors. */
 static int resolve_at_any(struct registry *r, struct http *h, struct resolved_image *ret_image,
 			  struct hw_err *e)
 {

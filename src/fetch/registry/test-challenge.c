@@ -81,8 +81,9 @@ static void test_several(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "challenge: headers of all kinds", test_headers, NULL, NULL, NULL },
-		{ "challenge: of several headers Bearer is chosen", test_several, NULL, NULL,
+		{ "challenge: valid headers are parsed, malformed and unknown ones are ignored",
+		  test_headers, NULL, NULL, NULL },
+		{ "challenge: Bearer is chosen from several headers", test_several, NULL, NULL,
 		  NULL },
 	};
 

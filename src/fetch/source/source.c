@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/source/source.c - resolves an image: from a name to its manifest and configuration
+ * fetch/source/source.c - resolves the name of an image to its manifest and configuration
  *
- * How:   of an index the manifest for the platform is selected, which may be an index again.
+ * How:   selects the manifest for the platform from an index; the selected entry may itself be an
+ *        index.
  */
 #include "fetch/source/source.h"
 
@@ -32,7 +33,7 @@ static int check_document(const char *name, int64_t size, const struct buf *body
 		return err_text(e, -EBADMSG, "size mismatch: got %zu bytes, want %lld", body->len,
 				(long long)size);
 	if (!strchr(name, ':'))
-		return 0; /* a tag */
+		return 0; /* a tag: there is no digest to compare */
 	if (!digest_is_sha256(name))
 		return err_text(e, -EOPNOTSUPP, "only SHA-256 digests are supported");
 	digest_of(str_or(body->data, ""), body->len, digest);
@@ -58,8 +59,8 @@ static bool find_known(const struct document_source *from, const char *digest, s
 }
 
 /*
- * Only a document that another one names by digest may come from the known ones (@may_be_known): it
- * is of the same repository, so a client that may read the first one may read this one.
+ * A known document is used only if another document refers to it by digest (@may_be_known). Then
+ * both are in the same repository, so a client that may read the other document may read this one.
  */
 static int get_document(const struct document_source *from, const char *kind, const char *name,
 			int64_t size, bool may_be_known, struct buf *ret_body, char **ret_type,
@@ -103,7 +104,7 @@ static int find_manifest(struct resolved_image *image, const struct document_sou
 		name = str_copy(chosen->digest);
 		size = chosen->size;
 	}
-	return err_text(e, -EINVAL, "nested indexes, more than %d levels",
+	return err_text(e, -EINVAL, "too many nested indexes: more than %d levels",
 			RESOLVE_DOCUMENTS_MAX - 1);
 }
 

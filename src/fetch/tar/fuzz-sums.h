@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/fuzz-sums.h - correct checksums in a fuzzer's archive
+ * fetch/tar/fuzz-sums.h - sets the checksums in an archive of a fuzz test
  *
- * Without them hardly any input would get beyond its first block.
+ * With random checksums hardly any input would be read beyond its first block.
  */
 #ifndef FETCH_TAR_FUZZ_SUMS_H
 #define FETCH_TAR_FUZZ_SUMS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/fuzz-tar.c - the tar reader with any bytes
+ * fetch/tar/fuzz-tar.c - fuzz test: the tar reader
  *
- * First the checksums are corrected. Then the archive is read twice, at once and in small pieces:
- * both must give the same members, data and other bytes together must be the archive, and each
- * member must have the properties that tar.h documents.
+ * First the checksums are corrected. Then the archive is read twice: in one piece and in small
+ * pieces. Both runs must return the same members, the bytes passed to data() and other() together
+ * must be the archive, and each member must have the properties that tar.h documents.
  */
 #include <assert.h>
 #include <stdint.h>
@@ -20,8 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct recorder {
 	struct buf bytes;   /* passed to data() and other() */
-	struct buf events;  /* as text */
-	int64_t size, last; /* of the member: its size, end of its data so far */
+	struct buf events;  /* calls of the sink, as text */
+	int64_t size, last; /* size of the member, and end of its data so far */
 	bool inside;
 };
 

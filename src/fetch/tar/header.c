@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/header.c - tar header block
+ * fetch/tar/header.c - parser of a tar header block
  *
- * What:  numbers and names at fixed offsets, with a checksum over the block. The magic says
- *        whether the block has device numbers and a prefix for the name: POSIX has both, GNU has
- *        device numbers only, the oldest format (v7) has neither.
+ * What:  a block has numbers and names at fixed offsets, and a checksum. The magic shows whether it
+ *        also has device numbers and a prefix of the name: POSIX headers have both, GNU headers
+ *        have device numbers only, headers of the oldest format (v7) have neither.
  */
 #include "fetch/tar/header.h"
 
@@ -28,7 +28,7 @@
 
 static const struct {
 	const char *name;
-	size_t at, len; /* in the block */
+	size_t at, len; /* offset and length in the block */
 	size_t member;	/* offset in struct tar_header */
 	bool of_device;
 } numbers[] = {
@@ -48,7 +48,7 @@ bool tar_header_is_zero(const uint8_t block[TAR_BLOCK])
 	return memcmp(block, zero, TAR_BLOCK) == 0;
 }
 
-/* The checksum counts its own field as spaces. Old programs added signed bytes. */
+/* For the sum, the checksum field itself is taken as spaces. Old programs added signed bytes. */
 static bool checksum_matches(const uint8_t *block)
 {
 	int64_t sum = 0, sum_signed = 0, want;
@@ -70,8 +70,8 @@ static void copy_text(const uint8_t *field, size_t len, char *ret)
 	ret[n] = '\0';
 }
 
-/* Go before 1.8 wrote prefixes into GNU headers, where atime and ctime are: text that is not a
- * number. */
+/* Go before 1.8 wrote a name prefix into GNU headers, in place of atime and ctime. A prefix is
+ * recognized because it is not a number. */
 static bool has_stray_prefix(const uint8_t *block)
 {
 	int64_t n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/header.h - tar header block
+ * fetch/tar/header.h - parser of a tar header block
  */
 #ifndef FETCH_TAR_HEADER_H
 #define FETCH_TAR_HEADER_H
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "fetch/tar/tar.h"
 
-#define TAR_NAME_MAX 256 /* prefix, slash, name */
+#define TAR_NAME_MAX 256 /* for prefix, slash and name */
 #define TAR_LINK_MAX 100
 
 struct tar_header {
@@ -21,7 +21,7 @@ struct tar_header {
 	int64_t mode, uid, gid, size, mtime, major, minor;
 };
 
-/* Two zero blocks end an archive. */
+/* Does the block contain only zeros? Two zero blocks end an archive. */
 bool tar_header_is_zero(const uint8_t block[TAR_BLOCK]);
 /* Return: 0, or -EINVAL: checksum mismatch or malformed number */
 int tar_header_decode(const uint8_t block[TAR_BLOCK], struct tar_header *ret_header,

@@ -2,9 +2,9 @@
 /*
  * fetch/tar/number.c - numbers and times in tar archives
  *
- * What:  a header field has octal digits between spaces and NULs or, if the first bit is set, a
- *        number in base 256 (GNU), which may be negative. PAX has decimal numbers, and times
- *        with a fraction.
+ * What:  a header field contains octal digits, with spaces or NULs around them. If the first bit of
+ *        the field is set, it contains a number in base 256 instead (GNU), which may be negative.
+ *        PAX records contain decimal numbers, and times with a fraction.
  */
 #include "fetch/tar/number.h"
 
@@ -13,7 +13,7 @@
 #define BINARY 0x80 /* first bit of a field */
 #define SIGN   0x40 /* the next bit */
 
-/* Two's complement, big endian; the first bit is not part of it. */
+/* Parses a big endian number in two's complement. The first bit is not part of the number. */
 static bool parse_base256(const uint8_t *field, size_t width, int64_t *ret_n)
 {
 	uint8_t fill = field[0] & SIGN ? 0xff : 0;

@@ -3,7 +3,7 @@
  * fetch/tar/path.c - paths of a layer's members
  *
  * Rules: an absolute path is relative to the container's root. ".." removes the component before
- *        it, as in Go, without a look at the file system; ".." at the root is rejected.
+ *        it, as in Go, and the file system is not consulted. ".." at the root is rejected.
  */
 #include "fetch/tar/path.h"
 

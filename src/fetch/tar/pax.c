@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/pax.c - PAX header: attributes of the member that follows it
+ * fetch/tar/pax.c - parser of PAX headers, which have attributes of the next member
  *
- * What:  records "LENGTH KEY=VALUE\n", where LENGTH includes the whole record. A table lists the
- *        known keys; other keys are ignored.
- * Rules: an empty value removes an earlier one (POSIX pax, "pax Extended Header"). A path must not
- *        contain NUL. Values of extended attributes may be any bytes.
+ * What:  records "LENGTH KEY=VALUE\n", where LENGTH is the size of the whole record. A table lists
+ *        the known keys; other keys are ignored.
+ * Rules: an empty value removes an earlier value of the same key (POSIX pax, "pax Extended
+ *        Header"). A path must not contain NUL. Values of extended attributes may be any bytes.
  */
 #include "fetch/tar/pax.h"
 
@@ -16,7 +16,7 @@
 #include "fetch/tar/number.h"
 
 #define XATTR	   "SCHILY.xattr."
-#define XATTRS_MAX 1024 /* of one member */
+#define XATTRS_MAX 1024 /* maximum number for one member */
 
 struct pax_record {
 	const char *key;
@@ -25,7 +25,7 @@ struct pax_record {
 	size_t len;
 };
 
-/* ---- values: each parser writes to p, false: invalid -------------------------- */
+/* ---- values: each parser writes to p and returns false if the value is invalid --- */
 
 static bool parse_text(void *p, const struct pax_record *r)
 {
@@ -69,7 +69,7 @@ static bool add_map_number(struct pax *pax, int64_t n, bool is_offset)
 	return true;
 }
 
-/* GNU.sparse 0.0: alternating records of offset and length */
+/* GNU.sparse 0.0: offsets and lengths in alternating records */
 static bool parse_map_offset(void *p, const struct pax_record *r)
 {
 	struct pax *pax = p;
@@ -134,7 +134,7 @@ static bool add_xattr(struct pax *pax, const struct pax_record *r)
 static const struct {
 	const char *key;
 	bool (*parse)(void *p, const struct pax_record *r);
-	size_t at; /* in struct pax */
+	size_t at; /* offset in struct pax */
 } keys[] = {
 	{ "path", parse_text, offsetof(struct pax, path) },
 	{ "linkpath", parse_text, offsetof(struct pax, target) },
@@ -152,7 +152,7 @@ static const struct {
 	{ "GNU.sparse.numbytes", parse_map_length, 0 },
 };
 
-/* Return: bytes of the record at @data; 0: malformed */
+/* Return: size of the record at @data; 0: malformed */
 static size_t parse_record(const char *data, size_t len, struct pax_record *ret)
 {
 	const char *space = memchr(data, ' ', len < 20 ? len : 20), *end, *equals;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/pax.h - PAX header: attributes of the member that follows it
+ * fetch/tar/pax.h - parser of PAX headers, which have attributes of the next member
  */
 #ifndef FETCH_TAR_PAX_H
 #define FETCH_TAR_PAX_H
@@ -14,7 +14,8 @@
 #include "base/mem.h"
 #include "fetch/tar/tar.h"
 
-/* GNU tar's sparse formats in PAX headers; the oldest one, 'S', is in the member's own header. */
+/* GNU tar's formats for sparse files that use PAX headers. The oldest format, 'S', uses the
+ * member's own header instead. */
 enum pax_sparse {
 	PAX_SPARSE_NONE,
 	PAX_SPARSE_0, /* 0.0 and 0.1: the map is in the records */
@@ -36,7 +37,7 @@ struct pax {
 };
 
 void pax_init(struct pax *p);
-void pax_done(struct pax *p); /* leaves it as pax_init() does */
+void pax_done(struct pax *p); /* leaves @p as after pax_init() */
 /* Add the records of a PAX header to @p. Return: 0, or -EINVAL */
 int pax_decode(struct pax *p, const char *data, size_t len, struct hw_err *e);
 enum pax_sparse pax_sparse(const struct pax *p);

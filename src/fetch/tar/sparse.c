@@ -34,10 +34,11 @@ int sparse_check(const struct tar_entry *entry, struct hw_err *e)
 
 		if (p->offset < end || p->len < 0 || p->offset > entry->size ||
 		    p->len > entry->size - p->offset)
-			return err_text(
-				e, -EINVAL,
-				"invalid sparse map: piece %lld+%lld of a file of %lld bytes",
-				(long long)p->offset, (long long)p->len, (long long)entry->size);
+			return err_text(e, -EINVAL,
+					"invalid sparse map: piece at offset %lld with %lld bytes, "
+					"file has %lld bytes",
+					(long long)p->offset, (long long)p->len,
+					(long long)entry->size);
 		end = p->offset + p->len;
 		sum += p->len;
 	}
@@ -51,7 +52,7 @@ int sparse_check(const struct tar_entry *entry, struct hw_err *e)
 
 /* ---- numbers in blocks ----------------------------------------------------- */
 
-/* Up to the first empty pair. */
+/* Adds pieces up to the first empty pair. */
 static int parse_pairs(struct tar_entry *entry, const uint8_t *p, size_t n, struct hw_err *e)
 {
 	for (size_t i = 0; i < n; i++, p += PAIR_LEN) {
@@ -102,7 +103,7 @@ void sparse_text_done(struct sparse_text *s)
 	buf_done(&s->text);
 }
 
-/* Moves *p behind the line. */
+/* Parses the number on a line, and moves *p behind the line. */
 static bool parse_line(const char **p, const char *end, int64_t *ret_n)
 {
 	const char *newline = memchr(*p, '\n', (size_t)(end - *p));
@@ -113,7 +114,8 @@ static bool parse_line(const char **p, const char *end, int64_t *ret_n)
 	return true;
 }
 
-/* The first line has the number of pieces; each piece has two lines. */
+/* The first line is the number of pieces. Two lines follow for each piece: its offset and its
+ * length. */
 int sparse_parse_text(struct sparse_text *s, struct tar_entry *entry,
 		      const uint8_t block[TAR_BLOCK], struct hw_err *e)
 {

@@ -2,17 +2,18 @@
 /*
  * fetch/tar/tar.c - streaming tar reader without I/O: bytes in, members out
  *
- * How:   the state says what the next bytes are; each state consumes as many of them as it can.
+ * How:   the state determines how the next bytes are interpreted; each state consumes as many bytes
+ *        as it can.
  *
  *	state     next bytes                      next state
  *	HEADER    a block                         EXTRA, MAP_BLOCK, MAP_TEXT, DATA, HEADER, or
- *	                                          after two zero blocks TRAILER
+ *	                                          TRAILER after two zero blocks
  *	EXTRA     a PAX header or GNU long name   HEADER
  *	MAP_BLOCK more of an 'S' file's map       MAP_BLOCK or DATA
  *	MAP_TEXT  the map of a sparse 1.0 file    MAP_TEXT or DATA
  *	DATA      file data                       PADDING
  *	PADDING   up to the end of the block      HEADER
- *	TRAILER   anything                        TRAILER
+ *	TRAILER   any bytes, not interpreted      TRAILER
  */
 #include "fetch/tar/tar.h"
 
@@ -33,21 +34,21 @@ struct tar {
 	const struct tar_sink *sink;
 	void *ctx;
 	enum state state;
-	int64_t at; /* bytes consumed */
+	int64_t at; /* bytes consumed so far */
 	uint8_t block[TAR_BLOCK];
 	size_t fill;	   /* bytes in block */
 	bool had_zeros;	   /* a zero block was read */
 	int64_t left;	   /* bytes left in EXTRA, DATA or PADDING */
 	struct buf extra;  /* body of a PAX header or long name */
-	char extra_flag;   /* its type: 'x', 'g', 'L', 'K' */
-	size_t extra_len;  /* its length without padding */
-	bool pending;	   /* extra headers were read, and the member that follows them was not */
-	char *long_path;   /* from 'L' */
-	char *long_target; /* from 'K' */
+	char extra_flag;   /* type of the extra header: 'x', 'g', 'L', 'K' */
+	size_t extra_len;  /* length of its body without padding */
+	bool pending;	   /* extra headers were read, but not yet the member after them */
+	char *long_path;   /* from a header of type 'L'; NULL: none */
+	char *long_target; /* from a header of type 'K'; NULL: none */
 	struct pax pax;
 	struct tar_entry entry;
 	size_t piece;	  /* index of the current piece in entry.pieces */
-	int64_t piece_at; /* bytes of it consumed */
+	int64_t piece_at; /* bytes consumed of the current piece */
 	struct sparse_text map;
 };
 
@@ -112,7 +113,7 @@ static int check_size(int64_t size, struct hw_err *e)
 	return err_text(e, -EINVAL, "invalid size %lld", (long long)size);
 }
 
-/* A number of a PAX header takes precedence over that of the member's own header. */
+/* A number in a PAX header takes precedence over the one in the member's own header. */
 static int64_t pax_or(int64_t from_pax, int64_t from_header)
 {
 	return from_pax >= 0 ? from_pax : from_header;
@@ -174,7 +175,7 @@ static int end_entry(struct tar *t, struct hw_err *e)
 	return 0;
 }
 
-/* The entry is complete, including its sparse map. */
+/* Called when the entry is complete, including its sparse map. */
 static int begin_entry(struct tar *t, struct hw_err *e)
 {
 	int r;
@@ -191,7 +192,8 @@ static int begin_entry(struct tar *t, struct hw_err *e)
 
 /* ---- sparse files ---------------------------------------------------------- */
 
-/* @r: of a sparse_parse_ function: an error, 0, or 1 if the map continues in the next block */
+/* @r: result of a sparse_parse_ function: an error, 0, or 1 if the map continues in the next
+ * block */
 static int begin_sparse(struct tar *t, int r, struct hw_err *e)
 {
 	if (r == 1)
@@ -260,7 +262,7 @@ static void set_long_name(const struct buf *extra, size_t len, char **name)
 		*name = str_ncopy(extra->data, len);
 }
 
-/* A second PAX header replaces the first one. */
+/* Called at the end of an extra header. A second PAX header replaces the first one. */
 static int end_extra(struct tar *t, struct hw_err *e)
 {
 	int r = 0;
@@ -384,7 +386,7 @@ static ssize_t feed_data(struct tar *t, const uint8_t *data, size_t len, struct 
 	return r < 0 ? r : (ssize_t)n;
 }
 
-/* PADDING and TRAILER */
+/* For the states PADDING and TRAILER. */
 static ssize_t feed_padding(struct tar *t, const uint8_t *data, size_t len, struct hw_err *e)
 {
 	size_t n = t->state == TRAILER ? len : min_size(t->left, len);

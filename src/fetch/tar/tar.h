@@ -2,11 +2,12 @@
 /*
  * fetch/tar/tar.h - streaming tar reader without I/O: bytes in, members out
  *
- * What:  ustar, PAX, GNU long names, base-256 numbers, and sparse files in all four formats:
- *        everything that Go's archive/tar reads, since that wrote most layers.
- * How:   tar_feed() takes bytes in pieces of any size and calls the sink: for each member entry(),
- *        data() any number of times, end(); and other() for every byte of the archive that is not
- *        file data. data() and other() together receive every byte of the archive, in order.
+ * What:  reads ustar, PAX, GNU long names, base-256 numbers, and sparse files in all four formats.
+ *        Go's archive/tar, which wrote most layers, reads the same formats.
+ * How:   tar_feed() takes bytes in pieces of any size and calls the sink. For each member it calls
+ *        entry() once, data() any number of times, and end() once. It calls other() for all bytes
+ *        of the archive that are not file data. data() and other() together receive every byte of
+ *        the archive, in order.
  * Rules: an error of a sink function stops the reader. Sizes are bounded before anything is
  *        allocated. Where tar readers differ, this one behaves like Go's: global PAX headers are
  *        ignored, links and directories have no data, bytes after the end of the archive are not
@@ -25,9 +26,9 @@
 #include "base/mem.h"
 
 #define TAR_BLOCK     512
-#define TAR_EXTRA_MAX (1 << 20) /* bytes of one PAX header or long name, as in Go */
-#define TAR_MAP_MAX   (4 << 20) /* bytes of a sparse map in text form */
-#define TAR_HOLES_MAX (1 << 16) /* pieces of one sparse file */
+#define TAR_EXTRA_MAX (1 << 20) /* maximum size of a PAX header or long name, as in Go */
+#define TAR_MAP_MAX   (4 << 20) /* maximum size of a sparse map in text form */
+#define TAR_HOLES_MAX (1 << 16) /* maximum number of pieces of a sparse file */
 
 enum tar_type {
 	TAR_FILE,
@@ -52,22 +53,22 @@ struct tar_piece {
 /* A member; valid until the sink's end() has returned. */
 struct tar_entry {
 	enum tar_type type;
-	char *path;   /* as in the archive: may be absolute or contain ".." */
-	char *target; /* of a link, else "" */
+	char *path;   /* unchanged from the archive: may be absolute or contain ".." */
+	char *target; /* target of a link; "" for other types */
 	mode_t mode;  /* permission, set-user-ID, set-group-ID and sticky bits */
 	uid_t uid;
 	gid_t gid;
 	struct timespec mtime;
-	unsigned int major, minor; /* of a device */
-	int64_t size;		   /* of the file */
-	int64_t stored;		   /* bytes of data in the archive: fewer if the file is sparse */
-	struct tar_piece *pieces;  /* the stored parts of the file; one or none if not sparse */
+	unsigned int major, minor; /* device number, for devices only */
+	int64_t size;		   /* size of the file */
+	int64_t stored;		   /* bytes of data in the archive; fewer if the file is sparse */
+	struct tar_piece *pieces;  /* the stored parts of the file; at most one if not sparse */
 	size_t n_pieces;
 	struct tar_xattr *xattrs;
 	size_t n_xattrs;
 };
 
-/* Each returns 0 or negative errno. data(): @offset is the position in the file. */
+/* Each function returns 0 or negative errno. @offset: position of the data in the file. */
 struct tar_sink {
 	int (*entry)(void *ctx, const struct tar_entry *entry, struct hw_err *e);
 	int (*data)(void *ctx, int64_t offset, const void *data, size_t len, struct hw_err *e);
@@ -82,11 +83,12 @@ void tar_free(struct tar *t);
 /* Read the next bytes of the archive. After an error the reader must not be used again.
  * Return: 0; -EINVAL: malformed archive; -EOPNOTSUPP: unsupported type; or the sink's error */
 int tar_feed(struct tar *t, const void *data, size_t len, struct hw_err *e);
-/* Skip the data of the current member; none of it may have been fed.
+/* Skip the data of the current member. No part of the data may have been fed.
  * Return: 0; -EINVAL: the reader is not at the start of a member's data; or the error of end() */
 int tar_skip(struct tar *t, struct hw_err *e);
-/* The archive is complete. Missing zero blocks at the end, or missing padding of the last block,
- * are not an error, as in Go: some programs omit them. Return: 0, or -EINVAL: truncated */
+/* To be called at the end of the archive. As in Go, missing zero blocks at the end and missing
+ * padding of the last block are not an error: some programs omit them. Return: 0, or -EINVAL:
+ * truncated */
 int tar_finish(struct tar *t, struct hw_err *e);
 
 AUTO_DEFINE(tar_free, struct tar);

@@ -129,11 +129,13 @@ static void test_kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "path: clean paths are relative, without dots and empty parts", test_clean },
+		{ "path: a cleaned path is relative, without dots and empty components",
+		  test_clean },
 		{ "path: a path that escapes the root is rejected", test_escape },
-		{ "path: the kernel's length limit applies to the clean path", test_length },
-		{ "path: name and parent directory", test_parts },
-		{ "path: whiteouts and plain members are told apart", test_kinds },
+		{ "path: the kernel's length limit applies to the cleaned path", test_length },
+		{ "path: a path is split into its parent directory and its last component",
+		  test_parts },
+		{ "path: whiteouts are distinguished from plain members", test_kinds },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

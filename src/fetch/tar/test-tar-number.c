@@ -132,10 +132,12 @@ static void test_decimals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "tar-number: octal digits between blanks", test_octal },
-		{ "tar-number: base 256, also negative, up to 64 bits", test_base256 },
-		{ "tar-number: times with sign and fraction", test_times },
-		{ "tar-number: decimal numbers are digits only", test_decimals },
+		{ "tar-number: octal digits with blanks around them are parsed", test_octal },
+		{ "tar-number: numbers in base 256 of up to 64 bits are parsed, also negative ones",
+		  test_base256 },
+		{ "tar-number: times with a sign and a fraction are parsed", test_times },
+		{ "tar-number: a decimal number with characters other than digits is rejected",
+		  test_decimals },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

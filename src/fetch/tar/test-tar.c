@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/tar/test-tar.c - the calls of a sink for an archive
+ * fetch/tar/test-tar.c - which functions of the sink the tar reader calls
  *
- * Archives of all programs and formats are in test/test_unpack.py.
+ * test/test_unpack.py tests archives of different programs and formats.
  */
 #include "fetch/tar/tar.h"
 
@@ -19,9 +19,9 @@
 #include "base/buf.h"
 
 struct recorder {
-	struct buf text;  /* a line for each call */
+	struct buf text;  /* one line for each call */
 	struct buf bytes; /* passed to data() and other() */
-	const char *fail; /* the call that fails */
+	const char *fail; /* name of the function that fails; NULL: none */
 };
 
 static int result_of(struct recorder *s, const char *name, struct hw_err *e)
@@ -74,7 +74,7 @@ static void recorder_done(struct recorder *s)
 	buf_done(&s->bytes);
 }
 
-/* A header with its checksum, and the padded data. */
+/* Adds a header with its checksum, and the padded data. */
 static void add_member(struct buf *b, char flag, const char *name, const char *target,
 		       const char *data)
 {
@@ -214,10 +214,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "tar: entry, data and end are called for each member, in order", test_members },
-		{ "tar: data and other bytes together are the archive", test_bytes },
+		{ "tar: data() and other() together receive every byte of the archive",
+		  test_bytes },
 		{ "tar: an error of the sink stops the reader", test_sink_fails },
-		{ "tar: an empty archive has no members", test_empty },
-		{ "tar: the error of a truncated archive says where it ends", test_truncated },
+		{ "tar: an empty archive is read without an error and has no members", test_empty },
+		{ "tar: the error for a truncated archive tells where the archive ends",
+		  test_truncated },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

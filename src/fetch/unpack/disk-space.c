@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/disk-space.c - free space of a file system, with a reserve that stays free
+ * fetch/unpack/disk-space.c - checks free disk space before writing, and keeps a reserve free
  */
 #include "fetch/unpack/disk-space.h"
 
@@ -28,7 +28,8 @@ int disk_space_check(struct disk_space *s, int64_t bytes, struct hw_err *e)
 	left -= (uint64_t)bytes;
 	if (left > QUERY_EVERY)
 		left = QUERY_EVERY;
-	/* a free inode counts as one block; not every file system counts inodes */
+	/* each remaining inode allows one block until the next query; f_files is 0 if the file
+	 * system does not count inodes */
 	kept = fs.f_files / INODES_SHARE;
 	inodes = fs.f_favail > kept ? fs.f_favail - kept : 0;
 	if (reserve > 0 && fs.f_files > 0) {

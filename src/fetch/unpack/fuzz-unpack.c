@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/fuzz-unpack.c - unpacking with any bytes as the archive
+ * fetch/unpack/fuzz-unpack.c - fuzz test: unpacking an archive
  *
- * Beside the root is a directory that links and paths may point to: it must not change. An archive
+ * Next to the root is a directory that links and paths may point to. It must not change. An archive
  * that was unpacked completely and is rebuildable must be rebuilt byte for byte. The root must be
- * removable, whatever is in it.
+ * removable, whatever it contains.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int top = -1; /* holds "root" and "outside" */
+static int top = -1; /* directory that contains "root" and "outside" */
 static struct stat before[2];
 
 static void stat_outside(struct stat ret[2])

@@ -3,8 +3,9 @@
  * fetch/unpack/implied.c - directories that a layer implies without a member of their own
  *
  * How:   each directory is looked up in the layers below, topmost first, until it is found or a
- *        layer hides the ones below it. A link is followed for one step: its target is then an
- *        implied directory itself, or one that the layer has.
+ *        layer hides the directories of the layers below. If a layer below has a link instead, the
+ *        content moves to the link's target. The target is then processed as another implied
+ *        directory, unless the layer already has it.
  */
 #include "fetch/unpack/implied.h"
 
@@ -22,15 +23,16 @@
 #include "fetch/unpack/tree.h"
 
 #define DIRECTORY  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-#define XATTRS_MAX (64 << 10) /* the kernel's limit of a list and of a value */
-#define MOVES_MAX  40	      /* as many links as the kernel follows */
+#define XATTRS_MAX (64 << 10) /* the kernel's limit for a list and for a value */
+#define MOVES_MAX  40	      /* the kernel also follows at most 40 links */
 
 struct inherit {
 	int root;
 	const int *below;
 	size_t n_below;
-	struct hw_strings paths; /* directories to process; grows while content moves */
-	size_t at;		 /* index of the current one */
+	/* directories to process; move_content() appends those that it creates */
+	struct hw_strings paths;
+	size_t at; /* index of the current directory */
 	int moves;
 };
 
@@ -41,7 +43,7 @@ static bool is_opaque(int fd)
 	return fgetxattr(fd, TREE_OPAQUE, value, sizeof(value)) == 1 && value[0] == 'y';
 }
 
-/* Does this layer hide @path of the layers below it? */
+/* Does this layer hide @path in the layers below it? */
 static bool hides_path(int layer, const char *path)
 {
 	for (const char *p = path; *p; p += strspn(p, "/")) {
@@ -61,7 +63,7 @@ static bool hides_path(int layer, const char *path)
 
 /* ---- attributes ------------------------------------------------------------ */
 
-/* Of the extended attributes, only those of users. */
+/* Copies owner, mode, times, and the extended attributes in the user namespace. */
 static int copy_attributes(int from, int to)
 {
 	autofree char *list = mem_new(XATTRS_MAX), *value = mem_new(XATTRS_MAX);
@@ -91,8 +93,9 @@ static int copy_attributes(int from, int to)
 struct move {
 	int root;
 	const char *from, *to;
-	struct tree tree;	/* in the destination */
-	struct hw_strings dirs; /* to move, relative to both; "": the directory itself */
+	struct tree tree; /* current directory in the destination */
+	/* directories to move, relative to from and to; "": the directory itself */
+	struct hw_strings dirs;
 };
 
 static bool is_dir(int dir, const char *name)
@@ -107,7 +110,7 @@ static char *join(const char *a, const char *b)
 	return str_printf("%s%s%s", a, *a && *b ? "/" : "", b);
 }
 
-/* A directory that exists in both places is added to the list, anything else is renamed. */
+/* Adds a directory that exists in both places to m->dirs, and renames anything else. */
 static int move_name(struct move *m, int from, const char *dir, const char *name, struct hw_err *e)
 {
 	int r = 0;
@@ -139,7 +142,7 @@ static int move_dir(struct move *m, const char *dir, struct hw_err *e)
 	d = fd < 0 ? NULL : fdopendir(fd);
 	if (!d)
 		return err_set(e, fd < 0 ? fd : -errno, "open directory \"%.256s\"", from);
-	take_fd(fd); /* d owns it now */
+	take_fd(fd); /* d owns the descriptor now */
 	r = tree_enter(&m->tree, to, e);
 	if (r == 0) {
 		while (r == 0 && (errno = 0, entry = readdir(d)))
@@ -163,8 +166,8 @@ static int add_path(void *ctx, const char *path, struct hw_err *e)
 
 /*
  * Moves the content of directory @from to directory @to and removes @from, which is neither the
- * root nor a parent of @to. Directories in both are merged; of two files the moved one stays.
- * Missing directories of @to are created, and are implied directories, too.
+ * root nor a parent of @to. Directories that exist in both are merged; a moved file replaces an
+ * existing one. Missing directories of @to are created, and are added to the implied directories.
  */
 static int move_content(struct inherit *h, const char *from, const char *to, struct hw_err *e)
 {
@@ -193,7 +196,8 @@ static int move_content(struct inherit *h, const char *from, const char *to, str
 
 /* ---- links below ----------------------------------------------------------- */
 
-/* A layer below has a link in place of the directory. */
+/* Called when a layer below has a link in place of the directory: moves the directory's content to
+ * the link's target. */
 static int follow_link(struct inherit *h, int link, const char *path, struct hw_err *e)
 {
 	char target[PATH_SIZE], parent[PATH_SIZE], to[PATH_SIZE];
@@ -212,13 +216,13 @@ static int follow_link(struct inherit *h, int link, const char *path, struct hw_
 	if (path_clean(whole, to, &ignored) < 0)
 		return 1;
 	if (str_starts(to, path) && (to[len] == '\0' || to[len] == '/'))
-		return 1; /* the link itself, or a path below it */
+		return 1; /* the target is the link itself, or below it */
 	if (++h->moves > MOVES_MAX)
 		return 1;
 	r = move_content(h, path, to, e);
 	if (r < 0)
 		return r;
-	/* directories to process that have moved */
+	/* update the paths of directories that have moved and are still to be processed */
 	for (size_t i = h->at + 1; i < h->paths.n; i++) {
 		char *old = h->paths.v[i];
 
@@ -232,7 +236,8 @@ static int follow_link(struct inherit *h, int link, const char *path, struct hw_
 
 /* ---- directories ----------------------------------------------------------- */
 
-/* Return: 1: found, or this layer hides the ones below it; 0: continue with the next layer */
+/* Return: 1: found, or this layer hides the layers below it; 0: continue with the next layer; or
+ * negative errno */
 static int inherit_from(struct inherit *h, int layer, const char *path, int to, struct hw_err *e)
 {
 	autoclose int fd = -1;
@@ -263,7 +268,7 @@ static int inherit_dir(struct inherit *h, const char *path, struct hw_err *e)
 
 	to = tree_open(h->root, path, DIRECTORY);
 	if (to == -ENOENT || to == -ENOTDIR || to == -ELOOP)
-		return 0; /* a later member replaced it */
+		return 0; /* a later member has replaced the directory */
 	if (to < 0)
 		return err_set(e, to, "open");
 	if (is_opaque(to))

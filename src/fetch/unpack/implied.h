@@ -2,13 +2,13 @@
 /*
  * fetch/unpack/implied.h - directories that a layer implies without a member of their own
  *
- * What:  an archive may have "tmp/x" and not "tmp". A runtime that unpacks it over the layers
- *        below, as containerd does, finds the directory there, or a link to one. We unpack layers
- *        in parallel, each into its own root, so the directory is created with default attributes,
- *        and overlayfs would show those, or hide the link. This corrects it once the layers below
- *        are complete: owner, mode, extended attributes and times are copied from the directory
- *        below; where a layer below has a link, the directory's content moves to the link's
- *        target.
+ * What:  an archive may contain "tmp/x" but not "tmp". A runtime that unpacks the archive over the
+ *        layers below, like containerd, finds the directory "tmp" there, or a link to a directory.
+ *        We unpack layers in parallel, each into its own root. So we create "tmp" with default
+ *        attributes, and overlayfs would show these attributes, or hide the link. implied_inherit()
+ *        corrects this when the layers below are complete. It copies owner, mode, extended
+ *        attributes and times from the directory below. If a layer below has a link, it moves the
+ *        directory's content to the link's target.
  */
 #ifndef FETCH_UNPACK_IMPLIED_H
 #define FETCH_UNPACK_IMPLIED_H
@@ -20,9 +20,10 @@
 #include "base/err.h"
 
 /* Give implied directories the attributes that they have in the layers below. A directory that no
- * layer below has is left unchanged. @root: of the layer; @implied: paths, from its struct
- * unpacked; @below: roots of the @n_below layers below, topmost first.
- * Return: 0; 1: files have moved, so the recipe no longer finds them; or negative errno */
+ * layer below has is left unchanged. @root: root of the layer; @implied: paths from the layer's
+ * struct unpacked; @below: roots of the @n_below layers below, topmost first.
+ * Return: 0; 1: files were moved, so the layer cannot be rebuilt from its recipe; or negative
+ * errno */
 int implied_inherit(int root, const struct hw_strings *implied, const int *below, size_t n_below,
 		    struct hw_err *e);
 

@@ -4,8 +4,8 @@
  *
  * How:   opens the member's directory below the root (tree.h) and creates the member in it by its
  *        bare name, with calls that create a new file or fail, and never follow a link. The owner
- *        is set before the mode, since chown() clears set-user-ID; then capabilities, which writing
- *        clears; times last.
+ *        is set before the mode, since chown() clears set-user-ID. Capabilities are set after the
+ *        data is written, since writing clears them. Times are set last.
  */
 #include "fetch/unpack/member.h"
 
@@ -20,7 +20,7 @@
 #include "base/str.h"
 #include "fetch/tar/path.h"
 
-#define PRIVATE_FILE 0600 /* until the attributes are set */
+#define PRIVATE_FILE 0600 /* mode until the attributes are set */
 #define PRIVATE_DIR  0700
 
 /* ---- attributes ------------------------------------------------------------ */
@@ -57,7 +57,7 @@ int member_set_attributes(struct member_writer *m, int fd, const struct tar_entr
 	return 0;
 }
 
-/* For what cannot be opened: symbolic links, FIFOs, devices. */
+/* For members that cannot be opened: symbolic links, FIFOs, devices. */
 static int set_attributes_by_name(struct member_writer *m, const char *name,
 				  const struct tar_entry *entry, struct hw_err *e)
 {
@@ -76,7 +76,7 @@ static int set_attributes_by_name(struct member_writer *m, const char *name,
 
 /* ---- creation -------------------------------------------------------------- */
 
-/* Each returns a descriptor or 0, or negative errno: -EEXIST if the name exists. */
+/* Each function returns a descriptor, 0, or negative errno: -EEXIST if the name exists. */
 
 static int create_file(struct member_writer *m, const char *name, const struct tar_entry *entry)
 {
@@ -109,7 +109,7 @@ static int create_dir(struct member_writer *m, const char *name, const struct ta
 	return tree_create_dir(m->tree.fd, name, PRIVATE_DIR);
 }
 
-/* Calls create(), after removing an existing file or tree of that name. */
+/* Calls create(). If the name exists, removes it, with its content, and calls create() again. */
 static int create_or_replace(struct member_writer *m, const char *name,
 			     const struct tar_entry *entry,
 			     int (*create)(struct member_writer *m, const char *name,
@@ -134,7 +134,7 @@ static int create_or_replace(struct member_writer *m, const char *name,
 
 /* ---- hard links ------------------------------------------------------------ */
 
-/* -EBADMSG instead of -ENOENT: the archive is wrong, and not this machine. */
+/* The code is -EBADMSG instead of -ENOENT, because the archive is at fault, not this machine. */
 static int set_target_missing(const char *target, struct hw_err *e)
 {
 	return err_text(e, -EBADMSG, "target \"%.256s\" is not in the layer", target);
@@ -181,7 +181,7 @@ static int create_hardlink(struct member_writer *m, const char *name, const stru
 
 /* ---- members --------------------------------------------------------------- */
 
-/* The new directory becomes the current one: the next members are often in it. */
+/* The new directory becomes the current directory, because the next members are often in it. */
 static int create_and_enter_dir(struct member_writer *m, const char *name,
 				const struct tar_entry *entry, const char *path, struct hw_err *e)
 {
@@ -287,8 +287,8 @@ int member_create_whiteout(struct member_writer *m, const char *path, struct hw_
 	if (errno != EEXIST)
 		return err_set(e, -errno, "create whiteout of \"%.256s\"", name);
 
-	/* The layer has a file or directory of that name, which a whiteout would replace. A file
-	 * hides the layers below anyway, a directory does if it is opaque. */
+	/* The layer has a file or directory with this name, which must not be replaced. A file
+	 * hides the layers below without a whiteout; a directory hides them if it is opaque. */
 	fd = openat(m->tree.fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
 		return 0;

@@ -46,7 +46,7 @@ static int tear_down(void **state)
 
 	close(f->root);
 	assert_int_equal(remove_tree(f->top, "root", &e), 0);
-	assert_int_equal(remove_tree(f->top, "root", &e), 0); /* does not exist any more */
+	assert_int_equal(remove_tree(f->top, "root", &e), 0); /* succeeds if it does not exist */
 	close(f->top);
 	assert_int_equal(rmdir(f->path), 0);
 	free(f);
@@ -144,8 +144,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "tree: changes in a directory leave its times unchanged", test_times, set_up,
 		  tear_down },
-		{ "tree: missing directories are created and reported", test_implied, set_up,
-		  tear_down },
+		{ "tree: missing directories are created and reported to the callback",
+		  test_implied, set_up, tear_down },
 		{ "tree: links do not lead outside the root", test_links, set_up, tear_down },
 		{ "tree: a directory is removed with its content", test_remove, set_up, tear_down },
 	};

@@ -28,8 +28,8 @@ int tree_open(int root, const char *path, int flags)
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
 	};
 
-	/* openat2() may fail with EAGAIN for a link with ".." while any process on this machine
-	 * renames files: openat2(2). */
+	/* openat2() may fail with EAGAIN for a path with ".." while any process on this machine
+	 * renames files, see openat2(2). */
 	for (int i = 0; i < RETRIES_MAX; i++) {
 		long fd = syscall(SYS_openat2, root, *path ? path : ".", &how, sizeof(how));
 
@@ -111,7 +111,7 @@ int tree_create_dir(int dir, const char *name, mode_t mode)
 	return take_fd(fd);
 }
 
-/* Creates a directory in the current one, and enters it. */
+/* Creates a directory in the current directory, and enters it. */
 static int enter_implied(struct tree *t, const char *path, struct hw_err *e)
 {
 	autoclose int fd = -1;
@@ -150,7 +150,7 @@ int tree_enter(struct tree *t, const char *path, struct hw_err *e)
 	if (r != -ENOENT && r != -ENOTDIR)
 		return err_set(e, r, "open directory \"%.256s\"", path);
 
-	/* component by component, creating missing directories */
+	/* enter component by component, and create missing directories */
 	r = enter_existing(t, "");
 	if (r < 0)
 		return err_set(e, r, "open the root");

@@ -2,11 +2,11 @@
 /*
  * fetch/unpack/tree.h - directories below a root, safe against links in an archive
  *
- * What:  opens and creates directories below a root. A path is resolved as in a container with
- *        that root, whatever links an archive has put there.
- * How:   openat2() with RESOLVE_IN_ROOT; then only names without a slash, relative to the opened
- *        directory and never following a link.
- * Rules: changes in a directory do not change its times.
+ * What:  opens and creates directories below a root. A path is resolved as in a container with that
+ *        root, whatever links the archive has created.
+ * How:   directories are opened by openat2() with RESOLVE_IN_ROOT. All other calls use names
+ *        without a slash, relative to an opened directory, and never follow a link.
+ * Rules: creating or removing files in a directory does not change its times.
  *        No other process may change the tree at the same time.
  */
 #ifndef FETCH_UNPACK_TREE_H
@@ -27,21 +27,21 @@ struct tree {
 	int root; /* borrowed */
 	int fd;	  /* current directory; -1: none */
 	char path[PATH_SIZE];
-	struct timespec mtime; /* to restore in tree_leave() */
+	struct timespec mtime; /* time of the current directory, restored by tree_leave() */
 	/* called for each parent directory that tree_enter() creates; may be NULL */
 	int (*implied)(void *ctx, const char *path, struct hw_err *e);
 	void *ctx;
 };
 
-/* All paths are from path_clean(). */
+/* All paths must come from path_clean(). */
 
-void tree_init(struct tree *t, int root); /* @root is borrowed; no current directory */
+void tree_init(struct tree *t, int root); /* @root is borrowed; there is no current directory yet */
 void tree_done(struct tree *t);		  /* does not restore times */
 /* Make @path the current directory, creating missing directories. Return: 0; -ENOTDIR: a component
  * is neither a directory nor a link to one; -ELOOP; or another negative errno */
 int tree_enter(struct tree *t, const char *path, struct hw_err *e);
-/* Make an open directory the current one; does not restore the times of the last one. @fd is taken
- * over; @mtime: of the directory */
+/* Make an open directory the current directory. Does not restore the times of the previous one.
+ * @fd: taken over; @mtime: modification time of the directory */
 void tree_enter_fd(struct tree *t, int fd, const char *path, const struct timespec *mtime);
 /* Leave the current directory and restore its times. */
 int tree_leave(struct tree *t, struct hw_err *e);
@@ -49,11 +49,11 @@ int tree_leave(struct tree *t, struct hw_err *e);
 /* An overlayfs whiteout is a character device 0:0. */
 bool tree_is_whiteout(const struct stat *st);
 /* Create a directory, or open an existing one. A directory that replaces a whiteout becomes opaque,
- * so that it still hides the layers below. @name: without a slash; @mode: of a new directory.
+ * so that it still hides the layers below. @name: without a slash; @mode: mode of a new directory.
  * Return: descriptor; -EEXIST: exists and is not a directory; or negative errno */
 int tree_create_dir(int dir, const char *name, mode_t mode);
 /* Open a file below a root, as in a container with that root. With O_NOFOLLOW in @flags the last
- * component may not be a link. Return: descriptor, or negative errno */
+ * component is not followed if it is a link. Return: descriptor, or negative errno */
 int tree_open(int root, const char *path, int flags);
 
 #endif

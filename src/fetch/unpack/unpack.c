@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch/unpack/unpack.c - unpacks a layer's archive into a directory, in overlayfs's form
+ * fetch/unpack/unpack.c - unpacks an archive in the format of an overlayfs layer
  *
- * How:   a sink of the tar reader. member.c creates the members; file data is written and hashed
- *        here; all other bytes go into the recipe, including the data of members that leave no
- *        file.
- * Rules: bytes and members are checked against the limits before they cost anything, and disk space
- *        is checked before it is used (disk-space.h).
+ * How:   a sink of the tar reader. member.c creates the members. File data is written and hashed
+ *        here. All other bytes are written to the recipe, including the data of members that create
+ *        no file.
+ * Rules: the limits on bytes and members are checked before memory or disk space is used for them,
+ *        and free disk space is checked before it is used (disk-space.h).
  */
 #include "fetch/unpack/unpack.h"
 
@@ -26,7 +26,7 @@
 
 #define LARGE_FILE	 (1 << 20)
 #define IMPLIED_MAX	 100000
-#define IMPLIED_JSON_MAX (3 << 20) /* of all their paths as JSON; the daemon reads 4 MiB */
+#define IMPLIED_JSON_MAX (3 << 20) /* size of the paths as JSON; the daemon reads at most 4 MiB */
 
 struct unpack {
 	struct unpack_options options;
@@ -35,14 +35,14 @@ struct unpack {
 	struct recipe *recipe; /* NULL: none */
 	struct sha256 *archive_hash, *file_hash;
 	struct map *implied; /* paths of implied directories */
-	size_t implied_size; /* of the paths as JSON */
-	bool has_root;	     /* the root has a member */
+	size_t implied_size; /* size of these paths as JSON */
+	bool has_root;	     /* the archive has a member for the root */
 	int64_t archive, entries, content, disk, inodes;
 	struct disk_space space;
 	/* the current member */
 	const struct tar_entry *entry;
 	char path[PATH_SIZE];
-	int fd; /* -1: it leaves no file */
+	int fd; /* -1: the member creates no file */
 };
 
 /* ---- limits ---------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static int count_entry(struct unpack *u, struct hw_err *e)
 
 /* ---- implied directories --------------------------------------------------- */
 
-/* Size of a path in the JSON of struct unpacked. */
+/* Return: size of a path in the JSON of struct unpacked */
 static size_t json_size(const char *path)
 {
 	size_t n = strlen("\"\",");
@@ -73,7 +73,9 @@ static int add_implied(void *ctx, const char *path, struct hw_err *e)
 
 	u->implied_size += json_size(path);
 	if (u->implied_size > IMPLIED_JSON_MAX || map_count(u->implied) == IMPLIED_MAX)
-		return err_text(e, -EFBIG, "too many directories without a member of their own");
+		return err_text(
+			e, -EFBIG,
+			"too many implied directories (directories without a member of their own)");
 	map_set(u->implied, path, u);
 	u->inodes++;
 	u->disk += DISK_SPACE_BLOCK;
@@ -100,7 +102,7 @@ static int create_member(struct unpack *u, const struct tar_entry *entry, struct
 	case PATH_PLAIN:
 		break;
 	}
-	/* a hole takes no space here, but may in a copy of the file */
+	/* holes count, too: they use no disk space here, but may in a copy of the file */
 	if (entry->size > u->options.bytes)
 		return err_text(e, -EFBIG, "file too large: %lld bytes, at most %lld allowed",
 				(long long)entry->size, (long long)u->options.bytes);
@@ -150,7 +152,7 @@ static int write_at(int fd, int64_t offset, const char *data, size_t len)
 	return 0;
 }
 
-/* Uncompressed bytes are counted, which are more than the recipe takes on disk. */
+/* Counts the uncompressed bytes, although the recipe uses less disk space. */
 static int on_other(void *ctx, const void *data, size_t len, struct hw_err *e)
 {
 	struct unpack *u = ctx;
@@ -185,13 +187,13 @@ static int end_file(struct unpack *u, int fd, struct hw_err *e)
 {
 	const struct tar_entry *entry = u->entry;
 	uint8_t sum[DIGEST_SIZE];
-	int64_t end = 0; /* of the data */
+	int64_t end = 0; /* end of the data */
 	int r;
 
 	for (size_t i = 0; i < entry->n_pieces; i++)
 		if (entry->pieces[i].len > 0)
 			end = entry->pieces[i].offset + entry->pieces[i].len;
-	/* a hole at the end, with or without an empty piece that marks its end */
+	/* the file ends with a hole; an empty piece may mark the end of the hole */
 	if (end < entry->size && ftruncate(fd, entry->size) < 0)
 		return err_set(e, -errno, "set size");
 	r = member_set_attributes(&u->writer, fd, entry, e);
@@ -289,7 +291,7 @@ int unpack_finish(struct unpack *u, const char *diff_id, struct unpacked *ret_un
 		r = recipe_end(u->recipe, u->archive, sum, e);
 	if (r < 0)
 		return r;
-	if (u->options.sync) { /* the whole file system: one call for all files */
+	if (u->options.sync) { /* one call for all files */
 		autoclose int root = -1;
 
 		root = tree_open(u->options.root, "", O_RDONLY | O_DIRECTORY);

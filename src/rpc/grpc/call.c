@@ -2,19 +2,18 @@
 /*
  * rpc/grpc/call.c - one call on a gRPC connection: headers, messages, status
  *
- * How:   in: grpc.c passes on header fields and bytes; frame.c splits the bytes into
- *        messages, which go to the owner. out: messages wait in a queue that
- *        nghttp2 reads as the peer's windows allow; after the last message comes
- *        END_STREAM (client) or the trailers (server).
+ * How:   receiving: grpc.c passes on header fields and bytes; frame.c splits the bytes into
+ *        messages, which are passed to the owner. Sending: messages wait in a queue that nghttp2
+ *        reads as the peer's flow-control windows allow. END_STREAM (client) or the trailers
+ *        (server) follow after the last message.
  *
  *	state of a server's call    owned   has_headers   ending
  *	receiving headers           no      no            no
- *	running                     yes     once it sent  no
+ *	running                     yes     after a send  no
  *	refused, failed, finished   no      unchanged     yes      trailers are submitted
  *
- * Rules: received bytes count for limits.buffered until their messages are consumed
- *        or the call is no longer owned; on a server, so do queued messages until
- *        nghttp2 has read them.
+ * Rules: received bytes count for limits.buffered until their messages are consumed or the call is
+ *        no longer owned. On a server, queued messages also count until nghttp2 has read them.
  *        Results of nghttp2's submit functions are ignored: they fail only if memory
  *        is exhausted or the stream is closed, and then on_close() follows.
  */
@@ -37,8 +36,8 @@ struct outgoing_message {
 	struct list link;
 	uint8_t prefix[FRAME_PREFIX];
 	struct buf body;
-	size_t at;	 /* how many bytes of both are sent */
-	size_t buffered; /* counted in grpc.buffered */
+	size_t at;	 /* bytes of prefix and body that nghttp2 has read */
+	size_t buffered; /* bytes that are counted in grpc.buffered */
 };
 
 static struct call *call_of(struct grpc_call *pub)
@@ -75,7 +74,7 @@ static void drop_output(struct call *c)
 		message_free(c, m);
 }
 
-/* The owner forgets the call: unconsumed input is dropped, later input is ignored. */
+/* The call has no owner any more: drops unconsumed input; later input is ignored. */
 static void disown(struct call *c)
 {
 	c->owned = false;
@@ -142,7 +141,7 @@ static void send_trailers(struct call *c)
 	nghttp2_submit_trailer(c->grpc->session, c->id, nv, n);
 }
 
-/* Copies as much as fits: of the prefix if it is not sent yet, else of the body. */
+/* Copies as many bytes as fit: from the prefix if it is not sent yet, otherwise from the body. */
 static size_t copy_message(struct outgoing_message *m, uint8_t *to, size_t room)
 {
 	bool in_prefix = m->at < FRAME_PREFIX;
@@ -210,7 +209,7 @@ static void send_headers(struct call *c)
 	nghttp2_submit_response(c->grpc->session, c->id, nv, ARRAY_SIZE(nv), &body);
 }
 
-/* Server: a Trailers-Only response, headers and status in one. */
+/* Server: submits a Trailers-Only response, which has headers and status in one frame. */
 static void send_trailers_only(struct call *c, int http)
 {
 	AUTO(buf_done) struct buf text = { 0 };
@@ -227,7 +226,7 @@ static void send_trailers_only(struct call *c, int http)
 	nghttp2_submit_response(c->grpc->session, c->id, nv, n, NULL);
 }
 
-/* Server: ends the call with a status, after the queued messages. @http is the :status, if no
+/* Server: ends the call with a status, after the queued messages. @http: value of :status, if no
  * headers were sent before. */
 static void send_status(struct call *c, int http, enum status_code code, const char *text)
 {
@@ -253,7 +252,7 @@ static void reset_stream(struct call *c, uint32_t error_code)
 	nghttp2_submit_rst_stream(c->grpc->session, NGHTTP2_FLAG_NONE, c->id, error_code);
 }
 
-/* Ends a call because of an error here: informs the owner and the peer. */
+/* Ends a call because of an error on this side: informs the owner and the peer. */
 static void fail_call(struct call *c, const struct hw_err *e)
 {
 	call_close(c, status_from_err(e), e->msg);
@@ -307,7 +306,8 @@ void call_on_response_headers(struct call *c)
 	fail_call(c, &e);
 }
 
-/* Client: the trailers are received. A request that is still being sent is useless by now. */
+/* Client: called when the trailers are received. The server ignores the rest of a request that is
+ * still being sent: its stream is reset. */
 static void on_response_end(struct call *c)
 {
 	const struct grpc_header *h = &c->header;
@@ -373,7 +373,7 @@ void call_on_data(struct call *c, const uint8_t *data, size_t len)
 		fail_call(c, &e);
 }
 
-/* Besides the deadline: resets a finished call whose peer does not accept the response. */
+/* Enforces the deadline, and resets a finished call whose peer does not accept the response. */
 void call_tick(struct call *c, int64_t now)
 {
 	struct hw_err e;

@@ -35,7 +35,7 @@ static uint32_t message_length(const struct frame *f)
 	return ntohl(n);
 }
 
-/* Return: how many bytes were skipped, at most @wanted */
+/* Return: number of bytes skipped, at most @wanted */
 static size_t skip_bytes(const uint8_t **data, size_t *len, size_t wanted)
 {
 	size_t n = *len < wanted ? *len : wanted;

@@ -2,11 +2,11 @@
 /*
  * rpc/grpc/frame.h - length-prefixed messages in a byte stream
  *
- * What:  splits received bytes into messages. The format is Length-Prefixed-Message
- *        of PROTOCOL-HTTP2.md: a compressed flag of one byte, the length in four
- *        bytes in network order, the message.
- * Rules: a large length alone allocates nothing: memory grows with the bytes
- *        received. A struct frame starts zeroed except for max.
+ * What:  splits received bytes into messages. The format is Length-Prefixed-Message of
+ *        PROTOCOL-HTTP2.md: one byte that tells whether the message is compressed, the length as
+ *        four bytes in network order, and the message.
+ * Rules: memory is allocated for received bytes only, whatever length the prefix claims. A struct
+ *        frame is initialized with zeros and max.
  */
 #ifndef RPC_GRPC_FRAME_H
 #define RPC_GRPC_FRAME_H
@@ -21,16 +21,16 @@
 #define FRAME_PREFIX 5
 
 struct frame {
-	uint32_t max; /* bytes of a message */
+	uint32_t max; /* maximum size of a message */
 	uint8_t prefix[FRAME_PREFIX];
-	size_t prefix_len;  /* bytes received of it */
-	struct buf message; /* received so far */
+	size_t prefix_len;  /* bytes of the prefix received so far */
+	struct buf message; /* bytes of the message received so far */
 };
 
 void frame_done(struct frame *f);
-/* Writes the prefix of a message of @len bytes, which the caller has bounded to 32 bits. */
+/* Writes the prefix of a message of @len bytes. @len must fit into 32 bits. */
 void frame_prefix(uint8_t prefix[FRAME_PREFIX], size_t len);
-/* Whether the stream may end here: no message is partly received. */
+/* May the stream end here? Return: false if a part of a message was received */
 bool frame_is_between(const struct frame *f);
 
 /*

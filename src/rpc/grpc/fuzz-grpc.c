@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/fuzz-grpc.c - fuzz a gRPC connection, as server or client, with received bytes
+ * rpc/grpc/fuzz-grpc.c - fuzz test: bytes received by a gRPC server or client
  *
- * How:   the first byte chooses the role and what the owner of the calls does with
- *        them. The rest is a sequence of pieces; each starts with a byte that has
- *        its length and whether time passes before it. The preface and SETTINGS of
- *        a real peer are fed first, so that the fuzzer need not find them.
+ * How:   the first byte of the input selects the role and what the owner of the calls does with
+ *        them. The rest is a sequence of pieces. Each piece starts with a byte that contains the
+ *        length of the piece and whether time passes before it. The preface and SETTINGS of a real
+ *        peer are fed first, so that the fuzzer need not find them.
  * Rules: each call that began is closed exactly once; buffered bytes stay below the
  *        limit.
  */

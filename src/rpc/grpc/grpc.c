@@ -2,14 +2,13 @@
 /*
  * rpc/grpc/grpc.c - the gRPC protocol of one connection, client or server, without I/O
  *
- * How:   an nghttp2 session whose callbacks find the call of a stream and pass on
- *        what was received. The calls themselves are in call.c.
- * Rules: flow-control windows are updated by hand. The connection's window is
- *        updated at once, because a call with a slow owner must not block the
- *        others; a call's window is updated as its messages are consumed.
- *        nghttp2's default limits end floods of resets, pings, settings and
- *        continuations. Responses to a peer that does not read are bounded here:
- *        grpc_is_full().
+ * How:   an nghttp2 session whose callbacks find the call of a stream and pass on the received
+ *        headers and data. call.c implements the calls.
+ * Rules: flow-control windows are updated by hand. The connection's window is updated at once,
+ *        because a call with a slow owner must not block the other calls. A call's window is
+ *        updated when its messages are consumed.
+ *        nghttp2's default limits stop floods of resets, pings, settings and continuations.
+ *        grpc_is_full() limits the responses that are queued for a peer that does not read.
  */
 #include "rpc/grpc/grpc-internal.h"
 
@@ -72,8 +71,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 	return 0;
 }
 
-/* The ping of grpc_drain() comes back when the peer has seen the first GOAWAY; all calls that it
- * started before have been received. The second GOAWAY names the last of them. */
+/* The peer answers the ping of grpc_drain() after it has received the first GOAWAY. All calls that
+ * it started before have then been received, and the second GOAWAY names the last of them. */
 static void on_ping(struct grpc *g, const nghttp2_frame *frame)
 {
 	if (!g->draining || !(frame->hd.flags & NGHTTP2_FLAG_ACK) ||
@@ -106,7 +105,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 	return 0;
 }
 
-/* Server: after the trailers a client that is still sending its request is told to stop. */
+/* Server: resets the stream after the trailers if the client is still sending its request. */
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct grpc *g = user;
@@ -250,8 +249,9 @@ void grpc_tick(struct grpc *g, int64_t now)
 		call_tick(c, now);
 }
 
-/* For a server RFC 9113 section 6.8 recommends two GOAWAYs: the first refuses nothing; when a ping
- * shows that the peer has received it, the second names the last accepted call. */
+/* RFC 9113 section 6.8 recommends that a server sends two GOAWAYs. The first one refuses no call.
+ * The second one is sent when a ping shows that the peer has received the first one, and names the
+ * last accepted call. */
 void grpc_drain(struct grpc *g)
 {
 	if (g->draining)
@@ -282,8 +282,8 @@ bool grpc_is_idle(const struct grpc *g)
 	return list_is_empty(&g->calls);
 }
 
-/* Frames of accepted calls are bounded by their number. More frames than that are responses to what
- * costs the peer nothing, such as pings and calls that are refused. */
+/* The number of accepted calls limits their frames. If more frames are queued, they are responses
+ * to frames that are cheap for the peer, such as pings and refused calls. */
 bool grpc_is_full(const struct grpc *g)
 {
 	return nghttp2_session_get_outbound_queue_size(g->session) > 2 * (size_t)g->limits.streams;

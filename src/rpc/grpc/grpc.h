@@ -2,18 +2,18 @@
 /*
  * rpc/grpc/grpc.h - the gRPC protocol of one connection, client or server, without I/O
  *
- * What:  bytes in, events out, bytes to send out. nghttp2 does HTTP/2; this adds
- *        message framing, headers, deadlines, status and limits.
- * How:   the owner of a connection passes the bytes it has read to grpc_feed(),
- *        writes the bytes it gets from grpc_output(), and calls grpc_tick() at
- *        grpc_deadline(). Events are calls of the functions in struct grpc_events.
- * Rules: the owner may use a call from begin() or grpc_start() until closed(),
- *        grpc_finish() or grpc_cancel(), whichever comes first. Exactly one of
- *        them happens, and the pointer is invalid afterwards.
- *        An event function may call any function on calls, but not grpc_feed(),
- *        grpc_output(), grpc_tick() or grpc_free(). One thread at a time.
+ * What:  received bytes go in; events and bytes to send come out. nghttp2 implements HTTP/2; this
+ *        module adds message framing, headers, deadlines, status and limits.
+ * How:   the owner of a connection passes the bytes that it has read to grpc_feed(), writes the
+ *        bytes that grpc_output() returns, and calls grpc_tick() at the time grpc_deadline(). An
+ *        event is a call of a function in struct grpc_events.
+ * Rules: the owner may use a call from begin() or grpc_start() until closed(), grpc_finish() or
+ *        grpc_cancel(), whichever comes first. Exactly one of these three happens, and the pointer
+ *        is invalid afterwards.
+ *        An event function may call all functions that take a call, but not grpc_feed(),
+ *        grpc_output(), grpc_tick() or grpc_free(). Only one thread may use a connection at a time.
  *
- * In order, functions with (), events without:
+ * Order of function calls, with (), and events, without ():
  *
  *	server                               client
  *	begin         headers received       grpc_start()
@@ -36,13 +36,13 @@
 
 struct grpc;
 
-/* Bounds on the memory that a peer can make us use. */
+/* Limits on the memory that a peer can make us use. */
 struct grpc_limits {
-	uint32_t streams; /* concurrent calls */
-	uint32_t header;  /* bytes of the headers of a call, as HTTP/2 counts them */
-	uint32_t message; /* bytes of a message, sent or received */
-	/* Bytes of messages of the connection that are received but not consumed, or, on a server,
-	 * queued but not sent. */
+	uint32_t streams; /* number of concurrent calls */
+	uint32_t header;  /* size of a call's headers, as HTTP/2 counts it */
+	uint32_t message; /* size of a message, sent or received */
+	/* Total size of the connection's messages that are received but not consumed or, on a
+	 * server, queued but not sent. */
 	size_t buffered;
 };
 
@@ -52,25 +52,27 @@ struct grpc_limits {
 	}
 
 struct grpc_call {
-	void *user;	  /* for the owner */
+	void *user;	  /* for use by the owner */
 	const char *path; /* "/package.Service/Method" */
 	int64_t deadline; /* TIME_NEVER if the call has none */
 };
 
-/* ctx is the owner's, from grpc_new(). Functions that are NULL are not called; a server needs begin
- * and message, a client message. */
+/* @ctx is the pointer that the owner passed to grpc_new(). Functions may be NULL, except for
+ * message and, on a server, begin. */
 struct grpc_events {
 	void (*begin)(void *ctx, struct grpc_call *call);
-	/* The function may take the bytes. The owner calls grpc_consumed() once for each message;
-	 * until then the call's window stays closed, which bounds what the peer can send. */
+	/* A message was received. The function may take the bytes. The owner calls grpc_consumed()
+	 * once for each message; until then the call's flow-control window stays closed, which
+	 * limits how much the peer can send. */
 	void (*message)(void *ctx, struct grpc_call *call, struct buf *message);
 	/* Server: the client sends no more messages. */
 	void (*request_end)(void *ctx, struct grpc_call *call);
-	/* Everything passed to grpc_send() has been turned into output of the connection. */
+	/* All messages passed to grpc_send() were moved to the output of the connection. */
 	void (*sent)(void *ctx, struct grpc_call *call);
-	/* Client: the server's status, or why it has sent none. Server: STATUS_CANCELLED by the
-	 * client, STATUS_DEADLINE_EXCEEDED (the client is informed), STATUS_UNAVAILABLE if the
-	 * connection was lost, or the protocol error in what the client sent after its headers. */
+	/* The call has ended. On a client, @code is the server's status, or the reason why the
+	 * server has sent no status. On a server, @code is STATUS_CANCELLED if the client has
+	 * cancelled the call, STATUS_DEADLINE_EXCEEDED (the client is informed), STATUS_UNAVAILABLE
+	 * if the connection was lost, or the status of a protocol error after the headers. */
 	void (*closed)(void *ctx, struct grpc_call *call, enum status_code code, const char *text);
 };
 
@@ -78,46 +80,47 @@ struct grpc_events {
 
 enum grpc_role { GRPC_SERVER, GRPC_CLIENT };
 
-/* For a connection that was just established. @limits is copied, @events is not. */
+/* Creates the protocol state of a new connection. @limits is copied, @events is not. */
 struct grpc *grpc_new(enum grpc_role role, const struct grpc_limits *limits,
 		      const struct grpc_events *events, void *ctx, int64_t now);
-void grpc_free(struct grpc *g); /* closed() with STATUS_UNAVAILABLE for all remaining calls */
+void grpc_free(struct grpc *g); /* closes all remaining calls with STATUS_UNAVAILABLE */
 
-/* Processes bytes that were read. After an error the connection is closed as soon as grpc_output()
- * returns nothing. */
+/* Processes bytes that were read. After an error the owner must write the remaining output, then
+ * close the connection. */
 int grpc_feed(struct grpc *g, const void *data, size_t len, int64_t now, struct hw_err *e);
-/* The next bytes to write, valid until the next function call with @g. Return: their number; 0 if
- * there is nothing to write at the moment */
+/* Returns the next bytes to write, valid until the next function call with @g. Return: number of
+ * bytes; 0 if there is nothing to write at the moment */
 size_t grpc_output(struct grpc *g, const uint8_t **ret_data);
 int64_t grpc_deadline(const struct grpc *g); /* when to call grpc_tick() next */
 void grpc_tick(struct grpc *g, int64_t now); /* ends calls and handshakes that timed out */
 
 /* Refuses new calls and informs the peer; running calls continue. */
 void grpc_drain(struct grpc *g);
-bool grpc_is_done(const struct grpc *g);   /* nothing left to read or write: close it */
-bool grpc_is_usable(const struct grpc *g); /* client: grpc_start() is possible */
-bool grpc_is_idle(const struct grpc *g);   /* no call, not even one that is still being sent */
-/* Too many frames are queued for a peer that does not read: stop reading from it. */
+bool grpc_is_done(const struct grpc *g);   /* nothing left to read or write: the owner closes it */
+bool grpc_is_usable(const struct grpc *g); /* client: new calls can be started */
+bool grpc_is_idle(const struct grpc *g);   /* there are no calls; all finished calls were sent */
+/* Are too many frames queued for a peer that does not read? Then the owner must not read from the
+ * peer. */
 bool grpc_is_full(const struct grpc *g);
-size_t grpc_buffered(const struct grpc *g); /* bytes that count for limits.buffered */
+size_t grpc_buffered(const struct grpc *g); /* bytes counted for limits.buffered */
 
 /* ---- calls -------------------------------------------------------------------------- */
 
 /* Client: starts a call; grpc_send() and grpc_end_request() follow. @path is
- * "/package.Service/Method". @timeout, in ns or TIME_NEVER, is sent to the server and enforced here
- * too. */
+ * "/package.Service/Method". @timeout, in ns or TIME_NEVER, is sent to the server, and also
+ * enforced by the client. */
 int grpc_start(struct grpc *g, const char *path, int64_t timeout, int64_t now, void *user,
 	       struct grpc_call **ret_call, struct hw_err *e);
-/* The owner has processed one message: the peer may send more. */
+/* To be called when the owner has processed a message: the peer may then send more. */
 void grpc_consumed(struct grpc_call *call);
-/* Queues a message; not after grpc_end_request(). Takes the bytes, also on failure.
+/* Queues a message. Not allowed after grpc_end_request(). Takes the bytes, also on failure.
  * STATUS_RESOURCE_EXHAUSTED: larger than limits.message, or, on a server, unsent messages exceed
  * limits.buffered. */
 int grpc_send(struct grpc_call *call, struct buf *message, struct hw_err *e);
-void grpc_end_request(struct grpc_call *call); /* client: no more messages follow */
+void grpc_end_request(struct grpc_call *call); /* client: ends the request */
 /* Server: ends the call after the queued messages. @text may be "". */
 void grpc_finish(struct grpc_call *call, enum status_code code, const char *text);
-void grpc_cancel(struct grpc_call *call); /* client */
+void grpc_cancel(struct grpc_call *call); /* client: ends the call without waiting for a status */
 
 AUTO_DEFINE(grpc_free, struct grpc);
 

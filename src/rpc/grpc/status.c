@@ -2,8 +2,8 @@
 /*
  * rpc/grpc/status.c - gRPC status codes and messages
  *
- * How:   tables. The errno table is used in both directions: the first row with a
- *        status code has the errno for that code.
+ * How:   all conversions use tables. The errno table is used in both directions: a status code is
+ *        converted to the errno in the first row with this code.
  */
 #include "rpc/grpc/status.h"
 

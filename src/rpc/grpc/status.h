@@ -4,8 +4,8 @@
  *
  * What:  conversion between struct hw_err and status codes; status codes for HTTP
  *        and HTTP/2 errors; encoding of the grpc-message header.
- * Rules: an error of the domain HW_DOMAIN_GRPC has its status code in e->wire. Any
- *        other error is converted by its errno, with the one table in status.c.
+ * Rules: an error of the domain HW_DOMAIN_GRPC has its status code in e->wire. Any other error is
+ *        converted by its errno, with the table in status.c.
  */
 #ifndef RPC_GRPC_STATUS_H
 #define RPC_GRPC_STATUS_H
@@ -36,34 +36,36 @@ enum status_code {
 	STATUS_UNAUTHENTICATED = 16,
 };
 
-/* The name in the specification, such as "NOT_FOUND"; "UNKNOWN" for an unknown code. */
+/* Return: the name in the specification, such as "NOT_FOUND"; "UNKNOWN" for an unknown code */
 const char *status_name(int code);
 
-/* Sets a gRPC error; the message is the formatted text, without an errno's text. An unknown code is
+/* Sets a gRPC error. The message is the formatted text; no errno text is added. An unknown code is
  * stored as STATUS_UNKNOWN. STATUS_OK is not allowed.
  * Return: the negative errno nearest to @code */
 int status_set(struct hw_err *e, enum status_code code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 /*
- * The status code to send to a client for an error.
+ * Converts an error to the status code that is sent to a client.
  *
- * A bare -ENOENT becomes STATUS_INTERNAL: it usually is a file or program that is missing on the
- * server. An object that the client asked for and that does not exist is reported with
- * status_set(STATUS_NOT_FOUND) or -ENODATA.
+ * -ENOENT becomes STATUS_INTERNAL, because it usually means that a file or program is missing on
+ * the server. For an object that the client asked for, use status_set(STATUS_NOT_FOUND) or
+ * -ENODATA.
  *
  * Return: never STATUS_OK
  */
 enum status_code status_from_err(const struct hw_err *e);
 
-/* For a response without grpc-status: http-grpc-status-mapping.md */
+/* Converts an HTTP status, for a response without grpc-status: http-grpc-status-mapping.md */
 enum status_code status_from_http(int status);
-/* For a stream that was reset before its trailers: section "Errors" of PROTOCOL-HTTP2.md */
+/* Converts an HTTP/2 error code, for a stream that was reset before its trailers: section "Errors"
+ * of PROTOCOL-HTTP2.md */
 enum status_code status_from_h2(uint32_t error_code);
 
-/* Appends the text percent-encoded, as grpc-message requires: printable ASCII. */
+/* Appends the text to @b, percent-encoded to printable ASCII as grpc-message requires. */
 void status_text_encode(const char *text, struct buf *b);
-/* Invalid encoding is copied unchanged, as gRPC requires. "%00" is too: a NUL would truncate the
- * text. Return: allocated */
+/* Decodes a grpc-message. Invalid encoding is copied unchanged, as gRPC requires. "%00" is also
+ * copied unchanged, because a NUL would truncate the text. Return: the text, which the caller
+ * frees */
 char *status_text_decode(const char *value);
 
 #endif

@@ -19,7 +19,7 @@ static const uint8_t three[] = "\0\0\0\0\3abc"
 			       "\0\0\0\0\0"
 			       "\0\0\0\0\5hello";
 
-/* Feeds pieces of @piece bytes. Return: the messages, each followed by "|" */
+/* Feeds the bytes in pieces of @piece bytes. Return: the messages, each followed by "|" */
 static char *feed_in_pieces(size_t piece)
 {
 	AUTO(buf_done) struct buf seen = { 0 };
@@ -112,13 +112,15 @@ static void writes_prefixes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "frame: messages are the same however the bytes are split", splits_messages },
+		{ "frame: the same messages are received in whatever pieces the bytes arrive",
+		  splits_messages },
 		{ "frame: a message over the limit is refused when its prefix is read",
 		  refuses_large_messages },
 		{ "frame: a compressed message is refused", refuses_compressed_messages },
 		{ "frame: memory grows with the bytes received, not with the length in the prefix",
 		  allocates_for_received_bytes },
-		{ "frame: a prefix is a flag and four bytes in network order", writes_prefixes },
+		{ "frame: a prefix is written as a flag and four bytes in network order",
+		  writes_prefixes },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static void codes_and_errnos(void **state)
 	for (int code = STATUS_CANCELLED; code <= STATUS_UNAUTHENTICATED; code++) {
 		assert_true(status_set(&e, code, "x") < 0);
 		assert_int_equal(status_from_err(&e), code);
-		e.domain = HW_DOMAIN_NONE; /* by its errno alone */
+		e.domain = HW_DOMAIN_NONE; /* convert by errno only */
 		assert_int_equal(status_from_err(&e),
 				 code == STATUS_NOT_FOUND ? STATUS_INTERNAL : code);
 		err_ctx(&e, "pull \"%s\"", "busybox");
@@ -111,9 +111,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "status: every code converts to an errno and back", codes_and_errnos },
-		{ "status: an unknown code counts as UNKNOWN", unknown_codes },
+		{ "status: an unknown code is converted to UNKNOWN", unknown_codes },
 		{ "status: errors of other domains are converted by their errno", other_domains },
-		{ "status: HTTP and HTTP/2 errors have the codes that gRPC defines", http_errors },
+		{ "status: HTTP and HTTP/2 errors are converted to the codes that gRPC defines",
+		  http_errors },
 		{ "status: a text is percent-encoded and decoded", encodes },
 		{ "status: an invalid encoding is left unchanged", decodes_invalid_text },
 	};

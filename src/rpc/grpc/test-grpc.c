@@ -2,9 +2,9 @@
 /*
  * rpc/grpc/test-grpc.c - a gRPC client and server connected in memory
  *
- * How:   each side logs its events as text; pump() carries bytes in both directions
- *        until neither side has output. The clock is a number. For requests that our
- *        own client cannot send, a plain nghttp2 session replaces it.
+ * How:   each side logs its events as text; pump() carries bytes in both directions until neither
+ *        side has output. The clock is a number. For requests that our own client cannot send, a
+ *        plain nghttp2 session replaces the client.
  */
 #include "rpc/grpc/grpc.h"
 
@@ -32,10 +32,10 @@
 struct side {
 	struct grpc *grpc;
 	struct buf log;
-	struct grpc_call *calls[CALLS]; /* in the order they began; NULL if closed */
+	struct grpc_call *calls[CALLS]; /* in the order in which they began; NULL if closed */
 	size_t n;
 	bool slow;    /* does not consume messages */
-	size_t bytes; /* of all messages */
+	size_t bytes; /* total size of all messages */
 };
 
 struct fixture {
@@ -128,7 +128,7 @@ static int fixture_teardown(void **state)
 	return 0;
 }
 
-/* Replaces the server by one with the current limits and these events. */
+/* Replaces the server with one that has the current limits and these events. */
 static void restart_server(struct fixture *f, const struct grpc_events *events)
 {
 	grpc_free(f->server.grpc);
@@ -420,7 +420,7 @@ static void many_calls(void **state)
 	for (int i = 0; i < 1500; i++)
 		grpc_end_request(start_call(f, "/a.B/C", TIME_NEVER));
 	pump(f);
-	assert_int_equal(f->server.n, 1024); /* the client queues the others */
+	assert_int_equal(f->server.n, 1024); /* the client queues the remaining calls */
 	for (size_t i = 0; i < f->server.n; i++) {
 		grpc_finish(f->server.calls[i], STATUS_OK, "");
 		pump(f);
@@ -667,7 +667,7 @@ static ssize_t raw_body(nghttp2_session *session, int32_t id, uint8_t *to, size_
 		(uint8_t *)(name), (uint8_t *)(value), strlen(name), strlen(value), 0              \
 	}
 
-/* Sends a request with these headers and a body of seven bytes, or none if @body is NULL. */
+/* Sends a request with these headers. @body: seven bytes, or NULL for a request without a body */
 static void raw_request(struct fixture *f, const char *method, const char *type,
 			const char *encoding, const char *body)
 {
@@ -733,26 +733,27 @@ static void ping(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST("grpc: a unary call works however its bytes are split", unary),
-		TEST("grpc: streams in both directions", streams),
-		TEST("grpc: a failed call has its code and text", fails_with_status),
-		TEST("grpc: a response may come before the request has ended",
+		TEST("grpc: a unary call works in whatever pieces its bytes arrive", unary),
+		TEST("grpc: messages are streamed in both directions", streams),
+		TEST("grpc: the client receives code and text of a failed call", fails_with_status),
+		TEST("grpc: a server can respond before the request has ended",
 		     responds_before_request_end),
-		TEST("grpc: messages of 16 MiB in both directions", large_messages),
-		TEST("grpc: a message over the limit is refused by sender and receiver",
+		TEST("grpc: messages of 16 MiB are sent in both directions", large_messages),
+		TEST("grpc: sender and receiver both refuse a message over the limit",
 		     too_large_messages),
 		TEST("grpc: a status text over the limit is truncated", truncates_text),
 		TEST("grpc: a receiver that consumes nothing stops the sender", slow_receiver),
-		TEST("grpc: a slow call does not block others", slow_call_beside_others),
-		TEST("grpc: the sender is informed when everything is sent", reports_sent),
-		TEST("grpc: unconsumed messages of a connection are bounded", bounded_memory),
+		TEST("grpc: a slow call does not block other calls", slow_call_beside_others),
+		TEST("grpc: the sender is informed when all messages are sent", reports_sent),
+		TEST("grpc: the size of unconsumed messages on a connection is limited",
+		     bounded_memory),
 		TEST("grpc: the client queues calls beyond the limit", many_calls),
 		TEST("grpc: the server is informed when a call is cancelled", cancelled_call),
 		TEST("grpc: the server enforces the deadline and informs the client",
 		     server_deadline),
 		TEST("grpc: the client enforces the deadline itself", client_deadline),
 		TEST("grpc: a lost connection ends its calls on both sides", lost_connection),
-		TEST("grpc: a response that the client does not read is dropped after a while",
+		TEST("grpc: a response that the client does not read is dropped after a timeout",
 		     unread_response),
 		TEST("grpc: draining finishes running calls and refuses new ones", drains),
 		TEST("grpc: draining an idle connection closes it", drains_idle_connection),
@@ -762,7 +763,7 @@ int main(void)
 		TEST("grpc: a flood of resets closes the connection", reset_flood),
 		TEST("grpc: requests that are not gRPC are refused as the specification requires",
 		     invalid_requests),
-		TEST("grpc: a malformed message ends its call only", malformed_messages),
+		TEST("grpc: a malformed message ends only its own call", malformed_messages),
 		TEST("grpc: the server responds to a ping", ping),
 	};
 

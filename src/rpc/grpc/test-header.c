@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/test-header.c - parsed header fields, and requests that are refused
+ * rpc/grpc/test-header.c - parsing header fields and refusing invalid requests
  */
 #include "rpc/grpc/header.h"
 
@@ -109,9 +109,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "header: valid gRPC requests are accepted", accepts },
-		{ "header: other requests are refused with the right status", refuses },
+		{ "header: an invalid method, content type, encoding, timeout or size is refused "
+		  "with its HTTP and gRPC status",
+		  refuses },
 		{ "header: path, timeout, status and text are stored", stores_fields },
-		{ "header: invalid values are ignored", invalid_values },
+		{ "header: an invalid grpc-status becomes UNKNOWN, other invalid values are "
+		  "ignored",
+		  invalid_values },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,10 +85,12 @@ static void never_shorter(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "timeout: every unit is parsed", parses },
+		{ "timeout: values in every unit are parsed", parses },
 		{ "timeout: malformed values are refused", refuses },
-		{ "timeout: is formatted in the finest unit that fits eight digits", formats },
-		{ "timeout: is never rounded down", never_shorter },
+		{ "timeout: a value is formatted in the finest unit in which it has at most eight "
+		  "digits",
+		  formats },
+		{ "timeout: a value is never rounded down", never_shorter },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

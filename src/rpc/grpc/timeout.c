@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rpc/grpc/timeout.c - the grpc-timeout header: at most eight digits and a unit, "100m"
+ * rpc/grpc/timeout.c - the grpc-timeout header: at most eight digits and a unit, such as "100m"
  */
 #include "rpc/grpc/timeout.h"
 
