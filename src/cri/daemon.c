@@ -23,6 +23,7 @@
 #include "api/hawser-v1.pb-c.h"
 #include "base/log.h"
 #include "base/os/file.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "cri/notify.h"
@@ -239,7 +240,6 @@ static void *sweep_store(void *ctx)
 
 static int start_store(struct daemon *d, struct hw_err *e)
 {
-	sigset_t all, before;
 	int r;
 
 	r = file_mkdirs(AT_FDCWD, d->config->root, 0711, e);
@@ -250,13 +250,9 @@ static int start_store(struct daemon *d, struct hw_err *e)
 	if (r < 0)
 		return err_ctx(e, "root directory");
 	d->puller = puller_new_from_config(d->store, d->config);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	d->has_sweeper = pthread_create(&d->sweeper, NULL, sweep_store, d) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (!d->has_sweeper)
-		sweep_store(d);
-	return 0;
+	r = thread_start(sweep_store, d, &d->sweeper, e);
+	d->has_sweeper = r == 0;
+	return r;
 }
 
 static int start_server(struct daemon *d, struct hw_err *e)

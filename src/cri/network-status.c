@@ -10,17 +10,16 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <uv.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 #include "cni/version.h"
 
-#define STACK	       (256 << 10)
 #define TIMEOUT_MS     10000
 #define POLL_FAILED_MS 1000
 #define POLL_READY_MS  5000
@@ -83,8 +82,7 @@ static void on_timer(uv_timer_t *timer);
 
 static void start_status(struct network_status *s)
 {
-	pthread_attr_t attr;
-	sigset_t all, before;
+	struct hw_err e;
 
 	if (s->has_next) {
 		hw_conf_free(s->conf);
@@ -94,13 +92,7 @@ static void start_status(struct network_status *s)
 	uv_timer_stop(&s->timer);
 	if (!s->conf)
 		return;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	sigfillset(&all); /* the thread blocks all signals */
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	s->running = pthread_create(&s->thread, &attr, thread_main, s) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	s->running = thread_start(thread_main, s, &s->thread, &e) == 0;
 	if (!s->running)
 		uv_timer_start(&s->timer, on_timer, POLL_FAILED_MS, 0);
 }

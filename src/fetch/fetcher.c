@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/os/file.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "fetch/codec/decompress.h"
@@ -226,7 +227,6 @@ static void *run_layer_fetch(void *arg)
 static int start_layer_fetch(struct fetcher *f, int layer, int pipe, struct hw_err *e)
 {
 	struct layer_fetch *l = mem_new(sizeof(*l));
-	pthread_t thread;
 	int r;
 
 	fcntl(pipe, F_SETFL, O_NONBLOCK);
@@ -234,14 +234,13 @@ static int start_layer_fetch(struct fetcher *f, int layer, int pipe, struct hw_e
 		.fetcher = f, .layer = layer, .pipe = pipe, .blob = take_fd(f->blobs[layer])
 	};
 	l->space = (struct disk_space){ .fd = l->blob, .reserve = f->job.reserve };
-	r = -pthread_create(&thread, NULL, run_layer_fetch, l);
+	r = thread_start(run_layer_fetch, l, NULL, e);
 	if (r < 0) {
 		close(l->pipe);
 		mem_close_fd(&l->blob);
 		free(l);
-		return err_set(e, r, "start a thread for layer %d", layer);
+		return err_ctx(e, "layer %d", layer);
 	}
-	pthread_detach(thread);
 	return 0;
 }
 

@@ -92,8 +92,8 @@ void rpc_call_end_request(struct rpc_call *call);
 void rpc_call_cancel(struct rpc_call *call, enum status_code code); /* informs the handler */
 void rpc_call_stream_sent(struct rpc_call *call); /* the stream has sent all its messages */
 void rpc_call_run(struct rpc_call *call);	  /* runs the handler on the calling thread */
-/* Starts the handler on a thread. Return: false in the same cases as workers_run_short() */
-bool rpc_call_dispatch(struct rpc_call *call);
+/* Starts the handler on a thread. Return: like workers_run_short() */
+int rpc_call_dispatch(struct rpc_call *call, struct hw_err *e);
 /* Moves the response's messages to @out, an empty list. *ret_consumed is the number of request
  * messages that the handler has received since the last call of this function. */
 void rpc_call_take_output(struct rpc_call *call, struct list *out, unsigned *ret_consumed);

@@ -177,18 +177,18 @@ static void run_job(struct worker_job *job)
 	notify_loop(call, true);
 }
 
-bool rpc_call_dispatch(struct rpc_call *call)
+int rpc_call_dispatch(struct rpc_call *call, struct hw_err *e)
 {
 	struct workers *workers = call->calls->workers;
-	bool accepted;
+	int r;
 
 	call->job.run = run_job;
 	call->refs++;
-	accepted = call->method->flags & RPC_LONG ? workers_run_long(workers, &call->job)
-						  : workers_run_short(workers, &call->job);
-	if (!accepted)
+	r = call->method->flags & RPC_LONG ? workers_run_long(workers, &call->job, e)
+					   : workers_run_short(workers, &call->job, e);
+	if (r < 0)
 		call->refs--;
-	return accepted;
+	return r;
 }
 
 /* ---- functions for the handler ------------------------------------------------------ */

@@ -6,6 +6,9 @@
  *        is complete, or at once if the request is a stream. The handler returns its output to the
  *        loop through the list of ready calls.
  */
+#include <errno.h>
+
+#include "base/err.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "base/time.h"
@@ -57,7 +60,8 @@ static void process_call(struct rpc_server *s, struct rpc_call *call, bool done)
 
 static void start_handler(struct rpc_server *s, struct rpc_call *call)
 {
-	autofree char *text = NULL;
+	struct hw_err e;
+	int r = 0;
 
 	if (call->method->flags & RPC_INSTANT) {
 		s->n_calls++;
@@ -66,15 +70,17 @@ static void start_handler(struct rpc_server *s, struct rpc_call *call)
 		process_call(s, call, true);
 		return;
 	}
-	if (!(is_long(call) && s->n_long >= s->config.long_calls_max) && rpc_call_dispatch(call)) {
-		s->n_calls++;
-		s->n_long += is_long(call);
+	if (is_long(call) && s->n_long >= s->config.long_calls_max)
+		r = err_text(&e, -EBUSY, "no thread for another long call: %u running, limit %u",
+			     s->n_long, s->config.long_calls_max);
+	if (r == 0)
+		r = rpc_call_dispatch(call, &e);
+	if (r < 0) {
+		refuse_call(s, call, STATUS_RESOURCE_EXHAUSTED, e.msg);
 		return;
 	}
-	text = is_long(call) ? str_printf("no thread for another long call: %u running, limit %u",
-					  s->n_long, s->config.long_calls_max)
-			     : str_printf("call queue full: limit %u", s->config.queue_max);
-	refuse_call(s, call, STATUS_RESOURCE_EXHAUSTED, text);
+	s->n_calls++;
+	s->n_long += is_long(call);
 }
 
 static void on_begin(void *ctx, struct grpc_call *stream)

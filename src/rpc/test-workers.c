@@ -11,10 +11,12 @@
 /* cmocka.h needs the headers above */
 #include <cmocka.h>
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/time.h"
 
@@ -56,22 +58,23 @@ static void pool_and_queue(void **state)
 {
 	const struct workers_limits limits = { .pool = 3, .queue = 5 };
 	struct workers *w = workers_new(&limits);
+	struct hw_err e;
 	struct worker_job jobs[9];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++)
 		jobs[i].run = wait_at_gate;
 	for (unsigned i = 0; i < 3; i++) {
-		assert_true(workers_run_short(w, &jobs[i]));
+		assert_int_equal(workers_run_short(w, &jobs[i], &e), 0);
 		wait_for(&running, i + 1);
 	}
 	for (size_t i = 3; i < 8; i++)
-		assert_true(workers_run_short(w, &jobs[i]));
-	assert_false(workers_run_short(w, &jobs[8]));
+		assert_int_equal(workers_run_short(w, &jobs[i], &e), 0);
+	assert_int_equal(workers_run_short(w, &jobs[8], &e), -EBUSY);
 	assert_int_equal(running, 3);
 	gate = true;
 	wait_for(&done, 8);
-	assert_true(workers_run_short(w, &jobs[8]));
+	assert_int_equal(workers_run_short(w, &jobs[8], &e), 0);
 	workers_free(w);
 	assert_int_equal(done, 9);
 }
@@ -80,15 +83,16 @@ static void long_jobs_beside_pool(void **state)
 {
 	const struct workers_limits limits = { .pool = 1, .queue = 1 };
 	struct workers *w = workers_new(&limits);
+	struct hw_err e;
 	struct worker_job jobs[20], last = { .run = wait_at_gate };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(jobs); i++) {
 		jobs[i].run = wait_at_gate;
-		assert_true(workers_run_long(w, &jobs[i]));
+		assert_int_equal(workers_run_long(w, &jobs[i], &e), 0);
 	}
 	wait_for(&running, 20);
-	assert_true(workers_run_short(w, &last));
+	assert_int_equal(workers_run_short(w, &last, &e), 0);
 	wait_for(&running, 21);
 	gate = true;
 	workers_free(w); /* waits for the jobs */
@@ -110,11 +114,12 @@ static void blocks_signals(void **state)
 	const struct workers_limits limits = { .pool = 1, .queue = 1 };
 	struct worker_job a = { .run = check_signal_mask }, b = { .run = check_signal_mask };
 	struct workers *w = workers_new(&limits);
+	struct hw_err e;
 	sigset_t mask;
 
 	(void)state;
-	assert_true(workers_run_short(w, &a));
-	assert_true(workers_run_long(w, &b));
+	assert_int_equal(workers_run_short(w, &a, &e), 0);
+	assert_int_equal(workers_run_long(w, &b, &e), 0);
 	workers_free(w);
 	assert_int_equal(done, 2);
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);

@@ -7,12 +7,12 @@
 #include "rpc/workers.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 
+#include "base/err.h"
 #include "base/mem.h"
-
-#define STACK (256 << 10) /* enough for a handler with several struct hw_err */
+#include "base/os/thread.h"
 
 struct workers {
 	struct workers_limits limits;
@@ -58,25 +58,6 @@ void workers_free(struct workers *w)
 	free(w);
 }
 
-/* The new thread blocks all signals, so that the main thread receives them. */
-static bool start_thread(void *(*entry)(void *), void *arg, bool detached, pthread_t *ret_thread)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int r;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	if (detached)
-		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(ret_thread, &attr, entry, arg);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return r == 0;
-}
-
 static void *pool_main(void *arg)
 {
 	struct workers *w = arg;
@@ -116,37 +97,37 @@ static void *long_main(void *arg)
 	return NULL;
 }
 
-bool workers_run_short(struct workers *w, struct worker_job *job)
+int workers_run_short(struct workers *w, struct worker_job *job, struct hw_err *e)
 {
-	bool accepted;
+	int r = 0;
 
 	pthread_mutex_lock(&w->lock);
 	assert(!w->stop);
-	if (w->idle <= w->queued && w->started < w->limits.pool &&
-	    start_thread(pool_main, w, false, &w->pool[w->started]))
-		w->started++;
-	accepted = w->started > 0 && w->queued < w->limits.queue;
-	if (accepted) {
+	if (w->idle <= w->queued && w->started < w->limits.pool) {
+		r = thread_start(pool_main, w, &w->pool[w->started], e);
+		w->started += r == 0;
+	}
+	if (w->started > 0 && w->queued < w->limits.queue) {
 		w->queued++;
 		list_append(&w->queue, &job->link);
+		pthread_cond_signal(&w->work);
+		r = 0;
+	} else if (w->started > 0) {
+		r = err_text(e, -EBUSY, "call queue full: limit %u", w->limits.queue);
 	}
 	pthread_mutex_unlock(&w->lock);
-	if (accepted)
-		pthread_cond_signal(&w->work);
-	return accepted;
+	return r;
 }
 
-bool workers_run_long(struct workers *w, struct worker_job *job)
+int workers_run_long(struct workers *w, struct worker_job *job, struct hw_err *e)
 {
-	pthread_t thread;
-	bool accepted;
+	int r;
 
 	pthread_mutex_lock(&w->lock);
 	assert(!w->stop);
 	job->workers = w;
-	accepted = start_thread(long_main, job, true, &thread);
-	if (accepted)
-		w->n_long++;
+	r = thread_start(long_main, job, NULL, e);
+	w->n_long += r == 0;
 	pthread_mutex_unlock(&w->lock);
-	return accepted;
+	return r;
 }

@@ -12,10 +12,9 @@
 #ifndef RPC_WORKERS_H
 #define RPC_WORKERS_H
 
-#include <stdbool.h>
-
 #include "base/list.h"
 
+struct hw_err;
 struct workers;
 
 struct worker_job {
@@ -33,9 +32,9 @@ struct workers_limits {
 struct workers *workers_new(const struct workers_limits *limits); /* starts no thread */
 void workers_free(struct workers *w); /* waits for all running and queued jobs */
 
-/* Run a job on a thread. Return: false if the queue is full or no thread could be started. A short
- * job is also accepted if no thread could be started, but the pool already has a thread. */
-bool workers_run_short(struct workers *w, struct worker_job *job);
-bool workers_run_long(struct workers *w, struct worker_job *job);
+/* Return: 0, -EBUSY if the queue is full, or another negative errno if no thread could be started. A
+ * short job needs a new thread only if the pool has none. */
+int workers_run_short(struct workers *w, struct worker_job *job, struct hw_err *e);
+int workers_run_long(struct workers *w, struct worker_job *job, struct hw_err *e);
 
 #endif

@@ -61,6 +61,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/os/thread.h"
 
 #define WATCHER_STACK (32 << 10)
 #define STAT_FLAGS    7	 /* number of fields from the name to the flags in /proc/PID/stat */
@@ -283,7 +284,6 @@ static void *watcher_thread(void *arg)
 
 static int start_watched(struct child *c, struct hw_err *e)
 {
-	sigset_t all, before;
 	int r;
 
 	c->watched = true;
@@ -292,11 +292,8 @@ static int start_watched(struct child *c, struct hw_err *e)
 	if (c->end_fd < 0 || c->stop_fd < 0)
 		return err_set(e, -errno, "create an eventfd to watch %s", c->start->path);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&c->thread, NULL, watcher_thread, c);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r > 0 ? err_set(e, -r, "start a thread to run %s", c->start->path) : 0;
+	r = thread_start(watcher_thread, c, &c->thread, e);
+	return r < 0 ? err_ctx(e, "run %s", c->start->path) : 0;
 }
 
 int child_start(const struct child_start *start, struct child **ret_child, struct hw_err *e)

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -23,6 +22,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 #include "base/time.h"
 #include "image/protocol/job.h"
@@ -32,7 +32,6 @@
 #include "image/pull/session.h"
 #include "image/reference.h"
 
-#define STACK		      (256 << 10)
 #define PROGRESS_MS	      200
 #define SIGNAL_TRIES	      100
 #define STANDBY_MS	      30000 /* lifetime of a standby process: pulls often come in bursts */
@@ -231,15 +230,12 @@ static void *pull_thread(void *arg)
 	return NULL;
 }
 
-/* The new thread blocks all signals, because other threads handle them. Called with the lock. */
+/* The caller holds the lock. */
 static int start_pull(struct puller *p, const struct pull_request *request,
 		      const struct reference *ref, const char *key, struct shared_pull **ret_pull,
 		      struct hw_err *e)
 {
 	struct shared_pull *s = mem_new(sizeof(*s));
-	pthread_attr_t attr;
-	sigset_t all, before;
-	pthread_t thread;
 	int r;
 
 	s->puller = p;
@@ -255,17 +251,10 @@ static int start_pull(struct puller *p, const struct pull_request *request,
 		shared_pull_free(s);
 		return err_set(e, -EMFILE, "pull %s: create an eventfd", request->reference);
 	}
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&thread, &attr, pull_thread, s);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
+	r = thread_start(pull_thread, s, NULL, e);
 	if (r < 0) {
 		shared_pull_free(s);
-		return err_set(e, r, "pull %s: create a thread", request->reference);
+		return err_ctx(e, "pull %s", request->reference);
 	}
 	p->counts.running++;
 	map_set(p->joinable, s->key, s);

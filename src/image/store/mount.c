@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/os/thread.h"
 #include "base/str.h"
 #include "image/manifest.h"
 
@@ -184,9 +185,9 @@ int mount_overlay_legacy(const struct mount_stack *stack, const char *target, st
 	if (m.options.len >= MOUNT_PAGE)
 		return err_text(e, -E2BIG, "mount options of %zu layers are longer than %d bytes",
 				stack->n, MOUNT_PAGE);
-	r = -pthread_create(&thread, NULL, mount_thread, &m);
+	r = thread_start(mount_thread, &m, &thread, e);
 	if (r < 0)
-		return err_set(e, r, "mount overlayfs at %s: create a thread", target);
+		return err_ctx(e, "mount overlayfs at %s", target);
 	pthread_join(thread, NULL);
 	return m.error ? err_set(e, -m.error, "mount overlayfs at %s", target) : 0;
 }
