@@ -86,7 +86,7 @@ def test_version_option():
     (["images", "--repair"], "unknown option --repair"),
     (["images", "a", "b"], "too many arguments"),
     (["rmi"], "missing argument"),
-    (["images", "--timeout", "soon"], 'invalid value "soon" for --timeout: want seconds'),
+    (["images", "--timeout", "soon"], 'invalid value "soon" for --timeout: want a number of seconds'),
     (["images", "--runtime"], "option --runtime requires a value"),
     (["images", "--runtime", "tcp:1"], 'invalid value "tcp:1" for --runtime: want the path of a socket'),
     (["pull", "a", "--password-stdin"], "--password-stdin requires --creds USER"),
