@@ -268,7 +268,7 @@ static const struct option_entry options[] = {
 	{ "password-stdin", 0, OPTION_FLAG, offsetof(struct cli, password_stdin), NULL,
 	  "read the password from standard input" },
 	{ "platform", 0, OPTION_TEXT, offsetof(struct cli, platform), "OS/ARCH[/VARIANT]",
-	  "pull the image for this platform (default: the platform of the runtime)" },
+	  "pull for this platform (default: the runtime's platform)" },
 	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "print only the image ID" },
 	{ 0 },
 };
