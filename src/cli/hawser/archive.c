@@ -206,7 +206,7 @@ static int run_load(struct cli *cli, char **args, struct hw_err *e)
 
 static const struct option_entry load_options[] = {
 	{ "name", 0, OPTION_TEXTS, offsetof(struct cli, load_names), "NAME",
-	  "name for the image, may be repeated (default: names in the archive)" },
+	  "name for the image; repeatable (default: names in the archive)" },
 	{ "format", 0, OPTION_TEXT, offsetof(struct cli, format), "oci|docker",
 	  "format of the archive (default: detect it)" },
 	{ 0 },
