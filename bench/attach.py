@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ADD and DEL of a pod: bridge and ptp with host-local
 
-Every plugin is executed as a program, as by a runtime: with ADD for many pods, and then with DEL. The
+Every plugin is executed as a program, as a runtime does, with ADD for many pods and then with DEL. The
 kernel's share is measured with bench/probe.c. The background process of a DEL exits between samples.
 """
 from lib.pods import BRIDGE, FLOOR, OURS, PEER, PTP, QUEUES, SIDES, Pods

@@ -137,7 +137,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		{ "spec: the image configuration that containerd and hawser-cri report is decoded",
 		  test_all_fields },
-		{ "spec: a value null counts as absent", test_nulls },
+		{ "spec: a null value is treated as absent", test_nulls },
 		{ "spec: a missing or malformed configuration is an error", test_errors },
 		{ "spec: values of the info map that are JSON are parsed, others stay strings",
 		  test_info },
