@@ -8,7 +8,7 @@ PREFIX = /usr/local
 MESONFLAGS =
 TESTFLAGS =
 
-all: ## build into build/ (needs the packages of `make deps`)
+all: ## compile into build/ (needs the packages that `make deps` installs)
 	tools/build $(BUILD) $(MESONFLAGS)
 
 deps: ## install missing Debian packages for building, running and testing
@@ -25,20 +25,20 @@ lint: ## check format, static analysis, shell scripts, manual pages and our own 
 	@tools/deps build test lint
 	tools/lint/run
 
-sanitize: deps ## run all tests under ASan and UBSan, the threaded ones under TSan
+sanitize: deps ## run all tests under ASan and UBSan, and the tests of threaded code under TSan
 	TESTFLAGS="$(TESTFLAGS)" tools/sanitize
 
 fuzz: ## run every fuzzer, FUZZ_SECONDS (default 60) in total
 	@tools/deps build test fuzz
 	MESONFLAGS="$(MESONFLAGS)" tools/fuzz
 
-faults: deps all ## kill or fail each operation at every one of its system calls
+faults: deps all ## interrupt each operation at every system call: kill it, or make the call fail
 	test/faults/run --all
 
 bench: deps all ## measure hawser and its peers side by side
 	bench/run
 
-conformance: deps all ## run upstream's cnitool, plugins, containerd, crictl and critest (needs Go)
+conformance: deps all ## test with upstream's cnitool and plugins, containerd, crictl, critest (needs Go)
 	test/conformance/run $(BUILD)
 
 cross: ## compile everything for arm64 in a temporary Debian root

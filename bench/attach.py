@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ADD and DEL of a pod: bridge and ptp with host-local
 
-Every plugin is run by exec, as a runtime does it, with ADD for many pods and then with DEL. The
-kernel's share is measured with bench/probe.c. The background process of a DEL ends between samples.
+Every plugin is executed as a program, as a runtime does, with ADD for many pods and then with DEL. The
+kernel's share is measured with bench/probe.c. The background process of a DEL exits between samples.
 """
 from lib.pods import BRIDGE, FLOOR, OURS, PEER, PTP, QUEUES, SIDES, Pods
 from lib.rows import Aim, Memory, Pair
@@ -38,7 +38,7 @@ def add_and_del(pods, plugin):
 
 
 def lower_bound(place, plugin, conf):
-    """No plugin that is started as a program can be faster."""
+    """An empty program and the kernel's share: no plugin that is started as a program can be faster."""
     pods = Pods(place, plugin, place.samples + place.samples // 10, conf)
     return Pair(f"empty C program + kernel only: {plugin}, ADD", peer="Go plugin, ADD",
                 ours_run=[*pods.lines(FLOOR, "ADD"), f"run {place.build}/bench/bench-empty"],
@@ -47,7 +47,7 @@ def lower_bound(place, plugin, conf):
 
 
 def queues(place):
-    """The time that one queue saves the kernel. The probe of the other rows has one queue, as our plugins."""
+    """The time that the kernel saves with one queue. The other rows use one queue for the probe, too."""
     one, many = (Pods(place, "bridge", place.samples + place.samples // 10, BRIDGE, sides=(FLOOR,))
                  .lines(FLOOR, "ADD") for _ in range(2))
     return Pair("kernel only: bridge, one queue", peer="default number of queues",
@@ -55,7 +55,7 @@ def queues(place):
 
 
 def many_dels(pods, count):
-    """The run fails if a background process does not end."""
+    """Time of many DELs including their background processes, all of which must exit."""
     def lines(side):
         add = [line for i in range(count) for line in pods.lines(side, "ADD", pod=i)]
         dels = [line for i in range(count) for line in pods.lines(side, "DEL", pod=i)]

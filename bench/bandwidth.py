@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """accuracy of a pod's bandwidth limit: TCP throughput on the wire
 
-Traffic to the pod, from the pod, from the pod with an ifb on the host, and to a pod with
-unshapedSubnets, at three rates.
+Measures traffic to the pod, from the pod, from the pod with an ifb on the host, and to a pod with
+unshapedSubnets, each at three rates.
 """
 import json
 import os
@@ -17,7 +17,7 @@ RATES = (10 * MBIT, 100 * MBIT, 1000 * MBIT)
 BURST = 50              # the burst is the rate divided by this
 WINDOWS = 3
 SECONDS = 1.0           # length of a window
-FULL = 200              # with fewer samples than this the windows are shorter
+FULL = 200              # if BENCH_SAMPLES is smaller, the windows are shorter
 
 
 def rows(place):

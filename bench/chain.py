@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """a typical pod: bridge with ipMasq; the chain loopback, bridge, portmap, bandwidth
 
-The bridge is run by exec, as in the bench `attach`; the chain is run by our cnitool for both sides.
-"kernel only" is the kernel's share of the bridge: no nftables, no traffic control.
+The bridge plugin is executed directly, as in attach.py. The chain is run by our cnitool for both
+sides. "kernel only" is the kernel's share of the bridge plugin, without nftables and traffic control.
 """
 from lib.chain import MASQ, Chain
 from lib.pods import FLOOR, OURS, PEER, Pods
 from lib.rows import Aim, Growth, Memory, Pair
 
-CHAINS = 60     # samples: the chain of Go plugins takes a third of a second
+CHAINS = 60     # number of samples; only a few, because the chain of Go plugins takes a third of a second
 MASQS = 100
 PODS = 1000
-FULL = 200      # with fewer samples than this there are fewer pods
+FULL = 200      # if BENCH_SAMPLES is smaller, there are fewer pods
 KERNEL = "kernel only: bridge"
 
 
@@ -36,7 +36,7 @@ def add_and_del(what, pods, count, faster):
 
 
 def memory(chain):
-    """The largest of cnitool and its plugins; the first ADD loads our nftables rules."""
+    """Largest memory of cnitool and its plugins, including the first ADD, which loads our nftables rules."""
     def lines(side):
         return [*chain.lines(side, "ADD", pod=0), "clock off", *chain.lines(side, "DEL", pod=0), "reap"]
 

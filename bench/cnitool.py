@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cnitool add and del with a chain of three noops
+"""cnitool add and del with a chain of three noop plugins
 
-The peer is the same eight execs without work: cnitool twice and noop six times, each only prints its
+The peer starts the same eight programs, cnitool twice and noop six times, but each only prints its
 version.
 """
 import json

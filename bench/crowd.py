@@ -7,7 +7,7 @@ from lib.rows import Aim, Growth, Pair
 
 PODS = 1000
 LEASES = 60000
-FULL = 200      # with fewer samples than this there are fewer pods and leases
+FULL = 200      # if BENCH_SAMPLES is smaller, there are fewer pods and leases
 
 
 def rows(place):
@@ -35,7 +35,8 @@ def address(i):
 
 
 def lease(place, cni, name, leases=0):
-    """Create a pool with so many leases. Returns the lines that add one; host-local ignores CNI_NETNS."""
+    """Create a pool of addresses with this number of leases. Returns the lines that add another lease;
+    host-local ignores CNI_NETNS."""
     pool = place.dir / "pools" / name
     pool.mkdir(parents=True)
     for i in range(leases):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """a host with 20,000 chains and 50,000 rules of kube-proxy
 
-They are in the nat and filter tables of iptables, as kube-proxy creates them; FORWARD, the only foreign
-chain that the firewall plugin reads, jumps to those of filter. Our plugins read no other foreign chain,
-but the kernel visits every chain at the end of each transaction: the first row measures that.
+The rules are in the tables nat and filter of iptables, as kube-proxy creates them. FORWARD jumps to the
+chains in filter; it is the only foreign chain that our plugins read. But the kernel visits every chain
+at the end of each transaction: the first row measures the time of that.
 """
 import json
 import subprocess
@@ -15,7 +15,7 @@ from lib.rows import Aim, Pair
 CHAINS, RULES = 20000, 50000
 SAMPLES = 60
 GO_SAMPLES = 1          # a sample takes many seconds
-FULL = 200              # with fewer samples than this there are fewer rules
+FULL = 200              # if BENCH_SAMPLES is smaller, there are fewer rules
 
 
 def rows(place):

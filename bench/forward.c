@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/forward.c - time a host's forwarding of small packets to a pod
+ * bench/forward.c - measure how fast a host forwards small packets to a pod
  *
  * What:  forward SAMPLES PACKETS one|many (SENDER ADDRESS PORT POD POD-PORT)...
  *        For each set of five arguments: sends PACKETS datagrams of 18 bytes from
  *        the network namespace SENDER to ADDRESS and PORT, and receives them at
- *        POD-PORT in the namespace POD. All packets belong to one flow, or each to
- *        a new flow. Prints a line for each sample with the nanoseconds of each
- *        set, from the first packet sent to the last packet received.
- * How:   raw packets, so that a new flow needs no new socket. The source address
- *        in 100.64.0.0/16 depends on the process ID, so that the flows of another
- *        run are not reused. One thread, so that sending and forwarding run on one
- *        processor. The first set changes with every sample. A tenth of the samples
- *        is run before as warm-up and not printed.
- * Rules: a sample that lost a packet is repeated, LOST_MAX times at most; then the
- *        run fails.
+ *        POD-PORT in the namespace POD. With "one" all packets belong to one flow,
+ *        with "many" each packet starts a new flow. Prints a line for each sample: for
+ *        each set the nanoseconds from the first packet sent to the last received.
+ * How:   sends raw packets, so that a new flow needs no new socket. The source address
+ *        in 100.64.0.0/16 depends on the process ID, so that the flows of an earlier
+ *        run are not reused. One thread sends and receives, so that all work is done on
+ *        one processor. Each sample starts with a different set. A tenth of the samples
+ *        is run first as warm-up and not printed.
+ * Rules: a sample in which a packet was lost is repeated. The run fails if this happens
+ *        more than LOST_MAX times.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """small UDP packets through a host port, with many port mappings
 
-A neighbour sends a thousand packets to the last of a pod's host ports, each the first of a new flow:
-later packets of a flow are forwarded by connection tracking, without a lookup of the mapping. The chains
-of the Go plugin are loaded with iptables-restore, with the same contents: the plugin itself needs
-minutes, because it runs one process for each rule.
+Another namespace, the neighbour, sends a thousand packets to the last of a pod's host ports. Each packet
+starts a new flow, because connection tracking forwards the later packets of a flow without looking up
+the port mapping. The chains of the Go plugin are loaded with iptables-restore: the plugin itself would
+need minutes to create the same chains, because it runs one process for each rule.
 """
 import json
 import os
@@ -15,9 +15,9 @@ from lib.pods import BRIDGE, OURS, PATH, Pods
 from lib.rows import Aim, Pair
 
 PACKETS = 1000
-FLOWS = 50      # samples: entries of connection tracking stay for a while, and there are 64,000 ports
+FLOWS = 50      # number of samples; few, because entries of connection tracking stay and there are 64,000 ports
 HOST, OUTSIDE = "192.0.2.1", "192.0.2.2"
-SOURCES = "100.64.0.0/16"       # of bench/forward.c
+SOURCES = "100.64.0.0/16"       # source addresses of bench/forward.c
 FIRST_PORT, POD_PORT = 10000, 7777
 AIM = 1 / 0.9
 
@@ -46,7 +46,7 @@ def ip(*words):
 
 
 class Host:
-    """A host with a pod that has so many port mappings, and a neighbour."""
+    """A host, a pod with a given number of port mappings, and a neighbour."""
 
     def __init__(self, place, mappings, go=False):
         self.ports = range(FIRST_PORT, FIRST_PORT + mappings)

@@ -14,8 +14,8 @@ from lib.rows import Aim, Memory, Pair
 from lib.runtimes import containerd, hawser_cri
 
 IMAGES = 1000
-FULL = 200              # with fewer samples than this there are fewer images
-LAYER = 20_000          # bytes
+FULL = 200              # if BENCH_SAMPLES is smaller, there are fewer images
+LAYER = 20_000          # size of the layer in bytes
 LIST = "/runtime.v1.ImageService/ListImages"
 
 

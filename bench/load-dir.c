@@ -3,9 +3,9 @@
  * bench/load-dir.c - time hw_conf_load() in a directory with many networks
  *
  * What:  load-dir SAMPLES DIR NAME
- *        prints lines "OURS PEER" in nanoseconds, as bench/spawn does. OURS is
- *        hw_conf_load(). PEER is the least possible work: read() and json_loadb()
- *        of every file of DIR.
+ *        prints a line "OURS PEER" for each sample, in nanoseconds, like bench/spawn.c.
+ *        OURS is the time of hw_conf_load(). PEER is the time of the least possible
+ *        work: read() and json_loadb() of every file of DIR.
  */
 #include <dirent.h>
 #include <fcntl.h>

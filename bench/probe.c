@@ -6,7 +6,7 @@
  *        sends the requests to the kernel that the plugin of that name sends for a
  *        pod with one IPv4 address, and prints the nanoseconds that they took:
  *        create a veth pair with one end in NETNS; for bridge, make the host end a
- *        port of the bridge; set both ends up; add the pod's address and routes;
+ *        port of the bridge; bring both ends up; add the pod's address and routes;
  *        for ptp, add the host's address and route. A pod on a bridge announces its
  *        address. `del` deletes the veth pair and waits for the kernel. QUEUES is
  *        the number of queues of each end; without it the kernel creates one per
@@ -15,8 +15,8 @@
  * How:   names and addresses are derived from NUMBER; one batch of requests for
  *        each namespace. The time includes opening the pod's namespace.
  * Rules: must run in a network namespace that stands for the host.
- * Not:   reads no configuration, existing state or sysctl, allocates no lease,
- *        writes no record or result: it is a lower bound, not a plugin.
+ * Not:   does not read a configuration, existing state or a sysctl, allocate a lease, or
+ *        write a record or a result: it is a lower bound for a plugin, not a plugin.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """pull of an image from a registry: hawser-cri, containerd and podman
 
-All pull the same image from one docker-registry on loopback into separate stores; removing it is not
-timed. `hawser pull` is the client of hawser-cri and containerd. Each row is measured with the stores in
-memory, where the processor time matters, and on a disk, where the amount that a runtime has written when
-it responds matters too.
+Each runtime pulls the same image from one docker-registry on loopback into its own store. Removing the
+image is not timed. `hawser pull` is the client of hawser-cri and containerd. Each row is measured twice:
+with the stores in memory, where only processor time counts, and with the stores on a disk, where the
+amount of data that a runtime writes before it responds counts, too.
 """
 import contextlib
 import subprocess
@@ -14,16 +14,16 @@ from lib.registry import config, layers_of_usr, registry
 from lib.rows import Aim, Memory, Pair
 from lib.runtimes import containerd, hawser_cri
 
-SIZE = 400_000_000      # of the image, unpacked
-FULL = 200              # with fewer samples than this the image is smaller
+SIZE = 400_000_000      # bytes of the unpacked image
+FULL = 200              # if BENCH_SAMPLES is smaller, the image is smaller
 AIMS = {"containerd": Aim(faster=1.5), "podman": Aim(faster=2)}
-AIM_PRESENT = Aim(faster=2)     # of pulls of a present image
-REMOVE_S = 600          # for a slow disk
+AIM_PRESENT = Aim(faster=2)     # for pulls of an image that is already in the store
+REMOVE_S = 600          # timeout for removing an image; long enough for a slow disk
 PAUSE = ["clock off", "run /bin/sleep 0.05", "clock on"]    # daemons still work after their response
 
 
 class Podman:
-    """Commands of podman, which has no daemon."""
+    """Commands for podman, which has no daemon."""
 
     def __init__(self, directory):
         self.words = ["/usr/bin/podman", "--root", directory / "root", "--runroot", directory / "run",
@@ -37,7 +37,7 @@ class Podman:
 
 
 class Cri:
-    """Commands of hawser for a runtime."""
+    """Commands that use the client hawser with a runtime."""
 
     def __init__(self, runtime):
         self.runtime = runtime
@@ -58,7 +58,8 @@ def environment(place):
 
 
 def series(place, client, name, present):
-    """A pull of an image that is in the store (present), or that is removed after each pull."""
+    """The lines of a series that pulls an image. present: the image stays in the store between pulls;
+    otherwise it is removed after each pull."""
     if present:
         return [*environment(place), run_line(client.pull(name)), *PAUSE]
     return [*environment(place), run_line(client.pull(name)), "clock off", run_line(client.remove(name)),
@@ -66,7 +67,8 @@ def series(place, client, name, present):
 
 
 def cold(place, client, name):
-    """A pull of a present image, for which the daemon has to start hawser-fetch."""
+    """The lines of a series that pulls a present image; for each pull the daemon has to start
+    hawser-fetch first."""
     kill = place.write("kill-ready", "#!/bin/sh\nuntil pkill -KILL -x hawser-fetch; do sleep 0.01; done\n"
                        "while pgrep -x hawser-fetch; do sleep 0.01; done\n")
     kill.chmod(0o755)

@@ -3,13 +3,13 @@
  * bench/rpc.c - time empty unary calls to two servers
  *
  * What:  bench-rpc SAMPLES CLIENTS CROWD OURS METHOD THEIRS METHOD
- *        OURS and THEIRS are sockets. A sample is one call on each of CLIENTS
- *        connections; all requests are sent before the first response is read.
- *        Prints a line for each sample: the nanoseconds of OURS and of THEIRS,
- *        divided by CLIENTS.
- * How:   the two servers alternate. If CROWD is not 0, OURS must be the sample
- *        service: CROWD calls that sleep and CROWD / 4 clients that never read
- *        their response are started before the first sample.
+ *        OURS and THEIRS are the sockets of two servers. A sample is one call on each
+ *        of CLIENTS connections to each server; all requests are sent before the first
+ *        response is read. Prints a line for each sample: the nanoseconds of OURS and
+ *        of THEIRS, divided by CLIENTS.
+ * How:   the two servers are called alternately. If CROWD is not 0, OURS must be the
+ *        sample service of src/rpc: CROWD calls that sleep, and CROWD / 4 clients that
+ *        never read their response, are started before the first sample.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -102,7 +102,8 @@ static void start_crowd(const char *socket, long long n)
 	check(rpc_client_open(socket, &crowd.sleeping, &e), &e);
 	for (long long i = 0; i < n; i++)
 		*next++ = start_call(crowd.sleeping, "/sample.Sample/Sleep", "2000000");
-	/* receives the server's limit of concurrent streams, so that all calls are sent */
+	/* This call also receives the server's limit of concurrent streams, so that the client sends
+	 * all the calls above. */
 	finish_call(start_call(crowd.sleeping, "/sample.Sample/Echo", ""));
 	for (long long i = 0; i < n / 4; i++) {
 		check(rpc_client_open(socket, &crowd.stalled[i], &e), &e);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """hawser-cri and containerd: idle memory, empty calls, calls under load
 
-The empty call is Version, called by h2load. Under load it is a call of the sample service of src/rpc,
-called by our own client and served by a thread of the pool, while other calls sleep on their own threads
-and stalled clients do not read their responses.
+The empty call is Version, called by h2load. The call under load is a method of the sample service of
+src/rpc: our own client calls it, and a thread of the pool serves it, while other calls sleep on their own
+threads and stalled clients do not read their responses.
 """
 import time
 
@@ -13,7 +13,7 @@ from lib.rows import Aim, Memory, Pair
 from lib.runtimes import containerd, hawser_cri, serving
 
 VERSION, ECHO = "/runtime.v1.RuntimeService/Version", "/sample.Sample/Echo"
-SETTLE_S = 2    # until the daemons have finished their start-up work
+SETTLE_S = 2    # seconds until the daemons have finished their start-up work
 
 
 def idle(ours, theirs):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/spawn.c - time several series of commands alternately
+ * bench/spawn.c - measure several series of commands alternately
  *
  * What:  spawn [--rss] [--cold] SAMPLES SERIES...
  *        runs every series once for each sample and prints a line with a number
@@ -9,24 +9,25 @@
  * How:   a series is a file of lines, words separated by single blanks:
  *
  *		netns PATH		network namespace of all commands
- *		env NAME=VALUE		environment of later commands, which have no
- *					other variables
- *		input FILE		standard input of later commands (/dev/null)
+ *		env NAME=VALUE		set a variable for later commands, which have no
+ *					variables except those set like this
+ *		input FILE		standard input of later commands (default:
+ *					/dev/null)
  *		run PROGRAM [ARG...]	run a program, given by path, and wait for it
  *		start PROGRAM [ARG...]	run a program in parallel; the next line that is
  *					not "start" waits for all of them
  *		selftimed PROGRAM [ARG...]
  *					run a program that prints its time in
- *					nanoseconds, and count that
+ *					nanoseconds, and count that time
  *		reap			wait for background processes of the commands
  *		clock off|on		stop or continue counting time
  *
- *        {n} in a line is the number of the sample, counted from 0. posix_spawn()
- *        is cheap and costs the same for all. The first series changes with every
- *        sample. A tenth of the samples is run before as warm-up and not printed,
- *        except with --cold.
- * Rules: a command that fails ends the run, and its output is printed. So does a
- *        background process that is still running at the end.
+ *        {n} in a line is replaced by the number of the sample, counted from 0. The
+ *        cost of posix_spawn() is small and the same for all series. Each sample
+ *        starts with a different series. A tenth of the samples is run first as
+ *        warm-up and not printed, except with --cold.
+ * Rules: if a command fails, its output is printed and the run ends with an error. A
+ *        background process that is still running at the end is an error, too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -229,7 +230,7 @@ static void expand_words(char *const *from, char **to, char *room, size_t size, 
 	to[i] = NULL;
 }
 
-/* Standard output is kept with the errors, because CNI plugins print errors there. */
+/* Standard output goes to the same file as standard error, because CNI plugins print errors on it. */
 static pid_t spawn_step(const struct step *step, long number)
 {
 	char room[3][LINE_ROOM], *argv[WORDS_MAX + 1], *env[WORDS_MAX + 1];

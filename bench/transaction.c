@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench/transaction.c - time the smallest nftables transaction
+ * bench/transaction.c - measure the smallest nftables transaction
  *
  * What:  creates and deletes a table in one transaction, and prints the
  *        nanoseconds until the kernel has acknowledged it.

@@ -86,7 +86,7 @@ def test_version_option():
     (["images", "--repair"], "unknown option --repair"),
     (["images", "a", "b"], "too many arguments"),
     (["rmi"], "missing argument"),
-    (["images", "--timeout", "soon"], 'invalid value "soon" for --timeout: want seconds'),
+    (["images", "--timeout", "soon"], 'invalid value "soon" for --timeout: want a number of seconds'),
     (["images", "--runtime"], "option --runtime requires a value"),
     (["images", "--runtime", "tcp:1"], 'invalid value "tcp:1" for --runtime: want the path of a socket'),
     (["pull", "a", "--password-stdin"], "--password-stdin requires --creds USER"),
@@ -520,7 +520,7 @@ def test_ctrl_c_at_the_password_prompt_restores_the_echo(runtime):
 def test_pull_without_a_terminal_for_the_password(runtime):
     done = subprocess.run([HAWSER, "--runtime", runtime.path, "pull", "app", "--creds", "ann"],
                           start_new_session=True, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 1 and "--password-stdin reads it from standard input" in done.stderr
+    assert done.returncode == 1 and "use --password-stdin to read it from standard input" in done.stderr
 
 
 def test_pull_with_cri(runtime):
@@ -767,7 +767,7 @@ def test_call_that_is_not_supported(runtime, words):
     name = " ".join(w for w in words if w != "a")
     status, text, errors = runtime.run(*words, stdin=b"x")
     assert (status, text) == (1, "")
-    assert errors == ("hawser: %s: not supported by fake 7.1\nhint: this requires hawser-cri, in the version"
-                      " of hawser or later\n" % name)
+    assert errors == ("hawser: %s: not supported by fake 7.1\nhint: this requires hawser-cri of the same version"
+                      " as hawser, or later\n" % name)
     error = json.loads(runtime.run("--json", *words, stdin=b"x")[2])
     assert error["code"] == "UNIMPLEMENTED"

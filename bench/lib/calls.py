@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A row about gRPC calls of many clients: calls per second and the 99th percentile of their times
+"""Calls, a row about gRPC calls of many clients: calls per second, and the 99th percentile of their times
 
-What:  Calls: each client makes one empty call after the other; our daemon and the peer alternate.
+What:  each client makes one empty call after the other. Our daemon and the peer are measured alternately.
 How:   h2load logs the time of each call. A sample is one run of h2load.
 """
 import dataclasses
@@ -12,12 +12,12 @@ import subprocess
 from lib.rows import Aim, judge, line, median_ratio, percentile, spread, times
 
 EMPTY = bytes(5)        # gRPC frame of a message without fields
-CALLS = 3000            # minimum for a run
-EACH = 300              # minimum for each client
+CALLS = 3000            # minimum number of calls in a run
+EACH = 300              # minimum number of calls of each client
 
 
 def h2load(directory, socket, method, clients):
-    """Run h2load. Returns the run's nanoseconds divided by its calls, and each call's milliseconds."""
+    """Run h2load. Returns the average nanoseconds per call, and a list of each call's milliseconds."""
     request, log = directory / "request", directory / "calls"
     request.write_bytes(EMPTY)
     log.unlink(missing_ok=True)
@@ -48,7 +48,7 @@ class Calls:
         numbers, took = [], ([], [])
         for n in range(self.samples or place.samples):
             sample = [0, 0]
-            for side in (n % 2, 1 - n % 2):     # the first side alternates
+            for side in (n % 2, 1 - n % 2):     # a different side starts in each sample
                 ns, each = h2load(place.dir, (self.ours, self.theirs)[side], self.method, self.clients)
                 sample[side] = ns / 1e6
                 took[side].extend(each)

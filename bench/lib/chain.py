@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A typical chain of plugins: loopback, bridge with ipMasq, portmap, bandwidth
 
-What:  Chain(place, count) creates hosts and pods as Pods does; lines() makes our cnitool run the
-       chain for one pod, with our plugins or with the Go plugins. A pod has one port mapping.
+What:  Chain(place, count) creates hosts and pods like Pods. lines() returns the lines that make our
+       cnitool run the chain for one pod, with our plugins or with the Go plugins. A pod has one port
+       mapping.
 How:   each plugin needs the result of the plugin before it, which is not known in advance. So a
-       cnitool is necessary; it is ours for both sides.
+       cnitool must run the chain; both sides use ours.
 """
 import json
 
@@ -23,7 +24,7 @@ def network(name, bridge=MASQ):
 
 
 def port_mappings(ports):
-    """Value of CAP_ARGS; without blanks, which separate words in bench/spawn.c."""
+    """The value of CAP_ARGS. It has no blanks, because blanks separate words in bench/spawn.c."""
     return json.dumps({"portMappings": [{"hostPort": port, "containerPort": 7777, "protocol": "udp"}
                                         for port in ports]}, separators=(",", ":"))
 
@@ -46,7 +47,7 @@ class Chain:
         if side == FLOOR:
             return self.pods.lines(side, command, pod=pod)
         build = self.place.build
-        # the digit 3 before the pod's number makes a unique port, for thousands of pods
+        # The digit 3 and the pod's number form a port that is unique among thousands of pods.
         ports = port_mappings(["PORT"]).replace('"PORT"', f"3{pod}")
         return [f"netns /run/netns/{self.host(side)}",
                 f"env CNI_PATH={build / 'cni' if side == OURS else GO}",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A disk for one bench: ext4 with a journal, as on most nodes, in a file in the build directory
+"""A disk for one benchmark: ext4 with a journal, as on most nodes, in a file in the build directory
 
-The file system of the build directory itself is not used: its speed depends on the files that were
-created and deleted there before.
+The file system of the build directory itself is not used, because its speed depends on the files that
+were created and deleted in it earlier.
 """
 import contextlib
 import pathlib

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory of processes in KiB, from /proc
 
-What:  resident() and private() of one process; peak() of a process and its descendants while a command
-       runs.
-Rules: the total of several processes is proportional (PSS): shared memory, such as a library's code,
-       counts once. A child that runs the daemon's own program does not count: it waits for another
-       process and shares the daemon's memory (src/base/os/child.c).
+What:  resident() and private() return the memory of one process. peak() returns the largest total of a
+       process and its descendants while a command runs.
+Rules: in a total of several processes, memory that they share, such as a library's code, counts once
+       (PSS). A child that runs the daemon's own program does not count: it shares the daemon's memory
+       and only waits for the program that it has started (src/base/os/child.c).
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ EVERY_S = 0.005
 
 
 def rollup(pid):
-    """{name: KiB} from /proc/PID/smaps_rollup; empty if the process has ended"""
+    """{name: KiB} from /proc/PID/smaps_rollup; empty if the process has exited"""
     try:
         text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
     except OSError:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pods for comparisons of plugins: namespaces, and the lines of bench/spawn.c that call a plugin
+"""Pods for comparisons of plugins: namespaces, and the lines for bench/spawn.c that call a plugin
 
 What:  Pods(place, "bridge", count, conf) creates three hosts, one for our plugin, one for the Go
        plugin and one for the probe (bench/probe.c), and `count` pods for each. lines() returns the
        lines that call a plugin for one pod.
-How:   a host is a network namespace too, so that the sides do not affect each other. One program
-       creates all namespaces in advance; they disappear with the sandbox.
+How:   a host is a network namespace, too, so that the sides do not affect each other. One program
+       creates all namespaces in advance; they are deleted together with the sandbox.
 """
 import itertools
 import json
@@ -22,7 +22,7 @@ IPAM = {"type": "host-local", "ranges": [[{"subnet": "10.88.0.0/16"}]],
 BRIDGE = {"bridge": "cni0", "isGateway": True, "ipam": IPAM}
 PTP = {"ipam": IPAM}
 
-QUEUES = 1      # of each end of the veth pair, as in src/plugins/pod/link.c
+QUEUES = 1      # for each end of the veth pair, as in src/plugins/pod/link.c
 
 numbers = itertools.count()
 

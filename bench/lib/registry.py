@@ -3,8 +3,8 @@
 
 What:  registry() runs a registry in a directory; Registry.push() pushes an image. layers_of_usr()
        builds the layers of a large image, config() the configuration of any image.
-How:   the layers contain directories of this machine's /usr, ordered by the hash of their names, so
-       that the mix of binaries, texts and small files compresses as in images of distributions.
+How:   the layers contain directories of this machine's /usr, ordered by the hash of their names. So
+       binaries, texts and small files are mixed, and compress as well as in images of distributions.
 """
 import concurrent.futures
 import contextlib
@@ -24,7 +24,7 @@ import zlib
 
 # Sizes of an image's layers in per cent: a distribution, packages, and small layers.
 SHARES = (30, 20, 15, 10, 8, 5, 4, 3, 2, 1, 1, 1)
-FILE_MAX = 8 << 20      # a larger file would be most of a small layer
+FILE_MAX = 8 << 20      # larger files are left out: one could fill most of a small layer
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 MEDIA = "application/vnd.oci.image."
 WAIT_S = 60
@@ -34,7 +34,7 @@ WAIT_S = 60
 class Layer:
     blob: bytes
     diff_id: str
-    size: int       # unpacked
+    size: int       # bytes when unpacked
 
 
 def digest(data):
@@ -44,7 +44,7 @@ def digest(data):
 # ---- images -------------------------------------------------------------------------------------
 
 def files_below(top):
-    """Paths of regular files and symbolic links; the directories are in a random but fixed order."""
+    """Yield paths of regular files and symbolic links; the directories are in a random but fixed order."""
     walk = sorted(os.walk(top), key=lambda step: hashlib.md5(os.fsencode(step[0])).digest())
     for directory, _, names in walk:
         for path in (os.path.join(directory, name) for name in sorted(names)):
@@ -53,7 +53,7 @@ def files_below(top):
 
 
 def parents(path, seen):
-    """Parent directories that are not in the archive yet, from the top."""
+    """Parent directories that are not in the archive yet, the topmost first."""
     new = [str(p) for p in reversed(pathlib.PurePath(path).parents) if str(p) not in seen | {"/"}]
     seen.update(new)
     return new
@@ -109,7 +109,7 @@ class Registry:
             return response.headers.get("Location", "")
 
     def push_blob(self, repository, data):
-        """Returns its digest."""
+        """Push a blob. Returns its digest."""
         key = repository, digest(data)
         if key not in self.pushed:
             location = self.request("POST", f"/v2/{repository}/blobs/uploads/", expect=202)
@@ -119,7 +119,7 @@ class Registry:
         return key[1]
 
     def push(self, repository, tag, layers, settings):
-        """Returns the image's name."""
+        """Push an image. Returns its name."""
         def describe(data, media):
             return {"mediaType": MEDIA + media, "size": len(data),
                     "digest": self.push_blob(repository, data)}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of rows that a bench can measure
+"""The kinds of rows that a benchmark can measure
 
 What:  each row has measure(place), which returns a dict with its figures and all its samples, and
        lines(figures), which returns the text to print.
-How:   timed commands run in bench/spawn.c, where the sides of a row alternate. A ratio is the ratio
-       of medians. Its confidence interval of 95 % comes from the bootstrap: the samples of all sides
-       are resampled together a thousand times.
+How:   bench/spawn.c runs the timed commands, the sides of a row alternately. A ratio is the ratio of
+       two medians. Its 95 % confidence interval is computed by the bootstrap method: the samples of
+       all sides are resampled together a thousand times.
 """
 import dataclasses
 import pathlib
@@ -19,7 +19,8 @@ KIB = 1024
 
 @dataclasses.dataclass
 class Aim:
-    """Maximum ratio, milliseconds more than the peer, bytes, KiB; or minimum of times faster."""
+    """One aim: the maximum of the ratio, of the milliseconds more than the peer, of bytes or of KiB; or
+    the minimum of how many times faster hawser is than the peer."""
     ratio: float = None
     more_ms: float = None
     size: int = None
@@ -36,7 +37,7 @@ def summary(values):
 
 
 def spread(samples, figure):
-    """A figure of the samples, with the 95 % interval of the same figure of resampled ones."""
+    """figure(samples), and its 95 % confidence interval, computed from resampled samples."""
     draw = random.Random(1)
     resampled = [figure(draw.choices(samples, k=len(samples))) for _ in range(BOOTSTRAP)]
     return {"value": figure(samples), "low": percentile(resampled, 0.025),
@@ -44,7 +45,7 @@ def spread(samples, figure):
 
 
 def median_ratio(over, under):
-    """A function of samples that returns the ratio of the medians of two columns."""
+    """Return a function that computes the ratio of the medians of two columns of samples."""
     return lambda samples: (statistics.median(s[over] for s in samples) /
                             statistics.median(s[under] for s in samples))
 
@@ -64,7 +65,7 @@ def run_program(command):
 
 
 def judge(aim, ours, theirs, ratio):
-    """(text of the aim, whether it is met); (None, None) without an aim"""
+    """(text of the aim, True if it is met); (None, None) without an aim"""
     if aim and aim.ratio:
         return f"at most {aim.ratio}x", ratio["value"] <= aim.ratio
     if aim and aim.faster:
@@ -91,7 +92,7 @@ def ms(side):
 
 
 def times(ratio, aim):
-    """A ratio as text: "0.15x", or "6.67x faster" if the aim is to be faster."""
+    """A ratio as text: "0.15x", or "6.67x faster" if the aim is a number of times faster."""
     if "faster" in (aim or ""):
         return f'{1 / ratio["value"]:.2f}x faster ({1 / ratio["high"]:.2f}-{1 / ratio["low"]:.2f})'
     return f'{ratio["value"]:.2f}x ({ratio["low"]:.2f}-{ratio["high"]:.2f})'
@@ -99,8 +100,8 @@ def times(ratio, aim):
 
 @dataclasses.dataclass
 class Pair:
-    """Times of hawser, a peer and optionally a floor (a lower bound). Each side is a series of commands
-    in the lines of bench/spawn.c; or `command` is a program that times hawser and the peer."""
+    """Times of hawser, a peer and optionally a floor (a lower bound). Each side is a series of commands,
+    written as lines for bench/spawn.c; or `command` is a program that times hawser and the peer."""
     what: str
     peer: str
     ours_run: list = None
@@ -111,7 +112,7 @@ class Pair:
     aim: Aim = None
     floor_aim: Aim = None
     samples: int = None
-    each: int = 1               # number of operations in a series, by which times are divided
+    each: int = 1               # number of operations in a series; times are divided by it
 
     def sides(self):
         return [side for side in (self.ours_run, self.peer_run, self.floor_run) if side]
@@ -163,7 +164,7 @@ class Growth:
         tenth = max(1, self.samples // 10)
         numbers = run_series(place, sides.values(), self.samples, "--cold")
         numbers = [tuple(ns / 1e6 for ns in sample) for sample in numbers]
-        # The first and the last were not measured at the same time, but are resampled as pairs.
+        # First and last operations are resampled as pairs, although not measured at the same time.
         ends = list(zip(numbers[:tenth], numbers[-tenth:]))
         growths = {label: self.side(ends, i) for i, label in enumerate(sides)}
         relative = spread(ends, lambda e: self.ratio(e, 0) / self.ratio(e, list(sides).index(self.floor)))

@@ -36,7 +36,7 @@ class Runtime:
 
 @contextlib.contextmanager
 def serving(build, socket, *command):
-    """Runs a program; the context starts when it accepts calls at the socket."""
+    """Run a program; the body of the context starts when the program accepts calls at its socket."""
     call = [build / "test/rpc/rpc-call", socket, "/none.None/None", "60000", ""]
     log = socket.with_suffix(".log")
     with open(log, "wb") as out:

@@ -4,8 +4,8 @@
 What:  rates(sender, receiver, address, windows, seconds) sends as fast as possible and returns the
        throughput in each window, in bits per second on the wire.
 How:   one child process sends, another receives, each in its namespace. The first window starts after
-       the initial burst. On the wire a full segment includes headers: 1448 of 1514 bytes are payload,
-       and the token bucket counts all of them.
+       the initial burst. Of the 1514 bytes of a full segment on the wire, 1448 are payload and the rest
+       are headers; the token bucket counts all 1514.
 """
 import ctypes
 import json
@@ -52,7 +52,7 @@ def send(netns, address):
                 while True:
                     stream.sendall(data)
         except ConnectionRefusedError:
-            time.sleep(0.01)    # the receiver does not listen yet
+            time.sleep(0.01)    # the receiver is not listening yet
         except OSError:
             return
 

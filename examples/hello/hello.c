@@ -25,7 +25,7 @@ static const char *path_of(const struct hw_call *call)
 	return path;
 }
 
-/* call->result starts as the result of the previous plugin; we pass it on unchanged. */
+/* Before this call, call->result is the result of the previous plugin; we pass it on unchanged. */
 static int hello_add(struct hw_call *call, struct hw_err *e)
 {
 	FILE *f = fopen(path_of(call), "we");

@@ -7,7 +7,7 @@
 
 #include <hawser/cni.h>
 
-/* The library has no signal handlers; a descriptor that becomes readable cancels a call. */
+/* The library installs no signal handlers. A call is cancelled when this descriptor becomes readable. */
 static int open_cancel_fd(void)
 {
 	sigset_t set;
@@ -37,7 +37,7 @@ static int attach_and_detach(struct hw_cni *cni, struct hw_conf *conf, struct hw
 	r = hw_check(cni, conf, at, e);
 	if (r == 0)
 		printf("checked\n");
-	at->cancel_fd = -1; /* a cancel must not stop the DEL */
+	at->cancel_fd = -1; /* the DEL must not be cancelled */
 	if (hw_del(cni, conf, at, e) < 0)
 		return e->code;
 	printf("detached\n");

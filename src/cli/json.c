@@ -61,11 +61,11 @@ static struct value *convert_field(const ProtobufCFieldDescriptor *f, const void
 	case PROTOBUF_C_TYPE_UINT32:
 		return value_new_int(*(const uint32_t *)at);
 	case PROTOBUF_C_TYPE_DOUBLE:
-		/* JSON has no NaN and no infinity: those become strings */
+		/* JSON has no NaN and no infinity: they become strings */
 		text = str_printf("%.17g", *(const double *)at);
 		return value_parse(text, strlen(text), &v, &ignored) == 0 ? v
 									  : value_new_string(text);
-	default: /* CRI and hawser.v1 have no other type */
+	default: /* CRI and hawser.v1 use no other scalar types */
 		return value_new_int(*(const int32_t *)at);
 	}
 }
@@ -87,7 +87,8 @@ static size_t element_size(const ProtobufCFieldDescriptor *f)
 	}
 }
 
-/* protobuf-c does not mark the entries of a map; protoc names their type like this. */
+/* protobuf-c has no flag for map entries. They are recognized by the name that protoc gives to their
+ * type. */
 static bool is_map(const ProtobufCFieldDescriptor *f)
 {
 	const ProtobufCMessageDescriptor *type = f->descriptor;

@@ -2,7 +2,7 @@
 /*
  * cli/json.h - protobuf messages as JSON, for --json
  *
- * What:  converts any message of src/api by its descriptor. Keys are as in
+ * What:  converts any message of src/api to JSON, using its descriptor. Keys are as in
  *        protobuf's JSON mapping (repoTags), enum values are names, maps are
  *        objects, bytes are base64.
  * Rules: unlike in protobuf's JSON mapping, 64-bit numbers are numbers, and fields

@@ -2,8 +2,9 @@
 /*
  * cli/options.c - command-line options, described by const tables
  *
- * How:   getopt_long(3). The value of an option is its index plus FIRST, so that it
- *        cannot be mistaken for a letter.
+ * How:   getopt_long(3). The value that it returns for a long option is the option's
+ *        index plus FIRST, so that it cannot be mistaken for the letter of a short
+ *        option.
  */
 #include "cli/options.h"
 
@@ -38,14 +39,16 @@ static int set_member(const struct option_entry *entry, const char *text, void *
 		return 0;
 	default:
 		if (!str_to_int64(text, 0, INT_MAX / 1000, &seconds))
-			return err_text(e, -EINVAL, "invalid value \"%s\" for --%s: want seconds",
+			return err_text(e, -EINVAL,
+					"invalid value \"%s\" for --%s: want a number of seconds",
 					text, entry->name);
 		*(int *)at = (int)seconds;
 		return 0;
 	}
 }
 
-/* For a long option optopt is 0 or a number of ours, so its name is taken from argv. */
+/* After an error in a long option, optopt is 0 or the option's number, not a letter. The name for the
+ * message is then taken from argv. */
 static int error_from_getopt(int option, char **argv, struct hw_err *e)
 {
 	bool is_letter = optopt > 0 && optopt < FIRST && !str_starts(argv[optind - 1], "--");

@@ -24,7 +24,7 @@ enum option_kind {
 	OPTION_FLAG,	/* bool */
 	OPTION_TEXT,	/* const char * */
 	OPTION_TEXTS,	/* struct hw_strings: may be repeated */
-	OPTION_SECONDS, /* int, not negative */
+	OPTION_SECONDS, /* int, 0 or more */
 };
 
 struct option_entry {
@@ -38,8 +38,9 @@ struct option_entry {
 
 /*
  * Parse options. @tables is a list of tables that ends with NULL. argv[0] is skipped. If
- * @stop_at_word, parsing stops at the first argument that is not an option; else argv is reordered
- * so that such arguments come last. *ret_next is the index of the first of them.
+ * @stop_at_word is true, parsing stops at the first argument that is not an option; otherwise argv
+ * is reordered so that the arguments that are not options come last. *ret_next is the index of the
+ * first argument that is not an option.
  * Return: 0 or -EINVAL
  */
 int options_read(const struct option_entry *const *tables, int argc, char **argv, bool stop_at_word,

@@ -89,7 +89,7 @@ static void add_bar(struct buf *b, const struct progress_layer *layer, size_t wi
 	buf_putc(b, ']');
 }
 
-/* @head and the bytes, with a bar between them if there is space */
+/* @head and the number of bytes, with a bar between them if there is space */
 static char *format_line(const char *head, const struct progress_layer *layer, size_t width)
 {
 	bool has_bar = layer->total && !is_finished(layer) && layer->state != PROGRESS_WAITING;
@@ -149,7 +149,7 @@ char *progress_summary(const struct progress *p)
 
 void progress_frame(struct progress *p, size_t width, size_t height, struct buf *out)
 {
-	size_t max = height > 3 ? height - 2 : 1; /* without summary and line of the cursor */
+	size_t max = height > 3 ? height - 2 : 1; /* two lines are for the summary and the cursor */
 	autofree char *summary = progress_summary(p);
 	autofree char *cut = text_cut(summary, width);
 

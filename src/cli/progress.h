@@ -2,10 +2,10 @@
 /*
  * cli/progress.h - progress of pulls and archives as text
  *
- * What:  keeps the last state of each layer and formats it: on a terminal a frame
- *        with a line per layer, which is redrawn in place; else a line for each
- *        change of state. Nothing is written here.
- * Rules: layers are reported by the runtime, so their number is limited.
+ * What:  keeps the last state of each layer and formats it: for a terminal as a frame
+ *        with a line per layer, which is redrawn in place; otherwise as a line for each
+ *        change of state. The caller writes the text.
+ * Rules: the number of layers is limited, because the runtime chooses it.
  */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
@@ -19,7 +19,7 @@
 
 #define PROGRESS_LAYERS_MAX 4096
 
-/* The values of hawser.v1. */
+/* The numbers are those of LayerProgress.State of hawser.v1. */
 enum progress_state {
 	PROGRESS_WAITING,
 	PROGRESS_DOWNLOADING,
@@ -40,14 +40,16 @@ struct progress {
 	size_t drawn; /* lines in the last frame */
 };
 
-/* Update a layer, which is copied. Return: 1 if its state changed, 0 if not; -E2BIG: too many layers */
+/* Add a layer, or update its state; @layer is copied.
+ * Return: 1 if the layer is new or its state changed, 0 if not; -E2BIG: too many layers */
 int progress_update(struct progress *p, const struct progress_layer *layer, struct hw_err *e);
-/* A layer as one line of at most @width characters; 0: no limit and no bar:
+/* Format a layer as one line of at most @width characters. @width 0: no limit, and no bar.
  * "0123456789ab  downloading  [====>      ]  1.2 MB / 4.0 MB" */
 char *progress_line(const struct progress_layer *layer, size_t width);
-/* All layers in one line: "2 of 3 layers, 1.5 kB / 4.0 kB" */
+/* Format a summary of all layers: "2 of 3 layers, 1.5 kB / 4.0 kB" */
 char *progress_summary(const struct progress *p);
-/* "loading  [====>      ]  1.2 MB / 4.0 MB"; @total 0: unknown, no bar */
+/* Format the progress of an archive: "loading  [====>      ]  1.2 MB / 4.0 MB". @total 0: the size is
+ * unknown, and there is no bar. */
 char *progress_bytes(const char *what, uint64_t done, uint64_t total, size_t width);
 /* Append the text that redraws the layers over the last frame. If they do not fit into the height of
  * the terminal, finished layers are omitted: the cursor cannot move above the screen. */

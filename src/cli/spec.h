@@ -29,20 +29,20 @@ struct spec {
 		char *user, *working_dir, *stop_signal;
 		struct hw_strings env, entrypoint, cmd;
 		struct hw_map labels;
-		char *ports, *volumes; /* JSON objects, of which the keys matter */
+		char *ports, *volumes; /* JSON objects; only their keys are used */
 	} config;
 	struct spec_rootfs {
 		struct hw_strings diff_ids;
 	} rootfs;
-	struct hw_list history; /* of struct spec_step, the oldest first */
+	struct hw_list history; /* array of struct spec_step, the oldest step first */
 };
 
-/* Return: 0; -ENODATA: the runtime does not report it; -EINVAL: malformed */
+/* Return: 0; -ENODATA: the runtime does not report the configuration; -EINVAL: it is malformed */
 int spec_read(const struct Runtime__V1__ImageStatusResponse *status, struct spec *ret,
 	      struct hw_err *e);
 void spec_done(struct spec *spec);
-char *spec_age(const char *created); /* "12d"; "" if malformed */
-/* The info map as a JSON object; values that are JSON are parsed, others are strings. */
+char *spec_age(const char *created); /* "12d"; "" if @created is malformed */
+/* Convert the info map to a JSON object; values that are JSON are parsed, the others become strings. */
 struct value *spec_info(const struct Runtime__V1__ImageStatusResponse *status);
 
 AUTO_VALUE_DEFINE(spec_done, struct spec);

@@ -14,7 +14,7 @@
 #include "cli/text.h"
 
 #define GAP	  2
-#define CUT_LEAST 8 /* columns are not shortened below this */
+#define CUT_LEAST 8 /* minimum width of a shortened column */
 
 void table_add(struct table *t, char *cell)
 {
@@ -32,7 +32,7 @@ void table_done(struct table *t)
 	t->n_cells = 0;
 }
 
-/* Shortens the widest column that may be shortened, until the table fits. */
+/* Shortens the widest of the columns with .cut, again and again until the table fits. */
 static void shorten_columns(const struct table *t, size_t *widths, size_t max)
 {
 	size_t total = (t->n_columns - 1) * GAP;

@@ -9,9 +9,10 @@
  *	table_add(&t, text_size(size));
  *	table_print(&t, stdout);
  *
- * Rules: cells are added row by row. The table takes ownership and replaces control
- *        characters (cli/text.h). On a terminal, lines that are too long are
- *        shortened in the columns with .cut, the widest first; else nothing is cut.
+ * Rules: cells are added row by row. The table takes ownership of a cell's text and
+ *        replaces control characters in it (cli/text.h). On a terminal, lines that are
+ *        too long are shortened in the columns with .cut, the widest column first. If
+ *        the output is not a terminal, nothing is shortened.
  */
 #ifndef CLI_TABLE_H
 #define CLI_TABLE_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/terminal.c - terminal size, capabilities, and password prompt
+ * cli/terminal.c - size and capabilities of the terminal, and password prompt
  *
- * Rules: echo is always restored, also after Ctrl-C: signals that would terminate
- *        the process only interrupt the prompt.
+ * Rules: echo is always restored, even after Ctrl-C: during the prompt, signals that
+ *        would terminate the process only interrupt the prompt.
  */
 #include "cli/terminal.h"
 
@@ -56,7 +56,7 @@ bool terminal_can_redraw(int fd)
 	       str_empty(getenv("NO_COLOR"));
 }
 
-/* Signals are unblocked only during ppoll(), so that none is missed. */
+/* Signals are blocked except during ppoll(), so that a signal before ppoll() is not missed. */
 static int read_line(int tty, const sigset_t *before_signals, char *line, size_t size,
 		     struct hw_err *e)
 {
@@ -92,7 +92,7 @@ static int read_without_echo(int tty, const char *prompt, const sigset_t *before
 	silent.c_lflag &= ~(tcflag_t)ECHO;
 	silent.c_lflag |= ECHONL;
 	if (tcsetattr(tty, TCSAFLUSH, &silent) < 0)
-		return err_set(e, -errno, "disable the echo of the terminal");
+		return err_set(e, -errno, "disable echo on the terminal");
 	r = file_write_fd(tty, prompt, strlen(prompt), e);
 	if (r == 0)
 		r = read_line(tty, before_signals, line, size, e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/terminal.h - terminal size, capabilities, and password prompt
+ * cli/terminal.h - size and capabilities of the terminal, and password prompt
  */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
@@ -12,7 +12,8 @@
 
 size_t terminal_width(int fd);	/* columns; 0 if not a terminal */
 size_t terminal_height(int fd); /* rows; 0 if not a terminal */
-/* Can text be redrawn in place? Not if NO_COLOR is set, or TERM is "dumb" or not set. */
+/* True if text can be redrawn in place: @fd is a terminal, NO_COLOR is not set, and TERM is set and
+ * not "dumb". */
 bool terminal_can_redraw(int fd);
 /* Print a prompt on the terminal and read a line of at most 1023 bytes without echo; the caller frees
  * it. Return: 0; -ENXIO: no terminal; -EINTR: interrupted by a signal; -ETIMEDOUT */

@@ -75,7 +75,7 @@ static void test_enums(void **state)
 
 	(void)state;
 	layer.state = HAWSER__V1__VERIFY_RESPONSE__STATE__DAMAGED;
-	layer.bytes = UINT64_MAX;
+	layer.bytes = UINT64_MAX; /* does not fit into a JSON integer of ours: becomes a string */
 	assert_json(&layer.base, "{\"imageId\":\"\",\"diffId\":\"\",\"state\":\"DAMAGED\","
 				 "\"files\":0,\"bytes\":\"18446744073709551615\",\"damaged\":[]}");
 	layer.state = (Hawser__V1__VerifyResponse__State)42;
@@ -97,12 +97,14 @@ static void test_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "json: all fields are present, except absent messages", test_defaults },
-		{ "json: messages and lists nest, and 64-bit values are numbers", test_nesting },
-		{ "json: a map is an object", test_maps },
-		{ "json: an enum is a name, unknown values and large numbers are kept",
+		{ "json: all fields are present in the output, except absent messages",
+		  test_defaults },
+		{ "json: nested messages and lists are converted, and 64-bit values are numbers",
+		  test_nesting },
+		{ "json: a map becomes an object", test_maps },
+		{ "json: an enum value becomes its name, an unknown one stays a number",
 		  test_enums },
-		{ "json: bytes are base64", test_bytes },
+		{ "json: bytes are encoded in base64", test_bytes },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

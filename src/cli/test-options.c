@@ -92,7 +92,8 @@ static void test_errors(void **state)
 	assert_true(READ(false, (char *)"--output") < 0);
 	assert_string_equal(e.msg, "option --output requires a value");
 	assert_true(READ(false, (char *)"--timeout", (char *)"soon") < 0);
-	assert_string_equal(e.msg, "invalid value \"soon\" for --timeout: want seconds");
+	assert_string_equal(e.msg,
+			    "invalid value \"soon\" for --timeout: want a number of seconds");
 }
 
 int main(void)

@@ -139,7 +139,7 @@ static void test_redraw(void **state)
 	assert_string_equal(second.data + 5, first.data);
 }
 
-/* A frame that is higher than the terminal could not be redrawn. */
+/* A frame with more lines than the terminal could not be redrawn in place. */
 static void test_height(void **state)
 {
 	AUTO(progress_done) struct progress p = { 0 };
@@ -166,14 +166,17 @@ static void test_height(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "progress: changes of state and changes of bytes are distinguished",
+		{ "progress: an update reports a change of state, but not a change of bytes",
 		  test_changes },
-		{ "progress: the number of layers is limited", test_limit },
-		{ "progress: a line fits the width, with a bar if there is space", test_lines },
+		{ "progress: too many layers are refused", test_limit },
+		{ "progress: a line fits the width, and has a bar if there is space", test_lines },
 		{ "progress: an archive has a bar if its size is known", test_bytes },
-		{ "progress: the summary does not count bytes of present layers", test_summary },
+		{ "progress: the summary does not count the bytes of layers that were already "
+		  "present",
+		  test_summary },
 		{ "progress: a frame is drawn over the previous one", test_redraw },
-		{ "progress: a frame fits the height and shows unfinished layers", test_height },
+		{ "progress: a frame that would be too high shows only unfinished layers",
+		  test_height },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void test_all_fields(void **state)
 	assert_true(!steps[0].empty_layer && steps[1].empty_layer);
 }
 
-/* Go writes empty values as null. */
+/* Go's JSON encoder writes empty values as null. */
 static void test_nulls(void **state)
 {
 	AUTO(spec_done) struct spec spec = { 0 };
@@ -135,12 +135,13 @@ static void test_ages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "spec: a configuration of containerd and hawser-cri is decoded",
+		{ "spec: the image configuration that containerd and hawser-cri report is decoded",
 		  test_all_fields },
-		{ "spec: null is the same as absent", test_nulls },
+		{ "spec: a null value is treated as absent", test_nulls },
 		{ "spec: a missing or malformed configuration is an error", test_errors },
-		{ "spec: values of info that are JSON are parsed, others stay strings", test_info },
-		{ "spec: a malformed time has no age", test_ages },
+		{ "spec: values of the info map that are JSON are parsed, others stay strings",
+		  test_info },
+		{ "spec: the age of a malformed time is empty", test_ages },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -83,7 +83,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		{ "table: a column is as wide as its widest cell, in characters", test_alignment },
-		{ "table: headings are printed without rows", test_no_rows },
+		{ "table: a table without rows is printed as its headings", test_no_rows },
 		{ "table: columns are shortened to fit the width, down to a minimum", test_width },
 		{ "table: control characters in a cell are replaced", test_control_characters },
 	};

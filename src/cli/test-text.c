@@ -157,13 +157,13 @@ static void test_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		{ "text: sizes have one unit and are rounded to the next", test_sizes },
-		{ "text: ages have one unit, negative ages are 0s", test_ages },
+		{ "text: a size is rounded to one decimal and has one unit", test_sizes },
+		{ "text: an age has one unit, and a negative age is 0s", test_ages },
 		{ "text: RFC 3339 times are parsed, others are rejected", test_times },
 		{ "text: control characters and invalid UTF-8 are replaced", test_clean },
 		{ "text: control characters in JSON are escaped", test_json_safe },
 		{ "text: a short ID is 12 digits without the algorithm", test_short_ids },
-		{ "text: text is cut between characters", test_cut },
+		{ "text: a text is cut between characters, never inside one", test_cut },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,11 +18,12 @@
 /* Newlines and tabs become spaces; other control characters, bidirectional formatting characters and
  * invalid UTF-8 become "?". NULL: "" */
 char *text_clean(const char *s);
-char *text_json_safe(const char *s);	     /* escape the control characters that JSON allows */
+/* Escapes the control characters that JSON allows in a string, such as U+009B. */
+char *text_json_safe(const char *s);
 char *text_short_id(const char *id);	     /* first 12 digits of "sha256:0123...", cleaned */
 char *text_size(uint64_t bytes);	     /* "12.3 MB": powers of 1000 */
 char *text_age(int64_t seconds);	     /* "45s", "3m", "5h", "12d", "3y"; negative: "0s" */
-size_t text_width(const char *s);	     /* of cleaned text */
+size_t text_width(const char *s);	     /* characters in cleaned text */
 char *text_cut(const char *s, size_t width); /* ends with "..." if shortened */
 /* Parse RFC 3339, as in "2026-11-15T12:00:00.5+01:00", into seconds since 1970; fractions are dropped.
  * Return: false if malformed */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/archive.c - load and save: images in archives, from a file or a pipe
+ * cli/hawser/archive.c - load, save: read images from an archive, write images to one
  *
- * How:   hawser.v1 transfers an archive in pieces, which are copied unchanged.
+ * How:   the archive is a file or a pipe. Calls of hawser.v1 transfer it in pieces,
+ *        and hawser does not interpret them.
  * Rules: save never leaves an incomplete file: it writes to a temporary file in the
- *        same directory and renames it. Archives are neither read from nor written
- *        to a terminal.
+ *        same directory and renames it when it is complete. Archives are neither read
+ *        from nor written to a terminal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +64,7 @@ static void meter_end(struct meter *m)
 
 AUTO_VALUE_DEFINE(meter_end, struct meter);
 
-/* Not for a pipe: the program at its other end may write to the terminal, too. */
+/* There is no progress line for a pipe: the program at its other end may use the same terminal. */
 static struct meter start_meter(const struct cli *cli, const char *what, int fd)
 {
 	struct stat st;
@@ -118,7 +119,7 @@ static int send_archive(const struct cli *cli, struct rpc_stream *stream, int fd
 	ssize_t n;
 	int r;
 
-	/* The last piece is empty. */
+	/* An empty piece marks the end of the archive. */
 	do {
 		do
 			n = read(fd, piece, PIECE);
@@ -150,7 +151,7 @@ static int load_archive(struct cli *cli, int fd, Hawser__V1__LoadRequest *reques
 	r = send_archive(cli, stream, fd, request, e);
 	if (r < 0)
 		return r;
-	/* The response, and then the end of the stream, which has the status. */
+	/* Receive the response, and then the end of the stream, which carries the status. */
 	r = api_stream_receive(stream, type, &answer, e);
 	if (r < 0)
 		return r;
@@ -205,7 +206,7 @@ static int run_load(struct cli *cli, char **args, struct hw_err *e)
 
 static const struct option_entry load_options[] = {
 	{ "name", 0, OPTION_TEXTS, offsetof(struct cli, load_names), "NAME",
-	  "name of the image, repeatable (default: as in the archive)" },
+	  "name for the image; repeatable (default: names in the archive)" },
 	{ "format", 0, OPTION_TEXT, offsetof(struct cli, format), "oci|docker",
 	  "format of the archive (default: detect it)" },
 	{ 0 },
@@ -218,9 +219,9 @@ const struct cli_command load_command = {
 	.is_long = true,
 	.run = run_load,
 	.summary = "load images from an archive",
-	.help = "The archive is read from FILE or from standard input. It is a tar archive of\n"
-		"an OCI image layout, or written by docker save; it must not be compressed.\n"
-		"Either all its images are loaded, or none.\n\n"
+	.help = "The archive is read from FILE or from standard input. It must be a tar archive\n"
+		"of an OCI image layout, or an archive written by docker save. It must not be\n"
+		"compressed. Either all images in the archive are loaded, or none.\n\n"
 		"examples:\n"
 		"  hawser load tool.tar\n"
 		"  podman save busybox | hawser load --name localhost/busybox:1\n",
@@ -234,7 +235,7 @@ struct output {
 	const char *path; /* NULL: standard output or a special file */
 };
 
-/* Path of the temporary file. It is global because the signal handler removes the file. */
+/* Path of the temporary file. It is global because the signal handler deletes the file. */
 static char partial[4096];
 
 static void remove_partial(int signal_number)
@@ -243,7 +244,7 @@ static void remove_partial(int signal_number)
 	_exit(128 + signal_number);
 }
 
-/* Opens the temporary file; signals remove it. */
+/* Opens the temporary file, and installs signal handlers that delete it. */
 static int open_partial(const char *path, struct output *out, struct hw_err *e)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
@@ -285,7 +286,8 @@ static int open_output(const char *path, struct output *out, struct hw_err *e)
 	return out->fd < 0 ? err_set(e, -errno, "write %s", str_or(path, "to standard output")) : 0;
 }
 
-/* @r: the result so far; only a complete archive is renamed to its path. */
+/* @r: 0 if the archive is complete, or a negative errno. Only a complete archive is renamed to its
+ * path. */
 static int close_output(struct output *out, int r, struct hw_err *e)
 {
 	if (r == 0 && out->path && fsync(out->fd) < 0)
@@ -365,8 +367,8 @@ const struct cli_command save_command = {
 	.is_long = true,
 	.run = run_save,
 	.summary = "save images to an archive",
-	.help = "All images are written to one archive, on standard output or to a file. A\n"
-		"file is never left incomplete.\n\n"
+	.help = "All images are written to one archive: to standard output, or with --output to\n"
+		"a file. If hawser fails, no incomplete file is left.\n\n"
 		"examples:\n"
 		"  hawser save -o tool.tar example.com/tool:1\n"
 		"  hawser save --format docker busybox | docker load\n",

@@ -2,9 +2,9 @@
 /*
  * cli/hawser/hawser.c - command-line client for container images
  *
- * What:  a table of commands, each in its own file. Commands that need only CRI work
- *        with any runtime. Others need hawser.v1 and fail with a clear message if
- *        the runtime does not support it.
+ * What:  a table of commands; the other files of this folder have the commands. Those
+ *        that need only CRI work with any runtime. The others need the API hawser.v1,
+ *        and fail with a clear message if the runtime does not support it.
  * How:   main() parses the options before and after the command into a struct cli,
  *        runs the command and reports its error.
  * Rules: the exit status is 0 or 1.
@@ -39,7 +39,7 @@ static const struct option_entry global_options[] = {
 	{ "json", 0, OPTION_FLAG, offsetof(struct cli, json), NULL,
 	  "print results and errors as JSON" },
 	{ "timeout", 0, OPTION_SECONDS, offsetof(struct cli, timeout), "SECONDS",
-	  "timeout of a call, 0: none (default: 60, long calls: 3600)" },
+	  "timeout of a call, 0: no timeout (default: 60, long calls: 3600)" },
 	{ "help", 'h', OPTION_FLAG, offsetof(struct cli, help), NULL, "print help" },
 	{ "version", 'V', OPTION_FLAG, offsetof(struct cli, version), NULL,
 	  "print the version of hawser" },
@@ -86,7 +86,7 @@ static int print_version(void)
 
 /* ---- commands -------------------------------------------------------------------- */
 
-/* *ret_used: how many of @words are the name of the command */
+/* *ret_used: how many of @words belong to the name of the command, 1 or 2 */
 static const struct cli_command *find_command(char **words, int *ret_used)
 {
 	for (const struct cli_command *const *c = commands; *c; c++) {
@@ -146,7 +146,7 @@ static int run_command(struct cli *cli, int argc, char **args)
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* @words: the command and everything after it */
+/* @words: the words of the command line from the command on */
 static int parse_and_run_command(struct cli *cli, int argc, char **words)
 {
 	const struct option_entry *tables[] = { global_options, NULL, NULL };
@@ -157,7 +157,7 @@ static int parse_and_run_command(struct cli *cli, int argc, char **words)
 	if (!cli->command)
 		return words[0] ? fail_unknown_command(cli, words[0]) : print_help(stdout);
 	tables[1] = cli->command->options;
-	/* options_read() skips one word: the last one of the command */
+	/* options_read() skips words[0], so words[0] must be the last word of the command's name. */
 	argc -= used - 1;
 	words += used - 1;
 	if (options_read(tables, argc, words, false, cli, &next, &e) < 0)
@@ -175,7 +175,7 @@ static int parse_and_run_command(struct cli *cli, int argc, char **words)
 static int parse_and_run(int argc, char **argv)
 {
 	static const struct option_entry *const tables[] = { global_options, NULL };
-	const char *endpoint = getenv("CONTAINER_RUNTIME_ENDPOINT"); /* the variable of crictl */
+	const char *endpoint = getenv("CONTAINER_RUNTIME_ENDPOINT"); /* crictl reads it, too */
 	struct cli cli = { .runtime = str_empty(endpoint) ? RUNTIME : endpoint, .timeout = -1 };
 	struct hw_err e;
 	int next;
@@ -202,7 +202,7 @@ int main(int argc, char **argv)
 
 	file_open_missing_stdio(O_RDWR);
 	value_seed();
-	sigaction(SIGPIPE, &ignore, NULL); /* report EPIPE like any other error */
+	sigaction(SIGPIPE, &ignore, NULL); /* a write to a closed pipe then fails with EPIPE */
 	status = parse_and_run(argc, argv);
 	if (fflush(stdout) == 0)
 		return status;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/hawser.h - shared by the commands of hawser
+ * cli/hawser/hawser.h - options, calls and output that the commands of hawser share
  *
  * What:  main() fills one struct cli and passes it to the command that runs. A
  *        command is a const struct in its own file, listed in hawser.c.
  * Rules: strings of the command line are borrowed. Results go to standard output,
- *        everything else to standard error. An error is printed once, by main().
- *        Strings from a runtime are cleaned before they are printed (cli/text.h).
+ *        progress and errors to standard error. An error is printed once, by main().
+ *        text_clean() replaces control characters in every string of a runtime before
+ *        it is printed (cli/text.h).
  */
 #ifndef CLI_HAWSER_HAWSER_H
 #define CLI_HAWSER_HAWSER_H
@@ -23,17 +24,17 @@
 
 struct Runtime__V1__ImageStatusResponse; /* api/cri-v1.pb-c.h */
 
-/* Where an error comes from, to choose a hint. */
+/* Where an error comes from; the hint depends on it. */
 enum error_source {
-	ERROR_CALL,	   /* a call, or hawser itself */
-	ERROR_CONNECT,	   /* the connection to the runtime */
+	ERROR_CALL,	   /* a call failed, or hawser itself did */
+	ERROR_CONNECT,	   /* connecting to the runtime failed */
 	ERROR_UNSUPPORTED, /* the runtime does not support hawser.v1 */
 };
 
 struct cli {
 	/* options of all commands */
 	const char *runtime; /* --runtime */
-	int timeout;	     /* --timeout, seconds; 0: none, -1: default of the command */
+	int timeout;	     /* --timeout, seconds; 0: no timeout, -1: default of the command */
 	bool json, help, version;
 
 	/* options of some commands */
@@ -52,10 +53,10 @@ struct cli_command {
 	const char *args;
 	int min_args, max_args; /* max_args -1: no limit */
 	bool is_long;		/* has a longer default timeout */
-	/* @args: arguments after the command, ends with NULL */
+	/* @args: the arguments after the command, and then NULL */
 	int (*run)(struct cli *cli, char **args, struct hw_err *e);
-	const char *summary;		    /* for the list of commands: "remove images" */
-	const char *help;		    /* more sentences, and examples */
+	const char *summary;		    /* one line for the list of commands: "remove images" */
+	const char *help;		    /* details and examples, printed after the summary */
 	const struct option_entry *options; /* or NULL */
 };
 
@@ -64,36 +65,37 @@ extern const struct cli_command pull_command, images_command, rmi_command, inspe
 
 /* ---- runtime.c: calls -------------------------------------------------------- */
 
-/* Get the path from "unix:/path", "unix:///path" or "/path"; it is a part of @runtime. */
+/* Get the path from "unix:/path", "unix:///path" or "/path"; *ret_path points into @runtime. */
 int runtime_socket(const char *runtime, const char **ret_path, struct hw_err *e);
-int runtime_connect(struct cli *cli, struct hw_err *e); /* unless connected */
-int64_t runtime_deadline(const struct cli *cli);	/* of a call that starts now */
-/* Call a method of CRI. @ret_answer points to a variable of the response type. */
+int runtime_connect(struct cli *cli, struct hw_err *e); /* does nothing if already connected */
+int64_t runtime_deadline(const struct cli *cli);	/* for a call that starts now */
+/* Call a method of CRI. @ret_answer is the address of a pointer to the method's response type. */
 int runtime_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		 void *ret_answer, struct hw_err *e); /* RuntimeService */
 int image_call(struct cli *cli, const char *method, const ProtobufCMessage *request,
 	       void *ret_answer, struct hw_err *e); /* ImageService */
-/* Start a streaming call of hawser.v1.Images. @request NULL: requests are streamed, too. */
+/* Start a streaming call of hawser.v1.Images. @request NULL: the caller sends a stream of requests. */
 int hawser_stream(struct cli *cli, const char *method, const ProtobufCMessage *request,
 		  struct rpc_stream **ret_stream, struct hw_err *e);
-/* To be called when a call of hawser.v1 failed. If the runtime does not support it, replace the error
- * by one that says so, with name and version of the runtime. @what: command or option. Return:
- * e->code */
+/* Call this after a call of hawser.v1 has failed with the error @e. If the runtime does not support the
+ * call, *e is replaced by an error that says so and names the runtime and its version.
+ * @what: the command or option that needs the call. Return: e->code */
 int hawser_failed(struct cli *cli, const char *what, struct hw_err *e);
-bool is_unimplemented(const struct hw_err *e); /* does the runtime not support the method? */
-/* Get the status of an image by name, ID or prefix of an ID. @verbose: with its configuration.
- * Return: 0, and (*ret)->image is set; an error with STATUS_NOT_FOUND if there is no such image */
+bool is_unimplemented(const struct hw_err *e); /* true if the runtime does not support the method */
+/* Get the status of an image by name, ID or prefix of an ID. @verbose: request its configuration, too.
+ * Return: 0, and (*ret)->image is not NULL; an error with STATUS_NOT_FOUND if the image does not exist */
 int image_status(struct cli *cli, const char *image, bool verbose,
 		 struct Runtime__V1__ImageStatusResponse **ret, struct hw_err *e);
 
 /* ---- output.c: errors and results -------------------------------------------- */
 
 void report_error(const struct cli *cli, const struct hw_err *e);
-void report_usage_error(const struct cli *cli, const char *msg, char *hint); /* frees the hint */
+void report_usage_error(const struct cli *cli, const char *msg, char *hint); /* frees @hint */
 
-void print_json(struct value *v);		       /* frees it */
-void print_field(const char *name, const char *value); /* cleaned; nothing if empty */
-void print_field_and_free(const char *name, char *value);
+void print_json(struct value *v); /* frees @v */
+/* Print a line with name and value; the value is cleaned. An empty value prints no line. */
+void print_field(const char *name, const char *value);
+void print_field_and_free(const char *name, char *value);   /* print_field(), then free(@value) */
 void print_list(const char *name, char **values, size_t n); /* a line for each value */
 
 #endif

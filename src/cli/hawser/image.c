@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/image.c - image inspect, image history: configuration of an image
+ * cli/hawser/image.c - image inspect, image history: show the configuration of an image
  *
- * How:   CRI's verbose ImageStatus; cli/spec decodes the configuration in it.
+ * How:   calls CRI's ImageStatus with "verbose"; cli/spec.c decodes the configuration
+ *        in the response.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 /* ---- inspect --------------------------------------------------------------------- */
 
-/* Like in a shell: words with blanks are quoted. */
+/* Quotes empty words and words with blanks or quotes, as in a shell. */
 static char *join_words(const struct hw_strings *words)
 {
 	AUTO(buf_done) struct buf b = { 0 };
@@ -32,7 +33,7 @@ static char *join_words(const struct hw_strings *words)
 	return buf_take(&b);
 }
 
-/* The keys of a JSON object, such as {"80/tcp":{}} */
+/* Prints the keys of a JSON object, such as 80/tcp of {"80/tcp":{}}. */
 static void print_keys(const char *name, const char *json)
 {
 	AUTO(value_free) struct value *object = NULL;
@@ -111,8 +112,8 @@ const struct cli_command inspect_command = {
 	.max_args = 1,
 	.run = run_inspect,
 	.summary = "show an image and its configuration",
-	.help = "With --json everything that the runtime reports is printed; the configuration\n"
-		"of the image is info.info.imageSpec.\n\n"
+	.help = "--json prints everything that the runtime reports. The configuration of the\n"
+		"image is in info.info.imageSpec.\n\n"
 		"examples:\n"
 		"  hawser image inspect busybox\n"
 		"  hawser image inspect --json busybox | jq .info.info.imageSpec.config.Env\n",
@@ -127,7 +128,7 @@ static const struct table_column history_columns[] = {
 	{ "COMMENT", .cut = true },
 };
 
-/* The latest first. */
+/* Adds a row for each step of the build, the latest step first. */
 static void add_steps(struct table *t, const struct spec *spec)
 {
 	const struct spec_step *steps = spec->history.v;
@@ -147,7 +148,7 @@ static void add_steps(struct table *t, const struct spec *spec)
 	}
 }
 
-/* The oldest first, as in the configuration. */
+/* Lists the steps of the build in the order of the configuration: the oldest step first. */
 static struct value *make_history_json(const struct spec *spec)
 {
 	struct value *all = value_new_object(), *list = value_new_array();
@@ -199,7 +200,8 @@ const struct cli_command history_command = {
 	.max_args = 1,
 	.run = run_history,
 	.summary = "show the build history of an image",
-	.help = "The latest step is first. A step that changed no files has no layer.\n\n"
+	.help = "The latest build step is printed first. A step that changed no files has no\n"
+		"layer.\n\n"
 		"examples:\n"
 		"  hawser image history busybox\n",
 };

@@ -2,10 +2,10 @@
 /*
  * cli/hawser/images.c - images: list images
  *
- * What:  a row for each name of an image. An image without a tag is shown with its
- *        digest, an image without a name with its ID only.
- * How:   CRI's ListImages has no creation times; --long requests the configuration
- *        of each image.
+ * What:  prints a row for each name of an image. An image without a tag is shown by its
+ *        name and digest. An image without any name is shown as <none>, with its ID.
+ * How:   CRI's ListImages does not return creation times. --long therefore requests the
+ *        configuration of each image.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +74,7 @@ static int compare_rows(const void *a, const void *b)
 
 /* ---- output ---------------------------------------------------------------------- */
 
-/* A digest is shortened: "NAME@sha256:0123456789ab" */
+/* Shortens a digest: "NAME@sha256:0123456789ab". */
 static char *format_name(const char *name)
 {
 	const char *digest = strchr(name, '@');
@@ -89,7 +89,7 @@ static char *format_name(const char *name)
 	return str_printf("%.*s%s", (int)(colon + 1 - name), name, id);
 }
 
-/* Return: "" if unknown, for example because the image was removed meanwhile */
+/* Return: "" if the age is unknown, for example because the image has been removed meanwhile */
 static char *get_age(struct cli *cli, const Runtime__V1__Image *image)
 {
 	AUTO(api_free) Runtime__V1__ImageStatusResponse *status = NULL;
@@ -177,7 +177,7 @@ static int run_images(struct cli *cli, char **args, struct hw_err *e)
 
 static const struct option_entry options[] = {
 	{ "long", 'l', OPTION_FLAG, offsetof(struct cli, long_format), NULL,
-	  "show age, user and whether the image is pinned, too" },
+	  "also show age, user, and whether the image is pinned" },
 	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "print only image IDs" },
 	{ "names", 0, OPTION_FLAG, offsetof(struct cli, names_only), NULL, "print only names" },
 	{ 0 },
@@ -189,8 +189,7 @@ const struct cli_command images_command = {
 	.max_args = 1,
 	.run = run_images,
 	.summary = "list images",
-	.help = "There is a row for each name of an image. With IMAGE only that image is "
-		"listed.\n\n"
+	.help = "Prints a row for each name of an image. With IMAGE, only that image is listed.\n\n"
 		"examples:\n"
 		"  hawser images\n"
 		"  hawser images --json | jq '.images[] | select(.size > 1e8) | .id'\n",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/info.c - info, version: state and version of the runtime
+ * cli/hawser/info.c - info, version: show the state and the version of the runtime
  *
- * How:   CRI's Version, Status and ImageFsInfo; Info of hawser.v1 if it is supported.
+ * How:   calls CRI's Version, Status and ImageFsInfo, and Info of hawser.v1 if the
+ *        runtime supports it.
  */
 #include <stdio.h>
 #include <time.h>
@@ -72,7 +73,7 @@ struct runtime_info {
 	Runtime__V1__VersionResponse *version;
 	Runtime__V1__StatusResponse *status;
 	Runtime__V1__ImageFsInfoResponse *storage;
-	Hawser__V1__InfoResponse *daemon; /* NULL: not supported */
+	Hawser__V1__InfoResponse *daemon; /* NULL: the runtime does not support it */
 };
 
 static void runtime_info_done(struct runtime_info *i)
@@ -186,7 +187,8 @@ const struct cli_command info_command = {
 	.run = run_info,
 	.summary = "show the state of the runtime",
 	.help = "Shows whether the runtime and its network are ready, and the size of the image\n"
-		"store. With hawser-cri also process, directories, images and layers.\n\n"
+		"store. With hawser-cri it also shows the process, its directories, and the\n"
+		"number of images and layers.\n\n"
 		"examples:\n"
 		"  hawser info\n"
 		"  hawser info --json | jq .status.status.conditions\n",

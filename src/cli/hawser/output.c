@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cli/hawser/output.c - errors with hints, and results
+ * cli/hawser/output.c - print errors with hints, and print results
  *
- * How:   a table maps kinds of errors to hints; the first match is used.
+ * How:   a table maps errors to hints; the first matching entry is used.
  */
 #include "cli/hawser/hawser.h"
 
@@ -44,7 +44,7 @@ static const struct hint {
 	  "only root and the owner of the socket may connect: run hawser as root" },
 	{ ERROR_CONNECT, EAGAIN, NULL, "the runtime does not accept connections: is it hanging?" },
 	{ ERROR_UNSUPPORTED, STATUS_UNIMPLEMENTED, NULL,
-	  "this requires hawser-cri, in the version of hawser or later" },
+	  "this requires hawser-cri of the same version as hawser, or later" },
 	{ ERROR_CALL, STATUS_UNIMPLEMENTED, NULL,
 	  "does the runtime support CRI v1? containerd does not if its CRI plugin is disabled" },
 	{ ERROR_CALL, STATUS_DEADLINE_EXCEEDED, NULL,
@@ -58,7 +58,7 @@ static const struct hint {
 	{ ERROR_CALL, STATUS_PERMISSION_DENIED, &pull_command,
 	  "use --creds USER for a user who may pull the image; hawser asks for the password" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, &pull_command,
-	  "check name and tag; a private image may need --creds USER" },
+	  "check name and tag of the image; a private image may need --creds USER" },
 	{ ERROR_CALL, STATUS_NOT_FOUND, NULL, "run \"hawser images\" for a list of images" },
 	{ ERROR_CALL, STATUS_RESOURCE_EXHAUSTED, NULL,
 	  "the runtime is busy or short of resources: try again later" },

@@ -2,10 +2,10 @@
 /*
  * cli/hawser/pull.c - pull: pull an image from its registry
  *
- * What:  with hawser-cri, shows the progress of each layer: redrawn in place on a
- *        terminal, else a line for each change. Other runtimes are used with CRI's
- *        PullImage, which reports no progress.
- * How:   hawser.v1 is tried first; if the runtime does not implement it, CRI.
+ * What:  with hawser-cri, shows the progress of each layer: on a terminal it is redrawn
+ *        in place, otherwise a line is printed for each change of state. With other
+ *        runtimes, calls CRI's PullImage, which reports no progress.
+ * How:   calls hawser.v1 first, and CRI if the runtime does not implement hawser.v1.
  * Rules: progress goes to standard error, name and ID of the image to standard
  *        output. Passwords are wiped before their memory is freed, and never
  *        printed.
@@ -27,12 +27,12 @@
 #include "cli/text.h"
 
 #define SECRET_MAX (64 << 10)	  /* a password may be a long token */
-#define FRAME_NS   (50 * 1000000) /* between frames, unless a state changes */
+#define FRAME_NS   (50 * 1000000) /* between frames; a change of state is shown at once */
 
 struct display {
 	struct progress progress;
 	bool silent; /* --quiet, --json */
-	bool redraw; /* in place, on a terminal */
+	bool redraw; /* the progress is redrawn in place, on a terminal */
 	int64_t drawn_at;
 };
 
@@ -58,7 +58,7 @@ static void creds_done(struct creds *creds)
 
 AUTO_VALUE_DEFINE(creds_done, struct creds);
 
-/* Without the newline that echo adds. */
+/* Reads the first line, without its newline, which echo(1) adds. */
 static int read_password_from_stdin(char **ret, struct hw_err *e)
 {
 	struct buf b = { 0 };
@@ -82,13 +82,13 @@ static int prompt_for_password(const char *username, char **ret, struct hw_err *
 
 	if (terminal_read_secret(prompt, ret, e) < 0)
 		return err_ctx(e,
-			       "ask for the password of %s (--password-stdin reads it from "
+			       "read the password of %s (use --password-stdin to read it from "
 			       "standard input)",
 			       user);
 	return 0;
 }
 
-/* Get the credentials from the options; ask for a missing password. */
+/* Gets the credentials from the options. Prompts for the password if the options have none. */
 static int get_creds(const struct cli *cli, struct creds *ret, struct hw_err *e)
 {
 	const char *colon = cli->creds ? strchr(cli->creds, ':') : NULL;
@@ -264,11 +264,11 @@ static int run_pull(struct cli *cli, char **args, struct hw_err *e)
 
 static const struct option_entry options[] = {
 	{ "creds", 0, OPTION_TEXT, offsetof(struct cli, creds), "USER[:PASSWORD]",
-	  "log in to the registry; hawser asks for a missing password" },
+	  "log in to the registry; without PASSWORD, hawser asks for it" },
 	{ "password-stdin", 0, OPTION_FLAG, offsetof(struct cli, password_stdin), NULL,
 	  "read the password from standard input" },
 	{ "platform", 0, OPTION_TEXT, offsetof(struct cli, platform), "OS/ARCH[/VARIANT]",
-	  "pull for this platform (default: that of the runtime)" },
+	  "pull for this platform (default: the runtime's platform)" },
 	{ "quiet", 'q', OPTION_FLAG, offsetof(struct cli, quiet), NULL, "print only the image ID" },
 	{ 0 },
 };
@@ -281,9 +281,9 @@ const struct cli_command pull_command = {
 	.is_long = true,
 	.run = run_pull,
 	.summary = "pull an image from its registry",
-	.help = "The progress of each layer is shown on standard error, the name of the image\n"
-		"with its digest is printed on standard output. Names are completed as in\n"
-		"Docker and Kubernetes: \"busybox\" is docker.io/library/busybox:latest.\n"
+	.help = "The progress of each layer is shown on standard error. The name of the image\n"
+		"with its digest is printed on standard output. Short names are completed as in\n"
+		"Docker and Kubernetes: \"busybox\" means docker.io/library/busybox:latest.\n"
 		"A password on the command line is visible to other users of this host.\n\n"
 		"examples:\n"
 		"  hawser pull registry.k8s.io/pause:3.10\n"

@@ -2,10 +2,10 @@
 /*
  * cli/hawser/rmi.c - rmi: remove images
  *
- * What:  removes images with all their names. CRI ignores images that do not exist;
- *        here they are an error, because the name is probably misspelled, unless
- *        --force is given.
- * Rules: if an image cannot be removed, the others are removed nevertheless.
+ * What:  removes images with all their names. CRI ignores an image that does not exist.
+ *        Here it is an error unless --force is given, because the name is probably
+ *        misspelled.
+ * Rules: if one image cannot be removed, the remaining images are still removed.
  */
 #include <stdio.h>
 
@@ -26,7 +26,7 @@ static void print_untagged(char **names, size_t n)
 	}
 }
 
-/* @removed: list of IDs, for --json */
+/* @removed: with --json, the ID of the removed image is appended to this list */
 static int find_and_remove(struct cli *cli, const char *name, struct value *removed,
 			   struct hw_err *e)
 {
@@ -87,8 +87,8 @@ const struct cli_command rmi_command = {
 	.max_args = -1,
 	.run = run_rmi,
 	.summary = "remove images",
-	.help = "An image is removed with all its names. IMAGE is a name, an ID, or a prefix of\n"
-		"an ID.\n\n"
+	.help = "An image is removed together with all its names. IMAGE is a name, an ID, or a\n"
+		"prefix of an ID.\n\n"
 		"examples:\n"
 		"  hawser rmi busybox:1.36 0123456789ab\n",
 	.options = options,

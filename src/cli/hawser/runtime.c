@@ -2,8 +2,8 @@
 /*
  * cli/hawser/runtime.c - calls to the runtime
  *
- * How:   the first call connects. If the runtime does not support a call of hawser.v1,
- *        the error names the runtime and its version, which are requested then.
+ * How:   the first call connects to the runtime. If the runtime does not support a call
+ *        of hawser.v1, its name and version are requested and become part of the error.
  */
 #include "cli/hawser/hawser.h"
 

@@ -2,8 +2,8 @@
 /*
  * cli/hawser/verify.c - image verify: verify the stored files of images
  *
- * How:   hawser.v1's Verify reports each layer when it was read.
- * Rules: the exit status is 1 if damage remains.
+ * How:   hawser.v1's Verify reports each layer as soon as it has been read.
+ * Rules: the exit status is 1 if a layer is still damaged at the end.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct verify_totals {
 	struct value *list; /* for --json */
 };
 
-/* Flushed for each layer: verifying all images may take minutes. */
+/* Flushes standard output after each layer, because verifying all images may take minutes. */
 static void print_layer(const Hawser__V1__VerifyResponse *layer)
 {
 	static const char *const states[] = { "good", "DAMAGED", "repaired", "unknown" };
@@ -110,10 +110,10 @@ const struct cli_command verify_command = {
 	.is_long = true,
 	.run = run_verify,
 	.summary = "verify the stored files of images",
-	.help = "Hashes every file of every layer and compares it with the file that was\n"
-		"unpacked. Without IMAGE all images are verified. The exit status is 1 if\n"
-		"damage remains. Layers whose archive contains a file twice cannot be\n"
-		"verified: their state is \"unknown\".\n\n"
+	.help = "Hashes every file of every layer and compares the hash with that of the file\n"
+		"when it was unpacked. Without IMAGE, all images are verified. The exit status\n"
+		"is 1 if a layer is still damaged at the end. A layer whose archive contains a\n"
+		"file twice cannot be verified: its state is \"unknown\".\n\n"
 		"examples:\n"
 		"  hawser image verify\n"
 		"  hawser image verify --repair busybox\n",
