@@ -30,15 +30,16 @@
 #define CONNTRACK_MESSAGE_MAX 1024
 #define CONNTRACK_RECEIVE_MAX 32768
 
-/* Bits of CTA_FILTER_ORIG_FLAGS: which members to compare. The kernel's public headers do not define
- * names for them. */
+/* Bits of CTA_FILTER_ORIG_FLAGS: which members to compare. The kernel's public headers do not
+ * define names for them. */
 #define CONNTRACK_SRC	   (1U << 0)
 #define CONNTRACK_DST	   (1U << 1)
 #define CONNTRACK_PROTO	   (1U << 3)
 #define CONNTRACK_SRC_PORT (1U << 4)
 #define CONNTRACK_DST_PORT (1U << 5)
 
-/* The message has version 1, so that the kernel also compares the family when it deletes entries. */
+/* The message has version 1, so that the kernel also compares the family when it deletes
+ * entries. */
 static struct nlmsghdr *conntrack_start(char *buf, uint16_t type, uint16_t flags, uint8_t family)
 {
 	struct nlmsghdr *m = mnl_nlmsg_put_header(buf);
@@ -136,8 +137,8 @@ static int conntrack_request(struct mnl_socket *socket, uint16_t type, uint16_t 
 	return conntrack_exchange(socket, m, entries);
 }
 
-/* Deletes an entry by its complete tuple and its ID. The ID distinguishes it from a later entry with
- * the same tuple. */
+/* Deletes an entry by its complete tuple and its ID. The ID distinguishes it from a later entry
+ * with the same tuple. */
 static int conntrack_delete_entry(struct mnl_socket *socket, const struct nlmsghdr *entry,
 				  uint8_t family)
 {

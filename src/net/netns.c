@@ -38,7 +38,8 @@ int netns_open(const char *path, int *ret_fd, struct hw_err *e)
 }
 
 /* A namespace is mounted on an empty file. After a reboot or a manual unmount the file may still
- * exist: it is then treated as a missing namespace. Upstream's DEL fails every time in this case. */
+ * exist: it is then treated as a missing namespace. Upstream's DEL fails every time in this
+ * case. */
 int netns_find(const char *path, int *ret_fd, struct hw_err *e)
 {
 	if (!*path)

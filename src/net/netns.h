@@ -16,8 +16,9 @@
 /* Return: 0, -ENOENT if the path does not exist, -EINVAL if it is not a namespace, or another
  * negative errno. The error texts are the same as upstream's (facts 4.0.1). */
 int netns_open(const char *path, int *ret_fd, struct hw_err *e);
-/* Like netns_open(), but a missing namespace is not an error; for DEL. Return: 1 if the namespace was
- * opened; 0 if the path is empty, does not exist, or is no longer a namespace; or a negative errno */
+/* Like netns_open(), but a missing namespace is not an error; for DEL. Return: 1 if the namespace
+ * was opened; 0 if the path is empty, does not exist, or is no longer a namespace; or a negative
+ * errno */
 int netns_find(const char *path, int *ret_fd, struct hw_err *e);
 
 /* The namespace that netns_enter() left; netns_leave() returns to it. */
@@ -36,7 +37,8 @@ struct netns_home {
 /* Move this thread into the namespace fd. Return: 0; or a negative errno, then the thread has not
  * moved */
 int netns_enter(int fd, struct netns_home *home, struct hw_err *e);
-/* Return to the namespace that netns_enter() left; a second call does nothing. Aborts the process on
+/* Return to the namespace that netns_enter() left; a second call does nothing. Aborts the process
+ * on
  * failure: the program must not continue in a pod's namespace. */
 void netns_leave(struct netns_home *home);
 

@@ -37,8 +37,8 @@
 #define SENDER_HELD_MAX 4
 #define SENDER_HELD_MIN 16 /* above the few descriptor numbers that a sender uses */
 
-/* Another name of clone(). ThreadSanitizer intercepts clone() and treats it like fork(), but it does
- * not intercept this name. */
+/* Another name of clone(). ThreadSanitizer intercepts clone() and treats it like fork(), but it
+ * does not intercept this name. */
 int __clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...);
 
 struct sender {
