@@ -38,8 +38,7 @@ struct netns_home {
  * moved */
 int netns_enter(int fd, struct netns_home *home, struct hw_err *e);
 /* Return to the namespace that netns_enter() left; a second call does nothing. Aborts the process
- * on
- * failure: the program must not continue in a pod's namespace. */
+ * on failure: the program must not continue in a pod's namespace. */
 void netns_leave(struct netns_home *home);
 
 AUTO_VALUE_DEFINE(netns_leave, struct netns_home);

@@ -23,11 +23,13 @@ struct rtnl;
  * an address is usable at once (IFA_F_NODAD). That is safe if no other host can have the address:
  * if IPAM allocates each address of the link only once, or if the link has only two ends.
  *
- *			IFA_F_NODAD	sysctl accept_dad	wait until DAD ends	used by
- *	IFACE_DAD_SKIP	yes		unchanged		no			ptp
- *	IFACE_DAD_OFF	yes		0			no			bridge
- *	IFACE_DAD_ON	no		1 (and enhanced_dad)	with an IPv6 gateway	bridge (DAD on)
- *	IFACE_DAD_LEAVE	no		unchanged		with an IPv6 gateway	(default)
+ *			IFA_F_NODAD	accept_dad	wait until DAD ends	used by
+ *	IFACE_DAD_SKIP	yes		unchanged	no			ptp
+ *	IFACE_DAD_OFF	yes		0		no			bridge
+ *	IFACE_DAD_ON	no		1		if IPv6 has a gateway	bridge, enabledad
+ *	IFACE_DAD_LEAVE	no		unchanged	if IPv6 has a gateway	(default)
+ *
+ * accept_dad is the value written to that sysctl. IFACE_DAD_ON also sets the sysctl enhanced_dad.
  */
 enum iface_dad { IFACE_DAD_LEAVE, IFACE_DAD_SKIP, IFACE_DAD_OFF, IFACE_DAD_ON };
 

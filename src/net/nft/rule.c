@@ -3,8 +3,8 @@
  * net/nft/rule.c - read the rules of one chain of any table
  *
  * How:   a rule is a list of expressions that work on registers. iptables and nft
- *        write load, mask and compare one after the other, so a comparison always
- *        uses the value that was loaded last.
+ *        always generate the sequence load, mask, compare, so a comparison uses the
+ *        value that was loaded last.
  */
 #include "net/nft/rule.h"
 
@@ -69,7 +69,7 @@ static uint32_t bytes_to_mark(const struct nft_bytes *bytes)
 	return mark;
 }
 
-/* ---- expressions: each reader returns false if it does not understand one ---------------- */
+/* ---- expressions: the readers return false if an expression is unknown ------------------- */
 
 static bool read_meta(struct rule_reader *reader, const struct nlattr *expr)
 {
