@@ -263,7 +263,7 @@ int forward_remove_rules(struct nft *nft, const struct forward *forward, struct 
 	if (r >= 0)
 		r = delete_admin_chain(nft, forward, e);
 	if (r < 0 && !*e->msg)
-		return err_set(e, r, "remove rules from chain FORWARD of table filter");
+		return err_set(e, r, "remove rules from chain FORWARD of the filter table");
 	return r < 0 ? r : 1;
 }
 
@@ -326,5 +326,6 @@ int forward_remove_upstream_rules(struct nft *nft, const struct hw_ip *ip, struc
 	}
 	if (r >= 0)
 		return 0;
-	return *e->msg ? r : err_set(e, r, "remove rules from chain CNI-FORWARD of table filter");
+	return *e->msg ? r
+		       : err_set(e, r, "remove rules from chain CNI-FORWARD of the filter table");
 }

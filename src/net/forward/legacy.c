@@ -3,8 +3,8 @@
  * net/forward/legacy.c - check whether iptables-legacy drops pod traffic
  *
  * What:  reads the FORWARD chain of iptables-legacy, the older packet filter of the
- *        kernel, which some hosts use in addition to nftables. hawser adds no rules
- *        there, but reports the rule that the administrator should add.
+ *        kernel, which some hosts use in addition to nftables. hawser adds no rules to
+ *        it, but reports the rule that the administrator should add.
  * How:   getsockopt() returns a table as a block of entries, each with matches and a
  *        target. The last entry of a built-in chain is its policy; the last entry of
  *        any other chain returns to the calling chain.

@@ -6,8 +6,8 @@
  *        a packet with the mark (verdict.c). The FORWARD chains of iptables are
  *        skipped: forward_add_rules() adds an accepting rule there.
  * Rules: a drop is reported only if it is certain. A chain that accepts some packets,
- *        such as all packets from one bridge, is not reported: these packets may be
- *        those of the pods.
+ *        such as all packets from one bridge, is not reported: the pods may be connected
+ *        to that bridge.
  */
 #include <arpa/inet.h>
 #include <errno.h>

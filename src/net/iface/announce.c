@@ -126,7 +126,7 @@ static int announce_send(int netns_fd, const struct link *link, const void *fram
 	if (r < 0)
 		return r;
 	r = sender_start(fd, frame, len);
-	return r < 0 ? err_set(e, r, "start sender process") : 0;
+	return r < 0 ? err_set(e, r, "start helper process") : 0;
 }
 
 void announce_address(int netns_fd, const struct link *link, const struct hw_ip *ip)

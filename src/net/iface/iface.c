@@ -78,7 +78,7 @@ static struct iface_gateways iface_find_gateways(const struct hw_result *result)
 	return found;
 }
 
-/* Converts a route of the result; a route without a gateway gets the one of its family. */
+/* Converts a route of the result. A route without a gateway gets one from @gateways. */
 static struct route iface_route(const struct hw_route *from, const struct iface_gateways *gateways)
 {
 	bool v4 = from->dst.ip.family == AF_INET;

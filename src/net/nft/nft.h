@@ -113,7 +113,7 @@ struct nft_elem nft_elem(enum nft_table table, const char *set, enum nft_mode mo
 struct nft_elem nft_elem_for(const char *set, const struct hw_ip *ip, enum nft_mode mode);
 void nft_key_ip(struct nft_elem *elem, const struct hw_ip *ip);
 /* Append a network to the key, which makes the element an interval. Either all fields of the key
- * are networks, or none is. */
+ * are networks, or no field is. */
 void nft_key_network(struct nft_elem *elem, const struct hw_prefix *prefix);
 void nft_key_port(struct nft_elem *elem, uint16_t port);
 void nft_key_proto(struct nft_elem *elem, uint8_t proto);
@@ -178,8 +178,8 @@ struct nft_conflict {
  * another negative errno */
 int nft_add(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct nft_conflict *ret_clash, struct hw_err *e);
-/* Delete those of the elements that still have this owner. Missing elements and missing rules are
- * not an error. */
+/* Delete the elements that still have this owner; elements of other owners are kept. Missing
+ * elements and missing rules are not an error. */
 int nft_del(struct nft *nft, const struct nft_elem *v, size_t n, const char *owner,
 	    struct hw_err *e);
 /* Delete all elements of a set that have this owner, for a DEL without an attachment record. This

@@ -220,9 +220,9 @@ int nft_rule_each(struct nft *nft, const struct nft_chain_ref *place, nft_rule_e
 	r = nft_send_request(nft, m, read_rule, &callback, e);
 	if (r == -ENOENT)
 		return 0;
-	return r < 0 && !*e->msg
-		       ? err_set(e, r, "list chain %s of table %s", place->chain, place->table)
-		       : r;
+	return r < 0 && !*e->msg ? err_set(e, r, "list nftables chain %s of table %s", place->chain,
+					   place->table)
+				 : r;
 }
 
 int nft_rule_count(void *ctx, const struct nft_rule *rule, struct hw_err *e)

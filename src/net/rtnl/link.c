@@ -197,9 +197,10 @@ int link_get_index(struct rtnl *nl, int index, struct link *ret_link, struct hw_
 {
 	struct ifinfomsg head = { .ifi_family = AF_UNSPEC, .ifi_index = index };
 
-	return link_query(
-		nl, rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head), "find interface %d", index),
-		ret_link, e);
+	return link_query(nl,
+			  rtnl_put(nl, RTM_GETLINK, 0, &head, sizeof(head),
+				   "find interface with index %d", index),
+			  ret_link, e);
 }
 
 int link_get_brief(struct rtnl *nl, const char *name, struct link *ret_link, struct hw_err *e)

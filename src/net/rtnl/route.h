@@ -56,7 +56,7 @@ struct route_list {
  * add: fails with -EEXIST if exactly this route exists. An existing route with another gateway is
  *      kept, as in upstream (IPv6: both become one route with two next hops).
  * add_only: fails with -EEXIST if the table has any route to dst with this metric.
- * replace: replaces the first route to dst with this metric, or adds the route if there is none.
+ * replace: replaces the first route to dst with this metric; if no such route exists, adds one.
  * del: deletes the first route that matches the nonzero members and the scope; fails with -ESRCH if
  *      no route matches. */
 void route_put_add(struct rtnl *nl, const struct link *link, const struct route *route);
