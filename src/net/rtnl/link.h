@@ -74,11 +74,11 @@ struct link_new {
 	const char *kind;
 	uint32_t mtu;
 	struct hw_mac mac;
-	int txqlen;	 /* -1: length 0 */
+	int txqlen;	 /* transmit queue length; -1: 0 */
 	uint32_t queues; /* number of queues in each direction */
 	uint32_t group;
 	int parent;   /* index of the lower link of a macvlan, ipvlan, vlan or vxlan */
-	int master;   /* index; must be 0 for a veth's peer, the kernel does not support it */
+	int master;   /* index of a bridge or VRF; must be 0 for a veth's peer */
 	int netns_fd; /* namespace of the new link; 0: the namespace of the socket */
 	bool up;      /* bring the link up; must be false for a veth's peer */
 	const struct link_new *peer; /* veth: the other end; its kind is ignored */
