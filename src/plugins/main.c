@@ -24,7 +24,7 @@
 #include "plugins/host-local/host-local.h"
 #include "plugins/install.h"
 #include "plugins/plugins.h"
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 #include "plugins/portmap/portmap.h"
 #include "plugins/rules.h"
 #include "plugins/tuning/tuning.h"
@@ -138,7 +138,7 @@ static int command_uninstall(int argc, char **argv)
 		printf("%d link%s removed from %s\n", links, links == 1 ? "" : "s", argv[1]);
 		return 0;
 	}
-	int objects = furniture_remove(firewall_furniture_remove, &e);
+	int objects = host_objects_remove(firewall_host_object_remove, &e);
 	if (objects < 0)
 		return print_error(&e);
 	int tables = rules_remove(&e);

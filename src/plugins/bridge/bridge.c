@@ -10,9 +10,10 @@
  *        in its namespace, and configures the pod's interface. It never waits: a
  *        pair with both ends up has a carrier at once, and addresses that IPAM
  *        allocates only once need no duplicate address detection.
- * Rules: the bridge, its addresses and forwarding are furniture and stay. All else
- *        belongs to the attachment and is deleted by DEL, which needs only the
- *        record. A previous result is ignored: this plugin starts a chain.
+ * Rules: the bridge, its addresses and forwarding stay after the last DEL: they
+ *        are created once per host. All other objects belong to the attachment;
+ *        DEL deletes them and needs only the record. A previous
+ *        result is ignored: this plugin starts a chain.
  */
 #include <errno.h>
 #include <sys/socket.h>

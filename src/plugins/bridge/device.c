@@ -25,7 +25,7 @@
 #include "net/rtnl/rtnl.h"
 #include "net/sysctl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 
 /* Locally administered and unicast. Length 0 if the kernel has no random bytes. */
 static struct hw_mac random_mac(void)
@@ -49,7 +49,7 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 		.data.bridge.vlan_filtering = bridge_vlan_wanted(conf),
 	};
 
-	int r = furniture_record("bridge", conf->bridge, &new.mac, e);
+	int r = host_object_record("bridge", conf->bridge, &new.mac, e);
 	if (r < 0)
 		return r;
 	link_put_new(nl, &new);
@@ -60,7 +60,7 @@ static int create_bridge(struct rtnl *nl, const struct bridge_conf *conf, struct
 	if (r < 0 || !memcmp(&new.mac, &ret_bridge->mac, sizeof(new.mac)))
 		return r;
 	/* Another ADD created it, or the kernel chose the address. */
-	return furniture_record("bridge", conf->bridge, &ret_bridge->mac, e);
+	return host_object_record("bridge", conf->bridge, &ret_bridge->mac, e);
 }
 
 int bridge_get(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e)

@@ -20,7 +20,7 @@
 #include "net/rtnl/bridge.h"
 #include "net/rtnl/rtnl.h"
 #include "plugins/bridge/bridge.h"
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 
 #define VLAN_DEFAULT 1 /* of untagged frames at a trunk port */
 #define NAME_DIGITS  8
@@ -190,7 +190,7 @@ int bridge_vlan_ensure_gateway(struct rtnl *nl, const struct bridge_conf *conf,
 					.mtu = bridge->mtu,
 					.up = true };
 
-		r = furniture_record("veth", name, NULL, e);
+		r = host_object_record("veth", name, NULL, e);
 		if (r < 0)
 			return r;
 		link_put_new(nl, &new);

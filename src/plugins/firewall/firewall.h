@@ -57,9 +57,9 @@ void firewall_policy_put(struct nft_elems *elems, const struct firewall_record *
 int firewall_policy_delete_stale(struct nft *nft, const struct hw_call *call, const char *bridge,
 				 const char *policy, struct hw_err *e);
 
-/* Remove the rules in FORWARD that a furniture note names.
+/* Remove the rules in FORWARD that @note, the name of a host object, describes.
  * Return: 1 if they were removed, 0 if there were none; -EBUSY while pods need them */
-int firewall_furniture_remove(const char *note, struct hw_err *e);
+int firewall_host_object_remove(const char *note, struct hw_err *e);
 
 extern const struct hw_plugin firewall_plugin;
 

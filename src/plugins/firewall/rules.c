@@ -20,7 +20,7 @@
 #include "net/nft/rule.h"
 #include "plugins/firewall/firewall.h"
 #include "plugins/firewall/firewalld.h"
-#include "plugins/pod/furniture.h"
+#include "plugins/pod/host-objects.h"
 
 #define DEFAULT_BIT 12 /* its chain is part of ruleset.nft */
 
@@ -93,8 +93,8 @@ static const struct {
 	const char *set; /* of the pods' addresses */
 } families[] = { { AF_INET, "ip", "allow4" }, { AF_INET6, "ip6", "allow6" } };
 
-/* Add the rules for each family of which the pod has an address. They are noted as furniture, "ip
- * CNI-ADMIN 12", so that uninstall finds them. */
+/* Adds the rules for each family of which the pod has an address. Writes a note such as
+ * "ip CNI-ADMIN 12" before the rules are added, so that `hawser-plugin uninstall` removes them. */
 static int open_forward(struct nft *nft, const struct nft_elems *elems,
 			const struct firewall_record *record, struct hw_err *e)
 {
@@ -110,7 +110,7 @@ static int open_forward(struct nft *nft, const struct nft_elems *elems,
 			continue;
 		int r = forward_has_rules(nft, &forward, e);
 		if (r == 0)
-			r = furniture_record(FURNITURE_IPTABLES, note, NULL, e);
+			r = host_object_record(HOST_OBJECT_IPTABLES, note, NULL, e);
 		if (r == 0)
 			r = forward_add_rules(nft, &forward, e);
 		if (r < 0)
@@ -128,7 +128,7 @@ static int refuse_address(void *ctx, const struct nft_elem *elem, struct hw_err 
 			nft_elem_format(elem, text));
 }
 
-int firewall_furniture_remove(const char *note, struct hw_err *e)
+int firewall_host_object_remove(const char *note, struct hw_err *e)
 {
 	AUTO(hw_strings_free) struct hw_strings words = { 0 };
 	AUTO(nft_close) struct nft *nft = NULL;
