@@ -2,11 +2,12 @@
 /*
  * plugins/pod/host-objects.c - notes about host objects: objects created once per host
  *
- * How:   one small file per link, or per pair of rules in a chain of iptables, in
- *        STATE/host-objects, named by a hash of the object's name. STATE is below
- *        /run: a boot removes the notes together with the objects.
- * Rules: a link is removed only if it has the kind and MAC address of the note; a
- *        bridge only if it has no ports.
+ * How:   each note is a small file in STATE/host-objects, for one link, or for one
+ *        pair of rules in an iptables chain. The file name is a hash of the
+ *        object's name. STATE is below /run, so a reboot removes the notes
+ *        together with the objects.
+ * Rules: a link is removed only if it has the kind and MAC address in the note; a
+ *        bridge only if it also has no ports.
  */
 #include "plugins/pod/host-objects.h"
 
@@ -72,7 +73,7 @@ int host_object_record(const char *kind, const char *name, const struct hw_mac *
 	int r = file_mkdirs(AT_FDCWD, dir, 0700, e);
 	if (r >= 0)
 		r = file_replace(AT_FDCWD, path, json, strlen(json), 0600, 0, e);
-	return r < 0 ? err_ctx(e, "write a note about %s %s", kind, name) : 0;
+	return r < 0 ? err_ctx(e, "write note about %s %s", kind, name) : 0;
 }
 
 static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e)
@@ -83,7 +84,7 @@ static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e
 	return 0;
 }
 
-/* Return: 1 if removed, 0 if it no longer exists or is not the one noted */
+/* Return: 1 if removed, 0 if the link no longer exists or is not the link that the note describes */
 static int remove_link(struct rtnl *nl, const struct host_object *note, struct hw_err *e)
 {
 	struct ifinfomsg head = { 0 };
@@ -94,7 +95,7 @@ static int remove_link(struct rtnl *nl, const struct host_object *note, struct h
 	int r = link_get(nl, note->name, &link, e);
 	if (r < 0)
 		return r == -ENODEV ? 0 : r;
-	/* Another link may have been created under the name after this one was deleted. */
+	/* The noted link may have been deleted, and another link created with its name. */
 	if (!str_equal(link.kind, note->kind) ||
 	    (!str_empty(note->mac) && !str_equal(hw_mac_format(&link.mac, mac), note->mac)))
 		return 0;
@@ -116,10 +117,10 @@ static int remove_link(struct rtnl *nl, const struct host_object *note, struct h
 struct removal_walk {
 	struct rtnl *nl;
 	int (*remove_rules)(const char *name, struct hw_err *e);
-	const char *kind; /* to remove in this walk */
+	const char *kind; /* kind of objects to remove in this walk */
 	int removed;
 	int failed;	  /* the first error; 0: none */
-	struct hw_err *e; /* of it */
+	struct hw_err *e; /* details of the first error */
 };
 
 static int remove_noted(struct removal_walk *w, const struct file_entry *entry, struct hw_err *e)
@@ -144,7 +145,7 @@ static int remove_noted(struct removal_walk *w, const struct file_entry *entry, 
 	return r < 0 ? r : file_remove(entry->dir, entry->name, e);
 }
 
-/* Keeps the first error, and continues. */
+/* Stores the first error, and continues with the remaining notes. */
 static int remove_each(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	struct removal_walk *w = ctx;
@@ -168,7 +169,7 @@ static int remove_unused_lock(void *ctx, const struct file_entry *entry, struct 
 	return file_remove(entry->dir, entry->name, e);
 }
 
-/* Removes the empty directories, from the bottom. */
+/* Removes empty directories, the deepest first. */
 static int remove_empty(void *ctx, const struct file_entry *entry, struct hw_err *e)
 {
 	if (entry->type != DT_DIR)
@@ -180,7 +181,7 @@ static int remove_empty(void *ctx, const struct file_entry *entry, struct hw_err
 
 int host_objects_remove(int (*remove_rules)(const char *name, struct hw_err *e), struct hw_err *e)
 {
-	/* A veth may be a port of a bridge. */
+	/* veths first: they may be ports of a bridge */
 	static const char *const order[] = { "veth", "bridge", HOST_OBJECT_IPTABLES };
 	static const char *const state_dirs[] = { "host-objects", "locks", "attachments" };
 	autofree char *state = state_dir_default();
