@@ -461,22 +461,22 @@ dad_of_pod() {
 
 @test "bridge: CHECK finds promiscuous mode enabled or disabled" {
 	add '{}'
-	drifts "bridge br7 is promiscuous" ip link set br7 promisc on
+	drifts "bridge br7: promiscuous mode mismatch: got on, want off" ip link set br7 promisc on
 	del
 	add '{"promiscMode":true}'
-	drifts "bridge br7 is not promiscuous" ip link set br7 promisc off
+	drifts "bridge br7: promiscuous mode mismatch: got off, want on" ip link set br7 promisc off
 }
 
 @test "bridge: CHECK finds the port detached, hairpin mode or isolation changed" {
 	add '{}'
 	port=$(result "$host_end")
-	drifts "hairpin mode of port $port is on" bridge link set dev "$port" hairpin on
+	drifts "port $port: hairpin mode mismatch: got on, want off" bridge link set dev "$port" hairpin on
 	bridge link set dev "$port" hairpin off
-	drifts "isolation of port $port is on" bridge link set dev "$port" isolated on
+	drifts "port $port: isolation mismatch: got on, want off" bridge link set dev "$port" isolated on
 	bridge link set dev "$port" isolated off
-	drifts "learning of port $port is off" bridge link set dev "$port" learning off
+	drifts "port $port: learning mismatch: got off, want on" bridge link set dev "$port" learning off
 	bridge link set dev "$port" learning on
-	drifts "flooding of port $port is off" bridge link set dev "$port" flood off
+	drifts "port $port: flooding mismatch: got off, want on" bridge link set dev "$port" flood off
 	bridge link set dev "$port" flood on
 	drifts "host interface $port is not a port of bridge br7" ip link set "$port" nomaster
 }

@@ -222,8 +222,8 @@ static int noop_call(struct hw_call *call, struct hw_err *e)
 	return set_reply(call, &debug, e);
 }
 
-/* The undo of a failed ADD does nothing: ADD creates nothing, and the debug file must not show a DEL
- * that the test did not call. */
+/* The undo of a failed ADD does nothing: ADD creates nothing, and the debug file must not show a
+ * DEL that the test did not call. */
 static int noop_del(struct hw_call *call, struct hw_err *e)
 {
 	return str_equal(call->command, "ADD") ? 0 : noop_call(call, e);

@@ -35,7 +35,7 @@
 #include "plugins/pod/link.h"
 #include "plugins/pod/rules.h"
 
-#define POD_IFACE 1 /* the pod's interface is the second one in the result, after the host end */
+#define POD_IFACE 1 /* index of the pod's interface in the result, after the host end */
 
 struct ptp_conf {
 	bool ip_masq;
@@ -110,8 +110,8 @@ static bool is_new_gateway(const struct hw_result *result, size_t index)
 	return true;
 }
 
-/* Return: false if an address earlier in the list is in the same network, or if the network consists
- * of a single address and so needs no route */
+/* Return: false if an address earlier in the list is in the same network, or if the network
+ * consists of a single address and so needs no route */
 static bool is_new_network(const struct hw_result *result, size_t index)
 {
 	const struct hw_prefix *address = &result->ips[index].address;

@@ -84,7 +84,7 @@ static int count_port(void *ctx, const struct nlmsghdr *answer, struct hw_err *e
 	return 0;
 }
 
-/* Return: 1 if removed, 0 if the link no longer exists or is not the link that the note describes */
+/* Return: 1 if removed, 0 if the link no longer exists or differs from the note */
 static int remove_link(struct rtnl *nl, const struct host_object *note, struct hw_err *e)
 {
 	struct ifinfomsg head = { 0 };

@@ -42,8 +42,8 @@ int ipam_delegate(struct hw_call *call, const struct ipam_conf *ipam, const char
 /* Did a call fail because the IPAM plugin was not found? */
 bool ipam_is_missing(const struct hw_err *e);
 
-/* If the configuration has any key below "dns", replace the complete dns of the result by that of the
- * configuration. As in upstream, a key with an empty list is enough. */
+/* If the configuration has any key below "dns", replace the complete dns of the result by that of
+ * the configuration. As in upstream, a key with an empty list is enough. */
 void ipam_override_dns(struct hw_call *call, const struct ipam_dns *dns);
 
 #endif

@@ -86,8 +86,8 @@ static int refuse_existing(const struct pod_link *l, const struct hw_call *call,
 			call->ifname, host);
 }
 
-/* Chooses an unused name, because a DEL after a crash deletes the link that has the recorded name. If
- * all names are in use, returns the last one; creating the pair then fails. */
+/* Chooses an unused name, because a DEL after a crash deletes the link that has the recorded name.
+ * If all names are in use, returns the last one; creating the pair then fails. */
 static int choose_name(const struct pod_link *l, const struct hw_call *call, char **ret_name,
 		       struct hw_err *e)
 {
@@ -123,8 +123,8 @@ int pod_link_plan(struct pod_link *l, struct hw_call *call, bool leases, struct 
 
 /* ---- ADD --------------------------------------------------------------------------------- */
 
-/* A veth uses one queue by default. If the request does not contain the number, the kernel creates one
- * queue per CPU and then frees all but one, which costs two RCU grace periods. */
+/* A veth uses one queue by default. If the request does not contain the number, the kernel creates
+ * one queue per CPU and then frees all but one, which costs two RCU grace periods. */
 #define QUEUES 1
 
 static int create_pair(struct pod_link *l, const struct hw_call *call,
@@ -155,8 +155,8 @@ static int create_pair(struct pod_link *l, const struct hw_call *call,
 	return r;
 }
 
-/* Called after -EEXIST: one of the two names is in use. If it is the name in the pod, that is an error;
- * if it is the name on the host, tries the next names. */
+/* Called after -EEXIST: one of the two names is in use. If it is the name in the pod, that is an
+ * error; if it is the name on the host, tries the next names. */
 static int create_under_next_name(struct pod_link *l, struct hw_call *call,
 				  const struct pod_link_options *options, struct hw_err *e)
 {
@@ -243,8 +243,8 @@ static int delete_in_pod(const struct hw_call *call, struct hw_err *e)
 
 /*
  * Deletes the host end that the record names. Without a record, or if that link does not exist
- * because it was renamed, deletes the pod's interface instead. The undo of a failed ADD deletes only
- * the pair that this ADD created: an interface that the pod had before is not deleted.
+ * because it was renamed, deletes the pod's interface instead. The undo of a failed ADD deletes
+ * only the pair that this ADD created: an interface that the pod had before is not deleted.
  */
 static int delete_pair(const struct hw_call *call, struct hw_err *e)
 {
@@ -278,7 +278,8 @@ int pod_link_teardown(struct hw_call *call, const struct ipam_conf *ipam,
 	r = pod_rules_delete(call, rules, e);
 	if (r < 0)
 		return r;
-	/* An undo has no lease to release if its ADD did not call IPAM or did not find the IPAM plugin. */
+	/* An undo has no lease to release if its ADD did not call IPAM or did not find the IPAM
+	 * plugin. */
 	if (undo && !record->leased)
 		return 0;
 	r = ipam_delegate(call, ipam, "DEL", e);

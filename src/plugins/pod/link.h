@@ -77,11 +77,11 @@ int pod_link_create(struct pod_link *l, struct hw_call *call,
 void pod_link_report(struct hw_call *call, const struct link *link, const char *sandbox);
 
 /*
- * DEL, or the undo of a failed ADD: delete the pair, then the pod's nftables elements, then call IPAM
- * to release the addresses. The order matters. As long as the pair exists, the elements are needed
- * because they protect other pods from this one. As long as the elements exist, the addresses must not
- * be leased to another pod. After an error the remaining steps are left to the next DEL.
- * An undo deletes only objects that its own ADD created.
+ * DEL, or the undo of a failed ADD: delete the pair, then the pod's nftables elements, then call
+ * IPAM to release the addresses. The order matters. As long as the pair exists, the elements are
+ * needed because they protect other pods from this one. As long as the elements exist, the
+ * addresses must not be leased to another pod. After an error the remaining steps are left to the
+ * next DEL. An undo deletes only objects that its own ADD created.
  */
 int pod_link_teardown(struct hw_call *call, const struct ipam_conf *ipam,
 		      const struct pod_rules *rules, struct hw_err *e);

@@ -83,8 +83,8 @@ static void link_record_done(struct pod_link_record *record)
 }
 AUTO_VALUE_DEFINE(link_record_done, struct pod_link_record);
 
-/* Appends all elements of the record. If the record contains the record of an earlier ADD, because the
- * later ADD was interrupted, appends the elements of the earlier one too. */
+/* Appends all elements of the record. If the record contains the record of an earlier ADD, because
+ * the later ADD was interrupted, appends the elements of the earlier one too. */
 static void add_recorded(struct nft_elems *elems, const struct hw_call *call)
 {
 	AUTO(link_record_done) struct pod_link_record earlier = { 0 };
@@ -114,8 +114,8 @@ static int delete_others(struct nft *nft, const struct nft_elems *elems,
 	return others.n ? nft_del(nft, others.v, others.n, elems->owner, e) : 0;
 }
 
-/* Writes the new elements before it deletes the old ones, so that the pod is never without rules. After
- * an error it tries to restore the old elements. */
+/* Writes the new elements before it deletes the old ones, so that the pod is never without rules.
+ * After an error it tries to restore the old elements. */
 static int replace_elems(struct nft *nft, const struct nft_elems *old, const struct nft_elems *new,
 			 struct hw_err *e)
 {
@@ -233,7 +233,7 @@ static int delete_upstream_mac_check(struct nft *nft, const struct upstream_name
 	return r < 0 ? r : nft_foreign_delete_chain(nft, &mac, mac_parents, e);
 }
 
-/* Return: 1 if rules of upstream's plugin masquerade the pod's addresses of that family, 0 if not */
+/* Return: 1 if upstream's rules masquerade the pod's addresses of that family, 0 if not */
 static int has_upstream_masq(struct nft *nft, const struct upstream_names *names, int family,
 			     struct hw_err *e)
 {
