@@ -12,8 +12,7 @@
 #include "net/rtnl/link.h"
 #include "plugins/bandwidth/bandwidth.h"
 
-#define SUBNETS_MAX                                                                                \
-	200 /* each subnet is a filter, and the kernel compares a packet with one filter after the other */
+#define SUBNETS_MAX 200 /* each subnet is a filter; the kernel tries one after the other */
 
 #define KEY_FIELDS(type, member)                                                                   \
 	{ "ingressRate", HW_INT64, HW_AT(type, member.ingress_rate), .max = INT64_MAX,             \

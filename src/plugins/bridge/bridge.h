@@ -62,8 +62,8 @@ bool bridge_conf_is_gateway(const struct bridge_conf *conf);
 /* Create the bridge if it does not exist, and bring it up. */
 int bridge_ensure(struct rtnl *nl, const struct bridge_conf *conf, struct link *ret_bridge,
 		  struct hw_err *e);
-/* Look up the bridge. Return: 0; -ENODEV if the link does not exist; -EEXIST if it is not a bridge
- */
+/* Look up the bridge.
+ * Return: 0; -ENODEV if the link does not exist; -EEXIST if it is not a bridge */
 int bridge_get(struct rtnl *nl, const char *name, struct link *ret_bridge, struct hw_err *e);
 /* Add each gateway address of the result to a link, and enable forwarding.
  * @link: the bridge, or the gateway link of the VLAN */

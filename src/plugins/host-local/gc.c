@@ -226,8 +226,7 @@ int lease_gc(struct lease_store *store, const struct lease_gc_options *options, 
 	if (r >= 0)
 		r = index_open_all(store, &s.dirs, e);
 	if (r >= 0)
-		/* A failed release does not stop the remaining ones; the first error is returned.
-		 */
+		/* A failed release does not stop the others; the first error is returned. */
 		for (size_t i = 0; i < s.n; i++)
 			if (release_candidate(&s, &s.v[i], &failed) < 0 && r >= 0) {
 				*e = failed;
