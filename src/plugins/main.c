@@ -2,9 +2,9 @@
 /*
  * plugins/main.c - hawser-plugin: all plugins in one binary
  *
- * What:  the name under which the binary was started selects the plugin, else the
- *        first argument does. If neither names a plugin, the first argument is a
- *        command for administrators.
+ * What:  if the binary was started under the name of a plugin, it runs that plugin.
+ *        Otherwise the first argument is the name of a plugin, or a command for
+ *        administrators.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -202,7 +202,8 @@ static void copy_strings(struct hw_strings *to, const struct hw_strings *from)
 		strings_add(to, from->v[i]);
 }
 
-/* The result of an IPAM plugin contains only its own part: the previous result is dropped. */
+/* The result of an IPAM plugin contains only addresses, routes and dns: a previous result is not
+ * passed on. */
 static int static_add(struct hw_call *call, struct hw_err *e)
 {
 	const struct static_ipam *ipam = &((const struct static_conf *)call->conf)->ipam;

@@ -24,9 +24,9 @@
 		{ "egressBurst", HW_INT64, HW_AT(type, member.egress_burst), .max = INT64_MAX,     \
 		  .help = "bits that the pod may send at once; required with a rate" },            \
 		{ "unshapedSubnets", HW_STRINGS, HW_AT(type, member.unshaped),                     \
-		  .help = "subnets whose traffic with the pod is not limited" },                   \
+		  .help = "do not limit traffic between the pod and these subnets" },              \
 		{ "shapedSubnets", HW_STRINGS, HW_AT(type, member.shaped),                         \
-		  .help = "the only subnets whose traffic with the pod is limited" },              \
+		  .help = "limit only traffic between the pod and these subnets" },                \
 	{                                                                                          \
 		"egress", HW_STRING, HW_AT(type, member.egress),                                   \
 			.help = "where egress is limited: \"pod\": on the pod's interface; "       \

@@ -75,7 +75,7 @@ static int allocate_addresses(struct hw_call *call, struct rtnl *nl, const struc
 
 		/* If IPAM returned no gateway, it is the first address of the network. */
 		if (!ip->gateway.family && !ip_next(&network, &ip->gateway))
-			return err_text(e, -EINVAL, "no address for a gateway in %s",
+			return err_text(e, -EINVAL, "network %s has no address for a gateway",
 					hw_prefix_format(&ip->address, text));
 		if (!conf->is_default_gateway)
 			continue;

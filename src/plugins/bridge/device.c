@@ -118,7 +118,7 @@ static int ensure_address(struct rtnl *nl, const struct bridge_conf *conf, const
 		addr_put_del(nl, link, &list.v[i].prefix);
 	}
 	r = rtnl_commit(nl, e);
-	if (r < 0 && r != -EADDRNOTAVAIL) /* -EADDRNOTAVAIL: another ADD has removed it */
+	if (r < 0 && r != -EADDRNOTAVAIL) /* -EADDRNOTAVAIL: another ADD removed it first */
 		return r;
 	addr_put_add(nl, link, wanted, conf->dad ? 0 : IFA_F_NODAD);
 	r = rtnl_commit(nl, e);

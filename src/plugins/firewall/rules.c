@@ -4,8 +4,8 @@
  *
  * How:   all of these are computed from the record. With firewalld the elements are
  *        added as well, because they have an owner and the sources of firewalld do not:
- *        a late DEL compares the owner, and does not remove an address from its zone
- *        that is leased to another pod by now.
+ *        a late DEL compares the owner, and so does not remove the source of another pod
+ *        that has leased the same address since.
  */
 #include <errno.h>
 #include <linux/netfilter.h>

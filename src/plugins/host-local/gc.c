@@ -184,8 +184,8 @@ static int add_stray(void *ctx, const struct file_entry *entry, struct hw_err *e
 	return 0;
 }
 
-/* Finds entries without a matching lease without the lock, acquires the lock, and removes those
- * that still have no matching lease. */
+/* Before it acquires the lock, searches for entries that have no matching lease. Under the lock,
+ * removes those that still have none. */
 static int remove_strays(struct gc_sweep *s, struct hw_err *e)
 {
 	autofree struct gc_stray *strays = mem_new((s->dirs.n + 1) * sizeof(*strays));

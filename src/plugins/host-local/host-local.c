@@ -307,7 +307,7 @@ static int host_local_check(struct hw_call *call, struct hw_err *e)
 /* Can files be created in the directory, or in its nearest parent that exists? */
 static int check_writable(const char *path, struct hw_err *e)
 {
-	/* With "./" a relative path has a parent, too. */
+	/* Add "./" to a relative path, so that it has a parent directory. */
 	autofree char *dir = str_printf("%s%s", *path == '/' ? "" : "./", path);
 	struct statvfs fs;
 	char *slash;

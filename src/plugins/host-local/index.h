@@ -18,8 +18,8 @@
 
 enum index_origin {
 	INDEX_THIS_BOOT,
-	INDEX_EARLIER_BOOT,  /* of this machine */
-	INDEX_OTHER_MACHINE, /* that uses the same directory; its leases are not changed */
+	INDEX_EARLIER_BOOT,  /* an earlier boot of this machine */
+	INDEX_OTHER_MACHINE, /* its leases are not changed */
 	INDEX_UNKNOWN,	     /* the machine ID or boot ID is missing */
 };
 

@@ -249,12 +249,20 @@ int lease_unlink(const struct lease_store *store, const struct hw_ip *ip, struct
 	return 0;
 }
 
+static int read_failed(const struct lease_store *store, const struct hw_ip *ip, int r,
+		       struct hw_err *e)
+{
+	char name[HW_IP_TEXT];
+
+	return err_set(e, r, "read lease %s in %s", hw_ip_format(ip, name), store->path);
+}
+
 int lease_release(struct lease_store *store, const struct lease_owner *owner,
 		  const struct hw_ip *ip, struct hw_err *e)
 {
 	int r = lease_match(store, ip, owner);
 	if (r < 0)
-		return err_set(e, r, "read a lease in %s", store->path);
+		return read_failed(store, ip, r, e);
 	if (r != LEASE_OWNED)
 		return 0;
 	r = lease_unlink(store, ip, e);
@@ -311,7 +319,7 @@ static int scan(const struct lease_store *store, const struct lease_owner *owner
 		int m = lease_match(store, &all.v[i], owner);
 
 		if (m < 0)
-			return err_set(e, m, "read a lease in %s", store->path);
+			return read_failed(store, &all.v[i], m, e);
 		if (m == LEASE_OWNED || m == LEASE_ID_ONLY)
 			ip_list_add(ret_owned, &all.v[i]);
 		else if (m == LEASE_EMPTY)
@@ -355,7 +363,8 @@ static int release_indexed(const struct lease_store *store, int dir,
 		if (r >= 0)
 			r = lease_match(store, &ip, owner);
 		if (r < 0)
-			return err_set(e, r, "read a lease in %s", store->path);
+			return err_set(e, r, "read a lease of container %s in %s",
+				       owner->container_id, store->path);
 		if (r == LEASE_OWNED || r == LEASE_EMPTY) {
 			r = lease_unlink(store, &ip, e);
 			if (r < 0)
@@ -396,7 +405,7 @@ static int release_matching(const struct lease_store *store, const struct lease_
 	for (size_t i = 0; i < list->n; i++) {
 		int r = lease_match(store, &list->v[i], owner);
 		if (r < 0)
-			return err_set(e, r, "read a lease in %s", store->path);
+			return read_failed(store, &list->v[i], r, e);
 		if (r != (int)want)
 			continue;
 		r = lease_unlink(store, &list->v[i], e);

@@ -2,7 +2,7 @@
 /*
  * plugins/host-local/resolv.c - read resolv.conf into the dns of a result
  *
- * The file is parsed like in upstream: # and ; start a comment only at the beginning of a line;
+ * The file is parsed as in upstream: # and ; start a comment only at the beginning of a line;
  * nameserver and domain take one word; if there are several domain lines, the last one is used;
  * search and options take all words of all their lines.
  */

@@ -244,8 +244,8 @@ int main(void)
 		PLACE_TEST("lease: the last allocated address of a set is stored; a truncated file "
 			   "is ignored",
 			   last_reserved),
-		PLACE_TEST("lease: white space around the owner is ignored; a symbolic link or a "
-			   "too long file has an unknown owner",
+		PLACE_TEST("lease: white space around the owner is ignored; a symbolic link or an "
+			   "oversized file has an unknown owner",
 			   unusual_files),
 		PLACE_TEST("lease: GC removes index entries without a lease and leaves no gap",
 			   gc_removes_strays),

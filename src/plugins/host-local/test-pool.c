@@ -131,8 +131,7 @@ int main(void)
 		{ "pool: requested addresses are collected from three places, without duplicates",
 		  requested },
 		{ "pool: each invalid configuration is rejected with its own message", errors },
-		{ "resolv: comments, repeated lines and words are parsed like in upstream",
-		  resolv },
+		{ "resolv: comments, repeated lines and words are parsed as in upstream", resolv },
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -329,7 +329,7 @@ int portmap_check_claim(struct portmap_batch *batch, const struct portmap_port *
 	if (r != 0)
 		return r < 0 ? r : 0;
 	return err_text(e, -ENOENT,
-			"nftables set %s lacks %s, or the same with another number; "
+			"nftables set %s lacks %s (the last number may differ); "
 			"hawser-plugin repair restores it",
 			first.set, nft_elem_format(&first, text));
 }

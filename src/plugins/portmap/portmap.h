@@ -138,8 +138,8 @@ int portmap_rules_del(const struct hw_call *call, const struct portmap_record *r
 /* Check that all elements and chains of the record exist. Return: 0; -ENOENT or -ESTALE if not */
 int portmap_rules_check(const struct hw_call *call, const struct portmap_record *record,
 			struct hw_err *e);
-/* For a DEL without record and prevResult, which does not know the pod's address: find the elements
- * that have this address in their key by their owner, and delete them. */
+/* For a DEL without record and prevResult, which does not know the pod's address. Deletes the
+ * elements whose key contains this address; they are found by their owner. */
 int portmap_rules_sweep(const struct hw_call *call, struct hw_err *e);
 
 /* Delete the conntrack entries of the record's UDP ports, unless another attachment owns the port.

@@ -245,7 +245,7 @@ static void restore_previous(const struct portmap_batch *failed,
 
 /* ---- UDP ------------------------------------------------------------------------------------- */
 
-/* UDP has no end of a connection: as long as packets arrive, conntrack would use the old target. */
+/* A UDP flow has no end: as long as packets arrive, conntrack would use the old target. */
 static int flush_udp_port(struct portmap_batch *batch, const struct portmap_port *port,
 			  const struct hw_prefix *pod, struct hw_err *e)
 {
@@ -370,8 +370,8 @@ int portmap_rules_check(const struct hw_call *call, const struct portmap_record 
 		return r;
 	batch.nft = nft;
 	r = check_elements(&batch, e);
-	/* The port may have another owner that is an attachment of the same container. Check again
-	 * with the other attachments read. */
+	/* The owner of the port may be another attachment of the same container: read these
+	 * attachments, and check again. */
 	if (r < 0 && portmap_attachments_read(&batch, &ignored) > 0)
 		r = check_elements(&batch, e);
 	return r < 0 ? r : portmap_chains_check(nft, record, e);

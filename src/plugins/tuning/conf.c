@@ -30,7 +30,8 @@
 
 #define KEY_FIELDS(type, member)                                                                   \
 	{ "sysctl", HW_MAP, HW_AT(type, member.sysctl),                                            \
-	  .help = "values by name, in the pod's namespace; IFNAME: the interface's name" },        \
+	  .help = "values by name, in the pod's namespace; IFNAME stands for the name of the "     \
+		  "interface" },                                                                   \
 		{ "mac", HW_STRING, HW_AT(type, member.mac), .help = "MAC address" },              \
 		{ "promisc", HW_BOOL, HW_AT(type, member.promisc),                                 \
 		  .has = HW_HAS(type, member.has_promisc), .help = "promiscuous mode" },           \
