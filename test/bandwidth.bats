@@ -363,7 +363,7 @@ limits() {
 	call ADD "$in,$out" >/dev/null
 	tc qdisc replace dev host0 root handle 1: htb
 	run call ADD "$faster"
-	[[ "$(jq -r .details <<<"$output")" == "restore the earlier limits: limit the rate of host0: "* ]]
+	[[ "$(jq -r .details <<<"$output")" == "could not restore the earlier limits: limit the rate of host0: "* ]]
 	[ "$(queue eth0 -n one)" = "tbf 6877: 2000000 200000 25000" ]
 	tc qdisc del dev host0 root
 	call DEL "$in,$out"
